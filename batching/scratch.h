@@ -1,0 +1,47 @@
+// The memory that planning needs, reused from plan to plan. Internal.
+#pragma once
+
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "batching/chain_ranks.h"
+#include "batching/ready_nodes.h"
+#include "batching/schedule.h"
+#include "batching/survey.h"
+#include "batching/type_cycles.h"
+
+namespace dynet_like::batching {
+
+/// Working memory of the depth policy: nodes sorted by type, then by level.
+struct DepthScratch {
+  std::vector<std::uint32_t> by_type;
+  std::vector<std::uint32_t> offset;
+};
+
+/// Working memory of the descent policy, per type or per rank of a type.
+struct DescentScratch {
+  std::vector<std::uint32_t> waiting;     ///< per cell (a rank of a type): nodes not yet ready
+  std::vector<std::uint32_t> first_cell;  ///< per type and one more
+  std::vector<std::uint32_t> top;         ///< per type: one past the cell of the largest rank left
+  std::vector<std::uint32_t> top_total;   ///< per type: unexecuted nodes of that rank
+  std::vector<std::uint32_t> candidates;  ///< types with a ready node
+  std::vector<std::uint32_t> place;       ///< per type: where it is among the candidates
+};
+
+/// A type waiting for its turn; the smallest mean depth first, then the smallest type.
+using Turn = std::pair<double, std::uint32_t>;
+
+struct Scratch {
+  Survey survey;
+  TypeCycles cycles;
+  ChainRanks ranks;
+  ReadyNodes ready;
+  DepthScratch depth;
+  DescentScratch descent;
+  std::vector<Turn> turns;
+  Schedule schedule;
+  Schedule alternative;
+};
+
+}  // namespace dynet_like::batching

@@ -1,0 +1,22 @@
+// Depths and counts of a graph, taken in one pass. Internal.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "batching/dag.h"
+
+namespace dynet_like::batching {
+
+/// What most policies want to know about a graph.
+struct Survey {
+  std::vector<std::uint32_t> depth;      ///< per node: the longest path from a node without inputs
+  std::vector<std::uint32_t> consumers;  ///< per node: edges that leave it
+  std::vector<std::uint32_t> members;    ///< per type: its nodes
+  std::vector<double> mean_depth;        ///< per type: over all its nodes
+  std::uint32_t levels = 0;              ///< the largest depth plus one; 0 if there are no nodes
+};
+
+void take_survey(const Dag& dag, Survey& survey);
+
+}  // namespace dynet_like::batching

@@ -1,0 +1,42 @@
+// Which types can follow themselves along a path. Internal.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "batching/dag.h"
+
+namespace dynet_like::batching {
+
+/// The cycles of the graph of types, which has an edge from s to t if some node of type t has an
+/// input of type s. A path between two nodes of one type never leaves the cycle (the strongly
+/// connected component) of that type, so chains of equal types need only be counted inside.
+struct TypeCycles {
+  static constexpr std::uint32_t none = UINT32_MAX;
+
+  std::vector<std::uint32_t> cycle;  ///< per type; none if it cannot follow itself
+  std::vector<std::uint32_t> lane;   ///< per type: ordinal in its cycle; none if not counted
+  std::vector<std::uint32_t> lanes;  ///< per cycle: types with a lane
+  std::uint32_t most_lanes = 0;      ///< in any cycle
+
+  // Working memory.
+  struct Visit {
+    std::uint32_t type;
+    std::uint32_t next_edge;
+  };
+  std::vector<std::uint64_t> seen;
+  std::vector<std::uint64_t> edges;
+  std::vector<std::uint32_t> first_edge;
+  std::vector<std::uint32_t> target;
+  std::vector<std::uint32_t> index;
+  std::vector<std::uint32_t> low;
+  std::vector<std::uint32_t> open;
+  std::vector<Visit> path;
+};
+
+/// Fills `cycles`; `members` are the nodes of every type: a type with a single one needs no lane.
+/// O(nodes + edges + types).
+void find_type_cycles(const Dag& dag, const std::vector<std::uint32_t>& members,
+                      TypeCycles& cycles);
+
+}  // namespace dynet_like::batching

@@ -1,0 +1,41 @@
+# What every target of the project has in common.
+
+if(PROJECT_IS_TOP_LEVEL)
+  set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin)
+  set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+  find_program(DYNET_LIKE_CCACHE ccache)
+  mark_as_advanced(DYNET_LIKE_CCACHE)
+  if(DYNET_LIKE_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+    set(CMAKE_CXX_COMPILER_LAUNCHER ${DYNET_LIKE_CCACHE})
+  endif()
+endif()
+
+# A sanitizer must see every translation unit, hence no property of single targets.
+if(DYNET_LIKE_SANITIZE)
+  add_compile_options(-fsanitize=${DYNET_LIKE_SANITIZE} -fno-sanitize-recover=all
+                      -fno-omit-frame-pointer)
+  add_link_options(-fsanitize=${DYNET_LIKE_SANITIZE})
+endif()
+
+set(dynet_like_warnings -Wall -Wextra -Wpedantic)
+if(DYNET_LIKE_WERROR)
+  list(APPEND dynet_like_warnings -Werror)
+endif()
+# g++ 12 warns of `"text" + std::string` itself (GCC bug 105651).
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
+  list(APPEND dynet_like_warnings -Wno-restrict)
+endif()
+
+# dynet_like_target(NAME): C++20, warnings, and arithmetic that is the same everywhere.
+function(dynet_like_target name)
+  target_compile_features(${name} PUBLIC cxx_std_20)
+  target_compile_options(${name} PRIVATE ${dynet_like_warnings} -ffp-contract=off)
+  set_target_properties(${name} PROPERTIES CXX_EXTENSIONS OFF POSITION_INDEPENDENT_CODE ON)
+endfunction()
+
+# dynet_like_program(NAME SOURCES...): a program in bin/ that links the library.
+function(dynet_like_program name)
+  add_executable(${name} ${ARGN})
+  dynet_like_target(${name})
+  target_link_libraries(${name} PRIVATE dynet_like::nn fmt::fmt)
+endfunction()

@@ -1,0 +1,27 @@
+# Installs the libraries, the public headers and a CMake package named dynet_like.
+include(GNUInstallDirs)
+include(CMakePackageConfigHelpers)
+
+set(package_folder ${CMAKE_INSTALL_LIBDIR}/cmake/dynet_like)
+
+install(TARGETS dynet_like_batching dynet_like dynet_like_nn EXPORT dynet_like-targets
+        ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}
+        LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
+        RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+# The devices' kernels are no part of the interface: their headers need SIMD or CUDA.
+install(DIRECTORY batching dynet_like nn DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
+        FILES_MATCHING PATTERN "*.h"
+        REGEX "dynet_like/device/(cpu|cuda)$" EXCLUDE)
+
+configure_package_config_file(cmake/dynet_like-config.cmake.in
+                              ${PROJECT_BINARY_DIR}/dynet_like-config.cmake
+                              INSTALL_DESTINATION ${package_folder})
+# Before 1.0, a minor version may change the interface.
+write_basic_package_version_file(${PROJECT_BINARY_DIR}/dynet_like-config-version.cmake
+                                 COMPATIBILITY SameMinorVersion)
+install(FILES ${PROJECT_BINARY_DIR}/dynet_like-config.cmake
+              ${PROJECT_BINARY_DIR}/dynet_like-config-version.cmake
+              cmake/FindHighway.cmake
+        DESTINATION ${package_folder})
+install(EXPORT dynet_like-targets NAMESPACE dynet_like:: DESTINATION ${package_folder})
+install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})

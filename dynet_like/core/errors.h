@@ -1,0 +1,45 @@
+// The exceptions that the library throws; every message says what was needed and what was got.
+#pragma once
+
+#include <cstddef>
+#include <stdexcept>
+#include <string>
+
+namespace dynet_like {
+
+/// Shapes or arguments of an operation that do not fit: "[op] need <rule>; got <values>".
+struct ShapeError : std::invalid_argument {
+  using std::invalid_argument::invalid_argument;
+};
+
+/// A call that makes no sense in the present state, such as a handle that outlived its graph.
+struct UsageError : std::invalid_argument {
+  using std::invalid_argument::invalid_argument;
+};
+
+/// A value or a gradient that is not finite, or a batch that differs from its nodes run one by one.
+struct NumericError : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+/// A device or memory that is not there.
+struct DeviceError : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+/// A file that is missing or malformed. Lines and columns count from 1; 0 means not applicable.
+class FileError : public std::runtime_error {
+ public:
+  FileError(const std::string& file, const std::string& what, std::size_t line = 0,
+            std::size_t column = 0);
+
+  const std::string& file() const { return file_; }
+  std::size_t line() const { return line_; }
+  std::size_t column() const { return column_; }
+
+ private:
+  std::string file_;
+  std::size_t line_, column_;
+};
+
+}  // namespace dynet_like

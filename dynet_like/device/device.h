@@ -1,0 +1,40 @@
+// A device: where batches run.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+
+#include "dynet_like/device/kernel.h"
+
+namespace dynet_like {
+
+/// The columns of an outer product, or the addends of a sum, in the order of accumulation.
+struct Addends {
+  const void* const* dy = nullptr;
+  const void* const* x = nullptr;  ///< null for a sum
+  std::size_t n = 0;
+};
+
+/// Runs kernels. Results do not depend on the number of threads. Not for use by several threads at
+/// once: every executor has its own.
+class Device {
+ public:
+  virtual ~Device() = default;
+
+  /// The kernels of an op; throws DeviceError for an op that this device does not have.
+  virtual const Kernels& kernels(const Op& op) const = 0;
+
+  virtual void forward(Kernels::Forward kernel, const ForwardCall& call) = 0;
+  virtual void backward(Kernels::Backward kernel, const BackwardCall& call) = 0;
+
+  /// sum[r, c] += dy_1[r] x_1[c] + dy_2[r] x_2[c] + ..., one chain per element, in that order.
+  virtual void add_outer_products(DType dtype, void* sum, std::size_t rows, std::size_t columns,
+                                  const Addends& addends) = 0;
+  /// sum += dy_1 + dy_2 + ..., one chain per element, in that order.
+  virtual void add_all(DType dtype, void* sum, std::size_t size, const Addends& addends) = 0;
+};
+
+/// The CPU, with a number of threads (at least 1).
+std::unique_ptr<Device> make_cpu_device(unsigned threads = 1);
+
+}  // namespace dynet_like

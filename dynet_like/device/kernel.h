@@ -1,0 +1,84 @@
+// What a kernel is given: N items, and lists of where they lie.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "dynet_like/core/dtype.h"
+#include "dynet_like/core/random.h"
+#include "dynet_like/ops/op.h"
+
+namespace dynet_like {
+
+/// Where the N items of an argument lie: one pointer each, or one item that all share.
+struct Operand {
+  const void* const* items = nullptr;
+  const void* shared = nullptr;
+
+  template <class T>
+  const T* at(std::size_t i) const {
+    return static_cast<const T*>(items != nullptr ? items[i] : shared);
+  }
+};
+
+/// Where N results go. A null pointer: not wanted. `add[i]` says whether result i is added to what
+/// is there; a kernel computes the whole result first and never starts a sum from the destination.
+struct Destination {
+  void* const* items = nullptr;
+  const std::uint8_t* add = nullptr;
+
+  bool wanted() const { return items != nullptr; }
+  template <class T>
+  T* at(std::size_t i) const {
+    return static_cast<T*>(items[i]);
+  }
+};
+
+/// Memory that a kernel may use while it runs; every thread has its own.
+class Workspace {
+ public:
+  virtual ~Workspace() = default;
+  /// Uninitialised memory, aligned to 64 bytes, valid until the next call.
+  virtual void* bytes(std::size_t size) = 0;
+  template <class T>
+  T* elements(std::size_t count) {
+    return static_cast<T*>(bytes(count * sizeof(T)));
+  }
+};
+
+/// One batch forward. Outputs lie one behind the other; so do saved items, integers and reals.
+struct ForwardCall {
+  const Signature* type = nullptr;
+  std::size_t n = 0;
+  const Operand* in = nullptr;
+  void* out = nullptr;
+  void* saved = nullptr;
+  const std::uint32_t* integers = nullptr;
+  const void* reals = nullptr;
+  RandomKey random;
+  Workspace* workspace = nullptr;
+};
+
+/// One batch backward: dx[j] receives dy times the derivative with respect to input j.
+/// Inputs and output are given only if the op declares that it needs them.
+struct BackwardCall {
+  const Signature* type = nullptr;
+  std::size_t n = 0;
+  const Operand* in = nullptr;
+  Operand out, saved, dy;
+  const Destination* dx = nullptr;
+  const std::uint32_t* integers = nullptr;
+  const void* reals = nullptr;
+  RandomKey random;
+  Workspace* workspace = nullptr;
+};
+
+/// The kernels of an op on a device, by DType.
+struct Kernels {
+  using Forward = void (*)(const ForwardCall&);
+  using Backward = void (*)(const BackwardCall&);
+  Forward forward[2] = {};
+  Backward backward[2] = {};
+};
+
+}  // namespace dynet_like

@@ -1,0 +1,174 @@
+// Safetensors files: an 8-byte length, the header, then the data.
+#include "dynet_like/io/safetensors.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cerrno>
+#include <exception>
+#include <set>
+#include <system_error>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "dynet_like/core/errors.h"
+#include "dynet_like/io/atomic_file.h"
+#include "dynet_like/io/safetensors_header.h"
+
+namespace dynet_like {
+
+namespace {
+
+static_assert(std::endian::native == std::endian::little, "tensor bytes are stored as they are");
+
+using safetensors::fail;
+using safetensors::Header;
+
+constexpr std::size_t kPrefix = 8;                        // the header's length, little-endian
+constexpr std::size_t kReadLimit = std::size_t{1} << 30;  // a system call's limit is 2 GiB
+
+std::string system_reason() { return std::generic_category().message(errno); }
+
+// An open file, read from the beginning to the end.
+class Input {
+ public:
+  explicit Input(const std::filesystem::path& path) : name_(path.string()) {
+    // Without O_NONBLOCK, opening a pipe would wait for its writer.
+    descriptor_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (descriptor_ < 0) fail(name_, "a file to read", system_reason());
+  }
+  ~Input() { ::close(descriptor_); }
+  Input(const Input&) = delete;
+  Input& operator=(const Input&) = delete;
+
+  std::uint64_t size() const {
+    struct stat status = {};
+    if (::fstat(descriptor_, &status) != 0) fail(name_, "a regular file", system_reason());
+    if (!S_ISREG(status.st_mode)) fail(name_, "a regular file", "another kind of file");
+    return static_cast<std::uint64_t>(status.st_size);
+  }
+
+  void read(std::span<std::byte> bytes) {
+    while (!bytes.empty()) {
+      const auto count = ::read(descriptor_, bytes.data(), std::min(bytes.size(), kReadLimit));
+      if (count < 0 && errno == EINTR) continue;
+      if (count < 0) fail(name_, "to read the file", system_reason());
+      if (count == 0) fail(name_, fmt::format("{} bytes more", bytes.size()), "the end");
+      bytes = bytes.subspan(static_cast<std::size_t>(count));
+    }
+  }
+
+ private:
+  std::string name_;
+  int descriptor_;
+};
+
+std::vector<std::byte> allocate(std::uint64_t size, const std::string& file) {
+  try {
+    return std::vector<std::byte>(size);
+  } catch (const std::exception&) {  // bad_alloc or length_error
+    fail(file, fmt::format("memory for {} bytes of data", size), "less");
+  }
+}
+
+std::uint64_t header_length(std::span<const std::byte> start, std::uint64_t file_size,
+                            const std::string& file) {
+  if (file_size < kPrefix) {
+    fail(file, fmt::format("at least {} bytes", kPrefix), fmt::to_string(file_size));
+  }
+  std::uint64_t length = 0;
+  for (std::size_t i = kPrefix; i-- > 0;) {
+    length = length << 8 | std::to_integer<std::uint64_t>(start[i]);
+  }
+  const std::uint64_t limit = std::min(safetensors::kHeaderLimit, file_size - kPrefix);
+  if (length > limit) {
+    fail(file, fmt::format("a header of at most {} bytes in a file of {}", limit, file_size),
+         fmt::to_string(length));
+  }
+  return length;
+}
+
+std::array<std::byte, kPrefix> prefix_of(const std::string& header) {
+  std::array<std::byte, kPrefix> prefix;
+  for (std::size_t i = 0; i < kPrefix; ++i) {
+    prefix[i] = static_cast<std::byte>(header.size() >> (8 * i));
+  }
+  return prefix;
+}
+
+std::vector<const TensorEntry*> by_alignment(std::span<const TensorEntry> entries) {
+  std::vector<const TensorEntry*> order;
+  std::set<std::string_view> names;
+  for (const TensorEntry& entry : entries) {
+    if (!names.insert(entry.name).second) {
+      throw UsageError("[save] need unique names; got " + safetensors::shown(entry.name) +
+                       " twice");
+    }
+    order.push_back(&entry);
+  }
+  std::stable_sort(order.begin(), order.end(), [](const TensorEntry* a, const TensorEntry* b) {
+    return safetensors_item_size(a->dtype) > safetensors_item_size(b->dtype);
+  });
+  return order;
+}
+
+}  // namespace
+
+SafetensorsFile::SafetensorsFile(std::vector<std::byte> storage, std::size_t data_begin,
+                                 Header header)
+    : storage_(std::move(storage)),
+      entries_(std::move(header.entries)),
+      index_(std::move(header.index)),
+      metadata_(std::move(header.metadata)) {
+  const auto data = std::span<const std::byte>(storage_).subspan(data_begin);
+  for (std::size_t i = 0; i < entries_.size(); ++i) {
+    const std::size_t end = i + 1 < entries_.size() ? header.begins[i + 1] : data.size();
+    entries_[i].bytes = data.subspan(header.begins[i], end - header.begins[i]);
+  }
+}
+
+SafetensorsFile SafetensorsFile::read(const std::filesystem::path& path) {
+  const std::string name = path.string();
+  Input input(path);
+  const std::uint64_t size = input.size();
+  std::array<std::byte, kPrefix> prefix = {};
+  if (size >= kPrefix) input.read(prefix);
+  std::string text(header_length(prefix, size, name), ' ');
+  input.read(std::as_writable_bytes(std::span(text)));
+  const std::uint64_t data_size = size - kPrefix - text.size();
+  Header header = safetensors::parse_header(text, data_size, name);
+  std::vector<std::byte> data = allocate(data_size, name);
+  input.read(data);
+  return {std::move(data), 0, std::move(header)};
+}
+
+SafetensorsFile SafetensorsFile::parse(std::vector<std::byte> bytes, const std::string& name) {
+  const std::uint64_t length = header_length(bytes, bytes.size(), name);
+  const std::size_t data_begin = kPrefix + length;
+  const std::string_view text(reinterpret_cast<const char*>(bytes.data()) + kPrefix, length);
+  Header header = safetensors::parse_header(text, bytes.size() - data_begin, name);
+  return {std::move(bytes), data_begin, std::move(header)};
+}
+
+const TensorEntry* SafetensorsFile::find(std::string_view name) const {
+  const auto found = index_.find(name);
+  return found == index_.end() ? nullptr : &entries_[found->second];
+}
+
+void write_safetensors(const std::filesystem::path& path, std::span<const TensorEntry> entries,
+                       const std::map<std::string, std::string>& metadata) {
+  const std::vector<const TensorEntry*> order = by_alignment(entries);
+  const std::string header = safetensors::header_text(order, metadata);
+  AtomicFile file(path);
+  file.write(prefix_of(header));
+  file.write(std::as_bytes(std::span(header)));
+  for (const TensorEntry* entry : order) file.write(entry->bytes);
+  file.commit();
+}
+
+}  // namespace dynet_like

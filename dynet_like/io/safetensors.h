@@ -1,0 +1,73 @@
+// The safetensors file format: named tensors of raw bytes behind a JSON header.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "dynet_like/core/dtype.h"
+
+namespace dynet_like {
+
+namespace safetensors {
+struct Header;
+}
+
+/// One tensor of a file. The elements are little-endian and row-major: the last index of `shape`
+/// changes fastest. The bytes belong to the SafetensorsFile or, for writing, to the caller.
+struct TensorEntry {
+  std::string name;
+  std::string dtype;  ///< The format's name: "F32", "F64", "I64", "U8", ...
+  std::vector<std::uint64_t> shape;
+  std::span<const std::byte> bytes;
+};
+
+/// The format's name of a type: "F32" or "F64".
+constexpr std::string_view safetensors_name(DType dtype) {
+  return dtype == DType::f32 ? "F32" : "F64";
+}
+
+/// Bytes of one element of a type that the format names so; 0 for a name that is not known.
+std::size_t safetensors_item_size(std::string_view dtype);
+
+/// A file in memory that has been checked in full: sizes, offsets without holes or overlaps, names.
+class SafetensorsFile {
+ public:
+  /// Throws FileError if the file cannot be read or breaks a rule of the format.
+  static SafetensorsFile read(const std::filesystem::path& path);
+  /// The same for bytes in memory; `name` stands for the file in messages.
+  static SafetensorsFile parse(std::vector<std::byte> bytes, const std::string& name);
+
+  // The entries point into the storage: it may move with them, but not be copied.
+  SafetensorsFile(SafetensorsFile&&) = default;
+  SafetensorsFile& operator=(SafetensorsFile&&) = default;
+
+  /// The tensors in the order of their data.
+  std::span<const TensorEntry> entries() const { return entries_; }
+  /// The tensor of that name, or nullptr.
+  const TensorEntry* find(std::string_view name) const;
+  const std::map<std::string, std::string>& metadata() const { return metadata_; }
+
+ private:
+  SafetensorsFile(std::vector<std::byte> storage, std::size_t data_begin,
+                  safetensors::Header header);
+
+  std::vector<std::byte> storage_;
+  std::vector<TensorEntry> entries_;
+  std::map<std::string, std::size_t, std::less<>> index_;
+  std::map<std::string, std::string> metadata_;
+};
+
+/// Writes a file atomically (see AtomicFile). Tensors with wide elements come first, so that all
+/// are aligned; else the order stays. Throws FileError if the file cannot be written and UsageError
+/// for entries or metadata that the format does not allow.
+void write_safetensors(const std::filesystem::path& path, std::span<const TensorEntry> entries,
+                       const std::map<std::string, std::string>& metadata = {});
+
+}  // namespace dynet_like

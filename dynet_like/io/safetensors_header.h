@@ -1,0 +1,44 @@
+// The header of a safetensors file as text; internal to reading and writing such files.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "dynet_like/io/safetensors.h"
+
+namespace dynet_like::safetensors {
+
+inline constexpr std::uint64_t kHeaderLimit = 100'000'000;  // the reference implementation's limit
+inline constexpr std::size_t kRankLimit = 32;
+
+/// What a header says: tensors in the order of their data, still without bytes.
+struct Header {
+  std::vector<TensorEntry> entries;
+  std::vector<std::size_t> begins;  ///< Where each entry's bytes begin in the data.
+  std::map<std::string, std::size_t, std::less<>> index;
+  std::map<std::string, std::string> metadata;
+};
+
+/// Throws FileError unless the header is right in every respect for `data_size` bytes of data.
+Header parse_header(std::string_view text, std::uint64_t data_size, const std::string& file);
+
+/// The header for tensors whose data follow each other in this order, padded to 8 bytes. Throws
+/// UsageError for what the format does not allow.
+std::string header_text(std::span<const TensorEntry* const> entries,
+                        const std::map<std::string, std::string>& metadata);
+
+/// Bytes of a tensor of this dtype and shape; nothing if they are 2^64 or more.
+std::optional<std::uint64_t> byte_count(const TensorEntry& entry);
+
+/// Text in quotes for a message, cut and without control characters.
+std::string shown(std::string_view text);
+
+[[noreturn]] void fail(const std::string& file, const std::string& need, const std::string& got);
+
+}  // namespace dynet_like::safetensors

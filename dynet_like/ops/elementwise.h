@@ -1,0 +1,75 @@
+// The facts of elementwise ops, made from their formulas.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <string_view>
+
+#include "dynet_like/ops/op.h"
+
+namespace dynet_like {
+
+/// A list of types, to walk over all elementwise formulas.
+template <class... Types>
+struct TypeList {
+  template <class Visitor>
+  static constexpr void visit(Visitor&& visitor) {
+    (visitor.template operator()<Types>(), ...);
+  }
+  static constexpr std::size_t size = sizeof...(Types);
+};
+
+// The formulas over plain numbers: the reference that kernels are tested against.
+namespace formulas {
+using std::exp, std::log, std::sqrt, std::tanh;
+template <class T>
+T logistic(T x) {
+  return T(1) / (T(1) + exp(-x));
+}
+template <class T>
+T select(bool condition, T a, T b) {
+  return condition ? a : b;
+}
+#define LANE inline
+#include "dynet_like/ops/elementwise_formulas.h"
+#undef LANE
+}  // namespace formulas
+
+namespace detail {
+
+Dim broadcast_shape(std::string_view op, std::span<const Dim> inputs);
+SharedGradient sum_if_same_shape(const Signature& type, unsigned input);
+std::vector<OpCase> elementwise_cases(unsigned inputs, unsigned reals, double low, double high,
+                                      double kink);
+std::vector<OpCase> elementwise_bad_cases(unsigned inputs, unsigned reals);
+double elementwise_cost(const Signature& type);
+
+// An addend's gradient is dy itself wherever its formula says so for every value.
+template <class F>
+inline constexpr bool is_sum = F::name == std::string_view("add");
+
+template <class F>
+constexpr Op elementwise_op() {
+  Op op;
+  op.name = F::name;
+  op.formula = F::formula;
+  op.min_inputs = op.max_inputs = F::inputs;
+  op.reals_per_item = F::reals;
+  op.needs = F::needs;
+  op.shape = [](std::span<const Dim> in, std::span<const std::uint32_t>) {
+    return broadcast_shape(F::name, in);
+  };
+  if constexpr (is_sum<F>) op.shared_gradient = sum_if_same_shape;
+  op.cost = elementwise_cost;
+  op.cases = [] { return elementwise_cases(F::inputs, F::reals, F::low, F::high, F::kink); };
+  op.bad_cases = [] { return elementwise_bad_cases(F::inputs, F::reals); };
+  return op;
+}
+
+}  // namespace detail
+
+/// The op of an elementwise formula: `elementwise<formulas::Tanh>`.
+template <class F>
+inline constexpr Op elementwise = detail::elementwise_op<F>();
+
+}  // namespace dynet_like

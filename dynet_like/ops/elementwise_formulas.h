@@ -1,0 +1,257 @@
+// The formulas of all elementwise ops, over any lane type: included anew for every target.
+//
+// The includer provides a namespace, the macro LANE (how a function is marked for its target) and,
+// for its lane type T, the arithmetic operators, comparisons, and exp, log, sqrt, tanh, logistic,
+// square and select(condition, a, b). T(c) is the constant c in all lanes.
+//
+// A formula has value(inputs..., reals...) and for input j slope_j(inputs..., y, reals...) =
+// dy/dx_j.
+
+/// y = f(x). Test inputs are drawn from [low, high], away from `kink`.
+struct UnaryFormula {
+  static constexpr unsigned inputs = 1, reals = 0;
+  static constexpr double low = -1.5, high = 1.5, kink = -100;
+};
+/// y = f(x, a) with a real number a that every node has for itself.
+struct UnaryRealFormula : UnaryFormula {
+  static constexpr unsigned reals = 1;
+};
+/// y = f(a, b), where dimensions of size 1 stretch to those of the other input.
+struct BinaryFormula : UnaryFormula {
+  static constexpr unsigned inputs = 2;
+};
+
+struct Negate : UnaryFormula {
+  static constexpr std::string_view name = "negate", formula = "-x";
+  static constexpr Needs needs = Needs::nothing;
+  template <class T>
+  LANE static T value(T x) {
+    return -x;
+  }
+  template <class T>
+  LANE static T slope_0(T, T) {
+    return T(-1);
+  }
+};
+
+struct Add : BinaryFormula {
+  static constexpr std::string_view name = "add", formula = "a + b";
+  static constexpr Needs needs = Needs::nothing;
+  template <class T>
+  LANE static T value(T a, T b) {
+    return a + b;
+  }
+  template <class T>
+  LANE static T slope_0(T, T, T) {
+    return T(1);
+  }
+  template <class T>
+  LANE static T slope_1(T, T, T) {
+    return T(1);
+  }
+};
+
+struct Subtract : BinaryFormula {
+  static constexpr std::string_view name = "subtract", formula = "a - b";
+  static constexpr Needs needs = Needs::nothing;
+  template <class T>
+  LANE static T value(T a, T b) {
+    return a - b;
+  }
+  template <class T>
+  LANE static T slope_0(T, T, T) {
+    return T(1);
+  }
+  template <class T>
+  LANE static T slope_1(T, T, T) {
+    return T(-1);
+  }
+};
+
+struct Cmult : BinaryFormula {
+  static constexpr std::string_view name = "cmult", formula = "a * b, element by element";
+  static constexpr Needs needs = Needs::inputs;
+  template <class T>
+  LANE static T value(T a, T b) {
+    return a * b;
+  }
+  template <class T>
+  LANE static T slope_0(T, T b, T) {
+    return b;
+  }
+  template <class T>
+  LANE static T slope_1(T a, T, T) {
+    return a;
+  }
+};
+
+struct Cdiv : BinaryFormula {
+  static constexpr std::string_view name = "cdiv", formula = "a / b, element by element";
+  static constexpr double low = 0.3, high = 1.5;
+  static constexpr Needs needs = Needs::inputs_and_output;
+  template <class T>
+  LANE static T value(T a, T b) {
+    return a / b;
+  }
+  template <class T>
+  LANE static T slope_0(T, T b, T) {
+    return T(1) / b;
+  }
+  template <class T>
+  LANE static T slope_1(T, T b, T y) {
+    return -y / b;
+  }
+};
+
+struct ScalarAdd : UnaryRealFormula {
+  static constexpr std::string_view name = "scalar_add", formula = "x + c";
+  static constexpr Needs needs = Needs::nothing;
+  template <class T>
+  LANE static T value(T x, T c) {
+    return x + c;
+  }
+  template <class T>
+  LANE static T slope_0(T, T, T) {
+    return T(1);
+  }
+};
+
+struct ScalarSubtract : UnaryRealFormula {
+  static constexpr std::string_view name = "scalar_subtract", formula = "c - x";
+  static constexpr Needs needs = Needs::nothing;
+  template <class T>
+  LANE static T value(T x, T c) {
+    return c - x;
+  }
+  template <class T>
+  LANE static T slope_0(T, T, T) {
+    return T(-1);
+  }
+};
+
+struct ScalarMultiply : UnaryRealFormula {
+  static constexpr std::string_view name = "scalar_multiply", formula = "x * c";
+  static constexpr Needs needs = Needs::nothing;
+  template <class T>
+  LANE static T value(T x, T c) {
+    return x * c;
+  }
+  template <class T>
+  LANE static T slope_0(T, T, T c) {
+    return c;
+  }
+};
+
+struct ScalarDivide : UnaryRealFormula {
+  static constexpr std::string_view name = "scalar_divide", formula = "x / c";
+  static constexpr Needs needs = Needs::nothing;
+  template <class T>
+  LANE static T value(T x, T c) {
+    return x / c;
+  }
+  template <class T>
+  LANE static T slope_0(T, T, T c) {
+    return T(1) / c;
+  }
+};
+
+struct Tanh : UnaryFormula {
+  static constexpr std::string_view name = "tanh", formula = "tanh(x); dy/dx = 1 - y^2";
+  static constexpr Needs needs = Needs::output;
+  template <class T>
+  LANE static T value(T x) {
+    return tanh(x);
+  }
+  template <class T>
+  LANE static T slope_0(T, T y) {
+    return T(1) - y * y;
+  }
+};
+
+struct Logistic : UnaryFormula {
+  static constexpr std::string_view name = "logistic",
+                                    formula = "1 / (1 + e^-x); dy/dx = y (1 - y)";
+  static constexpr Needs needs = Needs::output;
+  template <class T>
+  LANE static T value(T x) {
+    return logistic(x);
+  }
+  template <class T>
+  LANE static T slope_0(T, T y) {
+    return y * (T(1) - y);
+  }
+};
+
+// select and not max: a NaN stays one.
+struct Rectify : UnaryFormula {
+  static constexpr std::string_view name = "rectify", formula = "max(x, 0); dy/dx = 0 at 0";
+  static constexpr double kink = 0;
+  static constexpr Needs needs = Needs::output;
+  template <class T>
+  LANE static T value(T x) {
+    return select(x < T(0), T(0), x);
+  }
+  template <class T>
+  LANE static T slope_0(T, T y) {
+    return select(T(0) < y, T(1), T(0));
+  }
+};
+
+struct Exp : UnaryFormula {
+  static constexpr std::string_view name = "exp", formula = "e^x";
+  static constexpr Needs needs = Needs::output;
+  template <class T>
+  LANE static T value(T x) {
+    return exp(x);
+  }
+  template <class T>
+  LANE static T slope_0(T, T y) {
+    return y;
+  }
+};
+
+struct Log : UnaryFormula {
+  static constexpr std::string_view name = "log", formula = "natural logarithm of x";
+  static constexpr double low = 0.2, high = 3;
+  static constexpr Needs needs = Needs::inputs;
+  template <class T>
+  LANE static T value(T x) {
+    return log(x);
+  }
+  template <class T>
+  LANE static T slope_0(T x, T) {
+    return T(1) / x;
+  }
+};
+
+struct Sqrt : UnaryFormula {
+  static constexpr std::string_view name = "sqrt", formula = "square root of x; dy/dx = 1 / (2 y)";
+  static constexpr double low = 0.2, high = 3;
+  static constexpr Needs needs = Needs::output;
+  template <class T>
+  LANE static T value(T x) {
+    return sqrt(x);
+  }
+  template <class T>
+  LANE static T slope_0(T, T y) {
+    return T(0.5) / y;
+  }
+};
+
+struct Square : UnaryFormula {
+  static constexpr std::string_view name = "square", formula = "x^2";
+  static constexpr Needs needs = Needs::inputs;
+  template <class T>
+  LANE static T value(T x) {
+    return x * x;
+  }
+  template <class T>
+  LANE static T slope_0(T x, T) {
+    return x + x;
+  }
+};
+
+/// The table: an elementwise op exists once its formula stands here.
+using ElementwiseFormulas =
+    TypeList<Negate, Add, Subtract, Cmult, Cdiv, ScalarAdd, ScalarSubtract, ScalarMultiply,
+             ScalarDivide, Tanh, Logistic, Rectify, Exp, Log, Sqrt, Square>;

@@ -1,0 +1,55 @@
+// The op table, and what shape rules have in common.
+#include "dynet_like/ops/op.h"
+
+#include <sstream>
+
+#include "dynet_like/core/errors.h"
+#include "dynet_like/ops/elementwise.h"
+#include "dynet_like/ops/structured.h"
+
+namespace dynet_like {
+
+std::span<const Op* const> all_ops() {
+  static const std::vector<const Op*> table = [] {
+    std::vector<const Op*> result = {&ops::input,
+                                     &ops::parameter,
+                                     &ops::lookup_parameter,
+                                     &ops::constant,
+                                     &ops::lookup,
+                                     &ops::matrix_product,
+                                     &ops::affine_transform,
+                                     &ops::dot_product,
+                                     &ops::squared_distance,
+                                     &ops::sum,
+                                     &ops::average,
+                                     &ops::sum_dim,
+                                     &ops::mean_dim,
+                                     &ops::identity,
+                                     &ops::concatenate,
+                                     &ops::pick_range,
+                                     &ops::transpose,
+                                     &ops::softmax,
+                                     &ops::log_softmax,
+                                     &ops::pickneglogsoftmax,
+                                     &ops::dropout};
+    formulas::ElementwiseFormulas::visit([&]<class F>() { result.push_back(&elementwise<F>); });
+    return result;
+  }();
+  return table;
+}
+
+void throw_shape_error(std::string_view op, std::string_view rule, std::span<const Dim> got) {
+  std::ostringstream message;
+  message << '[' << op << "] need " << rule << "; got";
+  for (const Dim& dim : got) message << ' ' << dim;
+  throw ShapeError(message.str());
+}
+
+Axis::Axis(const Dim& dim, unsigned d) : n(dim[d]) {
+  for (unsigned i = 0; i < dim.nd; ++i) {
+    if (i < d) inner *= dim.d[i];
+    if (i > d) outer *= dim.d[i];
+  }
+}
+
+}  // namespace dynet_like

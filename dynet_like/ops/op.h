@@ -1,0 +1,105 @@
+// What an operation is: facts that recording, batching, kernels and the generated tests share.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "dynet_like/core/dim.h"
+#include "dynet_like/core/dtype.h"
+
+namespace dynet_like {
+
+struct Op;
+struct Kernels;
+
+/// How an input joins a batch: *stacked*, one item per node; *shared*, only nodes with the same
+/// argument batch; *broadcast*, shared if the argument depends on parameters and constants alone,
+/// else stacked.
+enum class Join : std::uint8_t { stacked, shared, broadcast };
+
+/// What the backward kernel reads besides the numbers, the saved items and dy.
+enum class Needs : std::uint8_t { nothing, inputs, output, inputs_and_output };
+
+/// What one node contributes to the gradient of an argument that depends on parameters alone.
+enum class SharedGradient : std::uint8_t {
+  dense,          ///< something that the backward kernel writes
+  sum,            ///< dy itself (added over columns if dy has more of them)
+  outer_product,  ///< dy x', where x is the next input
+  rows            ///< dy, in the row of the table that the node's integer names
+};
+
+/// A type without its shared arguments: what shape rules and kernels look at.
+/// All shapes are those of one item; `shared[j]` says that input j is one argument for all items.
+struct Signature {
+  const Op* op = nullptr;
+  DType dtype = DType::f32;
+  std::vector<Dim> inputs;
+  std::vector<std::uint8_t> shared;
+  std::vector<std::uint32_t> attributes;
+  Dim output;
+  std::size_t output_size = 0;
+  std::size_t saved_size = 0;
+};
+
+/// One way to call an op in the generated tests: inputs are drawn from [low, high] and kept at
+/// least 0.05 away from `kink`; integers are drawn below the op's limit.
+struct OpCase {
+  std::vector<Dim> inputs;
+  std::vector<std::uint32_t> attributes = {};
+  std::vector<double> reals = {};
+  double low = -1.5, high = 1.5;
+  double kink = -100;
+};
+
+/// The facts of an operation. The mathematics is in kernels, one set per device.
+struct Op {
+  static constexpr unsigned kAnyNumber = 1u << 16;
+
+  std::string_view name;
+  /// The formula, with its source where it is not common knowledge.
+  std::string_view formula;
+  unsigned min_inputs = 1, max_inputs = 1;
+  Join (*join)(unsigned input) = [](unsigned) { return Join::stacked; };
+  Needs needs = Needs::inputs;
+  /// Per-node numbers: data that never splits a batch.
+  unsigned integers_per_item = 0, reals_per_item = 0;
+  /// Every integer of a node must be below this (0: no limit).
+  std::uint32_t (*integer_limit)(const Signature&) = nullptr;
+  /// The shape of one output item; throws ShapeError.
+  Dim (*shape)(std::span<const Dim> inputs, std::span<const std::uint32_t> attributes) = nullptr;
+  /// Elements per item that the forward kernel keeps for the backward kernel.
+  std::size_t (*saved_size)(const Signature&) = nullptr;
+  SharedGradient (*shared_gradient)(const Signature&, unsigned input) =
+      [](const Signature&, unsigned) { return SharedGradient::dense; };
+  /// The integers are (sample, ordinal of the random node, first element), set while recording.
+  bool random = false;
+  /// Floating-point operations per item, to decide how much work a thread is given.
+  double (*cost)(const Signature&) = nullptr;
+  /// How the generated tests call it, and calls that must throw ShapeError.
+  std::vector<OpCase> (*cases)() = nullptr;
+  std::vector<OpCase> (*bad_cases)() = nullptr;
+  /// Kernels of an op that is not the library's own (see docs/custom_ops.md); they run on the CPU.
+  const Kernels* kernels = nullptr;
+
+  bool needs_inputs() const { return needs == Needs::inputs || needs == Needs::inputs_and_output; }
+  bool needs_output() const { return needs == Needs::output || needs == Needs::inputs_and_output; }
+};
+
+/// Every op of the library, in the order of the reference.
+std::span<const Op* const> all_ops();
+
+/// "[name] need rule; got {3,4} {5}": throws ShapeError.
+[[noreturn]] void throw_shape_error(std::string_view op, std::string_view rule,
+                                    std::span<const Dim> got);
+
+/// A shape as [inner, n, outer] around dimension d, as every op along a dimension sees its items.
+struct Axis {
+  std::size_t inner = 1, n = 1, outer = 1;
+  Axis(const Dim& dim, unsigned d);
+};
+
+}  // namespace dynet_like

@@ -1,0 +1,126 @@
+// Ops that move elements: copies, concatenation, ranges and transposition.
+#include <algorithm>
+
+#include "dynet_like/ops/structured.h"
+
+namespace dynet_like::ops {
+
+namespace {
+
+using Inputs = std::span<const Dim>;
+using Attributes = std::span<const std::uint32_t>;
+
+Dim concatenated_shape(Inputs in, Attributes attributes) {
+  const unsigned d = attributes[0];
+  Dim result = in[0];
+  if (d >= Dim::kMaxDimensions) {
+    throw_shape_error("concatenate", "a dimension below 7, not " + std::to_string(d), in);
+  }
+  if (result.nd <= d) result.resize(d + 1);
+  for (const Dim& dim : in.subspan(1)) {
+    for (unsigned i = 0; i < Dim::kMaxDimensions; ++i) {
+      if (i != d && dim[i] != result[i]) {
+        throw_shape_error("concatenate", "equal sizes but for dimension " + std::to_string(d), in);
+      }
+    }
+    result.d[d] += dim[d];
+  }
+  return result;
+}
+
+Dim range_shape(Inputs in, Attributes attributes) {
+  const unsigned d = attributes[0], length = attributes[1];
+  if (d >= in[0].nd || length == 0 || length > in[0][d]) {
+    throw_shape_error("pick_range",
+                      "a range of at least one element in an existing dimension, not " +
+                          std::to_string(length) + " of dimension " + std::to_string(d),
+                      in);
+  }
+  Dim result = in[0];
+  result.d[d] = length;
+  return result;
+}
+
+Dim transposed_shape(Inputs in, Attributes attributes) {
+  Dim result, seen;
+  result.resize(static_cast<unsigned>(attributes.size()));
+  bool valid = attributes.size() <= Dim::kMaxDimensions && attributes.size() >= in[0].nd;
+  for (unsigned i = 0; valid && i < attributes.size(); ++i) {
+    valid = attributes[i] < attributes.size() &&
+            std::count(attributes.begin(), attributes.end(), attributes[i]) == 1;
+    if (valid) result.d[i] = in[0][attributes[i]];
+  }
+  if (!valid) throw_shape_error("transpose", "every dimension exactly once", in);
+  return result;
+}
+
+Op mover(std::string_view name, std::string_view formula) {
+  Op op;
+  op.name = name;
+  op.formula = formula;
+  op.needs = Needs::nothing;
+  op.cost = [](const Signature& type) { return 2.0 * type.output_size; };
+  return op;
+}
+
+}  // namespace
+
+const Op identity = [] {
+  Op op = mover("identity", "x, copied to where it lies contiguously");
+  op.shape = [](Inputs in, Attributes) { return in[0]; };
+  op.shared_gradient = [](const Signature&, unsigned) { return SharedGradient::sum; };
+  op.cases = [] { return std::vector<OpCase>{{{Dim({5})}}, {{Dim({3, 19})}}}; };
+  return op;
+}();
+
+const Op concatenate = [] {
+  Op op = mover("concatenate", "the inputs one behind the other along a dimension");
+  op.max_inputs = Op::kAnyNumber;
+  op.shape = concatenated_shape;
+  op.cases = [] {
+    return std::vector<OpCase>{{{Dim({3}), Dim({5}), Dim({1})}, {0}},
+                               {{Dim({3, 2}), Dim({3, 4})}, {1}},
+                               {{Dim({3, 4}), Dim({17, 4}), Dim({2, 4})}, {0}},
+                               {{Dim({3}), Dim({3})}, {1}},
+                               {{Dim({2, 3, 2}), Dim({2, 1, 2})}, {1}}};
+  };
+  op.bad_cases = [] {
+    return std::vector<OpCase>{{{Dim({3, 2}), Dim({3, 3})}, {0}}, {{Dim({3}), Dim({3})}, {7}}};
+  };
+  return op;
+}();
+
+const Op pick_range = [] {
+  Op op = mover("pick_range", "elements s to s + length - 1 along a dimension");
+  op.integers_per_item = 1;
+  op.integer_limit = [](const Signature& type) {
+    return type.inputs[0][type.attributes[0]] - type.attributes[1] + 1;
+  };
+  op.shape = range_shape;
+  op.cases = [] {
+    return std::vector<OpCase>{{{Dim({9})}, {0, 1}},
+                               {{Dim({40})}, {0, 19}},
+                               {{Dim({5, 4})}, {0, 2}},
+                               {{Dim({5, 4})}, {1, 3}},
+                               {{Dim({3, 4, 2})}, {1, 2}}};
+  };
+  op.bad_cases = [] {
+    return std::vector<OpCase>{{{Dim({5})}, {0, 6}}, {{Dim({5})}, {1, 1}}, {{Dim({5})}, {0, 0}}};
+  };
+  return op;
+}();
+
+const Op transpose = [] {
+  Op op = mover("transpose", "dimension i of the result is dimension p(i) of x");
+  op.shape = transposed_shape;
+  op.cases = [] {
+    return std::vector<OpCase>{{{Dim({3, 5})}, {1, 0}},
+                               {{Dim({33, 18})}, {1, 0}},
+                               {{Dim({2, 3, 4})}, {2, 0, 1}},
+                               {{Dim({4})}, {1, 0}}};
+  };
+  op.bad_cases = [] { return std::vector<OpCase>{{{Dim({3, 5})}, {0, 0}}, {{Dim({3, 5})}, {0}}}; };
+  return op;
+}();
+
+}  // namespace dynet_like::ops

@@ -1,0 +1,77 @@
+// Sources: inputs, parameters, constants and rows of tables.
+#include "dynet_like/ops/structured.h"
+
+namespace dynet_like::ops {
+
+namespace {
+
+using Attributes = std::span<const std::uint32_t>;
+
+// Sources write their shape into the attributes: [dtype, sizes...].
+Dim shape_in_attributes(std::span<const Dim>, Attributes attributes) {
+  Dim result;
+  result.resize(static_cast<unsigned>(attributes.size() - 1));
+  for (unsigned i = 0; i < result.nd; ++i) result.d[i] = attributes[i + 1];
+  return result;
+}
+
+// Parameters have their identity as a third kind of attribute, which does not concern the shape.
+Dim shape_after_identity(std::span<const Dim> inputs, Attributes attributes) {
+  return shape_in_attributes(inputs, attributes.subspan(1));
+}
+
+Op source(std::string_view name, std::string_view formula) {
+  Op op;
+  op.name = name;
+  op.formula = formula;
+  op.min_inputs = op.max_inputs = 0;
+  op.needs = Needs::nothing;
+  op.shape = shape_in_attributes;
+  return op;
+}
+
+Op parameter_source(std::string_view name, std::string_view formula) {
+  Op op = source(name, formula);
+  op.shape = shape_after_identity;
+  return op;
+}
+
+}  // namespace
+
+const Op input = source("input", "data of the user, read where they lie");
+const Op parameter = parameter_source("parameter", "the parameter's values, where they lie");
+const Op lookup_parameter = parameter_source("lookup_parameter", "the whole table, where it lies");
+
+const Op constant = [] {
+  Op op = source("constant", "the same number everywhere");
+  op.reals_per_item = 1;
+  op.cases = [] { return std::vector<OpCase>{{{}, {0, 5}, {0.37}}, {{}, {0, 3, 4}, {-2.0}}}; };
+  return op;
+}();
+
+const Op lookup = [] {
+  Op op;
+  op.name = "lookup";
+  op.formula = "row i of a table";
+  op.join = [](unsigned) { return Join::shared; };
+  op.needs = Needs::nothing;
+  op.integers_per_item = 1;
+  op.integer_limit = [](const Signature& type) {
+    const Dim& table = type.inputs[0];
+    return table.d[table.nd - 1];
+  };
+  op.shape = [](std::span<const Dim> in, Attributes) {
+    Dim entry = in[0];
+    if (entry.nd < 2) throw_shape_error("lookup", "a table with a last dimension of rows", in);
+    entry.resize(entry.nd - 1);
+    return entry;
+  };
+  op.shared_gradient = [](const Signature&, unsigned) { return SharedGradient::rows; };
+  op.cases = [] {
+    return std::vector<OpCase>{{{Dim({5, 7})}}, {{Dim({2, 3, 4})}}, {{Dim({33, 2})}}};
+  };
+  op.bad_cases = [] { return std::vector<OpCase>{{{Dim({5})}}}; };
+  return op;
+}();
+
+}  // namespace dynet_like::ops

@@ -1,0 +1,29 @@
+// The ops that are more than a formula per element; their mathematics is in device kernels.
+#pragma once
+
+#include "dynet_like/ops/op.h"
+
+namespace dynet_like::ops {
+
+// Sources: values that exist without a kernel, and constants. Attributes: dtype, then the sizes.
+extern const Op input, parameter, lookup_parameter, constant;
+/// Integers: the row.
+extern const Op lookup;
+
+// Products.
+extern const Op matrix_product, affine_transform, dot_product, squared_distance;
+
+// Sums over inputs, and over one dimension (attribute: the dimension).
+extern const Op sum, average, sum_dim, mean_dim;
+
+// Shapes. Attributes: concatenate, the dimension; pick_range, dimension and length (integer: the
+// start); transpose, the source of every dimension.
+extern const Op identity, concatenate, pick_range, transpose;
+
+// Softmax and its loss. Attribute: the dimension. pickneglogsoftmax's integer is the class.
+extern const Op softmax, log_softmax, pickneglogsoftmax;
+
+// Random ops.
+extern const Op dropout;
+
+}  // namespace dynet_like::ops

@@ -1,0 +1,31 @@
+// Splitting of samples into minibatches: shuffled, or with samples of similar sizes together.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "dynet_like/core/random.h"
+
+namespace dynet_like::nn {
+
+/// The numbers of the samples, from 0, of each minibatch; every sample is in exactly one. All have
+/// the batch size but for one that may be smaller. All functions throw UsageError for batch size
+/// 0 and for 2^32 samples or more; no samples make no batches.
+using Minibatches = std::vector<std::vector<std::uint32_t>>;
+
+/// Minibatches of samples in random order; the smaller one is the last.
+Minibatches shuffled_minibatches(std::size_t sample_count, std::size_t batch_size, Random& random);
+
+/// Minibatches of samples of similar sizes, for training: shuffles the samples, sorts each pool of
+/// pool_batches * batch_size of them by size, and shuffles the batches. Sizes have any unit that
+/// grows with the work, such as Tree::size(). The smaller batch may come anywhere.
+Minibatches similar_size_minibatches(std::span<const std::uint32_t> sizes, std::size_t batch_size,
+                                     std::size_t pool_batches, Random& random);
+
+/// Minibatches of samples from the smallest to the largest, those of one size in the order of their
+/// numbers, for evaluation: always the same; the smaller batch is the last.
+Minibatches sorted_minibatches(std::span<const std::uint32_t> sizes, std::size_t batch_size);
+
+}  // namespace dynet_like::nn

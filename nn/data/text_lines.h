@@ -1,0 +1,77 @@
+// Reading text files that nobody vouches for: lines under limits, and the tokens of bracket text.
+#pragma once
+
+#include <cstddef>
+#include <fstream>
+#include <istream>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace dynet_like::nn {
+
+/// The most bytes that a reader takes in before it gives up with a FileError.
+struct TextLimits {
+  std::size_t max_line_bytes = std::size_t{1} << 20;
+  std::size_t max_file_bytes = std::size_t{1} << 28;
+};
+
+/// Opens a file; throws FileError where it is missing, a directory or larger than the limit.
+std::ifstream open_text(const std::string& path, const TextLimits& limits);
+
+/// Throws FileError where a line that is already in memory is longer than the limit.
+void check_line_bytes(std::string_view line, const std::string& file, std::size_t line_number,
+                      const TextLimits& limits);
+
+/// The lines of a stream, one at a time, so that a hostile file costs no more than its limits.
+class LineReader {
+ public:
+  /// The stream must outlive the reader; `file` is its name in messages.
+  LineReader(std::istream& stream, std::string file, const TextLimits& limits);
+
+  /// Reads a line without its end ("\n" or "\r\n"); false after the last one. The view holds
+  /// until the next call. Throws FileError past a limit or when the stream cannot be read.
+  bool next(std::string_view& line);
+
+  /// The number of the line read last, from 1.
+  std::size_t number() const { return number_; }
+
+ private:
+  bool fill();
+
+  std::istream& stream_;
+  std::string file_;
+  TextLimits limits_;
+  std::vector<char> block_;
+  std::size_t begin_ = 0, end_ = 0, file_bytes_ = 0, number_ = 0;
+  std::string line_;
+};
+
+/// Whether a line has nothing but spaces.
+inline bool is_blank(std::string_view line) { return line.find_first_not_of(' ') == line.npos; }
+
+/// Text from a file as a message may show it: quoted, without control characters, not too long.
+std::string quoted_text(std::string_view text);
+
+/// Splits bracket text into "(", ")" and words. Only the ASCII space and the parentheses part
+/// words: a tab or a no-break space belongs to one.
+class BracketTokens {
+ public:
+  explicit BracketTokens(std::string_view line, std::size_t position = 0)
+      : line_(line), position_(position) {}
+
+  /// The next token, empty at the end of the line.
+  std::string_view next();
+  /// Whether a bracket or the end comes next, so that no word can be read here.
+  bool at_bracket_or_end();
+  /// The column of the token read last, or of the end of the line; in bytes from 1.
+  std::size_t column() const { return start_ + 1; }
+
+ private:
+  void skip_spaces();
+
+  std::string_view line_;
+  std::size_t position_, start_ = 0;
+};
+
+}  // namespace dynet_like::nn

@@ -1,0 +1,73 @@
+// Building of flat trees and the heights of their nodes.
+#include "nn/data/tree.h"
+
+#include <algorithm>
+
+#include "dynet_like/core/errors.h"
+
+namespace dynet_like::nn {
+
+namespace {
+
+void check_room(std::size_t node_count) {
+  if (node_count >= Tree::kNoWord) throw UsageError("a tree needs fewer than 2^32 - 1 nodes");
+}
+
+}  // namespace
+
+std::uint32_t Tree::add_leaf(std::int32_t label, std::string_view word) {
+  check_room(nodes_.size());
+  const std::uint32_t number = size();
+  words_.emplace_back(word);
+  nodes_.push_back({.label = label,
+                    .word = leaf_count() - 1,
+                    .first_node = number,
+                    .first_child = static_cast<std::uint32_t>(children_.size()),
+                    .child_count = 0});
+  return number;
+}
+
+std::uint32_t Tree::add_parent(std::int32_t label, std::uint32_t child_count) {
+  check_room(nodes_.size());
+  if (child_count == 0) throw UsageError("a parent needs children; got 0");
+  // A subtree ends right before the first node of the one to its right.
+  const std::uint32_t number = size();
+  const std::size_t first_child = children_.size();
+  std::uint32_t end = number;
+  for (std::uint32_t i = 0; i < child_count; ++i) {
+    if (end == 0) {
+      children_.resize(first_child);
+      throw UsageError("a parent needs " + std::to_string(child_count) + " subtrees; got " +
+                       std::to_string(i));
+    }
+    children_.push_back(end - 1);
+    end = nodes_[end - 1].first_node;
+  }
+  std::reverse(children_.begin() + static_cast<std::ptrdiff_t>(first_child), children_.end());
+  nodes_.push_back({.label = label,
+                    .word = kNoWord,
+                    .first_node = end,
+                    .first_child = static_cast<std::uint32_t>(first_child),
+                    .child_count = child_count});
+  return number;
+}
+
+void Tree::reserve(std::size_t node_count, std::size_t leaf_count) {
+  nodes_.reserve(node_count);
+  children_.reserve(node_count);
+  words_.reserve(leaf_count);
+}
+
+std::vector<std::uint32_t> Tree::heights() const {
+  std::vector<std::uint32_t> heights(nodes_.size(), 1);
+  for (std::uint32_t node = 0; node < size(); ++node) {
+    for (const std::uint32_t child : children(node)) {
+      heights[node] = std::max(heights[node], heights[child] + 1);
+    }
+  }
+  return heights;
+}
+
+std::uint32_t Tree::depth() const { return nodes_.empty() ? 0 : heights().back(); }
+
+}  // namespace dynet_like::nn

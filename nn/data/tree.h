@@ -1,0 +1,81 @@
+// A labelled tree over words, stored flat with children before parents, so that no walk recurses.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace dynet_like::nn {
+
+/// A labelled tree in post-order: a loop over the nodes from 0 to size() - 1 meets children
+/// before their parents and the root last. It is built in that order too, so it cannot be in
+/// another. A tree with L leaves and only binary nodes has 2 * L - 1 nodes.
+class Tree {
+ public:
+  /// The label of a node that has none.
+  static constexpr std::int32_t kNoLabel = -1;
+  /// The word of a node that is no leaf.
+  static constexpr std::uint32_t kNoWord = ~std::uint32_t{0};
+
+  struct Node {
+    std::int32_t label = kNoLabel;
+    /// Index of the leaf's word in words().
+    std::uint32_t word = kNoWord;
+    /// The first node of the subtree: it consists of the nodes first_node to this one.
+    std::uint32_t first_node = 0;
+    /// The place of the children's numbers in one list of all nodes.
+    std::uint32_t first_child = 0, child_count = 0;
+
+    bool operator==(const Node&) const = default;
+  };
+
+  /// Appends a leaf and returns its number. Throws UsageError past 2^32 - 2 nodes.
+  std::uint32_t add_leaf(std::int32_t label, std::string_view word);
+  /// Appends the parent of the last `child_count` subtrees that have no parent yet and returns
+  /// its number. Throws UsageError where there are fewer, or where child_count is 0.
+  std::uint32_t add_parent(std::int32_t label, std::uint32_t child_count);
+  /// Gives a node another label.
+  void set_label(std::uint32_t node, std::int32_t label) { nodes_[node].label = label; }
+  void reserve(std::size_t node_count, std::size_t leaf_count);
+
+  /// The nodes in post-order.
+  const std::vector<Node>& nodes() const { return nodes_; }
+  /// The words of the leaves from left to right.
+  const std::vector<std::string>& words() const { return words_; }
+  /// The number of nodes, leaves included.
+  std::uint32_t size() const { return static_cast<std::uint32_t>(nodes_.size()); }
+  std::uint32_t leaf_count() const { return static_cast<std::uint32_t>(words_.size()); }
+  /// The last node; the tree must not be empty.
+  std::uint32_t root() const { return size() - 1; }
+
+  std::int32_t label(std::uint32_t node) const { return nodes_[node].label; }
+  bool is_leaf(std::uint32_t node) const { return nodes_[node].child_count == 0; }
+  /// The word of a leaf.
+  const std::string& word(std::uint32_t leaf) const { return words_[nodes_[leaf].word]; }
+  /// The children of a node from left to right.
+  std::span<const std::uint32_t> children(std::uint32_t node) const {
+    return std::span(children_).subspan(nodes_[node].first_child, nodes_[node].child_count);
+  }
+  /// The first child of a node that is no leaf.
+  std::uint32_t left(std::uint32_t node) const { return children_[nodes_[node].first_child]; }
+  /// The last child of a node that is no leaf.
+  std::uint32_t right(std::uint32_t node) const { return node - 1; }
+
+  /// For every node, the nodes on the longest path down to a leaf, both ends counted: a leaf has
+  /// height 1. All nodes of one height can be computed together.
+  std::vector<std::uint32_t> heights() const;
+  /// The height of the root, which is the tree's depth; 0 for an empty tree.
+  std::uint32_t depth() const;
+
+  bool operator==(const Tree&) const = default;
+
+ private:
+  std::vector<Node> nodes_;
+  std::vector<std::uint32_t> children_;
+  std::vector<std::string> words_;
+};
+
+}  // namespace dynet_like::nn

@@ -1,0 +1,75 @@
+// A vocabulary: words and dense numbers for each other, with counts, saved as a text file.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+namespace dynet_like::nn {
+
+/// Words numbered 0 to size() - 1 in the order in which they came. Any bytes can be a word,
+/// except none at all. The size is the number of different words, the unknown word included.
+class Vocabulary {
+ public:
+  /// Counts a word and returns its id, a new one for a new word; when frozen it does what id()
+  /// does. Throws UsageError for an empty word and past 2^32 - 1 words.
+  std::uint32_t add(std::string_view word);
+  /// The id of a word, or of the unknown word in place of a word that is not there. Throws
+  /// UsageError that names the word where there is no unknown word either.
+  std::uint32_t id(std::string_view word) const;
+  bool contains(std::string_view word) const { return ids_.contains(word); }
+
+  /// Makes a word stand for all words that are not there; adds it, with count 0, if needed.
+  /// Throws UsageError where it would have to be added to a frozen vocabulary.
+  std::uint32_t set_unknown(std::string_view word);
+  /// The id of the unknown word, if there is one.
+  std::optional<std::uint32_t> unknown() const { return unknown_; }
+
+  /// From now on no word is added and no count changes.
+  void freeze() { frozen_ = true; }
+  bool frozen() const { return frozen_; }
+
+  std::uint32_t size() const { return static_cast<std::uint32_t>(words_.size()); }
+  /// Throws UsageError for an id that is not below size().
+  const std::string& word(std::uint32_t id) const;
+  /// How often a word was added. Throws UsageError for an id that is not below size().
+  std::uint64_t count(std::uint32_t id) const;
+
+  /// The words that were added at least min_count times, in the same order, and the unknown word
+  /// always; its count gains those of the dropped words. The result is not frozen.
+  Vocabulary trimmed(std::uint64_t min_count) const;
+
+  /// Writes a line "word TAB count" per word in the order of the ids; the unknown word's line
+  /// ends in "TAB unknown". Backslash, tab, line feed and carriage return are written as \\, \t,
+  /// \n and \r. The file appears whole or not at all. Throws FileError, UsageError when empty.
+  void save(const std::string& path) const;
+  /// Reads what save() wrote; a line without a count has count 0. The result is frozen, for its
+  /// ids belong to a model. Throws FileError with the line for a missing, empty or malformed
+  /// file, a word that comes twice, a line over 64 KiB and a file over 1 GiB.
+  static Vocabulary load(const std::string& path);
+
+ private:
+  /// Lets string views be looked up without a copy.
+  struct Hash {
+    using is_transparent = void;
+    std::size_t operator()(std::string_view word) const {
+      return std::hash<std::string_view>()(word);
+    }
+  };
+
+  std::uint32_t append(std::string_view word, std::uint64_t count);
+  void check_id(std::uint32_t id) const;
+
+  std::vector<std::string> words_;
+  std::vector<std::uint64_t> counts_;
+  std::unordered_map<std::string, std::uint32_t, Hash, std::equal_to<>> ids_;
+  std::optional<std::uint32_t> unknown_;
+  bool frozen_ = false;
+};
+
+}  // namespace dynet_like::nn

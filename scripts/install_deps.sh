@@ -1,0 +1,77 @@
+#!/usr/bin/env bash
+# Installs the packages that building needs; does nothing where all are there.
+#
+# usage: scripts/install_deps.sh [--dev]
+#   --dev   also clang with its tools and sanitizers, and valgrind
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+packages=(g++ cmake ninja-build ccache pkg-config libeigen3-dev libboost-dev
+  libboost-program-options-dev libhwy-dev libfmt-dev libspdlog-dev nlohmann-json3-dev
+  libgtest-dev libbenchmark-dev)
+
+case "${1:-}" in
+  "") ;;
+  --dev) packages+=(clang clang-format clang-tidy libclang-rt-dev valgrind) ;;
+  -h | --help)
+    sed -n '2,5s/^# \{0,1\}//p' "$0"
+    exit 0
+    ;;
+  *)
+    echo "install_deps.sh: need --dev or nothing; got $1" >&2
+    exit 2
+    ;;
+esac
+
+is_installed() {
+  [[ "$(dpkg-query -W -f='${db:Status-Status}' "$1" 2>/dev/null)" == installed ]]
+}
+
+# On Debian and Ubuntu: only what is missing, and the lists of packages only if something is.
+install_with_apt() {
+  local missing=() package as_root=()
+  for package in "${packages[@]}"; do
+    # Older releases have the sanitizers' library only with clang's version in its name, where
+    # clang itself recommends it.
+    if [[ $package == libclang-rt-dev ]] && compgen -G "/usr/lib/llvm-*/lib/clang/*/lib/linux/*fuzzer*" >/dev/null; then
+      continue
+    fi
+    is_installed "$package" || missing+=("$package")
+  done
+  if ((${#missing[@]} == 0)); then
+    return
+  fi
+  if ((EUID != 0)); then
+    as_root=(sudo)
+  fi
+  echo "installing: ${missing[*]}"
+  "${as_root[@]}" apt-get update
+  "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y "${missing[@]}"
+}
+
+# Elsewhere the names differ: go on if a build can be configured, else say what is needed.
+check_with_cmake() {
+  local scratch
+  scratch="$(mktemp -d)"
+  if cmake -S . -B "$scratch" -G Ninja >"$scratch/log" 2>&1; then
+    rm -rf "$scratch"
+    return
+  fi
+  cat >&2 <<'END'
+Not a Debian or Ubuntu system: please install these with your package manager.
+  a C++20 compiler (g++ 12, clang 14 or later), CMake 3.25 or later, Ninja, pkg-config, ccache
+  Google Highway 1.0, fmt 9, nlohmann-json 3.11            the library
+  Boost 1.74 (headers, program_options), spdlog 1.10       examples and benchmarks
+  GoogleTest 1.12, Eigen 3.4, Google Benchmark             tests and benchmarks
+CMake says:
+END
+  tail -n 15 "$scratch/log" >&2
+  rm -rf "$scratch"
+  exit 1
+}
+
+if command -v dpkg-query >/dev/null && command -v apt-get >/dev/null; then
+  install_with_apt
+else
+  check_with_cmake
+fi

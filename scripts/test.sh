@@ -1,0 +1,29 @@
+#!/usr/bin/env bash
+# Installs what is missing, builds the release preset and runs all tests.
+#
+# usage: scripts/test.sh [ctest's arguments]
+#   scripts/test.sh -R safetensors    only the tests with that name
+#   scripts/test.sh -LE install       without the tests that build a user's project
+# DYNET_LIKE_PRESET names another preset, such as asan.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+if [[ ${1:-} == -h || ${1:-} == --help ]]; then
+  sed -n '2,7s/^# \{0,1\}//p' "$0"
+  exit 0
+fi
+
+preset="${DYNET_LIKE_PRESET:-release}"
+scripts/install_deps.sh
+scripts/build.sh "$preset"
+
+status=0
+ctest --preset "$preset" -j "$(nproc 2>/dev/null || echo 2)" "$@" || status=$?
+
+# A test program that skips a case passes; what was skipped must not stay unseen.
+log="build/$preset/Testing/Temporary/LastTest.log"
+if [[ -f $log ]] && grep -q '^\[  SKIPPED \] .* ms)$' "$log"; then
+  echo "Skipped cases:"
+  grep '^\[  SKIPPED \] .* ms)$' "$log" | sed 's/^\[  SKIPPED \]/ /' | sort -u
+fi
+exit "$status"

@@ -1,0 +1,35 @@
+# Builds a user's project against the library: KIND is install_and_consume (the build folder's
+# result is installed into a scratch prefix) or add_subdirectory.
+
+function(run)
+  execute_process(COMMAND ${ARGN} RESULT_VARIABLE result OUTPUT_VARIABLE output
+                  ERROR_VARIABLE output)
+  if(NOT result EQUAL 0)
+    list(JOIN ARGN " " command)
+    message(FATAL_ERROR "${command}\nended with ${result}:\n${output}")
+  endif()
+endfunction()
+
+file(REMOVE_RECURSE ${WORK})
+set(options -G ${GENERATOR} -DCMAKE_CXX_COMPILER=${COMPILER}
+    -DCMAKE_CXX_COMPILER_LAUNCHER=${LAUNCHER} -DCMAKE_BUILD_TYPE=${CONFIGURATION})
+if(KIND STREQUAL "install_and_consume")
+  run(${CMAKE_COMMAND} --install ${BUILD} --prefix ${WORK}/prefix --config ${CONFIGURATION})
+  file(GLOB_RECURSE kernels ${WORK}/prefix/include/dynet_like/device/cpu/*)
+  if(kernels)
+    message(FATAL_ERROR "headers of the kernels were installed: ${kernels}")
+  endif()
+  run(${CMAKE_COMMAND} -S ${SOURCE}/tests/consumer/installed -B ${WORK}/build ${options}
+      -DCMAKE_PREFIX_PATH=${WORK}/prefix)
+  run(${CMAKE_COMMAND} --build ${WORK}/build --config ${CONFIGURATION})
+  find_program(consumer consumer PATHS ${WORK}/build ${WORK}/build/${CONFIGURATION}
+               NO_DEFAULT_PATH REQUIRED)
+  run(${consumer})
+else()
+  # Configuring proves that all targets are found. Building everything a second time would be slow
+  # and prove little more, so only the smallest library is built.
+  run(${CMAKE_COMMAND} -S ${SOURCE}/tests/consumer/subdirectory -B ${WORK}/build ${options}
+      -DDYNET_LIKE_SOURCE_DIR=${SOURCE})
+  run(${CMAKE_COMMAND} --build ${WORK}/build --config ${CONFIGURATION}
+      --target dynet_like_batching)
+endif()

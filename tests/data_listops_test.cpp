@@ -1,0 +1,302 @@
+// ListOps: values of operators, the file format and its errors, the generator, the official data.
+#include "nn/data/listops.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <filesystem>
+#include <sstream>
+
+#include "dynet_like/core/errors.h"
+
+namespace dynet_like::nn {
+namespace {
+
+constexpr char kExample[] = "9\t( ( ( [MAX 2 ) 9 ) ] )";
+
+Tree parse(const std::string& line, const ListOpsFileOptions& options = {}) {
+  return parse_listops(line, "listops.tsv", 7, options);
+}
+
+/// Reads an expression in the short form, such as "[MAX 2 [MIN 1 ] ]", by folding it.
+Tree fold(const std::string& tokens) {
+  Tree tree;
+  int open = 0;
+  std::istringstream stream(tokens);
+  for (std::string token; stream >> token;) {
+    tree.add_leaf(Tree::kNoLabel, token);
+    if (token[0] == '[') {
+      ++open;
+      continue;
+    }
+    if (open > 0) tree.add_parent(Tree::kNoLabel, 2);
+    if (token == "]" && --open > 0) tree.add_parent(Tree::kNoLabel, 2);
+  }
+  return tree;
+}
+
+void expect_error(const std::string& line, std::size_t column, const std::string& part,
+                  const ListOpsFileOptions& options = {}) {
+  try {
+    parse(line, options);
+    ADD_FAILURE() << "no error for " << line.substr(0, 100);
+  } catch (const FileError& error) {
+    EXPECT_EQ(error.file(), "listops.tsv");
+    EXPECT_EQ(error.line(), 7u);
+    EXPECT_EQ(error.column(), column) << line.substr(0, 100) << ": " << error.what();
+    EXPECT_NE(std::string(error.what()).find(part), std::string::npos) << error.what();
+  }
+}
+
+TEST(ListOps, LabelsCompleteExpressionsOnly) {
+  const Tree tree = parse(kExample);
+  EXPECT_EQ(tree.words(), (std::vector<std::string>{"[MAX", "2", "9", "]"}));
+  std::vector<std::int32_t> labels;
+  for (const Tree::Node& node : tree.nodes()) labels.push_back(node.label);
+  EXPECT_EQ(labels, (std::vector<std::int32_t>{-1, 2, -1, 9, -1, -1, 9}));
+  EXPECT_EQ(listops_values(tree), labels);
+  EXPECT_EQ(listops_string(tree), kExample + 2);
+  EXPECT_EQ(count_operators(tree), 1u);
+  EXPECT_EQ(listops_depth(tree), 2u);
+  const Tree digit = parse("7\t7\r");
+  EXPECT_EQ(digit.size(), 1u);
+  EXPECT_EQ(digit.label(0), 7);
+  EXPECT_EQ(count_operators(digit), 0u);
+  EXPECT_EQ(listops_depth(digit), 1u);
+}
+
+TEST(ListOps, EvaluatesOperators) {
+  EXPECT_EQ(evaluate_listops(fold("[MIN 4 2 9 ]")), 2);
+  EXPECT_EQ(evaluate_listops(fold("[MAX 4 2 9 ]")), 9);
+  EXPECT_EQ(evaluate_listops(fold("[SM 4 2 9 8 ]")), 3);
+  EXPECT_EQ(evaluate_listops(fold("[MED 9 1 5 ]")), 5);
+  EXPECT_EQ(evaluate_listops(fold("[MED 9 2 5 4 ]")), 4);
+  EXPECT_EQ(evaluate_listops(fold("[MED 3 0 ]")), 1);
+  EXPECT_EQ(evaluate_listops(fold("[MIN 6 ]")), 6);
+  EXPECT_EQ(evaluate_listops(fold("[MAX 2 9 [MIN 4 7 ] 0 ]")), 9);
+  const Tree nested = fold("[SM [MED 1 [MAX 8 3 ] 6 ] 5 [MIN 7 9 ] ]");
+  EXPECT_EQ(evaluate_listops(nested), 8);
+  EXPECT_EQ(count_operators(nested), 4u);
+  EXPECT_EQ(listops_depth(nested), 4u);
+}
+
+TEST(ListOps, EvaluatesLongListsWithoutOverflow) {
+  std::string tokens = "[SM";
+  for (int i = 0; i < 100'000; ++i) tokens += " 9";
+  EXPECT_EQ(evaluate_listops(fold(tokens + " ]")), 0);
+  tokens.replace(0, 3, "[MED");
+  EXPECT_EQ(evaluate_listops(fold(tokens + " 1 ]")), 9);
+}
+
+TEST(ListOps, RejectsTreesThatAreNoExpressions) {
+  for (const char* tokens : {"", "[MAX", "]", "[MAX ]", "[MAX 2", "[FIRST 2 ]", "12"}) {
+    const Tree tree = fold(tokens);
+    EXPECT_THROW(evaluate_listops(tree), UsageError) << tokens;
+    EXPECT_THROW(listops_string(tree), UsageError) << tokens;
+  }
+  Tree digits;
+  digits.add_leaf(2, "2");
+  digits.add_leaf(3, "3");
+  digits.add_parent(Tree::kNoLabel, 2);
+  EXPECT_THROW(evaluate_listops(digits), UsageError);
+  Tree flat;  // All tokens under one node instead of folded.
+  for (const char* word : {"[MAX", "2", "9", "]"}) flat.add_leaf(Tree::kNoLabel, word);
+  flat.add_parent(9, 4);
+  EXPECT_THROW(evaluate_listops(flat), UsageError);
+}
+
+TEST(ListOps, RejectsBadLabels) {
+  expect_error("x\t5", 1, "\"x\"");
+  expect_error("10\t5", 1, "\"10\"");
+  expect_error("-1\t5", 1, "\"-1\"");
+  expect_error("\t5", 1, "label");
+  expect_error("5", 0, "tab");
+  expect_error("", 0, "tab");
+  expect_error("8\t( ( ( [MAX 2 ) 9 ) ] )", 1, "expression, 9,");
+  const ListOpsFileOptions unchecked = {.check_values = false, .max_depth = 9, .limits = {}};
+  const Tree tree = parse("8\t( ( ( [MAX 2 ) 9 ) ] )", unchecked);
+  EXPECT_EQ(tree.label(tree.root()), 8);
+  EXPECT_EQ(evaluate_listops(tree), 9);
+}
+
+TEST(ListOps, RejectsMalformedExpressions) {
+  expect_error("9\t( ( ( [FIRST 2 ) 9 ) ] )", 9, "unknown operator \"[FIRST\"");
+  expect_error("9\t( ( ( [MAX 12 ) 9 ) ] )", 14, "\"12\"");
+  expect_error("9\t( ( ( [MAX 2 ) 9 ) ]", 23, "1 closing bracket(s) missing");
+  expect_error("9\t( ( ( [MAX 2 ) 9 ) ] ) )", 26, "text after");
+  expect_error("9\t( ( ( [MAX 2 ) 9 ) ] ) 4", 26, "\"4\"");
+  expect_error("9\t)", 3, "superfluous");
+  expect_error("9\t( ( [MAX 2 9 ) ] )", 5, "got 3");
+  expect_error("9\t( [MAX )", 3, "got 1");
+  expect_error("9\t( )", 3, "got 0");
+  expect_error("9\t( [MAX ] )", 3, "arguments");
+  expect_error("9\t( 2 9 )", 3, "arguments");
+  expect_error("9\t( [MAX ( 2 ] ) )", 10, "arguments");
+  expect_error("9\t( ( [MAX 9 ) 9 )", 19, "closed by");
+  expect_error("9\t[MAX", 7, "closed by");
+  expect_error("9\t]", 4, "closed by");
+  expect_error("9\t", 3, "got none");
+}
+
+TEST(ListOps, ReadsDeepExpressionsWithoutRecursion) {
+  constexpr std::size_t kOperators = 50'000;
+  std::string text = "3\t", end;
+  for (std::size_t i = 0; i < kOperators; ++i) text += "( ( [MIN ";
+  text += "3";
+  for (std::size_t i = 0; i < kOperators; ++i) text += " ) ] )";
+  const ListOpsFileOptions deep = {
+      .check_values = true, .max_depth = 2 * kOperators, .limits = {1 << 24, 1 << 24}};
+  const Tree tree = parse(text, deep);
+  EXPECT_EQ(tree.depth(), 2 * kOperators + 1);
+  EXPECT_EQ(listops_depth(tree), kOperators + 1);
+  EXPECT_EQ(listops_string(tree), text.substr(2));
+  expect_error(text, 3 + 9 * 5'000, "at most 10000");
+  expect_error(text, 0, "at most 100 bytes",
+               {.check_values = true, .max_depth = 9, .limits = {100, 100}});
+}
+
+TEST(ListOps, ReadsStreamsAndNamesLines) {
+  std::istringstream stream(std::string(kExample) + "\r\n\n3\t3\n");
+  EXPECT_EQ(read_listops(stream, "listops.tsv").size(), 2u);
+  std::istringstream wrong("3\t3\n4\t3\n");
+  try {
+    read_listops(wrong, "listops.tsv");
+    ADD_FAILURE() << "no error";
+  } catch (const FileError& error) {
+    EXPECT_EQ(error.line(), 2u);
+  }
+  std::istringstream empty("\n");
+  EXPECT_THROW(read_listops(empty, "listops.tsv"), FileError);
+  EXPECT_THROW(read_listops("there/is/no/such/file"), FileError);
+}
+
+TEST(ListOpsGenerator, DrawsLabelledExpressionsWithinItsLimits) {
+  Random random(1);
+  const ListOpsGeneratorOptions options = {.digit_probability = 0.5,
+                                           .max_depth = 5,
+                                           .max_arguments = 4,
+                                           .min_operators = 2,
+                                           .max_tokens = 60};
+  ListOpsGenerator generator(random, options);
+  std::uint32_t deepest = 0, most_tokens = 0;
+  for (int i = 0; i < 3000; ++i) {
+    const Tree tree = generator.generate();
+    const std::string line = std::to_string(tree.label(tree.root())) + "\t" + listops_string(tree);
+    ASSERT_EQ(parse(line), tree) << line;
+    ASSERT_GE(count_operators(tree), 2u);
+    deepest = std::max(deepest, listops_depth(tree));
+    most_tokens = std::max(most_tokens, tree.leaf_count());
+  }
+  EXPECT_EQ(deepest, 5u);
+  EXPECT_LE(most_tokens, 60u);
+  EXPECT_GT(most_tokens, 55u);
+}
+
+TEST(ListOpsGenerator, HasTheProbabilitiesOfTheOriginal) {
+  Random random(2);
+  ListOpsGenerator generator(random);
+  constexpr int kDraws = 40'000;
+  int digits = 0;
+  std::vector<int> operators(4), arguments(6);
+  for (int i = 0; i < kDraws; ++i) {
+    const Tree tree = generator.generate();
+    if (tree.size() == 1) {
+      ++digits;
+      continue;
+    }
+    const auto found =
+        std::find(kListOpsOperators.begin(), kListOpsOperators.end(), tree.words().front());
+    ++operators[static_cast<std::size_t>(found - kListOpsOperators.begin())];
+    std::size_t count = 0;
+    for (std::uint32_t node = tree.left(tree.root()); !tree.is_leaf(node); node = tree.left(node)) {
+      ++count;
+    }
+    ++arguments[count];
+    ASSERT_LE(listops_depth(tree), 20u);
+  }
+  // Six standard deviations of the binomial distribution are about 520 and 290.
+  EXPECT_NEAR(digits, 0.75 * kDraws, 520);
+  for (const int count : operators) EXPECT_NEAR(count, 0.0625 * kDraws, 290);
+  for (int i = 2; i <= 5; ++i) EXPECT_NEAR(arguments[i], 0.0625 * kDraws, 290);
+  EXPECT_EQ(arguments[0] + arguments[1], 0);
+}
+
+TEST(ListOpsGenerator, IsAFunctionOfTheSeed) {
+  Random first(3), second(3), other(4);
+  const std::vector<Tree> trees = ListOpsGenerator(first).generate_distinct(100);
+  EXPECT_EQ(ListOpsGenerator(second).generate_distinct(100), trees);
+  EXPECT_NE(ListOpsGenerator(other).generate_distinct(100), trees);
+}
+
+TEST(ListOpsGenerator, KeepsSetsDisjoint) {
+  Random random(5);
+  ListOpsGenerator generator(random);
+  std::unordered_set<std::string> seen = {"4", "( ( ( [MAX 2 ) 9 ) ] )"};
+  const std::vector<Tree> train = generator.generate_distinct(2000, seen);
+  const std::vector<Tree> test = generator.generate_distinct(500, seen);
+  EXPECT_EQ(train.size(), 2000u);
+  EXPECT_EQ(test.size(), 500u);
+  EXPECT_EQ(seen.size(), 2502u) << "every expression is new";
+  for (const Tree& tree : train) EXPECT_NE(listops_string(tree), "4");
+}
+
+TEST(ListOpsGenerator, RejectsOptionsThatNothingSatisfies) {
+  Random random;
+  const auto make = [&](const ListOpsGeneratorOptions& options) {
+    ListOpsGenerator generator(random, options);
+  };
+  EXPECT_THROW(make({.digit_probability = -0.1}), UsageError);
+  EXPECT_THROW(make({.digit_probability = 1.1}), UsageError);
+  EXPECT_THROW(make({.digit_probability = std::nan("")}), UsageError);
+  EXPECT_THROW(make({.max_depth = 0}), UsageError);
+  EXPECT_THROW(make({.max_arguments = 1}), UsageError);
+  EXPECT_THROW(make({.max_tokens = 0}), UsageError);
+  EXPECT_THROW(make({.min_operators = 4, .max_tokens = 12}), UsageError);
+  EXPECT_THROW(make({.max_depth = 1, .min_operators = 1}), UsageError);
+  EXPECT_THROW(make({.digit_probability = 1, .min_operators = 1}), UsageError);
+  EXPECT_NO_THROW(make({.max_depth = 1}));
+}
+
+TEST(ListOpsGenerator, GivesUpWhereThereIsNothingNew) {
+  Random random(6);
+  ListOpsGenerator digits(random, {.max_depth = 1});
+  EXPECT_EQ(digits.generate_distinct(10).size(), 10u);
+  EXPECT_THROW(digits.generate_distinct(11), UsageError);
+  // Always operators, five levels of them: never as few tokens as asked for.
+  ListOpsGenerator large(random, {.digit_probability = 0, .max_depth = 5, .max_tokens = 12});
+  EXPECT_THROW(large.generate(), UsageError);
+}
+
+/// The official test data, where the machine has them.
+TEST(ListOpsData, EvaluatesAllOfTheOfficialTestData) {
+  const char* data = std::getenv("DYNET_LIKE_DATA");
+  const std::filesystem::path path =
+      data == nullptr ? "" : std::filesystem::path(data) / "listops" / "test_d20s.tsv";
+  if (data == nullptr || !std::filesystem::exists(path)) {
+    GTEST_SKIP() << "needs listops/test_d20s.tsv in the folder that DYNET_LIKE_DATA names";
+  }
+  ListOpsFileOptions options;
+  options.check_values = false;
+  const std::vector<Tree> trees = read_listops(path.string(), options);
+  ASSERT_EQ(trees.size(), 10'000u);
+  std::uint32_t deepest = 0, most_tokens = 0;
+  std::unordered_set<std::string> seen;
+  for (const Tree& tree : trees) {
+    ASSERT_EQ(evaluate_listops(tree), tree.label(tree.root()));
+    deepest = std::max(deepest, listops_depth(tree));
+    most_tokens = std::max(most_tokens, tree.leaf_count());
+    seen.insert(listops_string(tree));
+  }
+  // The data agree with the reading of "depth 20": digits at depth 20, operators to depth 19.
+  EXPECT_EQ(deepest, 20u);
+  EXPECT_EQ(most_tokens, 939u);
+  EXPECT_EQ(seen.size(), 10'000u);
+  Random random(8);
+  EXPECT_EQ(ListOpsGenerator(random).generate_distinct(1000, seen).size(), 1000u);
+  EXPECT_EQ(seen.size(), 11'000u);
+}
+
+}  // namespace
+}  // namespace dynet_like::nn

@@ -1,0 +1,280 @@
+// Sentiment trees: the flat tree, the bracket format and its errors, and the real treebank.
+#include "nn/data/treebank.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <sstream>
+
+#include "dynet_like/core/errors.h"
+
+namespace dynet_like::nn {
+namespace {
+
+constexpr char kExample[] = "(3 (2 It) (4 (2 's) (3 good)))";
+
+Tree parse(const std::string& line, const TreebankOptions& options = {}) {
+  return parse_tree(line, "trees.txt", 7, options);
+}
+
+/// Checks where the error is and what it says.
+void expect_error(const std::string& line, std::size_t column, const std::string& part,
+                  const TreebankOptions& options = {}) {
+  try {
+    parse(line, options);
+    ADD_FAILURE() << "no error for " << line.substr(0, 100);
+  } catch (const FileError& error) {
+    EXPECT_EQ(error.file(), "trees.txt");
+    EXPECT_EQ(error.line(), 7u);
+    EXPECT_EQ(error.column(), column) << line.substr(0, 100) << ": " << error.what();
+    EXPECT_NE(std::string(error.what()).find(part), std::string::npos) << error.what();
+  }
+}
+
+/// A tree that leans to the left (or right) and is `depth` deep.
+std::string leaning(std::size_t depth, bool left) {
+  std::string text;
+  for (std::size_t i = 1; i < depth; ++i) text += left ? "(1 " : "(1 (2 a) ";
+  text += "(0 b)";
+  for (std::size_t i = 1; i < depth; ++i) text += left ? " (2 a))" : ")";
+  return text;
+}
+
+TEST(Tree, IsStoredInPostOrder) {
+  const Tree tree = parse(kExample);
+  ASSERT_EQ(tree.size(), 5u);
+  EXPECT_EQ(tree.words(), (std::vector<std::string>{"It", "'s", "good"}));
+  std::vector<std::int32_t> labels;
+  for (const Tree::Node& node : tree.nodes()) labels.push_back(node.label);
+  EXPECT_EQ(labels, (std::vector<std::int32_t>{2, 2, 3, 4, 3}));
+  EXPECT_EQ(tree.root(), 4u);
+  EXPECT_EQ(tree.left(4), 0u);
+  EXPECT_EQ(tree.right(4), 3u);
+  EXPECT_EQ(tree.left(3), 1u);
+  EXPECT_EQ(tree.right(3), 2u);
+  EXPECT_TRUE(tree.is_leaf(2));
+  EXPECT_FALSE(tree.is_leaf(3));
+  EXPECT_EQ(tree.word(2), "good");
+  EXPECT_EQ(tree.nodes()[3].first_node, 1u);
+  EXPECT_EQ(tree.nodes()[3].word, Tree::kNoWord);
+  EXPECT_EQ(tree.heights(), (std::vector<std::uint32_t>{1, 1, 1, 2, 3}));
+  EXPECT_EQ(tree.depth(), 3u);
+  EXPECT_EQ(Tree().depth(), 0u);
+}
+
+TEST(Tree, HoldsAnyNumberOfChildren) {
+  Tree tree;
+  for (const char* word : {"a", "b", "c"}) tree.add_leaf(0, word);
+  tree.add_parent(1, 3);
+  tree.add_parent(2, 1);
+  ASSERT_EQ(tree.children(3).size(), 3u);
+  EXPECT_EQ(tree.children(3)[0], 0u);
+  EXPECT_EQ(tree.children(3)[1], 1u);
+  EXPECT_EQ(tree.children(3)[2], 2u);
+  ASSERT_EQ(tree.children(4).size(), 1u);
+  EXPECT_EQ(tree.left(4), 3u);
+  EXPECT_EQ(tree.right(4), 3u);
+  EXPECT_TRUE(tree.children(0).empty());
+  EXPECT_THROW(to_string(tree), UsageError);
+}
+
+TEST(Tree, ParentsNeedSubtrees) {
+  Tree tree;
+  tree.add_leaf(0, "a");
+  const Tree before = tree;
+  EXPECT_THROW(tree.add_parent(0, 0), UsageError);
+  EXPECT_THROW(tree.add_parent(0, 2), UsageError);
+  EXPECT_EQ(tree, before);
+}
+
+TEST(Treebank, WritesWhatItReads) {
+  EXPECT_EQ(to_string(parse(kExample)), kExample);
+  EXPECT_EQ(to_string(parse("(2 word)")), "(2 word)");
+  EXPECT_EQ(to_string(parse("  ( 3(2 It)( 4  (2 's )(3   good) ) ) \r")), kExample);
+  EXPECT_EQ(to_string(parse("(1 (1 (1 a) (1 b)) (1 (1 c) (1 d)))")),
+            "(1 (1 (1 a) (1 b)) (1 (1 c) (1 d)))");
+}
+
+TEST(Treebank, SplitsWordsAtSpacesAndBracketsOnly) {
+  const Tree tree = parse(
+      "(0 (1 8\xC2\xA0"
+      "1\\/2) (2 a\tb))");
+  EXPECT_EQ(tree.words(), (std::vector<std::string>{"8\xC2\xA0"
+                                                    "1\\/2",
+                                                    "a\tb"}));
+}
+
+TEST(Treebank, RejectsLabelsThatAreNotThere) {
+  expect_error("(5 a)", 2, "\"5\"");
+  expect_error("(-1 a)", 2, "\"-1\"");
+  expect_error("(3 (2 It) (99999999999 x))", 12, "\"99999999999\"");
+  expect_error("(x a)", 2, "\"x\"");
+  expect_error("(2.0 a)", 2, "\"2.0\"");
+  expect_error("(3 (2 a) (It))", 11, "\"It\"");
+  expect_error("((2 It) (3 x))", 2, "label missing");
+  expect_error("()", 2, "label missing");
+  expect_error("(", 2, "label missing");
+  EXPECT_EQ(parse("(6 a)", {.label_count = 7, .max_depth = 9, .limits = {}}).label(0), 6);
+}
+
+TEST(Treebank, RejectsNodesThatAreNotBinary) {
+  expect_error("(2 (3 b))", 1, "got 1");
+  expect_error("(0 (1 x) (2 (3 a) (3 b) (3 c)))", 10, "got 3");
+  expect_error("(2)", 3, "word missing");
+  expect_error("(3 (2 a) (2 ))", 13, "word missing");
+  expect_error("(2 a b)", 6, "\"b\"");
+  expect_error("(2 a (3 b))", 6, "after a word");
+  expect_error("(2 (3 b) a)", 10, "after a subtree");
+}
+
+TEST(Treebank, RejectsUnbalancedBrackets) {
+  expect_error("(3 (2 It) (2 a)", 16, "1 closing bracket(s) missing");
+  expect_error("(3 (2 It", 9, "2 closing bracket(s) missing");
+  expect_error("(2 a))", 6, "superfluous");
+  expect_error(")", 1, "superfluous");
+  expect_error("(2 a) b", 7, "\"b\"");
+  expect_error("(2 a) (2 b)", 7, "second one");
+  expect_error("a (2 b)", 1, "\"a\"");
+  expect_error("", 1, "empty line");
+  expect_error("(2 a)\n(2 b)", 6, "line break");
+}
+
+TEST(Treebank, ReadsDeepTreesWithoutRecursion) {
+  constexpr std::size_t kDepth = 100'000;
+  const TreebankOptions deep = {
+      .label_count = 5, .max_depth = kDepth, .limits = {1 << 24, 1 << 24}};
+  for (const bool left : {true, false}) {
+    const std::string text = leaning(kDepth, left);
+    const Tree tree = parse(text, deep);
+    EXPECT_EQ(tree.depth(), kDepth);
+    EXPECT_EQ(tree.size(), 2 * kDepth - 1);
+    EXPECT_EQ(to_string(tree), text);
+  }
+  const std::string deeper = leaning(kDepth + 1, true);
+  expect_error(deeper, 3 * kDepth + 1, "at most 100000", deep);
+  expect_error(leaning(10'001, true), 30'001, "at most 10000");
+}
+
+TEST(Treebank, RejectsLongLinesAndStreams) {
+  const TreebankOptions narrow = {.label_count = 5, .max_depth = 9, .limits = {10, 12}};
+  expect_error("(2 abcdefgh)", 0, "at most 10", narrow);
+  std::istringstream long_line("(2 a)\n(2 abcdefgh)\n");
+  EXPECT_THROW(read_treebank(long_line, "trees.txt", narrow), FileError);
+  std::istringstream long_stream("(2 a)\n(2 b)\n(2 c)\n");
+  EXPECT_THROW(read_treebank(long_stream, "trees.txt", narrow), FileError);
+  std::istringstream fits("(2 a)\n(2 b)\n");
+  EXPECT_EQ(read_treebank(fits, "trees.txt", narrow).size(), 2u);
+}
+
+TEST(Treebank, ReportsLongAndUnprintableTextInShort) {
+  try {
+    parse("(" + std::string("\x1B[2J\0", 5) + std::string(1000, 'x') + " a)");
+    ADD_FAILURE() << "no error";
+  } catch (const FileError& error) {
+    const std::string what = error.what();
+    EXPECT_LT(what.size(), 200u);
+    EXPECT_NE(what.find("\\x1B[2J\\x00xxx"), std::string::npos) << what;
+  }
+}
+
+TEST(Treebank, ReadsLinesOfAnyEnding) {
+  std::istringstream stream("\n(2 a)\r\n   \n(3 (2 b) (1 c))");
+  const std::vector<Tree> trees = read_treebank(stream, "trees.txt");
+  ASSERT_EQ(trees.size(), 2u);
+  EXPECT_EQ(trees[1].words(), (std::vector<std::string>{"b", "c"}));
+  // Lines across the ends of the blocks in which a file is read.
+  std::string text;
+  for (int i = 0; i < 30'000; ++i) text += "(2 w" + std::to_string(i) + ")\n";
+  std::istringstream large(text);
+  const std::vector<Tree> many = read_treebank(large, "trees.txt");
+  ASSERT_EQ(many.size(), 30'000u);
+  for (int i = 0; i < 30'000; ++i) ASSERT_EQ(many[i].word(0), "w" + std::to_string(i));
+}
+
+TEST(Treebank, NamesTheLineOfAnError) {
+  std::istringstream stream("(2 a)\n\n(2 b)\n(2 (3 c))\n");
+  try {
+    read_treebank(stream, "trees.txt");
+    ADD_FAILURE() << "no error";
+  } catch (const FileError& error) {
+    EXPECT_EQ(error.line(), 4u);
+    EXPECT_EQ(std::string(error.what()).rfind("trees.txt:4:1: ", 0), 0u) << error.what();
+  }
+}
+
+TEST(Treebank, RejectsFilesWithoutTrees) {
+  std::istringstream empty("");
+  EXPECT_THROW(read_treebank(empty, "trees.txt"), FileError);
+  std::istringstream blank("\n \n");
+  EXPECT_THROW(read_treebank(blank, "trees.txt"), FileError);
+  EXPECT_THROW(read_treebank("there/is/no/such/file"), FileError);
+  EXPECT_THROW(read_treebank(testing::TempDir()), FileError);
+}
+
+TEST(Treebank, WritesOnlyWhatItCanRead) {
+  EXPECT_THROW(to_string(Tree()), UsageError);
+  Tree unlabelled;
+  unlabelled.add_leaf(Tree::kNoLabel, "a");
+  EXPECT_THROW(to_string(unlabelled), UsageError);
+  for (const char* word : {"", "a b", "a(", ")", "a\nb"}) {
+    Tree tree;
+    tree.add_leaf(0, word);
+    EXPECT_THROW(to_string(tree), UsageError) << word;
+  }
+}
+
+/// The files of the Stanford Sentiment Treebank, where the machine has them.
+class SentimentTreebank : public testing::Test {
+ protected:
+  void SetUp() override {
+    const char* data = std::getenv("DYNET_LIKE_DATA");
+    if (data != nullptr) folder_ = std::filesystem::path(data) / "sst";
+    if (data == nullptr || !std::filesystem::exists(folder_ / "train.txt")) {
+      GTEST_SKIP() << "needs sst/train.txt in the folder that DYNET_LIKE_DATA names";
+    }
+  }
+
+  std::vector<Tree> read(const char* name) const {
+    return read_treebank((folder_ / name).string());
+  }
+
+  static void expect_counts(const std::vector<Tree>& trees, std::size_t count, std::size_t nodes,
+                            std::size_t leaves) {
+    std::size_t node_count = 0, leaf_count = 0;
+    for (const Tree& tree : trees) {
+      node_count += tree.size();
+      leaf_count += tree.leaf_count();
+    }
+    EXPECT_EQ(trees.size(), count);
+    EXPECT_EQ(node_count, nodes);
+    EXPECT_EQ(leaf_count, leaves);
+  }
+
+  std::filesystem::path folder_;
+};
+
+TEST_F(SentimentTreebank, HasThePublishedCounts) {
+  const std::vector<Tree> train = read("train.txt");
+  expect_counts(train, 8544, 318582, 163563);
+  expect_counts(read("dev.txt"), 1101, 41447, 21274);
+  expect_counts(read("test.txt"), 2210, 82600, 42405);
+  std::vector<int> roots(5);
+  std::uint32_t deepest = 0;
+  for (const Tree& tree : train) {
+    ++roots[static_cast<std::size_t>(tree.label(tree.root()))];
+    deepest = std::max(deepest, tree.depth());
+  }
+  EXPECT_EQ(roots, (std::vector<int>{1092, 2218, 1624, 2322, 1288}));
+  EXPECT_EQ(deepest, 30u);
+}
+
+TEST_F(SentimentTreebank, IsWrittenAsItWasRead) {
+  for (const Tree& tree : read("train.txt")) {
+    ASSERT_EQ(parse_tree(to_string(tree), "written", 1), tree);
+  }
+}
+
+}  // namespace
+}  // namespace dynet_like::nn

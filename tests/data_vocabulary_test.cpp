@@ -1,0 +1,208 @@
+// Vocabularies: ids, counts, freezing, trimming, and files good and bad.
+#include "nn/data/vocabulary.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "dynet_like/core/errors.h"
+
+namespace dynet_like::nn {
+namespace {
+
+/// A file name in the temporary folder that is removed at the end.
+class VocabularyFile : public testing::Test {
+ protected:
+  VocabularyFile()
+      : path_((std::filesystem::path(testing::TempDir()) /
+               ("data_vocabulary_test_" + std::to_string(getpid()) + ".txt"))
+                  .string()) {}
+  ~VocabularyFile() override {
+    std::error_code ignored;
+    std::filesystem::remove_all(path_, ignored);
+  }
+
+  void write(const std::string& text) { std::ofstream(path_, std::ios::binary) << text; }
+
+  /// Loads the text and checks where the error is and what it says.
+  void expect_error(const std::string& text, std::size_t line, std::size_t column,
+                    const std::string& part) {
+    write(text);
+    try {
+      Vocabulary::load(path_);
+      ADD_FAILURE() << "no error for " << text.substr(0, 100);
+    } catch (const FileError& error) {
+      EXPECT_EQ(error.file(), path_);
+      EXPECT_EQ(error.line(), line) << error.what();
+      EXPECT_EQ(error.column(), column) << error.what();
+      EXPECT_NE(std::string(error.what()).find(part), std::string::npos) << error.what();
+    }
+  }
+
+  const std::string path_;
+};
+
+TEST(Vocabulary, NumbersWordsDenselyAndCountsThem) {
+  Vocabulary words;
+  EXPECT_EQ(words.add("a"), 0u);
+  EXPECT_EQ(words.add("b"), 1u);
+  EXPECT_EQ(words.add("a"), 0u);
+  EXPECT_EQ(words.size(), 2u);
+  EXPECT_EQ(words.count(0), 2u);
+  EXPECT_EQ(words.count(1), 1u);
+  EXPECT_EQ(words.word(1), "b");
+  EXPECT_EQ(words.id("b"), 1u);
+  EXPECT_TRUE(words.contains("a"));
+  EXPECT_FALSE(words.contains("c"));
+  EXPECT_FALSE(words.unknown().has_value());
+}
+
+TEST(Vocabulary, ThrowsForWordsThatAreNotThere) {
+  Vocabulary words;
+  words.add("a");
+  try {
+    words.id("missing");
+    ADD_FAILURE() << "no error";
+  } catch (const UsageError& error) {
+    EXPECT_NE(std::string(error.what()).find("\"missing\""), std::string::npos) << error.what();
+  }
+  EXPECT_THROW(words.add(""), UsageError);
+  EXPECT_THROW(words.word(1), UsageError);
+  EXPECT_THROW(words.count(1), UsageError);
+}
+
+TEST(Vocabulary, FreezesIdsAndCounts) {
+  Vocabulary words;
+  words.add("a");
+  words.freeze();
+  EXPECT_TRUE(words.frozen());
+  EXPECT_EQ(words.add("a"), 0u);
+  EXPECT_EQ(words.count(0), 1u);
+  EXPECT_THROW(words.add("b"), UsageError);
+  EXPECT_THROW(words.set_unknown("<unk>"), UsageError);
+  EXPECT_EQ(words.set_unknown("a"), 0u);
+  EXPECT_EQ(words.add("b"), 0u);
+  EXPECT_EQ(words.size(), 1u);
+}
+
+TEST(Vocabulary, UnknownWordStandsForOthers) {
+  Vocabulary words;
+  words.add("a");
+  EXPECT_EQ(words.set_unknown("<unk>"), 1u);
+  EXPECT_EQ(words.count(1), 0u);
+  EXPECT_EQ(words.id("b"), 1u);
+  EXPECT_EQ(words.add("b"), 2u) << "an unknown word must not stop words from being added";
+  EXPECT_EQ(words.id("b"), 2u);
+}
+
+TEST(Vocabulary, TrimsRareWordsIntoTheUnknownWord) {
+  Vocabulary words;
+  for (const char* word : {"rare", "often", "often", "other", "often", "twice", "twice"}) {
+    words.add(word);
+  }
+  words.set_unknown("<unk>");
+  words.freeze();
+  const Vocabulary trimmed = words.trimmed(2);
+  ASSERT_EQ(trimmed.size(), 3u);
+  EXPECT_EQ(trimmed.word(0), "often");
+  EXPECT_EQ(trimmed.word(1), "twice");
+  EXPECT_EQ(trimmed.word(2), "<unk>");
+  EXPECT_EQ(trimmed.count(0), 3u);
+  EXPECT_EQ(trimmed.count(2), 2u);
+  EXPECT_EQ(trimmed.id("rare"), 2u);
+  EXPECT_FALSE(trimmed.frozen());
+}
+
+TEST(Vocabulary, CopiesAreIndependent) {
+  Vocabulary words;
+  words.add("a");
+  Vocabulary copy = words;
+  copy.add("b");
+  EXPECT_FALSE(words.contains("b"));
+  EXPECT_EQ(copy.id("b"), 1u);
+}
+
+TEST_F(VocabularyFile, SavesAndLoadsAnyWords) {
+  Vocabulary words;
+  for (const char* word : {"a", "it's", "\n", "\t", "\\", "\\n", "\r", "a b",
+                           "8\xC2\xA0"
+                           "1/2",
+                           "a"}) {
+    words.add(word);
+  }
+  words.set_unknown("<unk>");
+  words.save(path_);
+  EXPECT_FALSE(std::filesystem::exists(path_ + ".partial"));
+  const Vocabulary loaded = Vocabulary::load(path_);
+  EXPECT_TRUE(loaded.frozen());
+  ASSERT_EQ(loaded.size(), words.size());
+  for (std::uint32_t id = 0; id < words.size(); ++id) {
+    EXPECT_EQ(loaded.word(id), words.word(id));
+    EXPECT_EQ(loaded.count(id), words.count(id));
+  }
+  EXPECT_EQ(loaded.unknown(), words.unknown());
+  EXPECT_EQ(loaded.id("something else"), words.unknown());
+}
+
+TEST_F(VocabularyFile, WritesOneReadableLinePerWord) {
+  Vocabulary words;
+  words.add("a");
+  words.add("a");
+  words.set_unknown("<unk>");
+  words.save(path_);
+  std::stringstream text;
+  text << std::ifstream(path_).rdbuf();
+  EXPECT_EQ(text.str(), "a\t2\n<unk>\t0\tunknown\n");
+}
+
+TEST_F(VocabularyFile, LoadsWordsWithoutCountsAndWindowsLineEnds) {
+  write("a\r\nb\t7\r\nc");
+  const Vocabulary loaded = Vocabulary::load(path_);
+  ASSERT_EQ(loaded.size(), 3u);
+  EXPECT_EQ(loaded.word(0), "a");
+  EXPECT_EQ(loaded.count(0), 0u);
+  EXPECT_EQ(loaded.count(1), 7u);
+  EXPECT_EQ(loaded.word(2), "c");
+}
+
+TEST_F(VocabularyFile, RejectsMalformedFiles) {
+  expect_error("", 0, 0, "empty file");
+  expect_error("a\t1\n\t2\n", 2, 1, "empty one");
+  expect_error("a\t1\n\nb\t1\n", 2, 1, "empty one");
+  expect_error("a\t1\nb\t1\na\t2\n", 3, 0, "\"a\"");
+  expect_error("a\tx\n", 1, 3, "\"x\"");
+  expect_error("a\t\n", 1, 3, "count");
+  expect_error("a\t-1\n", 1, 3, "\"-1\"");
+  expect_error("a\t99999999999999999999\n", 1, 3, "count");
+  expect_error("a\t1\tother\n", 1, 5, "\"other\"");
+  expect_error("a\t1\tunknown\tb\n", 1, 5, "3 fields");
+  expect_error("a\t1\tunknown\nb\t1\tunknown\n", 2, 0, "unknown");
+  expect_error("ab\\x\t1\n", 1, 3, "backslash");
+  expect_error("ab\\", 1, 3, "backslash");
+  expect_error("a\t1\n" + std::string(70'000, 'b') + "\n", 2, 0, "65536");
+}
+
+TEST_F(VocabularyFile, RejectsFilesThatCannotBeReadOrWritten) {
+  EXPECT_THROW(Vocabulary::load(path_), FileError);
+  EXPECT_THROW(Vocabulary::load(testing::TempDir()), FileError);
+  EXPECT_THROW(Vocabulary().save(path_), UsageError);
+  Vocabulary words;
+  words.add("a");
+  EXPECT_THROW(words.save(path_ + "/there/is/no/such/folder"), FileError);
+  // A folder in the file's place: the temporary file must not stay behind.
+  std::filesystem::create_directories(path_ + "/folder");
+  EXPECT_THROW(words.save(path_), FileError);
+  EXPECT_FALSE(std::filesystem::exists(path_ + ".partial"));
+}
+
+TEST_F(VocabularyFile, ChecksTheSizeOfAFileBeforeReadingIt) {
+  write("a\n");
+  std::filesystem::resize_file(path_, std::uintmax_t{1} << 31);  // Sparse: takes no space.
+  EXPECT_THROW(Vocabulary::load(path_), FileError);
+}
+
+}  // namespace
+}  // namespace dynet_like::nn
