@@ -114,7 +114,7 @@ const Op affine_transform = [] {
   op.name = "affine_transform";
   op.formula = "(W1 x1 + W2 x2 + ...) + b, one chain over the columns of all W per element";
   op.min_inputs = 3;
-  op.max_inputs = Op::kAnyNumber;
+  op.max_inputs = 33;  // sixteen products
   op.join = [](unsigned input) {
     return input == 0 || input % 2 == 1 ? Join::broadcast : Join::stacked;
   };

@@ -40,11 +40,13 @@ struct Lanes {
   // Tails go through a whole vector on the stack: nothing outside [0, n) is read or written, on
   // any target, and the lanes see the same arithmetic as full vectors do.
   static HWY_INLINE Lanes load(const E* from, std::size_t n) {
+    if constexpr (size == 1) return load(from);
     alignas(64) E buffer[size] = {};
     std::memcpy(buffer, from, n * sizeof(E));
     return Lanes(hn::Load(Tag(), buffer));
   }
   HWY_INLINE void store(E* to, std::size_t n) const {
+    if constexpr (size == 1) return store(to);
     alignas(64) E buffer[size];
     hn::Store(v, Tag(), buffer);
     std::memcpy(to, buffer, n * sizeof(E));
