@@ -1,0 +1,59 @@
+// Block and Arena.
+#include "dynet_like/core/memory.h"
+
+#include <algorithm>
+#include <string>
+
+#include "dynet_like/core/errors.h"
+
+namespace dynet_like {
+
+namespace {
+
+constexpr std::size_t kFirstChunk = std::size_t{64} << 10;
+constexpr std::size_t kLargestChunk = std::size_t{64} << 20;
+
+}  // namespace
+
+Block::Block(std::size_t size) : size_(size) {
+  void* memory =
+      ::operator new (std::max<std::size_t>(size, 1), std::align_val_t{64}, std::nothrow);
+  if (memory == nullptr) {
+    throw DeviceError("[memory] need " + std::to_string(size) +
+                      " bytes; the system has no more. Bound the memory of a minibatch with "
+                      "GraphOptions::memory_limit, or make minibatches smaller");
+  }
+  memory_.reset(static_cast<std::byte*>(memory));
+}
+
+void* Arena::allocate(std::size_t size) {
+  size = (size + 63) / 64 * 64;
+  while (chunk_ < chunks_.size() && used_ + size > chunks_[chunk_].size()) {
+    ++chunk_;
+    used_ = 0;
+  }
+  if (chunk_ == chunks_.size()) {
+    const std::size_t grown = chunks_.empty() ? kFirstChunk : 2 * chunks_.back().size();
+    chunks_.emplace_back(std::max(size, std::min(grown, kLargestChunk)));
+    used_ = 0;
+  }
+  std::byte* memory = chunks_[chunk_].data() + used_;
+  used_ += size;
+  total_ += size;
+  peak_ = std::max(peak_, total_);
+  return memory;
+}
+
+void Arena::rewind(const Mark& mark) {
+  chunk_ = mark.chunk;
+  used_ = mark.used;
+  total_ = mark.total;
+}
+
+std::size_t Arena::capacity() const {
+  std::size_t sum = 0;
+  for (const Block& chunk : chunks_) sum += chunk.size();
+  return sum;
+}
+
+}  // namespace dynet_like

@@ -1,0 +1,50 @@
+// A view of values: a shape and where its elements lie.
+#pragma once
+
+#include <cstddef>
+#include <iosfwd>
+#include <span>
+#include <vector>
+
+#include "dynet_like/core/dim.h"
+#include "dynet_like/core/dtype.h"
+
+namespace dynet_like {
+
+/// Elements in column-major order that somebody else owns: a graph, until it is cleared, or a
+/// parameter. Members have DyNet's names; a tensor of doubles has `v64` instead of `v`.
+struct Tensor {
+  Dim d;
+  float* v = nullptr;
+  double* v64 = nullptr;
+
+  Tensor() = default;
+  Tensor(const Dim& dim, float* values) : d(dim), v(values) {}
+  Tensor(const Dim& dim, double* values) : d(dim), v64(values) {}
+  Tensor(const Dim& dim, DType dtype, void* values);
+
+  DType dtype() const { return v64 != nullptr ? DType::f64 : DType::f32; }
+  void* data() const { return v64 != nullptr ? static_cast<void*>(v64) : v; }
+
+  /// Element i, whatever the type.
+  double at(std::size_t i) const { return v64 != nullptr ? v64[i] : static_cast<double>(v[i]); }
+  void set(std::size_t i, double value) const {
+    v64 != nullptr ? void(v64[i] = value) : void(v[i] = static_cast<float>(value));
+  }
+
+  float* batch_ptr(unsigned b) const { return v + b * d.batch_size(); }
+  /// Element b of the minibatch. Throws ShapeError if there is none.
+  Tensor batch_elem(unsigned b) const;
+  std::vector<Tensor> batch_elems() const;
+};
+
+/// The only element. Throws ShapeError if there are more.
+float as_scalar(const Tensor& tensor);
+/// All elements, in column-major order.
+std::vector<float> as_vector(const Tensor& tensor);
+std::vector<double> as_doubles(const Tensor& tensor);
+
+/// Rows on lines of their own, minibatch elements separated by an empty line.
+std::ostream& operator<<(std::ostream& out, const Tensor& tensor);
+
+}  // namespace dynet_like

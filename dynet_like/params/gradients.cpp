@@ -1,0 +1,171 @@
+// Gradients: buffers that grow with their collection.
+#include "dynet_like/params/gradients.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+namespace dynet_like {
+
+namespace {
+
+template <class T>
+void add_elements(void* to, const void* from, std::size_t n) {
+  for (std::size_t i = 0; i < n; ++i) {
+    static_cast<T*>(to)[i] = static_cast<T*>(to)[i] + static_cast<const T*>(from)[i];
+  }
+}
+
+void add_elements(DType dtype, void* to, const void* from, std::size_t n) {
+  dtype == DType::f32 ? add_elements<float>(to, from, n) : add_elements<double>(to, from, n);
+}
+
+double squares(DType dtype, const void* from, std::size_t n) {
+  double sum = 0;
+  for (std::size_t i = 0; i < n; ++i) {
+    const double x = dtype == DType::f32 ? static_cast<double>(static_cast<const float*>(from)[i])
+                                         : static_cast<const double*>(from)[i];
+    sum += x * x;
+  }
+  return sum;
+}
+
+std::vector<float> numbers(DType dtype, const void* from, std::size_t n) {
+  std::vector<float> result(n, 0.0f);
+  if (from == nullptr) return result;
+  for (std::size_t i = 0; i < n; ++i) {
+    result[i] = dtype == DType::f32 ? static_cast<const float*>(from)[i]
+                                    : static_cast<float>(static_cast<const double*>(from)[i]);
+  }
+  return result;
+}
+
+}  // namespace
+
+std::byte* Gradients::Rows::entry(const ParameterStorage& table, std::uint32_t row) {
+  const std::size_t bytes = table.entry_size() * size_of(table.dtype);
+  slot_of_row.resize(table.rows(), 0);
+  if (slot_of_row[row] == 0) {
+    rows.push_back(row);
+    slot_of_row[row] = static_cast<std::uint32_t>(rows.size());
+    values.resize(rows.size() * bytes);  // new bytes are zero
+  }
+  return values.data() + (slot_of_row[row] - 1) * bytes;
+}
+
+const std::byte* Gradients::Rows::find(const ParameterStorage& table, std::uint32_t row) const {
+  if (row >= slot_of_row.size() || slot_of_row[row] == 0) return nullptr;
+  return values.data() + (slot_of_row[row] - 1) * table.entry_size() * size_of(table.dtype);
+}
+
+void Gradients::clear() {
+  for (Part& part : parts_) {
+    std::fill(part.used.begin(), part.used.end(), 0);
+    for (Rows& table : part.tables) {
+      for (std::uint32_t row : table.rows) table.slot_of_row[row] = 0;
+      table.rows.clear();
+      table.values.clear();
+    }
+  }
+}
+
+Gradients::Part& Gradients::part(const ParameterStorage& parameter) {
+  const CollectionStorage* collection = parameter.collection;
+  auto found = std::find_if(parts_.begin(), parts_.end(),
+                            [&](const Part& part) { return part.collection == collection; });
+  if (found == parts_.end()) found = parts_.insert(parts_.end(), Part{});
+  found->collection = collection;
+  const std::size_t bytes = collection->dense_size * size_of(collection->dtype);
+  if (found->dense.size() < bytes) {
+    Block grown(bytes);
+    if (found->dense.size() > 0) {
+      std::memcpy(grown.data(), found->dense.data(), found->dense.size());
+    }
+    found->dense = std::move(grown);
+  }
+  if (found->used.size() < collection->all.size()) {
+    found->used.resize(collection->all.size(), 0);
+    found->tables.resize(collection->all.size());
+  }
+  return *found;
+}
+
+const Gradients::Part* Gradients::find_part(const ParameterStorage& parameter) const {
+  for (const Part& part : parts_) {
+    const bool known = parameter.index < part.used.size();
+    if (part.collection == parameter.collection && known) return &part;
+  }
+  return nullptr;
+}
+
+void* Gradients::dense(const ParameterStorage& parameter) {
+  Part& part = this->part(parameter);
+  std::byte* gradient = part.dense.data() + parameter.dense_offset * size_of(parameter.dtype);
+  if (part.used[parameter.index] == 0) {
+    std::memset(gradient, 0, parameter.size() * size_of(parameter.dtype));
+    part.used[parameter.index] = 1;
+  }
+  return gradient;
+}
+
+Gradients::Rows& Gradients::rows(const ParameterStorage& table) {
+  return part(table).tables[table.index];
+}
+
+const void* Gradients::find_dense(const ParameterStorage& parameter) const {
+  const Part* part = find_part(parameter);
+  if (part == nullptr || part->used[parameter.index] == 0) return nullptr;
+  return part->dense.data() + parameter.dense_offset * size_of(parameter.dtype);
+}
+
+const Gradients::Rows* Gradients::find_rows(const ParameterStorage& table) const {
+  const Part* part = find_part(table);
+  if (part == nullptr || part->tables[table.index].rows.empty()) return nullptr;
+  return &part->tables[table.index];
+}
+
+std::vector<float> Gradients::values(const Parameter& parameter) const {
+  const ParameterStorage& storage = parameter.get_storage();
+  return numbers(storage.dtype, find_dense(storage), storage.size());
+}
+
+std::vector<float> Gradients::values(const LookupParameter& table, unsigned row) const {
+  const ParameterStorage& storage = table.get_storage();
+  const Rows* rows = find_rows(storage);
+  return numbers(storage.dtype, rows == nullptr ? nullptr : rows->find(storage, row),
+                 storage.entry_size());
+}
+
+void Gradients::add(const Gradients& other) {
+  for (const Part& theirs : other.parts_) {
+    for (std::size_t i = 0; i < theirs.used.size(); ++i) {
+      const ParameterStorage& storage = *theirs.collection->all[i];
+      if (const void* from = other.find_dense(storage); from != nullptr) {
+        add_elements(storage.dtype, dense(storage), from, storage.size());
+      }
+      const Rows* rows = other.find_rows(storage);
+      for (std::size_t r = 0; rows != nullptr && r < rows->rows.size(); ++r) {
+        const std::uint32_t row = rows->rows[r];
+        add_elements(storage.dtype, this->rows(storage).entry(storage, row),
+                     rows->find(storage, row), storage.entry_size());
+      }
+    }
+  }
+}
+
+double Gradients::norm(const ParameterCollection& collection) const {
+  double sum = 0;
+  for (const auto& storage : collection.storages()) {
+    if (!storage->updated) continue;
+    if (const void* dense = find_dense(*storage); dense != nullptr) {
+      sum += squares(storage->dtype, dense, storage->size());
+    }
+    if (const Rows* rows = find_rows(*storage); rows != nullptr) {
+      sum +=
+          squares(storage->dtype, rows->values.data(), rows->rows.size() * storage->entry_size());
+    }
+  }
+  return std::sqrt(sum);
+}
+
+}  // namespace dynet_like

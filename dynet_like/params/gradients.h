@@ -1,0 +1,65 @@
+// Gradients: what a backward pass produces and a trainer consumes, an object of its own.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "dynet_like/params/parameter_collection.h"
+
+namespace dynet_like {
+
+/// The gradients of parameters: per collection one dense buffer, and touched rows per table.
+///
+/// Backward passes add to it, in recording order, so that accumulating two minibatches gives the
+/// bits of one that has both. Threads have their own; `add` merges them.
+class Gradients {
+ public:
+  /// The touched rows of a table, in the order of their first touch, entries one behind the other.
+  struct Rows {
+    std::vector<std::uint32_t> rows;
+    std::vector<std::byte> values;
+    std::vector<std::uint32_t> slot_of_row;  ///< slot + 1, or 0 if untouched
+
+    /// The entry of a row, zero if it is new. Valid until the next call.
+    std::byte* entry(const ParameterStorage& table, std::uint32_t row);
+    const std::byte* find(const ParameterStorage& table, std::uint32_t row) const;
+  };
+
+  /// Forgets all gradients but keeps the memory.
+  void clear();
+  bool empty() const { return parts_.empty(); }
+
+  /// The gradient of a parameter, to add to; zero if there was none.
+  void* dense(const ParameterStorage& parameter);
+  Rows& rows(const ParameterStorage& table);
+
+  /// The same to read; null if nothing was added.
+  const void* find_dense(const ParameterStorage& parameter) const;
+  const Rows* find_rows(const ParameterStorage& table) const;
+
+  /// The gradient of a parameter as numbers (zeros if nothing was added).
+  std::vector<float> values(const Parameter& parameter) const;
+  std::vector<float> values(const LookupParameter& table, unsigned row) const;
+
+  /// Adds another object's gradients to these.
+  void add(const Gradients& other);
+
+  /// The Euclidean norm of the gradients of a collection's updated parameters.
+  double norm(const ParameterCollection& collection) const;
+
+ private:
+  struct Part {
+    const CollectionStorage* collection = nullptr;
+    Block dense;                     // of the collection's dense_size when it was made
+    std::vector<std::uint8_t> used;  // per parameter: its gradient is valid
+    std::vector<Rows> tables;        // per parameter; empty for all but tables
+  };
+
+  Part& part(const ParameterStorage& parameter);
+  const Part* find_part(const ParameterStorage& parameter) const;
+
+  std::vector<Part> parts_;
+};
+
+}  // namespace dynet_like

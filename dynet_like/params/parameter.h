@@ -1,0 +1,97 @@
+// Parameters: named tensors that many graphs read and trainers change.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "dynet_like/core/memory.h"
+#include "dynet_like/core/tensor.h"
+
+namespace dynet_like {
+
+struct CollectionStorage;
+
+/// Brings rows of a table up to date that a trainer left behind on purpose.
+class RowRefresher {
+ public:
+  virtual ~RowRefresher() = default;
+  /// Safe to call from several threads; rows may repeat.
+  virtual void refresh(std::span<const std::uint32_t> rows) = 0;
+  virtual void refresh_all() = 0;
+};
+
+/// The values of a parameter or of a table, and what graphs and trainers must know of them.
+/// A table has one entry per row; rows are the last dimension of `dim`.
+struct ParameterStorage {
+  std::string name;
+  Dim dim;
+  DType dtype = DType::f32;
+  bool is_table = false;
+  /// Trainers leave it alone if this is false.
+  bool updated = true;
+  /// Counts the changes of the values.
+  std::uint64_t version = 0;
+  Block values;
+  CollectionStorage* collection = nullptr;
+  /// Position in its collection, and in the dense gradient (in elements).
+  std::size_t index = 0, dense_offset = 0;
+  std::shared_ptr<RowRefresher> refresher;
+
+  std::size_t size() const { return dim.size(); }
+  std::size_t rows() const { return is_table ? dim.d[dim.nd - 1] : 1; }
+  std::size_t entry_size() const { return size() / rows(); }
+  Dim entry_dim() const;
+  Tensor tensor() const { return Tensor(dim, dtype, values.data()); }
+};
+
+/// A handle on a parameter; copies refer to the same values.
+class Parameter {
+ public:
+  Parameter() = default;
+  explicit Parameter(std::shared_ptr<ParameterStorage> storage) : p(std::move(storage)) {}
+
+  /// Throws UsageError if the handle is empty.
+  ParameterStorage& get_storage() const;
+  const std::string& get_fullname() const { return get_storage().name; }
+  const Dim& dim() const { return get_storage().dim; }
+  /// The values, to read or to change; the parameter's version counts up.
+  Tensor values() const;
+  /// Throws ShapeError unless there is one value per element.
+  void set_value(const std::vector<float>& values) const;
+  void zero() const;
+  void scale(float factor) const;
+  void clip_inplace(float low, float high) const;
+  void set_updated(bool updated) const { get_storage().updated = updated; }
+  bool is_updated() const { return get_storage().updated; }
+
+  std::shared_ptr<ParameterStorage> p;
+};
+
+/// A handle on a table of equal entries, one per row.
+class LookupParameter {
+ public:
+  LookupParameter() = default;
+  explicit LookupParameter(std::shared_ptr<ParameterStorage> storage) : p(std::move(storage)) {}
+
+  ParameterStorage& get_storage() const;
+  const std::string& get_fullname() const { return get_storage().name; }
+  /// The shape of one entry.
+  Dim dim() const { return get_storage().entry_dim(); }
+  std::size_t rows() const { return get_storage().rows(); }
+  /// The values of one entry, to read or to change. Throws UsageError for a row that is not there.
+  Tensor values(unsigned row) const;
+  /// The whole table, entries one behind the other.
+  Tensor all_values() const;
+  void initialize(unsigned row, const std::vector<float>& values) const;
+  void zero() const;
+  void scale(float factor) const;
+  void set_updated(bool updated) const { get_storage().updated = updated; }
+  bool is_updated() const { return get_storage().updated; }
+
+  std::shared_ptr<ParameterStorage> p;
+};
+
+}  // namespace dynet_like

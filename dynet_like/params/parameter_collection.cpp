@@ -1,0 +1,99 @@
+// ParameterCollection: names, layout and first values.
+#include "dynet_like/params/parameter_collection.h"
+
+#include "dynet_like/core/errors.h"
+
+namespace dynet_like {
+
+ParameterCollection::ParameterCollection(std::uint64_t seed, DType dtype)
+    : storage_(std::make_shared<CollectionStorage>()), path_(std::make_shared<Path>()) {
+  storage_->seed = seed;
+  storage_->dtype = dtype;
+}
+
+Parameter ParameterCollection::add_parameters(const Dim& dim, const std::string& name) {
+  return add_parameters(dim, ParameterInitGlorot(), name);
+}
+
+Parameter ParameterCollection::add_parameters(const Dim& dim, const ParameterInit& init,
+                                              const std::string& name) {
+  return Parameter(add(dim, false, init, name));
+}
+
+LookupParameter ParameterCollection::add_lookup_parameters(unsigned rows, const Dim& dim,
+                                                           const std::string& name) {
+  return add_lookup_parameters(rows, dim, ParameterInitGlorot(true), name);
+}
+
+LookupParameter ParameterCollection::add_lookup_parameters(unsigned rows, const Dim& dim,
+                                                           const ParameterInit& init,
+                                                           const std::string& name) {
+  Dim table = dim;
+  table.add_dim(rows);
+  return LookupParameter(add(table, true, init, name));
+}
+
+ParameterCollection ParameterCollection::add_subcollection(const std::string& name) {
+  ParameterCollection result = *this;
+  result.path_ = std::make_shared<Path>();
+  result.path_->name = full_name(name) + "/";
+  return result;
+}
+
+std::string ParameterCollection::full_name(const std::string& name) {
+  if (name.find('/') != std::string::npos) {
+    throw UsageError("[ParameterCollection] need a name without '/'; got \"" + name + "\"");
+  }
+  const unsigned use = path_->uses[name]++;
+  return path_->name + name + (use > 0 || name.empty() ? "_" + std::to_string(use) : "");
+}
+
+std::shared_ptr<ParameterStorage> ParameterCollection::add(const Dim& dim, bool is_table,
+                                                           const ParameterInit& init,
+                                                           const std::string& name) {
+  if (dim.bd != 1 || dim.nd == 0 || dim.size() == 0) {
+    throw ShapeError("[ParameterCollection] need at least one element and no minibatch; got " +
+                     to_string(dim));
+  }
+  auto parameter = std::make_shared<ParameterStorage>();
+  parameter->name = full_name(name);
+  if (find(parameter->name) != nullptr) {
+    throw UsageError("[ParameterCollection] need a new name; \"" + parameter->name + "\" is taken");
+  }
+  parameter->dim = dim;
+  parameter->dtype = storage_->dtype;
+  parameter->is_table = is_table;
+  parameter->values = Block(dim.size() * size_of(storage_->dtype));
+  parameter->collection = storage_.get();
+  parameter->index = storage_->all.size();
+  parameter->dense_offset = storage_->dense_size;
+  // Every parameter has a stretch of the seed's sequence for itself.
+  Random random(storage_->seed, static_cast<std::uint64_t>(parameter->index + 1) << 40);
+  init.initialize(parameter->tensor(), random);
+  if (!is_table) storage_->dense_size += (dim.size() + 15) / 16 * 16;
+  storage_->all.push_back(parameter);
+  return parameter;
+}
+
+std::vector<std::shared_ptr<ParameterStorage>> ParameterCollection::storages() const {
+  std::vector<std::shared_ptr<ParameterStorage>> result;
+  for (const auto& parameter : storage_->all) {
+    if (parameter->name.starts_with(path_->name)) result.push_back(parameter);
+  }
+  return result;
+}
+
+std::shared_ptr<ParameterStorage> ParameterCollection::find(const std::string& full_name) const {
+  for (const auto& parameter : storage_->all) {
+    if (parameter->name == full_name) return parameter;
+  }
+  return nullptr;
+}
+
+std::size_t ParameterCollection::parameter_count() const {
+  std::size_t count = 0;
+  for (const auto& parameter : storages()) count += parameter->size();
+  return count;
+}
+
+}  // namespace dynet_like

@@ -1,0 +1,72 @@
+// A collection of parameters: what a model owns, a trainer updates and a file holds.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "dynet_like/params/initialisers.h"
+#include "dynet_like/params/parameter.h"
+
+namespace dynet_like {
+
+/// All parameters of a collection and its subcollections, in the order of their creation.
+struct CollectionStorage {
+  DType dtype = DType::f32;
+  std::uint64_t seed = 0;
+  std::vector<std::shared_ptr<ParameterStorage>> all;
+  /// Elements of the dense gradient: all parameters but tables, each aligned to 64 bytes.
+  std::size_t dense_size = 0;
+};
+
+/// Parameters by name. A collection is a handle: copies and subcollections share the storage.
+///
+/// Names are paths as DyNet builds them: "/W", a second "W" becomes "/W_1", without a name "/_0",
+/// in subcollection "lstm" "/lstm/_0". Initial values depend on the seed and the position alone.
+class ParameterCollection {
+ public:
+  explicit ParameterCollection(std::uint64_t seed = 1, DType dtype = DType::f32);
+
+  /// A new parameter, Glorot if no initialiser is given.
+  Parameter add_parameters(const Dim& dim, const std::string& name = "");
+  Parameter add_parameters(const Dim& dim, const ParameterInit& init, const std::string& name = "");
+  /// A new table of `rows` entries of shape `dim` (at most 6 dimensions).
+  LookupParameter add_lookup_parameters(unsigned rows, const Dim& dim,
+                                        const std::string& name = "");
+  LookupParameter add_lookup_parameters(unsigned rows, const Dim& dim, const ParameterInit& init,
+                                        const std::string& name = "");
+
+  /// A collection whose parameters belong to this one too.
+  ParameterCollection add_subcollection(const std::string& name = "");
+
+  const std::string& get_fullname() const { return path_->name; }
+  /// The parameters and tables of this (sub)collection, in the order of their creation.
+  std::vector<std::shared_ptr<ParameterStorage>> storages() const;
+  /// The one with this full name, or null.
+  std::shared_ptr<ParameterStorage> find(const std::string& full_name) const;
+  /// Number of elements.
+  std::size_t parameter_count() const;
+  std::size_t size() const { return storages().size(); }
+
+  CollectionStorage& get_storage() const { return *storage_; }
+  DType dtype() const { return storage_->dtype; }
+
+ private:
+  struct Path {
+    std::string name = "/";
+    std::map<std::string, unsigned> uses;
+  };
+
+  std::string full_name(const std::string& name);
+  std::shared_ptr<ParameterStorage> add(const Dim& dim, bool is_table, const ParameterInit& init,
+                                        const std::string& name);
+
+  std::shared_ptr<CollectionStorage> storage_;
+  std::shared_ptr<Path> path_;
+};
+
+using Model = ParameterCollection;
+
+}  // namespace dynet_like
