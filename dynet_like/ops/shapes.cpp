@@ -42,7 +42,7 @@ Dim range_shape(Inputs in, Attributes attributes) {
 }
 
 Dim transposed_shape(Inputs in, Attributes attributes) {
-  Dim result, seen;
+  Dim result;
   result.resize(static_cast<unsigned>(attributes.size()));
   bool valid = attributes.size() <= Dim::kMaxDimensions && attributes.size() >= in[0].nd;
   for (unsigned i = 0; valid && i < attributes.size(); ++i) {
