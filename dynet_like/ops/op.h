@@ -63,7 +63,8 @@ struct Op {
   /// The formula, with its source where it is not common knowledge.
   std::string_view formula;
   unsigned min_inputs = 1, max_inputs = 1;
-  Join (*join)(unsigned input) = [](unsigned) { return Join::stacked; };
+  /// Null: all inputs are stacked.
+  Join (*join)(unsigned input) = nullptr;
   Needs needs = Needs::inputs;
   /// Per-node numbers: data that never splits a batch.
   unsigned integers_per_item = 0, reals_per_item = 0;
@@ -77,6 +78,9 @@ struct Op {
       [](const Signature&, unsigned) { return SharedGradient::dense; };
   /// The integers are (sample, ordinal of the random node, first element), set while recording.
   bool random = false;
+  /// Whether a node of parameters and constants alone is computed once for all graphs. Not worth
+  /// it for lookups: there are as many different ones as words.
+  bool shareable = true;
   /// Floating-point operations per item, to decide how much work a thread is given.
   double (*cost)(const Signature&) = nullptr;
   /// How the generated tests call it, and calls that must throw ShapeError.
@@ -85,6 +89,7 @@ struct Op {
   /// Kernels of an op that is not the library's own (see docs/custom_ops.md); they run on the CPU.
   const Kernels* kernels = nullptr;
 
+  Join joins(unsigned input) const { return join == nullptr ? Join::stacked : join(input); }
   bool needs_inputs() const { return needs == Needs::inputs || needs == Needs::inputs_and_output; }
   bool needs_output() const { return needs == Needs::output || needs == Needs::inputs_and_output; }
 };

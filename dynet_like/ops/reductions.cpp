@@ -141,6 +141,7 @@ const Op dropout = [] {
   op.integers_per_item = 3;
   op.reals_per_item = 1;
   op.random = true;
+  op.shareable = false;
   op.shape = [](Inputs in, Attributes) { return in[0]; };
   op.cost = [](const Signature& type) { return 10.0 * type.output_size; };
   op.cases = [] {

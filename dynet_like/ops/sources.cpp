@@ -15,11 +15,6 @@ Dim shape_in_attributes(std::span<const Dim>, Attributes attributes) {
   return result;
 }
 
-// Parameters have their identity as a third kind of attribute, which does not concern the shape.
-Dim shape_after_identity(std::span<const Dim> inputs, Attributes attributes) {
-  return shape_in_attributes(inputs, attributes.subspan(1));
-}
-
 Op source(std::string_view name, std::string_view formula) {
   Op op;
   op.name = name;
@@ -30,17 +25,11 @@ Op source(std::string_view name, std::string_view formula) {
   return op;
 }
 
-Op parameter_source(std::string_view name, std::string_view formula) {
-  Op op = source(name, formula);
-  op.shape = shape_after_identity;
-  return op;
-}
-
 }  // namespace
 
 const Op input = source("input", "data of the user, read where they lie");
-const Op parameter = parameter_source("parameter", "the parameter's values, where they lie");
-const Op lookup_parameter = parameter_source("lookup_parameter", "the whole table, where it lies");
+const Op parameter = source("parameter", "the parameter's values, where they lie");
+const Op lookup_parameter = source("lookup_parameter", "the whole table, where it lies");
 
 const Op constant = [] {
   Op op = source("constant", "the same number everywhere");
@@ -54,6 +43,7 @@ const Op lookup = [] {
   op.name = "lookup";
   op.formula = "row i of a table";
   op.join = [](unsigned) { return Join::shared; };
+  op.shareable = false;
   op.needs = Needs::nothing;
   op.integers_per_item = 1;
   op.integer_limit = [](const Signature& type) {

@@ -1,0 +1,8 @@
+// The whole library: graphs, operations, parameters, trainers, files.
+#pragma once
+
+#include "dynet_like/core/errors.h"
+#include "dynet_like/graph/minibatch.h"
+#include "dynet_like/ops/ops.h"
+#include "dynet_like/params/gradients.h"
+#include "dynet_like/params/parameter_collection.h"

@@ -1,0 +1,169 @@
+// One batch backward: the members that take part, the lists that the kernel is given, one call.
+#include <chrono>
+
+#include "dynet_like/exec/backward.h"
+#include "dynet_like/exec/checks.h"
+
+namespace dynet_like {
+
+namespace {
+
+// Those of the list's entries that belong to items that take part.
+template <class T>
+const T* choose(Arena& lists, const T* all, std::span<const std::uint32_t> positions,
+                std::size_t each) {
+  if (all == nullptr) return nullptr;
+  T* chosen = lists.allocate_array<T>(positions.size() * each);
+  T* next = chosen;
+  for (std::uint32_t position : positions) {
+    for (std::size_t i = 0; i < each; ++i) *next++ = all[position * each + i];
+  }
+  return chosen;
+}
+
+const void* choose_reals(Arena& lists, const void* all, std::span<const std::uint32_t> positions,
+                         std::size_t each, DType dtype) {
+  if (dtype == DType::f32) {
+    return choose(lists, static_cast<const float*>(all), positions, each);
+  }
+  return choose(lists, static_cast<const double*>(all), positions, each);
+}
+
+}  // namespace
+
+void Backward::run_batch(std::uint32_t index) {
+  const Batch& batch = run_.batches[index];
+  if (batch.shared) return;
+  const NodeType& type = run_.types()[batch.type];
+  members_.clear();
+  positions_.clear();
+  std::uint32_t position = 0;
+  for (NodeRef ref : run_.members_of(batch)) {
+    if (ref.node == kNone) {  // reverted; only its batch still knows of it
+      position += ref.tape;
+      continue;
+    }
+    const std::uint32_t items = run_.output(ref).items;
+    if (tapes_[ref.tape].nodes[ref.node].active) {
+      members_.push_back(ref);
+      for (std::uint32_t item = 0; item < items; ++item) positions_.push_back(position + item);
+      sum_slots(ref);
+      if (run_.options.detect_anomaly) {
+        check_gradient(run_, ref, tapes_[ref.tape].nodes[ref.node].gradient);
+      }
+    }
+    position += items;
+  }
+  if (type.inputs == 0 || members_.empty()) return;
+  run_members(index, positions_, members_, static_cast<std::uint32_t>(positions_.size()));
+}
+
+void Backward::run_members(std::uint32_t index, std::span<const std::uint32_t> positions,
+                           std::span<const NodeRef> members, std::uint32_t items) {
+  const Batch& batch = run_.batches[index];
+  const NodeType& type = run_.types()[batch.type];
+  const Signature& signature = type.signature;
+  const std::size_t element = size_of(signature.dtype);
+  const bool all = items == batch.items;
+  lists_.reset();
+  late_.clear();
+
+  auto* dx = lists_.allocate_array<Destination>(type.inputs);
+  bool wanted = false;
+  for (unsigned j = 0; j < type.inputs; ++j) {
+    dx[j] = destination(index, j, members, items);
+    wanted = wanted || dx[j].wanted();
+  }
+  if (!wanted) return;
+
+  auto* in = lists_.allocate_array<Operand>(type.inputs);
+  for (unsigned j = 0; type.op->needs_inputs() && j < type.inputs; ++j) {
+    in[j] = batch.inputs[j];
+    if (!all) in[j].items = choose(lists_, in[j].items, positions, 1);
+  }
+  auto** out = lists_.allocate_array<const void*>(items);
+  auto** saved = lists_.allocate_array<const void*>(items);
+  auto** dy = lists_.allocate_array<const void*>(items);
+  for (std::uint32_t i = 0; i < items; ++i) {
+    out[i] = batch.out + positions[i] * signature.output_size * element;
+    saved[i] = batch.saved + positions[i] * signature.saved_size * element;
+    dy[i] = batch_gradients_[index] + positions[i] * signature.output_size * element;
+  }
+  BackwardCall call{&signature, items, in, {}, {}, {dy, nullptr}, dx, batch.integers, batch.reals,
+                    run_.random, nullptr};
+  if (!type.op->needs_inputs()) call.in = nullptr;
+  if (type.op->needs_output()) call.out.items = out;
+  if (batch.saved != nullptr) call.saved.items = saved;
+  if (!all) {
+    call.integers = choose(lists_, batch.integers, positions, type.op->integers_per_item);
+    call.reals =
+        choose_reals(lists_, batch.reals, positions, type.op->reals_per_item, signature.dtype);
+  }
+  const Kernels::Backward kernel =
+      run_.kernels(batch.type).backward[static_cast<int>(signature.dtype)];
+  if (run_.options.verify_batching && items > 1) verify_backward(run_, call, kernel, members);
+  const auto begin = std::chrono::steady_clock::now();
+  run_.device->backward(kernel, call);
+  if (run_.options.measure_time) {
+    run_.kernel_seconds +=
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  }
+  ++run_.counts[batch.type].backward_calls;
+  for (const Pending& pending : late_) {
+    const void* addend = pending.from;
+    run_.device->add_all(signature.dtype, pending.to, pending.size, {&addend, nullptr, 1});
+  }
+}
+
+// Where the contributions through input j go; nowhere if no member wants them from the kernel.
+Destination Backward::destination(std::uint32_t index, unsigned j, std::span<const NodeRef> members,
+                                  std::uint32_t items) {
+  void** places = nullptr;
+  std::uint8_t* add = nullptr;
+  std::size_t i = 0;
+  for (NodeRef ref : members) {
+    const Tape& tape = run_.tape(ref);
+    const std::uint32_t edge_index = tape.node(ref.node).first_edge + j;
+    const Value& value = tape.value(tape.edges()[edge_index]);
+    const EdgeGradient& edge = tapes_[ref.tape].edges[edge_index];
+    const std::uint32_t count = items == members.size() ? 1 : run_.output(ref).items;
+    if (!is_wanted(value) || (value.identity != 0 && edge.slots == nullptr)) {
+      for (std::uint32_t item = 0; places != nullptr && item < count; ++item) places[i + item] = nullptr;
+      i += count;
+      continue;
+    }
+    if (places == nullptr) {
+      places = lists_.allocate_array<void*>(items);
+      add = lists_.allocate_array<std::uint8_t>(items);
+      for (std::size_t before = 0; before < i; ++before) places[before] = nullptr;
+    }
+    const Shape& shape = tape.types().shape(value.shape);
+    const std::size_t element = size_of(shape.dtype);
+    NodeGradient& producer = tapes_[ref.tape].nodes[value.node];
+    std::byte* place = edge.slots;
+    std::size_t stride = shape.size * element;
+    bool second = false;
+    if (place == nullptr) {
+      place = producer.gradient + value.offset * element;
+      stride = value.stride * element;
+      if (producer.summing == Summing::pair) {
+        second = producer.written_by != kNone;
+        if (producer.written_by == index) {  // both in this call: the second waits for its end
+          const std::size_t size = std::size_t{shape.size} * value.items;
+          place = lists_.allocate_array<std::byte>(size * element);
+          stride = shape.size * element;
+          late_.push_back({producer.gradient, place, size});
+          second = false;
+        }
+        producer.written_by = index;
+      }
+    }
+    for (std::uint32_t item = 0; item < count; ++item, ++i) {
+      places[i] = place + item * stride;
+      add[i] = second;
+    }
+  }
+  return {places, add};
+}
+
+}  // namespace dynet_like

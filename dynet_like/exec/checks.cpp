@@ -1,0 +1,185 @@
+// verify_batching and detect_anomaly.
+#include "dynet_like/exec/checks.h"
+
+#include <cmath>
+#include <cstring>
+
+#include "dynet_like/core/errors.h"
+
+namespace dynet_like {
+
+namespace {
+
+double element_at(DType dtype, const std::byte* values, std::size_t i) {
+  if (dtype == DType::f32) return static_cast<double>(reinterpret_cast<const float*>(values)[i]);
+  return reinterpret_cast<const double*>(values)[i];
+}
+
+// The first element whose bits differ, or n.
+std::size_t first_difference(DType dtype, const std::byte* a, const std::byte* b, std::size_t n) {
+  const std::size_t element = size_of(dtype);
+  if (std::memcmp(a, b, n * element) == 0) return n;
+  std::size_t i = 0;
+  while (std::memcmp(a + i * element, b + i * element, element) == 0) ++i;
+  return i;
+}
+
+[[noreturn]] void throw_different(const std::string& node, const char* what, std::size_t element,
+                                  std::size_t items, double batched, double alone) {
+  char numbers[64];
+  std::snprintf(numbers, sizeof(numbers), "%.9g in the batch and %.9g", batched, alone);
+  throw NumericError("[verify_batching] need the same bits in a batch of " +
+                     std::to_string(items) + " items and alone; got for " + node + ", element " +
+                     std::to_string(element) + " of its " + what + ", " + numbers + " alone");
+}
+
+std::size_t first_not_finite(DType dtype, const std::byte* values, std::size_t n) {
+  std::size_t i = 0;
+  while (i < n && std::isfinite(element_at(dtype, values, i))) ++i;
+  return i;
+}
+
+[[noreturn]] void throw_not_finite(const std::string& node, const char* what, std::size_t element,
+                                   double value) {
+  throw NumericError("[detect_anomaly] need finite numbers; got " + std::to_string(value) +
+                     " in element " + std::to_string(element) + " of the " + what + " of " + node);
+}
+
+// Item i of a call as a call of its own.
+std::vector<Operand> item_of(const Operand* in, std::size_t inputs, std::size_t i) {
+  std::vector<Operand> result(in, in == nullptr ? in : in + inputs);
+  for (Operand& operand : result) {
+    if (operand.items != nullptr) operand.items += i;
+  }
+  return result;
+}
+
+const void* real_of_item(const Signature& type, const void* reals, std::size_t i) {
+  if (reals == nullptr) return nullptr;
+  return static_cast<const std::byte*>(reals) +
+         i * type.op->reals_per_item * size_of(type.dtype);
+}
+
+NodeRef member_of_item(const RunState& run, std::span<const NodeRef> members, std::size_t item) {
+  for (NodeRef ref : members) {
+    const std::size_t items = run.output(ref).items;
+    if (item < items) return ref;
+    item -= items;
+  }
+  return members.back();
+}
+
+}  // namespace
+
+std::string describe(const RunState& run, NodeRef ref) {
+  const Tape& tape = run.tape(ref);
+  const std::string& label = tape.label_of(ref.node);
+  return std::string(tape.type_of(ref.node).op->name) + ", node " + std::to_string(ref.node) +
+         " of sample " + std::to_string(tape.sample()) +
+         (label.empty() ? "" : " (\"" + label + "\")");
+}
+
+void verify_forward(RunState& run, const Batch& batch) {
+  const NodeType& type = run.types()[batch.type];
+  const Signature& signature = type.signature;
+  const std::size_t element = size_of(signature.dtype);
+  std::vector<std::byte> out(signature.output_size * element);
+  std::vector<std::byte> saved(signature.saved_size * element);
+  for (std::uint32_t i = 0; i < batch.items; ++i) {
+    const std::vector<Operand> in = item_of(batch.inputs, type.inputs, i);
+    const ForwardCall call{
+        &signature, 1, in.data(), out.data(), saved.data(),
+        batch.integers == nullptr ? nullptr : batch.integers + i * type.op->integers_per_item,
+        real_of_item(signature, batch.reals, i), run.random, nullptr};
+    run.device->forward(run.kernels(batch.type).forward[static_cast<int>(signature.dtype)], call);
+    const std::byte* batched = batch.out + i * out.size();
+    const std::size_t at =
+        first_difference(signature.dtype, batched, out.data(), signature.output_size);
+    if (at == signature.output_size) continue;
+    throw_different(describe(run, member_of_item(run, run.members_of(batch), i)), "value", at,
+                    batch.items, element_at(signature.dtype, batched, at),
+                    element_at(signature.dtype, out.data(), at));
+  }
+}
+
+void verify_backward(RunState& run, const BackwardCall& call, Kernels::Backward kernel,
+                     std::span<const NodeRef> members) {
+  const Signature& signature = *call.type;
+  const std::size_t inputs = signature.inputs.size(), element = size_of(signature.dtype);
+  // Twice the same gradients, from one call and from one per item, in memory of our own.
+  std::vector<std::vector<std::byte>> together(inputs), apart(inputs);
+  std::vector<std::vector<void*>> places(inputs);
+  std::vector<Destination> dx(inputs);
+  const std::vector<std::uint8_t> add(call.n, 0);
+  for (std::size_t j = 0; j < inputs; ++j) {
+    if (!call.dx[j].wanted()) continue;
+    const std::size_t bytes = signature.inputs[j].size() * element;
+    together[j].resize(call.n * bytes);
+    apart[j].resize(call.n * bytes);
+    for (std::size_t i = 0; i < call.n; ++i) {
+      places[j].push_back(call.dx[j].items[i] == nullptr ? nullptr : together[j].data() + i * bytes);
+    }
+    dx[j] = {places[j].data(), add.data()};
+  }
+  BackwardCall all = call;
+  all.dx = dx.data();
+  run.device->backward(kernel, all);
+  for (std::size_t i = 0; i < call.n; ++i) {
+    BackwardCall one = call;
+    std::vector<Destination> dx_one(inputs);
+    std::vector<void*> place(inputs);
+    for (std::size_t j = 0; j < inputs; ++j) {
+      if (!dx[j].wanted() || places[j][i] == nullptr) continue;
+      place[j] = apart[j].data() + i * signature.inputs[j].size() * element;
+      dx_one[j] = {&place[j], add.data()};
+    }
+    const std::vector<Operand> in = item_of(call.in, inputs, i);
+    const auto next = [&](Operand operand) { return item_of(&operand, 1, i)[0]; };
+    one.n = 1;
+    one.in = call.in == nullptr ? nullptr : in.data();
+    one.out = next(call.out);
+    one.saved = next(call.saved);
+    one.dy = next(call.dy);
+    one.dx = dx_one.data();
+    if (call.integers != nullptr) one.integers += i * signature.op->integers_per_item;
+    one.reals = real_of_item(signature, call.reals, i);
+    run.device->backward(kernel, one);
+    for (std::size_t j = 0; j < inputs; ++j) {
+      if (place[j] == nullptr) continue;
+      const std::size_t size = signature.inputs[j].size();
+      const std::byte* batched = together[j].data() + i * size * element;
+      const auto* alone = static_cast<const std::byte*>(place[j]);
+      const std::size_t at = first_difference(signature.dtype, batched, alone, size);
+      if (at == size) continue;
+      throw_different(describe(run, member_of_item(run, members, i)),
+                      ("gradient for input " + std::to_string(j)).c_str(), at, call.n,
+                      element_at(signature.dtype, batched, at),
+                      element_at(signature.dtype, alone, at));
+    }
+  }
+}
+
+void check_values(const RunState& run, const Batch& batch) {
+  const Signature& signature = run.types()[batch.type].signature;
+  const std::byte* values = batch.out;
+  for (NodeRef ref : run.members_of(batch)) {
+    const std::size_t size = run.output(ref).items * signature.output_size;
+    const std::size_t at = first_not_finite(signature.dtype, values, size);
+    if (at < size) {
+      throw_not_finite(describe(run, ref), "value", at, element_at(signature.dtype, values, at));
+    }
+    values += size * size_of(signature.dtype);
+  }
+}
+
+void check_gradient(const RunState& run, NodeRef ref, const std::byte* gradient) {
+  const Signature& signature = run.tape(ref).type_of(ref.node).signature;
+  const std::size_t size = run.output(ref).items * signature.output_size;
+  const std::size_t at = first_not_finite(signature.dtype, gradient, size);
+  if (at < size) {
+    throw_not_finite(describe(run, ref), "gradient", at,
+                     element_at(signature.dtype, gradient, at));
+  }
+}
+
+}  // namespace dynet_like

@@ -1,0 +1,24 @@
+// Modes that check every batch while it runs.
+#pragma once
+
+#include <string>
+
+#include "dynet_like/exec/run_state.h"
+
+namespace dynet_like {
+
+/// "tanh, node 17 of sample 3 ("gate")".
+std::string describe(const RunState& run, NodeRef ref);
+
+/// Recomputes a batch item by item. Throws NumericError at the first bit that differs.
+void verify_forward(RunState& run, const Batch& batch);
+/// The same for a backward call, before it is made. `members` are those that take part.
+void verify_backward(RunState& run, const BackwardCall& call, Kernels::Backward kernel,
+                     std::span<const NodeRef> members);
+
+/// Throws NumericError at the first value that is not finite.
+void check_values(const RunState& run, const Batch& batch);
+/// Throws NumericError if a node's gradient is not finite.
+void check_gradient(const RunState& run, NodeRef ref, const std::byte* gradient);
+
+}  // namespace dynet_like

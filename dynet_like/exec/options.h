@@ -1,0 +1,35 @@
+// What a user may choose about how graphs run; nothing needs to be chosen.
+#pragma once
+
+#include <cstddef>
+
+#include "batching/policy.h"
+#include "dynet_like/core/dtype.h"
+#include "dynet_like/core/random.h"
+
+namespace dynet_like {
+
+/// Options of a graph or of a minibatch of graphs. Results never depend on policy, threads,
+/// memory_limit or the checks.
+struct GraphOptions {
+  /// How nodes are grouped into batches.
+  batching::Policy policy = batching::Policy::automatic;
+  /// Threads that share the work of a large batch.
+  unsigned threads = 1;
+  /// Recompute every batch node by node; throw NumericError where a bit differs. Slow.
+  bool verify_batching = false;
+  /// Throw NumericError at the first node whose value or gradient is not finite.
+  bool detect_anomaly = false;
+  /// There will be no backward pass: a minibatch frees values that no later batch reads.
+  bool inference = false;
+  /// Where dropout gets its numbers from: one step per graph or minibatch. Must outlive them.
+  Random* random = nullptr;
+  /// The element type of inputs and constants, that of the parameters in use.
+  DType dtype = DType::f32;
+  /// A minibatch that would need more bytes than this runs in parts (0: no limit).
+  std::size_t memory_limit = 0;
+  /// Measure the time spent in planning and in kernels, for explain().
+  bool measure_time = false;
+};
+
+}  // namespace dynet_like

@@ -1,0 +1,130 @@
+// Counting batches against their bound, and explaining why types did not merge.
+#include "dynet_like/exec/report.h"
+
+#include <algorithm>
+#include <iomanip>
+#include <numeric>
+#include <ostream>
+#include <sstream>
+
+#include "batching/lower_bound.h"
+
+namespace dynet_like {
+
+namespace {
+
+constexpr std::size_t kMostNearMisses = 20;
+
+std::string shapes_of(const Signature& type) {
+  std::ostringstream out;
+  const std::size_t shown = std::min<std::size_t>(type.inputs.size(), 5);
+  for (std::size_t j = 0; j < shown; ++j) {
+    out << type.inputs[j] << (type.shared[j] != 0 ? "* " : " ");
+  }
+  if (shown < type.inputs.size()) out << "... ";
+  out << "-> " << type.output;
+  return out.str();
+}
+
+// The longest chains of all types among the nodes that ran, by TypeId.
+std::vector<std::uint32_t> chains(const RunState& run) {
+  std::vector<std::uint32_t> type, first_input{0}, inputs, index;
+  for (const TapeState& tape : run.tapes) {
+    index.assign(tape.nodes.size(), kNone);
+    for (NodeId node = 0; node < tape.nodes.size(); ++node) {
+      if (tape.nodes[node].batch == kNone) continue;
+      index[node] = static_cast<std::uint32_t>(type.size());
+      type.push_back(tape.tape->node(node).type);
+      for (ValueId input : tape.tape->inputs_of(node)) {
+        const std::uint32_t producer = index[tape.tape->value(input).node];
+        if (producer != kNone) inputs.push_back(producer);
+      }
+      first_input.push_back(static_cast<std::uint32_t>(inputs.size()));
+    }
+  }
+  const auto types = static_cast<std::uint32_t>(run.types().type_count());
+  return batching::longest_chains({types, type, first_input, inputs});
+}
+
+// What differs between two types of one op.
+std::string difference(const Signature& a, const Signature& b) {
+  if (a.dtype != b.dtype) return "element type";
+  if (a.inputs.size() != b.inputs.size()) {
+    return std::to_string(a.inputs.size()) + " or " + std::to_string(b.inputs.size()) + " inputs";
+  }
+  std::ostringstream out;
+  for (std::size_t j = 0; j < a.inputs.size(); ++j) {
+    if (a.inputs[j] != b.inputs[j]) {
+      out << (out.tellp() > 0 ? ", " : "") << "input " << j << " is " << a.inputs[j] << " or "
+          << b.inputs[j];
+    }
+  }
+  if (out.tellp() > 0) return out.str();
+  if (a.attributes != b.attributes) return "attributes";
+  if (a.shared != b.shared) return "an input is shared or not";
+  return "different shared arguments, such as parameters";
+}
+
+std::vector<Report::NearMiss> near_misses(const RunState& run) {
+  std::vector<Report::NearMiss> result;
+  for (TypeId a = 0; a < run.counts.size(); ++a) {
+    for (TypeId b = a + 1; run.counts[a].nodes > 0 && b < run.counts.size(); ++b) {
+      if (run.counts[b].nodes == 0 || run.types()[a].op != run.types()[b].op) continue;
+      if (result.size() == kMostNearMisses) return result;
+      result.push_back({std::string(run.types()[a].op->name),
+                        difference(run.types()[a].signature, run.types()[b].signature),
+                        run.counts[a].nodes, run.counts[b].nodes});
+    }
+  }
+  return result;
+}
+
+}  // namespace
+
+Report make_report(const RunState& run) {
+  Report report;
+  report.copied_bytes = run.copied_bytes;
+  report.value_bytes = run.values.arena().used() + run.shared_values.used();
+  report.gradient_bytes = run.gradients.used();
+  report.plan_seconds = run.plan_seconds;
+  report.kernel_seconds = run.kernel_seconds;
+  if (run.tapes.empty()) return report;
+  const std::vector<std::uint32_t> bounds = chains(run);
+  for (TypeId id = 0; id < run.counts.size(); ++id) {
+    const TypeCount& count = run.counts[id];
+    if (count.nodes == 0) continue;
+    const NodeType& type = run.types()[id];
+    report.types.push_back({std::string(type.op->name), shapes_of(type.signature), count.nodes,
+                            count.batches, count.forward_calls, count.backward_calls, bounds[id]});
+    report.nodes += count.nodes;
+    report.batches += count.batches;
+    report.kernel_calls += count.forward_calls + count.backward_calls;
+    report.bound += bounds[id];
+  }
+  std::stable_sort(report.types.begin(), report.types.end(),
+                   [](const auto& a, const auto& b) { return a.nodes > b.nodes; });
+  report.near_misses = near_misses(run);
+  return report;
+}
+
+std::ostream& operator<<(std::ostream& out, const Report& report) {
+  out << std::left << std::setw(20) << "op" << std::right << std::setw(10) << "nodes"
+      << std::setw(10) << "batches" << std::setw(10) << "bound" << std::setw(10) << "forward"
+      << std::setw(10) << "backward" << "  shapes (* shared)\n";
+  for (const Report::Type& type : report.types) {
+    out << std::left << std::setw(20) << type.op << std::right << std::setw(10) << type.nodes
+        << std::setw(10) << type.batches << std::setw(10) << type.bound << std::setw(10)
+        << type.forward_calls << std::setw(10) << type.backward_calls << "  " << type.shapes << '\n';
+  }
+  out << report.nodes << " nodes in " << report.batches << " batches (at least " << report.bound
+      << "), " << report.kernel_calls << " kernel calls, " << report.copied_bytes
+      << " bytes copied, " << report.value_bytes << " bytes of values, " << report.gradient_bytes
+      << " of gradients\n";
+  for (const Report::NearMiss& miss : report.near_misses) {
+    out << "not together: " << miss.nodes_a << " and " << miss.nodes_b << " nodes " << miss.op
+        << ": " << miss.difference << '\n';
+  }
+  return out;
+}
+
+}  // namespace dynet_like

@@ -1,0 +1,41 @@
+// What explain() tells: how the nodes of a run were batched.
+#pragma once
+
+#include <cstdint>
+#include <iosfwd>
+#include <string>
+#include <vector>
+
+#include "dynet_like/exec/run_state.h"
+
+namespace dynet_like {
+
+/// Counts since the graph or minibatch was last cleared.
+struct Report {
+  struct Type {
+    std::string op;      ///< its name
+    std::string shapes;  ///< "{64,128} {128} -> {64}"; shared inputs are marked by a star
+    std::uint64_t nodes = 0, batches = 0, forward_calls = 0, backward_calls = 0;
+    std::uint64_t bound = 0;  ///< the longest chain: no fewer batches are possible
+  };
+  /// Two types of one op whose nodes could not share batches, and what differs.
+  struct NearMiss {
+    std::string op, difference;
+    std::uint64_t nodes_a = 0, nodes_b = 0;
+  };
+
+  std::vector<Type> types;  ///< most nodes first
+  std::vector<NearMiss> near_misses;
+  std::uint64_t nodes = 0, batches = 0, kernel_calls = 0, bound = 0;
+  std::uint64_t copied_bytes = 0;  ///< by copies that only made values contiguous
+  std::uint64_t value_bytes = 0, gradient_bytes = 0;
+  /// Seconds, if GraphOptions::measure_time was set.
+  double plan_seconds = 0, kernel_seconds = 0;
+};
+
+Report make_report(const RunState& run);
+
+/// A table for people.
+std::ostream& operator<<(std::ostream& out, const Report& report);
+
+}  // namespace dynet_like

@@ -1,0 +1,156 @@
+// One batch forward: gathers the lists that a kernel is given, and calls it once.
+#include <chrono>
+
+#include "dynet_like/core/errors.h"
+#include "dynet_like/exec/checks.h"
+#include "dynet_like/exec/forward.h"
+#include "dynet_like/ops/structured.h"
+
+namespace dynet_like {
+
+namespace {
+
+std::uint32_t items_of(const RunState& run, NodeRef ref) { return run.output(ref).items; }
+
+const std::byte* place_of(const RunState& run, NodeRef consumer, ValueId id, std::size_t element) {
+  const Tape& tape = run.tape(consumer);
+  const Value& value = tape.value(id);
+  return run.tapes[consumer.tape].nodes[value.node].value + value.offset * element;
+}
+
+// Where the items of input j lie.
+Operand gather(const RunState& run, const NodeType& type, const Batch& batch, unsigned j,
+               Arena& lists) {
+  const std::size_t element = size_of(type.signature.dtype);
+  const std::span<const NodeRef> members = run.members_of(batch);
+  if (type.signature.shared[j] != 0) {
+    const ValueId id = run.tape(members[0]).inputs_of(members[0].node)[j];
+    return {nullptr, place_of(run, members[0], id, element)};
+  }
+  const void** items = lists.allocate_array<const void*>(batch.items);
+  const void** next = items;
+  for (NodeRef ref : members) {
+    const Tape& tape = run.tape(ref);
+    const ValueId id = tape.edges()[tape.node(ref.node).first_edge + j];
+    const std::byte* place = place_of(run, ref, id, element);
+    const std::uint32_t count = batch.items == batch.members ? 1 : items_of(run, ref);
+    const std::size_t stride = tape.value(id).items == 1 ? 0 : tape.value(id).stride * element;
+    for (std::uint32_t item = 0; item < count; ++item) *next++ = place + item * stride;
+  }
+  return {items, nullptr};
+}
+
+const std::uint32_t* gather_integers(const RunState& run, const NodeType& type, const Batch& batch,
+                                     Arena& lists) {
+  if (type.op->integers_per_item == 0) return nullptr;
+  auto* all = lists.allocate_array<std::uint32_t>(batch.items * type.op->integers_per_item);
+  auto* next = all;
+  for (NodeRef ref : run.members_of(batch)) {
+    for (std::uint32_t integer : run.tape(ref).integers_of(ref.node)) *next++ = integer;
+  }
+  return all;
+}
+
+template <class T>
+const void* gather_reals(const RunState& run, const NodeType& type, const Batch& batch, Arena& lists) {
+  T* all = lists.allocate_array<T>(batch.items * type.op->reals_per_item);
+  T* next = all;
+  for (NodeRef ref : run.members_of(batch)) {
+    const std::size_t count = items_of(run, ref) * type.op->reals_per_item;
+    for (std::size_t i = 0; i < count; ++i) {
+      *next++ = static_cast<T>(run.tape(ref).real_of(ref.node, i));
+    }
+  }
+  return all;
+}
+
+// Rows that a trainer left behind on purpose are brought up to date before they are read.
+void refresh_tables(const RunState& run, const NodeType& type, const Batch& batch) {
+  const NodeRef first = run.members_of(batch)[0];
+  const Tape& tape = run.tape(first);
+  for (ValueId input : tape.inputs_of(first.node)) {
+    const NodeId producer = tape.value(input).node;
+    if (tape.type_of(producer).op != &ops::lookup_parameter) continue;
+    RowRefresher* refresher = tape.storage_of(producer).refresher.get();
+    if (refresher == nullptr) continue;
+    if (type.op == &ops::lookup) {
+      refresher->refresh(std::span(batch.integers, batch.items));
+    } else {
+      refresher->refresh_all();
+    }
+  }
+}
+
+void count(RunState& run, const Batch& batch, const NodeType& type) {
+  if (run.counts.size() <= batch.type) run.counts.resize(run.types().type_count());
+  TypeCount& counts = run.counts[batch.type];
+  counts.nodes += batch.members;
+  ++counts.batches;
+  ++counts.forward_calls;
+  if (type.op == &ops::identity) run.copied_bytes += batch.out_bytes;
+}
+
+}  // namespace
+
+void run_batch(RunState& run, std::span<const NodeRef> members, bool shared) {
+  Batch batch;
+  batch.type = run.tape(members[0]).node(members[0].node).type;
+  batch.first_member = static_cast<std::uint32_t>(run.members.size());
+  batch.members = static_cast<std::uint32_t>(members.size());
+  batch.shared = shared;
+  run.members.insert(run.members.end(), members.begin(), members.end());
+  for (NodeRef ref : members) batch.items += items_of(run, ref);
+
+  const NodeType& type = run.types()[batch.type];
+  const Signature& signature = type.signature;
+  const std::size_t element = size_of(signature.dtype);
+  const auto allocate = [&](std::size_t bytes) {
+    return shared ? run.shared_values.allocate_array<std::byte>(bytes) : run.values.allocate(bytes);
+  };
+  batch.out_bytes = batch.items * signature.output_size * element;
+  batch.out = allocate(batch.out_bytes);
+  if (signature.saved_size > 0) {
+    batch.saved = allocate(batch.items * signature.saved_size * element);
+  }
+  Arena& lists = shared ? run.shared_values : run.lists;
+  auto* inputs = lists.allocate_array<Operand>(type.inputs);
+  for (unsigned j = 0; j < type.inputs; ++j) inputs[j] = gather(run, type, batch, j, lists);
+  batch.inputs = inputs;
+  batch.integers = gather_integers(run, type, batch, lists);
+  if (type.op->reals_per_item > 0) {
+    batch.reals = signature.dtype == DType::f32 ? gather_reals<float>(run, type, batch, lists)
+                                                : gather_reals<double>(run, type, batch, lists);
+  }
+  if (type.has_shared_input) refresh_tables(run, type, batch);
+
+  const ForwardCall call{&signature,     batch.items, batch.inputs, batch.out, batch.saved,
+                         batch.integers, batch.reals, run.random,   nullptr};
+  const Kernels::Forward kernel = run.kernels(batch.type).forward[static_cast<int>(signature.dtype)];
+  if (run.options.measure_time) {
+    const auto begin = std::chrono::steady_clock::now();
+    run.device->forward(kernel, call);
+    run.kernel_seconds +=
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  } else {
+    run.device->forward(kernel, call);
+  }
+  count(run, batch, type);
+
+  const auto index = static_cast<std::uint32_t>(run.batches.size());
+  run.batches.push_back(batch);
+  std::byte* value = batch.out;
+  for (NodeRef ref : members) {
+    run.state(ref) = {value, index, kNone};
+    if (shared) {
+      SharedValue& known = run.shared[run.identity_of(ref)];
+      known.value = value;
+      known.batch = index;
+      known.pending = false;
+    }
+    value += items_of(run, ref) * signature.output_size * element;
+  }
+  if (run.options.verify_batching && batch.items > 1) verify_forward(run, batch);
+  if (run.options.detect_anomaly) check_values(run, batch);
+}
+
+}  // namespace dynet_like

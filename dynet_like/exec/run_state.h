@@ -1,0 +1,117 @@
+// What is known of the run of some tapes: values, batches and shared values, as plain data.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "dynet_like/core/memory.h"
+#include "dynet_like/device/device.h"
+#include "dynet_like/exec/block_pool.h"
+#include "dynet_like/exec/options.h"
+#include "dynet_like/tape/tape.h"
+
+namespace dynet_like {
+
+inline constexpr std::uint32_t kNone = ~std::uint32_t{0};
+
+/// A node of one of the tapes. In the list of a batch, a node that was reverted is kNone, and
+/// `tape` its number of items.
+struct NodeRef {
+  std::uint32_t tape = 0;
+  NodeId node = 0;
+};
+
+/// Where the value of a node lies (null: not computed), and which batch made it.
+struct NodeState {
+  std::byte* value = nullptr;
+  std::uint32_t batch = kNone;
+  std::uint32_t plan_index = kNone;  ///< while it is being planned; kNeeded before that
+};
+
+/// Nodes that ran in one kernel call. Outputs lie one behind the other from `out`.
+struct Batch {
+  TypeId type = 0;
+  std::uint32_t first_member = 0, members = 0, items = 0;
+  std::byte* out = nullptr;
+  std::byte* saved = nullptr;
+  std::size_t out_bytes = 0;
+  const Operand* inputs = nullptr;
+  const std::uint32_t* integers = nullptr;
+  const void* reals = nullptr;
+  bool shared = false;  ///< of nodes with an identity: computed once for all tapes
+};
+
+/// A value that follows from parameters and constants alone, once for all tapes.
+struct SharedValue {
+  NodeRef representative;
+  std::uint32_t batch = kNone;
+  std::byte* value = nullptr;
+  bool pending = false;
+  /// The sum of what its consumers contributed in this pass, if there was anything.
+  std::byte* gradient = nullptr;
+  bool has_gradient = false;
+};
+
+/// How many nodes of a type ran in how many batches.
+struct TypeCount {
+  std::uint64_t nodes = 0, batches = 0, forward_calls = 0, backward_calls = 0;
+};
+
+struct TapeState {
+  Tape* tape = nullptr;
+  std::vector<NodeState> nodes;
+};
+
+/// The state that forward and backward passes share. Tapes have one TypeTable.
+struct RunState {
+  RunState(const GraphOptions& graph_options, RandomKey random_key)
+      : options(graph_options),
+        random(random_key),
+        device(make_cpu_device(graph_options.threads)) {}
+
+  const NodeState& state(NodeRef ref) const { return tapes[ref.tape].nodes[ref.node]; }
+  NodeState& state(NodeRef ref) { return tapes[ref.tape].nodes[ref.node]; }
+  const Tape& tape(NodeRef ref) const { return *tapes[ref.tape].tape; }
+  /// The whole output of a node, and what it is known by across tapes (0: nothing).
+  const Value& output(NodeRef ref) const {
+    const Tape& tape = *tapes[ref.tape].tape;
+    return tape.value(tape.node(ref.node).value);
+  }
+  Identity identity_of(NodeRef ref) const { return output(ref).identity; }
+  const TypeTable& types() const { return tapes.front().tape->types(); }
+  std::span<const NodeRef> members_of(const Batch& batch) const {
+    return std::span(members).subspan(batch.first_member, batch.members);
+  }
+  const Kernels& kernels(TypeId type) {
+    if (kernels_of_type.size() <= type) kernels_of_type.resize(types().type_count());
+    const Kernels*& known = kernels_of_type[type];
+    if (known == nullptr) known = &device->kernels(*types()[type].op);
+    return *known;
+  }
+
+  GraphOptions options;
+  RandomKey random;
+  std::unique_ptr<Device> device;
+  std::vector<const Kernels*> kernels_of_type;
+
+  std::vector<TapeState> tapes;
+  std::vector<Batch> batches;
+  std::vector<NodeRef> members;
+  std::vector<SharedValue> shared;  ///< by identity
+
+  BlockPool values;    ///< outputs and saved items
+  Arena lists;         ///< pointers and numbers of batches
+  Arena shared_values; ///< values and gradients of shared nodes
+  Arena gradients;     ///< of one backward pass
+
+  /// Called when the gradient of a parameter will not change any more in this pass.
+  std::function<void(const ParameterStorage&)> on_gradient_complete;
+
+  std::vector<TypeCount> counts;  ///< by type
+  std::uint64_t copied_bytes = 0;
+  double plan_seconds = 0, kernel_seconds = 0;
+};
+
+}  // namespace dynet_like

@@ -1,0 +1,76 @@
+// ComputationGraph: the record of one sample, and what it computes.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "dynet_like/exec/executor.h"
+#include "dynet_like/graph/expression.h"
+#include "dynet_like/ops/ops.h"
+
+namespace dynet_like {
+
+/// Records operations and runs them when a value is asked for. Any number of graphs may be alive;
+/// one graph is for one thread at a time. Graphs of a Minibatch run together.
+class ComputationGraph {
+ public:
+  explicit ComputationGraph(const GraphOptions& options = {});
+  ~ComputationGraph();
+  ComputationGraph(const ComputationGraph&) = delete;
+  ComputationGraph& operator=(const ComputationGraph&) = delete;
+
+  /// Computes everything anew, with the parameters as they are now.
+  Tensor forward(const Expression& last);
+  /// Computes what has not been computed yet.
+  Tensor incremental_forward(const Expression& last) { return get_value(last); }
+  Tensor get_value(const Expression& e);
+
+  /// The gradients of a loss (the sum of its minibatch), valid until the next pass; `full`: inputs
+  /// have gradients too, not only what depends on parameters. Throws ShapeError unless the loss is
+  /// one number per minibatch element.
+  const Gradients& backward(const Expression& loss, bool full = false);
+  /// The same, added to gradients of the caller.
+  void backward(const Expression& loss, Gradients& gradients, bool full = false);
+  Tensor get_gradient(const Expression& e) const;
+
+  /// `revert` forgets what was recorded since the last `checkpoint`; they nest.
+  void checkpoint();
+  void revert();
+  /// Forgets all values but not what was recorded.
+  void invalidate();
+  /// Forgets everything; all expressions become stale.
+  void clear();
+
+  /// Names a node in error messages.
+  void label(const Expression& e, std::string name);
+  /// How nodes were batched so far; for graphs of a minibatch, of all of them.
+  Report explain() const { return executor_->report(); }
+  /// Number of recorded nodes (views are none).
+  std::size_t size() const { return tape_.size(); }
+
+  /// For ops: the tape, and an expression for one of its values.
+  Tape& tape() { return tape_; }
+  Expression expression(ValueId value) {
+    return {this, value, slot_->generation.load(std::memory_order_relaxed), slot_};
+  }
+  bool has_random() const { return executor_->options().random != nullptr; }
+
+ private:
+  friend class Minibatch;
+  ComputationGraph(std::shared_ptr<TypeTable> types, Executor& executor, std::uint32_t sample);
+
+  ValueRef ref(const Expression& e, const char* user) const;
+  void forget_records();
+
+  HandleSlot* slot_;
+  Tape tape_;
+  std::unique_ptr<Executor> own_executor_;
+  Executor* executor_;
+  std::uint32_t index_;  ///< among the executor's tapes
+  std::vector<Tape::Mark> checkpoints_;
+  Gradients gradients_;
+  const Gradients* last_gradients_ = nullptr;
+};
+
+}  // namespace dynet_like

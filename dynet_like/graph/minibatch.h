@@ -1,0 +1,72 @@
+// Minibatch: many graphs that are planned and run together.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "dynet_like/graph/computation_graph.h"
+
+namespace dynet_like {
+
+/// One graph per sample, one plan and one backward pass over all of them. Results are the same bits
+/// as those of the samples run one by one. Clear it and use it again: it keeps its memory.
+class Minibatch {
+ public:
+  explicit Minibatch(const GraphOptions& options = {});
+
+  /// The graph of the next sample. It lives until the minibatch is cleared or destroyed.
+  ComputationGraph& new_graph();
+  std::size_t size() const { return used_; }
+  ComputationGraph& graph(std::size_t sample) { return *graphs_[sample]; }
+
+  /// A term of the total loss: one number per minibatch element of its graph. Throws ShapeError.
+  void add_loss(const Expression& loss);
+  /// A value that `forward` computes, too. In inference all others may be freed.
+  void add_output(const Expression& output);
+
+  /// Computes all losses and outputs; returns the sum of the losses, in the order of add_loss.
+  float forward();
+  /// The gradients of the total loss, valid until the next pass.
+  const Gradients& backward();
+  /// The same, added to gradients of the caller: accumulated minibatches have the bits of one.
+  void backward(Gradients& gradients);
+
+  /// Forgets all graphs; their expressions become stale. Dropout draws new numbers.
+  void clear();
+
+  /// How the nodes were batched since the last clear.
+  Report explain() const { return executor_.report(); }
+  /// In how many parts it ran because of GraphOptions::memory_limit.
+  std::size_t parts() const { return parts_.size(); }
+  /// Calls back when a parameter's gradient is complete, in `backward`.
+  void on_gradient_complete(std::function<void(const ParameterStorage&)> callback) {
+    executor_.on_gradient_complete(std::move(callback));
+  }
+
+ private:
+  /// Consecutive samples.
+  struct Part {
+    std::uint32_t begin = 0, end = 0;
+  };
+
+  void find_parts();
+  /// Those that belong to a part, in the order of the samples.
+  std::vector<ValueRef> choose(std::span<const ValueRef> refs, Part part) const;
+  void run_part(Part part);
+  void run_backward(Part part, Gradients& gradients);
+  void run_all_parts(Gradients& gradients);
+  void check_backward() const;
+
+  std::shared_ptr<TypeTable> types_;
+  Executor executor_;
+  std::vector<std::unique_ptr<ComputationGraph>> graphs_;  ///< those behind `used_` are spare
+  std::size_t used_ = 0;
+  std::vector<ValueRef> losses_, outputs_;
+  std::vector<double> loss_values_;
+  std::vector<Part> parts_;
+  Gradients gradients_;
+  bool ran_backward_ = false;  ///< in parts, the forward pass runs backward too
+};
+
+}  // namespace dynet_like

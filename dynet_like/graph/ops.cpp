@@ -1,0 +1,320 @@
+// The public operations: each checks its handles and records a node or a view.
+#include "dynet_like/ops/ops.h"
+
+#include <algorithm>
+
+#include "dynet_like/core/errors.h"
+#include "dynet_like/graph/computation_graph.h"
+#include "dynet_like/ops/elementwise.h"
+#include "dynet_like/ops/structured.h"
+#include "dynet_like/tape/views.h"
+
+namespace dynet_like {
+
+namespace {
+
+using Numbers = std::span<const std::uint32_t>;
+
+ComputationGraph& graph_of(const Op& op, std::span<const Expression> xs) {
+  if (xs.empty()) throw_shape_error(op.name, "at least one input", {});
+  ComputationGraph& graph = xs[0].graph(op.name.data());
+  const std::size_t values = graph.tape().value_count();
+  for (const Expression& x : xs) {
+    if (&x.graph(op.name.data()) != &graph) {
+      throw UsageError("[" + std::string(op.name) +
+                       "] need inputs of one graph; got inputs of two");
+    }
+    if (x.i >= values) {
+      throw UsageError("[" + std::string(op.name) +
+                       "] need inputs that are still recorded; got one that was reverted");
+    }
+  }
+  return graph;
+}
+
+ComputationGraph& graph_of(const char* user, const Expression& x) {
+  ComputationGraph& graph = x.graph(user);
+  if (x.i < graph.tape().value_count()) return graph;
+  throw UsageError(std::string("[") + user +
+                   "] need an input that is still recorded; got one that was reverted");
+}
+
+Expression unary(const Op& op, const Expression& x, Numbers attributes = {}, Numbers integers = {},
+                 std::span<const double> reals = {}) {
+  ComputationGraph& graph = graph_of(op, std::span(&x, 1));
+  return graph.expression(
+      graph.tape().add(op, std::span(&x.i, 1), attributes, integers, reals));
+}
+
+Expression with_number(const Op& op, const Expression& x, float c) {
+  const double real = static_cast<double>(c);
+  return unary(op, x, {}, {}, std::span(&real, 1));
+}
+
+Expression binary(const Op& op, const Expression& a, const Expression& b) {
+  const Expression inputs[] = {a, b};
+  ComputationGraph& graph = graph_of(op, inputs);
+  const ValueId values[] = {a.i, b.i};
+  return graph.expression(graph.tape().add(op, values));
+}
+
+Expression many(const Op& op, std::span<const Expression> xs, Numbers attributes = {}) {
+  constexpr std::size_t kFew = 32;
+  ComputationGraph& graph = graph_of(op, xs);
+  ValueId few[kFew];
+  std::vector<ValueId> more(xs.size() > kFew ? xs.size() : 0);
+  ValueId* values = xs.size() > kFew ? more.data() : few;
+  for (std::size_t i = 0; i < xs.size(); ++i) values[i] = xs[i].i;
+  return graph.expression(graph.tape().add(op, std::span(values, xs.size()), attributes));
+}
+
+Expression add_lookup(ComputationGraph& graph, const LookupParameter& table, Numbers rows,
+                      bool constant) {
+  table.get_storage();
+  const ValueId values[] = {graph.tape().add_parameter(table.p, constant)};
+  return graph.expression(graph.tape().add(ops::lookup, values, {}, rows));
+}
+
+Expression add_parameter(ComputationGraph& graph, const std::shared_ptr<ParameterStorage>& storage,
+                         bool constant) {
+  return graph.expression(graph.tape().add_parameter(storage, constant));
+}
+
+// Removes the dimension, which has size 1.
+Expression without_dimension(ComputationGraph& graph, ValueId x, unsigned d) {
+  Dim dim = graph.tape().dim_of(x);
+  dim.delete_dim(d);
+  return graph.expression(reshape(graph.tape(), x, dim));
+}
+
+// Sums or means over dimensions one after the other, the last first: the others keep their number.
+Expression reduce(const Op& op, const Expression& x, std::vector<unsigned> dimensions,
+                  bool batches) {
+  std::sort(dimensions.rbegin(), dimensions.rend());
+  Expression result = x;
+  for (unsigned d : dimensions) result = unary(op, result, std::span(&d, 1));
+  if (!batches) return result;
+  return &op == &ops::sum_dim ? sum_batches(result) : mean_batches(result);
+}
+
+// A minibatch as one more dimension of a single value.
+Expression reduce_batches(const Op& op, const Expression& x) {
+  const Dim dim = x.dim();
+  if (dim.bd == 1) return x;
+  const Expression columns = reshape(x, Dim({dim.batch_size(), dim.bd}));
+  const unsigned last = 1;
+  return reshape(unary(op, columns, std::span(&last, 1)), dim.single_batch());
+}
+
+Expression reduce_elements(const Op& op, const Expression& x) {
+  const Dim dim = x.dim();
+  const unsigned first = 0;
+  return unary(op, reshape(x, Dim({dim.batch_size()}, dim.bd)), std::span(&first, 1));
+}
+
+}  // namespace
+
+Expression input(ComputationGraph& graph, float value) {
+  return graph.expression(graph.tape().add_input(Dim({1}), std::span(&value, 1)));
+}
+Expression input(ComputationGraph& graph, const float* value) {
+  return graph.expression(graph.tape().add_input_at(Dim({1}), value));
+}
+Expression input(ComputationGraph& graph, const Dim& dim, const std::vector<float>& values) {
+  return graph.expression(graph.tape().add_input(dim, values));
+}
+Expression input(ComputationGraph& graph, const Dim& dim, const std::vector<float>* values) {
+  if (values != nullptr && values->size() != dim.size()) {
+    throw ShapeError("[input] need " + std::to_string(dim.size()) + " values for " +
+                     to_string(dim) + "; got " + std::to_string(values->size()));
+  }
+  return graph.expression(
+      graph.tape().add_input_at(dim, values == nullptr ? nullptr : values->data()));
+}
+
+Expression constant(ComputationGraph& graph, const Dim& dim, float value) {
+  return graph.expression(graph.tape().add_constant(dim, static_cast<double>(value)));
+}
+Expression zeros(ComputationGraph& graph, const Dim& dim) { return constant(graph, dim, 0.0f); }
+Expression ones(ComputationGraph& graph, const Dim& dim) { return constant(graph, dim, 1.0f); }
+
+Expression parameter(ComputationGraph& graph, const Parameter& parameter) {
+  parameter.get_storage();
+  return add_parameter(graph, parameter.p, false);
+}
+Expression parameter(ComputationGraph& graph, const LookupParameter& table) {
+  table.get_storage();
+  return add_parameter(graph, table.p, false);
+}
+Expression const_parameter(ComputationGraph& graph, const Parameter& parameter) {
+  parameter.get_storage();
+  return add_parameter(graph, parameter.p, true);
+}
+Expression const_parameter(ComputationGraph& graph, const LookupParameter& table) {
+  table.get_storage();
+  return add_parameter(graph, table.p, true);
+}
+
+Expression lookup(ComputationGraph& graph, const LookupParameter& table, unsigned row) {
+  return add_lookup(graph, table, std::span(&row, 1), false);
+}
+Expression lookup(ComputationGraph& graph, const LookupParameter& table,
+                  const std::vector<unsigned>& rows) {
+  return add_lookup(graph, table, rows, false);
+}
+Expression const_lookup(ComputationGraph& graph, const LookupParameter& table, unsigned row) {
+  return add_lookup(graph, table, std::span(&row, 1), true);
+}
+Expression const_lookup(ComputationGraph& graph, const LookupParameter& table,
+                        const std::vector<unsigned>& rows) {
+  return add_lookup(graph, table, rows, true);
+}
+
+Expression operator+(const Expression& a, const Expression& b) {
+  return binary(elementwise<formulas::Add>, a, b);
+}
+Expression operator-(const Expression& a, const Expression& b) {
+  return binary(elementwise<formulas::Subtract>, a, b);
+}
+Expression cmult(const Expression& a, const Expression& b) {
+  return binary(elementwise<formulas::Cmult>, a, b);
+}
+Expression cdiv(const Expression& a, const Expression& b) {
+  return binary(elementwise<formulas::Cdiv>, a, b);
+}
+Expression operator/(const Expression& a, const Expression& b) { return cdiv(a, b); }
+
+Expression operator-(const Expression& x) { return unary(elementwise<formulas::Negate>, x); }
+Expression operator+(const Expression& x, float c) {
+  return with_number(elementwise<formulas::ScalarAdd>, x, c);
+}
+Expression operator+(float c, const Expression& x) { return x + c; }
+Expression operator-(const Expression& x, float c) { return x + -c; }
+Expression operator-(float c, const Expression& x) {
+  return with_number(elementwise<formulas::ScalarSubtract>, x, c);
+}
+Expression operator*(const Expression& x, float c) {
+  return with_number(elementwise<formulas::ScalarMultiply>, x, c);
+}
+Expression operator*(float c, const Expression& x) { return x * c; }
+Expression operator/(const Expression& x, float c) {
+  return with_number(elementwise<formulas::ScalarDivide>, x, c);
+}
+
+Expression operator*(const Expression& a, const Expression& b) {
+  return binary(ops::matrix_product, a, b);
+}
+Expression affine_transform(std::initializer_list<Expression> xs) {
+  return xs.size() == 1 ? *xs.begin() : many(ops::affine_transform, xs);
+}
+Expression affine_transform(const std::vector<Expression>& xs) {
+  return xs.size() == 1 ? xs[0] : many(ops::affine_transform, xs);
+}
+Expression dot_product(const Expression& a, const Expression& b) {
+  return binary(ops::dot_product, a, b);
+}
+Expression squared_distance(const Expression& a, const Expression& b) {
+  return binary(ops::squared_distance, a, b);
+}
+
+Expression sum(std::initializer_list<Expression> xs) { return many(ops::sum, xs); }
+Expression sum(const std::vector<Expression>& xs) { return many(ops::sum, xs); }
+Expression average(std::initializer_list<Expression> xs) { return many(ops::average, xs); }
+Expression average(const std::vector<Expression>& xs) { return many(ops::average, xs); }
+Expression sum_elems(const Expression& x) { return reduce_elements(ops::sum_dim, x); }
+Expression mean_elems(const Expression& x) { return reduce_elements(ops::mean_dim, x); }
+Expression sum_dim(const Expression& x, const std::vector<unsigned>& dimensions, bool batches) {
+  return reduce(ops::sum_dim, x, dimensions, batches);
+}
+Expression mean_dim(const Expression& x, const std::vector<unsigned>& dimensions, bool batches) {
+  return reduce(ops::mean_dim, x, dimensions, batches);
+}
+Expression sum_batches(const Expression& x) { return reduce_batches(ops::sum_dim, x); }
+Expression mean_batches(const Expression& x) { return reduce_batches(ops::mean_dim, x); }
+
+Expression tanh(const Expression& x) { return unary(elementwise<formulas::Tanh>, x); }
+Expression logistic(const Expression& x) { return unary(elementwise<formulas::Logistic>, x); }
+Expression rectify(const Expression& x) { return unary(elementwise<formulas::Rectify>, x); }
+Expression exp(const Expression& x) { return unary(elementwise<formulas::Exp>, x); }
+Expression log(const Expression& x) { return unary(elementwise<formulas::Log>, x); }
+Expression sqrt(const Expression& x) { return unary(elementwise<formulas::Sqrt>, x); }
+Expression square(const Expression& x) { return unary(elementwise<formulas::Square>, x); }
+
+Expression concatenate(std::initializer_list<Expression> xs, unsigned d) {
+  return many(ops::concatenate, xs, std::span(&d, 1));
+}
+Expression concatenate(const std::vector<Expression>& xs, unsigned d) {
+  return many(ops::concatenate, xs, std::span(&d, 1));
+}
+Expression concatenate_cols(std::initializer_list<Expression> xs) { return concatenate(xs, 1); }
+Expression concatenate_cols(const std::vector<Expression>& xs) { return concatenate(xs, 1); }
+
+Expression pick(const Expression& x, unsigned v, unsigned d) {
+  ComputationGraph& graph = graph_of("pick", x);
+  return without_dimension(graph, pick_range(graph.tape(), x.i, std::span(&v, 1), 1, d), d);
+}
+Expression pick(const Expression& x, const std::vector<unsigned>& v, unsigned d) {
+  ComputationGraph& graph = graph_of("pick", x);
+  return without_dimension(graph, pick_range(graph.tape(), x.i, v, 1, d), d);
+}
+Expression pick_range(const Expression& x, unsigned start, unsigned end, unsigned d) {
+  ComputationGraph& graph = graph_of("pick_range", x);
+  if (end <= start) {
+    throw UsageError("[pick_range] need a start before the end; got " + std::to_string(start) +
+                     " and " + std::to_string(end));
+  }
+  return graph.expression(
+      pick_range(graph.tape(), x.i, std::span(&start, 1), end - start, d));
+}
+Expression pick_batch_elem(const Expression& x, unsigned v) {
+  ComputationGraph& graph = graph_of("pick_batch_elem", x);
+  return graph.expression(pick_minibatch_elements(graph.tape(), x.i, v, 1));
+}
+Expression reshape(const Expression& x, const Dim& dim) {
+  ComputationGraph& graph = graph_of("reshape", x);
+  return graph.expression(reshape(graph.tape(), x.i, dim));
+}
+Expression transpose(const Expression& x, const std::vector<unsigned>& dims) {
+  ComputationGraph& graph = graph_of("transpose", x);
+  return graph.expression(transpose(graph.tape(), x.i, dims));
+}
+
+Expression softmax(const Expression& x, unsigned d) {
+  return unary(ops::softmax, x, std::span(&d, 1));
+}
+Expression log_softmax(const Expression& x, unsigned d) {
+  return unary(ops::log_softmax, x, std::span(&d, 1));
+}
+Expression pickneglogsoftmax(const Expression& x, unsigned v) {
+  return unary(ops::pickneglogsoftmax, x, {}, std::span(&v, 1));
+}
+Expression pickneglogsoftmax(const Expression& x, const std::vector<unsigned>& v) {
+  return unary(ops::pickneglogsoftmax, x, {}, v);
+}
+
+Expression dropout(const Expression& x, float p) {
+  if (!(p >= 0 && p < 1)) {
+    throw UsageError("[dropout] need a probability of at least 0 and below 1; got " +
+                     std::to_string(p));
+  }
+  if (p == 0) return x;
+  if (!graph_of("dropout", x).has_random()) {
+    throw UsageError("[dropout] need random numbers; got a graph without: set "
+                     "GraphOptions::random");
+  }
+  return with_number(ops::dropout, x, p);
+}
+Expression nobackprop(const Expression& x) {
+  ComputationGraph& graph = graph_of("nobackprop", x);
+  return graph.expression(without_gradient(graph.tape(), x.i));
+}
+
+Expression apply(const Op& op, std::span<const Expression> inputs, Numbers attributes,
+                 Numbers integers, std::span<const double> reals) {
+  ComputationGraph& graph = graph_of(op, inputs);
+  std::vector<ValueId> values;
+  for (const Expression& input : inputs) values.push_back(input.i);
+  return graph.expression(graph.tape().add(op, values, attributes, integers, reals));
+}
+
+}  // namespace dynet_like

@@ -1,0 +1,167 @@
+// Checkpoints: a model file with the trainer's moments beside the parameters.
+#include "dynet_like/io/checkpoint.h"
+
+#include <charconv>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "dynet_like/core/errors.h"
+#include "dynet_like/core/memory.h"
+#include "dynet_like/io/safetensors_header.h"
+#include "dynet_like/io/tensor_file.h"
+
+namespace dynet_like {
+
+namespace {
+
+using safetensors::shown;
+using tensor_file::NamedTensor;
+
+constexpr const char* kTrainerKind = "dynet_like.trainer";
+constexpr const char* kUpdates = "dynet_like.updates";
+constexpr const char* kLearningRate = "dynet_like.learning_rate";
+constexpr const char* kClipThreshold = "dynet_like.clip_threshold";
+constexpr const char* kSparseUpdates = "dynet_like.sparse_updates";
+constexpr const char* kSeed = "dynet_like.random_seed";
+constexpr const char* kPosition = "dynet_like.random_position";
+
+template <class Number>
+std::optional<Number> parse(const std::string& text) {
+  Number number = {};
+  const char* end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, number);
+  if (error != std::errc() || stop != end) return {};
+  return number;
+}
+
+// The library's own metadata of a file, every one of which must be there.
+struct Settings {
+  const std::filesystem::path& path;
+  const Metadata& metadata;
+
+  const std::string& text(const char* key) const {
+    const auto found = metadata.find(key);
+    if (found == metadata.end()) {
+      tensor_file::fail(path, fmt::format("a checkpoint with {} in its metadata", shown(key)),
+                        "none");
+    }
+    return found->second;
+  }
+
+  template <class Number>
+  Number number(const char* key) const {
+    const std::optional<Number> number = parse<Number>(text(key));
+    if (!number) tensor_file::fail(path, "a number as " + shown(key), shown(text(key)));
+    return *number;
+  }
+
+  SparseUpdates sparse_updates() const {
+    const std::string& mode = text(kSparseUpdates);
+    if (mode != "lazy" && mode != "exact") {
+      tensor_file::fail(path, "lazy or exact as " + shown(kSparseUpdates), shown(mode));
+    }
+    return mode == "lazy" ? SparseUpdates::lazy : SparseUpdates::exact;
+  }
+};
+
+// A moment "mean" of "/lstm/W" is the tensor "trainer/mean/lstm/W".
+std::string moment_name(const TrainerState::Moment& moment) {
+  return std::string(tensor_file::kTrainer) + moment.name + moment.parameter->name;
+}
+
+NamedTensor tensor_of(const TrainerState::Moment& moment) {
+  return {moment_name(moment), moment.values, moment.parameter->is_table};
+}
+
+// The moments of a file, in memory of their own.
+struct LoadedMoments {
+  std::vector<TrainerState::Moment> moments;
+  std::vector<Block> memory;
+
+  LoadedMoments(const std::filesystem::path& path, const SafetensorsFile& file,
+                const ParameterCollection& collection) {
+    std::vector<NamedTensor> tensors;
+    for (const TensorEntry& entry : file.entries()) {
+      if (!entry.name.starts_with(tensor_file::kTrainer)) continue;
+      add(path, entry.name, collection);
+      tensors.push_back(tensor_of(moments.back()));
+    }
+    tensor_file::check(path, file, tensors, false);
+    tensor_file::read(file, tensors);
+  }
+
+  void add(const std::filesystem::path& path, const std::string& name,
+           const ParameterCollection& collection) {
+    const std::string rest = name.substr(tensor_file::kTrainer.size());
+    const std::size_t slash = std::min(rest.find('/'), rest.size());
+    auto parameter = collection.find(rest.substr(slash));
+    if (parameter == nullptr) {
+      tensor_file::fail(path, "moments of the collection's parameters", shown(name));
+    }
+    memory.emplace_back(parameter->size() * size_of(parameter->dtype));
+    Tensor values(parameter->dim, parameter->dtype, memory.back().data());
+    moments.push_back({std::move(parameter), rest.substr(0, slash), values});
+  }
+};
+
+}  // namespace
+
+void save_checkpoint(const std::filesystem::path& path, const ParameterCollection& collection,
+                     Trainer& trainer, const Random& random, const Metadata& metadata) {
+  tensor_file::check_keys(metadata);
+  const TrainerState state = trainer.state();
+  std::vector<NamedTensor> tensors = tensor_file::tensors_of(collection);
+  for (const TrainerState::Moment& moment : state.moments) tensors.push_back(tensor_of(moment));
+  Metadata all = metadata;
+  all[kTrainerKind] = state.kind;
+  all[kUpdates] = fmt::to_string(state.updates);
+  all[kLearningRate] = fmt::to_string(state.learning_rate);
+  all[kClipThreshold] = fmt::to_string(state.clip_threshold);
+  all[kSparseUpdates] = state.sparse_updates == SparseUpdates::lazy ? "lazy" : "exact";
+  all[kSeed] = fmt::to_string(random.seed());
+  all[kPosition] = fmt::to_string(random.position());
+  tensor_file::write(path, tensors, all);
+}
+
+Metadata load_checkpoint(const std::filesystem::path& path, const ParameterCollection& collection,
+                         Trainer& trainer, Random& random) {
+  const SafetensorsFile file = SafetensorsFile::read(path);
+  const Settings settings{path, file.metadata()};
+  tensor_file::check(path, file, tensor_file::tensors_of(collection), true);
+  LoadedMoments loaded(path, file, collection);
+  TrainerState state;
+  state.kind = settings.text(kTrainerKind);
+  state.updates = settings.number<std::uint64_t>(kUpdates);
+  state.learning_rate = settings.number<float>(kLearningRate);
+  state.clip_threshold = settings.number<float>(kClipThreshold);
+  state.sparse_updates = settings.sparse_updates();
+  state.moments = std::move(loaded.moments);
+  const Random position(settings.number<std::uint64_t>(kSeed),
+                        settings.number<std::uint64_t>(kPosition));
+  try {
+    trainer.load_state(state);  // changes nothing if it throws, and nothing throws after it
+  } catch (const UsageError& error) {
+    throw FileError(path.string(), error.what());
+  }
+  tensor_file::read(file, collection);
+  random = position;
+  return tensor_file::user_metadata(file);
+}
+
+std::string number_text(double number) { return fmt::to_string(number); }
+
+double number_of(const Metadata& metadata, const std::string& key) {
+  const auto found = metadata.find(key);
+  const std::string text = found == metadata.end() ? "" : found->second;
+  const std::optional<double> number = parse<double>(text);
+  if (!number) {
+    throw UsageError(fmt::format("[number_of] need a number under {}; got {}", shown(key),
+                                 found == metadata.end() ? "no such key" : shown(text)));
+  }
+  return *number;
+}
+
+}  // namespace dynet_like

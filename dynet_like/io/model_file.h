@@ -1,0 +1,31 @@
+// Model files: the parameters of a collection by name.
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <string>
+
+#include "dynet_like/params/parameter_collection.h"
+
+namespace dynet_like {
+
+/// What a program wants to remember beside the tensors.
+using Metadata = std::map<std::string, std::string>;
+
+/// What to do with tensors of a file that the collection does not have.
+enum class ExtraTensors { refuse, ignore };
+
+/// Writes all parameters and tables to a safetensors file, atomically (see AtomicFile). Names are
+/// the full ones, such as "/lstm/W"; a matrix has shape [rows, columns], a table of n entries
+/// [n, entry...], row-major, so that W[i][j] is the same element in other languages.
+/// Throws FileError if the file cannot be written, UsageError for keys that begin "dynet_like.".
+void save_parameters(const std::filesystem::path& path, const ParameterCollection& collection,
+                     const Metadata& metadata = {});
+
+/// Reads all parameters and tables from such a file, or from a checkpoint, and returns its
+/// metadata. Throws FileError, before anything is changed, unless the file has every parameter in
+/// its shape and type and, if they are refused, no other tensors.
+Metadata load_parameters(const std::filesystem::path& path, const ParameterCollection& collection,
+                         ExtraTensors extra = ExtraTensors::refuse);
+
+}  // namespace dynet_like

@@ -1,0 +1,51 @@
+// Tensors as safetensors files hold them; internal to model files and checkpoints.
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "dynet_like/core/tensor.h"
+#include "dynet_like/io/safetensors.h"
+#include "dynet_like/params/parameter_collection.h"
+
+namespace dynet_like::tensor_file {
+
+/// Keys of metadata and names of tensors that begin so are not the user's.
+inline constexpr std::string_view kReserved = "dynet_like.", kTrainer = "trainer/";
+
+/// A tensor and its name in a file. There its elements are row-major, in the same shape, but for a
+/// table, whose rows come first: W[i][j] is the same element everywhere.
+struct NamedTensor {
+  std::string name;
+  Tensor values;
+  bool is_table = false;
+};
+
+/// All parameters; rows that a trainer left behind are brought up to date.
+std::vector<NamedTensor> tensors_of(const ParameterCollection& collection);
+
+/// Throws UsageError for a key that belongs to the library.
+void check_keys(const std::map<std::string, std::string>& metadata);
+/// The metadata without what belongs to the library.
+std::map<std::string, std::string> user_metadata(const SafetensorsFile& file);
+
+void write(const std::filesystem::path& path, std::span<const NamedTensor> tensors,
+           const std::map<std::string, std::string>& metadata);
+
+/// Throws FileError unless the file has these tensors, in their shapes and types, and, if they are
+/// refused, no others but a trainer's.
+void check(const std::filesystem::path& path, const SafetensorsFile& file,
+           std::span<const NamedTensor> tensors, bool refuse_extra);
+/// Fills tensors that were checked.
+void read(const SafetensorsFile& file, std::span<const NamedTensor> tensors);
+/// Fills parameters that were checked, and counts their versions up.
+void read(const SafetensorsFile& file, const ParameterCollection& collection);
+
+[[noreturn]] void fail(const std::filesystem::path& path, const std::string& need,
+                       const std::string& got);
+
+}  // namespace dynet_like::tensor_file

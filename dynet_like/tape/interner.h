@@ -1,0 +1,66 @@
+// Gives sequences of words dense numbers: equal sequences, equal numbers; compared in full.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <utility>
+#include <vector>
+
+namespace dynet_like {
+
+/// A hash only finds a sequence; whether it is the same is decided by comparing every word.
+class Interner {
+ public:
+  Interner() { clear(); }
+
+  /// The number of this sequence, and whether it is new. Numbers count from 0.
+  std::pair<std::uint32_t, bool> intern(std::span<const std::uint32_t> words) {
+    const std::uint64_t hash = hash_of(words);
+    for (std::size_t at = hash & mask_;; at = (at + 1) & mask_) {
+      const Place& place = places_[at];
+      if (place.id == kFree) return {insert(words, hash, at), true};
+      if (place.hash == static_cast<std::uint32_t>(hash >> 32) && equal(place.id, words)) {
+        return {place.id, false};
+      }
+    }
+  }
+
+  /// The sequence with this number; valid until the next new one.
+  std::span<const std::uint32_t> words(std::uint32_t id) const {
+    return std::span(words_).subspan(begin_[id], begin_[id + 1] - begin_[id]);
+  }
+
+  std::size_t size() const { return begin_.size() - 1; }
+  void clear();
+
+ private:
+  static constexpr std::uint32_t kFree = ~std::uint32_t{0};
+  struct Place {
+    std::uint32_t hash = 0, id = kFree;
+  };
+
+  static std::uint64_t hash_of(std::span<const std::uint32_t> words) {
+    std::uint64_t hash = words.size();
+    for (std::uint32_t word : words) hash = (hash ^ word) * 0x9E3779B97F4A7C15ull;
+    return hash ^ hash >> 29;
+  }
+
+  bool equal(std::uint32_t id, std::span<const std::uint32_t> words) const {
+    const std::uint32_t* have = words_.data() + begin_[id];
+    if (begin_[id + 1] - begin_[id] != words.size()) return false;
+    for (std::size_t i = 0; i < words.size(); ++i) {
+      if (have[i] != words[i]) return false;
+    }
+    return true;
+  }
+
+  std::uint32_t insert(std::span<const std::uint32_t> words, std::uint64_t hash, std::size_t at);
+  void grow();
+
+  std::vector<Place> places_;
+  std::size_t mask_ = 0;
+  std::vector<std::uint32_t> words_, begin_;
+};
+
+}  // namespace dynet_like

@@ -1,0 +1,98 @@
+// Interning of shapes, types and identities.
+#include "dynet_like/tape/type_table.h"
+
+#include "dynet_like/core/errors.h"
+
+namespace dynet_like {
+
+namespace {
+
+// Types beyond this number are more likely forgotten programs than a large model.
+constexpr std::size_t kMostEntries = 1u << 16;
+
+void check_arity(const Op& op, std::span<const Dim> inputs) {
+  if (inputs.size() >= op.min_inputs && inputs.size() <= op.max_inputs) return;
+  const std::string range = op.min_inputs == op.max_inputs
+                                ? std::to_string(op.min_inputs)
+                                : std::to_string(op.min_inputs) + " to " +
+                                      std::to_string(op.max_inputs);
+  throw_shape_error(op.name, range + " inputs, not " + std::to_string(inputs.size()), inputs);
+}
+
+}  // namespace
+
+TypeTable::TypeTable() = default;
+
+ShapeId TypeTable::shape(const Dim& item, DType dtype) {
+  std::uint32_t words[Dim::kMaxDimensions + 1] = {static_cast<std::uint32_t>(dtype)};
+  for (unsigned i = 0; i < item.nd; ++i) words[i + 1] = item.d[i];
+  const auto [id, is_new] = shape_keys_.intern(std::span(words, item.nd + 1));
+  if (is_new) shapes_.push_back({item.single_batch(), dtype, item.batch_size()});
+  return id;
+}
+
+TypeId TypeTable::type(const Op& op, std::span<const InputKey> inputs,
+                       std::span<const std::uint32_t> attributes) {
+  const auto address = reinterpret_cast<std::uintptr_t>(&op);
+  const std::size_t size = 3 + 2 * inputs.size() + attributes.size();
+  if (words_.size() < size) words_.resize(2 * size);
+  std::uint32_t* word = words_.data();
+  *word++ = static_cast<std::uint32_t>(address);
+  *word++ = static_cast<std::uint32_t>(address >> 32);
+  *word++ = static_cast<std::uint32_t>(inputs.size());
+  for (const InputKey& input : inputs) {
+    *word++ = input.shape;
+    *word++ = input.shared;
+  }
+  for (std::uint32_t attribute : attributes) *word++ = attribute;
+  const TypeId id = type_keys_.intern(std::span(words_.data(), size)).first;
+  if (id == types_.size()) types_.emplace_back();
+  // A type that could not be described stays empty and throws again.
+  if (types_[id].op == nullptr) types_[id] = describe(op, inputs, attributes);
+  return id;
+}
+
+NodeType TypeTable::describe(const Op& op, std::span<const InputKey> inputs,
+                             std::span<const std::uint32_t> attributes) {
+  NodeType result;
+  Signature& signature = result.signature;
+  signature.op = &op;
+  signature.attributes.assign(attributes.begin(), attributes.end());
+  for (const InputKey& input : inputs) {
+    signature.inputs.push_back(shapes_[input.shape].dim);
+    signature.shared.push_back(input.shared != 0);
+    result.has_shared_input |= input.shared != 0;
+    signature.dtype = shapes_[input.shape].dtype;
+    if (signature.dtype != shapes_[inputs[0].shape].dtype) {
+      throw UsageError("[" + std::string(op.name) + "] need inputs of one element type; got " +
+                       name_of(shapes_[inputs[0].shape].dtype) + " and " +
+                       name_of(signature.dtype));
+    }
+  }
+  if (inputs.empty()) signature.dtype = static_cast<DType>(attributes[0]);
+  check_arity(op, signature.inputs);
+  signature.output = op.shape(signature.inputs, attributes);
+  signature.output_size = signature.output.size();
+  if (op.saved_size != nullptr) signature.saved_size = op.saved_size(signature);
+  if (op.integer_limit != nullptr) result.integer_limit = op.integer_limit(signature);
+  result.output_shape = shape(signature.output, signature.dtype);
+  result.inputs = static_cast<std::uint32_t>(inputs.size());
+  result.op = &op;
+  return result;
+}
+
+std::uint32_t TypeTable::storage(const std::shared_ptr<ParameterStorage>& parameter) {
+  const auto address = reinterpret_cast<std::uintptr_t>(parameter.get());
+  const std::uint32_t words[] = {static_cast<std::uint32_t>(address),
+                                 static_cast<std::uint32_t>(address >> 32)};
+  const auto [id, is_new] = storage_keys_.intern(words);
+  if (is_new) storages_.push_back(parameter);
+  return id;
+}
+
+void TypeTable::trim() {
+  if (types_.size() + identities_.size() + shapes_.size() + storages_.size() < kMostEntries) return;
+  *this = TypeTable();
+}
+
+}  // namespace dynet_like

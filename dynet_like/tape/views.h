@@ -1,0 +1,26 @@
+// Values that lie inside others: recorded without a node where they are contiguous.
+#pragma once
+
+#include "dynet_like/tape/tape.h"
+
+namespace dynet_like {
+
+/// The same elements in another shape, column-major; the minibatch dimension may change too.
+/// Throws ShapeError unless the number of elements stays.
+ValueId reshape(Tape& tape, ValueId x, const Dim& dim);
+
+/// Elements start to start + length - 1 along dimension d; per minibatch element where there are
+/// several starts. Throws ShapeError and UsageError.
+ValueId pick_range(Tape& tape, ValueId x, std::span<const std::uint32_t> starts,
+                   std::uint32_t length, unsigned d);
+
+/// Minibatch elements first to first + count - 1.
+ValueId pick_minibatch_elements(Tape& tape, ValueId x, std::uint32_t first, std::uint32_t count);
+
+/// The same value, through which no gradient flows.
+ValueId without_gradient(Tape& tape, ValueId x);
+
+/// Dimension i of the result is dimension order[i] of x.
+ValueId transpose(Tape& tape, ValueId x, std::span<const std::uint32_t> order);
+
+}  // namespace dynet_like

@@ -1,0 +1,66 @@
+// What a trainer keeps for one parameter: its moments, and the steps that rows of a table lack.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <vector>
+
+#include "dynet_like/params/gradients.h"
+#include "dynet_like/train/update_rule.h"
+
+namespace dynet_like {
+
+/// The moments of a parameter. For a table in exact mode it is also the table's refresher: a row
+/// that got no gradient is left behind and catches up, with the same arithmetic in the same order,
+/// when it is read or updated next.
+class ParameterState final : public RowRefresher,
+                             public std::enable_shared_from_this<ParameterState> {
+ public:
+  ParameterState(std::shared_ptr<const UpdateRule> rule, std::shared_ptr<ParameterStorage> storage);
+
+  ParameterStorage& storage() const { return storage_; }
+  /// Makes the moments, as zeros, if there are none.
+  void prepare();
+  bool prepared() const { return prepared_; }
+  /// One of the moments, in the shape of the parameter.
+  Tensor moment(std::size_t i) const;
+
+  /// Updates all elements; a null gradient stands for zeros.
+  void update_all(const void* gradient, Step step);
+  /// Updates these rows and no others; null stands for none.
+  void update_rows(const Gradients::Rows* rows, Step step);
+  /// Updates these rows; the others have a zero gradient and catch up later.
+  void update_rows_exactly(const Gradients::Rows* rows, Step step);
+
+  void refresh(std::span<const std::uint32_t> rows) override;
+  void refresh_all() override;
+  /// Brings the rows up to date and forgets the moments.
+  void forget();
+  /// Brings the rows up to date and leaves the table.
+  void detach();
+
+ private:
+  void refresh_others();
+  void apply(std::size_t first, std::size_t count, const void* gradient, Step step);
+  void apply_zeros(std::size_t first, std::size_t count, std::span<const double> rates);
+  void apply_rows(const Gradients::Rows* rows, Step step);
+  bool is_zero(std::size_t first, std::size_t count) const;
+  void catch_up(std::uint32_t row);
+  void catch_up_all();
+  std::byte* moment_data(std::size_t i, std::size_t first) const;
+
+  const std::shared_ptr<const UpdateRule> rule_;
+  // Not shared: the storage holds its refresher. The trainer's collection keeps it alive.
+  ParameterStorage& storage_;
+  const std::size_t moment_count_, moment_bytes_;
+  bool prepared_ = false;
+  Block moments_;
+
+  std::mutex mutex_;                 // of what follows, and of the rows that catch up
+  std::vector<double> rates_;        // of the steps that some row may lack
+  std::vector<std::uint32_t> done_;  // per row: how many of these steps it has made
+};
+
+}  // namespace dynet_like

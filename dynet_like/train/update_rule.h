@@ -1,0 +1,49 @@
+// The formula of a trainer: what it does to an element, and what it remembers of it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "dynet_like/core/dtype.h"
+
+namespace dynet_like {
+
+/// A stretch of one parameter: `count` values, their gradient and each of their moments.
+struct Elements {
+  static constexpr std::size_t kMaxMoments = 4;
+
+  DType dtype = DType::f32;
+  std::size_t count = 0;
+  void* values = nullptr;
+  const void* gradient = nullptr;
+  void* moments[kMaxMoments] = {};
+};
+
+/// The numbers of one update: the gradient is multiplied by `scale`, the change by `rate`.
+struct Step {
+  double rate = 0;
+  double scale = 1;
+};
+
+/// A formula for every element by itself, in the parameter's own type. A rule never changes, so
+/// that trainers and the rows which they left behind can share it.
+class UpdateRule {
+ public:
+  virtual ~UpdateRule() = default;
+
+  /// The trainer and its constants, such as "MomentumSGDTrainer(momentum=0.9)".
+  virtual std::string description() const = 0;
+  /// Names of the numbers kept per element, at most kMaxMoments; they begin as zeros.
+  virtual std::vector<std::string> moments() const = 0;
+  /// The rate of an update; they are counted from 1.
+  virtual double rate(double learning_rate, std::uint64_t /*update*/) const {
+    return learning_rate;
+  }
+  /// One update. With zero moments a zero gradient must change nothing, not even the sign of a
+  /// zero.
+  virtual void apply(const Elements& elements, Step step) const = 0;
+};
+
+}  // namespace dynet_like
