@@ -129,6 +129,17 @@ TEST_F(ModelFileTest, ParametersComeBack) {
   }
 }
 
+TEST_F(ModelFileTest, RowsLeftBehindAreSavedUpToDateAndOverwritten) {
+  Training saved(1, DType::f32, adam_), loaded(2, DType::f32, adam_);
+  for (Training* training : {&saved, &loaded}) {
+    training->trainer->sparse_updates = SparseUpdates::exact;
+    for (int i = 0; i < 3; ++i) training->step();
+  }
+  save_parameters(path(), saved.model);
+  load_parameters(path(), loaded.model);
+  EXPECT_TRUE(values_of(loaded.model) == values_of(saved.model));
+}
+
 TEST_F(ModelFileTest, ElementsAreRowMajorAndRowsOfTablesComeFirst) {
   ParameterCollection model;
   const auto numbered = [](unsigned n) {

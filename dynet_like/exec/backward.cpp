@@ -193,7 +193,8 @@ void Backward::choose_summing(NodeRef ref) {
   Range ranges[kMostRanges];
   std::size_t covered = 0;
   bool disjoint = consumers <= kMostRanges;
-  for (std::uint32_t e = node.first_consumer, i = 0; disjoint && e != kNone; e = edges[e].next, ++i) {
+  for (std::uint32_t e = node.first_consumer, i = 0; disjoint && e != kNone;
+       e = edges[e].next, ++i) {
     disjoint = range_of(tape, tape.value(tape.edges()[e]), whole.items > 1, ranges[i]);
     for (std::uint32_t before = 0; disjoint && before < i; ++before) {
       disjoint = ranges[i].end <= ranges[before].begin || ranges[before].end <= ranges[i].begin;

@@ -89,8 +89,8 @@ void Backward::run_members(std::uint32_t index, std::span<const std::uint32_t> p
     saved[i] = batch.saved + positions[i] * signature.saved_size * element;
     dy[i] = batch_gradients_[index] + positions[i] * signature.output_size * element;
   }
-  BackwardCall call{&signature, items, in, {}, {}, {dy, nullptr}, dx, batch.integers, batch.reals,
-                    run_.random, nullptr};
+  BackwardCall call{&signature, items,          in,          {},          {},     {dy, nullptr},
+                    dx,         batch.integers, batch.reals, run_.random, nullptr};
   if (!type.op->needs_inputs()) call.in = nullptr;
   if (type.op->needs_output()) call.out.items = out;
   if (batch.saved != nullptr) call.saved.items = saved;
@@ -128,7 +128,8 @@ Destination Backward::destination(std::uint32_t index, unsigned j, std::span<con
     const EdgeGradient& edge = tapes_[ref.tape].edges[edge_index];
     const std::uint32_t count = items == members.size() ? 1 : run_.output(ref).items;
     if (!is_wanted(value) || (value.identity != 0 && edge.slots == nullptr)) {
-      for (std::uint32_t item = 0; places != nullptr && item < count; ++item) places[i + item] = nullptr;
+      for (std::uint32_t item = 0; places != nullptr && item < count; ++item)
+        places[i + item] = nullptr;
       i += count;
       continue;
     }

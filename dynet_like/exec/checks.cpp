@@ -28,9 +28,9 @@ std::size_t first_difference(DType dtype, const std::byte* a, const std::byte* b
                                   std::size_t items, double batched, double alone) {
   char numbers[64];
   std::snprintf(numbers, sizeof(numbers), "%.9g in the batch and %.9g", batched, alone);
-  throw NumericError("[verify_batching] need the same bits in a batch of " +
-                     std::to_string(items) + " items and alone; got for " + node + ", element " +
-                     std::to_string(element) + " of its " + what + ", " + numbers + " alone");
+  throw NumericError("[verify_batching] need the same bits in a batch of " + std::to_string(items) +
+                     " items and alone; got for " + node + ", element " + std::to_string(element) +
+                     " of its " + what + ", " + numbers + " alone");
 }
 
 std::size_t first_not_finite(DType dtype, const std::byte* values, std::size_t n) {
@@ -56,8 +56,7 @@ std::vector<Operand> item_of(const Operand* in, std::size_t inputs, std::size_t 
 
 const void* real_of_item(const Signature& type, const void* reals, std::size_t i) {
   if (reals == nullptr) return nullptr;
-  return static_cast<const std::byte*>(reals) +
-         i * type.op->reals_per_item * size_of(type.dtype);
+  return static_cast<const std::byte*>(reals) + i * type.op->reals_per_item * size_of(type.dtype);
 }
 
 NodeRef member_of_item(const RunState& run, std::span<const NodeRef> members, std::size_t item) {
@@ -88,9 +87,15 @@ void verify_forward(RunState& run, const Batch& batch) {
   for (std::uint32_t i = 0; i < batch.items; ++i) {
     const std::vector<Operand> in = item_of(batch.inputs, type.inputs, i);
     const ForwardCall call{
-        &signature, 1, in.data(), out.data(), saved.data(),
+        &signature,
+        1,
+        in.data(),
+        out.data(),
+        saved.data(),
         batch.integers == nullptr ? nullptr : batch.integers + i * type.op->integers_per_item,
-        real_of_item(signature, batch.reals, i), run.random, nullptr};
+        real_of_item(signature, batch.reals, i),
+        run.random,
+        nullptr};
     run.device->forward(run.kernels(batch.type).forward[static_cast<int>(signature.dtype)], call);
     const std::byte* batched = batch.out + i * out.size();
     const std::size_t at =
@@ -117,7 +122,8 @@ void verify_backward(RunState& run, const BackwardCall& call, Kernels::Backward 
     together[j].resize(call.n * bytes);
     apart[j].resize(call.n * bytes);
     for (std::size_t i = 0; i < call.n; ++i) {
-      places[j].push_back(call.dx[j].items[i] == nullptr ? nullptr : together[j].data() + i * bytes);
+      places[j].push_back(call.dx[j].items[i] == nullptr ? nullptr
+                                                         : together[j].data() + i * bytes);
     }
     dx[j] = {places[j].data(), add.data()};
   }
@@ -177,8 +183,7 @@ void check_gradient(const RunState& run, NodeRef ref, const std::byte* gradient)
   const std::size_t size = run.output(ref).items * signature.output_size;
   const std::size_t at = first_not_finite(signature.dtype, gradient, size);
   if (at < size) {
-    throw_not_finite(describe(run, ref), "gradient", at,
-                     element_at(signature.dtype, gradient, at));
+    throw_not_finite(describe(run, ref), "gradient", at, element_at(signature.dtype, gradient, at));
   }
 }
 

@@ -46,9 +46,8 @@ void Forward::collect(std::span<const ValueRef> targets) {
     std::reverse(pending_.begin() + static_cast<std::ptrdiff_t>(first), pending_.end());
   }
   // A representative comes after its inputs, whichever tape each was found in.
-  std::sort(pending_shared_.begin(), pending_shared_.end(), [&](NodeRef a, NodeRef b) {
-    return run_.identity_of(a) < run_.identity_of(b);
-  });
+  std::sort(pending_shared_.begin(), pending_shared_.end(),
+            [&](NodeRef a, NodeRef b) { return run_.identity_of(a) < run_.identity_of(b); });
 }
 
 bool Forward::need(std::uint32_t tape, NodeId node) {
@@ -176,8 +175,9 @@ const batching::Schedule& Forward::plan(std::span<const NodeRef> pending) {
     first_input_.push_back(static_cast<std::uint32_t>(inputs_.size()));
   }
   for (TypeId type : used_types_) plan_type_of_[type] = kNone;
-  return planner_.plan({static_cast<std::uint32_t>(used_types_.size()), type_, first_input_, inputs_},
-                       run_.options.policy);
+  return planner_.plan(
+      {static_cast<std::uint32_t>(used_types_.size()), type_, first_input_, inputs_},
+      run_.options.policy);
 }
 
 void Forward::find_last_reads(std::span<const NodeRef> pending, const batching::Schedule& schedule,

@@ -110,11 +110,13 @@ Report make_report(const RunState& run) {
 std::ostream& operator<<(std::ostream& out, const Report& report) {
   out << std::left << std::setw(20) << "op" << std::right << std::setw(10) << "nodes"
       << std::setw(10) << "batches" << std::setw(10) << "bound" << std::setw(10) << "forward"
-      << std::setw(10) << "backward" << "  shapes (* shared)\n";
+      << std::setw(10) << "backward"
+      << "  shapes (* shared)\n";
   for (const Report::Type& type : report.types) {
     out << std::left << std::setw(20) << type.op << std::right << std::setw(10) << type.nodes
         << std::setw(10) << type.batches << std::setw(10) << type.bound << std::setw(10)
-        << type.forward_calls << std::setw(10) << type.backward_calls << "  " << type.shapes << '\n';
+        << type.forward_calls << std::setw(10) << type.backward_calls << "  " << type.shapes
+        << '\n';
   }
   out << report.nodes << " nodes in " << report.batches << " batches (at least " << report.bound
       << "), " << report.kernel_calls << " kernel calls, " << report.copied_bytes

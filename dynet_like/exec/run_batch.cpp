@@ -52,7 +52,8 @@ const std::uint32_t* gather_integers(const RunState& run, const NodeType& type, 
 }
 
 template <class T>
-const void* gather_reals(const RunState& run, const NodeType& type, const Batch& batch, Arena& lists) {
+const void* gather_reals(const RunState& run, const NodeType& type, const Batch& batch,
+                         Arena& lists) {
   T* all = lists.allocate_array<T>(batch.items * type.op->reals_per_item);
   T* next = all;
   for (NodeRef ref : run.members_of(batch)) {
@@ -125,7 +126,8 @@ void run_batch(RunState& run, std::span<const NodeRef> members, bool shared) {
 
   const ForwardCall call{&signature,     batch.items, batch.inputs, batch.out, batch.saved,
                          batch.integers, batch.reals, run.random,   nullptr};
-  const Kernels::Forward kernel = run.kernels(batch.type).forward[static_cast<int>(signature.dtype)];
+  const Kernels::Forward kernel =
+      run.kernels(batch.type).forward[static_cast<int>(signature.dtype)];
   if (run.options.measure_time) {
     const auto begin = std::chrono::steady_clock::now();
     run.device->forward(kernel, call);

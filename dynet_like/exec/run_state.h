@@ -101,10 +101,10 @@ struct RunState {
   std::vector<NodeRef> members;
   std::vector<SharedValue> shared;  ///< by identity
 
-  BlockPool values;    ///< outputs and saved items
-  Arena lists;         ///< pointers and numbers of batches
-  Arena shared_values; ///< values and gradients of shared nodes
-  Arena gradients;     ///< of one backward pass
+  BlockPool values;     ///< outputs and saved items
+  Arena lists;          ///< pointers and numbers of batches
+  Arena shared_values;  ///< values and gradients of shared nodes
+  Arena gradients;      ///< of one backward pass
 
   /// Called when the gradient of a parameter will not change any more in this pass.
   std::function<void(const ParameterStorage&)> on_gradient_complete;

@@ -12,6 +12,14 @@ namespace {
 
 bool is_parameter(const Op* op) { return op == &ops::parameter || op == &ops::lookup_parameter; }
 
+// Where a node's value lies, also when its tape's values were released but all tapes share it.
+const std::byte* value_of(const RunState& run, NodeRef ref) {
+  if (run.state(ref).value != nullptr) return run.state(ref).value;
+  const Tape& tape = run.tape(ref);
+  if (is_parameter(tape.type_of(ref.node).op)) return tape.storage_of(ref.node).values.data();
+  return run.shared[run.identity_of(ref)].value;
+}
+
 }  // namespace
 
 SharedGradients::Target& SharedGradients::target_of(NodeRef producer) {
@@ -36,8 +44,8 @@ void SharedGradients::seed(NodeRef ref, const Value& value) {
   }
   Target& target = target_of(ref);
   for (std::uint32_t item = 0; item < value.items; ++item) {
-    target.contributions.push_back({SharedGradient::sum, 0, value.offset + item * value.stride,
-                                    shape.size, 1, ones, nullptr});
+    target.contributions.push_back(
+        {SharedGradient::sum, 0, value.offset + item * value.stride, shape.size, 1, ones, nullptr});
   }
 }
 
@@ -51,14 +59,13 @@ void SharedGradients::contribute(const SharedEdge& edge, const std::byte* dy) {
   const std::size_t size = tape.types().shape(value.shape).size;
   const std::size_t element = size_of(signature.dtype);
   const std::size_t dy_bytes = signature.output_size * element;
-  std::vector<Contribution>& to =
-      target_of({edge.consumer.tape, value.node}).contributions;
+  std::vector<Contribution>& to = target_of({edge.consumer.tape, value.node}).contributions;
   const std::uint32_t items = run_.output(edge.consumer).items;
   for (std::uint32_t item = 0; item < items; ++item, dy += dy_bytes) {
     const std::size_t offset = value.offset + (value.items == 1 ? 0 : item * value.stride);
     if (kind == SharedGradient::dense) {
-      to.push_back({SharedGradient::sum, 0, offset, size, 1, edge.slots + item * size * element,
-                    nullptr});
+      to.push_back(
+          {SharedGradient::sum, 0, offset, size, 1, edge.slots + item * size * element, nullptr});
     } else if (kind == SharedGradient::rows) {
       const std::uint32_t row = tape.integers_of(edge.consumer.node)[item];
       to.push_back({kind, row, 0, signature.output_size, 1, dy, nullptr});
@@ -69,8 +76,7 @@ void SharedGradients::contribute(const SharedEdge& edge, const std::byte* dy) {
     } else {
       const Value& x = tape.value(inputs[edge.input + 1]);
       const std::size_t rows = signature.output.rows(), inner = size / rows;
-      const std::byte* place = run_.tapes[edge.consumer.tape].nodes[x.node].value;
-      if (place == nullptr) place = run_.shared[x.identity].value;
+      const std::byte* place = value_of(run_, {edge.consumer.tape, x.node});
       place += (x.offset + (x.items == 1 ? 0 : item * x.stride)) * element;
       for (std::size_t column = 0; column < signature.output.cols(); ++column) {
         to.push_back({kind, 0, offset, rows, inner, dy + column * rows * element,
@@ -214,19 +220,20 @@ void SharedGradients::run_backward(const SharedValue& shared, Gradients& gradien
     dy.push_back(shared.gradient + at);
     saved.push_back(batch.saved + (first + item) * signature.saved_size * element);
   }
-  BackwardCall call{&signature, items, in.data(), {}, {}, {dy.data(), nullptr}, dx.data(), nullptr,
-                    nullptr, run_.random, nullptr};
+  BackwardCall call{&signature, items,   in.data(), {},          {},     {dy.data(), nullptr},
+                    dx.data(),  nullptr, nullptr,   run_.random, nullptr};
   if (!type.op->needs_inputs()) call.in = nullptr;
   if (type.op->needs_output()) call.out.items = out.data();
   if (batch.saved != nullptr) call.saved.items = saved.data();
-  if (batch.integers != nullptr) call.integers = batch.integers + first * type.op->integers_per_item;
+  if (batch.integers != nullptr)
+    call.integers = batch.integers + first * type.op->integers_per_item;
   if (batch.reals != nullptr) {
-    call.reals = static_cast<const std::byte*>(batch.reals) +
-                 first * type.op->reals_per_item * element;
+    call.reals =
+        static_cast<const std::byte*>(batch.reals) + first * type.op->reals_per_item * element;
   }
   if (wanted) {
-    run_.device->backward(
-        run_.kernels(batch.type).backward[static_cast<int>(signature.dtype)], call);
+    run_.device->backward(run_.kernels(batch.type).backward[static_cast<int>(signature.dtype)],
+                          call);
     ++run_.counts[batch.type].backward_calls;
   }
   for (const SharedEdge& edge : edges) contribute(edge, shared.gradient);

@@ -92,8 +92,9 @@ void Minibatch::backward(Gradients& gradients) {
 
 void Minibatch::check_backward() const {
   if (executor_.options().inference) {
-    throw UsageError("[backward] need a minibatch that keeps its values; got "
-                     "GraphOptions::inference");
+    throw UsageError(
+        "[backward] need a minibatch that keeps its values; got "
+        "GraphOptions::inference");
   }
   if (loss_values_.size() != losses_.size()) {
     throw UsageError("[backward] need a call of forward before, and after every add_loss; got " +

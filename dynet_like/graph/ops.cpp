@@ -42,8 +42,7 @@ ComputationGraph& graph_of(const char* user, const Expression& x) {
 Expression unary(const Op& op, const Expression& x, Numbers attributes = {}, Numbers integers = {},
                  std::span<const double> reals = {}) {
   ComputationGraph& graph = graph_of(op, std::span(&x, 1));
-  return graph.expression(
-      graph.tape().add(op, std::span(&x.i, 1), attributes, integers, reals));
+  return graph.expression(graph.tape().add(op, std::span(&x.i, 1), attributes, integers, reals));
 }
 
 Expression with_number(const Op& op, const Expression& x, float c) {
@@ -263,8 +262,7 @@ Expression pick_range(const Expression& x, unsigned start, unsigned end, unsigne
     throw UsageError("[pick_range] need a start before the end; got " + std::to_string(start) +
                      " and " + std::to_string(end));
   }
-  return graph.expression(
-      pick_range(graph.tape(), x.i, std::span(&start, 1), end - start, d));
+  return graph.expression(pick_range(graph.tape(), x.i, std::span(&start, 1), end - start, d));
 }
 Expression pick_batch_elem(const Expression& x, unsigned v) {
   ComputationGraph& graph = graph_of("pick_batch_elem", x);
@@ -299,8 +297,9 @@ Expression dropout(const Expression& x, float p) {
   }
   if (p == 0) return x;
   if (!graph_of("dropout", x).has_random()) {
-    throw UsageError("[dropout] need random numbers; got a graph without: set "
-                     "GraphOptions::random");
+    throw UsageError(
+        "[dropout] need random numbers; got a graph without: set "
+        "GraphOptions::random");
   }
   return with_number(ops::dropout, x, p);
 }

@@ -6,16 +6,18 @@
 // minibatch element. Shapes that do not fit throw ShapeError, arguments out of range UsageError.
 #pragma once
 
+#include <cstdint>
 #include <initializer_list>
 #include <span>
 #include <vector>
 
 #include "dynet_like/core/dim.h"
-#include "dynet_like/params/parameter.h"
 
 namespace dynet_like {
 
 class ComputationGraph;
+class LookupParameter;
+class Parameter;
 struct Expression;
 struct Op;
 

@@ -30,8 +30,8 @@ enum IdentityKind : std::uint32_t { kParameter, kConstantParameter, kView, kNode
 }
 
 [[noreturn]] void throw_too_large(const Op& op, std::uint32_t limit, std::uint32_t got) {
-  throw UsageError("[" + std::string(op.name) + "] need an integer below " +
-                   std::to_string(limit) + "; got " + std::to_string(got));
+  throw UsageError("[" + std::string(op.name) + "] need an integer below " + std::to_string(limit) +
+                   "; got " + std::to_string(got));
 }
 
 }  // namespace
@@ -61,8 +61,7 @@ ValueId Tape::add(const Op& op, std::span<const ValueId> inputs,
       if (have != 1 && have != items) throw_unequal_minibatches(*this, op, inputs);
     }
   }
-  const TypeId type_id =
-      types_->type(op, std::span(input_keys_).first(inputs.size()), attributes);
+  const TypeId type_id = types_->type(op, std::span(input_keys_).first(inputs.size()), attributes);
   const NodeType& type = (*types_)[type_id];
   const std::size_t first_number = numbers_.size();
   add_numbers(op, type, items, integers, reals);
@@ -219,7 +218,7 @@ ValueId Tape::add_view(ValueId base_id, const Value& view) {
   value.reaches_parameter = base.reaches_parameter && !view.blocks_gradient;
   value.blocks_gradient |= base.blocks_gradient;
   if (base.identity != 0) {
-    const std::uint32_t words[] = {kView,       base.identity, value.offset, value.shape,
+    const std::uint32_t words[] = {kView,       base.identity, value.offset,         value.shape,
                                    value.items, value.stride,  value.blocks_gradient};
     value.identity = types_->identity(words);
   }
@@ -229,8 +228,8 @@ ValueId Tape::add_view(ValueId base_id, const Value& view) {
 
 std::span<const std::uint32_t> Tape::integers_of(NodeId id) const {
   const Node& node = nodes_[id];
-  return std::span(numbers_).subspan(
-      node.first_number, type_of(id).op->integers_per_item * values_[node.value].items);
+  return std::span(numbers_).subspan(node.first_number,
+                                     type_of(id).op->integers_per_item * values_[node.value].items);
 }
 
 double Tape::real_of(NodeId id, std::size_t i) const {
@@ -252,7 +251,7 @@ const std::string& Tape::label_of(NodeId id) const {
 }
 
 Tape::Mark Tape::mark() const {
-  return {nodes_.size(),  edges_.size(),  values_.size(), numbers_.size(),
+  return {nodes_.size(),  edges_.size(), values_.size(), numbers_.size(),
           inputs_.size(), random_nodes_, data_.mark()};
 }
 

@@ -12,10 +12,10 @@ constexpr std::size_t kMostEntries = 1u << 16;
 
 void check_arity(const Op& op, std::span<const Dim> inputs) {
   if (inputs.size() >= op.min_inputs && inputs.size() <= op.max_inputs) return;
-  const std::string range = op.min_inputs == op.max_inputs
-                                ? std::to_string(op.min_inputs)
-                                : std::to_string(op.min_inputs) + " to " +
-                                      std::to_string(op.max_inputs);
+  const std::string range =
+      op.min_inputs == op.max_inputs
+          ? std::to_string(op.min_inputs)
+          : std::to_string(op.min_inputs) + " to " + std::to_string(op.max_inputs);
   throw_shape_error(op.name, range + " inputs, not " + std::to_string(inputs.size()), inputs);
 }
 

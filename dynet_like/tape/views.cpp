@@ -29,8 +29,8 @@ bool is_contiguous_range(const Dim& dim, unsigned d) {
 ValueId reshape(Tape& tape, ValueId x, const Dim& dim) {
   const Dim from = tape.dim_of(x);
   if (from.size() != dim.size()) {
-    throw ShapeError("[reshape] need a shape of " + std::to_string(from.size()) +
-                     " elements for " + to_string(from) + "; got " + to_string(dim));
+    throw ShapeError("[reshape] need a shape of " + std::to_string(from.size()) + " elements for " +
+                     to_string(from) + "; got " + to_string(dim));
   }
   if (from == dim) return x;
   // Items with gaps between them keep their number, or are copied together first.

@@ -2,7 +2,15 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "dynet_like/train/adam.cpp"
 #include "hwy/foreach_target.h"  // IWYU pragma: keep
+
+#include <cmath>
+#include <memory>
+
+#include <fmt/format.h>
+
+#include "dynet_like/core/errors.h"
 #include "dynet_like/device/cpu/lanes-inl.h"
+#include "dynet_like/train/trainers.h"
 #include "dynet_like/train/update_rule.h"
 
 #ifndef DYNET_LIKE_ADAM_ONCE
@@ -50,14 +58,6 @@ void adam_update(const Elements& elements, const AdamConstants& constants, Step 
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-#include <cmath>
-#include <memory>
-
-#include <fmt/format.h>
-
-#include "dynet_like/core/errors.h"
-#include "dynet_like/train/trainers.h"
-
 namespace dynet_like {
 
 HWY_EXPORT(adam_update);

@@ -1,0 +1,172 @@
+// Random graphs have the same bits under every policy, minibatch size and number of threads.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+
+#include "tests/support/random_graph.h"
+
+namespace dynet_like::testing {
+namespace {
+
+using batching::Policy;
+
+struct Outcome {
+  std::vector<std::vector<float>> values, gradients;  // per sample, of all its expressions
+  std::vector<float> parameters;
+  float loss = 0;
+  std::size_t nodes = 0, parts = 0;
+};
+
+void append(std::vector<float>& to, const Tensor& tensor) {
+  for (std::size_t i = 0; i < tensor.d.size(); ++i) {
+    to.push_back(static_cast<float>(tensor.at(i)));
+  }
+}
+
+Outcome run(const RandomModel& model, std::uint64_t seed, unsigned samples,
+            const RandomGraphOptions& graph_options, GraphOptions options,
+            bool only_totals = false) {
+  Random random(99);
+  options.random = &random;
+  Minibatch batch(options);
+  std::vector<RandomGraph> graphs;
+  Outcome outcome;
+  for (unsigned sample = 0; sample < samples; ++sample) {
+    ComputationGraph& graph = batch.new_graph();
+    graphs.push_back(record_random_graph(graph, model, seed + sample, graph_options));
+    batch.add_loss(graphs.back().loss);
+    outcome.nodes += graph.size();
+  }
+  outcome.loss = batch.forward();
+  outcome.parameters = model.all(batch.backward());
+  outcome.parts = batch.parts();
+  if (only_totals) return outcome;
+  for (const RandomGraph& graph : graphs) {
+    std::vector<float> values, gradients;
+    for (const Expression& e : graph.all) {
+      // What follows from parameters alone has one gradient for all samples.
+      if (e.pg->tape().value(e.i).identity == 0) append(gradients, e.gradient());
+    }
+    for (const Expression& e : graph.all) append(values, e.value());
+    outcome.values.push_back(values);
+    outcome.gradients.push_back(gradients);
+  }
+  return outcome;
+}
+
+// Equal bits; a NaN equals any NaN, since a + b and b + a may keep different ones.
+::testing::AssertionResult same(const std::vector<float>& a, const std::vector<float>& b) {
+  if (a.size() != b.size()) return ::testing::AssertionFailure() << a.size() << " and " << b.size();
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    if (std::memcmp(&a[i], &b[i], sizeof(float)) == 0) continue;
+    if (std::isnan(a[i]) && std::isnan(b[i])) continue;
+    return ::testing::AssertionFailure() << "element " << i << ": " << a[i] << " and " << b[i];
+  }
+  return ::testing::AssertionSuccess();
+}
+
+void expect_same(const Outcome& a, const Outcome& b, std::size_t samples) {
+  for (std::size_t sample = 0; sample < samples; ++sample) {
+    ASSERT_TRUE(same(a.values[sample], b.values[sample])) << "values of sample " << sample;
+    ASSERT_TRUE(same(a.gradients[sample], b.gradients[sample])) << "gradients of " << sample;
+  }
+}
+
+// A few sizes, now and then one of 2,000 nodes.
+RandomGraphOptions options_of_round(unsigned round) {
+  RandomGraphOptions options;
+  options.nodes = round % 24 == 23 ? 2000 : 20 + (round * 37) % 260;
+  options.special_values = round % 3 == 2;
+  return options;
+}
+
+constexpr unsigned kRounds = 72, kSamples = 8;
+
+class RandomGraphs : public ::testing::TestWithParam<unsigned> {};
+
+TEST_P(RandomGraphs, HaveTheSameBits) {
+  const RandomModel model;
+  const unsigned round = GetParam();
+  const std::uint64_t seed = 1000 * round;
+  const RandomGraphOptions graphs = options_of_round(round);
+  GraphOptions options;
+  options.policy = Policy::none;
+  const Outcome reference = run(model, seed, kSamples, graphs, options);
+  for (Policy policy : {Policy::depth, Policy::agenda, Policy::descent, Policy::automatic}) {
+    options.policy = policy;
+    options.threads = 1 + (round + static_cast<unsigned>(policy)) % 4;
+    const Outcome outcome = run(model, seed, kSamples, graphs, options);
+    SCOPED_TRACE(std::string(batching::name_of(policy)) + ", " + std::to_string(options.threads) +
+                 " threads");
+    ASSERT_NO_FATAL_FAILURE(expect_same(reference, outcome, kSamples));
+    ASSERT_TRUE(same(reference.parameters, outcome.parameters));
+    ASSERT_TRUE(same({reference.loss}, {outcome.loss}));
+  }
+  options.threads = 1;
+  for (unsigned samples : {1u, 3u}) {
+    const Outcome outcome = run(model, seed, samples, graphs, options);
+    ASSERT_NO_FATAL_FAILURE(expect_same(reference, outcome, samples));
+  }
+}
+
+TEST_P(RandomGraphs, HaveTheSameBitsInParts) {
+  const RandomModel model;
+  const unsigned round = GetParam();
+  const RandomGraphOptions graphs = options_of_round(round);
+  GraphOptions options;
+  const Outcome reference = run(model, 1000 * round, kSamples, graphs, options, true);
+  options.memory_limit = 100 * graphs.nodes;
+  const Outcome outcome = run(model, 1000 * round, kSamples, graphs, options, true);
+  ASSERT_TRUE(same(reference.parameters, outcome.parameters));
+  ASSERT_TRUE(same({reference.loss}, {outcome.loss}));
+  ASSERT_GT(outcome.parts, 1u);
+}
+
+INSTANTIATE_TEST_SUITE_P(Rounds, RandomGraphs, ::testing::Range(0u, kRounds));
+
+TEST(RandomGraphs, AreMany) {
+  static_assert(kRounds * kSamples >= 500);
+  const RandomModel model;
+  EXPECT_GE(run(model, 0, 1, options_of_round(23), {}, true).nodes, 2000u);
+}
+
+TEST(RandomGraphs, PassVerification) {
+  const RandomModel model;
+  for (unsigned round = 0; round < 6; ++round) {
+    GraphOptions options;
+    options.verify_batching = true;
+    RandomGraphOptions graphs = options_of_round(round);
+    graphs.special_values = false;
+    EXPECT_NO_THROW(run(model, round, kSamples, graphs, options));
+  }
+}
+
+// Two minibatches that add to the same gradients have the bits of one, where every parameter is
+// used directly.
+TEST(RandomGraphs, AccumulateToTheSameBits) {
+  const RandomModel model;
+  for (unsigned round = 0; round < 10; ++round) {
+    RandomGraphOptions graphs = options_of_round(round);
+    graphs.dropout = graphs.derived = false;
+    const auto record = [&](Minibatch& batch, unsigned begin, unsigned end) {
+      for (unsigned sample = begin; sample < end; ++sample) {
+        batch.add_loss(
+            record_random_graph(batch.new_graph(), model, 50 * round + sample, graphs).loss);
+      }
+      batch.forward();
+    };
+    Minibatch whole, first, second;
+    Gradients together, accumulated;
+    record(whole, 0, 6);
+    whole.backward(together);
+    record(first, 0, 2);
+    first.backward(accumulated);
+    record(second, 2, 6);
+    second.backward(accumulated);
+    EXPECT_TRUE(same(model.all(together), model.all(accumulated)));
+  }
+}
+
+}  // namespace
+}  // namespace dynet_like::testing
