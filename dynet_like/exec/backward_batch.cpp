@@ -1,6 +1,4 @@
 // One batch backward: the members that take part, the lists that the kernel is given, one call.
-#include <chrono>
-
 #include "dynet_like/exec/backward.h"
 #include "dynet_like/exec/checks.h"
 
@@ -102,12 +100,7 @@ void Backward::run_members(std::uint32_t index, std::span<const std::uint32_t> p
   const Kernels::Backward kernel =
       run_.kernels(batch.type).backward[static_cast<int>(signature.dtype)];
   if (run_.options.verify_batching && items > 1) verify_backward(run_, call, kernel, members);
-  const auto begin = std::chrono::steady_clock::now();
   run_.device->backward(kernel, call);
-  if (run_.options.measure_time) {
-    run_.kernel_seconds +=
-        std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-  }
   ++run_.counts[batch.type].backward_calls;
   for (const Pending& pending : late_) {
     const void* addend = pending.from;

@@ -204,7 +204,7 @@ void Forward::give_back_unread(std::size_t step, std::size_t first_batch) {
   const auto give_back = [&](std::size_t of_step) {
     Batch& batch = run_.batches[first_batch + of_step];
     if (last_read_[of_step] != step || batch.out == nullptr) return;
-    for (NodeRef ref : run_.members_of(batch)) run_.state(ref) = NodeState{};
+    for (NodeRef ref : run_.members_of(batch)) run_.state(ref).value = nullptr;
     run_.values.give_back(batch.out, batch.out_bytes);
     batch.out = nullptr;
   };

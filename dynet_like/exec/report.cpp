@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include "batching/lower_bound.h"
+#include "dynet_like/ops/structured.h"
 
 namespace dynet_like {
 
@@ -96,6 +97,9 @@ Report make_report(const RunState& run) {
     const NodeType& type = run.types()[id];
     report.types.push_back({std::string(type.op->name), shapes_of(type.signature), count.nodes,
                             count.batches, count.forward_calls, count.backward_calls, bounds[id]});
+    if (type.op == &ops::matrix_product || type.op == &ops::affine_transform) {
+      report.product_flops += static_cast<double>(count.items) * type.op->cost(type.signature);
+    }
     report.nodes += count.nodes;
     report.batches += count.batches;
     report.kernel_calls += count.forward_calls + count.backward_calls;

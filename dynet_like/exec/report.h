@@ -29,6 +29,8 @@ struct Report {
   std::uint64_t nodes = 0, batches = 0, kernel_calls = 0, bound = 0;
   std::uint64_t copied_bytes = 0;  ///< by copies that only made values contiguous
   std::uint64_t value_bytes = 0, gradient_bytes = 0;
+  /// Floating-point operations of the matrix products, forward; backward takes twice as many.
+  double product_flops = 0;
   /// Seconds, if GraphOptions::measure_time was set.
   double plan_seconds = 0, kernel_seconds = 0;
 };

@@ -1,6 +1,4 @@
 // One batch forward: gathers the lists that a kernel is given, and calls it once.
-#include <chrono>
-
 #include "dynet_like/core/errors.h"
 #include "dynet_like/exec/checks.h"
 #include "dynet_like/exec/forward.h"
@@ -86,6 +84,7 @@ void count(RunState& run, const Batch& batch, const NodeType& type) {
   if (run.counts.size() <= batch.type) run.counts.resize(run.types().type_count());
   TypeCount& counts = run.counts[batch.type];
   counts.nodes += batch.members;
+  counts.items += batch.items;
   ++counts.batches;
   ++counts.forward_calls;
   if (type.op == &ops::identity) run.copied_bytes += batch.out_bytes;
@@ -128,14 +127,7 @@ void run_batch(RunState& run, std::span<const NodeRef> members, bool shared) {
                          batch.integers, batch.reals, run.random,   nullptr};
   const Kernels::Forward kernel =
       run.kernels(batch.type).forward[static_cast<int>(signature.dtype)];
-  if (run.options.measure_time) {
-    const auto begin = std::chrono::steady_clock::now();
-    run.device->forward(kernel, call);
-    run.kernel_seconds +=
-        std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-  } else {
-    run.device->forward(kernel, call);
-  }
+  run.device->forward(kernel, call);
   count(run, batch, type);
 
   const auto index = static_cast<std::uint32_t>(run.batches.size());

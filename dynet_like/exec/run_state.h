@@ -8,6 +8,7 @@
 
 #include "dynet_like/core/memory.h"
 #include "dynet_like/device/device.h"
+#include "dynet_like/device/timed_device.h"
 #include "dynet_like/exec/block_pool.h"
 #include "dynet_like/exec/options.h"
 #include "dynet_like/tape/tape.h"
@@ -56,7 +57,7 @@ struct SharedValue {
 
 /// How many nodes of a type ran in how many batches.
 struct TypeCount {
-  std::uint64_t nodes = 0, batches = 0, forward_calls = 0, backward_calls = 0;
+  std::uint64_t nodes = 0, items = 0, batches = 0, forward_calls = 0, backward_calls = 0;
 };
 
 struct TapeState {
@@ -67,9 +68,11 @@ struct TapeState {
 /// The state that forward and backward passes share. Tapes have one TypeTable.
 struct RunState {
   RunState(const GraphOptions& graph_options, RandomKey random_key)
-      : options(graph_options),
-        random(random_key),
-        device(make_cpu_device(graph_options.threads)) {}
+      : options(graph_options), random(random_key), device(make_cpu_device(graph_options.threads)) {
+    if (options.measure_time) {
+      device = std::make_unique<TimedDevice>(std::move(device), kernel_seconds);
+    }
+  }
 
   const NodeState& state(NodeRef ref) const { return tapes[ref.tape].nodes[ref.node]; }
   NodeState& state(NodeRef ref) { return tapes[ref.tape].nodes[ref.node]; }

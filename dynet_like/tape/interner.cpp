@@ -10,7 +10,7 @@ void Interner::clear() {
   begin_.assign(1, 0);
 }
 
-std::uint32_t Interner::insert(std::span<const std::uint32_t> words, std::uint64_t hash,
+std::uint32_t Interner::insert(std::span<const std::uint64_t> words, std::uint64_t hash,
                                std::size_t at) {
   const auto id = static_cast<std::uint32_t>(size());
   words_.insert(words_.end(), words.begin(), words.end());

@@ -15,7 +15,7 @@ class Interner {
   Interner() { clear(); }
 
   /// The number of this sequence, and whether it is new. Numbers count from 0.
-  std::pair<std::uint32_t, bool> intern(std::span<const std::uint32_t> words) {
+  std::pair<std::uint32_t, bool> intern(std::span<const std::uint64_t> words) {
     const std::uint64_t hash = hash_of(words);
     for (std::size_t at = hash & mask_;; at = (at + 1) & mask_) {
       const Place& place = places_[at];
@@ -27,7 +27,7 @@ class Interner {
   }
 
   /// The sequence with this number; valid until the next new one.
-  std::span<const std::uint32_t> words(std::uint32_t id) const {
+  std::span<const std::uint64_t> words(std::uint32_t id) const {
     return std::span(words_).subspan(begin_[id], begin_[id + 1] - begin_[id]);
   }
 
@@ -40,14 +40,14 @@ class Interner {
     std::uint32_t hash = 0, id = kFree;
   };
 
-  static std::uint64_t hash_of(std::span<const std::uint32_t> words) {
+  static std::uint64_t hash_of(std::span<const std::uint64_t> words) {
     std::uint64_t hash = words.size();
-    for (std::uint32_t word : words) hash = (hash ^ word) * 0x9E3779B97F4A7C15ull;
-    return hash ^ hash >> 29;
+    for (std::uint64_t word : words) hash = (hash ^ word) * 0x9E3779B97F4A7C15ull;
+    return hash ^ hash >> 32;
   }
 
-  bool equal(std::uint32_t id, std::span<const std::uint32_t> words) const {
-    const std::uint32_t* have = words_.data() + begin_[id];
+  bool equal(std::uint32_t id, std::span<const std::uint64_t> words) const {
+    const std::uint64_t* have = words_.data() + begin_[id];
     if (begin_[id + 1] - begin_[id] != words.size()) return false;
     for (std::size_t i = 0; i < words.size(); ++i) {
       if (have[i] != words[i]) return false;
@@ -55,12 +55,13 @@ class Interner {
     return true;
   }
 
-  std::uint32_t insert(std::span<const std::uint32_t> words, std::uint64_t hash, std::size_t at);
+  std::uint32_t insert(std::span<const std::uint64_t> words, std::uint64_t hash, std::size_t at);
   void grow();
 
   std::vector<Place> places_;
   std::size_t mask_ = 0;
-  std::vector<std::uint32_t> words_, begin_;
+  std::vector<std::uint64_t> words_;
+  std::vector<std::uint32_t> begin_;
 };
 
 }  // namespace dynet_like

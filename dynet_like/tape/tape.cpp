@@ -13,7 +13,7 @@ namespace dynet_like {
 namespace {
 
 // First words of identities, so that different kinds never meet.
-enum IdentityKind : std::uint32_t { kParameter, kConstantParameter, kView, kNode };
+enum IdentityKind : std::uint64_t { kParameter, kConstantParameter, kView, kNode };
 
 [[noreturn]] void throw_unequal_minibatches(const Tape& tape, const Op& op,
                                             std::span<const ValueId> inputs) {
@@ -64,11 +64,13 @@ ValueId Tape::add(const Op& op, std::span<const ValueId> inputs,
   const TypeId type_id = types_->type(op, std::span(input_keys_).first(inputs.size()), attributes);
   const NodeType& type = (*types_)[type_id];
   const std::size_t first_number = numbers_.size();
-  add_numbers(op, type, items, integers, reals);
+  if (op.random || op.integers_per_item + op.reals_per_item > 0) {
+    add_numbers(op, type, items, integers, reals);
+  }
   nodes_.push_back({type_id, static_cast<std::uint32_t>(edges_.size()),
                     static_cast<std::uint32_t>(first_number),
                     static_cast<ValueId>(values_.size())});
-  edges_.insert(edges_.end(), inputs.begin(), inputs.end());
+  for (ValueId input : inputs) edges_.push_back(input);
   values_.push_back({static_cast<NodeId>(nodes_.size() - 1), 0, type.output_shape, items,
                      static_cast<std::uint32_t>(type.signature.output_size), 0, reaches_parameter});
   const auto result = static_cast<ValueId>(values_.size() - 1);
@@ -132,7 +134,7 @@ void Tape::add_numbers(const Op& op, const NodeType& type, std::uint32_t items,
 void Tape::identify(ValueId id) {
   const NodeId node = values_[id].node;
   const std::uint32_t items = values_[id].items;
-  std::vector<std::uint32_t> words = {kNode, nodes_[node].type, items};
+  std::vector<std::uint64_t> words = {kNode, nodes_[node].type, items};
   for (ValueId input : inputs_of(node)) words.push_back(values_[input].identity);
   words.insert(words.end(), numbers_.begin() + nodes_[node].first_number, numbers_.end());
   values_[id].identity = types_->identity(words);
@@ -187,7 +189,7 @@ ValueId Tape::add_parameter(const std::shared_ptr<ParameterStorage>& parameter, 
     const std::uint32_t storage = types_->storage(parameter);
     const Op& op = parameter->is_table ? ops::lookup_parameter : ops::parameter;
     value = add_source(op, parameter->dim, storage, parameter->dtype) + 1;
-    const std::uint32_t words[] = {constant ? kConstantParameter : kParameter, storage};
+    const std::uint64_t words[] = {constant ? kConstantParameter : kParameter, storage};
     values_[value - 1].identity = types_->identity(words);
     values_[value - 1].reaches_parameter = !constant;
     values_[value - 1].blocks_gradient = constant;
@@ -218,7 +220,7 @@ ValueId Tape::add_view(ValueId base_id, const Value& view) {
   value.reaches_parameter = base.reaches_parameter && !view.blocks_gradient;
   value.blocks_gradient |= base.blocks_gradient;
   if (base.identity != 0) {
-    const std::uint32_t words[] = {kView,       base.identity, value.offset,         value.shape,
+    const std::uint64_t words[] = {kView,       base.identity, value.offset,         value.shape,
                                    value.items, value.stride,  value.blocks_gradient};
     value.identity = types_->identity(words);
   }

@@ -1,6 +1,8 @@
 // Interning of shapes, types and identities.
 #include "dynet_like/tape/type_table.h"
 
+#include <utility>
+
 #include "dynet_like/core/errors.h"
 
 namespace dynet_like {
@@ -24,28 +26,25 @@ void check_arity(const Op& op, std::span<const Dim> inputs) {
 TypeTable::TypeTable() = default;
 
 ShapeId TypeTable::shape(const Dim& item, DType dtype) {
-  std::uint32_t words[Dim::kMaxDimensions + 1] = {static_cast<std::uint32_t>(dtype)};
+  std::uint64_t words[Dim::kMaxDimensions + 1] = {static_cast<std::uint64_t>(dtype)};
   for (unsigned i = 0; i < item.nd; ++i) words[i + 1] = item.d[i];
-  const auto [id, is_new] = shape_keys_.intern(std::span(words, item.nd + 1));
+  const auto [id, is_new] = shape_keys_.intern(std::span(std::as_const(words)).first(item.nd + 1));
   if (is_new) shapes_.push_back({item.single_batch(), dtype, item.batch_size()});
   return id;
 }
 
 TypeId TypeTable::type(const Op& op, std::span<const InputKey> inputs,
                        std::span<const std::uint32_t> attributes) {
-  const auto address = reinterpret_cast<std::uintptr_t>(&op);
-  const std::size_t size = 3 + 2 * inputs.size() + attributes.size();
+  const std::size_t size = 2 + inputs.size() + attributes.size();
   if (words_.size() < size) words_.resize(2 * size);
-  std::uint32_t* word = words_.data();
-  *word++ = static_cast<std::uint32_t>(address);
-  *word++ = static_cast<std::uint32_t>(address >> 32);
-  *word++ = static_cast<std::uint32_t>(inputs.size());
+  std::uint64_t* word = words_.data();
+  *word++ = reinterpret_cast<std::uintptr_t>(&op);
+  *word++ = inputs.size();
   for (const InputKey& input : inputs) {
-    *word++ = input.shape;
-    *word++ = input.shared;
+    *word++ = input.shape | static_cast<std::uint64_t>(input.shared) << 32;
   }
   for (std::uint32_t attribute : attributes) *word++ = attribute;
-  const TypeId id = type_keys_.intern(std::span(words_.data(), size)).first;
+  const TypeId id = type_keys_.intern(std::span(std::as_const(words_)).first(size)).first;
   if (id == types_.size()) types_.emplace_back();
   // A type that could not be described stays empty and throws again.
   if (types_[id].op == nullptr) types_[id] = describe(op, inputs, attributes);
@@ -82,9 +81,7 @@ NodeType TypeTable::describe(const Op& op, std::span<const InputKey> inputs,
 }
 
 std::uint32_t TypeTable::storage(const std::shared_ptr<ParameterStorage>& parameter) {
-  const auto address = reinterpret_cast<std::uintptr_t>(parameter.get());
-  const std::uint32_t words[] = {static_cast<std::uint32_t>(address),
-                                 static_cast<std::uint32_t>(address >> 32)};
+  const std::uint64_t words[] = {reinterpret_cast<std::uintptr_t>(parameter.get())};
   const auto [id, is_new] = storage_keys_.intern(words);
   if (is_new) storages_.push_back(parameter);
   return id;

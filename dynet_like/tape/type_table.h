@@ -55,7 +55,6 @@ class TypeTable {
   TypeId type(const Op& op, std::span<const InputKey> inputs,
               std::span<const std::uint32_t> attributes);
   const NodeType& operator[](TypeId id) const { return types_[id]; }
-  std::span<const std::uint32_t> key(TypeId id) const { return type_keys_.words(id); }
   std::size_t type_count() const { return types_.size(); }
 
   /// The number of a parameter, which stays alive as long as the table (or until `clear`).
@@ -63,7 +62,7 @@ class TypeTable {
   ParameterStorage& storage(std::uint32_t id) const { return *storages_[id]; }
 
   /// The identity of a value that follows from parameters, constants and these words alone.
-  Identity identity(std::span<const std::uint32_t> words) {
+  Identity identity(std::span<const std::uint64_t> words) {
     return identities_.intern(words).first + 1;
   }
   std::size_t identity_count() const { return identities_.size() + 1; }
@@ -84,7 +83,7 @@ class TypeTable {
   std::vector<Shape> shapes_;
   std::vector<NodeType> types_;
   std::vector<std::shared_ptr<ParameterStorage>> storages_;
-  std::vector<std::uint32_t> words_;
+  std::vector<std::uint64_t> words_;  ///< the key that is being looked up
   std::uint32_t unique_arguments_ = 1;
 };
 

@@ -44,6 +44,19 @@ void lookup(const ForwardCall& call) {
   }
 }
 
+// For a table that is no parameter; what parameters get is added up row by row elsewhere.
+template <class E>
+void lookup_backward(const BackwardCall& call) {
+  const std::size_t size = call.type->output_size, table = call.type->inputs[0].size();
+  for (std::size_t i = 0; i < call.n; ++i) {
+    E* to = call.dx[0].at<E>(i);
+    if (to == nullptr) continue;
+    const bool add = call.dx[0].add[i] != 0;
+    if (!add) std::memset(to, 0, table * sizeof(E));
+    put(call.dy.at<E>(i), to + std::size_t{call.integers[i]} * size, size, add);
+  }
+}
+
 template <class E>
 void identity_forward(const ForwardCall& call) {
   const std::size_t size = call.type->output_size;
@@ -216,7 +229,8 @@ void dropout_backward(const BackwardCall& call) {
 std::span<const KernelEntry> shape_kernels() {
   static const KernelEntry table[] = {
       {"constant", {{constant<float>, constant<double>}, {}}},
-      {"lookup", {{lookup<float>, lookup<double>}, {}}},
+      {"lookup",
+       {{lookup<float>, lookup<double>}, {lookup_backward<float>, lookup_backward<double>}}},
       {"identity",
        {{identity_forward<float>, identity_forward<double>},
         {identity_backward<float>, identity_backward<double>}}},
