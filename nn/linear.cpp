@@ -1,0 +1,21 @@
+// Linear: its parameters and its one node.
+#include "nn/linear.h"
+
+#include "dynet_like/graph/computation_graph.h"
+
+namespace dynet_like::nn {
+
+Linear::Linear(ParameterCollection& model, unsigned inputs, unsigned outputs, bool with_bias,
+               const std::string& name) {
+  ParameterCollection own = model.add_subcollection(name);
+  weights_ = own.add_parameters({outputs, inputs}, "W");
+  if (with_bias) bias_ = own.add_parameters({outputs}, ParameterInitConst(0), "b");
+}
+
+Expression Linear::operator()(ComputationGraph& graph, const Expression& x) const {
+  const Expression weights = parameter(graph, weights_);
+  if (bias_.p == nullptr) return weights * x;
+  return affine_transform({parameter(graph, bias_), weights, x});
+}
+
+}  // namespace dynet_like::nn

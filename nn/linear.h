@@ -1,0 +1,30 @@
+// Linear: a matrix product with a bias.
+#pragma once
+
+#include <string>
+
+#include "dynet_like/graph/expression.h"
+#include "dynet_like/params/parameter_collection.h"
+
+namespace dynet_like::nn {
+
+/// y = W x + b, with W drawn as Glorot and Bengio (2010) propose and b zero at first.
+/// Shapes: {inputs} -> {outputs}, {inputs, n} -> {outputs, n}.
+class Linear {
+ public:
+  /// Adds its parameters "W" and "b" to a subcollection of `model`. Throws ShapeError for size 0.
+  Linear(ParameterCollection& model, unsigned inputs, unsigned outputs, bool with_bias = true,
+         const std::string& name = "linear");
+
+  /// Throws ShapeError unless x fits.
+  Expression operator()(ComputationGraph& graph, const Expression& x) const;
+
+  const Parameter& weights() const { return weights_; }
+  /// Empty if there is none.
+  const Parameter& bias() const { return bias_; }
+
+ private:
+  Parameter weights_, bias_;
+};
+
+}  // namespace dynet_like::nn

@@ -1,0 +1,45 @@
+// LSTM: one product for all gates, whose blocks are views.
+#include "nn/lstm.h"
+
+#include "dynet_like/graph/computation_graph.h"
+#include "nn/gates.h"
+
+namespace dynet_like::nn {
+
+LSTM::LSTM(ParameterCollection& model, unsigned inputs, unsigned hidden, const std::string& name)
+    : hidden_(hidden) {
+  ParameterCollection own = model.add_subcollection(name);
+  input_weights_ = add_gate_weights(own, 4, hidden, inputs, "W");
+  hidden_weights_ = add_gate_weights(own, 4, hidden, hidden, "U");
+  bias_ = add_gate_bias(own, hidden, {0, 1, 0, 0}, "b");
+}
+
+LSTM::State LSTM::start(ComputationGraph& graph) const {
+  const Expression zero = zeros(graph, {hidden_});
+  return {zero, zero};
+}
+
+LSTM::State LSTM::step(ComputationGraph& graph, const State& before, const Expression& x) const {
+  const unsigned n = hidden_;
+  const Expression sums =
+      affine_transform({parameter(graph, bias_), parameter(graph, input_weights_), x,
+                        parameter(graph, hidden_weights_), before.h});
+  const Expression gates = logistic(pick_range(sums, 0, 3 * n));
+  const Expression i = pick_range(gates, 0, n), f = pick_range(gates, n, 2 * n),
+                   o = pick_range(gates, 2 * n, 3 * n);
+  const Expression u = tanh(pick_range(sums, 3 * n, 4 * n));
+  const Expression c = cmult(i, u) + cmult(f, before.c);
+  return {cmult(o, tanh(c)), c};
+}
+
+std::vector<LSTM::State> LSTM::operator()(ComputationGraph& graph,
+                                          std::span<const Expression> xs) const {
+  std::vector<State> states;
+  states.reserve(xs.size());
+  for (const Expression& x : xs) {
+    states.push_back(step(graph, states.empty() ? start(graph) : states.back(), x));
+  }
+  return states;
+}
+
+}  // namespace dynet_like::nn

@@ -1,0 +1,44 @@
+// LSTM: a layer that reads a sequence from its first element to its last.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "dynet_like/graph/expression.h"
+#include "dynet_like/params/parameter_collection.h"
+
+namespace dynet_like::nn {
+
+/// Hochreiter and Schmidhuber (1997) with forget gates (Gers et al. 2000):
+///   i, f, o = logistic(b + W x + U h), each its own rows of b, W and U;  u = tanh(b + W x + U h)
+///   c' = i * u + f * c;  h' = o * tanh(c')
+/// The rows are in the order i, f, o, u. W and U are drawn as Glorot and Bengio (2010) propose,
+/// gate by gate; b is 1 for the forget gate at first and 0 for the others (Jozefowicz et al. 2015).
+class LSTM {
+ public:
+  /// After an element: the output h and the cell c. Shapes: {hidden} and {hidden}.
+  struct State {
+    Expression h, c;
+  };
+
+  /// Adds its parameters "W", "U" and "b" to a subcollection of `model`. Throws ShapeError for size
+  /// 0.
+  LSTM(ParameterCollection& model, unsigned inputs, unsigned hidden,
+       const std::string& name = "lstm");
+
+  /// The state before the first element: zeros.
+  State start(ComputationGraph& graph) const;
+  /// The state after one more element. Shapes: x {inputs}. Throws ShapeError unless x fits.
+  State step(ComputationGraph& graph, const State& before, const Expression& x) const;
+  /// The states after every element of a sequence that begins with it.
+  std::vector<State> operator()(ComputationGraph& graph, std::span<const Expression> xs) const;
+
+  unsigned hidden() const { return hidden_; }
+
+ private:
+  unsigned hidden_;
+  Parameter input_weights_, hidden_weights_, bias_;
+};
+
+}  // namespace dynet_like::nn

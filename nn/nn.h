@@ -1,0 +1,8 @@
+// All layers. The readers of data are in nn/data.
+#pragma once
+
+#include "nn/dropout.h"
+#include "nn/embedding.h"
+#include "nn/linear.h"
+#include "nn/lstm.h"
+#include "nn/tree_lstm.h"

@@ -1,0 +1,50 @@
+// TreeLSTM: an LSTM over binary trees, from the leaves to the root.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "dynet_like/graph/expression.h"
+#include "dynet_like/params/parameter_collection.h"
+#include "nn/data/tree.h"
+
+namespace dynet_like::nn {
+
+/// The N-ary Tree-LSTM of Tai et al. (2015), equations 9 to 14, with N = 2 and inputs at the leaves
+/// only, as for constituency trees. With l and r the children of an inner node:
+///   i, o   = logistic(b + U_l h_l + U_r h_r), each its own rows of b, U_l and U_r
+///   f_l, f_r = the same with two forget gates, which see both children
+///   u      = tanh(b + U_l h_l + U_r h_r)
+///   c = i * u + f_l * c_l + f_r * c_r;  h = o * tanh(c)
+/// A leaf has no children, hence i, o, u from b + W x with the same b, and c = i * u.
+class TreeLSTM {
+ public:
+  /// Of a node: the output h and the cell c. Shapes: {hidden} and {hidden}.
+  struct State {
+    Expression h, c;
+  };
+
+  /// Adds its parameters "W", "U_left", "U_right" and "b" to a subcollection of `model`: Glorot and
+  /// Bengio (2010) gate by gate, b 1 for the forget gates and 0 for the others. Throws ShapeError
+  /// for size 0.
+  TreeLSTM(ParameterCollection& model, unsigned inputs, unsigned hidden,
+           const std::string& name = "tree_lstm");
+
+  /// Shapes: x {inputs}. Throws ShapeError unless x fits.
+  State leaf(ComputationGraph& graph, const Expression& x) const;
+  State inner(ComputationGraph& graph, const State& left, const State& right) const;
+
+  /// The states of all nodes of a tree, by node; xs has the input of every leaf from left to right.
+  /// Throws UsageError for another number of inputs and for a node that has not two children.
+  std::vector<State> operator()(ComputationGraph& graph, const Tree& tree,
+                                std::span<const Expression> xs) const;
+
+  unsigned hidden() const { return hidden_; }
+
+ private:
+  unsigned hidden_;
+  Parameter leaf_weights_, left_weights_, right_weights_, bias_;
+};
+
+}  // namespace dynet_like::nn
