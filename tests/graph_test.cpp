@@ -1,0 +1,337 @@
+// ComputationGraph: lazy values, gradients of any node, views, checkpoints, stale handles.
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <thread>
+
+#include "dynet_like/dynet_like.h"
+
+namespace dynet_like {
+namespace {
+
+template <class Error, class Function>
+void expect_error(Function&& function, const std::string& part) {
+  try {
+    function();
+    FAIL() << "nothing was thrown; expected \"" << part << "\"";
+  } catch (const Error& error) {
+    EXPECT_NE(std::string(error.what()).find(part), std::string::npos) << error.what();
+  }
+}
+
+std::vector<float> values(const Expression& e) { return as_vector(e.value()); }
+std::vector<float> gradient(const Expression& e) { return as_vector(e.gradient()); }
+using Floats = std::vector<float>;
+
+TEST(Graph, ComputesWhatIsNeededAndNoMore) {
+  ComputationGraph graph;
+  const Expression x = input(graph, Dim({2}), {1, 2});
+  const Expression y = x + 1, unused = exp(x);
+  EXPECT_EQ(graph.explain().nodes, 0u);
+  EXPECT_EQ(values(y), (Floats{2, 3}));
+  EXPECT_EQ(graph.explain().nodes, 1u);
+  values(y);
+  EXPECT_EQ(graph.explain().nodes, 1u);
+  values(unused);
+  EXPECT_EQ(graph.explain().nodes, 2u);
+}
+
+TEST(Graph, ForwardReadsEverythingAnew) {
+  ParameterCollection model;
+  const Parameter w = model.add_parameters({1}, ParameterInitConst(2));
+  float number = 3;
+  std::vector<float> many = {1, 2};
+  ComputationGraph graph;
+  const Expression x = input(graph, &number), xs = input(graph, Dim({2}), &many);
+  const Expression y = cmult(parameter(graph, w), x), z = sum_elems(xs);
+  EXPECT_EQ(as_scalar(y.value()), 6);
+  EXPECT_EQ(as_scalar(z.value()), 3);
+  number = 10;
+  many[1] = 7;
+  w.set_value({5});
+  EXPECT_EQ(as_scalar(graph.incremental_forward(y)), 6);
+  EXPECT_EQ(as_scalar(graph.forward(y)), 50);
+  EXPECT_EQ(as_scalar(graph.forward(z)), 8);
+}
+
+TEST(Graph, HasGradientsOfAnyNode) {
+  ParameterCollection model;
+  const Parameter w = model.add_parameters({2}, ParameterInitFromVector({3, 4}));
+  ComputationGraph graph;
+  const Expression x = input(graph, Dim({2}), {5, 6});
+  const Expression p = parameter(graph, w), y = cmult(p, x), z = y * 2, loss = sum_elems(z);
+  const Expression aside = tanh(y);
+  graph.backward(loss);
+  EXPECT_EQ(gradient(loss), (Floats{1}));
+  EXPECT_EQ(gradient(z), (Floats{1, 1}));
+  EXPECT_EQ(gradient(y), (Floats{2, 2}));
+  EXPECT_EQ(gradient(p), (Floats{10, 12}));
+  EXPECT_EQ(gradient(x), (Floats{0, 0}));
+  EXPECT_EQ(gradient(aside), (Floats{0, 0}));
+  graph.backward(loss, true);
+  EXPECT_EQ(gradient(x), (Floats{6, 8}));
+  graph.backward(y.dim().size() == 2 ? sum_elems(y) : loss);
+  EXPECT_EQ(gradient(p), (Floats{5, 6}));
+}
+
+TEST(Graph, SumsGradientsOfRepeatedAndPartialUses) {
+  ComputationGraph graph;
+  const Expression x = input(graph, Dim({3}), {1, 2, 3});
+  const Expression y = x * 1.0f;
+  const Expression squares = cmult(y, y);
+  const Expression loss = sum({sum_elems(squares), pick(y, 1), sum_elems(pick_range(y, 1, 3))});
+  graph.backward(loss, true);
+  EXPECT_EQ(gradient(x), (Floats{2, 6, 7}));
+  const Expression halves = sum({pick(y, 0) * 3, pick(y, 2) * 5});
+  graph.backward(halves, true);
+  EXPECT_EQ(gradient(x), (Floats{3, 0, 5}));
+}
+
+TEST(Graph, AddsMinibatchElementsOfALoss) {
+  ParameterCollection model;
+  const LookupParameter table = model.add_lookup_parameters(3, {2}, ParameterInitConst(1));
+  const Parameter w = model.add_parameters({1, 2}, ParameterInitFromVector({2, 3}));
+  ComputationGraph graph;
+  const Expression rows = lookup(graph, table, {0, 2, 2});
+  const Expression loss = parameter(graph, w) * rows;
+  EXPECT_EQ(loss.dim(), Dim({1}, 3));
+  const Gradients& gradients = graph.backward(loss);
+  EXPECT_EQ(gradients.values(w), (Floats{3, 3}));
+  EXPECT_EQ(gradients.values(table, 0), (Floats{2, 3}));
+  EXPECT_EQ(gradients.values(table, 1), (Floats{0, 0}));
+  EXPECT_EQ(gradients.values(table, 2), (Floats{4, 6}));
+}
+
+TEST(Graph, StretchesMinibatchesOfOne) {
+  ComputationGraph graph;
+  const Expression one = input(graph, Dim({2}), {1, 10});
+  const Expression three = input(graph, Dim({2}, 3), {1, 2, 3, 4, 5, 6});
+  const Expression product = cmult(one, three);
+  EXPECT_EQ(values(product), (Floats{1, 20, 3, 40, 5, 60}));
+  graph.backward(sum_elems(product), true);
+  EXPECT_EQ(gradient(one), (Floats{9, 12}));
+  EXPECT_EQ(gradient(three), (Floats{1, 10, 1, 10, 1, 10}));
+  expect_error<ShapeError>(
+      [&] {
+        cmult(three, input(graph, Dim({2}, 2), {1, 2, 3, 4}));
+      },
+      "[cmult] need minibatches of one size, or of 1; got {2X3} {2X2}");
+}
+
+TEST(Graph, StopsGradients) {
+  ParameterCollection model;
+  const Parameter w = model.add_parameters({1}, ParameterInitConst(3));
+  const LookupParameter table = model.add_lookup_parameters(2, {1}, ParameterInitConst(2));
+  ComputationGraph graph;
+  const Expression p = parameter(graph, w), loss = cmult(p, nobackprop(p));
+  EXPECT_EQ(graph.backward(loss).values(w), (Floats{3}));
+  const Expression fixed = cmult(const_parameter(graph, w), const_lookup(graph, table, 1));
+  const Gradients& gradients = graph.backward(fixed + p);
+  EXPECT_EQ(gradients.values(w), (Floats{1}));
+  EXPECT_EQ(gradients.values(table, 1), (Floats{0}));
+}
+
+TEST(Graph, HasOneNodePerParameter) {
+  ParameterCollection model, other;
+  const Parameter w = model.add_parameters({2, 2}), v = other.add_parameters({2, 2});
+  ComputationGraph graph;
+  const Expression first = parameter(graph, w);
+  for (int i = 0; i < 5; ++i) EXPECT_EQ(parameter(graph, w).i, first.i);
+  EXPECT_NE(parameter(graph, v).i, first.i);
+  EXPECT_NE(const_parameter(graph, w).i, first.i);
+  EXPECT_EQ(graph.size(), 3u);
+}
+
+TEST(Graph, HasViewsWithoutNodes) {
+  ComputationGraph graph;
+  const Expression x = input(graph, Dim({2, 3}), {1, 2, 3, 4, 5, 6});
+  EXPECT_EQ(values(reshape(x, Dim({3, 2}))), (Floats{1, 2, 3, 4, 5, 6}));
+  EXPECT_EQ(values(pick(x, 1, 1)), (Floats{3, 4}));
+  EXPECT_EQ(values(pick_range(x, 1, 3, 1)), (Floats{3, 4, 5, 6}));
+  const Expression batch = reshape(x, Dim({2}, 3));
+  EXPECT_EQ(values(pick_batch_elem(batch, 2)), (Floats{5, 6}));
+  EXPECT_EQ(values(pick_range(batch, 1, 2)), (Floats{2, 4, 6}));
+  EXPECT_EQ(values(transpose(pick(x, 0, 1))), (Floats{1, 2}));
+  EXPECT_EQ(graph.size(), 1u);
+  EXPECT_EQ(values(pick(x, 1, 0)), (Floats{2, 4, 6}));  // elements with gaps: a node
+  EXPECT_EQ(graph.size(), 2u);
+  EXPECT_EQ(values(reshape(pick_range(batch, 1, 2), Dim({3}))), (Floats{2, 4, 6}));
+  EXPECT_EQ(graph.explain().copied_bytes, 3 * sizeof(float));
+  expect_error<ShapeError>([&] { reshape(x, Dim({4})); },
+                           "[reshape] need a shape of 6 elements for {2,3}; got {4}");
+  expect_error<ShapeError>([&] { pick(x, 3, 1); }, "{2,3}");
+  expect_error<ShapeError>([&] { pick_batch_elem(batch, 3); }, "{2X3}");
+}
+
+TEST(Graph, SumsAndMeansOverAnything) {
+  ComputationGraph graph;
+  const Expression x = input(graph, Dim({2, 2}, 2), {1, 2, 3, 4, 5, 6, 7, 8});
+  EXPECT_EQ(values(sum_elems(x)), (Floats{10, 26}));
+  EXPECT_EQ(values(mean_elems(x)), (Floats{2.5, 6.5}));
+  EXPECT_EQ(values(sum_batches(x)), (Floats{6, 8, 10, 12}));
+  EXPECT_EQ(values(mean_batches(x)), (Floats{3, 4, 5, 6}));
+  EXPECT_EQ(values(sum_dim(x, {0})), (Floats{3, 7, 11, 15}));
+  EXPECT_EQ(values(sum_dim(x, {1, 0})), (Floats{10, 26}));
+  EXPECT_EQ(values(sum_dim(x, {0, 1}, true)), (Floats{36}));
+  EXPECT_EQ(values(mean_dim(x, {1}, true)), (Floats{4, 5}));
+}
+
+TEST(Graph, RevertsToCheckpoints) {
+  ParameterCollection model;
+  const Parameter w = model.add_parameters({2}, ParameterInitFromVector({1, 2}));
+  const Parameter v = model.add_parameters({2}, ParameterInitFromVector({3, 4}));
+  ComputationGraph graph;
+  const Expression base = tanh(parameter(graph, w)), x = base * 2;
+  const Floats before = values(x);
+  graph.checkpoint();
+  const Expression scratch = cmult(x, tanh(parameter(graph, v)));
+  values(scratch);
+  graph.checkpoint();
+  values(exp(scratch));
+  graph.revert();
+  EXPECT_EQ(scratch.value().d, Dim({2}));
+  graph.revert();
+  expect_error<UsageError>([&] { scratch.value(); }, "reverted");
+  expect_error<UsageError>([&] { exp(scratch); }, "reverted");
+  EXPECT_EQ(values(x), before);
+  const Expression again = cmult(x, parameter(graph, v));
+  const Floats product = values(again);
+  EXPECT_EQ(product[1], before[1] * 4);
+  const Gradients& gradients = graph.backward(sum_elems(again));
+  EXPECT_EQ(gradients.values(v), before);
+  expect_error<UsageError>([&] { graph.revert(); }, "[revert] need a checkpoint");
+}
+
+TEST(Graph, RevertsInsideBatches) {
+  // The reverted nodes ran in one batch with nodes that stay, and stood for shared values.
+  ParameterCollection model;
+  const Parameter w = model.add_parameters({2}, ParameterInitFromVector({1, 2}));
+  const auto record = [&](ComputationGraph& graph, float c) {
+    return sum_elems(cmult(tanh(parameter(graph, w)), input(graph, Dim({2}), {c, 1}) * c));
+  };
+  Minibatch batch;
+  ComputationGraph &first = batch.new_graph(), &second = batch.new_graph();
+  first.checkpoint();
+  batch.add_output(record(first, 3));
+  batch.add_loss(record(second, 5));
+  Minibatch alone;
+  alone.add_loss(record(alone.new_graph(), 5));
+  const float loss = batch.forward();
+  first.revert();
+  EXPECT_EQ(loss, alone.forward());
+  EXPECT_EQ(batch.backward().values(w), alone.backward().values(w));
+}
+
+TEST(Graph, RefusesStaleHandles) {
+  const Expression empty;
+  expect_error<UsageError>([&] { empty.value(); }, "got an empty one");
+  Expression x;
+  {
+    ComputationGraph graph;
+    x = input(graph, 1.0f);
+    EXPECT_FALSE(x.is_stale());
+    graph.clear();
+    EXPECT_TRUE(x.is_stale());
+    expect_error<UsageError>([&] { tanh(x); }, "cleared or destroyed");
+    x = input(graph, 2.0f);
+    EXPECT_EQ(as_scalar(x.value()), 2);
+  }
+  expect_error<UsageError>([&] { x.value(); }, "cleared or destroyed");
+  ComputationGraph reuses_the_slot;
+  expect_error<UsageError>([&] { x.value(); }, "cleared or destroyed");
+  ComputationGraph other;
+  expect_error<UsageError>([&] { input(other, 1.0f) + input(reuses_the_slot, 1.0f); },
+                           "[add] need inputs of one graph");
+}
+
+TEST(Graph, LivesBesideOthers) {
+  ParameterCollection model;
+  const Parameter w = model.add_parameters({1}, ParameterInitConst(2));
+  ComputationGraph a;
+  auto b = std::make_unique<ComputationGraph>();
+  const Expression in_a = parameter(a, w) * 3, in_b = parameter(*b, w) * 5;
+  EXPECT_EQ(as_scalar(in_b.value()), 10);
+  b.reset();
+  EXPECT_EQ(as_scalar(in_a.value()), 6);
+}
+
+TEST(Graph, WorksInManyThreadsOverTheSameParameters) {
+  ParameterCollection model;
+  const Parameter w = model.add_parameters({30, 30});
+  const LookupParameter table = model.add_lookup_parameters(50, {30});
+  const auto run = [&](unsigned sample, Gradients& gradients) {
+    ComputationGraph graph;
+    Expression x = lookup(graph, table, sample % 50);
+    for (int i = 0; i < 5; ++i) x = tanh(parameter(graph, w) * x);
+    graph.backward(sum_elems(x), gradients);
+  };
+  constexpr unsigned kThreads = 4, kSamples = 20;
+  std::vector<Gradients> parallel(kThreads), serial(kThreads);
+  std::vector<std::thread> threads;
+  for (unsigned t = 0; t < kThreads; ++t) {
+    threads.emplace_back([&, t] {
+      for (unsigned i = 0; i < kSamples; ++i) run(t * kSamples + i, parallel[t]);
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  for (unsigned t = 0; t < kThreads; ++t) {
+    for (unsigned i = 0; i < kSamples; ++i) run(t * kSamples + i, serial[t]);
+    EXPECT_EQ(parallel[t].values(w), serial[t].values(w));
+    EXPECT_EQ(parallel[t].values(table, 7), serial[t].values(table, 7));
+  }
+  for (unsigned t = 1; t < kThreads; ++t) {
+    parallel[0].add(parallel[t]);
+    serial[0].add(serial[t]);
+  }
+  EXPECT_EQ(parallel[0].values(w), serial[0].values(w));
+}
+
+TEST(Graph, UsesWholeTables) {
+  ParameterCollection model;
+  const LookupParameter table =
+      model.add_lookup_parameters(3, {2}, ParameterInitFromVector({1, 2, 3, 4, 5, 6}));
+  ComputationGraph graph;
+  const Expression scores = transpose(parameter(graph, table)) * input(graph, Dim({2}), {1, 10});
+  EXPECT_EQ(values(scores), (Floats{21, 43, 65}));
+  const Gradients& gradients = graph.backward(pick(scores, 1));
+  EXPECT_EQ(gradients.values(table, 1), (Floats{1, 10}));
+  EXPECT_EQ(gradients.values(table, 0), (Floats{0, 0}));
+}
+
+TEST(Graph, ExplainsWhatIsWrong) {
+  ParameterCollection model;
+  const LookupParameter table = model.add_lookup_parameters(3, {2});
+  ComputationGraph graph;
+  const Expression x = input(graph, Dim({3}), {1, 2, 3});
+  expect_error<ShapeError>(
+      [&] {
+        input(graph, Dim({2}), {1, 2, 3});
+      },
+      "[input] need 2 values for {2}; got 3");
+  expect_error<UsageError>([&] { lookup(graph, table, 3); },
+                           "[lookup] need an integer below 3; got 3");
+  expect_error<UsageError>([&] { pickneglogsoftmax(x, 3); }, "below 3; got 3");
+  expect_error<UsageError>([&] { dropout(x, 0.5f); }, "GraphOptions::random");
+  expect_error<UsageError>([&] { dropout(x, 1.0f); }, "[dropout] need a probability");
+  expect_error<UsageError>([&] { parameter(graph, Parameter()); }, "got an empty one");
+  expect_error<ShapeError>([&] { graph.backward(x); },
+                           "[backward] need a loss of one number; got {3}");
+  expect_error<ShapeError>([&] { concatenate(std::vector<Expression>{}); }, "[concatenate]");
+  EXPECT_EQ(values(x), (Floats{1, 2, 3}));  // still usable
+}
+
+TEST(Graph, WorksInDouble) {
+  ParameterCollection model(1, DType::f64);
+  const Parameter w = model.add_parameters({1}, ParameterInitConst(2));
+  GraphOptions options;
+  options.dtype = DType::f64;
+  ComputationGraph graph(options);
+  const Expression y = exp(parameter(graph, w) * 0.1f) + input(graph, 1.0f);
+  EXPECT_NEAR(y.value().at(0), 2.2214027613, 1e-8);
+  ComputationGraph floats;
+  expect_error<UsageError>([&] { parameter(floats, w) + input(floats, 1.0f); },
+                           "need inputs of one element type; got double and float");
+}
+
+}  // namespace
+}  // namespace dynet_like
