@@ -2,7 +2,8 @@
 #
 # - a folder includes only what stands before it, and only by its path from the root;
 # - public headers need no third-party headers;
-# - no file has more than 500 lines, and each begins with a comment that says what it is.
+# - no file has more than 500 lines, and each begins with a comment that says what it is;
+# - every op is in the op table, so that the generated tests see it.
 cmake_minimum_required(VERSION 3.25)
 
 if(NOT DEFINED ROOT)
@@ -136,6 +137,35 @@ function(check_first_line file text)
   endif()
 endfunction()
 
+# An op is a `const Op name =` in ops/, or a struct that derives from a formula.
+function(check_op_table)
+  set(table "")
+  if(EXISTS ${ROOT}/dynet_like/ops/op.cpp)
+    file(READ ${ROOT}/dynet_like/ops/op.cpp table)
+  endif()
+  file(GLOB sources RELATIVE ${ROOT} ${ROOT}/dynet_like/ops/*)
+  foreach(file IN LISTS sources)
+    file(READ ${ROOT}/${file} text)
+    string(REGEX MATCHALL "\nconst Op [a-z0-9_]+ =" definitions "${text}")
+    foreach(definition IN LISTS definitions)
+      string(REGEX MATCH "Op ([a-z0-9_]+)" match "${definition}")
+      set(name ${CMAKE_MATCH_1})
+      if(NOT table MATCHES "&ops::${name}[,}]")
+        fault(${file} "need an entry in the op table; got none for ${name}")
+      endif()
+    endforeach()
+    string(REGEX MATCH "TypeList<[^>]*>;" list "${text}")
+    string(REGEX MATCHALL "\nstruct [A-Za-z0-9]+ : (Unary|UnaryReal|Binary)Formula" structs "${text}")
+    foreach(struct IN LISTS structs)
+      string(REGEX MATCH "struct ([A-Za-z0-9]+)" match "${struct}")
+      set(name ${CMAKE_MATCH_1})
+      if(NOT name MATCHES "Formula$" AND NOT list MATCHES "[< \n]${name}[,>]")
+        fault(${file} "need an entry in the list of formulas; got none for ${name}")
+      endif()
+    endforeach()
+  endforeach()
+endfunction()
+
 set(patterns .ci/*)
 foreach(folder IN ITEMS batching dynet_like nn examples tests bench cmake scripts docs)
   foreach(extension IN ITEMS h cpp cu cuh cmake in py sh txt)
@@ -161,6 +191,7 @@ foreach(file IN LISTS files)
   endif()
 endforeach()
 
+check_op_table()
 get_property(faults GLOBAL PROPERTY faults)
 if(faults GREATER 0)
   message(FATAL_ERROR "${faults} faults in ${count} files")

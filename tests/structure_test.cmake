@@ -86,6 +86,12 @@ foreach(header IN ITEMS hwy/highway.h Eigen/Core fmt/core.h nlohmann/json.hpp sp
   endforeach()
 endforeach()
 
+# Ops that are missing from the table.
+expect("need an entry in the op table; got none for gelu" dynet_like/ops/new.cpp "// A."
+       "const Op gelu = make()")
+expect("need an entry in the list of formulas; got none for Gelu" dynet_like/ops/formulas.h "// A."
+       "struct Gelu : UnaryFormula")
+
 # Length and first line.
 string(REPEAT "x\n" 498 body)
 expect("" nn/a.cpp "// A." "${body}x")

@@ -1,21 +1,26 @@
-// A program of a user: it draws random numbers, saves them and reads them back.
+// A user's program: learns a sum with a graph per sample, through the installed headers alone.
 #include <cstdio>
-#include <span>
-#include <string>
-#include <vector>
 
-#include "dynet_like/core/random.h"
-#include "dynet_like/io/safetensors.h"
+#include "dynet_like/dynet_like.h"
 
-int main(int, char** arguments) {
-  dynet_like::Random random(1);
-  std::vector<float> values(10);
-  for (float& value : values) value = static_cast<float>(random.uniform());
-  const std::vector<dynet_like::TensorEntry> entries = {
-      {"values", "F32", {values.size()}, std::as_bytes(std::span(values))}};
-  const std::string path = std::string(arguments[0]) + ".safetensors";
-  dynet_like::write_safetensors(path, entries, {{"format", "consumer"}});
-  const auto file = dynet_like::SafetensorsFile::read(path);
-  std::printf("%zu bytes\n", file.find("values")->bytes.size());
-  return file.find("values")->bytes.size() == 40 ? 0 : 1;
+using namespace dynet_like;
+
+int main() {
+  ParameterCollection model;
+  const Parameter weights = model.add_parameters({1, 2});
+  SimpleSGDTrainer trainer(model, 0.02f);
+  Minibatch batch;
+  float loss = 0;
+  for (int step = 0; step < 200; ++step) {
+    batch.clear();
+    for (float x : {1.0f, 2.0f, 3.0f}) {
+      ComputationGraph& graph = batch.new_graph();
+      const Expression y = parameter(graph, weights) * input(graph, Dim({2}), {x, 1 - x});
+      batch.add_loss(squared_distance(y, input(graph, 3 * x - 1)));  // weights become 2 and -1
+    }
+    loss = batch.forward();
+    trainer.update(batch.backward());
+  }
+  std::printf("loss %g\n", loss);
+  return loss < 0.01f ? 0 : 1;
 }
