@@ -52,18 +52,19 @@ void Backward::run(std::span<const ValueRef> roots, Gradients& gradients, bool f
   full_ = full;
   run_.gradients.reset();
   batch_gradients_.assign(run_.batches.size(), nullptr);
-  tapes_.resize(run_.tapes.size());
-  for (std::size_t t = 0; t < tapes_.size(); ++t) {
+  used_ = run_.tapes.size();
+  if (tapes_.size() < used_) tapes_.resize(used_);
+  for (std::size_t t = 0; t < used_; ++t) {
     tapes_[t].nodes.assign(run_.tapes[t].nodes.size(), NodeGradient{});
     tapes_[t].edges.assign(run_.tapes[t].tape->edges().size(), EdgeGradient{});
     tapes_[t].shared_edges.clear();
   }
   seed(roots);
-  for (std::uint32_t t = 0; t < tapes_.size(); ++t) mark_tape(t);
+  for (std::uint32_t t = 0; t < used_; ++t) mark_tape(t);
   for (std::size_t b = run_.batches.size(); b-- > 0;) {
     if (batch_gradients_[b] != nullptr) run_batch(static_cast<std::uint32_t>(b));
   }
-  for (std::uint32_t t = 0; t < tapes_.size(); ++t) {
+  for (std::uint32_t t = 0; t < used_; ++t) {
     // Sources have no batch in which their slots could have been summed.
     for (NodeId node = 0; full && node < tapes_[t].nodes.size(); ++node) {
       if (tapes_[t].nodes[node].active && run_.tapes[t].nodes[node].batch == kNone) {
@@ -261,7 +262,7 @@ void Backward::sum_slots(NodeRef ref) {
 }
 
 const std::byte* Backward::gradient_of(NodeRef ref) const {
-  if (ref.tape >= tapes_.size() || ref.node >= tapes_[ref.tape].nodes.size()) return nullptr;
+  if (ref.tape >= used_ || ref.node >= tapes_[ref.tape].nodes.size()) return nullptr;
   const NodeGradient& node = tapes_[ref.tape].nodes[ref.node];
   return node.active ? node.gradient : nullptr;
 }

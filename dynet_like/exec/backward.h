@@ -49,7 +49,7 @@ class Backward {
 
   /// The gradient of a node's output in the last pass, or null if it has none.
   const std::byte* gradient_of(NodeRef ref) const;
-  void forget() { tapes_.clear(); }
+  void forget() { used_ = 0; }
 
  private:
   struct TapeGradients {
@@ -83,7 +83,8 @@ class Backward {
   RunState& run_;
   SharedGradients shared_;
   bool full_ = false;
-  std::vector<TapeGradients> tapes_;
+  std::vector<TapeGradients> tapes_;  ///< those from `used_` on only keep their memory
+  std::size_t used_ = 0;
   std::vector<std::byte*> batch_gradients_;
   std::vector<NodeRef> members_;
   std::vector<std::uint32_t> positions_;

@@ -10,6 +10,10 @@ namespace dynet_like {
 
 std::uint32_t Executor::add_tape(Tape& tape) {
   run_.tapes.push_back({&tape, {}});
+  if (!spare_.empty()) {
+    run_.tapes.back().nodes = std::move(spare_.back());
+    spare_.pop_back();
+  }
   return static_cast<std::uint32_t>(run_.tapes.size() - 1);
 }
 
@@ -130,6 +134,7 @@ void Executor::replace(SharedValue& shared) {
 
 void Executor::clear(RandomKey random) {
   invalidate();
+  for (TapeState& tape : run_.tapes) spare_.push_back(std::move(tape.nodes));
   run_.tapes.clear();
   run_.kernels_of_type.clear();
   run_.counts.clear();

@@ -63,6 +63,7 @@ class Executor {
   RunState run_;
   Forward forward_;
   Backward backward_;
+  std::vector<std::vector<NodeState>> spare_;  ///< memory of tapes that were cleared
 };
 
 }  // namespace dynet_like

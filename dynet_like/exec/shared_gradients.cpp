@@ -29,8 +29,9 @@ SharedGradients::Target& SharedGradients::target_of(NodeRef producer) {
   }
   std::uint32_t& index = target_of_identity_[identity];
   if (index == kNone) {
-    index = static_cast<std::uint32_t>(targets_.size());
-    targets_.push_back({producer, {}});
+    index = static_cast<std::uint32_t>(used_++);
+    if (targets_.size() < used_) targets_.emplace_back();
+    targets_[index].node = producer;
   }
   return targets_[index];
 }
@@ -56,38 +57,39 @@ void SharedGradients::contribute(const SharedEdge& edge, const std::byte* dy) {
   const Value& value = tape.value(inputs[edge.input]);
   const Signature& signature = type.signature;
   const SharedGradient kind = type.op->shared_gradient(signature, edge.input);
-  const std::size_t size = tape.types().shape(value.shape).size;
+  const std::uint32_t size = tape.types().shape(value.shape).size;
+  const auto output_size = static_cast<std::uint32_t>(signature.output_size);
   const std::size_t element = size_of(signature.dtype);
   const std::size_t dy_bytes = signature.output_size * element;
   std::vector<Contribution>& to = target_of({edge.consumer.tape, value.node}).contributions;
   const std::uint32_t items = run_.output(edge.consumer).items;
   for (std::uint32_t item = 0; item < items; ++item, dy += dy_bytes) {
-    const std::size_t offset = value.offset + (value.items == 1 ? 0 : item * value.stride);
+    const std::uint32_t offset = value.offset + (value.items == 1 ? 0 : item * value.stride);
     if (kind == SharedGradient::dense) {
       to.push_back(
           {SharedGradient::sum, 0, offset, size, 1, edge.slots + item * size * element, nullptr});
     } else if (kind == SharedGradient::rows) {
       const std::uint32_t row = tape.integers_of(edge.consumer.node)[item];
-      to.push_back({kind, row, 0, signature.output_size, 1, dy, nullptr});
+      to.push_back({kind, row, 0, output_size, 1, dy, nullptr});
     } else if (kind == SharedGradient::sum) {
-      for (std::size_t at = 0; at < signature.output_size; at += size) {
+      for (std::uint32_t at = 0; at < output_size; at += size) {
         to.push_back({kind, 0, offset, size, 1, dy + at * element, nullptr});
       }
     } else {
       const Value& x = tape.value(inputs[edge.input + 1]);
-      const std::size_t rows = signature.output.rows(), inner = size / rows;
+      const std::uint32_t rows = signature.output.rows(), inner = size / rows;
       const std::byte* place = value_of(run_, {edge.consumer.tape, x.node});
       place += (x.offset + (x.items == 1 ? 0 : item * x.stride)) * element;
-      for (std::size_t column = 0; column < signature.output.cols(); ++column) {
-        to.push_back({kind, 0, offset, rows, inner, dy + column * rows * element,
-                      place + column * inner * element});
+      for (std::uint32_t column = 0; column < signature.output.cols(); ++column) {
+        to.push_back({kind, 0, offset, rows, inner, dy + std::size_t{column} * rows * element,
+                      place + std::size_t{column} * inner * element});
       }
     }
   }
 }
 
 void SharedGradients::flush(Gradients& gradients) {
-  for (Target& target : targets_) flush(target, gradients);
+  for (std::size_t i = 0; i < used_; ++i) flush(targets_[i], gradients);
 }
 
 void SharedGradients::flush(Target& target, Gradients& gradients) {
@@ -179,7 +181,7 @@ void SharedGradients::finish(Gradients& gradients) {
     if (run_.on_gradient_complete) run_.on_gradient_complete(*storage);
   }
   touched_.clear();
-  targets_.clear();
+  used_ = 0;
   std::fill(target_of_identity_.begin(), target_of_identity_.end(), kNone);
 }
 

@@ -38,7 +38,7 @@ class SharedGradients {
   struct Contribution {
     SharedGradient kind;
     std::uint32_t row;  ///< of a table
-    std::size_t offset, rows, columns;
+    std::uint32_t offset, rows, columns;
     const std::byte *dy, *x;
 
     bool joins(const Contribution& other) const {
@@ -58,7 +58,8 @@ class SharedGradients {
   void run_backward(const SharedValue& shared, Gradients& gradients);
 
   RunState& run_;
-  std::vector<Target> targets_;
+  std::vector<Target> targets_;  ///< those from `used_` on only keep their memory
+  std::size_t used_ = 0;
   std::vector<std::uint32_t> target_of_identity_;
   std::vector<ParameterStorage*> touched_;
   std::vector<const void*> dy_, x_;

@@ -32,14 +32,18 @@ Dim same_shapes(std::string_view op, Inputs in) {
   return in[0];
 }
 
-void check_axis(std::string_view op, Inputs in, unsigned d) {
-  if (d >= in[0].nd) {
-    throw_shape_error(op, "an existing dimension, not dimension " + std::to_string(d), in);
+void check_axis(std::string_view op, Inputs in, Attributes attributes) {
+  if (attributes.size() != 1) {
+    throw_shape_error(op, "one dimension, not " + std::to_string(attributes.size()), in);
+  }
+  if (attributes[0] >= in[0].nd) {
+    throw_shape_error(op, "an existing dimension, not dimension " + std::to_string(attributes[0]),
+                      in);
   }
 }
 
 Dim reduced_shape(std::string_view op, Inputs in, Attributes attributes) {
-  check_axis(op, in, attributes[0]);
+  check_axis(op, in, attributes);
   Dim result = in[0];
   result.delete_dim(attributes[0]);
   return result;
@@ -57,7 +61,9 @@ Op over_dimension(std::string_view name, std::string_view formula) {
   op.needs = Needs::nothing;
   op.cost = [](const Signature& type) { return double(type.inputs[0].size()); };
   op.cases = axis_cases;
-  op.bad_cases = [] { return std::vector<OpCase>{{{Dim({5})}, {1}}}; };
+  op.bad_cases = [] {
+    return std::vector<OpCase>{{{Dim({5})}, {1}}, {{Dim({5})}}, {{Dim({5, 3})}, {0, 1}}};
+  };
   return op;
 }
 
@@ -98,7 +104,7 @@ const Op mean_dim = [] {
 const Op softmax = [] {
   Op op = softmax_like("softmax", "e^(x - max) / sum e^(x - max), along a dimension");
   op.shape = [](Inputs in, Attributes a) {
-    check_axis("softmax", in, a[0]);
+    check_axis("softmax", in, a);
     return in[0];
   };
   return op;
@@ -107,7 +113,7 @@ const Op softmax = [] {
 const Op log_softmax = [] {
   Op op = softmax_like("log_softmax", "(x - max) - log sum e^(x - max), along a dimension");
   op.shape = [](Inputs in, Attributes a) {
-    check_axis("log_softmax", in, a[0]);
+    check_axis("log_softmax", in, a);
     return in[0];
   };
   return op;

@@ -11,6 +11,9 @@ using Inputs = std::span<const Dim>;
 using Attributes = std::span<const std::uint32_t>;
 
 Dim concatenated_shape(Inputs in, Attributes attributes) {
+  if (attributes.size() != 1) {
+    throw_shape_error("concatenate", "one dimension, not " + std::to_string(attributes.size()), in);
+  }
   const unsigned d = attributes[0];
   Dim result = in[0];
   if (d >= Dim::kMaxDimensions) {
@@ -29,6 +32,12 @@ Dim concatenated_shape(Inputs in, Attributes attributes) {
 }
 
 Dim range_shape(Inputs in, Attributes attributes) {
+  if (attributes.size() != 2) {
+    throw_shape_error("pick_range",
+                      "two attributes, dimension and length, not " +
+                          std::to_string(attributes.size()),
+                      in);
+  }
   const unsigned d = attributes[0], length = attributes[1];
   if (d >= in[0].nd || length == 0 || length > in[0][d]) {
     throw_shape_error("pick_range",
@@ -85,7 +94,9 @@ const Op concatenate = [] {
                                {{Dim({2, 3, 2}), Dim({2, 1, 2})}, {1}}};
   };
   op.bad_cases = [] {
-    return std::vector<OpCase>{{{Dim({3, 2}), Dim({3, 3})}, {0}}, {{Dim({3}), Dim({3})}, {7}}};
+    return std::vector<OpCase>{{{Dim({3, 2}), Dim({3, 3})}, {0}},
+                               {{Dim({3}), Dim({3})}, {7}},
+                               {{Dim({3}), Dim({3})}}};
   };
   return op;
 }();
@@ -105,7 +116,7 @@ const Op pick_range = [] {
                                {{Dim({3, 4, 2})}, {1, 2}}};
   };
   op.bad_cases = [] {
-    return std::vector<OpCase>{{{Dim({5})}, {0, 6}}, {{Dim({5})}, {1, 1}}, {{Dim({5})}, {0, 0}}};
+    return std::vector<OpCase>{{{Dim({5})}, {0, 6}}, {{Dim({5})}, {1, 1}}, {{Dim({5})}, {0, 0}}, {{Dim({5})}, {0}}};
   };
   return op;
 }();
@@ -119,7 +130,7 @@ const Op transpose = [] {
                                {{Dim({2, 3, 4})}, {2, 0, 1}},
                                {{Dim({4})}, {1, 0}}};
   };
-  op.bad_cases = [] { return std::vector<OpCase>{{{Dim({3, 5})}, {0, 0}}, {{Dim({3, 5})}, {0}}}; };
+  op.bad_cases = [] { return std::vector<OpCase>{{{Dim({3, 5})}, {0, 0}}, {{Dim({3, 5})}, {0}}, {{Dim({3, 5})}}}; };
   return op;
 }();
 

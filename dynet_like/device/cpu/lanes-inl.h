@@ -82,7 +82,7 @@ DYNET_LIKE_LANES Lanes<E> nan_stays(Lanes<E> x, Lanes<E> result) {
 }
 DYNET_LIKE_LANES Lanes<E> exp(Lanes<E> x) {
   const typename Lanes<E>::Tag d;
-  const E limit = sizeof(E) == 4 ? E(88.7228317) : E(709.7827128933839);
+  const E limit = sizeof(E) == 4 ? E(88.7228317) : E(709.782712893384);
   const auto overflows = hn::Gt(x.v, hn::Set(d, limit));
   const auto result = hn::Exp(d, hn::Min(x.v, hn::Set(d, limit)));
   return nan_stays(x, Lanes<E>(hn::IfThenElse(overflows, hn::Inf(d), result)));
