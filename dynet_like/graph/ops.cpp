@@ -86,6 +86,25 @@ Expression without_dimension(ComputationGraph& graph, ValueId x, unsigned d) {
   return graph.expression(reshape(graph.tape(), x, dim));
 }
 
+// Long sums are made of short ones, so that sums of different lengths have the same few types and
+// run together: a minibatch of trees rarely has two with the same number of losses.
+constexpr std::size_t kGroup = 4;
+
+Expression sum_in_groups(std::span<const Expression> xs) {
+  if (xs.size() <= kGroup) return many(ops::sum, xs);
+  std::vector<Expression> groups;
+  for (std::size_t begin = 0; begin < xs.size(); begin += kGroup) {
+    const auto group = xs.subspan(begin, std::min(kGroup, xs.size() - begin));
+    groups.push_back(group.size() == 1 ? group[0] : many(ops::sum, group));
+  }
+  return sum_in_groups(groups);
+}
+
+Expression average_of(std::span<const Expression> xs) {
+  if (xs.size() <= kGroup) return many(ops::average, xs);
+  return sum_in_groups(xs) / static_cast<float>(xs.size());
+}
+
 // Sums or means over dimensions one after the other, the last first: the others keep their number.
 Expression reduce(const Op& op, const Expression& x, std::vector<unsigned> dimensions,
                   bool batches) {
@@ -216,10 +235,10 @@ Expression squared_distance(const Expression& a, const Expression& b) {
   return binary(ops::squared_distance, a, b);
 }
 
-Expression sum(std::initializer_list<Expression> xs) { return many(ops::sum, xs); }
-Expression sum(const std::vector<Expression>& xs) { return many(ops::sum, xs); }
-Expression average(std::initializer_list<Expression> xs) { return many(ops::average, xs); }
-Expression average(const std::vector<Expression>& xs) { return many(ops::average, xs); }
+Expression sum(std::initializer_list<Expression> xs) { return sum_in_groups(xs); }
+Expression sum(const std::vector<Expression>& xs) { return sum_in_groups(xs); }
+Expression average(std::initializer_list<Expression> xs) { return average_of(xs); }
+Expression average(const std::vector<Expression>& xs) { return average_of(xs); }
 Expression sum_elems(const Expression& x) { return reduce_elements(ops::sum_dim, x); }
 Expression mean_elems(const Expression& x) { return reduce_elements(ops::mean_dim, x); }
 Expression sum_dim(const Expression& x, const std::vector<unsigned>& dimensions, bool batches) {

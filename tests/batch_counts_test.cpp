@@ -1,0 +1,144 @@
+// How many batches real and synthetic minibatches take: close to the lower bound, and never more
+// than was counted when the planner was chosen.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+
+#include "dynet_like/dynet_like.h"
+#include "nn/data/listops.h"
+#include "nn/data/treebank.h"
+#include "nn/nn.h"
+
+namespace dynet_like {
+namespace {
+
+constexpr unsigned kHidden = 8, kSamples = 64, kMinibatches = 3;
+
+// One affine map and one nonlinearity per gate, as programs for DyNet are written.
+class CellOfOps {
+ public:
+  explicit CellOfOps(ParameterCollection& model) {
+    for (unsigned gate = 0; gate < 8; ++gate) {
+      bias_.push_back(model.add_parameters({kHidden}));
+      left_.push_back(model.add_parameters({kHidden, kHidden}));
+      right_.push_back(model.add_parameters({kHidden, kHidden}));
+    }
+  }
+
+  nn::TreeLSTM::State leaf(ComputationGraph& graph, const Expression& x) const {
+    const auto gate = [&](unsigned g) {
+      return affine_transform({parameter(graph, bias_[g]), parameter(graph, left_[g]), x});
+    };
+    const Expression c = cmult(logistic(gate(0)), tanh(gate(1)));
+    return {cmult(logistic(gate(2)), tanh(c)), c};
+  }
+
+  nn::TreeLSTM::State inner(ComputationGraph& graph, const nn::TreeLSTM::State& l,
+                            const nn::TreeLSTM::State& r) const {
+    const auto gate = [&](unsigned g) {
+      return affine_transform({parameter(graph, bias_[g]), parameter(graph, left_[g]), l.h,
+                               parameter(graph, right_[g]), r.h});
+    };
+    const Expression c = cmult(logistic(gate(3)), tanh(gate(4))) + cmult(logistic(gate(5)), l.c) +
+                         cmult(logistic(gate(6)), r.c);
+    return {cmult(logistic(gate(7)), tanh(c)), c};
+  }
+
+ private:
+  std::vector<Parameter> bias_, left_, right_;
+};
+
+template <class Cell>
+Report run(ParameterCollection& model, const Cell& cell, std::span<const nn::Tree> trees) {
+  static const unsigned kWords = 1000;
+  const LookupParameter table = model.add_lookup_parameters(kWords, {kHidden});
+  const nn::Linear output(model, kHidden, 5);
+  Minibatch batch;
+  for (const nn::Tree& tree : trees) {
+    ComputationGraph& graph = batch.new_graph();
+    std::vector<nn::TreeLSTM::State> states;
+    std::vector<Expression> losses;
+    for (unsigned node = 0; node < tree.size(); ++node) {
+      states.push_back(tree.is_leaf(node)
+                           ? cell.leaf(graph, lookup(graph, table, node % kWords))
+                           : cell.inner(graph, states[tree.left(node)], states[tree.right(node)]));
+      losses.push_back(pickneglogsoftmax(output(graph, states.back().h), node % 5));
+    }
+    batch.add_loss(sum(losses));
+  }
+  batch.forward();
+  batch.backward();
+  return batch.explain();
+}
+
+struct Totals {
+  double nodes = 0, batches = 0, bound = 0, types = 0, copied = 0;
+};
+
+template <class MakeCell>
+Totals mean_over_minibatches(std::span<const nn::Tree> trees, const MakeCell& make_cell) {
+  Totals totals;
+  for (unsigned i = 0; i < kMinibatches; ++i) {
+    ParameterCollection model;
+    const Report report = run(model, make_cell(model), trees.subspan(i * kSamples, kSamples));
+    totals.nodes += static_cast<double>(report.nodes) / kMinibatches;
+    totals.batches += static_cast<double>(report.batches) / kMinibatches;
+    totals.bound += static_cast<double>(report.bound) / kMinibatches;
+    totals.types += static_cast<double>(report.types.size()) / kMinibatches;
+    totals.copied += static_cast<double>(report.copied_bytes);
+  }
+  for (const auto& [name, value] :
+       {std::pair{"batches", totals.batches}, {"nodes", totals.nodes}, {"types", totals.types}}) {
+    ::testing::Test::RecordProperty(name, std::to_string(value));
+  }
+  return totals;
+}
+
+std::vector<nn::Tree> real_trees() {
+  const char* data = std::getenv("DYNET_LIKE_DATA");
+  if (data == nullptr) return {};
+  const std::filesystem::path file = std::filesystem::path(data) / "sst" / "train.txt";
+  if (!std::filesystem::exists(file)) return {};
+  return nn::read_treebank(file.string());
+}
+
+std::vector<nn::Tree> synthetic_trees() {
+  Random random(5);
+  nn::ListOpsGeneratorOptions options;
+  options.min_operators = 3;
+  nn::ListOpsGenerator generator(random, options);
+  return generator.generate_distinct(kMinibatches * kSamples);
+}
+
+TEST(BatchCounts, RealTreesOpByOp) {
+  const std::vector<nn::Tree> trees = real_trees();
+  if (trees.empty()) GTEST_SKIP() << "need sst/train.txt under DYNET_LIKE_DATA";
+  const Totals totals =
+      mean_over_minibatches(trees, [](ParameterCollection& model) { return CellOfOps(model); });
+  EXPECT_GT(totals.nodes, 30000);
+  EXPECT_LE(totals.batches, 1.05 * totals.bound);
+  EXPECT_LE(totals.batches, 276);
+  EXPECT_LE(totals.types, 27);
+  EXPECT_EQ(totals.copied, 0);
+}
+
+TEST(BatchCounts, RealTreesWithTheLayer) {
+  const std::vector<nn::Tree> trees = real_trees();
+  if (trees.empty()) GTEST_SKIP() << "need sst/train.txt under DYNET_LIKE_DATA";
+  const Totals totals = mean_over_minibatches(
+      trees, [](ParameterCollection& model) { return nn::TreeLSTM(model, kHidden, kHidden); });
+  EXPECT_LE(totals.batches, 1.05 * totals.bound);
+  EXPECT_LE(totals.batches, 200);
+  EXPECT_EQ(totals.copied, 0);
+}
+
+TEST(BatchCounts, SyntheticTrees) {
+  const Totals totals = mean_over_minibatches(
+      synthetic_trees(), [](ParameterCollection& model) { return CellOfOps(model); });
+  EXPECT_LE(totals.batches, 1.05 * totals.bound);
+  EXPECT_EQ(totals.copied, 0);
+}
+
+}  // namespace
+}  // namespace dynet_like
