@@ -34,6 +34,9 @@ Dim::Dim(const std::vector<long>& sizes, unsigned batch) : bd(batch) {
 
 void Dim::check() const {
   constexpr std::uint64_t kLimit = std::numeric_limits<std::int32_t>::max();
+  if (bd == 0) {
+    throw ShapeError("[Dim] need a minibatch of at least one element; got " + to_string(*this));
+  }
   std::uint64_t product = bd;
   for (unsigned i = 0; i < nd; ++i) {
     if (d[i] != 0 && product > kLimit / d[i]) {
@@ -161,8 +164,12 @@ std::istream& operator>>(std::istream& in, Dim& dim) {
     }
     if (!(in >> mark)) break;
     if (mark == '}') {
-      dim = result;
-      return in;
+      try {
+        dim = Dim(std::vector<long>(result.d, result.d + result.nd), result.bd);
+        return in;
+      } catch (const ShapeError&) {
+        break;
+      }
     }
     if (batch || (mark != ',' && mark != 'X')) break;
     batch = mark == 'X';

@@ -33,10 +33,9 @@ Dim concatenated_shape(Inputs in, Attributes attributes) {
 
 Dim range_shape(Inputs in, Attributes attributes) {
   if (attributes.size() != 2) {
-    throw_shape_error("pick_range",
-                      "two attributes, dimension and length, not " +
-                          std::to_string(attributes.size()),
-                      in);
+    throw_shape_error(
+        "pick_range",
+        "two attributes, dimension and length, not " + std::to_string(attributes.size()), in);
   }
   const unsigned d = attributes[0], length = attributes[1];
   if (d >= in[0].nd || length == 0 || length > in[0][d]) {
@@ -94,9 +93,8 @@ const Op concatenate = [] {
                                {{Dim({2, 3, 2}), Dim({2, 1, 2})}, {1}}};
   };
   op.bad_cases = [] {
-    return std::vector<OpCase>{{{Dim({3, 2}), Dim({3, 3})}, {0}},
-                               {{Dim({3}), Dim({3})}, {7}},
-                               {{Dim({3}), Dim({3})}}};
+    return std::vector<OpCase>{
+        {{Dim({3, 2}), Dim({3, 3})}, {0}}, {{Dim({3}), Dim({3})}, {7}}, {{Dim({3}), Dim({3})}}};
   };
   return op;
 }();
@@ -116,7 +114,8 @@ const Op pick_range = [] {
                                {{Dim({3, 4, 2})}, {1, 2}}};
   };
   op.bad_cases = [] {
-    return std::vector<OpCase>{{{Dim({5})}, {0, 6}}, {{Dim({5})}, {1, 1}}, {{Dim({5})}, {0, 0}}, {{Dim({5})}, {0}}};
+    return std::vector<OpCase>{
+        {{Dim({5})}, {0, 6}}, {{Dim({5})}, {1, 1}}, {{Dim({5})}, {0, 0}}, {{Dim({5})}, {0}}};
   };
   return op;
 }();
@@ -130,7 +129,9 @@ const Op transpose = [] {
                                {{Dim({2, 3, 4})}, {2, 0, 1}},
                                {{Dim({4})}, {1, 0}}};
   };
-  op.bad_cases = [] { return std::vector<OpCase>{{{Dim({3, 5})}, {0, 0}}, {{Dim({3, 5})}, {0}}, {{Dim({3, 5})}}}; };
+  op.bad_cases = [] {
+    return std::vector<OpCase>{{{Dim({3, 5})}, {0, 0}}, {{Dim({3, 5})}, {0}}, {{Dim({3, 5})}}};
+  };
   return op;
 }();
 

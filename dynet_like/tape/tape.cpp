@@ -141,6 +141,7 @@ void Tape::identify(ValueId id) {
 }
 
 ValueId Tape::add_source(const Op& op, const Dim& dim, std::uint32_t number, DType dtype) {
+  if (dim.size() == 0) throw_shape_error(op.name, "at least one element", std::span(&dim, 1));
   std::uint32_t attributes[Dim::kMaxDimensions + 1] = {static_cast<std::uint32_t>(dtype)};
   std::copy_n(dim.d, dim.nd, attributes + 1);
   const TypeId type_id = types_->type(op, {}, std::span(attributes, dim.nd + 1));

@@ -1,0 +1,177 @@
+// Plain values: Dim, Tensor, random numbers, the arena.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <set>
+#include <sstream>
+
+#include "dynet_like/core/dim.h"
+#include "dynet_like/core/errors.h"
+#include "dynet_like/core/memory.h"
+#include "dynet_like/core/random.h"
+#include "dynet_like/core/tensor.h"
+
+namespace dynet_like {
+namespace {
+
+TEST(Dim, CountsElements) {
+  const Dim dim({3, 4}, 5);
+  EXPECT_EQ(dim.size(), 60u);
+  EXPECT_EQ(dim.batch_size(), 12u);
+  EXPECT_EQ(dim.rows(), 3u);
+  EXPECT_EQ(dim.cols(), 4u);
+  EXPECT_EQ(dim.batch_elems(), 5u);
+  EXPECT_EQ(dim[1], 4u);
+  EXPECT_EQ(dim[6], 1u);
+  EXPECT_EQ(dim.sum_dims(), 7u);
+  EXPECT_EQ(Dim().size(), 1u);
+  EXPECT_EQ(Dim({7}).cols(), 1u);
+  EXPECT_EQ(Dim({3, 1, 1}).truncate(), Dim({3}));
+  EXPECT_EQ(Dim({1, 1}).truncate(), Dim({1}));
+  EXPECT_EQ(Dim({3, 1, 2}).num_nonone_dims(), 2u);
+  EXPECT_EQ(Dim({3, 4}, 2).transpose(), Dim({4, 3}, 2));
+  EXPECT_EQ(dim.single_batch(), Dim({3, 4}));
+}
+
+TEST(Dim, IsEdited) {
+  Dim dim({3, 4});
+  dim.insert_dim(1, 9);
+  EXPECT_EQ(dim, Dim({3, 9, 4}));
+  dim.add_dim(2);
+  EXPECT_EQ(dim, Dim({3, 9, 4, 2}));
+  dim.delete_dim(1);
+  EXPECT_EQ(dim, Dim({3, 4, 2}));
+  dim.set(0, 5);
+  EXPECT_EQ(dim, Dim({5, 4, 2}));
+  dim.delete_dims({2, 0, 0}, true);
+  EXPECT_EQ(dim, Dim({4}));
+  dim.delete_dim(0);
+  EXPECT_EQ(dim, Dim({1}));
+  EXPECT_THROW(dim.delete_dim(1), ShapeError);
+  EXPECT_THROW(dim.set(1, 2), ShapeError);
+}
+
+TEST(Dim, RefusesWhatIsTooLarge) {
+  EXPECT_NO_THROW(Dim({65536, 32767}));
+  EXPECT_THROW(Dim({65536, 32768}), ShapeError);
+  EXPECT_THROW(Dim({65536, 65536, 65536, 65536}), ShapeError);
+  EXPECT_THROW(Dim({1, 1, 1, 1, 1, 1, 1, 1}), ShapeError);
+  EXPECT_THROW(Dim({3}, 0), ShapeError);
+  EXPECT_THROW(Dim(std::vector<long>{-1}), ShapeError);
+}
+
+TEST(Dim, HasATextForm) {
+  for (const Dim& dim : {Dim({3, 4}, 5), Dim({7}), Dim(), Dim({1, 2, 3, 4, 5, 6, 7})}) {
+    std::stringstream text;
+    text << dim;
+    Dim read({99});
+    EXPECT_TRUE(text >> read) << dim;
+    EXPECT_EQ(read, dim);
+  }
+  EXPECT_EQ(to_string(Dim({3, 4}, 5)), "{3,4X5}");
+  for (const char* bad : {"", "3,4}", "{3,4", "{3;4}", "{-3}", "{3X2X2}", "{1,1,1,1,1,1,1,1}",
+                          "{99999999999}", "{65536,65536}", "{3X0}"}) {
+    std::stringstream text(bad);
+    Dim read({99});
+    EXPECT_FALSE(text >> read) << bad;
+    EXPECT_EQ(read, Dim({99}));
+  }
+}
+
+TEST(Tensor, ReadsAndWritesElements) {
+  std::vector<float> floats = {1, 2, 3, 4, 5, 6};
+  const Tensor tensor(Dim({3}, 2), floats.data());
+  EXPECT_EQ(as_vector(tensor), floats);
+  EXPECT_EQ(as_vector(tensor.batch_elem(1)), (std::vector<float>{4, 5, 6}));
+  EXPECT_EQ(tensor.batch_elems().size(), 2u);
+  tensor.set(0, 9);
+  EXPECT_EQ(floats[0], 9);
+  EXPECT_THROW(as_scalar(tensor), ShapeError);
+  EXPECT_THROW(tensor.batch_elem(2), ShapeError);
+  std::vector<double> doubles = {0.1};
+  const Tensor precise(Dim({1}), doubles.data());
+  EXPECT_EQ(precise.at(0), 0.1);
+  EXPECT_EQ(as_doubles(precise), doubles);
+  EXPECT_EQ(as_scalar(precise), 0.1f);
+  std::ostringstream text;
+  text << Tensor(Dim({2, 3}), floats.data());
+  EXPECT_EQ(text.str(), "9 3 5\n2 4 6\n");
+}
+
+TEST(Random, IsPhilox) {
+  // Known answers of the authors' library (Random123).
+  using Words = std::array<std::uint32_t, 4>;
+  EXPECT_EQ(philox({0, 0, 0, 0}, 0), (Words{0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8}));
+  const std::uint32_t ones = 0xffffffff;
+  EXPECT_EQ(philox({ones, ones, ones, ones}, ~std::uint64_t{0}),
+            (Words{0x408f276d, 0x41c83b0e, 0xa20bc7c6, 0x6d5451fd}));
+  EXPECT_EQ(philox({0x243f6a88, 0x85a308d3, 0x13198a2e, 0x03707344}, 0x299f31d0a4093822ull),
+            (Words{0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1}));
+}
+
+TEST(Random, IsItsSeedAndPosition) {
+  Random a(5);
+  for (int i = 0; i < 10; ++i) a();
+  Random b(5, a.position());
+  for (int i = 0; i < 10; ++i) EXPECT_EQ(a(), b());
+  EXPECT_NE(Random(5)(), Random(6)());
+  const RandomKey first = a.next_step(), second = a.next_step();
+  EXPECT_NE(first.step, second.step);
+}
+
+TEST(Random, HasTheRightDistributions) {
+  Random random(3);
+  constexpr int kDraws = 200000;
+  double sum = 0, squares = 0, uniform = 0;
+  std::vector<int> counts(7);
+  for (int i = 0; i < kDraws; ++i) {
+    const double x = random.normal(), u = random.uniform();
+    sum += x;
+    squares += x * x;
+    uniform += u;
+    ASSERT_GE(u, 0);
+    ASSERT_LT(u, 1);
+    ++counts[random.below(7)];
+  }
+  EXPECT_NEAR(sum / kDraws, 0, 0.01);
+  EXPECT_NEAR(squares / kDraws, 1, 0.02);
+  EXPECT_NEAR(uniform / kDraws, 0.5, 0.005);
+  for (int count : counts) EXPECT_NEAR(count, kDraws / 7.0, 600);
+  std::vector<int> order = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10};
+  random.shuffle(order);
+  EXPECT_EQ(std::set<int>(order.begin(), order.end()).size(), 10u);
+}
+
+TEST(Arena, NeverMovesAndIsUsedAgain) {
+  Arena arena;
+  float* first = arena.allocate_array<float>(100);
+  std::fill_n(first, 100, 7.0f);
+  const Arena::Mark mark = arena.mark();
+  for (int i = 0; i < 100; ++i) {
+    auto* block = static_cast<std::byte*>(arena.allocate(100000));
+    EXPECT_EQ(reinterpret_cast<std::uintptr_t>(block) % 64, 0u);
+    block[99999] = std::byte{1};
+  }
+  EXPECT_EQ(first[99], 7.0f);
+  const std::size_t capacity = arena.capacity(), peak = arena.peak();
+  EXPECT_GE(capacity, 10000000u);
+  arena.rewind(mark);
+  EXPECT_EQ(arena.used(), 448u);
+  arena.reset();
+  for (int i = 0; i < 100; ++i) arena.allocate(100000);
+  EXPECT_EQ(arena.capacity(), capacity);
+  EXPECT_LE(arena.peak(), peak);
+}
+
+TEST(Memory, SaysWhatIsMissing) {
+  try {
+    Block too_large(std::size_t{1} << 60);
+    FAIL();
+  } catch (const DeviceError& error) {
+    EXPECT_NE(std::string(error.what()).find("1152921504606846976 bytes"), std::string::npos);
+    EXPECT_NE(std::string(error.what()).find("memory_limit"), std::string::npos);
+  }
+}
+
+}  // namespace
+}  // namespace dynet_like
