@@ -109,11 +109,6 @@ void Backward::seed(std::span<const ValueRef> roots) {
   }
 }
 
-bool Backward::is_wanted(const Value& value) const {
-  if (!full_ || value.identity != 0) return value.reaches_parameter;
-  return !value.blocks_gradient;
-}
-
 // A block for the whole batch of the node, of which the node has its part; sources have their own.
 std::byte* Backward::gradient_block(NodeRef ref) {
   const NodeState& state = run_.state(ref);

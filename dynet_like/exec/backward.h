@@ -69,7 +69,9 @@ class Backward {
   void link(NodeRef consumer, std::uint32_t edge, ValueId input);
   void choose_summing(NodeRef ref);
   void add_slots(NodeRef ref);
-  bool is_wanted(const Value& value) const;
+  bool is_wanted(const Value& value) const {
+    return !full_ || value.identity != 0 ? value.reaches_parameter : !value.blocks_gradient;
+  }
   std::byte* gradient_block(NodeRef ref);
 
   // One batch.

@@ -41,13 +41,14 @@ void Backward::run_batch(std::uint32_t index) {
       position += ref.tape;
       continue;
     }
-    const std::uint32_t items = run_.output(ref).items;
-    if (tapes_[ref.tape].nodes[ref.node].active) {
+    const std::uint32_t items = batch.items == batch.members ? 1 : run_.output(ref).items;
+    NodeGradient& node = tapes_[ref.tape].nodes[ref.node];
+    if (node.active) {
       members_.push_back(ref);
       for (std::uint32_t item = 0; item < items; ++item) positions_.push_back(position + item);
-      sum_slots(ref);
+      if (node.summing == Summing::slots) sum_slots(ref);
       if (run_.options.detect_anomaly) {
-        check_gradient(run_, ref, tapes_[ref.tape].nodes[ref.node].gradient);
+        check_gradient(run_, ref, node.gradient);
       }
     }
     position += items;

@@ -100,6 +100,7 @@ void run_batch(RunState& run, std::span<const NodeRef> members, bool shared) {
   batch.shared = shared;
   run.members.insert(run.members.end(), members.begin(), members.end());
   for (NodeRef ref : members) batch.items += items_of(run, ref);
+  const bool single = batch.items == batch.members;
 
   const NodeType& type = run.types()[batch.type];
   const Signature& signature = type.signature;
@@ -141,7 +142,7 @@ void run_batch(RunState& run, std::span<const NodeRef> members, bool shared) {
       known.batch = index;
       known.pending = false;
     }
-    value += items_of(run, ref) * signature.output_size * element;
+    value += (single ? 1 : items_of(run, ref)) * signature.output_size * element;
   }
   if (run.options.verify_batching && batch.items > 1) verify_forward(run, batch);
   if (run.options.detect_anomaly) check_values(run, batch);
