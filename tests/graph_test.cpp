@@ -159,7 +159,9 @@ TEST(Graph, HasViewsWithoutNodes) {
   EXPECT_EQ(graph.explain().copied_bytes, 3 * sizeof(float));
   expect_error<ShapeError>([&] { reshape(x, Dim({4})); },
                            "[reshape] need a shape of 6 elements for {2,3}; got {4}");
-  expect_error<ShapeError>([&] { pick(x, 3, 1); }, "{2,3}");
+  expect_error<UsageError>([&] { pick(x, 3, 1); },
+                           "[pick] need elements of dimension 1 of {2,3}; got 3");
+  expect_error<UsageError>([&] { pick_range(x, 1, 3); }, "dimension 0 of {2,3}; got 1 to 2");
   expect_error<ShapeError>([&] { pick_batch_elem(batch, 3); }, "{2X3}");
 }
 

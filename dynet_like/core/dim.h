@@ -51,12 +51,12 @@ struct Dim {
   void delete_dim(unsigned i);
   void delete_dims(std::vector<unsigned> dimensions, bool reduce_batch);
 
+  /// Throws ShapeError unless the shape is within the limits above.
+  void check() const;
+
   unsigned d[kMaxDimensions] = {};
   unsigned nd = 0;
   unsigned bd = 1;
-
- private:
-  void check() const;
 };
 
 bool operator==(const Dim& a, const Dim& b);

@@ -58,6 +58,7 @@ void Backward::run(std::span<const ValueRef> roots, Gradients& gradients, bool f
     tapes_[t].nodes.assign(run_.tapes[t].nodes.size(), NodeGradient{});
     tapes_[t].edges.assign(run_.tapes[t].tape->edges().size(), EdgeGradient{});
     tapes_[t].shared_edges.clear();
+    tapes_[t].shared_roots.clear();
   }
   seed(roots);
   for (std::uint32_t t = 0; t < used_; ++t) mark_tape(t);
@@ -70,6 +71,9 @@ void Backward::run(std::span<const ValueRef> roots, Gradients& gradients, bool f
       if (tapes_[t].nodes[node].active && run_.tapes[t].nodes[node].batch == kNone) {
         sum_slots({t, node});
       }
+    }
+    for (const Value& root : tapes_[t].shared_roots) {
+      shared_.seed(run_.identity_of({t, root.node}), root);
     }
     const auto& edges = tapes_[t].shared_edges;
     for (auto edge = edges.rbegin(); edge != edges.rend(); ++edge) {
@@ -85,7 +89,7 @@ void Backward::seed(std::span<const ValueRef> roots) {
     const Value& value = tape.value(root.value);
     const NodeRef ref{root.tape, value.node};
     if (value.identity != 0) {
-      if (is_wanted(value)) shared_.seed(ref, value);
+      if (is_wanted(value)) tapes_[root.tape].shared_roots.push_back(value);
       continue;
     }
     if (value.blocks_gradient) continue;

@@ -56,6 +56,7 @@ class Backward {
     std::vector<NodeGradient> nodes;
     std::vector<EdgeGradient> edges;
     std::vector<SharedEdge> shared_edges;  ///< from the last to the first
+    std::vector<Value> shared_roots;
   };
   struct Pending {
     std::byte* to;

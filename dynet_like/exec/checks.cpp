@@ -39,12 +39,6 @@ std::size_t first_not_finite(DType dtype, const std::byte* values, std::size_t n
   return i;
 }
 
-[[noreturn]] void throw_not_finite(const std::string& node, const char* what, std::size_t element,
-                                   double value) {
-  throw NumericError("[detect_anomaly] need finite numbers; got " + std::to_string(value) +
-                     " in element " + std::to_string(element) + " of the " + what + " of " + node);
-}
-
 // Item i of a call as a call of its own.
 std::vector<Operand> item_of(const Operand* in, std::size_t inputs, std::size_t i) {
   std::vector<Operand> result(in, in == nullptr ? in : in + inputs);
@@ -76,6 +70,15 @@ std::string describe(const RunState& run, NodeRef ref) {
   return std::string(tape.type_of(ref.node).op->name) + ", node " + std::to_string(ref.node) +
          " of sample " + std::to_string(tape.sample()) +
          (label.empty() ? "" : " (\"" + label + "\")");
+}
+
+void check_finite(const std::string& node, const char* what, DType dtype, const std::byte* values,
+                  std::size_t n) {
+  const std::size_t at = first_not_finite(dtype, values, n);
+  if (at == n) return;
+  throw NumericError("[detect_anomaly] need finite numbers; got " +
+                     std::to_string(element_at(dtype, values, at)) + " in element " +
+                     std::to_string(at) + " of the " + what + " of " + node);
 }
 
 void verify_forward(RunState& run, const Batch& batch) {
@@ -167,13 +170,12 @@ void verify_backward(RunState& run, const BackwardCall& call, Kernels::Backward 
 
 void check_values(const RunState& run, const Batch& batch) {
   const Signature& signature = run.types()[batch.type].signature;
+  const std::size_t n = batch.items * signature.output_size;
+  if (first_not_finite(signature.dtype, batch.out, n) == n) return;
   const std::byte* values = batch.out;
   for (NodeRef ref : run.members_of(batch)) {
     const std::size_t size = run.output(ref).items * signature.output_size;
-    const std::size_t at = first_not_finite(signature.dtype, values, size);
-    if (at < size) {
-      throw_not_finite(describe(run, ref), "value", at, element_at(signature.dtype, values, at));
-    }
+    check_finite(describe(run, ref), "value", signature.dtype, values, size);
     values += size * size_of(signature.dtype);
   }
 }
@@ -181,10 +183,8 @@ void check_values(const RunState& run, const Batch& batch) {
 void check_gradient(const RunState& run, NodeRef ref, const std::byte* gradient) {
   const Signature& signature = run.tape(ref).type_of(ref.node).signature;
   const std::size_t size = run.output(ref).items * signature.output_size;
-  const std::size_t at = first_not_finite(signature.dtype, gradient, size);
-  if (at < size) {
-    throw_not_finite(describe(run, ref), "gradient", at, element_at(signature.dtype, gradient, at));
-  }
+  if (first_not_finite(signature.dtype, gradient, size) == size) return;
+  check_finite(describe(run, ref), "gradient", signature.dtype, gradient, size);
 }
 
 }  // namespace dynet_like

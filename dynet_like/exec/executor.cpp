@@ -19,117 +19,152 @@ std::uint32_t Executor::add_tape(Tape& tape) {
 
 Tensor Executor::value(ValueRef ref) {
   forward_.compute(std::span(&ref, 1), false);
-  const NodeId node = run_.tapes[ref.tape].tape->value(ref.value).node;
-  return at(ref, run_.tapes[ref.tape].nodes[node].value, run_.lists);
+  const Tape& tape = *run_.tapes[ref.tape].tape;
+  const NodeId node = tape.value(ref.value).node;
+  if (tape.type_of(node).op == &ops::lookup_parameter) {
+    RowRefresher* refresher = tape.storage_of(node).refresher.get();
+    if (refresher != nullptr) refresher->refresh_all();
+  }
+  return contiguous(ref, run_.tapes[ref.tape].nodes[node].value, value_copies_);
 }
 
-// A tensor is contiguous: items of a view with gaps between them are copied together.
-Tensor Executor::at(ValueRef ref, const std::byte* node, Arena& arena) const {
+// A tensor is contiguous: items of a view with gaps between them are copied together, once.
+Tensor Executor::contiguous(ValueRef ref, const std::byte* node, Copies& copies) {
   const Tape& tape = *run_.tapes[ref.tape].tape;
   const Value& value = tape.value(ref.value);
   const Shape& shape = tape.shape_of(ref.value);
   const std::size_t element = size_of(shape.dtype);
   const std::byte* begin = node + value.offset * element;
-  auto* place = const_cast<std::byte*>(begin);
-  if (!tape.is_contiguous(ref.value)) {
-    place = arena.allocate_array<std::byte>(value.items * shape.size * element);
-    for (std::uint32_t item = 0; item < value.items; ++item) {
-      std::memcpy(place + item * shape.size * element, begin + item * value.stride * element,
-                  shape.size * element);
-    }
+  if (tape.is_contiguous(ref.value)) {
+    return Tensor(tape.dim_of(ref.value), shape.dtype, const_cast<std::byte*>(begin));
   }
-  return Tensor(tape.dim_of(ref.value), shape.dtype, place);
+  std::vector<std::byte>& copy = copies[{ref.tape, ref.value}];
+  copy.resize(value.items * shape.size * element);
+  for (std::uint32_t item = 0; item < value.items; ++item) {
+    std::memcpy(copy.data() + item * shape.size * element, begin + item * value.stride * element,
+                shape.size * element);
+  }
+  return Tensor(tape.dim_of(ref.value), shape.dtype, copy.data());
 }
 
 Tensor Executor::gradient(ValueRef ref, const Gradients& gradients) {
   const Tape& tape = *run_.tapes[ref.tape].tape;
   const Value& value = tape.value(ref.value);
   const NodeRef node{ref.tape, value.node};
-  const std::byte* gradient = backward_.gradient_of(node);
-  if (value.identity != 0 && value.identity < run_.shared.size()) {
-    const SharedValue& shared = run_.shared[run_.identity_of(node)];
-    if (shared.has_gradient) gradient = shared.gradient;
-  }
-  if (tape.type_of(value.node).op == &ops::parameter) {
+  const std::byte* gradient = nullptr;
+  const Op* op = tape.type_of(value.node).op;
+  if (value.blocks_gradient) {
+    gradient = nullptr;
+  } else if (op == &ops::parameter) {
     gradient = static_cast<const std::byte*>(gradients.find_dense(tape.storage_of(value.node)));
+  } else if (op == &ops::lookup_parameter) {
+    gradient = whole_table(tape.storage_of(value.node), gradients);
+  } else if (value.identity != 0) {
+    const Identity identity = run_.identity_of(node);
+    if (identity < run_.shared.size() && run_.shared[identity].has_gradient) {
+      gradient = run_.shared[identity].gradient;
+    }
+  } else {
+    gradient = backward_.gradient_of(node);
   }
-  if (gradient != nullptr) return at(ref, gradient, run_.gradients);
+  if (gradient != nullptr) return contiguous(ref, gradient, gradient_copies_);
   const Shape& shape = tape.shape_of(ref.value);
-  const std::size_t bytes = shape.size * value.items * size_of(shape.dtype);
-  auto* zeros = run_.gradients.allocate_array<std::byte>(bytes);
-  std::memset(zeros, 0, bytes);
-  return Tensor(tape.dim_of(ref.value), shape.dtype, zeros);
+  std::vector<std::byte>& zeros = gradient_copies_[{ref.tape, ref.value}];
+  zeros.assign(std::size_t{shape.size} * value.items * size_of(shape.dtype), std::byte{0});
+  return Tensor(tape.dim_of(ref.value), shape.dtype, zeros.data());
+}
+
+const std::byte* Executor::whole_table(const ParameterStorage& table, const Gradients& gradients) {
+  const Gradients::Rows* rows = gradients.find_rows(table);
+  if (rows == nullptr) return nullptr;
+  const std::size_t bytes = table.entry_size() * size_of(table.dtype);
+  table_gradient_.assign(table.rows() * bytes, std::byte{0});
+  for (std::uint32_t row : rows->rows) {
+    std::memcpy(table_gradient_.data() + row * bytes, rows->find(table, row), bytes);
+  }
+  return table_gradient_.data();
+}
+
+bool Executor::parameters_changed() const {
+  return std::any_of(run_.read_parameters.begin(), run_.read_parameters.end(),
+                     [](const auto& read) { return read.first->version != read.second; });
 }
 
 void Executor::release() {
-  std::vector<Batch> batches;
-  std::vector<NodeRef> members;
+  ++releases_;
+  count_released_bounds(run_);
+  std::vector<Batch> kept;
   std::vector<std::uint32_t> new_index(run_.batches.size(), kNone);
-  for (TapeState& tape : run_.tapes) {
-    for (NodeState& node : tape.nodes) {
-      if (node.batch == kNone || !run_.batches[node.batch].shared) node = NodeState{};
-    }
-  }
   for (std::size_t b = 0; b < run_.batches.size(); ++b) {
-    const Batch& batch = run_.batches[b];
-    if (!batch.shared) continue;
-    new_index[b] = static_cast<std::uint32_t>(batches.size());
-    batches.push_back(batch);
-    batches.back().first_member = static_cast<std::uint32_t>(members.size());
-    for (NodeRef ref : run_.members_of(batch)) {
-      members.push_back(ref);
-      if (ref.node != kNone) run_.state(ref).batch = new_index[b];
-    }
+    if (!run_.batches[b].shared) continue;
+    new_index[b] = static_cast<std::uint32_t>(kept.size());
+    kept.push_back(run_.batches[b]);
+    kept.back().members = 0;  // what backward needs of them is in the shared values
   }
   for (SharedValue& shared : run_.shared) {
     if (shared.batch != kNone) shared.batch = new_index[shared.batch];
   }
-  run_.batches = std::move(batches);
-  run_.members = std::move(members);
+  for (TapeState& tape : run_.tapes) {
+    std::fill(tape.nodes.begin(), tape.nodes.end(), NodeState{});
+  }
+  run_.batches = std::move(kept);
+  run_.members.clear();
   run_.values.reset();
+  run_.inputs.reset();
   run_.lists.reset();
   run_.gradients.reset();
+  forget_gradients();
+  value_copies_.clear();
+}
+
+void Executor::forget_gradients() {
   backward_.forget();
+  gradient_copies_.clear();
 }
 
 void Executor::invalidate() {
   release();
   for (TapeState& tape : run_.tapes) tape.nodes.clear();
   run_.batches.clear();
-  run_.members.clear();
   run_.shared.clear();
   run_.shared_values.reset();
+  run_.read_parameters.clear();
+  run_.reads_lazy_tables = false;
 }
 
-void Executor::revert(std::uint32_t tape, std::size_t nodes) {
+Executor::Mark Executor::mark() const {
+  return {releases_, run_.batches.size(), run_.members.size(), run_.values.arena().mark(),
+          run_.lists.mark()};
+}
+
+// Batches since the mark lose the nodes that are reverted. If nothing else ran since then, their
+// memory is given back; shared values stay, they have memory of their own.
+void Executor::revert(std::uint32_t tape, std::size_t nodes, const Mark& since) {
   TapeState& state = run_.tapes[tape];
-  for (NodeId node = static_cast<NodeId>(state.nodes.size()); node-- > nodes;) {
-    if (state.nodes[node].batch == kNone) continue;
-    Batch& batch = run_.batches[state.nodes[node].batch];
-    for (std::uint32_t m = 0; m < batch.members; ++m) {
-      NodeRef& member = run_.members[batch.first_member + m];
-      if (member.tape != tape || member.node != node) continue;
+  Mark mark = since;
+  if (mark.releases != releases_) mark = {};
+  bool all_reverted = true;
+  for (std::size_t m = mark.members; m < run_.members.size(); ++m) {
+    NodeRef& member = run_.members[m];
+    if (member.node == kNone) continue;
+    if (member.tape == tape && member.node >= nodes) {
       member = {run_.output(member).items, kNone};
+    } else {
+      all_reverted = false;
     }
+  }
+  for (std::size_t b = mark.batches; b < run_.batches.size(); ++b) {
+    all_reverted = all_reverted && !run_.batches[b].shared;
+  }
+  if (all_reverted) {
+    run_.batches.resize(mark.batches);
+    run_.members.resize(mark.members);
+    run_.values.rewind(mark.values);
+    run_.lists.rewind(mark.lists);
   }
   state.nodes.resize(std::min(state.nodes.size(), nodes));
-  for (SharedValue& shared : run_.shared) {
-    const NodeRef ref = shared.representative;
-    if (shared.value != nullptr && ref.tape == tape && ref.node >= nodes) replace(shared);
-  }
-  backward_.forget();
-}
-
-// Another tape's node of the same value stands for it from now on, or it is computed anew.
-void Executor::replace(SharedValue& shared) {
-  for (std::uint32_t tape = 0; tape < run_.tapes.size(); ++tape) {
-    for (NodeId node = 0; node < run_.tapes[tape].nodes.size(); ++node) {
-      if (run_.tapes[tape].nodes[node].value != shared.value) continue;
-      shared.representative = {tape, node};
-      return;
-    }
-  }
-  shared = SharedValue{};
+  std::erase_if(value_copies_, [&](const auto& copy) { return copy.first.first == tape; });
+  forget_gradients();
 }
 
 void Executor::clear(RandomKey random) {
@@ -138,6 +173,7 @@ void Executor::clear(RandomKey random) {
   run_.tapes.clear();
   run_.kernels_of_type.clear();
   run_.counts.clear();
+  run_.released_bounds.clear();
   run_.copied_bytes = 0;
   run_.plan_seconds = run_.kernel_seconds = 0;
   run_.random = random;

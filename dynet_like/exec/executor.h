@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <span>
 
@@ -30,20 +31,33 @@ class Executor {
   Tensor value(ValueRef ref);
 
   /// A pass is begin, run over all roots (or part by part, releasing tapes between), finish.
-  void begin_backward() { backward_.begin(); }
+  void begin_backward() {
+    backward_.begin();
+    gradient_copies_.clear();
+  }
   void run_backward(std::span<const ValueRef> roots, Gradients& gradients, bool full = false) {
     backward_.run(roots, gradients, full);
   }
   void finish_backward(Gradients& gradients) { backward_.finish(gradients); }
-  /// The gradient of a value in the last pass; zeros if it has none.
+  /// The gradient of a value in the last pass, parameters' from `gradients`; zeros if it has none.
   Tensor gradient(ValueRef ref, const Gradients& gradients);
 
   /// Forgets the values of nodes that belong to one sample; what all share stays.
   void release();
   /// Forgets all values.
   void invalidate();
-  /// Forgets the nodes of a tape from `nodes` on.
-  void revert(std::uint32_t tape, std::size_t nodes);
+  /// Whether a parameter has changed since its values were read.
+  bool parameters_changed() const;
+
+  /// How much has run, to return to.
+  struct Mark {
+    std::uint64_t releases = 0;
+    std::size_t batches = 0, members = 0;
+    Arena::Mark values, lists;
+  };
+  Mark mark() const;
+  /// Forgets the nodes of a tape from `nodes` on, which were recorded after the mark.
+  void revert(std::uint32_t tape, std::size_t nodes, const Mark& mark);
   /// Forgets the tapes too. The next run has other random numbers.
   void clear(RandomKey random);
 
@@ -57,12 +71,18 @@ class Executor {
   Report report() const { return make_report(run_); }
 
  private:
-  void replace(SharedValue& shared);
-  Tensor at(ValueRef ref, const std::byte* node, Arena& arena) const;
+  using Copies = std::map<std::pair<std::uint32_t, ValueId>, std::vector<std::byte>>;
+
+  Tensor contiguous(ValueRef ref, const std::byte* node, Copies& copies);
+  const std::byte* whole_table(const ParameterStorage& table, const Gradients& gradients);
+  void forget_gradients();
 
   RunState run_;
   Forward forward_;
   Backward backward_;
+  std::uint64_t releases_ = 0;  ///< marks from before the last release mean the beginning
+  Copies value_copies_, gradient_copies_;
+  std::vector<std::byte> table_gradient_;
   std::vector<std::vector<NodeState>> spare_;  ///< memory of tapes that were cleared
 };
 

@@ -21,7 +21,11 @@ void Forward::compute(std::span<const ValueRef> targets, bool free_unread) {
     resolve_aliases(aliases_);
     run(pending_, false, free_unread ? targets : std::span<const ValueRef>());
   } catch (...) {
+    // What was begun is forgotten, so that the next call finds it undone.
     for (SharedValue& shared : run_.shared) shared.pending = false;
+    for (TapeState& tape : run_.tapes) {
+      for (NodeState& state : tape.nodes) state.plan_index = kNone;
+    }
     throw;
   }
 }
@@ -79,8 +83,7 @@ void Forward::collect_tape(std::uint32_t tape_index, NodeId last, std::size_t op
         aliases_.push_back(ref);
         continue;
       }
-      shared.pending = true;
-      shared.representative = ref;
+      describe(shared, ref);
       pending_shared_.push_back(ref);
     } else {
       pending_.push_back(ref);
@@ -94,17 +97,39 @@ void Forward::place_source(NodeRef ref) {
   const Tape& tape = run_.tape(ref);
   NodeState& state = run_.state(ref);
   if (tape.type_of(ref.node).op != &ops::input) {
-    state.value = tape.storage_of(ref.node).values.data();
+    ParameterStorage& parameter = tape.storage_of(ref.node);
+    SharedValue& shared = run_.shared[run_.identity_of(ref)];
+    if (shared.parameter == nullptr)
+      run_.read_parameters.push_back({&parameter, parameter.version});
+    shared.parameter = &parameter;
+    shared.type = tape.node(ref.node).type;
+    shared.value = state.value = parameter.values.data();
+    run_.reads_lazy_tables |= parameter.refresher != nullptr;
     return;
   }
   const InputData& input = tape.input_of(ref.node);
   state.value = static_cast<std::byte*>(const_cast<void*>(input.data));
-  if (input.reread == nullptr) return;
-  state.value = run_.values.allocate(input.size * size_of(tape.dtype()));
+  if (state.value != nullptr) return;
+  const float* from = input.values_now();
+  state.value = run_.inputs.allocate_array<std::byte>(input.size * size_of(tape.dtype()));
   if (tape.dtype() == DType::f32) {
-    std::copy_n(input.reread, input.size, reinterpret_cast<float*>(state.value));
+    std::copy_n(from, input.size, reinterpret_cast<float*>(state.value));
   } else {
-    std::copy_n(input.reread, input.size, reinterpret_cast<double*>(state.value));
+    std::copy_n(from, input.size, reinterpret_cast<double*>(state.value));
+  }
+}
+
+// What a backward pass needs of a shared node, without the tape that it was found in.
+void Forward::describe(SharedValue& shared, NodeRef ref) {
+  const Tape& tape = run_.tape(ref);
+  shared.pending = true;
+  shared.representative = ref;
+  shared.type = tape.node(ref.node).type;
+  shared.items = run_.output(ref).items;
+  shared.inputs.clear();
+  for (ValueId input : tape.inputs_of(ref.node)) {
+    const Value& value = tape.value(input);
+    shared.inputs.push_back({value, run_.identity_of({ref.tape, value.node})});
   }
 }
 

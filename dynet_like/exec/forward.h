@@ -29,6 +29,7 @@ class Forward {
   void collect_tape(std::uint32_t tape, NodeId last, std::size_t open);
   bool need(std::uint32_t tape, NodeId node);
   void place_source(NodeRef ref);
+  void describe(SharedValue& shared, NodeRef ref);
   void run(std::span<const NodeRef> pending, bool shared, std::span<const ValueRef> keep);
   const batching::Schedule& plan(std::span<const NodeRef> pending);
   void find_last_reads(std::span<const NodeRef> pending, const batching::Schedule& schedule,

@@ -82,6 +82,14 @@ std::vector<Report::NearMiss> near_misses(const RunState& run) {
 
 }  // namespace
 
+void count_released_bounds(RunState& run) {
+  if (run.tapes.empty() || run.batches.empty()) return;
+  const std::vector<std::uint32_t> bounds = chains(run);
+  run.released_bounds.resize(std::max(run.released_bounds.size(), bounds.size()));
+  for (std::size_t type = 0; type < bounds.size(); ++type)
+    run.released_bounds[type] += bounds[type];
+}
+
 Report make_report(const RunState& run) {
   Report report;
   report.copied_bytes = run.copied_bytes;
@@ -90,20 +98,24 @@ Report make_report(const RunState& run) {
   report.plan_seconds = run.plan_seconds;
   report.kernel_seconds = run.kernel_seconds;
   if (run.tapes.empty()) return report;
-  const std::vector<std::uint32_t> bounds = chains(run);
+  const std::vector<std::uint32_t> chain = chains(run);
+  const auto bound_of = [&](TypeId id) -> std::uint64_t {
+    return chain[id] + (id < run.released_bounds.size() ? run.released_bounds[id] : 0);
+  };
   for (TypeId id = 0; id < run.counts.size(); ++id) {
     const TypeCount& count = run.counts[id];
     if (count.nodes == 0) continue;
     const NodeType& type = run.types()[id];
     report.types.push_back({std::string(type.op->name), shapes_of(type.signature), count.nodes,
-                            count.batches, count.forward_calls, count.backward_calls, bounds[id]});
+                            count.batches, count.forward_calls, count.backward_calls,
+                            bound_of(id)});
     if (type.op == &ops::matrix_product || type.op == &ops::affine_transform) {
       report.product_flops += static_cast<double>(count.items) * type.op->cost(type.signature);
     }
     report.nodes += count.nodes;
     report.batches += count.batches;
     report.kernel_calls += count.forward_calls + count.backward_calls;
-    report.bound += bounds[id];
+    report.bound += bound_of(id);
   }
   std::stable_sort(report.types.begin(), report.types.end(),
                    [](const auto& a, const auto& b) { return a.nodes > b.nodes; });

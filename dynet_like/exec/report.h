@@ -36,6 +36,8 @@ struct Report {
 };
 
 Report make_report(const RunState& run);
+/// Keeps the bounds of nodes whose values are about to be released.
+void count_released_bounds(RunState& run);
 
 /// A table for people.
 std::ostream& operator<<(std::ostream& out, const Report& report);

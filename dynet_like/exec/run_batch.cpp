@@ -65,16 +65,16 @@ const void* gather_reals(const RunState& run, const NodeType& type, const Batch&
 
 // Rows that a trainer left behind on purpose are brought up to date before they are read.
 void refresh_tables(const RunState& run, const NodeType& type, const Batch& batch) {
-  const NodeRef first = run.members_of(batch)[0];
-  const Tape& tape = run.tape(first);
-  for (ValueId input : tape.inputs_of(first.node)) {
-    const NodeId producer = tape.value(input).node;
-    if (tape.type_of(producer).op != &ops::lookup_parameter) continue;
-    RowRefresher* refresher = tape.storage_of(producer).refresher.get();
-    if (refresher == nullptr) continue;
-    if (type.op == &ops::lookup) {
-      refresher->refresh(std::span(batch.integers, batch.items));
-    } else {
+  for (NodeRef ref : run.members_of(batch)) {
+    const Tape& tape = run.tape(ref);
+    for (ValueId input : tape.inputs_of(ref.node)) {
+      const NodeId producer = tape.value(input).node;
+      if (tape.type_of(producer).op != &ops::lookup_parameter) continue;
+      RowRefresher* refresher = tape.storage_of(producer).refresher.get();
+      if (refresher == nullptr) continue;
+      if (type.op == &ops::lookup) {  // all members have the same table
+        return refresher->refresh(std::span(batch.integers, batch.items));
+      }
       refresher->refresh_all();
     }
   }
@@ -122,7 +122,7 @@ void run_batch(RunState& run, std::span<const NodeRef> members, bool shared) {
     batch.reals = signature.dtype == DType::f32 ? gather_reals<float>(run, type, batch, lists)
                                                 : gather_reals<double>(run, type, batch, lists);
   }
-  if (type.has_shared_input) refresh_tables(run, type, batch);
+  if (run.reads_lazy_tables) refresh_tables(run, type, batch);
 
   const ForwardCall call{&signature,     batch.items, batch.inputs, batch.out, batch.saved,
                          batch.integers, batch.reals, run.random,   nullptr};
@@ -130,6 +130,10 @@ void run_batch(RunState& run, std::span<const NodeRef> members, bool shared) {
       run.kernels(batch.type).forward[static_cast<int>(signature.dtype)];
   run.device->forward(kernel, call);
   count(run, batch, type);
+
+  // What does not pass has no value: asked for again, it is computed and refused again.
+  if (run.options.verify_batching && batch.items > 1) verify_forward(run, batch);
+  if (run.options.detect_anomaly) check_values(run, batch);
 
   const auto index = static_cast<std::uint32_t>(run.batches.size());
   run.batches.push_back(batch);
@@ -144,8 +148,6 @@ void run_batch(RunState& run, std::span<const NodeRef> members, bool shared) {
     }
     value += (single ? 1 : items_of(run, ref)) * signature.output_size * element;
   }
-  if (run.options.verify_batching && batch.items > 1) verify_forward(run, batch);
-  if (run.options.detect_anomaly) check_values(run, batch);
 }
 
 }  // namespace dynet_like

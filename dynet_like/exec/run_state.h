@@ -44,13 +44,24 @@ struct Batch {
   bool shared = false;  ///< of nodes with an identity: computed once for all tapes
 };
 
-/// A value that follows from parameters and constants alone, once for all tapes.
+/// An input of a shared node: a stretch of another shared value.
+struct SharedInput {
+  Value value;
+  Identity producer = 0;
+};
+
+/// A parameter, or a value that follows from parameters and constants alone: once for all tapes. It
+/// outlives the node that it was first needed for.
 struct SharedValue {
-  NodeRef representative;
-  std::uint32_t batch = kNone;
+  ParameterStorage* parameter = nullptr;
+  TypeId type = 0;
+  std::uint32_t items = 1, batch = kNone;
   std::byte* value = nullptr;
+  std::vector<SharedInput> inputs;
+  /// The node that stands for it while it is computed.
+  NodeRef representative;
   bool pending = false;
-  /// The sum of what its consumers contributed in this pass, if there was anything.
+  /// Of what is no parameter: the sum of what its consumers contributed in this pass, if anything.
   std::byte* gradient = nullptr;
   bool has_gradient = false;
 };
@@ -105,6 +116,7 @@ struct RunState {
   std::vector<SharedValue> shared;  ///< by identity
 
   BlockPool values;     ///< outputs and saved items
+  Arena inputs;         ///< what was read at places of the user
   Arena lists;          ///< pointers and numbers of batches
   Arena shared_values;  ///< values and gradients of shared nodes
   Arena gradients;      ///< of one backward pass
@@ -112,7 +124,12 @@ struct RunState {
   /// Called when the gradient of a parameter will not change any more in this pass.
   std::function<void(const ParameterStorage&)> on_gradient_complete;
 
-  std::vector<TypeCount> counts;  ///< by type
+  /// The versions of the parameters that were read, by their number in the type table.
+  std::vector<std::pair<const ParameterStorage*, std::uint64_t>> read_parameters;
+  bool reads_lazy_tables = false;
+
+  std::vector<TypeCount> counts;               ///< by type
+  std::vector<std::uint64_t> released_bounds;  ///< by type: of nodes whose values were released
   std::uint64_t copied_bytes = 0;
   double plan_seconds = 0, kernel_seconds = 0;
 };

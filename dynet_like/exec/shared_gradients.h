@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <unordered_map>
 #include <vector>
 
 #include "dynet_like/exec/run_state.h"
@@ -10,7 +9,7 @@
 
 namespace dynet_like {
 
-/// An edge to a shared value that wants a gradient.
+/// A consumer's edge to a shared value that wants a gradient.
 struct SharedEdge {
   NodeRef consumer;
   std::uint32_t input = 0;
@@ -18,20 +17,21 @@ struct SharedEdge {
 };
 
 /// Collects what the nodes of all tapes contribute to shared values, and adds it up: one chain per
-/// element, in the order of samples, nodes, inputs and items, continued from call to call.
+/// element, in the order of samples, nodes, inputs and items, continued from run to run and from
+/// what the accumulator holds.
 class SharedGradients {
  public:
   explicit SharedGradients(RunState& run) : run_(run) {}
 
-  /// Forgets the last pass.
+  /// Forgets the last pass, also one that an exception ended.
   void begin();
-  /// The whole value, times ones: a root of the pass.
-  void seed(NodeRef ref, const Value& value);
+  /// The whole of a value of this shared node, times ones: a root of the pass.
+  void seed(Identity identity, const Value& value);
   /// What the consumer's output gradient contributes through this edge.
   void contribute(const SharedEdge& edge, const std::byte* dy);
   /// Adds up what was contributed.
   void flush(Gradients& gradients);
-  /// Goes on through nodes of parameters alone.
+  /// Goes on through nodes of parameters alone, and reports the parameters that are complete.
   void finish(Gradients& gradients);
 
  private:
@@ -42,20 +42,36 @@ class SharedGradients {
     const std::byte *dy, *x;
 
     bool joins(const Contribution& other) const {
-      return kind == other.kind && kind != SharedGradient::rows && offset == other.offset &&
+      return kind == other.kind && row == other.row && offset == other.offset &&
              rows == other.rows && columns == other.columns;
     }
   };
   struct Target {
-    NodeRef node;
+    Identity identity = 0;
     std::vector<Contribution> contributions;
   };
+  /// A node that contributes: one of a tape, or a shared one.
+  struct Consumer {
+    const NodeType* type;
+    std::uint32_t items;
+    std::uint32_t input;
+    const Value* value;            ///< the input
+    Identity producer;             ///< of the input
+    const Value* factor;           ///< the next input, for outer products
+    const std::byte* factor_node;  ///< where the factor's node lies
+    std::span<const std::uint32_t> integers;
+    const std::byte* slots;
+  };
 
-  Target& target_of(NodeRef producer);
+  std::vector<Contribution>& contributions_to(Identity identity);
+  void contribute(const Consumer& consumer, const std::byte* dy);
   void flush(Target& target, Gradients& gradients);
+  void flush_table(const Target& target, ParameterStorage& table, Gradients& gradients);
+  void add_all(DType dtype, std::byte* sum, std::size_t entry, std::span<const Contribution> all);
   void add(DType dtype, std::byte* sum, std::span<const Contribution> run);
-  std::byte* derived_gradient(NodeRef ref);
+  std::byte* derived_gradient(SharedValue& shared);
   void run_backward(const SharedValue& shared, Gradients& gradients);
+  void check(const SharedValue& shared, const std::byte* gradient) const;
 
   RunState& run_;
   std::vector<Target> targets_;  ///< those from `used_` on only keep their memory

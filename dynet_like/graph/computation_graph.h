@@ -20,7 +20,8 @@ class ComputationGraph {
   ComputationGraph(const ComputationGraph&) = delete;
   ComputationGraph& operator=(const ComputationGraph&) = delete;
 
-  /// Computes everything anew, with the parameters as they are now.
+  /// Computes everything anew, with the parameters as they are now. In a minibatch all graphs
+  /// forget their values.
   Tensor forward(const Expression& last);
   /// Computes what has not been computed yet.
   Tensor incremental_forward(const Expression& last) { return get_value(last); }
@@ -30,14 +31,15 @@ class ComputationGraph {
   /// have gradients too, not only what depends on parameters. Throws ShapeError unless the loss is
   /// one number per minibatch element.
   const Gradients& backward(const Expression& loss, bool full = false);
-  /// The same, added to gradients of the caller.
+  /// The same, added to gradients of the caller; the parameters' `gradient()` is not to be had
+  /// then.
   void backward(const Expression& loss, Gradients& gradients, bool full = false);
   Tensor get_gradient(const Expression& e) const;
 
   /// `revert` forgets what was recorded since the last `checkpoint`; they nest.
   void checkpoint();
   void revert();
-  /// Forgets all values but not what was recorded.
+  /// Forgets all values but not what was recorded; in a minibatch, those of all graphs.
   void invalidate();
   /// Forgets everything; all expressions become stale.
   void clear();
@@ -50,9 +52,16 @@ class ComputationGraph {
   std::size_t size() const { return tape_.size(); }
 
   /// For ops: the tape, and an expression for one of its values.
-  Tape& tape() { return tape_; }
+  Tape& tape() {
+    if (!in_use_) throw_not_in_use();
+    return tape_;
+  }
   Expression expression(ValueId value) {
-    return {this, value, slot_->generation.load(std::memory_order_relaxed), slot_};
+    return {this, value, slot_->generation.load(std::memory_order_relaxed), epoch_, slot_};
+  }
+  /// Whether a handle of this life of the graph is still recorded.
+  bool is_recorded(const Expression& e) const {
+    return e.epoch == epoch_ ? e.i < tape_.value_count() : e.i < values_kept_since(e.epoch);
   }
   bool has_random() const { return executor_->options().random != nullptr; }
 
@@ -60,17 +69,31 @@ class ComputationGraph {
   friend class Minibatch;
   ComputationGraph(std::shared_ptr<TypeTable> types, Executor& executor, std::uint32_t sample);
 
+  struct Checkpoint {
+    Tape::Mark tape;
+    Executor::Mark run;
+  };
+  /// From this epoch on, values from `values` on are others.
+  struct Revert {
+    std::uint32_t epoch, values;
+  };
+
   ValueRef ref(const Expression& e, const char* user) const;
+  std::uint32_t values_kept_since(std::uint32_t epoch) const;
   void forget_records();
+  [[noreturn]] static void throw_not_in_use();
 
   HandleSlot* slot_;
   Tape tape_;
   std::unique_ptr<Executor> own_executor_;
   Executor* executor_;
   std::uint32_t index_;  ///< among the executor's tapes
-  std::vector<Tape::Mark> checkpoints_;
+  std::vector<Checkpoint> checkpoints_;
+  std::uint32_t epoch_ = 0;
+  std::vector<Revert> reverts_;  ///< those that still matter: later ones kept more
+  bool in_use_ = true;           ///< false for a graph of a minibatch that was cleared
   Gradients gradients_;
-  const Gradients* last_gradients_ = nullptr;
+  const Gradients* last_gradients_ = nullptr;  ///< this graph's or its minibatch's own
 };
 
 }  // namespace dynet_like

@@ -12,18 +12,24 @@ namespace dynet_like {
 class ComputationGraph;
 
 /// A value that is computed when it is asked for. Cheap to copy. Use after its graph was cleared or
-/// destroyed throws UsageError.
+/// destroyed, or after it was reverted, throws UsageError. `pg` is its graph; the other members are
+/// the library's.
 struct Expression {
   ComputationGraph* pg = nullptr;
   std::uint32_t i = 0;
-  std::uint32_t generation = 0;
+
+  // When it was made: in which life of the graph, and after how many reverts.
+  std::uint32_t generation = 0, epoch = 0;
   const HandleSlot* slot = nullptr;
 
   /// The shape, with the minibatch dimension.
   Dim dim() const;
-  /// The value, computed if need be; it lies in the graph until the graph is cleared.
+  /// The value, computed if need be. It lies in the graph until the graph is cleared, reverted,
+  /// computed anew, or run as a part of a minibatch with GraphOptions::memory_limit.
   Tensor value() const;
-  /// The gradient in the last backward pass; zeros if it has none.
+  /// The gradient in the last backward pass, until the next; zeros for what did not take part
+  /// (inputs unless `full`, constants, what is behind nobackprop). A parameter's is that of all
+  /// samples; throws UsageError for it if backward was given Gradients of the caller: look there.
   Tensor gradient() const;
   /// Names the node in error messages. Returns the same expression.
   const Expression& label(std::string name) const;
@@ -34,6 +40,8 @@ struct Expression {
     if (is_stale()) throw_stale(user);
     return *pg;
   }
+
+  [[noreturn]] static void throw_reverted(const char* user);
 
  private:
   [[noreturn]] void throw_stale(const char* user) const;

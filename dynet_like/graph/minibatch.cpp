@@ -24,35 +24,43 @@ ComputationGraph& Minibatch::new_graph() {
     graphs_.emplace_back(new ComputationGraph(types_, executor_, sample));
   } else {
     graphs_[used_]->index_ = executor_.add_tape(graphs_[used_]->tape_);
+    graphs_[used_]->in_use_ = true;
   }
   return *graphs_[used_++];
 }
 
-void Minibatch::add_loss(const Expression& loss) {
-  ComputationGraph& graph = loss.graph("add_loss");
-  const ValueRef ref = graph.ref(loss, "add_loss");
-  if (graph.executor_ != &executor_) {
-    throw UsageError("[add_loss] need an expression of this minibatch; got one of another graph");
+ComputationGraph& Minibatch::graph(std::size_t sample) {
+  if (sample >= used_) {
+    throw UsageError("[Minibatch::graph] need a sample below " + std::to_string(used_) + "; got " +
+                     std::to_string(sample));
   }
-  if (graph.tape_.shape_of(loss.i).size != 1) {
+  return *graphs_[sample];
+}
+
+const Expression& Minibatch::checked(const Expression& e, const char* user) const {
+  if (e.graph(user).executor_ == &executor_) return e;
+  throw UsageError(std::string("[") + user +
+                   "] need an expression of this minibatch; got one of another graph");
+}
+
+void Minibatch::add_loss(const Expression& loss) {
+  if (checked(loss, "add_loss").dim().batch_size() != 1) {
     throw ShapeError("[add_loss] need a loss of one number; got " + to_string(loss.dim()));
   }
-  losses_.push_back(ref);
+  losses_.push_back(loss);
 }
 
 void Minibatch::add_output(const Expression& output) {
-  ComputationGraph& graph = output.graph("add_output");
-  const ValueRef ref = graph.ref(output, "add_output");
-  if (graph.executor_ != &executor_) {
-    throw UsageError("[add_output] need an expression of this minibatch; got one of another graph");
-  }
-  outputs_.push_back(ref);
+  ref(checked(output, "add_output"), "add_output");
+  outputs_.push_back(output);
 }
 
 float Minibatch::forward() {
+  if (executor_.parameters_changed()) executor_.invalidate();
   find_parts();
-  loss_values_.assign(losses_.size(), 0.0);
   ran_backward_ = false;
+  ran_forward_ = false;
+  loss_values_.assign(losses_.size(), 0.0);
   if (parts_.size() <= 1) {
     for (const Part& part : parts_) run_part(part);
   } else if (executor_.options().inference) {
@@ -65,6 +73,7 @@ float Minibatch::forward() {
     run_all_parts(gradients_);
     ran_backward_ = true;
   }
+  ran_forward_ = true;
   double total = 0;
   for (double loss : loss_values_) total += loss;
   return static_cast<float>(total);
@@ -72,9 +81,11 @@ float Minibatch::forward() {
 
 const Gradients& Minibatch::backward() {
   check_backward();
-  if (ran_backward_) return gradients_;
-  gradients_.clear();
-  backward(gradients_);
+  if (!ran_backward_) {
+    gradients_.clear();
+    backward(gradients_);
+  }
+  for (std::size_t i = 0; i < used_; ++i) graphs_[i]->last_gradients_ = &gradients_;
   return gradients_;
 }
 
@@ -87,7 +98,7 @@ void Minibatch::backward(Gradients& gradients) {
     for (const Part& part : parts_) run_backward(part, gradients);
     executor_.finish_backward(gradients);
   }
-  for (std::size_t i = 0; i < used_; ++i) graphs_[i]->last_gradients_ = &gradients;
+  for (std::size_t i = 0; i < used_; ++i) graphs_[i]->last_gradients_ = nullptr;
 }
 
 void Minibatch::check_backward() const {
@@ -96,9 +107,11 @@ void Minibatch::check_backward() const {
         "[backward] need a minibatch that keeps its values; got "
         "GraphOptions::inference");
   }
-  if (loss_values_.size() != losses_.size()) {
-    throw UsageError("[backward] need a call of forward before, and after every add_loss; got " +
-                     std::to_string(losses_.size() - loss_values_.size()) + " new losses");
+  if (!ran_forward_ || loss_values_.size() != losses_.size()) {
+    throw UsageError(
+        "[backward] need a call of forward that succeeded, after every add_loss; got " +
+        std::to_string(losses_.size()) + " losses, " +
+        std::to_string(ran_forward_ ? loss_values_.size() : 0) + " of them computed");
   }
 }
 
@@ -121,10 +134,11 @@ void Minibatch::find_parts() {
   }
 }
 
-std::vector<ValueRef> Minibatch::choose(std::span<const ValueRef> refs, Part part) const {
+std::vector<ValueRef> Minibatch::choose(std::span<const Expression> expressions, Part part) const {
   std::vector<ValueRef> chosen;
-  for (const ValueRef& ref : refs) {
-    if (ref.tape >= part.begin && ref.tape < part.end) chosen.push_back(ref);
+  for (const Expression& e : expressions) {
+    const ValueRef value = ref(e, "forward");
+    if (part.contains(value)) chosen.push_back(value);
   }
   std::stable_sort(chosen.begin(), chosen.end(),
                    [](const ValueRef& a, const ValueRef& b) { return a.tape < b.tape; });
@@ -132,22 +146,25 @@ std::vector<ValueRef> Minibatch::choose(std::span<const ValueRef> refs, Part par
 }
 
 void Minibatch::run_part(Part part) {
-  std::vector<ValueRef> all = losses_;
+  std::vector<Expression> all = losses_;
   all.insert(all.end(), outputs_.begin(), outputs_.end());
   executor_.forward(choose(all, part), executor_.options().inference);
   for (std::size_t i = 0; i < losses_.size(); ++i) {
-    if (losses_[i].tape < part.begin || losses_[i].tape >= part.end) continue;
-    const Tensor loss = executor_.value(losses_[i]);
-    for (std::size_t item = 0; item < loss.d.size(); ++item) loss_values_[i] += loss.at(item);
+    const ValueRef loss = ref(losses_[i], "forward");
+    if (!part.contains(loss)) continue;
+    const Tensor value = executor_.value(loss);
+    loss_values_[i] = 0;
+    for (std::size_t item = 0; item < value.d.size(); ++item) loss_values_[i] += value.at(item);
   }
 }
 
 void Minibatch::run_backward(Part part, Gradients& gradients) {
-  executor_.run_backward(choose(losses_, part), gradients);
+  const std::vector<ValueRef> losses = choose(losses_, part);
+  executor_.forward(losses);  // what was forgotten since
+  executor_.run_backward(losses, gradients);
 }
 
 void Minibatch::run_all_parts(Gradients& gradients) {
-  loss_values_.assign(losses_.size(), 0.0);
   executor_.release();
   executor_.begin_backward();
   for (const Part& part : parts_) {
@@ -160,14 +177,17 @@ void Minibatch::run_all_parts(Gradients& gradients) {
 
 void Minibatch::clear() {
   executor_.clear(next_key(executor_.options()));
-  for (std::size_t i = 0; i < used_; ++i) graphs_[i]->forget_records();
+  for (std::size_t i = 0; i < used_; ++i) {
+    graphs_[i]->forget_records();
+    graphs_[i]->in_use_ = false;
+  }
   used_ = 0;
   losses_.clear();
   outputs_.clear();
   loss_values_.clear();
   parts_.clear();
   gradients_.clear();
-  ran_backward_ = false;
+  ran_backward_ = ran_forward_ = false;
   types_->trim();
 }
 

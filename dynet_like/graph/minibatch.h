@@ -18,16 +18,19 @@ class Minibatch {
   /// The graph of the next sample. It lives until the minibatch is cleared or destroyed.
   ComputationGraph& new_graph();
   std::size_t size() const { return used_; }
-  ComputationGraph& graph(std::size_t sample) { return *graphs_[sample]; }
+  /// Throws UsageError if there is no such sample.
+  ComputationGraph& graph(std::size_t sample);
 
   /// A term of the total loss: one number per minibatch element of its graph. Throws ShapeError.
   void add_loss(const Expression& loss);
   /// A value that `forward` computes, too. In inference all others may be freed.
   void add_output(const Expression& output);
 
-  /// Computes all losses and outputs; returns the sum of the losses, in the order of add_loss.
+  /// Computes what is not yet computed of all losses and outputs, and all anew if a parameter has
+  /// changed; returns the sum of the losses, in the order of add_loss (their mean is not taken).
+  /// With a memory_limit that needs parts, it runs backward part by part, too, and keeps no values.
   float forward();
-  /// The gradients of the total loss, valid until the next pass.
+  /// The gradients of the total loss, valid until the next pass or `clear`.
   const Gradients& backward();
   /// The same, added to gradients of the caller: accumulated minibatches have the bits of one.
   void backward(Gradients& gradients);
@@ -48,11 +51,14 @@ class Minibatch {
   /// Consecutive samples.
   struct Part {
     std::uint32_t begin = 0, end = 0;
+    bool contains(const ValueRef& ref) const { return ref.tape >= begin && ref.tape < end; }
   };
 
+  const Expression& checked(const Expression& e, const char* user) const;
+  ValueRef ref(const Expression& e, const char* user) const { return e.pg->ref(e, user); }
   void find_parts();
   /// Those that belong to a part, in the order of the samples.
-  std::vector<ValueRef> choose(std::span<const ValueRef> refs, Part part) const;
+  std::vector<ValueRef> choose(std::span<const Expression> expressions, Part part) const;
   void run_part(Part part);
   void run_backward(Part part, Gradients& gradients);
   void run_all_parts(Gradients& gradients);
@@ -62,10 +68,11 @@ class Minibatch {
   Executor executor_;
   std::vector<std::unique_ptr<ComputationGraph>> graphs_;  ///< those behind `used_` are spare
   std::size_t used_ = 0;
-  std::vector<ValueRef> losses_, outputs_;
+  std::vector<Expression> losses_, outputs_;
   std::vector<double> loss_values_;
   std::vector<Part> parts_;
   Gradients gradients_;
+  bool ran_forward_ = false;
   bool ran_backward_ = false;  ///< in parts, the forward pass runs backward too
 };
 

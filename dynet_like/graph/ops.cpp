@@ -18,25 +18,32 @@ using Numbers = std::span<const std::uint32_t>;
 ComputationGraph& graph_of(const Op& op, std::span<const Expression> xs) {
   if (xs.empty()) throw_shape_error(op.name, "at least one input", {});
   ComputationGraph& graph = xs[0].graph(op.name.data());
-  const std::size_t values = graph.tape().value_count();
   for (const Expression& x : xs) {
     if (&x.graph(op.name.data()) != &graph) {
       throw UsageError("[" + std::string(op.name) +
                        "] need inputs of one graph; got inputs of two");
     }
-    if (x.i >= values) {
-      throw UsageError("[" + std::string(op.name) +
-                       "] need inputs that are still recorded; got one that was reverted");
-    }
+    if (!graph.is_recorded(x)) Expression::throw_reverted(op.name.data());
   }
   return graph;
 }
 
 ComputationGraph& graph_of(const char* user, const Expression& x) {
   ComputationGraph& graph = x.graph(user);
-  if (x.i < graph.tape().value_count()) return graph;
-  throw UsageError(std::string("[") + user +
-                   "] need an input that is still recorded; got one that was reverted");
+  if (!graph.is_recorded(x)) Expression::throw_reverted(user);
+  return graph;
+}
+
+// Elements of dimension d from `start` on, `length` of them.
+void check_range(const char* user, const Expression& x, std::span<const unsigned> starts,
+                 unsigned length, unsigned d) {
+  const Dim dim = x.dim();
+  for (unsigned start : starts) {
+    if (d < dim.nd && start <= dim.d[d] && length <= dim.d[d] - start) continue;
+    throw UsageError(std::string("[") + user + "] need elements of dimension " + std::to_string(d) +
+                     " of " + to_string(dim) + "; got " + std::to_string(start) +
+                     (length == 1 ? "" : " to " + std::to_string(start + length - 1)));
+  }
 }
 
 Expression unary(const Op& op, const Expression& x, Numbers attributes = {}, Numbers integers = {},
@@ -109,6 +116,11 @@ Expression average_of(std::span<const Expression> xs) {
 Expression reduce(const Op& op, const Expression& x, std::vector<unsigned> dimensions,
                   bool batches) {
   std::sort(dimensions.rbegin(), dimensions.rend());
+  if (std::adjacent_find(dimensions.begin(), dimensions.end()) != dimensions.end()) {
+    throw UsageError("[" + std::string(op.name) + "] need every dimension once; got dimension " +
+                     std::to_string(*std::adjacent_find(dimensions.begin(), dimensions.end())) +
+                     " twice");
+  }
   Expression result = x;
   for (unsigned d : dimensions) result = unary(op, result, std::span(&d, 1));
   if (!batches) return result;
@@ -142,12 +154,7 @@ Expression input(ComputationGraph& graph, const Dim& dim, const std::vector<floa
   return graph.expression(graph.tape().add_input(dim, values));
 }
 Expression input(ComputationGraph& graph, const Dim& dim, const std::vector<float>* values) {
-  if (values != nullptr && values->size() != dim.size()) {
-    throw ShapeError("[input] need " + std::to_string(dim.size()) + " values for " +
-                     to_string(dim) + "; got " + std::to_string(values->size()));
-  }
-  return graph.expression(
-      graph.tape().add_input_at(dim, values == nullptr ? nullptr : values->data()));
+  return graph.expression(graph.tape().add_input_at(dim, values));
 }
 
 Expression constant(ComputationGraph& graph, const Dim& dim, float value) {
@@ -269,10 +276,12 @@ Expression concatenate_cols(const std::vector<Expression>& xs) { return concaten
 
 Expression pick(const Expression& x, unsigned v, unsigned d) {
   ComputationGraph& graph = graph_of("pick", x);
+  check_range("pick", x, std::span(&v, 1), 1, d);
   return without_dimension(graph, pick_range(graph.tape(), x.i, std::span(&v, 1), 1, d), d);
 }
 Expression pick(const Expression& x, const std::vector<unsigned>& v, unsigned d) {
   ComputationGraph& graph = graph_of("pick", x);
+  check_range("pick", x, v, 1, d);
   return without_dimension(graph, pick_range(graph.tape(), x.i, v, 1, d), d);
 }
 Expression pick_range(const Expression& x, unsigned start, unsigned end, unsigned d) {
@@ -281,6 +290,7 @@ Expression pick_range(const Expression& x, unsigned start, unsigned end, unsigne
     throw UsageError("[pick_range] need a start before the end; got " + std::to_string(start) +
                      " and " + std::to_string(end));
   }
+  check_range("pick_range", x, std::span(&start, 1), end - start, d);
   return graph.expression(pick_range(graph.tape(), x.i, std::span(&start, 1), end - start, d));
 }
 Expression pick_batch_elem(const Expression& x, unsigned v) {
@@ -327,8 +337,8 @@ Expression nobackprop(const Expression& x) {
   return graph.expression(without_gradient(graph.tape(), x.i));
 }
 
-Expression apply(const Op& op, std::span<const Expression> inputs, Numbers attributes,
-                 Numbers integers, std::span<const double> reals) {
+Expression apply_op(const Op& op, std::span<const Expression> inputs, Numbers attributes,
+                    Numbers integers, std::span<const double> reals) {
   ComputationGraph& graph = graph_of(op, inputs);
   std::vector<ValueId> values;
   for (const Expression& input : inputs) values.push_back(input.i);

@@ -139,6 +139,7 @@ Expression pickneglogsoftmax(const Expression& x, unsigned v);
 Expression pickneglogsoftmax(const Expression& x, const std::vector<unsigned>& v);
 
 /// Zero with probability p, else x / (1 - p) (Srivastava et al. 2014). Needs GraphOptions::random.
+/// Leave it out, or p 0, where you do not train.
 Expression dropout(const Expression& x, float p);
 /// x, through which no gradient flows.
 Expression nobackprop(const Expression& x);
@@ -146,8 +147,9 @@ Expression nobackprop(const Expression& x);
 // ---------------------------------------------------------------------------------- any op
 
 /// A node of any op, the user's own too: see docs/custom_ops.md. Numbers are per minibatch element.
-Expression apply(const Op& op, std::span<const Expression> inputs,
-                 std::span<const std::uint32_t> attributes = {},
-                 std::span<const std::uint32_t> integers = {}, std::span<const double> reals = {});
+Expression apply_op(const Op& op, std::span<const Expression> inputs,
+                    std::span<const std::uint32_t> attributes = {},
+                    std::span<const std::uint32_t> integers = {},
+                    std::span<const double> reals = {});
 
 }  // namespace dynet_like

@@ -26,6 +26,7 @@ Dim concatenated_shape(Inputs in, Attributes attributes) {
         throw_shape_error("concatenate", "equal sizes but for dimension " + std::to_string(d), in);
       }
     }
+    if (dim[d] > ~0u - result.d[d]) throw_shape_error("concatenate", "fewer elements", in);
     result.d[d] += dim[d];
   }
   return result;

@@ -42,15 +42,14 @@ std::vector<float> numbers(DType dtype, const void* from, std::size_t n) {
 
 }  // namespace
 
-std::byte* Gradients::Rows::entry(const ParameterStorage& table, std::uint32_t row) {
-  const std::size_t bytes = table.entry_size() * size_of(table.dtype);
-  slot_of_row.resize(table.rows(), 0);
+std::byte* Gradients::Rows::entry(std::uint32_t row, std::size_t row_count, std::size_t row_bytes) {
+  slot_of_row.resize(row_count, 0);
   if (slot_of_row[row] == 0) {
     rows.push_back(row);
     slot_of_row[row] = static_cast<std::uint32_t>(rows.size());
-    values.resize(rows.size() * bytes);  // new bytes are zero
+    values.resize(rows.size() * row_bytes);  // new bytes are zero
   }
-  return values.data() + (slot_of_row[row] - 1) * bytes;
+  return values.data() + (slot_of_row[row] - 1) * row_bytes;
 }
 
 const std::byte* Gradients::Rows::find(const ParameterStorage& table, std::uint32_t row) const {
@@ -69,13 +68,12 @@ void Gradients::clear() {
   }
 }
 
-Gradients::Part& Gradients::part(const ParameterStorage& parameter) {
-  const CollectionStorage* collection = parameter.collection;
+Gradients::Part& Gradients::part(const std::shared_ptr<CollectionLayout>& layout) {
   auto found = std::find_if(parts_.begin(), parts_.end(),
-                            [&](const Part& part) { return part.collection == collection; });
+                            [&](const Part& part) { return part.layout == layout; });
   if (found == parts_.end()) found = parts_.insert(parts_.end(), Part{});
-  found->collection = collection;
-  const std::size_t bytes = collection->dense_size * size_of(collection->dtype);
+  found->layout = layout;
+  const std::size_t bytes = layout->dense_size * size_of(layout->dtype);
   if (found->dense.size() < bytes) {
     Block grown(bytes);
     if (found->dense.size() > 0) {
@@ -83,9 +81,9 @@ Gradients::Part& Gradients::part(const ParameterStorage& parameter) {
     }
     found->dense = std::move(grown);
   }
-  if (found->used.size() < collection->all.size()) {
-    found->used.resize(collection->all.size(), 0);
-    found->tables.resize(collection->all.size());
+  if (found->used.size() < layout->entries.size()) {
+    found->used.resize(layout->entries.size(), 0);
+    found->tables.resize(layout->entries.size());
   }
   return *found;
 }
@@ -93,29 +91,35 @@ Gradients::Part& Gradients::part(const ParameterStorage& parameter) {
 const Gradients::Part* Gradients::find_part(const ParameterStorage& parameter) const {
   for (const Part& part : parts_) {
     const bool known = parameter.index < part.used.size();
-    if (part.collection == parameter.collection && known) return &part;
+    if (part.layout == parameter.layout && known) return &part;
   }
   return nullptr;
 }
 
-void* Gradients::dense(const ParameterStorage& parameter) {
-  Part& part = this->part(parameter);
-  std::byte* gradient = part.dense.data() + parameter.dense_offset * size_of(parameter.dtype);
-  if (part.used[parameter.index] == 0) {
-    std::memset(gradient, 0, parameter.size() * size_of(parameter.dtype));
-    part.used[parameter.index] = 1;
+void* Gradients::dense(Part& part, std::size_t index) {
+  const CollectionLayout::Entry& entry = part.layout->entries[index];
+  const std::size_t element = size_of(part.layout->dtype);
+  std::byte* gradient = part.dense.data() + entry.dense_offset * element;
+  if (part.used[index] == 0) {
+    std::memset(gradient, 0, entry.size * element);
+    part.used[index] = 1;
   }
   return gradient;
 }
 
+void* Gradients::dense(const ParameterStorage& parameter) {
+  return dense(part(parameter.layout), parameter.index);
+}
+
 Gradients::Rows& Gradients::rows(const ParameterStorage& table) {
-  return part(table).tables[table.index];
+  return part(table.layout).tables[table.index];
 }
 
 const void* Gradients::find_dense(const ParameterStorage& parameter) const {
   const Part* part = find_part(parameter);
   if (part == nullptr || part->used[parameter.index] == 0) return nullptr;
-  return part->dense.data() + parameter.dense_offset * size_of(parameter.dtype);
+  const CollectionLayout::Entry& entry = part->layout->entries[parameter.index];
+  return part->dense.data() + entry.dense_offset * size_of(parameter.dtype);
 }
 
 const Gradients::Rows* Gradients::find_rows(const ParameterStorage& table) const {
@@ -138,16 +142,20 @@ std::vector<float> Gradients::values(const LookupParameter& table, unsigned row)
 
 void Gradients::add(const Gradients& other) {
   for (const Part& theirs : other.parts_) {
+    const DType dtype = theirs.layout->dtype;
+    const std::size_t element = size_of(dtype);
+    Part& ours = part(theirs.layout);
     for (std::size_t i = 0; i < theirs.used.size(); ++i) {
-      const ParameterStorage& storage = *theirs.collection->all[i];
-      if (const void* from = other.find_dense(storage); from != nullptr) {
-        add_elements(storage.dtype, dense(storage), from, storage.size());
+      const CollectionLayout::Entry& entry = theirs.layout->entries[i];
+      if (theirs.used[i] != 0) {
+        add_elements(dtype, dense(ours, i), theirs.dense.data() + entry.dense_offset * element,
+                     entry.size);
       }
-      const Rows* rows = other.find_rows(storage);
-      for (std::size_t r = 0; rows != nullptr && r < rows->rows.size(); ++r) {
-        const std::uint32_t row = rows->rows[r];
-        add_elements(storage.dtype, this->rows(storage).entry(storage, row),
-                     rows->find(storage, row), storage.entry_size());
+      const Rows& rows = theirs.tables[i];
+      const std::size_t bytes = entry.entry_size * element;
+      for (std::size_t slot = 0; slot < rows.rows.size(); ++slot) {
+        add_elements(dtype, ours.tables[i].entry(rows.rows[slot], entry.rows, bytes),
+                     rows.values.data() + slot * bytes, entry.entry_size);
       }
     }
   }

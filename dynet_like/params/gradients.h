@@ -22,7 +22,10 @@ class Gradients {
     std::vector<std::uint32_t> slot_of_row;  ///< slot + 1, or 0 if untouched
 
     /// The entry of a row, zero if it is new. Valid until the next call.
-    std::byte* entry(const ParameterStorage& table, std::uint32_t row);
+    std::byte* entry(const ParameterStorage& table, std::uint32_t row) {
+      return entry(row, table.rows(), table.entry_size() * size_of(table.dtype));
+    }
+    std::byte* entry(std::uint32_t row, std::size_t row_count, std::size_t row_bytes);
     const std::byte* find(const ParameterStorage& table, std::uint32_t row) const;
   };
 
@@ -50,13 +53,14 @@ class Gradients {
 
  private:
   struct Part {
-    const CollectionStorage* collection = nullptr;
+    std::shared_ptr<CollectionLayout> layout;
     Block dense;                     // of the collection's dense_size when it was made
     std::vector<std::uint8_t> used;  // per parameter: its gradient is valid
     std::vector<Rows> tables;        // per parameter; empty for all but tables
   };
 
-  Part& part(const ParameterStorage& parameter);
+  Part& part(const std::shared_ptr<CollectionLayout>& layout);
+  void* dense(Part& part, std::size_t index);
   const Part* find_part(const ParameterStorage& parameter) const;
 
   std::vector<Part> parts_;

@@ -1,6 +1,7 @@
 // Parameters: named tensors that many graphs read and trainers change.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -12,7 +13,17 @@
 
 namespace dynet_like {
 
-struct CollectionStorage;
+/// Where the gradients of a collection's parameters lie. It lives as long as any of them.
+struct CollectionLayout {
+  struct Entry {
+    std::size_t dense_offset = 0, size = 0;  ///< in elements; tables have no dense gradient
+    std::size_t rows = 0, entry_size = 0;
+  };
+  DType dtype = DType::f32;
+  std::vector<Entry> entries;  ///< by the parameter's index
+  /// Elements of the dense gradient: all parameters but tables, each aligned to 64 bytes.
+  std::size_t dense_size = 0;
+};
 
 /// Brings rows of a table up to date that a trainer left behind on purpose.
 class RowRefresher {
@@ -32,12 +43,12 @@ struct ParameterStorage {
   bool is_table = false;
   /// Trainers leave it alone if this is false.
   bool updated = true;
-  /// Counts the changes of the values.
-  std::uint64_t version = 0;
+  /// Counts the changes of the values, or the chances to change them.
+  std::atomic<std::uint64_t> version = 0;
   Block values;
-  CollectionStorage* collection = nullptr;
-  /// Position in its collection, and in the dense gradient (in elements).
-  std::size_t index = 0, dense_offset = 0;
+  std::shared_ptr<CollectionLayout> layout;
+  /// Position in its collection.
+  std::size_t index = 0;
   std::shared_ptr<RowRefresher> refresher;
 
   std::size_t size() const { return dim.size(); }

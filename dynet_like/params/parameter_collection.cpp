@@ -8,7 +8,7 @@ namespace dynet_like {
 ParameterCollection::ParameterCollection(std::uint64_t seed, DType dtype)
     : storage_(std::make_shared<CollectionStorage>()), path_(std::make_shared<Path>()) {
   storage_->seed = seed;
-  storage_->dtype = dtype;
+  storage_->dtype = storage_->layout->dtype = dtype;
 }
 
 Parameter ParameterCollection::add_parameters(const Dim& dim, const std::string& name) {
@@ -64,13 +64,15 @@ std::shared_ptr<ParameterStorage> ParameterCollection::add(const Dim& dim, bool 
   parameter->dtype = storage_->dtype;
   parameter->is_table = is_table;
   parameter->values = Block(dim.size() * size_of(storage_->dtype));
-  parameter->collection = storage_.get();
+  parameter->layout = storage_->layout;
   parameter->index = storage_->all.size();
-  parameter->dense_offset = storage_->dense_size;
   // Every parameter has a stretch of the seed's sequence for itself.
   Random random(storage_->seed, static_cast<std::uint64_t>(parameter->index + 1) << 40);
   init.initialize(parameter->tensor(), random);
-  if (!is_table) storage_->dense_size += (dim.size() + 15) / 16 * 16;
+  CollectionLayout& layout = *storage_->layout;
+  layout.entries.push_back(
+      {layout.dense_size, parameter->size(), parameter->rows(), parameter->entry_size()});
+  if (!is_table) layout.dense_size += (dim.size() + 15) / 16 * 16;
   storage_->all.push_back(parameter);
   return parameter;
 }

@@ -17,8 +17,7 @@ struct CollectionStorage {
   DType dtype = DType::f32;
   std::uint64_t seed = 0;
   std::vector<std::shared_ptr<ParameterStorage>> all;
-  /// Elements of the dense gradient: all parameters but tables, each aligned to 64 bytes.
-  std::size_t dense_size = 0;
+  std::shared_ptr<CollectionLayout> layout = std::make_shared<CollectionLayout>();
 };
 
 /// Parameters by name. A collection is a handle: copies and subcollections share the storage.

@@ -22,6 +22,12 @@ enum IdentityKind : std::uint64_t { kParameter, kConstantParameter, kView, kNode
   throw_shape_error(op.name, "minibatches of one size, or of 1", dims);
 }
 
+// Offsets and strides are counted in 32 bits.
+void check_size(Dim item, std::uint32_t items) {
+  item.bd = items;
+  item.check();
+}
+
 [[noreturn]] void throw_count(const Op& op, const char* what, std::size_t each, std::size_t items,
                               std::size_t got) {
   throw UsageError("[" + std::string(op.name) + "] need " + std::to_string(each) + " " + what +
@@ -35,6 +41,15 @@ enum IdentityKind : std::uint64_t { kParameter, kConstantParameter, kView, kNode
 }
 
 }  // namespace
+
+const float* InputData::values_now() const {
+  if (vector == nullptr) return place;
+  if (vector->size() != size) {
+    throw ShapeError("[input] need " + std::to_string(size) + " values, as it was recorded; got " +
+                     std::to_string(vector->size()));
+  }
+  return vector->data();
+}
 
 ValueId Tape::add(const Op& op, std::span<const ValueId> inputs,
                   std::span<const std::uint32_t> attributes,
@@ -63,6 +78,7 @@ ValueId Tape::add(const Op& op, std::span<const ValueId> inputs,
   }
   const TypeId type_id = types_->type(op, std::span(input_keys_).first(inputs.size()), attributes);
   const NodeType& type = (*types_)[type_id];
+  if (items > 1) check_size(type.signature.output, items);
   const std::size_t first_number = numbers_.size();
   if (op.random || op.integers_per_item + op.reals_per_item > 0) {
     add_numbers(op, type, items, integers, reals);
@@ -141,6 +157,7 @@ void Tape::identify(ValueId id) {
 }
 
 ValueId Tape::add_source(const Op& op, const Dim& dim, std::uint32_t number, DType dtype) {
+  dim.check();
   if (dim.size() == 0) throw_shape_error(op.name, "at least one element", std::span(&dim, 1));
   std::uint32_t attributes[Dim::kMaxDimensions + 1] = {static_cast<std::uint32_t>(dtype)};
   std::copy_n(dim.d, dim.nd, attributes + 1);
@@ -166,17 +183,26 @@ ValueId Tape::add_input(const Dim& dim, std::span<const float> values) {
   } else {
     std::copy(values.begin(), values.end(), static_cast<double*>(data));
   }
-  inputs_.push_back({data, nullptr, values.size()});
+  inputs_.push_back({data, nullptr, nullptr, values.size()});
   return add_source(ops::input, dim, static_cast<std::uint32_t>(inputs_.size() - 1), dtype_);
 }
 
 ValueId Tape::add_input_at(const Dim& dim, const float* values) {
   if (values == nullptr) throw UsageError("[input] need a place to read from; got a null pointer");
-  inputs_.push_back({nullptr, values, dim.size()});
+  inputs_.push_back({nullptr, values, nullptr, dim.size()});
+  return add_source(ops::input, dim, static_cast<std::uint32_t>(inputs_.size() - 1), dtype_);
+}
+
+ValueId Tape::add_input_at(const Dim& dim, const std::vector<float>* values) {
+  if (values == nullptr) throw UsageError("[input] need a place to read from; got a null pointer");
+  inputs_.push_back({nullptr, nullptr, values, dim.size()});
+  inputs_.back().values_now();
   return add_source(ops::input, dim, static_cast<std::uint32_t>(inputs_.size() - 1), dtype_);
 }
 
 ValueId Tape::add_constant(const Dim& dim, double number) {
+  dim.check();
+  if (dim.size() == 0) throw_shape_error("constant", "at least one element", std::span(&dim, 1));
   std::uint32_t attributes[Dim::kMaxDimensions + 1] = {static_cast<std::uint32_t>(dtype_)};
   std::copy_n(dim.d, dim.nd, attributes + 1);
   const std::vector<double> reals(dim.bd, number);

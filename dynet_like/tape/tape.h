@@ -41,8 +41,12 @@ struct Value {
 /// Where an input's values lie: in the tape, or at a place of the user that is read when it runs.
 struct InputData {
   const void* data = nullptr;
-  const float* reread = nullptr;
+  const float* place = nullptr;
+  const std::vector<float>* vector = nullptr;
   std::size_t size = 0;
+
+  /// The user's values. Throws ShapeError if the vector has another size by now.
+  const float* values_now() const;
 };
 
 /// The record of one sample. It knows no values and no device.
@@ -68,6 +72,7 @@ class Tape {
   /// Sources. An input's `values` are copied; those of `add_input_at` are read when it runs.
   ValueId add_input(const Dim& dim, std::span<const float> values);
   ValueId add_input_at(const Dim& dim, const float* values);
+  ValueId add_input_at(const Dim& dim, const std::vector<float>* values);
   ValueId add_constant(const Dim& dim, double number);
   /// A parameter or a table: one node per tape. A constant one has no gradient.
   ValueId add_parameter(const std::shared_ptr<ParameterStorage>& parameter, bool constant);

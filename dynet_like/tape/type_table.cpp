@@ -28,8 +28,9 @@ TypeTable::TypeTable() = default;
 ShapeId TypeTable::shape(const Dim& item, DType dtype) {
   std::uint64_t words[Dim::kMaxDimensions + 1] = {static_cast<std::uint64_t>(dtype)};
   for (unsigned i = 0; i < item.nd; ++i) words[i + 1] = item.d[i];
-  const auto [id, is_new] = shape_keys_.intern(std::span(std::as_const(words)).first(item.nd + 1));
-  if (is_new) shapes_.push_back({item.single_batch(), dtype, item.batch_size()});
+  const ShapeId id = shape_keys_.intern(std::span(std::as_const(words)).first(item.nd + 1)).first;
+  if (id >= shapes_.size()) shapes_.resize(id + 1);
+  if (shapes_[id].size == 0) shapes_[id] = {item.single_batch(), dtype, item.batch_size()};
   return id;
 }
 
@@ -45,7 +46,7 @@ TypeId TypeTable::type(const Op& op, std::span<const InputKey> inputs,
   }
   for (std::uint32_t attribute : attributes) *word++ = attribute;
   const TypeId id = type_keys_.intern(std::span(std::as_const(words_)).first(size)).first;
-  if (id == types_.size()) types_.emplace_back();
+  if (id >= types_.size()) types_.resize(id + 1);
   // A type that could not be described stays empty and throws again.
   if (types_[id].op == nullptr) types_[id] = describe(op, inputs, attributes);
   return id;
@@ -71,6 +72,7 @@ NodeType TypeTable::describe(const Op& op, std::span<const InputKey> inputs,
   if (inputs.empty()) signature.dtype = static_cast<DType>(attributes[0]);
   check_arity(op, signature.inputs);
   signature.output = op.shape(signature.inputs, attributes);
+  signature.output.check();
   signature.output_size = signature.output.size();
   if (op.saved_size != nullptr) signature.saved_size = op.saved_size(signature);
   if (op.integer_limit != nullptr) result.integer_limit = op.integer_limit(signature);
@@ -82,12 +84,17 @@ NodeType TypeTable::describe(const Op& op, std::span<const InputKey> inputs,
 
 std::uint32_t TypeTable::storage(const std::shared_ptr<ParameterStorage>& parameter) {
   const std::uint64_t words[] = {reinterpret_cast<std::uintptr_t>(parameter.get())};
-  const auto [id, is_new] = storage_keys_.intern(words);
-  if (is_new) storages_.push_back(parameter);
+  const std::uint32_t id = storage_keys_.intern(words).first;
+  if (id >= storages_.size()) storages_.resize(id + 1);
+  storages_[id] = parameter;
   return id;
 }
 
 void TypeTable::trim() {
+  // Parameters that nobody else has are let go.
+  for (std::shared_ptr<ParameterStorage>& storage : storages_) {
+    if (storage.use_count() == 1) storage.reset();
+  }
   if (types_.size() + identities_.size() + shapes_.size() + storages_.size() < kMostEntries) return;
   *this = TypeTable();
 }

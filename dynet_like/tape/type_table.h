@@ -72,7 +72,8 @@ class TypeTable {
   /// The mark of an argument with an identity.
   static std::uint32_t shared_argument(Identity identity) { return 2 * identity; }
 
-  /// Forgets everything once it has grown large; no graph may hold a number any more.
+  /// Forgets what only it keeps alive, and everything once it has grown large; no graph may hold a
+  /// number any more.
   void trim();
 
  private:

@@ -28,6 +28,7 @@ bool is_contiguous_range(const Dim& dim, unsigned d) {
 
 ValueId reshape(Tape& tape, ValueId x, const Dim& dim) {
   const Dim from = tape.dim_of(x);
+  dim.check();
   if (from.size() != dim.size()) {
     throw ShapeError("[reshape] need a shape of " + std::to_string(from.size()) + " elements for " +
                      to_string(from) + "; got " + to_string(dim));

@@ -133,10 +133,16 @@ void pick_range_backward(const BackwardCall& call) {
     E* to = call.dx[0].at<E>(i);
     if (to == nullptr) continue;
     const bool add = call.dx[0].add[i] != 0;
-    if (!add) std::memset(to, 0, stride * axis.outer * sizeof(E));
+    // A contribution is added whole, its zeros too: -0 + 0 is 0.
+    if (add) {
+      for (std::size_t e = 0; e < stride * axis.outer; ++e) to[e] = to[e] + E(0);
+    } else {
+      std::memset(to, 0, stride * axis.outer * sizeof(E));
+    }
     const E* dy = call.dy.at<E>(i);
     for (std::size_t o = 0; o < axis.outer; ++o) {
-      put(dy + o * length, to + o * stride + axis.inner * call.integers[i], length, add);
+      E* range = to + o * stride + axis.inner * call.integers[i];
+      for (std::size_t e = 0; e < length; ++e) range[e] = range[e] + dy[o * length + e];
     }
   }
 }

@@ -1,6 +1,8 @@
 // ThreadPool: one round of work at a time, under one mutex.
 #include "dynet_like/device/cpu/thread_pool.h"
 
+#include <utility>
+
 namespace dynet_like::cpu {
 
 ThreadPool::ThreadPool(unsigned threads) {
@@ -29,10 +31,19 @@ void ThreadPool::run(unsigned parts, const std::function<void(unsigned)>& work) 
     }
     start_.notify_all();
   }
-  work(0);
-  if (parts > 1) {
-    std::unique_lock lock(mutex_);
-    done_.wait(lock, [this] { return pending_ == 0; });
+  call(work, 0);
+  std::unique_lock lock(mutex_);
+  if (parts > 1) done_.wait(lock, [this] { return pending_ == 0; });
+  if (failure_ != nullptr) std::rethrow_exception(std::exchange(failure_, nullptr));
+}
+
+// The first exception of a round is the caller's, once all parts have ended.
+void ThreadPool::call(const std::function<void(unsigned)>& work, unsigned part) {
+  try {
+    work(part);
+  } catch (...) {
+    const std::lock_guard lock(mutex_);
+    if (failure_ == nullptr) failure_ = std::current_exception();
   }
 }
 
@@ -46,7 +57,7 @@ void ThreadPool::serve(unsigned part) {
     if (part < parts_) {
       const auto* work = work_;
       lock.unlock();
-      (*work)(part);
+      call(*work, part);
       lock.lock();
     }
     if (--pending_ == 0) done_.notify_one();

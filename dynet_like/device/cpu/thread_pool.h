@@ -3,6 +3,7 @@
 
 #include <condition_variable>
 #include <cstddef>
+#include <exception>
 #include <functional>
 #include <mutex>
 #include <thread>
@@ -21,11 +22,13 @@ class ThreadPool {
 
   unsigned size() const { return static_cast<unsigned>(workers_.size()) + 1; }
 
-  /// Calls work(part) once for every part in [0, parts), parts <= size(). Part 0 runs here.
+  /// Calls work(part) once for every part in [0, parts), parts <= size(). Part 0 runs here. Throws
+  /// what a part throws.
   void run(unsigned parts, const std::function<void(unsigned)>& work);
 
  private:
   void serve(unsigned part);
+  void call(const std::function<void(unsigned)>& work, unsigned part);
 
   std::vector<std::thread> workers_;
   std::mutex mutex_;
@@ -34,6 +37,7 @@ class ThreadPool {
   unsigned parts_ = 0, pending_ = 0;
   std::size_t round_ = 0;
   bool stop_ = false;
+  std::exception_ptr failure_;
 };
 
 }  // namespace dynet_like::cpu

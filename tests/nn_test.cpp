@@ -1,0 +1,438 @@
+// Layers: formulas against plain doubles, gradients, batching, shapes, errors, learning.
+#include "nn/nn.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "dynet_like/dynet_like.h"
+#include "nn/data/treebank.h"
+
+namespace dynet_like::nn {
+namespace {
+
+using Doubles = std::vector<double>;
+
+GraphOptions double_options() {
+  GraphOptions options;
+  options.dtype = DType::f64;
+  return options;
+}
+
+/// Every number of every parameter anew, so that no bias is zero.
+void randomise(const ParameterCollection& model, std::uint64_t seed) {
+  Random random(seed);
+  for (const auto& storage : model.storages()) {
+    const Tensor values = storage->tensor();
+    for (unsigned i = 0; i < storage->size(); ++i) values.set(i, 0.5 * random.normal());
+  }
+}
+
+Doubles numbers(const ParameterCollection& model, const std::string& name) {
+  const auto storage = model.find(name);
+  if (storage == nullptr) throw UsageError("no parameter " + name);
+  return as_doubles(storage->tensor());
+}
+
+// --------------------------------------------------------- the formulas once more, as plain loops
+
+double sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
+
+/// y += W x, W column-major.
+void add_product(Doubles& y, const Doubles& w, const Doubles& x) {
+  ASSERT_EQ(w.size(), y.size() * x.size());
+  for (std::size_t i = 0; i < y.size(); ++i) {
+    for (std::size_t j = 0; j < x.size(); ++j) y[i] += w[j * y.size() + i] * x[j];
+  }
+}
+
+struct PlainState {
+  Doubles h, c;
+};
+
+PlainState plain_lstm(const ParameterCollection& model, const PlainState& before,
+                      const Doubles& x) {
+  const std::size_t n = before.h.size();
+  Doubles a = numbers(model, "/lstm/b");
+  add_product(a, numbers(model, "/lstm/W"), x);
+  add_product(a, numbers(model, "/lstm/U"), before.h);
+  PlainState after{Doubles(n), Doubles(n)};
+  for (std::size_t e = 0; e < n; ++e) {
+    const double i = sigmoid(a[e]), f = sigmoid(a[n + e]), o = sigmoid(a[2 * n + e]);
+    after.c[e] = i * std::tanh(a[3 * n + e]) + f * before.c[e];
+    after.h[e] = o * std::tanh(after.c[e]);
+  }
+  return after;
+}
+
+/// Tai et al. (2015), equations 9 to 14: a child that is not there has h = c = 0, an input that is
+/// not there is 0. The rows are in the order f_l, f_r, i, o, u.
+PlainState plain_tree_lstm(const ParameterCollection& model, const Doubles* x,
+                           const PlainState& left, const PlainState& right) {
+  const std::size_t n = left.h.size();
+  Doubles a = numbers(model, "/tree_lstm/b");
+  add_product(a, numbers(model, "/tree_lstm/U_left"), left.h);
+  add_product(a, numbers(model, "/tree_lstm/U_right"), right.h);
+  if (x != nullptr) {
+    Doubles input(3 * n);
+    add_product(input, numbers(model, "/tree_lstm/W"), *x);
+    for (std::size_t e = 0; e < 3 * n; ++e) a[2 * n + e] += input[e];
+  }
+  PlainState state{Doubles(n), Doubles(n)};
+  for (std::size_t e = 0; e < n; ++e) {
+    const double f_left = sigmoid(a[e]), f_right = sigmoid(a[n + e]), i = sigmoid(a[2 * n + e]),
+                 o = sigmoid(a[3 * n + e]), u = std::tanh(a[4 * n + e]);
+    state.c[e] = i * u + f_left * left.c[e] + f_right * right.c[e];
+    state.h[e] = o * std::tanh(state.c[e]);
+  }
+  return state;
+}
+
+void expect_near(const Tensor& got, const Doubles& expected) {
+  ASSERT_EQ(got.d.size(), expected.size());
+  for (unsigned i = 0; i < got.d.size(); ++i) EXPECT_NEAR(got.at(i), expected[i], 1e-12);
+}
+
+Doubles row(const LookupParameter& table, unsigned i) { return as_doubles(table.values(i)); }
+
+TEST(NnTest, LinearFollowsTheFormula) {
+  ParameterCollection model(1, DType::f64);
+  const Linear linear(model, 3, 5), without_bias(model, 3, 2, false, "plain");
+  const Embedding inputs(model, 1, 3);
+  randomise(model, 2);
+  ComputationGraph graph(double_options());
+  const Expression x = inputs(graph, 0);
+  Doubles expected = numbers(model, "/linear/b");
+  add_product(expected, numbers(model, "/linear/W"), row(inputs.table(), 0));
+  expect_near(linear(graph, x).value(), expected);
+  Doubles plain(2);
+  add_product(plain, numbers(model, "/plain/W"), row(inputs.table(), 0));
+  expect_near(without_bias(graph, x).value(), plain);
+  EXPECT_EQ(model.find("/plain/b"), nullptr);
+}
+
+TEST(NnTest, LSTMFollowsTheFormula) {
+  ParameterCollection model(1, DType::f64);
+  const LSTM lstm(model, 3, 5);
+  const Embedding inputs(model, 4, 3);
+  randomise(model, 2);
+  ComputationGraph graph(double_options());
+  std::vector<Expression> xs;
+  for (unsigned i = 0; i < 4; ++i) xs.push_back(inputs(graph, i));
+  const std::vector<LSTM::State> states = lstm(graph, xs);
+  ASSERT_EQ(states.size(), 4u);
+  PlainState expected{Doubles(5), Doubles(5)};
+  for (unsigned i = 0; i < 4; ++i) {
+    expected = plain_lstm(model, expected, row(inputs.table(), i));
+    expect_near(states[i].h.value(), expected.h);
+    expect_near(states[i].c.value(), expected.c);
+  }
+  EXPECT_TRUE(lstm(graph, {}).empty());
+}
+
+TEST(NnTest, TreeLSTMFollowsTheFormula) {
+  ParameterCollection model(1, DType::f64);
+  const TreeLSTM tree_lstm(model, 3, 4);
+  const Embedding inputs(model, 4, 3);
+  randomise(model, 2);
+  const Tree tree = parse_tree("(0 (0 (0 a) (0 b)) (0 (0 c) (0 d)))", "", 1);
+  ComputationGraph graph(double_options());
+  std::vector<Expression> xs;
+  for (unsigned i = 0; i < 4; ++i) xs.push_back(inputs(graph, i));
+  const std::vector<TreeLSTM::State> states = tree_lstm(graph, tree, xs);
+  ASSERT_EQ(states.size(), tree.size());
+  const PlainState none{Doubles(4), Doubles(4)};
+  std::vector<PlainState> expected;
+  for (std::uint32_t node = 0; node < tree.size(); ++node) {
+    if (tree.is_leaf(node)) {
+      const Doubles x = row(inputs.table(), tree.nodes()[node].word);
+      expected.push_back(plain_tree_lstm(model, &x, none, none));
+    } else {
+      expected.push_back(
+          plain_tree_lstm(model, nullptr, expected[tree.left(node)], expected[tree.right(node)]));
+    }
+    expect_near(states[node].h.value(), expected[node].h);
+    expect_near(states[node].c.value(), expected[node].c);
+  }
+}
+
+TEST(NnTest, FirstValues) {
+  ParameterCollection model;
+  const TreeLSTM tree_lstm(model, 3, 2);
+  const LSTM lstm(model, 3, 2);
+  const Linear linear(model, 3, 2);
+  EXPECT_EQ(numbers(model, "/tree_lstm/b"), (Doubles{1, 1, 1, 1, 0, 0, 0, 0, 0, 0}));
+  EXPECT_EQ(numbers(model, "/lstm/b"), (Doubles{0, 0, 1, 1, 0, 0, 0, 0}));
+  EXPECT_EQ(numbers(model, "/linear/b"), (Doubles{0, 0}));
+  // Glorot's bound is that of one gate's matrix, and nearly reached.
+  const double bound = std::sqrt(6.0 / (2 + 3));
+  double largest = 0;
+  for (const double w : numbers(model, "/lstm/W")) largest = std::max(largest, std::abs(w));
+  EXPECT_LE(largest, bound);
+  EXPECT_GT(largest, 0.8 * bound);
+}
+
+TEST(NnTest, LayersOfOneNameGetTheirOwnParameters) {
+  ParameterCollection model;
+  const Linear first(model, 2, 2), second(model, 2, 2);
+  EXPECT_EQ(first.weights().get_fullname(), "/linear/W");
+  EXPECT_EQ(second.weights().get_fullname(), "/linear_1/W");
+}
+
+// -------------------------------------------------------------------- all layers in one model
+
+/// A tree and a sentence, with every layer.
+struct AllLayers {
+  explicit AllLayers(ParameterCollection& model)
+      : embedding(model, 6, 3), tree_lstm(model, 3, 4), lstm(model, 4, 5), linear(model, 5, 3) {}
+
+  Expression loss(ComputationGraph& graph, const Tree& tree, float dropout_rate = 0) const {
+    const Dropout dropout(dropout_rate);
+    std::vector<Expression> words, hidden, losses;
+    for (const std::string& word : tree.words()) {
+      words.push_back(dropout(embedding(graph, static_cast<unsigned>(word[0] - 'a')), true));
+    }
+    for (const TreeLSTM::State& state : tree_lstm(graph, tree, words)) hidden.push_back(state.h);
+    for (const LSTM::State& state : lstm(graph, hidden)) {
+      losses.push_back(pickneglogsoftmax(linear(graph, state.h), 1));
+    }
+    return sum(losses);
+  }
+
+  Embedding embedding;
+  TreeLSTM tree_lstm;
+  LSTM lstm;
+  Linear linear;
+};
+
+std::vector<Tree> some_trees() {
+  std::vector<Tree> trees;
+  for (const char* text : {"(0 a)", "(0 (0 a) (0 b))", "(0 (0 c) (0 (0 a) (0 d)))",
+                           "(0 (0 (0 b) (0 b)) (0 (0 f) (0 e)))", "(0 (0 (0 a) (0 b)) (0 c))"}) {
+    trees.push_back(parse_tree(text, "", 1));
+  }
+  return trees;
+}
+
+TEST(NnTest, GradientsAreThoseOfCentralDifferences) {
+  ParameterCollection model(1, DType::f64);
+  const AllLayers layers(model);
+  randomise(model, 3);
+  const Tree tree = some_trees()[3];
+  const auto loss = [&] {
+    ComputationGraph graph(double_options());
+    return layers.loss(graph, tree).value().at(0);
+  };
+  ComputationGraph graph(double_options());
+  Gradients gradients;
+  graph.backward(layers.loss(graph, tree), gradients);
+  for (const auto& storage : model.storages()) {
+    if (storage->is_table) continue;
+    const auto* gradient = static_cast<const double*>(gradients.find_dense(*storage));
+    ASSERT_NE(gradient, nullptr) << storage->name;
+    for (unsigned i = 0; i < storage->size(); ++i) {
+      constexpr double kStep = 1e-5;
+      const double before = Parameter(storage).values().at(i);
+      const auto loss_at = [&](double value) {
+        Parameter(storage).values().set(i, value);
+        return loss();
+      };
+      const double slope = (loss_at(before + kStep) - loss_at(before - kStep)) / (2 * kStep);
+      loss_at(before);
+      EXPECT_NEAR(gradient[i], slope, 1e-8) << storage->name << ' ' << i;
+    }
+  }
+  EXPECT_EQ(gradients.find_rows(layers.embedding.table().get_storage())->rows,
+            (std::vector<std::uint32_t>{1, 5, 4}));
+}
+
+/// The losses and all gradients of some trees, as bytes.
+std::vector<float> outcome(const ParameterCollection& model, const AllLayers& layers,
+                           batching::Policy policy, unsigned threads) {
+  Random random(7);
+  GraphOptions options;
+  options.policy = policy;
+  options.threads = threads;
+  options.random = &random;
+  Minibatch minibatch(options);
+  std::vector<Expression> losses;
+  for (const Tree& tree : some_trees()) {
+    losses.push_back(layers.loss(minibatch.new_graph(), tree, 0.3f));
+    minibatch.add_loss(losses.back());
+  }
+  std::vector<float> all{minibatch.forward()};
+  const Gradients& gradients = minibatch.backward();
+  for (const Expression& loss : losses) all.push_back(as_scalar(loss.value()));
+  for (const auto& storage : model.storages()) {
+    if (storage->is_table) {
+      const LookupParameter table(storage);
+      for (unsigned i = 0; i < table.rows(); ++i) {
+        const std::vector<float> values = gradients.values(table, i);
+        all.insert(all.end(), values.begin(), values.end());
+      }
+    } else {
+      const std::vector<float> values = gradients.values(Parameter(storage));
+      all.insert(all.end(), values.begin(), values.end());
+    }
+  }
+  return all;
+}
+
+TEST(NnTest, BatchingChangesNoBit) {
+  ParameterCollection model;
+  const AllLayers layers(model);
+  randomise(model, 4);
+  using batching::Policy;
+  const std::vector<float> expected = outcome(model, layers, Policy::none, 1);
+  for (const Policy policy : {Policy::automatic, Policy::depth, Policy::agenda, Policy::descent}) {
+    for (const unsigned threads : {1u, 2u}) {
+      const std::vector<float> got = outcome(model, layers, policy, threads);
+      ASSERT_EQ(got.size(), expected.size());
+      EXPECT_EQ(std::memcmp(got.data(), expected.data(), got.size() * sizeof(float)), 0)
+          << batching::name_of(policy) << ", " << threads << " threads";
+    }
+  }
+}
+
+TEST(NnTest, NodesOfAllTreesBatch) {
+  ParameterCollection model;
+  const TreeLSTM tree_lstm(model, 3, 4);
+  const Embedding embedding(model, 6, 3);
+  Minibatch minibatch;
+  for (const Tree& tree : some_trees()) {
+    ComputationGraph& graph = minibatch.new_graph();
+    const std::vector<Expression> words(tree.leaf_count(), embedding(graph, 0));
+    minibatch.add_output(tree_lstm(graph, tree, words).back().h);
+  }
+  minibatch.forward();
+  const Report report = minibatch.explain();
+  EXPECT_EQ(report.batches, report.bound);
+  EXPECT_EQ(report.copied_bytes, 0u);
+}
+
+// ------------------------------------------------------------------------ dropout and mistakes
+
+TEST(NnTest, DropoutOnlyInTraining) {
+  Random random(1);
+  GraphOptions options;
+  options.random = &random;
+  ComputationGraph graph(options);
+  const Expression x = ones(graph, {1000});
+  const Dropout dropout(0.25f);
+  const std::size_t nodes = graph.size();
+  EXPECT_EQ(dropout(x, false).i, x.i);
+  EXPECT_EQ(Dropout(0)(x, true).i, x.i);
+  EXPECT_EQ(graph.size(), nodes);
+  std::size_t zeros = 0;
+  for (const float y : as_vector(dropout(x, true).value())) {
+    EXPECT_TRUE(y == 0 || y == 1 / 0.75f) << y;
+    zeros += y == 0 ? 1 : 0;
+  }
+  EXPECT_NEAR(static_cast<double>(zeros), 250, 50);
+}
+
+TEST(NnTest, DropoutErrors) {
+  for (const float rate : {-0.1f, 1.0f, std::nanf("")}) EXPECT_THROW(Dropout{rate}, UsageError);
+  ComputationGraph graph;
+  const Expression x = ones(graph, {3});
+  EXPECT_THROW(Dropout(0.5f)(x, true), UsageError);
+  EXPECT_NO_THROW(Dropout(0.5f)(x, false));
+}
+
+TEST(NnTest, SizesThatDoNotFit) {
+  ParameterCollection model;
+  EXPECT_THROW(Linear(model, 0, 3), ShapeError);
+  EXPECT_THROW(Embedding(model, 0, 3), ShapeError);
+  EXPECT_THROW(LSTM(model, 3, 0), ShapeError);
+  EXPECT_THROW(TreeLSTM(model, 0, 3), ShapeError);
+  const Linear linear(model, 3, 2);
+  const LSTM lstm(model, 3, 2);
+  const TreeLSTM tree_lstm(model, 3, 2);
+  const Embedding embedding(model, 6, 3);
+  ComputationGraph graph;
+  const Expression x = ones(graph, {4});
+  EXPECT_THROW(linear(graph, x), ShapeError);
+  EXPECT_THROW(lstm.step(graph, lstm.start(graph), x), ShapeError);
+  EXPECT_THROW(tree_lstm.leaf(graph, x), ShapeError);
+  EXPECT_THROW(tree_lstm.inner(graph, {x, x}, {x, x}), ShapeError);
+  EXPECT_THROW(embedding(graph, 6), UsageError);
+}
+
+TEST(NnTest, TreesThatDoNotFit) {
+  ParameterCollection model;
+  const TreeLSTM tree_lstm(model, 3, 2);
+  ComputationGraph graph;
+  const std::vector<Expression> two(2, ones(graph, {3})), three(3, ones(graph, {3}));
+  Tree ternary;
+  for (int i = 0; i < 3; ++i) ternary.add_leaf(0, "a");
+  ternary.add_parent(0, 3);
+  EXPECT_THROW(tree_lstm(graph, ternary, two), UsageError);
+  EXPECT_THROW(tree_lstm(graph, ternary, three), UsageError);
+  EXPECT_TRUE(tree_lstm(graph, Tree(), {}).empty());
+}
+
+// ------------------------------------------------------------------------------------ learning
+
+/// Trains until the loss is small; returns the last one.
+double train(const ParameterCollection& model, int steps,
+             const std::function<void(Minibatch&)>& add_losses) {
+  AdamTrainer trainer(model, 0.02f);
+  Minibatch minibatch;
+  double loss = 0;
+  for (int step = 0; step < steps; ++step) {
+    minibatch.clear();
+    add_losses(minibatch);
+    loss = static_cast<double>(minibatch.forward());
+    trainer.update(minibatch.backward());
+  }
+  return loss;
+}
+
+TEST(NnTest, LSTMLearnsParity) {
+  ParameterCollection model;
+  const Embedding bits(model, 2, 4);
+  const LSTM lstm(model, 4, 8);
+  const Linear output(model, 8, 2);
+  const double loss = train(model, 300, [&](Minibatch& minibatch) {
+    for (unsigned number = 0; number < 16; ++number) {
+      ComputationGraph& graph = minibatch.new_graph();
+      std::vector<Expression> xs;
+      unsigned parity = 0;
+      for (unsigned bit = 0; bit < 4; ++bit) {
+        xs.push_back(bits(graph, number >> bit & 1u));
+        parity ^= number >> bit & 1u;
+      }
+      minibatch.add_loss(pickneglogsoftmax(output(graph, lstm(graph, xs).back().h), parity));
+    }
+  });
+  EXPECT_LT(loss / 16, 0.05);
+}
+
+TEST(NnTest, TreeLSTMLearnsWhichSideIsDeeper) {
+  ParameterCollection model;
+  const Embedding word(model, 1, 4);
+  const TreeLSTM tree_lstm(model, 4, 8);
+  const Linear output(model, 8, 2);
+  std::vector<Tree> trees;
+  for (const char* text : {"(0 (0 (0 a) (0 a)) (0 a))", "(1 (0 a) (0 (0 a) (0 a)))",
+                           "(0 (0 (0 a) (0 (0 a) (0 a))) (0 (0 a) (0 a)))",
+                           "(1 (0 (0 a) (0 a)) (0 (0 (0 a) (0 a)) (0 a)))"}) {
+    trees.push_back(parse_tree(text, "", 1));
+  }
+  const double loss = train(model, 200, [&](Minibatch& minibatch) {
+    for (const Tree& tree : trees) {
+      ComputationGraph& graph = minibatch.new_graph();
+      const std::vector<Expression> words(tree.leaf_count(), word(graph, 0));
+      const Expression scores = output(graph, tree_lstm(graph, tree, words).back().h);
+      minibatch.add_loss(pickneglogsoftmax(scores, static_cast<unsigned>(tree.label(tree.root()))));
+    }
+  });
+  EXPECT_LT(loss / 4, 0.05);
+}
+
+}  // namespace
+}  // namespace dynet_like::nn

@@ -1,0 +1,482 @@
+// Every op gives the same bytes in a batch as alone, generated from the op table.
+//
+// Items 0, 1, ... of a call are recorded as graphs of a minibatch, as one node with a minibatch
+// dimension, or as a mixture of both; values and gradients of every item must be the bytes that the
+// item has when it runs alone.
+#include <gtest/gtest.h>
+
+#include <array>
+#include <atomic>
+#include <memory>
+
+#include "tests/op_cases.h"
+
+namespace dynet_like::op_cases {
+namespace {
+
+constexpr std::size_t kMost = 17;
+constexpr std::uint64_t kSeed = 31;  // of dropout
+
+using Bytes = std::vector<std::byte>;
+
+// What became of one item: its value, and the gradients of the inputs that are its own.
+struct Outcome {
+  Bytes value;
+  std::vector<Bytes> gradients;
+};
+
+struct Outcomes {
+  std::vector<Outcome> items;
+  std::vector<Bytes> parameters;  ///< gradients of the arguments that all items share
+  Report report;
+};
+
+// Those of item i of several.
+Bytes slice(const Tensor& tensor, std::size_t i, std::size_t items) {
+  const std::size_t bytes = tensor.d.size() * size_of(tensor.dtype()) / items;
+  const auto* from = static_cast<const std::byte*>(tensor.data()) + i * bytes;
+  return {from, from + bytes};
+}
+
+// Inputs that get a gradient although they are no parameters: x times a parameter that is 1, or
+// plus one that is -0, which changes no bit. The op under test takes no part in that.
+class Lift {
+ public:
+  Lift(const Op& op, ParameterCollection& collection)
+      : adds_(op.name == "cmult"),
+        neutral_(collection.add_parameters({1}, ParameterInitConst(adds_ ? -0.0f : 1.0f))) {}
+  Expression operator()(const Expression& x) const {
+    const Expression neutral = parameter(x.graph("lift"), neutral_);
+    return adds_ ? x + neutral : cmult(x, neutral);
+  }
+
+ private:
+  bool adds_;
+  Parameter neutral_;
+};
+
+// A call with its items. Arguments flagged `shared` are parameters, the same for all items.
+class Trial {
+ public:
+  Trial(const OpCall& call, DType dtype, Flags shared, std::size_t items, bool special = false)
+      : call_(call), shared_(std::move(shared)), collection_(1, dtype) {
+    Random random(21);
+    items_ = draw_items(call, items, random);
+    if (special) add_special_values(random);
+    for (std::size_t j = 0; j < call.inputs(); ++j) {
+      const std::vector<double>& first = items_[0].inputs[j];
+      arguments_.push_back(shared_[j] != 0 ? std::make_unique<Argument>(collection_, call, j, first)
+                                           : nullptr);
+      lifts_.emplace_back(*call.op, collection_);
+    }
+    size_ = signature_of(call, dtype).output_size;
+    weights_ = converted<float>(draw_weights(items * size_, random));
+    options_.dtype = dtype;
+  }
+
+  std::size_t items() const { return items_.size(); }
+  GraphOptions& options() { return options_; }
+
+  struct Recorded {
+    Expression output, loss;
+    std::vector<Expression> own;
+  };
+
+  Recorded record_items(ComputationGraph& graph, std::size_t first, std::size_t count) const {
+    const std::span<const Item> items = std::span(items_).subspan(first, count);
+    Recorded recorded;
+    std::vector<Expression> inputs;
+    for (std::size_t j = 0; j < call_.inputs(); ++j) {
+      if (arguments_[j] != nullptr) {
+        inputs.push_back(arguments_[j]->in(graph));
+        continue;
+      }
+      const Dim dim = minibatch_of(call_.shapes.inputs[j], count);
+      inputs.push_back(lifts_[j](input(graph, dim, joined_input(items, j))));
+      recorded.own.push_back(inputs.back());
+    }
+    recorded.output = record(graph, call_, inputs, items);
+    const Dim dim = recorded.output.dim();
+    const float* begin = weights_.data() + first * size_;
+    const std::vector<float> some(begin, begin + count * size_);
+    const Expression weights = input(graph, dim, some);
+    recorded.loss = call_.op == &ops::dot_product ? squared_distance(recorded.output, weights)
+                                                  : dot_product(recorded.output, weights);
+    return recorded;
+  }
+
+  static void add_outcomes(const Recorded& recorded, std::size_t items, std::vector<Outcome>& to) {
+    const Tensor value = recorded.output.value();
+    std::vector<Tensor> gradients;
+    for (const Expression& own : recorded.own) gradients.push_back(own.gradient());
+    for (std::size_t i = 0; i < items; ++i) {
+      to.push_back({slice(value, i, items), {}});
+      for (const Tensor& gradient : gradients) {
+        to.back().gradients.push_back(slice(gradient, i, items));
+      }
+    }
+  }
+
+  // Item i alone, as this sample of a minibatch; adds its gradients to those that are there.
+  Outcome alone(std::size_t i, std::size_t sample, Gradients& gradients) const {
+    Random random(kSeed);
+    Minibatch batch(with(random));
+    for (std::size_t before = 0; before < sample; ++before) batch.new_graph();
+    const Recorded recorded = record_items(batch.new_graph(), i, 1);
+    batch.add_loss(recorded.loss);
+    batch.forward();
+    batch.backward(gradients);
+    std::vector<Outcome> outcome;
+    add_outcomes(recorded, 1, outcome);
+    return outcome[0];
+  }
+
+  // All together: graph g of the minibatch has the next counts[g] items.
+  Outcomes together(std::span<const std::size_t> counts) const {
+    Random random(kSeed);
+    Minibatch batch(with(random));
+    std::vector<Recorded> recorded;
+    std::size_t first = 0;
+    for (std::size_t count : counts) {
+      recorded.push_back(record_items(batch.new_graph(), first, count));
+      batch.add_loss(recorded.back().loss);
+      first += count;
+    }
+    batch.forward();
+    const Gradients& gradients = batch.backward();
+    Outcomes outcomes;
+    for (std::size_t g = 0; g < counts.size(); ++g) {
+      add_outcomes(recorded[g], counts[g], outcomes.items);
+    }
+    outcomes.parameters = gradients_of_parameters(gradients);
+    outcomes.report = batch.explain();
+    return outcomes;
+  }
+
+  std::vector<Bytes> gradients_of_parameters(const Gradients& gradients) const {
+    std::vector<Bytes> result;
+    for (const auto& argument : arguments_) {
+      if (argument != nullptr) result.push_back(argument->gradient(gradients));
+    }
+    return result;
+  }
+
+ private:
+  GraphOptions with(Random& random) const {
+    GraphOptions options = options_;
+    options.random = &random;
+    return options;
+  }
+
+  // About a quarter of the inputs; signs and places differ from item to item.
+  void add_special_values(Random& random) {
+    using Limits = std::numeric_limits<float>;
+    const float inf = Limits::infinity(), max = Limits::max(), tiny = Limits::denorm_min();
+    const float special[] = {-0.0f, 0.0f, inf, -inf, max, tiny, -1e-40f, -90.0f, std::nanf("")};
+    for (Item& item : items_) {
+      for (auto& values : item.inputs) {
+        for (double& x : values) {
+          if (random.below(4) == 0) x = static_cast<double>(special[random.below(9)]);
+        }
+      }
+    }
+  }
+
+  const OpCall call_;
+  Flags shared_;
+  ParameterCollection collection_;
+  std::vector<Item> items_;
+  std::vector<std::unique_ptr<Argument>> arguments_;  // null: every item has its own
+  std::vector<Lift> lifts_;
+  std::size_t size_ = 0;
+  std::vector<float> weights_;
+  GraphOptions options_;
+};
+
+// All items one by one, and the gradients of parameters after each of them.
+struct Reference {
+  std::vector<Outcome> items;
+  std::vector<std::vector<Bytes>> parameters;
+
+  explicit Reference(const Trial& trial) {
+    Gradients gradients;
+    for (std::size_t i = 0; i < trial.items(); ++i) {
+      items.push_back(trial.alone(i, i, gradients));
+      parameters.push_back(trial.gradients_of_parameters(gradients));
+    }
+  }
+};
+
+enum class Nan { by_bytes, by_place };
+
+void expect_equal(const Reference& alone, const Outcomes& batch, DType dtype,
+                  Nan nan = Nan::by_bytes) {
+  const auto view = [&](const Bytes& bytes) {
+    return nan == Nan::by_bytes ? bytes : without_nan_payload(bytes, dtype);
+  };
+  const std::size_t n = batch.items.size();
+  for (std::size_t i = 0; i < n; ++i) {
+    ASSERT_EQ(view(batch.items[i].value), view(alone.items[i].value))
+        << "item " << i << " of " << n;
+    ASSERT_EQ(batch.items[i].gradients.size(), alone.items[i].gradients.size());
+    for (std::size_t j = 0; j < batch.items[i].gradients.size(); ++j) {
+      ASSERT_EQ(view(batch.items[i].gradients[j]), view(alone.items[i].gradients[j]))
+          << "gradient of own input " << j << " of item " << i << " of " << n;
+    }
+  }
+  ASSERT_EQ(batch.parameters.size(), alone.parameters[n - 1].size());
+  for (std::size_t p = 0; p < batch.parameters.size(); ++p) {
+    ASSERT_EQ(view(batch.parameters[p]), view(alone.parameters[n - 1][p]))
+        << "gradient of shared input " << p << " after item " << n;
+  }
+}
+
+std::vector<std::size_t> uneven_counts(std::size_t n) {
+  std::vector<std::size_t> counts;
+  for (std::size_t left = n, i = 0; left > 0; ++i) {
+    counts.push_back(std::min(left, std::array{1, 3, 2, 1, 1, 4}[i % 6] * std::size_t{1}));
+    left -= counts.back();
+  }
+  return counts;
+}
+
+// Where the element of a random op lies in its node is part of its number: only graphs are alike.
+bool may_be_one_node(const OpCall& call) { return !call.op->random && call.inputs() > 0; }
+
+std::vector<std::vector<std::size_t>> layouts(const OpCall& call, std::size_t n) {
+  std::vector<std::vector<std::size_t>> result = {std::vector<std::size_t>(n, 1)};
+  if (may_be_one_node(call)) {
+    result.push_back({n});
+    result.push_back(uneven_counts(n));
+  }
+  return result;
+}
+
+// The op's nodes ran in one batch: one call forward, and one backward if its kernel had to run.
+void expect_one_batch(const OpCall& call, const Report& report, std::size_t nodes,
+                      bool own_inputs) {
+  std::size_t found = 0;
+  for (const Report::Type& type : report.types) {
+    if (type.op != call.op->name) continue;
+    ++found;
+    EXPECT_EQ(type.nodes, nodes);
+    EXPECT_EQ(type.batches, 1u);
+    EXPECT_EQ(type.forward_calls, 1u);
+    EXPECT_LE(type.backward_calls, 1u);
+    EXPECT_GE(type.backward_calls, own_inputs ? 1u : 0u);
+  }
+  EXPECT_EQ(found, 1u) << call.op->name;
+}
+
+class OpBatchingTest : public ::testing::TestWithParam<OpCall> {
+ protected:
+  template <class Body>
+  void for_each_trial(std::size_t items, bool special, Body&& body) {
+    for (const DType dtype : {DType::f32, DType::f64}) {
+      for (const Flags& shared : sharings(GetParam())) {
+        SCOPED_TRACE(std::string(name_of(dtype)) + ", " + sharing_name(shared));
+        Trial trial(GetParam(), dtype, shared, items, special);
+        body(trial, dtype, std::count(shared.begin(), shared.end(), 0) > 0);
+        if (HasFatalFailure()) return;
+      }
+    }
+  }
+};
+
+INSTANTIATE_TEST_SUITE_P(All, OpBatchingTest, ::testing::ValuesIn(all_calls()), name_of_call);
+
+TEST_P(OpBatchingTest, SameBytesAsAloneInOneBatch) {
+  for_each_trial(kMost, false, [&](Trial& trial, DType dtype, bool own_inputs) {
+    const Reference alone(trial);
+    for (std::size_t n = 1; n <= kMost; ++n) {
+      for (const auto& counts : layouts(GetParam(), n)) {
+        const Outcomes batch = trial.together(counts);
+        expect_equal(alone, batch, dtype);
+        expect_one_batch(GetParam(), batch.report, counts.size(), own_inputs);
+        if (HasFailure()) FAIL() << n << " items in " << counts.size() << " graphs";
+      }
+    }
+  });
+}
+
+// A NaN may have other bits, but stands in the same places.
+TEST_P(OpBatchingTest, SameBytesOfSpecialValues) {
+  for_each_trial(kMost, true, [&](Trial& trial, DType dtype, bool) {
+    const Reference alone(trial);
+    for (std::size_t n : {std::size_t{7}, kMost}) {
+      for (const auto& counts : layouts(GetParam(), n)) {
+        expect_equal(alone, trial.together(counts), dtype, Nan::by_place);
+        if (HasFailure()) FAIL() << n << " items in " << counts.size() << " graphs";
+      }
+    }
+  });
+}
+
+// Nodes with different parameters in one place join where that place is stacked, and only there.
+TEST_P(OpBatchingTest, DifferentParametersJoinWhereStacked) {
+  Random random(47);
+  const std::vector<Item> items = draw_items(GetParam(), 5, random);
+  for (std::size_t j = 0; j < GetParam().inputs(); ++j) {
+    ParameterCollection collection;
+    GraphOptions options;
+    options.random = &random;
+    Minibatch batch(options);
+    for (const Item& item : items) {
+      ComputationGraph& graph = batch.new_graph();
+      const std::span<const Item> one(&item, 1);
+      std::vector<Expression> inputs;
+      for (std::size_t k = 0; k < GetParam().inputs(); ++k) {
+        inputs.push_back(k == j ? Argument(collection, GetParam(), k, item.inputs[k]).in(graph)
+                                : input(graph, GetParam().shapes.inputs[k], joined_input(one, k)));
+      }
+      batch.add_output(record(graph, GetParam(), inputs, one));
+    }
+    batch.forward();
+    const bool stacked = GetParam().op->joins(static_cast<unsigned>(j)) == Join::stacked;
+    EXPECT_EQ(batch.explain().batches, stacked ? 1u : items.size()) << "input " << j;
+  }
+}
+
+TEST_P(OpBatchingTest, SurvivesVerification) {
+  for_each_trial(kMost, false, [&](Trial& trial, DType dtype, bool) {
+    const Reference alone(trial);
+    trial.options().verify_batching = true;
+    for (const auto& counts : layouts(GetParam(), kMost)) {
+      expect_equal(alone, trial.together(counts), dtype);
+    }
+  });
+}
+
+// An argument of a single item serves all items of a node; its gradient is the sum of theirs.
+TEST_P(OpBatchingTest, OneItemServesAll) {
+  if (!may_be_one_node(GetParam()) || GetParam().inputs() < 2) return;  // one input
+  for (std::size_t j = 0; j < GetParam().inputs(); ++j) {
+    Random random(41);
+    std::vector<Item> items = draw_items(GetParam(), kMost, random);
+    for (Item& item : items) item.inputs[j] = items[0].inputs[j];
+    ParameterCollection collection;
+    const Lift lift(*GetParam().op, collection);
+    const auto run = [&](std::span<const Item> some) {
+      ComputationGraph graph;
+      std::vector<Expression> inputs;
+      for (std::size_t k = 0; k < GetParam().inputs(); ++k) {
+        const auto given = k == j ? some.first(1) : some;
+        const Dim dim = minibatch_of(GetParam().shapes.inputs[k], given.size());
+        inputs.push_back(lift(input(graph, dim, joined_input(given, k))));
+      }
+      const Expression output = record(graph, GetParam(), inputs, some);
+      const Dim dim = output.dim();
+      Random same(43);
+      const auto weights = converted<float>(draw_weights(dim.batch_size(), same));
+      const Expression loss = squared_distance(output, input(graph, dim.single_batch(), weights));
+      graph.backward(loss);
+      return std::pair(as_vector(output.value()), as_vector(inputs[j].gradient()));
+    };
+    const auto [values, gradient] = run(items);
+    std::vector<float> expected_values, expected;
+    for (const Item& item : items) {
+      const auto [value, term] = run(std::span(&item, 1));
+      expected_values.insert(expected_values.end(), value.begin(), value.end());
+      if (expected.empty()) {
+        expected = term;
+        continue;
+      }
+      for (std::size_t e = 0; e < term.size(); ++e) expected[e] = expected[e] + term[e];
+    }
+    EXPECT_EQ(values, expected_values) << "input " << j;
+    EXPECT_EQ(gradient, expected) << "input " << j;
+  }
+}
+
+// In how many calls a device with three threads runs a batch of n.
+std::size_t calls_of_three_threads(Signature type, std::size_t n) {
+  type.saved_size = 0;  // every call sees the one counter
+  std::atomic<std::size_t> calls = 0;
+  const std::vector<Operand> in(type.inputs.size());
+  std::vector<std::byte> out(n * type.output_size * size_of(type.dtype));
+  const ForwardCall call{&type, n, in.data(), out.data(), &calls, nullptr, nullptr, {}, nullptr};
+  const Kernels::Forward count = [](const ForwardCall& part) {
+    ++*static_cast<std::atomic<std::size_t>*>(part.saved);
+  };
+  make_cpu_device(3)->forward(count, call);
+  return calls;
+}
+
+// The call with every dimension larger than 1 four times as large.
+OpCall enlarged(OpCall call) {
+  constexpr unsigned kFactor = 4;
+  const auto enlarge = [](unsigned size) { return size > 1 ? kFactor * size : size; };
+  for (Dim& dim : call.shapes.inputs) {
+    for (unsigned i = 0; i < dim.nd; ++i) dim.d[i] = enlarge(dim.d[i]);
+  }
+  return call;
+}
+
+TEST_P(OpBatchingTest, SameBytesWithThreads) {
+  const OpCall call = enlarged(GetParam());
+  const Signature type = signature_of(call, DType::f32);
+  const double cost = call.op->cost == nullptr ? double(type.output_size) : call.op->cost(type);
+  const auto n = static_cast<std::size_t>(std::ceil(310'000 / cost));
+  if (n > 20'000 || call.inputs() == 0) return;  // too small to be worth three threads
+  ASSERT_EQ(calls_of_three_threads(type, n), 3u) << "such a batch is expected to be split";
+
+  for (const Flags& shared : sharings(call)) {
+    SCOPED_TRACE(sharing_name(shared));
+    Trial trial(call, DType::f32, shared, n);
+    const std::vector<std::size_t> counts = {1, n / 2, n - n / 2 - 1};
+    const Outcomes one = trial.together(counts);
+    trial.options().threads = 3;
+    const Outcomes three = trial.together(counts);
+    ASSERT_EQ(one.parameters, three.parameters);
+    for (std::size_t i = 0; i < n; ++i) {
+      ASSERT_EQ(one.items[i].value, three.items[i].value) << i << " of " << n;
+      ASSERT_EQ(one.items[i].gradients, three.items[i].gradients) << i << " of " << n;
+    }
+    if (call.op->random) continue;
+    for (std::size_t i : {std::size_t{0}, n / 3, n / 2, n - 1}) {
+      Gradients gradients;
+      trial.options().threads = 1;
+      const Outcome alone = trial.alone(i, i, gradients);
+      ASSERT_EQ(alone.value, three.items[i].value) << i << " of " << n;
+      ASSERT_EQ(alone.gradients, three.items[i].gradients) << i << " of " << n;
+    }
+  }
+}
+
+// Calls that differ in an attribute, a shape or an argument stay apart, and all others together.
+TEST(OpBatchingMixtureTest, EveryCallOfEveryOpInOneMinibatch) {
+  constexpr std::size_t kItems = 3;
+  for (const DType dtype : {DType::f32, DType::f64}) {
+    std::vector<std::unique_ptr<Trial>> trials;
+    for (const OpCall& call : all_calls()) {
+      Flags shared(call.inputs(), 0);
+      for (std::size_t j = 0; j < call.inputs(); ++j) shared[j] = must_share(call, j);
+      trials.push_back(std::make_unique<Trial>(call, dtype, shared, kItems));
+    }
+    Random random(kSeed);
+    GraphOptions options;
+    options.dtype = dtype;
+    options.random = &random;
+    Minibatch batch(options);
+    std::vector<Trial::Recorded> recorded;
+    for (std::size_t i = 0; i < kItems * trials.size(); ++i) {
+      const Trial& trial = *trials[i % trials.size()];
+      recorded.push_back(trial.record_items(batch.new_graph(), i / trials.size(), 1));
+      batch.add_loss(recorded.back().loss);
+    }
+    batch.forward();
+    batch.backward();
+    for (std::size_t i = 0; i < recorded.size(); ++i) {
+      std::vector<Outcome> outcome;
+      Trial::add_outcomes(recorded[i], 1, outcome);
+      Gradients gradients;
+      const Outcome alone = trials[i % trials.size()]->alone(i / trials.size(), i, gradients);
+      const std::string& name = all_calls()[i % trials.size()].name;
+      ASSERT_EQ(outcome[0].value, alone.value) << name;
+      ASSERT_EQ(outcome[0].gradients, alone.gradients) << name;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace dynet_like::op_cases

@@ -1,0 +1,498 @@
+// What ops promise and refuse, generated from the op table: messages, declarations, public
+// functions.
+#include <gtest/gtest.h>
+
+#include <cctype>
+#include <functional>
+#include <map>
+#include <set>
+#include <type_traits>
+
+#include "dynet_like/ops/elementwise.h"
+#include "tests/op_cases.h"
+
+namespace dynet_like::op_cases {
+namespace {
+
+template <class Error>
+std::string message_of(const std::function<void()>& action) {
+  try {
+    action();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "nothing was thrown";
+}
+
+// "[name] need ...", with every shape in it.
+void expect_message(const std::string& message, const Op& op, std::span<const Dim> shapes) {
+  EXPECT_EQ(message.rfind("[" + std::string(op.name) + "] need ", 0), 0u) << message;
+  const std::size_t got = message.find("; got");
+  ASSERT_NE(got, std::string::npos) << message;
+  std::size_t at = got;
+  for (const Dim& dim : shapes) {  // in their order
+    at = message.find(to_string(dim), at);
+    ASSERT_NE(at, std::string::npos) << message << " lacks " << dim;
+    ++at;
+  }
+}
+
+// A graph that records calls of one op, all inputs of a minibatch size of their own.
+class Recorder {
+ public:
+  explicit Recorder(const OpCall& call) : call_(call), random_(5) {}
+
+  Expression add(std::span<const Dim> dims) {
+    Random random(3);
+    return add(dims, draw_items(call_, 1, random));
+  }
+  // `numbers`: the items whose numbers are given.
+  Expression add(std::span<const Dim> dims, std::span<const Item> numbers) {
+    std::vector<Expression> inputs;
+    for (const Dim& dim : dims) {
+      inputs.push_back(input(graph_, dim, std::vector<float>(dim.size(), 0.5f)));
+    }
+    return record(graph_, call_, inputs, numbers);
+  }
+  ComputationGraph& graph() { return graph_; }
+
+ private:
+  static GraphOptions options(Random* random) {
+    GraphOptions options;
+    options.random = random;
+    return options;
+  }
+
+  const OpCall& call_;
+  Random random_;
+  ComputationGraph graph_{options(&random_)};
+};
+
+std::vector<Dim> with_minibatches(std::vector<Dim> dims, std::span<const unsigned> sizes) {
+  for (std::size_t j = 0; j < dims.size(); ++j) dims[j].bd = sizes[j % sizes.size()];
+  return dims;
+}
+
+TEST(OpErrorsTest, BadCasesAreRefusedWithEveryShape) {
+  std::size_t count = 0;
+  for (const Op* op : all_ops()) {
+    if (op->bad_cases == nullptr) continue;
+    for (const OpCase& shapes : op->bad_cases()) {
+      const OpCall call{op, shapes, std::string(op->name)};
+      SCOPED_TRACE(::testing::PrintToString(call));
+      Recorder recorder(call);
+      const Item numbers{{}, std::vector<std::uint32_t>(op->integers_per_item, 0), shapes.reals};
+      const std::vector<Item> items(1, numbers);
+      const auto act = [&] { recorder.add(shapes.inputs, items); };
+      const std::string message = message_of<ShapeError>(act);
+      expect_message(message, *op, shapes.inputs);
+      EXPECT_EQ(message_of<ShapeError>(act), message) << "the second time";
+      ++count;
+    }
+  }
+  EXPECT_GT(count, 20u);
+}
+
+// Ops of equal rules may share their bad cases, but no op with a rule is without.
+TEST(OpErrorsTest, OpsWithSeveralInputsHaveBadCases) {
+  for (const Op* op : all_ops()) {
+    if (op->max_inputs < 2) continue;
+    ASSERT_NE(op->bad_cases, nullptr) << op->name;
+    EXPECT_FALSE(op->bad_cases().empty()) << op->name;
+  }
+}
+
+class OpCallErrorsTest : public ::testing::TestWithParam<OpCall> {
+ protected:
+  const OpCall& call() const { return GetParam(); }
+  const Op& op() const { return *GetParam().op; }
+  const std::vector<Dim>& dims() const { return GetParam().shapes.inputs; }
+  std::vector<Item> items(std::size_t n) const {
+    Random random(3);
+    return draw_items(call(), n, random);
+  }
+};
+
+std::vector<OpCall> calls_with_inputs() {
+  std::vector<OpCall> calls = all_calls();
+  std::erase_if(calls, [](const OpCall& call) { return call.inputs() == 0; });
+  return calls;
+}
+
+INSTANTIATE_TEST_SUITE_P(All, OpCallErrorsTest, ::testing::ValuesIn(calls_with_inputs()),
+                         name_of_call);
+
+TEST_P(OpCallErrorsTest, NumberOfInputs) {
+  for (const std::size_t count :
+       {std::size_t{0}, std::size_t{op().min_inputs} - 1, std::size_t{op().max_inputs} + 1}) {
+    if (count > 100) continue;
+    Recorder recorder(call());
+    const std::vector<Dim> inputs(count, dims()[0]);
+    if (count == 0) {
+      EXPECT_EQ(message_of<ShapeError>([&] { apply_op(op(), {}); }),
+                "[" + std::string(op().name) + "] need at least one input; got");
+      continue;
+    }
+    const std::string message = message_of<ShapeError>([&] { recorder.add(inputs); });
+    expect_message(message, op(), inputs);
+    EXPECT_NE(message.find(std::to_string(count)), std::string::npos) << message;
+  }
+}
+
+// What was refused leaves nothing behind: the graph goes on.
+TEST_P(OpCallErrorsTest, GraphGoesOnAfterAnError) {
+  Recorder recorder(call()), untouched(call());
+  const std::vector<Dim> too_many(dims().size() + 33, Dim({2, 1, 3}));
+  std::vector<Dim> wrong = too_many;
+  wrong.back() = Dim({4, 5});
+  EXPECT_THROW(recorder.add(wrong), ShapeError);
+  const Expression after = recorder.add(dims()), alone = untouched.add(dims());
+  EXPECT_EQ(after.dim(), alone.dim());
+  EXPECT_EQ(as_vector(after.value()), as_vector(alone.value()));
+}
+
+TEST_P(OpCallErrorsTest, IntegersBeyondTheLimit) {
+  if (op().integer_limit == nullptr) return;  // no limit
+  const std::uint32_t limit = op().integer_limit(signature_of(call(), DType::f32));
+  for (const std::uint32_t integer : {limit, limit + 1, ~std::uint32_t{0}}) {
+    for (const std::size_t n : {1, 3}) {
+      std::vector<Item> numbers = items(n);
+      numbers.back().integers[0] = integer;
+      const std::string message =
+          message_of<UsageError>([&] { Recorder(call()).add(dims(), numbers); });
+      EXPECT_EQ(message, "[" + std::string(op().name) + "] need an integer below " +
+                             std::to_string(limit) + "; got " + std::to_string(integer));
+    }
+  }
+  std::vector<Item> largest = items(1);
+  largest[0].integers[0] = limit - 1;
+  EXPECT_NO_THROW(Recorder(call()).add(dims(), largest).value());
+}
+
+TEST_P(OpCallErrorsTest, NumberOfNumbers) {
+  const bool has_integers = op().integers_per_item > 0 && !op().random;
+  if (!has_integers && op().reals_per_item == 0) return;  // no numbers
+  std::vector<unsigned> sizes(dims().size(), 3);
+  for (unsigned j = 0; j < sizes.size(); ++j) {
+    if (must_share(call(), j)) sizes[j] = 1;
+  }
+  const std::vector<Dim> three = with_minibatches(dims(), sizes);
+  const std::string none =
+      message_of<UsageError>([&] { Recorder(call()).add(three, std::span<const Item>()); });
+  EXPECT_EQ(none.rfind("[" + std::string(op().name) + "] need 1 ", 0), 0u) << none;
+  EXPECT_NE(none.find("; got 0"), std::string::npos) << none;
+  EXPECT_EQ(Recorder(call()).add(three, items(1)).dim().bd, sizes[0]);
+  EXPECT_EQ(Recorder(call()).add(three, items(3)).dim().bd, 3u);
+  if (sizes[0] == 1) return;
+  EXPECT_THROW(Recorder(call()).add(three, items(2)), UsageError);
+  const std::string four = message_of<ShapeError>([&] { Recorder(call()).add(three, items(4)); });
+  expect_message(four, op(), three);
+}
+
+TEST_P(OpCallErrorsTest, MinibatchesOfDifferentSizes) {
+  if (must_share(call(), 0)) {
+    const std::vector<Dim> two = with_minibatches(dims(), std::array{2u});
+    const std::string message = message_of<ShapeError>([&] { Recorder(call()).add(two); });
+    return expect_message(message, op(), two);
+  }
+  if (dims().size() < 2) return;  // one input
+  const std::vector<Dim> different = with_minibatches(dims(), std::array{2u, 3u});
+  const std::string message = message_of<ShapeError>([&] { Recorder(call()).add(different); });
+  expect_message(message, op(), different);
+  const std::vector<Dim> one = with_minibatches(dims(), std::array{1u, 3u});
+  EXPECT_EQ(Recorder(call()).add(one).dim().bd, 3u);
+}
+
+TEST_P(OpCallErrorsTest, MixedElementTypes) {
+  if (dims().size() < 2) return;  // one input
+  ParameterCollection doubles(1, DType::f64);
+  for (std::size_t j = 0; j < dims().size(); ++j) {
+    ComputationGraph graph;
+    std::vector<Expression> inputs;
+    for (const Dim& dim : dims()) {
+      inputs.push_back(inputs.size() == j
+                           ? parameter(graph, doubles.add_parameters(dim))
+                           : input(graph, dim, std::vector<float>(dim.size(), 0.5f)));
+    }
+    const std::string message =
+        message_of<UsageError>([&] { record(graph, call(), inputs, items(1)); });
+    EXPECT_EQ(message, "[" + std::string(op().name) + "] need inputs of one element type; got " +
+                           (j == 0 ? "double and float" : "float and double"));
+  }
+}
+
+// ---------------------------------------------------------------- what a backward kernel may do
+
+template <class E>
+bool same_bytes(const std::vector<std::vector<E>>& a, const std::vector<std::vector<E>>& b) {
+  for (std::size_t j = 0; j < a.size(); ++j) {
+    if (a[j].size() != b[j].size() ||
+        std::memcmp(a[j].data(), b[j].data(), a[j].size() * sizeof(E)) != 0) {
+      return false;
+    }
+  }
+  return a.size() == b.size();
+}
+
+class OpKernelTest : public OpCallErrorsTest {
+ protected:
+  static constexpr std::size_t kItems = 5;
+
+  // body(kernel, dy, E()) for every instruction set, both types, shared inputs or not.
+  template <class Body>
+  void for_each_kernel(Body&& body) {
+    for (const KernelSet& set : kernel_sets()) {
+      for (const bool share : {false, true}) {
+        SCOPED_TRACE(set.target + (share ? ", shared" : ", own"));
+        run<float>(set, share, body);
+        run<double>(set, share, body);
+        if (HasFatalFailure()) return;
+      }
+    }
+  }
+
+ private:
+  template <class E, class Body>
+  void run(const KernelSet& set, bool share, Body&& body) {
+    KernelCall<E> kernel(call(), set.of(call()), items(kItems), share);
+    kernel.forward();
+    Random random(9);
+    body(kernel, converted<E>(draw_weights(kItems * kernel.type().output_size, random)), E());
+  }
+};
+
+INSTANTIATE_TEST_SUITE_P(All, OpKernelTest, ::testing::ValuesIn(calls_with_inputs()), name_of_call);
+
+// Whether gradients change when the inputs, or the output, are NaN.
+template <class E>
+std::pair<bool, bool> reads(KernelCall<E>& kernel, const std::vector<E>& dy) {
+  const auto expected = kernel.backward(dy);
+  BackwardChoice inputs, output;
+  inputs.poison_inputs = true;
+  output.poison_output = true;
+  return {!same_bytes(kernel.backward(dy, inputs), expected),
+          !same_bytes(kernel.backward(dy, output), expected)};
+}
+
+TEST_P(OpKernelTest, ReadsOnlyWhatItNeeds) {
+  for_each_kernel([&](auto& kernel, const auto& dy, auto) {
+    const auto [inputs, output] = reads(kernel, dy);
+    EXPECT_TRUE(!inputs || op().needs_inputs());
+    EXPECT_TRUE(!output || op().needs_output());
+  });
+}
+
+// What is declared but never read would be kept for nothing.
+TEST(OpNeedsTest, EveryNeedIsReadInSomeCase) {
+  std::map<const Op*, std::pair<bool, bool>> read;
+  for (const OpCall& call : calls_with_inputs()) {
+    Random random(9);
+    const std::vector<Item> items = draw_items(call, 5, random);
+    KernelCall<double> kernel(call, kernel_sets()[0].of(call), items, false);
+    kernel.forward();
+    const auto [inputs, output] = reads(kernel, draw_weights(kernel.out().size(), random));
+    read[call.op].first |= inputs;
+    read[call.op].second |= output;
+  }
+  for (const auto& [op, what] : read) {
+    EXPECT_EQ(what.first, op->needs_inputs()) << op->name;
+    EXPECT_EQ(what.second, op->needs_output()) << op->name;
+  }
+}
+
+TEST_P(OpKernelTest, AddsTheWholeResultOnce) {
+  for_each_kernel([&]<class E>(KernelCall<E>& kernel, const std::vector<E>& dy, E) {
+    auto expected = kernel.backward(dy);
+    BackwardChoice choice;
+    choice.add = true;
+    choice.prior = 0.7;
+    for (auto& gradient : expected) {
+      for (E& x : gradient) x = static_cast<E>(0.7) + x;
+    }
+    ASSERT_TRUE(same_bytes(kernel.backward(dy, choice), expected));
+  });
+}
+
+TEST_P(OpKernelTest, WritesOnlyWhatIsWanted) {
+  for_each_kernel([&]<class E>(KernelCall<E>& kernel, const std::vector<E>& dy, E) {
+    const auto all = kernel.backward(dy);
+    BackwardChoice choice;
+    choice.prior = -3;
+    choice.unwanted_items = {0, 1, 0, 1, 1};
+    // All inputs but one, and all; no kernel is called for none.
+    for (std::size_t unwanted = dims().size() > 1 ? 0 : 1; unwanted <= dims().size(); ++unwanted) {
+      choice.unwanted_inputs.assign(dims().size(), 0);
+      if (unwanted < dims().size()) choice.unwanted_inputs[unwanted] = 1;
+      auto expected = all;
+      for (std::size_t j = 0; j < expected.size(); ++j) {
+        const std::size_t size = dims()[j].size();
+        for (std::size_t e = 0; e < expected[j].size(); ++e) {
+          if (j == unwanted || choice.unwanted_items[e / size] != 0) expected[j][e] = -3;
+        }
+      }
+      ASSERT_TRUE(same_bytes(kernel.backward(dy, choice), expected)) << unwanted;
+    }
+  });
+}
+
+// ------------------------------------------------------------------------------------ the table
+
+TEST(OpTableTest, NamesAreUniqueWords) {
+  std::set<std::string_view> names;
+  for (const Op* op : all_ops()) {
+    EXPECT_TRUE(names.insert(op->name).second) << op->name;
+    EXPECT_FALSE(op->name.empty());
+    for (char c : op->name) {
+      EXPECT_TRUE(c == '_' || std::islower(static_cast<unsigned char>(c)) != 0) << op->name;
+    }
+  }
+}
+
+TEST(OpTableTest, EveryOpIsDescribed) {
+  for (const Op* op : all_ops()) {
+    EXPECT_GE(op->formula.size(), 2u) << op->name;
+    EXPECT_NE(op->shape, nullptr) << op->name;
+    EXPECT_LE(op->min_inputs, op->max_inputs) << op->name;
+    if (op->max_inputs == 0) continue;
+    const std::vector<OpCase> cases = op->cases();
+    EXPECT_GE(cases.size(), 2u) << op->name;
+    for (const OpCase& shapes : cases) {
+      EXPECT_GE(shapes.inputs.size(), op->min_inputs) << op->name;
+      EXPECT_LE(shapes.inputs.size(), op->max_inputs) << op->name;
+      EXPECT_EQ(shapes.reals.size(), op->reals_per_item) << op->name;
+    }
+  }
+}
+
+// To share an argument splits batches; that pays where its gradient is added up in one go.
+TEST(OpTableTest, ArgumentsAreSharedWhereTheirGradientIsDeferred) {
+  for (const OpCall& call : calls_with_inputs()) {
+    const Signature type = signature_of(call, DType::f32);
+    for (unsigned j = 0; j < call.inputs(); ++j) {
+      const SharedGradient gradient = call.op->shared_gradient(type, j);
+      const Join join = call.op->joins(j);
+      EXPECT_TRUE(join == Join::stacked || gradient != SharedGradient::dense) << call.name << j;
+      if (gradient == SharedGradient::outer_product) {
+        EXPECT_EQ(join, Join::broadcast) << call.name << ", input " << j;
+      }
+      EXPECT_EQ(gradient == SharedGradient::rows, join == Join::shared) << call.name << j;
+    }
+  }
+}
+
+TEST(OpTableTest, EveryElementwiseFormulaIsThere) {
+  const auto table = all_ops();
+  formulas::ElementwiseFormulas::visit([&]<class F>() {
+    EXPECT_EQ(std::count(table.begin(), table.end(), &elementwise<F>), 1) << F::name;
+  });
+}
+
+TEST(OpTableTest, EveryOpHasKernels) {
+  const auto device = make_cpu_device();
+  for (const Op* op : all_ops()) {
+    if (op->cases == nullptr) continue;
+    const Kernels& kernels = device->kernels(*op);
+    for (int dtype : {0, 1}) {
+      EXPECT_NE(kernels.forward[dtype], nullptr) << op->name;
+      EXPECT_EQ(kernels.backward[dtype] != nullptr, op->max_inputs > 0) << op->name;
+    }
+  }
+}
+
+// --------------------------------------------------------------------------- public functions
+
+// What public functions are given: two matrices, a positive one, a table, and where they live.
+struct Givens {
+  ComputationGraph& graph;
+  Parameter weights;
+  LookupParameter table;
+  Expression a, b;  // {3,4}, all positive
+};
+using Build = std::function<Expression(const Givens&)>;
+
+// Every op by the public function that makes it.
+const std::map<std::string_view, Build>& public_functions() {
+  static const std::map<std::string_view, Build> all = {
+      {"input", [](const Givens& g) { return input(g.graph, 0.5f); }},
+      {"parameter", [](const Givens& g) { return parameter(g.graph, g.weights); }},
+      {"lookup_parameter", [](const Givens& g) { return parameter(g.graph, g.table); }},
+      {"constant", [](const Givens& g) { return constant(g.graph, Dim({2}), 0.5f); }},
+      {"lookup", [](const Givens& g) { return lookup(g.graph, g.table, 1); }},
+      {"matrix_product", [](const Givens& g) { return parameter(g.graph, g.weights) * g.a; }},
+      {"affine_transform",
+       [](const Givens& g) {
+         return affine_transform({g.b, parameter(g.graph, g.weights), g.a});
+       }},
+      {"dot_product", [](const Givens& g) { return dot_product(g.a, g.b); }},
+      {"squared_distance", [](const Givens& g) { return squared_distance(g.a, g.b); }},
+      {"sum",
+       [](const Givens& g) {
+         return sum({g.a, g.b});
+       }},
+      {"average",
+       [](const Givens& g) {
+         return average({g.a, g.b});
+       }},
+      {"sum_dim", [](const Givens& g) { return sum_dim(g.a, {1}); }},
+      {"mean_dim", [](const Givens& g) { return mean_dim(g.a, {0}); }},
+      // A copy is made where a view of a view would have gaps.
+      {"identity",
+       [](const Givens& g) {
+         const Expression columns = reshape(g.a, Dim({3}, 4));
+         return reshape(pick_range(columns, 0, 2), Dim({8}));
+       }},
+      {"concatenate",
+       [](const Givens& g) {
+         return concatenate({g.a, g.b});
+       }},
+      {"pick_range", [](const Givens& g) { return pick_range(g.a, 1, 3); }},
+      {"transpose", [](const Givens& g) { return transpose(g.a); }},
+      {"softmax", [](const Givens& g) { return softmax(g.a); }},
+      {"log_softmax", [](const Givens& g) { return log_softmax(g.a, 1); }},
+      {"pickneglogsoftmax",
+       [](const Givens& g) { return pickneglogsoftmax(reshape(g.a, Dim({12})), 3); }},
+      {"dropout", [](const Givens& g) { return dropout(g.a, 0.5f); }},
+      {"negate", [](const Givens& g) { return -g.a; }},
+      {"add", [](const Givens& g) { return g.a + g.b; }},
+      {"subtract", [](const Givens& g) { return g.a - g.b; }},
+      {"cmult", [](const Givens& g) { return cmult(g.a, g.b); }},
+      {"cdiv", [](const Givens& g) { return cdiv(g.a, g.b); }},
+      {"scalar_add", [](const Givens& g) { return g.a + 2.0f; }},
+      {"scalar_subtract", [](const Givens& g) { return 2.0f - g.a; }},
+      {"scalar_multiply", [](const Givens& g) { return g.a * 2.0f; }},
+      {"scalar_divide", [](const Givens& g) { return g.a / 2.0f; }},
+      {"tanh", [](const Givens& g) { return tanh(g.a); }},
+      {"logistic", [](const Givens& g) { return logistic(g.a); }},
+      {"rectify", [](const Givens& g) { return rectify(g.a); }},
+      {"exp", [](const Givens& g) { return exp(g.a); }},
+      {"log", [](const Givens& g) { return log(g.a); }},
+      {"sqrt", [](const Givens& g) { return sqrt(g.a); }},
+      {"square", [](const Givens& g) { return square(g.a); }},
+  };
+  return all;
+}
+
+TEST(OpTableTest, EveryOpHasAPublicFunction) {
+  for (const Op* op : all_ops()) {
+    const auto found = public_functions().find(op->name);
+    ASSERT_NE(found, public_functions().end())
+        << op->name << " needs a function in dynet_like/ops/ops.h and an entry here";
+    Random random(1);
+    GraphOptions options;
+    options.random = &random;
+    ComputationGraph graph(options);
+    ParameterCollection collection;
+    const Givens givens{graph, collection.add_parameters({3, 3}),
+                        collection.add_lookup_parameters(4, {3}),
+                        input(graph, {3, 4}, std::vector<float>(12, 0.5f)),
+                        input(graph, {3, 4}, std::vector<float>(12, 0.25f))};
+    const Expression result = found->second(givens);
+    const Tape& tape = graph.tape();
+    EXPECT_EQ(tape.type_of(tape.value(result.i).node).op, op) << op->name;
+    EXPECT_EQ(result.value().d, result.dim()) << op->name;
+  }
+  EXPECT_EQ(public_functions().size(), all_ops().size());
+}
+
+}  // namespace
+}  // namespace dynet_like::op_cases

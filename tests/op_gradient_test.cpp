@@ -1,0 +1,226 @@
+// The gradient of every op against central differences in double, generated from the op table.
+//
+// The loss is the output times fixed weights, none of them zero. Differences are extrapolated
+// (Richardson: steps h and 2h, so that the error is of order h^4); all points are exact in float
+// and double. The gradient must agree within 1e-8 of the larger of 1 and itself.
+#include <gtest/gtest.h>
+
+#include <memory>
+
+#include "tests/op_cases.h"
+
+namespace dynet_like::op_cases {
+namespace {
+
+constexpr double kStep = 0x1p-12;
+constexpr double kBound = 1e-8;
+constexpr unsigned kMinibatch = 3;
+
+// Where an argument comes from.
+enum class Source { input, minibatch, parameter };
+using Sources = std::vector<Source>;
+
+std::string name_of(const Sources& sources) {
+  std::string name;
+  for (Source source : sources) name += "imp"[static_cast<int>(source)];
+  return name;
+}
+
+// A graph of one node and its loss, whose arguments can be moved.
+class Problem {
+ public:
+  // `repeated`: the first argument stands for all. `items`: how many the numbers are for.
+  Problem(const OpCall& call, const Sources& sources, std::size_t items, bool repeated = false)
+      : random_numbers_(5) {
+    Random random(11);
+    const std::vector<Item> drawn = draw_items(call, items, random);
+    std::vector<Expression> inputs;
+    values_.resize(repeated ? 1 : sources.size());
+    for (std::size_t j = 0; j < values_.size(); ++j) {
+      const Dim dim =
+          minibatch_of(call.shapes.inputs[j], sources[j] == Source::minibatch ? kMinibatch : 1);
+      const std::vector<double> numbers = draw_numbers(call.shapes, dim.size(), random);
+      if (sources[j] == Source::parameter) {
+        parameters_.push_back(std::make_unique<Argument>(collection_, call, j, numbers));
+        inputs.push_back(parameters_.back()->in(graph_));
+      } else {
+        parameters_.push_back(nullptr);
+        values_[j] = converted<float>(numbers);
+        inputs.push_back(input(graph_, dim, &values_[j]));
+      }
+    }
+    arguments_ = inputs;
+    if (repeated) inputs.resize(sources.size(), inputs[0]);
+    const Expression output = record(graph_, call, inputs, drawn);
+    const Dim dim = output.dim();
+    const auto weights = converted<float>(draw_weights(dim.size(), random));
+    loss_ = dot_product(output, input(graph_, dim, weights));
+  }
+
+  void check() {
+    const Gradients& of_parameters = graph_.backward(loss_);
+    std::vector<std::vector<std::byte>> expected;
+    for (const auto& parameter : parameters_) {
+      expected.push_back(parameter ? parameter->gradient(of_parameters) : std::vector<std::byte>());
+    }
+    const Gradients& gradients = graph_.backward(loss_, true);
+    std::vector<std::vector<double>> analytic;
+    for (std::size_t j = 0; j < arguments_.size(); ++j) {
+      if (parameters_[j] == nullptr) {
+        analytic.push_back(as_doubles(arguments_[j].gradient()));
+        continue;
+      }
+      const std::vector<std::byte> bytes = parameters_[j]->gradient(gradients);
+      ASSERT_EQ(bytes, expected[j]) << "input " << j << " differs with gradients of inputs";
+      analytic.emplace_back(bytes.size() / sizeof(double));
+      std::memcpy(analytic.back().data(), bytes.data(), bytes.size());
+    }
+    for (std::size_t j = 0; j < arguments_.size(); ++j) check_argument(j, analytic[j]);
+  }
+
+ private:
+  void check_argument(std::size_t j, const std::vector<double>& analytic) {
+    ASSERT_EQ(analytic.size(), arguments_[j].dim().size());
+    for (std::size_t i = 0; i < analytic.size(); ++i) {
+      const double numeric = (4 * difference(j, i, kStep) - difference(j, i, 2 * kStep)) / 3;
+      ASSERT_NEAR(analytic[i], numeric, kBound * std::max(1.0, std::abs(numeric)))
+          << "element " << i << " of input " << j;
+    }
+  }
+
+  double difference(std::size_t j, std::size_t i, double step) {
+    return (moved_loss(j, i, step) - moved_loss(j, i, -step)) / (2 * step);
+  }
+
+  double moved_loss(std::size_t j, std::size_t i, double step) {
+    if (parameters_[j] == nullptr) {
+      const float x = values_[j][i];
+      values_[j][i] = x + static_cast<float>(step);
+      const double result = loss();
+      values_[j][i] = x;
+      return result;
+    }
+    const Tensor values = parameters_[j]->tensor();
+    const double x = values.at(i);
+    values.set(i, x + step);
+    const double result = loss();
+    values.set(i, x);
+    return result;
+  }
+
+  double loss() {
+    const Tensor losses = graph_.forward(loss_);
+    double total = 0;
+    for (std::size_t i = 0; i < losses.d.size(); ++i) total += losses.at(i);
+    return total;
+  }
+
+  static GraphOptions options(Random* random) {
+    GraphOptions options;
+    options.dtype = DType::f64;
+    options.random = random;
+    return options;
+  }
+
+  Random random_numbers_;
+  ParameterCollection collection_{1, DType::f64};
+  ComputationGraph graph_{options(&random_numbers_)};
+  std::vector<std::vector<float>> values_;
+  std::vector<std::unique_ptr<Argument>> parameters_;  // null: an input
+  std::vector<Expression> arguments_;
+  Expression loss_;
+};
+
+// All arrangements of up to three arguments. Of more, those of one kind, those in which the kinds
+// follow each other, and those in which one argument alone is a parameter.
+std::vector<Sources> arrangements(const OpCall& call) {
+  const std::size_t n = call.inputs();
+  std::vector<Sources> result;
+  const auto kind = [](std::size_t number) { return static_cast<Source>(number % 3); };
+  if (n <= 3) {
+    std::size_t count = 1;
+    for (std::size_t j = 0; j < n; ++j) count *= 3;
+    for (std::size_t code = 0; code < count; ++code) {
+      Sources sources;
+      for (std::size_t j = 0, rest = code; j < n; ++j, rest /= 3) sources.push_back(kind(rest));
+      result.push_back(sources);
+    }
+  } else {
+    for (std::size_t k = 0; k < 3; ++k) {
+      Sources mixed;
+      for (std::size_t j = 0; j < n; ++j) mixed.push_back(kind(j + k));
+      result.push_back(mixed);
+      result.emplace_back(n, kind(k));
+    }
+    for (std::size_t j = 0; j < n; ++j) {
+      result.emplace_back(n, Source::minibatch);
+      result.back()[j] = Source::parameter;
+    }
+  }
+  std::erase_if(result, [&](const Sources& sources) {  // a shared argument has no minibatch
+    for (unsigned j = 0; j < n; ++j) {
+      if (must_share(call, j) && sources[j] == Source::minibatch) return true;
+    }
+    return false;
+  });
+  return result;
+}
+
+std::vector<OpCall> calls_with_inputs() {
+  std::vector<OpCall> calls = all_calls();
+  std::erase_if(calls, [](const OpCall& call) { return call.inputs() == 0; });
+  return calls;
+}
+
+class OpGradientTest : public ::testing::TestWithParam<OpCall> {};
+
+INSTANTIATE_TEST_SUITE_P(All, OpGradientTest, ::testing::ValuesIn(calls_with_inputs()),
+                         name_of_call);
+
+TEST_P(OpGradientTest, OfInputsAndParametersInEveryArrangement) {
+  for (const Sources& sources : arrangements(GetParam())) {
+    SCOPED_TRACE(name_of(sources));
+    const bool minibatch = std::count(sources.begin(), sources.end(), Source::minibatch) > 0;
+    Problem(GetParam(), sources, minibatch ? kMinibatch : 1).check();
+    if (HasFatalFailure()) return;
+  }
+}
+
+// The numbers alone say how many items there are; every input serves all of them.
+TEST_P(OpGradientTest, OfItemsThatOnlyNumbersTellApart) {
+  const Op& op = *GetParam().op;
+  if (op.reals_per_item == 0 && (op.integers_per_item == 0 || op.random)) {
+    return;  // no numbers
+  }
+  for (Source source : {Source::input, Source::parameter}) {
+    const Sources sources(GetParam().inputs(), source);
+    SCOPED_TRACE(name_of(sources));
+    Problem(GetParam(), sources, kMinibatch).check();
+    if (HasFatalFailure()) return;
+  }
+}
+
+TEST_P(OpGradientTest, OfOneArgumentInAllPlaces) {
+  const std::vector<Dim>& dims = GetParam().shapes.inputs;
+  if (dims.size() < 2 || std::count(dims.begin(), dims.end(), dims[0]) != std::ssize(dims)) {
+    return;  // no second input of the same shape
+  }
+  for (Source source : {Source::input, Source::minibatch, Source::parameter}) {
+    const Sources sources(dims.size(), source);
+    SCOPED_TRACE(name_of(sources));
+    const std::size_t items = source == Source::minibatch ? kMinibatch : 1;
+    Problem(GetParam(), sources, items, true).check();
+    if (HasFatalFailure()) return;
+  }
+}
+
+TEST(OpGradientTableTest, EveryOpWithInputsHasCases) {
+  for (const Op* op : all_ops()) {
+    if (op->max_inputs == 0) continue;
+    ASSERT_NE(op->cases, nullptr) << op->name;
+    EXPECT_FALSE(op->cases().empty()) << op->name;
+  }
+}
+
+}  // namespace
+}  // namespace dynet_like::op_cases
