@@ -303,7 +303,7 @@ TEST_P(OpAccuracyTest, FloatIsCloseToDouble) {
     for (std::size_t n = 1; n <= kMost; ++n) {
       SCOPED_TRACE(set.target);
       Random random(71 + n);
-      Triple triple(call, set, draw_items(call, n, random));
+      Triple triple(call, set, draw_items(call, n, random, Digits::of_float));
       check_values(call, triple, n);
       const std::size_t size = triple.exact.type().output_size;
       if (call.inputs() > 0) check_gradients(triple, n, draw_weights(n * size, random));

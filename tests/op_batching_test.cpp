@@ -38,21 +38,22 @@ Bytes slice(const Tensor& tensor, std::size_t i, std::size_t items) {
   return {from, from + bytes};
 }
 
-// Inputs that get a gradient although they are no parameters: x times a parameter that is 1, or
-// plus one that is -0, which changes no bit. The op under test takes no part in that.
+// Inputs that get a gradient although they are no parameters, and all digits that their type has:
+// x times a parameter a little above 1, or plus a small one. The op under test takes no part in it.
 class Lift {
  public:
   Lift(const Op& op, ParameterCollection& collection)
-      : adds_(op.name == "cmult"),
-        neutral_(collection.add_parameters({1}, ParameterInitConst(adds_ ? -0.0f : 1.0f))) {}
+      : adds_(op.name == "cmult"), parameter_(collection.add_parameters({1})) {
+    parameter_.values().set(0, adds_ ? 1.0 / 999 : 1000.0 / 999);
+  }
   Expression operator()(const Expression& x) const {
-    const Expression neutral = parameter(x.graph("lift"), neutral_);
-    return adds_ ? x + neutral : cmult(x, neutral);
+    const Expression other = parameter(x.graph("lift"), parameter_);
+    return adds_ ? x + other : cmult(x, other);
   }
 
  private:
   bool adds_;
-  Parameter neutral_;
+  Parameter parameter_;
 };
 
 // A call with its items. Arguments flagged `shared` are parameters, the same for all items.

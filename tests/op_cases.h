@@ -73,20 +73,26 @@ inline Signature signature_of(const OpCall& call, DType dtype) {
   return type;
 }
 
-/// Numbers in [low, high], at least 0.05 away from the kink. They are multiples of 1/1024: exact in
-/// float, with room for steps that are exact, too.
-inline double draw_number(const OpCase& shapes, Random& random) {
+/// How many digits drawn numbers have. With few of them (multiples of 1/1024) small steps are
+/// exact, but so are many sums: where the order of a sum must show, numbers need all their digits.
+enum class Digits { few, of_float, of_double };
+
+/// A number in [low, high], at least 0.05 away from the kink.
+inline double draw_number(const OpCase& shapes, Random& random, Digits digits) {
   for (;;) {
-    const double x = shapes.low + (shapes.high - shapes.low) * random.uniform();
-    const double rounded = std::round(x * 1024) / 1024;
-    const bool inside = rounded >= shapes.low && rounded <= shapes.high;
-    if (inside && std::abs(rounded - shapes.kink) >= 0.05) return rounded;
+    const double unit = random.uniform() + 0x1p-24 * random.uniform();
+    double x = shapes.low + (shapes.high - shapes.low) * unit;
+    if (digits == Digits::few) x = std::round(x * 1024) / 1024;
+    if (digits == Digits::of_float) x = static_cast<double>(static_cast<float>(x));
+    const bool inside = x >= shapes.low && x <= shapes.high;
+    if (inside && std::abs(x - shapes.kink) >= 0.05) return x;
   }
 }
 
-inline std::vector<double> draw_numbers(const OpCase& shapes, std::size_t n, Random& random) {
+inline std::vector<double> draw_numbers(const OpCase& shapes, std::size_t n, Random& random,
+                                        Digits digits) {
   std::vector<double> numbers(n);
-  for (double& number : numbers) number = draw_number(shapes, random);
+  for (double& number : numbers) number = draw_number(shapes, random, digits);
   return numbers;
 }
 
@@ -94,7 +100,7 @@ inline std::vector<double> draw_numbers(const OpCase& shapes, std::size_t n, Ran
 inline std::vector<double> draw_weights(std::size_t n, Random& random) {
   OpCase range;
   range.kink = 0;
-  return draw_numbers(range, n, random);
+  return draw_numbers(range, n, random, Digits::of_float);
 }
 
 /// What one item of a call is given.
@@ -104,10 +110,10 @@ struct Item {
   std::vector<double> reals;
 };
 
-inline Item draw_item(const OpCall& call, Random& random) {
+inline Item draw_item(const OpCall& call, Random& random, Digits digits) {
   Item item;
   for (const Dim& dim : call.shapes.inputs) {
-    item.inputs.push_back(draw_numbers(call.shapes, dim.size(), random));
+    item.inputs.push_back(draw_numbers(call.shapes, dim.size(), random, digits));
   }
   const std::uint32_t limit = call.op->integer_limit == nullptr
                                   ? 1000
@@ -122,9 +128,10 @@ inline Item draw_item(const OpCall& call, Random& random) {
   return item;
 }
 
-inline std::vector<Item> draw_items(const OpCall& call, std::size_t n, Random& random) {
+inline std::vector<Item> draw_items(const OpCall& call, std::size_t n, Random& random,
+                                    Digits digits = Digits::of_double) {
   std::vector<Item> items;
-  while (items.size() < n) items.push_back(draw_item(call, random));
+  while (items.size() < n) items.push_back(draw_item(call, random, digits));
   return items;
 }
 

@@ -33,13 +33,14 @@ class Problem {
   Problem(const OpCall& call, const Sources& sources, std::size_t items, bool repeated = false)
       : random_numbers_(5) {
     Random random(11);
-    const std::vector<Item> drawn = draw_items(call, items, random);
+    const std::vector<Item> drawn = draw_items(call, items, random, Digits::few);
     std::vector<Expression> inputs;
     values_.resize(repeated ? 1 : sources.size());
     for (std::size_t j = 0; j < values_.size(); ++j) {
       const Dim dim =
           minibatch_of(call.shapes.inputs[j], sources[j] == Source::minibatch ? kMinibatch : 1);
-      const std::vector<double> numbers = draw_numbers(call.shapes, dim.size(), random);
+      const std::vector<double> numbers =
+          draw_numbers(call.shapes, dim.size(), random, Digits::few);
       if (sources[j] == Source::parameter) {
         parameters_.push_back(std::make_unique<Argument>(collection_, call, j, numbers));
         inputs.push_back(parameters_.back()->in(graph_));

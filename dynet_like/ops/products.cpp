@@ -63,6 +63,7 @@ std::vector<OpCase> pairs_of_equal_shapes() {
   return {{{Dim({1}), Dim({1})}},
           {{Dim({5}), Dim({5})}},
           {{Dim({35}), Dim({35})}},
+          {{Dim({131}), Dim({131})}},
           {{Dim({3, 7}), Dim({3, 7})}}};
 }
 
@@ -97,11 +98,9 @@ const Op matrix_product = [] {
   op.shared_gradient = product_gradient;
   op.cost = product_cost;
   op.cases = [] {
-    return std::vector<OpCase>{{{Dim({1, 1}), Dim({1})}},
-                               {{Dim({5, 3}), Dim({3})}},
-                               {{Dim({33, 17}), Dim({17})}},
-                               {{Dim({7, 5}), Dim({5, 4})}},
-                               {{Dim({4}), Dim({1, 3})}}};
+    return std::vector<OpCase>{{{Dim({1, 1}), Dim({1})}},    {{Dim({5, 3}), Dim({3})}},
+                               {{Dim({33, 17}), Dim({17})}}, {{Dim({67, 7}), Dim({7})}},
+                               {{Dim({7, 5}), Dim({5, 4})}}, {{Dim({4}), Dim({1, 3})}}};
   };
   op.bad_cases = [] {
     return std::vector<OpCase>{{{Dim({3, 4}), Dim({3})}}, {{Dim({3, 4, 2}), Dim({4})}}};
@@ -126,6 +125,7 @@ const Op affine_transform = [] {
     return std::vector<OpCase>{{{Dim({5}), Dim({5, 3}), Dim({3})}},
                                {{Dim({37}), Dim({37, 9}), Dim({9}), Dim({37, 18}), Dim({18})}},
                                {{Dim({6}), Dim({6, 4}), Dim({4, 3})}},
+                               {{Dim({70}), Dim({70, 3}), Dim({3})}},
                                {{Dim({6, 3}), Dim({6, 4}), Dim({4, 3}), Dim({6, 1}), Dim({1, 3})}}};
   };
   op.bad_cases = [] {

@@ -1,0 +1,17 @@
+// The results of a run as a JSON file, for programs to read.
+#pragma once
+
+#include <string>
+
+#include <nlohmann/json_fwd.hpp>
+
+namespace dynet_like::examples {
+
+/// Throws FileError if a report could not be written there: better before hours of training than
+/// after. Nothing is written yet. An empty path is right: it means no report.
+void check_report_path(const std::string& path);
+
+/// Writes one JSON object, whole or not at all; nothing for an empty path. Throws FileError.
+void write_report(const std::string& path, const nlohmann::json& results);
+
+}  // namespace dynet_like::examples

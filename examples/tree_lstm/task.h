@@ -1,0 +1,38 @@
+// The two tasks of the Tree-LSTM example: ListOps and sentiment trees.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "examples/tree_lstm/options.h"
+#include "nn/data/tree.h"
+#include "nn/data/vocabulary.h"
+
+namespace dynet_like::examples {
+
+/// A tree with its leaves' words as numbers.
+struct Sample {
+  nn::Tree tree;
+  std::vector<std::uint32_t> words;
+  std::uint32_t operators = 0;  ///< of ListOps; else 0
+
+  std::int32_t label() const { return tree.label(tree.root()); }
+};
+
+struct Task {
+  std::string name;  ///< "listops" or "sst"
+  std::uint32_t labels = 0;
+  nn::Vocabulary vocabulary;
+  std::vector<Sample> train, dev, test;
+  std::string description;  ///< what was read or generated, for people
+  std::string fingerprint;  ///< of the training and dev trees: others have another one
+};
+
+/// ListOps trees: those to train on, to choose on and to test on are different expressions. Those
+/// to choose on have at least 3 operators, the others at least 1. With --listops-test, the file's
+/// trees are tested, but for those that are used in training as well. Or the trees of a folder;
+/// words that are rare in train.txt share one number. Throws FileError for files of no use.
+Task load_task(const Options& options);
+
+}  // namespace dynet_like::examples
