@@ -37,11 +37,11 @@ ComputationGraph& graph_of(const char* user, const Expression& x) {
 // Elements of dimension d from `start` on, `length` of them.
 void check_range(const char* user, const Expression& x, std::span<const unsigned> starts,
                  unsigned length, unsigned d) {
-  const Dim dim = x.dim();
+  const Dim& dim = x.pg->tape().shape_of(x.i).dim;
   for (unsigned start : starts) {
     if (d < dim.nd && start <= dim.d[d] && length <= dim.d[d] - start) continue;
     throw UsageError(std::string("[") + user + "] need elements of dimension " + std::to_string(d) +
-                     " of " + to_string(dim) + "; got " + std::to_string(start) +
+                     " of " + to_string(x.dim()) + "; got " + std::to_string(start) +
                      (length == 1 ? "" : " to " + std::to_string(start + length - 1)));
   }
 }

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "dynet_like/core/errors.h"
+#include "dynet_like/ops/structured.h"
 
 namespace dynet_like {
 
@@ -80,6 +81,16 @@ NodeType TypeTable::describe(const Op& op, std::span<const InputKey> inputs,
   result.inputs = static_cast<std::uint32_t>(inputs.size());
   result.op = &op;
   return result;
+}
+
+// The op's own rules check the range and give the shape.
+RangeShape TypeTable::describe_range(ShapeId from, std::uint32_t d, std::uint32_t length) {
+  const InputKey key{from, 0};
+  const std::uint32_t attributes[] = {d, length};
+  const NodeType& range = types_[type(ops::pick_range, std::span(&key, 1), attributes)];
+  const Axis axis(shapes_[from].dim, d);
+  return {from, d, length, range.output_shape, static_cast<std::uint32_t>(axis.inner),
+          range.integer_limit - 1};
 }
 
 std::uint32_t TypeTable::storage(const std::shared_ptr<ParameterStorage>& parameter) {

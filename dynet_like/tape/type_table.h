@@ -1,6 +1,7 @@
 // Exact, interned node types: two nodes may run in one batch if and only if their types are equal.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -30,6 +31,15 @@ struct InputKey {
   std::uint32_t shared = 0;
 };
 
+/// A range of `length` elements along dimension d of a shape: what pick_range makes of it.
+struct RangeShape {
+  ShapeId from = ~ShapeId{0};
+  std::uint32_t d = 0, length = 0;
+  ShapeId to = 0;
+  std::uint32_t inner = 0;       ///< elements between neighbours along the dimension
+  std::uint32_t last_start = 0;  ///< the largest start that fits
+};
+
 /// What recording and running need to know of a type, computed once.
 struct NodeType {
   const Op* op = nullptr;
@@ -57,6 +67,15 @@ class TypeTable {
   const NodeType& operator[](TypeId id) const { return types_[id]; }
   std::size_t type_count() const { return types_.size(); }
 
+  /// The shape of a range. Throws ShapeError if there is no such range. Valid until the next call.
+  const RangeShape& range(ShapeId from, std::uint32_t d, std::uint32_t length) {
+    RangeShape& known = ranges_[(from * 31 + length * 7 + d) % ranges_.size()];
+    if (known.from != from || known.d != d || known.length != length) {
+      known = describe_range(from, d, length);
+    }
+    return known;
+  }
+
   /// The number of a parameter, which stays alive as long as the table (or until `clear`).
   std::uint32_t storage(const std::shared_ptr<ParameterStorage>& parameter);
   ParameterStorage& storage(std::uint32_t id) const { return *storages_[id]; }
@@ -80,8 +99,11 @@ class TypeTable {
   NodeType describe(const Op& op, std::span<const InputKey> inputs,
                     std::span<const std::uint32_t> attributes);
 
+  RangeShape describe_range(ShapeId from, std::uint32_t d, std::uint32_t length);
+
   Interner shape_keys_, type_keys_, identities_, storage_keys_;
   std::vector<Shape> shapes_;
+  std::array<RangeShape, 64> ranges_;  ///< those asked for lately
   std::vector<NodeType> types_;
   std::vector<std::shared_ptr<ParameterStorage>> storages_;
   std::vector<std::uint64_t> words_;  ///< the key that is being looked up

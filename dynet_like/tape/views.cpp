@@ -46,24 +46,20 @@ ValueId reshape(Tape& tape, ValueId x, const Dim& dim) {
 
 ValueId pick_range(Tape& tape, ValueId x, std::span<const std::uint32_t> starts,
                    std::uint32_t length, unsigned d) {
-  const Shape& shape = tape.shape_of(x);
+  const ShapeId shape = tape.value(x).shape;
   const std::uint32_t attributes[] = {d, length};
-  if (starts.size() != 1 || !is_contiguous_range(shape.dim, d)) {
+  if (starts.size() != 1 || !is_contiguous_range(tape.shape_of(x).dim, d)) {
     return tape.add(ops::pick_range, std::span(&x, 1), attributes, starts);
   }
-  // The op's own rules check the range and give the shape.
-  const InputKey key{tape.value(x).shape, 0};
-  const NodeType& type =
-      tape.types()[tape.types().type(ops::pick_range, std::span(&key, 1), attributes)];
-  if (starts[0] >= type.integer_limit) {
+  const RangeShape& range = tape.types().range(shape, d, length);
+  if (starts[0] > range.last_start) {
     throw ShapeError("[pick_range] need " + std::to_string(length) + " elements of dimension " +
                      std::to_string(d) + " from " + std::to_string(starts[0]) + "; got " +
                      to_string(tape.dim_of(x)));
   }
   Value view = as_view(tape, x);
-  const Axis axis(tape.shape_of(x).dim, d);
-  view.offset += static_cast<std::uint32_t>(axis.inner) * starts[0];
-  view.shape = type.output_shape;
+  view.offset += range.inner * starts[0];
+  view.shape = range.to;
   return tape.add_view(x, view);
 }
 
