@@ -89,7 +89,11 @@ RangeShape TypeTable::describe_range(ShapeId from, std::uint32_t d, std::uint32_
   const std::uint32_t attributes[] = {d, length};
   const NodeType& range = types_[type(ops::pick_range, std::span(&key, 1), attributes)];
   const Axis axis(shapes_[from].dim, d);
-  return {from, d, length, range.output_shape, static_cast<std::uint32_t>(axis.inner),
+  return {from,
+          d,
+          length,
+          range.output_shape,
+          static_cast<std::uint32_t>(axis.inner),
           range.integer_limit - 1};
 }
 
