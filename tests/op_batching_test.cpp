@@ -472,7 +472,7 @@ TEST(OpBatchingMixtureTest, EveryCallOfEveryOpInOneMinibatch) {
       Trial::add_outcomes(recorded[i], 1, outcome);
       Gradients gradients;
       const Outcome alone = trials[i % trials.size()]->alone(i / trials.size(), i, gradients);
-      const std::string& name = all_calls()[i % trials.size()].name;
+      const std::string name = all_calls()[i % trials.size()].name;
       ASSERT_EQ(outcome[0].value, alone.value) << name;
       ASSERT_EQ(outcome[0].gradients, alone.gradients) << name;
     }

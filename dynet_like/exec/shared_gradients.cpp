@@ -73,7 +73,7 @@ void SharedGradients::contribute(const Consumer& consumer, const std::byte* dy) 
       const std::byte* slot = consumer.slots + std::size_t{item} * size * element;
       to.push_back({SharedGradient::sum, 0, offset, size, 1, slot, nullptr});
     } else if (kind == SharedGradient::rows) {
-      to.push_back({kind, consumer.integers[item], 0, output_size, 1, dy, nullptr});
+      to.push_back({kind, consumer.integers[item], offset, output_size, 1, dy, nullptr});
     } else if (kind == SharedGradient::sum) {
       for (std::uint32_t at = 0; at < output_size; at += size) {
         to.push_back({kind, 0, offset, size, 1, dy + at * element, nullptr});
@@ -100,7 +100,7 @@ void SharedGradients::flush(Target& target, Gradients& gradients) {
   SharedValue& shared = run_.shared[target.identity];
   const DType dtype = run_.types()[shared.type].signature.dtype;
   if (shared.parameter == nullptr) {
-    add_all(dtype, derived_gradient(shared), 0, target.contributions);
+    add_all(dtype, derived_gradient(shared), target.contributions);
   } else {
     ParameterStorage& parameter = *shared.parameter;
     if (std::find(touched_.begin(), touched_.end(), &parameter) == touched_.end()) {
@@ -110,19 +110,21 @@ void SharedGradients::flush(Target& target, Gradients& gradients) {
       flush_table(target, parameter, gradients);
     } else {
       auto* sum = static_cast<std::byte*>(gradients.dense(parameter));
-      add_all(dtype, sum, 0, target.contributions);
+      add_all(dtype, sum, target.contributions);
       check(shared, sum);
     }
   }
   target.contributions.clear();
 }
 
-// Rows one by one; if the table was used as a whole, too, all rows are brought together for it.
+// Rows one by one; if the table was used as a whole, too, or in another shape, all rows are brought
+// together for it.
 void SharedGradients::flush_table(const Target& target, ParameterStorage& table,
                                   Gradients& gradients) {
   const std::vector<Contribution>& all = target.contributions;
-  const bool as_whole = std::any_of(all.begin(), all.end(), [](const Contribution& contribution) {
-    return contribution.kind != SharedGradient::rows;
+  const bool as_whole = std::any_of(all.begin(), all.end(), [&](const Contribution& contribution) {
+    return contribution.kind != SharedGradient::rows || contribution.offset != 0 ||
+           contribution.rows != table.entry_size();
   });
   Gradients::Rows& rows = gradients.rows(table);
   if (!as_whole) {
@@ -138,17 +140,16 @@ void SharedGradients::flush_table(const Target& target, ParameterStorage& table,
   for (std::uint32_t row = 0; row < table.rows(); ++row) {
     std::memcpy(whole.data() + row * bytes, rows.entry(table, row), bytes);
   }
-  add_all(table.dtype, whole.data(), table.entry_size(), all);
+  add_all(table.dtype, whole.data(), all);
   for (std::uint32_t row = 0; row < table.rows(); ++row) {
     std::memcpy(rows.entry(table, row), whole.data() + row * bytes, bytes);
   }
 }
 
-void SharedGradients::add_all(DType dtype, std::byte* sum, std::size_t entry,
-                              std::span<const Contribution> all) {
+void SharedGradients::add_all(DType dtype, std::byte* sum, std::span<const Contribution> all) {
   for (std::size_t begin = 0, end; begin < all.size(); begin = end) {
     for (end = begin + 1; end < all.size() && all[end].joins(all[begin]);) ++end;
-    const std::size_t at = all[begin].offset + all[begin].row * entry;
+    const std::size_t at = all[begin].offset + std::size_t{all[begin].row} * all[begin].rows;
     add(dtype, sum + at * size_of(dtype), all.subspan(begin, end - begin));
   }
 }
