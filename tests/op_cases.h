@@ -169,6 +169,22 @@ inline Expression record(ComputationGraph& graph, const OpCall& call,
   return apply_op(*call.op, inputs, call.shapes.attributes, integers, reals);
 }
 
+/// The gradient of all elements of a parameter or a table, zeros where there is none.
+inline std::vector<std::byte> gradient_of(const ParameterStorage& storage,
+                                          const Gradients& gradients) {
+  std::vector<std::byte> result(storage.size() * size_of(storage.dtype));
+  if (const void* dense = gradients.find_dense(storage); dense != nullptr) {
+    std::memcpy(result.data(), dense, result.size());
+  }
+  const Gradients::Rows* rows = gradients.find_rows(storage);
+  const std::size_t bytes = storage.entry_size() * size_of(storage.dtype);
+  for (std::uint32_t row = 0; rows != nullptr && row < storage.rows(); ++row) {
+    const std::byte* entry = rows->find(storage, row);
+    if (entry != nullptr) std::memcpy(result.data() + row * bytes, entry, bytes);
+  }
+  return result;
+}
+
 /// A parameter or a table with these values, and the way to its gradient.
 struct Argument {
   Parameter parameter;
@@ -196,20 +212,8 @@ struct Argument {
                               : dynet_like::parameter(graph, parameter);
   }
 
-  /// The gradient of all elements, zeros where there is none.
   std::vector<std::byte> gradient(const Gradients& gradients) const {
-    const ParameterStorage& s = storage();
-    std::vector<std::byte> result(s.size() * size_of(s.dtype));
-    if (const void* dense = gradients.find_dense(s); dense != nullptr) {
-      std::memcpy(result.data(), dense, result.size());
-    }
-    const Gradients::Rows* rows = gradients.find_rows(s);
-    const std::size_t bytes = s.entry_size() * size_of(s.dtype);
-    for (std::uint32_t row = 0; rows != nullptr && row < s.rows(); ++row) {
-      const std::byte* entry = rows->find(s, row);
-      if (entry != nullptr) std::memcpy(result.data() + row * bytes, entry, bytes);
-    }
-    return result;
+    return gradient_of(storage(), gradients);
   }
 };
 

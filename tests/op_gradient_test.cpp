@@ -26,6 +26,19 @@ std::string name_of(const Sources& sources) {
   return name;
 }
 
+std::vector<double> as_doubles(const std::vector<std::byte>& bytes) {
+  std::vector<double> numbers(bytes.size() / sizeof(double));
+  std::memcpy(numbers.data(), bytes.data(), bytes.size());
+  return numbers;
+}
+
+// (4 D(h) - D(2h)) / 3, where `moved` gives the loss after a step.
+template <class F>
+double extrapolated(F&& moved) {
+  const auto difference = [&](double step) { return (moved(step) - moved(-step)) / (2 * step); };
+  return (4 * difference(kStep) - difference(2 * kStep)) / 3;
+}
+
 // A graph of one node and its loss, whose arguments can be moved.
 class Problem {
  public:
@@ -60,21 +73,19 @@ class Problem {
 
   void check() {
     const Gradients& of_parameters = graph_.backward(loss_);
-    std::vector<std::vector<std::byte>> expected;
-    for (const auto& parameter : parameters_) {
-      expected.push_back(parameter ? parameter->gradient(of_parameters) : std::vector<std::byte>());
+    std::vector<std::vector<double>> expected(parameters_.size());
+    for (std::size_t j = 0; j < parameters_.size(); ++j) {
+      if (parameters_[j]) expected[j] = as_doubles(parameters_[j]->gradient(of_parameters));
     }
     const Gradients& gradients = graph_.backward(loss_, true);
     std::vector<std::vector<double>> analytic;
     for (std::size_t j = 0; j < arguments_.size(); ++j) {
       if (parameters_[j] == nullptr) {
-        analytic.push_back(as_doubles(arguments_[j].gradient()));
+        analytic.push_back(dynet_like::as_doubles(arguments_[j].gradient()));
         continue;
       }
-      const std::vector<std::byte> bytes = parameters_[j]->gradient(gradients);
-      ASSERT_EQ(bytes, expected[j]) << "input " << j << " differs with gradients of inputs";
-      analytic.emplace_back(bytes.size() / sizeof(double));
-      std::memcpy(analytic.back().data(), bytes.data(), bytes.size());
+      analytic.push_back(as_doubles(parameters_[j]->gradient(gradients)));
+      ASSERT_EQ(analytic[j], expected[j]) << "input " << j << " differs with gradients of inputs";
     }
     for (std::size_t j = 0; j < arguments_.size(); ++j) check_argument(j, analytic[j]);
   }
@@ -83,14 +94,10 @@ class Problem {
   void check_argument(std::size_t j, const std::vector<double>& analytic) {
     ASSERT_EQ(analytic.size(), arguments_[j].dim().size());
     for (std::size_t i = 0; i < analytic.size(); ++i) {
-      const double numeric = (4 * difference(j, i, kStep) - difference(j, i, 2 * kStep)) / 3;
+      const double numeric = extrapolated([&](double step) { return moved_loss(j, i, step); });
       ASSERT_NEAR(analytic[i], numeric, kBound * std::max(1.0, std::abs(numeric)))
           << "element " << i << " of input " << j;
     }
-  }
-
-  double difference(std::size_t j, std::size_t i, double step) {
-    return (moved_loss(j, i, step) - moved_loss(j, i, -step)) / (2 * step);
   }
 
   double moved_loss(std::size_t j, std::size_t i, double step) {
@@ -220,6 +227,53 @@ TEST(OpGradientTableTest, EveryOpWithInputsHasCases) {
     if (op->max_inputs == 0) continue;
     ASSERT_NE(op->cases, nullptr) << op->name;
     EXPECT_FALSE(op->cases().empty()) << op->name;
+  }
+}
+
+// Rows of anything: a table is not always one, and not always used by its rows alone.
+TEST(LookupGradientTest, OfRowsOfWhateverIsGiven) {
+  using Make = Expression (*)(ComputationGraph&, const LookupParameter&, const Parameter&);
+  const std::pair<const char*, Make> makes[] = {
+      {"table", [](auto& graph, auto& table, auto&) { return parameter(graph, table); }},
+      {"matrix", [](auto& graph, auto&, auto& matrix) { return parameter(graph, matrix); }},
+      {"derived", [](auto& graph, auto& table, auto&) { return tanh(parameter(graph, table)); }},
+      {"longer rows",
+       [](auto& graph, auto& table, auto&) {
+         return reshape(parameter(graph, table), {6, 2});
+       }},
+      {"some rows", [](auto& graph, auto& table,
+                       auto&) { return pick_range(parameter(graph, table), 1, 4, 1); }},
+  };
+  for (const auto& [name, make] : makes) {
+    ParameterCollection collection(1, DType::f64);
+    const LookupParameter table = collection.add_lookup_parameters(4, {3});
+    const Parameter matrix = collection.add_parameters({3, 4});
+    GraphOptions options;
+    options.dtype = DType::f64;
+    ComputationGraph graph(options);
+    const Expression whole = make(graph, table, matrix);
+    const std::uint32_t rows[] = {1, 0, 1};
+    const Expression some = apply_op(ops::lookup, std::span(&whole, 1), {}, rows);
+    for (const bool used_as_whole : {false, true}) {
+      SCOPED_TRACE(std::string(name) + (used_as_whole ? ", also as a whole" : ""));
+      Expression loss = sum_elems(sum_batches(square(some)));
+      if (used_as_whole) loss = loss + sum_elems(square(whole));
+      const bool is_matrix = std::string_view(name) == "matrix";
+      const ParameterStorage& storage = is_matrix ? matrix.get_storage() : table.get_storage();
+      const Tensor values = storage.tensor();
+      graph.invalidate();  // values moved
+      const auto analytic = as_doubles(gradient_of(storage, graph.backward(loss)));
+      for (std::size_t i = 0; i < analytic.size(); ++i) {
+        const double x = values.at(i);
+        const auto moved = [&](double step) {
+          values.set(i, x + step);
+          const double result = graph.forward(loss).at(0);
+          values.set(i, x);
+          return result;
+        };
+        ASSERT_NEAR(analytic[i], extrapolated(moved), kBound) << "element " << i;
+      }
+    }
   }
 }
 

@@ -67,7 +67,7 @@ class SharedGradients {
   void contribute(const Consumer& consumer, const std::byte* dy);
   void flush(Target& target, Gradients& gradients);
   void flush_table(const Target& target, ParameterStorage& table, Gradients& gradients);
-  void add_all(DType dtype, std::byte* sum, std::size_t entry, std::span<const Contribution> all);
+  void add_all(DType dtype, std::byte* sum, std::span<const Contribution> all);
   void add(DType dtype, std::byte* sum, std::span<const Contribution> run);
   std::byte* derived_gradient(SharedValue& shared);
   void run_backward(const SharedValue& shared, Gradients& gradients);
