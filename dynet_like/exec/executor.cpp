@@ -18,9 +18,12 @@ std::uint32_t Executor::add_tape(Tape& tape) {
 }
 
 Tensor Executor::value(ValueRef ref) {
-  forward_.compute(std::span(&ref, 1), false);
   const Tape& tape = *run_.tapes[ref.tape].tape;
   const NodeId node = tape.value(ref.value).node;
+  const std::vector<NodeState>& nodes = run_.tapes[ref.tape].nodes;
+  if (node >= nodes.size() || nodes[node].value == nullptr) {
+    forward_.compute(std::span(&ref, 1), false);
+  }
   if (tape.type_of(node).op == &ops::lookup_parameter) {
     RowRefresher* refresher = tape.storage_of(node).refresher.get();
     if (refresher != nullptr) refresher->refresh_all();
