@@ -7,19 +7,10 @@
 
 #include "dynet_like/device/kernel.h"
 #include "dynet_like/dynet_like.h"
+#include "tests/support/message_of.h"
 
 namespace dynet_like {
 namespace {
-
-template <class Error, class Function>
-std::string message_of(Function&& function) {
-  try {
-    function();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "nothing was thrown";
-}
 
 bool contains(const std::string& text, const std::string& part) {
   return text.find(part) != std::string::npos;

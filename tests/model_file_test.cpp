@@ -23,6 +23,7 @@
 #include "dynet_like/io/model_file.h"
 #include "dynet_like/io/safetensors.h"
 #include "tests/trainer_kinds.h"
+#include "tests/support/message_of.h"
 
 namespace dynet_like {
 namespace {
@@ -33,15 +34,6 @@ using namespace trainer_kinds;
 std::string contents(const fs::path& path) {
   std::ifstream in(path, std::ios::binary);
   return {std::istreambuf_iterator<char>(in), {}};
-}
-
-std::string message_of(const std::function<void()>& action) {
-  try {
-    action();
-  } catch (const FileError& error) {
-    return error.what();
-  }
-  return "no FileError";
 }
 
 // All values of a collection, byte for byte.
@@ -197,7 +189,7 @@ TEST_F(ModelFileTest, WhatDoesNotFitChangesNothing) {
     ParameterCollection other(2, dtype);
     make(other);
     save_parameters(path(), other);
-    const std::string message = message_of([&] { load_parameters(path(), model); });
+    const std::string message = message_of<FileError>([&] { load_parameters(path(), model); });
     EXPECT_TRUE(values_of(model) == before);
     EXPECT_EQ(versions_of(model), versions);
     const std::string prefix = path().string() + ": [load] need ";
@@ -329,7 +321,7 @@ TEST_F(ModelFileTest, ACheckpointThatDoesNotFitChangesNothing) {
   save_checkpoint(path(), adam.model, *adam.trainer, adam.random);
   const Snapshot before(momentum);
   const auto refused = [&] {
-    const std::string message = message_of(
+    const std::string message = message_of<FileError>(
         [&] { load_checkpoint(path(), momentum.model, *momentum.trainer, momentum.random); });
     EXPECT_TRUE(Snapshot(momentum) == before);
     return message;

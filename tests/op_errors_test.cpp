@@ -10,19 +10,10 @@
 
 #include "dynet_like/ops/elementwise.h"
 #include "tests/op_cases.h"
+#include "tests/support/message_of.h"
 
 namespace dynet_like::op_cases {
 namespace {
-
-template <class Error>
-std::string message_of(const std::function<void()>& action) {
-  try {
-    action();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "nothing was thrown";
-}
 
 // "[name] need ...", with every shape in it.
 void expect_message(const std::string& message, const Op& op, std::span<const Dim> shapes) {

@@ -15,6 +15,7 @@
 #include "dynet_like/core/random.h"
 #include "dynet_like/train/trainers.h"
 #include "tests/trainer_kinds.h"
+#include "tests/support/message_of.h"
 
 namespace dynet_like {
 namespace {
@@ -24,16 +25,6 @@ using namespace trainer_kinds;
 Bytes all_bytes(const LookupParameter& table) {
   table.all_values();  // brings all rows up to date
   return bytes_of(table.get_storage());
-}
-
-template <class Error>
-std::string message_of(const std::function<void()>& action) {
-  try {
-    action();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "nothing was thrown";
 }
 
 class TrainerTest : public testing::TestWithParam<Kind> {

@@ -37,15 +37,6 @@ bool range_of(const Tape& tape, const Value& value, bool per_item, Range& range)
   return fits;
 }
 
-template <class T>
-void fill_ones(std::byte* to, std::size_t n) {
-  std::fill_n(reinterpret_cast<T*>(to), n, T(1));
-}
-
-void fill_ones(DType dtype, std::byte* to, std::size_t n) {
-  dtype == DType::f32 ? fill_ones<float>(to, n) : fill_ones<double>(to, n);
-}
-
 }  // namespace
 
 void Backward::run(std::span<const ValueRef> roots, Gradients& gradients, bool full) {
@@ -103,9 +94,7 @@ void Backward::seed(std::span<const ValueRef> roots) {
       std::memset(node.gradient, 0, all * element);
     }
     const std::size_t size = tape.shape_of(root.value).size;
-    auto* ones = run_.gradients.allocate_array<std::byte>(size * element);
-    fill_ones(tape.shape_of(root.value).dtype, ones, size);
-    const void* addend = ones;
+    const void* addend = make_ones(run_, tape.shape_of(root.value));
     for (std::uint32_t item = 0; item < value.items; ++item) {
       std::byte* to = node.gradient + (value.offset + item * value.stride) * element;
       run_.device->add_all(tape.shape_of(root.value).dtype, to, size, {&addend, nullptr, 1});
@@ -183,6 +172,7 @@ void Backward::choose_summing(NodeRef ref) {
     stretched = stretched || edges[e].copies > 1;
     ++consumers;
   }
+  node.covered = all_cover;
   if (node.seeded || stretched || (all_cover && consumers > 2)) return add_slots(ref);
   if (all_cover) {
     node.summing = consumers == 1 ? Summing::in_place : Summing::pair;
@@ -230,11 +220,7 @@ void Backward::sum_slots(NodeRef ref) {
   const DType dtype = tape.type_of(ref.node).signature.dtype;
   const std::size_t element = size_of(dtype);
   const std::size_t all = output_size(tape, ref.node) * run_.output(ref).items;
-  bool all_cover = true;
-  for (std::uint32_t e = node.first_consumer; e != kNone; e = edges[e].next) {
-    all_cover = all_cover && covers(tape, tape.value(tape.edges()[e]), ref.node);
-  }
-  if (all_cover) {
+  if (node.covered) {
     addends_.clear();
     for (std::uint32_t e = node.first_consumer; e != kNone; e = edges[e].next) {
       for (std::uint32_t copy = 0; copy < edges[e].copies; ++copy) {

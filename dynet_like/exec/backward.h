@@ -26,6 +26,7 @@ struct NodeGradient {
   std::uint32_t written_by = kNone;  ///< the batch that wrote the first of a pair
   Summing summing = Summing::in_place;
   bool active = false, seeded = false;
+  bool covered = false;  ///< every contribution covers the whole node
 };
 
 struct EdgeGradient {

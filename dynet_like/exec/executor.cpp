@@ -170,7 +170,7 @@ void Executor::revert(std::uint32_t tape, std::size_t nodes, const Mark& since) 
   forget_gradients();
 }
 
-void Executor::clear(RandomKey random) {
+void Executor::clear() {
   invalidate();
   for (TapeState& tape : run_.tapes) spare_.push_back(std::move(tape.nodes));
   run_.tapes.clear();
@@ -179,7 +179,7 @@ void Executor::clear(RandomKey random) {
   run_.released_bounds.clear();
   run_.copied_bytes = 0;
   run_.plan_seconds = run_.kernel_seconds = 0;
-  run_.random = random;
+  run_.take_step();
 }
 
 std::size_t Executor::bytes_needed(std::uint32_t tape_index, bool with_gradients) const {

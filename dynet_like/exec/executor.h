@@ -16,8 +16,7 @@ namespace dynet_like {
 /// numbered in the order in which they are added, and must outlive the executor or its `clear`.
 class Executor {
  public:
-  Executor(const GraphOptions& options, RandomKey random)
-      : run_(options, random), forward_(run_), backward_(run_) {}
+  explicit Executor(const GraphOptions& options) : run_(options), forward_(run_), backward_(run_) {}
   Executor(const Executor&) = delete;
   Executor& operator=(const Executor&) = delete;
 
@@ -59,7 +58,7 @@ class Executor {
   /// Forgets the nodes of a tape from `nodes` on, which were recorded after the mark.
   void revert(std::uint32_t tape, std::size_t nodes, const Mark& mark);
   /// Forgets the tapes too. The next run has other random numbers.
-  void clear(RandomKey random);
+  void clear();
 
   /// Bytes that running a tape will take, with gradients or without.
   std::size_t bytes_needed(std::uint32_t tape, bool with_gradients) const;

@@ -1,5 +1,4 @@
 // One batch forward: gathers the lists that a kernel is given, and calls it once.
-#include "dynet_like/core/errors.h"
 #include "dynet_like/exec/checks.h"
 #include "dynet_like/exec/forward.h"
 #include "dynet_like/ops/structured.h"

@@ -78,11 +78,17 @@ struct TapeState {
 
 /// The state that forward and backward passes share. Tapes have one TypeTable.
 struct RunState {
-  RunState(const GraphOptions& graph_options, RandomKey random_key)
-      : options(graph_options), random(random_key), device(make_cpu_device(graph_options.threads)) {
+  explicit RunState(const GraphOptions& graph_options)
+      : options(graph_options), device(make_cpu_device(graph_options.threads)) {
+    take_step();
     if (options.measure_time) {
       device = std::make_unique<TimedDevice>(std::move(device), kernel_seconds);
     }
+  }
+
+  /// From now on dropout draws other numbers.
+  void take_step() {
+    if (options.random != nullptr) random = options.random->next_step();
   }
 
   const NodeState& state(NodeRef ref) const { return tapes[ref.tape].nodes[ref.node]; }

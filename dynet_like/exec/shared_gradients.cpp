@@ -9,6 +9,13 @@
 
 namespace dynet_like {
 
+std::byte* make_ones(RunState& run, const Shape& shape) {
+  auto* ones = run.gradients.allocate_array<std::byte>(shape.size * size_of(shape.dtype));
+  const Tensor tensor(shape.dim, shape.dtype, ones);
+  for (std::size_t i = 0; i < shape.size; ++i) tensor.set(i, 1.0);
+  return ones;
+}
+
 void SharedGradients::begin() {
   for (SharedValue& shared : run_.shared) shared.has_gradient = false;
   for (std::size_t i = 0; i < used_; ++i) targets_[i].contributions.clear();
@@ -32,10 +39,7 @@ std::vector<SharedGradients::Contribution>& SharedGradients::contributions_to(Id
 
 void SharedGradients::seed(Identity identity, const Value& value) {
   const Shape& shape = run_.types().shape(value.shape);
-  auto* ones = run_.gradients.allocate_array<std::byte>(shape.size * size_of(shape.dtype));
-  for (std::size_t i = 0; i < shape.size; ++i) {
-    Tensor(shape.dim, shape.dtype, ones).set(i, 1.0);
-  }
+  const std::byte* ones = make_ones(run_, shape);
   for (std::uint32_t item = 0; item < value.items; ++item) {
     contributions_to(identity).push_back(
         {SharedGradient::sum, 0, value.offset + item * value.stride, shape.size, 1, ones, nullptr});

@@ -16,6 +16,9 @@ struct SharedEdge {
   const std::byte* slots = nullptr;  ///< one contribution per item, if the kernel writes them
 };
 
+/// Memory of the pass with one value of ones.
+std::byte* make_ones(RunState& run, const Shape& shape);
+
 /// Collects what the nodes of all tapes contribute to shared values, and adds it up: one chain per
 /// element, in the order of samples, nodes, inputs and items, continued from run to run and from
 /// what the accumulator holds.

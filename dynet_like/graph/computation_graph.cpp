@@ -8,14 +8,6 @@
 
 namespace dynet_like {
 
-namespace {
-
-RandomKey next_key(const GraphOptions& options) {
-  return options.random == nullptr ? RandomKey{} : options.random->next_step();
-}
-
-}  // namespace
-
 Dim Expression::dim() const {
   ComputationGraph& owner = graph("dim");
   if (!owner.is_recorded(*this)) throw_reverted("dim");
@@ -44,7 +36,7 @@ void Expression::throw_reverted(const char* user) {
 ComputationGraph::ComputationGraph(const GraphOptions& options)
     : slot_(acquire_handle_slot()),
       tape_(std::make_shared<TypeTable>(), 0, options.dtype),
-      own_executor_(std::make_unique<Executor>(options, next_key(options))),
+      own_executor_(std::make_unique<Executor>(options)),
       executor_(own_executor_.get()),
       index_(executor_->add_tape(tape_)) {}
 
@@ -145,7 +137,7 @@ void ComputationGraph::clear() {
   if (own_executor_ == nullptr) {
     throw UsageError("[clear] need a graph of its own; got one of a minibatch: clear that");
   }
-  executor_->clear(next_key(executor_->options()));
+  executor_->clear();
   forget_records();
   tape_.types().trim();
   executor_->add_tape(tape_);

@@ -7,16 +7,8 @@
 
 namespace dynet_like {
 
-namespace {
-
-RandomKey next_key(const GraphOptions& options) {
-  return options.random == nullptr ? RandomKey{} : options.random->next_step();
-}
-
-}  // namespace
-
 Minibatch::Minibatch(const GraphOptions& options)
-    : types_(std::make_shared<TypeTable>()), executor_(options, next_key(options)) {}
+    : types_(std::make_shared<TypeTable>()), executor_(options) {}
 
 ComputationGraph& Minibatch::new_graph() {
   if (used_ == graphs_.size()) {
@@ -176,7 +168,7 @@ void Minibatch::run_all_parts(Gradients& gradients) {
 }
 
 void Minibatch::clear() {
-  executor_.clear(next_key(executor_.options()));
+  executor_.clear();
   for (std::size_t i = 0; i < used_; ++i) {
     graphs_[i]->forget_records();
     graphs_[i]->in_use_ = false;
