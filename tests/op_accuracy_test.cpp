@@ -344,8 +344,12 @@ void expect_same_kernel_bytes(const OpCall& call, const KernelSet& set, bool sha
   }
 }
 
-TEST_P(OpAccuracyTest, SameBytesInABatchAsAlone) {
-  if (GetParam().inputs() == 0) return;  // no inputs
+class OpItemAccuracyTest : public OpAccuracyTest {};
+
+INSTANTIATE_TEST_SUITE_P(All, OpItemAccuracyTest, ::testing::ValuesIn(calls_with_inputs()),
+                         name_of_call);
+
+TEST_P(OpItemAccuracyTest, SameBytesInABatchAsAlone) {
   for (const KernelSet& set : kernel_sets()) {
     for (const bool share_inputs : {false, true}) {
       SCOPED_TRACE(set.target + (share_inputs ? ", shared" : ", own"));

@@ -348,9 +348,16 @@ TEST_P(OpBatchingTest, SurvivesVerification) {
   });
 }
 
+class OpStretchedBatchingTest : public OpBatchingTest {};
+
+INSTANTIATE_TEST_SUITE_P(All, OpStretchedBatchingTest,
+                         ::testing::ValuesIn(calls_where([](const OpCall& call) {
+                           return may_be_one_node(call) && call.inputs() > 1;
+                         })),
+                         name_of_call);
+
 // An argument of a single item serves all items of a node; its gradient is the sum of theirs.
-TEST_P(OpBatchingTest, OneItemServesAll) {
-  if (!may_be_one_node(GetParam()) || GetParam().inputs() < 2) return;  // one input
+TEST_P(OpStretchedBatchingTest, OneItemServesAll) {
   for (std::size_t j = 0; j < GetParam().inputs(); ++j) {
     Random random(41);
     std::vector<Item> items = draw_items(GetParam(), kMost, random);
@@ -403,22 +410,27 @@ std::size_t calls_of_three_threads(Signature type, std::size_t n) {
   return calls;
 }
 
-// The call with every dimension larger than 1 four times as large.
-OpCall enlarged(OpCall call) {
-  constexpr unsigned kFactor = 4;
-  const auto enlarge = [](unsigned size) { return size > 1 ? kFactor * size : size; };
-  for (Dim& dim : call.shapes.inputs) {
-    for (unsigned i = 0; i < dim.nd; ++i) dim.d[i] = enlarge(dim.d[i]);
-  }
-  return call;
-}
-
-TEST_P(OpBatchingTest, SameBytesWithThreads) {
-  const OpCall call = enlarged(GetParam());
+// So many items are worth the work of three threads.
+std::size_t items_for_three_threads(const OpCall& call) {
   const Signature type = signature_of(call, DType::f32);
   const double cost = call.op->cost == nullptr ? double(type.output_size) : call.op->cost(type);
-  const auto n = static_cast<std::size_t>(std::ceil(310'000 / cost));
-  if (n > 20'000 || call.inputs() == 0) return;  // too small to be worth three threads
+  return static_cast<std::size_t>(std::ceil(310'000 / cost));
+}
+
+// All but those whose items are so small that there would have to be too many of them.
+bool can_be_split(const OpCall& call) {
+  return call.inputs() > 0 && items_for_three_threads(enlarged(call)) <= 20'000;
+}
+
+class OpThreadsTest : public OpBatchingTest {};
+
+INSTANTIATE_TEST_SUITE_P(All, OpThreadsTest, ::testing::ValuesIn(calls_where(can_be_split)),
+                         name_of_call);
+
+TEST_P(OpThreadsTest, SameBytesWithThreads) {
+  const OpCall call = enlarged(GetParam());
+  const Signature type = signature_of(call, DType::f32);
+  const std::size_t n = items_for_three_threads(call);
   ASSERT_EQ(calls_of_three_threads(type, n), 3u) << "such a batch is expected to be split";
 
   for (const Flags& shared : sharings(call)) {

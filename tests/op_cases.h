@@ -51,6 +51,28 @@ inline std::vector<OpCall> all_calls() {
   return calls;
 }
 
+/// The call with every dimension larger than 1 four times as large.
+inline OpCall enlarged(OpCall call) {
+  constexpr unsigned kFactor = 4;
+  const auto enlarge = [](unsigned size) { return size > 1 ? kFactor * size : size; };
+  for (Dim& dim : call.shapes.inputs) {
+    for (unsigned i = 0; i < dim.nd; ++i) dim.d[i] = enlarge(dim.d[i]);
+  }
+  return call;
+}
+
+/// Those that a test applies to.
+template <class Predicate>
+std::vector<OpCall> calls_where(const Predicate& applies) {
+  std::vector<OpCall> calls = all_calls();
+  std::erase_if(calls, [&](const OpCall& call) { return !applies(call); });
+  return calls;
+}
+
+inline std::vector<OpCall> calls_with_inputs() {
+  return calls_where([](const OpCall& call) { return call.inputs() > 0; });
+}
+
 inline std::string name_of_call(const ::testing::TestParamInfo<OpCall>& info) {
   return info.param.name;
 }

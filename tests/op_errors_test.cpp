@@ -104,12 +104,6 @@ class OpCallErrorsTest : public ::testing::TestWithParam<OpCall> {
   }
 };
 
-std::vector<OpCall> calls_with_inputs() {
-  std::vector<OpCall> calls = all_calls();
-  std::erase_if(calls, [](const OpCall& call) { return call.inputs() == 0; });
-  return calls;
-}
-
 INSTANTIATE_TEST_SUITE_P(All, OpCallErrorsTest, ::testing::ValuesIn(calls_with_inputs()),
                          name_of_call);
 
@@ -142,8 +136,15 @@ TEST_P(OpCallErrorsTest, GraphGoesOnAfterAnError) {
   EXPECT_EQ(as_vector(after.value()), as_vector(alone.value()));
 }
 
-TEST_P(OpCallErrorsTest, IntegersBeyondTheLimit) {
-  if (op().integer_limit == nullptr) return;  // no limit
+class OpIntegerErrorsTest : public OpCallErrorsTest {};
+
+INSTANTIATE_TEST_SUITE_P(All, OpIntegerErrorsTest,
+                         ::testing::ValuesIn(calls_where([](const OpCall& call) {
+                           return call.op->integer_limit != nullptr;
+                         })),
+                         name_of_call);
+
+TEST_P(OpIntegerErrorsTest, IntegersBeyondTheLimit) {
   const std::uint32_t limit = op().integer_limit(signature_of(call(), DType::f32));
   for (const std::uint32_t integer : {limit, limit + 1, ~std::uint32_t{0}}) {
     for (const std::size_t n : {1, 3}) {
@@ -160,9 +161,17 @@ TEST_P(OpCallErrorsTest, IntegersBeyondTheLimit) {
   EXPECT_NO_THROW(Recorder(call()).add(dims(), largest).value());
 }
 
-TEST_P(OpCallErrorsTest, NumberOfNumbers) {
-  const bool has_integers = op().integers_per_item > 0 && !op().random;
-  if (!has_integers && op().reals_per_item == 0) return;  // no numbers
+class OpNumberErrorsTest : public OpCallErrorsTest {};
+
+INSTANTIATE_TEST_SUITE_P(All, OpNumberErrorsTest,
+                         ::testing::ValuesIn(calls_where([](const OpCall& call) {
+                           return call.inputs() > 0 &&
+                                  ((call.op->integers_per_item > 0 && !call.op->random) ||
+                                   call.op->reals_per_item > 0);
+                         })),
+                         name_of_call);
+
+TEST_P(OpNumberErrorsTest, NumberOfNumbers) {
   std::vector<unsigned> sizes(dims().size(), 3);
   for (unsigned j = 0; j < sizes.size(); ++j) {
     if (must_share(call(), j)) sizes[j] = 1;
@@ -180,13 +189,20 @@ TEST_P(OpCallErrorsTest, NumberOfNumbers) {
   expect_message(four, op(), three);
 }
 
-TEST_P(OpCallErrorsTest, MinibatchesOfDifferentSizes) {
+class OpMinibatchErrorsTest : public OpCallErrorsTest {};
+
+INSTANTIATE_TEST_SUITE_P(All, OpMinibatchErrorsTest,
+                         ::testing::ValuesIn(calls_where([](const OpCall& call) {
+                           return call.inputs() > 0 && (must_share(call, 0) || call.inputs() > 1);
+                         })),
+                         name_of_call);
+
+TEST_P(OpMinibatchErrorsTest, MinibatchesOfDifferentSizes) {
   if (must_share(call(), 0)) {
     const std::vector<Dim> two = with_minibatches(dims(), std::array{2u});
     const std::string message = message_of<ShapeError>([&] { Recorder(call()).add(two); });
     return expect_message(message, op(), two);
   }
-  if (dims().size() < 2) return;  // one input
   const std::vector<Dim> different = with_minibatches(dims(), std::array{2u, 3u});
   const std::string message = message_of<ShapeError>([&] { Recorder(call()).add(different); });
   expect_message(message, op(), different);
@@ -194,8 +210,15 @@ TEST_P(OpCallErrorsTest, MinibatchesOfDifferentSizes) {
   EXPECT_EQ(Recorder(call()).add(one).dim().bd, 3u);
 }
 
-TEST_P(OpCallErrorsTest, MixedElementTypes) {
-  if (dims().size() < 2) return;  // one input
+class OpElementTypeErrorsTest : public OpCallErrorsTest {};
+
+INSTANTIATE_TEST_SUITE_P(All, OpElementTypeErrorsTest,
+                         ::testing::ValuesIn(calls_where([](const OpCall& call) {
+                           return call.inputs() > 1;
+                         })),
+                         name_of_call);
+
+TEST_P(OpElementTypeErrorsTest, MixedElementTypes) {
   ParameterCollection doubles(1, DType::f64);
   for (std::size_t j = 0; j < dims().size(); ++j) {
     ComputationGraph graph;
@@ -324,165 +347,6 @@ TEST_P(OpKernelTest, WritesOnlyWhatIsWanted) {
       ASSERT_TRUE(same_bytes(kernel.backward(dy, choice), expected)) << unwanted;
     }
   });
-}
-
-// ------------------------------------------------------------------------------------ the table
-
-TEST(OpTableTest, NamesAreUniqueWords) {
-  std::set<std::string_view> names;
-  for (const Op* op : all_ops()) {
-    EXPECT_TRUE(names.insert(op->name).second) << op->name;
-    EXPECT_FALSE(op->name.empty());
-    for (char c : op->name) {
-      EXPECT_TRUE(c == '_' || std::islower(static_cast<unsigned char>(c)) != 0) << op->name;
-    }
-  }
-}
-
-TEST(OpTableTest, EveryOpIsDescribed) {
-  for (const Op* op : all_ops()) {
-    EXPECT_GE(op->formula.size(), 2u) << op->name;
-    EXPECT_NE(op->shape, nullptr) << op->name;
-    EXPECT_LE(op->min_inputs, op->max_inputs) << op->name;
-    if (op->max_inputs == 0) continue;
-    const std::vector<OpCase> cases = op->cases();
-    EXPECT_GE(cases.size(), 2u) << op->name;
-    for (const OpCase& shapes : cases) {
-      EXPECT_GE(shapes.inputs.size(), op->min_inputs) << op->name;
-      EXPECT_LE(shapes.inputs.size(), op->max_inputs) << op->name;
-      EXPECT_EQ(shapes.reals.size(), op->reals_per_item) << op->name;
-    }
-  }
-}
-
-// To share an argument splits batches; that pays where its gradient is added up in one go.
-TEST(OpTableTest, ArgumentsAreSharedWhereTheirGradientIsDeferred) {
-  for (const OpCall& call : calls_with_inputs()) {
-    const Signature type = signature_of(call, DType::f32);
-    for (unsigned j = 0; j < call.inputs(); ++j) {
-      const SharedGradient gradient = call.op->shared_gradient(type, j);
-      const Join join = call.op->joins(j);
-      EXPECT_TRUE(join == Join::stacked || gradient != SharedGradient::dense) << call.name << j;
-      if (gradient == SharedGradient::outer_product) {
-        EXPECT_EQ(join, Join::broadcast) << call.name << ", input " << j;
-      }
-      EXPECT_EQ(gradient == SharedGradient::rows, join == Join::shared) << call.name << j;
-    }
-  }
-}
-
-TEST(OpTableTest, EveryElementwiseFormulaIsThere) {
-  const auto table = all_ops();
-  formulas::ElementwiseFormulas::visit([&]<class F>() {
-    EXPECT_EQ(std::count(table.begin(), table.end(), &elementwise<F>), 1) << F::name;
-  });
-}
-
-TEST(OpTableTest, EveryOpHasKernels) {
-  const auto device = make_cpu_device();
-  for (const Op* op : all_ops()) {
-    if (op->cases == nullptr) continue;
-    const Kernels& kernels = device->kernels(*op);
-    for (int dtype : {0, 1}) {
-      EXPECT_NE(kernels.forward[dtype], nullptr) << op->name;
-      EXPECT_EQ(kernels.backward[dtype] != nullptr, op->max_inputs > 0) << op->name;
-    }
-  }
-}
-
-// --------------------------------------------------------------------------- public functions
-
-// What public functions are given: two matrices, a positive one, a table, and where they live.
-struct Givens {
-  ComputationGraph& graph;
-  Parameter weights;
-  LookupParameter table;
-  Expression a, b;  // {3,4}, all positive
-};
-using Build = std::function<Expression(const Givens&)>;
-
-// Every op by the public function that makes it.
-const std::map<std::string_view, Build>& public_functions() {
-  static const std::map<std::string_view, Build> all = {
-      {"input", [](const Givens& g) { return input(g.graph, 0.5f); }},
-      {"parameter", [](const Givens& g) { return parameter(g.graph, g.weights); }},
-      {"lookup_parameter", [](const Givens& g) { return parameter(g.graph, g.table); }},
-      {"constant", [](const Givens& g) { return constant(g.graph, Dim({2}), 0.5f); }},
-      {"lookup", [](const Givens& g) { return lookup(g.graph, g.table, 1); }},
-      {"matrix_product", [](const Givens& g) { return parameter(g.graph, g.weights) * g.a; }},
-      {"affine_transform",
-       [](const Givens& g) {
-         return affine_transform({g.b, parameter(g.graph, g.weights), g.a});
-       }},
-      {"dot_product", [](const Givens& g) { return dot_product(g.a, g.b); }},
-      {"squared_distance", [](const Givens& g) { return squared_distance(g.a, g.b); }},
-      {"sum",
-       [](const Givens& g) {
-         return sum({g.a, g.b});
-       }},
-      {"average",
-       [](const Givens& g) {
-         return average({g.a, g.b});
-       }},
-      {"sum_dim", [](const Givens& g) { return sum_dim(g.a, {1}); }},
-      {"mean_dim", [](const Givens& g) { return mean_dim(g.a, {0}); }},
-      // A copy is made where a view of a view would have gaps.
-      {"identity",
-       [](const Givens& g) {
-         const Expression columns = reshape(g.a, Dim({3}, 4));
-         return reshape(pick_range(columns, 0, 2), Dim({8}));
-       }},
-      {"concatenate",
-       [](const Givens& g) {
-         return concatenate({g.a, g.b});
-       }},
-      {"pick_range", [](const Givens& g) { return pick_range(g.a, 1, 3); }},
-      {"transpose", [](const Givens& g) { return transpose(g.a); }},
-      {"softmax", [](const Givens& g) { return softmax(g.a); }},
-      {"log_softmax", [](const Givens& g) { return log_softmax(g.a, 1); }},
-      {"pickneglogsoftmax",
-       [](const Givens& g) { return pickneglogsoftmax(reshape(g.a, Dim({12})), 3); }},
-      {"dropout", [](const Givens& g) { return dropout(g.a, 0.5f); }},
-      {"negate", [](const Givens& g) { return -g.a; }},
-      {"add", [](const Givens& g) { return g.a + g.b; }},
-      {"subtract", [](const Givens& g) { return g.a - g.b; }},
-      {"cmult", [](const Givens& g) { return cmult(g.a, g.b); }},
-      {"cdiv", [](const Givens& g) { return cdiv(g.a, g.b); }},
-      {"scalar_add", [](const Givens& g) { return g.a + 2.0f; }},
-      {"scalar_subtract", [](const Givens& g) { return 2.0f - g.a; }},
-      {"scalar_multiply", [](const Givens& g) { return g.a * 2.0f; }},
-      {"scalar_divide", [](const Givens& g) { return g.a / 2.0f; }},
-      {"tanh", [](const Givens& g) { return tanh(g.a); }},
-      {"logistic", [](const Givens& g) { return logistic(g.a); }},
-      {"rectify", [](const Givens& g) { return rectify(g.a); }},
-      {"exp", [](const Givens& g) { return exp(g.a); }},
-      {"log", [](const Givens& g) { return log(g.a); }},
-      {"sqrt", [](const Givens& g) { return sqrt(g.a); }},
-      {"square", [](const Givens& g) { return square(g.a); }},
-  };
-  return all;
-}
-
-TEST(OpTableTest, EveryOpHasAPublicFunction) {
-  for (const Op* op : all_ops()) {
-    const auto found = public_functions().find(op->name);
-    ASSERT_NE(found, public_functions().end())
-        << op->name << " needs a function in dynet_like/ops/ops.h and an entry here";
-    Random random(1);
-    GraphOptions options;
-    options.random = &random;
-    ComputationGraph graph(options);
-    ParameterCollection collection;
-    const Givens givens{graph, collection.add_parameters({3, 3}),
-                        collection.add_lookup_parameters(4, {3}),
-                        input(graph, {3, 4}, std::vector<float>(12, 0.5f)),
-                        input(graph, {3, 4}, std::vector<float>(12, 0.25f))};
-    const Expression result = found->second(givens);
-    const Tape& tape = graph.tape();
-    EXPECT_EQ(tape.type_of(tape.value(result.i).node).op, op) << op->name;
-    EXPECT_EQ(result.value().d, result.dim()) << op->name;
-  }
-  EXPECT_EQ(public_functions().size(), all_ops().size());
 }
 
 }  // namespace

@@ -174,12 +174,6 @@ std::vector<Sources> arrangements(const OpCall& call) {
   return result;
 }
 
-std::vector<OpCall> calls_with_inputs() {
-  std::vector<OpCall> calls = all_calls();
-  std::erase_if(calls, [](const OpCall& call) { return call.inputs() == 0; });
-  return calls;
-}
-
 class OpGradientTest : public ::testing::TestWithParam<OpCall> {};
 
 INSTANTIATE_TEST_SUITE_P(All, OpGradientTest, ::testing::ValuesIn(calls_with_inputs()),
@@ -194,12 +188,18 @@ TEST_P(OpGradientTest, OfInputsAndParametersInEveryArrangement) {
   }
 }
 
+class OpNumbersGradientTest : public OpGradientTest {};
+
+INSTANTIATE_TEST_SUITE_P(All, OpNumbersGradientTest,
+                         ::testing::ValuesIn(calls_where([](const OpCall& call) {
+                           return call.inputs() > 0 &&
+                                  (call.op->reals_per_item > 0 ||
+                                   (call.op->integers_per_item > 0 && !call.op->random));
+                         })),
+                         name_of_call);
+
 // The numbers alone say how many items there are; every input serves all of them.
-TEST_P(OpGradientTest, OfItemsThatOnlyNumbersTellApart) {
-  const Op& op = *GetParam().op;
-  if (op.reals_per_item == 0 && (op.integers_per_item == 0 || op.random)) {
-    return;  // no numbers
-  }
+TEST_P(OpNumbersGradientTest, OfItemsThatOnlyNumbersTellApart) {
   for (Source source : {Source::input, Source::parameter}) {
     const Sources sources(GetParam().inputs(), source);
     SCOPED_TRACE(name_of(sources));
@@ -208,13 +208,20 @@ TEST_P(OpGradientTest, OfItemsThatOnlyNumbersTellApart) {
   }
 }
 
-TEST_P(OpGradientTest, OfOneArgumentInAllPlaces) {
-  const std::vector<Dim>& dims = GetParam().shapes.inputs;
-  if (dims.size() < 2 || std::count(dims.begin(), dims.end(), dims[0]) != std::ssize(dims)) {
-    return;  // no second input of the same shape
-  }
+class OpRepeatedGradientTest : public OpGradientTest {};
+
+INSTANTIATE_TEST_SUITE_P(All, OpRepeatedGradientTest,
+                         ::testing::ValuesIn(calls_where([](const OpCall& call) {
+                           return call.inputs() > 1 &&
+                                  std::count(call.shapes.inputs.begin(), call.shapes.inputs.end(),
+                                             call.shapes.inputs[0]) ==
+                                      std::ssize(call.shapes.inputs);
+                         })),
+                         name_of_call);
+
+TEST_P(OpRepeatedGradientTest, OfOneArgumentInAllPlaces) {
   for (Source source : {Source::input, Source::minibatch, Source::parameter}) {
-    const Sources sources(dims.size(), source);
+    const Sources sources(GetParam().inputs(), source);
     SCOPED_TRACE(name_of(sources));
     const std::size_t items = source == Source::minibatch ? kMinibatch : 1;
     Problem(GetParam(), sources, items, true).check();
