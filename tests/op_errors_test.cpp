@@ -2,13 +2,10 @@
 // functions.
 #include <gtest/gtest.h>
 
-#include <cctype>
 #include <functional>
 #include <map>
-#include <set>
 #include <type_traits>
 
-#include "dynet_like/ops/elementwise.h"
 #include "tests/op_cases.h"
 #include "tests/support/message_of.h"
 
