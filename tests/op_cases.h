@@ -292,15 +292,16 @@ inline std::vector<std::byte> without_nan_payload(std::vector<std::byte> bytes, 
 struct KernelSet {
   std::string target;
   std::unordered_map<std::string_view, Kernels> kernels;
+  const cpu::MatrixFunctions* matrices = nullptr;
 
   const Kernels& of(const OpCall& call) const { return kernels.at(call.op->name); }
 };
 
 inline KernelSet chosen_kernels(std::string target) {
-  KernelSet set{std::move(target), {}};
+  KernelSet set{std::move(target), {}, &cpu::matrix_functions()};
   for (const auto& table :
-       {cpu::elementwise_kernels(), cpu::product_kernels(), cpu::reduction_kernels(),
-        cpu::shape_kernels(), cpu::softmax_kernels()}) {
+       {cpu::elementwise_kernels(), cpu::inner_product_kernels(), cpu::product_kernels(),
+        cpu::reduction_kernels(), cpu::shape_kernels(), cpu::softmax_kernels()}) {
     for (const cpu::KernelEntry& entry : table) set.kernels.emplace(entry.op, entry.kernels);
   }
   return set;
@@ -330,12 +331,13 @@ inline const std::vector<KernelSet>& kernel_sets() {
 class HeapWorkspace : public Workspace {
  public:
   void* bytes(std::size_t size) override {
-    memory_ = Block(size);
-    return memory_.data();
+    blocks_.emplace_back(size);
+    return blocks_.back().data();
   }
+  void reset() { blocks_.clear(); }
 
  private:
-  Block memory_;
+  std::vector<Block> blocks_;
 };
 
 /// How a backward kernel is called.
@@ -421,6 +423,7 @@ class KernelCall {
                             {saved_items.data(), nullptr},
                             {dy_items.data(), nullptr},
                             destinations.data(),
+                            nullptr,
                             integers_.data(),
                             reals_.data(),
                             kKey,

@@ -15,6 +15,14 @@ struct Addends {
   std::size_t n = 0;
 };
 
+/// sum[r, c] += dy_1[r] x_1[c] + dy_2[r] x_2[c] + ..., one chain per element, in that order.
+struct OuterProducts {
+  void* sum = nullptr;
+  std::size_t rows = 0, columns = 0;
+  Addends addends;
+  bool fresh = false;  ///< the sum begins with zeros; what is there is not read
+};
+
 /// Runs kernels. Results do not depend on the number of threads. Not for use by several threads at
 /// once: every executor has its own.
 class Device {
@@ -27,11 +35,18 @@ class Device {
   virtual void forward(Kernels::Forward kernel, const ForwardCall& call) = 0;
   virtual void backward(Kernels::Backward kernel, const BackwardCall& call) = 0;
 
-  /// sum[r, c] += dy_1[r] x_1[c] + dy_2[r] x_2[c] + ..., one chain per element, in that order.
-  virtual void add_outer_products(DType dtype, void* sum, std::size_t rows, std::size_t columns,
-                                  const Addends& addends) = 0;
-  /// sum += dy_1 + dy_2 + ..., one chain per element, in that order.
-  virtual void add_all(DType dtype, void* sum, std::size_t size, const Addends& addends) = 0;
+  virtual void add_outer_products(DType dtype, const OuterProducts& call) = 0;
+  /// sum += dy_1 + dy_2 + ..., one chain per element, in that order; `fresh`: from zero.
+  virtual void add_all(DType dtype, void* sum, std::size_t size, const Addends& addends,
+                       bool fresh = false) = 0;
+
+  /// Packs a matrix, or its transpose, in the layout that products read fastest. `packing` names
+  /// the layout; matrices packed in another one are of no use to this device.
+  virtual std::size_t packing(DType dtype) const = 0;
+  virtual std::size_t packed_bytes(DType dtype, std::size_t rows, std::size_t columns,
+                                   bool transposed) const = 0;
+  virtual void pack(DType dtype, const void* matrix, std::size_t rows, std::size_t columns,
+                    bool transposed, void* to) const = 0;
 };
 
 /// The CPU, with a number of threads (at least 1).

@@ -14,6 +14,9 @@ namespace dynet_like {
 struct Operand {
   const void* const* items = nullptr;
   const void* shared = nullptr;
+  /// A shared matrix as the device's products read it, if it was packed (see Device::pack): itself
+  /// in a forward call, its transpose in a backward call.
+  const void* packed = nullptr;
 
   template <class T>
   const T* at(std::size_t i) const {
@@ -38,7 +41,7 @@ struct Destination {
 class Workspace {
  public:
   virtual ~Workspace() = default;
-  /// Uninitialised memory, aligned to 64 bytes, valid until the next call.
+  /// Uninitialised memory, aligned to 64 bytes, valid until the kernel returns.
   virtual void* bytes(std::size_t size) = 0;
   template <class T>
   T* elements(std::size_t count) {
@@ -60,13 +63,15 @@ struct ForwardCall {
 };
 
 /// One batch backward: dx[j] receives dy times the derivative with respect to input j.
-/// Inputs and output are given only if the op declares that it needs them.
+/// Inputs and output are given only if the op declares that it needs them. Of an op that defers
+/// gradients, deferred[i] receives what item i contributes to them.
 struct BackwardCall {
   const Signature* type = nullptr;
   std::size_t n = 0;
   const Operand* in = nullptr;
   Operand out, saved, dy;
   const Destination* dx = nullptr;
+  void* const* deferred = nullptr;
   const std::uint32_t* integers = nullptr;
   const void* reals = nullptr;
   RandomKey random;

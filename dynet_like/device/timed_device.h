@@ -25,14 +25,24 @@ class TimedDevice : public Device {
     const Timer timer(seconds_);
     device_->backward(kernel, call);
   }
-  void add_outer_products(DType dtype, void* sum, std::size_t rows, std::size_t columns,
-                          const Addends& addends) override {
+  void add_outer_products(DType dtype, const OuterProducts& call) override {
     const Timer timer(seconds_);
-    device_->add_outer_products(dtype, sum, rows, columns, addends);
+    device_->add_outer_products(dtype, call);
   }
-  void add_all(DType dtype, void* sum, std::size_t size, const Addends& addends) override {
+  void add_all(DType dtype, void* sum, std::size_t size, const Addends& addends,
+               bool fresh) override {
     const Timer timer(seconds_);
-    device_->add_all(dtype, sum, size, addends);
+    device_->add_all(dtype, sum, size, addends, fresh);
+  }
+  std::size_t packing(DType dtype) const override { return device_->packing(dtype); }
+  std::size_t packed_bytes(DType dtype, std::size_t rows, std::size_t columns,
+                           bool transposed) const override {
+    return device_->packed_bytes(dtype, rows, columns, transposed);
+  }
+  void pack(DType dtype, const void* matrix, std::size_t rows, std::size_t columns, bool transposed,
+            void* to) const override {
+    const Timer timer(seconds_);
+    device_->pack(dtype, matrix, rows, columns, transposed, to);
   }
 
  private:

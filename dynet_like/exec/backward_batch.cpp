@@ -1,6 +1,7 @@
 // One batch backward: the members that take part, the lists that the kernel is given, one call.
 #include "dynet_like/exec/backward.h"
 #include "dynet_like/exec/checks.h"
+#include "dynet_like/exec/packing.h"
 
 namespace dynet_like {
 
@@ -79,6 +80,12 @@ void Backward::run_members(std::uint32_t index, std::span<const std::uint32_t> p
   for (unsigned j = 0; type.op->needs_inputs() && j < type.inputs; ++j) {
     in[j] = batch.inputs[j];
     if (!all) in[j].items = choose(lists_, in[j].items, positions, 1);
+    in[j].packed = nullptr;
+    if (in[j].shared == nullptr || j + 1 == type.inputs || !dx[j + 1].wanted()) continue;
+    const Tape& tape = run_.tape(members[0]);
+    const Value& value = tape.value(tape.inputs_of(members[0].node)[j]);
+    const Identity producer = run_.identity_of({members[0].tape, value.node});
+    in[j].packed = packed_transpose(run_, {&type, j, &value, producer});
   }
   auto** out = lists_.allocate_array<const void*>(items);
   auto** saved = lists_.allocate_array<const void*>(items);
@@ -88,8 +95,8 @@ void Backward::run_members(std::uint32_t index, std::span<const std::uint32_t> p
     saved[i] = batch.saved + positions[i] * signature.saved_size * element;
     dy[i] = batch_gradients_[index] + positions[i] * signature.output_size * element;
   }
-  BackwardCall call{&signature, items,          in,          {},          {},     {dy, nullptr},
-                    dx,         batch.integers, batch.reals, run_.random, nullptr};
+  BackwardCall call{&signature, items,          in,          {},          {},     {dy, nullptr}, dx,
+                    nullptr,    batch.integers, batch.reals, run_.random, nullptr};
   if (!type.op->needs_inputs()) call.in = nullptr;
   if (type.op->needs_output()) call.out.items = out;
   if (batch.saved != nullptr) call.saved.items = saved;

@@ -44,6 +44,7 @@ std::vector<Operand> item_of(const Operand* in, std::size_t inputs, std::size_t 
   std::vector<Operand> result(in, in == nullptr ? in : in + inputs);
   for (Operand& operand : result) {
     if (operand.items != nullptr) operand.items += i;
+    operand.packed = nullptr;
   }
   return result;
 }

@@ -1,6 +1,7 @@
 // One batch forward: gathers the lists that a kernel is given, and calls it once.
 #include "dynet_like/exec/checks.h"
 #include "dynet_like/exec/forward.h"
+#include "dynet_like/exec/packing.h"
 #include "dynet_like/ops/structured.h"
 
 namespace dynet_like {
@@ -16,13 +17,15 @@ const std::byte* place_of(const RunState& run, NodeRef consumer, ValueId id, std
 }
 
 // Where the items of input j lie.
-Operand gather(const RunState& run, const NodeType& type, const Batch& batch, unsigned j,
-               Arena& lists) {
+Operand gather(RunState& run, const NodeType& type, const Batch& batch, unsigned j, Arena& lists) {
   const std::size_t element = size_of(type.signature.dtype);
   const std::span<const NodeRef> members = run.members_of(batch);
   if (type.signature.shared[j] != 0) {
     const ValueId id = run.tape(members[0]).inputs_of(members[0].node)[j];
-    return {nullptr, place_of(run, members[0], id, element)};
+    const Value& value = run.tape(members[0]).value(id);
+    const Identity producer = run.identity_of({members[0].tape, value.node});
+    const void* packed = packed_matrix(run, {&type, j, &value, producer}, batch.items);
+    return {nullptr, place_of(run, members[0], id, element), packed};
   }
   const void** items = lists.allocate_array<const void*>(batch.items);
   const void** next = items;

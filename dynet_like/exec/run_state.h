@@ -4,10 +4,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <vector>
 
 #include "dynet_like/core/memory.h"
 #include "dynet_like/device/device.h"
+#include "dynet_like/device/packed_matrices.h"
 #include "dynet_like/device/timed_device.h"
 #include "dynet_like/exec/block_pool.h"
 #include "dynet_like/exec/options.h"
@@ -58,6 +60,8 @@ struct SharedValue {
   std::uint32_t items = 1, batch = kNone;
   std::byte* value = nullptr;
   std::vector<SharedInput> inputs;
+  /// Of what is no parameter: copies that products read.
+  std::shared_ptr<PackedMatrices> packed;
   /// The node that stands for it while it is computed.
   NodeRef representative;
   bool pending = false;

@@ -167,8 +167,8 @@ void SharedGradients::add(DType dtype, std::byte* sum, std::span<const Contribut
   }
   const Contribution& first = run[0];
   if (first.kind == SharedGradient::outer_product) {
-    run_.device->add_outer_products(dtype, sum, first.rows, first.columns,
-                                    {dy_.data(), x_.data(), dy_.size()});
+    run_.device->add_outer_products(
+        dtype, {sum, first.rows, first.columns, {dy_.data(), x_.data(), dy_.size()}});
   } else {
     run_.device->add_all(dtype, sum, first.rows, {dy_.data(), nullptr, dy_.size()});
   }
@@ -215,6 +215,7 @@ void SharedGradients::run_backward(const SharedValue& shared, Gradients& gradien
   bool wanted = false;
   for (unsigned j = 0; j < type.inputs; ++j) {
     in.push_back(batch.inputs[j]);
+    in[j].packed = nullptr;
     if (in[j].items != nullptr) in[j].items += first;
     const Value& value = shared.inputs[j].value;
     if (!value.reaches_parameter) continue;
@@ -233,8 +234,8 @@ void SharedGradients::run_backward(const SharedValue& shared, Gradients& gradien
     dy.push_back(shared.gradient + at);
     saved.push_back(batch.saved + (first + item) * signature.saved_size * element);
   }
-  BackwardCall call{&signature, items,   in.data(), {},          {},     {dy.data(), nullptr},
-                    dx.data(),  nullptr, nullptr,   run_.random, nullptr};
+  BackwardCall call{&signature, items,   in.data(), {},      {},          {dy.data(), nullptr},
+                    dx.data(),  nullptr, nullptr,   nullptr, run_.random, nullptr};
   if (!type.op->needs_inputs()) call.in = nullptr;
   if (type.op->needs_output()) call.out.items = out.data();
   if (batch.saved != nullptr) call.saved.items = saved.data();

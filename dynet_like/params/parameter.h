@@ -10,6 +10,7 @@
 
 #include "dynet_like/core/memory.h"
 #include "dynet_like/core/tensor.h"
+#include "dynet_like/device/packed_matrices.h"
 
 namespace dynet_like {
 
@@ -46,6 +47,8 @@ struct ParameterStorage {
   /// Counts the changes of the values, or the chances to change them.
   std::atomic<std::uint64_t> version = 0;
   Block values;
+  /// Copies of the values that products read, by version.
+  PackedMatrices packed;
   std::shared_ptr<CollectionLayout> layout;
   /// Position in its collection.
   std::size_t index = 0;
@@ -68,7 +71,8 @@ class Parameter {
   ParameterStorage& get_storage() const;
   const std::string& get_fullname() const { return get_storage().name; }
   const Dim& dim() const { return get_storage().dim; }
-  /// The values, to read or to change; the parameter's version counts up.
+  /// The values, to read or to change until the next graph reads them; the parameter's version
+  /// counts up. To change them again later, ask again.
   Tensor values() const;
   /// Throws ShapeError unless there is one value per element.
   void set_value(const std::vector<float>& values) const;

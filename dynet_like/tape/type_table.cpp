@@ -76,6 +76,9 @@ NodeType TypeTable::describe(const Op& op, std::span<const InputKey> inputs,
   signature.output.check();
   signature.output_size = signature.output.size();
   if (op.saved_size != nullptr) signature.saved_size = op.saved_size(signature);
+  for (unsigned j = 0; j < inputs.size(); ++j) {
+    result.shared_gradients.push_back(op.shared_gradient(signature, j));
+  }
   if (op.integer_limit != nullptr) result.integer_limit = op.integer_limit(signature);
   result.output_shape = shape(signature.output, signature.dtype);
   result.inputs = static_cast<std::uint32_t>(inputs.size());

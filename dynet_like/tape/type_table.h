@@ -47,6 +47,8 @@ struct NodeType {
   ShapeId output_shape = 0;
   std::uint32_t inputs = 0;
   bool has_shared_input = false;
+  /// By input: what it contributes if it is shared.
+  std::vector<SharedGradient> shared_gradients;
   /// Every integer of a node is below this (0: no limit).
   std::uint32_t integer_limit = 0;
 };

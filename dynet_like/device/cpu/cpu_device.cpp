@@ -1,11 +1,10 @@
 // The CPU as a device: finds kernels and splits large batches over a few threads.
 #include <algorithm>
-#include <cstdlib>
-#include <new>
 #include <string>
 #include <unordered_map>
 
 #include "dynet_like/core/errors.h"
+#include "dynet_like/core/memory.h"
 #include "dynet_like/device/cpu/kernel_table.h"
 #include "dynet_like/device/cpu/thread_pool.h"
 #include "dynet_like/device/device.h"
@@ -17,22 +16,13 @@ namespace {
 // Below this many operations a second thread costs more than it brings.
 constexpr double kWorthAThread = 100'000;
 
-class GrowingWorkspace : public Workspace {
+class ArenaWorkspace : public Workspace {
  public:
-  void* bytes(std::size_t size) override {
-    if (size > size_) {
-      memory_.reset(static_cast<std::byte*>(::operator new (size, std::align_val_t{64})));
-      size_ = size;
-    }
-    return memory_.get();
-  }
+  void* bytes(std::size_t size) override { return arena_.allocate(size); }
+  void reset() { arena_.reset(); }
 
  private:
-  struct Free {
-    void operator()(std::byte* memory) const { ::operator delete (memory, std::align_val_t{64}); }
-  };
-  std::unique_ptr<std::byte, Free> memory_;
-  std::size_t size_ = 0;
+  Arena arena_;
 };
 
 using KernelMap = std::unordered_map<std::string_view, Kernels>;
@@ -40,11 +30,17 @@ using KernelMap = std::unordered_map<std::string_view, Kernels>;
 KernelMap all_kernels() {
   KernelMap map;
   for (const auto& table :
-       {cpu::elementwise_kernels(), cpu::product_kernels(), cpu::reduction_kernels(),
-        cpu::shape_kernels(), cpu::softmax_kernels()}) {
+       {cpu::elementwise_kernels(), cpu::inner_product_kernels(), cpu::product_kernels(),
+        cpu::reduction_kernels(), cpu::shape_kernels(), cpu::softmax_kernels()}) {
     for (const cpu::KernelEntry& entry : table) map.emplace(entry.op, entry.kernels);
   }
   return map;
+}
+
+// Like the kernels, of the instruction set that was chosen first.
+const cpu::MatrixFunctions& chosen_functions() {
+  static const cpu::MatrixFunctions& functions = cpu::matrix_functions();
+  return functions;
 }
 
 template <class T>
@@ -57,7 +53,7 @@ const void* advance_bytes(const void* pointer, std::size_t n) {
 }
 
 Operand from_item(const Operand& operand, std::size_t first) {
-  return {advance(operand.items, first), operand.shared};
+  return {advance(operand.items, first), operand.shared, operand.packed};
 }
 
 class CpuDevice : public Device {
@@ -88,7 +84,7 @@ class CpuDevice : public Device {
       slice.saved = const_cast<void*>(advance_bytes(call.saved, begin * type.saved_size * element));
       slice.integers = advance(call.integers, begin * type.op->integers_per_item);
       slice.reals = advance_bytes(call.reals, begin * type.op->reals_per_item * element);
-      slice.workspace = &workspaces_[part];
+      slice.workspace = &workspace(part);
       kernel(slice);
     });
   }
@@ -110,29 +106,43 @@ class CpuDevice : public Device {
           slice.saved = from_item(call.saved, begin);
           slice.dy = from_item(call.dy, begin);
           slice.dx = dx.data();
+          slice.deferred = advance(call.deferred, begin);
           slice.integers = advance(call.integers, begin * type.op->integers_per_item);
           slice.reals =
               advance_bytes(call.reals, begin * type.op->reals_per_item * size_of(type.dtype));
-          slice.workspace = &workspaces_[part];
+          slice.workspace = &workspace(part);
           kernel(slice);
         });
   }
 
-  void add_outer_products(DType dtype, void* sum, std::size_t rows, std::size_t columns,
-                          const Addends& addends) override {
+  void add_outer_products(DType dtype, const OuterProducts& call) override {
     // Split by rows of the sum, never by addends: every element keeps its one chain.
-    constexpr std::size_t kRows = 64;
-    const std::size_t blocks = (rows + kRows - 1) / kRows;
-    const double work = 2.0 * kRows * static_cast<double>(columns * addends.n);
-    const auto kernel = cpu::accumulators().outer_products[static_cast<int>(dtype)];
-    for_parts(blocks, blocks, work, [&](unsigned, std::size_t begin, std::size_t end) {
-      kernel(sum, rows, begin * kRows, std::min(rows, end * kRows), columns, addends.dy, addends.x,
-             addends.n);
+    const int type = static_cast<int>(dtype);
+    const std::size_t panel = functions_.panel_rows[type];
+    const std::size_t panels = (call.rows + panel - 1) / panel;
+    const double work = 2.0 * static_cast<double>(panel * call.columns * call.addends.n);
+    for_parts(panels, panels, work, [&](unsigned part, std::size_t begin, std::size_t end) {
+      functions_.add_outer_products[type](call, begin * panel, std::min(call.rows, end * panel),
+                                          workspace(part));
     });
   }
 
-  void add_all(DType dtype, void* sum, std::size_t size, const Addends& addends) override {
-    cpu::accumulators().all[static_cast<int>(dtype)](sum, 0, size, addends.dy, addends.n);
+  void add_all(DType dtype, void* sum, std::size_t size, const Addends& addends,
+               bool fresh) override {
+    functions_.add_all[static_cast<int>(dtype)](sum, 0, size, addends.dy, addends.n, fresh);
+  }
+
+  std::size_t packing(DType dtype) const override {
+    return functions_.panel_rows[static_cast<int>(dtype)];
+  }
+  std::size_t packed_bytes(DType dtype, std::size_t rows, std::size_t columns,
+                           bool transposed) const override {
+    const auto size = functions_.packed_size[static_cast<int>(dtype)];
+    return size(rows, columns, transposed) * size_of(dtype);
+  }
+  void pack(DType dtype, const void* matrix, std::size_t rows, std::size_t columns, bool transposed,
+            void* to) const override {
+    functions_.pack[static_cast<int>(dtype)](matrix, rows, columns, transposed, to);
   }
 
  private:
@@ -150,8 +160,14 @@ class CpuDevice : public Device {
     pool_.run(parts, [&](unsigned part) { work(part, n * part / parts, n * (part + 1) / parts); });
   }
 
+  Workspace& workspace(unsigned part) {
+    workspaces_[part].reset();
+    return workspaces_[part];
+  }
+
   cpu::ThreadPool pool_;
-  std::vector<GrowingWorkspace> workspaces_;
+  std::vector<ArenaWorkspace> workspaces_;
+  const cpu::MatrixFunctions& functions_ = chosen_functions();
 };
 
 }  // namespace

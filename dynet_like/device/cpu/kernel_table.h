@@ -4,7 +4,7 @@
 #include <span>
 #include <string_view>
 
-#include "dynet_like/device/kernel.h"
+#include "dynet_like/device/device.h"
 
 namespace dynet_like::cpu {
 
@@ -15,19 +15,26 @@ struct KernelEntry {
 
 // For the best instruction set of this machine, chosen at run time.
 std::span<const KernelEntry> elementwise_kernels();
+std::span<const KernelEntry> inner_product_kernels();
 std::span<const KernelEntry> product_kernels();
 std::span<const KernelEntry> reduction_kernels();
 std::span<const KernelEntry> shape_kernels();
 std::span<const KernelEntry> softmax_kernels();
 
-/// Sums of many gradients, and of many outer products, for the rows [begin, end) of the result.
-struct Accumulators {
-  void (*outer_products[2])(void* sum, std::size_t rows, std::size_t begin, std::size_t end,
-                            std::size_t columns, const void* const* dy, const void* const* x,
-                            std::size_t n);
-  void (*all[2])(void* sum, std::size_t begin, std::size_t end, const void* const* dy,
-                 std::size_t n);
+/// What is no op's kernel, by DType.
+struct MatrixFunctions {
+  /// A sum of outer products, for the rows [begin, end) of the result; begin is a multiple of
+  /// panel_rows.
+  void (*add_outer_products[2])(const OuterProducts& call, std::size_t begin, std::size_t end,
+                                Workspace& workspace);
+  void (*add_all[2])(void* sum, std::size_t begin, std::size_t end, const void* const* dy,
+                     std::size_t n, bool fresh);
+  /// Elements of a packed matrix, and how it is made.
+  std::size_t (*packed_size[2])(std::size_t rows, std::size_t columns, bool transposed);
+  void (*pack[2])(const void* matrix, std::size_t rows, std::size_t columns, bool transposed,
+                  void* to);
+  std::size_t panel_rows[2];
 };
-const Accumulators& accumulators();
+const MatrixFunctions& matrix_functions();
 
 }  // namespace dynet_like::cpu

@@ -1,0 +1,103 @@
+// Inner products and squared distances: one number per item.
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "dynet_like/device/cpu/inner_products.cpp"
+#include "hwy/foreach_target.h"  // IWYU pragma: keep
+#include "dynet_like/device/cpu/lanes-inl.h"
+#include "dynet_like/device/cpu/kernel_table.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace dynet_like::HWY_NAMESPACE {
+
+// The inner product of two vectors: four chains of vectors, then a sum in fixed order.
+template <class E>
+HWY_INLINE E inner_product(const E* a, const E* b, std::size_t n) {
+  constexpr std::size_t kLanes = Lanes<E>::size;
+  Lanes<E> acc[4] = {Lanes<E>(0.0), Lanes<E>(0.0), Lanes<E>(0.0), Lanes<E>(0.0)};
+  std::size_t at = 0;
+  for (; at + 4 * kLanes <= n; at += 4 * kLanes) {
+    for (int v = 0; v < 4; ++v) {
+      acc[v] =
+          fused(Lanes<E>::load(a + at + v * kLanes), Lanes<E>::load(b + at + v * kLanes), acc[v]);
+    }
+  }
+  for (; at < n; at += kLanes) {
+    const std::size_t count = HWY_MIN(kLanes, n - at);
+    acc[0] = fused(load(a + at, count), load(b + at, count), acc[0]);
+  }
+  return ((acc[0] + acc[1]) + (acc[2] + acc[3])).sum();
+}
+
+template <class E>
+void dot_product_forward(const ForwardCall& call) {
+  for (std::size_t i = 0; i < call.n; ++i) {
+    static_cast<E*>(call.out)[i] =
+        inner_product(call.in[0].at<E>(i), call.in[1].at<E>(i), call.type->inputs[0].size());
+  }
+}
+
+template <class E>
+void dot_product_backward(const BackwardCall& call) {
+  for (int j = 0; j < 2; ++j) {
+    for (std::size_t i = 0; call.dx[j].wanted() && i < call.n; ++i) {
+      E* to = call.dx[j].at<E>(i);
+      if (to == nullptr) continue;
+      const Lanes<E> dy(static_cast<double>(*call.dy.at<E>(i)));
+      const E* other = call.in[1 - j].at<E>(i);
+      for_lanes<E>(call.type->inputs[0].size(), [&](std::size_t at, std::size_t count) HWY_ATTR {
+        put(load(other + at, count) * dy, to + at, count, call.dx[j].add[i] != 0);
+      });
+    }
+  }
+}
+
+template <class E>
+void squared_distance_forward(const ForwardCall& call) {
+  for (std::size_t i = 0; i < call.n; ++i) {
+    const E *a = call.in[0].at<E>(i), *b = call.in[1].at<E>(i);
+    Lanes<E> total(0.0);
+    for_lanes<E>(call.type->inputs[0].size(), [&](std::size_t at, std::size_t count) HWY_ATTR {
+      const Lanes<E> difference = load(a + at, count) - load(b + at, count);
+      total = fused(difference, difference, total);
+    });
+    static_cast<E*>(call.out)[i] = total.sum();
+  }
+}
+
+template <class E>
+void squared_distance_backward(const BackwardCall& call) {
+  for (int j = 0; j < 2; ++j) {
+    for (std::size_t i = 0; call.dx[j].wanted() && i < call.n; ++i) {
+      E* to = call.dx[j].at<E>(i);
+      if (to == nullptr) continue;
+      const Lanes<E> dy(2.0 * static_cast<double>(*call.dy.at<E>(i)));
+      const E *x = call.in[j].at<E>(i), *other = call.in[1 - j].at<E>(i);
+      for_lanes<E>(call.type->inputs[0].size(), [&](std::size_t at, std::size_t count) HWY_ATTR {
+        put((load(x + at, count) - load(other + at, count)) * dy, to + at, count,
+            call.dx[j].add[i] != 0);
+      });
+    }
+  }
+}
+
+std::span<const cpu::KernelEntry> inner_product_table() {
+  static const cpu::KernelEntry table[] = {
+      {"dot_product",
+       {{dot_product_forward<float>, dot_product_forward<double>},
+        {dot_product_backward<float>, dot_product_backward<double>}}},
+      {"squared_distance",
+       {{squared_distance_forward<float>, squared_distance_forward<double>},
+        {squared_distance_backward<float>, squared_distance_backward<double>}}}};
+  return table;
+}
+
+}  // namespace dynet_like::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace dynet_like {
+HWY_EXPORT(inner_product_table);
+std::span<const cpu::KernelEntry> cpu::inner_product_kernels() {
+  return HWY_DYNAMIC_DISPATCH(inner_product_table)();
+}
+}  // namespace dynet_like
+#endif

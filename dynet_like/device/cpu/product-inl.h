@@ -1,0 +1,261 @@
+// The product of matrices with many columns that lie anywhere: packed panels, tiles in registers.
+// Included once per target, like lanes-inl.h.
+//
+// Every output element is one chain of fused multiply-adds over the columns of all matrices, from
+// the first to the last, whatever it is computed with: a column has the same bits alone and in any
+// batch, and from packed weights as from others.
+
+#if defined(DYNET_LIKE_PRODUCT_INL) == defined(HWY_TARGET_TOGGLE)
+#ifdef DYNET_LIKE_PRODUCT_INL
+#undef DYNET_LIKE_PRODUCT_INL
+#else
+#define DYNET_LIKE_PRODUCT_INL
+#endif
+
+#include "dynet_like/device/cpu/lanes-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace dynet_like::HWY_NAMESPACE {
+
+// A tile is kPanelVectors vectors of rows times kTileColumns columns: as many accumulators as the
+// registers hold, beside the vectors of a panel and one broadcast element.
+#if HWY_MAX_BYTES >= 64 || HWY_ARCH_ARM_A64
+constexpr int kPanelVectors = 4;
+#else
+constexpr int kPanelVectors = 2;
+#endif
+constexpr int kTileColumns = 6;
+constexpr std::size_t kMostFactors = 16;
+
+// Panels that are read again for every block of columns should stay in the second-level cache.
+constexpr std::size_t kPanelBytes = std::size_t{448} << 10;
+
+template <class E>
+constexpr std::size_t kPanelRows = kPanelVectors* Lanes<E>::size;
+
+/// Rows of a packed matrix: whole vectors, the last of them filled with zeros.
+template <class E>
+constexpr std::size_t padded_rows(std::size_t rows) {
+  return (rows + Lanes<E>::size - 1) / Lanes<E>::size * Lanes<E>::size;
+}
+
+/// A matrix {rows, k}, one of those whose products are added up. Packed, it is panels of kPanelRows
+/// rows, each with its k columns one behind the other; the last panel is as wide as the vectors
+/// that it needs. Otherwise its columns lie one behind the other.
+template <class E>
+struct Factor {
+  const E* matrix = nullptr;
+  std::size_t k = 0;
+  bool packed = false;
+};
+
+/// Up to kTileColumns columns: for every factor its right sides, and where results go.
+template <class E>
+struct ColumnBlock {
+  int count = 0;
+  const E* x[kMostFactors][kTileColumns];
+  const E* bias[kTileColumns] = {};  ///< null: none
+  E* out[kTileColumns];
+  bool add[kTileColumns] = {};  ///< the finished result is added to what is there
+};
+
+template <class E>
+struct Product {
+  const Factor<E>* factors;
+  std::size_t factor_count, rows;
+};
+
+// acc += W[V vectors of rows, :] x[:, C columns]; the last vector has `tail` rows.
+template <class E, int V, int C, bool kMasked>
+HWY_INLINE void multiply_tile(const E* HWY_RESTRICT w, std::size_t stride, std::size_t k_count,
+                              const E* const* x, std::size_t tail, Lanes<E> (&acc)[V][C]) {
+  constexpr std::size_t kLanes = Lanes<E>::size;
+  const typename Lanes<E>::Tag d;
+  const E* right[C];
+  for (int c = 0; c < C; ++c) right[c] = x[c];
+  for (std::size_t k = 0; k < k_count; ++k, w += stride) {
+    Lanes<E> left[V];
+    for (int v = 0; v < V; ++v) {
+      const bool is_tail = kMasked && v == V - 1;
+      left[v] = is_tail ? Lanes<E>::load(w + v * kLanes, tail) : Lanes<E>::load(w + v * kLanes);
+    }
+    for (int c = 0; c < C; ++c) {
+      const Lanes<E> factor(hn::Set(d, right[c][k]));
+      for (int v = 0; v < V; ++v) acc[v][c] = fused(left[v], factor, acc[v][c]);
+    }
+  }
+}
+
+template <class E, int V, int C>
+HWY_INLINE void finish_tile(const ColumnBlock<E>& block, std::size_t row, std::size_t tail,
+                            Lanes<E> (&acc)[V][C]) {
+  for (int c = 0; c < C; ++c) {
+    for (int v = 0; v < V; ++v) {
+      const std::size_t at = row + v * Lanes<E>::size;
+      const std::size_t count = v == V - 1 ? tail : Lanes<E>::size;
+      Lanes<E> result = acc[v][c];
+      if (block.bias[c] != nullptr) result = result + load(block.bias[c] + at, count);
+      put(result, block.out[c] + at, count, block.add[c]);
+    }
+  }
+}
+
+// The rows of one panel, V vectors.
+template <class E, int V, int C>
+HWY_NOINLINE void multiply_panel(const Product<E>& product, std::size_t row, std::size_t tail,
+                                 const ColumnBlock<E>& block) {
+  Lanes<E> acc[V][C];
+  for (auto& vector : acc) {
+    for (auto& lanes : vector) lanes = Lanes<E>(0.0);
+  }
+  for (std::size_t p = 0; p < product.factor_count; ++p) {
+    const Factor<E>& factor = product.factors[p];
+    if (factor.packed) {
+      multiply_tile<E, V, C, false>(factor.matrix + row * factor.k, V * Lanes<E>::size, factor.k,
+                                    block.x[p], tail, acc);
+    } else if (tail == Lanes<E>::size) {
+      multiply_tile<E, V, C, false>(factor.matrix + row, product.rows, factor.k, block.x[p], tail,
+                                    acc);
+    } else {
+      multiply_tile<E, V, C, true>(factor.matrix + row, product.rows, factor.k, block.x[p], tail,
+                                   acc);
+    }
+  }
+  finish_tile<E, V, C>(block, row, tail, acc);
+}
+
+template <class E, int C>
+HWY_INLINE void multiply_panels(const Product<E>& product, std::size_t begin, std::size_t end,
+                                const ColumnBlock<E>& block) {
+  constexpr std::size_t kLanes = Lanes<E>::size;
+  std::size_t row = begin;
+  for (; row + kPanelRows<E> <= end; row += kPanelRows<E>) {
+    multiply_panel<E, kPanelVectors, C>(product, row, kLanes, block);
+  }
+  if (row == end) return;
+  const std::size_t vectors = (end - row + kLanes - 1) / kLanes;
+  const std::size_t tail = end - row - (vectors - 1) * kLanes;
+  if (vectors == 1) multiply_panel<E, 1, C>(product, row, tail, block);
+  if (vectors == 2) multiply_panel<E, 2, C>(product, row, tail, block);
+  if constexpr (kPanelVectors == 4) {
+    if (vectors == 3) multiply_panel<E, 3, C>(product, row, tail, block);
+    if (vectors == 4) multiply_panel<E, 4, C>(product, row, tail, block);
+  }
+}
+
+template <class E>
+void multiply_block(const Product<E>& product, std::size_t begin, std::size_t end,
+                    const ColumnBlock<E>& block) {
+  switch (block.count) {
+    case 1:
+      return multiply_panels<E, 1>(product, begin, end, block);
+    case 2:
+      return multiply_panels<E, 2>(product, begin, end, block);
+    case 3:
+      return multiply_panels<E, 3>(product, begin, end, block);
+    case 4:
+      return multiply_panels<E, 4>(product, begin, end, block);
+    case 5:
+      return multiply_panels<E, 5>(product, begin, end, block);
+    default:
+      return multiply_panels<E, 6>(product, begin, end, block);
+  }
+}
+
+/// The product with columns [0, n). describe(block, first) fills in block.count columns from
+/// `first` on. Columns are split evenly into blocks, panels into groups that stay in the cache.
+template <class E, class Describe>
+HWY_INLINE void multiply(const Product<E>& product, std::size_t n, const Describe& describe) {
+  if (n == 0) return;
+  std::size_t k_count = 0;
+  for (std::size_t p = 0; p < product.factor_count; ++p) k_count += product.factors[p].k;
+  const std::size_t panels = kPanelBytes / (kPanelRows<E> * k_count * sizeof(E));
+  const std::size_t group = HWY_MAX(panels, std::size_t{1}) * kPanelRows<E>;
+  const std::size_t blocks = (n + kTileColumns - 1) / kTileColumns;
+  ColumnBlock<E> block;
+  for (std::size_t row = 0; row < product.rows; row += group) {
+    const std::size_t end = HWY_MIN(product.rows, row + group);
+    for (std::size_t b = 0; b < blocks; ++b) {
+      const std::size_t first = n * b / blocks;
+      block.count = static_cast<int>(n * (b + 1) / blocks - first);
+      describe(block, first);
+      multiply_block(product, row, end, block);
+    }
+  }
+}
+
+/// Packs a matrix {rows, k} whose columns are `stride` elements apart.
+template <class E>
+HWY_INLINE void pack(const E* matrix, std::size_t rows, std::size_t k_count, std::size_t stride,
+                     E* to) {
+  for (std::size_t row = 0; row < rows; row += kPanelRows<E>) {
+    const std::size_t width = HWY_MIN(kPanelRows<E>, padded_rows<E>(rows - row));
+    const std::size_t have = HWY_MIN(kPanelRows<E>, rows - row);
+    for (std::size_t k = 0; k < k_count; ++k, to += width) {
+      for (std::size_t at = 0; at < width; at += Lanes<E>::size) {
+        const std::size_t count = HWY_MIN(Lanes<E>::size, have - at);
+        load(matrix + k * stride + row + at, count).store(to + at);
+      }
+    }
+  }
+}
+
+/// Packs the transpose {k, rows} of a matrix {rows, k}: what gradients of right sides multiply
+/// with.
+template <class E>
+HWY_INLINE void pack_transposed(const E* matrix, std::size_t rows, std::size_t k_count, E* to) {
+  constexpr std::size_t kBlock = 16;  // rows at a time, so that both sides stay in the cache
+  for (std::size_t k = 0; k < k_count; k += kPanelRows<E>) {
+    const std::size_t width = HWY_MIN(kPanelRows<E>, padded_rows<E>(k_count - k));
+    const std::size_t have = HWY_MIN(kPanelRows<E>, k_count - k);
+    for (std::size_t row = 0; row < rows; row += kBlock) {
+      const std::size_t end = HWY_MIN(rows, row + kBlock);
+      for (std::size_t at = 0; at < have; ++at) {
+        const E* from = matrix + (k + at) * rows;
+        for (std::size_t r = row; r < end; ++r) to[r * width + at] = from[r];
+      }
+      for (std::size_t at = have; at < width; ++at) {
+        for (std::size_t r = row; r < end; ++r) to[r * width + at] = E(0);
+      }
+    }
+    to += rows * width;
+  }
+}
+
+/// dx = W' dy for the right sides of one factor. Items have `columns` columns; dy_of(i) is where
+/// those of item i lie. W is the operand of the matrix {rows, k}, packed as its transpose or not.
+template <class E, class DyOf>
+void right_gradient(const Operand& matrix, std::size_t rows, std::size_t k_count,
+                    std::size_t columns, std::size_t n, const DyOf& dy_of, const Destination& dx,
+                    Workspace& workspace) {
+  auto* wanted = workspace.elements<std::uint32_t>(n);
+  std::size_t count = 0;
+  for (std::size_t i = 0; i < n; ++i) {
+    if (dx.items[i] != nullptr) wanted[count++] = static_cast<std::uint32_t>(i);
+  }
+  if (count == 0) return;
+  Factor<E> factor{static_cast<const E*>(matrix.packed), rows, true};
+  E* own = nullptr;
+  if (factor.matrix == nullptr) {
+    factor.matrix = own = workspace.elements<E>(padded_rows<E>(k_count) * rows);
+  }
+  const Product<E> product{&factor, 1, k_count};
+  const std::size_t group = matrix.items == nullptr ? count : 1;  // items with the same matrix
+  for (std::size_t first = 0; first < count; first += group) {
+    if (own != nullptr) pack_transposed(matrix.at<E>(wanted[first]), rows, k_count, own);
+    multiply(product, group * columns, [&](ColumnBlock<E>& block, std::size_t begin) HWY_ATTR {
+      for (int c = 0; c < block.count; ++c) {
+        const std::size_t item = wanted[first + (begin + c) / columns];
+        const std::size_t column = (begin + c) % columns;
+        block.x[0][c] = dy_of(item) + column * rows;
+        block.out[c] = dx.at<E>(item) + column * k_count;
+        block.add[c] = dx.add[item] != 0;
+      }
+    });
+  }
+}
+
+}  // namespace dynet_like::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif

@@ -1,0 +1,48 @@
+// Packed copies of a matrix, made when they pay and once per version.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "dynet_like/core/memory.h"
+#include "dynet_like/device/device.h"
+
+namespace dynet_like {
+
+/// A matrix that products multiply with: part of a value, beginning at element `offset`.
+struct MatrixPlace {
+  std::size_t offset = 0, rows = 0, columns = 0;
+  bool operator==(const MatrixPlace&) const = default;
+};
+
+/// The packed copies of one value and of its parts. Safe for use by several threads at once, as
+/// long as nobody reads copies of an older version.
+class PackedMatrices {
+ public:
+  /// The matrix of `value` for products with `uses` more columns, or null if it is not worth a copy
+  /// yet. The pointer is valid until another version is asked for.
+  const void* matrix(const Device& device, DType dtype, const void* value, const MatrixPlace& place,
+                     std::uint64_t version, std::size_t uses);
+  /// Its transpose; always made, since products need it packed.
+  const void* transpose(const Device& device, DType dtype, const void* value,
+                        const MatrixPlace& place, std::uint64_t version);
+
+ private:
+  struct Copy {
+    MatrixPlace place;
+    bool transposed = false, made = false;
+    std::size_t packing = 0, uses = 0;
+    std::uint64_t version = 0;
+    Block memory;
+  };
+
+  const void* find(const Device& device, DType dtype, const void* value, const MatrixPlace& place,
+                   bool transposed, std::uint64_t version, std::size_t uses);
+
+  std::mutex mutex_;
+  std::vector<std::unique_ptr<Copy>> copies_;
+};
+
+}  // namespace dynet_like

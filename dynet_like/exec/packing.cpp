@@ -1,0 +1,48 @@
+// Which matrices have packed copies, and where these are kept.
+#include "dynet_like/exec/packing.h"
+
+namespace dynet_like {
+
+namespace {
+
+struct Packable {
+  PackedMatrices* copies = nullptr;
+  const void* values = nullptr;
+  MatrixPlace place;
+  std::uint64_t version = 0;
+};
+
+// Tables have none: rows that wait for an update change without a new version.
+Packable packable(RunState& run, const SharedMatrix& matrix) {
+  if (matrix.type->shared_gradients[matrix.input] != SharedGradient::outer_product) return {};
+  SharedValue& shared = run.shared[matrix.producer];
+  if (shared.value == nullptr) return {};
+  const Dim& dim = matrix.type->signature.inputs[matrix.input];
+  const MatrixPlace place{matrix.value->offset, dim.rows(), dim.cols()};
+  if (shared.parameter != nullptr) {
+    ParameterStorage& parameter = *shared.parameter;
+    if (parameter.is_table) return {};
+    return {&parameter.packed, parameter.values.data(), place, parameter.version};
+  }
+  if (shared.packed == nullptr) shared.packed = std::make_shared<PackedMatrices>();
+  return {shared.packed.get(), shared.value, place, 0};
+}
+
+}  // namespace
+
+const void* packed_matrix(RunState& run, const SharedMatrix& matrix, std::size_t n) {
+  const Packable packable = dynet_like::packable(run, matrix);
+  if (packable.copies == nullptr) return nullptr;
+  const Signature& signature = matrix.type->signature;
+  return packable.copies->matrix(*run.device, signature.dtype, packable.values, packable.place,
+                                 packable.version, n * signature.inputs[matrix.input + 1].cols());
+}
+
+const void* packed_transpose(RunState& run, const SharedMatrix& matrix) {
+  const Packable packable = dynet_like::packable(run, matrix);
+  if (packable.copies == nullptr) return nullptr;
+  return packable.copies->transpose(*run.device, matrix.type->signature.dtype, packable.values,
+                                    packable.place, packable.version);
+}
+
+}  // namespace dynet_like

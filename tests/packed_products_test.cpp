@@ -1,0 +1,198 @@
+// Products and sums of outer products against plain chains, bit for bit, on every instruction set.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <vector>
+
+#include "tests/op_cases.h"
+
+namespace dynet_like::op_cases {
+namespace {
+
+template <class E>
+std::vector<E> draw(Random& random, std::size_t n) {
+  std::vector<E> numbers(n);
+  for (E& number : numbers) number = static_cast<E>(2 * random.uniform() - 1);
+  return numbers;
+}
+
+// SSE has no fused multiply-add: its chains are rounded twice per step.
+const std::vector<KernelSet>& fusing_sets() {
+  static const std::vector<KernelSet> sets = [] {
+    std::vector<KernelSet> all = kernel_sets();
+    std::erase_if(all, [](const KernelSet& set) { return set.target.find("SSE") != set.npos; });
+    return all;
+  }();
+  return sets;
+}
+
+struct Sizes {
+  std::size_t rows, columns;
+};
+
+// Around one vector, one panel and several panels of every instruction set.
+constexpr Sizes kSizes[] = {{1, 1},   {5, 3},    {16, 7},  {17, 13},  {33, 6},
+                            {64, 12}, {67, 129}, {100, 8}, {131, 35}, {200, 178}};
+
+template <class E>
+class PackedProductsTest : public ::testing::Test {
+ public:
+  static constexpr DType kDType = sizeof(E) == 4 ? DType::f32 : DType::f64;
+
+  std::vector<E> packed(const KernelSet& set, const std::vector<E>& matrix, const Sizes& size,
+                        bool transposed) {
+    const int type = static_cast<int>(kDType);
+    std::vector<E> result(set.matrices->packed_size[type](size.rows, size.columns, transposed));
+    set.matrices->pack[type](matrix.data(), size.rows, size.columns, transposed, result.data());
+    return result;
+  }
+
+  Signature product_type(const Sizes& size) const {
+    Signature type;
+    type.op = &ops::matrix_product;
+    type.dtype = kDType;
+    type.inputs = {Dim({static_cast<long>(size.rows), static_cast<long>(size.columns)}),
+                   Dim({static_cast<long>(size.columns)})};
+    type.shared = {1, 0};
+    type.output = Dim({static_cast<long>(size.rows)});
+    type.output_size = size.rows;
+    return type;
+  }
+
+  // n vectors of `size` elements that do not follow one another in memory.
+  std::vector<const void*> places(const std::vector<E>& numbers, std::size_t size, std::size_t n) {
+    std::vector<const void*> result(n);
+    for (std::size_t i = 0; i < n; ++i) result[i] = numbers.data() + (n - 1 - i) * size;
+    return result;
+  }
+};
+
+using Types = ::testing::Types<float, double>;
+TYPED_TEST_SUITE(PackedProductsTest, Types);
+
+TYPED_TEST(PackedProductsTest, ForwardIsOneChainPerElement) {
+  Random random(1);
+  for (const Sizes& size : kSizes) {
+    const auto matrix = draw<TypeParam>(random, size.rows * size.columns);
+    const Signature type = this->product_type(size);
+    for (std::size_t n : {1, 2, 3, 4, 5, 6, 7, 12, 17}) {
+      const auto x = draw<TypeParam>(random, n * size.columns);
+      const auto xs = this->places(x, size.columns, n);
+      std::vector<TypeParam> expected(n * size.rows);
+      for (std::size_t i = 0; i < n; ++i) {
+        const auto* right = static_cast<const TypeParam*>(xs[i]);
+        for (std::size_t m = 0; m < size.rows; ++m) {
+          TypeParam chain = 0;
+          for (std::size_t k = 0; k < size.columns; ++k) {
+            chain = std::fma(matrix[k * size.rows + m], right[k], chain);
+          }
+          expected[i * size.rows + m] = chain;
+        }
+      }
+      for (const KernelSet& set : fusing_sets()) {
+        const auto copy = this->packed(set, matrix, size, false);
+        for (const void* packed :
+             {static_cast<const void*>(copy.data()), static_cast<const void*>(nullptr)}) {
+          const Operand in[] = {{nullptr, matrix.data(), packed}, {xs.data(), nullptr}};
+          std::vector<TypeParam> out(n * size.rows);
+          HeapWorkspace workspace;
+          ForwardCall call{&type, n, in, out.data()};
+          call.workspace = &workspace;
+          set.kernels.at("matrix_product").forward[static_cast<int>(this->kDType)](call);
+          EXPECT_EQ(out, expected) << set.target << ' ' << size.rows << 'x' << size.columns << ", "
+                                   << n << (packed != nullptr ? " packed" : " as it is");
+        }
+      }
+    }
+  }
+}
+
+TYPED_TEST(PackedProductsTest, RightGradientIsOneChainPerElement) {
+  Random random(2);
+  for (const Sizes& size : kSizes) {
+    const auto matrix = draw<TypeParam>(random, size.rows * size.columns);
+    const Signature type = this->product_type(size);
+    for (std::size_t n : {1, 2, 5, 6, 7, 17}) {
+      const auto dy = draw<TypeParam>(random, n * size.rows);
+      const auto dys = this->places(dy, size.rows, n);
+      const auto before = draw<TypeParam>(random, n * size.columns);
+      std::vector<std::uint8_t> add(n);
+      for (std::size_t i = 0; i < n; ++i) add[i] = i % 3 == 1;
+      auto expected = before;
+      for (std::size_t i = 0; i < n; ++i) {
+        if (i == 4) continue;  // not wanted
+        for (std::size_t k = 0; k < size.columns; ++k) {
+          TypeParam chain = 0;
+          for (std::size_t m = 0; m < size.rows; ++m) {
+            chain = std::fma(matrix[k * size.rows + m], static_cast<const TypeParam*>(dys[i])[m],
+                             chain);
+          }
+          TypeParam& to = expected[i * size.columns + k];
+          to = add[i] != 0 ? to + chain : chain;
+        }
+      }
+      for (const KernelSet& set : fusing_sets()) {
+        const auto copy = this->packed(set, matrix, size, true);
+        for (const void* packed :
+             {static_cast<const void*>(copy.data()), static_cast<const void*>(nullptr)}) {
+          auto dx = before;
+          std::vector<void*> items(n);
+          for (std::size_t i = 0; i < n; ++i) items[i] = dx.data() + i * size.columns;
+          if (n > 4) items[4] = nullptr;
+          const Operand in[] = {{nullptr, matrix.data(), packed}, {}};
+          const Destination to[] = {{}, {items.data(), add.data()}};
+          HeapWorkspace workspace;
+          BackwardCall call;
+          call.type = &type;
+          call.n = n;
+          call.in = in;
+          call.dy = {dys.data()};
+          call.dx = to;
+          call.workspace = &workspace;
+          set.kernels.at("matrix_product").backward[static_cast<int>(this->kDType)](call);
+          EXPECT_EQ(dx, expected) << set.target << ' ' << size.rows << 'x' << size.columns << ", "
+                                  << n << (packed != nullptr ? " packed" : " as it is");
+        }
+      }
+    }
+  }
+}
+
+TYPED_TEST(PackedProductsTest, OuterProductsAreOneChainPerElement) {
+  Random random(3);
+  for (const Sizes& size : kSizes) {
+    for (std::size_t n : {1, 2, 17, 255, 256, 600}) {
+      const auto dy = draw<TypeParam>(random, n * size.rows);
+      const auto x = draw<TypeParam>(random, n * size.columns);
+      const auto dys = this->places(dy, size.rows, n), xs = this->places(x, size.columns, n);
+      const auto before = draw<TypeParam>(random, size.rows * size.columns);
+      for (const bool fresh : {false, true}) {
+        auto expected = fresh ? std::vector<TypeParam>(before.size()) : before;
+        for (std::size_t i = 0; i < n; ++i) {
+          const auto* left = static_cast<const TypeParam*>(dys[i]);
+          const auto* right = static_cast<const TypeParam*>(xs[i]);
+          for (std::size_t e = 0; e < expected.size(); ++e) {
+            expected[e] = std::fma(left[e % size.rows], right[e / size.rows], expected[e]);
+          }
+        }
+        for (const KernelSet& set : fusing_sets()) {
+          auto sum = before;
+          const OuterProducts call{
+              sum.data(), size.rows, size.columns, {dys.data(), xs.data(), n}, fresh};
+          const int type = static_cast<int>(this->kDType);
+          const std::size_t panel = set.matrices->panel_rows[type];
+          HeapWorkspace workspace;
+          for (std::size_t row = 0; row < size.rows; row += panel) {  // as two threads split it
+            set.matrices->add_outer_products[type](call, row, std::min(size.rows, row + panel),
+                                                   workspace);
+          }
+          EXPECT_EQ(sum, expected) << set.target << ' ' << size.rows << 'x' << size.columns << ", "
+                                   << n << (fresh ? " from zero" : "");
+        }
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace dynet_like::op_cases
