@@ -20,14 +20,15 @@ std::vector<E> draw(Random& random, std::size_t n) {
 const std::vector<KernelSet>& fusing_sets() {
   static const std::vector<KernelSet> sets = [] {
     std::vector<KernelSet> all = kernel_sets();
-    std::erase_if(all, [](const KernelSet& set) { return set.target.find("SSE") != set.npos; });
+    std::erase_if(all,
+                  [](const KernelSet& set) { return set.target.find("SSE") != std::string::npos; });
     return all;
   }();
   return sets;
 }
 
 struct Sizes {
-  std::size_t rows, columns;
+  unsigned rows, columns;
 };
 
 // Around one vector, one panel and several panels of every instruction set.
@@ -51,10 +52,9 @@ class PackedProductsTest : public ::testing::Test {
     Signature type;
     type.op = &ops::matrix_product;
     type.dtype = kDType;
-    type.inputs = {Dim({static_cast<long>(size.rows), static_cast<long>(size.columns)}),
-                   Dim({static_cast<long>(size.columns)})};
+    type.inputs = {Dim({size.rows, size.columns}), Dim({size.columns})};
     type.shared = {1, 0};
-    type.output = Dim({static_cast<long>(size.rows)});
+    type.output = Dim({size.rows});
     type.output_size = size.rows;
     return type;
   }
@@ -96,7 +96,11 @@ TYPED_TEST(PackedProductsTest, ForwardIsOneChainPerElement) {
           const Operand in[] = {{nullptr, matrix.data(), packed}, {xs.data(), nullptr}};
           std::vector<TypeParam> out(n * size.rows);
           HeapWorkspace workspace;
-          ForwardCall call{&type, n, in, out.data()};
+          ForwardCall call;
+          call.type = &type;
+          call.n = n;
+          call.in = in;
+          call.out = out.data();
           call.workspace = &workspace;
           set.kernels.at("matrix_product").forward[static_cast<int>(this->kDType)](call);
           EXPECT_EQ(out, expected) << set.target << ' ' << size.rows << 'x' << size.columns << ", "
@@ -183,7 +187,7 @@ TYPED_TEST(PackedProductsTest, OuterProductsAreOneChainPerElement) {
           const std::size_t panel = set.matrices->panel_rows[type];
           HeapWorkspace workspace;
           for (std::size_t row = 0; row < size.rows; row += panel) {  // as two threads split it
-            set.matrices->add_outer_products[type](call, row, std::min(size.rows, row + panel),
+            set.matrices->add_outer_products[type](call, row, std::min<std::size_t>(size.rows, row + panel),
                                                    workspace);
           }
           EXPECT_EQ(sum, expected) << set.target << ' ' << size.rows << 'x' << size.columns << ", "
