@@ -1,4 +1,4 @@
-// LSTM: one product for all gates, whose blocks are views.
+// LSTM: one node per element.
 #include "nn/lstm.h"
 
 #include "dynet_like/graph/computation_graph.h"
@@ -11,7 +11,7 @@ LSTM::LSTM(ParameterCollection& model, unsigned inputs, unsigned hidden, const s
   ParameterCollection own = model.add_subcollection(name);
   input_weights_ = add_gate_weights(own, 4, hidden, inputs, "W");
   hidden_weights_ = add_gate_weights(own, 4, hidden, hidden, "U");
-  bias_ = add_gate_bias(own, hidden, {0, 1, 0, 0}, "b");
+  bias_ = add_gate_bias(own, hidden, {1, 0, 0, 0}, "b");
 }
 
 LSTM::State LSTM::start(ComputationGraph& graph) const {
@@ -20,16 +20,9 @@ LSTM::State LSTM::start(ComputationGraph& graph) const {
 }
 
 LSTM::State LSTM::step(ComputationGraph& graph, const State& before, const Expression& x) const {
-  const unsigned n = hidden_;
-  const Expression sums =
-      affine_transform({parameter(graph, bias_), parameter(graph, input_weights_), x,
-                        parameter(graph, hidden_weights_), before.h});
-  const Expression gates = logistic(pick_range(sums, 0, 3 * n));
-  const Expression i = pick_range(gates, 0, n), f = pick_range(gates, n, 2 * n),
-                   o = pick_range(gates, 2 * n, 3 * n);
-  const Expression u = tanh(pick_range(sums, 3 * n, 4 * n));
-  const Expression c = cmult(i, u) + cmult(f, before.c);
-  return {cmult(o, tanh(c)), c};
+  const Expression xs[] = {parameter(graph, input_weights_), x, parameter(graph, hidden_weights_),
+                           before.h};
+  return lstm_cell(parameter(graph, bias_), xs, std::span(&before.c, 1));
 }
 
 std::vector<LSTM::State> LSTM::operator()(ComputationGraph& graph,

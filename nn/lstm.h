@@ -11,16 +11,14 @@
 namespace dynet_like::nn {
 
 /// Hochreiter and Schmidhuber (1997) with forget gates (Gers et al. 2000):
-///   i, f, o = logistic(b + W x + U h), each its own rows of b, W and U;  u = tanh(b + W x + U h)
+///   f, i, o = logistic(b + W x + U h), each its own rows of b, W and U;  u = tanh(b + W x + U h)
 ///   c' = i * u + f * c;  h' = o * tanh(c')
-/// The rows are in the order i, f, o, u. W and U are drawn as Glorot and Bengio (2010) propose,
+/// The rows are in the order f, i, o, u. W and U are drawn as Glorot and Bengio (2010) propose,
 /// gate by gate; b is 1 for the forget gate at first and 0 for the others (Jozefowicz et al. 2015).
 class LSTM {
  public:
   /// After an element: the output h and the cell c. Shapes: {hidden} and {hidden}.
-  struct State {
-    Expression h, c;
-  };
+  using State = CellState;
 
   /// Adds its parameters "W", "U" and "b" to a subcollection of `model`. Throws ShapeError for size
   /// 0.

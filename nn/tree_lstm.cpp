@@ -1,4 +1,4 @@
-// TreeLSTM: one product per child for all gates, whose blocks are views.
+// TreeLSTM: one node per node of the tree.
 #include "nn/tree_lstm.h"
 
 #include "dynet_like/core/errors.h"
@@ -21,25 +21,16 @@ TreeLSTM::TreeLSTM(ParameterCollection& model, unsigned inputs, unsigned hidden,
 TreeLSTM::State TreeLSTM::leaf(ComputationGraph& graph, const Expression& x) const {
   const unsigned n = hidden_;
   const Expression bias = pick_range(parameter(graph, bias_), 2 * n, 5 * n);
-  const Expression sums = affine_transform({bias, parameter(graph, leaf_weights_), x});
-  const Expression gates = logistic(pick_range(sums, 0, 2 * n));
-  const Expression i = pick_range(gates, 0, n), o = pick_range(gates, n, 2 * n);
-  const Expression c = cmult(i, tanh(pick_range(sums, 2 * n, 3 * n)));
-  return {cmult(o, tanh(c)), c};
+  const Expression xs[] = {parameter(graph, leaf_weights_), x};
+  return lstm_cell(bias, xs, {});
 }
 
 TreeLSTM::State TreeLSTM::inner(ComputationGraph& graph, const State& left,
                                 const State& right) const {
-  const unsigned n = hidden_;
-  const Expression sums =
-      affine_transform({parameter(graph, bias_), parameter(graph, left_weights_), left.h,
-                        parameter(graph, right_weights_), right.h});
-  const Expression gates = logistic(pick_range(sums, 0, 4 * n));
-  const Expression f_left = pick_range(gates, 0, n), f_right = pick_range(gates, n, 2 * n),
-                   i = pick_range(gates, 2 * n, 3 * n), o = pick_range(gates, 3 * n, 4 * n);
-  const Expression u = tanh(pick_range(sums, 4 * n, 5 * n));
-  const Expression c = cmult(i, u) + cmult(f_left, left.c) + cmult(f_right, right.c);
-  return {cmult(o, tanh(c)), c};
+  const Expression xs[] = {parameter(graph, left_weights_), left.h,
+                           parameter(graph, right_weights_), right.h};
+  const Expression cells[] = {left.c, right.c};
+  return lstm_cell(parameter(graph, bias_), xs, cells);
 }
 
 std::vector<TreeLSTM::State> TreeLSTM::operator()(ComputationGraph& graph, const Tree& tree,

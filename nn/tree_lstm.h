@@ -21,9 +21,7 @@ namespace dynet_like::nn {
 class TreeLSTM {
  public:
   /// Of a node: the output h and the cell c. Shapes: {hidden} and {hidden}.
-  struct State {
-    Expression h, c;
-  };
+  using State = CellState;
 
   /// Adds its parameters "W", "U_left", "U_right" and "b" to a subcollection of `model`: Glorot and
   /// Bengio (2010) gate by gate, b 1 for the forget gates and 0 for the others. Throws ShapeError

@@ -62,7 +62,7 @@ PlainState plain_lstm(const ParameterCollection& model, const PlainState& before
   add_product(a, numbers(model, "/lstm/U"), before.h);
   PlainState after{Doubles(n), Doubles(n)};
   for (std::size_t e = 0; e < n; ++e) {
-    const double i = sigmoid(a[e]), f = sigmoid(a[n + e]), o = sigmoid(a[2 * n + e]);
+    const double f = sigmoid(a[e]), i = sigmoid(a[n + e]), o = sigmoid(a[2 * n + e]);
     after.c[e] = i * std::tanh(a[3 * n + e]) + f * before.c[e];
     after.h[e] = o * std::tanh(after.c[e]);
   }
@@ -166,7 +166,7 @@ TEST(NnTest, FirstValues) {
   const LSTM lstm(model, 3, 2);
   const Linear linear(model, 3, 2);
   EXPECT_EQ(numbers(model, "/tree_lstm/b"), (Doubles{1, 1, 1, 1, 0, 0, 0, 0, 0, 0}));
-  EXPECT_EQ(numbers(model, "/lstm/b"), (Doubles{0, 0, 1, 1, 0, 0, 0, 0}));
+  EXPECT_EQ(numbers(model, "/lstm/b"), (Doubles{1, 1, 0, 0, 0, 0, 0, 0}));
   EXPECT_EQ(numbers(model, "/linear/b"), (Doubles{0, 0}));
   // Glorot's bound is that of one gate's matrix, and nearly reached.
   const double bound = std::sqrt(6.0 / (2 + 3));

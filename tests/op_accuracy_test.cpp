@@ -4,7 +4,8 @@
 // - values of double kernels against plain loops: 8 epsilon times the largest term of the item;
 // - float kernels against double kernels: 4 epsilon, of the element itself for elementwise values,
 //   else of the largest term of the item (or its gradient). Terms are the inputs' magnitudes put
-//   through the same kernel: for a sum of products, the sum of their absolute values;
+//   through the same kernel: for a sum of products, the sum of their absolute values. Cells, where
+//   errors of sums go through further functions: 16 epsilon;
 // - over all floats and all doubles, in units in the last place: exp 1.5, log 1, tanh and logistic
 //   3, sqrt 0.5. logistic may be 0 where the result is no normal number.
 #include <gtest/gtest.h>
@@ -17,6 +18,7 @@
 
 #include "dynet_like/ops/elementwise.h"
 #include "tests/op_cases.h"
+#include "tests/plain_cells.h"
 
 namespace dynet_like::op_cases {
 namespace {
@@ -158,6 +160,10 @@ std::map<std::string_view, Plain> plain_formulas() {
        [](Type, const Item& item, const Index&) {
          return sum_of_pairs(item, [](double a, double b) { return (a - b) * (a - b); });
        }},
+      {"lstm_cell", [](Type type, const Item& item,
+                       const Index& index) { return plain_lstm_cell(type, item, index[0]); }},
+      {"gru_cell", [](Type type, const Item& item,
+                      const Index& index) { return plain_gru_cell(type, item, index[0]); }},
       {"sum", sum_of_inputs},
       {"average",
        [](Type type, const Item& item, const Index& index) {
@@ -194,6 +200,9 @@ bool is_elementwise(const Op& op) {
   formulas::ElementwiseFormulas::visit([&]<class F>() { found |= op.name == F::name; });
   return found;
 }
+
+// Errors of a cell's sums go through further functions.
+double bound_of(const Op& op) { return &op == &ops::lstm_cell || &op == &ops::gru_cell ? 16 : 4; }
 
 // The items with all inputs made positive, or the second of two negative for the sake of (a - b)^2.
 std::vector<Item> magnitudes(const OpCall& call, std::vector<Item> items) {
@@ -271,14 +280,16 @@ void check_values(const OpCall& call, const Triple& triple, std::size_t n) {
     const double scale = largest(i, size, triple.exact.out(), triple.terms.out());
     for (std::size_t e = i * size; e < (i + 1) * size; ++e) {
       const double exact = triple.exact.out()[e];
-      const double bound = is_elementwise(*call.op) ? 4 * std::abs(exact) : 4 * scale;
+      const double bound =
+          is_elementwise(*call.op) ? 4 * std::abs(exact) : bound_of(*call.op) * scale;
       ASSERT_NEAR(static_cast<double>(triple.single.out()[e]), exact, bound * kEpsilon<float>)
           << "element " << e - i * size << " of item " << i << " of " << n;
     }
   }
 }
 
-void check_gradients(Triple& triple, std::size_t n, const std::vector<double>& dy) {
+void check_gradients(const OpCall& call, Triple& triple, std::size_t n,
+                     const std::vector<double>& dy) {
   std::vector<double> dy_terms = dy;
   for (double& x : dy_terms) x = std::abs(x);
   const auto single = triple.single.backward(converted<float>(dy));
@@ -290,7 +301,8 @@ void check_gradients(Triple& triple, std::size_t n, const std::vector<double>& d
     for (std::size_t i = 0; i < n; ++i) {
       const double scale = std::max(largest(i, size, exact[j], terms[j]), largest(i, out_size, dy));
       for (std::size_t e = i * size; e < (i + 1) * size; ++e) {
-        ASSERT_NEAR(static_cast<double>(single[j][e]), exact[j][e], 4 * kEpsilon<float> * scale)
+        ASSERT_NEAR(static_cast<double>(single[j][e]), exact[j][e],
+                    bound_of(*call.op) * kEpsilon<float> * scale)
             << "gradient " << e - i * size << " of input " << j << ", item " << i << " of " << n;
       }
     }
@@ -306,7 +318,7 @@ TEST_P(OpAccuracyTest, FloatIsCloseToDouble) {
       Triple triple(call, set, draw_items(call, n, random, Digits::of_float));
       check_values(call, triple, n);
       const std::size_t size = triple.exact.type().output_size;
-      if (call.inputs() > 0) check_gradients(triple, n, draw_weights(n * size, random));
+      if (call.inputs() > 0) check_gradients(call, triple, n, draw_weights(n * size, random));
       if (HasFatalFailure()) return;
     }
   }
@@ -329,7 +341,8 @@ void expect_same_kernel_bytes(const OpCall& call, const KernelSet& set, bool sha
     for (std::size_t i = 0; i < n; ++i) {
       Item item = items[i];
       for (unsigned j = 0; j < call.inputs(); ++j) {
-        const bool shared = share_inputs && call.op->joins(j) != Join::stacked;
+        const bool shared =
+            share_inputs && call.op->joins(j, call.shapes.attributes) != Join::stacked;
         if (shared || must_share(call, j)) item.inputs[j] = items[0].inputs[j];
       }
       KernelCall<E> alone(call, set.of(call), std::span(&item, 1), share_inputs);

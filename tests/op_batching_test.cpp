@@ -333,7 +333,8 @@ TEST_P(OpBatchingTest, DifferentParametersJoinWhereStacked) {
       batch.add_output(record(graph, GetParam(), inputs, one));
     }
     batch.forward();
-    const bool stacked = GetParam().op->joins(static_cast<unsigned>(j)) == Join::stacked;
+    const bool stacked = GetParam().op->joins(static_cast<unsigned>(j),
+                                              GetParam().shapes.attributes) == Join::stacked;
     EXPECT_EQ(batch.explain().batches, stacked ? 1u : items.size()) << "input " << j;
   }
 }

@@ -79,7 +79,7 @@ inline std::string name_of_call(const ::testing::TestParamInfo<OpCall>& info) {
 
 /// Whether nodes run together only if input j is the same argument for all.
 inline bool must_share(const OpCall& call, std::size_t j) {
-  return call.op->joins(static_cast<unsigned>(j)) == Join::shared;
+  return call.op->joins(static_cast<unsigned>(j), call.shapes.attributes) == Join::shared;
 }
 
 inline Signature signature_of(const OpCall& call, DType dtype) {
@@ -92,6 +92,7 @@ inline Signature signature_of(const OpCall& call, DType dtype) {
   type.output = call.op->shape(type.inputs, type.attributes);
   type.output_size = type.output.size();
   if (call.op->saved_size != nullptr) type.saved_size = call.op->saved_size(type);
+  if (call.op->deferred_size != nullptr) type.deferred_size = call.op->deferred_size(type);
   return type;
 }
 
@@ -257,7 +258,7 @@ inline std::vector<Flags> sharings(const OpCall& call) {
     Flags one(n, 0), others(n, 1);
     one[j] = 1;
     others[j] = 0;
-    joined[j] = call.op->joins(static_cast<unsigned>(j)) != Join::stacked;
+    joined[j] = call.op->joins(static_cast<unsigned>(j), call.shapes.attributes) != Join::stacked;
     add(one);
     add(others);
   }
@@ -300,8 +301,9 @@ struct KernelSet {
 inline KernelSet chosen_kernels(std::string target) {
   KernelSet set{std::move(target), {}, &cpu::matrix_functions()};
   for (const auto& table :
-       {cpu::elementwise_kernels(), cpu::inner_product_kernels(), cpu::product_kernels(),
-        cpu::reduction_kernels(), cpu::shape_kernels(), cpu::softmax_kernels()}) {
+       {cpu::cell_kernels(), cpu::elementwise_kernels(), cpu::inner_product_kernels(),
+        cpu::product_kernels(), cpu::reduction_kernels(), cpu::shape_kernels(),
+        cpu::softmax_kernels()}) {
     for (const cpu::KernelEntry& entry : table) set.kernels.emplace(entry.op, entry.kernels);
   }
   return set;
@@ -357,7 +359,7 @@ class KernelCall {
              bool share_inputs)
       : type_(signature_of(call, dtype_of<E>)), kernels_(kernels), n_(items.size()) {
     for (std::size_t j = 0; j < call.inputs(); ++j) {
-      const Join join = call.op->joins(static_cast<unsigned>(j));
+      const Join join = call.op->joins(static_cast<unsigned>(j), call.shapes.attributes);
       is_shared_.push_back(join == Join::shared || (share_inputs && join == Join::broadcast));
       in_.emplace_back();
       for (const Item& item : items.first(is_shared_[j] ? 1 : n_)) {

@@ -45,7 +45,7 @@ TEST(OpTableTest, ArgumentsAreSharedWhereTheirGradientIsDeferred) {
     const Signature type = signature_of(call, DType::f32);
     for (unsigned j = 0; j < call.inputs(); ++j) {
       const SharedGradient gradient = call.op->shared_gradient(type, j);
-      const Join join = call.op->joins(j);
+      const Join join = call.op->joins(j, call.shapes.attributes);
       EXPECT_TRUE(join == Join::stacked || gradient != SharedGradient::dense) << call.name << j;
       if (gradient == SharedGradient::outer_product) {
         EXPECT_EQ(join, Join::broadcast) << call.name << ", input " << j;
@@ -97,6 +97,17 @@ const std::map<std::string_view, Build>& public_functions() {
       {"affine_transform",
        [](const Givens& g) {
          return affine_transform({g.b, parameter(g.graph, g.weights), g.a});
+       }},
+      {"lstm_cell",
+       [](const Givens& g) {
+         const Expression xs[] = {parameter(g.graph, g.weights), pick(g.a, 0, 1)};
+         return lstm_cell(pick(g.b, 0, 1), xs, {}).h;
+       }},
+      {"gru_cell",
+       [](const Givens& g) {
+         const Expression column = reshape(g.a, Dim({12}));
+         return gru_cell(pick_range(column, 0, 3), pick(parameter(g.graph, g.weights), 0, 1),
+                         pick_range(column, 0, 1));
        }},
       {"dot_product", [](const Givens& g) { return dot_product(g.a, g.b); }},
       {"squared_distance", [](const Givens& g) { return squared_distance(g.a, g.b); }},

@@ -43,6 +43,7 @@ void Backward::run(std::span<const ValueRef> roots, Gradients& gradients, bool f
   full_ = full;
   run_.gradients.reset();
   batch_gradients_.assign(run_.batches.size(), nullptr);
+  batch_deferred_.assign(run_.batches.size(), nullptr);
   used_ = run_.tapes.size();
   if (tapes_.size() < used_) tapes_.resize(used_);
   for (std::size_t t = 0; t < used_; ++t) {
@@ -68,7 +69,7 @@ void Backward::run(std::span<const ValueRef> roots, Gradients& gradients, bool f
     }
     const auto& edges = tapes_[t].shared_edges;
     for (auto edge = edges.rbegin(); edge != edges.rend(); ++edge) {
-      shared_.contribute(*edge, tapes_[t].nodes[edge->consumer.node].gradient);
+      shared_.contribute(*edge, contribution_of(edge->consumer));
     }
   }
   shared_.flush(gradients);
@@ -115,6 +116,18 @@ std::byte* Backward::gradient_block(NodeRef ref) {
   std::byte*& block = batch_gradients_[state.batch];
   if (block == nullptr) block = run_.gradients.allocate_array<std::byte>(batch.out_bytes);
   return block + (state.value - batch.out);
+}
+
+// What a node contributes to shared arguments: its gradient, or what its kernel has left for them.
+const std::byte* Backward::contribution_of(NodeRef ref) const {
+  const NodeState& state = run_.state(ref);
+  const std::byte* deferred = batch_deferred_[state.batch];
+  if (deferred == nullptr) return tapes_[ref.tape].nodes[ref.node].gradient;
+  const Signature& signature = run_.tape(ref).type_of(ref.node).signature;
+  const Batch& batch = run_.batches[state.batch];
+  const std::size_t item =
+      (state.value - batch.out) / (signature.output_size * size_of(signature.dtype));
+  return deferred + item * signature.deferred_size * size_of(signature.dtype);
 }
 
 // From the last node to the first, so that all consumers of a node come before it.

@@ -75,6 +75,7 @@ class Backward {
     return !full_ || value.identity != 0 ? value.reaches_parameter : !value.blocks_gradient;
   }
   std::byte* gradient_block(NodeRef ref);
+  const std::byte* contribution_of(NodeRef ref) const;
 
   // One batch.
   void run_batch(std::uint32_t index);
@@ -90,6 +91,7 @@ class Backward {
   std::vector<TapeGradients> tapes_;  ///< those from `used_` on only keep their memory
   std::size_t used_ = 0;
   std::vector<std::byte*> batch_gradients_;
+  std::vector<std::byte*> batch_deferred_;  ///< what kernels left for shared arguments
   std::vector<NodeRef> members_;
   std::vector<std::uint32_t> positions_;
   std::vector<Pending> late_;

@@ -74,7 +74,7 @@ void Backward::run_members(std::uint32_t index, std::span<const std::uint32_t> p
     dx[j] = destination(index, j, members, items);
     wanted = wanted || dx[j].wanted();
   }
-  if (!wanted) return;
+  if (!wanted && signature.deferred_size == 0) return;
 
   auto* in = lists_.allocate_array<Operand>(type.inputs);
   for (unsigned j = 0; type.op->needs_inputs() && j < type.inputs; ++j) {
@@ -95,8 +95,23 @@ void Backward::run_members(std::uint32_t index, std::span<const std::uint32_t> p
     saved[i] = batch.saved + positions[i] * signature.saved_size * element;
     dy[i] = batch_gradients_[index] + positions[i] * signature.output_size * element;
   }
-  BackwardCall call{&signature, items,          in,          {},          {},     {dy, nullptr}, dx,
-                    nullptr,    batch.integers, batch.reals, run_.random, nullptr};
+  BackwardCall call;
+  call.type = &signature;
+  call.n = items;
+  call.in = in;
+  call.dy.items = dy;
+  call.dx = dx;
+  call.integers = batch.integers;
+  call.reals = batch.reals;
+  call.random = run_.random;
+  if (signature.deferred_size > 0) {
+    const std::size_t bytes = signature.deferred_size * element;
+    std::byte*& left = batch_deferred_[index];
+    if (left == nullptr) left = run_.gradients.allocate_array<std::byte>(batch.items * bytes);
+    auto** deferred = lists_.allocate_array<void*>(items);
+    for (std::uint32_t i = 0; i < items; ++i) deferred[i] = left + positions[i] * bytes;
+    call.deferred = deferred;
+  }
   if (!type.op->needs_inputs()) call.in = nullptr;
   if (type.op->needs_output()) call.out.items = out;
   if (batch.saved != nullptr) call.saved.items = saved;

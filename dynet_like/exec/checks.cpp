@@ -132,10 +132,12 @@ void verify_backward(RunState& run, const BackwardCall& call, Kernels::Backward 
     dx[j] = {places[j].data(), add.data()};
   }
   BackwardCall all = call;
+  all.deferred = nullptr;
   all.dx = dx.data();
   run.device->backward(kernel, all);
   for (std::size_t i = 0; i < call.n; ++i) {
     BackwardCall one = call;
+    one.deferred = nullptr;
     std::vector<Destination> dx_one(inputs);
     std::vector<void*> place(inputs);
     for (std::size_t j = 0; j < inputs; ++j) {

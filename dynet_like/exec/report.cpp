@@ -80,6 +80,17 @@ std::vector<Report::NearMiss> near_misses(const RunState& run) {
   return result;
 }
 
+// Of one item: two for every element of a matrix and column that it meets.
+double product_flops(const NodeType& type) {
+  double flops = 0;
+  for (std::size_t j = 0; j + 1 < type.inputs; ++j) {
+    if (type.shared_gradients[j] != SharedGradient::outer_product) continue;
+    flops += 2.0 * static_cast<double>(type.signature.inputs[j].size()) *
+             type.signature.inputs[j + 1].cols();
+  }
+  return flops;
+}
+
 }  // namespace
 
 void count_released_bounds(RunState& run) {
@@ -109,9 +120,7 @@ Report make_report(const RunState& run) {
     report.types.push_back({std::string(type.op->name), shapes_of(type.signature), count.nodes,
                             count.batches, count.forward_calls, count.backward_calls,
                             bound_of(id)});
-    if (type.op == &ops::matrix_product || type.op == &ops::affine_transform) {
-      report.product_flops += static_cast<double>(count.items) * type.op->cost(type.signature);
-    }
+    report.product_flops += static_cast<double>(count.items) * product_flops(type);
     report.nodes += count.nodes;
     report.batches += count.batches;
     report.kernel_calls += count.forward_calls + count.backward_calls;

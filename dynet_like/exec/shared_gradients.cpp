@@ -18,13 +18,19 @@ std::byte* make_ones(RunState& run, const Shape& shape) {
 
 void SharedGradients::begin() {
   for (SharedValue& shared : run_.shared) shared.has_gradient = false;
-  for (std::size_t i = 0; i < used_; ++i) targets_[i].contributions.clear();
+  for (std::size_t i = 0; i < used_; ++i) targets_[i].clear();
   used_ = 0;
   std::fill(target_of_identity_.begin(), target_of_identity_.end(), kNone);
   touched_.clear();
 }
 
-std::vector<SharedGradients::Contribution>& SharedGradients::contributions_to(Identity identity) {
+void SharedGradients::Target::clear() {
+  runs.clear();
+  dy.clear();
+  x.clear();
+}
+
+SharedGradients::Target& SharedGradients::target_of(Identity identity) {
   if (target_of_identity_.size() <= identity) {
     target_of_identity_.resize(run_.types().identity_count(), kNone);
   }
@@ -34,15 +40,15 @@ std::vector<SharedGradients::Contribution>& SharedGradients::contributions_to(Id
     if (targets_.size() < used_) targets_.emplace_back();
     targets_[index].identity = identity;
   }
-  return targets_[index].contributions;
+  return targets_[index];
 }
 
 void SharedGradients::seed(Identity identity, const Value& value) {
   const Shape& shape = run_.types().shape(value.shape);
   const std::byte* ones = make_ones(run_, shape);
   for (std::uint32_t item = 0; item < value.items; ++item) {
-    contributions_to(identity).push_back(
-        {SharedGradient::sum, 0, value.offset + item * value.stride, shape.size, 1, ones, nullptr});
+    const std::uint32_t offset = value.offset + item * value.stride;
+    target_of(identity).add({SharedGradient::sum, 0, offset, shape.size, 1}, ones, nullptr);
   }
 }
 
@@ -64,32 +70,39 @@ void SharedGradients::contribute(const SharedEdge& edge, const std::byte* dy) {
 }
 
 void SharedGradients::contribute(const Consumer& consumer, const std::byte* dy) {
-  const Signature& signature = consumer.type->signature;
+  const NodeType& type = *consumer.type;
+  const Signature& signature = type.signature;
   const Value& value = *consumer.value;
-  const SharedGradient kind = consumer.type->op->shared_gradient(signature, consumer.input);
+  const SharedGradient kind = type.shared_gradients[consumer.input];
   const std::uint32_t size = run_.types().shape(value.shape).size;
-  const auto output_size = static_cast<std::uint32_t>(signature.output_size);
   const std::size_t element = size_of(signature.dtype);
-  std::vector<Contribution>& to = contributions_to(consumer.producer);
-  for (std::uint32_t item = 0; item < consumer.items; ++item, dy += output_size * element) {
+  const bool deferred = signature.deferred_size > 0;
+  const std::size_t dy_size = deferred ? signature.deferred_size : signature.output_size;
+  if (deferred) dy += type.op->deferred_offset(signature, consumer.input) * element;
+  Target& to = target_of(consumer.producer);
+  for (std::uint32_t item = 0; item < consumer.items; ++item, dy += dy_size * element) {
     const std::uint32_t offset = value.offset + (value.items == 1 ? 0 : item * value.stride);
     if (kind == SharedGradient::dense) {
       const std::byte* slot = consumer.slots + std::size_t{item} * size * element;
-      to.push_back({SharedGradient::sum, 0, offset, size, 1, slot, nullptr});
+      to.add({SharedGradient::sum, 0, offset, size, 1}, slot, nullptr);
     } else if (kind == SharedGradient::rows) {
-      to.push_back({kind, consumer.integers[item], offset, output_size, 1, dy, nullptr});
+      const auto entry = static_cast<std::uint32_t>(dy_size);
+      to.add({kind, consumer.integers[item], offset, entry, 1}, dy, nullptr);
     } else if (kind == SharedGradient::sum) {
-      for (std::uint32_t at = 0; at < output_size; at += size) {
-        to.push_back({kind, 0, offset, size, 1, dy + at * element, nullptr});
+      const std::size_t end = deferred ? size : dy_size;
+      for (std::size_t at = 0; at < end; at += size) {
+        to.add({kind, 0, offset, size, 1}, dy + at * element, nullptr);
       }
     } else {
       const Value& x = *consumer.factor;
-      const std::uint32_t rows = signature.output.rows(), inner = size / rows;
-      const std::byte* place =
+      const Dim& matrix = signature.inputs[consumer.input];
+      const Place place{kind, 0, offset, matrix.rows(), matrix.cols()};
+      const std::byte* factor =
           consumer.factor_node + (x.offset + (x.items == 1 ? 0 : item * x.stride)) * element;
-      for (std::uint32_t column = 0; column < signature.output.cols(); ++column) {
-        to.push_back({kind, 0, offset, rows, inner, dy + std::size_t{column} * rows * element,
-                      place + std::size_t{column} * inner * element});
+      const std::uint32_t columns = signature.inputs[consumer.input + 1].cols();
+      for (std::size_t column = 0; column < columns; ++column) {
+        to.add(place, dy + column * place.rows * element,
+               factor + column * place.columns * element);
       }
     }
   }
@@ -100,11 +113,13 @@ void SharedGradients::flush(Gradients& gradients) {
 }
 
 void SharedGradients::flush(Target& target, Gradients& gradients) {
-  if (target.contributions.empty()) return;
+  if (target.runs.empty()) return;
   SharedValue& shared = run_.shared[target.identity];
-  const DType dtype = run_.types()[shared.type].signature.dtype;
+  const Signature& signature = run_.types()[shared.type].signature;
+  bool fresh = false;
   if (shared.parameter == nullptr) {
-    add_all(dtype, derived_gradient(shared), target.contributions);
+    std::byte* sum = derived_gradient(shared, fresh);
+    add_all(target, signature.dtype, sum, signature.output_size * shared.items, fresh);
   } else {
     ParameterStorage& parameter = *shared.parameter;
     if (std::find(touched_.begin(), touched_.end(), &parameter) == touched_.end()) {
@@ -113,29 +128,27 @@ void SharedGradients::flush(Target& target, Gradients& gradients) {
     if (parameter.is_table) {
       flush_table(target, parameter, gradients);
     } else {
-      auto* sum = static_cast<std::byte*>(gradients.dense(parameter));
-      add_all(dtype, sum, target.contributions);
+      auto* sum = static_cast<std::byte*>(gradients.dense(parameter, fresh));
+      add_all(target, signature.dtype, sum, parameter.size(), fresh);
       check(shared, sum);
     }
   }
-  target.contributions.clear();
+  target.clear();
 }
 
 // Rows one by one; if the table was used as a whole, too, or in another shape, all rows are brought
 // together for it.
 void SharedGradients::flush_table(const Target& target, ParameterStorage& table,
                                   Gradients& gradients) {
-  const std::vector<Contribution>& all = target.contributions;
-  const bool as_whole = std::any_of(all.begin(), all.end(), [&](const Contribution& contribution) {
-    return contribution.kind != SharedGradient::rows || contribution.offset != 0 ||
-           contribution.rows != table.entry_size();
+  const bool as_whole = std::any_of(target.runs.begin(), target.runs.end(), [&](const Run& run) {
+    return run.place.kind != SharedGradient::rows || run.place.offset != 0 ||
+           run.place.rows != table.entry_size();
   });
   Gradients::Rows& rows = gradients.rows(table);
   if (!as_whole) {
-    for (const Contribution& contribution : all) {
-      const void* dy = contribution.dy;
-      run_.device->add_all(table.dtype, rows.entry(table, contribution.row), contribution.rows,
-                           {&dy, nullptr, 1});
+    for (std::size_t r = 0; r < target.runs.size(); ++r) {
+      run_.device->add_all(table.dtype, rows.entry(table, target.runs[r].place.row),
+                           table.entry_size(), target.addends(r));
     }
     return;
   }
@@ -144,46 +157,42 @@ void SharedGradients::flush_table(const Target& target, ParameterStorage& table,
   for (std::uint32_t row = 0; row < table.rows(); ++row) {
     std::memcpy(whole.data() + row * bytes, rows.entry(table, row), bytes);
   }
-  add_all(table.dtype, whole.data(), all);
+  add_all(target, table.dtype, whole.data(), table.size(), false);
   for (std::uint32_t row = 0; row < table.rows(); ++row) {
     std::memcpy(rows.entry(table, row), whole.data() + row * bytes, bytes);
   }
 }
 
-void SharedGradients::add_all(DType dtype, std::byte* sum, std::span<const Contribution> all) {
-  for (std::size_t begin = 0, end; begin < all.size(); begin = end) {
-    for (end = begin + 1; end < all.size() && all[end].joins(all[begin]);) ++end;
-    const std::size_t at = all[begin].offset + std::size_t{all[begin].row} * all[begin].rows;
-    add(dtype, sum + at * size_of(dtype), all.subspan(begin, end - begin));
+// `fresh`: the sum, of `size` elements, holds nothing yet.
+void SharedGradients::add_all(const Target& target, DType dtype, std::byte* sum, std::size_t size,
+                              bool fresh) {
+  for (std::size_t r = 0; r < target.runs.size(); ++r) {
+    const Place& place = target.runs[r].place;
+    if (fresh && std::size_t{place.rows} * place.columns != size) {
+      std::memset(sum, 0, size * size_of(dtype));
+      fresh = false;
+    }
+    const std::size_t at = place.offset + std::size_t{place.row} * place.rows;
+    std::byte* to = sum + at * size_of(dtype);
+    if (place.kind == SharedGradient::outer_product) {
+      run_.device->add_outer_products(dtype,
+                                      {to, place.rows, place.columns, target.addends(r), fresh});
+    } else {
+      run_.device->add_all(dtype, to, place.rows, target.addends(r), fresh);
+    }
+    fresh = false;
   }
 }
 
-void SharedGradients::add(DType dtype, std::byte* sum, std::span<const Contribution> run) {
-  dy_.clear();
-  x_.clear();
-  for (const Contribution& contribution : run) {
-    dy_.push_back(contribution.dy);
-    x_.push_back(contribution.x);
-  }
-  const Contribution& first = run[0];
-  if (first.kind == SharedGradient::outer_product) {
-    run_.device->add_outer_products(
-        dtype, {sum, first.rows, first.columns, {dy_.data(), x_.data(), dy_.size()}});
-  } else {
-    run_.device->add_all(dtype, sum, first.rows, {dy_.data(), nullptr, dy_.size()});
-  }
-}
-
-std::byte* SharedGradients::derived_gradient(SharedValue& shared) {
-  if (!shared.has_gradient) {
+// The sum of what consumers contributed; `fresh`: nothing so far, and not even zeros are there.
+std::byte* SharedGradients::derived_gradient(SharedValue& shared, bool& fresh) {
+  fresh = !shared.has_gradient;
+  if (shared.gradient == nullptr) {
     const Signature& signature = run_.types()[shared.type].signature;
     const std::size_t bytes = signature.output_size * shared.items * size_of(signature.dtype);
-    if (shared.gradient == nullptr) {
-      shared.gradient = run_.shared_values.allocate_array<std::byte>(bytes);
-    }
-    std::memset(shared.gradient, 0, bytes);
-    shared.has_gradient = true;
+    shared.gradient = run_.shared_values.allocate_array<std::byte>(bytes);
   }
+  shared.has_gradient = true;
   return shared.gradient;
 }
 
@@ -219,7 +228,7 @@ void SharedGradients::run_backward(const SharedValue& shared, Gradients& gradien
     if (in[j].items != nullptr) in[j].items += first;
     const Value& value = shared.inputs[j].value;
     if (!value.reaches_parameter) continue;
-    if (type.op->shared_gradient(signature, j) != SharedGradient::dense) continue;
+    if (type.shared_gradients[j] != SharedGradient::dense) continue;
     const std::size_t bytes = run_.types().shape(value.shape).size * element;
     auto* memory = run_.gradients.allocate_array<std::byte>(items * bytes);
     for (std::uint32_t item = 0; item < items; ++item) places[j].push_back(memory + item * bytes);
@@ -234,8 +243,22 @@ void SharedGradients::run_backward(const SharedValue& shared, Gradients& gradien
     dy.push_back(shared.gradient + at);
     saved.push_back(batch.saved + (first + item) * signature.saved_size * element);
   }
-  BackwardCall call{&signature, items,   in.data(), {},      {},          {dy.data(), nullptr},
-                    dx.data(),  nullptr, nullptr,   nullptr, run_.random, nullptr};
+  std::vector<void*> deferred;
+  std::byte* left = nullptr;
+  if (signature.deferred_size > 0) {
+    const std::size_t bytes = signature.deferred_size * element;
+    left = run_.gradients.allocate_array<std::byte>(items * bytes);
+    for (std::uint32_t item = 0; item < items; ++item) deferred.push_back(left + item * bytes);
+    wanted = true;
+  }
+  BackwardCall call;
+  call.type = &signature;
+  call.n = items;
+  call.in = in.data();
+  call.dy.items = dy.data();
+  call.dx = dx.data();
+  call.random = run_.random;
+  if (left != nullptr) call.deferred = deferred.data();
   if (!type.op->needs_inputs()) call.in = nullptr;
   if (type.op->needs_output()) call.out.items = out.data();
   if (batch.saved != nullptr) call.saved.items = saved.data();
@@ -262,7 +285,7 @@ void SharedGradients::run_backward(const SharedValue& shared, Gradients& gradien
                 has_factor ? &shared.inputs[j + 1].value : nullptr,
                 has_factor ? run_.shared[shared.inputs[j + 1].producer].value : nullptr, integers,
                 slots[j]},
-               shared.gradient);
+               left != nullptr ? left : shared.gradient);
   }
   flush(gradients);
 }

@@ -38,20 +38,33 @@ class SharedGradients {
   void finish(Gradients& gradients);
 
  private:
-  struct Contribution {
+  /// What contributions have in common that are added up in one call.
+  struct Place {
     SharedGradient kind;
     std::uint32_t row;  ///< of a table
     std::uint32_t offset, rows, columns;
-    const std::byte *dy, *x;
-
-    bool joins(const Contribution& other) const {
-      return kind == other.kind && row == other.row && offset == other.offset &&
-             rows == other.rows && columns == other.columns;
-    }
+    bool operator==(const Place&) const = default;
+  };
+  struct Run {
+    Place place;
+    std::size_t first;  ///< into dy and x; the next run begins where this one ends
   };
   struct Target {
     Identity identity = 0;
-    std::vector<Contribution> contributions;
+    std::vector<Run> runs;
+    std::vector<const void*> dy, x;
+
+    void add(const Place& place, const void* from, const void* factor) {
+      if (runs.empty() || runs.back().place != place) runs.push_back({place, dy.size()});
+      dy.push_back(from);
+      x.push_back(factor);
+    }
+    Addends addends(std::size_t run) const {
+      const std::size_t first = runs[run].first;
+      const std::size_t end = run + 1 < runs.size() ? runs[run + 1].first : dy.size();
+      return {dy.data() + first, x.data() + first, end - first};
+    }
+    void clear();
   };
   /// A node that contributes: one of a tape, or a shared one.
   struct Consumer {
@@ -66,13 +79,12 @@ class SharedGradients {
     const std::byte* slots;
   };
 
-  std::vector<Contribution>& contributions_to(Identity identity);
+  Target& target_of(Identity identity);
   void contribute(const Consumer& consumer, const std::byte* dy);
   void flush(Target& target, Gradients& gradients);
   void flush_table(const Target& target, ParameterStorage& table, Gradients& gradients);
-  void add_all(DType dtype, std::byte* sum, std::span<const Contribution> all);
-  void add(DType dtype, std::byte* sum, std::span<const Contribution> run);
-  std::byte* derived_gradient(SharedValue& shared);
+  void add_all(const Target& target, DType dtype, std::byte* sum, std::size_t size, bool fresh);
+  std::byte* derived_gradient(SharedValue& shared, bool& fresh);
   void run_backward(const SharedValue& shared, Gradients& gradients);
   void check(const SharedValue& shared, const std::byte* gradient) const;
 
@@ -81,7 +93,6 @@ class SharedGradients {
   std::size_t used_ = 0;
   std::vector<std::uint32_t> target_of_identity_;
   std::vector<ParameterStorage*> touched_;
-  std::vector<const void*> dy_, x_;
 };
 
 }  // namespace dynet_like

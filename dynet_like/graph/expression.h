@@ -47,4 +47,9 @@ struct Expression {
   [[noreturn]] void throw_stale(const char* user) const;
 };
 
+/// The output h and the cell c of an LSTM cell: views of one node.
+struct CellState {
+  Expression h, c;
+};
+
 }  // namespace dynet_like

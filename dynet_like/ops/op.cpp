@@ -20,6 +20,8 @@ std::span<const Op* const> all_ops() {
                                      &ops::affine_transform,
                                      &ops::dot_product,
                                      &ops::squared_distance,
+                                     &ops::lstm_cell,
+                                     &ops::gru_cell,
                                      &ops::sum,
                                      &ops::average,
                                      &ops::sum_dim,

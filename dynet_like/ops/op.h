@@ -24,7 +24,8 @@ enum class Join : std::uint8_t { stacked, shared, broadcast };
 /// What the backward kernel reads besides the numbers, the saved items and dy.
 enum class Needs : std::uint8_t { nothing, inputs, output, inputs_and_output };
 
-/// What one node contributes to the gradient of an argument that depends on parameters alone.
+/// What one node contributes to the gradient of an argument that depends on parameters alone. Of an
+/// op that defers gradients, dy below is what its backward kernel has left for that argument.
 enum class SharedGradient : std::uint8_t {
   dense,          ///< something that the backward kernel writes
   sum,            ///< dy itself (added over columns if dy has more of them)
@@ -43,6 +44,7 @@ struct Signature {
   Dim output;
   std::size_t output_size = 0;
   std::size_t saved_size = 0;
+  std::size_t deferred_size = 0;
 };
 
 /// One way to call an op in the generated tests: inputs are drawn from [low, high] and kept at
@@ -64,7 +66,7 @@ struct Op {
   std::string_view formula;
   unsigned min_inputs = 1, max_inputs = 1;
   /// Null: all inputs are stacked.
-  Join (*join)(unsigned input) = nullptr;
+  Join (*join)(unsigned input, std::span<const std::uint32_t> attributes) = nullptr;
   Needs needs = Needs::inputs;
   /// Per-node numbers: data that never splits a batch.
   unsigned integers_per_item = 0, reals_per_item = 0;
@@ -76,6 +78,11 @@ struct Op {
   std::size_t (*saved_size)(const Signature&) = nullptr;
   SharedGradient (*shared_gradient)(const Signature&, unsigned input) =
       [](const Signature&, unsigned) { return SharedGradient::dense; };
+  /// An op whose dy is not yet what weights and biases need: elements per item that the backward
+  /// kernel leaves for them, and where in these the contribution to an input begins.
+  std::size_t (*deferred_size)(const Signature&) = nullptr;
+  std::size_t (*deferred_offset)(const Signature&, unsigned input) =
+      [](const Signature&, unsigned) -> std::size_t { return 0; };
   /// The integers are (sample, ordinal of the random node, first element), set while recording.
   bool random = false;
   /// Whether a node of parameters and constants alone is computed once for all graphs. Not worth
@@ -89,7 +96,9 @@ struct Op {
   /// Kernels of an op that is not the library's own (see docs/custom_ops.md); they run on the CPU.
   const Kernels* kernels = nullptr;
 
-  Join joins(unsigned input) const { return join == nullptr ? Join::stacked : join(input); }
+  Join joins(unsigned input, std::span<const std::uint32_t> attributes) const {
+    return join == nullptr ? Join::stacked : join(input, attributes);
+  }
   bool needs_inputs() const { return needs == Needs::inputs || needs == Needs::inputs_and_output; }
   bool needs_output() const { return needs == Needs::output || needs == Needs::inputs_and_output; }
 };

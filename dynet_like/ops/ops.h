@@ -18,6 +18,7 @@ namespace dynet_like {
 class ComputationGraph;
 class LookupParameter;
 class Parameter;
+struct CellState;
 struct Expression;
 struct Op;
 
@@ -128,6 +129,26 @@ Expression pick_batch_elem(const Expression& x, unsigned v);
 Expression reshape(const Expression& x, const Dim& dim);
 /// Dimension i of the result is dimension dims[i] of x.
 Expression transpose(const Expression& x, const std::vector<unsigned>& dims = {1, 0});
+
+// ------------------------------------------------------------------------------------ cells
+
+/// LSTM and Tree-LSTM cells in one node, from the cells c_1, c_2, ... of the children (a sequence
+/// has one, a leaf none) and the map s = b + W1 x1 + W2 x2 + ..., xs being {W1, x1, W2, x2, ...}:
+///   f_k, i, o = logistic and u = tanh of the blocks of s
+///   c = i * u + f_1 * c_1 + f_2 * c_2 + ...;  h = o * tanh(c)
+/// Blocks of rows are in the order f_1, f_2, ..., i, o, u; `input_first`: i, f_1, f_2, ..., o, u.
+/// Shapes: b {(3 + children) n}, W {(3 + children) n, k}, x {k}, c {n} -> {n} and {n}.
+/// Hochreiter and Schmidhuber (1997), Gers et al. (2000), Tai et al. (2015).
+CellState lstm_cell(const Expression& b, std::span<const Expression> xs,
+                    std::span<const Expression> cells, bool input_first = false);
+/// A gated recurrent unit (Cho et al. 2014) with the reset gate behind the product, in one node:
+///   r, z = logistic(b_x + W x + b_h + U h) in their blocks
+///   n = tanh(b_x + W x + r * (b_h + U h));  h' = (1 - z) * n + z * h
+/// Blocks of rows are in the order r, z, n; {b_x, W, x} may be left out.
+/// Shapes: b {3n}, U {3n, n}, W {3n, k}, x {k}, h {n} -> {n}.
+Expression gru_cell(const Expression& b_h, const Expression& u, const Expression& h);
+Expression gru_cell(const Expression& b_h, const Expression& u, const Expression& h,
+                    const Expression& b_x, const Expression& w, const Expression& x);
 
 // ---------------------------------------------------------------- softmax, losses, the rest
 

@@ -90,7 +90,7 @@ const Op matrix_product = [] {
   op.name = "matrix_product";
   op.formula = "W x, one chain of fused multiply-adds over the columns of W per element";
   op.min_inputs = op.max_inputs = 2;
-  op.join = [](unsigned input) { return input == 0 ? Join::broadcast : Join::stacked; };
+  op.join = [](unsigned input, Attributes) { return input == 0 ? Join::broadcast : Join::stacked; };
   op.needs = Needs::inputs;
   op.shape = [](Inputs in, Attributes) {
     return product_shape("matrix_product", in[0], in[1], in);
@@ -114,7 +114,7 @@ const Op affine_transform = [] {
   op.formula = "(W1 x1 + W2 x2 + ...) + b, one chain over the columns of all W per element";
   op.min_inputs = 3;
   op.max_inputs = 33;  // sixteen products
-  op.join = [](unsigned input) {
+  op.join = [](unsigned input, Attributes) {
     return input == 0 || input % 2 == 1 ? Join::broadcast : Join::stacked;
   };
   op.needs = Needs::inputs;

@@ -42,7 +42,7 @@ const Op lookup = [] {
   Op op;
   op.name = "lookup";
   op.formula = "row i of a table";
-  op.join = [](unsigned) { return Join::shared; };
+  op.join = [](unsigned, std::span<const std::uint32_t>) { return Join::shared; };
   op.shareable = false;
   op.needs = Needs::nothing;
   op.integers_per_item = 1;

@@ -13,6 +13,10 @@ extern const Op lookup;
 // Products.
 extern const Op matrix_product, affine_transform, dot_product, squared_distance;
 
+// Cells. Attributes of lstm_cell: the number of children, and 1 if the input gate comes before the
+// forget gates.
+extern const Op lstm_cell, gru_cell;
+
 // Sums over inputs, and over one dimension (attribute: the dimension).
 extern const Op sum, average, sum_dim, mean_dim;
 

@@ -96,19 +96,24 @@ const Gradients::Part* Gradients::find_part(const ParameterStorage& parameter) c
   return nullptr;
 }
 
-void* Gradients::dense(Part& part, std::size_t index) {
+void* Gradients::dense(Part& part, std::size_t index, bool& fresh) {
   const CollectionLayout::Entry& entry = part.layout->entries[index];
   const std::size_t element = size_of(part.layout->dtype);
   std::byte* gradient = part.dense.data() + entry.dense_offset * element;
-  if (part.used[index] == 0) {
-    std::memset(gradient, 0, entry.size * element);
-    part.used[index] = 1;
-  }
+  fresh = part.used[index] == 0;
+  part.used[index] = 1;
   return gradient;
 }
 
+void* Gradients::dense(const ParameterStorage& parameter, bool& fresh) {
+  return dense(part(parameter.layout), parameter.index, fresh);
+}
+
 void* Gradients::dense(const ParameterStorage& parameter) {
-  return dense(part(parameter.layout), parameter.index);
+  bool fresh = false;
+  void* gradient = dense(parameter, fresh);
+  if (fresh) std::memset(gradient, 0, parameter.size() * size_of(parameter.dtype));
+  return gradient;
 }
 
 Gradients::Rows& Gradients::rows(const ParameterStorage& table) {
@@ -148,8 +153,10 @@ void Gradients::add(const Gradients& other) {
     for (std::size_t i = 0; i < theirs.used.size(); ++i) {
       const CollectionLayout::Entry& entry = theirs.layout->entries[i];
       if (theirs.used[i] != 0) {
-        add_elements(dtype, dense(ours, i), theirs.dense.data() + entry.dense_offset * element,
-                     entry.size);
+        bool fresh = false;
+        void* sum = dense(ours, i, fresh);
+        if (fresh) std::memset(sum, 0, entry.size * element);
+        add_elements(dtype, sum, theirs.dense.data() + entry.dense_offset * element, entry.size);
       }
       const Rows& rows = theirs.tables[i];
       const std::size_t bytes = entry.entry_size * element;

@@ -35,6 +35,8 @@ class Gradients {
 
   /// The gradient of a parameter, to add to; zero if there was none.
   void* dense(const ParameterStorage& parameter);
+  /// The same, but what was zero may hold anything: `fresh` says so.
+  void* dense(const ParameterStorage& parameter, bool& fresh);
   Rows& rows(const ParameterStorage& table);
 
   /// The same to read; null if nothing was added.
@@ -60,7 +62,7 @@ class Gradients {
   };
 
   Part& part(const std::shared_ptr<CollectionLayout>& layout);
-  void* dense(Part& part, std::size_t index);
+  void* dense(Part& part, std::size_t index, bool& fresh);
   const Part* find_part(const ParameterStorage& parameter) const;
 
   std::vector<Part> parts_;

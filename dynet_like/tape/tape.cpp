@@ -62,7 +62,8 @@ ValueId Tape::add(const Op& op, std::span<const ValueId> inputs,
     items = std::max(items, value.items);
     reaches_parameter |= value.reaches_parameter;
     known_everywhere &= value.identity != 0;
-    input_keys_[j] = {value.shape, op.join == nullptr ? 0 : argument_mark(op, j, inputs[j])};
+    input_keys_[j] = {value.shape,
+                      op.join == nullptr ? 0 : argument_mark(op, j, inputs[j], attributes)};
   }
   if (op.integers_per_item > 0 && !op.random) {
     items = std::max(items, static_cast<std::uint32_t>(integers.size() / op.integers_per_item));
@@ -95,8 +96,9 @@ ValueId Tape::add(const Op& op, std::span<const ValueId> inputs,
 }
 
 // How the type names an argument that the nodes of a batch share: 0 if they need not share it.
-std::uint32_t Tape::argument_mark(const Op& op, unsigned input, ValueId id) {
-  const Join join = op.joins(input);
+std::uint32_t Tape::argument_mark(const Op& op, unsigned input, ValueId id,
+                                  std::span<const std::uint32_t> attributes) {
+  const Join join = op.joins(input, attributes);
   const Value& value = values_[id];
   if (join == Join::stacked) return 0;
   if (value.identity != 0 && value.items == 1) return TypeTable::shared_argument(value.identity);

@@ -130,7 +130,8 @@ class Tape {
   void add_numbers(const Op& op, const NodeType& type, std::uint32_t items,
                    std::span<const std::uint32_t> integers, std::span<const double> reals);
   void identify(ValueId value);
-  std::uint32_t argument_mark(const Op& op, unsigned input, ValueId id);
+  std::uint32_t argument_mark(const Op& op, unsigned input, ValueId id,
+                              std::span<const std::uint32_t> attributes);
   KnownParameter& known(const ParameterStorage& storage);
 
   std::shared_ptr<TypeTable> types_;

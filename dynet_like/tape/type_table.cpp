@@ -79,6 +79,7 @@ NodeType TypeTable::describe(const Op& op, std::span<const InputKey> inputs,
   for (unsigned j = 0; j < inputs.size(); ++j) {
     result.shared_gradients.push_back(op.shared_gradient(signature, j));
   }
+  if (op.deferred_size != nullptr) signature.deferred_size = op.deferred_size(signature);
   if (op.integer_limit != nullptr) result.integer_limit = op.integer_limit(signature);
   result.output_shape = shape(signature.output, signature.dtype);
   result.inputs = static_cast<std::uint32_t>(inputs.size());

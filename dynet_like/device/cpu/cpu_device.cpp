@@ -30,8 +30,9 @@ using KernelMap = std::unordered_map<std::string_view, Kernels>;
 KernelMap all_kernels() {
   KernelMap map;
   for (const auto& table :
-       {cpu::elementwise_kernels(), cpu::inner_product_kernels(), cpu::product_kernels(),
-        cpu::reduction_kernels(), cpu::shape_kernels(), cpu::softmax_kernels()}) {
+       {cpu::cell_kernels(), cpu::elementwise_kernels(), cpu::inner_product_kernels(),
+        cpu::product_kernels(), cpu::reduction_kernels(), cpu::shape_kernels(),
+        cpu::softmax_kernels()}) {
     for (const cpu::KernelEntry& entry : table) map.emplace(entry.op, entry.kernels);
   }
   return map;

@@ -14,6 +14,7 @@ struct KernelEntry {
 };
 
 // For the best instruction set of this machine, chosen at run time.
+std::span<const KernelEntry> cell_kernels();
 std::span<const KernelEntry> elementwise_kernels();
 std::span<const KernelEntry> inner_product_kernels();
 std::span<const KernelEntry> product_kernels();

@@ -222,39 +222,6 @@ HWY_INLINE void pack_transposed(const E* matrix, std::size_t rows, std::size_t k
   }
 }
 
-/// dx = W' dy for the right sides of one factor. Items have `columns` columns; dy_of(i) is where
-/// those of item i lie. W is the operand of the matrix {rows, k}, packed as its transpose or not.
-template <class E, class DyOf>
-void right_gradient(const Operand& matrix, std::size_t rows, std::size_t k_count,
-                    std::size_t columns, std::size_t n, const DyOf& dy_of, const Destination& dx,
-                    Workspace& workspace) {
-  auto* wanted = workspace.elements<std::uint32_t>(n);
-  std::size_t count = 0;
-  for (std::size_t i = 0; i < n; ++i) {
-    if (dx.items[i] != nullptr) wanted[count++] = static_cast<std::uint32_t>(i);
-  }
-  if (count == 0) return;
-  Factor<E> factor{static_cast<const E*>(matrix.packed), rows, true};
-  E* own = nullptr;
-  if (factor.matrix == nullptr) {
-    factor.matrix = own = workspace.elements<E>(padded_rows<E>(k_count) * rows);
-  }
-  const Product<E> product{&factor, 1, k_count};
-  const std::size_t group = matrix.items == nullptr ? count : 1;  // items with the same matrix
-  for (std::size_t first = 0; first < count; first += group) {
-    if (own != nullptr) pack_transposed(matrix.at<E>(wanted[first]), rows, k_count, own);
-    multiply(product, group * columns, [&](ColumnBlock<E>& block, std::size_t begin) HWY_ATTR {
-      for (int c = 0; c < block.count; ++c) {
-        const std::size_t item = wanted[first + (begin + c) / columns];
-        const std::size_t column = (begin + c) % columns;
-        block.x[0][c] = dy_of(item) + column * rows;
-        block.out[c] = dx.at<E>(item) + column * k_count;
-        block.add[c] = dx.add[item] != 0;
-      }
-    });
-  }
-}
-
 }  // namespace dynet_like::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 

@@ -1,0 +1,153 @@
+// Affine maps b + W1 x1 + W2 x2 + ... of the items of a batch, and their gradients.
+// Included once per target, like lanes-inl.h.
+
+#if defined(DYNET_LIKE_AFFINE_INL) == defined(HWY_TARGET_TOGGLE)
+#ifdef DYNET_LIKE_AFFINE_INL
+#undef DYNET_LIKE_AFFINE_INL
+#else
+#define DYNET_LIKE_AFFINE_INL
+#endif
+
+#include "dynet_like/device/cpu/product-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace dynet_like::HWY_NAMESPACE {
+
+/// The inputs of an op that make an affine map: a bias, if any, and pairs (W, x) from `first` on.
+/// Results are {rows, columns}.
+struct Affine {
+  bool has_bias = false;
+  std::size_t bias = 0, first = 0, pairs = 0, rows = 0, columns = 1;
+};
+
+struct Items {
+  std::size_t first, n;
+};
+
+/// The maps of some items, one behind the other.
+template <class E>
+void affine(const ForwardCall& call, const Affine& map, Items items, E* out) {
+  Factor<E> factors[kMostFactors];
+  bool all_shared = true;
+  for (std::size_t p = 0; p < map.pairs; ++p) {
+    const Operand& matrix = call.in[map.first + 2 * p];
+    factors[p].k = call.type->inputs[map.first + 2 * p].cols();
+    factors[p].packed = matrix.packed != nullptr;
+    all_shared = all_shared && matrix.items == nullptr;
+  }
+  const bool bias_per_column = map.has_bias && call.type->inputs[map.bias].cols() == map.columns;
+  const Product<E> product{factors, map.pairs, map.rows};
+  const std::size_t group = all_shared ? items.n : 1;  // items with the same matrices
+  for (std::size_t done = 0; done < items.n; done += group) {
+    const std::size_t first = items.first + done;
+    for (std::size_t p = 0; p < map.pairs; ++p) {
+      const Operand& matrix = call.in[map.first + 2 * p];
+      factors[p].matrix =
+          factors[p].packed ? static_cast<const E*>(matrix.packed) : matrix.at<E>(first);
+    }
+    multiply(product, group * map.columns, [&](ColumnBlock<E>& block, std::size_t begin) HWY_ATTR {
+      for (int c = 0; c < block.count; ++c) {
+        const std::size_t item = first + (begin + c) / map.columns;
+        const std::size_t column = (begin + c) % map.columns;
+        for (std::size_t p = 0; p < map.pairs; ++p) {
+          block.x[p][c] = call.in[map.first + 2 * p + 1].at<E>(item) + column * factors[p].k;
+        }
+        if (map.has_bias) {
+          block.bias[c] = call.in[map.bias].at<E>(item) + (bias_per_column ? column * map.rows : 0);
+        }
+        block.out[c] = out + (done * map.columns + begin + c) * map.rows;
+      }
+    });
+  }
+}
+
+// dx = W' dy for the right sides of one pair. dy_of(i) is where the columns of item i lie.
+template <class E, class DyOf>
+void right_gradient(const BackwardCall& call, const Affine& map, std::size_t left, Items items,
+                    const DyOf& dy_of) {
+  const Operand& matrix = call.in[left];
+  const Destination& dx = call.dx[left + 1];
+  const std::size_t k_count = call.type->inputs[left].cols();
+  auto* wanted = call.workspace->elements<std::uint32_t>(items.n);
+  std::size_t count = 0;
+  for (std::size_t i = items.first; i < items.first + items.n; ++i) {
+    if (dx.items[i] != nullptr) wanted[count++] = static_cast<std::uint32_t>(i);
+  }
+  if (count == 0) return;
+  Factor<E> factor{static_cast<const E*>(matrix.packed), map.rows, true};
+  E* own = nullptr;
+  if (factor.matrix == nullptr) {
+    factor.matrix = own = call.workspace->elements<E>(padded_rows<E>(k_count) * map.rows);
+  }
+  const Product<E> product{&factor, 1, k_count};
+  const std::size_t group = matrix.items == nullptr ? count : 1;  // items with the same matrix
+  for (std::size_t first = 0; first < count; first += group) {
+    if (own != nullptr) pack_transposed(matrix.at<E>(wanted[first]), map.rows, k_count, own);
+    multiply(product, group * map.columns, [&](ColumnBlock<E>& block, std::size_t begin) HWY_ATTR {
+      for (int c = 0; c < block.count; ++c) {
+        const std::size_t item = wanted[first + (begin + c) / map.columns];
+        const std::size_t column = (begin + c) % map.columns;
+        block.x[0][c] = dy_of(item) + column * map.rows;
+        block.out[c] = dx.at<E>(item) + column * k_count;
+        block.add[c] = dx.add[item] != 0;
+      }
+    });
+  }
+}
+
+// dW = dy x' of one item, for matrices that are not shared: chains over the item's columns.
+template <class E, class DyOf>
+void left_gradient(const BackwardCall& call, const Affine& map, std::size_t left, Items items,
+                   const DyOf& dy_of) {
+  const std::size_t k_count = call.type->inputs[left].cols();
+  for (std::size_t i = items.first; i < items.first + items.n; ++i) {
+    E* to = call.dx[left].at<E>(i);
+    if (to == nullptr) continue;
+    const bool add = call.dx[left].add[i] != 0;
+    const E *dy = dy_of(i), *x = call.in[left + 1].at<E>(i);
+    for (std::size_t k = 0; k < k_count; ++k) {
+      for_lanes<E>(map.rows, [&](std::size_t at, std::size_t count) HWY_ATTR {
+        Lanes<E> acc(0.0);
+        for (std::size_t c = 0; c < map.columns; ++c) {
+          const Lanes<E> factor(static_cast<double>(x[c * k_count + k]));
+          acc = fused(load(dy + c * map.rows + at, count), factor, acc);
+        }
+        put(acc, to + k * map.rows + at, count, add);
+      });
+    }
+  }
+}
+
+// A bias that is not shared gets dy, added over the columns if it has only one.
+template <class E, class DyOf>
+void bias_gradient(const BackwardCall& call, const Affine& map, Items items, const DyOf& dy_of) {
+  const std::size_t size = call.type->inputs[map.bias].size();
+  const std::size_t repeats = map.rows * map.columns / size;
+  for (std::size_t i = items.first; i < items.first + items.n; ++i) {
+    E* to = call.dx[map.bias].at<E>(i);
+    if (to == nullptr) continue;
+    for_lanes<E>(size, [&](std::size_t at, std::size_t count) HWY_ATTR {
+      Lanes<E> acc = load(dy_of(i) + at, count);
+      for (std::size_t r = 1; r < repeats; ++r) {
+        acc = acc + load(dy_of(i) + r * size + at, count);
+      }
+      put(acc, to + at, count, call.dx[map.bias].add[i] != 0);
+    });
+  }
+}
+
+/// The gradients of bias, matrices and right sides, as far as they are wanted, from the gradient
+/// dy_of(i) of the result of item i.
+template <class E, class DyOf>
+void affine_gradients(const BackwardCall& call, const Affine& map, Items items, const DyOf& dy_of) {
+  if (map.has_bias && call.dx[map.bias].wanted()) bias_gradient<E>(call, map, items, dy_of);
+  for (std::size_t left = map.first; left < map.first + 2 * map.pairs; left += 2) {
+    if (call.dx[left].wanted()) left_gradient<E>(call, map, left, items, dy_of);
+    if (call.dx[left + 1].wanted()) right_gradient<E>(call, map, left, items, dy_of);
+  }
+}
+
+}  // namespace dynet_like::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif
