@@ -33,13 +33,12 @@ const void* PackedMatrices::find(const Device& device, DType dtype, const void* 
   const auto found = std::find_if(copies_.begin(), copies_.end(), [&](const auto& copy) {
     return copy->place == place && copy->transposed == transposed && copy->packing == packing;
   });
-  if (found == copies_.end() && copies_.size() == kMostCopies) return nullptr;
-  Copy& copy = found != copies_.end() ? **found : *copies_.emplace_back(std::make_unique<Copy>());
-  if (found == copies_.end()) {
-    copy.place = place;
-    copy.transposed = transposed;
-    copy.packing = packing;
-  }
+  const bool known = found != copies_.end();
+  if (!known && copies_.size() == kMostCopies) return nullptr;
+  Copy& copy = known ? **found : *copies_.emplace_back(std::make_unique<Copy>());
+  copy.place = place;
+  copy.transposed = transposed;
+  copy.packing = packing;
   if (copy.version != version) {
     copy.version = version;
     copy.made = false;
