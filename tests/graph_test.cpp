@@ -335,5 +335,19 @@ TEST(Graph, WorksInDouble) {
                            "need inputs of one element type; got double and float");
 }
 
+// Products read copies of weights; whoever holds a parameter's memory may write to it at any time.
+TEST(GraphTest, ValuesThatWereHandedOutAreReadAnewByEveryPass) {
+  ParameterCollection model;
+  const Parameter w = model.add_parameters({2, 2}, ParameterInitConst(1));
+  const Tensor held = w.values();
+  ComputationGraph graph;
+  const Expression y = parameter(graph, w) * input(graph, {2, 16}, std::vector<float>(32, 1.0f));
+  EXPECT_EQ(graph.forward(y).at(0), 2.0);
+  held.set(0, 5.0);
+  EXPECT_EQ(graph.forward(y).at(0), 6.0);
+  const std::vector<float> dw = graph.backward(sum_elems(y)).values(w);
+  EXPECT_EQ(dw[0], 16.0f);
+}
+
 }  // namespace
 }  // namespace dynet_like

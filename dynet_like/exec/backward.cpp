@@ -8,18 +8,11 @@ namespace dynet_like {
 
 namespace {
 
-// Larger fan-outs are not worth the search for overlaps.
-constexpr std::uint32_t kMostRanges = 16;
+// More different parts of a node are not worth the search for overlaps.
+constexpr std::size_t kMostGroups = 16;
 
 std::size_t output_size(const Tape& tape, NodeId node) {
   return tape.type_of(node).signature.output_size;
-}
-
-bool covers(const Tape& tape, const Value& value, NodeId node) {
-  const Value& whole = tape.value(tape.node(node).value);
-  const std::size_t size = tape.types().shape(value.shape).size;
-  return value.offset == 0 && size * value.items == output_size(tape, node) * whole.items &&
-         (value.items == 1 || value.stride == size);
 }
 
 struct Range {
@@ -48,8 +41,7 @@ void Backward::run(std::span<const ValueRef> roots, Gradients& gradients, bool f
   if (tapes_.size() < used_) tapes_.resize(used_);
   for (std::size_t t = 0; t < used_; ++t) {
     tapes_[t].nodes.assign(run_.tapes[t].nodes.size(), NodeGradient{});
-    tapes_[t].edges.assign(run_.tapes[t].tape->edges().size(), EdgeGradient{});
-    tapes_[t].shared_edges.clear();
+    tapes_[t].edges.resize(run_.tapes[t].tape->edges().size());
     tapes_[t].shared_roots.clear();
   }
   seed(roots);
@@ -60,17 +52,15 @@ void Backward::run(std::span<const ValueRef> roots, Gradients& gradients, bool f
   for (std::uint32_t t = 0; t < used_; ++t) {
     // Sources have no batch in which their slots could have been summed.
     for (NodeId node = 0; full && node < tapes_[t].nodes.size(); ++node) {
-      if (tapes_[t].nodes[node].active && run_.tapes[t].nodes[node].batch == kNone) {
+      const NodeGradient& gradient = tapes_[t].nodes[node];
+      if (gradient.active && gradient.has_slots && run_.tapes[t].nodes[node].batch == kNone) {
         sum_slots({t, node});
       }
     }
     for (const Value& root : tapes_[t].shared_roots) {
       shared_.seed(run_.identity_of({t, root.node}), root);
     }
-    const auto& edges = tapes_[t].shared_edges;
-    for (auto edge = edges.rbegin(); edge != edges.rend(); ++edge) {
-      shared_.contribute(*edge, contribution_of(edge->consumer));
-    }
+    contribute_to_shared(t);
   }
   shared_.flush(gradients);
 }
@@ -90,7 +80,7 @@ void Backward::seed(std::span<const ValueRef> roots) {
     const std::size_t all = output_size(tape, ref.node) * run_.output(ref).items;
     if (!node.seeded) {
       node.active = node.seeded = true;
-      node.summing = Summing::slots;
+      node.has_slots = true;
       node.gradient = gradient_block(ref);
       std::memset(node.gradient, 0, all * element);
     }
@@ -138,7 +128,7 @@ void Backward::mark_tape(std::uint32_t tape_index) {
     if (!nodes[node].active) continue;
     const NodeRef ref{tape_index, node};
     if (nodes[node].gradient == nullptr) nodes[node].gradient = gradient_block(ref);
-    choose_summing(ref);
+    choose_contributions(ref);
     const std::uint32_t first_edge = tape.node(node).first_edge;
     const std::span<const ValueId> inputs = tape.inputs_of(node);
     for (std::size_t j = inputs.size(); j-- > 0;) {
@@ -150,111 +140,164 @@ void Backward::mark_tape(std::uint32_t tape_index) {
 void Backward::link(NodeRef consumer, std::uint32_t edge_index, ValueId input) {
   const Tape& tape = run_.tape(consumer);
   const Value& value = tape.value(input);
-  if (!is_wanted(value)) return;
   EdgeGradient& edge = tapes_[consumer.tape].edges[edge_index];
+  edge.place = nullptr;
+  if (!is_wanted(value)) return;
+  const NodeState& state = run_.state(consumer);
   const std::uint32_t consumer_items = run_.output(consumer).items;
   if (value.identity != 0) {
     const NodeType& type = tape.type_of(consumer.node);
     const std::uint32_t j = edge_index - tape.node(consumer.node).first_edge;
-    if (type.op->shared_gradient(type.signature, j) == SharedGradient::dense) {
-      edge.copies = consumer_items;
+    if (type.shared_gradients[j] == SharedGradient::dense) {
       const Shape& shape = tape.types().shape(value.shape);
-      edge.slots = run_.gradients.allocate_array<std::byte>(consumer_items * shape.size *
+      edge.place = run_.gradients.allocate_array<std::byte>(consumer_items * shape.size *
                                                             size_of(shape.dtype));
     }
-    tapes_[consumer.tape].shared_edges.push_back({consumer, j, edge.slots});
     return;
   }
   NodeGradient& producer = tapes_[consumer.tape].nodes[value.node];
   edge.next = producer.first_consumer;
   edge.copies = value.items == 1 ? consumer_items : 1;
+  edge.batch = state.batch;
   producer.first_consumer = edge_index;
-  producer.contributions += edge.copies;
   producer.active = true;
 }
 
-void Backward::choose_summing(NodeRef ref) {
+// All consumers of the node are linked.
+void Backward::choose_contributions(NodeRef ref) {
   NodeGradient& node = tapes_[ref.tape].nodes[ref.node];
-  if (node.contributions == 0) return;
+  if (node.first_consumer == kNone) return;
   const Tape& tape = run_.tape(ref);
-  const std::vector<EdgeGradient>& edges = tapes_[ref.tape].edges;
-  bool all_cover = true, stretched = false;
-  std::uint32_t consumers = 0;
-  for (std::uint32_t e = node.first_consumer; e != kNone; e = edges[e].next) {
-    all_cover = all_cover && covers(tape, tape.value(tape.edges()[e]), ref.node);
-    stretched = stretched || edges[e].copies > 1;
-    ++consumers;
-  }
-  node.covered = all_cover;
-  if (node.seeded || stretched || (all_cover && consumers > 2)) return add_slots(ref);
-  if (all_cover) {
-    node.summing = consumers == 1 ? Summing::in_place : Summing::pair;
+  std::vector<EdgeGradient>& edges = tapes_[ref.tape].edges;
+  EdgeGradient& first = edges[node.first_consumer];
+  const bool whole = tape.edges()[node.first_consumer] == tape.node(ref.node).value;
+  if (first.next == kNone && whole && first.copies == 1 && !node.seeded) {
+    first.place = node.gradient;
+    first.contribution = Contribution::written;
     return;
   }
-  // Parts of the node: in place if no two of them overlap.
-  const Value& whole = run_.output(ref);
-  Range ranges[kMostRanges];
-  std::size_t covered = 0;
-  bool disjoint = consumers <= kMostRanges;
-  for (std::uint32_t e = node.first_consumer, i = 0; disjoint && e != kNone;
-       e = edges[e].next, ++i) {
-    disjoint = range_of(tape, tape.value(tape.edges()[e]), whole.items > 1, ranges[i]);
-    for (std::uint32_t before = 0; disjoint && before < i; ++before) {
-      disjoint = ranges[i].end <= ranges[before].begin || ranges[before].end <= ranges[i].begin;
-    }
-    covered += ranges[i].end - ranges[i].begin;
-  }
-  if (!disjoint) return add_slots(ref);
-  const std::size_t size = output_size(tape, ref.node);
-  if (covered < size) {
-    std::memset(node.gradient, 0,
-                size * whole.items * size_of(tape.type_of(ref.node).signature.dtype));
+  if (!node.seeded && group_contributions(ref)) return place_in_groups(ref);
+  // Parts overlap: everything is added to zeros, or to what is there.
+  const std::size_t size = output_size(tape, ref.node) * run_.output(ref).items;
+  const std::size_t bytes = size * size_of(tape.type_of(ref.node).signature.dtype);
+  if (!node.seeded) std::memset(node.gradient, 0, bytes);
+  for (std::uint32_t e = node.first_consumer; e != kNone; e = edges[e].next) {
+    place_in_slots(ref, e, Contribution::added_slot);
   }
 }
 
-void Backward::add_slots(NodeRef ref) {
-  NodeGradient& node = tapes_[ref.tape].nodes[ref.node];
+// Finds the parts of the node that contributions cover; false if different ones overlap.
+bool Backward::group_contributions(NodeRef ref) {
   const Tape& tape = run_.tape(ref);
+  const bool per_item = run_.output(ref).items > 1;
   std::vector<EdgeGradient>& edges = tapes_[ref.tape].edges;
-  node.summing = Summing::slots;
-  for (std::uint32_t e = node.first_consumer; e != kNone; e = edges[e].next) {
-    const Value& value = tape.value(tape.edges()[e]);
-    const Shape& shape = tape.types().shape(value.shape);
-    edges[e].slots = run_.gradients.allocate_array<std::byte>(
-        std::max(edges[e].copies, value.items) * shape.size * size_of(shape.dtype));
+  groups_.clear();
+  for (std::uint32_t e = tapes_[ref.tape].nodes[ref.node].first_consumer; e != kNone;
+       e = edges[e].next) {
+    Range range;
+    if (!range_of(tape, tape.value(tape.edges()[e]), per_item, range)) return false;
+    std::size_t g = 0;
+    for (; g < groups_.size(); ++g) {
+      if (groups_[g].begin == range.begin && groups_[g].end == range.end) break;
+      if (groups_[g].begin < range.end && range.begin < groups_[g].end) return false;
+    }
+    if (g == kMostGroups) return false;
+    if (g == groups_.size()) groups_.push_back({range.begin, range.end, 0, 0, e});
+    ++groups_[g].edges;
+    groups_[g].copies += edges[e].copies;
+    edges[e].group = static_cast<std::uint8_t>(g);
   }
+  return true;
+}
+
+void Backward::place_in_groups(NodeRef ref) {
+  const NodeGradient& node = tapes_[ref.tape].nodes[ref.node];
+  const Tape& tape = run_.tape(ref);
+  const std::size_t element = size_of(tape.type_of(ref.node).signature.dtype);
+  std::vector<EdgeGradient>& edges = tapes_[ref.tape].edges;
+  std::size_t covered = 0;
+  for (const Group& group : groups_) covered += group.end - group.begin;
+  const std::size_t size = output_size(tape, ref.node);
+  if (covered < size) std::memset(node.gradient, 0, size * run_.output(ref).items * element);
+  for (std::uint32_t e = node.first_consumer; e != kNone; e = edges[e].next) {
+    EdgeGradient& edge = edges[e];
+    const Group& group = groups_[edge.group];
+    const bool is_first = group.first_edge == e;
+    const std::uint32_t other = is_first ? edge.next : group.first_edge;
+    bool pair = group.edges == 2 && group.copies == 2;
+    std::uint32_t other_batch = kNone;
+    if (pair) {
+      std::uint32_t partner = other;
+      while (is_first && edges[partner].group != edge.group) partner = edges[partner].next;
+      other_batch = edges[partner].batch;
+      pair = other_batch != edge.batch;  // one call writes both: they need slots
+    }
+    if (group.copies == 1 || pair) {
+      // Batches run backward from the last to the first.
+      edge.place = node.gradient + group.begin * element;
+      edge.contribution =
+          pair && edge.batch < other_batch ? Contribution::added : Contribution::written;
+    } else {
+      place_in_slots(ref, e, is_first ? Contribution::slot : Contribution::added_slot);
+    }
+  }
+}
+
+void Backward::place_in_slots(NodeRef ref, std::uint32_t edge_index, Contribution contribution) {
+  const Tape& tape = run_.tape(ref);
+  const Value& value = tape.value(tape.edges()[edge_index]);
+  const Shape& shape = tape.types().shape(value.shape);
+  EdgeGradient& edge = tapes_[ref.tape].edges[edge_index];
+  edge.place = run_.gradients.allocate_array<std::byte>(std::max(edge.copies, value.items) *
+                                                        shape.size * size_of(shape.dtype));
+  edge.contribution = contribution;
+  tapes_[ref.tape].nodes[ref.node].has_slots = true;
 }
 
 void Backward::sum_slots(NodeRef ref) {
   const NodeGradient& node = tapes_[ref.tape].nodes[ref.node];
-  if (node.summing != Summing::slots || node.contributions == 0) return;
   const Tape& tape = run_.tape(ref);
-  const std::vector<EdgeGradient>& edges = tapes_[ref.tape].edges;
   const DType dtype = tape.type_of(ref.node).signature.dtype;
   const std::size_t element = size_of(dtype);
-  const std::size_t all = output_size(tape, ref.node) * run_.output(ref).items;
-  if (node.covered) {
-    addends_.clear();
-    for (std::uint32_t e = node.first_consumer; e != kNone; e = edges[e].next) {
-      for (std::uint32_t copy = 0; copy < edges[e].copies; ++copy) {
-        addends_.push_back(edges[e].slots + copy * all * element);
-      }
-    }
-    const std::size_t skip = node.seeded ? 0 : 1;
-    if (!node.seeded) std::memcpy(node.gradient, addends_[0], all * element);
-    run_.device->add_all(dtype, node.gradient, all,
-                         {addends_.data() + skip, nullptr, addends_.size() - skip});
-    return;
-  }
-  if (!node.seeded) std::memset(node.gradient, 0, all * element);
+  const std::vector<EdgeGradient>& edges = tapes_[ref.tape].edges;
   for (std::uint32_t e = node.first_consumer; e != kNone; e = edges[e].next) {
+    const EdgeGradient& edge = edges[e];
+    if (edge.contribution != Contribution::slot && edge.contribution != Contribution::added_slot) {
+      continue;
+    }
     const Value& value = tape.value(tape.edges()[e]);
     const std::size_t size = tape.types().shape(value.shape).size;
-    const std::uint32_t parts = std::max(edges[e].copies, value.items);
+    const std::uint32_t parts = std::max(edge.copies, value.items);
     for (std::uint32_t part = 0; part < parts; ++part) {
       const std::size_t place = value.offset + (value.items == 1 ? 0 : part * value.stride);
-      const void* addend = edges[e].slots + part * size * element;
-      run_.device->add_all(dtype, node.gradient + place * element, size, {&addend, nullptr, 1});
+      std::byte* sum = node.gradient + place * element;
+      const void* addend = edge.place + part * size * element;
+      const bool first_there =
+          edge.contribution == Contribution::slot && (part == 0 || edge.copies == 1);
+      if (first_there) {
+        std::memcpy(sum, addend, size * element);
+      } else {
+        run_.device->add_all(dtype, sum, size, {&addend, nullptr, 1}, false);
+      }
+    }
+  }
+}
+
+// In recording order.
+void Backward::contribute_to_shared(std::uint32_t tape_index) {
+  const Tape& tape = *run_.tapes[tape_index].tape;
+  const std::vector<NodeGradient>& nodes = tapes_[tape_index].nodes;
+  for (NodeId node = 0; node < nodes.size(); ++node) {
+    if (!nodes[node].active) continue;
+    const NodeRef ref{tape_index, node};
+    const std::span<const ValueId> inputs = tape.inputs_of(node);
+    const std::byte* contribution = nullptr;
+    for (std::uint32_t j = 0; j < inputs.size(); ++j) {
+      const Value& value = tape.value(inputs[j]);
+      if (value.identity == 0 || !value.reaches_parameter) continue;
+      if (contribution == nullptr) contribution = contribution_of(ref);
+      const std::byte* slots = tapes_[tape_index].edges[tape.node(node).first_edge + j].place;
+      shared_.contribute({ref, j, slots}, contribution);
     }
   }
 }

@@ -11,28 +11,31 @@
 
 namespace dynet_like {
 
-/// How the contributions of a node's consumers become its gradient. That depends on the graph
-/// alone, never on the schedule, so that the bits do not either.
-enum class Summing : std::uint8_t {
-  in_place,  ///< one contribution, or several that do not overlap: written where they belong
-  pair,      ///< two that cover the node: the first is written, the second added (a + b = b + a)
-  slots      ///< everything else: from slots of their own, in recording order
+/// How the contribution of an edge reaches the gradient of its producer. That depends on the graph
+/// alone, never on the schedule, so that the bits do not either: one of two may come first, since
+/// a + b = b + a; more are summed from slots of their own, in recording order.
+enum class Contribution : std::uint8_t {
+  written,    ///< where it belongs: the only one there, or the first of two
+  added,      ///< the second of two
+  slot,       ///< to a slot, whose numbers are the first there
+  added_slot  ///< to a slot, whose numbers are added
 };
 
 struct NodeGradient {
   std::byte* gradient = nullptr;
   std::uint32_t first_consumer = kNone;  ///< edge; the others follow in recording order
-  std::uint32_t contributions = 0;
-  std::uint32_t written_by = kNone;  ///< the batch that wrote the first of a pair
-  Summing summing = Summing::in_place;
   bool active = false, seeded = false;
-  bool covered = false;  ///< every contribution covers the whole node
+  bool has_slots = false;
 };
 
+/// Valid for the inputs of nodes that take part.
 struct EdgeGradient {
-  std::byte* slots = nullptr;  ///< null: written to the producer's gradient directly
+  std::byte* place = nullptr;  ///< where the kernel writes or adds; null: not wanted from it
   std::uint32_t next = kNone;
   std::uint32_t copies = 1;  ///< contributions: one, or one per item that a value is stretched to
+  std::uint32_t batch = kNone;  ///< of the consumer
+  Contribution contribution = Contribution::written;
+  std::uint8_t group = 0;
 };
 
 /// Runs backward passes. Keeps its memory, and the gradients of the last pass.
@@ -56,33 +59,35 @@ class Backward {
   struct TapeGradients {
     std::vector<NodeGradient> nodes;
     std::vector<EdgeGradient> edges;
-    std::vector<SharedEdge> shared_edges;  ///< from the last to the first
     std::vector<Value> shared_roots;
   };
-  struct Pending {
-    std::byte* to;
-    const std::byte* from;
-    std::size_t size;
+  /// Elements that contributions cover, and how many there are.
+  struct Group {
+    std::size_t begin = 0, end = 0;
+    std::uint32_t edges = 0, copies = 0;
+    std::uint32_t first_edge = kNone;
   };
 
   // Which nodes take part, and how their contributions are summed.
   void seed(std::span<const ValueRef> roots);
   void mark_tape(std::uint32_t tape);
   void link(NodeRef consumer, std::uint32_t edge, ValueId input);
-  void choose_summing(NodeRef ref);
-  void add_slots(NodeRef ref);
+  void choose_contributions(NodeRef ref);
+  bool group_contributions(NodeRef ref);
+  void place_in_groups(NodeRef ref);
+  void place_in_slots(NodeRef ref, std::uint32_t edge, Contribution contribution);
   bool is_wanted(const Value& value) const {
     return !full_ || value.identity != 0 ? value.reaches_parameter : !value.blocks_gradient;
   }
   std::byte* gradient_block(NodeRef ref);
   const std::byte* contribution_of(NodeRef ref) const;
+  void contribute_to_shared(std::uint32_t tape);
 
   // One batch.
   void run_batch(std::uint32_t index);
   void run_members(std::uint32_t index, std::span<const std::uint32_t> positions,
                    std::span<const NodeRef> members, std::uint32_t items);
-  Destination destination(std::uint32_t index, unsigned input, std::span<const NodeRef> members,
-                          std::uint32_t items);
+  Destination destination(unsigned input, std::span<const NodeRef> members, std::uint32_t items);
   void sum_slots(NodeRef ref);
 
   RunState& run_;
@@ -94,8 +99,7 @@ class Backward {
   std::vector<std::byte*> batch_deferred_;  ///< what kernels left for shared arguments
   std::vector<NodeRef> members_;
   std::vector<std::uint32_t> positions_;
-  std::vector<Pending> late_;
-  std::vector<const void*> addends_;
+  std::vector<Group> groups_;
   Arena lists_;
 };
 

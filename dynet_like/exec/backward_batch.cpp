@@ -3,6 +3,8 @@
 #include "dynet_like/exec/checks.h"
 #include "dynet_like/exec/packing.h"
 
+#include <algorithm>
+
 namespace dynet_like {
 
 namespace {
@@ -47,7 +49,7 @@ void Backward::run_batch(std::uint32_t index) {
     if (node.active) {
       members_.push_back(ref);
       for (std::uint32_t item = 0; item < items; ++item) positions_.push_back(position + item);
-      if (node.summing == Summing::slots) sum_slots(ref);
+      if (node.has_slots) sum_slots(ref);
       if (run_.options.detect_anomaly) {
         check_gradient(run_, ref, node.gradient);
       }
@@ -66,12 +68,11 @@ void Backward::run_members(std::uint32_t index, std::span<const std::uint32_t> p
   const std::size_t element = size_of(signature.dtype);
   const bool all = items == batch.items;
   lists_.reset();
-  late_.clear();
 
   auto* dx = lists_.allocate_array<Destination>(type.inputs);
   bool wanted = false;
   for (unsigned j = 0; j < type.inputs; ++j) {
-    dx[j] = destination(index, j, members, items);
+    dx[j] = destination(j, members, items);
     wanted = wanted || dx[j].wanted();
   }
   if (!wanted && signature.deferred_size == 0) return;
@@ -125,59 +126,39 @@ void Backward::run_members(std::uint32_t index, std::span<const std::uint32_t> p
   if (run_.options.verify_batching && items > 1) verify_backward(run_, call, kernel, members);
   run_.device->backward(kernel, call);
   ++run_.counts[batch.type].backward_calls;
-  for (const Pending& pending : late_) {
-    const void* addend = pending.from;
-    run_.device->add_all(signature.dtype, pending.to, pending.size, {&addend, nullptr, 1});
-  }
 }
 
 // Where the contributions through input j go; nowhere if no member wants them from the kernel.
-Destination Backward::destination(std::uint32_t index, unsigned j, std::span<const NodeRef> members,
+Destination Backward::destination(unsigned j, std::span<const NodeRef> members,
                                   std::uint32_t items) {
+  const bool single = items == members.size();
   void** places = nullptr;
   std::uint8_t* add = nullptr;
   std::size_t i = 0;
   for (NodeRef ref : members) {
     const Tape& tape = run_.tape(ref);
     const std::uint32_t edge_index = tape.node(ref.node).first_edge + j;
-    const Value& value = tape.value(tape.edges()[edge_index]);
     const EdgeGradient& edge = tapes_[ref.tape].edges[edge_index];
-    const std::uint32_t count = items == members.size() ? 1 : run_.output(ref).items;
-    if (!is_wanted(value) || (value.identity != 0 && edge.slots == nullptr)) {
-      for (std::uint32_t item = 0; places != nullptr && item < count; ++item)
-        places[i + item] = nullptr;
+    if (edge.place != nullptr && places == nullptr) {
+      places = lists_.allocate_array<void*>(items);
+      add = lists_.allocate_array<std::uint8_t>(items);
+      std::fill_n(places, i, nullptr);
+    }
+    const std::uint32_t count = single ? 1 : run_.output(ref).items;
+    if (places == nullptr) {
       i += count;
       continue;
     }
-    if (places == nullptr) {
-      places = lists_.allocate_array<void*>(items);
-      add = lists_.allocate_array<std::uint8_t>(items);
-      for (std::size_t before = 0; before < i; ++before) places[before] = nullptr;
-    }
-    const Shape& shape = tape.types().shape(value.shape);
-    const std::size_t element = size_of(shape.dtype);
-    NodeGradient& producer = tapes_[ref.tape].nodes[value.node];
-    std::byte* place = edge.slots;
-    std::size_t stride = shape.size * element;
-    bool second = false;
-    if (place == nullptr) {
-      place = producer.gradient + value.offset * element;
-      stride = value.stride * element;
-      if (producer.summing == Summing::pair) {
-        second = producer.written_by != kNone;
-        if (producer.written_by == index) {  // both in this call: the second waits for its end
-          const std::size_t size = std::size_t{shape.size} * value.items;
-          place = lists_.allocate_array<std::byte>(size * element);
-          stride = shape.size * element;
-          late_.push_back({producer.gradient, place, size});
-          second = false;
-        }
-        producer.written_by = index;
-      }
+    std::size_t stride = 0;
+    if (count > 1 && edge.place != nullptr) {
+      const Value& value = tape.value(tape.edges()[edge_index]);
+      const Shape& shape = tape.types().shape(value.shape);
+      const bool in_place = value.identity == 0 && edge.contribution <= Contribution::added;
+      stride = (in_place ? value.stride : shape.size) * size_of(shape.dtype);
     }
     for (std::uint32_t item = 0; item < count; ++item, ++i) {
-      places[i] = place + item * stride;
-      add[i] = second;
+      places[i] = edge.place == nullptr ? nullptr : edge.place + item * stride;
+      add[i] = edge.contribution == Contribution::added;
     }
   }
   return {places, add};

@@ -22,7 +22,9 @@ Packable packable(RunState& run, const SharedMatrix& matrix) {
   if (shared.parameter != nullptr) {
     ParameterStorage& parameter = *shared.parameter;
     if (parameter.is_table) return {};
-    return {&parameter.packed, parameter.values.data(), place, parameter.version};
+    if (!parameter.handed_out) {
+      return {&parameter.packed, parameter.values.data(), place, parameter.version};
+    }
   }
   if (shared.packed == nullptr) shared.packed = std::make_shared<PackedMatrices>();
   return {shared.packed.get(), shared.value, place, 0};

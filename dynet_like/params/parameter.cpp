@@ -30,6 +30,11 @@ void scale_all(const Tensor& tensor, double factor) {
   for (std::size_t i = 0; i < tensor.d.size(); ++i) tensor.set(i, tensor.at(i) * factor);
 }
 
+Tensor changing(ParameterStorage& storage) {
+  ++storage.version;
+  return storage.tensor();
+}
+
 }  // namespace
 
 Dim ParameterStorage::entry_dim() const {
@@ -41,20 +46,22 @@ Dim ParameterStorage::entry_dim() const {
 ParameterStorage& Parameter::get_storage() const { return checked(p, "Parameter"); }
 
 Tensor Parameter::values() const {
-  ++get_storage().version;
-  return p->tensor();
+  get_storage().handed_out = true;
+  return changing(*p);
 }
 
 void Parameter::set_value(const std::vector<float>& values) const {
-  fill(this->values(), values, get_fullname());
+  fill(changing(get_storage()), values, get_fullname());
 }
 
-void Parameter::zero() const { scale_all(values(), 0.0); }
+void Parameter::zero() const { scale_all(changing(get_storage()), 0.0); }
 
-void Parameter::scale(float factor) const { scale_all(values(), static_cast<double>(factor)); }
+void Parameter::scale(float factor) const {
+  scale_all(changing(get_storage()), static_cast<double>(factor));
+}
 
 void Parameter::clip_inplace(float low, float high) const {
-  const Tensor tensor = values();
+  const Tensor tensor = changing(get_storage());
   for (std::size_t i = 0; i < tensor.d.size(); ++i) {
     tensor.set(i, std::clamp<double>(tensor.at(i), low, high));
   }

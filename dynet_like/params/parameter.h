@@ -47,8 +47,10 @@ struct ParameterStorage {
   /// Counts the changes of the values, or the chances to change them.
   std::atomic<std::uint64_t> version = 0;
   Block values;
-  /// Copies of the values that products read, by version.
+  /// Copies of the values that products read, by version; of no use once somebody may hold the
+  /// memory of the values and write to it at any time.
   PackedMatrices packed;
+  std::atomic<bool> handed_out = false;
   std::shared_ptr<CollectionLayout> layout;
   /// Position in its collection.
   std::size_t index = 0;
@@ -71,8 +73,8 @@ class Parameter {
   ParameterStorage& get_storage() const;
   const std::string& get_fullname() const { return get_storage().name; }
   const Dim& dim() const { return get_storage().dim; }
-  /// The values, to read or to change until the next graph reads them; the parameter's version
-  /// counts up. To change them again later, ask again.
+  /// The values, to read or to change; the parameter's version counts up. Once asked for, every
+  /// minibatch makes its own copies for products: in a training loop, set_value costs less.
   Tensor values() const;
   /// Throws ShapeError unless there is one value per element.
   void set_value(const std::vector<float>& values) const;
