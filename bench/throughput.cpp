@@ -8,8 +8,8 @@
 #include <nlohmann/json.hpp>
 #include <regex>
 
+#include "bench/models/models.h"
 #include "bench/support/fma_peak.h"
-#include "bench/support/models.h"
 
 namespace {
 
@@ -46,10 +46,9 @@ struct Result {
 std::vector<Row> all_rows() {
   using batching::Policy;
   std::vector<Row> rows;
-  const std::pair<const char*, std::vector<unsigned>> models[] = {
-      {"tree_lstm", {64, 128, 256}}, {"tagger", {50, 256}}, {"language_model", {256}}};
-  for (const auto& [model, sizes] : models) {
-    for (unsigned hidden : sizes) {
+  for (const bench::ModelKind& kind : bench::all_models()) {
+    const std::string model = kind.name;
+    for (unsigned hidden : kind.sizes) {
       for (bench::Form form : {bench::Form::fused, bench::Form::ops}) {
         for (bool train : {true, false}) {
           for (unsigned batch : {1u, 16u, 64u, 256u}) {
@@ -68,15 +67,10 @@ std::vector<Row> all_rows() {
   return rows;
 }
 
-std::unique_ptr<bench::Workload> make_workload(const Row& row) {
-  if (row.model == "tree_lstm") return bench::make_tree_lstm(row.hidden, row.form);
-  if (row.model == "tagger") return bench::make_tagger(row.hidden, row.form);
-  return bench::make_language_model(row.hidden, row.form);
-}
-
 // One pass over minibatches until the time is over; the first one warms up and is not counted.
 Result measure(const Row& row, double seconds) {
-  const std::unique_ptr<bench::Workload> workload = make_workload(row);
+  const std::unique_ptr<bench::Workload> workload =
+      bench::make_model(row.model, row.hidden, row.form);
   SimpleSGDTrainer trainer(workload->parameters(), 0.01f);
   GraphOptions options;
   options.policy = row.policy;

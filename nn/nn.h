@@ -3,6 +3,7 @@
 
 #include "nn/dropout.h"
 #include "nn/embedding.h"
+#include "nn/gru.h"
 #include "nn/linear.h"
 #include "nn/lstm.h"
 #include "nn/tree_lstm.h"

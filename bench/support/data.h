@@ -2,9 +2,8 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <vector>
-
-#include "nn/data/tree.h"
 
 namespace dynet_like::bench {
 
@@ -14,7 +13,7 @@ struct Sentence {
 };
 
 /// A binary tree in post-order: a leaf has a word, an inner node the numbers of its children; every
-/// node has a label.
+/// node has a label. The last node is the root.
 struct BinaryTree {
   static constexpr unsigned kNoChild = ~0u;
   struct Node {
@@ -24,16 +23,57 @@ struct BinaryTree {
   std::vector<Node> nodes;
 };
 
+/// Words over the characters of a sentence: an arc reads a word from position `begin` to a later
+/// one, `end`. Positions are 0 to tags.size(); arcs are sorted by their end, and every position but
+/// 0 has at least one that ends there. tags[i] is the label of position i + 1.
+struct Lattice {
+  struct Arc {
+    unsigned begin, end, word;
+  };
+  std::vector<Arc> arcs;
+  std::vector<unsigned> tags;
+};
+
+/// A network of its own: a node reads a word, or two different earlier nodes.
+struct RandomDag {
+  enum class Kind { word, combine, gate, gru };
+  struct Node {
+    Kind kind = Kind::word;
+    unsigned a = 0, b = 0;  ///< the nodes that it reads; for a word, a is the word
+    bool is_sink = true;    ///< nothing reads it, so it has a loss
+    unsigned label = 0;
+  };
+  std::vector<Node> nodes;
+};
+
+/// Words follow Zipf's law: the one of rank r, from 1 on, is drawn with weight 1 / r and has number
+/// r - 1. Labels are uniform.
 struct DataOptions {
   unsigned vocabulary = 10000, labels = 5;
   std::uint64_t seed = 1;
 };
 
 /// 2,048 trees of 5 to 40 leaves, 18 in the mean (a triangular law); every split of a phrase is
-/// equally likely. Words follow Zipf's law: the one of rank r is drawn with weight 1 / r.
+/// equally likely.
 std::vector<BinaryTree> make_trees(const DataOptions& options);
 
-/// 2,048 sentences of 3 to 80 words, 25 in the mean; words as above, labels uniform.
+/// 2,048 sentences of 3 to 80 words, 25 in the mean (two triangular laws, one for the short half).
 std::vector<Sentence> make_sentences(const DataOptions& options);
+
+/// The characters of every word, as numbers below 60: 1 to 14 of them, 6 in the mean, drawn by
+/// Zipf's law.
+constexpr unsigned kCharacters = 60;
+std::vector<std::vector<unsigned>> make_spellings(const DataOptions& options);
+
+/// How often each word occurs.
+std::vector<unsigned> count_words(const std::vector<Sentence>& sentences, unsigned vocabulary);
+
+/// 2,048 lattices over 8 to 60 characters, 30 in the mean: an arc over every character, and one
+/// over every 2, 3 or 4 characters with probability 1/4 each.
+std::vector<Lattice> make_lattices(const DataOptions& options);
+
+/// 2,048 networks of 16 to 64 nodes, 36 in the mean. Three of ten nodes are words; the others read
+/// two of the last 8 nodes and are combine, gate and GRU equally often.
+std::vector<RandomDag> make_dags(const DataOptions& options);
 
 }  // namespace dynet_like::bench

@@ -1,0 +1,127 @@
+// Writes the models' data, weights and losses, so that other programs can do the same work.
+#include <fmt/core.h>
+
+#include <boost/program_options.hpp>
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <nlohmann/json.hpp>
+#include <regex>
+
+#include "bench/models/models.h"
+#include "bench/support/data_files.h"
+
+namespace {
+
+using namespace dynet_like;
+namespace fs = std::filesystem;
+
+constexpr const char* kHelp =
+    "Writes what another program needs to do the work of bench/throughput.\n"
+    "\n"
+    "  dump FOLDER      data, weights and losses.json\n"
+    "  dump             prints losses.json only\n"
+    "\n"
+    "FOLDER/*.txt are the data sets: an instance a line, the first minibatch is the first 64 "
+    "lines.\n"
+    "bench/support/data_files.h describes the lines.\n"
+    "FOLDER/MODEL_hHIDDEN.safetensors are the first weights, float32 and row-major: a matrix is\n"
+    "[outputs, inputs], a table [rows, size]. Names are paths such as \"/tree_lstm/U_left\";\n"
+    "the headers in nn/ and bench/models/models.h give the formulas and the order of the rows.\n"
+    "losses.json has an object per model with \"data\", \"weights\" and \"losses\": by form, the "
+    "sum\n"
+    "of all losses of the first minibatch divided by 64, before any update.\n"
+    "\n"
+    "Options";
+
+constexpr unsigned kInstances = 64;
+
+template <class Instances, class Write>
+void write_lines(const fs::path& path, const Instances& instances, const Write& write) {
+  std::ofstream out(path);
+  for (const auto& instance : instances) {
+    write(out, instance);
+    out << '\n';
+  }
+  if (!out.flush()) throw std::runtime_error("cannot write " + path.string());
+}
+
+void write_data(const fs::path& folder) {
+  const auto write = [](std::ostream& out, const auto& instance) { bench::write(out, instance); };
+  write_lines(folder / "trees.txt", bench::make_trees(bench::kTreeData), write);
+  write_lines(folder / "lattices.txt", bench::make_lattices(bench::kLatticeData), write);
+  write_lines(folder / "dags.txt", bench::make_dags(bench::kDagData), write);
+  write_lines(folder / "language_model.txt", bench::make_sentences(bench::kLanguageData),
+              bench::write_words);
+  const std::vector<bench::Sentence> sentences = bench::make_sentences(bench::kTaggerData);
+  write_lines(folder / "tagger.txt", sentences, write);
+  std::ofstream out(folder / "tagger_rare_words.txt");
+  bench::write_rare_words(out, sentences, bench::make_spellings(bench::kTaggerData),
+                          bench::kRareCount);
+  if (!out.flush()) throw std::runtime_error("cannot write tagger_rare_words.txt");
+}
+
+double first_loss(const bench::Workload& workload) {
+  Minibatch batch;
+  for (unsigned i = 0; i < kInstances; ++i) batch.add_loss(workload.loss(batch.new_graph(), i));
+  return static_cast<double>(batch.forward()) / kInstances;
+}
+
+// The entry of a model in losses.json; writes its weights if there is a folder.
+nlohmann::json describe(const bench::ModelKind& model, unsigned hidden, const std::string& name,
+                        const fs::path& folder) {
+  nlohmann::json entry = {{"data", model.data}, {"hidden", hidden}};
+  for (const bench::Form form : {bench::Form::fused, bench::Form::ops}) {
+    const std::unique_ptr<bench::Workload> workload = model.make(hidden, form);
+    entry["losses"][form == bench::Form::fused ? "fused" : "ops"] = first_loss(*workload);
+    if (form == bench::Form::fused && !folder.empty()) {
+      entry["weights"] = name + ".safetensors";
+      save_parameters(folder / (name + ".safetensors"), workload->parameters());
+    }
+  }
+  return entry;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) try {
+  namespace po = boost::program_options;
+  std::string filter, folder;
+  po::options_description options(kHelp);
+  options.add_options()("help,h", "this text")(
+      "filter", po::value(&filter)->default_value(""),
+      "only models whose name, such as tree_lstm_h128, contains this regular expression");
+  po::options_description all;
+  all.add(options).add_options()("folder", po::value(&folder));
+  po::positional_options_description positions;
+  positions.add("folder", 1);
+  po::variables_map values;
+  po::store(po::command_line_parser(argc, argv).options(all).positional(positions).run(), values);
+  po::notify(values);
+  if (values.contains("help")) {
+    std::cout << options;
+    return 0;
+  }
+  if (!folder.empty()) {
+    fs::create_directories(folder);
+    write_data(folder);
+  }
+  nlohmann::json losses;
+  const std::regex wanted(filter);
+  for (const bench::ModelKind& model : bench::all_models()) {
+    for (unsigned hidden : model.sizes) {
+      const std::string name = fmt::format("{}_h{}", model.name, hidden);
+      if (std::regex_search(name, wanted)) losses[name] = describe(model, hidden, name, folder);
+    }
+  }
+  if (losses.empty()) throw std::invalid_argument("no model matches \"" + filter + "\"");
+  if (folder.empty()) {
+    std::cout << losses.dump(2) << '\n';
+  } else {
+    std::ofstream(fs::path(folder) / "losses.json") << losses.dump(2) << '\n';
+  }
+  return 0;
+} catch (const std::exception& error) {
+  fmt::print(stderr, "dump: {}\n", error.what());
+  return 1;
+}

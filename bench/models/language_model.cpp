@@ -1,0 +1,47 @@
+// LSTM language model.
+#include "bench/models/models.h"
+#include "bench/models/op_cells.h"
+#include "nn/embedding.h"
+#include "nn/linear.h"
+#include "nn/lstm.h"
+
+namespace dynet_like::bench {
+
+namespace {
+
+template <class Cell>
+class LanguageModel : public Workload {
+ public:
+  explicit LanguageModel(unsigned hidden)
+      : sentences_(make_sentences(kLanguageData)),
+        embedding_(parameters_, kLanguageData.vocabulary, hidden),
+        cell_(parameters_, hidden, hidden, "lstm"),
+        output_(parameters_, hidden, kLanguageData.vocabulary, true, "output") {}
+
+  std::size_t size() const override { return sentences_.size(); }
+
+  Expression loss(ComputationGraph& graph, std::size_t instance) const override {
+    const std::vector<unsigned>& words = sentences_[instance].words;
+    std::vector<Expression> losses;
+    auto state = cell_.start(graph);
+    for (std::size_t i = 0; i + 1 < words.size(); ++i) {
+      state = cell_.step(graph, state, embedding_(graph, words[i]));
+      losses.push_back(pickneglogsoftmax(output_(graph, state.h), words[i + 1]));
+    }
+    return sum(losses);
+  }
+
+ private:
+  std::vector<Sentence> sentences_;
+  nn::Embedding embedding_;
+  Cell cell_;
+  nn::Linear output_;
+};
+
+}  // namespace
+
+std::unique_ptr<Workload> make_language_model(unsigned hidden, Form form) {
+  return make_form<LanguageModel<nn::LSTM>, LanguageModel<OpLSTM>>(hidden, form);
+}
+
+}  // namespace dynet_like::bench

@@ -1,0 +1,69 @@
+// Cells written op by op: one affine map and one nonlinearity per gate, as programs for DyNet are.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "bench/models/workload.h"
+
+namespace dynet_like::bench {
+
+/// nn::TreeLSTM, op by op: "W" is here "W_i", "W_o" and "W_u", and so on.
+class OpTreeLSTM {
+ public:
+  struct State {
+    Expression h, c;
+  };
+  OpTreeLSTM(ParameterCollection& model, unsigned inputs, unsigned hidden, const std::string& name);
+  State leaf(ComputationGraph& graph, const Expression& x) const;
+  State inner(ComputationGraph& graph, const State& left, const State& right) const;
+
+ private:
+  std::vector<Parameter> leaf_weights_, left_weights_, right_weights_, bias_;
+};
+
+/// nn::LSTM, op by op.
+class OpLSTM {
+ public:
+  struct State {
+    Expression h, c;
+  };
+  OpLSTM(ParameterCollection& model, unsigned inputs, unsigned hidden, const std::string& name);
+  State start(ComputationGraph& graph) const;
+  State step(ComputationGraph& graph, const State& before, const Expression& x) const;
+
+ private:
+  unsigned hidden_;
+  std::vector<Parameter> input_weights_, hidden_weights_, bias_;
+};
+
+/// nn::GRU, op by op.
+class OpGRU {
+ public:
+  OpGRU(ParameterCollection& model, unsigned inputs, unsigned hidden, const std::string& name);
+  Expression start(ComputationGraph& graph) const;
+  Expression step(ComputationGraph& graph, const Expression& h, const Expression& x) const;
+  Expression step_without_input(ComputationGraph& graph, const Expression& h) const;
+
+ private:
+  unsigned hidden_;
+  std::vector<Parameter> input_weights_, hidden_weights_, input_bias_, hidden_bias_;
+};
+
+/// Gives a model op by op the values of the same model with layers: the rows of "/lstm/W" go, in
+/// order, to the parameters whose names begin with "/lstm/W_". Throws std::logic_error where they
+/// do not fit.
+void take_values(const ParameterCollection& ops, const ParameterCollection& fused);
+
+/// A workload whose two forms begin with the same values.
+template <class Fused, class Ops>
+std::unique_ptr<Workload> make_form(unsigned hidden, Form form) {
+  auto fused = std::make_unique<Fused>(hidden);
+  if (form == Form::fused) return fused;
+  auto ops = std::make_unique<Ops>(hidden);
+  take_values(ops->parameters(), fused->parameters());
+  return ops;
+}
+
+}  // namespace dynet_like::bench

@@ -1,0 +1,123 @@
+// BiLSTM taggers: of word embeddings, and of characters for rare words.
+#include "bench/models/models.h"
+#include "bench/models/op_cells.h"
+#include "nn/embedding.h"
+#include "nn/linear.h"
+#include "nn/lstm.h"
+
+namespace dynet_like::bench {
+
+namespace {
+
+// Two cells that read a sequence in both directions.
+template <class Cell>
+class BiLSTM {
+ public:
+  BiLSTM(ParameterCollection& model, unsigned inputs, unsigned hidden, const std::string& prefix)
+      : forward_(model, inputs, hidden, prefix + "forward"),
+        backward_(model, inputs, hidden, prefix + "backward") {}
+
+  // Both states of every element, one behind the other.
+  std::vector<Expression> read(ComputationGraph& graph, const std::vector<Expression>& xs) const {
+    std::vector<Expression> forward, both(xs.size());
+    auto state = forward_.start(graph);
+    for (const Expression& x : xs) {
+      state = forward_.step(graph, state, x);
+      forward.push_back(state.h);
+    }
+    state = backward_.start(graph);
+    for (std::size_t i = xs.size(); i-- > 0;) {
+      state = backward_.step(graph, state, xs[i]);
+      both[i] = concatenate({forward[i], state.h});
+    }
+    return both;
+  }
+
+  // The last states of both directions, one behind the other.
+  Expression summary(ComputationGraph& graph, const std::vector<Expression>& xs) const {
+    auto left = forward_.start(graph), right = backward_.start(graph);
+    for (std::size_t i = 0; i < xs.size(); ++i) {
+      left = forward_.step(graph, left, xs[i]);
+      right = backward_.step(graph, right, xs[xs.size() - 1 - i]);
+    }
+    return concatenate({left.h, right.h});
+  }
+
+ private:
+  Cell forward_, backward_;
+};
+
+template <class Cell>
+class Tagger : public Workload {
+ public:
+  explicit Tagger(unsigned hidden)
+      : sentences_(make_sentences(kTaggerData)),
+        embedding_(parameters_, kTaggerData.vocabulary, kEmbedding),
+        bilstm_(parameters_, kEmbedding, hidden, ""),
+        hidden_layer_(parameters_, 2 * hidden, 32, true, "hidden"),
+        output_(parameters_, 32, kTaggerData.labels, true, "output") {}
+
+  std::size_t size() const override { return sentences_.size(); }
+
+  Expression loss(ComputationGraph& graph, std::size_t instance) const override {
+    const Sentence& sentence = sentences_[instance];
+    std::vector<Expression> words, losses;
+    for (unsigned word : sentence.words) words.push_back(read_word(graph, word));
+    const std::vector<Expression> states = bilstm_.read(graph, words);
+    for (std::size_t i = 0; i < states.size(); ++i) {
+      const Expression scores = output_(graph, tanh(hidden_layer_(graph, states[i])));
+      losses.push_back(pickneglogsoftmax(scores, sentence.tags[i]));
+    }
+    return sum(losses);
+  }
+
+ protected:
+  virtual Expression read_word(ComputationGraph& graph, unsigned word) const {
+    return embedding_(graph, word);
+  }
+
+  std::vector<Sentence> sentences_;
+
+ private:
+  nn::Embedding embedding_;
+  BiLSTM<Cell> bilstm_;
+  nn::Linear hidden_layer_, output_;
+};
+
+template <class Cell>
+class CharTagger : public Tagger<Cell> {
+ public:
+  explicit CharTagger(unsigned hidden)
+      : Tagger<Cell>(hidden),
+        spellings_(make_spellings(kTaggerData)),
+        counts_(count_words(this->sentences_, kTaggerData.vocabulary)),
+        characters_(this->parameters_, kCharacters, 20, "characters"),
+        bilstm_(this->parameters_, 20, kEmbedding / 2, "char_") {}
+
+ private:
+  Expression read_word(ComputationGraph& graph, unsigned word) const override {
+    if (counts_[word] > kRareCount) return Tagger<Cell>::read_word(graph, word);
+    std::vector<Expression> characters;
+    for (unsigned character : spellings_[word]) {
+      characters.push_back(characters_(graph, character));
+    }
+    return bilstm_.summary(graph, characters);
+  }
+
+  std::vector<std::vector<unsigned>> spellings_;
+  std::vector<unsigned> counts_;
+  nn::Embedding characters_;
+  BiLSTM<Cell> bilstm_;
+};
+
+}  // namespace
+
+std::unique_ptr<Workload> make_tagger(unsigned hidden, Form form) {
+  return make_form<Tagger<nn::LSTM>, Tagger<OpLSTM>>(hidden, form);
+}
+
+std::unique_ptr<Workload> make_char_tagger(unsigned hidden, Form form) {
+  return make_form<CharTagger<nn::LSTM>, CharTagger<OpLSTM>>(hidden, form);
+}
+
+}  // namespace dynet_like::bench

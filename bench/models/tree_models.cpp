@@ -1,0 +1,85 @@
+// Tree-LSTM and Tree-GRU: a loss at every node of a binary tree.
+#include "bench/models/models.h"
+#include "bench/models/op_cells.h"
+#include "nn/embedding.h"
+#include "nn/gru.h"
+#include "nn/linear.h"
+#include "nn/tree_lstm.h"
+
+namespace dynet_like::bench {
+
+namespace {
+
+// A cell has leaf(graph, x) and inner(graph, left, right), and states with a member h.
+template <class Cell>
+class TreeWorkload : public Workload {
+ public:
+  TreeWorkload(unsigned hidden, const char* name)
+      : trees_(make_trees(kTreeData)),
+        embedding_(parameters_, kTreeData.vocabulary, kEmbedding),
+        cell_(parameters_, kEmbedding, hidden, name),
+        output_(parameters_, hidden, kTreeData.labels, true, "output") {}
+
+  std::size_t size() const override { return trees_.size(); }
+
+  Expression loss(ComputationGraph& graph, std::size_t instance) const override {
+    std::vector<typename Cell::State> states;
+    std::vector<Expression> losses;
+    for (const BinaryTree::Node& node : trees_[instance].nodes) {
+      states.push_back(node.is_leaf() ? cell_.leaf(graph, embedding_(graph, node.word))
+                                      : cell_.inner(graph, states[node.left], states[node.right]));
+      losses.push_back(pickneglogsoftmax(output_(graph, states.back().h), node.label));
+    }
+    return sum(losses);
+  }
+
+ private:
+  std::vector<BinaryTree> trees_;
+  nn::Embedding embedding_;
+  Cell cell_;
+  nn::Linear output_;
+};
+
+template <class Cell>
+class TreeLSTMWorkload : public TreeWorkload<Cell> {
+ public:
+  explicit TreeLSTMWorkload(unsigned hidden) : TreeWorkload<Cell>(hidden, "tree_lstm") {}
+};
+
+// A GRU as a cell of trees, by the sum of the children's states (Tai et al. 2015, section 3.1).
+template <class Cell>
+class ChildSum {
+ public:
+  struct State {
+    Expression h;
+  };
+  ChildSum(ParameterCollection& model, unsigned inputs, unsigned hidden, const char* name)
+      : cell_(model, inputs, hidden, name) {}
+  State leaf(ComputationGraph& graph, const Expression& x) const {
+    return {cell_.step(graph, cell_.start(graph), x)};
+  }
+  State inner(ComputationGraph& graph, const State& left, const State& right) const {
+    return {cell_.step_without_input(graph, left.h + right.h)};
+  }
+
+ private:
+  Cell cell_;
+};
+
+template <class Cell>
+class TreeGRUWorkload : public TreeWorkload<ChildSum<Cell>> {
+ public:
+  explicit TreeGRUWorkload(unsigned hidden) : TreeWorkload<ChildSum<Cell>>(hidden, "tree_gru") {}
+};
+
+}  // namespace
+
+std::unique_ptr<Workload> make_tree_lstm(unsigned hidden, Form form) {
+  return make_form<TreeLSTMWorkload<nn::TreeLSTM>, TreeLSTMWorkload<OpTreeLSTM>>(hidden, form);
+}
+
+std::unique_ptr<Workload> make_tree_gru(unsigned hidden, Form form) {
+  return make_form<TreeGRUWorkload<nn::GRU>, TreeGRUWorkload<OpGRU>>(hidden, form);
+}
+
+}  // namespace dynet_like::bench

@@ -1,0 +1,43 @@
+// GRU: a recurrent layer whose state is its output.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "dynet_like/graph/expression.h"
+#include "dynet_like/params/parameter_collection.h"
+
+namespace dynet_like::nn {
+
+/// Cho et al. (2014), with the reset gate applied after the product:
+///   r = logistic(b_x_r + W_r x + b_h_r + U_r h);  z likewise
+///   n = tanh(b_x_n + W_n x + r * (b_h_n + U_n h));  h' = (1 - z) * n + z * h
+/// The rows of W, U, b_x and b_h are in the order r, z, n. W and U are drawn as Glorot and Bengio
+/// (2010) propose, gate by gate; b_x and b_h are zero at first.
+class GRU {
+ public:
+  /// Adds its parameters "W", "U", "b_x" and "b_h" to a subcollection of `model`. Throws ShapeError
+  /// for size 0.
+  GRU(ParameterCollection& model, unsigned inputs, unsigned hidden,
+      const std::string& name = "gru");
+
+  /// The state before the first element: zeros. Shapes: {hidden}.
+  Expression start(ComputationGraph& graph) const;
+  /// The state after one more element. Shapes: h {hidden}, x {inputs}. Throws ShapeError unless
+  /// they fit.
+  Expression step(ComputationGraph& graph, const Expression& h, const Expression& x) const;
+  /// A step that reads nothing: W x and b_x are left out of all three sums. An inner node of a tree
+  /// whose words are at its leaves, with h the sum of its children's states. Shapes: h {hidden}.
+  Expression step_without_input(ComputationGraph& graph, const Expression& h) const;
+  /// The states after every element of a sequence that begins with it.
+  std::vector<Expression> operator()(ComputationGraph& graph, std::span<const Expression> xs) const;
+
+  unsigned hidden() const { return hidden_; }
+
+ private:
+  unsigned hidden_;
+  Parameter input_weights_, hidden_weights_, input_bias_, hidden_bias_;
+};
+
+}  // namespace dynet_like::nn
