@@ -19,6 +19,9 @@ class LanguageModel : public Workload {
         output_(parameters_, hidden, kLanguageData.vocabulary, true, "output") {}
 
   std::size_t size() const override { return sentences_.size(); }
+  std::size_t words(std::size_t instance) const override {
+    return sentences_[instance].words.size() - 1;
+  }
 
   Expression loss(ComputationGraph& graph, std::size_t instance) const override {
     const std::vector<unsigned>& words = sentences_[instance].words;

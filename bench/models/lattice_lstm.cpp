@@ -20,6 +20,7 @@ class LatticeLSTM : public Workload {
         output_(parameters_, hidden, kLatticeData.labels, true, "output") {}
 
   std::size_t size() const override { return lattices_.size(); }
+  std::size_t words(std::size_t instance) const override { return lattices_[instance].arcs.size(); }
 
   Expression loss(ComputationGraph& graph, std::size_t instance) const override {
     const Lattice& lattice = lattices_[instance];

@@ -40,6 +40,7 @@ class RandomDagWorkload : public Workload {
         output_(parameters_, hidden, kDagData.labels, true, "output") {}
 
   std::size_t size() const override { return dags_.size(); }
+  std::size_t words(std::size_t instance) const override { return dags_[instance].nodes.size(); }
 
   Expression loss(ComputationGraph& graph, std::size_t instance) const override {
     std::vector<Expression> values, losses;

@@ -58,6 +58,9 @@ class Tagger : public Workload {
         output_(parameters_, 32, kTaggerData.labels, true, "output") {}
 
   std::size_t size() const override { return sentences_.size(); }
+  std::size_t words(std::size_t instance) const override {
+    return sentences_[instance].words.size();
+  }
 
   Expression loss(ComputationGraph& graph, std::size_t instance) const override {
     const Sentence& sentence = sentences_[instance];

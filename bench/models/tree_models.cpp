@@ -21,6 +21,7 @@ class TreeWorkload : public Workload {
         output_(parameters_, hidden, kTreeData.labels, true, "output") {}
 
   std::size_t size() const override { return trees_.size(); }
+  std::size_t words(std::size_t instance) const override { return trees_[instance].nodes.size(); }
 
   Expression loss(ComputationGraph& graph, std::size_t instance) const override {
     std::vector<typename Cell::State> states;

@@ -14,6 +14,8 @@ class Workload {
  public:
   virtual ~Workload() = default;
   virtual std::size_t size() const = 0;
+  /// Number of words (of tree nodes, arcs, nodes) of an instance: what its cost is proportional to.
+  virtual std::size_t words(std::size_t instance) const = 0;
   virtual Expression loss(ComputationGraph& graph, std::size_t instance) const = 0;
   ParameterCollection& parameters() { return parameters_; }
 

@@ -1,0 +1,27 @@
+// Measures one row of bench/throughput.
+#pragma once
+
+#include "bench/support/rows.h"
+
+namespace dynet_like::bench {
+
+/// What a run of a row shows. Counts are per minibatch, times per node (a kernel's item).
+struct Result {
+  /// Words per second divided by the mean number of words of an instance: a run that happens to
+  /// meet long sentences is not slower.
+  double instances_per_s = 0;
+  double gflops = 0;  ///< of the matrix products
+  double record_ns = 0, plan_ns = 0, rest_ns = 0;
+  double outside_share = 0;  ///< of the time, neither in kernels nor in the trainer
+  double nodes = 0, batches = 0, bound = 0, kernel_calls = 0;
+  double loss = 0;  ///< per instance, of the last minibatch
+};
+
+/// Runs minibatches for that long, without any clock but the one at the end; and then for a quarter
+/// of it with clocks, which tell where the time goes.
+Result measure(const Row& row, double seconds);
+
+/// The run of median speed, of an even number the slower one.
+Result median(std::vector<Result> runs);
+
+}  // namespace dynet_like::bench

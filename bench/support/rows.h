@@ -1,0 +1,30 @@
+// The rows of bench/throughput: what is measured.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "batching/policy.h"
+#include "bench/models/models.h"
+
+namespace dynet_like::bench {
+
+/// A model and how it is run.
+struct Row {
+  std::string model;
+  unsigned hidden = 0, batch = 0;
+  bool train = false;
+  /// "fused": with the layers of nn/; "ops": op by op; "single": op by op, without batching.
+  std::string form;
+  batching::Policy policy = batching::Policy::automatic;
+  unsigned threads = 1;
+
+  /// Such as "tree_lstm/h128/b64/train/fused/auto/t1".
+  std::string name() const;
+};
+
+/// All rows: every model and form for several sizes of the minibatch, in training and inference,
+/// with one and two threads; and for minibatches of 64 every policy.
+std::vector<Row> all_rows();
+
+}  // namespace dynet_like::bench
