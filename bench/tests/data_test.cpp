@@ -1,0 +1,208 @@
+// The synthetic data: sizes, means, laws, and that nothing depends on anything but the seed.
+#include "bench/support/data.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <sstream>
+
+#include "bench/models/workload.h"
+#include "bench/support/data_files.h"
+#include "nn/data/treebank.h"
+
+namespace dynet_like::bench {
+namespace {
+
+std::size_t leaf_count(const BinaryTree& tree) {
+  const auto is_leaf = [](const BinaryTree::Node& node) { return node.is_leaf(); };
+  return static_cast<std::size_t>(std::count_if(tree.nodes.begin(), tree.nodes.end(), is_leaf));
+}
+
+/// The mean of a size over 2,048 instances, of which none is smaller or larger than these.
+template <class Instance, class Size>
+double mean_size(const std::vector<Instance>& instances, std::size_t low, std::size_t high,
+                 const Size& size) {
+  EXPECT_EQ(instances.size(), 2048u);
+  std::size_t sum = 0;
+  for (const Instance& instance : instances) {
+    EXPECT_GE(size(instance), low);
+    EXPECT_LE(size(instance), high);
+    sum += size(instance);
+  }
+  return static_cast<double>(sum) / static_cast<double>(instances.size());
+}
+
+// The tolerances are three standard errors: the standard deviations are about 7.6, 15, 11 and 10.
+TEST(DataTest, SizesAndTheirMeans) {
+  EXPECT_NEAR(mean_size(make_trees(kTreeData), 5, 40, leaf_count), 18, 0.5);
+  for (const DataOptions& options : {kTaggerData, kLanguageData}) {
+    const auto length = [](const Sentence& sentence) { return sentence.words.size(); };
+    EXPECT_NEAR(mean_size(make_sentences(options), 3, 80, length), 25, 1);
+  }
+  const auto positions = [](const Lattice& lattice) { return lattice.tags.size(); };
+  EXPECT_NEAR(mean_size(make_lattices(kLatticeData), 8, 60, positions), 30, 0.75);
+  const auto nodes = [](const RandomDag& dag) { return dag.nodes.size(); };
+  EXPECT_NEAR(mean_size(make_dags(kDagData), 16, 64, nodes), 36, 0.7);
+}
+
+TEST(DataTest, TreesAreTrees) {
+  for (const BinaryTree& tree : make_trees(kTreeData)) {
+    std::vector<int> parents(tree.nodes.size());
+    for (unsigned v = 0; v < tree.nodes.size(); ++v) {
+      const BinaryTree::Node& node = tree.nodes[v];
+      ASSERT_LT(node.label, 5u);
+      ASSERT_LT(node.word, 10000u);
+      if (node.is_leaf()) continue;
+      ASSERT_LT(node.left, v);
+      ASSERT_LT(node.right, v);
+      ++parents[node.left];
+      ++parents[node.right];
+    }
+    EXPECT_EQ(parents.back(), 0);
+    EXPECT_EQ(std::count(parents.begin(), parents.end(), 1),
+              static_cast<std::ptrdiff_t>(parents.size() - 1));
+  }
+}
+
+/// A word of rank r has probability 1 / (r H), H being the sum of 1 / r over the vocabulary.
+TEST(DataTest, WordsFollowZipfsLaw) {
+  const std::vector<unsigned> counts =
+      count_words(make_sentences(kTaggerData), kTaggerData.vocabulary);
+  double total = 0, harmonic = 0;
+  for (unsigned rank = 1; rank <= counts.size(); ++rank) {
+    total += counts[rank - 1];
+    harmonic += 1.0 / rank;
+  }
+  double count = 0, expected = 0;
+  for (unsigned rank = 1; rank <= counts.size(); ++rank) {
+    count += counts[rank - 1];
+    expected += total / harmonic / rank;
+    if (rank == 1 || rank == 10 || rank == 100 || rank == 1000) {
+      EXPECT_NEAR(count, expected, 4 * std::sqrt(expected)) << "the first " << rank;
+    }
+  }
+}
+
+/// About three of ten words of a text are read by their characters.
+TEST(DataTest, ShareOfRareWords) {
+  const std::vector<unsigned> counts =
+      count_words(make_sentences(kTaggerData), kTaggerData.vocabulary);
+  double rare = 0, total = 0;
+  for (unsigned count : counts) {
+    total += count;
+    rare += count <= kRareCount ? count : 0;
+  }
+  EXPECT_NEAR(rare / total, 0.29, 0.03);
+}
+
+TEST(DataTest, Spellings) {
+  const auto spellings = make_spellings(kTaggerData);
+  ASSERT_EQ(spellings.size(), kTaggerData.vocabulary);
+  double sum = 0;
+  for (const std::vector<unsigned>& spelling : spellings) {
+    ASSERT_GE(spelling.size(), 1u);
+    ASSERT_LE(spelling.size(), 14u);
+    for (unsigned character : spelling) ASSERT_LT(character, kCharacters);
+    sum += static_cast<double>(spelling.size());
+  }
+  EXPECT_NEAR(sum / kTaggerData.vocabulary, 6, 0.1);
+}
+
+TEST(DataTest, EveryPositionOfALatticeIsReached) {
+  double arcs = 0, positions = 0;
+  for (const Lattice& lattice : make_lattices(kLatticeData)) {
+    unsigned end = 0;
+    for (const Lattice::Arc& arc : lattice.arcs) {
+      ASSERT_LT(arc.begin, arc.end);
+      ASSERT_LE(arc.end - arc.begin, 4u);
+      ASSERT_TRUE(arc.end == end || arc.end == end + 1);
+      end = arc.end;
+    }
+    EXPECT_EQ(end, lattice.tags.size());
+    arcs += static_cast<double>(lattice.arcs.size());
+    positions += static_cast<double>(lattice.tags.size());
+  }
+  EXPECT_NEAR(arcs / positions, 1.7, 0.05);
+}
+
+TEST(DataTest, NetworksReadEarlierNodes) {
+  double words = 0, total = 0;
+  for (const RandomDag& dag : make_dags(kDagData)) {
+    std::vector<bool> is_read(dag.nodes.size());
+    for (unsigned v = 0; v < dag.nodes.size(); ++v) {
+      const RandomDag::Node& node = dag.nodes[v];
+      ++total;
+      if (node.kind == RandomDag::Kind::word) {
+        ++words;
+        continue;
+      }
+      ASSERT_NE(node.a, node.b);
+      for (unsigned input : {node.a, node.b}) {
+        ASSERT_LT(input, v);
+        ASSERT_LE(v - input, 8u);
+        is_read[input] = true;
+      }
+    }
+    for (unsigned v = 0; v < dag.nodes.size(); ++v) {
+      EXPECT_EQ(dag.nodes[v].is_sink, !is_read[v]);
+    }
+  }
+  EXPECT_NEAR(words / total, 0.3 + 0.7 * 2 / 36, 0.02);
+}
+
+TEST(DataTest, TheSeedDecides) {
+  DataOptions other = kTaggerData;
+  EXPECT_EQ(make_sentences(kTaggerData)[7].words, make_sentences(other)[7].words);
+  EXPECT_EQ(make_spellings(kTaggerData), make_spellings(other));
+  other.seed = 17;
+  EXPECT_NE(make_sentences(kTaggerData)[7].words, make_sentences(other)[7].words);
+  EXPECT_NE(make_spellings(kTaggerData), make_spellings(other));
+}
+
+template <class Instance>
+std::string text_of(const Instance& instance) {
+  std::ostringstream out;
+  write(out, instance);
+  return out.str();
+}
+
+TEST(DataTest, TextOfInstances) {
+  const Sentence sentence{{17, 3}, {4, 0}};
+  EXPECT_EQ(text_of(sentence), "17/4 3/0");
+  std::ostringstream words;
+  write_words(words, sentence);
+  EXPECT_EQ(words.str(), "17 3");
+  EXPECT_EQ(text_of(Lattice{{{0, 1, 7}, {1, 2, 5}, {0, 2, 9}}, {3, 1}}), "3 1 | 0/1/7 1/2/5 0/2/9");
+  RandomDag dag;
+  dag.nodes = {{RandomDag::Kind::word, 17, 0, false, 1},
+               {RandomDag::Kind::word, 4, 0, false, 2},
+               {RandomDag::Kind::gate, 1, 0, false, 0},
+               {RandomDag::Kind::gru, 2, 0, true, 3}};
+  EXPECT_EQ(text_of(dag), "word/17 word/4 gate/1/0 gru/2/0=3");
+  std::ostringstream rare;
+  write_rare_words(rare, {sentence, sentence, {{3}, {0}}},
+                   std::vector<std::vector<unsigned>>(20, {1, 2}), 2);
+  EXPECT_EQ(rare.str(), "17 1 2\n");
+}
+
+/// The text of a tree is that of the sentiment treebank, whose reader finds the same tree in it.
+TEST(DataTest, TextOfTrees) {
+  for (const BinaryTree& tree : make_trees(kTreeData)) {
+    const nn::Tree read = nn::parse_tree(text_of(tree), "", 1);
+    ASSERT_EQ(read.size(), tree.nodes.size());
+    for (unsigned v = 0; v < tree.nodes.size(); ++v) {
+      ASSERT_EQ(read.label(v), static_cast<int>(tree.nodes[v].label));
+      ASSERT_EQ(read.is_leaf(v), tree.nodes[v].is_leaf());
+      if (read.is_leaf(v)) {
+        ASSERT_EQ(read.word(v), std::to_string(tree.nodes[v].word));
+      } else {
+        ASSERT_EQ(read.left(v), tree.nodes[v].left);
+        ASSERT_EQ(read.right(v), tree.nodes[v].right);
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace dynet_like::bench
