@@ -1,21 +1,9 @@
 // How many instances per second a model trains on or infers, and where the time goes.
-#include <fmt/core.h>
-
-#include <boost/program_options.hpp>
-#include <fstream>
-#include <iostream>
-#include <nlohmann/json.hpp>
-#include <regex>
-
-#include "bench/support/fma_peak.h"
-#include "bench/support/measure.h"
+#include "bench/support/table.h"
 
 namespace {
 
-using dynet_like::bench::Result;
-using dynet_like::bench::Row;
-
-constexpr const char* kHelp =
+constexpr const char* kAbout =
     "Measures training and inference, row by row:\n"
     "MODEL/hHIDDEN/bBATCH/MODE/FORM/POLICY/tTHREADS.\n"
     "FORM is fused (layers of nn/), ops (one affine map per gate) or single (ops, no batching).\n"
@@ -24,120 +12,11 @@ constexpr const char* kHelp =
     "their share of the peak of fused multiply-adds on as many cores, nanoseconds per node for\n"
     "recording, planning and the rest of what is not kernels, the share of the step that is\n"
     "neither kernels nor update, and batches, their lower bound and kernel calls per minibatch.\n"
-    "bench/compare.py shows two files of --json side by side.\n"
-    "\n"
-    "Options";
-
-nlohmann::json to_json(const Row& row, const Result& r, std::size_t runs, double spread,
-                       double peak) {
-  return {{"row", row.name()},
-          {"model", row.model},
-          {"hidden", row.hidden},
-          {"batch", row.batch},
-          {"mode", row.train ? "train" : "infer"},
-          {"form", row.form},
-          {"policy", dynet_like::batching::name_of(row.policy)},
-          {"threads", row.threads},
-          {"runs", runs},
-          {"spread", spread},
-          {"instances_per_s", r.instances_per_s},
-          {"us_per_instance", 1e6 / r.instances_per_s},
-          {"gflops", r.gflops},
-          {"peak_gflops", peak},
-          {"peak_share", r.gflops / peak / row.threads},
-          {"record_ns_per_node", r.record_ns},
-          {"plan_ns_per_node", r.plan_ns},
-          {"rest_ns_per_node", r.rest_ns},
-          {"outside_kernels_share", r.outside_share},
-          {"nodes", r.nodes},
-          {"batches", r.batches},
-          {"bound", r.bound},
-          {"kernel_calls", r.kernel_calls},
-          {"final_loss", r.loss}};
-}
-
-void print_header() {
-  fmt::print("{:<48}{:>9}{:>9}{:>8}{:>6}{:>8}{:>6}{:>6}{:>7}{:>9}{:>9}{:>9}\n", "row", "inst/s",
-             "us/inst", "GFLOP/s", "peak", "record", "plan", "rest", "other", "batches", "bound",
-             "calls");
-  fmt::print("{:<48}{:>9}{:>9}{:>8}{:>6}{:>8}{:>6}{:>6}{:>7}\n", "", "", "", "", "%", "ns/node", "",
-             "", "%");
-}
-
-void print(const nlohmann::json& j) {
-  const auto get = [&](const char* key) { return j.at(key).get<double>(); };
-  fmt::print(
-      "{:<48}{:>9.1f}{:>9.1f}{:>8.1f}{:>6.0f}{:>8.0f}{:>6.0f}{:>6.0f}{:>7.1f}{:>9.1f}{:>9.1f}"
-      "{:>9.1f}\n",
-      j.at("row").get<std::string>(), get("instances_per_s"), get("us_per_instance"), get("gflops"),
-      100 * get("peak_share"), get("record_ns_per_node"), get("plan_ns_per_node"),
-      get("rest_ns_per_node"), 100 * get("outside_kernels_share"), get("batches"), get("bound"),
-      get("kernel_calls"));
-  std::fflush(stdout);
-}
-
-// The difference of the fastest and the slowest run as a share of the median.
-double spread(const std::vector<Result>& runs) {
-  double slowest = runs[0].instances_per_s, fastest = slowest;
-  for (const Result& run : runs) {
-    slowest = std::min(slowest, run.instances_per_s);
-    fastest = std::max(fastest, run.instances_per_s);
-  }
-  return (fastest - slowest) / median(runs).instances_per_s;
-}
-
-// The rows take turns, so that a busy time of the machine is one run of each, not all runs of one.
-void measure_all(const std::vector<Row>& rows, double seconds, std::size_t runs,
-                 const std::string& json_file) {
-  const double peak = dynet_like::bench::measure_fma_peak();
-  fmt::print("one core multiplies and adds {:.1f} GFLOP/s\n", peak);
-  print_header();
-  nlohmann::json all = nlohmann::json::array();
-  std::vector<std::vector<Result>> results(rows.size());
-  for (std::size_t run = 0; run < runs; ++run) {
-    for (std::size_t i = 0; i < rows.size(); ++i) {
-      results[i].push_back(measure(rows[i], seconds));
-      if (run + 1 < runs) continue;
-      all.push_back(to_json(rows[i], median(results[i]), runs, spread(results[i]), peak));
-      print(all.back());
-      if (!json_file.empty()) std::ofstream(json_file) << all.dump(2) << '\n';
-    }
-  }
-}
+    "bench/compare.py shows two files of --json side by side.";
 
 }  // namespace
 
-int main(int argc, char** argv) try {
-  namespace po = boost::program_options;
-  std::string filter, json_file;
-  double seconds = 0;
-  unsigned runs = 0;
-  po::options_description options(kHelp);
-  options.add_options()("help,h", "this text")("list", "print the names of all rows")(
-      "filter", po::value(&filter)->default_value("/b64/.*/auto/t1"),
-      "only rows whose name contains this regular expression")(
-      "json", po::value(&json_file), "also write an array with one object per row to this file")(
-      "runs", po::value(&runs)->default_value(1), "take the median of so many runs of each row")(
-      "seconds", po::value(&seconds)->default_value(1.0), "how long a run takes");
-  po::variables_map values;
-  po::store(po::parse_command_line(argc, argv, options), values);
-  po::notify(values);
-  if (values.contains("help")) {
-    std::cout << options;
-    return 0;
-  }
-  std::vector<Row> rows;
-  const std::regex wanted(filter);
-  for (const Row& row : dynet_like::bench::all_rows()) {
-    if (values.contains("list")) fmt::print("{}\n", row.name());
-    if (std::regex_search(row.name(), wanted)) rows.push_back(row);
-  }
-  if (values.contains("list")) return 0;
-  if (rows.empty()) throw std::invalid_argument("no row matches \"" + filter + "\"; see --list");
-  if (runs == 0) throw std::invalid_argument("need at least one run; got 0");
-  measure_all(rows, seconds, runs, json_file);
-  return 0;
-} catch (const std::exception& error) {
-  fmt::print(stderr, "throughput: {}\n", error.what());
-  return 1;
+int main(int argc, char** argv) {
+  using namespace dynet_like::bench;
+  return run_table(argc, argv, "throughput", kAbout, all_rows(), "/b64/.*/auto/t1", measure);
 }

@@ -1,0 +1,150 @@
+// Measuring rows in turn, as a table and as JSON.
+#include "bench/support/table.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <boost/program_options.hpp>
+#include <fstream>
+#include <iostream>
+#include <nlohmann/json.hpp>
+#include <regex>
+
+#include "bench/support/fma_peak.h"
+
+namespace dynet_like::bench {
+
+namespace {
+
+namespace po = boost::program_options;
+
+struct Options {
+  std::string filter, json_file;
+  double seconds = 1;
+  unsigned runs = 1;
+};
+
+nlohmann::json to_json(const Row& row, const Result& r, std::size_t runs, double spread,
+                       double peak) {
+  return {{"row", row.name()},
+          {"model", row.model},
+          {"hidden", row.hidden},
+          {"batch", row.batch},
+          {"mode", row.train ? "train" : "infer"},
+          {"form", row.form},
+          {"policy", batching::name_of(row.policy)},
+          {"threads", row.threads},
+          {"runs", runs},
+          {"spread", spread},
+          {"instances_per_s", r.instances_per_s},
+          {"us_per_instance", 1e6 / r.instances_per_s},
+          {"gflops", r.gflops},
+          {"peak_gflops", peak},
+          {"peak_share", r.gflops / peak / row.threads},
+          {"record_ns_per_node", r.record_ns},
+          {"plan_ns_per_node", r.plan_ns},
+          {"rest_ns_per_node", r.rest_ns},
+          {"outside_kernels_share", r.outside_share},
+          {"nodes", r.nodes},
+          {"batches", r.batches},
+          {"bound", r.bound},
+          {"kernel_calls", r.kernel_calls},
+          {"final_loss", r.loss}};
+}
+
+void print_header() {
+  fmt::print("{:<48}{:>9}{:>9}{:>8}{:>6}{:>8}{:>6}{:>6}{:>7}{:>9}{:>9}{:>9}\n", "row", "inst/s",
+             "us/inst", "GFLOP/s", "peak", "record", "plan", "rest", "other", "batches", "bound",
+             "calls");
+  fmt::print("{:<48}{:>9}{:>9}{:>8}{:>6}{:>8}{:>6}{:>6}{:>7}\n", "", "", "", "", "%", "ns/node", "",
+             "", "%");
+}
+
+void print(const nlohmann::json& j) {
+  const auto get = [&](const char* key) { return j.at(key).get<double>(); };
+  fmt::print(
+      "{:<48}{:>9.1f}{:>9.1f}{:>8.1f}{:>6.0f}{:>8.0f}{:>6.0f}{:>6.0f}{:>7.1f}{:>9.1f}{:>9.1f}"
+      "{:>9.1f}\n",
+      j.at("row").get<std::string>(), get("instances_per_s"), get("us_per_instance"), get("gflops"),
+      100 * get("peak_share"), get("record_ns_per_node"), get("plan_ns_per_node"),
+      get("rest_ns_per_node"), 100 * get("outside_kernels_share"), get("batches"), get("bound"),
+      get("kernel_calls"));
+  std::fflush(stdout);
+}
+
+// The difference of the fastest and the slowest run as a share of the median.
+double spread(const std::vector<Result>& runs) {
+  double slowest = runs[0].instances_per_s, fastest = slowest;
+  for (const Result& run : runs) {
+    slowest = std::min(slowest, run.instances_per_s);
+    fastest = std::max(fastest, run.instances_per_s);
+  }
+  return (fastest - slowest) / median(runs).instances_per_s;
+}
+
+// The rows take turns, so that a busy time of the machine is one run of each, not all runs of one.
+void measure_all(const std::vector<Row>& rows, const Options& options, const MeasureRow& measure) {
+  const double peak = measure_fma_peak();
+  fmt::print("one core multiplies and adds {:.1f} GFLOP/s\n", peak);
+  print_header();
+  nlohmann::json all = nlohmann::json::array();
+  std::vector<std::vector<Result>> results(rows.size());
+  for (std::size_t run = 0; run < options.runs; ++run) {
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      results[i].push_back(measure(rows[i], options.seconds));
+      if (run + 1 < options.runs) continue;
+      all.push_back(to_json(rows[i], median(results[i]), options.runs, spread(results[i]), peak));
+      print(all.back());
+      if (!options.json_file.empty()) std::ofstream(options.json_file) << all.dump(2) << '\n';
+    }
+  }
+}
+
+void run(int argc, char** argv, const std::string& about, const std::vector<Row>& all_rows,
+         const std::string& default_filter, const MeasureRow& measure) {
+  Options chosen;
+  po::options_description options(about + "\n\nOptions");
+  options.add_options()("help,h", "this text")("list", "print the names of all rows")(
+      "filter", po::value(&chosen.filter)->default_value(default_filter),
+      "only rows whose name contains this regular expression")(
+      "json", po::value(&chosen.json_file),
+      "also write an array with one object per row to this file")(
+      "runs", po::value(&chosen.runs)->default_value(chosen.runs),
+      "take the median of so many runs of each row")(
+      "seconds", po::value(&chosen.seconds)->default_value(chosen.seconds), "how long a run takes");
+  po::variables_map values;
+  po::store(po::parse_command_line(argc, argv, options), values);
+  po::notify(values);
+  if (values.contains("help")) {
+    std::cout << options;
+    return;
+  }
+  std::vector<Row> rows;
+  const std::regex wanted(chosen.filter);
+  for (const Row& row : all_rows) {
+    if (values.contains("list")) fmt::print("{}\n", row.name());
+    if (std::regex_search(row.name(), wanted)) rows.push_back(row);
+  }
+  if (values.contains("list")) return;
+  if (rows.empty()) {
+    throw std::invalid_argument("no row matches \"" + chosen.filter + "\"; see --list");
+  }
+  if (chosen.runs == 0) throw std::invalid_argument("need at least one run; got 0");
+  measure_all(rows, chosen, measure);
+}
+
+}  // namespace
+
+int run_table(int argc, char** argv, const char* program, const std::string& about,
+              const std::vector<Row>& all_rows, const std::string& default_filter,
+              const MeasureRow& measure) {
+  try {
+    run(argc, argv, about, all_rows, default_filter, measure);
+    return 0;
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "{}: {}\n", program, error.what());
+    return 1;
+  }
+}
+
+}  // namespace dynet_like::bench
