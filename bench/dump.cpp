@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <regex>
 
+#include "bench/by_hand/tree_lstm.h"
 #include "bench/models/models.h"
 #include "bench/support/data_files.h"
 
@@ -78,6 +79,11 @@ nlohmann::json describe(const bench::ModelKind& model, unsigned hidden, const st
       entry["weights"] = name + ".safetensors";
       save_parameters(folder / (name + ".safetensors"), workload->parameters());
     }
+  }
+  if (model.make == bench::make_tree_lstm) {
+    const std::vector<bench::BinaryTree> trees = bench::make_trees(bench::kTreeData);
+    bench::by_hand::TreeLSTM by_hand(hidden);
+    entry["losses"]["by_hand"] = by_hand.forward({trees.data(), kInstances}, false) / kInstances;
   }
   return entry;
 }

@@ -84,12 +84,15 @@ double spread(const std::vector<Result>& runs) {
 
 // The rows take turns, so that a busy time of the machine is one run of each, not all runs of one.
 void measure_all(const std::vector<Row>& rows, const Options& options, const MeasureRow& measure) {
-  const double peak = measure_fma_peak();
-  fmt::print("one core multiplies and adds {:.1f} GFLOP/s\n", peak);
-  print_header();
+  double peak = 0;
   nlohmann::json all = nlohmann::json::array();
   std::vector<std::vector<Result>> results(rows.size());
   for (std::size_t run = 0; run < options.runs; ++run) {
+    peak = std::max(peak, measure_fma_peak());
+    if (run + 1 == options.runs) {
+      fmt::print("one core multiplies and adds {:.1f} GFLOP/s\n", peak);
+      print_header();
+    }
     for (std::size_t i = 0; i < rows.size(); ++i) {
       results[i].push_back(measure(rows[i], options.seconds));
       if (run + 1 < options.runs) continue;
