@@ -18,8 +18,9 @@ constexpr const char* kAbout =
     "The columns are those of throughput; there is nothing to record or to plan, nodes are cells\n"
     "and batches are heights. What of it the library reaches:\n"
     "\n"
-    "  by_hand --json by_hand.json && throughput --filter tree_lstm --json ours.json\n"
-    "  compare.py by_hand.json ours.json --second /b64/.*/fused/auto/t1 --without form,policy";
+    "  by_hand --json by_hand.json\n"
+    "  throughput --filter tree_lstm/.*/b64/.*/fused/auto/t1 --json ours.json\n"
+    "  compare.py by_hand.json ours.json --without form,policy";
 
 std::vector<Row> rows_by_hand() {
   std::vector<Row> rows;
@@ -50,7 +51,7 @@ Result measure_by_hand(const Row& row, double seconds) {
     const std::span<const BinaryTree> batch(trees.data() + next, row.batch);
     next += row.batch;
     result.loss = model.forward(batch, row.train) / row.batch;
-    if (row.train) model.update(0.01f);
+    if (row.train) model.update(learning_rate(row.batch));
     for (const BinaryTree& tree : batch) nodes += static_cast<double>(tree.nodes.size());
     flops += model.product_flops() * (row.train ? 3 : 1);
     result.batches += static_cast<double>(model.levels());

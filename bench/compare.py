@@ -14,7 +14,7 @@ Shows two files of `throughput --json` side by side, row by row.
       per second, or less of a column for which less is better (--column).
   compare.py before.json after.json --filter /train/
       Only rows whose name matches.
-  compare.py by_hand.json ours.json --second /fused/auto/ --without form,policy
+  compare.py by_hand.json ours.json --second /fused/auto/t1 --without form,policy
       Rows that differ in form and policy: the second file as a share of the first. Every name
       without these columns may occur once per file; --first and --second pick those that do.
 

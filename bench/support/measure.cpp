@@ -31,7 +31,7 @@ class Run {
   explicit Run(const Row& row)
       : row_(row),
         workload_(make_model(row.model, row.hidden, row.form == "fused" ? Form::fused : Form::ops)),
-        trainer_(workload_->parameters(), 0.01f) {}
+        trainer_(workload_->parameters(), learning_rate(row.batch)) {}
 
   // One minibatch; returns the seconds that recording and the update took.
   struct Times {

@@ -17,6 +17,10 @@ struct Result {
   double loss = 0;  ///< per instance, of the last minibatch
 };
 
+/// Of gradient descent. Losses are summed, so that it falls with the minibatch; one that makes
+/// training diverge would measure numbers that no user has.
+inline float learning_rate(unsigned batch) { return 0.01f / static_cast<float>(batch); }
+
 /// Runs minibatches for that long, without any clock but the one at the end; and then for a quarter
 /// of it with clocks, which tell where the time goes.
 Result measure(const Row& row, double seconds);

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <set>
 
 #include "bench/models/op_cells.h"
@@ -101,13 +102,15 @@ TEST(RowsTest, MeasuringARow) {
   Row row;
   row.model = "tree_gru";
   row.hidden = 8;
-  row.batch = 4;
+  row.batch = 64;
   row.train = true;
   row.form = "fused";
-  const Result result = measure(row, 0.01);
+  const Result result = measure(row, 0.1);
   EXPECT_GT(result.instances_per_s, 0);
   EXPECT_GT(result.gflops, 0);
-  EXPECT_GT(result.nodes, 4 * 9);
+  EXPECT_GT(result.nodes, 64 * 9);
+  EXPECT_GT(result.loss, 0);
+  EXPECT_LT(result.loss, 35 * std::log(5) * 1.2) << "training diverges";
   EXPECT_GE(result.batches, result.bound);
   EXPECT_GT(result.outside_share, 0);
   EXPECT_LT(result.outside_share, 1);
