@@ -60,12 +60,14 @@ Result measure_by_hand(const Row& row, double seconds) {
   for (int i = 0; i < 3; ++i) step();
   nodes = flops = result.batches = minibatches = 0;
   const Clock::time_point begin = Clock::now();
+  const CpuShare cpu_share;
   double time = 0;
   do {
     step();
     time = std::chrono::duration<double>(Clock::now() - begin).count();
   } while (time < seconds);
   result.instances_per_s = nodes / time / (all_nodes / static_cast<double>(trees.size()));
+  result.cpu_share = cpu_share();
   result.gflops = flops / time / 1e9;
   result.nodes = nodes / minibatches;
   result.batches /= minibatches;

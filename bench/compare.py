@@ -14,6 +14,8 @@ Shows two files of `throughput --json` side by side, row by row.
       per second, or less of a column for which less is better (--column).
   compare.py before.json after.json --filter /train/
       Only rows whose name matches.
+  compare.py before.json after.json --column instances_per_cpu_s
+      For rows of one thread on a machine that others use as well.
   compare.py by_hand.json ours.json --second /fused/auto/t1 --without form,policy
       Rows that differ in form and policy: the second file as a share of the first. Every name
       without these columns may occur once per file; --first and --second pick those that do.
@@ -24,7 +26,7 @@ in one of the files only. A "~" marks a ratio that is within the spread of the r
 """
 NAME_PARTS = ("model", "hidden", "batch", "mode", "form", "policy", "threads")
 MARKS = {"hidden": "h", "batch": "b", "threads": "t"}
-MORE_IS_BETTER = ("instances_per_s", "gflops", "peak_share")
+MORE_IS_BETTER = ("instances_per_s", "instances_per_cpu_s", "gflops", "peak_share")
 
 
 def name_of(row, without):

@@ -8,10 +8,14 @@ constexpr const char* kAbout =
     "MODEL/hHIDDEN/bBATCH/MODE/FORM/POLICY/tTHREADS.\n"
     "FORM is fused (layers of nn/), ops (one affine map per gate) or single (ops, no batching).\n"
     "\n"
-    "Columns: instances per second, microseconds per instance, GFLOP/s of the matrix products and\n"
-    "their share of the peak of fused multiply-adds on as many cores, nanoseconds per node for\n"
-    "recording, planning and the rest of what is not kernels, the share of the step that is\n"
-    "neither kernels nor update, and batches, their lower bound and kernel calls per minibatch.\n"
+    "Columns: instances per second, microseconds per instance, processor time per time (less than\n"
+    "100 % per thread: the machine was busy), GFLOP/s of the matrix products and their share of "
+    "the\n"
+    "peak of fused multiply-adds on as many cores, nanoseconds per node for recording, planning "
+    "and\n"
+    "the rest of what is not kernels, the share of the step that is neither kernels nor update, "
+    "and\n"
+    "batches, their lower bound and kernel calls per minibatch.\n"
     "bench/compare.py shows two files of --json side by side.";
 
 }  // namespace

@@ -73,14 +73,16 @@ class Run {
   double loss_ = 0;
 };
 
-double words_per_second(Run& run, const Row& row, double seconds) {
+double words_per_second(Run& run, const Row& row, double seconds, Result& result) {
   Minibatch batch(options_of(row, false));
   for (int i = 0; i < kWarmUp; ++i) run.step(batch);
   const double before = run.words();
   const Clock::time_point begin = Clock::now();
+  const CpuShare cpu_share;
   do {
     run.step(batch);
   } while (seconds_since(begin) < seconds);
+  result.cpu_share = cpu_share();
   return (run.words() - before) / seconds_since(begin);
 }
 
@@ -119,10 +121,14 @@ double flops_per_word(Run& run, const Row& row, double seconds, Result& result) 
 
 }  // namespace
 
+double CpuShare::operator()() const {
+  return static_cast<double>(std::clock() - cpu_) / CLOCKS_PER_SEC / seconds_since(begin_);
+}
+
 Result measure(const Row& row, double seconds) {
   Run run(row);
   Result result;
-  const double speed = words_per_second(run, row, seconds);
+  const double speed = words_per_second(run, row, seconds, result);
   result.gflops = speed * flops_per_word(run, row, seconds / 4, result) / 1e9;
   result.instances_per_s = speed / run.words_per_instance();
   result.loss = run.loss();

@@ -1,6 +1,9 @@
 // Measures one row of bench/throughput.
 #pragma once
 
+#include <chrono>
+#include <ctime>
+
 #include "bench/support/rows.h"
 
 namespace dynet_like::bench {
@@ -10,6 +13,9 @@ struct Result {
   /// Words per second divided by the mean number of words of an instance: a run that happens to
   /// meet long sentences is not slower.
   double instances_per_s = 0;
+  /// Processor time per time, of all threads. A row of one thread that has less than 1 shared its
+  /// core with other programs; its instances per second of processor time are the better figure.
+  double cpu_share = 1;
   double gflops = 0;  ///< of the matrix products
   double record_ns = 0, plan_ns = 0, rest_ns = 0;
   double outside_share = 0;  ///< of the time, neither in kernels nor in the trainer
@@ -20,6 +26,16 @@ struct Result {
 /// Of gradient descent. Losses are summed, so that it falls with the minibatch; one that makes
 /// training diverge would measure numbers that no user has.
 inline float learning_rate(unsigned batch) { return 0.01f / static_cast<float>(batch); }
+
+/// Tells the processor time, of all threads, since it was made, as a share of the time.
+class CpuShare {
+ public:
+  double operator()() const;
+
+ private:
+  std::clock_t cpu_ = std::clock();
+  std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
+};
 
 /// Runs minibatches for that long, without any clock but the one at the end; and then for a quarter
 /// of it with clocks, which tell where the time goes.

@@ -37,6 +37,8 @@ nlohmann::json to_json(const Row& row, const Result& r, std::size_t runs, double
           {"runs", runs},
           {"spread", spread},
           {"instances_per_s", r.instances_per_s},
+          {"cpu_share", r.cpu_share},
+          {"instances_per_cpu_s", r.instances_per_s / r.cpu_share},
           {"us_per_instance", 1e6 / r.instances_per_s},
           {"gflops", r.gflops},
           {"peak_gflops", peak},
@@ -53,22 +55,23 @@ nlohmann::json to_json(const Row& row, const Result& r, std::size_t runs, double
 }
 
 void print_header() {
-  fmt::print("{:<48}{:>9}{:>9}{:>8}{:>6}{:>8}{:>6}{:>6}{:>7}{:>9}{:>9}{:>9}\n", "row", "inst/s",
-             "us/inst", "GFLOP/s", "peak", "record", "plan", "rest", "other", "batches", "bound",
-             "calls");
-  fmt::print("{:<48}{:>9}{:>9}{:>8}{:>6}{:>8}{:>6}{:>6}{:>7}\n", "", "", "", "", "%", "ns/node", "",
-             "", "%");
+  fmt::print("{:<48}{:>9}{:>9}{:>6}{:>8}{:>6}{:>8}{:>6}{:>6}{:>7}{:>9}{:>9}{:>9}\n", "row",
+             "inst/s", "us/inst", "cpu", "GFLOP/s", "peak", "record", "plan", "rest", "other",
+             "batches", "bound", "calls");
+  fmt::print("{:<48}{:>9}{:>9}{:>6}{:>8}{:>6}{:>8}{:>6}{:>6}{:>7}\n", "", "", "", "%", "", "%",
+             "ns/node", "", "", "%");
 }
 
 void print(const nlohmann::json& j) {
   const auto get = [&](const char* key) { return j.at(key).get<double>(); };
   fmt::print(
-      "{:<48}{:>9.1f}{:>9.1f}{:>8.1f}{:>6.0f}{:>8.0f}{:>6.0f}{:>6.0f}{:>7.1f}{:>9.1f}{:>9.1f}"
+      "{:<48}{:>9.1f}{:>9.1f}{:>6.0f}{:>8.1f}{:>6.0f}{:>8.0f}{:>6.0f}{:>6.0f}{:>7.1f}{:>9.1f}{:>9."
+      "1f}"
       "{:>9.1f}\n",
-      j.at("row").get<std::string>(), get("instances_per_s"), get("us_per_instance"), get("gflops"),
-      100 * get("peak_share"), get("record_ns_per_node"), get("plan_ns_per_node"),
-      get("rest_ns_per_node"), 100 * get("outside_kernels_share"), get("batches"), get("bound"),
-      get("kernel_calls"));
+      j.at("row").get<std::string>(), get("instances_per_s"), get("us_per_instance"),
+      100 * get("cpu_share"), get("gflops"), 100 * get("peak_share"), get("record_ns_per_node"),
+      get("plan_ns_per_node"), get("rest_ns_per_node"), 100 * get("outside_kernels_share"),
+      get("batches"), get("bound"), get("kernel_calls"));
   std::fflush(stdout);
 }
 

@@ -108,6 +108,8 @@ TEST(RowsTest, MeasuringARow) {
   const Result result = measure(row, 0.1);
   EXPECT_GT(result.instances_per_s, 0);
   EXPECT_GT(result.gflops, 0);
+  EXPECT_GT(result.cpu_share, 0);
+  EXPECT_LT(result.cpu_share, 1.2);  // one thread
   EXPECT_GT(result.nodes, 64 * 9);
   EXPECT_GT(result.loss, 0);
   EXPECT_LT(result.loss, 35 * std::log(5) * 1.2) << "training diverges";
