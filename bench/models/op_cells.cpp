@@ -55,7 +55,7 @@ OpTreeLSTM::State OpTreeLSTM::inner(ComputationGraph& graph, const State& left,
 OpLSTM::OpLSTM(ParameterCollection& model, unsigned inputs, unsigned hidden,
                const std::string& name)
     : hidden_(hidden) {
-  const std::vector<std::string> gates = {"i", "f", "o", "u"};
+  const std::vector<std::string> gates = {"f", "i", "o", "u"};
   ParameterCollection own = model.add_subcollection(name);
   input_weights_ = add_per_gate(own, "W", gates, {hidden, inputs});
   hidden_weights_ = add_per_gate(own, "U", gates, {hidden, hidden});
@@ -72,7 +72,7 @@ OpLSTM::State OpLSTM::step(ComputationGraph& graph, const State& before,
     return affine_transform({parameter(graph, bias_[gate]), parameter(graph, input_weights_[gate]),
                              x, parameter(graph, hidden_weights_[gate]), before.h});
   };
-  const Expression i = logistic(sum(0)), f = logistic(sum(1)), o = logistic(sum(2));
+  const Expression f = logistic(sum(0)), i = logistic(sum(1)), o = logistic(sum(2));
   const Expression c = cmult(i, tanh(sum(3))) + cmult(f, before.c);
   return {cmult(o, tanh(c)), c};
 }
