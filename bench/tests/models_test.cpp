@@ -63,7 +63,7 @@ TEST(ModelsTest, BothFormsComputeTheSame) {
 TEST(ModelsTest, FormsBeginWithTheSameValues) {
   const auto fused = make_model("tagger", 8, Form::fused), ops = make_model("tagger", 8, Form::ops);
   const auto whole = fused->parameters().find("/forward/W");
-  const auto part = ops->parameters().find("/forward/W_f");
+  const auto part = ops->parameters().find("/forward/W_i");
   ASSERT_NE(part, nullptr);
   EXPECT_EQ(part->dim, Dim({8, kEmbedding}));
   // Row 3 of the second gate, column 5.

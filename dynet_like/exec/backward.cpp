@@ -147,7 +147,10 @@ void Backward::link(NodeRef consumer, std::uint32_t edge_index, ValueId input) {
   const std::uint32_t consumer_items = run_.output(consumer).items;
   if (value.identity != 0) {
     const NodeType& type = tape.type_of(consumer.node);
+    NodeGradient& node = tapes_[consumer.tape].nodes[consumer.node];
     const std::uint32_t j = edge_index - tape.node(consumer.node).first_edge;
+    node.reads_shared = true;
+    node.reads_unnamed |= type.signature.shared[j] == 0;
     if (type.shared_gradients[j] == SharedGradient::dense) {
       const Shape& shape = tape.types().shape(value.shape);
       edge.place = run_.gradients.allocate_array<std::byte>(consumer_items * shape.size *
@@ -288,14 +291,15 @@ void Backward::contribute_to_shared(std::uint32_t tape_index) {
   const Tape& tape = *run_.tapes[tape_index].tape;
   const std::vector<NodeGradient>& nodes = tapes_[tape_index].nodes;
   for (NodeId node = 0; node < nodes.size(); ++node) {
-    if (!nodes[node].active) continue;
+    if (!nodes[node].reads_shared) continue;
     const NodeRef ref{tape_index, node};
+    const std::byte* contribution = contribution_of(ref);
+    const bool by_type = !nodes[node].reads_unnamed && run_.output(ref).items == 1;
+    if (by_type && shared_.contribute_by_type(ref, contribution)) continue;
     const std::span<const ValueId> inputs = tape.inputs_of(node);
-    const std::byte* contribution = nullptr;
     for (std::uint32_t j = 0; j < inputs.size(); ++j) {
       const Value& value = tape.value(inputs[j]);
       if (value.identity == 0 || !value.reaches_parameter) continue;
-      if (contribution == nullptr) contribution = contribution_of(ref);
       const std::byte* slots = tapes_[tape_index].edges[tape.node(node).first_edge + j].place;
       shared_.contribute({ref, j, slots}, contribution);
     }

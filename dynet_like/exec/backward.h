@@ -26,6 +26,8 @@ struct NodeGradient {
   std::uint32_t first_consumer = kNone;  ///< edge; the others follow in recording order
   bool active = false, seeded = false;
   bool has_slots = false;
+  /// Has arguments that depend on parameters alone; some that its type does not name.
+  bool reads_shared = false, reads_unnamed = false;
 };
 
 /// Valid for the inputs of nodes that take part.

@@ -22,6 +22,7 @@ void SharedGradients::begin() {
   used_ = 0;
   std::fill(target_of_identity_.begin(), target_of_identity_.end(), kNone);
   touched_.clear();
+  for (TypeContributions& type : of_type_) type.known = false;
 }
 
 void SharedGradients::Target::clear() {
@@ -30,7 +31,7 @@ void SharedGradients::Target::clear() {
   x.clear();
 }
 
-SharedGradients::Target& SharedGradients::target_of(Identity identity) {
+std::uint32_t SharedGradients::target_index(Identity identity) {
   if (target_of_identity_.size() <= identity) {
     target_of_identity_.resize(run_.types().identity_count(), kNone);
   }
@@ -40,7 +41,7 @@ SharedGradients::Target& SharedGradients::target_of(Identity identity) {
     if (targets_.size() < used_) targets_.emplace_back();
     targets_[index].identity = identity;
   }
-  return targets_[index];
+  return index;
 }
 
 void SharedGradients::seed(Identity identity, const Value& value) {
@@ -67,6 +68,64 @@ void SharedGradients::contribute(const SharedEdge& edge, const std::byte* dy) {
        type.op->integers_per_item == 0 ? std::span<const std::uint32_t>() : tape.integers_of(node),
        edge.slots},
       dy);
+}
+
+// Arguments that a type names are the same for all its nodes, so what is found out for one holds for
+// all. Not so for stacked arguments that happen to be parameters.
+void SharedGradients::describe(TypeContributions& contributions, NodeRef example) {
+  const Tape& tape = run_.tape(example);
+  const NodeType& type = tape.type_of(example.node);
+  const Signature& signature = type.signature;
+  contributions.known = contributions.complete = true;
+  contributions.all.clear();
+  const std::span<const ValueId> inputs = tape.inputs_of(example.node);
+  for (std::uint32_t j = 0; j < inputs.size(); ++j) {
+    const Value& value = tape.value(inputs[j]);
+    if (signature.shared[j] == 0 || value.identity == 0 || !value.reaches_parameter) continue;
+    const SharedGradient kind = type.shared_gradients[j];
+    const Dim& dim = signature.inputs[j];
+    const bool deferred = signature.deferred_size > 0;
+    const auto size = static_cast<std::uint32_t>(dim.size());
+    Place place{kind, 0, value.offset, size, 1};
+    if (kind == SharedGradient::outer_product) {
+      place.rows = dim.rows();
+      place.columns = dim.cols();
+      contributions.complete &= signature.inputs[j + 1].cols() == 1;
+    } else if (kind == SharedGradient::rows) {
+      place.rows = static_cast<std::uint32_t>(signature.output_size);
+    } else {
+      contributions.complete &=
+          kind == SharedGradient::sum && (deferred || size == signature.output_size);
+    }
+    const std::size_t offset = deferred ? type.op->deferred_offset(signature, j) : 0;
+    const Identity producer = run_.identity_of({example.tape, value.node});
+    contributions.all.push_back(
+        {j, target_index(producer), place, offset * size_of(signature.dtype)});
+  }
+}
+
+bool SharedGradients::contribute_by_type(NodeRef consumer, const std::byte* dy) {
+  const Tape& tape = run_.tape(consumer);
+  const TypeId id = tape.node(consumer.node).type;
+  if (of_type_.size() <= id) of_type_.resize(run_.types().type_count());
+  TypeContributions& contributions = of_type_[id];
+  if (!contributions.known) describe(contributions, consumer);
+  if (!contributions.complete) return false;
+  const std::span<const ValueId> inputs = tape.inputs_of(consumer.node);
+  for (const TypeContribution& contribution : contributions.all) {
+    Target& target = targets_[contribution.target];
+    Place place = contribution.place;
+    const std::byte* factor = nullptr;
+    if (place.kind == SharedGradient::outer_product) {
+      const Value& x = tape.value(inputs[contribution.input + 1]);
+      factor = run_.tapes[consumer.tape].nodes[x.node].value +
+               x.offset * size_of(run_.types()[id].signature.dtype);
+    } else if (place.kind == SharedGradient::rows) {
+      place.row = tape.integers_of(consumer.node)[0];
+    }
+    target.add(place, dy + contribution.dy_bytes, factor);
+  }
+  return true;
 }
 
 void SharedGradients::contribute(const Consumer& consumer, const std::byte* dy) {

@@ -32,6 +32,9 @@ class SharedGradients {
   void seed(Identity identity, const Value& value);
   /// What the consumer's output gradient contributes through this edge.
   void contribute(const SharedEdge& edge, const std::byte* dy);
+  /// What it contributes through all edges, for a node with one item; false if its type does not
+  /// say all there is to know of them.
+  bool contribute_by_type(NodeRef consumer, const std::byte* dy);
   /// Adds up what was contributed.
   void flush(Gradients& gradients);
   /// Goes on through nodes of parameters alone, and reports the parameters that are complete.
@@ -79,7 +82,20 @@ class SharedGradients {
     const std::byte* slots;
   };
 
-  Target& target_of(Identity identity);
+  /// A contribution that all nodes of a type make: its target and place, and where in dy it begins.
+  struct TypeContribution {
+    std::uint32_t input, target;
+    Place place;
+    std::size_t dy_bytes;
+  };
+  struct TypeContributions {
+    bool known = false, complete = true;
+    std::vector<TypeContribution> all;
+  };
+
+  std::uint32_t target_index(Identity identity);
+  Target& target_of(Identity identity) { return targets_[target_index(identity)]; }
+  void describe(TypeContributions& contributions, NodeRef example);
   void contribute(const Consumer& consumer, const std::byte* dy);
   void flush(Target& target, Gradients& gradients);
   void flush_table(const Target& target, ParameterStorage& table, Gradients& gradients);
@@ -92,6 +108,7 @@ class SharedGradients {
   std::vector<Target> targets_;  ///< those from `used_` on only keep their memory
   std::size_t used_ = 0;
   std::vector<std::uint32_t> target_of_identity_;
+  std::vector<TypeContributions> of_type_;
   std::vector<ParameterStorage*> touched_;
 };
 
