@@ -24,6 +24,16 @@ struct Items {
   std::size_t first, n;
 };
 
+/// Column i of a batch, counted over items.
+struct ColumnPlace {
+  std::size_t item, column;
+  ColumnPlace(const Affine& map, std::size_t i) : item(i), column(0) {
+    if (map.columns == 1) return;  // divisions take as long as a row of the product
+    item = i / map.columns;
+    column = i % map.columns;
+  }
+};
+
 /// The maps of some items, one behind the other.
 template <class E>
 void affine(const ForwardCall& call, const Affine& map, Items items, E* out) {
@@ -47,8 +57,8 @@ void affine(const ForwardCall& call, const Affine& map, Items items, E* out) {
     }
     multiply(product, group * map.columns, [&](ColumnBlock<E>& block, std::size_t begin) HWY_ATTR {
       for (int c = 0; c < block.count; ++c) {
-        const std::size_t item = first + (begin + c) / map.columns;
-        const std::size_t column = (begin + c) % map.columns;
+        const ColumnPlace place(map, begin + c);
+        const std::size_t item = first + place.item, column = place.column;
         for (std::size_t p = 0; p < map.pairs; ++p) {
           block.x[p][c] = call.in[map.first + 2 * p + 1].at<E>(item) + column * factors[p].k;
         }
@@ -85,8 +95,8 @@ void right_gradient(const BackwardCall& call, const Affine& map, std::size_t lef
     if (own != nullptr) pack_transposed(matrix.at<E>(wanted[first]), map.rows, k_count, own);
     multiply(product, group * map.columns, [&](ColumnBlock<E>& block, std::size_t begin) HWY_ATTR {
       for (int c = 0; c < block.count; ++c) {
-        const std::size_t item = wanted[first + (begin + c) / map.columns];
-        const std::size_t column = (begin + c) % map.columns;
+        const ColumnPlace place(map, begin + c);
+        const std::size_t item = wanted[first + place.item], column = place.column;
         block.x[0][c] = dy_of(item) + column * map.rows;
         block.out[c] = dx.at<E>(item) + column * k_count;
         block.add[c] = dx.add[item] != 0;
