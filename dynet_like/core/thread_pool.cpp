@@ -1,0 +1,94 @@
+// ThreadPool: every worker has a counter of its calls, on which it spins and sleeps.
+#include "dynet_like/core/thread_pool.h"
+
+#include <chrono>
+#include <thread>
+#include <utility>
+
+namespace dynet_like {
+
+namespace {
+
+constexpr std::chrono::microseconds kSpin(20);
+constexpr int kPausesPerLook = 16;  // at the clock
+
+void pause() {
+#if defined(__x86_64__) || defined(__i386__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  __asm__ volatile("yield");
+#endif
+}
+
+// Waits until the counter is not `seen` any more; returns what it is then.
+std::uint32_t wait_for_change(const std::atomic<std::uint32_t>& counter, std::uint32_t seen) {
+  const auto begin = std::chrono::steady_clock::now();
+  do {
+    for (int i = 0; i < kPausesPerLook; ++i) {
+      const std::uint32_t now = counter.load(std::memory_order_acquire);
+      if (now != seen) return now;
+      pause();
+    }
+  } while (std::chrono::steady_clock::now() - begin < kSpin);
+  counter.wait(seen, std::memory_order_acquire);
+  return counter.load(std::memory_order_acquire);
+}
+
+}  // namespace
+
+struct alignas(64) ThreadPool::Worker {
+  std::atomic<std::uint32_t> calls = 0;
+  std::thread thread;
+};
+
+ThreadPool::ThreadPool(unsigned threads)
+    : others_(threads > 1 ? threads - 1 : 0), workers_(new Worker[others_]) {
+  for (unsigned i = 0; i < others_; ++i) {
+    workers_[i].thread = std::thread([this, i] { serve(workers_[i], i + 1); });
+  }
+}
+
+ThreadPool::~ThreadPool() {
+  work_ = nullptr;
+  for (unsigned i = 0; i < others_; ++i) {
+    workers_[i].calls.fetch_add(1, std::memory_order_release);
+    workers_[i].calls.notify_one();
+  }
+  for (unsigned i = 0; i < others_; ++i) workers_[i].thread.join();
+}
+
+void ThreadPool::run(unsigned parts, const std::function<void(unsigned)>& work) {
+  work_ = &work;
+  pending_.store(parts - 1, std::memory_order_relaxed);
+  for (unsigned i = 0; i + 1 < parts; ++i) {
+    workers_[i].calls.fetch_add(1, std::memory_order_release);
+    workers_[i].calls.notify_one();
+  }
+  call(work, 0);
+  for (std::uint32_t left = pending_.load(std::memory_order_acquire); left != 0;) {
+    left = wait_for_change(pending_, left);
+  }
+  if (failure_ != nullptr) std::rethrow_exception(std::exchange(failure_, nullptr));
+}
+
+// The first exception is the caller's.
+void ThreadPool::call(const std::function<void(unsigned)>& work, unsigned part) {
+  try {
+    work(part);
+  } catch (...) {
+    const std::lock_guard lock(mutex_);
+    if (failure_ == nullptr) failure_ = std::current_exception();
+  }
+}
+
+void ThreadPool::serve(Worker& worker, unsigned part) {
+  for (std::uint32_t seen = 0;;) {
+    seen = wait_for_change(worker.calls, seen);
+    if (work_ == nullptr) return;
+    call(*work_, part);
+    pending_.fetch_sub(1, std::memory_order_acq_rel);
+    pending_.notify_one();
+  }
+}
+
+}  // namespace dynet_like
