@@ -70,8 +70,8 @@ void SharedGradients::contribute(const SharedEdge& edge, const std::byte* dy) {
       dy);
 }
 
-// Arguments that a type names are the same for all its nodes, so what is found out for one holds for
-// all. Not so for stacked arguments that happen to be parameters.
+// Arguments that a type names are the same for all its nodes, so what is found out for one holds
+// for all. Not so for stacked arguments that happen to be parameters.
 void SharedGradients::describe(TypeContributions& contributions, NodeRef example) {
   const Tape& tape = run_.tape(example);
   const NodeType& type = tape.type_of(example.node);

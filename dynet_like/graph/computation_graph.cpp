@@ -35,15 +35,18 @@ void Expression::throw_reverted(const char* user) {
 
 ComputationGraph::ComputationGraph(const GraphOptions& options)
     : slot_(acquire_handle_slot()),
-      tape_(std::make_shared<TypeTable>(), 0, options.dtype),
+      types_(std::make_shared<TypeTable>()),
+      own_cache_(std::make_unique<TypeCache>(*types_)),
+      tape_(types_, *own_cache_, 0, options.dtype),
       own_executor_(std::make_unique<Executor>(options)),
       executor_(own_executor_.get()),
       index_(executor_->add_tape(tape_)) {}
 
-ComputationGraph::ComputationGraph(std::shared_ptr<TypeTable> types, Executor& executor,
-                                   std::uint32_t sample)
+ComputationGraph::ComputationGraph(std::shared_ptr<TypeTable> types, TypeCache& cache,
+                                   Executor& executor, std::uint32_t sample)
     : slot_(acquire_handle_slot()),
-      tape_(std::move(types), sample, executor.options().dtype),
+      types_(std::move(types)),
+      tape_(types_, cache, sample, executor.options().dtype),
       executor_(&executor),
       index_(executor.add_tape(tape_)) {}
 
@@ -58,12 +61,15 @@ ValueRef ComputationGraph::ref(const Expression& e, const char* user) const {
   return {index_, e.i};
 }
 
-// The fewest values that a revert since then has left.
-std::uint32_t ComputationGraph::values_kept_since(std::uint32_t epoch) const {
-  const auto first = std::upper_bound(
-      reverts_.begin(), reverts_.end(), epoch,
-      [](std::uint32_t made, const Revert& revert) { return made < revert.epoch; });
-  return first == reverts_.end() ? static_cast<std::uint32_t>(tape_.value_count()) : first->values;
+// The fewest values that a revert since then has left. Generations are compared by their distance
+// from now, so that they may wrap around.
+std::size_t ComputationGraph::values_kept_since(std::uint32_t generation) const {
+  const std::uint32_t now = slot_->generation;
+  const auto first = std::upper_bound(reverts_.begin(), reverts_.end(), generation,
+                                      [now](std::uint32_t made, const Revert& revert) {
+                                        return now - made > now - revert.generation;
+                                      });
+  return first == reverts_.end() ? tape_.value_count() : first->values;
 }
 
 void ComputationGraph::throw_not_in_use() {
@@ -72,13 +78,20 @@ void ComputationGraph::throw_not_in_use() {
       "cleared: ask for a new_graph");
 }
 
+void ComputationGraph::throw_beside_others(const char* user) {
+  throw UsageError(
+      std::string("[") + user +
+      "] need a graph that is recorded alone; got one inside Minibatch::add_losses, "
+      "which runs nothing: use new_graph for samples whose values are needed on the way");
+}
+
 Tensor ComputationGraph::forward(const Expression& last) {
-  executor_->invalidate();
+  executor("forward").invalidate();
   return get_value(last);
 }
 
 Tensor ComputationGraph::get_value(const Expression& e) {
-  return executor_->value(ref(e, "value"));
+  return executor("value").value(ref(e, "value"));
 }
 
 const Gradients& ComputationGraph::backward(const Expression& loss, bool full) {
@@ -89,16 +102,17 @@ const Gradients& ComputationGraph::backward(const Expression& loss, bool full) {
 
 void ComputationGraph::backward(const Expression& loss, Gradients& gradients, bool full) {
   const ValueRef root = ref(loss, "backward");
-  if (executor_->options().inference) {
+  Executor& executor = this->executor("backward");
+  if (executor.options().inference) {
     throw UsageError("[backward] need a graph that keeps its values; got GraphOptions::inference");
   }
   if (tape_.shape_of(loss.i).size != 1) {
     throw ShapeError("[backward] need a loss of one number; got " + to_string(loss.dim()));
   }
-  executor_->forward(std::span(&root, 1));
-  executor_->begin_backward();
-  executor_->run_backward(std::span(&root, 1), gradients, full);
-  executor_->finish_backward(gradients);
+  executor.forward(std::span(&root, 1));
+  executor.begin_backward();
+  executor.run_backward(std::span(&root, 1), gradients, full);
+  executor.finish_backward(gradients);
   last_gradients_ = &gradients == &gradients_ ? &gradients_ : nullptr;
 }
 
@@ -112,26 +126,27 @@ Tensor ComputationGraph::get_gradient(const Expression& e) const {
         "[gradient] need a backward pass without Gradients of the caller for the "
         "gradient of a parameter; got none: look there");
   }
-  return executor_->gradient(value, last_gradients_ == nullptr ? none : *last_gradients_);
+  return executor("gradient").gradient(value, last_gradients_ == nullptr ? none : *last_gradients_);
 }
 
 void ComputationGraph::checkpoint() {
   tape();
-  checkpoints_.push_back({tape_.mark(), executor_->mark()});
+  checkpoints_.push_back({tape_.mark(), executor("checkpoint").mark()});
 }
 
 void ComputationGraph::revert() {
+  Executor& executor = this->executor("revert");
   if (checkpoints_.empty()) throw UsageError("[revert] need a checkpoint before; got none");
   const Checkpoint checkpoint = checkpoints_.back();
   checkpoints_.pop_back();
-  executor_->revert(index_, checkpoint.tape.nodes, checkpoint.run);
+  executor.revert(index_, checkpoint.tape.nodes, checkpoint.run);
   tape_.revert(checkpoint.tape);
   const auto kept = static_cast<std::uint32_t>(checkpoint.tape.values);
   while (!reverts_.empty() && reverts_.back().values >= kept) reverts_.pop_back();
-  reverts_.push_back({++epoch_, kept});
+  reverts_.push_back({++slot_->generation, kept});
 }
 
-void ComputationGraph::invalidate() { executor_->invalidate(); }
+void ComputationGraph::invalidate() { executor("invalidate").invalidate(); }
 
 void ComputationGraph::clear() {
   if (own_executor_ == nullptr) {
@@ -139,12 +154,12 @@ void ComputationGraph::clear() {
   }
   executor_->clear();
   forget_records();
-  tape_.types().trim();
+  if (types_->trim()) own_cache_->forget();
   executor_->add_tape(tape_);
 }
 
 void ComputationGraph::forget_records() {
-  ++slot_->generation;
+  slot_->start_anew();
   tape_.clear();
   checkpoints_.clear();
   reverts_.clear();

@@ -47,7 +47,7 @@ class ComputationGraph {
   /// Names a node in error messages.
   void label(const Expression& e, std::string name);
   /// How nodes were batched so far; for graphs of a minibatch, of all of them.
-  Report explain() const { return executor_->report(); }
+  Report explain() const { return executor("explain").report(); }
   /// Number of recorded nodes (views are none).
   std::size_t size() const { return tape_.size(); }
 
@@ -57,41 +57,50 @@ class ComputationGraph {
     return tape_;
   }
   Expression expression(ValueId value) {
-    return {this, value, slot_->generation.load(std::memory_order_relaxed), epoch_, slot_};
+    return {this, value, slot_->generation.load(std::memory_order_relaxed), slot_};
   }
-  /// Whether a handle of this life of the graph is still recorded.
+  /// Whether a handle that is not stale is still recorded.
   bool is_recorded(const Expression& e) const {
-    return e.epoch == epoch_ ? e.i < tape_.value_count() : e.i < values_kept_since(e.epoch);
+    return e.i < (e.is_latest() ? tape_.value_count() : values_kept_since(e.generation));
   }
   bool has_random() const { return executor_->options().random != nullptr; }
 
  private:
   friend class Minibatch;
-  ComputationGraph(std::shared_ptr<TypeTable> types, Executor& executor, std::uint32_t sample);
+  ComputationGraph(std::shared_ptr<TypeTable> types, TypeCache& cache, Executor& executor,
+                   std::uint32_t sample);
 
   struct Checkpoint {
     Tape::Mark tape;
     Executor::Mark run;
   };
-  /// From this epoch on, values from `values` on are others.
+  /// From this generation on, values from `values` on are others.
   struct Revert {
-    std::uint32_t epoch, values;
+    std::uint32_t generation, values;
   };
 
   ValueRef ref(const Expression& e, const char* user) const;
-  std::uint32_t values_kept_since(std::uint32_t epoch) const;
+  std::size_t values_kept_since(std::uint32_t generation) const;
   void forget_records();
+  /// The executor. It is not to be had while samples are recorded beside each other.
+  Executor& executor(const char* user) const {
+    if (beside_others_) throw_beside_others(user);
+    return *executor_;
+  }
+  [[noreturn]] static void throw_beside_others(const char* user);
   [[noreturn]] static void throw_not_in_use();
 
   HandleSlot* slot_;
+  std::shared_ptr<TypeTable> types_;
+  std::unique_ptr<TypeCache> own_cache_;
   Tape tape_;
   std::unique_ptr<Executor> own_executor_;
   Executor* executor_;
   std::uint32_t index_;  ///< among the executor's tapes
   std::vector<Checkpoint> checkpoints_;
-  std::uint32_t epoch_ = 0;
   std::vector<Revert> reverts_;  ///< those that still matter: later ones kept more
   bool in_use_ = true;           ///< false for a graph of a minibatch that was cleared
+  bool beside_others_ = false;   ///< it is being recorded by Minibatch::add_losses
   Gradients gradients_;
   const Gradients* last_gradients_ = nullptr;  ///< this graph's or its minibatch's own
 };

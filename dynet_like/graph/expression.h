@@ -18,8 +18,8 @@ struct Expression {
   ComputationGraph* pg = nullptr;
   std::uint32_t i = 0;
 
-  // When it was made: in which life of the graph, and after how many reverts.
-  std::uint32_t generation = 0, epoch = 0;
+  /// When it was made: grows with every revert and clear of the graph.
+  std::uint32_t generation = 0;
   const HandleSlot* slot = nullptr;
 
   /// The shape, with the minibatch dimension.
@@ -34,7 +34,11 @@ struct Expression {
   /// Names the node in error messages. Returns the same expression.
   const Expression& label(std::string name) const;
 
-  bool is_stale() const { return slot == nullptr || slot->generation.load() != generation; }
+  bool is_stale() const { return slot == nullptr || !slot->is_alive(generation); }
+  /// Whether nothing was reverted or cleared since it was made.
+  bool is_latest() const {
+    return slot != nullptr && slot->generation.load(std::memory_order_relaxed) == generation;
+  }
   /// The graph. Throws UsageError, naming `user`, if it is not there any more.
   ComputationGraph& graph(const char* user) const {
     if (is_stale()) throw_stale(user);

@@ -33,7 +33,7 @@ HandleSlot* acquire_handle_slot() {
 }
 
 void release_handle_slot(HandleSlot* slot) {
-  slot->generation.fetch_add(1);
+  slot->start_anew();
   Registry& all = registry();
   const std::lock_guard lock(all.mutex);
   all.free.push_back(slot);

@@ -8,12 +8,15 @@
 namespace dynet_like {
 
 Minibatch::Minibatch(const GraphOptions& options)
-    : types_(std::make_shared<TypeTable>()), executor_(options) {}
+    : types_(std::make_shared<TypeTable>()), executor_(options) {
+  caches_.push_back(std::make_unique<TypeCache>(*types_));
+}
 
 ComputationGraph& Minibatch::new_graph() {
+  check_alone("new_graph");
   if (used_ == graphs_.size()) {
     const auto sample = static_cast<std::uint32_t>(used_);
-    graphs_.emplace_back(new ComputationGraph(types_, executor_, sample));
+    graphs_.emplace_back(new ComputationGraph(types_, *caches_[0], executor_, sample));
   } else {
     graphs_[used_]->index_ = executor_.add_tape(graphs_[used_]->tape_);
     graphs_[used_]->in_use_ = true;
@@ -22,6 +25,7 @@ ComputationGraph& Minibatch::new_graph() {
 }
 
 ComputationGraph& Minibatch::graph(std::size_t sample) {
+  check_alone("graph");
   if (sample >= used_) {
     throw UsageError("[Minibatch::graph] need a sample below " + std::to_string(used_) + "; got " +
                      std::to_string(sample));
@@ -35,19 +39,26 @@ const Expression& Minibatch::checked(const Expression& e, const char* user) cons
                    "] need an expression of this minibatch; got one of another graph");
 }
 
+void Minibatch::check_loss(const Expression& loss, const char* user) const {
+  const Dim dim = checked(loss, user).dim();
+  if (dim.batch_size() == 1) return;
+  throw ShapeError(std::string("[") + user + "] need a loss of one number; got " + to_string(dim));
+}
+
 void Minibatch::add_loss(const Expression& loss) {
-  if (checked(loss, "add_loss").dim().batch_size() != 1) {
-    throw ShapeError("[add_loss] need a loss of one number; got " + to_string(loss.dim()));
-  }
+  check_alone("add_loss");
+  check_loss(loss, "add_loss");
   losses_.push_back(loss);
 }
 
 void Minibatch::add_output(const Expression& output) {
+  check_alone("add_output");
   ref(checked(output, "add_output"), "add_output");
   outputs_.push_back(output);
 }
 
 float Minibatch::forward() {
+  check_alone("forward");
   if (executor_.parameters_changed()) executor_.invalidate();
   find_parts();
   ran_backward_ = false;
@@ -94,6 +105,7 @@ void Minibatch::backward(Gradients& gradients) {
 }
 
 void Minibatch::check_backward() const {
+  check_alone("backward");
   if (executor_.options().inference) {
     throw UsageError(
         "[backward] need a minibatch that keeps its values; got "
@@ -167,7 +179,13 @@ void Minibatch::run_all_parts(Gradients& gradients) {
   executor_.finish_backward(gradients);
 }
 
+Report Minibatch::explain() const {
+  check_alone("explain");
+  return executor_.report();
+}
+
 void Minibatch::clear() {
+  check_alone("clear");
   executor_.clear();
   for (std::size_t i = 0; i < used_; ++i) {
     graphs_[i]->forget_records();
@@ -180,7 +198,9 @@ void Minibatch::clear() {
   parts_.clear();
   gradients_.clear();
   ran_backward_ = ran_forward_ = false;
-  types_->trim();
+  if (types_->trim()) {
+    for (const std::unique_ptr<TypeCache>& cache : caches_) cache->forget();
+  }
 }
 
 }  // namespace dynet_like

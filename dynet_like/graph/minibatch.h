@@ -1,10 +1,13 @@
 // Minibatch: many graphs that are planned and run together.
 #pragma once
 
+#include <cstddef>
+#include <functional>
 #include <memory>
 #include <span>
 #include <vector>
 
+#include "dynet_like/core/thread_pool.h"
 #include "dynet_like/graph/computation_graph.h"
 
 namespace dynet_like {
@@ -23,6 +26,17 @@ class Minibatch {
 
   /// A term of the total loss: one number per minibatch element of its graph. Throws ShapeError.
   void add_loss(const Expression& loss);
+  /// Records `count` new samples beside each other, with GraphOptions::threads threads, and adds
+  /// their losses in their order: loss_of(graph, i) records sample i into its graph and returns its
+  /// loss. All results are those of recording one after the other.
+  ///
+  /// loss_of may read what it shares with other samples, such as parameters and layers, and must
+  /// not write it. Inside it nothing can be run: what needs values, or this minibatch, throws
+  /// UsageError. An exception of the first sample that fails is thrown on, after ", in sample N" if
+  /// it is the library's own; then no loss of this call was added, and its graphs stay, as far as
+  /// they were recorded, until `clear`.
+  void add_losses(std::size_t count,
+                  const std::function<Expression(ComputationGraph&, std::size_t)>& loss_of);
   /// A value that `forward` computes, too. In inference all others may be freed.
   void add_output(const Expression& output);
 
@@ -39,7 +53,7 @@ class Minibatch {
   void clear();
 
   /// How the nodes were batched since the last clear.
-  Report explain() const { return executor_.report(); }
+  Report explain() const;
   /// In how many parts it ran because of GraphOptions::memory_limit.
   std::size_t parts() const { return parts_.size(); }
   /// Calls back when a parameter's gradient is complete, in `backward`.
@@ -54,7 +68,14 @@ class Minibatch {
     bool contains(const ValueRef& ref) const { return ref.tape >= begin && ref.tape < end; }
   };
 
+  using LossOf = std::function<Expression(ComputationGraph&, std::size_t)>;
+
   const Expression& checked(const Expression& e, const char* user) const;
+  void check_loss(const Expression& loss, const char* user) const;
+  void check_alone(const char* user) const;
+  Expression record_sample(std::size_t sample, std::size_t i, TypeCache& cache, Turn* turn,
+                           const LossOf& loss_of);
+  std::vector<Expression> record_samples(std::size_t count, const LossOf& loss_of);
   ValueRef ref(const Expression& e, const char* user) const { return e.pg->ref(e, user); }
   void find_parts();
   /// Those that belong to a part, in the order of the samples.
@@ -65,6 +86,9 @@ class Minibatch {
   void check_backward() const;
 
   std::shared_ptr<TypeTable> types_;
+  std::vector<std::unique_ptr<TypeCache>> caches_;  ///< by thread; the first is the caller's
+  std::unique_ptr<ThreadPool> pool_;                ///< once samples are recorded in parallel
+  bool recording_ = false;                          ///< inside add_losses
   Executor executor_;
   std::vector<std::unique_ptr<ComputationGraph>> graphs_;  ///< those behind `used_` are spare
   std::size_t used_ = 0;

@@ -2,6 +2,7 @@
 #include "dynet_like/ops/ops.h"
 
 #include <algorithm>
+#include <array>
 
 #include "dynet_like/core/errors.h"
 #include "dynet_like/graph/computation_graph.h"
@@ -13,25 +14,32 @@ namespace dynet_like {
 
 namespace {
 
-using Numbers = std::span<const std::uint32_t>;
+using Integers = std::span<const std::uint32_t>;
 
-ComputationGraph& graph_of(const Op& op, std::span<const Expression> xs) {
-  if (xs.empty()) throw_shape_error(op.name, "at least one input", {});
-  ComputationGraph& graph = xs[0].graph(op.name.data());
+// Finds out which of the handles is no good, if any is.
+ComputationGraph& check_graph(std::string_view op, std::span<const Expression> xs) {
+  if (xs.empty()) throw_shape_error(op, "at least one input", {});
+  ComputationGraph& graph = xs[0].graph(op.data());
   for (const Expression& x : xs) {
-    if (&x.graph(op.name.data()) != &graph) {
-      throw UsageError("[" + std::string(op.name) +
-                       "] need inputs of one graph; got inputs of two");
+    if (&x.graph(op.data()) != &graph) {
+      throw UsageError("[" + std::string(op) + "] need inputs of one graph; got inputs of two");
     }
-    if (!graph.is_recorded(x)) Expression::throw_reverted(op.name.data());
+    if (!graph.is_recorded(x)) Expression::throw_reverted(op.data());
   }
   return graph;
 }
 
-ComputationGraph& graph_of(const char* user, const Expression& x) {
-  ComputationGraph& graph = x.graph(user);
-  if (!graph.is_recorded(x)) Expression::throw_reverted(user);
-  return graph;
+// The graph of the inputs. They are handles of one graph if they have one slot and generation.
+ComputationGraph& graph_of(std::string_view op, std::span<const Expression> xs) {
+  bool good = !xs.empty() && xs[0].is_latest();
+  for (const Expression& x : xs.subspan(good ? 1 : 0)) {
+    good = good && x.slot == xs[0].slot && x.generation == xs[0].generation;
+  }
+  return good ? *xs[0].pg : check_graph(op, xs);
+}
+
+ComputationGraph& graph_of(std::string_view user, const Expression& x) {
+  return x.is_latest() ? *x.pg : check_graph(user, std::span(&x, 1));
 }
 
 // Elements of dimension d from `start` on, `length` of them.
@@ -46,51 +54,58 @@ void check_range(const char* user, const Expression& x, std::span<const unsigned
   }
 }
 
-Expression unary(const Op& op, const Expression& x, Numbers attributes = {}, Numbers integers = {},
-                 std::span<const double> reals = {}) {
-  ComputationGraph& graph = graph_of(op, std::span(&x, 1));
-  return graph.expression(graph.tape().add(op, std::span(&x.i, 1), attributes, integers, reals));
+Expression unary(const Op& op, const Expression& x, Integers attributes = {},
+                 const Numbers& numbers = {}) {
+  ComputationGraph& graph = graph_of(op.name, x);
+  return graph.expression(graph.tape().add(op, std::span(&x.i, 1), attributes, numbers));
 }
 
 Expression with_number(const Op& op, const Expression& x, float c) {
   const double real = static_cast<double>(c);
-  return unary(op, x, {}, {}, std::span(&real, 1));
+  return unary(op, x, {}, {{}, std::span(&real, 1)});
 }
 
 Expression binary(const Op& op, const Expression& a, const Expression& b) {
-  const Expression inputs[] = {a, b};
-  ComputationGraph& graph = graph_of(op, inputs);
+  const bool good = a.is_latest() && b.slot == a.slot && b.generation == a.generation;
+  ComputationGraph& graph = good ? *a.pg : check_graph(op.name, std::array{a, b});
   const ValueId values[] = {a.i, b.i};
   return graph.expression(graph.tape().add(op, values));
 }
 
-Expression many(const Op& op, std::span<const Expression> xs, Numbers attributes = {}) {
-  constexpr std::size_t kFew = 32;
-  ComputationGraph& graph = graph_of(op, xs);
-  ValueId few[kFew];
-  std::vector<ValueId> more(xs.size() > kFew ? xs.size() : 0);
-  ValueId* values = xs.size() > kFew ? more.data() : few;
-  for (std::size_t i = 0; i < xs.size(); ++i) values[i] = xs[i].i;
-  return graph.expression(graph.tape().add(op, std::span(values, xs.size()), attributes));
+// The values of many inputs, without the heap if they are few.
+class Values {
+ public:
+  explicit Values(std::span<const Expression> xs)
+      : more_(xs.size() > kFew ? xs.size() : 0),
+        all_(xs.size() > kFew ? more_.data() : few_, xs.size()) {
+    for (std::size_t i = 0; i < xs.size(); ++i) all_[i] = xs[i].i;
+  }
+  std::span<ValueId> all() { return all_; }
+
+ private:
+  static constexpr std::size_t kFew = 32;
+  ValueId few_[kFew];
+  std::vector<ValueId> more_;
+  std::span<ValueId> all_;
+};
+
+Expression many(const Op& op, std::span<const Expression> xs, Integers attributes = {}) {
+  ComputationGraph& graph = graph_of(op.name, xs);
+  return graph.expression(graph.tape().add(op, Values(xs).all(), attributes));
 }
 
-Expression add_lookup(ComputationGraph& graph, const LookupParameter& table, Numbers rows,
+Expression add_lookup(ComputationGraph& graph, const LookupParameter& table, Integers rows,
                       bool constant) {
-  table.get_storage();
-  const ValueId values[] = {graph.tape().add_parameter(table.p, constant)};
-  return graph.expression(graph.tape().add(ops::lookup, values, {}, rows));
+  if (table.p == nullptr) table.get_storage();  // throws
+  Tape& tape = graph.tape();
+  const ValueId values[] = {tape.add_parameter(table.p, constant)};
+  return graph.expression(tape.add(ops::lookup, values, {}, {rows}));
 }
 
-Expression add_parameter(ComputationGraph& graph, const std::shared_ptr<ParameterStorage>& storage,
-                         bool constant) {
-  return graph.expression(graph.tape().add_parameter(storage, constant));
-}
-
-// Removes the dimension, which has size 1.
-Expression without_dimension(ComputationGraph& graph, ValueId x, unsigned d) {
-  Dim dim = graph.tape().dim_of(x);
-  dim.delete_dim(d);
-  return graph.expression(reshape(graph.tape(), x, dim));
+template <class Handle>
+Expression add_parameter(ComputationGraph& graph, const Handle& handle, bool constant) {
+  if (handle.p == nullptr) handle.get_storage();  // throws
+  return graph.expression(graph.tape().add_parameter(handle.p, constant));
 }
 
 // Long sums are made of short ones, so that sums of different lengths have the same few types and
@@ -98,13 +113,19 @@ Expression without_dimension(ComputationGraph& graph, ValueId x, unsigned d) {
 constexpr std::size_t kGroup = 4;
 
 Expression sum_in_groups(std::span<const Expression> xs) {
-  if (xs.size() <= kGroup) return many(ops::sum, xs);
-  std::vector<Expression> groups;
-  for (std::size_t begin = 0; begin < xs.size(); begin += kGroup) {
-    const auto group = xs.subspan(begin, std::min(kGroup, xs.size() - begin));
-    groups.push_back(group.size() == 1 ? group[0] : many(ops::sum, group));
+  ComputationGraph& graph = graph_of(ops::sum.name, xs);
+  Tape& tape = graph.tape();
+  Values values(xs);
+  std::span<ValueId> left = values.all();
+  while (left.size() > kGroup) {
+    std::size_t groups = 0;
+    for (std::size_t begin = 0; begin < left.size(); begin += kGroup) {
+      const auto group = left.subspan(begin, std::min(kGroup, left.size() - begin));
+      left[groups++] = group.size() == 1 ? group[0] : tape.add(ops::sum, group);
+    }
+    left = left.first(groups);
   }
-  return sum_in_groups(groups);
+  return graph.expression(tape.add(ops::sum, left));
 }
 
 Expression average_of(std::span<const Expression> xs) {
@@ -164,20 +185,16 @@ Expression zeros(ComputationGraph& graph, const Dim& dim) { return constant(grap
 Expression ones(ComputationGraph& graph, const Dim& dim) { return constant(graph, dim, 1.0f); }
 
 Expression parameter(ComputationGraph& graph, const Parameter& parameter) {
-  parameter.get_storage();
-  return add_parameter(graph, parameter.p, false);
+  return add_parameter(graph, parameter, false);
 }
 Expression parameter(ComputationGraph& graph, const LookupParameter& table) {
-  table.get_storage();
-  return add_parameter(graph, table.p, false);
+  return add_parameter(graph, table, false);
 }
 Expression const_parameter(ComputationGraph& graph, const Parameter& parameter) {
-  parameter.get_storage();
-  return add_parameter(graph, parameter.p, true);
+  return add_parameter(graph, parameter, true);
 }
 Expression const_parameter(ComputationGraph& graph, const LookupParameter& table) {
-  table.get_storage();
-  return add_parameter(graph, table.p, true);
+  return add_parameter(graph, table, true);
 }
 
 Expression lookup(ComputationGraph& graph, const LookupParameter& table, unsigned row) {
@@ -299,21 +316,26 @@ Expression concatenate_cols(const std::vector<Expression>& xs) { return concaten
 Expression pick(const Expression& x, unsigned v, unsigned d) {
   ComputationGraph& graph = graph_of("pick", x);
   check_range("pick", x, std::span(&v, 1), 1, d);
-  return without_dimension(graph, pick_range(graph.tape(), x.i, std::span(&v, 1), 1, d), d);
+  return graph.expression(pick(graph.tape(), x.i, std::span(&v, 1), d));
 }
 Expression pick(const Expression& x, const std::vector<unsigned>& v, unsigned d) {
   ComputationGraph& graph = graph_of("pick", x);
   check_range("pick", x, v, 1, d);
-  return without_dimension(graph, pick_range(graph.tape(), x.i, v, 1, d), d);
+  return graph.expression(pick(graph.tape(), x.i, v, d));
 }
 Expression pick_range(const Expression& x, unsigned start, unsigned end, unsigned d) {
   ComputationGraph& graph = graph_of("pick_range", x);
+  Tape& tape = graph.tape();
+  const RangeShape* range = tape.cache().recent_range(tape.value(x.i).shape, d, end - start);
+  if (range != nullptr && range->is_contiguous && start <= range->last_start) {
+    return graph.expression(add_range(tape, x.i, *range, start));
+  }
   if (end <= start) {
     throw UsageError("[pick_range] need a start before the end; got " + std::to_string(start) +
                      " and " + std::to_string(end));
   }
   check_range("pick_range", x, std::span(&start, 1), end - start, d);
-  return graph.expression(pick_range(graph.tape(), x.i, std::span(&start, 1), end - start, d));
+  return graph.expression(pick_range(tape, x.i, std::span(&start, 1), end - start, d));
 }
 Expression pick_batch_elem(const Expression& x, unsigned v) {
   ComputationGraph& graph = graph_of("pick_batch_elem", x);
@@ -335,10 +357,10 @@ Expression log_softmax(const Expression& x, unsigned d) {
   return unary(ops::log_softmax, x, std::span(&d, 1));
 }
 Expression pickneglogsoftmax(const Expression& x, unsigned v) {
-  return unary(ops::pickneglogsoftmax, x, {}, std::span(&v, 1));
+  return unary(ops::pickneglogsoftmax, x, {}, {std::span(&v, 1)});
 }
 Expression pickneglogsoftmax(const Expression& x, const std::vector<unsigned>& v) {
-  return unary(ops::pickneglogsoftmax, x, {}, v);
+  return unary(ops::pickneglogsoftmax, x, {}, {v});
 }
 
 Expression dropout(const Expression& x, float p) {
@@ -359,12 +381,11 @@ Expression nobackprop(const Expression& x) {
   return graph.expression(without_gradient(graph.tape(), x.i));
 }
 
-Expression apply_op(const Op& op, std::span<const Expression> inputs, Numbers attributes,
-                    Numbers integers, std::span<const double> reals) {
-  ComputationGraph& graph = graph_of(op, inputs);
-  std::vector<ValueId> values;
-  for (const Expression& input : inputs) values.push_back(input.i);
-  return graph.expression(graph.tape().add(op, values, attributes, integers, reals));
+Expression apply_op(const Op& op, std::span<const Expression> inputs, Integers attributes,
+                    Integers integers, std::span<const double> reals) {
+  ComputationGraph& graph = graph_of(op.name, inputs);
+  return graph.expression(
+      graph.tape().add(op, Values(inputs).all(), attributes, {integers, reals}));
 }
 
 }  // namespace dynet_like

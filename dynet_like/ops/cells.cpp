@@ -14,7 +14,8 @@ constexpr std::string_view kLstmRule =
 // Inputs: b, the cells of the children, then pairs (W, x).
 struct LstmInputs {
   std::size_t children, gates;
-  explicit LstmInputs(Attributes attributes) : children(attributes[0]), gates(3 + children) {}
+  explicit LstmInputs(Attributes attributes)
+      : children(attributes.size() == 2 ? attributes[0] : 0), gates(3 + children) {}
   bool is_weight(unsigned j) const { return j > children && (j - children) % 2 == 1; }
 };
 
@@ -25,6 +26,7 @@ Dim lstm_shape(Inputs in, Attributes attributes) {
   const auto require = [&](bool holds) {
     if (!holds) throw_shape_error("lstm_cell", kLstmRule, in);
   };
+  require(attributes.size() == 2);
   require(in.size() >= inputs.children + 3 && (in.size() - inputs.children) % 2 == 1);
   const unsigned rows = in[0].rows(), hidden = rows / static_cast<unsigned>(inputs.gates);
   require(is_vector(in[0]) && hidden > 0 && hidden * inputs.gates == rows);
@@ -104,7 +106,9 @@ const Op lstm_cell = [] {
         {{Dim({16}), Dim({16, 3}), Dim({3})}, {0, 0}},
         {{Dim({20}), Dim({4}), Dim({20, 3}), Dim({3})}, {1, 0}},
         {{Dim({20}), Dim({5}), Dim({15, 3}), Dim({3})}, {1, 0}},
-        {{Dim({20}), Dim({5}), Dim({20, 3}), Dim({3}), Dim({20, 5})}, {1, 0}}};
+        {{Dim({20}), Dim({5}), Dim({20, 3}), Dim({3}), Dim({20, 5})}, {1, 0}},
+        {{Dim({15}), Dim({15, 3}), Dim({3})}, {1000, 0}},
+        {{Dim({15}), Dim({15, 3}), Dim({3})}}};
   };
   return op;
 }();

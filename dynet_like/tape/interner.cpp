@@ -26,7 +26,7 @@ void Interner::grow() {
   for (std::uint32_t id = 0; id < size(); ++id) {
     const std::uint64_t hash = hash_of(words(id));
     std::size_t at = hash & mask_;
-    while (places_[at].id != kFree) at = (at + 1) & mask_;
+    while (places_[at].id != kNone) at = (at + 1) & mask_;
     places_[at] = {static_cast<std::uint32_t>(hash >> 32), id};
   }
 }

@@ -4,7 +4,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
-#include <utility>
 #include <vector>
 
 namespace dynet_like {
@@ -12,38 +11,43 @@ namespace dynet_like {
 /// A hash only finds a sequence; whether it is the same is decided by comparing every word.
 class Interner {
  public:
+  static constexpr std::uint32_t kNone = ~std::uint32_t{0};
+
   Interner() { clear(); }
 
-  /// The number of this sequence, and whether it is new. Numbers count from 0.
-  std::pair<std::uint32_t, bool> intern(std::span<const std::uint64_t> words) {
-    const std::uint64_t hash = hash_of(words);
-    for (std::size_t at = hash & mask_;; at = (at + 1) & mask_) {
-      const Place& place = places_[at];
-      if (place.id == kFree) return {insert(words, hash, at), true};
-      if (place.hash == static_cast<std::uint32_t>(hash >> 32) && equal(place.id, words)) {
-        return {place.id, false};
-      }
-    }
+  /// The number of this sequence, or kNone.
+  std::uint32_t find(std::span<const std::uint64_t> words) const {
+    return places_[place_of(words, hash_of(words))].id;
   }
 
-  /// The sequence with this number; valid until the next new one.
-  std::span<const std::uint64_t> words(std::uint32_t id) const {
-    return std::span(words_).subspan(begin_[id], begin_[id + 1] - begin_[id]);
+  /// The number of this sequence, a new one if it has none. Numbers count from 0.
+  std::uint32_t intern(std::span<const std::uint64_t> words) {
+    const std::uint64_t hash = hash_of(words);
+    const std::size_t at = place_of(words, hash);
+    return places_[at].id != kNone ? places_[at].id : insert(words, hash, at);
   }
 
   std::size_t size() const { return begin_.size() - 1; }
   void clear();
 
  private:
-  static constexpr std::uint32_t kFree = ~std::uint32_t{0};
   struct Place {
-    std::uint32_t hash = 0, id = kFree;
+    std::uint32_t hash = 0, id = kNone;
   };
 
   static std::uint64_t hash_of(std::span<const std::uint64_t> words) {
     std::uint64_t hash = words.size();
     for (std::uint64_t word : words) hash = (hash ^ word) * 0x9E3779B97F4A7C15ull;
     return hash ^ hash >> 32;
+  }
+
+  // Where the sequence is, or would be put.
+  std::size_t place_of(std::span<const std::uint64_t> words, std::uint64_t hash) const {
+    for (std::size_t at = hash & mask_;; at = (at + 1) & mask_) {
+      const Place& place = places_[at];
+      if (place.id == kNone) return at;
+      if (place.hash == static_cast<std::uint32_t>(hash >> 32) && equal(place.id, words)) return at;
+    }
   }
 
   bool equal(std::uint32_t id, std::span<const std::uint64_t> words) const {
@@ -53,6 +57,10 @@ class Interner {
       if (have[i] != words[i]) return false;
     }
     return true;
+  }
+
+  std::span<const std::uint64_t> words(std::uint32_t id) const {
+    return std::span(words_).subspan(begin_[id], begin_[id + 1] - begin_[id]);
   }
 
   std::uint32_t insert(std::span<const std::uint64_t> words, std::uint64_t hash, std::size_t at);

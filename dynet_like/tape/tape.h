@@ -10,7 +10,9 @@
 #include <vector>
 
 #include "dynet_like/core/memory.h"
-#include "dynet_like/tape/type_table.h"
+#include "dynet_like/tape/flat_array.h"
+#include "dynet_like/tape/known_parameters.h"
+#include "dynet_like/tape/type_cache.h"
 
 namespace dynet_like {
 
@@ -27,15 +29,21 @@ struct Node {
 
 /// A stretch of a node's output: what an edge refers to. Item i begins at offset + i * stride
 /// elements; a view is a value of its own that needs no node.
-struct Value {
+struct alignas(32) Value {
   NodeId node = 0;
   std::uint32_t offset = 0;
-  ShapeId shape = 0;  ///< of one item
+  ShapeId shape = 0;      ///< of one item
+  Identity identity = 0;  ///< not 0: depends on parameters and constants alone
   std::uint32_t items = 1;
   std::uint32_t stride = 0;
-  Identity identity = 0;  ///< not 0: depends on parameters and constants alone
   /// Whether a parameter can be reached from here, and whether gradients stop here.
   bool reaches_parameter = false, blocks_gradient = false;
+};
+
+/// The numbers of a node: for every item as many as the op wants, or once for all.
+struct Numbers {
+  std::span<const std::uint32_t> integers = {};
+  std::span<const double> reals = {};
 };
 
 /// Where an input's values lie: in the tape, or at a place of the user that is read when it runs.
@@ -59,15 +67,15 @@ class Tape {
     Arena::Mark data;
   };
 
-  Tape(std::shared_ptr<TypeTable> types, std::uint32_t sample, DType dtype)
-      : types_(std::move(types)), sample_(sample), dtype_(dtype) {}
+  /// The cache must be one of the table, and outlive the tape or be replaced.
+  Tape(std::shared_ptr<TypeTable> types, TypeCache& cache, std::uint32_t sample, DType dtype)
+      : types_(std::move(types)), cache_(&cache), sample_(sample), dtype_(dtype) {}
 
   /// Records an operation. There are as many items as the input with most of them has, or the
   /// numbers are for; inputs with one item serve all. Throws ShapeError, and UsageError for an
   /// integer that is too large.
   ValueId add(const Op& op, std::span<const ValueId> inputs,
-              std::span<const std::uint32_t> attributes = {},
-              std::span<const std::uint32_t> integers = {}, std::span<const double> reals = {});
+              std::span<const std::uint32_t> attributes = {}, const Numbers& numbers = {});
 
   /// Sources. An input's `values` are copied; those of `add_input_at` are read when it runs.
   ValueId add_input(const Dim& dim, std::span<const float> values);
@@ -75,13 +83,23 @@ class Tape {
   ValueId add_input_at(const Dim& dim, const std::vector<float>* values);
   ValueId add_constant(const Dim& dim, double number);
   /// A parameter or a table: one node per tape. A constant one has no gradient.
-  ValueId add_parameter(const std::shared_ptr<ParameterStorage>& parameter, bool constant);
+  ValueId add_parameter(const std::shared_ptr<ParameterStorage>& parameter, bool constant) {
+    const ValueId known = parameters_.find(parameter.get(), constant);
+    return known != KnownParameters::kNone ? known : add_new_parameter(parameter, constant);
+  }
 
-  /// A view of a value. Throws ShapeError if it does not lie in the value.
-  ValueId add_view(ValueId base, const Value& view);
+  /// A view: a copy of a value with another offset, shape or number of items, which must lie in it.
+  ValueId add_view(const Value& view) {
+    values_.push_back(view);
+    const auto id = static_cast<ValueId>(values_.size() - 1);
+    if (view.identity != 0) identify_view(id);
+    return id;
+  }
 
   const TypeTable& types() const { return *types_; }
-  TypeTable& types() { return *types_; }
+  TypeCache& cache() { return *cache_; }
+  /// From now on another thread records.
+  void record_with(TypeCache& cache) { cache_ = &cache; }
   std::uint32_t sample() const { return sample_; }
   DType dtype() const { return dtype_; }
 
@@ -89,12 +107,12 @@ class Tape {
   const Node& node(NodeId id) const { return nodes_[id]; }
   const NodeType& type_of(NodeId id) const { return (*types_)[nodes_[id].type]; }
   std::span<const ValueId> inputs_of(NodeId id) const {
-    return std::span(edges_).subspan(nodes_[id].first_edge, type_of(id).inputs);
+    return edges().subspan(nodes_[id].first_edge, type_of(id).inputs);
   }
   std::span<const std::uint32_t> integers_of(NodeId id) const;
   /// Real number i of a node, counted over its items.
   double real_of(NodeId id, std::size_t i) const;
-  const std::vector<ValueId>& edges() const { return edges_; }
+  std::span<const ValueId> edges() const { return edges_; }
 
   std::size_t value_count() const { return values_.size(); }
   const Value& value(ValueId id) const { return values_[id]; }
@@ -120,36 +138,37 @@ class Tape {
   void clear() { revert({}); }
 
  private:
-  struct KnownParameter {
-    const ParameterStorage* storage = nullptr;
-    ValueId value[2] = {};  ///< value + 1, by constancy; 0: none yet
-  };
-
-  ValueId add_source(const Op& op, const Dim& dim, std::uint32_t number, DType dtype);
-  ValueId add_output(TypeId type, std::uint32_t items);
-  void add_numbers(const Op& op, const NodeType& type, std::uint32_t items,
-                   std::span<const std::uint32_t> integers, std::span<const double> reals);
+  const NodeType& find_type(std::uint64_t hash, const Op& op, std::span<const ValueId> inputs,
+                            std::span<InputKey> keys, std::span<const std::uint32_t> attributes);
+  std::uint32_t own_argument(const Op& op, unsigned input, ValueId id);
+  void check_items(const Op& op, std::span<const ValueId> inputs, std::span<InputKey> keys,
+                   std::uint32_t items) const;
+  void add_numbers(const Op& op, const NodeType& type, std::uint32_t items, const Numbers& numbers);
+  ValueId add_node(const NodeType& type, std::size_t first_number, std::uint32_t items,
+                   bool reaches_parameter);
+  ValueId add_source(const NodeType& type, std::uint32_t items, std::uint32_t number);
+  ValueId add_new_parameter(const std::shared_ptr<ParameterStorage>& parameter, bool constant);
   void identify(ValueId value);
-  std::uint32_t argument_mark(const Op& op, unsigned input, ValueId id,
-                              std::span<const std::uint32_t> attributes);
-  KnownParameter& known(const ParameterStorage& storage);
+  void identify_view(ValueId value);
 
   std::shared_ptr<TypeTable> types_;
+  TypeCache* cache_;
   std::uint32_t sample_;
   DType dtype_;
 
-  std::vector<Node> nodes_;
-  std::vector<Value> values_;
-  std::vector<ValueId> edges_;
-  std::vector<std::uint32_t> numbers_;
+  FlatArray<Node> nodes_;
+  FlatArray<Value> values_;
+  FlatArray<ValueId> edges_;
+  FlatArray<std::uint32_t> numbers_;
 
   std::vector<InputData> inputs_;
   Arena data_;
-  std::vector<KnownParameter> known_parameters_;
+  KnownParameters parameters_;
   std::unordered_map<ValueId, std::uint32_t> unique_arguments_;
   std::unordered_map<NodeId, std::string> labels_;
   std::uint32_t random_nodes_ = 0;
-  std::vector<InputKey> input_keys_;
+  std::vector<InputKey> input_keys_;  ///< of the node that is being recorded
+  std::vector<std::uint64_t> words_;  ///< the key of its identity
 };
 
 }  // namespace dynet_like

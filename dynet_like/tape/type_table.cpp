@@ -1,10 +1,9 @@
-// Interning of shapes, types and identities.
+// Entering shapes, types, parameters and identities.
 #include "dynet_like/tape/type_table.h"
 
-#include <utility>
+#include <algorithm>
 
 #include "dynet_like/core/errors.h"
-#include "dynet_like/ops/structured.h"
 
 namespace dynet_like {
 
@@ -12,6 +11,9 @@ namespace {
 
 // Types beyond this number are more likely forgotten programs than a large model.
 constexpr std::size_t kMostEntries = 1u << 16;
+
+// Arguments without an identity; there are never as many identities as this.
+constexpr std::uint32_t kFirstUniqueArgument = 1u << 31;
 
 void check_arity(const Op& op, std::span<const Dim> inputs) {
   if (inputs.size() >= op.min_inputs && inputs.size() <= op.max_inputs) return;
@@ -24,33 +26,39 @@ void check_arity(const Op& op, std::span<const Dim> inputs) {
 
 }  // namespace
 
-TypeTable::TypeTable() = default;
+std::uint32_t TypeTable::find(Kind kind, std::span<const std::uint64_t> key) const {
+  const std::lock_guard lock(mutex_);
+  const std::uint32_t number = keys_of(kind).find(key);
+  return kind == Kind::identity && number != Interner::kNone ? number + 1 : number;
+}
 
-ShapeId TypeTable::shape(const Dim& item, DType dtype) {
-  std::uint64_t words[Dim::kMaxDimensions + 1] = {static_cast<std::uint64_t>(dtype)};
-  for (unsigned i = 0; i < item.nd; ++i) words[i + 1] = item.d[i];
-  const ShapeId id = shape_keys_.intern(std::span(std::as_const(words)).first(item.nd + 1)).first;
-  if (id >= shapes_.size()) shapes_.resize(id + 1);
-  if (shapes_[id].size == 0) shapes_[id] = {item.single_batch(), dtype, item.batch_size()};
+std::span<const std::uint64_t> TypeTable::shape_key(
+    std::array<std::uint64_t, Dim::kMaxDimensions + 1>& words, const Dim& item, DType dtype) {
+  words[0] = static_cast<std::uint64_t>(dtype);
+  std::copy_n(item.d, item.nd, words.begin() + 1);
+  return std::span(words).first(item.nd + 1);
+}
+
+ShapeId TypeTable::enter_shape(std::span<const std::uint64_t> key, const Dim& item, DType dtype) {
+  const std::lock_guard lock(mutex_);
+  return add_shape(key, item, dtype);
+}
+
+ShapeId TypeTable::add_shape(std::span<const std::uint64_t> key, const Dim& item, DType dtype) {
+  const ShapeId id = keys_of(Kind::shape).intern(key);
+  if (id == shapes_.size()) shapes_.append() = {item.single_batch(), dtype, item.batch_size()};
   return id;
 }
 
-TypeId TypeTable::type(const Op& op, std::span<const InputKey> inputs,
-                       std::span<const std::uint32_t> attributes) {
-  const std::size_t size = 2 + inputs.size() + attributes.size();
-  if (words_.size() < size) words_.resize(2 * size);
-  std::uint64_t* word = words_.data();
-  *word++ = reinterpret_cast<std::uintptr_t>(&op);
-  *word++ = inputs.size();
-  for (const InputKey& input : inputs) {
-    *word++ = input.shape | static_cast<std::uint64_t>(input.shared) << 32;
-  }
-  for (std::uint32_t attribute : attributes) *word++ = attribute;
-  const TypeId id = type_keys_.intern(std::span(std::as_const(words_)).first(size)).first;
-  if (id >= types_.size()) types_.resize(id + 1);
-  // A type that could not be described stays empty and throws again.
-  if (types_[id].op == nullptr) types_[id] = describe(op, inputs, attributes);
-  return id;
+TypeId TypeTable::enter_type(std::span<const std::uint64_t> key, const Op& op,
+                             std::span<const InputKey> inputs,
+                             std::span<const std::uint32_t> attributes) {
+  const std::lock_guard lock(mutex_);
+  Interner& keys = keys_of(Kind::type);
+  if (const TypeId known = keys.find(key); known != Interner::kNone) return known;
+  NodeType type = describe(op, inputs, attributes);
+  type.id = keys.intern(key);
+  return (types_.append() = std::move(type)).id;
 }
 
 NodeType TypeTable::describe(const Op& op, std::span<const InputKey> inputs,
@@ -60,14 +68,16 @@ NodeType TypeTable::describe(const Op& op, std::span<const InputKey> inputs,
   signature.op = &op;
   signature.attributes.assign(attributes.begin(), attributes.end());
   for (const InputKey& input : inputs) {
-    signature.inputs.push_back(shapes_[input.shape].dim);
-    signature.shared.push_back(input.shared != 0);
-    result.has_shared_input |= input.shared != 0;
-    signature.dtype = shapes_[input.shape].dtype;
-    if (signature.dtype != shapes_[inputs[0].shape].dtype) {
+    const Shape& shape = shapes_[shape_of(input)];
+    const bool is_shared = argument_of(input) != 0;
+    signature.inputs.push_back(shape.dim);
+    signature.shared.push_back(is_shared);
+    result.has_shared_input |= is_shared;
+    signature.dtype = shape.dtype;
+    const DType first = shapes_[shape_of(inputs[0])].dtype;
+    if (signature.dtype != first) {
       throw UsageError("[" + std::string(op.name) + "] need inputs of one element type; got " +
-                       name_of(shapes_[inputs[0].shape].dtype) + " and " +
-                       name_of(signature.dtype));
+                       name_of(first) + " and " + name_of(signature.dtype));
     }
   }
   if (inputs.empty()) signature.dtype = static_cast<DType>(attributes[0]);
@@ -81,41 +91,55 @@ NodeType TypeTable::describe(const Op& op, std::span<const InputKey> inputs,
   }
   if (op.deferred_size != nullptr) signature.deferred_size = op.deferred_size(signature);
   if (op.integer_limit != nullptr) result.integer_limit = op.integer_limit(signature);
-  result.output_shape = shape(signature.output, signature.dtype);
+  std::array<std::uint64_t, Dim::kMaxDimensions + 1> words;
+  const auto key = shape_key(words, signature.output, signature.dtype);
+  result.output_shape = add_shape(key, signature.output, signature.dtype);
+  result.output_size = static_cast<std::uint32_t>(signature.output_size);
+  result.has_numbers = op.random || op.integers_per_item + op.reals_per_item > 0;
   result.inputs = static_cast<std::uint32_t>(inputs.size());
+  result.keys.assign(inputs.begin(), inputs.end());
+  for (unsigned j = 0; j < inputs.size(); ++j) {
+    const bool is_stacked = op.joins(j, attributes) == Join::stacked;
+    result.keys.push_back(is_stacked ? input_key(~ShapeId{0}, 0) : ~InputKey{0});
+  }
   result.op = &op;
   return result;
 }
 
-// The op's own rules check the range and give the shape.
-RangeShape TypeTable::describe_range(ShapeId from, std::uint32_t d, std::uint32_t length) {
-  const InputKey key{from, 0};
-  const std::uint32_t attributes[] = {d, length};
-  const NodeType& range = types_[type(ops::pick_range, std::span(&key, 1), attributes)];
-  const Axis axis(shapes_[from].dim, d);
-  return {from,
-          d,
-          length,
-          range.output_shape,
-          static_cast<std::uint32_t>(axis.inner),
-          range.integer_limit - 1};
-}
-
-std::uint32_t TypeTable::storage(const std::shared_ptr<ParameterStorage>& parameter) {
-  const std::uint64_t words[] = {reinterpret_cast<std::uintptr_t>(parameter.get())};
-  const std::uint32_t id = storage_keys_.intern(words).first;
-  if (id >= storages_.size()) storages_.resize(id + 1);
+std::uint32_t TypeTable::enter_storage(std::span<const std::uint64_t> key,
+                                       const std::shared_ptr<ParameterStorage>& parameter) {
+  const std::lock_guard lock(mutex_);
+  const std::uint32_t id = keys_of(Kind::storage).intern(key);
+  if (id == storages_.size()) storages_.emplace_back();
   storages_[id] = parameter;
   return id;
 }
 
-void TypeTable::trim() {
-  // Parameters that nobody else has are let go.
+Identity TypeTable::enter_identity(std::span<const std::uint64_t> key) {
+  const std::lock_guard lock(mutex_);
+  return keys_of(Kind::identity).intern(key) + 1;
+}
+
+std::uint32_t TypeTable::unique_argument() {
+  const std::lock_guard lock(mutex_);
+  return kFirstUniqueArgument + unique_arguments_++;
+}
+
+bool TypeTable::trim() {
+  bool trimmed = false;
   for (std::shared_ptr<ParameterStorage>& storage : storages_) {
-    if (storage.use_count() == 1) storage.reset();
+    if (storage.use_count() != 1) continue;
+    storage.reset();
+    trimmed = true;
   }
-  if (types_.size() + identities_.size() + shapes_.size() + storages_.size() < kMostEntries) return;
-  *this = TypeTable();
+  const std::size_t entries = types_.size() + shapes_.size() + storages_.size() + identity_count();
+  if (entries < kMostEntries) return trimmed;
+  for (Interner& keys : keys_) keys.clear();
+  shapes_.clear();
+  types_.clear();
+  storages_.clear();
+  unique_arguments_ = 0;
+  return true;
 }
 
 }  // namespace dynet_like

@@ -2,14 +2,17 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <span>
 #include <vector>
 
 #include "dynet_like/ops/op.h"
 #include "dynet_like/params/parameter.h"
 #include "dynet_like/tape/interner.h"
+#include "dynet_like/tape/stable_list.h"
 
 namespace dynet_like {
 
@@ -25,91 +28,104 @@ struct Shape {
   std::uint32_t size = 0;
 };
 
-/// What a type says of an input: its shape, and which argument it is if all nodes share it.
-struct InputKey {
-  ShapeId shape = 0;
-  std::uint32_t shared = 0;
-};
+/// What a type says of an input: its shape, and which argument it is if all nodes share it (0: they
+/// need not). An argument is an identity, or a number of its own if it has none.
+using InputKey = std::uint64_t;
+constexpr InputKey input_key(ShapeId shape, std::uint32_t argument) {
+  return shape | static_cast<std::uint64_t>(argument) << 32;
+}
+constexpr ShapeId shape_of(InputKey key) { return static_cast<ShapeId>(key); }
+constexpr std::uint32_t argument_of(InputKey key) { return static_cast<std::uint32_t>(key >> 32); }
 
-/// A range of `length` elements along dimension d of a shape: what pick_range makes of it.
-struct RangeShape {
-  ShapeId from = ~ShapeId{0};
-  std::uint32_t d = 0, length = 0;
-  ShapeId to = 0;
-  std::uint32_t inner = 0;       ///< elements between neighbours along the dimension
-  std::uint32_t last_start = 0;  ///< the largest start that fits
-};
-
-/// What recording and running need to know of a type, computed once.
+/// What recording and running need to know of a type, computed once. What recording compares and
+/// reads comes first.
 struct NodeType {
   const Op* op = nullptr;
-  Signature signature;
-  ShapeId output_shape = 0;
+  TypeId id = 0;
   std::uint32_t inputs = 0;
-  bool has_shared_input = false;
-  /// By input: what it contributes if it is shared.
-  std::vector<SharedGradient> shared_gradients;
+  /// Per input its key, then per input what of a value's key counts: only the shape if it is
+  /// stacked. Attributes are in the signature.
+  std::vector<InputKey> keys;
+  ShapeId output_shape = 0;
+  std::uint32_t output_size = 0;
   /// Every integer of a node is below this (0: no limit).
   std::uint32_t integer_limit = 0;
+  bool has_numbers = false;
+  bool has_shared_input = false;
+  Signature signature;
+  /// By input: what it contributes if it is shared.
+  std::vector<SharedGradient> shared_gradients;
+
+  /// Whether a node of this op is of this type, the keys being those of the inputs' values.
+  bool matches(const Op& its_op, std::span<const InputKey> its_keys,
+               std::span<const std::uint32_t> attributes) const {
+    if (op != &its_op || inputs != its_keys.size()) return false;
+    const InputKey *key = keys.data(), *counts = key + inputs;
+    for (std::size_t j = 0; j < its_keys.size(); ++j) {
+      if ((its_keys[j] & counts[j]) != key[j]) return false;
+    }
+    if (signature.attributes.size() != attributes.size()) return false;
+    for (std::size_t i = 0; i < attributes.size(); ++i) {
+      if (signature.attributes[i] != attributes[i]) return false;
+    }
+    return true;
+  }
 };
 
 /// The types, shapes, parameters and identities that the graphs of a minibatch have in common.
-/// Not for use by several threads at once.
+/// Threads that record look up and enter through a TypeCache each; what has a number stays where
+/// it is and is read without a lock.
 class TypeTable {
  public:
-  TypeTable();
+  /// What there are numbers of.
+  enum class Kind { shape, type, storage, identity };
+  static constexpr std::size_t kKinds = 4;
 
-  /// The number of a shape of one item.
-  ShapeId shape(const Dim& item, DType dtype);
   const Shape& shape(ShapeId id) const { return shapes_[id]; }
-
-  /// The type of a node with these inputs. Throws ShapeError if the op has no such type.
-  TypeId type(const Op& op, std::span<const InputKey> inputs,
-              std::span<const std::uint32_t> attributes);
   const NodeType& operator[](TypeId id) const { return types_[id]; }
-  std::size_t type_count() const { return types_.size(); }
-
-  /// The shape of a range. Throws ShapeError if there is no such range. Valid until the next call.
-  const RangeShape& range(ShapeId from, std::uint32_t d, std::uint32_t length) {
-    RangeShape& known = ranges_[(from * 31 + length * 7 + d) % ranges_.size()];
-    if (known.from != from || known.d != d || known.length != length) {
-      known = describe_range(from, d, length);
-    }
-    return known;
-  }
-
-  /// The number of a parameter, which stays alive as long as the table (or until `clear`).
-  std::uint32_t storage(const std::shared_ptr<ParameterStorage>& parameter);
   ParameterStorage& storage(std::uint32_t id) const { return *storages_[id]; }
+  /// Not while others record.
+  std::size_t type_count() const { return types_.size(); }
+  std::size_t identity_count() const { return keys_of(Kind::identity).size() + 1; }
 
-  /// The identity of a value that follows from parameters, constants and these words alone.
-  Identity identity(std::span<const std::uint64_t> words) {
-    return identities_.intern(words).first + 1;
-  }
-  std::size_t identity_count() const { return identities_.size() + 1; }
+  /// The number of what has this key, or Interner::kNone.
+  std::uint32_t find(Kind kind, std::span<const std::uint64_t> key) const;
 
-  /// A number that marks one value of one graph as an argument that nodes share.
-  std::uint32_t unique_argument() { return 2 * unique_arguments_++ + 1; }
-  /// The mark of an argument with an identity.
-  static std::uint32_t shared_argument(Identity identity) { return 2 * identity; }
+  // The number of what has this key, entered if it is new.
+  ShapeId enter_shape(std::span<const std::uint64_t> key, const Dim& item, DType dtype);
+  /// Throws ShapeError or UsageError if the op has no such type.
+  TypeId enter_type(std::span<const std::uint64_t> key, const Op& op,
+                    std::span<const InputKey> inputs, std::span<const std::uint32_t> attributes);
+  /// The parameter stays alive as long as the table, or until `trim`.
+  std::uint32_t enter_storage(std::span<const std::uint64_t> key,
+                              const std::shared_ptr<ParameterStorage>& parameter);
+  /// Of a value that follows from parameters, constants and the words of the key alone.
+  Identity enter_identity(std::span<const std::uint64_t> key);
 
-  /// Forgets what only it keeps alive, and everything once it has grown large; no graph may hold a
-  /// number any more.
-  void trim();
+  /// An argument that is one value of one graph; never an identity.
+  std::uint32_t unique_argument();
+
+  /// Lets go of parameters that nobody else has, and of everything once it has grown large; no
+  /// graph may hold a number any more. Returns whether anything was: then caches must forget, too.
+  bool trim();
+
+  /// The key of a shape; `words` is where it is written.
+  static std::span<const std::uint64_t> shape_key(
+      std::array<std::uint64_t, Dim::kMaxDimensions + 1>& words, const Dim& item, DType dtype);
 
  private:
+  Interner& keys_of(Kind kind) { return keys_[static_cast<std::size_t>(kind)]; }
+  const Interner& keys_of(Kind kind) const { return keys_[static_cast<std::size_t>(kind)]; }
+  ShapeId add_shape(std::span<const std::uint64_t> key, const Dim& item, DType dtype);
   NodeType describe(const Op& op, std::span<const InputKey> inputs,
                     std::span<const std::uint32_t> attributes);
 
-  RangeShape describe_range(ShapeId from, std::uint32_t d, std::uint32_t length);
-
-  Interner shape_keys_, type_keys_, identities_, storage_keys_;
-  std::vector<Shape> shapes_;
-  std::array<RangeShape, 64> ranges_;  ///< those asked for lately
-  std::vector<NodeType> types_;
+  mutable std::mutex mutex_;
+  std::array<Interner, kKinds> keys_;
+  StableList<Shape> shapes_;
+  StableList<NodeType> types_;
   std::vector<std::shared_ptr<ParameterStorage>> storages_;
-  std::vector<std::uint64_t> words_;  ///< the key that is being looked up
-  std::uint32_t unique_arguments_ = 1;
+  std::uint32_t unique_arguments_ = 0;
 };
 
 }  // namespace dynet_like

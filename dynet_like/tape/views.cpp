@@ -10,18 +10,11 @@ namespace dynet_like {
 
 namespace {
 
-Value as_view(const Tape& tape, ValueId x) {
-  Value view = tape.value(x);
-  view.blocks_gradient = false;
-  return view;
-}
-
-// Elements along the last dimension that is not 1 lie one behind the other.
-bool is_contiguous_range(const Dim& dim, unsigned d) {
-  for (unsigned i = d + 1; i < dim.nd; ++i) {
-    if (dim.d[i] != 1) return false;
-  }
-  return true;
+void check_start(const Tape& tape, ValueId x, const RangeShape& range, std::uint32_t start) {
+  if (start <= range.last_start) return;
+  throw ShapeError("[pick_range] need " + std::to_string(range.length) + " elements of dimension " +
+                   std::to_string(range.d) + " from " + std::to_string(start) + "; got " +
+                   to_string(tape.dim_of(x)));
 }
 
 }  // namespace
@@ -36,35 +29,40 @@ ValueId reshape(Tape& tape, ValueId x, const Dim& dim) {
   if (from == dim) return x;
   // Items with gaps between them keep their number, or are copied together first.
   if (from.bd != dim.bd && !tape.is_contiguous(x)) x = tape.add(ops::identity, std::span(&x, 1));
-  Value view = as_view(tape, x);
+  Value view = tape.value(x);
   const std::uint32_t size = dim.batch_size();
   if (from.bd != dim.bd) view.stride = size;
   view.items = dim.bd;
-  view.shape = tape.types().shape(dim.single_batch(), tape.shape_of(x).dtype);
-  return tape.add_view(x, view);
+  view.shape = tape.cache().shape(dim, tape.shape_of(x).dtype);
+  return tape.add_view(view);
 }
 
 ValueId pick_range(Tape& tape, ValueId x, std::span<const std::uint32_t> starts,
                    std::uint32_t length, unsigned d) {
-  const ShapeId shape = tape.value(x).shape;
+  const RangeShape& range = tape.cache().range(tape.value(x).shape, d, length);
+  if (starts.size() == 1 && range.is_contiguous) {
+    check_start(tape, x, range, starts[0]);
+    return add_range(tape, x, range, starts[0]);
+  }
   const std::uint32_t attributes[] = {d, length};
-  if (starts.size() != 1 || !is_contiguous_range(tape.shape_of(x).dim, d)) {
-    return tape.add(ops::pick_range, std::span(&x, 1), attributes, starts);
+  return tape.add(ops::pick_range, std::span(&x, 1), attributes, {starts});
+}
+
+ValueId pick(Tape& tape, ValueId x, std::span<const std::uint32_t> elements, unsigned d) {
+  RangeShape range = tape.cache().range(tape.value(x).shape, d, 1);
+  if (elements.size() == 1 && range.is_contiguous) {
+    check_start(tape, x, range, elements[0]);
+    range.to = range.without_d;
+    return add_range(tape, x, range, elements[0]);
   }
-  const RangeShape& range = tape.types().range(shape, d, length);
-  if (starts[0] > range.last_start) {
-    throw ShapeError("[pick_range] need " + std::to_string(length) + " elements of dimension " +
-                     std::to_string(d) + " from " + std::to_string(starts[0]) + "; got " +
-                     to_string(tape.dim_of(x)));
-  }
-  Value view = as_view(tape, x);
-  view.offset += range.inner * starts[0];
-  view.shape = range.to;
-  return tape.add_view(x, view);
+  const ValueId picked = pick_range(tape, x, elements, 1, d);
+  Dim dim = tape.dim_of(picked);
+  dim.delete_dim(d);
+  return reshape(tape, picked, dim);
 }
 
 ValueId pick_minibatch_elements(Tape& tape, ValueId x, std::uint32_t first, std::uint32_t count) {
-  Value view = as_view(tape, x);
+  Value view = tape.value(x);
   if (count == 0 || first >= view.items || count > view.items - first) {
     throw ShapeError("[pick_batch_elems] need minibatch elements " + std::to_string(first) +
                      " to " + std::to_string(std::uint64_t{first} + count) + " of " +
@@ -72,19 +70,20 @@ ValueId pick_minibatch_elements(Tape& tape, ValueId x, std::uint32_t first, std:
   }
   view.offset += first * view.stride;
   view.items = count;
-  return tape.add_view(x, view);
+  return tape.add_view(view);
 }
 
 ValueId without_gradient(Tape& tape, ValueId x) {
-  Value view = as_view(tape, x);
+  Value view = tape.value(x);
   view.blocks_gradient = true;
-  return tape.add_view(x, view);
+  view.reaches_parameter = false;
+  return tape.add_view(view);
 }
 
 ValueId transpose(Tape& tape, ValueId x, std::span<const std::uint32_t> order) {
-  const Dim from = tape.shape_of(x).dim;  // a copy: interning may move shapes
-  const InputKey key{tape.value(x).shape, 0};
-  const NodeType& type = tape.types()[tape.types().type(ops::transpose, std::span(&key, 1), order)];
+  const Dim& from = tape.shape_of(x).dim;
+  const InputKey key = input_key(tape.value(x).shape, 0);
+  const NodeType& type = tape.cache().type(ops::transpose, std::span(&key, 1), order);
   // Elements move only if dimensions larger than 1 change their order.
   unsigned last = 0;
   bool moves = false;
@@ -94,9 +93,9 @@ ValueId transpose(Tape& tape, ValueId x, std::span<const std::uint32_t> order) {
     last = d;
   }
   if (moves) return tape.add(ops::transpose, std::span(&x, 1), order);
-  Value view = as_view(tape, x);
+  Value view = tape.value(x);
   view.shape = type.output_shape;
-  return tape.add_view(x, view);
+  return tape.add_view(view);
 }
 
 }  // namespace dynet_like

@@ -14,6 +14,17 @@ ValueId reshape(Tape& tape, ValueId x, const Dim& dim);
 ValueId pick_range(Tape& tape, ValueId x, std::span<const std::uint32_t> starts,
                    std::uint32_t length, unsigned d);
 
+/// The same for a range that is contiguous, and a start that fits.
+inline ValueId add_range(Tape& tape, ValueId x, const RangeShape& range, std::uint32_t start) {
+  Value view = tape.value(x);
+  view.offset += range.inner * start;
+  view.shape = range.to;
+  return tape.add_view(view);
+}
+
+/// Element v of dimension d, which disappears; several elements as above. Throws as above.
+ValueId pick(Tape& tape, ValueId x, std::span<const std::uint32_t> elements, unsigned d);
+
 /// Minibatch elements first to first + count - 1.
 ValueId pick_minibatch_elements(Tape& tape, ValueId x, std::uint32_t first, std::uint32_t count);
 

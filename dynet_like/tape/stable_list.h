@@ -1,0 +1,47 @@
+// A list whose elements never move: read by several threads while one of them appends.
+#pragma once
+
+#include <array>
+#include <bit>
+#include <cstddef>
+#include <memory>
+
+namespace dynet_like {
+
+/// Chunks of doubling size. Whoever learned of an element through the lock under which it was
+/// appended may read it without one. Appending and `size` need that lock.
+template <class T>
+class StableList {
+ public:
+  std::size_t size() const { return size_; }
+
+  const T& operator[](std::size_t i) const {
+    const std::size_t place = i + kFirst;
+    const int chunk = std::bit_width(place) - kFirstWidth;
+    return chunks_[static_cast<std::size_t>(chunk)][place - (kFirst << chunk)];
+  }
+
+  /// The new last element, made by its default constructor.
+  T& append() {
+    const std::size_t place = size_ + kFirst;
+    const int chunk = std::bit_width(place) - kFirstWidth;
+    std::unique_ptr<T[]>& memory = chunks_[static_cast<std::size_t>(chunk)];
+    if (memory == nullptr) memory = std::make_unique<T[]>(kFirst << chunk);
+    ++size_;
+    return memory[place - (kFirst << chunk)];
+  }
+
+  void clear() {
+    for (std::unique_ptr<T[]>& chunk : chunks_) chunk.reset();
+    size_ = 0;
+  }
+
+ private:
+  static constexpr std::size_t kFirst = 8;
+  static constexpr int kFirstWidth = std::bit_width(kFirst);
+
+  std::array<std::unique_ptr<T[]>, 29> chunks_;  // for 2^32 elements
+  std::size_t size_ = 0;
+};
+
+}  // namespace dynet_like

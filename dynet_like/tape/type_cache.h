@@ -1,0 +1,134 @@
+// What one thread that records has learned from a TypeTable, so that it need not ask again.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "dynet_like/tape/type_table.h"
+
+namespace dynet_like {
+
+/// Samples that are recorded side by side look up what is known without waiting. What is new they
+/// enter one after the other, so that all numbers are those of samples recorded one by one.
+class Turn {
+ public:
+  /// Waits until all samples before this one have been recorded. Throws if one of them failed.
+  virtual void wait_for_those_before(std::size_t sample) = 0;
+
+ protected:
+  ~Turn() = default;
+};
+
+/// The first words of the keys of identities, so that different kinds never meet.
+enum class IdentityKind : std::uint64_t { parameter, constant_parameter, view, node };
+
+/// A range of `length` elements along dimension d of a shape: what pick_range makes of it.
+struct RangeShape {
+  ShapeId from = ~ShapeId{0};
+  std::uint32_t d = 0, length = 0;
+  ShapeId to = 0;
+  ShapeId without_d = 0;         ///< of one element: the shape without the dimension
+  std::uint32_t inner = 0;       ///< elements between neighbours along the dimension
+  std::uint32_t last_start = 0;  ///< the largest start that fits
+  bool is_contiguous = false;
+};
+
+/// What a tape needs to know to record a parameter.
+struct ParameterSource {
+  std::uint32_t storage = Interner::kNone;  ///< its number
+  const NodeType* type = nullptr;
+  Identity identity[2] = {};  ///< by constancy; 0: not asked for yet
+};
+
+/// Answers as the table does, mostly without its lock. One thread uses it at a time.
+class TypeCache {
+ public:
+  explicit TypeCache(TypeTable& table) : table_(table) { forget(); }
+  TypeCache(const TypeCache&) = delete;
+  TypeCache& operator=(const TypeCache&) = delete;
+
+  /// From now on a sample is recorded beside others; without a turn: alone.
+  void begin_sample(Turn* turn, std::size_t sample) {
+    turn_ = turn;
+    sample_ = sample;
+  }
+  void end_sample() { turn_ = nullptr; }
+
+  /// The type that was asked for last with a hash like this, of no op if there is none: it may be
+  /// another and must be compared.
+  const NodeType& recent_type(std::uint64_t hash) const { return *recent_[hash >> kRecentShift]; }
+  /// The type of a node with these inputs; `hash` finds it again. Throws ShapeError or UsageError
+  /// if the op has no such type.
+  const NodeType& type(std::uint64_t hash, const Op& op, std::span<const InputKey> inputs,
+                       std::span<const std::uint32_t> attributes) {
+    return *(recent_[hash >> kRecentShift] = &type(op, inputs, attributes));
+  }
+  const NodeType& type(const Op& op, std::span<const InputKey> inputs,
+                       std::span<const std::uint32_t> attributes);
+  /// The type of a source, which has the shape in its attributes.
+  const NodeType& source_type(const Op& op, const Dim& dim, DType dtype);
+
+  static std::uint64_t start_hash(const Op& op) { return reinterpret_cast<std::uintptr_t>(&op); }
+  static std::uint64_t add_to_hash(std::uint64_t hash, std::uint64_t word) {
+    return (hash + word) * 0x9E3779B97F4A7C15ull;
+  }
+
+  /// The number of a shape of one item.
+  ShapeId shape(const Dim& item, DType dtype);
+
+  /// The shape of a range if it was asked for lately, or null.
+  const RangeShape* recent_range(ShapeId from, std::uint32_t d, std::uint32_t length) const {
+    const RangeShape& known = ranges_[range_place(from, d, length)];
+    return known.from == from && known.d == d && known.length == length ? &known : nullptr;
+  }
+  /// The shape of a range. Throws ShapeError if there is no such range. Valid until the next call.
+  const RangeShape& range(ShapeId from, std::uint32_t d, std::uint32_t length) {
+    const RangeShape* known = recent_range(from, d, length);
+    return known != nullptr ? *known : describe_range(from, d, length);
+  }
+
+  /// Valid until the next call.
+  const ParameterSource& parameter(const std::shared_ptr<ParameterStorage>& storage, bool constant);
+
+  /// The identity of a value that follows from parameters, constants and these words alone.
+  Identity identity(std::span<const std::uint64_t> words);
+
+  /// A number that marks one value of one graph as an argument that nodes share.
+  std::uint32_t unique_argument();
+
+  /// Forgets everything, as the table has.
+  void forget();
+
+ private:
+  static constexpr int kRecentBits = 9;
+  static constexpr int kRecentShift = 64 - kRecentBits;
+  static constexpr int kRangeBits = 6;
+  static constexpr int kRangeShift = 64 - kRangeBits;
+
+  struct Known {
+    Interner keys;
+    std::vector<std::uint32_t> numbers;  ///< in the table, by the number of the key here
+  };
+
+  static std::size_t range_place(ShapeId from, std::uint32_t d, std::uint32_t length) {
+    return add_to_hash(from, std::uint64_t{length} << 32 | d) >> kRangeShift;
+  }
+  template <class Enter>
+  std::uint32_t number(TypeTable::Kind kind, std::span<const std::uint64_t> key, Enter enter);
+  const RangeShape& describe_range(ShapeId from, std::uint32_t d, std::uint32_t length);
+
+  TypeTable& table_;
+  Turn* turn_ = nullptr;
+  std::size_t sample_ = 0;
+  std::array<const NodeType*, std::size_t{1} << kRecentBits> recent_;
+  std::array<RangeShape, std::size_t{1} << kRangeBits> ranges_;
+  std::array<Known, TypeTable::kKinds> known_;
+  std::vector<ParameterSource> parameters_;  ///< by the number of the key here
+  std::vector<std::uint64_t> words_;         ///< the key that is being looked up
+};
+
+}  // namespace dynet_like
