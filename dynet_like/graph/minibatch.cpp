@@ -25,7 +25,7 @@ ComputationGraph& Minibatch::new_graph() {
 }
 
 ComputationGraph& Minibatch::graph(std::size_t sample) {
-  check_alone("graph");
+  check_alone("Minibatch::graph");
   if (sample >= used_) {
     throw UsageError("[Minibatch::graph] need a sample below " + std::to_string(used_) + "; got " +
                      std::to_string(sample));

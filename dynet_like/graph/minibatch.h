@@ -73,9 +73,9 @@ class Minibatch {
   const Expression& checked(const Expression& e, const char* user) const;
   void check_loss(const Expression& loss, const char* user) const;
   void check_alone(const char* user) const;
-  Expression record_sample(std::size_t sample, std::size_t i, TypeCache& cache, Turn* turn,
-                           const LossOf& loss_of);
-  std::vector<Expression> record_samples(std::size_t count, const LossOf& loss_of);
+  void set_recording(bool recording, std::size_t first);
+  std::vector<Expression> record_samples(std::size_t first, const LossOf& loss_of);
+  Expression record_sample(ComputationGraph& graph, std::size_t i, const LossOf& loss_of) const;
   ValueRef ref(const Expression& e, const char* user) const { return e.pg->ref(e, user); }
   void find_parts();
   /// Those that belong to a part, in the order of the samples.

@@ -40,41 +40,51 @@ void Minibatch::check_alone(const char* user) const {
                    "] need a minibatch that is not being recorded; got one inside add_losses");
 }
 
-void Minibatch::add_losses(std::size_t count, const LossOf& loss_of) {
-  check_alone("add_losses");
-  struct Recording {
-    Minibatch& batch;
-    std::size_t first = batch.used_;
-    ~Recording() { set(false); }
-    void set(bool beside_others) {
-      batch.recording_ = beside_others;
-      for (std::size_t sample = first; sample < batch.used_; ++sample) {
-        batch.graphs_[sample]->beside_others_ = beside_others;
-      }
-    }
-  } recording{*this};
-  for (std::size_t i = 0; i < count; ++i) new_graph();
-  recording.set(true);
-  const std::vector<Expression> losses = record_samples(count, loss_of);
-  losses_.insert(losses_.end(), losses.begin(), losses.end());
+void Minibatch::set_recording(bool recording, std::size_t first) {
+  recording_ = recording;
+  for (std::size_t sample = first; sample < used_; ++sample) {
+    graphs_[sample]->beside_others_ = recording;
+  }
 }
 
-std::vector<Expression> Minibatch::record_samples(std::size_t count, const LossOf& loss_of) {
-  const std::size_t first = used_ - count;
+void Minibatch::add_losses(std::size_t count, const LossOf& loss_of) {
+  check_alone("add_losses");
+  const std::size_t first = used_;
+  for (std::size_t i = 0; i < count; ++i) new_graph();
+  // Not in a destructor: g++ 12 drops stores to members just before it goes on unwinding.
+  try {
+    set_recording(true, first);
+    const std::vector<Expression> losses = record_samples(first, loss_of);
+    losses_.insert(losses_.end(), losses.begin(), losses.end());
+  } catch (...) {
+    set_recording(false, first);
+    throw;
+  }
+  set_recording(false, first);
+}
+
+std::vector<Expression> Minibatch::record_samples(std::size_t first, const LossOf& loss_of) {
+  const std::size_t count = used_ - first;
   const auto threads = static_cast<unsigned>(
       std::clamp<std::size_t>(count, 1, std::max(1u, executor_.options().threads)));
   while (caches_.size() < threads) caches_.push_back(std::make_unique<TypeCache>(*types_));
   std::vector<Expression> losses(count);
   SampleOrder order(count);
   const auto work = [&](unsigned thread) {
+    TypeCache& cache = *caches_[thread];
     while (const std::optional<std::size_t> i = order.next()) {
+      Tape& tape = graphs_[first + *i]->tape_;
+      std::exception_ptr failure;
+      cache.begin_sample(threads > 1 ? &order : nullptr, *i);
+      tape.record_with(cache);
       try {
-        losses[*i] = record_sample(first + *i, *i, *caches_[thread], threads > 1 ? &order : nullptr,
-                                   loss_of);
-        order.finish(*i);
+        losses[*i] = record_sample(*graphs_[first + *i], *i, loss_of);
       } catch (...) {
-        order.finish(*i, std::current_exception());
+        failure = std::current_exception();
       }
+      tape.record_with(*caches_[0]);
+      cache.end_sample();
+      order.finish(*i, failure);
     }
   };
   if (threads == 1) {
@@ -87,23 +97,8 @@ std::vector<Expression> Minibatch::record_samples(std::size_t count, const LossO
   return losses;
 }
 
-Expression Minibatch::record_sample(std::size_t sample, std::size_t i, TypeCache& cache, Turn* turn,
-                                    const LossOf& loss_of) {
-  ComputationGraph& graph = *graphs_[sample];
-  // Whatever happens, the graph is recorded by the caller's thread again afterwards.
-  struct Session {
-    Session(Tape& tape, TypeCache& cache, TypeCache& callers, Turn* turn, std::size_t i)
-        : tape(tape), cache(cache), callers(callers) {
-      cache.begin_sample(turn, i);
-      tape.record_with(cache);
-    }
-    ~Session() {
-      cache.end_sample();
-      tape.record_with(callers);
-    }
-    Tape& tape;
-    TypeCache &cache, &callers;
-  } session(graph.tape_, cache, *caches_[0], turn, i);
+Expression Minibatch::record_sample(ComputationGraph& graph, std::size_t i,
+                                    const LossOf& loss_of) const {
   const Expression loss = loss_of(graph, i);
   if (&loss.graph("add_losses") != &graph) {
     throw UsageError("[add_losses] need a loss of the sample's own graph; got one of another");

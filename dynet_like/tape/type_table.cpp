@@ -29,7 +29,10 @@ void check_arity(const Op& op, std::span<const Dim> inputs) {
 std::uint32_t TypeTable::find(Kind kind, std::span<const std::uint64_t> key) const {
   const std::lock_guard lock(mutex_);
   const std::uint32_t number = keys_of(kind).find(key);
-  return kind == Kind::identity && number != Interner::kNone ? number + 1 : number;
+  if (number == Interner::kNone) return number;
+  // Where a parameter was that is gone there may be another by now, to be entered.
+  if (kind == Kind::storage && storages_[number] == nullptr) return Interner::kNone;
+  return kind == Kind::identity ? number + 1 : number;
 }
 
 std::span<const std::uint64_t> TypeTable::shape_key(

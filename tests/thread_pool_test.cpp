@@ -1,0 +1,85 @@
+// ThreadPool: every part runs once, exceptions reach the caller, and waiting threads wake up.
+#include "dynet_like/core/thread_pool.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <chrono>
+#include <set>
+#include <stdexcept>
+#include <thread>
+#include <vector>
+
+#include "tests/support/message_of.h"
+
+namespace dynet_like {
+namespace {
+
+TEST(ThreadPool, RunsEveryPartOnce) {
+  ThreadPool pool(4);
+  EXPECT_EQ(pool.size(), 4u);
+  for (unsigned round = 0; round < 2000; ++round) {
+    const unsigned parts = 1 + round % 4;
+    std::vector<unsigned> calls(parts, 0);  // every part has an element of its own
+    pool.run(parts, [&](unsigned part) { ++calls[part]; });
+    EXPECT_EQ(calls, std::vector<unsigned>(parts, 1)) << round;
+  }
+}
+
+TEST(ThreadPool, RunsPartsInThreadsOfTheirOwn) {
+  ThreadPool pool(3);
+  std::vector<std::thread::id> ids(3);
+  pool.run(3, [&](unsigned part) { ids[part] = std::this_thread::get_id(); });
+  EXPECT_EQ(ids[0], std::this_thread::get_id());
+  EXPECT_EQ(std::set<std::thread::id>(ids.begin(), ids.end()).size(), 3u);
+  const std::vector<std::thread::id> before = ids;
+  pool.run(3, [&](unsigned part) { ids[part] = std::this_thread::get_id(); });
+  EXPECT_EQ(ids, before);
+}
+
+TEST(ThreadPool, WakesThreadsThatSleep) {
+  ThreadPool pool(3);
+  std::atomic<int> calls = 0;
+  for (int round = 0; round < 5; ++round) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));  // much longer than they spin
+    pool.run(3, [&](unsigned part) {
+      // The caller sleeps, too, until the last is done.
+      if (part == 2) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+      ++calls;
+    });
+  }
+  EXPECT_EQ(calls, 15);
+}
+
+TEST(ThreadPool, WorksAlone) {
+  for (unsigned threads : {0u, 1u}) {
+    ThreadPool pool(threads);
+    EXPECT_EQ(pool.size(), 1u);
+    unsigned calls = 0;
+    pool.run(1, [&](unsigned part) { calls += 1 + part; });
+    EXPECT_EQ(calls, 1u);
+  }
+}
+
+TEST(ThreadPool, ThrowsOnceAllPartsHaveEnded) {
+  ThreadPool pool(3);
+  for (unsigned bad = 0; bad < 3; ++bad) {
+    std::atomic<unsigned> ended = 0;
+    const std::string message = message_of<std::runtime_error>([&] {
+      pool.run(3, [&](unsigned part) {
+        if (part == bad) throw std::runtime_error("part " + std::to_string(part));
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+        ++ended;
+      });
+    });
+    EXPECT_EQ(message, "part " + std::to_string(bad));
+    EXPECT_EQ(ended, 2u);
+  }
+  EXPECT_THROW(pool.run(3, [](unsigned) { throw std::logic_error("all"); }), std::logic_error);
+  std::atomic<unsigned> calls = 0;
+  pool.run(3, [&](unsigned) { ++calls; });
+  EXPECT_EQ(calls, 3u);
+}
+
+}  // namespace
+}  // namespace dynet_like
