@@ -32,7 +32,9 @@ const Op& gated_op() {
     result.name = "gated";
     result.formula = "x, if the gate is open";
     result.min_inputs = result.max_inputs = 2;
-    result.join = [](unsigned input) { return input == 0 ? Join::shared : Join::stacked; };
+    result.join = [](unsigned input, std::span<const std::uint32_t>) {
+      return input == 0 ? Join::shared : Join::stacked;
+    };
     result.shape = [](std::span<const Dim> in, std::span<const std::uint32_t>) { return in[1]; };
     return result;
   }();
