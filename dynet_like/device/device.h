@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <memory>
 
+#include "dynet_like/core/thread_pool.h"
 #include "dynet_like/device/kernel.h"
 
 namespace dynet_like {
@@ -49,7 +50,7 @@ class Device {
                     bool transposed, void* to) const = 0;
 };
 
-/// The CPU, with a number of threads (at least 1).
-std::unique_ptr<Device> make_cpu_device(unsigned threads = 1);
+/// The CPU, with the threads of a pool; without one, the caller's alone.
+std::unique_ptr<Device> make_cpu_device(std::shared_ptr<ThreadPool> pool = nullptr);
 
 }  // namespace dynet_like

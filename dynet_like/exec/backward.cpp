@@ -32,24 +32,25 @@ bool range_of(const Tape& tape, const Value& value, bool per_item, Range& range)
 
 }  // namespace
 
-void Backward::run(std::span<const ValueRef> roots, Gradients& gradients, bool full) {
+void Backward::run(std::span<const ValueRef> roots, bool full) {
   full_ = full;
+  used_ = true;
   run_.gradients.reset();
+  shared_.clear();
   batch_gradients_.assign(run_.batches.size(), nullptr);
   batch_deferred_.assign(run_.batches.size(), nullptr);
-  used_ = run_.tapes.size();
-  if (tapes_.size() < used_) tapes_.resize(used_);
-  for (std::size_t t = 0; t < used_; ++t) {
+  if (tapes_.size() < run_.end_tape) tapes_.resize(run_.end_tape);
+  for (std::uint32_t t = run_.first_tape; t < run_.end_tape; ++t) {
     tapes_[t].nodes.assign(run_.tapes[t].nodes.size(), NodeGradient{});
     tapes_[t].edges.resize(run_.tapes[t].tape->edges().size());
     tapes_[t].shared_roots.clear();
   }
   seed(roots);
-  for (std::uint32_t t = 0; t < used_; ++t) mark_tape(t);
+  for (std::uint32_t t = run_.first_tape; t < run_.end_tape; ++t) mark_tape(t);
   for (std::size_t b = run_.batches.size(); b-- > 0;) {
     if (batch_gradients_[b] != nullptr) run_batch(static_cast<std::uint32_t>(b));
   }
-  for (std::uint32_t t = 0; t < used_; ++t) {
+  for (std::uint32_t t = run_.first_tape; t < run_.end_tape; ++t) {
     // Sources have no batch in which their slots could have been summed.
     for (NodeId node = 0; full && node < tapes_[t].nodes.size(); ++node) {
       const NodeGradient& gradient = tapes_[t].nodes[node];
@@ -62,11 +63,11 @@ void Backward::run(std::span<const ValueRef> roots, Gradients& gradients, bool f
     }
     contribute_to_shared(t);
   }
-  shared_.flush(gradients);
 }
 
 void Backward::seed(std::span<const ValueRef> roots) {
   for (const ValueRef& root : roots) {
+    if (root.tape < run_.first_tape || root.tape >= run_.end_tape) continue;
     const Tape& tape = *run_.tapes[root.tape].tape;
     const Value& value = tape.value(root.value);
     const NodeRef ref{root.tape, value.node};
@@ -85,7 +86,7 @@ void Backward::seed(std::span<const ValueRef> roots) {
       std::memset(node.gradient, 0, all * element);
     }
     const std::size_t size = tape.shape_of(root.value).size;
-    const void* addend = make_ones(run_, tape.shape_of(root.value));
+    const void* addend = make_ones(run_.gradients, tape.shape_of(root.value));
     for (std::uint32_t item = 0; item < value.items; ++item) {
       std::byte* to = node.gradient + (value.offset + item * value.stride) * element;
       run_.device->add_all(tape.shape_of(root.value).dtype, to, size, {&addend, nullptr, 1});
@@ -307,7 +308,9 @@ void Backward::contribute_to_shared(std::uint32_t tape_index) {
 }
 
 const std::byte* Backward::gradient_of(NodeRef ref) const {
-  if (ref.tape >= used_ || ref.node >= tapes_[ref.tape].nodes.size()) return nullptr;
+  if (!used_ || ref.tape >= tapes_.size() || ref.node >= tapes_[ref.tape].nodes.size()) {
+    return nullptr;
+  }
   const NodeGradient& node = tapes_[ref.tape].nodes[ref.node];
   return node.active ? node.gradient : nullptr;
 }

@@ -1,13 +1,11 @@
-// The backward pass: the forward batches in reverse, every gradient summed in recording order.
+// The backward pass of one lane: its batches in reverse, gradients summed in recording order.
 #pragma once
 
 #include <span>
 #include <vector>
 
-#include "dynet_like/exec/forward.h"
-#include "dynet_like/exec/run_state.h"
-#include "dynet_like/exec/shared_gradients.h"
-#include "dynet_like/params/gradients.h"
+#include "dynet_like/exec/needed.h"
+#include "dynet_like/exec/shared_contributions.h"
 
 namespace dynet_like {
 
@@ -40,22 +38,20 @@ struct EdgeGradient {
   std::uint8_t group = 0;
 };
 
-/// Runs backward passes. Keeps its memory, and the gradients of the last pass.
+/// Runs backward passes over the tapes of one lane. Keeps its memory, and the gradients of the last
+/// pass.
 class Backward {
  public:
   explicit Backward(RunState& run) : run_(run), shared_(run) {}
 
-  /// Begins a pass, which may take several runs over parts of the tapes.
-  void begin() { shared_.begin(); }
-  /// Adds the gradients of the sum of these values to `gradients`; `full`: inputs have gradients
-  /// too. Gradients that go through nodes of parameters alone wait for `finish`.
-  void run(std::span<const ValueRef> roots, Gradients& gradients, bool full);
-  /// Completes what several runs have begun.
-  void finish(Gradients& gradients) { shared_.finish(gradients); }
+  /// Finds the gradients of the sum of these values, those of them that are in this lane; `full`:
+  /// inputs have gradients too. What parameters and what follows from them alone get is collected.
+  void run(std::span<const ValueRef> roots, bool full);
+  SharedContributions& contributions() { return shared_; }
 
   /// The gradient of a node's output in the last pass, or null if it has none.
   const std::byte* gradient_of(NodeRef ref) const;
-  void forget() { used_ = 0; }
+  void forget() { used_ = false; }
 
  private:
   struct TapeGradients {
@@ -93,10 +89,10 @@ class Backward {
   void sum_slots(NodeRef ref);
 
   RunState& run_;
-  SharedGradients shared_;
+  SharedContributions shared_;
   bool full_ = false;
-  std::vector<TapeGradients> tapes_;  ///< those from `used_` on only keep their memory
-  std::size_t used_ = 0;
+  std::vector<TapeGradients> tapes_;  ///< those of other lanes are empty
+  bool used_ = false;
   std::vector<std::byte*> batch_gradients_;
   std::vector<std::byte*> batch_deferred_;  ///< what kernels left for shared arguments
   std::vector<NodeRef> members_;

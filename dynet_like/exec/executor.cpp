@@ -9,31 +9,33 @@
 namespace dynet_like {
 
 std::uint32_t Executor::add_tape(Tape& tape) {
-  run_.tapes.push_back({&tape, {}});
+  common_.tapes.push_back({&tape, {}});
   if (!spare_.empty()) {
-    run_.tapes.back().nodes = std::move(spare_.back());
+    common_.tapes.back().nodes = std::move(spare_.back());
     spare_.pop_back();
   }
-  return static_cast<std::uint32_t>(run_.tapes.size() - 1);
+  // The last lane has the last tapes, so that the order of lanes is that of recording.
+  lanes_[used_lanes_ - 1]->run.end_tape = static_cast<std::uint32_t>(common_.tapes.size());
+  return static_cast<std::uint32_t>(common_.tapes.size() - 1);
 }
 
 Tensor Executor::value(ValueRef ref) {
-  const Tape& tape = *run_.tapes[ref.tape].tape;
+  const Tape& tape = *common_.tapes[ref.tape].tape;
   const NodeId node = tape.value(ref.value).node;
-  const std::vector<NodeState>& nodes = run_.tapes[ref.tape].nodes;
+  const std::vector<NodeState>& nodes = common_.tapes[ref.tape].nodes;
   if (node >= nodes.size() || nodes[node].value == nullptr) {
-    forward_.compute(std::span(&ref, 1), false);
+    forward(std::span(&ref, 1));
   }
   if (tape.type_of(node).op == &ops::lookup_parameter) {
     RowRefresher* refresher = tape.storage_of(node).refresher.get();
     if (refresher != nullptr) refresher->refresh_all();
   }
-  return contiguous(ref, run_.tapes[ref.tape].nodes[node].value, value_copies_);
+  return contiguous(ref, common_.tapes[ref.tape].nodes[node].value, value_copies_);
 }
 
 // A tensor is contiguous: items of a view with gaps between them are copied together, once.
 Tensor Executor::contiguous(ValueRef ref, const std::byte* node, Copies& copies) {
-  const Tape& tape = *run_.tapes[ref.tape].tape;
+  const Tape& tape = *common_.tapes[ref.tape].tape;
   const Value& value = tape.value(ref.value);
   const Shape& shape = tape.shape_of(ref.value);
   const std::size_t element = size_of(shape.dtype);
@@ -51,7 +53,7 @@ Tensor Executor::contiguous(ValueRef ref, const std::byte* node, Copies& copies)
 }
 
 Tensor Executor::gradient(ValueRef ref, const Gradients& gradients) {
-  const Tape& tape = *run_.tapes[ref.tape].tape;
+  const Tape& tape = *common_.tapes[ref.tape].tape;
   const Value& value = tape.value(ref.value);
   const NodeRef node{ref.tape, value.node};
   const std::byte* gradient = nullptr;
@@ -63,12 +65,13 @@ Tensor Executor::gradient(ValueRef ref, const Gradients& gradients) {
   } else if (op == &ops::lookup_parameter) {
     gradient = whole_table(tape.storage_of(value.node), gradients);
   } else if (value.identity != 0) {
-    const Identity identity = run_.identity_of(node);
-    if (identity < run_.shared.size() && run_.shared[identity].has_gradient) {
-      gradient = run_.shared[identity].gradient;
+    const Identity identity =
+        value.identity == 0 ? 0 : tape.value(tape.node(value.node).value).identity;
+    if (identity < common_.shared.size() && common_.shared[identity].has_gradient) {
+      gradient = common_.shared[identity].gradient;
     }
   } else {
-    gradient = backward_.gradient_of(node);
+    gradient = lane_of(ref.tape).backward.gradient_of(node);
   }
   if (gradient != nullptr) return contiguous(ref, gradient, gradient_copies_);
   const Shape& shape = tape.shape_of(ref.value);
@@ -89,81 +92,88 @@ const std::byte* Executor::whole_table(const ParameterStorage& table, const Grad
 }
 
 bool Executor::parameters_changed() const {
-  return std::any_of(run_.read_parameters.begin(), run_.read_parameters.end(),
+  return std::any_of(common_.read_parameters.begin(), common_.read_parameters.end(),
                      [](const auto& read) { return read.first->version != read.second; });
 }
 
 void Executor::release() {
   ++releases_;
-  count_released_bounds(run_);
-  std::vector<Batch> kept;
-  std::vector<std::uint32_t> new_index(run_.batches.size(), kNone);
-  for (std::size_t b = 0; b < run_.batches.size(); ++b) {
-    if (!run_.batches[b].shared) continue;
-    new_index[b] = static_cast<std::uint32_t>(kept.size());
-    kept.push_back(run_.batches[b]);
-    kept.back().members = 0;  // what backward needs of them is in the shared values
+  for (std::size_t l = 0; l < used_lanes_; ++l) {
+    RunState& run = lanes_[l]->run;
+    count_released_bounds(run);
+    std::vector<Batch> kept;
+    std::vector<std::uint32_t> new_index(run.batches.size(), kNone);
+    for (std::size_t b = 0; b < run.batches.size(); ++b) {
+      if (!run.batches[b].shared) continue;  // only the first lane has any
+      new_index[b] = static_cast<std::uint32_t>(kept.size());
+      kept.push_back(run.batches[b]);
+      kept.back().members = 0;  // what backward needs of them is in the shared values
+    }
+    for (SharedValue& shared : common_.shared) {
+      if (l == 0 && shared.batch != kNone) shared.batch = new_index[shared.batch];
+    }
+    run.batches = std::move(kept);
+    run.members.clear();
+    run.values.reset();
+    run.lists.reset();
+    run.gradients.reset();
   }
-  for (SharedValue& shared : run_.shared) {
-    if (shared.batch != kNone) shared.batch = new_index[shared.batch];
-  }
-  for (TapeState& tape : run_.tapes) {
+  for (TapeState& tape : common_.tapes) {
     std::fill(tape.nodes.begin(), tape.nodes.end(), NodeState{});
   }
-  run_.batches = std::move(kept);
-  run_.members.clear();
-  run_.values.reset();
-  run_.inputs.reset();
-  run_.lists.reset();
-  run_.gradients.reset();
+  common_.inputs.reset();
   forget_gradients();
   value_copies_.clear();
 }
 
 void Executor::forget_gradients() {
-  backward_.forget();
+  for (const std::unique_ptr<Lane>& lane : lanes_) lane->backward.forget();
   gradient_copies_.clear();
 }
 
 void Executor::invalidate() {
   release();
-  for (TapeState& tape : run_.tapes) tape.nodes.clear();
-  run_.batches.clear();
-  run_.shared.clear();
-  run_.shared_values.reset();
-  run_.read_parameters.clear();
-  run_.reads_lazy_tables = false;
+  for (TapeState& tape : common_.tapes) tape.nodes.clear();
+  for (const std::unique_ptr<Lane>& lane : lanes_) lane->run.batches.clear();
+  common_.shared.clear();
+  common_.shared_values.reset();
+  common_.read_parameters.clear();
+  common_.reads_lazy_tables = false;
 }
 
-Executor::Mark Executor::mark() const {
-  return {releases_, run_.batches.size(), run_.members.size(), run_.values.arena().mark(),
-          run_.lists.mark()};
+Executor::Mark Executor::mark(std::uint32_t tape) const {
+  const std::size_t lane = lane_index(tape);
+  const RunState& run = lanes_[lane]->run;
+  return {releases_,          static_cast<std::uint32_t>(lane), run.batches.size(),
+          run.members.size(), run.values.arena().mark(),        run.lists.mark()};
 }
 
 // Batches since the mark lose the nodes that are reverted. If nothing else ran since then, their
 // memory is given back; shared values stay, they have memory of their own.
 void Executor::revert(std::uint32_t tape, std::size_t nodes, const Mark& since) {
-  TapeState& state = run_.tapes[tape];
+  TapeState& state = common_.tapes[tape];
+  const std::size_t lane = lane_index(tape);
+  RunState& run = lanes_[lane]->run;
   Mark mark = since;
-  if (mark.releases != releases_) mark = {};
+  if (mark.releases != releases_ || mark.lane != lane) mark = {};
   bool all_reverted = true;
-  for (std::size_t m = mark.members; m < run_.members.size(); ++m) {
-    NodeRef& member = run_.members[m];
+  for (std::size_t m = mark.members; m < run.members.size(); ++m) {
+    NodeRef& member = run.members[m];
     if (member.node == kNone) continue;
     if (member.tape == tape && member.node >= nodes) {
-      member = {run_.output(member).items, kNone};
+      member = {run.output(member).items, kNone};
     } else {
       all_reverted = false;
     }
   }
-  for (std::size_t b = mark.batches; b < run_.batches.size(); ++b) {
-    all_reverted = all_reverted && !run_.batches[b].shared;
+  for (std::size_t b = mark.batches; b < run.batches.size(); ++b) {
+    all_reverted = all_reverted && !run.batches[b].shared;
   }
   if (all_reverted) {
-    run_.batches.resize(mark.batches);
-    run_.members.resize(mark.members);
-    run_.values.rewind(mark.values);
-    run_.lists.rewind(mark.lists);
+    run.batches.resize(mark.batches);
+    run.members.resize(mark.members);
+    run.values.rewind(mark.values);
+    run.lists.rewind(mark.lists);
   }
   state.nodes.resize(std::min(state.nodes.size(), nodes));
   std::erase_if(value_copies_, [&](const auto& copy) { return copy.first.first == tape; });
@@ -172,18 +182,24 @@ void Executor::revert(std::uint32_t tape, std::size_t nodes, const Mark& since) 
 
 void Executor::clear() {
   invalidate();
-  for (TapeState& tape : run_.tapes) spare_.push_back(std::move(tape.nodes));
-  run_.tapes.clear();
-  run_.kernels_of_type.clear();
-  run_.counts.clear();
-  run_.released_bounds.clear();
-  run_.copied_bytes = 0;
-  run_.plan_seconds = run_.kernel_seconds = 0;
-  run_.take_step();
+  for (TapeState& tape : common_.tapes) spare_.push_back(std::move(tape.nodes));
+  common_.tapes.clear();
+  common_.released_bounds.clear();
+  common_.take_step();
+  for (const std::unique_ptr<Lane>& lane : lanes_) {
+    RunState& run = lane->run;
+    run.first_tape = run.end_tape = 0;
+    run.kernels_of_type.clear();
+    run.counts.clear();
+    run.copied_bytes = 0;
+    run.plan_seconds = lane->kernel_seconds = 0;
+  }
+  kernel_seconds_ = 0;
+  use_lanes(1);
 }
 
 std::size_t Executor::bytes_needed(std::uint32_t tape_index, bool with_gradients) const {
-  const Tape& tape = *run_.tapes[tape_index].tape;
+  const Tape& tape = *common_.tapes[tape_index].tape;
   std::size_t bytes = 0;
   for (NodeId node = 0; node < tape.size(); ++node) {
     const NodeType& type = tape.type_of(node);

@@ -6,9 +6,11 @@
 #include <memory>
 #include <span>
 
+#include "dynet_like/core/thread_pool.h"
 #include "dynet_like/exec/backward.h"
 #include "dynet_like/exec/forward.h"
 #include "dynet_like/exec/report.h"
+#include "dynet_like/exec/shared_gradients.h"
 
 namespace dynet_like {
 
@@ -16,28 +18,26 @@ namespace dynet_like {
 /// numbered in the order in which they are added, and must outlive the executor or its `clear`.
 class Executor {
  public:
-  explicit Executor(const GraphOptions& options) : run_(options), forward_(run_), backward_(run_) {}
+  explicit Executor(const GraphOptions& options);
   Executor(const Executor&) = delete;
   Executor& operator=(const Executor&) = delete;
 
   std::uint32_t add_tape(Tape& tape);
 
-  /// Computes what these values need and no more. `free_unread`: see Forward.
-  void forward(std::span<const ValueRef> targets, bool free_unread = false) {
-    forward_.compute(targets, free_unread);
-  }
+  /// Lets consecutive tapes run beside each other, as many as there are threads, if none of them
+  /// has run yet. Results do not depend on it.
+  void spread(std::uint32_t begin, std::uint32_t end);
+
+  /// Computes what these values need and no more; those of one tape stand together, in the order of
+  /// the tapes. `free_unread`: see Forward.
+  void forward(std::span<const ValueRef> targets, bool free_unread = false);
   /// A value, computed if need be; where it lies until it is cleared or reverted.
   Tensor value(ValueRef ref);
 
   /// A pass is begin, run over all roots (or part by part, releasing tapes between), finish.
-  void begin_backward() {
-    backward_.begin();
-    gradient_copies_.clear();
-  }
-  void run_backward(std::span<const ValueRef> roots, Gradients& gradients, bool full = false) {
-    backward_.run(roots, gradients, full);
-  }
-  void finish_backward(Gradients& gradients) { backward_.finish(gradients); }
+  void begin_backward();
+  void run_backward(std::span<const ValueRef> roots, Gradients& gradients, bool full = false);
+  void finish_backward(Gradients& gradients);
   /// The gradient of a value in the last pass, parameters' from `gradients`; zeros if it has none.
   Tensor gradient(ValueRef ref, const Gradients& gradients);
 
@@ -51,10 +51,11 @@ class Executor {
   /// How much has run, to return to.
   struct Mark {
     std::uint64_t releases = 0;
+    std::uint32_t lane = 0;
     std::size_t batches = 0, members = 0;
     Arena::Mark values, lists;
   };
-  Mark mark() const;
+  Mark mark(std::uint32_t tape) const;
   /// Forgets the nodes of a tape from `nodes` on, which were recorded after the mark.
   void revert(std::uint32_t tape, std::size_t nodes, const Mark& mark);
   /// Forgets the tapes too. The next run has other random numbers.
@@ -64,21 +65,44 @@ class Executor {
   std::size_t bytes_needed(std::uint32_t tape, bool with_gradients) const;
 
   void on_gradient_complete(std::function<void(const ParameterStorage&)> callback) {
-    run_.on_gradient_complete = std::move(callback);
+    common_.on_gradient_complete = std::move(callback);
   }
-  const GraphOptions& options() const { return run_.options; }
-  Report report() const { return make_report(run_); }
+  const GraphOptions& options() const { return common_.options; }
+  Report report() const;
+  ThreadPool& threads() { return *pool_; }
 
  private:
   using Copies = std::map<std::pair<std::uint32_t, ValueId>, std::vector<std::byte>>;
 
+  /// Tapes that run beside those of other lanes, on a device of one thread if there are several.
+  struct Lane {
+    explicit Lane(CommonState& common) : run(common), forward(run), backward(run) {}
+    RunState run;
+    Forward forward;
+    Backward backward;
+    std::unique_ptr<Device> device;
+    double kernel_seconds = 0;
+  };
+
+  std::unique_ptr<Device> make_device(std::shared_ptr<ThreadPool> pool, double& seconds) const;
+  std::size_t lane_index(std::uint32_t tape) const;
+  Lane& lane_of(std::uint32_t tape) { return *lanes_[lane_index(tape)]; }
+  void use_lanes(std::size_t count);
+  /// work(lane) for all lanes in use, beside each other.
+  template <class Work>
+  void for_lanes(const Work& work);
   Tensor contiguous(ValueRef ref, const std::byte* node, Copies& copies);
   const std::byte* whole_table(const ParameterStorage& table, const Gradients& gradients);
   void forget_gradients();
 
-  RunState run_;
-  Forward forward_;
-  Backward backward_;
+  CommonState common_;
+  std::shared_ptr<ThreadPool> pool_;
+  double kernel_seconds_ = 0;
+  std::unique_ptr<Device> device_;  ///< with all threads
+  std::vector<std::unique_ptr<Lane>> lanes_;
+  std::size_t used_lanes_ = 1;  ///< the others only keep their memory
+  NeededNodes needed_;
+  SharedGradients shared_;
   std::uint64_t releases_ = 0;  ///< marks from before the last release mean the beginning
   Copies value_copies_, gradient_copies_;
   std::vector<std::byte> table_gradient_;

@@ -26,7 +26,6 @@ Packable packable(RunState& run, const SharedMatrix& matrix) {
       return {&parameter.packed, parameter.values.data(), place, parameter.version};
     }
   }
-  if (shared.packed == nullptr) shared.packed = std::make_shared<PackedMatrices>();
   return {shared.packed.get(), shared.value, place, 0};
 }
 

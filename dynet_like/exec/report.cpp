@@ -30,7 +30,8 @@ std::string shapes_of(const Signature& type) {
 // The longest chains of all types among the nodes that ran, by TypeId.
 std::vector<std::uint32_t> chains(const RunState& run) {
   std::vector<std::uint32_t> type, first_input{0}, inputs, index;
-  for (const TapeState& tape : run.tapes) {
+  for (std::uint32_t t = run.first_tape; t < run.end_tape; ++t) {
+    const TapeState& tape = run.tapes[t];
     index.assign(tape.nodes.size(), kNone);
     for (NodeId node = 0; node < tape.nodes.size(); ++node) {
       if (tape.nodes[node].batch == kNone) continue;
@@ -66,18 +67,29 @@ std::string difference(const Signature& a, const Signature& b) {
   return "different shared arguments, such as parameters";
 }
 
-std::vector<Report::NearMiss> near_misses(const RunState& run) {
+std::vector<Report::NearMiss> near_misses(const TypeTable& types,
+                                          const std::vector<TypeCount>& counts) {
   std::vector<Report::NearMiss> result;
-  for (TypeId a = 0; a < run.counts.size(); ++a) {
-    for (TypeId b = a + 1; run.counts[a].nodes > 0 && b < run.counts.size(); ++b) {
-      if (run.counts[b].nodes == 0 || run.types()[a].op != run.types()[b].op) continue;
+  for (TypeId a = 0; a < counts.size(); ++a) {
+    for (TypeId b = a + 1; counts[a].nodes > 0 && b < counts.size(); ++b) {
+      if (counts[b].nodes == 0 || types[a].op != types[b].op) continue;
       if (result.size() == kMostNearMisses) return result;
-      result.push_back({std::string(run.types()[a].op->name),
-                        difference(run.types()[a].signature, run.types()[b].signature),
-                        run.counts[a].nodes, run.counts[b].nodes});
+      result.push_back({std::string(types[a].op->name),
+                        difference(types[a].signature, types[b].signature), counts[a].nodes,
+                        counts[b].nodes});
     }
   }
   return result;
+}
+
+// What several lanes have counted.
+std::vector<TypeCount> counts_of(std::span<const RunState* const> runs) {
+  std::vector<TypeCount> counts;
+  for (const RunState* run : runs) {
+    if (counts.size() < run->counts.size()) counts.resize(run->counts.size());
+    for (std::size_t type = 0; type < run->counts.size(); ++type) counts[type] += run->counts[type];
+  }
+  return counts;
 }
 
 // Of one item: two for every element of a matrix and column that it meets.
@@ -96,39 +108,45 @@ double product_flops(const NodeType& type) {
 void count_released_bounds(RunState& run) {
   if (run.tapes.empty() || run.batches.empty()) return;
   const std::vector<std::uint32_t> bounds = chains(run);
-  run.released_bounds.resize(std::max(run.released_bounds.size(), bounds.size()));
-  for (std::size_t type = 0; type < bounds.size(); ++type)
-    run.released_bounds[type] += bounds[type];
+  std::vector<std::uint64_t>& released = run.common.released_bounds;
+  released.resize(std::max(released.size(), bounds.size()));
+  for (std::size_t type = 0; type < bounds.size(); ++type) released[type] += bounds[type];
 }
 
-Report make_report(const RunState& run) {
+Report make_report(std::span<const RunState* const> runs) {
   Report report;
-  report.copied_bytes = run.copied_bytes;
-  report.value_bytes = run.values.arena().used() + run.shared_values.used();
-  report.gradient_bytes = run.gradients.used();
-  report.plan_seconds = run.plan_seconds;
-  report.kernel_seconds = run.kernel_seconds;
-  if (run.tapes.empty()) return report;
-  const std::vector<std::uint32_t> chain = chains(run);
-  const auto bound_of = [&](TypeId id) -> std::uint64_t {
-    return chain[id] + (id < run.released_bounds.size() ? run.released_bounds[id] : 0);
-  };
-  for (TypeId id = 0; id < run.counts.size(); ++id) {
-    const TypeCount& count = run.counts[id];
+  const CommonState& common = runs[0]->common;
+  for (const RunState* run : runs) {
+    report.copied_bytes += run->copied_bytes;
+    report.value_bytes += run->values.arena().used();
+    report.gradient_bytes += run->gradients.used();
+    report.plan_seconds = std::max(report.plan_seconds, run->plan_seconds);
+  }
+  report.value_bytes += common.shared_values.used();
+  if (common.tapes.empty()) return report;
+  const TypeTable& types = runs[0]->types();
+  std::vector<std::uint64_t> bounds = common.released_bounds;
+  bounds.resize(std::max(bounds.size(), types.type_count()));
+  for (const RunState* run : runs) {
+    const std::vector<std::uint32_t> chain = chains(*run);
+    for (std::size_t type = 0; type < chain.size(); ++type) bounds[type] += chain[type];
+  }
+  const std::vector<TypeCount> counts = counts_of(runs);
+  for (TypeId id = 0; id < counts.size(); ++id) {
+    const TypeCount& count = counts[id];
     if (count.nodes == 0) continue;
-    const NodeType& type = run.types()[id];
+    const NodeType& type = types[id];
     report.types.push_back({std::string(type.op->name), shapes_of(type.signature), count.nodes,
-                            count.batches, count.forward_calls, count.backward_calls,
-                            bound_of(id)});
+                            count.batches, count.forward_calls, count.backward_calls, bounds[id]});
     report.product_flops += static_cast<double>(count.items) * product_flops(type);
     report.nodes += count.nodes;
     report.batches += count.batches;
     report.kernel_calls += count.forward_calls + count.backward_calls;
-    report.bound += bound_of(id);
+    report.bound += bounds[id];
   }
   std::stable_sort(report.types.begin(), report.types.end(),
                    [](const auto& a, const auto& b) { return a.nodes > b.nodes; });
-  report.near_misses = near_misses(run);
+  report.near_misses = near_misses(types, counts);
   return report;
 }
 

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <iosfwd>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -35,7 +36,8 @@ struct Report {
   double plan_seconds = 0, kernel_seconds = 0;
 };
 
-Report make_report(const RunState& run);
+/// Of the lanes of a run, but for the seconds in kernels.
+Report make_report(std::span<const RunState* const> runs);
 /// Keeps the bounds of nodes whose values are about to be released.
 void count_released_bounds(RunState& run);
 

@@ -108,14 +108,15 @@ void run_batch(RunState& run, std::span<const NodeRef> members, bool shared) {
   const Signature& signature = type.signature;
   const std::size_t element = size_of(signature.dtype);
   const auto allocate = [&](std::size_t bytes) {
-    return shared ? run.shared_values.allocate_array<std::byte>(bytes) : run.values.allocate(bytes);
+    return shared ? run.common.shared_values.allocate_array<std::byte>(bytes)
+                  : run.values.allocate(bytes);
   };
   batch.out_bytes = batch.items * signature.output_size * element;
   batch.out = allocate(batch.out_bytes);
   if (signature.saved_size > 0) {
     batch.saved = allocate(batch.items * signature.saved_size * element);
   }
-  Arena& lists = shared ? run.shared_values : run.lists;
+  Arena& lists = shared ? run.common.shared_values : run.lists;
   auto* inputs = lists.allocate_array<Operand>(type.inputs);
   for (unsigned j = 0; j < type.inputs; ++j) inputs[j] = gather(run, type, batch, j, lists);
   batch.inputs = inputs;
@@ -124,7 +125,7 @@ void run_batch(RunState& run, std::span<const NodeRef> members, bool shared) {
     batch.reals = signature.dtype == DType::f32 ? gather_reals<float>(run, type, batch, lists)
                                                 : gather_reals<double>(run, type, batch, lists);
   }
-  if (run.reads_lazy_tables) refresh_tables(run, type, batch);
+  if (run.common.reads_lazy_tables) refresh_tables(run, type, batch);
 
   const ForwardCall call{&signature,     batch.items, batch.inputs, batch.out, batch.saved,
                          batch.integers, batch.reals, run.random,   nullptr};

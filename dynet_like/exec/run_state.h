@@ -10,7 +10,6 @@
 #include "dynet_like/core/memory.h"
 #include "dynet_like/device/device.h"
 #include "dynet_like/device/packed_matrices.h"
-#include "dynet_like/device/timed_device.h"
 #include "dynet_like/exec/block_pool.h"
 #include "dynet_like/exec/options.h"
 #include "dynet_like/tape/tape.h"
@@ -73,6 +72,15 @@ struct SharedValue {
 /// How many nodes of a type ran in how many batches.
 struct TypeCount {
   std::uint64_t nodes = 0, items = 0, batches = 0, forward_calls = 0, backward_calls = 0;
+
+  TypeCount& operator+=(const TypeCount& other) {
+    nodes += other.nodes;
+    items += other.items;
+    batches += other.batches;
+    forward_calls += other.forward_calls;
+    backward_calls += other.backward_calls;
+    return *this;
+  }
 };
 
 struct TapeState {
@@ -80,20 +88,36 @@ struct TapeState {
   std::vector<NodeState> nodes;
 };
 
-/// The state that forward and backward passes share. Tapes have one TypeTable.
-struct RunState {
-  explicit RunState(const GraphOptions& graph_options)
-      : options(graph_options), device(make_cpu_device(graph_options.threads)) {
-    take_step();
-    if (options.measure_time) {
-      device = std::make_unique<TimedDevice>(std::move(device), kernel_seconds);
-    }
-  }
+/// What all lanes of a run have in common. Tapes have one TypeTable.
+struct CommonState {
+  explicit CommonState(const GraphOptions& graph_options) : options(graph_options) { take_step(); }
 
   /// From now on dropout draws other numbers.
   void take_step() {
     if (options.random != nullptr) random = options.random->next_step();
   }
+
+  GraphOptions options;
+  RandomKey random;
+  std::vector<TapeState> tapes;
+  std::vector<SharedValue> shared;  ///< by identity
+
+  Arena inputs;         ///< what was read at places of the user
+  Arena shared_values;  ///< values and gradients of shared nodes
+
+  /// Called when the gradient of a parameter will not change any more in this pass.
+  std::function<void(const ParameterStorage&)> on_gradient_complete;
+
+  /// The versions of the parameters that were read, by their number in the type table.
+  std::vector<std::pair<const ParameterStorage*, std::uint64_t>> read_parameters;
+  bool reads_lazy_tables = false;
+  std::vector<std::uint64_t> released_bounds;  ///< by type: of nodes whose values were released
+};
+
+/// The run of consecutive tapes, one of several that run beside each other: they read what they
+/// have in common and write what is their own. Nodes that all share run in the first.
+struct RunState {
+  explicit RunState(CommonState& common_state) : common(common_state) {}
 
   const NodeState& state(NodeRef ref) const { return tapes[ref.tape].nodes[ref.node]; }
   NodeState& state(NodeRef ref) { return tapes[ref.tape].nodes[ref.node]; }
@@ -115,33 +139,26 @@ struct RunState {
     return *known;
   }
 
-  GraphOptions options;
-  RandomKey random;
-  std::unique_ptr<Device> device;
+  CommonState& common;
+  const GraphOptions& options = common.options;
+  const RandomKey& random = common.random;
+  std::vector<TapeState>& tapes = common.tapes;
+  std::vector<SharedValue>& shared = common.shared;
+
+  std::uint32_t first_tape = 0, end_tape = 0;
+  Device* device = nullptr;
   std::vector<const Kernels*> kernels_of_type;
 
-  std::vector<TapeState> tapes;
   std::vector<Batch> batches;
   std::vector<NodeRef> members;
-  std::vector<SharedValue> shared;  ///< by identity
 
-  BlockPool values;     ///< outputs and saved items
-  Arena inputs;         ///< what was read at places of the user
-  Arena lists;          ///< pointers and numbers of batches
-  Arena shared_values;  ///< values and gradients of shared nodes
-  Arena gradients;      ///< of one backward pass
+  BlockPool values;  ///< outputs and saved items
+  Arena lists;       ///< pointers and numbers of batches
+  Arena gradients;   ///< of one backward pass
 
-  /// Called when the gradient of a parameter will not change any more in this pass.
-  std::function<void(const ParameterStorage&)> on_gradient_complete;
-
-  /// The versions of the parameters that were read, by their number in the type table.
-  std::vector<std::pair<const ParameterStorage*, std::uint64_t>> read_parameters;
-  bool reads_lazy_tables = false;
-
-  std::vector<TypeCount> counts;               ///< by type
-  std::vector<std::uint64_t> released_bounds;  ///< by type: of nodes whose values were released
+  std::vector<TypeCount> counts;  ///< by type
   std::uint64_t copied_bytes = 0;
-  double plan_seconds = 0, kernel_seconds = 0;
+  double plan_seconds = 0;
 };
 
 }  // namespace dynet_like

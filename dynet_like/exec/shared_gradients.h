@@ -1,114 +1,43 @@
 // Gradients of parameters and of what follows from parameters alone: deferred, in recording order.
 #pragma once
 
-#include <cstdint>
 #include <vector>
 
-#include "dynet_like/exec/run_state.h"
+#include "dynet_like/exec/shared_contributions.h"
 #include "dynet_like/params/gradients.h"
 
 namespace dynet_like {
 
-/// A consumer's edge to a shared value that wants a gradient.
-struct SharedEdge {
-  NodeRef consumer;
-  std::uint32_t input = 0;
-  const std::byte* slots = nullptr;  ///< one contribution per item, if the kernel writes them
-};
-
-/// Memory of the pass with one value of ones.
-std::byte* make_ones(RunState& run, const Shape& shape);
-
-/// Collects what the nodes of all tapes contribute to shared values, and adds it up: one chain per
-/// element, in the order of samples, nodes, inputs and items, continued from run to run and from
+/// Adds up what the nodes of all lanes contributed to shared values: one chain per element, in the
+/// order of samples, nodes, inputs and items, continued from lane to lane, from run to run and from
 /// what the accumulator holds.
 class SharedGradients {
  public:
-  explicit SharedGradients(RunState& run) : run_(run) {}
+  explicit SharedGradients(CommonState& common) : run_(common), own_(run_) {}
 
   /// Forgets the last pass, also one that an exception ended.
   void begin();
-  /// The whole of a value of this shared node, times ones: a root of the pass.
-  void seed(Identity identity, const Value& value);
-  /// What the consumer's output gradient contributes through this edge.
-  void contribute(const SharedEdge& edge, const std::byte* dy);
-  /// What it contributes through all edges, for a node with one item; false if its type does not
-  /// say all there is to know of them.
-  bool contribute_by_type(NodeRef consumer, const std::byte* dy);
-  /// Adds up what was contributed.
-  void flush(Gradients& gradients);
-  /// Goes on through nodes of parameters alone, and reports the parameters that are complete.
-  void finish(Gradients& gradients);
+  /// Adds up contributions, and forgets them.
+  void add(SharedContributions& contributions, Device& device, Gradients& gradients);
+  /// Goes on through nodes of parameters alone, which ran in `lane`, and reports the parameters
+  /// that are complete.
+  void finish(RunState& lane, Device& device, Gradients& gradients);
 
  private:
-  /// What contributions have in common that are added up in one call.
-  struct Place {
-    SharedGradient kind;
-    std::uint32_t row;  ///< of a table
-    std::uint32_t offset, rows, columns;
-    bool operator==(const Place&) const = default;
-  };
-  struct Run {
-    Place place;
-    std::size_t first;  ///< into dy and x; the next run begins where this one ends
-  };
-  struct Target {
-    Identity identity = 0;
-    std::vector<Run> runs;
-    std::vector<const void*> dy, x;
+  using Target = SharedContributions::Target;
 
-    void add(const Place& place, const void* from, const void* factor) {
-      if (runs.empty() || runs.back().place != place) runs.push_back({place, dy.size()});
-      dy.push_back(from);
-      x.push_back(factor);
-    }
-    Addends addends(std::size_t run) const {
-      const std::size_t first = runs[run].first;
-      const std::size_t end = run + 1 < runs.size() ? runs[run + 1].first : dy.size();
-      return {dy.data() + first, x.data() + first, end - first};
-    }
-    void clear();
-  };
-  /// A node that contributes: one of a tape, or a shared one.
-  struct Consumer {
-    const NodeType* type;
-    std::uint32_t items;
-    std::uint32_t input;
-    const Value* value;            ///< the input
-    Identity producer;             ///< of the input
-    const Value* factor;           ///< the next input, for outer products
-    const std::byte* factor_node;  ///< where the factor's node lies
-    std::span<const std::uint32_t> integers;
-    const std::byte* slots;
-  };
-
-  /// A contribution that all nodes of a type make: its target and place, and where in dy it begins.
-  struct TypeContribution {
-    std::uint32_t input, target;
-    Place place;
-    std::size_t dy_bytes;
-  };
-  struct TypeContributions {
-    bool known = false, complete = true;
-    std::vector<TypeContribution> all;
-  };
-
-  std::uint32_t target_index(Identity identity);
-  Target& target_of(Identity identity) { return targets_[target_index(identity)]; }
-  void describe(TypeContributions& contributions, NodeRef example);
-  void contribute(const Consumer& consumer, const std::byte* dy);
-  void flush(Target& target, Gradients& gradients);
-  void flush_table(const Target& target, ParameterStorage& table, Gradients& gradients);
-  void add_all(const Target& target, DType dtype, std::byte* sum, std::size_t size, bool fresh);
+  void add(Target& target, Device& device, Gradients& gradients);
+  void add_to_table(const Target& target, Device& device, ParameterStorage& table,
+                    Gradients& gradients);
+  void add_all(const Target& target, Device& device, DType dtype, std::byte* sum, std::size_t size,
+               bool fresh);
   std::byte* derived_gradient(SharedValue& shared, bool& fresh);
-  void run_backward(const SharedValue& shared, Gradients& gradients);
+  void run_backward(RunState& lane, Device& device, const SharedValue& shared,
+                    Gradients& gradients);
   void check(const SharedValue& shared, const std::byte* gradient) const;
 
-  RunState& run_;
-  std::vector<Target> targets_;  ///< those from `used_` on only keep their memory
-  std::size_t used_ = 0;
-  std::vector<std::uint32_t> target_of_identity_;
-  std::vector<TypeContributions> of_type_;
+  RunState run_;             ///< for what all lanes have in common, and memory of its own
+  SharedContributions own_;  ///< of shared nodes
   std::vector<ParameterStorage*> touched_;
 };
 

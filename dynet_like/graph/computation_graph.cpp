@@ -131,7 +131,7 @@ Tensor ComputationGraph::get_gradient(const Expression& e) const {
 
 void ComputationGraph::checkpoint() {
   tape();
-  checkpoints_.push_back({tape_.mark(), executor("checkpoint").mark()});
+  checkpoints_.push_back({tape_.mark(), executor("checkpoint").mark(index_)});
 }
 
 void ComputationGraph::revert() {

@@ -152,6 +152,7 @@ std::vector<ValueRef> Minibatch::choose(std::span<const Expression> expressions,
 void Minibatch::run_part(Part part) {
   std::vector<Expression> all = losses_;
   all.insert(all.end(), outputs_.begin(), outputs_.end());
+  executor_.spread(part.begin, part.end);
   executor_.forward(choose(all, part), executor_.options().inference);
   for (std::size_t i = 0; i < losses_.size(); ++i) {
     const ValueRef loss = ref(losses_[i], "forward");

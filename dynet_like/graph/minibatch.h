@@ -7,7 +7,6 @@
 #include <span>
 #include <vector>
 
-#include "dynet_like/core/thread_pool.h"
 #include "dynet_like/graph/computation_graph.h"
 
 namespace dynet_like {
@@ -87,7 +86,6 @@ class Minibatch {
 
   std::shared_ptr<TypeTable> types_;
   std::vector<std::unique_ptr<TypeCache>> caches_;  ///< by thread; the first is the caller's
-  std::unique_ptr<ThreadPool> pool_;                ///< once samples are recorded in parallel
   bool recording_ = false;                          ///< inside add_losses
   Executor executor_;
   std::vector<std::unique_ptr<ComputationGraph>> graphs_;  ///< those behind `used_` are spare

@@ -90,8 +90,7 @@ std::vector<Expression> Minibatch::record_samples(std::size_t first, const LossO
   if (threads == 1) {
     work(0);
   } else {
-    if (pool_ == nullptr) pool_ = std::make_unique<ThreadPool>(executor_.options().threads);
-    pool_->run(threads, work);
+    executor_.threads().run(threads, work);
   }
   if (order.failed()) rethrow(order.failure(), first + *order.failed());
   return losses;

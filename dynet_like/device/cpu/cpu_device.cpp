@@ -59,7 +59,8 @@ Operand from_item(const Operand& operand, std::size_t first) {
 
 class CpuDevice : public Device {
  public:
-  explicit CpuDevice(unsigned threads) : pool_(threads), workspaces_(threads) {}
+  explicit CpuDevice(std::shared_ptr<ThreadPool> pool)
+      : pool_(std::move(pool)), workspaces_(pool_ == nullptr ? 1 : pool_->size()) {}
 
   const Kernels& kernels(const Op& op) const override {
     if (op.kernels != nullptr) return *op.kernels;
@@ -155,10 +156,11 @@ class CpuDevice : public Device {
   template <class Work>
   void for_parts(std::size_t n, std::size_t most, double cost_each, const Work& work) {
     const double worth = static_cast<double>(n) * cost_each / kWorthAThread;
-    const auto parts = static_cast<unsigned>(
-        std::clamp<double>(std::min<double>(worth, static_cast<double>(most)), 1.0, pool_.size()));
+    const auto parts =
+        static_cast<unsigned>(std::clamp<double>(std::min<double>(worth, static_cast<double>(most)),
+                                                 1.0, static_cast<double>(workspaces_.size())));
     if (parts == 1) return work(0, 0, n);
-    pool_.run(parts, [&](unsigned part) { work(part, n * part / parts, n * (part + 1) / parts); });
+    pool_->run(parts, [&](unsigned part) { work(part, n * part / parts, n * (part + 1) / parts); });
   }
 
   Workspace& workspace(unsigned part) {
@@ -166,15 +168,15 @@ class CpuDevice : public Device {
     return workspaces_[part];
   }
 
-  cpu::ThreadPool pool_;
+  std::shared_ptr<ThreadPool> pool_;
   std::vector<ArenaWorkspace> workspaces_;
   const cpu::MatrixFunctions& functions_ = chosen_functions();
 };
 
 }  // namespace
 
-std::unique_ptr<Device> make_cpu_device(unsigned threads) {
-  return std::make_unique<CpuDevice>(std::max(1u, threads));
+std::unique_ptr<Device> make_cpu_device(std::shared_ptr<ThreadPool> pool) {
+  return std::make_unique<CpuDevice>(std::move(pool));
 }
 
 }  // namespace dynet_like

@@ -1,0 +1,130 @@
+// Lanes: consecutive tapes run beside each other, each with a plan, batches and memory of its own.
+//
+// Samples are independent but for what all share, so lanes need no barrier until gradients of
+// parameters are added up: lane by lane, in the order of the samples, as one lane would.
+#include <algorithm>
+#include <numeric>
+
+#include "dynet_like/device/timed_device.h"
+#include "dynet_like/exec/executor.h"
+
+namespace dynet_like {
+
+namespace {
+
+// Fewer nodes are done before another thread has begun.
+constexpr std::size_t kNodesWorthALane = 100;
+
+}  // namespace
+
+Executor::Executor(const GraphOptions& options)
+    : common_(options),
+      pool_(std::make_shared<ThreadPool>(std::max(1u, options.threads))),
+      device_(make_device(pool_, kernel_seconds_)),
+      needed_(common_),
+      shared_(common_) {
+  use_lanes(1);
+}
+
+std::unique_ptr<Device> Executor::make_device(std::shared_ptr<ThreadPool> pool,
+                                              double& seconds) const {
+  std::unique_ptr<Device> device = make_cpu_device(std::move(pool));
+  if (!common_.options.measure_time) return device;
+  return std::make_unique<TimedDevice>(std::move(device), seconds);
+}
+
+void Executor::use_lanes(std::size_t count) {
+  while (lanes_.size() < count) {
+    Lane& lane = *lanes_.emplace_back(std::make_unique<Lane>(common_));
+    lane.device = make_device(nullptr, lane.kernel_seconds);
+  }
+  used_lanes_ = count;
+  for (std::size_t l = 0; l < count; ++l) {
+    lanes_[l]->run.device = count == 1 ? device_.get() : lanes_[l]->device.get();
+  }
+}
+
+void Executor::spread(std::uint32_t begin, std::uint32_t end) {
+  for (std::size_t l = 0; l < used_lanes_; ++l) {
+    const std::vector<Batch>& batches = lanes_[l]->run.batches;
+    const auto is_shared = [](const Batch& batch) { return batch.shared; };
+    if (!std::all_of(batches.begin(), batches.end(), is_shared)) return;
+  }
+  std::vector<std::size_t> nodes_before(end - begin + 1, 0);
+  for (std::uint32_t t = begin; t < end; ++t) {
+    nodes_before[t - begin + 1] = nodes_before[t - begin] + common_.tapes[t].tape->size();
+  }
+  const std::size_t nodes = nodes_before.back();
+  const std::size_t count = std::clamp<std::size_t>(
+      std::min<std::size_t>(nodes / kNodesWorthALane, end - begin), 1, pool_->size());
+  use_lanes(count);
+  for (std::size_t l = 0; l < count; ++l) {
+    // The boundary that is nearest to an equal share of the nodes.
+    const std::size_t share = nodes * (l + 1) / count;
+    const auto above = std::lower_bound(nodes_before.begin(), nodes_before.end(), share);
+    const bool below_is_nearer =
+        above != nodes_before.begin() && share - *(above - 1) < *above - share;
+    const auto boundary =
+        static_cast<std::uint32_t>(above - nodes_before.begin()) - (below_is_nearer ? 1 : 0);
+    lanes_[l]->run.first_tape = l == 0 ? 0 : lanes_[l - 1]->run.end_tape;
+    lanes_[l]->run.end_tape =
+        l + 1 == count ? static_cast<std::uint32_t>(common_.tapes.size()) : begin + boundary;
+  }
+}
+
+std::size_t Executor::lane_index(std::uint32_t tape) const {
+  std::size_t lane = 0;
+  while (lane + 1 < used_lanes_ && tape >= lanes_[lane]->run.end_tape) ++lane;
+  return lane;
+}
+
+template <class Work>
+void Executor::for_lanes(const Work& work) {
+  if (used_lanes_ == 1) return work(*lanes_[0]);
+  pool_->run(static_cast<unsigned>(used_lanes_), [&](unsigned lane) { work(*lanes_[lane]); });
+}
+
+void Executor::forward(std::span<const ValueRef> targets, bool free_unread) {
+  try {
+    needed_.collect(targets);
+    lanes_[0]->forward.run(needed_.shared(), true, {});
+    needed_.resolve_aliases();
+    for_lanes([&](Lane& lane) {
+      lane.forward.run(needed_.of_tapes(lane.run.first_tape, lane.run.end_tape), false,
+                       free_unread ? targets : std::span<const ValueRef>());
+    });
+  } catch (...) {
+    needed_.forget();
+    throw;
+  }
+}
+
+void Executor::begin_backward() {
+  shared_.begin();
+  gradient_copies_.clear();
+}
+
+void Executor::run_backward(std::span<const ValueRef> roots, Gradients& gradients, bool full) {
+  for_lanes([&](Lane& lane) { lane.backward.run(roots, full); });
+  for (std::size_t l = 0; l < used_lanes_; ++l) {
+    shared_.add(lanes_[l]->backward.contributions(), *device_, gradients);
+  }
+}
+
+void Executor::finish_backward(Gradients& gradients) {
+  shared_.finish(lanes_[0]->run, *device_, gradients);
+}
+
+Report Executor::report() const {
+  std::vector<const RunState*> runs;
+  double lane_seconds = 0;
+  for (std::size_t l = 0; l < used_lanes_; ++l) {
+    runs.push_back(&lanes_[l]->run);
+    lane_seconds = std::max(lane_seconds, lanes_[l]->kernel_seconds);
+  }
+  Report report = make_report(runs);
+  report.kernel_seconds = kernel_seconds_ + lane_seconds;
+  return report;
+}
+
+}  // namespace dynet_like

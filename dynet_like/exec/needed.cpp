@@ -1,0 +1,140 @@
+// Going back from values to what they need.
+#include "dynet_like/exec/needed.h"
+
+#include <algorithm>
+
+#include "dynet_like/ops/structured.h"
+
+namespace dynet_like {
+
+namespace {
+
+constexpr std::uint32_t kNeeded = kNone - 1;
+
+}  // namespace
+
+void NeededNodes::collect(std::span<const ValueRef> targets) {
+  pending_.clear();
+  shared_.clear();
+  aliases_.clear();
+  for (TapeState& tape : run_.tapes) tape.nodes.resize(tape.tape->size());
+  run_.shared.resize(run_.types().identity_count());
+  for (std::size_t i = 0; i < targets.size();) {
+    const std::uint32_t tape = targets[i].tape;
+    NodeId last = 0;
+    std::size_t open = 0;
+    for (; i < targets.size() && targets[i].tape == tape; ++i) {
+      const NodeId node = run_.tapes[tape].tape->value(targets[i].value).node;
+      last = std::max(last, node);
+      open += need(tape, node);
+    }
+    const std::size_t first = pending_.size();
+    collect_tape(tape, last, open);
+    std::reverse(pending_.begin() + static_cast<std::ptrdiff_t>(first), pending_.end());
+  }
+  // A representative comes after its inputs, whichever tape each was found in.
+  std::sort(shared_.begin(), shared_.end(),
+            [&](NodeRef a, NodeRef b) { return run_.identity_of(a) < run_.identity_of(b); });
+}
+
+bool NeededNodes::need(std::uint32_t tape, NodeId node) {
+  NodeState& state = run_.tapes[tape].nodes[node];
+  if (state.value != nullptr || state.plan_index == kNeeded) return false;
+  state.plan_index = kNeeded;
+  return true;
+}
+
+// Goes back from `last` until none of the needed nodes is left.
+void NeededNodes::collect_tape(std::uint32_t tape_index, NodeId last, std::size_t open) {
+  const Tape& tape = *run_.tapes[tape_index].tape;
+  std::vector<NodeState>& states = run_.tapes[tape_index].nodes;
+  for (NodeId node = last; open > 0; --node) {
+    if (states[node].plan_index != kNeeded) continue;
+    --open;
+    states[node].plan_index = kNone;
+    const NodeRef ref{tape_index, node};
+    const NodeType& type = tape.type_of(node);
+    if (type.op->max_inputs == 0 && type.op != &ops::constant) {
+      place_source(ref);
+      continue;
+    }
+    if (const Identity identity = tape.value(tape.node(node).value).identity; identity != 0) {
+      SharedValue& shared = run_.shared[identity];
+      states[node].value = shared.value;
+      if (shared.value != nullptr) continue;
+      if (shared.pending) {
+        aliases_.push_back(ref);
+        continue;
+      }
+      describe(shared, ref);
+      shared_.push_back(ref);
+    } else {
+      pending_.push_back(ref);
+    }
+    for (ValueId input : tape.inputs_of(node)) open += need(tape_index, tape.value(input).node);
+  }
+}
+
+// Sources need no kernel: their values lie where the user or the parameter has them.
+void NeededNodes::place_source(NodeRef ref) {
+  const Tape& tape = run_.tape(ref);
+  NodeState& state = run_.state(ref);
+  if (tape.type_of(ref.node).op != &ops::input) {
+    ParameterStorage& parameter = tape.storage_of(ref.node);
+    SharedValue& shared = run_.shared[run_.identity_of(ref)];
+    if (shared.parameter == nullptr)
+      run_.common.read_parameters.push_back({&parameter, parameter.version});
+    if (shared.parameter == nullptr && parameter.handed_out) {
+      shared.packed = std::make_shared<PackedMatrices>();
+    }
+    shared.parameter = &parameter;
+    shared.type = tape.node(ref.node).type;
+    shared.value = state.value = parameter.values.data();
+    run_.common.reads_lazy_tables |= parameter.refresher != nullptr;
+    return;
+  }
+  const InputData& input = tape.input_of(ref.node);
+  state.value = static_cast<std::byte*>(const_cast<void*>(input.data));
+  if (state.value != nullptr) return;
+  const float* from = input.values_now();
+  state.value = run_.common.inputs.allocate_array<std::byte>(input.size * size_of(tape.dtype()));
+  if (tape.dtype() == DType::f32) {
+    std::copy_n(from, input.size, reinterpret_cast<float*>(state.value));
+  } else {
+    std::copy_n(from, input.size, reinterpret_cast<double*>(state.value));
+  }
+}
+
+// What a backward pass needs of a shared node, without the tape that it was found in.
+void NeededNodes::describe(SharedValue& shared, NodeRef ref) {
+  const Tape& tape = run_.tape(ref);
+  shared.pending = true;
+  shared.packed = std::make_shared<PackedMatrices>();
+  shared.representative = ref;
+  shared.type = tape.node(ref.node).type;
+  shared.items = run_.output(ref).items;
+  shared.inputs.clear();
+  for (ValueId input : tape.inputs_of(ref.node)) {
+    const Value& value = tape.value(input);
+    shared.inputs.push_back({value, run_.identity_of({ref.tape, value.node})});
+  }
+}
+
+void NeededNodes::resolve_aliases() {
+  for (NodeRef ref : aliases_) run_.state(ref).value = run_.shared[run_.identity_of(ref)].value;
+}
+
+std::span<const NodeRef> NeededNodes::of_tapes(std::uint32_t begin, std::uint32_t end) const {
+  const auto before = [](NodeRef ref, std::uint32_t tape) { return ref.tape < tape; };
+  const auto first = std::lower_bound(pending_.begin(), pending_.end(), begin, before);
+  return std::span(first, std::lower_bound(first, pending_.end(), end, before));
+}
+
+void NeededNodes::forget() {
+  for (SharedValue& shared : run_.shared) shared.pending = false;
+  for (TapeState& tape : run_.tapes) {
+    for (NodeState& state : tape.nodes) state.plan_index = kNone;
+  }
+}
+
+}  // namespace dynet_like

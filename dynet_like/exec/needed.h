@@ -1,0 +1,43 @@
+// What values need: the nodes that must run, found from the values backwards.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "dynet_like/exec/run_state.h"
+
+namespace dynet_like {
+
+/// A value of one of the tapes.
+struct ValueRef {
+  std::uint32_t tape = 0;
+  ValueId value = 0;
+};
+
+/// Finds the nodes that values need and that have not run. Keeps its memory from call to call.
+class NeededNodes {
+ public:
+  explicit NeededNodes(CommonState& common) : run_(common) {}
+
+  /// Targets of one tape stand together. Sources have their values afterwards.
+  void collect(std::span<const ValueRef> targets);
+  /// Nodes of samples, in the order of their tapes and of recording.
+  std::span<const NodeRef> of_tapes(std::uint32_t begin, std::uint32_t end) const;
+  /// Nodes that all share, one for each value, inputs first.
+  std::span<const NodeRef> shared() const { return shared_; }
+  /// Gives the other nodes with these values what those that stand for them have computed.
+  void resolve_aliases();
+  /// Makes the next call find undone what was begun.
+  void forget();
+
+ private:
+  void collect_tape(std::uint32_t tape, NodeId last, std::size_t open);
+  bool need(std::uint32_t tape, NodeId node);
+  void place_source(NodeRef ref);
+  void describe(SharedValue& shared, NodeRef ref);
+
+  RunState run_;  ///< for what all lanes have in common
+  std::vector<NodeRef> pending_, shared_, aliases_;
+};
+
+}  // namespace dynet_like

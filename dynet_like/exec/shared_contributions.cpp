@@ -1,0 +1,164 @@
+// Collecting what nodes contribute to shared values.
+#include "dynet_like/exec/shared_contributions.h"
+
+#include <algorithm>
+
+namespace dynet_like {
+
+std::byte* make_ones(Arena& memory, const Shape& shape) {
+  auto* ones = memory.allocate_array<std::byte>(shape.size * size_of(shape.dtype));
+  const Tensor tensor(shape.dim, shape.dtype, ones);
+  for (std::size_t i = 0; i < shape.size; ++i) tensor.set(i, 1.0);
+  return ones;
+}
+
+void SharedContributions::clear() {
+  for (Target& target : targets()) target.clear();
+  used_ = 0;
+  std::fill(target_of_identity_.begin(), target_of_identity_.end(), kNone);
+  for (TypeContributions& type : of_type_) type.known = false;
+}
+
+void SharedContributions::Target::clear() {
+  runs.clear();
+  dy.clear();
+  x.clear();
+}
+
+std::uint32_t SharedContributions::target_index(Identity identity) {
+  if (target_of_identity_.size() <= identity) {
+    target_of_identity_.resize(run_.types().identity_count(), kNone);
+  }
+  std::uint32_t& index = target_of_identity_[identity];
+  if (index == kNone) {
+    index = static_cast<std::uint32_t>(used_++);
+    if (targets_.size() < used_) targets_.emplace_back();
+    targets_[index].identity = identity;
+  }
+  return index;
+}
+
+void SharedContributions::seed(Identity identity, const Value& value) {
+  const Shape& shape = run_.types().shape(value.shape);
+  const std::byte* ones = make_ones(run_.gradients, shape);
+  for (std::uint32_t item = 0; item < value.items; ++item) {
+    const std::uint32_t offset = value.offset + item * value.stride;
+    target_of(identity).add({SharedGradient::sum, 0, offset, shape.size, 1}, ones, nullptr);
+  }
+}
+
+void SharedContributions::contribute(const SharedEdge& edge, const std::byte* dy) {
+  const Tape& tape = run_.tape(edge.consumer);
+  const NodeId node = edge.consumer.node;
+  const NodeType& type = tape.type_of(node);
+  const std::span<const ValueId> inputs = tape.inputs_of(node);
+  const Value& value = tape.value(inputs[edge.input]);
+  const Value* factor =
+      edge.input + 1 < inputs.size() ? &tape.value(inputs[edge.input + 1]) : nullptr;
+  contribute(
+      {&type, run_.output(edge.consumer).items, edge.input, &value,
+       run_.identity_of({edge.consumer.tape, value.node}), factor,
+       factor == nullptr ? nullptr : run_.tapes[edge.consumer.tape].nodes[factor->node].value,
+       type.op->integers_per_item == 0 ? std::span<const std::uint32_t>() : tape.integers_of(node),
+       edge.slots},
+      dy);
+}
+
+// Arguments that a type names are the same for all its nodes, so what is found out for one holds
+// for all. Not so for stacked arguments that happen to be parameters.
+void SharedContributions::describe(TypeContributions& contributions, NodeRef example) {
+  const Tape& tape = run_.tape(example);
+  const NodeType& type = tape.type_of(example.node);
+  const Signature& signature = type.signature;
+  contributions.known = contributions.complete = true;
+  contributions.all.clear();
+  const std::span<const ValueId> inputs = tape.inputs_of(example.node);
+  for (std::uint32_t j = 0; j < inputs.size(); ++j) {
+    const Value& value = tape.value(inputs[j]);
+    if (signature.shared[j] == 0 || value.identity == 0 || !value.reaches_parameter) continue;
+    const SharedGradient kind = type.shared_gradients[j];
+    const Dim& dim = signature.inputs[j];
+    const bool deferred = signature.deferred_size > 0;
+    const auto size = static_cast<std::uint32_t>(dim.size());
+    Place place{kind, 0, value.offset, size, 1};
+    if (kind == SharedGradient::outer_product) {
+      place.rows = dim.rows();
+      place.columns = dim.cols();
+      contributions.complete &= signature.inputs[j + 1].cols() == 1;
+    } else if (kind == SharedGradient::rows) {
+      place.rows = static_cast<std::uint32_t>(signature.output_size);
+    } else {
+      contributions.complete &=
+          kind == SharedGradient::sum && (deferred || size == signature.output_size);
+    }
+    const std::size_t offset = deferred ? type.op->deferred_offset(signature, j) : 0;
+    const Identity producer = run_.identity_of({example.tape, value.node});
+    contributions.all.push_back(
+        {j, target_index(producer), place, offset * size_of(signature.dtype)});
+  }
+}
+
+bool SharedContributions::contribute_by_type(NodeRef consumer, const std::byte* dy) {
+  const Tape& tape = run_.tape(consumer);
+  const TypeId id = tape.node(consumer.node).type;
+  if (of_type_.size() <= id) of_type_.resize(run_.types().type_count());
+  TypeContributions& contributions = of_type_[id];
+  if (!contributions.known) describe(contributions, consumer);
+  if (!contributions.complete) return false;
+  const std::span<const ValueId> inputs = tape.inputs_of(consumer.node);
+  for (const TypeContribution& contribution : contributions.all) {
+    Target& target = targets_[contribution.target];
+    Place place = contribution.place;
+    const std::byte* factor = nullptr;
+    if (place.kind == SharedGradient::outer_product) {
+      const Value& x = tape.value(inputs[contribution.input + 1]);
+      factor = run_.tapes[consumer.tape].nodes[x.node].value +
+               x.offset * size_of(run_.types()[id].signature.dtype);
+    } else if (place.kind == SharedGradient::rows) {
+      place.row = tape.integers_of(consumer.node)[0];
+    }
+    target.add(place, dy + contribution.dy_bytes, factor);
+  }
+  return true;
+}
+
+void SharedContributions::contribute(const Consumer& consumer, const std::byte* dy) {
+  const NodeType& type = *consumer.type;
+  const Signature& signature = type.signature;
+  const Value& value = *consumer.value;
+  const SharedGradient kind = type.shared_gradients[consumer.input];
+  const std::uint32_t size = run_.types().shape(value.shape).size;
+  const std::size_t element = size_of(signature.dtype);
+  const bool deferred = signature.deferred_size > 0;
+  const std::size_t dy_size = deferred ? signature.deferred_size : signature.output_size;
+  if (deferred) dy += type.op->deferred_offset(signature, consumer.input) * element;
+  Target& to = target_of(consumer.producer);
+  for (std::uint32_t item = 0; item < consumer.items; ++item, dy += dy_size * element) {
+    const std::uint32_t offset = value.offset + (value.items == 1 ? 0 : item * value.stride);
+    if (kind == SharedGradient::dense) {
+      const std::byte* slot = consumer.slots + std::size_t{item} * size * element;
+      to.add({SharedGradient::sum, 0, offset, size, 1}, slot, nullptr);
+    } else if (kind == SharedGradient::rows) {
+      const auto entry = static_cast<std::uint32_t>(dy_size);
+      to.add({kind, consumer.integers[item], offset, entry, 1}, dy, nullptr);
+    } else if (kind == SharedGradient::sum) {
+      const std::size_t end = deferred ? size : dy_size;
+      for (std::size_t at = 0; at < end; at += size) {
+        to.add({kind, 0, offset, size, 1}, dy + at * element, nullptr);
+      }
+    } else {
+      const Value& x = *consumer.factor;
+      const Dim& matrix = signature.inputs[consumer.input];
+      const Place place{kind, 0, offset, matrix.rows(), matrix.cols()};
+      const std::byte* factor =
+          consumer.factor_node + (x.offset + (x.items == 1 ? 0 : item * x.stride)) * element;
+      const std::uint32_t columns = signature.inputs[consumer.input + 1].cols();
+      for (std::size_t column = 0; column < columns; ++column) {
+        to.add(place, dy + column * place.rows * element,
+               factor + column * place.columns * element);
+      }
+    }
+  }
+}
+
+}  // namespace dynet_like
