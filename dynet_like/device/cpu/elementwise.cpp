@@ -1,64 +1,75 @@
-// Elementwise kernels: any formula over SIMD lanes, with dimensions of size 1 stretched.
+// Elementwise kernels: any formula over SIMD lanes. Items whose elements all lie one behind the
+// other are one stretch of elements; dimensions of size 1 that are stretched have their own
+// kernels.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "dynet_like/device/cpu/elementwise.cpp"
 #include "hwy/foreach_target.h"  // IWYU pragma: keep
-#include "dynet_like/device/cpu/lanes-inl.h"
+#include "dynet_like/device/cpu/math-inl.h"
 #include "dynet_like/device/cpu/kernel_table.h"
 #include "dynet_like/ops/elementwise.h"
+
+#include <cstring>
+#include <vector>
 
 #ifndef DYNET_LIKE_ELEMENTWISE_ONCE
 #define DYNET_LIKE_ELEMENTWISE_ONCE
 namespace dynet_like::cpu {
 
-// An item as `runs` runs of `length` output elements. In a run an operand either advances with the
-// output or stays at one element; where its runs begin follows from strides per outer dimension.
+inline bool stretches(const Signature& type) {
+  for (const Dim& dim : type.inputs) {
+    if (dim.size() != type.output_size) return true;
+  }
+  return false;
+}
+
+// A stretched item as runs of `length` output elements. In a run an operand either advances with
+// the output or stays at one element; `next` steps to where the operands' next run begins.
 struct Runs {
-  std::size_t length = 1, runs = 1;
+  std::size_t length = 1, count = 1;
   bool advances[2] = {true, true};
-  bool stretched[2] = {false, false};
-  std::size_t outer[Dim::kMaxDimensions] = {}, stride[2][Dim::kMaxDimensions] = {};
-  unsigned outer_count = 0;
+  std::size_t offset[2] = {0, 0};
 
   explicit Runs(const Signature& type);
-  std::size_t offset(unsigned operand, std::size_t run) const {
-    std::size_t result = 0;
-    for (unsigned i = 0; i < outer_count; ++i) {
-      result += run % outer[i] * stride[operand][i];
-      run /= outer[i];
+  void next() {
+    for (unsigned i = 0; i < outer_count_; ++i) {
+      for (unsigned j = 0; j < 2; ++j) offset[j] += stride_[j][i];
+      if (++at_[i] < outer_[i]) return;
+      for (unsigned j = 0; j < 2; ++j) offset[j] -= stride_[j][i] * outer_[i];
+      at_[i] = 0;
     }
-    return result;
   }
+
+ private:
+  std::size_t outer_[Dim::kMaxDimensions] = {}, at_[Dim::kMaxDimensions] = {};
+  std::size_t stride_[2][Dim::kMaxDimensions] = {};
+  unsigned outer_count_ = 0;
 };
 
 Runs::Runs(const Signature& type) {
-  const unsigned operands = static_cast<unsigned>(type.inputs.size());
-  for (unsigned j = 0; j < operands; ++j) {
-    stretched[j] = type.inputs[j].size() != type.output_size;
-  }
   unsigned d = 0;
-  const auto full = [&](unsigned j, unsigned i) { return type.inputs[j][i] == type.output[i]; };
-  for (unsigned j = 0; j < operands; ++j) advances[j] = !stretched[j] || (full(j, 0));
+  for (unsigned j = 0; j < 2; ++j) {
+    advances[j] = type.inputs[j].size() == type.output_size || type.inputs[j][0] == type.output[0];
+  }
   // The inner run: leading dimensions in which every operand keeps advancing, or keeps standing.
   std::size_t inner[2] = {1, 1};
   for (; d < type.output.nd; ++d) {
     bool same = true;
-    for (unsigned j = 0; j < operands; ++j) {
-      const unsigned size = type.inputs[j][d];
-      same = same && (advances[j] ? size == type.output.d[d] : size == 1);
+    for (unsigned j = 0; j < 2; ++j) {
+      same = same && type.inputs[j][d] == (advances[j] ? type.output.d[d] : 1);
     }
     if (!same) break;
     length *= type.output.d[d];
-    for (unsigned j = 0; j < operands; ++j) inner[j] *= type.inputs[j][d];
+    for (unsigned j = 0; j < 2; ++j) inner[j] *= type.inputs[j][d];
   }
   for (; d < type.output.nd; ++d) {
-    outer[outer_count] = type.output.d[d];
-    runs *= type.output.d[d];
-    for (unsigned j = 0; j < operands; ++j) {
+    outer_[outer_count_] = type.output.d[d];
+    count *= type.output.d[d];
+    for (unsigned j = 0; j < 2; ++j) {
       const unsigned size = type.inputs[j][d];
-      stride[j][outer_count] = size == 1 ? 0 : inner[j];
+      stride_[j][outer_count_] = size == 1 ? 0 : inner[j];
       inner[j] *= size;
     }
-    ++outer_count;
+    ++outer_count_;
   }
 }
 
@@ -74,13 +85,15 @@ using cpu::Runs;
 #include "dynet_like/ops/elementwise_formulas.h"
 #undef LANE
 
-template <class E>
-HWY_INLINE Lanes<E> operand(const E* item, bool advances, std::size_t at, std::size_t count) {
-  return advances ? load(item + at, count) : Lanes<E>(static_cast<double>(*item));
-}
+template <class F>
+inline constexpr bool uses_inputs =
+    F::needs == Needs::inputs || F::needs == Needs::inputs_and_output;
+template <class F>
+inline constexpr bool uses_output =
+    F::needs == Needs::output || F::needs == Needs::inputs_and_output;
 
-template <class F, class E>
-HWY_INLINE Lanes<E> value(Lanes<E> a, Lanes<E> b, Lanes<E> real) {
+template <class F, class T>
+HWY_INLINE T value(T a, T b, T real) {
   if constexpr (F::inputs == 2) {
     return F::value(a, b);
   } else if constexpr (F::reals == 1) {
@@ -90,8 +103,8 @@ HWY_INLINE Lanes<E> value(Lanes<E> a, Lanes<E> b, Lanes<E> real) {
   }
 }
 
-template <class F, unsigned j, class E>
-HWY_INLINE Lanes<E> slope(Lanes<E> a, Lanes<E> b, Lanes<E> y, Lanes<E> real) {
+template <class F, unsigned j, class T>
+HWY_INLINE T slope(T a, T b, T y, T real) {
   if constexpr (F::inputs == 2 && j == 0) {
     return F::slope_0(a, b, y);
   } else if constexpr (F::inputs == 2) {
@@ -103,106 +116,193 @@ HWY_INLINE Lanes<E> slope(Lanes<E> a, Lanes<E> b, Lanes<E> y, Lanes<E> real) {
   }
 }
 
+// The real number of item i, or zero for formulas without one.
+template <class F, class E>
+HWY_INLINE double real_of(const void* reals, std::size_t i) {
+  return F::reals == 0 ? 0.0 : static_cast<double>(static_cast<const E*>(reals)[i]);
+}
+
+// Whether item i + 1 goes on where item i ends, with the same real number (-0 is not 0).
 template <class E>
-HWY_INLINE Lanes<E> real_of(const void* reals, std::size_t i) {
-  return Lanes<E>(reals == nullptr ? 0.0 : static_cast<double>(static_cast<const E*>(reals)[i]));
+HWY_INLINE bool goes_on(const Operand& operand, std::size_t i, std::size_t size) {
+  return operand.at<E>(i + 1) == operand.at<E>(i) + size;
+}
+template <class F, class E>
+HWY_INLINE bool same_real(const void* reals, std::size_t i) {
+  const E* real = static_cast<const E*>(reals) + i;
+  return F::reals == 0 || std::memcmp(real, real + 1, sizeof(E)) == 0;
+}
+
+// Where an operand's elements at `at` come from: its own, or the one that it stands at.
+template <class T, class E>
+HWY_INLINE T operand(const E* from, bool advances, std::size_t at, std::size_t count) {
+  return advances ? load_as<T>(from + at, count) : T(static_cast<double>(*from));
 }
 
 template <class F, class E>
-void forward(const ForwardCall& call) {
-  const Runs runs(*call.type);
-  const std::size_t size = call.type->output_size;
+void stretched_forward(const ForwardCall& call) {
+  const Runs first(*call.type);
   E* out = static_cast<E*>(call.out);
-  for (std::size_t i = 0; i < call.n; ++i, out += size) {
-    const Lanes<E> real = real_of<E>(F::reals == 0 ? nullptr : call.reals, i);
-    for (std::size_t run = 0; run < runs.runs; ++run) {
-      const E* a = call.in[0].at<E>(i) + runs.offset(0, run);
-      const E* b = F::inputs == 2 ? call.in[1].at<E>(i) + runs.offset(1, run) : a;
-      E* y = out + run * runs.length;
-      for_lanes<E>(runs.length, [&](std::size_t at, std::size_t count) HWY_ATTR {
-        store(value<F>(operand(a, runs.advances[0], at, count),
-                       operand(b, runs.advances[F::inputs - 1], at, count), real),
-              y + at, count);
+  for (std::size_t i = 0; i < call.n; ++i) {
+    Runs runs = first;
+    for (std::size_t run = 0; run < runs.count; ++run, runs.next(), out += runs.length) {
+      const E* a = call.in[0].at<E>(i) + runs.offset[0];
+      const E* b = call.in[1].at<E>(i) + runs.offset[1];
+      for_groups<E>(runs.length, [&]<class T>(std::size_t at, std::size_t count) DYNET_LIKE_BODY {
+        store(F::value(operand<T>(a, runs.advances[0], at, count),
+                       operand<T>(b, runs.advances[1], at, count)),
+              out + at, count);
       });
     }
   }
 }
 
-// dy * slope of one run, handed to `sink(lanes, at, count)`; what the op does not need is zero.
-template <class F, unsigned j, class E, class Sink>
-HWY_INLINE void for_gradient(const BackwardCall& call, const Runs& runs, std::size_t i,
-                             std::size_t run, Sink&& sink) {
-  constexpr bool kInputs = F::needs == Needs::inputs || F::needs == Needs::inputs_and_output;
-  constexpr bool kOutput = F::needs == Needs::output || F::needs == Needs::inputs_and_output;
-  const std::size_t start = run * runs.length;
-  const E* a = kInputs ? call.in[0].at<E>(i) + runs.offset(0, run) : nullptr;
-  const E* b = kInputs && F::inputs == 2 ? call.in[1].at<E>(i) + runs.offset(1, run) : a;
-  const E* y = kOutput ? call.out.at<E>(i) + start : nullptr;
-  const E* dy = call.dy.at<E>(i) + start;
-  const Lanes<E> real = real_of<E>(F::reals == 0 ? nullptr : call.reals, i);
-  for_lanes<E>(runs.length, [&](std::size_t at, std::size_t count) HWY_ATTR {
-    const Lanes<E> zero(0.0);
-    const Lanes<E> va = kInputs ? operand(a, runs.advances[0], at, count) : zero;
-    const Lanes<E> vb = kInputs ? operand(b, runs.advances[F::inputs - 1], at, count) : zero;
-    const Lanes<E> vy = kOutput ? load(y + at, count) : zero;
-    sink(load(dy + at, count) * slope<F, j>(va, vb, vy, real), at, count);
-  });
+template <class F, class E>
+void forward(const ForwardCall& call) {
+  if constexpr (F::inputs == 2) {
+    if (cpu::stretches(*call.type)) return stretched_forward<F, E>(call);
+  }
+  constexpr unsigned kLast = F::inputs - 1;
+  const std::size_t size = call.type->output_size;
+  for (std::size_t i = 0, end; i < call.n; i = end) {
+    const E *a = call.in[0].at<E>(i), *b = call.in[kLast].at<E>(i);
+    for (end = i + 1; end < call.n; ++end) {
+      if (!goes_on<E>(call.in[0], end - 1, size) || !goes_on<E>(call.in[kLast], end - 1, size) ||
+          !same_real<F, E>(call.reals, end - 1)) {
+        break;
+      }
+    }
+    E* y = static_cast<E*>(call.out) + i * size;
+    const double real = real_of<F, E>(call.reals, i);
+    for_groups<E>((end - i) * size, [&]<class T>(std::size_t at,
+                                                 std::size_t count) DYNET_LIKE_BODY {
+      store(value<F>(load_as<T>(a + at, count), load_as<T>(b + at, count), T(real)), y + at, count);
+    });
+  }
 }
+
+// What the gradients of some items are computed from; what the formula does not need is null.
+template <class F, unsigned j, class E>
+struct Slopes {
+  static constexpr unsigned kLast = F::inputs - 1;
+  const E *a = nullptr, *b = nullptr, *y = nullptr, *dy;
+  double real;
+
+  HWY_INLINE Slopes(const BackwardCall& call, std::size_t i)
+      : dy(call.dy.at<E>(i)), real(real_of<F, E>(call.reals, i)) {
+    if (uses_inputs<F>) a = call.in[0].at<E>(i);
+    if (uses_inputs<F>) b = call.in[kLast].template at<E>(i);
+    if (uses_output<F>) y = call.out.at<E>(i);
+  }
+  // Whether the next item goes on with the elements of this one.
+  static HWY_INLINE bool go_on(const BackwardCall& call, std::size_t i, std::size_t size) {
+    return goes_on<E>(call.dy, i, size) && same_real<F, E>(call.reals, i) &&
+           (!uses_inputs<F> ||
+            (goes_on<E>(call.in[0], i, size) && goes_on<E>(call.in[kLast], i, size))) &&
+           (!uses_output<F> || goes_on<E>(call.out, i, size));
+  }
+  // dy * dout/dx.
+  template <class T>
+  HWY_INLINE T gradient(std::size_t at, std::size_t count, bool a_advances = true,
+                        bool b_advances = true) const {
+    const T zero(0);
+    const T va = uses_inputs<F> ? operand<T>(a, a_advances, at, count) : zero;
+    const T vb = uses_inputs<F> ? operand<T>(b, b_advances, at, count) : zero;
+    const T vy = uses_output<F> ? load_as<T>(y + at, count) : zero;
+    return load_as<T>(dy + at, count) * slope<F, j>(va, vb, vy, T(real));
+  }
+};
 
 // A stretched operand gets the sum over the elements that it was stretched to, in their order.
 template <class F, unsigned j, class E>
-void stretched_gradient(const BackwardCall& call, const Runs& runs, std::size_t i, E* dx,
-                        bool add) {
-  const std::size_t size = call.type->inputs[j].size();
-  E* sums = call.workspace->elements<E>(size);
-  std::memset(sums, 0, size * sizeof(E));
-  for (std::size_t run = 0; run < runs.runs; ++run) {
-    E* to = sums + runs.offset(j, run);
-    if (runs.advances[j]) {
-      for_gradient<F, j, E>(call, runs, i, run,
-                            [&](Lanes<E> gradient, std::size_t at, std::size_t count)
-                                HWY_ATTR { put(gradient, to + at, count, true); });
-    } else {
-      alignas(64) E zeros[Lanes<E>::size] = {};
-      Lanes<E> total = Lanes<E>::load(zeros);
-      for_gradient<F, j, E>(call, runs, i, run,
-                            [&](Lanes<E> gradient, std::size_t, std::size_t count) HWY_ATTR {
-                              E buffer[Lanes<E>::size];
-                              gradient.store(buffer);
-                              total = total + load(buffer, count);  // dead lanes count as zero
-                            });
-      *to += total.sum();
-    }
+HWY_INLINE void add_run(const Slopes<F, j, E>& slopes, const Runs& runs, E* sum) {
+  if (runs.advances[j]) {
+    for_groups<E>(runs.length, [&]<class T>(std::size_t at, std::size_t count) DYNET_LIKE_BODY {
+      put(slopes.template gradient<T>(at, count, runs.advances[0], runs.advances[1]), sum + at,
+          count, true);
+    });
+    return;
   }
-  for_lanes<E>(size, [&](std::size_t at, std::size_t count)
-                         HWY_ATTR { put(load(sums + at, count), dx + at, count, add); });
+  Lanes<E> total(0);
+  for_lanes<E>(runs.length, [&](std::size_t at, std::size_t count) DYNET_LIKE_BODY {
+    const auto gradient =
+        slopes.template gradient<Lanes<E>>(at, count, runs.advances[0], runs.advances[1]);
+    total = total + Lanes<E>(hn::IfThenElseZero(Lanes<E>::first(count), gradient.v));
+  });
+  *sum += total.sum();
 }
 
 template <class F, unsigned j, class E>
-void gradient(const BackwardCall& call, const Runs& runs) {
-  if (!call.dx[j].wanted()) return;
+void stretched_gradient(const BackwardCall& call) {
+  const Runs first(*call.type);
+  const std::size_t size = call.type->inputs[j].size();
+  const bool is_sum = size != call.type->output_size;
+  E* sums = is_sum ? call.workspace->elements<E>(size) : nullptr;
   for (std::size_t i = 0; i < call.n; ++i) {
     E* dx = call.dx[j].at<E>(i);
     if (dx == nullptr) continue;
     const bool add = call.dx[j].add[i] != 0;
-    if (runs.stretched[j]) {
-      stretched_gradient<F, j, E>(call, runs, i, dx, add);
-      continue;
+    if (is_sum) std::memset(sums, 0, size * sizeof(E));
+    const Slopes<F, j, E> item(call, i);
+    Runs runs = first;
+    for (std::size_t run = 0; run < runs.count; ++run, runs.next()) {
+      Slopes<F, j, E> slopes = item;
+      slopes.dy += run * runs.length;
+      if (uses_output<F>) slopes.y += run * runs.length;
+      if (uses_inputs<F>) slopes.a += runs.offset[0];
+      if (uses_inputs<F>) slopes.b += runs.offset[1];
+      if (is_sum) {
+        add_run(slopes, runs, sums + runs.offset[j]);
+        continue;
+      }
+      for_groups<E>(runs.length, [&]<class T>(std::size_t at, std::size_t count) DYNET_LIKE_BODY {
+        put(slopes.template gradient<T>(at, count, runs.advances[0], runs.advances[1]),
+            dx + run * runs.length + at, count, add);
+      });
     }
-    for (std::size_t run = 0; run < runs.runs; ++run) {
-      E* to = dx + run * runs.length;
-      for_gradient<F, j, E>(call, runs, i, run,
-                            [&](Lanes<E> gradient, std::size_t at, std::size_t count)
-                                HWY_ATTR { put(gradient, to + at, count, add); });
-    }
+    if (!is_sum) continue;
+    for_lanes<E>(size, [&](std::size_t at, std::size_t count)
+                           DYNET_LIKE_BODY { put(load(sums + at, count), dx + at, count, add); });
   }
+}
+
+template <class F, unsigned j, class E>
+void gradient(const BackwardCall& call) {
+  const Destination& dx = call.dx[j];
+  const std::size_t size = call.type->output_size;
+  for (std::size_t i = 0, end; i < call.n; i = end) {
+    E* to = dx.at<E>(i);
+    const bool add = dx.add[i] != 0;
+    end = i + 1;
+    if (to == nullptr) continue;
+    while (end < call.n && dx.at<E>(end) == to + (end - i) * size && (dx.add[end] != 0) == add &&
+           Slopes<F, j, E>::go_on(call, end - 1, size)) {
+      ++end;
+    }
+    const Slopes<F, j, E> slopes(call, i);
+    const auto write = [&](auto adds) DYNET_LIKE_BODY {
+      for_groups<E>((end - i) * size,
+                    [&]<class T>(std::size_t at, std::size_t count) DYNET_LIKE_BODY {
+                      put(slopes.template gradient<T>(at, count), to + at, count, adds);
+                    });
+    };
+    add ? write(std::true_type()) : write(std::false_type());
+  }
+}
+
+template <class F, unsigned j, class E>
+void gradient_of(const BackwardCall& call) {
+  if (!call.dx[j].wanted()) return;
+  if constexpr (F::inputs == 2) {
+    if (cpu::stretches(*call.type)) return stretched_gradient<F, j, E>(call);
+  }
+  gradient<F, j, E>(call);
 }
 
 template <class F, class E>
 void backward(const BackwardCall& call) {
-  const Runs runs(*call.type);
-  gradient<F, 0, E>(call, runs);
-  if constexpr (F::inputs == 2) gradient<F, 1, E>(call, runs);
+  gradient_of<F, 0, E>(call);
+  if constexpr (F::inputs == 2) gradient_of<F, 1, E>(call);
 }
 
 std::span<const cpu::KernelEntry> elementwise_table() {

@@ -9,11 +9,9 @@
 #endif
 
 #include <cstddef>
-#include <cstring>
-#include <string_view>
+#include <utility>
 
 #include "dynet_like/device/kernel.h"
-#include "hwy/contrib/math/math-inl.h"
 #include "hwy/highway.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -21,12 +19,17 @@ namespace dynet_like::HWY_NAMESPACE {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-/// One vector of T. T(c) puts c into all lanes.
+/// One vector of E. Lanes(c) puts c into all lanes.
 template <class E>
 struct Lanes {
+  using Element = E;
   using Tag = hn::ScalableTag<E>;
   using Mask = hn::Mask<Tag>;
   static constexpr std::size_t size = hn::MaxLanes(Tag());
+  // x86's own instructions, and whether masked loads and stores leave other memory alone.
+  static constexpr bool is_x86 =
+      HWY_ARCH_X86 && HWY_TARGET != HWY_EMU128 && HWY_TARGET != HWY_SCALAR;
+  static constexpr bool masks_memory = is_x86 && HWY_TARGET <= HWY_AVX2;
 
   hn::Vec<Tag> v;
 
@@ -37,22 +40,69 @@ struct Lanes {
   static HWY_INLINE Lanes load(const E* from) { return Lanes(hn::LoadU(Tag(), from)); }
   HWY_INLINE void store(E* to) const { hn::StoreU(v, Tag(), to); }
 
-  // Tails go through a whole vector on the stack: nothing outside [0, n) is read or written, on
-  // any target, and the lanes see the same arithmetic as full vectors do.
+  // The first n lanes, the others zero; no memory outside [0, n) is read or written.
   static HWY_INLINE Lanes load(const E* from, std::size_t n) {
-    if constexpr (size == 1) return load(from);
-    alignas(64) E buffer[size] = {};
-    std::memcpy(buffer, from, n * sizeof(E));
-    return Lanes(hn::Load(Tag(), buffer));
+    if constexpr (masks_memory) {
+      return Lanes(hn::MaskedLoad(first(n), Tag(), from));
+    } else if constexpr (size == 1) {
+      return load(from);
+    } else {
+      alignas(64) E buffer[size] = {};
+      for (std::size_t i = 0; i < n; ++i) buffer[i] = from[i];
+      return Lanes(hn::Load(Tag(), buffer));
+    }
   }
   HWY_INLINE void store(E* to, std::size_t n) const {
-    if constexpr (size == 1) return store(to);
-    alignas(64) E buffer[size];
-    hn::Store(v, Tag(), buffer);
-    std::memcpy(to, buffer, n * sizeof(E));
+    if constexpr (masks_memory) {
+      hn::BlendedStore(v, first(n), Tag(), to);
+    } else if constexpr (size == 1) {
+      store(to);
+    } else {
+      alignas(64) E buffer[size];
+      hn::Store(v, Tag(), buffer);
+      for (std::size_t i = 0; i < n; ++i) to[i] = buffer[i];
+    }
   }
+  static HWY_INLINE Mask first(std::size_t n) { return hn::FirstN(Tag(), n); }
+
   HWY_INLINE E sum() const { return hn::GetLane(hn::SumOfLanes(Tag(), v)); }
   HWY_INLINE E max() const { return hn::GetLane(hn::MaxOfLanes(Tag(), v)); }
+};
+
+/// For lambdas of kernels: they are compiled for the target, and into the loop that calls them.
+#define DYNET_LIKE_BODY HWY_ATTR __attribute__((always_inline))
+
+/// Some vectors side by side, with the operations of one: independent chains that hide latency.
+template <class E>
+struct Group {
+  using Element = E;
+  static constexpr int count = 4;
+  static constexpr std::size_t size = count * Lanes<E>::size;
+  struct Mask {
+    typename Lanes<E>::Mask part[count];
+  };
+
+  Lanes<E> part[count];
+
+  Group() = default;
+  HWY_INLINE explicit Group(double c) {
+    for (Lanes<E>& lanes : part) lanes = Lanes<E>(c);
+  }
+  HWY_INLINE explicit Group(Lanes<E> all) {
+    for (Lanes<E>& lanes : part) lanes = all;
+  }
+  static HWY_INLINE Group load(const E* from) {
+    Group result;
+    for (int i = 0; i < count; ++i) {
+      result.part[i] = Lanes<E>::load(from + static_cast<std::size_t>(i) * Lanes<E>::size);
+    }
+    return result;
+  }
+  HWY_INLINE void store(E* to) const {
+    for (int i = 0; i < count; ++i) {
+      part[i].store(to + static_cast<std::size_t>(i) * Lanes<E>::size);
+    }
+  }
 };
 
 #define DYNET_LIKE_LANES \
@@ -69,66 +119,106 @@ DYNET_LIKE_LANES typename Lanes<E>::Mask operator<(Lanes<E> a, Lanes<E> b) {
 DYNET_LIKE_LANES Lanes<E> select(typename Lanes<E>::Mask condition, Lanes<E> a, Lanes<E> b) {
   return Lanes<E>(hn::IfThenElse(condition, a.v, b.v));
 }
-DYNET_LIKE_LANES Lanes<E> max(Lanes<E> a, Lanes<E> b) { return Lanes<E>(hn::Max(a.v, b.v)); }
+/// a < b ? a : b, and so b if one of them is NaN; max likewise.
+DYNET_LIKE_LANES Lanes<E> min(Lanes<E> a, Lanes<E> b) {
+  if constexpr (Lanes<E>::is_x86) return Lanes<E>(hn::Min(a.v, b.v));
+  return select(a < b, a, b);
+}
+DYNET_LIKE_LANES Lanes<E> max(Lanes<E> a, Lanes<E> b) {
+  if constexpr (Lanes<E>::is_x86) return Lanes<E>(hn::Max(a.v, b.v));
+  return select(b < a, a, b);
+}
 /// a * b + c, rounded once.
 DYNET_LIKE_LANES Lanes<E> fused(Lanes<E> a, Lanes<E> b, Lanes<E> c) {
   return Lanes<E>(hn::MulAdd(a.v, b.v, c.v));
 }
 DYNET_LIKE_LANES Lanes<E> sqrt(Lanes<E> x) { return Lanes<E>(hn::Sqrt(x.v)); }
+DYNET_LIKE_LANES Lanes<E> abs(Lanes<E> x) { return Lanes<E>(hn::Abs(x.v)); }
+/// |x| with the sign of `sign`.
+DYNET_LIKE_LANES Lanes<E> copy_sign(Lanes<E> x, Lanes<E> sign) {
+  return Lanes<E>(hn::CopySign(x.v, sign.v));
+}
 
-// Highway's functions are for finite arguments; the edges are put right here.
-DYNET_LIKE_LANES Lanes<E> nan_stays(Lanes<E> x, Lanes<E> result) {
-  return Lanes<E>(hn::IfThenElse(hn::IsNaN(x.v), x.v, result.v));
+// The same for groups, vector by vector.
+#define DYNET_LIKE_EACH(expression)                                      \
+  Group<E> result;                                                       \
+  for (int i = 0; i < Group<E>::count; ++i) result.part[i] = expression; \
+  return result;
+DYNET_LIKE_LANES Group<E> operator+(Group<E> a, Group<E> b){
+    DYNET_LIKE_EACH(a.part[i] + b.part[i])} DYNET_LIKE_LANES Group<E>
+operator-(Group<E> a, Group<E> b){DYNET_LIKE_EACH(a.part[i] - b.part[i])} DYNET_LIKE_LANES Group<E>
+operator*(Group<E> a, Group<E> b){DYNET_LIKE_EACH(a.part[i] * b.part[i])} DYNET_LIKE_LANES Group<E>
+operator/(Group<E> a, Group<E> b){DYNET_LIKE_EACH(a.part[i] / b.part[i])} DYNET_LIKE_LANES Group<E>
+operator-(Group<E> a){DYNET_LIKE_EACH(-a.part[i])} DYNET_LIKE_LANES typename Group<E>::Mask
+operator<(Group<E> a, Group<E> b) {
+  typename Group<E>::Mask result;
+  for (int i = 0; i < Group<E>::count; ++i) result.part[i] = a.part[i] < b.part[i];
+  return result;
 }
-DYNET_LIKE_LANES Lanes<E> exp(Lanes<E> x) {
-  const typename Lanes<E>::Tag d;
-  const E limit = sizeof(E) == 4 ? E(88.7228317) : E(709.782712893384);
-  const auto overflows = hn::Gt(x.v, hn::Set(d, limit));
-  const auto result = hn::Exp(d, hn::Min(x.v, hn::Set(d, limit)));
-  return nan_stays(x, Lanes<E>(hn::IfThenElse(overflows, hn::Inf(d), result)));
+DYNET_LIKE_LANES Group<E> select(typename Group<E>::Mask condition, Group<E> a, Group<E> b){
+    DYNET_LIKE_EACH(select(condition.part[i], a.part[i],
+                           b.part[i]))} DYNET_LIKE_LANES Group<E> max(Group<E> a, Group<E> b){
+    DYNET_LIKE_EACH(max(a.part[i], b.part[i]))} DYNET_LIKE_LANES Group<E> min(Group<E> a,
+                                                                              Group<E> b){
+    DYNET_LIKE_EACH(min(a.part[i], b.part[i]))} DYNET_LIKE_LANES Group<E> fused(Group<E> a,
+                                                                                Group<E> b,
+                                                                                Group<E> c){
+    DYNET_LIKE_EACH(fused(a.part[i], b.part[i],
+                          c.part[i]))} DYNET_LIKE_LANES Group<E> sqrt(Group<E> a){
+    DYNET_LIKE_EACH(sqrt(a.part[i]))} DYNET_LIKE_LANES Group<E> abs(Group<E> a){
+    DYNET_LIKE_EACH(abs(a.part[i]))} DYNET_LIKE_LANES Group<E> copy_sign(Group<E> a,
+                                                                         Group<E> sign) {
+  DYNET_LIKE_EACH(copy_sign(a.part[i], sign.part[i]))
 }
-DYNET_LIKE_LANES Lanes<E> log(Lanes<E> x) {
-  const typename Lanes<E>::Tag d;
-  const auto zero = hn::Zero(d);
-  auto result = hn::Log(d, x.v);
-  result = hn::IfThenElse(hn::Eq(x.v, hn::Inf(d)), x.v, result);
-  result = hn::IfThenElse(hn::Eq(x.v, zero), hn::Neg(hn::Inf(d)), result);
-  result = hn::IfThenElse(hn::Lt(x.v, zero), hn::NaN(d), result);
-  return nan_stays(x, Lanes<E>(result));
+
+// Loads and stores of `count` elements: fewer than all in the last vector of a stretch only.
+template <class T>
+HWY_INLINE T load_as(const typename T::Element* from, std::size_t count) {
+  if constexpr (T::size == Lanes<typename T::Element>::size) {
+    return count == T::size ? T::load(from) : T::load(from, count);
+  } else {
+    return T::load(from);
+  }
 }
-DYNET_LIKE_LANES Lanes<E> tanh(Lanes<E> x) {
-  const typename Lanes<E>::Tag d;
-  const auto limit = hn::Set(d, E(20));  // 1 in both types
-  const auto bounded = hn::Min(hn::Max(x.v, hn::Neg(limit)), limit);
-  return nan_stays(x, Lanes<E>(hn::Tanh(d, bounded)));
+DYNET_LIKE_LANES Lanes<E> load(const E* from, std::size_t count) {
+  return load_as<Lanes<E>>(from, count);
 }
-DYNET_LIKE_LANES Lanes<E> logistic(Lanes<E> x) { return Lanes<E>(1) / (Lanes<E>(1) + exp(-x)); }
+DYNET_LIKE_LANES void store(Lanes<E> lanes, E* to, std::size_t count) {
+  count == Lanes<E>::size ? lanes.store(to) : lanes.store(to, count);
+}
+DYNET_LIKE_LANES void store(const Group<E>& group, E* to, std::size_t) { group.store(to); }
 #undef DYNET_LIKE_LANES
 
-/// Calls f(lanes, at, count) for [0, n) in steps of a vector; `count` is less in the tail only.
-/// load and store below take the count, so that one body serves both.
+/// Writes a finished result to a destination, or adds it to what is there.
+template <class T, class E = typename T::Element>
+HWY_INLINE void put(T result, E* to, std::size_t count, bool add) {
+  store(add ? load_as<T>(to, count) + result : result, to, count);
+}
+template <class E>
+HWY_INLINE void put(E result, E* to, bool add) {
+  *to = add ? *to + result : result;
+}
+
+/// Calls f(at, count) for [0, n) in steps of a vector; `count` is less in the tail only. load and
+/// store take the count, so that one body serves both.
 template <class E, class F>
 HWY_INLINE void for_lanes(std::size_t n, F&& f) {
   std::size_t at = 0;
   for (; at + Lanes<E>::size <= n; at += Lanes<E>::size) f(at, Lanes<E>::size);
   if (at < n) f(at, n - at);
 }
-template <class E>
-HWY_INLINE Lanes<E> load(const E* from, std::size_t count) {
-  return count == Lanes<E>::size ? Lanes<E>::load(from) : Lanes<E>::load(from, count);
-}
-template <class E>
-HWY_INLINE void store(Lanes<E> lanes, E* to, std::size_t count) {
-  count == Lanes<E>::size ? lanes.store(to) : lanes.store(to, count);
-}
-/// Writes a finished result to a destination, or adds it to what is there.
-template <class E>
-HWY_INLINE void put(Lanes<E> result, E* to, std::size_t count, bool add) {
-  store(add ? load(to, count) + result : result, to, count);
-}
-template <class E>
-HWY_INLINE void put(E result, E* to, bool add) {
-  *to = add ? *to + result : result;
+/// Calls f.operator()<T>(at, count) for [0, n), with T = Group<E> as long as there are so many and
+/// T = Lanes<E> for the rest. One body serves both; an element has the same bits in either.
+template <class E, class F>
+HWY_INLINE void for_groups(std::size_t n, F&& f) {
+  std::size_t at = 0;
+  for (; at + Group<E>::size <= n; at += Group<E>::size) {
+    f.template operator()<Group<E>>(at, Group<E>::size);
+  }
+  for (; at + Lanes<E>::size <= n; at += Lanes<E>::size) {
+    f.template operator()<Lanes<E>>(at, Lanes<E>::size);
+  }
+  if (at < n) f.template operator()<Lanes<E>>(at, n - at);
 }
 
 }  // namespace dynet_like::HWY_NAMESPACE

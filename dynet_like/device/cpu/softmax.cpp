@@ -1,199 +1,378 @@
 // Softmax, log-softmax and their loss on the CPU: two passes, the maximum taken off first.
+//
+// A vector of many classes is read along the lanes. Vectors of few classes stand side by side, one
+// per lane: their elements are gathered, and nothing is summed across lanes. Which it is depends on
+// the shape alone, and a vector's arithmetic is the same in every lane.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "dynet_like/device/cpu/softmax.cpp"
 #include "hwy/foreach_target.h"  // IWYU pragma: keep
-#include "dynet_like/device/cpu/lanes-inl.h"
+#include "dynet_like/device/cpu/math-inl.h"
 #include "dynet_like/device/cpu/kernel_table.h"
 
+#include <algorithm>
 #include <limits>
 
 HWY_BEFORE_NAMESPACE();
 namespace dynet_like::HWY_NAMESPACE {
 
+struct Maximum {
+  static constexpr double neutral = -std::numeric_limits<double>::infinity();
+  template <class T>
+  static HWY_INLINE T combine(T a, T b) {
+    return max(a, b);
+  }
+  template <class E>
+  static HWY_INLINE E across(Lanes<E> lanes) {
+    return lanes.max();
+  }
+};
+
+struct Sum {
+  static constexpr double neutral = 0;
+  template <class T>
+  static HWY_INLINE T combine(T a, T b) {
+    return a + b;
+  }
+  template <class E>
+  static HWY_INLINE E across(Lanes<E> lanes) {
+    return lanes.sum();
+  }
+};
+
+// One vector of n elements, along the lanes. Reductions are four chains, then one across lanes.
 template <class E>
-HWY_INLINE E maximum(const E* x, std::size_t n) {
-  Lanes<E> result(static_cast<double>(x[0]));
-  for_lanes<E>(n, [&](std::size_t at, std::size_t count) HWY_ATTR {
-    // Dead lanes repeat the first element.
-    E buffer[Lanes<E>::size];
-    if (count == Lanes<E>::size) {
-      result = max(result, Lanes<E>::load(x + at));
-    } else {
-      Lanes<E>(static_cast<double>(x[0])).store(buffer);
-      std::memcpy(buffer, x + at, count * sizeof(E));
-      result = max(result, Lanes<E>::load(buffer));
+struct Row {
+  std::size_t n;
+
+  // f<T>(at, count), as in for_groups.
+  template <class F>
+  HWY_INLINE void each(F&& f) const {
+    for_groups<E>(n, f);
+  }
+  // f<T>(at, count) of all elements, combined; in all lanes.
+  template <class Operation, class F>
+  HWY_INLINE Lanes<E> reduce(F&& f) const {
+    const Lanes<E> neutral(Operation::neutral);
+    Group<E> parts(neutral);
+    std::size_t at = 0;
+    for (; at + Group<E>::size <= n; at += Group<E>::size) {
+      parts = Operation::combine(parts, f.template operator()<Group<E>>(at, Group<E>::size));
     }
-  });
-  return result.max();
-}
+    Lanes<E> all = Operation::combine(Operation::combine(parts.part[0], parts.part[1]),
+                                      Operation::combine(parts.part[2], parts.part[3]));
+    for (; at + Lanes<E>::size <= n; at += Lanes<E>::size) {
+      all = Operation::combine(all, f.template operator()<Lanes<E>>(at, Lanes<E>::size));
+    }
+    if (at < n) {
+      const Lanes<E> tail = f.template operator()<Lanes<E>>(at, n - at);
+      all = Operation::combine(all, select(Lanes<E>::first(n - at), tail, neutral));
+    }
+    return Lanes<E>(static_cast<double>(Operation::across(all)));
+  }
+};
 
-// The sum of e^(x - shift), with the terms written to `terms` unless it is null.
+// `count` vectors of n elements side by side, one per lane; element k of all stands at k * stride.
 template <class E>
-HWY_INLINE E sum_of_exponentials(const E* x, E shift, std::size_t n, E* terms) {
-  const Lanes<E> off(static_cast<double>(shift));
-  Lanes<E> total(0.0);
-  for_lanes<E>(n, [&](std::size_t at, std::size_t count) HWY_ATTR {
-    const Lanes<E> term = exp(load(x + at, count) - off);
-    if (terms != nullptr) store(term, terms + at, count);
-    E buffer[Lanes<E>::size];
-    term.store(buffer);
-    total = total + load(buffer, count);  // dead lanes count as zero
-  });
-  return total.sum();
-}
+struct Columns {
+  std::size_t n, stride, count;
 
+  template <class F>
+  HWY_INLINE void each(F&& f) const {
+    for (std::size_t k = 0; k < n; ++k) f.template operator()<Lanes<E>>(k * stride, count);
+  }
+  template <class Operation, class F>
+  HWY_INLINE Lanes<E> reduce(F&& f) const {
+    Lanes<E> all = f.template operator()<Lanes<E>>(0, count);
+    for (std::size_t k = 1; k < n; ++k) {
+      all = Operation::combine(all, f.template operator()<Lanes<E>>(k * stride, count));
+    }
+    return all;
+  }
+};
+
+// The maximum and the sum of e^(x - maximum), whose terms go to `terms` unless it is null.
 template <class E>
-HWY_INLINE E log_of(E x) {
-  E buffer[Lanes<E>::size];
-  log(Lanes<E>(static_cast<double>(x))).store(buffer);
-  return buffer[0];
-}
+struct Total {
+  Lanes<E> top, sum;
 
+  template <class Along>
+  HWY_INLINE Total(const Along& along, const E* x, E* terms) {
+    const auto load_x = [&]<class T>(std::size_t at, std::size_t count)
+                            DYNET_LIKE_BODY { return load_as<T>(x + at, count); };
+    top = along.template reduce<Maximum>(load_x);
+    const auto term = [&]<class T>(std::size_t at, std::size_t count) DYNET_LIKE_BODY {
+      const T result = exp_of_negative(load_as<T>(x + at, count) - T(top));
+      if (terms != nullptr) store(result, terms + at, count);
+      return result;
+    };
+    sum = along.template reduce<Sum>(term);
+  }
+};
+
+struct Softmax {
+  template <class E, class Along>
+  static HWY_INLINE void value(const Along& along, const E* x, E* y) {
+    const Lanes<E> factor = Lanes<E>(1) / Total<E>(along, x, y).sum;
+    along.each([&]<class T>(std::size_t at, std::size_t count) DYNET_LIKE_BODY {
+      store(load_as<T>(y + at, count) * T(factor), y + at, count);
+    });
+  }
+  // dx = y (dy - sum y dy)
+  template <class E, class Along>
+  static HWY_INLINE void gradient(const Along& along, const E* y, const E* dy, E* dx, bool add) {
+    const auto product = [&]<class T>(std::size_t at, std::size_t count) DYNET_LIKE_BODY {
+      return load_as<T>(y + at, count) * load_as<T>(dy + at, count);
+    };
+    const Lanes<E> mean = along.template reduce<Sum>(product);
+    along.each([&]<class T>(std::size_t at, std::size_t count) DYNET_LIKE_BODY {
+      put(load_as<T>(y + at, count) * (load_as<T>(dy + at, count) - T(mean)), dx + at, count, add);
+    });
+  }
+};
+
+struct LogSoftmax {
+  template <class E, class Along>
+  static HWY_INLINE void value(const Along& along, const E* x, E* y) {
+    const Total<E> total(along, x, nullptr);
+    const Lanes<E> log_sum = log(total.sum);
+    along.each([&]<class T>(std::size_t at, std::size_t count) DYNET_LIKE_BODY {
+      store((load_as<T>(x + at, count) - T(total.top)) - T(log_sum), y + at, count);
+    });
+  }
+  // dx = dy - e^y sum dy
+  template <class E, class Along>
+  static HWY_INLINE void gradient(const Along& along, const E* y, const E* dy, E* dx, bool add) {
+    const auto load_dy = [&]<class T>(std::size_t at, std::size_t count)
+                             DYNET_LIKE_BODY { return load_as<T>(dy + at, count); };
+    const Lanes<E> sum = along.template reduce<Sum>(load_dy);
+    along.each([&]<class T>(std::size_t at, std::size_t count) DYNET_LIKE_BODY {
+      const T part = exp_of_negative(load_as<T>(y + at, count)) * T(sum);
+      put(load_as<T>(dy + at, count) - part, dx + at, count, add);
+    });
+  }
+};
+
+// Up to this many classes are gathered, so that vectors stand side by side.
 template <class E>
-void softmax_of(const E* x, E* y, std::size_t n) {
-  const Lanes<E> total(static_cast<double>(sum_of_exponentials(x, maximum(x, n), n, y)));
-  for_lanes<E>(n, [&](std::size_t at, std::size_t count)
-                      HWY_ATTR { store(load(y + at, count) / total, y + at, count); });
-}
+inline constexpr std::size_t few_classes = Lanes<E>::size;
 
+enum class Layout { rows, columns, gathered };
 template <class E>
-void log_softmax_of(const E* x, E* y, std::size_t n) {
-  const E top = maximum(x, n);
-  const E log_total = log_of(sum_of_exponentials<E>(x, top, n, nullptr));
-  for_lanes<E>(n, [&](std::size_t at, std::size_t count) HWY_ATTR {
-    const Lanes<E> shifted = load(x + at, count) - Lanes<E>(static_cast<double>(top));
-    store(shifted - Lanes<E>(static_cast<double>(log_total)), y + at, count);
-  });
+HWY_INLINE Layout layout_of(const Axis& axis) {
+  if (axis.inner == 1 && axis.n > few_classes<E>) return Layout::rows;
+  return axis.inner > Lanes<E>::size / 2 ? Layout::columns : Layout::gathered;
 }
 
-// dx = y (dy - sum y dy)
+// Vectors of n elements, `stride` apart, side by side in a buffer; as many as there are lanes.
 template <class E>
-void softmax_gradient(const E* y, const E* dy, E* dx, std::size_t n, bool add) {
-  Lanes<E> total(0.0);
-  for_lanes<E>(n, [&](std::size_t at, std::size_t count) HWY_ATTR {
-    total = fused(load(y + at, count), load(dy + at, count), total);
-  });
-  const Lanes<E> mean(static_cast<double>(total.sum()));
-  for_lanes<E>(n, [&](std::size_t at, std::size_t count) HWY_ATTR {
-    put(load(y + at, count) * (load(dy + at, count) - mean), dx + at, count, add);
-  });
-}
+struct Gathered {
+  static constexpr std::size_t size = Lanes<E>::size;
+  std::size_t n, stride;
 
-// dx = dy - e^y sum dy
-template <class E>
-void log_softmax_gradient(const E* y, const E* dy, E* dx, std::size_t n, bool add) {
-  Lanes<E> total(0.0);
-  for_lanes<E>(
-      n, [&](std::size_t at, std::size_t count) HWY_ATTR { total = total + load(dy + at, count); });
-  const Lanes<E> sum(static_cast<double>(total.sum()));
-  for_lanes<E>(n, [&](std::size_t at, std::size_t count) HWY_ATTR {
-    put(load(dy + at, count) - exp(load(y + at, count)) * sum, dx + at, count, add);
-  });
-}
+  Columns<E> columns() const { return {n, size, size}; }
+  // Lanes without a vector are zero.
+  HWY_INLINE void gather(const E* const* from, std::size_t count, E* to) const {
+    for (std::size_t k = 0; count < size && k < n; ++k) Lanes<E>(0).store(to + k * size);
+    for (std::size_t lane = 0; lane < count; ++lane) {
+      for (std::size_t k = 0; k < n; ++k) to[k * size + lane] = from[lane][k * stride];
+    }
+  }
+  HWY_INLINE void scatter(const E* from, E* to, std::size_t lane, bool add) const {
+    for (std::size_t k = 0; k < n; ++k) put(from[k * size + lane], to + k * stride, add);
+  }
+};
 
-template <class E>
-void gather(const E* from, std::size_t stride, E* to, std::size_t n) {
-  for (std::size_t k = 0; k < n; ++k) to[k] = from[k * stride];
+// f(start) for every vector of an item: where its first element stands.
+template <class F>
+HWY_INLINE void for_vectors(const Axis& axis, F&& f) {
+  for (std::size_t o = 0; o < axis.outer; ++o) {
+    for (std::size_t i = 0; i < axis.inner; ++i) f(o * axis.inner * axis.n + i);
+  }
 }
-
-// Applies f(x, y, n) along a dimension; strided vectors pass through contiguous copies.
-template <class E, void (*f)(const E*, E*, std::size_t)>
-void along_forward(const ForwardCall& call) {
-  const Axis axis(call.type->inputs[0], call.type->attributes[0]);
-  E* copies = axis.inner == 1 ? nullptr : call.workspace->elements<E>(2 * axis.n);
-  for (std::size_t i = 0; i < call.n; ++i) {
-    const E* x = call.in[0].at<E>(i);
-    E* y = static_cast<E*>(call.out) + i * call.type->output_size;
-    for (std::size_t vector = 0; vector < axis.inner * axis.outer; ++vector) {
-      const std::size_t start = vector / axis.inner * axis.inner * axis.n + vector % axis.inner;
-      if (axis.inner == 1) {
-        f(x + start, y + start, axis.n);
-        continue;
-      }
-      gather(x + start, axis.inner, copies, axis.n);
-      f(copies, copies + axis.n, axis.n);
-      for (std::size_t k = 0; k < axis.n; ++k) y[start + k * axis.inner] = copies[axis.n + k];
+// f(columns, start) for the vectors of an item, as many side by side as there are lanes.
+template <class E, class F>
+HWY_INLINE void for_columns(const Axis& axis, F&& f) {
+  for (std::size_t o = 0; o < axis.outer; ++o) {
+    for (std::size_t i = 0; i < axis.inner; i += Lanes<E>::size) {
+      const std::size_t count = std::min(Lanes<E>::size, axis.inner - i);
+      f(Columns<E>{axis.n, axis.inner, count}, o * axis.inner * axis.n + i);
     }
   }
 }
 
-template <class E, void (*f)(const E*, const E*, E*, std::size_t, bool)>
+template <class F, class E>
+void gathered_forward(const ForwardCall& call, const Axis& axis) {
+  const Gathered<E> vectors{axis.n, axis.inner};
+  const E* from[Gathered<E>::size];
+  E *to[Gathered<E>::size], *buffer = call.workspace->elements<E>(axis.n * Gathered<E>::size);
+  std::size_t count = 0;
+  const auto run = [&]() DYNET_LIKE_BODY {
+    vectors.gather(from, count, buffer);
+    F::template value<E>(vectors.columns(), buffer, buffer);
+    for (std::size_t lane = 0; lane < count; ++lane) vectors.scatter(buffer, to[lane], lane, false);
+    count = 0;
+  };
+  for (std::size_t i = 0; i < call.n; ++i) {
+    E* y = static_cast<E*>(call.out) + i * call.type->output_size;
+    for_vectors(axis, [&](std::size_t start) DYNET_LIKE_BODY {
+      from[count] = call.in[0].at<E>(i) + start;
+      to[count++] = y + start;
+      if (count == Gathered<E>::size) run();
+    });
+  }
+  if (count > 0) run();
+}
+
+template <class F, class E>
+void along_forward(const ForwardCall& call) {
+  const Axis axis(call.type->inputs[0], call.type->attributes[0]);
+  const Layout layout = layout_of<E>(axis);
+  if (layout == Layout::gathered) return gathered_forward<F, E>(call, axis);
+  for (std::size_t i = 0; i < call.n; ++i) {
+    const E* x = call.in[0].at<E>(i);
+    E* y = static_cast<E*>(call.out) + i * call.type->output_size;
+    if (layout == Layout::rows) {
+      for_vectors(axis, [&](std::size_t start) DYNET_LIKE_BODY {
+        F::template value<E>(Row<E>{axis.n}, x + start, y + start);
+      });
+    } else {
+      for_columns<E>(axis, [&](const Columns<E>& columns, std::size_t start) DYNET_LIKE_BODY {
+        F::template value<E>(columns, x + start, y + start);
+      });
+    }
+  }
+}
+
+template <class F, class E>
+void gathered_backward(const BackwardCall& call, const Axis& axis) {
+  constexpr std::size_t kSize = Gathered<E>::size;
+  const Gathered<E> vectors{axis.n, axis.inner};
+  const E *from_y[kSize], *from_dy[kSize];
+  E *to[kSize], *y = call.workspace->elements<E>(2 * axis.n * kSize), *dy = y + axis.n * kSize;
+  bool add[kSize];
+  std::size_t count = 0;
+  const auto run = [&]() DYNET_LIKE_BODY {
+    vectors.gather(from_y, count, y);
+    vectors.gather(from_dy, count, dy);
+    F::template gradient<E>(vectors.columns(), y, dy, dy, false);
+    for (std::size_t lane = 0; lane < count; ++lane) vectors.scatter(dy, to[lane], lane, add[lane]);
+    count = 0;
+  };
+  for (std::size_t i = 0; i < call.n; ++i) {
+    E* dx = call.dx[0].at<E>(i);
+    if (dx == nullptr) continue;
+    for_vectors(axis, [&](std::size_t start) DYNET_LIKE_BODY {
+      from_y[count] = call.out.at<E>(i) + start;
+      from_dy[count] = call.dy.at<E>(i) + start;
+      add[count] = call.dx[0].add[i] != 0;
+      to[count++] = dx + start;
+      if (count == kSize) run();
+    });
+  }
+  if (count > 0) run();
+}
+
+template <class F, class E>
 void along_backward(const BackwardCall& call) {
   const Axis axis(call.type->inputs[0], call.type->attributes[0]);
-  E* copies = axis.inner == 1 ? nullptr : call.workspace->elements<E>(3 * axis.n);
+  const Layout layout = layout_of<E>(axis);
+  if (layout == Layout::gathered) return gathered_backward<F, E>(call, axis);
   for (std::size_t i = 0; i < call.n; ++i) {
     E* dx = call.dx[0].at<E>(i);
     if (dx == nullptr) continue;
     const bool add = call.dx[0].add[i] != 0;
     const E *y = call.out.at<E>(i), *dy = call.dy.at<E>(i);
-    for (std::size_t vector = 0; vector < axis.inner * axis.outer; ++vector) {
-      const std::size_t start = vector / axis.inner * axis.inner * axis.n + vector % axis.inner;
-      if (axis.inner == 1) {
-        f(y + start, dy + start, dx + start, axis.n, add);
-        continue;
-      }
-      gather(y + start, axis.inner, copies, axis.n);
-      gather(dy + start, axis.inner, copies + axis.n, axis.n);
-      f(copies, copies + axis.n, copies + 2 * axis.n, axis.n, false);
-      for (std::size_t k = 0; k < axis.n; ++k) {
-        put(copies[2 * axis.n + k], dx + start + k * axis.inner, add);
-      }
+    if (layout == Layout::rows) {
+      for_vectors(axis, [&](std::size_t start) DYNET_LIKE_BODY {
+        F::template gradient<E>(Row<E>{axis.n}, y + start, dy + start, dx + start, add);
+      });
+    } else {
+      for_columns<E>(axis, [&](const Columns<E>& columns, std::size_t start) DYNET_LIKE_BODY {
+        F::template gradient<E>(columns, y + start, dy + start, dx + start, add);
+      });
     }
   }
 }
 
-// The loss keeps log sum e^x for the gradient.
+// The loss keeps log sum e^x for the gradient. Logarithms are taken of as many items at a time as
+// there are lanes.
 template <class E>
 void loss_forward(const ForwardCall& call) {
+  constexpr std::size_t kLanes = Lanes<E>::size;
   const std::size_t n = call.type->inputs[0].size();
-  for (std::size_t i = 0; i < call.n; ++i) {
-    const E* x = call.in[0].at<E>(i);
-    const E top = maximum(x, n);
-    const E log_total = top + log_of(sum_of_exponentials<E>(x, top, n, nullptr));
-    static_cast<E*>(call.saved)[i] = log_total;
-    static_cast<E*>(call.out)[i] = log_total - x[call.integers[i]];
+  const bool few = n <= few_classes<E>;
+  alignas(64) E top[kLanes], sum[kLanes], chosen[kLanes];
+  E* buffer = few ? call.workspace->elements<E>(n * kLanes) : nullptr;
+  const Gathered<E> vectors{n, 1};
+  for (std::size_t i = 0; i < call.n; i += kLanes) {
+    const std::size_t count = std::min(kLanes, call.n - i);
+    const E* x[kLanes];
+    for (std::size_t k = 0; k < count; ++k) {
+      x[k] = call.in[0].at<E>(i + k);
+      chosen[k] = x[k][call.integers[i + k]];
+    }
+    if (few) {
+      vectors.gather(x, count, buffer);
+      const Total<E> total(vectors.columns(), buffer, nullptr);
+      total.top.store(top);
+      total.sum.store(sum);
+    }
+    for (std::size_t k = 0; !few && k < count; ++k) {
+      const Total<E> total(Row<E>{n}, x[k], nullptr);
+      top[k] = hn::GetLane(total.top.v);
+      sum[k] = hn::GetLane(total.sum.v);
+    }
+    const Lanes<E> log_sum = load(top, count) + log(load(sum, count));
+    store(log_sum, static_cast<E*>(call.saved) + i, count);
+    store(log_sum - load(chosen, count), static_cast<E*>(call.out) + i, count);
   }
 }
 
-// dx[k] = dy (e^(x[k] - log sum e^x) - [k = class])
+// dx[k] = dy e^(x[k] - log sum e^x) - [k = class] dy
 template <class E>
 void loss_backward(const BackwardCall& call) {
+  constexpr std::size_t kLanes = Lanes<E>::size;
   const std::size_t n = call.type->inputs[0].size();
+  const hn::Vec<typename Lanes<E>::Tag> numbers = hn::Iota(typename Lanes<E>::Tag(), 0);
   for (std::size_t i = 0; i < call.n; ++i) {
     E* dx = call.dx[0].at<E>(i);
     if (dx == nullptr) continue;
     const E* x = call.in[0].at<E>(i);
-    const E dy = *call.dy.at<E>(i);
-    const Lanes<E> factor(static_cast<double>(dy));
-    const Lanes<E> log_total(static_cast<double>(*call.saved.at<E>(i)));
+    const double dy = static_cast<double>(*call.dy.at<E>(i));
+    const double log_sum = static_cast<double>(*call.saved.at<E>(i));
     const bool add = call.dx[0].add[i] != 0;
-    const std::size_t target = call.integers[i];
-    const E before = add ? dx[target] : E(0);
-    for_lanes<E>(n, [&](std::size_t at, std::size_t count) HWY_ATTR {
-      put(exp(load(x + at, count) - log_total) * factor, dx + at, count, add);
-    });
-    // The class itself: the whole result first, then at most one addition.
-    E buffer[Lanes<E>::size];
-    (exp(Lanes<E>(static_cast<double>(x[target])) - log_total) * factor).store(buffer);
-    const E result = buffer[0] - dy;
-    dx[target] = add ? before + result : result;
+    const auto part = [&]<class T>(std::size_t at, std::size_t count) DYNET_LIKE_BODY {
+      return exp_of_negative(load_as<T>(x + at, count) - T(log_sum)) * T(dy);
+    };
+    const auto put_parts = [&](std::size_t begin, std::size_t end) DYNET_LIKE_BODY {
+      for_groups<E>(end - begin, [&]<class T>(std::size_t at, std::size_t count) DYNET_LIKE_BODY {
+        put(part.template operator()<T>(begin + at, count), dx + begin + at, count, add);
+      });
+    };
+    // The vector with the class in it, and what stands before and after it.
+    const std::size_t lane = call.integers[i] % kLanes, begin = call.integers[i] - lane;
+    const std::size_t end = std::min(begin + kLanes, n);
+    put_parts(0, begin);
+    const auto is_class = hn::Eq(numbers, Lanes<E>(static_cast<double>(lane)).v);
+    const Lanes<E> target(hn::IfThenElseZero(is_class, Lanes<E>(dy).v));
+    put(part.template operator()<Lanes<E>>(begin, end - begin) - target, dx + begin, end - begin,
+        add);
+    put_parts(end, n);
   }
 }
 
+template <class F>
+constexpr Kernels along_kernels() {
+  return {{along_forward<F, float>, along_forward<F, double>},
+          {along_backward<F, float>, along_backward<F, double>}};
+}
+
 std::span<const cpu::KernelEntry> softmax_table() {
-  static const cpu::KernelEntry table[] = {
-      {"softmax",
-       {{along_forward<float, softmax_of<float>>, along_forward<double, softmax_of<double>>},
-        {along_backward<float, softmax_gradient<float>>,
-         along_backward<double, softmax_gradient<double>>}}},
-      {"log_softmax",
-       {{along_forward<float, log_softmax_of<float>>,
-         along_forward<double, log_softmax_of<double>>},
-        {along_backward<float, log_softmax_gradient<float>>,
-         along_backward<double, log_softmax_gradient<double>>}}},
-      {"pickneglogsoftmax",
-       {{loss_forward<float>, loss_forward<double>},
-        {loss_backward<float>, loss_backward<double>}}}};
+  static const cpu::KernelEntry table[] = {{"softmax", along_kernels<Softmax>()},
+                                           {"log_softmax", along_kernels<LogSoftmax>()},
+                                           {"pickneglogsoftmax",
+                                            {{loss_forward<float>, loss_forward<double>},
+                                             {loss_backward<float>, loss_backward<double>}}}};
   return table;
 }
 
