@@ -25,7 +25,12 @@ struct RandomKey {
 class RandomStream {
  public:
   RandomStream(RandomKey key, std::uint32_t sample, std::uint32_t ordinal)
-      : key_(key.seed ^ (key.step * 0x9E3779B97F4A7C15ull)), sample_(sample), ordinal_(ordinal) {}
+      : key_(philox_key(key)), sample_(sample), ordinal_(ordinal) {}
+
+  /// The key of its blocks; their counters are (block, sample, ordinal).
+  static std::uint64_t philox_key(RandomKey key) {
+    return key.seed ^ (key.step * 0x9E3779B97F4A7C15ull);
+  }
 
   /// The four words with indices 4 * block to 4 * block + 3.
   std::array<std::uint32_t, 4> block(std::uint64_t block) const {

@@ -5,6 +5,8 @@
 #include <cmath>
 #include <cstring>
 
+#include "dynet_like/device/updates.h"
+
 namespace dynet_like {
 
 namespace {
@@ -18,16 +20,6 @@ void add_elements(void* to, const void* from, std::size_t n) {
 
 void add_elements(DType dtype, void* to, const void* from, std::size_t n) {
   dtype == DType::f32 ? add_elements<float>(to, from, n) : add_elements<double>(to, from, n);
-}
-
-double squares(DType dtype, const void* from, std::size_t n) {
-  double sum = 0;
-  for (std::size_t i = 0; i < n; ++i) {
-    const double x = dtype == DType::f32 ? static_cast<double>(static_cast<const float*>(from)[i])
-                                         : static_cast<const double*>(from)[i];
-    sum += x * x;
-  }
-  return sum;
 }
 
 std::vector<float> numbers(DType dtype, const void* from, std::size_t n) {
@@ -173,11 +165,11 @@ double Gradients::norm(const ParameterCollection& collection) const {
   for (const auto& storage : collection.storages()) {
     if (!storage->updated) continue;
     if (const void* dense = find_dense(*storage); dense != nullptr) {
-      sum += squares(storage->dtype, dense, storage->size());
+      sum += updates::sum_of_squares(storage->dtype, dense, storage->size());
     }
     if (const Rows* rows = find_rows(*storage); rows != nullptr) {
-      sum +=
-          squares(storage->dtype, rows->values.data(), rows->rows.size() * storage->entry_size());
+      sum += updates::sum_of_squares(storage->dtype, rows->values.data(),
+                                     rows->rows.size() * storage->entry_size());
     }
   }
   return std::sqrt(sum);

@@ -68,13 +68,25 @@ void ParameterState::update_all(const void* gradient, Step step) {
   ++storage_.version;
 }
 
+// Rows are random accesses to memory.
+void ParameterState::prefetch(std::uint32_t row) const {
+  const std::size_t bytes = storage_.entry_size() * size_of(storage_.dtype);
+  const auto fetch = [&](const std::byte* entry) {
+    for (std::size_t at = 0; at < bytes; at += 64) __builtin_prefetch(entry + at, 1);
+  };
+  fetch(storage_.values.data() + row * bytes);
+  for (std::size_t i = 0; i < moment_count_; ++i)
+    fetch(moment_data(i, row * storage_.entry_size()));
+}
+
 void ParameterState::apply_rows(const Gradients::Rows* rows, Step step) {
   if (rows == nullptr) return;
-  const std::size_t entry = storage_.entry_size();
+  constexpr std::size_t kAhead = 4;
+  const std::size_t entry = storage_.entry_size(), count = rows->rows.size();
   const std::byte* gradient = rows->values.data();
-  for (const std::uint32_t row : rows->rows) {
-    apply(row * entry, entry, gradient, step);
-    gradient += entry * size_of(storage_.dtype);
+  for (std::size_t i = 0; i < count; ++i, gradient += entry * size_of(storage_.dtype)) {
+    if (i + kAhead < count) prefetch(rows->rows[i + kAhead]);
+    apply(rows->rows[i] * entry, entry, gradient, step);
   }
 }
 
@@ -110,10 +122,13 @@ void ParameterState::update_rows_exactly(const Gradients::Rows* rows, Step step)
 
 bool ParameterState::is_zero(std::size_t first, std::size_t count) const {
   const std::size_t bytes = count * size_of(storage_.dtype);
-  const auto zero = [](std::byte byte) { return byte == std::byte{0}; };
   for (std::size_t i = 0; i < moment_count_; ++i) {
     const std::byte* moment = moment_data(i, first);
-    if (!std::all_of(moment, moment + bytes, zero)) return false;
+    for (std::size_t at = 0; at < bytes; at += kZeroBytes) {
+      if (std::memcmp(moment + at, kZeros.data(), std::min(kZeroBytes, bytes - at)) != 0) {
+        return false;
+      }
+    }
   }
   return true;
 }

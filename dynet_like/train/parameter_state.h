@@ -45,6 +45,7 @@ class ParameterState final : public RowRefresher,
   void refresh_others();
   void apply(std::size_t first, std::size_t count, const void* gradient, Step step);
   void apply_zeros(std::size_t first, std::size_t count, std::span<const double> rates);
+  void prefetch(std::uint32_t row) const;
   void apply_rows(const Gradients::Rows* rows, Step step);
   bool is_zero(std::size_t first, std::size_t count) const;
   void catch_up(std::uint32_t row);

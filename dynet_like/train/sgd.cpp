@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "dynet_like/core/errors.h"
+#include "dynet_like/device/updates.h"
 #include "dynet_like/train/trainers.h"
 #include "dynet_like/train/update_rule.h"
 
@@ -11,36 +12,15 @@ namespace dynet_like {
 
 namespace {
 
-template <class T>
-void descend(const Elements& elements, T rate, T scale) {
-  T* w = static_cast<T*>(elements.values);
-  const T* g = static_cast<const T*>(elements.gradient);
-  for (std::size_t i = 0; i < elements.count; ++i) w[i] -= rate * (scale * g[i]);
-}
-
 class SGDRule : public UpdateRule {
  public:
   std::string description() const override { return "SimpleSGDTrainer()"; }
   std::vector<std::string> moments() const override { return {}; }
   void apply(const Elements& elements, Step step) const override {
-    if (elements.dtype == DType::f32) {
-      descend<float>(elements, static_cast<float>(step.rate), static_cast<float>(step.scale));
-    } else {
-      descend<double>(elements, step.rate, step.scale);
-    }
+    updates::descend(elements.dtype, elements.values, elements.gradient, elements.count, step.rate,
+                     step.scale);
   }
 };
-
-template <class T>
-void descend_with_momentum(const Elements& elements, T momentum, T rate, T scale) {
-  T* w = static_cast<T*>(elements.values);
-  T* v = static_cast<T*>(elements.moments[0]);
-  const T* g = static_cast<const T*>(elements.gradient);
-  for (std::size_t i = 0; i < elements.count; ++i) {
-    v[i] = momentum * v[i] + rate * (scale * g[i]);
-    w[i] -= v[i];
-  }
-}
 
 class MomentumRule : public UpdateRule {
  public:
@@ -56,13 +36,9 @@ class MomentumRule : public UpdateRule {
   }
   std::vector<std::string> moments() const override { return {"velocity"}; }
   void apply(const Elements& elements, Step step) const override {
-    if (elements.dtype == DType::f32) {
-      descend_with_momentum<float>(elements, momentum_, static_cast<float>(step.rate),
-                                   static_cast<float>(step.scale));
-    } else {
-      descend_with_momentum<double>(elements, static_cast<double>(momentum_), step.rate,
-                                    step.scale);
-    }
+    updates::descend_with_momentum(elements.dtype, elements.values, elements.moments[0],
+                                   elements.gradient, elements.count,
+                                   static_cast<double>(momentum_), step.rate, step.scale);
   }
 
  private:

@@ -2,10 +2,8 @@
 #include "dynet_like/train/trainer.h"
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <cstring>
-#include <limits>
 #include <optional>
 #include <set>
 #include <utility>
@@ -13,6 +11,7 @@
 #include <fmt/format.h>
 
 #include "dynet_like/core/errors.h"
+#include "dynet_like/device/updates.h"
 #include "dynet_like/train/parameter_state.h"
 
 namespace dynet_like {
@@ -24,23 +23,9 @@ double element(DType dtype, const void* x, std::size_t i) {
                              : static_cast<const double*>(x)[i];
 }
 
-// On the bits, for a loop that compilers turn into vectors.
-template <class T, class Bits>
-bool all_finite(const void* values, std::size_t n) {
-  constexpr Bits kExponent = std::bit_cast<Bits>(std::numeric_limits<T>::infinity());
-  const T* x = static_cast<const T*>(values);
-  Bits found = 0;
-  for (std::size_t i = 0; i < n; ++i) {
-    found |= (std::bit_cast<Bits>(x[i]) & kExponent) == kExponent ? Bits{1} : Bits{0};
-  }
-  return found == 0;
-}
-
 // The first element that is not finite.
 std::optional<std::size_t> find_fault(DType dtype, const void* x, std::size_t n) {
-  const bool fine = dtype == DType::f32 ? all_finite<float, std::uint32_t>(x, n)
-                                        : all_finite<double, std::uint64_t>(x, n);
-  if (fine) return {};
+  if (updates::all_finite(dtype, x, n)) return {};
   std::size_t i = 0;
   while (std::isfinite(element(dtype, x, i))) ++i;
   return i;
@@ -91,14 +76,20 @@ ParameterState* Trainer::find(const ParameterStorage& storage) const {
   return nullptr;
 }
 
+// The factor that clips the gradients. Throws NumericError unless all of them are finite; a finite
+// norm says that they are.
 double Trainer::gradient_scale(const Gradients& gradients) const {
-  if (!(clip_threshold > 0)) return 1;
-  const double norm = gradients.norm(collection_);
+  const bool clips = clip_threshold > 0;
+  const double norm = clips ? gradients.norm(collection_) : 0;
+  for (const auto& parameter : parameters_) {
+    if (clips && std::isfinite(norm)) break;
+    if (parameter->storage().updated) check_finite(gradients, parameter->storage());
+  }
   if (!std::isfinite(norm)) {
     throw NumericError(fmt::format("[Trainer] need a finite norm of the gradients; got {}", norm));
   }
   const double threshold = static_cast<double>(clip_threshold);
-  return norm > threshold ? threshold / norm : 1;
+  return clips && norm > threshold ? threshold / norm : 1;
 }
 
 void Trainer::update(const Gradients& gradients) {
@@ -107,14 +98,11 @@ void Trainer::update(const Gradients& gradients) {
   }
   find_parameters();
   // All that can fail comes first.
-  for (const auto& parameter : parameters_) {
-    const ParameterStorage& storage = parameter->storage();
-    if (!storage.updated) continue;
-    check_finite(gradients, storage);
-    parameter->prepare();
-  }
   const Step step = {rule_->rate(static_cast<double>(learning_rate), updates_ + 1),
                      gradient_scale(gradients)};
+  for (const auto& parameter : parameters_) {
+    if (parameter->storage().updated) parameter->prepare();
+  }
   const bool exact = sparse_updates == SparseUpdates::exact;
   for (const auto& parameter : parameters_) {
     const ParameterStorage& storage = parameter->storage();

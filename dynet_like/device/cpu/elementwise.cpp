@@ -122,11 +122,7 @@ HWY_INLINE double real_of(const void* reals, std::size_t i) {
   return F::reals == 0 ? 0.0 : static_cast<double>(static_cast<const E*>(reals)[i]);
 }
 
-// Whether item i + 1 goes on where item i ends, with the same real number (-0 is not 0).
-template <class E>
-HWY_INLINE bool goes_on(const Operand& operand, std::size_t i, std::size_t size) {
-  return operand.at<E>(i + 1) == operand.at<E>(i) + size;
-}
+// Whether item i + 1 has the same real number as item i (-0 is not 0).
 template <class F, class E>
 HWY_INLINE bool same_real(const void* reals, std::size_t i) {
   const E* real = static_cast<const E*>(reals) + i;
@@ -275,18 +271,14 @@ void gradient(const BackwardCall& call) {
     const bool add = dx.add[i] != 0;
     end = i + 1;
     if (to == nullptr) continue;
-    while (end < call.n && dx.at<E>(end) == to + (end - i) * size && (dx.add[end] != 0) == add &&
+    while (end < call.n && goes_on<E>(dx, end - 1, size) &&
            Slopes<F, j, E>::go_on(call, end - 1, size)) {
       ++end;
     }
     const Slopes<F, j, E> slopes(call, i);
-    const auto write = [&](auto adds) DYNET_LIKE_BODY {
-      for_groups<E>((end - i) * size,
-                    [&]<class T>(std::size_t at, std::size_t count) DYNET_LIKE_BODY {
-                      put(slopes.template gradient<T>(at, count), to + at, count, adds);
-                    });
-    };
-    add ? write(std::true_type()) : write(std::false_type());
+    put_groups((end - i) * size, to, add,
+               [&]<class T>(std::size_t at, std::size_t count)
+                   DYNET_LIKE_BODY { return slopes.template gradient<T>(at, count); });
   }
 }
 

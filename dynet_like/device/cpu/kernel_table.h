@@ -22,6 +22,9 @@ std::span<const KernelEntry> reduction_kernels();
 std::span<const KernelEntry> shape_kernels();
 std::span<const KernelEntry> softmax_kernels();
 
+// The same for every instruction set; part of shape_kernels().
+Kernels transpose_kernels();
+
 /// What is no op's kernel, by DType.
 struct MatrixFunctions {
   /// A sum of outer products, for the rows [begin, end) of the result; begin is a multiple of

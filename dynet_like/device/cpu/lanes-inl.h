@@ -72,39 +72,6 @@ struct Lanes {
 /// For lambdas of kernels: they are compiled for the target, and into the loop that calls them.
 #define DYNET_LIKE_BODY HWY_ATTR __attribute__((always_inline))
 
-/// Some vectors side by side, with the operations of one: independent chains that hide latency.
-template <class E>
-struct Group {
-  using Element = E;
-  static constexpr int count = 4;
-  static constexpr std::size_t size = count * Lanes<E>::size;
-  struct Mask {
-    typename Lanes<E>::Mask part[count];
-  };
-
-  Lanes<E> part[count];
-
-  Group() = default;
-  HWY_INLINE explicit Group(double c) {
-    for (Lanes<E>& lanes : part) lanes = Lanes<E>(c);
-  }
-  HWY_INLINE explicit Group(Lanes<E> all) {
-    for (Lanes<E>& lanes : part) lanes = all;
-  }
-  static HWY_INLINE Group load(const E* from) {
-    Group result;
-    for (int i = 0; i < count; ++i) {
-      result.part[i] = Lanes<E>::load(from + static_cast<std::size_t>(i) * Lanes<E>::size);
-    }
-    return result;
-  }
-  HWY_INLINE void store(E* to) const {
-    for (int i = 0; i < count; ++i) {
-      part[i].store(to + static_cast<std::size_t>(i) * Lanes<E>::size);
-    }
-  }
-};
-
 #define DYNET_LIKE_LANES \
   template <class E>     \
   HWY_INLINE
@@ -139,46 +106,10 @@ DYNET_LIKE_LANES Lanes<E> copy_sign(Lanes<E> x, Lanes<E> sign) {
   return Lanes<E>(hn::CopySign(x.v, sign.v));
 }
 
-// The same for groups, vector by vector.
-#define DYNET_LIKE_EACH(expression)                                      \
-  Group<E> result;                                                       \
-  for (int i = 0; i < Group<E>::count; ++i) result.part[i] = expression; \
-  return result;
-DYNET_LIKE_LANES Group<E> operator+(Group<E> a, Group<E> b){
-    DYNET_LIKE_EACH(a.part[i] + b.part[i])} DYNET_LIKE_LANES Group<E>
-operator-(Group<E> a, Group<E> b){DYNET_LIKE_EACH(a.part[i] - b.part[i])} DYNET_LIKE_LANES Group<E>
-operator*(Group<E> a, Group<E> b){DYNET_LIKE_EACH(a.part[i] * b.part[i])} DYNET_LIKE_LANES Group<E>
-operator/(Group<E> a, Group<E> b){DYNET_LIKE_EACH(a.part[i] / b.part[i])} DYNET_LIKE_LANES Group<E>
-operator-(Group<E> a){DYNET_LIKE_EACH(-a.part[i])} DYNET_LIKE_LANES typename Group<E>::Mask
-operator<(Group<E> a, Group<E> b) {
-  typename Group<E>::Mask result;
-  for (int i = 0; i < Group<E>::count; ++i) result.part[i] = a.part[i] < b.part[i];
-  return result;
-}
-DYNET_LIKE_LANES Group<E> select(typename Group<E>::Mask condition, Group<E> a, Group<E> b){
-    DYNET_LIKE_EACH(select(condition.part[i], a.part[i],
-                           b.part[i]))} DYNET_LIKE_LANES Group<E> max(Group<E> a, Group<E> b){
-    DYNET_LIKE_EACH(max(a.part[i], b.part[i]))} DYNET_LIKE_LANES Group<E> min(Group<E> a,
-                                                                              Group<E> b){
-    DYNET_LIKE_EACH(min(a.part[i], b.part[i]))} DYNET_LIKE_LANES Group<E> fused(Group<E> a,
-                                                                                Group<E> b,
-                                                                                Group<E> c){
-    DYNET_LIKE_EACH(fused(a.part[i], b.part[i],
-                          c.part[i]))} DYNET_LIKE_LANES Group<E> sqrt(Group<E> a){
-    DYNET_LIKE_EACH(sqrt(a.part[i]))} DYNET_LIKE_LANES Group<E> abs(Group<E> a){
-    DYNET_LIKE_EACH(abs(a.part[i]))} DYNET_LIKE_LANES Group<E> copy_sign(Group<E> a,
-                                                                         Group<E> sign) {
-  DYNET_LIKE_EACH(copy_sign(a.part[i], sign.part[i]))
-}
-
 // Loads and stores of `count` elements: fewer than all in the last vector of a stretch only.
 template <class T>
 HWY_INLINE T load_as(const typename T::Element* from, std::size_t count) {
-  if constexpr (T::size == Lanes<typename T::Element>::size) {
-    return count == T::size ? T::load(from) : T::load(from, count);
-  } else {
-    return T::load(from);
-  }
+  return count == T::size ? T::load(from) : T::load(from, count);
 }
 DYNET_LIKE_LANES Lanes<E> load(const E* from, std::size_t count) {
   return load_as<Lanes<E>>(from, count);
@@ -186,7 +117,6 @@ DYNET_LIKE_LANES Lanes<E> load(const E* from, std::size_t count) {
 DYNET_LIKE_LANES void store(Lanes<E> lanes, E* to, std::size_t count) {
   count == Lanes<E>::size ? lanes.store(to) : lanes.store(to, count);
 }
-DYNET_LIKE_LANES void store(const Group<E>& group, E* to, std::size_t) { group.store(to); }
 #undef DYNET_LIKE_LANES
 
 /// Writes a finished result to a destination, or adds it to what is there.
@@ -207,18 +137,17 @@ HWY_INLINE void for_lanes(std::size_t n, F&& f) {
   for (; at + Lanes<E>::size <= n; at += Lanes<E>::size) f(at, Lanes<E>::size);
   if (at < n) f(at, n - at);
 }
-/// Calls f.operator()<T>(at, count) for [0, n), with T = Group<E> as long as there are so many and
-/// T = Lanes<E> for the rest. One body serves both; an element has the same bits in either.
-template <class E, class F>
-HWY_INLINE void for_groups(std::size_t n, F&& f) {
-  std::size_t at = 0;
-  for (; at + Group<E>::size <= n; at += Group<E>::size) {
-    f.template operator()<Group<E>>(at, Group<E>::size);
-  }
-  for (; at + Lanes<E>::size <= n; at += Lanes<E>::size) {
-    f.template operator()<Lanes<E>>(at, Lanes<E>::size);
-  }
-  if (at < n) f.template operator()<Lanes<E>>(at, n - at);
+
+/// Whether item i + 1 of an argument goes on where item i, `size` elements long, ends.
+template <class E>
+HWY_INLINE bool goes_on(const Operand& operand, std::size_t i, std::size_t size) {
+  return operand.at<E>(i + 1) == operand.at<E>(i) + size;
+}
+/// The same for a destination, with the same way of writing.
+template <class E>
+HWY_INLINE bool goes_on(const Destination& destination, std::size_t i, std::size_t size) {
+  return destination.at<E>(i + 1) == destination.at<E>(i) + size &&
+         (destination.add[i + 1] != 0) == (destination.add[i] != 0);
 }
 
 }  // namespace dynet_like::HWY_NAMESPACE

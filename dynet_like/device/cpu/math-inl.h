@@ -12,7 +12,7 @@
 #include <bit>
 #include <limits>
 
-#include "dynet_like/device/cpu/lanes-inl.h"
+#include "dynet_like/device/cpu/groups-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace dynet_like::HWY_NAMESPACE {
@@ -96,7 +96,7 @@ HWY_INLINE Lanes<E> power_of_2(Lanes<E> digits) {
 }
 template <Part part, class E>
 HWY_INLINE Group<E> power_of_2(Group<E> digits) {
-  DYNET_LIKE_EACH(power_of_2<part>(digits.part[i]))
+  return each([](auto x) DYNET_LIKE_BODY { return power_of_2<part>(x); }, digits);
 }
 
 // e^x = 2^n (1 + rest) with |rest| < 0.42; the last digits of `digits` are n + offset.
@@ -194,7 +194,7 @@ HWY_INLINE Lanes<E> log(Lanes<E> x) {
 }
 template <class E>
 HWY_INLINE Group<E> log(Group<E> x) {
-  DYNET_LIKE_EACH(log(x.part[i]))
+  return each([](auto lanes) DYNET_LIKE_BODY { return log(lanes); }, x);
 }
 
 }  // namespace dynet_like::HWY_NAMESPACE

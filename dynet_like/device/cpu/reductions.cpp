@@ -2,77 +2,95 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "dynet_like/device/cpu/reductions.cpp"
 #include "hwy/foreach_target.h"  // IWYU pragma: keep
-#include "dynet_like/device/cpu/lanes-inl.h"
 #include "dynet_like/device/cpu/kernel_table.h"
+#include "dynet_like/device/cpu/reduce-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace dynet_like::HWY_NAMESPACE {
 
-template <class E>
-HWY_INLINE Lanes<E> times_if(Lanes<E> lanes, bool average, double count) {
-  return average ? lanes / Lanes<E>(count) : lanes;
+// For lanes and for numbers.
+template <bool average, class T>
+HWY_INLINE T sum_or_mean(T sum, std::size_t count) {
+  return average ? sum / T(static_cast<double>(count)) : sum;
 }
 
 // x1 + x2 + ... from left to right; the average divides at the end.
 template <class E, bool average>
 void sum_forward(const ForwardCall& call) {
   const std::size_t size = call.type->output_size, inputs = call.type->inputs.size();
+  const auto all_go_on = [&](std::size_t i) {
+    for (std::size_t j = 0; j < inputs; ++j) {
+      if (!goes_on<E>(call.in[j], i, size)) return false;
+    }
+    return true;
+  };
   E* out = static_cast<E*>(call.out);
-  for (std::size_t i = 0; i < call.n; ++i, out += size) {
-    for_lanes<E>(size, [&](std::size_t at, std::size_t count) HWY_ATTR {
-      Lanes<E> total = load(call.in[0].at<E>(i) + at, count);
-      for (std::size_t j = 1; j < inputs; ++j) {
-        total = total + load(call.in[j].at<E>(i) + at, count);
-      }
-      store(times_if(total, average, static_cast<double>(inputs)), out + at, count);
-    });
+  for (std::size_t i = 0, end; i < call.n; i = end) {
+    end = i + 1;
+    while (end < call.n && all_go_on(end - 1)) ++end;
+    if ((end - i) * size == 1) {  // one number, such as a loss: a vector would cost more
+      E total = *call.in[0].at<E>(i);
+      for (std::size_t j = 1; j < inputs; ++j) total += *call.in[j].at<E>(i);
+      out[i] = sum_or_mean<average>(total, inputs);
+      continue;
+    }
+    for_groups<E>((end - i) * size,
+                  [&]<class T>(std::size_t at, std::size_t count) DYNET_LIKE_BODY {
+                    T total = load_as<T>(call.in[0].at<E>(i) + at, count);
+                    for (std::size_t j = 1; j < inputs; ++j) {
+                      total = total + load_as<T>(call.in[j].at<E>(i) + at, count);
+                    }
+                    store(sum_or_mean<average>(total, inputs), out + i * size + at, count);
+                  });
   }
 }
 
 template <class E, bool average>
 void sum_backward(const BackwardCall& call) {
-  const std::size_t inputs = call.type->inputs.size();
+  const std::size_t size = call.type->output_size, inputs = call.type->inputs.size();
   for (std::size_t j = 0; j < inputs; ++j) {
-    for (std::size_t i = 0; call.dx[j].wanted() && i < call.n; ++i) {
-      E* to = call.dx[j].at<E>(i);
+    const Destination& dx = call.dx[j];
+    for (std::size_t i = 0, end; dx.wanted() && i < call.n; i = end) {
+      E* to = dx.at<E>(i);
+      end = i + 1;
       if (to == nullptr) continue;
+      while (end < call.n && goes_on<E>(dx, end - 1, size) && goes_on<E>(call.dy, end - 1, size)) {
+        ++end;
+      }
       const E* dy = call.dy.at<E>(i);
-      for_lanes<E>(call.type->output_size, [&](std::size_t at, std::size_t count) HWY_ATTR {
-        put(times_if(load(dy + at, count), average, static_cast<double>(inputs)), to + at, count,
-            call.dx[j].add[i] != 0);
-      });
+      const bool add = dx.add[i] != 0;
+      if ((end - i) * size == 1) {
+        put(sum_or_mean<average>(*dy, inputs), to, add);
+        continue;
+      }
+      put_groups((end - i) * size, to, add,
+                 [&]<class T>(std::size_t at, std::size_t count) DYNET_LIKE_BODY {
+                   return sum_or_mean<average>(load_as<T>(dy + at, count), inputs);
+                 });
     }
   }
-}
-
-// One vector's sum: a chain of vectors, then their lanes in fixed order.
-template <class E>
-HWY_INLINE E sum_of(const E* from, std::size_t n) {
-  Lanes<E> total(0.0);
-  for_lanes<E>(n, [&](std::size_t at, std::size_t count)
-                      HWY_ATTR { total = total + load(from + at, count); });
-  return total.sum();
 }
 
 template <class E, bool average>
 void reduce_forward(const ForwardCall& call) {
   const Axis axis(call.type->inputs[0], call.type->attributes[0]);
-  const double n = static_cast<double>(axis.n);
   E* out = static_cast<E*>(call.out);
   for (std::size_t i = 0; i < call.n; ++i) {
     const E* from = call.in[0].at<E>(i);
     for (std::size_t o = 0; o < axis.outer; ++o, from += axis.n * axis.inner, out += axis.inner) {
       if (axis.inner == 1) {
-        const E total = sum_of(from, axis.n);
-        *out = average ? total / static_cast<E>(n) : total;
+        const auto elements = [&]<class T>(std::size_t at, std::size_t count)
+                                  DYNET_LIKE_BODY { return load_as<T>(from + at, count); };
+        const E sum = hn::GetLane(Row<E>{axis.n}.template reduce<Sum>(elements).v);
+        *out = sum_or_mean<average>(sum, axis.n);
         continue;
       }
-      for_lanes<E>(axis.inner, [&](std::size_t at, std::size_t count) HWY_ATTR {
-        Lanes<E> total(0.0);
+      for_groups<E>(axis.inner, [&]<class T>(std::size_t at, std::size_t count) DYNET_LIKE_BODY {
+        T sum(0);
         for (std::size_t k = 0; k < axis.n; ++k) {
-          total = total + load(from + k * axis.inner + at, count);
+          sum = sum + load_as<T>(from + k * axis.inner + at, count);
         }
-        store(times_if(total, average, n), out + at, count);
+        store(sum_or_mean<average>(sum, axis.n), out + at, count);
       });
     }
   }
@@ -81,25 +99,22 @@ void reduce_forward(const ForwardCall& call) {
 template <class E, bool average>
 void reduce_backward(const BackwardCall& call) {
   const Axis axis(call.type->inputs[0], call.type->attributes[0]);
-  const double n = static_cast<double>(axis.n);
   for (std::size_t i = 0; i < call.n; ++i) {
     E* to = call.dx[0].at<E>(i);
     if (to == nullptr) continue;
     const bool add = call.dx[0].add[i] != 0;
     const E* dy = call.dy.at<E>(i);
-    for (std::size_t o = 0; o < axis.outer; ++o, dy += axis.inner) {
+    for (std::size_t o = 0; o < axis.outer; ++o, dy += axis.inner, to += axis.n * axis.inner) {
       if (axis.inner == 1) {
-        const Lanes<E> all = times_if(Lanes<E>(static_cast<double>(*dy)), average, n);
-        for_lanes<E>(axis.n, [&](std::size_t at, std::size_t count)
-                                 HWY_ATTR { put(all, to + o * axis.n + at, count, add); });
+        const Lanes<E> part(static_cast<double>(sum_or_mean<average>(*dy, axis.n)));
+        put_groups(axis.n, to, add,
+                   [&]<class T>(std::size_t, std::size_t) DYNET_LIKE_BODY { return T(part); });
         continue;
       }
-      for (std::size_t k = 0; k < axis.n; ++k) {
-        E* row = to + (o * axis.n + k) * axis.inner;
-        for_lanes<E>(axis.inner, [&](std::size_t at, std::size_t count) HWY_ATTR {
-          put(times_if(load(dy + at, count), average, n), row + at, count, add);
-        });
-      }
+      for_groups<E>(axis.inner, [&]<class T>(std::size_t at, std::size_t count) DYNET_LIKE_BODY {
+        const T part = sum_or_mean<average>(load_as<T>(dy + at, count), axis.n);
+        for (std::size_t k = 0; k < axis.n; ++k) put(part, to + k * axis.inner + at, count, add);
+      });
     }
   }
 }

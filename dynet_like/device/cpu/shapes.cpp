@@ -1,24 +1,17 @@
-// Kernels that move elements: rows of tables, copies, concatenation, ranges, transposition,
-// dropout.
-#include <algorithm>
-#include <cstring>
-#include <vector>
-
+// Kernels that move elements: rows of tables, copies, concatenation, ranges, dropout.
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "dynet_like/device/cpu/shapes.cpp"
+#include "hwy/foreach_target.h"  // IWYU pragma: keep
+#include "dynet_like/device/cpu/groups-inl.h"
 #include "dynet_like/device/cpu/kernel_table.h"
+#include "dynet_like/device/cpu/philox-inl.h"
 
-namespace dynet_like::cpu {
+#include <algorithm>
+#include <cmath>
+#include <cstring>
 
-namespace {
-
-// Writes n elements, or adds them to what is there.
-template <class E>
-void put(const E* from, E* to, std::size_t n, bool add) {
-  if (add) {
-    for (std::size_t i = 0; i < n; ++i) to[i] = to[i] + from[i];
-  } else {
-    std::memcpy(to, from, n * sizeof(E));
-  }
-}
+HWY_BEFORE_NAMESPACE();
+namespace dynet_like::HWY_NAMESPACE {
 
 template <class E>
 void constant(const ForwardCall& call) {
@@ -40,7 +33,7 @@ void lookup(const ForwardCall& call) {
       const char* next = reinterpret_cast<const char*>(row(i + kAhead));
       for (std::size_t at = 0; at < size * sizeof(E); at += 64) __builtin_prefetch(next + at);
     }
-    std::memcpy(out + i * size, row(i), size * sizeof(E));
+    copy_elements(row(i), out + i * size, size);
   }
 }
 
@@ -53,7 +46,7 @@ void lookup_backward(const BackwardCall& call) {
     if (to == nullptr) continue;
     const bool add = call.dx[0].add[i] != 0;
     if (!add) std::memset(to, 0, table * sizeof(E));
-    put(call.dy.at<E>(i), to + std::size_t{call.integers[i]} * size, size, add);
+    put_elements(call.dy.at<E>(i), to + std::size_t{call.integers[i]} * size, size, add);
   }
 }
 
@@ -61,7 +54,7 @@ template <class E>
 void identity_forward(const ForwardCall& call) {
   const std::size_t size = call.type->output_size;
   for (std::size_t i = 0; i < call.n; ++i) {
-    std::memcpy(static_cast<E*>(call.out) + i * size, call.in[0].at<E>(i), size * sizeof(E));
+    copy_elements(call.in[0].at<E>(i), static_cast<E*>(call.out) + i * size, size);
   }
 }
 
@@ -69,7 +62,8 @@ template <class E>
 void identity_backward(const BackwardCall& call) {
   for (std::size_t i = 0; i < call.n; ++i) {
     E* to = call.dx[0].at<E>(i);
-    if (to != nullptr) put(call.dy.at<E>(i), to, call.type->output_size, call.dx[0].add[i] != 0);
+    if (to == nullptr) continue;
+    put_elements(call.dy.at<E>(i), to, call.type->output_size, call.dx[0].add[i] != 0);
   }
 }
 
@@ -85,7 +79,7 @@ void concatenate_forward(const ForwardCall& call) {
       const std::size_t block = whole.inner * call.type->inputs[j][d];
       const E* from = call.in[j].at<E>(i);
       for (std::size_t o = 0; o < whole.outer; ++o) {
-        std::memcpy(out + o * whole.inner * whole.n + offset, from + o * block, block * sizeof(E));
+        copy_elements(from + o * block, out + o * whole.inner * whole.n + offset, block);
       }
       offset += block;
     }
@@ -104,7 +98,7 @@ void concatenate_backward(const BackwardCall& call) {
       if (to == nullptr) continue;
       const E* dy = call.dy.at<E>(i) + offset;
       for (std::size_t o = 0; o < whole.outer; ++o) {
-        put(dy + o * whole.inner * whole.n, to + o * block, block, call.dx[j].add[i] != 0);
+        put_elements(dy + o * whole.inner * whole.n, to + o * block, block, call.dx[j].add[i] != 0);
       }
     }
     offset += block;
@@ -119,9 +113,15 @@ void pick_range_forward(const ForwardCall& call) {
   for (std::size_t i = 0; i < call.n; ++i) {
     const E* from = call.in[0].at<E>(i) + axis.inner * call.integers[i];
     for (std::size_t o = 0; o < axis.outer; ++o, out += length) {
-      std::memcpy(out, from + o * axis.inner * axis.n, length * sizeof(E));
+      copy_elements(from + o * axis.inner * axis.n, out, length);
     }
   }
+}
+
+// A contribution is added whole, its zeros too: -0 + 0 is 0.
+template <class E>
+HWY_INLINE void put_zeros(E* to, std::size_t n, bool add) {
+  put_groups(n, to, add, []<class T>(std::size_t, std::size_t) DYNET_LIKE_BODY { return T(0); });
 }
 
 template <class E>
@@ -133,107 +133,85 @@ void pick_range_backward(const BackwardCall& call) {
     E* to = call.dx[0].at<E>(i);
     if (to == nullptr) continue;
     const bool add = call.dx[0].add[i] != 0;
-    // A contribution is added whole, its zeros too: -0 + 0 is 0.
-    if (add) {
-      for (std::size_t e = 0; e < stride * axis.outer; ++e) to[e] = to[e] + E(0);
-    } else {
-      std::memset(to, 0, stride * axis.outer * sizeof(E));
-    }
+    const std::size_t before = axis.inner * call.integers[i], after = before + length;
     const E* dy = call.dy.at<E>(i);
-    for (std::size_t o = 0; o < axis.outer; ++o) {
-      E* range = to + o * stride + axis.inner * call.integers[i];
-      for (std::size_t e = 0; e < length; ++e) range[e] = range[e] + dy[o * length + e];
+    for (std::size_t o = 0; o < axis.outer; ++o, to += stride, dy += length) {
+      put_zeros(to, before, add);
+      put_groups(length, to + before, add,
+                 [&]<class T>(std::size_t at, std::size_t count)
+                     DYNET_LIKE_BODY { return T(0) + load_as<T>(dy + at, count); });
+      put_zeros(to + after, stride - after, add);
     }
   }
 }
 
-// Where the elements of a transposed item come from, in the order of the output.
-std::vector<std::uint32_t> transposed_order(const Signature& type) {
-  const Dim& from = type.inputs[0];
-  std::size_t stride[Dim::kMaxDimensions], step = 1;
-  for (unsigned i = 0; i < Dim::kMaxDimensions; ++i) {
-    stride[i] = step;
-    step *= from[i];
+// A word of random bits per lane, as a signed number of its upper 24 bits.
+template <class E>
+HWY_INLINE auto load_uniform(const std::uint32_t* words) {
+  const hn::RebindToSigned<typename Lanes<E>::Tag> d;
+  const hn::Rebind<std::int32_t, decltype(d)> as_stored;
+  const hn::Rebind<std::uint32_t, decltype(d)> bits;
+  const auto upper = hn::BitCast(as_stored, hn::ShiftRight<8>(hn::LoadU(bits, words)));
+  if constexpr (sizeof(E) == sizeof(std::int32_t)) {
+    return upper;
+  } else {
+    return hn::PromoteTo(d, upper);
   }
-  std::vector<std::uint32_t> order(type.output_size);
-  unsigned at[Dim::kMaxDimensions] = {};
-  std::size_t source = 0;
-  for (auto& element : order) {
-    element = static_cast<std::uint32_t>(source);
-    for (unsigned i = 0; i < type.output.nd; ++i) {
-      source += stride[type.attributes[i]];
-      if (++at[i] < type.output.d[i]) break;
-      source -= stride[type.attributes[i]] * type.output.d[i];
-      at[i] = 0;
+}
+
+// y = x * (kept ? 1 / (1 - p) : 0), and the same for gradients; the mask is computed again, not
+// kept. Element e of the node takes word e of the stream that its three integers and the key name,
+// and is kept if unit_interval(word) >= p.
+template <class E>
+void drop(const PhiloxLanes& random, const std::uint32_t* integers, E p, const E* from, E* to,
+          std::size_t n, bool add) {
+  constexpr std::size_t kWords = 4 * PhiloxLanes::words;
+  using Integers = hn::RebindToSigned<typename Lanes<E>::Tag>;
+  const Lanes<E> scale(static_cast<double>(E(1) / (E(1) - p)));
+  const auto too_small =
+      hn::Set(Integers(), static_cast<hn::TFromD<Integers>>(
+                              std::ceil(std::clamp(static_cast<double>(p), 0.0, 1.0) * 0x1p24)) -
+                              1);
+  alignas(64) std::uint32_t words[kWords + Lanes<E>::size];
+  for (std::size_t i = 0; i < n;) {
+    const std::size_t first = integers[2] + i, skipped = first % 4;
+    for (std::size_t w = 0; w < kWords && w < skipped + n - i; w += PhiloxLanes::words) {
+      random.draw(integers[0], integers[1], (first + w) / 4, words + w);
     }
-  }
-  return order;
-}
-
-template <class E>
-void transpose_forward(const ForwardCall& call) {
-  const std::vector<std::uint32_t> order = transposed_order(*call.type);
-  E* out = static_cast<E*>(call.out);
-  for (std::size_t i = 0; i < call.n; ++i) {
-    const E* from = call.in[0].at<E>(i);
-    for (std::uint32_t source : order) *out++ = from[source];
-  }
-}
-
-template <class E>
-void transpose_backward(const BackwardCall& call) {
-  const std::vector<std::uint32_t> order = transposed_order(*call.type);
-  for (std::size_t i = 0; i < call.n; ++i) {
-    E* to = call.dx[0].at<E>(i);
-    if (to == nullptr) continue;
-    const E* dy = call.dy.at<E>(i);
-    const bool add = call.dx[0].add[i] != 0;
-    for (std::size_t e = 0; e < order.size(); ++e) {
-      to[order[e]] = add ? to[order[e]] + dy[e] : dy[e];
-    }
-  }
-}
-
-// y = x * (kept ? scale : 0), and the same for gradients; the mask is computed again, not kept.
-// Element e of the node takes word e of the stream that its three integers and the key name.
-template <class E>
-void drop(RandomKey key, const std::uint32_t* integers, E p, const E* from, E* to, std::size_t n,
-          bool add) {
-  const RandomStream stream(key, integers[0], integers[1]);
-  const E scale = E(1) / (E(1) - p);
-  std::array<std::uint32_t, 4> words{};
-  for (std::size_t i = 0; i < n; ++i) {
-    const std::size_t element = integers[2] + i;
-    if (i == 0 || element % 4 == 0) words = stream.block(element / 4);
-    const bool kept = unit_interval(words[element % 4]) >= p;
-    const E value = from[i] * (kept ? scale : E(0));
-    to[i] = add ? to[i] + value : value;
+    const std::size_t length = std::min(kWords - skipped, n - i);
+    for_lanes<E>(length, [&](std::size_t at, std::size_t count) DYNET_LIKE_BODY {
+      const auto kept = hn::RebindMask(typename Lanes<E>::Tag(),
+                                       hn::Gt(load_uniform<E>(words + skipped + at), too_small));
+      const Lanes<E> factor(hn::IfThenElseZero(kept, scale.v));
+      put(load(from + i + at, count) * factor, to + i + at, count, add);
+    });
+    i += length;
   }
 }
 
 template <class E>
 void dropout_forward(const ForwardCall& call) {
   const std::size_t size = call.type->output_size;
+  const PhiloxLanes random(call.random);
   for (std::size_t i = 0; i < call.n; ++i) {
-    drop(call.random, call.integers + 3 * i, static_cast<const E*>(call.reals)[i],
-         call.in[0].at<E>(i), static_cast<E*>(call.out) + i * size, size, false);
+    drop(random, call.integers + 3 * i, static_cast<const E*>(call.reals)[i], call.in[0].at<E>(i),
+         static_cast<E*>(call.out) + i * size, size, false);
   }
 }
 
 template <class E>
 void dropout_backward(const BackwardCall& call) {
+  const PhiloxLanes random(call.random);
   for (std::size_t i = 0; i < call.n; ++i) {
     E* to = call.dx[0].at<E>(i);
     if (to == nullptr) continue;
-    drop(call.random, call.integers + 3 * i, static_cast<const E*>(call.reals)[i], call.dy.at<E>(i),
-         to, call.type->output_size, call.dx[0].add[i] != 0);
+    drop(random, call.integers + 3 * i, static_cast<const E*>(call.reals)[i], call.dy.at<E>(i), to,
+         call.type->output_size, call.dx[0].add[i] != 0);
   }
 }
 
-}  // namespace
-
-std::span<const KernelEntry> shape_kernels() {
-  static const KernelEntry table[] = {
+std::span<const cpu::KernelEntry> shape_table() {
+  static const cpu::KernelEntry table[] = {
       {"constant", {{constant<float>, constant<double>}, {}}},
       {"lookup",
        {{lookup<float>, lookup<double>}, {lookup_backward<float>, lookup_backward<double>}}},
@@ -246,13 +224,21 @@ std::span<const KernelEntry> shape_kernels() {
       {"pick_range",
        {{pick_range_forward<float>, pick_range_forward<double>},
         {pick_range_backward<float>, pick_range_backward<double>}}},
-      {"transpose",
-       {{transpose_forward<float>, transpose_forward<double>},
-        {transpose_backward<float>, transpose_backward<double>}}},
+      {"transpose", cpu::transpose_kernels()},
       {"dropout",
        {{dropout_forward<float>, dropout_forward<double>},
         {dropout_backward<float>, dropout_backward<double>}}}};
   return table;
 }
 
-}  // namespace dynet_like::cpu
+}  // namespace dynet_like::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace dynet_like {
+HWY_EXPORT(shape_table);
+std::span<const cpu::KernelEntry> cpu::shape_kernels() {
+  return HWY_DYNAMIC_DISPATCH(shape_table)();
+}
+}  // namespace dynet_like
+#endif

@@ -1,0 +1,160 @@
+// Groups: some vectors side by side, with the operations of one, as independent chains that hide
+// each other's latency. Loops over stretches of elements, in groups as long as there are any.
+// Included once per target, after hwy/foreach_target.h; no include guard but the target's own.
+
+#if defined(DYNET_LIKE_GROUPS_INL) == defined(HWY_TARGET_TOGGLE)
+#ifdef DYNET_LIKE_GROUPS_INL
+#undef DYNET_LIKE_GROUPS_INL
+#else
+#define DYNET_LIKE_GROUPS_INL
+#endif
+
+#include <type_traits>
+
+#include "dynet_like/device/cpu/lanes-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace dynet_like::HWY_NAMESPACE {
+
+template <class E>
+struct Group {
+  using Element = E;
+  static constexpr std::size_t count = 4;
+  static constexpr std::size_t size = count * Lanes<E>::size;
+  struct Mask {
+    typename Lanes<E>::Mask part[count];
+  };
+
+  Lanes<E> part[count];
+
+  Group() = default;
+  HWY_INLINE explicit Group(double c) : Group(Lanes<E>(c)) {}
+  HWY_INLINE explicit Group(Lanes<E> all) {
+    for (Lanes<E>& lanes : part) lanes = all;
+  }
+  static HWY_INLINE Group load(const E* from) {
+    Group result;
+    for (std::size_t i = 0; i < count; ++i) {
+      result.part[i] = Lanes<E>::load(from + i * Lanes<E>::size);
+    }
+    return result;
+  }
+  HWY_INLINE void store(E* to) const {
+    for (std::size_t i = 0; i < count; ++i) part[i].store(to + i * Lanes<E>::size);
+  }
+  // Groups are always whole.
+  static HWY_INLINE Group load(const E* from, std::size_t) { return load(from); }
+};
+
+template <class F, class E, class... Groups>
+HWY_INLINE Group<E> each(F f, const Group<E>& first, const Groups&... others) {
+  Group<E> result;
+  for (std::size_t i = 0; i < Group<E>::count; ++i) {
+    result.part[i] = f(first.part[i], others.part[i]...);
+  }
+  return result;
+}
+template <class E>
+HWY_INLINE Group<E> operator+(Group<E> a, Group<E> b) {
+  return each([](auto x, auto y) DYNET_LIKE_BODY { return x + y; }, a, b);
+}
+template <class E>
+HWY_INLINE Group<E> operator-(Group<E> a, Group<E> b) {
+  return each([](auto x, auto y) DYNET_LIKE_BODY { return x - y; }, a, b);
+}
+template <class E>
+HWY_INLINE Group<E> operator*(Group<E> a, Group<E> b) {
+  return each([](auto x, auto y) DYNET_LIKE_BODY { return x * y; }, a, b);
+}
+template <class E>
+HWY_INLINE Group<E> operator/(Group<E> a, Group<E> b) {
+  return each([](auto x, auto y) DYNET_LIKE_BODY { return x / y; }, a, b);
+}
+template <class E>
+HWY_INLINE Group<E> operator-(Group<E> a) {
+  return each([](auto x) DYNET_LIKE_BODY { return -x; }, a);
+}
+template <class E>
+HWY_INLINE Group<E> max(Group<E> a, Group<E> b) {
+  return each([](auto x, auto y) DYNET_LIKE_BODY { return max(x, y); }, a, b);
+}
+template <class E>
+HWY_INLINE Group<E> min(Group<E> a, Group<E> b) {
+  return each([](auto x, auto y) DYNET_LIKE_BODY { return min(x, y); }, a, b);
+}
+template <class E>
+HWY_INLINE Group<E> sqrt(Group<E> a) {
+  return each([](auto x) DYNET_LIKE_BODY { return sqrt(x); }, a);
+}
+template <class E>
+HWY_INLINE Group<E> abs(Group<E> a) {
+  return each([](auto x) DYNET_LIKE_BODY { return abs(x); }, a);
+}
+template <class E>
+HWY_INLINE Group<E> copy_sign(Group<E> a, Group<E> sign) {
+  return each([](auto x, auto y) DYNET_LIKE_BODY { return copy_sign(x, y); }, a, sign);
+}
+template <class E>
+HWY_INLINE Group<E> fused(Group<E> a, Group<E> b, Group<E> c) {
+  return each([](auto x, auto y, auto z) DYNET_LIKE_BODY { return fused(x, y, z); }, a, b, c);
+}
+template <class E>
+HWY_INLINE typename Group<E>::Mask operator<(Group<E> a, Group<E> b) {
+  typename Group<E>::Mask result;
+  for (std::size_t i = 0; i < Group<E>::count; ++i) result.part[i] = a.part[i] < b.part[i];
+  return result;
+}
+template <class E>
+HWY_INLINE Group<E> select(typename Group<E>::Mask condition, Group<E> a, Group<E> b) {
+  Group<E> result;
+  for (std::size_t i = 0; i < Group<E>::count; ++i) {
+    result.part[i] = select(condition.part[i], a.part[i], b.part[i]);
+  }
+  return result;
+}
+template <class E>
+HWY_INLINE void store(const Group<E>& group, E* to, std::size_t) {
+  group.store(to);
+}
+
+/// Calls f.operator()<T>(at, count) for [0, n), with T = Group<E> as long as there are so many and
+/// T = Lanes<E> for the rest. One body serves both; an element has the same bits in either.
+template <class E, class F>
+HWY_INLINE void for_groups(std::size_t n, F&& f) {
+  std::size_t at = 0;
+  for (; at + Group<E>::size <= n; at += Group<E>::size) {
+    f.template operator()<Group<E>>(at, Group<E>::size);
+  }
+  for (; at + Lanes<E>::size <= n; at += Lanes<E>::size) {
+    f.template operator()<Lanes<E>>(at, Lanes<E>::size);
+  }
+  if (at < n) f.template operator()<Lanes<E>>(at, n - at);
+}
+
+/// Writes f.operator()<T>(at, count) for [0, n) to a destination, or adds it to what is there.
+template <class E, class F>
+HWY_INLINE void put_groups(std::size_t n, E* to, bool add, F&& f) {
+  const auto write = [&](auto adds) DYNET_LIKE_BODY {
+    for_groups<E>(n, [&]<class T>(std::size_t at, std::size_t count) DYNET_LIKE_BODY {
+      put(f.template operator()<T>(at, count), to + at, count, adds);
+    });
+  };
+  add ? write(std::true_type()) : write(std::false_type());
+}
+
+template <class E>
+HWY_INLINE void copy_elements(const E* from, E* to, std::size_t n) {
+  for_groups<E>(n, [&]<class T>(std::size_t at, std::size_t count)
+                       DYNET_LIKE_BODY { store(load_as<T>(from + at, count), to + at, count); });
+}
+template <class E>
+HWY_INLINE void put_elements(const E* from, E* to, std::size_t n, bool add) {
+  put_groups(n, to, add, [&]<class T>(std::size_t at, std::size_t count) DYNET_LIKE_BODY {
+    return load_as<T>(from + at, count);
+  });
+}
+
+}  // namespace dynet_like::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif

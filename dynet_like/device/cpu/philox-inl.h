@@ -1,0 +1,76 @@
+// Words of random streams (core/random.h), as many blocks at a time as there are 64-bit lanes.
+// Included once per target, after hwy/foreach_target.h; no include guard but the target's own.
+
+#if defined(DYNET_LIKE_PHILOX_INL) == defined(HWY_TARGET_TOGGLE)
+#ifdef DYNET_LIKE_PHILOX_INL
+#undef DYNET_LIKE_PHILOX_INL
+#else
+#define DYNET_LIKE_PHILOX_INL
+#endif
+
+#include <cstddef>
+#include <cstdint>
+
+#include "dynet_like/core/random.h"
+#include "hwy/highway.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace dynet_like::HWY_NAMESPACE {
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+/// Philox4x32-10 with one block per lane. Between rounds only the lower half of a lane counts.
+class PhiloxLanes {
+ public:
+  using Tag = hn::ScalableTag<std::uint64_t>;
+  static constexpr std::size_t blocks = hn::MaxLanes(Tag()), words = 4 * blocks;
+
+  HWY_INLINE explicit PhiloxLanes(RandomKey random) {
+    const std::uint64_t key = RandomStream::philox_key(random);
+    auto low = static_cast<std::uint32_t>(key), high = static_cast<std::uint32_t>(key >> 32);
+    for (auto& round : keys_) {
+      round[0] = low;
+      round[1] = high;
+      low += 0x9E3779B9u;
+      high += 0xBB67AE85u;
+    }
+  }
+
+  /// The words of the blocks first, first + 1, ... of a random node's stream, in order.
+  HWY_INLINE void draw(std::uint32_t sample, std::uint32_t ordinal, std::uint64_t first,
+                       std::uint32_t* to) const {
+    const Tag d;
+    auto c0 = hn::Add(hn::Set(d, first), hn::Iota(d, 0)), c1 = hn::ShiftRight<32>(c0);
+    auto c2 = hn::Set(d, sample), c3 = hn::Set(d, ordinal);
+    for (const auto& [low, high] : keys_) {
+      const auto a = multiply(c0, 0xD2511F53u), b = multiply(c2, 0xCD9E8D57u);
+      c0 = hn::Xor(hn::Xor(hn::ShiftRight<32>(b), c1), hn::Set(d, low));
+      c2 = hn::Xor(hn::Xor(hn::ShiftRight<32>(a), c3), hn::Set(d, high));
+      c1 = b;
+      c3 = a;
+    }
+    // Two words are one element here, the first word in its lower half.
+    const auto lower = hn::Set(d, 0xFFFFFFFFu);
+    const auto pair = [&](auto low, auto high)
+                          HWY_ATTR { return hn::Or(hn::And(low, lower), hn::ShiftLeft<32>(high)); };
+    hn::StoreInterleaved2(pair(c0, c1), pair(c2, c3), d, reinterpret_cast<std::uint64_t*>(to));
+  }
+
+ private:
+  // The lower halves of the lanes times a factor.
+  static HWY_INLINE hn::Vec<Tag> multiply(hn::Vec<Tag> x, std::uint32_t factor) {
+#if HWY_TARGET == HWY_SCALAR
+    return hn::Mul(hn::And(x, hn::Set(Tag(), 0xFFFFFFFFu)), hn::Set(Tag(), factor));
+#else
+    const hn::Repartition<std::uint32_t, Tag> halves;
+    return hn::MulEven(hn::BitCast(halves, x), hn::Set(halves, factor));
+#endif
+  }
+
+  std::uint64_t keys_[10][2];  // of every round, as lanes
+};
+
+}  // namespace dynet_like::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif

@@ -1,0 +1,96 @@
+// Reductions of vectors that lie along the lanes, or side by side in them.
+// Included once per target, after hwy/foreach_target.h; no include guard but the target's own.
+
+#if defined(DYNET_LIKE_REDUCE_INL) == defined(HWY_TARGET_TOGGLE)
+#ifdef DYNET_LIKE_REDUCE_INL
+#undef DYNET_LIKE_REDUCE_INL
+#else
+#define DYNET_LIKE_REDUCE_INL
+#endif
+
+#include <limits>
+
+#include "dynet_like/device/cpu/groups-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace dynet_like::HWY_NAMESPACE {
+
+struct Maximum {
+  static constexpr double neutral = -std::numeric_limits<double>::infinity();
+  template <class T>
+  static HWY_INLINE T combine(T a, T b) {
+    return max(a, b);
+  }
+  template <class E>
+  static HWY_INLINE E across(Lanes<E> lanes) {
+    return lanes.max();
+  }
+};
+
+struct Sum {
+  static constexpr double neutral = 0;
+  template <class T>
+  static HWY_INLINE T combine(T a, T b) {
+    return a + b;
+  }
+  template <class E>
+  static HWY_INLINE E across(Lanes<E> lanes) {
+    return lanes.sum();
+  }
+};
+
+// One vector of n elements, along the lanes. Reductions are four chains, then one across lanes.
+template <class E>
+struct Row {
+  std::size_t n;
+
+  // f<T>(at, count), as in for_groups.
+  template <class F>
+  HWY_INLINE void each(F&& f) const {
+    for_groups<E>(n, f);
+  }
+  // f<T>(at, count) of all elements, combined; in all lanes.
+  template <class Operation, class F>
+  HWY_INLINE Lanes<E> reduce(F&& f) const {
+    const Lanes<E> neutral(Operation::neutral);
+    Group<E> parts(neutral);
+    std::size_t at = 0;
+    for (; at + Group<E>::size <= n; at += Group<E>::size) {
+      parts = Operation::combine(parts, f.template operator()<Group<E>>(at, Group<E>::size));
+    }
+    Lanes<E> all = Operation::combine(Operation::combine(parts.part[0], parts.part[1]),
+                                      Operation::combine(parts.part[2], parts.part[3]));
+    for (; at + Lanes<E>::size <= n; at += Lanes<E>::size) {
+      all = Operation::combine(all, f.template operator()<Lanes<E>>(at, Lanes<E>::size));
+    }
+    if (at < n) {
+      const Lanes<E> tail = f.template operator()<Lanes<E>>(at, n - at);
+      all = Operation::combine(all, select(Lanes<E>::first(n - at), tail, neutral));
+    }
+    return Lanes<E>(static_cast<double>(Operation::across(all)));
+  }
+};
+
+// `count` vectors of n elements side by side, one per lane; element k of all stands at k * stride.
+template <class E>
+struct Columns {
+  std::size_t n, stride, count;
+
+  template <class F>
+  HWY_INLINE void each(F&& f) const {
+    for (std::size_t k = 0; k < n; ++k) f.template operator()<Lanes<E>>(k * stride, count);
+  }
+  template <class Operation, class F>
+  HWY_INLINE Lanes<E> reduce(F&& f) const {
+    Lanes<E> all = f.template operator()<Lanes<E>>(0, count);
+    for (std::size_t k = 1; k < n; ++k) {
+      all = Operation::combine(all, f.template operator()<Lanes<E>>(k * stride, count));
+    }
+    return all;
+  }
+};
+
+}  // namespace dynet_like::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif

@@ -1,0 +1,65 @@
+// Transposition on the CPU: plain code, since vector instructions that gather are slower.
+#include <cstdint>
+#include <span>
+
+#include "dynet_like/device/cpu/kernel_table.h"
+
+namespace dynet_like::cpu {
+
+namespace {
+
+// Where the elements of a transposed item come from, in the order of the output.
+std::span<const std::uint32_t> transposed_order(const Signature& type, Workspace& workspace) {
+  const Dim& from = type.inputs[0];
+  std::size_t stride[Dim::kMaxDimensions], step = 1;
+  for (unsigned i = 0; i < Dim::kMaxDimensions; ++i) {
+    stride[i] = step;
+    step *= from[i];
+  }
+  const std::span order(workspace.elements<std::uint32_t>(type.output_size), type.output_size);
+  unsigned at[Dim::kMaxDimensions] = {};
+  std::size_t source = 0;
+  for (auto& element : order) {
+    element = static_cast<std::uint32_t>(source);
+    for (unsigned i = 0; i < type.output.nd; ++i) {
+      source += stride[type.attributes[i]];
+      if (++at[i] < type.output.d[i]) break;
+      source -= stride[type.attributes[i]] * type.output.d[i];
+      at[i] = 0;
+    }
+  }
+  return order;
+}
+
+template <class E>
+void transpose_forward(const ForwardCall& call) {
+  const auto order = transposed_order(*call.type, *call.workspace);
+  E* out = static_cast<E*>(call.out);
+  for (std::size_t i = 0; i < call.n; ++i) {
+    const E* from = call.in[0].at<E>(i);
+    for (std::uint32_t source : order) *out++ = from[source];
+  }
+}
+
+template <class E>
+void transpose_backward(const BackwardCall& call) {
+  const auto order = transposed_order(*call.type, *call.workspace);
+  for (std::size_t i = 0; i < call.n; ++i) {
+    E* to = call.dx[0].at<E>(i);
+    if (to == nullptr) continue;
+    const E* dy = call.dy.at<E>(i);
+    const bool add = call.dx[0].add[i] != 0;
+    for (std::size_t e = 0; e < order.size(); ++e) {
+      to[order[e]] = add ? to[order[e]] + dy[e] : dy[e];
+    }
+  }
+}
+
+}  // namespace
+
+Kernels transpose_kernels() {
+  return {{transpose_forward<float>, transpose_forward<double>},
+          {transpose_backward<float>, transpose_backward<double>}};
+}
+
+}  // namespace dynet_like::cpu
