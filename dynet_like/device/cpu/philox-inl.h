@@ -10,6 +10,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 
 #include "dynet_like/core/random.h"
 #include "hwy/highway.h"
@@ -49,11 +50,13 @@ class PhiloxLanes {
       c1 = b;
       c3 = a;
     }
-    // Two words are one element here, the first word in its lower half.
+    // Two words are one element here, the first in its lower half and so first in memory.
     const auto lower = hn::Set(d, 0xFFFFFFFFu);
     const auto pair = [&](auto low, auto high)
                           HWY_ATTR { return hn::Or(hn::And(low, lower), hn::ShiftLeft<32>(high)); };
-    hn::StoreInterleaved2(pair(c0, c1), pair(c2, c3), d, reinterpret_cast<std::uint64_t*>(to));
+    alignas(64) std::uint64_t pairs[2 * blocks];
+    hn::StoreInterleaved2(pair(c0, c1), pair(c2, c3), d, pairs);
+    std::memcpy(to, pairs, sizeof(pairs));
   }
 
  private:
