@@ -2,7 +2,7 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "bench/by_hand/cells.cpp"
 #include "hwy/foreach_target.h"  // IWYU pragma: keep
-#include "dynet_like/device/cpu/lanes-inl.h"
+#include "dynet_like/device/cpu/math-inl.h"
 
 #include "bench/by_hand/cells.h"
 

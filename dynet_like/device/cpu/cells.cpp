@@ -5,6 +5,7 @@
 #include "hwy/foreach_target.h"  // IWYU pragma: keep
 #include "dynet_like/device/cpu/affine-inl.h"
 #include "dynet_like/device/cpu/kernel_table.h"
+#include "dynet_like/device/cpu/math-inl.h"
 
 #include <algorithm>
 

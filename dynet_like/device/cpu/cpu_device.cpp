@@ -6,7 +6,6 @@
 #include "dynet_like/core/errors.h"
 #include "dynet_like/core/memory.h"
 #include "dynet_like/device/cpu/kernel_table.h"
-#include "dynet_like/device/cpu/thread_pool.h"
 #include "dynet_like/device/device.h"
 
 namespace dynet_like {
