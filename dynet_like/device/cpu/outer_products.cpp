@@ -7,6 +7,8 @@
 #include "dynet_like/device/cpu/kernel_table.h"
 #include "dynet_like/device/cpu/product-inl.h"
 
+#include <cstring>
+
 HWY_BEFORE_NAMESPACE();
 namespace dynet_like::HWY_NAMESPACE {
 
