@@ -169,6 +169,7 @@ std::vector<Results<E>> run(const OpCall& call, const Kernels& kernels, Layout l
                                                   {saved_items.data(), nullptr},
                                                   {dy.read(), nullptr},
                                                   destinations.data(),
+                                                  nullptr,
                                                   integers.data(),
                                                   reals.data(),
                                                   key,

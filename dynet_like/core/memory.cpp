@@ -1,6 +1,10 @@
 // Block and Arena.
 #include "dynet_like/core/memory.h"
 
+#ifdef __linux__
+#include <sys/mman.h>
+#endif
+
 #include <algorithm>
 #include <string>
 
@@ -12,18 +16,23 @@ namespace {
 
 constexpr std::size_t kFirstChunk = std::size_t{64} << 10;
 constexpr std::size_t kLargestChunk = std::size_t{64} << 20;
+constexpr std::size_t kHugePage = std::size_t{2} << 20;
 
 }  // namespace
 
 Block::Block(std::size_t size) : size_(size) {
-  void* memory =
-      ::operator new (std::max<std::size_t>(size, 1), std::align_val_t{64}, std::nothrow);
+  const bool large = size >= 2 * kHugePage;
+  const std::align_val_t alignment{large ? kHugePage : 64};
+  void* memory = ::operator new(std::max<std::size_t>(size, 1), alignment, std::nothrow);
   if (memory == nullptr) {
     throw DeviceError("[memory] need " + std::to_string(size) +
                       " bytes; the system has no more. Bound the memory of a minibatch with "
                       "GraphOptions::memory_limit, or make minibatches smaller");
   }
-  memory_.reset(static_cast<std::byte*>(memory));
+#ifdef __linux__
+  if (large) madvise(memory, size, MADV_HUGEPAGE);  // no harm if it is refused
+#endif
+  memory_ = {static_cast<std::byte*>(memory), FreeAligned{alignment}};
 }
 
 void* Arena::allocate(std::size_t size) {
@@ -34,7 +43,8 @@ void* Arena::allocate(std::size_t size) {
   }
   if (chunk_ == chunks_.size()) {
     const std::size_t grown = chunks_.empty() ? kFirstChunk : 2 * chunks_.back().size();
-    chunks_.emplace_back(std::max(size, std::min(grown, kLargestChunk)));
+    // A little more than was asked for: what the next minibatch asks for is a little more, too.
+    chunks_.emplace_back(std::max(size + size / 4, std::min(grown, kLargestChunk)));
     used_ = 0;
   }
   std::byte* memory = chunks_[chunk_].data() + used_;

@@ -9,7 +9,14 @@
 
 namespace dynet_like {
 
-/// Uninitialised bytes, aligned to 64. Throws DeviceError, with the size, if there is no memory.
+struct FreeAligned {
+  std::align_val_t alignment{64};
+  void operator()(std::byte* memory) const { ::operator delete(memory, alignment); }
+};
+
+/// Uninitialised bytes, aligned to 64; large blocks in huge pages where the system has them, since
+/// the first touch of a page costs more than arithmetic on it. Throws DeviceError, with the size,
+/// if there is no memory.
 class Block {
  public:
   Block() = default;
@@ -19,10 +26,7 @@ class Block {
   std::size_t size() const { return size_; }
 
  private:
-  struct Free {
-    void operator()(std::byte* memory) const { ::operator delete (memory, std::align_val_t{64}); }
-  };
-  std::unique_ptr<std::byte, Free> memory_;
+  std::unique_ptr<std::byte, FreeAligned> memory_;
   std::size_t size_ = 0;
 };
 
