@@ -27,7 +27,7 @@ void keep_better(const Dag& dag, Plan plan, Scratch& scratch, Schedule& best) {
 }  // namespace
 
 void plan_auto(const Dag& dag, Scratch& scratch, Schedule& schedule) {
-  find_type_cycles(dag, scratch.survey.members, scratch.cycles);
+  find_type_cycles(dag, scratch.survey, scratch.cycles);
   if (sweeps_for(scratch.cycles) <= most_sweeps) {
     descend(dag, scratch, schedule);
     if (schedule.size() == schedule.bound) return;

@@ -31,7 +31,11 @@ class Sweep {
         own = new_slot();
         std::fill_n(vector(own), width, Lane{0});
       }
-      if (role.lane != none) ranks_.rank[v] = static_cast<std::uint32_t>(++vector(own)[role.lane]);
+      if (role.lane != none) {
+        const auto rank = static_cast<std::uint32_t>(++vector(own)[role.lane]);
+        ranks_.rank[v] = rank;
+        ranks_.longest[type[v]] = std::max(ranks_.longest[type[v]], rank);
+      }
       pass_on(own, role.cycle, dag, v);
     }
   }
@@ -55,8 +59,13 @@ class Sweep {
     if (!given_away) ranks_.free_slots.push_back(own);
   }
 
-  static void raise(Lane* __restrict to, const Lane* __restrict from) {
-    for (std::uint32_t i = 0; i < width; ++i) to[i] = to[i] > from[i] ? to[i] : from[i];
+  static void raise(Lane* to, const Lane* from) {
+    // In copies, which cannot overlap: only so do compilers use SIMD for all widths.
+    Lane a[width], b[width];
+    std::copy_n(to, width, a);
+    std::copy_n(from, width, b);
+    for (std::uint32_t i = 0; i < width; ++i) a[i] = a[i] > b[i] ? a[i] : b[i];
+    std::copy_n(a, width, to);
   }
 
   Lane* vector(std::uint32_t slot) { return vectors_.data() + std::size_t{slot} * width; }
@@ -113,6 +122,10 @@ std::uint32_t sweeps_for(const TypeCycles& cycles) {
 void find_chain_ranks(const Dag& dag, const Survey& survey, const TypeCycles& cycles,
                       ChainRanks& ranks) {
   ranks.rank.assign(dag.size(), 1);
+  ranks.longest.resize(dag.type_count);
+  for (std::uint32_t t = 0; t < dag.type_count; ++t) {
+    ranks.longest[t] = survey.members[t] == 0 ? 0 : 1;
+  }
   for (std::uint32_t sweep = 0; sweep < sweeps_for(cycles); ++sweep) {
     const std::uint32_t first = sweep * ChainRanks::lanes_per_sweep;
     const std::uint32_t lanes = std::min(cycles.most_lanes - first, ChainRanks::lanes_per_sweep);
@@ -124,11 +137,6 @@ void find_chain_ranks(const Dag& dag, const Survey& survey, const TypeCycles& cy
     } else {
       run_sweep(dag, lanes, ranks, ranks.wide);
     }
-  }
-  ranks.longest.assign(dag.type_count, 0);
-  for (std::size_t v = 0; v < dag.size(); ++v) {
-    std::uint32_t& longest = ranks.longest[dag.type[v]];
-    longest = std::max(longest, ranks.rank[v]);
   }
 }
 

@@ -140,7 +140,7 @@ void descend(const Dag& dag, Scratch& scratch, Schedule& schedule) {
 }
 
 void plan_descent(const Dag& dag, Scratch& scratch, Schedule& schedule) {
-  find_type_cycles(dag, scratch.survey.members, scratch.cycles);
+  find_type_cycles(dag, scratch.survey, scratch.cycles);
   descend(dag, scratch, schedule);
 }
 

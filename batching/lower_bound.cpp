@@ -20,7 +20,7 @@ std::vector<std::uint32_t> longest_chains(const Dag& dag) {
   TypeCycles cycles;
   ChainRanks ranks;
   take_survey(dag, survey);
-  find_type_cycles(dag, survey.members, cycles);
+  find_type_cycles(dag, survey, cycles);
   find_chain_ranks(dag, survey, cycles, ranks);
   return std::move(ranks.longest);
 }

@@ -14,6 +14,10 @@ struct Survey {
   std::vector<std::uint32_t> consumers;  ///< per node: edges that leave it
   std::vector<std::uint32_t> members;    ///< per type: its nodes
   std::vector<double> mean_depth;        ///< per type: over all its nodes
+  /// Per type: bit s is set if a node of it has an input of type s. Empty if there are more types
+  /// than bits.
+  std::vector<std::uint64_t> input_types;
+  std::vector<std::uint64_t> depth_sum;  ///< per type
   std::uint32_t levels = 0;              ///< the largest depth plus one; 0 if there are no nodes
 };
 

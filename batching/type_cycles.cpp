@@ -2,14 +2,26 @@
 #include "batching/type_cycles.h"
 
 #include <algorithm>
+#include <bit>
 
 namespace dynet_like::batching {
 namespace {
 
 constexpr std::uint64_t nothing = UINT64_MAX;
 
-/// Collects the edges between types. A small cache drops most of the repeated ones; those which
-/// slip through only cost time.
+/// The edges between types from the sets of the survey.
+void unpack_edges(const Survey& survey, TypeCycles& cycles) {
+  cycles.edges.clear();
+  for (std::uint64_t to = 0; to < survey.input_types.size(); ++to) {
+    for (std::uint64_t set = survey.input_types[to]; set != 0; set &= set - 1) {
+      const auto from = static_cast<std::uint64_t>(std::countr_zero(set));
+      cycles.edges.push_back(from << 32 | to);
+    }
+  }
+}
+
+/// The same from the edges between nodes. A small cache drops most of the repeated ones; those
+/// which slip through only cost time.
 void collect_edges(const Dag& dag, TypeCycles& cycles) {
   constexpr std::size_t cache_size = 1024;
   cycles.seen.assign(cache_size, nothing);
@@ -95,9 +107,12 @@ void visit_from(std::uint32_t start, std::uint32_t& visited,
 
 }  // namespace
 
-void find_type_cycles(const Dag& dag, const std::vector<std::uint32_t>& members,
-                      TypeCycles& cycles) {
-  collect_edges(dag, cycles);
+void find_type_cycles(const Dag& dag, const Survey& survey, TypeCycles& cycles) {
+  if (survey.input_types.empty()) {
+    collect_edges(dag, cycles);
+  } else {
+    unpack_edges(survey, cycles);
+  }
   make_rows(dag.type_count, cycles);
   cycles.cycle.assign(dag.type_count, TypeCycles::none);
   cycles.lane.assign(dag.type_count, TypeCycles::none);
@@ -107,7 +122,7 @@ void find_type_cycles(const Dag& dag, const std::vector<std::uint32_t>& members,
   cycles.most_lanes = 0;
   std::uint32_t visited = 0;
   for (std::uint32_t type = 0; type < dag.type_count; ++type) {
-    if (cycles.index[type] == TypeCycles::none) visit_from(type, visited, members, cycles);
+    if (cycles.index[type] == TypeCycles::none) visit_from(type, visited, survey.members, cycles);
   }
 }
 

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "batching/dag.h"
+#include "batching/survey.h"
 
 namespace dynet_like::batching {
 
@@ -34,9 +35,8 @@ struct TypeCycles {
   std::vector<Visit> path;
 };
 
-/// Fills `cycles`; `members` are the nodes of every type: a type with a single one needs no lane.
-/// O(nodes + edges + types).
-void find_type_cycles(const Dag& dag, const std::vector<std::uint32_t>& members,
-                      TypeCycles& cycles);
+/// Fills `cycles`, from the survey of the same graph: a type with a single node needs no lane.
+/// O(nodes + edges + types), without the nodes and edges if there are no more than 64 types.
+void find_type_cycles(const Dag& dag, const Survey& survey, TypeCycles& cycles);
 
 }  // namespace dynet_like::batching
