@@ -28,13 +28,20 @@ TEST(ThreadPool, RunsEveryPartOnce) {
 
 TEST(ThreadPool, RunsPartsInThreadsOfTheirOwn) {
   ThreadPool pool(3);
-  std::vector<std::thread::id> ids(3);
-  pool.run(3, [&](unsigned part) { ids[part] = std::this_thread::get_id(); });
-  EXPECT_EQ(ids[0], std::this_thread::get_id());
-  EXPECT_EQ(std::set<std::thread::id>(ids.begin(), ids.end()).size(), 3u);
-  const std::vector<std::thread::id> before = ids;
-  pool.run(3, [&](unsigned part) { ids[part] = std::this_thread::get_id(); });
-  EXPECT_EQ(ids, before);
+  std::vector<std::thread::id> before;
+  for (int round = 0; round < 20; ++round) {
+    std::vector<std::thread::id> ids(3);
+    std::atomic<unsigned> begun = 0;
+    pool.run(3, [&](unsigned part) {
+      ids[part] = std::this_thread::get_id();
+      ++begun;
+      while (begun < 3) std::this_thread::yield();  // nobody can run two
+    });
+    EXPECT_EQ(ids[0], std::this_thread::get_id());
+    EXPECT_EQ(std::set<std::thread::id>(ids.begin(), ids.end()).size(), 3u);
+    if (round == 0) before = ids;
+    EXPECT_EQ(ids, before);
+  }
 }
 
 TEST(ThreadPool, WakesThreadsThatSleep) {

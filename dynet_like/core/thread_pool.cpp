@@ -1,4 +1,4 @@
-// ThreadPool: every worker has a counter of its calls, on which it spins and sleeps.
+// ThreadPool: every worker has a counter, on which it spins and sleeps.
 #include "dynet_like/core/thread_pool.h"
 
 #include <chrono>
@@ -37,34 +37,41 @@ std::uint32_t wait_for_change(const std::atomic<std::uint32_t>& counter, std::ui
 }  // namespace
 
 struct alignas(64) ThreadPool::Worker {
-  std::atomic<std::uint32_t> calls = 0;
+  /// Odd: there is a part to be taken. Whoever takes it makes it even.
+  std::atomic<std::uint32_t> offers = 0;
   std::thread thread;
+
+  void offer() {
+    offers.fetch_add(1, std::memory_order_release);
+    offers.notify_one();
+  }
+  bool take() {
+    std::uint32_t now = offers.load(std::memory_order_relaxed);
+    return now % 2 == 1 && offers.compare_exchange_strong(now, now + 1, std::memory_order_acquire);
+  }
 };
 
 ThreadPool::ThreadPool(unsigned threads)
     : others_(threads > 1 ? threads - 1 : 0), workers_(new Worker[others_]) {
-  for (unsigned i = 0; i < others_; ++i) {
-    workers_[i].thread = std::thread([this, i] { serve(workers_[i], i + 1); });
+  for (unsigned part = 1; part <= others_; ++part) {
+    workers_[part - 1].thread = std::thread([this, part] { serve(part); });
   }
 }
 
 ThreadPool::~ThreadPool() {
   work_ = nullptr;
-  for (unsigned i = 0; i < others_; ++i) {
-    workers_[i].calls.fetch_add(1, std::memory_order_release);
-    workers_[i].calls.notify_one();
-  }
+  for (unsigned i = 0; i < others_; ++i) workers_[i].offer();
   for (unsigned i = 0; i < others_; ++i) workers_[i].thread.join();
 }
 
 void ThreadPool::run(unsigned parts, const std::function<void(unsigned)>& work) {
   work_ = &work;
   pending_.store(parts - 1, std::memory_order_relaxed);
-  for (unsigned i = 0; i + 1 < parts; ++i) {
-    workers_[i].calls.fetch_add(1, std::memory_order_release);
-    workers_[i].calls.notify_one();
+  for (unsigned i = 0; i + 1 < parts; ++i) workers_[i].offer();
+  call(0);
+  for (unsigned part = 1; part < parts; ++part) {
+    if (workers_[part - 1].take()) finish(part);
   }
-  call(work, 0);
   for (std::uint32_t left = pending_.load(std::memory_order_acquire); left != 0;) {
     left = wait_for_change(pending_, left);
   }
@@ -72,22 +79,29 @@ void ThreadPool::run(unsigned parts, const std::function<void(unsigned)>& work) 
 }
 
 // The first exception is the caller's.
-void ThreadPool::call(const std::function<void(unsigned)>& work, unsigned part) {
+void ThreadPool::call(unsigned part) {
   try {
-    work(part);
+    (*work_)(part);
   } catch (...) {
     const std::lock_guard lock(mutex_);
     if (failure_ == nullptr) failure_ = std::current_exception();
   }
 }
 
-void ThreadPool::serve(Worker& worker, unsigned part) {
+void ThreadPool::finish(unsigned part) {
+  call(part);
+  pending_.fetch_sub(1, std::memory_order_acq_rel);
+  pending_.notify_one();
+}
+
+void ThreadPool::serve(unsigned part) {
+  Worker& worker = workers_[part - 1];
   for (std::uint32_t seen = 0;;) {
-    seen = wait_for_change(worker.calls, seen);
+    seen = wait_for_change(worker.offers, seen);
+    if (!worker.take()) continue;
     if (work_ == nullptr) return;
-    call(*work_, part);
-    pending_.fetch_sub(1, std::memory_order_acq_rel);
-    pending_.notify_one();
+    finish(part);
+    ++seen;
   }
 }
 

@@ -23,15 +23,17 @@ class ThreadPool {
 
   unsigned size() const { return others_ + 1; }
 
-  /// Calls work(part) once for every part in [0, parts), parts <= size(). Part 0 runs here. Throws
-  /// what a part throws, once all have ended.
+  /// Calls work(part) once for every part in [0, parts), parts <= size(). Part 0 runs here, and
+  /// then those whose threads have not begun: they may have to wait for a processor. Throws what a
+  /// part throws, once all have ended.
   void run(unsigned parts, const std::function<void(unsigned)>& work);
 
  private:
   struct Worker;
 
-  void serve(Worker& worker, unsigned part);
-  void call(const std::function<void(unsigned)>& work, unsigned part);
+  void serve(unsigned part);
+  void call(unsigned part);
+  void finish(unsigned part);
 
   const unsigned others_;
   std::unique_ptr<Worker[]> workers_;
