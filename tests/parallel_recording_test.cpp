@@ -1,4 +1,5 @@
-// Minibatch::add_losses: samples recorded beside each other are those recorded one by one.
+// Minibatch::record and add_losses: samples recorded beside each other are those recorded one by
+// one.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -282,7 +283,10 @@ TEST_F(ParallelRecordingTest, RunsNothingInside) {
   refused("backward", [](Minibatch& batch, Graph&, const Expression&) { batch.backward(); });
   refused("clear", [](Minibatch& batch, Graph&, const Expression&) { batch.clear(); });
   refused("explain", [](Minibatch& batch, Graph&, const Expression&) { batch.explain(); });
-  refused("add_losses", [](Minibatch& batch, Graph&, const Expression& x) {
+  refused("record", [](Minibatch& batch, Graph&, const Expression& x) {
+    batch.record(1, [&](Graph&, std::size_t) { return x; });
+  });
+  refused("record", [](Minibatch& batch, Graph&, const Expression& x) {
     batch.add_losses(0, [&](Graph&, std::size_t) { return x; });
   });
 }
@@ -291,11 +295,11 @@ TEST_F(ParallelRecordingTest, RefusesLossesThatAreNone) {
   options.threads = 2;
   Minibatch batch(options);
   Expression of_another = input(batch.new_graph(), 1.0f);
-  EXPECT_TRUE(contains(message_of<UsageError>([&] {
-                         batch.add_losses(
-                             2, [&](ComputationGraph&, std::size_t) { return of_another; });
-                       }),
-                       "[add_losses] need a loss of the sample's own graph"));
+  EXPECT_TRUE(
+      contains(message_of<UsageError>([&] {
+                 batch.add_losses(2, [&](ComputationGraph&, std::size_t) { return of_another; });
+               }),
+               "[record] need an expression of this graph; got one of another, in sample 1"));
   EXPECT_TRUE(contains(message_of<UsageError>([&] {
                          batch.add_losses(
                              2, [](ComputationGraph&, std::size_t) { return Expression(); });
@@ -307,6 +311,25 @@ TEST_F(ParallelRecordingTest, RefusesLossesThatAreNone) {
               });
             }),
             "[add_losses] need a loss of one number; got {2}, in sample 5");
+}
+
+TEST_F(ParallelRecordingTest, ReturnsWhatSamplesReturn) {
+  options.threads = 3;
+  options.inference = true;
+  Minibatch batch(options);
+  const std::vector<Expression> outputs =
+      batch.record(20, [&](ComputationGraph& graph, std::size_t i) {
+        dawdle(i);
+        return lookup(graph, table, static_cast<unsigned>(i % 10)) * 2.0f;
+      });
+  ASSERT_EQ(outputs.size(), 20u);
+  for (const Expression& output : outputs) batch.add_output(output);
+  EXPECT_EQ(batch.forward(), 0.0f);
+  for (unsigned i = 0; i < 20; ++i) {
+    EXPECT_EQ(outputs[i].pg, &batch.graph(i));
+    const float first = static_cast<float>(table.values(i % 10).at(0));
+    EXPECT_EQ(as_vector(outputs[i].value())[0], 2 * first);
+  }
 }
 
 TEST_F(ParallelRecordingTest, ForgetsParametersThatAreGone) {

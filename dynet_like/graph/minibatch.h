@@ -15,6 +15,8 @@ namespace dynet_like {
 /// as those of the samples run one by one. Clear it and use it again: it keeps its memory.
 class Minibatch {
  public:
+  using RecordSample = std::function<Expression(ComputationGraph& graph, std::size_t i)>;
+
   explicit Minibatch(const GraphOptions& options = {});
 
   /// The graph of the next sample. It lives until the minibatch is cleared or destroyed.
@@ -25,17 +27,17 @@ class Minibatch {
 
   /// A term of the total loss: one number per minibatch element of its graph. Throws ShapeError.
   void add_loss(const Expression& loss);
-  /// Records `count` new samples beside each other, with GraphOptions::threads threads, and adds
-  /// their losses in their order: loss_of(graph, i) records sample i into its graph and returns its
-  /// loss. All results are those of recording one after the other.
+  /// Records `count` new samples beside each other, with GraphOptions::threads threads:
+  /// record(graph, i) records sample i into its graph and returns an expression of it. Returns
+  /// these in order. All results are those of recording one after the other.
   ///
-  /// loss_of may read what it shares with other samples, such as parameters and layers, and must
-  /// not write it. Inside it nothing can be run: what needs values, or this minibatch, throws
-  /// UsageError. An exception of the first sample that fails is thrown on, after ", in sample N" if
-  /// it is the library's own; then no loss of this call was added, and its graphs stay, as far as
-  /// they were recorded, until `clear`.
-  void add_losses(std::size_t count,
-                  const std::function<Expression(ComputationGraph&, std::size_t)>& loss_of);
+  /// `record` may read what samples share, such as parameters and layers, and must not write it.
+  /// Inside it nothing can be run: what needs values, or this minibatch, throws UsageError. If
+  /// samples fail, the exception of the first is thrown on, with ", in sample N" if it is the
+  /// library's own; the graphs stay, as far as they were recorded, until `clear`.
+  std::vector<Expression> record(std::size_t count, const RecordSample& record);
+  /// The same, and every expression is a loss as for add_loss; none is added if a sample fails.
+  void add_losses(std::size_t count, const RecordSample& loss_of);
   /// A value that `forward` computes, too. In inference all others may be freed.
   void add_output(const Expression& output);
 
@@ -67,14 +69,11 @@ class Minibatch {
     bool contains(const ValueRef& ref) const { return ref.tape >= begin && ref.tape < end; }
   };
 
-  using LossOf = std::function<Expression(ComputationGraph&, std::size_t)>;
-
   const Expression& checked(const Expression& e, const char* user) const;
   void check_loss(const Expression& loss, const char* user) const;
   void check_alone(const char* user) const;
   void set_recording(bool recording, std::size_t first);
-  std::vector<Expression> record_samples(std::size_t first, const LossOf& loss_of);
-  Expression record_sample(ComputationGraph& graph, std::size_t i, const LossOf& loss_of) const;
+  std::vector<Expression> record_from(std::size_t first, const RecordSample& record);
   ValueRef ref(const Expression& e, const char* user) const { return e.pg->ref(e, user); }
   void find_parts();
   /// Those that belong to a part, in the order of the samples.
@@ -86,7 +85,7 @@ class Minibatch {
 
   std::shared_ptr<TypeTable> types_;
   std::vector<std::unique_ptr<TypeCache>> caches_;  ///< by thread; the first is the caller's
-  bool recording_ = false;                          ///< inside add_losses
+  bool recording_ = false;                          ///< inside `record`
   Executor executor_;
   std::vector<std::unique_ptr<ComputationGraph>> graphs_;  ///< those behind `used_` are spare
   std::size_t used_ = 0;

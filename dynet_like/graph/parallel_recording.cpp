@@ -1,4 +1,4 @@
-// Minibatch::add_losses: samples recorded beside each other, with the results of one by one.
+// Minibatch::record: samples recorded beside each other, with the results of one by one.
 #include <algorithm>
 #include <typeinfo>
 
@@ -36,8 +36,9 @@ void throw_in_sample(const Error& error, std::size_t sample) {
 
 void Minibatch::check_alone(const char* user) const {
   if (!recording_) return;
-  throw UsageError(std::string("[") + user +
-                   "] need a minibatch that is not being recorded; got one inside add_losses");
+  throw UsageError(
+      std::string("[") + user +
+      "] need a minibatch that is not being recorded; got one inside record or add_losses");
 }
 
 void Minibatch::set_recording(bool recording, std::size_t first) {
@@ -47,42 +48,52 @@ void Minibatch::set_recording(bool recording, std::size_t first) {
   }
 }
 
-void Minibatch::add_losses(std::size_t count, const LossOf& loss_of) {
-  check_alone("add_losses");
+void Minibatch::add_losses(std::size_t count, const RecordSample& loss_of) {
+  const std::vector<Expression> losses = record(count, [&](ComputationGraph& graph, std::size_t i) {
+    const Expression loss = loss_of(graph, i);
+    check_loss(loss, "add_losses");
+    return loss;
+  });
+  losses_.insert(losses_.end(), losses.begin(), losses.end());
+}
+
+std::vector<Expression> Minibatch::record(std::size_t count, const RecordSample& record) {
+  check_alone("record");
   const std::size_t first = used_;
   for (std::size_t i = 0; i < count; ++i) new_graph();
   // Not in a destructor: g++ 12 drops stores to members just before it goes on unwinding.
   try {
     set_recording(true, first);
-    const std::vector<Expression> losses = record_samples(first, loss_of);
-    losses_.insert(losses_.end(), losses.begin(), losses.end());
+    std::vector<Expression> expressions = record_from(first, record);
+    set_recording(false, first);
+    return expressions;
   } catch (...) {
     set_recording(false, first);
     throw;
   }
-  set_recording(false, first);
 }
 
-std::vector<Expression> Minibatch::record_samples(std::size_t first, const LossOf& loss_of) {
+std::vector<Expression> Minibatch::record_from(std::size_t first, const RecordSample& record) {
   const std::size_t count = used_ - first;
   const auto threads = static_cast<unsigned>(
       std::clamp<std::size_t>(count, 1, std::max(1u, executor_.options().threads)));
   while (caches_.size() < threads) caches_.push_back(std::make_unique<TypeCache>(*types_));
-  std::vector<Expression> losses(count);
+  std::vector<Expression> expressions(count);
   SampleOrder order(count);
   const auto work = [&](unsigned thread) {
     TypeCache& cache = *caches_[thread];
     while (const std::optional<std::size_t> i = order.next()) {
-      Tape& tape = graphs_[first + *i]->tape_;
+      ComputationGraph& graph = *graphs_[first + *i];
       std::exception_ptr failure;
       cache.begin_sample(threads > 1 ? &order : nullptr, *i);
-      tape.record_with(cache);
+      graph.tape_.record_with(cache);
       try {
-        losses[*i] = record_sample(*graphs_[first + *i], *i, loss_of);
+        expressions[*i] = record(graph, *i);
+        graph.ref(expressions[*i], "record");  // throws if it is not its own
       } catch (...) {
         failure = std::current_exception();
       }
-      tape.record_with(*caches_[0]);
+      graph.tape_.record_with(*caches_[0]);
       cache.end_sample();
       order.finish(*i, failure);
     }
@@ -93,17 +104,7 @@ std::vector<Expression> Minibatch::record_samples(std::size_t first, const LossO
     executor_.threads().run(threads, work);
   }
   if (order.failed()) rethrow(order.failure(), first + *order.failed());
-  return losses;
-}
-
-Expression Minibatch::record_sample(ComputationGraph& graph, std::size_t i,
-                                    const LossOf& loss_of) const {
-  const Expression loss = loss_of(graph, i);
-  if (&loss.graph("add_losses") != &graph) {
-    throw UsageError("[add_losses] need a loss of the sample's own graph; got one of another");
-  }
-  check_loss(loss, "add_losses");
-  return loss;
+  return expressions;
 }
 
 }  // namespace dynet_like
