@@ -4,7 +4,9 @@
 // fewer). Beyond most_sweeps of these it is left out, and depth and agenda compete alone. If its
 // number of batches is the lower bound, nothing can be better; else depth and agenda are planned
 // too. Ties go to descent, then to agenda.
+#include <numeric>
 #include <utility>
+#include <vector>
 
 #include "batching/policies.h"
 
@@ -24,6 +26,19 @@ void keep_better(const Dag& dag, Plan plan, Scratch& scratch, Schedule& best) {
   if (other.size() < best.size()) std::swap(other, best);
 }
 
+/// Whether the depth policy has no fewer batches than this: one per type and level in use. Finding
+/// out is cheaper than planning, unless there are very many types and levels.
+bool depth_is_no_better(const Dag& dag, Scratch& scratch, std::size_t batches) {
+  const std::size_t levels = scratch.survey.levels, pairs = dag.type_count * levels;
+  if (pairs > 4 * dag.size()) return false;
+  std::vector<std::uint8_t>& used = scratch.used_levels;
+  used.assign(pairs, 0);
+  for (std::size_t v = 0; v < dag.size(); ++v) {
+    used[dag.type[v] * levels + scratch.survey.depth[v]] = 1;
+  }
+  return std::accumulate(used.begin(), used.end(), std::size_t{0}) >= batches;
+}
+
 }  // namespace
 
 void plan_auto(const Dag& dag, Scratch& scratch, Schedule& schedule) {
@@ -35,6 +50,7 @@ void plan_auto(const Dag& dag, Scratch& scratch, Schedule& schedule) {
   } else {
     plan_agenda(dag, scratch, schedule);
   }
+  if (depth_is_no_better(dag, scratch, schedule.size())) return;
   keep_better(dag, plan_depth, scratch, schedule);
 }
 

@@ -21,6 +21,7 @@ const Schedule& Planner::plan(const Dag& dag, Policy policy) {
   schedule.bound = 0;
   if (dag.size() == 0) return schedule;
   if (policy != Policy::none) take_survey(dag, scratch_->survey);
+  scratch_->ready.forget();
   switch (policy) {
     case Policy::none:
       plan_none(dag, schedule);

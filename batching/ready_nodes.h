@@ -24,7 +24,11 @@ class ReadyNodes {
     std::uint32_t cell;  ///< for the policy's own bookkeeping
   };
 
-  /// Fills the nodes and the lists of consumers; `cell_of(node, type)` fills the cells.
+  /// Begins with another graph.
+  void forget() { knows_consumers_ = false; }
+
+  /// Begins anew; `cell_of(node, type)` fills the cells. The lists of consumers are made once per
+  /// graph.
   template <class CellOf>
   void reset(const Dag& dag, const Survey& survey, CellOf cell_of);
 
@@ -49,6 +53,7 @@ class ReadyNodes {
     std::uint32_t end;
   };
 
+  void find_consumers(const Dag& dag);
   template <class OnReady>
   void push(std::uint32_t id, const Node& node, OnReady& on_ready);
 
@@ -58,6 +63,7 @@ class ReadyNodes {
   std::vector<Queue> queues_;
   std::span<const std::uint32_t> taken_;
   std::size_t executed_ = 0;
+  bool knows_consumers_ = false;
 };
 
 template <class CellOf>
@@ -65,7 +71,6 @@ void ReadyNodes::reset(const Dag& dag, const Survey& survey, CellOf cell_of) {
   const std::size_t size = dag.size();
   executed_ = 0;
   nodes_.resize(size + 1);
-  consumers_.resize(dag.inputs.size());
   pool_.resize(size);
   queues_.resize(dag.type_count);
   for (std::uint32_t t = 0, begin = 0; t < dag.type_count; begin += survey.members[t++]) {
@@ -75,18 +80,27 @@ void ReadyNodes::reset(const Dag& dag, const Survey& survey, CellOf cell_of) {
   std::uint32_t end = 0;
   for (std::uint32_t v = 0; v < size; ++v) {
     const std::uint32_t type = dag.type[v];
+    const std::uint32_t pending = dag.first_input[v + 1] - dag.first_input[v];
     end += survey.consumers[v];
-    nodes[v] = {end, dag.first_input[v + 1] - dag.first_input[v], type, cell_of(v, type)};
+    const std::uint32_t first = knows_consumers_ ? nodes[v].first_consumer : end;
+    nodes[v] = {first, pending, type, cell_of(v, type)};
   }
   nodes[size] = {end, 0, 0, 0};
-  // Backwards, so that each list is in recording order and each cursor ends at the list's begin.
+  if (!knows_consumers_) find_consumers(dag);
+}
+
+// Backwards, so that each list is in recording order and each cursor ends at the list's begin.
+inline void ReadyNodes::find_consumers(const Dag& dag) {
+  consumers_.resize(dag.inputs.size());
+  Node* const nodes = nodes_.data();
   std::uint32_t* const consumers = consumers_.data();
   const std::uint32_t* const inputs = dag.inputs.data();
-  for (std::size_t v = size; v-- > 0;) {
+  for (std::size_t v = dag.size(); v-- > 0;) {
     for (std::uint32_t e = dag.first_input[v + 1]; e-- > dag.first_input[v];) {
       consumers[--nodes[inputs[e]].first_consumer] = static_cast<std::uint32_t>(v);
     }
   }
+  knows_consumers_ = true;
 }
 
 template <class OnReady>

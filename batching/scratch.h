@@ -40,6 +40,7 @@ struct Scratch {
   DepthScratch depth;
   DescentScratch descent;
   std::vector<Turn> turns;
+  std::vector<std::uint8_t> used_levels;  ///< of auto, per type and level: whether there are nodes
   Schedule schedule;
   Schedule alternative;
 };

@@ -251,6 +251,27 @@ TEST(Planner, RandomGraphs) {
   }
 }
 
+TEST(Planner, TypesWithoutNodesChangeNothing) {
+  // With more than 64 types, edges between types are collected in another way.
+  Random random(6);
+  for (int i = 0; i < 100; ++i) {
+    const DagBuilder dense = random_graph({400, 2 + Id(random() % 20), 3, 50}, random);
+    DagBuilder sparse;
+    for (Id v = 0; v < dense.dag().size(); ++v) {
+      sparse.add(20 * dense.dag().type[v] + 3, dense.dag().inputs_of(v));
+    }
+    ASSERT_GT(sparse.dag().type_count, 20u);
+    for (const Policy policy : policies) {
+      Planner one, other;
+      const Schedule &expected = one.plan(dense.dag(), policy),
+                     &schedule = other.plan(sparse.dag(), policy);
+      ASSERT_EQ(schedule.nodes, expected.nodes) << "graph " << i << ", " << name_of(policy);
+      ASSERT_EQ(schedule.begin, expected.begin);
+      ASSERT_EQ(schedule.bound, expected.bound);
+    }
+  }
+}
+
 TEST(Planner, AutomaticIsTheBestOfAll) {
   Random random(7);
   for (int i = 0; i < 100; ++i) {
