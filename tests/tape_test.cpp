@@ -89,7 +89,7 @@ TEST(TapeTest, NodesHaveEqualTypesIfAndOnlyIfTheirKeysAreEqual) {
   ParameterCollection model;
   std::vector<ValueId> matrices, vectors, derived;
   std::vector<Parameter> parameters;
-  for (unsigned i = 0; i < 40; ++i) parameters.push_back(model.add_parameters({6, 5}));
+  for (unsigned i = 0; i < 300; ++i) parameters.push_back(model.add_parameters({6, 5}));
   for (const Parameter& p : parameters) {
     matrices.push_back(record.tape.add_parameter(p.p, false));
     matrices.push_back(record.tape.add_parameter(p.p, true));
@@ -110,7 +110,7 @@ TEST(TapeTest, NodesHaveEqualTypesIfAndOnlyIfTheirKeysAreEqual) {
   };
   for (int i = 0; i < 60000; ++i) {
     const std::uint32_t a = random.below(60), b = random.below(60);
-    const std::uint32_t m = random.below(80), e = random.below(40);
+    const std::uint32_t m = random.below(600), e = random.below(300);
     const ValueId product[] = {matrices[m], x}, other[] = {derived[e], x};
     const ValueId pair[] = {vectors[a], vectors[b]}, sum[] = {matrices[m], derived[e]};
     const std::uint32_t dimension[] = {b % 7};
