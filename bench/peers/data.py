@@ -1,0 +1,75 @@
+"""Reading of what bench/dump writes: data sets and the weights that models begin with."""
+
+import json
+import pathlib
+import re
+
+import numpy as np
+import safetensors.torch
+import torch
+
+# The order of the gates' rows in the weights, an entry a gate of `hidden` rows.
+LSTM_ROWS = "ifou"  # nn::LSTM
+TREE_LSTM_ROWS = "lriou"  # nn::TreeLSTM; l and r are the forget gates of the children
+
+
+class Tree:
+    """Arrays with an entry per node, children before parents; left is -1 at the leaves."""
+
+    def __init__(self, line):
+        stack, nodes = [], []  # a node is label, word, left, right, height
+        for token in re.findall(r"\(|\)|\d+", line):
+            if token == "(":
+                stack.append([])
+            elif token != ")":
+                stack[-1].append(int(token))
+            else:
+                label, *rest = stack.pop()
+                if len(rest) == 1:
+                    nodes.append((label, rest[0], -1, -1, 0))
+                else:
+                    left, right = rest
+                    nodes.append((label, 0, left, right, 1 + max(nodes[left][4], nodes[right][4])))
+                if stack:
+                    stack[-1].append(len(nodes) - 1)
+        self.label, self.word, self.left, self.right, self.height = np.array(nodes).T.copy()
+
+    def __len__(self):
+        return len(self.label)
+
+
+class Sentence:
+    """A word per place, and what is to be predicted there."""
+
+    def __init__(self, words, labels):
+        self.words, self.labels = np.array(words), np.array(labels)
+
+    def __len__(self):
+        return len(self.words)
+
+
+def tagged_sentence(line):
+    return Sentence(*zip(*(map(int, entry.split("/")) for entry in line.split())))
+
+
+def language_sentence(line):
+    words = [int(word) for word in line.split()]
+    return Sentence(words[:-1], words[1:])
+
+
+READERS = {"tree_lstm": Tree, "tagger": tagged_sentence, "language_model": language_sentence}
+
+
+def load(folder, model, hidden):
+    """The instances of a model, its first weights by name, and ours' loss of the first minibatch."""
+    folder = pathlib.Path(folder)
+    entry = json.loads((folder / "losses.json").read_text())[f"{model}_h{hidden}"]
+    instances = [READERS[model](line) for line in (folder / entry["data"]).read_text().splitlines()]
+    weights = safetensors.torch.load_file(folder / entry["weights"])
+    return instances, {name.lstrip("/"): w for name, w in weights.items()}, entry["losses"]["fused"]
+
+
+def reorder(weight, rows, wanted):
+    """The same matrix or vector with its gates in another order."""
+    gates = dict(zip(rows, weight.chunk(len(rows))))
+    return torch.cat([gates[gate] for gate in wanted])

@@ -1,0 +1,43 @@
+"""What all models have in common: a table of embeddings, dense weights and stochastic descent."""
+
+import torch
+import torch.nn.functional as F
+
+
+class Model:
+    """A way to compute a model's loss. Subclasses set `dense`, all weights but the table's."""
+
+    def __init__(self, weights):
+        self.table = parameter(weights["embedding/E"])
+        self.dense = []
+
+    def embed(self, words):
+        """The rows of the table; its gradient has only these rows."""
+        return F.embedding(torch.from_numpy(words), self.table, sparse=True)
+
+    def loss(self, instances):
+        """The sum of all losses of a minibatch, a tensor."""
+        raise NotImplementedError
+
+    def train(self, instances, rate):
+        loss = self.loss(instances)
+        loss.backward()
+        with torch.no_grad():
+            # Quicker than torch.optim.SGD, which does the same after some checks.
+            torch._foreach_add_(self.dense, [w.grad for w in self.dense], alpha=-rate)
+            self.table.add_(self.table.grad, alpha=-rate)
+        for weight in (self.table, *self.dense):
+            weight.grad = None
+        return loss.item()
+
+    def infer(self, instances):
+        with torch.inference_mode():
+            return self.loss(instances).item()
+
+
+def parameter(weight):
+    return weight.clone().requires_grad_()
+
+
+def picked_loss(scores, labels):
+    return F.cross_entropy(scores, torch.from_numpy(labels), reduction="sum")
