@@ -1,7 +1,7 @@
 """The elementwise part of an LSTM's cell and its gradient, for any number of children.
 
-Gates stand in this order: a forget gate per child (an LSTM over a sequence has one child, a node of a
-binary tree two, a leaf none), input, output, update.
+The gates' order: a forget gate per child (a word has one child, the word before it; an inner node
+of a tree has two; a leaf has none), input, output, update.
 """
 
 import torch

@@ -3,9 +3,10 @@
 
 usage: cpu_only.py TORCH_FOLDER
 
-The dynamic linker insists on the libraries that PyTorch's own are linked with, though the CPU needs
-nothing of theirs. This makes one library with a function for each that they would have, which returns
-100, cudaErrorNoDevice, and links to it by all their names. Needs nm, readelf and a C compiler.
+The dynamic linker insists on the libraries that PyTorch's own are linked with, though the CPU
+needs nothing of theirs. This makes one library with all functions that would be looked for in them,
+each of which returns 100, cudaErrorNoDevice, and links to it by all their names. Needs nm, readelf
+and a C compiler.
 """
 
 import collections
@@ -61,8 +62,21 @@ def make_library(path, names_by_version):
         source, versions = pathlib.Path(folder, "source.c"), pathlib.Path(folder, "versions")
         source.write_text(code)
         versions.write_text(script)
-        subprocess.run(["cc", "-w", "-fno-builtin", "-shared", "-fPIC", f"-Wl,-soname,{path.name}",
-                        f"-Wl,--version-script={versions}", "-o", path, source], check=True)
+        subprocess.run(
+            [
+                "cc",
+                "-w",
+                "-fno-builtin",
+                "-shared",
+                "-fPIC",
+                f"-Wl,-soname,{path.name}",
+                f"-Wl,--version-script={versions}",
+                "-o",
+                path,
+                source,
+            ],
+            check=True,
+        )
 
 
 def main():

@@ -61,7 +61,7 @@ READERS = {"tree_lstm": Tree, "tagger": tagged_sentence, "language_model": langu
 
 
 def load(folder, model, hidden):
-    """The instances of a model, its first weights by name, and ours' loss of the first minibatch."""
+    """A model's instances, its first weights by name and its first minibatch's loss."""
     folder = pathlib.Path(folder)
     entry = json.loads((folder / "losses.json").read_text())[f"{model}_h{hidden}"]
     instances = [READERS[model](line) for line in (folder / entry["data"]).read_text().splitlines()]

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Times bench/throughput and the same work in PyTorch by turns, and prints one table.
 
-Before anything is timed, every way of PyTorch must give the same loss from the same weights. Build
-bench/throughput and bench/dump first; setup.sh, which this runs where needed, installs PyTorch.
+Before anything is timed, PyTorch must give our loss from our weights, in every way that is timed.
+Build bench/throughput and bench/dump first; PyTorch is installed by setup.sh where it is not yet.
 """
 
 import argparse
@@ -17,51 +17,69 @@ import time
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
-PYTHON = HERE / ".venv/bin/python"
-MODELS = [("tree_lstm", 64), ("tree_lstm", 128), ("tree_lstm", 256), ("tagger", 50), ("tagger", 256), ("language_model", 256)]
-VARIANTS = ["per node", "batched", "compiled", "by hand"]
-# Large blocks stay with the process instead of going back to the system after every operation:
-# without this PyTorch spends up to a third of its time on page faults.
-TUNABLES = "glibc.malloc.mmap_threshold=4294967296:glibc.malloc.trim_threshold=8589934592:glibc.malloc.hugetlb=1"
+SCRATCH = ROOT / "build/peers"
+MODELS = [
+    ("tree_lstm", 64),
+    ("tree_lstm", 128),
+    ("tree_lstm", 256),
+    ("tagger", 50),
+    ("tagger", 256),
+    ("language_model", 256),
+]
+BATCHES = (64, 1)
+MODES = ("train", "infer")
+VARIANTS = ("per node", "batched", "compiled", "by hand")
+
+# Large blocks stay with the process: otherwise PyTorch gives them back after every operation, and
+# spends up to a third of its time on page faults.
+MALLOC = ("mmap_threshold=4294967296", "trim_threshold=8589934592", "hugetlb=1")
+ENVIRONMENT = {
+    "GLIBC_TUNABLES": ":".join("glibc.malloc." + tunable for tunable in MALLOC),
+    "TORCHINDUCTOR_CACHE_DIR": str(SCRATCH / "compiled"),
+}
 
 
 class Ours:
     """bench/throughput, started anew for every measurement."""
 
-    def __init__(self, arguments, scratch):
-        self.program, self.scratch, self.threads = arguments.build / "bin/throughput", scratch, arguments.threads
+    def __init__(self, model, hidden, arguments):
+        self.program = arguments.build / "bin/throughput"
+        self.row = f"^{model}/h{hidden}/b{{}}/{{}}/fused/auto/t{arguments.threads}$"
 
-    def measure(self, model, hidden, batch, mode, seconds):
-        row = f"^{model}/h{hidden}/b{batch}/{mode}/fused/auto/t{self.threads}$"
-        result = self.scratch / "throughput.json"
+    def measure(self, batch, mode, seconds):
+        row, result = self.row.format(batch, mode), SCRATCH / "throughput.json"
         run([self.program, "--filter", row, "--seconds", str(seconds), "--json", result])
-        return json.loads(result.read_text())[0]
+        return json.loads(result.read_text())[0]["instances_per_s"]
 
 
 class Torch:
-    """A worker with one model."""
+    """A worker.py, which has one model."""
 
-    def __init__(self, model, hidden, arguments, scratch):
-        environment = os.environ | {
-            "GLIBC_TUNABLES": TUNABLES, "OMP_NUM_THREADS": str(arguments.threads),
-            "TORCHINDUCTOR_CACHE_DIR": str(scratch / "compiled"), "TORCHINDUCTOR_COMPILE_THREADS": "1"}
-        self.log = (scratch / "worker.log").open("w+")
+    def __init__(self, model, hidden, arguments):
+        threads = str(arguments.threads)
+        command = [HERE / ".venv/bin/python", HERE / "worker.py", SCRATCH / "data"]
+        self.log = (SCRATCH / f"{model}_h{hidden}.log").open("w+")
         self.process = subprocess.Popen(
-            [PYTHON, HERE / "worker.py", scratch / "data", model, str(hidden), "--threads", str(arguments.threads)],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.log, text=True, env=environment)
+            [*command, model, str(hidden), "--threads", threads],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self.log,
+            text=True,
+            env=os.environ | ENVIRONMENT | {"OMP_NUM_THREADS": threads},
+        )
         self.version = self.answer()["version"]
 
     def answer(self):
         line = self.process.stdout.readline()
         if not line:
             self.log.seek(0)
-            sys.exit("PyTorch's worker ended: " + self.log.read()[-2000:])
+            fail("PyTorch's worker ended:\n" + self.log.read()[-2000:])
         return json.loads(line)
 
     def measure(self, variant, batch, mode, seconds):
         request = {"variant": variant, "batch": batch, "mode": mode, "seconds": seconds}
         print(json.dumps(request), file=self.process.stdin, flush=True)
-        return self.answer()
+        return self.answer()["instances_per_s"]
 
     def close(self):
         self.process.stdin.close()
@@ -69,87 +87,114 @@ class Torch:
         self.log.close()
 
 
+def fail(message):
+    sys.exit("run.py: " + message)
+
+
 def run(command):
     done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     if done.returncode:
-        sys.exit(f"{command[0]} failed:\n{done.stdout[-2000:]}")
+        fail(f"{command[0]} failed:\n{done.stdout[-2000:]}")
 
 
 def say(text):
     print(f"[{time.monotonic() - START:5.0f} s] {text}", file=sys.stderr, flush=True)
 
 
-def measure_rows(model, hidden, rows, arguments, scratch):
-    """A result per row: ours and every variant take turns, so that they share quiet and busy times."""
-    say(f"{model} h{hidden}: comparing losses, compiling")
-    ours, torch = Ours(arguments, scratch), Torch(model, hidden, arguments, scratch)
-    results = []
-    for batch, mode in rows:
-        speeds = {name: [] for name in ["ours", *VARIANTS]}
-        for _ in range(arguments.rounds):
-            speeds["ours"].append(ours.measure(model, hidden, batch, mode, arguments.seconds)["instances_per_s"])
-            for variant in VARIANTS:
-                speeds[variant].append(torch.measure(variant, batch, mode, arguments.seconds)["instances_per_s"])
-        medians = {name: statistics.median(values) for name, values in speeds.items()}
-        results.append({"model": model, "hidden": hidden, "batch": batch, "mode": mode, "threads": arguments.threads,
-                        "torch": torch.version, "instances_per_s": medians, "rounds": speeds})
-        say(f"{name_of(results[-1])}: " + ", ".join(f"{name} {speed:.0f}" for name, speed in medians.items()))
-    torch.close()
-    return results
+class Row:
+    """What is measured together: ours and every variant, by turns."""
+
+    def __init__(self, model, hidden, batch, mode):
+        self.model, self.batch, self.mode = (model, hidden), batch, mode
+        self.name = f"{model}/h{hidden}/b{batch}/{mode}"
+        self.speeds = {name: [] for name in ("ours", *VARIANTS)}
+
+    def measure(self, ours, torch, seconds):
+        self.speeds["ours"].append(ours.measure(self.batch, self.mode, seconds))
+        for name in VARIANTS:
+            self.speeds[name].append(torch.measure(name, self.batch, self.mode, seconds))
+        figures = ", ".join(f"{name} {speeds[-1]:.0f}" for name, speeds in self.speeds.items())
+        say(f"{self.name}: {figures}")
+
+    def medians(self):
+        return {name: statistics.median(speeds) for name, speeds in self.speeds.items()}
 
 
-def name_of(result):
-    return f"{result['model']}/h{result['hidden']}/b{result['batch']}/{result['mode']}"
+def measure_rows(rows, arguments):
+    """All rows once, then all rows again: a busy time is one round of many rows, not all of one."""
+    pairs = {}
+    for model in dict.fromkeys(row.model for row in rows):
+        say(f"{model[0]}/h{model[1]}: comparing losses, compiling")
+        pairs[model] = Ours(*model, arguments), Torch(*model, arguments)
+    version = pairs[rows[0].model][1].version
+    for number in range(arguments.rounds):
+        say(f"round {number + 1} of {arguments.rounds}")
+        for row in rows:
+            row.measure(*pairs[row.model], arguments.seconds)
+        if arguments.json:
+            results = [
+                {"row": row.name, "instances_per_s": row.medians(), "rounds": row.speeds}
+                for row in rows
+            ]
+            report = {"torch": version, "threads": arguments.threads, "rows": results}
+            arguments.json.write_text(json.dumps(report, indent=2) + "\n")
+    for _, torch in pairs.values():
+        torch.close()
+    return version
 
 
-def table(results):
-    head = ["row", "ours", *VARIANTS, "ours : per node", "ours : best"]
-    lines = [head]
-    for result in results:
-        speeds = result["instances_per_s"]
-        best = max(speeds[variant] for variant in VARIANTS)
-        lines.append([name_of(result), *(f"{speeds[name]:.0f}" for name in ["ours", *VARIANTS]),
-                      f"{speeds['ours'] / speeds['per node']:.2f}", f"{speeds['ours'] / best:.2f}"])
-    widths = [max(len(line[i]) for line in lines) for i in range(len(head))]
-    def text(line):
-        return "| " + " | ".join([line[0].ljust(widths[0]), *(cell.rjust(width) for cell, width in zip(line[1:], widths[1:]))]) + " |"
-    rule = "|" + "|".join("-" * (width + 2) for width in widths) + "|"
-    return "\n".join([text(head), rule, *map(text, lines[1:])])
+def table(rows):
+    lines = [["row", "ours", *VARIANTS, "ours : per node", "ours : best"]]
+    for row in rows:
+        speeds = row.medians()
+        best = max(speeds[name] for name in VARIANTS)
+        lines.append([row.name, *(f"{speed:.0f}" for speed in speeds.values())])
+        lines[-1] += [f"{speeds['ours'] / other:.2f}" for other in (speeds["per node"], best)]
+    widths = [max(map(len, column)) for column in zip(*lines)]
+    lines.insert(1, ["-" * widths[0], *("-" * (width - 1) + ":" for width in widths[1:])])
+    justified = [
+        [line[0].ljust(widths[0]), *map(str.rjust, line[1:], widths[1:])] for line in lines
+    ]
+    return "\n".join("| " + " | ".join(line) + " |" for line in justified)
 
 
 def parse_arguments():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--filter", default="", help="only rows such as tree_lstm/h64/b64/train that contain this regular expression")
-    parser.add_argument("--rounds", type=int, default=3, help="the median of so many measurements (3)")
-    parser.add_argument("--seconds", type=float, default=0.5, help="how long one takes (0.5)")
-    parser.add_argument("--threads", type=int, choices=(1, 2), default=1)
-    parser.add_argument("--json", type=pathlib.Path, help="also write all figures to this file")
-    parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build/release", help="folder of the build (build/release)")
-    return parser.parse_args()
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    option = parser.add_argument
+    option("--filter", default="", help="only rows that contain this regular expression")
+    option("--list", action="store_true", help="print the names of the rows")
+    option("--rounds", type=int, default=3, help="take the median of so many (3)")
+    option("--seconds", type=float, default=0.5, help="how long a measurement takes (0.5)")
+    option("--threads", type=int, choices=(1, 2), default=1)
+    option("--json", type=pathlib.Path, help="also write all figures to this file")
+    option("--build", type=pathlib.Path, default=ROOT / "build/release", help="build/release")
+    arguments = parser.parse_args()
+    if arguments.rounds < 1:
+        parser.error(f"need at least one round; got {arguments.rounds}")
+    return arguments
 
 
 def main():
     arguments = parse_arguments()
-    scratch = ROOT / "build/peers"
-    rows = {model: [(batch, mode) for batch in (64, 1) for mode in ("train", "infer")
-                    if re.search(arguments.filter, f"{model[0]}/h{model[1]}/b{batch}/{mode}")] for model in MODELS}
-    if not any(rows.values()):
-        sys.exit(f"run.py: need a row that contains {arguments.filter!r}; got none")
+    every = [Row(*model, batch, mode) for batch in BATCHES for model in MODELS for mode in MODES]
+    rows = [row for row in every if re.search(arguments.filter, row.name)]
+    if arguments.list:
+        print(*(row.name for row in every), sep="\n")
+        return
+    if not rows:
+        fail(f'no row contains "{arguments.filter}"; see --list')
     for program in ("throughput", "dump"):
         if not (arguments.build / "bin" / program).exists():
-            sys.exit(f"run.py: need {arguments.build / 'bin' / program}; build it first")
-    say("PyTorch is installed if it is not there yet")
+            fail(f"need {arguments.build / 'bin' / program}; got nothing there: build it first")
+    say("installing PyTorch if it is not there")
     subprocess.run([HERE / "setup.sh"], check=True, stdout=sys.stderr)
-    scratch.mkdir(parents=True, exist_ok=True)
-    run([arguments.build / "bin/dump", scratch / "data"])
-    results = []
-    for model in MODELS:
-        if rows[model]:
-            results += measure_rows(*model, rows[model], arguments, scratch)
-            if arguments.json:
-                arguments.json.write_text(json.dumps(results, indent=2) + "\n")
-    results.sort(key=lambda result: -result["batch"])
-    print(f"Instances per second, {arguments.threads} thread(s), PyTorch {results[0]['torch']}\n\n{table(results)}")
+    SCRATCH.mkdir(parents=True, exist_ok=True)
+    run([arguments.build / "bin/dump", SCRATCH / "data"])
+    version = measure_rows(rows, arguments)
+    print(f"Instances per second; threads: {arguments.threads}; PyTorch {version}\n")
+    print(table(rows))
 
 
 START = time.monotonic()

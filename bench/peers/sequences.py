@@ -3,6 +3,7 @@
 import numpy as np
 import torch
 import torch.nn.functional as F
+from torch.nn.utils.rnn import PackedSequence
 
 import cells
 from data import LSTM_ROWS, reorder
@@ -49,8 +50,8 @@ class SequenceModel(Model):
         get = lambda kind: [reorder(weights[f"{name}/{kind}"], LSTM_ROWS, rows) for name in names]
         self.inputs, self.recurrent, self.bias = get("W"), get("U"), get("b")
         self.hidden = self.recurrent[0].shape[1]
-        after = [name for name in ("hidden/W", "hidden/b", "output/W", "output/b") if name in weights]
-        self.layers = [parameter(weights[name]) for name in after]
+        after = ("hidden/W", "hidden/b", "output/W", "output/b")
+        self.layers = [parameter(weights[name]) for name in after if name in weights]
         self.dense = list(self.layers)
 
     def score(self, outputs, labels):
@@ -95,25 +96,20 @@ class PackedLstm(SequenceModel):
 
     def __init__(self, weights):
         super().__init__(weights, TORCH_ROWS)
-        self.lstm = torch.nn.LSTM(
-            self.inputs[0].shape[1], self.hidden, bidirectional=len(self.inputs) == 2)
-        values = [zip(("weight_ih", "weight_hh", "bias_ih", "bias_hh"), direction)
-                  for direction in zip(self.inputs, self.recurrent, self.bias, map(torch.zeros_like, self.bias))]
-        for suffix, direction in zip(("_l0", "_l0_reverse"), values):
-            for name, value in direction:
-                weight = getattr(self.lstm, name + suffix)
-                weight.data.copy_(value)
-                # It has a second bias; ours, like most, has one.
-                weight.requires_grad_(name != "bias_hh")
+        size, both_ways = self.inputs[0].shape[1], len(self.inputs) == 2
+        self.lstm = torch.nn.LSTM(size, self.hidden, bidirectional=both_ways)
+        for i, suffix in enumerate(("_l0", "_l0_reverse")[: len(self.inputs)]):
+            getattr(self.lstm, "weight_ih" + suffix).data.copy_(self.inputs[i])
+            getattr(self.lstm, "weight_hh" + suffix).data.copy_(self.recurrent[i])
+            getattr(self.lstm, "bias_ih" + suffix).data.copy_(self.bias[i])
+            # It has a second bias; ours, like most, has one.
+            getattr(self.lstm, "bias_hh" + suffix).requires_grad_(False).zero_()
         self.dense += [weight for weight in self.lstm.parameters() if weight.requires_grad]
-
-    def outputs(self, packed):
-        x = torch.nn.utils.rnn.PackedSequence(self.embed(packed.words), torch.from_numpy(packed.sizes))
-        return self.lstm(x)[0].data
 
     def loss(self, instances):
         packed = Packed(instances)
-        return self.score(self.outputs(packed), packed.labels)
+        x = PackedSequence(self.embed(packed.words), torch.from_numpy(packed.sizes))
+        return self.score(self.lstm(x)[0].data, packed.labels)
 
 
 class PackedLstmCompiledLoss(PackedLstm):
@@ -124,7 +120,7 @@ class PackedLstmCompiledLoss(PackedLstm):
 
 
 class Lstm(torch.autograd.Function):
-    """LSTMs over a packed minibatch, with gradients by hand: the weight's is one product in the end.
+    """LSTMs over a packed minibatch, with gradients by hand: a weight's is one product.
 
     From gates (directions, words, 4 h), what the words add to the gates, and recurrent (directions,
     4 h, h); returns (directions, words, h).
@@ -143,7 +139,9 @@ class Lstm(torch.autograd.Function):
                 inputs = torch.baddbmm(gates[:, now], h[:, before], transposed)
                 previous = c[:, before]
             previous = previous.reshape(-1, 1, hidden)
-            values, t, now_c, now_h = cells.compiled_forward(inputs.reshape(-1, 4 * hidden), previous)
+            values, t, now_c, now_h = cells.compiled_forward(
+                inputs.reshape(-1, 4 * hidden), previous
+            )
             c[:, now], h[:, now] = now_c.view(ways, size, -1), now_h.view(ways, size, -1)
             saved.append((now, before, values, t, previous))
             last, begin = begin, begin + size
@@ -157,7 +155,8 @@ class Lstm(torch.autograd.Function):
         dh, dc, dgates = dh.clone(), torch.zeros_like(dh), dh.new_empty(ways, words, 4 * hidden)
         for now, before, values, t, previous in reversed(saved):
             dgate, dprevious = cells.compiled_backward(
-                dh[:, now].reshape(-1, hidden), dc[:, now].reshape(-1, hidden), values, t, previous)
+                dh[:, now].reshape(-1, hidden), dc[:, now].reshape(-1, hidden), values, t, previous
+            )
             dgates[:, now] = dgate = dgate.view(ways, -1, 4 * hidden)
             if now.start > 0:
                 dh[:, before] += torch.bmm(dgate, recurrent)
@@ -168,11 +167,12 @@ class Lstm(torch.autograd.Function):
 
 
 class ByHand(SequenceModel):
-    """The step of both directions is one product; gradients by hand; cells and loss are compiled."""
+    """A product per step for both directions, gradients by hand, compiled cells and loss."""
 
     def __init__(self, weights):
         super().__init__(weights, CELL_ROWS)
-        self.inputs, self.recurrent = parameter(torch.stack(self.inputs)), parameter(torch.stack(self.recurrent))
+        self.inputs = parameter(torch.stack(self.inputs))
+        self.recurrent = parameter(torch.stack(self.recurrent))
         self.bias = parameter(torch.stack(self.bias).unsqueeze(1))
         self.dense += [self.inputs, self.recurrent, self.bias]
 
@@ -184,7 +184,8 @@ class ByHand(SequenceModel):
             x = torch.stack([x, x.index_select(0, mirror)])
         else:
             x = x.unsqueeze(0)
-        h = Lstm.apply(torch.baddbmm(self.bias, x, self.inputs.transpose(1, 2)), self.recurrent, packed)
+        gates = torch.baddbmm(self.bias, x, self.inputs.transpose(1, 2))
+        h = Lstm.apply(gates, self.recurrent, packed)
         h = torch.cat([h[0], h[1].index_select(0, mirror)], 1) if both_ways else h[0]
         return compiled_loss(h, torch.from_numpy(packed.labels), *self.layers)
 

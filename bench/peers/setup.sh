@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Makes the virtual environment that the peers run in: PyTorch's newest release, for the CPU only.
+# Makes the virtual environment of the peers: PyTorch's newest release, without CUDA's libraries.
 #
 # usage: bench/peers/setup.sh [--again]
 #   --again   remove what is there first, to get a newer release
 #
-# About 600 MB are downloaded: PyTorch without CUDA's libraries, which its package would bring along.
+# Downloads about 600 MB into bench/peers/.venv; does nothing where PyTorch works already.
 set -euo pipefail
 cd "$(dirname "$0")"
 
@@ -22,28 +22,40 @@ case "${1:-}" in
 esac
 
 works() {
-  [[ -x .venv/bin/python ]] && .venv/bin/python -c "import torch"
+  .venv/bin/python - <<'END'
+import numpy, safetensors.torch, torch
+
+layer = torch.nn.LSTM(2, 3)
+descent = torch.optim.SGD(layer.parameters(), 0.1)
+layer(torch.ones(4, 1, 2))[0].sum().backward()
+descent.step()
+print("PyTorch", torch.__version__, "works")
+END
+}
+
+# Python with venv, its headers for torch.compile, a compiler and binutils.
+has_tools() {
+  command -v cc c++ nm readelf >/dev/null && python3 -c '
+import ensurepip, os, sysconfig, venv
+os.stat(os.path.join(sysconfig.get_path("include"), "Python.h"))' 2>/dev/null
 }
 
 if works 2>/dev/null; then
   exit 0
 fi
-
-# On Debian and Ubuntu a compiler, binutils and the module venv may be missing; PyTorch's compiler
-# needs the headers of Python.
-if ! python3 -c 'import ensurepip, venv' 2>/dev/null || ! command -v cc nm readelf >/dev/null; then
+if ! has_tools; then
   as_root=()
   if ((EUID != 0)); then
     as_root=(sudo)
   fi
   "${as_root[@]}" apt-get update
-  "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y python3-venv python3-dev g++
+  "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y g++ python3-dev python3-venv
 fi
-
 rm -rf .venv
 python3 -m venv .venv
+# What importing PyTorch needs of its dependencies, and what the peers use themselves.
+.venv/bin/pip install --quiet filelock fsspec jinja2 networkx numpy safetensors 'setuptools>=77' \
+  sympy typing_extensions
 .venv/bin/pip install --quiet --no-deps torch
-.venv/bin/pip install --quiet filelock fsspec jinja2 networkx numpy safetensors setuptools sympy \
-  typing_extensions
-.venv/bin/python cpu_only.py "$(echo .venv/lib/python3*/site-packages/torch)"
+python3 cpu_only.py .venv/lib/python3*/site-packages/torch
 works

@@ -45,7 +45,11 @@ class PerNode(TreeModel):
             else:
                 gates = F.linear(torch.cat([outputs[left], outputs[right]]), self.inner, self.bias)
                 fl, fr, i, o = gates[: 4 * hidden].sigmoid().chunk(4)
-                c = i * gates[4 * hidden :].tanh() + fl * cell_values[left] + fr * cell_values[right]
+                c = (
+                    i * gates[4 * hidden :].tanh()
+                    + fl * cell_values[left]
+                    + fr * cell_values[right]
+                )
             outputs.append(o * c.tanh())
             cell_values.append(c)
         return self.score(torch.stack(outputs), tree.label)
@@ -114,13 +118,15 @@ class TreeLstm(torch.autograd.Function):
         c, h = words.new_empty(levels.ends[-1], hidden), words.new_empty(levels.ends[-1], hidden)
         gates = torch.addmm(bias[2 * hidden :], words, leaf.t())
         values, t, c[:leaves], h[:leaves] = cells.compiled_forward(
-            gates, words.new_empty(leaves, 0, hidden))
+            gates, words.new_empty(leaves, 0, hidden)
+        )
         saved, transposed = [(0, leaves, None, None, None, values, t)], inner.t()
         for begin, end, children in levels:
             inputs = h.index_select(0, children).view(-1, 2 * hidden)
             before = c.index_select(0, children).view(-1, 2, hidden)
             values, t, c[begin:end], h[begin:end] = cells.compiled_forward(
-                torch.addmm(bias, inputs, transposed), before)
+                torch.addmm(bias, inputs, transposed), before
+            )
             saved.append((begin, end, children, inputs, before, values, t))
         context.saved = words, leaf, inner, saved
         return h
@@ -131,13 +137,16 @@ class TreeLstm(torch.autograd.Function):
         hidden, dgates = leaf.shape[0] // 3, []
         dh, dc = dh.contiguous(), torch.zeros_like(dh)
         for begin, end, children, _, before, values, t in reversed(saved[1:]):
-            dgate, dbefore = cells.compiled_backward(dh[begin:end], dc[begin:end], values, t, before)
+            dgate, dbefore = cells.compiled_backward(
+                dh[begin:end], dc[begin:end], values, t, before
+            )
             dh.index_add_(0, children, torch.mm(dgate, inner).view(-1, hidden))
             dc.index_copy_(0, children, dbefore.view(-1, hidden))  # a node has one parent
             dgates.append(dgate)
         leaves, values, t = saved[0][1], *saved[0][5:]
         dleaf, _ = cells.compiled_backward(
-            dh[:leaves], dc[:leaves], values, t, words.new_empty(leaves, 0, hidden))
+            dh[:leaves], dc[:leaves], values, t, words.new_empty(leaves, 0, hidden)
+        )
         dinner = torch.cat(dgates[::-1])
         inputs = torch.cat([level[3] for level in saved[1:]])
         dbias = dinner.sum(0)
