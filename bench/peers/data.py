@@ -9,7 +9,7 @@ import safetensors.torch
 import torch
 
 # The order of the gates' rows in the weights, an entry a gate of `hidden` rows.
-LSTM_ROWS = "ifou"  # nn::LSTM
+LSTM_ROWS = "fiou"  # nn::LSTM
 TREE_LSTM_ROWS = "lriou"  # nn::TreeLSTM; l and r are the forget gates of the children
 
 

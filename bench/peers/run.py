@@ -3,6 +3,7 @@
 
 Before anything is timed, PyTorch must give our loss from our weights, in every way that is timed.
 Build bench/throughput and bench/dump first; PyTorch is installed by setup.sh where it is not yet.
+With one thread, seconds are seconds of processor time, so that a busy machine does less harm.
 """
 
 import argparse
@@ -49,7 +50,7 @@ class Ours:
     def measure(self, batch, mode, seconds):
         row, result = self.row.format(batch, mode), SCRATCH / "throughput.json"
         run([self.program, "--filter", row, "--seconds", str(seconds), "--json", result])
-        return json.loads(result.read_text())[0]["instances_per_s"]
+        return json.loads(result.read_text())[0]
 
 
 class Torch:
@@ -79,7 +80,7 @@ class Torch:
     def measure(self, variant, batch, mode, seconds):
         request = {"variant": variant, "batch": batch, "mode": mode, "seconds": seconds}
         print(json.dumps(request), file=self.process.stdin, flush=True)
-        return self.answer()["instances_per_s"]
+        return self.answer()
 
     def close(self):
         self.process.stdin.close()
@@ -109,15 +110,22 @@ class Row:
         self.name = f"{model}/h{hidden}/b{batch}/{mode}"
         self.speeds = {name: [] for name in ("ours", *VARIANTS)}
 
-    def measure(self, ours, torch, seconds):
-        self.speeds["ours"].append(ours.measure(self.batch, self.mode, seconds))
+    def measure(self, ours, torch, arguments):
+        work = self.batch, self.mode, arguments.seconds
+        figure = "instances_per_cpu_s" if arguments.threads == 1 else "instances_per_s"
+        self.speeds["ours"].append(ours.measure(*work)[figure])
         for name in VARIANTS:
-            self.speeds[name].append(torch.measure(name, self.batch, self.mode, seconds))
+            self.speeds[name].append(torch.measure(name, *work)[figure])
         figures = ", ".join(f"{name} {speeds[-1]:.0f}" for name, speeds in self.speeds.items())
         say(f"{self.name}: {figures}")
 
     def medians(self):
         return {name: statistics.median(speeds) for name, speeds in self.speeds.items()}
+
+    def ratio(self, other):
+        """How much faster ours is: the median over the rounds."""
+        pairs = zip(self.speeds["ours"], self.speeds[other])
+        return statistics.median(ours / theirs for ours, theirs in pairs)
 
 
 def measure_rows(rows, arguments):
@@ -130,7 +138,7 @@ def measure_rows(rows, arguments):
     for number in range(arguments.rounds):
         say(f"round {number + 1} of {arguments.rounds}")
         for row in rows:
-            row.measure(*pairs[row.model], arguments.seconds)
+            row.measure(*pairs[row.model], arguments)
         if arguments.json:
             results = [
                 {"row": row.name, "instances_per_s": row.medians(), "rounds": row.speeds}
@@ -147,9 +155,9 @@ def table(rows):
     lines = [["row", "ours", *VARIANTS, "ours : per node", "ours : best"]]
     for row in rows:
         speeds = row.medians()
-        best = max(speeds[name] for name in VARIANTS)
+        best = max(VARIANTS, key=speeds.get)
         lines.append([row.name, *(f"{speed:.0f}" for speed in speeds.values())])
-        lines[-1] += [f"{speeds['ours'] / other:.2f}" for other in (speeds["per node"], best)]
+        lines[-1] += [f"{row.ratio(other):.2f}" for other in ("per node", best)]
     widths = [max(map(len, column)) for column in zip(*lines)]
     lines.insert(1, ["-" * widths[0], *("-" * (width - 1) + ":" for width in widths[1:])])
     justified = [
