@@ -58,7 +58,7 @@ class Torch:
 
     def __init__(self, model, hidden, arguments):
         threads = str(arguments.threads)
-        command = [HERE / ".venv/bin/python", HERE / "worker.py", SCRATCH / "data"]
+        command = [SCRATCH / "venv/bin/python", HERE / "worker.py", SCRATCH / "data"]
         self.log = (SCRATCH / f"{model}_h{hidden}.log").open("w+")
         self.process = subprocess.Popen(
             [*command, model, str(hidden), "--threads", threads],

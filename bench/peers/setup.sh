@@ -4,13 +4,14 @@
 # usage: bench/peers/setup.sh [--again]
 #   --again   remove what is there first, to get a newer release
 #
-# Downloads about 600 MB into bench/peers/.venv; does nothing where PyTorch works already.
+# Downloads about 600 MB into build/peers/venv; does nothing where PyTorch works already.
 set -euo pipefail
-cd "$(dirname "$0")"
+cd "$(dirname "$0")/../.."
+environment=build/peers/venv
 
 case "${1:-}" in
   "") ;;
-  --again) rm -rf .venv ;;
+  --again) rm -rf $environment ;;
   -h | --help)
     sed -n '2,7s/^# \{0,1\}//p' "$0"
     exit 0
@@ -22,7 +23,7 @@ case "${1:-}" in
 esac
 
 works() {
-  .venv/bin/python - <<'END'
+  $environment/bin/python - <<'END'
 import numpy, safetensors.torch, torch
 
 layer = torch.nn.LSTM(2, 3)
@@ -51,11 +52,11 @@ if ! has_tools; then
   "${as_root[@]}" apt-get update
   "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y g++ python3-dev python3-venv
 fi
-rm -rf .venv
-python3 -m venv .venv
+rm -rf $environment
+python3 -m venv $environment
 # What importing PyTorch needs of its dependencies, and what the peers use themselves.
-.venv/bin/pip install --quiet filelock fsspec jinja2 networkx numpy safetensors 'setuptools>=77' \
-  sympy typing_extensions
-.venv/bin/pip install --quiet --no-deps torch
-python3 cpu_only.py .venv/lib/python3*/site-packages/torch
+$environment/bin/pip install --quiet filelock fsspec jinja2 networkx numpy safetensors \
+  'setuptools>=77' sympy typing_extensions
+$environment/bin/pip install --quiet --no-deps torch
+python3 bench/peers/cpu_only.py $environment/lib/python3*/site-packages/torch
 works
