@@ -41,11 +41,11 @@ class Run {
     Times times;
     batch.clear();
     const Clock::time_point recording = Clock::now();
-    for (unsigned i = 0; i < row_.batch; ++i) {
-      const std::size_t instance = next_++ % workload_->size();
-      words_ += workload_->words(instance);
-      batch.add_loss(workload_->loss(batch.new_graph(), instance));
-    }
+    batch.add_losses(row_.batch, [&](ComputationGraph& graph, std::size_t i) {
+      return workload_->loss(graph, (next_ + i) % workload_->size());
+    });
+    for (unsigned i = 0; i < row_.batch; ++i)
+      words_ += workload_->words(next_++ % workload_->size());
     times.record = seconds_since(recording);
     loss_ = static_cast<double>(batch.forward()) / row_.batch;
     if (row_.train) {

@@ -99,8 +99,13 @@ template <class E>
 HWY_INLINE void gather_rows(const void* const* dy, std::size_t n, std::size_t row,
                             std::size_t vectors, std::size_t tail, E* to) {
   constexpr std::size_t kLanes = Lanes<E>::size;
+  constexpr std::size_t kAhead = 8;  // addends lie anywhere: ask for them early
   for (std::size_t i = 0; i < n; ++i) {
     const E* from = static_cast<const E*>(dy[i]) + row;
+    if (i + kAhead < n) {
+      const E* next = static_cast<const E*>(dy[i + kAhead]) + row;
+      for (std::size_t v = 0; v < vectors; ++v) __builtin_prefetch(next + v * kLanes);
+    }
     for (std::size_t v = 0; v < vectors; ++v, from += kLanes, to += kLanes) {
       load(from, v + 1 == vectors ? tail : kLanes).store(to);
     }
@@ -135,17 +140,35 @@ void add_outer_products(const OuterProducts& call, std::size_t begin, std::size_
   }
 }
 
+// V vectors of the sum, the last of them with `tail` elements.
+template <class E, int V>
+HWY_INLINE void add_vectors(E* sum, std::size_t at, std::size_t tail, const void* const* dy,
+                            std::size_t n, bool fresh) {
+  constexpr std::size_t kLanes = Lanes<E>::size;
+  const auto count = [&](int v) { return v == V - 1 ? tail : kLanes; };
+  Lanes<E> acc[V];
+  for (int v = 0; v < V; ++v) {
+    acc[v] = fresh ? Lanes<E>(0.0) : load(sum + at + v * kLanes, count(v));
+  }
+  for (std::size_t i = 0; i < n; ++i) {
+    const E* from = static_cast<const E*>(dy[i]) + at;
+    for (int v = 0; v < V; ++v) acc[v] = acc[v] + load(from + v * kLanes, count(v));
+  }
+  for (int v = 0; v < V; ++v) store(acc[v], sum + at + v * kLanes, count(v));
+}
+
 template <class E>
 void add_all(void* sum, std::size_t begin, std::size_t end, const void* const* dy, std::size_t n,
              bool fresh) {
-  E* to = static_cast<E*>(sum) + begin;
-  for_lanes<E>(end - begin, [&](std::size_t at, std::size_t count) HWY_ATTR {
-    Lanes<E> acc = fresh ? Lanes<E>(0.0) : load(to + at, count);
-    for (std::size_t i = 0; i < n; ++i) {
-      acc = acc + load(static_cast<const E*>(dy[i]) + begin + at, count);
-    }
-    store(acc, to + at, count);
-  });
+  constexpr std::size_t kLanes = Lanes<E>::size;
+  E* to = static_cast<E*>(sum);
+  std::size_t at = begin;
+  for (; at + 4 * kLanes <= end; at += 4 * kLanes) {
+    add_vectors<E, 4>(to, at, kLanes, dy, n, fresh);
+  }
+  for (; at < end; at += kLanes) {
+    add_vectors<E, 1>(to, at, HWY_MIN(kLanes, end - at), dy, n, fresh);
+  }
 }
 
 template <class E>
