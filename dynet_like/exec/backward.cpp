@@ -264,27 +264,38 @@ void Backward::sum_slots(NodeRef ref) {
   const DType dtype = tape.type_of(ref.node).signature.dtype;
   const std::size_t element = size_of(dtype);
   const std::vector<EdgeGradient>& edges = tapes_[ref.tape].edges;
+  // Slots for one place that follow one another are added in one call.
+  std::byte* sum = nullptr;
+  std::size_t size = 0;
+  addends_.clear();
+  const auto flush = [&] {
+    if (!addends_.empty()) {
+      run_.device->add_all(dtype, sum, size, {addends_.data(), nullptr, addends_.size()}, false);
+    }
+    addends_.clear();
+  };
   for (std::uint32_t e = node.first_consumer; e != kNone; e = edges[e].next) {
     const EdgeGradient& edge = edges[e];
-    if (edge.contribution != Contribution::slot && edge.contribution != Contribution::added_slot) {
-      continue;
-    }
+    if (edge.contribution <= Contribution::added) continue;
     const Value& value = tape.value(tape.edges()[e]);
-    const std::size_t size = tape.types().shape(value.shape).size;
+    const std::size_t elements = tape.types().shape(value.shape).size;
     const std::uint32_t parts = std::max(edge.copies, value.items);
     for (std::uint32_t part = 0; part < parts; ++part) {
-      const std::size_t place = value.offset + (value.items == 1 ? 0 : part * value.stride);
-      std::byte* sum = node.gradient + place * element;
-      const void* addend = edge.place + part * size * element;
-      const bool first_there =
-          edge.contribution == Contribution::slot && (part == 0 || edge.copies == 1);
-      if (first_there) {
-        std::memcpy(sum, addend, size * element);
+      const std::size_t offset = value.offset + (value.items == 1 ? 0 : part * value.stride);
+      std::byte* place = node.gradient + offset * element;
+      if (place != sum || elements != size) flush();
+      sum = place;
+      size = elements;
+      const std::byte* slot = edge.place + part * size * element;
+      const bool is_first = edge.contribution == Contribution::slot;
+      if (is_first && (part == 0 || edge.copies == 1)) {
+        std::memcpy(sum, slot, size * element);
       } else {
-        run_.device->add_all(dtype, sum, size, {&addend, nullptr, 1}, false);
+        addends_.push_back(slot);
       }
     }
   }
+  flush();
 }
 
 // In recording order.

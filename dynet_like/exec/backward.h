@@ -98,6 +98,7 @@ class Backward {
   std::vector<NodeRef> members_;
   std::vector<std::uint32_t> positions_;
   std::vector<Group> groups_;
+  std::vector<const void*> addends_;
   Arena lists_;
 };
 
