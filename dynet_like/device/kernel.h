@@ -49,7 +49,8 @@ class Workspace {
   }
 };
 
-/// One batch forward. Outputs lie one behind the other; so do saved items, integers and reals.
+/// One batch forward. Outputs lie one behind the other; so do saved items, integers and reals. The
+/// library's own kernels are given no place for saved items where there is no backward pass.
 struct ForwardCall {
   const Signature* type = nullptr;
   std::size_t n = 0;

@@ -113,7 +113,9 @@ void run_batch(RunState& run, std::span<const NodeRef> members, bool shared) {
   };
   batch.out_bytes = batch.items * signature.output_size * element;
   batch.out = allocate(batch.out_bytes);
-  if (signature.saved_size > 0) {
+  // Without a backward pass, the library's own kernels do without; others may not know of it.
+  const bool keeps_saved = !run.options.inference || type.op->kernels != nullptr;
+  if (signature.saved_size > 0 && keeps_saved) {
     batch.saved = allocate(batch.items * signature.saved_size * element);
   }
   Arena& lists = shared ? run.common.shared_values : run.lists;

@@ -248,7 +248,7 @@ void loss_forward(const ForwardCall& call) {
       sum[k] = hn::GetLane(total.sum.v);
     }
     const Lanes<E> log_sum = load(top, count) + log(load(sum, count));
-    store(log_sum, static_cast<E*>(call.saved) + i, count);
+    if (call.saved != nullptr) store(log_sum, static_cast<E*>(call.saved) + i, count);
     store(log_sum - load(chosen, count), static_cast<E*>(call.out) + i, count);
   }
 }
