@@ -220,6 +220,55 @@ TEST_F(MinibatchTest, RefusesWhatIsNotItsOwn) {
   EXPECT_TRUE(contains(message_of<UsageError>([&] { batch.backward(); }), "1 losses, 0 of them"));
 }
 
+/// Values of 32 bytes per node, but for the losses with what their softmax keeps.
+TEST_F(MinibatchTest, ReportsMemory) {
+  for (unsigned threads : {1u, 2u}) {
+    GraphOptions options;
+    options.threads = threads;
+    Minibatch batch(options);
+    record(batch, 64);
+    batch.forward();
+    const std::uint64_t peak_of_forward = batch.explain().peak_bytes;
+    batch.backward();
+    const Report report = batch.explain();
+    std::uint64_t sum = 0;
+    for (const Report::Type& type : report.types) {
+      EXPECT_EQ(type.value_bytes, type.nodes * (type.op == "pickneglogsoftmax" ? 8 : 32))
+          << type.op;
+      sum += type.value_bytes;
+    }
+    // A batch has at most two pieces of memory, each rounded up to 64 bytes.
+    EXPECT_LE(sum, report.value_bytes);
+    EXPECT_GT(sum + report.batches * 2 * 64, report.value_bytes);
+    EXPECT_GE(peak_of_forward, report.value_bytes);
+    EXPECT_GE(report.peak_bytes, peak_of_forward + report.gradient_bytes);
+    EXPECT_LT(report.peak_bytes, 2 * (report.value_bytes + report.gradient_bytes));
+    // A smaller minibatch, of one lane, leaves the peak where it was.
+    batch.clear();
+    record(batch, 4);
+    batch.forward();
+    EXPECT_LT(batch.explain().value_bytes, report.value_bytes);
+    EXPECT_EQ(batch.explain().peak_bytes, report.peak_bytes);
+  }
+}
+
+TEST_F(MinibatchTest, ReportsTheLargestConsumers) {
+  Minibatch batch;
+  ComputationGraph& graph = batch.new_graph();
+  const Expression x = input(graph, Dim({100}), std::vector<float>(100, 1));
+  batch.add_loss(sum_elems(tanh(x)));
+  batch.add_loss(sum_elems(tanh(input(graph, Dim({20}), std::vector<float>(20, 1)))));
+  batch.forward();
+  std::ostringstream text;
+  text << batch.explain();
+  const std::string peak = std::to_string(batch.explain().peak_bytes) + " at the peak\n";
+  EXPECT_TRUE(contains(text.str(), peak)) << text.str();
+  // 400, 80, and twice 4 bytes.
+  EXPECT_TRUE(contains(text.str(),
+                       "most values: tanh -> {100} 82 %, tanh -> {20} 16 %, sum_dim -> {1} 1 %"))
+      << text.str();
+}
+
 TEST_F(MinibatchTest, ReportsReadably) {
   Minibatch batch;
   record(batch, 3);

@@ -124,6 +124,11 @@ Report Executor::report() const {
   }
   Report report = make_report(runs);
   report.kernel_seconds = kernel_seconds_ + lane_seconds;
+  report.peak_bytes = common_.inputs.peak() + common_.shared_values.peak();
+  for (const std::unique_ptr<Lane>& lane : lanes_) {  // lanes out of use keep their memory, too
+    report.peak_bytes +=
+        lane->run.values.arena().peak() + lane->run.gradients.peak() + lane->run.lists.peak();
+  }
   return report;
 }
 

@@ -1,7 +1,8 @@
-// Counting batches against their bound, and explaining why types did not merge.
+// Counting batches against their bound, memory, and explaining why types did not merge.
 #include "dynet_like/exec/report.h"
 
 #include <algorithm>
+#include <cmath>
 #include <iomanip>
 #include <numeric>
 #include <ostream>
@@ -14,7 +15,7 @@ namespace dynet_like {
 
 namespace {
 
-constexpr std::size_t kMostNearMisses = 20;
+constexpr std::size_t kMostNearMisses = 20, kMostConsumers = 3;
 
 std::string shapes_of(const Signature& type) {
   std::ostringstream out;
@@ -92,6 +93,32 @@ std::vector<TypeCount> counts_of(std::span<const RunState* const> runs) {
   return counts;
 }
 
+// Of one item: its value, and what is kept for backward beside it.
+std::uint64_t value_bytes(const Signature& type) {
+  return (std::uint64_t{type.output_size} + type.saved_size) * size_of(type.dtype);
+}
+
+// The types that take most, with their shares of what all take.
+void print_largest_consumers(std::ostream& out, const std::vector<Report::Type>& types) {
+  std::vector<const Report::Type*> largest;
+  double total = 0;
+  for (const Report::Type& type : types) {
+    largest.push_back(&type);
+    total += static_cast<double>(type.value_bytes);
+  }
+  if (total == 0) return;
+  std::stable_sort(largest.begin(), largest.end(),
+                   [](const auto* a, const auto* b) { return a->value_bytes > b->value_bytes; });
+  largest.resize(std::min(largest.size(), kMostConsumers));
+  out << "most values: ";
+  for (const Report::Type* type : largest) {
+    out << (type == largest.front() ? "" : ", ") << type->op << " -> "
+        << type->shapes.substr(type->shapes.rfind("-> ") + 3) << ' '
+        << std::llround(100 * static_cast<double>(type->value_bytes) / total) << " %";
+  }
+  out << '\n';
+}
+
 // Of one item: two for every element of a matrix and column that it meets.
 double product_flops(const NodeType& type) {
   double flops = 0;
@@ -137,7 +164,8 @@ Report make_report(std::span<const RunState* const> runs) {
     if (count.nodes == 0) continue;
     const NodeType& type = types[id];
     report.types.push_back({std::string(type.op->name), shapes_of(type.signature), count.nodes,
-                            count.batches, count.forward_calls, count.backward_calls, bounds[id]});
+                            count.batches, count.forward_calls, count.backward_calls, bounds[id],
+                            count.items * value_bytes(type.signature)});
     report.product_flops += static_cast<double>(count.items) * product_flops(type);
     report.nodes += count.nodes;
     report.batches += count.batches;
@@ -153,18 +181,19 @@ Report make_report(std::span<const RunState* const> runs) {
 std::ostream& operator<<(std::ostream& out, const Report& report) {
   out << std::left << std::setw(20) << "op" << std::right << std::setw(10) << "nodes"
       << std::setw(10) << "batches" << std::setw(10) << "bound" << std::setw(10) << "forward"
-      << std::setw(10) << "backward"
+      << std::setw(10) << "backward" << std::setw(13) << "bytes"
       << "  shapes (* shared)\n";
   for (const Report::Type& type : report.types) {
     out << std::left << std::setw(20) << type.op << std::right << std::setw(10) << type.nodes
         << std::setw(10) << type.batches << std::setw(10) << type.bound << std::setw(10)
-        << type.forward_calls << std::setw(10) << type.backward_calls << "  " << type.shapes
-        << '\n';
+        << type.forward_calls << std::setw(10) << type.backward_calls << std::setw(13)
+        << type.value_bytes << "  " << type.shapes << '\n';
   }
   out << report.nodes << " nodes in " << report.batches << " batches (at least " << report.bound
       << "), " << report.kernel_calls << " kernel calls, " << report.copied_bytes
       << " bytes copied, " << report.value_bytes << " bytes of values, " << report.gradient_bytes
-      << " of gradients\n";
+      << " of gradients, " << report.peak_bytes << " at the peak\n";
+  print_largest_consumers(out, report.types);
   for (const Report::NearMiss& miss : report.near_misses) {
     out << "not together: " << miss.nodes_a << " and " << miss.nodes_b << " nodes " << miss.op
         << ": " << miss.difference << '\n';
