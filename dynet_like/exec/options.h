@@ -14,7 +14,8 @@ namespace dynet_like {
 struct GraphOptions {
   /// How nodes are grouped into batches.
   batching::Policy policy = batching::Policy::automatic;
-  /// Threads that share the work of a large batch.
+  /// Threads: samples of a minibatch are recorded and run beside each other; where there is one
+  /// graph, large batches are split.
   unsigned threads = 1;
   /// Recompute every batch node by node; throw NumericError where a bit differs. Slow.
   bool verify_batching = false;
