@@ -72,7 +72,12 @@ void Backward::run_members(std::uint32_t index, std::span<const std::uint32_t> p
   auto* dx = lists_.allocate_array<Destination>(type.inputs);
   bool wanted = false;
   for (unsigned j = 0; j < type.inputs; ++j) {
-    dx[j] = destination(j, members, items);
+    // What weights get is collected for the whole pass: the kernel has nothing to write.
+    const Tape& tape = run_.tape(members[0]);
+    const bool collected = signature.shared[j] != 0 &&
+                           type.shared_gradients[j] != SharedGradient::dense &&
+                           tape.value(tape.inputs_of(members[0].node)[j]).identity != 0;
+    dx[j] = collected ? Destination() : destination(j, members, items);
     wanted = wanted || dx[j].wanted();
   }
   if (!wanted && signature.deferred_size == 0) return;
@@ -88,34 +93,31 @@ void Backward::run_members(std::uint32_t index, std::span<const std::uint32_t> p
     const Identity producer = run_.identity_of({members[0].tape, value.node});
     in[j].packed = packed_transpose(run_, {&type, j, &value, producer});
   }
-  auto** out = lists_.allocate_array<const void*>(items);
-  auto** saved = lists_.allocate_array<const void*>(items);
-  auto** dy = lists_.allocate_array<const void*>(items);
-  for (std::uint32_t i = 0; i < items; ++i) {
-    out[i] = batch.out + positions[i] * signature.output_size * element;
-    saved[i] = batch.saved + positions[i] * signature.saved_size * element;
-    dy[i] = batch_gradients_[index] + positions[i] * signature.output_size * element;
-  }
+  // Where the items that take part lie in a block of the batch.
+  const auto places = [&](std::byte* block, std::size_t size) {
+    auto** list = lists_.allocate_array<std::byte*>(items);
+    for (std::uint32_t i = 0; i < items; ++i) list[i] = block + positions[i] * size * element;
+    return reinterpret_cast<void**>(list);
+  };
   BackwardCall call;
   call.type = &signature;
   call.n = items;
-  call.in = in;
-  call.dy.items = dy;
+  if (type.op->needs_inputs()) call.in = in;
+  if (type.op->needs_output()) call.out.items = places(batch.out, signature.output_size);
+  if (batch.saved != nullptr) call.saved.items = places(batch.saved, signature.saved_size);
+  call.dy.items = places(batch_gradients_[index], signature.output_size);
   call.dx = dx;
   call.integers = batch.integers;
   call.reals = batch.reals;
   call.random = run_.random;
   if (signature.deferred_size > 0) {
-    const std::size_t bytes = signature.deferred_size * element;
     std::byte*& left = batch_deferred_[index];
-    if (left == nullptr) left = run_.gradients.allocate_array<std::byte>(batch.items * bytes);
-    auto** deferred = lists_.allocate_array<void*>(items);
-    for (std::uint32_t i = 0; i < items; ++i) deferred[i] = left + positions[i] * bytes;
-    call.deferred = deferred;
+    if (left == nullptr) {
+      left =
+          run_.gradients.allocate_array<std::byte>(batch.items * signature.deferred_size * element);
+    }
+    call.deferred = places(left, signature.deferred_size);
   }
-  if (!type.op->needs_inputs()) call.in = nullptr;
-  if (type.op->needs_output()) call.out.items = out;
-  if (batch.saved != nullptr) call.saved.items = saved;
   if (!all) {
     call.integers = choose(lists_, batch.integers, positions, type.op->integers_per_item);
     call.reals =
