@@ -324,5 +324,145 @@ TEST_F(EngineFaults, ZerosHaveOneSign) {
   }
 }
 
+// A contribution to a parameter is written to fresh memory, whatever the edge with this number did
+// in the graph before.
+TEST_F(EngineFaults, EdgesForgetTheGraphBefore) {
+  ComputationGraph used;
+  Expression y = tanh(parameter(used, a) + input(used, Dim({2}), {1, 1}));
+  for (int i = 0; i < 10; ++i) y = tanh(y) + logistic(y);  // two consumers: the second adds
+  used.backward(sum_elems(y));
+  for (int more = 0; more < 12; ++more) {
+    used.clear();
+    ComputationGraph fresh;
+    std::vector<Floats> gradients;
+    for (ComputationGraph* graph : {&used, &fresh}) {
+      Expression x = input(*graph, Dim({2}), {1, 2});
+      for (int i = 0; i < more; ++i) x = tanh(x);
+      gradients.push_back(graph->backward(sum_elems(cmult(x, parameter(*graph, a)))).values(a));
+    }
+    EXPECT_EQ(gradients[0], gradients[1]) << more;
+  }
+}
+
+// Bits that follow from parameters alone do not depend on what was recorded before `clear`.
+TEST_F(EngineFaults, AClearedMinibatchIsAsGoodAsNew) {
+  ParameterCollection more;
+  const Parameter p = more.add_parameters({64});
+  Minibatch used, fresh;
+  ComputationGraph& before = used.new_graph();
+  logistic(parameter(before, p));
+  tanh(parameter(before, p));
+  exp(parameter(before, p));
+  used.clear();
+  std::vector<Floats> gradients;
+  for (Minibatch* batch : {&used, &fresh}) {
+    ComputationGraph& graph = batch->new_graph();
+    Floats numbers;
+    for (int i = 0; i < 64; ++i) numbers.push_back(0.013f * static_cast<float>(i));
+    const Expression x = input(graph, Dim({64}), numbers);
+    const Expression first = exp(parameter(graph, p));
+    const Expression second = tanh(parameter(graph, p));
+    const Expression third = logistic(parameter(graph, p));
+    batch->add_loss(sum_elems(cmult(x, first) + cmult(x, second) + cmult(x, third)));
+    batch->forward();
+    gradients.push_back(batch->backward().values(p));
+  }
+  EXPECT_EQ(gradients[0], gradients[1]);
+}
+
+// Of a batch, one item may want a gradient and another none.
+TEST_F(EngineFaults, VerificationSkipsWhatNobodyWants) {
+  GraphOptions options;
+  options.verify_batching = true;
+  Minibatch batch(options);
+  ComputationGraph& with = batch.new_graph();
+  batch.add_loss(sum_elems(tanh(parameter(with, a) + input(with, Dim({2}), {1, 2}))));
+  batch.add_loss(sum_elems(input(batch.new_graph(), Dim({2}), {1, 2})));
+  batch.forward();
+  EXPECT_GT(batch.backward().values(a)[0], 0.0f);
+}
+
+void add_vectors(const ForwardCall& call) {
+  auto* out = static_cast<float*>(call.out);
+  for (std::size_t i = 0; i < call.n; ++i) {
+    for (int e = 0; e < 2; ++e) *out++ = call.in[0].at<float>(i)[e] + call.in[1].at<float>(i)[e];
+  }
+}
+
+// Leaves for input 0 what depends on the size of the batch.
+void leave_too_much(const BackwardCall& call) {
+  for (std::size_t i = 0; i < call.n; ++i) {
+    for (int e = 0; e < 2; ++e) {
+      const float dy = call.dy.at<float>(i)[e];
+      static_cast<float*>(call.deferred[i])[e] = dy * static_cast<float>(call.n);
+    }
+  }
+}
+
+TEST_F(EngineFaults, VerificationSeesDeferredGradients) {
+  static const Kernels kernels{{add_vectors, nullptr}, {leave_too_much, nullptr}};
+  static const Op op = [] {
+    Op result;
+    result.name = "deferring";
+    result.min_inputs = result.max_inputs = 2;
+    result.join = [](unsigned input, std::span<const std::uint32_t>) {
+      return input == 0 ? Join::broadcast : Join::stacked;
+    };
+    result.needs = Needs::nothing;
+    result.shape = [](std::span<const Dim> in, std::span<const std::uint32_t>) { return in[0]; };
+    result.shared_gradient = [](const Signature&, unsigned input) {
+      return input == 0 ? SharedGradient::sum : SharedGradient::dense;
+    };
+    result.deferred_size = [](const Signature& type) { return type.output_size; };
+    result.kernels = &kernels;
+    return result;
+  }();
+  GraphOptions options;
+  options.verify_batching = true;
+  Minibatch batch(options);
+  for (float x : {1.0f, 2.0f}) {
+    ComputationGraph& graph = batch.new_graph();
+    const Expression inputs[] = {parameter(graph, a), input(graph, Dim({2}), {x, x})};
+    batch.add_loss(sum_elems(apply_op(op, inputs)));
+  }
+  batch.forward();
+  EXPECT_THROW(batch.backward(), NumericError);
+}
+
+// Somebody who holds the memory of a parameter may write to it between two runs of a graph.
+TEST_F(EngineFaults, ProductsReadWhatIsThere) {
+  ParameterCollection more;
+  const Parameter w = more.add_parameters({8, 8}, ParameterInitConst(1));
+  const Tensor values = w.values();
+  ComputationGraph graph;
+  const Expression x = input(graph, Dim({8}, 16), Floats(128, 1.0f));
+  const Expression before = parameter(graph, w) * x;
+  EXPECT_EQ(as_vector(before.value())[0], 8.0f);
+  for (std::size_t i = 0; i < 64; ++i) values.set(i, 2.0);
+  const Expression after = parameter(graph, w) * (x + 0.0f);
+  EXPECT_EQ(as_vector(after.value())[0], 16.0f);
+}
+
+// Cells keep much for the backward pass, which is not to come.
+TEST_F(EngineFaults, InferenceKeepsNothingForBackward) {
+  ParameterCollection more;
+  const unsigned hidden = 64, steps = 100;
+  const Parameter w = more.add_parameters({4 * hidden, hidden});
+  const Parameter bias = more.add_parameters({4 * hidden});
+  GraphOptions options;
+  options.inference = true;
+  Minibatch batch(options);
+  ComputationGraph& graph = batch.new_graph();
+  CellState state{zeros(graph, {hidden}), zeros(graph, {hidden})};
+  state.h = state.h + input(graph, 0.5f);
+  for (unsigned i = 0; i < steps; ++i) {
+    const Expression products[] = {parameter(graph, w), state.h};
+    state = lstm_cell(parameter(graph, bias), products, std::span(&state.c, 1));
+  }
+  batch.add_loss(sum_elems(state.h));
+  batch.forward();
+  EXPECT_LT(batch.explain().value_bytes, steps * 2 * hidden * sizeof(float));
+}
+
 }  // namespace
 }  // namespace dynet_like

@@ -1,6 +1,7 @@
 // Minibatches whose samples run beside each other: the bits of one thread, whatever comes between.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <functional>
 #include <string>
 #include <vector>
@@ -161,6 +162,26 @@ TEST_F(LanesTest, AFailureInOneLaneReachesTheCaller) {
   batch.clear();
   batch.add_loss(loss_of(batch.new_graph(), 1));
   EXPECT_NE(batch.forward(), 0.0f);
+}
+
+// The last part may be so small that it needs fewer lanes than those before.
+TEST_F(LanesTest, ReportsCountAllParts) {
+  std::size_t most_parts = 0;
+  for (std::size_t limit = 20000; limit <= 120000; limit += 4000) {
+    std::vector<std::uint64_t> nodes;
+    for (const unsigned threads : {1u, 4u}) {
+      GraphOptions options;
+      options.threads = threads;
+      options.memory_limit = limit;
+      Minibatch batch(options);
+      for (unsigned i = 0; i < 40; ++i) batch.add_loss(loss_of(batch.new_graph(), i));
+      batch.forward();
+      nodes.push_back(batch.explain().nodes);
+      most_parts = std::max(most_parts, batch.parts());
+    }
+    EXPECT_EQ(nodes[1], nodes[0]) << limit;
+  }
+  EXPECT_GT(most_parts, 3u);
 }
 
 }  // namespace

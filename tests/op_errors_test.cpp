@@ -346,5 +346,20 @@ TEST_P(OpKernelTest, WritesOnlyWhatIsWanted) {
   });
 }
 
+// Kernels have room for sixteen products.
+TEST(OpErrorsTest, CellsHaveAtMostSixteenProducts) {
+  ComputationGraph graph;
+  const Expression bias = zeros(graph, {12}), cell = zeros(graph, {3});
+  std::vector<Expression> products;
+  for (int i = 0; i < 16; ++i) {
+    products.push_back(zeros(graph, {12, 2}));
+    products.push_back(zeros(graph, {2}));
+  }
+  EXPECT_EQ(lstm_cell(bias, products, std::span(&cell, 1)).h.value().at(0), 0.0);
+  products.push_back(zeros(graph, {12, 2}));
+  products.push_back(zeros(graph, {2}));
+  EXPECT_THROW(lstm_cell(bias, products, std::span(&cell, 1)).h.value(), ShapeError);
+}
+
 }  // namespace
 }  // namespace dynet_like::op_cases

@@ -348,5 +348,21 @@ TEST_F(ParallelRecordingTest, ForgetsParametersThatAreGone) {
   }
 }
 
+TEST_F(ParallelRecordingTest, RunsNoEarlierSamplesInside) {
+  for (const unsigned threads : {1u, 3u}) {
+    options.threads = threads;
+    Minibatch batch(options);
+    const Expression early = tanh(parameter(batch.new_graph(), bias));
+    const std::string message = message_of<UsageError>([&] {
+      batch.record(4, [&](ComputationGraph& graph, std::size_t) {
+        early.value();
+        return input(graph, 1.0f);
+      });
+    });
+    EXPECT_TRUE(contains(message, "[value] need a graph that is recorded alone")) << message;
+    EXPECT_EQ(early.value().d, Dim({8}));
+  }
+}
+
 }  // namespace
 }  // namespace dynet_like
