@@ -24,8 +24,9 @@ std::size_t first_difference(DType dtype, const std::byte* a, const std::byte* b
   return i;
 }
 
-[[noreturn]] void throw_different(const std::string& node, const char* what, std::size_t element,
-                                  std::size_t items, double batched, double alone) {
+[[noreturn]] void throw_different(const std::string& node, const std::string& what,
+                                  std::size_t element, std::size_t items, double batched,
+                                  double alone) {
   char numbers[64];
   std::snprintf(numbers, sizeof(numbers), "%.9g in the batch and %.9g", batched, alone);
   throw NumericError("[verify_batching] need the same bits in a batch of " + std::to_string(items) +
@@ -131,20 +132,39 @@ void verify_backward(RunState& run, const BackwardCall& call, Kernels::Backward 
     }
     dx[j] = {places[j].data(), add.data()};
   }
+  // What is left for weights and biases is compared, too.
+  const std::size_t deferred_bytes = signature.deferred_size * element;
+  std::vector<std::byte> left_together(call.n * deferred_bytes), left_apart(deferred_bytes);
+  std::vector<void*> left;
+  for (std::size_t i = 0; i < call.n && deferred_bytes > 0; ++i) {
+    left.push_back(left_together.data() + i * deferred_bytes);
+  }
+  void* const left_alone = left_apart.data();
   BackwardCall all = call;
-  all.deferred = nullptr;
+  if (deferred_bytes > 0) all.deferred = left.data();
   all.dx = dx.data();
   run.device->backward(kernel, all);
+  const auto compare = [&](std::size_t i, const std::string& what, const std::byte* batched,
+                           const std::byte* alone, std::size_t size) {
+    const std::size_t at = first_difference(signature.dtype, batched, alone, size);
+    if (at == size) return;
+    throw_different(describe(run, member_of_item(run, members, i)), what, at, call.n,
+                    element_at(signature.dtype, batched, at),
+                    element_at(signature.dtype, alone, at));
+  };
   for (std::size_t i = 0; i < call.n; ++i) {
     BackwardCall one = call;
-    one.deferred = nullptr;
+    if (deferred_bytes > 0) one.deferred = &left_alone;
     std::vector<Destination> dx_one(inputs);
     std::vector<void*> place(inputs);
+    bool wanted = deferred_bytes > 0;
     for (std::size_t j = 0; j < inputs; ++j) {
       if (!dx[j].wanted() || places[j][i] == nullptr) continue;
       place[j] = apart[j].data() + i * signature.inputs[j].size() * element;
       dx_one[j] = {&place[j], add.data()};
+      wanted = true;
     }
+    if (!wanted) continue;
     const std::vector<Operand> in = item_of(call.in, inputs, i);
     const auto next = [&](Operand operand) { return item_of(&operand, 1, i)[0]; };
     one.n = 1;
@@ -159,15 +179,11 @@ void verify_backward(RunState& run, const BackwardCall& call, Kernels::Backward 
     for (std::size_t j = 0; j < inputs; ++j) {
       if (place[j] == nullptr) continue;
       const std::size_t size = signature.inputs[j].size();
-      const std::byte* batched = together[j].data() + i * size * element;
-      const auto* alone = static_cast<const std::byte*>(place[j]);
-      const std::size_t at = first_difference(signature.dtype, batched, alone, size);
-      if (at == size) continue;
-      throw_different(describe(run, member_of_item(run, members, i)),
-                      ("gradient for input " + std::to_string(j)).c_str(), at, call.n,
-                      element_at(signature.dtype, batched, at),
-                      element_at(signature.dtype, alone, at));
+      compare(i, "gradient for input " + std::to_string(j), together[j].data() + i * size * element,
+              static_cast<const std::byte*>(place[j]), size);
     }
+    compare(i, "gradients for weights", left_together.data() + i * deferred_bytes,
+            left_apart.data(), signature.deferred_size);
   }
 }
 

@@ -42,6 +42,9 @@ void Executor::use_lanes(std::size_t count) {
   for (std::size_t l = 0; l < count; ++l) {
     lanes_[l]->run.device = count == 1 ? device_.get() : lanes_[l]->device.get();
   }
+  for (std::size_t l = count; l < lanes_.size(); ++l) {
+    lanes_[l]->run.first_tape = lanes_[l]->run.end_tape = 0;
+  }
 }
 
 void Executor::spread(std::uint32_t begin, std::uint32_t end) {
@@ -85,6 +88,7 @@ void Executor::for_lanes(const Work& work) {
 }
 
 void Executor::forward(std::span<const ValueRef> targets, bool free_unread) {
+  ++common_.runs;
   try {
     needed_.collect(targets);
     lanes_[0]->forward.run(needed_.shared(), true, {});
@@ -105,6 +109,7 @@ void Executor::begin_backward() {
 }
 
 void Executor::run_backward(std::span<const ValueRef> roots, Gradients& gradients, bool full) {
+  ++common_.runs;
   for_lanes([&](Lane& lane) { lane.backward.run(roots, full); });
   for (std::size_t l = 0; l < used_lanes_; ++l) {
     shared_.add(lanes_[l]->backward.contributions(), *device_, gradients);
@@ -115,12 +120,13 @@ void Executor::finish_backward(Gradients& gradients) {
   shared_.finish(lanes_[0]->run, *device_, gradients);
 }
 
+// Lanes that are not in use any more have counted what ran in parts before.
 Report Executor::report() const {
   std::vector<const RunState*> runs;
   double lane_seconds = 0;
-  for (std::size_t l = 0; l < used_lanes_; ++l) {
-    runs.push_back(&lanes_[l]->run);
-    lane_seconds = std::max(lane_seconds, lanes_[l]->kernel_seconds);
+  for (const std::unique_ptr<Lane>& lane : lanes_) {
+    runs.push_back(&lane->run);
+    lane_seconds = std::max(lane_seconds, lane->kernel_seconds);
   }
   Report report = make_report(runs);
   report.kernel_seconds = kernel_seconds_ + lane_seconds;

@@ -14,8 +14,8 @@ namespace dynet_like {
 struct GraphOptions {
   /// How nodes are grouped into batches.
   batching::Policy policy = batching::Policy::automatic;
-  /// Threads: samples of a minibatch are recorded and run beside each other; where there is one
-  /// graph, large batches are split.
+  /// Threads that record samples of a minibatch and run them beside each other; in a graph alone,
+  /// and where there are few samples, they share the work of large batches.
   unsigned threads = 1;
   /// Recompute every batch node by node; throw NumericError where a bit differs. Slow.
   bool verify_batching = false;

@@ -25,6 +25,8 @@ Packable packable(RunState& run, const SharedMatrix& matrix) {
     if (!parameter.handed_out) {
       return {&parameter.packed, parameter.values.data(), place, parameter.version};
     }
+    // Its memory may be written to between two runs.
+    return {shared.packed.get(), shared.value, place, run.common.runs};
   }
   return {shared.packed.get(), shared.value, place, 0};
 }

@@ -59,7 +59,7 @@ struct SharedValue {
   std::uint32_t items = 1, batch = kNone;
   std::byte* value = nullptr;
   std::vector<SharedInput> inputs;
-  /// Of what is no parameter: copies that products read.
+  /// Copies that products read: of what is no parameter, and of one whose memory somebody holds.
   std::shared_ptr<PackedMatrices> packed;
   /// The node that stands for it while it is computed.
   NodeRef representative;
@@ -111,6 +111,7 @@ struct CommonState {
   /// The versions of the parameters that were read, by their number in the type table.
   std::vector<std::pair<const ParameterStorage*, std::uint64_t>> read_parameters;
   bool reads_lazy_tables = false;
+  std::uint64_t runs = 0;                      ///< forward and backward, so far
   std::vector<std::uint64_t> released_bounds;  ///< by type: of nodes whose values were released
 };
 

@@ -72,7 +72,7 @@ class Minibatch {
   const Expression& checked(const Expression& e, const char* user) const;
   void check_loss(const Expression& loss, const char* user) const;
   void check_alone(const char* user) const;
-  void set_recording(bool recording, std::size_t first);
+  void set_recording(bool recording);
   std::vector<Expression> record_from(std::size_t first, const RecordSample& record);
   ValueRef ref(const Expression& e, const char* user) const { return e.pg->ref(e, user); }
   void find_parts();

@@ -41,9 +41,10 @@ void Minibatch::check_alone(const char* user) const {
       "] need a minibatch that is not being recorded; got one inside record or add_losses");
 }
 
-void Minibatch::set_recording(bool recording, std::size_t first) {
+// The samples that were recorded before cannot run either: the executor sees all tapes.
+void Minibatch::set_recording(bool recording) {
   recording_ = recording;
-  for (std::size_t sample = first; sample < used_; ++sample) {
+  for (std::size_t sample = 0; sample < used_; ++sample) {
     graphs_[sample]->beside_others_ = recording;
   }
 }
@@ -63,12 +64,12 @@ std::vector<Expression> Minibatch::record(std::size_t count, const RecordSample&
   for (std::size_t i = 0; i < count; ++i) new_graph();
   // Not in a destructor: g++ 12 drops stores to members just before it goes on unwinding.
   try {
-    set_recording(true, first);
+    set_recording(true);
     std::vector<Expression> expressions = record_from(first, record);
-    set_recording(false, first);
+    set_recording(false);
     return expressions;
   } catch (...) {
-    set_recording(false, first);
+    set_recording(false);
     throw;
   }
 }

@@ -8,8 +8,10 @@ namespace {
 using Inputs = std::span<const Dim>;
 using Attributes = std::span<const std::uint32_t>;
 
+constexpr std::size_t kMostProducts = 16;  // as in affine_transform
 constexpr std::string_view kLstmRule =
-    "{b, c of every child, W1, x1, ...} with a block of rows for every gate of b and W";
+    "{b, c of every child, W1, x1, ...} with a block of rows for every gate of b and W and at most "
+    "16 products";
 
 // Inputs: b, the cells of the children, then pairs (W, x).
 struct LstmInputs {
@@ -28,6 +30,7 @@ Dim lstm_shape(Inputs in, Attributes attributes) {
   };
   require(attributes.size() == 2);
   require(in.size() >= inputs.children + 3 && (in.size() - inputs.children) % 2 == 1);
+  require((in.size() - inputs.children - 1) / 2 <= kMostProducts);
   const unsigned rows = in[0].rows(), hidden = rows / static_cast<unsigned>(inputs.gates);
   require(is_vector(in[0]) && hidden > 0 && hidden * inputs.gates == rows);
   for (unsigned j = 1; j <= inputs.children; ++j) require(in[j] == Dim({hidden}));

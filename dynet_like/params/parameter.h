@@ -73,8 +73,8 @@ class Parameter {
   ParameterStorage& get_storage() const;
   const std::string& get_fullname() const { return get_storage().name; }
   const Dim& dim() const { return get_storage().dim; }
-  /// The values, to read or to change; the parameter's version counts up. Once asked for, every
-  /// minibatch makes its own copies for products: in a training loop, set_value costs less.
+  /// The values, to read or to change; the parameter's version counts up. Once asked for,
+  /// every run makes its own copies for products: in a training loop, set_value costs less.
   Tensor values() const;
   /// Throws ShapeError unless there is one value per element.
   void set_value(const std::vector<float>& values) const;
