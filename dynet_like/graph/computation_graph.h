@@ -100,7 +100,7 @@ class ComputationGraph {
   std::vector<Checkpoint> checkpoints_;
   std::vector<Revert> reverts_;  ///< those that still matter: later ones kept more
   bool in_use_ = true;           ///< false for a graph of a minibatch that was cleared
-  bool beside_others_ = false;   ///< it is being recorded by Minibatch::record
+  bool beside_others_ = false;   ///< its minibatch is inside Minibatch::record
   Gradients gradients_;
   const Gradients* last_gradients_ = nullptr;  ///< this graph's or its minibatch's own
 };
