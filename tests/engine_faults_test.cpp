@@ -344,32 +344,6 @@ TEST_F(EngineFaults, EdgesForgetTheGraphBefore) {
   }
 }
 
-// Bits that follow from parameters alone do not depend on what was recorded before `clear`.
-TEST_F(EngineFaults, AClearedMinibatchIsAsGoodAsNew) {
-  ParameterCollection more;
-  const Parameter p = more.add_parameters({64});
-  Minibatch used, fresh;
-  ComputationGraph& before = used.new_graph();
-  logistic(parameter(before, p));
-  tanh(parameter(before, p));
-  exp(parameter(before, p));
-  used.clear();
-  std::vector<Floats> gradients;
-  for (Minibatch* batch : {&used, &fresh}) {
-    ComputationGraph& graph = batch->new_graph();
-    Floats numbers;
-    for (int i = 0; i < 64; ++i) numbers.push_back(0.013f * static_cast<float>(i));
-    const Expression x = input(graph, Dim({64}), numbers);
-    const Expression first = exp(parameter(graph, p));
-    const Expression second = tanh(parameter(graph, p));
-    const Expression third = logistic(parameter(graph, p));
-    batch->add_loss(sum_elems(cmult(x, first) + cmult(x, second) + cmult(x, third)));
-    batch->forward();
-    gradients.push_back(batch->backward().values(p));
-  }
-  EXPECT_EQ(gradients[0], gradients[1]);
-}
-
 // Of a batch, one item may want a gradient and another none.
 TEST_F(EngineFaults, VerificationSkipsWhatNobodyWants) {
   GraphOptions options;

@@ -151,6 +151,7 @@ void Backward::link(NodeRef consumer, std::uint32_t edge_index, ValueId input) {
     NodeGradient& node = tapes_[consumer.tape].nodes[consumer.node];
     const std::uint32_t j = edge_index - tape.node(consumer.node).first_edge;
     node.reads_shared = true;
+    edge.contribution = Contribution::written;
     node.reads_unnamed |= type.signature.shared[j] == 0;
     if (type.shared_gradients[j] == SharedGradient::dense) {
       const Shape& shape = tape.types().shape(value.shape);
