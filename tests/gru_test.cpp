@@ -11,51 +11,20 @@
 #include "dynet_like/dynet_like.h"
 #include "nn/embedding.h"
 #include "nn/linear.h"
+#include "tests/support/layers.h"
 
 namespace dynet_like::nn {
 namespace {
 
-using Doubles = std::vector<double>;
-
-GraphOptions double_options() {
-  GraphOptions options;
-  options.dtype = DType::f64;
-  return options;
-}
-
-/// Every number of every parameter anew, so that no bias is zero.
-void randomise(const ParameterCollection& model, std::uint64_t seed) {
-  Random random(seed);
-  for (const auto& storage : model.storages()) {
-    const Tensor values = storage->tensor();
-    for (unsigned i = 0; i < storage->size(); ++i) values.set(i, 0.5 * random.normal());
-  }
-}
-
-Doubles numbers(const ParameterCollection& model, const std::string& name) {
-  const auto storage = model.find(name);
-  if (storage == nullptr) throw UsageError("no parameter " + name);
-  return as_doubles(storage->tensor());
-}
-
-double sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
-
-/// b + W x, W column-major.
-Doubles affine(Doubles b, const Doubles& w, const Doubles& x) {
-  EXPECT_EQ(w.size(), b.size() * x.size());
-  for (std::size_t i = 0; i < b.size(); ++i) {
-    for (std::size_t j = 0; j < x.size(); ++j) b[i] += w[j * b.size() + i] * x[j];
-  }
-  return b;
-}
-
 /// The formula of the header; without x, its terms are 0. The rows are in the order r, z, n.
 Doubles plain_gru(const ParameterCollection& model, const Doubles& h, const Doubles* x) {
   const std::size_t n = h.size();
-  const Doubles from_h = affine(numbers(model, "/gru/b_h"), numbers(model, "/gru/U"), h);
-  const Doubles from_x = x == nullptr
-                             ? Doubles(3 * n)
-                             : affine(numbers(model, "/gru/b_x"), numbers(model, "/gru/W"), *x);
+  Doubles from_h = numbers(model, "/gru/b_h"), from_x(3 * n);
+  add_product(from_h, numbers(model, "/gru/U"), h);
+  if (x != nullptr) {
+    from_x = numbers(model, "/gru/b_x");
+    add_product(from_x, numbers(model, "/gru/W"), *x);
+  }
   Doubles after(n);
   for (std::size_t e = 0; e < n; ++e) {
     const double r = sigmoid(from_x[e] + from_h[e]), z = sigmoid(from_x[n + e] + from_h[n + e]);
@@ -63,15 +32,6 @@ Doubles plain_gru(const ParameterCollection& model, const Doubles& h, const Doub
     after[e] = (1 - z) * candidate + z * h[e];
   }
   return after;
-}
-
-void expect_near(const Tensor& got, const Doubles& expected) {
-  ASSERT_EQ(got.d.size(), expected.size());
-  for (unsigned i = 0; i < got.d.size(); ++i) EXPECT_NEAR(got.at(i), expected[i], 1e-12);
-}
-
-Doubles row(const Embedding& embedding, unsigned i) {
-  return as_doubles(embedding.table().values(i));
 }
 
 TEST(GruTest, FollowsTheFormula) {
@@ -86,7 +46,7 @@ TEST(GruTest, FollowsTheFormula) {
   ASSERT_EQ(states.size(), 4u);
   Doubles expected(5);
   for (unsigned i = 0; i < 4; ++i) {
-    const Doubles x = row(inputs, i);
+    const Doubles x = row(inputs.table(), i);
     expected = plain_gru(model, expected, &x);
     expect_near(states[i].value(), expected);
   }
@@ -155,22 +115,7 @@ TEST(GruTest, GradientsAreThoseOfCentralDifferences) {
   ComputationGraph graph(double_options());
   Gradients gradients;
   graph.backward(layers.loss(graph, {1, 5, 2}), gradients);
-  for (const auto& storage : model.storages()) {
-    if (storage->is_table) continue;
-    const auto* gradient = static_cast<const double*>(gradients.find_dense(*storage));
-    ASSERT_NE(gradient, nullptr) << storage->name;
-    for (unsigned i = 0; i < storage->size(); ++i) {
-      constexpr double kStep = 1e-5;
-      const double before = Parameter(storage).values().at(i);
-      const auto loss_at = [&](double value) {
-        Parameter(storage).values().set(i, value);
-        return loss();
-      };
-      const double slope = (loss_at(before + kStep) - loss_at(before - kStep)) / (2 * kStep);
-      loss_at(before);
-      EXPECT_NEAR(gradient[i], slope, 1e-8) << storage->name << ' ' << i;
-    }
-  }
+  expect_slopes(model, gradients, loss);
 }
 
 /// The losses and all dense gradients of some sequences.

@@ -207,9 +207,10 @@ bool Backward::group_contributions(NodeRef ref) {
       if (groups_[g].begin < range.end && range.begin < groups_[g].end) return false;
     }
     if (g == kMostGroups) return false;
-    if (g == groups_.size()) groups_.push_back({range.begin, range.end, 0, 0, e});
-    ++groups_[g].edges;
+    if (g == groups_.size()) groups_.push_back({range.begin, range.end, e});
     groups_[g].copies += edges[e].copies;
+    groups_[g].first_batch = std::min(groups_[g].first_batch, edges[e].batch);
+    groups_[g].last_batch = std::max(groups_[g].last_batch, edges[e].batch);
     edges[e].group = static_cast<std::uint8_t>(g);
   }
   return true;
@@ -227,22 +228,15 @@ void Backward::place_in_groups(NodeRef ref) {
   for (std::uint32_t e = node.first_consumer; e != kNone; e = edges[e].next) {
     EdgeGradient& edge = edges[e];
     const Group& group = groups_[edge.group];
-    const bool is_first = group.first_edge == e;
-    const std::uint32_t other = is_first ? edge.next : group.first_edge;
-    bool pair = group.edges == 2 && group.copies == 2;
-    std::uint32_t other_batch = kNone;
-    if (pair) {
-      std::uint32_t partner = other;
-      while (is_first && edges[partner].group != edge.group) partner = edges[partner].next;
-      other_batch = edges[partner].batch;
-      pair = other_batch != edge.batch;  // one call writes both: they need slots
-    }
+    // Two that one call would write need slots.
+    const bool pair = group.copies == 2 && group.first_batch != group.last_batch;
     if (group.copies == 1 || pair) {
       // Batches run backward from the last to the first.
       edge.place = node.gradient + group.begin * element;
       edge.contribution =
-          pair && edge.batch < other_batch ? Contribution::added : Contribution::written;
+          edge.batch == group.last_batch ? Contribution::written : Contribution::added;
     } else {
+      const bool is_first = group.first_edge == e;
       place_in_slots(ref, e, is_first ? Contribution::slot : Contribution::added_slot);
     }
   }

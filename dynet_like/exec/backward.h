@@ -62,8 +62,8 @@ class Backward {
   /// Elements that contributions cover, and how many there are.
   struct Group {
     std::size_t begin = 0, end = 0;
-    std::uint32_t edges = 0, copies = 0;
-    std::uint32_t first_edge = kNone;
+    std::uint32_t first_edge = kNone, copies = 0;
+    std::uint32_t first_batch = kNone, last_batch = 0;  ///< of those that contribute
   };
 
   // Which nodes take part, and how their contributions are summed.

@@ -3,7 +3,6 @@
 // Samples are independent but for what all share, so lanes need no barrier until gradients of
 // parameters are added up: lane by lane, in the order of the samples, as one lane would.
 #include <algorithm>
-#include <numeric>
 
 #include "dynet_like/device/timed_device.h"
 #include "dynet_like/exec/executor.h"
@@ -48,6 +47,7 @@ void Executor::use_lanes(std::size_t count) {
 }
 
 void Executor::spread(std::uint32_t begin, std::uint32_t end) {
+  if (pool_->size() == 1) return;
   for (std::size_t l = 0; l < used_lanes_; ++l) {
     const std::vector<Batch>& batches = lanes_[l]->run.batches;
     const auto is_shared = [](const Batch& batch) { return batch.shared; };
@@ -120,21 +120,20 @@ void Executor::finish_backward(Gradients& gradients) {
   shared_.finish(lanes_[0]->run, *device_, gradients);
 }
 
-// Lanes that are not in use any more have counted what ran in parts before.
+// Lanes that are not in use any more have counted what ran in parts before, and keep their memory.
 Report Executor::report() const {
   std::vector<const RunState*> runs;
   double lane_seconds = 0;
+  std::size_t peak = common_.inputs.peak() + common_.shared_values.peak();
   for (const std::unique_ptr<Lane>& lane : lanes_) {
-    runs.push_back(&lane->run);
+    const RunState& run = lane->run;
+    runs.push_back(&run);
     lane_seconds = std::max(lane_seconds, lane->kernel_seconds);
+    peak += run.values.arena().peak() + run.gradients.peak() + run.lists.peak();
   }
   Report report = make_report(runs);
   report.kernel_seconds = kernel_seconds_ + lane_seconds;
-  report.peak_bytes = common_.inputs.peak() + common_.shared_values.peak();
-  for (const std::unique_ptr<Lane>& lane : lanes_) {  // lanes out of use keep their memory, too
-    report.peak_bytes +=
-        lane->run.values.arena().peak() + lane->run.gradients.peak() + lane->run.lists.peak();
-  }
+  report.peak_bytes = peak;
   return report;
 }
 
