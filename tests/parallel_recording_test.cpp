@@ -87,7 +87,7 @@ class ParallelRecordingTest : public ::testing::Test {
         }
         text << '\n';
       }
-      for (ValueId id = 0; id < tape.value_count(); ++id) {
+      for (ValueId id = 0; id < tape.values().size(); ++id) {
         const Value& value = tape.value(id);
         text << value.node << ' ' << value.offset << ' ' << value.shape << ' ' << value.identity
              << ' ' << value.items << ' ' << value.reaches_parameter << '\n';

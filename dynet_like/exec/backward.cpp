@@ -78,7 +78,7 @@ void Backward::seed(std::span<const ValueRef> roots) {
     if (value.blocks_gradient) continue;
     NodeGradient& node = tapes_[ref.tape].nodes[ref.node];
     const std::size_t element = size_of(tape.shape_of(root.value).dtype);
-    const std::size_t all = output_size(tape, ref.node) * run_.output(ref).items;
+    const std::size_t all = output_size(tape, ref.node) * run_.items_of(ref);
     if (!node.seeded) {
       node.active = node.seeded = true;
       node.has_slots = true;
@@ -99,7 +99,7 @@ std::byte* Backward::gradient_block(NodeRef ref) {
   const NodeState& state = run_.state(ref);
   if (state.batch == kNone) {
     const Tape& tape = run_.tape(ref);
-    const std::size_t size = output_size(tape, ref.node) * run_.output(ref).items;
+    const std::size_t size = output_size(tape, ref.node) * run_.items_of(ref);
     return run_.gradients.allocate_array<std::byte>(
         size * size_of(tape.type_of(ref.node).signature.dtype));
   }
@@ -145,7 +145,7 @@ void Backward::link(NodeRef consumer, std::uint32_t edge_index, ValueId input) {
   edge.place = nullptr;
   if (!is_wanted(value)) return;
   const NodeState& state = run_.state(consumer);
-  const std::uint32_t consumer_items = run_.output(consumer).items;
+  const std::uint32_t consumer_items = run_.items_of(consumer);
   if (value.identity != 0) {
     const NodeType& type = tape.type_of(consumer.node);
     NodeGradient& node = tapes_[consumer.tape].nodes[consumer.node];
@@ -183,7 +183,7 @@ void Backward::choose_contributions(NodeRef ref) {
   }
   if (!node.seeded && group_contributions(ref)) return place_in_groups(ref);
   // Parts overlap: everything is added to zeros, or to what is there.
-  const std::size_t size = output_size(tape, ref.node) * run_.output(ref).items;
+  const std::size_t size = output_size(tape, ref.node) * run_.items_of(ref);
   const std::size_t bytes = size * size_of(tape.type_of(ref.node).signature.dtype);
   if (!node.seeded) std::memset(node.gradient, 0, bytes);
   for (std::uint32_t e = node.first_consumer; e != kNone; e = edges[e].next) {
@@ -194,7 +194,7 @@ void Backward::choose_contributions(NodeRef ref) {
 // Finds the parts of the node that contributions cover; false if different ones overlap.
 bool Backward::group_contributions(NodeRef ref) {
   const Tape& tape = run_.tape(ref);
-  const bool per_item = run_.output(ref).items > 1;
+  const bool per_item = run_.items_of(ref) > 1;
   std::vector<EdgeGradient>& edges = tapes_[ref.tape].edges;
   groups_.clear();
   for (std::uint32_t e = tapes_[ref.tape].nodes[ref.node].first_consumer; e != kNone;
@@ -224,7 +224,7 @@ void Backward::place_in_groups(NodeRef ref) {
   std::size_t covered = 0;
   for (const Group& group : groups_) covered += group.end - group.begin;
   const std::size_t size = output_size(tape, ref.node);
-  if (covered < size) std::memset(node.gradient, 0, size * run_.output(ref).items * element);
+  if (covered < size) std::memset(node.gradient, 0, size * run_.items_of(ref) * element);
   for (std::uint32_t e = node.first_consumer; e != kNone; e = edges[e].next) {
     EdgeGradient& edge = edges[e];
     const Group& group = groups_[edge.group];
@@ -301,7 +301,7 @@ void Backward::contribute_to_shared(std::uint32_t tape_index) {
     if (!nodes[node].reads_shared) continue;
     const NodeRef ref{tape_index, node};
     const std::byte* contribution = contribution_of(ref);
-    const bool by_type = !nodes[node].reads_unnamed && run_.output(ref).items == 1;
+    const bool by_type = !nodes[node].reads_unnamed && run_.items_of(ref) == 1;
     if (by_type && shared_.contribute_by_type(ref, contribution)) continue;
     const std::span<const ValueId> inputs = tape.inputs_of(node);
     for (std::uint32_t j = 0; j < inputs.size(); ++j) {

@@ -83,9 +83,9 @@ class Backward {
 
   // One batch.
   void run_batch(std::uint32_t index);
-  void run_members(std::uint32_t index, std::span<const std::uint32_t> positions,
-                   std::span<const NodeRef> members, std::uint32_t items);
-  Destination destination(unsigned input, std::span<const NodeRef> members, std::uint32_t items);
+  void run_members(std::uint32_t index, const NodeType& type);
+  Destination destination(unsigned input, std::uint32_t items);
+  std::size_t stride_of(NodeRef consumer, unsigned input) const;
   void sum_slots(NodeRef ref);
 
   RunState& run_;
@@ -95,7 +95,9 @@ class Backward {
   bool used_ = false;
   std::vector<std::byte*> batch_gradients_;
   std::vector<std::byte*> batch_deferred_;  ///< what kernels left for shared arguments
+  // Of the batch that is being run: the nodes that take part, their edges, and their items.
   std::vector<NodeRef> members_;
+  std::vector<EdgeGradient*> member_edges_;
   std::vector<std::uint32_t> positions_;
   std::vector<Group> groups_;
   std::vector<const void*> addends_;

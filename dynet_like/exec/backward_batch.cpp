@@ -37,6 +37,7 @@ void Backward::run_batch(std::uint32_t index) {
   if (batch.shared) return;
   const NodeType& type = run_.types()[batch.type];
   members_.clear();
+  member_edges_.clear();
   positions_.clear();
   std::uint32_t position = 0;
   for (NodeRef ref : run_.members_of(batch)) {
@@ -44,10 +45,14 @@ void Backward::run_batch(std::uint32_t index) {
       position += ref.tape;
       continue;
     }
-    const std::uint32_t items = batch.items == batch.members ? 1 : run_.output(ref).items;
+    const std::uint32_t items = batch.items == batch.members ? 1 : run_.items_of(ref);
     NodeGradient& node = tapes_[ref.tape].nodes[ref.node];
     if (node.active) {
       members_.push_back(ref);
+      EdgeGradient* edges =
+          tapes_[ref.tape].edges.data() + run_.tape(ref).node(ref.node).first_edge;
+      __builtin_prefetch(edges);  // they lie anywhere
+      member_edges_.push_back(edges);
       for (std::uint32_t item = 0; item < items; ++item) positions_.push_back(position + item);
       if (node.has_slots) sum_slots(ref);
       if (run_.options.detect_anomaly) {
@@ -57,13 +62,12 @@ void Backward::run_batch(std::uint32_t index) {
     position += items;
   }
   if (type.inputs == 0 || members_.empty()) return;
-  run_members(index, positions_, members_, static_cast<std::uint32_t>(positions_.size()));
+  run_members(index, type);
 }
 
-void Backward::run_members(std::uint32_t index, std::span<const std::uint32_t> positions,
-                           std::span<const NodeRef> members, std::uint32_t items) {
+void Backward::run_members(std::uint32_t index, const NodeType& type) {
   const Batch& batch = run_.batches[index];
-  const NodeType& type = run_.types()[batch.type];
+  const auto items = static_cast<std::uint32_t>(positions_.size());
   const Signature& signature = type.signature;
   const std::size_t element = size_of(signature.dtype);
   const bool all = items == batch.items;
@@ -73,11 +77,11 @@ void Backward::run_members(std::uint32_t index, std::span<const std::uint32_t> p
   bool wanted = false;
   for (unsigned j = 0; j < type.inputs; ++j) {
     // What weights get is collected for the whole pass: the kernel has nothing to write.
-    const Tape& tape = run_.tape(members[0]);
+    const Tape& tape = run_.tape(members_[0]);
     const bool collected = signature.shared[j] != 0 &&
                            type.shared_gradients[j] != SharedGradient::dense &&
-                           tape.value(tape.inputs_of(members[0].node)[j]).identity != 0;
-    dx[j] = collected ? Destination() : destination(j, members, items);
+                           tape.value(tape.inputs_of(members_[0].node)[j]).identity != 0;
+    dx[j] = collected ? Destination() : destination(j, items);
     wanted = wanted || dx[j].wanted();
   }
   if (!wanted && signature.deferred_size == 0) return;
@@ -85,18 +89,18 @@ void Backward::run_members(std::uint32_t index, std::span<const std::uint32_t> p
   auto* in = lists_.allocate_array<Operand>(type.inputs);
   for (unsigned j = 0; type.op->needs_inputs() && j < type.inputs; ++j) {
     in[j] = batch.inputs[j];
-    if (!all) in[j].items = choose(lists_, in[j].items, positions, 1);
+    if (!all) in[j].items = choose(lists_, in[j].items, positions_, 1);
     in[j].packed = nullptr;
     if (in[j].shared == nullptr || j + 1 == type.inputs || !dx[j + 1].wanted()) continue;
-    const Tape& tape = run_.tape(members[0]);
-    const Value& value = tape.value(tape.inputs_of(members[0].node)[j]);
-    const Identity producer = run_.identity_of({members[0].tape, value.node});
+    const Tape& tape = run_.tape(members_[0]);
+    const Value& value = tape.value(tape.inputs_of(members_[0].node)[j]);
+    const Identity producer = run_.identity_of({members_[0].tape, value.node});
     in[j].packed = packed_transpose(run_, {&type, j, &value, producer});
   }
   // Where the items that take part lie in a block of the batch.
   const auto places = [&](std::byte* block, std::size_t size) {
     auto** list = lists_.allocate_array<std::byte*>(items);
-    for (std::uint32_t i = 0; i < items; ++i) list[i] = block + positions[i] * size * element;
+    for (std::uint32_t i = 0; i < items; ++i) list[i] = block + positions_[i] * size * element;
     return reinterpret_cast<void**>(list);
   };
   BackwardCall call;
@@ -119,51 +123,46 @@ void Backward::run_members(std::uint32_t index, std::span<const std::uint32_t> p
     call.deferred = places(left, signature.deferred_size);
   }
   if (!all) {
-    call.integers = choose(lists_, batch.integers, positions, type.op->integers_per_item);
+    call.integers = choose(lists_, batch.integers, positions_, type.op->integers_per_item);
     call.reals =
-        choose_reals(lists_, batch.reals, positions, type.op->reals_per_item, signature.dtype);
+        choose_reals(lists_, batch.reals, positions_, type.op->reals_per_item, signature.dtype);
   }
   const Kernels::Backward kernel =
       run_.kernels(batch.type).backward[static_cast<int>(signature.dtype)];
-  if (run_.options.verify_batching && items > 1) verify_backward(run_, call, kernel, members);
+  if (run_.options.verify_batching && items > 1) verify_backward(run_, call, kernel, members_);
   run_.device->backward(kernel, call);
   ++run_.counts[batch.type].backward_calls;
 }
 
 // Where the contributions through input j go; nowhere if no member wants them from the kernel.
-Destination Backward::destination(unsigned j, std::span<const NodeRef> members,
-                                  std::uint32_t items) {
-  const bool single = items == members.size();
-  void** places = nullptr;
-  std::uint8_t* add = nullptr;
+Destination Backward::destination(unsigned j, std::uint32_t items) {
+  const auto is_wanted = [&](const EdgeGradient* edges) { return edges[j].place != nullptr; };
+  if (std::none_of(member_edges_.begin(), member_edges_.end(), is_wanted)) return {};
+  const bool single = items == members_.size();
+  auto** places = lists_.allocate_array<void*>(items);
+  auto* add = lists_.allocate_array<std::uint8_t>(items);
   std::size_t i = 0;
-  for (NodeRef ref : members) {
-    const Tape& tape = run_.tape(ref);
-    const std::uint32_t edge_index = tape.node(ref.node).first_edge + j;
-    const EdgeGradient& edge = tapes_[ref.tape].edges[edge_index];
-    if (edge.place != nullptr && places == nullptr) {
-      places = lists_.allocate_array<void*>(items);
-      add = lists_.allocate_array<std::uint8_t>(items);
-      std::fill_n(places, i, nullptr);
-    }
-    const std::uint32_t count = single ? 1 : run_.output(ref).items;
-    if (places == nullptr) {
-      i += count;
-      continue;
-    }
-    std::size_t stride = 0;
-    if (count > 1 && edge.place != nullptr) {
-      const Value& value = tape.value(tape.edges()[edge_index]);
-      const Shape& shape = tape.types().shape(value.shape);
-      const bool in_place = value.identity == 0 && edge.contribution <= Contribution::added;
-      stride = (in_place ? value.stride : shape.size) * size_of(shape.dtype);
-    }
+  for (std::size_t m = 0; m < members_.size(); ++m) {
+    const EdgeGradient& edge = member_edges_[m][j];
+    const std::uint32_t count = single ? 1 : run_.items_of(members_[m]);
+    const std::size_t stride = count > 1 ? stride_of(members_[m], j) : 0;
     for (std::uint32_t item = 0; item < count; ++item, ++i) {
       places[i] = edge.place == nullptr ? nullptr : edge.place + item * stride;
       add[i] = edge.contribution == Contribution::added;
     }
   }
   return {places, add};
+}
+
+// Bytes from the contribution of an item through input j to that of the next.
+std::size_t Backward::stride_of(NodeRef consumer, unsigned j) const {
+  const Tape& tape = run_.tape(consumer);
+  const std::uint32_t edge = tape.node(consumer.node).first_edge + j;
+  const Value& value = tape.value(tape.edges()[edge]);
+  const Shape& shape = tape.types().shape(value.shape);
+  const bool in_place =
+      value.identity == 0 && tapes_[consumer.tape].edges[edge].contribution <= Contribution::added;
+  return (in_place ? value.stride : shape.size) * size_of(shape.dtype);
 }
 
 }  // namespace dynet_like

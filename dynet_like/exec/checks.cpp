@@ -57,7 +57,7 @@ const void* real_of_item(const Signature& type, const void* reals, std::size_t i
 
 NodeRef member_of_item(const RunState& run, std::span<const NodeRef> members, std::size_t item) {
   for (NodeRef ref : members) {
-    const std::size_t items = run.output(ref).items;
+    const std::size_t items = run.items_of(ref);
     if (item < items) return ref;
     item -= items;
   }
@@ -194,7 +194,7 @@ void check_values(const RunState& run, const Batch& batch) {
   if (first_not_finite(signature.dtype, batch.out, n) == n) return;
   const std::byte* values = batch.out;
   for (NodeRef ref : run.members_of(batch)) {
-    const std::size_t size = run.output(ref).items * signature.output_size;
+    const std::size_t size = run.items_of(ref) * signature.output_size;
     check_finite(describe(run, ref), "value", signature.dtype, values, size);
     values += size * size_of(signature.dtype);
   }
@@ -202,7 +202,7 @@ void check_values(const RunState& run, const Batch& batch) {
 
 void check_gradient(const RunState& run, NodeRef ref, const std::byte* gradient) {
   const Signature& signature = run.tape(ref).type_of(ref.node).signature;
-  const std::size_t size = run.output(ref).items * signature.output_size;
+  const std::size_t size = run.items_of(ref) * signature.output_size;
   if (first_not_finite(signature.dtype, gradient, size) == size) return;
   check_finite(describe(run, ref), "gradient", signature.dtype, gradient, size);
 }

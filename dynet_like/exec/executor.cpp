@@ -161,7 +161,7 @@ void Executor::revert(std::uint32_t tape, std::size_t nodes, const Mark& since) 
     NodeRef& member = run.members[m];
     if (member.node == kNone) continue;
     if (member.tape == tape && member.node >= nodes) {
-      member = {run.output(member).items, kNone};
+      member = {run.items_of(member), kNone};
     } else {
       all_reverted = false;
     }

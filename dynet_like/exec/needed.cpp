@@ -112,7 +112,7 @@ void NeededNodes::describe(SharedValue& shared, NodeRef ref) {
   shared.packed = std::make_shared<PackedMatrices>();
   shared.representative = ref;
   shared.type = tape.node(ref.node).type;
-  shared.items = run_.output(ref).items;
+  shared.items = run_.items_of(ref);
   shared.inputs.clear();
   for (ValueId input : tape.inputs_of(ref.node)) {
     const Value& value = tape.value(input);

@@ -8,12 +8,18 @@ namespace dynet_like {
 
 namespace {
 
-std::uint32_t items_of(const RunState& run, NodeRef ref) { return run.output(ref).items; }
-
-const std::byte* place_of(const RunState& run, NodeRef consumer, ValueId id, std::size_t element) {
-  const Tape& tape = run.tape(consumer);
-  const Value& value = tape.value(id);
-  return run.tapes[consumer.tape].nodes[value.node].value + value.offset * element;
+// Members lie anywhere: what they need is asked for early.
+void find_inputs(RunState& run, const NodeType& type, const Batch& batch) {
+  run.member_inputs.clear();
+  for (NodeRef ref : run.members_of(batch)) {
+    const Tape& tape = run.tape(ref);
+    const ValueId* ids = tape.edges().data() + tape.node(ref.node).first_edge;
+    __builtin_prefetch(ids);
+    run.member_inputs.push_back({ids, tape.values().data(), run.tapes[ref.tape].nodes.data()});
+  }
+  for (const MemberInputs& member : run.member_inputs) {
+    for (unsigned j = 0; j < type.inputs; ++j) __builtin_prefetch(&member.value(j));
+  }
 }
 
 // Where the items of input j lie.
@@ -25,16 +31,19 @@ Operand gather(RunState& run, const NodeType& type, const Batch& batch, unsigned
     const Value& value = run.tape(members[0]).value(id);
     const Identity producer = run.identity_of({members[0].tape, value.node});
     const void* packed = packed_matrix(run, {&type, j, &value, producer}, batch.items);
-    return {nullptr, place_of(run, members[0], id, element), packed};
+    return {nullptr, run.member_inputs[0].place(j, element), packed};
   }
   const void** items = lists.allocate_array<const void*>(batch.items);
   const void** next = items;
-  for (NodeRef ref : members) {
-    const Tape& tape = run.tape(ref);
-    const ValueId id = tape.edges()[tape.node(ref.node).first_edge + j];
-    const std::byte* place = place_of(run, ref, id, element);
-    const std::uint32_t count = batch.items == batch.members ? 1 : items_of(run, ref);
-    const std::size_t stride = tape.value(id).items == 1 ? 0 : tape.value(id).stride * element;
+  if (batch.items == batch.members) {
+    for (const MemberInputs& member : run.member_inputs) *next++ = member.place(j, element);
+    return {items, nullptr};
+  }
+  for (std::size_t m = 0; m < members.size(); ++m) {
+    const Value& value = run.member_inputs[m].value(j);
+    const std::byte* place = run.member_inputs[m].place(j, element);
+    const std::uint32_t count = run.items_of(members[m]);
+    const std::size_t stride = value.items == 1 ? 0 : value.stride * element;
     for (std::uint32_t item = 0; item < count; ++item) *next++ = place + item * stride;
   }
   return {items, nullptr};
@@ -57,7 +66,7 @@ const void* gather_reals(const RunState& run, const NodeType& type, const Batch&
   T* all = lists.allocate_array<T>(batch.items * type.op->reals_per_item);
   T* next = all;
   for (NodeRef ref : run.members_of(batch)) {
-    const std::size_t count = items_of(run, ref) * type.op->reals_per_item;
+    const std::size_t count = run.items_of(ref) * type.op->reals_per_item;
     for (std::size_t i = 0; i < count; ++i) {
       *next++ = static_cast<T>(run.tape(ref).real_of(ref.node, i));
     }
@@ -101,7 +110,7 @@ void run_batch(RunState& run, std::span<const NodeRef> members, bool shared) {
   batch.members = static_cast<std::uint32_t>(members.size());
   batch.shared = shared;
   run.members.insert(run.members.end(), members.begin(), members.end());
-  for (NodeRef ref : members) batch.items += items_of(run, ref);
+  for (NodeRef ref : members) batch.items += run.items_of(ref);
   const bool single = batch.items == batch.members;
 
   const NodeType& type = run.types()[batch.type];
@@ -119,6 +128,7 @@ void run_batch(RunState& run, std::span<const NodeRef> members, bool shared) {
     batch.saved = allocate(batch.items * signature.saved_size * element);
   }
   Arena& lists = shared ? run.common.shared_values : run.lists;
+  find_inputs(run, type, batch);
   auto* inputs = lists.allocate_array<Operand>(type.inputs);
   for (unsigned j = 0; j < type.inputs; ++j) inputs[j] = gather(run, type, batch, j, lists);
   batch.inputs = inputs;
@@ -151,7 +161,7 @@ void run_batch(RunState& run, std::span<const NodeRef> members, bool shared) {
       known.batch = index;
       known.pending = false;
     }
-    value += (single ? 1 : items_of(run, ref)) * signature.output_size * element;
+    value += (single ? 1 : run.items_of(ref)) * signature.output_size * element;
   }
 }
 

@@ -69,6 +69,18 @@ struct SharedValue {
   bool has_gradient = false;
 };
 
+/// Where a member of a batch finds its inputs.
+struct MemberInputs {
+  const ValueId* ids;
+  const Value* values;
+  const NodeState* states;
+
+  const Value& value(unsigned j) const { return values[ids[j]]; }
+  const std::byte* place(unsigned j, std::size_t element) const {
+    return states[value(j).node].value + value(j).offset * element;
+  }
+};
+
 /// How many nodes of a type ran in how many batches.
 struct TypeCount {
   std::uint64_t nodes = 0, items = 0, batches = 0, forward_calls = 0, backward_calls = 0;
@@ -128,6 +140,7 @@ struct RunState {
     const Tape& tape = *tapes[ref.tape].tape;
     return tape.value(tape.node(ref.node).value);
   }
+  std::uint32_t items_of(NodeRef ref) const { return tape(ref).items_of(ref.node); }
   Identity identity_of(NodeRef ref) const { return output(ref).identity; }
   const TypeTable& types() const { return tapes.front().tape->types(); }
   std::span<const NodeRef> members_of(const Batch& batch) const {
@@ -152,6 +165,7 @@ struct RunState {
 
   std::vector<Batch> batches;
   std::vector<NodeRef> members;
+  std::vector<MemberInputs> member_inputs;  ///< of the batch that is being run
 
   BlockPool values;  ///< outputs and saved items
   Arena lists;       ///< pointers and numbers of batches

@@ -69,7 +69,7 @@ std::size_t ComputationGraph::values_kept_since(std::uint32_t generation) const 
                                       [now](std::uint32_t made, const Revert& revert) {
                                         return now - made > now - revert.generation;
                                       });
-  return first == reverts_.end() ? tape_.value_count() : first->values;
+  return first == reverts_.end() ? tape_.values().size() : first->values;
 }
 
 void ComputationGraph::throw_not_in_use() {

@@ -61,7 +61,7 @@ class ComputationGraph {
   }
   /// Whether a handle that is not stale is still recorded.
   bool is_recorded(const Expression& e) const {
-    return e.i < (e.is_latest() ? tape_.value_count() : values_kept_since(e.generation));
+    return e.i < (e.is_latest() ? tape_.values().size() : values_kept_since(e.generation));
   }
   bool has_random() const { return executor_->options().random != nullptr; }
 

@@ -34,7 +34,7 @@ void check_count(const Op& op, const char* what, std::size_t each, std::size_t i
 }
 
 // How many items the numbers are for.
-std::uint32_t items_of(const Op& op, const Numbers& numbers) {
+std::uint32_t items_of_numbers(const Op& op, const Numbers& numbers) {
   std::size_t items = 1;
   if (op.integers_per_item > 0 && !op.random) {
     items = numbers.integers.size() / op.integers_per_item;
@@ -78,7 +78,7 @@ ValueId Tape::add(const Op& op, std::span<const ValueId> inputs,
   }
   for (std::uint32_t attribute : attributes) hash = TypeCache::add_to_hash(hash, attribute);
   if (op.integers_per_item + op.reals_per_item != 0) {
-    items = std::max(items, items_of(op, numbers));
+    items = std::max(items, items_of_numbers(op, numbers));
   }
   if (items > 1) check_items(op, inputs, keys, items);
   const NodeType* type = &cache_->recent_type(hash);
@@ -135,6 +135,7 @@ ValueId Tape::add_node(const NodeType& type, std::size_t first_number, std::uint
   nodes_.push_back({type.id, static_cast<std::uint32_t>(edges_.size()),
                     static_cast<std::uint32_t>(first_number), result});
   edges_.append(type.inputs);
+  has_minibatches_ |= items > 1;
   values_.push_back(
       {node, 0, type.output_shape, 0, items, type.output_size, reaches_parameter, false});
   return result;

@@ -113,8 +113,12 @@ class Tape {
   /// Real number i of a node, counted over its items.
   double real_of(NodeId id, std::size_t i) const;
   std::span<const ValueId> edges() const { return edges_; }
+  /// How many items a node has. Most samples have no node with several.
+  std::uint32_t items_of(NodeId id) const {
+    return has_minibatches_ ? values_[nodes_[id].value].items : 1;
+  }
 
-  std::size_t value_count() const { return values_.size(); }
+  std::span<const Value> values() const { return values_; }
   const Value& value(ValueId id) const { return values_[id]; }
   const Shape& shape_of(ValueId id) const { return types_->shape(values_[id].shape); }
   /// With the minibatch dimension.
@@ -167,6 +171,7 @@ class Tape {
   std::unordered_map<ValueId, std::uint32_t> unique_arguments_;
   std::unordered_map<NodeId, std::string> labels_;
   std::uint32_t random_nodes_ = 0;
+  bool has_minibatches_ = false;  ///< or had, before something was reverted
   std::vector<InputKey> input_keys_;  ///< of the node that is being recorded
   std::vector<std::uint64_t> words_;  ///< the key of its identity
 };
