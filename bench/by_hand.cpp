@@ -13,7 +13,7 @@ using Clock = std::chrono::steady_clock;
 constexpr const char* kAbout =
     "The Tree-LSTM of bench/throughput, same data and same weights, as a program for this one\n"
     "model: no graphs, no recording, no planner; the nodes of a minibatch are ordered by their\n"
-    "height, products are gathered and packed, and everything else is one pass per node.\n"
+    "height, and the library's kernels are called directly.\n"
     "\n"
     "The columns are those of throughput; there is nothing to record or to plan, nodes are cells\n"
     "and batches are heights. What of it the library reaches:\n"

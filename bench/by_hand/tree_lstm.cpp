@@ -2,8 +2,11 @@
 #include "bench/by_hand/tree_lstm.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include "bench/models/models.h"
+#include "dynet_like/device/updates.h"
+#include "dynet_like/ops/structured.h"
 
 namespace dynet_like::bench::by_hand {
 
@@ -13,69 +16,53 @@ std::vector<float> values_of(Workload& model, const std::string& name) {
   return as_vector(model.parameters().find(name)->tensor());
 }
 
-void pack(Weight& weight) {
-  weight.forward.pack(weight.values.data(), weight.rows, weight.columns);
-  weight.backward.pack_transposed(weight.values.data(), weight.rows, weight.columns);
+Weight weight_of(Device& device, Workload& model, const std::string& name) {
+  return Weight(device, model.parameters().find(name)->dim, values_of(model, name));
 }
 
-Weight weight_of(Workload& model, const std::string& name) {
-  Weight weight;
-  const Dim& dim = model.parameters().find(name)->dim;
-  weight.rows = dim[0];
-  weight.columns = dim[1];
-  weight.values = values_of(model, name);
-  weight.gradient.resize(weight.values.size());
-  pack(weight);
-  return weight;
-}
-
-// gradient += the sum of dy_i x_i^T over n items; the dy lie one behind the other. Some hundred
-// items at a time become a matrix and columns, so that both stay in the cache.
-void add_outer_products(Weight& weight, std::size_t n, const float* dy, const float* const* x) {
-  constexpr std::size_t kItems = 256;
-  thread_local PackedMatrix matrix;
-  thread_local std::vector<float> transposed;
-  thread_local std::vector<const float*> columns;
-  thread_local std::vector<float*> gradients;
-  columns.resize(weight.columns);
-  gradients.resize(weight.columns);
-  for (std::size_t first = 0; first < n; first += kItems) {
-    const std::size_t count = std::min(kItems, n - first);
-    matrix.pack(dy + first * weight.rows, weight.rows, count);
-    transposed.resize(weight.columns * count);
-    for (std::size_t i = 0; i < count; ++i) {
-      for (std::size_t k = 0; k < weight.columns; ++k) {
-        transposed[k * count + i] = x[first + i][k];
-      }
-    }
-    for (std::size_t k = 0; k < weight.columns; ++k) {
-      columns[k] = transposed.data() + k * count;
-      gradients[k] = weight.gradient.data() + k * weight.rows;
-    }
-    const Term term{&matrix, columns.data()};
-    multiply({&term, 1}, nullptr, weight.columns, gradients.data(), true);
-  }
-}
-
-void step(float rate, std::vector<float>& values, std::vector<float>& gradient) {
-  add_scaled(values.size(), -rate, gradient.data(), values.data());
-  std::fill(gradient.begin(), gradient.end(), 0.0f);
+/// One pointer per node of [begin, end).
+template <class Place>
+Places places(std::size_t begin, std::size_t end, const Place& place) {
+  Places all;
+  all.reserve(end - begin);
+  for (std::size_t v = begin; v < end; ++v) all.push_back(place(v));
+  return all;
 }
 
 }  // namespace
 
-TreeLSTM::TreeLSTM(unsigned hidden) : hidden_(hidden), classes_(kTreeData.labels) {
-  const std::unique_ptr<Workload> model = make_tree_lstm(hidden, Form::fused);
-  table_ = values_of(*model, "/embedding/E");
-  leaf_ = weight_of(*model, "/tree_lstm/W");
-  left_ = weight_of(*model, "/tree_lstm/U_left");
-  right_ = weight_of(*model, "/tree_lstm/U_right");
-  bias_ = values_of(*model, "/tree_lstm/b");
-  output_ = weight_of(*model, "/output/W");
-  output_bias_ = values_of(*model, "/output/b");
-  bias_gradient_.resize(bias_.size());
-  output_bias_gradient_.resize(output_bias_.size());
-}
+TreeLSTM::TreeLSTM(unsigned hidden) : TreeLSTM(hidden, *make_tree_lstm(hidden, Form::fused)) {}
+
+TreeLSTM::TreeLSTM(unsigned hidden, Workload& model)
+    : device_(make_cpu_device()),
+      hidden_(hidden),
+      classes_(kTreeData.labels),
+      table_(values_of(model, "/embedding/E")),
+      w_(weight_of(*device_, model, "/tree_lstm/W")),
+      left_(weight_of(*device_, model, "/tree_lstm/U_left")),
+      right_(weight_of(*device_, model, "/tree_lstm/U_right")),
+      bias_(weight_of(*device_, model, "/tree_lstm/b")),
+      output_(weight_of(*device_, model, "/output/W")),
+      output_bias_(weight_of(*device_, model, "/output/b")),
+      leaf_layer_(*device_, ops::lstm_cell, {Dim({3 * hidden}), w_.dim(), Dim({kEmbedding})},
+                  {0, 0}),
+      inner_layer_(*device_, ops::lstm_cell,
+                   {bias_.dim(), Dim({hidden}), Dim({hidden}), left_.dim(), Dim({hidden}),
+                    right_.dim(), Dim({hidden})},
+                   {2, 0}),
+      output_layer_(*device_, ops::affine_transform,
+                    {output_bias_.dim(), output_.dim(), Dim({hidden})}),
+      loss_layer_(*device_, ops::pickneglogsoftmax, {output_bias_.dim()}) {}
+
+struct TreeLSTM::Children {
+  Places left_h, left_c, right_h, right_c;
+
+  Children(const TreeLSTM& model, std::size_t begin, std::size_t end)
+      : left_h(places(begin, end, [&](std::size_t v) { return model.h(model.lefts_[v]); })),
+        left_c(places(begin, end, [&](std::size_t v) { return model.c(model.lefts_[v]); })),
+        right_h(places(begin, end, [&](std::size_t v) { return model.h(model.rights_[v]); })),
+        right_c(places(begin, end, [&](std::size_t v) { return model.c(model.rights_[v]); })) {}
+};
 
 double TreeLSTM::forward(std::span<const BinaryTree> trees, bool train) {
   find_levels(trees);
@@ -84,15 +71,7 @@ double TreeLSTM::forward(std::span<const BinaryTree> trees, bool train) {
   for (std::size_t level = 1; level < levels(); ++level) {
     forward_level(level_begins_[level], level_begins_[level + 1]);
   }
-  xs_.clear();
-  ys_.clear();
-  for (std::size_t v = 0; v < cells_.size(); ++v) {
-    xs_.push_back(cells_[v].h);
-    ys_.push_back(scores_ + v * classes_);
-  }
-  const Term term{&output_.forward, xs_.data()};
-  multiply({&term, 1}, output_bias_.data(), cells_.size(), ys_.data(), false);
-  return softmax_losses(cells_.size(), classes_, scores_, labels_.data(), train);
+  return forward_losses();
 }
 
 // Sorts the nodes of all trees by their height, by counting.
@@ -133,151 +112,166 @@ void TreeLSTM::find_levels(std::span<const BinaryTree> trees) {
   }
 }
 
-// Without training a level overwrites the gates of the one before it, and there are no gradients.
+// Without training there is nothing to keep, and there are no gradients.
 void TreeLSTM::allocate(bool train) {
-  const std::size_t n = words_.size(), inner = n - leaves();
-  std::size_t widest = 0;
-  for (std::size_t level = 1; level < levels(); ++level) {
-    widest = std::max(widest, level_begins_[level + 1] - level_begins_[level]);
-  }
+  const std::size_t inner = size() - leaves();
   arena_.reset();
-  const auto array = [&](std::size_t size) { return arena_.allocate_array<float>(size); };
-  float* leaf_gates = array(leaves() * 3 * hidden_);
-  float* inner_gates = array((train ? inner : widest) * 5 * hidden_);
-  float *h = array(n * hidden_), *c = array(n * hidden_);
-  float* dh = train ? array(n * hidden_) : nullptr;
-  float* dc = train ? array(n * hidden_) : nullptr;
-  scores_ = array(n * classes_);
-  cells_.resize(n);
-  for (std::size_t level = 0; level < levels(); ++level) {
-    for (std::size_t v = level_begins_[level]; v < level_begins_[level + 1]; ++v) {
-      const std::size_t row = train ? v - leaves() : v - level_begins_[level];
-      cells_[v].gates = level == 0 ? leaf_gates + v * 3 * hidden_ : inner_gates + row * 5 * hidden_;
-      cells_[v].h = h + v * hidden_;
-      cells_[v].c = c + v * hidden_;
-      cells_[v].dh = train ? dh + v * hidden_ : nullptr;
-      cells_[v].dc = train ? dc + v * hidden_ : nullptr;
-    }
-  }
+  const auto array = [&](bool needed, std::size_t count) {
+    return needed ? arena_.allocate_array<float>(count) : nullptr;
+  };
+  states_ = array(true, size() * 2 * hidden_);
+  scores_ = array(true, size() * classes_);
+  losses_ = array(true, size());
+  leaf_saved_ = array(train, leaves() * leaf_layer_.type().saved_size);
+  inner_saved_ = array(train, inner * inner_layer_.type().saved_size);
+  loss_saved_ = array(train, size());
+  dstates_ = array(train, size() * 2 * hidden_);
+  dscores_ = array(train, size() * classes_);
+  leaf_dgates_ = array(train, leaves() * 3 * hidden_);
+  inner_dgates_ = array(train, inner * 5 * hidden_);
 }
 
 void TreeLSTM::forward_leaves() {
-  xs_.clear();
-  ys_.clear();
-  for (std::size_t v = 0; v < leaves(); ++v) {
-    xs_.push_back(word(v));
-    ys_.push_back(cells_[v].gates);
-  }
-  const Term term{&leaf_.forward, xs_.data()};
-  multiply({&term, 1}, bias_.data() + 2 * hidden_, leaves(), ys_.data(), false);
-  for (std::size_t v = 0; v < leaves(); ++v) leaf_forward(hidden_, cells_[v]);
+  const Places words = places(0, leaves(), [&](std::size_t v) { return word(v); });
+  const Operand in[] = {leaf_bias(), w_.operand(), {words.data()}};
+  leaf_layer_.forward(leaves(), in, h(0), leaf_saved_);
 }
 
 void TreeLSTM::forward_level(std::size_t begin, std::size_t end) {
-  xs_.clear();
-  more_xs_.clear();
-  ys_.clear();
-  for (std::size_t v = begin; v < end; ++v) {
-    xs_.push_back(cells_[lefts_[v]].h);
-    more_xs_.push_back(cells_[rights_[v]].h);
-    ys_.push_back(cells_[v].gates);
-  }
-  const Term terms[] = {{&left_.forward, xs_.data()}, {&right_.forward, more_xs_.data()}};
-  multiply(terms, bias_.data(), end - begin, ys_.data(), false);
-  for (std::size_t v = begin; v < end; ++v) {
-    inner_forward(hidden_, cells_[v], cells_[lefts_[v]], cells_[rights_[v]]);
-  }
+  const Children children(*this, begin, end);
+  const Operand in[] = {bias_.operand(),           {children.left_c.data()},
+                        {children.right_c.data()}, left_.operand(),
+                        {children.left_h.data()},  right_.operand(),
+                        {children.right_h.data()}};
+  inner_layer_.forward(end - begin, in, h(begin), saved(begin));
+}
+
+double TreeLSTM::forward_losses() {
+  const Places hs = places(0, size(), [&](std::size_t v) { return h(v); });
+  const Operand in[] = {output_bias_.operand(), output_.operand(), {hs.data()}};
+  output_layer_.forward(size(), in, scores_, nullptr);
+  const Places scores = places(0, size(), [&](std::size_t v) { return scores_ + v * classes_; });
+  const Operand loss_in[] = {{scores.data()}};
+  loss_layer_.forward(size(), loss_in, losses_, loss_saved_, labels_.data());
+  return std::accumulate(losses_, losses_ + size(), 0.0);
 }
 
 void TreeLSTM::update(float rate) {
-  for (unsigned root : roots_) std::fill_n(cells_[root].dc, hidden_, 0.0f);
-  backward_outputs();
+  backward_losses();
   for (std::size_t level = levels(); --level > 0;) {
     backward_level(level_begins_[level], level_begins_[level + 1]);
   }
-  inner_weight_gradients();
+  const Places inner = places(leaves(), size(), [&](std::size_t v) { return dgates(v); });
+  const Children children(*this, leaves(), size());
+  left_.set_gradient(inner, children.left_h);
+  right_.set_gradient(inner, children.right_h);
+  bias_.set_gradient(inner);
   backward_leaves(rate);
-  for (Weight* weight : {&leaf_, &left_, &right_, &output_}) {
-    step(rate, weight->values, weight->gradient);
-    pack(*weight);
+  for (Weight* weight : {&w_, &left_, &right_, &bias_, &output_, &output_bias_}) {
+    weight->update(rate);
   }
-  step(rate, bias_, bias_gradient_);
-  step(rate, output_bias_, output_bias_gradient_);
 }
 
-// From the gradients of all scores, the first contribution to that of every h.
-void TreeLSTM::backward_outputs() {
-  const std::size_t n = cells_.size();
-  xs_.clear();
-  more_xs_.clear();
-  ys_.clear();
-  for (std::size_t v = 0; v < n; ++v) {
-    xs_.push_back(scores_ + v * classes_);
-    more_xs_.push_back(cells_[v].h);
-    ys_.push_back(cells_[v].dh);
-  }
-  const Term term{&output_.backward, xs_.data()};
-  multiply({&term, 1}, nullptr, n, ys_.data(), false);
-  add_outer_products(output_, n, scores_, more_xs_.data());
-  add_rows(n, classes_, scores_, output_bias_gradient_.data());
+// The first contribution to every h; a root's c gets none.
+void TreeLSTM::backward_losses() {
+  const std::size_t n = size();
+  const float one = 1;
+  const Places ones(n, &one), hs = places(0, n, [&](std::size_t v) { return h(v); });
+  const Places scores = places(0, n, [&](std::size_t v) { return scores_ + v * classes_; });
+  const Places saved = places(0, n, [&](std::size_t v) { return loss_saved_ + v; });
+  const Places dscores = places(0, n, [&](std::size_t v) { return dscores_ + v * classes_; });
+
+  const GradientPlaces dscore(dscores, false);
+  const Operand loss_in[] = {{scores.data()}};
+  const Destination loss_dx[] = {dscore.destination()};
+  BackwardCall loss;
+  loss.n = n;
+  loss.in = loss_in;
+  loss.saved.items = saved.data();
+  loss.dy.items = ones.data();
+  loss.dx = loss_dx;
+  loss.integers = labels_.data();
+  loss_layer_.backward(loss);
+
+  const GradientPlaces to_h(places(0, n, [&](std::size_t v) { return dh(v); }), false);
+  const Operand in[] = {output_bias_.operand(), output_.transposed(), {hs.data()}};
+  const Destination dx[] = {{}, {}, to_h.destination()};
+  BackwardCall call;
+  call.n = n;
+  call.in = in;
+  call.dy.items = dscores.data();
+  call.dx = dx;
+  output_layer_.backward(call);
+  output_.set_gradient(dscores, hs);
+  output_bias_.set_gradient(dscores);
+  for (unsigned root : roots_) std::fill_n(dc(root), hidden_, 0.0f);
 }
 
 void TreeLSTM::backward_level(std::size_t begin, std::size_t end) {
-  for (std::size_t v = begin; v < end; ++v) {
-    inner_backward(hidden_, cells_[v], cells_[lefts_[v]], cells_[rights_[v]]);
-  }
-  xs_.clear();
-  for (std::size_t v = begin; v < end; ++v) xs_.push_back(cells_[v].gates);
-  for (const bool left : {true, false}) {
-    ys_.clear();
-    for (std::size_t v = begin; v < end; ++v) {
-      ys_.push_back(cells_[left ? lefts_[v] : rights_[v]].dh);
-    }
-    const Term term{left ? &left_.backward : &right_.backward, xs_.data()};
-    multiply({&term, 1}, nullptr, end - begin, ys_.data(), true);
-  }
-}
-
-// For all levels at once: by then, gates are the gradients of their sums.
-void TreeLSTM::inner_weight_gradients() {
-  const std::size_t inner = cells_.size() - leaves();
-  if (inner == 0) return;
-  const float* sums = cells_[leaves()].gates;
-  for (const bool left : {true, false}) {
-    xs_.clear();
-    for (std::size_t v = leaves(); v < cells_.size(); ++v) {
-      xs_.push_back(cells_[left ? lefts_[v] : rights_[v]].h);
-    }
-    add_outer_products(left ? left_ : right_, inner, sums, xs_.data());
-  }
-  add_rows(inner, 5 * hidden_, sums, bias_gradient_.data());
+  const Children children(*this, begin, end);
+  const Places kept = places(begin, end, [&](std::size_t v) { return saved(v); });
+  const Places dy = places(begin, end, [&](std::size_t v) { return dh(v); });
+  const GradientPlaces to_gates(places(begin, end, [&](std::size_t v) { return dgates(v); }),
+                                false);
+  const GradientPlaces left_dc(places(begin, end, [&](std::size_t v) { return dc(lefts_[v]); }),
+                               false);
+  const GradientPlaces right_dc(places(begin, end, [&](std::size_t v) { return dc(rights_[v]); }),
+                                false);
+  const GradientPlaces left_dh(places(begin, end, [&](std::size_t v) { return dh(lefts_[v]); }),
+                               true);
+  const GradientPlaces right_dh(places(begin, end, [&](std::size_t v) { return dh(rights_[v]); }),
+                                true);
+  const Operand in[] = {bias_.operand(),           {children.left_c.data()},
+                        {children.right_c.data()}, left_.transposed(),
+                        {children.left_h.data()},  right_.transposed(),
+                        {children.right_h.data()}};
+  const Destination dx[] = {
+      {}, left_dc.destination(), right_dc.destination(), {}, left_dh.destination(),
+      {}, right_dh.destination()};
+  BackwardCall call;
+  call.n = end - begin;
+  call.in = in;
+  call.saved.items = kept.data();
+  call.dy.items = dy.data();
+  call.dx = dx;
+  call.deferred = to_gates.items();
+  inner_layer_.backward(call);
 }
 
 // Only the rows of the table that were used change.
 void TreeLSTM::backward_leaves(float rate) {
-  float* gradients = arena_.allocate_array<float>(leaves() * kEmbedding);
-  xs_.clear();
-  more_xs_.clear();
-  ys_.clear();
-  for (std::size_t v = 0; v < leaves(); ++v) {
-    leaf_backward(hidden_, cells_[v]);
-    xs_.push_back(cells_[v].gates);
-    more_xs_.push_back(word(v));
-    ys_.push_back(gradients + v * kEmbedding);
-  }
-  const Term term{&leaf_.backward, xs_.data()};
-  multiply({&term, 1}, nullptr, leaves(), ys_.data(), false);
-  add_outer_products(leaf_, leaves(), cells_[0].gates, more_xs_.data());
-  add_rows(leaves(), 3 * hidden_, cells_[0].gates, bias_gradient_.data() + 2 * hidden_);
-  for (std::size_t v = 0; v < leaves(); ++v) {
-    add_scaled(kEmbedding, -rate, ys_[v], table_.data() + words_[v] * kEmbedding);
+  const std::size_t n = leaves();
+  auto* dwords = arena_.allocate_array<float>(n * kEmbedding);
+  const Places words = places(0, n, [&](std::size_t v) { return word(v); });
+  const Places saved =
+      places(0, n, [&](std::size_t v) { return leaf_saved_ + v * leaf_layer_.type().saved_size; });
+  const Places dy = places(0, n, [&](std::size_t v) { return dh(v); });
+  const Places dgates = places(0, n, [&](std::size_t v) { return leaf_dgates_ + v * 3 * hidden_; });
+  const GradientPlaces deferred(dgates, false);
+  const GradientPlaces dword(places(0, n, [&](std::size_t v) { return dwords + v * kEmbedding; }),
+                             false);
+  const Operand in[] = {leaf_bias(), w_.transposed(), {words.data()}};
+  const Destination dx[] = {{}, {}, dword.destination()};
+  BackwardCall call;
+  call.n = n;
+  call.in = in;
+  call.saved.items = saved.data();
+  call.dy.items = dy.data();
+  call.dx = dx;
+  call.deferred = deferred.items();
+  leaf_layer_.backward(call);
+  w_.set_gradient(dgates, words);
+  bias_.add_gradient(2 * hidden_, 3 * hidden_, dgates);
+  for (std::size_t v = 0; v < n; ++v) {
+    float* row = table_.data() + words_[v] * kEmbedding;
+    updates::descend(DType::f32, row, dwords + v * kEmbedding, kEmbedding, rate, 1);
   }
 }
 
 double TreeLSTM::product_flops() const {
-  const auto n = static_cast<double>(cells_.size()), leaf = static_cast<double>(leaves());
-  const auto size = [](const Weight& w) { return 2.0 * static_cast<double>(w.values.size()); };
-  return leaf * size(leaf_) + (n - leaf) * (size(left_) + size(right_)) + n * size(output_);
+  const auto n = static_cast<double>(size()), leaf = static_cast<double>(leaves());
+  const auto flops = [](const Weight& w) { return 2.0 * static_cast<double>(w.dim().size()); };
+  return leaf * flops(w_) + (n - leaf) * (flops(left_) + flops(right_)) + n * flops(output_);
 }
 
 }  // namespace dynet_like::bench::by_hand

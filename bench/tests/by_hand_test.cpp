@@ -8,46 +8,6 @@
 namespace dynet_like::bench {
 namespace {
 
-/// Column-major {rows, columns} times columns, in double.
-TEST(ByHandTest, ProductsOfAllShapes) {
-  Random random(1);
-  const auto draw = [&](std::size_t size) {
-    std::vector<float> values(size);
-    for (float& value : values) value = static_cast<float>(random.normal());
-    return values;
-  };
-  for (const std::size_t rows : {1, 5, 16, 17, 33, 70}) {
-    for (const std::size_t columns : {1, 9}) {
-      for (std::size_t n = 1; n <= 30; ++n) {
-        const std::vector<float> a = draw(rows * columns), transposed = draw(columns * rows);
-        const std::vector<float> x = draw(n * columns), bias = draw(rows), before = draw(n * rows);
-        by_hand::PackedMatrix first, second;
-        first.pack(a.data(), rows, columns);
-        second.pack_transposed(transposed.data(), columns, rows);
-        std::vector<float> y = before;
-        std::vector<const float*> xs;
-        std::vector<float*> ys;
-        for (std::size_t i = 0; i < n; ++i) {
-          xs.push_back(x.data() + (n - 1 - i) * columns);
-          ys.push_back(y.data() + i * rows);
-        }
-        const by_hand::Term terms[] = {{&first, xs.data()}, {&second, xs.data()}};
-        const bool add = n % 2 == 0;
-        by_hand::multiply(terms, bias.data(), n, ys.data(), add);
-        for (std::size_t i = 0; i < n; ++i) {
-          for (std::size_t r = 0; r < rows; ++r) {
-            double expected = bias[r] + (add ? before[i * rows + r] : 0.0f);
-            for (std::size_t k = 0; k < columns; ++k) {
-              expected += (a[k * rows + r] + transposed[r * columns + k]) * xs[i][k];
-            }
-            ASSERT_NEAR(y[i * rows + r], expected, 1e-4) << rows << ' ' << columns << ' ' << n;
-          }
-        }
-      }
-    }
-  }
-}
-
 /// Steps of gradient descent on a few minibatches, by the library.
 std::vector<double> library_losses(unsigned hidden, unsigned batch_size, int steps, float rate) {
   const std::unique_ptr<Workload> model = make_tree_lstm(hidden, Form::fused);

@@ -171,7 +171,7 @@ class Tape {
   std::unordered_map<ValueId, std::uint32_t> unique_arguments_;
   std::unordered_map<NodeId, std::string> labels_;
   std::uint32_t random_nodes_ = 0;
-  bool has_minibatches_ = false;  ///< or had, before something was reverted
+  bool has_minibatches_ = false;      ///< or had, before something was reverted
   std::vector<InputKey> input_keys_;  ///< of the node that is being recorded
   std::vector<std::uint64_t> words_;  ///< the key of its identity
 };

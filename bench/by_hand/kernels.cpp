@@ -1,0 +1,77 @@
+// The arguments that kernels want.
+#include "bench/by_hand/kernels.h"
+
+#include "dynet_like/device/updates.h"
+
+namespace dynet_like::bench::by_hand {
+
+Weight::Weight(Device& device, const Dim& dim, std::vector<float> values)
+    : device_(&device), dim_(dim), values_(std::move(values)), gradient_(values_.size()) {
+  if (dim_.cols() == 1) return;
+  packed_ = Block(device.packed_bytes(DType::f32, dim_.rows(), dim_.cols(), false));
+  packed_transpose_ = Block(device.packed_bytes(DType::f32, dim_.rows(), dim_.cols(), true));
+  pack();
+}
+
+void Weight::pack() {
+  if (dim_.cols() == 1) return;
+  const std::size_t rows = dim_.rows(), columns = dim_.cols();
+  device_->pack(DType::f32, values_.data(), rows, columns, false, packed_.data());
+  device_->pack(DType::f32, values_.data(), rows, columns, true, packed_transpose_.data());
+}
+
+void Weight::set_gradient(const Places& dy, const Places& x) {
+  device_->add_outer_products(
+      DType::f32,
+      {gradient_.data(), dim_.rows(), dim_.cols(), {dy.data(), x.data(), dy.size()}, true});
+}
+
+void Weight::set_gradient(const Places& dy) {
+  device_->add_all(DType::f32, gradient_.data(), gradient_.size(), {dy.data(), nullptr, dy.size()},
+                   true);
+}
+
+void Weight::add_gradient(std::size_t first, std::size_t size, const Places& dy) {
+  device_->add_all(DType::f32, gradient_.data() + first, size, {dy.data(), nullptr, dy.size()},
+                   false);
+}
+
+void Weight::update(float rate) {
+  updates::descend(DType::f32, values_.data(), gradient_.data(), values_.size(), rate, 1);
+  pack();
+}
+
+Layer::Layer(Device& device, const Op& op, std::vector<Dim> inputs,
+             std::vector<std::uint32_t> attributes)
+    : device_(&device), kernels_(&device.kernels(op)) {
+  type_.op = &op;
+  type_.inputs = std::move(inputs);
+  type_.attributes = std::move(attributes);
+  for (unsigned j = 0; j < type_.inputs.size(); ++j) {
+    type_.shared.push_back(op.joins(j, type_.attributes) == Join::broadcast);
+  }
+  type_.output = op.shape(type_.inputs, type_.attributes);
+  type_.output_size = type_.output.size();
+  if (op.saved_size != nullptr) type_.saved_size = op.saved_size(type_);
+  if (op.deferred_size != nullptr) type_.deferred_size = op.deferred_size(type_);
+}
+
+void Layer::forward(std::size_t n, std::span<const Operand> in, float* out, float* saved,
+                    const std::uint32_t* integers) {
+  ForwardCall call;
+  call.type = &type_;
+  call.n = n;
+  call.in = in.data();
+  call.out = out;
+  call.saved = saved;
+  call.integers = integers;
+  device_->forward(kernels_->forward[static_cast<int>(DType::f32)], call);
+}
+
+void Layer::backward(const BackwardCall& call) {
+  BackwardCall complete = call;
+  complete.type = &type_;
+  device_->backward(kernels_->backward[static_cast<int>(DType::f32)], complete);
+}
+
+}  // namespace dynet_like::bench::by_hand

@@ -1,0 +1,74 @@
+// The library's kernels, called directly.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "dynet_like/core/memory.h"
+#include "dynet_like/device/device.h"
+
+namespace dynet_like::bench::by_hand {
+
+/// Where the items of an argument lie.
+using Places = std::vector<const void*>;
+
+/// Where the gradients of an argument go: written, or added to what is there.
+class GradientPlaces {
+ public:
+  GradientPlaces(const Places& places, bool add) : add_(places.size(), add) {
+    for (const void* place : places) places_.push_back(const_cast<void*>(place));
+  }
+  void* const* items() const { return places_.data(); }
+  Destination destination() const { return {items(), add_.data()}; }
+
+ private:
+  std::vector<void*> places_;
+  std::vector<std::uint8_t> add_;
+};
+
+/// A matrix or vector of the model, packed for products in both directions if it is a matrix.
+class Weight {
+ public:
+  Weight(Device& device, const Dim& dim, std::vector<float> values);
+
+  const Dim& dim() const { return dim_; }
+  const float* values() const { return values_.data(); }
+  Operand operand() const { return {nullptr, values_.data(), packed_.data()}; }
+  Operand transposed() const { return {nullptr, values_.data(), packed_transpose_.data()}; }
+
+  /// The gradient becomes the sum of all dy_i x_i', or of all dy_i; then it may be added to.
+  void set_gradient(const Places& dy, const Places& x);
+  void set_gradient(const Places& dy);
+  /// gradient[first, first + size) += the sum of all dy_i.
+  void add_gradient(std::size_t first, std::size_t size, const Places& dy);
+  /// A step of gradient descent.
+  void update(float rate);
+
+ private:
+  void pack();
+
+  Device* device_;
+  Dim dim_;
+  std::vector<float> values_, gradient_;
+  Block packed_, packed_transpose_;
+};
+
+/// An op with fixed shapes. Matrices and biases are shared, everything else is one per item.
+class Layer {
+ public:
+  Layer(Device& device, const Op& op, std::vector<Dim> inputs,
+        std::vector<std::uint32_t> attributes = {});
+
+  const Signature& type() const { return type_; }
+  void forward(std::size_t n, std::span<const Operand> in, float* out, float* saved,
+               const std::uint32_t* integers = nullptr);
+  /// Everything but the type, the input count and the kernel is the caller's.
+  void backward(const BackwardCall& call);
+
+ private:
+  Device* device_;
+  Signature type_;
+  const Kernels* kernels_;
+};
+
+}  // namespace dynet_like::bench::by_hand
