@@ -37,6 +37,7 @@ void Backward::run(std::span<const ValueRef> roots, bool full) {
   used_ = true;
   run_.gradients.reset();
   shared_.clear();
+  types_.assign(run_.types().type_count(), {});
   batch_gradients_.assign(run_.batches.size(), nullptr);
   batch_deferred_.assign(run_.batches.size(), nullptr);
   if (tapes_.size() < run_.end_tape) tapes_.resize(run_.end_tape);
@@ -132,10 +133,31 @@ void Backward::mark_tape(std::uint32_t tape_index) {
     choose_contributions(ref);
     const std::uint32_t first_edge = tape.node(node).first_edge;
     const std::span<const ValueId> inputs = tape.inputs_of(node);
+    const TypeInputs& of_type = inputs_of_type(ref);
+    nodes[node].reads_shared = of_type.collects;
     for (std::size_t j = inputs.size(); j-- > 0;) {
+      if (of_type.is_collected(j)) continue;
       link(ref, first_edge + static_cast<std::uint32_t>(j), inputs[j]);
     }
   }
+}
+
+// An argument that a type names is the same for all its nodes.
+const Backward::TypeInputs& Backward::inputs_of_type(NodeRef example) {
+  const Tape& tape = run_.tape(example);
+  TypeInputs& result = types_[tape.node(example.node).type];
+  if (result.known) return result;
+  result.known = true;
+  const NodeType& type = tape.type_of(example.node);
+  const std::span<const ValueId> inputs = tape.inputs_of(example.node);
+  for (std::size_t j = 0; j < std::min<std::size_t>(inputs.size(), 64); ++j) {
+    const Value& value = tape.value(inputs[j]);
+    if (type.signature.shared[j] == 0 || value.identity == 0) continue;
+    if (is_wanted(value) && type.shared_gradients[j] == SharedGradient::dense) continue;
+    result.collected |= std::uint64_t{1} << j;
+    result.collects |= is_wanted(value);
+  }
+  return result;
 }
 
 void Backward::link(NodeRef consumer, std::uint32_t edge_index, ValueId input) {

@@ -66,7 +66,19 @@ class Backward {
     std::uint32_t first_batch = kNone, last_batch = 0;  ///< of those that contribute
   };
 
+  /// What a type says of its nodes' inputs: a bit for each of the first 64 that is one argument for
+  /// all, of which no kernel writes a gradient: it is collected for the whole pass, or not wanted.
+  struct TypeInputs {
+    bool known = false, collects = false;
+    std::uint64_t collected = 0;
+
+    bool is_collected(std::size_t input) const {
+      return input < 64 && (collected >> input & 1) != 0;
+    }
+  };
+
   // Which nodes take part, and how their contributions are summed.
+  const TypeInputs& inputs_of_type(NodeRef example);
   void seed(std::span<const ValueRef> roots);
   void mark_tape(std::uint32_t tape);
   void link(NodeRef consumer, std::uint32_t edge, ValueId input);
@@ -91,6 +103,7 @@ class Backward {
   RunState& run_;
   SharedContributions shared_;
   bool full_ = false;
+  std::vector<TypeInputs> types_;
   std::vector<TapeGradients> tapes_;  ///< those of other lanes are empty
   bool used_ = false;
   std::vector<std::byte*> batch_gradients_;

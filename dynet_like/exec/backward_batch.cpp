@@ -73,15 +73,12 @@ void Backward::run_members(std::uint32_t index, const NodeType& type) {
   const bool all = items == batch.items;
   lists_.reset();
 
+  const TypeInputs& of_type = inputs_of_type(members_[0]);
   auto* dx = lists_.allocate_array<Destination>(type.inputs);
+  std::fill_n(dx, type.inputs, Destination());
   bool wanted = false;
   for (unsigned j = 0; j < type.inputs; ++j) {
-    // What weights get is collected for the whole pass: the kernel has nothing to write.
-    const Tape& tape = run_.tape(members_[0]);
-    const bool collected = signature.shared[j] != 0 &&
-                           type.shared_gradients[j] != SharedGradient::dense &&
-                           tape.value(tape.inputs_of(members_[0].node)[j]).identity != 0;
-    dx[j] = collected ? Destination() : destination(j, items);
+    if (!of_type.is_collected(j)) dx[j] = destination(j, items);
     wanted = wanted || dx[j].wanted();
   }
   if (!wanted && signature.deferred_size == 0) return;
