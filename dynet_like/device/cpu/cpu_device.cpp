@@ -130,7 +130,13 @@ class CpuDevice : public Device {
 
   void add_all(DType dtype, void* sum, std::size_t size, const Addends& addends,
                bool fresh) override {
-    functions_.add_all[static_cast<int>(dtype)](sum, 0, size, addends.dy, addends.n, fresh);
+    constexpr std::size_t kStretch = 64;  // elements: parts begin where vectors and lines do
+    const std::size_t stretches = (size + kStretch - 1) / kStretch;
+    const double work = static_cast<double>(kStretch * addends.n);
+    for_parts(stretches, stretches, work, [&](unsigned, std::size_t begin, std::size_t end) {
+      functions_.add_all[static_cast<int>(dtype)](
+          sum, begin * kStretch, std::min(size, end * kStretch), addends.dy, addends.n, fresh);
+    });
   }
 
   std::size_t packing(DType dtype) const override {
