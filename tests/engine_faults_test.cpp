@@ -438,5 +438,30 @@ TEST_F(EngineFaults, InferenceKeepsNothingForBackward) {
   EXPECT_LT(batch.explain().value_bytes, steps * 2 * hidden * sizeof(float));
 }
 
+TEST_F(EngineFaults, AClearedMinibatchIsAsGoodAsNew) {
+  ParameterCollection more;
+  const Parameter p = more.add_parameters({64});
+  Minibatch used, fresh;
+  ComputationGraph& before = used.new_graph();
+  logistic(parameter(before, p));
+  tanh(parameter(before, p));
+  exp(parameter(before, p));
+  used.clear();
+  std::vector<Floats> gradients;
+  for (Minibatch* batch : {&used, &fresh}) {
+    ComputationGraph& graph = batch->new_graph();
+    Floats numbers;
+    for (int i = 0; i < 64; ++i) numbers.push_back(0.013f * static_cast<float>(i));
+    const Expression x = input(graph, Dim({64}), numbers);
+    const Expression first = exp(parameter(graph, p));
+    const Expression second = tanh(parameter(graph, p));
+    const Expression third = logistic(parameter(graph, p));
+    batch->add_loss(sum_elems(cmult(x, first) + cmult(x, second) + cmult(x, third)));
+    batch->forward();
+    gradients.push_back(batch->backward().values(p));
+  }
+  EXPECT_EQ(gradients[0], gradients[1]);
+}
+
 }  // namespace
 }  // namespace dynet_like

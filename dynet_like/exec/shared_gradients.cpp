@@ -104,14 +104,31 @@ std::byte* SharedGradients::derived_gradient(SharedValue& shared, bool& fresh) {
   return shared.gradient;
 }
 
-// From the last to the first, since a value's identity is larger than those it follows from.
+// From the last to the first as they were recorded, so that consumers come before what they read.
+// Identities would do for that, but what their order is depends on graphs that were cleared.
 void SharedGradients::finish(RunState& lane, Device& device, Gradients& gradients) {
-  for (std::size_t i = run_.shared.size(); i-- > 0;) {
-    if (run_.shared[i].has_gradient) run_backward(lane, device, run_.shared[i], gradients);
+  find_recording_order();
+  for (std::size_t i = recorded_.size(); i-- > 0;) {
+    const SharedValue& shared = run_.shared[recorded_[i]];
+    if (shared.has_gradient) run_backward(lane, device, shared, gradients);
   }
   if (!run_.common.on_gradient_complete) return;
   for (const ParameterStorage* parameter : std::vector(touched_)) {
     run_.common.on_gradient_complete(*parameter);
+  }
+}
+
+// The identities of shared nodes, by where each comes first.
+void SharedGradients::find_recording_order() {
+  recorded_.clear();
+  is_recorded_.assign(run_.shared.size(), false);
+  for (const TapeState& tape : run_.tapes) {
+    for (NodeId node : tape.tape->shared_nodes()) {
+      const Identity identity = tape.tape->value(tape.tape->node(node).value).identity;
+      if (identity >= is_recorded_.size() || is_recorded_[identity]) continue;
+      is_recorded_[identity] = true;
+      recorded_.push_back(identity);
+    }
   }
 }
 

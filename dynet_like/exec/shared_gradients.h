@@ -31,6 +31,7 @@ class SharedGradients {
                     Gradients& gradients);
   void add_all(const Target& target, Device& device, DType dtype, std::byte* sum, std::size_t size,
                bool fresh);
+  void find_recording_order();
   std::byte* derived_gradient(SharedValue& shared, bool& fresh);
   void run_backward(RunState& lane, Device& device, const SharedValue& shared,
                     Gradients& gradients);
@@ -39,6 +40,8 @@ class SharedGradients {
   RunState run_;             ///< for what all lanes have in common, and memory of its own
   SharedContributions own_;  ///< of shared nodes
   std::vector<ParameterStorage*> touched_;
+  std::vector<Identity> recorded_;
+  std::vector<bool> is_recorded_;  ///< by identity
 };
 
 }  // namespace dynet_like

@@ -181,6 +181,7 @@ void Tape::identify(ValueId id) {
   for (ValueId input : inputs_of(values_[id].node)) words_.push_back(values_[input].identity);
   for (std::size_t i = node.first_number; i < numbers_.size(); ++i) words_.push_back(numbers_[i]);
   values_[id].identity = cache_->identity(words_);
+  shared_nodes_.push_back(values_[id].node);
 }
 
 ValueId Tape::add_source(const NodeType& type, std::uint32_t items, std::uint32_t number) {
@@ -284,6 +285,7 @@ void Tape::revert(const Mark& mark) {
   edges_.truncate(mark.edges);
   values_.truncate(mark.values);
   numbers_.truncate(mark.numbers);
+  std::erase_if(shared_nodes_, [&](NodeId node) { return node >= mark.nodes; });
   inputs_.resize(mark.inputs);
   random_nodes_ = mark.random_nodes;
   data_.rewind(mark.data);

@@ -127,6 +127,9 @@ class Tape {
     return values_[id].items == 1 || values_[id].stride == shape_of(id).size;
   }
 
+  /// The nodes of ops that are computed once for all tapes.
+  std::span<const NodeId> shared_nodes() const { return shared_nodes_; }
+
   const InputData& input_of(NodeId id) const { return inputs_[numbers_[nodes_[id].first_number]]; }
   ParameterStorage& storage_of(NodeId id) const {
     return types_->storage(numbers_[nodes_[id].first_number]);
@@ -164,6 +167,7 @@ class Tape {
   FlatArray<Value> values_;
   FlatArray<ValueId> edges_;
   FlatArray<std::uint32_t> numbers_;
+  std::vector<NodeId> shared_nodes_;
 
   std::vector<InputData> inputs_;
   Arena data_;
