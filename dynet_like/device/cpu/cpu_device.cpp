@@ -74,10 +74,12 @@ class CpuDevice : public Device {
   void forward(Kernels::Forward kernel, const ForwardCall& call) override {
     const Signature& type = *call.type;
     for_parts(call.n, call.n, cost(type), [&](unsigned part, std::size_t begin, std::size_t end) {
+      ForwardCall slice = call;
+      slice.workspace = &workspace(part);
+      if (end - begin == call.n) return kernel(slice);
       std::vector<Operand> in;
       for (std::size_t j = 0; j < type.inputs.size(); ++j)
         in.push_back(from_item(call.in[j], begin));
-      ForwardCall slice = call;
       slice.n = end - begin;
       slice.in = in.data();
       const std::size_t element = size_of(type.dtype);
@@ -85,7 +87,6 @@ class CpuDevice : public Device {
       slice.saved = const_cast<void*>(advance_bytes(call.saved, begin * type.saved_size * element));
       slice.integers = advance(call.integers, begin * type.op->integers_per_item);
       slice.reals = advance_bytes(call.reals, begin * type.op->reals_per_item * element);
-      slice.workspace = &workspace(part);
       kernel(slice);
     });
   }
@@ -94,13 +95,15 @@ class CpuDevice : public Device {
     const Signature& type = *call.type;
     for_parts(
         call.n, call.n, 2 * cost(type), [&](unsigned part, std::size_t begin, std::size_t end) {
+          BackwardCall slice = call;
+          slice.workspace = &workspace(part);
+          if (end - begin == call.n) return kernel(slice);
           std::vector<Operand> in;
           std::vector<Destination> dx;
           for (std::size_t j = 0; j < type.inputs.size(); ++j) {
             if (call.in != nullptr) in.push_back(from_item(call.in[j], begin));
             dx.push_back({advance(call.dx[j].items, begin), advance(call.dx[j].add, begin)});
           }
-          BackwardCall slice = call;
           slice.n = end - begin;
           slice.in = in.data();
           slice.out = from_item(call.out, begin);
@@ -111,7 +114,6 @@ class CpuDevice : public Device {
           slice.integers = advance(call.integers, begin * type.op->integers_per_item);
           slice.reals =
               advance_bytes(call.reals, begin * type.op->reals_per_item * size_of(type.dtype));
-          slice.workspace = &workspace(part);
           kernel(slice);
         });
   }
