@@ -11,7 +11,7 @@
 #include <map>
 #include <memory>
 
-#include "dynet_like/ops/elementwise.h"
+#include "dynet_like/ops/special_formulas.h"
 #include "tests/op_cases.h"
 
 namespace dynet_like::op_cases {
@@ -224,7 +224,7 @@ std::vector<Case> cases() {
                            {"transpose", [](unsigned size) {
                               return OpCase{{Dim({3, size})}, {1, 0}};
                             }}};
-  formulas::ElementwiseFormulas::visit([&]<class F>() {
+  formulas::visit_all([&]<class F>() {
     all.push_back({F::name.data(), inputs(F::inputs, std::vector<double>(F::reals, 0.37))});
   });
   return all;

@@ -7,7 +7,7 @@
 //   through the same kernel: for a sum of products, the sum of their absolute values. Cells, where
 //   errors of sums go through further functions: 16 epsilon;
 // - over all floats and all doubles, in units in the last place: exp 1.1, log 1, tanh and
-//   logistic 2.75, sqrt 0.5. logistic may be 0 where the result is no normal number.
+//   logistic 2.75, log_sigmoid 3, sqrt 0.5. logistic may be 0 where the result is no normal number.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -16,179 +16,14 @@
 #include <map>
 #include <memory>
 
-#include "dynet_like/ops/elementwise.h"
+#include "dynet_like/ops/special_formulas.h"
 #include "tests/op_cases.h"
-#include "tests/plain_cells.h"
+#include "tests/plain_formulas.h"
 
 namespace dynet_like::op_cases {
 namespace {
 
 constexpr std::size_t kMost = 17;
-
-// ------------------------------------------------------------------------------ plain formulas
-
-using Index = std::array<unsigned, Dim::kMaxDimensions>;
-
-Index index_of(const Dim& dim, std::size_t element) {
-  Index index{};
-  for (unsigned i = 0; i < dim.nd; ++i) {
-    index[i] = static_cast<unsigned>(element % dim.d[i]);
-    element /= dim.d[i];
-  }
-  return index;
-}
-
-// Dimensions of size 1 stretch.
-std::size_t element_of(const Dim& dim, const Index& index) {
-  std::size_t element = 0;
-  for (unsigned i = dim.nd; i-- > 0;) element = element * dim.d[i] + (dim.d[i] == 1 ? 0 : index[i]);
-  return element;
-}
-
-// Element `index` of the output, as anybody would write it down.
-using Plain = std::function<double(const Signature&, const Item&, const Index&)>;
-
-double at(const Signature& type, const Item& item, std::size_t input, const Index& index) {
-  return item.inputs[input][element_of(type.inputs[input], index)];
-}
-
-double sum_of_products(const Signature& type, const Item& item, const Index& index) {
-  const std::size_t first = type.inputs.size() % 2;
-  double total = first == 1 ? at(type, item, 0, index) : 0;
-  for (std::size_t w = first; w < type.inputs.size(); w += 2) {
-    for (unsigned k = 0; k < type.inputs[w].cols(); ++k) {
-      total += at(type, item, w, {index[0], k}) * at(type, item, w + 1, {k, index[1]});
-    }
-  }
-  return total;
-}
-
-double sum_of_inputs(const Signature& type, const Item& item, const Index& index) {
-  double total = 0;
-  for (std::size_t j = 0; j < type.inputs.size(); ++j) total += at(type, item, j, index);
-  return total;
-}
-
-// The sum of f(x) along dimension d, at the other places of `index`.
-template <class F>
-double along(const Signature& type, const Item& item, Index index, unsigned d, F&& f) {
-  double total = 0;
-  for (index[d] = 0; index[d] < type.inputs[0][d]; ++index[d]) total += f(at(type, item, 0, index));
-  return total;
-}
-
-double sum_along(const Signature& type, const Item& item, const Index& index) {
-  const unsigned d = type.attributes[0];
-  Index whole{};
-  for (unsigned i = 0; i + 1 < Dim::kMaxDimensions; ++i) whole[i < d ? i : i + 1] = index[i];
-  return along(type, item, whole, d, [](double x) { return x; });
-}
-
-double log_of_softmax(const Signature& type, const Item& item, const Index& index) {
-  const double total =
-      along(type, item, index, type.attributes[0], [](double x) { return std::exp(x); });
-  return at(type, item, 0, index) - std::log(total);
-}
-
-double concatenated(const Signature& type, const Item& item, Index index) {
-  const unsigned d = type.attributes[0];
-  std::size_t j = 0;
-  for (; index[d] >= type.inputs[j][d]; ++j) index[d] -= type.inputs[j][d];
-  return at(type, item, j, index);
-}
-
-double picked(const Signature& type, const Item& item, Index index) {
-  index[type.attributes[0]] += item.integers[0];
-  return at(type, item, 0, index);
-}
-
-double transposed(const Signature& type, const Item& item, const Index& index) {
-  Index from{};
-  for (std::size_t i = 0; i < type.attributes.size(); ++i) from[type.attributes[i]] = index[i];
-  return at(type, item, 0, from);
-}
-
-double dropped(const Signature& type, const Item& item, const Index& index) {
-  const RandomStream stream(KernelCall<double>::kKey, item.integers[0], item.integers[1]);
-  const std::size_t word = item.integers[2] + element_of(type.output, index);
-  const bool kept = unit_interval(stream.block(word / 4)[word % 4]) >= item.reals[0];
-  return kept ? at(type, item, 0, index) / (1 - item.reals[0]) : 0;
-}
-
-double sum_of_pairs(const Item& item, double (*f)(double, double)) {
-  double total = 0;
-  for (std::size_t e = 0; e < item.inputs[0].size(); ++e) {
-    total += f(item.inputs[0][e], item.inputs[1][e]);
-  }
-  return total;
-}
-
-double loss_of_class(const Item& item) {
-  double total = 0;
-  for (double x : item.inputs[0]) total += std::exp(x);
-  return std::log(total) - item.inputs[0][item.integers[0]];
-}
-
-template <class F>
-double elementwise_plain(const Signature& type, const Item& item, const Index& index) {
-  const double a = at(type, item, 0, index);
-  if constexpr (F::inputs == 2) {
-    return F::value(a, at(type, item, 1, index));
-  } else if constexpr (F::reals == 1) {
-    return F::value(a, item.reals[0]);
-  } else {
-    return F::value(a);
-  }
-}
-
-std::map<std::string_view, Plain> plain_formulas() {
-  using Type = const Signature&;
-  std::map<std::string_view, Plain> all = {
-      {"constant", [](Type, const Item& item, const Index&) { return item.reals[0]; }},
-      {"lookup",
-       [](Type type, const Item& item, Index index) {
-         index[type.output.nd] = item.integers[0];
-         return at(type, item, 0, index);
-       }},
-      {"matrix_product", sum_of_products},
-      {"affine_transform", sum_of_products},
-      {"dot_product",
-       [](Type, const Item& item, const Index&) {
-         return sum_of_pairs(item, [](double a, double b) { return a * b; });
-       }},
-      {"squared_distance",
-       [](Type, const Item& item, const Index&) {
-         return sum_of_pairs(item, [](double a, double b) { return (a - b) * (a - b); });
-       }},
-      {"lstm_cell", [](Type type, const Item& item,
-                       const Index& index) { return plain_lstm_cell(type, item, index[0]); }},
-      {"gru_cell", [](Type type, const Item& item,
-                      const Index& index) { return plain_gru_cell(type, item, index[0]); }},
-      {"sum", sum_of_inputs},
-      {"average",
-       [](Type type, const Item& item, const Index& index) {
-         return sum_of_inputs(type, item, index) / static_cast<double>(type.inputs.size());
-       }},
-      {"sum_dim", sum_along},
-      {"mean_dim",
-       [](Type type, const Item& item, const Index& index) {
-         return sum_along(type, item, index) / type.inputs[0][type.attributes[0]];
-       }},
-      {"identity",
-       [](Type type, const Item& item, const Index& index) { return at(type, item, 0, index); }},
-      {"concatenate", concatenated},
-      {"pick_range", picked},
-      {"transpose", transposed},
-      {"softmax", [](Type type, const Item& item,
-                     const Index& index) { return std::exp(log_of_softmax(type, item, index)); }},
-      {"log_softmax", log_of_softmax},
-      {"pickneglogsoftmax",
-       [](Type, const Item& item, const Index&) { return loss_of_class(item); }},
-      {"dropout", dropped}};
-  formulas::ElementwiseFormulas::visit(
-      [&]<class F>() { all.emplace(F::name, elementwise_plain<F>); });
-  return all;
-}
 
 // ------------------------------------------------------------------------ kernels of one op
 
@@ -197,7 +32,7 @@ constexpr double kEpsilon = static_cast<double>(std::numeric_limits<E>::epsilon(
 
 bool is_elementwise(const Op& op) {
   bool found = false;
-  formulas::ElementwiseFormulas::visit([&]<class F>() { found |= op.name == F::name; });
+  formulas::visit_all([&]<class F>() { found |= op.name == F::name; });
   return found;
 }
 
@@ -467,6 +302,9 @@ class FunctionTest : public ::testing::TestWithParam<Function> {
 };
 
 long double plain_logistic(long double x) { return 1 / (1 + std::exp(-x)); }
+long double plain_log_sigmoid(long double x) {
+  return -(std::log1p(std::exp(-std::abs(x))) - (x < 0 ? x : 0));
+}
 
 INSTANTIATE_TEST_SUITE_P(
     All, FunctionTest,
@@ -474,6 +312,7 @@ INSTANTIATE_TEST_SUITE_P(
                       Function{"log", [](long double x) { return std::log(x); }, 1},
                       Function{"tanh", [](long double x) { return std::tanh(x); }, 2.75},
                       Function{"logistic", plain_logistic, 2.75, true},
+                      Function{"log_sigmoid", plain_log_sigmoid, 3, true},
                       Function{"sqrt", [](long double x) { return std::sqrt(x); }, 0.5}),
     [](const auto& info) { return std::string(info.param.op); });
 

@@ -73,6 +73,12 @@ inline std::vector<OpCall> calls_with_inputs() {
   return calls_where([](const OpCall& call) { return call.inputs() > 0; });
 }
 
+/// Those whose gradient is a derivative.
+inline std::vector<OpCall> calls_with_derivatives() {
+  return calls_where(
+      [](const OpCall& call) { return call.inputs() > 0 && call.op->is_derivative; });
+}
+
 inline std::string name_of_call(const ::testing::TestParamInfo<OpCall>& info) {
   return info.param.name;
 }
@@ -89,6 +95,7 @@ inline Signature signature_of(const OpCall& call, DType dtype) {
   type.inputs = call.shapes.inputs;
   type.shared.assign(call.inputs(), 0);
   type.attributes = call.shapes.attributes;
+  type.integers = call.op->integers(type.attributes);
   type.output = call.op->shape(type.inputs, type.attributes);
   type.output_size = type.output.size();
   if (call.op->saved_size != nullptr) type.saved_size = call.op->saved_size(type);
@@ -141,7 +148,7 @@ inline Item draw_item(const OpCall& call, Random& random, Digits digits) {
   const std::uint32_t limit = call.op->integer_limit == nullptr
                                   ? 1000
                                   : call.op->integer_limit(signature_of(call, DType::f32));
-  for (unsigned i = 0; i < call.op->integers_per_item; ++i) {
+  for (unsigned i = 0; i < call.op->integers(call.shapes.attributes); ++i) {
     item.integers.push_back(random.below(limit));
   }
   for (double real : call.shapes.reals) {
@@ -300,11 +307,8 @@ struct KernelSet {
 
 inline KernelSet chosen_kernels(std::string target) {
   KernelSet set{std::move(target), {}, &cpu::matrix_functions()};
-  for (const auto& table :
-       {cpu::cell_kernels(), cpu::elementwise_kernels(), cpu::inner_product_kernels(),
-        cpu::product_kernels(), cpu::reduction_kernels(), cpu::shape_kernels(),
-        cpu::softmax_kernels()}) {
-    for (const cpu::KernelEntry& entry : table) set.kernels.emplace(entry.op, entry.kernels);
+  for (const cpu::KernelEntry& entry : cpu::all_kernels()) {
+    set.kernels.emplace(entry.op, entry.kernels);
   }
   return set;
 }

@@ -36,9 +36,10 @@ class Recorder {
   }
   // `numbers`: the items whose numbers are given.
   Expression add(std::span<const Dim> dims, std::span<const Item> numbers) {
+    const auto middle = static_cast<float>((2 * call_.shapes.low + 3 * call_.shapes.high) / 5);
     std::vector<Expression> inputs;
     for (const Dim& dim : dims) {
-      inputs.push_back(input(graph_, dim, std::vector<float>(dim.size(), 0.5f)));
+      inputs.push_back(input(graph_, dim, std::vector<float>(dim.size(), middle)));
     }
     return record(graph_, call_, inputs, numbers);
   }
@@ -69,7 +70,8 @@ TEST(OpErrorsTest, BadCasesAreRefusedWithEveryShape) {
       const OpCall call{op, shapes, std::string(op->name)};
       SCOPED_TRACE(::testing::PrintToString(call));
       Recorder recorder(call);
-      const Item numbers{{}, std::vector<std::uint32_t>(op->integers_per_item, 0), shapes.reals};
+      const Item numbers{
+          {}, std::vector<std::uint32_t>(op->integers(shapes.attributes), 0), shapes.reals};
       const std::vector<Item> items(1, numbers);
       const auto act = [&] { recorder.add(shapes.inputs, items); };
       const std::string message = message_of<ShapeError>(act);
@@ -158,12 +160,19 @@ TEST_P(OpIntegerErrorsTest, IntegersBeyondTheLimit) {
   EXPECT_NO_THROW(Recorder(call()).add(dims(), largest).value());
 }
 
-class OpNumberErrorsTest : public OpCallErrorsTest {};
+class OpNumberErrorsTest : public OpCallErrorsTest {
+ protected:
+  std::string numbers_per_item() const {
+    const unsigned integers = op().random ? 0 : op().integers(call().shapes.attributes);
+    return std::to_string(integers > 0 ? integers : op().reals_per_item);
+  }
+};
 
 INSTANTIATE_TEST_SUITE_P(All, OpNumberErrorsTest,
                          ::testing::ValuesIn(calls_where([](const OpCall& call) {
                            return call.inputs() > 0 &&
-                                  ((call.op->integers_per_item > 0 && !call.op->random) ||
+                                  ((call.op->integers(call.shapes.attributes) > 0 &&
+                                    !call.op->random) ||
                                    call.op->reals_per_item > 0);
                          })),
                          name_of_call);
@@ -176,7 +185,8 @@ TEST_P(OpNumberErrorsTest, NumberOfNumbers) {
   const std::vector<Dim> three = with_minibatches(dims(), sizes);
   const std::string none =
       message_of<UsageError>([&] { Recorder(call()).add(three, std::span<const Item>()); });
-  EXPECT_EQ(none.rfind("[" + std::string(op().name) + "] need 1 ", 0), 0u) << none;
+  EXPECT_EQ(none.rfind("[" + std::string(op().name) + "] need " + numbers_per_item() + ' ', 0), 0u)
+      << none;
   EXPECT_NE(none.find("; got 0"), std::string::npos) << none;
   EXPECT_EQ(Recorder(call()).add(three, items(1)).dim().bd, sizes[0]);
   EXPECT_EQ(Recorder(call()).add(three, items(3)).dim().bd, 3u);

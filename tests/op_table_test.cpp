@@ -6,7 +6,7 @@
 #include <map>
 #include <set>
 
-#include "dynet_like/ops/elementwise.h"
+#include "dynet_like/ops/special_formulas.h"
 #include "tests/op_cases.h"
 
 namespace dynet_like::op_cases {
@@ -57,7 +57,7 @@ TEST(OpTableTest, ArgumentsAreSharedWhereTheirGradientIsDeferred) {
 
 TEST(OpTableTest, EveryElementwiseFormulaIsThere) {
   const auto table = all_ops();
-  formulas::ElementwiseFormulas::visit([&]<class F>() {
+  formulas::visit_all([&]<class F>() {
     EXPECT_EQ(std::count(table.begin(), table.end(), &elementwise<F>), 1) << F::name;
   });
 }
@@ -121,6 +121,15 @@ const std::map<std::string_view, Build>& public_functions() {
        }},
       {"sum_dim", [](const Givens& g) { return sum_dim(g.a, {1}); }},
       {"mean_dim", [](const Givens& g) { return mean_dim(g.a, {0}); }},
+      {"max_dim", [](const Givens& g) { return max_dim(g.a); }},
+      {"argmax",
+       [](const Givens& g) { return argmax(g.a, GradientMode::straight_through_gradient); }},
+      {"cumsum", [](const Givens& g) { return cumsum(g.a, 1); }},
+      {"logsumexp_dim", [](const Givens& g) { return logsumexp_dim(g.a, 0); }},
+      {"select",
+       [](const Givens& g) {
+         return select_rows(g.a, {2, 0});
+       }},
       // A copy is made where a view of a view would have gaps.
       {"identity",
        [](const Givens& g) {
@@ -154,6 +163,35 @@ const std::map<std::string_view, Build>& public_functions() {
       {"log", [](const Givens& g) { return log(g.a); }},
       {"sqrt", [](const Givens& g) { return sqrt(g.a); }},
       {"square", [](const Givens& g) { return square(g.a); }},
+      {"abs", [](const Givens& g) { return abs(g.a); }},
+      {"cube", [](const Givens& g) { return cube(g.a); }},
+      {"log_sigmoid", [](const Givens& g) { return log_sigmoid(g.a); }},
+      {"selu", [](const Givens& g) { return selu(g.a); }},
+      {"softsign", [](const Givens& g) { return softsign(g.a); }},
+      {"erf", [](const Givens& g) { return erf(g.a); }},
+      {"sin", [](const Givens& g) { return sin(g.a); }},
+      {"cos", [](const Givens& g) { return cos(g.a); }},
+      {"tan", [](const Givens& g) { return tan(g.a); }},
+      {"asin", [](const Givens& g) { return asin(g.a); }},
+      {"acos", [](const Givens& g) { return acos(g.a); }},
+      {"atan", [](const Givens& g) { return atan(g.a); }},
+      {"sinh", [](const Givens& g) { return sinh(g.a); }},
+      {"cosh", [](const Givens& g) { return cosh(g.a); }},
+      {"asinh", [](const Givens& g) { return asinh(g.a); }},
+      {"acosh", [](const Givens& g) { return acosh(g.a); }},
+      {"atanh", [](const Givens& g) { return atanh(g.a); }},
+      {"lgamma", [](const Givens& g) { return lgamma(g.a); }},
+      {"elu", [](const Givens& g) { return elu(g.a); }},
+      {"silu", [](const Givens& g) { return silu(g.a); }},
+      {"min", [](const Givens& g) { return min(g.a, g.b); }},
+      {"max", [](const Givens& g) { return max(g.a, g.b); }},
+      {"pow", [](const Givens& g) { return pow(g.a, g.b); }},
+      {"scale_gradient", [](const Givens& g) { return flip_gradient(g.a); }},
+      {"round",
+       [](const Givens& g) { return round(g.a, GradientMode::straight_through_gradient); }},
+      {"ceil", [](const Givens& g) { return ceil(g.a, GradientMode::straight_through_gradient); }},
+      {"floor",
+       [](const Givens& g) { return floor(g.a, GradientMode::straight_through_gradient); }},
   };
   return all;
 }

@@ -82,7 +82,7 @@ class ParallelRecordingTest : public ::testing::Test {
         const NodeType& type = tape.type_of(node);
         text << type.op->name << ' ' << tape.node(node).type << ' ' << type.signature.output;
         for (ValueId input : tape.inputs_of(node)) text << ' ' << input;
-        if (type.op->integers_per_item > 0) {
+        if (type.signature.integers > 0) {
           for (std::uint32_t integer : tape.integers_of(node)) text << " #" << integer;
         }
         text << '\n';

@@ -50,6 +50,7 @@ Layer::Layer(Device& device, const Op& op, std::vector<Dim> inputs,
   for (unsigned j = 0; j < type_.inputs.size(); ++j) {
     type_.shared.push_back(op.joins(j, type_.attributes) == Join::broadcast);
   }
+  type_.integers = op.integers(type_.attributes);
   type_.output = op.shape(type_.inputs, type_.attributes);
   type_.output_size = type_.output.size();
   if (op.saved_size != nullptr) type_.saved_size = op.saved_size(type_);

@@ -120,7 +120,7 @@ void Backward::run_members(std::uint32_t index, const NodeType& type) {
     call.deferred = places(left, signature.deferred_size);
   }
   if (!all) {
-    call.integers = choose(lists_, batch.integers, positions_, type.op->integers_per_item);
+    call.integers = choose(lists_, batch.integers, positions_, signature.integers);
     call.reals =
         choose_reals(lists_, batch.reals, positions_, type.op->reals_per_item, signature.dtype);
   }

@@ -97,7 +97,7 @@ void verify_forward(RunState& run, const Batch& batch) {
         in.data(),
         out.data(),
         saved.data(),
-        batch.integers == nullptr ? nullptr : batch.integers + i * type.op->integers_per_item,
+        batch.integers == nullptr ? nullptr : batch.integers + i * type.signature.integers,
         real_of_item(signature, batch.reals, i),
         run.random,
         nullptr};
@@ -173,7 +173,7 @@ void verify_backward(RunState& run, const BackwardCall& call, Kernels::Backward 
     one.saved = next(call.saved);
     one.dy = next(call.dy);
     one.dx = dx_one.data();
-    if (call.integers != nullptr) one.integers += i * signature.op->integers_per_item;
+    if (call.integers != nullptr) one.integers += i * signature.integers;
     one.reals = real_of_item(signature, call.reals, i);
     run.device->backward(kernel, one);
     for (std::size_t j = 0; j < inputs; ++j) {

@@ -51,8 +51,8 @@ Operand gather(RunState& run, const NodeType& type, const Batch& batch, unsigned
 
 const std::uint32_t* gather_integers(const RunState& run, const NodeType& type, const Batch& batch,
                                      Arena& lists) {
-  if (type.op->integers_per_item == 0) return nullptr;
-  auto* all = lists.allocate_array<std::uint32_t>(batch.items * type.op->integers_per_item);
+  if (type.signature.integers == 0) return nullptr;
+  auto* all = lists.allocate_array<std::uint32_t>(batch.items * type.signature.integers);
   auto* next = all;
   for (NodeRef ref : run.members_of(batch)) {
     for (std::uint32_t integer : run.tape(ref).integers_of(ref.node)) *next++ = integer;

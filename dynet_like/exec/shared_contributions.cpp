@@ -59,7 +59,7 @@ void SharedContributions::contribute(const SharedEdge& edge, const std::byte* dy
       {&type, run_.items_of(edge.consumer), edge.input, &value,
        run_.identity_of({edge.consumer.tape, value.node}), factor,
        factor == nullptr ? nullptr : run_.tapes[edge.consumer.tape].nodes[factor->node].value,
-       type.op->integers_per_item == 0 ? std::span<const std::uint32_t>() : tape.integers_of(node),
+       type.signature.integers == 0 ? std::span<const std::uint32_t>() : tape.integers_of(node),
        edge.slots},
       dy);
 }

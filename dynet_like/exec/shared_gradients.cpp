@@ -190,7 +190,7 @@ void SharedGradients::run_backward(RunState& lane, Device& device, const SharedV
   if (batch.saved != nullptr) call.saved.items = saved.data();
   std::span<const std::uint32_t> integers;
   if (batch.integers != nullptr) {
-    const std::size_t each = type.op->integers_per_item;
+    const std::size_t each = signature.integers;
     integers = std::span(batch.integers + first * each, items * each);
     call.integers = integers.data();
   }

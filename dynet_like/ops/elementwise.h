@@ -21,10 +21,14 @@ struct TypeList {
 
 // The formulas over plain numbers: the reference that kernels are tested against.
 namespace formulas {
-using std::exp, std::log, std::sqrt, std::tanh;
+using std::abs, std::exp, std::expm1, std::log, std::log1p, std::sqrt, std::tanh;
 template <class T>
 T logistic(T x) {
   return T(1) / (T(1) + exp(-x));
+}
+template <class T>
+T square(T x) {
+  return x * x;
 }
 template <class T>
 T select(bool condition, T a, T b) {
@@ -56,6 +60,7 @@ constexpr Op elementwise_op() {
   op.min_inputs = op.max_inputs = F::inputs;
   op.reals_per_item = F::reals;
   op.needs = F::needs;
+  op.is_derivative = F::is_derivative;
   op.shape = [](std::span<const Dim> in, std::span<const std::uint32_t>) {
     return broadcast_shape(F::name, in);
   };

@@ -1,8 +1,9 @@
 // The formulas of all elementwise ops, over any lane type: included anew for every target.
 //
 // The includer provides a namespace, the macro LANE (how a function is marked for its target) and,
-// for its lane type T, the arithmetic operators, comparisons, and exp, log, sqrt, tanh, logistic,
-// square and select(condition, a, b). T(c) is the constant c in all lanes.
+// for its lane type T, the arithmetic operators, the comparison <, and exp, expm1, log, log1p (of
+// x >= 0), sqrt, tanh, logistic, abs, square and select(condition, a, b). T(c) is the constant c in
+// all lanes.
 //
 // A formula has value(inputs..., reals...) and for input j slope_j(inputs..., y, reals...) =
 // dy/dx_j.
@@ -11,6 +12,7 @@
 struct UnaryFormula {
   static constexpr unsigned inputs = 1, reals = 0;
   static constexpr double low = -1.5, high = 1.5, kink = -100;
+  static constexpr bool is_derivative = true;  ///< the slopes are, as the tests can tell
 };
 /// y = f(x, a) with a real number a that every node has for itself.
 struct UnaryRealFormula : UnaryFormula {
@@ -251,7 +253,160 @@ struct Square : UnaryFormula {
   }
 };
 
+struct Abs : UnaryFormula {
+  static constexpr std::string_view name = "abs", formula = "|x|; dy/dx = 0 at 0";
+  static constexpr double kink = 0;
+  static constexpr Needs needs = Needs::inputs;
+  template <class T>
+  LANE static T value(T x) {
+    return abs(x);
+  }
+  template <class T>
+  LANE static T slope_0(T x, T) {
+    return select(x < T(0), T(-1), select(T(0) < x, T(1), T(0)));
+  }
+};
+
+struct Cube : UnaryFormula {
+  static constexpr std::string_view name = "cube", formula = "x^3";
+  static constexpr Needs needs = Needs::inputs;
+  template <class T>
+  LANE static T value(T x) {
+    return x * x * x;
+  }
+  template <class T>
+  LANE static T slope_0(T x, T) {
+    return T(3) * x * x;
+  }
+};
+
+// The smaller of x and 0, and what no large e^-x can spoil.
+struct LogSigmoid : UnaryFormula {
+  static constexpr std::string_view name = "log_sigmoid", formula = "-ln(1 + e^-x)";
+  static constexpr Needs needs = Needs::inputs;
+  template <class T>
+  LANE static T value(T x) {
+    return -(log1p(exp(-abs(x))) - select(x < T(0), x, T(0)));
+  }
+  template <class T>
+  LANE static T slope_0(T x, T) {
+    return logistic(-x);
+  }
+};
+
+struct Elu : UnaryRealFormula {
+  static constexpr std::string_view name = "elu",
+                                    formula = "x > 0: x, else c (e^x - 1) (Clevert et al. 2016)";
+  static constexpr double kink = 0;
+  static constexpr Needs needs = Needs::inputs;
+  template <class T>
+  LANE static T value(T x, T c) {
+    return select(T(0) < x, x, c * expm1(select(T(0) < x, T(0), x)));
+  }
+  template <class T>
+  LANE static T slope_0(T x, T, T c) {
+    return select(T(0) < x, T(1), c * exp(x));
+  }
+};
+
+struct Selu : UnaryFormula {
+  static constexpr std::string_view name = "selu",
+                                    formula = "1.0507 elu(x, 1.6733) (Klambauer et al. 2017)";
+  static constexpr double kink = 0;
+  static constexpr double scale = 1.0507009873554804934, alpha = 1.6732632423543772848;
+  static constexpr Needs needs = Needs::inputs;
+  template <class T>
+  LANE static T value(T x) {
+    return select(T(0) < x, T(scale) * x, T(scale * alpha) * expm1(select(T(0) < x, T(0), x)));
+  }
+  template <class T>
+  LANE static T slope_0(T x, T) {
+    return select(T(0) < x, T(scale), T(scale * alpha) * exp(x));
+  }
+};
+
+struct Silu : UnaryRealFormula {
+  static constexpr std::string_view name = "silu",
+                                    formula = "x / (1 + e^(-c x)) (Elfwing et al. 2018)";
+  static constexpr Needs needs = Needs::inputs;
+  template <class T>
+  LANE static T value(T x, T c) {
+    return x * logistic(c * x);
+  }
+  template <class T>
+  LANE static T slope_0(T x, T, T c) {
+    return logistic(c * x) * (T(1) + c * x * logistic(-(c * x)));
+  }
+};
+
+struct Softsign : UnaryFormula {
+  static constexpr std::string_view name = "softsign", formula = "x / (1 + |x|)";
+  static constexpr Needs needs = Needs::inputs;
+  template <class T>
+  LANE static T value(T x) {
+    return x / (T(1) + abs(x));
+  }
+  template <class T>
+  LANE static T slope_0(T x, T) {
+    return T(1) / square(T(1) + abs(x));
+  }
+};
+
+// The first of two equal numbers; of a NaN and a number, the first.
+struct Min : BinaryFormula {
+  static constexpr std::string_view name = "min",
+                                    formula = "the smaller of a and b; dy/da = 1 if a = b";
+  static constexpr Needs needs = Needs::inputs;
+  template <class T>
+  LANE static T value(T a, T b) {
+    return select(b < a, b, a);
+  }
+  template <class T>
+  LANE static T slope_0(T a, T b, T) {
+    return select(b < a, T(0), T(1));
+  }
+  template <class T>
+  LANE static T slope_1(T a, T b, T) {
+    return select(b < a, T(1), T(0));
+  }
+};
+
+// The first of two equal numbers; of a NaN and a number, the first.
+struct Max : BinaryFormula {
+  static constexpr std::string_view name = "max",
+                                    formula = "the larger of a and b; dy/da = 1 if a = b";
+  static constexpr Needs needs = Needs::inputs;
+  template <class T>
+  LANE static T value(T a, T b) {
+    return select(a < b, b, a);
+  }
+  template <class T>
+  LANE static T slope_0(T a, T b, T) {
+    return select(a < b, T(0), T(1));
+  }
+  template <class T>
+  LANE static T slope_1(T a, T b, T) {
+    return select(a < b, T(1), T(0));
+  }
+};
+
+struct ScaleGradient : UnaryRealFormula {
+  static constexpr std::string_view name = "scale_gradient",
+                                    formula = "x, whose gradient is multiplied by c";
+  static constexpr bool is_derivative = false;
+  static constexpr Needs needs = Needs::nothing;
+  template <class T>
+  LANE static T value(T x, T) {
+    return x;
+  }
+  template <class T>
+  LANE static T slope_0(T, T, T c) {
+    return c;
+  }
+};
+
 /// The table: an elementwise op exists once its formula stands here.
 using ElementwiseFormulas =
     TypeList<Negate, Add, Subtract, Cmult, Cdiv, ScalarAdd, ScalarSubtract, ScalarMultiply,
-             ScalarDivide, Tanh, Logistic, Rectify, Exp, Log, Sqrt, Square>;
+             ScalarDivide, Tanh, Logistic, Rectify, Exp, Log, Sqrt, Square, Abs, Cube, LogSigmoid,
+             Elu, Selu, Silu, Softsign, Min, Max, ScaleGradient>;

@@ -4,7 +4,7 @@
 #include <sstream>
 
 #include "dynet_like/core/errors.h"
-#include "dynet_like/ops/elementwise.h"
+#include "dynet_like/ops/special_formulas.h"
 #include "dynet_like/ops/structured.h"
 
 namespace dynet_like {
@@ -26,6 +26,11 @@ std::span<const Op* const> all_ops() {
                                      &ops::average,
                                      &ops::sum_dim,
                                      &ops::mean_dim,
+                                     &ops::max_dim,
+                                     &ops::argmax,
+                                     &ops::cumsum,
+                                     &ops::logsumexp_dim,
+                                     &ops::select,
                                      &ops::identity,
                                      &ops::concatenate,
                                      &ops::pick_range,
@@ -34,7 +39,7 @@ std::span<const Op* const> all_ops() {
                                      &ops::log_softmax,
                                      &ops::pickneglogsoftmax,
                                      &ops::dropout};
-    formulas::ElementwiseFormulas::visit([&]<class F>() { result.push_back(&elementwise<F>); });
+    formulas::visit_all([&]<class F>() { result.push_back(&elementwise<F>); });
     return result;
   }();
   return table;

@@ -45,6 +45,7 @@ struct Signature {
   std::size_t output_size = 0;
   std::size_t saved_size = 0;
   std::size_t deferred_size = 0;
+  std::uint32_t integers = 0;  ///< of every item
 };
 
 /// One way to call an op in the generated tests: inputs are drawn from [low, high] and kept at
@@ -68,8 +69,12 @@ struct Op {
   /// Null: all inputs are stacked.
   Join (*join)(unsigned input, std::span<const std::uint32_t> attributes) = nullptr;
   Needs needs = Needs::inputs;
+  /// False if what the backward kernel gives is not the derivative but what the formula says.
+  bool is_derivative = true;
   /// Per-node numbers: data that never splits a batch.
   unsigned integers_per_item = 0, reals_per_item = 0;
+  /// Where the number of integers follows from the attributes.
+  unsigned (*integer_count)(std::span<const std::uint32_t> attributes) = nullptr;
   /// Every integer of a node must be below this (0: no limit).
   std::uint32_t (*integer_limit)(const Signature&) = nullptr;
   /// The shape of one output item; throws ShapeError.
@@ -98,6 +103,12 @@ struct Op {
 
   Join joins(unsigned input, std::span<const std::uint32_t> attributes) const {
     return join == nullptr ? Join::stacked : join(input, attributes);
+  }
+  unsigned integers(std::span<const std::uint32_t> attributes) const {
+    return integer_count == nullptr ? integers_per_item : integer_count(attributes);
+  }
+  bool has_numbers() const {
+    return integer_count != nullptr || integers_per_item + reals_per_item > 0;
   }
   bool needs_inputs() const { return needs == Needs::inputs || needs == Needs::inputs_and_output; }
   bool needs_output() const { return needs == Needs::output || needs == Needs::inputs_and_output; }

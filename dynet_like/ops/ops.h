@@ -22,6 +22,9 @@ struct CellState;
 struct Expression;
 struct Op;
 
+/// What the gradient of a step function is: its derivative, or the gradient as it comes.
+enum class GradientMode { zero_gradient, straight_through_gradient };
+
 // ---------------------------------------------------------------------------------- sources
 
 /// Data of the user: copied now. Those behind a pointer are read when the graph runs, and must live
@@ -95,6 +98,19 @@ Expression sum_dim(const Expression& x, const std::vector<unsigned>& dimensions,
                    bool batches = false);
 Expression mean_dim(const Expression& x, const std::vector<unsigned>& dimensions,
                     bool batches = false);
+/// The largest and the smallest element along dimension d, which disappears. Of equal ones the
+/// first gets the gradient.
+Expression max_dim(const Expression& x, unsigned d = 0);
+Expression min_dim(const Expression& x, unsigned d = 0);
+/// 1 where the largest element of a column is (the first of equal ones), else 0.
+Expression argmax(const Expression& x, GradientMode mode);
+/// x1, x1 + x2, x1 + x2 + x3, ... along dimension d.
+Expression cumsum(const Expression& x, unsigned d);
+/// ln(e^x1 + e^x2 + ...) along dimension d, which disappears; or of expressions of one shape,
+/// element by element. No overflow, however large the elements.
+Expression logsumexp_dim(const Expression& x, unsigned d);
+Expression logsumexp(std::initializer_list<Expression> xs);
+Expression logsumexp(const std::vector<Expression>& xs);
 /// Sum and mean over the minibatch.
 Expression sum_batches(const Expression& x);
 Expression mean_batches(const Expression& x);
@@ -106,10 +122,51 @@ Expression tanh(const Expression& x);
 Expression logistic(const Expression& x);
 /// max(x, 0)
 Expression rectify(const Expression& x);
+/// x > 0: x, else alpha (e^x - 1) (Clevert et al. 2016); with its own constants (Klambauer et al.
+/// 2017); x logistic(beta x) (Elfwing et al. 2018); x / (1 + |x|)
+Expression elu(const Expression& x, float alpha = 1.0f);
+Expression selu(const Expression& x);
+Expression silu(const Expression& x, float beta = 1.0f);
+Expression softsign(const Expression& x);
 Expression exp(const Expression& x);
 Expression log(const Expression& x);
+/// ln logistic(x), exact for large |x| too
+Expression log_sigmoid(const Expression& x);
+/// ln |gamma(x)|
+Expression lgamma(const Expression& x);
+Expression erf(const Expression& x);
 Expression sqrt(const Expression& x);
 Expression square(const Expression& x);
+Expression cube(const Expression& x);
+Expression abs(const Expression& x);
+Expression sin(const Expression& x);
+Expression cos(const Expression& x);
+Expression tan(const Expression& x);
+Expression asin(const Expression& x);
+Expression acos(const Expression& x);
+Expression atan(const Expression& x);
+Expression sinh(const Expression& x);
+Expression cosh(const Expression& x);
+Expression asinh(const Expression& x);
+Expression acosh(const Expression& x);
+Expression atanh(const Expression& x);
+
+/// With two inputs; dimensions of size 1 stretch. Of equal numbers, the gradient is the first's.
+Expression pow(const Expression& x, const Expression& y);
+Expression min(const Expression& x, const Expression& y);
+Expression max(const Expression& x, const Expression& y);
+Expression max(std::initializer_list<Expression> xs);
+Expression max(const std::vector<Expression>& xs);
+
+/// The nearest integer (halves away from zero), the next above, the next below.
+Expression round(const Expression& x, GradientMode mode);
+Expression ceil(const Expression& x, GradientMode mode);
+Expression floor(const Expression& x, GradientMode mode);
+
+/// x; its gradient is stopped, negated or multiplied.
+Expression nobackprop(const Expression& x);
+Expression flip_gradient(const Expression& x);
+Expression scale_gradient(const Expression& x, float factor = 1.0f);
 
 // ------------------------------------------------------------------------------------ shapes
 
@@ -123,6 +180,9 @@ Expression pick(const Expression& x, unsigned v, unsigned d = 0);
 Expression pick(const Expression& x, const std::vector<unsigned>& v, unsigned d = 0);
 /// Elements start to end - 1 of dimension d. No copy where they lie one behind the other.
 Expression pick_range(const Expression& x, unsigned start, unsigned end, unsigned d = 0);
+/// These rows or columns, in this order; one may come several times. Shapes: {n, k} -> {rows, k}.
+Expression select_rows(const Expression& x, const std::vector<unsigned>& rows);
+Expression select_cols(const Expression& x, const std::vector<unsigned>& columns);
 /// Elements of the minibatch. No copy.
 Expression pick_batch_elem(const Expression& x, unsigned v);
 /// The same elements, column by column, in another shape. No copy.
@@ -162,8 +222,6 @@ Expression pickneglogsoftmax(const Expression& x, const std::vector<unsigned>& v
 /// Zero with probability p, else x / (1 - p) (Srivastava et al. 2014). Needs GraphOptions::random.
 /// Leave it out, or p 0, where you do not train.
 Expression dropout(const Expression& x, float p);
-/// x, through which no gradient flows.
-Expression nobackprop(const Expression& x);
 
 // ---------------------------------------------------------------------------------- any op
 

@@ -20,6 +20,9 @@ extern const Op lstm_cell, gru_cell;
 // Sums over inputs, and over one dimension (attribute: the dimension).
 extern const Op sum, average, sum_dim, mean_dim;
 
+// Along one dimension (attribute: the dimension); select: and the number of integers.
+extern const Op max_dim, argmax, cumsum, logsumexp_dim, select;
+
 // Shapes. Attributes: concatenate, the dimension; pick_range, dimension and length (integer: the
 // start); transpose, the source of every dimension.
 extern const Op identity, concatenate, pick_range, transpose;

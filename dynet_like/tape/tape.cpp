@@ -34,11 +34,9 @@ void check_count(const Op& op, const char* what, std::size_t each, std::size_t i
 }
 
 // How many items the numbers are for.
-std::uint32_t items_of_numbers(const Op& op, const Numbers& numbers) {
+std::uint32_t items_of_numbers(const Op& op, unsigned integers, const Numbers& numbers) {
   std::size_t items = 1;
-  if (op.integers_per_item > 0 && !op.random) {
-    items = numbers.integers.size() / op.integers_per_item;
-  }
+  if (integers > 0 && !op.random) items = numbers.integers.size() / integers;
   if (op.reals_per_item > 0) items = std::max(items, numbers.reals.size() / op.reals_per_item);
   return static_cast<std::uint32_t>(items);
 }
@@ -77,8 +75,8 @@ ValueId Tape::add(const Op& op, std::span<const ValueId> inputs,
     all_shared &= value.identity != 0;
   }
   for (std::uint32_t attribute : attributes) hash = TypeCache::add_to_hash(hash, attribute);
-  if (op.integers_per_item + op.reals_per_item != 0) {
-    items = std::max(items, items_of_numbers(op, numbers));
+  if (op.has_numbers()) {
+    items = std::max(items, items_of_numbers(op, op.integers(attributes), numbers));
   }
   if (items > 1) check_items(op, inputs, keys, items);
   const NodeType* type = &cache_->recent_type(hash);
@@ -144,7 +142,7 @@ ValueId Tape::add_node(const NodeType& type, std::size_t first_number, std::uint
 void Tape::add_numbers(const Op& op, const NodeType& type, std::uint32_t items,
                        const Numbers& numbers) {
   const auto& [integers, reals] = numbers;
-  check_count(op, "integers", op.random ? 0 : op.integers_per_item, items, integers.size());
+  check_count(op, "integers", op.random ? 0 : type.signature.integers, items, integers.size());
   check_count(op, "numbers", op.reals_per_item, items, reals.size());
   if (op.random) {
     for (std::uint32_t item = 0; item < items; ++item) {
@@ -154,13 +152,13 @@ void Tape::add_numbers(const Op& op, const NodeType& type, std::uint32_t items,
       to[2] = item * type.output_size;
     }
     ++random_nodes_;
-  } else if (op.integers_per_item > 0) {
+  } else if (type.signature.integers > 0) {
     for (std::uint32_t integer : integers) {
       if (type.integer_limit != 0 && integer >= type.integer_limit) {
         throw_too_large(op, type.integer_limit, integer);
       }
     }
-    const std::size_t all = std::size_t{op.integers_per_item} * items;
+    const std::size_t all = std::size_t{type.signature.integers} * items;
     std::uint32_t* const to = numbers_.append(all);
     for (std::size_t i = 0; i < all; i += integers.size()) {
       std::copy(integers.begin(), integers.end(), to + i);
@@ -254,7 +252,7 @@ void Tape::identify_view(ValueId id) {
 std::span<const std::uint32_t> Tape::integers_of(NodeId id) const {
   const Node& node = nodes_[id];
   return {numbers_.data() + node.first_number,
-          std::size_t{type_of(id).op->integers_per_item} * values_[node.value].items};
+          std::size_t{type_of(id).signature.integers} * values_[node.value].items};
 }
 
 double Tape::real_of(NodeId id, std::size_t i) const {

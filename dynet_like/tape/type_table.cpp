@@ -85,6 +85,7 @@ NodeType TypeTable::describe(const Op& op, std::span<const InputKey> inputs,
   }
   if (inputs.empty()) signature.dtype = static_cast<DType>(attributes[0]);
   check_arity(op, signature.inputs);
+  signature.integers = op.integers(attributes);
   signature.output = op.shape(signature.inputs, attributes);
   signature.output.check();
   signature.output_size = signature.output.size();
@@ -98,7 +99,7 @@ NodeType TypeTable::describe(const Op& op, std::span<const InputKey> inputs,
   const auto key = shape_key(words, signature.output, signature.dtype);
   result.output_shape = add_shape(key, signature.output, signature.dtype);
   result.output_size = static_cast<std::uint32_t>(signature.output_size);
-  result.has_numbers = op.random || op.integers_per_item + op.reals_per_item > 0;
+  result.has_numbers = op.has_numbers();
   result.inputs = static_cast<std::uint32_t>(inputs.size());
   result.keys.assign(inputs.begin(), inputs.end());
   for (unsigned j = 0; j < inputs.size(); ++j) {

@@ -28,12 +28,7 @@ using KernelMap = std::unordered_map<std::string_view, Kernels>;
 
 KernelMap all_kernels() {
   KernelMap map;
-  for (const auto& table :
-       {cpu::cell_kernels(), cpu::elementwise_kernels(), cpu::inner_product_kernels(),
-        cpu::product_kernels(), cpu::reduction_kernels(), cpu::shape_kernels(),
-        cpu::softmax_kernels()}) {
-    for (const cpu::KernelEntry& entry : table) map.emplace(entry.op, entry.kernels);
-  }
+  for (const cpu::KernelEntry& entry : cpu::all_kernels()) map.emplace(entry.op, entry.kernels);
   return map;
 }
 
@@ -85,7 +80,7 @@ class CpuDevice : public Device {
       const std::size_t element = size_of(type.dtype);
       slice.out = static_cast<std::byte*>(call.out) + begin * type.output_size * element;
       slice.saved = const_cast<void*>(advance_bytes(call.saved, begin * type.saved_size * element));
-      slice.integers = advance(call.integers, begin * type.op->integers_per_item);
+      slice.integers = advance(call.integers, begin * type.integers);
       slice.reals = advance_bytes(call.reals, begin * type.op->reals_per_item * element);
       kernel(slice);
     });
@@ -111,7 +106,7 @@ class CpuDevice : public Device {
           slice.dy = from_item(call.dy, begin);
           slice.dx = dx.data();
           slice.deferred = advance(call.deferred, begin);
-          slice.integers = advance(call.integers, begin * type.op->integers_per_item);
+          slice.integers = advance(call.integers, begin * type.integers);
           slice.reals =
               advance_bytes(call.reals, begin * type.op->reals_per_item * size_of(type.dtype));
           kernel(slice);

@@ -3,6 +3,7 @@
 
 #include <span>
 #include <string_view>
+#include <vector>
 
 #include "dynet_like/device/device.h"
 
@@ -15,12 +16,17 @@ struct KernelEntry {
 
 // For the best instruction set of this machine, chosen at run time.
 std::span<const KernelEntry> cell_kernels();
+std::span<const KernelEntry> dimension_kernels();
 std::span<const KernelEntry> elementwise_kernels();
 std::span<const KernelEntry> inner_product_kernels();
 std::span<const KernelEntry> product_kernels();
 std::span<const KernelEntry> reduction_kernels();
 std::span<const KernelEntry> shape_kernels();
 std::span<const KernelEntry> softmax_kernels();
+std::span<const KernelEntry> special_function_kernels();
+
+/// All of them together.
+std::vector<KernelEntry> all_kernels();
 
 // The same for every instruction set; part of shape_kernels().
 Kernels transpose_kernels();

@@ -71,6 +71,11 @@ concept LaneType = requires {
   typename T::Element;
 };
 
+template <LaneType T>
+HWY_INLINE T square(T x) {
+  return x * x;
+}
+
 // c[0] + c[1] x + c[2] x^2 + ...
 template <LaneType T, std::size_t n>
 HWY_INLINE T polynomial(T x, const double (&c)[n]) {
@@ -195,6 +200,21 @@ HWY_INLINE Lanes<E> log(Lanes<E> x) {
 template <class E>
 HWY_INLINE Group<E> log(Group<E> x) {
   return each([](auto lanes) DYNET_LIKE_BODY { return log(lanes); }, x);
+}
+
+/// ln(1 + x) for x >= 0: the logarithm of the rounded 1 + x, corrected for what rounding took
+/// (Kahan, in the HP-15C Advanced Functions Handbook, 1982).
+template <LaneType T>
+HWY_INLINE T log1p(T x) {
+  const T one(1), sum = one + x;
+  return select(one < sum, log(sum) * (x / (sum - one)), x);
+}
+
+/// e^x - 1 for x <= 0: 2 t / (1 - t) with t = tanh(x / 2).
+template <LaneType T>
+HWY_INLINE T expm1(T x) {
+  const T t = tanh(T(0.5) * x);
+  return (t + t) / (T(1) - t);
 }
 
 }  // namespace dynet_like::HWY_NAMESPACE

@@ -1,0 +1,213 @@
+// Kernels along one dimension, line by line: a line is n elements at a distance.
+#include <algorithm>
+#include <cmath>
+
+#include "dynet_like/device/cpu/kernel_table.h"
+
+namespace dynet_like {
+
+namespace {
+
+// f(first element) for every line of an item.
+template <class F>
+void for_lines(const Axis& axis, const F& f) {
+  for (std::size_t o = 0; o < axis.outer; ++o) {
+    for (std::size_t i = 0; i < axis.inner; ++i) f(o * axis.n * axis.inner + i, o * axis.inner + i);
+  }
+}
+
+Axis axis_of(const Signature& type) { return Axis(type.inputs[0], type.attributes[0]); }
+
+template <class E>
+void put(E result, E* to, bool add) {
+  *to = add ? *to + result : result;
+}
+
+// The place of the first of the largest elements; a NaN counts as larger than all.
+template <class E>
+std::size_t place_of_largest(const E* line, const Axis& axis) {
+  std::size_t best = 0;
+  for (std::size_t k = 1; k < axis.n; ++k) {
+    const E x = line[k * axis.inner], top = line[best * axis.inner];
+    if (top < x || (std::isnan(x) && !std::isnan(top))) best = k;
+  }
+  return best;
+}
+
+// value(x line, y) per line, where y has one element per line.
+template <class E, class Value>
+void reduce(const ForwardCall& call, const Value& value) {
+  const Axis axis = axis_of(*call.type);
+  E* out = static_cast<E*>(call.out);
+  for (std::size_t i = 0; i < call.n; ++i, out += call.type->output_size) {
+    const E* x = call.in[0].at<E>(i);
+    for_lines(axis, [&](std::size_t line, std::size_t y) { out[y] = value(x + line, axis); });
+  }
+}
+
+template <class E>
+void max_forward(const ForwardCall& call) {
+  reduce<E>(call, [](const E* line, const Axis& axis) {
+    return line[place_of_largest(line, axis) * axis.inner];
+  });
+}
+template <class E>
+void max_backward(const BackwardCall& call) {
+  const Axis axis = axis_of(*call.type);
+  for (std::size_t i = 0; i < call.n; ++i) {
+    E* dx = call.dx[0].at<E>(i);
+    if (dx == nullptr) continue;
+    const bool add = call.dx[0].add[i] != 0;
+    const E *x = call.in[0].at<E>(i), *dy = call.dy.at<E>(i);
+    for_lines(axis, [&](std::size_t line, std::size_t y) {
+      const std::size_t best = place_of_largest(x + line, axis);
+      for (std::size_t k = 0; k < axis.n; ++k) {
+        put(k == best ? dy[y] : E(0), dx + line + k * axis.inner, add);
+      }
+    });
+  }
+}
+
+template <class E>
+void argmax_forward(const ForwardCall& call) {
+  const Axis axis = axis_of(*call.type);
+  E* out = static_cast<E*>(call.out);
+  std::fill_n(out, call.n * call.type->output_size, E(0));
+  for (std::size_t i = 0; i < call.n; ++i, out += call.type->output_size) {
+    const E* x = call.in[0].at<E>(i);
+    for_lines(axis, [&](std::size_t line, std::size_t) {
+      out[line + place_of_largest(x + line, axis) * axis.inner] = E(1);
+    });
+  }
+}
+template <class E>
+void pass_on(const BackwardCall& call) {
+  for (std::size_t i = 0; i < call.n; ++i) {
+    E* dx = call.dx[0].at<E>(i);
+    if (dx == nullptr) continue;
+    const E* dy = call.dy.at<E>(i);
+    for (std::size_t e = 0; e < call.type->output_size; ++e) {
+      put(dy[e], dx + e, call.dx[0].add[i] != 0);
+    }
+  }
+}
+
+template <class E>
+void cumsum_forward(const ForwardCall& call) {
+  const Axis axis = axis_of(*call.type);
+  E* out = static_cast<E*>(call.out);
+  for (std::size_t i = 0; i < call.n; ++i, out += call.type->output_size) {
+    const E* x = call.in[0].at<E>(i);
+    for_lines(axis, [&](std::size_t line, std::size_t) {
+      E sum = 0;
+      for (std::size_t k = 0; k < axis.n; ++k) {
+        sum += x[line + k * axis.inner];
+        out[line + k * axis.inner] = sum;
+      }
+    });
+  }
+}
+template <class E>
+void cumsum_backward(const BackwardCall& call) {
+  const Axis axis = axis_of(*call.type);
+  for (std::size_t i = 0; i < call.n; ++i) {
+    E* dx = call.dx[0].at<E>(i);
+    if (dx == nullptr) continue;
+    const E* dy = call.dy.at<E>(i);
+    for_lines(axis, [&](std::size_t line, std::size_t) {
+      E sum = 0;
+      for (std::size_t k = axis.n; k-- > 0;) {
+        sum += dy[line + k * axis.inner];
+        put(sum, dx + line + k * axis.inner, call.dx[0].add[i] != 0);
+      }
+    });
+  }
+}
+
+// A largest element that is infinite is the result: its difference to itself would be no number.
+template <class E>
+void logsumexp_forward(const ForwardCall& call) {
+  reduce<E>(call, [](const E* line, const Axis& axis) {
+    const E top = line[place_of_largest(line, axis) * axis.inner];
+    if (!std::isfinite(top)) return top;
+    E sum = 0;
+    for (std::size_t k = 0; k < axis.n; ++k) sum += std::exp(line[k * axis.inner] - top);
+    return top + std::log(sum);
+  });
+}
+template <class E>
+void logsumexp_backward(const BackwardCall& call) {
+  const Axis axis = axis_of(*call.type);
+  for (std::size_t i = 0; i < call.n; ++i) {
+    E* dx = call.dx[0].at<E>(i);
+    if (dx == nullptr) continue;
+    const E *x = call.in[0].at<E>(i), *out = call.out.at<E>(i), *dy = call.dy.at<E>(i);
+    for_lines(axis, [&](std::size_t line, std::size_t y) {
+      for (std::size_t k = 0; k < axis.n; ++k) {
+        const std::size_t at = line + k * axis.inner;
+        // -infinity everywhere: no element has a part in the sum.
+        const E part =
+            x[at] == out[y] && std::isinf(x[at]) ? E(x[at] > 0 ? 1 : 0) : std::exp(x[at] - out[y]);
+        put(dy[y] * part, dx + at, call.dx[0].add[i] != 0);
+      }
+    });
+  }
+}
+
+template <class E>
+void select_forward(const ForwardCall& call) {
+  const Axis axis = axis_of(*call.type);
+  const std::size_t count = call.type->integers;
+  E* out = static_cast<E*>(call.out);
+  for (std::size_t i = 0; i < call.n; ++i) {
+    const std::uint32_t* chosen = call.integers + i * count;
+    const E* x = call.in[0].at<E>(i);
+    for (std::size_t o = 0; o < axis.outer; ++o, x += axis.n * axis.inner) {
+      for (std::size_t k = 0; k < count; ++k, out += axis.inner) {
+        std::copy_n(x + chosen[k] * axis.inner, axis.inner, out);
+      }
+    }
+  }
+}
+// Elements that are chosen several times get the sum; what is not chosen gets zero.
+template <class E>
+void select_backward(const BackwardCall& call) {
+  const Axis axis = axis_of(*call.type);
+  const std::size_t count = call.type->integers, block = axis.n * axis.inner;
+  E* sums = call.workspace->elements<E>(block);
+  for (std::size_t i = 0; i < call.n; ++i) {
+    E* dx = call.dx[0].at<E>(i);
+    if (dx == nullptr) continue;
+    const std::uint32_t* chosen = call.integers + i * count;
+    const E* dy = call.dy.at<E>(i);
+    for (std::size_t o = 0; o < axis.outer; ++o, dx += block) {
+      std::fill_n(sums, block, E(0));
+      for (std::size_t k = 0; k < count; ++k, dy += axis.inner) {
+        for (std::size_t e = 0; e < axis.inner; ++e) sums[chosen[k] * axis.inner + e] += dy[e];
+      }
+      for (std::size_t e = 0; e < block; ++e) put(sums[e], dx + e, call.dx[0].add[i] != 0);
+    }
+  }
+}
+
+}  // namespace
+
+std::span<const cpu::KernelEntry> cpu::dimension_kernels() {
+  static const KernelEntry table[] = {
+      {"max_dim",
+       {{max_forward<float>, max_forward<double>}, {max_backward<float>, max_backward<double>}}},
+      {"argmax",
+       {{argmax_forward<float>, argmax_forward<double>}, {pass_on<float>, pass_on<double>}}},
+      {"cumsum",
+       {{cumsum_forward<float>, cumsum_forward<double>},
+        {cumsum_backward<float>, cumsum_backward<double>}}},
+      {"logsumexp_dim",
+       {{logsumexp_forward<float>, logsumexp_forward<double>},
+        {logsumexp_backward<float>, logsumexp_backward<double>}}},
+      {"select",
+       {{select_forward<float>, select_forward<double>},
+        {select_backward<float>, select_backward<double>}}}};
+  return table;
+}
+
+}  // namespace dynet_like

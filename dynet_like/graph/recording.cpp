@@ -1,0 +1,33 @@
+// Handles that are no good.
+#include "dynet_like/graph/recording.h"
+
+#include "dynet_like/core/errors.h"
+#include "dynet_like/ops/ops.h"
+
+namespace dynet_like {
+
+namespace recording {
+
+ComputationGraph& check_graph(std::string_view op, std::span<const Expression> xs) {
+  if (xs.empty()) throw_shape_error(op, "at least one input", {});
+  ComputationGraph& graph = xs[0].graph(op.data());
+  for (const Expression& x : xs) {
+    if (&x.graph(op.data()) != &graph) {
+      throw UsageError("[" + std::string(op) + "] need inputs of one graph; got inputs of two");
+    }
+    if (!graph.is_recorded(x)) Expression::throw_reverted(op.data());
+  }
+  return graph;
+}
+
+}  // namespace recording
+
+Expression apply_op(const Op& op, std::span<const Expression> inputs,
+                    recording::Integers attributes, recording::Integers integers,
+                    std::span<const double> reals) {
+  ComputationGraph& graph = recording::graph_of(op.name, inputs);
+  return graph.expression(
+      graph.tape().add(op, recording::Values(inputs).all(), attributes, {integers, reals}));
+}
+
+}  // namespace dynet_like

@@ -1,0 +1,72 @@
+// What the public operations share: they check their handles and record a node.
+#pragma once
+
+#include <array>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "dynet_like/graph/computation_graph.h"
+#include "dynet_like/ops/op.h"
+
+namespace dynet_like::recording {
+
+using Integers = std::span<const std::uint32_t>;
+
+/// Finds out which of the handles is no good, if any is: throws.
+ComputationGraph& check_graph(std::string_view op, std::span<const Expression> xs);
+
+/// The graph of the inputs. They are handles of one graph if they have one slot and generation.
+inline ComputationGraph& graph_of(std::string_view op, std::span<const Expression> xs) {
+  bool good = !xs.empty() && xs[0].is_latest();
+  for (const Expression& x : xs.subspan(good ? 1 : 0)) {
+    good = good && x.slot == xs[0].slot && x.generation == xs[0].generation;
+  }
+  return good ? *xs[0].pg : check_graph(op, xs);
+}
+
+inline ComputationGraph& graph_of(std::string_view user, const Expression& x) {
+  return x.is_latest() ? *x.pg : check_graph(user, std::span(&x, 1));
+}
+
+inline Expression unary(const Op& op, const Expression& x, Integers attributes = {},
+                        const Numbers& numbers = {}) {
+  ComputationGraph& graph = graph_of(op.name, x);
+  return graph.expression(graph.tape().add(op, std::span(&x.i, 1), attributes, numbers));
+}
+
+inline Expression with_number(const Op& op, const Expression& x, float c) {
+  const double real = static_cast<double>(c);
+  return unary(op, x, {}, {{}, std::span(&real, 1)});
+}
+
+inline Expression binary(const Op& op, const Expression& a, const Expression& b) {
+  const bool good = a.is_latest() && b.slot == a.slot && b.generation == a.generation;
+  ComputationGraph& graph = good ? *a.pg : check_graph(op.name, std::array{a, b});
+  const ValueId values[] = {a.i, b.i};
+  return graph.expression(graph.tape().add(op, values));
+}
+
+/// The values of many inputs, without the heap if they are few.
+class Values {
+ public:
+  explicit Values(std::span<const Expression> xs)
+      : more_(xs.size() > kFew ? xs.size() : 0),
+        all_(xs.size() > kFew ? more_.data() : few_, xs.size()) {
+    for (std::size_t i = 0; i < xs.size(); ++i) all_[i] = xs[i].i;
+  }
+  std::span<ValueId> all() { return all_; }
+
+ private:
+  static constexpr std::size_t kFew = 32;
+  ValueId few_[kFew];
+  std::vector<ValueId> more_;
+  std::span<ValueId> all_;
+};
+
+inline Expression many(const Op& op, std::span<const Expression> xs, Integers attributes = {}) {
+  ComputationGraph& graph = graph_of(op.name, xs);
+  return graph.expression(graph.tape().add(op, Values(xs).all(), attributes));
+}
+
+}  // namespace dynet_like::recording

@@ -1,0 +1,76 @@
+// The operations that bring values in: inputs, constants, parameters, rows of tables.
+#include "dynet_like/graph/recording.h"
+
+#include "dynet_like/ops/ops.h"
+#include "dynet_like/ops/structured.h"
+
+namespace dynet_like {
+
+using namespace recording;
+
+namespace {
+
+Expression add_lookup(ComputationGraph& graph, const LookupParameter& table, Integers rows,
+                      bool constant) {
+  if (table.p == nullptr) table.get_storage();  // throws
+  Tape& tape = graph.tape();
+  const ValueId values[] = {tape.add_parameter(table.p, constant)};
+  return graph.expression(tape.add(ops::lookup, values, {}, {rows}));
+}
+
+template <class Handle>
+Expression add_parameter(ComputationGraph& graph, const Handle& handle, bool constant) {
+  if (handle.p == nullptr) handle.get_storage();  // throws
+  return graph.expression(graph.tape().add_parameter(handle.p, constant));
+}
+
+}  // namespace
+
+Expression input(ComputationGraph& graph, float value) {
+  return graph.expression(graph.tape().add_input(Dim({1}), std::span(&value, 1)));
+}
+Expression input(ComputationGraph& graph, const float* value) {
+  return graph.expression(graph.tape().add_input_at(Dim({1}), value));
+}
+Expression input(ComputationGraph& graph, const Dim& dim, const std::vector<float>& values) {
+  return graph.expression(graph.tape().add_input(dim, values));
+}
+Expression input(ComputationGraph& graph, const Dim& dim, const std::vector<float>* values) {
+  return graph.expression(graph.tape().add_input_at(dim, values));
+}
+
+Expression constant(ComputationGraph& graph, const Dim& dim, float value) {
+  return graph.expression(graph.tape().add_constant(dim, static_cast<double>(value)));
+}
+Expression zeros(ComputationGraph& graph, const Dim& dim) { return constant(graph, dim, 0.0f); }
+Expression ones(ComputationGraph& graph, const Dim& dim) { return constant(graph, dim, 1.0f); }
+
+Expression parameter(ComputationGraph& graph, const Parameter& parameter) {
+  return add_parameter(graph, parameter, false);
+}
+Expression parameter(ComputationGraph& graph, const LookupParameter& table) {
+  return add_parameter(graph, table, false);
+}
+Expression const_parameter(ComputationGraph& graph, const Parameter& parameter) {
+  return add_parameter(graph, parameter, true);
+}
+Expression const_parameter(ComputationGraph& graph, const LookupParameter& table) {
+  return add_parameter(graph, table, true);
+}
+
+Expression lookup(ComputationGraph& graph, const LookupParameter& table, unsigned row) {
+  return add_lookup(graph, table, std::span(&row, 1), false);
+}
+Expression lookup(ComputationGraph& graph, const LookupParameter& table,
+                  const std::vector<unsigned>& rows) {
+  return add_lookup(graph, table, rows, false);
+}
+Expression const_lookup(ComputationGraph& graph, const LookupParameter& table, unsigned row) {
+  return add_lookup(graph, table, std::span(&row, 1), true);
+}
+Expression const_lookup(ComputationGraph& graph, const LookupParameter& table,
+                        const std::vector<unsigned>& rows) {
+  return add_lookup(graph, table, rows, true);
+}
+
+}  // namespace dynet_like

@@ -1,0 +1,278 @@
+// The formulas of elementwise ops over plain numbers, for what has no vector function.
+#pragma once
+
+#include <cmath>
+#include <numbers>
+
+#include "dynet_like/ops/elementwise.h"
+
+namespace dynet_like::formulas {
+
+namespace special {
+
+/// ln |gamma(x)| and its derivative. Nothing is thrown or kept: what has no value is infinite or
+/// NaN.
+float log_gamma(float x);
+double log_gamma(double x);
+float digamma(float x);
+double digamma(double x);
+
+}  // namespace special
+
+struct Erf : UnaryFormula {
+  static constexpr std::string_view name = "erf", formula = "the error function";
+  static constexpr Needs needs = Needs::inputs;
+  template <class T>
+  static T value(T x) {
+    return std::erf(x);
+  }
+  template <class T>
+  static T slope_0(T x, T) {
+    return T(2 * std::numbers::inv_sqrtpi) * std::exp(-x * x);
+  }
+};
+
+struct Sin : UnaryFormula {
+  static constexpr std::string_view name = "sin", formula = "sin x";
+  static constexpr Needs needs = Needs::inputs;
+  template <class T>
+  static T value(T x) {
+    return std::sin(x);
+  }
+  template <class T>
+  static T slope_0(T x, T) {
+    return std::cos(x);
+  }
+};
+
+struct Cos : UnaryFormula {
+  static constexpr std::string_view name = "cos", formula = "cos x";
+  static constexpr Needs needs = Needs::inputs;
+  template <class T>
+  static T value(T x) {
+    return std::cos(x);
+  }
+  template <class T>
+  static T slope_0(T x, T) {
+    return -std::sin(x);
+  }
+};
+
+struct Tan : UnaryFormula {
+  static constexpr std::string_view name = "tan", formula = "tan x; dy/dx = 1 + y^2";
+  static constexpr double low = -1.3, high = 1.3;
+  static constexpr Needs needs = Needs::output;
+  template <class T>
+  static T value(T x) {
+    return std::tan(x);
+  }
+  template <class T>
+  static T slope_0(T, T y) {
+    return 1 + y * y;
+  }
+};
+
+struct Asin : UnaryFormula {
+  static constexpr std::string_view name = "asin",
+                                    formula = "the angle in [-pi/2, pi/2] whose sine is x";
+  static constexpr double low = -0.9, high = 0.9;
+  static constexpr Needs needs = Needs::inputs;
+  template <class T>
+  static T value(T x) {
+    return std::asin(x);
+  }
+  template <class T>
+  static T slope_0(T x, T) {
+    return 1 / std::sqrt((1 - x) * (1 + x));
+  }
+};
+
+struct Acos : UnaryFormula {
+  static constexpr std::string_view name = "acos",
+                                    formula = "the angle in [0, pi] whose cosine is x";
+  static constexpr double low = -0.9, high = 0.9;
+  static constexpr Needs needs = Needs::inputs;
+  template <class T>
+  static T value(T x) {
+    return std::acos(x);
+  }
+  template <class T>
+  static T slope_0(T x, T) {
+    return -1 / std::sqrt((1 - x) * (1 + x));
+  }
+};
+
+struct Atan : UnaryFormula {
+  static constexpr std::string_view name = "atan",
+                                    formula = "the angle in [-pi/2, pi/2] whose tangent is x";
+  static constexpr Needs needs = Needs::inputs;
+  template <class T>
+  static T value(T x) {
+    return std::atan(x);
+  }
+  template <class T>
+  static T slope_0(T x, T) {
+    return 1 / (1 + x * x);
+  }
+};
+
+struct Sinh : UnaryFormula {
+  static constexpr std::string_view name = "sinh", formula = "(e^x - e^-x) / 2";
+  static constexpr Needs needs = Needs::inputs;
+  template <class T>
+  static T value(T x) {
+    return std::sinh(x);
+  }
+  template <class T>
+  static T slope_0(T x, T) {
+    return std::cosh(x);
+  }
+};
+
+struct Cosh : UnaryFormula {
+  static constexpr std::string_view name = "cosh", formula = "(e^x + e^-x) / 2";
+  static constexpr Needs needs = Needs::inputs;
+  template <class T>
+  static T value(T x) {
+    return std::cosh(x);
+  }
+  template <class T>
+  static T slope_0(T x, T) {
+    return std::sinh(x);
+  }
+};
+
+struct Asinh : UnaryFormula {
+  static constexpr std::string_view name = "asinh", formula = "ln(x + sqrt(x^2 + 1))";
+  static constexpr Needs needs = Needs::inputs;
+  template <class T>
+  static T value(T x) {
+    return std::asinh(x);
+  }
+  template <class T>
+  static T slope_0(T x, T) {
+    return 1 / std::hypot(x, T(1));
+  }
+};
+
+struct Acosh : UnaryFormula {
+  static constexpr std::string_view name = "acosh", formula = "ln(x + sqrt(x^2 - 1)), x >= 1";
+  static constexpr double low = 1.2, high = 3;
+  static constexpr Needs needs = Needs::inputs;
+  template <class T>
+  static T value(T x) {
+    return std::acosh(x);
+  }
+  template <class T>
+  static T slope_0(T x, T) {
+    return 1 / std::sqrt((x - 1) * (x + 1));
+  }
+};
+
+struct Atanh : UnaryFormula {
+  static constexpr std::string_view name = "atanh", formula = "ln((1 + x) / (1 - x)) / 2, |x| < 1";
+  static constexpr double low = -0.9, high = 0.9;
+  static constexpr Needs needs = Needs::inputs;
+  template <class T>
+  static T value(T x) {
+    return std::atanh(x);
+  }
+  template <class T>
+  static T slope_0(T x, T) {
+    return 1 / ((1 - x) * (1 + x));
+  }
+};
+
+struct Lgamma : UnaryFormula {
+  static constexpr std::string_view name = "lgamma",
+                                    formula = "ln |gamma(x)|; dy/dx is the digamma function";
+  static constexpr double low = 0.3, high = 4;
+  static constexpr Needs needs = Needs::inputs;
+  template <class T>
+  static T value(T x) {
+    return special::log_gamma(x);
+  }
+  template <class T>
+  static T slope_0(T x, T) {
+    return special::digamma(x);
+  }
+};
+
+struct Round : UnaryFormula {
+  static constexpr std::string_view
+      name = "round",
+      formula = "the nearest integer, halves away from 0; its gradient is passed on as it is";
+  static constexpr bool is_derivative = false;
+  static constexpr Needs needs = Needs::nothing;
+  template <class T>
+  static T value(T x) {
+    return std::round(x);
+  }
+  template <class T>
+  static T slope_0(T, T) {
+    return T(1);
+  }
+};
+
+struct Ceil : UnaryFormula {
+  static constexpr std::string_view
+      name = "ceil",
+      formula = "the next integer above; its gradient is passed on as it is";
+  static constexpr bool is_derivative = false;
+  static constexpr Needs needs = Needs::nothing;
+  template <class T>
+  static T value(T x) {
+    return std::ceil(x);
+  }
+  template <class T>
+  static T slope_0(T, T) {
+    return T(1);
+  }
+};
+
+struct Floor : UnaryFormula {
+  static constexpr std::string_view
+      name = "floor",
+      formula = "the next integer below; its gradient is passed on as it is";
+  static constexpr bool is_derivative = false;
+  static constexpr Needs needs = Needs::nothing;
+  template <class T>
+  static T value(T x) {
+    return std::floor(x);
+  }
+  template <class T>
+  static T slope_0(T, T) {
+    return T(1);
+  }
+};
+
+// At x = 0 with exponent 0 or more, where x^a ln x is a limit, the slope towards the exponent is 0.
+struct Pow : BinaryFormula {
+  static constexpr std::string_view name = "pow", formula = "a to the power of b";
+  static constexpr double low = 0.3, high = 2;
+  static constexpr Needs needs = Needs::inputs_and_output;
+  template <class T>
+  static T value(T a, T b) {
+    return std::pow(a, b);
+  }
+  template <class T>
+  static T slope_0(T a, T b, T) {
+    return b == 0 ? T(0) : b * std::pow(a, b - 1);
+  }
+  template <class T>
+  static T slope_1(T a, T b, T y) {
+    return a == 0 && b >= 0 ? T(0) : y * std::log(a);
+  }
+};
+
+using SpecialFormulas = TypeList<Erf, Sin, Cos, Tan, Asin, Acos, Atan, Sinh, Cosh, Asinh, Acosh,
+                                 Atanh, Lgamma, Round, Ceil, Floor, Pow>;
+
+/// Walks over all elementwise formulas.
+template <class Visitor>
+constexpr void visit_all(Visitor&& visitor) {
+  ElementwiseFormulas::visit(visitor);
+  SpecialFormulas::visit(visitor);
+}
+
+}  // namespace dynet_like::formulas

@@ -1,0 +1,219 @@
+// Every op as anybody would write it down, in double: what kernels are compared with.
+#pragma once
+
+#include <array>
+#include <functional>
+#include <map>
+
+#include "dynet_like/ops/special_formulas.h"
+#include "tests/op_cases.h"
+#include "tests/plain_cells.h"
+
+namespace dynet_like::op_cases {
+
+using Index = std::array<unsigned, Dim::kMaxDimensions>;
+
+inline Index index_of(const Dim& dim, std::size_t element) {
+  Index index{};
+  for (unsigned i = 0; i < dim.nd; ++i) {
+    index[i] = static_cast<unsigned>(element % dim.d[i]);
+    element /= dim.d[i];
+  }
+  return index;
+}
+
+// Dimensions of size 1 stretch.
+inline std::size_t element_of(const Dim& dim, const Index& index) {
+  std::size_t element = 0;
+  for (unsigned i = dim.nd; i-- > 0;) element = element * dim.d[i] + (dim.d[i] == 1 ? 0 : index[i]);
+  return element;
+}
+
+// Element `index` of the output, as anybody would write it down.
+using Plain = std::function<double(const Signature&, const Item&, const Index&)>;
+
+inline double at(const Signature& type, const Item& item, std::size_t input, const Index& index) {
+  return item.inputs[input][element_of(type.inputs[input], index)];
+}
+
+inline double sum_of_products(const Signature& type, const Item& item, const Index& index) {
+  const std::size_t first = type.inputs.size() % 2;
+  double total = first == 1 ? at(type, item, 0, index) : 0;
+  for (std::size_t w = first; w < type.inputs.size(); w += 2) {
+    for (unsigned k = 0; k < type.inputs[w].cols(); ++k) {
+      total += at(type, item, w, {index[0], k}) * at(type, item, w + 1, {k, index[1]});
+    }
+  }
+  return total;
+}
+
+inline double sum_of_inputs(const Signature& type, const Item& item, const Index& index) {
+  double total = 0;
+  for (std::size_t j = 0; j < type.inputs.size(); ++j) total += at(type, item, j, index);
+  return total;
+}
+
+// The sum of f(x) along dimension d, at the other places of `index`.
+template <class F>
+double along(const Signature& type, const Item& item, Index index, unsigned d, F&& f) {
+  double total = 0;
+  for (index[d] = 0; index[d] < type.inputs[0][d]; ++index[d]) total += f(at(type, item, 0, index));
+  return total;
+}
+
+// The place in the input of a line that became element `index` of the output.
+inline Index whole_index(const Signature& type, const Index& index) {
+  const unsigned d = type.attributes[0];
+  Index whole{};
+  for (unsigned i = 0; i + 1 < Dim::kMaxDimensions; ++i) whole[i < d ? i : i + 1] = index[i];
+  return whole;
+}
+
+inline double sum_along(const Signature& type, const Item& item, const Index& index) {
+  return along(type, item, whole_index(type, index), type.attributes[0],
+               [](double x) { return x; });
+}
+
+inline double largest_along(const Signature& type, const Item& item, const Index& index) {
+  double top = -std::numeric_limits<double>::infinity();
+  along(type, item, whole_index(type, index), type.attributes[0], [&](double x) {
+    top = std::max(top, x);
+    return 0;
+  });
+  return top;
+}
+
+inline double log_of_softmax(const Signature& type, const Item& item, const Index& index) {
+  const double total =
+      along(type, item, index, type.attributes[0], [](double x) { return std::exp(x); });
+  return at(type, item, 0, index) - std::log(total);
+}
+
+inline double concatenated(const Signature& type, const Item& item, Index index) {
+  const unsigned d = type.attributes[0];
+  std::size_t j = 0;
+  for (; index[d] >= type.inputs[j][d]; ++j) index[d] -= type.inputs[j][d];
+  return at(type, item, j, index);
+}
+
+inline double picked(const Signature& type, const Item& item, Index index) {
+  index[type.attributes[0]] += item.integers[0];
+  return at(type, item, 0, index);
+}
+
+inline double transposed(const Signature& type, const Item& item, const Index& index) {
+  Index from{};
+  for (std::size_t i = 0; i < type.attributes.size(); ++i) from[type.attributes[i]] = index[i];
+  return at(type, item, 0, from);
+}
+
+inline double dropped(const Signature& type, const Item& item, const Index& index) {
+  const RandomStream stream(KernelCall<double>::kKey, item.integers[0], item.integers[1]);
+  const std::size_t word = item.integers[2] + element_of(type.output, index);
+  const bool kept = unit_interval(stream.block(word / 4)[word % 4]) >= item.reals[0];
+  return kept ? at(type, item, 0, index) / (1 - item.reals[0]) : 0;
+}
+
+inline double sum_of_pairs(const Item& item, double (*f)(double, double)) {
+  double total = 0;
+  for (std::size_t e = 0; e < item.inputs[0].size(); ++e) {
+    total += f(item.inputs[0][e], item.inputs[1][e]);
+  }
+  return total;
+}
+
+inline double loss_of_class(const Item& item) {
+  double total = 0;
+  for (double x : item.inputs[0]) total += std::exp(x);
+  return std::log(total) - item.inputs[0][item.integers[0]];
+}
+
+template <class F>
+double elementwise_plain(const Signature& type, const Item& item, const Index& index) {
+  const double a = at(type, item, 0, index);
+  if constexpr (F::inputs == 2) {
+    return F::value(a, at(type, item, 1, index));
+  } else if constexpr (F::reals == 1) {
+    return F::value(a, item.reals[0]);
+  } else {
+    return F::value(a);
+  }
+}
+
+inline std::map<std::string_view, Plain> plain_formulas() {
+  using Type = const Signature&;
+  std::map<std::string_view, Plain> all = {
+      {"constant", [](Type, const Item& item, const Index&) { return item.reals[0]; }},
+      {"lookup",
+       [](Type type, const Item& item, Index index) {
+         index[type.output.nd] = item.integers[0];
+         return at(type, item, 0, index);
+       }},
+      {"matrix_product", sum_of_products},
+      {"affine_transform", sum_of_products},
+      {"dot_product",
+       [](Type, const Item& item, const Index&) {
+         return sum_of_pairs(item, [](double a, double b) { return a * b; });
+       }},
+      {"squared_distance",
+       [](Type, const Item& item, const Index&) {
+         return sum_of_pairs(item, [](double a, double b) { return (a - b) * (a - b); });
+       }},
+      {"lstm_cell", [](Type type, const Item& item,
+                       const Index& index) { return plain_lstm_cell(type, item, index[0]); }},
+      {"gru_cell", [](Type type, const Item& item,
+                      const Index& index) { return plain_gru_cell(type, item, index[0]); }},
+      {"sum", sum_of_inputs},
+      {"average",
+       [](Type type, const Item& item, const Index& index) {
+         return sum_of_inputs(type, item, index) / static_cast<double>(type.inputs.size());
+       }},
+      {"sum_dim", sum_along},
+      {"mean_dim",
+       [](Type type, const Item& item, const Index& index) {
+         return sum_along(type, item, index) / type.inputs[0][type.attributes[0]];
+       }},
+      {"max_dim", [](Type type, const Item& item,
+                     const Index& index) { return largest_along(type, item, index); }},
+      {"argmax",
+       [](Type type, const Item& item, Index index) {
+         const double x = at(type, item, 0, index);
+         double rest = 0;
+         along(type, item, index, type.attributes[0],
+               [&](double other) { return rest = std::max(rest, other - x); });
+         return rest == 0 ? 1 : 0;
+       }},
+      {"cumsum",
+       [](Type type, const Item& item, Index index) {
+         unsigned& k = index[type.attributes[0]];
+         double total = 0;
+         for (unsigned last = k, i = 0; i <= last; ++i) total += (k = i, at(type, item, 0, index));
+         return total;
+       }},
+      {"logsumexp_dim",
+       [](Type type, const Item& item, const Index& index) {
+         return std::log(along(type, item, whole_index(type, index), type.attributes[0],
+                               [](double x) { return std::exp(x); }));
+       }},
+      {"select",
+       [](Type type, const Item& item, Index index) {
+         unsigned& k = index[type.attributes[0]];
+         k = item.integers[k];
+         return at(type, item, 0, index);
+       }},
+      {"identity",
+       [](Type type, const Item& item, const Index& index) { return at(type, item, 0, index); }},
+      {"concatenate", concatenated},
+      {"pick_range", picked},
+      {"transpose", transposed},
+      {"softmax", [](Type type, const Item& item,
+                     const Index& index) { return std::exp(log_of_softmax(type, item, index)); }},
+      {"log_softmax", log_of_softmax},
+      {"pickneglogsoftmax",
+       [](Type, const Item& item, const Index&) { return loss_of_class(item); }},
+      {"dropout", dropped}};
+  formulas::visit_all([&]<class F>() { all.emplace(F::name, elementwise_plain<F>); });
+  return all;
+}
+
+}  // namespace dynet_like::op_cases
