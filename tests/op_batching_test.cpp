@@ -420,6 +420,7 @@ std::size_t items_for_three_threads(const OpCall& call) {
 
 // All but those whose items are so small that there would have to be too many of them.
 bool can_be_split(const OpCall& call) {
+  if (call.op->integer_count != nullptr) return false;  // their number follows from the shape
   return call.inputs() > 0 && items_for_three_threads(enlarged(call)) <= 20'000;
 }
 

@@ -188,6 +188,11 @@ inline Expression record(ComputationGraph& graph, const OpCall& call,
     const Dim dim(sizes, static_cast<unsigned>(items.size()));
     return constant(graph, dim, static_cast<float>(items[0].reals[0]));
   }
+  if (call.op->max_inputs == 0) {  // a distribution
+    const std::vector<long> sizes(call.shapes.attributes.begin() + 1, call.shapes.attributes.end());
+    const Dim dim(sizes, static_cast<unsigned>(items.size()));
+    return graph.expression(graph.tape().add_random(*call.op, dim, items[0].reals));
+  }
   std::vector<std::uint32_t> integers;
   std::vector<double> reals;
   for (const Item& item : items) {

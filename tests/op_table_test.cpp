@@ -130,6 +130,20 @@ const std::map<std::string_view, Build>& public_functions() {
        [](const Givens& g) {
          return select_rows(g.a, {2, 0});
        }},
+      {"hinge",
+       [](const Givens& g) {
+         return hinge_dim(g.a, {0, 1, 2, 0});
+       }},
+      {"random_uniform", [](const Givens& g) { return random_uniform(g.graph, Dim({3}), -1, 1); }},
+      {"random_normal", [](const Givens& g) { return random_normal(g.graph, Dim({3})); }},
+      {"random_bernoulli",
+       [](const Givens& g) { return random_bernoulli(g.graph, Dim({3}), 0.5f); }},
+      {"random_gumbel", [](const Givens& g) { return random_gumbel(g.graph, Dim({3})); }},
+      {"standard_deviation", [](const Givens& g) { return std_elems(g.a); }},
+      {"binary_log_loss",
+       [](const Givens& g) {  // summed up
+         return apply_op(elementwise<formulas::BinaryLogLoss>, std::array{g.a, g.b});
+       }},
       // A copy is made where a view of a view would have gaps.
       {"identity",
        [](const Givens& g) {

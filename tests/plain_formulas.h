@@ -4,6 +4,7 @@
 #include <array>
 #include <functional>
 #include <map>
+#include <numbers>
 
 #include "dynet_like/ops/special_formulas.h"
 #include "tests/op_cases.h"
@@ -107,6 +108,13 @@ inline double transposed(const Signature& type, const Item& item, const Index& i
   return at(type, item, 0, from);
 }
 
+// The number in [0, 1) of the word of an element, or of one next to it.
+inline double drawn(const Signature& type, const Item& item, const Index& index, int offset) {
+  const RandomStream stream(KernelCall<double>::kKey, item.integers[0], item.integers[1]);
+  const std::size_t word = item.integers[2] + element_of(type.output, index) + offset;
+  return unit_interval(stream.block(word / 4)[word % 4]);
+}
+
 inline double dropped(const Signature& type, const Item& item, const Index& index) {
   const RandomStream stream(KernelCall<double>::kKey, item.integers[0], item.integers[1]);
   const std::size_t word = item.integers[2] + element_of(type.output, index);
@@ -194,6 +202,38 @@ inline std::map<std::string_view, Plain> plain_formulas() {
        [](Type type, const Item& item, const Index& index) {
          return std::log(along(type, item, whole_index(type, index), type.attributes[0],
                                [](double x) { return std::exp(x); }));
+       }},
+      {"hinge",
+       [](Type type, const Item& item, const Index& index) {
+         Index chosen = whole_index(type, index);
+         chosen[type.attributes[0]] = item.integers[element_of(type.output, index)];
+         const double best = at(type, item, 0, chosen), margin = item.reals[0];
+         return along(type, item, chosen, type.attributes[0],
+                      [&](double x) { return std::max(0.0, margin - best + x); }) -
+                margin;
+       }},
+      {"random_uniform",
+       [](Type type, const Item& item, const Index& index) {
+         return item.reals[0] + (item.reals[1] - item.reals[0]) * drawn(type, item, index, 0);
+       }},
+      {"random_normal",
+       [](Type type, const Item& item, const Index& index) {
+         const std::size_t odd = (item.integers[2] + element_of(type.output, index)) % 2;
+         const double u = drawn(type, item, index, -static_cast<int>(odd)) + 0x1p-25;
+         const double angle =
+             2 * std::numbers::pi * drawn(type, item, index, 1 - static_cast<int>(odd));
+         const double normal =
+             std::sqrt(-2 * std::log(u)) * (odd == 0 ? std::cos(angle) : std::sin(angle));
+         return item.reals[0] + item.reals[1] * normal;
+       }},
+      {"random_bernoulli",
+       [](Type type, const Item& item, const Index& index) {
+         return drawn(type, item, index, 0) < item.reals[0] ? item.reals[1] : 0;
+       }},
+      {"random_gumbel",
+       [](Type type, const Item& item, const Index& index) {
+         const double u = drawn(type, item, index, 0) + 0x1p-25;
+         return item.reals[0] - item.reals[1] * std::log(-std::log(u));
        }},
       {"select",
        [](Type type, const Item& item, Index index) {

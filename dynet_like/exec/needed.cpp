@@ -54,7 +54,7 @@ void NeededNodes::collect_tape(std::uint32_t tape_index, NodeId last, std::size_
     states[node].plan_index = kNone;
     const NodeRef ref{tape_index, node};
     const NodeType& type = tape.type_of(node);
-    if (type.op->max_inputs == 0 && type.op != &ops::constant) {
+    if (ops::is_stored(*type.op)) {
       place_source(ref);
       continue;
     }

@@ -40,6 +40,28 @@ Expression gru_cell(const Expression& b_h, const Expression& u, const Expression
   const Expression inputs[] = {b_h, u, h, b_x, w, x};
   return many(ops::gru_cell, inputs);
 }
+Expression colwise_add(const Expression& x, const Expression& bias) { return x + bias; }
+
+Expression contract3d_1d(const Expression& x, const Expression& y) {
+  const Dim dim = x.dim();
+  if (dim.nd != 3 || y.dim().batch_size() != dim[2]) {
+    const Dim dims[] = {dim, y.dim()};
+    throw_shape_error("contract3d_1d", "{m, n, k} and {k}", dims);
+  }
+  const Expression columns = reshape(x, Dim({dim[0] * dim[1], dim[2]}, dim.bd)) * y;
+  return reshape(columns, Dim({dim[0], dim[1]}, columns.dim().bd));
+}
+Expression contract3d_1d(const Expression& x, const Expression& y, const Expression& b) {
+  return contract3d_1d(x, y) + b;
+}
+Expression contract3d_1d_1d(const Expression& x, const Expression& y, const Expression& z) {
+  return contract3d_1d(x, y) * z;
+}
+Expression contract3d_1d_1d(const Expression& x, const Expression& y, const Expression& z,
+                            const Expression& b) {
+  return contract3d_1d_1d(x, y, z) + b;
+}
+
 Expression dot_product(const Expression& a, const Expression& b) {
   return binary(ops::dot_product, a, b);
 }

@@ -9,18 +9,74 @@ namespace dynet_like {
 
 using namespace recording;
 
-Expression dropout(const Expression& x, float p) {
-  if (!(p >= 0 && p < 1)) {
-    throw UsageError("[dropout] need a probability of at least 0 and below 1; got " +
-                     std::to_string(p));
-  }
+namespace {
+
+void check_random(std::string_view user, const ComputationGraph& graph) {
+  if (graph.has_random()) return;
+  throw UsageError("[" + std::string(user) +
+                   "] need random numbers; got a graph without: set GraphOptions::random");
+}
+
+void check_probability(const char* user, float p) {
+  if (p >= 0 && p < 1) return;
+  throw UsageError(std::string("[") + user +
+                   "] need a probability of at least 0 and below 1; got " + std::to_string(p));
+}
+
+Expression draw(ComputationGraph& graph, const Op& distribution, const Dim& dim, float a, float b) {
+  check_random(distribution.name, graph);
+  const double parameters[] = {static_cast<double>(a), static_cast<double>(b)};
+  return graph.expression(graph.tape().add_random(distribution, dim, parameters));
+}
+
+// x / (1 - p) where a mask of this shape has a 1, else 0.
+Expression masked(const char* user, const Expression& x, const Dim& mask, float p) {
+  check_probability(user, p);
   if (p == 0) return x;
-  if (!graph_of("dropout", x).has_random()) {
-    throw UsageError(
-        "[dropout] need random numbers; got a graph without: set "
-        "GraphOptions::random");
-  }
+  ComputationGraph& graph = graph_of(user, x);
+  check_random(user, graph);
+  return cmult(x, random_bernoulli(graph, mask, 1 - p, 1 / (1 - p)));
+}
+
+}  // namespace
+
+Expression random_uniform(ComputationGraph& graph, const Dim& dim, float left, float right) {
+  return draw(graph, ops::random_uniform, dim, left, right);
+}
+Expression random_normal(ComputationGraph& graph, const Dim& dim, float mean, float stddev) {
+  return draw(graph, ops::random_normal, dim, mean, stddev);
+}
+Expression random_bernoulli(ComputationGraph& graph, const Dim& dim, float p, float scale) {
+  return draw(graph, ops::random_bernoulli, dim, p, scale);
+}
+Expression random_gumbel(ComputationGraph& graph, const Dim& dim, float mu, float beta) {
+  return draw(graph, ops::random_gumbel, dim, mu, beta);
+}
+
+Expression noise(const Expression& x, float stddev) {
+  return x + random_normal(graph_of("noise", x), x.dim(), 0, stddev);
+}
+
+Expression dropout(const Expression& x, float p) {
+  check_probability("dropout", p);
+  if (p == 0) return x;
+  check_random("dropout", graph_of("dropout", x));
   return with_number(ops::dropout, x, p);
+}
+Expression dropout_dim(const Expression& x, unsigned d, float p) {
+  Dim mask = x.dim();
+  if (d >= mask.nd) {
+    throw UsageError("[dropout_dim] need a dimension of " + to_string(mask) + "; got dimension " +
+                     std::to_string(d));
+  }
+  mask.set(d, 1);
+  return masked("dropout_dim", x, mask, p);
+}
+Expression dropout_batch(const Expression& x, float p) {
+  return masked("dropout_batch", x, Dim({1}, x.dim().bd), p);
+}
+Expression block_dropout(const Expression& x, float p) {
+  return masked("block_dropout", x, Dim({1}), p);
 }
 
 }  // namespace dynet_like

@@ -29,6 +29,37 @@ Expression select(const Expression& x, const std::vector<unsigned>& elements, un
   return unary(ops::select, x, attributes, {elements});
 }
 
+Expression in_one_minibatch(std::span<const Expression> xs) {
+  graph_of("concatenate_to_batch", xs);
+  const Dim dim = xs[0].dim().single_batch();
+  std::vector<Expression> columns;
+  unsigned count = 0;
+  for (const Expression& x : xs) {
+    const Dim other = x.dim();
+    if (other.single_batch() != dim) {
+      const Dim dims[] = {dim, other.single_batch()};
+      throw_shape_error("concatenate_to_batch", "equal shapes", dims);
+    }
+    columns.push_back(reshape(x, Dim({dim.size(), other.bd})));
+    count += other.bd;
+  }
+  Dim all = dim;
+  all.bd = count;
+  return reshape(concatenate_cols(columns), all);
+}
+
+// from, from + stride, ... below `to`.
+std::vector<unsigned> strided(unsigned size, int stride, int from, int to) {
+  if (stride < 1 || from < 0 || to > static_cast<int>(size) || from >= to) {
+    throw UsageError("[strided_select] need a stride of at least 1 and a range in [0, " +
+                     std::to_string(size) + "); got stride " + std::to_string(stride) + " from " +
+                     std::to_string(from) + " to " + std::to_string(to));
+  }
+  std::vector<unsigned> result;
+  for (int i = from; i < to; i += stride) result.push_back(static_cast<unsigned>(i));
+  return result;
+}
+
 }  // namespace
 
 Expression concatenate(std::initializer_list<Expression> xs, unsigned d) {
@@ -74,6 +105,58 @@ Expression pick_batch_elem(const Expression& x, unsigned v) {
   ComputationGraph& graph = graph_of("pick_batch_elem", x);
   return graph.expression(pick_minibatch_elements(graph.tape(), x.i, v, 1));
 }
+Expression pick_batch_elems(const Expression& x, const std::vector<unsigned>& v) {
+  Dim dim = x.dim();
+  for (unsigned element : v) {
+    if (element >= dim.bd) {
+      throw UsageError("[pick_batch_elems] need elements of a minibatch of " +
+                       std::to_string(dim.bd) + "; got " + std::to_string(element));
+    }
+  }
+  const Expression columns = reshape(x, Dim({dim.batch_size(), dim.bd}));
+  dim.bd = static_cast<unsigned>(v.size());
+  return reshape(select_cols(columns, v), dim);
+}
+Expression concatenate_to_batch(std::initializer_list<Expression> xs) {
+  return in_one_minibatch(xs);
+}
+Expression concatenate_to_batch(const std::vector<Expression>& xs) { return in_one_minibatch(xs); }
+
+Expression strided_select(const Expression& x, const std::vector<int>& strides,
+                          const std::vector<int>& from, const std::vector<int>& to) {
+  const Dim dim = x.dim();
+  const auto entry = [](const std::vector<int>& list, std::size_t d, unsigned otherwise) {
+    return d < list.size() ? list[d] : static_cast<int>(otherwise);
+  };
+  Expression result = x;
+  for (unsigned d = 0; d <= dim.nd; ++d) {
+    const unsigned size = d < dim.nd ? dim.d[d] : dim.bd;
+    const auto chosen = strided(size, entry(strides, d, 1), entry(from, d, 0), entry(to, d, size));
+    if (chosen.size() == size) continue;
+    result = d < dim.nd ? select(result, chosen, d) : pick_batch_elems(result, chosen);
+  }
+  return result;
+}
+
+Expression kmh_ngram(const Expression& x, unsigned n) {
+  const unsigned columns = x.dim().cols();
+  if (n == 0 || n > columns) {
+    throw UsageError("[kmh_ngram] need a width of 1 to " + std::to_string(columns) + "; got " +
+                     std::to_string(n));
+  }
+  std::vector<Expression> shifted;
+  for (unsigned i = 0; i < n; ++i) shifted.push_back(pick_range(x, i, columns - n + 1 + i, 1));
+  return sum(shifted);
+}
+Expression fold_rows(const Expression& x, unsigned rows) {
+  const Dim dim = x.dim();
+  if (rows == 0 || dim.rows() % rows != 0) {
+    throw UsageError("[fold_rows] need a divisor of " + std::to_string(dim.rows()) + " rows; got " +
+                     std::to_string(rows));
+  }
+  return sum_dim(reshape(x, Dim({rows, dim.rows() / rows, dim.cols()}, dim.bd)), {0});
+}
+
 Expression reshape(const Expression& x, const Dim& dim) {
   ComputationGraph& graph = graph_of("reshape", x);
   return graph.expression(reshape(graph.tape(), x.i, dim));

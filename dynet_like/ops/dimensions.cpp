@@ -120,4 +120,36 @@ const Op select = [] {
   return op;
 }();
 
+const Op hinge = [] {
+  Op op = along_dimension("hinge",
+                          "the sum of max(0, m - x[i] + x[k]) over all k but i along a dimension, "
+                          "which disappears",
+                          Needs::inputs, 1);
+  op.reals_per_item = 1;
+  op.integer_count = [](Attributes attributes) {
+    return attributes.size() == 2 ? attributes[1] : 0;
+  };
+  op.integer_limit = [](const Signature& type) { return type.inputs[0][type.attributes[0]]; };
+  op.shape = [](Inputs in, Attributes attributes) {
+    check_axis("hinge", in, attributes, 2);
+    const Dim result = without(in[0], attributes[0]);
+    if (attributes[1] != result.size()) {
+      throw_shape_error(
+          "hinge", std::to_string(result.size()) + " lines, not " + std::to_string(attributes[1]),
+          in);
+    }
+    return result;
+  };
+  op.cases = [] {
+    return std::vector<OpCase>{{{Dim({7})}, {0, 1}, {1.0}},
+                               {{Dim({5, 3})}, {0, 3}, {0.5}},
+                               {{Dim({5, 3})}, {1, 5}, {1.0}}};
+  };
+  op.bad_cases = [] {
+    return std::vector<OpCase>{
+        {{Dim({5})}, {1, 1}, {1.0}}, {{Dim({5})}, {0}, {1.0}}, {{Dim({5, 3})}, {0, 2}, {1.0}}};
+  };
+  return op;
+}();
+
 }  // namespace dynet_like::ops

@@ -240,6 +240,22 @@ struct Sqrt : UnaryFormula {
   }
 };
 
+// Where all numbers are equal, no direction changes their deviation more than another.
+struct StandardDeviation : UnaryFormula {
+  static constexpr std::string_view name = "standard_deviation",
+                                    formula = "square root of x; dy/dx = 1 / (2 y), but 0 at 0";
+  static constexpr double low = 0.2, high = 3;
+  static constexpr Needs needs = Needs::output;
+  template <class T>
+  LANE static T value(T x) {
+    return sqrt(x);
+  }
+  template <class T>
+  LANE static T slope_0(T, T y) {
+    return select(T(0) < y, T(0.5) / y, T(0));
+  }
+};
+
 struct Square : UnaryFormula {
   static constexpr std::string_view name = "square", formula = "x^2";
   static constexpr Needs needs = Needs::inputs;
@@ -408,5 +424,5 @@ struct ScaleGradient : UnaryRealFormula {
 /// The table: an elementwise op exists once its formula stands here.
 using ElementwiseFormulas =
     TypeList<Negate, Add, Subtract, Cmult, Cdiv, ScalarAdd, ScalarSubtract, ScalarMultiply,
-             ScalarDivide, Tanh, Logistic, Rectify, Exp, Log, Sqrt, Square, Abs, Cube, LogSigmoid,
-             Elu, Selu, Silu, Softsign, Min, Max, ScaleGradient>;
+             ScalarDivide, Tanh, Logistic, Rectify, Exp, Log, Sqrt, StandardDeviation, Square, Abs,
+             Cube, LogSigmoid, Elu, Selu, Silu, Softsign, Min, Max, ScaleGradient>;

@@ -31,6 +31,7 @@ std::span<const Op* const> all_ops() {
                                      &ops::cumsum,
                                      &ops::logsumexp_dim,
                                      &ops::select,
+                                     &ops::hinge,
                                      &ops::identity,
                                      &ops::concatenate,
                                      &ops::pick_range,
@@ -38,7 +39,11 @@ std::span<const Op* const> all_ops() {
                                      &ops::softmax,
                                      &ops::log_softmax,
                                      &ops::pickneglogsoftmax,
-                                     &ops::dropout};
+                                     &ops::dropout,
+                                     &ops::random_uniform,
+                                     &ops::random_normal,
+                                     &ops::random_bernoulli,
+                                     &ops::random_gumbel};
     formulas::visit_all([&]<class F>() { result.push_back(&elementwise<F>); });
     return result;
   }();

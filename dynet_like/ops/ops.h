@@ -79,6 +79,15 @@ Expression operator*(const Expression& a, const Expression& b);
 /// Shapes: {m} {m, k1} {k1} ... -> {m}, or {m, n} if the x are {k, n}; b may be {m} then, too.
 Expression affine_transform(std::initializer_list<Expression> xs);
 Expression affine_transform(const std::vector<Expression>& xs);
+/// x + bias for every column. Shapes: {n, k} {n} -> {n, k}.
+Expression colwise_add(const Expression& x, const Expression& bias);
+/// The sum over the last dimension of x times y; the same, times z (plus b).
+/// Shapes: {m, n, k} {k} -> {m, n}; {m, n, k} {k} {n} -> {m}.
+Expression contract3d_1d(const Expression& x, const Expression& y);
+Expression contract3d_1d(const Expression& x, const Expression& y, const Expression& b);
+Expression contract3d_1d_1d(const Expression& x, const Expression& y, const Expression& z);
+Expression contract3d_1d_1d(const Expression& x, const Expression& y, const Expression& z,
+                            const Expression& b);
 /// Sum of all a * b, and of all (a - b)^2. Shapes: equal -> {1}.
 Expression dot_product(const Expression& a, const Expression& b);
 Expression squared_distance(const Expression& a, const Expression& b);
@@ -114,6 +123,33 @@ Expression logsumexp(const std::vector<Expression>& xs);
 /// Sum and mean over the minibatch.
 Expression sum_batches(const Expression& x);
 Expression mean_batches(const Expression& x);
+
+/// With the divisor n instead of the number of elements (0: that number).
+Expression mean_dim(const Expression& x, const std::vector<unsigned>& dimensions, bool batches,
+                    unsigned n);
+/// The mean of x^r; r is at least 1.
+Expression moment_elems(const Expression& x, unsigned r);
+Expression moment_dim(const Expression& x, const std::vector<unsigned>& dimensions, unsigned r,
+                      bool batches = false, unsigned n = 0);
+Expression moment_batches(const Expression& x, unsigned r);
+/// Standard deviation, sqrt(mean((x - mean)^2)). Of equal numbers it is 0, and so is the gradient.
+Expression std_elems(const Expression& x);
+Expression std_dim(const Expression& x, const std::vector<unsigned>& dimensions,
+                   bool batches = false, unsigned n = 0);
+Expression std_batches(const Expression& x);
+/// The sum of every column, of every row, and the mean of all columns. Shapes: {n, k} -> {k}, {n},
+/// {n}.
+Expression sum_rows(const Expression& x);
+Expression sum_cols(const Expression& x);
+Expression average_cols(const Expression& x);
+/// The sum of all x^2, and its square root (whose gradient is 0 at 0).
+Expression squared_norm(const Expression& x);
+Expression l2_norm(const Expression& x);
+/// Every column with mean 0 and deviation 1, times g, plus b (Ba et al. 2016). A column of equal
+/// numbers becomes b. Shapes: {n} or {n, k}, {n} {n} -> that of x.
+Expression layer_norm(const Expression& x, const Expression& g, const Expression& b);
+/// g w / |w| (Salimans and Kingma 2016). Shapes: any, {1} -> that of w.
+Expression weight_norm(const Expression& w, const Expression& g);
 
 // ------------------------------------------------------------------------- element by element
 
@@ -183,8 +219,20 @@ Expression pick_range(const Expression& x, unsigned start, unsigned end, unsigne
 /// These rows or columns, in this order; one may come several times. Shapes: {n, k} -> {rows, k}.
 Expression select_rows(const Expression& x, const std::vector<unsigned>& rows);
 Expression select_cols(const Expression& x, const std::vector<unsigned>& columns);
-/// Elements of the minibatch. No copy.
+/// Elements of the minibatch. One is no copy.
 Expression pick_batch_elem(const Expression& x, unsigned v);
+Expression pick_batch_elems(const Expression& x, const std::vector<unsigned>& v);
+/// One minibatch of all elements of several. Shapes: equal.
+Expression concatenate_to_batch(std::initializer_list<Expression> xs);
+Expression concatenate_to_batch(const std::vector<Expression>& xs);
+/// Every strides[d]-th element from from[d] to to[d] - 1 of dimension d; the entry after the last
+/// dimension is for the minibatch. What is not given: from 0, to the end, every element.
+Expression strided_select(const Expression& x, const std::vector<int>& strides,
+                          const std::vector<int>& from = {}, const std::vector<int>& to = {});
+/// Sums of n columns that follow each other, and of `rows` rows. Shapes: {m, k} -> {m, k - n + 1},
+/// {m, k} -> {m / rows, k}.
+Expression kmh_ngram(const Expression& x, unsigned n);
+Expression fold_rows(const Expression& x, unsigned rows = 2);
 /// The same elements, column by column, in another shape. No copy.
 Expression reshape(const Expression& x, const Dim& dim);
 /// Dimension i of the result is dimension dims[i] of x.
@@ -218,10 +266,46 @@ Expression log_softmax(const Expression& x, unsigned d = 0);
 /// Negative log likelihood of class v; several v: one per minibatch element. Shapes: {n} -> {1}.
 Expression pickneglogsoftmax(const Expression& x, unsigned v);
 Expression pickneglogsoftmax(const Expression& x, const std::vector<unsigned>& v);
+/// Over these classes alone; the others have -infinity.
+Expression log_softmax(const Expression& x, const std::vector<unsigned>& restriction);
 
+/// The sum of max(0, margin - x[index] + x[k]) over all other k; several indices: one per minibatch
+/// element, or per line along dimension d, line by line. Shapes: {n} -> {1}; dimension d
+/// disappears.
+Expression hinge(const Expression& x, unsigned index, float margin = 1.0f);
+Expression hinge(const Expression& x, const std::vector<unsigned>& indices, float margin = 1.0f);
+Expression hinge_dim(const Expression& x, const std::vector<unsigned>& indices, unsigned d = 0,
+                     float margin = 1.0f);
+Expression hinge_dim(const Expression& x, const std::vector<std::vector<unsigned>>& indices,
+                     unsigned d = 0, float margin = 1.0f);
+/// Sums over all elements: |x - y|; d^2 / 2 where d = |x - y| < c, else c (d - c / 2) (Huber 1964);
+/// -(y ln x + (1 - y) ln(1 - x)) of probabilities x, where 0 ln 0 is 0. Shapes: equal -> {1}.
+Expression l1_distance(const Expression& x, const Expression& y);
+Expression huber_distance(const Expression& x, const Expression& y, float c = 1.345f);
+Expression binary_log_loss(const Expression& x, const Expression& y);
+/// max(0, margin - x + y), element by element.
+Expression pairwise_rank_loss(const Expression& x, const Expression& y, float margin = 1.0f);
+/// -ln of the probability of y for a Poisson distribution whose mean is e^x. Shapes: {1} -> {1}.
+Expression poisson_loss(const Expression& x, unsigned y);
+/// The trace of x y'. Shapes: equal -> {1}.
+Expression trace_of_product(const Expression& x, const Expression& y);
+
+/// Random numbers; noise adds normal ones. All of these need GraphOptions::random.
+Expression random_uniform(ComputationGraph& graph, const Dim& dim, float left, float right);
+Expression random_normal(ComputationGraph& graph, const Dim& dim, float mean = 0.0f,
+                         float stddev = 1.0f);
+/// `scale` with probability p, else 0.
+Expression random_bernoulli(ComputationGraph& graph, const Dim& dim, float p, float scale = 1.0f);
+Expression random_gumbel(ComputationGraph& graph, const Dim& dim, float mu = 0.0f,
+                         float beta = 1.0f);
+Expression noise(const Expression& x, float stddev);
 /// Zero with probability p, else x / (1 - p) (Srivastava et al. 2014). Needs GraphOptions::random.
 /// Leave it out, or p 0, where you do not train.
 Expression dropout(const Expression& x, float p);
+/// The same for all elements along dimension d at once, for whole minibatch elements, for all of x.
+Expression dropout_dim(const Expression& x, unsigned d, float p);
+Expression dropout_batch(const Expression& x, float p);
+Expression block_dropout(const Expression& x, float p);
 
 // ---------------------------------------------------------------------------------- any op
 

@@ -1,4 +1,4 @@
-// Sources: inputs, parameters, constants and rows of tables.
+// Sources: inputs, parameters, constants, random numbers and rows of tables.
 #include "dynet_like/ops/structured.h"
 
 namespace dynet_like::ops {
@@ -25,6 +25,19 @@ Op source(std::string_view name, std::string_view formula) {
   return op;
 }
 
+Op distribution(std::string_view name, std::string_view formula) {
+  Op op = source(name, formula);
+  op.random = true;
+  op.shareable = false;
+  op.integers_per_item = 3;
+  op.reals_per_item = 2;
+  op.cost = [](const Signature& type) { return 30.0 * type.output_size; };
+  op.cases = [] {
+    return std::vector<OpCase>{{{}, {0, 5}, {0.4, 1.5}}, {{}, {0, 3, 4}, {0.9, 2.5}}};
+  };
+  return op;
+}
+
 }  // namespace
 
 const Op input = source("input", "data of the user, read where they lie");
@@ -37,6 +50,12 @@ const Op constant = [] {
   op.cases = [] { return std::vector<OpCase>{{{}, {0, 5}, {0.37}}, {{}, {0, 3, 4}, {-2.0}}}; };
   return op;
 }();
+
+const Op random_uniform = distribution("random_uniform", "from [a, b), equally likely");
+const Op random_normal =
+    distribution("random_normal", "mean a, standard deviation b (Box and Muller 1958)");
+const Op random_bernoulli = distribution("random_bernoulli", "b with probability a, else 0");
+const Op random_gumbel = distribution("random_gumbel", "a - b ln(-ln u), u from (0, 1)");
 
 const Op lookup = [] {
   Op op;

@@ -265,8 +265,29 @@ struct Pow : BinaryFormula {
   }
 };
 
+// A probability of 0 or 1 for what does not happen costs nothing.
+struct BinaryLogLoss : BinaryFormula {
+  static constexpr std::string_view name = "binary_log_loss",
+                                    formula = "-(b ln a + (1 - b) ln(1 - a)), where 0 ln 0 = 0";
+  static constexpr double low = 0.1, high = 0.9;
+  static constexpr Needs needs = Needs::inputs;
+  template <class T>
+  static T value(T a, T b) {
+    return -((b == 0 ? T(0) : b * std::log(a)) + (b == 1 ? T(0) : (1 - b) * std::log1p(-a)));
+  }
+  template <class T>
+  static T slope_0(T a, T b, T) {
+    if (b == 0) return 1 / (1 - a);
+    return b == 1 ? -1 / a : (a - b) / (a * (1 - a));
+  }
+  template <class T>
+  static T slope_1(T a, T, T) {
+    return std::log1p(-a) - std::log(a);
+  }
+};
+
 using SpecialFormulas = TypeList<Erf, Sin, Cos, Tan, Asin, Acos, Atan, Sinh, Cosh, Asinh, Acosh,
-                                 Atanh, Lgamma, Round, Ceil, Floor, Pow>;
+                                 Atanh, Lgamma, Round, Ceil, Floor, Pow, BinaryLogLoss>;
 
 /// Walks over all elementwise formulas.
 template <class Visitor>

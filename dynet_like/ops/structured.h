@@ -9,6 +9,10 @@ namespace dynet_like::ops {
 extern const Op input, parameter, lookup_parameter, constant;
 /// Integers: the row.
 extern const Op lookup;
+/// Whether the values are somewhere already, so that there is no kernel.
+inline bool is_stored(const Op& op) {
+  return op.max_inputs == 0 && (&op == &input || &op == &parameter || &op == &lookup_parameter);
+}
 
 // Products.
 extern const Op matrix_product, affine_transform, dot_product, squared_distance;
@@ -30,7 +34,11 @@ extern const Op identity, concatenate, pick_range, transpose;
 // Softmax and its loss. Attribute: the dimension. pickneglogsoftmax's integer is the class.
 extern const Op softmax, log_softmax, pickneglogsoftmax;
 
-// Random ops.
+// Attributes: the dimension, and how many lines there are along it; an integer for each of them.
+extern const Op hinge;
+
+// Random ops: an input's elements, and sources (attributes: dtype, then the sizes).
 extern const Op dropout;
+extern const Op random_uniform, random_normal, random_bernoulli, random_gumbel;
 
 }  // namespace dynet_like::ops

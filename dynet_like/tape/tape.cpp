@@ -229,6 +229,14 @@ ValueId Tape::add_constant(const Dim& dim, double number) {
   return result;
 }
 
+ValueId Tape::add_random(const Op& distribution, const Dim& dim,
+                         std::span<const double> parameters) {
+  const NodeType& type = cache_->source_type(distribution, dim, dtype_);
+  const std::size_t first_number = numbers_.size();
+  add_numbers(distribution, type, dim.bd, {{}, parameters});
+  return add_node(type, first_number, dim.bd, false);
+}
+
 ValueId Tape::add_new_parameter(const std::shared_ptr<ParameterStorage>& parameter, bool constant) {
   const ParameterSource& source = cache_->parameter(parameter, constant);
   const ValueId id = add_source(*source.type, parameter->dim.bd, source.storage);

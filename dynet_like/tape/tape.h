@@ -82,6 +82,8 @@ class Tape {
   ValueId add_input_at(const Dim& dim, const float* values);
   ValueId add_input_at(const Dim& dim, const std::vector<float>* values);
   ValueId add_constant(const Dim& dim, double number);
+  /// Random numbers of a distribution with these parameters.
+  ValueId add_random(const Op& distribution, const Dim& dim, std::span<const double> parameters);
   /// A parameter or a table: one node per tape. A constant one has no gradient.
   ValueId add_parameter(const std::shared_ptr<ParameterStorage>& parameter, bool constant) {
     const ValueId known = parameters_.find(parameter.get(), constant);

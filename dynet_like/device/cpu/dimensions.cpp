@@ -1,6 +1,7 @@
 // Kernels along one dimension, line by line: a line is n elements at a distance.
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "dynet_like/device/cpu/kernel_table.h"
 
@@ -190,6 +191,60 @@ void select_backward(const BackwardCall& call) {
   }
 }
 
+// f(k, m - x[i] + x[k]) for all k but the chosen one, i, of every line; line_end(line, i, y) after.
+template <class E, class F, class End>
+void for_margins(const Axis& axis, const E* x, const std::uint32_t* chosen, E margin, const F& f,
+                 const End& line_end) {
+  for_lines(axis, [&](std::size_t line, std::size_t y) {
+    const std::size_t best = line + chosen[y] * axis.inner;
+    for (std::size_t k = 0; k < axis.n; ++k) {
+      const std::size_t at = line + k * axis.inner;
+      if (at != best) f(at, margin - x[best] + x[at]);
+    }
+    line_end(best, y);
+  });
+}
+
+template <class E>
+void hinge_forward(const ForwardCall& call) {
+  const Axis axis = axis_of(*call.type);
+  E* out = static_cast<E*>(call.out);
+  for (std::size_t i = 0; i < call.n; ++i, out += call.type->output_size) {
+    E sum = 0;
+    for_margins(
+        axis, call.in[0].at<E>(i), call.integers + i * call.type->integers,
+        static_cast<const E*>(call.reals)[i],
+        [&](std::size_t, E loss) { sum += loss < 0 ? E(0) : loss; },
+        [&](std::size_t, std::size_t y) { out[y] = std::exchange(sum, E(0)); });
+  }
+}
+template <class E>
+void hinge_backward(const BackwardCall& call) {
+  const Axis axis = axis_of(*call.type);
+  for (std::size_t i = 0; i < call.n; ++i) {
+    E* dx = call.dx[0].at<E>(i);
+    if (dx == nullptr) continue;
+    const bool add = call.dx[0].add[i] != 0;
+    const E* dy = call.dy.at<E>(i);
+    E* losses = call.workspace->elements<E>(call.type->inputs[0].size());
+    E violations = 0;
+    for_margins(
+        axis, call.in[0].at<E>(i), call.integers + i * call.type->integers,
+        static_cast<const E*>(call.reals)[i],
+        [&](std::size_t at, E loss) {
+          losses[at] = loss > 0 ? E(1) : E(0);
+          violations += losses[at];
+        },
+        [&](std::size_t best, std::size_t) { losses[best] = -std::exchange(violations, E(0)); });
+    for_lines(axis, [&](std::size_t line, std::size_t y) {
+      for (std::size_t k = 0; k < axis.n; ++k) {
+        const std::size_t at = line + k * axis.inner;
+        put(dy[y] * losses[at], dx + at, add);
+      }
+    });
+  }
+}
+
 }  // namespace
 
 std::span<const cpu::KernelEntry> cpu::dimension_kernels() {
@@ -204,6 +259,9 @@ std::span<const cpu::KernelEntry> cpu::dimension_kernels() {
       {"logsumexp_dim",
        {{logsumexp_forward<float>, logsumexp_forward<double>},
         {logsumexp_backward<float>, logsumexp_backward<double>}}},
+      {"hinge",
+       {{hinge_forward<float>, hinge_forward<double>},
+        {hinge_backward<float>, hinge_backward<double>}}},
       {"select",
        {{select_forward<float>, select_forward<double>},
         {select_backward<float>, select_backward<double>}}}};

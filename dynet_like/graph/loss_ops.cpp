@@ -1,0 +1,80 @@
+// The operations that compare: distances and losses.
+#include "dynet_like/graph/recording.h"
+
+#include <cmath>
+#include <limits>
+
+#include "dynet_like/core/errors.h"
+#include "dynet_like/ops/ops.h"
+#include "dynet_like/ops/special_formulas.h"
+#include "dynet_like/ops/structured.h"
+
+namespace dynet_like {
+
+using namespace recording;
+
+namespace {
+
+Expression hinge_along(const Expression& x, Integers indices, unsigned d, float margin) {
+  ComputationGraph& graph = graph_of("hinge", x);
+  const Dim& dim = graph.tape().shape_of(x.i).dim;
+  const unsigned lines = d < dim.nd ? dim.batch_size() / dim.d[d] : 1;
+  const std::uint32_t attributes[] = {d, lines};
+  const double real = static_cast<double>(margin);
+  return unary(ops::hinge, x, attributes, {indices, std::span(&real, 1)});
+}
+
+}  // namespace
+
+Expression log_softmax(const Expression& x, const std::vector<unsigned>& restriction) {
+  ComputationGraph& graph = graph_of("log_softmax", x);
+  const unsigned classes = graph.tape().shape_of(x.i).dim.rows();
+  std::vector<float> mask(classes, -std::numeric_limits<float>::infinity());
+  for (unsigned allowed : restriction) {
+    if (allowed >= classes) {
+      throw UsageError("[log_softmax] need a class below " + std::to_string(classes) + "; got " +
+                       std::to_string(allowed));
+    }
+    mask[allowed] = 0;
+  }
+  return log_softmax(x + input(graph, Dim({classes}), mask));
+}
+
+Expression hinge(const Expression& x, unsigned index, float margin) {
+  return hinge_along(x, std::span(&index, 1), 0, margin);
+}
+Expression hinge(const Expression& x, const std::vector<unsigned>& indices, float margin) {
+  return hinge_along(x, indices, 0, margin);
+}
+Expression hinge_dim(const Expression& x, const std::vector<unsigned>& indices, unsigned d,
+                     float margin) {
+  return hinge_along(x, indices, d, margin);
+}
+Expression hinge_dim(const Expression& x, const std::vector<std::vector<unsigned>>& indices,
+                     unsigned d, float margin) {
+  std::vector<unsigned> all;
+  for (const std::vector<unsigned>& of_element : indices) {
+    all.insert(all.end(), of_element.begin(), of_element.end());
+  }
+  return hinge_along(x, all, d, margin);
+}
+
+Expression l1_distance(const Expression& x, const Expression& y) { return sum_elems(abs(x - y)); }
+Expression huber_distance(const Expression& x, const Expression& y, float c) {
+  const Expression distance = abs(x - y);
+  const Expression near = min(distance, constant(graph_of("huber_distance", x), Dim({1}), c));
+  return sum_elems(0.5f * square(near) + c * (distance - near));
+}
+Expression binary_log_loss(const Expression& x, const Expression& y) {
+  return sum_elems(binary(elementwise<formulas::BinaryLogLoss>, x, y));
+}
+Expression pairwise_rank_loss(const Expression& x, const Expression& y, float margin) {
+  return rectify(margin - x + y);
+}
+Expression poisson_loss(const Expression& x, unsigned y) {
+  const auto count = static_cast<float>(y);
+  return exp(x) - count * x + static_cast<float>(std::lgamma(static_cast<double>(y) + 1));
+}
+Expression trace_of_product(const Expression& x, const Expression& y) { return dot_product(x, y); }
+
+}  // namespace dynet_like

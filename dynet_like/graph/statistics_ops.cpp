@@ -1,0 +1,87 @@
+// The operations that are made of sums and powers: moments, deviations, norms, normalisation.
+#include "dynet_like/graph/recording.h"
+
+#include "dynet_like/core/errors.h"
+#include "dynet_like/ops/elementwise.h"
+#include "dynet_like/ops/ops.h"
+
+namespace dynet_like {
+
+using namespace recording;
+
+namespace {
+
+Expression power(const Expression& x, unsigned r) {
+  if (r == 0) throw UsageError("[moment] need an order of at least 1; got 0");
+  if (r == 1) return x;
+  if (r == 2) return square(x);
+  if (r == 3) return cube(x);
+  return pow(x, constant(graph_of("moment", x), Dim({1}), static_cast<float>(r)));
+}
+
+Expression root(const Expression& variance) {
+  return unary(elementwise<formulas::StandardDeviation>, variance);
+}
+
+// A reduced value with the dimensions of x again, those that disappeared with size 1.
+Expression stretched(const Expression& reduced, const Expression& x,
+                     const std::vector<unsigned>& dimensions) {
+  Dim dim = x.dim();
+  dim.bd = reduced.dim().bd;
+  for (unsigned d : dimensions) dim.set(d, 1);
+  return reshape(reduced, dim);
+}
+
+std::vector<unsigned> all_dimensions(const Expression& x) {
+  std::vector<unsigned> all;
+  for (unsigned d = 0; d < x.dim().nd; ++d) all.push_back(d);
+  return all;
+}
+
+}  // namespace
+
+Expression mean_dim(const Expression& x, const std::vector<unsigned>& dimensions, bool batches,
+                    unsigned n) {
+  if (n == 0) return mean_dim(x, dimensions, batches);
+  return sum_dim(x, dimensions, batches) / static_cast<float>(n);
+}
+
+Expression moment_elems(const Expression& x, unsigned r) { return mean_elems(power(x, r)); }
+Expression moment_batches(const Expression& x, unsigned r) { return mean_batches(power(x, r)); }
+Expression moment_dim(const Expression& x, const std::vector<unsigned>& dimensions, unsigned r,
+                      bool batches, unsigned n) {
+  return mean_dim(power(x, r), dimensions, batches, n);
+}
+
+Expression std_elems(const Expression& x) {
+  return root(mean_elems(square(x - stretched(mean_elems(x), x, all_dimensions(x)))));
+}
+Expression std_batches(const Expression& x) {
+  return root(mean_batches(square(x - mean_batches(x))));
+}
+Expression std_dim(const Expression& x, const std::vector<unsigned>& dimensions, bool batches,
+                   unsigned n) {
+  const Expression mean = stretched(mean_dim(x, dimensions, batches, n), x, dimensions);
+  return root(mean_dim(square(x - mean), dimensions, batches, n));
+}
+
+Expression sum_rows(const Expression& x) { return sum_dim(x, {0}); }
+Expression sum_cols(const Expression& x) { return sum_dim(x, {1}); }
+Expression average_cols(const Expression& x) { return mean_dim(x, {1}); }
+Expression squared_norm(const Expression& x) { return sum_elems(square(x)); }
+Expression l2_norm(const Expression& x) { return root(squared_norm(x)); }
+
+Expression layer_norm(const Expression& x, const Expression& g, const Expression& b) {
+  // Far below what numbers differ by that mean something; a column of equal numbers becomes b.
+  constexpr float kSmallest = 1e-12f;
+  ComputationGraph& graph = graph_of("layer_norm", x);
+  const Expression centred = x - stretched(mean_dim(x, {0}), x, {0});
+  const Expression deviation = root(mean_dim(square(centred), {0}));
+  const Expression scale = max(deviation, constant(graph, Dim({1}), kSmallest));
+  return cmult(cdiv(centred, stretched(scale, x, {0})), g) + b;
+}
+Expression weight_norm(const Expression& w, const Expression& g) {
+  return cmult(w, cdiv(g, l2_norm(w)));
+}
+
+}  // namespace dynet_like

@@ -1,0 +1,472 @@
+// Public operations that are made of others: their values against plain loops, and of all of them
+// gradients, minibatches and batches.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <functional>
+#include <numeric>
+
+#include "dynet_like/dynet_like.h"
+
+namespace dynet_like {
+namespace {
+
+using Doubles = std::vector<double>;
+using Xs = std::vector<Expression>;
+
+/// An operation on inputs of these shapes, drawn from [low, high].
+struct Function {
+  const char* name;
+  std::vector<Dim> inputs;
+  std::function<Expression(const Xs&)> build;
+  std::function<Doubles(const std::vector<Doubles>&)> plain;  ///< of one minibatch element
+  double low = -1.5, high = 1.5;
+};
+
+void PrintTo(const Function& function, std::ostream* out) { *out << function.name; }
+
+double mean(const Doubles& x) { return std::accumulate(x.begin(), x.end(), 0.0) / x.size(); }
+double moment(const Doubles& x, int r) {
+  double sum = 0;
+  for (double each : x) sum += std::pow(each, r);
+  return sum / x.size();
+}
+double deviation(const Doubles& x) {
+  double sum = 0;
+  for (double each : x) sum += (each - mean(x)) * (each - mean(x));
+  return std::sqrt(sum / x.size());
+}
+Doubles column(const Doubles& x, std::size_t rows, std::size_t c) {
+  return Doubles(x.begin() + c * rows, x.begin() + (c + 1) * rows);
+}
+template <class F>
+Doubles by_element(const Doubles& x, const Doubles& y, const F& f) {
+  Doubles result;
+  for (std::size_t i = 0; i < x.size(); ++i) result.push_back(f(x[i], y[i]));
+  return result;
+}
+double total(const Doubles& x) { return std::accumulate(x.begin(), x.end(), 0.0); }
+
+// {3,4} matrices unless they say otherwise.
+std::vector<Function> functions() {
+  const Dim matrix({3, 4}), vector({5});
+  using Inputs = const std::vector<Doubles>&;
+  return {
+      {"moment_elems_2",
+       {matrix},
+       [](const Xs& x) { return moment_elems(x[0], 2); },
+       [](Inputs x) { return Doubles{moment(x[0], 2)}; }},
+      {"moment_elems_5",
+       {matrix},
+       [](const Xs& x) { return moment_elems(x[0], 5); },
+       [](Inputs x) { return Doubles{moment(x[0], 5)}; },
+       0.3,
+       1.5},
+      {"moment_dim",
+       {matrix},
+       [](const Xs& x) { return moment_dim(x[0], {0}, 3); },
+       [](Inputs x) {
+         Doubles result;
+         for (int c = 0; c < 4; ++c) result.push_back(moment(column(x[0], 3, c), 3));
+         return result;
+       }},
+      {"mean_dim_n",
+       {matrix},
+       [](const Xs& x) {
+         return mean_dim(x[0], {0, 1}, false, 6);
+       },
+       [](Inputs x) { return Doubles{2 * mean(x[0])}; }},
+      {"std_elems",
+       {matrix},
+       [](const Xs& x) { return std_elems(x[0]); },
+       [](Inputs x) { return Doubles{deviation(x[0])}; }},
+      {"std_dim",
+       {matrix},
+       [](const Xs& x) { return std_dim(x[0], {0}); },
+       [](Inputs x) {
+         Doubles result;
+         for (int c = 0; c < 4; ++c) result.push_back(deviation(column(x[0], 3, c)));
+         return result;
+       }},
+      {"sum_rows",
+       {matrix},
+       [](const Xs& x) { return sum_rows(x[0]); },
+       [](Inputs x) {
+         Doubles result;
+         for (int c = 0; c < 4; ++c) result.push_back(total(column(x[0], 3, c)));
+         return result;
+       }},
+      {"average_cols",
+       {matrix},
+       [](const Xs& x) { return average_cols(x[0]); },
+       [](Inputs x) {
+         Doubles result(3);
+         for (int i = 0; i < 12; ++i) result[i % 3] += x[0][i] / 4;
+         return result;
+       }},
+      {"squared_norm",
+       {matrix},
+       [](const Xs& x) { return squared_norm(x[0]); },
+       [](Inputs x) { return Doubles{12 * moment(x[0], 2)}; }},
+      {"l2_norm",
+       {matrix},
+       [](const Xs& x) { return l2_norm(x[0]); },
+       [](Inputs x) { return Doubles{std::sqrt(12 * moment(x[0], 2))}; }},
+      {"layer_norm",
+       {matrix, Dim({3}), Dim({3})},
+       [](const Xs& x) { return layer_norm(x[0], x[1], x[2]); },
+       [](Inputs x) {
+         Doubles result;
+         for (int i = 0; i < 12; ++i) {
+           const Doubles own = column(x[0], 3, i / 3);
+           result.push_back((x[0][i] - mean(own)) / deviation(own) * x[1][i % 3] + x[2][i % 3]);
+         }
+         return result;
+       }},
+      {"weight_norm",
+       {matrix, Dim({1})},
+       [](const Xs& x) { return weight_norm(x[0], x[1]); },
+       [](Inputs x) {
+         Doubles result = x[0];
+         for (double& each : result) each *= x[1][0] / std::sqrt(12 * moment(x[0], 2));
+         return result;
+       }},
+      {"logsumexp",
+       {matrix, matrix, matrix},
+       [](const Xs& x) { return logsumexp(x); },
+       [](Inputs x) {
+         Doubles result;
+         for (int i = 0; i < 12; ++i) {
+           result.push_back(std::log(std::exp(x[0][i]) + std::exp(x[1][i]) + std::exp(x[2][i])));
+         }
+         return result;
+       }},
+      {"min_dim",
+       {matrix},
+       [](const Xs& x) { return min_dim(x[0], 1); },
+       [](Inputs x) {
+         Doubles result(3, 9);
+         for (int i = 0; i < 12; ++i) result[i % 3] = std::min(result[i % 3], x[0][i]);
+         return result;
+       }},
+      {"max",
+       {matrix, matrix, matrix},
+       [](const Xs& x) { return max(x); },
+       [](Inputs x) {
+         Doubles result;
+         for (int i = 0; i < 12; ++i) result.push_back(std::max({x[0][i], x[1][i], x[2][i]}));
+         return result;
+       }},
+      {"log_softmax_restricted",
+       {vector},
+       [](const Xs& x) {
+         return pick_range(log_softmax(x[0], std::vector<unsigned>{1, 2, 4}), 1, 3);
+       },
+       [](Inputs x) {
+         const double all = std::exp(x[0][1]) + std::exp(x[0][2]) + std::exp(x[0][4]);
+         return Doubles{x[0][1] - std::log(all), x[0][2] - std::log(all)};
+       }},
+      {"l1_distance",
+       {matrix, matrix},
+       [](const Xs& x) { return l1_distance(x[0], x[1]); },
+       [](Inputs x) {
+         return Doubles{
+             total(by_element(x[0], x[1], [](double a, double b) { return std::abs(a - b); }))};
+       }},
+      {"huber_distance",
+       {matrix, matrix},
+       [](const Xs& x) { return huber_distance(x[0], x[1], 0.7f); },
+       [](Inputs x) {
+         const double c = 0.7f;
+         return Doubles{total(by_element(x[0], x[1], [&](double a, double b) {
+           const double d = std::abs(a - b);
+           return d < c ? d * d / 2 : c * (d - c / 2);
+         }))};
+       }},
+      {"binary_log_loss",
+       {matrix, matrix},
+       [](const Xs& x) { return binary_log_loss(x[0], x[1]); },
+       [](Inputs x) {
+         return Doubles{total(by_element(x[0], x[1], [](double a, double b) {
+           return -(b * std::log(a) + (1 - b) * std::log(1 - a));
+         }))};
+       },
+       0.1,
+       0.9},
+      {"pairwise_rank_loss",
+       {vector, vector},
+       [](const Xs& x) { return pairwise_rank_loss(x[0], x[1], 0.5f); },
+       [](Inputs x) {
+         return by_element(x[0], x[1],
+                           [](double a, double b) { return std::max(0.0, 0.5 - a + b); });
+       }},
+      {"poisson_loss",
+       {Dim({1})},
+       [](const Xs& x) { return poisson_loss(x[0], 3); },
+       [](Inputs x) {
+         return Doubles{std::exp(x[0][0]) - 3 * x[0][0] +
+                        static_cast<double>(static_cast<float>(std::log(6.0)))};
+       }},
+      {"trace_of_product",
+       {matrix, matrix},
+       [](const Xs& x) { return trace_of_product(x[0], x[1]); },
+       [](Inputs x) {
+         return Doubles{total(by_element(x[0], x[1], [](double a, double b) { return a * b; }))};
+       }},
+      {"colwise_add",
+       {matrix, Dim({3})},
+       [](const Xs& x) { return colwise_add(x[0], x[1]); },
+       [](Inputs x) {
+         Doubles result = x[0];
+         for (int i = 0; i < 12; ++i) result[i] += x[1][i % 3];
+         return result;
+       }},
+      {"contract3d_1d",
+       {Dim({2, 3, 4}), Dim({4}), Dim({2, 3})},
+       [](const Xs& x) { return contract3d_1d(x[0], x[1], x[2]); },
+       [](Inputs x) {
+         Doubles result = x[2];
+         for (int i = 0; i < 24; ++i) result[i % 6] += x[0][i] * x[1][i / 6];
+         return result;
+       }},
+      {"contract3d_1d_1d",
+       {Dim({2, 3, 4}), Dim({4}), Dim({3}), Dim({2})},
+       [](const Xs& x) { return contract3d_1d_1d(x[0], x[1], x[2], x[3]); },
+       [](Inputs x) {
+         Doubles result = x[3];
+         for (int i = 0; i < 24; ++i) result[i % 2] += x[0][i] * x[1][i / 6] * x[2][i % 6 / 2];
+         return result;
+       }},
+      {"select_cols_twice",
+       {matrix},
+       [](const Xs& x) {
+         return select_cols(x[0], {2, 0, 2});
+       },
+       [](Inputs x) {
+         Doubles result;
+         for (int c : {2, 0, 2}) {
+           for (double each : column(x[0], 3, c)) result.push_back(each);
+         }
+         return result;
+       }},
+      {"strided_select",
+       {matrix},
+       [](const Xs& x) {
+         return strided_select(x[0], {2, 1}, {0, 1}, {3, 3});
+       },
+       [](Inputs x) {
+         return Doubles{x[0][3], x[0][5], x[0][6], x[0][8]};
+       }},
+      {"kmh_ngram",
+       {matrix},
+       [](const Xs& x) { return kmh_ngram(x[0], 3); },
+       [](Inputs x) {
+         Doubles result(6);
+         for (int i = 0; i < 6; ++i) result[i] = x[0][i] + x[0][i + 3] + x[0][i + 6];
+         return result;
+       }},
+      {"fold_rows",
+       {Dim({4, 3})},
+       [](const Xs& x) { return fold_rows(x[0]); },
+       [](Inputs x) {
+         Doubles result(6);
+         for (int i = 0; i < 12; ++i) result[i / 2] += x[0][i];
+         return result;
+       }},
+  };
+}
+
+constexpr unsigned kElements = 3;
+
+Dim minibatch_of(Dim dim, unsigned elements) {
+  dim.bd = elements;
+  return dim;
+}
+
+class ComposedOpTest : public ::testing::TestWithParam<Function> {
+ protected:
+  static GraphOptions options(batching::Policy policy = batching::Policy::automatic) {
+    GraphOptions options;
+    options.dtype = DType::f64;
+    options.policy = policy;
+    return options;
+  }
+
+  // Few digits, so that steps are exact; no two numbers within a step of each other.
+  void SetUp() override {
+    Random random(7);
+    const Function& function = GetParam();
+    for (const Dim& dim : function.inputs) {
+      std::vector<float> numbers(dim.size() * kElements);
+      for (float& number : numbers) {
+        const double x = function.low + (function.high - function.low) * random.uniform();
+        number = static_cast<float>(std::round(x * 256) / 256 + 0x1p-15 * ++count_);
+      }
+      values_.push_back(numbers);
+    }
+  }
+
+  // One element, or all of them as a minibatch.
+  Expression record(ComputationGraph& graph, int element, Xs* inputs = nullptr) {
+    Xs xs;
+    for (std::size_t j = 0; j < values_.size(); ++j) {
+      const Dim& dim = GetParam().inputs[j];
+      if (element < 0) {
+        xs.push_back(input(graph, minibatch_of(dim, kElements), &values_[j]));
+      } else {
+        const auto begin = values_[j].begin() + element * dim.size();
+        xs.push_back(input(graph, dim, std::vector<float>(begin, begin + dim.size())));
+      }
+    }
+    if (inputs != nullptr) *inputs = xs;
+    return GetParam().build(xs);
+  }
+
+  std::vector<std::vector<float>> values_;
+  int count_ = 0;
+};
+
+INSTANTIATE_TEST_SUITE_P(All, ComposedOpTest, ::testing::ValuesIn(functions()),
+                         [](const auto& info) { return std::string(info.param.name); });
+
+TEST_P(ComposedOpTest, ValuesAreThoseOfPlainLoops) {
+  for (int element = 0; element < static_cast<int>(kElements); ++element) {
+    ComputationGraph graph(options());
+    const Doubles got = as_doubles(record(graph, element).value());
+    std::vector<Doubles> xs;
+    for (std::size_t j = 0; j < values_.size(); ++j) {
+      const auto begin = values_[j].begin() + element * GetParam().inputs[j].size();
+      xs.emplace_back(begin, begin + GetParam().inputs[j].size());
+    }
+    const Doubles expected = GetParam().plain(xs);
+    ASSERT_EQ(got.size(), expected.size());
+    for (std::size_t i = 0; i < got.size(); ++i) {
+      EXPECT_NEAR(got[i], expected[i], 1e-12 * std::max(1.0, std::abs(expected[i]))) << i;
+    }
+  }
+}
+
+TEST_P(ComposedOpTest, AMinibatchIsItsElements) {
+  ComputationGraph graph(options());
+  const Doubles all = as_doubles(record(graph, -1).value());
+  Doubles one_by_one;
+  for (unsigned element = 0; element < kElements; ++element) {
+    ComputationGraph own(options());
+    for (double x : as_doubles(record(own, static_cast<int>(element)).value())) {
+      one_by_one.push_back(x);
+    }
+  }
+  EXPECT_EQ(all, one_by_one);
+}
+
+TEST_P(ComposedOpTest, SamplesRunTogetherAsAlone) {
+  for (batching::Policy policy : {batching::Policy::none, batching::Policy::automatic}) {
+    Minibatch batch(options(policy));
+    for (unsigned element = 0; element < kElements; ++element) {
+      batch.add_loss(sum_elems(record(batch.new_graph(), static_cast<int>(element))));
+    }
+    double expected = 0;
+    for (unsigned element = 0; element < kElements; ++element) {
+      ComputationGraph own(options());
+      expected += as_doubles(sum_elems(record(own, static_cast<int>(element))).value())[0];
+    }
+    EXPECT_NEAR(static_cast<double>(batch.forward()), expected,
+                1e-5 * std::max(1.0, std::abs(expected)));
+  }
+}
+
+TEST_P(ComposedOpTest, GradientsAreSlopes) {
+  constexpr double kStep = 0x1p-20;
+  ComputationGraph graph(options());
+  Xs inputs;
+  const Expression result = record(graph, -1, &inputs);
+  Random random(3);
+  const Dim dim = result.dim();
+  std::vector<float> weights(dim.size());
+  for (float& weight : weights) weight = static_cast<float>(0.5 + random.uniform());
+  const Expression loss = sum_batches(dot_product(result, input(graph, dim, weights)));
+  graph.backward(loss, true);
+  std::vector<Doubles> gradients;
+  for (const Expression& x : inputs) gradients.push_back(as_doubles(x.gradient()));
+  for (std::size_t j = 0; j < inputs.size(); ++j) {
+    for (std::size_t i = 0; i < values_[j].size(); ++i) {
+      const float before = values_[j][i];
+      const auto loss_at = [&](double x) {
+        values_[j][i] = static_cast<float>(x);
+        return as_doubles(graph.forward(loss))[0];
+      };
+      const double x = static_cast<double>(before);
+      const double slope = (loss_at(x + kStep) - loss_at(x - kStep)) / (2 * kStep);
+      values_[j][i] = before;
+      ASSERT_NEAR(gradients[j][i], slope, 1e-7 * std::max(1.0, std::abs(slope)))
+          << "element " << i << " of input " << j;
+    }
+  }
+}
+
+TEST(ComposedOpsTest, MinibatchesAreTakenApartAndPutTogether) {
+  ComputationGraph graph;
+  const Expression x = input(graph, Dim({2}, 3), std::vector<float>{1, 2, 3, 4, 5, 6});
+  const Expression y = pick_batch_elems(x, {2, 0, 2, 1});
+  EXPECT_EQ(y.dim(), Dim({2}, 4));
+  EXPECT_EQ(as_vector(y.value()), (std::vector<float>{5, 6, 1, 2, 5, 6, 3, 4}));
+  const Expression z = concatenate_to_batch({y, x});
+  EXPECT_EQ(z.dim(), Dim({2}, 7));
+  graph.backward(sum_batches(sum_elems(square(z))), true);
+  EXPECT_EQ(as_vector(x.gradient()), (std::vector<float>{4, 8, 12, 16, 30, 36}));
+  EXPECT_EQ(as_vector(std_batches(x).value()),
+            as_vector(std_batches(pick_batch_elems(x, {1, 0, 2})).value()));
+  EXPECT_NEAR(static_cast<double>(as_vector(moment_batches(x, 2).value())[0]), 35.0 / 3, 1e-5);
+  const Expression last = strided_select(x, {1, 2}, {1, 0});
+  EXPECT_EQ(as_vector(last.value()), (std::vector<float>{2, 6}));
+}
+
+TEST(ComposedOpsTest, OfEqualNumbersNothingIsNoNumber) {
+  ComputationGraph graph;
+  const Expression x = input(graph, Dim({3}), std::vector<float>{0, 0, 0});
+  const Expression g = input(graph, Dim({3}), std::vector<float>{1, 2, 3});
+  const Expression loss = std_elems(x) + l2_norm(x) + sum_elems(layer_norm(x, g, g));
+  EXPECT_EQ(as_vector(loss.value()), std::vector<float>{6});
+  graph.backward(loss, true);
+  for (float each : as_vector(x.gradient())) EXPECT_TRUE(std::isfinite(each)) << each;
+}
+
+TEST(ComposedOpsTest, MasksCoverWhatTheirNameSays) {
+  Random random(1);
+  GraphOptions options;
+  options.random = &random;
+  ComputationGraph graph(options);
+  const Expression x = ones(graph, Dim({4, 50}, 3));
+  const auto by_row = as_vector(dropout_dim(x, 0, 0.5f).value());
+  const auto by_element = as_vector(dropout_batch(x, 0.5f).value());
+  const auto whole = as_vector(block_dropout(x, 0.5f).value());
+  std::size_t kept = 0;
+  for (std::size_t i = 0; i < by_row.size(); ++i) {
+    EXPECT_EQ(by_row[i], by_row[i / 4 * 4]);
+    EXPECT_EQ(by_element[i], by_element[i / 200 * 200]);
+    EXPECT_EQ(whole[i], whole[0]);
+    EXPECT_TRUE(by_row[i] == 0 || by_row[i] == 2) << by_row[i];
+    kept += by_row[i] != 0 && i % 4 == 0;
+  }
+  EXPECT_NEAR(static_cast<double>(kept), 75, 30);
+}
+
+TEST(ComposedOpsTest, RandomNumbersHaveTheirMoments) {
+  Random random(1);
+  GraphOptions options;
+  options.random = &random;
+  ComputationGraph graph(options);
+  const Dim dim({1000, 40});
+  const auto check = [&](const Expression& x, double expected_mean, double expected_deviation) {
+    EXPECT_NEAR(static_cast<double>(as_scalar(mean_elems(x).value())), expected_mean, 0.03);
+    EXPECT_NEAR(static_cast<double>(as_scalar(std_elems(x).value())), expected_deviation, 0.03);
+  };
+  check(random_uniform(graph, dim, -1, 3), 1, 4 / std::sqrt(12.0));
+  check(random_normal(graph, dim, 0.5f, 2), 0.5, 2);
+  check(random_bernoulli(graph, dim, 0.2f, 2), 0.4, 0.8);
+  check(random_gumbel(graph, dim), 0.5772, std::acos(-1.0) / std::sqrt(6.0));
+  check(noise(zeros(graph, dim), 1.5f), 0, 1.5);
+}
+
+}  // namespace
+}  // namespace dynet_like
