@@ -134,6 +134,15 @@ const std::map<std::string_view, Build>& public_functions() {
        [](const Givens& g) {
          return hinge_dim(g.a, {0, 1, 2, 0});
        }},
+      {"sparsemax", [](const Givens& g) { return sparsemax(reshape(g.a, Dim({12}))); }},
+      {"sparsemax_loss",
+       [](const Givens& g) {
+         return sparsemax_loss(reshape(g.a, Dim({12})), {3, 4});
+       }},
+      {"constrained_softmax",
+       [](const Givens& g) {
+         return constrained_softmax(reshape(g.a, Dim({12})), reshape(g.b, Dim({12})));
+       }},
       {"random_uniform", [](const Givens& g) { return random_uniform(g.graph, Dim({3}), -1, 1); }},
       {"random_normal", [](const Givens& g) { return random_normal(g.graph, Dim({3})); }},
       {"random_bernoulli",

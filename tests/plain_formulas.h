@@ -115,6 +115,35 @@ inline double drawn(const Signature& type, const Item& item, const Index& index,
   return unit_interval(stream.block(word / 4)[word % 4]);
 }
 
+// By bisection: the sum of what is above t falls as t grows.
+inline double plain_threshold(const std::vector<double>& x) {
+  double low = *std::min_element(x.begin(), x.end()) - 1,
+         high = *std::max_element(x.begin(), x.end());
+  for (int step = 0; step < 200; ++step) {
+    const double middle = (low + high) / 2;
+    double sum = 0;
+    for (double each : x) sum += std::max(0.0, each - middle);
+    (sum > 1 ? low : high) = middle;
+  }
+  return high;
+}
+
+// min(bound, s e^x), with s such that the sum is 1, by bisection of ln s.
+inline double plain_bounded(const std::vector<double>& x, const std::vector<double>& bound,
+                            std::size_t place) {
+  const auto element = [&](std::size_t i, double log_s) {
+    return std::min(bound[i], std::exp(x[i] + log_s));
+  };
+  double low = -50, high = 50;
+  for (int step = 0; step < 200; ++step) {
+    const double middle = (low + high) / 2;
+    double sum = 0;
+    for (std::size_t i = 0; i < x.size(); ++i) sum += element(i, middle);
+    (sum < 1 ? low : high) = middle;
+  }
+  return element(place, high);
+}
+
 inline double dropped(const Signature& type, const Item& item, const Index& index) {
   const RandomStream stream(KernelCall<double>::kKey, item.integers[0], item.integers[1]);
   const std::size_t word = item.integers[2] + element_of(type.output, index);
@@ -211,6 +240,22 @@ inline std::map<std::string_view, Plain> plain_formulas() {
          return along(type, item, chosen, type.attributes[0],
                       [&](double x) { return std::max(0.0, margin - best + x); }) -
                 margin;
+       }},
+      {"sparsemax",
+       [](Type, const Item& item, const Index& index) {
+         return std::max(0.0, item.inputs[0][index[0]] - plain_threshold(item.inputs[0]));
+       }},
+      {"sparsemax_loss",
+       [](Type, const Item& item, const Index&) {
+         const double t = plain_threshold(item.inputs[0]), q = 1.0 / item.integers.size();
+         double loss = q / 2;
+         for (double x : item.inputs[0]) loss += x > t ? (x * x - t * t) / 2 : 0;
+         for (std::uint32_t target : item.integers) loss -= q * item.inputs[0][target];
+         return loss;
+       }},
+      {"constrained_softmax",
+       [](Type, const Item& item, const Index& index) {
+         return plain_bounded(item.inputs[0], item.inputs[1], index[0]);
        }},
       {"random_uniform",
        [](Type type, const Item& item, const Index& index) {

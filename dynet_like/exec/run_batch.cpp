@@ -49,12 +49,13 @@ Operand gather(RunState& run, const NodeType& type, const Batch& batch, unsigned
   return {items, nullptr};
 }
 
-const std::uint32_t* gather_integers(const RunState& run, const NodeType& type, const Batch& batch,
+const std::uint32_t* gather_integers(RunState& run, const NodeType& type, const Batch& batch,
                                      Arena& lists) {
   if (type.signature.integers == 0) return nullptr;
   auto* all = lists.allocate_array<std::uint32_t>(batch.items * type.signature.integers);
   auto* next = all;
   for (NodeRef ref : run.members_of(batch)) {
+    run.tapes[ref.tape].tape->read_later_integers(ref.node);
     for (std::uint32_t integer : run.tape(ref).integers_of(ref.node)) *next++ = integer;
   }
   return all;

@@ -15,13 +15,14 @@ using namespace recording;
 
 namespace {
 
-Expression hinge_along(const Expression& x, Integers indices, unsigned d, float margin) {
+Expression hinge_along(const Expression& x, Numbers indices, unsigned d, float margin) {
   ComputationGraph& graph = graph_of("hinge", x);
   const Dim& dim = graph.tape().shape_of(x.i).dim;
   const unsigned lines = d < dim.nd ? dim.batch_size() / dim.d[d] : 1;
   const std::uint32_t attributes[] = {d, lines};
   const double real = static_cast<double>(margin);
-  return unary(ops::hinge, x, attributes, {indices, std::span(&real, 1)});
+  indices.reals = std::span(&real, 1);
+  return unary(ops::hinge, x, attributes, indices);
 }
 
 }  // namespace
@@ -41,14 +42,20 @@ Expression log_softmax(const Expression& x, const std::vector<unsigned>& restric
 }
 
 Expression hinge(const Expression& x, unsigned index, float margin) {
-  return hinge_along(x, std::span(&index, 1), 0, margin);
+  return hinge_along(x, {std::span(&index, 1)}, 0, margin);
 }
 Expression hinge(const Expression& x, const std::vector<unsigned>& indices, float margin) {
-  return hinge_along(x, indices, 0, margin);
+  return hinge_along(x, {indices}, 0, margin);
+}
+Expression hinge(const Expression& x, IntegersAt indices, float margin) {
+  return hinge_along(x, {{}, {}, indices}, 0, margin);
 }
 Expression hinge_dim(const Expression& x, const std::vector<unsigned>& indices, unsigned d,
                      float margin) {
-  return hinge_along(x, indices, d, margin);
+  return hinge_along(x, {indices}, d, margin);
+}
+Expression hinge_dim(const Expression& x, IntegersAt indices, unsigned d, float margin) {
+  return hinge_along(x, {{}, {}, indices}, d, margin);
 }
 Expression hinge_dim(const Expression& x, const std::vector<std::vector<unsigned>>& indices,
                      unsigned d, float margin) {
@@ -56,7 +63,7 @@ Expression hinge_dim(const Expression& x, const std::vector<std::vector<unsigned
   for (const std::vector<unsigned>& of_element : indices) {
     all.insert(all.end(), of_element.begin(), of_element.end());
   }
-  return hinge_along(x, all, d, margin);
+  return hinge_along(x, {all}, d, margin);
 }
 
 Expression l1_distance(const Expression& x, const Expression& y) { return sum_elems(abs(x - y)); }
@@ -75,6 +82,19 @@ Expression poisson_loss(const Expression& x, unsigned y) {
   const auto count = static_cast<float>(y);
   return exp(x) - count * x + static_cast<float>(std::lgamma(static_cast<double>(y) + 1));
 }
+Expression sparsemax(const Expression& x) { return unary(ops::sparsemax, x); }
+Expression sparsemax_loss(const Expression& x, const std::vector<unsigned>& target) {
+  const auto count = static_cast<std::uint32_t>(target.size());
+  return unary(ops::sparsemax_loss, x, std::span(&count, 1), {target});
+}
+Expression sparsemax_loss(const Expression& x, IntegersAt target) {
+  const auto count = static_cast<std::uint32_t>(target.now().size());
+  return unary(ops::sparsemax_loss, x, std::span(&count, 1), {{}, {}, target});
+}
+Expression constrained_softmax(const Expression& x, const Expression& y) {
+  return binary(ops::constrained_softmax, x, y);
+}
+
 Expression trace_of_product(const Expression& x, const Expression& y) { return dot_product(x, y); }
 
 }  // namespace dynet_like

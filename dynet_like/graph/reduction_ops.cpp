@@ -128,6 +128,9 @@ Expression log_softmax(const Expression& x, unsigned d) {
 Expression pickneglogsoftmax(const Expression& x, unsigned v) {
   return unary(ops::pickneglogsoftmax, x, {}, {std::span(&v, 1)});
 }
+Expression pickneglogsoftmax(const Expression& x, IntegersAt v) {
+  return unary(ops::pickneglogsoftmax, x, {}, {{}, {}, v});
+}
 Expression pickneglogsoftmax(const Expression& x, const std::vector<unsigned>& v) {
   return unary(ops::pickneglogsoftmax, x, {}, {v});
 }

@@ -24,9 +24,22 @@ void check_range(const char* user, const Expression& x, std::span<const unsigned
   }
 }
 
-Expression select(const Expression& x, const std::vector<unsigned>& elements, unsigned d) {
+Expression select(const Expression& x, Integers elements, unsigned d) {
   const std::uint32_t attributes[] = {d, static_cast<std::uint32_t>(elements.size())};
   return unary(ops::select, x, attributes, {elements});
+}
+Expression select(const Expression& x, IntegersAt elements, unsigned d) {
+  const std::uint32_t attributes[] = {d, static_cast<std::uint32_t>(elements.now().size())};
+  return unary(ops::select, x, attributes, {{}, {}, elements});
+}
+
+// Elements of the minibatch, which is one more dimension meanwhile.
+template <class Elements>
+Expression select_elements(const Expression& x, Elements elements, std::size_t count) {
+  Dim dim = x.dim();
+  const Expression columns = reshape(x, Dim({dim.batch_size(), dim.bd}));
+  dim.bd = static_cast<unsigned>(count);
+  return reshape(select(columns, elements, 1), dim);
 }
 
 Expression in_one_minibatch(std::span<const Expression> xs) {
@@ -81,6 +94,14 @@ Expression pick(const Expression& x, const std::vector<unsigned>& v, unsigned d)
   check_range("pick", x, v, 1, d);
   return graph.expression(pick(graph.tape(), x.i, v, d));
 }
+Expression pick(const Expression& x, IntegersAt v, unsigned d) {
+  // One of every minibatch element.
+  const std::uint32_t attributes[] = {d, 1};
+  const Expression picked = unary(ops::select, x, attributes, {{}, {}, v});
+  Dim dim = picked.dim();
+  dim.delete_dim(d);
+  return reshape(picked, dim);
+}
 Expression pick_range(const Expression& x, unsigned start, unsigned end, unsigned d) {
   ComputationGraph& graph = graph_of("pick_range", x);
   Tape& tape = graph.tape();
@@ -98,6 +119,8 @@ Expression pick_range(const Expression& x, unsigned start, unsigned end, unsigne
 Expression select_rows(const Expression& x, const std::vector<unsigned>& rows) {
   return select(x, rows, 0);
 }
+Expression select_rows(const Expression& x, IntegersAt rows) { return select(x, rows, 0); }
+Expression select_cols(const Expression& x, IntegersAt columns) { return select(x, columns, 1); }
 Expression select_cols(const Expression& x, const std::vector<unsigned>& columns) {
   return select(x, columns, 1);
 }
@@ -106,16 +129,18 @@ Expression pick_batch_elem(const Expression& x, unsigned v) {
   return graph.expression(pick_minibatch_elements(graph.tape(), x.i, v, 1));
 }
 Expression pick_batch_elems(const Expression& x, const std::vector<unsigned>& v) {
-  Dim dim = x.dim();
+  const Dim dim = x.dim();
   for (unsigned element : v) {
     if (element >= dim.bd) {
       throw UsageError("[pick_batch_elems] need elements of a minibatch of " +
                        std::to_string(dim.bd) + "; got " + std::to_string(element));
     }
   }
-  const Expression columns = reshape(x, Dim({dim.batch_size(), dim.bd}));
-  dim.bd = static_cast<unsigned>(v.size());
-  return reshape(select_cols(columns, v), dim);
+  return select_elements(x, Integers(v), v.size());
+}
+Expression pick_batch_elem(const Expression& x, IntegersAt v) { return pick_batch_elems(x, v); }
+Expression pick_batch_elems(const Expression& x, IntegersAt v) {
+  return select_elements(x, v, v.now().size());
 }
 Expression concatenate_to_batch(std::initializer_list<Expression> xs) {
   return in_one_minibatch(xs);

@@ -10,12 +10,12 @@ using namespace recording;
 
 namespace {
 
-Expression add_lookup(ComputationGraph& graph, const LookupParameter& table, Integers rows,
+Expression add_lookup(ComputationGraph& graph, const LookupParameter& table, const Numbers& rows,
                       bool constant) {
   if (table.p == nullptr) table.get_storage();  // throws
   Tape& tape = graph.tape();
   const ValueId values[] = {tape.add_parameter(table.p, constant)};
-  return graph.expression(tape.add(ops::lookup, values, {}, {rows}));
+  return graph.expression(tape.add(ops::lookup, values, {}, rows));
 }
 
 template <class Handle>
@@ -59,18 +59,24 @@ Expression const_parameter(ComputationGraph& graph, const LookupParameter& table
 }
 
 Expression lookup(ComputationGraph& graph, const LookupParameter& table, unsigned row) {
-  return add_lookup(graph, table, std::span(&row, 1), false);
+  return add_lookup(graph, table, {std::span(&row, 1)}, false);
 }
 Expression lookup(ComputationGraph& graph, const LookupParameter& table,
                   const std::vector<unsigned>& rows) {
-  return add_lookup(graph, table, rows, false);
+  return add_lookup(graph, table, {rows}, false);
+}
+Expression lookup(ComputationGraph& graph, const LookupParameter& table, IntegersAt rows) {
+  return add_lookup(graph, table, {{}, {}, rows}, false);
+}
+Expression const_lookup(ComputationGraph& graph, const LookupParameter& table, IntegersAt rows) {
+  return add_lookup(graph, table, {{}, {}, rows}, true);
 }
 Expression const_lookup(ComputationGraph& graph, const LookupParameter& table, unsigned row) {
-  return add_lookup(graph, table, std::span(&row, 1), true);
+  return add_lookup(graph, table, {std::span(&row, 1)}, true);
 }
 Expression const_lookup(ComputationGraph& graph, const LookupParameter& table,
                         const std::vector<unsigned>& rows) {
-  return add_lookup(graph, table, rows, true);
+  return add_lookup(graph, table, {rows}, true);
 }
 
 }  // namespace dynet_like

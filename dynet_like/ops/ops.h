@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "dynet_like/core/dim.h"
+#include "dynet_like/ops/integers_at.h"
 
 namespace dynet_like {
 
@@ -24,6 +25,9 @@ struct Op;
 
 /// What the gradient of a step function is: its derivative, or the gradient as it comes.
 enum class GradientMode { zero_gradient, straight_through_gradient };
+
+// Where a function takes integers, it takes pointers too: `IntegersAt` are read when the graph
+// runs.
 
 // ---------------------------------------------------------------------------------- sources
 
@@ -50,9 +54,11 @@ Expression const_parameter(ComputationGraph& graph, const LookupParameter& table
 Expression lookup(ComputationGraph& graph, const LookupParameter& table, unsigned row);
 Expression lookup(ComputationGraph& graph, const LookupParameter& table,
                   const std::vector<unsigned>& rows);
+Expression lookup(ComputationGraph& graph, const LookupParameter& table, IntegersAt rows);
 Expression const_lookup(ComputationGraph& graph, const LookupParameter& table, unsigned row);
 Expression const_lookup(ComputationGraph& graph, const LookupParameter& table,
                         const std::vector<unsigned>& rows);
+Expression const_lookup(ComputationGraph& graph, const LookupParameter& table, IntegersAt rows);
 
 // ------------------------------------------------------------------------------- arithmetic
 
@@ -214,14 +220,19 @@ Expression concatenate_cols(const std::vector<Expression>& xs);
 /// Element v of dimension d, which disappears; several v: one per minibatch element.
 Expression pick(const Expression& x, unsigned v, unsigned d = 0);
 Expression pick(const Expression& x, const std::vector<unsigned>& v, unsigned d = 0);
+Expression pick(const Expression& x, IntegersAt v, unsigned d = 0);
 /// Elements start to end - 1 of dimension d. No copy where they lie one behind the other.
 Expression pick_range(const Expression& x, unsigned start, unsigned end, unsigned d = 0);
 /// These rows or columns, in this order; one may come several times. Shapes: {n, k} -> {rows, k}.
 Expression select_rows(const Expression& x, const std::vector<unsigned>& rows);
+Expression select_rows(const Expression& x, IntegersAt rows);
 Expression select_cols(const Expression& x, const std::vector<unsigned>& columns);
+Expression select_cols(const Expression& x, IntegersAt columns);
 /// Elements of the minibatch. One is no copy.
 Expression pick_batch_elem(const Expression& x, unsigned v);
+Expression pick_batch_elem(const Expression& x, IntegersAt v);
 Expression pick_batch_elems(const Expression& x, const std::vector<unsigned>& v);
+Expression pick_batch_elems(const Expression& x, IntegersAt v);
 /// One minibatch of all elements of several. Shapes: equal.
 Expression concatenate_to_batch(std::initializer_list<Expression> xs);
 Expression concatenate_to_batch(const std::vector<Expression>& xs);
@@ -266,6 +277,7 @@ Expression log_softmax(const Expression& x, unsigned d = 0);
 /// Negative log likelihood of class v; several v: one per minibatch element. Shapes: {n} -> {1}.
 Expression pickneglogsoftmax(const Expression& x, unsigned v);
 Expression pickneglogsoftmax(const Expression& x, const std::vector<unsigned>& v);
+Expression pickneglogsoftmax(const Expression& x, IntegersAt v);
 /// Over these classes alone; the others have -infinity.
 Expression log_softmax(const Expression& x, const std::vector<unsigned>& restriction);
 
@@ -274,8 +286,10 @@ Expression log_softmax(const Expression& x, const std::vector<unsigned>& restric
 /// disappears.
 Expression hinge(const Expression& x, unsigned index, float margin = 1.0f);
 Expression hinge(const Expression& x, const std::vector<unsigned>& indices, float margin = 1.0f);
+Expression hinge(const Expression& x, IntegersAt indices, float margin = 1.0f);
 Expression hinge_dim(const Expression& x, const std::vector<unsigned>& indices, unsigned d = 0,
                      float margin = 1.0f);
+Expression hinge_dim(const Expression& x, IntegersAt indices, unsigned d = 0, float margin = 1.0f);
 Expression hinge_dim(const Expression& x, const std::vector<std::vector<unsigned>>& indices,
                      unsigned d = 0, float margin = 1.0f);
 /// Sums over all elements: |x - y|; d^2 / 2 where d = |x - y| < c, else c (d - c / 2) (Huber 1964);
@@ -287,6 +301,14 @@ Expression binary_log_loss(const Expression& x, const Expression& y);
 Expression pairwise_rank_loss(const Expression& x, const Expression& y, float margin = 1.0f);
 /// -ln of the probability of y for a Poisson distribution whose mean is e^x. Shapes: {1} -> {1}.
 Expression poisson_loss(const Expression& x, unsigned y);
+/// The projection of x onto the simplex, and its loss for a target that shares 1 equally among some
+/// classes (Martins and Astudillo 2016). Shapes: {n} -> {n}, {1}.
+Expression sparsemax(const Expression& x);
+Expression sparsemax_loss(const Expression& x, const std::vector<unsigned>& target);
+Expression sparsemax_loss(const Expression& x, IntegersAt target);
+/// The softmax of x with no element above its bound y; bounds add up to 1 or more (Martins and
+/// Kreutzer 2017). Shapes: {n} {n} -> {n}.
+Expression constrained_softmax(const Expression& x, const Expression& y);
 /// The trace of x y'. Shapes: equal -> {1}.
 Expression trace_of_product(const Expression& x, const Expression& y);
 

@@ -34,6 +34,9 @@ extern const Op identity, concatenate, pick_range, transpose;
 // Softmax and its loss. Attribute: the dimension. pickneglogsoftmax's integer is the class.
 extern const Op softmax, log_softmax, pickneglogsoftmax;
 
+// Vectors. sparsemax_loss: attribute, the number of integers, which are the target.
+extern const Op sparsemax, sparsemax_loss, constrained_softmax;
+
 // Attributes: the dimension, and how many lines there are along it; an integer for each of them.
 extern const Op hinge;
 

@@ -59,6 +59,7 @@ const float* InputData::values_now() const {
 
 ValueId Tape::add(const Op& op, std::span<const ValueId> inputs,
                   std::span<const std::uint32_t> attributes, const Numbers& numbers) {
+  if (numbers.later.given()) return add_with_later_integers(op, inputs, attributes, numbers);
   if (input_keys_.size() < inputs.size()) input_keys_.resize(inputs.size());
   const std::span keys = std::span(input_keys_).first(inputs.size());
   const Value* const values = values_.data();
@@ -87,6 +88,37 @@ ValueId Tape::add(const Op& op, std::span<const ValueId> inputs,
   const ValueId result = add_node(*type, first_number, items, reaches_parameter);
   if (all_shared) identify(result);
   return result;
+}
+
+// Zeros stand for the integers until then. Such a node has values of its own, whatever its inputs.
+ValueId Tape::add_with_later_integers(const Op& op, std::span<const ValueId> inputs,
+                                      std::span<const std::uint32_t> attributes,
+                                      const Numbers& numbers) {
+  const std::vector<std::uint32_t> zeros(numbers.later.now().size(), 0);
+  const ValueId result = add(op, inputs, attributes, {zeros, numbers.reals, {}});
+  later_integers_.push_back({values_[result].node, numbers.later});
+  if (values_[result].identity != 0) {
+    values_[result].identity = 0;
+    shared_nodes_.pop_back();
+  }
+  return result;
+}
+
+void Tape::read_later(NodeId id) {
+  const auto before = [](const auto& entry, NodeId node) { return entry.first < node; };
+  const auto found = std::lower_bound(later_integers_.begin(), later_integers_.end(), id, before);
+  if (found == later_integers_.end() || found->first != id) return;
+  const NodeType& type = type_of(id);
+  const std::span<const std::uint32_t> integers = found->second.now();
+  const std::size_t all = integers_of(id).size();
+  check_count(*type.op, "integers", type.signature.integers, items_of(id), integers.size());
+  for (std::uint32_t integer : integers) {
+    if (type.integer_limit != 0 && integer >= type.integer_limit) {
+      throw_too_large(*type.op, type.integer_limit, integer);
+    }
+  }
+  std::uint32_t* const to = numbers_.data() + nodes_[id].first_number;
+  for (std::size_t i = 0; i < all; ++i) to[i] = integers[i % integers.size()];
 }
 
 // Inputs with one item serve all. What has several is no argument that nodes share.
@@ -141,7 +173,8 @@ ValueId Tape::add_node(const NodeType& type, std::size_t first_number, std::uint
 
 void Tape::add_numbers(const Op& op, const NodeType& type, std::uint32_t items,
                        const Numbers& numbers) {
-  const auto& [integers, reals] = numbers;
+  const std::span integers = numbers.integers;
+  const std::span reals = numbers.reals;
   check_count(op, "integers", op.random ? 0 : type.signature.integers, items, integers.size());
   check_count(op, "numbers", op.reals_per_item, items, reals.size());
   if (op.random) {
@@ -291,6 +324,7 @@ void Tape::revert(const Mark& mark) {
   edges_.truncate(mark.edges);
   values_.truncate(mark.values);
   numbers_.truncate(mark.numbers);
+  std::erase_if(later_integers_, [&](const auto& entry) { return entry.first >= mark.nodes; });
   std::erase_if(shared_nodes_, [&](NodeId node) { return node >= mark.nodes; });
   inputs_.resize(mark.inputs);
   random_nodes_ = mark.random_nodes;

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "dynet_like/core/memory.h"
+#include "dynet_like/ops/integers_at.h"
 #include "dynet_like/tape/flat_array.h"
 #include "dynet_like/tape/known_parameters.h"
 #include "dynet_like/tape/type_cache.h"
@@ -44,6 +45,7 @@ struct alignas(32) Value {
 struct Numbers {
   std::span<const std::uint32_t> integers = {};
   std::span<const double> reals = {};
+  IntegersAt later = {};  ///< instead of integers: those that will be there when the node runs
 };
 
 /// Where an input's values lie: in the tape, or at a place of the user that is read when it runs.
@@ -112,6 +114,10 @@ class Tape {
     return edges().subspan(nodes_[id].first_edge, type_of(id).inputs);
   }
   std::span<const std::uint32_t> integers_of(NodeId id) const;
+  /// Reads those that the user was to write before the node runs. Throws UsageError.
+  void read_later_integers(NodeId id) {
+    if (!later_integers_.empty()) read_later(id);
+  }
   /// Real number i of a node, counted over its items.
   double real_of(NodeId id, std::size_t i) const;
   std::span<const ValueId> edges() const { return edges_; }
@@ -153,6 +159,10 @@ class Tape {
   void check_items(const Op& op, std::span<const ValueId> inputs, std::span<InputKey> keys,
                    std::uint32_t items) const;
   void add_numbers(const Op& op, const NodeType& type, std::uint32_t items, const Numbers& numbers);
+  ValueId add_with_later_integers(const Op& op, std::span<const ValueId> inputs,
+                                  std::span<const std::uint32_t> attributes,
+                                  const Numbers& numbers);
+  void read_later(NodeId id);
   ValueId add_node(const NodeType& type, std::size_t first_number, std::uint32_t items,
                    bool reaches_parameter);
   ValueId add_source(const NodeType& type, std::uint32_t items, std::uint32_t number);
@@ -170,6 +180,7 @@ class Tape {
   FlatArray<ValueId> edges_;
   FlatArray<std::uint32_t> numbers_;
   std::vector<NodeId> shared_nodes_;
+  std::vector<std::pair<NodeId, IntegersAt>> later_integers_;
 
   std::vector<InputData> inputs_;
   Arena data_;
