@@ -130,6 +130,7 @@ const std::map<std::string_view, Build>& public_functions() {
        [](const Givens& g) {
          return select_rows(g.a, {2, 0});
        }},
+      {"kmax_pooling", [](const Givens& g) { return kmax_pooling(g.a, 2); }},
       {"hinge",
        [](const Givens& g) {
          return hinge_dim(g.a, {0, 1, 2, 0});

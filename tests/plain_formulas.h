@@ -232,6 +232,19 @@ inline std::map<std::string_view, Plain> plain_formulas() {
          return std::log(along(type, item, whole_index(type, index), type.attributes[0],
                                [](double x) { return std::exp(x); }));
        }},
+      {"kmax_pooling",
+       [](Type type, const Item& item, Index index) {
+         // The element with so many of the largest before it.
+         const unsigned d = type.attributes[0], wanted = index[d];
+         unsigned found = 0;
+         for (unsigned i = 0;; ++i) {
+           index[d] = i;
+           const double x = at(type, item, 0, index);
+           const double larger =
+               along(type, item, index, d, [&](double other) { return other > x ? 1 : 0; });
+           if (larger < type.attributes[1] && found++ == wanted) return x;
+         }
+       }},
       {"hinge",
        [](Type type, const Item& item, const Index& index) {
          Index chosen = whole_index(type, index);

@@ -113,6 +113,10 @@ Expression argmax(const Expression& x, GradientMode mode) {
 Expression cumsum(const Expression& x, unsigned d) {
   return unary(ops::cumsum, x, std::span(&d, 1));
 }
+Expression kmax_pooling(const Expression& x, unsigned k, unsigned d) {
+  const std::uint32_t attributes[] = {d, k};
+  return unary(ops::kmax_pooling, x, attributes);
+}
 Expression logsumexp_dim(const Expression& x, unsigned d) {
   return unary(ops::logsumexp_dim, x, std::span(&d, 1));
 }

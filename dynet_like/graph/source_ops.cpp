@@ -1,6 +1,7 @@
 // The operations that bring values in: inputs, constants, parameters, rows of tables.
 #include "dynet_like/graph/recording.h"
 
+#include "dynet_like/core/errors.h"
 #include "dynet_like/ops/ops.h"
 #include "dynet_like/ops/structured.h"
 
@@ -37,6 +38,38 @@ Expression input(ComputationGraph& graph, const Dim& dim, const std::vector<floa
 }
 Expression input(ComputationGraph& graph, const Dim& dim, const std::vector<float>* values) {
   return graph.expression(graph.tape().add_input_at(dim, values));
+}
+
+Expression input(ComputationGraph& graph, const Dim& dim, const std::vector<unsigned>& elements,
+                 const std::vector<float>& values, float elsewhere) {
+  if (elements.size() != values.size()) {
+    throw UsageError("[input] need a value for each of " + std::to_string(elements.size()) +
+                     " elements; got " + std::to_string(values.size()));
+  }
+  std::vector<float> all(dim.size(), elsewhere);
+  for (std::size_t i = 0; i < elements.size(); ++i) {
+    if (elements[i] >= all.size()) {
+      throw UsageError("[input] need elements of " + to_string(dim) + "; got element " +
+                       std::to_string(elements[i]));
+    }
+    all[elements[i]] = values[i];
+  }
+  return input(graph, dim, all);
+}
+Expression one_hot(ComputationGraph& graph, unsigned n, unsigned index) {
+  return one_hot(graph, n, std::vector<unsigned>{index});
+}
+Expression one_hot(ComputationGraph& graph, unsigned n, const std::vector<unsigned>& indices) {
+  const Dim dim({n}, static_cast<unsigned>(indices.size()));
+  std::vector<float> values(dim.size(), 0.0f);
+  for (std::size_t i = 0; i < indices.size(); ++i) {
+    if (indices[i] >= n) {
+      throw UsageError("[one_hot] need an index below " + std::to_string(n) + "; got " +
+                       std::to_string(indices[i]));
+    }
+    values[i * n + indices[i]] = 1;
+  }
+  return input(graph, dim, values);
 }
 
 Expression constant(ComputationGraph& graph, const Dim& dim, float value) {

@@ -120,6 +120,35 @@ const Op select = [] {
   return op;
 }();
 
+const Op kmax_pooling = [] {
+  Op op = along_dimension("kmax_pooling",
+                          "the k largest elements along a dimension, in their order; of equal ones "
+                          "the first",
+                          Needs::inputs, 20);
+  op.shape = [](Inputs in, Attributes attributes) {
+    check_axis("kmax_pooling", in, attributes, 2);
+    const unsigned size = in[0][attributes[0]];
+    if (attributes[1] == 0 || attributes[1] > size) {
+      throw_shape_error(
+          "kmax_pooling",
+          "1 to " + std::to_string(size) + " elements, not " + std::to_string(attributes[1]), in);
+    }
+    Dim result = in[0];
+    result.d[attributes[0]] = attributes[1];
+    return result;
+  };
+  op.cases = [] {
+    return std::vector<OpCase>{{{Dim({7})}, {0, 3}},
+                               {{Dim({5, 3})}, {0, 5}},
+                               {{Dim({5, 3})}, {1, 1}},
+                               {{Dim({2, 6, 4})}, {1, 2}}};
+  };
+  op.bad_cases = [] {
+    return std::vector<OpCase>{{{Dim({5})}, {1, 2}}, {{Dim({5})}, {0}}, {{Dim({5})}, {0, 6}}};
+  };
+  return op;
+}();
+
 const Op hinge = [] {
   Op op = along_dimension("hinge",
                           "the sum of max(0, m - x[i] + x[k]) over all k but i along a dimension, "

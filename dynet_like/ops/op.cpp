@@ -31,6 +31,7 @@ std::span<const Op* const> all_ops() {
                                      &ops::cumsum,
                                      &ops::logsumexp_dim,
                                      &ops::select,
+                                     &ops::kmax_pooling,
                                      &ops::hinge,
                                      &ops::sparsemax,
                                      &ops::sparsemax_loss,

@@ -38,6 +38,13 @@ Expression input(ComputationGraph& graph, const float* value);
 Expression input(ComputationGraph& graph, const Dim& dim, const std::vector<float>& values);
 Expression input(ComputationGraph& graph, const Dim& dim, const std::vector<float>* values);
 
+/// Zeros but for a 1; several: one per minibatch element. Shapes: {n}.
+Expression one_hot(ComputationGraph& graph, unsigned n, unsigned index);
+Expression one_hot(ComputationGraph& graph, unsigned n, const std::vector<unsigned>& indices);
+/// The same number but for some elements, counted over the whole minibatch.
+Expression input(ComputationGraph& graph, const Dim& dim, const std::vector<unsigned>& elements,
+                 const std::vector<float>& values, float elsewhere = 0.0f);
+
 /// The same number everywhere.
 Expression constant(ComputationGraph& graph, const Dim& dim, float value);
 Expression zeros(ComputationGraph& graph, const Dim& dim);
@@ -249,7 +256,50 @@ Expression reshape(const Expression& x, const Dim& dim);
 /// Dimension i of the result is dimension dims[i] of x.
 Expression transpose(const Expression& x, const std::vector<unsigned>& dims = {1, 0});
 
+// ----------------------------------------------------------------- convolutions and pooling
+
+/// Every filter over all windows, `stride` rows and columns apart; `b`: a number per filter.
+/// `is_valid`: windows lie inside, else there are zeros around, and ceil(size / stride) windows.
+/// Shapes: {height, width, channels} {h, w, channels, filters} -> {height', width', filters}.
+Expression conv2d(const Expression& x, const Expression& f, const std::vector<unsigned>& stride,
+                  bool is_valid = true);
+Expression conv2d(const Expression& x, const Expression& f, const Expression& b,
+                  const std::vector<unsigned>& stride, bool is_valid = true);
+/// The largest element of every window, per channel. Windows as above.
+Expression maxpooling2d(const Expression& x, const std::vector<unsigned>& ksize,
+                        const std::vector<unsigned>& stride, bool is_valid = true);
+/// Filters that slide over columns. Shapes: {n, k} {n, w, filters} -> {filters, k - w + 1}.
+Expression filter1d_narrow(const Expression& x, const Expression& f);
+/// The k largest elements along dimension d, in their order. Shapes: dimension d becomes k.
+Expression kmax_pooling(const Expression& x, unsigned k, unsigned d = 1);
+/// Element i is the sum of all u[k] v[(i - k) mod n], or u[k] v[(i + k) mod n]. Shapes: {n} {n} ->
+/// {n}.
+Expression circ_conv(const Expression& u, const Expression& v);
+Expression circ_corr(const Expression& u, const Expression& v);
+
 // ------------------------------------------------------------------------------------ cells
+
+/// The steps of DyNet's VanillaLSTM. Gates i, f, o = logistic and g = tanh of the blocks of
+/// b + Wx x + Wh h, where f has 1 added first: {4n}; weights with normal noise, inputs with masks
+/// if there are any, several x one behind the other. Then c' = f c + i g, and h' = o tanh(c').
+/// Shapes: x {k}, h {n}, Wx {4n, k}, Wh {4n, n}, b {4n}; c {n}, gates {4n} -> {n}.
+Expression vanilla_lstm_gates(const Expression& x, const Expression& h, const Expression& wx,
+                              const Expression& wh, const Expression& b,
+                              float weightnoise_std = 0.0f);
+Expression vanilla_lstm_gates_concat(const std::vector<Expression>& xs, const Expression& h,
+                                     const Expression& wx, const Expression& wh,
+                                     const Expression& b, float weightnoise_std = 0.0f);
+Expression vanilla_lstm_gates_dropout(const Expression& x, const Expression& h,
+                                      const Expression& wx, const Expression& wh,
+                                      const Expression& b, const Expression& mask_x,
+                                      const Expression& mask_h, float weightnoise_std = 0.0f);
+Expression vanilla_lstm_gates_dropout_concat(const std::vector<Expression>& xs, const Expression& h,
+                                             const Expression& wx, const Expression& wh,
+                                             const Expression& b, const Expression& mask_x,
+                                             const Expression& mask_h,
+                                             float weightnoise_std = 0.0f);
+Expression vanilla_lstm_c(const Expression& c, const Expression& gates);
+Expression vanilla_lstm_h(const Expression& c, const Expression& gates);
 
 /// LSTM and Tree-LSTM cells in one node, from the cells c_1, c_2, ... of the children (a sequence
 /// has one, a leaf none) and the map s = b + W1 x1 + W2 x2 + ..., xs being {W1, x1, W2, x2, ...}:

@@ -24,8 +24,9 @@ extern const Op lstm_cell, gru_cell;
 // Sums over inputs, and over one dimension (attribute: the dimension).
 extern const Op sum, average, sum_dim, mean_dim;
 
-// Along one dimension (attribute: the dimension); select: and the number of integers.
-extern const Op max_dim, argmax, cumsum, logsumexp_dim, select;
+// Along one dimension (attribute: the dimension); select: and the number of integers; kmax_pooling:
+// and that of elements.
+extern const Op max_dim, argmax, cumsum, logsumexp_dim, select, kmax_pooling;
 
 // Shapes. Attributes: concatenate, the dimension; pick_range, dimension and length (integer: the
 // start); transpose, the source of every dimension.

@@ -1,6 +1,7 @@
 // Kernels along one dimension, line by line: a line is n elements at a distance.
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <utility>
 
 #include "dynet_like/device/cpu/kernel_table.h"
@@ -191,6 +192,56 @@ void select_backward(const BackwardCall& call) {
   }
 }
 
+// The places in a line of its largest elements, in their order.
+template <class E>
+void find_largest(const E* line, const Axis& axis, std::size_t count, std::size_t* places) {
+  std::size_t* all = places;
+  std::iota(all, all + axis.n, std::size_t{0});
+  const auto larger = [&](std::size_t a, std::size_t b) {
+    const E x = line[a * axis.inner], y = line[b * axis.inner];
+    return x > y || (std::isnan(x) && !std::isnan(y));
+  };
+  std::stable_sort(all, all + axis.n, larger);
+  std::sort(all, all + count);
+}
+
+template <class E>
+void kmax_forward(const ForwardCall& call) {
+  const Axis axis = axis_of(*call.type);
+  const std::size_t k = call.type->attributes[1];
+  auto* places = call.workspace->elements<std::size_t>(axis.n);
+  E* out = static_cast<E*>(call.out);
+  for (std::size_t i = 0; i < call.n; ++i, out += call.type->output_size) {
+    const E* x = call.in[0].at<E>(i);
+    for_lines(axis, [&](std::size_t line, std::size_t y) {
+      find_largest(x + line, axis, k, places);
+      E* to = out + y / axis.inner * k * axis.inner + y % axis.inner;
+      for (std::size_t e = 0; e < k; ++e) to[e * axis.inner] = x[line + places[e] * axis.inner];
+    });
+  }
+}
+template <class E>
+void kmax_backward(const BackwardCall& call) {
+  const Axis axis = axis_of(*call.type);
+  const std::size_t k = call.type->attributes[1];
+  auto* places = call.workspace->elements<std::size_t>(axis.n);
+  E* gradients = call.workspace->elements<E>(axis.n);
+  for (std::size_t i = 0; i < call.n; ++i) {
+    E* dx = call.dx[0].at<E>(i);
+    if (dx == nullptr) continue;
+    const E *x = call.in[0].at<E>(i), *dy = call.dy.at<E>(i);
+    for_lines(axis, [&](std::size_t line, std::size_t y) {
+      find_largest(x + line, axis, k, places);
+      const E* from = dy + y / axis.inner * k * axis.inner + y % axis.inner;
+      std::fill_n(gradients, axis.n, E(0));
+      for (std::size_t e = 0; e < k; ++e) gradients[places[e]] = from[e * axis.inner];
+      for (std::size_t e = 0; e < axis.n; ++e) {
+        put(gradients[e], dx + line + e * axis.inner, call.dx[0].add[i] != 0);
+      }
+    });
+  }
+}
+
 // f(k, m - x[i] + x[k]) for all k but the chosen one, i, of every line; line_end(line, i, y) after.
 template <class E, class F, class End>
 void for_margins(const Axis& axis, const E* x, const std::uint32_t* chosen, E margin, const F& f,
@@ -262,6 +313,9 @@ std::span<const cpu::KernelEntry> cpu::dimension_kernels() {
       {"hinge",
        {{hinge_forward<float>, hinge_forward<double>},
         {hinge_backward<float>, hinge_backward<double>}}},
+      {"kmax_pooling",
+       {{kmax_forward<float>, kmax_forward<double>},
+        {kmax_backward<float>, kmax_backward<double>}}},
       {"select",
        {{select_forward<float>, select_forward<double>},
         {select_backward<float>, select_backward<double>}}}};

@@ -1,7 +1,6 @@
 // Kernels of projections onto the simplex: an item is a vector, and few of them are long.
 #include <algorithm>
 #include <cmath>
-#include <functional>
 
 #include "dynet_like/device/cpu/kernel_table.h"
 
@@ -19,7 +18,9 @@ template <class E>
 E threshold(const E* x, std::size_t n, Workspace& workspace) {
   E* sorted = workspace.elements<E>(n);
   std::copy_n(x, n, sorted);
-  std::sort(sorted, sorted + n, std::greater<E>());
+  // A NaN comes first: an order that contradicts itself would lead out of the array.
+  std::sort(sorted, sorted + n,
+            [](E a, E b) { return a > b || (std::isnan(a) && !std::isnan(b)); });
   E sum = 0, result = 0;
   for (std::size_t k = 0; k < n; ++k) {
     sum += sorted[k];
