@@ -163,7 +163,7 @@ TEST(VanillaLstmTest, MasksAndSeveralInputs) {
       values.push_back(first - 0.1f * static_cast<float>(i));
     return input(graph, dim, values);
   };
-  const Expression x = numbers({3}, 1), h = numbers({2}, 0.5f), c = numbers({2}, 0.3f);
+  const Expression x = numbers({3}, 1), h = numbers({2}, 0.5f);
   const Expression wx = numbers({8, 3}, 1), wh = numbers({8, 2}, 0.4f), b = numbers({8}, 0.2f);
   const Expression mask_x = numbers({3}, 2), mask_h = numbers({2}, 1);
   const std::vector<Expression> parts = {pick_range(x, 0, 1), pick_range(x, 1, 3)};

@@ -46,6 +46,14 @@ TEST_F(LaterIntegersTest, AreThoseOfTheRun) {
   EXPECT_EQ(as_vector(selected.value()), (Floats{3, 2, 6, 5}));
 }
 
+TEST_F(LaterIntegersTest, AZeroIsNoPointer) {
+  EXPECT_EQ(as_vector(select_rows(x_, {0}).value()), (Floats{1, 4}));
+  EXPECT_EQ(as_vector(pick(x_, 0).value()), (Floats{1, 4}));
+  EXPECT_EQ(as_vector(lookup(graph_, table_, 0).value()), (Floats{0, 0}));
+  const Expression columns = reshape(x_, Dim({3}, 2));
+  EXPECT_EQ(as_vector(pick_batch_elems(columns, {0}).value()), (Floats{1, 2, 3}));
+}
+
 // Backward and what is asked for later see the integers of the run; a new run reads them again.
 TEST_F(LaterIntegersTest, StayUntilTheGraphRunsAnew) {
   unsigned row = 1;

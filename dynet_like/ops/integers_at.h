@@ -1,8 +1,10 @@
 // Integers that the user writes after a node was recorded.
 #pragma once
 
+#include <concepts>
 #include <cstdint>
 #include <span>
+#include <type_traits>
 #include <vector>
 
 namespace dynet_like {
@@ -14,8 +16,14 @@ struct IntegersAt {
   const std::vector<std::uint32_t>* list = nullptr;
 
   IntegersAt() = default;
-  IntegersAt(const std::uint32_t* one) : place(one) {}
-  IntegersAt(const std::vector<std::uint32_t>* several) : list(several) {}
+  // Templates, so that a 0 is an integer and never a null pointer.
+  template <class Pointer>
+  requires std::is_pointer_v<Pointer> && std::convertible_to<Pointer, const std::uint32_t*>
+  IntegersAt(Pointer one) : place(one) {}
+  template <class Pointer>
+  requires std::is_pointer_v<Pointer> && std::convertible_to < Pointer,
+      const std::vector<std::uint32_t>
+  * > IntegersAt(Pointer several) : list(several) {}
 
   bool given() const { return place != nullptr || list != nullptr; }
   std::span<const std::uint32_t> now() const {
