@@ -4,7 +4,7 @@ include(CMakePackageConfigHelpers)
 
 set(package_folder ${CMAKE_INSTALL_LIBDIR}/cmake/dynet_like)
 
-install(TARGETS dynet_like_batching dynet_like dynet_like_nn EXPORT dynet_like-targets
+install(TARGETS dynet_like_batching dynet_like dynet_like_nn dynet_like_compat EXPORT dynet_like-targets
         ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}
         LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
         RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})

@@ -67,6 +67,7 @@ class Executor {
   void on_gradient_complete(std::function<void(const ParameterStorage&)> callback) {
     common_.on_gradient_complete = std::move(callback);
   }
+  void detect_anomaly(bool detect) { common_.options.detect_anomaly = detect; }
   const GraphOptions& options() const { return common_.options; }
   Report report() const;
   ThreadPool& threads() { return *pool_; }

@@ -8,6 +8,14 @@
 
 namespace dynet_like {
 
+Expression::Expression(ComputationGraph* graph, std::uint32_t value) {
+  if (graph == nullptr || value >= graph->tape().values().size()) {
+    throw UsageError("[Expression] need a value of a graph; got number " + std::to_string(value) +
+                     " of " + std::to_string(graph == nullptr ? 0 : graph->tape().values().size()));
+  }
+  *this = graph->expression(value);
+}
+
 Dim Expression::dim() const {
   ComputationGraph& owner = graph("dim");
   if (!owner.is_recorded(*this)) throw_reverted("dim");

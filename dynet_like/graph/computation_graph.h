@@ -46,6 +46,8 @@ class ComputationGraph {
 
   /// Names a node in error messages.
   void label(const Expression& e, std::string name);
+  /// From now on as GraphOptions::detect_anomaly; in a minibatch for all graphs.
+  void detect_anomaly(bool detect) { executor("detect_anomaly").detect_anomaly(detect); }
   /// How nodes were batched so far; for graphs of a minibatch, of all of them.
   Report explain() const { return executor("explain").report(); }
   /// Number of recorded nodes (views are none).
@@ -56,6 +58,7 @@ class ComputationGraph {
     if (!in_use_) throw_not_in_use();
     return tape_;
   }
+  const Tape& tape() const { return tape_; }
   Expression expression(ValueId value) {
     return {this, value, slot_->generation.load(std::memory_order_relaxed), slot_};
   }
@@ -64,6 +67,11 @@ class ComputationGraph {
     return e.i < (e.is_latest() ? tape_.values().size() : values_kept_since(e.generation));
   }
   bool has_random() const { return executor_->options().random != nullptr; }
+
+ protected:
+  /// For graphs whose `backward` was given Gradients that outlive them: where the gradients of
+  /// parameters are read.
+  void read_gradients_from(const Gradients& gradients) { last_gradients_ = &gradients; }
 
  private:
   friend class Minibatch;
@@ -102,7 +110,7 @@ class ComputationGraph {
   bool in_use_ = true;           ///< false for a graph of a minibatch that was cleared
   bool beside_others_ = false;   ///< its minibatch is inside Minibatch::record
   Gradients gradients_;
-  const Gradients* last_gradients_ = nullptr;  ///< this graph's or its minibatch's own
+  const Gradients* last_gradients_ = nullptr;  ///< where those of parameters are
 };
 
 }  // namespace dynet_like

@@ -22,6 +22,13 @@ struct Expression {
   std::uint32_t generation = 0;
   const HandleSlot* slot = nullptr;
 
+  Expression() = default;
+  Expression(ComputationGraph* graph, std::uint32_t value, std::uint32_t made,
+             const HandleSlot* place)
+      : pg(graph), i(value), generation(made), slot(place) {}
+  /// The value of a graph with this number. Throws UsageError if there is none.
+  Expression(ComputationGraph* graph, std::uint32_t value);
+
   /// The shape, with the minibatch dimension.
   Dim dim() const;
   /// The value, computed if need be. It lies in the graph until the graph is cleared, reverted,

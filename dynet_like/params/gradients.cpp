@@ -49,15 +49,30 @@ const std::byte* Gradients::Rows::find(const ParameterStorage& table, std::uint3
   return values.data() + (slot_of_row[row] - 1) * table.entry_size() * size_of(table.dtype);
 }
 
+void Gradients::Part::clear(std::size_t index) {
+  used[index] = 0;
+  Rows& table = tables[index];
+  for (std::uint32_t row : table.rows) table.slot_of_row[row] = 0;
+  table.rows.clear();
+  table.values.clear();
+}
+
 void Gradients::clear() {
   for (Part& part : parts_) {
-    std::fill(part.used.begin(), part.used.end(), 0);
-    for (Rows& table : part.tables) {
-      for (std::uint32_t row : table.rows) table.slot_of_row[row] = 0;
-      table.rows.clear();
-      table.values.clear();
+    for (std::size_t i = 0; i < part.used.size(); ++i) part.clear(i);
+  }
+}
+
+void Gradients::clear(const ParameterStorage& parameter) {
+  for (Part& part : parts_) {
+    if (part.layout == parameter.layout && parameter.index < part.used.size()) {
+      part.clear(parameter.index);
     }
   }
+}
+
+void Gradients::clear(const ParameterCollection& collection) {
+  for (const auto& storage : collection.storages()) clear(*storage);
 }
 
 Gradients::Part& Gradients::part(const std::shared_ptr<CollectionLayout>& layout) {

@@ -31,6 +31,9 @@ class Gradients {
 
   /// Forgets all gradients but keeps the memory.
   void clear();
+  /// The same for one parameter, and for those of a collection.
+  void clear(const ParameterStorage& parameter);
+  void clear(const ParameterCollection& collection);
   bool empty() const { return parts_.empty(); }
 
   /// The gradient of a parameter, to add to; zero if there was none.
@@ -59,6 +62,8 @@ class Gradients {
     Block dense;                     // of the collection's dense_size when it was made
     std::vector<std::uint8_t> used;  // per parameter: its gradient is valid
     std::vector<Rows> tables;        // per parameter; empty for all but tables
+
+    void clear(std::size_t index);
   };
 
   Part& part(const std::shared_ptr<CollectionLayout>& layout);

@@ -1,0 +1,35 @@
+// DyNet's init.h: the command line's --dynet-* options.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace dynet {
+
+/// The settings of a process. Memory, GPU and sharing options are accepted and change nothing.
+struct DynetParams {
+  unsigned random_seed = 0;            ///< 0: another one in every run
+  std::string mem_descriptor = "512";  ///< --dynet-mem: memory grows as it must
+  float weight_decay = 0;              ///< of collections that are not given another
+  /// How nodes are batched: 0 one by one, 1 automatically, 2 by depth, 3 by agenda. The results are
+  /// the same bits.
+  int autobatch = 1;
+  int profiling = 0;
+  bool shared_parameters = false;
+  bool ngpus_requested = false, ids_requested = false, cpu_requested = false;
+  int requested_gpus = -1;
+  std::vector<int> gpu_mask;
+  unsigned threads = 1;  ///< --dynet-threads, an option of this library
+};
+
+/// Takes the --dynet-* options out of a command line. Throws UsageError for a value that is none.
+DynetParams extract_dynet_params(int& argc, char**& argv, bool shared_parameters = false);
+/// Makes the settings those of the graphs and collections that are made from now on.
+void initialize(const DynetParams& params);
+void initialize(int& argc, char**& argv, bool shared_parameters = false);
+/// Forgets gradients that no trainer has used.
+void cleanup();
+/// New random numbers for parameters, dropout and `rndeng`.
+void reset_rng(unsigned seed);
+
+}  // namespace dynet

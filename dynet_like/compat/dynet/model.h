@@ -1,0 +1,237 @@
+// DyNet's model.h: parameters with their gradients, and collections of them.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <unordered_set>
+#include <vector>
+
+#include "dynet/param-init.h"
+#include "dynet/weight-decay.h"
+#include "dynet_like/params/parameter_collection.h"
+
+namespace dynet {
+
+class ParameterCollection;
+
+/// What parameters and tables have in common. Gradients are those since the last update.
+struct ParameterStorageBase {
+  virtual ~ParameterStorageBase() = default;
+
+  void scale_parameters(float a);
+  virtual void scale_gradient(float a) = 0;
+  void zero();
+  void squared_l2norm(float* squared_norm) const;
+  virtual void g_squared_l2norm(float* squared_norm) const = 0;
+  bool is_updated() const { return updated; }
+  virtual bool has_grad() const = 0;
+  std::size_t size() const { return core->size(); }
+  /// Forgets the gradient.
+  void clear();
+
+  const std::shared_ptr<dynet_like::ParameterStorage> core;
+  const std::string& name;
+  bool& updated;
+  ParameterCollection* owner = nullptr;  ///< that it was added to, while that is there
+
+ protected:
+  explicit ParameterStorageBase(std::shared_ptr<dynet_like::ParameterStorage> storage)
+      : core(std::move(storage)), name(core->name), updated(core->updated) {}
+};
+
+/// A parameter. `values` and `g` are views that a program may write to.
+struct ParameterStorage : ParameterStorageBase {
+  explicit ParameterStorage(std::shared_ptr<dynet_like::ParameterStorage> storage);
+
+  void scale_gradient(float a) override;
+  void g_squared_l2norm(float* squared_norm) const override;
+  bool has_grad() const override;
+  void copy(const ParameterStorage& from);
+  void accumulate_grad(const Tensor& gradient);
+  void clip(float left, float right);
+  void set_value(const std::vector<float>& values);
+  /// Makes the members below what they are now, and lets `values` be written: see StorageHandle.
+  void hand_out();
+
+  const Dim& dim;
+  Tensor values;
+  Tensor g;  ///< zeros if there is none: accumulate_grad adds to it
+  bool nonzero_grad = false;
+};
+
+/// The gradients of a table's rows, of which most have none.
+class RowGradients {
+ public:
+  explicit RowGradients(const dynet_like::ParameterStorage& table) : table_(table) {}
+
+  std::size_t size() const { return table_.rows(); }
+  /// A row's gradient until the next backward pass; zeros of its own if there is none.
+  Tensor operator[](unsigned row) const;
+
+ private:
+  const dynet_like::ParameterStorage& table_;
+};
+
+/// A table.
+struct LookupParameterStorage : ParameterStorageBase {
+  explicit LookupParameterStorage(std::shared_ptr<dynet_like::ParameterStorage> storage);
+
+  void scale_gradient(float a) override;
+  void g_squared_l2norm(float* squared_norm) const override;
+  bool has_grad() const override;
+  void initialize(unsigned row, const std::vector<float>& values);
+  void copy(const LookupParameterStorage& from);
+  /// Of all rows, or of one.
+  void accumulate_grad(const Tensor& gradient);
+  void accumulate_grad(unsigned row, const Tensor& gradient);
+  /// Of n rows, their gradients one behind the other.
+  void accumulate_grads(unsigned n, const unsigned* rows, const unsigned*, float* gradients);
+  /// Makes the members below what they are now, and lets rows be written: see StorageHandle.
+  void hand_out();
+
+  const Dim& all_dim;
+  const Dim dim;  ///< of one row
+  Tensor all_values;
+  std::vector<Tensor> values;
+  RowGradients grads;
+  std::unordered_set<unsigned> non_zero_grads;
+  bool all_updated = false, nonzero_grad = false;
+};
+
+/// Like a shared_ptr. Whoever reaches for the members may write to the values, so that every use
+/// makes runs read them anew: in a training loop set_value costs less.
+template <class Storage>
+class StorageHandle {
+ public:
+  StorageHandle() = default;
+  StorageHandle(std::shared_ptr<Storage> storage) : storage_(std::move(storage)) {}
+
+  Storage* get() const {
+    if (storage_ != nullptr) storage_->hand_out();
+    return storage_.get();
+  }
+  Storage& operator*() const { return *get(); }
+  Storage* operator->() const { return get(); }
+  /// Without that.
+  Storage* peek() const { return storage_.get(); }
+  explicit operator bool() const { return storage_ != nullptr; }
+  operator std::shared_ptr<Storage>() const { return storage_; }
+  bool operator==(const StorageHandle&) const = default;
+
+ private:
+  std::shared_ptr<Storage> storage_;
+};
+
+/// A handle on a parameter; copies refer to the same values.
+struct Parameter : dynet_like::Parameter {
+  Parameter() = default;
+  Parameter(std::shared_ptr<ParameterStorage> storage);
+
+  ParameterStorage& get_storage() const;
+  Tensor* values() const { return &get_storage().values; }
+  Tensor* gradients() const { return &get_storage().g; }
+  /// 1: trainers apply it at once.
+  float current_weight_decay() const { return 1; }
+  void scale_gradient(float s) const { get_storage().scale_gradient(s); }
+
+  StorageHandle<ParameterStorage> p;
+};
+
+/// A handle on a table.
+struct LookupParameter : dynet_like::LookupParameter {
+  LookupParameter() = default;
+  LookupParameter(std::shared_ptr<LookupParameterStorage> storage);
+
+  LookupParameterStorage& get_storage() const;
+  std::vector<Tensor>* values() const { return &get_storage().values; }
+  float current_weight_decay() const { return 1; }
+  void scale_gradient(float s) const { get_storage().scale_gradient(s); }
+
+  StorageHandle<LookupParameterStorage> p;
+};
+
+namespace detail {
+/// The storages of a collection and its subcollections, each made once.
+struct StorageRegistry;
+}  // namespace detail
+
+/// The parameters of one (sub)collection, in the order of their creation.
+struct ParameterCollectionStorage {
+  explicit ParameterCollectionStorage(float weight_decay_lambda)
+      : weight_decay(weight_decay_lambda) {}
+
+  void project_weights(float radius = 1.0f);
+  float gradient_l2_norm() const;
+
+  std::vector<std::shared_ptr<ParameterStorageBase>> all_params;
+  std::vector<std::shared_ptr<ParameterStorage>> params;
+  std::vector<std::shared_ptr<LookupParameterStorage>> lookup_params;
+  L2WeightDecay weight_decay;
+};
+
+/// The library's collection with DyNet's defaults. A handle: copies and subcollections share the
+/// parameters. Layers of nn/ can be added to it, too.
+class ParameterCollection : public dynet_like::ParameterCollection {
+ public:
+  ParameterCollection() : ParameterCollection(default_weight_decay_lambda) {}
+  explicit ParameterCollection(float weight_decay_lambda);
+
+  /// Glorot if scale is 0, else uniform over [-scale, scale).
+  Parameter add_parameters(const Dim& d, float scale = 0.0f, const std::string& name = "",
+                           Device* device = default_device);
+  Parameter add_parameters(const Dim& d, Device* device);
+  Parameter add_parameters(const Dim& d, const std::string& name, Device* device = default_device);
+  Parameter add_parameters(const Dim& d, const dynet_like::ParameterInit& init,
+                           const std::string& name = "", Device* device = default_device);
+  LookupParameter add_lookup_parameters(unsigned n, const Dim& d, const std::string& name = "",
+                                        Device* device = default_device);
+  LookupParameter add_lookup_parameters(unsigned n, const Dim& d,
+                                        const dynet_like::ParameterInit& init,
+                                        const std::string& name = "",
+                                        Device* device = default_device);
+  /// Its weight decay is the parent's unless it is given one.
+  ParameterCollection add_subcollection(const std::string& name = "",
+                                        float weight_decay_lambda = -1);
+
+  /// Of the gradients since the last update.
+  float gradient_l2_norm() const { return get_storage().gradient_l2_norm(); }
+  void reset_gradient();
+  /// Scales every parameter whose Euclidean norm is larger than the radius down to it.
+  void project_weights(float radius = 1.0f) { get_storage().project_weights(radius); }
+
+  std::vector<std::shared_ptr<ParameterStorageBase>> get_parameter_storages_base() const;
+  std::vector<std::shared_ptr<ParameterStorage>> get_parameter_storages() const;
+  std::vector<std::shared_ptr<LookupParameterStorage>> get_lookup_parameter_storages() const;
+  const std::vector<std::shared_ptr<ParameterStorage>>& parameters_list() const;
+  const std::vector<std::shared_ptr<LookupParameterStorage>>& lookup_parameters_list() const;
+  /// By full name. Throws UsageError if there is none.
+  std::shared_ptr<ParameterStorage> get_parameter_storage(const std::string& name);
+  std::shared_ptr<LookupParameterStorage> get_lookup_parameter_storage(const std::string& name);
+
+  /// Number of elements of those that trainers change.
+  std::size_t updated_parameter_count() const;
+  void set_updated_param(const Parameter* p, bool status) { p->set_updated(status); }
+  void set_updated_lookup_param(const LookupParameter* p, bool status) { p->set_updated(status); }
+  bool is_updated_param(const Parameter* p) { return p->is_updated(); }
+  bool is_updated_lookup_param(const LookupParameter* p) { return p->is_updated(); }
+
+  void set_weight_decay_lambda(float lambda) { storage_->weight_decay.set_lambda(lambda); }
+  L2WeightDecay& get_weight_decay() { return storage_->weight_decay; }
+  float get_weight_decay_lambda() const { return storage_->weight_decay.get_lambda(); }
+  ParameterCollectionStorage& get_storage() const;
+
+ private:
+  ParameterCollection(const dynet_like::ParameterCollection& core,
+                      std::shared_ptr<detail::StorageRegistry> registry, float lambda);
+  template <class Storage>
+  std::shared_ptr<Storage> add(const std::shared_ptr<dynet_like::ParameterStorage>& core);
+
+  std::shared_ptr<detail::StorageRegistry> registry_;
+  std::shared_ptr<ParameterCollectionStorage> storage_;
+};
+
+/// The old name.
+class Model : public ParameterCollection {};
+
+}  // namespace dynet

@@ -1,0 +1,152 @@
+// The computation graph with DyNet's names and the settings of the process.
+#include <atomic>
+#include <cmath>
+#include <fstream>
+#include <iostream>
+
+#include "dynet/dynet.h"
+#include "dynet/expr.h"
+#include "dynet_like/core/errors.h"
+#include "dynet_like/graph/graphviz.h"
+
+namespace dynet {
+
+namespace {
+
+std::atomic<int> active_graphs{0};
+std::atomic<unsigned> last_graph{0};
+
+dynet_like::GraphOptions options(bool batched) {
+  dynet_like::GraphOptions result = detail::graph_options();
+  if (!batched) result.policy = dynet_like::batching::Policy::none;
+  return result;
+}
+
+}  // namespace
+
+int get_number_of_active_graphs() { return active_graphs; }
+unsigned get_current_graph_id() { return last_graph; }
+
+ComputationGraph::ComputationGraph() : ComputationGraph(true) {}
+ComputationGraph::ComputationGraph(bool batched)
+    : dynet_like::ComputationGraph(options(batched)), id_(++last_graph) {
+  ++active_graphs;
+}
+ComputationGraph::~ComputationGraph() { --active_graphs; }
+
+VariableIndex ComputationGraph::add_input(real s, Device*) { return input(*this, s).i; }
+VariableIndex ComputationGraph::add_input(const real* ps, Device*) { return input(*this, ps).i; }
+VariableIndex ComputationGraph::add_input(const Dim& d, const std::vector<float>& data, Device*) {
+  return input(*this, d, data).i;
+}
+VariableIndex ComputationGraph::add_input(const Dim& d, const std::vector<float>* pdata, Device*) {
+  return input(*this, d, pdata).i;
+}
+VariableIndex ComputationGraph::add_input(const Dim& d, const std::vector<unsigned>& ids,
+                                          const std::vector<float>& data, Device*, float defdata) {
+  return input(*this, d, ids, data, defdata).i;
+}
+VariableIndex ComputationGraph::add_parameters(const Parameter& p) { return parameter(*this, p).i; }
+VariableIndex ComputationGraph::add_parameters(const LookupParameter& p) {
+  return parameter(*this, p).i;
+}
+VariableIndex ComputationGraph::add_const_parameters(const Parameter& p) {
+  return const_parameter(*this, p).i;
+}
+VariableIndex ComputationGraph::add_const_parameters(const LookupParameter& p) {
+  return const_parameter(*this, p).i;
+}
+VariableIndex ComputationGraph::add_lookup(const LookupParameter& p, unsigned index) {
+  return lookup(*this, p, index).i;
+}
+VariableIndex ComputationGraph::add_lookup(const LookupParameter& p, const unsigned* pindex) {
+  return lookup(*this, p, pindex).i;
+}
+VariableIndex ComputationGraph::add_lookup(const LookupParameter& p,
+                                           const std::vector<unsigned>& indices) {
+  return lookup(*this, p, indices).i;
+}
+VariableIndex ComputationGraph::add_lookup(const LookupParameter& p,
+                                           const std::vector<unsigned>* pindices) {
+  return lookup(*this, p, pindices).i;
+}
+VariableIndex ComputationGraph::add_const_lookup(const LookupParameter& p, unsigned index) {
+  return const_lookup(*this, p, index).i;
+}
+VariableIndex ComputationGraph::add_const_lookup(const LookupParameter& p, const unsigned* pindex) {
+  return const_lookup(*this, p, pindex).i;
+}
+VariableIndex ComputationGraph::add_const_lookup(const LookupParameter& p,
+                                                 const std::vector<unsigned>& indices) {
+  return const_lookup(*this, p, indices).i;
+}
+VariableIndex ComputationGraph::add_const_lookup(const LookupParameter& p,
+                                                 const std::vector<unsigned>* pindices) {
+  return const_lookup(*this, p, pindices).i;
+}
+
+const Dim& ComputationGraph::get_dimension(VariableIndex index) const {
+  return dims_.insert_or_assign(index, tape().dim_of(index)).first->second;
+}
+
+const Tensor& ComputationGraph::forward(const Expression& last) {
+  return values_.insert_or_assign(last.i, dynet_like::ComputationGraph::forward(last))
+      .first->second;
+}
+const Tensor& ComputationGraph::get_value(const Expression& e) {
+  return values_.insert_or_assign(e.i, dynet_like::ComputationGraph::get_value(e)).first->second;
+}
+
+void ComputationGraph::backward(const Expression& last, bool full) {
+  dynet_like::Gradients& gradients = detail::gradients();
+  dynet_like::ComputationGraph::backward(last, gradients, full);
+  read_gradients_from(gradients);
+}
+const Tensor& ComputationGraph::get_gradient(const Expression& e) {
+  return gradients_.insert_or_assign(e.i, dynet_like::ComputationGraph::get_gradient(e))
+      .first->second;
+}
+
+void ComputationGraph::start_anew() {
+  values_.clear();
+  gradients_.clear();
+  dims_.clear();
+}
+void ComputationGraph::clear() {
+  dynet_like::ComputationGraph::clear();
+  start_anew();
+  id_ = ++last_graph;
+}
+void ComputationGraph::revert() {
+  dynet_like::ComputationGraph::revert();
+  start_anew();
+}
+
+void ComputationGraph::set_check_validity(bool check_validity) { detect_anomaly(check_validity); }
+
+void ComputationGraph::print_graphviz() const { dynet_like::write_graphviz(std::cerr, *this); }
+
+void ComputationGraph::dump(const std::string& filename, bool show_values, bool show_gradients,
+                            bool nan_check_only) {
+  std::ofstream out(filename);
+  const auto show = [&](const char* what, const dynet_like::Tensor& tensor) {
+    const std::vector<float> elements = as_vector(tensor);
+    std::size_t bad = 0;
+    for (const float element : elements) bad += std::isfinite(element) ? 0 : 1;
+    out << "  " << what << ": ";
+    if (nan_check_only) out << bad << " of " << elements.size() << " elements are not finite\n";
+    for (std::size_t i = 0; !nan_check_only && i < elements.size(); ++i) {
+      out << elements[i] << (i + 1 < elements.size() ? ' ' : '\n');
+    }
+  };
+  for (dynet_like::NodeId node = 0; node < tape().size(); ++node) {
+    const Expression e = expression(tape().node(node).value);
+    out << node << ' ' << tape().type_of(node).op->name << ' ' << e.dim() << '\n';
+    if (show_values) show("value", e.value());
+    if (show_gradients) show("gradient", e.gradient());
+  }
+  out.close();
+  if (!out) throw dynet_like::FileError(filename, "[ComputationGraph::dump] cannot write");
+}
+
+}  // namespace dynet

@@ -1,0 +1,346 @@
+// Parameters with their gradients, and collections of them.
+#include "dynet/model.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "dynet/globals.h"
+#include "dynet_like/core/errors.h"
+#include "dynet_like/params/gradients.h"
+
+namespace dynet {
+
+using dynet_like::Gradients;
+using dynet_like::ShapeError;
+using dynet_like::UsageError;
+
+namespace {
+
+const float* floats(const void* elements) { return static_cast<const float*>(elements); }
+
+float sum_of_squares(const float* x, std::size_t n) {
+  double sum = 0;
+  for (std::size_t i = 0; i < n; ++i) sum += static_cast<double>(x[i]) * static_cast<double>(x[i]);
+  return static_cast<float>(sum);
+}
+
+void check_size(const std::string& name, std::size_t need, std::size_t got) {
+  if (need == got) return;
+  throw ShapeError("[" + name + "] need " + std::to_string(need) + " elements; got " +
+                   std::to_string(got));
+}
+
+void add(const float* x, std::size_t n, void* sum) {
+  for (std::size_t i = 0; i < n; ++i) static_cast<float*>(sum)[i] += x[i];
+}
+
+void scale(float a, std::size_t n, void* x) {
+  for (std::size_t i = 0; i < n; ++i) static_cast<float*>(x)[i] *= a;
+}
+
+// The values of a table or a parameter to write to.
+dynet_like::Tensor changing(const std::shared_ptr<dynet_like::ParameterStorage>& core) {
+  return dynet_like::LookupParameter(core).all_values();
+}
+
+}  // namespace
+
+void ParameterStorageBase::scale_parameters(float a) { scale(a, size(), changing(core).v); }
+void ParameterStorageBase::zero() { scale_parameters(0); }
+void ParameterStorageBase::squared_l2norm(float* squared_norm) const {
+  *squared_norm = sum_of_squares(changing(core).v, size());
+}
+void ParameterStorageBase::clear() { detail::gradients().clear(*core); }
+
+ParameterStorage::ParameterStorage(std::shared_ptr<dynet_like::ParameterStorage> storage)
+    : ParameterStorageBase(std::move(storage)), dim(core->dim), values(core->tensor()) {}
+
+void ParameterStorage::scale_gradient(float a) {
+  if (has_grad()) scale(a, size(), detail::gradients().dense(*core));
+}
+void ParameterStorage::g_squared_l2norm(float* squared_norm) const {
+  const void* gradient = detail::gradients().find_dense(*core);
+  *squared_norm = gradient == nullptr ? 0 : sum_of_squares(floats(gradient), size());
+}
+bool ParameterStorage::has_grad() const { return detail::gradients().find_dense(*core) != nullptr; }
+void ParameterStorage::copy(const ParameterStorage& from) {
+  check_size(name, size(), from.size());
+  std::copy_n(from.values.v, size(), changing(core).v);
+}
+void ParameterStorage::accumulate_grad(const Tensor& gradient) {
+  check_size(name, size(), gradient.d.size());
+  add(gradient.v, size(), detail::gradients().dense(*core));
+}
+void ParameterStorage::clip(float left, float right) {
+  dynet_like::Parameter(core).clip_inplace(left, right);
+}
+void ParameterStorage::set_value(const std::vector<float>& new_values) {
+  dynet_like::Parameter(core).set_value(new_values);
+}
+void ParameterStorage::hand_out() {
+  values = dynet_like::Parameter(core).values();
+  nonzero_grad = has_grad();
+  if (nonzero_grad) {
+    g = dynet_like::Tensor(dim, static_cast<float*>(detail::gradients().dense(*core)));
+  } else {
+    g = Tensor(dim);
+  }
+}
+
+Tensor RowGradients::operator[](unsigned row) const {
+  const Gradients::Rows* rows = detail::gradients().find_rows(table_);
+  const std::byte* found = rows == nullptr ? nullptr : rows->find(table_, row);
+  if (found == nullptr) return Tensor(table_.entry_dim());
+  // The entry is there, so that nothing moves.
+  std::byte* entry = detail::gradients().rows(table_).entry(table_, row);
+  return dynet_like::Tensor(table_.entry_dim(), reinterpret_cast<float*>(entry));
+}
+
+LookupParameterStorage::LookupParameterStorage(
+    std::shared_ptr<dynet_like::ParameterStorage> storage)
+    : ParameterStorageBase(std::move(storage)),
+      all_dim(core->dim),
+      dim(core->entry_dim()),
+      all_values(core->tensor()),
+      grads(*core) {}
+
+void LookupParameterStorage::scale_gradient(float a) {
+  if (!has_grad()) return;
+  Gradients::Rows& rows = detail::gradients().rows(*core);
+  scale(a, rows.rows.size() * core->entry_size(), rows.values.data());
+}
+void LookupParameterStorage::g_squared_l2norm(float* squared_norm) const {
+  const Gradients::Rows* rows = detail::gradients().find_rows(*core);
+  *squared_norm = rows == nullptr ? 0
+                                  : sum_of_squares(floats(rows->values.data()),
+                                                   rows->rows.size() * core->entry_size());
+}
+bool LookupParameterStorage::has_grad() const {
+  return detail::gradients().find_rows(*core) != nullptr;
+}
+void LookupParameterStorage::initialize(unsigned row, const std::vector<float>& new_values) {
+  dynet_like::LookupParameter(core).initialize(row, new_values);
+}
+void LookupParameterStorage::copy(const LookupParameterStorage& from) {
+  check_size(name, size(), from.size());
+  std::copy_n(changing(from.core).v, size(), changing(core).v);
+}
+void LookupParameterStorage::accumulate_grad(const Tensor& gradient) {
+  check_size(name, size(), gradient.d.size());
+  const std::size_t entry = core->entry_size();
+  for (unsigned row = 0; row < core->rows(); ++row) {
+    add(gradient.v + row * entry, entry, detail::gradients().rows(*core).entry(*core, row));
+  }
+}
+void LookupParameterStorage::accumulate_grad(unsigned row, const Tensor& gradient) {
+  check_size(name, core->entry_size(), gradient.d.size());
+  accumulate_grads(1, &row, nullptr, gradient.v);
+}
+void LookupParameterStorage::accumulate_grads(unsigned n, const unsigned* rows, const unsigned*,
+                                              float* gradients) {
+  const std::size_t entry = core->entry_size();
+  for (unsigned i = 0; i < n; ++i) {
+    if (rows[i] >= core->rows()) {
+      throw UsageError("[" + name + "] need a row below " + std::to_string(core->rows()) +
+                       "; got " + std::to_string(rows[i]));
+    }
+    add(gradients + i * entry, entry, detail::gradients().rows(*core).entry(*core, rows[i]));
+  }
+}
+void LookupParameterStorage::hand_out() {
+  all_values = changing(core);
+  if (values.empty()) {
+    const std::size_t entry = core->entry_size();
+    for (std::size_t row = 0; row < core->rows(); ++row) {
+      values.push_back(dynet_like::Tensor(dim, all_values.v + row * entry));
+    }
+  }
+  const Gradients::Rows* rows = detail::gradients().find_rows(*core);
+  nonzero_grad = rows != nullptr;
+  non_zero_grads.clear();
+  if (nonzero_grad) non_zero_grads.insert(rows->rows.begin(), rows->rows.end());
+}
+
+namespace {
+
+template <class Storage>
+const std::shared_ptr<Storage>& checked(const std::shared_ptr<Storage>& storage,
+                                        const char* handle) {
+  if (storage == nullptr) {
+    throw UsageError(std::string("[") + handle +
+                     "] need a handle from ParameterCollection; got an empty one");
+  }
+  return storage;
+}
+
+}  // namespace
+
+Parameter::Parameter(std::shared_ptr<ParameterStorage> storage)
+    : dynet_like::Parameter(checked(storage, "Parameter")->core), p(std::move(storage)) {}
+ParameterStorage& Parameter::get_storage() const {
+  dynet_like::Parameter::get_storage();  // throws if there is none
+  return *p;
+}
+
+LookupParameter::LookupParameter(std::shared_ptr<LookupParameterStorage> storage)
+    : dynet_like::LookupParameter(checked(storage, "LookupParameter")->core),
+      p(std::move(storage)) {}
+LookupParameterStorage& LookupParameter::get_storage() const {
+  dynet_like::LookupParameter::get_storage();
+  return *p;
+}
+
+void ParameterCollectionStorage::project_weights(float radius) {
+  for (const auto& parameter : all_params) {
+    float squared_norm = 0;
+    parameter->squared_l2norm(&squared_norm);
+    if (squared_norm > radius * radius) {
+      parameter->scale_parameters(radius / std::sqrt(squared_norm));
+    }
+  }
+}
+float ParameterCollectionStorage::gradient_l2_norm() const {
+  double sum = 0;
+  for (const auto& parameter : all_params) {
+    float squared_norm = 0;
+    parameter->g_squared_l2norm(&squared_norm);
+    sum += static_cast<double>(squared_norm);
+  }
+  return static_cast<float>(std::sqrt(sum));
+}
+
+struct detail::StorageRegistry {
+  std::map<const dynet_like::ParameterStorage*, std::shared_ptr<ParameterStorageBase>> known;
+
+  const std::shared_ptr<ParameterStorageBase>& of(
+      const std::shared_ptr<dynet_like::ParameterStorage>& core) {
+    std::shared_ptr<ParameterStorageBase>& storage = known[core.get()];
+    if (storage == nullptr && core->is_table) {
+      storage = std::make_shared<LookupParameterStorage>(core);
+    } else if (storage == nullptr) {
+      storage = std::make_shared<ParameterStorage>(core);
+    }
+    return storage;
+  }
+};
+
+ParameterCollection::ParameterCollection(float weight_decay_lambda)
+    : ParameterCollection(dynet_like::ParameterCollection(detail::random()()),
+                          std::make_shared<detail::StorageRegistry>(), weight_decay_lambda) {}
+
+ParameterCollection::ParameterCollection(const dynet_like::ParameterCollection& core,
+                                         std::shared_ptr<detail::StorageRegistry> registry,
+                                         float lambda)
+    : dynet_like::ParameterCollection(core),
+      registry_(std::move(registry)),
+      storage_(std::make_shared<ParameterCollectionStorage>(lambda)) {}
+
+ParameterCollection ParameterCollection::add_subcollection(const std::string& name,
+                                                           float weight_decay_lambda) {
+  return ParameterCollection(
+      dynet_like::ParameterCollection::add_subcollection(name), registry_,
+      weight_decay_lambda < 0 ? get_weight_decay_lambda() : weight_decay_lambda);
+}
+
+template <class Storage>
+std::shared_ptr<Storage> ParameterCollection::add(
+    const std::shared_ptr<dynet_like::ParameterStorage>& core) {
+  auto storage = std::static_pointer_cast<Storage>(registry_->of(core));
+  storage->owner = this;
+  return storage;
+}
+
+Parameter ParameterCollection::add_parameters(const Dim& d, float scale, const std::string& name,
+                                              Device* device) {
+  if (scale == 0) return add_parameters(d, ParameterInitGlorot(), name, device);
+  return add_parameters(d, ParameterInitUniform(scale), name, device);
+}
+Parameter ParameterCollection::add_parameters(const Dim& d, Device* device) {
+  return add_parameters(d, 0.0f, "", device);
+}
+Parameter ParameterCollection::add_parameters(const Dim& d, const std::string& name,
+                                              Device* device) {
+  return add_parameters(d, 0.0f, name, device);
+}
+Parameter ParameterCollection::add_parameters(const Dim& d, const dynet_like::ParameterInit& init,
+                                              const std::string& name, Device*) {
+  return add<ParameterStorage>(dynet_like::ParameterCollection::add_parameters(d, init, name).p);
+}
+LookupParameter ParameterCollection::add_lookup_parameters(unsigned n, const Dim& d,
+                                                           const std::string& name,
+                                                           Device* device) {
+  return add_lookup_parameters(n, d, ParameterInitGlorot(true), name, device);
+}
+LookupParameter ParameterCollection::add_lookup_parameters(unsigned n, const Dim& d,
+                                                           const dynet_like::ParameterInit& init,
+                                                           const std::string& name, Device*) {
+  return add<LookupParameterStorage>(
+      dynet_like::ParameterCollection::add_lookup_parameters(n, d, init, name).p);
+}
+
+void ParameterCollection::reset_gradient() { detail::gradients().clear(*this); }
+
+// Parameters are only ever added, at the end; some may have come through the library's own type.
+ParameterCollectionStorage& ParameterCollection::get_storage() const {
+  const auto cores = storages();
+  for (std::size_t i = storage_->all_params.size(); i < cores.size(); ++i) {
+    storage_->all_params.push_back(registry_->of(cores[i]));
+    const auto& added = storage_->all_params.back();
+    if (cores[i]->is_table) {
+      storage_->lookup_params.push_back(std::static_pointer_cast<LookupParameterStorage>(added));
+    } else {
+      storage_->params.push_back(std::static_pointer_cast<ParameterStorage>(added));
+    }
+  }
+  return *storage_;
+}
+
+std::vector<std::shared_ptr<ParameterStorageBase>>
+ParameterCollection::get_parameter_storages_base() const {
+  return get_storage().all_params;
+}
+std::vector<std::shared_ptr<ParameterStorage>> ParameterCollection::get_parameter_storages() const {
+  return get_storage().params;
+}
+std::vector<std::shared_ptr<LookupParameterStorage>>
+ParameterCollection::get_lookup_parameter_storages() const {
+  return get_storage().lookup_params;
+}
+const std::vector<std::shared_ptr<ParameterStorage>>& ParameterCollection::parameters_list() const {
+  return get_storage().params;
+}
+const std::vector<std::shared_ptr<LookupParameterStorage>>&
+ParameterCollection::lookup_parameters_list() const {
+  return get_storage().lookup_params;
+}
+
+namespace {
+
+template <class Storage>
+std::shared_ptr<Storage> find_by_name(const std::vector<std::shared_ptr<Storage>>& all,
+                                      const std::string& name) {
+  for (const auto& storage : all) {
+    if (storage->name == name) return storage;
+  }
+  throw UsageError("[ParameterCollection] need the full name of a parameter; got \"" + name + "\"");
+}
+
+}  // namespace
+
+std::shared_ptr<ParameterStorage> ParameterCollection::get_parameter_storage(
+    const std::string& name) {
+  return find_by_name(get_storage().params, name);
+}
+std::shared_ptr<LookupParameterStorage> ParameterCollection::get_lookup_parameter_storage(
+    const std::string& name) {
+  return find_by_name(get_storage().lookup_params, name);
+}
+
+std::size_t ParameterCollection::updated_parameter_count() const {
+  std::size_t count = 0;
+  for (const auto& core : storages()) count += core->updated ? core->size() : 0;
+  return count;
+}
+
+}  // namespace dynet

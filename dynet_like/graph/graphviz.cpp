@@ -1,0 +1,39 @@
+// A recorded graph as a picture.
+#include "dynet_like/graph/graphviz.h"
+
+#include <ostream>
+
+#include "dynet_like/graph/computation_graph.h"
+
+namespace dynet_like {
+
+namespace {
+
+// Labels are the user's words.
+std::string escaped(const std::string& label) {
+  std::string result;
+  for (const char c : label) {
+    if (c == '"' || c == '\\') result += '\\';
+    result += c;
+  }
+  return result;
+}
+
+}  // namespace
+
+void write_graphviz(std::ostream& out, const ComputationGraph& graph) {
+  const Tape& tape = graph.tape();
+  out << "digraph dynet_like {\n  rankdir=LR;\n  node [shape=box];\n";
+  for (NodeId node = 0; node < tape.size(); ++node) {
+    const std::string& label = tape.label_of(node);
+    out << "  n" << node << " [label=\"" << node << ' ' << tape.type_of(node).op->name << "\\n"
+        << (label.empty() ? "" : escaped(label) + "\\n") << tape.dim_of(tape.node(node).value)
+        << "\"];\n";
+    for (const ValueId input : tape.inputs_of(node)) {
+      out << "  n" << tape.value(input).node << " -> n" << node << ";\n";
+    }
+  }
+  out << "}\n";
+}
+
+}  // namespace dynet_like

@@ -1,0 +1,150 @@
+// <dynet/dynet.h>: graphs with DyNet's names.
+#include <dynet/dynet.h>
+#include <dynet/expr.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <sstream>
+
+#include "dynet_like/core/errors.h"
+
+namespace {
+
+using namespace dynet;
+
+TEST(CompatGraphTest, GraphsAreCounted) {
+  const int before = get_number_of_active_graphs();
+  ComputationGraph a, b(false);
+  EXPECT_EQ(get_number_of_active_graphs(), before + 2);
+  EXPECT_EQ(get_current_graph_id(), b.get_id());
+  EXPECT_NE(a.get_id(), b.get_id());
+  const unsigned old = a.get_id();
+  a.clear();
+  EXPECT_NE(a.get_id(), old);
+  EXPECT_EQ(get_current_graph_id(), a.get_id());
+}
+
+TEST(CompatGraphTest, EveryNodeCanBeMadeByIndex) {
+  ParameterCollection model;
+  const Parameter p = model.add_parameters({2}, ParameterInitFromVector({3, 4}));
+  const LookupParameter t = model.add_lookup_parameters(3, {1}, ParameterInitFromVector({5, 6, 7}));
+  ComputationGraph graph;
+  const float one = 1;
+  const std::vector<float> two = {1, 2};
+  const unsigned row = 2;
+  const std::vector<unsigned> rows = {0, 2};
+  const auto values = [&](VariableIndex i) { return as_vector(graph.get_value(i)); };
+  EXPECT_EQ(values(graph.add_input(1.5f)), (std::vector<float>{1.5f}));
+  EXPECT_EQ(values(graph.add_input(&one)), (std::vector<float>{1}));
+  EXPECT_EQ(values(graph.add_input({2}, two)), two);
+  EXPECT_EQ(values(graph.add_input({2}, &two)), two);
+  EXPECT_EQ(values(graph.add_input({3}, {1}, {9}, default_device, 2)),
+            (std::vector<float>{2, 9, 2}));
+  EXPECT_EQ(values(graph.add_parameters(p)), (std::vector<float>{3, 4}));
+  EXPECT_EQ(values(graph.add_const_parameters(p)), (std::vector<float>{3, 4}));
+  EXPECT_EQ(values(graph.add_parameters(t)), (std::vector<float>{5, 6, 7}));
+  EXPECT_EQ(values(graph.add_const_parameters(t)), (std::vector<float>{5, 6, 7}));
+  EXPECT_EQ(values(graph.add_lookup(t, 1u)), (std::vector<float>{6}));
+  EXPECT_EQ(values(graph.add_lookup(t, &row)), (std::vector<float>{7}));
+  EXPECT_EQ(values(graph.add_lookup(t, rows)), (std::vector<float>{5, 7}));
+  EXPECT_EQ(values(graph.add_lookup(t, &rows)), (std::vector<float>{5, 7}));
+  EXPECT_EQ(values(graph.add_const_lookup(t, 1u)), (std::vector<float>{6}));
+  EXPECT_EQ(values(graph.add_const_lookup(t, &row)), (std::vector<float>{7}));
+  EXPECT_EQ(values(graph.add_const_lookup(t, rows)), (std::vector<float>{5, 7}));
+  const VariableIndex last = graph.add_const_lookup(t, &rows);
+  EXPECT_EQ(values(last), (std::vector<float>{5, 7}));
+  EXPECT_EQ(graph.get_dimension(last), Dim({1}, 2));
+  EXPECT_THROW(Expression(&graph, last + 1), dynet_like::UsageError);
+  EXPECT_EQ(as_vector(Expression(&graph, last).value()), (std::vector<float>{5, 7}));
+}
+
+// forward reads pointers again and computes everything; incremental_forward does not. Tensors stay
+// where they are.
+TEST(CompatGraphTest, ForwardReadsPointersAgain) {
+  ComputationGraph graph;
+  float x = 2;
+  const Expression y = square(input(graph, &x));
+  const Tensor& first = graph.forward(y);
+  EXPECT_EQ(as_scalar(first), 4);
+  x = 3;
+  EXPECT_EQ(as_scalar(graph.incremental_forward(y)), 4);
+  EXPECT_EQ(as_scalar(graph.incremental_forward(y.i)), 4);
+  EXPECT_EQ(as_scalar(graph.forward(y.i)), 9);
+  EXPECT_EQ(as_scalar(first), 9);
+  x = 4;
+  graph.invalidate();
+  EXPECT_EQ(as_scalar(graph.get_value(y)), 16);
+  EXPECT_EQ(as_scalar(y.value()), 16);
+}
+
+TEST(CompatGraphTest, CheckpointsCanBeReturnedTo) {
+  ComputationGraph graph;
+  const Expression x = input(graph, 2.0f);
+  graph.checkpoint();
+  const Expression y = x + 1.0f;
+  EXPECT_EQ(as_scalar(graph.forward(y)), 3);
+  graph.revert();
+  EXPECT_THROW(graph.forward(y), dynet_like::UsageError);
+  EXPECT_EQ(as_scalar(graph.forward(x * 5.0f)), 10);
+}
+
+TEST(CompatGraphTest, GradientsOfAllGraphsAddUp) {
+  ParameterCollection model;
+  const Parameter p = model.add_parameters({2}, ParameterInitFromVector({3, 4}));
+  for (int sample = 0; sample < 2; ++sample) {
+    ComputationGraph graph;
+    const Expression w = parameter(graph, p), x = input(graph, {2}, {1, 2});
+    const Expression loss = dot_product(w, x);
+    graph.forward(loss);
+    graph.backward(loss);
+    EXPECT_EQ(as_vector(x.gradient()), (std::vector<float>{0, 0}));
+    graph.backward(loss.i, true);
+    EXPECT_EQ(as_vector(graph.get_gradient(x)), (std::vector<float>{3, 4}));
+    EXPECT_EQ(as_vector(graph.get_gradient(x.i)), (std::vector<float>{3, 4}));
+    const float factor = static_cast<float>(2 * sample + 2);  // two passes in every graph
+    EXPECT_EQ(as_vector(w.gradient()), (std::vector<float>{factor, 2 * factor}));
+    EXPECT_EQ(as_vector(*p.gradients()), (std::vector<float>{factor, 2 * factor}));
+  }
+  model.reset_gradient();
+  EXPECT_FALSE(p.get_storage().has_grad());
+}
+
+TEST(CompatGraphTest, WhatIsNotFiniteIsNamedIfThatIsAskedFor) {
+  ComputationGraph graph;
+  graph.set_immediate_compute(true);
+  const Expression y = log(input(graph, -1.0f));
+  EXPECT_NO_THROW(graph.forward(y));
+  graph.set_check_validity(true);
+  EXPECT_THROW(graph.forward(y), dynet_like::NumericError);
+}
+
+TEST(CompatGraphTest, CanBeLookedAt) {
+  ComputationGraph graph;
+  const Expression y = tanh(input(graph, {2}, {0, 1}));
+  testing::internal::CaptureStderr();
+  graph.print_graphviz();
+  const std::string picture = testing::internal::GetCapturedStderr();
+  EXPECT_NE(picture.find("n0 -> n1;"), std::string::npos) << picture;
+  EXPECT_NE(picture.find("1 tanh\\n{2}"), std::string::npos) << picture;
+  const std::string path = testing::TempDir() + "dynet_dump.txt";
+  graph.backward(sum_elems(y), true);
+  graph.dump(path, true, true);
+  std::stringstream text;
+  text << std::ifstream(path).rdbuf();
+  EXPECT_NE(text.str().find("0 input {2}\n  value: 0 1\n  gradient: 1 0.41"), std::string::npos)
+      << text.str();
+  graph.dump(path, true, false, true);
+  text.str("");
+  text << std::ifstream(path).rdbuf();
+  EXPECT_NE(text.str().find("value: 0 of 2 elements are not finite"), std::string::npos);
+  EXPECT_THROW(graph.dump("/nowhere/at/all", true, false), dynet_like::FileError);
+}
+
+TEST(CompatGraphTest, IndicesCanBeSwapped) {
+  VariableIndex a = 1, b = 2;
+  dynet::swap(a, b);
+  EXPECT_EQ(a, 2u);
+  EXPECT_EQ(b, 1u);
+}
+
+}  // namespace
