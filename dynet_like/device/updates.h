@@ -23,6 +23,34 @@ struct AdamConstants {
 void adam(DType dtype, void* w, void* m, void* v, const void* g, std::size_t n,
           const AdamConstants& constants, double rate, double scale);
 
+/// The same with the largest v so far: top = max(top, v); w -= rate * m / (sqrt(top) + epsilon).
+void amsgrad(DType dtype, void* w, void* m, void* v, void* top, const void* g, std::size_t n,
+             const AdamConstants& constants, double rate, double scale);
+
+/// With h = scale * g: s += h^2; w -= rate * h / sqrt(s + epsilon).
+void adagrad(DType dtype, void* w, void* s, const void* g, std::size_t n, double epsilon,
+             double rate, double scale);
+
+/// With h = scale * g: s = rho s + (1 - rho) h^2; w -= rate * h / sqrt(s + epsilon).
+void rmsprop(DType dtype, void* w, void* s, const void* g, std::size_t n, double rho,
+             double epsilon, double rate, double scale);
+
+/// With h = scale * g: s = rho s + (1 - rho) h^2; x = h * sqrt(d + epsilon) / sqrt(s + epsilon);
+/// d = rho d + (1 - rho) x^2; w -= rate * x.
+void adadelta(DType dtype, void* w, void* s, void* d, const void* g, std::size_t n, double rho,
+              double epsilon, double rate, double scale);
+
+/// v = momentum * v - rate * (scale * g), where a null g is zero; then, unless v is all zero,
+/// w = w e^v / sum w e^v over all n elements, none of which may be negative, nor all of them zero.
+void exponentiate(DType dtype, void* w, void* v, const void* g, std::size_t n, double momentum,
+                  double rate, double scale);
+
+/// x *= factor.
+void scale(DType dtype, void* x, std::size_t n, double factor);
+
+/// mean += share * (x - mean).
+void average(DType dtype, void* mean, const void* x, std::size_t n, double share);
+
 /// Whether none of n numbers is infinite or NaN.
 bool all_finite(DType dtype, const void* x, std::size_t n);
 

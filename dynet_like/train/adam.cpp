@@ -1,4 +1,4 @@
-// AdamTrainer.
+// AdamTrainer and AmsgradTrainer.
 #include <cmath>
 #include <memory>
 
@@ -17,18 +17,19 @@ using updates::AdamConstants;
 
 class AdamRule : public UpdateRule {
  public:
-  explicit AdamRule(const AdamConstants& constants) : constants_(constants) {
+  explicit AdamRule(const AdamConstants& constants, const char* name = "AdamTrainer")
+      : constants_(constants), name_(name) {
     const auto [beta_1, beta_2, epsilon] = constants;
     const auto decays = [](float beta) { return beta >= 0 && beta < 1; };
     if (!decays(beta_1) || !decays(beta_2) || !(epsilon > 0)) {
       throw UsageError(
-          fmt::format("[AdamTrainer] need 0 <= beta_1, beta_2 < 1 and epsilon > 0; got {}, {}, {}",
+          fmt::format("[{}] need 0 <= beta_1, beta_2 < 1 and epsilon > 0; got {}, {}, {}", name,
                       beta_1, beta_2, epsilon));
     }
   }
 
   std::string description() const override {
-    return fmt::format("AdamTrainer(beta_1={}, beta_2={}, epsilon={})", constants_.beta_1,
+    return fmt::format("{}(beta_1={}, beta_2={}, epsilon={})", name_, constants_.beta_1,
                        constants_.beta_2, constants_.epsilon);
   }
   std::vector<std::string> moments() const override { return {"mean", "square"}; }
@@ -43,8 +44,23 @@ class AdamRule : public UpdateRule {
                   elements.gradient, elements.count, constants_, step.rate, step.scale);
   }
 
- private:
+ protected:
   const AdamConstants constants_;
+
+ private:
+  const char* const name_;
+};
+
+class AmsgradRule : public AdamRule {
+ public:
+  explicit AmsgradRule(const AdamConstants& constants) : AdamRule(constants, "AmsgradTrainer") {}
+
+  std::vector<std::string> moments() const override { return {"mean", "square", "largest_square"}; }
+  void apply(const Elements& elements, Step step) const override {
+    updates::amsgrad(elements.dtype, elements.values, elements.moments[0], elements.moments[1],
+                     elements.moments[2], elements.gradient, elements.count, constants_, step.rate,
+                     step.scale);
+  }
 };
 
 }  // namespace
@@ -53,5 +69,10 @@ AdamTrainer::AdamTrainer(ParameterCollection collection, float learning_rate, fl
                          float beta_2, float epsilon)
     : Trainer(std::move(collection), learning_rate,
               std::make_shared<AdamRule>(AdamConstants{beta_1, beta_2, epsilon})) {}
+
+AmsgradTrainer::AmsgradTrainer(ParameterCollection collection, float learning_rate, float beta_1,
+                               float beta_2, float epsilon)
+    : Trainer(std::move(collection), learning_rate,
+              std::make_shared<AmsgradRule>(AdamConstants{beta_1, beta_2, epsilon})) {}
 
 }  // namespace dynet_like

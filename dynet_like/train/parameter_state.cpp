@@ -4,12 +4,18 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <string>
+
+#include <fmt/format.h>
+
+#include "dynet_like/core/errors.h"
+#include "dynet_like/device/updates.h"
 
 namespace dynet_like {
 
 namespace {
 
-// After so many steps all rows catch up, so that neither the rates nor the wait for a row grow.
+// After so many steps all rows catch up, so that neither the steps nor the wait for a row grow.
 constexpr std::size_t kMostSteps = 4096;
 
 // A gradient of zeros, read piece by piece.
@@ -23,7 +29,8 @@ ParameterState::ParameterState(std::shared_ptr<const UpdateRule> rule,
     : rule_(std::move(rule)),
       storage_(*storage),
       moment_count_(rule_->moments().size()),
-      moment_bytes_((storage_.size() * size_of(storage_.dtype) + 63) / 64 * 64) {}
+      moment_bytes_((storage_.size() * size_of(storage_.dtype) + 63) / 64 * 64),
+      acts_without_gradient_(rule_->acts_without_gradient()) {}
 
 void ParameterState::prepare() {
   if (prepared_) return;
@@ -40,30 +47,61 @@ Tensor ParameterState::moment(std::size_t i) const {
   return Tensor(storage_.dim, storage_.dtype, moment_data(i, 0));
 }
 
-void ParameterState::apply(std::size_t first, std::size_t count, const void* gradient, Step step) {
+Elements ParameterState::elements(std::size_t first, std::size_t count) const {
   Elements elements;
   elements.dtype = storage_.dtype;
   elements.count = count;
   elements.values = storage_.values.data() + first * size_of(storage_.dtype);
-  elements.gradient = gradient;
-  for (std::size_t i = 0; i < moment_count_; ++i) elements.moments[i] = moment_data(i, first);
-  rule_->apply(elements, step);
+  return elements;
 }
 
-void ParameterState::apply_zeros(std::size_t first, std::size_t count,
-                                 std::span<const double> rates) {
-  const std::size_t piece = kZeroBytes / size_of(storage_.dtype);
-  for (std::size_t i = 0; i < count; i += piece) {
-    const std::size_t n = std::min(piece, count - i);
-    for (const double rate : rates) apply(first + i, n, kZeros.data(), {rate, 1.0});
+void ParameterState::check(const void* dense, const Gradients::Rows* rows) const {
+  const auto refuse = [&](const std::string& place) {
+    throw UsageError(fmt::format("[{}] need {}; got others in {}\"{}\"", rule_->description(),
+                                 rule_->accepted_values(), place, storage_.name));
+  };
+  if (dense != nullptr && !rule_->accepts(elements(0, storage_.size()))) refuse("");
+  if (rows == nullptr) return;
+  const std::size_t entry = storage_.entry_size();
+  for (const std::uint32_t row : rows->rows) {
+    if (!rule_->accepts(elements(row * entry, entry))) refuse(fmt::format("row {} of ", row));
   }
 }
 
-void ParameterState::update_all(const void* gradient, Step step) {
+void ParameterState::decay(std::size_t first, std::size_t count, Step step) {
+  if (step.keep == 1) return;
+  updates::scale(storage_.dtype, elements(first, count).values, count, step.keep);
+}
+
+void ParameterState::apply(std::size_t first, std::size_t count, const void* gradient, Step step) {
+  Elements all = elements(first, count);
+  all.gradient = gradient;
+  for (std::size_t i = 0; i < moment_count_; ++i) all.moments[i] = moment_data(i, first);
+  rule_->apply(all, step);
+  decay(first, count, step);
+}
+
+void ParameterState::make_up(std::size_t first, std::size_t count,
+                             std::span<const MissedStep> steps) {
+  const bool by_pieces = rule_->is_elementwise();
+  const std::size_t piece = by_pieces ? kZeroBytes / size_of(storage_.dtype) : count;
+  const void* zeros = by_pieces ? kZeros.data() : nullptr;
+  for (std::size_t i = 0; i < count; i += piece) {
+    const std::size_t n = std::min(piece, count - i);
+    for (const auto& [step, applies_rule] : steps) {
+      applies_rule ? apply(first + i, n, zeros, step) : decay(first + i, n, step);
+    }
+  }
+}
+
+void ParameterState::update_all(const void* gradient, Step step, bool exact) {
   if (gradient != nullptr) {
     apply(0, storage_.size(), gradient, step);
+  } else if (exact || step.keep != 1) {
+    const MissedStep missed = {step, exact};
+    make_up(0, storage_.size(), std::span(&missed, 1));
   } else {
-    apply_zeros(0, storage_.size(), std::span(&step.rate, 1));
+    return;
   }
   ++storage_.version;
 }
@@ -96,28 +134,22 @@ void ParameterState::refresh_others() {
   if (refresher != nullptr && refresher != this) refresher->refresh_all();
 }
 
-void ParameterState::update_rows(const Gradients::Rows* rows, Step step) {
+void ParameterState::update_rows(const Gradients::Rows* rows, Step step, bool exact) {
+  const MissedStep missed = {step, exact && acts_without_gradient_};
+  const bool leaves_behind = missed.applies_rule || step.keep != 1;
   refresh_others();
+  if (leaves_behind && storage_.refresher.get() != this) storage_.refresher = shared_from_this();
   std::lock_guard lock(mutex_);
-  catch_up_all();
-  apply_rows(rows, step);
-  if (rows != nullptr) ++storage_.version;
-}
-
-void ParameterState::update_rows_exactly(const Gradients::Rows* rows, Step step) {
-  if (moment_count_ == 0) return update_rows(rows, step);  // a zero gradient changes nothing
-  refresh_others();
-  if (storage_.refresher.get() != this) storage_.refresher = shared_from_this();
-  std::lock_guard lock(mutex_);
-  if (rates_.size() == kMostSteps) catch_up_all();
-  done_.resize(storage_.rows(), 0);
-  if (rows != nullptr) {
-    for (const std::uint32_t row : rows->rows) catch_up(row);
-    for (const std::uint32_t row : rows->rows) ++done_[row];
+  if (!leaves_behind || missed_.size() == kMostSteps) catch_up_all();
+  if (leaves_behind) {
+    done_.resize(storage_.rows(), 0);
+    for (std::size_t i = 0; rows != nullptr && i < rows->rows.size(); ++i) catch_up(rows->rows[i]);
+    missed_.push_back(missed);
+    missed_decay_ |= step.keep != 1;
+    for (std::size_t i = 0; rows != nullptr && i < rows->rows.size(); ++i) ++done_[rows->rows[i]];
   }
   apply_rows(rows, step);
-  rates_.push_back(step.rate);
-  ++storage_.version;
+  if (leaves_behind || rows != nullptr) ++storage_.version;
 }
 
 bool ParameterState::is_zero(std::size_t first, std::size_t count) const {
@@ -134,25 +166,29 @@ bool ParameterState::is_zero(std::size_t first, std::size_t count) const {
 }
 
 void ParameterState::catch_up(std::uint32_t row) {
-  if (done_[row] == rates_.size()) return;
+  if (done_[row] == missed_.size()) return;
   const std::size_t entry = storage_.entry_size(), first = row * entry;
-  // Rows that never had a gradient are many; nothing moves them.
+  const auto steps = std::span<const MissedStep>(missed_).subspan(done_[row]);
+  // Rows that never had a gradient are many; nothing but a decay moves them.
   if (!is_zero(first, entry)) {
-    apply_zeros(first, entry, std::span(rates_).subspan(done_[row]));
+    make_up(first, entry, steps);
+  } else if (missed_decay_) {
+    for (const MissedStep& missed : steps) decay(first, entry, missed.step);
   }
-  done_[row] = static_cast<std::uint32_t>(rates_.size());
+  done_[row] = static_cast<std::uint32_t>(missed_.size());
 }
 
 void ParameterState::catch_up_all() {
-  if (rates_.empty()) return;
+  if (missed_.empty()) return;
   for (std::uint32_t row = 0; row < done_.size(); ++row) catch_up(row);
-  rates_.clear();
+  missed_.clear();
+  missed_decay_ = false;
   std::fill(done_.begin(), done_.end(), 0);
 }
 
 void ParameterState::refresh(std::span<const std::uint32_t> rows) {
   std::lock_guard lock(mutex_);
-  if (rates_.empty()) return;
+  if (missed_.empty()) return;
   for (const std::uint32_t row : rows) catch_up(row);
 }
 

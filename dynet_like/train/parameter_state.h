@@ -12,9 +12,9 @@
 
 namespace dynet_like {
 
-/// The moments of a parameter. For a table in exact mode it is also the table's refresher: a row
-/// that got no gradient is left behind and catches up, with the same arithmetic in the same order,
-/// when it is read or updated next.
+/// The moments of a parameter. For a table in exact mode, or with weight decay, it is also the
+/// table's refresher: a row that got no gradient is left behind and catches up, with the same
+/// arithmetic in the same order, when it is read or updated next.
 class ParameterState final : public RowRefresher,
                              public std::enable_shared_from_this<ParameterState> {
  public:
@@ -27,12 +27,13 @@ class ParameterState final : public RowRefresher,
   /// One of the moments, in the shape of the parameter.
   Tensor moment(std::size_t i) const;
 
-  /// Updates all elements; a null gradient stands for zeros.
-  void update_all(const void* gradient, Step step);
-  /// Updates these rows and no others; null stands for none.
-  void update_rows(const Gradients::Rows* rows, Step step);
-  /// Updates these rows; the others have a zero gradient and catch up later.
-  void update_rows_exactly(const Gradients::Rows* rows, Step step);
+  /// Throws UsageError unless the rule accepts the values that these gradients would change.
+  void check(const void* dense, const Gradients::Rows* rows) const;
+  /// Updates all elements. Without a gradient the values decay; if `exact`, it is zero.
+  void update_all(const void* gradient, Step step, bool exact);
+  /// Updates these rows; null stands for none. The others are as elements without a gradient, and
+  /// catch up later.
+  void update_rows(const Gradients::Rows* rows, Step step, bool exact);
 
   void refresh(std::span<const std::uint32_t> rows) override;
   void refresh_all() override;
@@ -42,9 +43,17 @@ class ParameterState final : public RowRefresher,
   void detach();
 
  private:
+  // A step without a gradient: with a zero gradient, or none but the decay of the values.
+  struct MissedStep {
+    Step step;
+    bool applies_rule = false;
+  };
+
   void refresh_others();
+  Elements elements(std::size_t first, std::size_t count) const;
   void apply(std::size_t first, std::size_t count, const void* gradient, Step step);
-  void apply_zeros(std::size_t first, std::size_t count, std::span<const double> rates);
+  void decay(std::size_t first, std::size_t count, Step step);
+  void make_up(std::size_t first, std::size_t count, std::span<const MissedStep> steps);
   void prefetch(std::uint32_t row) const;
   void apply_rows(const Gradients::Rows* rows, Step step);
   bool is_zero(std::size_t first, std::size_t count) const;
@@ -56,11 +65,13 @@ class ParameterState final : public RowRefresher,
   // Not shared: the storage holds its refresher. The trainer's collection keeps it alive.
   ParameterStorage& storage_;
   const std::size_t moment_count_, moment_bytes_;
+  const bool acts_without_gradient_;
   bool prepared_ = false;
   Block moments_;
 
   std::mutex mutex_;                 // of what follows, and of the rows that catch up
-  std::vector<double> rates_;        // of the steps that some row may lack
+  std::vector<MissedStep> missed_;   // that some row may lack
+  bool missed_decay_ = false;        // in some of them
   std::vector<std::uint32_t> done_;  // per row: how many of these steps it has made
 };
 

@@ -1,5 +1,7 @@
-// SimpleSGDTrainer and MomentumSGDTrainer.
+// SimpleSGDTrainer, CyclicalSGDTrainer and MomentumSGDTrainer.
 #include <memory>
+#include <string>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -14,12 +16,17 @@ namespace {
 
 class SGDRule : public UpdateRule {
  public:
-  std::string description() const override { return "SimpleSGDTrainer()"; }
+  explicit SGDRule(std::string description) : description_(std::move(description)) {}
+
+  std::string description() const override { return description_; }
   std::vector<std::string> moments() const override { return {}; }
   void apply(const Elements& elements, Step step) const override {
     updates::descend(elements.dtype, elements.values, elements.gradient, elements.count, step.rate,
                      step.scale);
   }
+
+ private:
+  const std::string description_;
 };
 
 class MomentumRule : public UpdateRule {
@@ -48,7 +55,14 @@ class MomentumRule : public UpdateRule {
 }  // namespace
 
 SimpleSGDTrainer::SimpleSGDTrainer(ParameterCollection collection, float learning_rate)
-    : Trainer(std::move(collection), learning_rate, std::make_shared<SGDRule>()) {}
+    : Trainer(std::move(collection), learning_rate,
+              std::make_shared<SGDRule>("SimpleSGDTrainer()")) {}
+
+CyclicalSGDTrainer::CyclicalSGDTrainer(ParameterCollection collection, float rate_min,
+                                       float rate_max, float step_size, float gamma)
+    : Trainer(std::move(collection), rate_min, std::make_shared<SGDRule>("CyclicalSGDTrainer()")) {
+  follow({rate_min, rate_max, step_size, gamma});
+}
 
 MomentumSGDTrainer::MomentumSGDTrainer(ParameterCollection collection, float learning_rate,
                                        float momentum)

@@ -1,11 +1,8 @@
 // Trainer: checks the gradients, then updates one parameter after the other.
 #include "dynet_like/train/trainer.h"
 
-#include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <optional>
-#include <set>
 #include <utility>
 
 #include <fmt/format.h>
@@ -13,6 +10,7 @@
 #include "dynet_like/core/errors.h"
 #include "dynet_like/device/updates.h"
 #include "dynet_like/train/parameter_state.h"
+#include "dynet_like/train/update_rule.h"
 
 namespace dynet_like {
 
@@ -92,32 +90,52 @@ double Trainer::gradient_scale(const Gradients& gradients) const {
   return clips && norm > threshold ? threshold / norm : 1;
 }
 
-void Trainer::update(const Gradients& gradients) {
+void Trainer::check_weights_in_place() const {
+  if (!averages_.swapped()) return;
+  throw UsageError(
+      "[Trainer] need the weights in their place, by swap_params_to_weights() or restart(); got "
+      "their moving averages");
+}
+
+void Trainer::check_settings() const {
   if (!std::isfinite(learning_rate)) {
     throw UsageError(fmt::format("[Trainer] need a finite learning rate; got {}", learning_rate));
   }
+  if (!(weight_decay >= 0 && weight_decay < 1)) {
+    throw UsageError(
+        fmt::format("[Trainer] need a weight decay from 0 to below 1; got {}", weight_decay));
+  }
+  check_weights_in_place();
+}
+
+void Trainer::update(const Gradients& gradients) {
+  check_settings();
   find_parameters();
   // All that can fail comes first.
   const Step step = {rule_->rate(static_cast<double>(learning_rate), updates_ + 1),
-                     gradient_scale(gradients)};
+                     gradient_scale(gradients), 1 - static_cast<double>(weight_decay)};
+  const bool averages = averages_.is_due(updates_ + 1);
   for (const auto& parameter : parameters_) {
-    if (parameter->storage().updated) parameter->prepare();
+    const ParameterStorage& storage = parameter->storage();
+    if (!storage.updated) continue;
+    parameter->check(gradients.find_dense(storage), gradients.find_rows(storage));
+    parameter->prepare();
   }
+  if (averages) averages_.prepare(collection_.storages());
   const bool exact = sparse_updates == SparseUpdates::exact;
   for (const auto& parameter : parameters_) {
     const ParameterStorage& storage = parameter->storage();
     if (!storage.updated) continue;
-    const void* dense = gradients.find_dense(storage);
-    const Gradients::Rows* rows = gradients.find_rows(storage);
-    if (storage.is_table && exact) {
-      parameter->update_rows_exactly(rows, step);
-    } else if (storage.is_table) {
-      parameter->update_rows(rows, step);
-    } else if (dense != nullptr || exact) {
-      parameter->update_all(dense, step);
+    if (storage.is_table) {
+      parameter->update_rows(gradients.find_rows(storage), step, exact);
+    } else {
+      parameter->update_all(gradients.find_dense(storage), step, exact);
     }
   }
   ++updates_;
+  if (step.scale != 1) ++clipped_updates_;
+  if (averages) averages_.take();
+  if (cycle_) learning_rate = cycle_->after(updates_);
 }
 
 void Trainer::enable_clipping(float threshold) {
@@ -129,7 +147,9 @@ void Trainer::enable_clipping(float threshold) {
 
 void Trainer::restart() {
   for (const auto& parameter : parameters_) parameter->forget();
-  updates_ = 0;
+  averages_.replace({});
+  updates_ = clipped_updates_ = 0;
+  if (cycle_) learning_rate = cycle_->after(0);
 }
 
 void Trainer::restart(float learning_rate) {
@@ -137,77 +157,33 @@ void Trainer::restart(float learning_rate) {
   this->learning_rate = learning_rate;
 }
 
-TrainerState Trainer::state() {
-  find_parameters();
-  TrainerState state{rule_->description(), updates_,       learning_rate,
-                     clip_threshold,       sparse_updates, {}};
-  const std::vector<std::string> names = rule_->moments();
-  const auto storages = collection_.storages();
-  for (std::size_t i = 0; i < parameters_.size(); ++i) {
-    parameters_[i]->refresh_all();
-    for (std::size_t j = 0; parameters_[i]->prepared() && j < names.size(); ++j) {
-      state.moments.push_back({storages[i], names[j], parameters_[i]->moment(j)});
-    }
-  }
-  return state;
+void Trainer::follow(const CyclicalRate& cycle) {
+  cycle.check();
+  cycle_ = cycle;
+  learning_rate = cycle.after(updates_);
 }
 
-void Trainer::check(const TrainerState& state) const {
-  if (state.kind != rule_->description()) {
-    throw UsageError(fmt::format("[Trainer] need the state of {}; got that of {}",
-                                 rule_->description(), state.kind));
+void Trainer::start_averaging(const MovingAverageSettings& settings) {
+  settings.check();
+  if (updates_ > 0) {
+    throw UsageError(fmt::format(
+        "[Trainer] need moving averages from the first update on; got {} before them", updates_));
   }
-  const std::vector<std::string> names = rule_->moments();
-  std::set<std::pair<const ParameterStorage*, std::string>> known;
-  for (const TrainerState::Moment& moment : state.moments) {
-    const ParameterStorage& storage = *moment.parameter;
-    const bool expected = std::find(names.begin(), names.end(), moment.name) != names.end();
-    if (!expected || find(storage) == nullptr || !known.emplace(&storage, moment.name).second) {
-      throw UsageError(
-          fmt::format("[Trainer] need moments that {} has for its parameters, once each; got "
-                      "\"{}\" of \"{}\"",
-                      state.kind, moment.name, storage.name));
-    }
-    if (moment.values.d != storage.dim || moment.values.dtype() != storage.dtype) {
-      throw UsageError(fmt::format("[Trainer] need {} {} for \"{}\" of \"{}\"; got {} {}",
-                                   name_of(storage.dtype), to_string(storage.dim), moment.name,
-                                   storage.name, name_of(moment.values.dtype()),
-                                   to_string(moment.values.d)));
-    }
-  }
-  for (const TrainerState::Moment& moment : state.moments) {
-    for (const std::string& name : names) {
-      if (known.contains({moment.parameter.get(), name})) continue;
-      throw UsageError(fmt::format("[Trainer] need all moments of \"{}\"; got none named \"{}\"",
-                                   moment.parameter->name, name));
-    }
-  }
+  averages_.settings = settings;
 }
 
-void Trainer::load_state(const TrainerState& state) {
-  find_parameters();
-  check(state);
-  std::set<const ParameterState*> with_moments;
-  for (const TrainerState::Moment& moment : state.moments) {
-    ParameterState* parameter = find(*moment.parameter);
-    parameter->prepare();
-    with_moments.insert(parameter);
-  }
-  for (const auto& parameter : parameters_) {
-    with_moments.contains(parameter.get()) ? parameter->refresh_all() : parameter->forget();
-  }
-  const std::vector<std::string> names = rule_->moments();
-  for (const TrainerState::Moment& moment : state.moments) {
-    const auto name = std::find(names.begin(), names.end(), moment.name);
-    const auto i = static_cast<std::size_t>(name - names.begin());
-    // The view may be of this trainer's own memory.
-    std::memmove(find(*moment.parameter)->moment(i).data(), moment.values.data(),
-                 moment.values.d.size() * size_of(moment.values.dtype()));
-  }
-  updates_ = state.updates;
-  learning_rate = state.learning_rate;
-  clip_threshold = state.clip_threshold;
-  sparse_updates = state.sparse_updates;
+void Trainer::exponential_moving_average(float beta, unsigned update_freq) {
+  start_averaging({MovingAverage::Exponential, beta, update_freq});
 }
+
+void Trainer::cumulative_moving_average(unsigned update_freq) {
+  start_averaging({MovingAverage::Cumulative, 0, update_freq});
+}
+
+void Trainer::swap_params_to_moving_average(bool save_weights, bool bias_correction) {
+  averages_.swap_in(save_weights, bias_correction);
+}
+
+void Trainer::swap_params_to_weights() { averages_.swap_out(); }
 
 }  // namespace dynet_like

@@ -3,11 +3,14 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "dynet_like/params/gradients.h"
 #include "dynet_like/params/parameter_collection.h"
+#include "dynet_like/train/cyclical_rate.h"
+#include "dynet_like/train/moving_average.h"
 
 namespace dynet_like {
 
@@ -28,12 +31,20 @@ struct TrainerState {
     Tensor values;  ///< In the shape of the parameter.
   };
 
+  struct Average {
+    std::shared_ptr<ParameterStorage> parameter;
+    std::uint64_t count = 0;  ///< Of the values in it.
+    Tensor values;
+  };
+
   std::string kind;  ///< The trainer and its constants.
-  std::uint64_t updates = 0;
-  float learning_rate = 0, clip_threshold = 0;
+  std::uint64_t updates = 0, clipped_updates = 0;
+  float learning_rate = 0, clip_threshold = 0, weight_decay = 0;
   SparseUpdates sparse_updates = SparseUpdates::lazy;
   /// All or none of a parameter's moments; without them they are zero.
   std::vector<Moment> moments;
+  MovingAverageSettings moving_average;
+  std::vector<Average> averages;
 };
 
 /// Changes the parameters of a (sub)collection, except those that are not to be updated.
@@ -47,7 +58,8 @@ class Trainer {
   Trainer& operator=(const Trainer&) = delete;
 
   /// One step. Throws NumericError, before anything is changed, if a gradient is not finite (always
-  /// checked; it costs little), and UsageError if the learning rate is not.
+  /// checked; it costs little), and UsageError if the learning rate or the weight decay is out of
+  /// range, the rule does not accept the parameters, or averages stand in for them.
   void update(const Gradients& gradients);
 
   /// Gradients whose norm over all updated parameters is larger are scaled down to it (Pascanu et
@@ -55,14 +67,30 @@ class Trainer {
   void enable_clipping(float threshold = 5.0f);
   void disable_clipping() { clip_threshold = 0; }
 
-  /// Forgets the moments and starts to count anew.
+  /// Forgets the moments and the averages and starts to count anew. The parameters stay.
   void restart();
   void restart(float learning_rate);
-  /// Number of updates since the start or the last restart.
+  /// Number of updates since the start or the last restart, and of those that were clipped.
   std::uint64_t updates() const { return updates_; }
+  std::uint64_t clipped_updates() const { return clipped_updates_; }
+
+  /// Moving averages of the updated parameters, taken in every update_freq-th update. Averages are
+  /// of whole tables, which costs a pass over all rows each time. Throws UsageError unless
+  /// 0 < beta < 1 and update_freq > 0, and after the first update.
+  void exponential_moving_average(float beta, unsigned update_freq = 1);
+  void cumulative_moving_average(unsigned update_freq = 1);
+  MovingAverage moving_average() const { return averages_.settings.kind; }
+  /// Puts the averages in the place of the parameters; until they are swapped back, which needs
+  /// saved weights, there is no update and no state. Exponential averages begin at zero: bias
+  /// correction divides them by 1 - beta^n after n values (Kingma and Ba 2015). Throws UsageError,
+  /// before anything is changed, if no average was taken or they are in place.
+  void swap_params_to_moving_average(bool save_weights = true, bool bias_correction = false);
+  /// Throws UsageError, before anything is changed, unless averages are in place of saved weights.
+  void swap_params_to_weights();
 
   /// The whole state: all rows are brought up to date first. The views are valid until the next
-  /// call of any other member.
+  /// call of any other member. Throws UsageError while averages stand in for the parameters, as
+  /// load_state() does.
   TrainerState state();
   /// Goes on from a state. Throws UsageError, before anything is changed, unless it is of the same
   /// kind of trainer with the same constants and fits the parameters.
@@ -70,22 +98,36 @@ class Trainer {
 
   float learning_rate;
   float clip_threshold = 0;  ///< 0 is off.
+  /// After every update all parameters that are updated, with or without a gradient, are multiplied
+  /// by 1 minus this (decoupled, Loshchilov and Hutter 2019); from 0, which is off, to below 1.
+  float weight_decay = 0;
   SparseUpdates sparse_updates = SparseUpdates::lazy;
 
  protected:
   Trainer(ParameterCollection collection, float learning_rate,
           std::shared_ptr<const UpdateRule> rule);
 
+  /// From now on the learning rate is set after every update, and follows the cycle.
+  void follow(const CyclicalRate& cycle);
+
  private:
+  std::string kind() const;
   void find_parameters();
+  void check_settings() const;
+  void check_weights_in_place() const;
+  void start_averaging(const MovingAverageSettings& settings);
   double gradient_scale(const Gradients& gradients) const;
   void check(const TrainerState& state) const;
+  void check_moments(const TrainerState& state) const;
+  void check_averages(const TrainerState& state) const;
   ParameterState* find(const ParameterStorage& storage) const;
 
   ParameterCollection collection_;
   std::shared_ptr<const UpdateRule> rule_;
   std::vector<std::shared_ptr<ParameterState>> parameters_;  // in the collection's order
-  std::uint64_t updates_ = 0;
+  std::uint64_t updates_ = 0, clipped_updates_ = 0;
+  std::optional<CyclicalRate> cycle_;
+  ParameterAverages averages_;
 };
 
 }  // namespace dynet_like

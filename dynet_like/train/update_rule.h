@@ -21,13 +21,15 @@ struct Elements {
   void* moments[kMaxMoments] = {};
 };
 
-/// The numbers of one update: the gradient is multiplied by `scale`, the change by `rate`.
+/// The numbers of one update: the gradient is multiplied by `scale`, the change by `rate`, and the
+/// changed values by `keep`, which is no matter of the rule.
 struct Step {
   double rate = 0;
   double scale = 1;
+  double keep = 1;
 };
 
-/// A formula for every element by itself, in the parameter's own type. A rule never changes, so
+/// A formula for the elements of a parameter, in the parameter's own type. A rule never changes, so
 /// that trainers and the rows which they left behind can share it.
 class UpdateRule {
  public:
@@ -44,6 +46,16 @@ class UpdateRule {
   /// One update. With zero moments a zero gradient must change nothing, not even the sign of a
   /// zero.
   virtual void apply(const Elements& elements, Step step) const = 0;
+
+  /// Whether a zero gradient changes values or moments that are not zero.
+  virtual bool acts_without_gradient() const { return !moments().empty(); }
+  /// Whether every element is by itself. If not, `apply` is given a whole parameter or a whole row
+  /// of a table, and a null gradient for a zero one.
+  virtual bool is_elementwise() const { return true; }
+  /// Whether the formula has a meaning for such values (gradient and moments are not there).
+  virtual bool accepts(const Elements& /*values*/) const { return true; }
+  /// What accepts() wants, for "need ...".
+  virtual std::string accepted_values() const { return "any values"; }
 };
 
 }  // namespace dynet_like

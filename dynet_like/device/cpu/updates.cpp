@@ -1,8 +1,10 @@
 // The passes of device/updates.h. Every element is by itself, so that rows that are updated alone
-// have the bits of a whole table; products and sums are rounded one by one, as in plain code.
+// have the bits of a whole table; products and sums are rounded one by one, as in plain code. Where
+// elements are summed the order depends on their number alone.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "dynet_like/device/cpu/updates.cpp"
 #include "hwy/foreach_target.h"  // IWYU pragma: keep
+#include "dynet_like/device/cpu/math-inl.h"
 #include "dynet_like/device/cpu/reduce-inl.h"
 #include "dynet_like/device/updates.h"
 
@@ -42,6 +44,103 @@ void adam_elements(E* w, E* m, E* v, const E* g, std::size_t n, const AdamConsta
     store(square, v + at, count);
     const T step = T(rate) * mean / (sqrt(square) + T(epsilon));
     store(load_as<T>(w + at, count) - step, w + at, count);
+  });
+}
+
+template <class E>
+void amsgrad_elements(E* w, E* m, E* v, E* top, const E* g, std::size_t n,
+                      const AdamConstants& constants, E rate, E scale) {
+  const E b1 = static_cast<E>(constants.beta_1), b2 = static_cast<E>(constants.beta_2);
+  const E epsilon = static_cast<E>(constants.epsilon);
+  for_groups<E>(n, [&]<class T>(std::size_t at, std::size_t count) DYNET_LIKE_BODY {
+    const T h = T(scale) * load_as<T>(g + at, count);
+    const T mean = T(b1) * load_as<T>(m + at, count) + T(1 - b1) * h;
+    const T square = T(b2) * load_as<T>(v + at, count) + T(1 - b2) * (h * h);
+    const T largest = max(load_as<T>(top + at, count), square);
+    store(mean, m + at, count);
+    store(square, v + at, count);
+    store(largest, top + at, count);
+    const T step = T(rate) * mean / (sqrt(largest) + T(epsilon));
+    store(load_as<T>(w + at, count) - step, w + at, count);
+  });
+}
+
+template <class E>
+void adagrad_elements(E* w, E* s, const E* g, std::size_t n, E epsilon, E rate, E scale) {
+  for_groups<E>(n, [&]<class T>(std::size_t at, std::size_t count) DYNET_LIKE_BODY {
+    const T h = T(scale) * load_as<T>(g + at, count);
+    const T sum = load_as<T>(s + at, count) + h * h;
+    store(sum, s + at, count);
+    const T step = T(rate) * h / sqrt(sum + T(epsilon));
+    store(load_as<T>(w + at, count) - step, w + at, count);
+  });
+}
+
+template <class E>
+void rmsprop_elements(E* w, E* s, const E* g, std::size_t n, E rho, E epsilon, E rate, E scale) {
+  for_groups<E>(n, [&]<class T>(std::size_t at, std::size_t count) DYNET_LIKE_BODY {
+    const T h = T(scale) * load_as<T>(g + at, count);
+    const T square = T(rho) * load_as<T>(s + at, count) + T(1 - rho) * (h * h);
+    store(square, s + at, count);
+    const T step = T(rate) * h / sqrt(square + T(epsilon));
+    store(load_as<T>(w + at, count) - step, w + at, count);
+  });
+}
+
+template <class E>
+void adadelta_elements(E* w, E* s, E* d, const E* g, std::size_t n, E rho, E epsilon, E rate,
+                       E scale) {
+  for_groups<E>(n, [&]<class T>(std::size_t at, std::size_t count) DYNET_LIKE_BODY {
+    const T h = T(scale) * load_as<T>(g + at, count);
+    const T square = T(rho) * load_as<T>(s + at, count) + T(1 - rho) * (h * h);
+    const T change = load_as<T>(d + at, count);
+    const T step = h * sqrt(change + T(epsilon)) / sqrt(square + T(epsilon));
+    store(square, s + at, count);
+    store(T(rho) * change + T(1 - rho) * (step * step), d + at, count);
+    store(load_as<T>(w + at, count) - T(rate) * step, w + at, count);
+  });
+}
+
+// e^v is taken relative to the largest v of an element above zero, so that the sum is neither zero
+// nor infinite. An element of zero stays.
+template <class E>
+void exponentiate_elements(E* w, E* v, const E* g, std::size_t n, E momentum, E rate, E scale) {
+  const Row<E> row{n};
+  const auto accelerate = [&]<class T>(std::size_t at, std::size_t count) DYNET_LIKE_BODY {
+    const T step = g == nullptr ? T(0) : T(rate) * (T(scale) * load_as<T>(g + at, count));
+    const T velocity = T(momentum) * load_as<T>(v + at, count) - step;
+    store(velocity, v + at, count);
+    return abs(velocity);
+  };
+  if (!(hn::GetLane(row.template reduce<Maximum>(accelerate).v) > 0)) return;
+  const auto above_zero = [&]<class T>(std::size_t at, std::size_t count) DYNET_LIKE_BODY {
+    return select(T(0) < load_as<T>(w + at, count), load_as<T>(v + at, count), T(Maximum::neutral));
+  };
+  const Lanes<E> top = row.template reduce<Maximum>(above_zero);
+  const auto grow = [&]<class T>(std::size_t at, std::size_t count) DYNET_LIKE_BODY {
+    const T value = load_as<T>(w + at, count);
+    const T exponent = min(load_as<T>(v + at, count) - T(top), T(0));
+    const T grown = value * exp_of_negative(exponent);
+    store(grown, w + at, count);
+    return grown;
+  };
+  const Lanes<E> sum = row.template reduce<Sum>(grow);
+  row.each([&]<class T>(std::size_t at, std::size_t count)
+               DYNET_LIKE_BODY { store(load_as<T>(w + at, count) / T(sum), w + at, count); });
+}
+
+template <class E>
+void scale_elements(E* x, std::size_t n, E factor) {
+  for_groups<E>(n, [&]<class T>(std::size_t at, std::size_t count) DYNET_LIKE_BODY {
+    store(load_as<T>(x + at, count) * T(factor), x + at, count);
+  });
+}
+
+template <class E>
+void average_elements(E* mean, const E* x, std::size_t n, E share) {
+  for_groups<E>(n, [&]<class T>(std::size_t at, std::size_t count) DYNET_LIKE_BODY {
+    const T old = load_as<T>(mean + at, count);
+    store(old + T(share) * (load_as<T>(x + at, count) - old), mean + at, count);
   });
 }
 
@@ -105,6 +204,53 @@ void adam(DType dtype, void* w, void* m, void* v, const void* g, std::size_t n,
                   static_cast<E>(scale));
   });
 }
+void amsgrad(DType dtype, void* w, void* m, void* v, void* top, const void* g, std::size_t n,
+             const AdamConstants& constants, double rate, double scale) {
+  with_type(dtype, [&]<class E>(E) {
+    amsgrad_elements(static_cast<E*>(w), static_cast<E*>(m), static_cast<E*>(v),
+                     static_cast<E*>(top), static_cast<const E*>(g), n, constants,
+                     static_cast<E>(rate), static_cast<E>(scale));
+  });
+}
+void adagrad(DType dtype, void* w, void* s, const void* g, std::size_t n, double epsilon,
+             double rate, double scale) {
+  with_type(dtype, [&]<class E>(E) {
+    adagrad_elements(static_cast<E*>(w), static_cast<E*>(s), static_cast<const E*>(g), n,
+                     static_cast<E>(epsilon), static_cast<E>(rate), static_cast<E>(scale));
+  });
+}
+void rmsprop(DType dtype, void* w, void* s, const void* g, std::size_t n, double rho,
+             double epsilon, double rate, double scale) {
+  with_type(dtype, [&]<class E>(E) {
+    rmsprop_elements(static_cast<E*>(w), static_cast<E*>(s), static_cast<const E*>(g), n,
+                     static_cast<E>(rho), static_cast<E>(epsilon), static_cast<E>(rate),
+                     static_cast<E>(scale));
+  });
+}
+void adadelta(DType dtype, void* w, void* s, void* d, const void* g, std::size_t n, double rho,
+              double epsilon, double rate, double scale) {
+  with_type(dtype, [&]<class E>(E) {
+    adadelta_elements(static_cast<E*>(w), static_cast<E*>(s), static_cast<E*>(d),
+                      static_cast<const E*>(g), n, static_cast<E>(rho), static_cast<E>(epsilon),
+                      static_cast<E>(rate), static_cast<E>(scale));
+  });
+}
+void exponentiate(DType dtype, void* w, void* v, const void* g, std::size_t n, double momentum,
+                  double rate, double scale) {
+  with_type(dtype, [&]<class E>(E) {
+    exponentiate_elements(static_cast<E*>(w), static_cast<E*>(v), static_cast<const E*>(g), n,
+                          static_cast<E>(momentum), static_cast<E>(rate), static_cast<E>(scale));
+  });
+}
+void scale(DType dtype, void* x, std::size_t n, double factor) {
+  with_type(dtype,
+            [&]<class E>(E) { scale_elements(static_cast<E*>(x), n, static_cast<E>(factor)); });
+}
+void average(DType dtype, void* mean, const void* x, std::size_t n, double share) {
+  with_type(dtype, [&]<class E>(E) {
+    average_elements(static_cast<E*>(mean), static_cast<const E*>(x), n, static_cast<E>(share));
+  });
+}
 bool all_finite(DType dtype, const void* x, std::size_t n) {
   return with_type(dtype,
                    [&]<class E>(E) { return all_elements_finite(static_cast<const E*>(x), n); });
@@ -123,6 +269,13 @@ namespace dynet_like::updates {
 HWY_EXPORT(descend);
 HWY_EXPORT(descend_with_momentum);
 HWY_EXPORT(adam);
+HWY_EXPORT(amsgrad);
+HWY_EXPORT(adagrad);
+HWY_EXPORT(rmsprop);
+HWY_EXPORT(adadelta);
+HWY_EXPORT(exponentiate);
+HWY_EXPORT(scale);
+HWY_EXPORT(average);
 HWY_EXPORT(all_finite);
 HWY_EXPORT(sum_of_squares);
 
@@ -136,6 +289,32 @@ void descend_with_momentum(DType dtype, void* w, void* v, const void* g, std::si
 void adam(DType dtype, void* w, void* m, void* v, const void* g, std::size_t n,
           const AdamConstants& constants, double rate, double scale) {
   HWY_DYNAMIC_DISPATCH(adam)(dtype, w, m, v, g, n, constants, rate, scale);
+}
+void amsgrad(DType dtype, void* w, void* m, void* v, void* top, const void* g, std::size_t n,
+             const AdamConstants& constants, double rate, double scale) {
+  HWY_DYNAMIC_DISPATCH(amsgrad)(dtype, w, m, v, top, g, n, constants, rate, scale);
+}
+void adagrad(DType dtype, void* w, void* s, const void* g, std::size_t n, double epsilon,
+             double rate, double scale) {
+  HWY_DYNAMIC_DISPATCH(adagrad)(dtype, w, s, g, n, epsilon, rate, scale);
+}
+void rmsprop(DType dtype, void* w, void* s, const void* g, std::size_t n, double rho,
+             double epsilon, double rate, double scale) {
+  HWY_DYNAMIC_DISPATCH(rmsprop)(dtype, w, s, g, n, rho, epsilon, rate, scale);
+}
+void adadelta(DType dtype, void* w, void* s, void* d, const void* g, std::size_t n, double rho,
+              double epsilon, double rate, double scale) {
+  HWY_DYNAMIC_DISPATCH(adadelta)(dtype, w, s, d, g, n, rho, epsilon, rate, scale);
+}
+void exponentiate(DType dtype, void* w, void* v, const void* g, std::size_t n, double momentum,
+                  double rate, double scale) {
+  HWY_DYNAMIC_DISPATCH(exponentiate)(dtype, w, v, g, n, momentum, rate, scale);
+}
+void scale(DType dtype, void* x, std::size_t n, double factor) {
+  HWY_DYNAMIC_DISPATCH(scale)(dtype, x, n, factor);
+}
+void average(DType dtype, void* mean, const void* x, std::size_t n, double share) {
+  HWY_DYNAMIC_DISPATCH(average)(dtype, mean, x, n, share);
 }
 bool all_finite(DType dtype, const void* x, std::size_t n) {
   return HWY_DYNAMIC_DISPATCH(all_finite)(dtype, x, n);

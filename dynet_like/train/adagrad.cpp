@@ -1,0 +1,96 @@
+// AdagradTrainer, AdadeltaTrainer and RMSPropTrainer: steps relative to the size of gradients.
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "dynet_like/core/errors.h"
+#include "dynet_like/device/updates.h"
+#include "dynet_like/train/trainers.h"
+#include "dynet_like/train/update_rule.h"
+
+namespace dynet_like {
+
+namespace {
+
+class AdagradRule : public UpdateRule {
+ public:
+  explicit AdagradRule(float epsilon) : epsilon_(epsilon) {
+    if (epsilon > 0) return;
+    throw UsageError(fmt::format("[AdagradTrainer] need epsilon > 0; got {}", epsilon));
+  }
+
+  std::string description() const override {
+    return fmt::format("AdagradTrainer(epsilon={})", epsilon_);
+  }
+  std::vector<std::string> moments() const override { return {"square"}; }
+  bool acts_without_gradient() const override { return false; }
+  void apply(const Elements& elements, Step step) const override {
+    updates::adagrad(elements.dtype, elements.values, elements.moments[0], elements.gradient,
+                     elements.count, static_cast<double>(epsilon_), step.rate, step.scale);
+  }
+
+ private:
+  const float epsilon_;
+};
+
+// Rules that keep a decaying mean of squares.
+class DecayingRule : public UpdateRule {
+ public:
+  DecayingRule(const char* name, float rho, float epsilon)
+      : name_(name), rho_(rho), epsilon_(epsilon) {
+    if (rho >= 0 && rho < 1 && epsilon > 0) return;
+    throw UsageError(
+        fmt::format("[{}] need 0 <= rho < 1 and epsilon > 0; got {}, {}", name, rho, epsilon));
+  }
+
+  std::string description() const override {
+    return fmt::format("{}(rho={}, epsilon={})", name_, rho_, epsilon_);
+  }
+
+ protected:
+  double rho() const { return static_cast<double>(rho_); }
+  double epsilon() const { return static_cast<double>(epsilon_); }
+
+ private:
+  const char* const name_;
+  const float rho_, epsilon_;
+};
+
+class AdadeltaRule : public DecayingRule {
+ public:
+  AdadeltaRule(float rho, float epsilon) : DecayingRule("AdadeltaTrainer", rho, epsilon) {}
+
+  std::vector<std::string> moments() const override { return {"square", "square_of_change"}; }
+  void apply(const Elements& elements, Step step) const override {
+    updates::adadelta(elements.dtype, elements.values, elements.moments[0], elements.moments[1],
+                      elements.gradient, elements.count, rho(), epsilon(), step.rate, step.scale);
+  }
+};
+
+class RMSPropRule : public DecayingRule {
+ public:
+  RMSPropRule(float rho, float epsilon) : DecayingRule("RMSPropTrainer", rho, epsilon) {}
+
+  std::vector<std::string> moments() const override { return {"square"}; }
+  void apply(const Elements& elements, Step step) const override {
+    updates::rmsprop(elements.dtype, elements.values, elements.moments[0], elements.gradient,
+                     elements.count, rho(), epsilon(), step.rate, step.scale);
+  }
+};
+
+}  // namespace
+
+AdagradTrainer::AdagradTrainer(ParameterCollection collection, float learning_rate, float epsilon)
+    : Trainer(std::move(collection), learning_rate, std::make_shared<AdagradRule>(epsilon)) {}
+
+AdadeltaTrainer::AdadeltaTrainer(ParameterCollection collection, float epsilon, float rho)
+    : Trainer(std::move(collection), 1.0f, std::make_shared<AdadeltaRule>(rho, epsilon)) {}
+
+RMSPropTrainer::RMSPropTrainer(ParameterCollection collection, float learning_rate, float epsilon,
+                               float rho)
+    : Trainer(std::move(collection), learning_rate, std::make_shared<RMSPropRule>(rho, epsilon)) {}
+
+}  // namespace dynet_like

@@ -1,0 +1,113 @@
+// ParameterAverages: taking them, and swapping them with the weights.
+#include "dynet_like/train/moving_average.h"
+
+#include <cmath>
+#include <cstring>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "dynet_like/core/errors.h"
+#include "dynet_like/device/updates.h"
+
+namespace dynet_like {
+
+namespace {
+
+std::size_t bytes_of(const ParameterStorage& storage) {
+  return storage.size() * size_of(storage.dtype);
+}
+
+void refresh(const ParameterStorage& storage) {
+  if (storage.refresher != nullptr) storage.refresher->refresh_all();
+}
+
+}  // namespace
+
+void MovingAverageSettings::check() const {
+  if (update_freq == 0) {
+    throw UsageError("[Trainer] need an update_freq of the moving average above 0; got 0");
+  }
+  if (kind == MovingAverage::Exponential && !(beta > 0 && beta < 1)) {
+    throw UsageError(
+        fmt::format("[Trainer] need 0 < beta < 1 for the moving average; got {}", beta));
+  }
+}
+
+void ParameterAverages::prepare(std::span<const std::shared_ptr<ParameterStorage>> parameters) {
+  for (const auto& parameter : parameters) {
+    if (!parameter->updated || known_.contains(parameter.get())) continue;
+    averages_.push_back({parameter, 0, Block(bytes_of(*parameter)), {}});
+    std::memset(averages_.back().values.data(), 0, averages_.back().values.size());
+    known_.insert(parameter.get());
+  }
+}
+
+void ParameterAverages::take() {
+  for (Average& average : averages_) {
+    const ParameterStorage& storage = *average.parameter;
+    if (!storage.updated) continue;
+    refresh(storage);
+    ++average.count;
+    const double share = settings.kind == MovingAverage::Cumulative
+                             ? 1 / static_cast<double>(average.count)
+                             : 1 - static_cast<double>(settings.beta);
+    updates::average(storage.dtype, average.values.data(), storage.values.data(), storage.size(),
+                     share);
+  }
+}
+
+void ParameterAverages::replace(std::vector<Average> averages) {
+  averages_ = std::move(averages);
+  known_.clear();
+  for (const Average& average : averages_) known_.insert(average.parameter.get());
+  swapped_ = saved_ = false;
+}
+
+void ParameterAverages::swap_in(bool save_weights, bool bias_correction) {
+  if (averages_.empty() || swapped_) {
+    throw UsageError(
+        fmt::format("[Trainer] need moving averages that were taken in an update; got {}",
+                    swapped_ ? "averages that are in place of the parameters already" : "none"));
+  }
+  for (Average& average : averages_) {
+    const ParameterStorage& storage = *average.parameter;
+    if (save_weights && storage.updated) average.weights = Block(bytes_of(storage));
+  }
+  const bool corrects = bias_correction && settings.kind == MovingAverage::Exponential;
+  for (Average& average : averages_) {
+    ParameterStorage& storage = *average.parameter;
+    if (!storage.updated) continue;
+    refresh(storage);
+    const std::size_t bytes = bytes_of(storage);
+    if (save_weights) std::memcpy(average.weights.data(), storage.values.data(), bytes);
+    std::memcpy(storage.values.data(), average.values.data(), bytes);
+    if (corrects) {
+      const double beta = static_cast<double>(settings.beta);
+      const double sum = 1 - std::pow(beta, static_cast<double>(average.count));
+      updates::scale(storage.dtype, storage.values.data(), storage.size(), 1 / sum);
+    }
+    ++storage.version;
+  }
+  swapped_ = true;
+  saved_ = save_weights;
+}
+
+void ParameterAverages::swap_out() {
+  if (!saved_) {
+    throw UsageError(fmt::format(
+        "[Trainer] need moving averages in place of the parameters, and saved weights; got {}",
+        swapped_ ? "averages, but no saved weights" : "the weights in their place"));
+  }
+  for (Average& average : averages_) {
+    if (average.weights.size() == 0) continue;
+    ParameterStorage& storage = *average.parameter;
+    refresh(storage);
+    std::memcpy(storage.values.data(), average.weights.data(), bytes_of(storage));
+    average.weights = Block();
+    ++storage.version;
+  }
+  swapped_ = saved_ = false;
+}
+
+}  // namespace dynet_like

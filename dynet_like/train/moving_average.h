@@ -1,0 +1,66 @@
+// Moving averages of parameters, which often do better than the last values.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <unordered_set>
+#include <vector>
+
+#include "dynet_like/params/parameter.h"
+
+namespace dynet_like {
+
+/// Cumulative: the mean of all values so far (Polyak and Juditsky 1992). Exponential:
+/// a = beta a + (1 - beta) w, from zero.
+enum class MovingAverage { None, Cumulative, Exponential };
+
+struct MovingAverageSettings {
+  MovingAverage kind = MovingAverage::None;
+  float beta = 0;            ///< Of an exponential average.
+  unsigned update_freq = 1;  ///< It is taken in every update_freq-th update.
+
+  /// Throws UsageError unless 0 < beta < 1, if there is one, and update_freq > 0.
+  void check() const;
+};
+
+/// The averages of a trainer's parameters, and their weights while the averages stand in for them.
+/// Averages are taken of whole tables: rows that were left behind are brought up to date for it.
+class ParameterAverages {
+ public:
+  struct Average {
+    std::shared_ptr<ParameterStorage> parameter;
+    std::uint64_t count = 0;  // of the values in it
+    Block values;
+    Block weights;  // what the parameter held, while the average is swapped in
+  };
+
+  MovingAverageSettings settings;
+
+  std::span<const Average> all() const { return averages_; }
+  /// Whether averages are taken in this update; they are counted from 1.
+  bool is_due(std::uint64_t update) const {
+    return settings.kind != MovingAverage::None && update % settings.update_freq == 0;
+  }
+  /// Whether the parameters hold their averages.
+  bool swapped() const { return swapped_; }
+
+  /// Makes zeros for parameters that are updated and have no average yet.
+  void prepare(std::span<const std::shared_ptr<ParameterStorage>> parameters);
+  /// Takes the values of all parameters with an average, of those that are updated.
+  void take();
+  /// Takes over averages from elsewhere; none to start anew. What the parameters hold stays.
+  void replace(std::vector<Average> averages);
+
+  /// Throws UsageError, before anything is changed, if there is no average, or it is in place.
+  void swap_in(bool save_weights, bool bias_correction);
+  /// Throws UsageError, before anything is changed, unless the weights were saved.
+  void swap_out();
+
+ private:
+  std::vector<Average> averages_;
+  std::unordered_set<const ParameterStorage*> known_;  // those in averages_
+  bool swapped_ = false, saved_ = false;
+};
+
+}  // namespace dynet_like

@@ -1,0 +1,153 @@
+// The state of a trainer: what it is made of, what is refused, and how it is taken over.
+#include <algorithm>
+#include <cstring>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "dynet_like/core/errors.h"
+#include "dynet_like/train/parameter_state.h"
+#include "dynet_like/train/trainer.h"
+#include "dynet_like/train/update_rule.h"
+
+namespace dynet_like {
+
+namespace {
+
+std::size_t bytes_of(const ParameterStorage& storage) {
+  return storage.size() * size_of(storage.dtype);
+}
+
+void check_shape(const ParameterStorage& storage, const std::string& what, const Tensor& values) {
+  if (values.d == storage.dim && values.dtype() == storage.dtype) return;
+  throw UsageError(fmt::format("[Trainer] need {} {} for \"{}\" of \"{}\"; got {} {}",
+                               name_of(storage.dtype), to_string(storage.dim), what, storage.name,
+                               name_of(values.dtype()), to_string(values.d)));
+}
+
+std::vector<ParameterAverages::Average> copies_of(const TrainerState& state) {
+  std::vector<ParameterAverages::Average> copies;
+  for (const TrainerState::Average& average : state.averages) {
+    copies.push_back({average.parameter, average.count, Block(bytes_of(*average.parameter)), {}});
+    std::memcpy(copies.back().values.data(), average.values.data(), copies.back().values.size());
+  }
+  return copies;
+}
+
+}  // namespace
+
+std::string Trainer::kind() const {
+  return rule_->description() + (cycle_ ? " with " + cycle_->description() : "");
+}
+
+TrainerState Trainer::state() {
+  check_weights_in_place();
+  find_parameters();
+  TrainerState state;
+  state.kind = kind();
+  state.updates = updates_;
+  state.clipped_updates = clipped_updates_;
+  state.learning_rate = learning_rate;
+  state.clip_threshold = clip_threshold;
+  state.weight_decay = weight_decay;
+  state.sparse_updates = sparse_updates;
+  const std::vector<std::string> names = rule_->moments();
+  const auto storages = collection_.storages();
+  for (std::size_t i = 0; i < parameters_.size(); ++i) {
+    parameters_[i]->refresh_all();
+    for (std::size_t j = 0; parameters_[i]->prepared() && j < names.size(); ++j) {
+      state.moments.push_back({storages[i], names[j], parameters_[i]->moment(j)});
+    }
+  }
+  state.moving_average = averages_.settings;
+  for (const ParameterAverages::Average& average : averages_.all()) {
+    const ParameterStorage& storage = *average.parameter;
+    state.averages.push_back({average.parameter, average.count,
+                              Tensor(storage.dim, storage.dtype, average.values.data())});
+  }
+  return state;
+}
+
+void Trainer::check(const TrainerState& state) const {
+  if (state.kind != kind()) {
+    throw UsageError(
+        fmt::format("[Trainer] need the state of {}; got that of {}", kind(), state.kind));
+  }
+  check_weights_in_place();
+  check_moments(state);
+  check_averages(state);
+}
+
+void Trainer::check_moments(const TrainerState& state) const {
+  const std::vector<std::string> names = rule_->moments();
+  std::set<std::pair<const ParameterStorage*, std::string>> known;
+  for (const TrainerState::Moment& moment : state.moments) {
+    const ParameterStorage& storage = *moment.parameter;
+    const bool expected = std::find(names.begin(), names.end(), moment.name) != names.end();
+    if (!expected || find(storage) == nullptr || !known.emplace(&storage, moment.name).second) {
+      throw UsageError(
+          fmt::format("[Trainer] need moments that {} has for its parameters, once each; got "
+                      "\"{}\" of \"{}\"",
+                      state.kind, moment.name, storage.name));
+    }
+    check_shape(storage, moment.name, moment.values);
+  }
+  for (const TrainerState::Moment& moment : state.moments) {
+    for (const std::string& name : names) {
+      if (known.contains({moment.parameter.get(), name})) continue;
+      throw UsageError(fmt::format("[Trainer] need all moments of \"{}\"; got none named \"{}\"",
+                                   moment.parameter->name, name));
+    }
+  }
+}
+
+void Trainer::check_averages(const TrainerState& state) const {
+  state.moving_average.check();
+  std::set<const ParameterStorage*> known;
+  for (const auto& [parameter, count, values] : state.averages) {
+    if (state.moving_average.kind == MovingAverage::None || count == 0 ||
+        find(*parameter) == nullptr || !known.insert(parameter.get()).second) {
+      throw UsageError(
+          fmt::format("[Trainer] need averages of some values of its parameters, once each, and "
+                      "none without averaging; got one of {} values of \"{}\"",
+                      count, parameter->name));
+    }
+    check_shape(*parameter, "average", values);
+  }
+}
+
+void Trainer::load_state(const TrainerState& state) {
+  find_parameters();
+  check(state);
+  std::vector<ParameterAverages::Average> averages = copies_of(state);
+  std::set<const ParameterState*> with_moments;
+  for (const TrainerState::Moment& moment : state.moments) {
+    ParameterState* parameter = find(*moment.parameter);
+    parameter->prepare();
+    with_moments.insert(parameter);
+  }
+  for (const auto& parameter : parameters_) {
+    with_moments.contains(parameter.get()) ? parameter->refresh_all() : parameter->forget();
+  }
+  const std::vector<std::string> names = rule_->moments();
+  for (const TrainerState::Moment& moment : state.moments) {
+    const auto name = std::find(names.begin(), names.end(), moment.name);
+    const auto i = static_cast<std::size_t>(name - names.begin());
+    // The view may be of this trainer's own memory.
+    std::memmove(find(*moment.parameter)->moment(i).data(), moment.values.data(),
+                 bytes_of(*moment.parameter));
+  }
+  averages_.settings = state.moving_average;
+  averages_.replace(std::move(averages));
+  updates_ = state.updates;
+  clipped_updates_ = state.clipped_updates;
+  learning_rate = state.learning_rate;
+  clip_threshold = state.clip_threshold;
+  weight_decay = state.weight_decay;
+  sparse_updates = state.sparse_updates;
+}
+
+}  // namespace dynet_like
