@@ -15,7 +15,6 @@ namespace dynet_like::nn {
 namespace {
 
 constexpr std::size_t kBlockBytes = 1 << 16;
-constexpr std::size_t kQuotedBytes = 40;
 
 void check_file_bytes(std::uintmax_t bytes, const std::string& file, const TextLimits& limits) {
   if (bytes > limits.max_file_bytes) {
@@ -84,20 +83,6 @@ bool LineReader::next(std::string_view& line) {
   if (line_.ends_with('\r')) line_.pop_back();
   line = line_;
   return true;
-}
-
-std::string quoted_text(std::string_view text) {
-  constexpr char digits[] = "0123456789ABCDEF";
-  std::string result = "\"";
-  for (const char c : text.substr(0, kQuotedBytes)) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (byte >= 0x20 && byte != 0x7F) {
-      result += c;
-    } else {
-      result += {'\\', 'x', digits[byte >> 4], digits[byte & 15]};
-    }
-  }
-  return result + (text.size() > kQuotedBytes ? "...\"" : "\"");
 }
 
 void BracketTokens::skip_spaces() {

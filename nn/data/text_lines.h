@@ -8,6 +8,8 @@
 #include <string_view>
 #include <vector>
 
+#include "dynet_like/core/text.h"  // quoted_text, for all readers
+
 namespace dynet_like::nn {
 
 /// The most bytes that a reader takes in before it gives up with a FileError.
@@ -49,9 +51,6 @@ class LineReader {
 
 /// Whether a line has nothing but spaces.
 inline bool is_blank(std::string_view line) { return line.find_first_not_of(' ') == line.npos; }
-
-/// Text from a file as a message may show it: quoted, without control characters, not too long.
-std::string quoted_text(std::string_view text);
 
 /// Splits bracket text into "(", ")" and words. Only the ASCII space and the parentheses part
 /// words: a tab or a no-break space belongs to one.

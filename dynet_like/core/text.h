@@ -1,0 +1,18 @@
+// Text from files that nobody vouches for: numbers, and how a message may show the rest.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace dynet_like {
+
+/// The float that the whole text stands for: decimal with an optional sign, "inf" or "nan", as
+/// printf writes them. Nothing for any other text, blanks included, and beyond float's range;
+/// what is too small for a float is rounded like any other number.
+std::optional<float> parse_float(std::string_view text);
+
+/// Text from a file as a message may show it: quoted, without control characters, not too long.
+std::string quoted_text(std::string_view text);
+
+}  // namespace dynet_like

@@ -1,0 +1,119 @@
+// Text models of collections: shapes are checked in a first pass, numbers read in a second.
+#include "dynet_like/io/text_model.h"
+
+#include <algorithm>
+#include <cstring>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "dynet_like/core/errors.h"
+#include "dynet_like/core/text.h"
+
+namespace dynet_like {
+
+namespace {
+
+using Storages = std::vector<std::shared_ptr<ParameterStorage>>;
+
+Storages storages_of(const ParameterCollection& collection, bool tables) {
+  Storages storages = collection.storages();
+  std::erase_if(storages, [&](const auto& parameter) { return parameter->is_table != tables; });
+  return storages;
+}
+
+// What a collection takes from a file, in the order of the file.
+struct Wanted {
+  Storages parameters, tables;
+  std::string_view key;
+};
+
+[[noreturn]] void fail(const TextModelReader& reader, const std::string& need,
+                       const std::string& got) {
+  throw FileError(reader.file(), fmt::format("[load] need {}; got {}", need, got), reader.line());
+}
+
+// Calls visit(reader, parameter) for each object of the file that is wanted.
+template <class Visit>
+void for_each_wanted(const std::filesystem::path& path, const Wanted& wanted, const Visit& visit) {
+  TextModelReader reader(path);
+  std::size_t parameters = 0, tables = 0;
+  while (reader.next()) {
+    const TextModelHeader& header = reader.header();
+    if (!header.name.starts_with(wanted.key)) continue;
+    const Storages& storages = header.is_table ? wanted.tables : wanted.parameters;
+    const std::size_t place = header.is_table ? tables++ : parameters++;
+    if (place >= storages.size()) continue;
+    if (storages[place]->dim != header.dim) {
+      fail(reader, fmt::format("{} for {}", to_string(storages[place]->dim), storages[place]->name),
+           fmt::format("{} of {}", to_string(header.dim), header.name));
+    }
+    visit(reader, *storages[place]);
+  }
+  if (parameters != wanted.parameters.size() || tables != wanted.tables.size()) {
+    fail(reader,
+         fmt::format("{} parameters and {} tables with names that begin {}",
+                     wanted.parameters.size(), wanted.tables.size(), quoted_text(wanted.key)),
+         fmt::format("{} and {}", parameters, tables));
+  }
+}
+
+void assign(ParameterStorage& parameter, const std::vector<float>& values) {
+  if (parameter.refresher != nullptr) parameter.refresher->refresh_all();
+  const Tensor tensor = parameter.tensor();
+  for (std::size_t i = 0; i < values.size(); ++i) tensor.set(i, static_cast<double>(values[i]));
+  ++parameter.version;
+}
+
+std::vector<float> gradient_of(const ParameterStorage& parameter, const Gradients& gradients) {
+  if (!parameter.is_table) {
+    const void* dense = gradients.find_dense(parameter);
+    if (dense == nullptr) return {};
+    return as_vector(Tensor(parameter.dim, parameter.dtype, const_cast<void*>(dense)));
+  }
+  const Gradients::Rows* rows = gradients.find_rows(parameter);
+  if (rows == nullptr) return {};
+  std::vector<float> result(parameter.size(), 0.0f);
+  for (const std::uint32_t row : rows->rows) {
+    auto* entry = const_cast<std::byte*>(rows->find(parameter, row));
+    const std::vector<float> values =
+        as_vector(Tensor(parameter.entry_dim(), parameter.dtype, entry));
+    std::copy(values.begin(), values.end(), result.begin() + row * parameter.entry_size());
+  }
+  return result;
+}
+
+}  // namespace
+
+TextModelEntry text_model_entry(const ParameterStorage& parameter, const Gradients* gradients) {
+  if (parameter.refresher != nullptr) parameter.refresher->refresh_all();
+  return {parameter.is_table, parameter.name, parameter.dim, as_vector(parameter.tensor()),
+          gradients == nullptr ? std::vector<float>() : gradient_of(parameter, *gradients)};
+}
+
+void save_text_model(const std::filesystem::path& path, const ParameterCollection& collection,
+                     const Gradients* gradients) {
+  TextModelWriter writer(path);
+  for (const bool tables : {false, true}) {
+    for (const auto& parameter : storages_of(collection, tables)) {
+      writer.write(text_model_entry(*parameter, gradients));
+    }
+  }
+  writer.commit();
+}
+
+void load_text_model(const std::filesystem::path& path, const ParameterCollection& collection,
+                     std::string_view key) {
+  const Wanted wanted = {storages_of(collection, false), storages_of(collection, true), key};
+  for_each_wanted(path, wanted, [](TextModelReader&, ParameterStorage&) {});
+  std::vector<std::pair<ParameterStorage*, std::vector<float>>> loaded;
+  for_each_wanted(path, wanted, [&](TextModelReader& reader, ParameterStorage& parameter) {
+    loaded.emplace_back(&parameter, reader.read().values);
+  });
+  for (const auto& [parameter, values] : loaded) assign(*parameter, values);
+}
+
+}  // namespace dynet_like

@@ -1,0 +1,31 @@
+// The parameters of a collection in DyNet's text format.
+#pragma once
+
+#include <filesystem>
+#include <string_view>
+
+#include "dynet_like/io/text_model_file.h"
+#include "dynet_like/params/gradients.h"
+#include "dynet_like/params/parameter_collection.h"
+
+namespace dynet_like {
+
+/// A parameter or table as an object of such a file, under its full name, with its gradient if
+/// there is one. Doubles are rounded to floats: all that the format holds.
+TextModelEntry text_model_entry(const ParameterStorage& parameter,
+                                const Gradients* gradients = nullptr);
+
+/// Writes all parameters of a collection, then all its tables, as DyNet does; the file appears
+/// whole or not at all. Throws FileError.
+void save_text_model(const std::filesystem::path& path, const ParameterCollection& collection,
+                     const Gradients* gradients = nullptr);
+
+/// Fills a collection from such a file. Names do not matter, as in DyNet: the n-th #Parameter# goes
+/// to the n-th parameter that is no table, the n-th #LookupParameter# to the n-th table. With a
+/// key, such as "/encoder", only objects count whose name begins with it. Gradients in the file are
+/// read but not used. Throws FileError, before anything is changed, unless there is one object of
+/// the same shape for every parameter.
+void load_text_model(const std::filesystem::path& path, const ParameterCollection& collection,
+                     std::string_view key = {});
+
+}  // namespace dynet_like
