@@ -1,6 +1,8 @@
 // How the values of new parameters are drawn.
 #pragma once
 
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "dynet_like/core/random.h"
@@ -58,6 +60,35 @@ class ParameterInitGlorot : public ParameterInit {
  private:
   bool is_lookup_;
   float gain_;
+};
+
+/// Ones on the diagonal, zeros elsewhere. Throws ShapeError but for a square matrix.
+class ParameterInitIdentity : public ParameterInit {
+ public:
+  void initialize(const Tensor& values, Random& random) const override;
+};
+
+/// gain * Q with a random matrix Q of orthonormal columns or, if it has more columns than rows,
+/// rows, all such matrices equally likely (Saxe et al. 2014, "Exact solutions to the nonlinear
+/// dynamics of learning in deep linear neural networks"). Throws ShapeError but for a matrix.
+class ParameterInitSaxe : public ParameterInit {
+ public:
+  explicit ParameterInitSaxe(float gain = 1) : gain_(gain) {}
+  void initialize(const Tensor& values, Random& random) const override;
+
+ private:
+  float gain_;
+};
+
+/// The numbers of a text file, parted by white space, in column-major order. Throws FileError if
+/// it cannot be read or has anything but one number per element.
+class ParameterInitFromFile : public ParameterInit {
+ public:
+  explicit ParameterInitFromFile(std::string path) : path_(std::move(path)) {}
+  void initialize(const Tensor& values, Random& random) const override;
+
+ private:
+  std::string path_;
 };
 
 /// Given values, in column-major order. Throws ShapeError if their number does not fit.
