@@ -60,9 +60,10 @@ check_with_cmake() {
   cat >&2 <<'END'
 Not a Debian or Ubuntu system: please install these with your package manager.
   a C++20 compiler (g++ 12, clang 14 or later), CMake 3.25 or later, Ninja, pkg-config, ccache
-  Google Highway 1.0, fmt 9, nlohmann-json 3.11, Boost     the library (Boost 1.74, headers)
+  Google Highway 1.0, fmt 9, nlohmann-json 3.11        the library
+  Boost 1.74 (headers), Eigen 3.4                      the library
   Boost (program_options), spdlog 1.10                     examples and benchmarks
-  GoogleTest 1.12, Eigen 3.4, Google Benchmark             tests and benchmarks
+  GoogleTest 1.12, Google Benchmark                    tests and benchmarks
 CMake says:
 END
   tail -n 15 "$scratch/log" >&2

@@ -181,13 +181,6 @@ std::vector<Function> functions() {
          return by_element(x[0], x[1],
                            [](double a, double b) { return std::max(0.0, 0.5 - a + b); });
        }},
-      {"poisson_loss",
-       {Dim({1})},
-       [](const Xs& x) { return poisson_loss(x[0], 3); },
-       [](Inputs x) {
-         return Doubles{std::exp(x[0][0]) - 3 * x[0][0] +
-                        static_cast<double>(static_cast<float>(std::log(6.0)))};
-       }},
       {"trace_of_product",
        {matrix, matrix},
        [](const Xs& x) { return trace_of_product(x[0], x[1]); },

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <limits>
 #include <set>
 #include <sstream>
 
@@ -76,6 +77,36 @@ TEST(Dim, HasATextForm) {
     EXPECT_FALSE(text >> read) << bad;
     EXPECT_EQ(read, Dim({99}));
   }
+}
+
+TEST(Dim, PrintsTheProfileOfOneElement) {
+  for (const auto& [dim, profile] : {std::pair(Dim({3, 4}), "{3,4}"),
+                                     {Dim({3, 4}, 5), "{3,4}"},
+                                     {Dim({7}, 2), "{7}"},
+                                     {Dim(), "{}"}}) {
+    std::ostringstream text;
+    dim.print_profile(text);
+    EXPECT_EQ(text.str(), profile);
+  }
+}
+
+TEST(Tensor, IsValidIfAllElementsAreFinite) {
+  const float inf = std::numeric_limits<float>::infinity();
+  for (std::size_t place : {0, 3, 5}) {
+    for (float bad : {inf, -inf, std::nanf("")}) {
+      std::vector<float> floats = {1, -2, 3e38f, 0, 5, 6};
+      const Tensor tensor(Dim({3}, 2), floats.data());
+      EXPECT_TRUE(tensor.is_valid());
+      floats[place] = bad;
+      EXPECT_FALSE(tensor.is_valid()) << place;
+      EXPECT_EQ(tensor.batch_elem(0).is_valid(), place >= 3);
+    }
+  }
+  double wide = 1e300;  // no float
+  const Tensor precise(Dim({1}), &wide);
+  EXPECT_TRUE(precise.is_valid());
+  wide = std::nan("");
+  EXPECT_FALSE(precise.is_valid());
 }
 
 TEST(Tensor, ReadsAndWritesElements) {

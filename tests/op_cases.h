@@ -107,22 +107,26 @@ inline Signature signature_of(const OpCall& call, DType dtype) {
 /// exact, but so are many sums: where the order of a sum must show, numbers need all their digits.
 enum class Digits { few, of_float, of_double };
 
-/// A number in [low, high], at least 0.05 away from the kink.
-inline double draw_number(const OpCase& shapes, Random& random, Digits digits) {
+/// A number in [low, high], at least 0.05 away from the kink; all of it moved by `shift`.
+inline double draw_number(const OpCase& shapes, double shift, Random& random, Digits digits) {
+  const double low = shapes.low + shift, high = shapes.high + shift;
   for (;;) {
     const double unit = random.uniform() + 0x1p-24 * random.uniform();
-    double x = shapes.low + (shapes.high - shapes.low) * unit;
+    double x = low + (high - low) * unit;
     if (digits == Digits::few) x = std::round(x * 1024) / 1024;
     if (digits == Digits::of_float) x = static_cast<double>(static_cast<float>(x));
-    const bool inside = x >= shapes.low && x <= shapes.high;
-    if (inside && std::abs(x - shapes.kink) >= 0.05) return x;
+    if (x >= low && x <= high && std::abs(x - shift - shapes.kink) >= 0.05) return x;
   }
 }
 
-inline std::vector<double> draw_numbers(const OpCase& shapes, std::size_t n, Random& random,
+inline std::vector<double> draw_numbers(const OpCase& shapes, const Dim& dim, Random& random,
                                         Digits digits) {
-  std::vector<double> numbers(n);
-  for (double& number : numbers) number = draw_number(shapes, random, digits);
+  std::vector<double> numbers(dim.size());
+  for (std::size_t i = 0; i < numbers.size(); ++i) {
+    const std::size_t element = i % dim.batch_size();
+    const bool on_diagonal = element % dim.rows() == element / dim.rows();
+    numbers[i] = draw_number(shapes, on_diagonal ? shapes.diagonal : 0, random, digits);
+  }
   return numbers;
 }
 
@@ -130,7 +134,7 @@ inline std::vector<double> draw_numbers(const OpCase& shapes, std::size_t n, Ran
 inline std::vector<double> draw_weights(std::size_t n, Random& random) {
   OpCase range;
   range.kink = 0;
-  return draw_numbers(range, n, random, Digits::of_float);
+  return draw_numbers(range, Dim({static_cast<unsigned>(n)}), random, Digits::of_float);
 }
 
 /// What one item of a call is given.
@@ -143,7 +147,7 @@ struct Item {
 inline Item draw_item(const OpCall& call, Random& random, Digits digits) {
   Item item;
   for (const Dim& dim : call.shapes.inputs) {
-    item.inputs.push_back(draw_numbers(call.shapes, dim.size(), random, digits));
+    item.inputs.push_back(draw_numbers(call.shapes, dim, random, digits));
   }
   const std::uint32_t limit = call.op->integer_limit == nullptr
                                   ? 1000

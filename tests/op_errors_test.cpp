@@ -36,10 +36,11 @@ class Recorder {
   }
   // `numbers`: the items whose numbers are given.
   Expression add(std::span<const Dim> dims, std::span<const Item> numbers) {
-    const auto middle = static_cast<float>((2 * call_.shapes.low + 3 * call_.shapes.high) / 5);
+    Random random(7);
     std::vector<Expression> inputs;
     for (const Dim& dim : dims) {
-      inputs.push_back(input(graph_, dim, std::vector<float>(dim.size(), middle)));
+      const auto values = draw_numbers(call_.shapes, dim, random, Digits::of_float);
+      inputs.push_back(input(graph_, dim, converted<float>(values)));
     }
     return record(graph_, call_, inputs, numbers);
   }

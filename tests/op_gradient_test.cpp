@@ -52,7 +52,7 @@ class Problem {
     for (std::size_t j = 0; j < values_.size(); ++j) {
       const Dim dim =
           minibatch_of(call.shapes.inputs[j], sources[j] == Source::minibatch ? kMinibatch : 1);
-      std::vector<double> numbers = draw_numbers(call.shapes, dim.size(), random, Digits::few);
+      std::vector<double> numbers = draw_numbers(call.shapes, dim, random, Digits::few);
       // Half a digit apart: at equal numbers, the larger of two has no derivative.
       for (double& number : numbers) number += j % 2 == 1 ? 0x1p-11 : 0;
       if (sources[j] == Source::parameter) {

@@ -98,6 +98,8 @@ const std::map<std::string_view, Build>& public_functions() {
        [](const Givens& g) {
          return affine_transform({g.b, parameter(g.graph, g.weights), g.a});
        }},
+      {"inverse", [](const Givens& g) { return inverse(parameter(g.graph, g.weights)); }},
+      {"logdet", [](const Givens& g) { return logdet(parameter(g.graph, g.weights)); }},
       {"lstm_cell",
        [](const Givens& g) {
          const Expression xs[] = {parameter(g.graph, g.weights), pick(g.a, 0, 1)};
@@ -144,6 +146,7 @@ const std::map<std::string_view, Build>& public_functions() {
        [](const Givens& g) {
          return constrained_softmax(reshape(g.a, Dim({12})), reshape(g.b, Dim({12})));
        }},
+      {"poisson_loss", [](const Givens& g) { return poisson_loss(sum_elems(g.a), 3); }},
       {"random_uniform", [](const Givens& g) { return random_uniform(g.graph, Dim({3}), -1, 1); }},
       {"random_normal", [](const Givens& g) { return random_normal(g.graph, Dim({3})); }},
       {"random_bernoulli",

@@ -177,6 +177,32 @@ double elementwise_plain(const Signature& type, const Item& item, const Index& i
   }
 }
 
+// What is left without row r and column c.
+inline std::vector<double> minor_of(const std::vector<double>& x, unsigned n, unsigned r,
+                                    unsigned c) {
+  std::vector<double> result;
+  for (unsigned i = 0; i < n * n; ++i) {
+    if (i % n != r && i / n != c) result.push_back(x[i]);
+  }
+  return result;
+}
+
+// By cofactors of the first column.
+inline double determinant(const std::vector<double>& x, unsigned n) {
+  if (n == 0) return 1;
+  double total = 0;
+  for (unsigned r = 0; r < n; ++r) {
+    total += (r % 2 == 0 ? 1 : -1) * x[r] * determinant(minor_of(x, n, r, 0), n - 1);
+  }
+  return total;
+}
+
+inline double element_of_inverse(const Signature& type, const Item& item, const Index& index) {
+  const unsigned n = type.inputs[0].rows(), r = index[0], c = index[1];
+  const double cofactor = determinant(minor_of(item.inputs[0], n, c, r), n - 1);
+  return ((r + c) % 2 == 0 ? cofactor : -cofactor) / determinant(item.inputs[0], n);
+}
+
 inline std::map<std::string_view, Plain> plain_formulas() {
   using Type = const Signature&;
   std::map<std::string_view, Plain> all = {
@@ -195,6 +221,11 @@ inline std::map<std::string_view, Plain> plain_formulas() {
       {"squared_distance",
        [](Type, const Item& item, const Index&) {
          return sum_of_pairs(item, [](double a, double b) { return (a - b) * (a - b); });
+       }},
+      {"inverse", element_of_inverse},
+      {"logdet",
+       [](Type type, const Item& item, const Index&) {
+         return std::log(determinant(item.inputs[0], type.inputs[0].rows()));
        }},
       {"lstm_cell", [](Type type, const Item& item,
                        const Index& index) { return plain_lstm_cell(type, item, index[0]); }},
@@ -269,6 +300,11 @@ inline std::map<std::string_view, Plain> plain_formulas() {
       {"constrained_softmax",
        [](Type, const Item& item, const Index& index) {
          return plain_bounded(item.inputs[0], item.inputs[1], index[0]);
+       }},
+      {"poisson_loss",
+       [](Type, const Item& item, const Index&) {
+         const double x = item.inputs[0][0], count = item.integers[0];
+         return std::exp(x) - count * x + std::lgamma(count + 1);
        }},
       {"random_uniform",
        [](Type type, const Item& item, const Index& index) {

@@ -125,6 +125,8 @@ void Dim::delete_dims(std::vector<unsigned> dimensions, bool reduce_batch) {
   if (reduce_batch) bd = 1;
 }
 
+void Dim::print_profile(std::ostream& out) const { out << single_batch(); }
+
 bool operator==(const Dim& a, const Dim& b) {
   return a.nd == b.nd && a.bd == b.bd && std::equal(a.d, a.d + a.nd, b.d);
 }

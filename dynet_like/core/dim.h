@@ -51,6 +51,9 @@ struct Dim {
   void delete_dim(unsigned i);
   void delete_dims(std::vector<unsigned> dimensions, bool reduce_batch);
 
+  /// The sizes of one minibatch element: "{3,4}".
+  void print_profile(std::ostream& out) const;
+
   /// Throws ShapeError unless the shape is within the limits above.
   void check() const;
 

@@ -1,6 +1,7 @@
 // Tensor: access and text form.
 #include "dynet_like/core/tensor.h"
 
+#include <cmath>
 #include <ostream>
 
 #include "dynet_like/core/errors.h"
@@ -13,6 +14,13 @@ Tensor::Tensor(const Dim& dim, DType dtype, void* values) : d(dim) {
   } else {
     v64 = static_cast<double*>(values);
   }
+}
+
+bool Tensor::is_valid() const {
+  for (std::size_t i = 0; i < d.size(); ++i) {
+    if (!std::isfinite(at(i))) return false;
+  }
+  return true;
 }
 
 Tensor Tensor::batch_elem(unsigned b) const {

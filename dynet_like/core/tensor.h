@@ -32,6 +32,9 @@ struct Tensor {
     v64 != nullptr ? void(v64[i] = value) : void(v[i] = static_cast<float>(value));
   }
 
+  /// Whether every element is a finite number.
+  bool is_valid() const;
+
   float* batch_ptr(unsigned b) const { return v + b * d.batch_size(); }
   /// Element b of the minibatch. Throws ShapeError if there is none.
   Tensor batch_elem(unsigned b) const;

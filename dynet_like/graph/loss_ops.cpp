@@ -1,7 +1,6 @@
 // The operations that compare: distances and losses.
 #include "dynet_like/graph/recording.h"
 
-#include <cmath>
 #include <limits>
 
 #include "dynet_like/core/errors.h"
@@ -59,11 +58,7 @@ Expression hinge_dim(const Expression& x, IntegersAt indices, unsigned d, float 
 }
 Expression hinge_dim(const Expression& x, const std::vector<std::vector<unsigned>>& indices,
                      unsigned d, float margin) {
-  std::vector<unsigned> all;
-  for (const std::vector<unsigned>& of_element : indices) {
-    all.insert(all.end(), of_element.begin(), of_element.end());
-  }
-  return hinge_along(x, {all}, d, margin);
+  return hinge_along(x, {IntegersAt(&indices).now()}, d, margin);
 }
 
 Expression l1_distance(const Expression& x, const Expression& y) { return sum_elems(abs(x - y)); }
@@ -79,8 +74,10 @@ Expression pairwise_rank_loss(const Expression& x, const Expression& y, float ma
   return rectify(margin - x + y);
 }
 Expression poisson_loss(const Expression& x, unsigned y) {
-  const auto count = static_cast<float>(y);
-  return exp(x) - count * x + static_cast<float>(std::lgamma(static_cast<double>(y) + 1));
+  return unary(ops::poisson_loss, x, {}, {std::span(&y, 1)});
+}
+Expression poisson_loss(const Expression& x, IntegersAt y) {
+  return unary(ops::poisson_loss, x, {}, {{}, {}, y});
 }
 Expression sparsemax(const Expression& x) { return unary(ops::sparsemax, x); }
 Expression sparsemax_loss(const Expression& x, const std::vector<unsigned>& target) {
@@ -88,7 +85,7 @@ Expression sparsemax_loss(const Expression& x, const std::vector<unsigned>& targ
   return unary(ops::sparsemax_loss, x, std::span(&count, 1), {target});
 }
 Expression sparsemax_loss(const Expression& x, IntegersAt target) {
-  const auto count = static_cast<std::uint32_t>(target.now().size());
+  const auto count = static_cast<std::uint32_t>(target.size());
   return unary(ops::sparsemax_loss, x, std::span(&count, 1), {{}, {}, target});
 }
 Expression constrained_softmax(const Expression& x, const Expression& y) {

@@ -1,4 +1,4 @@
-// The operations that multiply: matrix products, affine maps, cells.
+// The operations that multiply: matrix products, inverses, affine maps, cells.
 #include "dynet_like/graph/recording.h"
 
 #include "dynet_like/ops/ops.h"
@@ -18,6 +18,8 @@ Expression affine_transform(std::initializer_list<Expression> xs) {
 Expression affine_transform(const std::vector<Expression>& xs) {
   return xs.size() == 1 ? xs[0] : many(ops::affine_transform, xs);
 }
+Expression inverse(const Expression& x) { return unary(ops::inverse, x); }
+Expression logdet(const Expression& x) { return unary(ops::logdet, x); }
 CellState lstm_cell(const Expression& b, std::span<const Expression> xs,
                     std::span<const Expression> cells, bool input_first) {
   std::vector<Expression> inputs = {b};

@@ -29,7 +29,7 @@ Expression select(const Expression& x, Integers elements, unsigned d) {
   return unary(ops::select, x, attributes, {elements});
 }
 Expression select(const Expression& x, IntegersAt elements, unsigned d) {
-  const std::uint32_t attributes[] = {d, static_cast<std::uint32_t>(elements.now().size())};
+  const std::uint32_t attributes[] = {d, static_cast<std::uint32_t>(elements.size())};
   return unary(ops::select, x, attributes, {{}, {}, elements});
 }
 
@@ -140,7 +140,7 @@ Expression pick_batch_elems(const Expression& x, const std::vector<unsigned>& v)
 }
 Expression pick_batch_elem(const Expression& x, IntegersAt v) { return pick_batch_elems(x, v); }
 Expression pick_batch_elems(const Expression& x, IntegersAt v) {
-  return select_elements(x, v, v.now().size());
+  return select_elements(x, v, v.size());
 }
 Expression concatenate_to_batch(std::initializer_list<Expression> xs) {
   return in_one_minibatch(xs);

@@ -38,6 +38,15 @@ std::vector<unsigned> all_dimensions(const Expression& x) {
   return all;
 }
 
+// x less its mean. Of equal numbers it is exactly zero: their mean may be rounded, but not that of
+// their differences to the first. Which number is taken off makes no difference to the gradient.
+Expression centred(const Expression& x, const std::vector<unsigned>& dimensions, bool batches) {
+  Expression first = batches ? pick_batch_elem(x, 0) : x;
+  for (unsigned d : dimensions) first = pick_range(first, 0, 1, d);
+  const Expression shifted = x - nobackprop(first);
+  return shifted - stretched(mean_dim(shifted, dimensions, batches), x, dimensions);
+}
+
 }  // namespace
 
 Expression mean_dim(const Expression& x, const std::vector<unsigned>& dimensions, bool batches,
@@ -54,13 +63,14 @@ Expression moment_dim(const Expression& x, const std::vector<unsigned>& dimensio
 }
 
 Expression std_elems(const Expression& x) {
-  return root(mean_elems(square(x - stretched(mean_elems(x), x, all_dimensions(x)))));
+  return root(mean_elems(square(centred(x, all_dimensions(x), false))));
 }
 Expression std_batches(const Expression& x) {
-  return root(mean_batches(square(x - mean_batches(x))));
+  return root(mean_batches(square(centred(x, {}, true))));
 }
 Expression std_dim(const Expression& x, const std::vector<unsigned>& dimensions, bool batches,
                    unsigned n) {
+  if (n == 0) return root(mean_dim(square(centred(x, dimensions, batches)), dimensions, batches));
   const Expression mean = stretched(mean_dim(x, dimensions, batches, n), x, dimensions);
   return root(mean_dim(square(x - mean), dimensions, batches, n));
 }
@@ -75,10 +85,10 @@ Expression layer_norm(const Expression& x, const Expression& g, const Expression
   // Far below what numbers differ by that mean something; a column of equal numbers becomes b.
   constexpr float kSmallest = 1e-12f;
   ComputationGraph& graph = graph_of("layer_norm", x);
-  const Expression centred = x - stretched(mean_dim(x, {0}), x, {0});
-  const Expression deviation = root(mean_dim(square(centred), {0}));
+  const Expression difference = centred(x, {0}, false);
+  const Expression deviation = root(mean_dim(square(difference), {0}));
   const Expression scale = max(deviation, constant(graph, Dim({1}), kSmallest));
-  return cmult(cdiv(centred, stretched(scale, x, {0})), g) + b;
+  return cmult(cdiv(difference, stretched(scale, x, {0})), g) + b;
 }
 Expression weight_norm(const Expression& w, const Expression& g) {
   return cmult(w, cdiv(g, l2_norm(w)));

@@ -87,7 +87,7 @@ const Op cumsum = [] {
 const Op logsumexp_dim = [] {
   Op op = along_dimension("logsumexp_dim",
                           "max + ln sum e^(x - max) along a dimension, which disappears",
-                          Needs::inputs_and_output, 20);
+                          Needs::inputs, 20);
   op.shape = [](Inputs in, Attributes attributes) {
     check_axis("logsumexp_dim", in, attributes, 1);
     return without(in[0], attributes[0]);

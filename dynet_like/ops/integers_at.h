@@ -2,33 +2,40 @@
 #pragma once
 
 #include <concepts>
+#include <cstddef>
 #include <cstdint>
-#include <span>
 #include <type_traits>
 #include <vector>
 
 namespace dynet_like {
 
-/// One integer or several at a place of the user. They are read when the graph runs and must live
-/// until then; how many there are is fixed when the node is recorded.
-struct IntegersAt {
-  const std::uint32_t* place = nullptr;
-  const std::vector<std::uint32_t>* list = nullptr;
+/// A pointer that can be one to constant T. A literal 0 is none.
+template <class P, class T>
+concept PointerTo = std::is_pointer_v<P> && std::convertible_to<P, const T*>;
+
+/// One integer, several, or lists of equal length at a place of the user. They are read when the
+/// graph runs and must live until then; how many there are is fixed when the node is recorded.
+class IntegersAt {
+ public:
+  using List = std::vector<std::uint32_t>;
 
   IntegersAt() = default;
-  // Templates, so that a 0 is an integer and never a null pointer.
-  template <class Pointer>
-  requires std::is_pointer_v<Pointer> && std::convertible_to<Pointer, const std::uint32_t*>
-  IntegersAt(Pointer one) : place(one) {}
-  template <class Pointer>
-  requires std::is_pointer_v<Pointer> && std::convertible_to < Pointer,
-      const std::vector<std::uint32_t>
-  * > IntegersAt(Pointer several) : list(several) {}
+  template <PointerTo<std::uint32_t> P>
+  IntegersAt(P one) : one_(one) {}
+  template <PointerTo<List> P>
+  IntegersAt(P list) : list_(list) {}
+  template <PointerTo<std::vector<List>> P>
+  IntegersAt(P lists) : lists_(lists) {}
 
-  bool given() const { return place != nullptr || list != nullptr; }
-  std::span<const std::uint32_t> now() const {
-    return list != nullptr ? std::span(*list) : std::span(place, place == nullptr ? 0 : 1);
-  }
+  bool given() const { return one_ != nullptr || list_ != nullptr || lists_ != nullptr; }
+  /// What is there now, lists one behind the other. Throws UsageError for lists of unequal length.
+  List now() const;
+  std::size_t size() const { return now().size(); }
+
+ private:
+  const std::uint32_t* one_ = nullptr;
+  const List* list_ = nullptr;
+  const std::vector<List>* lists_ = nullptr;
 };
 
 }  // namespace dynet_like

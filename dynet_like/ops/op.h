@@ -49,13 +49,15 @@ struct Signature {
 };
 
 /// One way to call an op in the generated tests: inputs are drawn from [low, high] and kept at
-/// least 0.05 away from `kink`; integers are drawn below the op's limit.
+/// least 0.05 away from `kink`; `diagonal` is added where row and column are the same; integers are
+/// drawn below the op's limit.
 struct OpCase {
   std::vector<Dim> inputs;
   std::vector<std::uint32_t> attributes = {};
   std::vector<double> reals = {};
   double low = -1.5, high = 1.5;
   double kink = -100;
+  double diagonal = 0;
 };
 
 /// The facts of an operation. The mathematics is in kernels, one set per device.

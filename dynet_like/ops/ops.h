@@ -88,6 +88,11 @@ Expression operator/(const Expression& x, float c);
 
 /// Matrix product. Shapes: {m, k} {k, n} -> {m, n}; {m, k} {k} -> {m}.
 Expression operator*(const Expression& a, const Expression& b);
+/// The inverse of a matrix; the natural logarithm of its determinant. Of a singular matrix, the
+/// inverse is infinite or NaN, and logdet -infinity; of a negative determinant, logdet is NaN.
+/// Shapes: {n, n} -> {n, n}, {1}.
+Expression inverse(const Expression& x);
+Expression logdet(const Expression& x);
 /// b + W1 x1 + W2 x2 + ..., from {b, W1, x1, W2, x2, ...}; at most 16 products.
 /// Shapes: {m} {m, k1} {k1} ... -> {m}, or {m, n} if the x are {k, n}; b may be {m} then, too.
 Expression affine_transform(std::initializer_list<Expression> xs);
@@ -161,7 +166,8 @@ Expression l2_norm(const Expression& x);
 /// Every column with mean 0 and deviation 1, times g, plus b (Ba et al. 2016). A column of equal
 /// numbers becomes b. Shapes: {n} or {n, k}, {n} {n} -> that of x.
 Expression layer_norm(const Expression& x, const Expression& g, const Expression& b);
-/// g w / |w| (Salimans and Kingma 2016). Shapes: any, {1} -> that of w.
+/// g w / |w| (Salimans and Kingma 2016). Zeros have no direction: of them it is NaN. Shapes: any,
+/// {1} -> that of w.
 Expression weight_norm(const Expression& w, const Expression& g);
 
 // ------------------------------------------------------------------------- element by element
@@ -349,8 +355,10 @@ Expression huber_distance(const Expression& x, const Expression& y, float c = 1.
 Expression binary_log_loss(const Expression& x, const Expression& y);
 /// max(0, margin - x + y), element by element.
 Expression pairwise_rank_loss(const Expression& x, const Expression& y, float margin = 1.0f);
-/// -ln of the probability of y for a Poisson distribution whose mean is e^x. Shapes: {1} -> {1}.
+/// -ln of the probability of y for a Poisson distribution whose mean is e^x; several y behind a
+/// pointer: one per minibatch element. Shapes: {1} -> {1}.
 Expression poisson_loss(const Expression& x, unsigned y);
+Expression poisson_loss(const Expression& x, IntegersAt y);
 /// The projection of x onto the simplex, and its loss for a target that shares 1 equally among some
 /// classes (Martins and Astudillo 2016). Shapes: {n} -> {n}, {1}.
 Expression sparsemax(const Expression& x);

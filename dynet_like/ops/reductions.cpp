@@ -122,11 +122,11 @@ const Op log_softmax = [] {
 const Op pickneglogsoftmax = [] {
   Op op;
   op.name = "pickneglogsoftmax";
-  op.formula = "max + log sum e^(x - max) - x[i]";
+  op.formula = "(max - x[i]) + log sum e^(x - max)";
   op.needs = Needs::inputs;
   op.integers_per_item = 1;
   op.integer_limit = [](const Signature& type) { return type.inputs[0].rows(); };
-  op.saved_size = [](const Signature&) -> std::size_t { return 1; };
+  op.saved_size = [](const Signature&) -> std::size_t { return 2; };
   op.shape = [](Inputs in, Attributes) {
     if (in[0].size() != in[0].rows()) throw_shape_error("pickneglogsoftmax", "a vector", in);
     return Dim({1});

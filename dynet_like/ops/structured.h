@@ -17,6 +17,9 @@ inline bool is_stored(const Op& op) {
 // Products.
 extern const Op matrix_product, affine_transform, dot_product, squared_distance;
 
+// Of square matrices.
+extern const Op inverse, logdet;
+
 // Cells. Attributes of lstm_cell: the number of children, and 1 if the input gate comes before the
 // forget gates.
 extern const Op lstm_cell, gru_cell;
@@ -37,6 +40,9 @@ extern const Op softmax, log_softmax, pickneglogsoftmax;
 
 // Vectors. sparsemax_loss: attribute, the number of integers, which are the target.
 extern const Op sparsemax, sparsemax_loss, constrained_softmax;
+
+/// Integers: the count.
+extern const Op poisson_loss;
 
 // Attributes: the dimension, and how many lines there are along it; an integer for each of them.
 extern const Op hinge;

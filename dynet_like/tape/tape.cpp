@@ -94,7 +94,7 @@ ValueId Tape::add(const Op& op, std::span<const ValueId> inputs,
 ValueId Tape::add_with_later_integers(const Op& op, std::span<const ValueId> inputs,
                                       std::span<const std::uint32_t> attributes,
                                       const Numbers& numbers) {
-  const std::vector<std::uint32_t> zeros(numbers.later.now().size(), 0);
+  const std::vector<std::uint32_t> zeros(numbers.later.size(), 0);
   const ValueId result = add(op, inputs, attributes, {zeros, numbers.reals, {}});
   later_integers_.push_back({values_[result].node, numbers.later});
   if (values_[result].identity != 0) {
@@ -109,7 +109,7 @@ void Tape::read_later(NodeId id) {
   const auto found = std::lower_bound(later_integers_.begin(), later_integers_.end(), id, before);
   if (found == later_integers_.end() || found->first != id) return;
   const NodeType& type = type_of(id);
-  const std::span<const std::uint32_t> integers = found->second.now();
+  const std::vector<std::uint32_t> integers = found->second.now();
   const std::size_t all = integers_of(id).size();
   check_count(*type.op, "integers", type.signature.integers, items_of(id), integers.size());
   for (std::uint32_t integer : integers) {

@@ -137,20 +137,27 @@ void logsumexp_forward(const ForwardCall& call) {
     return top + std::log(sum);
   });
 }
+// The parts in the sum: softmax(x). They are not taken from the result, of which a large maximum
+// leaves few digits. Infinite elements share the gradient; of -infinity everywhere none has any.
 template <class E>
 void logsumexp_backward(const BackwardCall& call) {
   const Axis axis = axis_of(*call.type);
+  E* parts = call.workspace->elements<E>(axis.n);
   for (std::size_t i = 0; i < call.n; ++i) {
     E* dx = call.dx[0].at<E>(i);
     if (dx == nullptr) continue;
-    const E *x = call.in[0].at<E>(i), *out = call.out.at<E>(i), *dy = call.dy.at<E>(i);
+    const E *x = call.in[0].at<E>(i), *dy = call.dy.at<E>(i);
     for_lines(axis, [&](std::size_t line, std::size_t y) {
+      const E top = x[line + place_of_largest(x + line, axis) * axis.inner];
+      E sum = 0;
       for (std::size_t k = 0; k < axis.n; ++k) {
-        const std::size_t at = line + k * axis.inner;
-        // -infinity everywhere: no element has a part in the sum.
-        const E part =
-            x[at] == out[y] && std::isinf(x[at]) ? E(x[at] > 0 ? 1 : 0) : std::exp(x[at] - out[y]);
-        put(dy[y] * part, dx + at, call.dx[0].add[i] != 0);
+        const E each = x[line + k * axis.inner];
+        parts[k] = std::isinf(top) ? E(each == top && top > 0) : std::exp(each - top);
+        sum += parts[k];
+      }
+      const E factor = sum == 0 ? E(0) : dy[y] / sum;
+      for (std::size_t k = 0; k < axis.n; ++k) {
+        put(factor * parts[k], dx + line + k * axis.inner, call.dx[0].add[i] != 0);
       }
     });
   }

@@ -16,9 +16,11 @@ struct KernelEntry {
 
 // For the best instruction set of this machine, chosen at run time.
 std::span<const KernelEntry> cell_kernels();
+std::span<const KernelEntry> count_kernels();
 std::span<const KernelEntry> dimension_kernels();
 std::span<const KernelEntry> elementwise_kernels();
 std::span<const KernelEntry> inner_product_kernels();
+std::span<const KernelEntry> matrix_kernels();
 std::span<const KernelEntry> product_kernels();
 std::span<const KernelEntry> projection_kernels();
 std::span<const KernelEntry> random_kernels();

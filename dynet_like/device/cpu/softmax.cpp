@@ -219,8 +219,9 @@ void along_backward(const BackwardCall& call) {
   }
 }
 
-// The loss keeps log sum e^x for the gradient. Logarithms are taken of as many items at a time as
-// there are lanes.
+// The loss keeps the maximum and log sum e^(x - maximum) for the gradient, apart: their sum has few
+// digits left of a small logarithm. Logarithms are taken of as many items at a time as there are
+// lanes.
 template <class E>
 void loss_forward(const ForwardCall& call) {
   constexpr std::size_t kLanes = Lanes<E>::size;
@@ -247,13 +248,20 @@ void loss_forward(const ForwardCall& call) {
       top[k] = hn::GetLane(total.top.v);
       sum[k] = hn::GetLane(total.sum.v);
     }
-    const Lanes<E> log_sum = load(top, count) + log(load(sum, count));
-    if (call.saved != nullptr) store(log_sum, static_cast<E*>(call.saved) + i, count);
-    store(log_sum - load(chosen, count), static_cast<E*>(call.out) + i, count);
+    const Lanes<E> log_sum = log(load(sum, count));
+    const Lanes<E> loss = (load(top, count) - load(chosen, count)) + log_sum;
+    store(loss, static_cast<E*>(call.out) + i, count);
+    if (call.saved == nullptr) continue;
+    log_sum.store(sum);
+    E* saved = static_cast<E*>(call.saved) + 2 * i;
+    for (std::size_t k = 0; k < count; ++k) {
+      *saved++ = top[k];
+      *saved++ = sum[k];
+    }
   }
 }
 
-// dx[k] = dy e^(x[k] - log sum e^x) - [k = class] dy
+// dx[k] = dy e^((x[k] - maximum) - log sum) - [k = class] dy
 template <class E>
 void loss_backward(const BackwardCall& call) {
   constexpr std::size_t kLanes = Lanes<E>::size;
@@ -264,10 +272,11 @@ void loss_backward(const BackwardCall& call) {
     if (dx == nullptr) continue;
     const E* x = call.in[0].at<E>(i);
     const double dy = static_cast<double>(*call.dy.at<E>(i));
-    const double log_sum = static_cast<double>(*call.saved.at<E>(i));
+    const E* saved = call.saved.at<E>(i);
+    const double top = static_cast<double>(saved[0]), log_sum = static_cast<double>(saved[1]);
     const bool add = call.dx[0].add[i] != 0;
     const auto part = [&]<class T>(std::size_t at, std::size_t count) DYNET_LIKE_BODY {
-      return exp_of_negative(load_as<T>(x + at, count) - T(log_sum)) * T(dy);
+      return exp_of_negative((load_as<T>(x + at, count) - T(top)) - T(log_sum)) * T(dy);
     };
     const auto put_parts = [&](std::size_t begin, std::size_t end) DYNET_LIKE_BODY {
       for_groups<E>(end - begin, [&]<class T>(std::size_t at, std::size_t count) DYNET_LIKE_BODY {

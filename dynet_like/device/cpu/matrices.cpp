@@ -1,0 +1,93 @@
+// Kernels on square matrices as a whole, by LU decomposition with partial pivoting.
+#include <cmath>
+#include <limits>
+
+#include <Eigen/LU>
+
+#include "dynet_like/device/cpu/kernel_table.h"
+
+namespace dynet_like {
+
+namespace {
+
+template <class E>
+using Matrix = Eigen::Matrix<E, Eigen::Dynamic, Eigen::Dynamic>;
+
+// A copy of its own, at an aligned address: elsewhere the order of sums would depend on the place.
+template <class E>
+Matrix<E> matrix_at(const E* from, const Signature& type) {
+  const unsigned n = type.inputs[0].rows();
+  return Eigen::Map<const Matrix<E>>(from, n, n);
+}
+
+template <class E>
+void put(const Matrix<E>& result, E* to, bool add) {
+  for (Eigen::Index e = 0; e < result.size(); ++e) {
+    to[e] = add ? to[e] + result.data()[e] : result.data()[e];
+  }
+}
+
+// A singular matrix has a pivot of 0, and no sign.
+template <class E>
+E log_determinant(const Matrix<E>& x) {
+  constexpr E kInfinity = std::numeric_limits<E>::infinity();
+  const Eigen::PartialPivLU<Matrix<E>> lu(x);
+  bool negative = lu.permutationP().determinant() < 0;
+  E sum = 0;
+  for (const E pivot : lu.matrixLU().diagonal()) {
+    sum += std::log(std::abs(pivot));
+    negative ^= pivot < 0;
+  }
+  return negative && sum != -kInfinity ? std::numeric_limits<E>::quiet_NaN() : sum;
+}
+
+template <class E>
+void inverse_forward(const ForwardCall& call) {
+  E* out = static_cast<E*>(call.out);
+  for (std::size_t i = 0; i < call.n; ++i, out += call.type->output_size) {
+    const Matrix<E> y = matrix_at(call.in[0].at<E>(i), *call.type).partialPivLu().inverse();
+    put(y, out, false);
+  }
+}
+template <class E>
+void inverse_backward(const BackwardCall& call) {
+  for (std::size_t i = 0; i < call.n; ++i) {
+    E* dx = call.dx[0].at<E>(i);
+    if (dx == nullptr) continue;
+    const Matrix<E> y = matrix_at(call.out.at<E>(i), *call.type);
+    const Matrix<E> dy = matrix_at(call.dy.at<E>(i), *call.type);
+    const Matrix<E> right = dy * y.transpose(), result = -(y.transpose() * right);
+    put(result, dx, call.dx[0].add[i] != 0);
+  }
+}
+
+template <class E>
+void logdet_forward(const ForwardCall& call) {
+  for (std::size_t i = 0; i < call.n; ++i) {
+    static_cast<E*>(call.out)[i] = log_determinant(matrix_at(call.in[0].at<E>(i), *call.type));
+  }
+}
+template <class E>
+void logdet_backward(const BackwardCall& call) {
+  for (std::size_t i = 0; i < call.n; ++i) {
+    E* dx = call.dx[0].at<E>(i);
+    if (dx == nullptr) continue;
+    const Matrix<E> inverse = matrix_at(call.in[0].at<E>(i), *call.type).partialPivLu().inverse();
+    const Matrix<E> result = *call.dy.at<E>(i) * inverse.transpose();
+    put(result, dx, call.dx[0].add[i] != 0);
+  }
+}
+
+}  // namespace
+
+std::span<const cpu::KernelEntry> cpu::matrix_kernels() {
+  static const KernelEntry table[] = {{"inverse",
+                                       {{inverse_forward<float>, inverse_forward<double>},
+                                        {inverse_backward<float>, inverse_backward<double>}}},
+                                      {"logdet",
+                                       {{logdet_forward<float>, logdet_forward<double>},
+                                        {logdet_backward<float>, logdet_backward<double>}}}};
+  return table;
+}
+
+}  // namespace dynet_like
