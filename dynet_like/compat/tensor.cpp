@@ -134,6 +134,7 @@ void TensorTools::constant(Tensor& x, float c) {
   for_elements(x, [&](float) { return c; });
 }
 void TensorTools::zero(Tensor& x) { constant(x, 0); }
+void TensorTools::identity(Tensor& x) { ParameterInitIdentity().initialize_params(x); }
 void TensorTools::randomize_bernoulli(Tensor& x, real p, real scale) {
   for_elements(x, [&](float) { return rand01() < p ? scale : 0.0f; });
 }
@@ -142,6 +143,9 @@ void TensorTools::randomize_normal(Tensor& x, real mean, real stddev) {
 }
 void TensorTools::randomize_uniform(Tensor& x, real left, real right) {
   for_elements(x, [&](float) { return left + (right - left) * rand01(); });
+}
+void TensorTools::randomize_orthonormal(Tensor& x, real scale) {
+  ParameterInitSaxe(scale).initialize_params(x);
 }
 
 float TensorTools::access_element(const Tensor& x, int index) { return x.v[checked(x, index)]; }

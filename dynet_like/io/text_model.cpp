@@ -61,11 +61,27 @@ void for_each_wanted(const std::filesystem::path& path, const Wanted& wanted, co
   }
 }
 
+void copy(const std::vector<float>& numbers, const Tensor& to) {
+  for (std::size_t i = 0; i < numbers.size(); ++i) to.set(i, static_cast<double>(numbers[i]));
+}
+
 void assign(ParameterStorage& parameter, const std::vector<float>& values) {
   if (parameter.refresher != nullptr) parameter.refresher->refresh_all();
-  const Tensor tensor = parameter.tensor();
-  for (std::size_t i = 0; i < values.size(); ++i) tensor.set(i, static_cast<double>(values[i]));
+  copy(values, parameter.tensor());
   ++parameter.version;
+}
+
+// A table has a gradient for all of its rows then, as in DyNet.
+void assign_gradient(const ParameterStorage& parameter, const std::vector<float>& numbers,
+                     Gradients& gradients) {
+  gradients.clear(parameter);
+  if (numbers.empty()) return;
+  if (!parameter.is_table) {
+    return copy(numbers, Tensor(parameter.dim, parameter.dtype, gradients.dense(parameter)));
+  }
+  Gradients::Rows& rows = gradients.rows(parameter);
+  for (std::uint32_t row = 0; row < parameter.rows(); ++row) rows.entry(parameter, row);
+  copy(numbers, Tensor(parameter.dim, parameter.dtype, rows.values.data()));
 }
 
 std::vector<float> gradient_of(const ParameterStorage& parameter, const Gradients& gradients) {
@@ -106,14 +122,17 @@ void save_text_model(const std::filesystem::path& path, const ParameterCollectio
 }
 
 void load_text_model(const std::filesystem::path& path, const ParameterCollection& collection,
-                     std::string_view key) {
+                     std::string_view key, Gradients* gradients) {
   const Wanted wanted = {storages_of(collection, false), storages_of(collection, true), key};
   for_each_wanted(path, wanted, [](TextModelReader&, ParameterStorage&) {});
-  std::vector<std::pair<ParameterStorage*, std::vector<float>>> loaded;
+  std::vector<std::pair<ParameterStorage*, TextModelEntry>> loaded;
   for_each_wanted(path, wanted, [&](TextModelReader& reader, ParameterStorage& parameter) {
-    loaded.emplace_back(&parameter, reader.read().values);
+    loaded.emplace_back(&parameter, reader.read());
   });
-  for (const auto& [parameter, values] : loaded) assign(*parameter, values);
+  for (const auto& [parameter, entry] : loaded) {
+    assign(*parameter, entry.values);
+    if (gradients != nullptr) assign_gradient(*parameter, entry.gradient, *gradients);
+  }
 }
 
 }  // namespace dynet_like

@@ -3,6 +3,9 @@
 
 #include <cmath>
 #include <cstring>
+#include <istream>
+#include <ostream>
+#include <string>
 #include <utility>
 
 #include <fmt/format.h>
@@ -22,7 +25,23 @@ void refresh(const ParameterStorage& storage) {
   if (storage.refresher != nullptr) storage.refresher->refresh_all();
 }
 
+constexpr const char* kAverageNames[] = {"None", "Cumulative", "Exponential"};
+
 }  // namespace
+
+std::ostream& operator<<(std::ostream& out, const MovingAverage& average) {
+  return out << kAverageNames[static_cast<int>(average)];
+}
+std::istream& operator>>(std::istream& in, MovingAverage& average) {
+  std::string word;
+  in >> word;
+  for (const MovingAverage kind :
+       {MovingAverage::None, MovingAverage::Cumulative, MovingAverage::Exponential}) {
+    if (word == kAverageNames[static_cast<int>(kind)]) return average = kind, in;
+  }
+  in.setstate(std::ios::failbit);
+  return in;
+}
 
 void MovingAverageSettings::check() const {
   if (update_freq == 0) {

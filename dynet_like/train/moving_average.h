@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <iosfwd>
 #include <memory>
 #include <span>
 #include <unordered_set>
@@ -14,6 +15,10 @@ namespace dynet_like {
 /// Cumulative: the mean of all values so far (Polyak and Juditsky 1992). Exponential:
 /// a = beta a + (1 - beta) w, from zero.
 enum class MovingAverage { None, Cumulative, Exponential };
+
+/// "None", "Cumulative" or "Exponential"; reading anything else sets failbit.
+std::ostream& operator<<(std::ostream& out, const MovingAverage& average);
+std::istream& operator>>(std::istream& in, MovingAverage& average);
 
 struct MovingAverageSettings {
   MovingAverage kind = MovingAverage::None;

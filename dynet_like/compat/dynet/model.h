@@ -234,4 +234,8 @@ class ParameterCollection : public dynet_like::ParameterCollection {
 /// The old name.
 class Model : public ParameterCollection {};
 
+/// All parameters of a model in a text file: see io.h.
+void save_dynet_model(std::string filename, ParameterCollection* model);
+void load_dynet_model(std::string filename, ParameterCollection* model);
+
 }  // namespace dynet

@@ -52,6 +52,13 @@ struct ParameterInitGlorot : detail::LibraryInit<dynet_like::ParameterInitGlorot
   explicit ParameterInitGlorot(bool is_lookup = false, float gain = 1.0f)
       : LibraryInit(is_lookup, gain) {}
 };
+struct ParameterInitIdentity : detail::LibraryInit<dynet_like::ParameterInitIdentity> {};
+struct ParameterInitSaxe : detail::LibraryInit<dynet_like::ParameterInitSaxe> {
+  explicit ParameterInitSaxe(float gain = 1.0f) : LibraryInit(gain) {}
+};
+struct ParameterInitFromFile : detail::LibraryInit<dynet_like::ParameterInitFromFile> {
+  explicit ParameterInitFromFile(const std::string& path) : LibraryInit(path) {}
+};
 struct ParameterInitFromVector : detail::LibraryInit<dynet_like::ParameterInitFromVector> {
   explicit ParameterInitFromVector(std::vector<float> values) : LibraryInit(std::move(values)) {}
 };

@@ -1,0 +1,137 @@
+// DyNet's training.h: the library's trainers, which clip and use gradients as DyNet's do.
+#pragma once
+
+#include <iosfwd>
+#include <memory>
+#include <vector>
+
+#include "dynet/model.h"
+#include "dynet_like/train/trainers.h"
+
+namespace dynet {
+
+using dynet_like::MovingAverage;
+
+/// Updates the parameters of a collection with the gradients that backward passes have added up
+/// since the last update, and forgets these. The formulas are in dynet_like/train/trainers.h.
+class Trainer {
+ public:
+  virtual ~Trainer();
+
+  /// Throws NumericError, before anything is changed, if a gradient is not finite.
+  virtual void update();
+  /// Of these parameters and tables alone, by their position in parameters_list() and
+  /// lookup_parameters_list().
+  void update(const std::vector<unsigned>& updated_params,
+              const std::vector<unsigned>& updated_lookup_params);
+  /// Does nothing, as in DyNet 2.1: programs change learning_rate.
+  void update_epoch(real = 1.0f) {}
+
+  /// Forgets the moments.
+  virtual void restart();
+  void restart(real lr);
+
+  /// Settings, moments and averages as text. Reading throws UsageError, before anything is changed,
+  /// unless it is the state of such a trainer of the same parameters.
+  virtual void save(std::ostream& out);
+  virtual void populate(std::istream& in);
+  void populate(std::istream& in, real lr);
+
+  /// What the gradients would be multiplied by now; counts as a clip if that is less than 1.
+  float clip_gradients();
+  /// Applies the factor that the collection's weight decay has left to be applied.
+  void rescale_and_reset_weight_decay();
+
+  // Averages of the parameters: see dynet_like/train/trainer.h.
+  MovingAverage moving_average() const { return core_->moving_average(); }
+  void exponential_moving_average(float beta, unsigned update_freq = 1u) {
+    core_->exponential_moving_average(beta, update_freq);
+  }
+  void cumulative_moving_average(unsigned update_freq = 1u) {
+    core_->cumulative_moving_average(update_freq);
+  }
+  void swap_params_to_moving_average(bool save_weights = true, bool bias_correction = false) {
+    core_->swap_params_to_moving_average(save_weights, bias_correction);
+  }
+  void swap_params_to_weights() { core_->swap_params_to_weights(); }
+
+  /// Writes "[lr=0.1 clips=0 updates=100] " to standard error; the counts begin anew.
+  void status();
+
+  real learning_rate;
+  bool clipping_enabled = true;
+  real clip_threshold = 5;
+  real clips = 0, updates = 0;
+  real clips_since_status = 0, updates_since_status = 0;
+  /// What has no gradient is left alone, moments and all; else its gradient is zero.
+  bool sparse_updates_enabled = true;
+  ParameterCollection* model;
+
+ protected:
+  Trainer(ParameterCollection& m, std::unique_ptr<dynet_like::Trainer> core);
+  dynet_like::Trainer& core() const { return *core_; }
+
+ private:
+  void hand_settings_to_core();
+  void take_settings_from_core();
+
+  ParameterCollection collection_;
+  std::unique_ptr<dynet_like::Trainer> core_;
+};
+
+class SimpleSGDTrainer : public Trainer {
+ public:
+  explicit SimpleSGDTrainer(ParameterCollection& m, real learning_rate = 0.1f);
+};
+
+/// The last argument is DyNet's, which does not use it either.
+class CyclicalSGDTrainer : public Trainer {
+ public:
+  explicit CyclicalSGDTrainer(ParameterCollection& m, float learning_rate_min = 0.01f,
+                              float learning_rate_max = 0.1f, float step_size = 2000,
+                              float gamma = 1.0f, float edecay = 0.0f);
+};
+
+class MomentumSGDTrainer : public Trainer {
+ public:
+  explicit MomentumSGDTrainer(ParameterCollection& m, real learning_rate = 0.01f, real mom = 0.9f);
+};
+
+class AdagradTrainer : public Trainer {
+ public:
+  explicit AdagradTrainer(ParameterCollection& m, real learning_rate = 0.1f, real eps = 1e-20f);
+};
+
+class AdadeltaTrainer : public Trainer {
+ public:
+  explicit AdadeltaTrainer(ParameterCollection& m, real eps = 1e-6f, real rho = 0.95f);
+};
+
+class RMSPropTrainer : public Trainer {
+ public:
+  explicit RMSPropTrainer(ParameterCollection& m, real learning_rate = 0.1f, real eps = 1e-20f,
+                          real rho = 0.95f);
+};
+
+class AdamTrainer : public Trainer {
+ public:
+  explicit AdamTrainer(ParameterCollection& m, float learning_rate = 0.001f, float beta_1 = 0.9f,
+                       float beta_2 = 0.999f, float eps = 1e-8f);
+};
+
+class AmsgradTrainer : public Trainer {
+ public:
+  explicit AmsgradTrainer(ParameterCollection& m, float learning_rate = 0.001f, float beta_1 = 0.9f,
+                          float beta_2 = 0.999f, float eps = 1e-8f);
+};
+
+/// The last argument is DyNet's, which does not use it either.
+class EGTrainer : public Trainer {
+ public:
+  explicit EGTrainer(ParameterCollection& mod, real learning_rate = 0.1f, real mom = 0.9f,
+                     real ne = 0.0f);
+  void enableCyclicalLR(float learning_rate_min = 0.01f, float learning_rate_max = 0.1f,
+                        float step_size = 2000, float gamma = 0.0f);
+};
+
+}  // namespace dynet
