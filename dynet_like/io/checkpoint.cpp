@@ -1,8 +1,9 @@
-// Checkpoints: a model file with the trainer's moments beside the parameters.
+// Checkpoints: a model file with the trainer's moments and averages beside the parameters.
 #include "dynet_like/io/checkpoint.h"
 
 #include <charconv>
 #include <optional>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -25,6 +26,13 @@ constexpr const char* kUpdates = "dynet_like.updates";
 constexpr const char* kLearningRate = "dynet_like.learning_rate";
 constexpr const char* kClipThreshold = "dynet_like.clip_threshold";
 constexpr const char* kSparseUpdates = "dynet_like.sparse_updates";
+constexpr const char* kClippedUpdates = "dynet_like.clipped_updates";
+constexpr const char* kWeightDecay = "dynet_like.weight_decay";
+constexpr const char* kMovingAverage = "dynet_like.moving_average";
+constexpr const char* kAverageBeta = "dynet_like.moving_average_beta";
+constexpr const char* kAverageFrequency = "dynet_like.moving_average_update_freq";
+// And the parameter's name behind it: how many values are in its average.
+constexpr const char* kAverageCount = "dynet_like.moving_average_count";
 constexpr const char* kSeed = "dynet_like.random_seed";
 constexpr const char* kPosition = "dynet_like.random_position";
 
@@ -37,7 +45,7 @@ std::optional<Number> parse(const std::string& text) {
   return number;
 }
 
-// The library's own metadata of a file, every one of which must be there.
+// The library's own metadata of a file. What was added later is optional, all else must be there.
 struct Settings {
   const std::filesystem::path& path;
   const Metadata& metadata;
@@ -58,6 +66,11 @@ struct Settings {
     return *number;
   }
 
+  template <class Number>
+  Number number(const char* key, Number otherwise) const {
+    return metadata.contains(key) ? number<Number>(key) : otherwise;
+  }
+
   SparseUpdates sparse_updates() const {
     const std::string& mode = text(kSparseUpdates);
     if (mode != "lazy" && mode != "exact") {
@@ -65,36 +78,53 @@ struct Settings {
     }
     return mode == "lazy" ? SparseUpdates::lazy : SparseUpdates::exact;
   }
+
+  MovingAverageSettings moving_average() const {
+    if (!metadata.contains(kMovingAverage)) return {};
+    const std::string& kind = text(kMovingAverage);
+    if (kind != "cumulative" && kind != "exponential") {
+      tensor_file::fail(path, "cumulative or exponential as " + shown(kMovingAverage), shown(kind));
+    }
+    return {kind == "cumulative" ? MovingAverage::Cumulative : MovingAverage::Exponential,
+            number<float>(kAverageBeta), number<unsigned>(kAverageFrequency)};
+  }
+
+  std::uint64_t count_of(const TrainerState::Average& average) const {
+    return number<std::uint64_t>((kAverageCount + average.parameter->name).c_str());
+  }
 };
 
-// A moment "mean" of "/lstm/W" is the tensor "trainer/mean/lstm/W".
-std::string moment_name(const TrainerState::Moment& moment) {
-  return std::string(tensor_file::kTrainer) + moment.name + moment.parameter->name;
-}
-
+// A moment "mean" of "/lstm/W" is the tensor "trainer/mean/lstm/W"; no moment is named "average".
 NamedTensor tensor_of(const TrainerState::Moment& moment) {
-  return {moment_name(moment), moment.values, moment.parameter->is_table};
+  return {std::string(tensor_file::kTrainer) + moment.name + moment.parameter->name, moment.values,
+          moment.parameter->is_table};
 }
 
-// The moments of a file, in memory of their own.
-struct LoadedMoments {
+constexpr const char* kAverage = "average";
+
+NamedTensor tensor_of(const TrainerState::Average& average) {
+  return tensor_of(TrainerState::Moment{average.parameter, kAverage, average.values});
+}
+
+// The moments and averages of a file, in memory of their own.
+struct LoadedTensors {
   std::vector<TrainerState::Moment> moments;
+  std::vector<TrainerState::Average> averages;
   std::vector<Block> memory;
 
-  LoadedMoments(const std::filesystem::path& path, const SafetensorsFile& file,
+  LoadedTensors(const std::filesystem::path& path, const SafetensorsFile& file,
                 const ParameterCollection& collection) {
     std::vector<NamedTensor> tensors;
     for (const TensorEntry& entry : file.entries()) {
       if (!entry.name.starts_with(tensor_file::kTrainer)) continue;
-      add(path, entry.name, collection);
-      tensors.push_back(tensor_of(moments.back()));
+      tensors.push_back(add(path, entry.name, collection));
     }
     tensor_file::check(path, file, tensors, false);
     tensor_file::read(file, tensors);
   }
 
-  void add(const std::filesystem::path& path, const std::string& name,
-           const ParameterCollection& collection) {
+  NamedTensor add(const std::filesystem::path& path, const std::string& name,
+                  const ParameterCollection& collection) {
     const std::string rest = name.substr(tensor_file::kTrainer.size());
     const std::size_t slash = std::min(rest.find('/'), rest.size());
     auto parameter = collection.find(rest.substr(slash));
@@ -103,9 +133,28 @@ struct LoadedMoments {
     }
     memory.emplace_back(parameter->size() * size_of(parameter->dtype));
     Tensor values(parameter->dim, parameter->dtype, memory.back().data());
-    moments.push_back({std::move(parameter), rest.substr(0, slash), values});
+    TrainerState::Moment moment = {std::move(parameter), rest.substr(0, slash), values};
+    NamedTensor tensor = tensor_of(moment);
+    if (moment.name == kAverage) {
+      averages.push_back({std::move(moment.parameter), 0, values});
+    } else {
+      moments.push_back(std::move(moment));
+    }
+    return tensor;
   }
 };
+
+void add(const MovingAverageSettings& settings, std::span<const TrainerState::Average> averages,
+         Metadata& metadata) {
+  if (settings.kind == MovingAverage::None) return;
+  const bool is_cumulative = settings.kind == MovingAverage::Cumulative;
+  metadata[kMovingAverage] = is_cumulative ? "cumulative" : "exponential";
+  metadata[kAverageBeta] = fmt::to_string(settings.beta);
+  metadata[kAverageFrequency] = fmt::to_string(settings.update_freq);
+  for (const TrainerState::Average& average : averages) {
+    metadata[kAverageCount + average.parameter->name] = fmt::to_string(average.count);
+  }
+}
 
 }  // namespace
 
@@ -115,12 +164,16 @@ void save_checkpoint(const std::filesystem::path& path, const ParameterCollectio
   const TrainerState state = trainer.state();
   std::vector<NamedTensor> tensors = tensor_file::tensors_of(collection);
   for (const TrainerState::Moment& moment : state.moments) tensors.push_back(tensor_of(moment));
+  for (const TrainerState::Average& average : state.averages) tensors.push_back(tensor_of(average));
   Metadata all = metadata;
   all[kTrainerKind] = state.kind;
   all[kUpdates] = fmt::to_string(state.updates);
   all[kLearningRate] = fmt::to_string(state.learning_rate);
   all[kClipThreshold] = fmt::to_string(state.clip_threshold);
   all[kSparseUpdates] = state.sparse_updates == SparseUpdates::lazy ? "lazy" : "exact";
+  all[kClippedUpdates] = fmt::to_string(state.clipped_updates);
+  all[kWeightDecay] = fmt::to_string(state.weight_decay);
+  add(state.moving_average, state.averages, all);
   all[kSeed] = fmt::to_string(random.seed());
   all[kPosition] = fmt::to_string(random.position());
   tensor_file::write(path, tensors, all);
@@ -131,14 +184,19 @@ Metadata load_checkpoint(const std::filesystem::path& path, const ParameterColle
   const SafetensorsFile file = SafetensorsFile::read(path);
   const Settings settings{path, file.metadata()};
   tensor_file::check(path, file, tensor_file::tensors_of(collection), true);
-  LoadedMoments loaded(path, file, collection);
+  LoadedTensors loaded(path, file, collection);
   TrainerState state;
   state.kind = settings.text(kTrainerKind);
   state.updates = settings.number<std::uint64_t>(kUpdates);
   state.learning_rate = settings.number<float>(kLearningRate);
   state.clip_threshold = settings.number<float>(kClipThreshold);
+  state.clipped_updates = settings.number<std::uint64_t>(kClippedUpdates, 0);
+  state.weight_decay = settings.number<float>(kWeightDecay, 0);
   state.sparse_updates = settings.sparse_updates();
+  state.moving_average = settings.moving_average();
+  for (TrainerState::Average& average : loaded.averages) average.count = settings.count_of(average);
   state.moments = std::move(loaded.moments);
+  state.averages = std::move(loaded.averages);
   const Random position(settings.number<std::uint64_t>(kSeed),
                         settings.number<std::uint64_t>(kPosition));
   try {
