@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 #include <hwy/targets.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -17,6 +18,7 @@ namespace dynet_like {
 namespace {
 
 constexpr double kRate = 0.013, kScale = 0.37, kMomentum = 0.875;
+constexpr double kRho = 0.9375, kEpsilon = 1e-6;
 constexpr updates::AdamConstants kAdam = {0.9f, 0.999f, 1e-8f};
 
 std::vector<std::size_t> sizes() {
@@ -27,14 +29,15 @@ std::vector<std::size_t> sizes() {
 
 template <class E>
 struct State {
-  std::vector<E> w, m, v, g;
+  std::vector<E> w, m, v, top, g;
 
   explicit State(std::size_t n) {
     Random random(n);
-    for (std::vector<E>* part : {&w, &m, &v, &g}) {
+    for (std::vector<E>* part : {&w, &m, &v, &top, &g}) {
       for (std::size_t i = 0; i < n; ++i) part->push_back(static_cast<E>(random.normal()));
     }
     for (E& x : v) x = std::abs(x);
+    for (E& x : top) x = std::abs(x);
   }
 };
 
@@ -110,6 +113,144 @@ TYPED_TEST(UpdatesTest, AdamIsAPlainLoop) {
       ASSERT_TRUE(same_bytes(got.w, expected.w)) << n << " elements";
       ASSERT_TRUE(same_bytes(got.m, expected.m)) << n << " elements";
       ASSERT_TRUE(same_bytes(got.v, expected.v)) << n << " elements";
+    }
+  });
+}
+
+TYPED_TEST(UpdatesTest, AmsgradIsAPlainLoop) {
+  using E = TypeParam;
+  const E b1 = static_cast<E>(kAdam.beta_1), b2 = static_cast<E>(kAdam.beta_2);
+  on_every_target([&] {
+    for (const std::size_t n : sizes()) {
+      State<E> got(n), expected(n);
+      updates::amsgrad(dtype_of<E>, got.w.data(), got.m.data(), got.v.data(), got.top.data(),
+                       got.g.data(), n, kAdam, kRate, kScale);
+      for (std::size_t i = 0; i < n; ++i) {
+        const E h = static_cast<E>(kScale) * expected.g[i];
+        E &m = expected.m[i], &v = expected.v[i], &top = expected.top[i];
+        m = b1 * m + (1 - b1) * h;
+        v = b2 * v + (1 - b2) * (h * h);
+        top = std::max(top, v);
+        expected.w[i] -=
+            static_cast<E>(kRate) * m / (std::sqrt(top) + static_cast<E>(kAdam.epsilon));
+      }
+      ASSERT_TRUE(same_bytes(got.w, expected.w)) << n << " elements";
+      ASSERT_TRUE(same_bytes(got.m, expected.m)) << n << " elements";
+      ASSERT_TRUE(same_bytes(got.v, expected.v)) << n << " elements";
+      ASSERT_TRUE(same_bytes(got.top, expected.top)) << n << " elements";
+    }
+  });
+}
+
+TYPED_TEST(UpdatesTest, AdagradAndRMSPropArePlainLoops) {
+  using E = TypeParam;
+  const E rate = static_cast<E>(kRate), scale = static_cast<E>(kScale);
+  const E rho = static_cast<E>(kRho), epsilon = static_cast<E>(kEpsilon);
+  on_every_target([&] {
+    for (const std::size_t n : sizes()) {
+      for (const bool decays : {false, true}) {
+        State<E> got(n), expected(n);
+        decays ? updates::rmsprop(dtype_of<E>, got.w.data(), got.v.data(), got.g.data(), n, kRho,
+                                  kEpsilon, kRate, kScale)
+               : updates::adagrad(dtype_of<E>, got.w.data(), got.v.data(), got.g.data(), n,
+                                  kEpsilon, kRate, kScale);
+        for (std::size_t i = 0; i < n; ++i) {
+          const E h = scale * expected.g[i];
+          E& v = expected.v[i];
+          v = decays ? rho * v + (1 - rho) * (h * h) : v + h * h;
+          expected.w[i] -= rate * h / std::sqrt(v + epsilon);
+        }
+        ASSERT_TRUE(same_bytes(got.w, expected.w)) << n << " elements";
+        ASSERT_TRUE(same_bytes(got.v, expected.v)) << n << " elements";
+      }
+    }
+  });
+}
+
+TYPED_TEST(UpdatesTest, AdadeltaIsAPlainLoop) {
+  using E = TypeParam;
+  const E rho = static_cast<E>(kRho), epsilon = static_cast<E>(kEpsilon);
+  on_every_target([&] {
+    for (const std::size_t n : sizes()) {
+      State<E> got(n), expected(n);
+      updates::adadelta(dtype_of<E>, got.w.data(), got.v.data(), got.top.data(), got.g.data(), n,
+                        kRho, kEpsilon, kRate, kScale);
+      for (std::size_t i = 0; i < n; ++i) {
+        const E h = static_cast<E>(kScale) * expected.g[i];
+        E &s = expected.v[i], &d = expected.top[i];
+        s = rho * s + (1 - rho) * (h * h);
+        const E x = h * std::sqrt(d + epsilon) / std::sqrt(s + epsilon);
+        d = rho * d + (1 - rho) * (x * x);
+        expected.w[i] -= static_cast<E>(kRate) * x;
+      }
+      ASSERT_TRUE(same_bytes(got.w, expected.w)) << n << " elements";
+      ASSERT_TRUE(same_bytes(got.v, expected.v)) << n << " elements";
+      ASSERT_TRUE(same_bytes(got.top, expected.top)) << n << " elements";
+    }
+  });
+}
+
+TYPED_TEST(UpdatesTest, ScaleAndAverageArePlainLoops) {
+  using E = TypeParam;
+  on_every_target([] {
+    for (const std::size_t n : sizes()) {
+      State<E> got(n), expected(n);
+      updates::scale(dtype_of<E>, got.w.data(), n, kScale);
+      updates::average(dtype_of<E>, got.m.data(), got.g.data(), n, kRho);
+      for (std::size_t i = 0; i < n; ++i) {
+        E& m = expected.m[i];
+        expected.w[i] *= static_cast<E>(kScale);
+        m += static_cast<E>(kRho) * (expected.g[i] - m);
+      }
+      ASSERT_TRUE(same_bytes(got.w, expected.w)) << n << " elements";
+      ASSERT_TRUE(same_bytes(got.m, expected.m)) << n << " elements";
+    }
+  });
+}
+
+// Velocities are a plain loop to the bit; values are as good as e^v and a sum of n terms.
+TYPED_TEST(UpdatesTest, ExponentiateFollowsItsFormula) {
+  using E = TypeParam;
+  constexpr double kUnit = static_cast<double>(std::numeric_limits<E>::epsilon());
+  on_every_target([&] {
+    for (const std::size_t n : sizes()) {
+      for (const bool has_gradient : {true, false}) {
+        State<E> got(n), expected(n);
+        for (std::size_t i = 0; i < n; ++i) {
+          got.w[i] = i % 7 == 3 ? E(0) : std::abs(got.w[i]);
+          if (i % 5 == 1) got.m[i] = expected.m[i] *= 100;  // e^100 is too large for a float
+        }
+        std::vector<long double> values(got.w.begin(), got.w.end());
+        long double sum = 0;
+        for (std::size_t i = 0; i < n; ++i) {
+          const E step = static_cast<E>(kRate) * (static_cast<E>(kScale) * expected.g[i]);
+          expected.m[i] = static_cast<E>(kMomentum) * expected.m[i] - (has_gradient ? step : E(0));
+          sum += values[i] *= std::exp(static_cast<long double>(expected.m[i]));
+        }
+        updates::exponentiate(dtype_of<E>, got.w.data(), got.m.data(),
+                              has_gradient ? got.g.data() : nullptr, n, kMomentum, kRate, kScale);
+        ASSERT_TRUE(same_bytes(got.m, expected.m)) << n << " elements";
+        for (std::size_t i = 0; i < n; ++i) {
+          const double value = static_cast<double>(values[i] / sum);
+          // The difference of two velocities has an error of some units of the larger one.
+          ASSERT_NEAR(static_cast<double>(got.w[i]), value, 1e3 * kUnit * (value + kUnit)) << i;
+        }
+      }
+    }
+  });
+}
+
+TYPED_TEST(UpdatesTest, ExponentiateLeavesWhatHasNoVelocity) {
+  using E = TypeParam;
+  on_every_target([] {
+    for (const std::size_t n : sizes()) {
+      State<E> got(n), expected(n);
+      std::fill(got.m.begin(), got.m.end(), E(0));
+      const std::vector<E> nothing = got.m;
+      updates::exponentiate(dtype_of<E>, got.w.data(), got.m.data(), nothing.data(), n, kMomentum,
+                            kRate, kScale);
+      ASSERT_TRUE(same_bytes(got.w, expected.w)) << n << " elements";
+      ASSERT_TRUE(same_bytes(got.m, nothing)) << n << " elements";
     }
   });
 }
