@@ -143,10 +143,12 @@ void ParameterState::update_rows(const Gradients::Rows* rows, Step step, bool ex
   if (!leaves_behind || missed_.size() == kMostSteps) catch_up_all();
   if (leaves_behind) {
     done_.resize(storage_.rows(), 0);
-    for (std::size_t i = 0; rows != nullptr && i < rows->rows.size(); ++i) catch_up(rows->rows[i]);
+    for (std::size_t i = 0; rows != nullptr && i < rows->rows.size(); ++i) {
+      catch_up(rows->rows[i]);
+      ++done_[rows->rows[i]];
+    }
     missed_.push_back(missed);
     missed_decay_ |= step.keep != 1;
-    for (std::size_t i = 0; rows != nullptr && i < rows->rows.size(); ++i) ++done_[rows->rows[i]];
   }
   apply_rows(rows, step);
   if (leaves_behind || rows != nullptr) ++storage_.version;
