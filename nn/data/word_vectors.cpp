@@ -1,0 +1,204 @@
+// Word vectors: lines are taken apart from their end, where the numbers are.
+#include "nn/data/word_vectors.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <fstream>
+#include <optional>
+#include <system_error>
+#include <utility>
+
+#include "dynet_like/core/errors.h"
+
+namespace dynet_like::nn {
+
+namespace {
+
+constexpr std::string_view kBlanks = " \t";
+constexpr std::size_t kBlockBytes = 1 << 16;
+constexpr std::size_t kNumberBytes = 32;
+
+void strip_end(std::string_view& text) {
+  text = text.substr(0, text.find_last_not_of(kBlanks) + 1);
+}
+
+// Cuts off the last word and the blanks before it; empty if there is none.
+std::string_view take_last(std::string_view& text) {
+  const std::string_view last = text.substr(text.find_last_of(kBlanks) + 1);
+  text.remove_suffix(last.size());
+  strip_end(text);
+  return last;
+}
+
+std::size_t count_words(std::string_view text) {
+  std::size_t count = 0;
+  while (!take_last(text).empty()) ++count;
+  return count;
+}
+
+std::optional<std::uint64_t> whole_number(std::string_view text) {
+  std::uint64_t number = 0;
+  const char* end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, number);
+  if (error != std::errc{} || stop != end) return std::nullopt;
+  return number;
+}
+
+void check_rows(const Vocabulary& words, const LookupParameter& table) {
+  if (table.rows() < words.size()) {
+    throw UsageError("word vectors need a table with a row for each of " +
+                     std::to_string(words.size()) + " words; got " + std::to_string(table.rows()));
+  }
+}
+
+}  // namespace
+
+WordVectorReader::WordVectorReader(const std::string& path, const TextLimits& limits)
+    : WordVectorReader(std::make_unique<std::ifstream>(open_text(path, limits)), path, limits) {}
+
+WordVectorReader::WordVectorReader(std::istream& stream, const std::string& file,
+                                   const TextLimits& limits)
+    : file_(file), max_size_(limits.max_line_bytes / 2), lines_(stream, file, limits) {}
+
+WordVectorReader::WordVectorReader(std::unique_ptr<std::istream> stream, const std::string& file,
+                                   const TextLimits& limits)
+    : WordVectorReader(*stream, file, limits) {
+  own_stream_ = std::move(stream);
+}
+
+void WordVectorReader::fail(const std::string& what) const {
+  throw FileError(file_, what, lines_.number());
+}
+
+bool WordVectorReader::next() {
+  std::string_view line;
+  if (!lines_.next(line)) return end();
+  if (lines_.number() == 1 && parse_header(line) && !lines_.next(line)) return end();
+  parse(line);
+  ++count_;
+  if (expected_ && count_ > *expected_) {
+    fail("need " + std::to_string(*expected_) + " words, as the first line says; got more");
+  }
+  return true;
+}
+
+// After the last line.
+bool WordVectorReader::end() const {
+  if (lines_.number() == 0) fail("need at least one word; got an empty file");
+  if (expected_ && count_ < *expected_) {
+    fail("need " + std::to_string(*expected_) + " words, as the first line says; got " +
+         std::to_string(count_));
+  }
+  return false;
+}
+
+// Learns the size of the vectors from the first line, which may be one of sizes.
+bool WordVectorReader::parse_header(std::string_view line) {
+  strip_end(line);
+  size_ = std::max<std::size_t>(count_words(line), 1) - 1;
+  std::string_view rest = line;
+  const std::optional<std::uint64_t> size = whole_number(take_last(rest));
+  const std::optional<std::uint64_t> count = whole_number(rest);
+  if (!size || !count) return false;
+  if (*size == 0 || *size > max_size_) {
+    fail("need 1 to " + std::to_string(max_size_) + " numbers in a vector; got " +
+         std::to_string(*size));
+  }
+  size_ = *size;
+  expected_ = count;
+  return true;
+}
+
+void WordVectorReader::parse(std::string_view line) {
+  const std::string need = "need a word and " + std::to_string(std::max<std::size_t>(size_, 1)) +
+                           " finite numbers; got ";
+  strip_end(line);
+  vector_.resize(size_);
+  for (std::size_t i = size_; i-- > 0;) {
+    const std::string_view text = take_last(line);
+    const std::optional<float> number = parse_float(text);
+    if (!number || !std::isfinite(*number)) fail(need + quoted_text(text));
+    vector_[i] = *number;
+  }
+  if (size_ == 0 || line.empty() || kBlanks.find(line.front()) != kBlanks.npos) {
+    fail(need + (size_ == 0 ? quoted_text(line) : "no word in front"));
+  }
+  word_ = line;
+  // The last part of a word with blanks is no number, or there would be one too many.
+  const std::string_view last = take_last(line);
+  if (!line.empty() && parse_float(last)) fail(need + "also " + quoted_text(last));
+}
+
+void WordVectorWriter::write(std::string_view word, std::span<const float> vector) {
+  if (word.empty() || word.find_first_of(" \t\r\n") != word.npos) {
+    throw UsageError("word vectors need words without blanks and line ends; got " +
+                     quoted_text(word));
+  }
+  if (vector.empty() || (size_ != 0 && vector.size() != size_)) {
+    throw UsageError("word vectors need one size, from 1, for all; got " +
+                     std::to_string(vector.size()) + " after " + std::to_string(size_));
+  }
+  const auto finite = [](float number) { return std::isfinite(number); };
+  if (!std::all_of(vector.begin(), vector.end(), finite)) {
+    throw UsageError("word vectors need finite numbers; got others for " + quoted_text(word));
+  }
+  size_ = vector.size();
+  text_ += word;
+  for (const float number : vector) {
+    // With an exponent: a whole number could make the first line look like one of sizes.
+    char digits[kNumberBytes];
+    const char* end =
+        std::to_chars(digits, digits + kNumberBytes, number, std::chars_format::scientific).ptr;
+    text_ += ' ';
+    text_.append(digits, static_cast<std::size_t>(end - digits));
+  }
+  text_ += '\n';
+  if (text_.size() >= kBlockBytes) flush();
+}
+
+void WordVectorWriter::flush() {
+  file_.write(std::as_bytes(std::span(text_)));
+  text_.clear();
+}
+
+void WordVectorWriter::commit() {
+  flush();
+  file_.commit();
+}
+
+std::uint32_t read_word_vectors(const std::string& path, const Vocabulary& words,
+                                const LookupParameter& table, const TextLimits& limits) {
+  check_rows(words, table);
+  const std::size_t size = table.get_storage().entry_size();
+  std::vector<std::vector<float>> vectors(words.size());  // by id; empty if the word is not there
+  for (WordVectorReader reader(path, limits); reader.next();) {
+    if (reader.size() != size) {
+      throw FileError(path,
+                      "need vectors of " + std::to_string(size) + " numbers for " +
+                          table.get_fullname() + "; got " + std::to_string(reader.size()),
+                      reader.line());
+    }
+    if (!words.contains(reader.word())) continue;
+    vectors[words.id(reader.word())].assign(reader.vector().begin(), reader.vector().end());
+  }
+  std::uint32_t found = 0;
+  for (std::uint32_t id = 0; id < words.size(); ++id) {
+    if (vectors[id].empty()) continue;
+    table.initialize(id, vectors[id]);
+    ++found;
+  }
+  return found;
+}
+
+void write_word_vectors(const std::string& path, const Vocabulary& words,
+                        const LookupParameter& table) {
+  check_rows(words, table);
+  WordVectorWriter writer(path);
+  for (std::uint32_t id = 0; id < words.size(); ++id) {
+    writer.write(words.word(id), as_vector(table.values(id)));
+  }
+  writer.commit();
+}
+
+}  // namespace dynet_like::nn

@@ -1,0 +1,98 @@
+// Word vectors in the text format of word2vec and GloVe, read and written.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <istream>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "dynet_like/io/atomic_file.h"
+#include "dynet_like/params/parameter.h"
+#include "nn/data/text_lines.h"
+#include "nn/data/vocabulary.h"
+
+namespace dynet_like::nn {
+
+/// Enough for all vectors that are in use: 16 GiB.
+inline constexpr TextLimits kWordVectorLimits = {.max_line_bytes = std::size_t{1} << 20,
+                                                 .max_file_bytes = std::size_t{1} << 34};
+
+/// Reads a file line by line: a word, then equally many finite numbers on every line, parted by
+/// spaces or tabs. A first line of two whole numbers is how many words and numbers follow, as
+/// word2vec writes it; it is checked. A word may have blanks inside if the number of numbers is
+/// known, as some of GloVe have. A word that comes again is given again.
+class WordVectorReader {
+ public:
+  /// Throws FileError, as next() does, where the file is missing, malformed or over a limit.
+  explicit WordVectorReader(const std::string& path, const TextLimits& limits = kWordVectorLimits);
+  /// The same for a stream, which must outlive the reader; `file` is its name in messages.
+  WordVectorReader(std::istream& stream, const std::string& file,
+                   const TextLimits& limits = kWordVectorLimits);
+
+  /// Goes to the next word; false after the last one. Throws FileError with the line.
+  bool next();
+  /// Of the present word; both hold until the next call.
+  std::string_view word() const { return word_; }
+  std::span<const float> vector() const { return vector_; }
+  /// The size of all vectors, known from the first line on; until then 0.
+  std::size_t size() const { return size_; }
+  /// The line of the present word, from 1.
+  std::size_t line() const { return lines_.number(); }
+
+ private:
+  WordVectorReader(std::unique_ptr<std::istream> stream, const std::string& file,
+                   const TextLimits& limits);
+  [[noreturn]] void fail(const std::string& what) const;
+  bool end() const;
+  bool parse_header(std::string_view line);
+  void parse(std::string_view line);
+
+  std::unique_ptr<std::istream> own_stream_;
+  std::string file_;
+  std::size_t max_size_;
+  LineReader lines_;
+  std::optional<std::uint64_t> expected_;  // the number of words, if the first line says it
+  std::uint64_t count_ = 0;
+  std::size_t size_ = 0;
+  std::string_view word_;
+  std::vector<float> vector_;
+};
+
+/// Writes such a file, without the line of sizes; it appears whole at commit() or not at all.
+/// Numbers read back as the same floats.
+class WordVectorWriter {
+ public:
+  /// Throws FileError.
+  explicit WordVectorWriter(const std::string& path) : file_(path) {}
+  /// Throws UsageError for an empty word or one with blanks or line ends, for a vector that is
+  /// empty, has another size than the first one, or a number that is not finite.
+  void write(std::string_view word, std::span<const float> vector);
+  void commit();
+
+ private:
+  void flush();
+
+  AtomicFile file_;
+  std::size_t size_ = 0;
+  std::string text_;
+};
+
+/// Fills the rows of a table whose words are in the file (row = id) and returns how many those
+/// are; other words of the file are passed over, other rows stay. Of a word that comes twice the
+/// last vector counts. Throws UsageError where the table has fewer rows than the vocabulary words,
+/// FileError for a bad file or one with vectors of another size, before anything is changed.
+std::uint32_t read_word_vectors(const std::string& path, const Vocabulary& words,
+                                const LookupParameter& table,
+                                const TextLimits& limits = kWordVectorLimits);
+
+/// Writes the rows of all words in the order of their ids. Throws UsageError where the table has
+/// fewer rows than the vocabulary words or something cannot be written, FileError.
+void write_word_vectors(const std::string& path, const Vocabulary& words,
+                        const LookupParameter& table);
+
+}  // namespace dynet_like::nn

@@ -1,0 +1,219 @@
+// Word vectors: the formats of word2vec and GloVe, files good and bad, tables.
+#include "nn/data/word_vectors.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <bit>
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <limits>
+#include <sstream>
+#include <utility>
+
+#include "dynet_like/core/errors.h"
+#include "dynet_like/core/random.h"
+#include "dynet_like/params/parameter_collection.h"
+
+namespace dynet_like::nn {
+namespace {
+
+using Floats = std::vector<float>;
+using Words = std::vector<std::pair<std::string, Floats>>;
+
+Words read(const std::string& text, const TextLimits& limits = kWordVectorLimits) {
+  std::istringstream stream(text);
+  WordVectorReader reader(stream, "vectors", limits);
+  Words words;
+  while (reader.next()) {
+    words.emplace_back(reader.word(), Floats(reader.vector().begin(), reader.vector().end()));
+  }
+  EXPECT_FALSE(reader.next());
+  return words;
+}
+
+void expect_error(const std::string& text, std::size_t line, const std::string& part,
+                  const TextLimits& limits = kWordVectorLimits) {
+  try {
+    read(text, limits);
+    ADD_FAILURE() << "no error for " << text.substr(0, 100);
+  } catch (const FileError& error) {
+    EXPECT_EQ(error.file(), "vectors");
+    EXPECT_EQ(error.line(), line) << error.what();
+    EXPECT_NE(std::string(error.what()).find(part), std::string::npos) << error.what();
+  }
+}
+
+TEST(WordVectorReader, ReadsTheFormatsInUse) {
+  const Words expected = {{"the", {0.5f, -2, 1e-3f}}, {",", {1, 2, 3}}};
+  EXPECT_EQ(read("the 0.5 -2 1e-3\n, 1 2 3\n"), expected) << "GloVe";
+  EXPECT_EQ(read("2 3\nthe 0.5 -2 1e-3 \n, 1 2 3 \n"), expected) << "word2vec";
+  EXPECT_EQ(read("the\t0.500000\t-2\t+.001\r\n,  1\t 2 3"), expected) << "others";
+  EXPECT_EQ(read("0 300\n"), Words());
+}
+
+TEST(WordVectorReader, TakesWordsWithBlanks) {
+  EXPECT_EQ(read("the 1 2\nat name@domain.com 3 4\n. . . 5 6\n"),
+            (Words{{"the", {1, 2}}, {"at name@domain.com", {3, 4}}, {". . .", {5, 6}}}));
+  EXPECT_EQ(read("1 2\nat x 3 4\n"), (Words{{"at x", {3, 4}}}));
+}
+
+TEST(WordVectorReader, TakesNumbersAsWords) {
+  EXPECT_EQ(read("the 1 2\n1999 3 4\n0.5 5 6\nnan 7 8\n"),
+            (Words{{"the", {1, 2}}, {"1999", {3, 4}}, {"0.5", {5, 6}}, {"nan", {7, 8}}}));
+  EXPECT_EQ(read("7 1.5\n8 2\n"), (Words{{"7", {1.5f}}, {"8", {2}}})) << "no line of sizes";
+}
+
+TEST(WordVectorReader, GivesAWordThatComesAgain) {
+  EXPECT_EQ(read("a 1\na 2\n"), (Words{{"a", {1}}, {"a", {2}}}));
+}
+
+TEST(WordVectorReader, KnowsItsLineAndSize) {
+  std::istringstream stream("1 2\na 1 2\n");
+  WordVectorReader reader(stream, "vectors");
+  EXPECT_EQ(reader.size(), 0u);
+  ASSERT_TRUE(reader.next());
+  EXPECT_EQ(reader.size(), 2u);
+  EXPECT_EQ(reader.line(), 2u);
+}
+
+TEST(WordVectorReader, RejectsMalformedFiles) {
+  expect_error("", 0, "empty file");
+  expect_error("\n", 1, "\"\"");
+  expect_error("word\n", 1, "\"word\"");
+  expect_error("word \t\n", 1, "\"word\"");
+  expect_error(" 1 2\n", 1, "no word");
+  expect_error("a 1 x\n", 1, "2 finite numbers; got \"x\"");
+  expect_error("a 1 2\nb 1\n", 2, "2 finite numbers; got \"b\"");
+  expect_error("a 1 2\n5 1\n", 2, "no word");
+  expect_error("a 1 2\n\nb 1 2\n", 2, "2 finite numbers; got \"\"");
+  expect_error("a 1 2\nb 1 2 3\n", 2, "got also \"1\"");
+  expect_error("a 1 2\nb c nan 2 3\n", 2, "got also \"nan\"");
+  expect_error("a 1 2\n b 1 2\n", 2, "no word");
+  expect_error("a 1 nan\n", 1, "\"nan\"");
+  expect_error("a 1 -inf\n", 1, "\"-inf\"");
+  expect_error("a 1 1e39\n", 1, "\"1e39\"");
+  expect_error("a 1 0x10\n", 1, "\"0x10\"");
+  expect_error(std::string("a 1 2\0\n", 7), 1, "\\x00");
+  expect_error("a 1 2\r\r\n", 1, "\\x0D");
+}
+
+TEST(WordVectorReader, ChecksTheLineOfSizes) {
+  expect_error("2 2\na 1 2\n", 2, "need 2 words, as the first line says; got 1");
+  expect_error("1 2\na 1 2\nb 1 2\n", 3, "need 1 words");
+  expect_error("1 2\na 1\n", 2, "2 finite numbers; got \"a\"");
+  expect_error("1 0\na\n", 1, "got 0");
+  expect_error("1 18446744073709551615\na 1\n", 1, "got 18446744073709551615");
+  expect_error("1 600000\na 1\n", 1, "got 600000");
+  expect_error("5 1\n5 1 2\n", 2, "got also \"1\"");
+}
+
+TEST(WordVectorReader, HasLimits) {
+  const TextLimits limits = {.max_line_bytes = 20, .max_file_bytes = 50};
+  expect_error("a 1 2\nb 1.000000000000000000 2\n", 2, "20 bytes in a line", limits);
+  expect_error("1 11\na 1\n", 1, "need 1 to 10 numbers", limits);
+  std::string text;
+  for (int i = 0; i < 10; ++i) text += "a 1 2\n";
+  expect_error(text, 0, "50 bytes in the file", limits);
+}
+
+/// A file name in the temporary folder that is removed at the end.
+class WordVectorFile : public testing::Test {
+ protected:
+  WordVectorFile()
+      : path_((std::filesystem::path(testing::TempDir()) /
+               ("data_word_vectors_test_" + std::to_string(getpid()) + ".txt"))
+                  .string()) {
+    for (const char* word : {"a", "b", "c"}) vocabulary_.add(word);
+    table_ = model_.add_lookup_parameters(4, {2}, ParameterInitConst(9));
+  }
+  ~WordVectorFile() override {
+    std::error_code ignored;
+    std::filesystem::remove_all(path_, ignored);
+  }
+
+  void write(const std::string& text) { std::ofstream(path_, std::ios::binary) << text; }
+  std::string contents() const {
+    std::ifstream in(path_, std::ios::binary);
+    return {std::istreambuf_iterator<char>(in), {}};
+  }
+
+  const std::string path_;
+  Vocabulary vocabulary_;
+  ParameterCollection model_;
+  LookupParameter table_;
+};
+
+TEST_F(WordVectorFile, FillsTheRowsOfItsWords) {
+  write("b 1 2\nelse 3 4\na 5 6\nb 7 8\n");
+  EXPECT_EQ(read_word_vectors(path_, vocabulary_, table_), 2u);
+  EXPECT_EQ(as_vector(table_.all_values()), (Floats{5, 6, 7, 8, 9, 9, 9, 9}));
+}
+
+TEST_F(WordVectorFile, ChangesNothingIfItIsBad) {
+  for (const char* text : {"a 1 2 3\n", "a 1 2\nb x 2\n", "3 2\na 1 2\n", ""}) {
+    write(text);
+    EXPECT_THROW(read_word_vectors(path_, vocabulary_, table_), FileError) << text;
+    EXPECT_EQ(as_vector(table_.all_values()), Floats(8, 9)) << text;
+  }
+  std::filesystem::remove(path_);
+  EXPECT_THROW(read_word_vectors(path_, vocabulary_, table_), FileError);
+  EXPECT_THROW(read_word_vectors(testing::TempDir(), vocabulary_, table_), FileError);
+  write("a 1 2\n");
+  vocabulary_.add("d");
+  vocabulary_.add("e");
+  EXPECT_THROW(read_word_vectors(path_, vocabulary_, table_), UsageError);
+  EXPECT_THROW(write_word_vectors(path_, vocabulary_, table_), UsageError);
+}
+
+TEST_F(WordVectorFile, WritesWhatItReads) {
+  table_.initialize(0, {0.1f, -3});
+  write_word_vectors(path_, vocabulary_, table_);
+  EXPECT_EQ(contents(), "a 1e-01 -3e+00\nb 9e+00 9e+00\nc 9e+00 9e+00\n");
+  table_.zero();
+  EXPECT_EQ(read_word_vectors(path_, vocabulary_, table_), 3u);
+  EXPECT_EQ(as_vector(table_.all_values()), (Floats{0.1f, -3, 9, 9, 9, 9, 0, 0}));
+}
+
+TEST_F(WordVectorFile, EveryFloatComesBack) {
+  using Limits = std::numeric_limits<float>;
+  Floats values = {0.0f, -0.0f, Limits::max(), Limits::lowest(), Limits::denorm_min()};
+  Random random(1);
+  while (values.size() < 100'000) {
+    const auto value = std::bit_cast<float>(random());
+    if (std::isfinite(value)) values.push_back(value);
+  }
+  WordVectorWriter writer(path_);
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    writer.write(std::to_string(i), std::span(&values[i], 1));
+  }
+  EXPECT_FALSE(std::filesystem::exists(path_)) << "before commit";
+  writer.commit();
+  WordVectorReader reader(path_);
+  for (const float value : values) {
+    ASSERT_TRUE(reader.next());
+    ASSERT_EQ(std::bit_cast<std::uint32_t>(reader.vector()[0]), std::bit_cast<std::uint32_t>(value))
+        << reader.line();
+  }
+  EXPECT_FALSE(reader.next());
+}
+
+TEST_F(WordVectorFile, RefusesToWriteWhatCouldNotBeRead) {
+  WordVectorWriter writer(path_);
+  const Floats vector = {1, 2};
+  for (const char* word : {"", "a b", "a\t", "a\n", "\r"}) {
+    EXPECT_THROW(writer.write(word, vector), UsageError) << word;
+  }
+  EXPECT_THROW(writer.write("a", Floats{}), UsageError);
+  EXPECT_THROW(writer.write("a", Floats{1, INFINITY}), UsageError);
+  writer.write("a", vector);
+  EXPECT_THROW(writer.write("b", Floats{1}), UsageError);
+  writer.commit();
+  EXPECT_EQ(contents(), "a 1e+00 2e+00\n");
+  EXPECT_THROW(WordVectorWriter(path_ + "/no/folder"), FileError);
+}
+
+}  // namespace
+}  // namespace dynet_like::nn
