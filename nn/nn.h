@@ -6,4 +6,5 @@
 #include "nn/gru.h"
 #include "nn/linear.h"
 #include "nn/lstm.h"
+#include "nn/stacked_lstm.h"
 #include "nn/tree_lstm.h"

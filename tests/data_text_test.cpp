@@ -1,0 +1,67 @@
+// Text as characters or words: cutting, putting together, limits.
+#include "nn/data/text.h"
+
+#include <gtest/gtest.h>
+
+#include <sstream>
+
+#include "dynet_like/core/errors.h"
+
+namespace dynet_like::nn {
+namespace {
+
+using Units = std::vector<std::string_view>;
+
+Text read(const std::string& text, TextUnit unit, const TextLimits& limits = {}) {
+  std::istringstream stream(text);
+  return read_text(stream, "text", unit, limits);
+}
+
+TEST(DataTextTest, CharactersAreThoseOfUtf8) {
+  EXPECT_EQ(split_line("aé 你😀", TextUnit::character), (Units{"a", "é", " ", "你", "😀"}));
+  EXPECT_EQ(count_characters("aé 你😀\n"), 6u);
+}
+
+TEST(DataTextTest, BytesThatAreNoUtf8StandForThemselves) {
+  EXPECT_EQ(split_line("\x80z", TextUnit::character), (Units{"\x80", "z"}));
+  EXPECT_EQ(split_line("\xC3z", TextUnit::character), (Units{"\xC3", "z"}));
+  EXPECT_EQ(split_line("\xE4\xBD", TextUnit::character), (Units{"\xE4", "\xBD"}));  // cut off
+  EXPECT_EQ(split_line("\xFF\x80\x80\x80", TextUnit::character),
+            (Units{"\xFF", "\x80", "\x80", "\x80"}));
+}
+
+TEST(DataTextTest, WordsAreWhatSpacesAndTabsPart) {
+  EXPECT_EQ(split_line("  to be,\tor  not ", TextUnit::word), (Units{"to", "be,", "or", "not"}));
+  EXPECT_TRUE(split_line(" \t ", TextUnit::word).empty());
+}
+
+TEST(DataTextTest, NumbersUnitsInTheirOrder) {
+  const Text text = read("abb\na", TextUnit::character);
+  EXPECT_EQ(text.units, (std::vector<std::uint32_t>{0, 1, 1, 2, 0, 2}));
+  EXPECT_EQ(text.vocabulary.word(2), "\n");
+  EXPECT_EQ(text.vocabulary.count(1), 2u);
+  EXPECT_FALSE(text.vocabulary.frozen());
+}
+
+TEST(DataTextTest, TextComesBack) {
+  const std::string text = "To be, or not\n\nto be:\n that \n";
+  const Text characters = read(text, TextUnit::character), words = read(text, TextUnit::word);
+  EXPECT_EQ(join_units(characters.vocabulary, characters.units, TextUnit::character), text);
+  EXPECT_EQ(join_units(words.vocabulary, words.units, TextUnit::word),
+            "To be, or not\n\nto be:\nthat\n");
+}
+
+TEST(DataTextTest, LimitsHold) {
+  EXPECT_THROW(read("123456\n", TextUnit::word, {5, 100}), FileError);
+  EXPECT_THROW(read("1234\n1234\n1234\n", TextUnit::character, {5, 12}), FileError);
+  EXPECT_THROW(read_text("no_such_file.txt", TextUnit::word), FileError);
+  try {
+    read("12\n123456\n", TextUnit::word, {5, 100});
+    FAIL() << "need a FileError";
+  } catch (const FileError& error) {
+    EXPECT_EQ(error.line(), 2u);
+  }
+}
+
+}  // namespace
+}  // namespace dynet_like::nn

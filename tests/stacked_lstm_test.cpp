@@ -1,0 +1,113 @@
+// Stacked LSTMs: the composition by hand, dropout between layers, gradients, errors.
+#include "nn/stacked_lstm.h"
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+#include "dynet_like/dynet_like.h"
+#include "nn/nn.h"
+#include "tests/support/layers.h"
+
+namespace dynet_like::nn {
+namespace {
+
+std::vector<Expression> some_inputs(ComputationGraph& graph, unsigned count, unsigned size) {
+  std::vector<Expression> xs;
+  Random random(5);
+  for (unsigned i = 0; i < count; ++i) {
+    std::vector<float> values(size);
+    for (float& value : values) value = static_cast<float>(random.normal());
+    xs.push_back(input(graph, {size}, values));
+  }
+  return xs;
+}
+
+TEST(StackedLSTMTest, IsTheCompositionOfItsLayers) {
+  // The same parameters in the same order have the same numbers.
+  ParameterCollection model(3), same(3);
+  const StackedLSTM stacked(model, 3, 4, 5);
+  const LSTM first(same, 4, 5), second(same, 5, 5), third(same, 5, 5);
+  ComputationGraph graph;
+  const std::vector<Expression> xs = some_inputs(graph, 6, 4);
+  const std::vector<StackedLSTM::State> states = stacked(graph, xs);
+  ASSERT_EQ(states.size(), xs.size());
+  std::vector<Expression> inputs = xs;
+  std::size_t layer = 0;
+  for (const LSTM* lstm : {&first, &second, &third}) {
+    const std::vector<LSTM::State> expected = (*lstm)(graph, inputs);
+    for (std::size_t i = 0; i < xs.size(); ++i) {
+      EXPECT_EQ(as_vector(states[i][layer].h.value()), as_vector(expected[i].h.value()));
+      EXPECT_EQ(as_vector(states[i][layer].c.value()), as_vector(expected[i].c.value()));
+      inputs[i] = expected[i].h;
+    }
+    ++layer;
+  }
+}
+
+TEST(StackedLSTMTest, StepsAreTheSequence) {
+  ParameterCollection model(3);
+  const StackedLSTM lstm(model, 2, 4, 5, "encoder");
+  EXPECT_EQ(lstm.layers(), 2u);
+  EXPECT_EQ(lstm.hidden(), 5u);
+  EXPECT_NE(model.find("/encoder/layer_1/W"), nullptr);
+  ComputationGraph graph;
+  const std::vector<Expression> xs = some_inputs(graph, 3, 4);
+  StackedLSTM::State state = lstm.start(graph);
+  ASSERT_EQ(state.size(), 2u);
+  EXPECT_EQ(as_vector(state[1].c.value()), std::vector<float>(5));
+  for (const Expression& x : xs) state = lstm.step(graph, state, x);
+  EXPECT_EQ(state[1].h.dim(), Dim({5}));
+  EXPECT_EQ(as_vector(state[1].h.value()), as_vector(lstm(graph, xs).back()[1].h.value()));
+  EXPECT_TRUE(lstm(graph, {}).empty());
+}
+
+TEST(StackedLSTMTest, GradientsFlowIntoEveryParameter) {
+  ParameterCollection model(1, DType::f64);
+  const StackedLSTM lstm(model, 2, 2, 3);
+  randomise(model, 7);
+  const auto record = [&](ComputationGraph& graph) {
+    return sum_elems(lstm(graph, some_inputs(graph, 3, 2)).back().back().h);
+  };
+  ComputationGraph graph(double_options());
+  const Gradients& gradients = graph.backward(record(graph));
+  expect_slopes(model, gradients, [&] {
+    ComputationGraph plain(double_options());
+    return record(plain).value().at(0);
+  });
+}
+
+TEST(StackedLSTMTest, DropoutIsBetweenLayersAndInTrainingOnly) {
+  ParameterCollection model(3);
+  const StackedLSTM lstm(model, 2, 4, 50, "lstm", 0.5f), one(model, 1, 4, 50, "one", 0.5f);
+  Random random(1);
+  GraphOptions options;
+  options.random = &random;
+  ComputationGraph graph(options);
+  const std::vector<Expression> xs = some_inputs(graph, 2, 4);
+  const auto top = [&](const StackedLSTM& stacked, bool training) {
+    return as_vector(stacked(graph, xs, training).back().back().h.value());
+  };
+  EXPECT_NE(top(lstm, true), top(lstm, false));
+  EXPECT_EQ(top(lstm, false), top(lstm, false));
+  EXPECT_EQ(top(one, true), top(one, false));  // nothing lies between
+  // The lower layer does not see it.
+  EXPECT_EQ(as_vector(lstm(graph, xs, true)[1][0].h.value()),
+            as_vector(lstm(graph, xs, false)[1][0].h.value()));
+}
+
+TEST(StackedLSTMTest, ErrorsSayWhatIsNeeded) {
+  ParameterCollection model;
+  EXPECT_THROW(StackedLSTM(model, 0, 4, 5), UsageError);
+  EXPECT_THROW(StackedLSTM(model, 2, 4, 0), ShapeError);
+  EXPECT_THROW(StackedLSTM(model, 2, 4, 5, "lstm", 1), UsageError);
+  const StackedLSTM lstm(model, 2, 4, 5);
+  ComputationGraph graph;
+  StackedLSTM::State state = lstm.start(graph);
+  EXPECT_THROW(lstm.step(graph, state, zeros(graph, {3})), ShapeError);
+  state.pop_back();
+  EXPECT_THROW(lstm.step(graph, state, zeros(graph, {4})), UsageError);
+}
+
+}  // namespace
+}  // namespace dynet_like::nn
