@@ -16,34 +16,29 @@
 // The model is here; what it is trained on, how it is evaluated and how files and flags are
 // handled is in tree_lstm/, and what it has in common with other examples in support/.
 #include <algorithm>
-#include <chrono>
-#include <cmath>
 #include <cstdio>
 #include <exception>
 #include <numeric>
+#include <span>
 #include <vector>
 
 #include <fmt/core.h>
 
 #include "dynet_like/dynet_like.h"
-#include "examples/support/interrupt.h"
 #include "examples/support/measure.h"
 #include "examples/support/parallel.h"
-#include "examples/support/progress_bar.h"
 #include "examples/support/report_file.h"
+#include "examples/support/training.h"
 #include "examples/tree_lstm/evaluation.h"
 #include "examples/tree_lstm/options.h"
-#include "examples/tree_lstm/progress.h"
 #include "examples/tree_lstm/results.h"
 #include "examples/tree_lstm/task.h"
-#include "nn/data/minibatches.h"
 #include "nn/nn.h"
 
 namespace dynet_like::examples {
 namespace {
 
-constexpr std::size_t kPoolBatches = 50;  // trees are sorted by size within so many minibatches
-constexpr int kInterrupted = 130;         // the exit status of programs that Ctrl-C ended
+constexpr int kInterrupted = 130;  // the exit status of programs that Ctrl-C ended
 
 /// Vectors of words, a Tree-LSTM over them, and a linear classifier of its nodes.
 class Model {
@@ -93,36 +88,20 @@ class Model {
   nn::Dropout dropout_;
 };
 
-/// A training run, from the first minibatch or from a checkpoint to the last epoch.
-class Training {
+/// The model with its trees, for Training.
+class TreeTrainee : public Trainee {
  public:
-  Training(const Options& options, const Task& task)
-      : options_(options),
+  TreeTrainee(const Model& model, const Options& options, const Task& task)
+      : model_(model),
+        options_(options),
         task_(task),
-        parameters_(options.seed),
-        model_(parameters_, options, task),
-        trainer_(parameters_, options.learning_rate),
-        random_(options.seed),
-        batch_(options.parts, options.threads, options.seed),
-        files_(options, task) {
-    for (const Sample& sample : task.train) sizes_.push_back(sample.tree.size());
-    if (options.resume) progress_ = files_.resume(parameters_, trainer_, random_);
-  }
+        batch_(options.parts, options.threads, options.seed) {}
 
-  /// Trains to the end, where the best model is loaded, or until Ctrl-C: then it saves where it is
-  /// and returns false.
-  bool run() {
-    const InterruptWatch watch;
-    while (progress_.epochs < options_.epochs) {
-      if (!train_epoch(watch)) {
-        files_.save(parameters_, trainer_, random_, progress_);
-        return false;
-      }
-      finish_epoch();
-    }
-    files_.load_best(parameters_);
-    return true;
+  Loss run(std::span<const std::uint32_t> trees, std::uint64_t step) override {
+    return batch_.run(trees, step, add_losses());
   }
+  const Gradients& gradients() override { return batch_.gradients(); }
+  double dev_score() override { return accuracy(task_.dev, predictions(task_.dev)).share(); }
 
   std::vector<Prediction> predictions(const std::vector<Sample>& samples) const {
     return predict(samples, options_.threads, [&](ComputationGraph& graph, const Sample& sample) {
@@ -132,92 +111,72 @@ class Training {
 
   /// On the first training trees.
   BatchingGain measure() const {
-    std::vector<std::uint32_t> trees(std::min<std::size_t>(options_.batch_size, sizes_.size()));
+    std::vector<std::uint32_t> trees(
+        std::min<std::size_t>(options_.batch_size, task_.train.size()));
     std::iota(trees.begin(), trees.end(), 0u);
-    return measure_batching(trees, [&](Minibatch& batch, std::uint32_t tree) {
-      model_.add_losses(batch, task_.train[tree], options_.root_loss);
-    });
+    return measure_batching(trees, add_losses());
   }
-
-  const Progress& progress() const { return progress_; }
-  const TrainingFiles& files() const { return files_; }
-  std::size_t parameter_count() const { return parameters_.parameter_count(); }
 
  private:
-  /// Goes on with the epoch where it is; false after Ctrl-C.
-  bool train_epoch(const InterruptWatch& watch) {
-    // A copy: until the epoch is complete, a checkpoint needs the numbers that it began with.
-    Random random = random_;
-    const nn::Minibatches minibatches =
-        nn::similar_size_minibatches(sizes_, options_.batch_size, kPoolBatches, random);
-    trainer_.learning_rate =
-        options_.learning_rate * std::pow(options_.decay, static_cast<float>(progress_.epochs));
-    ProgressBar bar(fmt::format("epoch {}/{}", progress_.epochs + 1, options_.epochs),
-                    sizes_.size(), "trees", progress_.minibatches * options_.batch_size);
-    while (progress_.minibatches < minibatches.size() && !watch.interrupted()) {
-      const std::vector<std::uint32_t>& trees = minibatches[progress_.minibatches];
-      train_minibatch(trees);
-      bar.advance(trees.size(), progress_.mean_loss());
-    }
-    progress_.seconds += bar.seconds();
-    if (progress_.minibatches < minibatches.size()) return false;
-    trees_per_second_ = bar.units_per_second();
-    random_ = random;
-    return true;
+  ParallelTrainingBatch::AddSample add_losses() const {
+    return [this](Minibatch& batch, std::uint32_t tree) {
+      return model_.add_losses(batch, task_.train[tree], options_.root_loss);
+    };
   }
 
-  void train_minibatch(const std::vector<std::uint32_t>& trees) {
-    const auto loss =
-        batch_.run(trees, trainer_.updates(), [&](Minibatch& batch, std::uint32_t tree) {
-          return model_.add_losses(batch, task_.train[tree], options_.root_loss);
-        });
-    trainer_.update(batch_.gradients());
-    progress_.loss += loss.sum;
-    progress_.losses += loss.count;
-    ++progress_.minibatches;
-  }
-
-  /// Evaluates the model on the dev trees, and keeps it if it is the best so far.
-  void finish_epoch() {
-    const auto start = std::chrono::steady_clock::now();
-    const double dev_accuracy = accuracy(task_.dev, predictions(task_.dev)).share();
-    const bool is_best = progress_.best_epoch == 0 || dev_accuracy > progress_.best_accuracy;
-    fmt::print("epoch {}: loss {:.4f}, dev accuracy {:.1f} %, {:.0f} trees/s{}\n",
-               progress_.epochs + 1, progress_.mean_loss(), 100 * dev_accuracy, trees_per_second_,
-               is_best ? ", best so far" : "");
-    std::fflush(stdout);
-    ++progress_.epochs;
-    progress_.minibatches = 0;
-    progress_.loss = 0;
-    progress_.losses = 0;
-    if (is_best) {
-      progress_.best_epoch = progress_.epochs;
-      progress_.best_accuracy = dev_accuracy;
-      files_.save_best(parameters_, progress_);
-    }
-    const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
-    progress_.seconds += seconds.count();
-    files_.save(parameters_, trainer_, random_, progress_);
-  }
-
+  const Model& model_;
   const Options& options_;
   const Task& task_;
-  ParameterCollection parameters_;
-  Model model_;
-  AdamTrainer trainer_;
-  Random random_;  ///< for the order of the trees
   ParallelTrainingBatch batch_;
-  TrainingFiles files_;
-  std::vector<std::uint32_t> sizes_;  ///< of the training trees, in nodes
-  Progress progress_;
-  double trees_per_second_ = 0;
 };
+
+/// All that the bits of a model depend on; but for "task" and "data", flags by their names. The
+/// number of epochs is not among them: a finished run can be resumed with more.
+Metadata settings_of(const Options& options, const Task& task) {
+  const auto real = [](float number) { return fmt::format("{}", number); };  // reads back the same
+  return {{"task", task.name},
+          {"data", task.fingerprint},
+          {"words", std::to_string(task.vocabulary.size())},
+          {"--embedding", std::to_string(options.embedding)},
+          {"--hidden", std::to_string(options.hidden)},
+          {"--dropout", real(options.dropout)},
+          {"--batch-size", std::to_string(options.batch_size)},
+          {"--learning-rate", real(options.learning_rate)},
+          {"--decay", real(options.decay)},
+          {"--root-loss", options.root_loss ? "yes" : "no"},
+          {"--seed", std::to_string(options.seed)},
+          {"--parts", std::to_string(options.parts)}};
+}
+
+TrainingOptions training_options(const Options& options, const Task& task) {
+  return {.unit = "trees",
+          .score_name = "accuracy",
+          .epochs = options.epochs,
+          .batch_size = options.batch_size,
+          .learning_rate = options.learning_rate,
+          .decay = options.decay,
+          .seed = options.seed,
+          .output = options.output,
+          .resume = options.resume,
+          .settings = settings_of(options, task)};
+}
+
+std::vector<std::uint32_t> sizes_of(const std::vector<Sample>& samples) {
+  std::vector<std::uint32_t> sizes;
+  for (const Sample& sample : samples) sizes.push_back(sample.tree.size());
+  return sizes;
+}
 
 int run(const Options& options) {
   check_report_path(options.report);
   const Task task = load_task(options);
-  Training training(options, task);
-  fmt::print("{}\n{} parameters, {} threads\n", task.description, training.parameter_count(),
+  ParameterCollection parameters(options.seed);
+  const Model model(parameters, options, task);
+  AdamTrainer trainer(parameters, options.learning_rate);
+  TreeTrainee trainee(model, options, task);
+  Training training(training_options(options, task), sizes_of(task.train), parameters, trainer,
+                    trainee);
+  fmt::print("{}\n{} parameters, {} threads\n", task.description, parameters.parameter_count(),
              options.threads);
   std::fflush(stdout);
   if (!training.run()) {
@@ -226,11 +185,10 @@ int run(const Options& options) {
   }
   const Progress& progress = training.progress();
   fmt::print("best: epoch {} with {:.1f} % of the dev trees, in {}; trained for {:.0f} s\n",
-             progress.best_epoch, 100 * progress.best_accuracy, training.files().best(),
-             progress.seconds);
-  const std::vector<Prediction> predictions = training.predictions(task.test);
+             progress.best_epoch, 100 * progress.best_score, training.best(), progress.seconds);
+  const std::vector<Prediction> predictions = trainee.predictions(task.test);
   print_test(options, task, predictions);
-  const BatchingGain gain = training.measure();
+  const BatchingGain gain = trainee.measure();
   fmt::print("\n{}", to_table(gain, "trees"));
   write_results(options, task, progress, predictions, gain);
   return 0;

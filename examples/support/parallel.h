@@ -10,6 +10,7 @@
 
 #include "dynet_like/core/random.h"
 #include "dynet_like/graph/minibatch.h"
+#include "examples/support/training.h"
 
 namespace dynet_like::examples {
 
@@ -26,11 +27,7 @@ class ParallelTrainingBatch {
   /// Records one sample and adds its losses to the minibatch; returns how many they are.
   using AddSample = std::function<std::size_t(Minibatch&, std::uint32_t sample)>;
 
-  /// The sum of the losses, and their number.
-  struct Loss {
-    double sum = 0;
-    std::size_t count = 0;
-  };
+  using Loss = Trainee::Loss;
 
   /// `seed` is for dropout.
   ParallelTrainingBatch(unsigned parts, unsigned threads, std::uint64_t seed,

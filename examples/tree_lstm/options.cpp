@@ -1,17 +1,14 @@
 // Reading the command line with Boost.Program_options.
 #include "examples/tree_lstm/options.h"
 
-#include <algorithm>
-#include <cctype>
 #include <sstream>
 #include <string_view>
-#include <thread>
-#include <type_traits>
 
 #include <boost/program_options.hpp>
 #include <fmt/core.h>
 
 #include "dynet_like/core/errors.h"
+#include "examples/support/command_line.h"
 
 namespace dynet_like::examples {
 
@@ -25,10 +22,6 @@ constexpr std::string_view kUsage =
     "[MAX 2 [MIN 4 7 ] 0 ], which it generates itself, or those of a folder with\n"
     "train.txt, dev.txt and test.txt in the format of the Stanford Sentiment Treebank.\n"
     "Ctrl-C saves, and --resume goes on from there.\n\n";
-
-unsigned default_threads(unsigned parts) {
-  return std::clamp(std::thread::hardware_concurrency(), 1u, parts);
-}
 
 Options defaults(bool is_listops) {
   Options options;
@@ -44,38 +37,13 @@ Options defaults(bool is_listops) {
   return options;
 }
 
-/// The options as the help shows them.
-class Group {
- public:
-  explicit Group(const char* title) : group_(title) {}
-
-  /// An option with a value, whose kind is `value`.
-  Group& add(const char* name, const char* value, const std::string& text) {
-    group_.add_options()(name, po::value<std::string>()->value_name(value), text.c_str());
-    return *this;
-  }
-  /// One that has a default: both tasks' are shown where they differ.
-  template <class Value>
-  Group& add(const char* name, const char* value, std::string_view text, Value Options::*member) {
-    const auto listops = defaults(true).*member, treebank = defaults(false).*member;
-    if (listops == treebank) return add(name, value, fmt::format("{} ({})", text, listops));
-    return add(name, value, fmt::format("{} ({}; {} with --data)", text, listops, treebank));
-  }
-  Group& add_flag(const char* name, const char* text) {
-    group_.add_options()(name, text);
-    return *this;
-  }
-
-  operator const po::options_description&() const { return group_; }
-
- private:
-  po::options_description group_;
-};
-
 po::options_description all_options() {
+  const auto group = [](const char* title) {
+    return OptionGroup<Options>(title, defaults(true), defaults(false));
+  };
   po::options_description all("Options, with their defaults in parentheses");
   all.add(
-      Group("Data")
+      group("Data")
           .add("data", "FOLDER", "train, choose and test on the treebank in this folder")
           .add("listops-test", "FILE", "test on this file in ListOps' original format")
           .add("train-trees", "N", "ListOps trees to train on", &Options::train_trees)
@@ -83,12 +51,12 @@ po::options_description all_options() {
           .add("test-trees", "N", "ListOps trees to test on", &Options::test_trees)
           .add("max-tokens", "N", "the most tokens of a generated tree", &Options::max_tokens)
           .add("min-count", "N", "rarer words of a treebank are unknown", &Options::min_count));
-  all.add(Group("Model")
+  all.add(group("Model")
               .add("embedding", "N", "size of a word's vector", &Options::embedding)
               .add("hidden", "N", "size of a node's h and c", &Options::hidden)
               .add("dropout", "P", "share of zeros in words and outputs when training",
                    &Options::dropout));
-  all.add(Group("Training")
+  all.add(group("Training")
               .add("epochs", "N", "how often all trees are seen", &Options::epochs)
               .add("batch-size", "N", "trees in a minibatch", &Options::batch_size)
               .add("learning-rate", "X", "of Adam, in the first epoch", &Options::learning_rate)
@@ -100,7 +68,7 @@ po::options_description all_options() {
                    "digits",
                    &Options::parts)
               .add("threads", "N", "threads; they change no result", &Options::threads));
-  all.add(Group("Files")
+  all.add(group("Files")
               .add("output", "FOLDER", "for the best model and the checkpoint", &Options::output)
               .add_flag("resume", "go on from the checkpoint in that folder")
               .add("report", "FILE", "write the results there as JSON")
@@ -108,75 +76,12 @@ po::options_description all_options() {
   return all;
 }
 
-po::variables_map read_command_line(int argc, char** argv) {
-  po::variables_map values;
-  try {
-    // No positional arguments, and no guessing of shortened names.
-    using Style = po::command_line_style::style_t;
-    const auto style = static_cast<Style>(Style::unix_style & ~Style::allow_guessing);
-    const po::options_description options = all_options();
-    po::store(
-        po::command_line_parser(argc, argv).options(options).positional({}).style(style).run(),
-        values);
-  } catch (const po::error& error) {
-    throw UsageError(std::string(error.what()) + "; see --help");
-  }
-  return values;
-}
-
-/// Takes values from the command line if they are there.
-class Reader {
- public:
-  explicit Reader(const po::variables_map& values) : values_(values) {}
-
-  template <class Number>
-  void read(const char* name, Number& number, double low, double high) const {
-    if (values_.count(name) == 0) return;
-    constexpr bool kIsWhole = std::is_integral_v<Number>;
-    const auto& text = values_[name].as<std::string>();
-    std::istringstream in(text);
-    double value = 0;
-    const bool is_number = (in >> value) && in.peek() == std::istringstream::traits_type::eof();
-    if (!is_number || !(value >= low && value <= high) ||
-        (kIsWhole && value != static_cast<double>(static_cast<Number>(value)))) {
-      throw UsageError(fmt::format("need a {} from {} to {} for --{}; got \"{}\"",
-                                   kIsWhole ? "whole number" : "number", low, high, name, text));
-    }
-    number = static_cast<Number>(value);
-  }
-
-  void read(const char* name, std::string& text) const {
-    if (values_.count(name) == 0) return;
-    text = values_[name].as<std::string>();
-    if (text.empty()) throw UsageError(fmt::format("need a path for --{}; got nothing", name));
-  }
-
-  void read(const char* name, bool& flag) const { flag = values_.count(name) != 0; }
-
- private:
-  const po::variables_map& values_;
-};
-
-/// An argument as a shell reads it.
-std::string quoted(const std::string& argument) {
-  const auto is_plain = [](unsigned char c) {
-    return std::isalnum(c) != 0 ||
-           std::string_view("_-./=:,+@%").find(static_cast<char>(c)) != std::string_view::npos;
-  };
-  if (!argument.empty() && std::all_of(argument.begin(), argument.end(), is_plain)) {
-    return argument;
-  }
-  std::string result = "'";
-  for (const char c : argument) result += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return result + "'";
-}
-
 }  // namespace
 
 Options parse_options(int argc, char** argv) {
-  const po::variables_map values = read_command_line(argc, argv);
-  const Reader reader(values);
-  Options options = defaults(values.count("data") == 0);
+  const OptionValues values = read_command_line(argc, argv, all_options());
+  const ValueReader reader(values);
+  Options options = defaults(!reader.has("data"));
   reader.read("help", options.help);
   reader.read("data", options.data);
   reader.read("listops-test", options.listops_test);
@@ -203,9 +108,7 @@ Options parse_options(int argc, char** argv) {
   if (!options.data.empty() && !options.listops_test.empty()) {
     throw UsageError("need --data or --listops-test; got both");
   }
-  for (int i = 0; i < argc; ++i) options.resume_command += quoted(argv[i]) + ' ';
-  options.resume_command += "--resume";
-  if (options.resume) options.resume_command.erase(options.resume_command.rfind(" --resume"));
+  options.resume_command = resume_command(argc, argv);
   return options;
 }
 

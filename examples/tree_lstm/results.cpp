@@ -47,7 +47,7 @@ void write_results(const Options& options, const Task& task, const Progress& pro
       {"task", task.name},
       {"test_accuracy", accuracy(task.test, predictions, operators_that_count(options)).share()},
       {"test_binary_accuracy", nullptr},
-      {"dev_accuracy", progress.best_accuracy},
+      {"dev_accuracy", progress.best_score},
       {"epochs", progress.epochs},
       {"seconds", progress.seconds},
       {"trees_per_s", gain.samples_per_s},

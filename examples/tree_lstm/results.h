@@ -4,9 +4,9 @@
 #include <vector>
 
 #include "examples/support/measure.h"
+#include "examples/support/training.h"
 #include "examples/tree_lstm/evaluation.h"
 #include "examples/tree_lstm/options.h"
-#include "examples/tree_lstm/progress.h"
 #include "examples/tree_lstm/task.h"
 
 namespace dynet_like::examples {

@@ -1,0 +1,91 @@
+// What command lines of examples have in common: options with defaults, numbers in a range.
+#pragma once
+
+#include <map>
+#include <string>
+#include <type_traits>
+#include <utility>
+
+#include <boost/program_options.hpp>
+#include <fmt/core.h>
+
+namespace dynet_like::examples {
+
+/// Options under one title, as the help shows them. All values are read as text: see ValueReader.
+template <class Options>
+class OptionGroup {
+ public:
+  /// The defaults without and with --data.
+  OptionGroup(const char* title, Options without_data, Options with_data)
+      : group_(title), without_data_(std::move(without_data)), with_data_(std::move(with_data)) {}
+
+  /// An option with a value, whose kind is `value`, such as "FOLDER".
+  OptionGroup& add(const char* name, const char* kind, const std::string& text) {
+    using boost::program_options::value;
+    group_.add_options()(name, value<std::string>()->value_name(kind), text.c_str());
+    return *this;
+  }
+  /// One that has a default: both are shown where they differ.
+  template <class Value>
+  OptionGroup& add(const char* name, const char* value, const char* text, Value Options::*member) {
+    const Value &without = without_data_.*member, &with = with_data_.*member;
+    if (without == with) return add(name, value, fmt::format("{} ({})", text, without));
+    return add(name, value, fmt::format("{} ({}; {} with --data)", text, without, with));
+  }
+  OptionGroup& add_flag(const char* name, const char* text) {
+    group_.add_options()(name, text);
+    return *this;
+  }
+
+  operator const boost::program_options::options_description&() const { return group_; }
+
+ private:
+  boost::program_options::options_description group_;
+  Options without_data_, with_data_;
+};
+
+/// Values by the names of their options; flags have an empty one.
+using OptionValues = std::map<std::string, std::string>;
+
+/// Without guessing of shortened names, and without arguments that belong to no option. Throws
+/// UsageError for a command line that does not have these options.
+OptionValues read_command_line(int argc, char** argv,
+                               const boost::program_options::options_description& options);
+
+/// The same command line with --resume, as one would type it in a shell.
+std::string resume_command(int argc, char** argv);
+
+/// The number of processors, at most `most`.
+unsigned default_threads(unsigned most);
+
+/// Takes values over defaults if they are there. Throws UsageError for those that make no sense.
+class ValueReader {
+ public:
+  explicit ValueReader(const OptionValues& values) : values_(values) {}
+
+  bool has(const char* name) const { return values_.contains(name); }
+
+  template <class Number>
+  void read(const char* name, Number& number, double low, double high) const {
+    const auto found = values_.find(name);
+    if (found == values_.end()) return;
+    constexpr bool kIsWhole = std::is_integral_v<Number>;
+    double value = 0;
+    if (!parse(found->second, value) || !(value >= low && value <= high) ||
+        (kIsWhole && value != static_cast<double>(static_cast<Number>(value)))) {
+      throw_no_number(name, kIsWhole, low, high);
+    }
+    number = static_cast<Number>(value);
+  }
+  /// A path, or other text that must not be empty.
+  void read(const char* name, std::string& text) const;
+  void read(const char* name, bool& flag) const { flag = has(name); }
+
+ private:
+  static bool parse(const std::string& text, double& value);
+  [[noreturn]] void throw_no_number(const char* name, bool is_whole, double low, double high) const;
+
+  const OptionValues& values_;
+};
+
+}  // namespace dynet_like::examples

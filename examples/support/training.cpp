@@ -1,0 +1,157 @@
+// The training loop, and its progress as the metadata of a checkpoint.
+#include "examples/support/training.h"
+
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <filesystem>
+#include <utility>
+
+#include <fmt/core.h>
+
+#include "dynet_like/io/safetensors.h"
+#include "examples/support/progress_bar.h"
+#include "nn/data/minibatches.h"
+
+namespace dynet_like::examples {
+
+namespace {
+
+constexpr std::size_t kPoolBatches = 50;  // samples are sorted by size within so many minibatches
+
+void check_settings(const std::string& file, const Metadata& saved, const Metadata& now) {
+  for (const auto& [name, value] : now) {
+    const auto found = saved.find(name);
+    if (found == saved.end()) throw FileError(file, "need a checkpoint of this example");
+    if (found->second == value) continue;
+    throw UsageError(fmt::format("need the same settings to go on from {}: {} was {}; got {}", file,
+                                 name, found->second, value));
+  }
+}
+
+}  // namespace
+
+std::string best_file(const std::string& output) {
+  return std::filesystem::path(output) / "best.safetensors";
+}
+
+Training::Training(TrainingOptions options, std::vector<std::uint32_t> sizes,
+                   const ParameterCollection& parameters, Trainer& trainer, Trainee& trainee)
+    : options_(std::move(options)),
+      sizes_(std::move(sizes)),
+      parameters_(parameters),
+      trainer_(trainer),
+      trainee_(trainee),
+      random_(options_.seed),
+      checkpoint_(std::filesystem::path(options_.output) / "checkpoint.safetensors"),
+      best_(best_file(options_.output)) {
+  if (options_.resume) {
+    resume();
+  } else {
+    std::filesystem::create_directories(options_.output);
+  }
+}
+
+bool Training::run() {
+  const InterruptWatch watch;
+  while (progress_.epochs < options_.epochs) {
+    if (!train_epoch(watch)) {
+      save();
+      return false;
+    }
+    finish_epoch();
+  }
+  load_parameters(best_, parameters_);
+  return true;
+}
+
+double Training::samples_per_second() const {
+  return trained_seconds_ > 0 ? trained_samples_ / trained_seconds_ : 0;
+}
+
+/// Goes on with the epoch where it is; false after Ctrl-C.
+bool Training::train_epoch(const InterruptWatch& watch) {
+  // A copy: until the epoch is complete, a checkpoint needs the numbers that it began with.
+  Random random = random_;
+  const nn::Minibatches minibatches =
+      nn::similar_size_minibatches(sizes_, options_.batch_size, kPoolBatches, random);
+  trainer_.learning_rate =
+      options_.learning_rate * std::pow(options_.decay, static_cast<float>(progress_.epochs));
+  ProgressBar bar(fmt::format("epoch {}/{}", progress_.epochs + 1, options_.epochs), sizes_.size(),
+                  options_.unit, progress_.minibatches * options_.batch_size);
+  while (progress_.minibatches < minibatches.size() && !watch.interrupted()) {
+    const std::vector<std::uint32_t>& samples = minibatches[progress_.minibatches];
+    train_minibatch(samples);
+    trained_samples_ += static_cast<double>(samples.size());
+    bar.advance(samples.size(), progress_.mean_loss());
+  }
+  progress_.seconds += bar.seconds();
+  trained_seconds_ += bar.seconds();
+  if (progress_.minibatches < minibatches.size()) return false;
+  random_ = random;
+  return true;
+}
+
+void Training::train_minibatch(const std::vector<std::uint32_t>& samples) {
+  const Trainee::Loss loss = trainee_.run(samples, trainer_.updates());
+  trainer_.update(trainee_.gradients());
+  progress_.loss += loss.sum;
+  progress_.losses += loss.count;
+  ++progress_.minibatches;
+}
+
+/// Evaluates the model on the dev samples, and keeps it if it is the best so far.
+void Training::finish_epoch() {
+  const auto start = std::chrono::steady_clock::now();
+  const double score = trainee_.dev_score();
+  const bool is_best = progress_.best_epoch == 0 || score > progress_.best_score;
+  fmt::print("epoch {}: loss {:.4f}, dev {} {:.2f} %, {:.0f} {}/s{}\n", progress_.epochs + 1,
+             progress_.mean_loss(), options_.score_name, 100 * score, samples_per_second(),
+             options_.unit, is_best ? ", best so far" : "");
+  std::fflush(stdout);
+  ++progress_.epochs;
+  progress_.minibatches = 0;
+  progress_.loss = 0;
+  progress_.losses = 0;
+  if (is_best) {
+    progress_.best_epoch = progress_.epochs;
+    progress_.best_score = score;
+    save_best();
+  }
+  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
+  progress_.seconds += seconds.count();
+  save();
+}
+
+void Training::save() {
+  Metadata metadata = options_.settings;
+  metadata["epochs"] = std::to_string(progress_.epochs);
+  metadata["minibatches"] = std::to_string(progress_.minibatches);
+  metadata["loss"] = number_text(progress_.loss);
+  metadata["losses"] = std::to_string(progress_.losses);
+  metadata["best_epoch"] = std::to_string(progress_.best_epoch);
+  metadata["best_score"] = number_text(progress_.best_score);
+  metadata["seconds"] = number_text(progress_.seconds);
+  save_checkpoint(checkpoint_, parameters_, trainer_, random_, metadata);
+}
+
+void Training::resume() {
+  check_settings(checkpoint_, SafetensorsFile::read(checkpoint_).metadata(), options_.settings);
+  const Metadata metadata = load_checkpoint(checkpoint_, parameters_, trainer_, random_);
+  progress_.epochs = static_cast<unsigned>(number_of(metadata, "epochs"));
+  progress_.minibatches = static_cast<std::size_t>(number_of(metadata, "minibatches"));
+  progress_.loss = number_of(metadata, "loss");
+  progress_.losses = static_cast<std::size_t>(number_of(metadata, "losses"));
+  progress_.best_epoch = static_cast<unsigned>(number_of(metadata, "best_epoch"));
+  progress_.best_score = number_of(metadata, "best_score");
+  progress_.seconds = number_of(metadata, "seconds");
+}
+
+void Training::save_best() const {
+  Metadata metadata = options_.settings;
+  metadata["epoch"] = std::to_string(progress_.best_epoch);
+  metadata["dev_score"] = number_text(progress_.best_score);
+  save_parameters(best_, parameters_, metadata);
+}
+
+}  // namespace dynet_like::examples
