@@ -11,7 +11,6 @@
 
 #include "dynet_like/io/safetensors.h"
 #include "examples/support/progress_bar.h"
-#include "nn/data/minibatches.h"
 
 namespace dynet_like::examples {
 
@@ -30,6 +29,8 @@ void check_settings(const std::string& file, const Metadata& saved, const Metada
 }
 
 }  // namespace
+
+std::string Trainee::score_text(double score) const { return fmt::format("{:.2f} %", 100 * score); }
 
 std::string best_file(const std::string& output) {
   return std::filesystem::path(output) / "best.safetensors";
@@ -65,25 +66,33 @@ bool Training::run() {
   return true;
 }
 
-double Training::samples_per_second() const {
-  return trained_seconds_ > 0 ? trained_samples_ / trained_seconds_ : 0;
+double Training::units_per_second() const {
+  return trained_seconds_ > 0 ? trained_units_ / trained_seconds_ : 0;
+}
+
+nn::Minibatches Training::epoch_minibatches(Random& random) const {
+  if (options_.in_order) return nn::sorted_minibatches(sizes_, options_.batch_size);
+  return nn::similar_size_minibatches(sizes_, options_.batch_size, kPoolBatches, random);
 }
 
 /// Goes on with the epoch where it is; false after Ctrl-C.
 bool Training::train_epoch(const InterruptWatch& watch) {
   // A copy: until the epoch is complete, a checkpoint needs the numbers that it began with.
   Random random = random_;
-  const nn::Minibatches minibatches =
-      nn::similar_size_minibatches(sizes_, options_.batch_size, kPoolBatches, random);
+  const nn::Minibatches minibatches = epoch_minibatches(random);
+  const auto units = [&](std::size_t samples) {
+    return static_cast<std::size_t>(static_cast<double>(samples) * options_.units_per_sample);
+  };
   trainer_.learning_rate =
       options_.learning_rate * std::pow(options_.decay, static_cast<float>(progress_.epochs));
-  ProgressBar bar(fmt::format("epoch {}/{}", progress_.epochs + 1, options_.epochs), sizes_.size(),
-                  options_.unit, progress_.minibatches * options_.batch_size);
+  ProgressBar bar(fmt::format("epoch {}/{}", progress_.epochs + 1, options_.epochs),
+                  units(sizes_.size()), options_.unit,
+                  units(progress_.minibatches * options_.batch_size));
   while (progress_.minibatches < minibatches.size() && !watch.interrupted()) {
     const std::vector<std::uint32_t>& samples = minibatches[progress_.minibatches];
     train_minibatch(samples);
-    trained_samples_ += static_cast<double>(samples.size());
-    bar.advance(samples.size(), progress_.mean_loss());
+    trained_units_ += static_cast<double>(units(samples.size()));
+    bar.advance(units(samples.size()), progress_.mean_loss());
   }
   progress_.seconds += bar.seconds();
   trained_seconds_ += bar.seconds();
@@ -105,9 +114,9 @@ void Training::finish_epoch() {
   const auto start = std::chrono::steady_clock::now();
   const double score = trainee_.dev_score();
   const bool is_best = progress_.best_epoch == 0 || score > progress_.best_score;
-  fmt::print("epoch {}: loss {:.4f}, dev {} {:.2f} %, {:.0f} {}/s{}\n", progress_.epochs + 1,
-             progress_.mean_loss(), options_.score_name, 100 * score, samples_per_second(),
-             options_.unit, is_best ? ", best so far" : "");
+  fmt::print("epoch {}: loss {:.4f}, dev {} {}, {:.0f} {}/s{}\n", progress_.epochs + 1,
+             progress_.mean_loss(), options_.score_name, trainee_.score_text(score),
+             units_per_second(), options_.unit, is_best ? ", best so far" : "");
   std::fflush(stdout);
   ++progress_.epochs;
   progress_.minibatches = 0;

@@ -10,6 +10,7 @@
 
 #include "dynet_like/dynet_like.h"
 #include "examples/support/interrupt.h"
+#include "nn/data/minibatches.h"
 
 namespace dynet_like::examples {
 
@@ -31,10 +32,14 @@ class Trainee {
   virtual const Gradients& gradients() = 0;
   /// How good the model is on the dev samples: the share of what is right, or a like number.
   virtual double dev_score() = 0;
+  /// It for people; by default as a percentage.
+  virtual std::string score_text(double score) const;
 };
 
 struct TrainingOptions {
   std::string unit, score_name;  ///< for people: what a sample and the dev score are called
+  double units_per_sample = 1;   ///< where what `unit` names is a part of a sample
+  bool in_order = false;         ///< by size, then as they come, the same in every epoch
   unsigned epochs = 1, batch_size = 32;
   float learning_rate = 0.001f, decay = 1;  ///< the rate in the first epoch; its factor per epoch
   std::uint64_t seed = 1;                   ///< for the order of the samples
@@ -73,11 +78,12 @@ class Training {
 
   const Progress& progress() const { return progress_; }
   /// Over the epochs of this run; training only.
-  double samples_per_second() const;
+  double units_per_second() const;
   /// The file of the best model.
   const std::string& best() const { return best_; }
 
  private:
+  nn::Minibatches epoch_minibatches(Random& random) const;
   bool train_epoch(const InterruptWatch& watch);
   void train_minibatch(const std::vector<std::uint32_t>& samples);
   void finish_epoch();
@@ -93,7 +99,7 @@ class Training {
   Random random_;  ///< for the order of the samples
   std::string checkpoint_, best_;
   Progress progress_;
-  double trained_samples_ = 0, trained_seconds_ = 0;  ///< of this run
+  double trained_units_ = 0, trained_seconds_ = 0;  ///< of this run
 };
 
 /// The best model's file in an output folder: the parameters, with the settings as metadata.

@@ -1,0 +1,115 @@
+// Language model: learns to predict a text, batched automatically across streams of it.
+//
+// Every stream is recorded by itself, with a plain loop over its characters or words; the library
+// finds out what can be computed together. The model is LSTMs on top of each other, with dropout
+// between them (Zaremba et al. 2014, "Recurrent Neural Network Regularization"), trained by
+// truncated backpropagation: what a stream has read is data for its next piece. Run time on two
+// idle cores:
+//
+//   language_model
+//       sentences of a small grammar:
+//   language_model --data FILE
+//       Shakespeare's plays, 1.1 million characters (Karpathy 2015):
+//
+// The model is language_model/model.h, truncated backpropagation language_model/streams.h; what the
+// example has in common with others is in support/.
+#include <cmath>
+#include <cstdio>
+#include <exception>
+#include <iostream>
+
+#include <fmt/core.h>
+#include <nlohmann/json.hpp>
+
+#include "dynet_like/dynet_like.h"
+#include "examples/language_model/model.h"
+#include "examples/language_model/options.h"
+#include "examples/language_model/task.h"
+#include "examples/language_model/trainee.h"
+#include "examples/language_model/use.h"
+#include "examples/support/report_file.h"
+#include "examples/support/training.h"
+
+namespace dynet_like::examples {
+namespace {
+
+constexpr int kInterrupted = 130;      // the exit status of programs that Ctrl-C ended
+constexpr unsigned kSampleSize = 300;  // units that are written after training
+
+void print_and_report(const Options& options, const Task& task, const Training& training) {
+  const Progress& progress = training.progress();
+  const double nats = -progress.best_score;
+  fmt::print("best: epoch {} with {:.4f} nats per character of the held-out text",
+             progress.best_epoch, nats);
+  nlohmann::json results = {{"nats_per_character", nats},
+                            {"epochs", progress.epochs},
+                            {"best_epoch", progress.best_epoch},
+                            {"seconds", progress.seconds},
+                            {"characters_per_second", training.units_per_second()}};
+  if (task.encoding.unit == nn::TextUnit::word) {
+    const double perplexity = std::exp(nats * static_cast<double>(task.held_out_characters) /
+                                       static_cast<double>(task.held_out_size()));
+    results["perplexity_per_word"] = perplexity;
+    fmt::print(", perplexity {:.1f} per word", perplexity);
+  }
+  fmt::print(", in {}; trained for {:.0f} s\n", training.best(), progress.seconds);
+  write_report(options.report, results);
+}
+
+int train(const Options& options) {
+  check_report_path(options.report);
+  const Task task = load_task(options);
+  ParameterCollection parameters(options.seed);
+  const LanguageModel model(parameters, {.units = task.encoding.vocabulary.size(),
+                                         .embedding = options.embedding,
+                                         .hidden = options.hidden,
+                                         .layers = options.layers,
+                                         .dropout = options.dropout});
+  fmt::print("{}\n{} parameters, {} threads\n", task.description, parameters.parameter_count(),
+             options.threads);
+  std::fflush(stdout);
+  AdamTrainer trainer(parameters, options.learning_rate);
+  // A checkpoint in the middle of an epoch needs the states of the streams, too.
+  TextTrainee trainee(model, options, task, parameters.add_subcollection("streams"));
+  const Streams& streams = trainee.streams();
+  // Losses are summed: the gradient is that of the mean loss times their number.
+  trainer.enable_clipping(options.clip * static_cast<float>(streams.predictions(0)));
+  Training training(training_options(options, task, streams),
+                    std::vector<std::uint32_t>(streams.pieces(), 1), parameters, trainer, trainee);
+  task.encoding.vocabulary.save(vocabulary_file(options.output));
+  if (!training.run()) {
+    fmt::print("Stopped and saved. To go on:\n  {}\n", options.resume_command);
+    return kInterrupted;
+  }
+  print_and_report(options, task, training);
+  fmt::print("\n{}\n", sampled_text(model, task.encoding, options, kSampleSize));
+  return 0;
+}
+
+int use(const Options& options) {
+  const TrainedModel trained(options.output);
+  if (options.apply) {
+    write_line_nats(std::cin, std::cout, trained.model(), trained.encoding(), options.threads);
+  } else {
+    fmt::print("{}\n", sampled_text(trained.model(), trained.encoding(), options, options.sample));
+  }
+  return 0;
+}
+
+}  // namespace
+}  // namespace dynet_like::examples
+
+int main(int argc, char** argv) {
+  using namespace dynet_like;
+  try {
+    const examples::Options options = examples::parse_options(argc, argv);
+    if (options.help) {
+      fmt::print("{}", examples::help_text());
+      return 0;
+    }
+    return options.apply || options.sample > 0 ? examples::use(options) : examples::train(options);
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "language_model: {}\n", error.what());
+    return dynamic_cast<const UsageError*>(&error) != nullptr ? 2 : 1;
+  }
+}

@@ -1,0 +1,41 @@
+// Text as the numbers of its units, in the way of one model.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "nn/data/text.h"
+
+namespace dynet_like::examples {
+
+struct Encoding {
+  nn::TextUnit unit = nn::TextUnit::character;
+  nn::Vocabulary vocabulary;  ///< with an unknown unit
+
+  /// The units of the beginning of a line, after the end of another. Never none.
+  std::vector<std::uint32_t> beginning(std::string_view text) const {
+    std::vector<std::uint32_t> numbers{vocabulary.id("\n")};
+    for (const std::string_view word : nn::split_line(text, unit)) {
+      numbers.push_back(vocabulary.id(word));
+    }
+    return numbers;
+  }
+  /// The units of a whole line, its end too, after the end of another.
+  std::vector<std::uint32_t> line(std::string_view text) const {
+    std::vector<std::uint32_t> numbers = beginning(text);
+    numbers.push_back(vocabulary.id("\n"));
+    return numbers;
+  }
+  /// The way back.
+  std::string text(std::span<const std::uint32_t> numbers) const {
+    return nn::join_units(vocabulary, numbers, unit);
+  }
+};
+
+/// "character" and "word"; throws UsageError for other names.
+nn::TextUnit unit_of(const std::string& level);
+
+}  // namespace dynet_like::examples

@@ -1,0 +1,67 @@
+// The language model: vectors of units, LSTMs, and a linear map to the scores of what comes next.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "dynet_like/dynet_like.h"
+#include "nn/nn.h"
+
+namespace dynet_like::examples {
+
+struct ModelOptions {
+  unsigned units = 0;  ///< how many different characters or words there are
+  unsigned embedding = 64, hidden = 256, layers = 2;
+  float dropout = 0.2f;  ///< of the outputs of every layer
+};
+
+/// Predicts every unit of a text from those before it.
+class LanguageModel {
+ public:
+  using State = nn::StackedLSTM::State;
+
+  LanguageModel(ParameterCollection& parameters, const ModelOptions& options)
+      : embedding_(parameters, options.units, options.embedding),
+        lstm_(parameters, options.layers, options.embedding, options.hidden, "lstm",
+              options.dropout),
+        output_(parameters, options.hidden, options.units, true, "output"),
+        dropout_(options.dropout) {}
+
+  State start(ComputationGraph& graph) const { return lstm_.start(graph); }
+  /// The state after one more unit.
+  State step(ComputationGraph& graph, const State& before, std::uint32_t unit,
+             bool training = false) const {
+    return lstm_.step(graph, before, embedding_(graph, unit), training);
+  }
+  /// The scores of all units to come next. Shapes: {units}.
+  Expression scores(ComputationGraph& graph, const State& state, bool training = false) const {
+    return output_(graph, dropout_(state.back().h, training));
+  }
+
+  struct Reading {
+    Expression loss;  ///< the sum over all predictions, in nats
+    State end;
+  };
+  /// Predicts all of at least two units but the first; the last is not read. With one graph per
+  /// text this is a loop as one would write it for one text alone.
+  Reading read(ComputationGraph& graph, State state, std::span<const std::uint32_t> units,
+               bool training = false) const {
+    std::vector<Expression> losses;
+    for (std::size_t i = 0; i + 1 < units.size(); ++i) {
+      state = step(graph, state, units[i], training);
+      losses.push_back(pickneglogsoftmax(scores(graph, state, training), units[i + 1]));
+    }
+    return {sum(losses), std::move(state)};
+  }
+
+  unsigned layers() const { return lstm_.layers(); }
+  unsigned hidden() const { return lstm_.hidden(); }
+
+ private:
+  nn::Embedding embedding_;
+  nn::StackedLSTM lstm_;
+  nn::Linear output_;
+  nn::Dropout dropout_;
+};
+
+}  // namespace dynet_like::examples

@@ -1,0 +1,77 @@
+// Splitting a text, and numbering the units that its training part has often enough.
+#include "examples/language_model/task.h"
+
+#include <sstream>
+
+#include <fmt/core.h>
+
+#include "dynet_like/core/errors.h"
+#include "examples/language_model/grammar.h"
+#include "examples/support/fingerprint.h"
+
+namespace dynet_like::examples {
+
+namespace {
+
+constexpr char kUnknownUnit[] = "<unk>";
+constexpr std::size_t kLeastUnits = 20;
+
+nn::Vocabulary vocabulary_of(const nn::Text& text, std::size_t train_size, unsigned min_count) {
+  nn::Vocabulary vocabulary;
+  vocabulary.set_unknown(kUnknownUnit);
+  for (std::size_t i = 0; i < train_size; ++i) vocabulary.add(text.vocabulary.word(text.units[i]));
+  vocabulary = vocabulary.trimmed(min_count);
+  vocabulary.freeze();
+  return vocabulary;
+}
+
+Task generated_task(const Options& options) {
+  Random random(options.seed);
+  const GrammarText generated = grammar_text(options.sentences, random);
+  std::istringstream stream(generated.text);
+  const nn::Text text = nn::read_text(stream, "generated", unit_of(options.level));
+  Task task = make_task(text, "generated", unit_of(options.level), options.min_count);
+  task.description += fmt::format(
+      "; no model can do better than {:.4f} nats per character",
+      generated.nats / static_cast<double>(task.train_characters + task.held_out_characters));
+  return task;
+}
+
+}  // namespace
+
+Task load_task(const Options& options) {
+  if (options.data.empty()) return generated_task(options);
+  return make_task(nn::read_text(options.data, unit_of(options.level)), options.data,
+                   unit_of(options.level), options.min_count);
+}
+
+Task make_task(const nn::Text& text, const std::string& file, nn::TextUnit unit,
+               unsigned min_count) {
+  const std::size_t size = text.units.size();
+  if (size < kLeastUnits) {
+    throw FileError(file, fmt::format("need a text of {} characters or words and more; got {}",
+                                      kLeastUnits, size));
+  }
+  Task task;
+  task.train_size = size * 9 / 10;
+  task.encoding = {unit, vocabulary_of(text, task.train_size, min_count)};
+  Fingerprint fingerprint;
+  for (const std::uint32_t id : text.units) {
+    const std::string& word = text.vocabulary.word(id);
+    task.units.push_back(task.encoding.vocabulary.id(word));
+    fingerprint.add(word);
+  }
+  const auto characters = [&](std::span<const std::uint32_t> units) {
+    return nn::count_characters(nn::join_units(text.vocabulary, units, unit));
+  };
+  task.train_characters = characters(std::span(text.units).first(task.train_size));
+  task.held_out_characters = characters(text.units) - task.train_characters;
+  task.fingerprint = fmt::format("{} units, {:016x}", size, fingerprint.value());
+  task.description =
+      fmt::format("{}: {} characters to train on, {} held out; {} different {}s", file,
+                  task.train_characters, task.held_out_characters, task.encoding.vocabulary.size(),
+                  unit == nn::TextUnit::word ? "word" : "character");
+  return task;
+}
+
+}  // namespace dynet_like::examples
