@@ -60,11 +60,7 @@ int train(const Options& options) {
   check_report_path(options.report);
   const Task task = load_task(options);
   ParameterCollection parameters(options.seed);
-  const LanguageModel model(parameters, {.units = task.encoding.vocabulary.size(),
-                                         .embedding = options.embedding,
-                                         .hidden = options.hidden,
-                                         .layers = options.layers,
-                                         .dropout = options.dropout});
+  const LanguageModel model(parameters, model_options(options, task));
   fmt::print("{}\n{} parameters, {} threads\n", task.description, parameters.parameter_count(),
              options.threads);
   std::fflush(stdout);

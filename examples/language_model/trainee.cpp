@@ -63,6 +63,14 @@ double TextTrainee::dev_score() {
 
 std::string TextTrainee::score_text(double score) const { return fmt::format("{:.4f}", -score); }
 
+ModelOptions model_options(const Options& options, const Task& task) {
+  return {.units = task.encoding.vocabulary.size(),
+          .embedding = options.embedding,
+          .hidden = options.hidden,
+          .layers = options.layers,
+          .dropout = options.dropout};
+}
+
 TrainingOptions training_options(const Options& options, const Task& task, const Streams& streams) {
   return {.unit = "characters",
           .score_name = "nats per character",

@@ -37,7 +37,8 @@ class TextTrainee : public Trainee {
   const Gradients* gradients_ = nullptr;
 };
 
-/// How TextTrainee is to be trained.
+/// The model for a text, and how it is to be trained.
+ModelOptions model_options(const Options& options, const Task& task);
 TrainingOptions training_options(const Options& options, const Task& task, const Streams& streams);
 
 }  // namespace dynet_like::examples
