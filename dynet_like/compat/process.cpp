@@ -63,8 +63,8 @@ Device* DeviceManager::get_global_device(const std::string& name) {
 DeviceManager* get_device_manager() { return &manager(); }
 
 void reset_rng(unsigned seed) {
-  engine().seed(seed);
   detail::random() = dynet_like::Random(seed);
+  engine().seed(seed);
 }
 
 namespace {

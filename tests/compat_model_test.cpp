@@ -1,0 +1,234 @@
+// <dynet/model.h>: parameters, their gradients, collections.
+#include <dynet/dynet.h>
+#include <dynet/expr.h>
+#include <dynet/model.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "dynet_like/core/errors.h"
+#include "nn/linear.h"
+
+namespace dynet {
+class ParameterCollection;  // programs declare DyNet's classes ahead
+class ComputationGraph;
+class Model;
+struct ParameterInit;
+}  // namespace dynet
+
+namespace {
+
+using namespace dynet;
+using Floats = std::vector<float>;
+
+// One backward pass that gives p the gradient {1, 2} and row 1 of the table {3}.
+void run(const Parameter& p, const LookupParameter& t) {
+  ComputationGraph graph;
+  const Expression loss =
+      dot_product(parameter(graph, p), input(graph, {2}, {1, 2})) + lookup(graph, t, 1) * 3.0f;
+  graph.backward(loss);
+}
+
+class CompatModelTest : public ::testing::Test {
+ protected:
+  ParameterCollection model_{0.0f};
+  Parameter p_ = model_.add_parameters({2}, ParameterInitFromVector({3, 4}), "p");
+  LookupParameter t_ =
+      model_.add_lookup_parameters(3, {1}, ParameterInitFromVector({5, 6, 7}), "t");
+};
+
+TEST_F(CompatModelTest, ParametersAreMadeInEveryWay) {
+  ParameterCollection model;
+  EXPECT_EQ(model.add_parameters({2, 3}).dim(), Dim({2, 3}));
+  for (const float x : as_vector(*model.add_parameters({50}, 0.01f, "small").values())) {
+    EXPECT_LE(std::abs(x), 0.01f);
+  }
+  EXPECT_EQ(model.add_parameters({2}, default_device).get_fullname(), "/_1");
+  EXPECT_EQ(model.add_parameters({2}, "W").get_fullname(), "/W");
+  EXPECT_EQ(model.add_parameters({2}, ParameterInitConst(1), "W").get_fullname(), "/W_1");
+  EXPECT_EQ(model.add_lookup_parameters(4, {2}, "E").get_fullname(), "/E");
+  EXPECT_EQ(model.add_lookup_parameters(4, {2}, ParameterInitConst(2)).dim(), Dim({2}));
+  EXPECT_EQ(model.parameters_list().size(), 5u);
+  EXPECT_EQ(model.get_parameter_storages().size(), 5u);
+  EXPECT_EQ(model.lookup_parameters_list().size(), 2u);
+  EXPECT_EQ(model.get_lookup_parameter_storages().size(), 2u);
+  EXPECT_EQ(model.get_parameter_storages_base().size(), 7u);
+  EXPECT_EQ(model.size(), 7u);
+  EXPECT_EQ(model.parameter_count(), 6u + 50 + 2 + 2 + 2 + 8 + 8);
+  EXPECT_EQ(model.get_parameter_storage("/W_1")->values.v[1], 1.0f);
+  EXPECT_EQ(model.get_lookup_parameter_storage("/_2")->all_values.v[7], 2.0f);
+  EXPECT_THROW(model.get_parameter_storage("/E"), dynet_like::UsageError);
+}
+
+TEST_F(CompatModelTest, SubcollectionsShareTheParameters) {
+  ParameterCollection sub = model_.add_subcollection("lstm", 0.5f);
+  const Parameter w = sub.add_parameters({2});
+  EXPECT_EQ(sub.get_fullname(), "/lstm/");
+  EXPECT_EQ(w.get_fullname(), "/lstm/_0");
+  EXPECT_EQ(sub.parameters_list().size(), 1u);
+  EXPECT_EQ(model_.parameters_list().size(), 2u);
+  EXPECT_EQ(model_.parameters_list()[1], sub.parameters_list()[0]);
+  EXPECT_EQ(w.p->owner, &sub);
+  EXPECT_EQ(sub.get_weight_decay_lambda(), 0.5f);
+  sub.set_weight_decay_lambda(0.25f);
+  EXPECT_EQ(sub.get_weight_decay().get_lambda(), 0.25f);
+  EXPECT_EQ(model_.add_subcollection().get_weight_decay_lambda(), 0.0f);
+  // A layer of the library is as good as a builder.
+  const dynet_like::nn::Linear linear(model_, 2, 1);
+  EXPECT_EQ(model_.parameters_list().size(), 4u);
+  Model old_name;
+  EXPECT_EQ(old_name.add_parameters({1}).get_fullname(), "/_0");
+}
+
+TEST_F(CompatModelTest, ValuesAndGradientsAreAtHand) {
+  EXPECT_EQ(as_vector(*p_.values()), (Floats{3, 4}));
+  p_.values()->v[0] = 9;
+  EXPECT_EQ(p_.p->values.v[0], 9);
+  p_.set_value({1, 2});
+  EXPECT_EQ(as_vector(*p_.values()), (Floats{1, 2}));
+  EXPECT_EQ(as_vector(*p_.gradients()), (Floats{0, 0}));
+  run(p_, t_);
+  EXPECT_EQ(as_vector(*p_.gradients()), (Floats{1, 2}));
+  p_.gradients()->v[1] = 5;
+  p_.scale_gradient(2);
+  EXPECT_EQ(as_vector(p_.p->g), (Floats{2, 10}));
+  EXPECT_TRUE(p_.p->nonzero_grad);
+  p_.scale(3);
+  EXPECT_EQ(as_vector(*p_.values()), (Floats{3, 6}));
+  p_.clip_inplace(4, 5);
+  EXPECT_EQ(as_vector(*p_.values()), (Floats{4, 5}));
+  p_.zero();
+  EXPECT_EQ(as_vector(*p_.values()), (Floats{0, 0}));
+  EXPECT_EQ(p_.current_weight_decay(), 1);
+  EXPECT_EQ(p_.dim(), Dim({2}));
+  EXPECT_EQ(p_.get_storage().dim, Dim({2}));
+  p_.set_updated(false);
+  EXPECT_FALSE(p_.is_updated());
+  EXPECT_FALSE(p_.p->updated);
+  p_.p->updated = true;
+  EXPECT_TRUE(p_.is_updated());
+  EXPECT_THROW(Parameter().values(), dynet_like::UsageError);
+  EXPECT_EQ(Parameter(model_.parameters_list()[0]).get_fullname(), "/p");
+}
+
+TEST_F(CompatModelTest, TablesAreAtHand) {
+  EXPECT_EQ((*t_.values())[2].v[0], 7);
+  t_.initialize(2, {8});
+  EXPECT_EQ(t_.p->values[2].v[0], 8);
+  EXPECT_EQ(as_vector(t_.p->all_values), (Floats{5, 6, 8}));
+  EXPECT_EQ(t_.p->all_dim, Dim({1, 3}));
+  EXPECT_EQ(t_.p->dim, Dim({1}));
+  EXPECT_TRUE(t_.p->non_zero_grads.empty());
+  run(p_, t_);
+  EXPECT_EQ(t_.p->non_zero_grads, std::unordered_set<unsigned>{1});
+  EXPECT_EQ(t_.p->grads.size(), 3u);
+  EXPECT_EQ(t_.p->grads[1].v[0], 3);
+  EXPECT_EQ(t_.p->grads[0].v[0], 0);
+  t_.scale_gradient(2);
+  EXPECT_EQ(t_.p->grads[1].v[0], 6);
+  t_.scale(2);
+  EXPECT_EQ(as_vector(t_.p->all_values), (Floats{10, 12, 16}));
+  t_.zero();
+  EXPECT_EQ(as_vector(t_.p->all_values), (Floats{0, 0, 0}));
+  EXPECT_EQ(t_.current_weight_decay(), 1);
+  t_.set_updated(false);
+  EXPECT_FALSE(t_.is_updated());
+  EXPECT_THROW(LookupParameter().get_storage(), dynet_like::UsageError);
+  EXPECT_EQ(LookupParameter(model_.lookup_parameters_list()[0]).get_fullname(), "/t");
+}
+
+TEST_F(CompatModelTest, StoragesOfParameters) {
+  ParameterStorage& storage = *p_.p;
+  Floats gradient = {1, 1};
+  storage.accumulate_grad(Tensor(Dim({2}), gradient.data()));
+  storage.accumulate_grad(Tensor(Dim({2}), gradient.data()));
+  float norm = 0;
+  storage.g_squared_l2norm(&norm);
+  EXPECT_EQ(norm, 8);
+  storage.squared_l2norm(&norm);
+  EXPECT_EQ(norm, 25);
+  EXPECT_TRUE(storage.has_grad());
+  storage.clear();
+  EXPECT_FALSE(storage.has_grad());
+  storage.scale_gradient(2);
+  EXPECT_FALSE(storage.has_grad());
+  storage.scale_parameters(2);
+  EXPECT_EQ(as_vector(*p_.values()), (Floats{6, 8}));
+  storage.clip(0, 7);
+  EXPECT_EQ(as_vector(*p_.values()), (Floats{6, 7}));
+  storage.set_value({1, 2});
+  const Parameter other = model_.add_parameters({2});
+  other.p->copy(storage);
+  EXPECT_EQ(as_vector(*other.values()), (Floats{1, 2}));
+  storage.zero();
+  EXPECT_EQ(as_vector(*p_.values()), (Floats{0, 0}));
+  EXPECT_EQ(storage.size(), 2u);
+  EXPECT_TRUE(storage.is_updated());
+  EXPECT_EQ(storage.name, "/p");
+  EXPECT_THROW(storage.copy(*model_.add_parameters({3}).p), dynet_like::ShapeError);
+  EXPECT_THROW(storage.set_value({1}), dynet_like::ShapeError);
+}
+
+TEST_F(CompatModelTest, StoragesOfTables) {
+  LookupParameterStorage& storage = *t_.p;
+  Floats gradient = {1, 2, 3};
+  storage.accumulate_grad(2, Tensor(Dim({1}), gradient.data()));
+  EXPECT_EQ(storage.grads[2].v[0], 1);
+  storage.accumulate_grad(Tensor(Dim({1, 3}), gradient.data()));
+  EXPECT_EQ(storage.grads[2].v[0], 4);
+  const unsigned rows[] = {0, 0};
+  storage.accumulate_grads(2, rows, nullptr, gradient.data());
+  EXPECT_EQ(storage.grads[0].v[0], 4);
+  float norm = 0;
+  storage.g_squared_l2norm(&norm);
+  EXPECT_EQ(norm, 16 + 4 + 16);
+  const unsigned too_large = 3;
+  EXPECT_THROW(storage.accumulate_grads(1, &too_large, nullptr, gradient.data()),
+               dynet_like::UsageError);
+  storage.scale_gradient(0.5f);
+  EXPECT_EQ(storage.grads[0].v[0], 2);
+  EXPECT_TRUE(storage.has_grad());
+  storage.clear();
+  EXPECT_FALSE(storage.has_grad());
+  storage.initialize(0, {1});
+  const LookupParameter other = model_.add_lookup_parameters(3, {1});
+  other.p->copy(storage);
+  EXPECT_EQ(as_vector(other.p->all_values), (Floats{1, 6, 7}));
+  storage.scale_parameters(2);
+  storage.squared_l2norm(&norm);
+  EXPECT_EQ(norm, 4 + 144 + 196);
+  storage.zero();
+  EXPECT_EQ(as_vector(t_.p->all_values), (Floats{0, 0, 0}));
+  EXPECT_EQ(storage.size(), 3u);
+  EXPECT_TRUE(storage.is_updated());
+}
+
+TEST_F(CompatModelTest, NormsAndUpdates) {
+  run(p_, t_);
+  EXPECT_NEAR(model_.gradient_l2_norm(), std::sqrt(1.0f + 4 + 9), 1e-6);
+  EXPECT_NEAR(model_.get_storage().gradient_l2_norm(), std::sqrt(14.0f), 1e-6);
+  model_.reset_gradient();
+  EXPECT_EQ(model_.gradient_l2_norm(), 0);
+  model_.project_weights(1.0f);
+  EXPECT_NEAR(p_.values()->v[0], 0.6f, 1e-6);
+  EXPECT_NEAR((*t_.values())[0].v[0], 5 / std::sqrt(110.0f), 1e-6);
+  EXPECT_EQ(model_.updated_parameter_count(), 5u);
+  model_.set_updated_param(&p_, false);
+  EXPECT_FALSE(model_.is_updated_param(&p_));
+  EXPECT_EQ(model_.updated_parameter_count(), 3u);
+  model_.set_updated_lookup_param(&t_, false);
+  EXPECT_FALSE(model_.is_updated_lookup_param(&t_));
+  EXPECT_EQ(model_.get_storage().all_params.size(), 2u);
+}
+
+// What is written through a handle is what the next run reads.
+TEST_F(CompatModelTest, RunsReadWhatWasWritten) {
+  ComputationGraph graph;
+  const Expression y = sum_elems(parameter(graph, p_)) + lookup(graph, t_, 0);
+  EXPECT_EQ(as_scalar(graph.forward(y)), 12);
+  p_.p->values.v[0] = 10;
+  t_.p->values[0].v[0] = 20;
+  EXPECT_EQ(as_scalar(graph.forward(y)), 34);
+}
+
+}  // namespace
