@@ -97,7 +97,7 @@ std::vector<float> gradient_of(const ParameterStorage& parameter, const Gradient
     auto* entry = const_cast<std::byte*>(rows->find(parameter, row));
     const std::vector<float> values =
         as_vector(Tensor(parameter.entry_dim(), parameter.dtype, entry));
-    std::copy(values.begin(), values.end(), result.begin() + row * parameter.entry_size());
+    std::copy(values.begin(), values.end(), &result[row * parameter.entry_size()]);
   }
   return result;
 }
