@@ -1,6 +1,8 @@
 // All layers. The readers of data are in nn/data.
 #pragma once
 
+#include "nn/bidirectional_lstm.h"
+#include "nn/crf.h"
 #include "nn/dropout.h"
 #include "nn/embedding.h"
 #include "nn/gru.h"

@@ -1,0 +1,49 @@
+// BidirectionalLSTM: layers that read a sequence from both ends.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "dynet_like/graph/expression.h"
+#include "dynet_like/params/parameter_collection.h"
+#include "nn/dropout.h"
+#include "nn/lstm.h"
+
+namespace dynet_like::nn {
+
+/// Per layer two LSTMs, one that reads from the first element to the last and one that reads from
+/// the last to the first (Schuster and Paliwal 1997; Graves and Schmidhuber 2005). A position has
+/// both outputs, the forward one before the other; a layer reads those of the layer below.
+class BidirectionalLSTM {
+ public:
+  /// Adds the layers "forward" and "backward", for a second layer "forward_1" and so on, to a
+  /// subcollection of `model`. Throws ShapeError for size 0, UsageError for no layers.
+  BidirectionalLSTM(ParameterCollection& model, unsigned inputs, unsigned hidden,
+                    unsigned layers = 1, const std::string& name = "bidirectional_lstm");
+
+  /// The outputs of the last layer at every position; none for no inputs. Shapes: {inputs} ->
+  /// {2 * hidden}. Throws ShapeError unless the inputs fit.
+  std::vector<Expression> operator()(ComputationGraph& graph, std::span<const Expression> xs) const;
+  /// The same, in training with dropout of what a layer reads from the layer below.
+  std::vector<Expression> operator()(ComputationGraph& graph, std::span<const Expression> xs,
+                                     const Dropout& between, bool training) const;
+  /// A whole sequence as one vector: of the last layer, the forward output after the last element
+  /// and the backward output after the first. Shapes: {inputs} -> {2 * hidden}. Throws UsageError
+  /// for no inputs.
+  Expression final_states(ComputationGraph& graph, std::span<const Expression> xs) const;
+
+  /// Of one direction.
+  unsigned hidden() const { return layers_.front().forward.hidden(); }
+
+ private:
+  struct Layer {
+    LSTM forward, backward;
+
+    std::vector<Expression> read(ComputationGraph& graph, std::span<const Expression> xs) const;
+  };
+
+  std::vector<Layer> layers_;
+};
+
+}  // namespace dynet_like::nn

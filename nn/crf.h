@@ -1,0 +1,53 @@
+// LinearChainCRF: scores whole sequences of tags.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "dynet_like/graph/expression.h"
+#include "dynet_like/params/parameter_collection.h"
+
+namespace dynet_like::nn {
+
+/// A conditional random field over a chain (Lafferty, McCallum and Pereira 2001), over the outputs
+/// of a network. Tags y of a sentence with emissions e, a vector of one score per tag and position,
+/// have
+///   score(y) = start[y_1] + sum of e_t[y_t] + sum of transitions[y_t, y_(t + 1)] + end[y_n]
+/// and the probability e^score(y) / (sum of e^score over all sequences of tags). The sum and the
+/// best sequence are found position by position (Rabiner 1989). All of it is recorded, so that
+/// sentences are batched.
+class LinearChainCRF {
+ public:
+  /// Adds its parameters "transitions" {tags, tags} (from the row's tag to the column's), "start"
+  /// and "end" {tags}, zero at first, to a subcollection of `model`. Throws ShapeError for no tags.
+  LinearChainCRF(ParameterCollection& model, unsigned tags, const std::string& name = "crf");
+
+  // All of the following throw UsageError for a sentence without words and ShapeError unless every
+  // emission is {tags}.
+
+  /// The negative log likelihood of the right tags: log_partition - score. Shapes: {1}. Throws
+  /// UsageError for tags that are not there, or not one per emission.
+  Expression loss(ComputationGraph& graph, std::span<const Expression> emissions,
+                  std::span<const unsigned> gold) const;
+  /// ln of the sum of e^score over all sequences of tags. Shapes: {1}.
+  Expression log_partition(ComputationGraph& graph, std::span<const Expression> emissions) const;
+  /// Of one sequence of tags. Shapes: {1}. Throws as loss does.
+  Expression score(ComputationGraph& graph, std::span<const Expression> emissions,
+                   std::span<const unsigned> tags) const;
+  /// The sequence with the largest score (Viterbi 1967), of equal ones that with the first tags at
+  /// the end: at every position 1 for its tag and 0 for the others, without gradient. Shapes:
+  /// {tags}.
+  std::vector<Expression> best(ComputationGraph& graph,
+                               std::span<const Expression> emissions) const;
+
+  unsigned tags() const { return start_.dim()[0]; }
+
+ private:
+  void check(std::span<const Expression> emissions) const;
+  void check(std::span<const Expression> emissions, std::span<const unsigned> tags) const;
+
+  Parameter transitions_, start_, end_;
+};
+
+}  // namespace dynet_like::nn

@@ -1,0 +1,34 @@
+// Sentences with a tag per word, from CoNLL-U files and from files with a word and a tag per line.
+#pragma once
+
+#include <istream>
+#include <string>
+#include <vector>
+
+#include "nn/data/text_lines.h"
+
+namespace dynet_like::nn {
+
+/// Words and their tags, as many of these as of those.
+struct TaggedSentence {
+  std::vector<std::string> words, tags;
+
+  bool operator==(const TaggedSentence&) const = default;
+};
+
+/// Reads the columns FORM and UPOS of a CoNLL-U file (Nivre et al. 2020): ten columns with tabs
+/// between them, a blank line after every sentence, comments that begin with "#". Words are
+/// numbered from 1; lines for several words at once ("3-4") and for words that are not in the text
+/// ("5.1") are skipped. Throws FileError where the file is missing, without sentences, too large or
+/// malformed. `file` is the name of a stream in messages.
+std::vector<TaggedSentence> read_conllu(const std::string& path, const TextLimits& limits = {});
+std::vector<TaggedSentence> read_conllu(std::istream& stream, const std::string& file,
+                                        const TextLimits& limits = {});
+
+/// Reads a file with "word TAB tag" on every line and blank lines, which may have spaces and tabs,
+/// between sentences. Throws as above.
+std::vector<TaggedSentence> read_columns(const std::string& path, const TextLimits& limits = {});
+std::vector<TaggedSentence> read_columns(std::istream& stream, const std::string& file,
+                                         const TextLimits& limits = {});
+
+}  // namespace dynet_like::nn
