@@ -26,11 +26,11 @@ class OptionGroup {
     return *this;
   }
   /// One that has a default: both are shown where they differ.
-  template <class Value>
-  OptionGroup& add(const char* name, const char* value, const char* text, Value Options::*member) {
+  template <class Value, class Owner>
+  OptionGroup& add(const char* name, const char* kind, const char* text, Value Owner::*member) {
     const Value &without = without_data_.*member, &with = with_data_.*member;
-    if (without == with) return add(name, value, fmt::format("{} ({})", text, without));
-    return add(name, value, fmt::format("{} ({}; {} with --data)", text, without, with));
+    if (without == with) return add(name, kind, fmt::format("{} ({})", text, without));
+    return add(name, kind, fmt::format("{} ({}; {} with --data)", text, without, with));
   }
   OptionGroup& add_flag(const char* name, const char* text) {
     group_.add_options()(name, text);

@@ -8,6 +8,7 @@
 #include <fmt/core.h>
 
 #include "dynet_like/core/random.h"
+#include "examples/support/fingerprint.h"
 #include "nn/data/listops.h"
 #include "nn/data/treebank.h"
 
@@ -34,23 +35,13 @@ std::vector<Sample> to_samples(std::vector<Tree> trees, const nn::Vocabulary& vo
   return samples;
 }
 
-/// FNV-1a (Fowler, Noll and Vo) over words, labels and shapes.
-struct Fingerprint {
-  std::uint64_t value = 0xcbf29ce484222325;
-
-  void add(std::uint32_t number) {
-    for (int shift = 0; shift < 32; shift += 8) {
-      value = (value ^ ((number >> shift) & 0xff)) * 0x100000001b3;
-    }
+void add(Fingerprint& fingerprint, const Sample& sample) {
+  for (const std::uint32_t word : sample.words) fingerprint.add(word);
+  for (const Tree::Node& node : sample.tree.nodes()) {
+    fingerprint.add(static_cast<std::uint32_t>(node.label));
+    fingerprint.add(node.first_node);
   }
-  void add(const Sample& sample) {
-    for (const std::uint32_t word : sample.words) add(word);
-    for (const Tree::Node& node : sample.tree.nodes()) {
-      add(static_cast<std::uint32_t>(node.label));
-      add(node.first_node);
-    }
-  }
-};
+}
 
 nn::Vocabulary listops_vocabulary() {
   nn::Vocabulary vocabulary;
@@ -124,9 +115,9 @@ Task load_task(const Options& options) {
   Task task = options.is_listops() ? listops_task(options) : treebank_task(options);
   Fingerprint fingerprint;
   for (const std::vector<Sample>* samples : {&task.train, &task.dev}) {
-    for (const Sample& sample : *samples) fingerprint.add(sample);
+    for (const Sample& sample : *samples) add(fingerprint, sample);
   }
-  task.fingerprint = fmt::format("{} trees, {:016x}", task.train.size(), fingerprint.value);
+  task.fingerprint = fmt::format("{} trees, {:016x}", task.train.size(), fingerprint.value());
   return task;
 }
 

@@ -1,0 +1,254 @@
+// Tagger: learns to label the words of sentences, batched automatically across the sentences.
+//
+// Every sentence is recorded by itself, with plain loops over its words and their characters. Words
+// are read by a vector of their own and by two LSTMs over their characters (Ling et al. 2015),
+// sentences by LSTMs in both directions; labels are chosen one by one or, with --crf, as a sequence
+// (Lample et al. 2016). Run time on two idle cores:
+//
+//   tagger
+//       parts of speech in generated sentences:
+//
+// The model is here; what it is trained on, how it is evaluated and applied and how files and flags
+// are handled is in tagger/, and what it has in common with other examples in support/.
+#include <algorithm>
+#include <cstdio>
+#include <exception>
+#include <iostream>
+#include <limits>
+#include <numeric>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include <fmt/core.h>
+
+#include "dynet_like/dynet_like.h"
+#include "dynet_like/io/safetensors.h"
+#include "examples/support/measure.h"
+#include "examples/support/report_file.h"
+#include "examples/support/training.h"
+#include "examples/tagger/options.h"
+#include "examples/tagger/prediction.h"
+#include "examples/tagger/results.h"
+#include "examples/tagger/task.h"
+#include "nn/nn.h"
+
+namespace dynet_like::examples {
+namespace {
+
+constexpr int kInterrupted = 130;  // the exit status of programs that Ctrl-C ended
+constexpr std::size_t kPredictionBatch = 64;
+
+class Model {
+ public:
+  Model(ParameterCollection& parameters, const NetworkOptions& options, const Encoding& encoding)
+      : words_(parameters, encoding.words().size(), options.embedding, "words"),
+        characters_(parameters, encoding.characters().size(), options.characters, "characters"),
+        character_lstm_(parameters, options.characters, options.character_hidden, 1,
+                        "character_lstm"),
+        word_lstm_(parameters, options.embedding + 2 * options.character_hidden, options.hidden,
+                   options.layers, "word_lstm"),
+        output_(parameters, 2 * options.hidden, encoding.labels().size(), true, "output"),
+        dropout_(options.dropout),
+        word_dropout_(options.word_dropout) {
+    if (options.crf) crf_.emplace(parameters, encoding.labels().size());
+  }
+
+  /// Records a sentence for training: the sum of the losses of its words.
+  Expression loss(ComputationGraph& graph, const EncodedSentence& sentence,
+                  const std::vector<unsigned>& labels) const {
+    const std::vector<Expression> scores = read(graph, sentence, true);
+    if (crf_) return crf_->loss(graph, scores, labels);
+    std::vector<Expression> losses;
+    for (std::size_t i = 0; i < scores.size(); ++i) {
+      losses.push_back(pickneglogsoftmax(scores[i], labels[i]));
+    }
+    return sum(losses);
+  }
+
+  /// A column per word, in which the largest number is that of its label.
+  Expression labels(ComputationGraph& graph, const EncodedSentence& sentence) const {
+    const std::vector<Expression> scores = read(graph, sentence, false);
+    return concatenate_cols(crf_ ? crf_->best(graph, scores) : scores);
+  }
+
+ private:
+  /// The scores of the labels of every word.
+  std::vector<Expression> read(ComputationGraph& graph, const EncodedSentence& sentence,
+                               bool training) const {
+    std::vector<Expression> words;
+    for (std::size_t i = 0; i < sentence.words.size(); ++i) {
+      words.push_back(dropout_(word(graph, sentence, i, training), training));
+    }
+    std::vector<Expression> scores = word_lstm_(graph, words, dropout_, training);
+    for (Expression& score : scores) score = output_(graph, dropout_(score, training));
+    return scores;
+  }
+
+  Expression word(ComputationGraph& graph, const EncodedSentence& sentence, std::size_t i,
+                  bool training) const {
+    std::vector<Expression> characters;
+    for (const std::uint32_t character : sentence.characters[i]) {
+      characters.push_back(characters_(graph, character));
+    }
+    Expression whole = words_(graph, sentence.words[i]);
+    // All of the vector or nothing: so it learns to do without.
+    if (training) whole = block_dropout(whole, word_dropout_);
+    return concatenate({whole, character_lstm_.final_states(graph, characters)});
+  }
+
+  nn::Embedding words_, characters_;
+  nn::BidirectionalLSTM character_lstm_, word_lstm_;
+  nn::Linear output_;
+  std::optional<nn::LinearChainCRF> crf_;
+  nn::Dropout dropout_;
+  float word_dropout_;
+};
+
+/// The model with its sentences, for Training.
+class TaggerTrainee : public Trainee {
+ public:
+  TaggerTrainee(const Model& model, const TaggerOptions& options, const TaggerTask& task)
+      : model_(model), options_(options), task_(task), batch_(graph_options()) {}
+
+  Loss run(std::span<const std::uint32_t> samples, std::uint64_t step) override {
+    random_ = Random(options_.seed, step);
+    batch_.clear();
+    batch_.add_losses(samples.size(), [&](ComputationGraph& graph, std::size_t i) {
+      return loss(graph, samples[i]);
+    });
+    std::size_t words = 0;
+    for (const std::uint32_t sample : samples) words += task_.train_labels[sample].size();
+    return {static_cast<double>(batch_.forward()), words};
+  }
+  const Gradients& gradients() override { return batch_.backward(); }
+  double dev_score() override { return main_score(task_, score(task_.dev)); }
+
+  LabelScore score(const TaggerData& data) const {
+    const auto labels =
+        predict_labels(data.encoded, kPredictionBatch, options_.threads,
+                       [&](ComputationGraph& graph, const EncodedSentence& sentence) {
+                         return model_.labels(graph, sentence);
+                       });
+    LabelScore score;
+    for (std::size_t i = 0; i < labels.size(); ++i) {
+      std::vector<std::string> found;
+      for (const unsigned label : labels[i]) found.push_back(task_.encoding.labels().word(label));
+      score.add(data.sentences[i].tags, found);
+    }
+    return score;
+  }
+
+  /// On the first training sentences.
+  BatchingGain measure() const {
+    std::vector<std::uint32_t> samples(
+        std::min<std::size_t>(options_.batch_size, task_.train_labels.size()));
+    std::iota(samples.begin(), samples.end(), 0u);
+    return measure_batching(samples, [&](Minibatch& batch, std::uint32_t sample) {
+      batch.add_loss(loss(batch.new_graph(), sample));
+    });
+  }
+
+ private:
+  GraphOptions graph_options() {
+    GraphOptions options;
+    options.threads = options_.threads;
+    options.random = &random_;
+    return options;
+  }
+
+  Expression loss(ComputationGraph& graph, std::uint32_t sample) const {
+    return model_.loss(graph, task_.train.encoded[sample], task_.train_labels[sample]);
+  }
+
+  const Model& model_;
+  const TaggerOptions& options_;
+  const TaggerTask& task_;
+  Random random_;  ///< for dropout
+  Minibatch batch_;
+};
+
+/// All that the bits of a model depend on. The number of epochs is not among them: a finished run
+/// can be resumed with more.
+Metadata settings_of(const TaggerOptions& options, const TaggerTask& task) {
+  Metadata settings = metadata_of(options);
+  settings["data"] = task.fingerprint;
+  settings["--min-count"] = std::to_string(options.min_count);
+  settings["--batch-size"] = std::to_string(options.batch_size);
+  settings["--learning-rate"] = fmt::format("{}", options.learning_rate);
+  settings["--decay"] = fmt::format("{}", options.decay);
+  settings["--seed"] = std::to_string(options.seed);
+  return settings;
+}
+
+TrainingOptions training_options(const TaggerOptions& options, const TaggerTask& task) {
+  return {.unit = "sentences",
+          .score_name = task.score_name,
+          .epochs = options.epochs,
+          .batch_size = options.batch_size,
+          .learning_rate = options.learning_rate,
+          .decay = options.decay,
+          .seed = options.seed,
+          .output = options.output,
+          .resume = options.resume,
+          .settings = settings_of(options, task)};
+}
+
+int train(const TaggerOptions& options) {
+  check_report_path(options.report);
+  const TaggerTask task = load_tagger_task(options);
+  ParameterCollection parameters(options.seed);
+  const Model model(parameters, options, task.encoding);
+  AdamTrainer trainer(parameters, options.learning_rate);
+  TaggerTrainee trainee(model, options, task);
+  Training training(training_options(options, task), sentence_sizes(task.train.encoded), parameters,
+                    trainer, trainee);
+  task.encoding.save(options.output);
+  fmt::print("{}\n{} parameters, {} threads\n", task.description, parameters.parameter_count(),
+             options.threads);
+  std::fflush(stdout);
+  if (!training.run()) {
+    fmt::print("Stopped and saved. To go on:\n  {}\n", options.resume_command);
+    return kInterrupted;
+  }
+  const LabelScore score = trainee.score(task.test);
+  const BatchingGain gain = trainee.measure();
+  print_results(task, training, score, gain);
+  write_results(options, task, training, score, gain);
+  return 0;
+}
+
+int apply(const TaggerOptions& options) {
+  const Encoding encoding(options.output);
+  const std::string file = best_file(options.output);
+  ParameterCollection parameters;
+  const Model model(parameters, network_of(SafetensorsFile::read(file).metadata()), encoding);
+  load_parameters(file, parameters);
+  const nn::TextLimits limits{.max_line_bytes = 1 << 16,
+                              .max_file_bytes = std::numeric_limits<std::size_t>::max()};
+  label_stream(
+      std::cin, std::cout, encoding, options.batch_size, options.threads,
+      [&](ComputationGraph& graph, const EncodedSentence& sentence) {
+        return model.labels(graph, sentence);
+      },
+      limits);
+  return 0;
+}
+
+}  // namespace
+}  // namespace dynet_like::examples
+
+int main(int argc, char** argv) {
+  using namespace dynet_like;
+  try {
+    const examples::TaggerOptions options = examples::parse_tagger_options(argc, argv);
+    if (options.help) {
+      fmt::print("{}", examples::tagger_help_text());
+      return 0;
+    }
+    return options.apply ? examples::apply(options) : examples::train(options);
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "tagger: {}\n", error.what());
+    return dynamic_cast<const UsageError*>(&error) != nullptr ? 2 : 1;
+  }
+}

@@ -1,0 +1,76 @@
+// Three vocabularies, and their files.
+#include "examples/tagger/encoding.h"
+
+#include <filesystem>
+
+namespace dynet_like::examples {
+
+namespace {
+
+constexpr char kUnknown[] = "<unknown>";
+constexpr std::size_t kWordEnd = 16;  // so many characters are read at either end of a word
+
+std::string in_folder(const std::string& folder, const char* name) {
+  return std::filesystem::path(folder) / name;
+}
+
+}  // namespace
+
+std::vector<std::string_view> utf8_characters(std::string_view text) {
+  std::vector<std::string_view> characters;
+  for (std::size_t begin = 0, end = 1; begin < text.size(); begin = end++) {
+    // At most three bytes continue a character.
+    while (end < text.size() && end - begin < 4 && (text[end] & 0xC0) == 0x80) ++end;
+    characters.push_back(text.substr(begin, end - begin));
+  }
+  return characters;
+}
+
+Encoding::Encoding(const std::vector<nn::TaggedSentence>& sentences, std::uint64_t min_count) {
+  nn::Vocabulary words;
+  words.set_unknown(kUnknown);
+  characters_.set_unknown(kUnknown);
+  for (const nn::TaggedSentence& sentence : sentences) {
+    for (const std::string& word : sentence.words) {
+      words.add(word);
+      for (const std::string_view character : utf8_characters(word)) characters_.add(character);
+    }
+    for (const std::string& label : sentence.tags) labels_.add(label);
+  }
+  words_ = words.trimmed(min_count);
+  for (nn::Vocabulary* vocabulary : {&words_, &characters_, &labels_}) vocabulary->freeze();
+}
+
+Encoding::Encoding(const std::string& folder)
+    : words_(nn::Vocabulary::load(in_folder(folder, "words.txt"))),
+      characters_(nn::Vocabulary::load(in_folder(folder, "characters.txt"))),
+      labels_(nn::Vocabulary::load(in_folder(folder, "labels.txt"))) {}
+
+void Encoding::save(const std::string& folder) const {
+  std::filesystem::create_directories(folder);
+  words_.save(in_folder(folder, "words.txt"));
+  characters_.save(in_folder(folder, "characters.txt"));
+  labels_.save(in_folder(folder, "labels.txt"));
+}
+
+EncodedSentence Encoding::encode(std::span<const std::string> words) const {
+  EncodedSentence result;
+  for (const std::string& word : words) {
+    result.words.push_back(words_.id(word));
+    std::vector<std::uint32_t>& numbers = result.characters.emplace_back();
+    const std::vector<std::string_view> characters = utf8_characters(word);
+    for (std::size_t i = 0; i < characters.size(); ++i) {
+      if (i >= kWordEnd && i + kWordEnd < characters.size()) continue;
+      numbers.push_back(characters_.id(characters[i]));
+    }
+  }
+  return result;
+}
+
+std::vector<unsigned> Encoding::encode_labels(std::span<const std::string> labels) const {
+  std::vector<unsigned> result;
+  for (const std::string& label : labels) result.push_back(labels_.id(label));
+  return result;
+}
+
+}  // namespace dynet_like::examples
