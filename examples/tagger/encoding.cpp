@@ -10,6 +10,14 @@ namespace {
 constexpr char kUnknown[] = "<unknown>";
 constexpr std::size_t kWordEnd = 16;  // so many characters are read at either end of a word
 
+/// In lower case; the characters tell the case. Letters outside ASCII stay as they are.
+std::string lower_case(std::string word) {
+  for (char& c : word) {
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  }
+  return word;
+}
+
 std::string in_folder(const std::string& folder, const char* name) {
   return std::filesystem::path(folder) / name;
 }
@@ -32,7 +40,7 @@ Encoding::Encoding(const std::vector<nn::TaggedSentence>& sentences, std::uint64
   characters_.set_unknown(kUnknown);
   for (const nn::TaggedSentence& sentence : sentences) {
     for (const std::string& word : sentence.words) {
-      words.add(word);
+      words.add(lower_case(word));
       for (const std::string_view character : utf8_characters(word)) characters_.add(character);
     }
     for (const std::string& label : sentence.tags) labels_.add(label);
@@ -56,7 +64,7 @@ void Encoding::save(const std::string& folder) const {
 EncodedSentence Encoding::encode(std::span<const std::string> words) const {
   EncodedSentence result;
   for (const std::string& word : words) {
-    result.words.push_back(words_.id(word));
+    result.words.push_back(words_.id(lower_case(word)));
     std::vector<std::uint32_t>& numbers = result.characters.emplace_back();
     const std::vector<std::string_view> characters = utf8_characters(word);
     for (std::size_t i = 0; i < characters.size(); ++i) {

@@ -21,8 +21,8 @@ struct EncodedSentence {
 /// The characters of a text in UTF-8; bytes that belong to none are characters too.
 std::vector<std::string_view> utf8_characters(std::string_view text);
 
-/// Numbers for all that the training sentences contain. Rare words, and what is new later on, have
-/// the number of the unknown word or character.
+/// Numbers for all that the training sentences contain: words in lower case, characters and labels.
+/// Rare words, and what is new later on, have the number of the unknown word or character.
 class Encoding {
  public:
   Encoding(const std::vector<nn::TaggedSentence>& sentences, std::uint64_t min_count);

@@ -1,0 +1,192 @@
+// BidirectionalLSTM: the same bits as its composition by hand, gradients, shapes, batches, errors.
+#include "nn/bidirectional_lstm.h"
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+#include "dynet_like/dynet_like.h"
+#include "nn/embedding.h"
+#include "nn/linear.h"
+#include "tests/support/layers.h"
+
+namespace dynet_like::nn {
+namespace {
+
+constexpr unsigned kInputs = 3, kHidden = 4;
+
+/// A sentence of some rows of a table.
+std::vector<Expression> sentence(ComputationGraph& graph, const Embedding& table, unsigned length) {
+  std::vector<Expression> xs;
+  for (unsigned i = 0; i < length; ++i) xs.push_back(table(graph, i));
+  return xs;
+}
+
+/// LSTMs with the parameters of a layer of `model`, which were made before.
+struct ByHand {
+  ByHand(ParameterCollection& like, unsigned inputs, const std::string& suffix)
+      : forward(model, inputs, kHidden), backward(model, inputs, kHidden) {
+    for (const char* parameter : {"W", "U", "b"}) {
+      copy(like, "/bidirectional_lstm/forward" + suffix + "/" + parameter,
+           std::string("/lstm/") + parameter);
+      copy(like, "/bidirectional_lstm/backward" + suffix + "/" + parameter,
+           std::string("/lstm_1/") + parameter);
+    }
+  }
+
+  void copy(const ParameterCollection& like, const std::string& from, const std::string& to) {
+    ASSERT_NE(like.find(from), nullptr) << from;
+    Parameter(model.find(to)).set_value(as_vector(like.find(from)->tensor()));
+  }
+
+  std::vector<Expression> read(ComputationGraph& graph, const std::vector<Expression>& xs) const {
+    std::vector<Expression> both(xs.size());
+    LSTM::State state = forward.start(graph);
+    for (std::size_t i = 0; i < xs.size(); ++i) {
+      state = forward.step(graph, state, xs[i]);
+      both[i] = state.h;
+    }
+    state = backward.start(graph);
+    for (std::size_t i = xs.size(); i-- > 0;) {
+      state = backward.step(graph, state, xs[i]);
+      both[i] = concatenate({both[i], state.h});
+    }
+    return both;
+  }
+
+  ParameterCollection model;
+  LSTM forward, backward;
+};
+
+TEST(BidirectionalLSTMTest, HasTheBitsOfTwoLSTMsPerLayer) {
+  ParameterCollection model;
+  const BidirectionalLSTM bilstm(model, kInputs, kHidden, 2);
+  const Embedding inputs(model, 5, kInputs);
+  randomise(model, 2);
+  const ByHand first(model, kInputs, ""), second(model, 2 * kHidden, "_1");
+  for (const unsigned length : {1u, 2u, 5u}) {
+    ComputationGraph graph;
+    const std::vector<Expression> xs = sentence(graph, inputs, length);
+    const std::vector<Expression> got = bilstm(graph, xs);
+    const std::vector<Expression> expected = second.read(graph, first.read(graph, xs));
+    ASSERT_EQ(got.size(), length);
+    for (unsigned i = 0; i < length; ++i) {
+      EXPECT_EQ(got[i].dim(), Dim({2 * kHidden}));
+      EXPECT_EQ(as_vector(got[i].value()), as_vector(expected[i].value())) << i;
+    }
+    const std::vector<float> summary = as_vector(bilstm.final_states(graph, xs).value());
+    const std::vector<float> last = as_vector(expected.back().value()),
+                             front = as_vector(expected.front().value());
+    std::vector<float> ends(last.begin(), last.begin() + kHidden);
+    ends.insert(ends.end(), front.begin() + kHidden, front.end());
+    EXPECT_EQ(summary, ends);
+  }
+}
+
+TEST(BidirectionalLSTMTest, EveryOutputSeesEveryInput) {
+  ParameterCollection model;
+  const BidirectionalLSTM bilstm(model, kInputs, kHidden);
+  const Embedding inputs(model, 5, kInputs);
+  randomise(model, 3);
+  for (unsigned output = 0; output < 5; ++output) {
+    ComputationGraph graph;
+    const std::vector<Expression> xs = sentence(graph, inputs, 5);
+    const Gradients& gradients = graph.backward(sum_elems(bilstm(graph, xs)[output]));
+    for (unsigned input = 0; input < 5; ++input) {
+      double size = 0;
+      for (const float g : gradients.values(inputs.table(), input)) size += std::abs(g);
+      EXPECT_GT(size, 0) << output << ' ' << input;
+    }
+  }
+}
+
+TEST(BidirectionalLSTMTest, GradientsAreThoseOfCentralDifferences) {
+  ParameterCollection model(1, DType::f64);
+  const BidirectionalLSTM bilstm(model, kInputs, kHidden, 2);
+  const Embedding inputs(model, 4, kInputs);
+  const Linear output(model, 2 * kHidden, 3);
+  randomise(model, 4);
+  const auto loss_in = [&](ComputationGraph& graph) {
+    const std::vector<Expression> xs = sentence(graph, inputs, 4);
+    std::vector<Expression> losses = {
+        pickneglogsoftmax(output(graph, bilstm.final_states(graph, xs)), 2)};
+    for (const Expression& h : bilstm(graph, xs)) {
+      losses.push_back(pickneglogsoftmax(output(graph, h), 1));
+    }
+    return sum(losses);
+  };
+  ComputationGraph graph(double_options());
+  Gradients gradients;
+  graph.backward(loss_in(graph), gradients);
+  expect_slopes(model, gradients, [&] {
+    ComputationGraph again(double_options());
+    return loss_in(again).value().at(0);
+  });
+}
+
+TEST(BidirectionalLSTMTest, DropoutIsBetweenLayersAndInTraining) {
+  ParameterCollection model;
+  const BidirectionalLSTM one(model, kInputs, kHidden), two(model, kInputs, kHidden, 2);
+  const Embedding inputs(model, 3, kInputs);
+  Random random(1);
+  GraphOptions options;
+  options.random = &random;
+  ComputationGraph graph(options);
+  const std::vector<Expression> xs = sentence(graph, inputs, 3);
+  const Dropout dropout(0.5f);
+  const auto outputs = [&](const BidirectionalLSTM& layers, bool training) {
+    std::vector<float> all;
+    for (const Expression& h : layers(graph, xs, dropout, training)) {
+      const std::vector<float> values = as_vector(h.value());
+      all.insert(all.end(), values.begin(), values.end());
+    }
+    return all;
+  };
+  EXPECT_EQ(outputs(one, true), outputs(one, false));
+  EXPECT_EQ(outputs(two, false), outputs(two, false));
+  EXPECT_NE(outputs(two, true), outputs(two, false));
+}
+
+TEST(BidirectionalLSTMTest, SentencesOfAllLengthsBatch) {
+  ParameterCollection model;
+  const BidirectionalLSTM bilstm(model, kInputs, kHidden, 2);
+  const Embedding inputs(model, 6, kInputs);
+  Minibatch minibatch;
+  std::vector<std::vector<Expression>> batched;
+  for (unsigned length = 1; length <= 6; ++length) {
+    ComputationGraph& graph = minibatch.new_graph();
+    batched.push_back(bilstm(graph, sentence(graph, inputs, length)));
+    for (const Expression& h : batched.back()) minibatch.add_output(h);
+  }
+  minibatch.forward();
+  const Report report = minibatch.explain();
+  EXPECT_EQ(report.batches, report.bound);
+  // Per layer, one batch for each of six steps of either direction and one for all concatenations;
+  // and the lookups and the zeros of the first states.
+  EXPECT_EQ(report.batches, 2 * (2 * 6 + 1) + 2u);
+  for (unsigned length = 1; length <= 6; ++length) {
+    ComputationGraph graph;
+    const std::vector<Expression> alone = bilstm(graph, sentence(graph, inputs, length));
+    for (unsigned i = 0; i < length; ++i) {
+      EXPECT_EQ(as_vector(alone[i].value()), as_vector(batched[length - 1][i].value()));
+    }
+  }
+}
+
+TEST(BidirectionalLSTMTest, EmptySequencesAndSizesThatDoNotFit) {
+  ParameterCollection model;
+  const BidirectionalLSTM bilstm(model, kInputs, kHidden, 2);
+  EXPECT_EQ(bilstm.hidden(), kHidden);
+  ComputationGraph graph;
+  EXPECT_TRUE(bilstm(graph, {}).empty());
+  EXPECT_THROW(bilstm.final_states(graph, {}), UsageError);
+  const std::vector<Expression> wrong = {ones(graph, {kInputs + 1})};
+  EXPECT_THROW(bilstm(graph, wrong), ShapeError);
+  EXPECT_THROW(bilstm.final_states(graph, wrong), ShapeError);
+  EXPECT_THROW(BidirectionalLSTM(model, 0, 3), ShapeError);
+  EXPECT_THROW(BidirectionalLSTM(model, 3, 0), ShapeError);
+  EXPECT_THROW(BidirectionalLSTM(model, 3, 3, 0), UsageError);
+}
+
+}  // namespace
+}  // namespace dynet_like::nn
