@@ -33,8 +33,9 @@
 namespace dynet_like::examples {
 namespace {
 
-constexpr int kInterrupted = 130;      // the exit status of programs that Ctrl-C ended
-constexpr unsigned kSampleSize = 300;  // units that are written after training
+constexpr int kInterrupted = 130;  // the exit status of programs that Ctrl-C ended
+// What is written after training.
+constexpr unsigned kSampleCharacters = 300, kSampleWords = 60;
 
 void print_and_report(const Options& options, const Task& task, const Training& training) {
   const Progress& progress = training.progress();
@@ -78,7 +79,9 @@ int train(const Options& options) {
     return kInterrupted;
   }
   print_and_report(options, task, training);
-  fmt::print("\n{}\n", sampled_text(model, task.encoding, options, kSampleSize));
+  const bool is_words = task.encoding.unit == nn::TextUnit::word;
+  const unsigned count = is_words ? kSampleWords : kSampleCharacters;
+  fmt::print("\n{}\n", sampled_text(model, task.encoding, options, count));
   return 0;
 }
 

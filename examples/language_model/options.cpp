@@ -38,6 +38,7 @@ Options defaults(bool with_data) {
   options.dropout = 0.2f;
   options.epochs = 8;
   options.batch_size = 32;
+  options.sequence_length = 64;
   options.learning_rate = 0.002f;
   options.decay = 0.85f;
   options.output = "language_model_text";

@@ -10,7 +10,7 @@ namespace dynet_like::examples {
 struct Options {
   // data
   std::string data;  ///< a text file; empty: generated sentences
-  unsigned sentences = 5'000;
+  unsigned sentences = 10'000;
   std::string level = "character";  ///< or "word"
   unsigned min_count = 2;
 
@@ -19,8 +19,8 @@ struct Options {
   float dropout = 0;
 
   // training
-  unsigned epochs = 12, batch_size = 16, sequence_length = 64;
-  float learning_rate = 0.01f, decay = 0.75f;
+  unsigned epochs = 6, batch_size = 16, sequence_length = 32;
+  float learning_rate = 0.01f, decay = 0.6f;
   float clip = 0.25f;
   std::uint64_t seed = 1;
   unsigned threads = 2;
