@@ -192,14 +192,15 @@ TYPED_TEST(UpdatesTest, AdadeltaIsAPlainLoop) {
 
 TYPED_TEST(UpdatesTest, ScaleAndAverageArePlainLoops) {
   using E = TypeParam;
-  on_every_target([] {
+  const std::vector<double> factors = {kScale, 1.1, 0.3};
+  on_every_target([&] {
     for (const std::size_t n : sizes()) {
       State<E> got(n), expected(n);
-      updates::scale(dtype_of<E>, got.w.data(), n, kScale);
+      updates::scale(dtype_of<E>, got.w.data(), n, factors);
       updates::average(dtype_of<E>, got.m.data(), got.g.data(), n, kRho);
       for (std::size_t i = 0; i < n; ++i) {
         E& m = expected.m[i];
-        expected.w[i] *= static_cast<E>(kScale);
+        for (const double factor : factors) expected.w[i] *= static_cast<E>(factor);
         m += static_cast<E>(kRho) * (expected.g[i] - m);
       }
       ASSERT_TRUE(same_bytes(got.w, expected.w)) << n << " elements";

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <span>
 
 #include "dynet_like/core/dtype.h"
 
@@ -45,8 +46,8 @@ void adadelta(DType dtype, void* w, void* s, void* d, const void* g, std::size_t
 void exponentiate(DType dtype, void* w, void* v, const void* g, std::size_t n, double momentum,
                   double rate, double scale);
 
-/// x *= factor.
-void scale(DType dtype, void* x, std::size_t n, double factor);
+/// x *= factor, with one factor after the other; elements stay in registers meanwhile.
+void scale(DType dtype, void* x, std::size_t n, std::span<const double> factors);
 
 /// mean += share * (x - mean).
 void average(DType dtype, void* mean, const void* x, std::size_t n, double share);

@@ -103,8 +103,8 @@ void ParameterAverages::swap_in(bool save_weights, bool bias_correction) {
     std::memcpy(storage.values.data(), average.values.data(), bytes);
     if (corrects) {
       const double beta = static_cast<double>(settings.beta);
-      const double sum = 1 - std::pow(beta, static_cast<double>(average.count));
-      updates::scale(storage.dtype, storage.values.data(), storage.size(), 1 / sum);
+      const double factor = 1 / (1 - std::pow(beta, static_cast<double>(average.count)));
+      updates::scale(storage.dtype, storage.values.data(), storage.size(), std::span(&factor, 1));
     }
     ++storage.version;
   }

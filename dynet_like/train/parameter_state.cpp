@@ -68,9 +68,8 @@ void ParameterState::check(const void* dense, const Gradients::Rows* rows) const
   }
 }
 
-void ParameterState::decay(std::size_t first, std::size_t count, Step step) {
-  if (step.keep == 1) return;
-  updates::scale(storage_.dtype, elements(first, count).values, count, step.keep);
+void ParameterState::decay(std::size_t first, std::size_t count, std::span<const double> factors) {
+  updates::scale(storage_.dtype, elements(first, count).values, count, factors);
 }
 
 void ParameterState::apply(std::size_t first, std::size_t count, const void* gradient, Step step) {
@@ -78,18 +77,18 @@ void ParameterState::apply(std::size_t first, std::size_t count, const void* gra
   all.gradient = gradient;
   for (std::size_t i = 0; i < moment_count_; ++i) all.moments[i] = moment_data(i, first);
   rule_->apply(all, step);
-  decay(first, count, step);
+  if (step.keep != 1) decay(first, count, std::span(&step.keep, 1));
 }
 
-void ParameterState::make_up(std::size_t first, std::size_t count,
-                             std::span<const MissedStep> steps) {
+void ParameterState::make_up(std::size_t first, std::size_t count, const Steps& steps) {
+  if (!steps.apply_rule) return decay(first, count, steps.keeps);
   const bool by_pieces = rule_->is_elementwise();
   const std::size_t piece = by_pieces ? kZeroBytes / size_of(storage_.dtype) : count;
   const void* zeros = by_pieces ? kZeros.data() : nullptr;
   for (std::size_t i = 0; i < count; i += piece) {
     const std::size_t n = std::min(piece, count - i);
-    for (const auto& [step, applies_rule] : steps) {
-      applies_rule ? apply(first + i, n, zeros, step) : decay(first + i, n, step);
+    for (std::size_t j = 0; j < steps.rates.size(); ++j) {
+      apply(first + i, n, zeros, {steps.rates[j], 1, steps.keeps[j]});
     }
   }
 }
@@ -98,8 +97,7 @@ void ParameterState::update_all(const void* gradient, Step step, bool exact) {
   if (gradient != nullptr) {
     apply(0, storage_.size(), gradient, step);
   } else if (exact || step.keep != 1) {
-    const MissedStep missed = {step, exact};
-    make_up(0, storage_.size(), std::span(&missed, 1));
+    make_up(0, storage_.size(), {std::span(&step.rate, 1), std::span(&step.keep, 1), exact});
   } else {
     return;
   }
@@ -135,20 +133,23 @@ void ParameterState::refresh_others() {
 }
 
 void ParameterState::update_rows(const Gradients::Rows* rows, Step step, bool exact) {
-  const MissedStep missed = {step, exact && acts_without_gradient_};
-  const bool leaves_behind = missed.applies_rule || step.keep != 1;
+  const bool apply_rule = exact && acts_without_gradient_;
+  const bool leaves_behind = apply_rule || step.keep != 1;
   refresh_others();
   if (leaves_behind && storage_.refresher.get() != this) storage_.refresher = shared_from_this();
   std::lock_guard lock(mutex_);
-  if (!leaves_behind || missed_.size() == kMostSteps) catch_up_all();
+  // The steps that rows lack are of one kind.
+  if (!leaves_behind || apply_rule != apply_rule_ || rates_.size() == kMostSteps) catch_up_all();
+  apply_rule_ = apply_rule;
   if (leaves_behind) {
     done_.resize(storage_.rows(), 0);
     for (std::size_t i = 0; rows != nullptr && i < rows->rows.size(); ++i) {
       catch_up(rows->rows[i]);
       ++done_[rows->rows[i]];
     }
-    missed_.push_back(missed);
-    missed_decay_ |= step.keep != 1;
+    rates_.push_back(step.rate);
+    keeps_.push_back(step.keep);
+    decay_ |= step.keep != 1;
   }
   apply_rows(rows, step);
   if (leaves_behind || rows != nullptr) ++storage_.version;
@@ -168,29 +169,30 @@ bool ParameterState::is_zero(std::size_t first, std::size_t count) const {
 }
 
 void ParameterState::catch_up(std::uint32_t row) {
-  if (done_[row] == missed_.size()) return;
+  const std::size_t done = done_[row];
+  if (done == rates_.size()) return;
   const std::size_t entry = storage_.entry_size(), first = row * entry;
-  const auto steps = std::span<const MissedStep>(missed_).subspan(done_[row]);
   // Rows that never had a gradient are many; nothing but a decay moves them.
-  if (!is_zero(first, entry)) {
-    make_up(first, entry, steps);
-  } else if (missed_decay_) {
-    for (const MissedStep& missed : steps) decay(first, entry, missed.step);
+  const bool moves = apply_rule_ && !is_zero(first, entry);
+  if (moves || decay_) {
+    make_up(first, entry,
+            {std::span(rates_).subspan(done), std::span(keeps_).subspan(done), moves});
   }
-  done_[row] = static_cast<std::uint32_t>(missed_.size());
+  done_[row] = static_cast<std::uint32_t>(rates_.size());
 }
 
 void ParameterState::catch_up_all() {
-  if (missed_.empty()) return;
+  if (rates_.empty()) return;
   for (std::uint32_t row = 0; row < done_.size(); ++row) catch_up(row);
-  missed_.clear();
-  missed_decay_ = false;
+  rates_.clear();
+  keeps_.clear();
+  decay_ = false;
   std::fill(done_.begin(), done_.end(), 0);
 }
 
 void ParameterState::refresh(std::span<const std::uint32_t> rows) {
   std::lock_guard lock(mutex_);
-  if (missed_.empty()) return;
+  if (rates_.empty()) return;
   for (const std::uint32_t row : rows) catch_up(row);
 }
 

@@ -43,17 +43,17 @@ class ParameterState final : public RowRefresher,
   void detach();
 
  private:
-  // A step without a gradient: with a zero gradient, or none but the decay of the values.
-  struct MissedStep {
-    Step step;
-    bool applies_rule = false;
+  // Steps without a gradient, one after the other: with a zero one, or none but the decay.
+  struct Steps {
+    std::span<const double> rates, keeps;
+    bool apply_rule = false;
   };
 
   void refresh_others();
   Elements elements(std::size_t first, std::size_t count) const;
   void apply(std::size_t first, std::size_t count, const void* gradient, Step step);
-  void decay(std::size_t first, std::size_t count, Step step);
-  void make_up(std::size_t first, std::size_t count, std::span<const MissedStep> steps);
+  void decay(std::size_t first, std::size_t count, std::span<const double> factors);
+  void make_up(std::size_t first, std::size_t count, const Steps& steps);
   void prefetch(std::uint32_t row) const;
   void apply_rows(const Gradients::Rows* rows, Step step);
   bool is_zero(std::size_t first, std::size_t count) const;
@@ -69,10 +69,11 @@ class ParameterState final : public RowRefresher,
   bool prepared_ = false;
   Block moments_;
 
-  std::mutex mutex_;                 // of what follows, and of the rows that catch up
-  std::vector<MissedStep> missed_;   // that some row may lack
-  bool missed_decay_ = false;        // in some of them
-  std::vector<std::uint32_t> done_;  // per row: how many of these steps it has made
+  std::mutex mutex_;                   // of what follows, and of the rows that catch up
+  std::vector<double> rates_, keeps_;  // of the steps that some row may lack
+  bool apply_rule_ = false;            // in these steps, with a zero gradient
+  bool decay_ = false;                 // in some of them
+  std::vector<std::uint32_t> done_;    // per row: how many of these steps it has made
 };
 
 }  // namespace dynet_like

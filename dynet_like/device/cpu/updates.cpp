@@ -130,9 +130,11 @@ void exponentiate_elements(E* w, E* v, const E* g, std::size_t n, E momentum, E 
 }
 
 template <class E>
-void scale_elements(E* x, std::size_t n, E factor) {
+void scale_elements(E* x, std::size_t n, std::span<const double> factors) {
   for_groups<E>(n, [&]<class T>(std::size_t at, std::size_t count) DYNET_LIKE_BODY {
-    store(load_as<T>(x + at, count) * T(factor), x + at, count);
+    T value = load_as<T>(x + at, count);
+    for (const double factor : factors) value = value * T(factor);
+    store(value, x + at, count);
   });
 }
 
@@ -242,9 +244,8 @@ void exponentiate(DType dtype, void* w, void* v, const void* g, std::size_t n, d
                           static_cast<E>(momentum), static_cast<E>(rate), static_cast<E>(scale));
   });
 }
-void scale(DType dtype, void* x, std::size_t n, double factor) {
-  with_type(dtype,
-            [&]<class E>(E) { scale_elements(static_cast<E*>(x), n, static_cast<E>(factor)); });
+void scale(DType dtype, void* x, std::size_t n, std::span<const double> factors) {
+  with_type(dtype, [&]<class E>(E) { scale_elements(static_cast<E*>(x), n, factors); });
 }
 void average(DType dtype, void* mean, const void* x, std::size_t n, double share) {
   with_type(dtype, [&]<class E>(E) {
@@ -310,8 +311,8 @@ void exponentiate(DType dtype, void* w, void* v, const void* g, std::size_t n, d
                   double rate, double scale) {
   HWY_DYNAMIC_DISPATCH(exponentiate)(dtype, w, v, g, n, momentum, rate, scale);
 }
-void scale(DType dtype, void* x, std::size_t n, double factor) {
-  HWY_DYNAMIC_DISPATCH(scale)(dtype, x, n, factor);
+void scale(DType dtype, void* x, std::size_t n, std::span<const double> factors) {
+  HWY_DYNAMIC_DISPATCH(scale)(dtype, x, n, factors);
 }
 void average(DType dtype, void* mean, const void* x, std::size_t n, double share) {
   HWY_DYNAMIC_DISPATCH(average)(dtype, mean, x, n, share);
