@@ -6,7 +6,8 @@ namespace dynet_like::ops {
 const Op poisson_loss = [] {
   Op op;
   op.name = "poisson_loss";
-  op.formula = "e^x - i x + ln i!: -ln of the probability of i where the mean is e^x";
+  op.formula =
+      "e^x - i x + ln i!, where 0 infinity = 0: -ln of the probability of i where the mean is e^x";
   op.integers_per_item = 1;
   op.shape = [](std::span<const Dim> in, std::span<const std::uint32_t>) {
     if (in[0].size() != 1) throw_shape_error("poisson_loss", "one element", in);

@@ -12,8 +12,8 @@ template <class E>
 void poisson_forward(const ForwardCall& call) {
   for (std::size_t i = 0; i < call.n; ++i) {
     const double x = static_cast<double>(*call.in[0].at<E>(i)), count = call.integers[i];
-    const double loss = std::exp(x) - count * x + formulas::special::log_gamma(count + 1);
-    static_cast<E*>(call.out)[i] = static_cast<E>(loss);
+    const double from_count = count == 0 ? 0 : formulas::special::log_gamma(count + 1) - count * x;
+    static_cast<E*>(call.out)[i] = static_cast<E>(std::exp(x) + from_count);
   }
 }
 template <class E>
