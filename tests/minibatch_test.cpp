@@ -233,7 +233,7 @@ TEST_F(MinibatchTest, ReportsMemory) {
     const Report report = batch.explain();
     std::uint64_t sum = 0;
     for (const Report::Type& type : report.types) {
-      EXPECT_EQ(type.value_bytes, type.nodes * (type.op == "pickneglogsoftmax" ? 8 : 32))
+      EXPECT_EQ(type.value_bytes, type.nodes * (type.op == "pickneglogsoftmax" ? 12 : 32))
           << type.op;
       sum += type.value_bytes;
     }

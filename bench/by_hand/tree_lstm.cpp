@@ -124,7 +124,7 @@ void TreeLSTM::allocate(bool train) {
   losses_ = array(true, size());
   leaf_saved_ = array(train, leaves() * leaf_layer_.type().saved_size);
   inner_saved_ = array(train, inner * inner_layer_.type().saved_size);
-  loss_saved_ = array(train, size());
+  loss_saved_ = array(train, size() * loss_layer_.type().saved_size);
   dstates_ = array(train, size() * 2 * hidden_);
   dscores_ = array(train, size() * classes_);
   leaf_dgates_ = array(train, leaves() * 3 * hidden_);
@@ -178,7 +178,8 @@ void TreeLSTM::backward_losses() {
   const float one = 1;
   const Places ones(n, &one), hs = places(0, n, [&](std::size_t v) { return h(v); });
   const Places scores = places(0, n, [&](std::size_t v) { return scores_ + v * classes_; });
-  const Places saved = places(0, n, [&](std::size_t v) { return loss_saved_ + v; });
+  const std::size_t each = loss_layer_.type().saved_size;
+  const Places saved = places(0, n, [&](std::size_t v) { return loss_saved_ + v * each; });
   const Places dscores = places(0, n, [&](std::size_t v) { return dscores_ + v * classes_; });
 
   const GradientPlaces dscore(dscores, false);
