@@ -12,7 +12,7 @@ endif()
 
 set(line_limit 500)
 # Each layer may include those before it, and itself.
-set(layers core ops device params tape exec graph train io compat dynet_like nn programs)
+set(layers core ops device params tape exec graph train io dynet_like nn compat programs)
 # batching/ knows no tensor, so it stands outside: from exec on, every layer may include it.
 set(first_batching_user exec)
 set(program_folders examples tests bench)
@@ -60,8 +60,6 @@ function(may_include from to result)
     set(allowed TRUE)
   elseif(to_place GREATER_EQUAL 0 AND from_place GREATER to_place)
     set(allowed TRUE)
-  elseif(from STREQUAL "compat" AND to STREQUAL "dynet_like")
-    set(allowed TRUE)  # the forwarding headers stand for the whole library
   endif()
   set(${result} ${allowed} PARENT_SCOPE)
 endfunction()

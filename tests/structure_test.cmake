@@ -40,6 +40,7 @@ foreach(good IN ITEMS
   expect("" dynet_like/${from} "// A." "#include \"dynet_like/${to}\"")
 endforeach()
 expect("" nn/a.h "// A." "#include \"dynet_like/dynet_like.h\"" "#include \"nn/b.h\"")
+expect("" dynet_like/compat/a.cpp "// A." "#include \"nn/b.h\"")
 expect("" tests/a_test.cpp "// A." "#include \"nn/b.h\"" "#include \"batching/dag.h\""
        "#include \"tests/b.h\"" "#include <dynet/dynet.h>" "#include <gtest/gtest.h>")
 expect("" dynet_like/exec/a.h "// A." "#include \"batching/dag.h\"")
@@ -66,6 +67,7 @@ expect("${later} dynet_like/core/dim.h" batching/a.h "// A." "#include <dynet_li
 expect("${later} nn/b.h" dynet_like/graph/a.cpp "// A." "" "#include \"nn/b.h\"")
 expect("${later} tests/b.h" nn/a.cpp "// A." "#include \"tests/b.h\"")
 expect("${later} dynet/dynet.h" dynet_like/io/a.cpp "// A." "#include <dynet/dynet.h>")
+expect("${later} dynet/dynet.h" nn/a.cpp "// A." "#include <dynet/dynet.h>")
 expect("from its own folder; got tests/b.h" bench/a.cpp "// A." "#include \"tests/b.h\"")
 expect("need public headers only; got dynet_like/device/cpu/b.h" nn/a.cpp "// A."
        "#include \"dynet_like/device/cpu/b.h\"")
