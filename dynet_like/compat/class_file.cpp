@@ -5,13 +5,14 @@
 #include <unordered_set>
 
 #include "dynet_like/core/errors.h"
+#include "dynet_like/core/text.h"
 
 namespace dynet::detail {
 
 namespace {
 
 using dynet_like::FileError;
-using dynet_like::nn::quoted_text;
+using dynet_like::quoted_text;
 
 constexpr std::string_view kBlanks = " \t";
 

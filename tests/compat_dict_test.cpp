@@ -1,0 +1,96 @@
+// <dynet/dict.h>: words and numbers for each other, and sentences as numbers.
+#include <dynet/dict.h>
+#include <gtest/gtest.h>
+
+#include "dynet_like/core/errors.h"
+
+namespace {
+
+using dynet::Dict;
+using dynet_like::UsageError;
+using Numbers = std::vector<int>;
+
+TEST(CompatDictTest, WordsAreNumberedAsTheyCome) {
+  Dict dict;
+  EXPECT_EQ(dict.size(), 0u);
+  EXPECT_EQ(dict.convert("a"), 0);
+  EXPECT_EQ(dict.convert("b"), 1);
+  EXPECT_EQ(dict.convert("a"), 0);
+  EXPECT_EQ(dict.convert(""), 2);
+  EXPECT_EQ(dict.size(), 3u);
+  EXPECT_TRUE(dict.contains("b"));
+  EXPECT_FALSE(dict.contains("c"));
+  EXPECT_EQ(dict.convert(1), "b");
+  EXPECT_EQ(dict.convert(1u), "b");
+  EXPECT_EQ(dict.get_words(), (std::vector<std::string>{"a", "b", ""}));
+  EXPECT_THROW(dict.convert(3), UsageError);
+  EXPECT_THROW(dict.convert(-1), UsageError);
+}
+
+TEST(CompatDictTest, WhatIsFrozenGainsNoWords) {
+  Dict dict;
+  dict.convert("a");
+  EXPECT_FALSE(dict.is_frozen());
+  EXPECT_THROW(dict.set_unk("<unk>"), UsageError);
+  dict.freeze();
+  EXPECT_TRUE(dict.is_frozen());
+  EXPECT_EQ(dict.convert("a"), 0);
+  EXPECT_THROW(dict.convert("b"), UsageError);
+  EXPECT_EQ(dict.get_unk_id(), -1);
+  dict.set_unk("<unk>");
+  EXPECT_EQ(dict.get_unk_id(), 1);
+  EXPECT_EQ(dict.convert("b"), 1);
+  EXPECT_EQ(dict.convert("<unk>"), 1);
+  EXPECT_EQ(dict.size(), 2u);
+  EXPECT_FALSE(dict.contains("b"));
+  EXPECT_THROW(dict.set_unk("a"), UsageError);
+}
+
+TEST(CompatDictTest, TheUnknownWordMayBeThereAlready) {
+  Dict dict;
+  dict.convert("<unk>");
+  dict.convert("a");
+  dict.freeze();
+  dict.set_unk("<unk>");
+  EXPECT_EQ(dict.get_unk_id(), 0);
+  EXPECT_EQ(dict.size(), 2u);
+}
+
+TEST(CompatDictTest, ClearForgetsAllWords) {
+  Dict dict;
+  dict.convert("a");
+  dict.freeze();
+  dict.set_unk("<unk>");
+  dict.clear();
+  EXPECT_EQ(dict.size(), 0u);
+  EXPECT_FALSE(dict.contains("a"));
+  EXPECT_EQ(dict.get_unk_id(), -1);
+  EXPECT_TRUE(dict.is_frozen());
+  EXPECT_THROW(dict.convert("a"), UsageError);
+  const int first = 0;
+  EXPECT_THROW(dict.convert(first), UsageError);
+}
+
+TEST(CompatDictTest, SentencesBecomeNumbers) {
+  Dict dict;
+  EXPECT_EQ(read_sentence(" the cat\tsaw  the dog \n", dict), (Numbers{0, 1, 2, 0, 3}));
+  EXPECT_EQ(read_sentence("", dict), Numbers());
+  EXPECT_EQ(dict.convert(3), "dog");
+  dict.freeze();
+  EXPECT_THROW(dynet::read_sentence("the bird", dict), UsageError);
+}
+
+TEST(CompatDictTest, PairsOfSentencesAreAppended) {
+  Dict source, target;
+  Numbers s, t;
+  read_sentence_pair("a b ||| c d e", s, source, t, target);
+  EXPECT_EQ(s, (Numbers{0, 1}));
+  EXPECT_EQ(t, (Numbers{0, 1, 2}));
+  dynet::read_sentence_pair("b ||| e", s, source, t, target);
+  EXPECT_EQ(s, (Numbers{0, 1, 1}));
+  EXPECT_EQ(t, (Numbers{0, 1, 2, 2}));
+  EXPECT_EQ(source.size(), 2u);
+  EXPECT_FALSE(target.contains("|||"));
+}
+
+}  // namespace
