@@ -1,0 +1,33 @@
+// DyNet's deep-lstm.h: an LSTM with connections past its layers.
+#pragma once
+
+#include "dynet/cell-builder.h"
+
+namespace dynet {
+
+/// Layers as those of CoupledLSTMBuilder, each of which reads x and, behind it, the output of the
+/// layer below; what add_input and back return is the outputs of all layers, one behind the other
+/// (Graves 2013). Shapes: x {inputs} -> {layers hidden}.
+struct DeepLSTMBuilder : detail::CoupledCells {
+  DeepLSTMBuilder() = default;
+  explicit DeepLSTMBuilder(unsigned layers, unsigned input_dim, unsigned hidden_dim,
+                           ParameterCollection& model)
+      : CoupledCells(layers, input_dim, hidden_dim, model, "deep-lstm-builder", hidden_dim,
+                     input_dim) {}
+
+  Expression back() const override {
+    const Expression top = CoupledCells::back();
+    return layers > 1 ? concatenate(get_h(state())) : top;
+  }
+
+ protected:
+  Expression add_input_impl(int prev, const Expression& x) override {
+    const Expression top = CoupledCells::add_input_impl(prev, x);
+    return layers > 1 ? concatenate(h.back()) : top;
+  }
+  Expression input_of(unsigned, const Expression& x, const Expression& below) override {
+    return concatenate({x, below});
+  }
+};
+
+}  // namespace dynet
