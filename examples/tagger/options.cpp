@@ -159,23 +159,22 @@ std::string tagger_help_text() {
 
 Metadata metadata_of(const NetworkOptions& options) {
   const auto real = [](float number) { return fmt::format("{}", number); };  // reads back the same
-  Metadata metadata = {{"--embedding", std::to_string(options.embedding)},
-                       {"--characters", std::to_string(options.characters)},
-                       {"--character-hidden", std::to_string(options.character_hidden)},
-                       {"--hidden", std::to_string(options.hidden)},
-                       {"--layers", std::to_string(options.layers)},
-                       {"--dropout", real(options.dropout)},
-                       {"--word-dropout", real(options.word_dropout)},
-                       {"loss", options.crf ? "--crf" : "softmax"}};
-  return metadata;
+  return {{"--embedding", std::to_string(options.embedding)},
+          {"--characters", std::to_string(options.characters)},
+          {"--character-hidden", std::to_string(options.character_hidden)},
+          {"--hidden", std::to_string(options.hidden)},
+          {"--layers", std::to_string(options.layers)},
+          {"--dropout", real(options.dropout)},
+          {"--word-dropout", real(options.word_dropout)},
+          {"--crf", options.crf ? "yes" : "no"}};
 }
 
 NetworkOptions network_of(const Metadata& metadata) {
   OptionValues values;
   for (const auto& [name, value] : metadata) {
-    if (name.starts_with("--")) values[name.substr(2)] = value;
+    if (name.starts_with("--") && name != "--crf") values[name.substr(2)] = value;
   }
-  if (const auto loss = metadata.find("loss"); loss != metadata.end() && loss->second == "--crf") {
+  if (const auto crf = metadata.find("--crf"); crf != metadata.end() && crf->second == "yes") {
     values["crf"] = "";
   }
   NetworkOptions options;
