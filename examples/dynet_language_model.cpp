@@ -8,7 +8,6 @@
 #include <dynet/dict.h>
 #include <dynet/dynet.h>
 #include <dynet/expr.h>
-#include <dynet/gru.h>
 #include <dynet/init.h>
 #include <dynet/lstm.h>
 #include <dynet/model.h>
@@ -31,7 +30,7 @@ const unsigned INPUT_DIM = 16;
 const unsigned HIDDEN_DIM = 64;
 const unsigned LENGTH = 48;  // of a piece
 const unsigned BATCH_SIZE = 16;
-const unsigned EPOCHS = 6;
+const unsigned EPOCHS = 15;
 
 struct RNNLanguageModel {
   LookupParameter p_c;
@@ -54,8 +53,7 @@ struct RNNLanguageModel {
     rnn.start_new_sequence();
     vector<Expression> errors;
     for (size_t i = first; i + 1 < last; ++i) {
-      errors.push_back(
-          pickneglogsoftmax(scores(text[i], cg), static_cast<unsigned>(text[i + 1])));
+      errors.push_back(pickneglogsoftmax(scores(text[i], cg), static_cast<unsigned>(text[i + 1])));
     }
     return sum(errors);
   }

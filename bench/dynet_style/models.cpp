@@ -7,11 +7,16 @@
 #include "bench/models/workload.h"
 #include "bench/support/data.h"
 
-namespace dynet_like::bench {
-
-namespace {
+namespace {  // outside dynet_like, as programs for DyNet are
 
 using namespace dynet;
+using dynet_like::bench::BinaryTree;
+using dynet_like::bench::DyNetModel;
+using dynet_like::bench::kCharacters;
+using dynet_like::bench::kEmbedding;
+using dynet_like::bench::kTaggerData;
+using dynet_like::bench::kTreeData;
+using dynet_like::bench::Sentence;
 using std::string;
 using std::vector;
 
@@ -73,7 +78,7 @@ struct TreeLSTM {
 class TreeModel : public DyNetModel {
  public:
   explicit TreeModel(unsigned hidden)
-      : trees_(make_trees(kTreeData)),
+      : trees_(dynet_like::bench::make_trees(kTreeData)),
         p_e_(model.add_subcollection("embedding")
                  .add_lookup_parameters(kTreeData.vocabulary, {kEmbedding}, "E")),
         cell_(model, kEmbedding, hidden),
@@ -135,7 +140,7 @@ struct LSTM {
 class TaggerModel : public DyNetModel {
  public:
   explicit TaggerModel(unsigned hidden)
-      : sentences_(make_sentences(kTaggerData)),
+      : sentences_(dynet_like::bench::make_sentences(kTaggerData)),
         p_e_(model.add_subcollection("embedding")
                  .add_lookup_parameters(kTaggerData.vocabulary, {kEmbedding}, "E")),
         forward_(model, kEmbedding, hidden, "forward"),
@@ -151,15 +156,16 @@ class TaggerModel : public DyNetModel {
   Expression loss(ComputationGraph& cg, std::size_t instance) override {
     const Sentence& sentence = sentences_[instance];
     const unsigned n = static_cast<unsigned>(sentence.words.size());
-    vector<Expression> x(n), left(n), right(n), losses(n);
+    vector<Expression> x(n), left(n), both(n), losses(n);
     for (unsigned i = 0; i < n; ++i) x[i] = word(sentence.words[i], cg);
     forward_.start(cg);
     for (unsigned i = 0; i < n; ++i) left[i] = forward_.add_input(x[i], cg);
     backward_.start(cg);
-    for (unsigned i = n; i-- > 0;) right[i] = backward_.add_input(x[i], cg);
+    for (unsigned i = n; i-- > 0;) {
+      both[i] = concatenate({left[i], backward_.add_input(x[i], cg)});
+    }
     for (unsigned i = 0; i < n; ++i) {
-      const Expression both = concatenate({left[i], right[i]});
-      const Expression scores = output_.apply(tanh(hidden_.apply(both, cg)), cg);
+      const Expression scores = output_.apply(tanh(hidden_.apply(both[i], cg)), cg);
       losses[i] = pickneglogsoftmax(scores, sentence.tags[i]);
     }
     return sum(losses);
@@ -180,15 +186,15 @@ class CharTaggerModel : public TaggerModel {
  public:
   explicit CharTaggerModel(unsigned hidden)
       : TaggerModel(hidden),
-        spellings_(make_spellings(kTaggerData)),
-        counts_(count_words(sentences_, kTaggerData.vocabulary)),
+        spellings_(dynet_like::bench::make_spellings(kTaggerData)),
+        counts_(dynet_like::bench::count_words(sentences_, kTaggerData.vocabulary)),
         p_c_(model.add_subcollection("characters").add_lookup_parameters(kCharacters, {20}, "E")),
         forward_(model, 20, kEmbedding / 2, "char_forward"),
         backward_(model, 20, kEmbedding / 2, "char_backward") {}
 
  private:
   Expression word(unsigned w, ComputationGraph& cg) override {
-    if (counts_[w] > kRareCount) return TaggerModel::word(w, cg);
+    if (counts_[w] > dynet_like::bench::kRareCount) return TaggerModel::word(w, cg);
     const vector<unsigned>& spelling = spellings_[w];
     const std::size_t n = spelling.size();
     vector<Expression> x(n);
@@ -210,11 +216,10 @@ class CharTaggerModel : public TaggerModel {
 
 }  // namespace
 
-std::unique_ptr<DyNetModel> make_dynet_model(const std::string& name, unsigned hidden) {
+std::unique_ptr<DyNetModel> dynet_like::bench::make_dynet_model(const std::string& name,
+                                                                unsigned hidden) {
   if (name == "tree_lstm") return std::make_unique<TreeModel>(hidden);
   if (name == "tagger") return std::make_unique<TaggerModel>(hidden);
   if (name == "char_tagger") return std::make_unique<CharTaggerModel>(hidden);
   throw std::invalid_argument("there is no model \"" + name + "\"");
 }
-
-}  // namespace dynet_like::bench

@@ -22,8 +22,8 @@ class DyNetModel {
   dynet::ParameterCollection model;
 };
 
-/// "tree_lstm", "tagger" or "char_tagger", with the parameters, names and order of the form "ops" of
-/// bench/models. Throws std::invalid_argument for another name.
+/// "tree_lstm", "tagger" or "char_tagger", with the parameters, names and order of the form "ops"
+/// of bench/models. Throws std::invalid_argument for another name.
 std::unique_ptr<DyNetModel> make_dynet_model(const std::string& name, unsigned hidden);
 
 }  // namespace dynet_like::bench

@@ -41,7 +41,8 @@ TEST_P(DyNetStyleTest, LossAndGradientsAreTheSame) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(All, DyNetStyleTest, ::testing::Values("tree_lstm", "tagger", "char_tagger"),
+INSTANTIATE_TEST_SUITE_P(All, DyNetStyleTest,
+                         ::testing::Values("tree_lstm", "tagger", "char_tagger"),
                          [](const auto& info) { return std::string(info.param); });
 
 }  // namespace

@@ -14,8 +14,7 @@ namespace {
 
 unsigned checked_size(int vocab_size) {
   if (vocab_size <= 0) {
-    throw UsageError("[C2WBuilder] need at least one character; got " +
-                     std::to_string(vocab_size));
+    throw UsageError("[C2WBuilder] need at least one character; got " + std::to_string(vocab_size));
   }
   return static_cast<unsigned>(vocab_size);
 }

@@ -106,8 +106,7 @@ CellState CoupledCells::cell(unsigned layer, const Expression& input, int prev) 
     output = seen_output(layer, output);
     memory = seen_cell(layer, memory);
   }
-  const Expression i =
-      logistic(with_peephole({w[BI], w[X2I], x, w[H2I], output}, w[C2I], memory));
+  const Expression i = logistic(with_peephole({w[BI], w[X2I], x, w[H2I], output}, w[C2I], memory));
   const Expression candidate = tanh(affine_transform({w[BC], w[X2C], x, w[H2C], output}));
   const Expression c_new = before + cmult(i, candidate - before);
   const std::vector<Expression> terms = {w[BO], w[X2O], x, w[H2O], output};

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <fstream>
 #include <iostream>
+#include <mutex>
 
 #include "dynet/dynet.h"
 #include "dynet/expr.h"
@@ -16,10 +17,49 @@ namespace {
 std::atomic<int> active_graphs{0};
 std::atomic<unsigned> last_graph{0};
 
-dynet_like::GraphOptions options(bool batched) {
-  dynet_like::GraphOptions result = detail::graph_options();
-  if (!batched) result.policy = dynet_like::batching::Policy::none;
-  return result;
+dynet_like::GraphOptions unbatched_options() {
+  dynet_like::GraphOptions options = detail::graph_options();
+  options.policy = dynet_like::batching::Policy::none;
+  return options;
+}
+
+// Programs make a new graph for every sample or minibatch: it begins with the memory of the last.
+class SpareMemory {
+ public:
+  using GraphMemory = dynet_like::GraphMemory;
+
+  GraphMemory take() {
+    std::lock_guard lock(mutex_);
+    drop_outdated();
+    if (all_.empty()) return GraphMemory(detail::graph_options());
+    GraphMemory memory = std::move(all_.back());
+    all_.pop_back();
+    return memory;
+  }
+  // Of a graph that was made when the options had this version.
+  void give(GraphMemory memory, unsigned version) {
+    std::lock_guard lock(mutex_);
+    drop_outdated();
+    if (version == version_ && all_.size() < kMost) all_.push_back(std::move(memory));
+  }
+
+ private:
+  static constexpr std::size_t kMost = 4;
+
+  void drop_outdated() {
+    if (version_ != detail::graph_options_version()) all_.clear();
+    version_ = detail::graph_options_version();
+  }
+
+  std::mutex mutex_;
+  std::vector<GraphMemory> all_;
+  unsigned version_ = 0;
+};
+
+// Never destroyed: graphs may live as long as the process.
+SpareMemory& spare_memory() {
+  static auto* const memory = new SpareMemory;
+  return *memory;
 }
 
 }  // namespace
@@ -29,10 +69,19 @@ unsigned get_current_graph_id() { return last_graph; }
 
 ComputationGraph::ComputationGraph() : ComputationGraph(true) {}
 ComputationGraph::ComputationGraph(bool batched)
-    : dynet_like::ComputationGraph(options(batched)), id_(++last_graph) {
+    : dynet_like::ComputationGraph(batched ? spare_memory().take()
+                                           : dynet_like::GraphMemory(unbatched_options())),
+      id_(++last_graph),
+      is_batched_(batched),
+      options_version_(detail::graph_options_version()) {
   ++active_graphs;
 }
-ComputationGraph::~ComputationGraph() { --active_graphs; }
+ComputationGraph::~ComputationGraph() {
+  --active_graphs;
+  if (!is_batched_) return;
+  detect_anomaly(false);
+  spare_memory().give(take_memory(), options_version_);
+}
 
 VariableIndex ComputationGraph::add_input(real s, Device*) { return input(*this, s).i; }
 VariableIndex ComputationGraph::add_input(const real* ps, Device*) { return input(*this, ps).i; }

@@ -35,13 +35,29 @@ dynet_like::Gradients& detail::gradients() {
   static dynet_like::Gradients gradients;
   return gradients;
 }
-dynet_like::GraphOptions& detail::graph_options() {
-  static dynet_like::GraphOptions options = [] {
-    dynet_like::GraphOptions options;
-    options.random = &random();
-    return options;
+
+namespace {
+
+struct GraphSettings {
+  dynet_like::GraphOptions options;
+  unsigned version = 0;
+};
+GraphSettings& graph_settings() {
+  static GraphSettings settings = [] {
+    GraphSettings result;
+    result.options.random = &detail::random();
+    return result;
   }();
-  return options;
+  return settings;
+}
+
+}  // namespace
+
+const dynet_like::GraphOptions& detail::graph_options() { return graph_settings().options; }
+unsigned detail::graph_options_version() { return graph_settings().version; }
+void detail::set_graph_options(const dynet_like::GraphOptions& options) {
+  graph_settings().options = options;
+  ++graph_settings().version;
 }
 
 void Device::reset_rng(unsigned seed) { dynet::reset_rng(seed); }
@@ -167,10 +183,11 @@ void initialize(const DynetParams& params) {
     throw dynet_like::UsageError("[dynet::initialize] need --dynet-autobatch 0 to 3; got " +
                                  std::to_string(params.autobatch));
   }
-  dynet_like::GraphOptions& options = detail::graph_options();
+  dynet_like::GraphOptions options = detail::graph_options();
   options.policy = kPolicies[params.autobatch];
   options.threads = params.threads;
   options.measure_time = params.profiling > 0;
+  detail::set_graph_options(options);
   default_weight_decay_lambda = params.weight_decay;
   reset_rng(params.random_seed != 0 ? params.random_seed : std::random_device{}());
 }

@@ -199,8 +199,7 @@ CellState NaryTreeLSTMBuilder::cell(unsigned layer, const Expression& x, const S
   const auto count = static_cast<unsigned>(children.size());
   constexpr unsigned kNone = kTables;
   // b + X x + what row_of(k) of the tables makes of child k.
-  const auto map = [&](unsigned x_weights, unsigned h_table, unsigned c_table,
-                       const auto& row_of) {
+  const auto map = [&](unsigned x_weights, unsigned h_table, unsigned c_table, const auto& row_of) {
     std::vector<Expression> terms = {w[x_weights + 1], w[x_weights], x};
     for (unsigned k = 0; k < count; ++k) {
       const unsigned at = row_of(std::min(k, N - 1));
@@ -237,8 +236,7 @@ const Expression& NaryTreeLSTMBuilder::row(unsigned layer, unsigned table, unsig
 namespace {
 
 // The output after x and the nodes, in this order.
-Expression read_all(LSTMBuilder& builder, const Expression& x,
-                    std::span<const Expression> nodes) {
+Expression read_all(LSTMBuilder& builder, const Expression& x, std::span<const Expression> nodes) {
   Expression output = builder.add_input(-1, x);
   for (const Expression& node : nodes) output = builder.add_input(node);
   return output;

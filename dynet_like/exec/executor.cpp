@@ -185,7 +185,6 @@ void Executor::clear() {
   for (TapeState& tape : common_.tapes) spare_.push_back(std::move(tape.nodes));
   common_.tapes.clear();
   common_.released_bounds.clear();
-  common_.take_step();
   for (const std::unique_ptr<Lane>& lane : lanes_) {
     RunState& run = lane->run;
     run.first_tape = run.end_tape = 0;

@@ -58,8 +58,10 @@ class Executor {
   Mark mark(std::uint32_t tape) const;
   /// Forgets the nodes of a tape from `nodes` on, which were recorded after the mark.
   void revert(std::uint32_t tape, std::size_t nodes, const Mark& mark);
-  /// Forgets the tapes too. The next run has other random numbers.
+  /// Forgets the tapes too.
   void clear();
+  /// From now on random nodes have other numbers.
+  void take_step() { common_.take_step(); }
 
   /// Bytes that running a tape will take, with gradients or without.
   std::size_t bytes_needed(std::uint32_t tape, bool with_gradients) const;

@@ -102,7 +102,7 @@ struct TapeState {
 
 /// What all lanes of a run have in common. Tapes have one TypeTable.
 struct CommonState {
-  explicit CommonState(const GraphOptions& graph_options) : options(graph_options) { take_step(); }
+  explicit CommonState(const GraphOptions& graph_options) : options(graph_options) {}
 
   /// From now on dropout draws other numbers.
   void take_step() {

@@ -41,14 +41,29 @@ void Expression::throw_reverted(const char* user) {
                    "] need an expression that is still recorded; got one " + "that was reverted");
 }
 
-ComputationGraph::ComputationGraph(const GraphOptions& options)
+GraphMemory::GraphMemory(const GraphOptions& options)
+    : types(std::make_shared<TypeTable>()),
+      cache(std::make_unique<TypeCache>(*types)),
+      tape(types, *cache, 0, options.dtype),
+      executor(std::make_unique<Executor>(options)) {}
+
+GraphMemory::GraphMemory(std::shared_ptr<TypeTable> table, std::unique_ptr<TypeCache> recent,
+                         Tape nodes, std::unique_ptr<Executor> runs)
+    : types(std::move(table)),
+      cache(std::move(recent)),
+      tape(std::move(nodes)),
+      executor(std::move(runs)) {}
+
+ComputationGraph::ComputationGraph(GraphMemory memory)
     : slot_(acquire_handle_slot()),
-      types_(std::make_shared<TypeTable>()),
-      own_cache_(std::make_unique<TypeCache>(*types_)),
-      tape_(types_, *own_cache_, 0, options.dtype),
-      own_executor_(std::make_unique<Executor>(options)),
+      types_(std::move(memory.types)),
+      own_cache_(std::move(memory.cache)),
+      tape_(std::move(memory.tape)),
+      own_executor_(std::move(memory.executor)),
       executor_(own_executor_.get()),
-      index_(executor_->add_tape(tape_)) {}
+      index_(executor_->add_tape(tape_)) {
+  executor_->take_step();
+}
 
 ComputationGraph::ComputationGraph(std::shared_ptr<TypeTable> types, TypeCache& cache,
                                    Executor& executor, std::uint32_t sample)
@@ -160,10 +175,20 @@ void ComputationGraph::clear() {
   if (own_executor_ == nullptr) {
     throw UsageError("[clear] need a graph of its own; got one of a minibatch: clear that");
   }
+  forget_all();
+  executor_->take_step();
+  executor_->add_tape(tape_);
+}
+
+GraphMemory ComputationGraph::take_memory() {
+  forget_all();
+  return {std::move(types_), std::move(own_cache_), std::move(tape_), std::move(own_executor_)};
+}
+
+void ComputationGraph::forget_all() {
   executor_->clear();
   forget_records();
   if (types_->trim()) own_cache_->forget();
-  executor_->add_tape(tape_);
 }
 
 void ComputationGraph::forget_records() {

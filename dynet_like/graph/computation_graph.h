@@ -11,11 +11,26 @@
 
 namespace dynet_like {
 
+/// What a graph works with, empty but for its memory: a later graph can begin with it.
+struct GraphMemory {
+  explicit GraphMemory(const GraphOptions& options);
+  GraphMemory(std::shared_ptr<TypeTable> types, std::unique_ptr<TypeCache> cache, Tape tape,
+              std::unique_ptr<Executor> executor);
+
+  std::shared_ptr<TypeTable> types;
+  std::unique_ptr<TypeCache> cache;
+  Tape tape;
+  std::unique_ptr<Executor> executor;
+};
+
 /// Records operations and runs them when a value is asked for. Any number of graphs may be alive;
 /// one graph is for one thread at a time. Graphs of a Minibatch run together.
 class ComputationGraph {
  public:
-  explicit ComputationGraph(const GraphOptions& options = {});
+  explicit ComputationGraph(const GraphOptions& options = {})
+      : ComputationGraph(GraphMemory(options)) {}
+  /// With the options and the memory of a graph that is gone.
+  explicit ComputationGraph(GraphMemory memory);
   ~ComputationGraph();
   ComputationGraph(const ComputationGraph&) = delete;
   ComputationGraph& operator=(const ComputationGraph&) = delete;
@@ -69,6 +84,8 @@ class ComputationGraph {
   bool has_random() const { return executor_->options().random != nullptr; }
 
  protected:
+  /// Forgets everything; after that the graph can only be destroyed.
+  GraphMemory take_memory();
   /// For graphs whose `backward` was given Gradients that outlive them: where the gradients of
   /// parameters are read.
   void read_gradients_from(const Gradients& gradients) { last_gradients_ = &gradients; }
@@ -90,6 +107,7 @@ class ComputationGraph {
   ValueRef ref(const Expression& e, const char* user) const;
   std::size_t values_kept_since(std::uint32_t generation) const;
   void forget_records();
+  void forget_all();
   /// The executor. It is not to be had while samples are recorded beside each other.
   Executor& executor(const char* user) const {
     if (beside_others_) throw_beside_others(user);

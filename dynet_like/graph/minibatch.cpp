@@ -10,6 +10,7 @@ namespace dynet_like {
 Minibatch::Minibatch(const GraphOptions& options)
     : types_(std::make_shared<TypeTable>()), executor_(options) {
   caches_.push_back(std::make_unique<TypeCache>(*types_));
+  executor_.take_step();
 }
 
 ComputationGraph& Minibatch::new_graph() {
@@ -188,6 +189,7 @@ Report Minibatch::explain() const {
 void Minibatch::clear() {
   check_alone("clear");
   executor_.clear();
+  executor_.take_step();
   for (std::size_t i = 0; i < used_; ++i) {
     graphs_[i]->forget_records();
     graphs_[i]->in_use_ = false;

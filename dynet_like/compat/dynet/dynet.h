@@ -98,6 +98,8 @@ class ComputationGraph : public dynet_like::ComputationGraph {
   void start_anew();
 
   unsigned id_ = 0;
+  bool is_batched_ = true;
+  unsigned options_version_ = 0;
   Tensors values_, gradients_;
   mutable std::unordered_map<VariableIndex, Dim> dims_;
 };

@@ -16,8 +16,10 @@ extern float default_weight_decay_lambda;
 
 namespace detail {
 
-/// The options of new graphs; `initialize` sets them.
-dynet_like::GraphOptions& graph_options();
+/// The options of new graphs, and how often they were set: `initialize` does it.
+const dynet_like::GraphOptions& graph_options();
+void set_graph_options(const dynet_like::GraphOptions& options);
+unsigned graph_options_version();
 /// Where dropout and initial values get their numbers from.
 dynet_like::Random& random();
 /// The gradients of all parameters since the last update of their trainer.
