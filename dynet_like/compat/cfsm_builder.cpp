@@ -44,6 +44,7 @@ Expression detail::in_order_of_words(std::vector<Expression> parts,
   unsigned count = 0;
   for (const Expression& part : parts) count += part.dim().d[0];
   std::vector<unsigned> order;
+  order.reserve(rows.size());
   for (const std::optional<unsigned>& row : rows) order.push_back(row.value_or(count));
   if (std::find(rows.begin(), rows.end(), std::nullopt) != rows.end()) {
     constexpr float infinity = std::numeric_limits<float>::infinity();

@@ -12,7 +12,7 @@ namespace dynet {
 
 namespace {
 
-// With values and slopes near 1, rounding and the curve's third derivative each cost about 1e-4.
+// Rounding of a value near 1 costs the slope about 1e-4; a smaller step would cost more.
 constexpr float kStep = 1e-3f;
 constexpr double kTolerance = 0.01;
 
