@@ -11,7 +11,7 @@ enum { X2Z, H2Z, BZ, X2R, H2R, BR, X2H, H2H, BH };
 
 GRUBuilder::GRUBuilder(unsigned layer_count, unsigned input_size, unsigned hidden_size,
                        ParameterCollection& model)
-    : LayeredBuilder(layer_count, input_size, hidden_size, model.add_subcollection("gru-builder")) {
+    : OutputBuilder(layer_count, input_size, hidden_size, model.add_subcollection("gru-builder")) {
   for (unsigned layer = 0; layer < layers; ++layer) {
     params.emplace_back();
     for (int block = 0; block < 3; ++block) {
@@ -23,7 +23,7 @@ GRUBuilder::GRUBuilder(unsigned layer_count, unsigned input_size, unsigned hidde
 }
 
 Expression GRUBuilder::add_input_impl(int prev, const Expression& x) {
-  const Expression output = LayeredBuilder::add_input_impl(prev, x);
+  const Expression output = OutputBuilder::add_input_impl(prev, x);
   return dropout_rate > 0 ? dropout(output, dropout_rate) : output;
 }
 

@@ -88,8 +88,9 @@ float checked_dropout_rate(const char* user, float rate) {
   return rate;
 }
 
-std::vector<std::vector<Expression>> in_graph(
-    ComputationGraph& cg, const std::vector<std::vector<Parameter>>& params, bool update) {
+std::vector<std::vector<Expression>> in_graph(ComputationGraph& cg,
+                                              const std::vector<std::vector<Parameter>>& params,
+                                              bool update) {
   std::vector<std::vector<Expression>> result;
   for (const std::vector<Parameter>& of_layer : params) {
     result.emplace_back();
@@ -113,7 +114,7 @@ std::string shapes_of(const std::vector<std::vector<Parameter>>& params) {
 }  // namespace
 
 void copy_values(const std::vector<std::vector<Parameter>>& from,
-                                 const std::vector<std::vector<Parameter>>& to) {
+                 const std::vector<std::vector<Parameter>>& to) {
   if (shapes_of(from) != shapes_of(to)) {
     throw UsageError("[copy] need " + shapes_of(to) + "; got " + shapes_of(from));
   }
@@ -160,7 +161,7 @@ void LayeredBuilder::start_new_sequence_impl(const std::vector<Expression>& h_0)
   h0 = h_0;
 }
 
-Expression LayeredBuilder::add_input_impl(int prev, const Expression& x) {
+Expression OutputBuilder::add_input_impl(int prev, const Expression& x) {
   std::vector<Expression> outputs;
   for (unsigned layer = 0; layer < layers; ++layer) {
     outputs.push_back(step(layer, layer == 0 ? x : outputs.back(), prev));

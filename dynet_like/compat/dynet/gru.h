@@ -10,7 +10,7 @@ namespace dynet {
 ///   n = tanh(b_h + X_h x + H_h (r * h));  h' = (1 - z) * h + z * n
 /// Parameters of a layer: X_z, H_z, b_z, X_r, H_r, b_r, X_h, H_h, b_h. Dropout is of the inputs of
 /// layers and of what add_input returns, drawn anew for every step (Zaremba et al. 2014).
-struct GRUBuilder : detail::LayeredBuilder {
+struct GRUBuilder : detail::OutputBuilder {
   GRUBuilder() = default;
   explicit GRUBuilder(unsigned layers, unsigned input_dim, unsigned hidden_dim,
                       ParameterCollection& model);

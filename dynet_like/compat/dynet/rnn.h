@@ -102,10 +102,7 @@ void copy_values(const std::vector<std::vector<Parameter>>& from,
 struct LayeredBuilder : RNNBuilder {
   Expression back() const override;
   std::vector<Expression> final_h() const override { return h.empty() ? h0 : h.back(); }
-  std::vector<Expression> final_s() const override { return final_h(); }
   std::vector<Expression> get_h(RNNPointer i) const override;
-  std::vector<Expression> get_s(RNNPointer i) const override { return get_h(i); }
-  unsigned num_h0_components() const override { return layers; }
   void copy(const RNNBuilder& params) override;
   ParameterCollection& get_parameter_collection() override { return local_model; }
 
@@ -123,14 +120,7 @@ struct LayeredBuilder : RNNBuilder {
 
   void new_graph_impl(ComputationGraph& cg, bool update) override;
   void start_new_sequence_impl(const std::vector<Expression>& h_0) override;
-  Expression add_input_impl(int prev, const Expression& x) override;
   Expression set_h_impl(int prev, const std::vector<Expression>& h_new) override;
-  Expression set_s_impl(int prev, const std::vector<Expression>& s_new) override {
-    return set_h_impl(prev, s_new);
-  }
-  /// The output of a layer that reads x after state `prev`. Builders that make whole states
-  /// themselves need none.
-  virtual Expression step(unsigned layer, const Expression& x, int prev);
 
   /// Throws UsageError unless i is a state or -1.
   void check_state(RNNPointer i) const;
@@ -143,6 +133,23 @@ struct LayeredBuilder : RNNBuilder {
   /// The graph of new_graph. Throws UsageError if it is not there any more.
   dynet_like::ComputationGraph& graph() const;
   unsigned inputs_of(unsigned layer) const { return layer == 0 ? input_dim : hid; }
+};
+
+/// A builder whose layers have no state but their output.
+struct OutputBuilder : LayeredBuilder {
+  std::vector<Expression> final_s() const override { return final_h(); }
+  std::vector<Expression> get_s(RNNPointer i) const override { return get_h(i); }
+  unsigned num_h0_components() const override { return layers; }
+
+ protected:
+  using LayeredBuilder::LayeredBuilder;
+
+  Expression add_input_impl(int prev, const Expression& x) override;
+  Expression set_s_impl(int prev, const std::vector<Expression>& s_new) override {
+    return set_h_impl(prev, s_new);
+  }
+  /// The output of a layer that reads x after state `prev`.
+  virtual Expression step(unsigned layer, const Expression& x, int prev) = 0;
 };
 
 /// Dropout whose zeros stay the same over a sequence, in the inputs of all layers and in what they
@@ -198,7 +205,7 @@ struct VariationalDropout : Base {
 
 /// h' = tanh(W x + U h + b) in every layer (Elman 1990). Parameters of a layer: x2h {hidden,
 /// inputs}, h2h {hidden, hidden}, hb {hidden} and, with lags, l2h {hidden, hidden}.
-struct SimpleRNNBuilder : detail::VariationalDropout<detail::LayeredBuilder> {
+struct SimpleRNNBuilder : detail::VariationalDropout<detail::OutputBuilder> {
   SimpleRNNBuilder() = default;
   explicit SimpleRNNBuilder(unsigned layers, unsigned input_dim, unsigned hidden_dim,
                             ParameterCollection& model, bool support_lags = false);
