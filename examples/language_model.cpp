@@ -3,13 +3,15 @@
 // Every stream is recorded by itself, with a plain loop over its characters or words; the library
 // finds out what can be computed together. The model is LSTMs on top of each other, with dropout
 // between them (Zaremba et al. 2014, "Recurrent Neural Network Regularization"), trained by
-// truncated backpropagation: what a stream has read is data for its next piece. Run time on two
-// idle cores:
+// truncated backpropagation: what a stream has read is data for its next piece. Times are those of
+// the processor; two idle cores take half as long:
 //
 //   language_model
-//       sentences of a small grammar:
+//       sentences of a small grammar: 0.355 nats per character, where 0.337 are the least that any
+//       model can reach; 13 seconds
 //   language_model --data FILE
-//       Shakespeare's plays, 1.1 million characters (Karpathy 2015):
+//       Shakespeare's plays, 1.1 million characters (Karpathy 2015): 1.53 nats per character of the
+//       last tenth after 5 epochs, 1.49 after 8; 8.4 minutes
 //
 // The model is language_model/model.h, truncated backpropagation language_model/streams.h; what the
 // example has in common with others is in support/.
@@ -17,6 +19,7 @@
 #include <cstdio>
 #include <exception>
 #include <iostream>
+#include <vector>
 
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
@@ -48,6 +51,7 @@ void print_and_report(const Options& options, const Task& task, const Training& 
                             {"seconds", progress.seconds},
                             {"characters_per_second", training.units_per_second()}};
   if (task.encoding.unit == nn::TextUnit::word) {
+    // The end of a line counts as a word.
     const double perplexity = std::exp(nats * static_cast<double>(task.held_out_characters) /
                                        static_cast<double>(task.held_out_size()));
     results["perplexity_per_word"] = perplexity;

@@ -3,6 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
 #include <sstream>
 
 #include "dynet_like/core/errors.h"
@@ -61,6 +64,21 @@ TEST(DataTextTest, LimitsHold) {
   } catch (const FileError& error) {
     EXPECT_EQ(error.line(), 2u);
   }
+}
+
+TEST(DataTextTest, ShakespearesPlaysAreReadWhole) {
+  const char* data = std::getenv("DYNET_LIKE_DATA");
+  const std::string path = std::string(data == nullptr ? "" : data) + "/tinyshakespeare/input.txt";
+  if (data == nullptr || !std::filesystem::exists(path)) {
+    GTEST_SKIP() << "needs tinyshakespeare/input.txt in the folder that DYNET_LIKE_DATA names";
+  }
+  const Text text = read_text(path, TextUnit::character);
+  EXPECT_EQ(text.units.size(), 1'115'394u);
+  EXPECT_EQ(text.vocabulary.size(), 65u);
+  std::ifstream stream(path, std::ios::binary);
+  std::ostringstream bytes;
+  bytes << stream.rdbuf();
+  EXPECT_TRUE(join_units(text.vocabulary, text.units, TextUnit::character) == bytes.str());
 }
 
 }  // namespace

@@ -66,9 +66,9 @@ Options small_options(const std::string& output) {
 // ------------------------------------------------------------------------------------- streams
 
 TEST(LanguageModelTest, EveryUnitButTheFirstIsPredictedOnce) {
-  for (const std::size_t size : {2, 3, 7, 40, 101}) {
-    for (const unsigned count : {1, 2, 3, 64}) {
-      for (const unsigned length : {2, 3, 8}) {
+  for (const std::size_t size : {2u, 3u, 7u, 40u, 101u}) {
+    for (const unsigned count : {1u, 2u, 3u, 64u}) {
+      for (const unsigned length : {2u, 3u, 8u}) {
         Units units(size);
         std::iota(units.begin(), units.end(), 0u);
         const Streams streams(units, count, length);
