@@ -49,7 +49,10 @@ void print_and_report(const Options& options, const Task& task, const Training& 
                             {"epochs", progress.epochs},
                             {"best_epoch", progress.best_epoch},
                             {"seconds", progress.seconds},
-                            {"characters_per_second", training.units_per_second()}};
+                            {"characters_per_second", nullptr}};  // unless it has trained
+  if (const double speed = training.units_per_second(); speed > 0) {
+    results["characters_per_second"] = speed;
+  }
   if (task.encoding.unit == nn::TextUnit::word) {
     // The end of a line counts as a word.
     const double perplexity = std::exp(nats * static_cast<double>(task.held_out_characters) /
