@@ -22,9 +22,11 @@ if(KIND STREQUAL "install_and_consume")
   run(${CMAKE_COMMAND} -S ${SOURCE}/tests/consumer/installed -B ${WORK}/build ${options}
       -DCMAKE_PREFIX_PATH=${WORK}/prefix)
   run(${CMAKE_COMMAND} --build ${WORK}/build --config ${CONFIGURATION})
-  find_program(consumer consumer PATHS ${WORK}/build ${WORK}/build/${CONFIGURATION}
-               NO_DEFAULT_PATH REQUIRED)
-  run(${consumer})
+  foreach(name IN ITEMS consumer dynet_consumer)
+    find_program(${name} ${name} PATHS ${WORK}/build ${WORK}/build/${CONFIGURATION}
+                 NO_DEFAULT_PATH REQUIRED)
+    run(${${name}})
+  endforeach()
 else()
   # Configuring proves that all targets are found. Building everything a second time would be slow
   # and prove little more, so only the smallest library is built.
