@@ -2,6 +2,7 @@
 #include <dynet/dynet.h>
 #include <dynet/expr.h>
 #include <dynet/model.h>
+#include <dynet/nodes.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -124,6 +125,8 @@ TEST_F(CompatModelTest, TablesAreAtHand) {
   EXPECT_EQ(t_.p->grads.size(), 3u);
   EXPECT_EQ(t_.p->grads[1].v[0], 3);
   EXPECT_EQ(t_.p->grads[0].v[0], 0);
+  EXPECT_EQ(as_vector(Tensor(t_.p->all_grads)), (Floats{0, 3, 0}));
+  t_.p->initialize_lookups();
   t_.scale_gradient(2);
   EXPECT_EQ(t_.p->grads[1].v[0], 6);
   t_.scale(2);

@@ -97,13 +97,23 @@ Tensor RowGradients::operator[](unsigned row) const {
   return dynet_like::Tensor(table_.entry_dim(), reinterpret_cast<float*>(entry));
 }
 
+TableGradient::operator Tensor() const {
+  Tensor all(rows_.all_dim());
+  const std::size_t entry = all.d.size() / rows_.size();
+  for (unsigned row = 0; row < rows_.size(); ++row) {
+    std::copy_n(rows_[row].v, entry, all.v + row * entry);
+  }
+  return all;
+}
+
 LookupParameterStorage::LookupParameterStorage(
     std::shared_ptr<dynet_like::ParameterStorage> storage)
     : ParameterStorageBase(std::move(storage)),
       all_dim(core->dim),
       dim(core->entry_dim()),
       all_values(core->tensor()),
-      grads(*core) {}
+      grads(*core),
+      all_grads(grads) {}
 
 void LookupParameterStorage::scale_gradient(float a) {
   if (!has_grad()) return;

@@ -52,7 +52,8 @@ struct alignas(64) ThreadPool::Worker {
 };
 
 ThreadPool::ThreadPool(unsigned threads)
-    : others_(threads > 1 ? threads - 1 : 0), workers_(new Worker[others_]) {
+    : others_(threads > 1 ? threads - 1 : 0),
+      workers_(others_ > 0 ? new Worker[others_] : nullptr) {
   for (unsigned part = 1; part <= others_; ++part) {
     workers_[part - 1].thread = std::thread([this, part] { serve(part); });
   }

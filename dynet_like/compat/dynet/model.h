@@ -66,11 +66,23 @@ class RowGradients {
   explicit RowGradients(const dynet_like::ParameterStorage& table) : table_(table) {}
 
   std::size_t size() const { return table_.rows(); }
+  const Dim& all_dim() const { return table_.dim; }
   /// A row's gradient until the next backward pass; zeros of its own if there is none.
   Tensor operator[](unsigned row) const;
 
  private:
   const dynet_like::ParameterStorage& table_;
+};
+
+/// The gradient of a whole table: a copy, with zeros for the rows that have none.
+class TableGradient {
+ public:
+  explicit TableGradient(const RowGradients& rows) : rows_(rows) {}
+
+  operator Tensor() const;
+
+ private:
+  const RowGradients& rows_;
 };
 
 /// A table.
@@ -87,6 +99,8 @@ struct LookupParameterStorage : ParameterStorageBase {
   void accumulate_grad(unsigned row, const Tensor& gradient);
   /// Of n rows, their gradients one behind the other.
   void accumulate_grads(unsigned n, const unsigned* rows, const unsigned*, float* gradients);
+  /// Nothing to do: rows are views, made when they are asked for.
+  void initialize_lookups() {}
   /// Makes the members below what they are now, and lets rows be written: see StorageHandle.
   void hand_out();
 
@@ -95,6 +109,7 @@ struct LookupParameterStorage : ParameterStorageBase {
   Tensor all_values;
   std::vector<Tensor> values;
   RowGradients grads;
+  TableGradient all_grads;
   std::unordered_set<unsigned> non_zero_grads;
   bool all_updated = false, nonzero_grad = false;
 };
