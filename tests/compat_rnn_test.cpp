@@ -366,6 +366,7 @@ TEST(CompatSimpleRnnTest, MasksAreThoseOfTheRates) {
   ParameterCollection model;
   SimpleRNNBuilder rnn(2, 300, 200, model, true);
   ComputationGraph graph;
+  EXPECT_THROW(rnn.set_dropout_masks(), UsageError);
   rnn.new_graph(graph);
   rnn.set_dropout(0.25f, 0.5f);
   rnn.start_new_sequence();

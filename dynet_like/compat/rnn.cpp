@@ -200,6 +200,7 @@ Expression LayeredBuilder::h_before(int prev, unsigned layer) const {
 Expression LayeredBuilder::zero_state() const { return zeros(graph(), {hid}); }
 
 dynet_like::ComputationGraph& LayeredBuilder::graph() const {
+  if (param_vars.empty()) throw UsageError("[RNNBuilder] need new_graph first; got no graph");
   return param_vars.front().front().graph("RNNBuilder");
 }
 

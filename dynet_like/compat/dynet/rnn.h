@@ -130,7 +130,7 @@ struct LayeredBuilder : RNNBuilder {
   Expression h_before(int prev, unsigned layer) const;
   /// {hid}
   Expression zero_state() const;
-  /// The graph of new_graph. Throws UsageError if it is not there any more.
+  /// The graph of new_graph. Throws UsageError if there is none, or not any more.
   dynet_like::ComputationGraph& graph() const;
   unsigned inputs_of(unsigned layer) const { return layer == 0 ? input_dim : hid; }
 };
