@@ -11,6 +11,7 @@
 // The model is here; what it is trained on, how it is evaluated and applied and how files and flags
 // are handled is in tagger/, and what it has in common with other examples in support/.
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <exception>
 #include <iostream>
@@ -200,6 +201,10 @@ int train(const TaggerOptions& options) {
   ParameterCollection parameters(options.seed);
   const Model model(parameters, options, task.encoding);
   AdamTrainer trainer(parameters, options.learning_rate);
+  // Over about the last epoch: averages are better than the last values, and less of an accident.
+  const double steps =
+      std::ceil(static_cast<double>(task.train_labels.size()) / options.batch_size);
+  trainer.exponential_moving_average(static_cast<float>(1 - 1 / std::max(steps, 2.0)));
   TaggerTrainee trainee(model, options, task);
   Training training(training_options(options, task), sentence_sizes(task.train.encoded), parameters,
                     trainer, trainee);

@@ -47,7 +47,7 @@ Options defaults(bool with_data) {
 
 po::options_description all_options() {
   const auto group = [](const char* title) {
-    return OptionGroup<Options>(title, defaults(false), defaults(true));
+    return OptionGroup<Options>(title, defaults(false), "with --data", defaults(true));
   };
   po::options_description all("Options, with their defaults in parentheses");
   all.add(group("Data")

@@ -15,9 +15,12 @@ namespace dynet_like::examples {
 template <class Options>
 class OptionGroup {
  public:
-  /// The defaults without and with --data.
-  OptionGroup(const char* title, Options without_data, Options with_data)
-      : group_(title), without_data_(std::move(without_data)), with_data_(std::move(with_data)) {}
+  /// The defaults, and those under a condition such as "with --data".
+  OptionGroup(const char* title, Options standard, const char* condition, Options conditional)
+      : group_(title),
+        condition_(condition),
+        standard_(std::move(standard)),
+        conditional_(std::move(conditional)) {}
 
   /// An option with a value, whose kind is `value`, such as "FOLDER".
   OptionGroup& add(const char* name, const char* kind, const std::string& text) {
@@ -28,9 +31,9 @@ class OptionGroup {
   /// One that has a default: both are shown where they differ.
   template <class Value, class Owner>
   OptionGroup& add(const char* name, const char* kind, const char* text, Value Owner::*member) {
-    const Value &without = without_data_.*member, &with = with_data_.*member;
-    if (without == with) return add(name, kind, fmt::format("{} ({})", text, without));
-    return add(name, kind, fmt::format("{} ({}; {} with --data)", text, without, with));
+    const Value &usual = standard_.*member, &other = conditional_.*member;
+    if (usual == other) return add(name, kind, fmt::format("{} ({})", text, usual));
+    return add(name, kind, fmt::format("{} ({}; {} {})", text, usual, other, condition_));
   }
   OptionGroup& add_flag(const char* name, const char* text) {
     group_.add_options()(name, text);
@@ -41,7 +44,8 @@ class OptionGroup {
 
  private:
   boost::program_options::options_description group_;
-  Options without_data_, with_data_;
+  const char* condition_;
+  Options standard_, conditional_;
 };
 
 /// Values by the names of their options; flags have an empty one.

@@ -109,9 +109,12 @@ void Training::train_minibatch(const std::vector<std::uint32_t>& samples) {
   ++progress_.minibatches;
 }
 
-/// Evaluates the model on the dev samples, and keeps it if it is the best so far.
+/// Evaluates the model on the dev samples, and keeps it if it is the best so far: with the averages
+/// of its parameters, if the trainer takes them.
 void Training::finish_epoch() {
   const auto start = std::chrono::steady_clock::now();
+  const bool is_averaged = trainer_.moving_average() != MovingAverage::None;
+  if (is_averaged) trainer_.swap_params_to_moving_average(true, true);
   const double score = trainee_.dev_score();
   const bool is_best = progress_.best_epoch == 0 || score > progress_.best_score;
   fmt::print("epoch {}: loss {:.4f}, dev {} {}, {:.0f} {}/s{}\n", progress_.epochs + 1,
@@ -127,6 +130,7 @@ void Training::finish_epoch() {
     progress_.best_score = score;
     save_best();
   }
+  if (is_averaged) trainer_.swap_params_to_weights();
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
   progress_.seconds += seconds.count();
   save();

@@ -63,7 +63,8 @@ struct Progress {
 };
 
 /// A training run, from the first minibatch or from a checkpoint to the last epoch. It prints a
-/// line per epoch. The files in the output folder are written whole or not at all.
+/// line per epoch. If the trainer takes moving averages, the model is evaluated with them, and the
+/// best one has them. The files in the output folder are written whole or not at all.
 class Training {
  public:
   /// `sizes` are those of the training samples: minibatches have samples of similar sizes. Makes

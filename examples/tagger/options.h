@@ -15,16 +15,17 @@ struct NetworkOptions {
   float dropout = 0.4f, word_dropout = 0.1f;
 };
 
-/// What the user can choose; the defaults are those for generated sentences.
+/// What the user can choose; the defaults are those without --crf.
 struct TaggerOptions : NetworkOptions {
   // data: none of it means generated sentences
   std::string data, train, dev, test;
   std::string format;  ///< "conllu", "columns", or empty where --data finds it out
-  unsigned train_sentences = 3'000, dev_sentences = 300, test_sentences = 500;
+  unsigned train_sentences = 1'000, dev_sentences = 300, test_sentences = 500;
+  bool splits_marks = false;  ///< in training, "@name" and "#name" are read as two words
   unsigned min_count = 2;
 
   // training
-  unsigned epochs = 4, batch_size = 32;
+  unsigned epochs = 10, batch_size = 32;
   float learning_rate = 0.003f, decay = 0.8f;
   std::uint64_t seed = 1;
   unsigned threads = 2;

@@ -51,6 +51,8 @@ TaggerOptions with_files(TaggerOptions options) {
   };
   if (take("conllu", "-ud-train.conllu", "-ud-dev.conllu", "-ud-test.conllu")) return options;
   if (take("columns", "wnut17train.conll", "emerging.dev.conll", "emerging.test.annotated")) {
+    // Only its training file has "@name" as one word: what follows "@" there is a place.
+    options.splits_marks = true;
     return options;
   }
   throw FileError(options.data,
@@ -65,12 +67,32 @@ bool has_entities(const Sentences& sentences) {
   });
 }
 
+/// "@name" and "#name" as two words each, of which both belong to an entity or none.
+nn::TaggedSentence with_split_marks(const nn::TaggedSentence& sentence) {
+  nn::TaggedSentence result;
+  for (std::size_t i = 0; i < sentence.words.size(); ++i) {
+    std::string word = sentence.words[i], tag = sentence.tags[i];
+    if (word.size() > 1 && (word[0] == '@' || word[0] == '#')) {
+      result.words.push_back(word.substr(0, 1));
+      result.tags.push_back(tag);
+      word.erase(0, 1);
+      if (tag.starts_with("B-")) tag[0] = 'I';
+    }
+    result.words.push_back(std::move(word));
+    result.tags.push_back(std::move(tag));
+  }
+  return result;
+}
+
 Corpus read_corpus(const TaggerOptions& options) {
   const bool is_conllu = options.format == "conllu";
   const auto read = [&](const std::string& path) {
     return is_conllu ? nn::read_conllu(path) : nn::read_columns(path);
   };
   Corpus corpus{read(options.train), read(options.dev), read(options.test), options.train, {}};
+  if (options.splits_marks) {
+    for (nn::TaggedSentence& sentence : corpus.train) sentence = with_split_marks(sentence);
+  }
   corpus.score_name = is_conllu                    ? "upos_accuracy"
                       : has_entities(corpus.train) ? "entity_f1"
                                                    : "label_accuracy";

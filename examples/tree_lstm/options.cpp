@@ -39,7 +39,7 @@ Options defaults(bool is_listops) {
 
 po::options_description all_options() {
   const auto group = [](const char* title) {
-    return OptionGroup<Options>(title, defaults(true), defaults(false));
+    return OptionGroup<Options>(title, defaults(true), "with --data", defaults(false));
   };
   po::options_description all("Options, with their defaults in parentheses");
   all.add(
