@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <fstream>
 #include <set>
 #include <sstream>
 
@@ -11,6 +12,7 @@
 #include "examples/tagger/options.h"
 #include "examples/tagger/prediction.h"
 #include "examples/tagger/scores.h"
+#include "examples/tagger/task.h"
 #include "nn/embedding.h"
 
 namespace dynet_like::examples {
@@ -138,6 +140,42 @@ TEST(TaggerOptionsTest, NetworksComeBackFromMetadata) {
   Metadata hostile = metadata_of(options);
   hostile["--hidden"] = "1000000000";
   EXPECT_THROW(network_of(hostile), UsageError);
+}
+
+void write_file(const std::filesystem::path& path, const std::string& text) {
+  std::ofstream(path, std::ios::binary) << text;
+}
+
+TEST(TaskTest, FindsTheFilesOfAFolder) {
+  const std::filesystem::path folder = std::filesystem::path(testing::TempDir()) / "tagger_data";
+  std::filesystem::remove_all(folder);
+  std::filesystem::create_directories(folder);
+  TaggerOptions options;
+  options.data = folder;
+  EXPECT_THROW(load_tagger_task(options), FileError);
+
+  // Words with marks are two in training only, and stay as they are elsewhere.
+  write_file(folder / "wnut17train.conll", "@ann\tB-x\n@\tO\n#b\tO\nLee\tI-x\n");
+  write_file(folder / "emerging.dev.conll", "@ann\tO\n");
+  write_file(folder / "emerging.test.annotated", "Lee\tB-y\n\nlee\tO\n");
+  const TaggerTask entities = load_tagger_task(options);
+  EXPECT_EQ(entities.score_name, "entity_f1");
+  EXPECT_EQ(entities.train.sentences,
+            (std::vector<nn::TaggedSentence>{
+                {{"@", "ann", "@", "#", "b", "Lee"}, {"B-x", "I-x", "O", "O", "O", "I-x"}}}));
+  EXPECT_EQ(entities.dev.sentences[0].words, Labels{"@ann"});
+  EXPECT_EQ(entities.test.sentences.size(), 2u);
+
+  const std::string line = "1\ta\t_\tDET\t_\t_\t0\troot\t_\t_\n";
+  for (const char* part : {"train", "dev", "test"}) {
+    write_file(folder / ("xx_y-ud-" + std::string(part) + ".conllu"), line);
+  }
+  const TaggerTask tags = load_tagger_task(options);
+  EXPECT_EQ(tags.score_name, "upos_accuracy");
+  EXPECT_EQ(tags.train.sentences, (std::vector<nn::TaggedSentence>{{{"a"}, {"DET"}}}));
+  EXPECT_NE(tags.fingerprint, entities.fingerprint);
+  write_file(folder / "zz-ud-dev.conllu", line);
+  EXPECT_THROW(load_tagger_task(options), FileError);  // which of the two?
 }
 
 /// Gives every word the label that its number in `table` is largest for.
