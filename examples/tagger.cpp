@@ -53,6 +53,9 @@ class Model {
         dropout_(options.dropout),
         word_dropout_(options.word_dropout) {
     if (options.crf) crf_.emplace(parameters, encoding.labels().size());
+    if (options.outside_bias == 0 || !encoding.labels().contains("O")) return;
+    label_bias_.resize(encoding.labels().size());
+    label_bias_[encoding.labels().id("O")] = -options.outside_bias;
   }
 
   /// Records a sentence for training: the sum of the losses of its words.
@@ -69,7 +72,12 @@ class Model {
 
   /// A column per word, in which the largest number is that of its label.
   Expression labels(ComputationGraph& graph, const EncodedSentence& sentence) const {
-    const std::vector<Expression> scores = read(graph, sentence, false);
+    std::vector<Expression> scores = read(graph, sentence, false);
+    if (!label_bias_.empty()) {
+      const auto labels = static_cast<unsigned>(label_bias_.size());
+      const Expression bias = input(graph, Dim({labels}), label_bias_);
+      for (Expression& score : scores) score = score + bias;
+    }
     return concatenate_cols(crf_ ? crf_->best(graph, scores) : scores);
   }
 
@@ -104,6 +112,7 @@ class Model {
   std::optional<nn::LinearChainCRF> crf_;
   nn::Dropout dropout_;
   float word_dropout_;
+  std::vector<float> label_bias_;  ///< of the scores, when labels are chosen; empty: none
 };
 
 /// The model with its sentences, for Training.

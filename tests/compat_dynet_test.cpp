@@ -109,6 +109,33 @@ TEST(CompatGraphTest, GradientsOfAllGraphsAddUp) {
   EXPECT_FALSE(p.get_storage().has_grad());
 }
 
+// A program that has only an expression uses the graph's base class.
+TEST(CompatGraphTest, GradientsThroughAnExpressionsGraphCountToo) {
+  ParameterCollection model;
+  const Parameter p = model.add_parameters({1}, ParameterInitConst(3));
+  ComputationGraph graph;
+  const Expression loss = square(parameter(graph, p));
+  loss.pg->backward(loss);
+  EXPECT_EQ(as_vector(*p.gradients()), (std::vector<float>{6}));
+  model.reset_gradient();
+}
+
+TEST(CompatGraphTest, RandomNumbersAreNewInEveryForward) {
+  ComputationGraph graph;
+  const Expression r = random_normal(graph, {4});
+  const auto first = as_vector(graph.forward(r));
+  EXPECT_EQ(as_vector(graph.incremental_forward(r)), first);
+  EXPECT_NE(as_vector(graph.forward(r)), first);
+  const Expression y = dropout(input(graph, {50}, std::vector<float>(50, 1)), 0.5f);
+  const auto values = as_vector(graph.forward(sum_elems(y)));
+  graph.backward(sum_elems(y), true);
+  EXPECT_EQ(as_vector(y.value()), as_vector(Expression(&graph, y.i - 1).gradient()));
+  graph.checkpoint();
+  const auto drawn = as_vector(random_normal(graph, {4}).value());
+  graph.revert();
+  EXPECT_NE(as_vector(random_normal(graph, {4}).value()), drawn);
+}
+
 TEST(CompatGraphTest, WhatIsNotFiniteIsNamedIfThatIsAskedFor) {
   ComputationGraph graph;
   graph.set_immediate_compute(true);

@@ -359,6 +359,15 @@ TEST_F(CompatExprTest, StepsOfTheVanillaLstm) {
   expect_near(vanilla_lstm_h(column({cell}), gates), {0.5f * std::tanh(cell)});
 }
 
+TEST_F(CompatExprTest, NamesOfDyNet1) {
+  using namespace dynet::expr;
+  expect_near(dynet::expr::tanh(column({0})), {0});
+  const auto check = [](int n) { DYNET_ARG_CHECK(n > 1, "need more than 1; got " << n); };
+  EXPECT_NO_THROW(check(2));
+  EXPECT_THROW(check(1), std::invalid_argument);
+  EXPECT_THROW(DYNET_ASSERT(false, "never " << 1), std::runtime_error);
+}
+
 TEST_F(CompatExprTest, MembersOfAnExpression) {
   const Expression empty;
   EXPECT_TRUE(empty.is_stale());

@@ -49,6 +49,16 @@ TEST(CompatInitTest, OptionsAreTakenOutOfTheCommandLine) {
   EXPECT_EQ(line.argv[3], nullptr);
 }
 
+TEST(CompatInitTest, ACommandLineWithoutOptionsStaysAsItIs) {
+  char name[] = "program", guard[] = "guard";
+  char* words[] = {name, guard};
+  char** argv = words;
+  int argc = 1;  // and no null pointer at its end
+  extract_dynet_params(argc, argv);
+  EXPECT_EQ(argc, 1);
+  EXPECT_EQ(words[1], guard);
+}
+
 TEST(CompatInitTest, OptionsThatMakeNoSenseAreRefused) {
   for (const std::vector<std::string>& wrong : {std::vector<std::string>{"program", "--dynet-seed"},
                                                 {"program", "--dynet-seed", "many"},

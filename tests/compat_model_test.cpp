@@ -224,6 +224,32 @@ TEST_F(CompatModelTest, NormsAndUpdates) {
   EXPECT_EQ(model_.get_storage().all_params.size(), 2u);
 }
 
+// Lists of storages and pointers that were kept are the parameters, too.
+TEST_F(CompatModelTest, WhatWasHandedOutFollows) {
+  const unsigned n = 64;
+  const Parameter w = model_.add_parameters({n, n}, ParameterInitConst(1));
+  ComputationGraph graph;
+  const Expression x = constant(graph, {n, n}, 0.001f);
+  const Expression y = sum_elems(parameter(graph, w) * x);
+  EXPECT_NEAR(as_scalar(graph.forward(y)), 0.064f * n * n, 0.1f);
+  for (const auto& storage : model_.parameters_list()) {
+    TensorTools::set_elements(storage->values, Floats(storage->size(), 2));
+    EXPECT_EQ(storage->g.v[0], 0) << storage->name;
+  }
+  EXPECT_NEAR(as_scalar(graph.forward(y)), 0.128f * n * n, 0.2f);
+  EXPECT_EQ(model_.lookup_parameters_list()[0]->values.size(), 3u);
+  EXPECT_EQ(model_.get_parameter_storages_base().size(), 3u);
+
+  const Tensor* const g = p_.gradients();
+  const LookupParameterStorage& table = t_.get_storage();
+  run(p_, t_);
+  EXPECT_EQ(as_vector(*g), (Floats{1, 2}));
+  EXPECT_EQ(table.non_zero_grads.size(), 1u);
+  model_.reset_gradient();
+  EXPECT_EQ(as_vector(*g), (Floats{0, 0}));
+  EXPECT_TRUE(table.non_zero_grads.empty());
+}
+
 // What is written through a handle is what the next run reads.
 TEST_F(CompatModelTest, RunsReadWhatWasWritten) {
   ComputationGraph graph;

@@ -75,6 +75,7 @@ ComputationGraph::ComputationGraph(bool batched)
       is_batched_(batched),
       options_version_(detail::graph_options_version()) {
   ++active_graphs;
+  collect_gradients_in(detail::gradients());
 }
 ComputationGraph::~ComputationGraph() {
   --active_graphs;
@@ -139,6 +140,7 @@ const Dim& ComputationGraph::get_dimension(VariableIndex index) const {
 }
 
 const Tensor& ComputationGraph::forward(const Expression& last) {
+  draw_anew();
   return values_.insert_or_assign(last.i, dynet_like::ComputationGraph::forward(last))
       .first->second;
 }
@@ -147,9 +149,8 @@ const Tensor& ComputationGraph::get_value(const Expression& e) {
 }
 
 void ComputationGraph::backward(const Expression& last, bool full) {
-  dynet_like::Gradients& gradients = detail::gradients();
-  dynet_like::ComputationGraph::backward(last, gradients, full);
-  read_gradients_from(gradients);
+  dynet_like::ComputationGraph::backward(last, full);
+  detail::refresh_handed_out();
 }
 const Tensor& ComputationGraph::get_gradient(const Expression& e) {
   return gradients_.insert_or_assign(e.i, dynet_like::ComputationGraph::get_gradient(e))
@@ -167,7 +168,9 @@ void ComputationGraph::clear() {
   id_ = ++last_graph;
 }
 void ComputationGraph::revert() {
+  const std::uint32_t random_nodes = tape().random_nodes();
   dynet_like::ComputationGraph::revert();
+  tape().count_random_nodes_from(random_nodes);  // what comes now draws other numbers
   start_anew();
 }
 

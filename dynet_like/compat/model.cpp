@@ -51,7 +51,36 @@ void ParameterStorageBase::zero() { scale_parameters(0); }
 void ParameterStorageBase::squared_l2norm(float* squared_norm) const {
   *squared_norm = sum_of_squares(changing(core).v, size());
 }
-void ParameterStorageBase::clear() { detail::gradients().clear(*core); }
+void ParameterStorageBase::clear() {
+  detail::gradients().clear(*core);
+  if (handed_out_) refresh();
+}
+
+namespace {
+
+std::vector<ParameterStorageBase*>& handed_out() {
+  static auto* const all = new std::vector<ParameterStorageBase*>;  // outlives static collections
+  return *all;
+}
+
+}  // namespace
+
+void detail::refresh_handed_out() {
+  for (ParameterStorageBase* storage : handed_out()) storage->refresh();
+}
+
+ParameterStorageBase::~ParameterStorageBase() {
+  if (handed_out_) std::erase(handed_out(), this);
+}
+
+void ParameterStorageBase::hand_out() {
+  core->handed_out = true;
+  changing(core);
+  forget_what_was_written();
+  refresh();
+  if (!handed_out_) handed_out().push_back(this);
+  handed_out_ = true;
+}
 
 ParameterStorage::ParameterStorage(std::shared_ptr<dynet_like::ParameterStorage> storage)
     : ParameterStorageBase(std::move(storage)), dim(core->dim), values(core->tensor()) {}
@@ -78,14 +107,18 @@ void ParameterStorage::clip(float left, float right) {
 void ParameterStorage::set_value(const std::vector<float>& new_values) {
   dynet_like::Parameter(core).set_value(new_values);
 }
-void ParameterStorage::hand_out() {
-  values = dynet_like::Parameter(core).values();
+void ParameterStorage::refresh() {
   nonzero_grad = has_grad();
   if (nonzero_grad) {
     g = dynet_like::Tensor(dim, static_cast<float*>(detail::gradients().dense(*core)));
-  } else {
-    g = Tensor(dim);
+    return;
   }
+  if (zeros_.v == nullptr) zeros_ = Tensor(dim);
+  g = zeros_;
+}
+
+void ParameterStorage::forget_what_was_written() {
+  if (zeros_.v != nullptr) TensorTools::zero(zeros_);
 }
 
 Tensor RowGradients::operator[](unsigned row) const {
@@ -158,8 +191,7 @@ void LookupParameterStorage::accumulate_grads(unsigned n, const unsigned* rows, 
     add(gradients + i * entry, entry, detail::gradients().rows(*core).entry(*core, rows[i]));
   }
 }
-void LookupParameterStorage::hand_out() {
-  all_values = changing(core);
+void LookupParameterStorage::refresh() {
   if (values.empty()) {
     const std::size_t entry = core->entry_size();
     for (std::size_t row = 0; row < core->rows(); ++row) {
@@ -289,7 +321,10 @@ LookupParameter ParameterCollection::add_lookup_parameters(unsigned n, const Dim
       dynet_like::ParameterCollection::add_lookup_parameters(n, d, init, name).p);
 }
 
-void ParameterCollection::reset_gradient() { detail::gradients().clear(*this); }
+void ParameterCollection::reset_gradient() {
+  detail::gradients().clear(*this);
+  detail::refresh_handed_out();
+}
 
 // Parameters are only ever added, at the end; some may have come through the library's own type.
 ParameterCollectionStorage& ParameterCollection::get_storage() const {
@@ -306,23 +341,35 @@ ParameterCollectionStorage& ParameterCollection::get_storage() const {
   return *storage_;
 }
 
+namespace {
+
+// What a program walks over it may read and write.
+template <class Storage>
+const std::vector<std::shared_ptr<Storage>>& handed_out(
+    const std::vector<std::shared_ptr<Storage>>& all) {
+  for (const auto& storage : all) storage->hand_out();
+  return all;
+}
+
+}  // namespace
+
 std::vector<std::shared_ptr<ParameterStorageBase>>
 ParameterCollection::get_parameter_storages_base() const {
-  return get_storage().all_params;
+  return handed_out(get_storage().all_params);
 }
 std::vector<std::shared_ptr<ParameterStorage>> ParameterCollection::get_parameter_storages() const {
-  return get_storage().params;
+  return parameters_list();
 }
 std::vector<std::shared_ptr<LookupParameterStorage>>
 ParameterCollection::get_lookup_parameter_storages() const {
-  return get_storage().lookup_params;
+  return lookup_parameters_list();
 }
 const std::vector<std::shared_ptr<ParameterStorage>>& ParameterCollection::parameters_list() const {
-  return get_storage().params;
+  return handed_out(get_storage().params);
 }
 const std::vector<std::shared_ptr<LookupParameterStorage>>&
 ParameterCollection::lookup_parameters_list() const {
-  return get_storage().lookup_params;
+  return handed_out(get_storage().lookup_params);
 }
 
 namespace {
@@ -331,7 +378,9 @@ template <class Storage>
 std::shared_ptr<Storage> find_by_name(const std::vector<std::shared_ptr<Storage>>& all,
                                       const std::string& name) {
   for (const auto& storage : all) {
-    if (storage->name == name) return storage;
+    if (storage->name != name) continue;
+    storage->hand_out();
+    return storage;
   }
   throw UsageError("[ParameterCollection] need the full name of a parameter; got \"" + name + "\"");
 }

@@ -5,6 +5,7 @@
 
 #include "dynet/globals.h"
 #include "dynet/init.h"
+#include "dynet/model.h"
 #include "dynet_like/core/errors.h"
 
 namespace dynet {
@@ -171,8 +172,8 @@ DynetParams extract_dynet_params(int& argc, char**& argv, bool shared_parameters
     const char* value = equals != nullptr ? equals + 1 : option.takes_value ? argv[++i] : "";
     option.set(params, value);
   }
+  if (kept < argc) argv[kept] = nullptr;  // there is room: something was taken out
   argc = kept;
-  argv[argc] = nullptr;
   return params;
 }
 
@@ -196,6 +197,9 @@ void initialize(int& argc, char**& argv, bool shared_parameters) {
   initialize(extract_dynet_params(argc, argv, shared_parameters));
 }
 
-void cleanup() { detail::gradients().clear(); }
+void cleanup() {
+  detail::gradients().clear();
+  detail::refresh_handed_out();
+}
 
 }  // namespace dynet

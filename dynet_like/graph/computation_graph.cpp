@@ -118,9 +118,10 @@ Tensor ComputationGraph::get_value(const Expression& e) {
 }
 
 const Gradients& ComputationGraph::backward(const Expression& loss, bool full) {
-  gradients_.clear();
-  backward(loss, gradients_, full);
-  return gradients_;
+  if (collected_ == nullptr) gradients_.clear();
+  Gradients& gradients = collected_ != nullptr ? *collected_ : gradients_;
+  backward(loss, gradients, full);
+  return gradients;
 }
 
 void ComputationGraph::backward(const Expression& loss, Gradients& gradients, bool full) {
@@ -136,7 +137,8 @@ void ComputationGraph::backward(const Expression& loss, Gradients& gradients, bo
   executor.begin_backward();
   executor.run_backward(std::span(&root, 1), gradients, full);
   executor.finish_backward(gradients);
-  last_gradients_ = &gradients == &gradients_ ? &gradients_ : nullptr;
+  const bool is_callers = &gradients != &gradients_ && &gradients != collected_;
+  last_gradients_ = is_callers ? nullptr : &gradients;
 }
 
 Tensor ComputationGraph::get_gradient(const Expression& e) const {

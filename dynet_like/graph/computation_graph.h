@@ -86,9 +86,11 @@ class ComputationGraph {
  protected:
   /// Forgets everything; after that the graph can only be destroyed.
   GraphMemory take_memory();
-  /// For graphs whose `backward` was given Gradients that outlive them: where the gradients of
-  /// parameters are read.
-  void read_gradients_from(const Gradients& gradients) { last_gradients_ = &gradients; }
+  /// Random nodes that run from now on draw other numbers: before everything is computed anew.
+  void draw_anew() { executor_->take_step(); }
+  /// From now on `backward` adds to these, which outlive the graph, and parameters' gradients are
+  /// read there.
+  void collect_gradients_in(Gradients& gradients) { collected_ = &gradients; }
 
  private:
   friend class Minibatch;
@@ -128,6 +130,7 @@ class ComputationGraph {
   bool in_use_ = true;           ///< false for a graph of a minibatch that was cleared
   bool beside_others_ = false;   ///< its minibatch is inside Minibatch::record
   Gradients gradients_;
+  Gradients* collected_ = nullptr;
   const Gradients* last_gradients_ = nullptr;  ///< where those of parameters are
 };
 

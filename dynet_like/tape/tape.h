@@ -147,6 +147,10 @@ class Tape {
   /// The label of a node, or an empty string.
   const std::string& label_of(NodeId id) const;
 
+  /// How many random nodes there are, and were; nodes to come are counted from there.
+  std::uint32_t random_nodes() const { return random_nodes_; }
+  void count_random_nodes_from(std::uint32_t count) { random_nodes_ = count; }
+
   Mark mark() const;
   /// Forgets what was recorded after the mark.
   void revert(const Mark& mark);

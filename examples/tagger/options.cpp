@@ -41,6 +41,7 @@ TaggerOptions defaults(bool has_crf) {
   if (!has_crf) return options;
   options.character_hidden = 64;
   options.dropout = options.word_dropout = 0.5f;
+  options.outside_bias = 1;
   options.epochs = 15;
   options.batch_size = 10;
   options.decay = 0.9f;
@@ -81,7 +82,11 @@ po::options_description all_options() {
                         "score sequences of labels, not every label by itself: for named entities")
               .add("dropout", "P", "share of zeros between layers when training", &Options::dropout)
               .add("word-dropout", "P", "share of words that have characters only when training",
-                   &Options::word_dropout));
+                   &Options::word_dropout)
+              .add("outside-bias", "X",
+                   "lowers the score of the label O when labels are chosen: more entities are "
+                   "found, and more that are none",
+                   &Options::outside_bias));
   all.add(group("Training")
               .add("epochs", "N", "how often all sentences are seen", &Options::epochs)
               .add("batch-size", "N", "sentences in a minibatch", &Options::batch_size)
@@ -108,6 +113,7 @@ void read_network(const ValueReader& reader, NetworkOptions& options) {
   reader.read("crf", options.crf);
   reader.read("dropout", options.dropout, 0, 0.95);
   reader.read("word-dropout", options.word_dropout, 0, 0.95);
+  reader.read("outside-bias", options.outside_bias, -100, 100);
 }
 
 void check(const TaggerOptions& options) {
@@ -174,6 +180,7 @@ Metadata metadata_of(const NetworkOptions& options) {
           {"--layers", std::to_string(options.layers)},
           {"--dropout", real(options.dropout)},
           {"--word-dropout", real(options.word_dropout)},
+          {"--outside-bias", real(options.outside_bias)},
           {"--crf", options.crf ? "yes" : "no"}};
 }
 

@@ -13,6 +13,7 @@ struct NetworkOptions {
   unsigned embedding = 64, characters = 20, character_hidden = 32, hidden = 100, layers = 1;
   bool crf = false;
   float dropout = 0.4f, word_dropout = 0.1f;
+  float outside_bias = 0;  ///< what the score of "O" is lowered by when labels are chosen
 };
 
 /// What the user can choose; the defaults are those without --crf.

@@ -1,12 +1,25 @@
 // DyNet's dynet.h: the computation graph with the settings of the process.
 #pragma once
 
+// Programs rely on what DyNet's headers bring with them.
+#include <algorithm>
+#include <cassert>
+#include <cmath>
+#include <cstring>
+#include <fstream>
 #include <functional>
 #include <initializer_list>
+#include <iostream>
+#include <limits>
+#include <map>
+#include <memory>
+#include <set>
+#include <sstream>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
+#include "dynet/except.h"
 #include "dynet/globals.h"
 #include "dynet/init.h"
 #include "dynet/model.h"

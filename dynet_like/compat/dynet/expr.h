@@ -194,4 +194,9 @@ inline Expression pickrange(const Expression& x, unsigned s, unsigned e) {
   return pick_range(x, s, e);
 }
 
+/// Where DyNet 1 had these functions.
+namespace expr {
+using namespace dynet;
+}
+
 }  // namespace dynet

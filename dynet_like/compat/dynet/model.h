@@ -15,9 +15,16 @@ namespace dynet {
 
 class ParameterCollection;
 
+namespace detail {
+/// Makes the members of all storages that were handed out what they are now.
+void refresh_handed_out();
+}  // namespace detail
+
 /// What parameters and tables have in common. Gradients are those since the last update.
 struct ParameterStorageBase {
-  virtual ~ParameterStorageBase() = default;
+  virtual ~ParameterStorageBase();
+  ParameterStorageBase(const ParameterStorageBase&) = delete;
+  ParameterStorageBase& operator=(const ParameterStorageBase&) = delete;
 
   void scale_parameters(float a);
   virtual void scale_gradient(float a) = 0;
@@ -29,6 +36,9 @@ struct ParameterStorageBase {
   std::size_t size() const { return core->size(); }
   /// Forgets the gradient.
   void clear();
+  /// Makes the members for values and gradients what they are now, and lets values be written. From
+  /// then on they follow every backward pass and update.
+  void hand_out();
 
   const std::shared_ptr<dynet_like::ParameterStorage> core;
   const std::string& name;
@@ -38,6 +48,14 @@ struct ParameterStorageBase {
  protected:
   explicit ParameterStorageBase(std::shared_ptr<dynet_like::ParameterStorage> storage)
       : core(std::move(storage)), name(core->name), updated(core->updated) {}
+
+  virtual void refresh() = 0;
+  /// Where there was no gradient to write to.
+  virtual void forget_what_was_written() {}
+
+ private:
+  friend void detail::refresh_handed_out();
+  bool handed_out_ = false;
 };
 
 /// A parameter. `values` and `g` are views that a program may write to.
@@ -51,13 +69,18 @@ struct ParameterStorage : ParameterStorageBase {
   void accumulate_grad(const Tensor& gradient);
   void clip(float left, float right);
   void set_value(const std::vector<float>& values);
-  /// Makes the members below what they are now, and lets `values` be written: see StorageHandle.
-  void hand_out();
 
   const Dim& dim;
   Tensor values;
   Tensor g;  ///< zeros if there is none: accumulate_grad adds to it
   bool nonzero_grad = false;
+
+ protected:
+  void refresh() override;
+  void forget_what_was_written() override;
+
+ private:
+  Tensor zeros_;
 };
 
 /// The gradients of a table's rows, of which most have none.
@@ -101,8 +124,6 @@ struct LookupParameterStorage : ParameterStorageBase {
   void accumulate_grads(unsigned n, const unsigned* rows, const unsigned*, float* gradients);
   /// Nothing to do: rows are views, made when they are asked for.
   void initialize_lookups() {}
-  /// Makes the members below what they are now, and lets rows be written: see StorageHandle.
-  void hand_out();
 
   const Dim& all_dim;
   const Dim dim;  ///< of one row
@@ -112,6 +133,9 @@ struct LookupParameterStorage : ParameterStorageBase {
   TableGradient all_grads;
   std::unordered_set<unsigned> non_zero_grads;
   bool all_updated = false, nonzero_grad = false;
+
+ protected:
+  void refresh() override;
 };
 
 /// Like a shared_ptr. Whoever reaches for the members may write to the values, so that every use
