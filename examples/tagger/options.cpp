@@ -40,11 +40,11 @@ TaggerOptions defaults(bool has_crf) {
   options.threads = default_threads(kMostThreads);
   if (!has_crf) return options;
   options.character_hidden = 64;
-  options.dropout = options.word_dropout = 0.5f;
+  options.word_dropout = 0.4f;
   options.outside_bias = 1;
-  options.epochs = 15;
+  options.epochs = 20;
   options.batch_size = 10;
-  options.decay = 0.9f;
+  options.decay = 0.93f;
   return options;
 }
 
