@@ -57,11 +57,9 @@ class Model {
                    options.layers, "word_lstm"),
         output_(parameters, 2 * options.hidden, encoding.labels().size(), true, "output"),
         dropout_(options.dropout),
-        word_dropout_(options.word_dropout) {
+        word_dropout_(options.word_dropout),
+        label_bias_(encoding.label_bias(options.outside_bias)) {
     if (options.crf) crf_.emplace(parameters, encoding.labels().size());
-    if (options.outside_bias == 0 || !encoding.labels().contains("O")) return;
-    label_bias_.resize(encoding.labels().size());
-    label_bias_[encoding.labels().id("O")] = -options.outside_bias;
   }
 
   /// Records a sentence for training: the sum of the losses of its words.

@@ -81,4 +81,11 @@ std::vector<unsigned> Encoding::encode_labels(std::span<const std::string> label
   return result;
 }
 
+std::vector<float> Encoding::label_bias(float outside_bias) const {
+  if (outside_bias == 0 || !labels_.contains("O")) return {};
+  std::vector<float> bias(labels_.size(), 0.0f);
+  bias[labels_.id("O")] = -outside_bias;
+  return bias;
+}
+
 }  // namespace dynet_like::examples

@@ -36,6 +36,9 @@ class Encoding {
   /// Throws UsageError for a label that was not there in training.
   std::vector<unsigned> encode_labels(std::span<const std::string> labels) const;
 
+  /// What is added to the scores of labels if that of "O" is lowered; none if nothing is.
+  std::vector<float> label_bias(float outside_bias) const;
+
   const nn::Vocabulary& words() const { return words_; }
   const nn::Vocabulary& characters() const { return characters_; }
   const nn::Vocabulary& labels() const { return labels_; }

@@ -115,6 +115,13 @@ TEST(EncodingTest, RareAndNewWords) {
   EXPECT_THROW(encoding.encode_labels(Labels{"Z"}), UsageError);
 }
 
+TEST(EncodingTest, OutsideCanBeMadeLessLikely) {
+  const Encoding names({{{"a", "b"}, {"B-x", "O"}}}, 1), parts({{{"a"}, {"NOUN"}}}, 1);
+  EXPECT_EQ(names.label_bias(1.5f), (std::vector<float>{0, -1.5f}));
+  EXPECT_TRUE(names.label_bias(0).empty());
+  EXPECT_TRUE(parts.label_bias(1).empty());
+}
+
 TEST(EncodingTest, IsSaved) {
   Random random(1);
   const auto sentences = generate_sentences(50, random);
