@@ -7,6 +7,7 @@
 
 #include "dynet/globals.h"
 #include "dynet_like/core/errors.h"
+#include "dynet_like/device/updates.h"
 #include "dynet_like/params/gradients.h"
 
 namespace dynet {
@@ -17,12 +18,8 @@ using dynet_like::UsageError;
 
 namespace {
 
-const float* floats(const void* elements) { return static_cast<const float*>(elements); }
-
-float sum_of_squares(const float* x, std::size_t n) {
-  double sum = 0;
-  for (std::size_t i = 0; i < n; ++i) sum += static_cast<double>(x[i]) * static_cast<double>(x[i]);
-  return static_cast<float>(sum);
+float sum_of_squares(const void* x, std::size_t n) {
+  return static_cast<float>(dynet_like::updates::sum_of_squares(dynet_like::DType::f32, x, n));
 }
 
 void check_size(const std::string& name, std::size_t need, std::size_t got) {
@@ -39,7 +36,13 @@ void scale(float a, std::size_t n, void* x) {
   for (std::size_t i = 0; i < n; ++i) static_cast<float*>(x)[i] *= a;
 }
 
-// The values of a table or a parameter to write to.
+// The values of a table or a parameter to read.
+dynet_like::Tensor current(const std::shared_ptr<dynet_like::ParameterStorage>& core) {
+  core->refresh_rows();
+  return core->tensor();
+}
+
+// The same to write to.
 dynet_like::Tensor changing(const std::shared_ptr<dynet_like::ParameterStorage>& core) {
   return dynet_like::LookupParameter(core).all_values();
 }
@@ -49,7 +52,7 @@ dynet_like::Tensor changing(const std::shared_ptr<dynet_like::ParameterStorage>&
 void ParameterStorageBase::scale_parameters(float a) { scale(a, size(), changing(core).v); }
 void ParameterStorageBase::zero() { scale_parameters(0); }
 void ParameterStorageBase::squared_l2norm(float* squared_norm) const {
-  *squared_norm = sum_of_squares(changing(core).v, size());
+  *squared_norm = sum_of_squares(current(core).v, size());
 }
 void ParameterStorageBase::clear() {
   detail::gradients().clear(*core);
@@ -90,7 +93,7 @@ void ParameterStorage::scale_gradient(float a) {
 }
 void ParameterStorage::g_squared_l2norm(float* squared_norm) const {
   const void* gradient = detail::gradients().find_dense(*core);
-  *squared_norm = gradient == nullptr ? 0 : sum_of_squares(floats(gradient), size());
+  *squared_norm = gradient == nullptr ? 0 : sum_of_squares(gradient, size());
 }
 bool ParameterStorage::has_grad() const { return detail::gradients().find_dense(*core) != nullptr; }
 void ParameterStorage::copy(const ParameterStorage& from) {
@@ -155,9 +158,9 @@ void LookupParameterStorage::scale_gradient(float a) {
 }
 void LookupParameterStorage::g_squared_l2norm(float* squared_norm) const {
   const Gradients::Rows* rows = detail::gradients().find_rows(*core);
-  *squared_norm = rows == nullptr ? 0
-                                  : sum_of_squares(floats(rows->values.data()),
-                                                   rows->rows.size() * core->entry_size());
+  *squared_norm = rows == nullptr
+                      ? 0
+                      : sum_of_squares(rows->values.data(), rows->rows.size() * core->entry_size());
 }
 bool LookupParameterStorage::has_grad() const {
   return detail::gradients().find_rows(*core) != nullptr;
@@ -167,7 +170,7 @@ void LookupParameterStorage::initialize(unsigned row, const std::vector<float>& 
 }
 void LookupParameterStorage::copy(const LookupParameterStorage& from) {
   check_size(name, size(), from.size());
-  std::copy_n(changing(from.core).v, size(), changing(core).v);
+  std::copy_n(current(from.core).v, size(), changing(core).v);
 }
 void LookupParameterStorage::accumulate_grad(const Tensor& gradient) {
   check_size(name, size(), gradient.d.size());

@@ -27,8 +27,7 @@ Tensor Executor::value(ValueRef ref) {
     forward(std::span(&ref, 1));
   }
   if (tape.type_of(node).op == &ops::lookup_parameter) {
-    RowRefresher* refresher = tape.storage_of(node).refresher.get();
-    if (refresher != nullptr) refresher->refresh_all();
+    tape.storage_of(node).refresh_rows();
   }
   return contiguous(ref, common_.tapes[ref.tape].nodes[node].value, value_copies_);
 }

@@ -101,7 +101,7 @@ std::string names_text(const std::vector<std::string_view>& names) {
 std::vector<NamedTensor> tensors_of(const ParameterCollection& collection) {
   std::vector<NamedTensor> tensors;
   for (const auto& parameter : collection.storages()) {
-    if (parameter->refresher != nullptr) parameter->refresher->refresh_all();
+    parameter->refresh_rows();
     tensors.push_back({parameter->name, parameter->tensor(), parameter->is_table});
   }
   return tensors;

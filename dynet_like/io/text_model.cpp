@@ -66,7 +66,7 @@ void copy(const std::vector<float>& numbers, const Tensor& to) {
 }
 
 void assign(ParameterStorage& parameter, const std::vector<float>& values) {
-  if (parameter.refresher != nullptr) parameter.refresher->refresh_all();
+  parameter.refresh_rows();
   copy(values, parameter.tensor());
   ++parameter.version;
 }
@@ -105,7 +105,7 @@ std::vector<float> gradient_of(const ParameterStorage& parameter, const Gradient
 }  // namespace
 
 TextModelEntry text_model_entry(const ParameterStorage& parameter, const Gradients* gradients) {
-  if (parameter.refresher != nullptr) parameter.refresher->refresh_all();
+  parameter.refresh_rows();
   return {parameter.is_table, parameter.name, parameter.dim, as_vector(parameter.tensor()),
           gradients == nullptr ? std::vector<float>() : gradient_of(parameter, *gradients)};
 }

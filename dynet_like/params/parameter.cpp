@@ -83,7 +83,7 @@ Tensor LookupParameter::values(unsigned row) const {
 
 Tensor LookupParameter::all_values() const {
   ParameterStorage& storage = get_storage();
-  if (storage.refresher != nullptr) storage.refresher->refresh_all();
+  storage.refresh_rows();
   ++storage.version;
   return storage.tensor();
 }

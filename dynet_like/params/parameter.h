@@ -61,6 +61,10 @@ struct ParameterStorage {
   std::size_t entry_size() const { return size() / rows(); }
   Dim entry_dim() const;
   Tensor tensor() const { return Tensor(dim, dtype, values.data()); }
+  /// Brings all rows up to date, if a trainer left some behind.
+  void refresh_rows() const {
+    if (refresher != nullptr) refresher->refresh_all();
+  }
 };
 
 /// A handle on a parameter; copies refer to the same values.

@@ -21,10 +21,6 @@ std::size_t bytes_of(const ParameterStorage& storage) {
   return storage.size() * size_of(storage.dtype);
 }
 
-void refresh(const ParameterStorage& storage) {
-  if (storage.refresher != nullptr) storage.refresher->refresh_all();
-}
-
 constexpr const char* kAverageNames[] = {"None", "Cumulative", "Exponential"};
 
 }  // namespace
@@ -66,7 +62,7 @@ void ParameterAverages::take() {
   for (Average& average : averages_) {
     const ParameterStorage& storage = *average.parameter;
     if (!storage.updated) continue;
-    refresh(storage);
+    storage.refresh_rows();
     ++average.count;
     const double share = settings.kind == MovingAverage::Cumulative
                              ? 1 / static_cast<double>(average.count)
@@ -97,7 +93,7 @@ void ParameterAverages::swap_in(bool save_weights, bool bias_correction) {
   for (Average& average : averages_) {
     ParameterStorage& storage = *average.parameter;
     if (!storage.updated) continue;
-    refresh(storage);
+    storage.refresh_rows();
     const std::size_t bytes = bytes_of(storage);
     if (save_weights) std::memcpy(average.weights.data(), storage.values.data(), bytes);
     std::memcpy(storage.values.data(), average.values.data(), bytes);
@@ -121,7 +117,7 @@ void ParameterAverages::swap_out() {
   for (Average& average : averages_) {
     if (average.weights.size() == 0) continue;
     ParameterStorage& storage = *average.parameter;
-    refresh(storage);
+    storage.refresh_rows();
     std::memcpy(storage.values.data(), average.weights.data(), bytes_of(storage));
     average.weights = Block();
     ++storage.version;
