@@ -17,7 +17,6 @@
 // example has in common with others is in support/.
 #include <cmath>
 #include <cstdio>
-#include <exception>
 #include <iostream>
 #include <vector>
 
@@ -30,13 +29,13 @@
 #include "examples/language_model/task.h"
 #include "examples/language_model/trainee.h"
 #include "examples/language_model/use.h"
+#include "examples/support/program.h"
 #include "examples/support/report_file.h"
 #include "examples/support/training.h"
 
 namespace dynet_like::examples {
 namespace {
 
-constexpr int kInterrupted = 130;  // the exit status of programs that Ctrl-C ended
 // What is written after training.
 constexpr unsigned kSampleCharacters = 300, kSampleWords = 60;
 
@@ -81,10 +80,7 @@ int train(const Options& options) {
   Training training(training_options(options, task, streams),
                     std::vector<std::uint32_t>(streams.pieces(), 1), parameters, trainer, trainee);
   task.encoding.vocabulary.save(vocabulary_file(options.output));
-  if (!training.run()) {
-    fmt::print("Stopped and saved. To go on:\n  {}\n", options.resume_command);
-    return kInterrupted;
-  }
+  if (!training.run()) return stopped(options.resume_command);
   print_and_report(options, task, training);
   const bool is_words = task.encoding.unit == nn::TextUnit::word;
   const unsigned count = is_words ? kSampleWords : kSampleCharacters;
@@ -106,16 +102,13 @@ int use(const Options& options) {
 }  // namespace dynet_like::examples
 
 int main(int argc, char** argv) {
-  using namespace dynet_like;
-  try {
-    const examples::Options options = examples::parse_options(argc, argv);
+  using namespace dynet_like::examples;
+  return run_program("language_model", [&] {
+    const Options options = parse_options(argc, argv);
     if (options.help) {
-      fmt::print("{}", examples::help_text());
+      fmt::print("{}", help_text());
       return 0;
     }
-    return options.apply || options.sample > 0 ? examples::use(options) : examples::train(options);
-  } catch (const std::exception& error) {
-    fmt::print(stderr, "language_model: {}\n", error.what());
-    return dynamic_cast<const UsageError*>(&error) != nullptr ? 2 : 1;
-  }
+    return options.apply || options.sample > 0 ? use(options) : train(options);
+  });
 }

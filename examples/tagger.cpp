@@ -19,7 +19,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
-#include <exception>
 #include <iostream>
 #include <limits>
 #include <numeric>
@@ -32,6 +31,7 @@
 #include "dynet_like/dynet_like.h"
 #include "dynet_like/io/safetensors.h"
 #include "examples/support/measure.h"
+#include "examples/support/program.h"
 #include "examples/support/report_file.h"
 #include "examples/support/training.h"
 #include "examples/tagger/options.h"
@@ -43,7 +43,6 @@
 namespace dynet_like::examples {
 namespace {
 
-constexpr int kInterrupted = 130;  // the exit status of programs that Ctrl-C ended
 constexpr std::size_t kPredictionBatch = 64;
 
 class Model {
@@ -225,10 +224,7 @@ int train(const TaggerOptions& options) {
   fmt::print("{}\n{} parameters, {} threads\n", task.description, parameters.parameter_count(),
              options.threads);
   std::fflush(stdout);
-  if (!training.run()) {
-    fmt::print("Stopped and saved. To go on:\n  {}\n", options.resume_command);
-    return kInterrupted;
-  }
+  if (!training.run()) return stopped(options.resume_command);
   const LabelScore score = trainee.score(task.test);
   const BatchingGain gain = trainee.measure();
   print_results(task, training, score, gain);
@@ -257,16 +253,13 @@ int apply(const TaggerOptions& options) {
 }  // namespace dynet_like::examples
 
 int main(int argc, char** argv) {
-  using namespace dynet_like;
-  try {
-    const examples::TaggerOptions options = examples::parse_tagger_options(argc, argv);
+  using namespace dynet_like::examples;
+  return run_program("tagger", [&] {
+    const TaggerOptions options = parse_tagger_options(argc, argv);
     if (options.help) {
-      fmt::print("{}", examples::tagger_help_text());
+      fmt::print("{}", tagger_help_text());
       return 0;
     }
-    return options.apply ? examples::apply(options) : examples::train(options);
-  } catch (const std::exception& error) {
-    fmt::print(stderr, "tagger: {}\n", error.what());
-    return dynamic_cast<const UsageError*>(&error) != nullptr ? 2 : 1;
-  }
+    return options.apply ? apply(options) : train(options);
+  });
 }

@@ -17,7 +17,6 @@
 // handled is in tree_lstm/, and what it has in common with other examples in support/.
 #include <algorithm>
 #include <cstdio>
-#include <exception>
 #include <numeric>
 #include <span>
 #include <vector>
@@ -27,6 +26,7 @@
 #include "dynet_like/dynet_like.h"
 #include "examples/support/measure.h"
 #include "examples/support/parallel.h"
+#include "examples/support/program.h"
 #include "examples/support/report_file.h"
 #include "examples/support/training.h"
 #include "examples/tree_lstm/evaluation.h"
@@ -37,8 +37,6 @@
 
 namespace dynet_like::examples {
 namespace {
-
-constexpr int kInterrupted = 130;  // the exit status of programs that Ctrl-C ended
 
 /// Vectors of words, a Tree-LSTM over them, and a linear classifier of its nodes.
 class Model {
@@ -179,10 +177,7 @@ int run(const Options& options) {
   fmt::print("{}\n{} parameters, {} threads\n", task.description, parameters.parameter_count(),
              options.threads);
   std::fflush(stdout);
-  if (!training.run()) {
-    fmt::print("Stopped and saved. To go on:\n  {}\n", options.resume_command);
-    return kInterrupted;
-  }
+  if (!training.run()) return stopped(options.resume_command);
   const Progress& progress = training.progress();
   fmt::print("best: epoch {} with {:.1f} % of the dev trees, in {}; trained for {:.0f} s\n",
              progress.best_epoch, 100 * progress.best_score, training.best(), progress.seconds);
@@ -198,16 +193,13 @@ int run(const Options& options) {
 }  // namespace dynet_like::examples
 
 int main(int argc, char** argv) {
-  using namespace dynet_like;
-  try {
-    const examples::Options options = examples::parse_options(argc, argv);
+  using namespace dynet_like::examples;
+  return run_program("tree_lstm", [&] {
+    const Options options = parse_options(argc, argv);
     if (options.help) {
-      fmt::print("{}", examples::help_text());
+      fmt::print("{}", help_text());
       return 0;
     }
-    return examples::run(options);
-  } catch (const std::exception& error) {
-    fmt::print(stderr, "tree_lstm: {}\n", error.what());
-    return dynamic_cast<const UsageError*>(&error) != nullptr ? 2 : 1;
-  }
+    return run(options);
+  });
 }

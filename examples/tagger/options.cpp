@@ -144,7 +144,6 @@ TaggerOptions parse_tagger_options(int argc, char** argv) {
   reader.read("dev", options.dev);
   reader.read("test", options.test);
   reader.read("format", options.format);
-  reader.read("split-marks", options.splits_marks);
   reader.read("train-sentences", options.train_sentences, 1, 1e8);
   reader.read("dev-sentences", options.dev_sentences, 1, 1e7);
   reader.read("test-sentences", options.test_sentences, 1, 1e7);

@@ -22,7 +22,8 @@ struct TaggerOptions : NetworkOptions {
   std::string data, train, dev, test;
   std::string format;  ///< "conllu", "columns", or empty where --data finds it out
   unsigned train_sentences = 1'000, dev_sentences = 300, test_sentences = 500;
-  bool splits_marks = false;  ///< in training, "@name" and "#name" are read as two words
+  bool splits_marks = false;  ///< of files that --data finds: in training, "@name" and "#name" are
+                              ///< read as two words
   unsigned min_count = 2;
 
   // training
