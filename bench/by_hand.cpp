@@ -1,6 +1,5 @@
 // What a Tree-LSTM takes without a library: the yardstick for recording, planning and batching.
 #include <algorithm>
-#include <chrono>
 
 #include "bench/by_hand/tree_lstm.h"
 #include "bench/support/table.h"
@@ -8,7 +7,6 @@
 namespace {
 
 using namespace dynet_like::bench;
-using Clock = std::chrono::steady_clock;
 
 constexpr const char* kAbout =
     "The Tree-LSTM of bench/throughput, same data and same weights, as a program for this one\n"
@@ -59,15 +57,8 @@ Result measure_by_hand(const Row& row, double seconds) {
   };
   for (int i = 0; i < 3; ++i) step();
   nodes = flops = result.batches = minibatches = 0;
-  const Clock::time_point begin = Clock::now();
-  const CpuShare cpu_share;
-  double time = 0;
-  do {
-    step();
-    time = std::chrono::duration<double>(Clock::now() - begin).count();
-  } while (time < seconds);
+  const double time = run_for(seconds, result, step);
   result.instances_per_s = nodes / time / (all_nodes / static_cast<double>(trees.size()));
-  result.cpu_share = cpu_share();
   result.gflops = flops / time / 1e9;
   result.nodes = nodes / minibatches;
   result.batches /= minibatches;

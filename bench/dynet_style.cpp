@@ -1,5 +1,4 @@
 // What DyNet's interface costs: models written against it, beside the same models without it.
-#include <chrono>
 #include <vector>
 
 #include <dynet/training.h>
@@ -10,7 +9,6 @@
 namespace {
 
 using namespace dynet_like::bench;
-using Clock = std::chrono::steady_clock;
 
 constexpr const char* kAbout =
     "Trains models that are written op by op against DyNet's headers (FORM dynet), with all\n"
@@ -62,15 +60,8 @@ Result measure_dynet(const Row& row, double seconds) {
   };
   for (int i = 0; i < 3; ++i) step();
   words = 0;
-  const Clock::time_point begin = Clock::now();
-  const CpuShare cpu_share;
-  double time = 0;
-  do {
-    step();
-    time = std::chrono::duration<double>(Clock::now() - begin).count();
-  } while (time < seconds);
+  const double time = run_for(seconds, result, step);
   result.instances_per_s = words / time / (all_words / static_cast<double>(workload->size()));
-  result.cpu_share = cpu_share();
   return result;
 }
 

@@ -77,13 +77,8 @@ double words_per_second(Run& run, const Row& row, double seconds, Result& result
   Minibatch batch(options_of(row, false));
   for (int i = 0; i < kWarmUp; ++i) run.step(batch);
   const double before = run.words();
-  const Clock::time_point begin = Clock::now();
-  const CpuShare cpu_share;
-  do {
-    run.step(batch);
-  } while (seconds_since(begin) < seconds);
-  result.cpu_share = cpu_share();
-  return (run.words() - before) / seconds_since(begin);
+  const double time = run_for(seconds, result, [&] { run.step(batch); });
+  return (run.words() - before) / time;
 }
 
 // Where the time goes; returns the floating-point operations of the products per word.

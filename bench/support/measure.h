@@ -37,6 +37,20 @@ class CpuShare {
   std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
 };
 
+/// Calls step() for that long, at least once, and tells the seconds that it took.
+template <class Step>
+double run_for(double seconds, Result& result, const Step& step) {
+  const auto begin = std::chrono::steady_clock::now();
+  const CpuShare cpu_share;
+  double time = 0;
+  do {
+    step();
+    time = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  } while (time < seconds);
+  result.cpu_share = cpu_share();
+  return time;
+}
+
 /// Runs minibatches for that long, without any clock but the one at the end; and then for a quarter
 /// of it with clocks, which tell where the time goes.
 Result measure(const Row& row, double seconds);
