@@ -1,12 +1,12 @@
 // <dynet/cfsm-builder.h>: softmaxes over all classes, and over classes of words.
 #include <dynet/cfsm-builder.h>
-#include <dynet/grad-check.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <fstream>
 
 #include "dynet_like/core/errors.h"
+#include "tests/compat_softmax.h"
 
 namespace {
 
@@ -49,18 +49,6 @@ void expect_near(const std::vector<float>& got, const Doubles& expected) {
   for (std::size_t i = 0; i < got.size(); ++i) EXPECT_NEAR(got[i], expected[i], 1e-5) << i;
 }
 
-// Counts of samples against the probabilities.
-void expect_samples(SoftmaxBuilder& builder, const Expression& rep,
-                    const Doubles& log_distribution) {
-  constexpr unsigned kSamples = 4000;
-  std::vector<unsigned> counts(log_distribution.size());
-  for (unsigned i = 0; i < kSamples; ++i) ++counts.at(builder.sample(rep));
-  for (std::size_t i = 0; i < counts.size(); ++i) {
-    const double p = std::exp(log_distribution[i]);
-    EXPECT_NEAR(counts[i], kSamples * p, 5 * std::sqrt(kSamples * p * (1 - p)) + 1e-9) << i;
-  }
-}
-
 void set(const Parameter& p, float scale) {
   std::vector<float> values(p.dim().size());
   for (std::size_t i = 0; i < values.size(); ++i) {
@@ -87,7 +75,7 @@ void check_standard(StandardSoftmaxBuilder& builder, const Parameter& w, const P
   expect_near(as_vector(builder.neg_log_softmax(batch, classes).value()), {-logs[3], -second[1]});
   EXPECT_THROW(builder.neg_log_softmax(x, 4), UsageError);
   reset_rng(1);
-  expect_samples(builder, x, logs);
+  expect_samples(builder, x, logs, 4000);
 }
 
 struct CompatSoftmaxBuilderTest : testing::Test {
@@ -179,7 +167,7 @@ struct ClassFactored : CompatSoftmaxBuilderTest {
     EXPECT_THROW(builder.neg_log_softmax(x, 0), UsageError);
     EXPECT_THROW(builder.neg_log_softmax(x, 7), UsageError);
     reset_rng(2);
-    expect_samples(builder, x, logs);
+    expect_samples(builder, x, logs, 4000);
   }
 
   Dict words;
@@ -225,11 +213,7 @@ TEST_F(ClassFactored, HasGradients) {
   ComputationGraph graph;
   builder.new_graph(graph);
   const Expression x = input(graph, {kRep}, kInput);
-  for (unsigned w = 1; w < words.size(); ++w) {
-    Expression loss = builder.neg_log_softmax(x, w), same = -pick(builder.full_logits(x), w);
-    EXPECT_TRUE(check_grad(model, loss));
-    EXPECT_TRUE(check_grad(model, same));
-  }
+  expect_gradients(builder, model, x, words.size());
 }
 
 TEST_F(ClassFactored, TakesAWordPerMinibatchElement) {

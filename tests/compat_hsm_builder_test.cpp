@@ -1,5 +1,4 @@
 // <dynet/hsm-builder.h>: clusters of words, and distributions over paths through them.
-#include <dynet/grad-check.h>
 #include <dynet/hsm-builder.h>
 #include <gtest/gtest.h>
 
@@ -7,6 +6,7 @@
 #include <fstream>
 
 #include "dynet_like/core/errors.h"
+#include "tests/compat_softmax.h"
 
 namespace {
 
@@ -174,12 +174,7 @@ TEST_F(Hierarchical, IsASoftmaxAtEveryCluster) {
   EXPECT_THROW(builder.neg_log_softmax(x, 7), UsageError);
 
   reset_rng(3);
-  std::vector<unsigned> counts(logs.size());
-  for (int i = 0; i < 3000; ++i) ++counts.at(builder.sample(x));
-  for (unsigned w = 0; w < logs.size(); ++w) {
-    const double p = std::exp(logs[w]);
-    EXPECT_NEAR(counts[w], 3000 * p, 5 * std::sqrt(3000 * p * (1 - p)) + 1e-9) << w;
-  }
+  expect_samples(builder, x, logs, 3000);
 }
 
 TEST_F(Hierarchical, TakesAWordPerMinibatchElement) {
@@ -209,11 +204,7 @@ TEST_F(Hierarchical, HasGradients) {
   ComputationGraph graph;
   builder.new_graph(graph);
   const Expression x = input(graph, {kRep}, kInput);
-  for (unsigned w = 1; w < words.size(); ++w) {
-    Expression loss = builder.neg_log_softmax(x, w), same = -pick(builder.full_logits(x), w);
-    EXPECT_TRUE(check_grad(model, loss));
-    EXPECT_TRUE(check_grad(model, same));
-  }
+  expect_gradients(builder, model, x, words.size());
 }
 
 TEST_F(Hierarchical, PathsMayHaveAnySymbols) {
