@@ -44,7 +44,9 @@ dynet_like::Tensor current(const std::shared_ptr<dynet_like::ParameterStorage>& 
 
 // The same to write to.
 dynet_like::Tensor changing(const std::shared_ptr<dynet_like::ParameterStorage>& core) {
-  return dynet_like::LookupParameter(core).all_values();
+  core->refresh_rows();
+  ++core->version;
+  return core->tensor();
 }
 
 }  // namespace
@@ -77,8 +79,8 @@ ParameterStorageBase::~ParameterStorageBase() {
 }
 
 void ParameterStorageBase::hand_out() {
-  core->handed_out = true;
-  changing(core);
+  core->refresh_rows();
+  core->hand_out();
   forget_what_was_written();
   refresh();
   if (!handed_out_) handed_out().push_back(this);

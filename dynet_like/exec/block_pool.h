@@ -8,22 +8,27 @@
 
 namespace dynet_like {
 
-/// Blocks given back are handed out again if they are not more than twice as large as asked for.
+/// Blocks given back are handed out again if they are not more than twice as large as asked for;
+/// what is too much of them stays free.
 class BlockPool {
  public:
   std::byte* allocate(std::size_t size) {
-    if (!free_.empty()) {
-      const auto found = free_.lower_bound(size);
-      if (found != free_.end() && found->first <= 2 * size) {
-        std::byte* block = found->second;
-        free_.erase(found);
-        return block;
-      }
+    size = rounded(size);
+    const auto found = free_.lower_bound(size);
+    if (found == free_.end() || found->first > 2 * size) {
+      return arena_.allocate_array<std::byte>(size);
     }
-    return arena_.allocate_array<std::byte>(size);
+    auto node = free_.extract(found);
+    std::byte* block = node.mapped();
+    if (node.key() > size) {
+      node.key() -= size;
+      node.mapped() += size;
+      free_.insert(std::move(node));
+    }
+    return block;
   }
 
-  void give_back(std::byte* block, std::size_t size) { free_.emplace(size, block); }
+  void give_back(std::byte* block, std::size_t size) { free_.emplace(rounded(size), block); }
 
   void reset() {
     free_.clear();
@@ -36,6 +41,8 @@ class BlockPool {
   const Arena& arena() const { return arena_; }
 
  private:
+  static std::size_t rounded(std::size_t size) { return (size + 63) / 64 * 64; }
+
   Arena arena_;
   std::multimap<std::size_t, std::byte*> free_;
 };

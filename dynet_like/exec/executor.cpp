@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "dynet_like/core/errors.h"
 #include "dynet_like/ops/structured.h"
 
 namespace dynet_like {
@@ -24,6 +25,10 @@ Tensor Executor::value(ValueRef ref) {
   const NodeId node = tape.value(ref.value).node;
   const std::vector<NodeState>& nodes = common_.tapes[ref.tape].nodes;
   if (node >= nodes.size() || nodes[node].value == nullptr) {
+    const auto copy = value_copies_.find({ref.tape, ref.value});
+    if (copy != value_copies_.end()) {
+      return Tensor(tape.dim_of(ref.value), tape.shape_of(ref.value).dtype, copy->second.data());
+    }
     forward(std::span(&ref, 1));
   }
   if (tape.type_of(node).op == &ops::lookup_parameter) {
@@ -90,13 +95,47 @@ const std::byte* Executor::whole_table(const ParameterStorage& table, const Grad
   return table_gradient_.data();
 }
 
-bool Executor::parameters_changed() const {
-  return std::any_of(common_.read_parameters.begin(), common_.read_parameters.end(),
-                     [](const auto& read) { return read.first->version != read.second; });
+ReadParameter::ReadParameter(const ParameterStorage& storage)
+    : parameter(&storage),
+      version(storage.version),
+      changes(storage.version - storage.chances),
+      has_digest(storage.handed_out && !storage.is_table),
+      digest(has_digest ? storage.digest() : 0) {}
+
+bool ReadParameter::has_changed() const {
+  if (parameter->version - parameter->chances != changes) return true;
+  if (!parameter->handed_out || parameter->is_table) return false;
+  return parameter->digest() != (has_digest ? digest : parameter->first_digest);
 }
 
-void Executor::release() {
+bool Executor::parameters_may_have_changed() const {
+  return std::any_of(common_.read_parameters.begin(), common_.read_parameters.end(),
+                     [](const ReadParameter& read) { return read.may_have_changed(); });
+}
+
+void Executor::check_parameters(const char* user) const {
+  for (const ReadParameter& read : common_.read_parameters) {
+    if (!read.has_changed()) continue;
+    throw UsageError(std::string("[") + user + "] need parameters as they were in forward; got " +
+                     read.parameter->name + ", which has changed since: call forward again");
+  }
+}
+
+void Executor::release(std::span<const ValueRef> copied) {
+  Copies copies;
+  for (const ValueRef& ref : copied) {
+    if (copies.contains({ref.tape, ref.value})) continue;
+    const auto known = value_copies_.find({ref.tape, ref.value});
+    if (known != value_copies_.end()) {
+      copies.insert(value_copies_.extract(known));
+      continue;
+    }
+    const Tensor tensor = value(ref);
+    const auto* begin = static_cast<const std::byte*>(tensor.data());
+    copies[{ref.tape, ref.value}].assign(begin, begin + tensor.d.size() * size_of(tensor.dtype()));
+  }
   ++releases_;
+  ++forgets_;
   for (std::size_t l = 0; l < used_lanes_; ++l) {
     RunState& run = lanes_[l]->run;
     count_released_bounds(run);
@@ -122,7 +161,7 @@ void Executor::release() {
   }
   common_.inputs.reset();
   forget_gradients();
-  value_copies_.clear();
+  value_copies_ = std::move(copies);
 }
 
 void Executor::forget_gradients() {
@@ -150,6 +189,7 @@ Executor::Mark Executor::mark(std::uint32_t tape) const {
 // Batches since the mark lose the nodes that are reverted. If nothing else ran since then, their
 // memory is given back; shared values stay, they have memory of their own.
 void Executor::revert(std::uint32_t tape, std::size_t nodes, const Mark& since) {
+  ++forgets_;
   TapeState& state = common_.tapes[tape];
   const std::size_t lane = lane_index(tape);
   RunState& run = lanes_[lane]->run;
@@ -184,6 +224,7 @@ void Executor::clear() {
   for (TapeState& tape : common_.tapes) spare_.push_back(std::move(tape.nodes));
   common_.tapes.clear();
   common_.released_bounds.clear();
+  common_.recomputed = 0;
   for (const std::unique_ptr<Lane>& lane : lanes_) {
     RunState& run = lane->run;
     run.first_tape = run.end_tape = 0;
@@ -194,21 +235,6 @@ void Executor::clear() {
   }
   kernel_seconds_ = 0;
   use_lanes(1);
-}
-
-std::size_t Executor::bytes_needed(std::uint32_t tape_index, bool with_gradients) const {
-  const Tape& tape = *common_.tapes[tape_index].tape;
-  std::size_t bytes = 0;
-  for (NodeId node = 0; node < tape.size(); ++node) {
-    const NodeType& type = tape.type_of(node);
-    if (type.op == &ops::parameter || type.op == &ops::lookup_parameter) continue;
-    const std::size_t items = tape.value(tape.node(node).value).items;
-    const std::size_t element = size_of(type.signature.dtype);
-    bytes += items * (type.signature.output_size + type.signature.saved_size) * element;
-    bytes += items * type.inputs * sizeof(void*);
-    if (with_gradients) bytes += items * type.signature.output_size * element;
-  }
-  return bytes;
 }
 
 }  // namespace dynet_like

@@ -29,7 +29,8 @@ class Executor {
   void spread(std::uint32_t begin, std::uint32_t end);
 
   /// Computes what these values need and no more; those of one tape stand together, in the order of
-  /// the tapes. `free_unread`: see Forward.
+  /// the tapes. `free_unread`: see Forward. Once a freed value was needed again, none are freed any
+  /// more, unless memory is limited.
   void forward(std::span<const ValueRef> targets, bool free_unread = false);
   /// A value, computed if need be; where it lies until it is cleared or reverted.
   Tensor value(ValueRef ref);
@@ -41,12 +42,17 @@ class Executor {
   /// The gradient of a value in the last pass, parameters' from `gradients`; zeros if it has none.
   Tensor gradient(ValueRef ref, const Gradients& gradients);
 
-  /// Forgets the values of nodes that belong to one sample; what all share stays.
-  void release();
+  /// Forgets the values of nodes that belong to one sample, but for copies of some that were
+  /// computed; what all share stays.
+  void release(std::span<const ValueRef> copied = {});
   /// Forgets all values.
   void invalidate();
-  /// Whether a parameter has changed since its values were read.
-  bool parameters_changed() const;
+  /// Another number whenever values were forgotten.
+  std::uint64_t forgets() const { return forgets_; }
+  /// Whether a parameter may have changed since its values were read.
+  bool parameters_may_have_changed() const;
+  /// Throws UsageError if one has: gradients would mix old values with new weights.
+  void check_parameters(const char* user) const;
 
   /// How much has run, to return to.
   struct Mark {
@@ -62,9 +68,6 @@ class Executor {
   void clear();
   /// From now on random nodes have other numbers.
   void take_step() { common_.take_step(); }
-
-  /// Bytes that running a tape will take, with gradients or without.
-  std::size_t bytes_needed(std::uint32_t tape, bool with_gradients) const;
 
   void on_gradient_complete(std::function<void(const ParameterStorage&)> callback) {
     common_.on_gradient_complete = std::move(callback);
@@ -97,6 +100,7 @@ class Executor {
   Tensor contiguous(ValueRef ref, const std::byte* node, Copies& copies);
   const std::byte* whole_table(const ParameterStorage& table, const Gradients& gradients);
   void forget_gradients();
+  void note_peak();
 
   CommonState common_;
   std::shared_ptr<ThreadPool> pool_;
@@ -107,6 +111,9 @@ class Executor {
   NeededNodes needed_;
   SharedGradients shared_;
   std::uint64_t releases_ = 0;  ///< marks from before the last release mean the beginning
+  std::uint64_t forgets_ = 0;
+  bool reads_freed_ = false;  ///< values that were freed have been needed again
+  std::size_t peak_ = 0;      ///< see Report::peak_bytes
   Copies value_copies_, gradient_copies_;
   std::vector<std::byte> table_gradient_;
   std::vector<std::vector<NodeState>> spare_;  ///< memory of tapes that were cleared

@@ -16,11 +16,13 @@ void Forward::run(std::span<const NodeRef> pending, bool shared, std::span<const
         std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   }
   const std::size_t first_batch = run_.batches.size();
+  const Arena::Mark lists = run_.lists.mark();
   for (std::size_t step = 0; step < schedule.size(); ++step) {
     step_members_.clear();
     for (std::uint32_t node : schedule.batch(step)) step_members_.push_back(pending[node]);
     if (shared) resolve_inputs();
     run_batch(run_, step_members_, shared);
+    if (run_.options.inference) run_.lists.rewind(lists);  // only backward reads them later
     if (!keep.empty()) give_back_unread(step, first_batch);
   }
 }

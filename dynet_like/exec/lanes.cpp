@@ -91,16 +91,20 @@ void Executor::forward(std::span<const ValueRef> targets, bool free_unread) {
   ++common_.runs;
   try {
     needed_.collect(targets);
+    common_.recomputed += needed_.recomputed();
+    reads_freed_ |= needed_.recomputed() > 0 && common_.options.memory_limit == 0;
+    const bool frees = free_unread && !reads_freed_;
     lanes_[0]->forward.run(needed_.shared(), true, {});
     needed_.resolve_aliases();
     for_lanes([&](Lane& lane) {
       lane.forward.run(needed_.of_tapes(lane.run.first_tape, lane.run.end_tape), false,
-                       free_unread ? targets : std::span<const ValueRef>());
+                       frees ? targets : std::span<const ValueRef>());
     });
   } catch (...) {
     needed_.forget();
     throw;
   }
+  note_peak();
 }
 
 void Executor::begin_backward() {
@@ -114,6 +118,19 @@ void Executor::run_backward(std::span<const ValueRef> roots, Gradients& gradient
   for (std::size_t l = 0; l < used_lanes_; ++l) {
     shared_.add(lanes_[l]->backward.contributions(), *device_, gradients);
   }
+  note_peak();
+}
+
+// Values and gradients are given back to their arenas only between passes. In inference, lists are
+// those of one batch at a time.
+void Executor::note_peak() {
+  std::size_t bytes = common_.inputs.used() + common_.shared_values.used();
+  for (std::size_t l = 0; l < used_lanes_; ++l) {
+    const RunState& run = lanes_[l]->run;
+    bytes += run.values.arena().used() + run.gradients.used();
+    bytes += common_.options.inference ? run.lists.peak() : run.lists.used();
+  }
+  peak_ = std::max(peak_, bytes);
 }
 
 void Executor::finish_backward(Gradients& gradients) {
@@ -124,16 +141,14 @@ void Executor::finish_backward(Gradients& gradients) {
 Report Executor::report() const {
   std::vector<const RunState*> runs;
   double lane_seconds = 0;
-  std::size_t peak = common_.inputs.peak() + common_.shared_values.peak();
   for (const std::unique_ptr<Lane>& lane : lanes_) {
     const RunState& run = lane->run;
     runs.push_back(&run);
     lane_seconds = std::max(lane_seconds, lane->kernel_seconds);
-    peak += run.values.arena().peak() + run.gradients.peak() + run.lists.peak();
   }
   Report report = make_report(runs);
   report.kernel_seconds = kernel_seconds_ + lane_seconds;
-  report.peak_bytes = peak;
+  report.peak_bytes = peak_;
   return report;
 }
 

@@ -17,6 +17,7 @@ void NeededNodes::collect(std::span<const ValueRef> targets) {
   pending_.clear();
   shared_.clear();
   aliases_.clear();
+  recomputed_ = 0;
   for (TapeState& tape : run_.tapes) tape.nodes.resize(tape.tape->size());
   run_.shared.resize(run_.types().identity_count());
   for (std::size_t i = 0; i < targets.size();) {
@@ -70,6 +71,7 @@ void NeededNodes::collect_tape(std::uint32_t tape_index, NodeId last, std::size_
       shared_.push_back(ref);
     } else {
       pending_.push_back(ref);
+      recomputed_ += states[node].batch != kNone;
     }
     for (ValueId input : tape.inputs_of(node)) open += need(tape_index, tape.value(input).node);
   }
@@ -82,8 +84,7 @@ void NeededNodes::place_source(NodeRef ref) {
   if (tape.type_of(ref.node).op != &ops::input) {
     ParameterStorage& parameter = tape.storage_of(ref.node);
     SharedValue& shared = run_.shared[run_.identity_of(ref)];
-    if (shared.parameter == nullptr)
-      run_.common.read_parameters.push_back({&parameter, parameter.version});
+    if (shared.parameter == nullptr) run_.common.read_parameters.emplace_back(parameter);
     if (shared.parameter == nullptr && parameter.handed_out) {
       shared.packed = std::make_shared<PackedMatrices>();
     }

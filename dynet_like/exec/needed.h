@@ -27,6 +27,8 @@ class NeededNodes {
   std::span<const NodeRef> shared() const { return shared_; }
   /// Gives the other nodes with these values what those that stand for them have computed.
   void resolve_aliases();
+  /// How many of the nodes had values that were freed since.
+  std::size_t recomputed() const { return recomputed_; }
   /// Makes the next call find undone what was begun.
   void forget();
 
@@ -38,6 +40,7 @@ class NeededNodes {
 
   RunState run_;  ///< for what all lanes have in common
   std::vector<NodeRef> pending_, shared_, aliases_;
+  std::size_t recomputed_ = 0;
 };
 
 }  // namespace dynet_like

@@ -27,7 +27,8 @@ struct GraphOptions {
   Random* random = nullptr;
   /// The element type of inputs and constants, that of the parameters in use.
   DType dtype = DType::f32;
-  /// A minibatch that would need more bytes than this runs in parts (0: no limit).
+  /// A minibatch that may need more bytes than this for values, gradients and lists runs in parts
+  /// (0: no limit). A sample that needs more by itself is a part of its own.
   std::size_t memory_limit = 0;
   /// Measure the time spent in planning and in kernels, for explain().
   bool measure_time = false;

@@ -150,6 +150,7 @@ Report make_report(std::span<const RunState* const> runs) {
     report.plan_seconds = std::max(report.plan_seconds, run->plan_seconds);
   }
   report.value_bytes += common.shared_values.used();
+  report.recomputed = common.recomputed;
   if (common.tapes.empty()) return report;
   const TypeTable& types = runs[0]->types();
   std::vector<std::uint64_t> bounds = common.released_bounds;
@@ -193,6 +194,11 @@ std::ostream& operator<<(std::ostream& out, const Report& report) {
       << "), " << report.kernel_calls << " kernel calls, " << report.copied_bytes
       << " bytes copied, " << report.value_bytes << " bytes of values, " << report.gradient_bytes
       << " of gradients, " << report.peak_bytes << " at the peak\n";
+  if (report.recomputed > 0) {
+    out << report.recomputed
+        << " of the nodes ran again: inference had freed their values before a "
+        << "later call read them (compute() keeps what it computes)\n";
+  }
   print_largest_consumers(out, report.types);
   for (const Report::NearMiss& miss : report.near_misses) {
     out << "not together: " << miss.nodes_a << " and " << miss.nodes_b << " nodes " << miss.op

@@ -31,6 +31,9 @@ struct Report {
   std::vector<Type> types;  ///< most nodes first
   std::vector<NearMiss> near_misses;
   std::uint64_t nodes = 0, batches = 0, kernel_calls = 0, bound = 0;
+  /// Of the nodes: those that ran again, since inference had freed their values before a later call
+  /// read them.
+  std::uint64_t recomputed = 0;
   std::uint64_t copied_bytes = 0;  ///< by copies that only made values contiguous
   std::uint64_t value_bytes = 0, gradient_bytes = 0;  ///< held now
   /// The most that values, gradients and lists of batches have taken at once, of all minibatches

@@ -95,6 +95,21 @@ struct TypeCount {
   }
 };
 
+/// A parameter as it was when a run read it.
+struct ReadParameter {
+  explicit ReadParameter(const ParameterStorage& storage);
+
+  /// Whether its values may be others by now; and whether they are, as far as that can be told:
+  /// writes into the memory of a table that was handed out are not seen.
+  bool may_have_changed() const { return parameter->version != version; }
+  bool has_changed() const;
+
+  const ParameterStorage* parameter;
+  std::uint64_t version, changes;
+  bool has_digest;
+  std::size_t digest;
+};
+
 struct TapeState {
   Tape* tape = nullptr;
   std::vector<NodeState> nodes;
@@ -120,11 +135,11 @@ struct CommonState {
   /// Called when the gradient of a parameter will not change any more in this pass.
   std::function<void(const ParameterStorage&)> on_gradient_complete;
 
-  /// The versions of the parameters that were read, by their number in the type table.
-  std::vector<std::pair<const ParameterStorage*, std::uint64_t>> read_parameters;
+  std::vector<ReadParameter> read_parameters;
   bool reads_lazy_tables = false;
   std::uint64_t runs = 0;                      ///< forward and backward, so far
   std::vector<std::uint64_t> released_bounds;  ///< by type: of nodes whose values were released
+  std::uint64_t recomputed = 0;                ///< nodes that ran again after they had been freed
 };
 
 /// The run of consecutive tapes, one of several that run beside each other: they read what they

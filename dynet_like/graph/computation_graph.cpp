@@ -133,6 +133,7 @@ void ComputationGraph::backward(const Expression& loss, Gradients& gradients, bo
   if (tape_.shape_of(loss.i).size != 1) {
     throw ShapeError("[backward] need a loss of one number; got " + to_string(loss.dim()));
   }
+  executor.check_parameters("backward");
   executor.forward(std::span(&root, 1));
   executor.begin_backward();
   executor.run_backward(std::span(&root, 1), gradients, full);

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "dynet_like/core/errors.h"
+#include "dynet_like/exec/memory_needs.h"
 
 namespace dynet_like {
 
@@ -58,29 +59,80 @@ void Minibatch::add_output(const Expression& output) {
   outputs_.push_back(output);
 }
 
+// Values of parameters that have changed since go, with all that followed from them.
+void Minibatch::forget_changed() {
+  if (!executor_.parameters_may_have_changed()) return;
+  executor_.invalidate();
+  ran_forward_ = ran_backward_ = false;
+}
+
+void Minibatch::begin_forward() {
+  forget_changed();
+  find_parts();
+  ran_forward_ = ran_backward_ = false;
+  if (trains_in_parts()) {
+    executor_.release();
+    gradients_.clear();
+    executor_.begin_backward();
+  }
+  if (forgets_ == executor_.forgets()) return;
+  computed_losses_ = computed_outputs_ = 0;
+  total_ = 0;
+}
+
 float Minibatch::forward() {
   check_alone("forward");
-  if (executor_.parameters_changed()) executor_.invalidate();
-  find_parts();
-  ran_backward_ = false;
-  ran_forward_ = false;
-  loss_values_.assign(losses_.size(), 0.0);
+  begin_forward();
+  std::vector<double> losses(losses_.size() - computed_losses_);
   if (parts_.size() <= 1) {
-    for (const Part& part : parts_) run_part(part);
+    for (const Part& part : parts_) forward_new(part, losses);
   } else if (executor_.options().inference) {
-    for (const Part& part : parts_) {
-      run_part(part);
-      if (part.end != used_) executor_.release();
-    }
+    infer_in_parts(losses);
   } else {
-    gradients_.clear();
-    run_all_parts(gradients_);
-    ran_backward_ = true;
+    train_in_parts(losses);
   }
+  for (double loss : losses) total_ += loss;
+  computed_losses_ = losses_.size();
+  computed_outputs_ = outputs_.size();
+  forgets_ = executor_.forgets();
   ran_forward_ = true;
-  double total = 0;
-  for (double loss : loss_values_) total += loss;
-  return static_cast<float>(total);
+  ran_backward_ = trains_in_parts();
+  return static_cast<float>(total_);
+}
+
+void Minibatch::train_in_parts(std::span<double> losses) {
+  for (const Part& part : parts_) {
+    forward_new(part, losses);
+    run_backward(part, gradients_);
+    executor_.release();
+  }
+  executor_.finish_backward(gradients_);
+}
+
+// What was asked for is kept.
+void Minibatch::infer_in_parts(std::span<double> losses) {
+  const Part all{0, static_cast<std::uint32_t>(used_)};
+  std::vector<ValueRef> kept;
+  choose(std::span(losses_).first(computed_losses_), all, kept);
+  choose(std::span(outputs_).first(computed_outputs_), all, kept);
+  for (const Part& part : parts_) {
+    forward_new(part, losses);
+    choose(std::span(losses_).subspan(computed_losses_), part, kept);
+    choose(std::span(outputs_).subspan(computed_outputs_), part, kept);
+    executor_.release(kept);
+  }
+}
+
+void Minibatch::compute(std::span<const Expression> expressions) {
+  check_alone("compute");
+  for (const Expression& e : expressions) ref(checked(e, "compute"), "compute");
+  if (expressions.empty()) return;
+  forget_changed();
+  const Part all{0, static_cast<std::uint32_t>(used_)};
+  std::vector<ValueRef> targets;
+  choose(expressions, all, targets);
+  executor_.spread(all.begin, all.end);
+  executor_.forward(targets);
 }
 
 const Gradients& Minibatch::backward() {
@@ -95,13 +147,16 @@ const Gradients& Minibatch::backward() {
 
 void Minibatch::backward(Gradients& gradients) {
   check_backward();
-  if (parts_.size() > 1) {
-    run_all_parts(gradients);
-  } else {
-    executor_.begin_backward();
-    for (const Part& part : parts_) run_backward(part, gradients);
-    executor_.finish_backward(gradients);
+  executor_.check_parameters("backward");
+  const bool in_parts = parts_.size() > 1;
+  executor_.begin_backward();
+  for (const Part& part : parts_) {
+    if (in_parts) executor_.spread(part.begin, part.end);
+    run_backward(part, gradients);
+    if (in_parts) executor_.release();
   }
+  executor_.finish_backward(gradients);
+  if (in_parts) forgets_ = executor_.forgets();
   for (std::size_t i = 0; i < used_; ++i) graphs_[i]->last_gradients_ = nullptr;
 }
 
@@ -112,73 +167,66 @@ void Minibatch::check_backward() const {
         "[backward] need a minibatch that keeps its values; got "
         "GraphOptions::inference");
   }
-  if (!ran_forward_ || loss_values_.size() != losses_.size()) {
+  if (!ran_forward_ || computed_losses_ != losses_.size()) {
     throw UsageError(
         "[backward] need a call of forward that succeeded, after every add_loss; got " +
         std::to_string(losses_.size()) + " losses, " +
-        std::to_string(ran_forward_ ? loss_values_.size() : 0) + " of them computed");
+        std::to_string(ran_forward_ ? computed_losses_ : 0) + " of them computed");
   }
 }
 
 // As many samples as fit, at least one.
 void Minibatch::find_parts() {
   parts_.clear();
+  if (used_ == 0) return;
+  const auto end = static_cast<std::uint32_t>(used_);
+  parts_.push_back({0, end});
   const std::size_t limit = executor_.options().memory_limit;
-  std::size_t bytes = 0;
-  for (std::uint32_t sample = 0; sample < used_; ++sample) {
-    const std::size_t needed =
-        limit == 0 ? 0 : executor_.bytes_needed(sample, !executor_.options().inference);
-    if (parts_.empty() || bytes + needed > limit) {
-      if (parts_.empty() || limit != 0) {
-        parts_.push_back({sample, sample});
-        bytes = 0;
-      }
-    }
-    bytes += needed;
-    parts_.back().end = sample + 1;
+  if (limit == 0) return;
+  MemoryNeeds needs(executor_.options());
+  for (std::uint32_t sample = 0; sample < end; ++sample) {
+    needs.add(graphs_[sample]->tape_);
+    if (sample == parts_.back().begin || needs.bytes() <= limit) continue;
+    parts_.back().end = sample;
+    parts_.push_back({sample, end});
+    needs.start_anew();
+    needs.add(graphs_[sample]->tape_);
   }
 }
 
-std::vector<ValueRef> Minibatch::choose(std::span<const Expression> expressions, Part part) const {
-  std::vector<ValueRef> chosen;
+void Minibatch::choose(std::span<const Expression> expressions, Part part,
+                       std::vector<ValueRef>& chosen) const {
   for (const Expression& e : expressions) {
     const ValueRef value = ref(e, "forward");
     if (part.contains(value)) chosen.push_back(value);
   }
+  // The executor wants those of a sample side by side.
   std::stable_sort(chosen.begin(), chosen.end(),
                    [](const ValueRef& a, const ValueRef& b) { return a.tape < b.tape; });
-  return chosen;
 }
 
-void Minibatch::run_part(Part part) {
-  std::vector<Expression> all = losses_;
-  all.insert(all.end(), outputs_.begin(), outputs_.end());
+// Computes what is new in a part; the losses in it are written to their places in `losses`.
+void Minibatch::forward_new(Part part, std::span<double> losses) {
+  const std::span new_losses = std::span(losses_).subspan(computed_losses_);
+  std::vector<ValueRef> targets;
+  choose(new_losses, part, targets);
+  choose(std::span(outputs_).subspan(computed_outputs_), part, targets);
   executor_.spread(part.begin, part.end);
-  executor_.forward(choose(all, part), executor_.options().inference);
-  for (std::size_t i = 0; i < losses_.size(); ++i) {
-    const ValueRef loss = ref(losses_[i], "forward");
+  executor_.forward(targets, executor_.options().inference);
+  for (std::size_t i = 0; i < losses.size(); ++i) {
+    const ValueRef loss = ref(new_losses[i], "forward");
     if (!part.contains(loss)) continue;
     const Tensor value = executor_.value(loss);
-    loss_values_[i] = 0;
-    for (std::size_t item = 0; item < value.d.size(); ++item) loss_values_[i] += value.at(item);
+    losses[i] = 0;
+    for (std::size_t item = 0; item < value.d.size(); ++item) losses[i] += value.at(item);
   }
 }
 
 void Minibatch::run_backward(Part part, Gradients& gradients) {
-  const std::vector<ValueRef> losses = choose(losses_, part);
+  std::vector<ValueRef> losses;
+  choose(losses_, part, losses);
   executor_.forward(losses);  // what was forgotten since
   executor_.run_backward(losses, gradients);
-}
-
-void Minibatch::run_all_parts(Gradients& gradients) {
-  executor_.release();
-  executor_.begin_backward();
-  for (const Part& part : parts_) {
-    run_part(part);
-    run_backward(part, gradients);
-    executor_.release();
-  }
-  executor_.finish_backward(gradients);
 }
 
 Report Minibatch::explain() const {
@@ -197,10 +245,12 @@ void Minibatch::clear() {
   used_ = 0;
   losses_.clear();
   outputs_.clear();
-  loss_values_.clear();
+  computed_losses_ = computed_outputs_ = 0;
+  total_ = 0;
+  forgets_ = executor_.forgets();
   parts_.clear();
   gradients_.clear();
-  ran_backward_ = ran_forward_ = false;
+  ran_forward_ = ran_backward_ = false;
   if (types_->trim()) {
     for (const std::unique_ptr<TypeCache>& cache : caches_) cache->forget();
   }

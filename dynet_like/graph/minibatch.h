@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <functional>
+#include <initializer_list>
 #include <memory>
 #include <span>
 #include <vector>
@@ -45,7 +46,14 @@ class Minibatch {
   /// changed; returns the sum of the losses, in the order of add_loss (their mean is not taken).
   /// With a memory_limit that needs parts, it runs backward part by part, too, and keeps no values.
   float forward();
-  /// The gradients of the total loss, valid until the next pass or `clear`.
+  /// Computes these expressions together, and keeps what that computes: for decoders and parsers,
+  /// which read values on the way and go on. What a call costs follows from what is new.
+  void compute(std::span<const Expression> expressions);
+  void compute(std::initializer_list<Expression> expressions) {
+    compute(std::span(expressions.begin(), expressions.size()));
+  }
+  /// The gradients of the total loss, valid until the next pass or `clear`. Throws UsageError if a
+  /// parameter has changed since `forward`.
   const Gradients& backward();
   /// The same, added to gradients of the caller: accumulated minibatches have the bits of one.
   void backward(Gradients& gradients);
@@ -75,12 +83,17 @@ class Minibatch {
   void set_recording(bool recording);
   std::vector<Expression> record_from(std::size_t first, const RecordSample& record);
   ValueRef ref(const Expression& e, const char* user) const { return e.pg->ref(e, user); }
+  void forget_changed();
   void find_parts();
-  /// Those that belong to a part, in the order of the samples.
-  std::vector<ValueRef> choose(std::span<const Expression> expressions, Part part) const;
-  void run_part(Part part);
+  bool trains_in_parts() const { return parts_.size() > 1 && !executor_.options().inference; }
+  void begin_forward();
+  void train_in_parts(std::span<double> losses);
+  void infer_in_parts(std::span<double> losses);
+  /// Adds those that belong to a part.
+  void choose(std::span<const Expression> expressions, Part part,
+              std::vector<ValueRef>& chosen) const;
+  void forward_new(Part part, std::span<double> losses);
   void run_backward(Part part, Gradients& gradients);
-  void run_all_parts(Gradients& gradients);
   void check_backward() const;
 
   std::shared_ptr<TypeTable> types_;
@@ -90,7 +103,10 @@ class Minibatch {
   std::vector<std::unique_ptr<ComputationGraph>> graphs_;  ///< those behind `used_` are spare
   std::size_t used_ = 0;
   std::vector<Expression> losses_, outputs_;
-  std::vector<double> loss_values_;
+  // What `forward` has computed of them, from the first on.
+  std::size_t computed_losses_ = 0, computed_outputs_ = 0;
+  double total_ = 0;           ///< of these losses
+  std::uint64_t forgets_ = 0;  ///< of the executor, when they were computed
   std::vector<Part> parts_;
   Gradients gradients_;
   bool ran_forward_ = false;

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <cstring>
+#include <functional>
+#include <string_view>
 
 #include "dynet_like/core/errors.h"
 
@@ -31,11 +33,33 @@ void scale_all(const Tensor& tensor, double factor) {
 }
 
 Tensor changing(ParameterStorage& storage) {
+  storage.refresh_rows();
   ++storage.version;
   return storage.tensor();
 }
 
+std::byte* row_of(const ParameterStorage& storage, unsigned row) {
+  if (row >= storage.rows()) {
+    throw UsageError("[" + storage.name + "] need a row below " + std::to_string(storage.rows()) +
+                     "; got " + std::to_string(row));
+  }
+  if (storage.refresher != nullptr) storage.refresher->refresh(std::span(&row, 1));
+  return storage.values.data() + row * storage.entry_size() * size_of(storage.dtype);
+}
+
 }  // namespace
+
+void ParameterStorage::hand_out() {
+  if (!handed_out && !is_table) first_digest = digest();
+  handed_out = true;
+  ++chances;
+  ++version;
+}
+
+std::size_t ParameterStorage::digest() const {
+  const auto* begin = reinterpret_cast<const char*>(values.data());
+  return std::hash<std::string_view>{}({begin, size() * size_of(dtype)});
+}
 
 Dim ParameterStorage::entry_dim() const {
   Dim entry = dim;
@@ -46,8 +70,8 @@ Dim ParameterStorage::entry_dim() const {
 ParameterStorage& Parameter::get_storage() const { return checked(p, "Parameter"); }
 
 Tensor Parameter::values() const {
-  get_storage().handed_out = true;
-  return changing(*p);
+  get_storage().hand_out();
+  return p->tensor();
 }
 
 void Parameter::set_value(const std::vector<float>& values) const {
@@ -71,31 +95,27 @@ ParameterStorage& LookupParameter::get_storage() const { return checked(p, "Look
 
 Tensor LookupParameter::values(unsigned row) const {
   ParameterStorage& storage = get_storage();
-  if (row >= storage.rows()) {
-    throw UsageError("[" + storage.name + "] need a row below " + std::to_string(storage.rows()) +
-                     "; got " + std::to_string(row));
-  }
-  if (storage.refresher != nullptr) storage.refresher->refresh(std::span(&row, 1));
+  const Tensor entry(storage.entry_dim(), storage.dtype, row_of(storage, row));
+  ++storage.chances;
   ++storage.version;
-  std::byte* entry = storage.values.data() + row * storage.entry_size() * size_of(storage.dtype);
-  return Tensor(storage.entry_dim(), storage.dtype, entry);
+  return entry;
 }
 
 Tensor LookupParameter::all_values() const {
-  ParameterStorage& storage = get_storage();
-  storage.refresh_rows();
-  ++storage.version;
-  return storage.tensor();
+  ++get_storage().chances;
+  return changing(*p);
 }
 
 void LookupParameter::initialize(unsigned row, const std::vector<float>& values) const {
-  fill(this->values(row), values, get_fullname());
+  ParameterStorage& storage = get_storage();
+  fill({storage.entry_dim(), storage.dtype, row_of(storage, row)}, values, storage.name);
+  ++storage.version;
 }
 
-void LookupParameter::zero() const { scale_all(all_values(), 0.0); }
+void LookupParameter::zero() const { scale_all(changing(get_storage()), 0.0); }
 
 void LookupParameter::scale(float factor) const {
-  scale_all(all_values(), static_cast<double>(factor));
+  scale_all(changing(get_storage()), static_cast<double>(factor));
 }
 
 }  // namespace dynet_like

@@ -44,13 +44,14 @@ struct ParameterStorage {
   bool is_table = false;
   /// Trainers leave it alone if this is false.
   bool updated = true;
-  /// Counts the changes of the values, or the chances to change them.
-  std::atomic<std::uint64_t> version = 0;
+  /// Counts the changes of the values, or the chances to change them; and these chances alone.
+  std::atomic<std::uint64_t> version = 0, chances = 0;
   Block values;
   /// Copies of the values that products read, by version; of no use once somebody may hold the
   /// memory of the values and write to it at any time.
   PackedMatrices packed;
   std::atomic<bool> handed_out = false;
+  std::size_t first_digest = 0;  ///< of the values when they were handed out first
   std::shared_ptr<CollectionLayout> layout;
   /// Position in its collection.
   std::size_t index = 0;
@@ -61,6 +62,10 @@ struct ParameterStorage {
   std::size_t entry_size() const { return size() / rows(); }
   Dim entry_dim() const;
   Tensor tensor() const { return Tensor(dim, dtype, values.data()); }
+  /// Somebody gets the memory of the values, and may write to it at any time.
+  void hand_out();
+  /// Equal values, equal digests.
+  std::size_t digest() const;
   /// Brings all rows up to date, if a trainer left some behind.
   void refresh_rows() const {
     if (refresher != nullptr) refresher->refresh_all();

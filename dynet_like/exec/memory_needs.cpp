@@ -1,0 +1,123 @@
+// Adding up what nodes take by themselves and what they take once per batch.
+#include "dynet_like/exec/memory_needs.h"
+
+#include <algorithm>
+
+#include "dynet_like/device/kernel.h"
+#include "dynet_like/ops/structured.h"
+
+namespace dynet_like {
+
+namespace {
+
+// Every piece of memory is rounded up to whole cache lines.
+constexpr std::size_t kLine = 64;
+constexpr std::size_t rounded(std::size_t bytes) { return (bytes + kLine - 1) / kLine * kLine; }
+
+}  // namespace
+
+void MemoryNeeds::start_anew() {
+  nodes_ = batches_ = 0;
+  levels_.clear();
+}
+
+// The default policy never makes more batches than one per type and depth, in each lane; of other
+// policies nothing is known but that a batch has a node.
+std::size_t MemoryNeeds::bytes() const {
+  const bool is_bounded =
+      options_.policy == batching::Policy::automatic || options_.policy == batching::Policy::depth;
+  return shared_ + nodes_ + batches_ * (is_bounded ? std::max(1u, options_.threads) : 1);
+}
+
+void MemoryNeeds::add(const Tape& tape) {
+  const bool is_bounded =
+      options_.policy == batching::Policy::automatic || options_.policy == batching::Policy::depth;
+  if (!options_.inference) count_consumers(tape);
+  depth_.assign(tape.size(), 0);
+  for (NodeId node = 0; node < tape.size(); ++node) {
+    const NodeType& type = tape.type_of(node);
+    const Value& value = tape.value(tape.node(node).value);
+    if (type.op == &ops::input) {
+      nodes_ += rounded(tape.input_of(node).size * size_of(tape.dtype()));
+      if (!options_.inference) nodes_ += bytes_of_node(tape, node, type);
+    } else if (ops::is_stored(*type.op)) {
+      continue;
+    } else if (value.identity != 0) {
+      if (!known_shared_.insert(value.identity).second) continue;
+      shared_ += bytes_of_node(tape, node, type) + bytes_of_batch(type);
+    } else {
+      nodes_ += bytes_of_node(tape, node, type);
+      depth_[node] = depth_below(tape, node) + 1;
+      if (!is_bounded || levels_.emplace(tape.node(node).type, depth_[node]).second) {
+        batches_ += bytes_of_batch(type);
+      }
+    }
+    if (!options_.inference) nodes_ += bytes_of_contributions(tape, node, type);
+  }
+}
+
+std::uint32_t MemoryNeeds::depth_below(const Tape& tape, NodeId node) const {
+  std::uint32_t depth = 0;
+  for (ValueId input : tape.inputs_of(node))
+    depth = std::max(depth, depth_[tape.value(input).node]);
+  return depth;
+}
+
+std::size_t MemoryNeeds::bytes_of_node(const Tape& tape, NodeId node, const NodeType& type) const {
+  const Signature& signature = type.signature;
+  const std::size_t element = size_of(signature.dtype);
+  std::size_t bytes = (signature.output_size + signature.saved_size) * element;
+  for (std::size_t j = 0; j < type.inputs; ++j) {
+    if (signature.shared[j] == 0) bytes += sizeof(void*);
+  }
+  bytes += signature.integers * sizeof(std::uint32_t) + type.op->reals_per_item * element;
+  if (!options_.inference) bytes += (signature.output_size + signature.deferred_size) * element;
+  return bytes * tape.items_of(node);
+}
+
+// A list of arguments, and what rounding adds to each piece of memory.
+std::size_t MemoryNeeds::bytes_of_batch(const NodeType& type) const {
+  const Signature& signature = type.signature;
+  std::size_t pieces =
+      2 + (signature.saved_size > 0) + (signature.integers > 0) + (type.op->reals_per_item > 0);
+  for (std::size_t j = 0; j < type.inputs; ++j) pieces += signature.shared[j] == 0;
+  if (!options_.inference) pieces += 1 + (signature.deferred_size > 0);
+  return pieces * kLine + type.inputs * sizeof(Operand);
+}
+
+void MemoryNeeds::count_consumers(const Tape& tape) {
+  consumers_.assign(tape.size(), {});
+  for (NodeId node = 0; node < tape.size(); ++node) {
+    const TypeId type = tape.node(node).type;
+    for (ValueId input : tape.inputs_of(node)) {
+      const Value& value = tape.value(input);
+      Consumers& consumers = consumers_[value.node];
+      if (consumers.contributions == 0) consumers.first_type = type;
+      consumers.of_one_type = consumers.of_one_type && consumers.first_type == type;
+      consumers.contributions += value.items == 1 ? tape.items_of(node) : 1;
+    }
+  }
+}
+
+// Of a value with many consumers, every contribution has a place of its own. Two have none, unless
+// one batch may bring both or they cover parts that overlap.
+std::size_t MemoryNeeds::bytes_of_contributions(const Tape& tape, NodeId consumer,
+                                                const NodeType& type) const {
+  std::size_t bytes = 0;
+  const std::uint32_t items = tape.items_of(consumer);
+  for (std::size_t j = 0; j < type.inputs; ++j) {
+    const Value& value = tape.value(tape.inputs_of(consumer)[j]);
+    const Shape& shape = tape.types().shape(value.shape);
+    const Consumers& all = consumers_[value.node];
+    const bool whole = shape.size == tape.type_of(value.node).signature.output_size;
+    const bool is_dense = value.identity != 0 && type.shared_gradients[j] == SharedGradient::dense;
+    const bool has_slot = value.identity == 0 && (all.contributions > 2 || !whole ||
+                                                  (all.contributions == 2 && all.of_one_type));
+    if (is_dense || has_slot) {
+      bytes += rounded(std::max(items, value.items) * shape.size * size_of(shape.dtype));
+    }
+  }
+  return bytes;
+}
+
+}  // namespace dynet_like

@@ -1,0 +1,50 @@
+// How much memory running some tapes together takes, at most: known before they are planned.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "dynet_like/exec/options.h"
+#include "dynet_like/tape/tape.h"
+
+namespace dynet_like {
+
+/// An upper bound on the bytes of values, gradients and lists, in whatever batches the nodes run.
+/// What all samples share counts once.
+class MemoryNeeds {
+ public:
+  explicit MemoryNeeds(const GraphOptions& options) : options_(options) {}
+
+  /// One tape more.
+  void add(const Tape& tape);
+  /// Goes on without the tapes so far.
+  void start_anew();
+  std::size_t bytes() const;
+
+ private:
+  struct Consumers {
+    std::uint32_t contributions = 0;
+    TypeId first_type = 0;
+    bool of_one_type = true;
+  };
+
+  std::size_t bytes_of_node(const Tape& tape, NodeId node, const NodeType& type) const;
+  std::size_t bytes_of_batch(const NodeType& type) const;
+  std::size_t bytes_of_contributions(const Tape& tape, NodeId consumer, const NodeType& type) const;
+  void count_consumers(const Tape& tape);
+  std::uint32_t depth_below(const Tape& tape, NodeId node) const;
+
+  const GraphOptions& options_;
+  std::size_t shared_ = 0;   ///< of what all samples share
+  std::size_t nodes_ = 0;    ///< of what nodes take by themselves
+  std::size_t batches_ = 0;  ///< of what they take once per batch
+  std::set<Identity> known_shared_;
+  std::set<std::pair<TypeId, std::uint32_t>> levels_;  ///< one batch per type and depth is enough
+  std::vector<std::uint32_t> depth_;                   ///< of the nodes of the tape being added
+  std::vector<Consumers> consumers_;                   ///< of the nodes of the tape being added
+};
+
+}  // namespace dynet_like

@@ -1,0 +1,254 @@
+// Values asked for on the way: `compute`, repeated `forward`, inference that goes on, and passes
+// after parameters have changed.
+#include <gtest/gtest.h>
+
+#include "dynet_like/dynet_like.h"
+#include "nn/nn.h"
+#include "tests/support/message_of.h"
+
+namespace dynet_like {
+namespace {
+
+// A decoder: every step reads the states of the last one and has an output of its own.
+class IncrementalTest : public ::testing::Test {
+ protected:
+  static constexpr unsigned kSamples = 6, kSteps = 9;
+
+  struct Decoder {
+    Decoder(const IncrementalTest& test, Minibatch& minibatch) : t(test), batch(minibatch) {
+      for (unsigned i = 0; i < kSamples; ++i) {
+        ComputationGraph& graph = batch.new_graph();
+        states.push_back(t.cell.start(graph));
+        // An encoder, so that there is something to be computed again.
+        for (unsigned k = 0; k < 3; ++k) step(i, (i + k) % 10);
+      }
+    }
+    Expression step(unsigned sample, unsigned word) {
+      ComputationGraph& graph = batch.graph(sample);
+      states[sample] = t.cell.step(graph, states[sample], lookup(graph, t.table, word));
+      return t.output(graph, states[sample].h);
+    }
+    std::vector<Expression> step_all(unsigned word) {
+      std::vector<Expression> outputs;
+      for (unsigned i = 0; i < kSamples; ++i) outputs.push_back(step(i, (word + i) % 10));
+      return outputs;
+    }
+    const IncrementalTest& t;
+    Minibatch& batch;
+    std::vector<nn::LSTM::State> states;
+  };
+
+  // The outputs of all steps, as one graph per sample computes them.
+  std::vector<std::vector<float>> expected() const {
+    Minibatch batch;
+    Decoder decoder(*this, batch);
+    std::vector<std::vector<float>> values;
+    for (unsigned s = 0; s < kSteps; ++s) {
+      for (const Expression& output : decoder.step_all(s)) {
+        values.push_back(as_vector(output.value()));
+      }
+    }
+    return values;
+  }
+
+  // The weights that the cell's first product reads.
+  Parameter weights() { return Parameter(model.storages().at(0)); }
+
+  ParameterCollection model;
+  nn::LSTM cell{model, 8, 8};
+  nn::Linear output{model, 8, 5};
+  LookupParameter table = model.add_lookup_parameters(10, {8});
+  Parameter w = model.add_parameters({8, 8});
+};
+
+TEST_F(IncrementalTest, ComputesExpressionsTogether) {
+  const std::vector<std::vector<float>> want = expected();
+  for (const bool inference : {false, true}) {
+    for (unsigned threads = 1; threads <= 2; ++threads) {
+      GraphOptions options;
+      options.inference = inference;
+      options.threads = threads;
+      Minibatch batch(options);
+      Decoder decoder(*this, batch);
+      std::size_t at = 0;
+      std::uint64_t batches = 0;
+      for (unsigned s = 0; s < kSteps; ++s) {
+        const std::vector<Expression> outputs = decoder.step_all(s);
+        batch.compute(outputs);
+        const Report report = batch.explain();
+        const std::uint64_t new_batches = report.batches - batches;
+        EXPECT_EQ(new_batches, s == 0 ? report.batches : 3);  // lookup, cell, output
+        batches = report.batches;
+        for (const Expression& e : outputs) EXPECT_EQ(as_vector(e.value()), want[at++]);
+        EXPECT_EQ(batch.explain().batches, batches);
+      }
+      EXPECT_EQ(batch.explain().recomputed, 0u);
+    }
+  }
+}
+
+TEST_F(IncrementalTest, ForwardAddsWhatIsNew) {
+  const auto loss = [](const Expression& scores, unsigned i) {
+    return pickneglogsoftmax(scores, i % 5);
+  };
+  Minibatch at_once;
+  Decoder whole(*this, at_once);
+  for (unsigned s = 0; s < kSteps; ++s) {
+    for (const Expression& scores : whole.step_all(s)) at_once.add_loss(loss(scores, s));
+  }
+  const float total = at_once.forward();
+  const std::vector<float> gradient = at_once.backward().values(table, 3);
+
+  Minibatch batch;
+  Decoder decoder(*this, batch);
+  float sum = 0;
+  for (unsigned s = 0; s < kSteps; ++s) {
+    for (const Expression& scores : decoder.step_all(s)) batch.add_loss(loss(scores, s));
+    const float before = sum;
+    sum = batch.forward();
+    EXPECT_GT(sum, before);
+  }
+  EXPECT_EQ(sum, total);
+  EXPECT_EQ(batch.forward(), total);
+  EXPECT_EQ(batch.explain().nodes, at_once.explain().nodes);
+  EXPECT_EQ(batch.backward().values(table, 3), gradient);
+}
+
+TEST_F(IncrementalTest, ForwardAfterARevertIsAboutWhatIsLeft) {
+  Minibatch batch;
+  Decoder decoder(*this, batch);
+  batch.add_loss(pickneglogsoftmax(decoder.step(0, 1), 2u));
+  const float first = batch.forward();
+  batch.graph(1).checkpoint();
+  batch.compute({decoder.step(1, 2)});
+  batch.graph(1).revert();
+  EXPECT_EQ(batch.forward(), first);
+  EXPECT_NO_THROW(batch.backward());
+  // A loss that is gone is refused, not forgotten.
+  batch.graph(2).checkpoint();
+  batch.add_loss(pickneglogsoftmax(decoder.step(2, 2), 2u));
+  batch.forward();
+  batch.graph(2).revert();
+  EXPECT_NE(message_of<UsageError>([&] { batch.forward(); }).find("reverted"), std::string::npos);
+}
+
+TEST_F(IncrementalTest, InferenceThatGoesOnLearnsToKeepValues) {
+  const std::vector<std::vector<float>> want = expected();
+  GraphOptions options;
+  options.inference = true;
+  Minibatch batch(options);
+  for (unsigned round = 0; round < 3; ++round, batch.clear()) {
+    Decoder decoder(*this, batch);
+    std::size_t at = 0;
+    std::uint64_t recomputed = 0;
+    for (unsigned s = 0; s < kSteps; ++s) {
+      const std::vector<Expression> outputs = decoder.step_all(s);
+      for (const Expression& e : outputs) batch.add_output(e);
+      batch.forward();
+      for (const Expression& e : outputs) EXPECT_EQ(as_vector(e.value()), want[at++]);
+      if (s == 1) recomputed = batch.explain().recomputed;
+    }
+    // What the first call had freed ran once more when the second one read it; nothing else.
+    EXPECT_EQ(recomputed > 0, round == 0);
+    EXPECT_EQ(batch.explain().recomputed, recomputed);
+  }
+}
+
+TEST_F(IncrementalTest, InferenceKeepsNoLists) {
+  std::uint64_t peak[2];
+  for (const bool inference : {false, true}) {
+    GraphOptions options;
+    options.inference = inference;
+    Minibatch batch(options);
+    Decoder decoder(*this, batch);
+    for (unsigned s = 0; s < 100; ++s) batch.compute(decoder.step_all(s));
+    const Report report = batch.explain();
+    peak[inference] = report.peak_bytes - report.value_bytes;
+  }
+  EXPECT_LT(peak[1], peak[0] / 10);
+}
+
+TEST_F(IncrementalTest, BackwardNeedsTheParametersOfForward) {
+  const auto refused = [&](const auto& pass) {
+    const std::string message = message_of<UsageError>(pass);
+    EXPECT_NE(message.find("/lstm"), std::string::npos) << message;
+    EXPECT_NE(message.find("call forward again"), std::string::npos) << message;
+  };
+  const Parameter changed = weights();
+  Minibatch batch;
+  Decoder decoder(*this, batch);
+  for (const Expression& e : decoder.step_all(0)) batch.add_loss(pickneglogsoftmax(e, 1u));
+  const float loss = batch.forward();
+  changed.scale(0.5f);
+  refused([&] { batch.backward(); });
+  Gradients gradients;
+  refused([&] { batch.backward(gradients); });
+  changed.values().v[0] *= 1.5f;
+  EXPECT_NE(batch.forward(), loss);
+  const std::vector<float> gradient = batch.backward().values(changed);
+
+  ComputationGraph graph;
+  nn::LSTM::State state = cell.start(graph);
+  const Expression alone = squared_norm(cell.step(graph, state, lookup(graph, table, 1u)).h);
+  alone.value();
+  changed.scale(2.0f);
+  refused([&] { graph.backward(alone); });
+  graph.forward(alone);
+  EXPECT_NO_THROW(graph.backward(alone));
+  changed.scale(0.5f);
+  batch.forward();
+  EXPECT_EQ(batch.backward().values(changed), gradient);
+}
+
+TEST_F(IncrementalTest, ParametersMayBeLookedAtBeforeBackward) {
+  const Parameter looked_at = weights();
+  const auto loss_of = [&](Minibatch& batch) {
+    Decoder decoder(*this, batch);
+    for (const Expression& e : decoder.step_all(0)) batch.add_loss(pickneglogsoftmax(e, 1u));
+    return batch.forward();
+  };
+  for (unsigned round = 0; round < 2; ++round) {  // handed out the first time, and again
+    Minibatch batch;
+    loss_of(batch);
+    const float* values = looked_at.values().v;
+    table.values(3);
+    table.all_values();
+    EXPECT_NO_THROW(batch.backward());
+    EXPECT_EQ(values[0], looked_at.values().v[0]);
+    // Writing through what was handed out is seen.
+    batch.clear();
+    loss_of(batch);
+    looked_at.values().v[1] += 1;
+    EXPECT_THROW(batch.backward(), UsageError);
+  }
+  Minibatch batch;
+  loss_of(batch);
+  table.initialize(2, std::vector<float>(8, 0.5f));
+  EXPECT_THROW(batch.backward(), UsageError);
+}
+
+TEST_F(IncrementalTest, ComputeReadsChangedParametersAnew) {
+  Minibatch batch;
+  Decoder decoder(*this, batch);
+  const std::vector<Expression> outputs = decoder.step_all(0);
+  batch.compute(outputs);
+  const std::vector<float> before = as_vector(outputs[2].value());
+  weights().scale(0.5f);
+  batch.compute(outputs);
+  EXPECT_NE(as_vector(outputs[2].value()), before);
+  weights().scale(2.0f);
+  batch.compute(outputs);
+  EXPECT_EQ(as_vector(outputs[2].value()), before);
+}
+
+TEST_F(IncrementalTest, ComputeRefusesWhatIsNotItsOwn) {
+  Minibatch batch;
+  ComputationGraph other;
+  const Expression foreign = tanh(input(other, 1.0f));
+  EXPECT_NE(message_of<UsageError>([&] { batch.compute({foreign}); }).find("[compute]"),
+            std::string::npos);
+  batch.compute({});  // nothing to do
+}
+
+}  // namespace
+}  // namespace dynet_like
