@@ -2,8 +2,9 @@
 //
 // Descent walks over the graph once for every 32 types of one cycle of types (most models have far
 // fewer). Beyond most_sweeps of these it is left out, and depth and agenda compete alone. If its
-// number of batches is the lower bound, nothing can be better; else depth and agenda are planned
-// too. Ties go to descent, then to agenda.
+// number of batches is within a twentieth of the lower bound, no other could save as much as
+// planning again costs; else depth and agenda are planned too, ties go to descent, then to agenda,
+// and what nothing else waits for is moved to the end.
 #include <numeric>
 #include <utility>
 #include <vector>
@@ -45,13 +46,15 @@ void plan_auto(const Dag& dag, Scratch& scratch, Schedule& schedule) {
   find_type_cycles(dag, scratch.survey, scratch.cycles);
   if (sweeps_for(scratch.cycles) <= most_sweeps) {
     descend(dag, scratch, schedule);
-    if (schedule.size() == schedule.bound) return;
+    if (schedule.size() <= schedule.bound + schedule.bound / 20) return;
     keep_better(dag, plan_agenda, scratch, schedule);
   } else {
     plan_agenda(dag, scratch, schedule);
   }
-  if (depth_is_no_better(dag, scratch, schedule.size())) return;
-  keep_better(dag, plan_depth, scratch, schedule);
+  if (!depth_is_no_better(dag, scratch, schedule.size())) {
+    keep_better(dag, plan_depth, scratch, schedule);
+  }
+  gather_sinks(dag, scratch, schedule);
 }
 
 }  // namespace dynet_like::batching

@@ -6,11 +6,15 @@
 // such a type is certified. A schedule of certified steps only has as many batches as the bound.
 //
 // Among certified types the one with the smallest mean depth runs (over all nodes of the type in
-// the graph; ties: the smaller type). Without a certified type, the one with the largest ready
-// share at rank M runs (ties: the smaller mean depth, then the smaller type).
+// the graph; ties: the smaller type). Without a certified type there will be one batch more than
+// the bound. It is spent on a type that depends on no others that are left: what only reads them,
+// such as output layers and losses, gains companions by waiting. Of these types, on the one with
+// the smallest M, whose batches are the fewest to be aligned with those of the others (ties: the
+// largest ready share at rank M, the smaller mean depth, the smaller type).
 #include <algorithm>
 #include <functional>
 #include <numeric>
+#include <tuple>
 
 #include "batching/policies.h"
 
@@ -25,6 +29,7 @@ class Descent {
   explicit Descent(Scratch& scratch)
       : s_(scratch.descent),
         survey_(scratch.survey),
+        cycles_(scratch.cycles),
         turns_(scratch.turns),
         ready_(scratch.ready) {}
 
@@ -39,6 +44,7 @@ class Descent {
 
   DescentScratch& s_;
   const Survey& survey_;
+  const TypeCycles& cycles_;
   std::vector<Turn>& turns_;  ///< the certified types
   ReadyNodes& ready_;
 };
@@ -94,22 +100,17 @@ std::uint32_t Descent::next_type() {
 }
 
 std::uint32_t Descent::best_uncertified() const {
-  const auto share = [this](std::uint32_t type) {
-    return 1 - static_cast<double>(s_.waiting[s_.top[type] - 1]) / s_.top_total[type];
+  const auto merit = [this](std::uint32_t type) {  // the smallest is the best
+    const std::uint32_t ranks_left = s_.top[type] - s_.first_cell[type];
+    const double waiting_share =
+        static_cast<double>(s_.waiting[s_.top[type] - 1]) / s_.top_total[type];
+    return std::tuple(cycles_.stage[type], ranks_left, waiting_share, survey_.mean_depth[type],
+                      type);
   };
   const std::size_t compared = std::min(s_.candidates.size(), most_compared);
-  std::uint32_t best = s_.candidates[0];
-  double best_share = share(best);
-  for (std::size_t i = 1; i < compared; ++i) {
-    const std::uint32_t type = s_.candidates[i];
-    const double its_share = share(type);
-    if (its_share < best_share) continue;
-    const Turn turn{survey_.mean_depth[type], type};
-    if (its_share == best_share && turn > Turn{survey_.mean_depth[best], best}) continue;
-    best = type;
-    best_share = its_share;
-  }
-  return best;
+  auto best = merit(s_.candidates[0]);
+  for (std::size_t i = 1; i < compared; ++i) best = std::min(best, merit(s_.candidates[i]));
+  return std::get<4>(best);
 }
 
 /// Finds the largest rank of the type that is left, when none of its nodes is ready: all that is

@@ -16,6 +16,11 @@ void plan_agenda(const Dag& dag, Scratch& scratch, Schedule& schedule);
 void plan_descent(const Dag& dag, Scratch& scratch, Schedule& schedule);
 void plan_auto(const Dag& dag, Scratch& scratch, Schedule& schedule);
 
+/// Moves the nodes of types that nothing but losses and the like reads to the end of a valid
+/// schedule: one batch for each of these types, never more batches than before. From
+/// scratch.cycles.
+void gather_sinks(const Dag& dag, Scratch& scratch, Schedule& schedule);
+
 /// The part of plan_descent after scratch.cycles is known.
 void descend(const Dag& dag, Scratch& scratch, Schedule& schedule);
 

@@ -29,6 +29,13 @@ struct DescentScratch {
   std::vector<std::uint32_t> place;       ///< per type: where it is among the candidates
 };
 
+/// Working memory of gather_sinks, per type.
+struct SinkScratch {
+  std::vector<std::uint32_t> order;  ///< what a type reads comes before it
+  std::vector<std::uint8_t> is_sink;
+  std::vector<std::uint32_t> next;
+};
+
 /// A type waiting for its turn; the smallest mean depth first, then the smallest type.
 using Turn = std::pair<double, std::uint32_t>;
 
@@ -39,6 +46,7 @@ struct Scratch {
   ReadyNodes ready;
   DepthScratch depth;
   DescentScratch descent;
+  SinkScratch sinks;
   std::vector<Turn> turns;
   std::vector<std::uint8_t> used_levels;  ///< of auto, per type and level: whether there are nodes
   Schedule schedule;

@@ -63,10 +63,12 @@ void close_component(std::uint32_t root, const std::vector<std::uint32_t>& membe
   const bool is_cycle = cycles.open.back() != root || std::find(row, row_end, root) != row_end;
   const auto id = static_cast<std::uint32_t>(cycles.lanes.size());
   std::uint32_t lanes = 0;
+  const std::uint32_t stage = --cycles.stages_left;  // consumers are closed first
   for (std::uint32_t type = TypeCycles::none; type != root;) {
     type = cycles.open.back();
     cycles.open.pop_back();
     cycles.low[type] = TypeCycles::none;  // closed
+    cycles.stage[type] = stage;
     if (!is_cycle) continue;
     cycles.cycle[type] = id;
     if (members[type] > 1) cycles.lane[type] = lanes++;
@@ -118,6 +120,8 @@ void find_type_cycles(const Dag& dag, const Survey& survey, TypeCycles& cycles) 
   cycles.lane.assign(dag.type_count, TypeCycles::none);
   cycles.index.assign(dag.type_count, TypeCycles::none);
   cycles.low.assign(dag.type_count, TypeCycles::none);
+  cycles.stage.resize(dag.type_count);
+  cycles.stages_left = dag.type_count;
   cycles.lanes.clear();
   cycles.most_lanes = 0;
   std::uint32_t visited = 0;

@@ -19,6 +19,10 @@ struct TypeCycles {
   std::vector<std::uint32_t> lane;   ///< per type: ordinal in its cycle; none if not counted
   std::vector<std::uint32_t> lanes;  ///< per cycle: types with a lane
   std::uint32_t most_lanes = 0;      ///< in any cycle
+  /// Per type: types of one cycle have one number, and what a type reads has the same number or a
+  /// smaller one.
+  std::vector<std::uint32_t> stage;
+  std::uint32_t stages_left = 0;  ///< while they are being numbered
 
   // Working memory.
   struct Visit {

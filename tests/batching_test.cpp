@@ -279,8 +279,55 @@ TEST(Planner, AutomaticIsTheBestOfAll) {
     const std::size_t best =
         std::min({batches(graph.dag(), Policy::depth), batches(graph.dag(), Policy::agenda),
                   batches(graph.dag(), Policy::descent)});
-    ASSERT_EQ(batches(graph.dag(), Policy::automatic), best) << "graph " << i;
+    // Less than a twentieth above the bound, descent is not compared; sinks may save batches.
+    const std::size_t enough = lower_bound(graph.dag()) * 21 / 20;
+    ASSERT_LE(batches(graph.dag(), Policy::automatic), std::max(best, enough)) << "graph " << i;
   }
+}
+
+// Pairs of chains that need types 0 and 1 in opposite orders, so that no schedule reaches the
+// bound, with an output layer and a loss at every node.
+TEST(Planner, SinksWaitForTheirCompanions) {
+  for (const Id more_types : {0u, 200u}) {  // with many types in a cycle, descent is left out
+    DagBuilder graph;
+    Id other = graph.add(4);
+    for (Id sample = 0; sample < 32; ++sample) {
+      Id x = graph.add(5);
+      for (Id i = 0; i < 6; ++i) {
+        x = graph.add((sample >> i & 1) != 0 ? 1 : 0, {x});
+        graph.add(3, {graph.add(2, {x})});
+      }
+    }
+    for (Id round = 0; round < 2; ++round) {
+      for (Id i = 0; i < more_types; ++i) other = graph.add(6 + i, {other});
+    }
+    Planner planner;
+    const Schedule& schedule = planner.plan(graph.dag(), Policy::automatic);
+    ASSERT_EQ(first_fault(graph.dag(), schedule), "");
+    std::vector<int> batches(6 + more_types, 0);
+    for (std::size_t b = 0; b < schedule.size(); ++b) {
+      ++batches[graph.dag().type[schedule.batch(b)[0]]];
+    }
+    EXPECT_EQ(batches[2], 1) << more_types;
+    EXPECT_EQ(batches[3], 1) << more_types;
+  }
+}
+
+TEST(Planner, TreesWithForgetGatesOfTheirOwn) {
+  // Per tree node: gates 1 and 2 read the left and the right child, 3 reads both gates; 0 is a
+  // word. A spine of trees that turns left and right in an order of its own per sample.
+  Random random(4);
+  DagBuilder graph;
+  for (int sample = 0; sample < 30; ++sample) {
+    Id x = graph.add(0);
+    for (Id level = 3 + Id(random() % 12); level-- > 0;) {
+      const Id leaf = graph.add(0);
+      const bool left = random() % 2 == 0;
+      x = graph.add(3, {graph.add(1, {left ? x : leaf}), graph.add(2, {left ? leaf : x})});
+    }
+  }
+  const std::size_t height = longest_chains(graph.dag())[3];
+  EXPECT_LE(batches(graph.dag(), Policy::descent), 3 * height + 1);
 }
 
 TEST(Planner, ManyTypesInOneCycle) {
@@ -290,7 +337,7 @@ TEST(Planner, ManyTypesInOneCycle) {
   const DagBuilder graph = random_graph({2000, 400, 3, 20}, random);
   check_all_policies(graph.dag(), planner);
   EXPECT_EQ(planner.plan(graph.dag(), Policy::automatic).bound, 0u);
-  EXPECT_EQ(batches(graph.dag(), Policy::automatic),
+  EXPECT_LE(batches(graph.dag(), Policy::automatic),
             std::min(batches(graph.dag(), Policy::depth), batches(graph.dag(), Policy::agenda)));
 }
 
