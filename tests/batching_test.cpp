@@ -285,21 +285,20 @@ TEST(Planner, AutomaticIsTheBestOfAll) {
   }
 }
 
-// Pairs of chains that need types 0 and 1 in opposite orders, so that no schedule reaches the
-// bound, with an output layer and a loss at every node.
+// Chains that need types 0 and 1 in different orders, so that no schedule reaches the bound, with
+// an output layer and a loss at every node of them and of what came before.
 TEST(Planner, SinksWaitForTheirCompanions) {
   for (const Id more_types : {0u, 200u}) {  // with many types in a cycle, descent is left out
     DagBuilder graph;
-    Id other = graph.add(4);
     for (Id sample = 0; sample < 32; ++sample) {
-      Id x = graph.add(5);
-      for (Id i = 0; i < 6; ++i) {
-        x = graph.add((sample >> i & 1) != 0 ? 1 : 0, {x});
+      Id x = graph.add(4);
+      const auto add = [&](Id type) {
+        x = graph.add(type, {x});
         graph.add(3, {graph.add(2, {x})});
-      }
-    }
-    for (Id round = 0; round < 2; ++round) {
-      for (Id i = 0; i < more_types; ++i) other = graph.add(6 + i, {other});
+      };
+      for (Id i = 0; i < 10; ++i) add(5);
+      for (Id i = 0; i < 6; ++i) add((sample >> i & 1) != 0 ? 1 : 0);
+      for (Id i = 0; i < 2 * more_types; ++i) add(6 + i % more_types);
     }
     Planner planner;
     const Schedule& schedule = planner.plan(graph.dag(), Policy::automatic);
