@@ -13,10 +13,14 @@ std::byte* make_ones(Arena& memory, const Shape& shape) {
 }
 
 void SharedContributions::clear() {
-  for (Target& target : targets()) target.clear();
+  // In time that follows from what was contributed: values of parameters alone clear it one by one.
+  for (Target& target : targets()) {
+    target_of_identity_[target.identity] = kNone;
+    target.clear();
+  }
   used_ = 0;
-  std::fill(target_of_identity_.begin(), target_of_identity_.end(), kNone);
-  for (TypeContributions& type : of_type_) type.known = false;
+  for (TypeId type : described_) of_type_[type].known = false;
+  described_.clear();
 }
 
 void SharedContributions::Target::clear() {
@@ -103,7 +107,10 @@ bool SharedContributions::contribute_by_type(NodeRef consumer, const std::byte* 
   const TypeId id = tape.node(consumer.node).type;
   if (of_type_.size() <= id) of_type_.resize(run_.types().type_count());
   TypeContributions& contributions = of_type_[id];
-  if (!contributions.known) describe(contributions, consumer);
+  if (!contributions.known) {
+    described_.push_back(id);
+    describe(contributions, consumer);
+  }
   if (!contributions.complete) return false;
   const std::span<const ValueId> inputs = tape.inputs_of(consumer.node);
   for (const TypeContribution& contribution : contributions.all) {

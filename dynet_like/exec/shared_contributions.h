@@ -98,6 +98,7 @@ class SharedContributions {
   std::size_t used_ = 0;
   std::vector<std::uint32_t> target_of_identity_;
   std::vector<TypeContributions> of_type_;
+  std::vector<TypeId> described_;  ///< whose contributions are known
 };
 
 }  // namespace dynet_like

@@ -14,14 +14,16 @@ void SharedGradients::begin() {
   run_.gradients.reset();
   own_.clear();
   touched_.clear();
+  is_touched_.clear();
 }
 
 void SharedGradients::add(SharedContributions& contributions, Device& device,
                           Gradients& gradients) {
-  for (Target& target : contributions.targets()) add(target, device, gradients);
+  for (const Target& target : contributions.targets()) add(target, device, gradients);
+  contributions.clear();
 }
 
-void SharedGradients::add(Target& target, Device& device, Gradients& gradients) {
+void SharedGradients::add(const Target& target, Device& device, Gradients& gradients) {
   if (target.runs.empty()) return;
   SharedValue& shared = run_.shared[target.identity];
   const Signature& signature = run_.types()[shared.type].signature;
@@ -31,9 +33,7 @@ void SharedGradients::add(Target& target, Device& device, Gradients& gradients) 
     add_all(target, device, signature.dtype, sum, signature.output_size * shared.items, fresh);
   } else {
     ParameterStorage& parameter = *shared.parameter;
-    if (std::find(touched_.begin(), touched_.end(), &parameter) == touched_.end()) {
-      touched_.push_back(&parameter);
-    }
+    if (is_touched_.insert(&parameter).second) touched_.push_back(&parameter);
     if (parameter.is_table) {
       add_to_table(target, device, parameter, gradients);
     } else {
@@ -42,7 +42,6 @@ void SharedGradients::add(Target& target, Device& device, Gradients& gradients) 
       check(shared, sum);
     }
   }
-  target.clear();
 }
 
 // Rows one by one; if the table was used as a whole, too, or in another shape, all rows are brought

@@ -1,6 +1,7 @@
 // Gradients of parameters and of what follows from parameters alone: deferred, in recording order.
 #pragma once
 
+#include <unordered_set>
 #include <vector>
 
 #include "dynet_like/exec/shared_contributions.h"
@@ -26,7 +27,7 @@ class SharedGradients {
  private:
   using Target = SharedContributions::Target;
 
-  void add(Target& target, Device& device, Gradients& gradients);
+  void add(const Target& target, Device& device, Gradients& gradients);
   void add_to_table(const Target& target, Device& device, ParameterStorage& table,
                     Gradients& gradients);
   void add_all(const Target& target, Device& device, DType dtype, std::byte* sum, std::size_t size,
@@ -39,7 +40,8 @@ class SharedGradients {
 
   RunState run_;             ///< for what all lanes have in common, and memory of its own
   SharedContributions own_;  ///< of shared nodes
-  std::vector<ParameterStorage*> touched_;
+  std::vector<ParameterStorage*> touched_;  ///< in the order in which they were first added to
+  std::unordered_set<const ParameterStorage*> is_touched_;
   std::vector<Identity> recorded_;
   std::vector<bool> is_recorded_;  ///< by identity
 };
