@@ -6,9 +6,11 @@
 
 #include <filesystem>
 #include <fstream>
+#include <set>
 #include <sstream>
 
 #include "dynet_like/core/errors.h"
+#include "dynet_like/io/safetensors.h"
 
 namespace dynet_like::nn {
 namespace {
@@ -135,7 +137,6 @@ TEST_F(VocabularyFile, SavesAndLoadsAnyWords) {
   }
   words.set_unknown("<unk>");
   words.save(path_);
-  EXPECT_FALSE(std::filesystem::exists(path_ + ".partial"));
   const Vocabulary loaded = Vocabulary::load(path_);
   EXPECT_TRUE(loaded.frozen());
   ASSERT_EQ(loaded.size(), words.size());
@@ -180,9 +181,11 @@ TEST_F(VocabularyFile, RejectsMalformedFiles) {
   expect_error("a\t1\tother\n", 1, 5, "\"other\"");
   expect_error("a\t1\tunknown\tb\n", 1, 5, "3 fields");
   expect_error("a\t1\tunknown\nb\t1\tunknown\n", 2, 0, "unknown");
-  expect_error("ab\\x\t1\n", 1, 3, "backslash");
+  expect_error("ab\\y\t1\n", 1, 3, "backslash");
   expect_error("ab\\", 1, 3, "backslash");
-  expect_error("a\t1\n" + std::string(70'000, 'b') + "\n", 2, 0, "65536");
+  expect_error("ab\\x\t1\n", 1, 3, "two hexadecimal digits");
+  expect_error("a\\x-1", 1, 2, "two hexadecimal digits");
+  expect_error("a\t1\n" + std::string(9'000'000, 'b') + "\n", 2, 0, "8388608");
 }
 
 TEST_F(VocabularyFile, RejectsFilesThatCannotBeReadOrWritten) {
@@ -192,10 +195,49 @@ TEST_F(VocabularyFile, RejectsFilesThatCannotBeReadOrWritten) {
   Vocabulary words;
   words.add("a");
   EXPECT_THROW(words.save(path_ + "/there/is/no/such/folder"), FileError);
-  // A folder in the file's place: the temporary file must not stay behind.
   std::filesystem::create_directories(path_ + "/folder");
   EXPECT_THROW(words.save(path_), FileError);
-  EXPECT_FALSE(std::filesystem::exists(path_ + ".partial"));
+}
+
+TEST_F(VocabularyFile, WritesToNoNameThatCanBeForeseen) {
+  write("untouched");
+  const std::string file = path_ + ".vocabulary", guess = file + ".partial";
+  std::filesystem::remove(guess);
+  std::filesystem::create_symlink(path_, guess);
+  Vocabulary words;
+  words.add("a");
+  words.save(file);
+  EXPECT_EQ(Vocabulary::load(path_).word(0), "untouched");
+  EXPECT_EQ(Vocabulary::load(file).word(0), "a");
+  std::filesystem::remove(guess);
+  std::filesystem::remove(file);
+}
+
+TEST_F(VocabularyFile, IsTextForTheMetadataOfAModel) {
+  // All pairs of bytes, and what begins like longer characters of UTF-8: a few are UTF-8.
+  std::set<std::string> all = {"\u00e9t\u00e9", "\U0001F600", "\xF4\x8F\xBF\xBF", "\xED\x9F\xBF"};
+  for (int a = 0; a < 256; ++a) {
+    for (int b = 0; b < 256; ++b) all.insert({static_cast<char>(a), static_cast<char>(b)});
+  }
+  for (const char* first : {"\xE0", "\xED", "\xEF", "\xF0", "\xF4", "\xF5", "\xF8"}) {
+    for (const char* second : {"\x7F", "\x80", "\x8F", "\x90", "\x9F", "\xA0", "\xBF", "\xC0"}) {
+      for (const char* rest : {"\xBF", "\xBF\xBF", "\xBF\xBF\xBF"}) {
+        all.insert(std::string(first) + second + rest);
+      }
+    }
+  }
+  Vocabulary words;
+  for (const std::string& word : all) words.add(word);
+  write_safetensors(path_, {}, {{"words", words.to_text()}});  // which refuses what is not UTF-8
+  const std::string text = SafetensorsFile::read(path_).metadata().at("words");
+  const Vocabulary loaded = Vocabulary::from_text(text, path_);
+  ASSERT_EQ(loaded.size(), words.size());
+  for (std::uint32_t id = 0; id < words.size(); ++id) EXPECT_EQ(loaded.word(id), words.word(id));
+  for (const char* readable : {"\u00e9t\u00e9\t1\n", "\U0001F600\t1\n", "\xF4\x8F\xBF\xBF\t1\n",
+                               "\xED\x9F\xBF\t1\n", "\xEF\xBF\xBF\t1\n"}) {
+    EXPECT_NE(text.find(readable), std::string::npos) << readable;
+  }
+  EXPECT_NE(text.find("\n\\xed\\xa0\\xbf\t1\n"), std::string::npos);  // a surrogate
 }
 
 TEST_F(VocabularyFile, ChecksTheSizeOfAFileBeforeReadingIt) {

@@ -1,13 +1,15 @@
-// AtomicFile on POSIX: O_EXCL temporary, fsync, rename, fsync of the folder.
+// AtomicFile on POSIX: a locked O_EXCL temporary, fsync, rename, fsync of the folder.
 #include "dynet_like/io/atomic_file.h"
 
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <random>
+#include <string>
 #include <system_error>
 #include <utility>
 
@@ -22,6 +24,38 @@ namespace {
 // Linux writes at most 0x7ffff000 bytes a call.
 constexpr std::size_t kWriteLimit = std::size_t{1} << 30;
 constexpr int kNameAttempts = 100;
+constexpr std::string_view kEnding = ".dynet_like.tmp";
+constexpr std::size_t kRandomDigits = 8;
+
+bool is_temporary(const std::string& name) {
+  return name.size() == 1 + kRandomDigits + kEnding.size() && name.starts_with('.') &&
+         name.ends_with(kEnding);
+}
+
+// Whoever writes a temporary file has it locked, and a lock ends with its program: a file that can
+// be locked is what a killed program left. Where there are no locks, nothing is removed.
+void remove_abandoned(const std::filesystem::path& folder) {
+  std::error_code error;
+  const std::filesystem::directory_iterator end;
+  for (std::filesystem::directory_iterator entry(folder, error); !error && entry != end;
+       entry.increment(error)) {
+    const std::filesystem::path& path = entry->path();
+    if (!is_temporary(path.filename())) continue;
+    // A name like ours may be anybody's link or pipe: neither is followed or waited for.
+    constexpr int kFlags = O_WRONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;
+    const int descriptor = ::open(path.c_str(), kFlags);
+    if (descriptor < 0) continue;
+    if (::flock(descriptor, LOCK_EX | LOCK_NB) == 0) ::unlink(path.c_str());
+    ::close(descriptor);
+  }
+}
+
+// False if another program is about to remove the file, or has done so.
+bool lock_new_file(int descriptor) {
+  if (::flock(descriptor, LOCK_EX | LOCK_NB) != 0) return errno != EWOULDBLOCK;
+  struct stat status = {};
+  return ::fstat(descriptor, &status) == 0 && status.st_nlink > 0;
+}
 
 // A folder's entry is on the disk only after the folder is; some file systems cannot do it.
 bool sync_folder(const std::filesystem::path& folder) {
@@ -48,6 +82,7 @@ AtomicFile::AtomicFile(const std::filesystem::path& path) : path_(path) {
   if (exists && !S_ISREG(previous.st_mode)) {
     throw FileError(path_.string(), "[save] need a regular file or none; got another kind of file");
   }
+  remove_abandoned(folder_);
   create_temporary();
   // Only tightens or restores what the user chose; a file system without permissions may refuse.
   if (exists && ::fchmod(descriptor_, previous.st_mode & 07777) != 0) errno = 0;
@@ -56,9 +91,10 @@ AtomicFile::AtomicFile(const std::filesystem::path& path) : path_(path) {
 void AtomicFile::create_temporary() {
   std::random_device random;
   for (int attempt = 0; attempt < kNameAttempts && descriptor_ < 0; ++attempt) {
-    temporary_ = folder_ / fmt::format(".{:08x}.dynet_like.tmp", random());
+    temporary_ = folder_ / fmt::format(".{:0{}x}{}", random(), kRandomDigits, kEnding);
     descriptor_ = ::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     if (descriptor_ < 0 && errno != EEXIST) break;
+    if (descriptor_ >= 0 && !lock_new_file(descriptor_)) ::close(std::exchange(descriptor_, -1));
   }
   if (descriptor_ < 0) fail("a folder to write in");
 }
@@ -78,14 +114,9 @@ void AtomicFile::write(std::span<const std::byte> bytes) {
   }
 }
 
-void AtomicFile::close_descriptor() {
-  const int descriptor = std::exchange(descriptor_, -1);
-  if (::close(descriptor) != 0 && errno != EINTR) fail("to close the temporary file");
-}
-
 void AtomicFile::commit() {
   if (::fsync(descriptor_) != 0) fail("to flush the temporary file");
-  close_descriptor();
+  // It stays open until it has its name: without its lock, it would pass for abandoned.
   if (::rename(temporary_.c_str(), path_.c_str()) != 0) fail("to rename the temporary file");
   temporary_.clear();
   if (!sync_folder(folder_)) fail("to flush the folder");
@@ -94,6 +125,12 @@ void AtomicFile::commit() {
 void AtomicFile::fail(const char* need) const {
   const std::string reason = std::generic_category().message(errno);
   throw FileError(path_.string(), fmt::format("[save] need {}; got: {}", need, reason));
+}
+
+void write_atomically(const std::filesystem::path& path, std::string_view text) {
+  AtomicFile file(path);
+  file.write(std::as_bytes(std::span(text)));
+  file.commit();
 }
 
 }  // namespace dynet_like

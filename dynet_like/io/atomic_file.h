@@ -4,11 +4,13 @@
 #include <cstddef>
 #include <filesystem>
 #include <span>
+#include <string_view>
 
 namespace dynet_like {
 
 /// Writes to a temporary file in the same folder and renames it over `path` on commit(), so that
-/// a failed or killed save leaves the previous file. Without commit() nothing stays behind.
+/// a failed or killed save leaves the previous file. Without commit() nothing stays behind, but
+/// for the temporary file of a killed program, which the next save in that folder removes.
 /// Every member throws FileError with the system's reason.
 class AtomicFile {
  public:
@@ -25,11 +27,13 @@ class AtomicFile {
 
  private:
   void create_temporary();
-  void close_descriptor();
   [[noreturn]] void fail(const char* need) const;
 
   std::filesystem::path path_, folder_, temporary_;
   int descriptor_ = -1;
 };
+
+/// A whole file at once. Throws as AtomicFile does.
+void write_atomically(const std::filesystem::path& path, std::string_view text);
 
 }  // namespace dynet_like

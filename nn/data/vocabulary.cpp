@@ -1,35 +1,61 @@
 // Vocabularies: look-up, trimming, and the text file with its escapes.
 #include "nn/data/vocabulary.h"
 
+#include <bit>
 #include <charconv>
-#include <filesystem>
-#include <fstream>
+#include <istream>
 #include <limits>
+#include <sstream>
 #include <system_error>
 
 #include "dynet_like/core/errors.h"
+#include "dynet_like/io/atomic_file.h"
 #include "nn/data/text_lines.h"
 
 namespace dynet_like::nn {
 
 namespace {
 
-constexpr TextLimits kLimits = {.max_line_bytes = 1 << 16, .max_file_bytes = 1 << 30};
+// Any word of a text that was read with the usual limits has its place in a line, even escaped.
+constexpr TextLimits kLimits = {.max_line_bytes = 1 << 23, .max_file_bytes = 1 << 30};
 constexpr std::string_view kUnknownMark = "unknown";
 // What follows a backslash in the file, and what it stands for.
 constexpr std::string_view kEscapeLetters = "\\tnr";
 constexpr std::string_view kEscaped = "\\\t\n\r";
 
-std::string escape(std::string_view word) {
-  std::string text;
+constexpr std::string_view kHexadecimal = "0123456789abcdef";
+
+/// RFC 3629: nothing but shortest forms, no surrogates.
+bool is_utf8(std::string_view text) {
+  while (!text.empty()) {
+    const auto first = static_cast<unsigned char>(text.front());
+    const int ones = std::countl_one(first);  // none, or as many as the character has bytes
+    const std::size_t size = ones == 0 ? 1 : static_cast<std::size_t>(ones);
+    if (ones == 1 || ones > 4 || size > text.size()) return false;
+    std::uint32_t code = first & (0xFFu >> (ones + 1));
+    for (const char c : text.substr(1, size - 1)) {
+      if ((c & 0xC0) != 0x80) return false;
+      code = code << 6 | (static_cast<unsigned char>(c) & 0x3Fu);
+    }
+    constexpr std::uint32_t kLeast[] = {0, 0x80, 0x800, 0x10000};
+    const bool is_surrogate = code >= 0xD800 && code < 0xE000;
+    if (code < kLeast[size - 1] || code > 0x10FFFF || is_surrogate) return false;
+    text.remove_prefix(size);
+  }
+  return true;
+}
+
+void append_escaped(std::string_view word, std::string& text) {
+  const bool escapes_bytes = !is_utf8(word);
   for (const char c : word) {
     if (const std::size_t which = kEscaped.find(c); which != kEscaped.npos) {
       text += {'\\', kEscapeLetters[which]};
+    } else if (const auto byte = static_cast<unsigned char>(c); escapes_bytes && byte >= 0x80) {
+      text += {'\\', 'x', kHexadecimal[byte >> 4], kHexadecimal[byte & 15]};
     } else {
       text += c;
     }
   }
-  return text;
 }
 
 /// One line of a vocabulary file.
@@ -77,14 +103,27 @@ class EntryParser {
     for (std::size_t i = 0; i < text.size(); ++i) {
       if (text[i] != '\\') {
         word += text[i];
-        continue;
+      } else if (text.substr(i + 1, 1) == "x") {
+        word += byte(text.substr(i + 2, 2), i);
+        i += 3;
+      } else {
+        const std::size_t which =
+            i + 1 < text.size() ? kEscapeLetters.find(text[i + 1]) : text.npos;
+        if (which == text.npos) fail("need \\\\, \\t, \\n, \\r or \\x after a backslash", i);
+        word += kEscaped[which];
+        ++i;
       }
-      const std::size_t which =
-          i + 1 < text.size() ? kEscapeLetters.find(text[i + 1]) : kEscapeLetters.npos;
-      if (which == kEscapeLetters.npos) fail("need \\\\, \\t, \\n or \\r after a backslash", i);
-      word += kEscaped[which];
-      ++i;
     }
+  }
+
+  char byte(std::string_view digits, std::size_t offset) const {
+    unsigned value = 0;
+    const char* end = digits.data() + digits.size();
+    const auto [stop, error] = std::from_chars(digits.data(), end, value, 16);
+    if (digits.size() != 2 || error != std::errc{} || stop != end) {
+      fail("need two hexadecimal digits after \\x; got " + quoted_text(digits), offset);
+    }
+    return static_cast<char>(value);
   }
 
   std::uint64_t read_count(std::string_view text) const {
@@ -174,44 +213,47 @@ Vocabulary Vocabulary::trimmed(std::uint64_t min_count) const {
   return result;
 }
 
-void Vocabulary::save(const std::string& path) const {
+std::string Vocabulary::to_text() const {
   if (size() == 0) throw UsageError("a vocabulary needs words to be saved; got none");
-  const std::string temporary = path + ".partial";
-  std::ofstream stream(temporary, std::ios::binary);
-  if (!stream) throw FileError(temporary, "the file cannot be created");
+  std::string text;
   for (std::uint32_t id = 0; id < size(); ++id) {
-    stream << escape(words_[id]) << '\t' << counts_[id];
-    if (unknown_ == id) stream << '\t' << kUnknownMark;
-    stream << '\n';
+    append_escaped(words_[id], text);
+    text += '\t' + std::to_string(counts_[id]);
+    if (unknown_ == id) text.append("\t").append(kUnknownMark);
+    text += '\n';
   }
-  stream.close();
-  std::error_code error;
-  if (stream) std::filesystem::rename(temporary, path, error);
-  if (!stream || error) {
-    std::error_code ignored;
-    std::filesystem::remove(temporary, ignored);
-    throw FileError(path, "the file cannot be written");
-  }
+  return text;
 }
+
+void Vocabulary::save(const std::string& path) const { write_atomically(path, to_text()); }
 
 Vocabulary Vocabulary::load(const std::string& path) {
   std::ifstream stream = open_text(path, kLimits);
-  LineReader lines(stream, path, kLimits);
+  return read(stream, path);
+}
+
+Vocabulary Vocabulary::from_text(std::string_view text, const std::string& file) {
+  std::istringstream stream{std::string(text)};
+  return read(stream, file);
+}
+
+Vocabulary Vocabulary::read(std::istream& stream, const std::string& file) {
+  LineReader lines(stream, file, kLimits);
   Vocabulary result;
   std::string_view line;
   while (lines.next(line)) {
-    const Entry entry = EntryParser(line, path, lines.number()).parse();
+    const Entry entry = EntryParser(line, file, lines.number()).parse();
     if (result.contains(entry.word)) {
-      throw FileError(path, "need each word once; got again " + quoted_text(entry.word),
+      throw FileError(file, "need each word once; got again " + quoted_text(entry.word),
                       lines.number());
     }
     const std::uint32_t id = result.append(entry.word, entry.count);
     if (entry.unknown && result.unknown_) {
-      throw FileError(path, "need at most one unknown word; got another", lines.number());
+      throw FileError(file, "need at most one unknown word; got another", lines.number());
     }
     if (entry.unknown) result.unknown_ = id;
   }
-  if (result.size() == 0) throw FileError(path, "need at least one word; got an empty file");
+  if (result.size() == 0) throw FileError(file, "need at least one word; got an empty file");
   result.freeze();
   return result;
 }

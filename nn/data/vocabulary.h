@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <iosfwd>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -44,13 +45,19 @@ class Vocabulary {
   /// always; its count gains those of the dropped words. The result is not frozen.
   Vocabulary trimmed(std::uint64_t min_count) const;
 
-  /// Writes a line "word TAB count" per word in the order of the ids; the unknown word's line
-  /// ends in "TAB unknown". Backslash, tab, line feed and carriage return are written as \\, \t,
-  /// \n and \r. The file appears whole or not at all. Throws FileError, UsageError when empty.
+  // As text in UTF-8: a line "word TAB count" per word in the order of the ids; the unknown word's
+  // line ends in "TAB unknown". Backslash, tab, line feed and carriage return are written as \\,
+  // \t, \n and \r, and the bytes of a word that is not UTF-8 as \x and two hexadecimal digits.
+  // What is read may lack counts, which are 0 then, and is frozen, for its ids belong to a model.
+
+  /// The text, such as for a model's metadata. Throws UsageError when empty.
+  std::string to_text() const;
+  /// The way back; `file` is where the text is from. Throws FileError with the line for text that
+  /// is empty or malformed, a word that comes twice, a line over 8 MiB and a text over 1 GiB.
+  static Vocabulary from_text(std::string_view text, const std::string& file);
+  /// Writes the text as a file, atomically (see AtomicFile). Throws FileError, UsageError.
   void save(const std::string& path) const;
-  /// Reads what save() wrote; a line without a count has count 0. The result is frozen, for its
-  /// ids belong to a model. Throws FileError with the line for a missing, empty or malformed
-  /// file, a word that comes twice, a line over 64 KiB and a file over 1 GiB.
+  /// Reads such a file. Throws FileError as from_text() does, and for a file that is missing.
   static Vocabulary load(const std::string& path);
 
  private:
@@ -62,6 +69,7 @@ class Vocabulary {
     }
   };
 
+  static Vocabulary read(std::istream& stream, const std::string& file);
   std::uint32_t append(std::string_view word, std::uint64_t count);
   void check_id(std::uint32_t id) const;
 
