@@ -16,7 +16,6 @@
 // The model is language_model/model.h, truncated backpropagation language_model/streams.h; what the
 // example has in common with others is in support/.
 #include <cmath>
-#include <cstdio>
 #include <iostream>
 #include <vector>
 
@@ -29,6 +28,7 @@
 #include "examples/language_model/task.h"
 #include "examples/language_model/trainee.h"
 #include "examples/language_model/use.h"
+#include "examples/support/lines.h"
 #include "examples/support/program.h"
 #include "examples/support/report_file.h"
 #include "examples/support/training.h"
@@ -38,6 +38,7 @@ namespace {
 
 // What is written after training.
 constexpr unsigned kSampleCharacters = 300, kSampleWords = 60;
+constexpr std::size_t kLinesTogether = 64;
 
 void print_and_report(const Options& options, const Task& task, const Training& training) {
   const Progress& progress = training.progress();
@@ -64,13 +65,13 @@ void print_and_report(const Options& options, const Task& task, const Training& 
 }
 
 int train(const Options& options) {
-  check_report_path(options.report);
+  check_writable(options.report);
   const Task task = load_task(options);
   ParameterCollection parameters(options.seed);
-  const LanguageModel model(parameters, model_options(options, task));
+  const LanguageModel model(parameters, model_options(options, task.encoding));
   fmt::print("{}\n{} parameters, {} threads\n", task.description, parameters.parameter_count(),
              options.threads);
-  std::fflush(stdout);
+  flush_output();
   AdamTrainer trainer(parameters, options.learning_rate);
   // A checkpoint in the middle of an epoch needs the states of the streams, too.
   TextTrainee trainee(model, options, task, parameters.add_subcollection("streams"));
@@ -79,7 +80,6 @@ int train(const Options& options) {
   trainer.enable_clipping(options.clip * static_cast<float>(streams.predictions(0)));
   Training training(training_options(options, task, streams),
                     std::vector<std::uint32_t>(streams.pieces(), 1), parameters, trainer, trainee);
-  task.encoding.vocabulary.save(vocabulary_file(options.output));
   if (!training.run()) return stopped(options.resume_command);
   print_and_report(options, task, training);
   const bool is_words = task.encoding.unit == nn::TextUnit::word;
@@ -91,7 +91,9 @@ int train(const Options& options) {
 int use(const Options& options) {
   const TrainedModel trained(options.output);
   if (options.apply) {
-    write_line_nats(std::cin, std::cout, trained.model(), trained.encoding(), options.threads);
+    answer_lines(std::cin, std::cout, kLinesTogether, [&](const auto& lines, std::size_t) {
+      return nats_of_lines(lines, trained.model(), trained.encoding(), options.threads);
+    });
   } else {
     fmt::print("{}\n", sampled_text(trained.model(), trained.encoding(), options, options.sample));
   }

@@ -18,9 +18,7 @@
 // are handled is in tagger/, and what it has in common with other examples in support/.
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 #include <iostream>
-#include <limits>
 #include <numeric>
 #include <optional>
 #include <span>
@@ -29,10 +27,11 @@
 #include <fmt/core.h>
 
 #include "dynet_like/dynet_like.h"
-#include "dynet_like/io/safetensors.h"
+#include "examples/support/lines.h"
 #include "examples/support/measure.h"
 #include "examples/support/program.h"
 #include "examples/support/report_file.h"
+#include "examples/support/saved_model.h"
 #include "examples/support/training.h"
 #include "examples/tagger/options.h"
 #include "examples/tagger/prediction.h"
@@ -153,11 +152,11 @@ class TaggerTrainee : public Trainee {
   }
 
   /// On the first training sentences.
-  BatchingGain measure() const {
+  BatchingGain measure(double training_seconds) const {
     std::vector<std::uint32_t> samples(
         std::min<std::size_t>(options_.batch_size, task_.train_labels.size()));
     std::iota(samples.begin(), samples.end(), 0u);
-    return measure_batching(samples, [&](Minibatch& batch, std::uint32_t sample) {
+    return measure_batching(samples, training_seconds, [&](Minibatch& batch, std::uint32_t sample) {
       batch.add_loss(loss(batch.new_graph(), sample));
     });
   }
@@ -195,7 +194,8 @@ Metadata settings_of(const TaggerOptions& options, const TaggerTask& task) {
 }
 
 TrainingOptions training_options(const TaggerOptions& options, const TaggerTask& task) {
-  return {.unit = "sentences",
+  return {.example = "tagger",
+          .unit = "sentences",
           .score_name = task.score_name,
           .epochs = options.epochs,
           .batch_size = options.batch_size,
@@ -204,11 +204,12 @@ TrainingOptions training_options(const TaggerOptions& options, const TaggerTask&
           .seed = options.seed,
           .output = options.output,
           .resume = options.resume,
-          .settings = settings_of(options, task)};
+          .settings = settings_of(options, task),
+          .vocabularies = task.encoding.vocabularies()};
 }
 
 int train(const TaggerOptions& options) {
-  check_report_path(options.report);
+  check_writable(options.report);
   const TaggerTask task = load_tagger_task(options);
   ParameterCollection parameters(options.seed);
   const Model model(parameters, options, task.encoding);
@@ -220,32 +221,31 @@ int train(const TaggerOptions& options) {
   TaggerTrainee trainee(model, options, task);
   Training training(training_options(options, task), sentence_sizes(task.train.encoded), parameters,
                     trainer, trainee);
-  task.encoding.save(options.output);
   fmt::print("{}\n{} parameters, {} threads\n", task.description, parameters.parameter_count(),
              options.threads);
-  std::fflush(stdout);
+  flush_output();
   if (!training.run()) return stopped(options.resume_command);
   const LabelScore score = trainee.score(task.test);
-  const BatchingGain gain = trainee.measure();
+  const BatchingGain gain = trainee.measure(training.progress().seconds);
   print_results(task, training, score, gain);
   write_results(options, task, training, score, gain);
   return 0;
 }
 
 int apply(const TaggerOptions& options) {
-  const Encoding encoding(options.output);
-  const std::string file = best_file(options.output);
+  const SavedModel saved(options.output, "tagger");
+  const Encoding encoding(saved);
+  NetworkOptions network;
+  read_network(saved.options(), network);
   ParameterCollection parameters;
-  const Model model(parameters, network_of(SafetensorsFile::read(file).metadata()), encoding);
-  load_parameters(file, parameters);
-  const nn::TextLimits limits{.max_line_bytes = 1 << 16,
-                              .max_file_bytes = std::numeric_limits<std::size_t>::max()};
-  label_stream(
-      std::cin, std::cout, encoding, options.batch_size, options.threads,
-      [&](ComputationGraph& graph, const EncodedSentence& sentence) {
-        return model.labels(graph, sentence);
-      },
-      limits);
+  const Model model(parameters, network, encoding);
+  saved.load(parameters);
+  answer_lines(std::cin, std::cout, options.batch_size, [&](const auto& lines, std::size_t) {
+    return label_lines(lines, encoding, options.threads,
+                       [&](ComputationGraph& graph, const EncodedSentence& sentence) {
+                         return model.labels(graph, sentence);
+                       });
+  });
   return 0;
 }
 

@@ -16,7 +16,7 @@
 // The model is here; what it is trained on, how it is evaluated and how files and flags are
 // handled is in tree_lstm/, and what it has in common with other examples in support/.
 #include <algorithm>
-#include <cstdio>
+#include <iostream>
 #include <numeric>
 #include <span>
 #include <vector>
@@ -24,10 +24,12 @@
 #include <fmt/core.h>
 
 #include "dynet_like/dynet_like.h"
+#include "examples/support/lines.h"
 #include "examples/support/measure.h"
 #include "examples/support/parallel.h"
 #include "examples/support/program.h"
 #include "examples/support/report_file.h"
+#include "examples/support/saved_model.h"
 #include "examples/support/training.h"
 #include "examples/tree_lstm/evaluation.h"
 #include "examples/tree_lstm/options.h"
@@ -38,14 +40,16 @@
 namespace dynet_like::examples {
 namespace {
 
+constexpr std::size_t kTreesTogether = 256;
+
 /// Vectors of words, a Tree-LSTM over them, and a linear classifier of its nodes.
 class Model {
  public:
-  Model(ParameterCollection& parameters, const Options& options, const Task& task)
-      : embedding_(parameters, task.vocabulary.size(), options.embedding,
-                   ParameterInitUniform(0.05f)),
+  Model(ParameterCollection& parameters, const NetworkOptions& options, std::uint32_t words,
+        std::uint32_t labels)
+      : embedding_(parameters, words, options.embedding, ParameterInitUniform(0.05f)),
         tree_lstm_(parameters, options.embedding, options.hidden),
-        classifier_(parameters, options.hidden, task.labels),
+        classifier_(parameters, options.hidden, labels),
         dropout_(options.dropout) {}
 
   /// Records a tree for training, with a loss at every node that has a label, or at the root only;
@@ -64,9 +68,10 @@ class Model {
     return losses;
   }
 
-  /// The scores of the root's labels.
-  Expression root_scores(ComputationGraph& graph, const Sample& sample) const {
-    return classifier_(graph, run(graph, sample, false).back().h);
+  std::vector<Prediction> predictions(const std::vector<Sample>& samples, unsigned threads) const {
+    return predict(samples, threads, [&](ComputationGraph& graph, const Sample& sample) {
+      return classifier_(graph, run(graph, sample, false).back().h);  // the scores of the root
+    });
   }
 
  private:
@@ -102,17 +107,15 @@ class TreeTrainee : public Trainee {
   double dev_score() override { return accuracy(task_.dev, predictions(task_.dev)).share(); }
 
   std::vector<Prediction> predictions(const std::vector<Sample>& samples) const {
-    return predict(samples, options_.threads, [&](ComputationGraph& graph, const Sample& sample) {
-      return model_.root_scores(graph, sample);
-    });
+    return model_.predictions(samples, options_.threads);
   }
 
   /// On the first training trees.
-  BatchingGain measure() const {
+  BatchingGain measure(double training_seconds) const {
     std::vector<std::uint32_t> trees(
         std::min<std::size_t>(options_.batch_size, task_.train.size()));
     std::iota(trees.begin(), trees.end(), 0u);
-    return measure_batching(trees, add_losses());
+    return measure_batching(trees, training_seconds, add_losses());
   }
 
  private:
@@ -132,7 +135,7 @@ class TreeTrainee : public Trainee {
 /// number of epochs is not among them: a finished run can be resumed with more.
 Metadata settings_of(const Options& options, const Task& task) {
   const auto real = [](float number) { return fmt::format("{}", number); };  // reads back the same
-  return {{"task", task.name},
+  return {{"task", name_of(task.kind)},
           {"data", task.fingerprint},
           {"words", std::to_string(task.vocabulary.size())},
           {"--embedding", std::to_string(options.embedding)},
@@ -147,7 +150,8 @@ Metadata settings_of(const Options& options, const Task& task) {
 }
 
 TrainingOptions training_options(const Options& options, const Task& task) {
-  return {.unit = "trees",
+  return {.example = "tree_lstm",
+          .unit = "trees",
           .score_name = "accuracy",
           .epochs = options.epochs,
           .batch_size = options.batch_size,
@@ -156,7 +160,8 @@ TrainingOptions training_options(const Options& options, const Task& task) {
           .seed = options.seed,
           .output = options.output,
           .resume = options.resume,
-          .settings = settings_of(options, task)};
+          .settings = settings_of(options, task),
+          .vocabularies = {{"vocabulary", task.vocabulary.to_text()}}};
 }
 
 std::vector<std::uint32_t> sizes_of(const std::vector<Sample>& samples) {
@@ -165,27 +170,50 @@ std::vector<std::uint32_t> sizes_of(const std::vector<Sample>& samples) {
   return sizes;
 }
 
-int run(const Options& options) {
-  check_report_path(options.report);
+int train(const Options& options) {
+  check_writable(options.report);
   const Task task = load_task(options);
   ParameterCollection parameters(options.seed);
-  const Model model(parameters, options, task);
+  const Model model(parameters, options, task.vocabulary.size(), labels_of(task.kind));
   AdamTrainer trainer(parameters, options.learning_rate);
   TreeTrainee trainee(model, options, task);
   Training training(training_options(options, task), sizes_of(task.train), parameters, trainer,
                     trainee);
   fmt::print("{}\n{} parameters, {} threads\n", task.description, parameters.parameter_count(),
              options.threads);
-  std::fflush(stdout);
+  flush_output();
   if (!training.run()) return stopped(options.resume_command);
   const Progress& progress = training.progress();
   fmt::print("best: epoch {} with {:.1f} % of the dev trees, in {}; trained for {:.0f} s\n",
              progress.best_epoch, 100 * progress.best_score, training.best(), progress.seconds);
   const std::vector<Prediction> predictions = trainee.predictions(task.test);
   print_test(options, task, predictions);
-  const BatchingGain gain = trainee.measure();
+  const BatchingGain gain = trainee.measure(progress.seconds);
   fmt::print("\n{}", to_table(gain, "trees"));
   write_results(options, task, progress, predictions, gain);
+  return 0;
+}
+
+int apply(const Options& options) {
+  const SavedModel saved(options.output, "tree_lstm");
+  const bool is_listops = saved.text("task") == name_of(TaskKind::listops);
+  const TaskKind kind = is_listops ? TaskKind::listops : TaskKind::sentiments;
+  const nn::Vocabulary vocabulary = saved.vocabulary("vocabulary");
+  NetworkOptions network;
+  read_network(saved.options(), network);
+  ParameterCollection parameters;
+  const Model model(parameters, network, vocabulary.size(), labels_of(kind));
+  saved.load(parameters);
+  answer_lines(std::cin, std::cout, kTreesTogether, [&](const auto& lines, std::size_t first) {
+    const std::vector<Sample> samples = read_samples(lines, first, kind, vocabulary);
+    const std::vector<Prediction> predictions = model.predictions(samples, options.threads);
+    auto prediction = predictions.begin();
+    std::string text;
+    for (const std::string& line : lines) {
+      if (!nn::is_blank(line)) text += fmt::format("{}\t{}\n", (prediction++)->label, line);
+    }
+    return text;
+  });
   return 0;
 }
 
@@ -200,6 +228,6 @@ int main(int argc, char** argv) {
       fmt::print("{}", help_text());
       return 0;
     }
-    return run(options);
+    return options.apply ? apply(options) : train(options);
   });
 }

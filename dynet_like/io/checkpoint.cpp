@@ -119,7 +119,7 @@ struct LoadedTensors {
       if (!entry.name.starts_with(tensor_file::kTrainer)) continue;
       tensors.push_back(add(path, entry.name, collection));
     }
-    tensor_file::check(path, file, tensors, false);
+    tensor_file::check(file, tensors, false);
     tensor_file::read(file, tensors);
   }
 
@@ -183,7 +183,7 @@ Metadata load_checkpoint(const std::filesystem::path& path, const ParameterColle
                          Trainer& trainer, Random& random) {
   const SafetensorsFile file = SafetensorsFile::read(path);
   const Settings settings{path, file.metadata()};
-  tensor_file::check(path, file, tensor_file::tensors_of(collection), true);
+  tensor_file::check(file, tensor_file::tensors_of(collection), true);
   LoadedTensors loaded(path, file, collection);
   TrainerState state;
   state.kind = settings.text(kTrainerKind);

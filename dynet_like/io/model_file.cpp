@@ -1,6 +1,7 @@
 // Model files: checks first, then values.
 #include "dynet_like/io/model_file.h"
 
+#include "dynet_like/io/safetensors.h"
 #include "dynet_like/io/tensor_file.h"
 
 namespace dynet_like {
@@ -13,9 +14,12 @@ void save_parameters(const std::filesystem::path& path, const ParameterCollectio
 
 Metadata load_parameters(const std::filesystem::path& path, const ParameterCollection& collection,
                          ExtraTensors extra) {
-  const SafetensorsFile file = SafetensorsFile::read(path);
-  tensor_file::check(path, file, tensor_file::tensors_of(collection),
-                     extra == ExtraTensors::refuse);
+  return load_parameters(SafetensorsFile::read(path), collection, extra);
+}
+
+Metadata load_parameters(const SafetensorsFile& file, const ParameterCollection& collection,
+                         ExtraTensors extra) {
+  tensor_file::check(file, tensor_file::tensors_of(collection), extra == ExtraTensors::refuse);
   tensor_file::read(file, collection);
   return tensor_file::user_metadata(file);
 }

@@ -9,6 +9,8 @@
 
 namespace dynet_like {
 
+class SafetensorsFile;
+
 /// What a program wants to remember beside the tensors.
 using Metadata = std::map<std::string, std::string>;
 
@@ -26,6 +28,9 @@ void save_parameters(const std::filesystem::path& path, const ParameterCollectio
 /// metadata. Throws FileError, before anything is changed, unless the file has every parameter in
 /// its shape and type and, if they are refused, no other tensors.
 Metadata load_parameters(const std::filesystem::path& path, const ParameterCollection& collection,
+                         ExtraTensors extra = ExtraTensors::refuse);
+/// The same from a file that was read before, such as for what its metadata say of the model.
+Metadata load_parameters(const SafetensorsFile& file, const ParameterCollection& collection,
                          ExtraTensors extra = ExtraTensors::refuse);
 
 }  // namespace dynet_like

@@ -119,9 +119,10 @@ std::vector<const TensorEntry*> by_alignment(std::span<const TensorEntry> entrie
 
 }  // namespace
 
-SafetensorsFile::SafetensorsFile(std::vector<std::byte> storage, std::size_t data_begin,
-                                 Header header)
-    : storage_(std::move(storage)),
+SafetensorsFile::SafetensorsFile(std::string name, std::vector<std::byte> storage,
+                                 std::size_t data_begin, Header header)
+    : name_(std::move(name)),
+      storage_(std::move(storage)),
       entries_(std::move(header.entries)),
       index_(std::move(header.index)),
       metadata_(std::move(header.metadata)) {
@@ -144,7 +145,7 @@ SafetensorsFile SafetensorsFile::read(const std::filesystem::path& path) {
   Header header = safetensors::parse_header(text, data_size, name);
   std::vector<std::byte> data = allocate(data_size, name);
   input.read(data);
-  return {std::move(data), 0, std::move(header)};
+  return {name, std::move(data), 0, std::move(header)};
 }
 
 SafetensorsFile SafetensorsFile::parse(std::vector<std::byte> bytes, const std::string& name) {
@@ -152,7 +153,7 @@ SafetensorsFile SafetensorsFile::parse(std::vector<std::byte> bytes, const std::
   const std::size_t data_begin = kPrefix + length;
   const std::string_view text(reinterpret_cast<const char*>(bytes.data()) + kPrefix, length);
   Header header = safetensors::parse_header(text, bytes.size() - data_begin, name);
-  return {std::move(bytes), data_begin, std::move(header)};
+  return {name, std::move(bytes), data_begin, std::move(header)};
 }
 
 const TensorEntry* SafetensorsFile::find(std::string_view name) const {

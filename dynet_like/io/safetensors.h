@@ -53,11 +53,14 @@ class SafetensorsFile {
   /// The tensor of that name, or nullptr.
   const TensorEntry* find(std::string_view name) const;
   const std::map<std::string, std::string>& metadata() const { return metadata_; }
+  /// What messages call the file: its path.
+  const std::string& name() const { return name_; }
 
  private:
-  SafetensorsFile(std::vector<std::byte> storage, std::size_t data_begin,
+  SafetensorsFile(std::string name, std::vector<std::byte> storage, std::size_t data_begin,
                   safetensors::Header header);
 
+  std::string name_;
   std::vector<std::byte> storage_;
   std::vector<TensorEntry> entries_;
   std::map<std::string, std::size_t, std::less<>> index_;

@@ -77,8 +77,7 @@ void copy(const NamedTensor& tensor, const std::byte* from, std::byte* to, bool 
   }
 }
 
-void check_shape(const std::filesystem::path& path, const TensorEntry& entry,
-                 const NamedTensor& tensor) {
+void check_shape(const std::string& path, const TensorEntry& entry, const NamedTensor& tensor) {
   const auto dtype = safetensors_name(tensor.values.dtype());
   const std::vector<std::uint64_t> shape = file_shape(tensor);
   if (entry.dtype == dtype && entry.shape == shape) return;
@@ -125,8 +124,7 @@ void write(const std::filesystem::path& path, std::span<const NamedTensor> tenso
   write_safetensors(path, entries, metadata);
 }
 
-void check(const std::filesystem::path& path, const SafetensorsFile& file,
-           std::span<const NamedTensor> tensors, bool refuse_extra) {
+void check(const SafetensorsFile& file, std::span<const NamedTensor> tensors, bool refuse_extra) {
   std::set<std::string_view> wanted;
   std::vector<std::string_view> missing, extra;
   for (const NamedTensor& tensor : tensors) {
@@ -140,13 +138,14 @@ void check(const std::filesystem::path& path, const SafetensorsFile& file,
   if (!missing.empty()) {
     const std::string unknown =
         extra.empty() ? "" : fmt::format(", with no parameter for {}", names_text(extra));
-    fail(path, "tensors named " + names_text(missing),
+    fail(file.name(), "tensors named " + names_text(missing),
          fmt::format("{} others{}", file.entries().size(), unknown));
   }
   if (refuse_extra && !extra.empty()) {
-    fail(path, "no tensors but the collection's", names_text(extra));
+    fail(file.name(), "no tensors but the collection's", names_text(extra));
   }
-  for (const NamedTensor& tensor : tensors) check_shape(path, *file.find(tensor.name), tensor);
+  for (const NamedTensor& tensor : tensors)
+    check_shape(file.name(), *file.find(tensor.name), tensor);
 }
 
 void read(const SafetensorsFile& file, std::span<const NamedTensor> tensors) {

@@ -38,8 +38,7 @@ void write(const std::filesystem::path& path, std::span<const NamedTensor> tenso
 
 /// Throws FileError unless the file has these tensors, in their shapes and types, and, if they are
 /// refused, no others but a trainer's.
-void check(const std::filesystem::path& path, const SafetensorsFile& file,
-           std::span<const NamedTensor> tensors, bool refuse_extra);
+void check(const SafetensorsFile& file, std::span<const NamedTensor> tensors, bool refuse_extra);
 /// Fills tensors that were checked.
 void read(const SafetensorsFile& file, std::span<const NamedTensor> tensors);
 /// Fills parameters that were checked, and counts their versions up.

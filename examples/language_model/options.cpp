@@ -6,10 +6,6 @@
 
 #include <boost/program_options.hpp>
 
-#include "dynet_like/core/errors.h"
-#include "examples/language_model/encoding.h"
-#include "examples/support/command_line.h"
-
 namespace dynet_like::examples {
 
 namespace {
@@ -96,15 +92,11 @@ Options parse_options(int argc, char** argv) {
   const ValueReader reader(values);
   Options options = defaults(reader.has("data"));
   reader.read("help", options.help);
+  if (options.help) return options;
   reader.read("data", options.data);
   reader.read("sentences", options.sentences, 100, 1e6);
-  reader.read("level", options.level);
-  unit_of(options.level);
   reader.read("min-count", options.min_count, 1, 1e6);
-  reader.read("embedding", options.embedding, 1, 4096);
-  reader.read("hidden", options.hidden, 1, 4096);
-  reader.read("layers", options.layers, 1, 16);
-  reader.read("dropout", options.dropout, 0, 0.95);
+  read_model(reader, options);
   reader.read("epochs", options.epochs, 1, 1e6);
   reader.read("batch-size", options.batch_size, 1, 1e4);
   reader.read("sequence-length", options.sequence_length, 2, 1e4);
@@ -120,9 +112,19 @@ Options parse_options(int argc, char** argv) {
   reader.read("output", options.output);
   reader.read("resume", options.resume);
   reader.read("report", options.report);
-  if (options.apply && options.sample > 0) throw UsageError("need --apply or --sample; got both");
+  reader.need_only("apply", {"output", "threads"});
+  reader.need_only("sample", {"output", "temperature", "prompt", "seed"});
+  reader.need_none("data", {"sentences"});
   options.resume_command = resume_command(argc, argv);
   return options;
+}
+
+void read_model(const ValueReader& reader, Options& options) {
+  reader.read("level", options.level, {"character", "word"});
+  reader.read("embedding", options.embedding, 1, 4096);
+  reader.read("hidden", options.hidden, 1, 4096);
+  reader.read("layers", options.layers, 1, 16);
+  reader.read("dropout", options.dropout, 0, 0.95);
 }
 
 std::string help_text() {

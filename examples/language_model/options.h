@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <string>
 
+#include "examples/support/command_line.h"
+
 namespace dynet_like::examples {
 
 /// What the user can choose; the defaults are those without a file.
@@ -45,5 +47,8 @@ Options parse_options(int argc, char** argv);
 
 /// What --help prints.
 std::string help_text();
+
+/// What a model is, from a command line or a model's file: its level and its sizes.
+void read_model(const ValueReader& reader, Options& options);
 
 }  // namespace dynet_like::examples

@@ -63,8 +63,8 @@ double TextTrainee::dev_score() {
 
 std::string TextTrainee::score_text(double score) const { return fmt::format("{:.4f}", -score); }
 
-ModelOptions model_options(const Options& options, const Task& task) {
-  return {.units = task.encoding.vocabulary.size(),
+ModelOptions model_options(const Options& options, const Encoding& encoding) {
+  return {.units = encoding.vocabulary.size(),
           .embedding = options.embedding,
           .hidden = options.hidden,
           .layers = options.layers,
@@ -72,7 +72,8 @@ ModelOptions model_options(const Options& options, const Task& task) {
 }
 
 TrainingOptions training_options(const Options& options, const Task& task, const Streams& streams) {
-  return {.unit = "characters",
+  return {.example = "language_model",
+          .unit = "characters",
           .score_name = "nats per character",
           .units_per_sample =
               static_cast<double>(task.train_characters) / static_cast<double>(streams.pieces()),
@@ -84,7 +85,8 @@ TrainingOptions training_options(const Options& options, const Task& task, const
           .seed = options.seed,
           .output = options.output,
           .resume = options.resume,
-          .settings = settings_of(options, task)};
+          .settings = settings_of(options, task),
+          .vocabularies = {{"vocabulary", task.encoding.vocabulary.to_text()}}};
 }
 
 }  // namespace dynet_like::examples

@@ -37,8 +37,8 @@ class TextTrainee : public Trainee {
   const Gradients* gradients_ = nullptr;
 };
 
-/// The model for a text, and how it is to be trained.
-ModelOptions model_options(const Options& options, const Task& task);
+/// The model for texts that are numbered so, and how it is to be trained.
+ModelOptions model_options(const Options& options, const Encoding& encoding);
 TrainingOptions training_options(const Options& options, const Task& task, const Streams& streams);
 
 }  // namespace dynet_like::examples

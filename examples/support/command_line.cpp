@@ -7,7 +7,10 @@
 #include <string_view>
 #include <thread>
 
+#include <fmt/format.h>
+
 #include "dynet_like/core/errors.h"
+#include "dynet_like/core/text.h"
 
 namespace dynet_like::examples {
 
@@ -64,11 +67,51 @@ unsigned default_threads(unsigned most) {
   return std::clamp(std::thread::hardware_concurrency(), 1u, most);
 }
 
+OptionValues flags_of(const std::map<std::string, std::string>& settings) {
+  OptionValues values;
+  for (const auto& [name, value] : settings) {
+    if (name.starts_with("--") && value != "no")
+      values[name.substr(2)] = value == "yes" ? "" : value;
+  }
+  return values;
+}
+
+void ValueReader::need_only(const char* option, Names others) const {
+  if (!has(option)) return;
+  for (const auto& [name, value] : values_) {
+    if (name == option || std::find(others.begin(), others.end(), name) != others.end()) continue;
+    fail(fmt::format("need --{} with no options but --{}; got --{}", option,
+                     fmt::join(others, ", --"), name));
+  }
+}
+
+void ValueReader::need_none(const char* option, Names others) const {
+  for (const char* other : others) {
+    if (has(option) && has(other)) fail(fmt::format("need --{} or --{}; got both", option, other));
+  }
+}
+
+void ValueReader::need_with(const char* option, const char* other) const {
+  if (has(option) && !has(other)) fail(fmt::format("need --{} with --{}; got none", other, option));
+}
+
 void ValueReader::read(const char* name, std::string& text) const {
   const auto found = values_.find(name);
   if (found == values_.end()) return;
   text = found->second;
-  if (text.empty()) throw UsageError(fmt::format("need a value for --{}; got nothing", name));
+  if (text.empty()) fail(fmt::format("need a value for --{}; got nothing", name));
+}
+
+void ValueReader::read(const char* name, std::string& text, Names choices) const {
+  read(name, text);
+  if (!has(name) || std::find(choices.begin(), choices.end(), text) != choices.end()) return;
+  fail(
+      fmt::format("need {} for --{}; got {}", fmt::join(choices, " or "), name, quoted_text(text)));
+}
+
+void ValueReader::fail(const std::string& what) const {
+  if (file_.empty()) throw UsageError(what);
+  throw FileError(file_, what);
 }
 
 bool ValueReader::parse(const std::string& text, double& value) {
@@ -77,9 +120,8 @@ bool ValueReader::parse(const std::string& text, double& value) {
 }
 
 void ValueReader::throw_no_number(const char* name, bool is_whole, double low, double high) const {
-  throw UsageError(fmt::format("need a {} from {} to {} for --{}; got \"{}\"",
-                               is_whole ? "whole number" : "number", low, high, name,
-                               values_.at(name)));
+  fail(fmt::format("need a {} from {} to {} for --{}; got {}", is_whole ? "whole number" : "number",
+                   low, high, name, quoted_text(values_.at(name))));
 }
 
 }  // namespace dynet_like::examples

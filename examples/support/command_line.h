@@ -1,6 +1,7 @@
 // What command lines of examples have in common: options with defaults, numbers in a range.
 #pragma once
 
+#include <initializer_list>
 #include <map>
 #include <string>
 #include <type_traits>
@@ -62,12 +63,26 @@ std::string resume_command(int argc, char** argv);
 /// The number of processors, at most `most`.
 unsigned default_threads(unsigned most);
 
-/// Takes values over defaults if they are there. Throws UsageError for those that make no sense.
+/// The way back from settings "--NAME" in a model's metadata; flags are "yes" or "no" there.
+OptionValues flags_of(const std::map<std::string, std::string>& settings);
+
+/// Takes values over defaults if they are there. Throws UsageError for those that make no sense,
+/// or FileError if they are from a file.
 class ValueReader {
  public:
-  explicit ValueReader(const OptionValues& values) : values_(values) {}
+  /// `values` must live on.
+  ValueReader(const OptionValues& values, std::string file = "")
+      : values_(values), file_(std::move(file)) {}
 
   bool has(const char* name) const { return values_.contains(name); }
+
+  using Names = std::initializer_list<const char*>;
+  /// With this option, none but the others makes sense.
+  void need_only(const char* option, Names others) const;
+  /// With this option, none of the others makes sense.
+  void need_none(const char* option, Names others) const;
+  /// Without `other`, this option makes no sense.
+  void need_with(const char* option, const char* other) const;
 
   template <class Number>
   void read(const char* name, Number& number, double low, double high) const {
@@ -83,13 +98,17 @@ class ValueReader {
   }
   /// A path, or other text that must not be empty.
   void read(const char* name, std::string& text) const;
+  /// One of several words.
+  void read(const char* name, std::string& text, Names choices) const;
   void read(const char* name, bool& flag) const { flag = has(name); }
 
  private:
   static bool parse(const std::string& text, double& value);
   [[noreturn]] void throw_no_number(const char* name, bool is_whole, double low, double high) const;
+  [[noreturn]] void fail(const std::string& what) const;
 
   const OptionValues& values_;
+  std::string file_;
 };
 
 }  // namespace dynet_like::examples

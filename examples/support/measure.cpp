@@ -13,7 +13,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr double kSeconds = 1.5;
+constexpr double kMostSeconds = 1.5, kShareOfTraining = 0.1;
 constexpr int kLeastRuns = 3;
 
 double seconds_since(Clock::time_point start) {
@@ -27,6 +27,7 @@ struct Fastest {
 };
 
 Fastest fastest_run(batching::Policy policy, std::span<const std::uint32_t> samples,
+                    double most_seconds,
                     const std::function<void(Minibatch&, std::uint32_t)>& add_sample) {
   GraphOptions options;
   options.policy = policy;
@@ -36,7 +37,7 @@ Fastest fastest_run(batching::Policy policy, std::span<const std::uint32_t> samp
   Minibatch minibatch(options);
   Fastest fastest;
   const Clock::time_point begin = Clock::now();
-  for (int run = 0; run < kLeastRuns || seconds_since(begin) < kSeconds; ++run) {
+  for (int run = 0; run < kLeastRuns || seconds_since(begin) < most_seconds; ++run) {
     const Clock::time_point start = Clock::now();
     minibatch.clear();
     for (const std::uint32_t sample : samples) add_sample(minibatch, sample);
@@ -57,10 +58,11 @@ double host_ns(const Fastest& run) {
 
 }  // namespace
 
-BatchingGain measure_batching(std::span<const std::uint32_t> samples,
+BatchingGain measure_batching(std::span<const std::uint32_t> samples, double training_seconds,
                               const std::function<void(Minibatch&, std::uint32_t)>& add_sample) {
-  const Fastest batched = fastest_run(batching::Policy::automatic, samples, add_sample);
-  const Fastest unbatched = fastest_run(batching::Policy::none, samples, add_sample);
+  const double seconds = std::min(kMostSeconds, kShareOfTraining * training_seconds);
+  const Fastest batched = fastest_run(batching::Policy::automatic, samples, seconds, add_sample);
+  const Fastest unbatched = fastest_run(batching::Policy::none, samples, seconds, add_sample);
   const auto count = static_cast<double>(samples.size());
   return {count / batched.seconds, count / unbatched.seconds, batched.report.nodes,
           batched.report.batches,  batched.report.bound,      host_ns(batched),

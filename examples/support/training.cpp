@@ -1,16 +1,19 @@
 // The training loop, and its progress as the metadata of a checkpoint.
 #include "examples/support/training.h"
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <cstdio>
 #include <filesystem>
 #include <utility>
 
 #include <fmt/core.h>
 
 #include "dynet_like/io/safetensors.h"
+#include "examples/support/program.h"
 #include "examples/support/progress_bar.h"
+#include "examples/support/report_file.h"
+#include "examples/support/saved_model.h"
 
 namespace dynet_like::examples {
 
@@ -32,10 +35,6 @@ void check_settings(const std::string& file, const Metadata& saved, const Metada
 
 std::string Trainee::score_text(double score) const { return fmt::format("{:.2f} %", 100 * score); }
 
-std::string best_file(const std::string& output) {
-  return std::filesystem::path(output) / "best.safetensors";
-}
-
 Training::Training(TrainingOptions options, std::vector<std::uint32_t> sizes,
                    const ParameterCollection& parameters, Trainer& trainer, Trainee& trainee)
     : options_(std::move(options)),
@@ -46,24 +45,26 @@ Training::Training(TrainingOptions options, std::vector<std::uint32_t> sizes,
       random_(options_.seed),
       checkpoint_(std::filesystem::path(options_.output) / "checkpoint.safetensors"),
       best_(best_file(options_.output)) {
+  options_.settings["example"] = options_.example;
   if (options_.resume) {
     resume();
   } else {
     std::filesystem::create_directories(options_.output);
   }
+  for (const std::string& file : {checkpoint_, best_}) check_writable(file);
 }
 
 bool Training::run() {
   const InterruptWatch watch;
-  while (progress_.epochs < options_.epochs) {
-    if (!train_epoch(watch)) {
-      save();
-      return false;
-    }
-    finish_epoch();
+  while (progress_.epochs < options_.epochs && !watch.interrupted()) {
+    if (train_epoch(watch)) finish_epoch();
   }
-  load_parameters(best_, parameters_);
-  return true;
+  if (watch.interrupted()) {
+    save();
+  } else {
+    load_parameters(best_, parameters_);
+  }
+  return !watch.interrupted();
 }
 
 double Training::units_per_second() const {
@@ -117,10 +118,7 @@ void Training::finish_epoch() {
   if (is_averaged) trainer_.swap_params_to_moving_average(true, true);
   const double score = trainee_.dev_score();
   const bool is_best = progress_.best_epoch == 0 || score > progress_.best_score;
-  fmt::print("epoch {}: loss {:.4f}, dev {} {}, {:.0f} {}/s{}\n", progress_.epochs + 1,
-             progress_.mean_loss(), options_.score_name, trainee_.score_text(score),
-             units_per_second(), options_.unit, is_best ? ", best so far" : "");
-  std::fflush(stdout);
+  const double loss = progress_.mean_loss();
   ++progress_.epochs;
   progress_.minibatches = 0;
   progress_.loss = 0;
@@ -134,6 +132,10 @@ void Training::finish_epoch() {
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
   progress_.seconds += seconds.count();
   save();
+  fmt::print("epoch {}: loss {:.4f}, dev {} {}, {:.0f} {}/s{}\n", progress_.epochs, loss,
+             options_.score_name, trainee_.score_text(score), units_per_second(), options_.unit,
+             is_best ? ", best so far" : "");
+  flush_output();
 }
 
 void Training::save() {
@@ -143,7 +145,6 @@ void Training::save() {
   metadata["loss"] = number_text(progress_.loss);
   metadata["losses"] = std::to_string(progress_.losses);
   metadata["best_epoch"] = std::to_string(progress_.best_epoch);
-  metadata["best_score"] = number_text(progress_.best_score);
   metadata["seconds"] = number_text(progress_.seconds);
   save_checkpoint(checkpoint_, parameters_, trainer_, random_, metadata);
 }
@@ -156,12 +157,34 @@ void Training::resume() {
   progress_.loss = number_of(metadata, "loss");
   progress_.losses = static_cast<std::size_t>(number_of(metadata, "losses"));
   progress_.best_epoch = static_cast<unsigned>(number_of(metadata, "best_epoch"));
-  progress_.best_score = number_of(metadata, "best_score");
   progress_.seconds = number_of(metadata, "seconds");
+  if (progress_.best_epoch > 0) resume_best();
+}
+
+/// The best model is written before the checkpoint: it may be of an epoch that the checkpoint
+/// begins anew. Another run in the same folder may have replaced it, too.
+void Training::resume_best() {
+  const Metadata saved = SafetensorsFile::read(best_).metadata();
+  const Metadata wanted = model_metadata();
+  if (!std::includes(saved.begin(), saved.end(), wanted.begin(), wanted.end()) ||
+      number_of(saved, "epoch") < progress_.best_epoch) {
+    throw FileError(best_, fmt::format("need the best model of the run that {} goes on with; got "
+                                       "that of another run",
+                                       checkpoint_));
+  }
+  progress_.best_epoch = static_cast<unsigned>(number_of(saved, "epoch"));
+  progress_.best_score = number_of(saved, "dev_score");
+}
+
+/// What a model is used with.
+Metadata Training::model_metadata() const {
+  Metadata metadata = options_.settings;
+  metadata.insert(options_.vocabularies.begin(), options_.vocabularies.end());
+  return metadata;
 }
 
 void Training::save_best() const {
-  Metadata metadata = options_.settings;
+  Metadata metadata = model_metadata();
   metadata["epoch"] = std::to_string(progress_.best_epoch);
   metadata["dev_score"] = number_text(progress_.best_score);
   save_parameters(best_, parameters_, metadata);

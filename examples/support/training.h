@@ -37,6 +37,7 @@ class Trainee {
 };
 
 struct TrainingOptions {
+  std::string example;           ///< the program's name
   std::string unit, score_name;  ///< for people: what a sample and the dev score are called
   double units_per_sample = 1;   ///< where what `unit` names is a part of a sample
   bool in_order = false;         ///< by size, then as they come, the same in every epoch
@@ -47,6 +48,8 @@ struct TrainingOptions {
   bool resume = false;                      ///< go on from the checkpoint in that folder
   /// All that the bits of a model depend on, which must be as it was to go on from a checkpoint.
   Metadata settings;
+  /// As texts by their names: the best model's file has them, so that they are always its own.
+  Metadata vocabularies;
 };
 
 /// How far a training run is.
@@ -64,12 +67,14 @@ struct Progress {
 
 /// A training run, from the first minibatch or from a checkpoint to the last epoch. It prints a
 /// line per epoch. If the trainer takes moving averages, the model is evaluated with them, and the
-/// best one has them. The files in the output folder are written whole or not at all.
+/// best one has them. The files in the output folder are replaced as a whole; whenever a run ends,
+/// there is a model to use: the run's own once an epoch is complete, before that the folder's last.
 class Training {
  public:
   /// `sizes` are those of the training samples: minibatches have samples of similar sizes. Makes
-  /// the folder unless a checkpoint is expected in it, which is loaded then. Throws FileError, and
-  /// UsageError if the settings are not those of the checkpoint. What is passed must live on.
+  /// the folder unless a checkpoint is expected in it, which is loaded then. Throws FileError if
+  /// files are missing or could not be written, and UsageError if the settings are not those of
+  /// the checkpoint. What is passed must live on.
   Training(TrainingOptions options, std::vector<std::uint32_t> sizes,
            const ParameterCollection& parameters, Trainer& trainer, Trainee& trainee);
 
@@ -90,7 +95,9 @@ class Training {
   void finish_epoch();
   void save();
   void resume();
+  void resume_best();
   void save_best() const;
+  Metadata model_metadata() const;
 
   TrainingOptions options_;
   std::vector<std::uint32_t> sizes_;
@@ -102,8 +109,5 @@ class Training {
   Progress progress_;
   double trained_units_ = 0, trained_seconds_ = 0;  ///< of this run
 };
-
-/// The best model's file in an output folder: the parameters, with the settings as metadata.
-std::string best_file(const std::string& output);
 
 }  // namespace dynet_like::examples

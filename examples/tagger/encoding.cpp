@@ -1,7 +1,5 @@
-// Three vocabularies, and their files.
+// Three vocabularies, and their names in a model's file.
 #include "examples/tagger/encoding.h"
-
-#include <filesystem>
 
 namespace dynet_like::examples {
 
@@ -16,10 +14,6 @@ std::string lower_case(std::string word) {
     if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
   }
   return word;
-}
-
-std::string in_folder(const std::string& folder, const char* name) {
-  return std::filesystem::path(folder) / name;
 }
 
 }  // namespace
@@ -49,16 +43,15 @@ Encoding::Encoding(const std::vector<nn::TaggedSentence>& sentences, std::uint64
   for (nn::Vocabulary* vocabulary : {&words_, &characters_, &labels_}) vocabulary->freeze();
 }
 
-Encoding::Encoding(const std::string& folder)
-    : words_(nn::Vocabulary::load(in_folder(folder, "words.txt"))),
-      characters_(nn::Vocabulary::load(in_folder(folder, "characters.txt"))),
-      labels_(nn::Vocabulary::load(in_folder(folder, "labels.txt"))) {}
+Encoding::Encoding(const SavedModel& model)
+    : words_(model.vocabulary("words")),
+      characters_(model.vocabulary("characters")),
+      labels_(model.vocabulary("labels")) {}
 
-void Encoding::save(const std::string& folder) const {
-  std::filesystem::create_directories(folder);
-  words_.save(in_folder(folder, "words.txt"));
-  characters_.save(in_folder(folder, "characters.txt"));
-  labels_.save(in_folder(folder, "labels.txt"));
+Metadata Encoding::vocabularies() const {
+  return {{"words", words_.to_text()},
+          {"characters", characters_.to_text()},
+          {"labels", labels_.to_text()}};
 }
 
 EncodedSentence Encoding::encode(std::span<const std::string> words) const {

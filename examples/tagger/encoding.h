@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "examples/support/saved_model.h"
 #include "nn/data/tagged_sentences.h"
 #include "nn/data/vocabulary.h"
 
@@ -26,10 +27,10 @@ std::vector<std::string_view> utf8_characters(std::string_view text);
 class Encoding {
  public:
   Encoding(const std::vector<nn::TaggedSentence>& sentences, std::uint64_t min_count);
-  /// Reads what `save` wrote. Throws FileError.
-  explicit Encoding(const std::string& folder);
-  /// Writes words.txt, characters.txt and labels.txt. Throws FileError.
-  void save(const std::string& folder) const;
+  /// Those of a model. Throws FileError.
+  explicit Encoding(const SavedModel& model);
+  /// For its file.
+  Metadata vocabularies() const;
 
   /// Of a word that is very long, the characters in the middle are left out.
   EncodedSentence encode(std::span<const std::string> words) const;

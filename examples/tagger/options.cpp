@@ -104,32 +104,18 @@ po::options_description all_options() {
   return all;
 }
 
-void read_network(const ValueReader& reader, NetworkOptions& options) {
-  reader.read("embedding", options.embedding, 1, 4096);
-  reader.read("characters", options.characters, 1, 4096);
-  reader.read("character-hidden", options.character_hidden, 1, 4096);
-  reader.read("hidden", options.hidden, 1, 4096);
-  reader.read("layers", options.layers, 1, 16);
-  reader.read("crf", options.crf);
-  reader.read("dropout", options.dropout, 0, 0.95);
-  reader.read("word-dropout", options.word_dropout, 0, 0.95);
-  reader.read("outside-bias", options.outside_bias, -100, 100);
-}
-
-void check(const TaggerOptions& options) {
+void check(const ValueReader& reader, const TaggerOptions& options) {
+  reader.need_only("apply", {"output", "batch-size", "threads"});
+  for (const char* source : {"data", "train"}) {
+    reader.need_none(source, {"train-sentences", "dev-sentences", "test-sentences"});
+  }
+  reader.need_none("data", {"train", "format"});
+  reader.need_with("train", "format");
+  reader.need_with("format", "train");
   const bool has_files = !options.train.empty() || !options.dev.empty() || !options.test.empty();
   if (has_files && (options.train.empty() || options.dev.empty() || options.test.empty())) {
     throw UsageError("need all of --train, --dev and --test; got some");
   }
-  if (has_files && !options.data.empty()) {
-    throw UsageError("need --data or --train, --dev and --test; got both");
-  }
-  if (has_files != !options.format.empty() ||
-      (has_files && options.format != "conllu" && options.format != "columns")) {
-    throw UsageError(
-        fmt::format("need --format conllu or columns with --train; got \"{}\"", options.format));
-  }
-  if (options.apply && options.resume) throw UsageError("need --apply or --resume; got both");
 }
 
 }  // namespace
@@ -139,11 +125,12 @@ TaggerOptions parse_tagger_options(int argc, char** argv) {
   const ValueReader reader(values);
   TaggerOptions options = defaults(reader.has("crf"));
   reader.read("help", options.help);
+  if (options.help) return options;
   reader.read("data", options.data);
   reader.read("train", options.train);
   reader.read("dev", options.dev);
   reader.read("test", options.test);
-  reader.read("format", options.format);
+  reader.read("format", options.format, {"conllu", "columns"});
   reader.read("train-sentences", options.train_sentences, 1, 1e8);
   reader.read("dev-sentences", options.dev_sentences, 1, 1e7);
   reader.read("test-sentences", options.test_sentences, 1, 1e7);
@@ -159,7 +146,7 @@ TaggerOptions parse_tagger_options(int argc, char** argv) {
   reader.read("resume", options.resume);
   reader.read("report", options.report);
   reader.read("apply", options.apply);
-  check(options);
+  check(reader, options);
   options.resume_command = resume_command(argc, argv);
   return options;
 }
@@ -183,17 +170,16 @@ Metadata metadata_of(const NetworkOptions& options) {
           {"--crf", options.crf ? "yes" : "no"}};
 }
 
-NetworkOptions network_of(const Metadata& metadata) {
-  OptionValues values;
-  for (const auto& [name, value] : metadata) {
-    if (name.starts_with("--") && name != "--crf") values[name.substr(2)] = value;
-  }
-  if (const auto crf = metadata.find("--crf"); crf != metadata.end() && crf->second == "yes") {
-    values["crf"] = "";
-  }
-  NetworkOptions options;
-  read_network(ValueReader(values), options);
-  return options;
+void read_network(const ValueReader& reader, NetworkOptions& options) {
+  reader.read("embedding", options.embedding, 1, 4096);
+  reader.read("characters", options.characters, 1, 4096);
+  reader.read("character-hidden", options.character_hidden, 1, 4096);
+  reader.read("hidden", options.hidden, 1, 4096);
+  reader.read("layers", options.layers, 1, 16);
+  reader.read("crf", options.crf);
+  reader.read("dropout", options.dropout, 0, 0.95);
+  reader.read("word-dropout", options.word_dropout, 0, 0.95);
+  reader.read("outside-bias", options.outside_bias, -100, 100);
 }
 
 }  // namespace dynet_like::examples

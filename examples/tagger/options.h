@@ -5,6 +5,7 @@
 #include <string>
 
 #include "dynet_like/io/model_file.h"
+#include "examples/support/command_line.h"
 
 namespace dynet_like::examples {
 
@@ -48,9 +49,9 @@ TaggerOptions parse_tagger_options(int argc, char** argv);
 /// What --help prints.
 std::string tagger_help_text();
 
-/// The network's options as metadata, by their flags, and the way back. Throws UsageError for
-/// values that make no sense.
+/// The network's options as metadata, by their flags, and the way back. Throws for values that make
+/// no sense.
 Metadata metadata_of(const NetworkOptions& options);
-NetworkOptions network_of(const Metadata& metadata);
+void read_network(const ValueReader& reader, NetworkOptions& options);
 
 }  // namespace dynet_like::examples

@@ -1,10 +1,9 @@
-// Inference in minibatches of sentences of similar lengths, or as they come.
+// Inference in minibatches of sentences of similar lengths.
 #include "examples/tagger/prediction.h"
 
 #include <algorithm>
 #include <cstdint>
 #include <sstream>
-#include <string_view>
 #include <utility>
 
 #include "examples/tagger/task.h"
@@ -27,8 +26,8 @@ std::vector<unsigned> largest_of_columns(const Tensor& tensor) {
 }
 
 /// The words of a line.
-std::vector<std::string> split(std::string_view line) {
-  std::istringstream stream{std::string(line)};
+std::vector<std::string> split(const std::string& line) {
+  std::istringstream stream(line);
   std::vector<std::string> words;
   for (std::string word; stream >> word;) words.push_back(word);
   return words;
@@ -58,33 +57,25 @@ std::vector<std::vector<unsigned>> predict_labels(const std::vector<EncodedSente
   return labels;
 }
 
-void label_stream(std::istream& in, std::ostream& out, const Encoding& encoding,
-                  std::size_t batch_size, unsigned threads, const RecordLabels& record,
-                  const nn::TextLimits& limits) {
-  nn::LineReader lines(in, "standard input", limits);
+std::string label_lines(std::span<const std::string> lines, const Encoding& encoding,
+                        unsigned threads, const RecordLabels& record) {
   std::vector<std::vector<std::string>> sentences;
   std::vector<EncodedSentence> encoded;
-  const auto finish = [&] {
-    const auto labels = predict_labels(encoded, batch_size, threads, record);
-    for (std::size_t s = 0; s < sentences.size(); ++s) {
-      for (std::size_t i = 0; i < sentences[s].size(); ++i) {
-        out << sentences[s][i] << '\t' << encoding.labels().word(labels[s][i]) << '\n';
-      }
-      out << '\n';
-    }
-    out.flush();
-    sentences.clear();
-    encoded.clear();
-  };
-  std::string_view line;
-  while (lines.next(line)) {
+  for (const std::string& line : lines) {
     std::vector<std::string> words = split(line);
     if (words.empty()) continue;
     encoded.push_back(encoding.encode(words));
     sentences.push_back(std::move(words));
-    if (sentences.size() == batch_size) finish();
   }
-  finish();
+  const auto labels = predict_labels(encoded, lines.size(), threads, record);
+  std::string text;
+  for (std::size_t s = 0; s < sentences.size(); ++s) {
+    for (std::size_t i = 0; i < sentences[s].size(); ++i) {
+      text += sentences[s][i] + '\t' + encoding.labels().word(labels[s][i]) + '\n';
+    }
+    text += '\n';
+  }
+  return text;
 }
 
 }  // namespace dynet_like::examples

@@ -3,14 +3,12 @@
 
 #include <cstddef>
 #include <functional>
-#include <istream>
-#include <ostream>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "dynet_like/dynet_like.h"
 #include "examples/tagger/encoding.h"
-#include "nn/data/text_lines.h"
 
 namespace dynet_like::examples {
 
@@ -24,11 +22,9 @@ std::vector<std::vector<unsigned>> predict_labels(const std::vector<EncodedSente
                                                   std::size_t batch_size, unsigned threads,
                                                   const RecordLabels& record);
 
-/// Reads sentences, one per line with spaces or tabs between the words, and writes "word TAB label"
-/// for every word and a blank line after every sentence; blank lines are skipped. So many lines are
-/// read, labelled and written at a time. Throws FileError past a limit.
-void label_stream(std::istream& in, std::ostream& out, const Encoding& encoding,
-                  std::size_t batch_size, unsigned threads, const RecordLabels& record,
-                  const nn::TextLimits& limits);
+/// Labels sentences, one per line with spaces or tabs between the words: "word TAB label" for every
+/// word and a blank line after every sentence; blank lines are skipped.
+std::string label_lines(std::span<const std::string> lines, const Encoding& encoding,
+                        unsigned threads, const RecordLabels& record);
 
 }  // namespace dynet_like::examples

@@ -242,7 +242,7 @@ class TrainingRun {
       : options_(options),
         task_(load_task(options)),
         parameters_(options.seed),
-        model_(parameters_, model_options(options, task_)),
+        model_(parameters_, model_options(options, task_.encoding)),
         trainer_(parameters_, options.learning_rate),
         trainee_(model_, options_, task_, parameters_.add_subcollection("streams")) {}
 
@@ -253,7 +253,6 @@ class TrainingRun {
     Training training(training_options(options_, task_, streams),
                       std::vector<std::uint32_t>(streams.pieces(), 1), parameters_, trainer_,
                       interrupted);
-    task_.encoding.vocabulary.save(vocabulary_file(options_.output));
     const bool complete = training.run();
     score_ = training.progress().best_score;
     return complete;
@@ -344,10 +343,8 @@ TEST(LanguageModelTest, LearnsAndIsOfUse) {
   EXPECT_EQ(sampled_text(trained.model(), trained.encoding(), options, 50),
             sampled_text(run.model(), task.encoding, options, 50));
 
-  std::istringstream in("the dogs sleep\nthe dogs xqzzw\n\n");
-  std::ostringstream out;
-  write_line_nats(in, out, trained.model(), trained.encoding(), 2);
-  std::istringstream lines(out.str());
+  const std::vector<std::string> texts = {"the dogs sleep", "the dogs xqzzw", ""};
+  std::istringstream lines(nats_of_lines(texts, trained.model(), trained.encoding(), 2));
   double likely = 0, unlikely = 0, empty = 0;
   std::string first, second;
   lines >> likely;

@@ -122,21 +122,34 @@ TEST(EncodingTest, OutsideCanBeMadeLessLikely) {
   EXPECT_TRUE(parts.label_bias(1).empty());
 }
 
-TEST(EncodingTest, IsSaved) {
+TEST(EncodingTest, IsPartOfTheModel) {
   Random random(1);
   const auto sentences = generate_sentences(50, random);
   const Encoding encoding(sentences, 2);
   const std::string folder = std::filesystem::path(testing::TempDir()) / "encoding";
-  encoding.save(folder);
-  const Encoding loaded(folder);
+  std::filesystem::create_directories(folder);
+  Metadata metadata = encoding.vocabularies();
+  metadata["example"] = "tagger";
+  save_parameters(best_file(folder), ParameterCollection(), metadata);
+  const Encoding loaded(SavedModel(folder, "tagger"));
   for (const nn::TaggedSentence& sentence : sentences) {
     EXPECT_EQ(loaded.encode(sentence.words).words, encoding.encode(sentence.words).words);
     EXPECT_EQ(loaded.encode(sentence.words).characters, encoding.encode(sentence.words).characters);
     EXPECT_EQ(loaded.encode_labels(sentence.tags), encoding.encode_labels(sentence.tags));
   }
+  EXPECT_THROW(SavedModel(folder, "language_model"), FileError);
+  metadata.erase("labels");
+  save_parameters(best_file(folder), ParameterCollection(), metadata);
+  EXPECT_THROW(Encoding(SavedModel(folder, "tagger")), FileError);
 }
 
 TEST(TaggerOptionsTest, NetworksComeBackFromMetadata) {
+  const auto network_of = [](const Metadata& metadata) {
+    NetworkOptions network;
+    const OptionValues values = flags_of(metadata);
+    read_network({values, "model"}, network);
+    return network;
+  };
   NetworkOptions options;
   options.hidden = 77;
   options.layers = 2;
@@ -146,7 +159,7 @@ TEST(TaggerOptionsTest, NetworksComeBackFromMetadata) {
   EXPECT_FALSE(network_of(metadata_of({})).crf);
   Metadata hostile = metadata_of(options);
   hostile["--hidden"] = "1000000000";
-  EXPECT_THROW(network_of(hostile), UsageError);
+  EXPECT_THROW(network_of(hostile), FileError);
 }
 
 void write_file(const std::filesystem::path& path, const std::string& text) {
@@ -228,23 +241,15 @@ TEST_F(PredictionTest, IsTheSameInAnyMinibatch) {
   }
 }
 
-TEST_F(PredictionTest, LabelsStreams) {
+TEST_F(PredictionTest, LabelsLines) {
   const auto line = [&](const std::string& word) {
     return word + '\t' + encoding_.labels().word(label_of(encoding_.words().id(word))) + '\n';
   };
-  const std::string expected =
-      line("a") + line("new") + '\n' + line("b") + '\n' + line("c") + line("c") + line("d") + '\n';
-  for (const std::size_t batch_size : {1u, 2u, 64u}) {
-    std::istringstream in("a new\n \nb\r\n\t c  c\td");
-    std::ostringstream out;
-    label_stream(in, out, encoding_, batch_size, 1, record(), {});
-    EXPECT_EQ(out.str(), expected);
-  }
-  std::istringstream nothing(""), long_line("a a a a a a");
-  std::ostringstream out;
-  label_stream(nothing, out, encoding_, 4, 1, record(), {});
-  EXPECT_EQ(out.str(), "");
-  EXPECT_THROW(label_stream(long_line, out, encoding_, 4, 1, record(), {10, 100}), FileError);
+  const Labels lines = {"a new", " ", "b", "\t c  c\td"};
+  EXPECT_EQ(
+      label_lines(lines, encoding_, 1, record()),
+      line("a") + line("new") + '\n' + line("b") + '\n' + line("c") + line("c") + line("d") + '\n');
+  EXPECT_EQ(label_lines(Labels{" "}, encoding_, 1, record()), "");
 }
 
 }  // namespace

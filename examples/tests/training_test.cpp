@@ -65,7 +65,8 @@ struct TrainingRun {
               const std::string& setting = "1")
       : trainee(model, interrupted_step),
         trainer(model, 0.05f),
-        training({.unit = "numbers",
+        training({.example = "parity",
+                  .unit = "numbers",
                   .score_name = "score",
                   .epochs = epochs,
                   .batch_size = kBatch,
@@ -74,7 +75,8 @@ struct TrainingRun {
                   .seed = 2,
                   .output = output,
                   .resume = resume,
-                  .settings = {{"setting", setting}}},
+                  .settings = {{"setting", setting}},
+                  .vocabularies = {{"numbers", "0\t1\n"}}},
                  std::vector<std::uint32_t>(kSamples, 1), model, trainer, trainee),
         finished(training.run()) {}
 

@@ -5,10 +5,6 @@
 #include <string_view>
 
 #include <boost/program_options.hpp>
-#include <fmt/core.h>
-
-#include "dynet_like/core/errors.h"
-#include "examples/support/command_line.h"
 
 namespace dynet_like::examples {
 
@@ -17,7 +13,8 @@ namespace {
 namespace po = boost::program_options;
 
 constexpr std::string_view kUsage =
-    "usage: tree_lstm [OPTION...]\n\n"
+    "usage: tree_lstm [OPTION...]\n"
+    "       tree_lstm --apply [--output FOLDER] < TREES > LABELS\n\n"
     "Trains a Tree-LSTM to label trees: by default ListOps expressions such as\n"
     "[MAX 2 [MIN 4 7 ] 0 ], which it generates itself, or those of a folder with\n"
     "train.txt, dev.txt and test.txt in the format of the Stanford Sentiment Treebank.\n"
@@ -72,6 +69,10 @@ po::options_description all_options() {
               .add("output", "FOLDER", "for the best model and the checkpoint", &Options::output)
               .add_flag("resume", "go on from the checkpoint in that folder")
               .add("report", "FILE", "write the results there as JSON")
+              .add_flag("apply",
+                        "write every tree of standard input, one per line as in the training "
+                        "data, after the label that the best model in that folder gives its root "
+                        "and a tab; ListOps expressions need no label")
               .add_flag("help,h", "show this"));
   return all;
 }
@@ -83,6 +84,7 @@ Options parse_options(int argc, char** argv) {
   const ValueReader reader(values);
   Options options = defaults(!reader.has("data"));
   reader.read("help", options.help);
+  if (options.help) return options;
   reader.read("data", options.data);
   reader.read("listops-test", options.listops_test);
   reader.read("train-trees", options.train_trees, 1, 1e8);
@@ -90,9 +92,7 @@ Options parse_options(int argc, char** argv) {
   reader.read("test-trees", options.test_trees, 1, 1e7);
   reader.read("max-tokens", options.max_tokens, 20, 1e4);
   reader.read("min-count", options.min_count, 1, 1e6);
-  reader.read("embedding", options.embedding, 1, 4096);
-  reader.read("hidden", options.hidden, 1, 4096);
-  reader.read("dropout", options.dropout, 0, 0.95);
+  read_network(reader, options);
   reader.read("epochs", options.epochs, 1, 1e6);
   reader.read("batch-size", options.batch_size, 1, 1e5);
   reader.read("learning-rate", options.learning_rate, 1e-9, 10);
@@ -104,12 +104,21 @@ Options parse_options(int argc, char** argv) {
   reader.read("threads", options.threads, 1, 256);
   reader.read("output", options.output);
   reader.read("resume", options.resume);
+  reader.read("apply", options.apply);
   reader.read("report", options.report);
-  if (!options.data.empty() && !options.listops_test.empty()) {
-    throw UsageError("need --data or --listops-test; got both");
-  }
+  reader.need_only("apply", {"output", "threads"});
+  reader.need_none("data",
+                   {"listops-test", "train-trees", "dev-trees", "test-trees", "max-tokens"});
+  reader.need_none("listops-test", {"test-trees"});
+  reader.need_with("min-count", "data");
   options.resume_command = resume_command(argc, argv);
   return options;
+}
+
+void read_network(const ValueReader& reader, NetworkOptions& options) {
+  reader.read("embedding", options.embedding, 1, 4096);
+  reader.read("hidden", options.hidden, 1, 4096);
+  reader.read("dropout", options.dropout, 0, 0.95);
 }
 
 std::string help_text() {

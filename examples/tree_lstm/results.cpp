@@ -44,7 +44,7 @@ void print_test(const Options& options, const Task& task,
 void write_results(const Options& options, const Task& task, const Progress& progress,
                    const std::vector<Prediction>& predictions, const BatchingGain& gain) {
   nlohmann::json results = {
-      {"task", task.name},
+      {"task", name_of(task.kind)},
       {"test_accuracy", accuracy(task.test, predictions, operators_that_count(options)).share()},
       {"test_binary_accuracy", nullptr},
       {"dev_accuracy", progress.best_score},

@@ -82,7 +82,7 @@ Task listops_task(const Options& options) {
   description = fmt::format("ListOps: {} training, {} dev and {} test trees", train.size(),
                             dev.size(), test.size()) +
                 description;
-  Task task{"listops", kDigits, listops_vocabulary(), {}, {}, {}, std::move(description), {}};
+  Task task{TaskKind::listops, listops_vocabulary(), {}, {}, {}, std::move(description), {}};
   task.train = to_samples(std::move(train), task.vocabulary, true);
   task.dev = to_samples(std::move(dev), task.vocabulary, true);
   task.test = to_samples(std::move(test), task.vocabulary, true);
@@ -98,7 +98,7 @@ Task treebank_task(const Options& options) {
   for (const Tree& tree : train) {
     for (const std::string& word : tree.words()) words.add(word);
   }
-  Task task{"sst", kSentiments, words.trimmed(options.min_count), {}, {}, {}, {}, {}};
+  Task task{TaskKind::sentiments, words.trimmed(options.min_count), {}, {}, {}, {}, {}};
   task.vocabulary.freeze();
   task.description =
       fmt::format("{}: {} training, {} dev and {} test trees, {} words", options.data, train.size(),
@@ -111,6 +111,10 @@ Task treebank_task(const Options& options) {
 
 }  // namespace
 
+const char* name_of(TaskKind kind) { return kind == TaskKind::listops ? "listops" : "sst"; }
+
+std::uint32_t labels_of(TaskKind kind) { return kind == TaskKind::listops ? kDigits : kSentiments; }
+
 Task load_task(const Options& options) {
   Task task = options.is_listops() ? listops_task(options) : treebank_task(options);
   Fingerprint fingerprint;
@@ -119,6 +123,26 @@ Task load_task(const Options& options) {
   }
   task.fingerprint = fmt::format("{} trees, {:016x}", task.train.size(), fingerprint.value());
   return task;
+}
+
+std::vector<Sample> read_samples(std::span<const std::string> lines, std::size_t first,
+                                 TaskKind kind, const nn::Vocabulary& vocabulary) {
+  const std::string file = "standard input";
+  nn::ListOpsFileOptions expressions;
+  expressions.check_values = false;
+  std::vector<Tree> trees;
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    const std::string& line = lines[i];
+    if (nn::is_blank(line)) continue;
+    if (kind == TaskKind::sentiments) {
+      trees.push_back(nn::parse_tree(line, file, first + i));
+    } else {
+      const bool has_label = line.find('\t') != line.npos;
+      trees.push_back(
+          nn::parse_listops(has_label ? line : "0\t" + line, file, first + i, expressions));
+    }
+  }
+  return to_samples(std::move(trees), vocabulary, kind == TaskKind::listops);
 }
 
 }  // namespace dynet_like::examples

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -20,9 +21,14 @@ struct Sample {
   std::int32_t label() const { return tree.label(tree.root()); }
 };
 
+enum class TaskKind { listops, sentiments };
+
+/// "listops" and "sst", and the number of labels.
+const char* name_of(TaskKind kind);
+std::uint32_t labels_of(TaskKind kind);
+
 struct Task {
-  std::string name;  ///< "listops" or "sst"
-  std::uint32_t labels = 0;
+  TaskKind kind;
   nn::Vocabulary vocabulary;
   std::vector<Sample> train, dev, test;
   std::string description;  ///< what was read or generated, for people
@@ -34,5 +40,11 @@ struct Task {
 /// trees are tested, but for those that are used in training as well. Or the trees of a folder;
 /// words that are rare in train.txt share one number. Throws FileError for files of no use.
 Task load_task(const Options& options);
+
+/// Trees to apply a model to, one per line as in the training data; their labels do not matter, and
+/// those of ListOps expressions, with the tab, may be missing. Blank lines are no trees. Throws
+/// FileError with the number of the line: the first has number `first`.
+std::vector<Sample> read_samples(std::span<const std::string> lines, std::size_t first,
+                                 TaskKind kind, const nn::Vocabulary& vocabulary);
 
 }  // namespace dynet_like::examples
