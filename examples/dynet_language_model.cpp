@@ -108,9 +108,10 @@ double nats_per_character(RNNLanguageModel& lm, const vector<int>& text) {
 
 int run(int argc, char** argv) {
   dynet::initialize(argc, argv);
-  if (argc > 2) {
-    cerr << "usage: " << argv[0] << " [--dynet-seed N] [TEXT]\n";
-    return 2;
+  const bool help = argc == 2 && argv[1] == string("--help");
+  if (argc > 2 || (argc == 2 && argv[1][0] == '-')) {
+    (help ? cout : cerr) << "usage: " << argv[0] << " [--dynet-seed N] [TEXT]\n";
+    return help ? 0 : 2;
   }
   Dict dict;
   vector<int> train, dev;
@@ -148,7 +149,9 @@ int run(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   try {
-    return run(argc, argv);
+    const int status = run(argc, argv);
+    if (!cout.flush()) throw runtime_error("cannot write the output");
+    return status;
   } catch (const exception& error) {
     cerr << "dynet_language_model: " << error.what() << '\n';
     return 1;

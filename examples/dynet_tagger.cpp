@@ -139,9 +139,10 @@ double accuracy(BiLSTMTagger& tagger, const vector<Sentence>& sentences) {
 
 int run(int argc, char** argv) {
   dynet::initialize(argc, argv);
+  const bool help = argc == 2 && argv[1] == string("--help");
   if (argc != 1 && argc != 3) {
-    cerr << "usage: " << argv[0] << " [--dynet-seed N] [TRAIN DEV]\n";
-    return 2;
+    (help ? cout : cerr) << "usage: " << argv[0] << " [--dynet-seed N] [TRAIN DEV]\n";
+    return help ? 0 : 2;
   }
   Dict words, tags;
   vector<Sentence> train, dev;
@@ -202,7 +203,9 @@ int run(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   try {
-    return run(argc, argv);
+    const int status = run(argc, argv);
+    if (!cout.flush()) throw runtime_error("cannot write the output");
+    return status;
   } catch (const exception& error) {
     cerr << "dynet_tagger: " << error.what() << '\n';
     return 1;

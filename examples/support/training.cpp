@@ -9,6 +9,7 @@
 
 #include <fmt/core.h>
 
+#include "dynet_like/core/text.h"
 #include "dynet_like/io/safetensors.h"
 #include "examples/support/program.h"
 #include "examples/support/progress_bar.h"
@@ -22,12 +23,18 @@ namespace {
 constexpr std::size_t kPoolBatches = 50;  // samples are sorted by size within so many minibatches
 
 void check_settings(const std::string& file, const Metadata& saved, const Metadata& now) {
-  for (const auto& [name, value] : now) {
+  const auto value_of = [&](const std::string& name) {
     const auto found = saved.find(name);
-    if (found == saved.end()) throw FileError(file, "need a checkpoint of this example");
-    if (found->second == value) continue;
+    return found == saved.end() ? "missing" : found->second;
+  };
+  if (const std::string example = value_of("example"); example != now.at("example")) {
+    throw FileError(file, fmt::format("need a checkpoint of {}; got one of {}", now.at("example"),
+                                      quoted_text(example)));
+  }
+  for (const auto& [name, value] : now) {
+    if (value_of(name) == value) continue;
     throw UsageError(fmt::format("need the same settings to go on from {}: {} was {}; got {}", file,
-                                 name, found->second, value));
+                                 name, value_of(name), value));
   }
 }
 

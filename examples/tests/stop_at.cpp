@@ -50,8 +50,7 @@ ssize_t write(int descriptor, const void* bytes, size_t count) {
   return next("write", &write)(descriptor, bytes, count);
 }
 
-// Waiting for the disk is for when the machine stops, not the program; it takes longer than all
-// else.
+// Waiting for the disk matters where the machine stops, not where a program does.
 int fsync(int) {
   count_call();
   return 0;

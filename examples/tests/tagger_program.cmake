@@ -1,35 +1,16 @@
-# Runs the tagger as a user would: trains it, goes on from a checkpoint, applies it, makes mistakes.
-# Arguments: PROGRAM, the tagger; WORK, a folder.
+# Runs the tagger as a user would: trains it, goes on from a checkpoint, applies it.
+# Arguments: PROGRAMS, its folder; WORK, a folder.
+include(${CMAKE_CURRENT_LIST_DIR}/run.cmake)
 
-# run(RESULT ARGUMENT...): the program must end with that exit status; what it prints is in `output`.
-function(run result)
-  execute_process(COMMAND ${PROGRAM} ${ARGN} WORKING_DIRECTORY ${WORK} RESULT_VARIABLE got
-                  OUTPUT_VARIABLE output ERROR_VARIABLE errors)
-  if(NOT got EQUAL ${result})
-    list(JOIN ARGN " " arguments)
-    message(FATAL_ERROR "tagger ${arguments}: need exit status ${result}; got ${got}:\n"
-                        "${output}${errors}")
-  endif()
-  set(output "${output}${errors}" PARENT_SCOPE)
-endfunction()
-
-function(expect regex)
-  if(NOT output MATCHES "${regex}")
-    message(FATAL_ERROR "need output that matches ${regex}; got\n${output}")
-  endif()
-endfunction()
-
-file(REMOVE_RECURSE ${WORK})
-file(MAKE_DIRECTORY ${WORK})
 set(small --train-sentences 300 --dev-sentences 60 --test-sentences 60 --embedding 12
     --characters 8 --character-hidden 12 --hidden 16 --batch-size 8 --learning-rate 0.01)
 
 # Two epochs at once, and one after the other with another number of threads: the same bits.
 foreach(loss IN ITEMS "" --crf)
-  run(0 ${small} ${loss} --epochs 2 --output whole${loss} --report report${loss}.json)
+  run(0 tagger ${small} ${loss} --epochs 2 --output whole${loss} --report report${loss}.json)
   expect("best: epoch 2 ")
-  run(0 ${small} ${loss} --epochs 1 --output parts${loss} --threads 1)
-  run(0 ${small} ${loss} --epochs 2 --output parts${loss} --threads 2 --resume)
+  run(0 tagger ${small} ${loss} --epochs 1 --output parts${loss} --threads 1)
+  run(0 tagger ${small} ${loss} --epochs 2 --output parts${loss} --threads 2 --resume)
   file(SHA256 ${WORK}/whole${loss}/best.safetensors whole)
   file(SHA256 ${WORK}/parts${loss}/best.safetensors parts)
   if(NOT whole STREQUAL parts)
@@ -50,12 +31,9 @@ foreach(loss IN ITEMS "" --crf)
   # Words of which most were never seen, in minibatches of one and of many.
   file(WRITE ${WORK}/sentences "the vumo linapo the rous nuki .\n\n  she\tgivaned !\n")
   foreach(size IN ITEMS 1 64)
-    execute_process(COMMAND ${PROGRAM} --apply --output whole${loss} --batch-size ${size}
-                    WORKING_DIRECTORY ${WORK} INPUT_FILE ${WORK}/sentences RESULT_VARIABLE result
-                    OUTPUT_VARIABLE output${size})
-    if(NOT result EQUAL 0)
-      message(FATAL_ERROR "tagger --apply ended with ${result}")
-    endif()
+    set(input ${WORK}/sentences)
+    run(0 tagger --apply --output whole${loss} --batch-size ${size})
+    set(output${size} "${output}")
   endforeach()
   if(NOT output1 STREQUAL output64)
     message(FATAL_ERROR "need the same labels for minibatches of 1 and 64; got others")
@@ -63,17 +41,3 @@ foreach(loss IN ITEMS "" --crf)
   set(output "${output1}")
   expect("^the\tDET\nvumo\t[A-Z]+\nlinapo\t[A-Z]+\nthe\tDET\nrous\t[A-Z]+\nnuki\t[A-Z]+\n\\.\tPUNCT\n\nshe\t[A-Z]+\ngivaned\t[A-Z]+\n!\t[A-Z]+\n\n$")
 endforeach()
-
-# Mistakes say what is needed, and those in the command line end with 2.
-run(0 --help)
-expect("--data FOLDER")
-run(2 --resume --output whole)
-expect("--batch-size was 8; got 32")
-run(2 --train some)
-expect("need all of --train, --dev and --test")
-run(2 --hidden none)
-expect("need a whole number from 1 to 4096 for --hidden; got \"none\"")
-run(1 --data ${WORK})
-expect("need the files of")
-run(1 --apply --output nothing)
-expect("nothing/words.txt: there is no such file")

@@ -1,0 +1,35 @@
+# Running programs as a user would, for the scripts beside this one. PROGRAMS is their folder, WORK
+# the one to run them in, which is emptied.
+file(REMOVE_RECURSE ${WORK})
+file(MAKE_DIRECTORY ${WORK})
+
+# run(STATUS PROGRAM ARGUMENT...): it must end with that exit status; what it prints is in `output`.
+# `input`, a file, and `printer`, a file in place of `output`, are used up.
+function(run status program)
+  set(output)
+  set(redirections)
+  if(input)
+    list(APPEND redirections INPUT_FILE ${input})
+  endif()
+  if(printer)
+    list(APPEND redirections OUTPUT_FILE ${printer})
+  else()
+    list(APPEND redirections OUTPUT_VARIABLE output)
+  endif()
+  execute_process(COMMAND ${PROGRAMS}/${program} ${ARGN} WORKING_DIRECTORY ${WORK}
+                  RESULT_VARIABLE got ERROR_VARIABLE errors ${redirections})
+  if(NOT got STREQUAL status)
+    list(JOIN ARGN " " arguments)
+    message(FATAL_ERROR "${program} ${arguments}: need exit status ${status}; got ${got}:\n"
+                        "${output}${errors}")
+  endif()
+  set(output "${output}${errors}" PARENT_SCOPE)
+  unset(input PARENT_SCOPE)
+  unset(printer PARENT_SCOPE)
+endfunction()
+
+function(expect regex)
+  if(NOT output MATCHES "${regex}")
+    message(FATAL_ERROR "need output that matches ${regex}; got\n${output}")
+  endif()
+endfunction()
