@@ -3,14 +3,16 @@
 
 #include <boost/program_options.hpp>
 #include <filesystem>
-#include <fstream>
-#include <iostream>
 #include <nlohmann/json.hpp>
 #include <regex>
+#include <sstream>
 
 #include "bench/by_hand/tree_lstm.h"
 #include "bench/models/models.h"
 #include "bench/support/data_files.h"
+#include "bench/support/program.h"
+#include "dynet_like/core/errors.h"
+#include "dynet_like/io/atomic_file.h"
 
 namespace {
 
@@ -39,12 +41,12 @@ constexpr unsigned kInstances = 64;
 
 template <class Instances, class Write>
 void write_lines(const fs::path& path, const Instances& instances, const Write& write) {
-  std::ofstream out(path);
+  std::ostringstream out;
   for (const auto& instance : instances) {
     write(out, instance);
     out << '\n';
   }
-  if (!out.flush()) throw std::runtime_error("cannot write " + path.string());
+  write_atomically(path, out.view());
 }
 
 void write_data(const fs::path& folder) {
@@ -56,10 +58,10 @@ void write_data(const fs::path& folder) {
               bench::write_words);
   const std::vector<bench::Sentence> sentences = bench::make_sentences(bench::kTaggerData);
   write_lines(folder / "tagger.txt", sentences, write);
-  std::ofstream out(folder / "tagger_rare_words.txt");
+  std::ostringstream out;
   bench::write_rare_words(out, sentences, bench::make_spellings(bench::kTaggerData),
                           bench::kRareCount);
-  if (!out.flush()) throw std::runtime_error("cannot write tagger_rare_words.txt");
+  write_atomically(folder / "tagger_rare_words.txt", out.view());
 }
 
 double first_loss(const bench::Workload& workload) {
@@ -88,26 +90,18 @@ nlohmann::json describe(const bench::ModelKind& model, unsigned hidden, const st
   return entry;
 }
 
-}  // namespace
-
-int main(int argc, char** argv) try {
+void run(int argc, char** argv) {
   namespace po = boost::program_options;
   std::string filter, folder;
   po::options_description options(kHelp);
-  options.add_options()("help,h", "this text")(
+  options.add_options()(
       "filter", po::value(&filter)->default_value(""),
       "only models whose name, such as tree_lstm_h128, contains this regular expression");
-  po::options_description all;
-  all.add(options).add_options()("folder", po::value(&folder));
   po::positional_options_description positions;
   positions.add("folder", 1);
   po::variables_map values;
-  po::store(po::command_line_parser(argc, argv).options(all).positional(positions).run(), values);
-  po::notify(values);
-  if (values.contains("help")) {
-    std::cout << options;
-    return 0;
-  }
+  if (!bench::read_command_line(argc, argv, options, values, positions)) return;
+  if (values.contains("folder")) folder = values["folder"].as<std::string>();
   if (!folder.empty()) {
     fs::create_directories(folder);
     write_data(folder);
@@ -120,14 +114,17 @@ int main(int argc, char** argv) try {
       if (std::regex_search(name, wanted)) losses[name] = describe(model, hidden, name, folder);
     }
   }
-  if (losses.empty()) throw std::invalid_argument("no model matches \"" + filter + "\"");
+  if (losses.empty()) throw UsageError("no model matches \"" + filter + "\"");
+  const std::string text = losses.dump(2) + '\n';
   if (folder.empty()) {
-    std::cout << losses.dump(2) << '\n';
+    fmt::print("{}", text);
   } else {
-    std::ofstream(fs::path(folder) / "losses.json") << losses.dump(2) << '\n';
+    write_atomically(fs::path(folder) / "losses.json", text);
   }
-  return 0;
-} catch (const std::exception& error) {
-  fmt::print(stderr, "dump: {}\n", error.what());
-  return 1;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  return dynet_like::bench::run_program("dump", [&] { run(argc, argv); });
 }

@@ -12,6 +12,7 @@
 #include "batching/lower_bound.h"
 #include "batching/planner.h"
 #include "batching/validate.h"
+#include "bench/support/program.h"
 
 namespace {
 
@@ -220,9 +221,14 @@ void report(const std::string& title, const DagBuilder& graph) {
   }
 }
 
-}  // namespace
-
-int main() {
+void run(int argc, char** argv) {
+  namespace po = boost::program_options;
+  po::options_description options(
+      "Plans minibatches of 64 samples with every policy: batches and nanoseconds per node, and "
+      "the\n"
+      "lower bound of the batches.\n\nOptions");
+  po::variables_map values;
+  if (!dynet_like::bench::read_command_line(argc, argv, options, values)) return;
   Random random(1);
   DagBuilder tree, tagger, cells, few, many, extreme;
   for (int i = 0; i < samples; ++i) TreeLstm(tree).add_sample(between(5, 40, random), random);
@@ -240,4 +246,10 @@ int main() {
   report("random, 20 types", few);
   report("random, 200 types", many);
   report("random, 2000 types", extreme);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  return dynet_like::bench::run_program("planner", [&] { run(argc, argv); });
 }

@@ -181,6 +181,8 @@ def parse_arguments():
     arguments = parser.parse_args()
     if arguments.rounds < 1:
         parser.error(f"need at least one round; got {arguments.rounds}")
+    if not 0.001 <= arguments.seconds <= 3600:
+        parser.error(f"need 0.001 to 3600 seconds; got {arguments.seconds}")
     return arguments
 
 

@@ -5,12 +5,13 @@
 
 #include <algorithm>
 #include <boost/program_options.hpp>
-#include <fstream>
-#include <iostream>
 #include <nlohmann/json.hpp>
 #include <regex>
 
 #include "bench/support/fma_peak.h"
+#include "bench/support/program.h"
+#include "dynet_like/core/errors.h"
+#include "dynet_like/io/atomic_file.h"
 
 namespace dynet_like::bench {
 
@@ -21,11 +22,10 @@ namespace po = boost::program_options;
 struct Options {
   std::string filter, json_file;
   double seconds = 1;
-  unsigned runs = 1;
+  int runs = 1;
 };
 
-nlohmann::json to_json(const Row& row, const Result& r, std::size_t runs, double spread,
-                       double peak) {
+nlohmann::json to_json(const Row& row, const Result& r, int runs, double spread, double peak) {
   return {{"row", row.name()},
           {"model", row.model},
           {"hidden", row.hidden},
@@ -90,7 +90,7 @@ void measure_all(const std::vector<Row>& rows, const Options& options, const Mea
   double peak = 0;
   nlohmann::json all = nlohmann::json::array();
   std::vector<std::vector<Result>> results(rows.size());
-  for (std::size_t run = 0; run < options.runs; ++run) {
+  for (int run = 0; run < options.runs; ++run) {
     peak = std::max(peak, measure_fma_peak());
     if (run + 1 == options.runs) {
       fmt::print("one core multiplies and adds {:.1f} GFLOP/s\n", peak);
@@ -101,7 +101,7 @@ void measure_all(const std::vector<Row>& rows, const Options& options, const Mea
       if (run + 1 < options.runs) continue;
       all.push_back(to_json(rows[i], median(results[i]), options.runs, spread(results[i]), peak));
       print(all.back());
-      if (!options.json_file.empty()) std::ofstream(options.json_file) << all.dump(2) << '\n';
+      if (!options.json_file.empty()) write_atomically(options.json_file, all.dump(2) + '\n');
     }
   }
 }
@@ -110,7 +110,7 @@ void run(int argc, char** argv, const std::string& about, const std::vector<Row>
          const std::string& default_filter, const MeasureRow& measure) {
   Options chosen;
   po::options_description options(about + "\n\nOptions");
-  options.add_options()("help,h", "this text")("list", "print the names of all rows")(
+  options.add_options()("list", "print the names of all rows")(
       "filter", po::value(&chosen.filter)->default_value(default_filter),
       "only rows whose name contains this regular expression")(
       "json", po::value(&chosen.json_file),
@@ -119,12 +119,10 @@ void run(int argc, char** argv, const std::string& about, const std::vector<Row>
       "take the median of so many runs of each row")(
       "seconds", po::value(&chosen.seconds)->default_value(chosen.seconds), "how long a run takes");
   po::variables_map values;
-  po::store(po::parse_command_line(argc, argv, options), values);
-  po::notify(values);
-  if (values.contains("help")) {
-    std::cout << options;
-    return;
-  }
+  if (!read_command_line(argc, argv, options, values)) return;
+  check_range("seconds", chosen.seconds, 0.001, 3600);
+  check_range("runs", chosen.runs, 1, 1000);
+  if (!chosen.json_file.empty()) AtomicFile writable(chosen.json_file);
   std::vector<Row> rows;
   const std::regex wanted(chosen.filter);
   for (const Row& row : all_rows) {
@@ -132,10 +130,7 @@ void run(int argc, char** argv, const std::string& about, const std::vector<Row>
     if (std::regex_search(row.name(), wanted)) rows.push_back(row);
   }
   if (values.contains("list")) return;
-  if (rows.empty()) {
-    throw std::invalid_argument("no row matches \"" + chosen.filter + "\"; see --list");
-  }
-  if (chosen.runs == 0) throw std::invalid_argument("need at least one run; got 0");
+  if (rows.empty()) throw UsageError("no row matches \"" + chosen.filter + "\"; see --list");
   measure_all(rows, chosen, measure);
 }
 
@@ -144,13 +139,7 @@ void run(int argc, char** argv, const std::string& about, const std::vector<Row>
 int run_table(int argc, char** argv, const char* program, const std::string& about,
               const std::vector<Row>& all_rows, const std::string& default_filter,
               const MeasureRow& measure) {
-  try {
-    run(argc, argv, about, all_rows, default_filter, measure);
-    return 0;
-  } catch (const std::exception& error) {
-    fmt::print(stderr, "{}: {}\n", program, error.what());
-    return 1;
-  }
+  return run_program(program, [&] { run(argc, argv, about, all_rows, default_filter, measure); });
 }
 
 }  // namespace dynet_like::bench

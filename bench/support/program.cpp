@@ -1,0 +1,66 @@
+// Exit statuses, messages and Boost.Program_options.
+#include "bench/support/program.h"
+
+#include <fmt/core.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <exception>
+#include <iostream>
+#include <system_error>
+
+#include "dynet_like/core/errors.h"
+
+namespace dynet_like::bench {
+
+namespace po = boost::program_options;
+
+int run_program(const char* name, const std::function<void()>& run) {
+  int status = 1;
+  try {
+    run();
+    if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return 0;
+    const std::string reason = std::generic_category().message(errno);
+    throw FileError("standard output", fmt::format("need to write it; got: {}", reason));
+  } catch (const UsageError& error) {
+    fmt::print(stderr, "{}: {}\n", name, error.what());
+    status = 2;
+  } catch (const po::error& error) {
+    fmt::print(stderr, "{}: {}; see --help\n", name, error.what());
+    status = 2;
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "{}: {}\n", name, error.what());
+  }
+  return status;
+}
+
+bool read_command_line(int argc, char** argv, po::options_description& options,
+                       po::variables_map& values,
+                       const po::positional_options_description& positions) {
+  options.add_options()("help,h", "this text");
+  using Style = po::command_line_style::style_t;
+  const auto style = static_cast<Style>(po::command_line_style::unix_style &
+                                        ~po::command_line_style::allow_guessing);
+  po::options_description all;
+  all.add(options);
+  for (unsigned i = 0; i < positions.max_total_count(); ++i) {
+    all.add_options()(positions.name_for_position(i).c_str(), po::value<std::string>());
+  }
+  po::store(
+      po::command_line_parser(argc, argv).options(all).positional(positions).style(style).run(),
+      values);
+  if (values.contains("help")) {
+    std::cout << options;
+    return false;
+  }
+  po::notify(values);
+  return true;
+}
+
+void check_range(const char* option, double number, double low, double high) {
+  if (number >= low && number <= high) return;
+  throw UsageError(
+      fmt::format("need a number from {} to {} for --{}; got {}", low, high, option, number));
+}
+
+}  // namespace dynet_like::bench

@@ -1,0 +1,57 @@
+# Command lines of the benchmarks that make no sense, and outputs that cannot be written.
+# Arguments: PROGRAMS, their folder; WORK, a folder.
+file(REMOVE_RECURSE ${WORK})
+file(MAKE_DIRECTORY ${WORK})
+
+# run(STATUS REGEX PROGRAM ARGUMENT...): it must end with that exit status, and what it prints match.
+# What it prints on standard output goes to the file `printer`, if there is one.
+function(run status regex program)
+  set(redirection OUTPUT_VARIABLE output)
+  if(printer)
+    set(redirection OUTPUT_FILE ${printer})
+  endif()
+  execute_process(COMMAND ${PROGRAMS}/${program} ${ARGN} WORKING_DIRECTORY ${WORK}
+                  RESULT_VARIABLE got ERROR_VARIABLE errors ${redirection})
+  if(NOT got STREQUAL status OR NOT "${output}${errors}" MATCHES "${regex}")
+    message(FATAL_ERROR "${program} ${ARGN}: need exit status ${status} and ${regex}; "
+                        "got ${got}:\n${output}${errors}")
+  endif()
+endfunction()
+
+foreach(program IN ITEMS throughput by_hand dynet_style dump planner)
+  run(0 "Options" ${program} --help)
+  run(2 "unrecognised option '--no-such-option'; see --help" ${program} --no-such-option)
+  run(2 "positional" ${program} one two)
+endforeach()
+foreach(program IN ITEMS throughput by_hand dynet_style)
+  foreach(seconds IN ITEMS -1 0 nan 1e9)
+    run(2 "need a number from 0.001 to 3600 for --seconds; got" ${program} --seconds ${seconds})
+  endforeach()
+  run(2 "need a number from 1 to 1000 for --runs; got -1" ${program} --runs -1)
+  run(2 "'1.5'" ${program} --runs 1.5)
+  run(2 "unrecognised option" ${program} --sec 1)
+  run(2 "no row matches" ${program} --filter no/such/row)
+  run(1 "none/rows.json" ${program} --json none/rows.json)
+endforeach()
+run(2 "no model matches" dump --filter no_such_model)
+run(0 "\"tree_lstm_h64\"" dump --filter ^tree_lstm_h64$)
+
+set(row ^tree_lstm/h64/b1/infer/fused/auto/t1$)
+run(0 "inst/s" throughput --filter ${row} --seconds 0.01 --json rows.json)
+file(READ ${WORK}/rows.json rows)
+string(JSON name GET "${rows}" 0 row)
+if(NOT name STREQUAL "tree_lstm/h64/b1/infer/fused/auto/t1")
+  message(FATAL_ERROR "need the row in the file; got ${rows}")
+endif()
+
+if(NOT EXISTS /dev/full)
+  message(STATUS "[  SKIPPED ] full disks (need /dev/full)")
+  return()
+endif()
+run(1 "need a regular file" throughput --filter ${row} --seconds 0.01 --json /dev/full)
+set(printer /dev/full)
+set(full "No space left on device")
+run(1 "${full}" throughput --filter ${row} --seconds 0.01)
+run(1 "${full}" throughput --list)
+run(1 "${full}" dump --filter ^tree_lstm_h64$)
+run(1 "${full}" planner --help)
