@@ -224,9 +224,8 @@ void report(const std::string& title, const DagBuilder& graph) {
 void run(int argc, char** argv) {
   namespace po = boost::program_options;
   po::options_description options(
-      "Plans minibatches of 64 samples with every policy: batches and nanoseconds per node, and "
-      "the\n"
-      "lower bound of the batches.\n\nOptions");
+      "Plans minibatches of 64 samples with every policy, and prints how many batches that takes,\n"
+      "their lower bound, and nanoseconds per node.\n\nOptions");
   po::variables_map values;
   if (!dynet_like::bench::read_command_line(argc, argv, options, values)) return;
   Random random(1);

@@ -1,6 +1,7 @@
 // Runs of the examples that are killed or interrupted over a model of an earlier run: whenever that
 // happens, the folder has a model that is used with its own vocabulary.
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
@@ -197,13 +198,15 @@ class InterruptedRunsTest : public testing::TestWithParam<Example> {
     EXPECT_TRUE(allowed_.contains(apply("run"))) << GetParam().program << ' ' << when;
   }
 
-  /// Trains over the old model and stops before every call that changes files, one after the other.
+  /// Trains in a folder like `from`, and stops before every call that changes files, one after the
+  /// other, until nothing stops it.
   template <class Check>
-  void stop_everywhere(int signal, const Check& check) {
+  void stop_everywhere(const std::string& from, int signal, const Arguments& more,
+                       const Check& check) {
     int call = 1;
     for (;; ++call) {
-      restore("old");
-      const Ending ending = train(Language::second, "run", kEpochs, {}, stopped_at(call, signal));
+      restore(from);
+      const Ending ending = train(Language::second, "run", kEpochs, more, stopped_at(call, signal));
       const std::string when =
           "signal " + std::to_string(signal) + " before call " + std::to_string(call);
       if (ending.signal == 0 && ending.status == 0) break;
@@ -211,15 +214,22 @@ class InterruptedRunsTest : public testing::TestWithParam<Example> {
       check(ending, when);
       if (HasFailure()) return;
     }
-    EXPECT_GT(call, 8 * static_cast<int>(kEpochs));  // two files an epoch, each with several calls
-    EXPECT_EQ(best("run"), best("new_" + std::to_string(kEpochs)));
+    EXPECT_GT(call, 8);  // an epoch writes two files
+    EXPECT_EQ(best("run"), best(final_));
     for (const auto& entry : fs::directory_iterator(folder_ / "run")) {
       EXPECT_NE(entry.path().extension(), ".tmp");
     }
   }
 
-  const fs::path folder_ =
-      fs::path(testing::TempDir()) / (std::string("interrupted_") + GetParam().program);
+  void expect_to_resume(const std::string& when) const {
+    const Ending resumed = train(Language::second, "run", kEpochs, {"--resume"});
+    EXPECT_EQ(resumed.status, 0) << when << resumed.errors;
+    EXPECT_EQ(best("run"), best(final_)) << when;
+  }
+
+  const std::string final_ = "new_" + std::to_string(kEpochs);
+  const fs::path folder_ = fs::path(testing::TempDir()) /
+                           ("interrupted_" + std::to_string(getpid()) + '_' + GetParam().program);
   const std::string programs_ = required("DYNET_LIKE_PROGRAMS");
   const std::string stop_at_ = required("DYNET_LIKE_STOP_AT");
   Arguments data_[2];
@@ -228,22 +238,27 @@ class InterruptedRunsTest : public testing::TestWithParam<Example> {
 
 TEST_P(InterruptedRunsTest, KilledAnywhere) {
   ASSERT_NO_FATAL_FAILURE(train_references());
-  stop_everywhere(SIGKILL, [](const Ending& ending, const std::string& when) {
+  stop_everywhere("old", SIGKILL, {}, [](const Ending& ending, const std::string& when) {
     EXPECT_EQ(ending.signal, SIGKILL) << when << ending.errors;
+  });
+}
+
+TEST_P(InterruptedRunsTest, KilledAnywhereAfterResuming) {
+  ASSERT_NO_FATAL_FAILURE(train_references());
+  stop_everywhere("new_1", SIGKILL, {"--resume"}, [&](const Ending& ending, const auto& when) {
+    EXPECT_EQ(ending.signal, SIGKILL) << when << ending.errors;
+    expect_to_resume(when);
   });
 }
 
 TEST_P(InterruptedRunsTest, InterruptedAnywhere) {
   ASSERT_NO_FATAL_FAILURE(train_references());
   int stopped = 0;
-  stop_everywhere(SIGINT, [&](const Ending& ending, const std::string& when) {
+  stop_everywhere("old", SIGINT, {}, [&](const Ending& ending, const std::string& when) {
     // Before there is something to save, Ctrl-C ends a program at once.
     EXPECT_TRUE(ending.status == 130 || ending.signal == SIGINT)
         << when << ": status " << ending.status << ending.errors;
-    if (ending.status != 130 || ++stopped % 4 != 0) return;
-    const Ending resumed = train(Language::second, "run", kEpochs, {"--resume"});
-    EXPECT_EQ(resumed.status, 0) << when << resumed.errors;
-    EXPECT_EQ(best("run"), best("new_" + std::to_string(kEpochs))) << when;
+    if (ending.status == 130 && ++stopped % 4 == 0) expect_to_resume(when);
   });
   EXPECT_GT(stopped, 8);
 }
