@@ -7,7 +7,7 @@ set(train_tagger --train-sentences 40 --dev-sentences 20 --test-sentences 20 --h
 set(train_tree_lstm --train-trees 60 --dev-trees 20 --test-trees 20 --hidden 8 --max-tokens 30)
 set(train_language_model --sentences 100 --hidden 8)
 set(apply_tagger "the vumo .\n")
-set(apply_tree_lstm "( ( ( [MAX 2 ) 9 ) ] )\n\n3\t( ( ( [MIN 2 ) 9 ) ] )\n")
+set(apply_tree_lstm "0\t( ( ( [MAX 2 ) 9 ) ] )\n\n3\t( ( ( [MIN 2 ) 9 ) ] )\n")
 set(apply_language_model "the dogs sleep\n")
 
 foreach(example IN LISTS examples)
@@ -65,6 +65,12 @@ foreach(example IN LISTS examples)
 endforeach()
 run(1 language_model --sample 10 --output tagger)
 expect("need a model of language_model; got one of \"tagger\"")
+
+# A malformed line is named, behind those that are answered.
+file(WRITE ${WORK}/malformed "9\t( ( ( [MAX 2 ) 9 ) ] )\n\n9\t( bad\n")
+set(input ${WORK}/malformed)
+run(1 tree_lstm --apply --output tree_lstm)
+expect("standard input:3:5: ")
 
 # Pairs of options of which one makes the other meaningless, and those that need each other.
 run(2 tagger --data x --train y)

@@ -121,7 +121,7 @@ std::vector<Example> all_examples() {
         "2", "--sequence-length", "8", "--learning-rate", "0.01"}}};
 }
 
-std::string required(const char* variable) {
+std::string environment(const char* variable) {
   const char* value = std::getenv(variable);
   return value == nullptr ? "" : value;
 }
@@ -230,8 +230,8 @@ class InterruptedRunsTest : public testing::TestWithParam<Example> {
   const std::string final_ = "new_" + std::to_string(kEpochs);
   const fs::path folder_ = fs::path(testing::TempDir()) /
                            ("interrupted_" + std::to_string(getpid()) + '_' + GetParam().program);
-  const std::string programs_ = required("DYNET_LIKE_PROGRAMS");
-  const std::string stop_at_ = required("DYNET_LIKE_STOP_AT");
+  const std::string programs_ = environment("DYNET_LIKE_PROGRAMS");
+  const std::string stop_at_ = environment("DYNET_LIKE_STOP_AT");
   Arguments data_[2];
   std::set<std::string> allowed_;
 };

@@ -70,9 +70,9 @@ po::options_description all_options() {
               .add_flag("resume", "go on from the checkpoint in that folder")
               .add("report", "FILE", "write the results there as JSON")
               .add_flag("apply",
-                        "write every tree of standard input, one per line as in the training "
-                        "data, after the label that the best model in that folder gives its root "
-                        "and a tab; ListOps expressions need no label")
+                        "write every tree of standard input, one per line, after the label that "
+                        "the best model in that folder gives its root and a tab; lines are those "
+                        "of --data or --listops-test, and their labels do not matter")
               .add_flag("help,h", "show this"));
   return all;
 }

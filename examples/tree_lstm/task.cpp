@@ -132,15 +132,10 @@ std::vector<Sample> read_samples(std::span<const std::string> lines, std::size_t
   expressions.check_values = false;
   std::vector<Tree> trees;
   for (std::size_t i = 0; i < lines.size(); ++i) {
-    const std::string& line = lines[i];
-    if (nn::is_blank(line)) continue;
-    if (kind == TaskKind::sentiments) {
-      trees.push_back(nn::parse_tree(line, file, first + i));
-    } else {
-      const bool has_label = line.find('\t') != line.npos;
-      trees.push_back(
-          nn::parse_listops(has_label ? line : "0\t" + line, file, first + i, expressions));
-    }
+    if (nn::is_blank(lines[i])) continue;
+    trees.push_back(kind == TaskKind::listops
+                        ? nn::parse_listops(lines[i], file, first + i, expressions)
+                        : nn::parse_tree(lines[i], file, first + i));
   }
   return to_samples(std::move(trees), vocabulary, kind == TaskKind::listops);
 }

@@ -41,9 +41,9 @@ struct Task {
 /// words that are rare in train.txt share one number. Throws FileError for files of no use.
 Task load_task(const Options& options);
 
-/// Trees to apply a model to, one per line as in the training data; their labels do not matter, and
-/// those of ListOps expressions, with the tab, may be missing. Blank lines are no trees. Throws
-/// FileError with the number of the line: the first has number `first`.
+/// Trees to apply a model to, one per line: of a treebank, or in ListOps' original format. Their
+/// labels do not matter; blank lines are no trees. The first line has number `first`. Throws
+/// FileError with the number of a malformed one.
 std::vector<Sample> read_samples(std::span<const std::string> lines, std::size_t first,
                                  TaskKind kind, const nn::Vocabulary& vocabulary);
 
