@@ -1,0 +1,114 @@
+// A greedy decoder: an LSTM reads a number digit by digit, another one writes it backwards.
+//
+// What the decoder reads next depends on what it wrote before, so values are needed after every
+// step. The decoders of a minibatch go in lockstep: all that are not done record a step, and
+// Minibatch::compute runs these steps together.
+//
+// Expected: at least 95 % of 1,000 new numbers of up to 6 digits are right, after a few seconds.
+#include <algorithm>
+#include <cstdio>
+#include <vector>
+
+#include "dynet_like/dynet_like.h"
+#include "nn/nn.h"
+
+using namespace dynet_like;
+
+namespace {
+
+using Number = std::vector<unsigned>;
+
+constexpr unsigned kEnd = 10, kSymbols = 11;  // the digits, and what stands before and after them
+constexpr unsigned kLongest = 6, kHidden = 64, kBatch = 32, kSteps = 6000;
+
+struct Translator {
+  ParameterCollection parameters;
+  LookupParameter digits = parameters.add_lookup_parameters(kSymbols, {16});
+  nn::LSTM encoder{parameters, 16, kHidden}, decoder{parameters, 16, kHidden};
+  nn::Linear output{parameters, kHidden, kSymbols};
+
+  nn::LSTM::State read(ComputationGraph& graph, const Number& number) const {
+    nn::LSTM::State state = encoder.start(graph);
+    for (unsigned digit : number) state = encoder.step(graph, state, lookup(graph, digits, digit));
+    return state;
+  }
+
+  // The scores of the next symbol, after this one was written.
+  Expression step(ComputationGraph& graph, nn::LSTM::State& state, unsigned written) const {
+    state = decoder.step(graph, state, lookup(graph, digits, written));
+    return output(graph, state.h);
+  }
+
+  Expression loss(ComputationGraph& graph, const Number& number) const {
+    nn::LSTM::State state = read(graph, number);
+    std::vector<Expression> losses;
+    unsigned written = kEnd;
+    for (auto digit = number.rbegin(); digit != number.rend(); written = *digit++) {
+      losses.push_back(pickneglogsoftmax(step(graph, state, written), *digit));
+    }
+    losses.push_back(pickneglogsoftmax(step(graph, state, written), kEnd));
+    return sum(losses);
+  }
+};
+
+Number random_number(Random& random) {
+  Number number(1 + random.below(kLongest));
+  for (unsigned& digit : number) digit = static_cast<unsigned>(random.below(10));
+  return number;
+}
+
+unsigned best(const Tensor& scores) {
+  return static_cast<unsigned>(std::max_element(scores.v, scores.v + scores.d.size()) - scores.v);
+}
+
+// What the decoder writes for every number.
+std::vector<Number> decode(const Translator& model, const std::vector<Number>& numbers) {
+  GraphOptions options;
+  options.inference = true;
+  Minibatch batch(options);
+  std::vector<nn::LSTM::State> states;
+  for (const Number& number : numbers) states.push_back(model.read(batch.new_graph(), number));
+  std::vector<Number> written(numbers.size(), {kEnd});
+  for (unsigned length = 0; length <= kLongest; ++length) {
+    std::vector<std::size_t> open;
+    std::vector<Expression> scores;
+    for (std::size_t i = 0; i < numbers.size(); ++i) {
+      if (length > 0 && written[i].back() == kEnd) continue;
+      open.push_back(i);
+      scores.push_back(model.step(batch.graph(i), states[i], written[i].back()));
+    }
+    batch.compute(scores);  // one step of all decoders that are not done
+    for (std::size_t k = 0; k < open.size(); ++k) {
+      written[open[k]].push_back(best(scores[k].value()));
+    }
+  }
+  return written;
+}
+
+}  // namespace
+
+int main() {
+  Random random(1);
+  Translator model;
+  AdamTrainer trainer(model.parameters, 0.002f);
+  Minibatch batch;
+  for (unsigned step = 1; step <= kSteps; ++step, batch.clear()) {
+    for (unsigned sample = 0; sample < kBatch; ++sample) {
+      batch.add_loss(model.loss(batch.new_graph(), random_number(random)));
+    }
+    const float loss = batch.forward();
+    trainer.update(batch.backward());
+    if (step % 1000 == 0) std::printf("step %u: loss %.3f\n", step, loss / kBatch);
+  }
+  std::vector<Number> numbers(1000);
+  for (Number& number : numbers) number = random_number(random);
+  const std::vector<Number> written = decode(model, numbers);
+  unsigned right = 0;
+  for (std::size_t i = 0; i < numbers.size(); ++i) {
+    Number want(numbers[i].rbegin(), numbers[i].rend());
+    want.insert(want.begin(), kEnd);
+    want.push_back(kEnd);
+    right += written[i] == want;
+  }
+  std::printf("%.1f %% of %zu new numbers are right\n", right / 10.0, numbers.size());
+}
