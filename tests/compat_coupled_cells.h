@@ -5,24 +5,22 @@
 
 namespace dynet {
 
-/// A matrix, or the diagonal of one, times x.
-inline Doubles plain_peephole(const Parameter& weights, const Doubles& x) {
-  if (weights.dim().cols() == 1) return numbers(weights) * x;
-  Doubles y(x.size());
-  dynet_like::nn::add_product(y, numbers(weights), x);
-  return y;
-}
+/// Which gates see cells.
+struct Seen {
+  bool by_input_gate = true, by_output_gate = true;
+};
 
-/// p: X_i, H_i, C_i, b_i, X_o, H_o, C_o, b_o, X_c, H_c, b_c. `first`: without the cell in o.
+/// p: X_i, H_i, C_i, b_i, X_o, H_o, C_o, b_o, X_c, H_c, b_c.
 inline PlainState plain_coupled_cell(const std::vector<Parameter>& p, const Doubles& x,
-                                     const PlainState& before, bool first) {
+                                     const PlainState& before, Seen seen = {}) {
   const Doubles& h = before.h;
-  const Doubles i =
-      plain_logistic(plain_affine(p[3], {{p[0], x}, {p[1], h}}) + plain_peephole(p[2], before.c));
+  Doubles i = plain_affine(p[3], {{p[0], x}, {p[1], h}});
+  if (seen.by_input_gate) dynet_like::nn::add_product(i, numbers(p[2]), before.c);
+  i = plain_logistic(i);
   const Doubles candidate = plain_tanh(plain_affine(p[10], {{p[8], x}, {p[9], h}}));
   const Doubles c = one_minus(i) * before.c + i * candidate;
   Doubles o = plain_affine(p[7], {{p[4], x}, {p[5], h}});
-  if (!first) o = o + plain_peephole(p[6], c);
+  if (seen.by_output_gate) dynet_like::nn::add_product(o, numbers(p[6]), c);
   return {plain_logistic(o) * plain_tanh(c), c};
 }
 

@@ -22,7 +22,7 @@ TEST(CompatDeepLstmTest, FollowsTheFormula) {
     const Expression y = lstm.add_input(as_input(graph, x));
     Doubles all, in = x;
     for (unsigned layer = 0; layer < 3; ++layer) {
-      states[layer] = plain_coupled_cell(lstm.params[layer], in, states[layer], t == 0);
+      states[layer] = plain_coupled_cell(lstm.params[layer], in, states[layer], {true, t > 0});
       in = joined(x, states[layer].h);
       all = joined(all, states[layer].h);
       expect_near(lstm.final_h()[layer], states[layer].h);

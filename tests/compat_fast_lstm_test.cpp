@@ -1,4 +1,4 @@
-// <dynet/fast-lstm.h>: the formula.
+// <dynet/fast-lstm.h>: the formula, without the peepholes that it has.
 #include <dynet/fast-lstm.h>
 
 #include "tests/compat_coupled_cells.h"
@@ -20,13 +20,28 @@ TEST(CompatFastLstmTest, FollowsTheFormula) {
     Doubles x = some_vector(t, 3);
     const Expression y = lstm.add_input(as_input(graph, x));
     for (unsigned layer = 0; layer < 2; ++layer) {
-      states[layer] = plain_coupled_cell(lstm.params[layer], x, states[layer], t == 0);
+      states[layer] = plain_coupled_cell(lstm.params[layer], x, states[layer], {false, false});
       x = states[layer].h;
       expect_near(lstm.final_s()[layer], states[layer].c);
     }
     expect_near(y, x);
   }
   EXPECT_EQ(lstm.num_h0_components(), 4u);
+}
+
+TEST(CompatFastLstmTest, PeepholesHaveNoGradient) {
+  ParameterCollection model;
+  FastLSTMBuilder lstm(1, 3, 4, model);
+  randomise(model, 1);
+  ComputationGraph graph;
+  lstm.new_graph(graph);
+  lstm.start_new_sequence();
+  lstm.add_input(some_input(graph, 0, 3));
+  graph.backward(squared_norm(lstm.add_input(some_input(graph, 1, 3))));
+  for (unsigned i = 0; i < lstm.params[0].size(); ++i) {
+    EXPECT_EQ(lstm.params[0][i].p->has_grad(), i != 2 && i != 6) << i;
+  }
+  model.reset_gradient();
 }
 
 TEST(CompatFastLstmTest, DropoutIsOfInputs) {

@@ -86,8 +86,8 @@ TEST(CompatCoupledLstmTest, FollowsTheFormula) {
   ComputationGraph graph;
   start(lstm, graph);
   expect_formula(lstm, graph,
-                 [&](unsigned layer, const Doubles& x, const PlainState& before, unsigned t) {
-                   return plain_coupled_cell(lstm.params[layer], x, before, t == 0);
+                 [&](unsigned layer, const Doubles& x, const PlainState& before, unsigned) {
+                   return plain_coupled_cell(lstm.params[layer], x, before);
                  });
 }
 
@@ -106,12 +106,12 @@ TEST(CompatCoupledLstmTest, MasksAreBeforeTheGates) {
   const auto mask = [&](unsigned i) { return as_doubles(lstm.masks[0][i].value()); };
   const std::vector<Parameter>& p = lstm.params[0];
   const Doubles seen = second * mask(0), output = h * mask(1);
-  const Doubles i = plain_logistic(plain_affine(p[3], {{p[0], seen}, {p[1], output}}) +
-                                   plain_peephole(p[2], c * mask(2)));
+  const Doubles i =
+      plain_logistic(plain_affine(p[3], {{p[0], seen}, {p[1], output}, {p[2], c * mask(2)}}));
   const Doubles candidate = plain_tanh(plain_affine(p[10], {{p[8], seen}, {p[9], output}}));
   const Doubles c_new = one_minus(i) * c + i * candidate;
-  const Doubles o = plain_logistic(plain_affine(p[7], {{p[4], seen}, {p[5], output}}) +
-                                   plain_peephole(p[6], c_new * mask(2)));
+  const Doubles o =
+      plain_logistic(plain_affine(p[7], {{p[4], seen}, {p[5], output}, {p[6], c_new * mask(2)}}));
   expect_near(lstm.add_input(as_input(graph, second)), o * plain_tanh(c_new));
   lstm.set_dropout_masks(3);
   EXPECT_EQ(lstm.masks[0][2].dim(), Dim({4}, 3));
@@ -365,10 +365,10 @@ TEST_F(CompatSparseLstmTest, AtFirstItIsAVanillaLstm) {
 TEST(CompatSparseLstmLayoutTest, NormalisesToo) {
   ParameterCollection model;
   SparseLSTMBuilder lstm(1, 3, 4, model, true, 0);
-  const std::string path = "/sparse-lstm-builder/_";
-  EXPECT_EQ(layout_of(model), path + "0 {16,3}\n" + path + "1 {16,4}\n" + path + "2 {16}\n" + path +
-                                  "3 {16,3}\n" + path + "4 {16,4}\n" + path + "5 {16}\n" + path +
-                                  "6 {16}\n" + path + "7 {16}\n" + path + "8 {16}\n" + path +
+  const std::string path = "/vanilla-lstm-builder/_";
+  EXPECT_EQ(layout_of(model), path + "0 {16,3}\n" + path + "1 {16,4}\n" + path + "2 {16,3}\n" +
+                                  path + "3 {16,4}\n" + path + "4 {16}\n" + path + "5 {16}\n" +
+                                  path + "6 {16}\n" + path + "7 {16}\n" + path + "8 {16}\n" + path +
                                   "9 {4}\n" + path + "10 {4}\n");
   ComputationGraph graph;
   start(lstm, graph);

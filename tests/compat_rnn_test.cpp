@@ -259,6 +259,12 @@ TYPED_TEST(CompatRnnTest, GradientsReachEveryParameter) {
     // Those of inputs that there were not.
     for (const auto& layer : this->builder.params) layer[3].set_updated(false);
   }
+  if constexpr (std::is_same_v<TypeParam, FastLSTMBuilder>) {
+    // Peepholes, which nothing reads.
+    for (const auto& layer : this->builder.params) {
+      for (const unsigned i : {2u, 6u}) layer[i].set_updated(false);
+    }
+  }
   expect_gradients_everywhere(this->model);
   this->model.reset_gradient();
 }

@@ -234,13 +234,34 @@ TYPED_TEST(CompatTreeTest, NodesComeAfterTheirChildren) {
   EXPECT_THROW(builder.add_input(1, {-1}, x), UsageError);
   EXPECT_THROW(builder.add_input(1, {1}, x), UsageError);
   EXPECT_THROW(builder.add_input(1, {2}, x), UsageError);
-  EXPECT_THROW(builder.add_input(2, {}, x), UsageError);
+  EXPECT_THROW(builder.add_input(3, {}, x), UsageError);
   EXPECT_THROW(builder.add_input(-1, {}, x), UsageError);
-  builder.add_input(0, {}, x);
-  EXPECT_NO_THROW(builder.add_input(1, {0}, x));
+  builder.add_input(1, {}, x);
+  EXPECT_NO_THROW(builder.add_input(0, {1}, x));
+  EXPECT_NO_THROW(builder.add_input(2, {1, 0}, x));
+  EXPECT_EQ(this->builder.h.size(), 3u);
   builder.start_new_sequence();
-  EXPECT_THROW(builder.add_input(0, {}, x), UsageError);
   EXPECT_TRUE(this->builder.h.empty());
+}
+
+// DyNet's programs do not say how many nodes there are.
+TYPED_TEST(CompatTreeTest, NodesNeedNoPlacesIfTheyComeInOrder) {
+  this->builder.new_graph(this->graph);
+  const Expression expected = read_tree(this->builder, this->graph, 0, kTree, 4);
+  this->builder.start_new_sequence();
+  Expression root;
+  for (unsigned node = 0; node < kTree.size(); ++node) {
+    const int id = static_cast<int>(node);
+    const Expression x = some_input(this->graph, node, 4);
+    EXPECT_THROW(this->builder.add_input(id + 1, {}, x), UsageError);
+    EXPECT_THROW(this->builder.add_input(id, {id}, x), UsageError);
+    EXPECT_EQ(this->builder.h.size(), node);
+    root = this->builder.add_input(id, kTree[node], x);
+  }
+  EXPECT_EQ(values_of(root), values_of(expected));
+  const Expression again = this->builder.add_input(0, {}, some_input(this->graph, 9, 4));
+  EXPECT_NE(values_of(again), values_of(expected));
+  EXPECT_EQ(this->builder.h.size(), kTree.size());
 }
 
 TYPED_TEST(CompatTreeTest, WhatBelongsToSequencesThrows) {

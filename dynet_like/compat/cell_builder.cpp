@@ -77,9 +77,11 @@ enum { X2I, H2I, C2I, BI, X2O, H2O, C2O, BO, X2C, H2C, BC };
 }  // namespace
 
 CoupledCells::CoupledCells(unsigned layer_count, unsigned input_size, unsigned hidden_size,
-                           ParameterCollection& model, const std::string& name,
-                           unsigned peephole_columns, unsigned skipped)
-    : CellBuilder(layer_count, input_size, hidden_size, model.add_subcollection(name)) {
+                           ParameterCollection& model, const std::string& name, Peepholes peepholes,
+                           unsigned skipped)
+    : CellBuilder(layer_count, input_size, hidden_size, model.add_subcollection(name)),
+      peepholes_(peepholes) {
+  const unsigned peephole_columns = peepholes == Peepholes::unread ? 1 : hid;
   for (unsigned layer = 0; layer < layers; ++layer) {
     const unsigned inputs = inputs_of(layer) + (layer == 0 ? 0 : skipped);
     std::vector<Parameter> all;
@@ -106,24 +108,22 @@ CellState CoupledCells::cell(unsigned layer, const Expression& input, int prev) 
     output = seen_output(layer, output);
     memory = seen_cell(layer, memory);
   }
-  const Expression i = logistic(with_peephole({w[BI], w[X2I], x, w[H2I], output}, w[C2I], memory));
+  std::vector<Expression> into_i = {w[BI], w[X2I], x, w[H2I], output};
+  if (peepholes_ != Peepholes::unread) into_i.insert(into_i.end(), {w[C2I], memory});
+  const Expression i = logistic(affine_transform(into_i));
   const Expression candidate = tanh(affine_transform({w[BC], w[X2C], x, w[H2C], output}));
   const Expression c_new = before + cmult(i, candidate - before);
-  const std::vector<Expression> terms = {w[BO], w[X2O], x, w[H2O], output};
-  const Expression o =
-      logistic(has_state(prev) ? with_peephole(terms, w[C2O], seen_cell(layer, c_new))
-                               : affine_transform(terms));
+  std::vector<Expression> into_o = {w[BO], w[X2O], x, w[H2O], output};
+  if (peepholes_ == Peepholes::always ||
+      (peepholes_ == Peepholes::after_first && has_state(prev))) {
+    into_o.insert(into_o.end(), {w[C2O], seen_cell(layer, c_new)});
+  }
+  const Expression o = logistic(affine_transform(into_o));
   return {cmult(o, tanh(c_new)), c_new};
 }
 
 Expression CoupledCells::seen_input(unsigned, const Expression& x) const {
   return dropout_rate > 0 ? dropout(x, dropout_rate) : x;
-}
-
-Expression CoupledCells::with_peephole(std::vector<Expression> terms, const Expression& weights,
-                                       const Expression& cell) const {
-  terms.insert(terms.end(), {weights, cell});
-  return affine_transform(terms);
 }
 
 }  // namespace dynet::detail

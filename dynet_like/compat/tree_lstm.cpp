@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <span>
 #include <string>
+#include <utility>
 
 #include "dynet/treelstm.h"
 #include "dynet_like/core/errors.h"
@@ -27,13 +28,20 @@ void resize(std::vector<Node>& nodes, int length) {
   nodes.resize(static_cast<std::size_t>(length));
 }
 
+// A node that has a place, or else the next one.
 template <class Node>
 std::size_t checked_id(const std::vector<Node>& nodes, int id) {
-  if (id < 0 || static_cast<std::size_t>(id) >= nodes.size()) {
-    throw UsageError("[TreeLSTMBuilder] need a node of the " + std::to_string(nodes.size()) +
-                     " of set_num_elements; got " + std::to_string(id));
+  if (id < 0 || static_cast<std::size_t>(id) > nodes.size()) {
+    throw UsageError("[TreeLSTMBuilder] need a node from 0 to " + std::to_string(nodes.size()) +
+                     ", the next one, or set_num_elements first; got " + std::to_string(id));
   }
   return static_cast<std::size_t>(id);
+}
+
+template <class Node>
+void put(std::vector<Node>& nodes, std::size_t id, Node node) {
+  if (id == nodes.size()) nodes.emplace_back();
+  nodes[id] = std::move(node);
 }
 
 bool is_read(const Expression& node) { return node.pg != nullptr; }
@@ -41,12 +49,12 @@ bool is_read(const std::vector<Expression>& layers) { return !layers.empty(); }
 
 template <class Node>
 const Node& checked_child(const std::vector<Node>& nodes, int child) {
-  const Node& node = nodes[checked_id(nodes, child)];
-  if (!is_read(node)) {
+  const auto id = static_cast<std::size_t>(child);  // large if it is negative
+  if (id >= nodes.size() || !is_read(nodes[id])) {
     throw UsageError("[TreeLSTMBuilder] need children before their parents; got child " +
                      std::to_string(child) + ", which has not been read");
   }
-  return node;
+  return nodes[id];
 }
 
 }  // namespace
@@ -179,8 +187,8 @@ Expression NaryTreeLSTMBuilder::add_input(int id, std::vector<int> children, con
     outputs.push_back(state.h);
     cells.push_back(state.c);
   }
-  h[node] = std::move(outputs);
-  c[node] = std::move(cells);
+  put(h, node, std::move(outputs));
+  put(c, node, std::move(cells));
   return h[node].back();
 }
 
@@ -268,9 +276,9 @@ void UnidirectionalTreeLSTMBuilder::set_num_elements(int length) { resize(h, len
 
 Expression UnidirectionalTreeLSTMBuilder::add_input(int id, std::vector<int> children,
                                                     const Expression& x) {
-  Expression& node = h[checked_id(h, id)];
-  node = read_all(node_builder, x, children_of(h, children));
-  return node;
+  const std::size_t node = checked_id(h, id);
+  put(h, node, read_all(node_builder, x, children_of(h, children)));
+  return h[node];
 }
 
 BidirectionalTreeLSTMBuilder::BidirectionalTreeLSTMBuilder(unsigned layers, unsigned input_dim,
@@ -298,12 +306,12 @@ void BidirectionalTreeLSTMBuilder::set_num_elements(int length) { resize(h, leng
 
 Expression BidirectionalTreeLSTMBuilder::add_input(int id, std::vector<int> children,
                                                    const Expression& x) {
-  Expression& node = h[checked_id(h, id)];
+  const std::size_t node = checked_id(h, id);
   std::vector<Expression> nodes = children_of(h, children);
   const Expression forward = read_all(fwd_node_builder, x, nodes);
   std::reverse(nodes.begin(), nodes.end());
-  node = concatenate({forward, read_all(rev_node_builder, x, nodes)});
-  return node;
+  put(h, node, concatenate({forward, read_all(rev_node_builder, x, nodes)}));
+  return h[node];
 }
 
 }  // namespace dynet

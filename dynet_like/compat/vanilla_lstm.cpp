@@ -101,14 +101,16 @@ SparseLSTMBuilder::SparseLSTMBuilder(unsigned layer_count, unsigned input_size,
                                      unsigned hidden_size, ParameterCollection& model,
                                      bool normalise, float bias)
     : VanillaLSTMBuilder(layer_count, input_size, hidden_size,
-                         model.add_subcollection("sparse-lstm-builder"), normalise, bias) {
+                         model.add_subcollection("vanilla-lstm-builder"), normalise, bias) {
   for (unsigned layer = 0; layer < layers; ++layer) {
-    std::vector<Parameter>& all =
-        params.emplace_back(add_weights(local_model, inputs_of(layer), hid));
-    for (const unsigned weights : {X2I, H2I}) {
-      all.push_back(local_model.add_parameters(all[weights].dim(), ParameterInitConst(1)));
-      all.back().set_updated(false);
-    }
+    const Dim inputs = {4 * hid, inputs_of(layer)}, outputs = {4 * hid, hid};
+    const Parameter x2i = local_model.add_parameters(inputs);
+    const Parameter h2i = local_model.add_parameters(outputs);
+    const Parameter x2i_mask = local_model.add_parameters(inputs, ParameterInitConst(1));
+    const Parameter h2i_mask = local_model.add_parameters(outputs, ParameterInitConst(1));
+    const Parameter gate_biases = local_model.add_parameters({4 * hid}, ParameterInitConst(0));
+    for (const Parameter& mask : {x2i_mask, h2i_mask}) mask.set_updated(false);
+    params.push_back({x2i, h2i, gate_biases, x2i_mask, h2i_mask});
     if (ln_lstm) ln_params.push_back(add_normalisation(local_model, hid));
   }
 }

@@ -40,23 +40,27 @@ struct CellBuilder : LayeredBuilder {
 /// 2017):
 ///   i = logistic(b_i + X_i x + H_i h + C_i c);  c' = (1 - i) * c + i * tanh(b_c + X_c x + H_c h)
 ///   o = logistic(b_o + X_o x + H_o h + C_o c');  h' = o * tanh(c')
-/// At the beginning of a sequence without an initial state there is no C_o c'. Parameters of a
-/// layer: X_i, H_i, C_i, b_i, X_o, H_o, C_o, b_o, X_c, H_c, b_c.
+/// Parameters of a layer: X_i, H_i, C_i, b_i, X_o, H_o, C_o, b_o, X_c, H_c, b_c. C is {hidden,
+/// hidden}, or {hidden, 1} where it is unread.
 struct CoupledCells : CellBuilder {
  protected:
+  /// How DyNet's builders differ: unread, neither C_i c nor C_o c'; after_first, no C_o c' at the
+  /// beginning of a sequence without an initial state.
+  enum class Peepholes { unread, after_first, always };
+
   CoupledCells() = default;
-  /// C is {hidden, peephole_columns}; layers but the first read `skipped` numbers more.
+  /// Layers but the first read `skipped` numbers more.
   CoupledCells(unsigned layers, unsigned input_dim, unsigned hidden_dim, ParameterCollection& model,
-               const std::string& name, unsigned peephole_columns, unsigned skipped = 0);
+               const std::string& name, Peepholes peepholes, unsigned skipped = 0);
 
   CellState cell(unsigned layer, const Expression& x, int prev) override;
   /// What gates and candidates see of x, of the output before, and of cells.
   virtual Expression seen_input(unsigned, const Expression& x) const;
   virtual Expression seen_output(unsigned, const Expression& output) const { return output; }
   virtual Expression seen_cell(unsigned, const Expression& cell) const { return cell; }
-  /// The sum of b, W1 x1, ... and C c.
-  virtual Expression with_peephole(std::vector<Expression> terms, const Expression& weights,
-                                   const Expression& cell) const;
+
+ private:
+  Peepholes peepholes_ = Peepholes::always;
 };
 
 }  // namespace dynet::detail

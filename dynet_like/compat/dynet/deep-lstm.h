@@ -7,13 +7,14 @@ namespace dynet {
 
 /// Layers as those of CoupledLSTMBuilder, each of which reads x and, behind it, the output of the
 /// layer below; what add_input and back return is the outputs of all layers, one behind the other
-/// (Graves 2013). Shapes: x {inputs} -> {layers hidden}.
+/// (Graves 2013). At the beginning of a sequence without an initial state there is no C_o c'.
+/// Shapes: x {inputs} -> {layers hidden}.
 struct DeepLSTMBuilder : detail::CoupledCells {
   DeepLSTMBuilder() = default;
   explicit DeepLSTMBuilder(unsigned layers, unsigned input_dim, unsigned hidden_dim,
                            ParameterCollection& model)
-      : CoupledCells(layers, input_dim, hidden_dim, model, "deep-lstm-builder", hidden_dim,
-                     input_dim) {}
+      : CoupledCells(layers, input_dim, hidden_dim, model, "deep-lstm-builder",
+                     Peepholes::after_first, input_dim) {}
 
   Expression back() const override {
     const Expression top = CoupledCells::back();

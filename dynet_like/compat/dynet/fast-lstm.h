@@ -1,22 +1,18 @@
-// DyNet's fast-lstm.h: an LSTM whose gates see their own cell only.
+// DyNet's fast-lstm.h: an LSTM with coupled gates that see no cells.
 #pragma once
 
 #include "dynet/cell-builder.h"
 
 namespace dynet {
 
-/// An LSTM as CoupledLSTMBuilder with C_i and C_o diagonal, {hidden, 1}, so that a step is faster.
-/// Dropout is of the inputs of layers, drawn anew for every step (Zaremba et al. 2014).
+/// An LSTM as CoupledLSTMBuilder whose gates do not see cells: C_i and C_o, {hidden, 1}, are saved
+/// and loaded and have no gradient, as in DyNet. Dropout is of the inputs of layers, drawn anew for
+/// every step (Zaremba et al. 2014).
 struct FastLSTMBuilder : detail::CoupledCells {
   FastLSTMBuilder() = default;
   explicit FastLSTMBuilder(unsigned layers, unsigned input_dim, unsigned hidden_dim,
                            ParameterCollection& model)
-      : CoupledCells(layers, input_dim, hidden_dim, model, "fast-lstm-builder", 1) {}
-
- protected:
-  Expression with_peephole(std::vector<Expression> terms, const Expression& weights,
-                           const Expression& cell) const override {
-    return affine_transform(terms) + cmult(reshape(weights, {hid}), cell);
+      : CoupledCells(layers, input_dim, hidden_dim, model, "fast-lstm-builder", Peepholes::unread) {
   }
 };
 

@@ -12,7 +12,8 @@ struct CoupledLSTMBuilder : detail::VariationalDropout<detail::CoupledCells> {
   CoupledLSTMBuilder() = default;
   explicit CoupledLSTMBuilder(unsigned layers, unsigned input_dim, unsigned hidden_dim,
                               ParameterCollection& model)
-      : VariationalDropout(layers, input_dim, hidden_dim, model, "lstm-builder", hidden_dim) {}
+      : VariationalDropout(layers, input_dim, hidden_dim, model, "lstm-builder",
+                           Peepholes::always) {}
 
   void set_dropout(float d) override { set_dropout(d, d, d); }
   /// Of inputs, outputs, and cells where gates see them.
@@ -66,7 +67,7 @@ struct VanillaLSTMBuilder : detail::VariationalDropout<detail::CellBuilder> {
 using LSTMBuilder = VanillaLSTMBuilder;
 
 /// VanillaLSTMBuilder whose W and U are multiplied by masks: parameters that trainers leave alone,
-/// ones at first. They come behind b among the parameters of a layer.
+/// ones at first. A layer creates them before b, and its collection has VanillaLSTMBuilder's name.
 struct SparseLSTMBuilder : VanillaLSTMBuilder {
   SparseLSTMBuilder() = default;
   explicit SparseLSTMBuilder(unsigned layers, unsigned input_dim, unsigned hidden_dim,

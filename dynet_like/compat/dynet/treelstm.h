@@ -7,8 +7,8 @@
 
 namespace dynet {
 
-/// Reads trees from the leaves to the root: new_graph, start_new_sequence, set_num_elements, then
-/// every node after its children. What belongs to sequences alone throws UsageError.
+/// Reads trees from the leaves to the root: new_graph, start_new_sequence, then every node after
+/// its children. What belongs to sequences alone throws UsageError.
 struct TreeLSTMBuilder : RNNBuilder {
   Expression back() const override;
   std::vector<Expression> final_h() const override;
@@ -21,10 +21,10 @@ struct TreeLSTMBuilder : RNNBuilder {
   Expression set_h_impl(int prev, const std::vector<Expression>& h_new) override;
 
   /// Reads node `id`, which has input x, after its children, and returns its output. Throws
-  /// UsageError for an id that set_num_elements leaves no place for, and for a child that has not
-  /// been read.
+  /// UsageError unless it is the next node, an earlier one, or one of set_num_elements, and for a
+  /// child that has not been read.
   virtual Expression add_input(int id, std::vector<int> children, const Expression& x) = 0;
-  /// The tree has nodes 0 to num - 1.
+  /// Nodes 0 to num - 1 may then come in any order. Without it their order is that of their ids.
   virtual void set_num_elements(int num) = 0;
 
  protected:
