@@ -254,7 +254,8 @@ TEST_F(ModelFileTest, NumbersInMetadataComeBack) {
 // Five steps, a checkpoint, five steps by fresh objects: the bits of ten steps.
 TEST_F(ModelFileTest, TrainingGoesOnWithTheSameBits) {
   for (const Kind& kind : kinds()) {
-    for (const SparseUpdates mode : {SparseUpdates::lazy, SparseUpdates::exact}) {
+    for (const SparseUpdates mode :
+         {SparseUpdates::lazy, SparseUpdates::exact, SparseUpdates::lazy_rows}) {
       for (const DType dtype : {DType::f32, DType::f64}) {
         Training whole(1, dtype, kind), first(1, dtype, kind), second(99, dtype, kind);
         whole.trainer->sparse_updates = first.trainer->sparse_updates = mode;

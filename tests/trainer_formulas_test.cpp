@@ -1,7 +1,9 @@
-// Trainers by themselves: rates that cycle, exponentiated gradients, constants, counted clips.
+// Trainers by themselves: rates that cycle, exponentiated gradients, constants, counted clips, what
+// is left alone and forgotten.
 #include <cmath>
 #include <limits>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -91,6 +93,22 @@ TEST(CyclicalRateTest, TheHeightDecays) {
   for (std::size_t i = 0; i < expected.size(); ++i) EXPECT_EQ(rate.after(i), expected[i]) << i;
 }
 
+TEST(CyclicalRateTest, MayBeginLater) {
+  const CyclicalRate rate{1, 2, 2, 0.5f}, later{1, 2, 2, 0.5f, 3};
+  for (std::uint64_t i = 0; i < 10; ++i) {
+    EXPECT_EQ(later.after(i), i < 3 ? 1 : rate.after(i - 3)) << i;
+  }
+  EXPECT_EQ(later.description(),
+            "CyclicalRate(rate_min=1, rate_max=2, step_size=2, gamma=0.5, first=3)");
+  ParameterCollection model;
+  SimpleSGDTrainer trainer(model);
+  trainer.follow(later);
+  EXPECT_EQ(trainer.learning_rate, 1);
+  for (int i = 0; i < 4; ++i) trainer.update({});
+  EXPECT_EQ(trainer.learning_rate, rate.after(1));
+  EXPECT_THROW(trainer.follow({2, 1}), UsageError);
+}
+
 TEST(CyclicalRateTest, IsPartOfTheState) {
   ParameterCollection model;
   model.add_parameters({1});
@@ -157,6 +175,59 @@ TEST(EGTest, RefusesWhatIsNoDistribution) {
   table.initialize(2, {1.0f, 1.0f});
   trainer.update(gradients);
   EXPECT_EQ(trainer.updates(), 1u);
+}
+
+/// What a parameter and a table hold after an update with gradients and one without any.
+std::pair<Bytes, Bytes> after_unused(const Kind& kind, SparseUpdates mode) {
+  ParameterCollection model;
+  const Parameter w = model.add_parameters({2}, ParameterInitConst(0.5f));
+  const LookupParameter table = model.add_lookup_parameters(2, {2}, ParameterInitConst(0.5f));
+  const auto trainer = kind.make(model);
+  trainer->sparse_updates = mode;
+  Gradients gradients, none;
+  add_to(gradients, w, {1, 2});
+  add_to(gradients, table, 1, {1, 2});
+  trainer->update(gradients);
+  trainer->update(none);
+  return {bytes_of(w.get_storage()), all_bytes(table)};
+}
+
+TEST(LazyRowsTest, RowsAloneAreLeftAlone) {
+  for (const Kind& kind : kinds()) {
+    const auto [w, table] = after_unused(kind, SparseUpdates::lazy_rows);
+    EXPECT_TRUE(w == after_unused(kind, SparseUpdates::exact).first) << kind.name;
+    EXPECT_TRUE(table == after_unused(kind, SparseUpdates::lazy).second) << kind.name;
+  }
+}
+
+// With the moments alone gone, an update is the first of its moments and the third in number.
+TEST(ForgettingTest, MomentsAloneGo) {
+  ParameterCollection model(1, DType::f64);
+  const Parameter w = model.add_parameters({1}, ParameterInitConst(0));
+  AdamTrainer trainer(model, 0.1f);
+  trainer.cumulative_moving_average();
+  Gradients gradients;
+  add_to(gradients, w, {2.0});
+  double sum = 0;
+  for (int i = 0; i < 2; ++i) {
+    trainer.update(gradients);
+    sum += w.values().at(0);
+  }
+  trainer.forget_moments();
+  EXPECT_EQ(trainer.updates(), 2u);
+  const double before = w.values().at(0);
+  trainer.update(gradients);
+  sum += w.values().at(0);
+  const double b1 = static_cast<double>(0.9f), b2 = static_cast<double>(0.999f);
+  const double rate = static_cast<double>(0.1f) * std::sqrt(1 - b2 * b2 * b2) / (1 - b1 * b1 * b1);
+  EXPECT_NEAR(before - w.values().at(0), rate * (1 - b1) * 2 / std::sqrt((1 - b2) * 4), 1e-7);
+  trainer.swap_params_to_moving_average(false);
+  EXPECT_NEAR(w.values().at(0), sum / 3, 1e-12);
+  EXPECT_THROW(trainer.update(gradients), UsageError);
+  trainer.forget_moments();  // the average is the value from now on
+  EXPECT_NEAR(w.values().at(0), sum / 3, 1e-12);
+  trainer.update(gradients);
+  EXPECT_EQ(trainer.updates(), 4u);
 }
 
 TEST(TrainerClippingTest, ClippedUpdatesAreCounted) {

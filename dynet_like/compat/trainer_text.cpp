@@ -99,7 +99,7 @@ void Trainer::save(std::ostream& out) {
   const auto old_precision = out.precision(9);
   out << "#Trainer# " << state.kind << '\n'
       << state.updates << ' ' << state.clipped_updates << ' ' << state.learning_rate << ' '
-      << state.clip_threshold << ' ' << static_cast<int>(state.sparse_updates) << ' '
+      << state.clip_threshold << ' ' << (sparse_updates_enabled ? 0 : 1) << ' '
       << state.moving_average.kind << ' ' << state.moving_average.beta << ' '
       << state.moving_average.update_freq << '\n';
   for (const TrainerState::Moment& moment : state.moments) {
@@ -125,7 +125,8 @@ void Trainer::populate(std::istream& in) {
   state.learning_rate = reader.real_number("the learning rate");
   state.clip_threshold = reader.real_number("the clipping threshold");
   state.weight_decay = collection_.get_weight_decay_lambda();
-  if (reader.count("0 or 1") != 0) state.sparse_updates = dynet_like::SparseUpdates::exact;
+  state.sparse_updates = reader.count("0 or 1") == 0 ? dynet_like::SparseUpdates::lazy_rows
+                                                     : dynet_like::SparseUpdates::exact;
   const std::string average = reader.word("a kind of moving average");
   if (!(std::istringstream(average) >> state.moving_average.kind)) {
     Reader::refuse("a kind of moving average", average);

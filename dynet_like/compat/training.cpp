@@ -57,14 +57,14 @@ void Trainer::hand_settings_to_core() {
   core_->learning_rate = learning_rate;
   core_->clip_threshold = clipping_enabled ? clip_threshold : 0;
   core_->weight_decay = collection_.get_weight_decay_lambda();
-  core_->sparse_updates =
-      sparse_updates_enabled ? dynet_like::SparseUpdates::lazy : dynet_like::SparseUpdates::exact;
+  core_->sparse_updates = sparse_updates_enabled ? dynet_like::SparseUpdates::lazy_rows
+                                                 : dynet_like::SparseUpdates::exact;
 }
 void Trainer::take_settings_from_core() {
   learning_rate = core_->learning_rate;
   clipping_enabled = core_->clip_threshold > 0;
   if (clipping_enabled) clip_threshold = core_->clip_threshold;
-  sparse_updates_enabled = core_->sparse_updates == dynet_like::SparseUpdates::lazy;
+  sparse_updates_enabled = core_->sparse_updates != dynet_like::SparseUpdates::exact;
   updates = static_cast<real>(core_->updates());
   clips = static_cast<real>(core_->clipped_updates());
 }
@@ -91,7 +91,7 @@ void Trainer::update(const std::vector<unsigned>& updated_params,
   update();
 }
 
-void Trainer::restart() { core_->restart(); }
+void Trainer::restart() { core_->forget_moments(); }
 void Trainer::restart(real lr) {
   learning_rate = lr;
   restart();
@@ -128,8 +128,9 @@ SimpleSGDTrainer::SimpleSGDTrainer(ParameterCollection& m, real learning_rate)
     : Trainer(m, make<dynet_like::SimpleSGDTrainer>(m, learning_rate)) {}
 CyclicalSGDTrainer::CyclicalSGDTrainer(ParameterCollection& m, float learning_rate_min,
                                        float learning_rate_max, float step_size, float gamma, float)
-    : Trainer(m, make<dynet_like::CyclicalSGDTrainer>(m, learning_rate_min, learning_rate_max,
-                                                      step_size, gamma)) {}
+    : Trainer(m, make<dynet_like::CyclicalSGDTrainer>(m, learning_rate_min)) {
+  core().follow({learning_rate_min, learning_rate_max, step_size, gamma, 1});
+}
 MomentumSGDTrainer::MomentumSGDTrainer(ParameterCollection& m, real learning_rate, real mom)
     : Trainer(m, make<dynet_like::MomentumSGDTrainer>(m, learning_rate, mom)) {}
 AdagradTrainer::AdagradTrainer(ParameterCollection& m, real learning_rate, real eps)
@@ -144,13 +145,5 @@ AdamTrainer::AdamTrainer(ParameterCollection& m, float learning_rate, float beta
 AmsgradTrainer::AmsgradTrainer(ParameterCollection& m, float learning_rate, float beta_1,
                                float beta_2, float eps)
     : Trainer(m, make<dynet_like::AmsgradTrainer>(m, learning_rate, beta_1, beta_2, eps)) {}
-EGTrainer::EGTrainer(ParameterCollection& mod, real learning_rate, real mom, real)
-    : Trainer(mod, make<dynet_like::EGTrainer>(mod, learning_rate, mom)) {}
-void EGTrainer::enableCyclicalLR(float learning_rate_min, float learning_rate_max, float step_size,
-                                 float gamma) {
-  static_cast<dynet_like::EGTrainer&>(core()).enableCyclicalLR(learning_rate_min, learning_rate_max,
-                                                               step_size, gamma);
-  learning_rate = core().learning_rate;
-}
 
 }  // namespace dynet

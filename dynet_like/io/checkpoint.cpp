@@ -1,6 +1,8 @@
 // Checkpoints: a model file with the trainer's moments and averages beside the parameters.
 #include "dynet_like/io/checkpoint.h"
 
+#include <algorithm>
+#include <array>
 #include <charconv>
 #include <optional>
 #include <span>
@@ -26,6 +28,7 @@ constexpr const char* kUpdates = "dynet_like.updates";
 constexpr const char* kLearningRate = "dynet_like.learning_rate";
 constexpr const char* kClipThreshold = "dynet_like.clip_threshold";
 constexpr const char* kSparseUpdates = "dynet_like.sparse_updates";
+constexpr std::array kSparseModes = {"lazy", "exact", "lazy_rows"};  // in the enum's order
 constexpr const char* kClippedUpdates = "dynet_like.clipped_updates";
 constexpr const char* kWeightDecay = "dynet_like.weight_decay";
 constexpr const char* kMovingAverage = "dynet_like.moving_average";
@@ -73,10 +76,11 @@ struct Settings {
 
   SparseUpdates sparse_updates() const {
     const std::string& mode = text(kSparseUpdates);
-    if (mode != "lazy" && mode != "exact") {
-      tensor_file::fail(path, "lazy or exact as " + shown(kSparseUpdates), shown(mode));
+    const auto known = std::find(kSparseModes.begin(), kSparseModes.end(), mode);
+    if (known == kSparseModes.end()) {
+      tensor_file::fail(path, "lazy, exact or lazy_rows as " + shown(kSparseUpdates), shown(mode));
     }
-    return mode == "lazy" ? SparseUpdates::lazy : SparseUpdates::exact;
+    return static_cast<SparseUpdates>(known - kSparseModes.begin());
   }
 
   MovingAverageSettings moving_average() const {
@@ -170,7 +174,7 @@ void save_checkpoint(const std::filesystem::path& path, const ParameterCollectio
   all[kUpdates] = fmt::to_string(state.updates);
   all[kLearningRate] = fmt::to_string(state.learning_rate);
   all[kClipThreshold] = fmt::to_string(state.clip_threshold);
-  all[kSparseUpdates] = state.sparse_updates == SparseUpdates::lazy ? "lazy" : "exact";
+  all[kSparseUpdates] = kSparseModes[static_cast<std::size_t>(state.sparse_updates)];
   all[kClippedUpdates] = fmt::to_string(state.clipped_updates);
   all[kWeightDecay] = fmt::to_string(state.weight_decay);
   add(state.moving_average, state.averages, all);

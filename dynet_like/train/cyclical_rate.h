@@ -11,6 +11,7 @@ namespace dynet_like {
 /// multiplied by `gamma` in every update.
 struct CyclicalRate {
   float rate_min = 0.01f, rate_max = 0.1f, step_size = 2000, gamma = 1;
+  std::uint64_t first = 0;  ///< Updates before the cycle begins, with rate_min.
 
   /// Throws UsageError unless the rates are finite and rate_min <= rate_max, step_size > 0 and
   /// 0 <= gamma <= 1.

@@ -94,10 +94,11 @@ void ParameterState::make_up(std::size_t first, std::size_t count, const Steps& 
 }
 
 void ParameterState::update_all(const void* gradient, Step step, bool exact) {
+  const bool acts = exact && acts_without_gradient_;
   if (gradient != nullptr) {
     apply(0, storage_.size(), gradient, step);
-  } else if (exact || step.keep != 1) {
-    make_up(0, storage_.size(), {std::span(&step.rate, 1), std::span(&step.keep, 1), exact});
+  } else if (acts || step.keep != 1) {
+    make_up(0, storage_.size(), {std::span(&step.rate, 1), std::span(&step.keep, 1), acts});
   } else {
     return;
   }

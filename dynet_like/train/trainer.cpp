@@ -122,20 +122,26 @@ void Trainer::update(const Gradients& gradients) {
     parameter->prepare();
   }
   if (averages) averages_.prepare(collection_.storages());
-  const bool exact = sparse_updates == SparseUpdates::exact;
   for (const auto& parameter : parameters_) {
-    const ParameterStorage& storage = parameter->storage();
-    if (!storage.updated) continue;
-    if (storage.is_table) {
-      parameter->update_rows(gradients.find_rows(storage), step, exact);
-    } else {
-      parameter->update_all(gradients.find_dense(storage), step, exact);
-    }
+    if (parameter->storage().updated) change(*parameter, gradients, step);
   }
   ++updates_;
   if (step.scale != 1) ++clipped_updates_;
   if (averages) averages_.take();
   if (cycle_) learning_rate = cycle_->after(updates_);
+}
+
+void Trainer::change(ParameterState& parameter, const Gradients& gradients, Step step) const {
+  const ParameterStorage& storage = parameter.storage();
+  const bool exact = sparse_updates == SparseUpdates::exact;
+  if (!storage.is_table) {
+    parameter.update_all(gradients.find_dense(storage), step,
+                         sparse_updates != SparseUpdates::lazy);
+  } else if (exact && rule_->leaves_tables_if_exact()) {
+    parameter.update_rows(nullptr, step, false);
+  } else {
+    parameter.update_rows(gradients.find_rows(storage), step, exact);
+  }
 }
 
 void Trainer::enable_clipping(float threshold) {
@@ -155,6 +161,11 @@ void Trainer::restart() {
 void Trainer::restart(float learning_rate) {
   restart();
   this->learning_rate = learning_rate;
+}
+
+void Trainer::forget_moments() {
+  for (const auto& parameter : parameters_) parameter->forget();
+  if (averages_.swapped()) averages_.replace({});
 }
 
 void Trainer::follow(const CyclicalRate& cycle) {

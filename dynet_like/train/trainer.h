@@ -15,13 +15,14 @@
 namespace dynet_like {
 
 class ParameterState;
+struct Step;
 class UpdateRule;
 
 /// What has no gradient in an update, that is, untouched rows of tables and unused parameters:
 /// `lazy` leaves it and its moments alone, as PyTorch's SparseAdam does; `exact` treats it as if
 /// its gradient were zero, with the same bits as a dense update, at the latest when it is read
-/// next.
-enum class SparseUpdates { lazy, exact };
+/// next; `lazy_rows` leaves rows alone and parameters not, as DyNet does.
+enum class SparseUpdates { lazy, exact, lazy_rows };
 
 /// All that a trainer needs to go on, as views of its own memory or of a reader's.
 struct TrainerState {
@@ -70,6 +71,13 @@ class Trainer {
   /// Forgets the moments and the averages and starts to count anew. The parameters stay.
   void restart();
   void restart(float learning_rate);
+  /// Forgets the moments alone: all that counts updates, as a bias correction, a cycle of the
+  /// learning rate and averages, goes on. Averages that stand in for the parameters become their
+  /// values.
+  void forget_moments();
+  /// From now on the learning rate is set after every update, and follows the cycle. Throws
+  /// UsageError as CyclicalRate::check() does.
+  void follow(const CyclicalRate& cycle);
   /// Number of updates since the start or the last restart, and of those that were clipped.
   std::uint64_t updates() const { return updates_; }
   std::uint64_t clipped_updates() const { return clipped_updates_; }
@@ -107,9 +115,6 @@ class Trainer {
   Trainer(ParameterCollection collection, float learning_rate,
           std::shared_ptr<const UpdateRule> rule);
 
-  /// From now on the learning rate is set after every update, and follows the cycle.
-  void follow(const CyclicalRate& cycle);
-
  private:
   std::string kind() const;
   void find_parameters();
@@ -117,6 +122,7 @@ class Trainer {
   void check_weights_in_place() const;
   void start_averaging(const MovingAverageSettings& settings);
   double gradient_scale(const Gradients& gradients) const;
+  void change(ParameterState& parameter, const Gradients& gradients, Step step) const;
   void check(const TrainerState& state) const;
   void check_moments(const TrainerState& state) const;
   void check_averages(const TrainerState& state) const;

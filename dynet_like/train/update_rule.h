@@ -29,8 +29,8 @@ struct Step {
   double keep = 1;
 };
 
-/// A formula for the elements of a parameter, in the parameter's own type. A rule never changes, so
-/// that trainers and the rows which they left behind can share it.
+/// A formula for the elements of a parameter, in the parameter's own type. A rule never changes
+/// while rows may have to catch up with it, so that trainers and these rows can share it.
 class UpdateRule {
  public:
   virtual ~UpdateRule() = default;
@@ -44,11 +44,14 @@ class UpdateRule {
     return learning_rate;
   }
   /// One update. With zero moments a zero gradient must change nothing, not even the sign of a
-  /// zero.
+  /// zero, unless leaves_tables_if_exact().
   virtual void apply(const Elements& elements, Step step) const = 0;
 
   /// Whether a zero gradient changes values or moments that are not zero.
   virtual bool acts_without_gradient() const { return !moments().empty(); }
+  /// Whether updates in SparseUpdates::exact leave tables alone, but for the decay. Then no row has
+  /// to catch up with the rule.
+  virtual bool leaves_tables_if_exact() const { return false; }
   /// Whether every element is by itself. If not, `apply` is given a whole parameter or a whole row
   /// of a table, and a null gradient for a zero one.
   virtual bool is_elementwise() const { return true; }

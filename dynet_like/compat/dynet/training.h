@@ -27,7 +27,8 @@ class Trainer {
   /// Does nothing, as in DyNet 2.1: programs change learning_rate.
   void update_epoch(real = 1.0f) {}
 
-  /// Forgets the moments.
+  /// Forgets the moments. What counts updates goes on: Adam's correction of the bias, cycles of the
+  /// learning rate, averages.
   virtual void restart();
   void restart(real lr);
 
@@ -63,7 +64,8 @@ class Trainer {
   real clip_threshold = 5;
   real clips = 0, updates = 0;
   real clips_since_status = 0, updates_since_status = 0;
-  /// What has no gradient is left alone, moments and all; else its gradient is zero.
+  /// Rows of tables that have no gradient are left alone, moments and all; else their gradient is
+  /// zero, as that of parameters without a gradient always is.
   bool sparse_updates_enabled = true;
   ParameterCollection* model;
 
@@ -84,7 +86,8 @@ class SimpleSGDTrainer : public Trainer {
   explicit SimpleSGDTrainer(ParameterCollection& m, real learning_rate = 0.1f);
 };
 
-/// The last argument is DyNet's, which does not use it either.
+/// The rate is learning_rate_min in the first two updates, and rises from then on. The last
+/// argument is DyNet's, which does not use it either.
 class CyclicalSGDTrainer : public Trainer {
  public:
   explicit CyclicalSGDTrainer(ParameterCollection& m, float learning_rate_min = 0.01f,
@@ -125,11 +128,16 @@ class AmsgradTrainer : public Trainer {
                           float beta_2 = 0.999f, float eps = 1e-8f);
 };
 
-/// The last argument is DyNet's, which does not use it either.
+/// Without sparse updates tables are left alone. What has a negative value, or zeros alone, becomes
+/// NaN: a parameter, or the row that is updated. The last argument is DyNet's, which does not use
+/// it either.
 class EGTrainer : public Trainer {
  public:
   explicit EGTrainer(ParameterCollection& mod, real learning_rate = 0.1f, real mom = 0.9f,
                      real ne = 0.0f);
+  using Trainer::update;
+  void update() override;
+  /// From the second update after this one on.
   void enableCyclicalLR(float learning_rate_min = 0.01f, float learning_rate_max = 0.1f,
                         float step_size = 2000, float gamma = 0.0f);
 };
