@@ -349,7 +349,8 @@ Expression hinge_dim(const Expression& x, IntegersAt indices, unsigned d = 0, fl
 Expression hinge_dim(const Expression& x, const std::vector<std::vector<unsigned>>& indices,
                      unsigned d = 0, float margin = 1.0f);
 /// Sums over all elements: |x - y|; d^2 / 2 where d = |x - y| < c, else c (d - c / 2) (Huber 1964);
-/// -(y ln x + (1 - y) ln(1 - x)) of probabilities x, where 0 ln 0 is 0. Shapes: equal -> {1}.
+/// -(y ln x + (1 - y) ln(1 - x)) of probabilities x, where 0 ln 0 is 0, and -ln of the smallest
+/// normal number where that is infinite. Shapes: equal -> {1}.
 Expression l1_distance(const Expression& x, const Expression& y);
 Expression huber_distance(const Expression& x, const Expression& y, float c = 1.345f);
 Expression binary_log_loss(const Expression& x, const Expression& y);

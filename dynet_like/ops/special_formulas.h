@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cmath>
+#include <limits>
 #include <numbers>
 
 #include "dynet_like/ops/elementwise.h"
@@ -265,24 +266,40 @@ struct Pow : BinaryFormula {
   }
 };
 
-// A probability of 0 or 1 for what does not happen costs nothing.
+// A probability of 0 or 1 costs nothing if it is right and, as in DyNet, a finite number if not:
+// what the smallest normal number would cost. Slopes are those of numbers just inside, too.
 struct BinaryLogLoss : BinaryFormula {
   static constexpr std::string_view name = "binary_log_loss",
-                                    formula = "-(b ln a + (1 - b) ln(1 - a)), where 0 ln 0 = 0";
+                                    formula =
+                                        "-(b ln a + (1 - b) ln(1 - a)), where 0 ln 0 = 0; -ln of "
+                                        "the smallest normal number where that is infinite";
   static constexpr double low = 0.1, high = 0.9;
   static constexpr Needs needs = Needs::inputs;
   template <class T>
   static T value(T a, T b) {
-    return -((b == 0 ? T(0) : b * std::log(a)) + (b == 1 ? T(0) : (1 - b) * std::log1p(-a)));
+    const T of_one = b == 0 ? T(0) : b * std::log(a);
+    const T of_zero = b == 1 ? T(0) : (1 - b) * std::log1p(-a);
+    const T loss = -(of_one + of_zero);
+    return loss == std::numeric_limits<T>::infinity() ? most<T>() : loss;
   }
   template <class T>
   static T slope_0(T a, T b, T) {
+    if (a == b) return 0;
+    if (a == 0) a = std::numeric_limits<T>::min();
+    if (a == 1) a = 1 - std::numeric_limits<T>::epsilon();
     if (b == 0) return 1 / (1 - a);
     return b == 1 ? -1 / a : (a - b) / (a * (1 - a));
   }
   template <class T>
   static T slope_1(T a, T, T) {
-    return std::log1p(-a) - std::log(a);
+    if (a == 0) return most<T>();
+    return a == 1 ? -most<T>() : std::log1p(-a) - std::log(a);
+  }
+
+ private:
+  template <class T>
+  static T most() {
+    return -std::log(std::numeric_limits<T>::min());
   }
 };
 
