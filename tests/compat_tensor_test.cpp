@@ -62,7 +62,10 @@ TEST(CompatTensorTest, IsFilled) {
   EXPECT_EQ(as_vector(x), (Floats{1, 0, 0, 1}));
   TensorTools::zero(x);
   EXPECT_EQ(as_vector(x), (Floats{0, 0, 0, 0}));
-  EXPECT_THROW(TensorTools::set_elements(x, {1}), dynet_like::ShapeError);
+  TensorTools::set_elements(x, {1, 2, 3, 4, 5, 6});
+  EXPECT_EQ(as_vector(x), (Floats{1, 2, 3, 4}));
+  EXPECT_THROW(TensorTools::set_elements(x, {5, 6, 7}), dynet_like::ShapeError);
+  EXPECT_EQ(as_vector(x), (Floats{1, 2, 3, 4}));
 }
 
 TEST(CompatTensorTest, IsDrawn) {

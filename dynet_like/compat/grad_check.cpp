@@ -12,8 +12,8 @@ namespace dynet {
 
 namespace {
 
-// Rounding of a value near 1 costs the slope about 1e-4; a smaller step would cost more.
-constexpr float kStep = 1e-3f;
+// DyNet's. With a smaller step, rounding of values of a thousand would look like a wrong slope.
+constexpr float kStep = 5e-3f;
 constexpr double kTolerance = 0.01;
 
 /// A parameter, or a row of a table, whose values can be changed.

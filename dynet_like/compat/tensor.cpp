@@ -169,11 +169,11 @@ void TensorTools::copy_element(const Tensor& from, int from_index, Tensor& to, i
   to.v[checked(to, to_index)] = from.v[checked(from, from_index)];
 }
 void TensorTools::set_elements(const Tensor& x, const std::vector<float>& values) {
-  if (values.size() != x.d.size()) {
-    throw ShapeError("[TensorTools::set_elements] need " + std::to_string(x.d.size()) +
+  if (values.size() < x.d.size()) {
+    throw ShapeError("[TensorTools::set_elements] need at least " + std::to_string(x.d.size()) +
                      " values for " + to_string(x.d) + "; got " + std::to_string(values.size()));
   }
-  std::copy(values.begin(), values.end(), x.v);
+  std::copy_n(values.begin(), x.d.size(), x.v);
 }
 void TensorTools::copy_elements(Tensor& to, const Tensor& from) {
   check_equal("copy_elements", to, from);

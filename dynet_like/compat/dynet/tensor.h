@@ -63,6 +63,7 @@ struct TensorTools {
   static float access_element(const Tensor& x, const Dim& index);
   static void set_element(const Tensor& x, int index, float value);
   static void copy_element(const Tensor& from, int from_index, Tensor& to, int to_index);
+  /// The first of the values, of which there may be more. Throws ShapeError if there are fewer.
   static void set_elements(const Tensor& x, const std::vector<float>& values);
   static void copy_elements(Tensor& to, const Tensor& from);
   static void accumulate(Tensor& sum, const Tensor& x);
