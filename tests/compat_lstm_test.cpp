@@ -312,18 +312,25 @@ struct CompatSparseLstmTest : testing::Test {
 };
 
 TEST_F(CompatSparseLstmTest, TheSmallestWeightsCountAsZeros) {
+  TensorTools::scale(*lstm.params[1][1].values(), 0, 3);  // few of its weights are small
   const Doubles before = numbers(lstm.params[0][0]);
-  lstm.set_sparsity(50);
+  lstm.set_sparsity(0.5f);
   EXPECT_EQ(numbers(lstm.params[0][0]), before);
+  std::vector<float> sizes;
+  for (unsigned layer = 0; layer < 2; ++layer) {
+    for (unsigned i = 0; i < 2; ++i) {
+      for (const float e : as_vector(*lstm.params[layer][i].values())) {
+        sizes.push_back(std::abs(e));
+      }
+    }
+  }
+  std::sort(sizes.begin(), sizes.end());
   // The formula, with weights that are zeros.
   ParameterCollection plain_model;
   VanillaLSTMBuilder plain(2, 3, 4, plain_model);
   for (unsigned layer = 0; layer < 2; ++layer) {
     for (unsigned i = 0; i < 3; ++i) {
       std::vector<float> w = as_vector(*lstm.params[layer][i].values());
-      std::vector<float> sizes;
-      for (const float e : w) sizes.push_back(std::abs(e));
-      std::sort(sizes.begin(), sizes.end());
       for (float& e : w) e = i < 2 && std::abs(e) < sizes[sizes.size() / 2] ? 0 : e;
       plain.params[layer][i].set_value(w);
     }
@@ -336,10 +343,28 @@ TEST_F(CompatSparseLstmTest, TheSmallestWeightsCountAsZeros) {
                  });
 }
 
+// Of 48 + 64 + 64 + 64 weights.
+TEST_F(CompatSparseLstmTest, TheShareIsOfAllWeightsTogether) {
+  const auto zeros = [&] {
+    std::ptrdiff_t count = 0;
+    for (const auto& layer : lstm.params) {
+      for (const unsigned i : {3u, 4u}) {
+        const std::vector<float> mask = as_vector(*layer[i].values());
+        count += std::count(mask.begin(), mask.end(), 0.0f);
+      }
+    }
+    return count;
+  };
+  EXPECT_EQ(zeros(), 0);
+  for (const auto& [share, count] : {std::pair(0.1f, 24), {0.9f, 216}, {0.333f, 79}, {1.0f, 240}}) {
+    lstm.set_sparsity(share);
+    EXPECT_EQ(zeros(), count) << share;
+  }
+}
+
 TEST_F(CompatSparseLstmTest, WeightsThatCountAsZerosStay) {
-  lstm.set_sparsity(75);
+  lstm.set_sparsity(0.75f);
   const std::vector<float> mask = as_vector(*lstm.params[0][3].values());
-  EXPECT_EQ(std::count(mask.begin(), mask.end(), 0.0f), 36);
   ComputationGraph graph;
   start(lstm, graph);
   lstm.add_input(some_input(graph, 0, 3));
@@ -359,7 +384,7 @@ TEST_F(CompatSparseLstmTest, AtFirstItIsAVanillaLstm) {
                    return plain_vanilla_cell(lstm.params[layer], x, old, 1);
                  });
   EXPECT_THROW(lstm.set_sparsity(-1), UsageError);
-  EXPECT_THROW(lstm.set_sparsity(101), UsageError);
+  EXPECT_THROW(lstm.set_sparsity(1.01f), UsageError);
 }
 
 TEST(CompatSparseLstmLayoutTest, NormalisesToo) {

@@ -117,16 +117,14 @@ SparseLSTMBuilder::SparseLSTMBuilder(unsigned layer_count, unsigned input_size,
 
 namespace {
 
-// 0 for the smallest elements by magnitude (of equal ones the first), else 1.
-std::vector<float> mask_of(const std::vector<float>& weights, float percent) {
-  const auto zeros = static_cast<std::size_t>(static_cast<double>(weights.size()) *
-                                              static_cast<double>(percent) / 100);
-  std::vector<std::size_t> order(weights.size());
+// 0 for this share of the numbers, the smallest (of equal ones the first), else 1.
+std::vector<float> mask_of(const std::vector<float>& sizes, float share) {
+  const auto zeros = static_cast<std::size_t>(static_cast<float>(sizes.size()) * share);
+  std::vector<std::size_t> order(sizes.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
-  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
-    return std::abs(weights[a]) < std::abs(weights[b]);
-  });
-  std::vector<float> mask(weights.size(), 1.0f);
+  std::stable_sort(order.begin(), order.end(),
+                   [&](std::size_t a, std::size_t b) { return sizes[a] < sizes[b]; });
+  std::vector<float> mask(sizes.size(), 1.0f);
   for (std::size_t i = 0; i < zeros; ++i) mask[order[i]] = 0;
   return mask;
 }
@@ -134,16 +132,24 @@ std::vector<float> mask_of(const std::vector<float>& weights, float percent) {
 }  // namespace
 
 void SparseLSTMBuilder::set_sparsity(float percent) {
-  if (!(percent >= 0 && percent <= 100)) {
-    throw UsageError("[set_sparsity] need 0 to 100 percent; got " + std::to_string(percent));
+  if (!(percent >= 0 && percent <= 1)) {
+    throw UsageError("[set_sparsity] need a share from 0 to 1; got " + std::to_string(percent));
   }
+  std::vector<float> sizes;  // of all weights, one matrix behind the other
   for (const std::vector<Parameter>& all : params) {
-    const auto values = [&](unsigned i) {
+    for (const unsigned i : {X2I, H2I}) {
       const dynet_like::Parameter& weights = all[i];
-      return as_vector(weights.get_storage().tensor());
-    };
-    all[X2I_MASK].set_value(mask_of(values(X2I), percent));
-    all[H2I_MASK].set_value(mask_of(values(H2I), percent));
+      for (const float w : as_vector(weights.get_storage().tensor())) sizes.push_back(std::abs(w));
+    }
+  }
+  const std::vector<float> mask = mask_of(sizes, percent);
+  auto at = mask.begin();
+  for (const std::vector<Parameter>& all : params) {
+    for (const unsigned i : {X2I_MASK, H2I_MASK}) {
+      const auto end = at + static_cast<std::ptrdiff_t>(all[i].dim().size());
+      all[i].set_value({at, end});
+      at = end;
+    }
   }
 }
 

@@ -74,9 +74,9 @@ struct SparseLSTMBuilder : VanillaLSTMBuilder {
                              ParameterCollection& model, bool ln_lstm = false,
                              float forget_bias = 1.0f);
 
-  /// From the next graph on, the smallest `percent` of the weights of every W and U, by magnitude,
-  /// count as 0 and stay what they are (Han et al. 2015). Throws UsageError unless 0 <= percent <=
-  /// 100.
+  /// From the next graph on, this share of the weights, from 0 to 1 in spite of the name, count as
+  /// 0 and stay what they are: the smallest by magnitude of all W and U together (See et al. 2016).
+  /// Throws UsageError for another share.
   void set_sparsity(float percent);
 
  protected:
