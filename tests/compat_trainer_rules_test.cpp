@@ -100,6 +100,21 @@ TEST(CompatTrainerTest, ParametersThatAreNotUsedGoOnWithTheirMoments) {
   }
 }
 
+// The norm of the gradients is 13; 5 without the table.
+TEST(CompatTrainerTest, GradientsOfFrozenParametersCountWhereItClips) {
+  Problem problem;
+  problem.table.set_updated(false);
+  SimpleSGDTrainer trainer(problem.model, 0.1f);
+  trainer.clip_threshold = 6.5f;
+  problem.use_parameter({3, -4});
+  problem.use_row(1, {12, 0});
+  EXPECT_EQ(trainer.clip_gradients(), 0.5f);
+  trainer.update();
+  EXPECT_EQ(trainer.clips, 2);
+  expect_near(problem.parameter_values(), {0.75 - 0.15, 0.5 + 0.2});
+  expect_near(problem.row_values(1), {1.5, 0.5});
+}
+
 // ------------------------------------------------------------------------------ rates that cycle
 
 /// DyNet's learning rate after so many updates.

@@ -130,6 +130,7 @@ TEST(Gradients, AddUpAndForget) {
   EXPECT_DOUBLE_EQ(a.norm(model), std::sqrt(16.0 + 9 + 9 + 25));
   w.set_updated(false);
   EXPECT_DOUBLE_EQ(a.norm(model), std::sqrt(9.0 + 25));
+  EXPECT_DOUBLE_EQ(a.norm(model, true), std::sqrt(16.0 + 9 + 9 + 25));
   a.clear();
   EXPECT_EQ(a.values(w), (Floats{0, 0}));
   EXPECT_EQ(a.values(table, 2), (Floats{0, 0}));

@@ -50,7 +50,9 @@ class ChosenParameters {
 }  // namespace
 
 Trainer::Trainer(ParameterCollection& m, std::unique_ptr<dynet_like::Trainer> core)
-    : learning_rate(core->learning_rate), model(&m), collection_(m), core_(std::move(core)) {}
+    : learning_rate(core->learning_rate), model(&m), collection_(m), core_(std::move(core)) {
+  core_->clip_by_all = true;
+}
 Trainer::~Trainer() = default;
 
 void Trainer::hand_settings_to_core() {

@@ -175,10 +175,10 @@ void Gradients::add(const Gradients& other) {
   }
 }
 
-double Gradients::norm(const ParameterCollection& collection) const {
+double Gradients::norm(const ParameterCollection& collection, bool of_all) const {
   double sum = 0;
   for (const auto& storage : collection.storages()) {
-    if (!storage->updated) continue;
+    if (!storage->updated && !of_all) continue;
     if (const void* dense = find_dense(*storage); dense != nullptr) {
       sum += updates::sum_of_squares(storage->dtype, dense, storage->size());
     }

@@ -53,8 +53,8 @@ class Gradients {
   /// Adds another object's gradients to these.
   void add(const Gradients& other);
 
-  /// The Euclidean norm of the gradients of a collection's updated parameters.
-  double norm(const ParameterCollection& collection) const;
+  /// The Euclidean norm of the gradients of a collection's updated parameters, or of all of them.
+  double norm(const ParameterCollection& collection, bool of_all = false) const;
 
  private:
   struct Part {

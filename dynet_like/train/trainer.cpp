@@ -78,7 +78,7 @@ ParameterState* Trainer::find(const ParameterStorage& storage) const {
 // norm says that they are.
 double Trainer::gradient_scale(const Gradients& gradients) const {
   const bool clips = clip_threshold > 0;
-  const double norm = clips ? gradients.norm(collection_) : 0;
+  const double norm = clips ? gradients.norm(collection_, clip_by_all) : 0;
   for (const auto& parameter : parameters_) {
     if (clips && std::isfinite(norm)) break;
     if (parameter->storage().updated) check_finite(gradients, parameter->storage());

@@ -106,6 +106,9 @@ class Trainer {
 
   float learning_rate;
   float clip_threshold = 0;  ///< 0 is off.
+  /// Whether the norm that is compared with it is that of all parameters, as in DyNet, in the place
+  /// of the updated ones. It is not part of the state.
+  bool clip_by_all = false;
   /// After every update all parameters that are updated, with or without a gradient, are multiplied
   /// by 1 minus this (decoupled, Loshchilov and Hutter 2019); from 0, which is off, to below 1.
   float weight_decay = 0;
