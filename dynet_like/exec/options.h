@@ -21,16 +21,20 @@ struct GraphOptions {
   bool verify_batching = false;
   /// Throw NumericError at the first node whose value or gradient is not finite.
   bool detect_anomaly = false;
-  /// There will be no backward pass: a minibatch frees values that no later batch reads.
+  /// There will be no backward pass: Minibatch::forward frees values that no later batch of it reads.
+  /// Values that are asked for after that are computed again, see Report::recomputed; from then on
+  /// the minibatch frees none.
   bool inference = false;
   /// Where dropout gets its numbers from: one step per graph or minibatch. Must outlive them.
   Random* random = nullptr;
   /// The element type of inputs and constants, that of the parameters in use.
   DType dtype = DType::f32;
   /// A minibatch that may need more bytes than this for values, gradients and lists runs in parts
-  /// (0: no limit). A sample that needs more by itself is a part of its own.
+  /// (0: no limit). A sample that needs more by itself is a part of its own. Outputs in inference,
+  /// and what `compute` and `value` are asked for, come on top.
   std::size_t memory_limit = 0;
-  /// Measure the time spent in planning and in kernels, for explain().
+  /// Measure the time spent in planning and in kernels: `plan_seconds` and `kernel_seconds` of what
+  /// explain() returns.
   bool measure_time = false;
 };
 

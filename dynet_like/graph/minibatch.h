@@ -39,7 +39,8 @@ class Minibatch {
   std::vector<Expression> record(std::size_t count, const RecordSample& record);
   /// The same, and every expression is a loss as for add_loss; none is added if a sample fails.
   void add_losses(std::size_t count, const RecordSample& loss_of);
-  /// A value that `forward` computes, too. In inference all others may be freed.
+  /// A value that `forward` computes, too. In inference all others may be freed, and are computed
+  /// again if they are asked for later.
   void add_output(const Expression& output);
 
   /// Computes what is not yet computed of all losses and outputs, and all anew if a parameter has
