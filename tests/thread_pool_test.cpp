@@ -1,16 +1,37 @@
-// ThreadPool: every part runs once, exceptions reach the caller, and waiting threads wake up.
+// ThreadPool: every part runs once, exceptions reach the caller, waiting threads wake up, and
+// threads that the system refuses are an error.
 #include "dynet_like/core/thread_pool.h"
 
+#include <dlfcn.h>
 #include <gtest/gtest.h>
+#include <pthread.h>
 
 #include <atomic>
+#include <cerrno>
 #include <chrono>
 #include <set>
 #include <stdexcept>
 #include <thread>
 #include <vector>
 
+#include "dynet_like/core/errors.h"
 #include "tests/support/message_of.h"
+
+namespace {
+
+std::atomic<int> threads_until_refusal = -1;  // never
+
+}  // namespace
+
+// Found before the system's own, which it calls unless it is to refuse.
+extern "C" int pthread_create(pthread_t* thread, const pthread_attr_t* attributes,
+                              void* (*start)(void*), void* argument) noexcept {
+  static const auto create =
+      reinterpret_cast<decltype(&pthread_create)>(::dlsym(RTLD_NEXT, "pthread_create"));
+  if (threads_until_refusal == 0) return EAGAIN;
+  --threads_until_refusal;
+  return create(thread, attributes, start, argument);
+}
 
 namespace dynet_like {
 namespace {
@@ -86,6 +107,22 @@ TEST(ThreadPool, ThrowsOnceAllPartsHaveEnded) {
   std::atomic<unsigned> calls = 0;
   pool.run(3, [&](unsigned) { ++calls; });
   EXPECT_EQ(calls, 3u);
+}
+
+TEST(ThreadPool, ThrowsIfTheSystemRefusesThreads) {
+  for (int started = 0; started < 3; ++started) {
+    threads_until_refusal = started;
+    const std::string message = message_of<DeviceError>([] { ThreadPool pool(4); });
+    threads_until_refusal = -1;
+    const std::string expected =
+        "[threads] need 3 threads beside the caller's; got " + std::to_string(started) + ", then ";
+    EXPECT_EQ(message.substr(0, expected.size()), expected);
+    EXPECT_NE(message.find("GraphOptions::threads"), std::string::npos);
+  }
+  ThreadPool pool(4);
+  std::atomic<unsigned> calls = 0;
+  pool.run(4, [&](unsigned) { ++calls; });
+  EXPECT_EQ(calls, 4u);
 }
 
 }  // namespace

@@ -2,8 +2,12 @@
 #include "dynet_like/core/thread_pool.h"
 
 #include <chrono>
+#include <string>
+#include <system_error>
 #include <thread>
 #include <utility>
+
+#include "dynet_like/core/errors.h"
 
 namespace dynet_like {
 
@@ -54,15 +58,28 @@ struct alignas(64) ThreadPool::Worker {
 ThreadPool::ThreadPool(unsigned threads)
     : others_(threads > 1 ? threads - 1 : 0),
       workers_(others_ > 0 ? new Worker[others_] : nullptr) {
-  for (unsigned part = 1; part <= others_; ++part) {
-    workers_[part - 1].thread = std::thread([this, part] { serve(part); });
+  unsigned started = 0;
+  try {
+    for (; started < others_; ++started) {
+      workers_[started].thread = std::thread([this, part = started + 1] { serve(part); });
+    }
+  } catch (const std::system_error& error) {
+    stop(started);
+    throw DeviceError("[threads] need " + std::to_string(others_) +
+                      " threads beside the caller's; got " + std::to_string(started) + ", then " +
+                      error.what() + ". Choose fewer with GraphOptions::threads");
+  } catch (...) {
+    stop(started);
+    throw;
   }
 }
 
-ThreadPool::~ThreadPool() {
+ThreadPool::~ThreadPool() { stop(others_); }
+
+void ThreadPool::stop(unsigned started) {
   work_ = nullptr;
-  for (unsigned i = 0; i < others_; ++i) workers_[i].offer();
-  for (unsigned i = 0; i < others_; ++i) workers_[i].thread.join();
+  for (unsigned i = 0; i < started; ++i) workers_[i].offer();
+  for (unsigned i = 0; i < started; ++i) workers_[i].thread.join();
 }
 
 void ThreadPool::run(unsigned parts, const std::function<void(unsigned)>& work) {

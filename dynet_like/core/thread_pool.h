@@ -16,6 +16,7 @@ namespace dynet_like {
 /// in one or two, and then sleeps, so that other processes lose nothing.
 class ThreadPool {
  public:
+  /// Throws DeviceError if the system does not start as many.
   explicit ThreadPool(unsigned threads);
   ~ThreadPool();
   ThreadPool(const ThreadPool&) = delete;
@@ -31,6 +32,7 @@ class ThreadPool {
  private:
   struct Worker;
 
+  void stop(unsigned started);
   void serve(unsigned part);
   void call(unsigned part);
   void finish(unsigned part);

@@ -15,7 +15,8 @@ struct GraphOptions {
   /// How nodes are grouped into batches.
   batching::Policy policy = batching::Policy::automatic;
   /// Threads that record samples of a minibatch and run them beside each other; in a graph alone,
-  /// and where there are few samples, they share the work of large batches.
+  /// and where there are few samples, they share the work of large batches. If the system starts
+  /// fewer, making the graph or minibatch throws DeviceError.
   unsigned threads = 1;
   /// Recompute every batch node by node; throw NumericError where a bit differs. Slow.
   bool verify_batching = false;
