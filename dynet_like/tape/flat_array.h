@@ -30,10 +30,12 @@ class FlatArray {
     if (count > capacity_ - size_) grow(count);
     return data_ + size_;
   }
-  /// `count` more elements, which the caller must write unless they lie in reserved room.
+  /// The elements that were written to reserved room are part of the array from now on.
+  void commit(std::size_t count) { size_ += count; }
+  /// `count` more elements, which the caller must write.
   T* append(std::size_t count = 1) {
     T* added = reserve(count);
-    size_ += count;
+    commit(count);
     return added;
   }
   void push_back(const T& value) { *append() = value; }

@@ -1,6 +1,10 @@
 // The rare paths of Interner: a new sequence, and growth.
 #include "dynet_like/tape/interner.h"
 
+#include <utility>
+
+#include "dynet_like/core/make_room.h"
+
 namespace dynet_like {
 
 void Interner::clear() {
@@ -12,23 +16,30 @@ void Interner::clear() {
 
 std::uint32_t Interner::insert(std::span<const std::uint64_t> words, std::uint64_t hash,
                                std::size_t at) {
+  if (2 * (size() + 1) > places_.size()) {
+    grow();
+    at = place_of(words, hash);
+  }
   const auto id = static_cast<std::uint32_t>(size());
+  make_room(begin_);
   words_.insert(words_.end(), words.begin(), words.end());
+  // From here on nothing fails.
   begin_.push_back(static_cast<std::uint32_t>(words_.size()));
   places_[at] = {static_cast<std::uint32_t>(hash >> 32), id};
-  if (2 * size() > places_.size()) grow();
   return id;
 }
 
 void Interner::grow() {
-  places_.assign(2 * places_.size(), Place{});
-  mask_ = places_.size() - 1;
+  std::vector<Place> grown(2 * places_.size());
+  const std::size_t mask = grown.size() - 1;
   for (std::uint32_t id = 0; id < size(); ++id) {
     const std::uint64_t hash = hash_of(words(id));
-    std::size_t at = hash & mask_;
-    while (places_[at].id != kNone) at = (at + 1) & mask_;
-    places_[at] = {static_cast<std::uint32_t>(hash >> 32), id};
+    std::size_t at = hash & mask;
+    while (grown[at].id != kNone) at = (at + 1) & mask;
+    grown[at] = {static_cast<std::uint32_t>(hash >> 32), id};
   }
+  places_ = std::move(grown);
+  mask_ = mask;
 }
 
 }  // namespace dynet_like

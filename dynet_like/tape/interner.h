@@ -20,7 +20,8 @@ class Interner {
     return places_[place_of(words, hash_of(words))].id;
   }
 
-  /// The number of this sequence, a new one if it has none. Numbers count from 0.
+  /// The number of this sequence, a new one if it has none. Numbers count from 0. If memory runs
+  /// out, nothing is changed.
   std::uint32_t intern(std::span<const std::uint64_t> words) {
     const std::uint64_t hash = hash_of(words);
     const std::size_t at = place_of(words, hash);

@@ -21,14 +21,20 @@ class StableList {
     return chunks_[static_cast<std::size_t>(chunk)][place - (kFirst << chunk)];
   }
 
-  /// The new last element, made by its default constructor.
-  T& append() {
+  /// After this, the next `append` cannot fail.
+  void make_room() {
     const std::size_t place = size_ + kFirst;
     const int chunk = std::bit_width(place) - kFirstWidth;
     std::unique_ptr<T[]>& memory = chunks_[static_cast<std::size_t>(chunk)];
     if (memory == nullptr) memory = std::make_unique<T[]>(kFirst << chunk);
-    ++size_;
-    return memory[place - (kFirst << chunk)];
+  }
+
+  /// The new last element, made by its default constructor.
+  T& append() {
+    make_room();
+    const std::size_t place = size_++ + kFirst;
+    const int chunk = std::bit_width(place) - kFirstWidth;
+    return chunks_[static_cast<std::size_t>(chunk)][place - (kFirst << chunk)];
   }
 
   void clear() {

@@ -157,17 +157,18 @@ std::uint32_t Tape::own_argument(const Op& op, unsigned input, ValueId id) {
   return argument;
 }
 
-// The edges lie in reserved room.
+// The edges lie in reserved room. There is a whole node or, if memory runs out, none.
 ValueId Tape::add_node(const NodeType& type, std::size_t first_number, std::uint32_t items,
                        bool reaches_parameter) {
   const auto node = static_cast<NodeId>(nodes_.size());
   const auto result = static_cast<ValueId>(values_.size());
+  *values_.reserve(1) = {node, 0, type.output_shape, 0, items, type.output_size, reaches_parameter,
+                         false};
   nodes_.push_back({type.id, static_cast<std::uint32_t>(edges_.size()),
                     static_cast<std::uint32_t>(first_number), result});
-  edges_.append(type.inputs);
+  values_.commit(1);
+  edges_.commit(type.inputs);
   has_minibatches_ |= items > 1;
-  values_.push_back(
-      {node, 0, type.output_shape, 0, items, type.output_size, reaches_parameter, false});
   return result;
 }
 
@@ -211,8 +212,9 @@ void Tape::identify(ValueId id) {
   words_ = {static_cast<std::uint64_t>(IdentityKind::node), node.type, values_[id].items};
   for (ValueId input : inputs_of(values_[id].node)) words_.push_back(values_[input].identity);
   for (std::size_t i = node.first_number; i < numbers_.size(); ++i) words_.push_back(numbers_[i]);
-  values_[id].identity = cache_->identity(words_);
+  const Identity identity = cache_->identity(words_);
   shared_nodes_.push_back(values_[id].node);
+  values_[id].identity = identity;
 }
 
 ValueId Tape::add_source(const NodeType& type, std::uint32_t items, std::uint32_t number) {

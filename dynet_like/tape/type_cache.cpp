@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "dynet_like/core/make_room.h"
 #include "dynet_like/ops/structured.h"
 
 namespace dynet_like {
@@ -35,6 +36,7 @@ std::uint32_t TypeCache::number(TypeTable::Kind kind, std::span<const std::uint6
     if (turn_ != nullptr) turn_->wait_for_those_before(sample_);
     there = enter();
   }
+  make_room(known.numbers);
   known.keys.intern(key);
   known.numbers.push_back(there);
   return there;

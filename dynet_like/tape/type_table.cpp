@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "dynet_like/core/errors.h"
+#include "dynet_like/core/make_room.h"
 
 namespace dynet_like {
 
@@ -48,6 +49,7 @@ ShapeId TypeTable::enter_shape(std::span<const std::uint64_t> key, const Dim& it
 }
 
 ShapeId TypeTable::add_shape(std::span<const std::uint64_t> key, const Dim& item, DType dtype) {
+  shapes_.make_room();
   const ShapeId id = keys_of(Kind::shape).intern(key);
   if (id == shapes_.size()) shapes_.append() = {item.single_batch(), dtype, item.batch_size()};
   return id;
@@ -60,6 +62,7 @@ TypeId TypeTable::enter_type(std::span<const std::uint64_t> key, const Op& op,
   Interner& keys = keys_of(Kind::type);
   if (const TypeId known = keys.find(key); known != Interner::kNone) return known;
   NodeType type = describe(op, inputs, attributes);
+  types_.make_room();
   type.id = keys.intern(key);
   return (types_.append() = std::move(type)).id;
 }
@@ -113,6 +116,7 @@ NodeType TypeTable::describe(const Op& op, std::span<const InputKey> inputs,
 std::uint32_t TypeTable::enter_storage(std::span<const std::uint64_t> key,
                                        const std::shared_ptr<ParameterStorage>& parameter) {
   const std::lock_guard lock(mutex_);
+  make_room(storages_);
   const std::uint32_t id = keys_of(Kind::storage).intern(key);
   if (id == storages_.size()) storages_.emplace_back();
   storages_[id] = parameter;
