@@ -124,6 +124,8 @@ void find_type_cycles(const Dag& dag, const Survey& survey, TypeCycles& cycles) 
   cycles.stages_left = dag.type_count;
   cycles.lanes.clear();
   cycles.most_lanes = 0;
+  cycles.open.clear();
+  cycles.path.clear();
   std::uint32_t visited = 0;
   for (std::uint32_t type = 0; type < dag.type_count; ++type) {
     if (cycles.index[type] == TypeCycles::none) visit_from(type, visited, survey.members, cycles);

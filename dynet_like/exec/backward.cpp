@@ -34,7 +34,7 @@ bool range_of(const Tape& tape, const Value& value, bool per_item, Range& range)
 
 void Backward::run(std::span<const ValueRef> roots, bool full) {
   full_ = full;
-  used_ = true;
+  used_ = false;  // until it has ended
   run_.gradients.reset();
   shared_.clear();
   types_.assign(run_.types().type_count(), {});
@@ -64,6 +64,7 @@ void Backward::run(std::span<const ValueRef> roots, bool full) {
     }
     contribute_to_shared(t);
   }
+  used_ = true;
 }
 
 void Backward::seed(std::span<const ValueRef> roots) {

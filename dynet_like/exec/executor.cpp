@@ -5,11 +5,14 @@
 #include <cstring>
 
 #include "dynet_like/core/errors.h"
+#include "dynet_like/core/make_room.h"
 #include "dynet_like/ops/structured.h"
 
 namespace dynet_like {
 
 std::uint32_t Executor::add_tape(Tape& tape) {
+  make_room(common_.tapes);
+  spare_.reserve(common_.tapes.capacity());  // `clear` must not fail
   common_.tapes.push_back({&tape, {}});
   if (!spare_.empty()) {
     common_.tapes.back().nodes = std::move(spare_.back());
@@ -134,23 +137,23 @@ void Executor::release(std::span<const ValueRef> copied) {
     const auto* begin = static_cast<const std::byte*>(tensor.data());
     copies[{ref.tape, ref.value}].assign(begin, begin + tensor.d.size() * size_of(tensor.dtype()));
   }
+  count_bounds();
+  forget_values();
+  value_copies_ = std::move(copies);
+}
+
+void Executor::count_bounds() {
+  for (std::size_t l = 0; l < used_lanes_; ++l) count_released_bounds(lanes_[l]->run);
+}
+
+// Here and in all that `clear` does, nothing is allocated.
+void Executor::forget_values() {
   ++releases_;
   ++forgets_;
+  keep_shared_batches();
   for (std::size_t l = 0; l < used_lanes_; ++l) {
     RunState& run = lanes_[l]->run;
-    count_released_bounds(run);
-    std::vector<Batch> kept;
-    std::vector<std::uint32_t> new_index(run.batches.size(), kNone);
-    for (std::size_t b = 0; b < run.batches.size(); ++b) {
-      if (!run.batches[b].shared) continue;  // only the first lane has any
-      new_index[b] = static_cast<std::uint32_t>(kept.size());
-      kept.push_back(run.batches[b]);
-      kept.back().members = 0;  // what backward needs of them is in the shared values
-    }
-    for (SharedValue& shared : common_.shared) {
-      if (l == 0 && shared.batch != kNone) shared.batch = new_index[shared.batch];
-    }
-    run.batches = std::move(kept);
+    if (l > 0) run.batches.clear();
     run.members.clear();
     run.values.reset();
     run.lists.reset();
@@ -161,7 +164,21 @@ void Executor::release(std::span<const ValueRef> copied) {
   }
   common_.inputs.reset();
   forget_gradients();
-  value_copies_ = std::move(copies);
+  value_copies_.clear();
+}
+
+// Only the first lane has any. What backward needs of their members is in the shared values.
+void Executor::keep_shared_batches() {
+  std::vector<Batch>& batches = lanes_[0]->run.batches;
+  std::uint32_t kept = 0;
+  for (Batch& batch : batches) {
+    if (batch.shared) batch.first_member = kept++;  // where it will be, for a moment
+  }
+  for (SharedValue& shared : common_.shared) {
+    if (shared.batch != kNone) shared.batch = batches[shared.batch].first_member;
+  }
+  std::erase_if(batches, [](const Batch& batch) { return !batch.shared; });
+  for (Batch& batch : batches) batch.first_member = batch.members = 0;
 }
 
 void Executor::forget_gradients() {
@@ -170,7 +187,12 @@ void Executor::forget_gradients() {
 }
 
 void Executor::invalidate() {
-  release();
+  count_bounds();
+  forget_all();
+}
+
+void Executor::forget_all() {
+  forget_values();
   for (TapeState& tape : common_.tapes) tape.nodes.clear();
   for (const std::unique_ptr<Lane>& lane : lanes_) lane->run.batches.clear();
   common_.shared.clear();
@@ -220,7 +242,7 @@ void Executor::revert(std::uint32_t tape, std::size_t nodes, const Mark& since) 
 }
 
 void Executor::clear() {
-  invalidate();
+  forget_all();
   for (TapeState& tape : common_.tapes) spare_.push_back(std::move(tape.nodes));
   common_.tapes.clear();
   common_.released_bounds.clear();

@@ -64,7 +64,7 @@ class Executor {
   Mark mark(std::uint32_t tape) const;
   /// Forgets the nodes of a tape from `nodes` on, which were recorded after the mark.
   void revert(std::uint32_t tape, std::size_t nodes, const Mark& mark);
-  /// Forgets the tapes too.
+  /// Forgets the tapes too. Works whatever failed before, and cannot fail itself.
   void clear();
   /// From now on random nodes have other numbers.
   void take_step() { common_.take_step(); }
@@ -99,6 +99,10 @@ class Executor {
   void for_lanes(const Work& work);
   Tensor contiguous(ValueRef ref, const std::byte* node, Copies& copies);
   const std::byte* whole_table(const ParameterStorage& table, const Gradients& gradients);
+  void count_bounds();
+  void forget_values();
+  void keep_shared_batches();
+  void forget_all();
   void forget_gradients();
   void note_peak();
 

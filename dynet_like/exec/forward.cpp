@@ -50,14 +50,16 @@ const batching::Schedule& Forward::plan(std::span<const NodeRef> pending) {
   type_.clear();
   first_input_.assign(1, 0);
   inputs_.clear();
+  // What the last plan has left, or one that an exception ended.
+  for (TypeId type : used_types_) plan_type_of_[type] = kNone;
   used_types_.clear();
   plan_type_of_.resize(run_.types().type_count(), kNone);
   for (std::uint32_t i = 0; i < pending.size(); ++i) {
     TapeState& tape = run_.tapes[pending[i].tape];
     const TypeId type = tape.tape->node(pending[i].node).type;
     if (plan_type_of_[type] == kNone) {
-      plan_type_of_[type] = static_cast<std::uint32_t>(used_types_.size());
       used_types_.push_back(type);
+      plan_type_of_[type] = static_cast<std::uint32_t>(used_types_.size() - 1);
     }
     type_.push_back(plan_type_of_[type]);
     tape.nodes[pending[i].node].plan_index = i;
@@ -69,7 +71,6 @@ const batching::Schedule& Forward::plan(std::span<const NodeRef> pending) {
     }
     first_input_.push_back(static_cast<std::uint32_t>(inputs_.size()));
   }
-  for (TypeId type : used_types_) plan_type_of_[type] = kNone;
   return planner_.plan(
       {static_cast<std::uint32_t>(used_types_.size()), type_, first_input_, inputs_},
       run_.options.policy);

@@ -34,8 +34,9 @@ std::unique_ptr<Device> Executor::make_device(std::shared_ptr<ThreadPool> pool,
 
 void Executor::use_lanes(std::size_t count) {
   while (lanes_.size() < count) {
-    Lane& lane = *lanes_.emplace_back(std::make_unique<Lane>(common_));
-    lane.device = make_device(nullptr, lane.kernel_seconds);
+    auto lane = std::make_unique<Lane>(common_);
+    lane->device = make_device(nullptr, lane->kernel_seconds);
+    lanes_.push_back(std::move(lane));
   }
   used_lanes_ = count;
   for (std::size_t l = 0; l < count; ++l) {

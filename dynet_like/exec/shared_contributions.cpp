@@ -35,8 +35,8 @@ std::uint32_t SharedContributions::target_index(Identity identity) {
   }
   std::uint32_t& index = target_of_identity_[identity];
   if (index == kNone) {
+    if (targets_.size() == used_) targets_.emplace_back();
     index = static_cast<std::uint32_t>(used_++);
-    if (targets_.size() < used_) targets_.emplace_back();
     targets_[index].identity = identity;
   }
   return index;

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "dynet_like/core/errors.h"
+#include "dynet_like/core/make_room.h"
 #include "dynet_like/ops/structured.h"
 
 namespace dynet_like {
@@ -71,9 +72,7 @@ ComputationGraph::ComputationGraph(std::shared_ptr<TypeTable> types, TypeCache& 
       types_(std::move(types)),
       tape_(types_, cache, sample, executor.options().dtype),
       executor_(&executor),
-      index_(executor.add_tape(tape_)) {}
-
-ComputationGraph::~ComputationGraph() { release_handle_slot(slot_); }
+      in_use_(false) {}
 
 ValueRef ComputationGraph::ref(const Expression& e, const char* user) const {
   if (&e.graph(user) != this) {
@@ -163,6 +162,7 @@ void ComputationGraph::checkpoint() {
 void ComputationGraph::revert() {
   Executor& executor = this->executor("revert");
   if (checkpoints_.empty()) throw UsageError("[revert] need a checkpoint before; got none");
+  make_room(reverts_);  // nothing fails from here on
   const Checkpoint checkpoint = checkpoints_.back();
   checkpoints_.pop_back();
   executor.revert(index_, checkpoint.tape.nodes, checkpoint.run);

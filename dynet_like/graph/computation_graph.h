@@ -31,7 +31,6 @@ class ComputationGraph {
       : ComputationGraph(GraphMemory(options)) {}
   /// With the options and the memory of a graph that is gone.
   explicit ComputationGraph(GraphMemory memory);
-  ~ComputationGraph();
   ComputationGraph(const ComputationGraph&) = delete;
   ComputationGraph& operator=(const ComputationGraph&) = delete;
 
@@ -76,7 +75,7 @@ class ComputationGraph {
   }
   const Tape& tape() const { return tape_; }
   Expression expression(ValueId value) {
-    return {this, value, slot_->generation.load(std::memory_order_relaxed), slot_};
+    return {this, value, slot_->generation.load(std::memory_order_relaxed), slot_.get()};
   }
   /// Whether a handle that is not stale is still recorded.
   bool is_recorded(const Expression& e) const {
@@ -95,6 +94,7 @@ class ComputationGraph {
 
  private:
   friend class Minibatch;
+  /// A spare graph of a minibatch.
   ComputationGraph(std::shared_ptr<TypeTable> types, TypeCache& cache, Executor& executor,
                    std::uint32_t sample);
 
@@ -119,16 +119,16 @@ class ComputationGraph {
   [[noreturn]] static void throw_beside_others(const char* user);
   [[noreturn]] static void throw_not_in_use();
 
-  HandleSlot* slot_;
+  OwnedHandleSlot slot_;
   std::shared_ptr<TypeTable> types_;
   std::unique_ptr<TypeCache> own_cache_;
   Tape tape_;
   std::unique_ptr<Executor> own_executor_;
   Executor* executor_;
-  std::uint32_t index_;  ///< among the executor's tapes
+  std::uint32_t index_ = 0;  ///< among the executor's tapes
   std::vector<Checkpoint> checkpoints_;
   std::vector<Revert> reverts_;  ///< those that still matter: later ones kept more
-  bool in_use_ = true;           ///< false for a graph of a minibatch that was cleared
+  bool in_use_ = true;           ///< false for a spare graph of a minibatch
   bool beside_others_ = false;   ///< its minibatch is inside Minibatch::record
   Gradients gradients_;
   Gradients* collected_ = nullptr;

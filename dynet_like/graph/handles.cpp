@@ -3,7 +3,7 @@
 
 #include <deque>
 #include <mutex>
-#include <vector>
+#include <utility>
 
 namespace dynet_like {
 
@@ -12,7 +12,7 @@ namespace {
 struct Registry {
   std::mutex mutex;
   std::deque<HandleSlot> slots;
-  std::vector<HandleSlot*> free;
+  HandleSlot* free = nullptr;  // the first of a list
 };
 
 // Lives until the process ends: handles in static objects may be used until then.
@@ -23,20 +23,18 @@ Registry& registry() {
 
 }  // namespace
 
-HandleSlot* acquire_handle_slot() {
+OwnedHandleSlot acquire_handle_slot() {
   Registry& all = registry();
   const std::lock_guard lock(all.mutex);
-  if (all.free.empty()) return &all.slots.emplace_back();
-  HandleSlot* slot = all.free.back();
-  all.free.pop_back();
-  return slot;
+  if (all.free == nullptr) return OwnedHandleSlot(&all.slots.emplace_back());
+  return OwnedHandleSlot(std::exchange(all.free, all.free->next_free));
 }
 
-void release_handle_slot(HandleSlot* slot) {
+void ReleaseHandleSlot::operator()(HandleSlot* slot) const {
   slot->start_anew();
   Registry& all = registry();
   const std::lock_guard lock(all.mutex);
-  all.free.push_back(slot);
+  slot->next_free = std::exchange(all.free, slot);
 }
 
 }  // namespace dynet_like

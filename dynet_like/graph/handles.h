@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <memory>
 
 namespace dynet_like {
 
@@ -20,11 +21,17 @@ struct HandleSlot {
   }
   /// All handles become stale.
   void start_anew() { first_generation = ++generation; }
+
+  HandleSlot* next_free = nullptr;  ///< while nobody has it
 };
 
+/// Makes all handles of a slot stale and gives it back. Safe to call from several threads.
+struct ReleaseHandleSlot {
+  void operator()(HandleSlot* slot) const;
+};
+using OwnedHandleSlot = std::unique_ptr<HandleSlot, ReleaseHandleSlot>;
+
 /// Takes a free slot, or a new one. Safe to call from several threads.
-HandleSlot* acquire_handle_slot();
-/// Makes all its handles stale and gives it back.
-void release_handle_slot(HandleSlot* slot);
+OwnedHandleSlot acquire_handle_slot();
 
 }  // namespace dynet_like

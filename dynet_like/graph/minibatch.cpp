@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "dynet_like/core/errors.h"
+#include "dynet_like/core/make_room.h"
 #include "dynet_like/exec/memory_needs.h"
 
 namespace dynet_like {
@@ -17,13 +18,15 @@ Minibatch::Minibatch(const GraphOptions& options)
 ComputationGraph& Minibatch::new_graph() {
   check_alone("new_graph");
   if (used_ == graphs_.size()) {
+    make_room(graphs_);
     const auto sample = static_cast<std::uint32_t>(used_);
     graphs_.emplace_back(new ComputationGraph(types_, *caches_[0], executor_, sample));
-  } else {
-    graphs_[used_]->index_ = executor_.add_tape(graphs_[used_]->tape_);
-    graphs_[used_]->in_use_ = true;
   }
-  return *graphs_[used_++];
+  ComputationGraph& graph = *graphs_[used_];
+  graph.index_ = executor_.add_tape(graph.tape_);
+  graph.in_use_ = true;
+  ++used_;
+  return graph;
 }
 
 ComputationGraph& Minibatch::graph(std::size_t sample) {
@@ -67,9 +70,9 @@ void Minibatch::forget_changed() {
 }
 
 void Minibatch::begin_forward() {
+  ran_forward_ = ran_backward_ = false;
   forget_changed();
   find_parts();
-  ran_forward_ = ran_backward_ = false;
   if (trains_in_parts()) {
     executor_.release();
     gradients_.clear();
