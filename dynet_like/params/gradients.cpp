@@ -37,9 +37,9 @@ std::vector<float> numbers(DType dtype, const void* from, std::size_t n) {
 std::byte* Gradients::Rows::entry(std::uint32_t row, std::size_t row_count, std::size_t row_bytes) {
   slot_of_row.resize(row_count, 0);
   if (slot_of_row[row] == 0) {
+    values.resize((rows.size() + 1) * row_bytes);  // new bytes are zero
     rows.push_back(row);
     slot_of_row[row] = static_cast<std::uint32_t>(rows.size());
-    values.resize(rows.size() * row_bytes);  // new bytes are zero
   }
   return values.data() + (slot_of_row[row] - 1) * row_bytes;
 }
@@ -89,8 +89,8 @@ Gradients::Part& Gradients::part(const std::shared_ptr<CollectionLayout>& layout
     found->dense = std::move(grown);
   }
   if (found->used.size() < layout->entries.size()) {
-    found->used.resize(layout->entries.size(), 0);
     found->tables.resize(layout->entries.size());
+    found->used.resize(layout->entries.size(), 0);  // those that count
   }
   return *found;
 }

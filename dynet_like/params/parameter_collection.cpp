@@ -2,6 +2,7 @@
 #include "dynet_like/params/parameter_collection.h"
 
 #include "dynet_like/core/errors.h"
+#include "dynet_like/core/make_room.h"
 
 namespace dynet_like {
 
@@ -36,16 +37,21 @@ LookupParameter ParameterCollection::add_lookup_parameters(unsigned rows, const 
 ParameterCollection ParameterCollection::add_subcollection(const std::string& name) {
   ParameterCollection result = *this;
   result.path_ = std::make_shared<Path>();
-  result.path_->name = full_name(name) + "/";
+  unsigned& uses = uses_of(name);
+  result.path_->name = full_name(name, uses) + "/";
+  ++uses;
   return result;
 }
 
-std::string ParameterCollection::full_name(const std::string& name) {
+unsigned& ParameterCollection::uses_of(const std::string& name) {
   if (name.find('/') != std::string::npos) {
     throw UsageError("[ParameterCollection] need a name without '/'; got \"" + name + "\"");
   }
-  const unsigned use = path_->uses[name]++;
-  return path_->name + name + (use > 0 || name.empty() ? "_" + std::to_string(use) : "");
+  return path_->uses[name];
+}
+
+std::string ParameterCollection::full_name(const std::string& name, unsigned uses) const {
+  return path_->name + name + (uses > 0 || name.empty() ? "_" + std::to_string(uses) : "");
 }
 
 std::shared_ptr<ParameterStorage> ParameterCollection::add(const Dim& dim, bool is_table,
@@ -56,7 +62,8 @@ std::shared_ptr<ParameterStorage> ParameterCollection::add(const Dim& dim, bool 
                      to_string(dim));
   }
   auto parameter = std::make_shared<ParameterStorage>();
-  parameter->name = full_name(name);
+  unsigned& uses = uses_of(name);
+  parameter->name = full_name(name, uses);
   if (find(parameter->name) != nullptr) {
     throw UsageError("[ParameterCollection] need a new name; \"" + parameter->name + "\" is taken");
   }
@@ -70,10 +77,14 @@ std::shared_ptr<ParameterStorage> ParameterCollection::add(const Dim& dim, bool 
   Random random(storage_->seed, static_cast<std::uint64_t>(parameter->index + 1) << 40);
   init.initialize(parameter->tensor(), random);
   CollectionLayout& layout = *storage_->layout;
+  make_room(layout.entries);
+  make_room(storage_->all);
+  // From here on nothing fails.
   layout.entries.push_back(
       {layout.dense_size, parameter->size(), parameter->rows(), parameter->entry_size()});
   if (!is_table) layout.dense_size += (dim.size() + 15) / 16 * 16;
   storage_->all.push_back(parameter);
+  ++uses;
   return parameter;
 }
 

@@ -58,7 +58,9 @@ class ParameterCollection {
     std::map<std::string, unsigned> uses;
   };
 
-  std::string full_name(const std::string& name);
+  /// How often the name was given before.
+  unsigned& uses_of(const std::string& name);
+  std::string full_name(const std::string& name, unsigned uses) const;
   std::shared_ptr<ParameterStorage> add(const Dim& dim, bool is_table, const ParameterInit& init,
                                         const std::string& name);
 
