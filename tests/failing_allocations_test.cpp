@@ -1,0 +1,295 @@
+// Every allocation of a minibatch fails once: after `clear` the same objects give the same bits.
+#include "tests/support/failing_allocations.h"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "dynet_like/dynet_like.h"
+#include "tests/support/known_minibatch.h"
+
+namespace dynet_like {
+namespace {
+
+using failing::Mode;
+using failing::Outcome;
+
+constexpr std::size_t kSamples = 6;
+
+struct Setting {
+  const char* name = "";
+  unsigned threads = 1;
+  bool inference = false;
+  std::size_t memory_limit = 0;
+  bool beside_each_other = false;  ///< add_losses instead of new_graph and add_loss
+  bool checks = false;
+  batching::Policy policy = batching::Policy::automatic;
+};
+
+std::ostream& operator<<(std::ostream& out, const Setting& setting) { return out << setting.name; }
+
+// A minibatch, its model and what else goes on living when something fails.
+struct World {
+  explicit World(const Setting& its_setting) : setting(its_setting) {
+    options.threads = setting.threads;
+    options.inference = setting.inference;
+    options.memory_limit = setting.memory_limit;
+    options.policy = setting.policy;
+    options.verify_batching = options.detect_anomaly = setting.checks;
+    options.random = &random;
+    batch.emplace(options);
+    outsider_value = model.loss_of(outsider, 1);
+    outsider_bits = as_scalar(outsider_value.value());
+  }
+
+  // From here dropout draws the same numbers each time.
+  void start_anew() {
+    random = Random(7);
+    batch->clear();
+  }
+
+  void record(std::size_t samples) {
+    if (setting.beside_each_other) {
+      return batch->add_losses(
+          samples, [&](ComputationGraph& graph, std::size_t i) { return model.loss_of(graph, i); });
+    }
+    for (std::size_t i = 0; i < samples; ++i) {
+      ComputationGraph& graph = batch->new_graph();
+      batch->add_loss(model.loss_of(graph, i));
+      batch->add_output(tanh(parameter(graph, model.w)) * constant(graph, {4}, 2.0f));
+    }
+  }
+
+  Bits run(std::size_t samples = kSamples) {
+    record(samples);
+    const float loss = batch->forward();
+    return Bits::of(model, loss, setting.inference ? nullptr : &batch->backward());
+  }
+
+  // Values in the middle, and what is recorded and taken back.
+  void wander() {
+    ComputationGraph& graph = batch->new_graph();
+    const Expression x = lookup(graph, model.words, 3);
+    const Expression y = parameter(graph, model.w) * x;
+    y.value();
+    graph.checkpoint();
+    tanh(y + x).value();
+    graph.checkpoint();
+    exp(y).value();
+    graph.revert();
+    graph.revert();
+    batch->add_loss(sum_elems(logistic(y)));
+    graph.label(y, "a label that is longer than a string without memory of its own");
+    batch->explain();
+  }
+
+  Setting setting;
+  Random random{7};
+  GraphOptions options;
+  KnownModel model;
+  std::optional<Minibatch> batch;
+  Gradients gradients;
+  AdamTrainer trainer{model.collection, 0.01f};
+  ComputationGraph outsider;  ///< another graph, which nothing may touch
+  Expression outsider_value;
+  float outsider_bits = 0;
+};
+
+class FailingAllocations : public ::testing::TestWithParam<Setting> {
+ protected:
+  // What a world gives that nothing happened to.
+  Bits expected_bits() {
+    World world(GetParam());
+    world.start_anew();
+    return world.run();
+  }
+
+  void expect_good(World& world, const Bits& expected) {
+    for (int round = 0; round < 2; ++round) {
+      world.start_anew();
+      EXPECT_TRUE(world.run() == expected) << "round " << round;
+    }
+    EXPECT_EQ(as_scalar(world.outsider_value.value()), world.outsider_bits);
+    EXPECT_EQ(as_scalar((world.outsider_value * 2.0f).value()), world.outsider_bits * 2);
+  }
+
+  // Runs `exercise` with every allocation failing, alone and with all that follow.
+  template <class Exercise>
+  void fail_all(const Exercise& exercise) {
+    const Bits expected = expected_bits();
+    const std::vector<std::byte> parameters = World(GetParam()).model.bytes();
+    for (const Mode mode : {Mode::once, Mode::from_then_on}) {
+      const std::size_t allocations = failing::fail_every_allocation(
+          mode, [&] { return std::make_unique<World>(GetParam()); }, exercise,
+          [&](World& world, const Outcome&) {
+            EXPECT_EQ(world.model.bytes(), parameters);
+            expect_good(world, expected);
+          });
+      EXPECT_GT(allocations, 50u);
+      if (HasFailure()) return;
+    }
+  }
+};
+
+TEST_P(FailingAllocations, OfAMinibatch) {
+  fail_all([](World& world) { world.run(); });
+}
+
+TEST_P(FailingAllocations, OfOneThatIsUsedAgain) {
+  fail_all([](World& world) {
+    world.wander();
+    world.run(2);
+    world.batch->clear();
+    world.run(kSamples + 2);
+    world.batch->clear();
+    world.wander();
+  });
+}
+
+// Without `clear`: what failed is computed when it is asked for again.
+TEST_P(FailingAllocations, OfARunThatIsRepeated) {
+  World untouched(GetParam());
+  untouched.start_anew();
+  const Bits expected = untouched.run();
+  const auto make_world = [&] {
+    auto world = std::make_unique<World>(GetParam());
+    world->start_anew();
+    world->record(kSamples);
+    return world;
+  };
+  const auto run = [](World& world) {
+    const float loss = world.batch->forward();
+    return Bits::of(world.model, loss,
+                    world.setting.inference ? nullptr : &world.batch->backward());
+  };
+  failing::fail_every_allocation(Mode::once, make_world, run, [&](World& world, const Outcome&) {
+    EXPECT_TRUE(run(world) == expected);
+    EXPECT_TRUE(run(world) == expected);
+  });
+}
+
+TEST_P(FailingAllocations, OfAccumulatedGradientsAndUpdates) {
+  if (GetParam().inference) return;
+  const auto make_world = [&] {
+    auto world = std::make_unique<World>(GetParam());
+    world->start_anew();
+    return world;
+  };
+  bool updated = false;
+  const auto exercise = [&](World& world) {
+    updated = false;
+    world.record(kSamples);
+    world.batch->forward();
+    world.batch->backward(world.gradients);
+    world.batch->backward(world.gradients);
+    world.trainer.update(world.gradients);
+    updated = true;
+  };
+  const auto untouched = make_world();
+  const std::vector<std::byte> before = untouched->model.bytes();
+  exercise(*untouched);
+  const std::vector<std::byte> after = untouched->model.bytes();
+  const std::size_t allocations = failing::fail_every_allocation(
+      Mode::once, make_world, exercise, [&](World& world, const Outcome& outcome) {
+        EXPECT_EQ(updated, !outcome.threw);
+        EXPECT_EQ(world.model.bytes(), updated ? after : before);
+        if (updated) return;
+        world.start_anew();
+        world.gradients.clear();
+        exercise(world);
+        EXPECT_EQ(world.model.bytes(), after);
+      });
+  EXPECT_GT(allocations, 50u);
+}
+
+std::vector<Setting> settings() {
+  Setting one{"one_thread"}, parts{"parts"}, inference{"inference"}, inference_parts, two, recorded;
+  parts.memory_limit = 20000;
+  inference.inference = true;
+  inference_parts = inference;
+  inference_parts.name = "inference_in_parts";
+  inference_parts.memory_limit = 10000;
+  two.name = "two_threads";
+  two.threads = 2;
+  recorded = two;
+  recorded.name = "two_threads_that_record";
+  recorded.beside_each_other = true;
+  Setting checked{"checks"}, depth{"depth"}, none{"none"};
+  checked.checks = true;
+  depth.policy = batching::Policy::depth;
+  none.policy = batching::Policy::none;
+  return {one, parts, inference, inference_parts, two, recorded, checked, depth, none};
+}
+
+INSTANTIATE_TEST_SUITE_P(All, FailingAllocations, ::testing::ValuesIn(settings()),
+                         [](const auto& setting) { return std::string(setting.param.name); });
+
+// A graph alone: values, gradients and everything anew, on the same graph.
+TEST(FailingAllocationsOfAGraph, LeaveItAsGoodAsNew) {
+  struct Alone {
+    KnownModel model;
+    Random random{7};
+    GraphOptions options;
+    std::optional<ComputationGraph> graph;
+
+    Alone() {
+      options.random = &random;
+      graph.emplace(options);
+    }
+    void start_anew() {
+      random = Random(7);
+      graph->clear();
+    }
+    Bits run() {
+      const Expression loss = model.loss_of(*graph, 2) + model.loss_of(*graph, 3);
+      const float value = as_scalar(graph->forward(loss));
+      return Bits::of(model, value, &graph->backward(loss, true));
+    }
+  };
+  Alone untouched;
+  untouched.start_anew();
+  const Bits expected = untouched.run();
+  for (const Mode mode : {Mode::once, Mode::from_then_on}) {
+    const std::size_t allocations = failing::fail_every_allocation(
+        mode, [] { return std::make_unique<Alone>(); },
+        [](Alone& world) {
+          world.run();
+          world.graph->clear();
+          world.run();
+        },
+        [&](Alone& world, const Outcome&) {
+          for (int round = 0; round < 2; ++round) {
+            world.start_anew();
+            EXPECT_TRUE(world.run() == expected);
+          }
+        });
+    EXPECT_GT(allocations, 50u);
+  }
+}
+
+// Making and destroying graphs and minibatches: whatever fails, the next one works.
+TEST(FailingAllocationsOfAGraph, LeaveNothingBehindWhenItIsMade) {
+  struct Nothing {};
+  const KnownModel model;
+  for (const unsigned threads : {1u, 3u}) {
+    const auto exercise = [&](Nothing&) {
+      GraphOptions options;
+      options.threads = threads;
+      ComputationGraph graph(options);
+      Minibatch batch(options);
+      for (unsigned i = 0; i < 20; ++i) batch.new_graph();
+    };
+    const std::size_t allocations = failing::fail_every_allocation(
+        Mode::once, [] { return std::make_unique<Nothing>(); }, exercise,
+        [&](Nothing& nothing, const Outcome&) { exercise(nothing); });
+    EXPECT_GT(allocations, 50u);
+  }
+}
+
+}  // namespace
+}  // namespace dynet_like
