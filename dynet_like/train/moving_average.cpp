@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 
 #include "dynet_like/core/errors.h"
+#include "dynet_like/core/make_room.h"
 #include "dynet_like/device/updates.h"
 
 namespace dynet_like {
@@ -52,9 +53,11 @@ void MovingAverageSettings::check() const {
 void ParameterAverages::prepare(std::span<const std::shared_ptr<ParameterStorage>> parameters) {
   for (const auto& parameter : parameters) {
     if (!parameter->updated || known_.contains(parameter.get())) continue;
-    averages_.push_back({parameter, 0, Block(bytes_of(*parameter)), {}});
-    std::memset(averages_.back().values.data(), 0, averages_.back().values.size());
+    Average average = {parameter, 0, Block(bytes_of(*parameter)), {}};
+    std::memset(average.values.data(), 0, average.values.size());
+    make_room(averages_);
     known_.insert(parameter.get());
+    averages_.push_back(std::move(average));
   }
 }
 
@@ -73,9 +76,10 @@ void ParameterAverages::take() {
 }
 
 void ParameterAverages::replace(std::vector<Average> averages) {
+  std::unordered_set<const ParameterStorage*> known;
+  for (const Average& average : averages) known.insert(average.parameter.get());
   averages_ = std::move(averages);
-  known_.clear();
-  for (const Average& average : averages_) known_.insert(average.parameter.get());
+  known_ = std::move(known);
   swapped_ = saved_ = false;
 }
 

@@ -54,7 +54,8 @@ class ParameterAverages {
   void prepare(std::span<const std::shared_ptr<ParameterStorage>> parameters);
   /// Takes the values of all parameters with an average, of those that are updated.
   void take();
-  /// Takes over averages from elsewhere; none to start anew. What the parameters hold stays.
+  /// Takes over averages from elsewhere; none to start anew. What the parameters hold stays. If
+  /// memory runs out, nothing is changed.
   void replace(std::vector<Average> averages);
 
   /// Throws UsageError, before anything is changed, if there is no average, or it is in place.

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "dynet_like/core/errors.h"
+#include "dynet_like/core/make_room.h"
 #include "dynet_like/device/updates.h"
 
 namespace dynet_like {
@@ -37,6 +38,15 @@ void ParameterState::prepare() {
   moments_ = Block(moment_count_ * moment_bytes_);
   if (moment_count_ > 0) std::memset(moments_.data(), 0, moments_.size());
   prepared_ = true;
+}
+
+void ParameterState::prepare(Step step, bool exact) {
+  prepare();
+  if (!storage_.is_table || !leaves_behind(step, exact)) return;
+  const std::lock_guard lock(mutex_);
+  done_.resize(storage_.rows(), 0);
+  make_room(rates_);
+  make_room(keeps_);
 }
 
 std::byte* ParameterState::moment_data(std::size_t i, std::size_t first) const {
@@ -135,7 +145,7 @@ void ParameterState::refresh_others() {
 
 void ParameterState::update_rows(const Gradients::Rows* rows, Step step, bool exact) {
   const bool apply_rule = exact && acts_without_gradient_;
-  const bool leaves_behind = apply_rule || step.keep != 1;
+  const bool leaves_behind = this->leaves_behind(step, exact);
   refresh_others();
   if (leaves_behind && storage_.refresher.get() != this) storage_.refresher = shared_from_this();
   std::lock_guard lock(mutex_);
@@ -143,7 +153,6 @@ void ParameterState::update_rows(const Gradients::Rows* rows, Step step, bool ex
   if (!leaves_behind || apply_rule != apply_rule_ || rates_.size() == kMostSteps) catch_up_all();
   apply_rule_ = apply_rule;
   if (leaves_behind) {
-    done_.resize(storage_.rows(), 0);
     for (std::size_t i = 0; rows != nullptr && i < rows->rows.size(); ++i) {
       catch_up(rows->rows[i]);
       ++done_[rows->rows[i]];

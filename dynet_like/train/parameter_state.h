@@ -23,6 +23,8 @@ class ParameterState final : public RowRefresher,
   ParameterStorage& storage() const { return storage_; }
   /// Makes the moments, as zeros, if there are none.
   void prepare();
+  /// Makes all that an update needs, so that it cannot fail half way.
+  void prepare(Step step, bool exact);
   bool prepared() const { return prepared_; }
   /// One of the moments, in the shape of the parameter.
   Tensor moment(std::size_t i) const;
@@ -49,6 +51,9 @@ class ParameterState final : public RowRefresher,
     bool apply_rule = false;
   };
 
+  bool leaves_behind(Step step, bool exact) const {
+    return step.keep != 1 || (exact && acts_without_gradient_);
+  }
   void refresh_others();
   Elements elements(std::size_t first, std::size_t count) const;
   void apply(std::size_t first, std::size_t count, const void* gradient, Step step);

@@ -115,11 +115,12 @@ void Trainer::update(const Gradients& gradients) {
   const Step step = {rule_->rate(static_cast<double>(learning_rate), updates_ + 1),
                      gradient_scale(gradients), 1 - static_cast<double>(weight_decay)};
   const bool averages = averages_.is_due(updates_ + 1);
+  const bool exact = sparse_updates == SparseUpdates::exact;
   for (const auto& parameter : parameters_) {
     const ParameterStorage& storage = parameter->storage();
     if (!storage.updated) continue;
     parameter->check(gradients.find_dense(storage), gradients.find_rows(storage));
-    parameter->prepare();
+    parameter->prepare(step, exact);
   }
   if (averages) averages_.prepare(collection_.storages());
   for (const auto& parameter : parameters_) {

@@ -58,9 +58,10 @@ class Trainer {
   Trainer(const Trainer&) = delete;
   Trainer& operator=(const Trainer&) = delete;
 
-  /// One step. Throws NumericError, before anything is changed, if a gradient is not finite (always
-  /// checked; it costs little), and UsageError if the learning rate or the weight decay is out of
-  /// range, the rule does not accept the parameters, or averages stand in for them.
+  /// One step. Throws NumericError if a gradient is not finite (always checked; it costs little),
+  /// and UsageError if the learning rate or the weight decay is out of range, the rule does not
+  /// accept the parameters, or averages stand in for them. Whatever it throws, also if memory runs
+  /// out, no parameter has changed.
   void update(const Gradients& gradients);
 
   /// Gradients whose norm over all updated parameters is larger are scaled down to it (Pascanu et

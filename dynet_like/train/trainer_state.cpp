@@ -122,6 +122,7 @@ void Trainer::check_averages(const TrainerState& state) const {
 void Trainer::load_state(const TrainerState& state) {
   find_parameters();
   check(state);
+  const std::vector<std::string> names = rule_->moments();
   std::vector<ParameterAverages::Average> averages = copies_of(state);
   std::set<const ParameterState*> with_moments;
   for (const TrainerState::Moment& moment : state.moments) {
@@ -129,10 +130,11 @@ void Trainer::load_state(const TrainerState& state) {
     parameter->prepare();
     with_moments.insert(parameter);
   }
+  averages_.replace(std::move(averages));
+  // From here on nothing fails.
   for (const auto& parameter : parameters_) {
     with_moments.contains(parameter.get()) ? parameter->refresh_all() : parameter->forget();
   }
-  const std::vector<std::string> names = rule_->moments();
   for (const TrainerState::Moment& moment : state.moments) {
     const auto name = std::find(names.begin(), names.end(), moment.name);
     const auto i = static_cast<std::size_t>(name - names.begin());
@@ -141,7 +143,6 @@ void Trainer::load_state(const TrainerState& state) {
                  bytes_of(*moment.parameter));
   }
   averages_.settings = state.moving_average;
-  averages_.replace(std::move(averages));
   updates_ = state.updates;
   clipped_updates_ = state.clipped_updates;
   learning_rate = state.learning_rate;
