@@ -5,7 +5,6 @@
 #include <istream>
 #include <limits>
 #include <ostream>
-#include <sstream>
 
 #include "dynet_like/core/errors.h"
 
@@ -131,12 +130,7 @@ bool operator==(const Dim& a, const Dim& b) {
   return a.nd == b.nd && a.bd == b.bd && std::equal(a.d, a.d + a.nd, b.d);
 }
 
-std::ostream& operator<<(std::ostream& out, const Dim& dim) {
-  out << '{';
-  for (unsigned i = 0; i < dim.nd; ++i) out << (i == 0 ? "" : ",") << dim.d[i];
-  if (dim.bd != 1) out << 'X' << dim.bd;
-  return out << '}';
-}
+std::ostream& operator<<(std::ostream& out, const Dim& dim) { return out << to_string(dim); }
 
 std::ostream& operator<<(std::ostream& out, const std::vector<Dim>& dims) {
   out << '[';
@@ -180,10 +174,12 @@ std::istream& operator>>(std::istream& in, Dim& dim) {
   return in;
 }
 
+// Not by a stream, which would cut the text in silence where memory runs out.
 std::string to_string(const Dim& dim) {
-  std::ostringstream out;
-  out << dim;
-  return out.str();
+  std::string text = "{";
+  for (unsigned i = 0; i < dim.nd; ++i) text += (i == 0 ? "" : ",") + std::to_string(dim.d[i]);
+  if (dim.bd != 1) text += 'X' + std::to_string(dim.bd);
+  return text + '}';
 }
 
 }  // namespace dynet_like

@@ -166,7 +166,7 @@ void save_checkpoint(const std::filesystem::path& path, const ParameterCollectio
                      Trainer& trainer, const Random& random, const Metadata& metadata) {
   tensor_file::check_keys(metadata);
   const TrainerState state = trainer.state();
-  std::vector<NamedTensor> tensors = tensor_file::tensors_of(collection);
+  std::vector<NamedTensor> tensors = tensor_file::tensors_of(collection.storages());
   for (const TrainerState::Moment& moment : state.moments) tensors.push_back(tensor_of(moment));
   for (const TrainerState::Average& average : state.averages) tensors.push_back(tensor_of(average));
   Metadata all = metadata;
@@ -187,7 +187,9 @@ Metadata load_checkpoint(const std::filesystem::path& path, const ParameterColle
                          Trainer& trainer, Random& random) {
   const SafetensorsFile file = SafetensorsFile::read(path);
   const Settings settings{path, file.metadata()};
-  tensor_file::check(file, tensor_file::tensors_of(collection), true);
+  const tensor_file::Parameters parameters = collection.storages();
+  const std::vector<NamedTensor> tensors = tensor_file::tensors_of(parameters);
+  tensor_file::check(file, tensors, true);
   LoadedTensors loaded(path, file, collection);
   TrainerState state;
   state.kind = settings.text(kTrainerKind);
@@ -203,14 +205,15 @@ Metadata load_checkpoint(const std::filesystem::path& path, const ParameterColle
   state.averages = std::move(loaded.averages);
   const Random position(settings.number<std::uint64_t>(kSeed),
                         settings.number<std::uint64_t>(kPosition));
+  Metadata metadata = tensor_file::user_metadata(file);
   try {
     trainer.load_state(state);  // changes nothing if it throws, and nothing throws after it
   } catch (const UsageError& error) {
     throw FileError(path.string(), error.what());
   }
-  tensor_file::read(file, collection);
+  tensor_file::read(file, tensors, parameters);
   random = position;
-  return tensor_file::user_metadata(file);
+  return metadata;
 }
 
 std::string number_text(double number) { return fmt::to_string(number); }

@@ -18,7 +18,7 @@ void save_checkpoint(const std::filesystem::path& path, const ParameterCollectio
 
 /// Goes on from a checkpoint and returns its metadata. The parameters, which of them are updated,
 /// the kind of trainer and its constants are the program's and must be as they were. Throws
-/// FileError, before anything is changed, if the file does not fit.
+/// FileError if the file does not fit. Whatever it throws, nothing has changed.
 Metadata load_checkpoint(const std::filesystem::path& path, const ParameterCollection& collection,
                          Trainer& trainer, Random& random);
 

@@ -1,6 +1,8 @@
 // Model files: checks first, then values.
 #include "dynet_like/io/model_file.h"
 
+#include <vector>
+
 #include "dynet_like/io/safetensors.h"
 #include "dynet_like/io/tensor_file.h"
 
@@ -9,7 +11,7 @@ namespace dynet_like {
 void save_parameters(const std::filesystem::path& path, const ParameterCollection& collection,
                      const Metadata& metadata) {
   tensor_file::check_keys(metadata);
-  tensor_file::write(path, tensor_file::tensors_of(collection), metadata);
+  tensor_file::write(path, tensor_file::tensors_of(collection.storages()), metadata);
 }
 
 Metadata load_parameters(const std::filesystem::path& path, const ParameterCollection& collection,
@@ -19,9 +21,12 @@ Metadata load_parameters(const std::filesystem::path& path, const ParameterColle
 
 Metadata load_parameters(const SafetensorsFile& file, const ParameterCollection& collection,
                          ExtraTensors extra) {
-  tensor_file::check(file, tensor_file::tensors_of(collection), extra == ExtraTensors::refuse);
-  tensor_file::read(file, collection);
-  return tensor_file::user_metadata(file);
+  const tensor_file::Parameters parameters = collection.storages();
+  const std::vector<tensor_file::NamedTensor> tensors = tensor_file::tensors_of(parameters);
+  tensor_file::check(file, tensors, extra == ExtraTensors::refuse);
+  Metadata metadata = tensor_file::user_metadata(file);
+  tensor_file::read(file, tensors, parameters);
+  return metadata;
 }
 
 }  // namespace dynet_like

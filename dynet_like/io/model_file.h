@@ -25,8 +25,8 @@ void save_parameters(const std::filesystem::path& path, const ParameterCollectio
                      const Metadata& metadata = {});
 
 /// Reads all parameters and tables from such a file, or from a checkpoint, and returns its
-/// metadata. Throws FileError, before anything is changed, unless the file has every parameter in
-/// its shape and type and, if they are refused, no other tensors.
+/// metadata. Throws FileError unless the file has every parameter in its shape and type and, if
+/// they are refused, no other tensors. Whatever it throws, nothing has changed.
 Metadata load_parameters(const std::filesystem::path& path, const ParameterCollection& collection,
                          ExtraTensors extra = ExtraTensors::refuse);
 /// The same from a file that was read before, such as for what its metadata say of the model.

@@ -97,9 +97,9 @@ std::string names_text(const std::vector<std::string_view>& names) {
 
 }  // namespace
 
-std::vector<NamedTensor> tensors_of(const ParameterCollection& collection) {
+std::vector<NamedTensor> tensors_of(const Parameters& parameters) {
   std::vector<NamedTensor> tensors;
-  for (const auto& parameter : collection.storages()) {
+  for (const auto& parameter : parameters) {
     parameter->refresh_rows();
     tensors.push_back({parameter->name, parameter->tensor(), parameter->is_table});
   }
@@ -155,9 +155,10 @@ void read(const SafetensorsFile& file, std::span<const NamedTensor> tensors) {
   }
 }
 
-void read(const SafetensorsFile& file, const ParameterCollection& collection) {
-  read(file, tensors_of(collection));
-  for (const auto& parameter : collection.storages()) ++parameter->version;
+void read(const SafetensorsFile& file, std::span<const NamedTensor> tensors,
+          const Parameters& parameters) {
+  read(file, tensors);
+  for (const auto& parameter : parameters) ++parameter->version;
 }
 
 void check_keys(const std::map<std::string, std::string>& metadata) {

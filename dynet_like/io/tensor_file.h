@@ -3,6 +3,7 @@
 
 #include <filesystem>
 #include <map>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -25,8 +26,10 @@ struct NamedTensor {
   bool is_table = false;
 };
 
-/// All parameters; rows that a trainer left behind are brought up to date.
-std::vector<NamedTensor> tensors_of(const ParameterCollection& collection);
+using Parameters = std::vector<std::shared_ptr<ParameterStorage>>;
+
+/// Their tensors, in the same order; rows that a trainer left behind are brought up to date.
+std::vector<NamedTensor> tensors_of(const Parameters& parameters);
 
 /// Throws UsageError for a key that belongs to the library.
 void check_keys(const std::map<std::string, std::string>& metadata);
@@ -39,10 +42,11 @@ void write(const std::filesystem::path& path, std::span<const NamedTensor> tenso
 /// Throws FileError unless the file has these tensors, in their shapes and types, and, if they are
 /// refused, no others but a trainer's.
 void check(const SafetensorsFile& file, std::span<const NamedTensor> tensors, bool refuse_extra);
-/// Fills tensors that were checked.
+/// Fills tensors that were checked. Cannot fail.
 void read(const SafetensorsFile& file, std::span<const NamedTensor> tensors);
-/// Fills parameters that were checked, and counts their versions up.
-void read(const SafetensorsFile& file, const ParameterCollection& collection);
+/// The same for those of parameters, whose versions are counted up.
+void read(const SafetensorsFile& file, std::span<const NamedTensor> tensors,
+          const Parameters& parameters);
 
 [[noreturn]] void fail(const std::filesystem::path& path, const std::string& need,
                        const std::string& got);

@@ -130,9 +130,9 @@ void load_text_model(const std::filesystem::path& path, const ParameterCollectio
     loaded.emplace_back(&parameter, reader.read());
   });
   for (const auto& [parameter, entry] : loaded) {
-    assign(*parameter, entry.values);
     if (gradients != nullptr) assign_gradient(*parameter, entry.gradient, *gradients);
   }
+  for (const auto& [parameter, entry] : loaded) assign(*parameter, entry.values);  // cannot fail
 }
 
 }  // namespace dynet_like

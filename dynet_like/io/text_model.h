@@ -24,7 +24,8 @@ void save_text_model(const std::filesystem::path& path, const ParameterCollectio
 /// to the n-th parameter that is no table, the n-th #LookupParameter# to the n-th table. With a
 /// key, such as "/encoder", only objects count whose name begins with it. The
 /// gradients of the file replace those of `gradients`, if there are any. Throws FileError, before
-/// anything is changed, unless there is one object of the same shape for every parameter.
+/// anything is changed, unless there is one object of the same shape for every parameter. If memory
+/// runs out, no parameter has changed, but some of the gradients may have.
 void load_text_model(const std::filesystem::path& path, const ParameterCollection& collection,
                      std::string_view key = {}, Gradients* gradients = nullptr);
 
