@@ -28,6 +28,8 @@ class SpareMemory {
  public:
   using GraphMemory = dynet_like::GraphMemory;
 
+  SpareMemory() { all_.reserve(kMost); }  // destructors give it back, and must not fail
+
   GraphMemory take() {
     std::lock_guard lock(mutex_);
     drop_outdated();
@@ -74,8 +76,8 @@ ComputationGraph::ComputationGraph(bool batched)
       id_(++last_graph),
       is_batched_(batched),
       options_version_(detail::graph_options_version()) {
-  ++active_graphs;
   collect_gradients_in(detail::gradients());
+  ++active_graphs;
 }
 ComputationGraph::~ComputationGraph() {
   --active_graphs;

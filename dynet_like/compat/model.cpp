@@ -7,6 +7,7 @@
 
 #include "dynet/globals.h"
 #include "dynet_like/core/errors.h"
+#include "dynet_like/core/make_room.h"
 #include "dynet_like/device/updates.h"
 #include "dynet_like/params/gradients.h"
 
@@ -113,13 +114,12 @@ void ParameterStorage::set_value(const std::vector<float>& new_values) {
   dynet_like::Parameter(core).set_value(new_values);
 }
 void ParameterStorage::refresh() {
+  if (zeros_.v == nullptr) zeros_ = Tensor(dim);  // now, since later it must not fail
   nonzero_grad = has_grad();
+  g = zeros_;
   if (nonzero_grad) {
     g = dynet_like::Tensor(dim, static_cast<float*>(detail::gradients().dense(*core)));
-    return;
   }
-  if (zeros_.v == nullptr) zeros_ = Tensor(dim);
-  g = zeros_;
 }
 
 void ParameterStorage::forget_what_was_written() {
@@ -335,13 +335,14 @@ void ParameterCollection::reset_gradient() {
 ParameterCollectionStorage& ParameterCollection::get_storage() const {
   const auto cores = storages();
   for (std::size_t i = storage_->all_params.size(); i < cores.size(); ++i) {
-    storage_->all_params.push_back(registry_->of(cores[i]));
-    const auto& added = storage_->all_params.back();
+    const auto& added = registry_->of(cores[i]);
+    dynet_like::make_room(storage_->all_params);  // in both lists or in none
     if (cores[i]->is_table) {
       storage_->lookup_params.push_back(std::static_pointer_cast<LookupParameterStorage>(added));
     } else {
       storage_->params.push_back(std::static_pointer_cast<ParameterStorage>(added));
     }
+    storage_->all_params.push_back(added);
   }
   return *storage_;
 }

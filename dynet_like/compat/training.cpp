@@ -19,10 +19,11 @@ std::unique_ptr<dynet_like::Trainer> make(const ParameterCollection& m, Argument
 class ChosenParameters {
  public:
   explicit ChosenParameters(const ParameterCollectionStorage& all) {
+    others_.reserve(all.all_params.size());
     for (const auto& parameter : all.all_params) {
       if (!parameter->updated) continue;
-      parameter->updated = false;
       others_.push_back(parameter);
+      parameter->updated = false;
     }
   }
   ~ChosenParameters() {

@@ -47,7 +47,7 @@ class ComputationGraph {
   /// computed.
   const Gradients& backward(const Expression& loss, bool full = false);
   /// The same, added to gradients of the caller; the parameters' `gradient()` is not to be had
-  /// then.
+  /// then. If it throws, some may have been added: clear them.
   void backward(const Expression& loss, Gradients& gradients, bool full = false);
   Tensor get_gradient(const Expression& e) const;
 
@@ -56,7 +56,8 @@ class ComputationGraph {
   void revert();
   /// Forgets all values but not what was recorded; in a minibatch, those of all graphs.
   void invalidate();
-  /// Forgets everything; all expressions become stale.
+  /// Forgets everything; all expressions become stale. Whatever was thrown before, even because
+  /// memory ran out, the graph is as good as new then.
   void clear();
 
   /// Names a node in error messages.

@@ -56,10 +56,12 @@ class Minibatch {
   /// The gradients of the total loss, valid until the next pass or `clear`. Throws UsageError if a
   /// parameter has changed since `forward`.
   const Gradients& backward();
-  /// The same, added to gradients of the caller: accumulated minibatches have the bits of one.
+  /// The same, added to gradients of the caller: accumulated minibatches have the bits of one. If
+  /// it throws, some may have been added: clear them.
   void backward(Gradients& gradients);
 
-  /// Forgets all graphs; their expressions become stale. Dropout draws new numbers.
+  /// Forgets all graphs; their expressions become stale. Dropout draws new numbers. Whatever was
+  /// thrown before, even because memory ran out, the minibatch is as good as new then.
   void clear();
 
   /// How the nodes were batched since the last clear.

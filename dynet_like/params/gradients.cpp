@@ -72,7 +72,9 @@ void Gradients::clear(const ParameterStorage& parameter) {
 }
 
 void Gradients::clear(const ParameterCollection& collection) {
-  for (const auto& storage : collection.storages()) clear(*storage);
+  for (const auto& storage : collection.get_storage().all) {
+    if (collection.contains(*storage)) clear(*storage);
+  }
 }
 
 Gradients::Part& Gradients::part(const std::shared_ptr<CollectionLayout>& layout) {

@@ -91,7 +91,7 @@ std::shared_ptr<ParameterStorage> ParameterCollection::add(const Dim& dim, bool 
 std::vector<std::shared_ptr<ParameterStorage>> ParameterCollection::storages() const {
   std::vector<std::shared_ptr<ParameterStorage>> result;
   for (const auto& parameter : storage_->all) {
-    if (parameter->name.starts_with(path_->name)) result.push_back(parameter);
+    if (contains(*parameter)) result.push_back(parameter);
   }
   return result;
 }

@@ -43,6 +43,10 @@ class ParameterCollection {
   const std::string& get_fullname() const { return path_->name; }
   /// The parameters and tables of this (sub)collection, in the order of their creation.
   std::vector<std::shared_ptr<ParameterStorage>> storages() const;
+  /// Whether a parameter of the storage belongs to this (sub)collection.
+  bool contains(const ParameterStorage& parameter) const {
+    return parameter.name.starts_with(path_->name);
+  }
   /// The one with this full name, or null.
   std::shared_ptr<ParameterStorage> find(const std::string& full_name) const;
   /// Number of elements.
