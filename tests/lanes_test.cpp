@@ -3,9 +3,11 @@
 
 #include <algorithm>
 #include <functional>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
+#include "dynet_like/device/kernel.h"
 #include "dynet_like/dynet_like.h"
 
 namespace dynet_like {
@@ -162,6 +164,53 @@ TEST_F(LanesTest, AFailureInOneLaneReachesTheCaller) {
   batch.clear();
   batch.add_loss(loss_of(batch.new_graph(), 1));
   EXPECT_NE(batch.forward(), 0.0f);
+}
+
+// Kernels that throw, in either direction, while other lanes go on.
+TEST_F(LanesTest, AfterAFailureInOneLaneClearIsEnough) {
+  static const Kernels kernels{{[](const ForwardCall& call) {
+                                  for (std::size_t i = 0; i < call.n; ++i) {
+                                    const float x = *call.in[0].at<float>(i);
+                                    if (x == 1) throw std::runtime_error("forward");
+                                    static_cast<float*>(call.out)[i] = x;
+                                  }
+                                },
+                                nullptr},
+                               {[](const BackwardCall& call) {
+                                  for (std::size_t i = 0; i < call.n; ++i) {
+                                    if (*call.in[0].at<float>(i) == 2)
+                                      throw std::runtime_error("backward");
+                                    const float before =
+                                        call.dx[0].add[i] != 0 ? *call.dx[0].at<float>(i) : 0.0f;
+                                    *call.dx[0].at<float>(i) = before + *call.dy.at<float>(i);
+                                  }
+                                },
+                                nullptr}};
+  static const Op op = [] {
+    Op result;
+    result.name = "particular";
+    result.shape = [](std::span<const Dim> in, std::span<const std::uint32_t>) { return in[0]; };
+    result.kernels = &kernels;
+    return result;
+  }();
+  GraphOptions options;
+  options.threads = 4;
+  Minibatch batch(options);
+  const auto run = [&](float x) {
+    batch.clear();
+    for (unsigned i = 0; i < 40; ++i) {
+      ComputationGraph& graph = batch.new_graph();
+      const Expression number = pick(lookup(graph, table_, 0), 0) * 0.0f + (i == 23 ? x : 0.0f);
+      batch.add_loss(loss_of(graph, i) + apply_op(op, std::span(&number, 1)));
+    }
+    const float loss = batch.forward();
+    return outcome(loss, batch.backward());
+  };
+  const Outcome expected = run(0);
+  for (const float x : {1.0f, 2.0f}) {
+    EXPECT_THROW(run(x), std::runtime_error);
+    EXPECT_TRUE(run(0) == expected) << x;
+  }
 }
 
 // The last part may be so small that it needs fewer lanes than those before.
