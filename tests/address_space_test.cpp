@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include <cstdio>
-#include <cstring>
 #include <exception>
 #include <fstream>
 #include <new>
@@ -57,17 +56,14 @@ struct Step {
   std::optional<Minibatch> batch;
 
   Bits run(unsigned threads) {
-    random = Random(7);
-    if (batch) {
-      batch->clear();
-    } else {
+    if (!batch) {
       GraphOptions options;
       options.threads = threads;
       options.random = &random;
       batch.emplace(options);
-      random = Random(7);
-      batch->clear();
     }
+    random = Random(7);  // dropout draws the same numbers each time
+    batch->clear();
     batch->add_losses(kSamples, [&](ComputationGraph& graph, std::size_t i) {
       return model.loss_of(graph, i % 20);
     });

@@ -3,10 +3,10 @@
 
 #include <gtest/gtest.h>
 
-#include <cstring>
-#include <functional>
+#include <cstddef>
 #include <memory>
 #include <optional>
+#include <ostream>
 #include <string>
 #include <vector>
 

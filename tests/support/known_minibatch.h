@@ -1,9 +1,7 @@
 // A small minibatch with a bit of everything, and the bits that it must have.
 #pragma once
 
-#include <cstdint>
-#include <functional>
-#include <string>
+#include <cstddef>
 #include <vector>
 
 #include "dynet_like/dynet_like.h"
@@ -32,8 +30,8 @@ struct KnownModel {
     return all;
   }
 
-  // A sentence through an LSTM with dropout and shared values of a parameter, pairs of its words
-  // through a Tree-LSTM, a list of parts, and a row of values that a custom number of nodes makes.
+  // The words of a sentence through values of a parameter that all samples share, an LSTM and a
+  // Tree-LSTM; a range of its list of outputs, the table as a whole, and inputs of odd shapes.
   Expression loss_of(ComputationGraph& graph, std::size_t sample) const {
     const auto s = static_cast<unsigned>(sample);
     const Expression shared = tanh(parameter(graph, w));
