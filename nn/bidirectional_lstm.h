@@ -21,6 +21,9 @@ class BidirectionalLSTM {
   /// subcollection of `model`. Throws ShapeError for size 0, UsageError for no layers.
   BidirectionalLSTM(ParameterCollection& model, unsigned inputs, unsigned hidden,
                     unsigned layers = 1, const std::string& name = "bidirectional_lstm");
+  // To move is to copy: it never has no layers.
+  BidirectionalLSTM(const BidirectionalLSTM&) = default;
+  BidirectionalLSTM& operator=(const BidirectionalLSTM&) = default;
 
   /// The outputs of the last layer at every position; none for no inputs. Shapes: {inputs} ->
   /// {2 * hidden}. Throws ShapeError unless the inputs fit.

@@ -22,6 +22,9 @@ class StackedLSTM {
   /// layers and unless 0 <= dropout < 1, ShapeError for size 0.
   StackedLSTM(ParameterCollection& model, unsigned layers, unsigned inputs, unsigned hidden,
               const std::string& name = "stacked_lstm", float dropout = 0);
+  // To move is to copy: it never has no layers.
+  StackedLSTM(const StackedLSTM&) = default;
+  StackedLSTM& operator=(const StackedLSTM&) = default;
 
   /// The state before the first element: zeros.
   State start(ComputationGraph& graph) const;

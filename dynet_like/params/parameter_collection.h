@@ -27,6 +27,9 @@ struct CollectionStorage {
 class ParameterCollection {
  public:
   explicit ParameterCollection(std::uint64_t seed = 1, DType dtype = DType::f32);
+  // To move is to copy: no handle is ever without its storage.
+  ParameterCollection(const ParameterCollection&) = default;
+  ParameterCollection& operator=(const ParameterCollection&) = default;
 
   /// A new parameter, Glorot if no initialiser is given.
   Parameter add_parameters(const Dim& dim, const std::string& name = "");

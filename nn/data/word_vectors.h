@@ -33,6 +33,8 @@ class WordVectorReader {
   /// The same for a stream, which must outlive the reader; `file` is its name in messages.
   WordVectorReader(std::istream& stream, const std::string& file,
                    const TextLimits& limits = kWordVectorLimits);
+  WordVectorReader(const WordVectorReader&) = delete;  // it refers to what it has
+  WordVectorReader& operator=(const WordVectorReader&) = delete;
 
   /// Goes to the next word; false after the last one. Throws FileError with the line.
   bool next();

@@ -215,6 +215,9 @@ class ParameterCollection : public dynet_like::ParameterCollection {
  public:
   ParameterCollection() : ParameterCollection(default_weight_decay_lambda) {}
   explicit ParameterCollection(float weight_decay_lambda);
+  // To move is to copy, as for the library's.
+  ParameterCollection(const ParameterCollection&) = default;
+  ParameterCollection& operator=(const ParameterCollection&) = default;
 
   /// Glorot if scale is 0, else uniform over [-scale, scale).
   Parameter add_parameters(const Dim& d, float scale = 0.0f, const std::string& name = "",
