@@ -89,6 +89,9 @@ NodeType TypeTable::describe(const Op& op, std::span<const InputKey> inputs,
   if (inputs.empty()) signature.dtype = static_cast<DType>(attributes[0]);
   check_arity(op, signature.inputs);
   signature.integers = op.integers(attributes);
+  if (op.shape == nullptr) {
+    throw UsageError("[" + std::string(op.name) + "] need a shape rule, Op::shape; got none");
+  }
   signature.output = op.shape(signature.inputs, attributes);
   signature.output.check();
   signature.output_size = signature.output.size();

@@ -51,6 +51,14 @@ Operand from_item(const Operand& operand, std::size_t first) {
   return {advance(operand.items, first), operand.shared, operand.packed};
 }
 
+// An op of the user may leave kernels out.
+template <class Kernel>
+void check_kernel(Kernel kernel, const char* direction, const Signature& type) {
+  if (kernel != nullptr) return;
+  throw DeviceError("[" + std::string(type.op->name) + "] need a " + direction + " kernel for " +
+                    name_of(type.dtype) + "; got none");
+}
+
 class CpuDevice : public Device {
  public:
   explicit CpuDevice(std::shared_ptr<ThreadPool> pool)
@@ -68,6 +76,7 @@ class CpuDevice : public Device {
 
   void forward(Kernels::Forward kernel, const ForwardCall& call) override {
     const Signature& type = *call.type;
+    check_kernel(kernel, "forward", type);
     for_parts(call.n, call.n, cost(type), [&](unsigned part, std::size_t begin, std::size_t end) {
       ForwardCall slice = call;
       slice.workspace = &workspace(part);
@@ -88,6 +97,7 @@ class CpuDevice : public Device {
 
   void backward(Kernels::Backward kernel, const BackwardCall& call) override {
     const Signature& type = *call.type;
+    check_kernel(kernel, "backward", type);
     for_parts(
         call.n, call.n, 2 * cost(type), [&](unsigned part, std::size_t begin, std::size_t end) {
           BackwardCall slice = call;

@@ -1,0 +1,78 @@
+// Ops of the user that lack something: refused where it is needed, and not before.
+#include <gtest/gtest.h>
+
+#include "dynet_like/device/kernel.h"
+#include "dynet_like/dynet_like.h"
+#include "tests/support/message_of.h"
+
+namespace dynet_like {
+namespace {
+
+void copy(const ForwardCall& call) {
+  for (std::size_t i = 0; i < call.n; ++i)
+    static_cast<float*>(call.out)[i] = *call.in[0].at<float>(i);
+}
+
+Dim same_shape(std::span<const Dim> in, std::span<const std::uint32_t>) { return in[0]; }
+
+// Forward, in float.
+const Op& one_way_op() {
+  static const Kernels kernels{{copy, nullptr}, {}};
+  static const Op op = [] {
+    Op result;
+    result.name = "one_way";
+    result.needs = Needs::nothing;
+    result.shape = same_shape;
+    result.kernels = &kernels;
+    return result;
+  }();
+  return op;
+}
+
+Expression one_way(const Expression& x) { return apply_op(one_way_op(), std::span(&x, 1)); }
+
+TEST(UserOpsTest, WithoutABackwardKernel) {
+  ParameterCollection model;
+  const Parameter w = model.add_parameters({1}, ParameterInitConst(3));
+  ComputationGraph graph;
+  const Expression x = parameter(graph, w), y = one_way(x + input(graph, 1.0f));
+  EXPECT_EQ(as_scalar(y.value()), 4.0f);
+  EXPECT_EQ(message_of<DeviceError>([&] { graph.backward(y); }),
+            "[one_way] need a backward kernel for float; got none");
+  // Where no gradient goes through it, none is needed.
+  const Expression z = x * one_way(input(graph, 5.0f));
+  EXPECT_EQ(graph.backward(z).values(w), std::vector<float>{5});
+}
+
+TEST(UserOpsTest, WithoutAKernelForDoubles) {
+  GraphOptions options;
+  options.dtype = DType::f64;
+  ComputationGraph graph(options);
+  const Expression y = one_way(input(graph, 2.0f));
+  EXPECT_EQ(message_of<DeviceError>([&] { y.value(); }),
+            "[one_way] need a forward kernel for double; got none");
+}
+
+TEST(UserOpsTest, WithoutKernelsOrRules) {
+  static const Op no_kernels = [] {
+    Op op;
+    op.name = "idle";
+    op.shape = same_shape;
+    return op;
+  }();
+  static const Op no_shape = [] {
+    Op op;
+    op.name = "shapeless";
+    return op;
+  }();
+  ComputationGraph graph;
+  const Expression x = input(graph, 2.0f), y = apply_op(no_kernels, std::span(&x, 1));
+  EXPECT_EQ(message_of<DeviceError>([&] { y.value(); }),
+            "[idle] need a kernel for the CPU; got none");
+  EXPECT_EQ(message_of<UsageError>([&] { apply_op(no_shape, std::span(&x, 1)); }),
+            "[shapeless] need a shape rule, Op::shape; got none");
+  EXPECT_EQ(as_scalar((x + 1.0f).value()), 3.0f);
+}
+
+}  // namespace
+}  // namespace dynet_like
