@@ -130,7 +130,8 @@ void ComputationGraph::backward(const Expression& loss, Gradients& gradients, bo
     throw UsageError("[backward] need a graph that keeps its values; got GraphOptions::inference");
   }
   if (tape_.shape_of(loss.i).size != 1) {
-    throw ShapeError("[backward] need a loss of one number; got " + to_string(loss.dim()));
+    throw ShapeError("[backward] need a loss of one number; got " + to_string(loss.dim()) +
+                     tape_.labels_of(std::span(&loss.i, 1)));
   }
   executor.check_parameters("backward");
   executor.forward(std::span(&root, 1));

@@ -1,6 +1,7 @@
 // Convolutions and pooling: shifted selections, put together for one product or one maximum.
 #include "dynet_like/graph/recording.h"
 
+#include <algorithm>
 #include <limits>
 
 #include "dynet_like/core/errors.h"
@@ -18,15 +19,15 @@ struct Windows {
   unsigned count, width, stride, before = 0, after = 0;
 
   Windows(const char* user, unsigned size, unsigned window, unsigned step, bool is_valid)
-      : width(window), stride(step) {
+      : width(window), stride(std::min(step, size)) {  // one window is there at any stride
     if (step == 0 || window == 0 || (is_valid && window > size)) {
       throw UsageError(std::string("[") + user +
                        "] need a stride of at least 1 and a window of 1 to " +
                        std::to_string(size) + "; got stride " + std::to_string(step) +
                        " and window " + std::to_string(window));
     }
-    count = is_valid ? (size - window) / step + 1 : (size + step - 1) / step;
-    const unsigned needed = (count - 1) * step + window;
+    count = (is_valid ? size - window : size - 1) / stride + 1;
+    const unsigned needed = (count - 1) * stride + window;
     if (!is_valid && needed > size) {
       before = (needed - size) / 2;
       after = needed - size - before;
@@ -79,8 +80,7 @@ Expression conv2d(const Expression& x, const Expression& f, const std::vector<un
   const Dim dim = x.dim(), filter = f.dim();
   check_two("conv2d", "stride", stride);
   if (dim.nd > 3 || filter.nd != 4 || filter[2] != dim[2]) {
-    const Dim dims[] = {dim, filter};
-    throw_shape_error("conv2d", "{height, width, channels} and {h, w, channels, filters}", dims);
+    refuse_shapes("conv2d", "{height, width, channels} and {h, w, channels, filters}", {x, f});
   }
   const Windows rows("conv2d", dim[0], filter[0], stride[0], is_valid);
   const Windows columns("conv2d", dim[1], filter[1], stride[1], is_valid);
@@ -114,8 +114,7 @@ Expression maxpooling2d(const Expression& x, const std::vector<unsigned>& ksize,
 Expression filter1d_narrow(const Expression& x, const Expression& f) {
   const Dim dim = x.dim(), filter = f.dim();
   if (dim.nd > 2 || filter.nd > 3 || filter[0] != dim[0] || filter[1] > dim[1]) {
-    const Dim dims[] = {dim, filter};
-    throw_shape_error("filter1d_narrow", "{rows, columns} and {rows, width, filters}", dims);
+    refuse_shapes("filter1d_narrow", "{rows, columns} and {rows, width, filters}", {x, f});
   }
   const unsigned count = dim[1] - filter[1] + 1;
   std::vector<Expression> shifted;

@@ -47,7 +47,8 @@ const Expression& Minibatch::checked(const Expression& e, const char* user) cons
 void Minibatch::check_loss(const Expression& loss, const char* user) const {
   const Dim dim = checked(loss, user).dim();
   if (dim.batch_size() == 1) return;
-  throw ShapeError(std::string("[") + user + "] need a loss of one number; got " + to_string(dim));
+  throw ShapeError(std::string("[") + user + "] need a loss of one number; got " + to_string(dim) +
+                   loss.pg->tape().labels_of(std::span(&loss.i, 1)));
 }
 
 void Minibatch::add_loss(const Expression& loss) {

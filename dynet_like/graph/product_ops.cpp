@@ -47,8 +47,7 @@ Expression colwise_add(const Expression& x, const Expression& bias) { return x +
 Expression contract3d_1d(const Expression& x, const Expression& y) {
   const Dim dim = x.dim();
   if (dim.nd != 3 || y.dim().batch_size() != dim[2]) {
-    const Dim dims[] = {dim, y.dim()};
-    throw_shape_error("contract3d_1d", "{m, n, k} and {k}", dims);
+    refuse_shapes("contract3d_1d", "{m, n, k} and {k}", {x, y});
   }
   const Expression columns = reshape(x, Dim({dim[0] * dim[1], dim[2]}, dim.bd)) * y;
   return reshape(columns, Dim({dim[0], dim[1]}, columns.dim().bd));

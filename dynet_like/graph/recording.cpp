@@ -1,8 +1,9 @@
-// Handles that are no good.
+// Handles and shapes that are no good.
 #include "dynet_like/graph/recording.h"
 
 #include "dynet_like/core/errors.h"
 #include "dynet_like/ops/ops.h"
+#include "dynet_like/tape/labels.h"
 
 namespace dynet_like {
 
@@ -19,6 +20,23 @@ ComputationGraph& check_graph(std::string_view op, std::span<const Expression> x
   }
   return graph;
 }
+
+void refuse_shapes(std::string_view op, std::string_view rule,
+                   std::initializer_list<Expression> xs) {
+  std::vector<Dim> dims;
+  std::vector<ValueId> values;
+  for (const Expression& x : xs) {
+    dims.push_back(x.dim());
+    values.push_back(x.i);
+  }
+  try {
+    throw_shape_error(op, rule, dims);
+  } catch (const ShapeError& error) {
+    throw ShapeError(error.what() + graph_of(op, xs).tape().labels_of(values));
+  }
+}
+
+std::string labels_of(const Expression& x) { return x.pg->tape().labels_of(std::span(&x.i, 1)); }
 
 }  // namespace recording
 

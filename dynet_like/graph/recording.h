@@ -2,7 +2,9 @@
 #pragma once
 
 #include <array>
+#include <initializer_list>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -15,6 +17,12 @@ using Integers = std::span<const std::uint32_t>;
 
 /// Finds out which of the handles is no good, if any is: throws.
 ComputationGraph& check_graph(std::string_view op, std::span<const Expression> xs);
+
+/// throw_shape_error with the shapes of these expressions and the labels that they have.
+[[noreturn]] void refuse_shapes(std::string_view op, std::string_view rule,
+                                std::initializer_list<Expression> xs);
+/// The same labels, for the end of a message.
+std::string labels_of(const Expression& x);
 
 /// The graph of the inputs. They are handles of one graph if they have one slot and generation.
 inline ComputationGraph& graph_of(std::string_view op, std::span<const Expression> xs) {
@@ -63,6 +71,12 @@ class Values {
   std::vector<ValueId> more_;
   std::span<ValueId> all_;
 };
+
+/// An op along one dimension, which disappears, for several of them (each at most once), for the
+/// minibatch, and for all elements.
+Expression reduce(const Op& op, const Expression& x, std::vector<unsigned> dimensions);
+Expression reduce_batches(const Op& op, const Expression& x);
+Expression reduce_elements(const Op& op, const Expression& x);
 
 inline Expression many(const Op& op, std::span<const Expression> xs, Integers attributes = {}) {
   ComputationGraph& graph = graph_of(op.name, xs);

@@ -43,8 +43,7 @@ Expression logsumexp_of(std::span<const Expression> xs) {
   std::vector<Expression> columns;
   for (const Expression& x : xs) {
     if (x.dim().single_batch() != dim) {
-      const Dim dims[] = {dim, x.dim().single_batch()};
-      throw_shape_error("logsumexp", "equal shapes", dims);
+      refuse_shapes("logsumexp", "equal shapes but for the minibatch", {xs[0], x});
     }
     columns.push_back(reshape(x, Dim({dim.size()}, x.dim().bd)));
   }

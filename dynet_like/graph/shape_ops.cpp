@@ -20,7 +20,8 @@ void check_range(const char* user, const Expression& x, std::span<const unsigned
     if (d < dim.nd && start <= dim.d[d] && length <= dim.d[d] - start) continue;
     throw UsageError(std::string("[") + user + "] need elements of dimension " + std::to_string(d) +
                      " of " + to_string(x.dim()) + "; got " + std::to_string(start) +
-                     (length == 1 ? "" : " to " + std::to_string(start + length - 1)));
+                     (length == 1 ? "" : " to " + std::to_string(start + length - 1)) +
+                     labels_of(x));
   }
 }
 
@@ -50,8 +51,7 @@ Expression in_one_minibatch(std::span<const Expression> xs) {
   for (const Expression& x : xs) {
     const Dim other = x.dim();
     if (other.single_batch() != dim) {
-      const Dim dims[] = {dim, other.single_batch()};
-      throw_shape_error("concatenate_to_batch", "equal shapes", dims);
+      refuse_shapes("concatenate_to_batch", "equal shapes but for the minibatch", {xs[0], x});
     }
     columns.push_back(reshape(x, Dim({dim.size(), other.bd})));
     count += other.bd;
@@ -69,7 +69,7 @@ std::vector<unsigned> strided(unsigned size, int stride, int from, int to) {
                      std::to_string(from) + " to " + std::to_string(to));
   }
   std::vector<unsigned> result;
-  for (int i = from; i < to; i += stride) result.push_back(static_cast<unsigned>(i));
+  for (std::int64_t i = from; i < to; i += stride) result.push_back(static_cast<unsigned>(i));
   return result;
 }
 

@@ -58,9 +58,18 @@ std::span<const Op* const> all_ops() {
 }
 
 void throw_shape_error(std::string_view op, std::string_view rule, std::span<const Dim> got) {
+  constexpr std::size_t kMost = 8;
   std::ostringstream message;
   message << '[' << op << "] need " << rule << "; got";
-  for (const Dim& dim : got) message << ' ' << dim;
+  std::size_t at = 0;
+  for (std::size_t shown = 0; at < got.size() && shown < kMost; ++shown) {
+    std::size_t end = at + 1;
+    while (got.size() > kMost && end < got.size() && got[end] == got[at]) ++end;
+    message << ' ' << got[at];
+    if (end - at > 1) message << " (" << end - at << " times)";
+    at = end;
+  }
+  if (at < got.size()) message << " and " << got.size() - at << " more";
   throw ShapeError(message.str());
 }
 

@@ -62,7 +62,7 @@ struct OpCase {
 
 /// The facts of an operation. The mathematics is in kernels, one set per device.
 struct Op {
-  static constexpr unsigned kAnyNumber = 1u << 16;
+  static constexpr unsigned kAnyNumber = (1u << 31) - 1;
 
   std::string_view name;
   /// The formula, with its source where it is not common knowledge.
@@ -119,7 +119,7 @@ struct Op {
 /// Every op of the library, in the order of the reference.
 std::span<const Op* const> all_ops();
 
-/// "[name] need rule; got {3,4} {5}": throws ShapeError.
+/// "[name] need rule; got {3,4} {5}": throws ShapeError. A long list of shapes is shortened.
 [[noreturn]] void throw_shape_error(std::string_view op, std::string_view rule,
                                     std::span<const Dim> got);
 

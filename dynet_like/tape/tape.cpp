@@ -5,7 +5,9 @@
 #include <bit>
 
 #include "dynet_like/core/errors.h"
+#include "dynet_like/core/text.h"
 #include "dynet_like/ops/structured.h"
+#include "dynet_like/tape/labels.h"
 
 namespace dynet_like {
 
@@ -79,10 +81,13 @@ ValueId Tape::add(const Op& op, std::span<const ValueId> inputs,
   if (op.has_numbers()) {
     items = std::max(items, items_of_numbers(op, op.integers(attributes), numbers));
   }
-  if (items > 1) check_items(op, inputs, keys, items);
-  const NodeType* type = &cache_->recent_type(hash);
-  if (!type->matches(op, keys, attributes)) type = &find_type(hash, op, inputs, keys, attributes);
-  if (items > 1) check_size(type->signature.output, items);
+  const NodeType* type = nullptr;
+  with_labels(*this, inputs, [&] {
+    if (items > 1) check_items(op, inputs, keys, items);
+    type = &cache_->recent_type(hash);
+    if (!type->matches(op, keys, attributes)) type = &find_type(hash, op, inputs, keys, attributes);
+    if (items > 1) check_size(type->signature.output, items);
+  });
   const std::size_t first_number = numbers_.size();
   if (type->has_numbers) add_numbers(op, *type, items, numbers);
   const ValueId result = add_node(*type, first_number, items, reaches_parameter);
@@ -314,6 +319,20 @@ const std::string& Tape::label_of(NodeId id) const {
   static const std::string none;
   const auto found = labels_.find(id);
   return found == labels_.end() ? none : found->second;
+}
+
+std::string Tape::labels_of(std::span<const ValueId> values) const {
+  constexpr int kMost = 8;
+  std::string result;
+  int shown = 0;
+  for (ValueId value : values) {
+    const std::string& label = label_of(values_[value].node);
+    if (label.empty()) continue;
+    if (shown++ == kMost) return result + ", ...";
+    result +=
+        (shown == 1 ? ", where " : ", ") + quoted_text(label) + " is " + to_string(dim_of(value));
+  }
+  return result;
 }
 
 Tape::Mark Tape::mark() const {

@@ -146,6 +146,8 @@ class Tape {
   void set_label(NodeId id, std::string label) { labels_[id] = std::move(label); }
   /// The label of a node, or an empty string.
   const std::string& label_of(NodeId id) const;
+  /// What a message adds on these values, ", where "W" is {3,4}, "h" is {5}": those with a label.
+  std::string labels_of(std::span<const ValueId> values) const;
 
   /// How many random nodes there are, and were; nodes to come are counted from there.
   std::uint32_t random_nodes() const { return random_nodes_; }

@@ -5,6 +5,7 @@
 
 #include "dynet_like/core/errors.h"
 #include "dynet_like/ops/structured.h"
+#include "dynet_like/tape/labels.h"
 
 namespace dynet_like {
 
@@ -14,7 +15,13 @@ void check_start(const Tape& tape, ValueId x, const RangeShape& range, std::uint
   if (start <= range.last_start) return;
   throw ShapeError("[pick_range] need " + std::to_string(range.length) + " elements of dimension " +
                    std::to_string(range.d) + " from " + std::to_string(start) + "; got " +
-                   to_string(tape.dim_of(x)));
+                   to_string(tape.dim_of(x)) + tape.labels_of(std::span(&x, 1)));
+}
+
+const RangeShape& range_of(Tape& tape, ValueId x, std::uint32_t length, unsigned d) {
+  return with_labels(tape, std::span(&x, 1), [&]() -> const RangeShape& {
+    return tape.cache().range(tape.value(x).shape, d, length);
+  });
 }
 
 }  // namespace
@@ -24,7 +31,8 @@ ValueId reshape(Tape& tape, ValueId x, const Dim& dim) {
   dim.check();
   if (from.size() != dim.size()) {
     throw ShapeError("[reshape] need a shape of " + std::to_string(from.size()) + " elements for " +
-                     to_string(from) + "; got " + to_string(dim));
+                     to_string(from) + "; got " + to_string(dim) +
+                     tape.labels_of(std::span(&x, 1)));
   }
   if (from == dim) return x;
   // Items with gaps between them keep their number, or are copied together first.
@@ -39,7 +47,7 @@ ValueId reshape(Tape& tape, ValueId x, const Dim& dim) {
 
 ValueId pick_range(Tape& tape, ValueId x, std::span<const std::uint32_t> starts,
                    std::uint32_t length, unsigned d) {
-  const RangeShape& range = tape.cache().range(tape.value(x).shape, d, length);
+  const RangeShape& range = range_of(tape, x, length, d);
   if (starts.size() == 1 && range.is_contiguous) {
     check_start(tape, x, range, starts[0]);
     return add_range(tape, x, range, starts[0]);
@@ -49,7 +57,7 @@ ValueId pick_range(Tape& tape, ValueId x, std::span<const std::uint32_t> starts,
 }
 
 ValueId pick(Tape& tape, ValueId x, std::span<const std::uint32_t> elements, unsigned d) {
-  RangeShape range = tape.cache().range(tape.value(x).shape, d, 1);
+  RangeShape range = range_of(tape, x, 1, d);
   if (elements.size() == 1 && range.is_contiguous) {
     check_start(tape, x, range, elements[0]);
     range.to = range.without_d;
@@ -64,9 +72,9 @@ ValueId pick(Tape& tape, ValueId x, std::span<const std::uint32_t> elements, uns
 ValueId pick_minibatch_elements(Tape& tape, ValueId x, std::uint32_t first, std::uint32_t count) {
   Value view = tape.value(x);
   if (count == 0 || first >= view.items || count > view.items - first) {
-    throw ShapeError("[pick_batch_elems] need minibatch elements " + std::to_string(first) +
-                     " to " + std::to_string(std::uint64_t{first} + count) + " of " +
-                     to_string(tape.dim_of(x)));
+    throw ShapeError("[pick_batch_elems] need elements of a minibatch of " +
+                     std::to_string(view.items) + "; got " + std::to_string(count) + " from " +
+                     std::to_string(first) + " on" + tape.labels_of(std::span(&x, 1)));
   }
   view.offset += first * view.stride;
   view.items = count;
@@ -83,7 +91,9 @@ ValueId without_gradient(Tape& tape, ValueId x) {
 ValueId transpose(Tape& tape, ValueId x, std::span<const std::uint32_t> order) {
   const Dim& from = tape.shape_of(x).dim;
   const InputKey key = input_key(tape.value(x).shape, 0);
-  const NodeType& type = tape.cache().type(ops::transpose, std::span(&key, 1), order);
+  const NodeType& type = with_labels(tape, std::span(&x, 1), [&]() -> const NodeType& {
+    return tape.cache().type(ops::transpose, std::span(&key, 1), order);
+  });
   // Elements move only if dimensions larger than 1 change their order.
   unsigned last = 0;
   bool moves = false;

@@ -1,0 +1,88 @@
+// Labels of expressions in error messages.
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "dynet_like/dynet_like.h"
+#include "tests/support/message_of.h"
+
+namespace dynet_like {
+namespace {
+
+class LabelsTest : public ::testing::Test {
+ protected:
+  Expression vector(unsigned n) { return zeros(graph_, Dim({n})); }
+  template <class F>
+  static std::string message(const F& f) {
+    return message_of<ShapeError>([&] { f(); });
+  }
+  ComputationGraph graph_;
+};
+
+TEST_F(LabelsTest, ShapeErrorsNameTheInputsThatHaveOne) {
+  const Expression weights = zeros(graph_, Dim({3, 4})).label("attention");
+  const Expression x = vector(5), h = tanh(x).label("h");
+  const std::string product =
+      "[matrix_product] need as many columns on the left as rows on the right; got {3,4} {5}";
+  EXPECT_EQ(message([&] { weights* x; }), product + ", where \"attention\" is {3,4}");
+  EXPECT_EQ(message([&] { weights* h; }), product + ", where \"attention\" is {3,4}, \"h\" is {5}");
+  EXPECT_EQ(message([&] { zeros(graph_, Dim({3, 4})) * x; }), product);
+  EXPECT_EQ(message([&] { weights* h; }), message([&] { weights* h; })) << "the second time";
+}
+
+TEST_F(LabelsTest, InEveryKindOfShapeError) {
+  const Expression x = zeros(graph_, Dim({6})).label("x");
+  const Expression y = zeros(graph_, Dim({6}, 2)).label("y"), z = zeros(graph_, Dim({6}, 3));
+  const std::string of_x = ", where \"x\" is {6}", of_y = ", where \"y\" is {6X2}";
+  for (const std::string& each :
+       {message([&] { reshape(x, Dim({7})); }), message([&] {
+          transpose(x, {0, 0});
+        }),
+        message([&] {
+          concatenate_to_batch({x, vector(2)});
+        }),
+        message([&] {
+          logsumexp({vector(2), x});
+        }),
+        message([&] {
+          conv2d(x, vector(2), {1, 1});
+        }),
+        message([&] { filter1d_narrow(x, vector(2)); }),
+        message([&] { contract3d_1d(x, vector(2)); }), message([&] { max_dim(x, 3); }),
+        message_of<UsageError>([&] { pick_range(x, 4, 8); }),
+        message([&] { graph_.backward(x); })}) {
+    EXPECT_TRUE(each.ends_with(of_x)) << each;
+  }
+  EXPECT_TRUE(message([&] { y + z; }).ends_with(of_y));
+  EXPECT_TRUE(message([&] { pick_batch_elem(y, 2); }).ends_with(of_y));
+  Minibatch batch;
+  const Expression loss = zeros(batch.new_graph(), Dim({2})).label("x");
+  EXPECT_TRUE(message([&] { batch.add_loss(loss); }).ends_with(", where \"x\" is {2}"));
+}
+
+// A view has the label of what it is a part of.
+TEST_F(LabelsTest, OfViews) {
+  const Expression whole = vector(6).label("whole"), part = pick_range(whole, 0, 2);
+  EXPECT_TRUE(message([&] {
+                part + whole;
+              }).ends_with("got {2} {6}, where \"whole\" is {2}, \"whole\" is {6}"));
+}
+
+TEST_F(LabelsTest, MessagesStayShort) {
+  std::vector<Expression> xs;
+  for (int i = 0; i < 100; ++i) xs.push_back(vector(2).label(std::string(1000, 'a')));
+  xs.push_back(vector(3));
+  const std::string text = message([&] { concatenate(xs, 1); });
+  EXPECT_LT(text.size(), 1000u) << text;
+  EXPECT_TRUE(text.ends_with(", ...")) << text;
+}
+
+TEST_F(LabelsTest, NumericErrorsNameTheNode) {
+  graph_.detect_anomaly(true);
+  const Expression x = log(vector(1)).label("root of all evil");
+  const std::string text = message_of<NumericError>([&] { x.value(); });
+  EXPECT_NE(text.find("(\"root of all evil\")"), std::string::npos) << text;
+}
+
+}  // namespace
+}  // namespace dynet_like
