@@ -1,58 +1,17 @@
-// Operations where their formulas end: infinite, huge, equal and vanishing numbers; in float and in
+// Operations where their formulas end: infinite, huge and vanishing numbers; in float and in
 // double.
-#include <gtest/gtest.h>
+#include "tests/op_edges.h"
 
-#include <cmath>
-#include <limits>
 #include <numbers>
 
-#include "dynet_like/dynet_like.h"
+#include "tests/support/message_of.h"
 
 namespace dynet_like {
 namespace {
 
-using Doubles = std::vector<double>;
-using Floats = std::vector<float>;
+class OpEdgesTest : public OpEdges {};
 
-constexpr float kInf = std::numeric_limits<float>::infinity();
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-
-class OpEdgesTest : public ::testing::TestWithParam<DType> {
- protected:
-  static GraphOptions options() {
-    GraphOptions options;
-    options.dtype = GetParam();
-    return options;
-  }
-
-  Expression vector(const Floats& values) {
-    return input(graph_, Dim({static_cast<unsigned>(values.size())}), values);
-  }
-  Expression matrix(unsigned n, const Floats& values) { return input(graph_, Dim({n, n}), values); }
-  static Doubles values(const Expression& y) { return as_doubles(y.value()); }
-  /// The gradient of the sum of all elements of y.
-  Doubles gradient(const Expression& y, const Expression& x) {
-    graph_.backward(sum_batches(sum_elems(y)), true);
-    return as_doubles(x.gradient());
-  }
-  /// Equal but for a few roundings.
-  static void expect_near(const Doubles& got, const Doubles& expected) {
-    const double epsilon = GetParam() == DType::f32 ? 0x1p-23 : 0x1p-52;
-    ASSERT_EQ(got.size(), expected.size());
-    for (std::size_t i = 0; i < got.size(); ++i) {
-      if (std::isfinite(expected[i])) {
-        EXPECT_NEAR(got[i], expected[i], 4 * epsilon * std::max(1.0, std::abs(expected[i]))) << i;
-      } else {
-        EXPECT_EQ(got[i], expected[i]) << i;
-      }
-    }
-  }
-
-  ComputationGraph graph_{options()};
-};
-
-INSTANTIATE_TEST_SUITE_P(All, OpEdgesTest, ::testing::Values(DType::f32, DType::f64),
-                         [](const auto& info) { return std::string(name_of(info.param)); });
+INSTANTIATE_TEST_SUITE_P(All, OpEdgesTest, kBothTypes, name_of_type);
 
 // ------------------------------------------------------------------------------- logarithms
 
@@ -127,7 +86,7 @@ TEST_P(OpEdgesTest, SoftmaxWithImpossibleClasses) {
     Doubles half(n, 0.0);
     half[0] = half[2] = 0.5;
     const Expression x = vector(numbers);
-    expect_near(values(softmax(x)), half);
+    EXPECT_EQ(values(softmax(x)), half);
     Doubles logarithms(n, -kInfinity);
     logarithms[0] = logarithms[2] = -std::numbers::ln2;
     expect_near(values(log_softmax(x)), logarithms);
@@ -156,6 +115,18 @@ TEST_P(OpEdgesTest, LossOfLargeNumbers) {
                   {2 * static_cast<double>(huge) + std::numbers::ln2});
     }
   }
+}
+
+TEST_P(OpEdgesTest, LogSoftmaxOverSomeClasses) {
+  const Expression x = vector({1, kInf, 2, -kInf});
+  const double other = std::log1p(std::exp(-1.0));
+  const auto over = [&](const std::vector<unsigned>& classes) {
+    return values(log_softmax(x, classes));
+  };
+  expect_near(over({0, 2}), {-1 - other, -kInfinity, -other, -kInfinity});
+  expect_near(over({2}), {-kInfinity, -kInfinity, 0, -kInfinity});
+  EXPECT_EQ(message_of<UsageError>([&] { log_softmax(x, std::vector<unsigned>{}); }),
+            "[log_softmax] need at least one class; got none");
 }
 
 TEST_P(OpEdgesTest, BinaryLogLossOfCertainty) {
@@ -188,43 +159,7 @@ TEST_P(OpEdgesTest, BinaryLogLossOfWrongCertaintyIsFinite) {
   }
 }
 
-// ----------------------------------------------------------------- equal numbers and zeros
-
-TEST_P(OpEdgesTest, DeviationsOfConstantsAreZero) {
-  for (const float number : {0.0f, 0.1f, -1e-20f, 12345.678f}) {
-    for (const unsigned n : {1u, 3u, 7u, 49u}) {
-      SCOPED_TRACE(std::to_string(number) + ", " + std::to_string(n) + " rows");
-      const Expression x = input(graph_, Dim({n, 2}, 3), Floats(n * 6, number));
-      const Doubles zeros(n * 6, 0.0);
-      for (const Expression& y : {std_elems(x), std_dim(x, {0}), std_dim(x, {1}),
-                                  std_dim(x, {0, 1}, true), std_batches(x)}) {
-        EXPECT_EQ(values(y), Doubles(y.dim().size(), 0.0));
-        EXPECT_EQ(gradient(y, x), zeros);
-      }
-    }
-  }
-}
-
-TEST_P(OpEdgesTest, LayerNormOfAConstantColumnIsItsBias) {
-  for (const float number : {0.0f, 0.1f, 12345.678f}) {
-    for (const unsigned n : {2u, 3u, 7u, 49u}) {
-      const Expression x = vector(Floats(n, number));
-      const Expression g = vector(Floats(n, 3)), b = vector(Floats(n, 0.5f));
-      const Expression y = layer_norm(x, g, b);
-      EXPECT_EQ(values(y), Doubles(n, 0.5)) << number << ", " << n;
-      graph_.backward(sum_elems(y), true);
-      for (const Expression& each : {x, g, b}) EXPECT_TRUE(each.gradient().is_valid());
-      EXPECT_EQ(as_doubles(g.gradient()), Doubles(n, 0.0));
-    }
-  }
-}
-
-TEST_P(OpEdgesTest, NormsOfZeros) {
-  const Expression x = vector({0, 0, 0}), g = vector({2});
-  EXPECT_EQ(values(l2_norm(x)), Doubles{0});
-  EXPECT_EQ(gradient(l2_norm(x), x), (Doubles{0, 0, 0}));
-  for (double each : values(weight_norm(x, g))) EXPECT_TRUE(std::isnan(each)) << each;
-}
+// -------------------------------------------------------------------------- powers and roots
 
 TEST_P(OpEdgesTest, SquareRootIsVerticalAtZero) {
   const Expression x = vector({0, 4});
@@ -237,6 +172,28 @@ TEST_P(OpEdgesTest, PowersOfZero) {
   EXPECT_EQ(values(pow(x, y)), (Doubles{1, 0, 0, 0, kInfinity}));
   EXPECT_EQ(gradient(pow(x, y), x), (Doubles{0, 1, 0, kInfinity, -kInfinity}));
   EXPECT_EQ(gradient(pow(x, y), y), (Doubles{0, 0, 0, 0, -kInfinity}));
+}
+
+TEST_P(OpEdgesTest, PowersOfInfinity) {
+  const Expression x = vector({kInf, kInf, kInf}), y = vector({-1, 0, 1});
+  EXPECT_EQ(values(pow(x, y)), (Doubles{0, 1, kInfinity}));
+  EXPECT_EQ(gradient(pow(x, y), y), (Doubles{0, kInfinity, kInfinity}));
+}
+
+// What is dropped is 0, whatever it was.
+TEST_P(OpEdgesTest, DropoutOfInfinities) {
+  Random random(5);
+  GraphOptions options = OpEdges::options();
+  options.random = &random;
+  ComputationGraph graph(options);
+  const Expression x = input(graph, Dim({64}), Floats(64, -kInf));
+  unsigned dropped = 0;
+  for (double each : as_doubles(dropout(x, 0.5f).value())) {
+    EXPECT_TRUE(each == 0 || each == -kInfinity) << each;
+    dropped += each == 0;
+  }
+  EXPECT_GT(dropped, 16u);
+  EXPECT_LT(dropped, 48u);
 }
 
 TEST_P(OpEdgesTest, DivisionByZero) {
@@ -283,19 +240,7 @@ TEST_P(OpEdgesTest, TheSignOfADeterminant) {
   EXPECT_EQ(values(inverse(rotated)), values(transpose(rotated)));
 }
 
-// ---------------------------------------------------------------------------- ties and kinks
-
-TEST_P(OpEdgesTest, TheFirstOfEqualElementsWins) {
-  const Expression x = vector({1, 3, 3, 2, 3});
-  EXPECT_EQ(gradient(max_dim(x), x), (Doubles{0, 1, 0, 0, 0}));
-  EXPECT_EQ(gradient(min_dim(-x), x), (Doubles{0, -1, 0, 0, 0}));
-  EXPECT_EQ(values(argmax(x, GradientMode::zero_gradient)), (Doubles{0, 1, 0, 0, 0}));
-  EXPECT_EQ(values(kmax_pooling(x, 2, 0)), (Doubles{3, 3}));
-  EXPECT_EQ(gradient(kmax_pooling(x, 2, 0), x), (Doubles{0, 1, 1, 0, 0}));
-  const Expression a = vector({2}), b = vector({2});
-  EXPECT_EQ(gradient(max(a, b), a), Doubles{1});
-  EXPECT_EQ(gradient(max(a, b), b), Doubles{0});
-}
+// ----------------------------------------------------------------------------------- losses
 
 TEST_P(OpEdgesTest, HuberDistanceAtItsKinks) {
   const Expression x = vector({0, 2, -2, kInf}), y = vector({0, 0, 0, 0});
@@ -318,6 +263,38 @@ TEST_P(OpEdgesTest, PoissonLossOfNothing) {
   EXPECT_EQ(values(poisson_loss(x, 0)), Doubles{0});
   EXPECT_EQ(gradient(poisson_loss(x, 0), x), Doubles{0});
   EXPECT_EQ(values(poisson_loss(x, 1)), Doubles{kInfinity});
+  const Expression all = vector({kInf});
+  EXPECT_EQ(values(poisson_loss(all, 0)), Doubles{kInfinity});
+  EXPECT_EQ(values(poisson_loss(all, 3)), Doubles{kInfinity});
+}
+
+// ------------------------------------------------------------------------- selections and sums
+
+// A sum of one is that one: no node.
+TEST_P(OpEdgesTest, SumsOfOne) {
+  const Expression x = vector({-0.0f, 3});
+  const std::size_t nodes = graph_.size();
+  EXPECT_EQ(sum({x}).i, x.i);
+  EXPECT_EQ(average({x}).i, x.i);
+  EXPECT_EQ(sum(std::vector<Expression>{x}).i, x.i);
+  EXPECT_EQ(average(std::vector<Expression>{x}).i, x.i);
+  EXPECT_EQ(graph_.size(), nodes);
+  EXPECT_THROW(sum(std::vector<Expression>{}), ShapeError);
+  EXPECT_THROW(average(std::vector<Expression>{}), ShapeError);
+  graph_.clear();
+  EXPECT_THROW(sum({x}), UsageError);
+  EXPECT_THROW(average({x}), UsageError);
+}
+
+// At any stride there is one window, and one element.
+TEST_P(OpEdgesTest, HugeStrides) {
+  constexpr int kHuge = std::numeric_limits<int>::max();
+  const Expression x = matrix(3, {1, 2, 3, 4, 5, 6, 7, 8, 9});
+  EXPECT_EQ(values(strided_select(x, {kHuge, kHuge}, {1, 2})), Doubles{8});
+  for (const unsigned stride : {3u, 4u, 1u << 31, ~0u}) {
+    EXPECT_EQ(values(maxpooling2d(x, {2, 2}, {stride, stride})), Doubles{5}) << stride;
+    EXPECT_EQ(values(maxpooling2d(x, {3, 3}, {stride, stride}, false)), Doubles{9}) << stride;
+  }
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 
 #include "dynet_like/ops/special_formulas.h"
 #include "tests/op_cases.h"
+#include "tests/plain_formulas.h"
 
 namespace dynet_like::op_cases {
 namespace {
@@ -72,6 +73,21 @@ TEST(OpTableTest, EveryOpHasKernels) {
       EXPECT_EQ(kernels.backward[dtype] != nullptr, op->max_inputs > 0) << op->name;
     }
   }
+}
+
+// What kernels compute is compared with formulas of the tests' own, not with the library's.
+TEST(OpTableTest, EveryOpHasAPlainFormula) {
+  const auto plain = plain_formulas();
+  for (const Op* op : all_ops()) {
+    EXPECT_EQ(plain.contains(op->name), op->cases != nullptr) << op->name;
+  }
+  EXPECT_EQ(plain.size(), static_cast<std::size_t>(std::ranges::count_if(
+                              all_ops(), [](const Op* op) { return op->cases != nullptr; })));
+  formulas::visit_all([&]<class F>() {
+    const auto found = plain_elementwise().find(F::name);
+    ASSERT_NE(found, plain_elementwise().end()) << F::name;
+    EXPECT_EQ(found->second.slope_1 != nullptr, F::inputs == 2) << F::name;
+  });
 }
 
 // --------------------------------------------------------------------------- public functions
@@ -152,7 +168,8 @@ const std::map<std::string_view, Build>& public_functions() {
       {"random_bernoulli",
        [](const Givens& g) { return random_bernoulli(g.graph, Dim({3}), 0.5f); }},
       {"random_gumbel", [](const Givens& g) { return random_gumbel(g.graph, Dim({3})); }},
-      {"standard_deviation", [](const Givens& g) { return std_elems(g.a); }},
+      {"norm_dim", [](const Givens& g) { return l2_norm(g.a); }},
+      {"rms_dim", [](const Givens& g) { return std_elems(g.a); }},
       {"binary_log_loss",
        [](const Givens& g) {  // summed up
          return apply_op(elementwise<formulas::BinaryLogLoss>, std::array{g.a, g.b});

@@ -6,9 +6,9 @@
 #include <map>
 #include <numbers>
 
-#include "dynet_like/ops/special_formulas.h"
 #include "tests/op_cases.h"
 #include "tests/plain_cells.h"
+#include "tests/plain_elementwise.h"
 
 namespace dynet_like::op_cases {
 
@@ -73,6 +73,11 @@ inline Index whole_index(const Signature& type, const Index& index) {
 inline double sum_along(const Signature& type, const Item& item, const Index& index) {
   return along(type, item, whole_index(type, index), type.attributes[0],
                [](double x) { return x; });
+}
+
+inline double sum_of_squares_along(const Signature& type, const Item& item, const Index& index) {
+  return along(type, item, whole_index(type, index), type.attributes[0],
+               [](double x) { return x * x; });
 }
 
 inline double largest_along(const Signature& type, const Item& item, const Index& index) {
@@ -165,16 +170,14 @@ inline double loss_of_class(const Item& item) {
   return std::log(total) - item.inputs[0][item.integers[0]];
 }
 
-template <class F>
-double elementwise_plain(const Signature& type, const Item& item, const Index& index) {
-  const double a = at(type, item, 0, index);
-  if constexpr (F::inputs == 2) {
-    return F::value(a, at(type, item, 1, index));
-  } else if constexpr (F::reals == 1) {
-    return F::value(a, item.reals[0]);
-  } else {
-    return F::value(a);
-  }
+inline Plain of_elementwise(PlainElementwise::Function value) {
+  return [value](const Signature& type, const Item& item, const Index& index) {
+    const auto input = [&](std::size_t j) {
+      return j < type.inputs.size() ? static_cast<Long>(at(type, item, j, index)) : 0;
+    };
+    const Long number = item.reals.empty() ? 0 : static_cast<Long>(item.reals[0]);
+    return static_cast<double>(value(input(0), input(1), number));
+  };
 }
 
 // What is left without row r and column c.
@@ -240,6 +243,15 @@ inline std::map<std::string_view, Plain> plain_formulas() {
       {"mean_dim",
        [](Type type, const Item& item, const Index& index) {
          return sum_along(type, item, index) / type.inputs[0][type.attributes[0]];
+       }},
+      {"norm_dim",
+       [](Type type, const Item& item, const Index& index) {
+         return std::sqrt(sum_of_squares_along(type, item, index));
+       }},
+      {"rms_dim",
+       [](Type type, const Item& item, const Index& index) {
+         const unsigned n = type.inputs[0][type.attributes[0]];
+         return std::sqrt(sum_of_squares_along(type, item, index) / n);
        }},
       {"max_dim", [](Type type, const Item& item,
                      const Index& index) { return largest_along(type, item, index); }},
@@ -346,7 +358,8 @@ inline std::map<std::string_view, Plain> plain_formulas() {
       {"pickneglogsoftmax",
        [](Type, const Item& item, const Index&) { return loss_of_class(item); }},
       {"dropout", dropped}};
-  formulas::visit_all([&]<class F>() { all.emplace(F::name, elementwise_plain<F>); });
+  for (const auto& [name, plain] : plain_elementwise())
+    all.emplace(name, of_elementwise(plain.value));
   return all;
 }
 

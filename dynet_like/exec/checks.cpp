@@ -15,12 +15,17 @@ double element_at(DType dtype, const std::byte* values, std::size_t i) {
   return reinterpret_cast<const double*>(values)[i];
 }
 
-// The first element whose bits differ, or n.
+// The first element whose bits differ, or n. A NaN is a NaN: its sign and payload are those of one
+// of the operands, and which one is the processor's and the compiler's choice.
 std::size_t first_difference(DType dtype, const std::byte* a, const std::byte* b, std::size_t n) {
   const std::size_t element = size_of(dtype);
   if (std::memcmp(a, b, n * element) == 0) return n;
+  const auto equal = [&](std::size_t i) {
+    return std::memcmp(a + i * element, b + i * element, element) == 0 ||
+           (std::isnan(element_at(dtype, a, i)) && std::isnan(element_at(dtype, b, i)));
+  };
   std::size_t i = 0;
-  while (std::memcmp(a + i * element, b + i * element, element) == 0) ++i;
+  while (i < n && equal(i)) ++i;
   return i;
 }
 

@@ -28,16 +28,20 @@ Expression hinge_along(const Expression& x, Numbers indices, unsigned d, float m
 
 Expression log_softmax(const Expression& x, const std::vector<unsigned>& restriction) {
   ComputationGraph& graph = graph_of("log_softmax", x);
+  if (restriction.empty()) {
+    throw UsageError("[log_softmax] need at least one class; got none");
+  }
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
   const unsigned classes = graph.tape().shape_of(x.i).dim.rows();
-  std::vector<float> mask(classes, -std::numeric_limits<float>::infinity());
+  std::vector<float> most(classes, -kInfinity);
   for (unsigned allowed : restriction) {
     if (allowed >= classes) {
       throw UsageError("[log_softmax] need a class below " + std::to_string(classes) + "; got " +
                        std::to_string(allowed));
     }
-    mask[allowed] = 0;
+    most[allowed] = kInfinity;
   }
-  return log_softmax(x + input(graph, Dim({classes}), mask));
+  return log_softmax(min(x, input(graph, Dim({classes}), most)));
 }
 
 Expression hinge(const Expression& x, unsigned index, float margin) {

@@ -1,6 +1,8 @@
 // The operations that draw random numbers.
 #include "dynet_like/graph/recording.h"
 
+#include <cmath>
+
 #include "dynet_like/core/errors.h"
 #include "dynet_like/ops/ops.h"
 #include "dynet_like/ops/structured.h"
@@ -23,6 +25,13 @@ void check_probability(const char* user, float p) {
                    "] need a probability of at least 0 and below 1; got " + std::to_string(p));
 }
 
+// Of a distribution's two parameters, which must be finite in any case.
+void check(const char* distribution, bool is_good, const char* rule, float a, float b) {
+  if (is_good && std::isfinite(a) && std::isfinite(b)) return;
+  throw UsageError(std::string("[") + distribution + "] need " + rule +
+                   ", and finite numbers; got " + std::to_string(a) + " and " + std::to_string(b));
+}
+
 Expression draw(ComputationGraph& graph, const Op& distribution, const Dim& dim, float a, float b) {
   check_random(distribution.name, graph);
   const double parameters[] = {static_cast<double>(a), static_cast<double>(b)};
@@ -41,19 +50,25 @@ Expression masked(const char* user, const Expression& x, const Dim& mask, float 
 }  // namespace
 
 Expression random_uniform(ComputationGraph& graph, const Dim& dim, float left, float right) {
+  check("random_uniform", left <= right, "a left end that is not right of the right one", left,
+        right);
   return draw(graph, ops::random_uniform, dim, left, right);
 }
 Expression random_normal(ComputationGraph& graph, const Dim& dim, float mean, float stddev) {
+  check("random_normal", stddev >= 0, "a standard deviation of at least 0", mean, stddev);
   return draw(graph, ops::random_normal, dim, mean, stddev);
 }
 Expression random_bernoulli(ComputationGraph& graph, const Dim& dim, float p, float scale) {
+  check("random_bernoulli", p >= 0 && p <= 1, "a probability of 0 to 1", p, scale);
   return draw(graph, ops::random_bernoulli, dim, p, scale);
 }
 Expression random_gumbel(ComputationGraph& graph, const Dim& dim, float mu, float beta) {
+  check("random_gumbel", beta >= 0, "a scale of at least 0", mu, beta);
   return draw(graph, ops::random_gumbel, dim, mu, beta);
 }
 
 Expression noise(const Expression& x, float stddev) {
+  check("noise", stddev >= 0, "a standard deviation of at least 0", 0, stddev);
   return x + random_normal(graph_of("noise", x), x.dim(), 0, stddev);
 }
 

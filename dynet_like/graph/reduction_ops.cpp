@@ -17,6 +17,7 @@ constexpr std::size_t kGroup = 4;
 
 Expression sum_in_groups(std::span<const Expression> xs) {
   ComputationGraph& graph = graph_of(ops::sum.name, xs);
+  if (xs.size() == 1) return xs[0];
   Tape& tape = graph.tape();
   Values values(xs);
   std::span<ValueId> left = values.all();
@@ -32,6 +33,7 @@ Expression sum_in_groups(std::span<const Expression> xs) {
 }
 
 Expression average_of(std::span<const Expression> xs) {
+  if (xs.size() == 1) return sum_in_groups(xs);
   if (xs.size() <= kGroup) return many(ops::average, xs);
   return sum_in_groups(xs) / static_cast<float>(xs.size());
 }
@@ -53,9 +55,16 @@ Expression logsumexp_of(std::span<const Expression> xs) {
   return reshape(result, of_result);
 }
 
-// Sums or means over dimensions one after the other, the last first: the others keep their number.
-Expression reduce(const Op& op, const Expression& x, std::vector<unsigned> dimensions,
-                  bool batches) {
+Expression over_all(const Op& op, const Expression& x, const std::vector<unsigned>& dimensions,
+                    bool batches) {
+  const Expression result = reduce(op, x, dimensions);
+  return batches ? reduce_batches(op, result) : result;
+}
+
+}  // namespace
+
+// The last dimension first: the others keep their number.
+Expression recording::reduce(const Op& op, const Expression& x, std::vector<unsigned> dimensions) {
   std::sort(dimensions.rbegin(), dimensions.rend());
   if (std::adjacent_find(dimensions.begin(), dimensions.end()) != dimensions.end()) {
     throw UsageError("[" + std::string(op.name) + "] need every dimension once; got dimension " +
@@ -64,26 +73,23 @@ Expression reduce(const Op& op, const Expression& x, std::vector<unsigned> dimen
   }
   Expression result = x;
   for (unsigned d : dimensions) result = unary(op, result, std::span(&d, 1));
-  if (!batches) return result;
-  return &op == &ops::sum_dim ? sum_batches(result) : mean_batches(result);
+  return result;
 }
 
-// A minibatch as one more dimension of a single value.
-Expression reduce_batches(const Op& op, const Expression& x) {
+// The minibatch is one more dimension of a single value. A norm of one number is its magnitude.
+Expression recording::reduce_batches(const Op& op, const Expression& x) {
   const Dim dim = x.dim();
-  if (dim.bd == 1) return x;
+  if (dim.bd == 1 && (&op == &ops::sum_dim || &op == &ops::mean_dim)) return x;
   const Expression columns = reshape(x, Dim({dim.batch_size(), dim.bd}));
   const unsigned last = 1;
   return reshape(unary(op, columns, std::span(&last, 1)), dim.single_batch());
 }
 
-Expression reduce_elements(const Op& op, const Expression& x) {
+Expression recording::reduce_elements(const Op& op, const Expression& x) {
   const Dim dim = x.dim();
   const unsigned first = 0;
   return unary(op, reshape(x, Dim({dim.batch_size()}, dim.bd)), std::span(&first, 1));
 }
-
-}  // namespace
 
 Expression sum(std::initializer_list<Expression> xs) { return sum_in_groups(xs); }
 Expression sum(const std::vector<Expression>& xs) { return sum_in_groups(xs); }
@@ -92,10 +98,10 @@ Expression average(const std::vector<Expression>& xs) { return average_of(xs); }
 Expression sum_elems(const Expression& x) { return reduce_elements(ops::sum_dim, x); }
 Expression mean_elems(const Expression& x) { return reduce_elements(ops::mean_dim, x); }
 Expression sum_dim(const Expression& x, const std::vector<unsigned>& dimensions, bool batches) {
-  return reduce(ops::sum_dim, x, dimensions, batches);
+  return over_all(ops::sum_dim, x, dimensions, batches);
 }
 Expression mean_dim(const Expression& x, const std::vector<unsigned>& dimensions, bool batches) {
-  return reduce(ops::mean_dim, x, dimensions, batches);
+  return over_all(ops::mean_dim, x, dimensions, batches);
 }
 Expression sum_batches(const Expression& x) { return reduce_batches(ops::sum_dim, x); }
 Expression mean_batches(const Expression& x) { return reduce_batches(ops::mean_dim, x); }

@@ -1,9 +1,11 @@
 // The operations that are made of sums and powers: moments, deviations, norms, normalisation.
 #include "dynet_like/graph/recording.h"
 
+#include <cmath>
+
 #include "dynet_like/core/errors.h"
-#include "dynet_like/ops/elementwise.h"
 #include "dynet_like/ops/ops.h"
+#include "dynet_like/ops/structured.h"
 
 namespace dynet_like {
 
@@ -17,10 +19,6 @@ Expression power(const Expression& x, unsigned r) {
   if (r == 2) return square(x);
   if (r == 3) return cube(x);
   return pow(x, constant(graph_of("moment", x), Dim({1}), static_cast<float>(r)));
-}
-
-Expression root(const Expression& variance) {
-  return unary(elementwise<formulas::StandardDeviation>, variance);
 }
 
 // A reduced value with the dimensions of x again, those that disappeared with size 1.
@@ -62,36 +60,41 @@ Expression moment_dim(const Expression& x, const std::vector<unsigned>& dimensio
   return mean_dim(power(x, r), dimensions, batches, n);
 }
 
+// A norm of norms is the norm of all, and so is a mean.
 Expression std_elems(const Expression& x) {
-  return root(mean_elems(square(centred(x, all_dimensions(x), false))));
+  return reduce_elements(ops::rms_dim, centred(x, all_dimensions(x), false));
 }
 Expression std_batches(const Expression& x) {
-  return root(mean_batches(square(centred(x, {}, true))));
+  return reduce_batches(ops::rms_dim, centred(x, {}, true));
 }
 Expression std_dim(const Expression& x, const std::vector<unsigned>& dimensions, bool batches,
                    unsigned n) {
-  if (n == 0) return root(mean_dim(square(centred(x, dimensions, batches)), dimensions, batches));
-  const Expression mean = stretched(mean_dim(x, dimensions, batches, n), x, dimensions);
-  return root(mean_dim(square(x - mean), dimensions, batches, n));
+  const Op& op = n == 0 ? ops::rms_dim : ops::norm_dim;
+  const Expression difference =
+      n == 0 ? centred(x, dimensions, batches)
+             : x - stretched(mean_dim(x, dimensions, batches, n), x, dimensions);
+  Expression result = dimensions.empty() ? abs(difference) : reduce(op, difference, dimensions);
+  if (batches) result = reduce_batches(op, result);
+  return n == 0 ? result : result / std::sqrt(static_cast<float>(n));
 }
 
 Expression sum_rows(const Expression& x) { return sum_dim(x, {0}); }
 Expression sum_cols(const Expression& x) { return sum_dim(x, {1}); }
 Expression average_cols(const Expression& x) { return mean_dim(x, {1}); }
 Expression squared_norm(const Expression& x) { return sum_elems(square(x)); }
-Expression l2_norm(const Expression& x) { return root(squared_norm(x)); }
+Expression l2_norm(const Expression& x) { return reduce_elements(ops::norm_dim, x); }
 
 Expression layer_norm(const Expression& x, const Expression& g, const Expression& b) {
   // Far below what numbers differ by that mean something; a column of equal numbers becomes b.
   constexpr float kSmallest = 1e-12f;
   ComputationGraph& graph = graph_of("layer_norm", x);
   const Expression difference = centred(x, {0}, false);
-  const Expression deviation = root(mean_dim(square(difference), {0}));
+  const Expression deviation = reduce(ops::rms_dim, difference, {0});
   const Expression scale = max(deviation, constant(graph, Dim({1}), kSmallest));
   return cmult(cdiv(difference, stretched(scale, x, {0})), g) + b;
 }
 Expression weight_norm(const Expression& w, const Expression& g) {
-  return cmult(w, cdiv(g, l2_norm(w)));
+  return cmult(cdiv(w, l2_norm(w)), g);  // w / |w| is neither huge nor tiny
 }
 
 }  // namespace dynet_like

@@ -17,7 +17,7 @@ Expression gate(const Expression& gates, unsigned block) {
 Expression vanilla_lstm_gates(const Expression& x, const Expression& h, const Expression& wx,
                               const Expression& wh, const Expression& b, float weightnoise_std) {
   const auto noisy = [&](const Expression& w) {
-    return weightnoise_std > 0 ? noise(w, weightnoise_std) : w;
+    return weightnoise_std == 0 ? w : noise(w, weightnoise_std);
   };
   const Expression sums = affine_transform({noisy(b), noisy(wx), x, noisy(wh), h});
   return concatenate({logistic(gate(sums, 0)), logistic(gate(sums, 1) + 1.0f),

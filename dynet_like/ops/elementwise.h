@@ -27,8 +27,16 @@ T logistic(T x) {
   return T(1) / (T(1) + exp(-x));
 }
 template <class T>
+T exp_of_negative(T x) {
+  return exp(x);
+}
+template <class T>
 T square(T x) {
   return x * x;
+}
+template <class T>
+bool is_nan(T x) {
+  return x != x;
 }
 template <class T>
 T select(bool condition, T a, T b) {

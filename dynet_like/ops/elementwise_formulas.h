@@ -1,9 +1,9 @@
 // The formulas of all elementwise ops, over any lane type: included anew for every target.
 //
 // The includer provides a namespace, the macro LANE (how a function is marked for its target) and,
-// for its lane type T, the arithmetic operators, the comparison <, and exp, expm1, log, log1p (of
-// x >= 0), sqrt, tanh, logistic, abs, square and select(condition, a, b). T(c) is the constant c in
-// all lanes.
+// for its lane type T, the arithmetic operators, the comparison <, and exp, exp_of_negative and
+// expm1 (of x <= 0), log, log1p (of x >= 0), sqrt, tanh, logistic, abs, square, is_nan and
+// select(condition, a, b). T(c) is the constant c in all lanes.
 //
 // A formula has value(inputs..., reals...) and for input j slope_j(inputs..., y, reals...) =
 // dy/dx_j.
@@ -234,25 +234,10 @@ struct Sqrt : UnaryFormula {
   LANE static T value(T x) {
     return sqrt(x);
   }
+  // The root of -0 is -0, and as steep.
   template <class T>
   LANE static T slope_0(T, T y) {
-    return T(0.5) / y;
-  }
-};
-
-// Where all numbers are equal, no direction changes their deviation more than another.
-struct StandardDeviation : UnaryFormula {
-  static constexpr std::string_view name = "standard_deviation",
-                                    formula = "square root of x; dy/dx = 1 / (2 y), but 0 at 0";
-  static constexpr double low = 0.2, high = 3;
-  static constexpr Needs needs = Needs::output;
-  template <class T>
-  LANE static T value(T x) {
-    return sqrt(x);
-  }
-  template <class T>
-  LANE static T slope_0(T, T y) {
-    return select(T(0) < y, T(0.5) / y, T(0));
+    return T(0.5) / abs(y);
   }
 };
 
@@ -341,26 +326,37 @@ struct Selu : UnaryFormula {
   }
 };
 
+// logistic(z) = 1 / (1 + e^-z) is the square of e^(z/2) over 1 + e^z: where z is negative, one
+// factor e^(z/2) is multiplied before the other, so that nothing vanishes before the result does.
 struct Silu : UnaryRealFormula {
   static constexpr std::string_view name = "silu",
                                     formula = "x / (1 + e^(-c x)) (Elfwing et al. 2018)";
   static constexpr Needs needs = Needs::inputs;
   template <class T>
   LANE static T value(T x, T c) {
-    return x * logistic(c * x);
+    const T z = c * x, root = exp_of_negative(T(-0.5) * abs(z)), share = x / (T(1) + root * root);
+    return select(z < T(0), select(T(0) < root, share * root * root, T(0)), share);
   }
+  // logistic(z) (1 + z logistic(-z)); at |z| = 2000 both factors are 0 or 1 in any type.
   template <class T>
   LANE static T slope_0(T x, T, T c) {
-    return logistic(c * x) * (T(1) + c * x * logistic(-(c * x)));
+    const T far(2000), zero(0), one(1), product = c * x;
+    const T z = select(product < -far, -far, select(far < product, far, product));
+    const T root = exp_of_negative(T(-0.5) * abs(z)), small = root * root,
+            share = one / (one + small);
+    return select(z < zero, (one + z * share) * share * root * root,
+                  (one + z * share * small) * share);
   }
 };
 
 struct Softsign : UnaryFormula {
   static constexpr std::string_view name = "softsign", formula = "x / (1 + |x|)";
   static constexpr Needs needs = Needs::inputs;
+  // Beyond `far` it is 1 or -1 in any type.
   template <class T>
   LANE static T value(T x) {
-    return x / (T(1) + abs(x));
+    const T far(1e18), y = x / (T(1) + abs(x));
+    return select(x < -far, T(-1), select(far < x, T(1), y));
   }
   template <class T>
   LANE static T slope_0(T x, T) {
@@ -368,41 +364,41 @@ struct Softsign : UnaryFormula {
   }
 };
 
-// The first of two equal numbers; of a NaN and a number, the first.
+// The first of two equal numbers, and of a NaN and a number the NaN.
 struct Min : BinaryFormula {
   static constexpr std::string_view name = "min",
                                     formula = "the smaller of a and b; dy/da = 1 if a = b";
   static constexpr Needs needs = Needs::inputs;
   template <class T>
   LANE static T value(T a, T b) {
-    return select(b < a, b, a);
+    return select(is_nan(b), b, select(b < a, b, a));
   }
   template <class T>
   LANE static T slope_0(T a, T b, T) {
-    return select(b < a, T(0), T(1));
+    return T(1) - slope_1(a, b, a);
   }
   template <class T>
   LANE static T slope_1(T a, T b, T) {
-    return select(b < a, T(1), T(0));
+    return select(b < a, T(1), select(is_nan(a), T(0), select(is_nan(b), T(1), T(0))));
   }
 };
 
-// The first of two equal numbers; of a NaN and a number, the first.
+// As min: max(a, b) = -min(-a, -b).
 struct Max : BinaryFormula {
   static constexpr std::string_view name = "max",
                                     formula = "the larger of a and b; dy/da = 1 if a = b";
   static constexpr Needs needs = Needs::inputs;
   template <class T>
   LANE static T value(T a, T b) {
-    return select(a < b, b, a);
+    return select(is_nan(b), b, select(a < b, b, a));
   }
   template <class T>
   LANE static T slope_0(T a, T b, T) {
-    return select(a < b, T(0), T(1));
+    return T(1) - slope_1(a, b, a);
   }
   template <class T>
   LANE static T slope_1(T a, T b, T) {
-    return select(a < b, T(1), T(0));
+    return select(a < b, T(1), select(is_nan(a), T(0), select(is_nan(b), T(1), T(0))));
   }
 };
 
@@ -424,5 +420,5 @@ struct ScaleGradient : UnaryRealFormula {
 /// The table: an elementwise op exists once its formula stands here.
 using ElementwiseFormulas =
     TypeList<Negate, Add, Subtract, Cmult, Cdiv, ScalarAdd, ScalarSubtract, ScalarMultiply,
-             ScalarDivide, Tanh, Logistic, Rectify, Exp, Log, Sqrt, StandardDeviation, Square, Abs,
-             Cube, LogSigmoid, Elu, Selu, Silu, Softsign, Min, Max, ScaleGradient>;
+             ScalarDivide, Tanh, Logistic, Rectify, Exp, Log, Sqrt, Square, Abs, Cube, LogSigmoid,
+             Elu, Selu, Silu, Softsign, Min, Max, ScaleGradient>;

@@ -28,6 +28,8 @@ std::span<const Op* const> all_ops() {
                                      &ops::average,
                                      &ops::sum_dim,
                                      &ops::mean_dim,
+                                     &ops::norm_dim,
+                                     &ops::rms_dim,
                                      &ops::max_dim,
                                      &ops::argmax,
                                      &ops::cumsum,

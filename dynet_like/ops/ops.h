@@ -4,6 +4,10 @@
 // whichever samples they belong to. Every operation takes a minibatch dimension: inputs have the
 // same number of minibatch elements, or one, which then serves all. Shapes below are those of one
 // minibatch element. Shapes that do not fit throw ShapeError, arguments out of range UsageError.
+//
+// A NaN wins over all numbers: it is both the larger and the smaller of the two, in max and min,
+// along dimensions, in pools, rectify and hinge. Of max, min and pools, the first NaN gets the
+// gradient.
 #pragma once
 
 #include <cstdint>
@@ -112,12 +116,12 @@ Expression squared_distance(const Expression& a, const Expression& b);
 
 // --------------------------------------------------------------------------- sums and means
 
-/// Sum and mean of expressions of one shape.
+/// Sum and mean of expressions of one shape; of one, it is that one.
 Expression sum(std::initializer_list<Expression> xs);
 Expression sum(const std::vector<Expression>& xs);
 Expression average(std::initializer_list<Expression> xs);
 Expression average(const std::vector<Expression>& xs);
-/// Sum and mean of all elements. Shapes: any -> {1}.
+/// Sum and mean of all elements; where the sum overflows, so does the mean. Shapes: any -> {1}.
 Expression sum_elems(const Expression& x);
 Expression mean_elems(const Expression& x);
 /// Sum and mean over dimensions, which disappear; `batches`: over the minibatch too.
@@ -187,7 +191,7 @@ Expression exp(const Expression& x);
 Expression log(const Expression& x);
 /// ln logistic(x), exact for large |x| too
 Expression log_sigmoid(const Expression& x);
-/// ln |gamma(x)|
+/// ln |gamma(x)|, infinite at 0, -1, -2, ...
 Expression lgamma(const Expression& x);
 Expression erf(const Expression& x);
 Expression sqrt(const Expression& x);
@@ -327,14 +331,15 @@ Expression gru_cell(const Expression& b_h, const Expression& u, const Expression
 
 // ---------------------------------------------------------------- softmax, losses, the rest
 
-/// Softmax along dimension d, and its logarithm.
+/// Softmax along dimension d, and its logarithm. Of infinity, and of nothing but -infinity, it is
+/// NaN.
 Expression softmax(const Expression& x, unsigned d = 0);
 Expression log_softmax(const Expression& x, unsigned d = 0);
 /// Negative log likelihood of class v; several v: one per minibatch element. Shapes: {n} -> {1}.
 Expression pickneglogsoftmax(const Expression& x, unsigned v);
 Expression pickneglogsoftmax(const Expression& x, const std::vector<unsigned>& v);
 Expression pickneglogsoftmax(const Expression& x, IntegersAt v);
-/// Over these classes alone; the others have -infinity.
+/// Over these classes alone, at least one; the others have -infinity.
 Expression log_softmax(const Expression& x, const std::vector<unsigned>& restriction);
 
 /// The sum of max(0, margin - x[index] + x[k]) over all other k; several indices: one per minibatch
@@ -361,7 +366,7 @@ Expression pairwise_rank_loss(const Expression& x, const Expression& y, float ma
 Expression poisson_loss(const Expression& x, unsigned y);
 Expression poisson_loss(const Expression& x, IntegersAt y);
 /// The projection of x onto the simplex, and its loss for a target that shares 1 equally among some
-/// classes (Martins and Astudillo 2016). Shapes: {n} -> {n}, {1}.
+/// classes (Martins and Astudillo 2016). Of infinity it is NaN. Shapes: {n} -> {n}, {1}.
 Expression sparsemax(const Expression& x);
 Expression sparsemax_loss(const Expression& x, const std::vector<unsigned>& target);
 Expression sparsemax_loss(const Expression& x, IntegersAt target);
@@ -371,11 +376,12 @@ Expression constrained_softmax(const Expression& x, const Expression& y);
 /// The trace of x y'. Shapes: equal -> {1}.
 Expression trace_of_product(const Expression& x, const Expression& y);
 
-/// Random numbers; noise adds normal ones. All of these need GraphOptions::random.
+/// Random numbers; noise adds normal ones. All of these need GraphOptions::random. Parameters are
+/// finite, left <= right, and deviations and scales (beta) are at least 0.
 Expression random_uniform(ComputationGraph& graph, const Dim& dim, float left, float right);
 Expression random_normal(ComputationGraph& graph, const Dim& dim, float mean = 0.0f,
                          float stddev = 1.0f);
-/// `scale` with probability p, else 0.
+/// `scale` with probability p, from 0 to 1, else 0.
 Expression random_bernoulli(ComputationGraph& graph, const Dim& dim, float p, float scale = 1.0f);
 Expression random_gumbel(ComputationGraph& graph, const Dim& dim, float mu = 0.0f,
                          float beta = 1.0f);

@@ -45,7 +45,7 @@ const Op sparsemax_loss = [] {
     return attributes.size() == 1 ? attributes[0] : 0;
   };
   op.integer_limit = [](const Signature& type) { return type.inputs[0].rows(); };
-  op.saved_size = [](const Signature&) -> std::size_t { return 1; };  // t
+  op.saved_size = [](const Signature&) -> std::size_t { return 2; };  // max x, t
   op.shape = [](Inputs in, Attributes attributes) {
     vector_shape("sparsemax_loss", in);
     if (attributes.size() != 1 || attributes[0] == 0) {

@@ -101,6 +101,24 @@ const Op mean_dim = [] {
   return op;
 }();
 
+const Op norm_dim = [] {
+  Op op = over_dimension("norm_dim",
+                         "sqrt(x1^2 + x2^2 + ...) along a dimension, which disappears; dy/dx = x / "
+                         "y, but 0 at 0");
+  op.needs = Needs::inputs_and_output;
+  op.shape = [](Inputs in, Attributes a) { return reduced_shape("norm_dim", in, a); };
+  return op;
+}();
+
+const Op rms_dim = [] {
+  Op op = over_dimension("rms_dim",
+                         "sqrt((x1^2 + ... + xn^2) / n) along a dimension, which disappears; dy/dx "
+                         "= x / (n y), but 0 at 0");
+  op.needs = Needs::inputs_and_output;
+  op.shape = [](Inputs in, Attributes a) { return reduced_shape("rms_dim", in, a); };
+  return op;
+}();
+
 const Op softmax = [] {
   Op op = softmax_like("softmax", "e^(x - max) / sum e^(x - max), along a dimension");
   op.shape = [](Inputs in, Attributes a) {

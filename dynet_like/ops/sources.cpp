@@ -51,7 +51,8 @@ const Op constant = [] {
   return op;
 }();
 
-const Op random_uniform = distribution("random_uniform", "from [a, b), equally likely");
+const Op random_uniform =
+    distribution("random_uniform", "from [a, b), equally likely; rounding may give b");
 const Op random_normal =
     distribution("random_normal", "mean a, standard deviation b (Box and Muller 1958)");
 const Op random_bernoulli = distribution("random_bernoulli", "b with probability a, else 0");

@@ -13,10 +13,18 @@ using Quiet =
     policy<domain_error<ignore_error>, pole_error<ignore_error>, overflow_error<ignore_error>,
            evaluation_error<ignore_error>, promote_float<true>, promote_double<false>>;
 
+// Large negative numbers are whole, and poles.
+template <class T>
+T infinite_at_poles(T x) {
+  const bool is_pole = x <= 0 && x == std::floor(x);
+  return is_pole || std::isinf(x) ? std::numeric_limits<T>::infinity()
+                                  : boost::math::lgamma(x, Quiet());
+}
+
 }  // namespace
 
-float log_gamma(float x) { return boost::math::lgamma(x, Quiet()); }
-double log_gamma(double x) { return boost::math::lgamma(x, Quiet()); }
+float log_gamma(float x) { return infinite_at_poles(x); }
+double log_gamma(double x) { return infinite_at_poles(x); }
 float digamma(float x) { return boost::math::digamma(x, Quiet()); }
 double digamma(double x) { return boost::math::digamma(x, Quiet()); }
 

@@ -11,8 +11,8 @@ namespace dynet_like::formulas {
 
 namespace special {
 
-/// ln |gamma(x)| and its derivative. Nothing is thrown or kept: what has no value is infinite or
-/// NaN.
+/// ln |gamma(x)|, infinite at 0, -1, -2, ..., and its derivative, NaN there. Nothing is thrown, and
+/// nothing is kept.
 float log_gamma(float x);
 double log_gamma(double x);
 float digamma(float x);
@@ -166,7 +166,7 @@ struct Acosh : UnaryFormula {
   }
   template <class T>
   static T slope_0(T x, T) {
-    return 1 / std::sqrt((x - 1) * (x + 1));
+    return 1 / (std::sqrt(x - 1) * std::sqrt(x + 1));  // squares of large numbers are infinite
   }
 };
 
@@ -247,7 +247,8 @@ struct Floor : UnaryFormula {
   }
 };
 
-// At x = 0 with exponent 0 or more, where x^a ln x is a limit, the slope towards the exponent is 0.
+// The slope towards the exponent, a^b ln a, is a limit where one factor is 0 and the other
+// infinite; at 0^0 it is 0 from above.
 struct Pow : BinaryFormula {
   static constexpr std::string_view name = "pow", formula = "a to the power of b";
   static constexpr double low = 0.3, high = 2;
@@ -256,13 +257,18 @@ struct Pow : BinaryFormula {
   static T value(T a, T b) {
     return std::pow(a, b);
   }
+  // b a^(b - 1), from y if nothing is too large or small: b - 1 has lost digits of b.
   template <class T>
-  static T slope_0(T a, T b, T) {
-    return b == 0 ? T(0) : b * std::pow(a, b - 1);
+  static T slope_0(T a, T b, T y) {
+    if (b == 0) return 0;
+    const T quotient = y / a;
+    if (std::isnan(y) || (std::isnormal(y) && std::isnormal(quotient))) return b * quotient;
+    return b * std::pow(a, b - 1);
   }
   template <class T>
   static T slope_1(T a, T b, T y) {
-    return a == 0 && b >= 0 ? T(0) : y * std::log(a);
+    const bool vanishes = a == 0 ? b >= 0 : a == std::numeric_limits<T>::infinity() && b < 0;
+    return vanishes ? T(0) : y * std::log(a);
   }
 };
 

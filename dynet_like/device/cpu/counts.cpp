@@ -12,8 +12,10 @@ template <class E>
 void poisson_forward(const ForwardCall& call) {
   for (std::size_t i = 0; i < call.n; ++i) {
     const double x = static_cast<double>(*call.in[0].at<E>(i)), count = call.integers[i];
-    const double from_count = count == 0 ? 0 : formulas::special::log_gamma(count + 1) - count * x;
-    static_cast<E*>(call.out)[i] = static_cast<E>(std::exp(x) + from_count);
+    const double rate = std::exp(x);  // where it is infinite, nothing makes up for it
+    const bool is_alone = count == 0 || std::isinf(rate);
+    const double rest = is_alone ? 0 : formulas::special::log_gamma(count + 1) - count * x;
+    static_cast<E*>(call.out)[i] = static_cast<E>(rate + rest);
   }
 }
 template <class E>

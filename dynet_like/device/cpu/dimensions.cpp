@@ -279,12 +279,12 @@ void hinge_forward(const ForwardCall& call) {
 template <class E>
 void hinge_backward(const BackwardCall& call) {
   const Axis axis = axis_of(*call.type);
+  E* losses = call.workspace->elements<E>(call.type->inputs[0].size());
   for (std::size_t i = 0; i < call.n; ++i) {
     E* dx = call.dx[0].at<E>(i);
     if (dx == nullptr) continue;
     const bool add = call.dx[0].add[i] != 0;
     const E* dy = call.dy.at<E>(i);
-    E* losses = call.workspace->elements<E>(call.type->inputs[0].size());
     E violations = 0;
     for_margins(
         axis, call.in[0].at<E>(i), call.integers + i * call.type->integers,

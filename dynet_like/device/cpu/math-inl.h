@@ -41,7 +41,7 @@ struct MathConstants<double> {
   static constexpr int mantissa_bits = 52, bias = 1023;
   static constexpr double round = 0x1.8p52;
   static constexpr double ln2_upper = 0x1.62e42feep-1, ln2_lower = 0x1.a39ef35793c76p-33;
-  static constexpr double exp_is_0 = -746, exp_is_inf = 710, exp_is_normal = -708;
+  static constexpr double exp_is_0 = -746, exp_is_inf = 710, exp_is_normal = -709;
   static constexpr double exp[] = {
       0x1.000000000000ap-1,  0x1.55555555554f8p-3,  0x1.5555555550754p-5,  0x1.1111111128170p-7,
       0x1.6c16c1846fc5ap-10, 0x1.a01a0128fe083p-13, 0x1.a019994461daep-16, 0x1.71df271f43240p-19,
@@ -74,6 +74,17 @@ concept LaneType = requires {
 template <LaneType T>
 HWY_INLINE T square(T x) {
   return x * x;
+}
+
+template <class E>
+HWY_INLINE typename Lanes<E>::Mask is_nan(Lanes<E> x) {
+  return hn::IsNaN(x.v);
+}
+template <class E>
+HWY_INLINE typename Group<E>::Mask is_nan(Group<E> x) {
+  typename Group<E>::Mask result;
+  for (std::size_t i = 0; i < Group<E>::count; ++i) result.part[i] = is_nan(x.part[i]);
+  return result;
 }
 
 // c[0] + c[1] x + c[2] x^2 + ...
@@ -129,7 +140,8 @@ HWY_INLINE T exp(T x) {
   return fused(split.rest, half, half) * power_of_2<Part::rest>(split.digits);
 }
 
-/// e^x for x <= 0, as softmax needs it: 1.1 ulp; a result that is no normal number may be 0.
+/// e^x for x <= 0, as softmax needs it: 1.1 ulp; a result that is no normal number may be 0, and is
+/// 0 at -infinity.
 template <LaneType T>
 HWY_INLINE T exp_of_negative(T x) {
   using C = MathConstants<typename T::Element>;

@@ -1,6 +1,8 @@
 // Kernels of projections onto the simplex: an item is a vector, and few of them are long.
 #include <algorithm>
 #include <cmath>
+#include <functional>
+#include <limits>
 
 #include "dynet_like/device/cpu/kernel_table.h"
 
@@ -13,34 +15,47 @@ void put(E result, E* to, bool add) {
   *to = add ? *to + result : result;
 }
 
-// t such that the sum of max(0, x - t) is 1: the support are the largest elements.
+// sparsemax(x) = max(0, x - top - t), where top is the largest element and t, in [-1, 0], such that
+// the sum is 1. Elements less the largest keep their digits, however large they are. Of NaN and
+// infinity, t is NaN.
 template <class E>
-E threshold(const E* x, std::size_t n, Workspace& workspace) {
-  E* sorted = workspace.elements<E>(n);
-  std::copy_n(x, n, sorted);
-  // A NaN comes first: an order that contradicts itself would lead out of the array.
-  std::sort(sorted, sorted + n,
-            [](E a, E b) { return a > b || (std::isnan(a) && !std::isnan(b)); });
-  E sum = 0, result = 0;
-  for (std::size_t k = 0; k < n; ++k) {
-    sum += sorted[k];
-    const E count = static_cast<E>(k + 1);
-    if (1 + count * sorted[k] > sum) result = (sum - 1) / count;
+struct Support {
+  E top, threshold;
+
+  Support(const E* x, std::size_t n, E* sorted)
+      : top(x[0]), threshold(std::numeric_limits<E>::quiet_NaN()) {
+    for (std::size_t e = 1; e < n && !std::isnan(top); ++e) top = x[e] <= top ? top : x[e];
+    if (!std::isfinite(top)) return;
+    for (std::size_t e = 0; e < n; ++e) sorted[e] = x[e] - top;
+    std::sort(sorted, sorted + n, std::greater<E>());
+    double sum = 0;
+    for (std::size_t k = 0; k < n; ++k) {
+      const double element = static_cast<double>(sorted[k]), count = static_cast<double>(k + 1);
+      if (1 + count * element <= sum + element) break;  // the support are the largest elements
+      sum += element;
+      threshold = static_cast<E>((sum - 1) / count);
+    }
   }
-  return result;
-}
+  /// As loss_forward has kept it.
+  explicit Support(const E* saved) : top(saved[0]), threshold(saved[1]) {}
+
+  E part(E x) const {
+    const E above = (x - top) - threshold;
+    return above < 0 ? E(0) : above;
+  }
+};
 
 template <class E>
 void sparsemax_forward(const ForwardCall& call) {
   const std::size_t n = call.type->output_size;
-  E* out = static_cast<E*>(call.out);
+  E *out = static_cast<E*>(call.out), *sorted = call.workspace->elements<E>(n);
   for (std::size_t i = 0; i < call.n; ++i, out += n) {
     const E* x = call.in[0].at<E>(i);
-    const E t = threshold(x, n, *call.workspace);
-    for (std::size_t e = 0; e < n; ++e) out[e] = x[e] > t ? x[e] - t : E(0);
+    const Support<E> support(x, n, sorted);
+    for (std::size_t e = 0; e < n; ++e) out[e] = support.part(x[e]);
   }
 }
-// dy less its mean over the support, there.
+// dy less its mean over the support, there. What is NaN is no zero, and has a NaN.
 template <class E>
 void sparsemax_backward(const BackwardCall& call) {
   const std::size_t n = call.type->output_size;
@@ -50,30 +65,38 @@ void sparsemax_backward(const BackwardCall& call) {
     const E *y = call.out.at<E>(i), *dy = call.dy.at<E>(i);
     E sum = 0, count = 0;
     for (std::size_t e = 0; e < n; ++e) {
-      if (!(y[e] > 0)) continue;
+      if (y[e] == 0) continue;
       sum += dy[e];
       ++count;
     }
     for (std::size_t e = 0; e < n; ++e) {
-      put(y[e] > 0 ? dy[e] - sum / count : E(0), dx + e, call.dx[0].add[i] != 0);
+      const E gradient = std::isnan(y[e]) ? y[e] : dy[e] - sum / count;
+      put(y[e] == 0 ? E(0) : gradient, dx + e, call.dx[0].add[i] != 0);
     }
   }
 }
 
+// Moving all elements by the same amount changes no loss: they are taken less the largest.
 template <class E>
 void loss_forward(const ForwardCall& call) {
   const std::size_t n = call.type->inputs[0].size(), targets = call.type->integers;
   const E q = 1 / static_cast<E>(targets);
+  E* sorted = call.workspace->elements<E>(n);
   for (std::size_t i = 0; i < call.n; ++i) {
     const E* x = call.in[0].at<E>(i);
-    const E t = threshold(x, n, *call.workspace);
+    const Support<E> support(x, n, sorted);
     E loss = q / 2;  // q'q is 1 / targets
     for (std::size_t e = 0; e < n; ++e) {
-      if (x[e] > t) loss += (x[e] - t) * (x[e] + t) / 2;
+      const E part = support.part(x[e]);
+      if (part != 0) loss += part * (part + 2 * support.threshold) / 2;
     }
-    for (std::size_t k = 0; k < targets; ++k) loss -= q * x[call.integers[i * targets + k]];
+    for (std::size_t k = 0; k < targets; ++k) {
+      loss -= q * (x[call.integers[i * targets + k]] - support.top);
+    }
     static_cast<E*>(call.out)[i] = loss;
-    if (call.saved != nullptr) static_cast<E*>(call.saved)[i] = t;
+    if (call.saved == nullptr) continue;
+    static_cast<E*>(call.saved)[2 * i] = support.top;
+    static_cast<E*>(call.saved)[2 * i + 1] = support.threshold;
   }
 }
 // sparsemax(x) - q
@@ -84,60 +107,71 @@ void loss_backward(const BackwardCall& call) {
   for (std::size_t i = 0; i < call.n; ++i) {
     E* dx = call.dx[0].at<E>(i);
     if (dx == nullptr) continue;
-    const E *x = call.in[0].at<E>(i), t = *call.saved.at<E>(i), dy = *call.dy.at<E>(i);
+    const E *x = call.in[0].at<E>(i), dy = *call.dy.at<E>(i);
+    const Support<E> support(call.saved.at<E>(i));
     const std::uint32_t* target = call.integers + i * targets;
     for (std::size_t e = 0; e < n; ++e) {
       const E wanted = q * static_cast<E>(std::count(target, target + targets, e));
-      put(dy * ((x[e] > t ? x[e] - t : E(0)) - wanted), dx + e, call.dx[0].add[i] != 0);
+      put(dy * (support.part(x[e]) - wanted), dx + e, call.dx[0].add[i] != 0);
     }
   }
 }
 
-// Elements that reach their bound stay there; the others share what is left, until none is above.
+// Elements that reach their bound stay there; the others share what is left as softmax does, their
+// own largest element taken off, until none is above. A NaN anywhere leaves nothing to share.
+template <class E>
+void bounded_softmax(const E* x, const E* bound, std::size_t n, bool* bounded, E* y) {
+  std::fill_n(bounded, n, false);
+  for (bool changed = true; changed;) {
+    E left = 1, top = -std::numeric_limits<E>::infinity(), sum = 0;
+    for (std::size_t e = 0; e < n; ++e) {
+      if (bounded[e]) left -= bound[e];
+      if (!bounded[e]) top = top < x[e] ? x[e] : top;
+    }
+    for (std::size_t e = 0; e < n; ++e) {
+      y[e] = bounded[e] ? bound[e] : x[e] == top ? E(1) : std::exp(x[e] - top);
+      if (!bounded[e]) sum += y[e];
+    }
+    const E share = (left < 0 ? E(0) : left) / sum;
+    changed = false;
+    for (std::size_t e = 0; e < n; ++e) {
+      if (bounded[e]) continue;
+      y[e] *= share;
+      bounded[e] = y[e] > bound[e] || std::isnan(bound[e]);
+      changed |= bounded[e];
+    }
+  }
+}
+
 template <class E>
 void bounded_forward(const ForwardCall& call) {
   const std::size_t n = call.type->output_size;
   E* y = static_cast<E*>(call.out);
+  bool* bounded = call.workspace->elements<bool>(n);
   for (std::size_t i = 0; i < call.n; ++i, y += n) {
-    const E *x = call.in[0].at<E>(i), *bound = call.in[1].at<E>(i);
-    const E top = *std::max_element(x, x + n);
-    bool* bounded = call.workspace->elements<bool>(n);
-    std::fill_n(bounded, n, false);
-    for (bool changed = true; changed;) {
-      E left = 1, sum = 0;
-      for (std::size_t e = 0; e < n; ++e) {
-        if (bounded[e]) left -= bound[e];
-        if (!bounded[e]) sum += std::exp(x[e] - top);
-      }
-      changed = false;
-      for (std::size_t e = 0; e < n; ++e) {
-        y[e] = bounded[e] ? bound[e] : std::exp(x[e] - top) * (left / sum);
-        if (bounded[e] || !(y[e] > bound[e])) continue;
-        bounded[e] = changed = true;
-      }
-    }
+    bounded_softmax(call.in[0].at<E>(i), call.in[1].at<E>(i), n, bounded, y);
   }
 }
 // With s, the share of the free elements, and m = the sum of y dy over them / s: what is free has
-// dx = y (dy - m); what is bounded has dbound = dy - m.
+// dx = y (dy - m); what is bounded has dbound = dy - m. A NaN is free.
 template <class E>
 void bounded_backward(const BackwardCall& call) {
   const std::size_t n = call.type->output_size;
   for (std::size_t i = 0; i < call.n; ++i) {
     const E *bound = call.in[1].at<E>(i), *y = call.out.at<E>(i), *dy = call.dy.at<E>(i);
+    const auto is_free = [&](std::size_t e) { return y[e] < bound[e] || std::isnan(y[e]); };
     E share = 0, mean = 0;
     for (std::size_t e = 0; e < n; ++e) {
-      if (!(y[e] < bound[e])) continue;
+      if (!is_free(e)) continue;
       share += y[e];
       mean += y[e] * dy[e];
     }
-    mean = share > 0 ? mean / share : E(0);
+    mean = share == 0 ? E(0) : mean / share;
     for (std::size_t j = 0; j < 2; ++j) {
       E* dx = call.dx[j].wanted() ? call.dx[j].at<E>(i) : nullptr;
       for (std::size_t e = 0; dx != nullptr && e < n; ++e) {
-        const bool is_free = y[e] < bound[e];
         const E gradient = j == 0 ? y[e] * (dy[e] - mean) : dy[e] - mean;
-        put(is_free == (j == 0) ? gradient : E(0), dx + e, call.dx[j].add[i] != 0);
+        put(is_free(e) == (j == 0) ? gradient : E(0), dx + e, call.dx[j].add[i] != 0);
       }
     }
   }

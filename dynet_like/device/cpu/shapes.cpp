@@ -159,9 +159,9 @@ HWY_INLINE auto load_uniform(const std::uint32_t* words) {
   }
 }
 
-// y = x * (kept ? 1 / (1 - p) : 0), and the same for gradients; the mask is computed again, not
-// kept. Element e of the node takes word e of the stream that its three integers and the key name,
-// and is kept if unit_interval(word) >= p.
+// y = kept ? x / (1 - p) : 0, and the same for gradients; the mask is computed again, not kept.
+// Element e of the node takes word e of the stream that its three integers and the key name, and is
+// kept if unit_interval(word) >= p.
 template <class E>
 void drop(const PhiloxLanes& random, const std::uint32_t* integers, E p, const E* from, E* to,
           std::size_t n, bool add) {
@@ -182,8 +182,8 @@ void drop(const PhiloxLanes& random, const std::uint32_t* integers, E p, const E
     for_lanes<E>(length, [&](std::size_t at, std::size_t count) DYNET_LIKE_BODY {
       const auto kept = hn::RebindMask(typename Lanes<E>::Tag(),
                                        hn::Gt(load_uniform<E>(words + skipped + at), too_small));
-      const Lanes<E> factor(hn::IfThenElseZero(kept, scale.v));
-      put(load(from + i + at, count) * factor, to + i + at, count, add);
+      const Lanes<E> scaled = load(from + i + at, count) * scale;
+      put(Lanes<E>(hn::IfThenElseZero(kept, scaled.v)), to + i + at, count, add);
     });
     i += length;
   }
