@@ -3,6 +3,7 @@
 
 #include <string>
 #include <typeinfo>
+#include <utility>
 
 #include "dynet_like/core/errors.h"
 
@@ -10,13 +11,24 @@ namespace dynet {
 
 using dynet_like::UsageError;
 
+RNNBuilder& RNNBuilder::operator=(RNNBuilder&& other) noexcept {
+  cur = std::exchange(other.cur, -1);
+  dropout_rate = other.dropout_rate;
+  phase_ = std::exchange(other.phase_, Phase::moved_from);
+  heads_ = std::move(other.heads_);
+  return *this;
+}
+
 void RNNBuilder::new_graph(ComputationGraph& cg, bool update) {
+  if (phase_ == Phase::moved_from) {
+    throw UsageError("[new_graph] need a builder with layers; got one that was moved from");
+  }
   new_graph_impl(cg, update);
   phase_ = Phase::has_graph;
 }
 
 void RNNBuilder::start_new_sequence(const std::vector<Expression>& h_0) {
-  if (phase_ == Phase::created) {
+  if (phase_ == Phase::created || phase_ == Phase::moved_from) {
     throw UsageError("[start_new_sequence] need new_graph first; got a builder without a graph");
   }
   start_new_sequence_impl(h_0);
@@ -63,8 +75,8 @@ void RNNBuilder::set_dropout(float d) {
 void RNNBuilder::check_can_follow(RNNPointer prev) const {
   if (phase_ != Phase::reads) {
     throw UsageError("[add_input] need new_graph and start_new_sequence first; got a builder " +
-                     std::string(phase_ == Phase::created ? "without a graph"
-                                                          : "that has not begun a sequence"));
+                     std::string(phase_ == Phase::has_graph ? "that has not begun a sequence"
+                                                            : "without a graph"));
   }
   if (prev < -1 || prev >= static_cast<int>(heads_.size())) {
     throw UsageError("[add_input] need -1 or one of " + std::to_string(heads_.size()) +

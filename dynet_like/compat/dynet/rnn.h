@@ -63,6 +63,11 @@ struct RNNBuilder {
 
  protected:
   RNNBuilder() = default;
+  RNNBuilder(const RNNBuilder&) = default;
+  RNNBuilder& operator=(const RNNBuilder&) = default;
+  // What was moved from has no layers any more, and takes no graph.
+  RNNBuilder(RNNBuilder&& other) noexcept { *this = std::move(other); }
+  RNNBuilder& operator=(RNNBuilder&& other) noexcept;
 
   virtual void new_graph_impl(ComputationGraph& cg, bool update) = 0;
   virtual void start_new_sequence_impl(const std::vector<Expression>& h_0) = 0;
@@ -79,7 +84,7 @@ struct RNNBuilder {
   float dropout_rate = 0;
 
  private:
-  enum class Phase { created, has_graph, reads };
+  enum class Phase { created, has_graph, reads, moved_from };
 
   Phase phase_ = Phase::created;
   std::vector<RNNPointer> heads_;  ///< by state: the one before
