@@ -10,7 +10,7 @@ namespace dynet_like {
 /// "tanh, node 17 of sample 3 ("gate")".
 std::string describe(const RunState& run, NodeRef ref);
 
-/// Recomputes a batch item by item. Throws NumericError at the first bit that differs.
+/// Recomputes a batch item by item. Throws NumericError at the first number whose bits differ.
 void verify_forward(RunState& run, const Batch& batch);
 /// The same for a backward call, before it is made. `members` are those that take part.
 void verify_backward(RunState& run, const BackwardCall& call, Kernels::Backward kernel,

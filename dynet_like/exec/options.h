@@ -18,7 +18,7 @@ struct GraphOptions {
   /// and where there are few samples, they share the work of large batches. If the system starts
   /// fewer, making the graph or minibatch throws DeviceError.
   unsigned threads = 1;
-  /// Recompute every batch node by node; throw NumericError where a bit differs. Slow.
+  /// Recompute every batch node by node; throw NumericError where a bit of a number differs. Slow.
   bool verify_batching = false;
   /// Throw NumericError at the first node whose value or gradient is not finite.
   bool detect_anomaly = false;

@@ -72,8 +72,8 @@ ValueId pick(Tape& tape, ValueId x, std::span<const std::uint32_t> elements, uns
 ValueId pick_minibatch_elements(Tape& tape, ValueId x, std::uint32_t first, std::uint32_t count) {
   Value view = tape.value(x);
   if (count == 0 || first >= view.items || count > view.items - first) {
-    throw ShapeError("[pick_batch_elems] need elements of a minibatch of " +
-                     std::to_string(view.items) + "; got " + std::to_string(count) + " from " +
+    throw ShapeError("[pick_batch_elems] need elements of the minibatch of " +
+                     to_string(tape.dim_of(x)) + "; got " + std::to_string(count) + " from " +
                      std::to_string(first) + " on" + tape.labels_of(std::span(&x, 1)));
   }
   view.offset += first * view.stride;
