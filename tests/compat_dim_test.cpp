@@ -31,6 +31,22 @@ TEST(CompatDimTest, IsMadeAndMeasured) {
   EXPECT_EQ(d.d[1], 3u);
 }
 
+// Programs count in int, long and size_t.
+TEST(CompatDimTest, IsMadeOfAnyIntegers) {
+  const long rows = 2, columns = 3;
+  const int three = 3;
+  const std::size_t four = 4;
+  EXPECT_EQ(Dim({rows, columns}), Dim({2u, 3u}));
+  EXPECT_EQ(Dim({rows, columns}, 4), Dim({2u, 3u}, 4));
+  EXPECT_EQ(Dim({three}), Dim({3u}));
+  EXPECT_EQ(Dim({four, four}), Dim({4u, 4u}));
+  const Dim assigned = {rows, rows};
+  EXPECT_EQ(assigned, Dim({2u, 2u}));
+  EXPECT_THROW(Dim({-1}), std::invalid_argument);
+  EXPECT_THROW(Dim({1L << 40}), std::invalid_argument);
+  EXPECT_THROW(Dim({1, 1, 1, 1, 1, 1, 1, 1}), std::invalid_argument);
+}
+
 TEST(CompatDimTest, IsChanged) {
   Dim d({2, 3});
   d.resize(3);

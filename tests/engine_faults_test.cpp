@@ -165,10 +165,10 @@ TEST_F(EngineFaults, RevertedHandlesThrow) {
   graph.revert();
   const Expression other = x * 100.0f;
   EXPECT_EQ(reverted.i, other.i);
-  EXPECT_THROW(reverted.value(), UsageError);
-  EXPECT_THROW(reverted.dim(), UsageError);
-  EXPECT_THROW(tanh(reverted), UsageError);
-  EXPECT_THROW(reverted.gradient(), UsageError);
+  EXPECT_THROW(reverted.value(), StateError);
+  EXPECT_THROW(reverted.dim(), StateError);
+  EXPECT_THROW(tanh(reverted), StateError);
+  EXPECT_THROW(reverted.gradient(), StateError);
   EXPECT_EQ(as_scalar(other.value()), 100);
   graph.checkpoint();
   graph.checkpoint();
@@ -178,7 +178,7 @@ TEST_F(EngineFaults, RevertedHandlesThrow) {
   graph.revert();
   EXPECT_EQ(as_scalar(other.value()), 100);
   EXPECT_EQ(as_scalar(x.value()), 1);
-  EXPECT_THROW(inner.value(), UsageError);
+  EXPECT_THROW(inner.value(), StateError);
 
   Minibatch batch;
   ComputationGraph& sample = batch.new_graph();
@@ -186,7 +186,7 @@ TEST_F(EngineFaults, RevertedHandlesThrow) {
   sample.checkpoint();
   batch.add_loss(y * 2.0f);
   sample.revert();
-  EXPECT_THROW(batch.forward(), UsageError);
+  EXPECT_THROW(batch.forward(), StateError);
 }
 
 TEST_F(EngineFaults, ChangedParametersAreReadAgain) {
@@ -252,7 +252,7 @@ TEST_F(EngineFaults, ParametersOutliveTheirCollection) {
   graph.backward(sum_elems(parameter(graph, w)), gradients);
   more.add(gradients);
   EXPECT_EQ(more.values(w), (Floats{1, 1}));
-  EXPECT_THROW(parameter(graph, w).gradient(), UsageError);
+  EXPECT_THROW(parameter(graph, w).gradient(), StateError);
 }
 
 TEST_F(EngineFaults, ClearedGraphsOfAMinibatchThrow) {

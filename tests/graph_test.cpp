@@ -193,8 +193,8 @@ TEST(Graph, RevertsToCheckpoints) {
   graph.revert();
   EXPECT_EQ(scratch.value().d, Dim({2}));
   graph.revert();
-  expect_error<UsageError>([&] { scratch.value(); }, "reverted");
-  expect_error<UsageError>([&] { exp(scratch); }, "reverted");
+  expect_error<StateError>([&] { scratch.value(); }, "reverted");
+  expect_error<StateError>([&] { exp(scratch); }, "reverted");
   EXPECT_EQ(values(x), before);
   const Expression again = cmult(x, parameter(graph, v));
   const Floats product = values(again);
@@ -226,7 +226,7 @@ TEST(Graph, RevertsInsideBatches) {
 
 TEST(Graph, RefusesStaleHandles) {
   const Expression empty;
-  expect_error<UsageError>([&] { empty.value(); }, "got an empty one");
+  expect_error<StateError>([&] { empty.value(); }, "got an empty one");
   Expression x;
   {
     ComputationGraph graph;
@@ -234,16 +234,98 @@ TEST(Graph, RefusesStaleHandles) {
     EXPECT_FALSE(x.is_stale());
     graph.clear();
     EXPECT_TRUE(x.is_stale());
-    expect_error<UsageError>([&] { tanh(x); }, "cleared or destroyed");
+    expect_error<StateError>([&] { tanh(x); }, "cleared or destroyed");
     x = input(graph, 2.0f);
     EXPECT_EQ(as_scalar(x.value()), 2);
   }
-  expect_error<UsageError>([&] { x.value(); }, "cleared or destroyed");
+  expect_error<StateError>([&] { x.value(); }, "cleared or destroyed");
   ComputationGraph reuses_the_slot;
-  expect_error<UsageError>([&] { x.value(); }, "cleared or destroyed");
+  expect_error<StateError>([&] { x.value(); }, "cleared or destroyed");
   ComputationGraph other;
   expect_error<UsageError>([&] { input(other, 1.0f) + input(reuses_the_slot, 1.0f); },
                            "[add] need inputs of one graph");
+}
+
+TEST(Graph, RefusesGradientsBeforeThePass) {
+  ParameterCollection model;
+  const Parameter w = model.add_parameters({2}, ParameterInitConst(3));
+  ComputationGraph graph;
+  const Expression x = input(graph, Dim({2}), {1, 2}), p = parameter(graph, w);
+  const Expression loss = dot_product(x, p);
+  const auto refused = [&] {
+    for (const Expression& e : {x, p, loss}) {
+      expect_error<StateError>([&] { e.gradient(); }, "[gradient] need a backward pass");
+    }
+  };
+  refused();
+  loss.value();
+  refused();
+  graph.backward(loss, true);
+  EXPECT_EQ(gradient(x), (Floats{3, 3}));
+  EXPECT_EQ(gradient(p), (Floats{1, 2}));
+  graph.forward(loss);
+  expect_error<StateError>([&] { x.gradient(); }, "[gradient] need a backward pass");
+}
+
+// Also that of a loss which follows from constants alone, or whose gradient is stopped.
+TEST(Graph, TheGradientOfALossIsOne) {
+  ParameterCollection model;
+  const Parameter w = model.add_parameters({1}, ParameterInitConst(3));
+  ComputationGraph graph;
+  const Expression x = input(graph, 2.0f), c = constant(graph, {1}, 2), p = parameter(graph, w);
+  const Expression minibatch = constant(graph, Dim({1}, 3), 1);
+  for (const Expression& loss :
+       {x, c, p, square(x), square(c), square(p), nobackprop(p), nobackprop(square(x)),
+        const_parameter(graph, w), square(const_parameter(graph, w)), minibatch}) {
+    for (const bool full : {false, true}) {
+      graph.backward(loss, full);
+      EXPECT_EQ(gradient(loss), Floats(loss.dim().bd, 1)) << loss.i << ' ' << full;
+    }
+  }
+  graph.backward(square(c));
+  EXPECT_EQ(gradient(c), (Floats{0}));
+}
+
+TEST(Graph, ShapesStayWhereTheyAre) {
+  ComputationGraph graph;
+  const Expression x = input(graph, Dim({2}, 2), {1, 2, 3, 4});
+  const Expression y = input(graph, Dim({3}), {1, 2, 3});
+  const auto& of_x = x.dim();
+  auto& of_y = y.dim();
+  static_assert(std::is_same_v<decltype(x.dim()), const Dim&>);
+  for (unsigned n = 1; n < 2000; ++n) {
+    constant(graph, Dim({n}, n % 7 + 2), 1).dim();
+  }
+  x.value();
+  EXPECT_EQ(of_x, Dim({2}, 2));
+  EXPECT_EQ(of_y, Dim({3}));
+  EXPECT_EQ(&of_x, &x.dim());
+}
+
+// A program that derives its own graph gets it back from its expressions.
+TEST(Graph, ExpressionsKnowWhichClassTheirGraphIs) {
+  struct Own : ComputationGraph {
+    int number = 7;
+  } own;
+  struct Other : ComputationGraph {};
+  const Expression x = input(own, 1.0f);
+  Own& same = *x.pg;
+  EXPECT_EQ(&same, &own);
+  Own* const pointer = x.pg;
+  EXPECT_EQ(pointer, &own);
+  const Own* const constant_pointer = x.pg;
+  EXPECT_EQ(constant_pointer, &own);
+  EXPECT_TRUE(x.pg == &own && x.pg != nullptr && x.pg);
+  const auto is_seven = [](Own& graph) { return graph.number == 7; };
+  EXPECT_TRUE(is_seven(*x.pg));
+  expect_error<UsageError>(
+      [&] {
+        Other& other = *x.pg;
+        (void)other;
+      },
+      "got one of another");
+  EXPECT_EQ(static_cast<Own*>(Expression().pg), nullptr);
+  EXPECT_EQ(x.get_device_name(), "CPU");
 }
 
 TEST(Graph, LivesBesideOthers) {

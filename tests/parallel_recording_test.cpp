@@ -300,7 +300,7 @@ TEST_F(ParallelRecordingTest, RefusesLossesThatAreNone) {
                  batch.add_losses(2, [&](ComputationGraph&, std::size_t) { return of_another; });
                }),
                "[record] need an expression of this graph; got one of another, in sample 1"));
-  EXPECT_TRUE(contains(message_of<UsageError>([&] {
+  EXPECT_TRUE(contains(message_of<StateError>([&] {
                          batch.add_losses(
                              2, [](ComputationGraph&, std::size_t) { return Expression(); });
                        }),

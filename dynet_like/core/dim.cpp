@@ -19,16 +19,16 @@ Dim::Dim(std::initializer_list<unsigned> sizes, unsigned batch) : bd(batch) {
 }
 
 Dim::Dim(const std::vector<long>& sizes, unsigned batch) : bd(batch) {
-  if (sizes.size() > kMaxDimensions) {
-    throw ShapeError("[Dim] need at most 7 dimensions; got " + std::to_string(sizes.size()));
-  }
-  for (long size : sizes) {
-    if (size < 0 || size > std::numeric_limits<int>::max()) {
-      throw ShapeError("[Dim] need sizes from 0 to 2^31 - 1; got " + std::to_string(size));
-    }
-    d[nd++] = static_cast<unsigned>(size);
-  }
+  for (const long size : sizes) append(size);
   check();
+}
+
+void Dim::append(long long size) {
+  if (nd == kMaxDimensions) throw ShapeError("[Dim] need at most 7 dimensions; got more");
+  if (size < 0 || size > std::numeric_limits<int>::max()) {
+    throw ShapeError("[Dim] need sizes from 0 to 2^31 - 1; got " + std::to_string(size));
+  }
+  d[nd++] = static_cast<unsigned>(size);
 }
 
 void Dim::check() const {

@@ -1,6 +1,7 @@
 // The shape of a value: up to 7 dimensions, column-major, and the explicit minibatch dimension.
 #pragma once
 
+#include <concepts>
 #include <cstdint>
 #include <initializer_list>
 #include <iosfwd>
@@ -19,6 +20,12 @@ struct Dim {
   Dim() = default;
   Dim(std::initializer_list<unsigned> sizes, unsigned batch = 1);
   Dim(const std::vector<long>& sizes, unsigned batch = 1);
+  /// From integers of another type.
+  template <std::integral Integer>
+  Dim(std::initializer_list<Integer> sizes, unsigned batch = 1) : bd(batch) {
+    for (const Integer size : sizes) append(static_cast<long long>(size));
+    check();
+  }
 
   /// Number of elements of the whole minibatch.
   unsigned size() const { return batch_size() * bd; }
@@ -60,6 +67,9 @@ struct Dim {
   unsigned d[kMaxDimensions] = {};
   unsigned nd = 0;
   unsigned bd = 1;
+
+ private:
+  void append(long long size);
 };
 
 bool operator==(const Dim& a, const Dim& b);

@@ -12,9 +12,15 @@ struct ShapeError : std::invalid_argument {
   using std::invalid_argument::invalid_argument;
 };
 
-/// A call that makes no sense in the present state, such as a handle that outlived its graph.
+/// An argument, or a call, that makes no sense.
 struct UsageError : std::invalid_argument {
   using std::invalid_argument::invalid_argument;
+};
+
+/// A call that came too late or too early: an expression whose graph was cleared, a gradient
+/// before the backward pass.
+struct StateError : std::runtime_error {
+  using std::runtime_error::runtime_error;
 };
 
 /// A value or a gradient that is not finite, or a batch that differs from its nodes run one by one.

@@ -52,6 +52,7 @@ class Backward {
   /// The gradient of a node's output in the last pass, or null if it has none.
   const std::byte* gradient_of(NodeRef ref) const;
   void forget() { used_ = false; }
+  bool was_run() const { return used_; }
 
  private:
   struct TapeGradients {

@@ -82,9 +82,15 @@ Tensor Executor::gradient(ValueRef ref, const Gradients& gradients) {
   }
   if (gradient != nullptr) return contiguous(ref, gradient, gradient_copies_);
   const Shape& shape = tape.shape_of(ref.value);
-  std::vector<std::byte>& zeros = gradient_copies_[{ref.tape, ref.value}];
-  zeros.assign(std::size_t{shape.size} * value.items * size_of(shape.dtype), std::byte{0});
-  return Tensor(tape.dim_of(ref.value), shape.dtype, zeros.data());
+  std::vector<std::byte>& copy = gradient_copies_[{ref.tape, ref.value}];
+  copy.assign(std::size_t{shape.size} * value.items * size_of(shape.dtype), std::byte{0});
+  const Tensor result(tape.dim_of(ref.value), shape.dtype, copy.data());
+  // A loss on which no gradient depends has its own all the same.
+  const auto times = std::count(roots_.begin(), roots_.end(), ref);
+  for (std::size_t i = 0; times > 0 && i < result.d.size(); ++i) {
+    result.set(i, static_cast<double>(times));
+  }
+  return result;
 }
 
 const std::byte* Executor::whole_table(const ParameterStorage& table, const Gradients& gradients) {
@@ -184,6 +190,7 @@ void Executor::keep_shared_batches() {
 void Executor::forget_gradients() {
   for (const std::unique_ptr<Lane>& lane : lanes_) lane->backward.forget();
   gradient_copies_.clear();
+  roots_.clear();
 }
 
 void Executor::invalidate() {

@@ -39,6 +39,8 @@ class Executor {
   void begin_backward();
   void run_backward(std::span<const ValueRef> roots, Gradients& gradients, bool full = false);
   void finish_backward(Gradients& gradients);
+  /// Whether there was a pass over the tape since its values were computed.
+  bool has_gradients(std::uint32_t tape) { return lane_of(tape).backward.was_run(); }
   /// The gradient of a value in the last pass, parameters' from `gradients`; zeros if it has none.
   Tensor gradient(ValueRef ref, const Gradients& gradients);
 
@@ -119,6 +121,7 @@ class Executor {
   bool reads_freed_ = false;  ///< values that were freed have been needed again
   std::size_t peak_ = 0;      ///< see Report::peak_bytes
   Copies value_copies_, gradient_copies_;
+  std::vector<ValueRef> roots_;  ///< of the last pass
   std::vector<std::byte> table_gradient_;
   std::vector<std::vector<NodeState>> spare_;  ///< memory of tapes that were cleared
 };

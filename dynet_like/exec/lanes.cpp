@@ -111,10 +111,12 @@ void Executor::forward(std::span<const ValueRef> targets, bool free_unread) {
 void Executor::begin_backward() {
   shared_.begin();
   gradient_copies_.clear();
+  roots_.clear();
 }
 
 void Executor::run_backward(std::span<const ValueRef> roots, Gradients& gradients, bool full) {
   ++common_.runs;
+  roots_.insert(roots_.end(), roots.begin(), roots.end());
   for_lanes([&](Lane& lane) { lane.backward.run(roots, full); });
   for (std::size_t l = 0; l < used_lanes_; ++l) {
     shared_.add(lanes_[l]->backward.contributions(), *device_, gradients);

@@ -12,6 +12,8 @@ namespace dynet_like {
 struct ValueRef {
   std::uint32_t tape = 0;
   ValueId value = 0;
+
+  bool operator==(const ValueRef&) const = default;
 };
 
 /// Finds the nodes that values need and that have not run. Keeps its memory from call to call.

@@ -17,15 +17,20 @@ Expression::Expression(ComputationGraph* graph, std::uint32_t value) {
   *this = graph->expression(value);
 }
 
-Dim Expression::dim() const {
+const Dim& Expression::dim() const {
   ComputationGraph& owner = graph("dim");
   if (!owner.is_recorded(*this)) throw_reverted("dim");
-  return owner.tape().dim_of(i);
+  return owner.dim_of(i);
 }
 
 Tensor Expression::value() const { return graph("value").get_value(*this); }
 
 Tensor Expression::gradient() const { return graph("gradient").get_gradient(*this); }
+
+std::string Expression::get_device_name() const {
+  graph("get_device_name");
+  return "CPU";
+}
 
 const Expression& Expression::label(std::string name) const {
   graph("label").label(*this, std::move(name));
@@ -33,13 +38,13 @@ const Expression& Expression::label(std::string name) const {
 }
 
 void Expression::throw_stale(const char* user) const {
-  throw UsageError(std::string("[") + user + "] need an expression of a living graph; got " +
+  throw StateError(std::string("[") + user + "] need an expression of a living graph; got " +
                    (pg == nullptr ? "an empty one" : "one whose graph was cleared or destroyed"));
 }
 
 void Expression::throw_reverted(const char* user) {
-  throw UsageError(std::string("[") + user +
-                   "] need an expression that is still recorded; got one " + "that was reverted");
+  throw StateError(std::string("[") + user +
+                   "] need an expression that is still recorded; got one that was reverted");
 }
 
 GraphMemory::GraphMemory(const GraphOptions& options)
@@ -100,6 +105,12 @@ void ComputationGraph::throw_not_in_use() {
       "cleared: ask for a new_graph");
 }
 
+void ComputationGraph::throw_not_derived() {
+  throw UsageError(
+      "[ComputationGraph] need a graph of the class that is asked for; got one of another, such "
+      "as a graph of a Minibatch");
+}
+
 void ComputationGraph::throw_beside_others(const char* user) {
   throw UsageError(
       std::string("[") + user +
@@ -147,12 +158,26 @@ Tensor ComputationGraph::get_gradient(const Expression& e) const {
   const ValueRef value = ref(e, "gradient");
   const NodeType& type = tape_.type_of(tape_.value(value.value).node);
   const bool is_parameter = type.op == &ops::parameter || type.op == &ops::lookup_parameter;
-  if (is_parameter && last_gradients_ == nullptr) {
-    throw UsageError(
+  Executor& executor = this->executor("gradient");
+  if (is_parameter && last_gradients_ == nullptr && executor.has_gradients(index_)) {
+    throw StateError(
         "[gradient] need a backward pass without Gradients of the caller for the "
         "gradient of a parameter; got none: look there");
   }
-  return executor("gradient").gradient(value, last_gradients_ == nullptr ? none : *last_gradients_);
+  if (is_parameter ? last_gradients_ == nullptr : !executor.has_gradients(index_)) {
+    throw StateError(
+        "[gradient] need a backward pass since the values were computed; got none: call backward "
+        "first");
+  }
+  return executor.gradient(value, last_gradients_ == nullptr ? none : *last_gradients_);
+}
+
+const Dim& ComputationGraph::dim_of(std::uint32_t id) const {
+  const Value& value = tape_.value(id);
+  if (value.items == 1) return tape_.shape_of(id).dim;
+  const auto [found, is_new] = minibatch_dims_.try_emplace({value.shape, value.items});
+  if (is_new) found->second = tape_.dim_of(id);
+  return found->second;
 }
 
 void ComputationGraph::checkpoint() {
@@ -200,6 +225,7 @@ void ComputationGraph::forget_records() {
   tape_.clear();
   checkpoints_.clear();
   reverts_.clear();
+  minibatch_dims_.clear();
   last_gradients_ = nullptr;
 }
 

@@ -1,8 +1,10 @@
 // ComputationGraph: the record of one sample, and what it computes.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "dynet_like/exec/executor.h"
@@ -31,6 +33,7 @@ class ComputationGraph {
       : ComputationGraph(GraphMemory(options)) {}
   /// With the options and the memory of a graph that is gone.
   explicit ComputationGraph(GraphMemory memory);
+  virtual ~ComputationGraph() = default;
   ComputationGraph(const ComputationGraph&) = delete;
   ComputationGraph& operator=(const ComputationGraph&) = delete;
 
@@ -68,6 +71,17 @@ class ComputationGraph {
   Report explain() const { return executor("explain").report(); }
   /// Number of recorded nodes (views are none).
   std::size_t size() const { return tape_.size(); }
+
+  /// The derived class that a program made the graph as: it gets it back from expressions. Throws
+  /// UsageError if it is another.
+  template <DerivedGraph Derived>
+  operator Derived&() {
+    if (auto* const derived = dynamic_cast<Derived*>(this)) return *derived;
+    throw_not_derived();
+  }
+
+  /// The shape of a value, with the minibatch dimension; valid until the graph is cleared.
+  const Dim& dim_of(std::uint32_t value) const;
 
   /// For ops: the tape, and an expression for one of its values.
   Tape& tape() {
@@ -119,6 +133,7 @@ class ComputationGraph {
   }
   [[noreturn]] static void throw_beside_others(const char* user);
   [[noreturn]] static void throw_not_in_use();
+  [[noreturn]] static void throw_not_derived();
 
   OwnedHandleSlot slot_;
   std::shared_ptr<TypeTable> types_;
@@ -129,11 +144,18 @@ class ComputationGraph {
   std::uint32_t index_ = 0;  ///< among the executor's tapes
   std::vector<Checkpoint> checkpoints_;
   std::vector<Revert> reverts_;  ///< those that still matter: later ones kept more
-  bool in_use_ = true;           ///< false for a spare graph of a minibatch
-  bool beside_others_ = false;   ///< its minibatch is inside Minibatch::record
+  /// Shapes with a minibatch dimension: those without lie in the type table.
+  mutable std::map<std::pair<ShapeId, std::uint32_t>, Dim> minibatch_dims_;
+  bool in_use_ = true;          ///< false for a spare graph of a minibatch
+  bool beside_others_ = false;  ///< its minibatch is inside Minibatch::record
   Gradients gradients_;
   Gradients* collected_ = nullptr;
   const Gradients* last_gradients_ = nullptr;  ///< where those of parameters are
 };
+
+template <DerivedGraph Derived>
+GraphPointer::operator Derived*() const {
+  return graph_ == nullptr ? nullptr : &graph_->operator Derived&();
+}
 
 }  // namespace dynet_like

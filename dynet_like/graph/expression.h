@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <type_traits>
 
 #include "dynet_like/core/tensor.h"
 #include "dynet_like/graph/handles.h"
@@ -11,11 +12,32 @@ namespace dynet_like {
 
 class ComputationGraph;
 
+/// What a program derives from ComputationGraph.
+template <class T>
+concept DerivedGraph = std::is_base_of_v<ComputationGraph, T> &&
+    !std::is_same_v<std::remove_const_t<T>, ComputationGraph>;
+
+/// A pointer to a graph, also as one to the class derived from ComputationGraph that the graph is.
+/// Throws UsageError if it is another.
+class GraphPointer {
+ public:
+  GraphPointer(ComputationGraph* graph = nullptr) : graph_(graph) {}
+
+  operator ComputationGraph*() const { return graph_; }
+  template <DerivedGraph Derived>
+  operator Derived*() const;
+  ComputationGraph& operator*() const { return *graph_; }
+  ComputationGraph* operator->() const { return graph_; }
+
+ private:
+  ComputationGraph* graph_;
+};
+
 /// A value that is computed when it is asked for. Cheap to copy. Use after its graph was cleared or
-/// destroyed, or after it was reverted, throws UsageError. `pg` is its graph; the other members are
+/// destroyed, or after it was reverted, throws StateError. `pg` is its graph; the other members are
 /// the library's.
 struct Expression {
-  ComputationGraph* pg = nullptr;
+  GraphPointer pg;
   std::uint32_t i = 0;
 
   /// When it was made: grows with every revert and clear of the graph.
@@ -29,14 +51,15 @@ struct Expression {
   /// The value of a graph with this number. Throws UsageError if there is none.
   Expression(ComputationGraph* graph, std::uint32_t value);
 
-  /// The shape, with the minibatch dimension.
-  Dim dim() const;
+  /// The shape, with the minibatch dimension. The reference is valid until the graph is cleared.
+  const Dim& dim() const;
   /// The value, computed if need be. It lies in the graph until the graph is cleared, reverted,
   /// computed anew, or run as a part of a minibatch with GraphOptions::memory_limit.
   Tensor value() const;
   /// The gradient in the last backward pass, until the next; zeros for what did not take part
   /// (inputs unless `full`, constants, what is behind nobackprop). A parameter's is that of all
-  /// samples; throws UsageError for it if backward was given Gradients of the caller: look there.
+  /// samples. Throws StateError if there was no pass since the values were computed, and for a
+  /// parameter if backward was given Gradients of the caller: look there.
   Tensor gradient() const;
   /// Names the node in error messages. Returns the same expression.
   const Expression& label(std::string name) const;
@@ -46,7 +69,10 @@ struct Expression {
   bool is_latest() const {
     return slot != nullptr && slot->generation.load(std::memory_order_relaxed) == generation;
   }
-  /// The graph. Throws UsageError, naming `user`, if it is not there any more.
+  /// Where the value is computed: "CPU".
+  std::string get_device_name() const;
+
+  /// The graph. Throws StateError, naming `user`, if it is not there any more.
   ComputationGraph& graph(const char* user) const {
     if (is_stale()) throw_stale(user);
     return *pg;

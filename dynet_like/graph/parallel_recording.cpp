@@ -26,6 +26,9 @@ void throw_in_sample(const Error& error, std::size_t sample) {
   } catch (const UsageError& error) {
     throw_in_sample(error, sample);
     throw;
+  } catch (const StateError& error) {
+    throw_in_sample(error, sample);
+    throw;
   } catch (const DeviceError& error) {
     throw_in_sample(error, sample);
     throw;

@@ -30,6 +30,7 @@ using dynet_like::DeviceError;
 using dynet_like::FileError;
 using dynet_like::NumericError;
 using dynet_like::ShapeError;
+using dynet_like::StateError;
 using dynet_like::UsageError;
 
 }  // namespace dynet
