@@ -84,7 +84,7 @@ TEST(CompatGraphTest, CheckpointsCanBeReturnedTo) {
   const Expression y = x + 1.0f;
   EXPECT_EQ(as_scalar(graph.forward(y)), 3);
   graph.revert();
-  EXPECT_THROW(graph.forward(y), dynet_like::UsageError);
+  EXPECT_THROW(graph.forward(y), dynet_like::StateError);
   EXPECT_EQ(as_scalar(graph.forward(x * 5.0f)), 10);
 }
 

@@ -113,11 +113,139 @@ TEST(CompatInitTest, ThereIsOneDevice) {
   EXPECT_EQ(manager->get(0), default_device);
   EXPECT_EQ(manager->get_global_device("CPU"), default_device);
   EXPECT_EQ(manager->get_global_device(""), default_device);
-  EXPECT_THROW(manager->get_global_device("GPU:0"), dynet_like::UsageError);
+  EXPECT_EQ(get_global_device("CPU"), default_device);
+  EXPECT_EQ(devices.at(0), default_device);
   EXPECT_THROW(manager->get(1), dynet_like::UsageError);
+  manager->add(new Device_CPU);
+  EXPECT_EQ(manager->num_devices(), 2u);
+  EXPECT_NE(manager->get(1), default_device);
+  manager->clear();
+  EXPECT_EQ(manager->get(0), default_device);
   EXPECT_EQ(default_device->type, DeviceType::CPU);
   EXPECT_EQ(default_device->name, "CPU");
   show_pool_mem_info();
+}
+
+// As DyNet's example of several devices begins.
+TEST(CompatInitTest, AGpuThatIsNotThereIsNamed) {
+  CommandLine line({"xor-multidevice", "--dynet-devices", "CPU,GPU:0"});
+  initialize(line.argc, line.argv);
+  Device* const cpu = get_device_manager()->get_global_device("CPU");
+  ComputationGraph graph;
+  EXPECT_EQ(as_scalar(to_device(input(graph, 2.0f, cpu), cpu).value()), 2);
+  try {
+    get_device_manager()->get_global_device("GPU:0");
+    FAIL();
+  } catch (const std::runtime_error& error) {
+    EXPECT_EQ(std::string(error.what()),
+              "[DeviceManager] need the name of a device that is there: \"CPU\"; got \"GPU:0\": "
+              "this library computes on the CPU, so name that, or no device");
+  }
+}
+
+std::uint64_t batches_of_two_samples() {
+  ComputationGraph graph;
+  const Expression x = tanh(input(graph, 1.0f)), y = tanh(input(graph, 2.0f));
+  graph.forward(x + y);
+  return graph.explain().batches;
+}
+
+TEST(CompatInitTest, ProgramsSetTheFlagOfBatching) {
+  initialize(DynetParams());
+  EXPECT_EQ(autobatch_flag, 1);
+  EXPECT_EQ(batches_of_two_samples(), 2u);
+  autobatch_flag = 0;
+  EXPECT_EQ(batches_of_two_samples(), 3u);
+  {
+    ComputationGraph batched(true);
+    batched.forward(tanh(input(batched, 1.0f)) + tanh(input(batched, 2.0f)));
+    EXPECT_EQ(batched.explain().batches, 2u);
+  }
+  for (const int batching : {1, 2, 3, 99}) {
+    autobatch_flag = batching;
+    EXPECT_EQ(batches_of_two_samples(), 2u) << batching;
+  }
+  autobatch_flag = 5;
+  EXPECT_THROW(ComputationGraph(), dynet_like::UsageError);
+  CommandLine line({"program", "--dynet-autobatch", "0"});
+  initialize(line.argc, line.argv);
+  EXPECT_EQ(autobatch_flag, 0);
+  EXPECT_EQ(batches_of_two_samples(), 3u);
+  initialize(DynetParams());
+  EXPECT_EQ(batches_of_two_samples(), 2u);
+}
+
+bool contains(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+TEST(CompatInitTest, ProfilesAreWritten) {
+  const auto written = [](auto&& run) {
+    testing::internal::CaptureStderr();
+    run();
+    return testing::internal::GetCapturedStderr();
+  };
+  cleanup();
+  EXPECT_EQ(written([] { batches_of_two_samples(); }), "");
+  EXPECT_EQ(written([] { cleanup(); }), "");
+  profiling_flag = 1;
+  EXPECT_EQ(written([] { batches_of_two_samples(); }), "");
+  {
+    ComputationGraph graph;
+    graph.forward(tanh(input(graph, 1.0f)));
+    graph.clear();
+  }
+  const std::string profile = written([] { cleanup(); });
+  EXPECT_TRUE(contains(profile, "profile of 3 graphs: ")) << profile;
+  EXPECT_TRUE(contains(profile, "seconds in kernels")) << profile;
+  EXPECT_TRUE(contains(profile, "tanh                               3           2")) << profile;
+  EXPECT_EQ(written([] { cleanup(); }), "");
+  CommandLine line({"program", "--dynet-profiling", "2"});
+  initialize(line.argc, line.argv);
+  EXPECT_EQ(profiling_flag, 2);
+  EXPECT_TRUE(contains(written([] { batches_of_two_samples(); }), "3 nodes in 2 batches"));
+  initialize(DynetParams());
+  EXPECT_EQ(written([] { batches_of_two_samples(); }), "");
+  written([] { cleanup(); });
+}
+
+// What a run draws after the program has done something with the engine.
+template <class Prepare>
+std::vector<float> drawn_after(Prepare prepare) {
+  prepare();
+  std::vector<float> all = first_values();
+  ComputationGraph graph;
+  const Expression x = input(graph, {20}, std::vector<float>(20, 1));
+  for (const float value : as_vector(dropout(x, 0.5f).value())) all.push_back(value);
+  all.push_back(rand01());
+  for (const float value : first_values()) all.push_back(value);
+  return all;
+}
+
+TEST(CompatInitTest, ProgramsReplaceTheEngine) {
+  const auto replaced = [](unsigned seed) {
+    return drawn_after([seed] {
+      delete rndeng;
+      rndeng = new std::mt19937(seed);
+    });
+  };
+  const std::vector<float> first = replaced(5);
+  EXPECT_EQ(replaced(5), first);
+  EXPECT_NE(replaced(6), first);
+  EXPECT_EQ(drawn_after([] { rndeng->seed(5); }), first);
+  EXPECT_EQ(drawn_after([] { *rndeng = std::mt19937(5); }), first);
+  EXPECT_EQ(drawn_after([] { reset_rng(5); }), first);
+  std::mt19937 own(5);
+  EXPECT_EQ(drawn_after([&] { rndeng = &own; }), first);
+  DynetParams params;
+  params.random_seed = 5;
+  EXPECT_EQ(drawn_after([&] { initialize(params); }), first);
+  delete rndeng;  // DyNet's initialize makes a new one, too
+  EXPECT_EQ(drawn_after([&] { initialize(params); }), first);
+  delete rndeng;
+  rndeng = nullptr;
+  EXPECT_NE(drawn_after([] {}), first);
+  EXPECT_NE(rndeng, nullptr);
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 
 #include "dynet/dynet.h"
 #include "dynet/expr.h"
+#include "dynet_like/compat/profile.h"
 #include "dynet_like/core/errors.h"
 #include "dynet_like/graph/graphviz.h"
 
@@ -17,9 +18,16 @@ namespace {
 std::atomic<int> active_graphs{0};
 std::atomic<unsigned> last_graph{0};
 
-dynet_like::GraphOptions unbatched_options() {
+bool batches_by_itself() {
+  return detail::graph_options().policy != dynet_like::batching::Policy::none;
+}
+
+// Other options than those of all graphs. Random numbers follow from what rndeng is now.
+dynet_like::GraphOptions options_with(bool batched) {
+  using dynet_like::batching::Policy;
+  detail::random();
   dynet_like::GraphOptions options = detail::graph_options();
-  options.policy = dynet_like::batching::Policy::none;
+  options.policy = batched ? Policy::automatic : Policy::none;
   return options;
 }
 
@@ -31,6 +39,7 @@ class SpareMemory {
   SpareMemory() { all_.reserve(kMost); }  // destructors give it back, and must not fail
 
   GraphMemory take() {
+    detail::random();
     std::lock_guard lock(mutex_);
     drop_outdated();
     if (all_.empty()) return GraphMemory(detail::graph_options());
@@ -69,21 +78,28 @@ SpareMemory& spare_memory() {
 int get_number_of_active_graphs() { return active_graphs; }
 unsigned get_current_graph_id() { return last_graph; }
 
-ComputationGraph::ComputationGraph() : ComputationGraph(true) {}
+ComputationGraph::ComputationGraph() : ComputationGraph(batches_by_itself()) {}
 ComputationGraph::ComputationGraph(bool batched)
-    : dynet_like::ComputationGraph(batched ? spare_memory().take()
-                                           : dynet_like::GraphMemory(unbatched_options())),
+    : dynet_like::ComputationGraph(batched == batches_by_itself()
+                                       ? spare_memory().take()
+                                       : dynet_like::GraphMemory(options_with(batched))),
       id_(++last_graph),
-      is_batched_(batched),
+      is_spare_used_(batched == batches_by_itself()),
+      is_profiled_(profiling_flag > 0),
       options_version_(detail::graph_options_version()) {
   collect_gradients_in(detail::gradients());
   ++active_graphs;
 }
 ComputationGraph::~ComputationGraph() {
   --active_graphs;
-  if (!is_batched_) return;
+  add_to_profile();
+  if (!is_spare_used_) return;
   detect_anomaly(false);
   spare_memory().give(take_memory(), options_version_);
+}
+
+void ComputationGraph::add_to_profile() const {
+  if (is_profiled_) detail::add_to_profile(explain());
 }
 
 VariableIndex ComputationGraph::add_input(real s, Device*) { return input(*this, s).i; }
@@ -137,11 +153,8 @@ VariableIndex ComputationGraph::add_const_lookup(const LookupParameter& p,
   return const_lookup(*this, p, pindices).i;
 }
 
-const Dim& ComputationGraph::get_dimension(VariableIndex index) const {
-  return dims_.insert_or_assign(index, tape().dim_of(index)).first->second;
-}
-
 const Tensor& ComputationGraph::forward(const Expression& last) {
+  detail::random();
   draw_anew();
   return values_.insert_or_assign(last.i, dynet_like::ComputationGraph::forward(last))
       .first->second;
@@ -159,21 +172,23 @@ const Tensor& ComputationGraph::get_gradient(const Expression& e) {
       .first->second;
 }
 
-void ComputationGraph::start_anew() {
+void ComputationGraph::forget_handed_out() {
   values_.clear();
   gradients_.clear();
-  dims_.clear();
+  nodes.forget();
 }
 void ComputationGraph::clear() {
+  add_to_profile();
+  detail::random();
   dynet_like::ComputationGraph::clear();
-  start_anew();
+  forget_handed_out();
   id_ = ++last_graph;
 }
 void ComputationGraph::revert() {
   const std::uint32_t random_nodes = tape().random_nodes();
   dynet_like::ComputationGraph::revert();
   tape().count_random_nodes_from(random_nodes);  // what comes now draws other numbers
-  start_anew();
+  forget_handed_out();
 }
 
 void ComputationGraph::set_check_validity(bool check_validity) { detect_anomaly(check_validity); }

@@ -6,30 +6,41 @@
 #include "dynet/globals.h"
 #include "dynet/init.h"
 #include "dynet/model.h"
+#include "dynet_like/compat/profile.h"
 #include "dynet_like/core/errors.h"
 
 namespace dynet {
 
 namespace {
 
-std::mt19937& engine() {
-  static std::mt19937 engine{std::random_device{}()};
-  return engine;
+// Programs may own their engines, so that these are never freed: the list keeps them in reach.
+std::mt19937* new_engine(unsigned seed) {
+  static auto* const all = new std::vector<std::mt19937*>;
+  return all->emplace_back(new std::mt19937(seed));
 }
 
-DeviceManager& manager() {
-  static DeviceManager manager;
-  return manager;
-}
+// 0: another one in every run.
+unsigned chosen_seed(unsigned seed) { return seed != 0 ? seed : std::random_device{}(); }
 
 }  // namespace
 
-std::mt19937* rndeng = &engine();
-Device* default_device = manager().get(0);
+std::mt19937* rndeng = new_engine(chosen_seed(0));
+Device* default_device = get_device_manager()->get(0);
+std::vector<Device*> devices = {default_device};
 float default_weight_decay_lambda = 0;
+int autobatch_flag = 1;
+int profiling_flag = 0;
+NamedTimer timer;
 
+// The engine cannot say that it was changed, but what it would draw next has.
 dynet_like::Random& detail::random() {
-  static dynet_like::Random random(engine()());
+  static dynet_like::Random random;
+  static std::mt19937 seen(0);
+  if (rndeng == nullptr) rndeng = new_engine(chosen_seed(0));
+  if (*rndeng != seen) {
+    random = dynet_like::Random((*rndeng)());
+    seen = *rndeng;
+  }
   return random;
 }
 dynet_like::Gradients& detail::gradients() {
@@ -39,16 +50,37 @@ dynet_like::Gradients& detail::gradients() {
 
 namespace {
 
+dynet_like::batching::Policy policy_of(int autobatch) {
+  using enum dynet_like::batching::Policy;
+  constexpr dynet_like::batching::Policy kPolicies[] = {none, automatic, depth, agenda};
+  if (autobatch == 99) return automatic;  // in DyNet: try all
+  if (autobatch < 0 || autobatch > 3) {
+    throw dynet_like::UsageError("[dynet] need --dynet-autobatch or autobatch_flag 0 to 3; got " +
+                                 std::to_string(autobatch));
+  }
+  return kPolicies[autobatch];
+}
+
 struct GraphSettings {
   dynet_like::GraphOptions options;
   unsigned version = 0;
 };
+
+// With what the flags say by now.
 GraphSettings& graph_settings() {
   static GraphSettings settings = [] {
     GraphSettings result;
     result.options.random = &detail::random();
     return result;
   }();
+  const dynet_like::batching::Policy policy = policy_of(autobatch_flag);
+  const bool measure_time = profiling_flag > 0;
+  dynet_like::GraphOptions& options = settings.options;
+  if (options.policy != policy || options.measure_time != measure_time) {
+    options.policy = policy;
+    options.measure_time = measure_time;
+    ++settings.version;
+  }
   return settings;
 }
 
@@ -56,32 +88,37 @@ GraphSettings& graph_settings() {
 
 const dynet_like::GraphOptions& detail::graph_options() { return graph_settings().options; }
 unsigned detail::graph_options_version() { return graph_settings().version; }
-void detail::set_graph_options(const dynet_like::GraphOptions& options) {
-  graph_settings().options = options;
-  ++graph_settings().version;
-}
 
 void Device::reset_rng(unsigned seed) { dynet::reset_rng(seed); }
 
+DeviceManager::DeviceManager() { add(new Device_CPU); }
 Device* DeviceManager::get(std::size_t i) {
-  static Device_CPU cpu;
   if (i >= num_devices()) {
-    throw dynet_like::UsageError("[DeviceManager] need device 0, the CPU; got " +
-                                 std::to_string(i));
+    throw dynet_like::UsageError("[DeviceManager] need a device below " +
+                                 std::to_string(num_devices()) + "; got " + std::to_string(i));
   }
-  return &cpu;
+  return devices_[i].get();
 }
 Device* DeviceManager::get_global_device(const std::string& name) {
-  if (!name.empty() && name != "CPU") {
-    throw dynet_like::UsageError("[DeviceManager] need \"CPU\" or \"\"; got \"" + name + "\"");
+  if (name.empty()) return default_device;
+  for (const auto& device : devices_) {
+    if (device->name == name) return device.get();
   }
-  return get(0);
+  throw dynet_like::DeviceError(
+      "[DeviceManager] need the name of a device that is there: \"CPU\"; got \"" + name +
+      "\": this library computes on the CPU, so name that, or no device");
 }
-DeviceManager* get_device_manager() { return &manager(); }
+DeviceManager* get_device_manager() {
+  static auto* const manager = new DeviceManager;  // programs may use it until the process ends
+  return manager;
+}
+Device* get_global_device(const std::string& name) {
+  return get_device_manager()->get_global_device(name);
+}
 
 void reset_rng(unsigned seed) {
-  detail::random() = dynet_like::Random(seed);
-  engine().seed(seed);
+  if (rndeng == nullptr) rndeng = new_engine(seed);
+  rndeng->seed(seed);
 }
 
 namespace {
@@ -178,19 +215,15 @@ DynetParams extract_dynet_params(int& argc, char**& argv, bool shared_parameters
 }
 
 void initialize(const DynetParams& params) {
-  using dynet_like::batching::Policy;
-  constexpr Policy kPolicies[] = {Policy::none, Policy::automatic, Policy::depth, Policy::agenda};
-  if (params.autobatch < 0 || params.autobatch > 3) {
-    throw dynet_like::UsageError("[dynet::initialize] need --dynet-autobatch 0 to 3; got " +
-                                 std::to_string(params.autobatch));
-  }
-  dynet_like::GraphOptions options = detail::graph_options();
-  options.policy = kPolicies[params.autobatch];
-  options.threads = params.threads;
-  options.measure_time = params.profiling > 0;
-  detail::set_graph_options(options);
+  policy_of(params.autobatch);  // throws before anything is changed
+  autobatch_flag = params.autobatch;
+  profiling_flag = params.profiling;
+  GraphSettings& settings = graph_settings();
+  settings.options.threads = params.threads;
+  ++settings.version;
   default_weight_decay_lambda = params.weight_decay;
-  reset_rng(params.random_seed != 0 ? params.random_seed : std::random_device{}());
+  // A new one: a program may have deleted the last.
+  rndeng = new_engine(chosen_seed(params.random_seed));
 }
 
 void initialize(int& argc, char**& argv, bool shared_parameters) {
@@ -200,6 +233,7 @@ void initialize(int& argc, char**& argv, bool shared_parameters) {
 void cleanup() {
   detail::gradients().clear();
   detail::refresh_handed_out();
+  detail::print_profile();
 }
 
 }  // namespace dynet

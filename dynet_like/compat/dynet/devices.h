@@ -2,7 +2,9 @@
 #pragma once
 
 #include <cstddef>
+#include <memory>
 #include <string>
+#include <vector>
 
 namespace dynet {
 
@@ -26,16 +28,26 @@ class Device {
 
 class Device_CPU : public Device {};
 
-/// The devices by number and by name; the first is the default.
+/// The devices by number and by name; the first is the CPU.
 class DeviceManager {
  public:
+  DeviceManager();
+
+  /// Another name for the CPU. The manager owns it, until `clear`.
+  void add(Device* device) { devices_.emplace_back(device); }
+  /// Forgets all but the CPU.
+  void clear() { devices_.resize(1); }
   Device* get(std::size_t i);
-  std::size_t num_devices() const { return 1; }
-  /// Throws UsageError for a name other than "CPU" and the empty one, which is the default.
+  std::size_t num_devices() const { return devices_.size(); }
+  /// The empty name is that of the default. Throws DeviceError if there is none of this name.
   Device* get_global_device(const std::string& name);
+
+ private:
+  std::vector<std::unique_ptr<Device>> devices_;
 };
 
 DeviceManager* get_device_manager();
+Device* get_global_device(const std::string& name);
 /// The values live on the heap and grow as they must: nothing is printed.
 inline void show_pool_mem_info() {}
 

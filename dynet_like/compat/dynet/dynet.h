@@ -13,6 +13,7 @@
 #include <limits>
 #include <map>
 #include <memory>
+#include <ranges>
 #include <set>
 #include <sstream>
 #include <string>
@@ -23,13 +24,13 @@
 #include "dynet/globals.h"
 #include "dynet/init.h"
 #include "dynet/model.h"
+#include "dynet/node-list.h"
 #include "dynet/tensor.h"
 #include "dynet_like/graph/computation_graph.h"
 
 namespace dynet {
 
 using dynet_like::Expression;
-using VariableIndex = unsigned;
 
 /// How many graphs there are, and the number of the one that was made or cleared last.
 int get_number_of_active_graphs();
@@ -41,10 +42,13 @@ inline void swap(VariableIndex& a, VariableIndex& b) { std::swap(a, b); }
 /// parameters add up until their trainer updates them.
 class ComputationGraph : public dynet_like::ComputationGraph {
  public:
-  /// With the batching of `initialize`; or one by one if `batched` is false.
+  /// Batched as autobatch_flag says; one by one if `batched` is false, and not if it is true.
   ComputationGraph();
   explicit ComputationGraph(bool batched);
-  ~ComputationGraph();
+  ~ComputationGraph() override;
+
+  /// What was recorded, by index.
+  NodeList nodes{*this};
 
   // What the functions of expr.h do, by index.
   VariableIndex add_input(real s, Device* device = default_device);
@@ -69,7 +73,29 @@ class ComputationGraph : public dynet_like::ComputationGraph {
   VariableIndex add_const_lookup(const LookupParameter& p, const std::vector<unsigned>& indices);
   VariableIndex add_const_lookup(const LookupParameter& p, const std::vector<unsigned>* pindices);
 
-  const Dim& get_dimension(VariableIndex index) const;
+  /// A node of one of DyNet's classes (nodes.h), by what it takes beside its arguments:
+  /// add_function<Softmax>({x.i}, d).
+  template <class Function, class... Side>
+  VariableIndex add_function(const std::initializer_list<VariableIndex>& arguments,
+                             Side&&... side) {
+    return add_function_of(arguments, Function(std::forward<Side>(side)...));
+  }
+  template <class Function, class... Side>
+  VariableIndex add_function(Device*, const std::initializer_list<VariableIndex>& arguments,
+                             Side&&... side) {
+    return add_function_of(arguments, Function(std::forward<Side>(side)...));
+  }
+  template <class Function, std::ranges::range Arguments, class... Side>
+  VariableIndex add_function(const Arguments& arguments, Side&&... side) {
+    return add_function_of(arguments, Function(std::forward<Side>(side)...));
+  }
+  template <class Function, std::ranges::range Arguments, class... Side>
+  VariableIndex add_function(Device*, const Arguments& arguments, Side&&... side) {
+    return add_function_of(arguments, Function(std::forward<Side>(side)...));
+  }
+
+  /// Valid until the graph is cleared.
+  const Dim& get_dimension(VariableIndex index) const { return dim_of(index); }
 
   // Tensors stay valid until the graph is cleared or reverted.
 
@@ -108,13 +134,20 @@ class ComputationGraph : public dynet_like::ComputationGraph {
  private:
   using Tensors = std::unordered_map<VariableIndex, Tensor>;
 
-  void start_anew();
+  template <class Function, class Arguments>
+  VariableIndex add_function_of(const Arguments& arguments, const Function& function) {
+    std::vector<Expression> xs;
+    for (const VariableIndex i : arguments) xs.push_back(Expression(this, i));
+    return function(*this, xs).i;
+  }
+  void forget_handed_out();
+  void add_to_profile() const;
 
   unsigned id_ = 0;
-  bool is_batched_ = true;
+  bool is_spare_used_ = true;  ///< whether its memory goes to the next graph
+  bool is_profiled_ = false;
   unsigned options_version_ = 0;
   Tensors values_, gradients_;
-  mutable std::unordered_map<VariableIndex, Dim> dims_;
 };
 
 }  // namespace dynet

@@ -2,25 +2,36 @@
 #pragma once
 
 #include <random>
+#include <string>
+#include <vector>
 
 #include "dynet/devices.h"
+#include "dynet/timing.h"
 #include "dynet_like/core/random.h"
 #include "dynet_like/exec/options.h"
 #include "dynet_like/params/gradients.h"
 
 namespace dynet {
 
+/// On the heap: programs may seed it, draw from it, or delete it and put another in its place.
+/// Initial values and dropout follow from it, too.
 extern std::mt19937* rndeng;
 extern Device* default_device;
+extern std::vector<Device*> devices;
 extern float default_weight_decay_lambda;
+/// How graphs that are made from now on batch: see DynetParams::autobatch.
+extern int autobatch_flag;
+/// See DynetParams::profiling; of graphs that are made from now on.
+extern int profiling_flag;
+extern NamedTimer timer;
 
 namespace detail {
 
-/// The options of new graphs, and how often they were set: `initialize` does it.
+/// The options of new graphs, and how often they have changed.
 const dynet_like::GraphOptions& graph_options();
-void set_graph_options(const dynet_like::GraphOptions& options);
 unsigned graph_options_version();
-/// Where dropout and initial values get their numbers from.
+/// Where dropout and initial values get their numbers from: another sequence whenever somebody has
+/// drawn from `rndeng`, seeded or replaced it.
 dynet_like::Random& random();
 /// The gradients of all parameters since the last update of their trainer.
 dynet_like::Gradients& gradients();

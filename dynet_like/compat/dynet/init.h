@@ -11,9 +11,11 @@ struct DynetParams {
   unsigned random_seed = 0;            ///< 0: another one in every run
   std::string mem_descriptor = "512";  ///< --dynet-mem: memory grows as it must
   float weight_decay = 0;              ///< of collections that are not given another
-  /// How nodes are batched: 0 one by one, 1 automatically, 2 by depth, 3 by agenda. The results are
-  /// the same bits.
+  /// How nodes are batched: 0 one by one, 1 or 99 automatically, 2 by depth, 3 by agenda. The
+  /// results are the same bits.
   int autobatch = 1;
+  /// 1: `cleanup`, or the end of the process, writes to standard error what was computed in how
+  /// many batches, and how long it took; 2: so does every graph.
   int profiling = 0;
   bool shared_parameters = false;
   bool ngpus_requested = false, ids_requested = false, cpu_requested = false;
@@ -27,7 +29,7 @@ DynetParams extract_dynet_params(int& argc, char**& argv, bool shared_parameters
 /// Makes the settings those of the graphs and collections that are made from now on.
 void initialize(const DynetParams& params);
 void initialize(int& argc, char**& argv, bool shared_parameters = false);
-/// Forgets gradients that no trainer has used.
+/// Forgets gradients that no trainer has used, and writes the profile.
 void cleanup();
 /// New random numbers for parameters, dropout and `rndeng`.
 void reset_rng(unsigned seed);

@@ -1,0 +1,15 @@
+// What --dynet-profiling tells: the work of all graphs together.
+#pragma once
+
+#include "dynet_like/exec/report.h"
+
+namespace dynet::detail {
+
+/// Adds the work of a graph that is about to forget it; writes it to standard error if
+/// `profiling_flag` is above 1.
+void add_to_profile(const dynet_like::Report& report);
+/// Writes what has been added to standard error, if anything was, and forgets it. The end of the
+/// process does it, too.
+void print_profile();
+
+}  // namespace dynet::detail
