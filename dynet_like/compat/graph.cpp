@@ -8,6 +8,7 @@
 #include "dynet/dynet.h"
 #include "dynet/expr.h"
 #include "dynet_like/compat/profile.h"
+#include "dynet_like/compat/spare_memory.h"
 #include "dynet_like/core/errors.h"
 #include "dynet_like/graph/graphviz.h"
 
@@ -53,6 +54,10 @@ class SpareMemory {
     drop_outdated();
     if (version == version_ && all_.size() < kMost) all_.push_back(std::move(memory));
   }
+  void forget() {
+    std::lock_guard lock(mutex_);
+    all_.clear();
+  }
 
  private:
   static constexpr std::size_t kMost = 4;
@@ -74,6 +79,8 @@ SpareMemory& spare_memory() {
 }
 
 }  // namespace
+
+void detail::forget_spare_memory() { spare_memory().forget(); }
 
 int get_number_of_active_graphs() { return active_graphs; }
 unsigned get_current_graph_id() { return last_graph; }

@@ -224,7 +224,8 @@ const std::shared_ptr<Storage>& checked(const std::shared_ptr<Storage>& storage,
 }  // namespace
 
 Parameter::Parameter(std::shared_ptr<ParameterStorage> storage)
-    : dynet_like::Parameter(checked(storage, "Parameter")->core), p(std::move(storage)) {}
+    : dynet_like::Parameter(checked(storage, "Parameter")->core),
+      p(dynet_like::Parameter::p, std::move(storage)) {}
 ParameterStorage& Parameter::get_storage() const {
   dynet_like::Parameter::get_storage();  // throws if there is none
   return *p;
@@ -232,7 +233,7 @@ ParameterStorage& Parameter::get_storage() const {
 
 LookupParameter::LookupParameter(std::shared_ptr<LookupParameterStorage> storage)
     : dynet_like::LookupParameter(checked(storage, "LookupParameter")->core),
-      p(std::move(storage)) {}
+      p(dynet_like::LookupParameter::p, std::move(storage)) {}
 LookupParameterStorage& LookupParameter::get_storage() const {
   dynet_like::LookupParameter::get_storage();
   return *p;
@@ -290,9 +291,21 @@ ParameterCollection ParameterCollection::add_subcollection(const std::string& na
       weight_decay_lambda < 0 ? get_weight_decay_lambda() : weight_decay_lambda);
 }
 
+namespace {
+
+// Of a parameter that nobody has seen yet.
+void move_to_shared_memory(dynet_like::ParameterStorage& parameter) {
+  auto values = dynet_like::Block::shared(parameter.values.size());
+  std::copy_n(parameter.values.data(), parameter.values.size(), values.data());
+  parameter.values = std::move(values);
+}
+
+}  // namespace
+
 template <class Storage>
 std::shared_ptr<Storage> ParameterCollection::add(
     const std::shared_ptr<dynet_like::ParameterStorage>& core) {
+  if (detail::shares_parameters) move_to_shared_memory(*core);
   auto storage = std::static_pointer_cast<Storage>(registry_->of(core));
   storage->owner = this;
   return storage;

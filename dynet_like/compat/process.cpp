@@ -32,6 +32,8 @@ int autobatch_flag = 1;
 int profiling_flag = 0;
 NamedTimer timer;
 
+bool detail::shares_parameters = false;
+
 // The engine cannot say that it was changed, but what it would draw next has.
 dynet_like::Random& detail::random() {
   static dynet_like::Random random;
@@ -222,6 +224,7 @@ void initialize(const DynetParams& params) {
   settings.options.threads = params.threads;
   ++settings.version;
   default_weight_decay_lambda = params.weight_decay;
+  detail::shares_parameters = params.shared_parameters;
   // A new one: a program may have deleted the last.
   rndeng = new_engine(chosen_seed(params.random_seed));
 }

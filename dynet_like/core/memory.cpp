@@ -1,9 +1,7 @@
 // Block and Arena.
 #include "dynet_like/core/memory.h"
 
-#ifdef __linux__
 #include <sys/mman.h>
-#endif
 
 #include <algorithm>
 #include <string>
@@ -18,21 +16,42 @@ constexpr std::size_t kFirstChunk = std::size_t{64} << 10;
 constexpr std::size_t kLargestChunk = std::size_t{64} << 20;
 constexpr std::size_t kHugePage = std::size_t{2} << 20;
 
+[[noreturn]] void throw_no_memory(std::size_t size) {
+  throw DeviceError("[memory] need " + std::to_string(size) +
+                    " bytes; the system has no more. Bound the memory of a minibatch with "
+                    "GraphOptions::memory_limit, or make minibatches smaller");
+}
+
 }  // namespace
+
+void FreeAligned::operator()(std::byte* memory) const {
+  if (shared_size != 0) {
+    munmap(memory, shared_size);
+  } else {
+    ::operator delete(memory, alignment);
+  }
+}
+
+Block Block::shared(std::size_t size) {
+  Block block;
+  block.size_ = size;
+  const std::size_t mapped = std::max<std::size_t>(size, 1);
+  void* const memory =
+      mmap(nullptr, mapped, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  if (memory == MAP_FAILED) throw_no_memory(size);
+  block.memory_ = {static_cast<std::byte*>(memory), FreeAligned{std::align_val_t{64}, mapped}};
+  return block;
+}
 
 Block::Block(std::size_t size) : size_(size) {
   const bool large = size >= 2 * kHugePage;
   const std::align_val_t alignment{large ? kHugePage : 64};
   void* memory = ::operator new(std::max<std::size_t>(size, 1), alignment, std::nothrow);
-  if (memory == nullptr) {
-    throw DeviceError("[memory] need " + std::to_string(size) +
-                      " bytes; the system has no more. Bound the memory of a minibatch with "
-                      "GraphOptions::memory_limit, or make minibatches smaller");
-  }
+  if (memory == nullptr) throw_no_memory(size);
 #ifdef __linux__
   if (large) madvise(memory, size, MADV_HUGEPAGE);  // no harm if it is refused
 #endif
-  memory_ = {static_cast<std::byte*>(memory), FreeAligned{alignment}};
+  memory_ = {static_cast<std::byte*>(memory), FreeAligned{alignment, 0}};
 }
 
 void* Arena::allocate(std::size_t size) {

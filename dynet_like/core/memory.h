@@ -11,7 +11,8 @@ namespace dynet_like {
 
 struct FreeAligned {
   std::align_val_t alignment{64};
-  void operator()(std::byte* memory) const { ::operator delete(memory, alignment); }
+  std::size_t shared_size = 0;  ///< not 0: of memory that processes share
+  void operator()(std::byte* memory) const;
 };
 
 /// Uninitialised bytes, aligned to 64; large blocks in huge pages where the system has them, since
@@ -21,7 +22,10 @@ class Block {
  public:
   Block() = default;
   explicit Block(std::size_t size);
+  /// Zeros that this process will share with those that it forks. Throws DeviceError.
+  static Block shared(std::size_t size);
 
+  bool is_shared() const { return memory_.get_deleter().shared_size != 0; }
   std::byte* data() const { return memory_.get(); }
   std::size_t size() const { return size_; }
 

@@ -30,6 +30,8 @@ namespace detail {
 /// The options of new graphs, and how often they have changed.
 const dynet_like::GraphOptions& graph_options();
 unsigned graph_options_version();
+/// Whether new parameters lie in memory that this process shares with those that it forks.
+extern bool shares_parameters;
 /// Where dropout and initial values get their numbers from: another sequence whenever somebody has
 /// drawn from `rndeng`, seeded or replaced it.
 dynet_like::Random& random();

@@ -6,7 +6,7 @@
 
 namespace dynet {
 
-/// The settings of a process. Memory, GPU and sharing options are accepted and change nothing.
+/// The settings of a process. Memory and GPU options are accepted and change nothing.
 struct DynetParams {
   unsigned random_seed = 0;            ///< 0: another one in every run
   std::string mem_descriptor = "512";  ///< --dynet-mem: memory grows as it must
@@ -17,6 +17,7 @@ struct DynetParams {
   /// 1: `cleanup`, or the end of the process, writes to standard error what was computed in how
   /// many batches, and how long it took; 2: so does every graph.
   int profiling = 0;
+  /// Parameters lie in memory that this process shares with those that it forks: see mp.h.
   bool shared_parameters = false;
   bool ngpus_requested = false, ids_requested = false, cpu_requested = false;
   int requested_gpus = -1;

@@ -143,9 +143,25 @@ struct LookupParameterStorage : ParameterStorageBase {
 template <class Storage>
 class StorageHandle {
  public:
-  StorageHandle() = default;
-  StorageHandle(std::shared_ptr<Storage> storage) : storage_(std::move(storage)) {}
+  using Core = std::shared_ptr<dynet_like::ParameterStorage>;
 
+  StorageHandle() = default;
+  StorageHandle(std::nullptr_t) {}
+  StorageHandle(std::shared_ptr<Storage> storage) : storage_(std::move(storage)) {}
+  /// One that keeps the library's handle in step: programs put another storage in its place.
+  StorageHandle(Core& core, std::shared_ptr<Storage> storage)
+      : storage_(std::move(storage)), core_(&core) {}
+  StorageHandle(const StorageHandle& other) : storage_(other.storage_) {}
+  StorageHandle& operator=(const StorageHandle& other) {
+    reset(other.storage_);
+    return *this;
+  }
+
+  void reset(std::shared_ptr<Storage> storage = nullptr) {
+    storage_ = std::move(storage);
+    if (core_ != nullptr) *core_ = storage_ == nullptr ? nullptr : storage_->core;
+  }
+  long use_count() const { return storage_.use_count(); }
   Storage* get() const {
     if (storage_ != nullptr) storage_->hand_out();
     return storage_.get();
@@ -156,16 +172,24 @@ class StorageHandle {
   Storage* peek() const { return storage_.get(); }
   explicit operator bool() const { return storage_ != nullptr; }
   operator std::shared_ptr<Storage>() const { return storage_; }
-  bool operator==(const StorageHandle&) const = default;
+  bool operator==(const StorageHandle& other) const { return storage_ == other.storage_; }
+  bool operator==(std::nullptr_t) const { return storage_ == nullptr; }
 
  private:
   std::shared_ptr<Storage> storage_;
+  Core* core_ = nullptr;
 };
 
 /// A handle on a parameter; copies refer to the same values.
 struct Parameter : dynet_like::Parameter {
   Parameter() = default;
   Parameter(std::shared_ptr<ParameterStorage> storage);
+  Parameter(const Parameter& other)
+      : dynet_like::Parameter(other), p(dynet_like::Parameter::p, other.p) {}
+  Parameter& operator=(const Parameter& other) {
+    p = other.p;
+    return *this;
+  }
 
   ParameterStorage& get_storage() const;
   Tensor* values() const { return &get_storage().values; }
@@ -174,20 +198,26 @@ struct Parameter : dynet_like::Parameter {
   float current_weight_decay() const { return 1; }
   void scale_gradient(float s) const { get_storage().scale_gradient(s); }
 
-  StorageHandle<ParameterStorage> p;
+  StorageHandle<ParameterStorage> p{dynet_like::Parameter::p, nullptr};
 };
 
 /// A handle on a table.
 struct LookupParameter : dynet_like::LookupParameter {
   LookupParameter() = default;
   LookupParameter(std::shared_ptr<LookupParameterStorage> storage);
+  LookupParameter(const LookupParameter& other)
+      : dynet_like::LookupParameter(other), p(dynet_like::LookupParameter::p, other.p) {}
+  LookupParameter& operator=(const LookupParameter& other) {
+    p = other.p;
+    return *this;
+  }
 
   LookupParameterStorage& get_storage() const;
   std::vector<Tensor>* values() const { return &get_storage().values; }
   float current_weight_decay() const { return 1; }
   void scale_gradient(float s) const { get_storage().scale_gradient(s); }
 
-  StorageHandle<LookupParameterStorage> p;
+  StorageHandle<LookupParameterStorage> p{dynet_like::LookupParameter::p, nullptr};
 };
 
 namespace detail {

@@ -1,0 +1,291 @@
+// DyNet's mp.h: training in several processes of one machine, which share the parameters.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <ctime>
+#include <functional>
+#include <iostream>
+#include <memory>
+#include <numeric>
+#include <optional>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#include "dynet/dynet.h"
+#include "dynet/training.h"
+
+namespace dynet::mp {
+
+/// What a program learns: from data D, with losses S. These are added, compared and printed, and
+/// are copied between processes byte by byte.
+template <class D, class S>
+class ILearner {
+ public:
+  virtual ~ILearner() = default;
+  /// The loss of one datum; calls backward if `learn`. Trainers are called elsewhere.
+  virtual S LearnFromDatum(const D& datum, bool learn) = 0;
+  virtual void SaveModel() = 0;
+};
+
+/// A program sets it, such as when it is interrupted: training ends after the present part.
+extern bool stop_requested;
+
+real sum_values(const std::vector<real>& values);
+real mean(const std::vector<real>& values);
+std::string elapsed_time_string(const timespec& start, const timespec& end);
+
+namespace detail {
+
+/// A part of the data: positions of `order` in SharedWork.
+struct Task {
+  bool is_dev_set = false, end_of_epoch = false, learns = false, is_last = false;
+  unsigned report_frequency = 0;
+};
+
+/// One end of a connection of two processes.
+class Channel {
+ public:
+  explicit Channel(int socket) : socket_(socket) {}
+  ~Channel();
+  Channel(const Channel&) = delete;
+  Channel& operator=(const Channel&) = delete;
+
+  template <class T>
+  void write(const T& value) const {
+    static_assert(std::is_trivially_copyable_v<T>, "losses are copied byte by byte");
+    write_bytes(&value, sizeof(T));
+  }
+  template <class T>
+  T read() const {
+    static_assert(std::is_trivially_copyable_v<T>, "losses are copied byte by byte");
+    T value;
+    read_bytes(&value, sizeof(T));
+    return value;
+  }
+
+ private:
+  void write_bytes(const void* data, std::size_t size) const;
+  void read_bytes(void* data, std::size_t size) const;
+
+  int socket_;
+};
+
+/// Processes that this one starts and waits for.
+class Children {
+ public:
+  using Work = std::function<void(const Channel& parent, unsigned child)>;
+
+  /// Each calls work and ends. An exception in it is written to standard error.
+  Children(unsigned count, const Work& work);
+  /// Ends those that have not ended.
+  ~Children();
+  Children(const Children&) = delete;
+  Children& operator=(const Children&) = delete;
+
+  std::size_t size() const { return channels_.size(); }
+  /// Throws std::runtime_error if the child has ended.
+  const Channel& operator[](std::size_t child) const { return *channels_[child]; }
+  void wait();
+
+ private:
+  std::vector<std::unique_ptr<Channel>> channels_;
+  std::vector<int> processes_;
+};
+
+/// What all processes see: the order of the data, how far they are, the parameters' gradients.
+class SharedWork {
+ public:
+  /// Throws UsageError unless all parameters lie in shared memory.
+  SharedWork(std::size_t data, const ParameterCollection& model);
+  ~SharedWork();
+  SharedWork(const SharedWork&) = delete;
+  SharedWork& operator=(const SharedWork&) = delete;
+
+  void set(const unsigned* begin, const unsigned* end);
+  /// The position of the next datum for whoever asks first.
+  std::optional<unsigned> next();
+  /// One process at a time: changes the shared parameters, with the gradients of this one.
+  void update(Trainer& trainer);
+  /// The same: adds the gradients of this process to those of all.
+  void give_gradients();
+  /// Adds the gradients of all to those of this process.
+  void take_gradients();
+  /// The parameters may have been changed by others.
+  void count_change() const;
+
+ private:
+  struct Shared;
+  Shared& shared() const;
+
+  std::vector<std::shared_ptr<dynet_like::ParameterStorage>> parameters_;
+  dynet_like::Block block_;
+  std::vector<dynet_like::Block> gradients_;  ///< by parameter, made when they are first needed
+};
+
+/// What a child does until it gets the last task.
+template <class D, class S>
+void run_child(const Channel& parent, unsigned child, SharedWork& work, ILearner<D, S>& learner,
+               Trainer* trainer, const std::vector<D>& train_data, const std::vector<D>& dev_data) {
+  for (Task task = parent.read<Task>(); !task.is_last; task = parent.read<Task>()) {
+    work.count_change();
+    S total = S(), recent = S();
+    unsigned count = 0;
+    while (const std::optional<unsigned> i = work.next()) {
+      const S loss =
+          learner.LearnFromDatum((task.is_dev_set ? dev_data : train_data)[*i], task.learns);
+      if (task.learns && trainer != nullptr) work.update(*trainer);
+      total += loss;
+      recent += loss;
+      if (++count % std::max(task.report_frequency, 1u) != 0 || task.report_frequency == 0)
+        continue;
+      if (child == 0)
+        std::cerr << (task.is_dev_set ? "dev" : "train") << " loss: " << recent << '\n';
+      recent = S();
+    }
+    if (task.learns && trainer == nullptr) work.give_gradients();
+    if (task.end_of_epoch && trainer != nullptr) trainer->update_epoch();
+    parent.write(total);
+  }
+}
+
+/// The sum of the losses of a part of the data.
+template <class S>
+S run_part(const unsigned* begin, const unsigned* end, const Children& children, SharedWork& work,
+           const Task& task) {
+  work.set(begin, end);
+  S total = S();
+  for (std::size_t i = 0; i < children.size(); ++i) children[i].write(task);
+  for (std::size_t i = 0; i < children.size(); ++i) total += children[i].read<S>();
+  work.count_change();
+  return total;
+}
+
+inline void send_home(Children& children) {
+  Task last;
+  last.is_last = true;
+  for (std::size_t i = 0; i < children.size(); ++i) children[i].write(last);
+  children.wait();
+}
+
+inline std::vector<unsigned> positions(std::size_t count) {
+  std::vector<unsigned> all(count);
+  std::iota(all.begin(), all.end(), 0u);
+  return all;
+}
+
+/// Iterations over the training data, in another order each, with a look at the development data
+/// after every `dev_frequency` data. run(begin, end, is_dev_set, end_of_epoch) returns a loss.
+template <class S, class Run>
+void train(std::size_t train_size, std::size_t dev_size, unsigned iterations,
+           unsigned dev_frequency, const Run& run, const std::function<void()>& save) {
+  std::vector<unsigned> train_order = positions(train_size);
+  const std::vector<unsigned> dev_order = positions(dev_size);
+  const unsigned part = std::max(dev_frequency, 1u);
+  std::optional<S> best;
+  for (unsigned iteration = 0; iteration < iterations && !stop_requested; ++iteration) {
+    std::shuffle(train_order.begin(), train_order.end(), *rndeng);
+    for (std::size_t begin = 0; begin < train_size && !stop_requested; begin += part) {
+      const std::size_t end = std::min(begin + part, train_size);
+      const double done = iteration + static_cast<double>(end) / static_cast<double>(train_size);
+      const S loss = run(&train_order[0] + begin, &train_order[0] + end, false, end == train_size);
+      std::cerr << done << "\tloss = " << loss << '\n';
+      if (stop_requested) break;
+      const S dev_loss = run(dev_order.data(), dev_order.data() + dev_size, true, false);
+      const bool is_best = !best || dev_loss < *best;
+      std::cerr << done << "\tdev loss = " << dev_loss << (is_best ? " (New best!)" : "") << '\n';
+      if (stop_requested || !is_best) continue;
+      save();
+      best = dev_loss;
+    }
+  }
+}
+
+/// All of the data once, with the gradients of all children in this process if it learns.
+template <class D, class S>
+S run_minibatch(unsigned num_children, ILearner<D, S>* learner, const ParameterCollection& model,
+                const std::vector<D>& data, bool learns) {
+  SharedWork work(data.size(), model);
+  Children children(num_children, [&](const Channel& parent, unsigned child) {
+    run_child<D, S>(parent, child, work, *learner, nullptr, data, data);
+  });
+  const std::vector<unsigned> order = positions(data.size());
+  Task task;
+  task.learns = learns;
+  const S loss = run_part<S>(order.data(), order.data() + order.size(), children, work, task);
+  send_home(children);
+  if (learns) work.take_gradients();
+  return loss;
+}
+
+}  // namespace detail
+
+/// Trains in `num_children` processes, which change the same parameters: call
+/// initialize(argc, argv, true) first. Each calls trainer->update() after every datum; moments are
+/// its own. SaveModel is called here, whenever the loss of the development data is the lowest.
+/// Throws UsageError unless parameters are shared, std::runtime_error if a process fails.
+template <class D, class S>
+void run_multi_process(unsigned num_children, ILearner<D, S>* learner, Trainer* trainer,
+                       const std::vector<D>& train_data, const std::vector<D>& dev_data,
+                       unsigned num_iterations, unsigned dev_frequency, unsigned report_frequency) {
+  detail::SharedWork work(std::max(train_data.size(), dev_data.size()), *trainer->model);
+  detail::Children children(num_children, [&](const detail::Channel& parent, unsigned child) {
+    detail::run_child<D, S>(parent, child, work, *learner, trainer, train_data, dev_data);
+  });
+  const auto run = [&](const unsigned* begin, const unsigned* end, bool is_dev, bool end_of_epoch) {
+    return detail::run_part<S>(begin, end, children, work,
+                               {is_dev, end_of_epoch, !is_dev, false, report_frequency});
+  };
+  detail::train<S>(train_data.size(), dev_data.size(), num_iterations, dev_frequency, run,
+                   [&] { learner->SaveModel(); });
+  detail::send_home(children);
+}
+
+/// The same in this process, with an update after every `batch_size` data.
+template <class D, class S>
+void run_single_process(ILearner<D, S>* learner, Trainer* trainer, const std::vector<D>& train_data,
+                        const std::vector<D>& dev_data, unsigned num_iterations,
+                        unsigned dev_frequency, unsigned report_frequency,
+                        unsigned batch_size = 1) {
+  const auto run = [&](const unsigned* begin, const unsigned* end, bool is_dev, bool end_of_epoch) {
+    S total = S(), recent = S();
+    for (const unsigned* i = begin; i != end; ++i) {
+      const S loss = learner->LearnFromDatum((is_dev ? dev_data : train_data)[*i], !is_dev);
+      total += loss;
+      recent += loss;
+      const auto count = static_cast<unsigned>(i - begin) + 1;
+      if (!is_dev && (count % std::max(batch_size, 1u) == 0 || i + 1 == end)) trainer->update();
+      if (report_frequency == 0 || count % report_frequency != 0) continue;
+      std::cerr << (is_dev ? "dev" : "train") << " loss: " << recent << '\n';
+      recent = S();
+    }
+    if (end_of_epoch) trainer->update_epoch();
+    return total;
+  };
+  detail::train<S>(train_data.size(), dev_data.size(), num_iterations, dev_frequency, run,
+                   [&] { learner->SaveModel(); });
+}
+
+/// The sum of the losses of all data, found in several processes; nothing is learned.
+template <class D, class S>
+S run_mp_minibatch(unsigned num_children, ILearner<D, S>* learner, const std::vector<D>& data) {
+  return detail::run_minibatch(num_children, learner, ParameterCollection(), data, false);
+}
+/// One update from the gradients of all data, found in several processes or in this one.
+template <class D, class S>
+S run_mp_minibatch_trainer(unsigned num_children, ILearner<D, S>* learner, Trainer* trainer,
+                           const std::vector<D>& data) {
+  const S loss = detail::run_minibatch(num_children, learner, *trainer->model, data, true);
+  trainer->update();
+  return loss;
+}
+template <class D, class S>
+S run_sp_minibatch_trainer(ILearner<D, S>* learner, Trainer* trainer, const std::vector<D>& data) {
+  S loss = S();
+  for (const D& datum : data) loss += learner->LearnFromDatum(datum, true);
+  trainer->update();
+  return loss;
+}
+
+}  // namespace dynet::mp

@@ -1,0 +1,148 @@
+// <dynet/mp.h>: training in several processes.
+#include <dynet/dynet.h>
+#include <dynet/expr.h>
+#include <dynet/mp.h>
+#include <dynet/training.h>
+#include <gtest/gtest.h>
+
+#include <sstream>
+
+namespace {
+
+using namespace dynet;
+using Datum = std::pair<unsigned, float>;  // a row, and what it should be
+
+// A number per row of a table, behind a product, so that every kind of parameter takes part.
+struct Learner : mp::ILearner<Datum, float> {
+  Learner()
+      : table(model.add_lookup_parameters(4, {2}, ParameterInitConst(0.1f))),
+        w(model.add_parameters({1, 2}, ParameterInitConst(1))) {}
+
+  float LearnFromDatum(const Datum& datum, bool learn) override {
+    ComputationGraph graph;
+    const Expression y = parameter(graph, w) * lookup(graph, table, datum.first);
+    const Expression loss = squared_distance(y, input(graph, datum.second));
+    const float value = as_scalar(graph.forward(loss));
+    if (datum.second > 100) throw std::runtime_error("a datum that fails");
+    if (learn) graph.backward(loss);
+    return value;
+  }
+  void SaveModel() override { ++saved; }
+
+  std::vector<float> values() const {
+    std::vector<float> all = as_vector(table.get_storage().all_values);
+    for (const float value : as_vector(*w.values())) all.push_back(value);
+    return all;
+  }
+
+  ParameterCollection model;
+  LookupParameter table;
+  Parameter w;
+  int saved = 0;
+};
+
+class CompatMpTest : public testing::Test {
+ protected:
+  CompatMpTest() {
+    DynetParams params;
+    params.random_seed = 1;
+    params.shared_parameters = true;
+    params.threads = 2;
+    initialize(params);
+    for (unsigned i = 0; i < 40; ++i) train.push_back({i % 4, 0.5f * static_cast<float>(i % 4)});
+    for (unsigned i = 0; i < 4; ++i) dev.push_back({i, 0.5f * static_cast<float>(i)});
+    testing::internal::CaptureStderr();
+  }
+  ~CompatMpTest() override {
+    if (capturing) testing::internal::GetCapturedStderr();
+    initialize(DynetParams());
+  }
+  std::string written() {
+    capturing = false;
+    return testing::internal::GetCapturedStderr();
+  }
+  static float loss_of(Learner& learner, const std::vector<Datum>& data) {
+    float loss = 0;
+    for (const Datum& datum : data) loss += learner.LearnFromDatum(datum, false);
+    return loss;
+  }
+
+  std::vector<Datum> train, dev;
+  bool capturing = true;
+};
+
+TEST_F(CompatMpTest, OneProcessLearnsWhatThisOneWould) {
+  Learner here, there;
+  SimpleSGDTrainer trainer_here(here.model), trainer_there(there.model);
+  reset_rng(3);  // the order of the data
+  mp::run_single_process(&here, &trainer_here, train, dev, 1, 10, 0, 1);
+  reset_rng(3);
+  mp::run_multi_process(1, &there, &trainer_there, train, dev, 1, 10, 0);
+  EXPECT_EQ(there.values(), here.values());
+  EXPECT_EQ(there.saved, here.saved);
+}
+
+TEST_F(CompatMpTest, SeveralProcessesLearnTheSameParameters) {
+  Learner learner;
+  AdamTrainer trainer(learner.model, 0.05f);
+  const float before = loss_of(learner, dev);
+  mp::run_multi_process(3, &learner, &trainer, train, dev, 10, 20, 5);
+  EXPECT_LT(loss_of(learner, dev), 0.05f * before);
+  EXPECT_GE(learner.saved, 1);
+  const std::string text = written();
+  EXPECT_NE(text.find("10\tdev loss = "), std::string::npos) << text;
+  EXPECT_NE(text.find("(New best!)"), std::string::npos) << text;
+  EXPECT_NE(text.find("train loss: "), std::string::npos) << text;
+  // The values are this process's, too: it goes on with them.
+  const auto values = learner.values();
+  trainer.update();
+  learner.LearnFromDatum({3, -4}, true);
+  trainer.update();
+  EXPECT_NE(learner.values(), values);
+}
+
+TEST_F(CompatMpTest, AMinibatchOfProcessesIsOneUpdate) {
+  Learner one, several;
+  SimpleSGDTrainer trainer_one(one.model, 0.01f), trainer_several(several.model, 0.01f);
+  const float loss = mp::run_sp_minibatch_trainer(&one, &trainer_one, train);
+  EXPECT_NEAR(mp::run_mp_minibatch(2, &several, train), loss, 1e-4);
+  EXPECT_NEAR(mp::run_mp_minibatch_trainer(2, &several, &trainer_several, train), loss, 1e-4);
+  const auto expected = one.values(), got = several.values();
+  for (std::size_t i = 0; i < expected.size(); ++i) EXPECT_NEAR(got[i], expected[i], 1e-5) << i;
+}
+
+TEST_F(CompatMpTest, AProcessThatFailsIsAnError) {
+  Learner learner;
+  SimpleSGDTrainer trainer(learner.model);
+  train[7].second = 1000;
+  EXPECT_THROW(mp::run_multi_process(2, &learner, &trainer, train, dev, 1, 20, 0),
+               std::runtime_error);
+  EXPECT_NE(written().find("a datum that fails"), std::string::npos);
+}
+
+TEST_F(CompatMpTest, ParametersMustBeShared) {
+  initialize(DynetParams());
+  Learner learner;
+  SimpleSGDTrainer trainer(learner.model);
+  try {
+    mp::run_multi_process(2, &learner, &trainer, train, dev, 1, 20, 0);
+    FAIL();
+  } catch (const std::invalid_argument& error) {
+    EXPECT_NE(std::string(error.what()).find("call initialize(argc, argv, true)"),
+              std::string::npos);
+  }
+}
+
+TEST_F(CompatMpTest, StopsWhenItIsAsked) {
+  Learner learner;
+  SimpleSGDTrainer trainer(learner.model);
+  mp::stop_requested = true;
+  mp::run_multi_process(2, &learner, &trainer, train, dev, 1000000, 20, 0);
+  mp::stop_requested = false;
+  EXPECT_EQ(learner.saved, 0);
+  EXPECT_EQ(mp::sum_values({1, 2}), 3);
+  EXPECT_EQ(mp::mean({1, 2}), 1.5f);
+  EXPECT_EQ(mp::elapsed_time_string({1, 0}, {2, 500000000}), "1.500 s");
+}
+
+}  // namespace
