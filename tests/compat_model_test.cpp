@@ -260,4 +260,50 @@ TEST_F(CompatModelTest, RunsReadWhatWasWritten) {
   EXPECT_EQ(as_scalar(graph.forward(y)), 34);
 }
 
+// Programs treat `p` as the shared_ptr that it is in DyNet.
+TEST_F(CompatModelTest, StoragesAreSharedAndReplaced) {
+  std::shared_ptr<ParameterStorage> storage = p_.p;
+  EXPECT_TRUE(p_.p != nullptr && p_.p && storage != nullptr);
+  EXPECT_GT(p_.p.use_count(), 1);
+  Parameter other;
+  EXPECT_TRUE(other.p == nullptr);
+  other.p = storage;
+  EXPECT_TRUE(other.p == p_.p);
+  EXPECT_EQ(other.get_fullname(), "/p");
+  EXPECT_EQ(other.dim(), Dim({2}));
+  {
+    ComputationGraph graph;
+    EXPECT_EQ(as_vector(parameter(graph, other).value()), (Floats{3, 4}));
+    const Parameter copy = other;
+    EXPECT_EQ(as_vector(parameter(graph, copy).value()), (Floats{3, 4}));
+    other.p = model_.add_parameters({1}, ParameterInitConst(9)).p;
+    EXPECT_EQ(as_vector(parameter(graph, other).value()), (Floats{9}));
+    EXPECT_EQ(as_vector(parameter(graph, copy).value()), (Floats{3, 4}));
+  }
+  other.p.reset();
+  EXPECT_THROW(other.get_storage(), std::invalid_argument);
+  other = p_;
+  other.p = nullptr;
+  EXPECT_THROW(other.dim(), std::invalid_argument);
+  LookupParameter table;
+  table.p = model_.get_lookup_parameter_storage("/t");
+  EXPECT_EQ(table.get_fullname(), "/t");
+  table.p.reset();
+  EXPECT_EQ(t_.get_fullname(), "/t");
+}
+
+// Views of a storage stay what they are while the program holds it, whatever becomes of its
+// collection and of the handles.
+TEST(CompatStorageTest, OutlivesItsCollection) {
+  std::shared_ptr<ParameterStorage> storage;
+  {
+    ParameterCollection gone;
+    storage = gone.add_parameters({2}, ParameterInitFromVector({1, 2})).p;
+  }
+  EXPECT_EQ(as_vector(storage->values), (Floats{1, 2}));
+  const Parameter p(storage);
+  ComputationGraph graph;
+  EXPECT_EQ(as_vector(parameter(graph, p).value()), (Floats{1, 2}));
+}
+
 }  // namespace

@@ -167,7 +167,6 @@ SharedWork::SharedWork(std::size_t data, const ParameterCollection& model)
                                    "\", which is not: call initialize(argc, argv, true) before "
                                    "the model is made");
     }
-    parameter->handed_out = true;  // other processes may write to it at any time
     gradients_.push_back(dynet_like::Block::shared(parameter->values.size()));
   }
   new (block_.data()) Shared;

@@ -1,6 +1,7 @@
 // What all graphs and collections of a process share, and the command line's --dynet-* options.
 #include <charconv>
 #include <cstring>
+#include <mutex>
 #include <string_view>
 
 #include "dynet/globals.h"
@@ -36,8 +37,10 @@ bool detail::shares_parameters = false;
 
 // The engine cannot say that it was changed, but what it would draw next has.
 dynet_like::Random& detail::random() {
+  static std::mutex mutex;
   static dynet_like::Random random;
   static std::mt19937 seen(0);
+  const std::lock_guard lock(mutex);
   if (rndeng == nullptr) rndeng = new_engine(chosen_seed(0));
   if (*rndeng != seen) {
     random = dynet_like::Random((*rndeng)());

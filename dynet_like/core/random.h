@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <utility>
@@ -56,8 +57,11 @@ class Random {
   std::uint64_t seed() const { return seed_; }
   std::uint64_t position() const { return position_; }
 
-  /// The key of the next step: every call gives another, and all graphs of a step share one.
-  RandomKey next_step() { return {seed_, position_++}; }
+  /// The key of the next step: every call gives another, and all graphs of a step share one. Safe
+  /// to call from several threads.
+  RandomKey next_step() {
+    return {seed_, std::atomic_ref(position_).fetch_add(1, std::memory_order_relaxed)};
+  }
 
   static constexpr result_type min() { return 0; }
   static constexpr result_type max() { return ~result_type{0}; }

@@ -129,10 +129,10 @@ template <class D, class S>
 void run_child(const Channel& parent, unsigned child, SharedWork& work, ILearner<D, S>& learner,
                Trainer* trainer, const std::vector<D>& train_data, const std::vector<D>& dev_data) {
   for (Task task = parent.read<Task>(); !task.is_last; task = parent.read<Task>()) {
-    work.count_change();
     S total = S(), recent = S();
     unsigned count = 0;
     while (const std::optional<unsigned> i = work.next()) {
+      work.count_change();
       const S loss =
           learner.LearnFromDatum((task.is_dev_set ? dev_data : train_data)[*i], task.learns);
       if (task.learns && trainer != nullptr) work.update(*trainer);
