@@ -58,7 +58,8 @@ struct Parser {
     buffer_lstm->start_new_sequence();
     action_lstm.start_new_sequence();
     Expression pbias = parameter(*hg, p_pbias), S = parameter(*hg, p_S), B = parameter(*hg, p_B);
-    Expression A = parameter(*hg, p_A), p2a = parameter(*hg, p_p2a), abias = parameter(*hg, p_abias);
+    Expression A = parameter(*hg, p_A), p2a = parameter(*hg, p_p2a),
+               abias = parameter(*hg, p_abias);
     Expression H = parameter(*hg, p_H), D = parameter(*hg, p_D), cbias = parameter(*hg, p_cbias);
     Expression ib = parameter(*hg, p_ib), w2l = parameter(*hg, p_w2l);
     action_lstm.add_input(parameter(*hg, p_action_start));
@@ -115,10 +116,9 @@ struct Parser {
 struct Example {
   vector<unsigned> words, actions;
 };
-const vector<Example> kTreebank = {
-    {{1, 2, 3}, {SHIFT, SHIFT, LEFT, SHIFT, RIGHT}},
-    {{4, 2, 3, 5}, {SHIFT, SHIFT, SHIFT, RIGHT, SHIFT, LEFT, LEFT}},
-    {{3, 1}, {SHIFT, SHIFT, RIGHT}}};
+const vector<Example> kTreebank = {{{1, 2, 3}, {SHIFT, SHIFT, LEFT, SHIFT, RIGHT}},
+                                   {{4, 2, 3, 5}, {SHIFT, SHIFT, SHIFT, RIGHT, SHIFT, LEFT, LEFT}},
+                                   {{3, 1}, {SHIFT, SHIFT, RIGHT}}};
 
 VariableIndex last_of(const ComputationGraph& hg) { return hg.nodes.size() - 1; }
 

@@ -100,8 +100,8 @@ struct Layer {
         g(mod->add_parameters({config.nunits}, ParameterInitConst(1.f))),
         b(mod->add_parameters({config.nunits}, ParameterInitConst(0.f))) {}
   Expression build(ComputationGraph& cg, const Expression& x) {
-    Expression y = layer_norm_colwise(x + attention.build(cg, x), parameter(cg, g),
-                                      parameter(cg, b));
+    Expression y =
+        layer_norm_colwise(x + attention.build(cg, x), parameter(cg, g), parameter(cg, b));
     return y + outer.apply(cg, silu(inner.apply(cg, y)));
   }
   MultiHeadAttention attention;

@@ -22,9 +22,9 @@ struct GraphOptions {
   bool verify_batching = false;
   /// Throw NumericError at the first node whose value or gradient is not finite.
   bool detect_anomaly = false;
-  /// There will be no backward pass: Minibatch::forward frees values that no later batch of it reads.
-  /// Values that are asked for after that are computed again, see Report::recomputed; from then on
-  /// the minibatch frees none.
+  /// There will be no backward pass: Minibatch::forward frees values that no later batch of it
+  /// reads. Values that are asked for after that are computed again, see Report::recomputed; from
+  /// then on the minibatch frees none.
   bool inference = false;
   /// Where dropout gets its numbers from: one step per graph or minibatch. Must outlive them.
   Random* random = nullptr;
