@@ -32,7 +32,8 @@ std::vector<E> inputs_to_try() {
 // Where a formula is defined, and where it can be computed from numbers of its type.
 template <class E>
 bool is_in_domain(std::string_view op, E a, E b) {
-  if (op == "binary_log_loss") return a >= 0 && a <= 1 && b >= 0 && b <= 1;
+  // Probabilities; what certainty costs is in op_edges_test.cpp.
+  if (op == "binary_log_loss") return a > 0 && a < 1 && b >= 0 && b <= 1;
   if (op != "pow") return true;
   // 1 / a is infinite for a denormal number, of which a power may be finite. Whether b - 1 is odd
   // is not to be seen for tiny and huge b.
