@@ -79,6 +79,7 @@ std::shared_ptr<ParameterStorage> ParameterCollection::add(const Dim& dim, bool 
   CollectionLayout& layout = *storage_->layout;
   make_room(layout.entries);
   make_room(storage_->all);
+  storage_->by_name.emplace(parameter->name, parameter->index);
   // From here on nothing fails.
   layout.entries.push_back(
       {layout.dense_size, parameter->size(), parameter->rows(), parameter->entry_size()});
@@ -97,10 +98,8 @@ std::vector<std::shared_ptr<ParameterStorage>> ParameterCollection::storages() c
 }
 
 std::shared_ptr<ParameterStorage> ParameterCollection::find(const std::string& full_name) const {
-  for (const auto& parameter : storage_->all) {
-    if (parameter->name == full_name) return parameter;
-  }
-  return nullptr;
+  const auto found = storage_->by_name.find(full_name);
+  return found == storage_->by_name.end() ? nullptr : storage_->all[found->second];
 }
 
 std::size_t ParameterCollection::parameter_count() const {
