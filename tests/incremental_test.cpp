@@ -129,7 +129,7 @@ TEST_F(IncrementalTest, ForwardAfterARevertIsAboutWhatIsLeft) {
   batch.add_loss(pickneglogsoftmax(decoder.step(2, 2), 2u));
   batch.forward();
   batch.graph(2).revert();
-  EXPECT_NE(message_of<UsageError>([&] { batch.forward(); }).find("reverted"), std::string::npos);
+  EXPECT_NE(message_of<StateError>([&] { batch.forward(); }).find("reverted"), std::string::npos);
 }
 
 TEST_F(IncrementalTest, InferenceThatGoesOnLearnsToKeepValues) {
@@ -170,7 +170,7 @@ TEST_F(IncrementalTest, InferenceKeepsNoLists) {
 
 TEST_F(IncrementalTest, BackwardNeedsTheParametersOfForward) {
   const auto refused = [&](const auto& pass) {
-    const std::string message = message_of<UsageError>(pass);
+    const std::string message = message_of<StateError>(pass);
     EXPECT_NE(message.find("/lstm"), std::string::npos) << message;
     EXPECT_NE(message.find("call forward again"), std::string::npos) << message;
   };
@@ -219,12 +219,12 @@ TEST_F(IncrementalTest, ParametersMayBeLookedAtBeforeBackward) {
     batch.clear();
     loss_of(batch);
     looked_at.values().v[1] += 1;
-    EXPECT_THROW(batch.backward(), UsageError);
+    EXPECT_THROW(batch.backward(), StateError);
   }
   Minibatch batch;
   loss_of(batch);
   table.initialize(2, std::vector<float>(8, 0.5f));
-  EXPECT_THROW(batch.backward(), UsageError);
+  EXPECT_THROW(batch.backward(), StateError);
 }
 
 TEST_F(IncrementalTest, ComputeReadsChangedParametersAnew) {

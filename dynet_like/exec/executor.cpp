@@ -125,7 +125,7 @@ bool Executor::parameters_may_have_changed() const {
 void Executor::check_parameters(const char* user) const {
   for (const ReadParameter& read : common_.read_parameters) {
     if (!read.has_changed()) continue;
-    throw UsageError(std::string("[") + user + "] need parameters as they were in forward; got " +
+    throw StateError(std::string("[") + user + "] need parameters as they were in forward; got " +
                      read.parameter->name + ", which has changed since: call forward again");
   }
 }

@@ -53,7 +53,7 @@ class Executor {
   std::uint64_t forgets() const { return forgets_; }
   /// Whether a parameter may have changed since its values were read.
   bool parameters_may_have_changed() const;
-  /// Throws UsageError if one has: gradients would mix old values with new weights.
+  /// Throws StateError if one has: gradients would mix old values with new weights.
   void check_parameters(const char* user) const;
 
   /// How much has run, to return to.

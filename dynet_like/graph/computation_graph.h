@@ -46,7 +46,7 @@ class ComputationGraph {
 
   /// The gradients of a loss (the sum of its minibatch), valid until the next pass; `full`: inputs
   /// have gradients too, not only what depends on parameters. Throws ShapeError unless the loss is
-  /// one number per minibatch element, UsageError if a parameter changed since values were
+  /// one number per minibatch element, StateError if a parameter changed since values were
   /// computed.
   const Gradients& backward(const Expression& loss, bool full = false);
   /// The same, added to gradients of the caller; the parameters' `gradient()` is not to be had

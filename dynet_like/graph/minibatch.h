@@ -53,7 +53,7 @@ class Minibatch {
   void compute(std::initializer_list<Expression> expressions) {
     compute(std::span(expressions.begin(), expressions.size()));
   }
-  /// The gradients of the total loss, valid until the next pass or `clear`. Throws UsageError if a
+  /// The gradients of the total loss, valid until the next pass or `clear`. Throws StateError if a
   /// parameter has changed since `forward`.
   const Gradients& backward();
   /// The same, added to gradients of the caller: accumulated minibatches have the bits of one. If
