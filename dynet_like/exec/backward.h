@@ -97,6 +97,7 @@ class Backward {
   // One batch.
   void run_batch(std::uint32_t index);
   void run_members(std::uint32_t index, const NodeType& type);
+  const Operand* inputs_of_call(const Batch& batch, const NodeType& type, const Destination* dx);
   Destination destination(unsigned input, std::uint32_t items);
   std::size_t stride_of(NodeRef consumer, unsigned input) const;
   void sum_slots(NodeRef ref);

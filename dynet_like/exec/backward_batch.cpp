@@ -83,17 +83,6 @@ void Backward::run_members(std::uint32_t index, const NodeType& type) {
   }
   if (!wanted && signature.deferred_size == 0) return;
 
-  auto* in = lists_.allocate_array<Operand>(type.inputs);
-  for (unsigned j = 0; type.op->needs_inputs() && j < type.inputs; ++j) {
-    in[j] = batch.inputs[j];
-    if (!all) in[j].items = choose(lists_, in[j].items, positions_, 1);
-    in[j].packed = nullptr;
-    if (in[j].shared == nullptr || j + 1 == type.inputs || !dx[j + 1].wanted()) continue;
-    const Tape& tape = run_.tape(members_[0]);
-    const Value& value = tape.value(tape.inputs_of(members_[0].node)[j]);
-    const Identity producer = run_.identity_of({members_[0].tape, value.node});
-    in[j].packed = packed_transpose(run_, {&type, j, &value, producer});
-  }
   // Where the items that take part lie in a block of the batch.
   const auto places = [&](std::byte* block, std::size_t size) {
     auto** list = lists_.allocate_array<std::byte*>(items);
@@ -103,7 +92,7 @@ void Backward::run_members(std::uint32_t index, const NodeType& type) {
   BackwardCall call;
   call.type = &signature;
   call.n = items;
-  if (type.op->needs_inputs()) call.in = in;
+  if (type.op->needs_inputs()) call.in = inputs_of_call(batch, type, dx);
   if (type.op->needs_output()) call.out.items = places(batch.out, signature.output_size);
   if (batch.saved != nullptr) call.saved.items = places(batch.saved, signature.saved_size);
   call.dy.items = places(batch_gradients_[index], signature.output_size);
@@ -129,6 +118,23 @@ void Backward::run_members(std::uint32_t index, const NodeType& type) {
   if (run_.options.verify_batching && items > 1) verify_backward(run_, call, kernel, members_);
   run_.device->backward(kernel, call);
   ++run_.counts[batch.type].backward_calls;
+}
+
+// The inputs of the items that take part; matrices as the products of their gradients read them.
+const Operand* Backward::inputs_of_call(const Batch& batch, const NodeType& type,
+                                        const Destination* dx) {
+  auto* in = lists_.allocate_array<Operand>(type.inputs);
+  for (unsigned j = 0; j < type.inputs; ++j) {
+    in[j] = batch.inputs[j];
+    if (positions_.size() != batch.items) in[j].items = choose(lists_, in[j].items, positions_, 1);
+    in[j].packed = nullptr;
+    if (in[j].shared == nullptr || j + 1 == type.inputs || !dx[j + 1].wanted()) continue;
+    const Tape& tape = run_.tape(members_[0]);
+    const Value& value = tape.value(tape.inputs_of(members_[0].node)[j]);
+    const Identity producer = run_.identity_of({members_[0].tape, value.node});
+    in[j].packed = packed_transpose(run_, {&type, j, &value, producer});
+  }
+  return in;
 }
 
 // Where the contributions through input j go; nowhere if no member wants them from the kernel.

@@ -69,6 +69,44 @@ NodeRef member_of_item(const RunState& run, std::span<const NodeRef> members, st
   return members.back();
 }
 
+// Memory for what a backward call, or some of its items, writes; what it leaves for weights and
+// biases, too.
+struct OwnGradients {
+  OwnGradients(const BackwardCall& call, std::size_t first, std::size_t count)
+      : memory(call.type->inputs.size()), places(memory.size()), dx(memory.size()), add(count, 0) {
+    const std::size_t element = size_of(call.type->dtype);
+    for (std::size_t j = 0; j < memory.size(); ++j) {
+      if (!call.dx[j].wanted()) continue;
+      const std::size_t bytes = call.type->inputs[j].size() * element;
+      memory[j].resize(count * bytes);
+      for (std::size_t i = 0; i < count; ++i) {
+        const bool has_place = call.dx[j].items[first + i] != nullptr;
+        places[j].push_back(has_place ? memory[j].data() + i * bytes : nullptr);
+        wanted |= has_place;
+      }
+      dx[j] = {places[j].data(), add.data()};
+    }
+    const std::size_t bytes = call.type->deferred_size * element;
+    left.resize(count * bytes);
+    for (std::size_t i = 0; i < count && bytes > 0; ++i)
+      deferred.push_back(left.data() + i * bytes);
+    wanted |= bytes > 0;
+  }
+
+  void receive(BackwardCall& call) {
+    call.dx = dx.data();
+    if (!deferred.empty()) call.deferred = deferred.data();
+  }
+
+  bool wanted = false;
+  std::vector<std::vector<std::byte>> memory;  ///< by input
+  std::vector<std::vector<void*>> places;
+  std::vector<Destination> dx;
+  std::vector<std::uint8_t> add;
+  std::vector<std::byte> left;
+  std::vector<void*> deferred;
+};
+
 }  // namespace
 
 std::string describe(const RunState& run, NodeRef ref) {
@@ -121,33 +159,9 @@ void verify_backward(RunState& run, const BackwardCall& call, Kernels::Backward 
                      std::span<const NodeRef> members) {
   const Signature& signature = *call.type;
   const std::size_t inputs = signature.inputs.size(), element = size_of(signature.dtype);
-  // Twice the same gradients, from one call and from one per item, in memory of our own.
-  std::vector<std::vector<std::byte>> together(inputs), apart(inputs);
-  std::vector<std::vector<void*>> places(inputs);
-  std::vector<Destination> dx(inputs);
-  const std::vector<std::uint8_t> add(call.n, 0);
-  for (std::size_t j = 0; j < inputs; ++j) {
-    if (!call.dx[j].wanted()) continue;
-    const std::size_t bytes = signature.inputs[j].size() * element;
-    together[j].resize(call.n * bytes);
-    apart[j].resize(call.n * bytes);
-    for (std::size_t i = 0; i < call.n; ++i) {
-      places[j].push_back(call.dx[j].items[i] == nullptr ? nullptr
-                                                         : together[j].data() + i * bytes);
-    }
-    dx[j] = {places[j].data(), add.data()};
-  }
-  // What is left for weights and biases is compared, too.
-  const std::size_t deferred_bytes = signature.deferred_size * element;
-  std::vector<std::byte> left_together(call.n * deferred_bytes), left_apart(deferred_bytes);
-  std::vector<void*> left;
-  for (std::size_t i = 0; i < call.n && deferred_bytes > 0; ++i) {
-    left.push_back(left_together.data() + i * deferred_bytes);
-  }
-  void* const left_alone = left_apart.data();
+  OwnGradients together(call, 0, call.n);
   BackwardCall all = call;
-  if (deferred_bytes > 0) all.deferred = left.data();
-  all.dx = dx.data();
+  together.receive(all);
   run.device->backward(kernel, all);
   const auto compare = [&](std::size_t i, const std::string& what, const std::byte* batched,
                            const std::byte* alone, std::size_t size) {
@@ -158,38 +172,30 @@ void verify_backward(RunState& run, const BackwardCall& call, Kernels::Backward 
                     element_at(signature.dtype, alone, at));
   };
   for (std::size_t i = 0; i < call.n; ++i) {
-    BackwardCall one = call;
-    if (deferred_bytes > 0) one.deferred = &left_alone;
-    std::vector<Destination> dx_one(inputs);
-    std::vector<void*> place(inputs);
-    bool wanted = deferred_bytes > 0;
-    for (std::size_t j = 0; j < inputs; ++j) {
-      if (!dx[j].wanted() || places[j][i] == nullptr) continue;
-      place[j] = apart[j].data() + i * signature.inputs[j].size() * element;
-      dx_one[j] = {&place[j], add.data()};
-      wanted = true;
-    }
-    if (!wanted) continue;
+    OwnGradients alone(call, i, 1);
+    if (!alone.wanted) continue;
     const std::vector<Operand> in = item_of(call.in, inputs, i);
     const auto next = [&](Operand operand) { return item_of(&operand, 1, i)[0]; };
+    BackwardCall one = call;
     one.n = 1;
     one.in = call.in == nullptr ? nullptr : in.data();
     one.out = next(call.out);
     one.saved = next(call.saved);
     one.dy = next(call.dy);
-    one.dx = dx_one.data();
     if (call.integers != nullptr) one.integers += i * signature.integers;
     one.reals = real_of_item(signature, call.reals, i);
+    alone.receive(one);
     run.device->backward(kernel, one);
     for (std::size_t j = 0; j < inputs; ++j) {
-      if (place[j] == nullptr) continue;
+      if (alone.places[j].empty() || alone.places[j][0] == nullptr) continue;
       const std::size_t size = signature.inputs[j].size();
-      compare(i, "gradient for input " + std::to_string(j), together[j].data() + i * size * element,
-              static_cast<const std::byte*>(place[j]), size);
+      compare(i, "gradient for input " + std::to_string(j),
+              together.memory[j].data() + i * size * element, alone.memory[j].data(), size);
     }
-    if (deferred_bytes == 0) continue;
-    compare(i, "gradients for weights", left_together.data() + i * deferred_bytes,
-            left_apart.data(), signature.deferred_size);
+    if (signature.deferred_size == 0) continue;
+    compare(i, "gradients for weights",
+            together.left.data() + i * signature.deferred_size * element, alone.left.data(),
+            signature.deferred_size);
   }
 }
 

@@ -102,6 +102,25 @@ void count(RunState& run, const Batch& batch, const NodeType& type) {
   if (type.op == &ops::identity) run.copied_bytes += batch.out_bytes;
 }
 
+// From now on its nodes have values.
+void note_values(RunState& run, const Batch& batch) {
+  const Signature& signature = run.types()[batch.type].signature;
+  const std::size_t bytes = signature.output_size * size_of(signature.dtype);
+  const bool single = batch.items == batch.members;
+  const auto index = static_cast<std::uint32_t>(run.batches.size() - 1);
+  std::byte* value = batch.out;
+  for (NodeRef ref : run.members_of(batch)) {
+    run.state(ref) = {value, index, kNone};
+    if (batch.shared) {
+      SharedValue& known = run.shared[run.identity_of(ref)];
+      known.value = value;
+      known.batch = index;
+      known.pending = false;
+    }
+    value += (single ? 1 : run.items_of(ref)) * bytes;
+  }
+}
+
 }  // namespace
 
 void run_batch(RunState& run, std::span<const NodeRef> members, bool shared) {
@@ -112,7 +131,6 @@ void run_batch(RunState& run, std::span<const NodeRef> members, bool shared) {
   batch.shared = shared;
   run.members.insert(run.members.end(), members.begin(), members.end());
   for (NodeRef ref : members) batch.items += run.items_of(ref);
-  const bool single = batch.items == batch.members;
 
   const NodeType& type = run.types()[batch.type];
   const Signature& signature = type.signature;
@@ -151,19 +169,8 @@ void run_batch(RunState& run, std::span<const NodeRef> members, bool shared) {
   if (run.options.verify_batching && batch.items > 1) verify_forward(run, batch);
   if (run.options.detect_anomaly) check_values(run, batch);
 
-  const auto index = static_cast<std::uint32_t>(run.batches.size());
   run.batches.push_back(batch);
-  std::byte* value = batch.out;
-  for (NodeRef ref : members) {
-    run.state(ref) = {value, index, kNone};
-    if (shared) {
-      SharedValue& known = run.shared[run.identity_of(ref)];
-      known.value = value;
-      known.batch = index;
-      known.pending = false;
-    }
-    value += (single ? 1 : run.items_of(ref)) * signature.output_size * element;
-  }
+  note_values(run, batch);
 }
 
 }  // namespace dynet_like

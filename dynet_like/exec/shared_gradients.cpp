@@ -3,11 +3,27 @@
 
 #include <algorithm>
 #include <cstring>
+#include <type_traits>
 
 #include "dynet_like/exec/checks.h"
 #include "dynet_like/ops/structured.h"
 
 namespace dynet_like {
+
+namespace {
+
+// Where items lie that follow one another.
+template <class Pointer>
+std::vector<Pointer> items_from(Pointer first, std::uint32_t items, std::size_t bytes) {
+  using Byte = std::conditional_t<std::is_same_v<Pointer, void*>, std::byte, const std::byte>;
+  std::vector<Pointer> places;
+  for (std::uint32_t item = 0; item < items; ++item) {
+    places.push_back(static_cast<Byte*>(first) + item * bytes);
+  }
+  return places;
+}
+
+}  // namespace
 
 void SharedGradients::begin() {
   for (SharedValue& shared : run_.shared) shared.has_gradient = false;
@@ -138,61 +154,56 @@ void SharedGradients::run_backward(RunState& lane, Device& device, const SharedV
   const Signature& signature = type.signature;
   const std::size_t element = size_of(signature.dtype);
   const std::uint32_t items = shared.items;
-  const std::size_t first = (shared.value - batch.out) / (signature.output_size * element);
+  const std::size_t output_bytes = signature.output_size * element;
+  const std::size_t first = (shared.value - batch.out) / output_bytes;
   check(shared, shared.gradient);
 
-  std::vector<Operand> in;
+  std::vector<Operand> in(batch.inputs, batch.inputs + type.inputs);
   std::vector<std::vector<void*>> places(type.inputs);
   std::vector<Destination> dx(type.inputs);
-  std::vector<const std::byte*> slots(type.inputs);
+  Contributions contributions{items, std::vector<const std::byte*>(type.inputs), {}, nullptr};
   const std::vector<std::uint8_t> add(items, 0);
-  bool wanted = false;
+  bool wanted = signature.deferred_size > 0;
   for (unsigned j = 0; j < type.inputs; ++j) {
-    in.push_back(batch.inputs[j]);
     in[j].packed = nullptr;
     if (in[j].items != nullptr) in[j].items += first;
     const Value& value = shared.inputs[j].value;
-    if (!value.reaches_parameter) continue;
-    if (type.shared_gradients[j] != SharedGradient::dense) continue;
+    if (!value.reaches_parameter || type.shared_gradients[j] != SharedGradient::dense) continue;
     const std::size_t bytes = run_.types().shape(value.shape).size * element;
     auto* memory = run_.gradients.allocate_array<std::byte>(items * bytes);
-    for (std::uint32_t item = 0; item < items; ++item) places[j].push_back(memory + item * bytes);
+    places[j] = items_from(static_cast<void*>(memory), items, bytes);
     dx[j] = {places[j].data(), add.data()};
-    slots[j] = memory;
+    contributions.slots[j] = memory;
     wanted = true;
   }
-  std::vector<const void*> out, saved, dy;
-  for (std::uint32_t item = 0; item < items; ++item) {
-    const std::size_t at = item * signature.output_size * element;
-    out.push_back(shared.value + at);
-    dy.push_back(shared.gradient + at);
-    saved.push_back(batch.saved + (first + item) * signature.saved_size * element);
-  }
+  const auto out = items_from(static_cast<const void*>(shared.value), items, output_bytes);
+  const auto dy = items_from(static_cast<const void*>(shared.gradient), items, output_bytes);
+  const std::size_t saved_bytes = signature.saved_size * element;
+  const auto saved =
+      items_from(static_cast<const void*>(batch.saved + first * saved_bytes), items, saved_bytes);
   std::vector<void*> deferred;
-  std::byte* left = nullptr;
+  contributions.dy = shared.gradient;
   if (signature.deferred_size > 0) {
     const std::size_t bytes = signature.deferred_size * element;
-    left = run_.gradients.allocate_array<std::byte>(items * bytes);
-    for (std::uint32_t item = 0; item < items; ++item) deferred.push_back(left + item * bytes);
-    wanted = true;
+    auto* left = run_.gradients.allocate_array<std::byte>(items * bytes);
+    deferred = items_from(static_cast<void*>(left), items, bytes);
+    contributions.dy = left;
+  }
+  if (batch.integers != nullptr) {
+    const std::size_t each = signature.integers;
+    contributions.integers = std::span(batch.integers + first * each, items * each);
   }
   BackwardCall call;
   call.type = &signature;
   call.n = items;
-  call.in = in.data();
   call.dy.items = dy.data();
   call.dx = dx.data();
   call.random = run_.random;
-  if (left != nullptr) call.deferred = deferred.data();
-  if (!type.op->needs_inputs()) call.in = nullptr;
+  if (!deferred.empty()) call.deferred = deferred.data();
+  if (type.op->needs_inputs()) call.in = in.data();
   if (type.op->needs_output()) call.out.items = out.data();
   if (batch.saved != nullptr) call.saved.items = saved.data();
-  std::span<const std::uint32_t> integers;
-  if (batch.integers != nullptr) {
-    const std::size_t each = signature.integers;
-    integers = std::span(batch.integers + first * each, items * each);
-    call.integers = integers.data();
-  }
+  if (batch.integers != nullptr) call.integers = contributions.integers.data();
   if (batch.reals != nullptr) {
     call.reals =
         static_cast<const std::byte*>(batch.reals) + first * type.op->reals_per_item * element;
@@ -201,17 +212,22 @@ void SharedGradients::run_backward(RunState& lane, Device& device, const SharedV
     device.backward(lane.kernels(shared.type).backward[static_cast<int>(signature.dtype)], call);
     ++lane.counts[shared.type].backward_calls;
   }
+  contribute(shared, type, contributions);
+  this->add(own_, device, gradients);
+}
+
+void SharedGradients::contribute(const SharedValue& shared, const NodeType& type,
+                                 const Contributions& contributions) {
   for (unsigned j = 0; j < type.inputs; ++j) {
     const SharedInput& input = shared.inputs[j];
     if (!input.value.reaches_parameter) continue;
-    const bool has_factor = j + 1 < type.inputs;
-    own_.contribute({&type, items, j, &input.value, input.producer,
-                     has_factor ? &shared.inputs[j + 1].value : nullptr,
-                     has_factor ? run_.shared[shared.inputs[j + 1].producer].value : nullptr,
-                     integers, slots[j]},
-                    left != nullptr ? left : shared.gradient);
+    const SharedInput* factor = j + 1 < type.inputs ? &shared.inputs[j + 1] : nullptr;
+    own_.contribute({&type, contributions.items, j, &input.value, input.producer,
+                     factor == nullptr ? nullptr : &factor->value,
+                     factor == nullptr ? nullptr : run_.shared[factor->producer].value,
+                     contributions.integers, contributions.slots[j]},
+                    contributions.dy);
   }
-  this->add(own_, device, gradients);
 }
 
 // detect_anomaly, for what has no node of its own in a batch.

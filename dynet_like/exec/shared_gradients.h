@@ -26,6 +26,13 @@ class SharedGradients {
 
  private:
   using Target = SharedContributions::Target;
+  /// What a shared node's inputs get from it.
+  struct Contributions {
+    std::uint32_t items;
+    std::vector<const std::byte*> slots;  ///< by input, if the kernel wrote them
+    std::span<const std::uint32_t> integers;
+    const std::byte* dy;  ///< or what the kernel left for weights and biases
+  };
 
   void add(const Target& target, Device& device, Gradients& gradients);
   void add_to_table(const Target& target, Device& device, ParameterStorage& table,
@@ -36,6 +43,8 @@ class SharedGradients {
   std::byte* derived_gradient(SharedValue& shared, bool& fresh);
   void run_backward(RunState& lane, Device& device, const SharedValue& shared,
                     Gradients& gradients);
+  void contribute(const SharedValue& shared, const NodeType& type,
+                  const Contributions& contributions);
   void check(const SharedValue& shared, const std::byte* gradient) const;
 
   RunState run_;             ///< for what all lanes have in common, and memory of its own
