@@ -165,8 +165,12 @@ TEST(CompatInitTest, ProgramsSetTheFlagOfBatching) {
     autobatch_flag = batching;
     EXPECT_EQ(batches_of_two_samples(), 2u) << batching;
   }
-  autobatch_flag = 5;
-  EXPECT_THROW(ComputationGraph(), dynet_like::UsageError);
+  {
+    ComputationGraph living;
+    autobatch_flag = 5;
+    EXPECT_THROW(ComputationGraph(), dynet_like::UsageError);
+    EXPECT_EQ(as_scalar(input(living, 1.0f).value()), 1);
+  }
   CommandLine line({"program", "--dynet-autobatch", "0"});
   initialize(line.argc, line.argv);
   EXPECT_EQ(autobatch_flag, 0);
@@ -236,6 +240,7 @@ TEST(CompatInitTest, ProgramsReplaceTheEngine) {
   EXPECT_EQ(drawn_after([] { *rndeng = std::mt19937(5); }), first);
   EXPECT_EQ(drawn_after([] { reset_rng(5); }), first);
   std::mt19937 own(5);
+  delete rndeng;
   EXPECT_EQ(drawn_after([&] { rndeng = &own; }), first);
   DynetParams params;
   params.random_seed = 5;

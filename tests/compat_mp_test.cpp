@@ -86,6 +86,7 @@ TEST_F(CompatMpTest, SeveralProcessesLearnTheSameParameters) {
   Learner learner;
   AdamTrainer trainer(learner.model, 0.05f);
   const float before = loss_of(learner, dev);
+  learner.values();  // what was handed out here does not hinder the others
   mp::run_multi_process(3, &learner, &trainer, train, dev, 10, 20, 5);
   EXPECT_LT(loss_of(learner, dev), 0.05f * before);
   EXPECT_GE(learner.saved, 1);
@@ -131,6 +132,52 @@ TEST_F(CompatMpTest, ParametersMustBeShared) {
     EXPECT_NE(std::string(error.what()).find("call initialize(argc, argv, true)"),
               std::string::npos);
   }
+}
+
+// As DyNet's example is written: one graph, made before the processes, whose inputs are behind
+// pointers.
+struct XorLearner : mp::ILearner<std::vector<real>, real> {
+  explicit XorLearner(ParameterCollection& model) {
+    const Parameter p_W = model.add_parameters({8, 2}), p_b = model.add_parameters({8});
+    const Parameter p_V = model.add_parameters({1, 8}), p_a = model.add_parameters({1});
+    const Expression h = tanh(parameter(cg, p_W) * input(cg, {2}, &x_values) + parameter(cg, p_b));
+    loss = squared_distance(parameter(cg, p_V) * h + parameter(cg, p_a), input(cg, &y_value));
+  }
+  real LearnFromDatum(const std::vector<real>& datum, bool learn) override {
+    x_values = {datum[0], datum[1]};
+    y_value = datum[2];
+    const real value = as_scalar(cg.forward(loss));
+    if (learn) cg.backward(loss);
+    return value;
+  }
+  void SaveModel() override {}
+
+  ComputationGraph cg;
+  std::vector<real> x_values = {0, 0};
+  real y_value = 0;
+  Expression loss;
+};
+
+TEST_F(CompatMpTest, AGraphMayBeMadeBefore) {
+  const std::vector<std::vector<real>> data = {{1, 1, -1}, {1, -1, 1}, {-1, 1, 1}, {-1, -1, -1}};
+  {
+    ParameterCollection model;
+    XorLearner learner(model);
+    SimpleSGDTrainer trainer(model);
+    EXPECT_THROW(mp::run_multi_process(2, &learner, &trainer, data, data, 1, 4, 4),
+                 std::invalid_argument);  // its threads are not there in other processes
+  }
+  DynetParams params;
+  params.random_seed = 1;
+  params.shared_parameters = true;
+  initialize(params);
+  ParameterCollection model;
+  XorLearner learner(model);
+  SimpleSGDTrainer trainer(model);
+  mp::run_multi_process<std::vector<real>>(2, &learner, &trainer, data, data, 200, 4, 0);
+  real loss = 0;
+  for (const auto& datum : data) loss += learner.LearnFromDatum(datum, false);
+  EXPECT_LT(loss, 0.1f);
 }
 
 TEST_F(CompatMpTest, StopsWhenItIsAsked) {

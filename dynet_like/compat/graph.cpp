@@ -4,6 +4,7 @@
 #include <fstream>
 #include <iostream>
 #include <mutex>
+#include <new>
 
 #include "dynet/dynet.h"
 #include "dynet/expr.h"
@@ -106,7 +107,11 @@ ComputationGraph::~ComputationGraph() {
 }
 
 void ComputationGraph::add_to_profile() const {
-  if (is_profiled_) detail::add_to_profile(explain());
+  if (!is_profiled_) return;
+  try {
+    detail::add_to_profile(explain());
+  } catch (const std::bad_alloc&) {  // a destructor is no place for it
+  }
 }
 
 VariableIndex ComputationGraph::add_input(real s, Device*) { return input(*this, s).i; }

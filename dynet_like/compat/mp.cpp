@@ -79,7 +79,6 @@ namespace {
 [[noreturn]] void run_in_child(const Children::Work& work, const Channel& parent, unsigned child) {
   int status = 0;
   try {
-    dynet::detail::gradients().clear();
     work(parent, child);
   } catch (const std::exception& error) {
     std::cerr << "[mp] process " << child << ": " << error.what() << std::endl;
@@ -96,7 +95,15 @@ namespace {
 
 Children::Children(unsigned count, const Work& work) {
   if (count == 0) throw dynet_like::UsageError("[mp] need at least 1 process; got 0");
-  dynet::detail::forget_spare_memory();  // it may have threads, which a child has not
+  // Threads are not there in a child.
+  dynet::detail::forget_spare_memory();
+  const unsigned threads = dynet::detail::graph_options().threads;
+  if (threads > 1 && get_number_of_active_graphs() > 0) {
+    throw dynet_like::UsageError(
+        "[mp] need graphs that are made in LearnFromDatum, or --dynet-threads 1; got " +
+        std::to_string(get_number_of_active_graphs()) + " graphs and " + std::to_string(threads) +
+        " threads");
+  }
   std::cout.flush();
   std::fflush(nullptr);
   for (unsigned child = 0; child < count; ++child) {
@@ -176,6 +183,12 @@ SharedWork::~SharedWork() { sem_destroy(&shared().lock); }
 
 SharedWork::Shared& SharedWork::shared() const {
   return *std::launder(reinterpret_cast<Shared*>(block_.data()));
+}
+
+void SharedWork::begin_child() {
+  dynet::detail::gradients().clear();
+  // Values change while a graph runs: nobody is to compare them.
+  for (const auto& parameter : parameters_) parameter->handed_out = false;
 }
 
 void SharedWork::set(const unsigned* begin, const unsigned* end) {

@@ -43,7 +43,8 @@ dynet_like::Random& detail::random() {
   const std::lock_guard lock(mutex);
   if (rndeng == nullptr) rndeng = new_engine(chosen_seed(0));
   if (*rndeng != seen) {
-    random = dynet_like::Random((*rndeng)());
+    const std::uint64_t high = (*rndeng)();
+    random = dynet_like::Random(high << 32 | (*rndeng)());
     seen = *rndeng;
   }
   return random;
@@ -71,27 +72,29 @@ struct GraphSettings {
   unsigned version = 0;
 };
 
-// With what the flags say by now.
 GraphSettings& graph_settings() {
   static GraphSettings settings = [] {
     GraphSettings result;
     result.options.random = &detail::random();
     return result;
   }();
-  const dynet_like::batching::Policy policy = policy_of(autobatch_flag);
-  const bool measure_time = profiling_flag > 0;
-  dynet_like::GraphOptions& options = settings.options;
-  if (options.policy != policy || options.measure_time != measure_time) {
-    options.policy = policy;
-    options.measure_time = measure_time;
-    ++settings.version;
-  }
   return settings;
 }
 
 }  // namespace
 
-const dynet_like::GraphOptions& detail::graph_options() { return graph_settings().options; }
+const dynet_like::GraphOptions& detail::graph_options() {
+  GraphSettings& settings = graph_settings();
+  dynet_like::GraphOptions& options = settings.options;
+  const dynet_like::batching::Policy policy = policy_of(autobatch_flag);
+  const bool measure_time = profiling_flag > 0;
+  if (options.policy != policy || options.measure_time != measure_time) {
+    options.policy = policy;
+    options.measure_time = measure_time;
+    ++settings.version;
+  }
+  return options;
+}
 unsigned detail::graph_options_version() { return graph_settings().version; }
 
 void Device::reset_rng(unsigned seed) { dynet::reset_rng(seed); }

@@ -24,7 +24,10 @@ Dim::Dim(const std::vector<long>& sizes, unsigned batch) : bd(batch) {
 }
 
 void Dim::append(long long size) {
-  if (nd == kMaxDimensions) throw ShapeError("[Dim] need at most 7 dimensions; got more");
+  if (nd == kMaxDimensions) {
+    throw ShapeError("[Dim] need at most 7 dimensions; got " + to_string(*this) + " and " +
+                     std::to_string(size));
+  }
   if (size < 0 || size > std::numeric_limits<int>::max()) {
     throw ShapeError("[Dim] need sizes from 0 to 2^31 - 1; got " + std::to_string(size));
   }

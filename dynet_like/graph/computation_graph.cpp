@@ -159,15 +159,13 @@ Tensor ComputationGraph::get_gradient(const Expression& e) const {
   const NodeType& type = tape_.type_of(tape_.value(value.value).node);
   const bool is_parameter = type.op == &ops::parameter || type.op == &ops::lookup_parameter;
   Executor& executor = this->executor("gradient");
-  if (is_parameter && last_gradients_ == nullptr && executor.has_gradients(index_)) {
-    throw StateError(
-        "[gradient] need a backward pass without Gradients of the caller for the "
-        "gradient of a parameter; got none: look there");
-  }
-  if (is_parameter ? last_gradients_ == nullptr : !executor.has_gradients(index_)) {
-    throw StateError(
-        "[gradient] need a backward pass since the values were computed; got none: call backward "
-        "first");
+  const bool was_run = executor.has_gradients(index_);
+  if (is_parameter ? last_gradients_ == nullptr : !was_run) {
+    throw StateError(was_run
+                         ? "[gradient] need a backward pass without Gradients of the caller for "
+                           "the gradient of a parameter; got none: look there"
+                         : "[gradient] need a backward pass since the values were computed; "
+                           "got none: call backward first");
   }
   return executor.gradient(value, last_gradients_ == nullptr ? none : *last_gradients_);
 }

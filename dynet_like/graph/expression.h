@@ -1,6 +1,7 @@
 // Expression: a handle on a value of a computation graph.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <type_traits>
@@ -28,6 +29,12 @@ class GraphPointer {
   operator Derived*() const;
   ComputationGraph& operator*() const { return *graph_; }
   ComputationGraph* operator->() const { return graph_; }
+
+  friend bool operator==(GraphPointer a, GraphPointer b) { return a.graph_ == b.graph_; }
+  friend bool operator==(GraphPointer a, std::nullptr_t) { return a.graph_ == nullptr; }
+  template <class Graph>
+  requires std::is_convertible_v<Graph*, const ComputationGraph*>
+  friend bool operator==(GraphPointer a, Graph* b) { return a.graph_ == b; }
 
  private:
   ComputationGraph* graph_;

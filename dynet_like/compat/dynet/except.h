@@ -33,4 +33,9 @@ using dynet_like::ShapeError;
 using dynet_like::StateError;
 using dynet_like::UsageError;
 
+// DyNet's names for what a machine lacks.
+using out_of_memory = dynet_like::DeviceError;
+using cuda_not_implemented = dynet_like::DeviceError;
+using cuda_exception = dynet_like::DeviceError;
+
 }  // namespace dynet

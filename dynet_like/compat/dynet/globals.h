@@ -27,7 +27,8 @@ extern NamedTimer timer;
 
 namespace detail {
 
-/// The options of new graphs, and how often they have changed.
+/// The options of new graphs, as the flags say by now, and how often they have changed. Throws
+/// UsageError for a flag that has no meaning.
 const dynet_like::GraphOptions& graph_options();
 unsigned graph_options_version();
 /// Whether new parameters lie in memory that this process shares with those that it forks.

@@ -103,6 +103,8 @@ class SharedWork {
   SharedWork(const SharedWork&) = delete;
   SharedWork& operator=(const SharedWork&) = delete;
 
+  /// Forgets what this process has from its parent and must not use.
+  void begin_child();
   void set(const unsigned* begin, const unsigned* end);
   /// The position of the next datum for whoever asks first.
   std::optional<unsigned> next();
@@ -128,6 +130,7 @@ class SharedWork {
 template <class D, class S>
 void run_child(const Channel& parent, unsigned child, SharedWork& work, ILearner<D, S>& learner,
                Trainer* trainer, const std::vector<D>& train_data, const std::vector<D>& dev_data) {
+  work.begin_child();
   for (Task task = parent.read<Task>(); !task.is_last; task = parent.read<Task>()) {
     S total = S(), recent = S();
     unsigned count = 0;
