@@ -1,6 +1,7 @@
 // AtomicFile on POSIX: a locked O_EXCL temporary, fsync, rename, fsync of the folder.
 #include "dynet_like/io/atomic_file.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <sys/file.h>
 #include <sys/stat.h>
@@ -8,6 +9,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <memory>
 #include <random>
 #include <string>
 #include <system_error>
@@ -27,25 +29,25 @@ constexpr int kNameAttempts = 100;
 constexpr std::string_view kEnding = ".dynet_like.tmp";
 constexpr std::size_t kRandomDigits = 8;
 
-bool is_temporary(const std::string& name) {
+bool is_temporary(std::string_view name) {
   return name.size() == 1 + kRandomDigits + kEnding.size() && name.starts_with('.') &&
          name.ends_with(kEnding);
 }
 
 // Whoever writes a temporary file has it locked, and a lock ends with its program: a file that can
-// be locked is what a killed program left. Where there are no locks, nothing is removed.
+// be locked is what a killed program left. Where there are no locks, nothing is removed. (The
+// iterators of <filesystem> end the program when memory runs out.)
 void remove_abandoned(const std::filesystem::path& folder) {
-  std::error_code error;
-  const std::filesystem::directory_iterator end;
-  for (std::filesystem::directory_iterator entry(folder, error); !error && entry != end;
-       entry.increment(error)) {
-    const std::filesystem::path& path = entry->path();
-    if (!is_temporary(path.filename())) continue;
+  const std::unique_ptr<DIR, int (*)(DIR*)> directory(::opendir(folder.c_str()), ::closedir);
+  if (directory == nullptr) return;
+  const int at = ::dirfd(directory.get());
+  while (const dirent* entry = ::readdir(directory.get())) {
+    if (!is_temporary(entry->d_name)) continue;
     // A name like ours may be anybody's link or pipe: neither is followed or waited for.
     constexpr int kFlags = O_WRONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;
-    const int descriptor = ::open(path.c_str(), kFlags);
+    const int descriptor = ::openat(at, entry->d_name, kFlags);
     if (descriptor < 0) continue;
-    if (::flock(descriptor, LOCK_EX | LOCK_NB) == 0) ::unlink(path.c_str());
+    if (::flock(descriptor, LOCK_EX | LOCK_NB) == 0) ::unlinkat(at, entry->d_name, 0);
     ::close(descriptor);
   }
 }
