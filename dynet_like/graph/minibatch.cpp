@@ -9,6 +9,17 @@
 
 namespace dynet_like {
 
+namespace {
+
+// As the executor wants them; mostly they are so already.
+void sort_by_sample(std::vector<ValueRef>& values) {
+  const auto before = [](const ValueRef& a, const ValueRef& b) { return a.tape < b.tape; };
+  if (std::is_sorted(values.begin(), values.end(), before)) return;
+  std::stable_sort(values.begin(), values.end(), before);
+}
+
+}  // namespace
+
 Minibatch::Minibatch(const GraphOptions& options)
     : types_(std::make_shared<TypeTable>()), executor_(options) {
   caches_.push_back(std::make_unique<TypeCache>(*types_));
@@ -129,13 +140,13 @@ void Minibatch::infer_in_parts(std::span<double> losses) {
 
 void Minibatch::compute(std::span<const Expression> expressions) {
   check_alone("compute");
-  for (const Expression& e : expressions) ref(checked(e, "compute"), "compute");
-  if (expressions.empty()) return;
-  forget_changed();
-  const Part all{0, static_cast<std::uint32_t>(used_)};
   std::vector<ValueRef> targets;
-  choose(expressions, all, targets);
-  executor_.spread(all.begin, all.end);
+  targets.reserve(expressions.size());
+  for (const Expression& e : expressions) targets.push_back(ref(checked(e, "compute"), "compute"));
+  if (targets.empty()) return;
+  sort_by_sample(targets);
+  forget_changed();
+  executor_.spread(0, static_cast<std::uint32_t>(used_));
   executor_.forward(targets);
 }
 
@@ -204,9 +215,7 @@ void Minibatch::choose(std::span<const Expression> expressions, Part part,
     const ValueRef value = ref(e, "forward");
     if (part.contains(value)) chosen.push_back(value);
   }
-  // The executor wants those of a sample side by side.
-  std::stable_sort(chosen.begin(), chosen.end(),
-                   [](const ValueRef& a, const ValueRef& b) { return a.tape < b.tape; });
+  sort_by_sample(chosen);
 }
 
 // Computes what is new in a part; the losses in it are written to their places in `losses`.
