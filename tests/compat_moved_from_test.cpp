@@ -15,8 +15,12 @@
 #include <type_traits>
 #include <utility>
 
+#include "tests/support/check_moved_from.h"
+
 namespace dynet {
 namespace {
+
+using dynet_like::check_moved_from;
 
 static_assert(!std::is_move_constructible_v<ComputationGraph>);
 static_assert(!std::is_move_constructible_v<SimpleSGDTrainer>);
@@ -28,16 +32,6 @@ void try_to(const F& f) {
     f();
   } catch (const std::invalid_argument&) {
   }
-}
-
-template <class T, class Use>
-void check_moved_from(T object, const Use& use) {
-  T moved = std::move(object);
-  use(object);
-  use(moved);
-  object = std::move(moved);
-  use(object);
-  use(moved);
 }
 
 TEST(CompatMovedFromTest, Collections) {

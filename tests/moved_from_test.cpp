@@ -10,6 +10,7 @@
 #include "nn/data/vocabulary.h"
 #include "nn/data/word_vectors.h"
 #include "nn/nn.h"
+#include "tests/support/check_moved_from.h"
 
 namespace dynet_like {
 namespace {
@@ -20,17 +21,6 @@ static_assert(!std::is_move_constructible_v<Minibatch>);
 static_assert(!std::is_move_constructible_v<AdamTrainer>);
 static_assert(!std::is_move_constructible_v<nn::WordVectorReader>);
 static_assert(!std::is_move_constructible_v<nn::WordVectorWriter>);
-
-// What was moved there and back, and what is left each time.
-template <class T, class Use>
-void check_moved_from(T object, const Use& use) {
-  T moved = std::move(object);
-  use(object);
-  use(moved);
-  object = std::move(moved);
-  use(object);
-  use(moved);
-}
 
 class MovedFromTest : public ::testing::Test {
  protected:
