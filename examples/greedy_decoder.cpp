@@ -18,7 +18,7 @@ namespace {
 
 using Number = std::vector<unsigned>;
 
-constexpr unsigned kEnd = 10, kSymbols = 11;  // the digits, and what stands before and after them
+constexpr unsigned kEnd = 10, kSymbols = 11;  // the digits, and one that begins and ends
 constexpr unsigned kLongest = 6, kHidden = 64, kBatch = 32, kSteps = 6000;
 
 struct Translator {

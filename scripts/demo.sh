@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Installs what is missing, builds the Tree-LSTM example and runs it: about a minute on two cores.
+# Installs what is missing, builds the Tree-LSTM example and runs it. The run takes about a minute
+# on two cores; the first build takes a few.
 #
 # usage: scripts/demo.sh [the example's arguments]
 #   scripts/demo.sh                      learns ListOps
@@ -9,7 +10,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 if [[ ${1:-} == -h || ${1:-} == --help ]]; then
-  sed -n '2,7s/^# \{0,1\}//p' "$0"
+  sed -n '2,8s/^# \{0,1\}//p' "$0"
   exit 0
 fi
 

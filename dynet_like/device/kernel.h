@@ -24,8 +24,9 @@ struct Operand {
   }
 };
 
-/// Where N results go. A null pointer: not wanted. `add[i]` says whether result i is added to what
-/// is there; a kernel computes the whole result first and never starts a sum from the destination.
+/// Where N results go. If none is wanted there are no pointers: ask wanted() before at(). A null
+/// pointer: that result is not wanted. `add[i]` says whether result i is added to what is there; a
+/// kernel computes the whole result first and never starts a sum from the destination.
 struct Destination {
   void* const* items = nullptr;
   const std::uint8_t* add = nullptr;

@@ -22,17 +22,19 @@ struct GraphOptions {
   bool verify_batching = false;
   /// Throw NumericError at the first node whose value or gradient is not finite.
   bool detect_anomaly = false;
-  /// There will be no backward pass: Minibatch::forward frees values that no later batch of it
-  /// reads. Values that are asked for after that are computed again, see Report::recomputed; from
-  /// then on the minibatch frees none.
+  /// There will be no backward pass: `backward` throws UsageError. Minibatch::forward frees values
+  /// that no later batch of that call reads, but keeps losses and outputs. A freed value that is
+  /// asked for is computed again, see Report::recomputed; once that has happened, the minibatch
+  /// frees none any more, unless there is a memory_limit.
   bool inference = false;
-  /// Where dropout gets its numbers from: one step per graph or minibatch. Must outlive them.
+  /// Where dropout and other random nodes get their numbers from. A graph or minibatch takes one
+  /// step of it when it is made, and one whenever it is cleared. Must outlive them.
   Random* random = nullptr;
-  /// The element type of inputs and constants, that of the parameters in use.
+  /// The element type of inputs and constants. It must be that of the parameters in use.
   DType dtype = DType::f32;
   /// A minibatch that may need more bytes than this for values, gradients and lists runs in parts
   /// (0: no limit). A sample that needs more by itself is a part of its own. Outputs in inference,
-  /// and what `compute` and `value` are asked for, come on top.
+  /// and what `compute` and `value` are asked for, come on top of the limit.
   std::size_t memory_limit = 0;
   /// Measure the time spent in planning and in kernels: `plan_seconds` and `kernel_seconds` of what
   /// explain() returns.

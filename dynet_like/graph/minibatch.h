@@ -35,26 +35,33 @@ class Minibatch {
   /// `record` may read what samples share, such as parameters and layers, and must not write it.
   /// Inside it nothing can be run: what needs values, or this minibatch, throws UsageError. If
   /// samples fail, the exception of the first is thrown on, with ", in sample N" if it is the
-  /// library's own; the graphs stay, as far as they were recorded, until `clear`.
+  /// library's own: N is the index for graph(), which is i plus the samples that were there before.
+  /// The graphs stay, as far as they were recorded, until `clear`.
   std::vector<Expression> record(std::size_t count, const RecordSample& record);
   /// The same, and every expression is a loss as for add_loss; none is added if a sample fails.
   void add_losses(std::size_t count, const RecordSample& loss_of);
-  /// A value that `forward` computes, too. In inference all others may be freed, and are computed
-  /// again if they are asked for later.
+  /// A value that `forward` computes, too. In inference `forward` keeps losses and outputs; what
+  /// else it computes may be freed, and is computed again if it is asked for later.
   void add_output(const Expression& output);
 
   /// Computes what is not yet computed of all losses and outputs, and all anew if a parameter has
-  /// changed; returns the sum of the losses, in the order of add_loss (their mean is not taken).
-  /// With a memory_limit that needs parts, it runs backward part by part, too, and keeps no values.
+  /// changed. Returns the sum of the losses, added in the order of add_loss; it is not their mean.
+  ///
+  /// If a memory_limit makes parts of the minibatch, each part runs backward as well, before the
+  /// next one, and its values are freed, outputs too. `backward()` then returns what is there, and
+  /// `backward(gradients)` runs all parts once more. In inference there is no backward pass, and
+  /// losses and outputs are kept.
   float forward();
   /// Computes these expressions together, and keeps what that computes: for decoders and parsers,
-  /// which read values on the way and go on. What a call costs follows from what is new.
+  /// which read values on the way and go on. A call costs what its new nodes cost. There are no
+  /// parts: memory_limit does not bound it.
   void compute(std::span<const Expression> expressions);
   void compute(std::initializer_list<Expression> expressions) {
     compute(std::span(expressions.begin(), expressions.size()));
   }
   /// The gradients of the total loss, valid until the next pass or `clear`. Throws StateError if a
-  /// parameter has changed since `forward`.
+  /// parameter has changed since `forward`, UsageError in inference, or unless `forward` was called
+  /// after the last add_loss.
   const Gradients& backward();
   /// The same, added to gradients of the caller: accumulated minibatches have the bits of one. If
   /// it throws, some may have been added: clear them.
@@ -66,9 +73,11 @@ class Minibatch {
 
   /// How the nodes were batched since the last clear.
   Report explain() const;
-  /// In how many parts it ran because of GraphOptions::memory_limit.
+  /// In how many parts the last `forward` ran: 1 unless GraphOptions::memory_limit needs more, 0
+  /// without samples or before `forward`.
   std::size_t parts() const { return parts_.size(); }
-  /// Calls back when a parameter's gradient is complete, in `backward`.
+  /// Calls back when a parameter's gradient is complete, in `backward`; in `forward`, if that runs
+  /// backward part by part.
   void on_gradient_complete(std::function<void(const ParameterStorage&)> callback) {
     executor_.on_gradient_complete(std::move(callback));
   }
