@@ -132,6 +132,32 @@ TEST_F(IncrementalTest, ForwardAfterARevertIsAboutWhatIsLeft) {
   EXPECT_NE(message_of<StateError>([&] { batch.forward(); }).find("reverted"), std::string::npos);
 }
 
+// A checkpoint that was taken when more had run than is left says nothing about memory any more.
+TEST_F(IncrementalTest, RevertsOfSeveralGraphsKeepTheValuesOfOthers) {
+  Minibatch batch;
+  const auto compute_three = [](Expression x) {
+    for (unsigned i = 0; i < 3; ++i) {
+      x = tanh(x);
+      x.value();
+    }
+    return x;
+  };
+  const auto start = [&](std::size_t sample, unsigned size) {
+    return input(batch.graph(sample), Dim({size}), std::vector<float>(size, 0.5f));
+  };
+  for (unsigned i = 0; i < 3; ++i) batch.new_graph();
+  batch.graph(0).checkpoint();
+  compute_three(start(0, 1));
+  batch.graph(1).checkpoint();
+  batch.graph(0).revert();
+  const Expression kept = compute_three(start(2, 1000));  // where the first graph's values were
+  const std::vector<float> before = as_vector(kept.value());
+  start(1, 1000).value();
+  batch.graph(1).revert();
+  compute_three(start(1, 2000));
+  EXPECT_EQ(as_vector(kept.value()), before);
+}
+
 TEST_F(IncrementalTest, InferenceThatGoesOnLearnsToKeepValues) {
   const std::vector<std::vector<float>> want = expected();
   GraphOptions options;
@@ -175,12 +201,20 @@ TEST_F(IncrementalTest, BackwardNeedsTheParametersOfForward) {
     EXPECT_NE(message.find("call forward again"), std::string::npos) << message;
   };
   const Parameter changed = weights();
+  GraphOptions limited;
+  limited.memory_limit = 10000;
+  Minibatch parts(limited);
+  Decoder in_parts(*this, parts);
+  for (const Expression& e : in_parts.step_all(0)) parts.add_loss(pickneglogsoftmax(e, 1u));
+  parts.forward();
+  EXPECT_GT(parts.parts(), 1u);
   Minibatch batch;
   Decoder decoder(*this, batch);
   for (const Expression& e : decoder.step_all(0)) batch.add_loss(pickneglogsoftmax(e, 1u));
   const float loss = batch.forward();
   changed.scale(0.5f);
   refused([&] { batch.backward(); });
+  refused([&] { parts.backward(); });
   Gradients gradients;
   refused([&] { batch.backward(gradients); });
   changed.values().v[0] *= 1.5f;
@@ -225,6 +259,13 @@ TEST_F(IncrementalTest, ParametersMayBeLookedAtBeforeBackward) {
   loss_of(batch);
   table.initialize(2, std::vector<float>(8, 0.5f));
   EXPECT_THROW(batch.backward(), StateError);
+  // So is writing later, where no version tells of it.
+  float* const held = looked_at.values().v;
+  const float loss = batch.forward();
+  held[1] -= 1;
+  EXPECT_THROW(batch.backward(), StateError);
+  EXPECT_NE(batch.forward(), loss);
+  EXPECT_NO_THROW(batch.backward());
 }
 
 TEST_F(IncrementalTest, ComputeReadsChangedParametersAnew) {

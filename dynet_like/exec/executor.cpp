@@ -122,9 +122,10 @@ bool Executor::parameters_may_have_changed() const {
                      [](const ReadParameter& read) { return read.may_have_changed(); });
 }
 
-void Executor::check_parameters(const char* user) const {
-  for (const ReadParameter& read : common_.read_parameters) {
+void Executor::check_parameters(const char* user) {
+  for (ReadParameter& read : common_.read_parameters) {
     if (!read.has_changed()) continue;
+    read.version = ~read.parameter->version;  // what was written in place has no version: note it
     throw StateError(std::string("[") + user + "] need parameters as they were in forward; got " +
                      read.parameter->name + ", which has changed since: call forward again");
   }
@@ -211,8 +212,23 @@ void Executor::forget_all() {
 Executor::Mark Executor::mark(std::uint32_t tape) const {
   const std::size_t lane = lane_index(tape);
   const RunState& run = lanes_[lane]->run;
-  return {releases_,          static_cast<std::uint32_t>(lane), run.batches.size(),
-          run.members.size(), run.values.arena().mark(),        run.lists.mark()};
+  const Batch last = run.batches.empty() ? Batch{} : run.batches.back();
+  return {releases_,
+          common_.runs,
+          static_cast<std::uint32_t>(lane),
+          run.batches.size(),
+          last.first_member + last.members,  // behind them may lie those of a run that failed
+          run.values.arena().mark(),
+          run.lists.mark()};
+}
+
+// Not if what ran before it is gone: another tape of the lane was reverted to an earlier one, and
+// what lies there now may be in use.
+bool Executor::is_good(const Mark& mark, std::size_t lane) const {
+  if (mark.releases != releases_ || mark.lane != lane) return false;
+  const std::vector<Batch>& batches = lanes_[lane]->run.batches;
+  if (batches.size() < mark.batches) return false;
+  return mark.batches == 0 || batches[mark.batches - 1].run <= mark.runs;
 }
 
 // Batches since the mark lose the nodes that are reverted. If nothing else ran since then, their
@@ -222,8 +238,7 @@ void Executor::revert(std::uint32_t tape, std::size_t nodes, const Mark& since) 
   TapeState& state = common_.tapes[tape];
   const std::size_t lane = lane_index(tape);
   RunState& run = lanes_[lane]->run;
-  Mark mark = since;
-  if (mark.releases != releases_ || mark.lane != lane) mark = {};
+  const Mark mark = is_good(since, lane) ? since : Mark{};
   bool all_reverted = true;
   for (std::size_t m = mark.members; m < run.members.size(); ++m) {
     NodeRef& member = run.members[m];

@@ -54,11 +54,11 @@ class Executor {
   /// Whether a parameter may have changed since its values were read.
   bool parameters_may_have_changed() const;
   /// Throws StateError if one has: gradients would mix old values with new weights.
-  void check_parameters(const char* user) const;
+  void check_parameters(const char* user);
 
   /// How much has run, to return to.
   struct Mark {
-    std::uint64_t releases = 0;
+    std::uint64_t releases = 0, runs = 0;
     std::uint32_t lane = 0;
     std::size_t batches = 0, members = 0;
     Arena::Mark values, lists;
@@ -104,6 +104,7 @@ class Executor {
   void count_bounds();
   void forget_values();
   void keep_shared_batches();
+  bool is_good(const Mark& mark, std::size_t lane) const;
   void forget_all();
   void forget_gradients();
   void note_peak();

@@ -129,6 +129,7 @@ void run_batch(RunState& run, std::span<const NodeRef> members, bool shared) {
   batch.first_member = static_cast<std::uint32_t>(run.members.size());
   batch.members = static_cast<std::uint32_t>(members.size());
   batch.shared = shared;
+  batch.run = run.common.runs;
   run.members.insert(run.members.end(), members.begin(), members.end());
   for (NodeRef ref : members) batch.items += run.items_of(ref);
 

@@ -42,7 +42,8 @@ struct Batch {
   const Operand* inputs = nullptr;
   const std::uint32_t* integers = nullptr;
   const void* reals = nullptr;
-  bool shared = false;  ///< of nodes with an identity: computed once for all tapes
+  std::uint64_t run = 0;  ///< CommonState::runs, when it ran
+  bool shared = false;    ///< of nodes with an identity: computed once for all tapes
 };
 
 /// An input of a shared node: a stretch of another shared value.

@@ -162,7 +162,6 @@ const Gradients& Minibatch::backward() {
 
 void Minibatch::backward(Gradients& gradients) {
   check_backward();
-  executor_.check_parameters("backward");
   const bool in_parts = parts_.size() > 1;
   executor_.begin_backward();
   for (const Part& part : parts_) {
@@ -175,7 +174,7 @@ void Minibatch::backward(Gradients& gradients) {
   for (std::size_t i = 0; i < used_; ++i) graphs_[i]->last_gradients_ = nullptr;
 }
 
-void Minibatch::check_backward() const {
+void Minibatch::check_backward() {
   check_alone("backward");
   if (executor_.options().inference) {
     throw UsageError(
@@ -188,6 +187,7 @@ void Minibatch::check_backward() const {
         std::to_string(losses_.size()) + " losses, " +
         std::to_string(ran_forward_ ? computed_losses_ : 0) + " of them computed");
   }
+  executor_.check_parameters("backward");
 }
 
 // As many samples as fit, at least one.

@@ -106,7 +106,7 @@ class Minibatch {
               std::vector<ValueRef>& chosen) const;
   void forward_new(Part part, std::span<double> losses);
   void run_backward(Part part, Gradients& gradients);
-  void check_backward() const;
+  void check_backward();
 
   std::shared_ptr<TypeTable> types_;
   std::vector<std::unique_ptr<TypeCache>> caches_;  ///< by thread; the first is the caller's
