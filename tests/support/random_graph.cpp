@@ -13,8 +13,8 @@ const std::vector<unsigned> kSizes = {1, 4, 7};
 class Recorder {
  public:
   Recorder(ComputationGraph& graph, const RandomModel& model, std::uint64_t seed,
-           const RandomGraphOptions& options)
-      : graph_(graph), model_(model), random_(seed), options_(options) {}
+           const RandomGraphOptions& options, const RandomGraph& before)
+      : graph_(graph), model_(model), random_(seed), options_(options), result_(before) {}
 
   RandomGraph record() {
     for (unsigned i = 0; i < 4; ++i) add_source();
@@ -273,8 +273,9 @@ std::vector<float> RandomModel::all(const Gradients& gradients) const {
 }
 
 RandomGraph record_random_graph(ComputationGraph& graph, const RandomModel& model,
-                                std::uint64_t seed, const RandomGraphOptions& options) {
-  return Recorder(graph, model, seed, options).record();
+                                std::uint64_t seed, const RandomGraphOptions& options,
+                                const RandomGraph& before) {
+  return Recorder(graph, model, seed, options, before).record();
 }
 
 }  // namespace dynet_like::testing

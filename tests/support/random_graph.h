@@ -35,9 +35,11 @@ struct RandomGraph {
   Expression loss;
 };
 
-/// Records a graph of about `options.nodes` nodes: fan-out of three and more, repeated arguments,
-/// views of views, minibatch dimensions of 1 and 3.
+/// Records until the graph has about `options.nodes` nodes: fan-out of three and more, repeated
+/// arguments, views of views, minibatch dimensions of 1 and 3. Goes on from `before`, which was
+/// recorded on the same graph.
 RandomGraph record_random_graph(ComputationGraph& graph, const RandomModel& model,
-                                std::uint64_t seed, const RandomGraphOptions& options);
+                                std::uint64_t seed, const RandomGraphOptions& options,
+                                const RandomGraph& before = {});
 
 }  // namespace dynet_like::testing
