@@ -268,6 +268,33 @@ TEST_F(IncrementalTest, ParametersMayBeLookedAtBeforeBackward) {
   EXPECT_NO_THROW(batch.backward());
 }
 
+TEST_F(IncrementalTest, ForwardSeesWhatWasWrittenInPlace) {
+  Minibatch batch;
+  Decoder decoder(*this, batch);
+  for (const Expression& e : decoder.step_all(0)) batch.add_loss(pickneglogsoftmax(e, 1u));
+  float* const values = weights().values().v;
+  const float loss = batch.forward();
+  values[0] += 1;
+  const float other = batch.forward();
+  EXPECT_NE(other, loss);
+  values[0] -= 1;
+  EXPECT_EQ(batch.forward(), loss);
+}
+
+TEST_F(IncrementalTest, BackwardIsOfTheLossesThatForwardReturned) {
+  Minibatch batch;
+  Decoder decoder(*this, batch);
+  for (const Expression& e : decoder.step_all(0)) batch.add_loss(pickneglogsoftmax(e, 1u));
+  batch.forward();
+  batch.graph(0).invalidate();
+  EXPECT_NO_THROW(batch.backward());
+  weights().scale(0.5f);
+  batch.graph(0).invalidate();
+  EXPECT_THROW(batch.backward(), StateError);
+  batch.forward();
+  EXPECT_NO_THROW(batch.backward());
+}
+
 TEST_F(IncrementalTest, ComputeReadsChangedParametersAnew) {
   Minibatch batch;
   Decoder decoder(*this, batch);

@@ -117,9 +117,11 @@ bool ReadParameter::has_changed() const {
   return parameter->digest() != (has_digest ? digest : parameter->first_digest);
 }
 
-bool Executor::parameters_may_have_changed() const {
+bool Executor::parameters_may_have_changed(bool look_at_memory) const {
   return std::any_of(common_.read_parameters.begin(), common_.read_parameters.end(),
-                     [](const ReadParameter& read) { return read.may_have_changed(); });
+                     [&](const ReadParameter& read) {
+                       return read.may_have_changed() || (look_at_memory && read.has_changed());
+                     });
 }
 
 void Executor::check_parameters(const char* user) {
@@ -195,6 +197,7 @@ void Executor::forget_gradients() {
 }
 
 void Executor::invalidate() {
+  if (parameters_may_have_changed(true)) ++parameter_changes_;
   count_bounds();
   forget_all();
 }

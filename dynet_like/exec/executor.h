@@ -52,7 +52,10 @@ class Executor {
   /// Another number whenever values were forgotten.
   std::uint64_t forgets() const { return forgets_; }
   /// Whether a parameter may have changed since its values were read.
-  bool parameters_may_have_changed() const;
+  /// `look_at_memory`: also by writes into memory that was handed out.
+  bool parameters_may_have_changed(bool look_at_memory) const;
+  /// Another number whenever values were forgotten because of that.
+  std::uint64_t parameter_changes() const { return parameter_changes_; }
   /// Throws StateError if one has: gradients would mix old values with new weights.
   void check_parameters(const char* user);
 
@@ -118,7 +121,7 @@ class Executor {
   NeededNodes needed_;
   SharedGradients shared_;
   std::uint64_t releases_ = 0;  ///< marks from before the last release mean the beginning
-  std::uint64_t forgets_ = 0;
+  std::uint64_t forgets_ = 0, parameter_changes_ = 0;
   bool reads_freed_ = false;  ///< values that were freed have been needed again
   std::size_t peak_ = 0;      ///< see Report::peak_bytes
   Copies value_copies_, gradient_copies_;

@@ -101,7 +101,8 @@ struct ReadParameter {
   explicit ReadParameter(const ParameterStorage& storage);
 
   /// Whether its values may be others by now; and whether they are, as far as that can be told:
-  /// writes into the memory of a table that was handed out are not seen.
+  /// writes into the memory of a table that was handed out are not seen. The second takes time in
+  /// proportion to a parameter whose memory was handed out.
   bool may_have_changed() const { return parameter->version != version; }
   bool has_changed() const;
 

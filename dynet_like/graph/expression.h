@@ -61,7 +61,8 @@ struct Expression {
   /// The shape, with the minibatch dimension. The reference is valid until the graph is cleared.
   const Dim& dim() const;
   /// The value, computed if need be. It lies in the graph until the graph is cleared, reverted,
-  /// computed anew, or run as a part of a minibatch with GraphOptions::memory_limit.
+  /// computed anew, or run as a part of a minibatch with GraphOptions::memory_limit. What has been
+  /// computed stays as it is when a parameter changes, until `forward`.
   Tensor value() const;
   /// The gradient in the last backward pass, until the next; zeros for what did not take part
   /// (inputs unless `full`, constants, what is behind nobackprop). A parameter's is that of all

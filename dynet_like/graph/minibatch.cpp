@@ -75,15 +75,15 @@ void Minibatch::add_output(const Expression& output) {
 }
 
 // Values of parameters that have changed since go, with all that followed from them.
-void Minibatch::forget_changed() {
-  if (!executor_.parameters_may_have_changed()) return;
+void Minibatch::forget_changed(bool look_at_memory) {
+  if (!executor_.parameters_may_have_changed(look_at_memory)) return;
   executor_.invalidate();
   ran_forward_ = ran_backward_ = false;
 }
 
 void Minibatch::begin_forward() {
   ran_forward_ = ran_backward_ = false;
-  forget_changed();
+  forget_changed(true);
   find_parts();
   if (trains_in_parts()) {
     executor_.release();
@@ -110,6 +110,7 @@ float Minibatch::forward() {
   computed_losses_ = losses_.size();
   computed_outputs_ = outputs_.size();
   forgets_ = executor_.forgets();
+  parameter_changes_ = executor_.parameter_changes();
   ran_forward_ = true;
   ran_backward_ = trains_in_parts();
   return static_cast<float>(total_);
@@ -145,7 +146,7 @@ void Minibatch::compute(std::span<const Expression> expressions) {
   for (const Expression& e : expressions) targets.push_back(ref(checked(e, "compute"), "compute"));
   if (targets.empty()) return;
   sort_by_sample(targets);
-  forget_changed();
+  forget_changed(false);
   executor_.spread(0, static_cast<std::uint32_t>(used_));
   executor_.forward(targets);
 }
@@ -188,6 +189,12 @@ void Minibatch::check_backward() {
         std::to_string(ran_forward_ ? computed_losses_ : 0) + " of them computed");
   }
   executor_.check_parameters("backward");
+  if (parameter_changes_ != executor_.parameter_changes()) {
+    throw StateError(
+        "[backward] need the losses that forward returned; got values that were computed anew "
+        "since, "
+        "with other parameters: call forward again");
+  }
 }
 
 // As many samples as fit, at least one.

@@ -95,7 +95,7 @@ class Minibatch {
   void set_recording(bool recording);
   std::vector<Expression> record_from(std::size_t first, const RecordSample& record);
   ValueRef ref(const Expression& e, const char* user) const { return e.pg->ref(e, user); }
-  void forget_changed();
+  void forget_changed(bool look_at_memory);
   void find_parts();
   bool trains_in_parts() const { return parts_.size() > 1 && !executor_.options().inference; }
   void begin_forward();
@@ -117,8 +117,8 @@ class Minibatch {
   std::vector<Expression> losses_, outputs_;
   // What `forward` has computed of them, from the first on.
   std::size_t computed_losses_ = 0, computed_outputs_ = 0;
-  double total_ = 0;           ///< of these losses
-  std::uint64_t forgets_ = 0;  ///< of the executor, when they were computed
+  double total_ = 0;                                   ///< of these losses
+  std::uint64_t forgets_ = 0, parameter_changes_ = 0;  ///< of the executor, when that was
   std::vector<Part> parts_;
   Gradients gradients_;
   bool ran_forward_ = false;

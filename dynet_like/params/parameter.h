@@ -107,7 +107,8 @@ class LookupParameter {
   /// The shape of one entry.
   Dim dim() const { return get_storage().entry_dim(); }
   std::size_t rows() const { return get_storage().rows(); }
-  /// The values of one entry, to read or to change. Throws UsageError for a row that is not there.
+  /// The values of one entry, to read or to change: before `forward`, since writes between it and
+  /// `backward` are not seen. Throws UsageError for a row that is not there.
   Tensor values(unsigned row) const;
   /// The whole table, entries one behind the other.
   Tensor all_values() const;

@@ -18,6 +18,8 @@ constexpr std::string_view kUsage =
     "Trains a Tree-LSTM to label trees: by default ListOps expressions such as\n"
     "[MAX 2 [MIN 4 7 ] 0 ], which it generates itself, or those of a folder with\n"
     "train.txt, dev.txt and test.txt in the format of the Stanford Sentiment Treebank.\n"
+    "--apply reads them as files have them: for ListOps a label, a tab and an expression\n"
+    "such as ( ( ( [MAX 2 ) 3 ) ] ).\n"
     "Ctrl-C saves, and --resume goes on from there.\n\n";
 
 Options defaults(bool is_listops) {
