@@ -159,21 +159,20 @@ void SharedGradients::run_backward(RunState& lane, Device& device, const SharedV
   check(shared, shared.gradient);
 
   std::vector<Operand> in(batch.inputs, batch.inputs + type.inputs);
+  for (Operand& operand : in) {
+    operand.packed = nullptr;
+    if (operand.items != nullptr) operand.items += first;
+  }
+  const std::vector<std::byte*> slots = make_slots(shared, type);
   std::vector<std::vector<void*>> places(type.inputs);
   std::vector<Destination> dx(type.inputs);
-  Contributions contributions{items, std::vector<const std::byte*>(type.inputs), {}, nullptr};
   const std::vector<std::uint8_t> add(items, 0);
   bool wanted = signature.deferred_size > 0;
   for (unsigned j = 0; j < type.inputs; ++j) {
-    in[j].packed = nullptr;
-    if (in[j].items != nullptr) in[j].items += first;
-    const Value& value = shared.inputs[j].value;
-    if (!value.reaches_parameter || type.shared_gradients[j] != SharedGradient::dense) continue;
-    const std::size_t bytes = run_.types().shape(value.shape).size * element;
-    auto* memory = run_.gradients.allocate_array<std::byte>(items * bytes);
-    places[j] = items_from(static_cast<void*>(memory), items, bytes);
+    if (slots[j] == nullptr) continue;
+    places[j] =
+        items_from(static_cast<void*>(slots[j]), items, signature.inputs[j].size() * element);
     dx[j] = {places[j].data(), add.data()};
-    contributions.slots[j] = memory;
     wanted = true;
   }
   const auto out = items_from(static_cast<const void*>(shared.value), items, output_bytes);
@@ -182,7 +181,7 @@ void SharedGradients::run_backward(RunState& lane, Device& device, const SharedV
   const auto saved =
       items_from(static_cast<const void*>(batch.saved + first * saved_bytes), items, saved_bytes);
   std::vector<void*> deferred;
-  contributions.dy = shared.gradient;
+  Contributions contributions{items, slots, {}, shared.gradient};
   if (signature.deferred_size > 0) {
     const std::size_t bytes = signature.deferred_size * element;
     auto* left = run_.gradients.allocate_array<std::byte>(items * bytes);
@@ -214,6 +213,20 @@ void SharedGradients::run_backward(RunState& lane, Device& device, const SharedV
   }
   contribute(shared, type, contributions);
   this->add(own_, device, gradients);
+}
+
+// By input: where the kernel writes one contribution per item, or null.
+std::vector<std::byte*> SharedGradients::make_slots(const SharedValue& shared,
+                                                    const NodeType& type) {
+  std::vector<std::byte*> slots(type.inputs);
+  for (unsigned j = 0; j < type.inputs; ++j) {
+    const Value& value = shared.inputs[j].value;
+    if (!value.reaches_parameter || type.shared_gradients[j] != SharedGradient::dense) continue;
+    const Shape& shape = run_.types().shape(value.shape);
+    slots[j] = run_.gradients.allocate_array<std::byte>(std::size_t{shared.items} * shape.size *
+                                                        size_of(shape.dtype));
+  }
+  return slots;
 }
 
 void SharedGradients::contribute(const SharedValue& shared, const NodeType& type,

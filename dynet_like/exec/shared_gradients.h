@@ -29,7 +29,7 @@ class SharedGradients {
   /// What a shared node's inputs get from it.
   struct Contributions {
     std::uint32_t items;
-    std::vector<const std::byte*> slots;  ///< by input, if the kernel wrote them
+    const std::vector<std::byte*>& slots;  ///< by input, if the kernel wrote them
     std::span<const std::uint32_t> integers;
     const std::byte* dy;  ///< or what the kernel left for weights and biases
   };
@@ -43,6 +43,7 @@ class SharedGradients {
   std::byte* derived_gradient(SharedValue& shared, bool& fresh);
   void run_backward(RunState& lane, Device& device, const SharedValue& shared,
                     Gradients& gradients);
+  std::vector<std::byte*> make_slots(const SharedValue& shared, const NodeType& type);
   void contribute(const SharedValue& shared, const NodeType& type,
                   const Contributions& contributions);
   void check(const SharedValue& shared, const std::byte* gradient) const;
