@@ -14,6 +14,12 @@ namespace {
 constexpr std::size_t kLine = 64;
 constexpr std::size_t rounded(std::size_t bytes) { return (bytes + kLine - 1) / kLine * kLine; }
 
+// These policies never make more batches than one per type and depth, in each lane; of others
+// nothing is known but that a batch has a node.
+bool has_batch_per_level(batching::Policy policy) {
+  return policy == batching::Policy::automatic || policy == batching::Policy::depth;
+}
+
 }  // namespace
 
 void MemoryNeeds::start_anew() {
@@ -21,17 +27,13 @@ void MemoryNeeds::start_anew() {
   levels_.clear();
 }
 
-// The default policy never makes more batches than one per type and depth, in each lane; of other
-// policies nothing is known but that a batch has a node.
 std::size_t MemoryNeeds::bytes() const {
-  const bool is_bounded =
-      options_.policy == batching::Policy::automatic || options_.policy == batching::Policy::depth;
-  return shared_ + nodes_ + batches_ * (is_bounded ? std::max(1u, options_.threads) : 1);
+  const unsigned lanes = has_batch_per_level(options_.policy) ? std::max(1u, options_.threads) : 1;
+  return shared_ + nodes_ + batches_ * lanes;
 }
 
 void MemoryNeeds::add(const Tape& tape) {
-  const bool is_bounded =
-      options_.policy == batching::Policy::automatic || options_.policy == batching::Policy::depth;
+  const bool per_level = has_batch_per_level(options_.policy);
   if (!options_.inference) count_consumers(tape);
   depth_.assign(tape.size(), 0);
   for (NodeId node = 0; node < tape.size(); ++node) {
@@ -48,7 +50,7 @@ void MemoryNeeds::add(const Tape& tape) {
     } else {
       nodes_ += bytes_of_node(tape, node, type);
       depth_[node] = depth_below(tape, node) + 1;
-      if (!is_bounded || levels_.emplace(tape.node(node).type, depth_[node]).second) {
+      if (!per_level || levels_.emplace(tape.node(node).type, depth_[node]).second) {
         batches_ += bytes_of_batch(type);
       }
     }
