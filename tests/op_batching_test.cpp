@@ -407,7 +407,7 @@ std::size_t calls_of_three_threads(Signature type, std::size_t n) {
   const Kernels::Forward count = [](const ForwardCall& part) {
     ++*static_cast<std::atomic<std::size_t>*>(part.saved);
   };
-  make_cpu_device(std::make_shared<ThreadPool>(3))->forward(count, call);
+  make_cpu_queue(std::make_shared<ThreadPool>(3))->forward(count, call);
   return calls;
 }
 

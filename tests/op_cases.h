@@ -17,7 +17,7 @@
 
 #include "dynet_like/core/errors.h"
 #include "dynet_like/device/cpu/kernel_table.h"
-#include "dynet_like/device/device.h"
+#include "dynet_like/device/queue.h"
 #include "dynet_like/graph/minibatch.h"
 #include "dynet_like/ops/ops.h"
 #include "dynet_like/ops/structured.h"

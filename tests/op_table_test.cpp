@@ -64,7 +64,7 @@ TEST(OpTableTest, EveryElementwiseFormulaIsThere) {
 }
 
 TEST(OpTableTest, EveryOpHasKernels) {
-  const auto device = make_cpu_device();
+  const auto device = make_cpu_queue();
   for (const Op* op : all_ops()) {
     if (op->cases == nullptr) continue;
     const Kernels& kernels = device->kernels(*op);

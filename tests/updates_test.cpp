@@ -19,7 +19,7 @@ namespace {
 
 constexpr double kRate = 0.013, kScale = 0.37, kMomentum = 0.875;
 constexpr double kRho = 0.9375, kEpsilon = 1e-6;
-constexpr updates::AdamConstants kAdam = {0.9f, 0.999f, 1e-8f};
+constexpr AdamConstants kAdam = {0.9f, 0.999f, 1e-8f};
 
 std::vector<std::size_t> sizes() {
   std::vector<std::size_t> all = {127, 128, 129, 1000};

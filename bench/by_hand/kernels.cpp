@@ -5,7 +5,7 @@
 
 namespace dynet_like::bench::by_hand {
 
-Weight::Weight(Device& device, const Dim& dim, std::vector<float> values)
+Weight::Weight(Queue& device, const Dim& dim, std::vector<float> values)
     : device_(&device), dim_(dim), values_(std::move(values)), gradient_(values_.size()) {
   if (dim_.cols() == 1) return;
   packed_ = Block(device.packed_bytes(DType::f32, dim_.rows(), dim_.cols(), false));
@@ -41,7 +41,7 @@ void Weight::update(float rate) {
   pack();
 }
 
-Layer::Layer(Device& device, const Op& op, std::vector<Dim> inputs,
+Layer::Layer(Queue& device, const Op& op, std::vector<Dim> inputs,
              std::vector<std::uint32_t> attributes)
     : device_(&device), kernels_(&device.kernels(op)) {
   type_.op = &op;

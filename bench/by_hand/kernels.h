@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "dynet_like/core/memory.h"
-#include "dynet_like/device/device.h"
+#include "dynet_like/device/queue.h"
 
 namespace dynet_like::bench::by_hand {
 
@@ -29,7 +29,7 @@ class GradientPlaces {
 /// A matrix or vector of the model, packed for products in both directions if it is a matrix.
 class Weight {
  public:
-  Weight(Device& device, const Dim& dim, std::vector<float> values);
+  Weight(Queue& device, const Dim& dim, std::vector<float> values);
 
   const Dim& dim() const { return dim_; }
   const float* values() const { return values_.data(); }
@@ -56,7 +56,7 @@ class Weight {
 /// An op with fixed shapes. Matrices and biases are shared, everything else is one per item.
 class Layer {
  public:
-  Layer(Device& device, const Op& op, std::vector<Dim> inputs,
+  Layer(Queue& device, const Op& op, std::vector<Dim> inputs,
         std::vector<std::uint32_t> attributes = {});
 
   const Signature& type() const { return type_; }

@@ -16,7 +16,7 @@ std::vector<float> values_of(Workload& model, const std::string& name) {
   return as_vector(model.parameters().find(name)->tensor());
 }
 
-Weight weight_of(Device& device, Workload& model, const std::string& name) {
+Weight weight_of(Queue& device, Workload& model, const std::string& name) {
   return Weight(device, model.parameters().find(name)->dim, values_of(model, name));
 }
 
@@ -34,7 +34,7 @@ Places places(std::size_t begin, std::size_t end, const Place& place) {
 TreeLSTM::TreeLSTM(unsigned hidden) : TreeLSTM(hidden, *make_tree_lstm(hidden, Form::fused)) {}
 
 TreeLSTM::TreeLSTM(unsigned hidden, Workload& model)
-    : device_(make_cpu_device()),
+    : device_(make_cpu_queue()),
       hidden_(hidden),
       classes_(kTreeData.labels),
       table_(values_of(model, "/embedding/E")),

@@ -39,7 +39,9 @@ class EGRule : public dynet_like::UpdateRule {
   bool is_elementwise() const override { return false; }
   bool leaves_tables_if_exact() const override { return true; }
 
-  void apply(const Elements& elements, dynet_like::Step step) const override {
+  bool runs_on_cpu() const override { return true; }
+  void apply(const dynet_like::Updates&, const Elements& elements,
+             dynet_like::Step step) const override {
     float* w = static_cast<float*>(elements.values);
     float* velocity = static_cast<float*>(elements.moments[0]);
     const float* gradient = static_cast<const float*>(elements.gradient);

@@ -25,7 +25,9 @@ constexpr std::size_t kHugePage = std::size_t{2} << 20;
 }  // namespace
 
 void FreeAligned::operator()(std::byte* memory) const {
-  if (shared_size != 0) {
+  if (source != nullptr) {
+    source->free(memory, size);
+  } else if (shared_size != 0) {
     munmap(memory, shared_size);
   } else {
     ::operator delete(memory, alignment);
@@ -43,6 +45,15 @@ Block Block::shared(std::size_t size) {
   return block;
 }
 
+Block::Block(std::size_t size, const std::shared_ptr<MemorySource>& source) {
+  if (source == nullptr) {
+    *this = Block(size);
+    return;
+  }
+  memory_ = {source->allocate(size), FreeAligned{std::align_val_t{64}, 0, source, size}};
+  size_ = size;
+}
+
 Block::Block(std::size_t size) : size_(size) {
   const bool large = size >= 2 * kHugePage;
   const std::align_val_t alignment{large ? kHugePage : 64};
@@ -51,7 +62,7 @@ Block::Block(std::size_t size) : size_(size) {
 #ifdef __linux__
   if (large) madvise(memory, size, MADV_HUGEPAGE);  // no harm if it is refused
 #endif
-  memory_ = {static_cast<std::byte*>(memory), FreeAligned{alignment, 0}};
+  memory_ = {static_cast<std::byte*>(memory), FreeAligned{alignment}};
 }
 
 void* Arena::allocate(std::size_t size) {
@@ -63,7 +74,7 @@ void* Arena::allocate(std::size_t size) {
   if (chunk_ == chunks_.size()) {
     const std::size_t grown = chunks_.empty() ? kFirstChunk : 2 * chunks_.back().size();
     // A little more than was asked for: what the next minibatch asks for is a little more, too.
-    chunks_.emplace_back(std::max(size + size / 4, std::min(grown, kLargestChunk)));
+    chunks_.emplace_back(std::max(size + size / 4, std::min(grown, kLargestChunk)), source_);
     used_ = 0;
   }
   std::byte* memory = chunks_[chunk_].data() + used_;

@@ -5,13 +5,26 @@
 #include <cstdint>
 #include <memory>
 #include <new>
+#include <utility>
 #include <vector>
 
 namespace dynet_like {
 
+/// Where memory comes from that is not this process's own: a device's, which code outside of it can
+/// name but not read.
+class MemorySource {
+ public:
+  virtual ~MemorySource() = default;
+  /// Uninitialised bytes, aligned to 64 at least. Throws DeviceError.
+  virtual std::byte* allocate(std::size_t size) = 0;
+  virtual void free(std::byte* memory, std::size_t size) noexcept = 0;
+};
+
 struct FreeAligned {
   std::align_val_t alignment{64};
   std::size_t shared_size = 0;  ///< not 0: of memory that processes share
+  std::shared_ptr<MemorySource> source = nullptr;
+  std::size_t size = 0;
   void operator()(std::byte* memory) const;
 };
 
@@ -22,6 +35,8 @@ class Block {
  public:
   Block() = default;
   explicit Block(std::size_t size);
+  /// The same of a device's memory; null: of this process's.
+  Block(std::size_t size, const std::shared_ptr<MemorySource>& source);
   /// Zeros that this process will share with those that it forks. Throws DeviceError.
   static Block shared(std::size_t size);
 
@@ -37,6 +52,9 @@ class Block {
 /// Hands out memory from chunks that never move and keeps the chunks when it is reset.
 class Arena {
  public:
+  /// Of a device's memory; null: of this process's.
+  explicit Arena(std::shared_ptr<MemorySource> source = nullptr) : source_(std::move(source)) {}
+
   struct Mark {
     std::size_t chunk = 0, used = 0, total = 0;
   };
@@ -59,6 +77,7 @@ class Arena {
   std::size_t capacity() const;
 
  private:
+  std::shared_ptr<MemorySource> source_;
   std::vector<Block> chunks_;
   std::size_t chunk_ = 0, used_ = 0, total_ = 0, peak_ = 0;
 };

@@ -1,56 +1,67 @@
-// A device: where batches run.
+// A device: where parameters, values and gradients lie, and where batches run.
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
 
-#include "dynet_like/core/thread_pool.h"
-#include "dynet_like/device/kernel.h"
+#include "dynet_like/core/memory.h"
+#include "dynet_like/device/queue.h"
+#include "dynet_like/device/updates.h"
 
 namespace dynet_like {
 
-/// The columns of an outer product, or the addends of a sum, in the order of accumulation.
-struct Addends {
-  const void* const* dy = nullptr;
-  const void* const* x = nullptr;  ///< null for a sum
-  std::size_t n = 0;
+/// What a device was asked to do since it was opened. The CPU counts nothing.
+struct DeviceCounts {
+  std::uint64_t launches = 0;  ///< of kernels, and of library products
+  std::uint64_t copies_to_device = 0, bytes_to_device = 0;
+  std::uint64_t copies_to_host = 0, bytes_to_host = 0;
+  std::uint64_t synchronisations = 0;  ///< waits of the host for the device
+  std::uint64_t allocations = 0, bytes_in_use = 0, peak_bytes = 0;
+  std::uint64_t fallbacks = 0;  ///< batches of ops without a kernel there, run on the CPU
 };
 
-/// sum[r, c] += dy_1[r] x_1[c] + dy_2[r] x_2[c] + ..., one chain per element, in that order.
-struct OuterProducts {
-  void* sum = nullptr;
-  std::size_t rows = 0, columns = 0;
-  Addends addends;
-  bool fresh = false;  ///< the sum begins with zeros; what is there is not read
-};
-
-/// Runs kernels. Results do not depend on the number of threads. Not for use by several threads at
-/// once: every executor has its own.
+/// The CPU, or a GPU. Its functions do what they are asked for in the order of the calls, those of
+/// its queues among them, and may be called by several threads.
 class Device {
  public:
   virtual ~Device() = default;
 
-  /// The kernels of an op; throws DeviceError for an op that this device does not have.
-  virtual const Kernels& kernels(const Op& op) const = 0;
+  /// "cpu", "cuda:0", or "cuda-host", which runs CUDA's kernels on the CPU.
+  virtual std::string name() const = 0;
+  /// Where its memory comes from; null: this process, and everybody can read it.
+  virtual std::shared_ptr<MemorySource> memory() = 0;
+  bool is_cpu() { return memory() == nullptr; }
 
-  virtual void forward(Kernels::Forward kernel, const ForwardCall& call) = 0;
-  virtual void backward(Kernels::Backward kernel, const BackwardCall& call) = 0;
+  virtual std::unique_ptr<Queue> make_queue(std::shared_ptr<ThreadPool> pool = nullptr) = 0;
+  virtual const Updates& updates() const = 0;
 
-  virtual void add_outer_products(DType dtype, const OuterProducts& call) = 0;
-  /// sum += dy_1 + dy_2 + ..., one chain per element, in that order; `fresh`: from zero.
-  virtual void add_all(DType dtype, void* sum, std::size_t size, const Addends& addends,
-                       bool fresh = false) = 0;
+  /// Bytes of this process to the device and back; `read` waits for all that was asked for before.
+  virtual void write(void* to, const void* from, std::size_t size) = 0;
+  virtual void read(void* to, const void* from, std::size_t size) = 0;
+  /// From one place on the device to another, which must not overlap.
+  virtual void copy(void* to, const void* from, std::size_t size) = 0;
+  virtual void zero(void* to, std::size_t size) = 0;
 
-  /// Packs a matrix, or its transpose, in the layout that products read fastest. `packing` names
-  /// the layout; matrices packed in another one are of no use to this device.
-  virtual std::size_t packing(DType dtype) const = 0;
-  virtual std::size_t packed_bytes(DType dtype, std::size_t rows, std::size_t columns,
-                                   bool transposed) const = 0;
-  virtual void pack(DType dtype, const void* matrix, std::size_t rows, std::size_t columns,
-                    bool transposed, void* to) const = 0;
+  virtual DeviceCounts counts() const { return {}; }
 };
 
-/// The CPU, with the threads of a pool; without one, the caller's alone.
-std::unique_ptr<Device> make_cpu_device(std::shared_ptr<ThreadPool> pool = nullptr);
+/// The CPU.
+const std::shared_ptr<Device>& cpu_device();
+
+/// The names of all devices there are: "cpu", and what CUDA's driver finds, if the library was
+/// built with CUDA.
+std::vector<std::string> device_names();
+
+/// The device of that name; "cuda" is the first GPU. It is opened once and shared by all who ask.
+/// Throws DeviceError, which says what is missing, if there is none.
+std::shared_ptr<Device> open_device(std::string_view name);
+
+/// The device that collections and graphs have unless they are told otherwise: that of the
+/// environment variable DYNET_LIKE_DEVICE, or the CPU.
+const std::shared_ptr<Device>& default_device();
 
 }  // namespace dynet_like

@@ -19,7 +19,7 @@ struct Operand {
   const void* packed = nullptr;
 
   template <class T>
-  const T* at(std::size_t i) const {
+  constexpr const T* at(std::size_t i) const {
     return static_cast<const T*>(items != nullptr ? items[i] : shared);
   }
 };
@@ -31,9 +31,9 @@ struct Destination {
   void* const* items = nullptr;
   const std::uint8_t* add = nullptr;
 
-  bool wanted() const { return items != nullptr; }
+  constexpr bool wanted() const { return items != nullptr; }
   template <class T>
-  T* at(std::size_t i) const {
+  constexpr T* at(std::size_t i) const {
     return static_cast<T*>(items[i]);
   }
 };

@@ -15,21 +15,21 @@ constexpr std::size_t kMostCopies = 32;
 
 }  // namespace
 
-const void* PackedMatrices::matrix(const Device& device, DType dtype, const void* value,
+const void* PackedMatrices::matrix(const Queue& queue, DType dtype, const void* value,
                                    const MatrixPlace& place, std::uint64_t version,
                                    std::size_t uses) {
-  return find(device, dtype, value, place, false, version, uses);
+  return find(queue, dtype, value, place, false, version, uses);
 }
 
-const void* PackedMatrices::transpose(const Device& device, DType dtype, const void* value,
+const void* PackedMatrices::transpose(const Queue& queue, DType dtype, const void* value,
                                       const MatrixPlace& place, std::uint64_t version) {
-  return find(device, dtype, value, place, true, version, kWorthPacking);
+  return find(queue, dtype, value, place, true, version, kWorthPacking);
 }
 
-const void* PackedMatrices::find(const Device& device, DType dtype, const void* value,
+const void* PackedMatrices::find(const Queue& queue, DType dtype, const void* value,
                                  const MatrixPlace& place, bool transposed, std::uint64_t version,
                                  std::size_t uses) {
-  const std::size_t packing = device.packing(dtype);
+  const std::size_t packing = queue.packing(dtype);
   const std::lock_guard lock(mutex_);
   const auto found = std::find_if(copies_.begin(), copies_.end(), [&](const auto& copy) {
     return copy->place == place && copy->transposed == transposed && copy->packing == packing;
@@ -48,10 +48,10 @@ const void* PackedMatrices::find(const Device& device, DType dtype, const void* 
   if (copy.made) return copy.memory.data();
   copy.uses += uses;
   if (copy.uses < kWorthPacking) return nullptr;
-  const std::size_t bytes = device.packed_bytes(dtype, place.rows, place.columns, transposed);
+  const std::size_t bytes = queue.packed_bytes(dtype, place.rows, place.columns, transposed);
   if (copy.memory.size() < bytes) copy.memory = Block(bytes);
   const auto* matrix = static_cast<const std::byte*>(value) + place.offset * size_of(dtype);
-  device.pack(dtype, matrix, place.rows, place.columns, transposed, copy.memory.data());
+  queue.pack(dtype, matrix, place.rows, place.columns, transposed, copy.memory.data());
   copy.made = true;
   return copy.memory.data();
 }

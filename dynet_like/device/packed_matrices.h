@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "dynet_like/core/memory.h"
-#include "dynet_like/device/device.h"
+#include "dynet_like/device/queue.h"
 
 namespace dynet_like {
 
@@ -23,10 +23,10 @@ class PackedMatrices {
  public:
   /// The matrix of `value` for products with `uses` more columns, or null if it is not worth a copy
   /// yet. The pointer is valid until another version is asked for.
-  const void* matrix(const Device& device, DType dtype, const void* value, const MatrixPlace& place,
+  const void* matrix(const Queue& queue, DType dtype, const void* value, const MatrixPlace& place,
                      std::uint64_t version, std::size_t uses);
   /// Its transpose; always made, since products need it packed.
-  const void* transpose(const Device& device, DType dtype, const void* value,
+  const void* transpose(const Queue& queue, DType dtype, const void* value,
                         const MatrixPlace& place, std::uint64_t version);
 
  private:
@@ -38,7 +38,7 @@ class PackedMatrices {
     Block memory;
   };
 
-  const void* find(const Device& device, DType dtype, const void* value, const MatrixPlace& place,
+  const void* find(const Queue& queue, DType dtype, const void* value, const MatrixPlace& place,
                    bool transposed, std::uint64_t version, std::size_t uses);
 
   std::mutex mutex_;

@@ -1,12 +1,83 @@
-// Passes over parameters and their gradients, with the best instruction set of this machine.
+// Passes over parameters and their gradients: those of a device, and the CPU's.
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <span>
 
 #include "dynet_like/core/dtype.h"
 
-namespace dynet_like::updates {
+namespace dynet_like {
+
+/// A stretch of one parameter: `count` values, their gradient and each of their moments. A null
+/// gradient is one of zeros.
+struct Elements {
+  static constexpr std::size_t kMaxMoments = 4;
+
+  DType dtype = DType::f32;
+  std::size_t count = 0;
+  void* values = nullptr;
+  const void* gradient = nullptr;
+  void* moments[kMaxMoments] = {};
+
+  /// Of a table: values and moments begin with row 0, `count` is the size of a row, and these are
+  /// its `row_count` rows in question. Null stands for all; then row r has the gradient
+  /// slots[r] - 1, or zeros if that is -1 or there are no slots. Else row i of the list has
+  /// gradient i.
+  std::size_t row_count = 0;
+  const std::uint32_t* rows = nullptr;
+  const std::uint32_t* slots = nullptr;
+};
+
+/// Numbers that lie one behind the other.
+struct Stretch {
+  const void* begin = nullptr;
+  std::size_t count = 0;
+};
+
+struct AdamConstants {
+  float beta_1, beta_2, epsilon;
+};
+
+/// The passes of a device over its own memory. Every number is rounded after every operation, so
+/// that all devices agree, but for the exponential function. Lists are of no use after a call.
+class Updates {
+ public:
+  virtual ~Updates() = default;
+
+  /// The formulas are those of the functions of the same name in namespace updates, with the
+  /// moments in that order.
+  virtual void descend(const Elements& e, double rate, double scale) const = 0;
+  virtual void descend_with_momentum(const Elements& e, double momentum, double rate,
+                                     double scale) const = 0;
+  virtual void adam(const Elements& e, const AdamConstants& constants, double rate,
+                    double scale) const = 0;
+  virtual void amsgrad(const Elements& e, const AdamConstants& constants, double rate,
+                       double scale) const = 0;
+  virtual void adagrad(const Elements& e, double epsilon, double rate, double scale) const = 0;
+  virtual void rmsprop(const Elements& e, double rho, double epsilon, double rate,
+                       double scale) const = 0;
+  virtual void adadelta(const Elements& e, double rho, double epsilon, double rate,
+                        double scale) const = 0;
+  /// Every row by itself.
+  virtual void exponentiate(const Elements& e, double momentum, double rate,
+                            double scale) const = 0;
+  /// values *= factor, with one factor after the other.
+  virtual void scale(const Elements& e, std::span<const double> factors) const = 0;
+
+  /// mean += share * (x - mean).
+  virtual void average(DType dtype, void* mean, const void* x, std::size_t n,
+                       double share) const = 0;
+  /// to += from, element by element.
+  virtual void add(DType dtype, void* to, const void* from, std::size_t n) const = 0;
+  /// Whether none of all these numbers is infinite or NaN.
+  virtual bool all_finite(DType dtype, std::span<const Stretch> stretches) const = 0;
+  /// The sum of the squares of all these numbers, in double; not finite if one of them is not.
+  virtual double sum_of_squares(DType dtype, std::span<const Stretch> stretches) const = 0;
+};
+
+/// The CPU's passes, with the best instruction set of this machine.
+namespace updates {
 
 /// w -= rate * (scale * g), rounded after every operation, for n elements; so are those below.
 void descend(DType dtype, void* w, const void* g, std::size_t n, double rate, double scale);
@@ -14,10 +85,6 @@ void descend(DType dtype, void* w, const void* g, std::size_t n, double rate, do
 /// v = momentum * v + rate * (scale * g); w -= v.
 void descend_with_momentum(DType dtype, void* w, void* v, const void* g, std::size_t n,
                            double momentum, double rate, double scale);
-
-struct AdamConstants {
-  float beta_1, beta_2, epsilon;
-};
 
 /// With h = scale * g: m = b1 m + (1 - b1) h; v = b2 v + (1 - b2) h^2;
 /// w -= rate * m / (sqrt(v) + epsilon).
@@ -59,4 +126,9 @@ bool all_finite(DType dtype, const void* x, std::size_t n);
 /// finite if one of the numbers is not.
 double sum_of_squares(DType dtype, const void* x, std::size_t n);
 
-}  // namespace dynet_like::updates
+}  // namespace updates
+
+/// All of them together.
+const Updates& cpu_updates();
+
+}  // namespace dynet_like

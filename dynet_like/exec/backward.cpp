@@ -2,7 +2,6 @@
 #include "dynet_like/exec/backward.h"
 
 #include <algorithm>
-#include <cstring>
 
 namespace dynet_like {
 
@@ -79,19 +78,20 @@ void Backward::seed(std::span<const ValueRef> roots) {
     }
     if (value.blocks_gradient) continue;
     NodeGradient& node = tapes_[ref.tape].nodes[ref.node];
-    const std::size_t element = size_of(tape.shape_of(root.value).dtype);
+    const DType dtype = tape.shape_of(root.value).dtype;
+    const std::size_t element = size_of(dtype);
     const std::size_t all = output_size(tape, ref.node) * run_.items_of(ref);
     if (!node.seeded) {
       node.active = node.seeded = true;
       node.has_slots = true;
       node.gradient = gradient_block(ref);
-      std::memset(node.gradient, 0, all * element);
+      run_.queue->add_all(dtype, node.gradient, all, {}, SumStart::zero);
     }
     const std::size_t size = tape.shape_of(root.value).size;
-    const void* addend = make_ones(run_.gradients, tape.shape_of(root.value));
+    const void* addend = run_.queue->ones(dtype, size);
     for (std::uint32_t item = 0; item < value.items; ++item) {
       std::byte* to = node.gradient + (value.offset + item * value.stride) * element;
-      run_.device->add_all(tape.shape_of(root.value).dtype, to, size, {&addend, nullptr, 1});
+      run_.queue->add_all(dtype, to, size, {&addend, nullptr, 1});
     }
   }
 }
@@ -206,9 +206,7 @@ void Backward::choose_contributions(NodeRef ref) {
   }
   if (!node.seeded && group_contributions(ref)) return place_in_groups(ref);
   // Parts overlap: everything is added to zeros, or to what is there.
-  const std::size_t size = output_size(tape, ref.node) * run_.items_of(ref);
-  const std::size_t bytes = size * size_of(tape.type_of(ref.node).signature.dtype);
-  if (!node.seeded) std::memset(node.gradient, 0, bytes);
+  if (!node.seeded) clear_gradient(ref);
   for (std::uint32_t e = node.first_consumer; e != kNone; e = edges[e].next) {
     place_in_slots(ref, e, Contribution::added_slot);
   }
@@ -239,6 +237,13 @@ bool Backward::group_contributions(NodeRef ref) {
   return true;
 }
 
+void Backward::clear_gradient(NodeRef ref) {
+  const Tape& tape = run_.tape(ref);
+  const std::size_t size = output_size(tape, ref.node) * run_.items_of(ref);
+  run_.queue->add_all(tape.type_of(ref.node).signature.dtype,
+                      tapes_[ref.tape].nodes[ref.node].gradient, size, {}, SumStart::zero);
+}
+
 void Backward::place_in_groups(NodeRef ref) {
   const NodeGradient& node = tapes_[ref.tape].nodes[ref.node];
   const Tape& tape = run_.tape(ref);
@@ -246,8 +251,7 @@ void Backward::place_in_groups(NodeRef ref) {
   std::vector<EdgeGradient>& edges = tapes_[ref.tape].edges;
   std::size_t covered = 0;
   for (const Group& group : groups_) covered += group.end - group.begin;
-  const std::size_t size = output_size(tape, ref.node);
-  if (covered < size) std::memset(node.gradient, 0, size * run_.items_of(ref) * element);
+  if (covered < output_size(tape, ref.node)) clear_gradient(ref);
   for (std::uint32_t e = node.first_consumer; e != kNone; e = edges[e].next) {
     EdgeGradient& edge = edges[e];
     const Group& group = groups_[edge.group];
@@ -285,12 +289,14 @@ void Backward::sum_slots(NodeRef ref) {
   // Slots for one place that follow one another are added in one call.
   std::byte* sum = nullptr;
   std::size_t size = 0;
+  SumStart start = SumStart::there;
   addends_.clear();
   const auto flush = [&] {
     if (!addends_.empty()) {
-      run_.device->add_all(dtype, sum, size, {addends_.data(), nullptr, addends_.size()}, false);
+      run_.queue->add_all(dtype, sum, size, {addends_.data(), nullptr, addends_.size()}, start);
     }
     addends_.clear();
+    start = SumStart::there;
   };
   for (std::uint32_t e = node.first_consumer; e != kNone; e = edges[e].next) {
     const EdgeGradient& edge = edges[e];
@@ -301,16 +307,13 @@ void Backward::sum_slots(NodeRef ref) {
     for (std::uint32_t part = 0; part < parts; ++part) {
       const std::size_t offset = value.offset + (value.items == 1 ? 0 : part * value.stride);
       std::byte* place = node.gradient + offset * element;
-      if (place != sum || elements != size) flush();
+      const bool is_first =
+          edge.contribution == Contribution::slot && (part == 0 || edge.copies == 1);
+      if (place != sum || elements != size || is_first) flush();
       sum = place;
       size = elements;
-      const std::byte* slot = edge.place + part * size * element;
-      const bool is_first = edge.contribution == Contribution::slot;
-      if (is_first && (part == 0 || edge.copies == 1)) {
-        std::memcpy(sum, slot, size * element);
-      } else {
-        addends_.push_back(slot);
-      }
+      if (is_first) start = SumStart::first;
+      addends_.push_back(edge.place + part * size * element);
     }
   }
   flush();

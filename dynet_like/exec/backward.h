@@ -85,6 +85,7 @@ class Backward {
   void link(NodeRef consumer, std::uint32_t edge, ValueId input);
   void choose_contributions(NodeRef ref);
   bool group_contributions(NodeRef ref);
+  void clear_gradient(NodeRef ref);
   void place_in_groups(NodeRef ref);
   void place_in_slots(NodeRef ref, std::uint32_t edge, Contribution contribution);
   bool is_wanted(const Value& value) const {

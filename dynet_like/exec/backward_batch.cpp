@@ -116,7 +116,7 @@ void Backward::run_members(std::uint32_t index, const NodeType& type) {
   const Kernels::Backward kernel =
       run_.kernels(batch.type).backward[static_cast<int>(signature.dtype)];
   if (run_.options.verify_batching && items > 1) verify_backward(run_, call, kernel, members_);
-  run_.device->backward(kernel, call);
+  run_.queue->backward(kernel, call);
   ++run_.counts[batch.type].backward_calls;
 }
 

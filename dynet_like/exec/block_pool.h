@@ -12,6 +12,9 @@ namespace dynet_like {
 /// what is too much of them stays free.
 class BlockPool {
  public:
+  /// Of a device's memory; null: of this process's.
+  explicit BlockPool(std::shared_ptr<MemorySource> source) : arena_(std::move(source)) {}
+
   std::byte* allocate(std::size_t size) {
     size = rounded(size);
     const auto found = free_.lower_bound(size);

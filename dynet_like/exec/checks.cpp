@@ -45,6 +45,23 @@ std::size_t first_not_finite(DType dtype, const std::byte* values, std::size_t n
   return i;
 }
 
+// Numbers as this process sees them: themselves, or a copy of what a device has.
+class Seen {
+ public:
+  Seen(const RunState& run, const std::byte* values, std::size_t bytes) : values_(values) {
+    Device& device = *run.options.device;
+    if (device.is_cpu() || bytes == 0) return;
+    copy_ = Block(bytes);
+    device.read(copy_.data(), values, bytes);
+    values_ = copy_.data();
+  }
+  const std::byte* data() const { return values_; }
+
+ private:
+  const std::byte* values_;
+  Block copy_;
+};
+
 // Item i of a call as a call of its own.
 std::vector<Operand> item_of(const Operand* in, std::size_t inputs, std::size_t i) {
   std::vector<Operand> result(in, in == nullptr ? in : in + inputs);
@@ -60,6 +77,16 @@ const void* real_of_item(const Signature& type, const void* reals, std::size_t i
   return static_cast<const std::byte*>(reals) + i * type.op->reals_per_item * size_of(type.dtype);
 }
 
+// Throws at the first of these numbers of this process that is not finite.
+void refuse_not_finite(const std::string& node, const char* what, DType dtype,
+                       const std::byte* values, std::size_t n) {
+  const std::size_t at = first_not_finite(dtype, values, n);
+  if (at == n) return;
+  throw NumericError("[detect_anomaly] need finite numbers; got " +
+                     std::to_string(element_at(dtype, values, at)) + " in element " +
+                     std::to_string(at) + " of the " + what + " of " + node);
+}
+
 NodeRef member_of_item(const RunState& run, std::span<const NodeRef> members, std::size_t item) {
   for (NodeRef ref : members) {
     const std::size_t items = run.items_of(ref);
@@ -72,13 +99,14 @@ NodeRef member_of_item(const RunState& run, std::span<const NodeRef> members, st
 // Memory for what a backward call, or some of its items, writes; what it leaves for weights and
 // biases, too.
 struct OwnGradients {
-  OwnGradients(const BackwardCall& call, std::size_t first, std::size_t count)
+  OwnGradients(const RunState& run, const BackwardCall& call, std::size_t first, std::size_t count)
       : memory(call.type->inputs.size()), places(memory.size()), dx(memory.size()), add(count, 0) {
+    const std::shared_ptr<MemorySource>& source = run.common.memory;
     const std::size_t element = size_of(call.type->dtype);
     for (std::size_t j = 0; j < memory.size(); ++j) {
       if (!call.dx[j].wanted()) continue;
       const std::size_t bytes = call.type->inputs[j].size() * element;
-      memory[j].resize(count * bytes);
+      memory[j] = Block(count * bytes, source);
       for (std::size_t i = 0; i < count; ++i) {
         const bool has_place = call.dx[j].items[first + i] != nullptr;
         places[j].push_back(has_place ? memory[j].data() + i * bytes : nullptr);
@@ -87,7 +115,7 @@ struct OwnGradients {
       dx[j] = {places[j].data(), add.data()};
     }
     const std::size_t bytes = call.type->deferred_size * element;
-    left.resize(count * bytes);
+    left = Block(count * bytes, source);
     for (std::size_t i = 0; i < count && bytes > 0; ++i)
       deferred.push_back(left.data() + i * bytes);
     wanted |= bytes > 0;
@@ -99,11 +127,11 @@ struct OwnGradients {
   }
 
   bool wanted = false;
-  std::vector<std::vector<std::byte>> memory;  ///< by input
+  std::vector<Block> memory;  ///< by input
   std::vector<std::vector<void*>> places;
   std::vector<Destination> dx;
   std::vector<std::uint8_t> add;
-  std::vector<std::byte> left;
+  Block left;
   std::vector<void*> deferred;
 };
 
@@ -117,21 +145,19 @@ std::string describe(const RunState& run, NodeRef ref) {
          (label.empty() ? "" : " (\"" + label + "\")");
 }
 
-void check_finite(const std::string& node, const char* what, DType dtype, const std::byte* values,
-                  std::size_t n) {
-  const std::size_t at = first_not_finite(dtype, values, n);
-  if (at == n) return;
-  throw NumericError("[detect_anomaly] need finite numbers; got " +
-                     std::to_string(element_at(dtype, values, at)) + " in element " +
-                     std::to_string(at) + " of the " + what + " of " + node);
+void check_finite(const RunState& run, const std::string& node, const char* what, DType dtype,
+                  const std::byte* values, std::size_t n) {
+  const Seen seen(run, values, n * size_of(dtype));
+  refuse_not_finite(node, what, dtype, seen.data(), n);
 }
 
 void verify_forward(RunState& run, const Batch& batch) {
   const NodeType& type = run.types()[batch.type];
   const Signature& signature = type.signature;
   const std::size_t element = size_of(signature.dtype);
-  std::vector<std::byte> out(signature.output_size * element);
-  std::vector<std::byte> saved(signature.saved_size * element);
+  const Block out(signature.output_size * element, run.common.memory);
+  const Block saved(signature.saved_size * element, run.common.memory);
+  const Seen all(run, batch.out, batch.out_bytes);
   for (std::uint32_t i = 0; i < batch.items; ++i) {
     const std::vector<Operand> in = item_of(batch.inputs, type.inputs, i);
     const ForwardCall call{
@@ -144,14 +170,15 @@ void verify_forward(RunState& run, const Batch& batch) {
         real_of_item(signature, batch.reals, i),
         run.random,
         nullptr};
-    run.device->forward(run.kernels(batch.type).forward[static_cast<int>(signature.dtype)], call);
-    const std::byte* batched = batch.out + i * out.size();
+    run.queue->forward(run.kernels(batch.type).forward[static_cast<int>(signature.dtype)], call);
+    const std::byte* batched = all.data() + i * out.size();
+    const Seen alone(run, out.data(), out.size());
     const std::size_t at =
-        first_difference(signature.dtype, batched, out.data(), signature.output_size);
+        first_difference(signature.dtype, batched, alone.data(), signature.output_size);
     if (at == signature.output_size) continue;
     throw_different(describe(run, member_of_item(run, run.members_of(batch), i)), "value", at,
                     batch.items, element_at(signature.dtype, batched, at),
-                    element_at(signature.dtype, out.data(), at));
+                    element_at(signature.dtype, alone.data(), at));
   }
 }
 
@@ -159,12 +186,15 @@ void verify_backward(RunState& run, const BackwardCall& call, Kernels::Backward 
                      std::span<const NodeRef> members) {
   const Signature& signature = *call.type;
   const std::size_t inputs = signature.inputs.size(), element = size_of(signature.dtype);
-  OwnGradients together(call, 0, call.n);
+  OwnGradients together(run, call, 0, call.n);
   BackwardCall all = call;
   together.receive(all);
-  run.device->backward(kernel, all);
-  const auto compare = [&](std::size_t i, const std::string& what, const std::byte* batched,
-                           const std::byte* alone, std::size_t size) {
+  run.queue->backward(kernel, all);
+  const auto compare = [&](std::size_t i, const std::string& what, const std::byte* in_batch,
+                           const std::byte* by_itself, std::size_t size) {
+    const Seen seen_in_batch(run, in_batch, size * element),
+        seen_alone(run, by_itself, size * element);
+    const std::byte *batched = seen_in_batch.data(), *alone = seen_alone.data();
     const std::size_t at = first_difference(signature.dtype, batched, alone, size);
     if (at == size) return;
     throw_different(describe(run, member_of_item(run, members, i)), what, at, call.n,
@@ -172,7 +202,7 @@ void verify_backward(RunState& run, const BackwardCall& call, Kernels::Backward 
                     element_at(signature.dtype, alone, at));
   };
   for (std::size_t i = 0; i < call.n; ++i) {
-    OwnGradients alone(call, i, 1);
+    OwnGradients alone(run, call, i, 1);
     if (!alone.wanted) continue;
     const std::vector<Operand> in = item_of(call.in, inputs, i);
     const auto next = [&](Operand operand) { return item_of(&operand, 1, i)[0]; };
@@ -185,7 +215,7 @@ void verify_backward(RunState& run, const BackwardCall& call, Kernels::Backward 
     if (call.integers != nullptr) one.integers += i * signature.integers;
     one.reals = real_of_item(signature, call.reals, i);
     alone.receive(one);
-    run.device->backward(kernel, one);
+    run.queue->backward(kernel, one);
     for (std::size_t j = 0; j < inputs; ++j) {
       if (alone.places[j].empty() || alone.places[j][0] == nullptr) continue;
       const std::size_t size = signature.inputs[j].size();
@@ -202,11 +232,12 @@ void verify_backward(RunState& run, const BackwardCall& call, Kernels::Backward 
 void check_values(const RunState& run, const Batch& batch) {
   const Signature& signature = run.types()[batch.type].signature;
   const std::size_t n = batch.items * signature.output_size;
-  if (first_not_finite(signature.dtype, batch.out, n) == n) return;
-  const std::byte* values = batch.out;
+  const Seen all(run, batch.out, batch.out_bytes);
+  const std::byte* values = all.data();
+  if (first_not_finite(signature.dtype, values, n) == n) return;
   for (NodeRef ref : run.members_of(batch)) {
     const std::size_t size = run.items_of(ref) * signature.output_size;
-    check_finite(describe(run, ref), "value", signature.dtype, values, size);
+    refuse_not_finite(describe(run, ref), "value", signature.dtype, values, size);
     values += size * size_of(signature.dtype);
   }
 }
@@ -214,8 +245,9 @@ void check_values(const RunState& run, const Batch& batch) {
 void check_gradient(const RunState& run, NodeRef ref, const std::byte* gradient) {
   const Signature& signature = run.tape(ref).type_of(ref.node).signature;
   const std::size_t size = run.items_of(ref) * signature.output_size;
-  if (first_not_finite(signature.dtype, gradient, size) == size) return;
-  check_finite(describe(run, ref), "gradient", signature.dtype, gradient, size);
+  const Seen seen(run, gradient, size * size_of(signature.dtype));
+  if (first_not_finite(signature.dtype, seen.data(), size) == size) return;
+  refuse_not_finite(describe(run, ref), "gradient", signature.dtype, seen.data(), size);
 }
 
 }  // namespace dynet_like

@@ -17,8 +17,8 @@ void verify_backward(RunState& run, const BackwardCall& call, Kernels::Backward 
                      std::span<const NodeRef> members);
 
 /// Throws NumericError, with `node` and `what`, at the first element that is not finite.
-void check_finite(const std::string& node, const char* what, DType dtype, const std::byte* values,
-                  std::size_t n);
+void check_finite(const RunState& run, const std::string& node, const char* what, DType dtype,
+                  const std::byte* values, std::size_t n);
 /// Throws NumericError at the first value that is not finite.
 void check_values(const RunState& run, const Batch& batch);
 /// Throws NumericError if a node's gradient is not finite.

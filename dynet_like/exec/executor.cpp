@@ -2,7 +2,6 @@
 #include "dynet_like/exec/executor.h"
 
 #include <algorithm>
-#include <cstring>
 
 #include "dynet_like/core/errors.h"
 #include "dynet_like/core/make_room.h"
@@ -37,26 +36,89 @@ Tensor Executor::value(ValueRef ref) {
   if (tape.type_of(node).op == &ops::lookup_parameter) {
     tape.storage_of(node).refresh_rows();
   }
+  if (!is_on_cpu() && tape.value(ref.value).identity == 0) {
+    const auto copy = value_copies_.find({ref.tape, ref.value});
+    if (copy != value_copies_.end()) {
+      return Tensor(tape.dim_of(ref.value), tape.shape_of(ref.value).dtype, copy->second.data());
+    }
+  }
   return contiguous(ref, common_.tapes[ref.tape].nodes[node].value, value_copies_);
 }
 
-// A tensor is contiguous: items of a view with gaps between them are copied together, once.
+// A tensor is contiguous and in this process's memory: items of a view with gaps between them are
+// copied together, once, and so is what lies on another device.
 Tensor Executor::contiguous(ValueRef ref, const std::byte* node, Copies& copies) {
   const Tape& tape = *common_.tapes[ref.tape].tape;
   const Value& value = tape.value(ref.value);
   const Shape& shape = tape.shape_of(ref.value);
   const std::size_t element = size_of(shape.dtype);
   const std::byte* begin = node + value.offset * element;
-  if (tape.is_contiguous(ref.value)) {
+  if (tape.is_contiguous(ref.value) && is_on_cpu()) {
     return Tensor(tape.dim_of(ref.value), shape.dtype, const_cast<std::byte*>(begin));
   }
   std::vector<std::byte>& copy = copies[{ref.tape, ref.value}];
-  copy.resize(value.items * shape.size * element);
-  for (std::uint32_t item = 0; item < value.items; ++item) {
-    std::memcpy(copy.data() + item * shape.size * element, begin + item * value.stride * element,
-                shape.size * element);
+  const std::size_t bytes = shape.size * element;
+  copy.resize(value.items * bytes);
+  Device& device = *common_.options.device;
+  if (tape.is_contiguous(ref.value)) {
+    device.read(copy.data(), begin, copy.size());
+  } else {
+    for (std::uint32_t item = 0; item < value.items; ++item) {
+      device.read(copy.data() + item * bytes, begin + item * value.stride * element, bytes);
+    }
   }
   return Tensor(tape.dim_of(ref.value), shape.dtype, copy.data());
+}
+
+void Executor::sum_values(std::span<const ValueRef> values, std::span<double> sums) {
+  const auto add_up = [](const Tensor& numbers) {
+    double sum = 0;
+    for (std::size_t i = 0; i < numbers.d.size(); ++i) sum += numbers.at(i);
+    return sum;
+  };
+  const auto is_there = [&](ValueRef ref) {
+    const Tape& tape = *common_.tapes[ref.tape].tape;
+    const NodeState& state = common_.tapes[ref.tape].nodes[tape.value(ref.value).node];
+    return !is_on_cpu() && state.value != nullptr && tape.is_contiguous(ref.value);
+  };
+  results_.reset();
+  std::vector<std::pair<std::size_t, Tensor>> gathered;  // which, and where it will be
+  std::byte *there = nullptr, *end = nullptr;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const ValueRef ref = values[i];
+    if (!is_there(ref)) {
+      sums[i] = add_up(value(ref));
+      continue;
+    }
+    const Tape& tape = *common_.tapes[ref.tape].tape;
+    const DType dtype = tape.shape_of(ref.value).dtype;
+    const Dim dim = tape.dim_of(ref.value);
+    const std::byte* const node = common_.tapes[ref.tape].nodes[tape.value(ref.value).node].value;
+    const void* const from = node + tape.value(ref.value).offset * size_of(dtype);
+    if (there == nullptr) {
+      const std::size_t room = gathered_bytes(values);
+      there = end = results_.allocate_array<std::byte>(room);
+    }
+    queue_->add_all(dtype, end, dim.size(), {&from, nullptr, 1}, SumStart::first);
+    gathered.emplace_back(i, Tensor(dim, dtype, end));
+    end += dim.size() * size_of(dtype);
+  }
+  if (gathered.empty()) return;
+  const Block here(static_cast<std::size_t>(end - there));
+  common_.options.device->read(here.data(), there, here.size());
+  for (const auto& [i, tensor] : gathered) {
+    const std::ptrdiff_t at = static_cast<std::byte*>(tensor.data()) - there;
+    sums[i] = add_up(Tensor(tensor.d, tensor.dtype(), here.data() + at));
+  }
+}
+
+std::size_t Executor::gathered_bytes(std::span<const ValueRef> values) const {
+  std::size_t bytes = 0;
+  for (const ValueRef& ref : values) {
+    const Tape& tape = *common_.tapes[ref.tape].tape;
+    bytes += tape.dim_of(ref.value).size() * size_of(tape.shape_of(ref.value).dtype);
+  }
+  return bytes;
 }
 
 Tensor Executor::gradient(ValueRef ref, const Gradients& gradients) {
@@ -97,9 +159,11 @@ const std::byte* Executor::whole_table(const ParameterStorage& table, const Grad
   const Gradients::Rows* rows = gradients.find_rows(table);
   if (rows == nullptr) return nullptr;
   const std::size_t bytes = table.entry_size() * size_of(table.dtype);
-  table_gradient_.assign(table.rows() * bytes, std::byte{0});
+  Device& device = table.device();
+  table_gradient_ = Block(table.rows() * bytes, device.memory());
+  device.zero(table_gradient_.data(), table_gradient_.size());
   for (std::uint32_t row : rows->rows) {
-    std::memcpy(table_gradient_.data() + row * bytes, rows->find(table, row), bytes);
+    device.copy(table_gradient_.data() + row * bytes, rows->find(table, row), bytes);
   }
   return table_gradient_.data();
 }
@@ -208,6 +272,7 @@ void Executor::forget_all() {
   for (const std::unique_ptr<Lane>& lane : lanes_) lane->run.batches.clear();
   common_.shared.clear();
   common_.shared_values.reset();
+  common_.shared_lists.reset();
   common_.read_parameters.clear();
   common_.reads_lazy_tables = false;
 }

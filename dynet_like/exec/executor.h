@@ -34,6 +34,9 @@ class Executor {
   void forward(std::span<const ValueRef> targets, bool free_unread = false);
   /// A value, computed if need be; where it lies until it is cleared or reverted.
   Tensor value(ValueRef ref);
+  /// The sum of the elements of values that were computed, for each of them; one copy from another
+  /// device brings all.
+  void sum_values(std::span<const ValueRef> values, std::span<double> sums);
 
   /// A pass is begin, run over all roots (or part by part, releasing tapes between), finish.
   void begin_backward();
@@ -91,19 +94,21 @@ class Executor {
     RunState run;
     Forward forward;
     Backward backward;
-    std::unique_ptr<Device> device;
+    std::unique_ptr<Queue> queue;
     double kernel_seconds = 0;
   };
 
-  std::unique_ptr<Device> make_device(std::shared_ptr<ThreadPool> pool, double& seconds) const;
+  std::unique_ptr<Queue> make_queue(std::shared_ptr<ThreadPool> pool, double& seconds) const;
   std::size_t lane_index(std::uint32_t tape) const;
   Lane& lane_of(std::uint32_t tape) { return *lanes_[lane_index(tape)]; }
+  bool is_on_cpu() const { return common_.memory == nullptr; }
   void use_lanes(std::size_t count);
   /// work(lane) for all lanes in use, beside each other.
   template <class Work>
   void for_lanes(const Work& work);
   Tensor contiguous(ValueRef ref, const std::byte* node, Copies& copies);
   const std::byte* whole_table(const ParameterStorage& table, const Gradients& gradients);
+  std::size_t gathered_bytes(std::span<const ValueRef> values) const;
   void count_bounds();
   void forget_values();
   void keep_shared_batches();
@@ -115,7 +120,7 @@ class Executor {
   CommonState common_;
   std::shared_ptr<ThreadPool> pool_;
   double kernel_seconds_ = 0;
-  std::unique_ptr<Device> device_;  ///< with all threads
+  std::unique_ptr<Queue> queue_;  ///< with all threads
   std::vector<std::unique_ptr<Lane>> lanes_;
   std::size_t used_lanes_ = 1;  ///< the others only keep their memory
   NeededNodes needed_;
@@ -126,7 +131,8 @@ class Executor {
   std::size_t peak_ = 0;      ///< see Report::peak_bytes
   Copies value_copies_, gradient_copies_;
   std::vector<ValueRef> roots_;  ///< of the last pass
-  std::vector<std::byte> table_gradient_;
+  Block table_gradient_;
+  Arena results_;  ///< of the device: values on their way to this process
   std::vector<std::vector<NodeState>> spare_;  ///< memory of tapes that were cleared
 };
 

@@ -4,7 +4,7 @@
 // parameters are added up: lane by lane, in the order of the samples, as one lane would.
 #include <algorithm>
 
-#include "dynet_like/device/timed_device.h"
+#include "dynet_like/device/timed_queue.h"
 #include "dynet_like/exec/executor.h"
 
 namespace dynet_like {
@@ -19,28 +19,29 @@ constexpr std::size_t kNodesWorthALane = 100;
 Executor::Executor(const GraphOptions& options)
     : common_(options),
       pool_(std::make_shared<ThreadPool>(std::max(1u, options.threads))),
-      device_(make_device(pool_, kernel_seconds_)),
+      queue_(make_queue(pool_, kernel_seconds_)),
       needed_(common_),
-      shared_(common_) {
+      shared_(common_),
+      results_(common_.memory) {
   use_lanes(1);
 }
 
-std::unique_ptr<Device> Executor::make_device(std::shared_ptr<ThreadPool> pool,
-                                              double& seconds) const {
-  std::unique_ptr<Device> device = make_cpu_device(std::move(pool));
-  if (!common_.options.measure_time) return device;
-  return std::make_unique<TimedDevice>(std::move(device), seconds);
+std::unique_ptr<Queue> Executor::make_queue(std::shared_ptr<ThreadPool> pool,
+                                            double& seconds) const {
+  std::unique_ptr<Queue> queue = common_.options.device->make_queue(std::move(pool));
+  if (!common_.options.measure_time) return queue;
+  return std::make_unique<TimedQueue>(std::move(queue), seconds);
 }
 
 void Executor::use_lanes(std::size_t count) {
   while (lanes_.size() < count) {
     auto lane = std::make_unique<Lane>(common_);
-    lane->device = make_device(nullptr, lane->kernel_seconds);
+    lane->queue = make_queue(nullptr, lane->kernel_seconds);
     lanes_.push_back(std::move(lane));
   }
   used_lanes_ = count;
   for (std::size_t l = 0; l < count; ++l) {
-    lanes_[l]->run.device = count == 1 ? device_.get() : lanes_[l]->device.get();
+    lanes_[l]->run.queue = count == 1 ? queue_.get() : lanes_[l]->queue.get();
   }
   for (std::size_t l = count; l < lanes_.size(); ++l) {
     lanes_[l]->run.first_tape = lanes_[l]->run.end_tape = 0;
@@ -48,7 +49,7 @@ void Executor::use_lanes(std::size_t count) {
 }
 
 void Executor::spread(std::uint32_t begin, std::uint32_t end) {
-  if (pool_->size() == 1) return;
+  if (pool_->size() == 1 || !is_on_cpu()) return;
   for (std::size_t l = 0; l < used_lanes_; ++l) {
     const std::vector<Batch>& batches = lanes_[l]->run.batches;
     const auto is_shared = [](const Batch& batch) { return batch.shared; };
@@ -105,6 +106,7 @@ void Executor::forward(std::span<const ValueRef> targets, bool free_unread) {
     needed_.forget();
     throw;
   }
+  queue_->submit();
   note_peak();
 }
 
@@ -119,15 +121,17 @@ void Executor::run_backward(std::span<const ValueRef> roots, Gradients& gradient
   roots_.insert(roots_.end(), roots.begin(), roots.end());
   for_lanes([&](Lane& lane) { lane.backward.run(roots, full); });
   for (std::size_t l = 0; l < used_lanes_; ++l) {
-    shared_.add(lanes_[l]->backward.contributions(), *device_, gradients);
+    shared_.add(lanes_[l]->backward.contributions(), *queue_, gradients);
   }
+  queue_->submit();
   note_peak();
 }
 
 // Values and gradients are given back to their arenas only between passes. In inference, lists are
 // those of one batch at a time.
 void Executor::note_peak() {
-  std::size_t bytes = common_.inputs.used() + common_.shared_values.used();
+  std::size_t bytes =
+      common_.inputs.used() + common_.shared_values.used() + common_.shared_lists.used();
   for (std::size_t l = 0; l < used_lanes_; ++l) {
     const RunState& run = lanes_[l]->run;
     bytes += run.values.arena().used() + run.gradients.used();
@@ -137,7 +141,8 @@ void Executor::note_peak() {
 }
 
 void Executor::finish_backward(Gradients& gradients) {
-  shared_.finish(lanes_[0]->run, *device_, gradients);
+  shared_.finish(lanes_[0]->run, *queue_, gradients);
+  queue_->submit();
 }
 
 // Lanes that are not in use any more have counted what ran in parts before, and keep their memory.

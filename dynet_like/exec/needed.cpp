@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "dynet_like/core/errors.h"
 #include "dynet_like/ops/structured.h"
 
 namespace dynet_like {
@@ -84,6 +85,8 @@ void NeededNodes::place_source(NodeRef ref) {
   if (tape.type_of(ref.node).op != &ops::input) {
     ParameterStorage& parameter = tape.storage_of(ref.node);
     SharedValue& shared = run_.shared[run_.identity_of(ref)];
+    check_device(parameter);
+    if (shared.parameter == nullptr) parameter.take_writes();
     if (shared.parameter == nullptr) run_.common.read_parameters.emplace_back(parameter);
     if (shared.parameter == nullptr && parameter.handed_out) {
       shared.packed = std::make_shared<PackedMatrices>();
@@ -95,15 +98,30 @@ void NeededNodes::place_source(NodeRef ref) {
     return;
   }
   const InputData& input = tape.input_of(ref.node);
-  state.value = static_cast<std::byte*>(const_cast<void*>(input.data));
-  if (state.value != nullptr) return;
-  const float* from = input.values_now();
-  state.value = run_.common.inputs.allocate_array<std::byte>(input.size * size_of(tape.dtype()));
-  if (tape.dtype() == DType::f32) {
-    std::copy_n(from, input.size, reinterpret_cast<float*>(state.value));
-  } else {
-    std::copy_n(from, input.size, reinterpret_cast<double*>(state.value));
+  Device& device = *run_.options.device;
+  if (input.data != nullptr && device.is_cpu()) {
+    state.value = static_cast<std::byte*>(const_cast<void*>(input.data));
+    return;
   }
+  const std::size_t bytes = input.size * size_of(tape.dtype());
+  std::byte* const to = run_.common.inputs.allocate_array<std::byte>(bytes);
+  if (input.data != nullptr) {
+    device.write(to, input.data, bytes);
+  } else if (const float* from = input.values_now(); tape.dtype() == DType::f32) {
+    device.write(to, from, bytes);
+  } else {
+    const std::vector<double> doubles(from, from + input.size);
+    device.write(to, doubles.data(), bytes);
+  }
+  state.value = to;
+}
+
+void NeededNodes::check_device(const ParameterStorage& parameter) const {
+  const Device& device = *run_.options.device;
+  if (&parameter.device() == &device) return;
+  throw UsageError("[forward] need parameters on the device of the graph, " + device.name() +
+                   "; got " + parameter.name + " on " + parameter.device().name() +
+                   ": give both the same, see GraphOptions::device");
 }
 
 // What a backward pass needs of a shared node, without the tape that it was found in.

@@ -38,6 +38,7 @@ class NeededNodes {
   void collect_tape(std::uint32_t tape, NodeId last, std::size_t open);
   bool need(std::uint32_t tape, NodeId node);
   void place_source(NodeRef ref);
+  void check_device(const ParameterStorage& parameter) const;
   void describe(SharedValue& shared, NodeRef ref);
 
   RunState run_;  ///< for what all lanes have in common

@@ -6,6 +6,7 @@
 #include "batching/policy.h"
 #include "dynet_like/core/dtype.h"
 #include "dynet_like/core/random.h"
+#include "dynet_like/device/device.h"
 
 namespace dynet_like {
 
@@ -32,6 +33,9 @@ struct GraphOptions {
   Random* random = nullptr;
   /// The element type of inputs and constants. It must be that of the parameters in use.
   DType dtype = DType::f32;
+  /// Where graphs run and their values lie; parameters in use must be there too. What a graph hands
+  /// out is memory of this process all the same: copies, if the device is another one.
+  std::shared_ptr<Device> device = default_device();
   /// A minibatch that may need more bytes than this for values, gradients and lists runs in parts
   /// (0: no limit). A sample that needs more by itself is a part of its own. Outputs in inference,
   /// and what `compute` and `value` are asked for, come on top of the limit.

@@ -15,6 +15,7 @@ struct Packable {
 // Tables have none: rows that wait for an update change without a new version.
 Packable packable(RunState& run, const SharedMatrix& matrix) {
   if (matrix.type->shared_gradients[matrix.input] != SharedGradient::outer_product) return {};
+  if (run.queue->packing(matrix.type->signature.dtype) == 0) return {};
   SharedValue& shared = run.shared[matrix.producer];
   if (shared.value == nullptr) return {};
   const Dim& dim = matrix.type->signature.inputs[matrix.input];
@@ -37,14 +38,14 @@ const void* packed_matrix(RunState& run, const SharedMatrix& matrix, std::size_t
   const Packable packable = dynet_like::packable(run, matrix);
   if (packable.copies == nullptr) return nullptr;
   const Signature& signature = matrix.type->signature;
-  return packable.copies->matrix(*run.device, signature.dtype, packable.values, packable.place,
+  return packable.copies->matrix(*run.queue, signature.dtype, packable.values, packable.place,
                                  packable.version, n * signature.inputs[matrix.input + 1].cols());
 }
 
 const void* packed_transpose(RunState& run, const SharedMatrix& matrix) {
   const Packable packable = dynet_like::packable(run, matrix);
   if (packable.copies == nullptr) return nullptr;
-  return packable.copies->transpose(*run.device, matrix.type->signature.dtype, packable.values,
+  return packable.copies->transpose(*run.queue, matrix.type->signature.dtype, packable.values,
                                     packable.place, packable.version);
 }
 

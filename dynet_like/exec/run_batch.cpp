@@ -147,7 +147,7 @@ void run_batch(RunState& run, std::span<const NodeRef> members, bool shared) {
   if (signature.saved_size > 0 && keeps_saved) {
     batch.saved = allocate(batch.items * signature.saved_size * element);
   }
-  Arena& lists = shared ? run.common.shared_values : run.lists;
+  Arena& lists = shared ? run.common.shared_lists : run.lists;
   find_inputs(run, type, batch);
   auto* inputs = lists.allocate_array<Operand>(type.inputs);
   for (unsigned j = 0; j < type.inputs; ++j) inputs[j] = gather(run, type, batch, j, lists);
@@ -163,7 +163,7 @@ void run_batch(RunState& run, std::span<const NodeRef> members, bool shared) {
                          batch.integers, batch.reals, run.random,   nullptr};
   const Kernels::Forward kernel =
       run.kernels(batch.type).forward[static_cast<int>(signature.dtype)];
-  run.device->forward(kernel, call);
+  run.queue->forward(kernel, call);
   count(run, batch, type);
 
   // What does not pass has no value: asked for again, it is computed and refused again.

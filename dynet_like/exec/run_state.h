@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "dynet_like/core/memory.h"
-#include "dynet_like/device/device.h"
+#include "dynet_like/device/queue.h"
 #include "dynet_like/device/packed_matrices.h"
 #include "dynet_like/exec/block_pool.h"
 #include "dynet_like/exec/options.h"
@@ -119,7 +119,11 @@ struct TapeState {
 
 /// What all lanes of a run have in common. Tapes have one TypeTable.
 struct CommonState {
-  explicit CommonState(const GraphOptions& graph_options) : options(graph_options) {}
+  explicit CommonState(const GraphOptions& graph_options)
+      : options(graph_options),
+        memory(options.device->memory()),
+        inputs(memory),
+        shared_values(memory) {}
 
   /// From now on dropout draws other numbers.
   void take_step() {
@@ -131,8 +135,11 @@ struct CommonState {
   std::vector<TapeState> tapes;
   std::vector<SharedValue> shared;  ///< by identity
 
-  Arena inputs;         ///< what was read at places of the user
+  std::shared_ptr<MemorySource> memory;  ///< of the device
+
+  Arena inputs;         ///< those that were brought to the device
   Arena shared_values;  ///< values and gradients of shared nodes
+  Arena shared_lists;   ///< and the lists of their batches
 
   /// Called when the gradient of a parameter will not change any more in this pass.
   std::function<void(const ParameterStorage&)> on_gradient_complete;
@@ -147,7 +154,8 @@ struct CommonState {
 /// The run of consecutive tapes, one of several that run beside each other: they read what they
 /// have in common and write what is their own. Nodes that all share run in the first.
 struct RunState {
-  explicit RunState(CommonState& common_state) : common(common_state) {}
+  explicit RunState(CommonState& common_state)
+      : common(common_state), values(common.memory), gradients(common.memory) {}
 
   const NodeState& state(NodeRef ref) const { return tapes[ref.tape].nodes[ref.node]; }
   NodeState& state(NodeRef ref) { return tapes[ref.tape].nodes[ref.node]; }
@@ -166,7 +174,7 @@ struct RunState {
   const Kernels& kernels(TypeId type) {
     if (kernels_of_type.size() <= type) kernels_of_type.resize(types().type_count());
     const Kernels*& known = kernels_of_type[type];
-    if (known == nullptr) known = &device->kernels(*types()[type].op);
+    if (known == nullptr) known = &queue->kernels(*types()[type].op);
     return *known;
   }
 
@@ -177,7 +185,7 @@ struct RunState {
   std::vector<SharedValue>& shared = common.shared;
 
   std::uint32_t first_tape = 0, end_tape = 0;
-  Device* device = nullptr;
+  Queue* queue = nullptr;
   std::vector<const Kernels*> kernels_of_type;
 
   std::vector<Batch> batches;
@@ -185,7 +193,7 @@ struct RunState {
   std::vector<MemberInputs> member_inputs;  ///< of the batch that is being run
 
   BlockPool values;  ///< outputs and saved items
-  Arena lists;       ///< pointers and numbers of batches
+  Arena lists;       ///< pointers and numbers of batches, for this process
   Arena gradients;   ///< of one backward pass
 
   std::vector<TypeCount> counts;  ///< by type

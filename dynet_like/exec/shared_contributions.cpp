@@ -5,13 +5,6 @@
 
 namespace dynet_like {
 
-std::byte* make_ones(Arena& memory, const Shape& shape) {
-  auto* ones = memory.allocate_array<std::byte>(shape.size * size_of(shape.dtype));
-  const Tensor tensor(shape.dim, shape.dtype, ones);
-  for (std::size_t i = 0; i < shape.size; ++i) tensor.set(i, 1.0);
-  return ones;
-}
-
 void SharedContributions::clear() {
   // In time that follows from what was contributed: values of parameters alone clear it one by one.
   for (Target& target : targets()) {
@@ -44,7 +37,7 @@ std::uint32_t SharedContributions::target_index(Identity identity) {
 
 void SharedContributions::seed(Identity identity, const Value& value) {
   const Shape& shape = run_.types().shape(value.shape);
-  const std::byte* ones = make_ones(run_.gradients, shape);
+  const void* ones = run_.queue->ones(shape.dtype, shape.size);
   for (std::uint32_t item = 0; item < value.items; ++item) {
     const std::uint32_t offset = value.offset + item * value.stride;
     target_of(identity).add({SharedGradient::sum, 0, offset, shape.size, 1}, ones, nullptr);

@@ -16,9 +16,6 @@ struct SharedEdge {
   const std::byte* slots = nullptr;  ///< one contribution per item, if the kernel writes them
 };
 
-/// Memory of the pass with one value of ones.
-std::byte* make_ones(Arena& memory, const Shape& shape);
-
 /// The addends of every shared value, in the order in which they are added.
 class SharedContributions {
  public:

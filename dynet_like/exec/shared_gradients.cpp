@@ -2,7 +2,7 @@
 #include "dynet_like/exec/shared_gradients.h"
 
 #include <algorithm>
-#include <cstring>
+#include <numeric>
 #include <type_traits>
 
 #include "dynet_like/exec/checks.h"
@@ -33,28 +33,27 @@ void SharedGradients::begin() {
   is_touched_.clear();
 }
 
-void SharedGradients::add(SharedContributions& contributions, Device& device,
-                          Gradients& gradients) {
-  for (const Target& target : contributions.targets()) add(target, device, gradients);
+void SharedGradients::add(SharedContributions& contributions, Queue& queue, Gradients& gradients) {
+  for (const Target& target : contributions.targets()) add(target, queue, gradients);
   contributions.clear();
 }
 
-void SharedGradients::add(const Target& target, Device& device, Gradients& gradients) {
+void SharedGradients::add(const Target& target, Queue& queue, Gradients& gradients) {
   if (target.runs.empty()) return;
   SharedValue& shared = run_.shared[target.identity];
   const Signature& signature = run_.types()[shared.type].signature;
   bool fresh = false;
   if (shared.parameter == nullptr) {
     std::byte* sum = derived_gradient(shared, fresh);
-    add_all(target, device, signature.dtype, sum, signature.output_size * shared.items, fresh);
+    add_all(target, queue, signature.dtype, sum, signature.output_size * shared.items, fresh);
   } else {
     ParameterStorage& parameter = *shared.parameter;
     if (is_touched_.insert(&parameter).second) touched_.push_back(&parameter);
     if (parameter.is_table) {
-      add_to_table(target, device, parameter, gradients);
+      add_to_table(target, queue, parameter, gradients);
     } else {
       auto* sum = static_cast<std::byte*>(gradients.dense(parameter, fresh));
-      add_all(target, device, signature.dtype, sum, parameter.size(), fresh);
+      add_all(target, queue, signature.dtype, sum, parameter.size(), fresh);
       check(shared, sum);
     }
   }
@@ -62,46 +61,60 @@ void SharedGradients::add(const Target& target, Device& device, Gradients& gradi
 
 // Rows one by one; if the table was used as a whole, too, or in another shape, all rows are brought
 // together for it.
-void SharedGradients::add_to_table(const Target& target, Device& device, ParameterStorage& table,
+void SharedGradients::add_to_table(const Target& target, Queue& queue, ParameterStorage& table,
                                    Gradients& gradients) {
   const bool as_whole = std::any_of(target.runs.begin(), target.runs.end(), [&](const auto& run) {
     return run.place.kind != SharedGradient::rows || run.place.offset != 0 ||
            run.place.rows != table.entry_size();
   });
   Gradients::Rows& rows = gradients.rows(table);
+  std::vector<std::uint32_t> touched;
+  if (as_whole) {
+    touched.resize(table.rows());
+    std::iota(touched.begin(), touched.end(), 0);
+  } else {
+    for (const auto& run : target.runs) touched.push_back(run.place.row);
+  }
+  rows.touch(table, touched);
   if (!as_whole) {
     for (std::size_t r = 0; r < target.runs.size(); ++r) {
-      device.add_all(table.dtype, rows.entry(table, target.runs[r].place.row), table.entry_size(),
-                     target.addends(r));
+      queue.add_all(table.dtype, rows.entry(table, target.runs[r].place.row), table.entry_size(),
+                    target.addends(r));
     }
     return;
   }
-  const std::size_t bytes = table.entry_size() * size_of(table.dtype);
-  std::vector<std::byte> whole(table.rows() * bytes);
+  const std::size_t entry = table.entry_size(), bytes = entry * size_of(table.dtype);
+  auto* const whole = run_.gradients.allocate_array<std::byte>(table.rows() * bytes);
+  const auto copy = [&](std::byte* to, const void* from) {
+    queue.add_all(table.dtype, to, entry, {&from, nullptr, 1}, SumStart::first);
+  };
   for (std::uint32_t row = 0; row < table.rows(); ++row) {
-    std::memcpy(whole.data() + row * bytes, rows.entry(table, row), bytes);
+    copy(whole + row * bytes, rows.entry(table, row));
   }
-  add_all(target, device, table.dtype, whole.data(), table.size(), false);
+  queue.finish_sums();
+  add_all(target, queue, table.dtype, whole, table.size(), false);
+  queue.finish_sums();
   for (std::uint32_t row = 0; row < table.rows(); ++row) {
-    std::memcpy(rows.entry(table, row), whole.data() + row * bytes, bytes);
+    copy(rows.entry(table, row), whole + row * bytes);
   }
 }
 
 // `fresh`: the sum, of `size` elements, holds nothing yet.
-void SharedGradients::add_all(const Target& target, Device& device, DType dtype, std::byte* sum,
+void SharedGradients::add_all(const Target& target, Queue& queue, DType dtype, std::byte* sum,
                               std::size_t size, bool fresh) {
   for (std::size_t r = 0; r < target.runs.size(); ++r) {
     const SharedContributions::Place& place = target.runs[r].place;
     if (fresh && std::size_t{place.rows} * place.columns != size) {
-      std::memset(sum, 0, size * size_of(dtype));
+      queue.add_all(dtype, sum, size, {}, SumStart::zero);
       fresh = false;
     }
     const std::size_t at = place.offset + std::size_t{place.row} * place.rows;
     std::byte* to = sum + at * size_of(dtype);
     if (place.kind == SharedGradient::outer_product) {
-      device.add_outer_products(dtype, {to, place.rows, place.columns, target.addends(r), fresh});
+      queue.add_outer_products(dtype, {to, place.rows, place.columns, target.addends(r), fresh});
     } else {
-      device.add_all(dtype, to, place.rows, target.addends(r), fresh);
+      queue.add_all(dtype, to, place.rows, target.addends(r),
+                    fresh ? SumStart::zero : SumStart::there);
     }
     fresh = false;
   }
@@ -121,11 +134,11 @@ std::byte* SharedGradients::derived_gradient(SharedValue& shared, bool& fresh) {
 
 // From the last to the first as they were recorded, so that consumers come before what they read.
 // Identities would do for that, but what their order is depends on graphs that were cleared.
-void SharedGradients::finish(RunState& lane, Device& device, Gradients& gradients) {
+void SharedGradients::finish(RunState& lane, Queue& queue, Gradients& gradients) {
   find_recording_order();
   for (std::size_t i = recorded_.size(); i-- > 0;) {
     const SharedValue& shared = run_.shared[recorded_[i]];
-    if (shared.has_gradient) run_backward(lane, device, shared, gradients);
+    if (shared.has_gradient) run_backward(lane, queue, shared, gradients);
   }
   if (!run_.common.on_gradient_complete) return;
   for (const ParameterStorage* parameter : std::vector(touched_)) {
@@ -147,7 +160,7 @@ void SharedGradients::find_recording_order() {
   }
 }
 
-void SharedGradients::run_backward(RunState& lane, Device& device, const SharedValue& shared,
+void SharedGradients::run_backward(RunState& lane, Queue& queue, const SharedValue& shared,
                                    Gradients& gradients) {
   const Batch& batch = lane.batches[shared.batch];
   const NodeType& type = run_.types()[shared.type];
@@ -208,11 +221,11 @@ void SharedGradients::run_backward(RunState& lane, Device& device, const SharedV
         static_cast<const std::byte*>(batch.reals) + first * type.op->reals_per_item * element;
   }
   if (wanted) {
-    device.backward(lane.kernels(shared.type).backward[static_cast<int>(signature.dtype)], call);
+    queue.backward(lane.kernels(shared.type).backward[static_cast<int>(signature.dtype)], call);
     ++lane.counts[shared.type].backward_calls;
   }
   contribute(shared, type, contributions);
-  this->add(own_, device, gradients);
+  this->add(own_, queue, gradients);
 }
 
 // By input: where the kernel writes one contribution per item, or null.
@@ -250,8 +263,8 @@ void SharedGradients::check(const SharedValue& shared, const std::byte* gradient
   const std::string name = shared.parameter != nullptr
                                ? "parameter " + shared.parameter->name
                                : std::string(type.op->name) + ", computed once for all samples";
-  check_finite(name, "gradient", type.signature.dtype, gradient,
-               type.signature.output_size * shared.items);
+  const std::size_t size = type.signature.output_size * shared.items;
+  check_finite(run_, name, "gradient", type.signature.dtype, gradient, size);
 }
 
 }  // namespace dynet_like

@@ -19,10 +19,10 @@ class SharedGradients {
   /// Forgets the last pass, also one that an exception ended.
   void begin();
   /// Adds up contributions, and forgets them.
-  void add(SharedContributions& contributions, Device& device, Gradients& gradients);
+  void add(SharedContributions& contributions, Queue& queue, Gradients& gradients);
   /// Goes on through nodes of parameters alone, which ran in `lane`, and reports the parameters
   /// that are complete.
-  void finish(RunState& lane, Device& device, Gradients& gradients);
+  void finish(RunState& lane, Queue& queue, Gradients& gradients);
 
  private:
   using Target = SharedContributions::Target;
@@ -34,15 +34,14 @@ class SharedGradients {
     const std::byte* dy;  ///< or what the kernel left for weights and biases
   };
 
-  void add(const Target& target, Device& device, Gradients& gradients);
-  void add_to_table(const Target& target, Device& device, ParameterStorage& table,
+  void add(const Target& target, Queue& queue, Gradients& gradients);
+  void add_to_table(const Target& target, Queue& queue, ParameterStorage& table,
                     Gradients& gradients);
-  void add_all(const Target& target, Device& device, DType dtype, std::byte* sum, std::size_t size,
+  void add_all(const Target& target, Queue& queue, DType dtype, std::byte* sum, std::size_t size,
                bool fresh);
   void find_recording_order();
   std::byte* derived_gradient(SharedValue& shared, bool& fresh);
-  void run_backward(RunState& lane, Device& device, const SharedValue& shared,
-                    Gradients& gradients);
+  void run_backward(RunState& lane, Queue& queue, const SharedValue& shared, Gradients& gradients);
   std::vector<std::byte*> make_slots(const SharedValue& shared, const NodeType& type);
   void contribute(const SharedValue& shared, const NodeType& type,
                   const Contributions& contributions);

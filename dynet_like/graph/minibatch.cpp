@@ -233,13 +233,17 @@ void Minibatch::forward_new(Part part, std::span<double> losses) {
   choose(std::span(outputs_).subspan(computed_outputs_), part, targets);
   executor_.spread(part.begin, part.end);
   executor_.forward(targets, executor_.options().inference);
+  std::vector<ValueRef> values;
+  std::vector<std::size_t> places;
   for (std::size_t i = 0; i < losses.size(); ++i) {
     const ValueRef loss = ref(new_losses[i], "forward");
     if (!part.contains(loss)) continue;
-    const Tensor value = executor_.value(loss);
-    losses[i] = 0;
-    for (std::size_t item = 0; item < value.d.size(); ++item) losses[i] += value.at(item);
+    values.push_back(loss);
+    places.push_back(i);
   }
+  std::vector<double> sums(values.size());
+  executor_.sum_values(values, sums);
+  for (std::size_t i = 0; i < places.size(); ++i) losses[places[i]] = sums[i];
 }
 
 void Minibatch::run_backward(Part part, Gradients& gradients) {

@@ -158,7 +158,7 @@ void read(const SafetensorsFile& file, std::span<const NamedTensor> tensors) {
 void read(const SafetensorsFile& file, std::span<const NamedTensor> tensors,
           const Parameters& parameters) {
   read(file, tensors);
-  for (const auto& parameter : parameters) ++parameter->version;
+  for (const auto& parameter : parameters) parameter->values_written();
 }
 
 void check_keys(const std::map<std::string, std::string>& metadata) {

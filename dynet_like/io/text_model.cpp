@@ -68,38 +68,7 @@ void copy(const std::vector<float>& numbers, const Tensor& to) {
 void assign(ParameterStorage& parameter, const std::vector<float>& values) {
   parameter.refresh_rows();
   copy(values, parameter.tensor());
-  ++parameter.version;
-}
-
-// A table has a gradient for all of its rows then, as in DyNet.
-void assign_gradient(const ParameterStorage& parameter, const std::vector<float>& numbers,
-                     Gradients& gradients) {
-  gradients.clear(parameter);
-  if (numbers.empty()) return;
-  if (!parameter.is_table) {
-    return copy(numbers, Tensor(parameter.dim, parameter.dtype, gradients.dense(parameter)));
-  }
-  Gradients::Rows& rows = gradients.rows(parameter);
-  for (std::uint32_t row = 0; row < parameter.rows(); ++row) rows.entry(parameter, row);
-  copy(numbers, Tensor(parameter.dim, parameter.dtype, rows.values.data()));
-}
-
-std::vector<float> gradient_of(const ParameterStorage& parameter, const Gradients& gradients) {
-  if (!parameter.is_table) {
-    const void* dense = gradients.find_dense(parameter);
-    if (dense == nullptr) return {};
-    return as_vector(Tensor(parameter.dim, parameter.dtype, const_cast<void*>(dense)));
-  }
-  const Gradients::Rows* rows = gradients.find_rows(parameter);
-  if (rows == nullptr) return {};
-  std::vector<float> result(parameter.size(), 0.0f);
-  for (const std::uint32_t row : rows->rows) {
-    auto* entry = const_cast<std::byte*>(rows->find(parameter, row));
-    const std::vector<float> values =
-        as_vector(Tensor(parameter.entry_dim(), parameter.dtype, entry));
-    std::copy(values.begin(), values.end(), &result[row * parameter.entry_size()]);
-  }
-  return result;
+  parameter.values_written();
 }
 
 }  // namespace
@@ -107,7 +76,7 @@ std::vector<float> gradient_of(const ParameterStorage& parameter, const Gradient
 TextModelEntry text_model_entry(const ParameterStorage& parameter, const Gradients* gradients) {
   parameter.refresh_rows();
   return {parameter.is_table, parameter.name, parameter.dim, as_vector(parameter.tensor()),
-          gradients == nullptr ? std::vector<float>() : gradient_of(parameter, *gradients)};
+          gradients == nullptr ? std::vector<float>() : gradients->all_values(parameter)};
 }
 
 void save_text_model(const std::filesystem::path& path, const ParameterCollection& collection,
@@ -130,7 +99,8 @@ void load_text_model(const std::filesystem::path& path, const ParameterCollectio
     loaded.emplace_back(&parameter, reader.read());
   });
   for (const auto& [parameter, entry] : loaded) {
-    if (gradients != nullptr) assign_gradient(*parameter, entry.gradient, *gradients);
+    // A table has a gradient for all of its rows then, as in DyNet.
+    if (gradients != nullptr) gradients->set_values(*parameter, entry.gradient);
   }
   for (const auto& [parameter, entry] : loaded) assign(*parameter, entry.values);  // cannot fail
 }

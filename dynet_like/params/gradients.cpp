@@ -3,45 +3,62 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
+#include <numeric>
 
-#include "dynet_like/device/updates.h"
+#include "dynet_like/core/make_room.h"
 
 namespace dynet_like {
 
 namespace {
 
-template <class T>
-void add_elements(void* to, const void* from, std::size_t n) {
-  for (std::size_t i = 0; i < n; ++i) {
-    static_cast<T*>(to)[i] = static_cast<T*>(to)[i] + static_cast<const T*>(from)[i];
-  }
-}
-
-void add_elements(DType dtype, void* to, const void* from, std::size_t n) {
-  dtype == DType::f32 ? add_elements<float>(to, from, n) : add_elements<double>(to, from, n);
-}
-
-std::vector<float> numbers(DType dtype, const void* from, std::size_t n) {
+// Numbers of the device.
+std::vector<float> numbers(const ParameterStorage& storage, const void* from, std::size_t n) {
   std::vector<float> result(n, 0.0f);
   if (from == nullptr) return result;
-  for (std::size_t i = 0; i < n; ++i) {
-    result[i] = dtype == DType::f32 ? static_cast<const float*>(from)[i]
-                                    : static_cast<float>(static_cast<const double*>(from)[i]);
+  if (storage.dtype == DType::f32) {
+    storage.device().read(result.data(), from, n * sizeof(float));
+    return result;
   }
+  std::vector<double> doubles(n);
+  storage.device().read(doubles.data(), from, n * sizeof(double));
+  std::copy(doubles.begin(), doubles.end(), result.begin());
   return result;
+}
+
+// Memory of which the first `used` bytes stay as they are.
+void grow(Block& block, std::size_t used, std::size_t size, Device& device) {
+  if (block.size() >= size) return;
+  Block grown(std::max(size, 2 * block.size()), device.memory());
+  if (used > 0) device.copy(grown.data(), block.data(), used);
+  block = std::move(grown);
 }
 
 }  // namespace
 
-std::byte* Gradients::Rows::entry(std::uint32_t row, std::size_t row_count, std::size_t row_bytes) {
-  slot_of_row.resize(row_count, 0);
-  if (slot_of_row[row] == 0) {
-    values.resize((rows.size() + 1) * row_bytes);  // new bytes are zero
-    rows.push_back(row);
-    slot_of_row[row] = static_cast<std::uint32_t>(rows.size());
+void Gradients::Rows::touch(const ParameterStorage& table,
+                            std::span<const std::uint32_t> new_rows) {
+  touch(*table.layout, table.index, new_rows);
+}
+
+void Gradients::Rows::touch(const CollectionLayout& layout, std::size_t index,
+                            std::span<const std::uint32_t> new_rows) {
+  const CollectionLayout::Entry& table = layout.entries[index];
+  const std::size_t bytes = table.entry_size * size_of(layout.dtype), before = rows.size();
+  slot_of_row.resize(table.rows, 0);
+  try {
+    for (const std::uint32_t row : new_rows) {
+      if (slot_of_row[row] != 0) continue;
+      make_room(rows);
+      rows.push_back(row);
+      slot_of_row[row] = static_cast<std::uint32_t>(rows.size());
+    }
+    if (rows.size() == before) return;
+    grow(values, before * bytes, rows.size() * bytes, *layout.device);
+  } catch (...) {
+    for (; rows.size() > before; rows.pop_back()) slot_of_row[rows.back()] = 0;
+    throw;
   }
-  return values.data() + (slot_of_row[row] - 1) * row_bytes;
+  layout.device->zero(values.data() + before * bytes, (rows.size() - before) * bytes);
 }
 
 const std::byte* Gradients::Rows::find(const ParameterStorage& table, std::uint32_t row) const {
@@ -54,7 +71,6 @@ void Gradients::Part::clear(std::size_t index) {
   Rows& table = tables[index];
   for (std::uint32_t row : table.rows) table.slot_of_row[row] = 0;
   table.rows.clear();
-  table.values.clear();
 }
 
 void Gradients::clear() {
@@ -83,13 +99,7 @@ Gradients::Part& Gradients::part(const std::shared_ptr<CollectionLayout>& layout
   if (found == parts_.end()) found = parts_.insert(parts_.end(), Part{});
   found->layout = layout;
   const std::size_t bytes = layout->dense_size * size_of(layout->dtype);
-  if (found->dense.size() < bytes) {
-    Block grown(bytes);
-    if (found->dense.size() > 0) {
-      std::memcpy(grown.data(), found->dense.data(), found->dense.size());
-    }
-    found->dense = std::move(grown);
-  }
+  grow(found->dense, found->dense.size(), bytes, *layout->device);
   if (found->used.size() < layout->entries.size()) {
     found->tables.resize(layout->entries.size());
     found->used.resize(layout->entries.size(), 0);  // those that count
@@ -121,7 +131,7 @@ void* Gradients::dense(const ParameterStorage& parameter, bool& fresh) {
 void* Gradients::dense(const ParameterStorage& parameter) {
   bool fresh = false;
   void* gradient = dense(parameter, fresh);
-  if (fresh) std::memset(gradient, 0, parameter.size() * size_of(parameter.dtype));
+  if (fresh) parameter.device().zero(gradient, parameter.size() * size_of(parameter.dtype));
   return gradient;
 }
 
@@ -144,52 +154,99 @@ const Gradients::Rows* Gradients::find_rows(const ParameterStorage& table) const
 
 std::vector<float> Gradients::values(const Parameter& parameter) const {
   const ParameterStorage& storage = parameter.get_storage();
-  return numbers(storage.dtype, find_dense(storage), storage.size());
+  return numbers(storage, find_dense(storage), storage.size());
 }
 
 std::vector<float> Gradients::values(const LookupParameter& table, unsigned row) const {
   const ParameterStorage& storage = table.get_storage();
   const Rows* rows = find_rows(storage);
-  return numbers(storage.dtype, rows == nullptr ? nullptr : rows->find(storage, row),
+  return numbers(storage, rows == nullptr ? nullptr : rows->find(storage, row),
                  storage.entry_size());
+}
+
+std::vector<float> Gradients::all_values(const ParameterStorage& storage) const {
+  if (!storage.is_table) {
+    const void* const dense = find_dense(storage);
+    return dense == nullptr ? std::vector<float>() : numbers(storage, dense, storage.size());
+  }
+  const Rows* const rows = find_rows(storage);
+  if (rows == nullptr) return {};
+  const std::size_t entry = storage.entry_size();
+  const std::vector<float> touched =
+      numbers(storage, rows->values.data(), rows->rows.size() * entry);
+  std::vector<float> all(storage.size(), 0.0f);
+  for (std::size_t slot = 0; slot < rows->rows.size(); ++slot) {
+    std::copy_n(&touched[slot * entry], entry, &all[rows->rows[slot] * entry]);
+  }
+  return all;
+}
+
+void Gradients::set_values(const ParameterStorage& storage, std::span<const float> numbers) {
+  clear(storage);
+  if (numbers.empty()) return;
+  std::byte* to = nullptr;
+  if (storage.is_table) {
+    std::vector<std::uint32_t> all(storage.rows());
+    std::iota(all.begin(), all.end(), 0);
+    Rows& rows = this->rows(storage);
+    rows.touch(storage, all);
+    to = rows.values.data();
+  } else {
+    to = static_cast<std::byte*>(dense(storage));
+  }
+  if (storage.dtype == DType::f32) {
+    storage.device().write(to, numbers.data(), numbers.size_bytes());
+  } else {
+    const std::vector<double> doubles(numbers.begin(), numbers.end());
+    storage.device().write(to, doubles.data(), doubles.size() * sizeof(double));
+  }
 }
 
 void Gradients::add(const Gradients& other) {
   for (const Part& theirs : other.parts_) {
-    const DType dtype = theirs.layout->dtype;
-    const std::size_t element = size_of(dtype);
+    const CollectionLayout& layout = *theirs.layout;
+    const std::size_t element = size_of(layout.dtype);
+    const Updates& updates = layout.device->updates();
     Part& ours = part(theirs.layout);
     for (std::size_t i = 0; i < theirs.used.size(); ++i) {
-      const CollectionLayout::Entry& entry = theirs.layout->entries[i];
+      const CollectionLayout::Entry& entry = layout.entries[i];
       if (theirs.used[i] != 0) {
         bool fresh = false;
         void* sum = dense(ours, i, fresh);
-        if (fresh) std::memset(sum, 0, entry.size * element);
-        add_elements(dtype, sum, theirs.dense.data() + entry.dense_offset * element, entry.size);
+        if (fresh) layout.device->zero(sum, entry.size * element);
+        updates.add(layout.dtype, sum, theirs.dense.data() + entry.dense_offset * element,
+                    entry.size);
       }
       const Rows& rows = theirs.tables[i];
+      Rows& to = ours.tables[i];
       const std::size_t bytes = entry.entry_size * element;
+      to.touch(layout, i, rows.rows);
       for (std::size_t slot = 0; slot < rows.rows.size(); ++slot) {
-        add_elements(dtype, ours.tables[i].entry(rows.rows[slot], entry.rows, bytes),
-                     rows.values.data() + slot * bytes, entry.entry_size);
+        updates.add(layout.dtype, to.values.data() + (to.slot_of_row[rows.rows[slot]] - 1) * bytes,
+                    rows.values.data() + slot * bytes, entry.entry_size);
       }
     }
   }
 }
 
+std::vector<Stretch> Gradients::stretches(const ParameterStorage& storage) const {
+  std::vector<Stretch> result;
+  if (const void* dense = find_dense(storage); dense != nullptr) {
+    result.push_back({dense, storage.size()});
+  }
+  if (const Rows* rows = find_rows(storage); rows != nullptr) {
+    result.push_back({rows->values.data(), rows->rows.size() * storage.entry_size()});
+  }
+  return result;
+}
+
 double Gradients::norm(const ParameterCollection& collection, bool of_all) const {
-  double sum = 0;
+  std::vector<Stretch> all;
   for (const auto& storage : collection.storages()) {
     if (!storage->updated && !of_all) continue;
-    if (const void* dense = find_dense(*storage); dense != nullptr) {
-      sum += updates::sum_of_squares(storage->dtype, dense, storage->size());
-    }
-    if (const Rows* rows = find_rows(*storage); rows != nullptr) {
-      sum += updates::sum_of_squares(storage->dtype, rows->values.data(),
-                                     rows->rows.size() * storage->entry_size());
-    }
+    for (const Stretch& stretch : stretches(*storage)) all.push_back(stretch);
   }
-  return std::sqrt(sum);
+  return std::sqrt(collection.device()->updates().sum_of_squares(collection.dtype(), all));
 }
 
 }  // namespace dynet_like

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "dynet_like/params/parameter_collection.h"
@@ -18,14 +19,18 @@ class Gradients {
   /// The touched rows of a table, in the order of their first touch, entries one behind the other.
   struct Rows {
     std::vector<std::uint32_t> rows;
-    std::vector<std::byte> values;
+    Block values;                            ///< memory of the device, with room for more
     std::vector<std::uint32_t> slot_of_row;  ///< slot + 1, or 0 if untouched
 
-    /// The entry of a row, zero if it is new. Valid until the next call.
+    /// Makes entries of zeros for those of these rows that have none. Entries may move.
+    void touch(const ParameterStorage& table, std::span<const std::uint32_t> new_rows);
+    void touch(const CollectionLayout& layout, std::size_t index,
+               std::span<const std::uint32_t> new_rows);
+    /// Of a row that was touched.
     std::byte* entry(const ParameterStorage& table, std::uint32_t row) {
-      return entry(row, table.rows(), table.entry_size() * size_of(table.dtype));
+      return values.data() + (slot_of_row[row] - 1) * table.entry_size() * size_of(table.dtype);
     }
-    std::byte* entry(std::uint32_t row, std::size_t row_count, std::size_t row_bytes);
+    /// The same, or null.
     const std::byte* find(const ParameterStorage& table, std::uint32_t row) const;
   };
 
@@ -49,6 +54,13 @@ class Gradients {
   /// The gradient of a parameter as numbers (zeros if nothing was added).
   std::vector<float> values(const Parameter& parameter) const;
   std::vector<float> values(const LookupParameter& table, unsigned row) const;
+  /// The dense gradient of a parameter, or all rows of a table; none if nothing was added.
+  std::vector<float> all_values(const ParameterStorage& storage) const;
+  /// Replaces that by numbers, of all rows of a table; by nothing if there are none.
+  void set_values(const ParameterStorage& storage, std::span<const float> numbers);
+
+  /// Where they lie on the device: the dense one, or the touched rows.
+  std::vector<Stretch> stretches(const ParameterStorage& storage) const;
 
   /// Adds another object's gradients to these.
   void add(const Gradients& other);

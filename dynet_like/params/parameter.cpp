@@ -32,24 +32,65 @@ void scale_all(const Tensor& tensor, double factor) {
   for (std::size_t i = 0; i < tensor.d.size(); ++i) tensor.set(i, tensor.at(i) * factor);
 }
 
-Tensor changing(ParameterStorage& storage) {
+// change(tensor) of the values, up to date and with their consequences.
+template <class Change>
+void change_values(ParameterStorage& storage, const Change& change) {
   storage.refresh_rows();
-  ++storage.version;
-  return storage.tensor();
+  change(storage.tensor());
+  storage.values_written();
 }
 
-std::byte* row_of(const ParameterStorage& storage, unsigned row) {
+Tensor row_of(const ParameterStorage& storage, unsigned row) {
   if (row >= storage.rows()) {
     throw UsageError("[" + storage.name + "] need a row below " + std::to_string(storage.rows()) +
                      "; got " + std::to_string(row));
   }
   if (storage.refresher != nullptr) storage.refresher->refresh(std::span(&row, 1));
-  return storage.values.data() + row * storage.entry_size() * size_of(storage.dtype);
+  auto* const values = static_cast<std::byte*>(storage.tensor().data());
+  return {storage.entry_dim(), storage.dtype,
+          values + row * storage.entry_size() * size_of(storage.dtype)};
 }
 
 }  // namespace
 
+Tensor ParameterStorage::tensor() const {
+  if (is_on_cpu()) return Tensor(dim, dtype, values.data());
+  if (!copy_is_good_) read_values();
+  return Tensor(dim, dtype, copy_.data());
+}
+
+void ParameterStorage::read_values() const {
+  const std::size_t bytes = size() * size_of(dtype);
+  if (copy_.size() == 0) copy_ = Block(bytes);
+  device().read(copy_.data(), values.data(), bytes);
+  copy_is_good_ = true;
+}
+
+void ParameterStorage::values_written(std::size_t first, std::size_t count) {
+  ++version;
+  if (is_on_cpu()) return;
+  const std::size_t element = size_of(dtype);
+  device().write(values.data() + first * element, copy_.data() + first * element, count * element);
+  if (handed_out) copy_digest_ = digest();
+}
+
+void ParameterStorage::values_changed() {
+  ++version;
+  if (is_on_cpu()) return;
+  copy_is_good_ = false;
+  if (!handed_out) return;
+  read_values();  // who has its memory sees the new values
+  copy_digest_ = digest();
+}
+
+void ParameterStorage::take_writes() {
+  if (is_on_cpu() || !handed_out || digest() == copy_digest_) return;
+  values_written();
+}
+
 void ParameterStorage::hand_out() {
+  tensor();
+  if (!handed_out && !is_on_cpu()) copy_digest_ = digest();
   if (!handed_out && !is_table) first_digest = digest();
   handed_out = true;
   ++chances;
@@ -57,7 +98,7 @@ void ParameterStorage::hand_out() {
 }
 
 std::size_t ParameterStorage::digest() const {
-  const auto* begin = reinterpret_cast<const char*>(values.data());
+  const auto* begin = static_cast<const char*>(tensor().data());
   return std::hash<std::string_view>{}({begin, size() * size_of(dtype)});
 }
 
@@ -75,47 +116,55 @@ Tensor Parameter::values() const {
 }
 
 void Parameter::set_value(const std::vector<float>& values) const {
-  fill(changing(get_storage()), values, get_fullname());
+  change_values(get_storage(), [&](const Tensor& all) { fill(all, values, get_fullname()); });
 }
 
-void Parameter::zero() const { scale_all(changing(get_storage()), 0.0); }
+void Parameter::zero() const { scale(0); }
 
 void Parameter::scale(float factor) const {
-  scale_all(changing(get_storage()), static_cast<double>(factor));
+  change_values(get_storage(),
+                [&](const Tensor& all) { scale_all(all, static_cast<double>(factor)); });
 }
 
 void Parameter::clip_inplace(float low, float high) const {
-  const Tensor tensor = changing(get_storage());
-  for (std::size_t i = 0; i < tensor.d.size(); ++i) {
-    tensor.set(i, std::clamp<double>(tensor.at(i), low, high));
-  }
+  change_values(get_storage(), [&](const Tensor& all) {
+    for (std::size_t i = 0; i < all.d.size(); ++i) {
+      all.set(i, std::clamp<double>(all.at(i), low, high));
+    }
+  });
 }
 
 ParameterStorage& LookupParameter::get_storage() const { return checked(p, "LookupParameter"); }
 
 Tensor LookupParameter::values(unsigned row) const {
   ParameterStorage& storage = get_storage();
-  const Tensor entry(storage.entry_dim(), storage.dtype, row_of(storage, row));
+  const Tensor entry = row_of(storage, row);
+  if (!storage.device().is_cpu()) storage.hand_out();
   ++storage.chances;
   ++storage.version;
   return entry;
 }
 
 Tensor LookupParameter::all_values() const {
-  ++get_storage().chances;
-  return changing(*p);
+  ParameterStorage& storage = get_storage();
+  storage.refresh_rows();
+  if (!storage.device().is_cpu()) storage.hand_out();
+  ++storage.chances;
+  ++storage.version;
+  return storage.tensor();
 }
 
 void LookupParameter::initialize(unsigned row, const std::vector<float>& values) const {
   ParameterStorage& storage = get_storage();
-  fill({storage.entry_dim(), storage.dtype, row_of(storage, row)}, values, storage.name);
-  ++storage.version;
+  fill(row_of(storage, row), values, storage.name);
+  storage.values_written(row * storage.entry_size(), storage.entry_size());
 }
 
-void LookupParameter::zero() const { scale_all(changing(get_storage()), 0.0); }
+void LookupParameter::zero() const { scale(0); }
 
 void LookupParameter::scale(float factor) const {
-  scale_all(changing(get_storage()), static_cast<double>(factor));
+  change_values(get_storage(),
+                [&](const Tensor& all) { scale_all(all, static_cast<double>(factor)); });
 }
 
 }  // namespace dynet_like

@@ -10,6 +10,7 @@
 
 #include "dynet_like/core/memory.h"
 #include "dynet_like/core/tensor.h"
+#include "dynet_like/device/device.h"
 #include "dynet_like/device/packed_matrices.h"
 
 namespace dynet_like {
@@ -21,6 +22,7 @@ struct CollectionLayout {
     std::size_t rows = 0, entry_size = 0;
   };
   DType dtype = DType::f32;
+  std::shared_ptr<Device> device = cpu_device();
   std::vector<Entry> entries;  ///< by the parameter's index
   /// Elements of the dense gradient: all parameters but tables, each aligned to 64 bytes.
   std::size_t dense_size = 0;
@@ -46,7 +48,7 @@ struct ParameterStorage {
   bool updated = true;
   /// Counts the changes of the values, or the chances to change them; and these chances alone.
   std::atomic<std::uint64_t> version = 0, chances = 0;
-  Block values;
+  Block values;  ///< memory of the device
   /// Copies of the values that products read, by version; of no use once somebody may hold the
   /// memory of the values and write to it at any time.
   PackedMatrices packed;
@@ -61,15 +63,35 @@ struct ParameterStorage {
   std::size_t rows() const { return is_table ? dim.d[dim.nd - 1] : 1; }
   std::size_t entry_size() const { return size() / rows(); }
   Dim entry_dim() const;
-  Tensor tensor() const { return Tensor(dim, dtype, values.data()); }
+  Device& device() const { return *layout->device; }
+
+  /// The values as this process sees them: themselves on the CPU, else a copy, which is one with
+  /// what is on the device. After writing to it call values_written().
+  Tensor tensor() const;
+  /// The values were written to through tensor(): the device gets those of `count` elements.
+  void values_written(std::size_t first, std::size_t count);
+  void values_written() { values_written(0, size()); }
+  /// The values were changed on the device.
+  void values_changed();
   /// Somebody gets the memory of the values, and may write to it at any time.
   void hand_out();
+  /// What was written to memory that was handed out reaches the device.
+  void take_writes();
   /// Equal values, equal digests.
   std::size_t digest() const;
   /// Brings all rows up to date, if a trainer left some behind.
   void refresh_rows() const {
     if (refresher != nullptr) refresher->refresh_all();
   }
+
+ private:
+  bool is_on_cpu() const { return device().is_cpu(); }
+  void read_values() const;
+
+  // Of values on another device: the copy, and whether it is up to date.
+  mutable Block copy_;
+  mutable bool copy_is_good_ = false;
+  std::size_t copy_digest_ = 0;  ///< when the device got it last
 };
 
 /// A handle on a parameter; copies refer to the same values.

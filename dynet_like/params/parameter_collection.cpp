@@ -6,10 +6,12 @@
 
 namespace dynet_like {
 
-ParameterCollection::ParameterCollection(std::uint64_t seed, DType dtype)
+ParameterCollection::ParameterCollection(std::uint64_t seed, DType dtype,
+                                         std::shared_ptr<Device> device)
     : storage_(std::make_shared<CollectionStorage>()), path_(std::make_shared<Path>()) {
   storage_->seed = seed;
   storage_->dtype = storage_->layout->dtype = dtype;
+  storage_->layout->device = std::move(device);
 }
 
 Parameter ParameterCollection::add_parameters(const Dim& dim, const std::string& name) {
@@ -70,12 +72,13 @@ std::shared_ptr<ParameterStorage> ParameterCollection::add(const Dim& dim, bool 
   parameter->dim = dim;
   parameter->dtype = storage_->dtype;
   parameter->is_table = is_table;
-  parameter->values = Block(dim.size() * size_of(storage_->dtype));
   parameter->layout = storage_->layout;
+  parameter->values = Block(dim.size() * size_of(storage_->dtype), device()->memory());
   parameter->index = storage_->all.size();
   // Every parameter has a stretch of the seed's sequence for itself.
   Random random(storage_->seed, static_cast<std::uint64_t>(parameter->index + 1) << 40);
   init.initialize(parameter->tensor(), random);
+  parameter->values_written();
   CollectionLayout& layout = *storage_->layout;
   make_room(layout.entries);
   make_room(storage_->all);

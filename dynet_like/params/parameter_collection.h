@@ -28,7 +28,8 @@ struct CollectionStorage {
 /// in subcollection "lstm" "/lstm/_0". Initial values depend on the seed and the position alone.
 class ParameterCollection {
  public:
-  explicit ParameterCollection(std::uint64_t seed = 1, DType dtype = DType::f32);
+  explicit ParameterCollection(std::uint64_t seed = 1, DType dtype = DType::f32,
+                               std::shared_ptr<Device> device = default_device());
   // To move is to copy: no handle is ever without its storage.
   ParameterCollection(const ParameterCollection&) = default;
   ParameterCollection& operator=(const ParameterCollection&) = default;
@@ -60,6 +61,7 @@ class ParameterCollection {
 
   CollectionStorage& get_storage() const { return *storage_; }
   DType dtype() const { return storage_->dtype; }
+  const std::shared_ptr<Device>& device() const { return storage_->layout->device; }
 
  private:
   struct Path {

@@ -27,9 +27,8 @@ class AdagradRule : public UpdateRule {
   }
   std::vector<std::string> moments() const override { return {"square"}; }
   bool acts_without_gradient() const override { return false; }
-  void apply(const Elements& elements, Step step) const override {
-    updates::adagrad(elements.dtype, elements.values, elements.moments[0], elements.gradient,
-                     elements.count, static_cast<double>(epsilon_), step.rate, step.scale);
+  void apply(const Updates& updates, const Elements& elements, Step step) const override {
+    updates.adagrad(elements, static_cast<double>(epsilon_), step.rate, step.scale);
   }
 
  private:
@@ -64,9 +63,8 @@ class AdadeltaRule : public DecayingRule {
   AdadeltaRule(float rho, float epsilon) : DecayingRule("AdadeltaTrainer", rho, epsilon) {}
 
   std::vector<std::string> moments() const override { return {"square", "square_of_change"}; }
-  void apply(const Elements& elements, Step step) const override {
-    updates::adadelta(elements.dtype, elements.values, elements.moments[0], elements.moments[1],
-                      elements.gradient, elements.count, rho(), epsilon(), step.rate, step.scale);
+  void apply(const Updates& updates, const Elements& elements, Step step) const override {
+    updates.adadelta(elements, rho(), epsilon(), step.rate, step.scale);
   }
 };
 
@@ -75,9 +73,8 @@ class RMSPropRule : public DecayingRule {
   RMSPropRule(float rho, float epsilon) : DecayingRule("RMSPropTrainer", rho, epsilon) {}
 
   std::vector<std::string> moments() const override { return {"square"}; }
-  void apply(const Elements& elements, Step step) const override {
-    updates::rmsprop(elements.dtype, elements.values, elements.moments[0], elements.gradient,
-                     elements.count, rho(), epsilon(), step.rate, step.scale);
+  void apply(const Updates& updates, const Elements& elements, Step step) const override {
+    updates.rmsprop(elements, rho(), epsilon(), step.rate, step.scale);
   }
 };
 

@@ -13,8 +13,6 @@ namespace dynet_like {
 
 namespace {
 
-using updates::AdamConstants;
-
 class AdamRule : public UpdateRule {
  public:
   explicit AdamRule(const AdamConstants& constants, const char* name = "AdamTrainer")
@@ -39,9 +37,8 @@ class AdamRule : public UpdateRule {
     };
     return learning_rate * std::sqrt(bias(constants_.beta_2)) / bias(constants_.beta_1);
   }
-  void apply(const Elements& elements, Step step) const override {
-    updates::adam(elements.dtype, elements.values, elements.moments[0], elements.moments[1],
-                  elements.gradient, elements.count, constants_, step.rate, step.scale);
+  void apply(const Updates& updates, const Elements& elements, Step step) const override {
+    updates.adam(elements, constants_, step.rate, step.scale);
   }
 
  protected:
@@ -56,10 +53,8 @@ class AmsgradRule : public AdamRule {
   explicit AmsgradRule(const AdamConstants& constants) : AdamRule(constants, "AmsgradTrainer") {}
 
   std::vector<std::string> moments() const override { return {"mean", "square", "largest_square"}; }
-  void apply(const Elements& elements, Step step) const override {
-    updates::amsgrad(elements.dtype, elements.values, elements.moments[0], elements.moments[1],
-                     elements.moments[2], elements.gradient, elements.count, constants_, step.rate,
-                     step.scale);
+  void apply(const Updates& updates, const Elements& elements, Step step) const override {
+    updates.amsgrad(elements, constants_, step.rate, step.scale);
   }
 };
 

@@ -38,14 +38,14 @@ class EGRule : public UpdateRule {
     return fmt::format("EGTrainer(momentum={})", momentum_);
   }
   std::vector<std::string> moments() const override { return {"velocity"}; }
-  void apply(const Elements& elements, Step step) const override {
-    updates::exponentiate(elements.dtype, elements.values, elements.moments[0], elements.gradient,
-                          elements.count, static_cast<double>(momentum_), step.rate, step.scale);
+  void apply(const Updates& updates, const Elements& elements, Step step) const override {
+    updates.exponentiate(elements, static_cast<double>(momentum_), step.rate, step.scale);
   }
   bool is_elementwise() const override { return false; }
-  bool accepts(const Elements& values) const override {
-    return values.dtype == DType::f32 ? can_be_normalised<float>(values.values, values.count)
-                                      : can_be_normalised<double>(values.values, values.count);
+  bool is_choosy() const override { return true; }
+  bool accepts(DType dtype, const void* values, std::size_t count) const override {
+    return dtype == DType::f32 ? can_be_normalised<float>(values, count)
+                               : can_be_normalised<double>(values, count);
   }
   std::string accepted_values() const override {
     return "finite values, none of them negative and not all of them zero";

@@ -22,6 +22,10 @@ std::size_t bytes_of(const ParameterStorage& storage) {
   return storage.size() * size_of(storage.dtype);
 }
 
+Block make_block(const ParameterStorage& storage) {
+  return Block(bytes_of(storage), storage.device().memory());
+}
+
 constexpr const char* kAverageNames[] = {"None", "Cumulative", "Exponential"};
 
 }  // namespace
@@ -53,8 +57,8 @@ void MovingAverageSettings::check() const {
 void ParameterAverages::prepare(std::span<const std::shared_ptr<ParameterStorage>> parameters) {
   for (const auto& parameter : parameters) {
     if (!parameter->updated || known_.contains(parameter.get())) continue;
-    Average average = {parameter, 0, Block(bytes_of(*parameter)), {}};
-    std::memset(average.values.data(), 0, average.values.size());
+    Average average = {parameter, 0, make_block(*parameter), {}};
+    parameter->device().zero(average.values.data(), average.values.size());
     make_room(averages_);
     known_.insert(parameter.get());
     averages_.push_back(std::move(average));
@@ -70,8 +74,8 @@ void ParameterAverages::take() {
     const double share = settings.kind == MovingAverage::Cumulative
                              ? 1 / static_cast<double>(average.count)
                              : 1 - static_cast<double>(settings.beta);
-    updates::average(storage.dtype, average.values.data(), storage.values.data(), storage.size(),
-                     share);
+    storage.device().updates().average(storage.dtype, average.values.data(), storage.values.data(),
+                                       storage.size(), share);
   }
 }
 
@@ -90,8 +94,8 @@ void ParameterAverages::swap_in(bool save_weights, bool bias_correction) {
                     swapped_ ? "averages that are in place of the parameters already" : "none"));
   }
   for (Average& average : averages_) {
-    const ParameterStorage& storage = *average.parameter;
-    if (save_weights && storage.updated) average.weights = Block(bytes_of(storage));
+    ParameterStorage& storage = *average.parameter;
+    if (save_weights && storage.updated) average.weights = make_block(storage);
   }
   const bool corrects = bias_correction && settings.kind == MovingAverage::Exponential;
   for (Average& average : averages_) {
@@ -99,14 +103,19 @@ void ParameterAverages::swap_in(bool save_weights, bool bias_correction) {
     if (!storage.updated) continue;
     storage.refresh_rows();
     const std::size_t bytes = bytes_of(storage);
-    if (save_weights) std::memcpy(average.weights.data(), storage.values.data(), bytes);
-    std::memcpy(storage.values.data(), average.values.data(), bytes);
+    Device& device = storage.device();
+    if (save_weights) device.copy(average.weights.data(), storage.values.data(), bytes);
+    device.copy(storage.values.data(), average.values.data(), bytes);
     if (corrects) {
       const double beta = static_cast<double>(settings.beta);
       const double factor = 1 / (1 - std::pow(beta, static_cast<double>(average.count)));
-      updates::scale(storage.dtype, storage.values.data(), storage.size(), std::span(&factor, 1));
+      Elements all;
+      all.dtype = storage.dtype;
+      all.count = storage.size();
+      all.values = storage.values.data();
+      device.updates().scale(all, std::span(&factor, 1));
     }
-    ++storage.version;
+    storage.values_changed();
   }
   swapped_ = true;
   saved_ = save_weights;
@@ -122,9 +131,9 @@ void ParameterAverages::swap_out() {
     if (average.weights.size() == 0) continue;
     ParameterStorage& storage = *average.parameter;
     storage.refresh_rows();
-    std::memcpy(storage.values.data(), average.weights.data(), bytes_of(storage));
+    storage.device().copy(storage.values.data(), average.weights.data(), bytes_of(storage));
     average.weights = Block();
-    ++storage.version;
+    storage.values_changed();
   }
   swapped_ = saved_ = false;
 }

@@ -35,14 +35,14 @@ ParameterState::ParameterState(std::shared_ptr<const UpdateRule> rule,
 
 void ParameterState::prepare() {
   if (prepared_) return;
-  moments_ = Block(moment_count_ * moment_bytes_);
-  if (moment_count_ > 0) std::memset(moments_.data(), 0, moments_.size());
+  moments_ = Block(moment_count_ * moment_bytes_, storage_.device().memory());
+  storage_.device().zero(moments_.data(), moments_.size());
   prepared_ = true;
 }
 
 void ParameterState::prepare(Step step, bool exact) {
   prepare();
-  if (!storage_.is_table || !leaves_behind(step, exact)) return;
+  if (!storage_.is_table || !leaves_behind(step, exact) || !storage_.device().is_cpu()) return;
   const std::lock_guard lock(mutex_);
   done_.resize(storage_.rows(), 0);
   make_room(rates_);
@@ -51,10 +51,6 @@ void ParameterState::prepare(Step step, bool exact) {
 
 std::byte* ParameterState::moment_data(std::size_t i, std::size_t first) const {
   return moments_.data() + i * moment_bytes_ + first * size_of(storage_.dtype);
-}
-
-Tensor ParameterState::moment(std::size_t i) const {
-  return Tensor(storage_.dim, storage_.dtype, moment_data(i, 0));
 }
 
 Elements ParameterState::elements(std::size_t first, std::size_t count) const {
@@ -70,29 +66,59 @@ void ParameterState::check(const void* dense, const Gradients::Rows* rows) const
     throw UsageError(fmt::format("[{}] need {}; got others in {}\"{}\"", rule_->description(),
                                  rule_->accepted_values(), place, storage_.name));
   };
-  if (dense != nullptr && !rule_->accepts(elements(0, storage_.size()))) refuse("");
+  if (!rule_->is_choosy()) return;
+  const auto* const values = static_cast<const std::byte*>(storage_.tensor().data());
+  const auto accepts = [&](std::size_t first, std::size_t count) {
+    return rule_->accepts(storage_.dtype, values + first * size_of(storage_.dtype), count);
+  };
+  if (dense != nullptr && !accepts(0, storage_.size())) refuse("");
   if (rows == nullptr) return;
   const std::size_t entry = storage_.entry_size();
   for (const std::uint32_t row : rows->rows) {
-    if (!rule_->accepts(elements(row * entry, entry))) refuse(fmt::format("row {} of ", row));
+    if (!accepts(row * entry, entry)) refuse(fmt::format("row {} of ", row));
   }
 }
 
 void ParameterState::decay(std::size_t first, std::size_t count, std::span<const double> factors) {
-  updates::scale(storage_.dtype, elements(first, count).values, count, factors);
+  updates().scale(elements(first, count), factors);
 }
 
 void ParameterState::apply(std::size_t first, std::size_t count, const void* gradient, Step step) {
   Elements all = elements(first, count);
   all.gradient = gradient;
   for (std::size_t i = 0; i < moment_count_; ++i) all.moments[i] = moment_data(i, first);
-  rule_->apply(all, step);
+  if (rule_->runs_on_cpu() && !storage_.device().is_cpu()) {
+    apply_on_cpu(all, step);
+  } else {
+    rule_->apply(updates(), all, step);
+  }
   if (step.keep != 1) decay(first, count, std::span(&step.keep, 1));
+}
+
+void ParameterState::apply_on_cpu(const Elements& there, Step step) {
+  Device& device = storage_.device();
+  const std::size_t bytes = there.count * size_of(there.dtype);
+  std::vector<Block> copies;
+  const auto read = [&](const void* from) -> void* {
+    if (from == nullptr) return nullptr;
+    copies.emplace_back(bytes);
+    device.read(copies.back().data(), from, bytes);
+    return copies.back().data();
+  };
+  Elements here = there;
+  here.values = read(there.values);
+  here.gradient = read(there.gradient);
+  for (std::size_t i = 0; i < moment_count_; ++i) here.moments[i] = read(there.moments[i]);
+  rule_->apply(cpu_updates(), here, step);
+  device.write(there.values, here.values, bytes);
+  for (std::size_t i = 0; i < moment_count_; ++i) {
+    device.write(there.moments[i], here.moments[i], bytes);
+  }
 }
 
 void ParameterState::make_up(std::size_t first, std::size_t count, const Steps& steps) {
   if (!steps.apply_rule) return decay(first, count, steps.keeps);
-  const bool by_pieces = rule_->is_elementwise();
+  const bool by_pieces = rule_->is_elementwise() && storage_.device().is_cpu();
   const std::size_t piece = by_pieces ? kZeroBytes / size_of(storage_.dtype) : count;
   const void* zeros = by_pieces ? kZeros.data() : nullptr;
   for (std::size_t i = 0; i < count; i += piece) {
@@ -112,7 +138,7 @@ void ParameterState::update_all(const void* gradient, Step step, bool exact) {
   } else {
     return;
   }
-  ++storage_.version;
+  storage_.values_changed();
 }
 
 // Rows are random accesses to memory.
@@ -124,6 +150,27 @@ void ParameterState::prefetch(std::uint32_t row) const {
   fetch(storage_.values.data() + row * bytes);
   for (std::size_t i = 0; i < moment_count_; ++i)
     fetch(moment_data(i, row * storage_.entry_size()));
+}
+
+// In one pass. Whoever reads rows on a device cannot wait for them: those without a gradient are
+// never left behind there.
+void ParameterState::update_rows_at_once(const Gradients::Rows* rows, Step step, bool apply_rule) {
+  const bool all = apply_rule || step.keep != 1;
+  if (!all && rows == nullptr) return;
+  Elements table = elements(0, storage_.entry_size());
+  for (std::size_t i = 0; i < moment_count_; ++i) table.moments[i] = moment_data(i, 0);
+  table.row_count = apply_rule ? storage_.rows() : rows == nullptr ? 0 : rows->rows.size();
+  if (rows != nullptr) {
+    table.gradient = rows->values.data();
+    if (apply_rule) {
+      table.slots = rows->slot_of_row.data();
+    } else {
+      table.rows = rows->rows.data();
+    }
+  }
+  if (table.row_count > 0) rule_->apply(updates(), table, step);
+  if (step.keep != 1) decay(0, storage_.size(), std::span(&step.keep, 1));
+  storage_.values_changed();
 }
 
 void ParameterState::apply_rows(const Gradients::Rows* rows, Step step) {
@@ -145,6 +192,7 @@ void ParameterState::refresh_others() {
 
 void ParameterState::update_rows(const Gradients::Rows* rows, Step step, bool exact) {
   const bool apply_rule = exact && acts_without_gradient_;
+  if (!storage_.device().is_cpu()) return update_rows_at_once(rows, step, apply_rule);
   const bool leaves_behind = this->leaves_behind(step, exact);
   refresh_others();
   if (leaves_behind && storage_.refresher.get() != this) storage_.refresher = shared_from_this();

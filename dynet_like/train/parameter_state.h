@@ -26,8 +26,8 @@ class ParameterState final : public RowRefresher,
   /// Makes all that an update needs, so that it cannot fail half way.
   void prepare(Step step, bool exact);
   bool prepared() const { return prepared_; }
-  /// One of the moments, in the shape of the parameter.
-  Tensor moment(std::size_t i) const;
+  /// Where one of the moments lies on the device, in the shape of the parameter.
+  std::byte* moment(std::size_t i) const { return moment_data(i, 0); }
 
   /// Throws UsageError unless the rule accepts the values that these gradients would change.
   void check(const void* dense, const Gradients::Rows* rows) const;
@@ -57,10 +57,13 @@ class ParameterState final : public RowRefresher,
   void refresh_others();
   Elements elements(std::size_t first, std::size_t count) const;
   void apply(std::size_t first, std::size_t count, const void* gradient, Step step);
+  void apply_on_cpu(const Elements& there, Step step);
   void decay(std::size_t first, std::size_t count, std::span<const double> factors);
   void make_up(std::size_t first, std::size_t count, const Steps& steps);
   void prefetch(std::uint32_t row) const;
   void apply_rows(const Gradients::Rows* rows, Step step);
+  void update_rows_at_once(const Gradients::Rows* rows, Step step, bool apply_rule);
+  const Updates& updates() const { return storage_.device().updates(); }
   bool is_zero(std::size_t first, std::size_t count) const;
   void catch_up(std::uint32_t row);
   void catch_up_all();

@@ -20,9 +20,8 @@ class SGDRule : public UpdateRule {
 
   std::string description() const override { return description_; }
   std::vector<std::string> moments() const override { return {}; }
-  void apply(const Elements& elements, Step step) const override {
-    updates::descend(elements.dtype, elements.values, elements.gradient, elements.count, step.rate,
-                     step.scale);
+  void apply(const Updates& updates, const Elements& elements, Step step) const override {
+    updates.descend(elements, step.rate, step.scale);
   }
 
  private:
@@ -42,10 +41,8 @@ class MomentumRule : public UpdateRule {
     return fmt::format("MomentumSGDTrainer(momentum={})", momentum_);
   }
   std::vector<std::string> moments() const override { return {"velocity"}; }
-  void apply(const Elements& elements, Step step) const override {
-    updates::descend_with_momentum(elements.dtype, elements.values, elements.moments[0],
-                                   elements.gradient, elements.count,
-                                   static_cast<double>(momentum_), step.rate, step.scale);
+  void apply(const Updates& updates, const Elements& elements, Step step) const override {
+    updates.descend_with_momentum(elements, static_cast<double>(momentum_), step.rate, step.scale);
   }
 
  private:

@@ -16,17 +16,21 @@ namespace dynet_like {
 
 namespace {
 
-double element(DType dtype, const void* x, std::size_t i) {
-  return dtype == DType::f32 ? static_cast<double>(static_cast<const float*>(x)[i])
-                             : static_cast<const double*>(x)[i];
-}
+struct Fault {
+  std::size_t at;
+  double value;
+};
 
 // The first element that is not finite.
-std::optional<std::size_t> find_fault(DType dtype, const void* x, std::size_t n) {
-  if (updates::all_finite(dtype, x, n)) return {};
-  std::size_t i = 0;
-  while (std::isfinite(element(dtype, x, i))) ++i;
-  return i;
+std::optional<Fault> find_fault(const ParameterStorage& storage, const Stretch& stretch) {
+  const std::size_t bytes = stretch.count * size_of(storage.dtype);
+  const Block copy(bytes);
+  storage.device().read(copy.data(), stretch.begin, bytes);
+  const Tensor numbers(Dim({static_cast<unsigned>(stretch.count)}), storage.dtype, copy.data());
+  for (std::size_t i = 0; i < stretch.count; ++i) {
+    if (!std::isfinite(numbers.at(i))) return Fault{i, numbers.at(i)};
+  }
+  return {};
 }
 
 [[noreturn]] void refuse(const ParameterStorage& storage, double value, const std::string& place) {
@@ -34,18 +38,25 @@ std::optional<std::size_t> find_fault(DType dtype, const void* x, std::size_t n)
                                  value, storage.name, place));
 }
 
-void check_finite(const Gradients& gradients, const ParameterStorage& storage) {
-  if (const void* dense = gradients.find_dense(storage); dense != nullptr) {
-    const auto fault = find_fault(storage.dtype, dense, storage.size());
-    if (fault) refuse(storage, element(storage.dtype, dense, *fault), fmt::to_string(*fault));
+// All in one pass; what is wrong is looked for only then.
+void check_finite(const Gradients& gradients, std::span<const ParameterStorage* const> storages) {
+  if (storages.empty()) return;
+  std::vector<Stretch> all;
+  for (const ParameterStorage* storage : storages) {
+    for (const Stretch& stretch : gradients.stretches(*storage)) all.push_back(stretch);
   }
-  if (const Gradients::Rows* rows = gradients.find_rows(storage); rows != nullptr) {
-    const std::size_t entry = storage.entry_size();
-    const void* values = rows->values.data();
-    const auto fault = find_fault(storage.dtype, values, rows->rows.size() * entry);
-    if (!fault) return;
-    refuse(storage, element(storage.dtype, values, *fault),
-           fmt::format("{} of row {}", *fault % entry, rows->rows[*fault / entry]));
+  const ParameterStorage& any = *storages.front();
+  if (any.device().updates().all_finite(any.dtype, all)) return;
+  for (const ParameterStorage* storage : storages) {
+    for (const Stretch& stretch : gradients.stretches(*storage)) {
+      const auto fault = find_fault(*storage, stretch);
+      if (!fault) continue;
+      if (!storage->is_table) refuse(*storage, fault->value, fmt::to_string(fault->at));
+      const std::size_t entry = storage->entry_size();
+      refuse(*storage, fault->value,
+             fmt::format("{} of row {}", fault->at % entry,
+                         gradients.find_rows(*storage)->rows[fault->at / entry]));
+    }
   }
 }
 
@@ -79,9 +90,12 @@ ParameterState* Trainer::find(const ParameterStorage& storage) const {
 double Trainer::gradient_scale(const Gradients& gradients) const {
   const bool clips = clip_threshold > 0;
   const double norm = clips ? gradients.norm(collection_, clip_by_all) : 0;
-  for (const auto& parameter : parameters_) {
-    if (clips && std::isfinite(norm)) break;
-    if (parameter->storage().updated) check_finite(gradients, parameter->storage());
+  if (!clips || !std::isfinite(norm)) {
+    std::vector<const ParameterStorage*> updated;
+    for (const auto& parameter : parameters_) {
+      if (parameter->storage().updated) updated.push_back(&parameter->storage());
+    }
+    check_finite(gradients, updated);
   }
   if (!std::isfinite(norm)) {
     throw NumericError(fmt::format("[Trainer] need a finite norm of the gradients; got {}", norm));
@@ -117,8 +131,9 @@ void Trainer::update(const Gradients& gradients) {
   const bool averages = averages_.is_due(updates_ + 1);
   const bool exact = sparse_updates == SparseUpdates::exact;
   for (const auto& parameter : parameters_) {
-    const ParameterStorage& storage = parameter->storage();
+    ParameterStorage& storage = parameter->storage();
     if (!storage.updated) continue;
+    storage.take_writes();
     parameter->check(gradients.find_dense(storage), gradients.find_rows(storage));
     parameter->prepare(step, exact);
   }

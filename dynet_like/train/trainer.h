@@ -24,7 +24,8 @@ class UpdateRule;
 /// next; `lazy_rows` leaves rows alone and parameters not, as DyNet does.
 enum class SparseUpdates { lazy, exact, lazy_rows };
 
-/// All that a trainer needs to go on, as views of its own memory or of a reader's.
+/// All that a trainer needs to go on, as views of its own memory, of `copies` of what a device has,
+/// or of a reader's.
 struct TrainerState {
   struct Moment {
     std::shared_ptr<ParameterStorage> parameter;
@@ -46,6 +47,7 @@ struct TrainerState {
   std::vector<Moment> moments;
   MovingAverageSettings moving_average;
   std::vector<Average> averages;
+  std::vector<std::shared_ptr<const Block>> copies;
 };
 
 /// Changes the parameters of a (sub)collection, except those that are not to be updated.

@@ -1,6 +1,5 @@
 // The state of a trainer: what it is made of, what is refused, and how it is taken over.
 #include <algorithm>
-#include <cstring>
 #include <set>
 #include <string>
 #include <utility>
@@ -31,10 +30,26 @@ void check_shape(const ParameterStorage& storage, const std::string& what, const
 std::vector<ParameterAverages::Average> copies_of(const TrainerState& state) {
   std::vector<ParameterAverages::Average> copies;
   for (const TrainerState::Average& average : state.averages) {
-    copies.push_back({average.parameter, average.count, Block(bytes_of(*average.parameter)), {}});
-    std::memcpy(copies.back().values.data(), average.values.data(), copies.back().values.size());
+    Device& device = average.parameter->device();
+    copies.push_back({average.parameter,
+                      average.count,
+                      Block(bytes_of(*average.parameter), device.memory()),
+                      {}});
+    Block& values = copies.back().values;
+    device.write(values.data(), average.values.data(), values.size());
   }
   return copies;
+}
+
+// Numbers of the parameter's device as this process sees them.
+Tensor view_of(const ParameterStorage& storage, std::byte* values, TrainerState& state) {
+  if (!storage.device().is_cpu()) {
+    const auto copy = std::make_shared<const Block>(bytes_of(storage));
+    storage.device().read(copy->data(), values, copy->size());
+    state.copies.push_back(copy);
+    values = copy->data();
+  }
+  return Tensor(storage.dim, storage.dtype, values);
 }
 
 }  // namespace
@@ -59,14 +74,15 @@ TrainerState Trainer::state() {
   for (std::size_t i = 0; i < parameters_.size(); ++i) {
     parameters_[i]->refresh_all();
     for (std::size_t j = 0; parameters_[i]->prepared() && j < names.size(); ++j) {
-      state.moments.push_back({storages[i], names[j], parameters_[i]->moment(j)});
+      state.moments.push_back(
+          {storages[i], names[j], view_of(*storages[i], parameters_[i]->moment(j), state)});
     }
   }
   state.moving_average = averages_.settings;
   for (const ParameterAverages::Average& average : averages_.all()) {
     const ParameterStorage& storage = *average.parameter;
-    state.averages.push_back({average.parameter, average.count,
-                              Tensor(storage.dim, storage.dtype, average.values.data())});
+    state.averages.push_back(
+        {average.parameter, average.count, view_of(storage, average.values.data(), state)});
   }
   return state;
 }
@@ -138,9 +154,9 @@ void Trainer::load_state(const TrainerState& state) {
   for (const TrainerState::Moment& moment : state.moments) {
     const auto name = std::find(names.begin(), names.end(), moment.name);
     const auto i = static_cast<std::size_t>(name - names.begin());
-    // The view may be of this trainer's own memory.
-    std::memmove(find(*moment.parameter)->moment(i).data(), moment.values.data(),
-                 bytes_of(*moment.parameter));
+    std::byte* const to = find(*moment.parameter)->moment(i);
+    if (to == moment.values.data()) continue;  // a view of this trainer's own memory
+    moment.parameter->device().write(to, moment.values.data(), bytes_of(*moment.parameter));
   }
   averages_.settings = state.moving_average;
   updates_ = state.updates;

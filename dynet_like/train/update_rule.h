@@ -6,20 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "dynet_like/core/dtype.h"
+#include "dynet_like/device/updates.h"
 
 namespace dynet_like {
-
-/// A stretch of one parameter: `count` values, their gradient and each of their moments.
-struct Elements {
-  static constexpr std::size_t kMaxMoments = 4;
-
-  DType dtype = DType::f32;
-  std::size_t count = 0;
-  void* values = nullptr;
-  const void* gradient = nullptr;
-  void* moments[kMaxMoments] = {};
-};
 
 /// The numbers of one update: the gradient is multiplied by `scale`, the change by `rate`, and the
 /// changed values by `keep`, which is no matter of the rule.
@@ -44,19 +33,25 @@ class UpdateRule {
     return learning_rate;
   }
   /// One update. With zero moments a zero gradient must change nothing, not even the sign of a
-  /// zero, unless leaves_tables_if_exact().
-  virtual void apply(const Elements& elements, Step step) const = 0;
+  /// zero, unless leaves_tables_if_exact(). `updates` are those of the elements' device.
+  virtual void apply(const Updates& updates, const Elements& elements, Step step) const = 0;
 
   /// Whether a zero gradient changes values or moments that are not zero.
   virtual bool acts_without_gradient() const { return !moments().empty(); }
   /// Whether updates in SparseUpdates::exact leave tables alone, but for the decay. Then no row has
   /// to catch up with the rule.
   virtual bool leaves_tables_if_exact() const { return false; }
-  /// Whether every element is by itself. If not, `apply` is given a whole parameter or a whole row
+  /// Whether every element is by itself. If not, `apply` is given a whole parameter or whole rows
   /// of a table, and a null gradient for a zero one.
   virtual bool is_elementwise() const { return true; }
-  /// Whether the formula has a meaning for such values (gradient and moments are not there).
-  virtual bool accepts(const Elements& /*values*/) const { return true; }
+  /// Whether `apply` must have its elements in this process's memory, wherever they are.
+  virtual bool runs_on_cpu() const { return false; }
+  /// Whether there are values for which the formula has no meaning, and whether it has one for
+  /// these, which are in this process's memory.
+  virtual bool is_choosy() const { return false; }
+  virtual bool accepts(DType /*dtype*/, const void* /*values*/, std::size_t /*count*/) const {
+    return true;
+  }
   /// What accepts() wants, for "need ...".
   virtual std::string accepted_values() const { return "any values"; }
 };

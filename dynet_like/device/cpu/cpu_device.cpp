@@ -1,194 +1,35 @@
-// The CPU as a device: finds kernels and splits large batches over a few threads.
-#include <algorithm>
-#include <string>
-#include <unordered_map>
+// The CPU as a device: its memory is that of this process.
+#include <cstring>
 
-#include "dynet_like/core/errors.h"
-#include "dynet_like/core/memory.h"
-#include "dynet_like/device/cpu/kernel_table.h"
 #include "dynet_like/device/device.h"
 
 namespace dynet_like {
 
 namespace {
 
-// Below this many operations a second thread costs more than it brings.
-constexpr double kWorthAThread = 100'000;
-
-class ArenaWorkspace : public Workspace {
+class CpuDevice final : public Device {
  public:
-  void* bytes(std::size_t size) override { return arena_.allocate(size); }
-  void reset() { arena_.reset(); }
-
- private:
-  Arena arena_;
-};
-
-using KernelMap = std::unordered_map<std::string_view, Kernels>;
-
-KernelMap all_kernels() {
-  KernelMap map;
-  for (const cpu::KernelEntry& entry : cpu::all_kernels()) map.emplace(entry.op, entry.kernels);
-  return map;
-}
-
-// Like the kernels, of the instruction set that was chosen first.
-const cpu::MatrixFunctions& chosen_functions() {
-  static const cpu::MatrixFunctions& functions = cpu::matrix_functions();
-  return functions;
-}
-
-template <class T>
-const T* advance(const T* pointer, std::size_t n) {
-  return pointer == nullptr ? nullptr : pointer + n;
-}
-
-const void* advance_bytes(const void* pointer, std::size_t n) {
-  return pointer == nullptr ? nullptr : static_cast<const std::byte*>(pointer) + n;
-}
-
-Operand from_item(const Operand& operand, std::size_t first) {
-  return {advance(operand.items, first), operand.shared, operand.packed};
-}
-
-// An op of the user may leave kernels out.
-template <class Kernel>
-void check_kernel(Kernel kernel, const char* direction, const Signature& type) {
-  if (kernel != nullptr) return;
-  throw DeviceError("[" + std::string(type.op->name) + "] need a " + direction + " kernel for " +
-                    name_of(type.dtype) + "; got none");
-}
-
-class CpuDevice : public Device {
- public:
-  explicit CpuDevice(std::shared_ptr<ThreadPool> pool)
-      : pool_(std::move(pool)), workspaces_(pool_ == nullptr ? 1 : pool_->size()) {}
-
-  const Kernels& kernels(const Op& op) const override {
-    if (op.kernels != nullptr) return *op.kernels;
-    static const KernelMap map = all_kernels();
-    const auto found = map.find(op.name);
-    if (found == map.end()) {
-      throw DeviceError("[" + std::string(op.name) + "] need a kernel for the CPU; got none");
-    }
-    return found->second;
+  std::string name() const override { return "cpu"; }
+  std::shared_ptr<MemorySource> memory() override { return nullptr; }
+  std::unique_ptr<Queue> make_queue(std::shared_ptr<ThreadPool> pool) override {
+    return make_cpu_queue(std::move(pool));
   }
-
-  void forward(Kernels::Forward kernel, const ForwardCall& call) override {
-    const Signature& type = *call.type;
-    check_kernel(kernel, "forward", type);
-    for_parts(call.n, call.n, cost(type), [&](unsigned part, std::size_t begin, std::size_t end) {
-      ForwardCall slice = call;
-      slice.workspace = &workspace(part);
-      if (end - begin == call.n) return kernel(slice);
-      std::vector<Operand> in;
-      for (std::size_t j = 0; j < type.inputs.size(); ++j)
-        in.push_back(from_item(call.in[j], begin));
-      slice.n = end - begin;
-      slice.in = in.data();
-      const std::size_t element = size_of(type.dtype);
-      slice.out = static_cast<std::byte*>(call.out) + begin * type.output_size * element;
-      slice.saved = const_cast<void*>(advance_bytes(call.saved, begin * type.saved_size * element));
-      slice.integers = advance(call.integers, begin * type.integers);
-      slice.reals = advance_bytes(call.reals, begin * type.op->reals_per_item * element);
-      kernel(slice);
-    });
+  const Updates& updates() const override { return cpu_updates(); }
+  void write(void* to, const void* from, std::size_t size) override { copy(to, from, size); }
+  void read(void* to, const void* from, std::size_t size) override { copy(to, from, size); }
+  void copy(void* to, const void* from, std::size_t size) override {
+    if (size > 0) std::memcpy(to, from, size);
   }
-
-  void backward(Kernels::Backward kernel, const BackwardCall& call) override {
-    const Signature& type = *call.type;
-    check_kernel(kernel, "backward", type);
-    for_parts(
-        call.n, call.n, 2 * cost(type), [&](unsigned part, std::size_t begin, std::size_t end) {
-          BackwardCall slice = call;
-          slice.workspace = &workspace(part);
-          if (end - begin == call.n) return kernel(slice);
-          std::vector<Operand> in;
-          std::vector<Destination> dx;
-          for (std::size_t j = 0; j < type.inputs.size(); ++j) {
-            if (call.in != nullptr) in.push_back(from_item(call.in[j], begin));
-            dx.push_back({advance(call.dx[j].items, begin), advance(call.dx[j].add, begin)});
-          }
-          slice.n = end - begin;
-          slice.in = in.data();
-          slice.out = from_item(call.out, begin);
-          slice.saved = from_item(call.saved, begin);
-          slice.dy = from_item(call.dy, begin);
-          slice.dx = dx.data();
-          slice.deferred = advance(call.deferred, begin);
-          slice.integers = advance(call.integers, begin * type.integers);
-          slice.reals =
-              advance_bytes(call.reals, begin * type.op->reals_per_item * size_of(type.dtype));
-          kernel(slice);
-        });
+  void zero(void* to, std::size_t size) override {
+    if (size > 0) std::memset(to, 0, size);
   }
-
-  void add_outer_products(DType dtype, const OuterProducts& call) override {
-    // Split by rows of the sum, never by addends: every element keeps its one chain.
-    const int type = static_cast<int>(dtype);
-    const std::size_t panel = functions_.panel_rows[type];
-    const std::size_t panels = (call.rows + panel - 1) / panel;
-    const double work = 2.0 * static_cast<double>(panel * call.columns * call.addends.n);
-    for_parts(panels, panels, work, [&](unsigned part, std::size_t begin, std::size_t end) {
-      functions_.add_outer_products[type](call, begin * panel, std::min(call.rows, end * panel),
-                                          workspace(part));
-    });
-  }
-
-  void add_all(DType dtype, void* sum, std::size_t size, const Addends& addends,
-               bool fresh) override {
-    constexpr std::size_t kStretch = 64;  // elements: parts begin where vectors and lines do
-    const std::size_t stretches = (size + kStretch - 1) / kStretch;
-    const double work = static_cast<double>(kStretch * addends.n);
-    for_parts(stretches, stretches, work, [&](unsigned, std::size_t begin, std::size_t end) {
-      functions_.add_all[static_cast<int>(dtype)](
-          sum, begin * kStretch, std::min(size, end * kStretch), addends.dy, addends.n, fresh);
-    });
-  }
-
-  std::size_t packing(DType dtype) const override {
-    return functions_.panel_rows[static_cast<int>(dtype)];
-  }
-  std::size_t packed_bytes(DType dtype, std::size_t rows, std::size_t columns,
-                           bool transposed) const override {
-    const auto size = functions_.packed_size[static_cast<int>(dtype)];
-    return size(rows, columns, transposed) * size_of(dtype);
-  }
-  void pack(DType dtype, const void* matrix, std::size_t rows, std::size_t columns, bool transposed,
-            void* to) const override {
-    functions_.pack[static_cast<int>(dtype)](matrix, rows, columns, transposed, to);
-  }
-
- private:
-  static double cost(const Signature& type) {
-    return type.op->cost != nullptr ? type.op->cost(type) : static_cast<double>(type.output_size);
-  }
-
-  // work(part, begin, end) over [0, n), on as many threads as the work is worth.
-  template <class Work>
-  void for_parts(std::size_t n, std::size_t most, double cost_each, const Work& work) {
-    const double worth = static_cast<double>(n) * cost_each / kWorthAThread;
-    const auto parts =
-        static_cast<unsigned>(std::clamp<double>(std::min<double>(worth, static_cast<double>(most)),
-                                                 1.0, static_cast<double>(workspaces_.size())));
-    if (parts == 1) return work(0, 0, n);
-    pool_->run(parts, [&](unsigned part) { work(part, n * part / parts, n * (part + 1) / parts); });
-  }
-
-  Workspace& workspace(unsigned part) {
-    workspaces_[part].reset();
-    return workspaces_[part];
-  }
-
-  std::shared_ptr<ThreadPool> pool_;
-  std::vector<ArenaWorkspace> workspaces_;
-  const cpu::MatrixFunctions& functions_ = chosen_functions();
 };
 
 }  // namespace
 
-std::unique_ptr<Device> make_cpu_device(std::shared_ptr<ThreadPool> pool) {
-  return std::make_unique<CpuDevice>(std::move(pool));
+const std::shared_ptr<Device>& cpu_device() {
+  static const std::shared_ptr<Device> device = std::make_shared<CpuDevice>();
+  return device;
 }
 
 }  // namespace dynet_like

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "dynet_like/device/device.h"
+#include "dynet_like/device/queue.h"
 
 namespace dynet_like::cpu {
 

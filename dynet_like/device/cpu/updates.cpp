@@ -11,8 +11,6 @@
 HWY_BEFORE_NAMESPACE();
 namespace dynet_like::HWY_NAMESPACE {
 
-using updates::AdamConstants;
-
 template <class E>
 void descend_elements(E* w, const E* g, std::size_t n, E rate, E scale) {
   for_groups<E>(n, [&]<class T>(std::size_t at, std::size_t count) DYNET_LIKE_BODY {

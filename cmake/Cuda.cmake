@@ -1,0 +1,20 @@
+# The back end for GPUs as part of the library: kernels (*.cu) built by nvcc, or by the C++ compiler
+# to run on the CPU.
+set(folder ${PROJECT_SOURCE_DIR}/dynet_like/device/cuda)
+file(GLOB kernels CONFIGURE_DEPENDS ${folder}/*.cu)
+file(GLOB sources CONFIGURE_DEPENDS ${folder}/*.cpp)
+target_compile_definitions(dynet_like PRIVATE DYNET_LIKE_CUDA)
+
+if(DYNET_LIKE_CUDA STREQUAL HOST)
+  find_package(Boost REQUIRED COMPONENTS context)
+  file(GLOB host_sources CONFIGURE_DEPENDS ${folder}/host/*.cpp)
+  list(FILTER sources EXCLUDE REGEX /cuda_runtime\\.cpp$)
+  set_source_files_properties(${kernels} PROPERTIES LANGUAGE CXX COMPILE_OPTIONS "-xc++")
+  target_sources(dynet_like PRIVATE ${sources} ${host_sources} ${kernels})
+  target_compile_definitions(dynet_like PRIVATE DYNET_LIKE_CUDA_HOST)
+  target_link_libraries(dynet_like PRIVATE Boost::context)
+else()
+  enable_language(CUDA)
+  find_package(CUDAToolkit REQUIRED)
+  target_sources(dynet_like PRIVATE ${sources} ${kernels})
+endif()

@@ -1,0 +1,135 @@
+// Commands: sums that wait for others, and submission.
+#include "dynet_like/device/cuda/commands.h"
+
+#include <algorithm>
+
+namespace dynet_like::cuda {
+
+namespace {
+
+// More is copied by itself.
+constexpr std::size_t kLargestList = std::size_t{1} << 20;
+
+}  // namespace
+
+Commands::Commands(Runtime& runtime, std::shared_ptr<MemorySource> memory)
+    : runtime_(runtime),
+      stagings_{Staging(runtime), Staging(runtime)},
+      scratch_(std::move(memory)) {}
+
+void Commands::multiply(const LibraryProduct& product) {
+  finish_sums();
+  calls_.append([product](Runtime& runtime) { runtime.multiply(product); });
+}
+
+void Commands::copy(void* to, const void* from, std::size_t size) {
+  if (size == 0) return;
+  finish_sums();
+  calls_.append([=](Runtime& runtime) { runtime.copy(to, from, size); });
+}
+
+void Commands::zero(void* to, std::size_t size) {
+  if (size == 0) return;
+  finish_sums();
+  calls_.append([=](Runtime& runtime) { runtime.zero(to, size); });
+}
+
+// Whether it may run beside those that wait: it reads none of their results, and its own place is
+// that of one of them or apart from all.
+bool Commands::joins_sums(DType dtype, const std::byte* sum, std::size_t size,
+                          const Addends& addends) const {
+  if (segments_.empty()) return true;
+  if (dtype != sums_dtype_) return false;
+  const std::size_t element = size_of(dtype);
+  const auto end_of = [&](std::uint32_t segment) {
+    return static_cast<const std::byte*>(segments_[segment].sum) +
+           segments_[segment].size * element;
+  };
+  const auto overlaps = [&](const std::byte* begin, const std::byte* end) {
+    auto next = segment_at_.lower_bound(end);
+    return next != segment_at_.begin() && end_of((--next)->second) > begin;
+  };
+  for (std::size_t i = 0; i < addends.n; ++i) {
+    const auto* from = static_cast<const std::byte*>(addends.dy[i]);
+    if (overlaps(from, from + size * element)) return false;
+  }
+  const auto same = segment_at_.find(sum);
+  if (same != segment_at_.end() && segments_[same->second].size == size) return true;
+  return !overlaps(sum, sum + size * element);
+}
+
+void Commands::add_all(DType dtype, void* sum, std::size_t size, const Addends& addends,
+                       SumStart start) {
+  if (size == 0 || (addends.n == 0 && start == SumStart::there)) return;
+  const auto* place = static_cast<const std::byte*>(sum);
+  if (!joins_sums(dtype, place, size, addends)) finish_sums();
+  sums_dtype_ = dtype;
+  const auto [at, is_new] =
+      segment_at_.emplace(place, static_cast<std::uint32_t>(segments_.size()));
+  if (!is_new && start != SumStart::there) {
+    // What was added before is not wanted.
+    finish_sums();
+    return add_all(dtype, sum, size, addends, start);
+  }
+  const std::uint32_t segment = at->second;
+  if (is_new) segments_.push_back({sum, size, 0, 0, start});
+  segments_[segment].count += addends.n;
+  for (std::size_t i = 0; i < addends.n; ++i) addends_.emplace_back(segment, addends.dy[i]);
+}
+
+void Commands::write(void* to, const void* from, std::size_t size) {
+  if (size == 0) return;
+  if (size > kLargestList) {
+    submit();
+    runtime_.copy_to_device(to, from, size);
+    runtime_.wait();
+    return;
+  }
+  const std::size_t element = size_of(DType::f32);
+  const void* const staged = stagings_[current_].add(from, size);
+  if (size % element != 0) return copy(to, staged, size);
+  add_all(DType::f32, to, size / element, {&staged, nullptr, 1}, SumStart::first);
+}
+
+void Commands::finish_sums() {
+  if (segments_.empty()) return;
+  // The addends of a segment together, in the order in which they came.
+  std::vector<const void*> sorted(addends_.size());
+  std::size_t first = 0;
+  for (SumSegment& segment : segments_) {
+    segment.first = first;
+    first += segment.count;
+    segment.count = 0;
+  }
+  for (const auto& [index, addend] : addends_) {
+    SumSegment& segment = segments_[index];
+    sorted[segment.first + segment.count++] = addend;
+  }
+  const std::vector<SumSegment> segments = std::move(segments_);
+  segments_.clear();
+  addends_.clear();
+  segment_at_.clear();
+  launch_sums(*this, sums_dtype_, segments, sorted);
+}
+
+void Commands::submit() {
+  finish_sums();
+  if (calls_.empty()) return;
+  Staging& staging = stagings_[current_];
+  try {
+    staging.upload();
+    calls_.run(runtime_);
+    runtime_.mark(current_);
+  } catch (...) {
+    calls_.clear();
+    throw;
+  }
+  calls_.clear();
+  reset_scratch();
+  // The lists of the submission before: the device may still read them.
+  current_ = 1 - current_;
+  runtime_.wait_for(current_);
+  stagings_[current_].recycle();
+}
+
+}  // namespace dynet_like::cuda

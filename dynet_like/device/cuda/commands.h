@@ -1,0 +1,140 @@
+// What a device was asked to do and has not begun: lists, kernels and their arguments.
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <new>
+#include <span>
+#include <type_traits>
+#include <vector>
+
+#include "dynet_like/core/memory.h"
+#include "dynet_like/device/cuda/launch.h"
+#include "dynet_like/device/cuda/runtime.h"
+#include "dynet_like/device/cuda/staging.h"
+#include "dynet_like/device/queue.h"
+
+namespace dynet_like::cuda {
+
+/// Calls to be made later, one behind the other in memory.
+class CallList {
+ public:
+  template <class Call>
+  void append(const Call& call) {
+    static_assert(std::is_trivially_copyable_v<Call> && alignof(Call) <= kUnit);
+    const std::size_t units = (sizeof(Call) + kUnit - 1) / kUnit;
+    calls_.push_back(
+        {[](Runtime& runtime, const void* at) { (*static_cast<const Call*>(at))(runtime); },
+         memory_.size()});
+    memory_.resize(memory_.size() + units);
+    ::new (static_cast<void*>(&memory_[memory_.size() - units])) Call(call);
+  }
+  bool empty() const { return calls_.empty(); }
+  void run(Runtime& runtime) const {
+    for (const Entry& entry : calls_) entry.run(runtime, &memory_[entry.at]);
+  }
+  void clear() {
+    calls_.clear();
+    memory_.clear();
+  }
+
+ private:
+  static constexpr std::size_t kUnit = 16;
+  struct alignas(kUnit) Unit {
+    std::byte bytes[kUnit];
+  };
+  struct Entry {
+    void (*run)(Runtime&, const void*);
+    std::size_t at;
+  };
+  std::vector<Entry> calls_;
+  std::vector<Unit> memory_;
+};
+
+/// One of several sums that run in one launch: its addends are `count` of a list of all of them.
+struct SumSegment {
+  void* sum = nullptr;
+  std::size_t size = 0;
+  std::size_t first = 0, count = 0;
+  SumStart start = SumStart::there;
+};
+
+/// The commands of a device, in order. What launches kernels is given this as its workspace: its
+/// memory is scratch memory of the device, valid for the kernels that one call launches.
+///
+/// Nothing begins before `submit`: lists travel in one copy, then the kernels are launched.
+class Commands : public Workspace {
+ public:
+  Commands(Runtime& runtime, std::shared_ptr<MemorySource> memory);
+
+  /// A kernel whose threads are independent of each other, or wait for each other.
+  template <class... Parameters, class... Arguments>
+  void launch(const Shape& shape, void (*kernel)(Parameters...), const Arguments&... arguments) {
+    append_launch(shape, Threads::independent, kernel, static_cast<Parameters>(arguments)...);
+  }
+  template <class... Parameters, class... Arguments>
+  void launch_cooperating(const Shape& shape, void (*kernel)(Parameters...),
+                          const Arguments&... arguments) {
+    append_launch(shape, Threads::cooperating, kernel, static_cast<Parameters>(arguments)...);
+  }
+  void multiply(const LibraryProduct& product);
+  void copy(void* to, const void* from, std::size_t size);
+  void zero(void* to, std::size_t size);
+
+  /// Where a list will lie on the device when the kernels of this submission run.
+  template <class T>
+  T* stage(const T* list, std::size_t count) {
+    return static_cast<T*>(stagings_[current_].add(list, count * sizeof(T)));
+  }
+  void* bytes(std::size_t size) override { return scratch_.allocate(size); }
+  /// The next call may use the scratch memory again.
+  void reset_scratch() { scratch_.reset(); }
+
+  /// A sum that may run together with those before and after it.
+  void add_all(DType dtype, void* sum, std::size_t size, const Addends& addends, SumStart start);
+  /// A copy of this process's memory, which may change, in the same way.
+  void write(void* to, const void* from, std::size_t size);
+  /// Launches the sums and copies so far: what comes next is to see them.
+  void finish_sums();
+
+  void submit();
+
+ private:
+  template <class... Parameters>
+  void append_launch(const Shape& shape, Threads threads, void (*kernel)(Parameters...),
+                     Parameters... arguments) {
+    finish_sums();
+    calls_.append([=](Runtime& runtime) {
+      cuda::launch<Parameters...>(runtime, shape, threads, kernel, arguments...);
+    });
+  }
+  bool joins_sums(DType dtype, const std::byte* sum, std::size_t size,
+                  const Addends& addends) const;
+
+  Runtime& runtime_;
+  CallList calls_;
+  Staging stagings_[2];
+  unsigned current_ = 0;
+  Arena scratch_;
+
+  // Sums that have not been launched.
+  DType sums_dtype_ = DType::f32;
+  std::vector<SumSegment> segments_;
+  std::vector<std::pair<std::uint32_t, const void*>> addends_;  ///< segment and place
+  std::map<const std::byte*, std::uint32_t> segment_at_;        ///< by place
+};
+
+/// Launches sums that do not depend on each other.
+void launch_sums(Commands& commands, DType dtype, std::span<const SumSegment> segments,
+                 std::span<const void* const> addends);
+/// sum += dy x', or = if it is fresh; addends lie in lists of this process.
+void launch_outer_products(Commands& commands, DType dtype, const OuterProducts& call);
+
+inline Commands& commands_of(const ForwardCall& call) {
+  return static_cast<Commands&>(*call.workspace);
+}
+inline Commands& commands_of(const BackwardCall& call) {
+  return static_cast<Commands&>(*call.workspace);
+}
+
+}  // namespace dynet_like::cuda

@@ -1,0 +1,70 @@
+// The words of CUDA for a C++ compiler: kernels run on the CPU, every thread of a block in turn.
+#pragma once
+
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+
+#define __global__
+#define __device__
+#define __host__
+#define __forceinline__ inline
+#define __launch_bounds__(...)
+#define __restrict__
+
+namespace dynet_like::cuda::host {
+
+struct Index {
+  unsigned x = 0, y = 0, z = 0;
+};
+
+/// Where the thread that runs now is; the emulator sets it.
+struct Position {
+  Index thread, block, block_size, grid_size;
+};
+inline thread_local Position position;
+
+/// Waits for all threads of the block. `line` tells barriers apart.
+void barrier(const char* file, int line);
+/// Memory of the block that runs, the same for all its threads; `id` names the array.
+void* shared_memory(const void* id, std::size_t size);
+/// Exchanges 8 bytes with the threads of the warp that `mask` names: returns those of lane `from`.
+std::uint64_t exchange(unsigned mask, std::uint64_t bits, unsigned from);
+void warp_barrier(unsigned mask);
+unsigned lane();
+
+template <class T>
+T shuffle(unsigned mask, T value, unsigned from) {
+  static_assert(sizeof(T) <= sizeof(std::uint64_t));
+  std::uint64_t bits = 0;
+  __builtin_memcpy(&bits, &value, sizeof(T));
+  bits = exchange(mask, bits, from);
+  __builtin_memcpy(&value, &bits, sizeof(T));
+  return value;
+}
+
+}  // namespace dynet_like::cuda::host
+
+#define threadIdx (::dynet_like::cuda::host::position.thread)
+#define blockIdx (::dynet_like::cuda::host::position.block)
+#define blockDim (::dynet_like::cuda::host::position.block_size)
+#define gridDim (::dynet_like::cuda::host::position.grid_size)
+#define __syncthreads() (::dynet_like::cuda::host::barrier(__FILE__, __LINE__))
+#define __syncwarp(...) (::dynet_like::cuda::host::warp_barrier(__VA_ARGS__))
+#define __shfl_sync(mask, value, from) (::dynet_like::cuda::host::shuffle(mask, value, from))
+#define __shfl_down_sync(mask, value, by) \
+  (::dynet_like::cuda::host::shuffle(mask, value, ::dynet_like::cuda::host::lane() + (by)))
+#define __shfl_xor_sync(mask, value, bits) \
+  (::dynet_like::cuda::host::shuffle(mask, value, ::dynet_like::cuda::host::lane() ^ (bits)))
+/// Memory that the threads of a block share: SHARED_ARRAY(float, tile, 32 * 33); uninitialised.
+#define SHARED_ARRAY(type, name, size)   \
+  static const char name##_id = 0;       \
+  type* const name = static_cast<type*>( \
+      ::dynet_like::cuda::host::shared_memory(&name##_id, sizeof(type) * (size)))
+
+struct alignas(16) float4 {
+  float x, y, z, w;
+};
+struct alignas(16) double2 {
+  double x, y;
+};

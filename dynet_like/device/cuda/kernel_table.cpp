@@ -1,0 +1,18 @@
+// The launchers of all ops.
+#include "dynet_like/device/cuda/kernel_table.h"
+
+namespace dynet_like {
+
+std::vector<cuda::KernelEntry> cuda::all_kernels() {
+  std::vector<KernelEntry> all;
+  for (const auto& table :
+       {cell_kernels(), count_kernels(), dimension_kernels(), elementwise_kernels(),
+        inner_product_kernels(), matrix_kernels(), product_kernels(), projection_kernels(),
+        random_kernels(), reduction_kernels(), shape_kernels(), softmax_kernels(),
+        special_function_kernels()}) {
+    all.insert(all.end(), table.begin(), table.end());
+  }
+  return all;
+}
+
+}  // namespace dynet_like

@@ -1,0 +1,46 @@
+// Beginning a kernel with its arguments, whichever compiler has built it.
+#pragma once
+
+#include "dynet_like/device/cuda/language.h"
+#include "dynet_like/device/cuda/runtime.h"
+
+namespace dynet_like::cuda {
+
+/// Defined where kernels are compiled.
+template <class... Parameters>
+void launch(Runtime& runtime, const Shape& shape, Threads threads, void (*kernel)(Parameters...),
+            Parameters... arguments);
+
+#if defined(__CUDACC__)
+
+struct Runtime::Call {
+  const void* kernel;
+  void** arguments;
+};
+
+template <class... Parameters>
+void launch(Runtime& runtime, const Shape& shape, Threads threads, void (*kernel)(Parameters...),
+            Parameters... arguments) {
+  void* pointers[] = {static_cast<void*>(&arguments)...};
+  runtime.launch(shape, threads, {reinterpret_cast<const void*>(kernel), pointers});
+}
+
+#elif defined(DYNET_LIKE_CUDA_HOST)
+
+struct Runtime::Call {
+  void (*run)(const void* kernel);  ///< as one thread
+  const void* kernel;
+};
+
+template <class... Parameters>
+void launch(Runtime& runtime, const Shape& shape, Threads threads, void (*kernel)(Parameters...),
+            Parameters... arguments) {
+  const auto thread = [&] { kernel(arguments...); };
+  using Thread = decltype(thread);
+  runtime.launch(shape, threads,
+                 {[](const void* call) { (*static_cast<Thread*>(call))(); }, &thread});
+}
+
+#endif
+
+}  // namespace dynet_like::cuda

@@ -1,0 +1,9 @@
+// Kernels of ops: products.
+#include "dynet_like/device/cuda/commands.h"
+#include "dynet_like/device/cuda/kernel_table.h"
+
+namespace dynet_like::cuda {
+
+std::span<const KernelEntry> product_kernels() { return {}; }
+
+}  // namespace dynet_like::cuda

@@ -1,0 +1,9 @@
+// Kernels of ops: random.
+#include "dynet_like/device/cuda/commands.h"
+#include "dynet_like/device/cuda/kernel_table.h"
+
+namespace dynet_like::cuda {
+
+std::span<const KernelEntry> random_kernels() { return {}; }
+
+}  // namespace dynet_like::cuda

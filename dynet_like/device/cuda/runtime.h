@@ -1,0 +1,87 @@
+// The few functions of a GPU that the library needs: over CUDA's runtime and cuBLAS, or on the CPU.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "dynet_like/core/dtype.h"
+#include "dynet_like/device/device.h"
+
+namespace dynet_like::cuda {
+
+/// Blocks of a launch, and threads of a block.
+struct Shape {
+  unsigned blocks_x = 1, blocks_y = 1, blocks_z = 1;
+  unsigned threads_x = 1, threads_y = 1;
+};
+
+/// Whether threads of a block wait for each other, at barriers or in shuffles. On the CPU those
+/// that do not run in a plain loop.
+enum class Threads : std::uint8_t { independent, cooperating };
+
+/// c = a b + beta c, column-major, as a library computes it: a is [rows, inner], or [inner, rows]
+/// if it is transposed; b is [inner, columns], or [columns, inner].
+struct LibraryProduct {
+  DType dtype = DType::f32;
+  std::size_t rows = 0, columns = 0, inner = 0;
+  const void* a = nullptr;
+  std::size_t a_stride = 0;  ///< elements from column to column
+  bool a_transposed = false;
+  const void* b = nullptr;
+  std::size_t b_stride = 0;
+  bool b_transposed = false;
+  void* c = nullptr;
+  std::size_t c_stride = 0;
+  double beta = 0;
+};
+
+/// One device with one stream, on which everything happens in the order of the calls. Not for use
+/// by several threads at once. Errors of the driver throw DeviceError.
+class Runtime {
+ public:
+  /// The names of the devices there are, and why there are none.
+  static std::vector<std::string> names();
+  static std::string why_none();
+
+  explicit Runtime(unsigned device);
+  ~Runtime();
+  Runtime(const Runtime&) = delete;
+  Runtime& operator=(const Runtime&) = delete;
+
+  /// Memory of the device, aligned to 256 bytes. `allocate` throws DeviceError with the size.
+  void* allocate(std::size_t size);
+  void free(void* memory) noexcept;
+  /// Memory of this process from which copies are fast and need not be waited for.
+  void* allocate_pinned(std::size_t size);
+  void free_pinned(void* memory) noexcept;
+
+  /// Begins a copy of memory that lives, and does not change, until `wait`.
+  void copy_to_device(void* to, const void* from, std::size_t size);
+  void copy_to_host(void* to, const void* from, std::size_t size);
+  void copy(void* to, const void* from, std::size_t size);
+  void zero(void* to, std::size_t size);
+
+  /// Begins a kernel; `call` is what the launch function of launch.h makes of it.
+  struct Call;
+  void launch(const Shape& shape, Threads threads, const Call& call);
+  void multiply(const LibraryProduct& product);
+
+  /// Waits for all that was begun.
+  void wait();
+  /// Marks a point, one of two, and waits until it is passed; at once if it was never marked.
+  void mark(unsigned which);
+  void wait_for(unsigned which);
+
+  const DeviceCounts& counts() const { return counts_; }
+
+ private:
+  struct Implementation;
+
+  std::unique_ptr<Implementation> implementation_;
+  DeviceCounts counts_;
+};
+
+}  // namespace dynet_like::cuda

@@ -1,0 +1,66 @@
+// Staging: chunks that become one.
+#include "dynet_like/device/cuda/staging.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace dynet_like::cuda {
+
+namespace {
+
+constexpr std::size_t kFirstChunk = std::size_t{64} << 10;
+
+}  // namespace
+
+Staging::~Staging() { free_chunks(); }
+
+void Staging::free_chunks() noexcept {
+  for (const Chunk& chunk : chunks_) {
+    runtime_.free_pinned(chunk.here);
+    runtime_.free(chunk.there);
+  }
+  chunks_.clear();
+}
+
+void Staging::add_chunk(std::size_t size) {
+  chunks_.reserve(chunks_.size() + 1);
+  void* const there = runtime_.allocate(size);
+  try {
+    chunks_.push_back({static_cast<std::byte*>(runtime_.allocate_pinned(size)),
+                       static_cast<std::byte*>(there), size, 0});
+  } catch (...) {
+    runtime_.free(there);
+    throw;
+  }
+}
+
+void* Staging::add(const void* from, std::size_t size) {
+  const std::size_t rounded = (size + 15) / 16 * 16;
+  if (chunks_.empty() || chunks_.back().size - chunks_.back().used < rounded) {
+    const std::size_t grown = chunks_.empty() ? kFirstChunk : 2 * chunks_.back().size;
+    add_chunk(std::max(grown, rounded));
+  }
+  Chunk& chunk = chunks_.back();
+  if (size > 0) std::memcpy(chunk.here + chunk.used, from, size);
+  void* const there = chunk.there + chunk.used;
+  chunk.used += rounded;
+  return there;
+}
+
+void Staging::upload() {
+  for (const Chunk& chunk : chunks_) {
+    if (chunk.used > 0) runtime_.copy_to_device(chunk.there, chunk.here, chunk.used);
+  }
+}
+
+void Staging::recycle() {
+  if (chunks_.size() > 1) {
+    std::size_t size = 0;
+    for (const Chunk& chunk : chunks_) size += chunk.size;
+    free_chunks();
+    add_chunk(size);
+  }
+  for (Chunk& chunk : chunks_) chunk.used = 0;
+}
+
+}  // namespace dynet_like::cuda
