@@ -10,13 +10,15 @@ namespace dynet_like {
 namespace {
 
 // Counts how often something is packed; its layout is a number that names the source.
-class CountingDevice : public Device {
+class CountingQueue : public Queue {
  public:
   const Kernels& kernels(const Op&) const override { return none_; }
   void forward(Kernels::Forward, const ForwardCall&) override {}
   void backward(Kernels::Backward, const BackwardCall&) override {}
   void add_outer_products(DType, const OuterProducts&) override {}
-  void add_all(DType, void*, std::size_t, const Addends&, bool) override {}
+  void add_all(DType, void*, std::size_t, const Addends&, SumStart) override {}
+  const void* ones(DType, std::size_t) override { return nullptr; }
+  void write(void*, const void*, std::size_t) override {}
   std::size_t packing(DType) const override { return layout; }
   std::size_t packed_bytes(DType, std::size_t, std::size_t, bool) const override {
     return sizeof(float);
@@ -36,7 +38,7 @@ class CountingDevice : public Device {
 float first(const void* copy) { return *static_cast<const float*>(copy); }
 
 TEST(PackedMatricesTest, ACopyIsMadeOncePerVersion) {
-  CountingDevice device;
+  CountingQueue device;
   PackedMatrices copies;
   std::vector<float> values = {1, 2, 3, 4};
   const MatrixPlace whole{0, 2, 2}, half{2, 2, 1};
@@ -57,7 +59,7 @@ TEST(PackedMatricesTest, ACopyIsMadeOncePerVersion) {
 }
 
 TEST(PackedMatricesTest, AMatrixIsCopiedWhenItIsUsedMore) {
-  CountingDevice device;
+  CountingQueue device;
   PackedMatrices copies;
   const std::vector<float> values = {1, 2, 3, 4};
   const MatrixPlace whole{0, 2, 2};
@@ -75,7 +77,7 @@ TEST(PackedMatricesTest, AMatrixIsCopiedWhenItIsUsedMore) {
 }
 
 TEST(PackedMatricesTest, PartsAtEverNewPlacesAreNotKept) {
-  CountingDevice device;
+  CountingQueue device;
   PackedMatrices copies;
   const std::vector<float> values(1000);
   for (std::size_t offset = 0; offset < 900; ++offset) {

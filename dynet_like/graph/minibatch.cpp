@@ -91,34 +91,62 @@ void Minibatch::begin_forward() {
     executor_.begin_backward();
   }
   if (forgets_ == executor_.forgets()) return;
-  computed_losses_ = computed_outputs_ = 0;
+  computed_losses_ = computed_outputs_ = read_losses_ = 0;
   total_ = 0;
 }
 
 float Minibatch::forward() {
+  start();
+  return loss();
+}
+
+void Minibatch::start() {
   check_alone("forward");
   begin_forward();
-  std::vector<double> losses(losses_.size() - computed_losses_);
   if (parts_.size() <= 1) {
-    for (const Part& part : parts_) forward_new(part, losses);
-  } else if (executor_.options().inference) {
-    infer_in_parts(losses);
+    for (const Part& part : parts_) forward_new(part);
   } else {
-    train_in_parts(losses);
+    // What a part has computed is gone when the next one runs.
+    std::vector<double> losses(losses_.size() - read_losses_);
+    if (executor_.options().inference) {
+      infer_in_parts(losses);
+    } else {
+      train_in_parts(losses);
+    }
+    for (const double loss : losses) total_ += loss;
+    read_losses_ = losses_.size();
   }
-  for (double loss : losses) total_ += loss;
   computed_losses_ = losses_.size();
   computed_outputs_ = outputs_.size();
   forgets_ = executor_.forgets();
   parameter_changes_ = executor_.parameter_changes();
   ran_forward_ = true;
   ran_backward_ = trains_in_parts();
+}
+
+float Minibatch::loss() {
+  check_alone("loss");
+  if (!ran_forward_) {
+    throw UsageError("[loss] need a call of start or forward that succeeded; got none");
+  }
+  if (read_losses_ < computed_losses_) {
+    if (forgets_ != executor_.forgets()) {
+      throw StateError(
+          "[loss] need the values that start has computed; got a minibatch that has "
+          "forgotten them: call loss before what changes it");
+    }
+    std::vector<double> losses(computed_losses_ - read_losses_);
+    read_losses({0, static_cast<std::uint32_t>(used_)}, losses);
+    for (const double loss : losses) total_ += loss;
+    read_losses_ = computed_losses_;
+  }
   return static_cast<float>(total_);
 }
 
 void Minibatch::train_in_parts(std::span<double> losses) {
   for (const Part& part : parts_) {
-    forward_new(part, losses);
+    forward_new(part);
+    read_losses(part, losses);
     run_backward(part, gradients_);
     executor_.release();
   }
@@ -132,7 +160,8 @@ void Minibatch::infer_in_parts(std::span<double> losses) {
   choose(std::span(losses_).first(computed_losses_), all, kept);
   choose(std::span(outputs_).first(computed_outputs_), all, kept);
   for (const Part& part : parts_) {
-    forward_new(part, losses);
+    forward_new(part);
+    read_losses(part, losses);
     choose(std::span(losses_).subspan(computed_losses_), part, kept);
     choose(std::span(outputs_).subspan(computed_outputs_), part, kept);
     executor_.release(kept);
@@ -225,14 +254,18 @@ void Minibatch::choose(std::span<const Expression> expressions, Part part,
   sort_by_sample(chosen);
 }
 
-// Computes what is new in a part; the losses in it are written to their places in `losses`.
-void Minibatch::forward_new(Part part, std::span<double> losses) {
-  const std::span new_losses = std::span(losses_).subspan(computed_losses_);
+// Computes what is new in a part.
+void Minibatch::forward_new(Part part) {
   std::vector<ValueRef> targets;
-  choose(new_losses, part, targets);
+  choose(std::span(losses_).subspan(computed_losses_), part, targets);
   choose(std::span(outputs_).subspan(computed_outputs_), part, targets);
   executor_.spread(part.begin, part.end);
   executor_.forward(targets, executor_.options().inference);
+}
+
+// Those of the losses to come that are in a part are written to their places.
+void Minibatch::read_losses(Part part, std::span<double> losses) {
+  const std::span new_losses = std::span(losses_).subspan(read_losses_, losses.size());
   std::vector<ValueRef> values;
   std::vector<std::size_t> places;
   for (std::size_t i = 0; i < losses.size(); ++i) {
@@ -269,7 +302,7 @@ void Minibatch::clear() {
   used_ = 0;
   losses_.clear();
   outputs_.clear();
-  computed_losses_ = computed_outputs_ = 0;
+  computed_losses_ = computed_outputs_ = read_losses_ = 0;
   total_ = 0;
   forgets_ = executor_.forgets();
   parts_.clear();

@@ -52,6 +52,11 @@ class Minibatch {
   /// `backward(gradients)` runs all parts once more. In inference there is no backward pass, and
   /// losses and outputs are kept.
   float forward();
+  /// `forward` in two steps, for devices that work beside this process: begins it, and returns its
+  /// result, for which it waits. `backward` may come between them. `loss` throws UsageError unless
+  /// `start` was called before, StateError if its values are gone.
+  void start();
+  float loss();
   /// Computes these expressions together, and keeps what that computes: for decoders and parsers,
   /// which read values on the way and go on. A call costs what its new nodes cost. There are no
   /// parts: memory_limit does not bound it.
@@ -104,7 +109,8 @@ class Minibatch {
   /// Adds those that belong to a part.
   void choose(std::span<const Expression> expressions, Part part,
               std::vector<ValueRef>& chosen) const;
-  void forward_new(Part part, std::span<double> losses);
+  void forward_new(Part part);
+  void read_losses(Part part, std::span<double> losses);
   void run_backward(Part part, Gradients& gradients);
   void check_backward();
 
@@ -117,7 +123,8 @@ class Minibatch {
   std::vector<Expression> losses_, outputs_;
   // What `forward` has computed of them, from the first on.
   std::size_t computed_losses_ = 0, computed_outputs_ = 0;
-  double total_ = 0;                                   ///< of these losses
+  std::size_t read_losses_ = 0;                        ///< of those that were computed
+  double total_ = 0;                                   ///< of these
   std::uint64_t forgets_ = 0, parameter_changes_ = 0;  ///< of the executor, when that was
   std::vector<Part> parts_;
   Gradients gradients_;

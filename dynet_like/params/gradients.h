@@ -26,8 +26,9 @@ class Gradients {
     void touch(const ParameterStorage& table, std::span<const std::uint32_t> new_rows);
     void touch(const CollectionLayout& layout, std::size_t index,
                std::span<const std::uint32_t> new_rows);
-    /// Of a row that was touched.
+    /// The entry of a row, of zeros if it is new.
     std::byte* entry(const ParameterStorage& table, std::uint32_t row) {
+      if (row >= slot_of_row.size() || slot_of_row[row] == 0) touch(table, std::span(&row, 1));
       return values.data() + (slot_of_row[row] - 1) * table.entry_size() * size_of(table.dtype);
     }
     /// The same, or null.
