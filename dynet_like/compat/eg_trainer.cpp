@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 #include <memory>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -36,12 +37,21 @@ class EGRule : public dynet_like::UpdateRule {
     return "EGTrainer(momentum=" + std::string(text.data(), end) + ")";
   }
   std::vector<std::string> moments() const override { return {"velocity"}; }
-  bool is_elementwise() const override { return false; }
   bool leaves_tables_if_exact() const override { return true; }
 
   bool runs_on_cpu() const override { return true; }
-  void apply(const dynet_like::Updates&, const Elements& elements,
+  void apply(const dynet_like::Updates& updates, std::span<const Elements> all,
              dynet_like::Step step) const override {
+    for (const Elements& elements : all) {
+      if (elements.gradient != nullptr || !elements.only_kept) normalise(elements, step);
+      if (step.keep != 1) updates.scale(elements, std::span(&step.keep, 1));
+    }
+  }
+
+  float decay = 1;  // of all updates so far; set between them
+
+ private:
+  void normalise(const Elements& elements, dynet_like::Step step) const {
     float* w = static_cast<float*>(elements.values);
     float* velocity = static_cast<float*>(elements.moments[0]);
     const float* gradient = static_cast<const float*>(elements.gradient);
@@ -58,9 +68,6 @@ class EGRule : public dynet_like::UpdateRule {
     for (std::size_t i = 0; i < elements.count; ++i) w[i] = decay * std::exp(w[i] - log_sum);
   }
 
-  float decay = 1;  // of all updates so far; set between them
-
- private:
   const float momentum_;
 };
 

@@ -3,11 +3,20 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <span>
 
 #include "dynet_like/core/dtype.h"
 
 namespace dynet_like {
+
+/// The numbers of one update: the gradient is multiplied by `scale`, the change by `rate`, and then
+/// the changed values by `keep`.
+struct Step {
+  double rate = 0;
+  double scale = 1;
+  double keep = 1;
+};
 
 /// A stretch of one parameter: `count` values, their gradient and each of their moments. A null
 /// gradient is one of zeros.
@@ -22,17 +31,28 @@ struct Elements {
 
   /// Of a table: values and moments begin with row 0, `count` is the size of a row, and these are
   /// its `row_count` rows in question. Null stands for all; then row r has the gradient
-  /// slots[r] - 1, or zeros if that is -1 or there are no slots. Else row i of the list has
-  /// gradient i.
+  /// slots[r] - 1, or none if that is -1 or there are no slots. Else row i of the list has
+  /// gradient i. The lists are this process's.
   std::size_t row_count = 0;
   const std::uint32_t* rows = nullptr;
   const std::uint32_t* slots = nullptr;
+
+  /// What has no gradient is multiplied by `keep`, and is not updated with a gradient of zeros.
+  bool only_kept = false;
 };
 
 /// Numbers that lie one behind the other.
 struct Stretch {
   const void* begin = nullptr;
   std::size_t count = 0;
+};
+
+/// Numbers to change, and as many to change them by. No other pair has a part of these.
+struct Pair {
+  void* to = nullptr;
+  const void* from = nullptr;
+  std::size_t count = 0;
+  double share = 1;  ///< of an average
 };
 
 struct AdamConstants {
@@ -45,35 +65,38 @@ class Updates {
  public:
   virtual ~Updates() = default;
 
-  /// The formulas are those of the functions of the same name in namespace updates, with the
-  /// moments in that order.
-  virtual void descend(const Elements& e, double rate, double scale) const = 0;
-  virtual void descend_with_momentum(const Elements& e, double momentum, double rate,
-                                     double scale) const = 0;
-  virtual void adam(const Elements& e, const AdamConstants& constants, double rate,
-                    double scale) const = 0;
-  virtual void amsgrad(const Elements& e, const AdamConstants& constants, double rate,
-                       double scale) const = 0;
-  virtual void adagrad(const Elements& e, double epsilon, double rate, double scale) const = 0;
-  virtual void rmsprop(const Elements& e, double rho, double epsilon, double rate,
-                       double scale) const = 0;
-  virtual void adadelta(const Elements& e, double rho, double epsilon, double rate,
-                        double scale) const = 0;
-  /// Every row by itself.
-  virtual void exponentiate(const Elements& e, double momentum, double rate,
-                            double scale) const = 0;
+  /// Updates of several stretches, all of one type. The formulas are those of the functions of the
+  /// same name in namespace updates, with the moments in that order, then values *= step.keep.
+  virtual void descend(std::span<const Elements> all, Step step) const = 0;
+  virtual void descend_with_momentum(std::span<const Elements> all, double momentum,
+                                     Step step) const = 0;
+  virtual void adam(std::span<const Elements> all, const AdamConstants& constants,
+                    Step step) const = 0;
+  virtual void amsgrad(std::span<const Elements> all, const AdamConstants& constants,
+                       Step step) const = 0;
+  virtual void adagrad(std::span<const Elements> all, double epsilon, Step step) const = 0;
+  virtual void rmsprop(std::span<const Elements> all, double rho, double epsilon,
+                       Step step) const = 0;
+  virtual void adadelta(std::span<const Elements> all, double rho, double epsilon,
+                        Step step) const = 0;
+  /// Every parameter, or every row, by itself.
+  virtual void exponentiate(std::span<const Elements> all, double momentum, Step step) const = 0;
+
   /// values *= factor, with one factor after the other.
   virtual void scale(const Elements& e, std::span<const double> factors) const = 0;
-
-  /// mean += share * (x - mean).
-  virtual void average(DType dtype, void* mean, const void* x, std::size_t n,
-                       double share) const = 0;
+  /// to += share * (from - to).
+  virtual void average(DType dtype, std::span<const Pair> pairs) const = 0;
   /// to += from, element by element.
-  virtual void add(DType dtype, void* to, const void* from, std::size_t n) const = 0;
+  virtual void add(DType dtype, std::span<const Pair> pairs) const = 0;
+
   /// Whether none of all these numbers is infinite or NaN.
   virtual bool all_finite(DType dtype, std::span<const Stretch> stretches) const = 0;
   /// The sum of the squares of all these numbers, in double; not finite if one of them is not.
   virtual double sum_of_squares(DType dtype, std::span<const Stretch> stretches) const = 0;
+
+  /// Makes these passes. If one throws, none of them changes anything: a device does not begin
+  /// before all of them were asked for.
+  virtual void together(const std::function<void()>& passes) const { passes(); }
 };
 
 /// The CPU's passes, with the best instruction set of this machine.

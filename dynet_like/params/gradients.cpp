@@ -54,11 +54,11 @@ void Gradients::Rows::touch(const CollectionLayout& layout, std::size_t index,
     }
     if (rows.size() == before) return;
     grow(values, before * bytes, rows.size() * bytes, *layout.device);
+    layout.device->zero(values.data() + before * bytes, (rows.size() - before) * bytes);
   } catch (...) {
     for (; rows.size() > before; rows.pop_back()) slot_of_row[rows.back()] = 0;
     throw;
   }
-  layout.device->zero(values.data() + before * bytes, (rows.size() - before) * bytes);
 }
 
 const std::byte* Gradients::Rows::find(const ParameterStorage& table, std::uint32_t row) const {
@@ -124,15 +124,23 @@ void* Gradients::dense(Part& part, std::size_t index, bool& fresh) {
   return gradient;
 }
 
+void* Gradients::dense(Part& part, std::size_t index) {
+  bool fresh = false;
+  void* gradient = dense(part, index, fresh);
+  if (!fresh) return gradient;
+  part.used[index] = 0;  // until it is zero
+  part.layout->device->zero(gradient,
+                            part.layout->entries[index].size * size_of(part.layout->dtype));
+  part.used[index] = 1;
+  return gradient;
+}
+
 void* Gradients::dense(const ParameterStorage& parameter, bool& fresh) {
   return dense(part(parameter.layout), parameter.index, fresh);
 }
 
 void* Gradients::dense(const ParameterStorage& parameter) {
-  bool fresh = false;
-  void* gradient = dense(parameter, fresh);
-  if (fresh) parameter.device().zero(gradient, parameter.size() * size_of(parameter.dtype));
-  return gradient;
+  return dense(part(parameter.layout), parameter.index);
 }
 
 Gradients::Rows& Gradients::rows(const ParameterStorage& table) {
@@ -206,26 +214,24 @@ void Gradients::add(const Gradients& other) {
   for (const Part& theirs : other.parts_) {
     const CollectionLayout& layout = *theirs.layout;
     const std::size_t element = size_of(layout.dtype);
-    const Updates& updates = layout.device->updates();
     Part& ours = part(theirs.layout);
+    std::vector<Pair> sums;
     for (std::size_t i = 0; i < theirs.used.size(); ++i) {
       const CollectionLayout::Entry& entry = layout.entries[i];
       if (theirs.used[i] != 0) {
-        bool fresh = false;
-        void* sum = dense(ours, i, fresh);
-        if (fresh) layout.device->zero(sum, entry.size * element);
-        updates.add(layout.dtype, sum, theirs.dense.data() + entry.dense_offset * element,
-                    entry.size);
+        sums.push_back(
+            {dense(ours, i), theirs.dense.data() + entry.dense_offset * element, entry.size});
       }
       const Rows& rows = theirs.tables[i];
       Rows& to = ours.tables[i];
       const std::size_t bytes = entry.entry_size * element;
       to.touch(layout, i, rows.rows);
       for (std::size_t slot = 0; slot < rows.rows.size(); ++slot) {
-        updates.add(layout.dtype, to.values.data() + (to.slot_of_row[rows.rows[slot]] - 1) * bytes,
-                    rows.values.data() + slot * bytes, entry.entry_size);
+        sums.push_back({to.values.data() + (to.slot_of_row[rows.rows[slot]] - 1) * bytes,
+                        rows.values.data() + slot * bytes, entry.entry_size});
       }
     }
+    layout.device->updates().add(layout.dtype, sums);
   }
 }
 

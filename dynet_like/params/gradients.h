@@ -81,6 +81,7 @@ class Gradients {
 
   Part& part(const std::shared_ptr<CollectionLayout>& layout);
   void* dense(Part& part, std::size_t index, bool& fresh);
+  void* dense(Part& part, std::size_t index);
   const Part* find_part(const ParameterStorage& parameter) const;
 
   std::vector<Part> parts_;

@@ -27,8 +27,8 @@ class AdagradRule : public UpdateRule {
   }
   std::vector<std::string> moments() const override { return {"square"}; }
   bool acts_without_gradient() const override { return false; }
-  void apply(const Updates& updates, const Elements& elements, Step step) const override {
-    updates.adagrad(elements, static_cast<double>(epsilon_), step.rate, step.scale);
+  void apply(const Updates& updates, std::span<const Elements> all, Step step) const override {
+    updates.adagrad(all, static_cast<double>(epsilon_), step);
   }
 
  private:
@@ -63,8 +63,8 @@ class AdadeltaRule : public DecayingRule {
   AdadeltaRule(float rho, float epsilon) : DecayingRule("AdadeltaTrainer", rho, epsilon) {}
 
   std::vector<std::string> moments() const override { return {"square", "square_of_change"}; }
-  void apply(const Updates& updates, const Elements& elements, Step step) const override {
-    updates.adadelta(elements, rho(), epsilon(), step.rate, step.scale);
+  void apply(const Updates& updates, std::span<const Elements> all, Step step) const override {
+    updates.adadelta(all, rho(), epsilon(), step);
   }
 };
 
@@ -73,8 +73,8 @@ class RMSPropRule : public DecayingRule {
   RMSPropRule(float rho, float epsilon) : DecayingRule("RMSPropTrainer", rho, epsilon) {}
 
   std::vector<std::string> moments() const override { return {"square"}; }
-  void apply(const Updates& updates, const Elements& elements, Step step) const override {
-    updates.rmsprop(elements, rho(), epsilon(), step.rate, step.scale);
+  void apply(const Updates& updates, std::span<const Elements> all, Step step) const override {
+    updates.rmsprop(all, rho(), epsilon(), step);
   }
 };
 

@@ -37,8 +37,8 @@ class AdamRule : public UpdateRule {
     };
     return learning_rate * std::sqrt(bias(constants_.beta_2)) / bias(constants_.beta_1);
   }
-  void apply(const Updates& updates, const Elements& elements, Step step) const override {
-    updates.adam(elements, constants_, step.rate, step.scale);
+  void apply(const Updates& updates, std::span<const Elements> all, Step step) const override {
+    updates.adam(all, constants_, step);
   }
 
  protected:
@@ -53,8 +53,8 @@ class AmsgradRule : public AdamRule {
   explicit AmsgradRule(const AdamConstants& constants) : AdamRule(constants, "AmsgradTrainer") {}
 
   std::vector<std::string> moments() const override { return {"mean", "square", "largest_square"}; }
-  void apply(const Updates& updates, const Elements& elements, Step step) const override {
-    updates.amsgrad(elements, constants_, step.rate, step.scale);
+  void apply(const Updates& updates, std::span<const Elements> all, Step step) const override {
+    updates.amsgrad(all, constants_, step);
   }
 };
 

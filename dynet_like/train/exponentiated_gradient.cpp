@@ -38,10 +38,9 @@ class EGRule : public UpdateRule {
     return fmt::format("EGTrainer(momentum={})", momentum_);
   }
   std::vector<std::string> moments() const override { return {"velocity"}; }
-  void apply(const Updates& updates, const Elements& elements, Step step) const override {
-    updates.exponentiate(elements, static_cast<double>(momentum_), step.rate, step.scale);
+  void apply(const Updates& updates, std::span<const Elements> all, Step step) const override {
+    updates.exponentiate(all, static_cast<double>(momentum_), step);
   }
-  bool is_elementwise() const override { return false; }
   bool is_choosy() const override { return true; }
   bool accepts(DType dtype, const void* values, std::size_t count) const override {
     return dtype == DType::f32 ? can_be_normalised<float>(values, count)

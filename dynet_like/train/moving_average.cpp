@@ -63,19 +63,31 @@ void ParameterAverages::prepare(std::span<const std::shared_ptr<ParameterStorage
     known_.insert(parameter.get());
     averages_.push_back(std::move(average));
   }
-}
-
-void ParameterAverages::take() {
-  for (Average& average : averages_) {
+  pairs_.clear();
+  for (const Average& average : averages_) {
     const ParameterStorage& storage = *average.parameter;
     if (!storage.updated) continue;
-    storage.refresh_rows();
-    ++average.count;
     const double share = settings.kind == MovingAverage::Cumulative
-                             ? 1 / static_cast<double>(average.count)
+                             ? 1 / static_cast<double>(average.count + 1)
                              : 1 - static_cast<double>(settings.beta);
-    storage.device().updates().average(storage.dtype, average.values.data(), storage.values.data(),
-                                       storage.size(), share);
+    pairs_.push_back({average.values.data(), storage.values.data(), storage.size(), share});
+  }
+}
+
+void ParameterAverages::take() const {
+  if (pairs_.empty()) return;
+  const ParameterStorage* any = nullptr;
+  for (const Average& average : averages_) {
+    if (!average.parameter->updated) continue;
+    any = average.parameter.get();
+    any->refresh_rows();
+  }
+  any->device().updates().average(any->dtype, pairs_);
+}
+
+void ParameterAverages::count() {
+  for (Average& average : averages_) {
+    if (average.parameter->updated) ++average.count;
   }
 }
 

@@ -50,10 +50,13 @@ class ParameterAverages {
   /// Whether the parameters hold their averages.
   bool swapped() const { return swapped_; }
 
-  /// Makes zeros for parameters that are updated and have no average yet.
+  /// All that may fail before averages are taken. Parameters that are updated and have no average
+  /// yet get zeros.
   void prepare(std::span<const std::shared_ptr<ParameterStorage>> parameters);
-  /// Takes the values of all parameters with an average, of those that are updated.
-  void take();
+  /// Takes the values of all parameters with an average, of those that are updated; and then counts
+  /// them.
+  void take() const;
+  void count();
   /// Takes over averages from elsewhere; none to start anew. What the parameters hold stays. If
   /// memory runs out, nothing is changed.
   void replace(std::vector<Average> averages);
@@ -65,6 +68,7 @@ class ParameterAverages {
 
  private:
   std::vector<Average> averages_;
+  std::vector<Pair> pairs_;                            // what take() is about to do
   std::unordered_set<const ParameterStorage*> known_;  // those in averages_
   bool swapped_ = false, saved_ = false;
 };

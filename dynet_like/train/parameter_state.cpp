@@ -58,6 +58,7 @@ Elements ParameterState::elements(std::size_t first, std::size_t count) const {
   elements.dtype = storage_.dtype;
   elements.count = count;
   elements.values = storage_.values.data() + first * size_of(storage_.dtype);
+  for (std::size_t i = 0; i < moment_count_; ++i) elements.moments[i] = moment_data(i, first);
   return elements;
 }
 
@@ -79,66 +80,40 @@ void ParameterState::check(const void* dense, const Gradients::Rows* rows) const
   }
 }
 
-void ParameterState::decay(std::size_t first, std::size_t count, std::span<const double> factors) {
-  updates().scale(elements(first, count), factors);
-}
-
 void ParameterState::apply(std::size_t first, std::size_t count, const void* gradient, Step step) {
-  Elements all = elements(first, count);
-  all.gradient = gradient;
-  for (std::size_t i = 0; i < moment_count_; ++i) all.moments[i] = moment_data(i, first);
-  if (rule_->runs_on_cpu() && !storage_.device().is_cpu()) {
-    apply_on_cpu(all, step);
-  } else {
-    rule_->apply(updates(), all, step);
-  }
-  if (step.keep != 1) decay(first, count, std::span(&step.keep, 1));
-}
-
-void ParameterState::apply_on_cpu(const Elements& there, Step step) {
-  Device& device = storage_.device();
-  const std::size_t bytes = there.count * size_of(there.dtype);
-  std::vector<Block> copies;
-  const auto read = [&](const void* from) -> void* {
-    if (from == nullptr) return nullptr;
-    copies.emplace_back(bytes);
-    device.read(copies.back().data(), from, bytes);
-    return copies.back().data();
-  };
-  Elements here = there;
-  here.values = read(there.values);
-  here.gradient = read(there.gradient);
-  for (std::size_t i = 0; i < moment_count_; ++i) here.moments[i] = read(there.moments[i]);
-  rule_->apply(cpu_updates(), here, step);
-  device.write(there.values, here.values, bytes);
-  for (std::size_t i = 0; i < moment_count_; ++i) {
-    device.write(there.moments[i], here.moments[i], bytes);
-  }
+  Elements some = elements(first, count);
+  some.gradient = gradient;
+  rule_->apply(updates(), std::span(&some, 1), step);
 }
 
 void ParameterState::make_up(std::size_t first, std::size_t count, const Steps& steps) {
-  if (!steps.apply_rule) return decay(first, count, steps.keeps);
-  const bool by_pieces = rule_->is_elementwise() && storage_.device().is_cpu();
-  const std::size_t piece = by_pieces ? kZeroBytes / size_of(storage_.dtype) : count;
-  const void* zeros = by_pieces ? kZeros.data() : nullptr;
-  for (std::size_t i = 0; i < count; i += piece) {
-    const std::size_t n = std::min(piece, count - i);
-    for (std::size_t j = 0; j < steps.rates.size(); ++j) {
-      apply(first + i, n, zeros, {steps.rates[j], 1, steps.keeps[j]});
-    }
+  if (!steps.apply_rule) return updates().scale(elements(first, count), steps.keeps);
+  for (std::size_t j = 0; j < steps.rates.size(); ++j) {
+    apply(first, count, nullptr, {steps.rates[j], 1, steps.keeps[j]});
   }
 }
 
-void ParameterState::update_all(const void* gradient, Step step, bool exact) {
+std::optional<Elements> ParameterState::all_elements(const void* gradient, Step step,
+                                                     bool exact) const {
   const bool acts = exact && acts_without_gradient_;
-  if (gradient != nullptr) {
-    apply(0, storage_.size(), gradient, step);
-  } else if (acts || step.keep != 1) {
-    make_up(0, storage_.size(), {std::span(&step.rate, 1), std::span(&step.keep, 1), acts});
-  } else {
-    return;
-  }
-  storage_.values_changed();
+  if (gradient == nullptr && !acts && step.keep == 1) return {};
+  Elements all = elements(0, storage_.size());
+  all.gradient = gradient;
+  all.only_kept = !acts;
+  return all;
+}
+
+std::optional<Elements> ParameterState::row_elements(const Gradients::Rows* rows, Step step,
+                                                     bool exact) const {
+  const bool acts = exact && acts_without_gradient_, all = acts || step.keep != 1;
+  if (rows == nullptr && !all) return {};
+  Elements table = elements(0, storage_.entry_size());
+  table.row_count = all ? storage_.rows() : rows->rows.size();
+  table.only_kept = !acts;
+  if (rows == nullptr) return table;
+  table.gradient = rows->values.data();
+  (all ? table.slots : table.rows) = all ? rows->slot_of_row.data() : rows->rows.data();
+  return table;
 }
 
 // Rows are random accesses to memory.
@@ -150,27 +125,6 @@ void ParameterState::prefetch(std::uint32_t row) const {
   fetch(storage_.values.data() + row * bytes);
   for (std::size_t i = 0; i < moment_count_; ++i)
     fetch(moment_data(i, row * storage_.entry_size()));
-}
-
-// In one pass. Whoever reads rows on a device cannot wait for them: those without a gradient are
-// never left behind there.
-void ParameterState::update_rows_at_once(const Gradients::Rows* rows, Step step, bool apply_rule) {
-  const bool all = apply_rule || step.keep != 1;
-  if (!all && rows == nullptr) return;
-  Elements table = elements(0, storage_.entry_size());
-  for (std::size_t i = 0; i < moment_count_; ++i) table.moments[i] = moment_data(i, 0);
-  table.row_count = apply_rule ? storage_.rows() : rows == nullptr ? 0 : rows->rows.size();
-  if (rows != nullptr) {
-    table.gradient = rows->values.data();
-    if (apply_rule) {
-      table.slots = rows->slot_of_row.data();
-    } else {
-      table.rows = rows->rows.data();
-    }
-  }
-  if (table.row_count > 0) rule_->apply(updates(), table, step);
-  if (step.keep != 1) decay(0, storage_.size(), std::span(&step.keep, 1));
-  storage_.values_changed();
 }
 
 void ParameterState::apply_rows(const Gradients::Rows* rows, Step step) {
@@ -192,7 +146,6 @@ void ParameterState::refresh_others() {
 
 void ParameterState::update_rows(const Gradients::Rows* rows, Step step, bool exact) {
   const bool apply_rule = exact && acts_without_gradient_;
-  if (!storage_.device().is_cpu()) return update_rows_at_once(rows, step, apply_rule);
   const bool leaves_behind = this->leaves_behind(step, exact);
   refresh_others();
   if (leaves_behind && storage_.refresher.get() != this) storage_.refresher = shared_from_this();

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -31,10 +32,13 @@ class ParameterState final : public RowRefresher,
 
   /// Throws UsageError unless the rule accepts the values that these gradients would change.
   void check(const void* dense, const Gradients::Rows* rows) const;
-  /// Updates all elements. Without a gradient the values decay; if `exact`, it is zero.
-  void update_all(const void* gradient, Step step, bool exact);
-  /// Updates these rows; null stands for none. The others are as elements without a gradient, and
-  /// catch up later.
+  /// What an update of all elements is asked to change, if anything. Without a gradient the values
+  /// decay; if `exact`, it is zero.
+  std::optional<Elements> all_elements(const void* gradient, Step step, bool exact) const;
+  /// The same of these rows, and null stands for none. Whoever reads rows on a device cannot wait
+  /// for them: there the others, which are as elements without a gradient, are never left behind.
+  std::optional<Elements> row_elements(const Gradients::Rows* rows, Step step, bool exact) const;
+  /// Updates these rows on the CPU; the others catch up later.
   void update_rows(const Gradients::Rows* rows, Step step, bool exact);
 
   void refresh(std::span<const std::uint32_t> rows) override;
@@ -57,12 +61,9 @@ class ParameterState final : public RowRefresher,
   void refresh_others();
   Elements elements(std::size_t first, std::size_t count) const;
   void apply(std::size_t first, std::size_t count, const void* gradient, Step step);
-  void apply_on_cpu(const Elements& there, Step step);
-  void decay(std::size_t first, std::size_t count, std::span<const double> factors);
   void make_up(std::size_t first, std::size_t count, const Steps& steps);
   void prefetch(std::uint32_t row) const;
   void apply_rows(const Gradients::Rows* rows, Step step);
-  void update_rows_at_once(const Gradients::Rows* rows, Step step, bool apply_rule);
   const Updates& updates() const { return storage_.device().updates(); }
   bool is_zero(std::size_t first, std::size_t count) const;
   void catch_up(std::uint32_t row);

@@ -20,8 +20,8 @@ class SGDRule : public UpdateRule {
 
   std::string description() const override { return description_; }
   std::vector<std::string> moments() const override { return {}; }
-  void apply(const Updates& updates, const Elements& elements, Step step) const override {
-    updates.descend(elements, step.rate, step.scale);
+  void apply(const Updates& updates, std::span<const Elements> all, Step step) const override {
+    updates.descend(all, step);
   }
 
  private:
@@ -41,8 +41,8 @@ class MomentumRule : public UpdateRule {
     return fmt::format("MomentumSGDTrainer(momentum={})", momentum_);
   }
   std::vector<std::string> moments() const override { return {"velocity"}; }
-  void apply(const Updates& updates, const Elements& elements, Step step) const override {
-    updates.descend_with_momentum(elements, static_cast<double>(momentum_), step.rate, step.scale);
+  void apply(const Updates& updates, std::span<const Elements> all, Step step) const override {
+    updates.descend_with_momentum(all, static_cast<double>(momentum_), step);
   }
 
  private:

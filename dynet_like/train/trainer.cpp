@@ -9,6 +9,7 @@
 
 #include "dynet_like/core/errors.h"
 #include "dynet_like/device/updates.h"
+#include "dynet_like/train/apply_on_cpu.h"
 #include "dynet_like/train/parameter_state.h"
 #include "dynet_like/train/update_rule.h"
 
@@ -61,6 +62,18 @@ void check_finite(const Gradients& gradients, std::span<const ParameterStorage* 
 }
 
 }  // namespace
+
+// What one update changes: in one pass, or table by table on the CPU, where rows are left behind.
+struct Trainer::Changes {
+  struct Table {
+    ParameterState* parameter;
+    const Gradients::Rows* rows;
+    bool exact;
+  };
+  std::vector<Elements> elements;
+  std::vector<ParameterState*> parameters;  // of these elements
+  std::vector<Table> tables;
+};
 
 Trainer::Trainer(ParameterCollection collection, float learning_rate,
                  std::shared_ptr<const UpdateRule> rule)
@@ -130,34 +143,54 @@ void Trainer::update(const Gradients& gradients) {
                      gradient_scale(gradients), 1 - static_cast<double>(weight_decay)};
   const bool averages = averages_.is_due(updates_ + 1);
   const bool exact = sparse_updates == SparseUpdates::exact;
+  Changes changes;
   for (const auto& parameter : parameters_) {
     ParameterStorage& storage = parameter->storage();
     if (!storage.updated) continue;
     storage.take_writes();
     parameter->check(gradients.find_dense(storage), gradients.find_rows(storage));
     parameter->prepare(step, exact);
+    plan(*parameter, gradients, step, changes);
   }
   if (averages) averages_.prepare(collection_.storages());
-  for (const auto& parameter : parameters_) {
-    if (parameter->storage().updated) change(*parameter, gradients, step);
-  }
+  collection_.device()->updates().together([&] {
+    make(changes, step);
+    if (averages) averages_.take();
+  });
+  for (ParameterState* parameter : changes.parameters) parameter->storage().values_changed();
+  if (averages) averages_.count();
   ++updates_;
   if (step.scale != 1) ++clipped_updates_;
-  if (averages) averages_.take();
   if (cycle_) learning_rate = cycle_->after(updates_);
 }
 
-void Trainer::change(ParameterState& parameter, const Gradients& gradients, Step step) const {
+void Trainer::plan(ParameterState& parameter, const Gradients& gradients, Step step,
+                   Changes& changes) const {
   const ParameterStorage& storage = parameter.storage();
   const bool exact = sparse_updates == SparseUpdates::exact;
-  if (!storage.is_table) {
-    parameter.update_all(gradients.find_dense(storage), step,
-                         sparse_updates != SparseUpdates::lazy);
-  } else if (exact && rule_->leaves_tables_if_exact()) {
-    parameter.update_rows(nullptr, step, false);
-  } else {
-    parameter.update_rows(gradients.find_rows(storage), step, exact);
+  const bool acts = exact && !rule_->leaves_tables_if_exact();
+  const Gradients::Rows* const rows = exact && !acts ? nullptr : gradients.find_rows(storage);
+  if (storage.is_table && storage.device().is_cpu()) {
+    changes.tables.push_back({&parameter, rows, acts});
+    return;
   }
+  const std::optional<Elements> elements =
+      storage.is_table ? parameter.row_elements(rows, step, acts)
+                       : parameter.all_elements(gradients.find_dense(storage), step,
+                                                sparse_updates != SparseUpdates::lazy);
+  if (!elements) return;
+  changes.elements.push_back(*elements);
+  changes.parameters.push_back(&parameter);
+}
+
+void Trainer::make(const Changes& changes, Step step) const {
+  Device& device = *collection_.device();
+  if (rule_->runs_on_cpu() && !device.is_cpu()) {
+    apply_on_cpu(*rule_, device, changes.elements, step);
+  } else if (!changes.elements.empty()) {
+    rule_->apply(device.updates(), changes.elements, step);
+  }
+  for (const auto& [table, rows, exact] : changes.tables) table->update_rows(rows, step, exact);
 }
 
 void Trainer::enable_clipping(float threshold) {

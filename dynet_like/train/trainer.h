@@ -122,13 +122,17 @@ class Trainer {
           std::shared_ptr<const UpdateRule> rule);
 
  private:
+  struct Changes;
+
   std::string kind() const;
   void find_parameters();
   void check_settings() const;
   void check_weights_in_place() const;
   void start_averaging(const MovingAverageSettings& settings);
   double gradient_scale(const Gradients& gradients) const;
-  void change(ParameterState& parameter, const Gradients& gradients, Step step) const;
+  void plan(ParameterState& parameter, const Gradients& gradients, Step step,
+            Changes& changes) const;
+  void make(const Changes& changes, Step step) const;
   void check(const TrainerState& state) const;
   void check_moments(const TrainerState& state) const;
   void check_averages(const TrainerState& state) const;

@@ -3,20 +3,13 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "dynet_like/device/updates.h"
 
 namespace dynet_like {
-
-/// The numbers of one update: the gradient is multiplied by `scale`, the change by `rate`, and the
-/// changed values by `keep`, which is no matter of the rule.
-struct Step {
-  double rate = 0;
-  double scale = 1;
-  double keep = 1;
-};
 
 /// A formula for the elements of a parameter, in the parameter's own type. A rule never changes
 /// while rows may have to catch up with it, so that trainers and these rows can share it.
@@ -32,19 +25,18 @@ class UpdateRule {
   virtual double rate(double learning_rate, std::uint64_t /*update*/) const {
     return learning_rate;
   }
-  /// One update. With zero moments a zero gradient must change nothing, not even the sign of a
-  /// zero, unless leaves_tables_if_exact(). `updates` are those of the elements' device.
-  virtual void apply(const Updates& updates, const Elements& elements, Step step) const = 0;
+  /// One update of stretches, and the multiplication by `step.keep`. With zero moments a zero
+  /// gradient must change nothing, not even the sign of a zero, unless leaves_tables_if_exact().
+  /// `updates` are those of the elements' device.
+  virtual void apply(const Updates& updates, std::span<const Elements> all, Step step) const = 0;
 
   /// Whether a zero gradient changes values or moments that are not zero.
   virtual bool acts_without_gradient() const { return !moments().empty(); }
   /// Whether updates in SparseUpdates::exact leave tables alone, but for the decay. Then no row has
   /// to catch up with the rule.
   virtual bool leaves_tables_if_exact() const { return false; }
-  /// Whether every element is by itself. If not, `apply` is given a whole parameter or whole rows
-  /// of a table, and a null gradient for a zero one.
-  virtual bool is_elementwise() const { return true; }
-  /// Whether `apply` must have its elements in this process's memory, wherever they are.
+  /// Whether `apply` must have its elements in this process's memory, wherever they are; rows of
+  /// tables are stretches by themselves then.
   virtual bool runs_on_cpu() const { return false; }
   /// Whether there are values for which the formula has no meaning, and whether it has one for
   /// these, which are in this process's memory.

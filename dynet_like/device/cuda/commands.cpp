@@ -91,31 +91,44 @@ void Commands::write(void* to, const void* from, std::size_t size) {
   add_all(DType::f32, to, size / element, {&staged, nullptr, 1}, SumStart::first);
 }
 
+void Commands::forget_sums() {
+  segments_.clear();
+  addends_.clear();
+  segment_at_.clear();
+}
+
 void Commands::finish_sums() {
   if (segments_.empty()) return;
   // The addends of a segment together, in the order in which they came.
   std::vector<const void*> sorted(addends_.size());
+  std::vector<SumSegment> segments = segments_;
   std::size_t first = 0;
-  for (SumSegment& segment : segments_) {
+  for (SumSegment& segment : segments) {
     segment.first = first;
     first += segment.count;
     segment.count = 0;
   }
   for (const auto& [index, addend] : addends_) {
-    SumSegment& segment = segments_[index];
+    SumSegment& segment = segments[index];
     sorted[segment.first + segment.count++] = addend;
   }
-  const std::vector<SumSegment> segments = std::move(segments_);
-  segments_.clear();
-  addends_.clear();
-  segment_at_.clear();
-  launch_sums(*this, sums_dtype_, segments, sorted);
+  // Whoever launches asks for finished sums; if there is no memory they wait on.
+  std::vector<SumSegment> waiting;
+  waiting.swap(segments_);
+  try {
+    launch_sums(*this, sums_dtype_, segments, sorted);
+  } catch (...) {
+    waiting.swap(segments_);
+    throw;
+  }
+  forget_sums();
 }
 
 void Commands::submit() {
   finish_sums();
   if (calls_.empty()) return;
   Staging& staging = stagings_[current_];
+  const RuntimeUse use(runtime_);
   try {
     staging.upload();
     calls_.run(runtime_);

@@ -22,12 +22,16 @@ class CallList {
   template <class Call>
   void append(const Call& call) {
     static_assert(std::is_trivially_copyable_v<Call> && alignof(Call) <= kUnit);
-    const std::size_t units = (sizeof(Call) + kUnit - 1) / kUnit;
+    const std::size_t units = (sizeof(Call) + kUnit - 1) / kUnit, at = memory_.size();
+    memory_.resize(at + units);  // if there is no memory the call is not in the list
+    ::new (static_cast<void*>(&memory_[at])) Call(call);
     calls_.push_back(
-        {[](Runtime& runtime, const void* at) { (*static_cast<const Call*>(at))(runtime); },
-         memory_.size()});
-    memory_.resize(memory_.size() + units);
-    ::new (static_cast<void*>(&memory_[memory_.size() - units])) Call(call);
+        {[](Runtime& runtime, const void* at) { (*static_cast<const Call*>(at))(runtime); }, at});
+  }
+  std::size_t size() const { return calls_.size(); }
+  /// Only the first `size` calls stay.
+  void shrink(std::size_t size) {
+    if (size < calls_.size()) calls_.resize(size);
   }
   bool empty() const { return calls_.empty(); }
   void run(Runtime& runtime) const {
@@ -99,6 +103,21 @@ class Commands : public Workspace {
 
   void submit();
 
+  /// Asks for what `calls` asks for, or for nothing if it throws and has submitted nothing.
+  template <class Calls>
+  void together(const Calls& calls) {
+    finish_sums();
+    const std::size_t before = calls_.size();
+    try {
+      calls();
+      finish_sums();
+    } catch (...) {
+      forget_sums();
+      calls_.shrink(before);
+      throw;
+    }
+  }
+
  private:
   template <class... Parameters>
   void append_launch(const Shape& shape, Threads threads, void (*kernel)(Parameters...),
@@ -108,6 +127,7 @@ class Commands : public Workspace {
       cuda::launch<Parameters...>(runtime, shape, threads, kernel, arguments...);
     });
   }
+  void forget_sums();
   bool joins_sums(DType dtype, const std::byte* sum, std::size_t size,
                   const Addends& addends) const;
 

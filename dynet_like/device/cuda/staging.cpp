@@ -53,12 +53,15 @@ void Staging::upload() {
   }
 }
 
-void Staging::recycle() {
+void Staging::recycle() noexcept {
   if (chunks_.size() > 1) {
     std::size_t size = 0;
     for (const Chunk& chunk : chunks_) size += chunk.size;
     free_chunks();
-    add_chunk(size);
+    try {
+      add_chunk(size);
+    } catch (...) {  // the next list begins with a small one
+    }
   }
   for (Chunk& chunk : chunks_) chunk.used = 0;
 }

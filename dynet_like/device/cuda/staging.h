@@ -22,7 +22,7 @@ class Staging {
   /// Begins the copy of all that was added.
   void upload();
   /// Forgets all lists; the device must have read them.
-  void recycle();
+  void recycle() noexcept;
   bool empty() const { return chunks_.empty() || (chunks_.size() == 1 && chunks_[0].used == 0); }
 
  private:

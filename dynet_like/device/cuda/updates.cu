@@ -1,8 +1,472 @@
-// Passes over parameters and their gradients.
+// Passes over parameters and their gradients: many stretches in one launch. Every number is rounded
+// after every operation, as on the CPU, and sums have an order that depends on sizes alone.
+#include <algorithm>
+#include <vector>
+
 #include "dynet_like/device/cuda/cuda_device.h"
 
 namespace dynet_like::cuda {
 
-std::unique_ptr<Updates> make_updates(std::shared_ptr<Shared>) { return nullptr; }
+namespace {
+
+constexpr unsigned kThreads = 256;
+constexpr unsigned kWarps = kThreads / kWarp;
+constexpr std::size_t kPerBlock = 4 * kThreads;     // elements, where each is by itself
+constexpr std::size_t kSumPerBlock = 16 * kThreads;  // where they are added up
+
+/// One of several things that share a launch, and its first block.
+template <class Thing>
+struct Part {
+  Thing thing;
+  std::size_t first_block;
+};
+
+/// What this block works on: the last part that does not begin after it.
+template <class Thing>
+__device__ const Part<Thing>& part_of_block(const Part<Thing>* parts, unsigned count) {
+  unsigned first = 0;
+  while (count > 1) {
+    const unsigned half = count / 2;
+    if (parts[first + half].first_block <= blockIdx.x) first += half, count -= half;
+    else count = half;
+  }
+  return parts[first];
+}
+
+/// The parts of a launch on the device, with as many blocks as they need.
+template <class Thing>
+struct Parts {
+  const Part<Thing>* list;
+  unsigned count, blocks;
+};
+
+template <class Thing, class BlocksOf>
+Parts<Thing> stage_parts(Commands& commands, std::span<const Thing> things,
+                         const BlocksOf& blocks_of) {
+  std::vector<Part<Thing>> parts;
+  std::size_t blocks = 0;
+  for (const Thing& thing : things) {
+    const std::size_t own = blocks_of(thing);
+    if (own > 0) parts.push_back({thing, blocks});
+    blocks += own;
+  }
+  return {commands.stage(parts.data(), parts.size()), static_cast<unsigned>(parts.size()),
+          static_cast<unsigned>(blocks)};
+}
+
+std::size_t blocks_for(std::size_t elements, std::size_t per_block) {
+  return (elements + per_block - 1) / per_block;
+}
+
+std::size_t rows_of(const Elements& e) { return std::max<std::size_t>(e.row_count, 1); }
+
+/// The gradient of row i of those in question, and which row of the table it is.
+struct Row {
+  std::size_t index;
+  const void* gradient;
+};
+
+template <class T>
+__device__ Row find_row(const Elements& e, std::size_t i) {
+  if (e.row_count == 0) return {0, e.gradient};
+  std::size_t slot = 0;
+  if (e.rows != nullptr) slot = i + 1;
+  else if (e.slots != nullptr) slot = e.slots[i];
+  const T* const gradient = static_cast<const T*>(e.gradient);
+  return {e.rows != nullptr ? e.rows[i] : i,
+          slot == 0 ? nullptr : gradient + (slot - 1) * e.count};
+}
+
+/// The moments of one element.
+template <class T>
+struct Moments {
+  const Elements& elements;
+  std::size_t at;
+
+  __device__ T& operator[](unsigned i) const {
+    return static_cast<T*>(elements.moments[i])[at];
+  }
+};
+
+// The formulas: the new value of an element, from its value and h, its gradient times the scale.
+template <class T>
+struct Descend {
+  T rate;
+  __device__ T operator()(T w, T h, const Moments<T>&) const { return w - rate * h; }
+};
+
+template <class T>
+struct DescendWithMomentum {
+  T momentum, rate;
+  __device__ T operator()(T w, T h, const Moments<T>& m) const {
+    return w - (m[0] = momentum * m[0] + rate * h);
+  }
+};
+
+template <class T>
+struct Adam {
+  T b1, b2, epsilon, rate;
+  __device__ T operator()(T w, T h, const Moments<T>& m) const {
+    const T mean = m[0] = b1 * m[0] + (1 - b1) * h;
+    const T square = m[1] = b2 * m[1] + (1 - b2) * (h * h);
+    return w - rate * mean / (sqrt(square) + epsilon);
+  }
+};
+
+template <class T>
+struct Amsgrad {
+  T b1, b2, epsilon, rate;
+  __device__ T operator()(T w, T h, const Moments<T>& m) const {
+    const T mean = m[0] = b1 * m[0] + (1 - b1) * h;
+    const T square = m[1] = b2 * m[1] + (1 - b2) * (h * h);
+    const T largest = m[2] = fmax(m[2], square);
+    return w - rate * mean / (sqrt(largest) + epsilon);
+  }
+};
+
+template <class T>
+struct Adagrad {
+  T epsilon, rate;
+  __device__ T operator()(T w, T h, const Moments<T>& m) const {
+    const T sum = m[0] = m[0] + h * h;
+    return w - rate * h / sqrt(sum + epsilon);
+  }
+};
+
+template <class T>
+struct RmsProp {
+  T rho, epsilon, rate;
+  __device__ T operator()(T w, T h, const Moments<T>& m) const {
+    const T square = m[0] = rho * m[0] + (1 - rho) * (h * h);
+    return w - rate * h / sqrt(square + epsilon);
+  }
+};
+
+template <class T>
+struct Adadelta {
+  T rho, epsilon, rate;
+  __device__ T operator()(T w, T h, const Moments<T>& m) const {
+    const T square = m[0] = rho * m[0] + (1 - rho) * (h * h);
+    const T change = m[1];
+    const T step = h * sqrt(change + epsilon) / sqrt(square + epsilon);
+    m[1] = rho * change + (1 - rho) * (step * step);
+    return w - rate * step;
+  }
+};
+
+template <class T, class Formula>
+__global__ void update_elements(Parts<Elements> parts, Formula formula, T scale, T keep) {
+  const Part<Elements>& part = part_of_block(parts.list, parts.count);
+  const Elements& e = part.thing;
+  const std::size_t size = e.row_count == 0 ? e.count : e.count * e.row_count;
+  const std::size_t begin = (blockIdx.x - part.first_block) * kPerBlock;
+  for (std::size_t i = begin + threadIdx.x; i < size && i < begin + kPerBlock; i += kThreads) {
+    const std::size_t in_row = i % e.count;
+    const Row row = find_row<T>(e, i / e.count);
+    const std::size_t at = row.index * e.count + in_row;
+    T* const to = static_cast<T*>(e.values) + at;
+    T value = *to;
+    if (row.gradient != nullptr || !e.only_kept) {
+      const T* const gradient = static_cast<const T*>(row.gradient);
+      const T h = gradient == nullptr ? T(0) : scale * gradient[in_row];
+      value = formula(value, h, Moments<T>{e, at});
+    }
+    *to = keep == 1 ? value : value * keep;
+  }
+}
+
+struct Larger {
+  template <class T>
+  __device__ T operator()(T a, T b) const {
+    return b > a ? b : a;
+  }
+};
+
+struct Plus {
+  template <class T>
+  __device__ T operator()(T a, T b) const {
+    return a + b;
+  }
+};
+
+/// The values of all threads of a block combined, in the same order in each of them.
+template <class T, class Combine>
+__device__ T reduce_block(T value, const Combine& combine) {
+  SHARED_ARRAY(T, of_warp, kWarps);
+  for (unsigned by = kWarp / 2; by > 0; by /= 2) {
+    value = combine(value, __shfl_xor_sync(kWholeWarp, value, by));
+  }
+  __syncthreads();  // an earlier result has been read
+  if (threadIdx.x % kWarp == 0) of_warp[threadIdx.x / kWarp] = value;
+  __syncthreads();
+  value = of_warp[0];
+  for (unsigned w = 1; w < kWarps; ++w) value = combine(value, of_warp[w]);
+  return value;
+}
+
+// A block for a row. e^v is taken relative to the largest v of an element above zero, so that the
+// sum is neither zero nor infinite.
+template <class T>
+__device__ void exponentiate_row(T* w, T* v, const T* g, std::size_t n, T momentum, T rate,
+                                 T scale) {
+  T fastest = 0, top = -INFINITY;
+  for (std::size_t i = threadIdx.x; i < n; i += kThreads) {
+    const T step = g == nullptr ? T(0) : rate * (scale * g[i]);
+    const T velocity = momentum * v[i] - step;
+    v[i] = velocity;
+    fastest = Larger()(fastest, fabs(velocity));
+    if (w[i] > 0) top = Larger()(top, velocity);
+  }
+  fastest = reduce_block(fastest, Larger());
+  top = reduce_block(top, Larger());
+  if (!(fastest > 0)) return;
+  T sum = 0;
+  for (std::size_t i = threadIdx.x; i < n; i += kThreads) {
+    const T exponent = v[i] - top;
+    w[i] = w[i] * exp(exponent < 0 ? exponent : T(0));
+    sum = sum + w[i];
+  }
+  sum = reduce_block(sum, Plus());
+  for (std::size_t i = threadIdx.x; i < n; i += kThreads) w[i] = w[i] / sum;
+}
+
+template <class T>
+__global__ void exponentiate_rows(Parts<Elements> parts, T momentum, T rate, T scale, T keep) {
+  const Part<Elements>& part = part_of_block(parts.list, parts.count);
+  const Elements& e = part.thing;
+  const Row row = find_row<T>(e, blockIdx.x - part.first_block);
+  T* const w = static_cast<T*>(e.values) + row.index * e.count;
+  if (row.gradient != nullptr || !e.only_kept) {
+    T* const v = static_cast<T*>(e.moments[0]) + row.index * e.count;
+    exponentiate_row(w, v, static_cast<const T*>(row.gradient), e.count, momentum, rate, scale);
+  }
+  if (keep == 1) return;
+  for (std::size_t i = threadIdx.x; i < e.count; i += kThreads) w[i] = w[i] * keep;
+}
+
+template <class T>
+__global__ void scale_elements(Parts<Elements> parts, const double* factors, std::size_t count) {
+  const Part<Elements>& part = part_of_block(parts.list, parts.count);
+  const Elements& e = part.thing;
+  const std::size_t size = e.row_count == 0 ? e.count : e.count * e.row_count;
+  const std::size_t begin = (blockIdx.x - part.first_block) * kPerBlock;
+  for (std::size_t i = begin + threadIdx.x; i < size && i < begin + kPerBlock; i += kThreads) {
+    T* const to = static_cast<T*>(e.values) + find_row<T>(e, i / e.count).index * e.count;
+    T value = to[i % e.count];
+    for (std::size_t f = 0; f < count; ++f) value = value * static_cast<T>(factors[f]);
+    to[i % e.count] = value;
+  }
+}
+
+template <class T>
+struct TowardsMean {
+  __device__ T operator()(T mean, T x, double share) const {
+    return mean + static_cast<T>(share) * (x - mean);
+  }
+};
+
+template <class T>
+struct Add {
+  __device__ T operator()(T to, T from, double) const { return to + from; }
+};
+
+template <class T, class Formula>
+__global__ void combine_pairs(Parts<Pair> parts, Formula formula) {
+  const Part<Pair>& part = part_of_block(parts.list, parts.count);
+  const Pair& pair = part.thing;
+  const std::size_t begin = (blockIdx.x - part.first_block) * kPerBlock;
+  for (std::size_t i = begin + threadIdx.x; i < pair.count && i < begin + kPerBlock;
+       i += kThreads) {
+    T& to = static_cast<T*>(pair.to)[i];
+    to = formula(to, static_cast<const T*>(pair.from)[i], pair.share);
+  }
+}
+
+struct Square {
+  __device__ double operator()(double x) const { return x * x; }
+};
+
+// 0 for every finite x, else NaN.
+struct Nothing {
+  __device__ double operator()(double x) const { return x * 0; }
+};
+
+template <class T, class Term>
+__global__ void sum_blocks(Parts<Stretch> parts, Term term, double* sums) {
+  const Part<Stretch>& part = part_of_block(parts.list, parts.count);
+  const T* const x = static_cast<const T*>(part.thing.begin);
+  const std::size_t begin = (blockIdx.x - part.first_block) * kSumPerBlock;
+  double sum = 0;
+  for (std::size_t i = begin + threadIdx.x; i < part.thing.count && i < begin + kSumPerBlock;
+       i += kThreads) {
+    sum = sum + term(static_cast<double>(x[i]));
+  }
+  sum = reduce_block(sum, Plus());
+  if (threadIdx.x == 0) sums[blockIdx.x] = sum;
+}
+
+__global__ void add_up(const double* sums, std::size_t count, double* total) {
+  double sum = 0;
+  for (std::size_t i = threadIdx.x; i < count; i += kThreads) sum = sum + sums[i];
+  sum = reduce_block(sum, Plus());
+  if (threadIdx.x == 0) *total = sum;
+}
+
+template <class F>
+auto with_type(DType dtype, const F& f) {
+  return dtype == DType::f32 ? f(float()) : f(double());
+}
+
+class CudaUpdates final : public Updates {
+ public:
+  explicit CudaUpdates(std::shared_ptr<Shared> shared) : shared_(std::move(shared)) {}
+
+  void descend(std::span<const Elements> all, Step step) const override {
+    update(all, step, [&]<class T>(T rate) { return Descend<T>{rate}; });
+  }
+  void descend_with_momentum(std::span<const Elements> all, double momentum,
+                             Step step) const override {
+    update(all, step, [&]<class T>(T rate) {
+      return DescendWithMomentum<T>{static_cast<T>(momentum), rate};
+    });
+  }
+  void adam(std::span<const Elements> all, const AdamConstants& constants,
+            Step step) const override {
+    update(all, step, [&]<class T>(T rate) {
+      return Adam<T>{static_cast<T>(constants.beta_1), static_cast<T>(constants.beta_2),
+                     static_cast<T>(constants.epsilon), rate};
+    });
+  }
+  void amsgrad(std::span<const Elements> all, const AdamConstants& constants,
+               Step step) const override {
+    update(all, step, [&]<class T>(T rate) {
+      return Amsgrad<T>{static_cast<T>(constants.beta_1), static_cast<T>(constants.beta_2),
+                        static_cast<T>(constants.epsilon), rate};
+    });
+  }
+  void adagrad(std::span<const Elements> all, double epsilon, Step step) const override {
+    update(all, step, [&]<class T>(T rate) {
+      return Adagrad<T>{static_cast<T>(epsilon), rate};
+    });
+  }
+  void rmsprop(std::span<const Elements> all, double rho, double epsilon,
+               Step step) const override {
+    update(all, step, [&]<class T>(T rate) {
+      return RmsProp<T>{static_cast<T>(rho), static_cast<T>(epsilon), rate};
+    });
+  }
+  void adadelta(std::span<const Elements> all, double rho, double epsilon,
+                Step step) const override {
+    update(all, step, [&]<class T>(T rate) {
+      return Adadelta<T>{static_cast<T>(rho), static_cast<T>(epsilon), rate};
+    });
+  }
+
+  void exponentiate(std::span<const Elements> all, double momentum, Step step) const override {
+    const Lock lock(shared_->mutex);
+    const Parts<Elements> parts = stage_elements(all, rows_of);
+    if (parts.blocks == 0) return;
+    with_type(all.front().dtype, [&]<class T>(T) {
+      commands().launch_cooperating(shape(parts.blocks), exponentiate_rows<T>, parts, momentum,
+                                    step.rate, step.scale, step.keep);
+    });
+  }
+  void scale(const Elements& e, std::span<const double> factors) const override {
+    const Lock lock(shared_->mutex);
+    const Parts<Elements> parts = stage_elements(std::span(&e, 1), blocks_of_elements);
+    if (parts.blocks == 0) return;
+    const double* const there = commands().stage(factors.data(), factors.size());
+    with_type(e.dtype, [&]<class T>(T) {
+      commands().launch(shape(parts.blocks), scale_elements<T>, parts, there, factors.size());
+    });
+  }
+  void average(DType dtype, std::span<const Pair> pairs) const override {
+    with_type(dtype, [&]<class T>(T) { combine<T>(pairs, TowardsMean<T>()); });
+  }
+  void add(DType dtype, std::span<const Pair> pairs) const override {
+    with_type(dtype, [&]<class T>(T) { combine<T>(pairs, Add<T>()); });
+  }
+  bool all_finite(DType dtype, std::span<const Stretch> stretches) const override {
+    return sum(dtype, stretches, Nothing()) == 0;
+  }
+  double sum_of_squares(DType dtype, std::span<const Stretch> stretches) const override {
+    return sum(dtype, stretches, Square());
+  }
+
+  void together(const std::function<void()>& passes) const override {
+    const Lock lock(shared_->mutex);
+    commands().together(passes);
+  }
+
+ private:
+  using Lock = std::lock_guard<std::recursive_mutex>;
+
+  static Shape shape(unsigned blocks) { return {blocks, 1, 1, kThreads}; }
+  static std::size_t blocks_of_elements(const Elements& e) {
+    return blocks_for(e.count * rows_of(e), kPerBlock);
+  }
+  Commands& commands() const { return shared_->commands; }
+
+  template <class BlocksOf>
+  Parts<Elements> stage_elements(std::span<const Elements> all, const BlocksOf& blocks_of) const {
+    std::vector<Elements> there(all.begin(), all.end());
+    for (Elements& e : there) {
+      if (e.rows != nullptr) e.rows = commands().stage(e.rows, e.row_count);
+      if (e.slots != nullptr) e.slots = commands().stage(e.slots, e.row_count);
+    }
+    return stage_parts<Elements>(commands(), there, blocks_of);
+  }
+
+  // formula_of(rate) makes the formula.
+  template <class FormulaOf>
+  void update(std::span<const Elements> all, Step step, const FormulaOf& formula_of) const {
+    const Lock lock(shared_->mutex);
+    const Parts<Elements> parts = stage_elements(all, blocks_of_elements);
+    if (parts.blocks == 0) return;
+    with_type(all.front().dtype, [&]<class T>(T) {
+      const auto formula = formula_of(static_cast<T>(step.rate));
+      commands().launch(shape(parts.blocks), update_elements<T, decltype(formula_of(T()))>, parts,
+                        formula, step.scale, step.keep);
+    });
+  }
+
+  template <class T, class Formula>
+  void combine(std::span<const Pair> pairs, Formula formula) const {
+    const Lock lock(shared_->mutex);
+    const auto parts = stage_parts(
+        commands(), pairs, [](const Pair& pair) { return blocks_for(pair.count, kPerBlock); });
+    if (parts.blocks == 0) return;
+    commands().launch(shape(parts.blocks), combine_pairs<T, Formula>, parts, formula);
+  }
+
+  template <class Term>
+  double sum(DType dtype, std::span<const Stretch> stretches, Term term) const {
+    const Lock lock(shared_->mutex);
+    const auto parts =
+        stage_parts(commands(), stretches, [](const Stretch& stretch) {
+          return blocks_for(stretch.count, kSumPerBlock);
+        });
+    if (parts.blocks == 0) return 0;
+    auto* const sums = commands().template elements<double>(parts.blocks + std::size_t{1});
+    double* const total = sums + parts.blocks;
+    with_type(dtype, [&]<class T>(T) {
+      commands().launch_cooperating(shape(parts.blocks), sum_blocks<T, Term>, parts, term, sums);
+    });
+    commands().launch_cooperating(shape(1), add_up, sums, parts.blocks, total);
+    commands().submit();
+    double result = 0;
+    shared_->runtime.copy_to_host(&result, total, sizeof(result));
+    shared_->runtime.wait();
+    return result;
+  }
+
+  const std::shared_ptr<Shared> shared_;
+};
+
+}  // namespace
+
+std::unique_ptr<Updates> make_updates(std::shared_ptr<Shared> shared) {
+  return std::make_unique<CudaUpdates>(std::move(shared));
+}
 
 }  // namespace dynet_like::cuda
