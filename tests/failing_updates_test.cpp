@@ -27,7 +27,7 @@ Bytes bytes_of(const ParameterCollection& model) {
   Bytes all;
   for (const auto& storage : model.storages()) {
     storage->refresh_rows();
-    const Bytes bytes = trainer_kinds::bytes_of(*storage);
+    const Bytes bytes = dynet_like::bytes_of(*storage);
     all.insert(all.end(), bytes.begin(), bytes.end());
   }
   return all;

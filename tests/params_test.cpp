@@ -6,6 +6,7 @@
 #include "dynet_like/core/errors.h"
 #include "dynet_like/params/gradients.h"
 #include "dynet_like/params/parameter_collection.h"
+#include "tests/support/device_memory.h"
 
 namespace dynet_like {
 namespace {
@@ -112,15 +113,11 @@ TEST(Gradients, AddUpAndForget) {
   EXPECT_TRUE(a.empty());
   EXPECT_EQ(a.values(w), (Floats{0, 0}));
   EXPECT_EQ(a.find_dense(w.get_storage()), nullptr);
-  static_cast<float*>(a.dense(w.get_storage()))[1] = 3;
-  static_cast<float*>(b.dense(w.get_storage()))[0] = 4;
-  const auto row = [&](Gradients& gradients, unsigned r) {
-    return reinterpret_cast<float*>(
-        gradients.rows(table.get_storage()).entry(table.get_storage(), r));
-  };
-  row(a, 2)[0] = 1;
-  row(b, 2)[0] = 2;
-  row(b, 0)[1] = 5;
+  add_to(a, w, {0, 3});
+  add_to(b, w, {4, 0});
+  add_to(a, table, 2, {1, 0});
+  add_to(b, table, 2, {2, 0});
+  add_to(b, table, 0, {0, 5});
   a.add(b);
   EXPECT_EQ(a.values(w), (Floats{4, 3}));
   EXPECT_EQ(a.values(table, 2), (Floats{3, 0}));
@@ -134,16 +131,19 @@ TEST(Gradients, AddUpAndForget) {
   a.clear();
   EXPECT_EQ(a.values(w), (Floats{0, 0}));
   EXPECT_EQ(a.values(table, 2), (Floats{0, 0}));
-  EXPECT_EQ(row(a, 2)[0], 0);
+  add_to(a, table, 2, {0, 1});
+  EXPECT_EQ(a.values(table, 2), (Floats{0, 1}));
 }
 
 TEST(Gradients, GrowWithTheirCollection) {
   ParameterCollection model;
   const Parameter w = model.add_parameters({3});
   Gradients gradients;
-  static_cast<float*>(gradients.dense(w.get_storage()))[2] = 7;
+  add_to(gradients, w, {0, 0, 7});
   const Parameter later = model.add_parameters({100});
-  static_cast<float*>(gradients.dense(later.get_storage()))[99] = 8;
+  std::vector<double> last(100, 0);
+  last[99] = 8;
+  add_to(gradients, later, last);
   EXPECT_EQ(gradients.values(w), (Floats{0, 0, 7}));
   EXPECT_EQ(gradients.values(later)[99], 8);
 }

@@ -19,6 +19,7 @@
 #include "dynet_like/core/errors.h"
 #include "dynet_like/core/random.h"
 #include "dynet_like/io/text_model.h"
+#include "tests/support/device_memory.h"
 #include "tests/support/message_of.h"
 
 namespace dynet_like {
@@ -460,10 +461,8 @@ TEST_F(TextModelTest, WhatDoesNotFitChangesNothing) {
 TEST_F(TextModelTest, GradientsAreWrittenWhereThereAreSome) {
   const Model model(1);
   Gradients gradients;
-  auto* w = static_cast<float*>(gradients.dense(model.w.get_storage()));
-  w[4] = 7;
-  const ParameterStorage& words = model.words.get_storage();
-  reinterpret_cast<float*>(gradients.rows(words).entry(words, 2))[1] = -3;
+  add_to(gradients, model.w, {0, 0, 0, 0, 7});
+  add_to(gradients, model.words, 2, {0, -3});
   save_text_model(path(), model.all, &gradients);
   TextModelReader reader(path());
   unsigned full = 0;

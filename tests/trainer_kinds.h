@@ -12,6 +12,7 @@
 
 #include "dynet_like/core/random.h"
 #include "dynet_like/train/trainers.h"
+#include "tests/support/device_memory.h"
 
 namespace dynet_like::trainer_kinds {
 
@@ -19,24 +20,8 @@ using Doubles = std::vector<double>;
 using Bytes = std::vector<std::byte>;
 using Moments = std::array<double, 3>;
 
-inline void add_to(Gradients& gradients, const Parameter& parameter, const Doubles& values) {
-  const ParameterStorage& storage = parameter.get_storage();
-  const Tensor gradient(storage.dim, storage.dtype, gradients.dense(storage));
-  for (std::size_t i = 0; i < values.size(); ++i) gradient.set(i, gradient.at(i) + values[i]);
-}
-
-inline void add_to(Gradients& gradients, const LookupParameter& table, unsigned row,
-                   const Doubles& values) {
-  const ParameterStorage& storage = table.get_storage();
-  std::byte* entry = gradients.rows(storage).entry(storage, row);
-  const Tensor gradient(storage.entry_dim(), storage.dtype, entry);
-  for (std::size_t i = 0; i < values.size(); ++i) gradient.set(i, gradient.at(i) + values[i]);
-}
-
-inline Bytes bytes_of(const ParameterStorage& storage) {
-  const std::byte* values = storage.values.data();
-  return {values, values + storage.size() * size_of(storage.dtype)};
-}
+using dynet_like::add_to;
+using dynet_like::bytes_of;
 
 inline Doubles random_values(Random& random, std::size_t n) {
   Doubles values(n);

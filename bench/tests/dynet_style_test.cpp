@@ -20,7 +20,8 @@ TEST_P(DyNetStyleTest, LossAndGradientsAreTheSame) {
     const auto from = ours->parameters().find(to->name);
     ASSERT_NE(from, nullptr) << to->name;
     ASSERT_EQ(from->dim, to->dim) << to->name;
-    std::memcpy(to->values.data(), from->values.data(), from->size() * sizeof(float));
+    std::memcpy(to->tensor().data(), from->tensor().data(), from->size() * sizeof(float));
+    to->values_written();
   }
   EXPECT_EQ(theirs->model.size(), ours->parameters().size());
   for (unsigned i = 0; i < 3; ++i) {

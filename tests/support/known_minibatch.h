@@ -6,6 +6,7 @@
 
 #include "dynet_like/dynet_like.h"
 #include "nn/nn.h"
+#include "tests/support/device_memory.h"
 
 namespace dynet_like {
 
@@ -24,8 +25,8 @@ struct KnownModel {
     std::vector<std::byte> all;
     for (const auto& storage : collection.storages()) {
       storage->refresh_rows();
-      const std::byte* values = storage->values.data();
-      all.insert(all.end(), values, values + storage->size() * size_of(storage->dtype));
+      const std::vector<std::byte> values = bytes_of(*storage);
+      all.insert(all.end(), values.begin(), values.end());
     }
     return all;
   }

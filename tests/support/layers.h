@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "dynet_like/dynet_like.h"
+#include "tests/support/device_memory.h"
 
 namespace dynet_like::nn {
 
@@ -56,8 +57,9 @@ template <class Loss>
 void expect_slopes(const ParameterCollection& model, const Gradients& gradients, const Loss& loss) {
   for (const auto& storage : model.storages()) {
     if (storage->is_table) continue;
-    const auto* gradient = static_cast<const double*>(gradients.find_dense(*storage));
-    ASSERT_NE(gradient, nullptr) << storage->name;
+    const void* const there = gradients.find_dense(*storage);
+    ASSERT_NE(there, nullptr) << storage->name;
+    const std::vector<double> gradient = numbers_at(*storage, there, storage->size());
     for (unsigned i = 0; i < storage->size(); ++i) {
       constexpr double kStep = 1e-5;
       const double before = Parameter(storage).values().at(i);

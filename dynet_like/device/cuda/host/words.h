@@ -1,7 +1,7 @@
 // The words of CUDA for a C++ compiler: kernels run on the CPU, every thread of a block in turn.
 #pragma once
 
-#include <cmath>
+#include <math.h>  // in C++ with functions of float, outside of std too
 #include <cstddef>
 #include <cstdint>
 
