@@ -70,57 +70,6 @@ Tensor Executor::contiguous(ValueRef ref, const std::byte* node, Copies& copies)
   return Tensor(tape.dim_of(ref.value), shape.dtype, copy.data());
 }
 
-void Executor::sum_values(std::span<const ValueRef> values, std::span<double> sums) {
-  const auto add_up = [](const Tensor& numbers) {
-    double sum = 0;
-    for (std::size_t i = 0; i < numbers.d.size(); ++i) sum += numbers.at(i);
-    return sum;
-  };
-  const auto is_there = [&](ValueRef ref) {
-    const Tape& tape = *common_.tapes[ref.tape].tape;
-    const NodeState& state = common_.tapes[ref.tape].nodes[tape.value(ref.value).node];
-    return !is_on_cpu() && state.value != nullptr && tape.is_contiguous(ref.value);
-  };
-  results_.reset();
-  std::vector<std::pair<std::size_t, Tensor>> gathered;  // which, and where it will be
-  std::byte *there = nullptr, *end = nullptr;
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    const ValueRef ref = values[i];
-    if (!is_there(ref)) {
-      sums[i] = add_up(value(ref));
-      continue;
-    }
-    const Tape& tape = *common_.tapes[ref.tape].tape;
-    const DType dtype = tape.shape_of(ref.value).dtype;
-    const Dim dim = tape.dim_of(ref.value);
-    const std::byte* const node = common_.tapes[ref.tape].nodes[tape.value(ref.value).node].value;
-    const void* const from = node + tape.value(ref.value).offset * size_of(dtype);
-    if (there == nullptr) {
-      const std::size_t room = gathered_bytes(values);
-      there = end = results_.allocate_array<std::byte>(room);
-    }
-    queue_->add_all(dtype, end, dim.size(), {&from, nullptr, 1}, SumStart::first);
-    gathered.emplace_back(i, Tensor(dim, dtype, end));
-    end += dim.size() * size_of(dtype);
-  }
-  if (gathered.empty()) return;
-  const Block here(static_cast<std::size_t>(end - there));
-  common_.options.device->read(here.data(), there, here.size());
-  for (const auto& [i, tensor] : gathered) {
-    const std::ptrdiff_t at = static_cast<std::byte*>(tensor.data()) - there;
-    sums[i] = add_up(Tensor(tensor.d, tensor.dtype(), here.data() + at));
-  }
-}
-
-std::size_t Executor::gathered_bytes(std::span<const ValueRef> values) const {
-  std::size_t bytes = 0;
-  for (const ValueRef& ref : values) {
-    const Tape& tape = *common_.tapes[ref.tape].tape;
-    bytes += tape.dim_of(ref.value).size() * size_of(tape.shape_of(ref.value).dtype);
-  }
-  return bytes;
-}
-
 Tensor Executor::gradient(ValueRef ref, const Gradients& gradients) {
   const Tape& tape = *common_.tapes[ref.tape].tape;
   const Value& value = tape.value(ref.value);
@@ -221,6 +170,7 @@ void Executor::count_bounds() {
 
 // Here and in all that `clear` does, nothing is allocated.
 void Executor::forget_values() {
+  gathered_.clear();
   ++releases_;
   ++forgets_;
   keep_shared_batches();
@@ -303,6 +253,7 @@ bool Executor::is_good(const Mark& mark, std::size_t lane) const {
 // memory is given back; shared values stay, they have memory of their own.
 void Executor::revert(std::uint32_t tape, std::size_t nodes, const Mark& since) {
   ++forgets_;
+  gathered_.clear();
   TapeState& state = common_.tapes[tape];
   const std::size_t lane = lane_index(tape);
   RunState& run = lanes_[lane]->run;

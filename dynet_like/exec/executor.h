@@ -31,11 +31,13 @@ class Executor {
   /// Computes what these values need and no more; those of one tape stand together, in the order of
   /// the tapes. `free_unread`: see Forward. Once a freed value was needed again, none are freed any
   /// more, unless memory is limited.
-  void forward(std::span<const ValueRef> targets, bool free_unread = false);
+  /// `read_soon`: values of which sum_values will be asked.
+  void forward(std::span<const ValueRef> targets, bool free_unread = false,
+               std::span<const ValueRef> read_soon = {});
   /// A value, computed if need be; where it lies until it is cleared or reverted.
   Tensor value(ValueRef ref);
-  /// The sum of the elements of values that were computed, for each of them; one copy from another
-  /// device brings all.
+  /// The sum of the elements of each of these values. What `forward` was told of comes in one copy
+  /// from another device, if nothing was forgotten since.
   void sum_values(std::span<const ValueRef> values, std::span<double> sums);
 
   /// A pass is begin, run over all roots (or part by part, releasing tapes between), finish.
@@ -108,7 +110,8 @@ class Executor {
   void for_lanes(const Work& work);
   Tensor contiguous(ValueRef ref, const std::byte* node, Copies& copies);
   const std::byte* whole_table(const ParameterStorage& table, const Gradients& gradients);
-  std::size_t gathered_bytes(std::span<const ValueRef> values) const;
+  void gather(std::span<const ValueRef> values);
+  std::size_t bytes_of(ValueRef ref) const;
   void count_bounds();
   void forget_values();
   void keep_shared_batches();
@@ -132,7 +135,13 @@ class Executor {
   Copies value_copies_, gradient_copies_;
   std::vector<ValueRef> roots_;  ///< of the last pass
   Block table_gradient_;
-  Arena results_;  ///< of the device: values on their way to this process
+  /// A copy of a value, and where it lies on the device.
+  struct Gathered {
+    ValueRef ref;
+    std::byte* at;
+  };
+  Arena results_;
+  std::vector<Gathered> gathered_;
   std::vector<std::vector<NodeState>> spare_;  ///< memory of tapes that were cleared
 };
 

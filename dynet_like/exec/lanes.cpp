@@ -89,7 +89,8 @@ void Executor::for_lanes(const Work& work) {
   pool_->run(static_cast<unsigned>(used_lanes_), [&](unsigned lane) { work(*lanes_[lane]); });
 }
 
-void Executor::forward(std::span<const ValueRef> targets, bool free_unread) {
+void Executor::forward(std::span<const ValueRef> targets, bool free_unread,
+                       std::span<const ValueRef> read_soon) {
   ++common_.runs;
   try {
     needed_.collect(targets);
@@ -106,6 +107,7 @@ void Executor::forward(std::span<const ValueRef> targets, bool free_unread) {
     needed_.forget();
     throw;
   }
+  gather(read_soon);
   queue_->submit();
   note_peak();
 }
@@ -123,7 +125,6 @@ void Executor::run_backward(std::span<const ValueRef> roots, Gradients& gradient
   for (std::size_t l = 0; l < used_lanes_; ++l) {
     shared_.add(lanes_[l]->backward.contributions(), *queue_, gradients);
   }
-  queue_->submit();
   note_peak();
 }
 

@@ -256,11 +256,12 @@ void Minibatch::choose(std::span<const Expression> expressions, Part part,
 
 // Computes what is new in a part.
 void Minibatch::forward_new(Part part) {
-  std::vector<ValueRef> targets;
+  std::vector<ValueRef> losses, targets;
+  choose(std::span(losses_).subspan(read_losses_), part, losses);
   choose(std::span(losses_).subspan(computed_losses_), part, targets);
   choose(std::span(outputs_).subspan(computed_outputs_), part, targets);
   executor_.spread(part.begin, part.end);
-  executor_.forward(targets, executor_.options().inference);
+  executor_.forward(targets, executor_.options().inference, losses);
 }
 
 // Those of the losses to come that are in a part are written to their places.
