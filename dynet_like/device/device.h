@@ -46,6 +46,9 @@ class Device {
   virtual void copy(void* to, const void* from, std::size_t size) = 0;
   virtual void zero(void* to, std::size_t size) = 0;
 
+  /// Lets the device begin with what it was asked for; does not wait for it.
+  virtual void submit() {}
+
   virtual DeviceCounts counts() const { return {}; }
 };
 

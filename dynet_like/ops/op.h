@@ -102,6 +102,8 @@ struct Op {
   std::vector<OpCase> (*bad_cases)() = nullptr;
   /// Kernels of an op that is not the library's own (see docs/custom_ops.md); they run on the CPU.
   const Kernels* kernels = nullptr;
+  /// What launches its kernels on a GPU (see docs/cuda.md). Without it the CPU's run, with copies.
+  const Kernels* cuda_kernels = nullptr;
 
   Join joins(unsigned input, std::span<const std::uint32_t> attributes) const {
     return join == nullptr ? Join::stacked : join(input, attributes);

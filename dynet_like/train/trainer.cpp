@@ -157,6 +157,7 @@ void Trainer::update(const Gradients& gradients) {
     make(changes, step);
     if (averages) averages_.take();
   });
+  collection_.device()->submit();
   for (ParameterState* parameter : changes.parameters) parameter->storage().values_changed();
   if (averages) averages_.count();
   ++updates_;

@@ -81,6 +81,10 @@ class CudaDevice final : public Device {
     const Lock lock(shared_->mutex);
     shared_->commands.zero(to, size);
   }
+  void submit() override {
+    const Lock lock(shared_->mutex);
+    shared_->commands.submit();
+  }
   DeviceCounts counts() const override {
     const Lock lock(shared_->mutex);
     DeviceCounts counts = shared_->runtime.counts();

@@ -25,15 +25,21 @@ const KernelMap& kernel_map() {
   return map;
 }
 
+// Those of the device; null if it has none.
+const Kernels* kernels_here(const Op& op) {
+  if (op.kernels != nullptr || op.cuda_kernels != nullptr) return op.cuda_kernels;
+  const auto found = kernel_map().find(op.name);
+  return found == kernel_map().end() ? nullptr : &found->second;
+}
+
 class CudaQueue final : public Queue {
  public:
   explicit CudaQueue(std::shared_ptr<Shared> shared)
       : shared_(std::move(shared)), fallback_(*shared_) {}
 
   const Kernels& kernels(const Op& op) const override {
-    const auto found = kernel_map().find(op.name);
-    const bool is_here = op.kernels == nullptr && found != kernel_map().end();
-    return is_here ? found->second : fallback_.kernels(op);
+    const Kernels* const here = kernels_here(op);
+    return here != nullptr ? *here : fallback_.kernels(op);
   }
 
   void forward(Kernels::Forward kernel, const ForwardCall& call) override {
@@ -116,9 +122,7 @@ class CudaQueue final : public Queue {
  private:
   template <class Kernel>
   static bool is_here(const Signature& type, Kernel kernel) {
-    if (type.op->kernels != nullptr) return false;
-    const auto found = kernel_map().find(type.op->name);
-    if (found == kernel_map().end()) return false;
+    if (kernels_here(*type.op) == nullptr) return false;
     if (kernel != nullptr) return true;
     throw DeviceError("[" + std::string(type.op->name) + "] need a kernel for " +
                       name_of(type.dtype) + "; got none");
