@@ -45,13 +45,14 @@ class Memory {
 
   void grow(std::size_t size);
   void give_back(std::size_t offset, std::size_t size);
-  void protect(int protection);
+  void protect(int access);
   void note_written_guard(std::size_t offset, const Allocation& allocation) noexcept;
 
   std::byte* base_ = nullptr;
   std::size_t size_ = 0;  ///< of the range
   std::size_t end_ = 0;   ///< of what was ever in use
   unsigned depth_ = 0;
+  int key_ = -1;  ///< of the processor, if it has them: that costs no system call
   std::map<std::size_t, Allocation> allocations_;  ///< by offset
   Places free_;                                    ///< below `end_`
   std::size_t bytes_in_use_ = 0;
