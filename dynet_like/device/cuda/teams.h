@@ -118,7 +118,8 @@ __device__ bool find_line(const Part& part, Place& place) {
 template <unsigned size>
 using TeamSize = std::integral_constant<unsigned, size>;
 
-/// Launches the kernel that kernel(TeamSize) gives, with a team of that many threads for each of `size` lines of n items.
+/// Launches the kernel that kernel(TeamSize) gives, with a team of that many threads for each of
+/// `size` lines of n items.
 template <class Kernel, class... Arguments>
 void launch_teams(Commands& commands, std::size_t n, std::size_t size, unsigned team,
                   const Kernel& kernel, const Arguments&... arguments) {
