@@ -1,8 +1,10 @@
-// Philox4x32-10 and the few distributions that the library needs.
+// Streams of random words, and the few distributions that the library needs.
 #include "dynet_like/core/random.h"
 
 #include <cmath>
 #include <numbers>
+
+#include "dynet_like/core/philox.h"
 
 namespace dynet_like {
 
@@ -14,18 +16,7 @@ constexpr std::uint32_t kSequence = 0xFFFFFFFFu;
 }  // namespace
 
 std::array<std::uint32_t, 4> philox(std::array<std::uint32_t, 4> counter, std::uint64_t key) {
-  auto low_key = static_cast<std::uint32_t>(key);
-  auto high_key = static_cast<std::uint32_t>(key >> 32);
-  for (int round = 0; round < 10; ++round) {
-    const std::uint64_t a = std::uint64_t{0xD2511F53u} * counter[0];
-    const std::uint64_t b = std::uint64_t{0xCD9E8D57u} * counter[2];
-    counter = {
-        static_cast<std::uint32_t>(b >> 32) ^ counter[1] ^ low_key, static_cast<std::uint32_t>(b),
-        static_cast<std::uint32_t>(a >> 32) ^ counter[3] ^ high_key, static_cast<std::uint32_t>(a)};
-    low_key += 0x9E3779B9u;
-    high_key += 0xBB67AE85u;
-  }
-  return counter;
+  return philox_block(counter, key);
 }
 
 Random::result_type Random::operator()() {

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <string_view>
 
+#include "dynet_like/core/host_device.h"
 #include "dynet_like/ops/op.h"
 
 namespace dynet_like {
@@ -19,30 +20,30 @@ struct TypeList {
   static constexpr std::size_t size = sizeof...(Types);
 };
 
-// The formulas over plain numbers: the reference that kernels are tested against.
+// The formulas over plain numbers: for GPUs, and the reference that kernels are tested against.
 namespace formulas {
 using std::abs, std::exp, std::expm1, std::log, std::log1p, std::sqrt, std::tanh;
+#define LANE DYNET_LIKE_HOST_DEVICE
 template <class T>
-T logistic(T x) {
+LANE T logistic(T x) {
   return T(1) / (T(1) + exp(-x));
 }
 template <class T>
-T exp_of_negative(T x) {
+LANE T exp_of_negative(T x) {
   return exp(x);
 }
 template <class T>
-T square(T x) {
+LANE T square(T x) {
   return x * x;
 }
 template <class T>
-bool is_nan(T x) {
+LANE bool is_nan(T x) {
   return x != x;
 }
 template <class T>
-T select(bool condition, T a, T b) {
+LANE T select(bool condition, T a, T b) {
   return condition ? a : b;
 }
-#define LANE inline
 #include "dynet_like/ops/elementwise_formulas.h"
 #undef LANE
 }  // namespace formulas

@@ -1,4 +1,4 @@
-// The formulas of elementwise ops over plain numbers, for what has no vector function.
+// The formulas of elementwise ops over plain numbers, for what has no vector function; on GPUs, too.
 #pragma once
 
 #include <cmath>
@@ -6,29 +6,21 @@
 #include <numbers>
 
 #include "dynet_like/ops/elementwise.h"
+#include "dynet_like/ops/gamma_function.h"
 
 namespace dynet_like::formulas {
 
-namespace special {
-
-/// ln |gamma(x)|, infinite at 0, -1, -2, ..., and its derivative, NaN there. Nothing is thrown, and
-/// nothing is kept.
-float log_gamma(float x);
-double log_gamma(double x);
-float digamma(float x);
-double digamma(double x);
-
-}  // namespace special
+#define LANE DYNET_LIKE_HOST_DEVICE
 
 struct Erf : UnaryFormula {
   static constexpr std::string_view name = "erf", formula = "the error function";
   static constexpr Needs needs = Needs::inputs;
   template <class T>
-  static T value(T x) {
+  LANE static T value(T x) {
     return std::erf(x);
   }
   template <class T>
-  static T slope_0(T x, T) {
+  LANE static T slope_0(T x, T) {
     return T(2 * std::numbers::inv_sqrtpi) * std::exp(-x * x);
   }
 };
@@ -37,11 +29,11 @@ struct Sin : UnaryFormula {
   static constexpr std::string_view name = "sin", formula = "sin x";
   static constexpr Needs needs = Needs::inputs;
   template <class T>
-  static T value(T x) {
+  LANE static T value(T x) {
     return std::sin(x);
   }
   template <class T>
-  static T slope_0(T x, T) {
+  LANE static T slope_0(T x, T) {
     return std::cos(x);
   }
 };
@@ -50,11 +42,11 @@ struct Cos : UnaryFormula {
   static constexpr std::string_view name = "cos", formula = "cos x";
   static constexpr Needs needs = Needs::inputs;
   template <class T>
-  static T value(T x) {
+  LANE static T value(T x) {
     return std::cos(x);
   }
   template <class T>
-  static T slope_0(T x, T) {
+  LANE static T slope_0(T x, T) {
     return -std::sin(x);
   }
 };
@@ -64,11 +56,11 @@ struct Tan : UnaryFormula {
   static constexpr double low = -1.3, high = 1.3;
   static constexpr Needs needs = Needs::output;
   template <class T>
-  static T value(T x) {
+  LANE static T value(T x) {
     return std::tan(x);
   }
   template <class T>
-  static T slope_0(T, T y) {
+  LANE static T slope_0(T, T y) {
     return 1 + y * y;
   }
 };
@@ -79,11 +71,11 @@ struct Asin : UnaryFormula {
   static constexpr double low = -0.9, high = 0.9;
   static constexpr Needs needs = Needs::inputs;
   template <class T>
-  static T value(T x) {
+  LANE static T value(T x) {
     return std::asin(x);
   }
   template <class T>
-  static T slope_0(T x, T) {
+  LANE static T slope_0(T x, T) {
     return 1 / std::sqrt((1 - x) * (1 + x));
   }
 };
@@ -94,11 +86,11 @@ struct Acos : UnaryFormula {
   static constexpr double low = -0.9, high = 0.9;
   static constexpr Needs needs = Needs::inputs;
   template <class T>
-  static T value(T x) {
+  LANE static T value(T x) {
     return std::acos(x);
   }
   template <class T>
-  static T slope_0(T x, T) {
+  LANE static T slope_0(T x, T) {
     return -1 / std::sqrt((1 - x) * (1 + x));
   }
 };
@@ -108,11 +100,11 @@ struct Atan : UnaryFormula {
                                     formula = "the angle in [-pi/2, pi/2] whose tangent is x";
   static constexpr Needs needs = Needs::inputs;
   template <class T>
-  static T value(T x) {
+  LANE static T value(T x) {
     return std::atan(x);
   }
   template <class T>
-  static T slope_0(T x, T) {
+  LANE static T slope_0(T x, T) {
     return 1 / (1 + x * x);
   }
 };
@@ -121,11 +113,11 @@ struct Sinh : UnaryFormula {
   static constexpr std::string_view name = "sinh", formula = "(e^x - e^-x) / 2";
   static constexpr Needs needs = Needs::inputs;
   template <class T>
-  static T value(T x) {
+  LANE static T value(T x) {
     return std::sinh(x);
   }
   template <class T>
-  static T slope_0(T x, T) {
+  LANE static T slope_0(T x, T) {
     return std::cosh(x);
   }
 };
@@ -134,11 +126,11 @@ struct Cosh : UnaryFormula {
   static constexpr std::string_view name = "cosh", formula = "(e^x + e^-x) / 2";
   static constexpr Needs needs = Needs::inputs;
   template <class T>
-  static T value(T x) {
+  LANE static T value(T x) {
     return std::cosh(x);
   }
   template <class T>
-  static T slope_0(T x, T) {
+  LANE static T slope_0(T x, T) {
     return std::sinh(x);
   }
 };
@@ -147,11 +139,11 @@ struct Asinh : UnaryFormula {
   static constexpr std::string_view name = "asinh", formula = "ln(x + sqrt(x^2 + 1))";
   static constexpr Needs needs = Needs::inputs;
   template <class T>
-  static T value(T x) {
+  LANE static T value(T x) {
     return std::asinh(x);
   }
   template <class T>
-  static T slope_0(T x, T) {
+  LANE static T slope_0(T x, T) {
     return 1 / std::hypot(x, T(1));
   }
 };
@@ -161,11 +153,11 @@ struct Acosh : UnaryFormula {
   static constexpr double low = 1.2, high = 3;
   static constexpr Needs needs = Needs::inputs;
   template <class T>
-  static T value(T x) {
+  LANE static T value(T x) {
     return std::acosh(x);
   }
   template <class T>
-  static T slope_0(T x, T) {
+  LANE static T slope_0(T x, T) {
     return 1 / (std::sqrt(x - 1) * std::sqrt(x + 1));  // squares of large numbers are infinite
   }
 };
@@ -175,11 +167,11 @@ struct Atanh : UnaryFormula {
   static constexpr double low = -0.9, high = 0.9;
   static constexpr Needs needs = Needs::inputs;
   template <class T>
-  static T value(T x) {
+  LANE static T value(T x) {
     return std::atanh(x);
   }
   template <class T>
-  static T slope_0(T x, T) {
+  LANE static T slope_0(T x, T) {
     return 1 / ((1 - x) * (1 + x));
   }
 };
@@ -190,11 +182,11 @@ struct Lgamma : UnaryFormula {
   static constexpr double low = 0.3, high = 4;
   static constexpr Needs needs = Needs::inputs;
   template <class T>
-  static T value(T x) {
+  LANE static T value(T x) {
     return special::log_gamma(x);
   }
   template <class T>
-  static T slope_0(T x, T) {
+  LANE static T slope_0(T x, T) {
     return special::digamma(x);
   }
 };
@@ -206,11 +198,11 @@ struct Round : UnaryFormula {
   static constexpr bool is_derivative = false;
   static constexpr Needs needs = Needs::nothing;
   template <class T>
-  static T value(T x) {
+  LANE static T value(T x) {
     return std::round(x);
   }
   template <class T>
-  static T slope_0(T, T) {
+  LANE static T slope_0(T, T) {
     return T(1);
   }
 };
@@ -222,11 +214,11 @@ struct Ceil : UnaryFormula {
   static constexpr bool is_derivative = false;
   static constexpr Needs needs = Needs::nothing;
   template <class T>
-  static T value(T x) {
+  LANE static T value(T x) {
     return std::ceil(x);
   }
   template <class T>
-  static T slope_0(T, T) {
+  LANE static T slope_0(T, T) {
     return T(1);
   }
 };
@@ -238,11 +230,11 @@ struct Floor : UnaryFormula {
   static constexpr bool is_derivative = false;
   static constexpr Needs needs = Needs::nothing;
   template <class T>
-  static T value(T x) {
+  LANE static T value(T x) {
     return std::floor(x);
   }
   template <class T>
-  static T slope_0(T, T) {
+  LANE static T slope_0(T, T) {
     return T(1);
   }
 };
@@ -254,21 +246,27 @@ struct Pow : BinaryFormula {
   static constexpr double low = 0.3, high = 2;
   static constexpr Needs needs = Needs::inputs_and_output;
   template <class T>
-  static T value(T a, T b) {
+  LANE static T value(T a, T b) {
     return std::pow(a, b);
   }
   // b a^(b - 1), from y if nothing is too large or small: b - 1 has lost digits of b.
   template <class T>
-  static T slope_0(T a, T b, T y) {
+  LANE static T slope_0(T a, T b, T y) {
     if (b == 0) return 0;
     const T quotient = y / a;
-    if (std::isnan(y) || (std::isnormal(y) && std::isnormal(quotient))) return b * quotient;
+    if (std::isnan(y) || (is_normal(y) && is_normal(quotient))) return b * quotient;
     return b * std::pow(a, b - 1);
   }
   template <class T>
-  static T slope_1(T a, T b, T y) {
+  LANE static T slope_1(T a, T b, T y) {
     const bool vanishes = a == 0 ? b >= 0 : a == std::numeric_limits<T>::infinity() && b < 0;
     return vanishes ? T(0) : y * std::log(a);
+  }
+
+ private:
+  template <class T>
+  LANE static bool is_normal(T x) {
+    return std::abs(x) >= std::numeric_limits<T>::min() && !std::isinf(x);
   }
 };
 
@@ -282,14 +280,14 @@ struct BinaryLogLoss : BinaryFormula {
   static constexpr double low = 0.1, high = 0.9;
   static constexpr Needs needs = Needs::inputs;
   template <class T>
-  static T value(T a, T b) {
+  LANE static T value(T a, T b) {
     const T of_one = b == 0 ? T(0) : b * std::log(a);
     const T of_zero = b == 1 ? T(0) : (1 - b) * std::log1p(-a);
     const T loss = -(of_one + of_zero);
     return loss == std::numeric_limits<T>::infinity() ? most<T>() : loss;
   }
   template <class T>
-  static T slope_0(T a, T b, T) {
+  LANE static T slope_0(T a, T b, T) {
     if (a == b) return 0;
     if (a == 0) a = std::numeric_limits<T>::min();
     if (a == 1) a = 1 - std::numeric_limits<T>::epsilon();
@@ -297,17 +295,19 @@ struct BinaryLogLoss : BinaryFormula {
     return b == 1 ? -1 / a : (a - b) / (a * (1 - a));
   }
   template <class T>
-  static T slope_1(T a, T, T) {
+  LANE static T slope_1(T a, T, T) {
     if (a == 0) return most<T>();
     return a == 1 ? -most<T>() : std::log1p(-a) - std::log(a);
   }
 
  private:
   template <class T>
-  static T most() {
+  LANE static T most() {
     return -std::log(std::numeric_limits<T>::min());
   }
 };
+
+#undef LANE
 
 using SpecialFormulas = TypeList<Erf, Sin, Cos, Tan, Asin, Acos, Atan, Sinh, Cosh, Asinh, Acosh,
                                  Atanh, Lgamma, Round, Ceil, Floor, Pow, BinaryLogLoss>;

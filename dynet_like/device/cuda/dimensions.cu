@@ -1,9 +1,307 @@
-// Kernels of ops: dimensions.
-#include "dynet_like/device/cuda/commands.h"
+// Kernels along one dimension: extremes, running sums, logarithms of sums, hinge losses.
+#include "dynet_like/device/cuda/extremes.h"
 #include "dynet_like/device/cuda/kernel_table.h"
+#include "dynet_like/device/cuda/selections.h"
 
 namespace dynet_like::cuda {
 
-std::span<const KernelEntry> dimension_kernels() { return {}; }
+namespace {
+
+template <unsigned size, class T>
+__global__ void max_forward(Part part, Lines lines, Operand in, T* out) {
+  Place place;
+  if (!find_line<size>(part, place)) return;
+  const T* const x = in.at<T>(place.item);
+  const Team<size> team;
+  const auto best =
+      find_largest<T>(team, lines.n, [&](std::uint32_t k) { return x[lines.at(place.at, k)]; });
+  if (team.rank == 0) out[place.item * part.size + place.at] = best.value;
+}
+
+template <unsigned size, class T>
+__global__ void max_backward(Part part, Lines lines, Operand in, Operand dy, Destination dx) {
+  Place place;
+  if (!find_line<size>(part, place)) return;
+  const Target<T> target(dx, place.item);
+  if (target.to == nullptr) return;
+  const T* const x = in.at<T>(place.item);
+  const T dy_here = dy.at<T>(place.item)[place.at];
+  const Team<size> team;
+  const auto best =
+      find_largest<T>(team, lines.n, [&](std::uint32_t k) { return x[lines.at(place.at, k)]; });
+  team.each(lines.n, [&](std::uint32_t k) {
+    target.put(k == best.place ? dy_here : T(0), lines.at(place.at, k));
+  });
+}
+
+template <unsigned size, class T>
+__global__ void argmax_forward(Part part, Lines lines, Operand in, T* out, std::size_t out_size) {
+  Place place;
+  if (!find_line<size>(part, place)) return;
+  const T* const x = in.at<T>(place.item);
+  const Team<size> team;
+  const auto best =
+      find_largest<T>(team, lines.n, [&](std::uint32_t k) { return x[lines.at(place.at, k)]; });
+  team.each(lines.n, [&](std::uint32_t k) {
+    out[place.item * out_size + lines.at(place.at, k)] = k == best.place ? T(1) : T(0);
+  });
+}
+template <class T>
+__global__ void pass_on(Part part, Operand dy, Destination dx) {
+  Place place;
+  if (!find_element(part, place)) return;
+  const Target<T> target(dx, place.item);
+  if (target.to != nullptr) target.put(dy.at<T>(place.item)[place.at], place.at);
+}
+
+// Calls result(k, x[0] + ... + x[k]) for every element of a line. A warp adds up as many elements
+// at a time as it has threads, by doubling distances (Hillis and Steele 1986).
+template <unsigned size, class T, class Read, class Result>
+__device__ void running_sums(const Team<size>& team, std::uint32_t n, const Read& read,
+                             const Result& result) {
+  T before = 0;
+  for (std::uint32_t first = 0; first < n; first += size) {
+    const std::uint32_t k = first + team.rank;
+    T sum = k < n ? read(k) : T(0);
+    if constexpr (size > 1) {
+      for (unsigned distance = 1; distance < size; distance *= 2) {
+        const T other = __shfl_sync(kWholeWarp, sum, (team.rank - distance) % size);
+        if (team.rank >= distance) sum = other + sum;
+      }
+    }
+    sum = before + sum;
+    if (k < n) result(k, sum);
+    before = sum;
+    if constexpr (size > 1) before = __shfl_sync(kWholeWarp, sum, size - 1);
+  }
+}
+template <unsigned size, class T>
+__global__ void cumsum_forward(Part part, Lines lines, Operand in, T* out, std::size_t out_size) {
+  Place place;
+  if (!find_line<size>(part, place)) return;
+  const T* const x = in.at<T>(place.item);
+  T* const y = out + place.item * out_size;
+  running_sums<size, T>(
+      Team<size>(), lines.n, [&](std::uint32_t k) { return x[lines.at(place.at, k)]; },
+      [&](std::uint32_t k, T sum) { y[lines.at(place.at, k)] = sum; });
+}
+// From the last element to the first.
+template <unsigned size, class T>
+__global__ void cumsum_backward(Part part, Lines lines, Operand dy, Destination dx) {
+  Place place;
+  if (!find_line<size>(part, place)) return;
+  const Target<T> target(dx, place.item);
+  if (target.to == nullptr) return;
+  const T* const from = dy.at<T>(place.item);
+  const auto at = [&](std::uint32_t k) { return lines.at(place.at, lines.n - 1 - k); };
+  running_sums<size, T>(
+      Team<size>(), lines.n, [&](std::uint32_t k) { return from[at(k)]; },
+      [&](std::uint32_t k, T sum) { target.put(sum, at(k)); });
+}
+
+// A largest element that is infinite is the result: its difference to itself would be no number.
+template <unsigned size, class T>
+__global__ void logsumexp_forward(Part part, Lines lines, Operand in, T* out) {
+  Place place;
+  if (!find_line<size>(part, place)) return;
+  const T* const x = in.at<T>(place.item);
+  const Team<size> team;
+  const auto element = [&](std::uint32_t k) { return x[lines.at(place.at, k)]; };
+  const T top = find_largest<T>(team, lines.n, element).value;
+  T result = top;
+  if (std::isfinite(top)) {
+    const T sum =
+        team.template sum<T>(lines.n, [&](std::uint32_t k) { return std::exp(element(k) - top); });
+    result = top + std::log(sum);
+  }
+  if (team.rank == 0) out[place.item * part.size + place.at] = result;
+}
+// The parts in the sum: softmax(x). They are not taken from the result, of which a large maximum
+// leaves few digits. Infinite elements share the gradient; of -infinity everywhere none has any.
+template <unsigned size, class T>
+__global__ void logsumexp_backward(Part part, Lines lines, Operand in, Operand dy, Destination dx) {
+  Place place;
+  if (!find_line<size>(part, place)) return;
+  const Target<T> target(dx, place.item);
+  if (target.to == nullptr) return;
+  const T* const x = in.at<T>(place.item);
+  const Team<size> team;
+  const auto element = [&](std::uint32_t k) { return x[lines.at(place.at, k)]; };
+  const T top = find_largest<T>(team, lines.n, element).value;
+  const auto share = [&](std::uint32_t k) {
+    if (std::isinf(top)) return element(k) == top && top > 0 ? T(1) : T(0);
+    return std::exp(element(k) - top);
+  };
+  const T sum = team.template sum<T>(lines.n, share);
+  const T factor = sum == 0 ? T(0) : dy.at<T>(place.item)[place.at] / sum;
+  team.each(lines.n,
+            [&](std::uint32_t k) { target.put(factor * share(k), lines.at(place.at, k)); });
+}
+
+// margin - x[chosen] + x[k] for the elements of a line.
+template <class T>
+struct Margins {
+  const T* x;
+  Lines lines;
+  std::uint32_t line, chosen;
+  T margin;
+
+  __device__ Margins(const Lines& all, const Place& place, const Operand& in,
+                     const std::uint32_t* integers, const T* margins)
+      : x(in.at<T>(place.item)),
+        lines(all),
+        line(place.at),
+        chosen(integers[place.item * all.count + place.at]),
+        margin(margins[place.item]) {}
+  __device__ T at(std::uint32_t k) const {
+    return margin - x[lines.at(line, chosen)] + x[lines.at(line, k)];
+  }
+};
+
+template <unsigned size, class T>
+__global__ void hinge_forward(Part part, Lines lines, Operand in, const std::uint32_t* integers,
+                              const T* margins, T* out) {
+  Place place;
+  if (!find_line<size>(part, place)) return;
+  const Margins<T> losses(lines, place, in, integers, margins);
+  const Team<size> team;
+  const T sum = team.template sum<T>(lines.n, [&](std::uint32_t k) {
+    const T loss = losses.at(k);
+    return k == losses.chosen || loss < 0 ? T(0) : loss;
+  });
+  if (team.rank == 0) out[place.item * part.size + place.at] = sum;
+}
+template <unsigned size, class T>
+__global__ void hinge_backward(Part part, Lines lines, Operand in, Operand dy,
+                               const std::uint32_t* integers, const T* margins, Destination dx) {
+  Place place;
+  if (!find_line<size>(part, place)) return;
+  const Target<T> target(dx, place.item);
+  if (target.to == nullptr) return;
+  const Margins<T> losses(lines, place, in, integers, margins);
+  const T dy_here = dy.at<T>(place.item)[place.at];
+  const Team<size> team;
+  const auto violates = [&](std::uint32_t k) {
+    return k != losses.chosen && losses.at(k) > 0 ? T(1) : T(0);
+  };
+  const T violations = team.template sum<T>(lines.n, violates);
+  team.each(lines.n, [&](std::uint32_t k) {
+    target.put(dy_here * (k == losses.chosen ? -violations : violates(k)), lines.at(place.at, k));
+  });
+}
+
+template <class T>
+T* out_of(const ForwardCall& call) {
+  return static_cast<T*>(call.out);
+}
+
+struct Max {
+  template <class T>
+  static void launch(const ForwardCall& call) {
+    launch_lines(
+        commands_of(call), call.n, lines_of(*call.type),
+        [](auto size) { return max_forward<size(), T>; }, call.in[0], out_of<T>(call));
+  }
+  template <class T>
+  static void launch(const BackwardCall& call) {
+    launch_lines(
+        commands_of(call), call.n, lines_of(*call.type),
+        [](auto size) { return max_backward<size(), T>; }, call.in[0], call.dy, call.dx[0]);
+  }
+};
+
+struct Argmax {
+  template <class T>
+  static void launch(const ForwardCall& call) {
+    launch_lines(
+        commands_of(call), call.n, lines_of(*call.type),
+        [](auto size) { return argmax_forward<size(), T>; }, call.in[0], out_of<T>(call),
+        call.type->output_size);
+  }
+  template <class T>
+  static void launch(const BackwardCall& call) {
+    launch_elements(commands_of(call), call.n, call.type->output_size, pass_on<T>, call.dy,
+                    call.dx[0]);
+  }
+};
+
+struct Cumsum {
+  static constexpr unsigned at_most_warp(unsigned size) { return size > kWarp ? kWarp : size; }
+
+  template <class T>
+  static void launch(const ForwardCall& call) {
+    const Lines lines = lines_of(*call.type);
+    launch_teams(
+        commands_of(call), call.n, lines.count, at_most_warp(team_for(lines)),
+        [](auto size) { return cumsum_forward<at_most_warp(size()), T>; }, lines, call.in[0],
+        out_of<T>(call), call.type->output_size);
+  }
+  template <class T>
+  static void launch(const BackwardCall& call) {
+    const Lines lines = lines_of(*call.type);
+    launch_teams(
+        commands_of(call), call.n, lines.count, at_most_warp(team_for(lines)),
+        [](auto size) { return cumsum_backward<at_most_warp(size()), T>; }, lines, call.dy,
+        call.dx[0]);
+  }
+};
+
+struct LogSumExp {
+  template <class T>
+  static void launch(const ForwardCall& call) {
+    launch_lines(
+        commands_of(call), call.n, lines_of(*call.type),
+        [](auto size) { return logsumexp_forward<size(), T>; }, call.in[0], out_of<T>(call));
+  }
+  template <class T>
+  static void launch(const BackwardCall& call) {
+    launch_lines(
+        commands_of(call), call.n, lines_of(*call.type),
+        [](auto size) { return logsumexp_backward<size(), T>; }, call.in[0], call.dy, call.dx[0]);
+  }
+};
+
+struct Hinge {
+  template <class T>
+  static void launch(const ForwardCall& call) {
+    launch_lines(
+        commands_of(call), call.n, lines_of(*call.type),
+        [](auto size) { return hinge_forward<size(), T>; }, call.in[0], call.integers,
+        static_cast<const T*>(call.reals), out_of<T>(call));
+  }
+  template <class T>
+  static void launch(const BackwardCall& call) {
+    launch_lines(
+        commands_of(call), call.n, lines_of(*call.type),
+        [](auto size) { return hinge_backward<size(), T>; }, call.in[0], call.dy, call.integers,
+        static_cast<const T*>(call.reals), call.dx[0]);
+  }
+};
+
+// Where no gradient is wanted there is nothing to do.
+template <class Launcher, class T>
+void forward(const ForwardCall& call) {
+  Launcher::template launch<T>(call);
+}
+template <class Launcher, class T>
+void backward(const BackwardCall& call) {
+  if (call.dx[0].wanted()) Launcher::template launch<T>(call);
+}
+template <class Launcher>
+Kernels kernels() {
+  return {{forward<Launcher, float>, forward<Launcher, double>},
+          {backward<Launcher, float>, backward<Launcher, double>}};
+}
+
+}  // namespace
+
+std::span<const KernelEntry> dimension_kernels() {
+  static const KernelEntry table[] = {
+      {"max_dim", kernels<Max>()},   {"argmax", kernels<Argmax>()},
+      {"cumsum", kernels<Cumsum>()}, {"logsumexp_dim", kernels<LogSumExp>()},
+      {"hinge", kernels<Hinge>()},   {"kmax_pooling", kmax_pooling_kernels()},
+      {"select", select_kernels()}};
+  return table;
+}
 
 }  // namespace dynet_like::cuda

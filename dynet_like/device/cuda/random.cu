@@ -1,9 +1,106 @@
-// Kernels of ops: random.
-#include "dynet_like/device/cuda/commands.h"
+// Kernels that draw random numbers, with the CPU's bits: element e of a node takes word e of the
+// stream that the node's three integers and the key name.
+#include <array>
+
+#include "dynet_like/core/philox.h"
 #include "dynet_like/device/cuda/kernel_table.h"
+#include "dynet_like/device/cuda/threads.h"
+#include "dynet_like/ops/draws.h"
 
 namespace dynet_like::cuda {
 
-std::span<const KernelEntry> random_kernels() { return {}; }
+namespace {
+
+struct Words {
+  draws::Words block;
+  unsigned chosen;
+
+  __device__ Words(std::uint64_t key, const std::uint32_t* integers, std::uint32_t element) {
+    const std::uint64_t word = std::uint64_t{integers[2]} + element, number = word / 4;
+    block = philox_block({static_cast<std::uint32_t>(number),
+                          static_cast<std::uint32_t>(number >> 32), integers[0], integers[1]},
+                         key);
+    chosen = static_cast<unsigned>(word % 4);
+  }
+};
+
+template <class Distribution, class T>
+__global__ void draw(Part part, std::uint64_t key, const std::uint32_t* integers, const T* reals,
+                     T* out) {
+  Place place;
+  if (!find_element(part, place)) return;
+  const Words words(key, integers + 3 * place.item, place.at);
+  const T* const real = reals + 2 * place.item;
+  out[place.item * part.size + place.at] = static_cast<T>(Distribution::draw(
+      words.block, words.chosen, static_cast<double>(real[0]), static_cast<double>(real[1])));
+}
+
+// kept ? x / (1 - p) : 0; the mask is computed again backward, not kept.
+template <class T>
+__device__ T drop(std::uint64_t key, const std::uint32_t* integers, T p, std::uint32_t element,
+                  T x) {
+  const Words words(key, integers, element);
+  const T scaled = x * (T(1) / (T(1) - p));
+  return draws::half_open(words.block[words.chosen]) >= static_cast<double>(p) ? scaled : T(0);
+}
+
+template <class T>
+__global__ void dropout_forward(Part part, std::uint64_t key, const std::uint32_t* integers,
+                                const T* reals, Operand in, T* out) {
+  Place place;
+  if (!find_element(part, place)) return;
+  out[place.item * part.size + place.at] = drop(key, integers + 3 * place.item, reals[place.item],
+                                                place.at, in.at<T>(place.item)[place.at]);
+}
+
+template <class T>
+__global__ void dropout_backward(Part part, std::uint64_t key, const std::uint32_t* integers,
+                                 const T* reals, Operand dy, Destination dx) {
+  Place place;
+  if (!find_element(part, place)) return;
+  const Target<T> target(dx, place.item);
+  if (target.to == nullptr) return;
+  target.put(drop(key, integers + 3 * place.item, reals[place.item], place.at,
+                  dy.at<T>(place.item)[place.at]),
+             place.at);
+}
+
+template <class Distribution, class T>
+void launch_draw(const ForwardCall& call) {
+  launch_elements(commands_of(call), call.n, call.type->output_size, draw<Distribution, T>,
+                  RandomStream::philox_key(call.random), call.integers,
+                  static_cast<const T*>(call.reals), static_cast<T*>(call.out));
+}
+template <class T>
+void launch_dropout(const ForwardCall& call) {
+  launch_elements(commands_of(call), call.n, call.type->output_size, dropout_forward<T>,
+                  RandomStream::philox_key(call.random), call.integers,
+                  static_cast<const T*>(call.reals), call.in[0], static_cast<T*>(call.out));
+}
+template <class T>
+void launch_dropout(const BackwardCall& call) {
+  if (!call.dx[0].wanted()) return;
+  launch_elements(commands_of(call), call.n, call.type->output_size, dropout_backward<T>,
+                  RandomStream::philox_key(call.random), call.integers,
+                  static_cast<const T*>(call.reals), call.dy, call.dx[0]);
+}
+
+template <class Distribution>
+Kernels source() {
+  return {{launch_draw<Distribution, float>, launch_draw<Distribution, double>}, {}};
+}
+
+}  // namespace
+
+std::span<const KernelEntry> random_kernels() {
+  static const KernelEntry table[] = {{"random_uniform", source<draws::Uniform>()},
+                                      {"random_normal", source<draws::Normal>()},
+                                      {"random_bernoulli", source<draws::Bernoulli>()},
+                                      {"random_gumbel", source<draws::Gumbel>()},
+                                      {"dropout",
+                                       {{launch_dropout<float>, launch_dropout<double>},
+                                        {launch_dropout<float>, launch_dropout<double>}}}};
+  return table;
+}
 
 }  // namespace dynet_like::cuda

@@ -1,9 +1,162 @@
-// Kernels of ops: softmax.
-#include "dynet_like/device/cuda/commands.h"
+// Softmax, log-softmax and their loss: the maximum is taken off first. A team of threads for each
+// vector of classes, as large as the number of classes asks for.
+#include <cmath>
+
 #include "dynet_like/device/cuda/kernel_table.h"
+#include "dynet_like/device/cuda/teams.h"
 
 namespace dynet_like::cuda {
 
-std::span<const KernelEntry> softmax_kernels() { return {}; }
+namespace {
+
+// The elements of a line.
+template <class T>
+struct Line {
+  T* first;
+  std::uint32_t stride;
+
+  __device__ T& operator[](std::uint32_t k) const { return first[std::size_t{k} * stride]; }
+};
+template <class T>
+__device__ Line<T> line_in(T* item, const Lines& lines, std::uint32_t line) {
+  return {item + lines.at(line, 0), lines.inner};
+}
+
+struct Softmax {
+  template <unsigned size, class T>
+  __device__ static void value(const Team<size>& team, std::uint32_t n, Line<const T> x,
+                               Line<T> y) {
+    const T top = team.template largest<T>(n, [&](std::uint32_t k) { return x[k]; });
+    const T sum =
+        team.template sum<T>(n, [&](std::uint32_t k) { return y[k] = std::exp(x[k] - top); });
+    const T factor = 1 / sum;
+    team.each(n, [&](std::uint32_t k) { y[k] = y[k] * factor; });
+  }
+  // dx = y (dy - sum y dy)
+  template <unsigned size, class T, class Put>
+  __device__ static void gradient(const Team<size>& team, std::uint32_t n, Line<const T> y,
+                                  Line<const T> dy, const Put& put_at) {
+    const T mean = team.template sum<T>(n, [&](std::uint32_t k) { return y[k] * dy[k]; });
+    team.each(n, [&](std::uint32_t k) { put_at(y[k] * (dy[k] - mean), k); });
+  }
+};
+
+struct LogSoftmax {
+  template <unsigned size, class T>
+  __device__ static void value(const Team<size>& team, std::uint32_t n, Line<const T> x,
+                               Line<T> y) {
+    const T top = team.template largest<T>(n, [&](std::uint32_t k) { return x[k]; });
+    const T sum = team.template sum<T>(n, [&](std::uint32_t k) { return std::exp(x[k] - top); });
+    const T log_sum = std::log(sum);
+    team.each(n, [&](std::uint32_t k) { y[k] = (x[k] - top) - log_sum; });
+  }
+  // dx = dy - e^y sum dy
+  template <unsigned size, class T, class Put>
+  __device__ static void gradient(const Team<size>& team, std::uint32_t n, Line<const T> y,
+                                  Line<const T> dy, const Put& put_at) {
+    const T sum = team.template sum<T>(n, [&](std::uint32_t k) { return dy[k]; });
+    team.each(n, [&](std::uint32_t k) { put_at(dy[k] - std::exp(y[k]) * sum, k); });
+  }
+};
+
+template <unsigned size, class F, class T>
+__global__ void along_forward(Part part, Lines lines, Operand in, T* out, std::size_t out_size) {
+  Place place;
+  if (!find_line<size>(part, place)) return;
+  F::template value<size, T>(Team<size>(), lines.n, line_in(in.at<T>(place.item), lines, place.at),
+                             line_in(out + place.item * out_size, lines, place.at));
+}
+
+template <unsigned size, class F, class T>
+__global__ void along_backward(Part part, Lines lines, Operand out, Operand dy, Destination dx) {
+  Place place;
+  if (!find_line<size>(part, place)) return;
+  const Target<T> target(dx, place.item);
+  if (target.to == nullptr) return;
+  F::template gradient<size, T>(
+      Team<size>(), lines.n, line_in(out.at<T>(place.item), lines, place.at),
+      line_in(dy.at<T>(place.item), lines, place.at),
+      [&](T result, std::uint32_t k) { target.put(result, lines.at(place.at, k)); });
+}
+
+// The loss keeps the maximum and log sum e^(x - maximum) for the gradient, apart: their sum has few
+// digits left of a small logarithm.
+template <unsigned size, class T>
+__global__ void loss_forward(Part part, std::uint32_t n, Operand in, const std::uint32_t* classes,
+                             T* out, T* saved) {
+  Place place;
+  if (!find_line<size>(part, place)) return;
+  const T* const x = in.at<T>(place.item);
+  const Team<size> team;
+  const T top = team.template largest<T>(n, [&](std::uint32_t k) { return x[k]; });
+  const T sum = team.template sum<T>(n, [&](std::uint32_t k) { return std::exp(x[k] - top); });
+  if (team.rank != 0) return;
+  const T log_sum = std::log(sum);
+  out[place.item] = (top - x[classes[place.item]]) + log_sum;
+  if (saved == nullptr) return;
+  saved[2 * place.item] = top;
+  saved[2 * place.item + 1] = log_sum;
+}
+
+// dx[k] = dy e^((x[k] - maximum) - log sum) - [k = class] dy
+template <class T>
+__global__ void loss_backward(Part part, Operand in, Operand saved, Operand dy,
+                              const std::uint32_t* classes, Destination dx) {
+  Place place;
+  if (!find_element(part, place)) return;
+  const Target<T> target(dx, place.item);
+  if (target.to == nullptr) return;
+  const T* const kept = saved.at<T>(place.item);
+  const T dy_here = *dy.at<T>(place.item);
+  const T share = std::exp((in.at<T>(place.item)[place.at] - kept[0]) - kept[1]) * dy_here;
+  target.put(share - (place.at == classes[place.item] ? dy_here : T(0)), place.at);
+}
+
+template <class F, class T>
+void launch_along(const ForwardCall& call) {
+  launch_lines(
+      commands_of(call), call.n, lines_of(*call.type),
+      [](auto size) { return along_forward<size(), F, T>; }, call.in[0], static_cast<T*>(call.out),
+      call.type->output_size);
+}
+template <class F, class T>
+void launch_along(const BackwardCall& call) {
+  if (!call.dx[0].wanted()) return;
+  launch_lines(
+      commands_of(call), call.n, lines_of(*call.type),
+      [](auto size) { return along_backward<size(), F, T>; }, call.out, call.dy, call.dx[0]);
+}
+
+template <class T>
+void launch_loss(const ForwardCall& call) {
+  const std::uint32_t n = call.type->inputs[0].size();
+  launch_teams(
+      commands_of(call), call.n, 1, team_for(n, 1),
+      [](auto size) { return loss_forward<size(), T>; }, n, call.in[0], call.integers,
+      static_cast<T*>(call.out), static_cast<T*>(call.saved));
+}
+template <class T>
+void launch_loss(const BackwardCall& call) {
+  if (!call.dx[0].wanted()) return;
+  launch_elements(commands_of(call), call.n, call.type->inputs[0].size(), loss_backward<T>,
+                  call.in[0], call.saved, call.dy, call.integers, call.dx[0]);
+}
+
+template <class F>
+Kernels along() {
+  return {{launch_along<F, float>, launch_along<F, double>},
+          {launch_along<F, float>, launch_along<F, double>}};
+}
+
+}  // namespace
+
+std::span<const KernelEntry> softmax_kernels() {
+  static const KernelEntry table[] = {
+      {"softmax", along<Softmax>()},
+      {"log_softmax", along<LogSoftmax>()},
+      {"pickneglogsoftmax",
+       {{launch_loss<float>, launch_loss<double>}, {launch_loss<float>, launch_loss<double>}}}};
+  return table;
+}
 
 }  // namespace dynet_like::cuda

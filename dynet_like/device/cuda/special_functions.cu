@@ -1,9 +1,12 @@
-// Kernels of ops: special_functions.
-#include "dynet_like/device/cuda/commands.h"
-#include "dynet_like/device/cuda/kernel_table.h"
+// Kernels of the elementwise ops whose formulas need the special functions of <cmath>.
+#include "dynet_like/device/cuda/elementwise.h"
+#include "dynet_like/ops/special_formulas.h"
 
 namespace dynet_like::cuda {
 
-std::span<const KernelEntry> special_function_kernels() { return {}; }
+std::span<const KernelEntry> special_function_kernels() {
+  static const auto table = elementwise_entries<formulas::SpecialFormulas>();
+  return table;
+}
 
 }  // namespace dynet_like::cuda

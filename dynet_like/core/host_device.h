@@ -1,0 +1,8 @@
+// How a function over plain numbers is marked: nvcc compiles it for GPUs, too.
+#pragma once
+
+#if defined(__CUDACC__)
+#define DYNET_LIKE_HOST_DEVICE __host__ __device__ inline
+#else
+#define DYNET_LIKE_HOST_DEVICE inline
+#endif

@@ -1,0 +1,80 @@
+// How threads are dealt out to the elements of the items of a call, and where results go.
+#pragma once
+
+#include <algorithm>
+
+#include "dynet_like/device/cuda/commands.h"
+
+namespace dynet_like::cuda {
+
+constexpr unsigned kThreads = 128;  // of a block
+
+/// What one launch works on: `count` elements or lines, `size` of each item, from `first_item` on.
+struct Part {
+  std::size_t first_item = 0;
+  std::uint32_t size = 0, count = 0;
+};
+
+/// An element or a line of an item.
+struct Place {
+  std::size_t item = 0;
+  std::uint32_t at = 0;
+};
+
+__device__ inline Place place_in(const Part& part, std::uint32_t index) {
+  return {part.first_item + index / part.size, index % part.size};
+}
+
+/// Calls launch(part) for all of n items, with as many of them as one launch has threads for, where
+/// each of `size` elements or lines needs `team` threads. An item's bits do not depend on its part.
+template <class Launch>
+void for_parts(std::size_t n, std::size_t size, unsigned team, const Launch& launch) {
+  constexpr std::size_t kMost = std::size_t{1} << 31;
+  const std::size_t items_at_once = std::max<std::size_t>(1, kMost / (size * team));
+  for (std::size_t first = 0; size > 0 && first < n; first += items_at_once) {
+    const std::size_t items = std::min(items_at_once, n - first);
+    launch(Part{first, static_cast<std::uint32_t>(size), static_cast<std::uint32_t>(items * size)});
+  }
+}
+
+inline Shape blocks_for(std::size_t threads, unsigned block) {
+  return {static_cast<unsigned>((threads + block - 1) / block), 1, 1, block};
+}
+
+/// Launches a thread for each of `size` elements of n items.
+template <class... Parameters, class... Arguments>
+void launch_elements(Commands& commands, std::size_t n, std::size_t size,
+                     void (*kernel)(Part, Parameters...), const Arguments&... arguments) {
+  for_parts(n, size, 1, [&](const Part& part) {
+    commands.launch(blocks_for(part.count, kThreads), kernel, part, arguments...);
+  });
+}
+
+/// The element of a thread of such a launch; false if it has none.
+__device__ inline bool find_element(const Part& part, Place& place) {
+  const std::uint32_t index = blockIdx.x * blockDim.x + threadIdx.x;
+  place = place_in(part, index);
+  return index < part.count;
+}
+
+/// `add`: to what is there.
+template <class T>
+__device__ inline void put(T result, T* to, bool add) {
+  *to = add ? *to + result : result;
+}
+
+/// Where an item's result goes, or null, and how.
+template <class T>
+struct Target {
+  T* to = nullptr;
+  bool add = false;
+
+  __device__ Target(const Destination& destination, std::size_t item) {
+    if (!destination.wanted()) return;
+    to = destination.template at<T>(item);
+    add = destination.add[item] != 0;
+  }
+  __device__ void put(T result, std::size_t at) const { cuda::put(result, to + at, add); }
+};
+
+}  // namespace dynet_like::cuda
