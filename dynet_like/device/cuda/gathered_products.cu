@@ -10,8 +10,8 @@ namespace dynet_like::cuda {
 
 namespace {
 
-// Tiles for many, some and few columns. The last begins with as many blocks as it can, and asks for
-// much at once, since few threads have little else to wait with.
+// Tiles for many, some and few columns. Small ones bring much at once, since few threads have little
+// else to do while they wait. A tiny one is a single warp, for what it can bring at once.
 template <class T>
 struct Tiles;
 template <>
@@ -19,16 +19,20 @@ struct Tiles<float> {
   using Large = Tile<float, 128, 64, 16, 8, 8>;
   using Medium = Tile<float, 64, 32, 32, 4, 4>;
   using Small = Tile<float, 32, 16, 64, 4, 1>;
+  using Tiny = Tile<float, 16, 8, 32, 4, 1>;
 };
 template <>
 struct Tiles<double> {
   using Large = Tile<double, 64, 64, 8, 8, 4>;
   using Medium = Tile<double, 64, 32, 16, 4, 4>;
   using Small = Tile<double, 32, 16, 32, 4, 1>;
+  using Tiny = Tile<double, 16, 8, 32, 4, 1>;
 };
 
 // A tile is large enough for the device's multiprocessors only if there are so many of them.
 constexpr std::size_t kEnoughBlocks = 128;
+// Tiny tiles are for no more than this.
+constexpr std::size_t kMostTinyBlocks = 64;
 
 // The part of a product that a block computes.
 struct Part {
@@ -256,7 +260,12 @@ void GatheredProducts<T>::launch_tiles(Commands& commands, bool transposed) {
 template <class T>
 void GatheredProducts<T>::launch(Commands& commands, bool transposed) {
   if (products_.empty()) return;
-  if (place_blocks<typename Tiles<T>::Large>() >= kEnoughBlocks) {
+  using Tiny = typename Tiles<T>::Tiny;
+  bool is_short = true;
+  for (const Factor<T>& factor : factors_) is_short = is_short && factor.inner <= Tiny::depth;
+  if (is_short && place_blocks<Tiny>() <= kMostTinyBlocks) {
+    launch_tiles<Tiny>(commands, transposed);
+  } else if (place_blocks<typename Tiles<T>::Large>() >= kEnoughBlocks) {
     launch_tiles<typename Tiles<T>::Large>(commands, transposed);
   } else if (place_blocks<typename Tiles<T>::Medium>() >= kEnoughBlocks) {
     launch_tiles<typename Tiles<T>::Medium>(commands, transposed);
