@@ -1,9 +1,41 @@
-// Kernels of ops: products.
-#include "dynet_like/device/cuda/commands.h"
+// Kernels of ops: matrix products and affine maps.
+#include "dynet_like/device/cuda/affine.h"
 #include "dynet_like/device/cuda/kernel_table.h"
 
 namespace dynet_like::cuda {
 
-std::span<const KernelEntry> product_kernels() { return {}; }
+namespace {
+
+// W x or b + W1 x1 + ...: with a bias, the number of inputs is odd.
+Affine map_of(const Signature& type) {
+  const std::size_t first = type.inputs.size() % 2;
+  return {first == 1, 0, first, type.inputs.size() / 2, type.output.rows(), type.output.cols()};
+}
+
+template <class T>
+void product_forward(const ForwardCall& call) {
+  GatheredProducts<T> products;
+  add_affine(products, call, map_of(*call.type), static_cast<T*>(call.out));
+  products.launch(commands_of(call), false);
+}
+
+template <class T>
+void product_backward(const BackwardCall& call) {
+  const Affine map = map_of(*call.type);
+  const Places<T> dy(call.dy);
+  launch_left_gradients(call, map, dy);
+  GatheredProducts<T> products;
+  add_right_gradients(products, call, map, dy);
+  products.launch(commands_of(call), true);
+}
+
+}  // namespace
+
+std::span<const KernelEntry> product_kernels() {
+  static const Kernels product = {{product_forward<float>, product_forward<double>},
+                                  {product_backward<float>, product_backward<double>}};
+  static const KernelEntry table[] = {{"matrix_product", product}, {"affine_transform", product}};
+  return table;
+}
 
 }  // namespace dynet_like::cuda

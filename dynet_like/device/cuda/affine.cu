@@ -1,0 +1,108 @@
+// Affine maps as gathered products, and the gradients of what they multiply with.
+#include "dynet_like/device/cuda/affine.h"
+
+namespace dynet_like::cuda {
+
+namespace {
+
+// dW = dy x' of every item: a thread per element, one chain over the item's columns.
+template <class T>
+__global__ void matrix_gradients(Places<T> dy, Places<T> x, Destination to, std::size_t count,
+                                 unsigned rows, unsigned inner, unsigned columns) {
+  const std::size_t at = thread_index(), size = std::size_t{rows} * inner;
+  if (at >= count) return;
+  const std::size_t item = at / size;
+  T* const result = to.at<T>(item);
+  if (result == nullptr) return;
+  const auto element = static_cast<unsigned>(at % size);
+  const T* const left = dy.at(item) + element % rows;
+  const T* const right = x.at(item) + element / rows;
+  T sum = 0;
+  for (unsigned c = 0; c < columns; ++c) {
+    sum = std::fma(left[std::size_t{c} * rows], right[std::size_t{c} * inner], sum);
+  }
+  put(sum, result + element, to.add[item] != 0);
+}
+
+// dy, added over the columns if the bias has only one.
+template <class T>
+__global__ void bias_gradients(Places<T> dy, Destination to, std::size_t count, unsigned size,
+                               unsigned repeats) {
+  const std::size_t at = thread_index();
+  if (at >= count) return;
+  const std::size_t item = at / size, element = at % size;
+  T* const result = to.at<T>(item);
+  if (result == nullptr) return;
+  const T* const from = dy.at(item) + element;
+  T sum = from[0];
+  for (unsigned r = 1; r < repeats; ++r) sum = sum + from[std::size_t{r} * size];
+  put(sum, result + element, to.add[item] != 0);
+}
+
+}  // namespace
+
+template <class T>
+void add_affine(GatheredProducts<T>& products, const ForwardCall& call, const Affine& map, T* out) {
+  GatheredProduct<T> product;
+  product.rows = static_cast<unsigned>(map.rows);
+  product.columns = static_cast<unsigned>(map.columns);
+  product.items = launch_size(call.n);
+  product.has_bias = map.has_bias;
+  if (map.has_bias) {
+    product.bias = Places<T>(call.in[map.bias]);
+    product.bias_columns = call.type->inputs[map.bias].cols();
+  }
+  product.out = out;
+  std::vector<Factor<T>> factors;
+  for (std::size_t left = map.first; left < map.first + 2 * map.pairs; left += 2) {
+    factors.push_back({Places<T>(call.in[left]), Places<T>(call.in[left + 1]),
+                       call.type->inputs[left].cols()});
+  }
+  products.add(product, factors);
+}
+
+template <class T>
+void add_right_gradients(GatheredProducts<T>& products, const BackwardCall& call,
+                         const Affine& map, const Places<T>& dy, const Places<T>& other) {
+  for (std::size_t left = map.first; left < map.first + 2 * map.pairs; left += 2) {
+    if (!call.dx[left + 1].wanted()) continue;
+    GatheredProduct<T> product;
+    product.rows = call.type->inputs[left].cols();
+    product.columns = static_cast<unsigned>(map.columns);
+    product.items = launch_size(call.n);
+    product.to = call.dx[left + 1];
+    product.has_bias = other.items != nullptr || other.first != nullptr;
+    product.bias = other;
+    product.bias_columns = product.columns;
+    products.add(product,
+                 {{Places<T>(call.in[left]), dy, static_cast<unsigned>(map.rows)}});
+  }
+}
+
+template <class T>
+void launch_left_gradients(const BackwardCall& call, const Affine& map, const Places<T>& dy) {
+  Commands& commands = commands_of(call);
+  const auto rows = static_cast<unsigned>(map.rows), columns = static_cast<unsigned>(map.columns);
+  for (std::size_t left = map.first; left < map.first + 2 * map.pairs; left += 2) {
+    if (!call.dx[left].wanted()) continue;
+    const std::size_t count = call.n * call.type->inputs[left].size();
+    launch_each(commands, count, matrix_gradients<T>, dy, Places<T>(call.in[left + 1]),
+                call.dx[left], count, rows, call.type->inputs[left].cols(), columns);
+  }
+  if (map.has_bias && call.dx[map.bias].wanted()) {
+    const unsigned size = call.type->inputs[map.bias].size();
+    launch_each(commands, call.n * size, bias_gradients<T>, dy, call.dx[map.bias], call.n * size,
+                size, rows * columns / size);
+  }
+}
+
+template void add_affine(GatheredProducts<float>&, const ForwardCall&, const Affine&, float*);
+template void add_affine(GatheredProducts<double>&, const ForwardCall&, const Affine&, double*);
+template void add_right_gradients(GatheredProducts<float>&, const BackwardCall&, const Affine&,
+                                  const Places<float>&, const Places<float>&);
+template void add_right_gradients(GatheredProducts<double>&, const BackwardCall&, const Affine&,
+                                  const Places<double>&, const Places<double>&);
+template void launch_left_gradients(const BackwardCall&, const Affine&, const Places<float>&);
+template void launch_left_gradients(const BackwardCall&, const Affine&, const Places<double>&);
+
+}  // namespace dynet_like::cuda

@@ -1,0 +1,31 @@
+// Affine maps b + W1 x1 + W2 x2 + ... of the items of a batch, and their gradients.
+#pragma once
+
+#include "dynet_like/device/cuda/gathered_products.h"
+
+namespace dynet_like::cuda {
+
+/// The inputs of an op that make an affine map: a bias, if any, and pairs (W, x) from `first` on.
+/// Results are {rows, columns}.
+struct Affine {
+  bool has_bias = false;
+  std::size_t bias = 0, first = 0, pairs = 0, rows = 0, columns = 1;
+};
+
+/// The maps of all items, one behind the other.
+template <class T>
+void add_affine(GatheredProducts<T>& products, const ForwardCall& call, const Affine& map, T* out);
+
+/// dx = W' dy for the right sides, as far as they are wanted; `dy` says where the gradients of the
+/// results lie, and `other` where what is added to W' dy does, if it is anywhere. To be launched
+/// with transposed matrices.
+template <class T>
+void add_right_gradients(GatheredProducts<T>& products, const BackwardCall& call, const Affine& map,
+                         const Places<T>& dy, const Places<T>& other = {});
+
+/// The gradients of matrices and bias, as far as they are wanted from the kernel: parameters get
+/// theirs elsewhere.
+template <class T>
+void launch_left_gradients(const BackwardCall& call, const Affine& map, const Places<T>& dy);
+
+}  // namespace dynet_like::cuda

@@ -1,0 +1,61 @@
+// Products of matrices with columns that lie anywhere, several of them in one launch.
+#pragma once
+
+#include <vector>
+
+#include "dynet_like/device/cuda/items.h"
+
+namespace dynet_like::cuda {
+
+/// A matrix and what it is multiplied with, one of those whose products are added up; `inner` is
+/// the number of terms. Matrices lie column by column; so do right sides of several columns.
+template <class T>
+struct Factor {
+  Places<T> matrix, right;
+  unsigned inner = 0;
+};
+
+/// result = (W1 x1 + W2 x2 + ...) + bias for every item, or the same with W1', ...
+template <class T>
+struct GatheredProduct {
+  unsigned rows = 0, columns = 1, items = 0;  ///< of the result; columns of one item
+
+  bool has_bias = false;
+  Places<T> bias;
+  unsigned bias_columns = 1;  ///< 1, or as many as the result has
+
+  /// Results lie one behind the other at `out`, or go to places of their own.
+  T* out = nullptr;
+  Destination to;
+
+  // Set by GatheredProducts.
+  unsigned first_factor = 0, factor_count = 0;
+  bool is_joined = true;  ///< all items have the same matrices, and their columns are one product
+  unsigned first_block = 0, row_tiles = 0, column_tiles = 0;
+};
+
+/// Products that do not depend on each other. Every element of a result is one chain of fused
+/// multiply-adds over the columns of all its matrices, from the first to the last, whatever it is
+/// computed with, and then the bias is added.
+template <class T>
+class GatheredProducts {
+ public:
+  void add(GatheredProduct<T> product, const std::vector<Factor<T>>& factors);
+  /// Launches one kernel, if there is anything to do. `transposed`: matrices are read as their
+  /// transposes.
+  void launch(Commands& commands, bool transposed);
+
+ private:
+  template <class Tile>
+  std::size_t place_blocks();
+  template <class Tile>
+  void launch_tiles(Commands& commands, bool transposed);
+
+  std::vector<Factor<T>> factors_;
+  std::vector<GatheredProduct<T>> products_;
+};
+
+extern template class GatheredProducts<float>;
+extern template class GatheredProducts<double>;
+
+}  // namespace dynet_like::cuda

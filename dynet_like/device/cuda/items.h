@@ -1,0 +1,65 @@
+// What kernels of all ops share: one thread per element, results that are written or added.
+#pragma once
+
+#include <limits>
+#include <string>
+
+#include "dynet_like/core/errors.h"
+#include "dynet_like/device/cuda/commands.h"
+
+namespace dynet_like::cuda {
+
+constexpr unsigned kThreads = 256;
+
+constexpr std::size_t ceil_divide(std::size_t a, std::size_t b) { return (a + b - 1) / b; }
+
+/// A number of blocks, items or columns of a launch; throws DeviceError if there are too many.
+inline unsigned launch_size(std::size_t count) {
+  if (count > static_cast<std::size_t>(std::numeric_limits<std::int32_t>::max())) {
+    throw DeviceError("[cuda] need at most 2147483647 blocks, items or columns in a launch; got " +
+                      std::to_string(count));
+  }
+  return static_cast<unsigned>(count);
+}
+
+/// Launches a kernel whose thread i is to do piece i of `count`; none if there are none.
+template <class... Parameters, class... Arguments>
+void launch_each(Commands& commands, std::size_t count, void (*kernel)(Parameters...),
+                 const Arguments&... arguments) {
+  if (count == 0) return;
+  commands.launch({launch_size(ceil_divide(count, kThreads)), 1, 1, kThreads}, kernel,
+                  arguments...);
+}
+/// The number of this thread in a launch of one dimension.
+__device__ inline std::size_t thread_index() {
+  return std::size_t{blockIdx.x} * blockDim.x + threadIdx.x;
+}
+
+/// Writes a result, or adds it to what is there.
+template <class T>
+__device__ void put(T result, T* to, bool add) {
+  *to = add ? *to + result : result;
+}
+
+/// Where items lie: one pointer each, or at the same distance from each other; at distance 0 all
+/// are the same. Offsets and distances are counted in elements.
+template <class T>
+struct Places {
+  const void* const* items = nullptr;
+  const T* first = nullptr;
+  std::size_t distance = 0, offset = 0;
+
+  Places() = default;
+  explicit Places(const Operand& operand)
+      : items(operand.items), first(static_cast<const T*>(operand.shared)) {}
+  explicit Places(const void* const* list, std::size_t elements = 0)
+      : items(list), offset(elements) {}
+  Places(const T* block, std::size_t elements) : first(block), distance(elements) {}
+
+  bool is_shared() const { return items == nullptr && distance == 0; }
+  __device__ const T* at(std::size_t i) const {
+    return (items != nullptr ? static_cast<const T*>(items[i]) : first + i * distance) + offset;
+  }
+};
+
+}  // namespace dynet_like::cuda
