@@ -114,6 +114,47 @@ TEST_F(IncrementalTest, ForwardAddsWhatIsNew) {
   EXPECT_EQ(batch.backward().values(table, 3), gradient);
 }
 
+TEST_F(IncrementalTest, ForwardInTwoStepsIsForward) {
+  Minibatch whole, halves;
+  Decoder of_whole(*this, whole), of_halves(*this, halves);
+  for (unsigned step = 0; step < 3; ++step) {
+    for (unsigned i = 0; i < kSamples; ++i) {
+      whole.add_loss(pickneglogsoftmax(of_whole.step(i, step), i % 5));
+      halves.add_loss(pickneglogsoftmax(of_halves.step(i, step), i % 5));
+    }
+    // The losses of two starts may be read together, and after a backward pass.
+    halves.start();
+    if (step == 1) continue;
+    const Parameter w = weights();
+    const float loss = whole.forward();
+    EXPECT_EQ(halves.backward().values(w), whole.backward().values(w));
+    EXPECT_EQ(halves.loss(), loss);
+    EXPECT_EQ(halves.loss(), loss);
+  }
+}
+
+TEST_F(IncrementalTest, LossIsWhatStartHasComputed) {
+  Minibatch batch;
+  EXPECT_THROW(batch.loss(), UsageError);
+  Decoder decoder(*this, batch);
+  batch.add_loss(pickneglogsoftmax(decoder.step(0, 1), 0));
+  EXPECT_THROW(batch.loss(), UsageError);
+  const float expected = batch.forward();
+  SimpleSGDTrainer trainer(model, 0.5f);
+  batch.start();
+  trainer.update(batch.backward());
+  EXPECT_EQ(batch.loss(), expected) << "of the values before the update";
+  batch.start();
+  EXPECT_LT(batch.loss(), expected);
+  batch.add_loss(pickneglogsoftmax(decoder.step(1, 2), 0));
+  batch.start();
+  trainer.update(batch.backward());
+  batch.compute(std::span(&decoder.states[2].h, 1));  // forgets what followed from other parameters
+  EXPECT_THROW(batch.loss(), StateError);
+  batch.clear();
+  EXPECT_THROW(batch.loss(), UsageError);
+}
+
 TEST_F(IncrementalTest, ForwardAfterARevertIsAboutWhatIsLeft) {
   Minibatch batch;
   Decoder decoder(*this, batch);

@@ -126,15 +126,16 @@ void Minibatch::start() {
 
 float Minibatch::loss() {
   check_alone("loss");
+  const bool is_read = read_losses_ == computed_losses_;
+  if (!is_read && forgets_ != executor_.forgets()) {
+    throw StateError(
+        "[loss] need the values that start has computed; got a minibatch that has forgotten them: "
+        "call loss before what changes it");
+  }
   if (!ran_forward_) {
     throw UsageError("[loss] need a call of start or forward that succeeded; got none");
   }
-  if (read_losses_ < computed_losses_) {
-    if (forgets_ != executor_.forgets()) {
-      throw StateError(
-          "[loss] need the values that start has computed; got a minibatch that has "
-          "forgotten them: call loss before what changes it");
-    }
+  if (!is_read) {
     std::vector<double> losses(computed_losses_ - read_losses_);
     read_losses({0, static_cast<std::uint32_t>(used_)}, losses);
     for (const double loss : losses) total_ += loss;
