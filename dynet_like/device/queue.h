@@ -42,6 +42,8 @@ class Queue {
 
   /// The kernels of an op; throws DeviceError for an op that this device does not have.
   virtual const Kernels& kernels(const Op& op) const = 0;
+  /// Whether the CPU runs these kernels for another device, with copies.
+  virtual bool runs_on_cpu(const Op& /*op*/) const { return false; }
 
   virtual void forward(Kernels::Forward kernel, const ForwardCall& call) = 0;
   virtual void backward(Kernels::Backward kernel, const BackwardCall& call) = 0;

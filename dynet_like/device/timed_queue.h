@@ -17,6 +17,7 @@ class TimedQueue : public Queue {
       : queue_(std::move(queue)), seconds_(seconds) {}
 
   const Kernels& kernels(const Op& op) const override { return queue_->kernels(op); }
+  bool runs_on_cpu(const Op& op) const override { return queue_->runs_on_cpu(op); }
   void forward(Kernels::Forward kernel, const ForwardCall& call) override {
     const Timer timer(seconds_);
     queue_->forward(kernel, call);

@@ -166,7 +166,8 @@ Report make_report(std::span<const RunState* const> runs) {
     const NodeType& type = types[id];
     report.types.push_back({std::string(type.op->name), shapes_of(type.signature), count.nodes,
                             count.batches, count.forward_calls, count.backward_calls, bounds[id],
-                            count.items * value_bytes(type.signature)});
+                            count.items * value_bytes(type.signature),
+                            runs[0]->queue->runs_on_cpu(*type.op)});
     report.product_flops += static_cast<double>(count.items) * product_flops(type);
     report.nodes += count.nodes;
     report.batches += count.batches;
@@ -200,6 +201,11 @@ std::ostream& operator<<(std::ostream& out, const Report& report) {
         << "later call read them (compute() keeps what it computes)\n";
   }
   print_largest_consumers(out, report.types);
+  for (const Report::Type& type : report.types) {
+    if (!type.runs_on_cpu) continue;
+    out << "on the CPU, with copies from the device and back: " << type.op << ' ' << type.shapes
+        << '\n';
+  }
   for (const Report::NearMiss& miss : report.near_misses) {
     out << "not together: " << miss.nodes_a << " and " << miss.nodes_b << " nodes " << miss.op
         << ": " << miss.difference << '\n';

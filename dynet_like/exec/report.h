@@ -23,6 +23,8 @@ struct Report {
     /// Bytes of the values of all its nodes that ran, and of what backward needs beside them.
     /// Memory that was freed since counts, too.
     std::uint64_t value_bytes = 0;
+    /// The device has no kernels for it: the CPU runs them, with copies of all they read and write.
+    bool runs_on_cpu = false;
   };
   /// Two types of one op whose nodes could not share batches, and what differs.
   struct NearMiss {

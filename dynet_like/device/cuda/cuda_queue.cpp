@@ -42,6 +42,8 @@ class CudaQueue final : public Queue {
     return here != nullptr ? *here : fallback_.kernels(op);
   }
 
+  bool runs_on_cpu(const Op& op) const override { return kernels_here(op) == nullptr; }
+
   void forward(Kernels::Forward kernel, const ForwardCall& call) override {
     const Lock lock(shared_->mutex);
     const Signature& type = *call.type;
