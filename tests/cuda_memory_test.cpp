@@ -1,5 +1,6 @@
 // The memory of the emulated device: who may touch it, what lies in it, and what is counted.
 #include <gtest/gtest.h>
+#include <sys/mman.h>
 
 #include <cmath>
 #include <string>
@@ -53,6 +54,25 @@ TEST_F(DeviceMemoryDeathTest, TheHostCannotTouchIt) {
   EXPECT_DEATH(static_cast<void>(*seen), "");
   runtime_.free(numbers);
   EXPECT_DEATH(static_cast<void>(*seen), "");
+}
+
+// The same where the processor has no keys, or others have them all.
+TEST(HostMemoryDeathTest, TheHostCannotTouchItWithoutKeys) {
+  std::vector<int> keys;
+  for (int key = ::pkey_alloc(0, 0); key >= 0; key = ::pkey_alloc(0, 0)) keys.push_back(key);
+  {
+    host::Memory memory(std::size_t{4} << 20);
+    volatile char* const seen = static_cast<char*>(memory.allocate(100));
+    EXPECT_DEATH(*seen = 1, "");
+    memory.open();
+    *seen = 1;
+    // What is added while it is open is open, too.
+    *static_cast<volatile char*>(memory.allocate(3 << 20)) = 1;
+    memory.check();
+    memory.close();
+    EXPECT_DEATH(static_cast<void>(*seen), "");
+  }
+  for (const int key : keys) ::pkey_free(key);
 }
 
 TEST_F(DeviceMemoryTest, AForgottenCopyIsAnError) {
@@ -142,6 +162,16 @@ TEST(HostMemoryTest, AFullRangeSaysSo) {
   memory.free(large);
   EXPECT_EQ(memory.bytes_in_use(), 0u);
   EXPECT_EQ(memory.allocate(4 << 20 >> 1), large);
+}
+
+TEST_F(DeviceMemoryTest, FreeingTwiceIsFound) {
+  float* const numbers = make(1);
+  runtime_.free(numbers);
+  runtime_.free(numbers);
+  float* const other = make(1);
+  runtime_.zero(other, sizeof(float));
+  EXPECT_EQ(message_of<DeviceError>([&] { runtime_.wait(); }),
+            "[cuda-host] need memory of the device to free; got another address");
 }
 
 // Places that were freed become one again.

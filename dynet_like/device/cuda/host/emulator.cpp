@@ -76,7 +76,8 @@ void Emulator::execute(const Shape& shape, Threads threads, const Kernel& kernel
     Sequence in_block(count, schedule_.order, random_);
     for (unsigned i = 0; i < count; ++i) {
       const unsigned t = static_cast<unsigned>(in_block.next());
-      position.thread = {t % shape.threads_x, t / shape.threads_x, 0};
+      const bool in_first_row = t < shape.threads_x;  // a division would cost more than the rest
+      position.thread = in_first_row ? Index{t} : Index{t % shape.threads_x, t / shape.threads_x};
       kernel.run(kernel.kernel);
     }
   }

@@ -81,6 +81,11 @@ void Memory::free(void* memory) noexcept {
   if (memory == nullptr) return;
   const std::size_t offset = static_cast<std::size_t>(static_cast<std::byte*>(memory) - base_);
   const auto found = allocations_.find(offset);
+  if (found == allocations_.end()) {
+    if (fault_.empty())
+      fault_ = "[cuda-host] need memory of the device to free; got another address";
+    return;
+  }
   const Allocation allocation = found->second;
   allocations_.erase(found);
   bytes_in_use_ -= allocation.size;
@@ -165,7 +170,6 @@ void Memory::note_written_guard(std::size_t offset, const Allocation& allocation
 }
 
 void Memory::check() {
-  if (kSanitized) return;
   for (const auto& [offset, allocation] : allocations_) note_written_guard(offset, allocation);
   if (!fault_.empty()) throw DeviceError(fault_);
 }

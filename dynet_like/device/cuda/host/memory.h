@@ -35,7 +35,7 @@ class Memory {
   bool holds(const void* at, std::size_t size) const;
   /// Whether it is an address of the range.
   bool has_address(const void* at) const;
-  /// Throws DeviceError if a guard was written to since the last check. Needs open memory.
+  /// Throws DeviceError if a guard was ever written to, or something else freed. Needs open memory.
   void check();
 
   std::size_t bytes_in_use() const { return bytes_in_use_; }
