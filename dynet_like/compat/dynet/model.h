@@ -27,10 +27,10 @@ struct ParameterStorageBase {
   ParameterStorageBase& operator=(const ParameterStorageBase&) = delete;
 
   void scale_parameters(float a);
-  virtual void scale_gradient(float a) = 0;
+  void scale_gradient(float a);
   void zero();
   void squared_l2norm(float* squared_norm) const;
-  virtual void g_squared_l2norm(float* squared_norm) const = 0;
+  void g_squared_l2norm(float* squared_norm) const;
   bool is_updated() const { return updated; }
   virtual bool has_grad() const = 0;
   std::size_t size() const { return core->size(); }
@@ -58,12 +58,11 @@ struct ParameterStorageBase {
   bool handed_out_ = false;
 };
 
-/// A parameter. `values` and `g` are views that a program may write to.
+/// A parameter. `values` and `g` are views that a program may write to; on another device than the
+/// CPU they are copies, and only what is written to `values` reaches it.
 struct ParameterStorage : ParameterStorageBase {
   explicit ParameterStorage(std::shared_ptr<dynet_like::ParameterStorage> storage);
 
-  void scale_gradient(float a) override;
-  void g_squared_l2norm(float* squared_norm) const override;
   bool has_grad() const override;
   void copy(const ParameterStorage& from);
   void accumulate_grad(const Tensor& gradient);
@@ -80,7 +79,9 @@ struct ParameterStorage : ParameterStorageBase {
   void forget_what_was_written() override;
 
  private:
-  Tensor zeros_;
+  Tensor copy_of_gradient();
+
+  Tensor zeros_, copy_;
 };
 
 /// The gradients of a table's rows, of which most have none.
@@ -112,8 +113,6 @@ class TableGradient {
 struct LookupParameterStorage : ParameterStorageBase {
   explicit LookupParameterStorage(std::shared_ptr<dynet_like::ParameterStorage> storage);
 
-  void scale_gradient(float a) override;
-  void g_squared_l2norm(float* squared_norm) const override;
   bool has_grad() const override;
   void initialize(unsigned row, const std::vector<float>& values);
   void copy(const LookupParameterStorage& from);
