@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <map>
 #include <numeric>
 #include <span>
@@ -83,9 +84,11 @@ void ParameterStorageBase::squared_l2norm(float* squared_norm) const {
       dynet_like::updates::sum_of_squares(core->dtype, current(*core).v, size()));
 }
 void ParameterStorageBase::g_squared_l2norm(float* squared_norm) const {
+  detail::take_written_gradients();
   *squared_norm = squared_norm_of_gradient(*core);
 }
 void ParameterStorageBase::scale_gradient(float a) {
+  take_written_gradient();
   scale_stretches(*core, a);
   if (handed_out_) refresh();
 }
@@ -107,6 +110,10 @@ void detail::refresh_handed_out() {
   for (ParameterStorageBase* storage : handed_out()) storage->refresh();
 }
 
+void detail::take_written_gradients() {
+  for (ParameterStorageBase* storage : handed_out()) storage->take_written_gradient();
+}
+
 ParameterStorageBase::~ParameterStorageBase() {
   if (handed_out_) std::erase(handed_out(), this);
 }
@@ -114,6 +121,7 @@ ParameterStorageBase::~ParameterStorageBase() {
 void ParameterStorageBase::hand_out() {
   core->refresh_rows();
   core->hand_out();
+  take_written_gradient();
   forget_what_was_written();
   refresh();
   if (!handed_out_) handed_out().push_back(this);
@@ -130,6 +138,7 @@ void ParameterStorage::copy(const ParameterStorage& from) {
 }
 void ParameterStorage::accumulate_grad(const Tensor& gradient) {
   check_size(name, size(), gradient.d.size());
+  take_written_gradient();
   void* const sum = detail::gradients().dense(*core);
   add(*core, gradient.v, size(), std::span(&sum, 1));
 }
@@ -141,6 +150,10 @@ void ParameterStorage::set_value(const std::vector<float>& new_values) {
 }
 void ParameterStorage::refresh() {
   if (zeros_.v == nullptr) zeros_ = Tensor(dim);  // now, since later it must not fail
+  if (last_copy_.v == nullptr && !core->device().is_cpu()) {
+    copy_ = Tensor(dim);
+    last_copy_ = Tensor(dim);
+  }
   nonzero_grad = has_grad();
   g = zeros_;
   if (nonzero_grad) {
@@ -151,9 +164,17 @@ void ParameterStorage::refresh() {
 }
 
 Tensor ParameterStorage::copy_of_gradient() {
-  if (copy_.v == nullptr) copy_ = Tensor(dim);
   core->device().read(copy_.v, detail::gradients().find_dense(*core), size() * sizeof(float));
+  std::copy_n(copy_.v, size(), last_copy_.v);
   return copy_;
+}
+
+void ParameterStorage::take_written_gradient() {
+  const bool is_copy = copy_.v != nullptr && g.v == copy_.v && has_grad();
+  const std::size_t bytes = size() * sizeof(float);
+  if (!is_copy || std::memcmp(copy_.v, last_copy_.v, bytes) == 0) return;
+  core->device().write(detail::gradients().dense(*core), copy_.v, bytes);
+  std::copy_n(copy_.v, size(), last_copy_.v);
 }
 
 void ParameterStorage::forget_what_was_written() {
