@@ -107,12 +107,13 @@ __global__ void stretched_forward(Part part, Walk walk, Operand a, Operand b, T*
 }
 
 template <unsigned size, class F, class T>
-__global__ void stretched_backward(Part part, Walk kept, Walk summed, unsigned input, Operand a,
+__global__ void stretched_backward(Part part, const Walks* walks, unsigned input, Operand a,
                                    Operand b, Operand out, Operand dy, Destination dx) {
   Place place;
   if (!find_line<size>(part, place)) return;
   const Target<T> target(dx, place.item);
   if (target.to == nullptr) return;
+  const Walk &kept = walks->kept, &summed = walks->summed;
   const Offsets first = kept.at(place.at);
   const Team<size> team;
   const T sum = team.template sum<T>(summed.count, [&](std::uint32_t k) {
@@ -135,14 +136,15 @@ void launch_stretched_forward(const ForwardCall& call) {
 
 template <class F, class T>
 void launch_stretched_backward(const BackwardCall& call) {
+  Commands& commands = commands_of(call);
   for (unsigned j = 0; j < 2; ++j) {
     if (!call.dx[j].wanted()) continue;
     const Walks walks(*call.type, j == 0 ? Walks::a : Walks::b);
     const Operand none;
     launch_teams(
-        commands_of(call), call.n, call.type->inputs[j].size(),
+        commands, call.n, call.type->inputs[j].size(),
         team_for(walks.summed.count, walks.side_by_side),
-        [](auto size) { return stretched_backward<size(), F, T>; }, walks.kept, walks.summed, j,
+        [](auto size) { return stretched_backward<size(), F, T>; }, commands.stage(&walks, 1), j,
         uses_inputs<F> ? call.in[0] : none, uses_inputs<F> ? call.in[1] : none, call.out, call.dy,
         call.dx[j]);
   }
