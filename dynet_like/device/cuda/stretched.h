@@ -98,10 +98,10 @@ struct Walks {
 };
 
 template <class F, class T>
-__global__ void stretched_forward(Part part, Walk walk, Operand a, Operand b, T* out) {
+__global__ void stretched_forward(Part part, const Walks* walks, Operand a, Operand b, T* out) {
   Place place;
   if (!find_element(part, place)) return;
-  const Offsets at = walk.at(place.at);
+  const Offsets at = walks->kept.at(place.at);
   out[place.item * part.size + place.at] =
       F::value(a.at<T>(place.item)[at.a], b.at<T>(place.item)[at.b]);
 }
@@ -129,9 +129,10 @@ __global__ void stretched_backward(Part part, const Walks* walks, unsigned input
 
 template <class F, class T>
 void launch_stretched_forward(const ForwardCall& call) {
+  Commands& commands = commands_of(call);
   const Walks walks(*call.type, Walks::all);
-  launch_elements(commands_of(call), call.n, call.type->output_size, stretched_forward<F, T>,
-                  walks.kept, call.in[0], call.in[1], static_cast<T*>(call.out));
+  launch_elements(commands, call.n, call.type->output_size, stretched_forward<F, T>,
+                  commands.stage(&walks, 1), call.in[0], call.in[1], static_cast<T*>(call.out));
 }
 
 template <class F, class T>
