@@ -70,7 +70,8 @@ DYNET_LIKE_HOST_DEVICE double half_turns(double x) {
   return std::numbers::pi * (x - std::round(x));
 }
 
-DYNET_LIKE_HOST_DEVICE double log_gamma_of_positive(double x) {
+// For x >= -1/2.
+DYNET_LIKE_HOST_DEVICE double log_gamma_by_shifts(double x) {
   if (x >= kLarge) {
     constexpr double kHalfLogTwoPiLessHalf = 0.41893853320467274178;
     const double y = 1 / x;
@@ -79,7 +80,7 @@ DYNET_LIKE_HOST_DEVICE double log_gamma_of_positive(double x) {
     return (x - 0.5) * (std::log(x) - 1) + (kHalfLogTwoPiLessHalf + tail);
   }
   // gamma(x) = gamma(x + 1) / x; all these differences are exact.
-  if (x < 0.5) return log_gamma_from_2(x) - std::log1p(x) - std::log(x);
+  if (x < 0.5) return log_gamma_from_2(x) - std::log1p(x) - std::log(std::abs(x));
   if (x < 1.25) return log_gamma_from_2(x - 1) - std::log1p(x - 1);
   if (x <= 2.5) return log_gamma_from_2(x - 2);
   double product = 1;
@@ -116,10 +117,10 @@ DYNET_LIKE_HOST_DEVICE double digamma_of_positive(double x) {
 /// ln |gamma(x)|: infinite at 0, -1, -2, ...
 DYNET_LIKE_HOST_DEVICE double log_gamma(double x) {
   if (detail::is_pole(x)) return std::numeric_limits<double>::infinity();
-  if (!(x < 0)) return detail::log_gamma_of_positive(x);
+  if (!(x < -0.5)) return detail::log_gamma_by_shifts(x);
   constexpr double kLogPi = 1.1447298858494001741;
   const double sine = std::abs(std::sin(detail::half_turns(x)));
-  return (kLogPi - std::log(sine)) - detail::log_gamma_of_positive(1 - x);
+  return (kLogPi - std::log(sine)) - detail::log_gamma_by_shifts(1 - x);
 }
 DYNET_LIKE_HOST_DEVICE float log_gamma(float x) {
   return static_cast<float>(log_gamma(static_cast<double>(x)));

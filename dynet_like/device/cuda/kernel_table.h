@@ -2,6 +2,7 @@
 #pragma once
 
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -33,5 +34,8 @@ std::span<const KernelEntry> special_function_kernels();
 
 /// All of them together.
 std::vector<KernelEntry> all_kernels();
+
+/// The library's ops whose batches run on the CPU, with copies, for want of a kernel here.
+std::vector<std::string> ops_without_kernels();
 
 }  // namespace dynet_like::cuda

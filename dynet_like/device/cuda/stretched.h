@@ -98,21 +98,22 @@ struct Walks {
 };
 
 template <class F, class T>
-__global__ void stretched_forward(Part part, Walk walk, Operand a, Operand b, T* out) {
+__global__ void stretched_forward(Part part, const Walks* walks, Operand a, Operand b, T* out) {
   Place place;
   if (!find_element(part, place)) return;
-  const Offsets at = walk.at(place.at);
+  const Offsets at = walks->kept.at(place.at);
   out[place.item * part.size + place.at] =
       F::value(a.at<T>(place.item)[at.a], b.at<T>(place.item)[at.b]);
 }
 
 template <unsigned size, class F, class T>
-__global__ void stretched_backward(Part part, Walk kept, Walk summed, unsigned input, Operand a,
+__global__ void stretched_backward(Part part, const Walks* walks, unsigned input, Operand a,
                                    Operand b, Operand out, Operand dy, Destination dx) {
   Place place;
   if (!find_line<size>(part, place)) return;
   const Target<T> target(dx, place.item);
   if (target.to == nullptr) return;
+  const Walk &kept = walks->kept, &summed = walks->summed;
   const Offsets first = kept.at(place.at);
   const Team<size> team;
   const T sum = team.template sum<T>(summed.count, [&](std::uint32_t k) {
@@ -128,21 +129,23 @@ __global__ void stretched_backward(Part part, Walk kept, Walk summed, unsigned i
 
 template <class F, class T>
 void launch_stretched_forward(const ForwardCall& call) {
+  Commands& commands = commands_of(call);
   const Walks walks(*call.type, Walks::all);
-  launch_elements(commands_of(call), call.n, call.type->output_size, stretched_forward<F, T>,
-                  walks.kept, call.in[0], call.in[1], static_cast<T*>(call.out));
+  launch_elements(commands, call.n, call.type->output_size, stretched_forward<F, T>,
+                  commands.stage(&walks, 1), call.in[0], call.in[1], static_cast<T*>(call.out));
 }
 
 template <class F, class T>
 void launch_stretched_backward(const BackwardCall& call) {
+  Commands& commands = commands_of(call);
   for (unsigned j = 0; j < 2; ++j) {
     if (!call.dx[j].wanted()) continue;
     const Walks walks(*call.type, j == 0 ? Walks::a : Walks::b);
     const Operand none;
     launch_teams(
-        commands_of(call), call.n, call.type->inputs[j].size(),
+        commands, call.n, call.type->inputs[j].size(),
         team_for(walks.summed.count, walks.side_by_side),
-        [](auto size) { return stretched_backward<size(), F, T>; }, walks.kept, walks.summed, j,
+        [](auto size) { return stretched_backward<size(), F, T>; }, commands.stage(&walks, 1), j,
         uses_inputs<F> ? call.in[0] : none, uses_inputs<F> ? call.in[1] : none, call.out, call.dy,
         call.dx[j]);
   }

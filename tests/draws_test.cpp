@@ -1,0 +1,122 @@
+// Draws of random numbers and the gamma function: computed by the library itself, so that all
+// devices agree; here against long double.
+#include <gtest/gtest.h>
+
+#include <bit>
+#include <cmath>
+#include <limits>
+#include <numbers>
+
+#include "dynet_like/core/random.h"
+#include "dynet_like/ops/draws.h"
+#include "dynet_like/ops/gamma_function.h"
+
+namespace dynet_like {
+namespace {
+
+using Long = long double;
+
+// In units in the last place of a double.
+double error(double got, Long exact) {
+  const double size = std::abs(static_cast<double>(exact));
+  const double unit = std::nextafter(size, std::numeric_limits<double>::infinity()) - size;
+  return static_cast<double>(std::abs(static_cast<Long>(got) - exact)) / unit;
+}
+
+TEST(DrawsTest, LogarithmsHaveAllDigits) {
+  for (std::uint32_t k = 0; k < 1u << 24; k += 37) {
+    const double x = draws::open(k << 8), y = draws::natural_log(x);
+    ASSERT_LT(error(y, std::log(static_cast<Long>(x))), 1) << x;
+    ASSERT_LT(error(draws::natural_log(-y), std::log(-static_cast<Long>(y))), 1) << -y;
+  }
+  EXPECT_EQ(draws::natural_log(1), 0);
+}
+
+TEST(DrawsTest, PointsLieOnTheCircle) {
+  constexpr Long kStep = 2 * std::numbers::pi_v<Long> / (1 << 24);
+  for (std::uint32_t k = 0; k < 1u << 22; k += 11) {  // a quarter
+    const bool is_small = k < 1u << 21;
+    const Long rest = kStep * (is_small ? k : (1u << 22) - k);
+    const Long x = is_small ? std::cos(rest) : std::sin(rest);
+    const Long y = is_small ? std::sin(rest) : std::cos(rest);
+    const draws::Point point = draws::on_circle(k);
+    ASSERT_LT(error(point.x, x), 2) << k;
+    ASSERT_LT(error(point.y, y), 2) << k;
+    const draws::Point left = draws::on_circle(k + (1u << 22)),
+                       across = draws::on_circle(k + (1u << 23)),
+                       below = draws::on_circle(k + 3 * (1u << 22));
+    ASSERT_TRUE(left.x == -point.y && left.y == point.x) << k;
+    ASSERT_TRUE(across.x == -point.x && across.y == -point.y) << k;
+    ASSERT_TRUE(below.x == point.y && below.y == -point.x) << k;
+  }
+}
+
+// They are the same on every device and with every compiler.
+TEST(DrawsTest, BitsAreFixed) {
+  std::uint64_t sum = 0;
+  const RandomStream stream({7, 3}, 5, 2);
+  for (std::uint64_t b = 0; b < 1000; ++b) {
+    const draws::Words words = stream.block(b);
+    for (unsigned w = 0; w < 4; ++w) {
+      for (const double x :
+           {draws::Uniform::draw(words, w, -0.3, 1.7), draws::Normal::draw(words, w, 0.1, 1.3),
+            draws::Bernoulli::draw(words, w, 0.3, 2.5), draws::Gumbel::draw(words, w, 0.7, 1.1)}) {
+        sum = sum * 0x9E3779B97F4A7C15u + std::bit_cast<std::uint64_t>(x);
+      }
+    }
+  }
+  EXPECT_EQ(sum, 17402972380435544971u);
+}
+
+TEST(GammaFunctionTest, HasAllDigitsForPositiveNumbers) {
+  for (Long x = 1e-3L; x < 1e6L; x *= 1.0003L) {
+    const double at = static_cast<double>(x);
+    ASSERT_LT(error(formulas::special::log_gamma(at), std::lgamma(static_cast<Long>(at))), 5) << at;
+  }
+  // Where it is zero.
+  for (const double root : {1.0, 2.0}) {
+    EXPECT_EQ(formulas::special::log_gamma(root), 0);
+    for (double step = 1e-15; step < 0.3; step *= 1.01) {
+      for (const double at : {root - step, root + step}) {
+        ASSERT_LT(error(formulas::special::log_gamma(at), std::lgamma(static_cast<Long>(at))), 5)
+            << at;
+      }
+    }
+  }
+}
+
+// digamma(x) by its asymptotic series at x + 40.
+Long digamma(Long x) {
+  Long sum = 0;
+  for (int i = 0; i < 40; ++i, x += 1) sum -= 1 / x;
+  const Long y = 1 / (x * x);
+  return sum + std::log(x) - 1 / (2 * x) -
+         y * (1 / 12.0L - y * (1 / 120.0L - y * (1 / 252.0L - y * (1 / 240.0L - y / 132))));
+}
+
+TEST(GammaFunctionTest, DigammaHasAllDigitsForPositiveNumbers) {
+  for (Long x = 1e-3L; x < 1e4L; x *= 1.0003L) {
+    const double at = static_cast<double>(x);
+    if (std::abs(at - 1.4616321449683623) < 1e-2) continue;  // this reference has no digits there
+    ASSERT_LT(error(formulas::special::digamma(at), digamma(static_cast<Long>(at))), 6) << at;
+  }
+  // Near its root r it is (x - r) times a slope of 0.9677, that of the trigamma function.
+  const double near_root = 1.4616321449683625;
+  EXPECT_NEAR(formulas::special::digamma(near_root), 1.22454e-16, 1e-20);
+}
+
+TEST(GammaFunctionTest, NegativeNumbersAndPoles) {
+  using formulas::special::log_gamma;
+  for (double x = -20.9; x < 0; x += 0.0137) {
+    const double exact = static_cast<double>(std::lgamma(static_cast<Long>(x)));
+    ASSERT_NEAR(log_gamma(x), exact, 2e-14 * std::max(1.0, std::abs(exact))) << x;
+  }
+  for (const double pole : {-0.0, 0.0, -1.0, -2.0, -1e20}) {
+    EXPECT_EQ(log_gamma(pole), std::numeric_limits<double>::infinity()) << pole;
+    EXPECT_TRUE(std::isnan(formulas::special::digamma(pole))) << pole;
+  }
+  EXPECT_NEAR(formulas::special::digamma(-0.25), 2.9141391202135278, 1e-14);
+}
+
+}  // namespace
+}  // namespace dynet_like
