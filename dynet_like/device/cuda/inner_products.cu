@@ -62,8 +62,8 @@ __global__ void gradients(std::size_t count, unsigned size, Operand left, Operan
 template <class Kind, class T>
 void backward(const BackwardCall& call) {
   const unsigned size = call.type->inputs[0].size();
-  launch_each(commands_of(call), call.n * size, gradients<Kind, T>, call.n * size, size,
-              call.in[0], call.in[1], call.dy, call.dx[0], call.dx[1]);
+  launch_each(commands_of(call), call.n * size, gradients<Kind, T>, call.n * size, size, call.in[0],
+              call.in[1], call.dy, call.dx[0], call.dx[1]);
 }
 
 template <class Kind>

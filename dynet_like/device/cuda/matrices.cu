@@ -175,8 +175,7 @@ void logdet_forward(const ForwardCall& call) {
 
 // dy times the transpose of the inverse.
 template <class T>
-__global__ void logdet_gradients(Decomposition<T> scratch, Operand in, Operand dy,
-                                 Destination dx) {
+__global__ void logdet_gradients(Decomposition<T> scratch, Operand in, Operand dy, Destination dx) {
   T* const to = dx.at<T>(blockIdx.x);
   if (to == nullptr) return;
   Decomposition<T> x = scratch.of(blockIdx.x);

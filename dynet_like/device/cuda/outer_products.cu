@@ -66,8 +66,8 @@ class OuterLoader {
   __device__ static TilePlace right_place(unsigned load) {
     return place_along_lines<T, Tile::columns>(load, Tile::threads);
   }
-  __device__ void load_one(const void* const* list, TilePlace place, unsigned first,
-                           unsigned lines, T* to) const {
+  __device__ void load_one(const void* const* list, TilePlace place, unsigned first, unsigned lines,
+                           T* to) const {
     const std::size_t addend = done_ + place.term;
     const T* from = nullptr;
     unsigned count = 0;
@@ -177,16 +177,14 @@ void launch(Commands& commands, DType dtype, const OuterProducts& call) {
 
   T* const sum = static_cast<T*>(call.sum);
   T* const to = chunks == 1 ? sum : commands.elements<T>(chunks * size);
-  commands.launch_cooperating({launch_size(tiles * chunks), 1, 1, Tile::threads},
-                              outer_products<T>, to, call.rows, call.columns,
-                              commands.stage(call.addends.dy, n),
+  commands.launch_cooperating({launch_size(tiles * chunks), 1, 1, Tile::threads}, outer_products<T>,
+                              to, call.rows, call.columns, commands.stage(call.addends.dy, n),
                               commands.stage(call.addends.x, n), n, length,
                               chunks == 1 && !call.fresh);
   if (chunks == 1) return;
   std::vector<const void*> sums(chunks);
   for (std::size_t c = 0; c < chunks; ++c) sums[c] = to + c * size;
-  const SumSegment segment{sum, size, 0, chunks,
-                           call.fresh ? SumStart::first : SumStart::there};
+  const SumSegment segment{sum, size, 0, chunks, call.fresh ? SumStart::first : SumStart::there};
   launch_sums(commands, dtype, {&segment, 1}, sums);
 }
 

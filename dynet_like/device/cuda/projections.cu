@@ -140,7 +140,8 @@ __global__ void losses(std::size_t n, unsigned size, Operand in, const std::uint
     const T part = support.part(x[e]);
     if (part != 0) sum += part * (part + 2 * support.threshold) / 2;
   });
-  for_lane(targets, [&](unsigned k) { sum -= q * (x[integers[item * targets + k]] - support.top); });
+  for_lane(targets,
+           [&](unsigned k) { sum -= q * (x[integers[item * targets + k]] - support.top); });
   sum = sum_of_warp(sum);
   if (lane_of_warp() > 0) return;
   out[item] = q / 2 + sum;  // q'q is 1 / targets

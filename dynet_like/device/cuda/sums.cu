@@ -1,7 +1,7 @@
 // Sums of gradients: many segments in one launch.
 //
-// The order of additions depends on the number of addends alone. Few are one chain. Up to kChunk are
-// as many chains as a block has warps, whose ends are added in order. More are sums of chunks.
+// The order of additions depends on the number of addends alone. Few are one chain. Up to kChunk
+// are as many chains as a block has warps, whose ends are added in order. More are sums of chunks.
 #include "dynet_like/device/cuda/items.h"
 
 namespace dynet_like::cuda {
