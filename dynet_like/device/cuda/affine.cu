@@ -55,15 +55,15 @@ void add_affine(GatheredProducts<T>& products, const ForwardCall& call, const Af
   product.out = out;
   std::vector<Factor<T>> factors;
   for (std::size_t left = map.first; left < map.first + 2 * map.pairs; left += 2) {
-    factors.push_back({Places<T>(call.in[left]), Places<T>(call.in[left + 1]),
-                       call.type->inputs[left].cols()});
+    factors.push_back(
+        {Places<T>(call.in[left]), Places<T>(call.in[left + 1]), call.type->inputs[left].cols()});
   }
   products.add(product, factors);
 }
 
 template <class T>
-void add_right_gradients(GatheredProducts<T>& products, const BackwardCall& call,
-                         const Affine& map, const Places<T>& dy, const Places<T>& other) {
+void add_right_gradients(GatheredProducts<T>& products, const BackwardCall& call, const Affine& map,
+                         const Places<T>& dy, const Places<T>& other) {
   for (std::size_t left = map.first; left < map.first + 2 * map.pairs; left += 2) {
     if (!call.dx[left + 1].wanted()) continue;
     GatheredProduct<T> product;
@@ -74,8 +74,7 @@ void add_right_gradients(GatheredProducts<T>& products, const BackwardCall& call
     product.has_bias = other.items != nullptr || other.first != nullptr;
     product.bias = other;
     product.bias_columns = product.columns;
-    products.add(product,
-                 {{Places<T>(call.in[left]), dy, static_cast<unsigned>(map.rows)}});
+    products.add(product, {{Places<T>(call.in[left]), dy, static_cast<unsigned>(map.rows)}});
   }
 }
 

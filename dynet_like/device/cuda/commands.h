@@ -82,6 +82,10 @@ class Commands : public Workspace {
     append_launch(shape, Threads::cooperating, kernel, static_cast<Parameters>(arguments)...);
   }
   void multiply(const LibraryProduct& product);
+  /// Whether large sums of outer products are the library's: faster, perhaps, but in an order of
+  /// additions that is its own.
+  bool library_products() const { return library_products_; }
+  void allow_library_products(bool allow) { library_products_ = allow; }
   void copy(void* to, const void* from, std::size_t size);
   void zero(void* to, std::size_t size);
 
@@ -136,6 +140,7 @@ class Commands : public Workspace {
   Staging stagings_[2];
   unsigned current_ = 0;
   Arena scratch_;
+  bool library_products_ = false;
 
   // Sums that have not been launched.
   DType sums_dtype_ = DType::f32;
@@ -147,6 +152,9 @@ class Commands : public Workspace {
 /// Launches sums that do not depend on each other.
 void launch_sums(Commands& commands, DType dtype, std::span<const SumSegment> segments,
                  std::span<const void* const> addends);
+/// From so many multiply-adds on a sum of outer products may be the library's: copying both sides
+/// to where it can read them then takes a small part of the time.
+constexpr std::size_t kLibraryProduct = std::size_t{1} << 24;
 /// sum += dy x', or = if it is fresh; addends lie in lists of this process.
 void launch_outer_products(Commands& commands, DType dtype, const OuterProducts& call);
 

@@ -10,8 +10,8 @@ namespace dynet_like::cuda {
 
 namespace {
 
-// Tiles for many, some and few columns. Small ones bring much at once, since few threads have little
-// else to do while they wait. A tiny one is a single warp, for what it can bring at once.
+// Tiles for many, some and few columns. Small ones bring much at once, since few threads have
+// little else to do while they wait. A tiny one is a single warp, for what it can bring at once.
 template <class T>
 struct Tiles;
 template <>

@@ -154,9 +154,8 @@ void concatenate_forward(const ForwardCall& call) {
 }
 
 template <class T>
-__global__ void separated_gradients(std::size_t n, unsigned size,
-                                    const Piece<Destination>* pieces, unsigned count,
-                                    Operand dy) {
+__global__ void separated_gradients(std::size_t n, unsigned size, const Piece<Destination>* pieces,
+                                    unsigned count, Operand dy) {
   const auto [item, element] = item_element(size);
   if (item >= n) return;
   const unsigned block = pieces[count].begin, at = element % block;
@@ -196,9 +195,8 @@ __global__ void ranges(std::size_t n, unsigned size, Range range, Operand in,
                        const std::uint32_t* starts, T* out) {
   const auto [item, element] = item_element(size);
   if (item >= n) return;
-  out[item * size + element] =
-      in.at<T>(item)[element / range.length * range.stride + range.inner * starts[item] +
-                     element % range.length];
+  out[item * size + element] = in.at<T>(item)[element / range.length * range.stride +
+                                              range.inner * starts[item] + element % range.length];
 }
 template <class T>
 void pick_range_forward(const ForwardCall& call) {
@@ -227,8 +225,8 @@ template <class T>
 void pick_range_backward(const BackwardCall& call) {
   if (!call.dx[0].wanted()) return;
   const unsigned size = call.type->inputs[0].size();
-  launch_each(commands_of(call), call.n * size, range_gradients<T>, call.n, size,
-              Range(*call.type), call.dy, call.integers, call.dx[0]);
+  launch_each(commands_of(call), call.n * size, range_gradients<T>, call.n, size, Range(*call.type),
+              call.dy, call.integers, call.dx[0]);
 }
 
 // ----------------------------------------------------------------------------------- transpose

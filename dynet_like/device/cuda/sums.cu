@@ -1,76 +1,131 @@
-// Sums of gradients: many segments in one launch, and outer products.
-#include "dynet_like/device/cuda/commands.h"
+// Sums of gradients: many segments in one launch.
+//
+// The order of additions depends on the number of addends alone. Few are one chain. Up to kChunk
+// are as many chains as a block has warps, whose ends are added in order. More are sums of chunks.
+#include "dynet_like/device/cuda/items.h"
 
 namespace dynet_like::cuda {
 
 namespace {
 
-// A block for some elements of a segment; a thread for each of them.
-constexpr unsigned kThreads = 128;
+constexpr unsigned kWarps = kThreads / kWarp;
+constexpr std::size_t kChain = 64;  // the addends of one chain, where there are several
+constexpr std::size_t kChunk = kWarps * kChain;
+constexpr std::size_t kFew = 32;
+
+__device__ __host__ constexpr bool is_long(const SumSegment& segment) {
+  return segment.count > kFew;
+}
+
+// Which elements of which segment a block adds up: stretch after stretch.
+struct SumBlock {
+  std::uint32_t segment, stretch;
+};
+
+// begin + a_first[i] + a_(first+1)[i] + ...
+template <class T>
+__device__ T add_chain(T begin, const void* const* addends, std::size_t count, std::size_t i) {
+  for (std::size_t a = 0; a < count; ++a) begin = begin + static_cast<const T*>(addends[a])[i];
+  return begin;
+}
 
 template <class T>
-__global__ void add_segments(const SumSegment* segments, const std::uint32_t* segment_of_block,
-                             const std::uint32_t* first_element, const void* const* addends) {
-  const SumSegment& segment = segments[segment_of_block[blockIdx.x]];
-  const std::size_t i = first_element[blockIdx.x] + threadIdx.x;
+__device__ void add_few(const SumSegment& segment, const void* const* addends, std::size_t i) {
   if (i >= segment.size) return;
   T* const to = static_cast<T*>(segment.sum) + i;
-  std::size_t a = segment.first;
-  const std::size_t end = a + segment.count;
-  T sum = 0;
-  if (segment.start == SumStart::there) sum = *to;
-  if (segment.start == SumStart::first) sum = static_cast<const T*>(addends[a++])[i];
-  for (; a < end; ++a) sum = sum + static_cast<const T*>(addends[a])[i];
+  const bool from_first = segment.start == SumStart::first && segment.count > 0;
+  T begin = segment.start == SumStart::there ? *to : T(0);
+  if (from_first) begin = static_cast<const T*>(addends[0])[i];
+  *to = add_chain(begin, addends + from_first, segment.count - from_first, i);
+}
+
+// Every warp has the same elements and a chain of its own.
+template <class T>
+__device__ void add_many(const SumSegment& segment, const void* const* addends,
+                         std::uint32_t stretch) {
+  SHARED_ARRAY(T, ends, kThreads);
+  const unsigned warp = threadIdx.x / kWarp, lane = threadIdx.x % kWarp;
+  const std::size_t i = std::size_t{stretch} * kWarp + lane, first = warp * kChain;
+  if (i < segment.size && first < segment.count) {
+    const std::size_t left = segment.count - first;
+    ends[threadIdx.x] = add_chain(static_cast<const T*>(addends[first])[i], addends + first + 1,
+                                  (left < kChain ? left : kChain) - 1, i);
+  }
+  __syncthreads();
+  if (i >= segment.size || warp > 0) return;
+  T* const to = static_cast<T*>(segment.sum) + i;
+  T sum = ends[lane];
+  if (segment.start == SumStart::there) sum = *to + sum;
+  for (unsigned w = 1; w * kChain < segment.count; ++w) sum = sum + ends[w * kWarp + lane];
   *to = sum;
 }
 
-template <class T>
-__global__ void outer_products(T* sum, unsigned rows, const void* const* dy, const void* const* x,
-                               std::size_t n, bool fresh) {
-  const unsigned row = blockIdx.x * blockDim.x + threadIdx.x, column = blockIdx.y;
-  if (row >= rows) return;
-  T* const to = sum + std::size_t{column} * rows + row;
-  T total = fresh ? T(0) : *to;
-  for (std::size_t i = 0; i < n; ++i) {
-    total = fma(static_cast<const T*>(dy[i])[row], static_cast<const T*>(x[i])[column], total);
+// kLong: some segments have many addends.
+template <class T, bool kLong>
+__global__ void __launch_bounds__(kThreads)
+    add_segments(const SumSegment* segments, const SumBlock* blocks, const void* const* addends) {
+  const SumBlock block = blocks[blockIdx.x];
+  const SumSegment& segment = segments[block.segment];
+  addends += segment.first;
+  if constexpr (kLong) {
+    if (is_long(segment)) return add_many<T>(segment, addends, block.stretch);
   }
-  *to = total;
+  add_few<T>(segment, addends, std::size_t{block.stretch} * kThreads + threadIdx.x);
+}
+
+// Segments of at most kChunk addends.
+template <class T>
+void launch_chunks(Commands& commands, std::span<const SumSegment> segments,
+                   std::span<const void* const> addends) {
+  std::vector<SumBlock> blocks;
+  bool any_long = false;
+  for (std::uint32_t s = 0; s < segments.size(); ++s) {
+    const bool many = is_long(segments[s]);
+    any_long = any_long || many;
+    const std::size_t stretches = ceil_divide(segments[s].size, many ? kWarp : kThreads);
+    for (std::uint32_t i = 0; i < stretches; ++i) blocks.push_back({s, i});
+  }
+  if (blocks.empty()) return;
+  const Shape shape{launch_size(blocks.size()), 1, 1, kThreads};
+  const auto* there = commands.stage(segments.data(), segments.size());
+  const auto* of_blocks = commands.stage(blocks.data(), blocks.size());
+  const auto* list = commands.stage(addends.data(), addends.size());
+  if (any_long) {
+    commands.launch_cooperating(shape, add_segments<T, true>, there, of_blocks, list);
+  } else {
+    commands.launch(shape, add_segments<T, false>, there, of_blocks, list);
+  }
 }
 
 template <class T>
-void launch_outer(Commands& commands, const OuterProducts& call) {
-  const unsigned rows = static_cast<unsigned>(call.rows),
-                 columns = static_cast<unsigned>(call.columns);
-  commands.launch({(rows + kThreads - 1) / kThreads, columns, 1, kThreads}, outer_products<T>,
-                  static_cast<T*>(call.sum), rows, commands.stage(call.addends.dy, call.addends.n),
-                  commands.stage(call.addends.x, call.addends.n), call.addends.n, call.fresh);
+void launch(Commands& commands, std::span<const SumSegment> segments,
+            std::span<const void* const> addends) {
+  std::vector<SumSegment> now, later;
+  std::vector<const void*> ends;  // of chunks: the addends of later segments
+  for (const SumSegment& segment : segments) {
+    if (segment.count <= kChunk) {
+      now.push_back(segment);
+      continue;
+    }
+    const std::size_t chunks = ceil_divide(segment.count, kChunk);
+    later.push_back({segment.sum, segment.size, ends.size(), chunks, segment.start});
+    T* end = commands.elements<T>(chunks * segment.size);
+    for (std::size_t done = 0; done < segment.count; done += kChunk, end += segment.size) {
+      now.push_back({end, segment.size, segment.first + done,
+                     std::min(kChunk, segment.count - done), SumStart::first});
+      ends.push_back(end);
+    }
+  }
+  launch_chunks<T>(commands, now, addends);
+  if (!later.empty()) launch<T>(commands, later, ends);
 }
 
 }  // namespace
 
 void launch_sums(Commands& commands, DType dtype, std::span<const SumSegment> segments,
                  std::span<const void* const> addends) {
-  std::vector<std::uint32_t> segment_of_block, first_element;
-  for (std::uint32_t s = 0; s < segments.size(); ++s) {
-    for (std::size_t i = 0; i < segments[s].size; i += kThreads) {
-      segment_of_block.push_back(s);
-      first_element.push_back(static_cast<std::uint32_t>(i));
-    }
-  }
-  const Shape shape{static_cast<unsigned>(segment_of_block.size()), 1, 1, kThreads};
-  const auto* there = commands.stage(segments.data(), segments.size());
-  const auto* blocks = commands.stage(segment_of_block.data(), segment_of_block.size());
-  const auto* elements = commands.stage(first_element.data(), first_element.size());
-  const auto* list = commands.stage(addends.data(), addends.size());
-  if (dtype == DType::f32) {
-    commands.launch(shape, add_segments<float>, there, blocks, elements, list);
-  } else {
-    commands.launch(shape, add_segments<double>, there, blocks, elements, list);
-  }
-}
-
-void launch_outer_products(Commands& commands, DType dtype, const OuterProducts& call) {
-  dtype == DType::f32 ? launch_outer<float>(commands, call) : launch_outer<double>(commands, call);
+  dtype == DType::f32 ? launch<float>(commands, segments, addends)
+                      : launch<double>(commands, segments, addends);
 }
 
 }  // namespace dynet_like::cuda

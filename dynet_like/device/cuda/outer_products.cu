@@ -1,0 +1,204 @@
+// Sums of outer products, which weights get as gradients: a tiled product over the addends.
+//
+// Where a sum has too few elements to keep a device busy, chunks of addends are summed by blocks of
+// their own, and their sums added in order. Chunks depend on shape and number of addends alone.
+#include <algorithm>
+
+#include "dynet_like/device/cuda/items.h"
+#include "dynet_like/device/cuda/tile.h"
+
+namespace dynet_like::cuda {
+
+namespace {
+
+template <class T>
+using OuterTile = Tile<T, 64, 64, 4 * kVector<T>, 8, 4>;
+
+// Twice as many blocks as there are multiprocessors are enough, and fewer addends than this for a
+// block are not worth its beginning and end.
+constexpr std::size_t kEnoughBlocks = 264, kShortestChunk = 64;
+
+// The addends of a block, and where its part of the sum begins.
+struct OuterBlock {
+  std::size_t first, end;
+  unsigned row, column, chunk;
+};
+
+// Brings the tiles of the next addends to shared memory.
+template <class T>
+class OuterLoader {
+  using Tile = OuterTile<T>;
+
+ public:
+  __device__ OuterLoader(const void* const* dy, const void* const* x, const OuterBlock& block,
+                         unsigned rows, unsigned columns)
+      : dy_(dy),
+        x_(x),
+        block_(block),
+        rows_(rows - block.row),
+        columns_(columns - block.column),
+        done_(block.first) {
+    load();
+  }
+  __device__ unsigned terms() const {
+    const std::size_t left = block_.end - done_;
+    return left < Tile::depth ? static_cast<unsigned>(left) : Tile::depth;
+  }
+  __device__ bool load_next() {
+    done_ += Tile::depth;
+    if (done_ >= block_.end) return false;
+    load();
+    return true;
+  }
+  __device__ void store(T* left, T* right) const {
+    for (unsigned i = 0; i < Tile::left_loads; ++i) {
+      store_along_lines(left_[i], left, Tile::left_stride, left_place(i));
+    }
+    for (unsigned i = 0; i < Tile::right_loads; ++i) {
+      store_along_lines(right_[i], right, Tile::right_stride, right_place(i));
+    }
+  }
+
+ private:
+  __device__ static TilePlace left_place(unsigned load) {
+    return place_along_lines<T, Tile::rows>(load, Tile::threads);
+  }
+  __device__ static TilePlace right_place(unsigned load) {
+    return place_along_lines<T, Tile::columns>(load, Tile::threads);
+  }
+  __device__ void load_one(const void* const* list, TilePlace place, unsigned first, unsigned lines,
+                           T* to) const {
+    const std::size_t addend = done_ + place.term;
+    const T* from = nullptr;
+    unsigned count = 0;
+    if (addend < block_.end && place.line < lines) {
+      from = static_cast<const T*>(list[addend]) + first + place.line;
+      count = lines - place.line;
+    }
+    load_vector(from, count, to);
+  }
+  __device__ void load() {
+    for (unsigned i = 0; i < Tile::left_loads; ++i) {
+      load_one(dy_, left_place(i), block_.row, rows_, left_[i]);
+    }
+    for (unsigned i = 0; i < Tile::right_loads; ++i) {
+      load_one(x_, right_place(i), block_.column, columns_, right_[i]);
+    }
+  }
+
+  const void *const *dy_, *const *x_;
+  const OuterBlock block_;
+  const unsigned rows_, columns_;
+  std::size_t done_;
+  T left_[Tile::left_loads][kVector<T>], right_[Tile::right_loads][kVector<T>];
+};
+
+// The sum of chunk c goes to sums + c * rows * columns.
+template <class T>
+__global__ void __launch_bounds__(OuterTile<T>::threads, OuterTile<T>::blocks_at_once)
+    outer_products(T* sums, unsigned rows, unsigned columns, const void* const* dy,
+                   const void* const* x, std::size_t n, std::size_t chunk_length, bool add) {
+  using Tile = OuterTile<T>;
+  SHARED_ARRAY(Vector<T>, left_tiles, 2 * Tile::left_vectors);
+  SHARED_ARRAY(Vector<T>, right_tiles, 2 * Tile::right_vectors);
+  T* const left = reinterpret_cast<T*>(left_tiles);
+  T* const right = reinterpret_cast<T*>(right_tiles);
+  const unsigned row_tiles = (rows + Tile::rows - 1) / Tile::rows;
+  const unsigned column_tiles = (columns + Tile::columns - 1) / Tile::columns;
+  const unsigned rest = blockIdx.x / row_tiles;
+  OuterBlock block;
+  block.row = blockIdx.x % row_tiles * Tile::rows;
+  block.column = rest % column_tiles * Tile::columns;
+  block.chunk = rest / column_tiles;
+  block.first = block.chunk * chunk_length;
+  block.end = n - block.first < chunk_length ? n : block.first + chunk_length;
+
+  Accumulators<Tile> results;
+  OuterLoader<T> loader(dy, x, block, rows, columns);
+  constexpr unsigned kLeft = Tile::left_vectors * kVector<T>;
+  constexpr unsigned kRight = Tile::right_vectors * kVector<T>;
+  for (unsigned buffer = 0;; buffer ^= 1) {
+    loader.store(left + buffer * kLeft, right + buffer * kRight);
+    __syncthreads();
+    const unsigned terms = loader.terms();
+    const bool more = loader.load_next();
+    results.multiply(left + buffer * kLeft, right + buffer * kRight, terms);
+    if (!more) break;
+  }
+  T* const to = sums + std::size_t{rows} * columns * block.chunk;
+  results.for_groups([&](unsigned row, unsigned column, const T* group) {
+    row += block.row;
+    column += block.column;
+    if (row >= rows || column >= columns) return;
+    put_vector<Tile::group_rows>(group, to + std::size_t{column} * rows + row, rows - row, add);
+  });
+}
+
+template <class T>
+__global__ void gather(std::size_t count, unsigned size, const void* const* items, T* to) {
+  const std::size_t at = thread_index();
+  if (at < count) to[at] = static_cast<const T*>(items[at / size])[at % size];
+}
+
+template <class T>
+void multiply_by_library(Commands& commands, const OuterProducts& call) {
+  const std::size_t n = call.addends.n;
+  const auto gathered = [&](const void* const* items, std::size_t size) {
+    T* const to = commands.elements<T>(n * size);
+    launch_each(commands, n * size, gather<T>, n * size, size, commands.stage(items, n), to);
+    return to;
+  };
+  LibraryProduct product;
+  product.dtype = std::is_same_v<T, float> ? DType::f32 : DType::f64;
+  product.rows = product.a_stride = product.c_stride = call.rows;
+  product.columns = product.b_stride = call.columns;
+  product.inner = n;
+  product.a = gathered(call.addends.dy, call.rows);
+  product.b = gathered(call.addends.x, call.columns);
+  product.b_transposed = true;
+  product.c = call.sum;
+  product.beta = call.fresh ? 0 : 1;
+  commands.multiply(product);
+}
+
+template <class T>
+void launch(Commands& commands, DType dtype, const OuterProducts& call) {
+  using Tile = OuterTile<T>;
+  const std::size_t n = call.addends.n, size = call.rows * call.columns;
+  if (commands.library_products() && n * size >= kLibraryProduct) {
+    return multiply_by_library<T>(commands, call);
+  }
+  const std::size_t tiles =
+      ceil_divide(call.rows, Tile::rows) * ceil_divide(call.columns, Tile::columns);
+  const std::size_t wanted =
+      std::min(ceil_divide(kEnoughBlocks, tiles), ceil_divide(n, kShortestChunk));
+  const std::size_t length = ceil_divide(ceil_divide(n, wanted), Tile::depth) * Tile::depth;
+  const std::size_t chunks = ceil_divide(n, length);
+
+  T* const sum = static_cast<T*>(call.sum);
+  T* const to = chunks == 1 ? sum : commands.elements<T>(chunks * size);
+  commands.launch_cooperating({launch_size(tiles * chunks), 1, 1, Tile::threads}, outer_products<T>,
+                              to, call.rows, call.columns, commands.stage(call.addends.dy, n),
+                              commands.stage(call.addends.x, n), n, length,
+                              chunks == 1 && !call.fresh);
+  if (chunks == 1) return;
+  std::vector<const void*> sums(chunks);
+  for (std::size_t c = 0; c < chunks; ++c) sums[c] = to + c * size;
+  const SumSegment segment{sum, size, 0, chunks, call.fresh ? SumStart::first : SumStart::there};
+  launch_sums(commands, dtype, {&segment, 1}, sums);
+}
+
+}  // namespace
+
+void launch_outer_products(Commands& commands, DType dtype, const OuterProducts& call) {
+  const std::size_t size = call.rows * call.columns;
+  if (size == 0) return;
+  if (call.addends.n == 0) {
+    if (call.fresh) commands.zero(call.sum, size * size_of(dtype));
+    return;
+  }
+  dtype == DType::f32 ? launch<float>(commands, dtype, call)
+                      : launch<double>(commands, dtype, call);
+}
+
+}  // namespace dynet_like::cuda
