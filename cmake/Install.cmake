@@ -12,6 +12,16 @@ install(TARGETS dynet_like_batching dynet_like dynet_like_nn dynet_like_compat E
 install(DIRECTORY batching dynet_like nn DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
         FILES_MATCHING PATTERN "*.h"
         REGEX "dynet_like/device/(cpu|cuda)$" EXCLUDE)
+# But launchers of a user's own kernels include these.
+if(DYNET_LIKE_CUDA)
+  set(launcher_headers commands.h language.h launch.h runtime.h staging.h)
+  list(TRANSFORM launcher_headers PREPEND dynet_like/device/cuda/)
+  install(FILES ${launcher_headers} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/dynet_like/device/cuda)
+endif()
+if(DYNET_LIKE_CUDA STREQUAL HOST)
+  install(FILES dynet_like/device/cuda/host/words.h
+          DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/dynet_like/device/cuda/host)
+endif()
 
 configure_package_config_file(cmake/dynet_like-config.cmake.in
                               ${PROJECT_BINARY_DIR}/dynet_like-config.cmake
