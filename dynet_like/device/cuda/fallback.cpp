@@ -21,6 +21,7 @@ class Copies {
     } else if (operand.items != nullptr) {
       std::vector<const void*>& places = lists_.emplace_back();
       std::byte* const block = make(n * bytes);
+      const RuntimeUse use(runtime_);
       for (std::size_t i = 0; i < n; ++i) {
         runtime_.copy_to_host(block + i * bytes, operand.items[i], bytes);
         places.push_back(block + i * bytes);

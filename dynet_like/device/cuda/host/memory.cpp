@@ -56,8 +56,10 @@ void* Memory::allocate(std::size_t size) {
   auto place = std::find_if(free_.begin(), free_.end(),
                             [&](const auto& free) { return free.second >= held; });
   if (place == free_.end()) {
-    if (held > size_ - end_) throw no_room();
-    grow(held);
+    const bool at_end = !free_.empty() && free_.rbegin()->first + free_.rbegin()->second == end_;
+    const std::size_t missing = held - (at_end ? free_.rbegin()->second : 0);
+    if (missing > size_ - end_) throw no_room();
+    grow(missing);
     place = std::prev(free_.end());
   }
   const auto [offset, room] = *place;
@@ -98,7 +100,7 @@ void Memory::free(void* memory) noexcept {
   give_back(offset, allocation.held);
 }
 
-// Takes at least `size` more bytes of the range into use, as the last free place.
+// Takes at least `size` more bytes of the range into use: the last free place, or its end.
 void Memory::grow(std::size_t size) {
   const std::size_t end = std::min(round_up(end_ + size, kStep), size_);
   const std::size_t begin = end_;
