@@ -25,6 +25,7 @@ inline void randomise(const ParameterCollection& model, std::uint64_t seed) {
   for (const auto& storage : model.storages()) {
     const Tensor values = storage->tensor();
     for (unsigned i = 0; i < storage->size(); ++i) values.set(i, 0.5 * random.normal());
+    storage->values_written();
   }
 }
 
