@@ -56,8 +56,10 @@ template <class Loss>
 void expect_slopes(const ParameterCollection& model, const Gradients& gradients, const Loss& loss) {
   for (const auto& storage : model.storages()) {
     if (storage->is_table) continue;
-    const auto* gradient = static_cast<const double*>(gradients.find_dense(*storage));
-    ASSERT_NE(gradient, nullptr) << storage->name;
+    const void* const dense = gradients.find_dense(*storage);
+    ASSERT_NE(dense, nullptr) << storage->name;
+    Doubles gradient(storage->size());
+    storage->device().read(gradient.data(), dense, gradient.size() * sizeof(double));
     for (unsigned i = 0; i < storage->size(); ++i) {
       constexpr double kStep = 1e-5;
       const double before = Parameter(storage).values().at(i);

@@ -116,6 +116,7 @@ void Commands::submit() {
   finish_sums();
   if (calls_.empty()) return;
   Staging& staging = stagings_[current_];
+  const RuntimeUse use(runtime_);
   try {
     staging.upload();
     calls_.run(runtime_);

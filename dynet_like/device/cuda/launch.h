@@ -1,6 +1,10 @@
 // Beginning a kernel with its arguments, whichever compiler has built it.
 #pragma once
 
+#include <array>
+#include <span>
+#include <type_traits>
+
 #include "dynet_like/device/cuda/language.h"
 #include "dynet_like/device/cuda/runtime.h"
 
@@ -11,7 +15,7 @@ template <class... Parameters>
 void launch(Runtime& runtime, const Shape& shape, Threads threads, void (*kernel)(Parameters...),
             Parameters... arguments);
 
-#if defined(__CUDACC__)
+#if !defined(DYNET_LIKE_CUDA_HOST)
 
 struct Runtime::Call {
   const void* kernel;
@@ -25,20 +29,31 @@ void launch(Runtime& runtime, const Shape& shape, Threads threads, void (*kernel
   runtime.launch(shape, threads, {reinterpret_cast<const void*>(kernel), pointers});
 }
 
-#elif defined(DYNET_LIKE_CUDA_HOST)
+#else
 
 struct Runtime::Call {
   void (*run)(const void* kernel);  ///< as one thread
   const void* kernel;
+  std::span<const void* const> pointers;  ///< its arguments: addresses of the device, or null
 };
+
+template <class T>
+const void* address_in(const T& argument) {
+  if constexpr (std::is_pointer_v<T> && !std::is_function_v<std::remove_pointer_t<T> >) {
+    return argument;
+  } else {
+    return nullptr;
+  }
+}
 
 template <class... Parameters>
 void launch(Runtime& runtime, const Shape& shape, Threads threads, void (*kernel)(Parameters...),
             Parameters... arguments) {
+  const std::array<const void*, sizeof...(Parameters)> pointers = {address_in(arguments)...};
   const auto thread = [&] { kernel(arguments...); };
   using Thread = decltype(thread);
   runtime.launch(shape, threads,
-                 {[](const void* call) { (*static_cast<Thread*>(call))(); }, &thread});
+                 {[](const void* call) { (*static_cast<Thread*>(call))(); }, &thread, pointers});
 }
 
 #endif

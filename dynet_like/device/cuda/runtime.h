@@ -64,6 +64,11 @@ class Runtime {
   void copy(void* to, const void* from, std::size_t size);
   void zero(void* to, std::size_t size);
 
+  /// Makes the device ready for what this thread asks for. All functions do that by themselves, but
+  /// it costs a system call or two: once around many of them is cheaper. May be nested.
+  void begin_use();
+  void end_use() noexcept;
+
   /// Begins a kernel; `call` is what the launch function of launch.h makes of it.
   struct Call;
   void launch(const Shape& shape, Threads threads, const Call& call);
@@ -82,6 +87,18 @@ class Runtime {
 
   std::unique_ptr<Implementation> implementation_;
   DeviceCounts counts_;
+};
+
+/// Around calls that follow one another.
+class RuntimeUse {
+ public:
+  explicit RuntimeUse(Runtime& runtime) : runtime_(runtime) { runtime_.begin_use(); }
+  ~RuntimeUse() { runtime_.end_use(); }
+  RuntimeUse(const RuntimeUse&) = delete;
+  RuntimeUse& operator=(const RuntimeUse&) = delete;
+
+ private:
+  Runtime& runtime_;
 };
 
 }  // namespace dynet_like::cuda

@@ -1,112 +1,84 @@
-// Blocks one after the other; in each, all threads until the next place where they wait.
+// The emulator, and what kernels call while they run.
 #include "dynet_like/device/cuda/host/emulator.h"
 
-#include <boost/context/fiber.hpp>
-#include <map>
-#include <memory>
-#include <stdexcept>
-#include <vector>
+#include <string>
+
+#include "dynet_like/core/errors.h"
 
 namespace dynet_like::cuda::host {
 
 namespace {
 
-namespace ctx = boost::context;
+// The one that runs on this thread of the process, if its threads cooperate.
+thread_local CooperatingBlock* running_block = nullptr;
 
-struct Thread {
-  Position position;
-  ctx::fiber fiber;
-  ctx::fiber scheduler;
-  std::uint64_t offered = 0;
-  unsigned mask = 0;
-};
-
-struct Block {
-  std::vector<Thread> threads;
-  std::map<const void*, std::unique_ptr<std::byte[]>> shared;
-};
-
-thread_local Block* running_block = nullptr;
-thread_local Thread* running_thread = nullptr;
-
-unsigned index_in_block(const Position& at) { return at.thread.y * at.block_size.x + at.thread.x; }
-
-void park() {
-  Thread& self = *running_thread;
-  self.scheduler = std::move(self.scheduler).resume();
+CooperatingBlock& cooperating(Place place) {
+  if (running_block != nullptr) return *running_block;
+  throw DeviceError(std::string("[cuda-host] need launch_cooperating for a kernel whose threads "
+                                "wait for each other or share memory; got launch at ") +
+                    place.file + ":" + std::to_string(place.line));
 }
 
-void run_block(const Position& at, unsigned count, void (*run)(const void*), const void* kernel) {
-  Block block;
-  block.threads.resize(count);
-  running_block = &block;
-  for (unsigned t = 0; t < count; ++t) {
-    Thread& thread = block.threads[t];
-    thread.position = at;
-    thread.position.thread = {t % at.block_size.x, t / at.block_size.x, 0};
-    thread.fiber = ctx::fiber([&thread, run, kernel](ctx::fiber&& scheduler) {
-      thread.scheduler = std::move(scheduler);
-      run(kernel);
-      return std::move(thread.scheduler);
-    });
-  }
-  for (bool any = true; any;) {
-    any = false;
-    for (Thread& thread : block.threads) {
-      if (!thread.fiber) continue;
-      any = true;
-      position = thread.position;
-      running_thread = &thread;
-      thread.fiber = std::move(thread.fiber).resume();
-    }
-  }
+void check_shape(const Shape& shape) {
+  const std::uint64_t threads = std::uint64_t{shape.threads_x} * shape.threads_y;
+  const bool is_good = shape.blocks_x > 0 && shape.blocks_x <= 0x7fffffff && shape.blocks_y > 0 &&
+                       shape.blocks_y <= 0xffff && shape.blocks_z > 0 && shape.blocks_z <= 0xffff &&
+                       threads > 0 && threads <= 1024;
+  if (is_good) return;
+  const auto join = [](unsigned a, unsigned b) {
+    return std::to_string(a) + ", " + std::to_string(b);
+  };
+  throw DeviceError(
+      "[cuda-host] need at least one block, at most 2^31 - 1, 65535 and 65535 of them, and 1 to "
+      "1024 threads; got blocks (" +
+      join(shape.blocks_x, shape.blocks_y) + ", " + std::to_string(shape.blocks_z) +
+      ") of threads (" + join(shape.threads_x, shape.threads_y) + ")");
 }
 
 }  // namespace
 
-void barrier(const char*, int) { park(); }
-void warp_barrier(unsigned) { park(); }
-unsigned lane() { return index_in_block(position) % 32; }
-
-void* shared_memory(const void* id, std::size_t size) {
-  auto& memory = running_block->shared[id];
-  if (memory == nullptr) memory = std::make_unique<std::byte[]>(size);
-  return memory.get();
+void barrier(Place place) { cooperating(place).barrier(place); }
+void warp_barrier(Place place, unsigned mask) { cooperating(place).exchange(place, mask, 0, 32); }
+std::uint64_t exchange(Place place, unsigned mask, std::uint64_t bits, unsigned from) {
+  return cooperating(place).exchange(place, mask, bits, from);
+}
+void* shared_memory(Place place, const void* id, std::size_t size) {
+  return cooperating(place).shared_memory(place, id, size);
 }
 
-std::uint64_t exchange(unsigned, std::uint64_t bits, unsigned from) {
-  Thread& self = *running_thread;
-  const unsigned warp = index_in_block(position) / 32 * 32;
-  self.offered = bits;
-  park();
-  const unsigned source = warp + from % 32;
-  const std::uint64_t result = from < 32 && source < running_block->threads.size()
-                                   ? running_block->threads[source].offered
-                                   : bits;
-  park();
-  return result;
+void Emulator::set_schedule(const Schedule& schedule) {
+  if (schedule.seed != schedule_.seed) random_.seed(schedule.seed);
+  schedule_ = schedule;
 }
 
-void execute(const Shape& shape, Threads threads, void (*run)(const void*), const void* kernel) {
+void Emulator::execute(const Shape& shape, Threads threads, const Kernel& kernel) {
+  check_shape(shape);
   const unsigned count = shape.threads_x * shape.threads_y;
-  Position at;
-  at.block_size = {shape.threads_x, shape.threads_y, 1};
-  at.grid_size = {shape.blocks_x, shape.blocks_y, shape.blocks_z};
-  for (at.block.z = 0; at.block.z < shape.blocks_z; ++at.block.z) {
-    for (at.block.y = 0; at.block.y < shape.blocks_y; ++at.block.y) {
-      for (at.block.x = 0; at.block.x < shape.blocks_x; ++at.block.x) {
-        if (threads == Threads::cooperating) {
-          run_block(at, count, run, kernel);
-          continue;
-        }
-        Block block;
-        running_block = &block;
-        position = at;
-        for (unsigned t = 0; t < count; ++t) {
-          position.thread = {t % shape.threads_x, t / shape.threads_x, 0};
-          run(kernel);
-        }
-      }
+  const std::uint64_t plane = std::uint64_t{shape.blocks_x} * shape.blocks_y;
+  const std::uint64_t blocks = plane * shape.blocks_z;
+  position.block_size = {shape.threads_x, shape.threads_y, 1};
+  position.grid_size = {shape.blocks_x, shape.blocks_y, shape.blocks_z};
+  struct Running {
+    explicit Running(CooperatingBlock* block) { running_block = block; }
+    ~Running() { running_block = nullptr; }
+  };
+  const Running running(threads == Threads::cooperating ? &block_ : nullptr);
+  Sequence sequence(blocks, schedule_.order, random_);
+  for (std::uint64_t b = 0; b < blocks; ++b) {
+    const std::uint64_t at = sequence.next();
+    position.block = {static_cast<unsigned>(at % shape.blocks_x),
+                      static_cast<unsigned>(at % plane / shape.blocks_x),
+                      static_cast<unsigned>(at / plane)};
+    if (threads == Threads::cooperating) {
+      block_.run(count, kernel, schedule_.order, random_);
+      continue;
+    }
+    Sequence in_block(count, schedule_.order, random_);
+    for (unsigned i = 0; i < count; ++i) {
+      const unsigned t = static_cast<unsigned>(in_block.next());
+      const bool in_first_row = t < shape.threads_x;  // a division would cost more than the rest
+      position.thread = in_first_row ? Index{t} : Index{t % shape.threads_x, t / shape.threads_x};
+      kernel.run(kernel.kernel);
     }
   }
 }

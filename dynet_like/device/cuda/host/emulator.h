@@ -1,10 +1,24 @@
-// Executes a launch on the CPU: threads of a block as fibers that switch where they wait.
+// Executes a launch on the CPU: blocks one after the other, threads in a loop or as fibers.
 #pragma once
 
-#include "dynet_like/device/cuda/launch.h"
+#include "dynet_like/device/cuda/host/block.h"
+#include "dynet_like/device/cuda/host/order.h"
+#include "dynet_like/device/cuda/runtime.h"
 
 namespace dynet_like::cuda::host {
 
-void execute(const Shape& shape, Threads threads, void (*run)(const void*), const void* kernel);
+class Emulator {
+ public:
+  void set_schedule(const Schedule& schedule);
+
+  /// Throws DeviceError for a shape that no GPU has, and for threads that wait for each other
+  /// although they are independent, or wait for what does not happen.
+  void execute(const Shape& shape, Threads threads, const Kernel& kernel);
+
+ private:
+  Schedule schedule_;
+  std::mt19937_64 random_{schedule_.seed};
+  CooperatingBlock block_;
+};
 
 }  // namespace dynet_like::cuda::host

@@ -22,45 +22,64 @@ struct Index {
 struct Position {
   Index thread, block, block_size, grid_size;
 };
-inline thread_local Position position;
+inline constinit thread_local Position position;
 
-/// Waits for all threads of the block. `line` tells barriers apart.
-void barrier(const char* file, int line);
+/// A line of a kernel.
+struct Place {
+  const char* file;
+  int line;
+  bool operator==(const Place&) const = default;
+};
+
+// These throw DeviceError, which ends the launch, if a GPU's threads would wait for ever or get
+// values that nothing defines.
+
+/// Waits for all threads of the block, which must wait at the same place.
+void barrier(Place place);
+/// Waits for the threads of the warp that `mask` names.
+void warp_barrier(Place place, unsigned mask = 0xffffffffu);
+/// The same, and returns what the one of lane `from` gave; its own bits if there is no such lane.
+std::uint64_t exchange(Place place, unsigned mask, std::uint64_t bits, unsigned from);
 /// Memory of the block that runs, the same for all its threads; `id` names the array.
-void* shared_memory(const void* id, std::size_t size);
-/// Exchanges 8 bytes with the threads of the warp that `mask` names: returns those of lane `from`.
-std::uint64_t exchange(unsigned mask, std::uint64_t bits, unsigned from);
-void warp_barrier(unsigned mask);
-unsigned lane();
+void* shared_memory(Place place, const void* id, std::size_t size);
+
+inline unsigned lane() {
+  return (position.thread.y * position.block_size.x + position.thread.x) % 32;
+}
 
 template <class T>
-T shuffle(unsigned mask, T value, unsigned from) {
+T shuffle(Place place, unsigned mask, T value, unsigned from) {
   static_assert(sizeof(T) <= sizeof(std::uint64_t));
   std::uint64_t bits = 0;
   __builtin_memcpy(&bits, &value, sizeof(T));
-  bits = exchange(mask, bits, from);
+  bits = exchange(place, mask, bits, from);
   __builtin_memcpy(&value, &bits, sizeof(T));
   return value;
 }
 
 }  // namespace dynet_like::cuda::host
 
+#define DYNET_LIKE_PLACE (::dynet_like::cuda::host::Place{__FILE__, __LINE__})
 #define threadIdx (::dynet_like::cuda::host::position.thread)
 #define blockIdx (::dynet_like::cuda::host::position.block)
 #define blockDim (::dynet_like::cuda::host::position.block_size)
 #define gridDim (::dynet_like::cuda::host::position.grid_size)
-#define __syncthreads() (::dynet_like::cuda::host::barrier(__FILE__, __LINE__))
-#define __syncwarp(...) (::dynet_like::cuda::host::warp_barrier(__VA_ARGS__))
-#define __shfl_sync(mask, value, from) (::dynet_like::cuda::host::shuffle(mask, value, from))
-#define __shfl_down_sync(mask, value, by) \
-  (::dynet_like::cuda::host::shuffle(mask, value, ::dynet_like::cuda::host::lane() + (by)))
-#define __shfl_xor_sync(mask, value, bits) \
-  (::dynet_like::cuda::host::shuffle(mask, value, ::dynet_like::cuda::host::lane() ^ (bits)))
+#define __syncthreads() (::dynet_like::cuda::host::barrier(DYNET_LIKE_PLACE))
+#define __syncwarp(...) \
+  (::dynet_like::cuda::host::warp_barrier(DYNET_LIKE_PLACE __VA_OPT__(, ) __VA_ARGS__))
+#define __shfl_sync(mask, value, from) \
+  (::dynet_like::cuda::host::shuffle(DYNET_LIKE_PLACE, mask, value, (from) % 32u))
+#define __shfl_down_sync(mask, value, by)                           \
+  (::dynet_like::cuda::host::shuffle(DYNET_LIKE_PLACE, mask, value, \
+                                     ::dynet_like::cuda::host::lane() + (by)))
+#define __shfl_xor_sync(mask, value, bits)                          \
+  (::dynet_like::cuda::host::shuffle(DYNET_LIKE_PLACE, mask, value, \
+                                     ::dynet_like::cuda::host::lane() ^ (bits)))
 /// Memory that the threads of a block share: SHARED_ARRAY(float, tile, 32 * 33); uninitialised.
-#define SHARED_ARRAY(type, name, size)   \
-  static const char name##_id = 0;       \
-  type* const name = static_cast<type*>( \
-      ::dynet_like::cuda::host::shared_memory(&name##_id, sizeof(type) * (size)))
+#define SHARED_ARRAY(type, name, size)                                           \
+  static const char name##_id = 0;                                               \
+  type* const name = static_cast<type*>(::dynet_like::cuda::host::shared_memory( \
+      DYNET_LIKE_PLACE, &name##_id, sizeof(type) * (size)))
 
 struct alignas(16) float4 {
   float x, y, z, w;

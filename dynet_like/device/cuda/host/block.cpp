@@ -1,0 +1,241 @@
+// Blocks: all threads run until each waits; then those go on whose wait is over.
+#include "dynet_like/device/cuda/host/block.h"
+
+#include <algorithm>
+#include <cstring>
+#include <string>
+
+#include "dynet_like/core/errors.h"
+
+namespace dynet_like::cuda::host {
+
+namespace {
+
+constexpr unsigned kLanes = 32;
+constexpr std::size_t kLargestShared = std::size_t{48} << 10;
+
+std::string text(Place place) { return std::string(place.file) + ":" + std::to_string(place.line); }
+
+std::string text(const Index& thread) {
+  const Index& block = position.block;
+  return "thread (" + std::to_string(thread.x) + ", " + std::to_string(thread.y) + ") of block (" +
+         std::to_string(block.x) + ", " + std::to_string(block.y) + ", " + std::to_string(block.z) +
+         ")";
+}
+
+}  // namespace
+
+void* SharedMemory::array(Place place, const void* id, std::size_t size) {
+  auto found = std::find_if(arrays_.begin(), arrays_.end(),
+                            [&](const Array& array) { return array.id == id; });
+  if (found == arrays_.end()) {
+    arrays_.push_back({id, size, false, std::make_unique<std::byte[]>(size)});
+    found = arrays_.end() - 1;
+  }
+  if (!found->used) {
+    used_ += size;
+    if (used_ > kLargestShared) {
+      throw DeviceError("[cuda-host] need at most " + std::to_string(kLargestShared) +
+                        " bytes of shared memory; got " + std::to_string(used_) + " at " +
+                        text(place));
+    }
+    found->used = true;
+    std::memset(found->memory.get(), 0xff, size);
+  }
+  return found->memory.get();
+}
+
+void SharedMemory::reset() {
+  for (Array& array : arrays_) array.used = false;
+  used_ = 0;
+}
+
+void CooperatingBlock::run(unsigned threads, const Kernel& kernel, Order order,
+                           std::mt19937_64& random) {
+  while (threads_.size() < threads) {
+    threads_.push_back(std::make_unique<Thread>(static_cast<unsigned>(threads_.size()), *this));
+  }
+  count_ = threads;
+  kernel_ = kernel;
+  shared_.reset();
+  const unsigned width = position.block_size.x;
+  for (unsigned t = 0; t < count_; ++t) {
+    Thread& thread = *threads_[t];
+    thread.index = {t % width, t / width, 0};
+    thread.state = State::ready;
+    thread.fiber.set_function(run_thread, &thread);
+  }
+  try {
+    do {
+      run_ready(order, random);
+      if (error_ != nullptr) std::rethrow_exception(std::exchange(error_, nullptr));
+    } while (release_warps() || release_barrier());
+  } catch (...) {
+    abandon();
+    throw;
+  }
+}
+
+void CooperatingBlock::run_thread(void* argument) {
+  Thread& thread = *static_cast<Thread*>(argument);
+  CooperatingBlock& block = thread.block;
+  try {
+    if (!block.abandoned_) block.kernel_.run(block.kernel_.kernel);
+  } catch (const Abandoned&) {
+  } catch (...) {
+    if (block.error_ == nullptr) block.error_ = std::current_exception();
+  }
+  thread.state = State::returned;
+}
+
+void CooperatingBlock::run_ready(Order order, std::mt19937_64& random) {
+  Sequence sequence(count_, order, random);
+  for (unsigned i = 0; i < count_; ++i) {
+    Thread& thread = *threads_[sequence.next()];
+    if (thread.state != State::ready) continue;
+    position.thread = thread.index;
+    running_ = &thread;
+    thread.fiber.resume();
+    if (error_ != nullptr) return;
+  }
+}
+
+void CooperatingBlock::wait(State state, Place place) {
+  Thread& self = *running_;
+  self.state = state;
+  self.place = place;
+  self.fiber.yield();
+  if (abandoned_) throw Abandoned();
+}
+
+void CooperatingBlock::barrier(Place place) { wait(State::at_barrier, place); }
+
+std::uint64_t CooperatingBlock::exchange(Place place, unsigned mask, std::uint64_t bits,
+                                         unsigned from) {
+  Thread& self = *running_;
+  const auto fault = [&](const std::string& need) {
+    return DeviceError("[cuda-host] need " + need + "; got mask " + std::to_string(mask) + " at " +
+                       text(place) + " in " + text(self.index));
+  };
+  if ((mask >> lane() & 1) == 0) throw fault("a mask that names the thread itself");
+  if (from < kLanes && (mask >> from & 1) == 0) {
+    throw fault("a mask that names lane " + std::to_string(from) + ", which is read");
+  }
+  self.mask = mask;
+  self.bits = bits;
+  self.from = from;
+  wait(State::in_warp, place);
+  return self.bits;
+}
+
+// Threads of a warp go on as soon as all that their mask names wait at the same place.
+bool CooperatingBlock::release_warps() {
+  bool any = false;
+  for (unsigned warp = 0; warp < count_; warp += kLanes) {
+    const unsigned end = std::min(warp + kLanes, count_);
+    for (unsigned t = warp; t < end; ++t) {
+      const Thread& thread = *threads_[t];
+      if (thread.state != State::in_warp || !completes_warp(warp, thread)) continue;
+      exchange_bits(warp, thread.mask);
+      any = true;
+    }
+  }
+  return any;
+}
+
+// Whether it waits for the same as `thread`.
+bool CooperatingBlock::takes_part(const Thread& other, const Thread& thread) {
+  return other.state == State::in_warp && other.mask == thread.mask && other.place == thread.place;
+}
+
+bool CooperatingBlock::completes_warp(unsigned warp, const Thread& thread) const {
+  for (unsigned lane = 0; lane < kLanes; ++lane) {
+    if ((thread.mask >> lane & 1) == 0) continue;
+    if (warp + lane >= count_) return false;
+    const Thread& other = *threads_[warp + lane];
+    if (!takes_part(other, thread)) return false;
+  }
+  return true;
+}
+
+void CooperatingBlock::exchange_bits(unsigned warp, unsigned mask) {
+  std::uint64_t given[kLanes];
+  for (unsigned lane = 0; lane < kLanes; ++lane) {
+    if ((mask >> lane & 1) != 0) given[lane] = threads_[warp + lane]->bits;
+  }
+  for (unsigned lane = 0; lane < kLanes; ++lane) {
+    if ((mask >> lane & 1) == 0) continue;
+    Thread& thread = *threads_[warp + lane];
+    if (thread.from < kLanes) thread.bits = given[thread.from];
+    thread.state = State::ready;
+  }
+}
+
+// False if all have returned.
+bool CooperatingBlock::release_barrier() {
+  const Thread& first = *threads_[0];
+  for (unsigned t = 0; t < count_; ++t) {
+    const Thread& thread = *threads_[t];
+    const bool is_same = thread.state == first.state &&
+                         (thread.state == State::returned || thread.place == first.place);
+    if (!is_same || thread.state == State::in_warp) throw_stuck();
+  }
+  if (first.state == State::returned) return false;
+  for (unsigned t = 0; t < count_; ++t) threads_[t]->state = State::ready;
+  return true;
+}
+
+void CooperatingBlock::throw_stuck() const {
+  const auto describe = [&](const Thread& thread) {
+    switch (thread.state) {
+      case State::at_barrier:
+        return text(thread.index) + " at the barrier " + text(thread.place);
+      case State::in_warp:
+        return text(thread.index) + " in a warp operation with mask " +
+               std::to_string(thread.mask) + " at " + text(thread.place);
+      default:
+        return text(thread.index) + " returned";
+    }
+  };
+  // A warp operation that waits for a lane which does not take part.
+  for (unsigned t = 0; t < count_; ++t) {
+    const Thread& thread = *threads_[t];
+    if (thread.state != State::in_warp) continue;
+    std::string missing = "no such thread";
+    for (unsigned lane = 0; lane < kLanes; ++lane) {
+      const unsigned other = t / kLanes * kLanes + lane;
+      if ((thread.mask >> lane & 1) == 0) continue;
+      if (other >= count_) break;
+      const Thread& named = *threads_[other];
+      if (takes_part(named, thread)) continue;
+      missing = describe(named);
+      break;
+    }
+    throw DeviceError("[cuda-host] need all lanes of a mask in the same warp operation; got " +
+                      describe(thread) + " and " + missing);
+  }
+  // A barrier that some do not reach.
+  const auto waiting = std::find_if(threads_.begin(), threads_.begin() + count_, [](auto& thread) {
+    return thread->state == State::at_barrier;
+  });
+  const auto other = std::find_if(threads_.begin(), threads_.begin() + count_, [&](auto& thread) {
+    return thread->state != State::at_barrier || thread->place != (*waiting)->place;
+  });
+  throw DeviceError("[cuda-host] need all threads of a block at one barrier; got " +
+                    describe(**waiting) + " and " + describe(**other));
+}
+
+// Threads in the middle of a kernel leave it; those that have not begun do not begin.
+void CooperatingBlock::abandon() noexcept {
+  abandoned_ = true;
+  for (unsigned t = 0; t < count_; ++t) {
+    Thread& thread = *threads_[t];
+    if (thread.state == State::returned) continue;
+    running_ = &thread;
+    thread.fiber.resume();
+  }
+  abandoned_ = false;
+  error_ = nullptr;
+}
+
+}  // namespace dynet_like::cuda::host

@@ -1,0 +1,91 @@
+// A block of threads that wait for each other, each of them a fiber.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <memory>
+#include <random>
+#include <vector>
+
+#include "dynet_like/device/cuda/host/fiber.h"
+#include "dynet_like/device/cuda/host/order.h"
+#include "dynet_like/device/cuda/host/words.h"
+
+namespace dynet_like::cuda::host {
+
+/// A kernel with its arguments; `run` runs it as one thread, that of `position`.
+struct Kernel {
+  void (*run)(const void*);
+  const void* kernel;
+};
+
+/// Arrays that the threads of a block share, by their names. Fresh memory is NaNs.
+class SharedMemory {
+ public:
+  void* array(Place place, const void* id, std::size_t size);
+  /// The next block begins.
+  void reset();
+
+ private:
+  struct Array {
+    const void* id;
+    std::size_t size;
+    bool used;
+    std::unique_ptr<std::byte[]> memory;
+  };
+  std::vector<Array> arrays_;
+  std::size_t used_ = 0;
+};
+
+/// Runs blocks one after the other; keeps fibers and memory for the next one.
+class CooperatingBlock {
+ public:
+  /// The block at `position`. Throws what a thread throws, and DeviceError if threads wait for what
+  /// does not happen.
+  void run(unsigned threads, const Kernel& kernel, Order order, std::mt19937_64& random);
+
+  // For the thread that runs now.
+  void barrier(Place place);
+  std::uint64_t exchange(Place place, unsigned mask, std::uint64_t bits, unsigned from);
+  void* shared_memory(Place place, const void* id, std::size_t size) {
+    return shared_.array(place, id, size);
+  }
+
+ private:
+  enum class State : std::uint8_t { ready, at_barrier, in_warp, returned };
+  struct Thread {
+    Thread(unsigned number, CooperatingBlock& block) : fiber(number), block(block) {}
+
+    Fiber fiber;
+    CooperatingBlock& block;
+    Index index;
+    State state = State::returned;
+    Place place{};
+    // What it exchanges within its warp.
+    unsigned mask = 0, from = 0;
+    std::uint64_t bits = 0;
+  };
+  struct Abandoned {};
+
+  static void run_thread(void* thread);
+  void wait(State state, Place place);
+  void run_ready(Order order, std::mt19937_64& random);
+  bool release_warps();
+  static bool takes_part(const Thread& other, const Thread& thread);
+  bool completes_warp(unsigned warp, const Thread& thread) const;
+  void exchange_bits(unsigned warp, unsigned mask);
+  bool release_barrier();
+  void abandon() noexcept;
+  [[noreturn]] void throw_stuck() const;
+
+  std::vector<std::unique_ptr<Thread>> threads_;  ///< of the largest block so far
+  unsigned count_ = 0;
+  Thread* running_ = nullptr;
+  Kernel kernel_{};
+  bool abandoned_ = false;
+  std::exception_ptr error_;
+  SharedMemory shared_;
+};
+
+}  // namespace dynet_like::cuda::host

@@ -1,0 +1,177 @@
+// The address range: reserved once, and opened for as long as launches and copies run.
+#include "dynet_like/device/cuda/host/memory.h"
+
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "dynet_like/core/errors.h"
+#include "dynet_like/device/cuda/host/sanitizer.h"
+
+namespace dynet_like::cuda::host {
+
+namespace {
+
+constexpr std::size_t kAlignment = 256, kGuard = 64;
+constexpr std::size_t kStep = std::size_t{2} << 20;  // of what is in use
+constexpr std::uint16_t kGuardWord = 0xfff1;         // float and double: a NaN that none computes
+
+std::size_t round_up(std::size_t size, std::size_t unit) { return (size + unit - 1) / unit * unit; }
+
+void fill_with_nans(std::byte* memory, std::size_t size) { std::memset(memory, 0xff, size); }
+
+}  // namespace
+
+Memory::Memory(std::size_t size) {
+  for (size_ = round_up(size, kStep); size_ >= kStep; size_ = round_up(size_ / 4, kStep)) {
+    void* const range =
+        ::mmap(nullptr, size_, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (range != MAP_FAILED) {
+      base_ = static_cast<std::byte*>(range);
+      key_ = ::pkey_alloc(0, PKEY_DISABLE_ACCESS);
+      return;
+    }
+    if (size_ == kStep) break;
+  }
+  throw DeviceError("[cuda-host] need addresses for " + std::to_string(size) +
+                    " bytes; got none from the system");
+}
+
+Memory::~Memory() {
+  unpoison(base_, end_);
+  ::munmap(base_, size_);
+  if (key_ >= 0) ::pkey_free(key_);
+}
+
+void* Memory::allocate(std::size_t size) {
+  const auto no_room = [&] {
+    return DeviceError("[cuda-host] need " + std::to_string(size) +
+                       " bytes of device memory; got a range of " + std::to_string(size_) +
+                       " bytes, of which " + std::to_string(bytes_in_use_) + " are in use");
+  };
+  if (size > size_) throw no_room();
+  const std::size_t held = round_up(size + kGuard, kAlignment);
+  auto place = std::find_if(free_.begin(), free_.end(),
+                            [&](const auto& free) { return free.second >= held; });
+  if (place == free_.end()) {
+    if (held > size_ - end_) throw no_room();
+    grow(held);
+    place = std::prev(free_.end());
+  }
+  const auto [offset, room] = *place;
+  allocations_.emplace(offset, Allocation{size, held});
+  free_.erase(place);
+  if (room > held) free_.emplace(offset + held, room - held);
+  bytes_in_use_ += size;
+  std::byte* const memory = base_ + offset;
+  open();
+  unpoison(memory, held);
+  fill_with_nans(memory, size);
+  for (std::size_t i = 0; i < kGuard; i += sizeof(kGuardWord)) {
+    std::memcpy(memory + size + i, &kGuardWord, sizeof(kGuardWord));
+  }
+  poison(memory + size, held - size);
+  close();
+  return memory;
+}
+
+void Memory::free(void* memory) noexcept {
+  if (memory == nullptr) return;
+  const std::size_t offset = static_cast<std::size_t>(static_cast<std::byte*>(memory) - base_);
+  const auto found = allocations_.find(offset);
+  if (found == allocations_.end()) {
+    if (fault_.empty())
+      fault_ = "[cuda-host] need memory of the device to free; got another address";
+    return;
+  }
+  const Allocation allocation = found->second;
+  allocations_.erase(found);
+  bytes_in_use_ -= allocation.size;
+  open();
+  note_written_guard(offset, allocation);
+  unpoison(memory, allocation.held);
+  fill_with_nans(base_ + offset, allocation.held);
+  poison(memory, allocation.held);
+  close();
+  give_back(offset, allocation.held);
+}
+
+// Takes at least `size` more bytes of the range into use, as the last free place.
+void Memory::grow(std::size_t size) {
+  const std::size_t end = std::min(round_up(end_ + size, kStep), size_);
+  const std::size_t begin = end_;
+  end_ = end;
+  poison(base_ + begin, end - begin);
+  const int access = key_ >= 0 || depth_ > 0 ? PROT_READ | PROT_WRITE : PROT_NONE;
+  protect(access);
+  give_back(begin, end - begin);
+}
+
+void Memory::give_back(std::size_t offset, std::size_t size) {
+  auto next = free_.lower_bound(offset);
+  if (next != free_.end() && next->first == offset + size) {
+    size += next->second;
+    next = free_.erase(next);
+  }
+  if (next != free_.begin()) {
+    const auto before = std::prev(next);
+    if (before->first + before->second == offset) {
+      before->second += size;
+      return;
+    }
+  }
+  free_.emplace_hint(next, offset, size);
+}
+
+void Memory::protect(int access) {
+  if (end_ == 0 || ::pkey_mprotect(base_, end_, access, key_) == 0) return;
+  throw DeviceError("[cuda-host] need " + std::to_string(end_) +
+                    " bytes of memory; got: " + std::strerror(errno));
+}
+
+void Memory::open() {
+  if (depth_ == 0) key_ >= 0 ? void(::pkey_set(key_, 0)) : protect(PROT_READ | PROT_WRITE);
+  ++depth_;
+}
+
+void Memory::close() noexcept {
+  if (--depth_ > 0) return;
+  if (key_ >= 0) {
+    ::pkey_set(key_, PKEY_DISABLE_ACCESS);
+  } else if (end_ > 0) {
+    ::mprotect(base_, end_, PROT_NONE);
+  }
+}
+
+bool Memory::has_address(const void* at) const {
+  return !std::less<const void*>()(at, base_) && std::less<const void*>()(at, base_ + size_);
+}
+
+bool Memory::holds(const void* at, std::size_t size) const {
+  if (!has_address(at)) return false;
+  const auto offset = static_cast<std::size_t>(static_cast<const std::byte*>(at) - base_);
+  auto next = allocations_.upper_bound(offset);
+  if (next == allocations_.begin()) return false;
+  const auto& [begin, allocation] = *--next;
+  return offset - begin <= allocation.size && size <= allocation.size - (offset - begin);
+}
+
+void Memory::note_written_guard(std::size_t offset, const Allocation& allocation) noexcept {
+  if (kSanitized || !fault_.empty()) return;
+  for (std::size_t i = 0; i < kGuard; i += sizeof(kGuardWord)) {
+    const std::byte* const guard = base_ + offset + allocation.size + i;
+    if (std::memcmp(guard, &kGuardWord, sizeof(kGuardWord)) == 0) continue;
+    fault_ = "[cuda-host] need writes within an allocation; got one " + std::to_string(i) +
+             " bytes behind one of " + std::to_string(allocation.size) + " bytes";
+    return;
+  }
+}
+
+void Memory::check() {
+  for (const auto& [offset, allocation] : allocations_) note_written_guard(offset, allocation);
+  if (!fault_.empty()) throw DeviceError(fault_);
+}
+
+}  // namespace dynet_like::cuda::host

@@ -1,0 +1,49 @@
+// What the address sanitizer is told about memory and stacks; nothing in other builds.
+#pragma once
+
+#include <cstddef>
+
+#if defined(__SANITIZE_ADDRESS__)
+#define DYNET_LIKE_ASAN 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define DYNET_LIKE_ASAN 1
+#endif
+#endif
+
+#ifdef DYNET_LIKE_ASAN
+#include <sanitizer/asan_interface.h>
+#include <sanitizer/common_interface_defs.h>
+#endif
+
+namespace dynet_like::cuda::host {
+
+#ifdef DYNET_LIKE_ASAN
+
+constexpr bool kSanitized = true;
+inline void poison(const void* memory, std::size_t size) {
+  __asan_poison_memory_region(memory, size);
+}
+inline void unpoison(const void* memory, std::size_t size) {
+  __asan_unpoison_memory_region(memory, size);
+}
+/// Before a switch to another stack; a null `saved`: the one that is left is never entered again.
+inline void begin_switch(void** saved, const void* bottom, std::size_t size) {
+  __sanitizer_start_switch_fiber(saved, bottom, size);
+}
+/// After it; gives the stack that was left, if that is wanted.
+inline void end_switch(void* saved, const void** bottom, std::size_t* size) {
+  __sanitizer_finish_switch_fiber(saved, bottom, size);
+}
+
+#else
+
+constexpr bool kSanitized = false;
+inline void poison(const void*, std::size_t) {}
+inline void unpoison(const void*, std::size_t) {}
+inline void begin_switch(void**, const void*, std::size_t) {}
+inline void end_switch(void*, const void**, std::size_t*) {}
+
+#endif
+
+}  // namespace dynet_like::cuda::host
