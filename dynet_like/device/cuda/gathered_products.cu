@@ -73,6 +73,7 @@ class Loader {
   __device__ Loader(const GatheredProduct<T>& product, const Factor<T>* factors, const Part& part)
       : product_(product),
         part_(part),
+        stride_(product.rows),
         factor_(factors + product.first_factor),
         end_(factor_ + product.factor_count) {
     begin_factor();
@@ -139,7 +140,7 @@ class Loader {
         load_vector(matrix_ + std::size_t{row} * inner_ + term, count, left_[i]);
       } else {
         const unsigned count = term < inner_ ? difference(part_.rows, place.line) : 0;
-        load_vector(matrix_ + std::size_t{term} * product_.rows + row, count, left_[i]);
+        load_vector(matrix_ + std::size_t{term} * stride_ + row, count, left_[i]);
       }
     }
     for (unsigned i = 0; i < Tile::right_loads; ++i) {
@@ -151,6 +152,7 @@ class Loader {
 
   const GatheredProduct<T>& product_;
   const Part part_;
+  const unsigned stride_;  // of the matrix, unless it is transposed
   const Factor<T>* factor_;
   const Factor<T>* const end_;
   unsigned inner_, done_;
