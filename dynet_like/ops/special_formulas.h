@@ -1,4 +1,4 @@
-// The formulas of elementwise ops over plain numbers, for what has no vector function; on GPUs, too.
+// The formulas of elementwise ops over plain numbers, for what has no vector function: for GPUs, too.
 #pragma once
 
 #include <cmath>
