@@ -1,4 +1,4 @@
-// The formulas of elementwise ops over plain numbers, for what has no vector function: for GPUs, too.
+// Formulas of elementwise ops over plain numbers, for what has no vector function, and for GPUs.
 #pragma once
 
 #include <cmath>
