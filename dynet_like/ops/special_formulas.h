@@ -1,5 +1,4 @@
-// The formulas of elementwise ops over plain numbers, for what has no vector function; on GPUs,
-// too.
+// Formulas of elementwise ops over plain numbers, for what has no vector function, and for GPUs.
 #pragma once
 
 #include <cmath>
