@@ -1,73 +1,15 @@
-// Products, sums of outer products and plain sums of the back end for GPUs, against references in
+// Products and sums of outer products of the back end for GPUs, against references in
 // double: shapes that fill no tile, places that no vector may be read from, results that are added,
 // written or not wanted. An item has the bits that it has alone.
 #include <gtest/gtest.h>
 
-#include <cmath>
-#include <cstring>
-#include <limits>
-#include <numeric>
-
-#include "dynet_like/core/random.h"
-#include "dynet_like/device/cuda/cuda_device.h"
 #include "dynet_like/ops/structured.h"
+#include "tests/support/cuda_memory_fixture.h"
 
 namespace dynet_like::cuda {
 namespace {
 
-template <class T>
-class CudaProductsTest : public testing::Test {
- protected:
-  using Numbers = std::vector<T>;
-  using Places = std::vector<const void*>;
-  static constexpr DType kType = std::is_same_v<T, float> ? DType::f32 : DType::f64;
-
-  ~CudaProductsTest() override {
-    shared_->commands.submit();
-    for (void* memory : memory_) shared_->runtime.free(memory);
-  }
-
-  Numbers draw(std::size_t n) {
-    Numbers numbers(n);
-    for (T& number : numbers) number = static_cast<T>(2 * random_.uniform() - 1);
-    return numbers;
-  }
-  // `shift` elements beyond an aligned place.
-  T* make(const Numbers& numbers, std::size_t shift = 0) {
-    memory_.push_back(shared_->runtime.allocate((numbers.size() + shift) * sizeof(T)));
-    T* const there = static_cast<T*>(memory_.back()) + shift;
-    shared_->runtime.copy_to_device(there, numbers.data(), numbers.size() * sizeof(T));
-    shared_->runtime.wait();
-    return there;
-  }
-  Numbers read(const T* from, std::size_t size) {
-    shared_->commands.submit();
-    Numbers numbers(size);
-    shared_->runtime.copy_to_host(numbers.data(), from, size * sizeof(T));
-    shared_->runtime.wait();
-    return numbers;
-  }
-  std::uint64_t launches() {
-    shared_->commands.submit();
-    return shared_->runtime.counts().launches;
-  }
-  static bool same_bits(const Numbers& a, const Numbers& b) {
-    return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(T)) == 0;
-  }
-  // Of a sum of `terms` numbers or products in [-1, 1]: it grows like the root of their number, and
-  // so do its roundings. A term that is lost is far more.
-  static double tolerance(std::size_t terms) {
-    const double root = std::sqrt(static_cast<double>(terms)) + 1;
-    return std::numeric_limits<T>::epsilon() * root * (4 + 2 * root);
-  }
-
-  std::shared_ptr<Shared> shared_ = std::make_shared<Shared>(0);
-  std::unique_ptr<Queue> queue_ = make_queue(shared_);
-  Random random_{7};
-  std::vector<void*> memory_;
-};
 using Types = testing::Types<float, double>;
-TYPED_TEST_SUITE(CudaProductsTest, Types);
 
 // b + W1 x1 + W2 x2 of some items, with columns of their own; W is shared, or every item has one.
 template <class T>
@@ -82,7 +24,7 @@ struct AffineBatch {
 };
 
 template <class T>
-class CudaAffineTest : public CudaProductsTest<T> {
+class CudaAffineTest : public CudaMemoryTest<T> {
  protected:
   using Numbers = std::vector<T>;
 
@@ -113,7 +55,7 @@ class CudaAffineTest : public CudaProductsTest<T> {
   static Signature type_of(const AffineBatch<T>& b) {
     Signature type;
     type.op = &ops::affine_transform;
-    type.dtype = CudaProductsTest<T>::kType;
+    type.dtype = CudaMemoryTest<T>::kType;
     type.inputs = {Dim({b.rows}), Dim({b.rows, b.inner[0]}), Dim({b.inner[0], b.columns}),
                    Dim({b.rows, b.inner[1]}), Dim({b.inner[1], b.columns})};
     type.shared = {1, b.shared, 0, b.shared, 0};
@@ -276,6 +218,13 @@ TYPED_TEST(CudaAffineTest, MatricesOfTheirOwn) {
   this->check(this->make_batch(70, 36, 5, 4, false, true));
 }
 
+TYPED_TEST(CudaAffineTest, AnyOrderOfBlocksAndThreads) {
+  const auto batch = this->make_batch(67, 70, 1, 40, true, false);
+  EXPECT_TRUE(this->same_in_all_orders([&] { return this->forward(batch, 0, batch.n); }));
+  EXPECT_TRUE(this->same_in_all_orders(
+      [&] { return this->backward(batch, 0, batch.n, TypeParam(0.5))[2][0]; }));
+}
+
 // As many columns as the medium and the large tiles need.
 TYPED_TEST(CudaAffineTest, ManyColumns) {
   this->check(this->make_batch(270, 9, 1, 830, true, true));
@@ -285,7 +234,7 @@ TYPED_TEST(CudaAffineTest, ManyColumns) {
 // ------------------------------------------------------------------------------- outer products
 
 template <class T>
-class CudaOuterProductsTest : public CudaProductsTest<T> {
+class CudaOuterProductsTest : public CudaMemoryTest<T> {
  protected:
   using Numbers = std::vector<T>;
 
@@ -348,6 +297,26 @@ TYPED_TEST(CudaOuterProductsTest, ChunksOfManyAddends) {
   }
 }
 
+// A small batch has the bits of its items one after the other.
+TYPED_TEST(CudaOuterProductsTest, FewAddendsAreOneChain) {
+  constexpr std::size_t kRows = 66, kColumns = 5, kAddends = 256;
+  std::vector<const void*> dy, x;
+  for (std::size_t i = 0; i < kAddends; ++i) {
+    dy.push_back(this->make(this->draw(kRows)));
+    x.push_back(this->make(this->draw(kColumns)));
+  }
+  const auto start = this->draw(kRows * kColumns);
+  TypeParam *const together = this->make(start), *const one_by_one = this->make(start);
+  this->queue_->add_outer_products(
+      this->kType, {together, kRows, kColumns, {dy.data(), x.data(), kAddends}, false});
+  for (std::size_t i = 0; i < kAddends; ++i) {
+    this->queue_->add_outer_products(this->kType,
+                                     {one_by_one, kRows, kColumns, {&dy[i], &x[i], 1}, false});
+  }
+  EXPECT_TRUE(this->same_bits(this->read(together, kRows * kColumns),
+                              this->read(one_by_one, kRows * kColumns)));
+}
+
 TYPED_TEST(CudaOuterProductsTest, LibraryOnlyWhereAskedForAndLarge) {
   const auto launches_of = [&](std::size_t n) {
     const std::uint64_t before = this->launches();
@@ -364,109 +333,16 @@ TYPED_TEST(CudaOuterProductsTest, LibraryOnlyWhereAskedForAndLarge) {
   EXPECT_EQ(launches_of(720), 2u);
 }
 
-// ------------------------------------------------------------------------------------------ sums
-
-template <class T>
-class CudaSumsTest : public CudaProductsTest<T> {
- protected:
-  using Numbers = std::vector<T>;
-  static constexpr std::size_t kDifferent = 41;  // addends repeat
-
-  struct Sum {
-    std::size_t size, count;
-    SumStart start;
-    std::vector<Numbers> addends;
-    std::vector<const void*> there;
-  };
-  Sum make_sum(std::size_t size, std::size_t count, SumStart start) {
-    Sum sum{size, count, start, {}, {}};
-    for (std::size_t i = 0; i < count; ++i) {
-      if (i < kDifferent) {
-        sum.addends.push_back(this->draw(size));
-        sum.there.push_back(this->make(sum.addends.back(), i % 3));
-      } else {
-        sum.there.push_back(sum.there[i % kDifferent]);
-      }
-    }
-    return sum;
-  }
-
-  // All of them in one call.
-  std::vector<Numbers> compute(const std::vector<Sum>& sums) {
-    std::vector<SumSegment> segments;
-    std::vector<const void*> addends;
-    for (const Sum& sum : sums) {
-      const T there = sum.start == SumStart::there ? T(0.25) : std::numeric_limits<T>::quiet_NaN();
-      segments.push_back(
-          {this->make(Numbers(sum.size, there)), sum.size, addends.size(), sum.count, sum.start});
-      addends.insert(addends.end(), sum.there.begin(), sum.there.end());
-    }
-    launch_sums(this->shared_->commands, this->kType, segments, addends);
-    std::vector<Numbers> results;
-    for (const SumSegment& segment : segments) {
-      results.push_back(this->read(static_cast<const T*>(segment.sum), segment.size));
-    }
-    return results;
-  }
-
-  void check(const Sum& sum, const Numbers& result) {
-    SCOPED_TRACE(testing::Message() << sum.count << " addends of " << sum.size);
-    for (std::size_t e = 0; e < sum.size; ++e) {
-      double expected = sum.start == SumStart::there ? 0.25 : 0;
-      for (std::size_t i = 0; i < sum.count; ++i) expected += sum.addends[i % kDifferent][e];
-      ASSERT_NEAR(result[e], expected, this->tolerance(sum.count) * (1 + sum.count / 40.0)) << e;
-    }
-  }
-};
-TYPED_TEST_SUITE(CudaSumsTest, Types);
-
-TYPED_TEST(CudaSumsTest, AnyNumberOfAddendsTogetherAsAlone) {
-  std::vector<typename TestFixture::Sum> sums;
-  for (const std::size_t size : {1, 31, 33, 300}) {
-    for (const std::size_t count : {1, 2, 31, 32, 33, 64, 65, 511, 512, 513, 1100, 5000}) {
-      const auto start = static_cast<SumStart>((size + count) % 3);
-      sums.push_back(this->make_sum(size, count, start));
-    }
-  }
-  sums.push_back(this->make_sum(40, 0, SumStart::zero));
-  const std::uint64_t before = this->launches();
-  const auto results = this->compute(sums);
-  EXPECT_EQ(this->launches() - before, 2u)
-      << "chunks of long sums beside all others, then the rest";
-  for (std::size_t s = 0; s < sums.size(); ++s) {
-    this->check(sums[s], results[s]);
-    EXPECT_TRUE(this->same_bits(this->compute({sums[s]})[0], results[s]))
-        << sums[s].count << " addends of " << sums[s].size;
-  }
-}
-
-TYPED_TEST(CudaSumsTest, FewAddendsAreOneChainAndOneLaunch) {
-  std::vector<typename TestFixture::Sum> sums;
-  for (std::size_t i = 0; i < 300; ++i) sums.push_back(this->make_sum(40, 3, SumStart::first));
-  const std::uint64_t before = this->launches();
-  const auto results = this->compute(sums);
-  EXPECT_EQ(this->launches() - before, 1u);
-  for (std::size_t s = 0; s < sums.size(); ++s) {
-    const auto& a = sums[s].addends;
-    for (std::size_t e = 0; e < 40; ++e) {
-      EXPECT_EQ(results[s][e], (a[0][e] + a[1][e]) + a[2][e]);
-    }
-  }
-}
-
-// Chunks of chunks.
-TYPED_TEST(CudaSumsTest, SumsOfSumsOfChunks) {
-  const auto sum = this->make_sum(3, 300000, SumStart::there);
-  const std::uint64_t before = this->launches();
-  const auto results = this->compute({sum});
-  EXPECT_EQ(this->launches() - before, 3u);
-  for (std::size_t e = 0; e < 3; ++e) {
-    double expected = 0.25;
-    for (std::size_t i = 0; i < sum.count; ++i) {
-      expected += sum.addends[i % TestFixture::kDifferent][e];
-    }
-    EXPECT_NEAR(results[0][e], expected, 1e3 * this->tolerance(sum.count));
-  }
+TYPED_TEST(CudaOuterProductsTest, AnyOrderOfBlocksAndThreads) {
+  const auto dy = this->draw(70), x = this->draw(67);
+  const std::vector<const void*> lists[2] = {std::vector<const void*>(200, this->make(dy)),
+                                             std::vector<const void*>(200, this->make(x))};
+  EXPECT_TRUE(this->same_in_all_orders([&] {
+    TypeParam* const sum = this->make(std::vector<TypeParam>(70 * 67));
+    this->queue_->add_outer_products(this->kType,
+                                     {sum, 70, 67, {lists[0].data(), lists[1].data(), 200}, true});
+    return this->read(sum, 70 * 67);
+  }));
 }
 
 }  // namespace

@@ -1,4 +1,5 @@
-// Sums of outer products, which weights get as gradients: a tiled product over the addends.
+// Sums of outer products, which weights get as gradients: a tiled product over the addends. Few
+// addends are one chain per element.
 //
 // Where a sum has too few elements to keep a device busy, chunks of addends are summed by blocks of
 // their own, and their sums added in order. Chunks depend on shape and number of addends alone.
@@ -17,6 +18,9 @@ using OuterTile = Tile<T, 64, 64, 4 * kVector<T>, 8, 4>;
 // Twice as many blocks as there are multiprocessors are enough, and fewer addends than this for a
 // block are not worth its beginning and end.
 constexpr std::size_t kEnoughBlocks = 264, kShortestChunk = 64;
+// So many addends are one chunk, whatever the shape: a small batch has the bits that its items have
+// one after the other.
+constexpr std::size_t kOneChunk = 256;
 
 // The addends of a block, and where its part of the sum begins.
 struct OuterBlock {
@@ -93,7 +97,8 @@ class OuterLoader {
   T left_[Tile::left_loads][kVector<T>], right_[Tile::right_loads][kVector<T>];
 };
 
-// The sum of chunk c goes to sums + c * rows * columns.
+// The sum of chunk c goes to sums + c * rows * columns. `add`: it begins with what is there, so
+// that a chain does not depend on how many calls it is made of.
 template <class T>
 __global__ void __launch_bounds__(OuterTile<T>::threads, OuterTile<T>::blocks_at_once)
     outer_products(T* sums, unsigned rows, unsigned columns, const void* const* dy,
@@ -113,7 +118,20 @@ __global__ void __launch_bounds__(OuterTile<T>::threads, OuterTile<T>::blocks_at
   block.first = block.chunk * chunk_length;
   block.end = n - block.first < chunk_length ? n : block.first + chunk_length;
 
+  T* const to = sums + std::size_t{rows} * columns * block.chunk;
+  // Calls f(results, place, count) for every group of results that the sum has.
   Accumulators<Tile> results;
+  const auto for_groups = [&](const auto& f) {
+    results.for_groups([&](unsigned row, unsigned column, T* group) {
+      row += block.row;
+      column += block.column;
+      if (row >= rows || column >= columns) return;
+      f(group, to + std::size_t{column} * rows + row, rows - row);
+    });
+  };
+  if (add) {
+    for_groups([](T* group, const T* from, unsigned count) { load_vector(from, count, group); });
+  }
   OuterLoader<T> loader(dy, x, block, rows, columns);
   constexpr unsigned kLeft = Tile::left_vectors * kVector<T>;
   constexpr unsigned kRight = Tile::right_vectors * kVector<T>;
@@ -125,12 +143,8 @@ __global__ void __launch_bounds__(OuterTile<T>::threads, OuterTile<T>::blocks_at
     results.multiply(left + buffer * kLeft, right + buffer * kRight, terms);
     if (!more) break;
   }
-  T* const to = sums + std::size_t{rows} * columns * block.chunk;
-  results.for_groups([&](unsigned row, unsigned column, const T* group) {
-    row += block.row;
-    column += block.column;
-    if (row >= rows || column >= columns) return;
-    put_vector<Tile::group_rows>(group, to + std::size_t{column} * rows + row, rows - row, add);
+  for_groups([](const T* group, T* place, unsigned count) {
+    put_vector<Tile::group_rows>(group, place, count, false);
   });
 }
 
@@ -171,7 +185,8 @@ void launch(Commands& commands, DType dtype, const OuterProducts& call) {
   const std::size_t tiles =
       ceil_divide(call.rows, Tile::rows) * ceil_divide(call.columns, Tile::columns);
   const std::size_t wanted =
-      std::min(ceil_divide(kEnoughBlocks, tiles), ceil_divide(n, kShortestChunk));
+      n <= kOneChunk ? 1
+                     : std::min(ceil_divide(kEnoughBlocks, tiles), ceil_divide(n, kShortestChunk));
   const std::size_t length = ceil_divide(ceil_divide(n, wanted), Tile::depth) * Tile::depth;
   const std::size_t chunks = ceil_divide(n, length);
 

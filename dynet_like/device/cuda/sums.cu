@@ -9,12 +9,11 @@ namespace dynet_like::cuda {
 namespace {
 
 constexpr unsigned kWarps = kThreads / kWarp;
-constexpr std::size_t kChain = 64;  // the addends of one chain, where there are several
+constexpr std::size_t kChain = 64;  // the most addends of one chain
 constexpr std::size_t kChunk = kWarps * kChain;
-constexpr std::size_t kFew = 32;
 
 __device__ __host__ constexpr bool is_long(const SumSegment& segment) {
-  return segment.count > kFew;
+  return segment.count > kChain;
 }
 
 // Which elements of which segment a block adds up: stretch after stretch.
@@ -48,16 +47,18 @@ __device__ void add_many(const SumSegment& segment, const void* const* addends,
   const std::size_t i = std::size_t{stretch} * kWarp + lane, first = warp * kChain;
   if (i < segment.size && first < segment.count) {
     const std::size_t left = segment.count - first;
-    ends[threadIdx.x] = add_chain(static_cast<const T*>(addends[first])[i], addends + first + 1,
-                                  (left < kChain ? left : kChain) - 1, i);
+    T begin = static_cast<const T*>(addends[first])[i];
+    if (warp == 0 && segment.start == SumStart::there) {
+      begin = static_cast<const T*>(segment.sum)[i] + begin;
+    }
+    ends[threadIdx.x] =
+        add_chain(begin, addends + first + 1, (left < kChain ? left : kChain) - 1, i);
   }
   __syncthreads();
   if (i >= segment.size || warp > 0) return;
-  T* const to = static_cast<T*>(segment.sum) + i;
   T sum = ends[lane];
-  if (segment.start == SumStart::there) sum = *to + sum;
   for (unsigned w = 1; w * kChain < segment.count; ++w) sum = sum + ends[w * kWarp + lane];
-  *to = sum;
+  static_cast<T*>(segment.sum)[i] = sum;
 }
 
 // kLong: some segments have many addends.

@@ -1,0 +1,85 @@
+// Tests of kernels by themselves: numbers on a device of their own, in any order of execution.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <memory>
+#include <type_traits>
+#include <vector>
+
+#include "dynet_like/core/random.h"
+#include "dynet_like/device/cuda/cuda_device.h"
+#include "dynet_like/device/cuda/host/order.h"
+
+namespace dynet_like::cuda {
+
+template <class T>
+class CudaMemoryTest : public testing::Test {
+ protected:
+  using Numbers = std::vector<T>;
+  using Places = std::vector<const void*>;
+  static constexpr DType kType = std::is_same_v<T, float> ? DType::f32 : DType::f64;
+
+  ~CudaMemoryTest() override {
+    shared_->commands.submit();
+    for (void* memory : memory_) shared_->runtime.free(memory);
+  }
+
+  Numbers draw(std::size_t n) {
+    Numbers numbers(n);
+    for (T& number : numbers) number = static_cast<T>(2 * random_.uniform() - 1);
+    return numbers;
+  }
+  // `shift` elements beyond an aligned place.
+  T* make(const Numbers& numbers, std::size_t shift = 0) {
+    memory_.push_back(shared_->runtime.allocate((numbers.size() + shift) * sizeof(T)));
+    T* const there = static_cast<T*>(memory_.back()) + shift;
+    shared_->runtime.copy_to_device(there, numbers.data(), numbers.size() * sizeof(T));
+    shared_->runtime.wait();
+    return there;
+  }
+  Numbers read(const T* from, std::size_t size) {
+    shared_->commands.submit();
+    Numbers numbers(size);
+    shared_->runtime.copy_to_host(numbers.data(), from, size * sizeof(T));
+    shared_->runtime.wait();
+    return numbers;
+  }
+  std::uint64_t launches() {
+    shared_->commands.submit();
+    return shared_->runtime.counts().launches;
+  }
+  static bool same_bits(const Numbers& a, const Numbers& b) {
+    return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(T)) == 0;
+  }
+  // Of a sum of `terms` numbers or products in [-1, 1]: it grows like the root of their number, and
+  // so do its roundings. A term that is lost is far more.
+  static double tolerance(std::size_t terms) {
+    const double root = std::sqrt(static_cast<double>(terms)) + 1;
+    return std::numeric_limits<T>::epsilon() * root * (4 + 2 * root);
+  }
+
+  // Whether compute() gives the same bits in whatever order blocks and threads run.
+  template <class Compute>
+  static bool same_in_all_orders(const Compute& compute) {
+    const host::Schedule before = host::read_schedule();
+    std::vector<Numbers> results;
+    for (const host::Order order :
+         {host::Order::ascending, host::Order::descending, host::Order::random}) {
+      host::set_schedule({order, 11});
+      results.push_back(compute());
+    }
+    host::set_schedule(before);
+    return same_bits(results[0], results[1]) && same_bits(results[0], results[2]);
+  }
+
+  std::shared_ptr<Shared> shared_ = std::make_shared<Shared>(0);
+  std::unique_ptr<Queue> queue_ = make_queue(shared_);
+  Random random_{7};
+  std::vector<void*> memory_;
+};
+
+}  // namespace dynet_like::cuda
