@@ -35,15 +35,15 @@ constexpr std::size_t kEnoughBlocks = 128;
 constexpr std::size_t kMostTinyBlocks = 64;
 
 // The part of a product that a block computes.
-struct Part {
+struct TilePart {
   unsigned row, column, rows, columns, first_item;
 };
 
 template <class T, class Tile>
-__device__ Part part_of(const GatheredProduct<T>& product) {
+__device__ TilePart tile_part_of(const GatheredProduct<T>& product) {
   const unsigned block = blockIdx.x - product.first_block;
   const unsigned rest = block / product.row_tiles, group = rest / product.column_tiles;
-  Part part;
+  TilePart part;
   part.row = block % product.row_tiles * Tile::rows;
   part.column = rest % product.column_tiles * Tile::columns;
   part.rows = product.rows - part.row;
@@ -57,7 +57,7 @@ struct ColumnPlace {
   unsigned item, column;
 };
 template <class T>
-__device__ ColumnPlace place_of(const GatheredProduct<T>& product, const Part& part,
+__device__ ColumnPlace place_of(const GatheredProduct<T>& product, const TilePart& part,
                                 unsigned column) {
   const unsigned at = part.column + column;
   if (product.columns == 1) return {part.first_item + at, 0};
@@ -70,7 +70,8 @@ class Loader {
   using T = typename Tile::Element;
 
  public:
-  __device__ Loader(const GatheredProduct<T>& product, const Factor<T>* factors, const Part& part)
+  __device__ Loader(const GatheredProduct<T>& product, const Factor<T>* factors,
+                    const TilePart& part)
       : product_(product),
         part_(part),
         stride_(product.rows),
@@ -151,7 +152,7 @@ class Loader {
   }
 
   const GatheredProduct<T>& product_;
-  const Part part_;
+  const TilePart part_;
   const unsigned stride_;  // of the matrix, unless it is transposed
   const Factor<T>* factor_;
   const Factor<T>* const end_;
@@ -164,7 +165,7 @@ class Loader {
 // Adds the bias and puts results where they belong.
 template <class Tile, class T>
 __device__ void finish(Accumulators<Tile>& results, const GatheredProduct<T>& product,
-                       const Part& part) {
+                       const TilePart& part) {
   results.for_groups([&](unsigned row, unsigned column, T* group) {
     if (row >= part.rows || column >= part.columns) return;
     const ColumnPlace place = place_of(product, part, column);
@@ -201,7 +202,7 @@ __global__ void __launch_bounds__(Tile::threads, Tile::blocks_at_once)
   unsigned p = count - 1;
   while (products[p].first_block > blockIdx.x) --p;
   const GatheredProduct<T>& product = products[p];
-  const Part part = part_of<T, Tile>(product);
+  const TilePart part = tile_part_of<T, Tile>(product);
 
   Accumulators<Tile> results;
   Loader<Tile, kTransposed> loader(product, factors, part);

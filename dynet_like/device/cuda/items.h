@@ -1,15 +1,13 @@
-// What kernels of all ops share: one thread per element, results that are written or added.
+// Where the items of a call lie, whether they have a pointer each or a distance; threads for them.
 #pragma once
 
 #include <limits>
 #include <string>
 
 #include "dynet_like/core/errors.h"
-#include "dynet_like/device/cuda/commands.h"
+#include "dynet_like/device/cuda/threads.h"
 
 namespace dynet_like::cuda {
-
-constexpr unsigned kThreads = 256;
 
 constexpr std::size_t ceil_divide(std::size_t a, std::size_t b) { return (a + b - 1) / b; }
 
@@ -33,12 +31,6 @@ void launch_each(Commands& commands, std::size_t count, void (*kernel)(Parameter
 /// The number of this thread in a launch of one dimension.
 __device__ inline std::size_t thread_index() {
   return std::size_t{blockIdx.x} * blockDim.x + threadIdx.x;
-}
-
-/// Writes a result, or adds it to what is there.
-template <class T>
-__device__ void put(T result, T* to, bool add) {
-  *to = add ? *to + result : result;
 }
 
 /// Where items lie: one pointer each, or at the same distance from each other; at distance 0 all

@@ -8,7 +8,7 @@ namespace dynet_like::cuda {
 
 namespace {
 
-constexpr unsigned kWarps = kThreads / kWarp;
+constexpr unsigned kBlock = 256, kWarps = kBlock / kWarp;
 constexpr std::size_t kChain = 64;  // the most addends of one chain
 constexpr std::size_t kChunk = kWarps * kChain;
 
@@ -42,7 +42,7 @@ __device__ void add_few(const SumSegment& segment, const void* const* addends, s
 template <class T>
 __device__ void add_many(const SumSegment& segment, const void* const* addends,
                          std::uint32_t stretch) {
-  SHARED_ARRAY(T, ends, kThreads);
+  SHARED_ARRAY(T, ends, kBlock);
   const unsigned warp = threadIdx.x / kWarp, lane = threadIdx.x % kWarp;
   const std::size_t i = std::size_t{stretch} * kWarp + lane, first = warp * kChain;
   if (i < segment.size && first < segment.count) {
@@ -63,7 +63,7 @@ __device__ void add_many(const SumSegment& segment, const void* const* addends,
 
 // kLong: some segments have many addends.
 template <class T, bool kLong>
-__global__ void __launch_bounds__(kThreads)
+__global__ void __launch_bounds__(kBlock)
     add_segments(const SumSegment* segments, const SumBlock* blocks, const void* const* addends) {
   const SumBlock block = blocks[blockIdx.x];
   const SumSegment& segment = segments[block.segment];
@@ -71,7 +71,7 @@ __global__ void __launch_bounds__(kThreads)
   if constexpr (kLong) {
     if (is_long(segment)) return add_many<T>(segment, addends, block.stretch);
   }
-  add_few<T>(segment, addends, std::size_t{block.stretch} * kThreads + threadIdx.x);
+  add_few<T>(segment, addends, std::size_t{block.stretch} * kBlock + threadIdx.x);
 }
 
 // Segments of at most kChunk addends.
@@ -83,11 +83,11 @@ void launch_chunks(Commands& commands, std::span<const SumSegment> segments,
   for (std::uint32_t s = 0; s < segments.size(); ++s) {
     const bool many = is_long(segments[s]);
     any_long = any_long || many;
-    const std::size_t stretches = ceil_divide(segments[s].size, many ? kWarp : kThreads);
+    const std::size_t stretches = ceil_divide(segments[s].size, many ? kWarp : kBlock);
     for (std::uint32_t i = 0; i < stretches; ++i) blocks.push_back({s, i});
   }
   if (blocks.empty()) return;
-  const Shape shape{launch_size(blocks.size()), 1, 1, kThreads};
+  const Shape shape{launch_size(blocks.size()), 1, 1, kBlock};
   const auto* there = commands.stage(segments.data(), segments.size());
   const auto* of_blocks = commands.stage(blocks.data(), blocks.size());
   const auto* list = commands.stage(addends.data(), addends.size());
