@@ -5,35 +5,34 @@
 
 namespace dynet_like::bench::by_hand {
 
-Weight::Weight(Queue& device, const Dim& dim, std::vector<float> values)
-    : device_(&device), dim_(dim), values_(std::move(values)), gradient_(values_.size()) {
+Weight::Weight(Queue& queue, const Dim& dim, std::vector<float> values)
+    : queue_(&queue), dim_(dim), values_(std::move(values)), gradient_(values_.size()) {
   if (dim_.cols() == 1) return;
-  packed_ = Block(device.packed_bytes(DType::f32, dim_.rows(), dim_.cols(), false));
-  packed_transpose_ = Block(device.packed_bytes(DType::f32, dim_.rows(), dim_.cols(), true));
+  packed_ = Block(queue.packed_bytes(DType::f32, dim_.rows(), dim_.cols(), false));
+  packed_transpose_ = Block(queue.packed_bytes(DType::f32, dim_.rows(), dim_.cols(), true));
   pack();
 }
 
 void Weight::pack() {
   if (dim_.cols() == 1) return;
   const std::size_t rows = dim_.rows(), columns = dim_.cols();
-  device_->pack(DType::f32, values_.data(), rows, columns, false, packed_.data());
-  device_->pack(DType::f32, values_.data(), rows, columns, true, packed_transpose_.data());
+  queue_->pack(DType::f32, values_.data(), rows, columns, false, packed_.data());
+  queue_->pack(DType::f32, values_.data(), rows, columns, true, packed_transpose_.data());
 }
 
 void Weight::set_gradient(const Places& dy, const Places& x) {
-  device_->add_outer_products(
+  queue_->add_outer_products(
       DType::f32,
       {gradient_.data(), dim_.rows(), dim_.cols(), {dy.data(), x.data(), dy.size()}, true});
 }
 
 void Weight::set_gradient(const Places& dy) {
-  device_->add_all(DType::f32, gradient_.data(), gradient_.size(), {dy.data(), nullptr, dy.size()},
-                   true);
+  queue_->add_all(DType::f32, gradient_.data(), gradient_.size(), {dy.data(), nullptr, dy.size()},
+                  SumStart::zero);
 }
 
 void Weight::add_gradient(std::size_t first, std::size_t size, const Places& dy) {
-  device_->add_all(DType::f32, gradient_.data() + first, size, {dy.data(), nullptr, dy.size()},
-                   false);
+  queue_->add_all(DType::f32, gradient_.data() + first, size, {dy.data(), nullptr, dy.size()});
 }
 
 void Weight::update(float rate) {
@@ -41,9 +40,9 @@ void Weight::update(float rate) {
   pack();
 }
 
-Layer::Layer(Queue& device, const Op& op, std::vector<Dim> inputs,
+Layer::Layer(Queue& queue, const Op& op, std::vector<Dim> inputs,
              std::vector<std::uint32_t> attributes)
-    : device_(&device), kernels_(&device.kernels(op)) {
+    : queue_(&queue), kernels_(&queue.kernels(op)) {
   type_.op = &op;
   type_.inputs = std::move(inputs);
   type_.attributes = std::move(attributes);
@@ -66,13 +65,13 @@ void Layer::forward(std::size_t n, std::span<const Operand> in, float* out, floa
   call.out = out;
   call.saved = saved;
   call.integers = integers;
-  device_->forward(kernels_->forward[static_cast<int>(DType::f32)], call);
+  queue_->forward(kernels_->forward[static_cast<int>(DType::f32)], call);
 }
 
 void Layer::backward(const BackwardCall& call) {
   BackwardCall complete = call;
   complete.type = &type_;
-  device_->backward(kernels_->backward[static_cast<int>(DType::f32)], complete);
+  queue_->backward(kernels_->backward[static_cast<int>(DType::f32)], complete);
 }
 
 }  // namespace dynet_like::bench::by_hand

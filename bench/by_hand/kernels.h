@@ -29,7 +29,7 @@ class GradientPlaces {
 /// A matrix or vector of the model, packed for products in both directions if it is a matrix.
 class Weight {
  public:
-  Weight(Queue& device, const Dim& dim, std::vector<float> values);
+  Weight(Queue& queue, const Dim& dim, std::vector<float> values);
 
   const Dim& dim() const { return dim_; }
   const float* values() const { return values_.data(); }
@@ -47,7 +47,7 @@ class Weight {
  private:
   void pack();
 
-  Device* device_;
+  Queue* queue_;
   Dim dim_;
   std::vector<float> values_, gradient_;
   Block packed_, packed_transpose_;
@@ -56,7 +56,7 @@ class Weight {
 /// An op with fixed shapes. Matrices and biases are shared, everything else is one per item.
 class Layer {
  public:
-  Layer(Queue& device, const Op& op, std::vector<Dim> inputs,
+  Layer(Queue& queue, const Op& op, std::vector<Dim> inputs,
         std::vector<std::uint32_t> attributes = {});
 
   const Signature& type() const { return type_; }
@@ -66,7 +66,7 @@ class Layer {
   void backward(const BackwardCall& call);
 
  private:
-  Device* device_;
+  Queue* queue_;
   Signature type_;
   const Kernels* kernels_;
 };

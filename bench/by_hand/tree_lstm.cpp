@@ -16,8 +16,8 @@ std::vector<float> values_of(Workload& model, const std::string& name) {
   return as_vector(model.parameters().find(name)->tensor());
 }
 
-Weight weight_of(Queue& device, Workload& model, const std::string& name) {
-  return Weight(device, model.parameters().find(name)->dim, values_of(model, name));
+Weight weight_of(Queue& queue, Workload& model, const std::string& name) {
+  return Weight(queue, model.parameters().find(name)->dim, values_of(model, name));
 }
 
 /// One pointer per node of [begin, end).
@@ -34,25 +34,25 @@ Places places(std::size_t begin, std::size_t end, const Place& place) {
 TreeLSTM::TreeLSTM(unsigned hidden) : TreeLSTM(hidden, *make_tree_lstm(hidden, Form::fused)) {}
 
 TreeLSTM::TreeLSTM(unsigned hidden, Workload& model)
-    : device_(make_cpu_queue()),
+    : queue_(make_cpu_queue()),
       hidden_(hidden),
       classes_(kTreeData.labels),
       table_(values_of(model, "/embedding/E")),
-      w_(weight_of(*device_, model, "/tree_lstm/W")),
-      left_(weight_of(*device_, model, "/tree_lstm/U_left")),
-      right_(weight_of(*device_, model, "/tree_lstm/U_right")),
-      bias_(weight_of(*device_, model, "/tree_lstm/b")),
-      output_(weight_of(*device_, model, "/output/W")),
-      output_bias_(weight_of(*device_, model, "/output/b")),
-      leaf_layer_(*device_, ops::lstm_cell, {Dim({3 * hidden}), w_.dim(), Dim({kEmbedding})},
+      w_(weight_of(*queue_, model, "/tree_lstm/W")),
+      left_(weight_of(*queue_, model, "/tree_lstm/U_left")),
+      right_(weight_of(*queue_, model, "/tree_lstm/U_right")),
+      bias_(weight_of(*queue_, model, "/tree_lstm/b")),
+      output_(weight_of(*queue_, model, "/output/W")),
+      output_bias_(weight_of(*queue_, model, "/output/b")),
+      leaf_layer_(*queue_, ops::lstm_cell, {Dim({3 * hidden}), w_.dim(), Dim({kEmbedding})},
                   {0, 0}),
-      inner_layer_(*device_, ops::lstm_cell,
+      inner_layer_(*queue_, ops::lstm_cell,
                    {bias_.dim(), Dim({hidden}), Dim({hidden}), left_.dim(), Dim({hidden}),
                     right_.dim(), Dim({hidden})},
                    {2, 0}),
-      output_layer_(*device_, ops::affine_transform,
+      output_layer_(*queue_, ops::affine_transform,
                     {output_bias_.dim(), output_.dim(), Dim({hidden})}),
-      loss_layer_(*device_, ops::pickneglogsoftmax, {output_bias_.dim()}) {}
+      loss_layer_(*queue_, ops::pickneglogsoftmax, {output_bias_.dim()}) {}
 
 struct TreeLSTM::Children {
   Places left_h, left_c, right_h, right_c;

@@ -58,7 +58,7 @@ class TreeLSTM {
                : inner_saved_ + (inner - leaves()) * inner_layer_.type().saved_size;
   }
 
-  std::unique_ptr<Queue> device_;
+  std::unique_ptr<Queue> queue_;
   std::size_t hidden_, classes_;
   std::vector<float> table_;  ///< a row of kEmbedding numbers per word
   Weight w_, left_, right_, bias_, output_, output_bias_;
