@@ -20,11 +20,13 @@ ParameterStorage& checked(const std::shared_ptr<ParameterStorage>& storage, cons
   return *storage;
 }
 
-void fill(const Tensor& tensor, const std::vector<float>& values, const std::string& name) {
-  if (values.size() != tensor.d.size()) {
-    throw ShapeError("[" + name + "] need " + std::to_string(tensor.d.size()) + " values for " +
-                     to_string(tensor.d) + "; got " + std::to_string(values.size()));
-  }
+void check_size(const Dim& dim, const std::vector<float>& values, const std::string& name) {
+  if (values.size() == dim.size()) return;
+  throw ShapeError("[" + name + "] need " + std::to_string(dim.size()) + " values for " +
+                   to_string(dim) + "; got " + std::to_string(values.size()));
+}
+
+void fill(const Tensor& tensor, const std::vector<float>& values) {
   for (std::size_t i = 0; i < values.size(); ++i) tensor.set(i, static_cast<double>(values[i]));
 }
 
@@ -57,6 +59,13 @@ Tensor ParameterStorage::tensor() const {
   if (is_on_cpu()) return Tensor(dim, dtype, values.data());
   if (!copy_is_good_) read_values();
   return Tensor(dim, dtype, copy_.data());
+}
+
+Tensor ParameterStorage::tensor_to_fill() {
+  if (is_on_cpu()) return tensor();
+  if (copy_.size() == 0) copy_ = Block(size() * size_of(dtype));
+  copy_is_good_ = true;
+  return tensor();
 }
 
 void ParameterStorage::read_values() const {
@@ -116,7 +125,11 @@ Tensor Parameter::values() const {
 }
 
 void Parameter::set_value(const std::vector<float>& values) const {
-  change_values(get_storage(), [&](const Tensor& all) { fill(all, values, get_fullname()); });
+  ParameterStorage& storage = get_storage();
+  check_size(storage.dim, values, storage.name);
+  storage.refresh_rows();
+  fill(storage.tensor_to_fill(), values);
+  storage.values_written();
 }
 
 void Parameter::zero() const { scale(0); }
@@ -156,7 +169,9 @@ Tensor LookupParameter::all_values() const {
 
 void LookupParameter::initialize(unsigned row, const std::vector<float>& values) const {
   ParameterStorage& storage = get_storage();
-  fill(row_of(storage, row), values, storage.name);
+  const Tensor entry = row_of(storage, row);
+  check_size(entry.d, values, storage.name);
+  fill(entry, values);
   storage.values_written(row * storage.entry_size(), storage.entry_size());
 }
 

@@ -68,6 +68,8 @@ struct ParameterStorage {
   /// The values as this process sees them: themselves on the CPU, else a copy, which is one with
   /// what is on the device. After writing to it call values_written().
   Tensor tensor() const;
+  /// The same for values that will all be written: they need not be brought here.
+  Tensor tensor_to_fill();
   /// The values were written to through tensor(): the device gets those of `count` elements.
   void values_written(std::size_t first, std::size_t count);
   void values_written() { values_written(0, size()); }

@@ -77,7 +77,7 @@ std::shared_ptr<ParameterStorage> ParameterCollection::add(const Dim& dim, bool 
   parameter->index = storage_->all.size();
   // Every parameter has a stretch of the seed's sequence for itself.
   Random random(storage_->seed, static_cast<std::uint64_t>(parameter->index + 1) << 40);
-  init.initialize(parameter->tensor(), random);
+  init.initialize(parameter->tensor_to_fill(), random);
   parameter->values_written();
   CollectionLayout& layout = *storage_->layout;
   make_room(layout.entries);

@@ -61,6 +61,7 @@ class Memory {
   Map<Allocation> allocations_;  ///< by offset
   Places free_;                  ///< below `end_`
   std::size_t bytes_in_use_ = 0;
+  std::size_t checked_to_ = 0;  ///< offset from which guards are checked next
   std::string fault_;
 };
 
