@@ -205,8 +205,17 @@ class Sequence {
     const bool own = random_.below(2) == 0;
     if (own) batch_.backward(mine);
     const Gradients& gradients = own ? mine : batch_.backward();
-    expect_same(model_.all(gradients), model_.all(want.batch.backward()), "parameters' gradients");
-    if (batch_.parts() > 1) return;
+    const Floats got = model_.all(gradients), expected = model_.all(want.batch.backward());
+    const bool in_parts = batch_.parts() > 1;
+    if (in_parts && !default_device()->is_cpu()) {
+      // A GPU adds up many addends in chunks, and these begin anew in every part.
+      for (std::size_t i = 0; i < expected.size(); ++i) {
+        ASSERT_NEAR(got[i], expected[i], 1e-5f * (1 + std::abs(expected[i])));
+      }
+    } else {
+      expect_same(got, expected, "parameters' gradients");
+    }
+    if (in_parts) return;
     for (unsigned i = 0; i < 20; ++i) {
       const Place place = any();
       // What follows from parameters alone has one gradient for all samples.

@@ -49,6 +49,10 @@ class Device {
   /// Lets the device begin with what it was asked for; does not wait for it.
   virtual void submit() {}
 
+  /// Lets cuBLAS make the largest products of weight gradients, which may be faster. Their bits
+  /// then follow from its version, too. Off unless it is asked for; the CPU has no use for it.
+  virtual void allow_library_products(bool /*allow*/) {}
+
   virtual DeviceCounts counts() const { return {}; }
 };
 

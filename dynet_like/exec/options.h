@@ -11,7 +11,8 @@
 namespace dynet_like {
 
 /// Options of a graph or of a minibatch of graphs. Results never depend on policy, threads,
-/// memory_limit or the checks.
+/// memory_limit or the checks; but on a GPU memory_limit may change the last bits of parameters'
+/// gradients, since sums of many addends are made of chunks there.
 struct GraphOptions {
   /// How nodes are grouped into batches.
   batching::Policy policy = batching::Policy::automatic;

@@ -68,8 +68,8 @@ class Minibatch {
   /// parameter has changed since `forward`, UsageError in inference, or unless `forward` was called
   /// after the last add_loss.
   const Gradients& backward();
-  /// The same, added to gradients of the caller: accumulated minibatches have the bits of one. If
-  /// it throws, some may have been added: clear them.
+  /// The same, added to gradients of the caller: on the CPU accumulated minibatches have the bits
+  /// of one. If it throws, some may have been added: clear them.
   void backward(Gradients& gradients);
 
   /// Forgets all graphs; their expressions become stale. Dropout draws new numbers. Whatever was

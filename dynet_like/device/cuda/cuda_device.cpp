@@ -95,6 +95,10 @@ class CudaDevice final : public Device {
     const Lock lock(shared_->mutex);
     shared_->commands.submit();
   }
+  void allow_library_products(bool allow) override {
+    const Lock lock(shared_->mutex);
+    shared_->commands.allow_library_products(allow);
+  }
   DeviceCounts counts() const override {
     const Lock lock(shared_->mutex);
     DeviceCounts counts = shared_->runtime.counts();
