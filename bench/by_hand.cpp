@@ -3,6 +3,8 @@
 
 #include "bench/by_hand/tree_lstm.h"
 #include "bench/support/table.h"
+#include "dynet_like/core/errors.h"
+#include "dynet_like/device/device.h"
 
 namespace {
 
@@ -37,6 +39,10 @@ std::vector<Row> rows_by_hand() {
 }
 
 Result measure_by_hand(const Row& row, double seconds) {
+  if (!dynet_like::default_device()->is_cpu()) {
+    throw dynet_like::UsageError("need the CPU, whose memory the model by hand reads; got " +
+                                 dynet_like::default_device()->name());
+  }
   const std::vector<BinaryTree> trees = make_trees(kTreeData);
   double all_nodes = 0;
   for (const BinaryTree& tree : trees) all_nodes += static_cast<double>(tree.nodes.size());

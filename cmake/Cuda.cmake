@@ -8,13 +8,25 @@ target_compile_definitions(dynet_like PRIVATE DYNET_LIKE_CUDA)
 if(DYNET_LIKE_CUDA STREQUAL HOST)
   find_package(Boost REQUIRED COMPONENTS context)
   file(GLOB host_sources CONFIGURE_DEPENDS ${folder}/host/*.cpp)
-  list(FILTER sources EXCLUDE REGEX /cuda_runtime\\.cpp$)
+  list(FILTER sources EXCLUDE REGEX "/cuda_(runtime|cublas)\\.cpp$")
   set_source_files_properties(${kernels} PROPERTIES LANGUAGE CXX COMPILE_OPTIONS "-xc++")
   target_sources(dynet_like PRIVATE ${sources} ${host_sources} ${kernels})
   target_compile_definitions(dynet_like PRIVATE DYNET_LIKE_CUDA_HOST)
   target_link_libraries(dynet_like PRIVATE Boost::context)
 else()
-  enable_language(CUDA)
   find_package(CUDAToolkit REQUIRED)
   target_sources(dynet_like PRIVATE ${sources} ${kernels})
+  set_target_properties(dynet_like PROPERTIES CUDA_RUNTIME_LIBRARY Static)
+  # A product and a sum are one fma only where it is written, as on the CPU.
+  # CMake 3.25 does not know how nvcc is asked for C++20.
+  set(cuda_options -std=c++20 --expt-relaxed-constexpr -fmad=false -Xptxas=-warn-spills
+      -Xcompiler=-Wall,-Wextra,-ffp-contract=off)
+  if(DYNET_LIKE_WERROR)
+    list(APPEND cuda_options --Werror=all-warnings)
+  endif()
+  target_compile_options(dynet_like PRIVATE "$<$<COMPILE_LANGUAGE:CUDA>:${cuda_options}>")
+  # Programs start without a driver: the runtime is linked statically and looks for it when it is
+  # asked for devices; of cuBLAS only the headers are used, and it is loaded for the first product.
+  target_include_directories(dynet_like SYSTEM PRIVATE ${CUDAToolkit_INCLUDE_DIRS})
+  target_link_libraries(dynet_like PRIVATE CUDA::cudart_static ${CMAKE_DL_LIBS})
 endif()

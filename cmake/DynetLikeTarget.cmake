@@ -29,7 +29,8 @@ endif()
 # dynet_like_target(NAME): C++20, warnings, and arithmetic that is the same everywhere.
 function(dynet_like_target name)
   target_compile_features(${name} PUBLIC cxx_std_20)
-  target_compile_options(${name} PRIVATE ${dynet_like_warnings} -ffp-contract=off)
+  target_compile_options(${name} PRIVATE
+    "$<$<COMPILE_LANGUAGE:CXX>:${dynet_like_warnings};-ffp-contract=off>")
   set_target_properties(${name} PROPERTIES CXX_EXTENSIONS OFF POSITION_INDEPENDENT_CODE ON)
 endfunction()
 

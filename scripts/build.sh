@@ -2,17 +2,23 @@
 # Configures a preset if that is needed, and builds it.
 #
 # usage: scripts/build.sh PRESET [TARGET...]
-#   PRESET  release, debug, asan, tsan, clang or fuzz; the result is in build/PRESET
+#   PRESET  release, debug, asan, tsan, clang, fuzz, cuda-host or cuda (which needs nvcc); the
+#           result is in build/PRESET
 # CMAKE_BUILD_PARALLEL_LEVEL is the number of jobs (default: the number of processors).
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 if (($# == 0)) || [[ $1 == -h || $1 == --help ]]; then
-  sed -n '2,6s/^# \{0,1\}//p' "$0"
+  sed -n '2,7s/^# \{0,1\}//p' "$0"
   exit $(($# == 0 ? 2 : 0))
 fi
 preset="$1"
 shift
+
+if [[ $preset == cuda ]] && ! command -v "${CUDACXX:-nvcc}" >/dev/null; then
+  echo "build.sh: need nvcc of CUDA's toolkit in PATH, or CUDACXX, for the preset cuda; got none" >&2
+  exit 1
+fi
 
 # Ninja itself sees changes of CMake's files, but not of the presets.
 stamp="build/$preset/.configured"

@@ -25,7 +25,7 @@ while IFS= read -r -d '' file; do
   if [[ -f $file ]]; then
     files+=("$file")
   fi
-done < <(git ls-files -z --cached --others --exclude-standard -- '*.h' '*.cpp')
+done < <(git ls-files -z --cached --others --exclude-standard -- '*.h' '*.cpp' '*.cu')
 
 if ((${#files[@]} > 0)); then
   clang-format "${options[@]}" "${files[@]}"

@@ -7,7 +7,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 packages=(g++ cmake ninja-build ccache pkg-config libeigen3-dev libboost-dev
-  libboost-program-options-dev libhwy-dev libfmt-dev nlohmann-json3-dev
+  libboost-context-dev libboost-program-options-dev libhwy-dev libfmt-dev nlohmann-json3-dev
   libgtest-dev libbenchmark-dev)
 
 case "${1:-}" in
@@ -62,6 +62,7 @@ Not a Debian or Ubuntu system: please install these with your package manager.
   a C++20 compiler (g++ 12, clang 14 or later), CMake 3.25 or later, Ninja, pkg-config, ccache
   Google Highway 1.0, fmt 9, nlohmann-json 3.11        the library
   Boost 1.74 (headers), Eigen 3.4                      the library
+  Boost (context)                                      kernels for GPUs on the CPU (cuda-host)
   Boost (program_options)                                  examples and benchmarks
   GoogleTest 1.12, Google Benchmark                    tests and benchmarks
 CMake says:

@@ -3,6 +3,7 @@
 #include <dynet/dynet.h>
 #include <dynet/expr.h>
 #include <dynet/init.h>
+#include <dynet/training.h>
 #include <gtest/gtest.h>
 
 #include "dynet_like/core/errors.h"
@@ -107,8 +108,9 @@ TEST(CompatInitTest, CleanupForgetsGradients) {
   EXPECT_FALSE(p.p->has_grad());
 }
 
-TEST(CompatInitTest, ThereIsOneDevice) {
+TEST(CompatInitTest, TheFirstDeviceIsTheCpu) {
   DeviceManager* const manager = get_device_manager();
+  manager->clear();
   EXPECT_EQ(manager->num_devices(), 1u);
   EXPECT_EQ(manager->get(0), default_device);
   EXPECT_EQ(manager->get_global_device("CPU"), default_device);
@@ -126,21 +128,64 @@ TEST(CompatInitTest, ThereIsOneDevice) {
   show_pool_mem_info();
 }
 
-// As DyNet's example of several devices begins.
-TEST(CompatInitTest, AGpuThatIsNotThereIsNamed) {
-  CommandLine line({"xor-multidevice", "--dynet-devices", "CPU,GPU:0"});
+TEST(CompatInitTest, InitializeFindsTheDevicesThatAreThere) {
+  CommandLine line({"program"});
   initialize(line.argc, line.argv);
-  Device* const cpu = get_device_manager()->get_global_device("CPU");
-  ComputationGraph graph;
-  EXPECT_EQ(as_scalar(to_device(input(graph, 2.0f, cpu), cpu).value()), 2);
+  EXPECT_EQ(get_device_manager()->num_devices(), dynet_like::device_names().size());
+  EXPECT_EQ(devices.size(), dynet_like::device_names().size());
+  get_device_manager()->clear();
+}
+
+void expect_no_gpu(std::vector<std::string> words, const std::string& missing) {
+  CommandLine line(std::move(words));
+  Device* const before = default_device;
   try {
-    get_device_manager()->get_global_device("GPU:0");
-    FAIL();
-  } catch (const std::runtime_error& error) {
-    EXPECT_EQ(std::string(error.what()),
-              "[DeviceManager] need the name of a device that is there: \"CPU\"; got \"GPU:0\": "
-              "this library computes on the CPU, so name that, or no device");
+    initialize(line.argc, line.argv);
+    ADD_FAILURE() << "no error for " << missing;
+  } catch (const dynet_like::DeviceError& error) {
+    EXPECT_NE(std::string(error.what()).find("got \"" + missing + "\""), std::string::npos)
+        << error.what();
   }
+  EXPECT_EQ(default_device, before);
+}
+
+TEST(CompatInitTest, AGpuThatIsNotThereIsNamed) {
+  expect_no_gpu({"program", "--dynet-devices", "CPU,GPU:77"}, "cuda:77");
+  expect_no_gpu({"program", "--dynet-devices=cuda:77"}, "cuda:77");
+  expect_no_gpu({"program", "--dynet-gpu-ids", "77"}, "cuda:77");
+  expect_no_gpu({"program", "--dynet-gpus", "78"},
+                dynet_like::device_names().back().starts_with("cuda:") ? "cuda:77" : "cuda:0");
+  EXPECT_THROW(get_device_manager()->get_global_device("GPU:77"), dynet_like::DeviceError);
+  CommandLine line({"program", "--dynet-gpu-ids", "1,x"});
+  EXPECT_THROW(extract_dynet_params(line.argc, line.argv), dynet_like::UsageError);
+}
+
+// As DyNet's example of several devices begins, with every device there is.
+TEST(CompatInitTest, CollectionsAndGraphsLiveOnTheDefaultDevice) {
+  for (const std::string& name : dynet_like::device_names()) {
+    SCOPED_TRACE(name);
+    const std::string devices = "CPU," + name;
+    CommandLine line({"program", "--dynet-devices", devices});
+    initialize(line.argc, line.argv);
+    EXPECT_EQ(default_device, get_device_manager()->get_global_device(name));
+    EXPECT_EQ(default_device->type, name == "cpu" ? DeviceType::CPU : DeviceType::GPU);
+    ParameterCollection model;
+    EXPECT_EQ(model.device()->name(), name);
+    const Parameter p = model.add_parameters({2}, ParameterInitConst(3));
+    SimpleSGDTrainer trainer(model, 0.5f);
+    const Tensor values = *p.values();
+    Device* const cpu = get_global_device("CPU");
+    ComputationGraph graph;
+    const Expression x = to_device(parameter(graph, p), cpu);
+    graph.backward(sum_elems(x) * input(graph, 2.0f, cpu));
+    EXPECT_EQ(as_vector(p.p->g), (std::vector<float>{2, 2}));
+    trainer.update();
+    EXPECT_EQ(as_vector(values), (std::vector<float>{2, 2}));
+    values.v[0] = 7;
+    ComputationGraph next;
+    EXPECT_EQ(as_vector(parameter(next, p).value()), (std::vector<float>{7, 2}));
+  }
+  get_device_manager()->clear();
 }
 
 std::uint64_t batches_of_two_samples() {

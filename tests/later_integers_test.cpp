@@ -1,7 +1,6 @@
 // Integers behind pointers: read when the graph runs, not when it is recorded.
 #include <gtest/gtest.h>
 
-#include <cstring>
 #include <functional>
 
 #include "dynet_like/dynet_like.h"
@@ -168,7 +167,8 @@ TEST_P(LaterIntegersFormTest, HaveTheSameGradients) {
       const std::byte* found =
           rows == nullptr ? nullptr : rows->find(givens.table.get_storage(), row);
       float values[2] = {};
-      if (found != nullptr) std::memcpy(values, found, sizeof(values));
+      Device& device = givens.table.get_storage().device();
+      if (found != nullptr) device.read(values, found, sizeof(values));
       all.insert(all.end(), {values[0], values[1]});
     }
     return all;

@@ -212,14 +212,15 @@ inline Expression record(ComputationGraph& graph, const OpCall& call,
 inline std::vector<std::byte> gradient_of(const ParameterStorage& storage,
                                           const Gradients& gradients) {
   std::vector<std::byte> result(storage.size() * size_of(storage.dtype));
+  Device& device = storage.device();
   if (const void* dense = gradients.find_dense(storage); dense != nullptr) {
-    storage.device().read(result.data(), dense, result.size());
+    device.read(result.data(), dense, result.size());
   }
   const Gradients::Rows* rows = gradients.find_rows(storage);
   const std::size_t bytes = storage.entry_size() * size_of(storage.dtype);
   for (std::uint32_t row = 0; rows != nullptr && row < storage.rows(); ++row) {
     const std::byte* entry = rows->find(storage, row);
-    if (entry != nullptr) storage.device().read(result.data() + row * bytes, entry, bytes);
+    if (entry != nullptr) device.read(result.data() + row * bytes, entry, bytes);
   }
   return result;
 }

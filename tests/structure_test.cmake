@@ -46,6 +46,7 @@ expect("" tests/a_test.cpp "// A." "#include \"nn/b.h\"" "#include \"batching/da
 expect("" dynet_like/exec/a.h "// A." "#include \"batching/dag.h\"")
 expect("" dynet_like/io/a.cpp "// A." "#include <nlohmann/json.hpp>" "#include <fmt/core.h>")
 expect("" dynet_like/device/cpu/a.h "// A." "#include <hwy/highway.h>")
+expect("" dynet_like/device/cuda/a.cu "// A." "#include <cuda_runtime.h>")
 expect("" scripts/a.sh "#!/bin/bash" "# A.")
 expect("" scripts/a.py "#!/usr/bin/env python3" "\"\"\"A.\"\"\"")
 expect("" nn/a.cpp "// A, with \"text]\" that is hard to scan: [ ; \${x}" "// #include \"tests/b.h\"")
@@ -53,7 +54,7 @@ expect("" nn/a.cpp "// A, with \"text]\" that is hard to scan: [ ; \${x}" "// #i
 # Includes of later layers.
 set(later "need includes of earlier layers only; got")
 foreach(bad IN ITEMS
-        "core/a.cpp ops/op.h" "ops/a.cpp device/device.h" "device/a.h params/parameter.h"
+        "device/cuda/a.cu exec/executor.h" "core/a.cpp ops/op.h" "ops/a.cpp device/device.h" "device/a.h params/parameter.h"
         "device/cpu/a.cpp tape/tape.h" "params/a.h tape/tape.h" "tape/a.h exec/executor.h"
         "exec/a.h graph/graph.h" "graph/a.h train/trainer.h" "train/a.h io/text.h"
         "io/a.h compat/dynet.h" "graph/a.cpp dynet_like.h" "core/a.h nowhere/b.h")

@@ -56,6 +56,7 @@ inline void make_positive(const ParameterCollection& model) {
   for (const auto& parameter : model.storages()) {
     const Tensor values = parameter->tensor();
     for (std::size_t i = 0; i < values.d.size(); ++i) values.set(i, std::abs(values.at(i)));
+    parameter->values_written();
   }
 }
 

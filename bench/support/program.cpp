@@ -5,11 +5,13 @@
 
 #include <cerrno>
 #include <cstdio>
+#include <cstdlib>
 #include <exception>
 #include <iostream>
 #include <system_error>
 
 #include "dynet_like/core/errors.h"
+#include "dynet_like/device/device.h"
 
 namespace dynet_like::bench {
 
@@ -34,10 +36,27 @@ int run_program(const char* name, const std::function<void()>& run) {
   return status;
 }
 
+namespace {
+
+// The environment names it, so that whatever the program makes lives there.
+void use_device(const std::string& name) {
+  const std::shared_ptr<Device> device = open_device(name);  // throws if it is not there
+  ::setenv("DYNET_LIKE_DEVICE", device->name().c_str(), 1);
+  if (default_device() == device) return;
+  throw UsageError(fmt::format("need --device before the default device is in use; got {} and {}",
+                               device->name(), default_device()->name()));
+}
+
+}  // namespace
+
 bool read_command_line(int argc, char** argv, po::options_description& options,
                        po::variables_map& values,
                        const po::positional_options_description& positions) {
-  options.add_options()("help,h", "this text");
+  options.add_options()("help,h", "this text")("device",
+                                               po::value<std::string>()->value_name("NAME"),
+                                               "where to compute: cpu, cuda (the first GPU), "
+                                               "cuda:1, or cuda-host, which runs the kernels for "
+                                               "GPUs on the CPU ($DYNET_LIKE_DEVICE, or cpu)");
   using Style = po::command_line_style::style_t;
   const auto style = static_cast<Style>(po::command_line_style::unix_style &
                                         ~po::command_line_style::allow_guessing);
@@ -54,6 +73,7 @@ bool read_command_line(int argc, char** argv, po::options_description& options,
     return false;
   }
   po::notify(values);
+  if (values.contains("device")) use_device(values["device"].as<std::string>());
   return true;
 }
 

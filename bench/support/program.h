@@ -13,9 +13,11 @@ namespace dynet_like::bench {
 /// be written.
 int run_program(const char* name, const std::function<void()>& run);
 
-/// Reads a command line into the variables of `options`, to which it adds --help. Of what is no
+/// Reads a command line into the variables of `options`, to which it adds --help and --device: that
+/// device becomes default_device(), which nobody must have asked for before. Of what is no
 /// option, it takes as much as `positions` names. False if it has printed the help, and nothing is
-/// left to do. Throws boost::program_options::error.
+/// left to do. Throws boost::program_options::error, and DeviceError for a device that is not
+/// there.
 bool read_command_line(
     int argc, char** argv, boost::program_options::options_description& options,
     boost::program_options::variables_map& values,

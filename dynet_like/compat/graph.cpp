@@ -176,6 +176,7 @@ const Tensor& ComputationGraph::get_value(const Expression& e) {
 }
 
 void ComputationGraph::backward(const Expression& last, bool full) {
+  detail::take_written_gradients();
   dynet_like::ComputationGraph::backward(last, full);
   detail::refresh_handed_out();
 }

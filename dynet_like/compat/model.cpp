@@ -3,7 +3,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <map>
+#include <numeric>
+#include <span>
 
 #include "dynet/globals.h"
 #include "dynet_like/core/errors.h"
@@ -19,43 +22,75 @@ using dynet_like::UsageError;
 
 namespace {
 
-float sum_of_squares(const void* x, std::size_t n) {
-  return static_cast<float>(dynet_like::updates::sum_of_squares(dynet_like::DType::f32, x, n));
-}
-
 void check_size(const std::string& name, std::size_t need, std::size_t got) {
   if (need == got) return;
   throw ShapeError("[" + name + "] need " + std::to_string(need) + " elements; got " +
                    std::to_string(got));
 }
 
-void add(const float* x, std::size_t n, void* sum) {
-  for (std::size_t i = 0; i < n; ++i) static_cast<float*>(sum)[i] += x[i];
+// Adds numbers of this process to some of the parameter's device, one stretch after the other.
+void add(const dynet_like::ParameterStorage& core, const float* x, std::size_t n,
+         std::span<void* const> sums) {
+  dynet_like::Device& device = core.device();
+  dynet_like::Block there;
+  const std::size_t bytes = n * sizeof(float);
+  const auto* from = reinterpret_cast<const std::byte*>(x);
+  if (!device.is_cpu()) {
+    there = dynet_like::Block(sums.size() * bytes, device.memory());
+    device.write(there.data(), from, there.size());
+    from = there.data();
+  }
+  for (void* const sum : sums) {
+    const dynet_like::Pair pair = {sum, from, n};
+    device.updates().add(core.dtype, std::span(&pair, 1));
+    from += bytes;
+  }
 }
 
-void scale(float a, std::size_t n, void* x) {
-  for (std::size_t i = 0; i < n; ++i) static_cast<float*>(x)[i] *= a;
+void scale_stretches(const dynet_like::ParameterStorage& core, float factor) {
+  const double factors[] = {static_cast<double>(factor)};
+  for (const dynet_like::Stretch& stretch : detail::gradients().stretches(core)) {
+    dynet_like::Elements all;
+    all.dtype = core.dtype;
+    all.count = stretch.count;
+    all.values = const_cast<void*>(stretch.begin);
+    core.device().updates().scale(all, factors);
+  }
+}
+
+float squared_norm_of_gradient(const dynet_like::ParameterStorage& core) {
+  return static_cast<float>(
+      core.device().updates().sum_of_squares(core.dtype, detail::gradients().stretches(core)));
 }
 
 // The values of a table or a parameter to read.
-dynet_like::Tensor current(const std::shared_ptr<dynet_like::ParameterStorage>& core) {
-  core->refresh_rows();
-  return core->tensor();
+dynet_like::Tensor current(const dynet_like::ParameterStorage& core) {
+  core.refresh_rows();
+  return core.tensor();
 }
 
-// The same to write to.
-dynet_like::Tensor changing(const std::shared_ptr<dynet_like::ParameterStorage>& core) {
-  core->refresh_rows();
-  ++core->version;
-  return core->tensor();
+void copy_values(const dynet_like::ParameterStorage& from, dynet_like::ParameterStorage& to) {
+  const dynet_like::Tensor values = current(from);
+  std::copy_n(values.v, from.size(), current(to).v);
+  to.values_written();
 }
 
 }  // namespace
 
-void ParameterStorageBase::scale_parameters(float a) { scale(a, size(), changing(core).v); }
+void ParameterStorageBase::scale_parameters(float a) { dynet_like::Parameter(core).scale(a); }
 void ParameterStorageBase::zero() { scale_parameters(0); }
 void ParameterStorageBase::squared_l2norm(float* squared_norm) const {
-  *squared_norm = sum_of_squares(current(core).v, size());
+  *squared_norm = static_cast<float>(
+      dynet_like::updates::sum_of_squares(core->dtype, current(*core).v, size()));
+}
+void ParameterStorageBase::g_squared_l2norm(float* squared_norm) const {
+  detail::take_written_gradients();
+  *squared_norm = squared_norm_of_gradient(*core);
+}
+void ParameterStorageBase::scale_gradient(float a) {
+  take_written_gradient();
+  scale_stretches(*core, a);
+  if (handed_out_) refresh();
 }
 void ParameterStorageBase::clear() {
   detail::gradients().clear(*core);
@@ -75,6 +110,10 @@ void detail::refresh_handed_out() {
   for (ParameterStorageBase* storage : handed_out()) storage->refresh();
 }
 
+void detail::take_written_gradients() {
+  for (ParameterStorageBase* storage : handed_out()) storage->take_written_gradient();
+}
+
 ParameterStorageBase::~ParameterStorageBase() {
   if (handed_out_) std::erase(handed_out(), this);
 }
@@ -82,6 +121,7 @@ ParameterStorageBase::~ParameterStorageBase() {
 void ParameterStorageBase::hand_out() {
   core->refresh_rows();
   core->hand_out();
+  take_written_gradient();
   forget_what_was_written();
   refresh();
   if (!handed_out_) handed_out().push_back(this);
@@ -91,21 +131,16 @@ void ParameterStorageBase::hand_out() {
 ParameterStorage::ParameterStorage(std::shared_ptr<dynet_like::ParameterStorage> storage)
     : ParameterStorageBase(std::move(storage)), dim(core->dim), values(core->tensor()) {}
 
-void ParameterStorage::scale_gradient(float a) {
-  if (has_grad()) scale(a, size(), detail::gradients().dense(*core));
-}
-void ParameterStorage::g_squared_l2norm(float* squared_norm) const {
-  const void* gradient = detail::gradients().find_dense(*core);
-  *squared_norm = gradient == nullptr ? 0 : sum_of_squares(gradient, size());
-}
 bool ParameterStorage::has_grad() const { return detail::gradients().find_dense(*core) != nullptr; }
 void ParameterStorage::copy(const ParameterStorage& from) {
   check_size(name, size(), from.size());
-  std::copy_n(from.values.v, size(), changing(core).v);
+  copy_values(*from.core, *core);
 }
 void ParameterStorage::accumulate_grad(const Tensor& gradient) {
   check_size(name, size(), gradient.d.size());
-  add(gradient.v, size(), detail::gradients().dense(*core));
+  take_written_gradient();
+  void* const sum = detail::gradients().dense(*core);
+  add(*core, gradient.v, size(), std::span(&sum, 1));
 }
 void ParameterStorage::clip(float left, float right) {
   dynet_like::Parameter(core).clip_inplace(left, right);
@@ -115,11 +150,31 @@ void ParameterStorage::set_value(const std::vector<float>& new_values) {
 }
 void ParameterStorage::refresh() {
   if (zeros_.v == nullptr) zeros_ = Tensor(dim);  // now, since later it must not fail
+  if (last_copy_.v == nullptr && !core->device().is_cpu()) {
+    copy_ = Tensor(dim);
+    last_copy_ = Tensor(dim);
+  }
   nonzero_grad = has_grad();
   g = zeros_;
   if (nonzero_grad) {
-    g = dynet_like::Tensor(dim, static_cast<float*>(detail::gradients().dense(*core)));
+    g = core->device().is_cpu()
+            ? dynet_like::Tensor(dim, static_cast<float*>(detail::gradients().dense(*core)))
+            : copy_of_gradient();
   }
+}
+
+Tensor ParameterStorage::copy_of_gradient() {
+  core->device().read(copy_.v, detail::gradients().find_dense(*core), size() * sizeof(float));
+  std::copy_n(copy_.v, size(), last_copy_.v);
+  return copy_;
+}
+
+void ParameterStorage::take_written_gradient() {
+  const bool is_copy = copy_.v != nullptr && g.v == copy_.v && has_grad();
+  const std::size_t bytes = size() * sizeof(float);
+  if (!is_copy || std::memcmp(copy_.v, last_copy_.v, bytes) == 0) return;
+  core->device().write(detail::gradients().dense(*core), copy_.v, bytes);
+  std::copy_n(copy_.v, size(), last_copy_.v);
 }
 
 void ParameterStorage::forget_what_was_written() {
@@ -132,7 +187,12 @@ Tensor RowGradients::operator[](unsigned row) const {
   if (found == nullptr) return Tensor(table_.entry_dim());
   // The entry is there, so that nothing moves.
   std::byte* entry = detail::gradients().rows(table_).entry(table_, row);
-  return dynet_like::Tensor(table_.entry_dim(), reinterpret_cast<float*>(entry));
+  if (table_.device().is_cpu()) {
+    return dynet_like::Tensor(table_.entry_dim(), reinterpret_cast<float*>(entry));
+  }
+  const Tensor copy(table_.entry_dim());
+  table_.device().read(copy.v, entry, table_.entry_size() * sizeof(float));
+  return copy;
 }
 
 TableGradient::operator Tensor() const {
@@ -153,17 +213,6 @@ LookupParameterStorage::LookupParameterStorage(
       grads(*core),
       all_grads(grads) {}
 
-void LookupParameterStorage::scale_gradient(float a) {
-  if (!has_grad()) return;
-  Gradients::Rows& rows = detail::gradients().rows(*core);
-  scale(a, rows.rows.size() * core->entry_size(), rows.values.data());
-}
-void LookupParameterStorage::g_squared_l2norm(float* squared_norm) const {
-  const Gradients::Rows* rows = detail::gradients().find_rows(*core);
-  *squared_norm = rows == nullptr
-                      ? 0
-                      : sum_of_squares(rows->values.data(), rows->rows.size() * core->entry_size());
-}
 bool LookupParameterStorage::has_grad() const {
   return detail::gradients().find_rows(*core) != nullptr;
 }
@@ -172,14 +221,13 @@ void LookupParameterStorage::initialize(unsigned row, const std::vector<float>& 
 }
 void LookupParameterStorage::copy(const LookupParameterStorage& from) {
   check_size(name, size(), from.size());
-  std::copy_n(current(from.core).v, size(), changing(core).v);
+  copy_values(*from.core, *core);
 }
 void LookupParameterStorage::accumulate_grad(const Tensor& gradient) {
   check_size(name, size(), gradient.d.size());
-  const std::size_t entry = core->entry_size();
-  for (unsigned row = 0; row < core->rows(); ++row) {
-    add(gradient.v + row * entry, entry, detail::gradients().rows(*core).entry(*core, row));
-  }
+  std::vector<unsigned> all(core->rows());
+  std::iota(all.begin(), all.end(), 0);
+  accumulate_grads(static_cast<unsigned>(all.size()), all.data(), nullptr, gradient.v);
 }
 void LookupParameterStorage::accumulate_grad(unsigned row, const Tensor& gradient) {
   check_size(name, core->entry_size(), gradient.d.size());
@@ -187,14 +235,17 @@ void LookupParameterStorage::accumulate_grad(unsigned row, const Tensor& gradien
 }
 void LookupParameterStorage::accumulate_grads(unsigned n, const unsigned* rows, const unsigned*,
                                               float* gradients) {
-  const std::size_t entry = core->entry_size();
   for (unsigned i = 0; i < n; ++i) {
     if (rows[i] >= core->rows()) {
       throw UsageError("[" + name + "] need a row below " + std::to_string(core->rows()) +
                        "; got " + std::to_string(rows[i]));
     }
-    add(gradients + i * entry, entry, detail::gradients().rows(*core).entry(*core, rows[i]));
   }
+  Gradients::Rows& all = detail::gradients().rows(*core);
+  all.touch(*core, std::span(rows, n));
+  std::vector<void*> sums;
+  for (unsigned i = 0; i < n; ++i) sums.push_back(all.entry(*core, rows[i]));
+  add(*core, gradients, core->entry_size(), sums);
 }
 void LookupParameterStorage::refresh() {
   if (values.empty()) {
@@ -274,7 +325,8 @@ struct detail::StorageRegistry {
 };
 
 ParameterCollection::ParameterCollection(float weight_decay_lambda)
-    : ParameterCollection(dynet_like::ParameterCollection(detail::random()()),
+    : ParameterCollection(dynet_like::ParameterCollection(detail::random()(),
+                                                          dynet_like::DType::f32, detail::device()),
                           std::make_shared<detail::StorageRegistry>(), weight_decay_lambda) {}
 
 ParameterCollection::ParameterCollection(const dynet_like::ParameterCollection& core,

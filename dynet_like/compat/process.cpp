@@ -88,41 +88,17 @@ const dynet_like::GraphOptions& detail::graph_options() {
   dynet_like::GraphOptions& options = settings.options;
   const dynet_like::batching::Policy policy = policy_of(autobatch_flag);
   const bool measure_time = profiling_flag > 0;
-  if (options.policy != policy || options.measure_time != measure_time) {
+  const auto device = detail::device();
+  if (options.policy != policy || options.measure_time != measure_time ||
+      options.device != device) {
     options.policy = policy;
+    options.device = device;
     options.measure_time = measure_time;
     ++settings.version;
   }
   return options;
 }
 unsigned detail::graph_options_version() { return graph_settings().version; }
-
-void Device::reset_rng(unsigned seed) { dynet::reset_rng(seed); }
-
-DeviceManager::DeviceManager() { add(new Device_CPU); }
-Device* DeviceManager::get(std::size_t i) {
-  if (i >= num_devices()) {
-    throw dynet_like::UsageError("[DeviceManager] need a device below " +
-                                 std::to_string(num_devices()) + "; got " + std::to_string(i));
-  }
-  return devices_[i].get();
-}
-Device* DeviceManager::get_global_device(const std::string& name) {
-  if (name.empty()) return default_device;
-  for (const auto& device : devices_) {
-    if (device->name == name) return device.get();
-  }
-  throw dynet_like::DeviceError(
-      "[DeviceManager] need the name of a device that is there: \"CPU\"; got \"" + name +
-      "\": this library computes on the CPU, so name that, or no device");
-}
-DeviceManager* get_device_manager() {
-  static auto* const manager = new DeviceManager;  // programs may use it until the process ends
-  return manager;
-}
-Device* get_global_device(const std::string& name) {
-  return get_device_manager()->get_global_device(name);
-}
 
 void reset_rng(unsigned seed) {
   if (rndeng == nullptr) rndeng = new_engine(seed);
@@ -156,6 +132,17 @@ void set_weight_decay(DynetParams& params, std::string_view value) {
   params.weight_decay = number<float>(value);
 }
 
+// "a", "b" of "a,b".
+std::vector<std::string_view> split(std::string_view list) {
+  std::vector<std::string_view> parts;
+  for (std::size_t comma = 0; comma != list.npos; list.remove_prefix(comma + 1)) {
+    comma = list.find(',');
+    parts.push_back(list.substr(0, comma));
+    if (comma == list.npos) break;
+  }
+  return parts;
+}
+
 constexpr Option kOptions[] = {
     {"mem", true,
      [](DynetParams& params, std::string_view value) { params.mem_descriptor = value; }},
@@ -168,10 +155,29 @@ constexpr Option kOptions[] = {
      [](DynetParams& params, std::string_view value) { params.profiling = number<int>(value); }},
     {"threads", true,
      [](DynetParams& params, std::string_view value) { params.threads = number<unsigned>(value); }},
-    {"gpus", true, accept},
-    {"gpu-ids", true, accept},
-    {"devices", true, accept},
-    {"gpu", false, accept},
+    {"gpus", true,
+     [](DynetParams& params, std::string_view value) {
+       params.ngpus_requested = true;
+       params.requested_gpus = static_cast<int>(number<unsigned>(value));
+     }},
+    {"gpu-ids", true,
+     [](DynetParams& params, std::string_view value) {
+       params.ids_requested = true;
+       for (const std::string_view id : split(value)) {
+         const std::size_t at = number<std::uint8_t>(id);
+         if (params.gpu_mask.size() <= at) params.gpu_mask.resize(at + 1, 0);
+         params.gpu_mask[at] = 1;
+       }
+     }},
+    {"devices", true,
+     [](DynetParams& params, std::string_view value) {
+       for (const std::string_view name : split(value)) params.devices.emplace_back(name);
+     }},
+    {"gpu", false,
+     [](DynetParams& params, std::string_view) {
+       params.ngpus_requested = true;
+       params.requested_gpus = 1;
+     }},
     {"viz", false, accept}};
 
 std::string_view without_prefix(std::string_view argument) {
@@ -222,8 +228,49 @@ DynetParams extract_dynet_params(int& argc, char**& argv, bool shared_parameters
   return params;
 }
 
+namespace {
+
+// All devices that are asked for must be there. The default is the first that is not the CPU; null
+// if none is asked for.
+Device* choose_device(const DynetParams& params) {
+  std::vector<std::string> names = params.devices;
+  for (std::size_t id = 0; params.ids_requested && id < params.gpu_mask.size(); ++id) {
+    if (params.gpu_mask[id] != 0) names.push_back("GPU:" + std::to_string(id));
+  }
+  for (int id = 0; params.ngpus_requested && id < params.requested_gpus; ++id) {
+    names.push_back("GPU:" + std::to_string(id));
+  }
+  if (params.cpu_requested) names.push_back("CPU");
+  Device* chosen = nullptr;
+  for (const std::string& name : names) {
+    Device* const device = get_global_device(name);
+    const auto core = device->core();  // throws if it cannot be opened
+    if (chosen == nullptr || chosen->type == DeviceType::CPU) chosen = device;
+  }
+  const auto core = chosen == nullptr ? detail::device() : chosen->core();
+  if (params.shared_parameters && core != nullptr && !core->is_cpu()) {
+    throw dynet_like::UsageError(
+        "[dynet::initialize] need the CPU for parameters that processes share; got " +
+        core->name());
+  }
+  return chosen;
+}
+
+}  // namespace
+
 void initialize(const DynetParams& params) {
   policy_of(params.autobatch);  // throws before anything is changed
+  get_device_manager()->add_all();
+  Device* const device = choose_device(params);
+  if (device != nullptr) {
+    default_device = device;
+    // Who asks for the CPU means it, whatever the environment says.
+    if (device->type == DeviceType::CPU) device->set_core(dynet_like::cpu_device());
+  }
+  devices.clear();
+  for (std::size_t i = 0; i < get_device_manager()->num_devices(); ++i) {
+    devices.push_back(get_device_manager()->get(i));
+  }
   autobatch_flag = params.autobatch;
   profiling_flag = params.profiling;
   GraphSettings& settings = graph_settings();

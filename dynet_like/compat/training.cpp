@@ -75,6 +75,7 @@ void Trainer::take_settings_from_core() {
 void Trainer::update() {
   hand_settings_to_core();
   const std::uint64_t clips_before = core_->clipped_updates();
+  detail::take_written_gradients();
   core_->update(detail::gradients());
   const auto clipped = static_cast<real>(core_->clipped_updates() - clips_before);
   learning_rate = core_->learning_rate;  // some rules change it

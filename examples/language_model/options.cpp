@@ -77,6 +77,7 @@ po::options_description all_options() {
           .add_flag("apply",
                     "do not train; write every line of standard input, after its nats "
                     "per character and a tab"));
+  all.add(device_options());
   all.add(group("Files")
               .add("output", "FOLDER", "for the best model and the checkpoint", &Options::output)
               .add_flag("resume", "go on from the checkpoint in that folder")
@@ -112,8 +113,8 @@ Options parse_options(int argc, char** argv) {
   reader.read("output", options.output);
   reader.read("resume", options.resume);
   reader.read("report", options.report);
-  reader.need_only("apply", {"output", "threads"});
-  reader.need_only("sample", {"output", "temperature", "prompt", "seed"});
+  reader.need_only("apply", {"output", "threads", "device"});
+  reader.need_only("sample", {"output", "temperature", "prompt", "seed", "device"});
   reader.need_none("data", {"sentences"});
   options.resume_command = resume_command(argc, argv);
   return options;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cstdlib>
 #include <sstream>
 #include <string_view>
 #include <thread>
@@ -11,6 +12,7 @@
 
 #include "dynet_like/core/errors.h"
 #include "dynet_like/core/text.h"
+#include "dynet_like/device/device.h"
 
 namespace dynet_like::examples {
 
@@ -32,7 +34,24 @@ std::string quoted(const std::string& argument) {
   return result + "'";
 }
 
+// The environment names it, so that whatever the program makes lives there.
+void use_device(const std::string& name) {
+  const std::shared_ptr<Device> device = open_device(name);  // throws if it is not there
+  ::setenv("DYNET_LIKE_DEVICE", device->name().c_str(), 1);
+  if (default_device() == device) return;
+  throw UsageError(fmt::format("need --device before the default device is in use; got {} and {}",
+                               device->name(), default_device()->name()));
+}
+
 }  // namespace
+
+po::options_description device_options() {
+  po::options_description options("Device");
+  options.add_options()("device", po::value<std::string>()->value_name("NAME"),
+                        "where to compute: cpu, cuda (the first GPU), cuda:1, or cuda-host, which "
+                        "runs the kernels for GPUs on the CPU ($DYNET_LIKE_DEVICE, or cpu)");
+  return options;
+}
 
 OptionValues read_command_line(int argc, char** argv, const po::options_description& options) {
   po::variables_map found;
@@ -50,6 +69,8 @@ OptionValues read_command_line(int argc, char** argv, const po::options_descript
     const auto* text = boost::any_cast<std::string>(&value.value());
     values[name] = text != nullptr ? *text : "";
   }
+  const auto device = values.find("device");
+  if (device != values.end() && !values.contains("help")) use_device(device->second);
   return values;
 }
 

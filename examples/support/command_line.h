@@ -52,8 +52,13 @@ class OptionGroup {
 /// Values by the names of their options; flags have an empty one.
 using OptionValues = std::map<std::string, std::string>;
 
-/// Without guessing of shortened names, and without arguments that belong to no option. Throws
-/// UsageError for a command line that does not have these options.
+/// The option --device, which all programs have.
+boost::program_options::options_description device_options();
+
+/// Without guessing of shortened names, and without arguments that belong to no option. With
+/// --device, that device becomes default_device(), which nobody must have asked for before. Throws
+/// UsageError for a command line that does not have these options or those of device_options(), and
+/// DeviceError for a device that is not there.
 OptionValues read_command_line(int argc, char** argv,
                                const boost::program_options::options_description& options);
 

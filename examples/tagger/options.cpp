@@ -94,6 +94,7 @@ po::options_description all_options() {
               .add("decay", "X", "the learning rate's factor from epoch to epoch", &Options::decay)
               .add("seed", "N", "of everything random", &Options::seed)
               .add("threads", "N", "threads; they change no result", &Options::threads));
+  all.add(device_options());
   all.add(group("Files")
               .add("output", "FOLDER", "for the best model and the checkpoint", &Options::output)
               .add_flag("resume", "go on from the checkpoint in that folder")
@@ -105,7 +106,7 @@ po::options_description all_options() {
 }
 
 void check(const ValueReader& reader, const TaggerOptions& options) {
-  reader.need_only("apply", {"output", "batch-size", "threads"});
+  reader.need_only("apply", {"output", "batch-size", "threads", "device"});
   for (const char* source : {"data", "train"}) {
     reader.need_none(source, {"train-sentences", "dev-sentences", "test-sentences"});
   }

@@ -67,6 +67,7 @@ po::options_description all_options() {
                    "digits",
                    &Options::parts)
               .add("threads", "N", "threads; they change no result", &Options::threads));
+  all.add(device_options());
   all.add(group("Files")
               .add("output", "FOLDER", "for the best model and the checkpoint", &Options::output)
               .add_flag("resume", "go on from the checkpoint in that folder")
@@ -108,7 +109,7 @@ Options parse_options(int argc, char** argv) {
   reader.read("resume", options.resume);
   reader.read("apply", options.apply);
   reader.read("report", options.report);
-  reader.need_only("apply", {"output", "threads"});
+  reader.need_only("apply", {"output", "threads", "device"});
   reader.need_none("data",
                    {"listops-test", "train-trees", "dev-trees", "test-trees", "max-tokens"});
   reader.need_none("listops-test", {"test-trees"});

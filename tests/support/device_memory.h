@@ -10,14 +10,10 @@
 
 namespace dynet_like {
 
-/// The bytes of a parameter's values, or of as many numbers somewhere on its device.
-inline std::vector<std::byte> bytes_at(const ParameterStorage& storage, const void* there) {
-  std::vector<std::byte> bytes(storage.size() * size_of(storage.dtype));
-  storage.device().read(bytes.data(), there, bytes.size());
-  return bytes;
-}
+/// The bytes of a parameter's values.
 inline std::vector<std::byte> bytes_of(const ParameterStorage& storage) {
-  return bytes_at(storage, storage.values.data());
+  const auto* const bytes = static_cast<const std::byte*>(storage.tensor().data());
+  return {bytes, bytes + storage.size() * size_of(storage.dtype)};
 }
 
 /// `count` numbers of the storage's type somewhere on its device.

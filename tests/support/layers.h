@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "dynet_like/dynet_like.h"
-#include "tests/support/device_memory.h"
 
 namespace dynet_like::nn {
 
@@ -26,6 +25,7 @@ inline void randomise(const ParameterCollection& model, std::uint64_t seed) {
   for (const auto& storage : model.storages()) {
     const Tensor values = storage->tensor();
     for (unsigned i = 0; i < storage->size(); ++i) values.set(i, 0.5 * random.normal());
+    storage->values_written();
   }
 }
 
@@ -57,9 +57,10 @@ template <class Loss>
 void expect_slopes(const ParameterCollection& model, const Gradients& gradients, const Loss& loss) {
   for (const auto& storage : model.storages()) {
     if (storage->is_table) continue;
-    const void* const there = gradients.find_dense(*storage);
-    ASSERT_NE(there, nullptr) << storage->name;
-    const std::vector<double> gradient = numbers_at(*storage, there, storage->size());
+    const void* const dense = gradients.find_dense(*storage);
+    ASSERT_NE(dense, nullptr) << storage->name;
+    Doubles gradient(storage->size());
+    storage->device().read(gradient.data(), dense, gradient.size() * sizeof(double));
     for (unsigned i = 0; i < storage->size(); ++i) {
       constexpr double kStep = 1e-5;
       const double before = Parameter(storage).values().at(i);

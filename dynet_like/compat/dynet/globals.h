@@ -1,6 +1,7 @@
 // DyNet's globals.h: what all graphs and collections of a process share. Only this layer has any.
 #pragma once
 
+#include <memory>
 #include <random>
 #include <string>
 #include <vector>
@@ -16,6 +17,7 @@ namespace dynet {
 /// On the heap: programs may seed it, draw from it, or delete it and put another in its place.
 /// Initial values and dropout follow from it, too.
 extern std::mt19937* rndeng;
+/// Where collections and graphs that are made from now on live.
 extern Device* default_device;
 extern std::vector<Device*> devices;
 extern float default_weight_decay_lambda;
@@ -31,6 +33,8 @@ namespace detail {
 /// UsageError for a flag that has no meaning.
 const dynet_like::GraphOptions& graph_options();
 unsigned graph_options_version();
+/// The device of collections and graphs that are made from now on: that of `default_device`.
+std::shared_ptr<dynet_like::Device> device();
 /// Whether new parameters lie in memory that this process shares with those that it forks.
 extern bool shares_parameters;
 /// Where dropout and initial values get their numbers from: another sequence whenever somebody has

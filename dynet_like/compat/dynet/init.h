@@ -6,7 +6,7 @@
 
 namespace dynet {
 
-/// The settings of a process. Memory and GPU options are accepted and change nothing.
+/// The settings of a process. Memory options are accepted and change nothing.
 struct DynetParams {
   unsigned random_seed = 0;            ///< 0: another one in every run
   std::string mem_descriptor = "512";  ///< --dynet-mem: memory grows as it must
@@ -19,15 +19,19 @@ struct DynetParams {
   int profiling = 0;
   /// Parameters lie in memory that this process shares with those that it forks: see mp.h.
   bool shared_parameters = false;
+  /// --dynet-gpus 1: that many GPUs; --dynet-gpu-ids 0,2: these, not 0 in `gpu_mask`.
   bool ngpus_requested = false, ids_requested = false, cpu_requested = false;
   int requested_gpus = -1;
   std::vector<int> gpu_mask;
+  /// --dynet-devices CPU,GPU:0: these. The first of all that is not the CPU becomes the default.
+  std::vector<std::string> devices;
   unsigned threads = 1;  ///< --dynet-threads, an option of this library
 };
 
 /// Takes the --dynet-* options out of a command line. Throws UsageError for a value that is none.
 DynetParams extract_dynet_params(int& argc, char**& argv, bool shared_parameters = false);
-/// Makes the settings those of the graphs and collections that are made from now on.
+/// Makes the settings those of the graphs and collections that are made from now on. Throws
+/// DeviceError, before anything is changed, if a device is not there that was asked for.
 void initialize(const DynetParams& params);
 void initialize(int& argc, char**& argv, bool shared_parameters = false);
 /// Forgets gradients that no trainer has used, and writes the profile.

@@ -18,6 +18,8 @@ class ParameterCollection;
 namespace detail {
 /// Makes the members of all storages that were handed out what they are now.
 void refresh_handed_out();
+/// What was written to the gradients among them reaches their device: before anybody uses them.
+void take_written_gradients();
 }  // namespace detail
 
 /// What parameters and tables have in common. Gradients are those since the last update.
@@ -27,10 +29,10 @@ struct ParameterStorageBase {
   ParameterStorageBase& operator=(const ParameterStorageBase&) = delete;
 
   void scale_parameters(float a);
-  virtual void scale_gradient(float a) = 0;
+  void scale_gradient(float a);
   void zero();
   void squared_l2norm(float* squared_norm) const;
-  virtual void g_squared_l2norm(float* squared_norm) const = 0;
+  void g_squared_l2norm(float* squared_norm) const;
   bool is_updated() const { return updated; }
   virtual bool has_grad() const = 0;
   std::size_t size() const { return core->size(); }
@@ -50,20 +52,21 @@ struct ParameterStorageBase {
       : core(std::move(storage)), name(core->name), updated(core->updated) {}
 
   virtual void refresh() = 0;
+  virtual void take_written_gradient() {}
   /// Where there was no gradient to write to.
   virtual void forget_what_was_written() {}
 
  private:
   friend void detail::refresh_handed_out();
+  friend void detail::take_written_gradients();
   bool handed_out_ = false;
 };
 
-/// A parameter. `values` and `g` are views that a program may write to.
+/// A parameter. `values` and `g` are views that a program may write to; on another device than the
+/// CPU they are copies that take part.
 struct ParameterStorage : ParameterStorageBase {
   explicit ParameterStorage(std::shared_ptr<dynet_like::ParameterStorage> storage);
 
-  void scale_gradient(float a) override;
-  void g_squared_l2norm(float* squared_norm) const override;
   bool has_grad() const override;
   void copy(const ParameterStorage& from);
   void accumulate_grad(const Tensor& gradient);
@@ -77,10 +80,14 @@ struct ParameterStorage : ParameterStorageBase {
 
  protected:
   void refresh() override;
+  void take_written_gradient() override;
   void forget_what_was_written() override;
 
  private:
+  Tensor copy_of_gradient();
+
   Tensor zeros_;
+  Tensor copy_, last_copy_;  // of a gradient on another device, and as it was read
 };
 
 /// The gradients of a table's rows, of which most have none.
@@ -112,8 +119,6 @@ class TableGradient {
 struct LookupParameterStorage : ParameterStorageBase {
   explicit LookupParameterStorage(std::shared_ptr<dynet_like::ParameterStorage> storage);
 
-  void scale_gradient(float a) override;
-  void g_squared_l2norm(float* squared_norm) const override;
   bool has_grad() const override;
   void initialize(unsigned row, const std::vector<float>& values);
   void copy(const LookupParameterStorage& from);

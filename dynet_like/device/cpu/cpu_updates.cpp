@@ -114,7 +114,9 @@ class CpuUpdates final : public Updates {
     }
   }
   void scale(const Elements& e, std::span<const double> factors) const override {
-    for_rows(e, 1, [&](void* w, void* const*, const void*, std::size_t n) {
+    Elements all = e;
+    all.only_kept = false;
+    for_rows(all, 1, [&](void* w, void* const*, const void*, std::size_t n) {
       updates::scale(e.dtype, w, n, factors);
     });
   }

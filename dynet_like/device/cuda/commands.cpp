@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "dynet_like/core/make_room.h"
+
 namespace dynet_like::cuda {
 
 namespace {
@@ -63,14 +65,16 @@ void Commands::add_all(DType dtype, void* sum, std::size_t size, const Addends& 
   if (size == 0 || (addends.n == 0 && start == SumStart::there)) return;
   const auto* place = static_cast<const std::byte*>(sum);
   if (!joins_sums(dtype, place, size, addends)) finish_sums();
-  sums_dtype_ = dtype;
+  const bool starts_anew = start != SumStart::there && segment_at_.contains(place);
+  if (starts_anew) finish_sums();  // what was added before is not wanted
+  // What can fail comes first, so that there is no half of a sum.
+  make_room(segments_);
+  if (addends_.capacity() < addends_.size() + addends.n) {
+    addends_.reserve(2 * (addends_.size() + addends.n));
+  }
   const auto [at, is_new] =
       segment_at_.emplace(place, static_cast<std::uint32_t>(segments_.size()));
-  if (!is_new && start != SumStart::there) {
-    // What was added before is not wanted.
-    finish_sums();
-    return add_all(dtype, sum, size, addends, start);
-  }
+  sums_dtype_ = dtype;
   const std::uint32_t segment = at->second;
   if (is_new) segments_.push_back({sum, size, 0, 0, start});
   segments_[segment].count += addends.n;

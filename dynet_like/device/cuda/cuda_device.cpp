@@ -12,26 +12,36 @@ namespace {
 
 using Lock = std::lock_guard<std::recursive_mutex>;
 
-// Commands that wait may use the memory: they run before it is freed.
+// Commands that wait may use the memory: they run before it is freed, or it is freed later.
 class DeviceMemory final : public MemorySource {
  public:
   explicit DeviceMemory(std::shared_ptr<Shared> shared) : shared_(std::move(shared)) {}
 
   std::byte* allocate(std::size_t size) override {
     const Lock lock(shared_->mutex);
-    return static_cast<std::byte*>(shared_->runtime.allocate(size));
+    // `free` must not need memory of this process.
+    if (freed_.capacity() < in_use_ + 1) freed_.reserve(2 * in_use_ + 16);
+    auto* const memory = static_cast<std::byte*>(shared_->runtime.allocate(size));
+    ++in_use_;
+    return memory;
   }
   void free(std::byte* memory, std::size_t) noexcept override {
     const Lock lock(shared_->mutex);
+    freed_.push_back(memory);
     try {
       shared_->commands.submit();
     } catch (...) {  // an error that the next call will meet again
+      return;
     }
-    shared_->runtime.free(memory);
+    for (std::byte* const freed : freed_) shared_->runtime.free(freed);
+    in_use_ -= freed_.size();
+    freed_.clear();
   }
 
  private:
   std::shared_ptr<Shared> shared_;
+  std::size_t in_use_ = 0;
+  std::vector<std::byte*> freed_;  // with room for all that is in use
 };
 
 // Scratch memory and lists of the commands themselves.

@@ -15,7 +15,7 @@ template <class... Parameters>
 void launch(Runtime& runtime, const Shape& shape, Threads threads, void (*kernel)(Parameters...),
             Parameters... arguments);
 
-#if defined(__CUDACC__)
+#if !defined(DYNET_LIKE_CUDA_HOST)
 
 struct Runtime::Call {
   const void* kernel;
@@ -29,7 +29,7 @@ void launch(Runtime& runtime, const Shape& shape, Threads threads, void (*kernel
   runtime.launch(shape, threads, {reinterpret_cast<const void*>(kernel), pointers});
 }
 
-#elif defined(DYNET_LIKE_CUDA_HOST)
+#else
 
 struct Runtime::Call {
   void (*run)(const void* kernel);  ///< as one thread

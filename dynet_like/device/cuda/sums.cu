@@ -25,8 +25,8 @@ __global__ void add_segments(const SumSegment* segments, const std::uint32_t* se
 }
 
 template <class T>
-__global__ void outer_products(T* sum, unsigned rows, const void* const* dy,
-                               const void* const* x, std::size_t n, bool fresh) {
+__global__ void outer_products(T* sum, unsigned rows, const void* const* dy, const void* const* x,
+                               std::size_t n, bool fresh) {
   const unsigned row = blockIdx.x * blockDim.x + threadIdx.x, column = blockIdx.y;
   if (row >= rows) return;
   T* const to = sum + std::size_t{column} * rows + row;
@@ -39,10 +39,10 @@ __global__ void outer_products(T* sum, unsigned rows, const void* const* dy,
 
 template <class T>
 void launch_outer(Commands& commands, const OuterProducts& call) {
-  const unsigned rows = static_cast<unsigned>(call.rows), columns = static_cast<unsigned>(call.columns);
+  const unsigned rows = static_cast<unsigned>(call.rows),
+                 columns = static_cast<unsigned>(call.columns);
   commands.launch({(rows + kThreads - 1) / kThreads, columns, 1, kThreads}, outer_products<T>,
-                  static_cast<T*>(call.sum), rows,
-                  commands.stage(call.addends.dy, call.addends.n),
+                  static_cast<T*>(call.sum), rows, commands.stage(call.addends.dy, call.addends.n),
                   commands.stage(call.addends.x, call.addends.n), call.addends.n, call.fresh);
 }
 

@@ -11,7 +11,7 @@ namespace {
 
 constexpr unsigned kThreads = 256;
 constexpr unsigned kWarps = kThreads / kWarp;
-constexpr std::size_t kPerBlock = 4 * kThreads;     // elements, where each is by itself
+constexpr std::size_t kPerBlock = 4 * kThreads;      // elements, where each is by itself
 constexpr std::size_t kSumPerBlock = 16 * kThreads;  // where they are added up
 
 /// One of several things that share a launch, and its first block.
@@ -27,8 +27,10 @@ __device__ const Part<Thing>& part_of_block(const Part<Thing>* parts, unsigned c
   unsigned first = 0;
   while (count > 1) {
     const unsigned half = count / 2;
-    if (parts[first + half].first_block <= blockIdx.x) first += half, count -= half;
-    else count = half;
+    if (parts[first + half].first_block <= blockIdx.x)
+      first += half, count -= half;
+    else
+      count = half;
   }
   return parts[first];
 }
@@ -70,11 +72,12 @@ template <class T>
 __device__ Row find_row(const Elements& e, std::size_t i) {
   if (e.row_count == 0) return {0, e.gradient};
   std::size_t slot = 0;
-  if (e.rows != nullptr) slot = i + 1;
-  else if (e.slots != nullptr) slot = e.slots[i];
+  if (e.rows != nullptr)
+    slot = i + 1;
+  else if (e.slots != nullptr)
+    slot = e.slots[i];
   const T* const gradient = static_cast<const T*>(e.gradient);
-  return {e.rows != nullptr ? e.rows[i] : i,
-          slot == 0 ? nullptr : gradient + (slot - 1) * e.count};
+  return {e.rows != nullptr ? e.rows[i] : i, slot == 0 ? nullptr : gradient + (slot - 1) * e.count};
 }
 
 /// The moments of one element.
@@ -83,9 +86,7 @@ struct Moments {
   const Elements& elements;
   std::size_t at;
 
-  __device__ T& operator[](unsigned i) const {
-    return static_cast<T*>(elements.moments[i])[at];
-  }
+  __device__ T& operator[](unsigned i) const { return static_cast<T*>(elements.moments[i])[at]; }
 };
 
 // The formulas: the new value of an element, from its value and h, its gradient times the scale.
@@ -345,9 +346,7 @@ class CudaUpdates final : public Updates {
     });
   }
   void adagrad(std::span<const Elements> all, double epsilon, Step step) const override {
-    update(all, step, [&]<class T>(T rate) {
-      return Adagrad<T>{static_cast<T>(epsilon), rate};
-    });
+    update(all, step, [&]<class T>(T rate) { return Adagrad<T>{static_cast<T>(epsilon), rate}; });
   }
   void rmsprop(std::span<const Elements> all, double rho, double epsilon,
                Step step) const override {
@@ -442,10 +441,9 @@ class CudaUpdates final : public Updates {
   template <class Term>
   double sum(DType dtype, std::span<const Stretch> stretches, Term term) const {
     const Lock lock(shared_->mutex);
-    const auto parts =
-        stage_parts(commands(), stretches, [](const Stretch& stretch) {
-          return blocks_for(stretch.count, kSumPerBlock);
-        });
+    const auto parts = stage_parts(commands(), stretches, [](const Stretch& stretch) {
+      return blocks_for(stretch.count, kSumPerBlock);
+    });
     if (parts.blocks == 0) return 0;
     auto* const sums = commands().template elements<double>(parts.blocks + std::size_t{1});
     double* const total = sums + parts.blocks;

@@ -30,8 +30,7 @@ Memory::Memory(std::size_t size) {
         ::mmap(nullptr, size_, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (range != MAP_FAILED) {
       base_ = static_cast<std::byte*>(range);
-      // Opening changes the entries of pages: the fewer the faster.
-      ::madvise(base_, size_, MADV_HUGEPAGE);
+      key_ = ::pkey_alloc(0, PKEY_DISABLE_ACCESS);
       return;
     }
     if (size_ == kStep) break;
@@ -43,6 +42,7 @@ Memory::Memory(std::size_t size) {
 Memory::~Memory() {
   unpoison(base_, end_);
   ::munmap(base_, size_);
+  if (key_ >= 0) ::pkey_free(key_);
 }
 
 void* Memory::allocate(std::size_t size) {
@@ -99,7 +99,8 @@ void Memory::grow(std::size_t size) {
   const std::size_t begin = end_;
   end_ = end;
   poison(base_ + begin, end - begin);
-  if (depth_ > 0) protect(PROT_READ | PROT_WRITE);
+  const int access = key_ >= 0 || depth_ > 0 ? PROT_READ | PROT_WRITE : PROT_NONE;
+  protect(access);
   give_back(begin, end - begin);
 }
 
@@ -119,19 +120,24 @@ void Memory::give_back(std::size_t offset, std::size_t size) {
   free_.emplace_hint(next, offset, size);
 }
 
-void Memory::protect(int protection) {
-  if (end_ == 0 || ::mprotect(base_, end_, protection) == 0) return;
-  throw DeviceError("[cuda-host] need mprotect of " + std::to_string(end_) +
-                    " bytes; got: " + std::strerror(errno));
+void Memory::protect(int access) {
+  if (end_ == 0 || ::pkey_mprotect(base_, end_, access, key_) == 0) return;
+  throw DeviceError("[cuda-host] need " + std::to_string(end_) +
+                    " bytes of memory; got: " + std::strerror(errno));
 }
 
 void Memory::open() {
-  if (depth_ == 0) protect(PROT_READ | PROT_WRITE);
+  if (depth_ == 0) key_ >= 0 ? void(::pkey_set(key_, 0)) : protect(PROT_READ | PROT_WRITE);
   ++depth_;
 }
 
 void Memory::close() noexcept {
-  if (--depth_ == 0 && end_ > 0) ::mprotect(base_, end_, PROT_NONE);
+  if (--depth_ > 0) return;
+  if (key_ >= 0) {
+    ::pkey_set(key_, PKEY_DISABLE_ACCESS);
+  } else if (end_ > 0) {
+    ::mprotect(base_, end_, PROT_NONE);
+  }
 }
 
 bool Memory::has_address(const void* at) const {

@@ -3,8 +3,11 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <string>
+
+#include "dynet_like/device/cuda/host/own_memory.h"
 
 namespace dynet_like::cuda::host {
 
@@ -41,19 +44,22 @@ class Memory {
   struct Allocation {
     std::size_t size, held;  ///< with its guard
   };
-  using Places = std::map<std::size_t, std::size_t>;  ///< offset and size
+  template <class T>
+  using Map = std::map<std::size_t, T, std::less<>, OwnMemory<std::pair<const std::size_t, T>>>;
+  using Places = Map<std::size_t>;  ///< offset and size
 
   void grow(std::size_t size);
   void give_back(std::size_t offset, std::size_t size);
-  void protect(int protection);
+  void protect(int access);
   void note_written_guard(std::size_t offset, const Allocation& allocation) noexcept;
 
   std::byte* base_ = nullptr;
   std::size_t size_ = 0;  ///< of the range
   std::size_t end_ = 0;   ///< of what was ever in use
   unsigned depth_ = 0;
-  std::map<std::size_t, Allocation> allocations_;  ///< by offset
-  Places free_;                                    ///< below `end_`
+  int key_ = -1;                 ///< of the processor, if it has them: that costs no system call
+  Map<Allocation> allocations_;  ///< by offset
+  Places free_;                  ///< below `end_`
   std::size_t bytes_in_use_ = 0;
   std::string fault_;
 };

@@ -1,0 +1,260 @@
+// The functions of a GPU: CUDA's runtime, linked statically, and cuBLAS.
+#include <cuda_runtime.h>
+
+#include <algorithm>
+#include <climits>
+#include <map>
+#include <string>
+
+#include "dynet_like/core/errors.h"
+#include "dynet_like/device/cuda/cublas.h"
+#include "dynet_like/device/cuda/launch.h"
+#include "dynet_like/device/cuda/runtime.h"
+
+namespace dynet_like::cuda {
+
+namespace {
+
+// What CUDA's documents recommend for Hopper. Of one size, so that a product has the same bits in
+// every run.
+constexpr std::size_t kProductWorkspace = std::size_t{32} << 20;
+constexpr int kLeastCapability = 80;
+
+void check(cudaError_t error, const char* call) {
+  if (error == cudaSuccess) return;
+  throw DeviceError("[cuda] need " + std::string(call) +
+                    " to succeed; got: " + cudaGetErrorString(error));
+}
+
+std::string version_text(int version) {
+  return std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10);
+}
+
+int to_int(std::size_t number) {
+  if (number <= INT_MAX) return static_cast<int>(number);
+  throw DeviceError("[multiply] need sizes of at most 2^31 - 1; got " + std::to_string(number));
+}
+
+}  // namespace
+
+struct Runtime::Implementation {
+  int device = 0;
+  unsigned depth = 0;
+  bool is_busy = false;  ///< something was begun that nobody has waited for
+  cudaStream_t stream = nullptr;
+  cudaEvent_t marks[2] = {};
+  cublasHandle_t products = nullptr;
+  void* workspace = nullptr;
+  std::map<void*, std::size_t> sizes;
+
+  explicit Implementation(unsigned index) : device(static_cast<int>(index)) {
+    check(cudaSetDevice(device), "cudaSetDevice");
+    cudaDeviceProp properties;
+    check(cudaGetDeviceProperties(&properties, device), "cudaGetDeviceProperties");
+    if (10 * properties.major + properties.minor < kLeastCapability) {
+      throw DeviceError("[cuda] need a GPU of compute capability 8.0 or later; got " +
+                        std::string(properties.name) + " of " + std::to_string(properties.major) +
+                        "." + std::to_string(properties.minor));
+    }
+    try {
+      check(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "cudaStreamCreateWithFlags");
+      for (cudaEvent_t& event : marks) {
+        check(cudaEventCreateWithFlags(&event, cudaEventDisableTiming), "cudaEventCreateWithFlags");
+      }
+    } catch (...) {
+      release();
+      throw;
+    }
+  }
+  ~Implementation() {
+    cudaSetDevice(device);
+    release();
+  }
+
+  // Errors are of no use here: the process may end, and the driver with it.
+  void release() noexcept {
+    if (stream != nullptr) cudaStreamSynchronize(stream);
+    if (products != nullptr) Cublas::get().destroy(products);
+    if (workspace != nullptr) cudaFree(workspace);
+    for (const cudaEvent_t event : marks) {
+      if (event != nullptr) cudaEventDestroy(event);
+    }
+    if (stream != nullptr) cudaStreamDestroy(stream);
+  }
+};
+
+std::vector<std::string> Runtime::names() {
+  int count = 0;
+  if (cudaGetDeviceCount(&count) != cudaSuccess) count = 0;
+  std::vector<std::string> names;
+  for (int i = 0; i < count; ++i) names.push_back("cuda:" + std::to_string(i));
+  return names;
+}
+
+std::string Runtime::why_none() {
+  int count = 0, driver = 0, runtime = 0;
+  const cudaError_t error = cudaGetDeviceCount(&count);
+  if (error == cudaSuccess && count > 0) return "";
+  cudaDriverGetVersion(&driver);
+  cudaRuntimeGetVersion(&runtime);
+  if (driver == 0) return "there is no CUDA driver (libcuda.so.1)";
+  if (error == cudaErrorInsufficientDriver) {
+    return "the driver is for CUDA " + version_text(driver) +
+           ", this library was built with CUDA " + version_text(runtime);
+  }
+  if (error == cudaErrorNoDevice || error == cudaSuccess) {
+    return "the driver, for CUDA " + version_text(driver) + ", finds no GPU";
+  }
+  return std::string("the driver says: ") + cudaGetErrorString(error);
+}
+
+Runtime::Runtime(unsigned device) : implementation_(std::make_unique<Implementation>(device)) {}
+Runtime::~Runtime() = default;
+
+void Runtime::begin_use() {
+  if (implementation_->depth == 0) check(cudaSetDevice(implementation_->device), "cudaSetDevice");
+  ++implementation_->depth;
+}
+void Runtime::end_use() noexcept { --implementation_->depth; }
+
+void* Runtime::allocate(std::size_t size) {
+  const RuntimeUse use(*this);
+  void* memory = nullptr;
+  const cudaError_t error = cudaMalloc(&memory, std::max<std::size_t>(size, 1));
+  if (error == cudaErrorMemoryAllocation) {
+    cudaGetLastError();  // has been seen
+    std::size_t free = 0, total = 0;
+    cudaMemGetInfo(&free, &total);
+    throw DeviceError("[cuda:" + std::to_string(implementation_->device) + "] need " +
+                      std::to_string(size) + " bytes of device memory; got a device with " +
+                      std::to_string(free) + " of " + std::to_string(total) + " bytes free, " +
+                      std::to_string(counts_.bytes_in_use) + " in use here");
+  }
+  check(error, "cudaMalloc");
+  try {
+    implementation_->sizes.emplace(memory, size);
+  } catch (...) {
+    cudaFree(memory);
+    throw;
+  }
+  ++counts_.allocations;
+  counts_.bytes_in_use += size;
+  counts_.peak_bytes = std::max(counts_.peak_bytes, counts_.bytes_in_use);
+  return memory;
+}
+
+void Runtime::free(void* memory) noexcept {
+  const auto found = implementation_->sizes.find(memory);
+  if (found == implementation_->sizes.end()) return;
+  counts_.bytes_in_use -= found->second;
+  implementation_->sizes.erase(found);
+  cudaSetDevice(implementation_->device);
+  cudaFree(memory);
+}
+
+void* Runtime::allocate_pinned(std::size_t size) {
+  const RuntimeUse use(*this);
+  void* memory = nullptr;
+  if (cudaMallocHost(&memory, std::max<std::size_t>(size, 1)) == cudaSuccess) return memory;
+  cudaGetLastError();
+  throw DeviceError("[cuda] need " + std::to_string(size) + " bytes of pinned memory; got none");
+}
+void Runtime::free_pinned(void* memory) noexcept {
+  if (memory != nullptr) cudaFreeHost(memory);
+}
+
+void Runtime::copy_to_device(void* to, const void* from, std::size_t size) {
+  const RuntimeUse use(*this);
+  check(cudaMemcpyAsync(to, from, size, cudaMemcpyHostToDevice, implementation_->stream),
+        "cudaMemcpyAsync to the device");
+  ++counts_.copies_to_device;
+  counts_.bytes_to_device += size;
+  implementation_->is_busy = true;
+}
+void Runtime::copy_to_host(void* to, const void* from, std::size_t size) {
+  const RuntimeUse use(*this);
+  check(cudaMemcpyAsync(to, from, size, cudaMemcpyDeviceToHost, implementation_->stream),
+        "cudaMemcpyAsync to the host");
+  ++counts_.copies_to_host;
+  counts_.bytes_to_host += size;
+  implementation_->is_busy = true;
+}
+void Runtime::copy(void* to, const void* from, std::size_t size) {
+  const RuntimeUse use(*this);
+  check(cudaMemcpyAsync(to, from, size, cudaMemcpyDeviceToDevice, implementation_->stream),
+        "cudaMemcpyAsync");
+  implementation_->is_busy = true;
+}
+void Runtime::zero(void* to, std::size_t size) {
+  const RuntimeUse use(*this);
+  check(cudaMemsetAsync(to, 0, size, implementation_->stream), "cudaMemsetAsync");
+  implementation_->is_busy = true;
+}
+
+void Runtime::launch(const Shape& shape, Threads, const Call& call) {
+  const RuntimeUse use(*this);
+  const dim3 blocks(shape.blocks_x, shape.blocks_y, shape.blocks_z);
+  const dim3 threads(shape.threads_x, shape.threads_y);
+  check(cudaLaunchKernel(call.kernel, blocks, threads, call.arguments, 0, implementation_->stream),
+        "cudaLaunchKernel");
+  ++counts_.launches;
+  implementation_->is_busy = true;
+}
+
+void Runtime::multiply(const LibraryProduct& p) {
+  const RuntimeUse use(*this);
+  const Cublas& cublas = Cublas::get();
+  cublasHandle_t& handle = implementation_->products;
+  if (implementation_->workspace == nullptr) {
+    implementation_->workspace = allocate(kProductWorkspace);
+    implementation_->sizes.erase(implementation_->workspace);  // freed with the handle
+  }
+  if (handle == nullptr) {
+    cublas.check(cublas.create(&handle), "cublasCreate");
+    cublas.check(cublas.set_stream(handle, implementation_->stream), "cublasSetStream");
+    cublas.check(cublas.set_workspace(handle, implementation_->workspace, kProductWorkspace),
+                 "cublasSetWorkspace");
+    // No TF32, and the same algorithm whatever else runs.
+    cublas.check(cublas.set_math_mode(handle, CUBLAS_PEDANTIC_MATH), "cublasSetMathMode");
+  }
+  const cublasOperation_t a_op = p.a_transposed ? CUBLAS_OP_T : CUBLAS_OP_N;
+  const cublasOperation_t b_op = p.b_transposed ? CUBLAS_OP_T : CUBLAS_OP_N;
+  const auto multiply = [&]<class T>(auto gemm, T one, T beta, const char* call) {
+    cublas.check(gemm(handle, a_op, b_op, to_int(p.rows), to_int(p.columns), to_int(p.inner), &one,
+                      static_cast<const T*>(p.a), to_int(p.a_stride), static_cast<const T*>(p.b),
+                      to_int(p.b_stride), &beta, static_cast<T*>(p.c), to_int(p.c_stride)),
+                 call);
+  };
+  if (p.dtype == DType::f32) {
+    multiply(cublas.sgemm, 1.0f, static_cast<float>(p.beta), "cublasSgemm");
+  } else {
+    multiply(cublas.dgemm, 1.0, p.beta, "cublasDgemm");
+  }
+  ++counts_.launches;
+  implementation_->is_busy = true;
+}
+
+void Runtime::wait() {
+  if (!implementation_->is_busy) return;
+  const RuntimeUse use(*this);
+  check(cudaStreamSynchronize(implementation_->stream), "cudaStreamSynchronize");
+  implementation_->is_busy = false;
+  ++counts_.synchronisations;
+}
+
+void Runtime::mark(unsigned which) {
+  const RuntimeUse use(*this);
+  check(cudaEventRecord(implementation_->marks[which], implementation_->stream), "cudaEventRecord");
+}
+
+void Runtime::wait_for(unsigned which) {
+  const RuntimeUse use(*this);
+  const cudaEvent_t event = implementation_->marks[which];
+  const cudaError_t state = cudaEventQuery(event);
+  if (state != cudaErrorNotReady) return check(state, "cudaEventQuery");
+  cudaGetLastError();  // says only that it is not ready
+  check(cudaEventSynchronize(event), "cudaEventSynchronize");
+  ++counts_.synchronisations;
+}
+
+}  // namespace dynet_like::cuda

@@ -1,0 +1,126 @@
+#!/usr/bin/env python3
+"""Makes a table of the CUDA kernels from what ptxas says of them; fails if one spills registers.
+
+usage: scripts/cuda_kernels.py [FILE.cu...]      builds these, or all kernels, with nvcc
+       scripts/cuda_kernels.py --read FILE...    reads what `nvcc -Xptxas -v` printed instead
+
+The table is Markdown, for docs/cuda.md. Exit status: 0, 1 if a kernel spills, 2 for errors.
+"""
+
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+ARCHITECTURES = ("sm_80", "sm_90")
+OPTIONS = ["-std=c++20", "-O3", "--expt-relaxed-constexpr", "-fmad=false", "-Xptxas", "-v", "-I."]
+
+
+class Failure(Exception):
+    """An error to be reported without a trace."""
+
+
+def build(source):
+    """What ptxas says of a file."""
+    command = ["nvcc", *OPTIONS]
+    for architecture in ARCHITECTURES:
+        number = architecture.removeprefix("sm_")
+        command += ["-gencode", f"arch=compute_{number},code={architecture}"]
+    command += ["-c", str(source), "-o", "/dev/null"]
+    result = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    if result.returncode != 0:
+        raise Failure(f"{source}: nvcc failed:\n{result.stderr}")
+    return result.stdout + result.stderr
+
+
+def parse(text):
+    """A dictionary (function, architecture) -> {registers, shared, spills, is_kernel}."""
+    functions = {}
+    architecture = name = None
+    for line in text.splitlines():
+        if match := re.search(r"Compiling entry function '(\S+)' for '(\S+)'", line):
+            name, architecture = match.groups()
+            functions[name, architecture] = {"registers": 0, "shared": 0, "spills": 0, "is_kernel": True}
+        elif match := re.search(r"Function properties for (\S+)", line):
+            # Also of functions that were not inlined, after the kernel that they were compiled with.
+            name = match.group(1)
+            functions.setdefault((name, architecture),
+                                 {"registers": 0, "shared": 0, "spills": 0, "is_kernel": False})
+        elif match := re.search(r"(\d+) bytes spill stores, (\d+) bytes spill loads", line):
+            functions[name, architecture]["spills"] = int(match[1]) + int(match[2])
+        elif match := re.search(r"Used (\d+) registers", line):
+            functions[name, architecture]["registers"] = int(match[1])
+            shared = re.search(r"(\d+) bytes smem", line)
+            functions[name, architecture]["shared"] = int(shared[1]) if shared else 0
+    return functions
+
+
+def demangle(names):
+    """Short names: without namespaces and parameters."""
+    result = subprocess.run(["c++filt"], input="\n".join(names), capture_output=True, text=True,
+                            check=True)
+    short = {}
+    for name, full in zip(names, result.stdout.splitlines()):
+        full = full.replace("(anonymous namespace)::", "").replace("(bool)1", "true")
+        full = re.sub(r"\((?:unsigned )?(?:int|long)\)(\d)", r"\1", full.replace("(bool)0", "false"))
+        depth = 0
+        end = len(full)
+        for i, character in enumerate(full):
+            depth += {"<": 1, ">": -1}.get(character, 0)
+            if character == "(" and depth == 0:
+                end = i
+                break
+        full = re.sub(r"^void ", "", full[:end])
+        short[name] = re.sub(r"\b\w+::", "", full)
+    return short
+
+
+def print_table(files):
+    """Prints a row per kernel, and returns what spills."""
+    print("| file | kernel | registers (sm_80, sm_90) | shared memory | spilled bytes |")
+    print("|---|---|---|---|---|")
+    spilling = []
+    for file, functions in files:
+        short = demangle(sorted({name for name, _ in functions}))
+        for name in sorted(short, key=short.get):
+            both = [functions.get((name, architecture)) for architecture in ARCHITECTURES]
+            there = [found for found in both if found is not None]
+            spills = max((found["spills"] for found in there), default=0)
+            if spills > 0:
+                spilling.append(f"{file}: {short[name]}")
+            if not spills and not any(found["is_kernel"] for found in there):
+                continue
+            registers = ", ".join("-" if found is None else str(found["registers"]) for found in both)
+            shared = max((found["shared"] for found in there), default=0)
+            print(f"| {file} | `{short[name]}` | {registers} | {shared} | {spills} |")
+    return spilling
+
+
+def main(arguments):
+    if arguments[:1] in (["-h"], ["--help"]):
+        print(__doc__)
+        return 0
+    if arguments[:1] == ["--read"]:
+        files = [(pathlib.Path(name).name, parse(pathlib.Path(name).read_text()))
+                 for name in arguments[1:]]
+    else:
+        if shutil.which("nvcc") is None:
+            raise Failure("need nvcc of CUDA's toolkit in PATH; got none")
+        sources = arguments or sorted((ROOT / "dynet_like/device/cuda").glob("*.cu"))
+        files = [(pathlib.Path(source).name, parse(build(source))) for source in sources]
+    if not any(functions for _, functions in files):
+        raise Failure("need the output of ptxas -v for at least one kernel; got none")
+    spilling = print_table(files)
+    for kernel in spilling:
+        print(f"cuda_kernels.py: need registers for all values; {kernel} spills", file=sys.stderr)
+    return 1 if spilling else 0
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main(sys.argv[1:]))
+    except (Failure, OSError) as failure:
+        print(f"cuda_kernels.py: {failure}", file=sys.stderr)
+        sys.exit(2)
