@@ -88,22 +88,29 @@ std::string name_of(const ModelKind& model, bool train, Form form) {
          (form == Form::fused ? "/fused" : "/ops");
 }
 
-/// Rules that hold for every model with fused cells, whatever its bounds are.
+/// The bias of the Tree-LSTM is read as a whole by inner nodes and in part by leaves: these sums
+/// overlap and alternate, and run one after the other. Its bound is that of the file alone.
+bool has_overlapping_sums(const std::string& name) { return name.starts_with("tree_lstm/"); }
+
+/// Rules for models with fused cells, whatever their bounds are.
 void check_rules(const std::string& name, const Work& work) {
   EXPECT_LE(work.forward.launches, 3 * work.batches) << name;
-  EXPECT_LE(work.backward.launches, 5 * work.batches) << name;
+  if (!has_overlapping_sums(name)) EXPECT_LE(work.backward.launches, 5 * work.batches) << name;
   for (const DeviceCounts* pass : {&work.forward, &work.backward, &work.update}) {
-    EXPECT_LE(pass->copies_to_device, 1u) << name;
     EXPECT_EQ(pass->allocations, 0u) << name;
     EXPECT_EQ(pass->fallbacks, 0u) << name;
   }
-  // The loss alone comes back.
+  EXPECT_LE(work.forward.copies_to_device, 1u) << name;
+  EXPECT_LE(work.backward.copies_to_device, 1u) << name;
+  // The losses come back in one copy, and nothing else does.
   EXPECT_EQ(work.forward.copies_to_host, 1u) << name;
   EXPECT_EQ(work.forward.synchronisations, 1u) << name;
-  for (const DeviceCounts* pass : {&work.backward, &work.update}) {
-    EXPECT_EQ(pass->copies_to_host, 0u) << name;
-    EXPECT_EQ(pass->synchronisations, 0u) << name;
-  }
+  EXPECT_EQ(work.backward.copies_to_host, 0u) << name;
+  EXPECT_EQ(work.backward.synchronisations, 0u) << name;
+  // An update is two passes: it asks first whether all gradients are finite, and waits for that.
+  EXPECT_LE(work.update.copies_to_device, 2u) << name;
+  EXPECT_LE(work.update.copies_to_host, 1u) << name;
+  EXPECT_LE(work.update.synchronisations, 1u) << name;
 }
 
 void add_rows(const ModelKind& model, Form form, Bounds::Table& table) {
