@@ -38,7 +38,7 @@ endforeach()
 run(2 "no model matches" dump --filter no_such_model)
 run(0 "\"tree_lstm_h64\"" dump --filter ^tree_lstm_h64$)
 
-run(2 "need a number from 0.001 to 1e\\+09 for --host-us; got 0" throughput --host-us 0)
+run(2 "need a number from 0.001 to 1000000000 for --host-us; got 0" throughput --host-us 0)
 run(2 "unrecognised option '--host-us'" by_hand --host-us 1)
 
 set(row_name tree_lstm/h64/b1/infer/fused/auto/t1)
