@@ -75,5 +75,5 @@ Result measure_by_hand(const Row& row, double seconds) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  return run_table(argc, argv, "by_hand", kAbout, rows_by_hand(), "/b64/", measure_by_hand);
+  return run_table(argc, argv, {"by_hand", kAbout, rows_by_hand(), "/b64/", measure_by_hand});
 }

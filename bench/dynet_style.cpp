@@ -72,5 +72,5 @@ Result measure_either(const Row& row, double seconds) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  return run_table(argc, argv, "dynet_style", kAbout, rows_of_both(), "", measure_either);
+  return run_table(argc, argv, {"dynet_style", kAbout, rows_of_both(), "", measure_either});
 }

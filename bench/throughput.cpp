@@ -16,11 +16,24 @@ constexpr const char* kAbout =
     "the rest of what is not kernels, the share of the step that is neither kernels nor update, "
     "and\n"
     "batches, their lower bound and kernel calls per minibatch.\n"
-    "bench/compare.py shows two files of --json side by side.";
+    "bench/compare.py shows two files of --json side by side.\n"
+    "\n"
+    "With --device cuda or cuda-host a second table counts, per minibatch after three others, "
+    "what\n"
+    "the device was asked to do: kernels launched (and per batch), copies, kilobytes over the "
+    "bus,\n"
+    "waits of the host, allocations, batches that ran on the CPU for want of a kernel, megabytes "
+    "in\n"
+    "use. From these and the products it predicts the time on an H100; bench/support/gpu_model.h\n"
+    "has the formula and its constants. The host's time is that of recording and planning on this\n"
+    "machine, or --host-us. cuda-host runs a GPU's kernels on the CPU: its counts are a GPU's, "
+    "its\n"
+    "speed means nothing.";
 
 }  // namespace
 
 int main(int argc, char** argv) {
   using namespace dynet_like::bench;
-  return run_table(argc, argv, "throughput", kAbout, all_rows(), "/b64/.*/auto/t1", measure);
+  return run_table(argc, argv,
+                   {"throughput", kAbout, all_rows(), "/b64/.*/auto/t1", measure, true});
 }

@@ -5,7 +5,6 @@ import pathlib
 import re
 
 import numpy as np
-import safetensors.torch
 import torch
 
 # The order of the gates' rows in the weights, an entry a gate of `hidden` rows.
@@ -60,13 +59,26 @@ def language_sentence(line):
 READERS = {"tree_lstm": Tree, "tagger": tagged_sentence, "language_model": language_sentence}
 
 
-def load(folder, model, hidden):
+def read_weights(path):
+    """The tensors of a safetensors file of float32: a header's size, the header, and the numbers."""
+    content = path.read_bytes()
+    begin = 8 + int.from_bytes(content[:8], "little")
+    weights = {}
+    for name, entry in json.loads(content[8:begin]).items():
+        if name != "__metadata__":
+            first, end = (begin + offset for offset in entry["data_offsets"])
+            numbers = np.frombuffer(content[first:end], "<f4").reshape(entry["shape"])
+            weights[name.lstrip("/")] = torch.from_numpy(numbers.copy())
+    return weights
+
+
+def load(folder, model, hidden, device):
     """A model's instances, its first weights by name and its first minibatch's loss."""
     folder = pathlib.Path(folder)
     entry = json.loads((folder / "losses.json").read_text())[f"{model}_h{hidden}"]
     instances = [READERS[model](line) for line in (folder / entry["data"]).read_text().splitlines()]
-    weights = safetensors.torch.load_file(folder / entry["weights"])
-    return instances, {name.lstrip("/"): w for name, w in weights.items()}, entry["losses"]["fused"]
+    weights = read_weights(folder / entry["weights"])
+    return instances, {name: w.to(device) for name, w in weights.items()}, entry["losses"]["fused"]
 
 
 def reorder(weight, rows, wanted):

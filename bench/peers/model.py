@@ -13,7 +13,7 @@ class Model:
 
     def embed(self, words):
         """The rows of the table; its gradient has only these rows."""
-        return F.embedding(torch.from_numpy(words), self.table, sparse=True)
+        return F.embedding(indices(words, self.table.device), self.table, sparse=True)
 
     def loss(self, instances):
         """The sum of all losses of a minibatch, a tensor."""
@@ -28,7 +28,7 @@ class Model:
             self.table.add_(self.table.grad, alpha=-rate)
         for weight in (self.table, *self.dense):
             weight.grad = None
-        return loss.item()
+        return loss.item()  # waits until the device has done all of this
 
     def infer(self, instances):
         with torch.inference_mode():
@@ -39,5 +39,10 @@ def parameter(weight):
     return weight.clone().requires_grad_()
 
 
+def indices(array, device):
+    """An array of numpy as a tensor there."""
+    return torch.from_numpy(array).to(device)
+
+
 def picked_loss(scores, labels):
-    return F.cross_entropy(scores, torch.from_numpy(labels), reduction="sum")
+    return F.cross_entropy(scores, indices(labels, scores.device), reduction="sum")

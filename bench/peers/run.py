@@ -4,6 +4,8 @@
 Before anything is timed, PyTorch must give our loss from our weights, in every way that is timed.
 Build bench/throughput and bench/dump first; PyTorch is installed by setup.sh where it is not yet.
 With one thread, seconds are seconds of processor time, so that a busy machine does less harm.
+With --device cuda both run on the GPU: build/cuda and the PyTorch of this Python (--build and
+--python name others); nothing is installed, and seconds are seconds.
 """
 
 import argparse
@@ -44,12 +46,12 @@ class Ours:
     """bench/throughput, started anew for every measurement."""
 
     def __init__(self, model, hidden, arguments):
-        self.program = arguments.build / "bin/throughput"
+        self.command = [arguments.build / "bin/throughput", "--device", arguments.device]
         self.row = f"^{model}/h{hidden}/b{{}}/{{}}/fused/auto/t{arguments.threads}$"
 
     def measure(self, batch, mode, seconds):
         row, result = self.row.format(batch, mode), SCRATCH / "throughput.json"
-        run([self.program, "--filter", row, "--seconds", str(seconds), "--json", result])
+        run([*self.command, "--filter", row, "--seconds", str(seconds), "--json", result])
         return json.loads(result.read_text())[0]
 
 
@@ -58,17 +60,18 @@ class Torch:
 
     def __init__(self, model, hidden, arguments):
         threads = str(arguments.threads)
-        command = [SCRATCH / "venv/bin/python", HERE / "worker.py", SCRATCH / "data"]
+        command = [arguments.python, HERE / "worker.py", SCRATCH / "data"]
         self.log = (SCRATCH / f"{model}_h{hidden}.log").open("w+")
         self.process = subprocess.Popen(
-            [*command, model, str(hidden), "--threads", threads],
+            [*command, model, str(hidden), "--threads", threads, "--device", arguments.device],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self.log,
             text=True,
             env=os.environ | ENVIRONMENT | {"OMP_NUM_THREADS": threads},
         )
-        self.version = self.answer()["version"]
+        answer = self.answer()
+        self.version = answer["version"] + (f" on {answer['gpu']}" if answer["gpu"] else "")
 
     def answer(self):
         line = self.process.stdout.readline()
@@ -112,7 +115,8 @@ class Row:
 
     def measure(self, ours, torch, arguments):
         work = self.batch, self.mode, arguments.seconds
-        figure = "instances_per_cpu_s" if arguments.threads == 1 else "instances_per_s"
+        on_cpu_alone = arguments.device == "cpu" and arguments.threads == 1
+        figure = "instances_per_cpu_s" if on_cpu_alone else "instances_per_s"
         self.speeds["ours"].append(ours.measure(*work)[figure])
         for name in VARIANTS:
             self.speeds[name].append(torch.measure(name, *work)[figure])
@@ -144,7 +148,12 @@ def measure_rows(rows, arguments):
                 {"row": row.name, "instances_per_s": row.medians(), "rounds": row.speeds}
                 for row in rows
             ]
-            report = {"torch": version, "threads": arguments.threads, "rows": results}
+            report = {
+                "torch": version,
+                "device": arguments.device,
+                "threads": arguments.threads,
+                "rows": results,
+            }
             arguments.json.write_text(json.dumps(report, indent=2) + "\n")
     for _, torch in pairs.values():
         torch.close()
@@ -177,12 +186,18 @@ def parse_arguments():
     option("--seconds", type=float, default=0.5, help="how long a measurement takes (0.5)")
     option("--threads", type=int, choices=(1, 2), default=1)
     option("--json", type=pathlib.Path, help="also write all figures to this file")
-    option("--build", type=pathlib.Path, default=ROOT / "build/release", help="build/release")
+    option("--device", choices=("cpu", "cuda"), default="cpu", help="where both run (cpu)")
+    option("--build", type=pathlib.Path, help="build/release, or build/cuda for the GPU")
+    option("--python", type=pathlib.Path, help="one that has PyTorch; else setup.sh installs it")
     arguments = parser.parse_args()
     if arguments.rounds < 1:
         parser.error(f"need at least one round; got {arguments.rounds}")
     if not 0.001 <= arguments.seconds <= 3600:
         parser.error(f"need 0.001 to 3600 seconds; got {arguments.seconds}")
+    if not arguments.build:
+        arguments.build = ROOT / ("build/release" if arguments.device == "cpu" else "build/cuda")
+    if not arguments.python and arguments.device == "cuda":
+        arguments.python = pathlib.Path(sys.executable)
     return arguments
 
 
@@ -198,12 +213,15 @@ def main():
     for program in ("throughput", "dump"):
         if not (arguments.build / "bin" / program).exists():
             fail(f"need {arguments.build / 'bin' / program}; got nothing there: build it first")
-    say("installing PyTorch if it is not there")
-    subprocess.run([HERE / "setup.sh"], check=True, stdout=sys.stderr)
+    if not arguments.python:
+        say("installing PyTorch if it is not there")
+        subprocess.run([HERE / "setup.sh"], check=True, stdout=sys.stderr)
+        arguments.python = SCRATCH / "venv/bin/python"
     SCRATCH.mkdir(parents=True, exist_ok=True)
     run([arguments.build / "bin/dump", SCRATCH / "data"])
     version = measure_rows(rows, arguments)
-    print(f"Instances per second; threads: {arguments.threads}; PyTorch {version}\n")
+    print(f"Instances per second; device: {arguments.device}; threads: {arguments.threads}; "
+          f"PyTorch {version}\n")
     print(table(rows))
 
 

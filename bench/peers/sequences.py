@@ -7,7 +7,7 @@ from torch.nn.utils.rnn import PackedSequence
 
 import cells
 from data import LSTM_ROWS, reorder
-from model import Model, parameter, picked_loss
+from model import Model, indices, parameter
 
 TORCH_ROWS = "ifuo"  # what torch.nn.LSTM takes
 CELL_ROWS = "fiou"  # what cells.py takes
@@ -31,14 +31,14 @@ class Packed:
         self.words = np.concatenate([sentence.words for sentence in sentences])[place]
         self.labels = np.concatenate([sentence.labels for sentence in sentences])[place]
 
-    def before(self):
+    def before(self, device):
         """The rows of the words before all but the first words."""
-        return torch.from_numpy(self.row[:-1][self.is_there[1:]])
+        return indices(self.row[:-1][self.is_there[1:]], device)
 
-    def mirror(self):
+    def mirror(self, device):
         """The rows of the words of the sentences read backwards."""
         step = np.where(self.is_there, self.lengths - 1 - self.step, 0)
-        return torch.from_numpy(np.take_along_axis(self.row, step, 0)[self.is_there])
+        return indices(np.take_along_axis(self.row, step, 0)[self.is_there], device)
 
 
 class SequenceModel(Model):
@@ -55,7 +55,7 @@ class SequenceModel(Model):
         self.dense = list(self.layers)
 
     def score(self, outputs, labels):
-        return loss_of_layers(outputs, torch.from_numpy(labels), *self.layers)
+        return loss_of_layers(outputs, indices(labels, outputs.device), *self.layers)
 
 
 def loss_of_layers(x, labels, *layers):
@@ -75,7 +75,7 @@ class PerNode(SequenceModel):
         kinds = zip(self.inputs, self.recurrent, self.bias)
         self.directions = [tuple(map(parameter, kind)) for kind in kinds]
         self.dense += [weight for direction in self.directions for weight in direction]
-        self.no_bias = torch.zeros(4 * self.hidden)
+        self.no_bias = self.bias[0].new_zeros(4 * self.hidden)
 
     def loss(self, instances):
         return sum(self.loss_of_sentence(sentence) for sentence in instances)
@@ -83,7 +83,7 @@ class PerNode(SequenceModel):
     def loss_of_sentence(self, sentence):
         words, outputs = self.embed(sentence.words).split(1), []
         for backwards, (inputs, recurrent, bias) in enumerate(self.directions):
-            state, states = (torch.zeros(1, self.hidden),) * 2, []
+            state, states = (self.no_bias.new_zeros(1, self.hidden),) * 2, []
             for word in reversed(words) if backwards else words:
                 state = torch.lstm_cell(word, state, inputs, recurrent, bias, self.no_bias)
                 states.append(state[0])
@@ -97,7 +97,9 @@ class PackedLstm(SequenceModel):
     def __init__(self, weights):
         super().__init__(weights, TORCH_ROWS)
         size, both_ways = self.inputs[0].shape[1], len(self.inputs) == 2
-        self.lstm = torch.nn.LSTM(size, self.hidden, bidirectional=both_ways)
+        self.lstm = torch.nn.LSTM(
+            size, self.hidden, bidirectional=both_ways, device=self.table.device
+        )
         for i, suffix in enumerate(("_l0", "_l0_reverse")[: len(self.inputs)]):
             getattr(self.lstm, "weight_ih" + suffix).data.copy_(self.inputs[i])
             getattr(self.lstm, "weight_hh" + suffix).data.copy_(self.recurrent[i])
@@ -108,6 +110,7 @@ class PackedLstm(SequenceModel):
 
     def loss(self, instances):
         packed = Packed(instances)
+        # The sizes stay on the CPU, which launches the steps.
         x = PackedSequence(self.embed(packed.words), torch.from_numpy(packed.sizes))
         return self.score(self.lstm(x)[0].data, packed.labels)
 
@@ -116,7 +119,7 @@ class PackedLstmCompiledLoss(PackedLstm):
     """The same, but what comes after the LSTM is compiled."""
 
     def score(self, outputs, labels):
-        return compiled_loss(outputs, torch.from_numpy(labels), *self.layers)
+        return compiled_loss(outputs, indices(labels, outputs.device), *self.layers)
 
 
 class Lstm(torch.autograd.Function):
@@ -161,7 +164,7 @@ class Lstm(torch.autograd.Function):
             if now.start > 0:
                 dh[:, before] += torch.bmm(dgate, recurrent)
                 dc[:, before] = dprevious.view(ways, -1, hidden)
-        inputs = h.index_select(1, packed.before())
+        inputs = h.index_select(1, packed.before(h.device))
         drecurrent = torch.bmm(dgates[:, packed.sizes[0] :].transpose(1, 2), inputs)
         return dgates, drecurrent, None
 
@@ -180,14 +183,14 @@ class ByHand(SequenceModel):
         packed, both_ways = Packed(instances), len(self.inputs) == 2
         x = self.embed(packed.words)
         if both_ways:
-            mirror = packed.mirror()
+            mirror = packed.mirror(x.device)
             x = torch.stack([x, x.index_select(0, mirror)])
         else:
             x = x.unsqueeze(0)
         gates = torch.baddbmm(self.bias, x, self.inputs.transpose(1, 2))
         h = Lstm.apply(gates, self.recurrent, packed)
         h = torch.cat([h[0], h[1].index_select(0, mirror)], 1) if both_ways else h[0]
-        return compiled_loss(h, torch.from_numpy(packed.labels), *self.layers)
+        return compiled_loss(h, indices(packed.labels, h.device), *self.layers)
 
 
 VARIANTS = {

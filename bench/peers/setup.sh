@@ -24,7 +24,7 @@ esac
 
 works() {
   $environment/bin/python - <<'END'
-import numpy, safetensors.torch, torch
+import numpy, torch
 
 layer = torch.nn.LSTM(2, 3)
 descent = torch.optim.SGD(layer.parameters(), 0.1)
@@ -55,7 +55,7 @@ fi
 rm -rf $environment
 python3 -m venv $environment
 # What importing PyTorch needs of its dependencies, and what the peers use themselves.
-$environment/bin/pip install --quiet filelock fsspec jinja2 networkx numpy safetensors \
+$environment/bin/pip install --quiet filelock fsspec jinja2 networkx numpy \
   'setuptools>=77' sympy typing_extensions
 $environment/bin/pip install --quiet --no-deps torch
 python3 bench/peers/cpu_only.py $environment/lib/python3*/site-packages/torch

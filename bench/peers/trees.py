@@ -6,7 +6,7 @@ import torch.nn.functional as F
 
 import cells
 from data import TREE_LSTM_ROWS, reorder
-from model import Model, parameter, picked_loss
+from model import Model, indices, parameter, picked_loss
 
 ROWS = "lriou"  # what cells.py takes
 
@@ -58,7 +58,7 @@ class PerNode(TreeModel):
 class Levels:
     """The nodes of a minibatch by height, leaves first; level l ends before node ends[l]."""
 
-    def __init__(self, trees):
+    def __init__(self, trees, device):
         sizes = np.array([len(tree.left) for tree in trees])
         first = np.repeat(np.cumsum(sizes) - sizes, sizes)
         height = np.concatenate([tree.height for tree in trees])
@@ -72,7 +72,8 @@ class Levels:
         left = np.concatenate([tree.left for tree in trees])[inner]
         right = np.concatenate([tree.right for tree in trees])[inner]
         pairs = place[np.stack([left, right], 1) + first[inner, None]]
-        self.children = torch.from_numpy(pairs.reshape(-1))  # left and right of every inner node
+        # Left and right of every inner node.
+        self.children = indices(pairs.reshape(-1), device)
 
     def __iter__(self):
         """The first and the last node, and the children, of every level of inner nodes."""
@@ -87,7 +88,7 @@ class PerLevel(TreeModel):
     cell = staticmethod(cells.forward)
 
     def loss(self, instances):
-        hidden, levels = self.hidden, Levels(instances)
+        hidden, levels = self.hidden, Levels(instances, self.table.device)
         gates = F.linear(self.embed(levels.words), self.leaf, self.bias[2 * hidden :])
         _, _, c, h = self.cell(gates, gates.new_empty(len(gates), 0, hidden))
         for _, _, children in levels:
@@ -158,7 +159,7 @@ class PerLevelByHand(TreeModel):
     """As PerLevel, with gradients by hand and compiled cells."""
 
     def loss(self, instances):
-        levels = Levels(instances)
+        levels = Levels(instances, self.table.device)
         outputs = TreeLstm.apply(self.embed(levels.words), self.leaf, self.inner, self.bias, levels)
         return self.score(outputs, levels.labels)
 

@@ -56,7 +56,7 @@ def need_equal(got, wanted, tolerance, variant, what):
 
 
 def measure(make, instances, weights, request):
-    """Instances of mean length per second."""
+    """Instances of mean length per second. A step ends when the device has its loss."""
     model, batch, next_instance, words = make(weights), request["batch"], 0, 0
 
     def step():
@@ -87,14 +87,20 @@ def main():
     parser.add_argument("model", choices=VARIANTS)
     parser.add_argument("hidden", type=int)
     parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
     arguments = parser.parse_args()
     torch.set_num_threads(arguments.threads)
     torch.set_flush_denormal(True)
+    # Products of full precision: cuDNN's layers would take TF32 unasked.
+    torch.backends.cudnn.allow_tf32 = torch.backends.cuda.matmul.allow_tf32 = False
     torch._dynamo.config.recompile_limit = 64  # for one item, several, with and without gradients
     variants = VARIANTS[arguments.model]
-    instances, weights, expected = data.load(arguments.folder, arguments.model, arguments.hidden)
+    instances, weights, expected = data.load(
+        arguments.folder, arguments.model, arguments.hidden, arguments.device
+    )
     check_losses(variants, instances, weights, expected)
-    print(json.dumps({"version": torch.__version__}), flush=True)
+    gpu = torch.cuda.get_device_name() if arguments.device == "cuda" else None
+    print(json.dumps({"version": torch.__version__, "gpu": gpu}), flush=True)
     for line in sys.stdin:
         request = json.loads(line)
         result = measure(variants[request["variant"]], instances, weights, request)

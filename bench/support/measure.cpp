@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <limits>
 
 namespace dynet_like::bench {
 
@@ -25,20 +26,24 @@ GraphOptions options_of(const Row& row, bool timed) {
   return options;
 }
 
+Form form_of(const Row& row) { return row.form == "fused" ? Form::fused : Form::ops; }
+
 // A model in training or in use: takes one minibatch after the other.
 class Run {
  public:
   explicit Run(const Row& row)
       : row_(row),
-        workload_(make_model(row.model, row.hidden, row.form == "fused" ? Form::fused : Form::ops)),
+        workload_(make_model(row.model, row.hidden, form_of(row))),
         trainer_(workload_->parameters(), learning_rate(row.batch)) {}
 
-  // One minibatch; returns the seconds that recording and the update took.
+  // One minibatch; returns the seconds that it took, and recording and the update of these. What
+  // the device is asked to do is counted if there is something to count it.
   struct Times {
-    double record = 0, update = 0;
+    double all = 0, record = 0, update = 0;
   };
-  Times step(Minibatch& batch) {
+  Times step(Minibatch& batch, PhaseCounts* counts = nullptr) {
     Times times;
+    const Clock::time_point begin = Clock::now();
     batch.clear();
     const Clock::time_point recording = Clock::now();
     batch.add_losses(row_.batch, [&](ComputationGraph& graph, std::size_t i) {
@@ -48,17 +53,29 @@ class Run {
       words_ += workload_->words(next_++ % workload_->size());
     times.record = seconds_since(recording);
     loss_ = static_cast<double>(batch.forward()) / row_.batch;
+    if (counts != nullptr) counts->end(Phase::forward);
     if (row_.train) {
       const Gradients& gradients = batch.backward();
+      if (counts != nullptr) counts->end(Phase::backward);
       const Clock::time_point updating = Clock::now();
       trainer_.update(gradients);
+      if (counts != nullptr) counts->end(Phase::update);
       times.update = seconds_since(updating);
     }
+    times.all = seconds_since(begin);
     return times;
+  }
+
+  // Waits until the device has done all that it was asked for.
+  void finish() const {
+    float value = 0;
+    default_device()->read(&value, workload_->parameters().storages()[0]->values.data(),
+                           sizeof(value));
   }
 
   double words() const { return static_cast<double>(words_); }
   double loss() const { return loss_; }
+  const ParameterCollection& parameters() const { return workload_->parameters(); }
   double words_per_instance() const {
     std::size_t sum = 0;
     for (std::size_t i = 0; i < workload_->size(); ++i) sum += workload_->words(i);
@@ -77,21 +94,33 @@ double words_per_second(Run& run, const Row& row, double seconds, Result& result
   Minibatch batch(options_of(row, false));
   for (int i = 0; i < kWarmUp; ++i) run.step(batch);
   const double before = run.words();
-  const double time = run_for(seconds, result, [&] { run.step(batch); });
+  run.finish();
+  double time = run_for(seconds, result, [&] { run.step(batch); });
+  const Clock::time_point end = Clock::now();
+  run.finish();
+  time += seconds_since(end);
   return (run.words() - before) / time;
 }
 
-// Where the time goes; returns the floating-point operations of the products per word.
+// Where the time goes, and what the device does; returns the floating-point operations of the
+// products per word.
 double flops_per_word(Run& run, const Row& row, double seconds, Result& result) {
   Minibatch batch(options_of(row, true));
-  for (int i = 0; i < kWarmUp; ++i) run.step(batch);
+  DeviceWork& device = result.device;
+  device.host_seconds = std::numeric_limits<double>::infinity();
+  const auto take_host_time = [&](const Run::Times& times) {
+    const double host = times.record + batch.explain().plan_seconds;
+    device.host_seconds = std::min(device.host_seconds, host);
+  };
+  for (int i = 0; i < kWarmUp; ++i) take_host_time(run.step(batch));
+  PhaseCounts counts(*default_device());
   const double before = run.words();
   double time = 0, record = 0, plan = 0, kernels = 0, update = 0, flops = 0, minibatches = 0;
   do {
-    const Clock::time_point begin = Clock::now();
-    const Run::Times times = run.step(batch);
-    time += seconds_since(begin);
+    const Run::Times times = run.step(batch, &counts);
+    take_host_time(times);
     const Report report = batch.explain();
+    time += times.all;
     record += times.record;
     update += times.update;
     plan += report.plan_seconds;
@@ -101,6 +130,10 @@ double flops_per_word(Run& run, const Row& row, double seconds, Result& result) 
     result.batches += static_cast<double>(report.batches);
     result.bound += static_cast<double>(report.bound);
     result.kernel_calls += static_cast<double>(report.kernel_calls);
+    for (const Report::Type& type : report.types) {
+      device.value_bytes += static_cast<double>(type.value_bytes);
+    }
+    device.gradient_bytes += static_cast<double>(report.gradient_bytes);
     ++minibatches;
   } while (time < seconds);
   const double outside = time - kernels - update;
@@ -108,9 +141,18 @@ double flops_per_word(Run& run, const Row& row, double seconds, Result& result) 
   result.plan_ns = plan / result.nodes * 1e9;
   result.rest_ns = (outside - record - plan) / result.nodes * 1e9;
   result.outside_share = outside / time;
-  for (double* count : {&result.nodes, &result.batches, &result.bound, &result.kernel_calls}) {
+  for (double* count : {&result.nodes, &result.batches, &result.bound, &result.kernel_calls,
+                        &device.value_bytes, &device.gradient_bytes}) {
     *count /= minibatches;
   }
+  device.forward = mean(counts.of(Phase::forward), minibatches);
+  device.backward = mean(counts.of(Phase::backward), minibatches);
+  device.update = mean(counts.of(Phase::update), minibatches);
+  const DeviceCounts now = default_device()->counts();
+  device.bytes_in_use = static_cast<double>(now.bytes_in_use);
+  device.peak_bytes = static_cast<double>(now.peak_bytes);
+  device.forward_flops = flops / (row.train ? 3 : 1) / minibatches;
+  device.weight_bytes = weight_bytes(run.parameters());
   return flops / (run.words() - before);
 }
 
@@ -123,8 +165,16 @@ double CpuShare::operator()() const {
 Result measure(const Row& row, double seconds) {
   Run run(row);
   Result result;
-  const double speed = words_per_second(run, row, seconds, result);
-  result.gflops = speed * flops_per_word(run, row, seconds / 4, result) / 1e9;
+  const bool emulated = default_device()->name() == "cuda-host";
+  double speed = emulated ? 0 : words_per_second(run, row, seconds, result);
+  const CpuShare cpu_share;
+  const auto begin = Clock::now();
+  const double flops = flops_per_word(run, row, seconds / 4, result);
+  if (emulated) {
+    speed = run.words() / seconds_since(begin);
+    result.cpu_share = cpu_share();
+  }
+  result.gflops = speed * flops / 1e9;
   result.instances_per_s = speed / run.words_per_instance();
   result.loss = run.loss();
   return result;

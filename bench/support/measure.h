@@ -4,6 +4,7 @@
 #include <chrono>
 #include <ctime>
 
+#include "bench/support/device_work.h"
 #include "bench/support/rows.h"
 
 namespace dynet_like::bench {
@@ -20,7 +21,8 @@ struct Result {
   double record_ns = 0, plan_ns = 0, rest_ns = 0;
   double outside_share = 0;  ///< of the time, neither in kernels nor in the trainer
   double nodes = 0, batches = 0, bound = 0, kernel_calls = 0;
-  double loss = 0;  ///< per instance, of the last minibatch
+  double loss = 0;    ///< per instance, of the last minibatch
+  DeviceWork device;  ///< if it is not the CPU
 };
 
 /// Of gradient descent. Losses are summed, so that it falls with the minibatch; one that makes
@@ -52,7 +54,8 @@ double run_for(double seconds, Result& result, const Step& step) {
 }
 
 /// Runs minibatches for that long, without any clock but the one at the end; and then for a quarter
-/// of it with clocks, which tell where the time goes.
+/// of it with clocks, which tell where the time goes. Where a device is emulated, its speed is of
+/// no interest: then there are those with clocks alone.
 Result measure(const Row& row, double seconds);
 
 /// The run of median speed, of an even number the slower one.

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <regex>
 
+#include "bench/support/device_table.h"
 #include "bench/support/fma_peak.h"
 #include "bench/support/program.h"
 #include "dynet_like/core/errors.h"
@@ -23,6 +24,8 @@ struct Options {
   std::string filter, json_file;
   double seconds = 1;
   int runs = 1;
+  double host_us = 0;  ///< 0: as measured
+  bool counts_devices = false;
 };
 
 nlohmann::json to_json(const Row& row, const Result& r, int runs, double spread, double peak) {
@@ -88,6 +91,7 @@ double spread(const std::vector<Result>& runs) {
 // The rows take turns, so that a busy time of the machine is one run of each, not all runs of one.
 void measure_all(const std::vector<Row>& rows, const Options& options, const MeasureRow& measure) {
   double peak = 0;
+  const bool on_device = options.counts_devices && !default_device()->is_cpu();
   nlohmann::json all = nlohmann::json::array();
   std::vector<std::vector<Result>> results(rows.size());
   for (int run = 0; run < options.runs; ++run) {
@@ -99,47 +103,57 @@ void measure_all(const std::vector<Row>& rows, const Options& options, const Mea
     for (std::size_t i = 0; i < rows.size(); ++i) {
       results[i].push_back(measure(rows[i], options.seconds));
       if (run + 1 < options.runs) continue;
-      all.push_back(to_json(rows[i], median(results[i]), options.runs, spread(results[i]), peak));
+      const Result result = median(results[i]);
+      all.push_back(to_json(rows[i], result, options.runs, spread(results[i]), peak));
+      if (on_device) {
+        const double host =
+            options.host_us > 0 ? options.host_us / 1e6 : result.device.host_seconds;
+        all.back().update(device_columns(rows[i], result, host));
+      }
       print(all.back());
       if (!options.json_file.empty()) write_atomically(options.json_file, all.dump(2) + '\n');
     }
   }
+  if (on_device) print_device_table(default_device()->name(), all);
 }
 
-void run(int argc, char** argv, const std::string& about, const std::vector<Row>& all_rows,
-         const std::string& default_filter, const MeasureRow& measure) {
+void run(int argc, char** argv, const TableProgram& program) {
   Options chosen;
-  po::options_description options(about + "\n\nOptions");
+  chosen.counts_devices = program.counts_devices;
+  po::options_description options(program.about + "\n\nOptions");
   options.add_options()("list", "print the names of all rows")(
-      "filter", po::value(&chosen.filter)->default_value(default_filter),
+      "filter", po::value(&chosen.filter)->default_value(program.default_filter),
       "only rows whose name contains this regular expression")(
       "json", po::value(&chosen.json_file),
       "also write an array with one object per row to this file")(
       "runs", po::value(&chosen.runs)->default_value(chosen.runs),
       "take the median of so many runs of each row")(
       "seconds", po::value(&chosen.seconds)->default_value(chosen.seconds), "how long a run takes");
+  if (program.counts_devices) {
+    options.add_options()("host-us", po::value(&chosen.host_us),
+                          "microseconds of the host per minibatch, for the prediction");
+  }
   po::variables_map values;
   if (!read_command_line(argc, argv, options, values)) return;
   check_range("seconds", chosen.seconds, 0.001, 3600);
   check_range("runs", chosen.runs, 1, 1000);
+  if (values.contains("host-us")) check_range("host-us", chosen.host_us, 0.001, 1e9);
   if (!chosen.json_file.empty()) AtomicFile writable(chosen.json_file);
   std::vector<Row> rows;
   const std::regex wanted(chosen.filter);
-  for (const Row& row : all_rows) {
+  for (const Row& row : program.rows) {
     if (values.contains("list")) fmt::print("{}\n", row.name());
     if (std::regex_search(row.name(), wanted)) rows.push_back(row);
   }
   if (values.contains("list")) return;
   if (rows.empty()) throw UsageError("no row matches \"" + chosen.filter + "\"; see --list");
-  measure_all(rows, chosen, measure);
+  measure_all(rows, chosen, program.measure);
 }
 
 }  // namespace
 
-int run_table(int argc, char** argv, const char* program, const std::string& about,
-              const std::vector<Row>& all_rows, const std::string& default_filter,
-              const MeasureRow& measure) {
-  return run_program(program, [&] { run(argc, argv, about, all_rows, default_filter, measure); });
+int run_table(int argc, char** argv, const TableProgram& program) {
+  return run_program(program.name, [&] { run(argc, argv, program); });
 }
 
 }  // namespace dynet_like::bench

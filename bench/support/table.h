@@ -12,10 +12,18 @@ namespace dynet_like::bench {
 /// Measures a row for some seconds.
 using MeasureRow = std::function<Result(const Row& row, double seconds)>;
 
-/// A whole program: parses the command line, measures the rows that it asks for and prints them.
-/// `about` is the text of --help above the options. Returns the exit status.
-int run_table(int argc, char** argv, const char* program, const std::string& about,
-              const std::vector<Row>& all_rows, const std::string& default_filter,
-              const MeasureRow& measure);
+/// A program that measures rows.
+struct TableProgram {
+  const char* name;
+  std::string about;  ///< the text of --help above the options
+  std::vector<Row> rows;
+  std::string default_filter;
+  MeasureRow measure;
+  bool counts_devices = false;  ///< results have what a device was asked for
+};
+
+/// Parses the command line, measures the rows that it asks for and prints them. Returns the exit
+/// status.
+int run_table(int argc, char** argv, const TableProgram& program);
 
 }  // namespace dynet_like::bench

@@ -1,0 +1,61 @@
+// Columns of a device; those of the model of a GPU have "predicted" in their names.
+#include "bench/support/device_table.h"
+
+#include <fmt/core.h>
+
+namespace dynet_like::bench {
+
+nlohmann::json device_columns(const Row& row, const Result& result, double host_seconds) {
+  const DeviceWork& work = result.device;
+  const PhaseWork all = work.all();
+  const double predicted = work.predicted_seconds(host_seconds);
+  return {{"device", default_device()->name()},
+          {"launches", all.launches},
+          {"forward_launches", work.forward.launches},
+          {"backward_launches", work.backward.launches},
+          {"update_launches", work.update.launches},
+          {"forward_launches_per_batch", work.forward.launches / result.batches},
+          {"backward_launches_per_batch", work.backward.launches / result.batches},
+          {"copies_to_device", all.copies_to_device},
+          {"forward_copies_to_device", work.forward.copies_to_device},
+          {"backward_copies_to_device", work.backward.copies_to_device},
+          {"update_copies_to_device", work.update.copies_to_device},
+          {"bytes_to_device", all.bytes_to_device},
+          {"copies_to_host", all.copies_to_host},
+          {"bytes_to_host", all.bytes_to_host},
+          {"synchronisations", all.synchronisations},
+          {"allocations", all.allocations},
+          {"fallbacks", all.fallbacks},
+          {"device_bytes_in_use", work.bytes_in_use},
+          {"device_peak_bytes", work.peak_bytes},
+          {"product_flops", work.forward_flops * (row.train ? 3 : 1)},
+          {"host_us", host_seconds * 1e6},
+          {"measured_us", row.batch / result.instances_per_s * 1e6},
+          {"predicted_us", predicted * 1e6},
+          {"predicted_instances_per_s", row.batch / predicted}};
+}
+
+void print_device_table(const std::string& device, const nlohmann::json& rows) {
+  fmt::print(
+      "\nPer minibatch on {}. The last two columns are predicted, not measured: on an H100.\n"
+      "{:<48}{:>24}{:>14}{:>16}{:>10}{:>7}{:>7}{:>7}{:>8}{:>9}{:>10}{:>11}{:>10}\n"
+      "{:<48}{:>8}{:>8}{:>8}{:>7}{:>7}{:>8}{:>8}{:>10}{:>7}{:>7}{:>7}{:>8}{:>9}{:>10}{:>11}{:>10}"
+      "\n",
+      device, "row", "launches", "per batch", "copies", "bus", "waits", "allo-", "fall-", "memory",
+      "host", "measured", "predicted", "inst/s", "", "forward", "backw.", "update", "forw.",
+      "backw.", "to dev.", "to host", "kB", "", "cations", "backs", "MB", "us", "us", "us", "");
+  for (const nlohmann::json& row : rows) {
+    const auto get = [&](const char* key) { return row.at(key).get<double>(); };
+    fmt::print(
+        "{:<48}{:>8.0f}{:>8.0f}{:>8.0f}{:>7.2f}{:>7.2f}{:>8.1f}{:>8.1f}{:>10.1f}{:>7.1f}{:>7.1f}"
+        "{:>7.1f}{:>8.1f}{:>9.0f}{:>10.0f}{:>11.0f}{:>10.0f}\n",
+        row.at("row").get<std::string>(), get("forward_launches"), get("backward_launches"),
+        get("update_launches"), get("forward_launches_per_batch"),
+        get("backward_launches_per_batch"), get("copies_to_device"), get("copies_to_host"),
+        (get("bytes_to_device") + get("bytes_to_host")) / 1e3, get("synchronisations"),
+        get("allocations"), get("fallbacks"), get("device_bytes_in_use") / 1e6, get("host_us"),
+        get("measured_us"), get("predicted_us"), get("predicted_instances_per_s"));
+  }
+}
+
+}  // namespace dynet_like::bench

@@ -1,0 +1,19 @@
+// What rows ask of a device, as a table and as JSON.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "bench/support/measure.h"
+
+namespace dynet_like::bench {
+
+/// The columns of a device for one row, to be added to the row's object. `host_seconds` is what the
+/// host takes for recording and planning a minibatch.
+nlohmann::json device_columns(const Row& row, const Result& result, double host_seconds);
+
+/// A table of rows that have these columns.
+void print_device_table(const std::string& device, const nlohmann::json& rows);
+
+}  // namespace dynet_like::bench

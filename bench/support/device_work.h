@@ -1,0 +1,67 @@
+// What a device is asked to do for a minibatch, phase by phase.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <memory>
+
+#include "bench/support/gpu_model.h"
+#include "dynet_like/dynet_like.h"
+
+namespace dynet_like::bench {
+
+enum class Phase : std::uint8_t { forward, backward, update };
+constexpr std::size_t kPhases = 3;
+
+/// Counts between two calls of Device::counts(); bytes in use are those of the second.
+DeviceCounts difference(const DeviceCounts& before, const DeviceCounts& after);
+
+/// Adds up what a device is asked to do in the phases of minibatches. Nobody else may use the
+/// device meanwhile.
+class PhaseCounts {
+ public:
+  explicit PhaseCounts(Device& device)
+      : device_(device), queue_(device.make_queue()), last_(device.counts()) {}
+
+  /// All since the last call belongs to that phase. The device begins with it.
+  void end(Phase phase);
+  const DeviceCounts& of(Phase phase) const { return sums_[static_cast<std::size_t>(phase)]; }
+
+ private:
+  Device& device_;
+  std::unique_ptr<Queue> queue_;
+  DeviceCounts last_;
+  std::array<DeviceCounts, kPhases> sums_;
+};
+
+/// Of one phase, means over minibatches.
+struct PhaseWork {
+  double launches = 0;
+  double copies_to_device = 0, bytes_to_device = 0, copies_to_host = 0, bytes_to_host = 0;
+  double synchronisations = 0, allocations = 0, fallbacks = 0;
+};
+
+PhaseWork mean(const DeviceCounts& sum, double minibatches);
+PhaseWork operator+(const PhaseWork& a, const PhaseWork& b);
+
+/// Of a minibatch: what is counted, and what the model of a GPU makes of it.
+struct DeviceWork {
+  PhaseWork forward, backward, update;
+  double bytes_in_use = 0, peak_bytes = 0;  ///< of the device's memory
+  double forward_flops = 0;                 ///< of products; backward has twice as many
+  double value_bytes = 0, gradient_bytes = 0, weight_bytes = 0;
+  double host_seconds = 0;  ///< for recording and planning; of the quickest minibatch
+
+  PhaseWork all() const { return forward + backward + update; }
+  /// On an H100, while the host works that long on the next minibatch. Memory that kernels read
+  /// and write is estimated, without caches: forward writes every value, reads it once, and reads
+  /// the weights; backward reads values and weights, writes gradients, reads those of nodes once;
+  /// an update reads weights and their gradients, and writes weights. Tables are not counted, since
+  /// few of their rows are touched.
+  double predicted_seconds(double host) const;
+};
+
+/// Bytes of all parameters that are not tables.
+double weight_bytes(const ParameterCollection& parameters);
+
+}  // namespace dynet_like::bench

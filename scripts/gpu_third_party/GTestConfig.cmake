@@ -1,0 +1,12 @@
+# GoogleTest: headers and static libraries.
+get_filename_component(prefix ${CMAKE_CURRENT_LIST_DIR}/../../.. ABSOLUTE)
+find_package(Threads REQUIRED)
+if(NOT TARGET GTest::gtest)
+  add_library(GTest::gtest STATIC IMPORTED)
+  set_target_properties(GTest::gtest PROPERTIES IMPORTED_LOCATION ${prefix}/lib/libgtest.a)
+  target_include_directories(GTest::gtest INTERFACE ${prefix}/include)
+  target_link_libraries(GTest::gtest INTERFACE Threads::Threads)
+  add_library(GTest::gtest_main STATIC IMPORTED)
+  set_target_properties(GTest::gtest_main PROPERTIES IMPORTED_LOCATION ${prefix}/lib/libgtest_main.a)
+  target_link_libraries(GTest::gtest_main INTERFACE GTest::gtest)
+endif()
