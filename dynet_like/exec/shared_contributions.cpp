@@ -2,6 +2,8 @@
 #include "dynet_like/exec/shared_contributions.h"
 
 #include <algorithm>
+#include <array>
+#include <map>
 
 namespace dynet_like {
 
@@ -20,6 +22,27 @@ void SharedContributions::Target::clear() {
   runs.clear();
   dy.clear();
   x.clear();
+}
+
+SharedContributions::Target SharedContributions::Target::grouped() const {
+  std::map<std::array<std::uint32_t, 5>, std::vector<std::size_t>> runs_at;  // by place
+  std::vector<const std::vector<std::size_t>*> places;
+  for (std::size_t r = 0; r < runs.size(); ++r) {
+    const Place& place = runs[r].place;
+    auto& at = runs_at[{static_cast<std::uint32_t>(place.kind), place.row, place.offset, place.rows,
+                        place.columns}];
+    if (at.empty()) places.push_back(&at);
+    at.push_back(r);
+  }
+  Target result;
+  result.identity = identity;
+  for (const std::vector<std::size_t>* at : places) {
+    for (const std::size_t r : *at) {
+      const Addends some = addends(r);
+      for (std::size_t i = 0; i < some.n; ++i) result.add(runs[r].place, some.dy[i], some.x[i]);
+    }
+  }
+  return result;
 }
 
 std::uint32_t SharedContributions::target_index(Identity identity) {

@@ -46,6 +46,8 @@ class SharedContributions {
       return {dy.data() + first, x.data() + first, end - first};
     }
     void clear();
+    /// The same with one run for each place, in the order of their first addends.
+    Target grouped() const;
   };
   /// A node that contributes: one of a tape, or a shared one.
   struct Consumer {

@@ -100,8 +100,12 @@ void SharedGradients::add_to_table(const Target& target, Queue& queue, Parameter
 }
 
 // `fresh`: the sum, of `size` elements, holds nothing yet.
-void SharedGradients::add_all(const Target& target, Queue& queue, DType dtype, std::byte* sum,
+void SharedGradients::add_all(const Target& all, Queue& queue, DType dtype, std::byte* sum,
                               std::size_t size, bool fresh) {
+  // A GPU does not keep the order of addends anyway, and would be asked for a launch per run.
+  const bool groups = all.runs.size() > 1 && !run_.options.device->is_cpu();
+  const Target of_places = groups ? all.grouped() : Target();
+  const Target& target = groups ? of_places : all;
   for (std::size_t r = 0; r < target.runs.size(); ++r) {
     const SharedContributions::Place& place = target.runs[r].place;
     if (fresh && std::size_t{place.rows} * place.columns != size) {
