@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 """Makes a table of the CUDA kernels from what ptxas says of them; fails if one spills registers.
 
-usage: scripts/cuda_kernels.py [FILE.cu...]      builds these, or all kernels, with nvcc
-       scripts/cuda_kernels.py --read FILE...    reads what `nvcc -Xptxas -v` printed instead
+usage: scripts/cuda_kernels.py [--summary] [FILE.cu...]   builds these, or all kernels, with nvcc
+       scripts/cuda_kernels.py [--summary] --read FILE...   reads what `nvcc -Xptxas -v` printed
 
+--summary: a row for all instances of a template, with the most that one of them takes.
 The table is Markdown, for docs/cuda.md. Exit status: 0, 1 if a kernel spills, 2 for errors.
 """
 
@@ -15,7 +16,8 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 ARCHITECTURES = ("sm_80", "sm_90")
-OPTIONS = ["-std=c++20", "-O3", "--expt-relaxed-constexpr", "-fmad=false", "-Xptxas", "-v", "-I."]
+OPTIONS = ["-std=c++20", "-O3", "--Werror", "all-warnings", "--expt-relaxed-constexpr", "-fmad=false",
+           "-Xptxas", "-v", "-I."]
 
 
 class Failure(Exception):
@@ -28,7 +30,7 @@ def build(source):
     for architecture in ARCHITECTURES:
         number = architecture.removeprefix("sm_")
         command += ["-gencode", f"arch=compute_{number},code={architecture}"]
-    command += ["-c", str(source), "-o", "/dev/null"]
+    command += ["-gencode", "arch=compute_90,code=compute_90", "-c", str(source), "-o", "/dev/null"]
     result = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
     if result.returncode != 0:
         raise Failure(f"{source}: nvcc failed:\n{result.stderr}")
@@ -98,7 +100,43 @@ def print_table(files):
     return spilling
 
 
+def summarise(functions):
+    """One entry per template: how many instances there are, and the most that one takes."""
+    templates = {}
+    short = demangle(sorted({name for name, _ in functions}))
+    for (name, architecture), found in functions.items():
+        template = re.sub(r"<.*", "", short[name])
+        known = templates.setdefault((template, architecture), {**found, "count": 0})
+        known["count"] += 1
+        for number in ("registers", "shared", "spills"):
+            known[number] = max(known[number], found[number])
+        known["is_kernel"] = known["is_kernel"] or found["is_kernel"]
+    return templates
+
+
+def print_summary(files):
+    """Prints a row per template, and returns what spills."""
+    print("| file | kernel | instances | most registers (sm_80, sm_90) | most shared memory |")
+    print("|---|---|---|---|---|")
+    spilling = []
+    for file, functions in files:
+        templates = summarise(functions)
+        for name in sorted({name for name, _ in templates}):
+            both = [templates.get((name, architecture)) for architecture in ARCHITECTURES]
+            there = [found for found in both if found is not None]
+            if max(found["spills"] for found in there) > 0:
+                spilling.append(f"{file}: {name}")
+            if not any(found["is_kernel"] for found in there):
+                continue
+            registers = ", ".join("-" if found is None else str(found["registers"]) for found in both)
+            print(f"| {file} | `{name}` | {max(found['count'] for found in there)} | {registers} |"
+                  f" {max(found['shared'] for found in there)} |")
+    return spilling
+
+
 def main(arguments):
+    summary = "--summary" in arguments
+    arguments = [argument for argument in arguments if argument != "--summary"]
     if arguments[:1] in (["-h"], ["--help"]):
         print(__doc__)
         return 0
@@ -112,7 +150,7 @@ def main(arguments):
         files = [(pathlib.Path(source).name, parse(build(source))) for source in sources]
     if not any(functions for _, functions in files):
         raise Failure("need the output of ptxas -v for at least one kernel; got none")
-    spilling = print_table(files)
+    spilling = print_summary(files) if summary else print_table(files)
     for kernel in spilling:
         print(f"cuda_kernels.py: need registers for all values; {kernel} spills", file=sys.stderr)
     return 1 if spilling else 0

@@ -5,7 +5,7 @@
 function(expect status row)
   list(JOIN ARGN "\n" text)
   file(WRITE ${WORK}/ptxas.txt "${text}\n")
-  execute_process(COMMAND ${PYTHON} ${SCRIPT} --read ${WORK}/ptxas.txt RESULT_VARIABLE result
+  execute_process(COMMAND ${PYTHON} ${SCRIPT} ${options} --read ${WORK}/ptxas.txt RESULT_VARIABLE result
                   OUTPUT_VARIABLE output ERROR_VARIABLE errors)
   string(FIND "${output}${errors}" "${row}" place)
   if(NOT result EQUAL status OR place EQUAL -1)
@@ -34,3 +34,7 @@ expect(1 "| ptxas.txt | `solve` | 0, - | 0 | 12 |" ${first}
        "ptxas info    : Function properties for _ZN10dynet_like4cuda5solveEPf"
        "    0 bytes stack frame, 8 bytes spill stores, 4 bytes spill loads")
 expect(2 "need the output of ptxas -v" "nothing")
+
+set(options --summary)
+expect(0 "| ptxas.txt | `add_segments` | 1 | 40, 38 | 1024 |" ${first} ${second})
+expect(1 "add_segments spills" ${first} ${spilling})
