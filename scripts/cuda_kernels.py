@@ -8,6 +8,8 @@ usage: scripts/cuda_kernels.py [--summary] [FILE.cu...]   builds these, or all k
 The table is Markdown, for docs/cuda.md. Exit status: 0, 1 if a kernel spills, 2 for errors.
 """
 
+import concurrent.futures
+import os
 import pathlib
 import re
 import shutil
@@ -147,7 +149,9 @@ def main(arguments):
         if shutil.which("nvcc") is None:
             raise Failure("need nvcc of CUDA's toolkit in PATH; got none")
         sources = arguments or sorted((ROOT / "dynet_like/device/cuda").glob("*.cu"))
-        files = [(pathlib.Path(source).name, parse(build(source))) for source in sources]
+        with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+            texts = list(pool.map(build, sources))
+        files = [(pathlib.Path(source).name, parse(text)) for source, text in zip(sources, texts)]
     if not any(functions for _, functions in files):
         raise Failure("need the output of ptxas -v for at least one kernel; got none")
     spilling = print_summary(files) if summary else print_table(files)
