@@ -151,7 +151,7 @@ step_peers() {
 
 say() { printf '[%5d s] %s\n' "$SECONDS" "$1"; }
 
-quoted() { tr -d '\000-\037' <<<"$1" | sed 's/\\/\\\\/g; s/"/\\"/g; s/.*/"&"/'; }
+quoted() { printf '"%s"' "$(tr -d '\000-\037' <<<"$1" | sed 's/\\/\\\\/g; s/"/\\"/g')"; }
 
 failures=0 lines=()
 : >"$results/summary.txt"

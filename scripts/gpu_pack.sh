@@ -13,9 +13,9 @@
 #                 Boost's program_options and context as libraries, with their licences
 #   shared/data/  the data sets, with --data
 #   gpu_check.sh  starts source/scripts/gpu_check.sh, whose --help says what it does
-# The libraries are for the processor of this machine; they need glibc 2.34 and the C++ library of
-# g++ 12, or later ones. The other machine brings CUDA 13.0, CMake 3.25, Ninja and that compiler,
-# and for the comparison Python with PyTorch for CUDA.
+# The libraries are those of this machine: for its processor, its C library and its C++ library, or
+# later ones. The other machine brings CUDA 13.0, CMake 3.25, Ninja and g++ 12 or clang 14, and for
+# the comparison Python with PyTorch for CUDA.
 set -euo pipefail
 
 fail() {
