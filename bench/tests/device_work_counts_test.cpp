@@ -88,14 +88,10 @@ std::string name_of(const ModelKind& model, bool train, Form form) {
          (form == Form::fused ? "/fused" : "/ops");
 }
 
-/// The bias of the Tree-LSTM is read as a whole by inner nodes and in part by leaves: these sums
-/// overlap and alternate, and run one after the other. Its bound is that of the file alone.
-bool has_overlapping_sums(const std::string& name) { return name.starts_with("tree_lstm/"); }
-
 /// Rules for models with fused cells, whatever their bounds are.
 void check_rules(const std::string& name, const Work& work) {
   EXPECT_LE(work.forward.launches, 3 * work.batches) << name;
-  if (!has_overlapping_sums(name)) EXPECT_LE(work.backward.launches, 5 * work.batches) << name;
+  EXPECT_LE(work.backward.launches, 5 * work.batches) << name;
   for (const DeviceCounts* pass : {&work.forward, &work.backward, &work.update}) {
     EXPECT_EQ(pass->allocations, 0u) << name;
     EXPECT_EQ(pass->fallbacks, 0u) << name;
