@@ -158,7 +158,9 @@ TEST_P(CudaTraining, TakesFewLaunches) {
   const DeviceCounts after = cuda()->counts();
   EXPECT_LE(after.launches - before.launches, 4u);  // check twice, update, average
   // EG looks at the values that it is asked to change.
-  if (has_same_bits()) EXPECT_LE(after.synchronisations - before.synchronisations, 2u);
+  if (has_same_bits()) {
+    EXPECT_LE(after.synchronisations - before.synchronisations, 2u);
+  }
 }
 
 TEST_P(CudaTraining, GoesOnFromACheckpointOfAnotherDevice) {

@@ -92,6 +92,7 @@ void Executor::for_lanes(const Work& work) {
 void Executor::forward(std::span<const ValueRef> targets, bool free_unread,
                        std::span<const ValueRef> read_soon) {
   ++common_.runs;
+  for (const ReadParameter& read : common_.read_parameters) read.parameter->take_writes();
   try {
     needed_.collect(targets);
     common_.recomputed += needed_.recomputed();

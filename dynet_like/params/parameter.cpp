@@ -77,7 +77,10 @@ void ParameterStorage::read_values() const {
 
 void ParameterStorage::values_written(std::size_t first, std::size_t count) {
   ++version;
-  if (is_on_cpu()) return;
+  if (!is_on_cpu()) write_values(first, count);
+}
+
+void ParameterStorage::write_values(std::size_t first, std::size_t count) const {
   const std::size_t element = size_of(dtype);
   device().write(values.data() + first * element, copy_.data() + first * element, count * element);
   if (handed_out) copy_digest_ = digest();
@@ -92,9 +95,9 @@ void ParameterStorage::values_changed() {
   copy_digest_ = digest();
 }
 
-void ParameterStorage::take_writes() {
-  if (is_on_cpu() || !handed_out || digest() == copy_digest_) return;
-  values_written();
+// No new version: as on the CPU, nobody has said that there was a change.
+void ParameterStorage::take_writes() const {
+  if (!is_on_cpu() && handed_out && digest() != copy_digest_) write_values(0, size());
 }
 
 void ParameterStorage::hand_out() {

@@ -78,7 +78,7 @@ struct ParameterStorage {
   /// Somebody gets the memory of the values, and may write to it at any time.
   void hand_out();
   /// What was written to memory that was handed out reaches the device.
-  void take_writes();
+  void take_writes() const;
   /// Equal values, equal digests.
   std::size_t digest() const;
   /// Brings all rows up to date, if a trainer left some behind.
@@ -89,11 +89,12 @@ struct ParameterStorage {
  private:
   bool is_on_cpu() const { return device().is_cpu(); }
   void read_values() const;
+  void write_values(std::size_t first, std::size_t count) const;
 
   // Of values on another device: the copy, and whether it is up to date.
   mutable Block copy_;
   mutable bool copy_is_good_ = false;
-  std::size_t copy_digest_ = 0;  ///< when the device got it last
+  mutable std::size_t copy_digest_ = 0;  ///< when the device got it last
 };
 
 /// A handle on a parameter; copies refer to the same values.
