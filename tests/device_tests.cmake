@@ -38,4 +38,4 @@ foreach(source IN LISTS sources)
     ENVIRONMENT "${environment};DYNET_LIKE_DEVICE=${device}" TIMEOUT 900 LABELS ${label}
     SKIP_REGULAR_EXPRESSION "there is no GPU")
 endforeach()
-add_custom_target(device_tests DEPENDS ${device_programs})
+add_dependencies(device_tests ${device_programs})
