@@ -24,14 +24,18 @@ Fiber::Fiber(unsigned number) {
   const std::size_t offset = number % kOffsets * kOffset;
   bottom_ = static_cast<const std::byte*>(stack.sp) - stack.size;
   size_ = stack.size;
+  unpoison(bottom_, size_);  // what another stack has left at this place
   inside_ = ctx::fiber(
       std::allocator_arg,
       ctx::preallocated(static_cast<std::byte*>(stack.sp) - offset, stack.size - offset, stack),
       std::move(stacks), [this](ctx::fiber&& outside) { return main(std::move(outside)); });
 }
 
-// A resumed fiber without a function ends.
-Fiber::~Fiber() { resume(); }
+// A resumed fiber without a function ends, and its stack is gone.
+Fiber::~Fiber() {
+  resume();
+  unpoison(bottom_, size_);
+}
 
 void Fiber::set_function(Function function, void* argument) {
   function_ = function;
