@@ -206,16 +206,7 @@ __global__ void __launch_bounds__(Tile::threads, Tile::blocks_at_once)
 
   Accumulators<Tile> results;
   Loader<Tile, kTransposed> loader(product, factors, part);
-  constexpr unsigned kLeft = Tile::left_vectors * kVector<T>;
-  constexpr unsigned kRight = Tile::right_vectors * kVector<T>;
-  for (unsigned buffer = 0;; buffer ^= 1) {
-    loader.store(left + buffer * kLeft, right + buffer * kRight);
-    __syncthreads();
-    const unsigned terms = loader.terms();
-    const bool more = loader.load_next();
-    results.multiply(left + buffer * kLeft, right + buffer * kRight, terms);
-    if (!more) break;
-  }
+  results.multiply_all(loader, left, right);
   finish(results, product, part);
 }
 

@@ -133,16 +133,7 @@ __global__ void __launch_bounds__(OuterTile<T>::threads, OuterTile<T>::blocks_at
     for_groups([](T* group, const T* from, unsigned count) { load_vector(from, count, group); });
   }
   OuterLoader<T> loader(dy, x, block, rows, columns);
-  constexpr unsigned kLeft = Tile::left_vectors * kVector<T>;
-  constexpr unsigned kRight = Tile::right_vectors * kVector<T>;
-  for (unsigned buffer = 0;; buffer ^= 1) {
-    loader.store(left + buffer * kLeft, right + buffer * kRight);
-    __syncthreads();
-    const unsigned terms = loader.terms();
-    const bool more = loader.load_next();
-    results.multiply(left + buffer * kLeft, right + buffer * kRight, terms);
-    if (!more) break;
-  }
+  results.multiply_all(loader, left, right);
   for_groups([](const T* group, T* place, unsigned count) {
     put_vector<Tile::group_rows>(group, place, count, false);
   });

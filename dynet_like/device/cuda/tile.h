@@ -165,6 +165,22 @@ struct Accumulators {
     }
   }
 
+  /// All tiles that a loader brings. Each side has two buffers: while one pair is multiplied, the
+  /// next is on its way in registers.
+  template <class Loader>
+  __device__ void multiply_all(Loader& loader, T* left, T* right) {
+    constexpr unsigned kLeft = Tile::left_vectors * kVector<T>;
+    constexpr unsigned kRight = Tile::right_vectors * kVector<T>;
+    for (unsigned buffer = 0;; buffer ^= 1) {
+      loader.store(left + buffer * kLeft, right + buffer * kRight);
+      __syncthreads();
+      const unsigned terms = loader.terms();
+      const bool more = loader.load_next();
+      multiply(left + buffer * kLeft, right + buffer * kRight, terms);
+      if (!more) break;
+    }
+  }
+
   /// Calls finish(row, column, results) for every group of rows in a column of the tile: there are
   /// Tile::group_rows results.
   template <class Finish>
