@@ -92,9 +92,9 @@ void Executor::for_lanes(const Work& work) {
 void Executor::forward(std::span<const ValueRef> targets, bool free_unread,
                        std::span<const ValueRef> read_soon) {
   ++common_.runs;
-  for (const ReadParameter& read : common_.read_parameters) read.parameter->take_writes();
   try {
     needed_.collect(targets);
+    for (const ReadParameter& read : common_.read_parameters) read.parameter->take_writes();
     common_.recomputed += needed_.recomputed();
     reads_freed_ |= needed_.recomputed() > 0 && common_.options.memory_limit == 0;
     const bool frees = free_unread && !reads_freed_;

@@ -86,7 +86,6 @@ void NeededNodes::place_source(NodeRef ref) {
     ParameterStorage& parameter = tape.storage_of(ref.node);
     SharedValue& shared = run_.shared[run_.identity_of(ref)];
     check_device(parameter);
-    if (shared.parameter == nullptr) parameter.take_writes();
     if (shared.parameter == nullptr) run_.common.read_parameters.emplace_back(parameter);
     if (shared.parameter == nullptr && parameter.handed_out) {
       shared.packed = std::make_shared<PackedMatrices>();
