@@ -24,6 +24,11 @@ std::unique_ptr<Workload> make_model(const std::string& name, unsigned hidden, F
 
 /// Binary Tree-LSTM (nn::TreeLSTM) with a loss of 5 classes at every node.
 std::unique_ptr<Workload> make_tree_lstm(unsigned hidden, Form form);
+/// The same with forget gates that see their own child only, as those of the child-sum Tree-LSTM do
+/// (Tai et al. 2015, equation 4): f_k = logistic(b_f + U_f h_k), one U_f for both children. There
+/// is no cell for such gates in one node: in the form "fused", i, o and u are one product, the rest
+/// is op by op.
+std::unique_ptr<Workload> make_tree_lstm_own_forget(unsigned hidden, Form form);
 /// Child-sum Tree-GRU on the same trees: a leaf is nn::GRU's step from zeros, an inner node its
 /// step without input from the sum of its children.
 std::unique_ptr<Workload> make_tree_gru(unsigned hidden, Form form);

@@ -52,6 +52,39 @@ OpTreeLSTM::State OpTreeLSTM::inner(ComputationGraph& graph, const State& left,
   return {cmult(o, tanh(c)), c};
 }
 
+OpOwnForgetTreeLSTM::OpOwnForgetTreeLSTM(ParameterCollection& model, unsigned inputs,
+                                         unsigned hidden, const std::string& name)
+    : own_(model.add_subcollection(name)),
+      leaf_weights_(add_per_gate(own_, "W", {"i", "o", "u"}, {hidden, inputs})),
+      left_weights_(add_per_gate(own_, "U_left", {"i", "o", "u"}, {hidden, hidden})),
+      right_weights_(add_per_gate(own_, "U_right", {"i", "o", "u"}, {hidden, hidden})),
+      bias_(add_per_gate(own_, "b", {"i", "o", "u"}, {hidden})),
+      forget_(own_, hidden, hidden, true, "forget") {}
+
+OpOwnForgetTreeLSTM::State OpOwnForgetTreeLSTM::leaf(ComputationGraph& graph,
+                                                     const Expression& x) const {
+  const auto sum = [&](unsigned gate) {
+    return affine_transform(
+        {parameter(graph, bias_[gate]), parameter(graph, leaf_weights_[gate]), x});
+  };
+  const Expression i = logistic(sum(0)), o = logistic(sum(1)), u = tanh(sum(2));
+  const Expression c = cmult(i, u);
+  return {cmult(o, tanh(c)), c};
+}
+
+OpOwnForgetTreeLSTM::State OpOwnForgetTreeLSTM::inner(ComputationGraph& graph, const State& left,
+                                                      const State& right) const {
+  const auto sum = [&](unsigned gate) {
+    return affine_transform({parameter(graph, bias_[gate]), parameter(graph, left_weights_[gate]),
+                             left.h, parameter(graph, right_weights_[gate]), right.h});
+  };
+  const Expression i = logistic(sum(0)), o = logistic(sum(1)), u = tanh(sum(2));
+  const Expression f_left = logistic(forget_(graph, left.h));
+  const Expression f_right = logistic(forget_(graph, right.h));
+  const Expression c = cmult(i, u) + cmult(f_left, left.c) + cmult(f_right, right.c);
+  return {cmult(o, tanh(c)), c};
+}
+
 OpLSTM::OpLSTM(ParameterCollection& model, unsigned inputs, unsigned hidden,
                const std::string& name)
     : hidden_(hidden) {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "bench/models/workload.h"
+#include "nn/linear.h"
 
 namespace dynet_like::bench {
 
@@ -21,6 +22,23 @@ class OpTreeLSTM {
 
  private:
   std::vector<Parameter> leaf_weights_, left_weights_, right_weights_, bias_;
+};
+
+/// The cell of make_tree_lstm_own_forget, op by op.
+class OpOwnForgetTreeLSTM {
+ public:
+  struct State {
+    Expression h, c;
+  };
+  OpOwnForgetTreeLSTM(ParameterCollection& model, unsigned inputs, unsigned hidden,
+                      const std::string& name);
+  State leaf(ComputationGraph& graph, const Expression& x) const;
+  State inner(ComputationGraph& graph, const State& left, const State& right) const;
+
+ private:
+  ParameterCollection own_;
+  std::vector<Parameter> leaf_weights_, left_weights_, right_weights_, bias_;
+  nn::Linear forget_;
 };
 
 /// nn::LSTM, op by op.

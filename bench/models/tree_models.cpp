@@ -2,6 +2,7 @@
 #include "bench/models/models.h"
 #include "bench/models/op_cells.h"
 #include "nn/embedding.h"
+#include "nn/gates.h"
 #include "nn/gru.h"
 #include "nn/linear.h"
 #include "nn/tree_lstm.h"
@@ -41,6 +42,44 @@ class TreeWorkload : public Workload {
   nn::Linear output_;
 };
 
+// The cell of make_tree_lstm_own_forget with joined products; a leaf is the one of nn::TreeLSTM.
+class OwnForgetTreeLSTM {
+ public:
+  using State = CellState;
+
+  OwnForgetTreeLSTM(ParameterCollection& model, unsigned inputs, unsigned hidden, const char* name)
+      : hidden_(hidden),
+        own_(model.add_subcollection(name)),
+        leaf_weights_(nn::add_gate_weights(own_, 3, hidden, inputs, "W")),
+        left_weights_(nn::add_gate_weights(own_, 3, hidden, hidden, "U_left")),
+        right_weights_(nn::add_gate_weights(own_, 3, hidden, hidden, "U_right")),
+        bias_(nn::add_gate_bias(own_, hidden, {0, 0, 0}, "b")),
+        forget_(own_, hidden, hidden, true, "forget") {}
+  State leaf(ComputationGraph& graph, const Expression& x) const {
+    const Expression xs[] = {parameter(graph, leaf_weights_), x};
+    return lstm_cell(parameter(graph, bias_), xs, {});
+  }
+  State inner(ComputationGraph& graph, const State& left, const State& right) const {
+    const unsigned n = hidden_;
+    const Expression sums =
+        affine_transform({parameter(graph, bias_), parameter(graph, left_weights_), left.h,
+                          parameter(graph, right_weights_), right.h});
+    const Expression gates = logistic(pick_range(sums, 0, 2 * n));
+    const Expression i = pick_range(gates, 0, n), o = pick_range(gates, n, 2 * n);
+    const Expression u = tanh(pick_range(sums, 2 * n, 3 * n));
+    const Expression f_left = logistic(forget_(graph, left.h));
+    const Expression f_right = logistic(forget_(graph, right.h));
+    const Expression c = cmult(i, u) + cmult(f_left, left.c) + cmult(f_right, right.c);
+    return {cmult(o, tanh(c)), c};
+  }
+
+ private:
+  unsigned hidden_;
+  ParameterCollection own_;
+  Parameter leaf_weights_, left_weights_, right_weights_, bias_;
+  nn::Linear forget_;
+};
+
 template <class Cell>
 class TreeLSTMWorkload : public TreeWorkload<Cell> {
  public:
@@ -77,6 +116,11 @@ class TreeGRUWorkload : public TreeWorkload<ChildSum<Cell>> {
 
 std::unique_ptr<Workload> make_tree_lstm(unsigned hidden, Form form) {
   return make_form<TreeLSTMWorkload<nn::TreeLSTM>, TreeLSTMWorkload<OpTreeLSTM>>(hidden, form);
+}
+
+std::unique_ptr<Workload> make_tree_lstm_own_forget(unsigned hidden, Form form) {
+  return make_form<TreeLSTMWorkload<OwnForgetTreeLSTM>, TreeLSTMWorkload<OpOwnForgetTreeLSTM>>(
+      hidden, form);
 }
 
 std::unique_ptr<Workload> make_tree_gru(unsigned hidden, Form form) {
