@@ -11,57 +11,112 @@ namespace {
 using namespace dynet_like::bench;
 
 constexpr const char* kAbout =
-    "Trains models that are written op by op against DyNet's headers (FORM dynet), with all\n"
-    "samples of a minibatch in one graph, and the same models against the library's own (FORM\n"
-    "ops, as in throughput): same data, same operations, gradient descent without clipping.\n"
+    "Trains and runs models that are written against DyNet's headers (FORM dynet), with all "
+    "samples\n"
+    "of a minibatch in one graph; and the same models against the library's own (FORM ops, as in\n"
+    "throughput): same data, same operations, gradient descent without clipping. They are written\n"
+    "gate by gate, but tagger_with_builders, which has DyNet's VanillaLSTMBuilder.\n"
     "\n"
-    "  dynet_style --runs 5 --json rows.json";
-
-struct ModelOfBoth {
-  const char* name;
-  unsigned hidden;
-};
-constexpr ModelOfBoth kModels[] = {
-    {"tree_lstm", 128}, {"tagger", 50}, {"tagger", 256}, {"char_tagger", 128}};
+    "The columns are those of throughput; with FORM dynet no clocks run inside, so that record, "
+    "plan\n"
+    "and rest are 0.\n"
+    "\n"
+    "  dynet_style --runs 5 --json rows.json\n"
+    "  dynet_style --filter 'tree_lstm_own_forget/.*/dynet'     one tree at a time, too\n"
+    "\n"
+    "bench/cell_tables.py compares them with DyNet itself.";
 
 std::vector<Row> rows_of_both() {
   std::vector<Row> rows;
-  for (const ModelOfBoth& model : kModels) {
-    for (const unsigned batch : {1u, 16u, 64u}) {
-      for (const char* form : {"ops", "dynet"}) {
-        rows.push_back({model.name, model.hidden, batch, true, form});
+  for (const DyNetModelKind& kind : all_dynet_models()) {
+    for (const unsigned hidden : kind.sizes) {
+      for (const unsigned batch : {1u, 16u, 64u, 256u}) {
+        for (const bool train : {true, false}) {
+          if (kind.op_by_op) rows.push_back({kind.name, hidden, batch, train, "ops"});
+          rows.push_back({kind.name, hidden, batch, train, "dynet"});
+        }
       }
     }
   }
   return rows;
 }
 
-Result measure_dynet(const Row& row, double seconds) {
-  const std::unique_ptr<DyNetModel> workload = make_dynet_model(row.model, row.hidden);
-  dynet::SimpleSGDTrainer trainer(workload->model, learning_rate(row.batch));
-  trainer.clipping_enabled = false;
-  double all_words = 0, words = 0;
-  for (std::size_t i = 0; i < workload->size(); ++i) {
-    all_words += static_cast<double>(workload->words(i));
+/// A program for DyNet: a graph per minibatch.
+class DyNetRun {
+ public:
+  explicit DyNetRun(const Row& row)
+      : row_(row),
+        workload_(dynet_model(row.model).make(row.hidden)),
+        trainer_(workload_->model, learning_rate(row.batch)) {
+    trainer_.clipping_enabled = false;
   }
-  Result result;
-  std::size_t next = 0;
-  const auto step = [&] {
+
+  /// Takes the next minibatch; tells what was done if it is asked to.
+  void step(dynet_like::Report* report = nullptr) {
     dynet::ComputationGraph cg;
     std::vector<dynet::Expression> losses;
-    for (unsigned i = 0; i < row.batch; ++i, ++next) {
-      losses.push_back(workload->loss(cg, next % workload->size()));
-      words += static_cast<double>(workload->words(next % workload->size()));
+    for (unsigned i = 0; i < row_.batch; ++i, ++next_) {
+      losses.push_back(workload_->loss(cg, next_ % workload_->size()));
+      words_ += static_cast<double>(workload_->words(next_ % workload_->size()));
     }
     const dynet::Expression loss = dynet::sum(losses);
-    result.loss = static_cast<double>(as_scalar(cg.forward(loss))) / row.batch;
-    cg.backward(loss);
-    trainer.update();
-  };
-  for (int i = 0; i < 3; ++i) step();
-  words = 0;
-  const double time = run_for(seconds, result, step);
-  result.instances_per_s = words / time / (all_words / static_cast<double>(workload->size()));
+    loss_ = static_cast<double>(as_scalar(cg.forward(loss))) / row_.batch;
+    if (row_.train) {
+      cg.backward(loss);
+      trainer_.update();
+    }
+    if (report != nullptr) *report = cg.explain();
+  }
+
+  double words() const { return words_; }
+  double loss() const { return loss_; }
+  double words_per_instance() const {
+    double words = 0;
+    for (std::size_t i = 0; i < workload_->size(); ++i) {
+      words += static_cast<double>(workload_->words(i));
+    }
+    return words / static_cast<double>(workload_->size());
+  }
+
+ private:
+  const Row& row_;
+  std::unique_ptr<DyNetModel> workload_;
+  dynet::SimpleSGDTrainer trainer_;
+  std::size_t next_ = 0;
+  double words_ = 0, loss_ = 0;
+};
+
+/// What a minibatch is in the mean; returns the floating-point operations of the products per word.
+double count(DyNetRun& run, const Row& row, double seconds, Result& result) {
+  const double before = run.words();
+  double minibatches = 0, flops = 0;
+  Result unused;
+  run_for(seconds, unused, [&] {
+    dynet_like::Report report;
+    run.step(&report);
+    flops += report.product_flops * (row.train ? 3 : 1);
+    result.nodes += static_cast<double>(report.nodes);
+    result.batches += static_cast<double>(report.batches);
+    result.bound += static_cast<double>(report.bound);
+    result.kernel_calls += static_cast<double>(report.kernel_calls);
+    ++minibatches;
+  });
+  for (double* sum : {&result.nodes, &result.batches, &result.bound, &result.kernel_calls}) {
+    *sum /= minibatches;
+  }
+  return flops / (run.words() - before);
+}
+
+Result measure_dynet(const Row& row, double seconds) {
+  DyNetRun run(row);
+  Result result;
+  for (int i = 0; i < 3; ++i) run.step();
+  const double before = run.words();
+  const double time = run_for(seconds, result, [&] { run.step(); });
+  const double speed = (run.words() - before) / time;
+  result.gflops = speed * count(run, row, seconds / 4, result) / 1e9;
+  result.instances_per_s = speed / run.words_per_instance();
+  result.loss = run.loss();
   return result;
 }
 
@@ -72,5 +127,5 @@ Result measure_either(const Row& row, double seconds) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  return run_table(argc, argv, {"dynet_style", kAbout, rows_of_both(), "", measure_either});
+  return run_table(argc, argv, {"dynet_style", kAbout, rows_of_both(), "/b64/", measure_either});
 }

@@ -1,4 +1,4 @@
-// Models as programs for DyNet write them, op by op, on the data of bench/models.
+// Models as programs for DyNet write them, on the data of bench/models.
 #pragma once
 
 #include <dynet/dynet.h>
@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <memory>
 #include <string>
+#include <vector>
 
 namespace dynet_like::bench {
 
@@ -22,8 +23,30 @@ class DyNetModel {
   dynet::ParameterCollection model;
 };
 
-/// "tree_lstm", "tagger" or "char_tagger", with the parameters, names and order of the form "ops"
-/// of bench/models. Throws std::invalid_argument for another name.
-std::unique_ptr<DyNetModel> make_dynet_model(const std::string& name, unsigned hidden);
+struct DyNetModelKind {
+  const char* name;
+  std::vector<unsigned> sizes;  ///< hidden sizes that are measured
+  std::unique_ptr<DyNetModel> (*make)(unsigned hidden);
+  /// Whether it is the form "ops" of bench/models' model of this name, with the same parameters,
+  /// names and order; else it uses DyNet's builders.
+  bool op_by_op;
+};
+
+const std::vector<DyNetModelKind>& all_dynet_models();
+
+/// Throws std::invalid_argument for a name that is not there.
+const DyNetModelKind& dynet_model(const std::string& name);
+
+// What bench/models/models.h has, op by op.
+std::unique_ptr<DyNetModel> make_dynet_tree_lstm(unsigned hidden);
+std::unique_ptr<DyNetModel> make_dynet_tree_lstm_own_forget(unsigned hidden);
+std::unique_ptr<DyNetModel> make_dynet_tree_gru(unsigned hidden);
+std::unique_ptr<DyNetModel> make_dynet_tagger(unsigned hidden);
+std::unique_ptr<DyNetModel> make_dynet_char_tagger(unsigned hidden);
+std::unique_ptr<DyNetModel> make_dynet_lattice_lstm(unsigned hidden);
+std::unique_ptr<DyNetModel> make_dynet_random_dag(unsigned hidden);
+
+/// The tagger with a VanillaLSTMBuilder for each direction.
+std::unique_ptr<DyNetModel> make_dynet_tagger_with_builders(unsigned hidden);
 
 }  // namespace dynet_like::bench
