@@ -1,4 +1,4 @@
-// What a Tree-LSTM takes without a library: the yardstick for recording, planning and batching.
+// What the Tree-LSTMs take without a library: the yardstick for recording, planning and batching.
 #include <algorithm>
 
 #include "bench/by_hand/tree_lstm.h"
@@ -11,21 +11,22 @@ namespace {
 using namespace dynet_like::bench;
 
 constexpr const char* kAbout =
-    "The Tree-LSTM of bench/throughput, same data and same weights, as a program for this one\n"
-    "model: no graphs, no recording, no planner; the nodes of a minibatch are ordered by their\n"
+    "The Tree-LSTMs of bench/throughput, same data and same weights, as a program for these "
+    "models\n"
+    "alone: no graphs, no recording, no planner; the nodes of a minibatch are ordered by their\n"
     "height, and the library's kernels are called directly.\n"
     "\n"
     "The columns are those of throughput; there is nothing to record or to plan, nodes are cells\n"
     "and batches are heights. What of it the library reaches:\n"
     "\n"
     "  by_hand --json by_hand.json\n"
-    "  throughput --filter tree_lstm/.*/b64/.*/fused/auto/t1 --json ours.json\n"
+    "  throughput --filter '^tree_lstm.*/b64/.*/fused/auto/t1' --json ours.json\n"
     "  compare.py by_hand.json ours.json --without form,policy";
 
 std::vector<Row> rows_by_hand() {
   std::vector<Row> rows;
   for (const ModelKind& kind : all_models()) {
-    if (kind.name != std::string("tree_lstm")) continue;
+    if (!by_hand::TreeLSTM::has(kind.name)) continue;
     for (unsigned hidden : kind.sizes) {
       for (bool train : {true, false}) {
         for (unsigned batch : {1u, 16u, 64u, 256u}) {
@@ -46,7 +47,7 @@ Result measure_by_hand(const Row& row, double seconds) {
   const std::vector<BinaryTree> trees = make_trees(kTreeData);
   double all_nodes = 0;
   for (const BinaryTree& tree : trees) all_nodes += static_cast<double>(tree.nodes.size());
-  by_hand::TreeLSTM model(row.hidden);
+  by_hand::TreeLSTM model(row.model, row.hidden);
   Result result;
   double nodes = 0, flops = 0, minibatches = 0;
   std::size_t next = 0;

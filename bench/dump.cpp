@@ -82,9 +82,9 @@ nlohmann::json describe(const bench::ModelKind& model, unsigned hidden, const st
       save_parameters(folder / (name + ".safetensors"), workload->parameters());
     }
   }
-  if (model.make == bench::make_tree_lstm) {
+  if (bench::by_hand::TreeLSTM::has(model.name)) {
     const std::vector<bench::BinaryTree> trees = bench::make_trees(bench::kTreeData);
-    bench::by_hand::TreeLSTM by_hand(hidden);
+    bench::by_hand::TreeLSTM by_hand(model.name, hidden);
     entry["losses"]["by_hand"] = by_hand.forward({trees.data(), kInstances}, false) / kInstances;
   }
   return entry;

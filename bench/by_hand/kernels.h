@@ -12,6 +12,15 @@ namespace dynet_like::bench::by_hand {
 /// Where the items of an argument lie.
 using Places = std::vector<const void*>;
 
+/// A place per node of [begin, end).
+template <class Place>
+Places places(std::size_t begin, std::size_t end, const Place& place) {
+  Places all;
+  all.reserve(end - begin);
+  for (std::size_t v = begin; v < end; ++v) all.push_back(place(v));
+  return all;
+}
+
 /// Where the gradients of an argument go: written, or added to what is there.
 class GradientPlaces {
  public:
@@ -32,6 +41,8 @@ class Weight {
   Weight(Queue& queue, const Dim& dim, std::vector<float> values);
 
   const Dim& dim() const { return dim_; }
+  /// Floating-point operations of its product with a vector.
+  double flops() const { return 2.0 * static_cast<double>(dim_.size()); }
   const float* values() const { return values_.data(); }
   Operand operand() const { return {nullptr, values_.data(), packed_.data()}; }
   Operand transposed() const { return {nullptr, values_.data(), packed_transpose_.data()}; }

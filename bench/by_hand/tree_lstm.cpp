@@ -1,8 +1,9 @@
-// Forward pass, backward pass and update of the Tree-LSTM by hand.
+// Forward pass, backward pass and update of the Tree-LSTMs by hand.
 #include "bench/by_hand/tree_lstm.h"
 
 #include <algorithm>
 #include <numeric>
+#include <stdexcept>
 
 #include "bench/models/models.h"
 #include "dynet_like/device/updates.h"
@@ -16,60 +17,44 @@ std::vector<float> values_of(Workload& model, const std::string& name) {
   return as_vector(model.parameters().find(name)->tensor());
 }
 
-Weight weight_of(Queue& queue, Workload& model, const std::string& name) {
-  return Weight(queue, model.parameters().find(name)->dim, values_of(model, name));
-}
-
-/// One pointer per node of [begin, end).
-template <class Place>
-Places places(std::size_t begin, std::size_t end, const Place& place) {
-  Places all;
-  all.reserve(end - begin);
-  for (std::size_t v = begin; v < end; ++v) all.push_back(place(v));
-  return all;
+using MakeCell = std::unique_ptr<InnerCell> (*)(Queue&, Workload&);
+MakeCell cell_of(const std::string& name) {
+  if (name == TreeLSTM::kBothForget) return make_both_forget_cell;
+  if (name == TreeLSTM::kOwnForget) return make_own_forget_cell;
+  throw std::invalid_argument("there is no model \"" + name + "\" by hand");
 }
 
 }  // namespace
 
-TreeLSTM::TreeLSTM(unsigned hidden) : TreeLSTM(hidden, *make_tree_lstm(hidden, Form::fused)) {}
+Weight weight_of(Queue& queue, Workload& model, const std::string& name) {
+  return Weight(queue, model.parameters().find(name)->dim, values_of(model, name));
+}
 
-TreeLSTM::TreeLSTM(unsigned hidden, Workload& model)
+TreeLSTM::TreeLSTM(const std::string& name, unsigned hidden)
+    : TreeLSTM(*make_model(name, hidden, Form::fused), hidden, cell_of(name)) {}
+
+TreeLSTM::TreeLSTM(Workload& model, unsigned hidden, MakeCell make_cell)
     : queue_(make_cpu_queue()),
       hidden_(hidden),
       classes_(kTreeData.labels),
       table_(values_of(model, "/embedding/E")),
       w_(weight_of(*queue_, model, "/tree_lstm/W")),
-      left_(weight_of(*queue_, model, "/tree_lstm/U_left")),
-      right_(weight_of(*queue_, model, "/tree_lstm/U_right")),
-      bias_(weight_of(*queue_, model, "/tree_lstm/b")),
       output_(weight_of(*queue_, model, "/output/W")),
       output_bias_(weight_of(*queue_, model, "/output/b")),
+      cell_(make_cell(*queue_, model)),
       leaf_layer_(*queue_, ops::lstm_cell, {Dim({3 * hidden}), w_.dim(), Dim({kEmbedding})},
                   {0, 0}),
-      inner_layer_(*queue_, ops::lstm_cell,
-                   {bias_.dim(), Dim({hidden}), Dim({hidden}), left_.dim(), Dim({hidden}),
-                    right_.dim(), Dim({hidden})},
-                   {2, 0}),
       output_layer_(*queue_, ops::affine_transform,
                     {output_bias_.dim(), output_.dim(), Dim({hidden})}),
       loss_layer_(*queue_, ops::pickneglogsoftmax, {output_bias_.dim()}) {}
-
-struct TreeLSTM::Children {
-  Places left_h, left_c, right_h, right_c;
-
-  Children(const TreeLSTM& model, std::size_t begin, std::size_t end)
-      : left_h(places(begin, end, [&](std::size_t v) { return model.h(model.lefts_[v]); })),
-        left_c(places(begin, end, [&](std::size_t v) { return model.c(model.lefts_[v]); })),
-        right_h(places(begin, end, [&](std::size_t v) { return model.h(model.rights_[v]); })),
-        right_c(places(begin, end, [&](std::size_t v) { return model.c(model.rights_[v]); })) {}
-};
 
 double TreeLSTM::forward(std::span<const BinaryTree> trees, bool train) {
   find_levels(trees);
   allocate(train);
   forward_leaves();
   for (std::size_t level = 1; level < levels(); ++level) {
-    forward_level(level_begins_[level], level_begins_[level + 1]);
+    const std::size_t begin = level_begins_[level];
+    cell_->forward(inner_nodes(begin, level_begins_[level + 1]), h(begin));
   }
   return forward_losses();
 }
@@ -114,7 +99,6 @@ void TreeLSTM::find_levels(std::span<const BinaryTree> trees) {
 
 // Without training there is nothing to keep, and there are no gradients.
 void TreeLSTM::allocate(bool train) {
-  const std::size_t inner = size() - leaves();
   arena_.reset();
   const auto array = [&](bool needed, std::size_t count) {
     return needed ? arena_.allocate_array<float>(count) : nullptr;
@@ -123,27 +107,26 @@ void TreeLSTM::allocate(bool train) {
   scores_ = array(true, size() * classes_);
   losses_ = array(true, size());
   leaf_saved_ = array(train, leaves() * leaf_layer_.type().saved_size);
-  inner_saved_ = array(train, inner * inner_layer_.type().saved_size);
   loss_saved_ = array(train, size() * loss_layer_.type().saved_size);
   dstates_ = array(train, size() * 2 * hidden_);
   dscores_ = array(train, size() * classes_);
   leaf_dgates_ = array(train, leaves() * 3 * hidden_);
-  inner_dgates_ = array(train, inner * 5 * hidden_);
+  cell_->allocate(arena_, size() - leaves(), train);
+}
+
+InnerNodes TreeLSTM::inner_nodes(std::size_t begin, std::size_t end) const {
+  return {begin - leaves(),
+          end - begin,
+          places(begin, end, [&](std::size_t v) { return h(lefts_[v]); }),
+          places(begin, end, [&](std::size_t v) { return c(lefts_[v]); }),
+          places(begin, end, [&](std::size_t v) { return h(rights_[v]); }),
+          places(begin, end, [&](std::size_t v) { return c(rights_[v]); })};
 }
 
 void TreeLSTM::forward_leaves() {
   const Places words = places(0, leaves(), [&](std::size_t v) { return word(v); });
   const Operand in[] = {leaf_bias(), w_.operand(), {words.data()}};
   leaf_layer_.forward(leaves(), in, h(0), leaf_saved_);
-}
-
-void TreeLSTM::forward_level(std::size_t begin, std::size_t end) {
-  const Children children(*this, begin, end);
-  const Operand in[] = {bias_.operand(),           {children.left_c.data()},
-                        {children.right_c.data()}, left_.operand(),
-                        {children.left_h.data()},  right_.operand(),
-                        {children.right_h.data()}};
-  inner_layer_.forward(end - begin, in, h(begin), saved(begin));
 }
 
 double TreeLSTM::forward_losses() {
@@ -161,15 +144,10 @@ void TreeLSTM::update(float rate) {
   for (std::size_t level = levels(); --level > 0;) {
     backward_level(level_begins_[level], level_begins_[level + 1]);
   }
-  const Places inner = places(leaves(), size(), [&](std::size_t v) { return dgates(v); });
-  const Children children(*this, leaves(), size());
-  left_.set_gradient(inner, children.left_h);
-  right_.set_gradient(inner, children.right_h);
-  bias_.set_gradient(inner);
+  cell_->set_weight_gradients(inner_nodes(leaves(), size()));
   backward_leaves(rate);
-  for (Weight* weight : {&w_, &left_, &right_, &bias_, &output_, &output_bias_}) {
-    weight->update(rate);
-  }
+  cell_->update(rate);
+  for (Weight* weight : {&w_, &output_, &output_bias_}) weight->update(rate);
 }
 
 // The first contribution to every h; a root's c gets none.
@@ -209,34 +187,13 @@ void TreeLSTM::backward_losses() {
 }
 
 void TreeLSTM::backward_level(std::size_t begin, std::size_t end) {
-  const Children children(*this, begin, end);
-  const Places kept = places(begin, end, [&](std::size_t v) { return saved(v); });
-  const Places dy = places(begin, end, [&](std::size_t v) { return dh(v); });
-  const GradientPlaces to_gates(places(begin, end, [&](std::size_t v) { return dgates(v); }),
-                                false);
-  const GradientPlaces left_dc(places(begin, end, [&](std::size_t v) { return dc(lefts_[v]); }),
-                               false);
-  const GradientPlaces right_dc(places(begin, end, [&](std::size_t v) { return dc(rights_[v]); }),
-                                false);
-  const GradientPlaces left_dh(places(begin, end, [&](std::size_t v) { return dh(lefts_[v]); }),
-                               true);
-  const GradientPlaces right_dh(places(begin, end, [&](std::size_t v) { return dh(rights_[v]); }),
-                                true);
-  const Operand in[] = {bias_.operand(),           {children.left_c.data()},
-                        {children.right_c.data()}, left_.transposed(),
-                        {children.left_h.data()},  right_.transposed(),
-                        {children.right_h.data()}};
-  const Destination dx[] = {
-      {}, left_dc.destination(), right_dc.destination(), {}, left_dh.destination(),
-      {}, right_dh.destination()};
-  BackwardCall call;
-  call.n = end - begin;
-  call.in = in;
-  call.saved.items = kept.data();
-  call.dy.items = dy.data();
-  call.dx = dx;
-  call.deferred = to_gates.items();
-  inner_layer_.backward(call);
+  const auto of_nodes = [&](const auto& place) { return places(begin, end, place); };
+  cell_->backward(inner_nodes(begin, end),
+                  {of_nodes([&](std::size_t v) { return dh(v); }),
+                   of_nodes([&](std::size_t v) { return dh(lefts_[v]); }),
+                   of_nodes([&](std::size_t v) { return dc(lefts_[v]); }),
+                   of_nodes([&](std::size_t v) { return dh(rights_[v]); }),
+                   of_nodes([&](std::size_t v) { return dc(rights_[v]); })});
 }
 
 // Only the rows of the table that were used change.
@@ -262,7 +219,7 @@ void TreeLSTM::backward_leaves(float rate) {
   call.deferred = deferred.items();
   leaf_layer_.backward(call);
   w_.set_gradient(dgates, words);
-  bias_.add_gradient(2 * hidden_, 3 * hidden_, dgates);
+  cell_->bias().add_gradient(cell_->leaf_row(), 3 * hidden_, dgates);
   for (std::size_t v = 0; v < n; ++v) {
     float* row = table_.data() + words_[v] * kEmbedding;
     updates::descend(DType::f32, row, dwords + v * kEmbedding, kEmbedding, rate, 1);
@@ -271,8 +228,7 @@ void TreeLSTM::backward_leaves(float rate) {
 
 double TreeLSTM::product_flops() const {
   const auto n = static_cast<double>(size()), leaf = static_cast<double>(leaves());
-  const auto flops = [](const Weight& w) { return 2.0 * static_cast<double>(w.dim().size()); };
-  return leaf * flops(w_) + (n - leaf) * (flops(left_) + flops(right_)) + n * flops(output_);
+  return leaf * w_.flops() + (n - leaf) * cell_->product_flops() + n * output_.flops();
 }
 
 }  // namespace dynet_like::bench::by_hand

@@ -21,7 +21,7 @@ namespace {
 namespace po = boost::program_options;
 
 struct Options {
-  std::string filter, json_file;
+  std::string filter, mode, json_file;
   double seconds = 1;
   int runs = 1;
   double host_us = 0;  ///< 0: as measured
@@ -124,6 +124,7 @@ void run(int argc, char** argv, const TableProgram& program) {
   options.add_options()("list", "print the names of all rows")(
       "filter", po::value(&chosen.filter)->default_value(program.default_filter),
       "only rows whose name contains this regular expression")(
+      "mode", po::value(&chosen.mode), "only rows of this mode: train or infer")(
       "json", po::value(&chosen.json_file),
       "also write an array with one object per row to this file")(
       "runs", po::value(&chosen.runs)->default_value(chosen.runs),
@@ -135,6 +136,9 @@ void run(int argc, char** argv, const TableProgram& program) {
   }
   po::variables_map values;
   if (!read_command_line(argc, argv, options, values)) return;
+  if (!chosen.mode.empty() && chosen.mode != "train" && chosen.mode != "infer") {
+    throw UsageError("need train or infer for --mode; got " + chosen.mode);
+  }
   check_range("seconds", chosen.seconds, 0.001, 3600);
   check_range("runs", chosen.runs, 1, 1000);
   if (values.contains("host-us")) check_range("host-us", chosen.host_us, 0.001, 1e9);
@@ -143,7 +147,8 @@ void run(int argc, char** argv, const TableProgram& program) {
   const std::regex wanted(chosen.filter);
   for (const Row& row : program.rows) {
     if (values.contains("list")) fmt::print("{}\n", row.name());
-    if (std::regex_search(row.name(), wanted)) rows.push_back(row);
+    const bool in_mode = chosen.mode.empty() || row.train == (chosen.mode == "train");
+    if (in_mode && std::regex_search(row.name(), wanted)) rows.push_back(row);
   }
   if (values.contains("list")) return;
   if (rows.empty()) throw UsageError("no row matches \"" + chosen.filter + "\"; see --list");
