@@ -59,9 +59,7 @@ class BothForgetCell : public InnerCell {
     bias_.set_gradient(of_gates);
   }
 
-  void update(float rate) override {
-    for (Weight* weight : {&left_, &right_, &bias_}) weight->update(rate);
-  }
+  std::vector<Weight*> weights() override { return {&left_, &right_, &bias_}; }
   double product_flops() const override { return left_.flops() + right_.flops(); }
   Weight& bias() override { return bias_; }
   std::size_t leaf_row() const override { return 2 * hidden_; }

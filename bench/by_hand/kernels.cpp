@@ -5,8 +5,12 @@
 
 namespace dynet_like::bench::by_hand {
 
-Weight::Weight(Queue& queue, const Dim& dim, std::vector<float> values)
-    : queue_(&queue), dim_(dim), values_(std::move(values)), gradient_(values_.size()) {
+Weight::Weight(Queue& queue, std::string name, const Dim& dim, std::vector<float> values)
+    : queue_(&queue),
+      name_(std::move(name)),
+      dim_(dim),
+      values_(std::move(values)),
+      gradient_(values_.size()) {
   if (dim_.cols() == 1) return;
   packed_ = Block(queue.packed_bytes(DType::f32, dim_.rows(), dim_.cols(), false));
   packed_transpose_ = Block(queue.packed_bytes(DType::f32, dim_.rows(), dim_.cols(), true));

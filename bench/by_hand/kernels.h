@@ -2,6 +2,7 @@
 #pragma once
 
 #include <span>
+#include <string>
 #include <vector>
 
 #include "dynet_like/core/memory.h"
@@ -38,8 +39,9 @@ class GradientPlaces {
 /// A matrix or vector of the model, packed for products in both directions if it is a matrix.
 class Weight {
  public:
-  Weight(Queue& queue, const Dim& dim, std::vector<float> values);
+  Weight(Queue& queue, std::string name, const Dim& dim, std::vector<float> values);
 
+  const std::string& name() const { return name_; }
   const Dim& dim() const { return dim_; }
   /// Floating-point operations of its product with a vector.
   double flops() const { return 2.0 * static_cast<double>(dim_.size()); }
@@ -59,6 +61,7 @@ class Weight {
   void pack();
 
   Queue* queue_;
+  std::string name_;
   Dim dim_;
   std::vector<float> values_, gradient_;
   Block packed_, packed_transpose_;

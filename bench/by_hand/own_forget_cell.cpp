@@ -72,10 +72,8 @@ class OwnForgetCell : public InnerCell {
     forget_bias_.set_gradient(forget);
   }
 
-  void update(float rate) override {
-    for (Weight* weight : {&left_, &right_, &bias_, &forget_, &forget_bias_}) {
-      weight->update(rate);
-    }
+  std::vector<Weight*> weights() override {
+    return {&left_, &right_, &bias_, &forget_, &forget_bias_};
   }
   double product_flops() const override {
     return left_.flops() + right_.flops() + 2 * forget_.flops();

@@ -33,7 +33,7 @@ class InnerCell {
   virtual void backward(const InnerNodes& nodes, const InnerGradients& gradients) = 0;
   /// Of the weights, from all inner nodes of the minibatch after their backward pass.
   virtual void set_weight_gradients(const InnerNodes& all) = 0;
-  virtual void update(float rate) = 0;
+  virtual std::vector<Weight*> weights() = 0;
   /// Floating-point operations of the products of a node.
   virtual double product_flops() const = 0;
 
@@ -42,6 +42,7 @@ class InnerCell {
   virtual std::size_t leaf_row() const = 0;
 };
 
+using MakeInnerCell = std::unique_ptr<InnerCell> (*)(Queue& queue, Workload& model);
 /// The cell of nn::TreeLSTM: one call of the library's kernel.
 std::unique_ptr<InnerCell> make_both_forget_cell(Queue& queue, Workload& model);
 /// The cell of make_tree_lstm_own_forget: a product for i, o and u and one for all forget gates,

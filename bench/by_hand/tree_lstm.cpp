@@ -17,8 +17,7 @@ std::vector<float> values_of(Workload& model, const std::string& name) {
   return as_vector(model.parameters().find(name)->tensor());
 }
 
-using MakeCell = std::unique_ptr<InnerCell> (*)(Queue&, Workload&);
-MakeCell cell_of(const std::string& name) {
+MakeInnerCell cell_of(const std::string& name) {
   if (name == TreeLSTM::kBothForget) return make_both_forget_cell;
   if (name == TreeLSTM::kOwnForget) return make_own_forget_cell;
   throw std::invalid_argument("there is no model \"" + name + "\" by hand");
@@ -27,13 +26,13 @@ MakeCell cell_of(const std::string& name) {
 }  // namespace
 
 Weight weight_of(Queue& queue, Workload& model, const std::string& name) {
-  return Weight(queue, model.parameters().find(name)->dim, values_of(model, name));
+  return Weight(queue, name, model.parameters().find(name)->dim, values_of(model, name));
 }
 
 TreeLSTM::TreeLSTM(const std::string& name, unsigned hidden)
     : TreeLSTM(*make_model(name, hidden, Form::fused), hidden, cell_of(name)) {}
 
-TreeLSTM::TreeLSTM(Workload& model, unsigned hidden, MakeCell make_cell)
+TreeLSTM::TreeLSTM(Workload& model, unsigned hidden, MakeInnerCell make_cell)
     : queue_(make_cpu_queue()),
       hidden_(hidden),
       classes_(kTreeData.labels),
@@ -146,8 +145,13 @@ void TreeLSTM::update(float rate) {
   }
   cell_->set_weight_gradients(inner_nodes(leaves(), size()));
   backward_leaves(rate);
-  cell_->update(rate);
-  for (Weight* weight : {&w_, &output_, &output_bias_}) weight->update(rate);
+  for (Weight* weight : weights()) weight->update(rate);
+}
+
+std::vector<Weight*> TreeLSTM::weights() {
+  std::vector<Weight*> all = cell_->weights();
+  all.insert(all.end(), {&w_, &output_, &output_bias_});
+  return all;
 }
 
 // The first contribution to every h; a root's c gets none.

@@ -28,14 +28,17 @@ class TreeLSTM {
   /// Gradients of the last forward pass, and a step of gradient descent.
   void update(float rate);
 
+  /// All but the table of words, a row of kEmbedding numbers per word.
+  std::vector<Weight*> weights();
+  std::span<const float> table() const { return table_; }
+
   /// Floating-point operations of the products of the last forward pass.
   double product_flops() const;
   /// Number of heights in the last minibatch.
   std::size_t levels() const { return level_begins_.size() - 1; }
 
  private:
-  using MakeCell = std::unique_ptr<InnerCell> (*)(Queue&, Workload&);
-  TreeLSTM(Workload& model, unsigned hidden, MakeCell make_cell);
+  TreeLSTM(Workload& model, unsigned hidden, MakeInnerCell make_cell);
 
   void find_levels(std::span<const BinaryTree> trees);
   void allocate(bool train);
@@ -58,7 +61,7 @@ class TreeLSTM {
 
   std::unique_ptr<Queue> queue_;
   std::size_t hidden_, classes_;
-  std::vector<float> table_;  ///< a row of kEmbedding numbers per word
+  std::vector<float> table_;
   Weight w_, output_, output_bias_;
   std::unique_ptr<InnerCell> cell_;
   Layer leaf_layer_, output_layer_, loss_layer_;

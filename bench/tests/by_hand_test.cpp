@@ -3,46 +3,79 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "bench/models/models.h"
 
 namespace dynet_like::bench {
 namespace {
 
-/// Steps of gradient descent on a few minibatches, by the library.
-std::vector<double> library_losses(const std::string& name, unsigned hidden, unsigned batch_size,
-                                   int steps, float rate) {
-  const std::unique_ptr<Workload> model = make_model(name, hidden, Form::fused);
-  SimpleSGDTrainer trainer(model->parameters(), rate);
-  Minibatch batch;
-  std::vector<double> losses;
-  for (int step = 0; step < steps; ++step) {
-    batch.clear();
-    for (unsigned i = 0; i < batch_size; ++i) {
-      batch.add_loss(model->loss(batch.new_graph(), i));
+constexpr float kRate = 0.001f;
+
+/// A model of the library on the same trees again and again.
+class Library {
+ public:
+  Library(const std::string& name, unsigned hidden, unsigned batch)
+      : model_(make_model(name, hidden, Form::fused)),
+        trainer_(model_->parameters(), kRate),
+        batch_size_(batch) {}
+  /// The loss, and a step of gradient descent.
+  double step() {
+    batch_.clear();
+    for (unsigned i = 0; i < batch_size_; ++i) {
+      batch_.add_loss(model_->loss(batch_.new_graph(), i));
     }
-    losses.push_back(static_cast<double>(batch.forward()));
-    trainer.update(batch.backward());
+    const auto loss = static_cast<double>(batch_.forward());
+    trainer_.update(batch_.backward());
+    return loss;
   }
-  return losses;
+  std::vector<float> values(const std::string& name) const {
+    return as_vector(model_->parameters().find(name)->tensor());
+  }
+
+ private:
+  std::unique_ptr<Workload> model_;
+  SimpleSGDTrainer trainer_;
+  unsigned batch_size_;
+  Minibatch batch_;
+};
+
+double distance(std::span<const float> a, std::span<const float> b) {
+  double sum = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    const double difference = static_cast<double>(a[i]) - static_cast<double>(b[i]);
+    sum += difference * difference;
+  }
+  return std::sqrt(sum);
 }
 
 class ByHandTest : public ::testing::TestWithParam<const char*> {};
 
-/// The same trees again and again: after the first step, every gradient shows in the loss.
-TEST_P(ByHandTest, LossesAreThoseOfTheLibrary) {
+/// Minibatches of 64 have heights of more nodes than are run at a time.
+TEST_P(ByHandTest, LossesAndWeightsAreThoseOfTheLibrary) {
   const std::vector<BinaryTree> trees = make_trees(kTreeData);
-  constexpr float kRate = 0.001f;
   for (const unsigned hidden : {20u, 64u}) {
     for (const unsigned batch : {1u, 64u}) {
       by_hand::TreeLSTM model(GetParam(), hidden);
+      Library library(GetParam(), hidden, batch);
+      const Library untrained(GetParam(), hidden, batch);
       const std::span<const BinaryTree> minibatch(trees.data(), batch);
-      const std::vector<double> expected = library_losses(GetParam(), hidden, batch, 5, kRate);
-      for (std::size_t step = 0; step < expected.size(); ++step) {
-        EXPECT_NEAR(model.forward(minibatch, false) / expected[step], 1, 1e-5);
-        EXPECT_NEAR(model.forward(minibatch, true) / expected[step], 1, 1e-5) << "step " << step;
+      for (int step = 0; step < 5; ++step) {
+        const double expected = library.step();
+        EXPECT_NEAR(model.forward(minibatch, false) / expected, 1, 1e-5);
+        EXPECT_NEAR(model.forward(minibatch, true) / expected, 1, 1e-5) << "step " << step;
         model.update(kRate);
       }
-      EXPECT_LT(expected.back(), 0.999 * expected.front());  // far more than they may differ
+      // As shares of how far they have moved, which every gradient shows in.
+      const auto check = [&](const std::string& name, std::span<const float> values) {
+        const std::vector<float> end = library.values(name), begin = untrained.values(name);
+        ASSERT_EQ(values.size(), end.size());
+        EXPECT_LT(distance(values, end), 1e-3 * distance(begin, end)) << name;
+      };
+      for (const by_hand::Weight* weight : model.weights()) {
+        check(weight->name(), {weight->values(), weight->dim().size()});
+      }
+      check("/embedding/E", model.table());
     }
   }
 }
