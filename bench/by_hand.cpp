@@ -11,10 +11,9 @@ namespace {
 using namespace dynet_like::bench;
 
 constexpr const char* kAbout =
-    "The Tree-LSTMs of bench/throughput, same data and same weights, as a program for these "
-    "models\n"
-    "alone: no graphs, no recording, no planner; the nodes of a minibatch are ordered by their\n"
-    "height, and the library's kernels are called directly.\n"
+    "The Tree-LSTMs of bench/throughput, same data and same weights, as a program for these\n"
+    "models alone: no graphs, no recording, no planner; the nodes of a minibatch are ordered by\n"
+    "their height, and the library's kernels are called directly.\n"
     "\n"
     "The columns are those of throughput; there is nothing to record or to plan, nodes are cells\n"
     "and batches are heights. What of it the library reaches:\n"

@@ -20,7 +20,7 @@ Measures what programs written gate by gate reach, and prints Markdown tables:
   5. the host's time beside recording and planning
 
   scripts/build.sh release throughput dynet_style by_hand
-  bench/cell_tables.py > tables.md          # medians of 5, ten to fifteen minutes
+  bench/cell_tables.py > tables.md          # medians of 5, about ten minutes
   bench/cell_tables.py --quick              # one short run of each row: under a minute, noisy
   bench/cell_tables.py --tables 1,3         # only these
   bench/cell_tables.py --json rows.json     # the medians, also for bench/compare.py
@@ -281,8 +281,8 @@ def host_table(medians, verdicts):
     for model, hidden, mode, *forms in measured_pairs(medians):
         line = [f"{model}/h{hidden}/{mode}", str(HOST_NS[mode])]
         for row in forms:
-            rest = row["rest_ns_per_node"]
-            line.append(f"{rest:.0f}, {verdicts.judge(rest <= HOST_NS[mode])}")
+            rest = round(row["rest_ns_per_node"])
+            line.append(f"{rest}, {verdicts.judge(rest <= HOST_NS[mode])}")
         lines.append(line)
     return markdown(["row", "to reach", "gate by gate", "fused"], lines)
 

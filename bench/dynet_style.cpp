@@ -11,20 +11,18 @@ namespace {
 using namespace dynet_like::bench;
 
 constexpr const char* kAbout =
-    "Trains and runs models that are written against DyNet's headers (FORM dynet), with all "
-    "samples\n"
-    "of a minibatch in one graph; and the same models against the library's own (FORM ops, as in\n"
-    "throughput): same data, same operations, gradient descent without clipping. They are written\n"
-    "gate by gate, but tagger_with_builders, which has DyNet's VanillaLSTMBuilder.\n"
+    "Trains and runs models that are written against DyNet's headers (FORM dynet), with all\n"
+    "samples of a minibatch in one graph, and the same models against the library's own (FORM\n"
+    "ops, as in throughput): same data, same operations, gradient descent without clipping. They\n"
+    "are written gate by gate, but tagger_with_builders, which has DyNet's VanillaLSTMBuilder.\n"
     "\n"
-    "The columns are those of throughput; with FORM dynet no clocks run inside, so that record, "
-    "plan\n"
-    "and rest are 0.\n"
+    "The columns are those of throughput. With FORM dynet no clocks run inside: record, plan and\n"
+    "rest are 0.\n"
     "\n"
     "  dynet_style --runs 5 --json rows.json\n"
-    "  dynet_style --filter 'tree_lstm_own_forget/.*/dynet'     one tree at a time, too\n"
+    "  dynet_style --filter 'tree_lstm_own_forget/.*/dynet' --mode train\n"
     "\n"
-    "bench/cell_tables.py compares them with DyNet itself.";
+    "bench/cell_tables.py compares them with what DyNet itself reached.";
 
 std::vector<Row> rows_of_both() {
   std::vector<Row> rows;
