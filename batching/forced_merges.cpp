@@ -1,0 +1,351 @@
+// Merges symbols of a sequence that always stand together, in rounds over the whole sequence.
+#include "batching/forced_merges.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace dynet_like::batching {
+namespace {
+
+/// From this cost of a call on, batches are not given away.
+constexpr float costly_call = 0.5f;
+/// How many more calls than it needs a type may get, as a share of those it needs. A cheap type
+/// stands in many words, and even more often in their parts before these are merged.
+constexpr double share_if_costly = 0.25, share_if_cheap = 8;
+/// A symbol with a costly type is taken in only if nearly all of its tokens are: at most one is
+/// left for so many. Else the first steps of a loop would be split off one by one.
+constexpr std::uint32_t taken_per_left = 8;
+constexpr std::uint32_t longest_run = 8;
+/// A symbol whose chain is longer than another's by this factor must not take it in.
+constexpr std::uint32_t much_longer = 2;
+/// Bounds the time where every round finds little.
+constexpr unsigned most_rounds = 256;
+
+constexpr std::uint32_t unseen = UINT32_MAX - 1;
+
+/// The difference, or 0 if it is negative.
+std::uint32_t less(std::uint32_t from, std::uint64_t what) {
+  return what < from ? from - static_cast<std::uint32_t>(what) : 0;
+}
+
+}  // namespace
+
+ForcedMerges::ForcedMerges(std::span<const TypeFacts> facts, std::vector<std::uint32_t> tokens)
+    : tokens_(std::move(tokens)),
+      symbols_(facts.size()),
+      calls_(facts.size(), 0),
+      limit_(facts.size(), 0),
+      seen_(facts.size(), 0) {
+  for (std::size_t t = 0; t < facts.size(); ++t) {
+    const std::uint32_t chain = std::max(facts[t].chain, 1u);
+    symbols_[t].chain = {chain, chain};
+    symbols_[t].costly = facts[t].call_cost >= costly_call;
+    const double share = symbols_[t].costly ? share_if_costly : share_if_cheap;
+    calls_[t] = chain;
+    limit_[t] = static_cast<std::int64_t>((1 + share) * chain);
+    alive_.push_back(static_cast<std::uint32_t>(t));
+  }
+}
+
+void ForcedMerges::merge() {
+  for (unsigned round = 0; round < most_rounds; ++round) {
+    count_tokens();
+    if (!merge_runs() && !merge_pairs()) return;
+    rewrite();
+  }
+  count_tokens();
+}
+
+void ForcedMerges::count_tokens() {
+  for (const std::uint32_t s : alive_) {
+    Symbol& symbol = symbols_[s];
+    symbol.count = symbol.run = 0;
+    symbol.next = symbol.previous = unseen;
+    symbol.with_next = symbol.with_previous = symbol.with_run = none;
+    symbol.is_left = symbol.is_right = false;
+  }
+  const auto meet = [](std::uint32_t& neighbour, std::uint32_t now) {
+    neighbour = neighbour == unseen || neighbour == now ? now : edge;
+  };
+  std::uint32_t run = 0;
+  for (std::size_t i = 1; i + 1 < tokens_.size(); ++i) {
+    if (tokens_[i] == edge) continue;
+    Symbol& symbol = symbols_[tokens_[i]];
+    ++symbol.count;
+    ++run;
+    meet(symbol.previous, tokens_[i - 1]);
+    meet(symbol.next, tokens_[i + 1]);
+    if (tokens_[i + 1] == tokens_[i]) continue;
+    symbol.run = symbol.run == 0 || symbol.run == run ? run : none;
+    run = 0;
+  }
+  std::erase_if(alive_, [&](std::uint32_t s) { return symbols_[s].count == 0; });
+}
+
+/// Merges a symbol with itself if it always stands in runs of one length whose tokens do not depend
+/// on each other, such as the forget gates of two children.
+bool ForcedMerges::merge_runs() {
+  bool merged = false;
+  for (std::size_t i = 0, end = alive_.size(); i < end; ++i) {
+    const std::uint32_t s = alive_[i];
+    const std::uint32_t run = symbols_[s].run;
+    if (run < 2 || run > longest_run || symbols_[s].count < run * fewest_tokens ||
+        symbols_[s].length * run > most_types || symbols_[s].runs_depend) {
+      continue;
+    }
+    if (!runs_are_independent(s)) {
+      symbols_[s].runs_depend = true;
+      continue;
+    }
+    std::uint32_t whole = s;
+    for (std::uint32_t k = 1; k < run; ++k) whole = add_symbol(whole, s, symbols_[s].chain);
+    symbols_[s].with_run = whole;
+    merged = true;
+  }
+  return merged;
+}
+
+/// If they are, the sample with the longest chain has a whole run for every member of that chain.
+bool ForcedMerges::runs_are_independent(std::uint32_t symbol) const {
+  std::uint64_t count = 0, most = 0;
+  for (const std::uint32_t token : tokens_) {
+    if (token == edge) count = 0;
+    if (token == symbol) most = std::max(most, ++count);
+  }
+  return most >= std::uint64_t{symbols_[symbol].run} * symbols_[symbol].chain.most;
+}
+
+bool ForcedMerges::merge_pairs() {
+  bool merged = false;
+  refused_.clear();
+  for (const Group& group : find_groups()) {
+    // In one round a symbol is the left or the right part of pairs, so that pairs do not overlap.
+    Group open{group.shared, group.shared_is_right, {}};
+    for (const Pair& pair : group.pairs) {
+      if (!symbols_[pair.left].is_right && !symbols_[pair.right].is_left) {
+        open.pairs.push_back(pair);
+      }
+    }
+    if (open.pairs.empty()) continue;
+    if (try_group(open)) {
+      merged = true;
+      continue;
+    }
+    for (const Pair& pair : open.pairs) {
+      if (open.pairs.size() > 1 && try_group({group.shared, group.shared_is_right, {pair}})) {
+        merged = true;
+      } else {
+        refused_.push_back(pair);
+      }
+    }
+  }
+  return merged;
+}
+
+/// The pairs (A, B) where A is always followed by B, by B; then those where B is always preceded by
+/// A, by A. A pair of both kinds is among the first.
+std::vector<ForcedMerges::Group> ForcedMerges::find_groups() const {
+  struct Candidate {
+    bool shared_is_left;
+    std::uint32_t shared;
+    Pair pair;
+  };
+  std::vector<Candidate> candidates;
+  for (const std::uint32_t s : alive_) {
+    const Symbol& symbol = symbols_[s];
+    if (symbol.count < fewest_tokens) continue;
+    const auto fits = [&](std::uint32_t neighbour) {
+      return neighbour != edge && neighbour != s &&
+             symbol.length + symbols_[neighbour].length <= most_types;
+    };
+    if (fits(symbol.next)) candidates.push_back({false, symbol.next, {s, symbol.next}});
+    if (fits(symbol.previous) && symbols_[symbol.previous].next != s) {
+      candidates.push_back({true, symbol.previous, {symbol.previous, s}});
+    }
+  }
+  std::stable_sort(
+      candidates.begin(), candidates.end(), [](const Candidate& a, const Candidate& b) {
+        return std::pair(a.shared_is_left, a.shared) < std::pair(b.shared_is_left, b.shared);
+      });
+  std::vector<Group> groups;
+  for (const Candidate& candidate : candidates) {
+    if (groups.empty() || groups.back().shared != candidate.shared ||
+        groups.back().shared_is_right == candidate.shared_is_left) {
+      groups.push_back({candidate.shared, !candidate.shared_is_left, {}});
+    }
+    groups.back().pairs.push_back(candidate.pair);
+  }
+  return groups;
+}
+
+/// Merges all pairs of the group if no type is called too often then.
+bool ForcedMerges::try_group(const Group& group) {
+  std::uint32_t taken = 0;
+  for (const Pair& pair : group.pairs) taken += symbols_[group.other(pair)].count;
+  if (!may_take(group, taken)) return false;
+  const std::vector<Chain> chains = chains_of(group, taken);
+  const Chain before = symbols_[group.shared].chain;
+  Chain after = before;  // of what is left of the shared symbol
+  after.most = std::min(before.most, symbols_[group.shared].count - taken);
+  for (const Chain& chain : chains) after.least = less(after.least, chain.most);
+  const auto shift_all = [&](std::int64_t sign) {
+    shift_calls({group.shared}, sign * (std::int64_t{after.most} - before.most));
+    for (std::size_t i = 0; i < group.pairs.size(); ++i) {
+      const Pair& pair = group.pairs[i];
+      const std::uint32_t other = group.other(pair);
+      shift_calls({other}, -sign * std::int64_t{symbols_[other].chain.most});
+      shift_calls({pair.left, pair.right}, sign * std::int64_t{chains[i].most});
+    }
+  };
+  shift_all(1);
+  if (!within_limits(group)) {
+    shift_all(-1);
+    return false;
+  }
+  symbols_[group.shared].chain = after;
+  for (std::size_t i = 0; i < group.pairs.size(); ++i) {
+    const auto [left, right] = group.pairs[i];
+    const std::uint32_t both = add_symbol(left, right, chains[i]);
+    symbols_[left].is_left = symbols_[right].is_right = true;
+    if (group.shared_is_right) {
+      symbols_[left].with_next = both;
+    } else {
+      symbols_[right].with_previous = both;
+    }
+  }
+  return true;
+}
+
+bool ForcedMerges::may_take(const Group& group, std::uint32_t taken) const {
+  const Symbol& shared = symbols_[group.shared];
+  return !shared.costly || (shared.count - taken) * taken_per_left <= taken;
+}
+
+/// The tokens of a pair are tokens of both its symbols, and all tokens of the symbol that is not
+/// shared. The chain of the shared one is left where others stand beside it, or none do.
+std::vector<ForcedMerges::Chain> ForcedMerges::chains_of(const Group& group,
+                                                         std::uint32_t taken) const {
+  const Symbol& shared = symbols_[group.shared];
+  std::uint64_t sum = 0;
+  for (const Pair& pair : group.pairs) sum += symbols_[group.other(pair)].chain.most;
+  const bool takes_all = shared.costly || taken == shared.count;
+  std::vector<Chain> chains;
+  for (const Pair& pair : group.pairs) {
+    const Chain own = symbols_[group.other(pair)].chain;
+    Chain& chain = chains.emplace_back(own);
+    if (takes_all) chain.least = std::max(own.least, less(shared.chain.least, sum - own.most));
+    chain.most = std::max(chain.least, std::min(own.most, shared.chain.most));
+  }
+  return chains;
+}
+
+void ForcedMerges::shift_calls(std::initializer_list<std::uint32_t> symbols, std::int64_t amount) {
+  ++stamp_;
+  for (const std::uint32_t symbol : symbols) {
+    for_each_type(symbol, [&](std::uint32_t type) {
+      if (std::exchange(seen_[type], stamp_) != stamp_) calls_[type] += amount;
+    });
+  }
+}
+
+bool ForcedMerges::within_limits(const Group& group) {
+  bool within = true;
+  const auto check = [&](std::uint32_t type) { within = within && calls_[type] <= limit_[type]; };
+  for_each_type(group.shared, check);
+  for (const Pair& pair : group.pairs) for_each_type(group.other(pair), check);
+  return within;
+}
+
+std::uint32_t ForcedMerges::add_symbol(std::uint32_t left, std::uint32_t right, Chain chain) {
+  Symbol symbol;
+  symbol.left = left;
+  symbol.right = right;
+  symbol.length = symbols_[left].length + symbols_[right].length;
+  symbol.chain = chain;
+  symbol.costly = symbols_[left].costly || symbols_[right].costly;
+  symbols_.push_back(symbol);
+  alive_.push_back(static_cast<std::uint32_t>(symbols_.size() - 1));
+  return alive_.back();
+}
+
+void ForcedMerges::rewrite() {
+  std::size_t kept = 0;
+  for (std::size_t i = 0; i < tokens_.size(); ++kept) {
+    std::uint32_t token = tokens_[i];
+    std::uint32_t width = 1;
+    if (token != edge) {
+      const Symbol& symbol = symbols_[token];
+      const std::uint32_t next = tokens_[i + 1];
+      if (symbol.with_run != none) {
+        token = symbol.with_run;
+        width = symbol.run;
+      } else if (symbol.with_next != none) {
+        token = symbol.with_next;
+        width = 2;
+      } else if (next != edge && symbols_[next].with_previous != none) {
+        token = symbols_[next].with_previous;
+        width = 2;
+      }
+    }
+    tokens_[kept] = token;
+    i += width;
+  }
+  tokens_.resize(kept);
+}
+
+bool ForcedMerges::take_out_loose(std::vector<std::uint8_t>& loose) {
+  std::vector<std::uint32_t> symbols_with(calls_.size(), 0);
+  for (const std::uint32_t s : alive_) {
+    ++stamp_;
+    for_each_type(s, [&](std::uint32_t type) {
+      if (std::exchange(seen_[type], stamp_) != stamp_) ++symbols_with[type];
+    });
+  }
+  std::vector<std::uint8_t> goes(symbols_.size(), 0);
+  bool any = false;
+  for (const Pair& pair : refused_) {
+    const bool left_is_short = symbols_[pair.left].chain.most < symbols_[pair.right].chain.least;
+    const std::uint32_t shorter = left_is_short ? pair.left : pair.right;
+    const std::uint32_t longer = left_is_short ? pair.right : pair.left;
+    if (symbols_[shorter].chain.most * much_longer > symbols_[longer].chain.least) continue;
+    bool alone = true;  // its types are nowhere else
+    for_each_type(shorter, [&](std::uint32_t type) { alone = alone && symbols_with[type] == 1; });
+    if (!alone) continue;
+    for_each_type(shorter, [&](std::uint32_t type) { loose[type] = 1; });
+    goes[shorter] = 1;
+    any = true;
+  }
+  refused_.clear();
+  std::erase_if(tokens_, [&](std::uint32_t token) { return token != edge && goes[token] != 0; });
+  return any;
+}
+
+std::vector<ForcedMerges::Found> ForcedMerges::found() const {
+  std::vector<Found> result;
+  for (const std::uint32_t s : alive_) {
+    const Symbol& symbol = symbols_[s];
+    if (symbol.length < 2 || symbol.count < fewest_tokens) continue;
+    Found& found = result.emplace_back();
+    for_each_type(s, [&](std::uint32_t type) { found.types.push_back(type); });
+    found.saved = std::uint64_t{symbol.count} * (symbol.length - 1);
+  }
+  return result;
+}
+
+template <class Use>
+void ForcedMerges::for_each_type(std::uint32_t symbol, const Use& use) const {
+  std::array<std::uint32_t, most_types> waiting;
+  std::size_t size = 1;
+  waiting[0] = symbol;
+  while (size > 0) {
+    const Symbol& top = symbols_[waiting[--size]];
+    if (top.left == none) {
+      use(static_cast<std::uint32_t>(&top - symbols_.data()));
+    } else {
+      waiting[size++] = top.right;
+      waiting[size++] = top.left;
+    }
+  }
+}
+
+}  // namespace dynet_like::batching
