@@ -7,11 +7,6 @@
 namespace dynet_like::batching {
 namespace {
 
-/// From this cost of a call on, batches are not given away.
-constexpr float costly_call = 0.5f;
-/// How many more calls than it needs a type may get, as a share of those it needs. A cheap type
-/// stands in many words, and even more often in their parts before these are merged.
-constexpr double share_if_costly = 0.25, share_if_cheap = 8;
 /// A symbol with a costly type is taken in only if nearly all of its tokens are: at most one is
 /// left for so many. Else the first steps of a loop would be split off one by one.
 constexpr std::uint32_t taken_per_left = 8;
@@ -31,19 +26,11 @@ std::uint32_t less(std::uint32_t from, std::uint64_t what) {
 }  // namespace
 
 ForcedMerges::ForcedMerges(std::span<const TypeFacts> facts, std::vector<std::uint32_t> tokens)
-    : tokens_(std::move(tokens)),
-      symbols_(facts.size()),
-      calls_(facts.size(), 0),
-      limit_(facts.size(), 0),
-      seen_(facts.size(), 0) {
-  for (std::size_t t = 0; t < facts.size(); ++t) {
-    const std::uint32_t chain = std::max(facts[t].chain, 1u);
-    symbols_[t].chain = {chain, chain};
-    symbols_[t].costly = facts[t].call_cost >= costly_call;
-    const double share = symbols_[t].costly ? share_if_costly : share_if_cheap;
-    calls_[t] = chain;
-    limit_[t] = static_cast<std::int64_t>((1 + share) * chain);
-    alive_.push_back(static_cast<std::uint32_t>(t));
+    : tokens_(std::move(tokens)), symbols_(facts.size()), budget_(facts), seen_(facts.size(), 0) {
+  for (std::uint32_t t = 0; t < facts.size(); ++t) {
+    symbols_[t].chain = {budget_.need(t), budget_.need(t)};
+    symbols_[t].costly = budget_.is_costly(t);
+    alive_.push_back(t);
   }
 }
 
@@ -97,8 +84,10 @@ bool ForcedMerges::merge_runs() {
       symbols_[s].runs_depend = true;
       continue;
     }
+    // Unless they do depend, one after the other.
+    const Chain chain{(symbols_[s].chain.least + run - 1) / run, symbols_[s].chain.most};
     std::uint32_t whole = s;
-    for (std::uint32_t k = 1; k < run; ++k) whole = add_symbol(whole, s, symbols_[s].chain);
+    for (std::uint32_t k = 1; k < run; ++k) whole = add_symbol(whole, s, chain);
     symbols_[s].with_run = whole;
     merged = true;
   }
@@ -188,20 +177,15 @@ bool ForcedMerges::try_group(const Group& group) {
   Chain after = before;  // of what is left of the shared symbol
   after.most = std::min(before.most, symbols_[group.shared].count - taken);
   for (const Chain& chain : chains) after.least = less(after.least, chain.most);
-  const auto shift_all = [&](std::int64_t sign) {
-    shift_calls({group.shared}, sign * (std::int64_t{after.most} - before.most));
-    for (std::size_t i = 0; i < group.pairs.size(); ++i) {
-      const Pair& pair = group.pairs[i];
-      const std::uint32_t other = group.other(pair);
-      shift_calls({other}, -sign * std::int64_t{symbols_[other].chain.most});
-      shift_calls({pair.left, pair.right}, sign * std::int64_t{chains[i].most});
-    }
-  };
-  shift_all(1);
-  if (!within_limits(group)) {
-    shift_all(-1);
-    return false;
+  change_calls({group.shared}, std::int64_t{after.most} - before.most);
+  for (std::size_t i = 0; i < group.pairs.size(); ++i) {
+    const Pair& pair = group.pairs[i];
+    const std::uint32_t other = group.other(pair);
+    change_calls({other}, -std::int64_t{symbols_[other].chain.most});
+    change_calls({pair.left, pair.right}, chains[i].most);
   }
+  const bool inseparable = group.pairs.size() == 1 && after.most == 0;
+  if (!budget_.accept(inseparable)) return false;
   symbols_[group.shared].chain = after;
   for (std::size_t i = 0; i < group.pairs.size(); ++i) {
     const auto [left, right] = group.pairs[i];
@@ -239,21 +223,13 @@ std::vector<ForcedMerges::Chain> ForcedMerges::chains_of(const Group& group,
   return chains;
 }
 
-void ForcedMerges::shift_calls(std::initializer_list<std::uint32_t> symbols, std::int64_t amount) {
+void ForcedMerges::change_calls(std::initializer_list<std::uint32_t> symbols, std::int64_t by) {
   ++stamp_;
   for (const std::uint32_t symbol : symbols) {
     for_each_type(symbol, [&](std::uint32_t type) {
-      if (std::exchange(seen_[type], stamp_) != stamp_) calls_[type] += amount;
+      if (std::exchange(seen_[type], stamp_) != stamp_) budget_.change(type, by);
     });
   }
-}
-
-bool ForcedMerges::within_limits(const Group& group) {
-  bool within = true;
-  const auto check = [&](std::uint32_t type) { within = within && calls_[type] <= limit_[type]; };
-  for_each_type(group.shared, check);
-  for (const Pair& pair : group.pairs) for_each_type(group.other(pair), check);
-  return within;
 }
 
 std::uint32_t ForcedMerges::add_symbol(std::uint32_t left, std::uint32_t right, Chain chain) {
@@ -294,7 +270,7 @@ void ForcedMerges::rewrite() {
 }
 
 bool ForcedMerges::take_out_loose(std::vector<std::uint8_t>& loose) {
-  std::vector<std::uint32_t> symbols_with(calls_.size(), 0);
+  std::vector<std::uint32_t> symbols_with(budget_.type_count(), 0);
   for (const std::uint32_t s : alive_) {
     ++stamp_;
     for_each_type(s, [&](std::uint32_t type) {

@@ -7,6 +7,7 @@
 #include <span>
 #include <vector>
 
+#include "batching/call_budget.h"
 #include "batching/find_words.h"
 
 namespace dynet_like::batching {
@@ -17,7 +18,7 @@ namespace dynet_like::batching {
 /// is followed by something else when the loop ends.
 ///
 /// A merge must not cost batches. Every symbol has a chain, the batches that run its tokens; a type
-/// is called as often as all symbols with it together, which must stay near its own chain.
+/// is called as often as all symbols with it together, for which there is a budget.
 class ForcedMerges {
  public:
   static constexpr std::uint32_t edge = UINT32_MAX;  ///< a token that stands between samples
@@ -81,8 +82,7 @@ class ForcedMerges {
   bool try_group(const Group& group);
   bool may_take(const Group& group, std::uint32_t taken) const;
   std::vector<Chain> chains_of(const Group& group, std::uint32_t taken) const;
-  void shift_calls(std::initializer_list<std::uint32_t> symbols, std::int64_t amount);
-  bool within_limits(const Group& group);
+  void change_calls(std::initializer_list<std::uint32_t> symbols, std::int64_t by);
   std::uint32_t add_symbol(std::uint32_t left, std::uint32_t right, Chain chain);
   void rewrite();
   template <class Use>
@@ -92,9 +92,8 @@ class ForcedMerges {
   std::vector<Symbol> symbols_;
   std::vector<std::uint32_t> alive_;  ///< symbols that have tokens, in the order of their making
   std::vector<Pair> refused_;         ///< pairs of the last round that would cost too many calls
-  std::vector<std::int64_t> calls_;   ///< per type: the batches that run all symbols with it
-  std::vector<std::int64_t> limit_;   ///< per type: the most of them
-  std::vector<std::uint32_t> seen_;   ///< per type: the last stamp
+  CallBudget budget_;
+  std::vector<std::uint32_t> seen_;  ///< per type: the last stamp
   std::uint32_t stamp_ = 0;
 };
 

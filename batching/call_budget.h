@@ -1,0 +1,45 @@
+// How often types may be called. Internal.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "batching/find_words.h"
+
+namespace dynet_like::batching {
+
+/// Per type, the batches that run its nodes: at first as few as possible. Changes are collected and
+/// then made or given up together.
+class CallBudget {
+ public:
+  explicit CallBudget(std::span<const TypeFacts> facts);
+
+  std::size_t type_count() const { return types_.size(); }
+  /// The fewest batches that run all nodes of the type.
+  std::uint32_t need(std::uint32_t type) const { return types_[type].need; }
+  bool is_costly(std::uint32_t type) const;
+
+  void change(std::uint32_t type, std::int64_t by) {
+    types_[type].change += by;
+    changed_.push_back(type);
+  }
+  /// Makes the collected changes if no type gets too many calls by them. They are for a merge of
+  /// symbols that only stand together (`inseparable`), or of some that also stand elsewhere.
+  bool accept(bool inseparable);
+
+ private:
+  struct Type {
+    std::uint32_t need = 1;
+    float cost = 1;
+    std::int64_t calls = 1, change = 0;
+  };
+
+  bool is_affordable(bool inseparable) const;
+
+  std::vector<Type> types_;
+  std::vector<std::uint32_t> changed_;  ///< may name a type more than once
+};
+
+}  // namespace dynet_like::batching
