@@ -28,17 +28,7 @@ CallBudget::CallBudget(std::span<const TypeFacts> facts) : types_(facts.size()) 
 
 bool CallBudget::is_costly(std::uint32_t type) const { return types_[type].cost >= costly_call; }
 
-bool CallBudget::accept(bool inseparable) {
-  const bool accepted = is_affordable(inseparable);
-  for (const std::uint32_t t : changed_) {
-    if (accepted) types_[t].calls += types_[t].change;
-    types_[t].change = 0;
-  }
-  changed_.clear();
-  return accepted;
-}
-
-bool CallBudget::is_affordable(bool inseparable) const {
+bool CallBudget::affords(bool inseparable) const {
   double need = 0, calls = 0;
   for (const std::uint32_t t : changed_) {
     const Type& type = types_[t];
@@ -50,6 +40,14 @@ bool CallBudget::is_affordable(bool inseparable) const {
     if (type.change > 0 && now > (1 + share) * type.need) return false;
   }
   return !inseparable || calls <= (1 + share_of_inseparable) * need;
+}
+
+void CallBudget::settle(bool accepted) {
+  for (const std::uint32_t t : changed_) {
+    if (accepted) types_[t].calls += types_[t].change;
+    types_[t].change = 0;
+  }
+  changed_.clear();
 }
 
 }  // namespace dynet_like::batching

@@ -25,9 +25,11 @@ class CallBudget {
     types_[type].change += by;
     changed_.push_back(type);
   }
-  /// Makes the collected changes if no type gets too many calls by them. They are for a merge of
-  /// symbols that only stand together (`inseparable`), or of some that also stand elsewhere.
-  bool accept(bool inseparable);
+  /// Whether no type gets too many calls by the collected changes. They are for a merge of symbols
+  /// that only stand together (`inseparable`), or of some that also stand elsewhere.
+  bool affords(bool inseparable) const;
+  /// Makes the collected changes, or gives them up.
+  void settle(bool accepted);
 
  private:
   struct Type {
@@ -35,8 +37,6 @@ class CallBudget {
     float cost = 1;
     std::int64_t calls = 1, change = 0;
   };
-
-  bool is_affordable(bool inseparable) const;
 
   std::vector<Type> types_;
   std::vector<std::uint32_t> changed_;  ///< may name a type more than once

@@ -9,10 +9,10 @@
 namespace dynet_like::batching {
 namespace {
 
-constexpr std::uint32_t edge = ForcedMerges::edge;
+constexpr std::uint32_t edge = ForcedMerges::edge, gap = ForcedMerges::gap;
 constexpr std::size_t most_words = 64;
 
-/// The tokens of all samples that `use` keeps, with edges around samples and where it returns edge.
+/// The tokens that `use` makes of the nodes of all samples, with edges around the samples.
 template <class Use>
 std::vector<std::uint32_t> make_tokens(std::span<const std::uint32_t> types,
                                        std::span<const std::uint32_t> begin, const Use& use) {
@@ -22,7 +22,7 @@ std::vector<std::uint32_t> make_tokens(std::span<const std::uint32_t> types,
     for (const std::uint32_t type : types.subspan(begin[s], begin[s + 1] - begin[s])) {
       use(type, tokens);
     }
-    if (tokens.back() != edge) tokens.push_back(edge);
+    tokens.push_back(edge);
   }
   return tokens;
 }
@@ -47,8 +47,8 @@ Words find_words(std::span<const std::uint32_t> types, std::span<const std::uint
                        if (!facts[type].foldable) return;
                        if (result.loose[type] != 0) {
                          tokens.push_back(type);
-                       } else if (tokens.back() != edge) {
-                         tokens.push_back(edge);
+                       } else if (tokens.back() < gap) {
+                         tokens.push_back(gap);
                        }
                      }));
   aside.merge();

@@ -16,7 +16,8 @@ constexpr std::uint32_t much_longer = 2;
 /// Bounds the time where every round finds little.
 constexpr unsigned most_rounds = 256;
 
-constexpr std::uint32_t unseen = UINT32_MAX - 1;
+constexpr std::uint32_t gap = ForcedMerges::gap;
+constexpr std::uint32_t unseen = gap - 1;
 
 /// The difference, or 0 if it is negative.
 std::uint32_t less(std::uint32_t from, std::uint64_t what) {
@@ -34,19 +35,24 @@ ForcedMerges::ForcedMerges(std::span<const TypeFacts> facts, std::vector<std::ui
   }
 }
 
+/// What stands to the left tells what a common type is used for, so it goes first with what is
+/// before it. Only then may the beginning of something take it from the end of what is before.
 void ForcedMerges::merge() {
   for (unsigned round = 0; round < most_rounds; ++round) {
+    refused_.clear();
     count_tokens();
-    if (!merge_runs() && !merge_pairs()) return;
+    if (!merge_runs() && !merge_pairs(true) && !merge_pairs(false)) return;
     rewrite();
   }
+  refused_.clear();
   count_tokens();
 }
 
 void ForcedMerges::count_tokens() {
   for (const std::uint32_t s : alive_) {
     Symbol& symbol = symbols_[s];
-    symbol.count = symbol.run = 0;
+    symbol.count = symbol.most_in_sample = symbol.run = 0;
+    symbol.sample = none;
     symbol.next = symbol.previous = unseen;
     symbol.with_next = symbol.with_previous = symbol.with_run = none;
     symbol.is_left = symbol.is_right = false;
@@ -54,12 +60,15 @@ void ForcedMerges::count_tokens() {
   const auto meet = [](std::uint32_t& neighbour, std::uint32_t now) {
     neighbour = neighbour == unseen || neighbour == now ? now : edge;
   };
-  std::uint32_t run = 0;
+  std::uint32_t run = 0, sample = 0;
   for (std::size_t i = 1; i + 1 < tokens_.size(); ++i) {
-    if (tokens_[i] == edge) continue;
+    if (tokens_[i] == edge) ++sample;
+    if (tokens_[i] >= gap) continue;
     Symbol& symbol = symbols_[tokens_[i]];
     ++symbol.count;
     ++run;
+    if (std::exchange(symbol.sample, sample) != sample) symbol.in_sample = 0;
+    symbol.most_in_sample = std::max(symbol.most_in_sample, ++symbol.in_sample);
     meet(symbol.previous, tokens_[i - 1]);
     meet(symbol.next, tokens_[i + 1]);
     if (tokens_[i + 1] == tokens_[i]) continue;
@@ -67,6 +76,19 @@ void ForcedMerges::count_tokens() {
     run = 0;
   }
   std::erase_if(alive_, [&](std::uint32_t s) { return symbols_[s].count == 0; });
+  shorten_chains();
+}
+
+/// No chain is longer than the tokens of one sample.
+void ForcedMerges::shorten_chains() {
+  for (const std::uint32_t s : alive_) {
+    Symbol& symbol = symbols_[s];
+    if (symbol.chain.most <= symbol.most_in_sample) continue;
+    change_calls({s}, std::int64_t{symbol.most_in_sample} - symbol.chain.most);
+    budget_.settle(true);
+    symbol.chain.most = symbol.most_in_sample;
+    symbol.chain.least = std::min(symbol.chain.least, symbol.chain.most);
+  }
 }
 
 /// Merges a symbol with itself if it always stands in runs of one length whose tokens do not depend
@@ -77,13 +99,11 @@ bool ForcedMerges::merge_runs() {
     const std::uint32_t s = alive_[i];
     const std::uint32_t run = symbols_[s].run;
     if (run < 2 || run > longest_run || symbols_[s].count < run * fewest_tokens ||
-        symbols_[s].length * run > most_types || symbols_[s].runs_depend) {
+        symbols_[s].length * run > most_types) {
       continue;
     }
-    if (!runs_are_independent(s)) {
-      symbols_[s].runs_depend = true;
-      continue;
-    }
+    // If they do not depend, the sample with the longest chain has a run for each of its members.
+    if (symbols_[s].most_in_sample < std::uint64_t{run} * symbols_[s].chain.most) continue;
     // Unless they do depend, one after the other.
     const Chain chain{(symbols_[s].chain.least + run - 1) / run, symbols_[s].chain.most};
     std::uint32_t whole = s;
@@ -94,20 +114,9 @@ bool ForcedMerges::merge_runs() {
   return merged;
 }
 
-/// If they are, the sample with the longest chain has a whole run for every member of that chain.
-bool ForcedMerges::runs_are_independent(std::uint32_t symbol) const {
-  std::uint64_t count = 0, most = 0;
-  for (const std::uint32_t token : tokens_) {
-    if (token == edge) count = 0;
-    if (token == symbol) most = std::max(most, ++count);
-  }
-  return most >= std::uint64_t{symbols_[symbol].run} * symbols_[symbol].chain.most;
-}
-
-bool ForcedMerges::merge_pairs() {
+bool ForcedMerges::merge_pairs(bool shared_is_right) {
   bool merged = false;
-  refused_.clear();
-  for (const Group& group : find_groups()) {
+  for (const Group& group : find_groups(shared_is_right)) {
     // In one round a symbol is the left or the right part of pairs, so that pairs do not overlap.
     Group open{group.shared, group.shared_is_right, {}};
     for (const Pair& pair : group.pairs) {
@@ -131,38 +140,31 @@ bool ForcedMerges::merge_pairs() {
   return merged;
 }
 
-/// The pairs (A, B) where A is always followed by B, by B; then those where B is always preceded by
-/// A, by A. A pair of both kinds is among the first.
-std::vector<ForcedMerges::Group> ForcedMerges::find_groups() const {
-  struct Candidate {
-    bool shared_is_left;
-    std::uint32_t shared;
-    Pair pair;
-  };
-  std::vector<Candidate> candidates;
+/// The pairs (A, B) where A is always followed by B, by B; or those where B is always preceded by
+/// A, by A, but not those of the first kind.
+std::vector<ForcedMerges::Group> ForcedMerges::find_groups(bool shared_is_right) const {
+  std::vector<std::pair<std::uint32_t, Pair>> pairs;  // by the shared symbol
   for (const std::uint32_t s : alive_) {
     const Symbol& symbol = symbols_[s];
-    if (symbol.count < fewest_tokens) continue;
-    const auto fits = [&](std::uint32_t neighbour) {
-      return neighbour != edge && neighbour != s &&
-             symbol.length + symbols_[neighbour].length <= most_types;
-    };
-    if (fits(symbol.next)) candidates.push_back({false, symbol.next, {s, symbol.next}});
-    if (fits(symbol.previous) && symbols_[symbol.previous].next != s) {
-      candidates.push_back({true, symbol.previous, {symbol.previous, s}});
+    const std::uint32_t beside = shared_is_right ? symbol.next : symbol.previous;
+    if (symbol.count < fewest_tokens || beside >= gap || beside == s ||
+        symbol.length + symbols_[beside].length > most_types) {
+      continue;
+    }
+    if (shared_is_right) {
+      pairs.push_back({beside, {s, beside}});
+    } else if (symbols_[beside].next != s) {
+      pairs.push_back({beside, {beside, s}});
     }
   }
-  std::stable_sort(
-      candidates.begin(), candidates.end(), [](const Candidate& a, const Candidate& b) {
-        return std::pair(a.shared_is_left, a.shared) < std::pair(b.shared_is_left, b.shared);
-      });
+  std::stable_sort(pairs.begin(), pairs.end(),
+                   [](const auto& a, const auto& b) { return a.first < b.first; });
   std::vector<Group> groups;
-  for (const Candidate& candidate : candidates) {
-    if (groups.empty() || groups.back().shared != candidate.shared ||
-        groups.back().shared_is_right == candidate.shared_is_left) {
-      groups.push_back({candidate.shared, !candidate.shared_is_left, {}});
+  for (const auto& [shared, pair] : pairs) {
+    if (groups.empty() || groups.back().shared != shared) {
+      groups.push_back({shared, shared_is_right, {}});
     }
-    groups.back().pairs.push_back(candidate.pair);
+    groups.back().pairs.push_back(pair);
   }
   return groups;
 }
@@ -185,7 +187,9 @@ bool ForcedMerges::try_group(const Group& group) {
     change_calls({pair.left, pair.right}, chains[i].most);
   }
   const bool inseparable = group.pairs.size() == 1 && after.most == 0;
-  if (!budget_.accept(inseparable)) return false;
+  const bool is_affordable = budget_.affords(inseparable);
+  budget_.settle(is_affordable);
+  if (!is_affordable) return false;
   symbols_[group.shared].chain = after;
   for (std::size_t i = 0; i < group.pairs.size(); ++i) {
     const auto [left, right] = group.pairs[i];
@@ -200,9 +204,14 @@ bool ForcedMerges::try_group(const Group& group) {
   return true;
 }
 
+/// Whether the group may take these tokens of its shared symbol, if others are left.
 bool ForcedMerges::may_take(const Group& group, std::uint32_t taken) const {
   const Symbol& shared = symbols_[group.shared];
-  return !shared.costly || (shared.count - taken) * taken_per_left <= taken;
+  if (taken == shared.count) return true;
+  if (shared.costly) return (shared.count - taken) * taken_per_left <= taken;
+  return std::all_of(group.pairs.begin(), group.pairs.end(), [&](const Pair& pair) {
+    return symbols_[group.other(pair)].chain.least <= shared.chain.most * much_longer;
+  });
 }
 
 /// The tokens of a pair are tokens of both its symbols, and all tokens of the symbol that is not
@@ -249,7 +258,7 @@ void ForcedMerges::rewrite() {
   for (std::size_t i = 0; i < tokens_.size(); ++kept) {
     std::uint32_t token = tokens_[i];
     std::uint32_t width = 1;
-    if (token != edge) {
+    if (token < gap) {
       const Symbol& symbol = symbols_[token];
       const std::uint32_t next = tokens_[i + 1];
       if (symbol.with_run != none) {
@@ -258,7 +267,7 @@ void ForcedMerges::rewrite() {
       } else if (symbol.with_next != none) {
         token = symbol.with_next;
         width = 2;
-      } else if (next != edge && symbols_[next].with_previous != none) {
+      } else if (next < gap && symbols_[next].with_previous != none) {
         token = symbols_[next].with_previous;
         width = 2;
       }
@@ -284,6 +293,8 @@ bool ForcedMerges::take_out_loose(std::vector<std::uint8_t>& loose) {
     const std::uint32_t shorter = left_is_short ? pair.left : pair.right;
     const std::uint32_t longer = left_is_short ? pair.right : pair.left;
     if (symbols_[shorter].chain.most * much_longer > symbols_[longer].chain.least) continue;
+    // What stands there only at times may be what the longer one's parts need of each other.
+    if (shorter != (left_is_short ? symbols_[longer].previous : symbols_[longer].next)) continue;
     bool alone = true;  // its types are nowhere else
     for_each_type(shorter, [&](std::uint32_t type) { alone = alone && symbols_with[type] == 1; });
     if (!alone) continue;
@@ -292,7 +303,7 @@ bool ForcedMerges::take_out_loose(std::vector<std::uint8_t>& loose) {
     any = true;
   }
   refused_.clear();
-  std::erase_if(tokens_, [&](std::uint32_t token) { return token != edge && goes[token] != 0; });
+  std::erase_if(tokens_, [&](std::uint32_t token) { return token < gap && goes[token] != 0; });
   return any;
 }
 

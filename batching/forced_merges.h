@@ -21,9 +21,10 @@ namespace dynet_like::batching {
 /// is called as often as all symbols with it together, for which there is a budget.
 class ForcedMerges {
  public:
-  static constexpr std::uint32_t edge = UINT32_MAX;  ///< a token that stands between samples
-  static constexpr std::uint32_t fewest_tokens = 8;  ///< less often seen is no evidence
-  static constexpr std::uint32_t most_types = 64;    ///< in a symbol
+  static constexpr std::uint32_t edge = UINT32_MAX;     ///< a token that ends a sample
+  static constexpr std::uint32_t gap = UINT32_MAX - 1;  ///< one that keeps its neighbours apart
+  static constexpr std::uint32_t fewest_tokens = 8;     ///< less often seen is no evidence
+  static constexpr std::uint32_t most_types = 64;       ///< in a symbol
 
   /// A symbol of several types, and how many nodes fewer there are with it.
   struct Found {
@@ -31,7 +32,7 @@ class ForcedMerges {
     std::uint64_t saved = 0;
   };
 
-  /// `tokens` are types and edges; it begins and ends with an edge.
+  /// `tokens` are types, edges and gaps; it begins and ends with an edge.
   ForcedMerges(std::span<const TypeFacts> facts, std::vector<std::uint32_t> tokens);
 
   /// Merges until nothing changes.
@@ -54,9 +55,10 @@ class ForcedMerges {
     std::uint32_t length = 1;                 ///< in types
     Chain chain;                              ///< the batches that run its tokens
     bool costly = false;                      ///< has a type whose calls cost much
-    bool runs_depend = false;                 ///< its runs were looked at, and must not be merged
     // Taken anew before every round of merges.
     std::uint32_t count = 0;
+    std::uint32_t sample = 0, in_sample = 0;  ///< the last sample that has it, its tokens there
+    std::uint32_t most_in_sample = 0;
     std::uint32_t next = none, previous = none;  ///< the symbol beside all its tokens, or edge
     std::uint32_t run = 0;  ///< the length of all its runs; none if they differ
     // What it becomes in this round.
@@ -75,10 +77,10 @@ class ForcedMerges {
   };
 
   void count_tokens();
+  void shorten_chains();
   bool merge_runs();
-  bool runs_are_independent(std::uint32_t symbol) const;
-  bool merge_pairs();
-  std::vector<Group> find_groups() const;
+  bool merge_pairs(bool shared_is_right);
+  std::vector<Group> find_groups(bool shared_is_right) const;
   bool try_group(const Group& group);
   bool may_take(const Group& group, std::uint32_t taken) const;
   std::vector<Chain> chains_of(const Group& group, std::uint32_t taken) const;
