@@ -1,286 +1,346 @@
-// The words that are found in the benchmark's models, written op by op.
+// The words that are found in programs written op by op: the models of the benchmarks, and others.
 #include <gtest/gtest.h>
 
-#include <chrono>
+#include <algorithm>
 #include <map>
+#include <set>
+#include <sstream>
 #include <string>
+#include <vector>
 
 #include "batching/dag_builder.h"
 #include "batching/find_words.h"
 #include "batching/lower_bound.h"
 #include "batching/place_words.h"
 #include "bench/models/models.h"
-#include "bench/models/op_cells.h"
-#include "bench/support/data.h"
+#include "bench/tests/recorded_programs.h"
 
 namespace dynet_like::bench {
 namespace {
 
-namespace b = dynet_like::batching;
+using batching::DagBuilder;
+using batching::Place;
+using batching::Words;
 
 constexpr unsigned kSamples = 64;
-constexpr unsigned kHidden = 12;  ///< neither it nor a few times it is the width of another layer
 
-/// The types of a minibatch's nodes; those that are computed once for all samples are left out.
+/// The nodes of a minibatch, all samples one after another, without those that are computed once
+/// for all samples.
 struct Recorded {
-  std::vector<std::uint32_t> types, begin{0};
-  std::vector<b::TypeFacts> facts;
-  std::vector<std::string> names;
+  std::vector<std::uint32_t> begin{0};
+  DagBuilder nodes;
+  std::vector<batching::TypeFacts> facts;
+  std::vector<std::string> ops;  ///< per type
+
+  std::span<const std::uint32_t> types() const { return nodes.dag().type; }
 };
 
-template <class RecordSample>
-Recorded record(RecordSample&& record_sample) {
+Recorded record(const RecordSample& record_sample) {
   Minibatch batch;
   for (unsigned i = 0; i < kSamples; ++i) record_sample(batch.new_graph(), i);
   Recorded recorded;
-  b::DagBuilder dag;
   for (unsigned i = 0; i < kSamples; ++i) {
     const Tape& tape = batch.graph(i).tape();
-    std::vector<std::uint32_t> node(tape.size()), inputs;
+    std::vector<std::uint32_t> place(tape.size()), inputs;
     for (NodeId id = 0; id < tape.size(); ++id) {
       if (tape.value(tape.node(id).value).identity != 0) continue;
       inputs.clear();
       for (const ValueId input : tape.inputs_of(id)) {
-        if (tape.value(input).identity == 0) inputs.push_back(node[tape.value(input).node]);
+        if (tape.value(input).identity == 0) inputs.push_back(place[tape.value(input).node]);
       }
-      node[id] = dag.add(tape.node(id).type, inputs);
-      recorded.types.push_back(tape.node(id).type);
+      place[id] = recorded.nodes.add(tape.node(id).type, inputs);
     }
-    recorded.begin.push_back(static_cast<std::uint32_t>(recorded.types.size()));
+    recorded.begin.push_back(static_cast<std::uint32_t>(recorded.types().size()));
   }
   const TypeTable& types = batch.graph(0).tape().types();
-  const std::vector<std::uint32_t> chains = b::longest_chains(dag.dag());
-  std::map<std::string, unsigned> same;
-  for (TypeId t = 0; t < chains.size(); ++t) {
-    const NodeType& type = types[t];
-    const bool costly = type.has_shared_input || type.signature.integers > 0;
-    recorded.facts.push_back({chains[t], costly ? 1.0f : 0.1f, type.inputs > 0});
-    recorded.names.push_back(std::string(type.op->name) + std::to_string(t) + "/" +
-                             std::to_string(chains[t]));
+  for (const std::uint32_t chain : batching::longest_chains(recorded.nodes.dag())) {
+    const NodeType& type = types[static_cast<TypeId>(recorded.facts.size())];
+    const bool is_costly = type.has_shared_input || type.signature.integers > 0;
+    recorded.facts.push_back({chain, is_costly ? 1.0f : 0.1f, true});
+    recorded.ops.emplace_back(type.op->name);
   }
   return recorded;
 }
 
-void show(const Recorded& recorded) {
-  const b::Words words = b::find_words(recorded.types, recorded.begin, recorded.facts);
-  const auto start = std::chrono::steady_clock::now();
-  for (int i = 0; i < 10; ++i) b::find_words(recorded.types, recorded.begin, recorded.facts);
-  printf("%.1f ns a node ", std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now() - start).count() / 10 / double(recorded.types.size()));
-  std::vector<unsigned> seen(words.words.size());
-  std::size_t tokens = 0;
-  std::map<std::string, unsigned> alone;
-  for (unsigned s = 0; s < kSamples; ++s) {
-    const auto sample = std::span(recorded.types)
-                            .subspan(recorded.begin[s], recorded.begin[s + 1] - recorded.begin[s]);
-    const auto places = b::place_words(sample, words);
-    for (std::uint32_t i = 0; i < places.size(); ++i) {
-      if (places[i].first != i) continue;
-      ++tokens;
-      if (places[i].word != b::Place::alone)
-        ++seen[places[i].word];
-      else
-        ++alone[recorded.names[sample[i]]];
-    }
+/// "3 add, 2 tanh": the order in which a compiler evaluates arguments does not show.
+std::string bag(const std::vector<std::string>& ops) {
+  std::map<std::string, unsigned> counts;
+  for (const std::string& op : ops) ++counts[op];
+  std::ostringstream text;
+  for (const auto& [op, count] : counts) {
+    text << (text.view().empty() ? "" : ", ") << count << ' ' << op;
   }
-  printf("%zu nodes, %zu tokens\n", recorded.types.size(), tokens);
-  for (std::size_t w = 0; w < words.words.size(); ++w) {
-    printf("  %5u (%zu)", seen[w], words.words[w].size());
-    for (auto t : words.words[w]) printf(" %s", recorded.names[t].c_str());
-    printf("\n");
-  }
-  printf("  loose:");
-  for (std::size_t t = 0; t < words.loose.size(); ++t)
-    if (words.loose[t] && recorded.facts[t].foldable) printf(" %s", recorded.names[t].c_str());
-  printf("\n  alone:");
-  int shown = 0;
-  for (auto& [name, n] : alone)
-    if (n > 20 || ++shown < 6) printf(" %u*%s", n, name.c_str());
-  printf("\n");
+  return text.str();
 }
 
-class Map {
- public:
-  Map(ParameterCollection& model, unsigned inputs, unsigned outputs, bool affine = true)
-      : weights_(model.add_parameters({outputs, inputs})),
-        bias_(model.add_parameters({outputs})),
-        affine_(affine) {}
-  Expression operator()(const Expression& x) const {
-    ComputationGraph& graph = *x.pg;
-    if (affine_) return affine_transform({parameter(graph, bias_), parameter(graph, weights_), x});
-    return parameter(graph, bias_) + parameter(graph, weights_) * x;
-  }
-
- private:
-  Parameter weights_, bias_;
-  bool affine_;
+struct Result {
+  std::vector<std::string> words;  ///< "8 times: 3 add, 2 tanh", as find_words sorts them
+  std::string loose;
+  double nodes_left = 0;  ///< with every occurrence as one node, as a share of the nodes
+  double costly_calls =
+      0;                   ///< at least, of types that cost much, as a share of those without words
+  bool is_acyclic = true;  ///< with every occurrence as one node
 };
 
-// Trees whose forget gates see their own child, as in DyNet's benchmark.
-class OwnForgets {
+class Folding {
  public:
-  OwnForgets(bool affine, bool one_forget = false)
-      : trees_(make_trees(kTreeData)), affine_(affine), one_forget_(one_forget) {}
-  void operator()(ComputationGraph& graph, unsigned sample) {
-    std::vector<Expression> h, c, losses;
-    for (const BinaryTree::Node& node : trees_[sample].nodes) {
-      if (node.is_leaf()) {
-        const Expression x = lookup(graph, words_, node.word);
-        const Expression i = logistic(leaf_i_(x)), o = logistic(leaf_o_(x)), u = tanh(leaf_u_(x));
-        c.push_back(cmult(i, u));
-        h.push_back(cmult(o, tanh(c.back())));
-      } else {
-        const Expression x = concatenate({h[node.left], h[node.right]});
-        const Expression i = logistic(i_(x));
-        const Expression f_l = logistic(f_l_(h[node.left]));
-        const Expression f_r = logistic((one_forget_ ? f_l_ : f_r_)(h[node.right]));
-        const Expression o = logistic(o_(x));
-        const Expression u = tanh(u_(x));
-        const Expression iu = cmult(i, u), l = cmult(f_l, c[node.left]),
-                         r = cmult(f_r, c[node.right]);
-        c.push_back(iu + l + r);
-        h.push_back(cmult(o, tanh(c.back())));
-      }
-      losses.push_back(pickneglogsoftmax(output_(h.back()), node.label));
-    }
-    sum(losses);
-  }
-
- private:
-  std::vector<BinaryTree> trees_;
-  bool affine_, one_forget_;
-  ParameterCollection model_;
-  LookupParameter words_ = model_.add_lookup_parameters(kTreeData.vocabulary, {7});
-  Map leaf_i_{model_, 7, kHidden, affine_}, leaf_o_{model_, 7, kHidden, affine_},
-      leaf_u_{model_, 7, kHidden, affine_};
-  Map i_{model_, 2 * kHidden, kHidden, affine_}, o_{model_, 2 * kHidden, kHidden, affine_},
-      u_{model_, 2 * kHidden, kHidden, affine_};
-  Map f_l_{model_, kHidden, kHidden, affine_}, f_r_{model_, kHidden, kHidden, affine_};
-  Map output_{model_, kHidden, 5};
-};
-
-// A classifier of sentences.
-class GRUClassifier {
- public:
-  void operator()(ComputationGraph& graph, unsigned sample) {
-    Expression h = gru_.start(graph);
-    for (const unsigned word : sentences_[sample].words)
-      h = gru_.step(graph, h, lookup(graph, words_, word));
-    pickneglogsoftmax(output_(h), sample % 5);
-  }
-
- private:
-  std::vector<Sentence> sentences_ = make_sentences(kTaggerData);
-  ParameterCollection model_;
-  LookupParameter words_ = model_.add_lookup_parameters(kTaggerData.vocabulary, {7});
-  OpGRU gru_{model_, 7, kHidden, "gru"};
-  Map output_{model_, kHidden, 5};
-};
-
-// A language model whose first step has no state before it.
-class FirstStep {
- public:
-  void operator()(ComputationGraph& graph, unsigned sample) {
-    Expression h, c;
-    std::vector<Expression> losses;
-    for (const unsigned word : sentences_[sample].words) {
-      if (!losses.empty() || true) {
-        const Expression e = lookup(graph, words_, word);
-        const auto gate = [&](unsigned g) {
-          return losses.empty()
-                     ? affine_transform({parameter(graph, b_[g]), parameter(graph, w_[g]), e})
-                     : affine_transform({parameter(graph, b_[g]), parameter(graph, w_[g]), e,
-                                         parameter(graph, u_[g]), h});
-        };
-        const Expression i = logistic(gate(0)), o = logistic(gate(1)), u = tanh(gate(2));
-        if (losses.empty()) {
-          c = cmult(i, u);
-        } else {
-          const Expression f = logistic(gate(3));
-          const Expression iu = cmult(i, u);
-          c = iu + cmult(f, c);
-        }
-        h = cmult(o, tanh(c));
-        losses.push_back(pickneglogsoftmax(output_(h), word % 5));
+  explicit Folding(const Recorded& recorded)
+      : recorded_(recorded),
+        words_(batching::find_words(recorded.types(), recorded.begin, recorded.facts)) {
+    for (unsigned s = 0; s < kSamples; ++s) {
+      const std::uint32_t begin = recorded.begin[s], end = recorded.begin[s + 1];
+      for (Place place : place_words(recorded.types().subspan(begin, end - begin), words_)) {
+        place.first += begin;
+        places_.push_back(place);
       }
     }
-    sum(losses);
+  }
+
+  Result result() const {
+    Result result;
+    std::vector<unsigned> times(words_.words.size());
+    double left = 0;
+    for (std::uint32_t v = 0; v < places_.size(); ++v) {
+      if (places_[v].first != v) continue;
+      ++left;
+      if (places_[v].word != Place::alone) ++times[places_[v].word];
+    }
+    for (std::size_t w = 0; w < times.size(); ++w) {
+      result.words.push_back(std::to_string(times[w]) + " times: " + bag(ops(words_.words[w])));
+    }
+    std::vector<std::uint32_t> loose;
+    for (std::uint32_t t = 0; t < words_.loose.size(); ++t) {
+      if (words_.loose[t] != 0) loose.push_back(t);
+    }
+    result.loose = bag(ops(loose));
+    result.nodes_left = left / static_cast<double>(places_.size());
+    const DagBuilder folded = fold();
+    result.is_acyclic = static_cast<double>(folded.dag().size()) == left;
+    result.costly_calls = costly_calls(folded) / costly_calls(recorded_.nodes);
+    return result;
   }
 
  private:
-  std::vector<Sentence> sentences_ = make_sentences(kTaggerData);
-  ParameterCollection model_;
-  LookupParameter words_ = model_.add_lookup_parameters(kTaggerData.vocabulary, {7});
-  std::vector<Parameter> w_{
-      model_.add_parameters({kHidden, 7}), model_.add_parameters({kHidden, 7}),
-      model_.add_parameters({kHidden, 7}), model_.add_parameters({kHidden, 7})},
-      b_{model_.add_parameters({kHidden}), model_.add_parameters({kHidden}),
-         model_.add_parameters({kHidden}), model_.add_parameters({kHidden})};
-  std::vector<Parameter> u_{
-      model_.add_parameters({kHidden, kHidden}), model_.add_parameters({kHidden, kHidden}),
-      model_.add_parameters({kHidden, kHidden}), model_.add_parameters({kHidden, kHidden})};
-  Map output_{model_, kHidden, 5};
-};
-
-// Reads a sentence and writes its tags, with attention to what was read.
-class Attention {
- public:
-  void operator()(ComputationGraph& graph, unsigned sample) {
-    const Sentence& sentence = sentences_[sample];
-    std::vector<Expression> read, losses;
-    OpLSTM::State state = reader_.start(graph);
-    for (const unsigned word : sentence.words) {
-      state = reader_.step(graph, state, lookup(graph, words_, word));
-      read.push_back(state.h);
-    }
-    const Expression all = concatenate_cols(read);
-    OpLSTM::State out = writer_.start(graph);
-    Expression context = zeros(graph, Dim({kHidden}));
-    for (const unsigned tag : sentence.tags) {
-      out = writer_.step(graph, out, concatenate({lookup(graph, tags_, tag), context}));
-      const Expression weights = softmax(transpose(all) * query_(out.h));
-      context = all * weights;
-      const Expression both = tanh(combine_(concatenate({out.h, context})));
-      losses.push_back(pickneglogsoftmax(output_(both), tag));
-    }
-    sum(losses);
+  std::vector<std::string> ops(const std::vector<std::uint32_t>& types) const {
+    std::vector<std::string> result;
+    for (const std::uint32_t type : types) result.push_back(recorded_.ops[type]);
+    return result;
   }
 
- private:
-  std::vector<Sentence> sentences_ = make_sentences(kTaggerData);
-  ParameterCollection model_;
-  LookupParameter words_ = model_.add_lookup_parameters(kTaggerData.vocabulary, {7});
-  LookupParameter tags_ = model_.add_lookup_parameters(kTaggerData.labels, {5});
-  OpLSTM reader_{model_, 7, kHidden, "reader"}, writer_{model_, 5 + kHidden, kHidden, "writer"};
-  Map query_{model_, kHidden, kHidden}, combine_{model_, 2 * kHidden, 11},
-      output_{model_, 11, kTaggerData.labels};
+  /// Occurrences as nodes, whose types are behind those of nodes; those on a cycle, and what needs
+  /// them, are missing.
+  DagBuilder fold() const {
+    const batching::Dag dag = recorded_.nodes.dag();
+    std::map<std::uint32_t, std::set<std::uint32_t>> inputs;
+    std::map<std::uint32_t, std::vector<std::uint32_t>> consumers;
+    for (std::uint32_t v = 0; v < dag.size(); ++v) {
+      std::set<std::uint32_t>& own = inputs[places_[v].first];
+      for (const std::uint32_t u : dag.inputs_of(v)) {
+        if (places_[u].first == places_[v].first) continue;
+        if (own.insert(places_[u].first).second)
+          consumers[places_[u].first].push_back(places_[v].first);
+      }
+    }
+    std::map<std::uint32_t, std::size_t> waits;
+    std::vector<std::uint32_t> ready;
+    for (const auto& [v, own] : inputs) {
+      if ((waits[v] = own.size()) == 0) ready.push_back(v);
+    }
+    DagBuilder folded;
+    std::map<std::uint32_t, std::uint32_t> place;
+    while (!ready.empty()) {
+      const std::uint32_t v = ready.back();
+      ready.pop_back();
+      std::vector<std::uint32_t> from;
+      for (const std::uint32_t u : inputs[v]) from.push_back(place[u]);
+      const auto types = static_cast<std::uint32_t>(recorded_.facts.size());
+      const std::uint32_t word = places_[v].word;
+      place[v] = folded.add(word == Place::alone ? dag.type[v] : types + word, from);
+      for (const std::uint32_t consumer : consumers[v]) {
+        if (--waits[consumer] == 0) ready.push_back(consumer);
+      }
+    }
+    return folded;
+  }
+
+  double costly_calls(const DagBuilder& nodes) const {
+    const std::vector<std::uint32_t> chains = batching::longest_chains(nodes.dag());
+    double calls = 0;
+    for (std::size_t t = 0; t < chains.size(); ++t) {
+      std::set<std::uint32_t> types{static_cast<std::uint32_t>(t)};
+      if (t >= recorded_.facts.size()) {
+        const auto& word = words_.words[t - recorded_.facts.size()];
+        types = {word.begin(), word.end()};
+      }
+      calls += chains[t] * static_cast<double>(
+                               std::count_if(types.begin(), types.end(), [&](std::uint32_t type) {
+                                 return recorded_.facts[type].call_cost == 1;
+                               }));
+    }
+    return calls;
+  }
+
+  const Recorded& recorded_;
+  Words words_;
+  std::vector<Place> places_;
 };
 
-TEST(FoundWords, Others) {
-  printf("own forgets, affine ");
-  show(record(OwnForgets(true)));
-  printf("own forgets, sums ");
-  show(record(OwnForgets(false)));
-  printf("one forget, affine ");
-  show(record(OwnForgets(true, true)));
-  printf("one forget, sums ");
-  show(record(OwnForgets(false, true)));
-  printf("gru ");
-  show(record(GRUClassifier()));
-  printf("first ");
-  show(record(FirstStep()));
-  printf("attention ");
-  show(record(Attention()));
+Result find(const RecordSample& record_sample) {
+  const Recorded recorded = record(record_sample);
+  const Result result = Folding(recorded).result();
+  EXPECT_TRUE(result.is_acyclic);
+  EXPECT_LE(result.costly_calls, 1.25);
+  return result;
 }
 
-TEST(FoundWords, All) {
-  for (const ModelKind& model : all_models()) {
-    printf("%s ops: ", model.name);
-    const auto ops = model.make(kHidden, Form::ops);
-    show(record([&](ComputationGraph& g, unsigned i) { ops->loss(g, i); }));
-    printf("%s fused: ", model.name);
-    const auto fused = model.make(kHidden, Form::fused);
-    show(record([&](ComputationGraph& g, unsigned i) { fused->loss(g, i); }));
+Result find(const char* model, Form form = Form::ops) {
+  const auto workload = make_model(model, kProgramHidden, form);
+  return find([&](ComputationGraph& graph, unsigned i) { workload->loss(graph, i); });
+}
+
+using Texts = std::vector<std::string>;
+
+// The words of programs for trees: an inner node, a leaf, an output layer.
+constexpr const char* kTreeOutput = "2238 times: 1 affine_transform, 1 pickneglogsoftmax";
+
+TEST(FoundWords, TreeLSTM) {
+  const Result result = find("tree_lstm");
+  EXPECT_EQ(result.words,
+            (Texts{"1087 times: 2 add, 5 affine_transform, 4 cmult, 4 logistic, 2 tanh",
+                   "1151 times: 3 affine_transform, 2 cmult, 2 logistic, 1 lookup, 2 tanh",
+                   kTreeOutput}));
+  EXPECT_EQ(result.loose, "1 affine_transform, 1 pickneglogsoftmax");
+  EXPECT_LT(result.nodes_left, 0.15);
+  EXPECT_EQ(result.costly_calls, 1);
+}
+
+TEST(FoundWords, TreeLSTMOfAFusedCell) {
+  EXPECT_EQ(find("tree_lstm", Form::fused).words,
+            (Texts{kTreeOutput, "1151 times: 1 lookup, 1 lstm_cell"}));
+}
+
+// Chains of a forget gate for left children go along left children only: it has some more batches.
+TEST(FoundWords, TreeLSTMWithAForgetGatePerChild) {
+  Result result = find(OwnForgets(true, false));
+  EXPECT_EQ(
+      result.words,
+      (Texts{"1087 times: 2 add, 5 affine_transform, 4 cmult, 1 concatenate, 4 logistic, 2 tanh",
+             "1151 times: 3 affine_transform, 2 cmult, 2 logistic, 1 lookup, 2 tanh",
+             kTreeOutput}));
+  EXPECT_LT(result.nodes_left, 0.15);
+  result = find(OwnForgets(false, false));
+  EXPECT_EQ(
+      result.words,
+      (Texts{"1087 times: 7 add, 4 cmult, 1 concatenate, 4 logistic, 5 matrix_product, 2 tanh",
+             "1151 times: 3 add, 2 cmult, 2 logistic, 1 lookup, 3 matrix_product, 2 tanh",
+             kTreeOutput}));
+  EXPECT_LT(result.nodes_left, 0.12);
+}
+
+// The same gate twice, one after the other.
+TEST(FoundWords, TreeLSTMWithOneForgetGateForBothChildren) {
+  for (const bool affine : {false, true}) {
+    const Result result = find(OwnForgets(affine, true));
+    EXPECT_EQ(result.words, find(OwnForgets(affine, false)).words);
+    EXPECT_EQ(result.costly_calls, 1);
   }
+}
+
+TEST(FoundWords, TreeGRU) {
+  EXPECT_EQ(find("tree_gru").words,
+            (Texts{"1151 times: 2 add, 3 affine_transform, 3 cmult, 2 logistic, 1 lookup, 1 "
+                   "scalar_subtract, 1 tanh",
+                   "1087 times: 2 add, 3 affine_transform, 3 cmult, 2 logistic, 1 "
+                   "scalar_subtract, 1 tanh",
+                   kTreeOutput}));
+}
+
+constexpr const char* kLSTMStep = ": 1 add, 4 affine_transform, 3 cmult, 3 logistic, 2 tanh";
+
+// Lookups are one batch, and so are the concatenations behind the steps of one direction.
+TEST(FoundWords, Taggers) {
+  const std::string step = std::string("1545 times") + kLSTMStep;
+  const char* const output = "1545 times: 2 affine_transform, 1 pickneglogsoftmax, 1 tanh";
+  Result result = find("tagger");
+  EXPECT_EQ(result.words, (Texts{step, step, output}));
+  EXPECT_EQ(result.loose, "1 concatenate");
+  EXPECT_LT(result.nodes_left, 0.17);
+  EXPECT_EQ(result.costly_calls, 1);
+  // Of characters, both directions are read in one loop.
+  result = find("char_tagger");
+  EXPECT_EQ(result.words,
+            (Texts{"2570 times: 2 add, 8 affine_transform, 6 cmult, 6 logistic, 4 tanh", step, step,
+                   output}));
+  EXPECT_LT(result.nodes_left, 0.12);
+  EXPECT_EQ(result.costly_calls, 1);
+}
+
+TEST(FoundWords, LanguageModel) {
+  const Result result = find("language_model");
+  EXPECT_EQ(result.words, (Texts{std::string("1572 times") + kLSTMStep,
+                                 "1572 times: 1 affine_transform, 1 pickneglogsoftmax"}));
+  EXPECT_EQ(result.loose, "1 affine_transform, 1 lookup, 1 pickneglogsoftmax");
+  EXPECT_EQ(result.costly_calls, 1);
+}
+
+// The product with x in the middle of a step depends on no step before, and stays one batch.
+TEST(FoundWords, GRU) {
+  const Result result = find(GRUClassifier());
+  EXPECT_EQ(result.words, (Texts{"1481 times: 2 add, 3 affine_transform, 3 cmult, 2 logistic, 1 "
+                                 "scalar_subtract, 1 tanh",
+                                 // The first: its product with h is the same for all sentences.
+                                 "64 times: 2 add, 2 affine_transform, 3 cmult, 2 logistic, 1 "
+                                 "scalar_subtract, 1 tanh",
+                                 "64 times: 1 affine_transform, 1 pickneglogsoftmax"}));
+  EXPECT_EQ(result.loose, "1 affine_transform, 1 lookup");
+  EXPECT_EQ(result.costly_calls, 1);
+}
+
+TEST(FoundWords, FirstStepWithoutState) {
+  const Result result = find(ShortFirstStep());
+  EXPECT_EQ(result.words,
+            (Texts{"1481 times: 1 add, 3 affine_transform, 3 cmult, 3 concatenate, 2 logistic, 1 "
+                   "scalar_subtract, 2 tanh",
+                   "1545 times: 1 affine_transform, 1 pickneglogsoftmax",
+                   "64 times: 3 affine_transform, 2 cmult, 2 logistic, 2 tanh"}));
+  EXPECT_EQ(result.costly_calls, 1);
+}
+
+// Shapes differ with the sentence's length in attention, so it divides the writer's step; it is a
+// word itself for every length that was seen often enough.
+TEST(FoundWords, Attention) {
+  const Result result = find(Attention());
+  ASSERT_GT(result.words.size(), 3u);
+  EXPECT_EQ(Texts(result.words.begin(), result.words.begin() + 3),
+            (Texts{"1545 times: 1 add, 5 affine_transform, 3 cmult, 1 concatenate, 3 logistic, 2 "
+                   "tanh",
+                   std::string("1545 times") + kLSTMStep,
+                   "1545 times: 2 affine_transform, 1 concatenate, 1 pickneglogsoftmax, 1 tanh"}));
+  for (std::size_t i = 3; i < result.words.size(); ++i) {
+    EXPECT_TRUE(result.words[i].ends_with(" times: 2 matrix_product, 1 softmax"));
+  }
+  EXPECT_EQ(result.costly_calls, 1);
+}
+
+TEST(FoundWords, Lattices) {
+  const Result result = find("lattice_lstm");
+  EXPECT_EQ(result.words, (Texts{std::string("3128 times") + kLSTMStep,
+                                 "762 times: 4 cmult, 1 concatenate, 1 softmax, 2 sum",
+                                 "225 times: 6 cmult, 1 concatenate, 1 softmax, 2 sum",
+                                 "1847 times: 1 affine_transform, 1 pickneglogsoftmax",
+                                 "23 times: 8 cmult, 1 concatenate, 1 softmax, 2 sum"}));
+  EXPECT_EQ(result.costly_calls, 1);
+}
+
+TEST(FoundWords, RandomNetworks) {
+  const Result result = find("random_dag");
+  EXPECT_EQ(result.words,
+            (Texts{"581 times: 2 add, 4 affine_transform, 3 cmult, 2 logistic, 1 "
+                   "scalar_subtract, 1 tanh",
+                   "507 times: 1 add, 1 affine_transform, 2 cmult, 1 logistic, 1 scalar_subtract",
+                   "853 times: 1 affine_transform, 1 lookup, 1 tanh",
+                   "689 times: 1 affine_transform, 1 pickneglogsoftmax",
+                   "532 times: 1 affine_transform, 1 tanh"}));
 }
 
 }  // namespace
