@@ -14,7 +14,7 @@ constexpr double share_if_costly = 0.25, share_if_cheap = 8;
 /// The same for all types together of two symbols that only stand together. A type may get more
 /// then, if its own chain is a part of theirs: a forget gate that reads the left child has chains
 /// along left children only. A type that never follows itself is not on that chain at all.
-constexpr double share_of_inseparable = 1;
+constexpr double share_of_inseparable = 0.5;
 
 }  // namespace
 

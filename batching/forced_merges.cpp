@@ -7,9 +7,6 @@
 namespace dynet_like::batching {
 namespace {
 
-/// A symbol with a costly type is taken in only if nearly all of its tokens are: at most one is
-/// left for so many. Else the first steps of a loop would be split off one by one.
-constexpr std::uint32_t taken_per_left = 8;
 constexpr std::uint32_t longest_run = 8;
 /// A symbol whose chain is longer than another's by this factor must not take it in.
 constexpr std::uint32_t much_longer = 2;
@@ -208,7 +205,6 @@ bool ForcedMerges::try_group(const Group& group) {
 bool ForcedMerges::may_take(const Group& group, std::uint32_t taken) const {
   const Symbol& shared = symbols_[group.shared];
   if (taken == shared.count) return true;
-  if (shared.costly) return (shared.count - taken) * taken_per_left <= taken;
   return std::all_of(group.pairs.begin(), group.pairs.end(), [&](const Pair& pair) {
     return symbols_[group.other(pair)].chain.least <= shared.chain.most * much_longer;
   });

@@ -161,6 +161,15 @@ TEST(FindWords, LanguageModel) {
   EXPECT_EQ(program.loose(), "lookup Output Loss");
 }
 
+// However short the sentences: a lookup that costs something is one batch.
+TEST(FindWords, LookupsOfShortSentences) {
+  Program program;
+  program.chain("A B C D", 5);
+  for (unsigned n : {3u, 5u, 4u}) program.sample(times(n, "Lookup A B C D"));
+  EXPECT_EQ(program.words(), Texts{"A B C D"});
+  EXPECT_EQ(program.loose(), "Lookup");
+}
+
 TEST(FindWords, WhatNeedsNoStepStaysOutOfTheMiddleOfSteps) {
   Program program;
   program.chain("A B", 30);
@@ -218,11 +227,47 @@ TEST(FindWords, LabelOfASentence) {
 // Chains of a forget gate for left children go along left children only.
 TEST(FindWords, PartsOfAChain) {
   const std::string inner = "Ai g Al g Ar g Ao g Au t m m m s t m ";
+  for (const auto& [left, right] : {std::pair{9u, 13u}, {3u, 19u}}) {
+    Program program;
+    program.chain("Ai Ao Au s g", 20).chain("Al", left).chain("Ar", right).chain("t m", 40);
+    for (unsigned n : {1u, 4u, 20u, 6u}) program.sample(times(n + 1, kLeaf) + times(n, inner));
+    EXPECT_EQ(program.words(),
+              (Texts{"Ai g Al g Ar g Ao g Au t m m m s t m", "Li g Lo g Lu t m t m"}));
+  }
+}
+
+TEST(FindWords, MuchShorterChains) {
   Program program;
-  program.chain("Ai Ao Au s", 20).chain("Al", 9).chain("Ar", 13).chain("g", 20).chain("t m", 40);
-  for (unsigned n : {1u, 4u, 20u, 6u}) program.sample(times(n + 1, kLeaf) + times(n, inner));
-  EXPECT_EQ(program.words(),
-            (Texts{"Ai g Al g Ar g Ao g Au t m m m s t m", "Li g Lo g Lu t m t m"}));
+  program.chain("A", 30).chain("B C D", 4);
+  for (unsigned n : {30u, 3u}) program.sample(times(n, "A B C D"));
+  EXPECT_EQ(program.words(), Texts{"B C D"});
+  EXPECT_EQ(program.loose(), "B C D");
+}
+
+// A product that leaves and inner nodes share follows both, in about as many batches as alone.
+TEST(FindWords, ProductInTwoWords) {
+  Program program;
+  program.chain("A P", 10).chain("s", 20);
+  for (unsigned n : {20u, 10u, 5u}) program.sample(times(n + 1, "L P") + times(n, "A s s P"));
+  EXPECT_EQ(program.words(), (Texts{"A s s P", "L P"}));
+}
+
+// The first step has no product with a state. It is one node of every sample, so one batch.
+TEST(FindWords, StepsWithACommonBeginning) {
+  Program program;
+  program.chain("R m a t", 30).chain("H", 29);
+  for (unsigned n : {2u, 5u, 3u, 8u, 9u, 30u, 6u, 4u, 2u, 3u, 5u, 7u}) {
+    program.sample("R m a t " + times(n - 1, "R H m a t"));
+  }
+  EXPECT_EQ(program.words(), (Texts{"R H m a t", "R m a t"}));
+}
+
+// A cheap type that has one batch does not become one per step of what is before it at times.
+TEST(FindWords, CommonTypesWithoutAChain) {
+  Program program;
+  program.chain("P", 8).chain("Q", 20);
+  program.sample(times(8, "P concat Output Loss")).sample(times(20, "Q concat Output Loss"));
+  EXPECT_EQ(program.words(), Texts{"concat Output Loss"});
 }
 
 TEST(FindWords, TheSameProductTwice) {
