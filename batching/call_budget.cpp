@@ -33,7 +33,7 @@ bool CallBudget::affords(bool inseparable) const {
   for (const std::uint32_t t : changed_) {
     const Type& type = types_[t];
     const auto now = static_cast<double>(type.calls + type.change);
-    need += type.cost * type.need;
+    need += type.cost * static_cast<double>(type.need);
     calls += type.cost * now;
     const bool is_strict = is_costly(t) && !(inseparable && type.need > 1);
     const double share = is_strict ? share_if_costly : share_if_cheap;

@@ -22,8 +22,8 @@ class CallBudget {
   bool is_costly(std::uint32_t type) const;
 
   void change(std::uint32_t type, std::int64_t by) {
+    if (types_[type].change == 0) changed_.push_back(type);
     types_[type].change += by;
-    changed_.push_back(type);
   }
   /// Whether no type gets too many calls by the collected changes. They are for a merge of symbols
   /// that only stand together (`inseparable`), or of some that also stand elsewhere.
@@ -39,7 +39,7 @@ class CallBudget {
   };
 
   std::vector<Type> types_;
-  std::vector<std::uint32_t> changed_;  ///< may name a type more than once
+  std::vector<std::uint32_t> changed_;
 };
 
 }  // namespace dynet_like::batching

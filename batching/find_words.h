@@ -9,10 +9,9 @@ namespace dynet_like::batching {
 
 /// What finding needs to know of a type.
 struct TypeFacts {
-  std::uint32_t chain =
-      0;                 ///< the longest chain of its nodes: the fewest batches that run them all
-  float call_cost = 1;   ///< of one more kernel call: about 0.1 elementwise, 1 for a product
-  bool foldable = true;  ///< may stand in a word
+  std::uint32_t chain = 0;  ///< the longest chain of its nodes: the fewest batches for them
+  float call_cost = 1;      ///< of one more kernel call: about 0.1 elementwise, 1 for a product
+  bool foldable = true;     ///< may stand in a word
 };
 
 struct Words {

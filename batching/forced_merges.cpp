@@ -8,8 +8,9 @@ namespace dynet_like::batching {
 namespace {
 
 constexpr std::uint32_t longest_run = 8;
-/// A symbol whose chain is longer than another's by this factor must not take it in.
-constexpr std::uint32_t much_longer = 2;
+/// By this factor a chain is so much longer than another that they have little to do with each
+/// other.
+constexpr std::uint64_t much_longer = 2;
 /// Bounds the time where every round finds little.
 constexpr unsigned most_rounds = 256;
 
@@ -35,7 +36,7 @@ ForcedMerges::ForcedMerges(std::span<const TypeFacts> facts, std::vector<std::ui
 /// What stands to the left tells what a common type is used for, so it goes first with what is
 /// before it. Only then may the beginning of something take it from the end of what is before.
 void ForcedMerges::merge() {
-  for (unsigned round = 0; round < most_rounds; ++round) {
+  for (; rounds_ < most_rounds; ++rounds_) {
     refused_.clear();
     count_tokens();
     if (!merge_runs() && !merge_pairs(true) && !merge_pairs(false)) return;
@@ -99,9 +100,9 @@ bool ForcedMerges::merge_runs() {
         symbols_[s].length * run > most_types) {
       continue;
     }
-    // If they do not depend, the sample with the longest chain has a run for each of its members.
+    // If they do not depend, the sample with the longest chain has a run for each of its members. A
+    // sample may have as many though they do; then a chain of runs is shorter.
     if (symbols_[s].most_in_sample < std::uint64_t{run} * symbols_[s].chain.most) continue;
-    // Unless they do depend, one after the other.
     const Chain chain{(symbols_[s].chain.least + run - 1) / run, symbols_[s].chain.most};
     std::uint32_t whole = s;
     for (std::uint32_t k = 1; k < run; ++k) whole = add_symbol(whole, s, chain);
@@ -114,7 +115,7 @@ bool ForcedMerges::merge_runs() {
 bool ForcedMerges::merge_pairs(bool shared_is_right) {
   bool merged = false;
   for (const Group& group : find_groups(shared_is_right)) {
-    // In one round a symbol is the left or the right part of pairs, so that pairs do not overlap.
+    // In one round a symbol is only the left or only the right part of pairs: they do not overlap.
     Group open{group.shared, group.shared_is_right, {}};
     for (const Pair& pair : group.pairs) {
       if (!symbols_[pair.left].is_right && !symbols_[pair.right].is_left) {
@@ -183,7 +184,7 @@ bool ForcedMerges::try_group(const Group& group) {
     change_calls({other}, -std::int64_t{symbols_[other].chain.most});
     change_calls({pair.left, pair.right}, chains[i].most);
   }
-  const bool inseparable = group.pairs.size() == 1 && after.most == 0;
+  const bool inseparable = group.pairs.size() == 1 && taken == symbols_[group.shared].count;
   const bool is_affordable = budget_.affords(inseparable);
   budget_.settle(is_affordable);
   if (!is_affordable) return false;
@@ -201,7 +202,7 @@ bool ForcedMerges::try_group(const Group& group) {
   return true;
 }
 
-/// Whether the group may take these tokens of its shared symbol, if others are left.
+/// If it takes only some tokens of its shared symbol, these must not get longer chains by that.
 bool ForcedMerges::may_take(const Group& group, std::uint32_t taken) const {
   const Symbol& shared = symbols_[group.shared];
   if (taken == shared.count) return true;
@@ -210,8 +211,9 @@ bool ForcedMerges::may_take(const Group& group, std::uint32_t taken) const {
   });
 }
 
-/// The tokens of a pair are tokens of both its symbols, and all tokens of the symbol that is not
-/// shared. The chain of the shared one is left where others stand beside it, or none do.
+/// A pair has all tokens of its symbol that is not shared, and so at least the chain of that. If
+/// all tokens of the shared symbol are in pairs, its chain is, too: what the other pairs have no
+/// room for is in this one. Of a costly symbol that is assumed even if a few tokens are left.
 std::vector<ForcedMerges::Chain> ForcedMerges::chains_of(const Group& group,
                                                          std::uint32_t taken) const {
   const Symbol& shared = symbols_[group.shared];

@@ -97,6 +97,7 @@ class ForcedMerges {
   CallBudget budget_;
   std::vector<std::uint32_t> seen_;  ///< per type: the last stamp
   std::uint32_t stamp_ = 0;
+  unsigned rounds_ = 0;
 };
 
 }  // namespace dynet_like::batching

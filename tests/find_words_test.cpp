@@ -360,7 +360,7 @@ TEST(FindWords, LittleToFind) {
   EXPECT_EQ(other.words(), Texts{"A B"});
 }
 
-// By chance nothing always follows; and whatever is found is there, and stands alone in its stream.
+// By chance nothing always follows the same.
 TEST(FindWords, RandomSequences) {
   std::mt19937 random(1);
   for (const std::uint32_t type_count : {2u, 5u, 20u, 100u, 2000u}) {
@@ -376,8 +376,8 @@ TEST(FindWords, RandomSequences) {
   }
 }
 
-// Programs put together from cells by chance: what is found can be placed as often as is asked for,
-// no type is in a word if it must not, and a second search gives the same.
+// Programs put together from cells by chance: what is found is there, no type is in a word that
+// must not be, and a second search finds the same.
 TEST(FindWords, RandomPrograms) {
   std::mt19937 random(2);
   for (unsigned round = 0; round < 300; ++round) {
