@@ -112,6 +112,61 @@ TYPED_TEST(PackedProductsTest, ForwardIsOneChainPerElement) {
   }
 }
 
+// b + W1 x1 + W2 x2, of which any may be packed: one chain over both.
+TYPED_TEST(PackedProductsTest, AffineMapsAreOneChainPerElementAndABias) {
+  using E = TypeParam;
+  Random random(4);
+  const std::size_t n = 7;
+  for (const Sizes& size : kSizes) {
+    const auto left = draw<E>(random, size.rows * size.columns);
+    const auto right = draw<E>(random, size.rows * size.columns);
+    const auto bias = draw<E>(random, size.rows), x = draw<E>(random, n * size.columns);
+    const auto xs = this->places(x, size.columns, n);
+    const std::vector<const void*> ys(xs.rbegin(), xs.rend());
+    Signature type = this->product_type(size);
+    type.op = &ops::affine_transform;
+    type.inputs = {Dim({size.rows}), type.inputs[0], type.inputs[1], type.inputs[0],
+                   type.inputs[1]};
+    type.shared = {1, 1, 0, 1, 0};
+    std::vector<E> expected;
+    for (std::size_t i = 0; i < n; ++i) {
+      for (std::size_t m = 0; m < size.rows; ++m) {
+        E chain = 0;
+        for (const auto& [matrix, vectors] : {std::pair(&left, &xs), std::pair(&right, &ys)}) {
+          for (std::size_t k = 0; k < size.columns; ++k) {
+            chain = std::fma((*matrix)[k * size.rows + m], static_cast<const E*>((*vectors)[i])[k],
+                             chain);
+          }
+        }
+        expected.push_back(chain + bias[m]);
+      }
+    }
+    for (const KernelSet& set : fusing_sets()) {
+      const auto left_copy = this->packed(set, left, size, false);
+      const auto right_copy = this->packed(set, right, size, false);
+      for (unsigned packed = 0; packed < 4; ++packed) {
+        const Operand in[] = {
+            {nullptr, bias.data()},
+            {nullptr, left.data(), packed % 2 == 1 ? left_copy.data() : nullptr},
+            {xs.data()},
+            {nullptr, right.data(), packed / 2 == 1 ? right_copy.data() : nullptr},
+            {ys.data()}};
+        std::vector<E> out(n * size.rows);
+        HeapWorkspace workspace;
+        ForwardCall call;
+        call.type = &type;
+        call.n = n;
+        call.in = in;
+        call.out = out.data();
+        call.workspace = &workspace;
+        set.kernels.at("affine_transform").forward[static_cast<int>(this->kDType)](call);
+        EXPECT_EQ(out, expected) << set.target << ' ' << size.rows << 'x' << size.columns
+                                 << ", packed: " << packed;
+      }
+    }
+  }
+}
+
 TYPED_TEST(PackedProductsTest, RightGradientIsOneChainPerElement) {
   Random random(2);
   for (const Sizes& size : kSizes) {
@@ -165,7 +220,10 @@ TYPED_TEST(PackedProductsTest, RightGradientIsOneChainPerElement) {
 
 TYPED_TEST(PackedProductsTest, OuterProductsAreOneChainPerElement) {
   Random random(3);
-  for (const Sizes& size : kSizes) {
+  std::vector<Sizes> sizes(std::begin(kSizes), std::end(kSizes));
+  sizes.push_back({20, 200});  // so many columns, or rows, that addends are copied together
+  sizes.push_back({2100, 8});
+  for (const Sizes& size : sizes) {
     for (std::size_t n : {1, 2, 17, 255, 256, 600}) {
       const auto dy = draw<TypeParam>(random, n * size.rows);
       const auto x = draw<TypeParam>(random, n * size.columns);
@@ -181,18 +239,20 @@ TYPED_TEST(PackedProductsTest, OuterProductsAreOneChainPerElement) {
           }
         }
         for (const KernelSet& set : fusing_sets()) {
-          auto sum = before;
-          const OuterProducts call{
-              sum.data(), size.rows, size.columns, {dys.data(), xs.data(), n}, fresh};
           const int type = static_cast<int>(this->kDType);
           const std::size_t panel = set.matrices->panel_rows[type];
-          HeapWorkspace workspace;
-          for (std::size_t row = 0; row < size.rows; row += panel) {  // as two threads split it
-            set.matrices->add_outer_products[type](
-                call, row, std::min<std::size_t>(size.rows, row + panel), workspace);
+          for (const std::size_t step : {panel, 40 * panel}) {  // as threads split it
+            auto sum = before;
+            const OuterProducts call{
+                sum.data(), size.rows, size.columns, {dys.data(), xs.data(), n}, fresh};
+            HeapWorkspace workspace;
+            for (std::size_t row = 0; row < size.rows; row += step) {
+              set.matrices->add_outer_products[type](
+                  call, row, std::min<std::size_t>(size.rows, row + step), workspace);
+            }
+            EXPECT_EQ(sum, expected) << set.target << ' ' << size.rows << 'x' << size.columns
+                                     << ", " << n << (fresh ? " from zero" : "") << ", " << step;
           }
-          EXPECT_EQ(sum, expected) << set.target << ' ' << size.rows << 'x' << size.columns << ", "
-                                   << n << (fresh ? " from zero" : "");
         }
       }
     }

@@ -38,15 +38,16 @@ struct ColumnPlace {
 template <class E>
 void affine(const ForwardCall& call, const Affine& map, Items items, E* out) {
   Factor<E> factors[kMostFactors];
-  bool all_shared = true;
+  bool all_shared = true, all_packed = true;
   for (std::size_t p = 0; p < map.pairs; ++p) {
     const Operand& matrix = call.in[map.first + 2 * p];
     factors[p].k = call.type->inputs[map.first + 2 * p].cols();
     factors[p].packed = matrix.packed != nullptr;
     all_shared = all_shared && matrix.items == nullptr;
+    all_packed = all_packed && factors[p].packed;
   }
   const bool bias_per_column = map.has_bias && call.type->inputs[map.bias].cols() == map.columns;
-  const Product<E> product{factors, map.pairs, map.rows};
+  const Product<E> product{factors, map.pairs, map.rows, all_packed};
   const std::size_t group = all_shared ? items.n : 1;  // items with the same matrices
   for (std::size_t done = 0; done < items.n; done += group) {
     const std::size_t first = items.first + done;
@@ -89,7 +90,7 @@ void right_gradient(const BackwardCall& call, const Affine& map, std::size_t lef
   if (factor.matrix == nullptr) {
     factor.matrix = own = call.workspace->elements<E>(padded_rows<E>(k_count) * map.rows);
   }
-  const Product<E> product{&factor, 1, k_count};
+  const Product<E> product{&factor, 1, k_count, true};
   const std::size_t group = matrix.items == nullptr ? count : 1;  // items with the same matrix
   for (std::size_t first = 0; first < count; first += group) {
     if (own != nullptr) pack_transposed(matrix.at<E>(wanted[first]), map.rows, k_count, own);

@@ -65,65 +65,67 @@ template <class E>
 struct Product {
   const Factor<E>* factors;
   std::size_t factor_count, rows;
+  bool all_packed;
 };
 
-// acc += W[V vectors of rows, :] x[:, C columns]; the last vector has `tail` rows.
+// f(0), f(1), ..., f(n - 1), with constants: accumulators that are named by them stay in registers.
+template <int n, class F>
+HWY_INLINE void unrolled(F&& f) {
+  [&]<int... i>(std::integer_sequence<int, i...>) DYNET_LIKE_BODY {
+    (f(std::integral_constant<int, i>()), ...);
+  }
+  (std::make_integer_sequence<int, n>());
+}
+
+// The rows of one panel, V vectors, the last of them with `tail` rows. kMasked: no more than those
+// are there to be read.
 template <class E, int V, int C, bool kMasked>
-HWY_INLINE void multiply_tile(const E* HWY_RESTRICT w, std::size_t stride, std::size_t k_count,
-                              const E* const* x, std::size_t tail, Lanes<E> (&acc)[V][C]) {
-  constexpr std::size_t kLanes = Lanes<E>::size;
-  const typename Lanes<E>::Tag d;
-  const E* right[C];
-  for (int c = 0; c < C; ++c) right[c] = x[c];
-  for (std::size_t k = 0; k < k_count; ++k, w += stride) {
-    Lanes<E> left[V];
-    for (int v = 0; v < V; ++v) {
-      const bool is_tail = kMasked && v == V - 1;
-      left[v] = is_tail ? Lanes<E>::load(w + v * kLanes, tail) : Lanes<E>::load(w + v * kLanes);
-    }
-    for (int c = 0; c < C; ++c) {
-      const Lanes<E> factor(hn::Set(d, right[c][k]));
-      for (int v = 0; v < V; ++v) acc[v][c] = fused(left[v], factor, acc[v][c]);
-    }
-  }
-}
-
-template <class E, int V, int C>
-HWY_INLINE void finish_tile(const ColumnBlock<E>& block, std::size_t row, std::size_t tail,
-                            Lanes<E> (&acc)[V][C]) {
-  for (int c = 0; c < C; ++c) {
-    for (int v = 0; v < V; ++v) {
-      const std::size_t at = row + v * Lanes<E>::size;
-      const std::size_t count = v == V - 1 ? tail : Lanes<E>::size;
-      Lanes<E> result = acc[v][c];
-      if (block.bias[c] != nullptr) result = result + load(block.bias[c] + at, count);
-      put(result, block.out[c] + at, count, block.add[c]);
-    }
-  }
-}
-
-// The rows of one panel, V vectors.
-template <class E, int V, int C>
 HWY_NOINLINE void multiply_panel(const Product<E>& product, std::size_t row, std::size_t tail,
                                  const ColumnBlock<E>& block) {
+  constexpr std::size_t kLanes = Lanes<E>::size;
+  const typename Lanes<E>::Tag d;
   Lanes<E> acc[V][C];
-  for (auto& vector : acc) {
-    for (auto& lanes : vector) lanes = Lanes<E>(0.0);
-  }
+  unrolled<V>([&](auto v) DYNET_LIKE_BODY {
+    unrolled<C>([&](auto c) DYNET_LIKE_BODY { acc[v][c] = Lanes<E>(0.0); });
+  });
   for (std::size_t p = 0; p < product.factor_count; ++p) {
     const Factor<E>& factor = product.factors[p];
-    if (factor.packed) {
-      multiply_tile<E, V, C, false>(factor.matrix + row * factor.k, V * Lanes<E>::size, factor.k,
-                                    block.x[p], tail, acc);
-    } else if (tail == Lanes<E>::size) {
-      multiply_tile<E, V, C, false>(factor.matrix + row, product.rows, factor.k, block.x[p], tail,
-                                    acc);
-    } else {
-      multiply_tile<E, V, C, true>(factor.matrix + row, product.rows, factor.k, block.x[p], tail,
-                                   acc);
+    const std::size_t stride = factor.packed ? V * kLanes : product.rows, k_count = factor.k;
+    const E* HWY_RESTRICT w = factor.matrix + (factor.packed ? row * k_count : row);
+    const E* right[C];
+    unrolled<C>([&](auto c) DYNET_LIKE_BODY { right[c] = block.x[p][c]; });
+    for (std::size_t k = 0; k < k_count; ++k, w += stride) {
+      Lanes<E> left[V];
+      unrolled<V>([&](auto v) DYNET_LIKE_BODY {
+        const bool is_tail = kMasked && v == V - 1;
+        left[v] = is_tail ? Lanes<E>::load(w + v * kLanes, tail) : Lanes<E>::load(w + v * kLanes);
+      });
+      unrolled<C>([&](auto c) DYNET_LIKE_BODY {
+        const Lanes<E> number(hn::Set(d, right[c][k]));
+        unrolled<V>([&](auto v) DYNET_LIKE_BODY { acc[v][c] = fused(left[v], number, acc[v][c]); });
+      });
     }
   }
-  finish_tile<E, V, C>(block, row, tail, acc);
+  unrolled<C>([&](auto c) DYNET_LIKE_BODY {
+    E* out = block.out[c] + row;
+    const E* bias = block.bias[c];
+    const bool add = block.add[c];
+    unrolled<V>([&](auto v) DYNET_LIKE_BODY {
+      const std::size_t at = v * kLanes, count = v == V - 1 ? tail : kLanes;
+      if (bias != nullptr) acc[v][c] = acc[v][c] + load(bias + row + at, count);
+      put(acc[v][c], out + at, count, add);
+    });
+  });
+}
+
+template <class E, int V, int C>
+HWY_INLINE void multiply_last_panel(const Product<E>& product, std::size_t row, std::size_t tail,
+                                    const ColumnBlock<E>& block) {
+  if (tail == Lanes<E>::size || product.all_packed) {
+    multiply_panel<E, V, C, false>(product, row, tail, block);
+  } else {
+    multiply_panel<E, V, C, true>(product, row, tail, block);
+  }
 }
 
 template <class E, int C>
@@ -132,16 +134,16 @@ HWY_INLINE void multiply_panels(const Product<E>& product, std::size_t begin, st
   constexpr std::size_t kLanes = Lanes<E>::size;
   std::size_t row = begin;
   for (; row + kPanelRows<E> <= end; row += kPanelRows<E>) {
-    multiply_panel<E, kPanelVectors, C>(product, row, kLanes, block);
+    multiply_panel<E, kPanelVectors, C, false>(product, row, kLanes, block);
   }
   if (row == end) return;
   const std::size_t vectors = (end - row + kLanes - 1) / kLanes;
   const std::size_t tail = end - row - (vectors - 1) * kLanes;
-  if (vectors == 1) multiply_panel<E, 1, C>(product, row, tail, block);
-  if (vectors == 2) multiply_panel<E, 2, C>(product, row, tail, block);
+  if (vectors == 1) multiply_last_panel<E, 1, C>(product, row, tail, block);
+  if (vectors == 2) multiply_last_panel<E, 2, C>(product, row, tail, block);
   if constexpr (kPanelVectors == 4) {
-    if (vectors == 3) multiply_panel<E, 3, C>(product, row, tail, block);
-    if (vectors == 4) multiply_panel<E, 4, C>(product, row, tail, block);
+    if (vectors == 3) multiply_last_panel<E, 3, C>(product, row, tail, block);
+    if (vectors == 4) multiply_last_panel<E, 4, C>(product, row, tail, block);
   }
 }
 
