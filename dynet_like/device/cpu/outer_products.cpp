@@ -12,102 +12,174 @@
 HWY_BEFORE_NAMESPACE();
 namespace dynet_like::HWY_NAMESPACE {
 
-// Addends are copied together in blocks: of dy the rows of a panel, of x all columns, tile by tile.
+// So many addends at a time stay in the second-level cache for all tiles.
 constexpr std::size_t kAddends = 256;
 
-// A tile of the sum: `dy` has V vectors per addend, `x` C numbers (at a distance of kTileColumns).
-template <class E, int V, int C>
-HWY_INLINE void outer_tile(const E* HWY_RESTRICT dy, const E* HWY_RESTRICT x, std::size_t n,
-                           bool fresh, std::size_t tail, E* HWY_RESTRICT sum, std::size_t rows) {
-  constexpr std::size_t kLanes = Lanes<E>::size;
-  const auto place = [&](int v, int c) { return sum + c * rows + v * kLanes; };
-  const auto count = [&](int v) { return v == V - 1 ? tail : kLanes; };
-  Lanes<E> acc[V][C];
-  for (int c = 0; c < C; ++c) {
-    for (int v = 0; v < V; ++v) {
-      acc[v][c] = fresh ? Lanes<E>(0.0) : load(place(v, c), count(v));
-    }
-  }
-  for (std::size_t i = 0; i < n; ++i, dy += V * kLanes, x += kTileColumns) {
-    Lanes<E> left[V];
-    for (int v = 0; v < V; ++v) left[v] = Lanes<E>::load(dy + v * kLanes);
-    for (int c = 0; c < C; ++c) {
-      const Lanes<E> factor(hn::Set(typename Lanes<E>::Tag(), x[c]));
-      for (int v = 0; v < V; ++v) acc[v][c] = fused(left[v], factor, acc[v][c]);
-    }
-  }
-  for (int c = 0; c < C; ++c) {
-    for (int v = 0; v < V; ++v) store(acc[v][c], place(v, c), count(v));
-  }
-}
-
+// Addends lie anywhere, and tiles read them there. If so many tiles read them again, they are
+// copied together first: earlier if a tile reads only a line of each, and always if the last vector
+// cannot be read in part.
 template <class E>
-struct OuterBlock {
-  const E* dy;  ///< per addend, the rows of a panel
-  const E* x;   ///< per tile of columns and addend, kTileColumns numbers
-  std::size_t n, rows, columns;
-  bool fresh;
-  E* sum;
+constexpr std::size_t kWorthCopying = !Lanes<E>::masks_memory           ? 0
+                                      : kPanelRows<E> * sizeof(E) < 256 ? 8
+                                                                        : 32;
+
+// One side of the addends: where they lie, and the element of each that is meant.
+struct Side {
+  const void* const* places;
+  std::size_t begin;
+  template <class E>
+  HWY_INLINE const E* at(std::size_t i) const {
+    return static_cast<const E*>(places[i]) + begin;
+  }
 };
 
-// The rows of one panel, V vectors, from `row` on.
-template <class E, int V>
-HWY_NOINLINE void outer_panel(const OuterBlock<E>& block, std::size_t row, std::size_t tail) {
-  for (std::size_t c = 0; c < block.columns; c += kTileColumns) {
-    const E* x = block.x + c * block.n;
-    E* sum = block.sum + c * block.rows + row;
-    const auto tile = [&]<int C>() HWY_ATTR {
-      outer_tile<E, V, C>(block.dy, x, block.n, block.fresh, tail, sum, block.rows);
-    };
-    switch (HWY_MIN(block.columns - c, std::size_t{kTileColumns})) {
-      case 1:
-        tile.template operator()<1>();
-        break;
-      case 2:
-        tile.template operator()<2>();
-        break;
-      case 3:
-        tile.template operator()<3>();
-        break;
-      case 4:
-        tile.template operator()<4>();
-        break;
-      case 5:
-        tile.template operator()<5>();
-        break;
-      default:
-        tile.template operator()<6>();
-    }
-  }
-}
-
-// Tile by tile, and for every addend its numbers.
-template <class E>
-HWY_INLINE void gather_columns(const void* const* x, std::size_t n, std::size_t columns, E* to) {
-  for (std::size_t i = 0; i < n; ++i) {
-    const E* from = static_cast<const E*>(x[i]);
-    E* tile = to + i * kTileColumns;
-    std::size_t c = 0;
-    for (; c + kTileColumns <= columns; c += kTileColumns, tile += n * kTileColumns) {
-      std::memcpy(tile, from + c, kTileColumns * sizeof(E));
-    }
-    for (std::size_t last = c; c < columns; ++c) tile[c - last] = from[c];
-  }
-}
-
-template <class E>
-HWY_INLINE void gather_rows(const void* const* dy, std::size_t n, std::size_t row,
-                            std::size_t vectors, std::size_t tail, E* to) {
+// sum[v, c] += wide_1[v] narrow_1[c] + wide_2[v] narrow_2[c] + ...: V vectors, the last of them
+// with `tail` elements (kMasked: no more are there to be read), and C numbers, whose sums lie
+// `stride` elements apart.
+template <class E, int V, int C, bool kMasked>
+HWY_NOINLINE void outer_tile(Side wide, Side narrow, std::size_t n, bool fresh, std::size_t tail,
+                             E* sum, std::size_t stride) {
   constexpr std::size_t kLanes = Lanes<E>::size;
-  constexpr std::size_t kAhead = 8;  // addends lie anywhere: ask for them early
+  const typename Lanes<E>::Tag d;
+  Lanes<E> acc[V][C];
+  const auto for_sums = [&](const auto& f) DYNET_LIKE_BODY {
+    unrolled<C>([&](auto c) DYNET_LIKE_BODY {
+      unrolled<V>([&](auto v) DYNET_LIKE_BODY {
+        f(acc[v][c], sum + c * stride + v * kLanes, v == V - 1 ? tail : kLanes);
+      });
+    });
+  };
+  for_sums([&](Lanes<E>& lanes, const E* at, std::size_t count)
+               DYNET_LIKE_BODY { lanes = fresh ? Lanes<E>(0.0) : load(at, count); });
   for (std::size_t i = 0; i < n; ++i) {
-    const E* from = static_cast<const E*>(dy[i]) + row;
-    if (i + kAhead < n) {
-      const E* next = static_cast<const E*>(dy[i + kAhead]) + row;
-      for (std::size_t v = 0; v < vectors; ++v) __builtin_prefetch(next + v * kLanes);
+    const E *from = wide.at<E>(i), *numbers = narrow.at<E>(i);
+    Lanes<E> left[V];
+    unrolled<V>([&](auto v) DYNET_LIKE_BODY {
+      const bool is_tail = kMasked && v == V - 1;
+      left[v] =
+          is_tail ? Lanes<E>::load(from + v * kLanes, tail) : Lanes<E>::load(from + v * kLanes);
+    });
+    unrolled<C>([&](auto c) DYNET_LIKE_BODY {
+      const Lanes<E> number(hn::Set(d, numbers[c]));
+      unrolled<V>([&](auto v) DYNET_LIKE_BODY { acc[v][c] = fused(left[v], number, acc[v][c]); });
+    });
+  }
+  for_sums([&](Lanes<E>& lanes, E* at, std::size_t count)
+               DYNET_LIKE_BODY { store(lanes, at, count); });
+}
+
+// The side of which a tile has vectors, up to kPanelRows elements.
+struct WideSide {
+  Side side;
+  std::size_t size;
+  bool padded;  // zeros fill up the last vector
+};
+
+template <class E, int V, bool kMasked>
+HWY_INLINE void add_tile_of(const WideSide& wide, Side narrow, std::size_t numbers, std::size_t n,
+                            bool fresh, E* sum, std::size_t stride) {
+  constexpr decltype(&outer_tile<E, V, 1, kMasked>) tiles[kTileColumns] = {
+      outer_tile<E, V, 1, kMasked>, outer_tile<E, V, 2, kMasked>, outer_tile<E, V, 3, kMasked>,
+      outer_tile<E, V, 4, kMasked>, outer_tile<E, V, 5, kMasked>, outer_tile<E, V, 6, kMasked>};
+  const std::size_t tail = wide.size - (V - 1) * Lanes<E>::size;
+  tiles[numbers - 1](wide.side, narrow, n, fresh, tail, sum, stride);
+}
+
+// The tile of `wide` and up to kTileColumns numbers of `narrow`.
+template <class E>
+HWY_INLINE void add_tile(const WideSide& wide, Side narrow, std::size_t numbers, std::size_t n,
+                         bool fresh, E* sum, std::size_t stride) {
+  const auto add = [&]<int V>() DYNET_LIKE_BODY {
+    if (wide.padded || wide.size == V * Lanes<E>::size) {
+      add_tile_of<E, V, false>(wide, narrow, numbers, n, fresh, sum, stride);
+    } else {
+      add_tile_of<E, V, true>(wide, narrow, numbers, n, fresh, sum, stride);
     }
-    for (std::size_t v = 0; v < vectors; ++v, from += kLanes, to += kLanes) {
-      load(from, v + 1 == vectors ? tail : kLanes).store(to);
+  };
+  const std::size_t vectors = (wide.size + Lanes<E>::size - 1) / Lanes<E>::size;
+  if (vectors == 1) add.template operator()<1>();
+  if (vectors == 2) add.template operator()<2>();
+  if constexpr (kPanelVectors == 4) {
+    if (vectors == 3) add.template operator()<3>();
+    if (vectors == 4) add.template operator()<4>();
+  }
+}
+
+// Copies of addends, one behind the other.
+template <class E>
+class Copies {
+ public:
+  Copies(Workspace& workspace, std::size_t addends, std::size_t size)
+      : memory_(workspace.elements<E>(addends * size)),
+        places_(workspace.elements<const void*>(addends)) {}
+
+  // In whole vectors, which zeros fill up.
+  HWY_INLINE WideSide copy_wide(Side from, std::size_t n, std::size_t size) const {
+    constexpr std::size_t kAhead = 8;  // addends lie anywhere: ask for them early
+    E* to = memory_;
+    for (std::size_t i = 0; i < n; ++i, to += padded_rows<E>(size)) {
+      const E *elements = from.at<E>(i), *next = i + kAhead < n ? from.at<E>(i + kAhead) : elements;
+      for_lanes<E>(size, [&](std::size_t at, std::size_t count) DYNET_LIKE_BODY {
+        __builtin_prefetch(next + at);
+        load(elements + at, count).store(to + at);
+      });
+      places_[i] = to;
+    }
+    return {{places_, 0}, size, true};
+  }
+
+  // Tile by tile, and for every addend its numbers; the tile at number c begins at c * n.
+  HWY_INLINE Side copy_numbers(const void* const* from, std::size_t n, std::size_t size) const {
+    for (std::size_t i = 0; i < n; ++i) {
+      const E* numbers = static_cast<const E*>(from[i]);
+      E* tile = memory_ + i * kTileColumns;
+      places_[i] = tile;
+      std::size_t c = 0;
+      for (; c + kTileColumns <= size; c += kTileColumns, tile += n * kTileColumns) {
+        std::memcpy(tile, numbers + c, kTileColumns * sizeof(E));
+      }
+      for (std::size_t last = c; c < size; ++c) tile[c - last] = numbers[c];
+    }
+    return {places_, 0};
+  }
+
+ private:
+  E* memory_;
+  const void** places_;
+};
+
+// Some addends of a call.
+template <class E>
+struct OuterBlock {
+  const OuterProducts& call;
+  std::size_t first, n;
+  bool fresh;
+  E* sum_at(std::size_t row, std::size_t column) const {
+    return static_cast<E*>(call.sum) + column * call.rows + row;
+  }
+  Side dy(std::size_t row) const { return {call.addends.dy + first, row}; }
+  Side x(std::size_t column) const { return {call.addends.x + first, column}; }
+};
+
+// Rows that do not fill a vector: columns take their place. A tile's sums are turned before and
+// after; a product of two numbers has the same bits either way.
+template <class E>
+HWY_INLINE void add_turned(const OuterBlock<E>& block, std::size_t begin, std::size_t end) {
+  alignas(64) E tile[kTileColumns * kPanelRows<E>];
+  for (std::size_t c = 0; c < block.call.columns; c += kPanelRows<E>) {
+    const std::size_t columns = HWY_MIN(kPanelRows<E>, block.call.columns - c);
+    for (std::size_t row = begin; row < end; row += kTileColumns) {
+      const std::size_t rows = HWY_MIN(std::size_t{kTileColumns}, end - row);
+      for (std::size_t k = 0; !block.fresh && k < columns; ++k) {
+        const E* from = block.sum_at(row, c + k);
+        for (std::size_t r = 0; r < rows; ++r) tile[r * kPanelRows<E> + k] = from[r];
+      }
+      add_tile<E>({block.x(c), columns, false}, block.dy(row), rows, block.n, block.fresh, tile,
+                  kPanelRows<E>);
+      for (std::size_t k = 0; k < columns; ++k) {
+        E* to = block.sum_at(row, c + k);
+        for (std::size_t r = 0; r < rows; ++r) to[r] = tile[r * kPanelRows<E> + k];
+      }
     }
   }
 }
@@ -116,25 +188,29 @@ template <class E>
 void add_outer_products(const OuterProducts& call, std::size_t begin, std::size_t end,
                         Workspace& workspace) {
   constexpr std::size_t kLanes = Lanes<E>::size;
-  const std::size_t tiles = (call.columns + kTileColumns - 1) / kTileColumns;
   const std::size_t most = HWY_MIN(kAddends, call.addends.n);
-  E* dy = workspace.elements<E>(most * kPanelRows<E>);
-  E* x = workspace.elements<E>(most * tiles * kTileColumns);
-  OuterBlock<E> block{dy, x, 0, call.rows, call.columns, false, static_cast<E*>(call.sum)};
-  for (std::size_t first = 0; first < call.addends.n; first += block.n) {
-    block.n = HWY_MIN(kAddends, call.addends.n - first);
-    block.fresh = call.fresh && first == 0;
-    gather_columns(call.addends.x + first, block.n, call.columns, x);
+  const std::size_t tiles = (call.columns + kTileColumns - 1) / kTileColumns;
+  const std::size_t panels = (end - begin + kPanelRows<E> - 1) / kPanelRows<E>;
+  const bool copies_dy = tiles >= kWorthCopying<E>, copies_x = panels >= kWorthCopying<E>;
+  const Copies<E> of_dy(workspace, copies_dy ? most : 0, kPanelRows<E>);
+  const Copies<E> of_x(workspace, copies_x ? most : 0, tiles * kTileColumns);
+  OuterBlock<E> block{call, 0, 0, call.fresh};
+  for (; block.first < call.addends.n; block.first += block.n, block.fresh = false) {
+    block.n = HWY_MIN(kAddends, call.addends.n - block.first);
+    Side x = block.x(0);
+    if (copies_x) x = of_x.copy_numbers(x.places, block.n, call.columns);
     for (std::size_t row = begin; row < end; row += kPanelRows<E>) {
-      const std::size_t have = HWY_MIN(kPanelRows<E>, end - row);
-      const std::size_t vectors = (have + kLanes - 1) / kLanes;
-      const std::size_t tail = have - (vectors - 1) * kLanes;
-      gather_rows(call.addends.dy + first, block.n, row, vectors, tail, dy);
-      if (vectors == 1) outer_panel<E, 1>(block, row, tail);
-      if (vectors == 2) outer_panel<E, 2>(block, row, tail);
-      if constexpr (kPanelVectors == 4) {
-        if (vectors == 3) outer_panel<E, 3>(block, row, tail);
-        if (vectors == 4) outer_panel<E, 4>(block, row, tail);
+      const std::size_t rows = HWY_MIN(kPanelRows<E>, end - row);
+      if (Lanes<E>::masks_memory && rows <= kLanes && call.columns > kLanes) {
+        add_turned(block, row, end);
+        continue;
+      }
+      WideSide dy{block.dy(row), rows, false};
+      if (copies_dy) dy = of_dy.copy_wide(dy.side, block.n, rows);
+      for (std::size_t c = 0; c < call.columns; c += kTileColumns) {
+        x.begin = copies_x ? c * block.n : c;
+        add_tile(dy, x, HWY_MIN(std::size_t{kTileColumns}, call.columns - c), block.n, block.fresh,
+                 block.sum_at(row, c), call.rows);
       }
     }
   }
