@@ -56,7 +56,7 @@ void affine(const ForwardCall& call, const Affine& map, Items items, E* out) {
       factors[p].matrix =
           factors[p].packed ? static_cast<const E*>(matrix.packed) : matrix.at<E>(first);
     }
-    multiply(product, group * map.columns, [&](ColumnBlock<E>& block, std::size_t begin) HWY_ATTR {
+    multiply(product, group * map.columns, [&](auto& block, std::size_t begin) HWY_ATTR {
       for (int c = 0; c < block.count; ++c) {
         const ColumnPlace place(map, begin + c);
         const std::size_t item = first + place.item, column = place.column;
@@ -94,7 +94,7 @@ void right_gradient(const BackwardCall& call, const Affine& map, std::size_t lef
   const std::size_t group = matrix.items == nullptr ? count : 1;  // items with the same matrix
   for (std::size_t first = 0; first < count; first += group) {
     if (own != nullptr) pack_transposed(matrix.at<E>(wanted[first]), map.rows, k_count, own);
-    multiply(product, group * map.columns, [&](ColumnBlock<E>& block, std::size_t begin) HWY_ATTR {
+    multiply(product, group * map.columns, [&](auto& block, std::size_t begin) HWY_ATTR {
       for (int c = 0; c < block.count; ++c) {
         const ColumnPlace place(map, begin + c);
         const std::size_t item = wanted[first + place.item], column = place.column;

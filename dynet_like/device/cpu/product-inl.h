@@ -14,32 +14,15 @@
 
 #include <algorithm>
 
-#include "dynet_like/device/cpu/lanes-inl.h"
+#include "dynet_like/device/cpu/packing-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace dynet_like::HWY_NAMESPACE {
 
-// A tile is kPanelVectors vectors of rows times kTileColumns columns: as many accumulators as the
-// registers hold, beside the vectors of a panel and one broadcast element.
-#if HWY_MAX_BYTES >= 64 || HWY_ARCH_ARM_A64
-constexpr int kPanelVectors = 4;
-#else
-constexpr int kPanelVectors = 2;
-#endif
-constexpr int kTileColumns = 6;
 constexpr std::size_t kMostFactors = 16;
 
 // Panels that are read again for every block of columns should stay in the second-level cache.
 constexpr std::size_t kPanelBytes = std::size_t{448} << 10;
-
-template <class E>
-constexpr std::size_t kPanelRows = kPanelVectors* Lanes<E>::size;
-
-/// Rows of a packed matrix: whole vectors, the last of them filled with zeros.
-template <class E>
-constexpr std::size_t padded_rows(std::size_t rows) {
-  return (rows + Lanes<E>::size - 1) / Lanes<E>::size * Lanes<E>::size;
-}
 
 /// A matrix {rows, k}, one of those whose products are added up. Packed, it is panels of kPanelRows
 /// rows, each with its k columns one behind the other; the last panel is as wide as the vectors
@@ -51,14 +34,14 @@ struct Factor {
   bool packed = false;
 };
 
-/// Up to kTileColumns columns: for every factor its right sides, and where results go.
-template <class E>
+/// Up to `most` columns: for every factor its right sides, and where results go.
+template <class E, int most = kTileColumns>
 struct ColumnBlock {
   int count = 0;
-  const E* x[kMostFactors][kTileColumns];
-  const E* bias[kTileColumns] = {};  ///< null: none
-  E* out[kTileColumns];
-  bool add[kTileColumns] = {};  ///< the finished result is added to what is there
+  const E* x[kMostFactors][most];
+  const E* bias[most] = {};  ///< null: none
+  E* out[most];
+  bool add[most] = {};  ///< the finished result is added to what is there
 };
 
 template <class E>
@@ -166,93 +149,131 @@ void multiply_block(const Product<E>& product, std::size_t begin, std::size_t en
   }
 }
 
+// Where all rows fill no more than half a vector, columns stand along the lanes instead.
+template <class E>
+constexpr int kFewRows = static_cast<int>(Lanes<E>::size / 2);
+template <class E>
+using LaneBlock = ColumnBlock<E, static_cast<int>(Lanes<E>::size)>;
+
+// f(lanes) for elements k, k + 1, ... of as many columns as there are lanes.
+#if HWY_TARGET == HWY_SCALAR
+template <class E, class F>
+HWY_INLINE void for_elements(const E* const* x, std::size_t k_count, const F& f) {
+  for (std::size_t k = 0; k < k_count; ++k) f(Lanes<E>::load(*x + k));
+}
+#else
+// Block b of 16 bytes begins at element k of column b * 16 / sizeof(E).
+template <class D, class E>
+HWY_INLINE hn::Vec<D> load_blocks(D d, const E* const* x, std::size_t k) {
+  if constexpr (hn::MaxLanes(D()) * sizeof(E) == 16) {
+    return hn::LoadU(d, *x + k);
+  } else {
+    const hn::Half<D> half;
+    return hn::Combine(d, load_blocks(half, x + hn::MaxLanes(half), k), load_blocks(half, x, k));
+  }
+}
+// Square blocks of so many columns and elements are transposed.
+template <class F>
+HWY_INLINE void transpose_blocks(const float* const* x, std::size_t k, const F& f) {
+  const Lanes<float>::Tag d;
+  const auto v0 = load_blocks(d, x, k), v1 = load_blocks(d, x + 1, k);
+  const auto v2 = load_blocks(d, x + 2, k), v3 = load_blocks(d, x + 3, k);
+  const auto even = hn::InterleaveLower(d, v0, v2), odd = hn::InterleaveLower(d, v1, v3);
+  const auto even_high = hn::InterleaveUpper(d, v0, v2), odd_high = hn::InterleaveUpper(d, v1, v3);
+  f(Lanes<float>(hn::InterleaveLower(d, even, odd)));
+  f(Lanes<float>(hn::InterleaveUpper(d, even, odd)));
+  f(Lanes<float>(hn::InterleaveLower(d, even_high, odd_high)));
+  f(Lanes<float>(hn::InterleaveUpper(d, even_high, odd_high)));
+}
+template <class F>
+HWY_INLINE void transpose_blocks(const double* const* x, std::size_t k, const F& f) {
+  const Lanes<double>::Tag d;
+  const auto v0 = load_blocks(d, x, k), v1 = load_blocks(d, x + 1, k);
+  f(Lanes<double>(hn::InterleaveLower(d, v0, v1)));
+  f(Lanes<double>(hn::InterleaveUpper(d, v0, v1)));
+}
+template <class E, class F>
+HWY_INLINE void for_elements(const E* const* x, std::size_t k_count, const F& f) {
+  constexpr std::size_t kBlock = 16 / sizeof(E);
+  std::size_t k = 0;
+  for (; k + kBlock <= k_count; k += kBlock) transpose_blocks(x, k, f);
+  for (; k < k_count; ++k) {
+    alignas(64) E numbers[Lanes<E>::size];
+    for (std::size_t c = 0; c < Lanes<E>::size; ++c) numbers[c] = x[c][k];
+    f(Lanes<E>::load(numbers));
+  }
+}
+#endif
+
+// All R rows.
+template <class E, int R>
+HWY_NOINLINE void multiply_rows(const Product<E>& product, const LaneBlock<E>& block) {
+  constexpr std::size_t kLanes = Lanes<E>::size;
+  const typename Lanes<E>::Tag d;
+  Lanes<E> acc[R];
+  unrolled<R>([&](auto r) DYNET_LIKE_BODY { acc[r] = Lanes<E>(0.0); });
+  for (std::size_t p = 0; p < product.factor_count; ++p) {
+    const Factor<E>& factor = product.factors[p];
+    const E* w = factor.matrix;
+    const std::size_t stride = factor.packed ? kLanes : R;
+    for_elements(block.x[p], factor.k, [&](Lanes<E> right) DYNET_LIKE_BODY {
+      unrolled<R>([&](auto r) DYNET_LIKE_BODY {
+        acc[r] = fused(Lanes<E>(hn::Set(d, w[r])), right, acc[r]);
+      });
+      w += stride;
+    });
+  }
+  alignas(64) E results[R][kLanes];
+  unrolled<R>([&](auto r) DYNET_LIKE_BODY { acc[r].store(results[r]); });
+  for (int c = 0; c < block.count; ++c) {
+    for (int r = 0; r < R; ++r) {
+      const E result = results[r][c];
+      put(block.bias[c] == nullptr ? result : result + block.bias[c][r], block.out[c] + r,
+          block.add[c]);
+    }
+  }
+}
+
+// Of n columns as many as fill the lanes well; returns how many.
+template <class E, class Describe>
+HWY_INLINE std::size_t multiply_few_rows(const Product<E>& product, std::size_t n,
+                                         const Describe& describe) {
+  constexpr std::size_t kLanes = Lanes<E>::size;
+  LaneBlock<E> block;
+  std::size_t done = 0;
+  for (; n - done > kLanes / 2; done += block.count) {
+    block.count = static_cast<int>(HWY_MIN(n - done, kLanes));
+    describe(block, done);
+    for (std::size_t p = 0; p < product.factor_count; ++p) {  // columns that are not there
+      for (std::size_t c = block.count; c < kLanes; ++c) block.x[p][c] = block.x[p][0];
+    }
+    unrolled<kFewRows<E>>([&](auto r) DYNET_LIKE_BODY {
+      if (product.rows == r + 1) multiply_rows<E, r + 1>(product, block);
+    });
+  }
+  return done;
+}
+
 /// The product with columns [0, n). describe(block, first) fills in block.count columns from
 /// `first` on. Columns are split evenly into blocks, panels into groups that stay in the cache.
 template <class E, class Describe>
 HWY_INLINE void multiply(const Product<E>& product, std::size_t n, const Describe& describe) {
-  if (n == 0) return;
+  const std::size_t done =
+      product.rows <= kFewRows<E> ? multiply_few_rows(product, n, describe) : 0;
+  if (done == n) return;
   std::size_t k_count = 0;
   for (std::size_t p = 0; p < product.factor_count; ++p) k_count += product.factors[p].k;
   const std::size_t panels = kPanelBytes / (kPanelRows<E> * k_count * sizeof(E));
   const std::size_t group = HWY_MAX(panels, std::size_t{1}) * kPanelRows<E>;
-  const std::size_t blocks = (n + kTileColumns - 1) / kTileColumns;
+  const std::size_t blocks = (n - done + kTileColumns - 1) / kTileColumns;
   ColumnBlock<E> block;
   for (std::size_t row = 0; row < product.rows; row += group) {
     const std::size_t end = HWY_MIN(product.rows, row + group);
-    for (std::size_t b = 0; b < blocks; ++b) {
-      const std::size_t first = n * b / blocks;
-      block.count = static_cast<int>(n * (b + 1) / blocks - first);
+    std::size_t first = done;
+    for (std::size_t b = 1; b <= blocks; ++b, first += block.count) {
+      block.count = static_cast<int>(done + (n - done) * b / blocks - first);
       describe(block, first);
       multiply_block(product, row, end, block);
-    }
-  }
-}
-
-/// Packs a matrix {rows, k} whose columns are `stride` elements apart.
-template <class E>
-HWY_INLINE void pack(const E* matrix, std::size_t rows, std::size_t k_count, std::size_t stride,
-                     E* to) {
-  for (std::size_t row = 0; row < rows; row += kPanelRows<E>) {
-    const std::size_t width = HWY_MIN(kPanelRows<E>, padded_rows<E>(rows - row));
-    const std::size_t have = HWY_MIN(kPanelRows<E>, rows - row);
-    for (std::size_t k = 0; k < k_count; ++k, to += width) {
-      for (std::size_t at = 0; at < width; at += Lanes<E>::size) {
-        const std::size_t count = HWY_MIN(Lanes<E>::size, have - at);
-        load(matrix + k * stride + row + at, count).store(to + at);
-      }
-    }
-  }
-}
-
-// A block of up to kSquare columns and rows: to[r * width + at] = from[at * rows + r].
-constexpr std::size_t kSquare = 4;
-template <class E>
-HWY_INLINE void transpose_block(const E* from, std::size_t rows, std::size_t columns,
-                                std::size_t count, E* to, std::size_t width) {
-  for (std::size_t at = 0; at < columns; ++at) {
-    for (std::size_t r = 0; r < count; ++r) to[r * width + at] = from[at * rows + r];
-  }
-}
-#if HWY_TARGET != HWY_SCALAR
-HWY_INLINE void transpose_square(const float* from, std::size_t rows, float* to,
-                                 std::size_t width) {
-  const hn::FixedTag<float, kSquare> d;
-  const auto a = hn::LoadU(d, from), b = hn::LoadU(d, from + rows);
-  const auto c = hn::LoadU(d, from + 2 * rows), e = hn::LoadU(d, from + 3 * rows);
-  const auto ac = hn::InterleaveLower(d, a, c), be = hn::InterleaveLower(d, b, e);
-  const auto ac_high = hn::InterleaveUpper(d, a, c), be_high = hn::InterleaveUpper(d, b, e);
-  hn::StoreU(hn::InterleaveLower(d, ac, be), d, to);
-  hn::StoreU(hn::InterleaveUpper(d, ac, be), d, to + width);
-  hn::StoreU(hn::InterleaveLower(d, ac_high, be_high), d, to + 2 * width);
-  hn::StoreU(hn::InterleaveUpper(d, ac_high, be_high), d, to + 3 * width);
-}
-#endif
-template <class E>
-HWY_INLINE void transpose_square(const E* from, std::size_t rows, E* to, std::size_t width) {
-  transpose_block(from, rows, kSquare, kSquare, to, width);
-}
-
-/// Packs the transpose {k, rows} of a matrix {rows, k}: what gradients of right sides multiply
-/// with.
-template <class E>
-HWY_INLINE void pack_transposed(const E* matrix, std::size_t rows, std::size_t k_count, E* to) {
-  for (std::size_t k = 0; k < k_count; k += kPanelRows<E>) {
-    const std::size_t width = HWY_MIN(kPanelRows<E>, padded_rows<E>(k_count - k));
-    const std::size_t have = HWY_MIN(kPanelRows<E>, k_count - k);
-    for (std::size_t row = 0; row < rows; row += kSquare, to += kSquare * width) {
-      const std::size_t count = HWY_MIN(kSquare, rows - row);
-      for (std::size_t at = 0; at < have; at += kSquare) {
-        const E* from = matrix + (k + at) * rows + row;
-        const std::size_t columns = HWY_MIN(kSquare, have - at);
-        if (count == kSquare && columns == kSquare) {
-          transpose_square(from, rows, to + at, width);
-        } else {
-          transpose_block(from, rows, columns, count, to + at, width);
-        }
-      }
-      for (std::size_t r = 0; r < count; ++r)
-        std::fill(to + r * width + have, to + (r + 1) * width, E(0));
-      if (count < kSquare) to -= (kSquare - count) * width;
     }
   }
 }
