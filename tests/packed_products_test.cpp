@@ -32,9 +32,11 @@ struct Sizes {
   unsigned rows, columns;
 };
 
-// Around half a vector, one vector, one panel and several panels of every instruction set.
-constexpr Sizes kSizes[] = {{1, 1},  {3, 18},  {5, 3},    {8, 67},  {16, 7},   {17, 13},
-                            {33, 6}, {64, 12}, {67, 129}, {100, 8}, {131, 35}, {200, 178}};
+// Around half a vector, one vector, one panel and several panels of every instruction set, and more
+// than stays in the second-level cache.
+constexpr Sizes kSizes[] = {{1, 1},   {3, 18},   {5, 3},     {8, 67},    {16, 7},
+                            {17, 13}, {33, 6},   {64, 12},   {70, 9},    {67, 129},
+                            {100, 8}, {131, 35}, {200, 178}, {70, 1000}, {140, 1000}};
 
 template <class E>
 class PackedProductsTest : public ::testing::Test {

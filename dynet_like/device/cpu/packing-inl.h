@@ -33,13 +33,22 @@ constexpr std::size_t padded_rows(std::size_t rows) {
   return (rows + Lanes<E>::size - 1) / Lanes<E>::size * Lanes<E>::size;
 }
 
+/// Rows of the next panel, where so many are left. One vector alone would wait for its own sums:
+/// the last five share two panels.
+template <class E>
+constexpr std::size_t panel_width(std::size_t rows) {
+  const std::size_t padded = padded_rows<E>(rows);
+  if (kPanelVectors == 4 && padded == 5 * Lanes<E>::size) return 3 * Lanes<E>::size;
+  return HWY_MIN(kPanelRows<E>, padded);
+}
+
 /// Packs a matrix {rows, k} whose columns are `stride` elements apart.
 template <class E>
 HWY_INLINE void pack(const E* matrix, std::size_t rows, std::size_t k_count, std::size_t stride,
                      E* to) {
-  for (std::size_t row = 0; row < rows; row += kPanelRows<E>) {
-    const std::size_t width = HWY_MIN(kPanelRows<E>, padded_rows<E>(rows - row));
-    const std::size_t have = HWY_MIN(kPanelRows<E>, rows - row);
+  for (std::size_t row = 0, width; row < rows; row += width) {
+    width = panel_width<E>(rows - row);
+    const std::size_t have = HWY_MIN(width, rows - row);
     for (std::size_t k = 0; k < k_count; ++k, to += width) {
       for (std::size_t at = 0; at < width; at += Lanes<E>::size) {
         const std::size_t count = HWY_MIN(Lanes<E>::size, have - at);
@@ -81,9 +90,9 @@ HWY_INLINE void transpose_square(const E* from, std::size_t rows, E* to, std::si
 /// with.
 template <class E>
 HWY_INLINE void pack_transposed(const E* matrix, std::size_t rows, std::size_t k_count, E* to) {
-  for (std::size_t k = 0; k < k_count; k += kPanelRows<E>) {
-    const std::size_t width = HWY_MIN(kPanelRows<E>, padded_rows<E>(k_count - k));
-    const std::size_t have = HWY_MIN(kPanelRows<E>, k_count - k);
+  for (std::size_t k = 0, width; k < k_count; k += width) {
+    width = panel_width<E>(k_count - k);
+    const std::size_t have = HWY_MIN(width, k_count - k);
     for (std::size_t row = 0; row < rows; row += kSquare, to += kSquare * width) {
       const std::size_t count = HWY_MIN(kSquare, rows - row);
       for (std::size_t at = 0; at < have; at += kSquare) {

@@ -101,32 +101,26 @@ HWY_NOINLINE void multiply_panel(const Product<E>& product, std::size_t row, std
   });
 }
 
-template <class E, int V, int C>
-HWY_INLINE void multiply_last_panel(const Product<E>& product, std::size_t row, std::size_t tail,
-                                    const ColumnBlock<E>& block) {
-  if (tail == Lanes<E>::size || product.all_packed) {
-    multiply_panel<E, V, C, false>(product, row, tail, block);
-  } else {
-    multiply_panel<E, V, C, true>(product, row, tail, block);
-  }
-}
-
 template <class E, int C>
 HWY_INLINE void multiply_panels(const Product<E>& product, std::size_t begin, std::size_t end,
                                 const ColumnBlock<E>& block) {
   constexpr std::size_t kLanes = Lanes<E>::size;
-  std::size_t row = begin;
-  for (; row + kPanelRows<E> <= end; row += kPanelRows<E>) {
-    multiply_panel<E, kPanelVectors, C, false>(product, row, kLanes, block);
-  }
-  if (row == end) return;
-  const std::size_t vectors = (end - row + kLanes - 1) / kLanes;
-  const std::size_t tail = end - row - (vectors - 1) * kLanes;
-  if (vectors == 1) multiply_last_panel<E, 1, C>(product, row, tail, block);
-  if (vectors == 2) multiply_last_panel<E, 2, C>(product, row, tail, block);
-  if constexpr (kPanelVectors == 4) {
-    if (vectors == 3) multiply_last_panel<E, 3, C>(product, row, tail, block);
-    if (vectors == 4) multiply_last_panel<E, 4, C>(product, row, tail, block);
+  for (std::size_t row = begin, width; row < end; row += width) {
+    width = panel_width<E>(end - row);
+    const auto multiply = [&]<int V>() DYNET_LIKE_BODY {
+      const std::size_t tail = HWY_MIN(end - row, width) - (V - 1) * kLanes;
+      if (tail == kLanes || product.all_packed) {
+        multiply_panel<E, V, C, false>(product, row, tail, block);
+      } else {
+        multiply_panel<E, V, C, true>(product, row, tail, block);
+      }
+    };
+    if (width == kLanes) multiply.template operator()<1>();
+    if (width == 2 * kLanes) multiply.template operator()<2>();
+    if constexpr (kPanelVectors == 4) {
+      if (width == 3 * kLanes) multiply.template operator()<3>();
+      if (width == 4 * kLanes) multiply.template operator()<4>();
+    }
   }
 }
 
@@ -267,8 +261,9 @@ HWY_INLINE void multiply(const Product<E>& product, std::size_t n, const Describ
   const std::size_t group = HWY_MAX(panels, std::size_t{1}) * kPanelRows<E>;
   const std::size_t blocks = (n - done + kTileColumns - 1) / kTileColumns;
   ColumnBlock<E> block;
-  for (std::size_t row = 0; row < product.rows; row += group) {
-    const std::size_t end = HWY_MIN(product.rows, row + group);
+  for (std::size_t row = 0, end; row < product.rows; row = end) {
+    end = row + group;
+    if (end + Lanes<E>::size >= product.rows) end = product.rows;  // see panel_width
     std::size_t first = done;
     for (std::size_t b = 1; b <= blocks; ++b, first += block.count) {
       block.count = static_cast<int>(done + (n - done) * b / blocks - first);
