@@ -45,10 +45,12 @@ void Backward::run(std::span<const ValueRef> roots, bool full) {
     tapes_[t].edges.resize(run_.tapes[t].tape->edges().size());
     tapes_[t].shared_roots.clear();
   }
+  enter_cells();
   seed(roots);
   for (std::uint32_t t = run_.first_tape; t < run_.end_tape; ++t) mark_tape(t);
-  for (std::size_t b = run_.batches.size(); b-- > 0;) {
-    if (batch_gradients_[b] != nullptr) run_batch(static_cast<std::uint32_t>(b));
+  for (auto b = static_cast<std::uint32_t>(run_.batches.size()); b-- > 0;) {
+    if (is_last_of_cells(b)) run_cells(run_.batches[b].cells);
+    if (batch_gradients_[b] != nullptr && has_single_nodes(b)) run_batch(b);
   }
   for (std::uint32_t t = run_.first_tape; t < run_.end_tape; ++t) {
     // Sources have no batch in which their slots could have been summed.
@@ -82,7 +84,8 @@ void Backward::seed(std::span<const ValueRef> roots) {
     const std::size_t element = size_of(dtype);
     const std::size_t all = output_size(tape, ref.node) * run_.items_of(ref);
     if (!node.seeded) {
-      node.active = node.seeded = true;
+      activate(node);
+      node.seeded = true;
       node.has_slots = true;
       node.gradient = gradient_block(ref);
       run_.queue->add_all(dtype, node.gradient, all, {}, SumStart::zero);
@@ -105,41 +108,52 @@ std::byte* Backward::gradient_block(NodeRef ref) {
     return run_.gradients.allocate_array<std::byte>(
         size * size_of(tape.type_of(ref.node).signature.dtype));
   }
-  const Batch& batch = run_.batches[state.batch];
-  std::byte*& block = batch_gradients_[state.batch];
-  if (block == nullptr) block = run_.gradients.allocate_array<std::byte>(batch.out_bytes);
-  return block + (state.value - batch.out);
+  make_gradient_of_batch(state.batch);
+  return batch_gradients_[state.batch] + (state.value - run_.batches[state.batch].out);
+}
+
+void Backward::make_gradient_of_batch(std::uint32_t index) {
+  std::byte*& block = batch_gradients_[index];
+  if (block != nullptr) return;
+  block = run_.gradients.allocate_array<std::byte>(run_.batches[index].out_bytes);
 }
 
 // What a node contributes to shared arguments: its gradient, or what its kernel has left for them.
 const std::byte* Backward::contribution_of(NodeRef ref) const {
   const NodeState& state = run_.state(ref);
   const std::byte* deferred = batch_deferred_[state.batch];
-  if (deferred == nullptr) return tapes_[ref.tape].nodes[ref.node].gradient;
+  const std::size_t offset = state.value - run_.batches[state.batch].out;
+  if (deferred == nullptr) return batch_gradients_[state.batch] + offset;
   const Signature& signature = run_.tape(ref).type_of(ref.node).signature;
-  const Batch& batch = run_.batches[state.batch];
-  const std::size_t item =
-      (state.value - batch.out) / (signature.output_size * size_of(signature.dtype));
+  const std::size_t item = offset / (signature.output_size * size_of(signature.dtype));
   return deferred + item * signature.deferred_size * size_of(signature.dtype);
 }
 
 // From the last node to the first, so that all consumers of a node come before it.
 void Backward::mark_tape(std::uint32_t tape_index) {
-  const Tape& tape = *run_.tapes[tape_index].tape;
   std::vector<NodeGradient>& nodes = tapes_[tape_index].nodes;
   for (auto node = static_cast<NodeId>(nodes.size()); node-- > 0;) {
-    if (!nodes[node].active) continue;
-    const NodeRef ref{tape_index, node};
-    if (nodes[node].gradient == nullptr) nodes[node].gradient = gradient_block(ref);
-    choose_contributions(ref);
-    const std::uint32_t first_edge = tape.node(node).first_edge;
-    const std::span<const ValueId> inputs = tape.inputs_of(node);
-    const TypeInputs& of_type = inputs_of_type(ref);
-    nodes[node].reads_shared = of_type.collects;
-    for (std::size_t j = inputs.size(); j-- > 0;) {
-      if (of_type.is_collected(j)) continue;
-      link(ref, first_edge + static_cast<std::uint32_t>(j), inputs[j]);
+    const std::uint32_t cell = nodes[node].cell;
+    if (cell == kNone) {
+      if (nodes[node].active) mark_node({tape_index, node});
+    } else if (run_.cells[cell].entered_at == node) {
+      mark_cell(cell);
     }
+  }
+}
+
+void Backward::mark_node(NodeRef ref) {
+  const Tape& tape = run_.tape(ref);
+  NodeGradient& node = tapes_[ref.tape].nodes[ref.node];
+  if (node.gradient == nullptr) node.gradient = gradient_block(ref);
+  choose_contributions(ref);
+  const std::uint32_t first_edge = tape.node(ref.node).first_edge;
+  const std::span<const ValueId> inputs = tape.inputs_of(ref.node);
+  const TypeInputs& of_type = inputs_of_type(ref);
+  node.reads_shared = of_type.collects;
+  for (std::size_t j = inputs.size(); j-- > 0;) {
+    if (of_type.is_collected(j)) continue;
+    link(ref, first_edge + static_cast<std::uint32_t>(j), inputs[j]);
   }
 }
 
@@ -183,12 +197,22 @@ void Backward::link(NodeRef consumer, std::uint32_t edge_index, ValueId input) {
     }
     return;
   }
-  NodeGradient& producer = tapes_[consumer.tape].nodes[value.node];
-  edge.next = producer.first_consumer;
   edge.copies = value.items == 1 ? consumer_items : 1;
-  edge.batch = state.batch;
-  producer.first_consumer = edge_index;
-  producer.active = true;
+  edge.in_order = edge.copies == 1;
+  const std::uint32_t cells = run_.batches[state.batch].cells;
+  edge.batch = cells == kNone ? state.batch : run_.cell_batches[cells].first_batch;
+  insert_edge({consumer.tape, value.node}, edge_index);
+}
+
+// Consumers stand in recording order. Most come from the last to the first.
+void Backward::insert_edge(NodeRef producer, std::uint32_t edge_index) {
+  NodeGradient& node = tapes_[producer.tape].nodes[producer.node];
+  std::vector<EdgeGradient>& edges = tapes_[producer.tape].edges;
+  std::uint32_t* next = &node.first_consumer;
+  while (*next < edge_index) next = &edges[*next].next;
+  edges[edge_index].next = *next;
+  *next = edge_index;
+  activate(node);
 }
 
 // All consumers of the node are linked.
@@ -199,11 +223,12 @@ void Backward::choose_contributions(NodeRef ref) {
   std::vector<EdgeGradient>& edges = tapes_[ref.tape].edges;
   EdgeGradient& first = edges[node.first_consumer];
   const bool whole = tape.edges()[node.first_consumer] == tape.node(ref.node).value;
-  if (first.next == kNone && whole && first.copies == 1 && !node.seeded) {
+  if (first.next == kNone && whole && first.in_order && !node.seeded) {
     first.place = node.gradient;
     first.contribution = Contribution::written;
     return;
   }
+  groups_.clear();
   if (!node.seeded && group_contributions(ref)) return place_in_groups(ref);
   // Parts overlap: everything is added to zeros, or to what is there.
   if (!node.seeded) clear_gradient(ref);
@@ -212,12 +237,12 @@ void Backward::choose_contributions(NodeRef ref) {
   }
 }
 
-// Finds the parts of the node that contributions cover; false if different ones overlap.
+// Finds the parts of the node that contributions cover, besides those that are known already; false
+// if different ones overlap.
 bool Backward::group_contributions(NodeRef ref) {
   const Tape& tape = run_.tape(ref);
   const bool per_item = run_.items_of(ref) > 1;
   std::vector<EdgeGradient>& edges = tapes_[ref.tape].edges;
-  groups_.clear();
   for (std::uint32_t e = tapes_[ref.tape].nodes[ref.node].first_consumer; e != kNone;
        e = edges[e].next) {
     Range range;
@@ -228,7 +253,7 @@ bool Backward::group_contributions(NodeRef ref) {
       if (groups_[g].begin < range.end && range.begin < groups_[g].end) return false;
     }
     if (g == kMostGroups) return false;
-    if (g == groups_.size()) groups_.push_back({range.begin, range.end, e});
+    if (g == groups_.size()) groups_.push_back({range.begin, range.end});
     groups_[g].copies += edges[e].copies;
     groups_[g].first_batch = std::min(groups_[g].first_batch, edges[e].batch);
     groups_[g].last_batch = std::max(groups_[g].last_batch, edges[e].batch);
@@ -245,28 +270,37 @@ void Backward::clear_gradient(NodeRef ref) {
 }
 
 void Backward::place_in_groups(NodeRef ref) {
-  const NodeGradient& node = tapes_[ref.tape].nodes[ref.node];
+  NodeGradient& node = tapes_[ref.tape].nodes[ref.node];
   const Tape& tape = run_.tape(ref);
-  const std::size_t element = size_of(tape.type_of(ref.node).signature.dtype);
   std::vector<EdgeGradient>& edges = tapes_[ref.tape].edges;
   std::size_t covered = 0;
   for (const Group& group : groups_) covered += group.end - group.begin;
   if (covered < output_size(tape, ref.node)) clear_gradient(ref);
   for (std::uint32_t e = node.first_consumer; e != kNone; e = edges[e].next) {
     EdgeGradient& edge = edges[e];
-    const Group& group = groups_[edge.group];
-    // Two that one call would write need slots.
-    const bool pair = group.copies == 2 && group.first_batch != group.last_batch;
-    if (group.copies == 1 || pair) {
+    Group& group = groups_[edge.group];
+    if (group.readers > 0) {
+      place_behind_readers(ref, e);
+    } else if (group.copies == 2 && group.first_batch != group.last_batch) {
       // Batches run backward from the last to the first.
-      edge.place = node.gradient + group.begin * element;
-      edge.contribution =
-          edge.batch == group.last_batch ? Contribution::written : Contribution::added;
+      place_in_node(ref, e, edge.batch != group.last_batch);
+    } else if (!group.has_slots && edge.in_order && edge.batch < group.added_until) {
+      // Those before it in the order of recording have been added when it comes.
+      place_in_node(ref, e, group.added_until != kNone);
+      group.added_until = edge.batch;
     } else {
-      const bool is_first = group.first_edge == e;
+      const bool is_first = !group.has_slots && group.added_until == kNone;
       place_in_slots(ref, e, is_first ? Contribution::slot : Contribution::added_slot);
+      group.has_slots = true;
     }
   }
+}
+
+void Backward::place_in_node(NodeRef ref, std::uint32_t edge_index, bool adds) {
+  EdgeGradient& edge = tapes_[ref.tape].edges[edge_index];
+  const std::size_t element = size_of(run_.tape(ref).type_of(ref.node).signature.dtype);
+  edge.place = tapes_[ref.tape].nodes[ref.node].gradient + groups_[edge.group].begin * element;
+  edge.contribution = adds ? Contribution::added : Contribution::written;
 }
 
 void Backward::place_in_slots(NodeRef ref, std::uint32_t edge_index, Contribution contribution) {
@@ -324,18 +358,26 @@ void Backward::contribute_to_shared(std::uint32_t tape_index) {
   const Tape& tape = *run_.tapes[tape_index].tape;
   const std::vector<NodeGradient>& nodes = tapes_[tape_index].nodes;
   for (NodeId node = 0; node < nodes.size(); ++node) {
-    if (!nodes[node].reads_shared) continue;
-    const NodeRef ref{tape_index, node};
-    const std::byte* contribution = contribution_of(ref);
-    const bool by_type = !nodes[node].reads_unnamed && run_.items_of(ref) == 1;
-    if (by_type && shared_.contribute_by_type(ref, contribution)) continue;
-    const std::span<const ValueId> inputs = tape.inputs_of(node);
-    for (std::uint32_t j = 0; j < inputs.size(); ++j) {
-      const Value& value = tape.value(inputs[j]);
-      if (value.identity == 0 || !value.reaches_parameter) continue;
-      const std::byte* slots = tapes_[tape_index].edges[tape.node(node).first_edge + j].place;
-      shared_.contribute({ref, j, slots}, contribution);
+    const std::uint32_t cell = nodes[node].cell;
+    if (cell != kNone) {
+      if (cell_uses_[cell] == CellUse::whole) contribute_members(cell, nodes[node].member);
+    } else if (nodes[node].reads_shared) {
+      const NodeRef ref{tape_index, node};
+      const bool by_type = !nodes[node].reads_unnamed && run_.items_of(ref) == 1;
+      if (by_type && shared_.contribute_by_type(ref, contribution_of(ref))) continue;
+      contribute_node(ref, tape.inputs_of(node));
     }
+  }
+}
+
+void Backward::contribute_node(NodeRef ref, std::span<const ValueId> inputs) {
+  const Tape& tape = run_.tape(ref);
+  const std::byte* contribution = contribution_of(ref);
+  for (std::uint32_t j = 0; j < inputs.size(); ++j) {
+    const Value& value = tape.value(inputs[j]);
+    if (value.identity == 0 || !value.reaches_parameter) continue;
+    const std::byte* slots = tapes_[ref.tape].edges[tape.node(ref.node).first_edge + j].place;
+    shared_.contribute({ref, j, slots}, contribution);
   }
 }
 
@@ -344,7 +386,10 @@ const std::byte* Backward::gradient_of(NodeRef ref) const {
     return nullptr;
   }
   const NodeGradient& node = tapes_[ref.tape].nodes[ref.node];
-  return node.active ? node.gradient : nullptr;
+  if (node.cell == kNone) return node.active ? node.gradient : nullptr;
+  if (cell_uses_[node.cell] != CellUse::whole) return nullptr;
+  const NodeState& state = run_.state(ref);
+  return batch_gradients_[state.batch] + (state.value - run_.batches[state.batch].out);
 }
 
 }  // namespace dynet_like

@@ -22,6 +22,10 @@ enum class Contribution : std::uint8_t {
 struct NodeGradient {
   std::byte* gradient = nullptr;
   std::uint32_t first_consumer = kNone;  ///< edge; the others follow in recording order
+  std::uint32_t cell = kNone;            ///< that it is a member of and runs backward with
+  std::uint8_t member = 0;               ///< which one
+  /// Of a member: bits of the parts of its output that have contributions from outside already.
+  std::uint8_t begun_parts = 0;
   bool active = false, seeded = false;
   bool has_slots = false;
   /// Has arguments that depend on parameters alone; some that its type does not name.
@@ -32,17 +36,19 @@ struct NodeGradient {
 struct EdgeGradient {
   std::byte* place = nullptr;  ///< where the kernel writes or adds; null: not wanted from it
   std::uint32_t next = kNone;
-  std::uint32_t copies = 1;  ///< contributions: one, or one per item that a value is stretched to
-  std::uint32_t batch = kNone;  ///< of the consumer
+  /// Contributions: one, or one per item that a value is stretched to, or per reader in a cell.
+  std::uint32_t copies = 1;
+  std::uint32_t batch = kNone;  ///< of the consumer; of all that is in a cell, the cell's first
   Contribution contribution = Contribution::written;
   std::uint8_t group = 0;
+  bool in_order = true;  ///< its copies may be added to one place, one after the other
 };
 
 /// Runs backward passes over the tapes of one lane. Keeps its memory, and the gradients of the last
 /// pass.
 class Backward {
  public:
-  explicit Backward(RunState& run) : run_(run), shared_(run) {}
+  explicit Backward(RunState& run) : run_(run), shared_(run), cell_slots_(run.common.memory) {}
 
   /// Finds the gradients of the sum of these values, those of them that are in this lane; `full`:
   /// inputs have gradients too. What parameters and what follows from them alone get is collected.
@@ -63,9 +69,33 @@ class Backward {
   /// Elements that contributions cover, and how many there are.
   struct Group {
     std::size_t begin = 0, end = 0;
-    std::uint32_t first_edge = kNone, copies = 0;
+    std::uint32_t readers = 0;  ///< members of the same cell, which were recorded before all others
+    std::uint32_t copies = 0;
     std::uint32_t first_batch = kNone, last_batch = 0;  ///< of those that contribute
+    std::uint32_t added_until = kNone;  ///< the batch of the last that is added in place
+    bool has_slots = false;
   };
+  /// What a member contributes to a shared value; its dy is an item of its step.
+  struct CellContribution {
+    std::uint16_t member = 0, step = 0, place = 0;
+    bool is_complete = true;  ///< else the node must be asked
+    bool is_deferred = false;
+    std::uint32_t integers = 0;  ///< of an item
+    std::size_t bytes = 0;       ///< of dy of an item
+    SharedContributions::TypeContribution what = {};
+  };
+  /// What a pass knows of all cells of a type.
+  struct CellFacts {
+    bool known = false;
+    bool runs_whole = false;          ///< unless something is special about a cell
+    std::uint64_t must_be_read = 0;   ///< bits of members that no other member reads
+    std::uint64_t may_not_reach = 0;  ///< whose values may depend on no parameter
+    std::uint64_t not_covered = 0;    ///< of whose output members read only parts
+    /// In recording order, what members contribute to shared values.
+    std::vector<CellContribution> contributions;
+  };
+  /// What becomes of a cell in this pass: nothing, or it runs as a whole, or node by node.
+  enum class CellUse : std::uint8_t { none, whole, by_node };
 
   /// What a type says of its nodes' inputs: a bit for each of the first 64 that is one argument for
   /// all, of which no kernel writes a gradient: it is collected for the whole pass, or not wanted.
@@ -82,11 +112,17 @@ class Backward {
   const TypeInputs& inputs_of_type(NodeRef example);
   void seed(std::span<const ValueRef> roots);
   void mark_tape(std::uint32_t tape);
+  void activate(NodeGradient& node) {
+    node.active = true;
+    if (node.cell != kNone) read_outside_[node.cell] |= std::uint64_t{1} << node.member;
+  }
   void link(NodeRef consumer, std::uint32_t edge, ValueId input);
   void choose_contributions(NodeRef ref);
+  void insert_edge(NodeRef producer, std::uint32_t edge);
   bool group_contributions(NodeRef ref);
   void clear_gradient(NodeRef ref);
   void place_in_groups(NodeRef ref);
+  void place_in_node(NodeRef ref, std::uint32_t edge, bool adds);
   void place_in_slots(NodeRef ref, std::uint32_t edge, Contribution contribution);
   bool is_wanted(const Value& value) const {
     return !full_ || value.identity != 0 ? value.reaches_parameter : !value.blocks_gradient;
@@ -94,10 +130,52 @@ class Backward {
   std::byte* gradient_block(NodeRef ref);
   const std::byte* contribution_of(NodeRef ref) const;
   void contribute_to_shared(std::uint32_t tape);
+  void contribute_node(NodeRef ref, std::span<const ValueId> inputs);
+  void contribute_members(std::uint32_t cell, std::uint16_t member);
+  void contribute(const Cell& cell, const CellContribution& contribution);
+  void describe_contributions(const Cell& example, std::uint16_t member, CellFacts& facts);
+
+  // Cells.
+  void enter_cells();
+  void mark_cell(std::uint32_t cell);
+  CellReason why_by_node(const Cell& cell, std::uint64_t read_outside);
+  CellFacts& facts_of(const Cell& example);
+  bool arguments_are_collected(const Cell& example);
+  void make_gradients(const Cell& cell);
+  void make_gradient_of_batch(std::uint32_t batch);
+  CellReason why_not_member(const Cell& cell, std::uint16_t member);
+  CellReason why_not_ports(const Cell& cell) const;
+  void begin_groups(const Cell& cell, std::uint16_t member);
+  void place_member(const Cell& cell, std::uint16_t member);
+  void place_behind_readers(NodeRef ref, std::uint32_t edge);
+  void link_port(const Cell& cell, std::uint32_t port);
+  bool is_last_of_cells(std::uint32_t batch) const;
+  bool has_single_nodes(std::uint32_t batch) const;
+  void run_cells(std::uint32_t cell_batch);
+  void find_port_edges(const CellBatch& cells);
+  void make_slots(const CellBatch& cells);
+  std::size_t bytes_of_input(const CellType& type, std::uint32_t e) const;
+  void add_slots_of_member(const CellBatch& cells, std::uint16_t member);
+  void add_slots_of_ports(const CellBatch& cells);
+  void run_cell_step(const CellBatch& cells, std::uint16_t step);
+  Destination cell_destination(const CellBatch& cells, const CellStep& step, unsigned input);
+  bool add_places_in_member(const CellBatch& cells, std::uint32_t input, void** places,
+                            std::uint8_t* add);
+  bool add_places_in_ports(const CellBatch& cells, std::uint32_t input, void** places,
+                           std::uint8_t* add);
+  NodeRef member_of(const Cell& cell, std::uint16_t member) const {
+    return {cell.tape, run_.cell_nodes[cell.first_node + member]};
+  }
+  std::uint32_t edge_of(const Cell& cell, const CellPort& port) const {
+    const NodeRef ref = member_of(cell, port.member);
+    return run_.tape(ref).node(ref.node).first_edge + port.input;
+  }
 
   // One batch.
+  void mark_node(NodeRef ref);
   void run_batch(std::uint32_t index);
   void run_members(std::uint32_t index, const NodeType& type);
+  void call_kernel(std::uint32_t index, const NodeType& type, const Destination* dx);
   const Operand* inputs_of_call(const Batch& batch, const NodeType& type, const Destination* dx);
   Destination destination(unsigned input, std::uint32_t items);
   std::size_t stride_of(NodeRef consumer, unsigned input) const;
@@ -108,6 +186,21 @@ class Backward {
   bool full_ = false;
   std::vector<TypeInputs> types_;
   std::vector<TapeGradients> tapes_;  ///< those of other lanes are empty
+  /// What is known of the cells of a batch.
+  struct BatchOfCells {
+    std::uint64_t summed = 0, begun = 0;  ///< bits of members: with slots, with begun parts
+    bool has_gradients = false;           ///< there is room for them
+    bool has_single_nodes = false;        ///< some cells run node by node
+  };
+  std::vector<CellUse> cell_uses_;           ///< by cell
+  std::vector<std::uint64_t> read_outside_;  ///< by cell: bits of members read from outside
+  std::vector<CellFacts> cell_facts_;        ///< by cell type
+  std::vector<BatchOfCells> cell_batches_;
+  // Of the batch of cells that is being run.
+  std::vector<std::uint32_t> whole_cells_;  ///< places of those that run as a whole
+  std::vector<std::byte*> slots_;           ///< by CellType::slots
+  std::vector<EdgeGradient*> port_edges_;   ///< by port, of all whole cells
+  Arena cell_slots_;
   bool used_ = false;
   std::vector<std::byte*> batch_gradients_;
   std::vector<std::byte*> batch_deferred_;  ///< what kernels left for shared arguments

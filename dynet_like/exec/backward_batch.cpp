@@ -47,7 +47,7 @@ void Backward::run_batch(std::uint32_t index) {
     }
     const std::uint32_t items = batch.items == batch.members ? 1 : run_.items_of(ref);
     NodeGradient& node = tapes_[ref.tape].nodes[ref.node];
-    if (node.active) {
+    if (node.active && node.cell == kNone) {
       members_.push_back(ref);
       EdgeGradient* edges =
           tapes_[ref.tape].edges.data() + run_.tape(ref).node(ref.node).first_edge;
@@ -66,21 +66,26 @@ void Backward::run_batch(std::uint32_t index) {
 }
 
 void Backward::run_members(std::uint32_t index, const NodeType& type) {
+  const auto items = static_cast<std::uint32_t>(positions_.size());
+  lists_.reset();
+  const TypeInputs& of_type = inputs_of_type(members_[0]);
+  auto* dx = lists_.allocate_array<Destination>(type.inputs);
+  std::fill_n(dx, type.inputs, Destination());
+  for (unsigned j = 0; j < type.inputs; ++j) {
+    if (!of_type.is_collected(j)) dx[j] = destination(j, items);
+  }
+  call_kernel(index, type, dx);
+}
+
+// For the items at positions_, whose results go to dx.
+void Backward::call_kernel(std::uint32_t index, const NodeType& type, const Destination* dx) {
   const Batch& batch = run_.batches[index];
   const auto items = static_cast<std::uint32_t>(positions_.size());
   const Signature& signature = type.signature;
   const std::size_t element = size_of(signature.dtype);
   const bool all = items == batch.items;
-  lists_.reset();
-
-  const TypeInputs& of_type = inputs_of_type(members_[0]);
-  auto* dx = lists_.allocate_array<Destination>(type.inputs);
-  std::fill_n(dx, type.inputs, Destination());
-  bool wanted = false;
-  for (unsigned j = 0; j < type.inputs; ++j) {
-    if (!of_type.is_collected(j)) dx[j] = destination(j, items);
-    wanted = wanted || dx[j].wanted();
-  }
+  const bool wanted =
+      std::any_of(dx, dx + type.inputs, [](const Destination& to) { return to.wanted(); });
   if (!wanted && signature.deferred_size == 0) return;
 
   // Where the items that take part lie in a block of the batch.

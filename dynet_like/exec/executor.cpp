@@ -178,6 +178,7 @@ void Executor::forget_values() {
     RunState& run = lanes_[l]->run;
     if (l > 0) run.batches.clear();
     run.members.clear();
+    run.resize_cells(0, 0);
     run.values.reset();
     run.lists.reset();
     run.gradients.reset();
@@ -227,6 +228,11 @@ void Executor::forget_all() {
   common_.reads_lazy_tables = false;
 }
 
+void Executor::forget_types() {
+  common_.dictionary.clear();
+  learner_.clear();
+}
+
 Executor::Mark Executor::mark(std::uint32_t tape) const {
   const std::size_t lane = lane_index(tape);
   const RunState& run = lanes_[lane]->run;
@@ -236,6 +242,8 @@ Executor::Mark Executor::mark(std::uint32_t tape) const {
           static_cast<std::uint32_t>(lane),
           run.batches.size(),
           last.first_member + last.members,  // behind them may lie those of a run that failed
+          run.cells.size(),
+          run.cell_batches.size(),
           run.values.arena().mark(),
           run.lists.mark()};
 }
@@ -271,9 +279,14 @@ void Executor::revert(std::uint32_t tape, std::size_t nodes, const Mark& since) 
   for (std::size_t b = mark.batches; b < run.batches.size(); ++b) {
     all_reverted = all_reverted && !run.batches[b].shared;
   }
+  for (std::size_t c = mark.cells; c < run.cells.size(); ++c) {
+    Cell& cell = run.cells[c];
+    if (cell.tape == tape && run.nodes_of(cell)[0] >= nodes) cell.batch = kNone;
+  }
   if (all_reverted) {
     run.batches.resize(mark.batches);
     run.members.resize(mark.members);
+    run.resize_cells(mark.cells, mark.cell_batches);
     run.values.rewind(mark.values);
     run.lists.rewind(mark.lists);
   }
@@ -283,6 +296,7 @@ void Executor::revert(std::uint32_t tape, std::size_t nodes, const Mark& since) 
 }
 
 void Executor::clear() {
+  learner_.count_graphs(common_.tapes.size());
   forget_all();
   for (TapeState& tape : common_.tapes) spare_.push_back(std::move(tape.nodes));
   common_.tapes.clear();
@@ -293,6 +307,7 @@ void Executor::clear() {
     run.first_tape = run.end_tape = 0;
     run.kernels_of_type.clear();
     run.counts.clear();
+    run.cell_counts.clear();
     run.copied_bytes = 0;
     run.plan_seconds = lane->kernel_seconds = 0;
   }

@@ -8,6 +8,7 @@
 
 #include "dynet_like/core/thread_pool.h"
 #include "dynet_like/exec/backward.h"
+#include "dynet_like/exec/cell_learner.h"
 #include "dynet_like/exec/forward.h"
 #include "dynet_like/exec/report.h"
 #include "dynet_like/exec/shared_gradients.h"
@@ -68,7 +69,7 @@ class Executor {
   struct Mark {
     std::uint64_t releases = 0, runs = 0;
     std::uint32_t lane = 0;
-    std::size_t batches = 0, members = 0;
+    std::size_t batches = 0, members = 0, cells = 0, cell_batches = 0;
     Arena::Mark values, lists;
   };
   Mark mark(std::uint32_t tape) const;
@@ -76,6 +77,8 @@ class Executor {
   void revert(std::uint32_t tape, std::size_t nodes, const Mark& mark);
   /// Forgets the tapes too. Works whatever failed before, and cannot fail itself.
   void clear();
+  /// The types have other numbers from now on. Not while there are tapes.
+  void forget_types();
   /// From now on random nodes have other numbers.
   void take_step() { common_.take_step(); }
 
@@ -127,6 +130,7 @@ class Executor {
   std::vector<std::unique_ptr<Lane>> lanes_;
   std::size_t used_lanes_ = 1;  ///< the others only keep their memory
   NeededNodes needed_;
+  CellLearner learner_;
   SharedGradients shared_;
   std::uint64_t releases_ = 0;  ///< marks from before the last release mean the beginning
   std::uint64_t forgets_ = 0, parameter_changes_ = 0;

@@ -100,10 +100,16 @@ void Executor::forward(std::span<const ValueRef> targets, bool free_unread,
     const bool frees = free_unread && !reads_freed_;
     lanes_[0]->forward.run(needed_.shared(), true, {});
     needed_.resolve_aliases();
+    const std::span<const NodeRef> pending =
+        needed_.of_tapes(0, static_cast<std::uint32_t>(common_.tapes.size()));
+    if (common_.uses_cells()) learner_.look_at(pending, common_);
     for_lanes([&](Lane& lane) {
       lane.forward.run(needed_.of_tapes(lane.run.first_tape, lane.run.end_tape), false,
                        frees ? targets : std::span<const ValueRef>());
     });
+    std::size_t single_nodes = 0;
+    for (std::size_t l = 0; l < used_lanes_; ++l) single_nodes += lanes_[l]->forward.single_nodes();
+    learner_.count(pending.size(), single_nodes);
   } catch (...) {
     needed_.forget();
     throw;
@@ -156,7 +162,7 @@ Report Executor::report() const {
     runs.push_back(&run);
     lane_seconds = std::max(lane_seconds, lane->kernel_seconds);
   }
-  Report report = make_report(runs);
+  Report report = make_report(runs, learner_.refused());
   report.kernel_seconds = kernel_seconds_ + lane_seconds;
   report.peak_bytes = peak_;
   return report;

@@ -12,6 +12,13 @@ namespace {
 
 constexpr std::uint32_t kNeeded = kNone - 1;
 
+// Whether that is new.
+bool need(NodeState& state) {
+  if (state.value != nullptr || state.plan_index == kNeeded) return false;
+  state.plan_index = kNeeded;
+  return true;
+}
+
 }  // namespace
 
 void NeededNodes::collect(std::span<const ValueRef> targets) {
@@ -28,7 +35,7 @@ void NeededNodes::collect(std::span<const ValueRef> targets) {
     for (; i < targets.size() && targets[i].tape == tape; ++i) {
       const NodeId node = run_.tapes[tape].tape->value(targets[i].value).node;
       last = std::max(last, node);
-      open += need(tape, node);
+      open += need(run_.tapes[tape].nodes[node]);
     }
     const std::size_t first = pending_.size();
     collect_tape(tape, last, open);
@@ -39,28 +46,24 @@ void NeededNodes::collect(std::span<const ValueRef> targets) {
             [&](NodeRef a, NodeRef b) { return run_.identity_of(a) < run_.identity_of(b); });
 }
 
-bool NeededNodes::need(std::uint32_t tape, NodeId node) {
-  NodeState& state = run_.tapes[tape].nodes[node];
-  if (state.value != nullptr || state.plan_index == kNeeded) return false;
-  state.plan_index = kNeeded;
-  return true;
-}
-
 // Goes back from `last` until none of the needed nodes is left.
 void NeededNodes::collect_tape(std::uint32_t tape_index, NodeId last, std::size_t open) {
   const Tape& tape = *run_.tapes[tape_index].tape;
-  std::vector<NodeState>& states = run_.tapes[tape_index].nodes;
+  NodeState* const states = run_.tapes[tape_index].nodes.data();
+  const Value* const values = tape.values().data();
+  const ValueId* const edges = tape.edges().data();
   for (NodeId node = last; open > 0; --node) {
     if (states[node].plan_index != kNeeded) continue;
     --open;
     states[node].plan_index = kNone;
     const NodeRef ref{tape_index, node};
-    const NodeType& type = tape.type_of(node);
+    const Node& recorded = tape.node(node);
+    const NodeType& type = tape.types()[recorded.type];
     if (ops::is_stored(*type.op)) {
       place_source(ref);
       continue;
     }
-    if (const Identity identity = tape.value(tape.node(node).value).identity; identity != 0) {
+    if (const Identity identity = values[recorded.value].identity; identity != 0) {
       SharedValue& shared = run_.shared[identity];
       states[node].value = shared.value;
       if (shared.value != nullptr) continue;
@@ -74,7 +77,9 @@ void NeededNodes::collect_tape(std::uint32_t tape_index, NodeId last, std::size_
       pending_.push_back(ref);
       recomputed_ += states[node].batch != kNone;
     }
-    for (ValueId input : tape.inputs_of(node)) open += need(tape_index, tape.value(input).node);
+    for (std::uint32_t j = 0; j < type.inputs; ++j) {
+      open += need(states[values[edges[recorded.first_edge + j]].node]);
+    }
   }
 }
 

@@ -36,7 +36,6 @@ class NeededNodes {
 
  private:
   void collect_tape(std::uint32_t tape, NodeId last, std::size_t open);
-  bool need(std::uint32_t tape, NodeId node);
   void place_source(NodeRef ref);
   void check_device(const ParameterStorage& parameter) const;
   void describe(SharedValue& shared, NodeRef ref);

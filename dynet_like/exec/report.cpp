@@ -9,6 +9,7 @@
 #include <sstream>
 
 #include "batching/lower_bound.h"
+#include "dynet_like/exec/report_cells.h"
 #include "dynet_like/ops/structured.h"
 
 namespace dynet_like {
@@ -140,7 +141,7 @@ void count_released_bounds(RunState& run) {
   for (std::size_t type = 0; type < bounds.size(); ++type) released[type] += bounds[type];
 }
 
-Report make_report(std::span<const RunState* const> runs) {
+Report make_report(std::span<const RunState* const> runs, std::span<const RefusedCell> refused) {
   Report report;
   const CommonState& common = runs[0]->common;
   for (const RunState* run : runs) {
@@ -177,6 +178,7 @@ Report make_report(std::span<const RunState* const> runs) {
   std::stable_sort(report.types.begin(), report.types.end(),
                    [](const auto& a, const auto& b) { return a.nodes > b.nodes; });
   report.near_misses = near_misses(types, counts);
+  report_cells(runs, refused, report);
   return report;
 }
 
@@ -201,6 +203,7 @@ std::ostream& operator<<(std::ostream& out, const Report& report) {
         << "later call read them (compute() keeps what it computes)\n";
   }
   print_largest_consumers(out, report.types);
+  print_cells(out, report);
   for (const Report::Type& type : report.types) {
     if (!type.runs_on_cpu) continue;
     out << "on the CPU, with copies from the device and back: " << type.op << ' ' << type.shapes

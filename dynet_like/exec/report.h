@@ -32,12 +32,33 @@ struct Report {
     std::uint64_t nodes_a = 0, nodes_b = 0;
   };
 
+  /// Sequences of nodes that repeat are cells, and were planned and run as one node each.
+  struct Cell {
+    std::string ops;         ///< of its nodes, in the order of recording: "2 (lookup tanh) cmult"
+    std::string joined;      ///< of nodes that share a kernel call: "2 lookup, 2 tanh"
+    std::uint64_t size = 0;  ///< nodes in a cell; the planner was spared all but one of them
+    std::uint64_t cells = 0, batches = 0, forward_calls = 0;
+    /// How many cells ran backward as one node, and how many node by node, pass by pass. Those on
+    /// which no loss depends do neither.
+    std::uint64_t whole = 0, by_node = 0;
+  };
+  /// Nodes that look like a cell but did not run as one, or cells that ran backward node by node.
+  struct NotFolded {
+    std::string ops, reason;
+    std::uint64_t times = 0;  ///< what was refused while learning, among the nodes it looked at
+  };
+
   std::vector<Type> types;  ///< most nodes first
   std::vector<NearMiss> near_misses;
   std::uint64_t nodes = 0, batches = 0, kernel_calls = 0, bound = 0;
   /// How many of the nodes ran again, because inference had freed their values before a later call
   /// read them.
   std::uint64_t recomputed = 0;
+  /// How many of the nodes ran as parts of cells: sequences that repeat, planned as one node each.
+  std::uint64_t nodes_in_cells = 0;
+  std::vector<Cell> cells;  ///< most nodes first
+  std::vector<NotFolded> not_folded;
+  std::string no_cells;  ///< which option forbids cells, or that they run backward as one; or empty
   std::uint64_t copied_bytes = 0;  ///< by copies that only made values contiguous
   std::uint64_t value_bytes = 0, gradient_bytes = 0;  ///< held now
   /// The most that values, gradients and lists of batches have taken at once since the graph or
@@ -52,7 +73,7 @@ struct Report {
 };
 
 /// A report of all lanes of a run. The seconds in kernels and the peak are not filled in.
-Report make_report(std::span<const RunState* const> runs);
+Report make_report(std::span<const RunState* const> runs, std::span<const RefusedCell> refused);
 /// Keeps the bounds of nodes whose values are about to be released.
 void count_released_bounds(RunState& run);
 

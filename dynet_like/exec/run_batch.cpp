@@ -1,7 +1,7 @@
 // One batch forward: gathers the lists that a kernel is given, and calls it once.
 #include "dynet_like/exec/checks.h"
-#include "dynet_like/exec/forward.h"
 #include "dynet_like/exec/packing.h"
+#include "dynet_like/exec/run_batch.h"
 #include "dynet_like/ops/structured.h"
 
 namespace dynet_like {
@@ -26,13 +26,7 @@ void find_inputs(RunState& run, const NodeType& type, const Batch& batch) {
 Operand gather(RunState& run, const NodeType& type, const Batch& batch, unsigned j, Arena& lists) {
   const std::size_t element = size_of(type.signature.dtype);
   const std::span<const NodeRef> members = run.members_of(batch);
-  if (type.signature.shared[j] != 0) {
-    const ValueId id = run.tape(members[0]).inputs_of(members[0].node)[j];
-    const Value& value = run.tape(members[0]).value(id);
-    const Identity producer = run.identity_of({members[0].tape, value.node});
-    const void* packed = packed_matrix(run, {&type, j, &value, producer}, batch.items);
-    return {nullptr, run.member_inputs[0].place(j, element), packed};
-  }
+  if (type.signature.shared[j] != 0) return shared_operand(run, type, members[0], j, batch.items);
   const void** items = lists.allocate_array<const void*>(batch.items);
   const void** next = items;
   if (batch.items == batch.members) {
@@ -123,18 +117,26 @@ void note_values(RunState& run, const Batch& batch) {
 
 }  // namespace
 
-void run_batch(RunState& run, std::span<const NodeRef> members, bool shared) {
+Operand shared_operand(RunState& run, const NodeType& type, NodeRef example, unsigned j,
+                       std::uint32_t items) {
+  const Tape& tape = run.tape(example);
+  const Value& value = tape.value(tape.inputs_of(example.node)[j]);
+  const Identity producer = run.identity_of({example.tape, value.node});
+  const std::byte* place = run.tapes[example.tape].nodes[value.node].value +
+                           value.offset * size_of(type.signature.dtype);
+  return {nullptr, place, packed_matrix(run, {&type, j, &value, producer}, items)};
+}
+
+Batch make_batch(RunState& run, TypeId type_id, std::uint32_t members, std::uint32_t items,
+                 bool shared) {
+  const NodeType& type = run.types()[type_id];
+  const Signature& signature = type.signature;
   Batch batch;
-  batch.type = run.tape(members[0]).node(members[0].node).type;
-  batch.first_member = static_cast<std::uint32_t>(run.members.size());
-  batch.members = static_cast<std::uint32_t>(members.size());
+  batch.type = type_id;
+  batch.members = members;
+  batch.items = items;
   batch.shared = shared;
   batch.run = run.common.runs;
-  run.members.insert(run.members.end(), members.begin(), members.end());
-  for (NodeRef ref : members) batch.items += run.items_of(ref);
-
-  const NodeType& type = run.types()[batch.type];
-  const Signature& signature = type.signature;
   const std::size_t element = size_of(signature.dtype);
   const auto allocate = [&](std::size_t bytes) {
     return shared ? run.common.shared_values.allocate_array<std::byte>(bytes)
@@ -147,11 +149,13 @@ void run_batch(RunState& run, std::span<const NodeRef> members, bool shared) {
   if (signature.saved_size > 0 && keeps_saved) {
     batch.saved = allocate(batch.items * signature.saved_size * element);
   }
-  Arena& lists = shared ? run.common.shared_lists : run.lists;
-  find_inputs(run, type, batch);
-  auto* inputs = lists.allocate_array<Operand>(type.inputs);
-  for (unsigned j = 0; j < type.inputs; ++j) inputs[j] = gather(run, type, batch, j, lists);
-  batch.inputs = inputs;
+  return batch;
+}
+
+void run_kernel(RunState& run, Batch& batch) {
+  const NodeType& type = run.types()[batch.type];
+  const Signature& signature = type.signature;
+  Arena& lists = batch.shared ? run.common.shared_lists : run.lists;
   batch.integers = gather_integers(run, type, batch, lists);
   if (type.op->reals_per_item > 0) {
     batch.reals = signature.dtype == DType::f32 ? gather_reals<float>(run, type, batch, lists)
@@ -169,8 +173,25 @@ void run_batch(RunState& run, std::span<const NodeRef> members, bool shared) {
   // What does not pass has no value: asked for again, it is computed and refused again.
   if (run.options.verify_batching && batch.items > 1) verify_forward(run, batch);
   if (run.options.detect_anomaly) check_values(run, batch);
-
   run.batches.push_back(batch);
+}
+
+void run_batch(RunState& run, std::span<const NodeRef> members, bool shared) {
+  const auto first_member = static_cast<std::uint32_t>(run.members.size());
+  run.members.insert(run.members.end(), members.begin(), members.end());
+  std::uint32_t items = 0;
+  for (NodeRef ref : members) items += run.items_of(ref);
+  Batch batch = make_batch(run, run.tape(members[0]).node(members[0].node).type,
+                           static_cast<std::uint32_t>(members.size()), items, shared);
+  batch.first_member = first_member;
+
+  const NodeType& type = run.types()[batch.type];
+  Arena& lists = shared ? run.common.shared_lists : run.lists;
+  find_inputs(run, type, batch);
+  auto* inputs = lists.allocate_array<Operand>(type.inputs);
+  for (unsigned j = 0; j < type.inputs; ++j) inputs[j] = gather(run, type, batch, j, lists);
+  batch.inputs = inputs;
+  run_kernel(run, batch);
   note_values(run, batch);
 }
 

@@ -11,6 +11,8 @@
 #include "dynet_like/device/queue.h"
 #include "dynet_like/device/packed_matrices.h"
 #include "dynet_like/exec/block_pool.h"
+#include "dynet_like/exec/cell_dictionary.h"
+#include "dynet_like/exec/cell_reasons.h"
 #include "dynet_like/exec/options.h"
 #include "dynet_like/tape/tape.h"
 
@@ -42,8 +44,28 @@ struct Batch {
   const Operand* inputs = nullptr;
   const std::uint32_t* integers = nullptr;
   const void* reals = nullptr;
-  std::uint64_t run = 0;  ///< CommonState::runs, when it ran
-  bool shared = false;    ///< of nodes with an identity: computed once for all tapes
+  std::uint64_t run = 0;        ///< CommonState::runs, when it ran
+  std::uint32_t cells = kNone;  ///< in RunState::cell_batches, if its members are of cells
+  bool shared = false;          ///< of nodes with an identity: computed once for all tapes
+};
+
+/// Nodes of a sample that are planned and run as one.
+struct Cell {
+  std::uint32_t tape = 0, type = 0;
+  std::uint32_t first_node = 0;  ///< into RunState::cell_nodes
+  std::uint32_t first_port = 0;  ///< into RunState::cell_ports
+  std::uint32_t batch = kNone;   ///< in RunState::cell_batches; none: did not run, or was reverted
+  std::uint32_t place = 0;       ///< in its batch
+  NodeId entered_at = 0;         ///< the member in whose place it stands among other nodes
+  bool others_between = false;   ///< of the same sample, which are not of it
+};
+
+/// Cells that ran together: a batch for each step of their type, one after the other. Of the items
+/// of a step, those of its first member come first, in the order of the cells.
+struct CellBatch {
+  std::uint32_t type = 0;
+  std::uint32_t first_cell = 0, cells = 0;  ///< into RunState::cell_order
+  std::uint32_t first_batch = 0;
 };
 
 /// An input of a shared node: a stretch of another shared value.
@@ -96,6 +118,21 @@ struct TypeCount {
   }
 };
 
+/// How many cells of a type ran, and how they ran backward.
+struct CellCount {
+  std::uint64_t cells = 0, batches = 0, whole = 0, by_node = 0;
+  CellReasonCounts reasons{};  ///< of those that ran node by node, and of what only began like one
+
+  CellCount& operator+=(const CellCount& other) {
+    cells += other.cells;
+    batches += other.batches;
+    whole += other.whole;
+    by_node += other.by_node;
+    for (std::size_t r = 0; r < kCellReasons; ++r) reasons[r] += other.reasons[r];
+    return *this;
+  }
+};
+
 /// A parameter as it was when a run read it.
 struct ReadParameter {
   explicit ReadParameter(const ParameterStorage& storage);
@@ -130,9 +167,16 @@ struct CommonState {
     if (options.random != nullptr) random = options.random->next_step();
   }
 
+  /// One by one means one by one, and the bound on memory is known for single nodes only.
+  bool uses_cells() const {
+    return options.cells_after > 0 && options.policy != batching::Policy::none &&
+           options.memory_limit == 0;
+  }
+
   GraphOptions options;
   RandomKey random;
   std::vector<TapeState> tapes;
+  CellDictionary dictionary;
   std::vector<SharedValue> shared;  ///< by identity
 
   std::shared_ptr<MemorySource> memory;  ///< of the device
@@ -171,6 +215,36 @@ struct RunState {
   std::span<const NodeRef> members_of(const Batch& batch) const {
     return std::span(members).subspan(batch.first_member, batch.members);
   }
+  std::span<const NodeId> nodes_of(const Cell& cell) const {
+    const std::size_t size = common.dictionary[cell.type].pattern.size();
+    return std::span(cell_nodes).subspan(cell.first_node, size);
+  }
+  std::span<const ValueId> ports_of(const Cell& cell) const {
+    return std::span(cell_ports)
+        .subspan(cell.first_port, common.dictionary[cell.type].pattern.ports);
+  }
+  std::span<const std::uint32_t> cells_of(const CellBatch& batch) const {
+    return std::span(cell_order).subspan(batch.first_cell, batch.cells);
+  }
+  /// Forgets the cells behind the first ones; allocates nothing.
+  void resize_cells(std::size_t cell_count, std::size_t batch_count) {
+    if (cell_count < cells.size()) {
+      cell_nodes.resize(cells[cell_count].first_node);
+      cell_ports.resize(cells[cell_count].first_port);
+      cells.resize(cell_count);
+    }
+    if (batch_count < cell_batches.size()) {
+      cell_order.resize(cell_batches[batch_count].first_cell);
+      cell_batches.resize(batch_count);
+    }
+  }
+  CellCount& count_of(std::uint32_t cell_type) {
+    if (cell_counts.size() <= cell_type) cell_counts.resize(common.dictionary.size());
+    return cell_counts[cell_type];
+  }
+  void count_reason(std::uint32_t cell_type, CellReason reason) {
+    ++count_of(cell_type).reasons[static_cast<std::size_t>(reason)];
+  }
   const Kernels& kernels(TypeId type) {
     if (kernels_of_type.size() <= type) kernels_of_type.resize(types().type_count());
     const Kernels*& known = kernels_of_type[type];
@@ -192,11 +266,18 @@ struct RunState {
   std::vector<NodeRef> members;
   std::vector<MemberInputs> member_inputs;  ///< of the batch that is being run
 
+  std::vector<Cell> cells;
+  std::vector<NodeId> cell_nodes;
+  std::vector<ValueId> cell_ports;
+  std::vector<CellBatch> cell_batches;
+  std::vector<std::uint32_t> cell_order;  ///< cells, batch by batch
+
   BlockPool values;  ///< outputs and saved items
   Arena lists;       ///< pointers and numbers of batches, for this process
   Arena gradients;   ///< of one backward pass
 
-  std::vector<TypeCount> counts;  ///< by type
+  std::vector<TypeCount> counts;       ///< by type
+  std::vector<CellCount> cell_counts;  ///< by cell type
   std::uint64_t copied_bytes = 0;
   double plan_seconds = 0;
 };

@@ -118,29 +118,33 @@ void SharedContributions::describe(TypeContributions& contributions, NodeRef exa
   }
 }
 
-bool SharedContributions::contribute_by_type(NodeRef consumer, const std::byte* dy) {
-  const Tape& tape = run_.tape(consumer);
-  const TypeId id = tape.node(consumer.node).type;
+const SharedContributions::TypeContributions& SharedContributions::of_type(NodeRef example) {
+  const TypeId id = run_.tape(example).node(example.node).type;
   if (of_type_.size() <= id) of_type_.resize(run_.types().type_count());
   TypeContributions& contributions = of_type_[id];
   if (!contributions.known) {
     described_.push_back(id);
-    describe(contributions, consumer);
+    describe(contributions, example);
   }
+  return contributions;
+}
+
+bool SharedContributions::contribute_by_type(NodeRef consumer, const std::byte* dy) {
+  const TypeContributions& contributions = of_type(consumer);
   if (!contributions.complete) return false;
+  const Tape& tape = run_.tape(consumer);
   const std::span<const ValueId> inputs = tape.inputs_of(consumer.node);
+  const std::size_t element = size_of(tape.type_of(consumer.node).signature.dtype);
   for (const TypeContribution& contribution : contributions.all) {
-    Target& target = targets_[contribution.target];
-    Place place = contribution.place;
     const std::byte* factor = nullptr;
-    if (place.kind == SharedGradient::outer_product) {
+    std::uint32_t row = 0;
+    if (contribution.place.kind == SharedGradient::outer_product) {
       const Value& x = tape.value(inputs[contribution.input + 1]);
-      factor = run_.tapes[consumer.tape].nodes[x.node].value +
-               x.offset * size_of(run_.types()[id].signature.dtype);
-    } else if (place.kind == SharedGradient::rows) {
-      place.row = tape.integers_of(consumer.node)[0];
+      factor = run_.tapes[consumer.tape].nodes[x.node].value + x.offset * element;
+    } else if (contribution.place.kind == SharedGradient::rows) {
+      row = tape.integers_of(consumer.node)[0];
     }
-    target.add(place, dy + contribution.dy_bytes, factor);
+    add(contribution, dy, factor, row);
   }
   return true;
 }

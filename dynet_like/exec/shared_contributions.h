@@ -62,6 +62,18 @@ class SharedContributions {
     const std::byte* slots;
   };
 
+  /// A contribution that all nodes of a type make: its target and place, and where in dy it begins.
+  struct TypeContribution {
+    std::uint32_t input, target;
+    Place place;
+    std::size_t dy_bytes;
+  };
+  struct TypeContributions {
+    bool known = false;
+    bool complete = true;  ///< these are all; else a node must be asked
+    std::vector<TypeContribution> all;
+  };
+
   explicit SharedContributions(RunState& run) : run_(run) {}
 
   void clear();
@@ -75,19 +87,17 @@ class SharedContributions {
   /// say all there is to know of them.
   bool contribute_by_type(NodeRef consumer, const std::byte* dy);
   void contribute(const Consumer& consumer, const std::byte* dy);
+  /// What all nodes with one item of the type of this one contribute.
+  const TypeContributions& of_type(NodeRef example);
+  /// One of them: what is at dy, with a factor for outer products, in this row of a table.
+  void add(const TypeContribution& contribution, const std::byte* dy, const void* factor,
+           std::uint32_t row) {
+    Place place = contribution.place;
+    if (place.kind == SharedGradient::rows) place.row = row;
+    targets_[contribution.target].add(place, dy + contribution.dy_bytes, factor);
+  }
 
  private:
-  /// A contribution that all nodes of a type make: its target and place, and where in dy it begins.
-  struct TypeContribution {
-    std::uint32_t input, target;
-    Place place;
-    std::size_t dy_bytes;
-  };
-  struct TypeContributions {
-    bool known = false, complete = true;
-    std::vector<TypeContribution> all;
-  };
-
   std::uint32_t target_index(Identity identity);
   Target& target_of(Identity identity) { return targets_[target_index(identity)]; }
   void describe(TypeContributions& contributions, NodeRef example);

@@ -180,6 +180,7 @@ const Dim& ComputationGraph::dim_of(std::uint32_t id) const {
 
 void ComputationGraph::checkpoint() {
   tape();
+  tape_.note_boundary();
   checkpoints_.push_back({tape_.mark(), executor("checkpoint").mark(index_)});
 }
 
@@ -215,7 +216,10 @@ GraphMemory ComputationGraph::take_memory() {
 void ComputationGraph::forget_all() {
   executor_->clear();
   forget_records();
-  if (types_->trim()) own_cache_->forget();
+  if (types_->trim()) {
+    own_cache_->forget();
+    executor_->forget_types();
+  }
 }
 
 void ComputationGraph::forget_records() {

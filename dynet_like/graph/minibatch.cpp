@@ -311,6 +311,7 @@ void Minibatch::clear() {
   gradients_.clear();
   ran_forward_ = ran_backward_ = false;
   if (types_->trim()) {
+    executor_.forget_types();
     for (const std::unique_ptr<TypeCache>& cache : caches_) cache->forget();
   }
 }

@@ -340,6 +340,11 @@ Tape::Mark Tape::mark() const {
           inputs_.size(), random_nodes_, data_.mark()};
 }
 
+bool Tape::has_boundary_between(NodeId a, NodeId b) const {
+  const auto next = std::upper_bound(boundaries_.begin(), boundaries_.end(), a);
+  return next != boundaries_.end() && *next <= b;
+}
+
 void Tape::revert(const Mark& mark) {
   nodes_.truncate(mark.nodes);
   edges_.truncate(mark.edges);
@@ -347,6 +352,9 @@ void Tape::revert(const Mark& mark) {
   numbers_.truncate(mark.numbers);
   std::erase_if(later_integers_, [&](const auto& entry) { return entry.first >= mark.nodes; });
   std::erase_if(shared_nodes_, [&](NodeId node) { return node >= mark.nodes; });
+  // Another mark at the same place has a boundary of its own.
+  std::erase_if(boundaries_, [&](NodeId node) { return node > mark.nodes || mark.nodes == 0; });
+  if (!boundaries_.empty() && boundaries_.back() == mark.nodes) boundaries_.pop_back();
   inputs_.resize(mark.inputs);
   random_nodes_ = mark.random_nodes;
   data_.rewind(mark.data);

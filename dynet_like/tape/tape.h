@@ -154,6 +154,13 @@ class Tape {
   void count_random_nodes_from(std::uint32_t count) { random_nodes_ = count; }
 
   Mark mark() const;
+  /// From now on, nodes recorded before and after this are not run as one, so that either may be
+  /// forgotten alone.
+  void note_boundary() { boundaries_.push_back(static_cast<NodeId>(nodes_.size())); }
+  /// Whether there is a boundary behind node `a` and before or at node `b`.
+  bool is_boundary_between(NodeId a, NodeId b) const {
+    return !boundaries_.empty() && has_boundary_between(a, b);
+  }
   /// Forgets what was recorded after the mark.
   void revert(const Mark& mark);
   void clear() { revert({}); }
@@ -169,6 +176,7 @@ class Tape {
                                   std::span<const std::uint32_t> attributes,
                                   const Numbers& numbers);
   void read_later(NodeId id);
+  bool has_boundary_between(NodeId a, NodeId b) const;
   ValueId add_node(const NodeType& type, std::size_t first_number, std::uint32_t items,
                    bool reaches_parameter);
   ValueId add_source(const NodeType& type, std::uint32_t items, std::uint32_t number);
@@ -186,6 +194,7 @@ class Tape {
   FlatArray<ValueId> edges_;
   FlatArray<std::uint32_t> numbers_;
   std::vector<NodeId> shared_nodes_;
+  std::vector<NodeId> boundaries_;  ///< the first nodes behind them, in ascending order
   std::vector<std::pair<NodeId, IntegersAt>> later_integers_;
 
   std::vector<InputData> inputs_;

@@ -256,6 +256,7 @@ RandomModel::RandomModel(DType dtype) : collection(7, dtype) {
   w47 = add({4, 7}, "w47");
   w74 = add({7, 4}, "w74");
   w77 = add({7, 7}, "w77");
+  for (unsigned i = 0; i < 9; ++i) weights44.push_back(add({4, 4}, "weights44"));
   table4 = collection.add_lookup_parameters(9, {4}, ParameterInitUniform(1.0f), "table4");
   table7 = collection.add_lookup_parameters(9, {7}, ParameterInitUniform(1.0f), "table7");
 }

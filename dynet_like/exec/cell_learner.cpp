@@ -1,0 +1,316 @@
+// From recorded nodes to words of types, and from the occurrences of words to patterns.
+#include "dynet_like/exec/cell_learner.h"
+
+#include <algorithm>
+#include <map>
+
+#include "batching/find_words.h"
+#include "batching/lower_bound.h"
+
+namespace dynet_like {
+
+namespace {
+
+constexpr std::size_t kMost = 32768;  ///< nodes to learn from
+// Learning from a node takes about as long as running one. A graph that is the only one so far may
+// be the only one ever: it must have so many times as many nodes, of which some are looked at.
+constexpr std::size_t kTimesAlone = 32, kMostAlone = 4;
+/// What a call costs, in nodes that are planned and listed; on a GPU it is a launch.
+constexpr double kNodesPerCall = 19, kNodesPerLaunch = 100;
+constexpr unsigned kMostTimes = 8;  ///< that anything is learned
+constexpr std::size_t kMostCellTypes = 256;
+constexpr std::size_t kFewest = 8;         ///< occurrences that make a pattern worth it
+constexpr std::size_t kMostOfAWord = 4;    ///< patterns
+constexpr std::size_t kMostCompared = 64;  ///< patterns of a word
+constexpr std::size_t kMostRefused = 8;    ///< sequences to tell of
+constexpr std::uint32_t kDropped = ~std::uint32_t{0};
+constexpr std::uint32_t kFirstUniqueArgument = 1u << 31;
+
+// An argument of one graph will not come again in another one.
+bool is_of_all_samples(const NodeType& type) {
+  return std::all_of(type.keys.begin(), type.keys.begin() + type.inputs,
+                     [](InputKey key) { return argument_of(key) < kFirstUniqueArgument; });
+}
+
+// What a call costs, in calls of a product: what is done element by element costs little.
+float call_cost(const NodeType& type) {
+  return type.has_shared_input || type.signature.integers > 0 ? 1.0f : 0.1f;
+}
+
+}  // namespace
+
+void CellLearner::count(std::size_t nodes, std::size_t single_nodes) {
+  seen_ += nodes;
+  single_ += single_nodes;
+}
+
+void CellLearner::clear() {
+  forget_nodes();
+  refused_.clear();
+  enough_ = seen_ = single_ = graphs_ = 0;
+  times_learned_ = 0;
+}
+
+// At first all nodes are single.
+bool CellLearner::wants_more() const {
+  if (times_learned_ == 0) return true;
+  return times_learned_ < kMostTimes && seen_ >= enough_ && single_ * 8 > seen_;
+}
+
+void CellLearner::look_at(std::span<const NodeRef> pending, CommonState& common) {
+  enough_ = std::max(enough_, common.options.cells_after);
+  if (!wants_more() || pending.empty()) return;
+  const bool is_only_graph = graphs_ + common.tapes.size() == 1;
+  if (is_only_graph && pending.size() < kTimesAlone * enough_) return;
+  const std::size_t most = is_only_graph ? kMostAlone * enough_ : kMost;
+  try {
+    first_of_run_.push_back(static_cast<std::uint32_t>(types_.size()));
+    for (std::size_t i = 0; i < pending.size() && types_.size() < most;) {
+      std::size_t end = i;
+      while (end < pending.size() && pending[end].tape == pending[i].tape) ++end;
+      keep(pending.subspan(i, end - i), common);
+      i = end;
+    }
+    if (types_.size() < enough_) return;
+    times_learned_ = learn(common) ? times_learned_ + 1 : kMostTimes;
+  } catch (...) {
+    forget_nodes();
+    throw;
+  }
+  forget_nodes();
+  enough_ = std::min(2 * enough_, kMost);
+  seen_ = single_ = 0;
+}
+
+// The memory goes, too: it is needed no more once enough was learned.
+void CellLearner::forget_nodes() {
+  std::vector<TypeId>().swap(types_);
+  std::vector<std::uint8_t>().swap(is_foldable_);
+  std::vector<Input>().swap(inputs_);
+  first_input_.resize(1);
+  first_of_sample_.clear();
+  first_of_run_.clear();
+}
+
+void CellLearner::keep(std::span<const NodeRef> sample, const CommonState& common) {
+  const Tape& tape = *common.tapes[sample[0].tape].tape;
+  const std::size_t first = types_.size();
+  first_of_sample_.push_back(static_cast<std::uint32_t>(first));
+  const std::uint64_t number = samples_++ << 32;
+  for (NodeRef ref : sample) {
+    const NodeType& type = tape.type_of(ref.node);
+    const std::span<const ValueId> ids = tape.inputs_of(ref.node);
+    for (std::uint32_t j = 0; j < type.inputs; ++j) {
+      const Value& value = tape.value(ids[j]);
+      // The nodes of a sample stand in ascending order.
+      const auto before = [](NodeRef a, NodeId b) { return a.node < b; };
+      const auto found = std::lower_bound(sample.begin(), sample.end(), value.node, before);
+      const bool runs = found != sample.end() && found->node == value.node;
+      inputs_.push_back({runs ? first + static_cast<std::size_t>(found - sample.begin()) : kNone,
+                         number | ids[j], value.offset, value.shape, type.signature.shared[j] != 0,
+                         value.blocks_gradient});
+    }
+    types_.push_back(type.id);
+    is_foldable_.push_back(tape.items_of(ref.node) == 1);
+    first_input_.push_back(static_cast<std::uint32_t>(inputs_.size()));
+  }
+}
+
+// Returns whether that changed anything.
+bool CellLearner::learn(CommonState& common) {
+  const TypeTable& table = common.tapes.front().tape->types();
+  std::vector<std::uint32_t> producers, first{0};
+  for (std::size_t n = 0; n < types_.size(); ++n) {
+    for (std::uint32_t e = first_input_[n]; e < first_input_[n + 1]; ++e) {
+      if (inputs_[e].producer != kNone) {
+        producers.push_back(static_cast<std::uint32_t>(inputs_[e].producer));
+      }
+    }
+    first.push_back(static_cast<std::uint32_t>(producers.size()));
+  }
+  const batching::Dag dag{static_cast<std::uint32_t>(table.type_count()), types_, first, producers};
+  const std::vector<std::uint32_t> chains = batching::longest_chains(dag);
+  std::vector<batching::TypeFacts> facts(table.type_count());
+  std::vector<float> weights(table.type_count());
+  for (TypeId t = 0; t < facts.size(); ++t) {
+    facts[t] = {chains[t], call_cost(table[t]), is_of_all_samples(table[t])};
+    weights[t] = table[t].has_shared_input ? 2.0f : 1.0f;
+  }
+  for (std::size_t n = 0; n < types_.size(); ++n) {
+    if (is_foldable_[n] == 0) facts[types_[n]].foldable = false;
+  }
+  std::vector<std::uint32_t> begin = first_of_sample_;
+  begin.push_back(static_cast<std::uint32_t>(types_.size()));
+  batching::Words words = batching::find_words(types_, begin, facts);
+
+  refused_.clear();
+  refuse_types(table);
+  Found found = find_patterns(words, begin);
+  std::vector<CellType> cells;
+  for (const CellPattern& pattern : found.patterns) cells.push_back(make_cell_type(pattern, table));
+  const std::vector<bool> chosen =
+      choose_cells({dag, first_of_run_, cells, found.places, weights, common.options.policy,
+                    common.options.device->is_cpu() ? kNodesPerCall : kNodesPerLaunch});
+  std::vector<CellPattern> patterns;
+  for (std::size_t c = 0; c < cells.size(); ++c) {
+    if (!chosen[c]) refuse(found.patterns[c].members, found.times[c], CellReason::calls);
+    const bool has_room = common.dictionary.size() + patterns.size() < kMostCellTypes;
+    if (chosen[c] && has_room) patterns.push_back(std::move(found.patterns[c]));
+  }
+  keep_largest_refused();
+  std::stable_sort(patterns.begin(), patterns.end(),
+                   [](const auto& a, const auto& b) { return a.size() > b.size(); });
+  return common.dictionary.use(std::move(patterns), std::move(words.loose), table);
+}
+
+// The words as the matcher will find them: the longest that fits, from left to right.
+CellLearner::Found CellLearner::find_patterns(const batching::Words& words,
+                                              std::span<const std::uint32_t> begin) {
+  std::map<TypeId, std::vector<std::size_t>> beginning;
+  for (std::size_t w = 0; w < words.words.size(); ++w) {
+    beginning[words.words[w].front()].push_back(w);
+  }
+  for (auto& [type, of_type] : beginning) {
+    std::stable_sort(of_type.begin(), of_type.end(), [&](std::size_t a, std::size_t b) {
+      return words.words[a].size() > words.words[b].size();
+    });
+  }
+  Found found;
+  std::vector<std::vector<std::uint32_t>> of_word(words.words.size());
+  std::vector<std::uint8_t> taken(types_.size(), 0);
+  std::vector<std::uint32_t> members;
+  for (std::size_t s = 0; s + 1 < begin.size(); ++s) {
+    for (std::uint32_t n = begin[s]; n < begin[s + 1]; ++n) {
+      const auto candidates = beginning.find(types_[n]);
+      if (taken[n] != 0 || candidates == beginning.end()) continue;
+      const bool loose = words.loose[types_[n]] != 0;
+      for (std::size_t w : candidates->second) {
+        members.clear();
+        for (std::uint32_t i = n; i < begin[s + 1] && members.size() < words.words[w].size(); ++i) {
+          if (taken[i] != 0 || (!loose && words.loose[types_[i]] != 0)) continue;
+          if (types_[i] != words.words[w][members.size()]) break;
+          members.push_back(i);
+        }
+        CellPattern pattern;
+        if (members.size() < words.words[w].size() || !pattern_at(members, pattern)) continue;
+        for (std::uint32_t member : members) taken[member] = 1;
+        add_place(std::move(pattern), members, of_word[w], found);
+        break;
+      }
+    }
+  }
+  keep_frequent(of_word, found);
+  return found;
+}
+
+void CellLearner::add_place(CellPattern pattern, const std::vector<std::uint32_t>& members,
+                            std::vector<std::uint32_t>& of_word, Found& found) {
+  auto known = std::find_if(of_word.begin(), of_word.end(),
+                            [&](std::uint32_t other) { return found.patterns[other] == pattern; });
+  if (known == of_word.end()) {
+    if (of_word.size() == kMostCompared) return;
+    known = of_word.insert(known, static_cast<std::uint32_t>(found.patterns.size()));
+    found.patterns.push_back(std::move(pattern));
+    found.times.push_back(0);
+  }
+  ++found.times[*known];
+  found.places.push_back({*known, members});
+}
+
+// Of every word a few patterns, those that come often.
+void CellLearner::keep_frequent(std::vector<std::vector<std::uint32_t>>& of_word, Found& found) {
+  Found kept;
+  std::vector<std::uint32_t> number(found.patterns.size(), kDropped);
+  for (std::vector<std::uint32_t>& patterns : of_word) {
+    std::stable_sort(patterns.begin(), patterns.end(), [&](std::uint32_t a, std::uint32_t b) {
+      return found.times[a] > found.times[b];
+    });
+    for (std::size_t i = 0; i < patterns.size(); ++i) {
+      if (i >= kMostOfAWord || found.times[patterns[i]] < kFewest) {
+        refuse(found.patterns[patterns[i]].members, found.times[patterns[i]],
+               CellReason::few_alike);
+        continue;
+      }
+      number[patterns[i]] = static_cast<std::uint32_t>(kept.patterns.size());
+      kept.patterns.push_back(std::move(found.patterns[patterns[i]]));
+      kept.times.push_back(found.times[patterns[i]]);
+    }
+  }
+  for (CellPlace& place : found.places) {
+    place.type = number[place.type];
+    if (place.type != kDropped) kept.places.push_back(std::move(place));
+  }
+  found = std::move(kept);
+}
+
+bool CellLearner::pattern_at(std::span<const std::uint32_t> members, CellPattern& pattern) const {
+  using From = CellInput::From;
+  std::vector<std::uint64_t> ports;
+  for (std::uint32_t node : members) {
+    pattern.members.push_back(types_[node]);
+    for (std::uint32_t e = first_input_[node]; e < first_input_[node + 1]; ++e) {
+      const Input& input = inputs_[e];
+      const auto member = std::lower_bound(members.begin(), members.end(), input.producer);
+      if (input.is_argument) {
+        pattern.inputs.push_back({});
+      } else if (member != members.end() && *member == input.producer) {
+        pattern.inputs.push_back({From::member, input.blocks_gradient,
+                                  static_cast<std::uint16_t>(member - members.begin()),
+                                  input.offset, input.shape});
+      } else {
+        const auto port = std::find(ports.begin(), ports.end(), input.value);
+        const auto index = static_cast<std::uint16_t>(port - ports.begin());
+        if (port == ports.end()) ports.push_back(input.value);
+        pattern.inputs.push_back({From::port, false, index, 0, 0});
+      }
+    }
+    pattern.first_input.push_back(static_cast<std::uint32_t>(pattern.inputs.size()));
+  }
+  pattern.ports = static_cast<std::uint32_t>(ports.size());
+  return is_foldable(members);
+}
+
+// Of all types of an op together: an argument of one sample makes a type of its own.
+void CellLearner::refuse_types(const TypeTable& table) {
+  for (std::size_t n = 0; n < types_.size(); ++n) {
+    const NodeType& type = table[types_[n]];
+    CellReason reason = CellReason::none;
+    if (is_foldable_[n] == 0) reason = CellReason::minibatch;
+    if (!is_of_all_samples(type)) reason = CellReason::argument_of_sample;
+    if (reason == CellReason::none) continue;
+    const auto known =
+        std::find_if(refused_.begin(), refused_.end(), [&](const RefusedCell& other) {
+          return other.reason == reason && table[other.members[0]].op == type.op;
+        });
+    if (known != refused_.end()) {
+      ++known->times;
+    } else {
+      refused_.push_back({{types_[n]}, 1, reason});
+    }
+  }
+}
+
+void CellLearner::refuse(std::span<const TypeId> members, std::uint64_t times, CellReason reason) {
+  const auto known = std::find_if(refused_.begin(), refused_.end(), [&](const RefusedCell& other) {
+    return other.reason == reason && std::ranges::equal(other.members, members);
+  });
+  if (known != refused_.end()) {
+    known->times += times;
+  } else {
+    refused_.push_back({{members.begin(), members.end()}, times, reason});
+  }
+}
+
+void CellLearner::keep_largest_refused() {
+  std::stable_sort(refused_.begin(), refused_.end(), [](const auto& a, const auto& b) {
+    return a.times * a.members.size() > b.times * b.members.size();
+  });
+  refused_.resize(std::min(refused_.size(), kMostRefused));
+}
+
+bool CellLearner::is_foldable(std::span<const std::uint32_t> members) const {
+  return std::all_of(members.begin(), members.end(),
+                     [&](std::uint32_t node) { return is_foldable_[node] != 0; });
+}
+
+}  // namespace dynet_like

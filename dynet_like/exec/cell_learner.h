@@ -1,0 +1,74 @@
+// Learns from what was recorded which sequences of nodes are worth being run as cells.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "batching/find_words.h"
+#include "dynet_like/exec/cell_choice.h"
+#include "dynet_like/exec/cell_reasons.h"
+#include "dynet_like/exec/run_state.h"
+
+namespace dynet_like {
+
+/// Keeps recorded nodes until there are enough of them, and then fills the dictionary. When it has
+/// turned out that many nodes are in no cell, it learns anew, each time from twice as many, until
+/// it finds nothing new.
+class CellLearner {
+ public:
+  /// Called before nodes run, tape by tape in the order of recording.
+  void look_at(std::span<const NodeRef> pending, CommonState& common);
+  /// How many of the nodes that ran were in no cell.
+  void count(std::size_t nodes, std::size_t single_nodes);
+  /// So many graphs were run and cleared.
+  void count_graphs(std::size_t graphs) { graphs_ += graphs; }
+  /// What was not made cells when it last learned, most nodes first.
+  std::span<const RefusedCell> refused() const { return refused_; }
+  /// Begins anew; allocates nothing.
+  void clear();
+
+ private:
+  static constexpr std::size_t kNone = ~std::size_t{0};
+
+  /// What a pattern is made of: nodes as they were recorded, one sample after the other.
+  struct Input {
+    std::size_t producer;  ///< in the list of nodes; kNone: it had a value before
+    std::uint64_t value;   ///< equal for equal values
+    std::uint32_t offset;
+    ShapeId shape;
+    bool is_argument, blocks_gradient;
+  };
+  struct Found {
+    std::vector<CellPattern> patterns;
+    std::vector<std::size_t> times;  ///< by pattern
+    std::vector<CellPlace> places;
+  };
+
+  bool wants_more() const;
+  void keep(std::span<const NodeRef> sample, const CommonState& common);
+  void forget_nodes();
+  bool learn(CommonState& common);
+  Found find_patterns(const batching::Words& words, std::span<const std::uint32_t> begin);
+  static void add_place(CellPattern pattern, const std::vector<std::uint32_t>& members,
+                        std::vector<std::uint32_t>& of_word, Found& found);
+  void keep_frequent(std::vector<std::vector<std::uint32_t>>& of_word, Found& found);
+  void refuse_types(const TypeTable& table);
+  void refuse(std::span<const TypeId> members, std::uint64_t times, CellReason reason);
+  void keep_largest_refused();
+  bool pattern_at(std::span<const std::uint32_t> members, CellPattern& pattern) const;
+  bool is_foldable(std::span<const std::uint32_t> members) const;
+
+  std::vector<TypeId> types_;
+  std::vector<std::uint8_t> is_foldable_;  ///< by node: has one item, and a type of all samples
+  std::vector<std::uint32_t> first_input_{0}, first_of_sample_, first_of_run_;
+  std::vector<Input> inputs_;
+  std::uint64_t samples_ = 0;
+  std::size_t graphs_ = 0;
+  std::vector<RefusedCell> refused_;
+
+  std::size_t enough_ = 0;             ///< nodes to learn from
+  std::size_t seen_ = 0, single_ = 0;  ///< since then
+  unsigned times_learned_ = 0;
+};
+
+}  // namespace dynet_like

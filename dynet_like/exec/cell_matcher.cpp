@@ -1,0 +1,193 @@
+// Comparing recorded nodes with the cell types in use.
+#include "dynet_like/exec/cell_matcher.h"
+
+#include <algorithm>
+
+#include "dynet_like/core/make_room.h"
+
+namespace dynet_like {
+
+std::span<const Unit> CellMatcher::divide(std::span<const NodeRef> pending) {
+  units_.clear();
+  taken_.assign(pending.size(), 0);
+  single_nodes_ = 0;
+  for (std::uint32_t i = 0; i < pending.size(); ++i) {
+    if (taken_[i] != 0) continue;
+    const std::uint32_t cell = find_cell(pending, i);
+    if (cell == kNone) {
+      units_.push_back({i, kNone});
+      ++single_nodes_;
+    } else {
+      enter(cell, pending, i);
+    }
+  }
+  return units_;
+}
+
+// If none fits, the one that got furthest tells why.
+std::uint32_t CellMatcher::find_cell(std::span<const NodeRef> pending, std::uint32_t first) {
+  const CellDictionary& dictionary = run_.common.dictionary;
+  const TypeId type = run_.tape(pending[first]).node(pending[first].node).type;
+  std::size_t furthest = 0;
+  std::uint32_t nearest = kNone;
+  CellReason reason = CellReason::none;
+  for (std::uint32_t cell : dictionary.beginning_with(type)) {
+    if (match(dictionary[cell], pending, first)) return cell;
+    if (nodes_.size() <= furthest) continue;
+    furthest = nodes_.size();
+    nearest = cell;
+    reason = miss_;
+  }
+  if (reason != CellReason::none) run_.count_reason(nearest, reason);
+  return kNone;
+}
+
+// Members follow one another, but for loose nodes and for those that other units have already.
+// These must be able to run before the whole cell, or after it.
+bool CellMatcher::match(const CellType& cell, std::span<const NodeRef> pending,
+                        std::uint32_t first) {
+  const CellDictionary& dictionary = run_.common.dictionary;
+  const CellPattern& pattern = cell.pattern;
+  const std::uint32_t tape_index = pending[first].tape;
+  const Tape& tape = *run_.tapes[tape_index].tape;
+  const bool loose = dictionary.is_loose(pattern.members[0]);
+  members_.clear();
+  nodes_.clear();
+  ports_.clear();
+  between_.clear();
+  reads_between_ = false;
+  std::uint32_t i = first;
+  for (std::size_t m = 0; m < pattern.size(); ++i) {
+    if (i == pending.size() || pending[i].tape != tape_index) return miss(CellReason::ended);
+    const NodeId node = pending[i].node;
+    const TypeId type = tape.node(node).type;
+    if (m > 0 && (taken_[i] != 0 || (!loose && dictionary.is_loose(type)))) {
+      pass_over(pending, i);
+      continue;
+    }
+    if (type != pattern.members[m]) {
+      return miss(2 * m < pattern.size() ? CellReason::none : CellReason::ops);
+    }
+    if (m > 0 && tape.is_boundary_between(nodes_.back(), node)) {
+      return miss(CellReason::checkpoint);
+    }
+    nodes_.push_back(node);
+    members_.push_back(i);
+    if (tape.items_of(node) != 1) return miss(CellReason::minibatch);
+    if (!fits(cell, m, tape)) return miss(why_unfit());
+    ++m;
+  }
+  return has_one_order(tape_index);
+}
+
+// What lies between comes all before or all behind: that gives one order. If the cell reads any of
+// it, or it is entered before, the cell stands in the place of its last member.
+bool CellMatcher::has_one_order(std::uint32_t tape_index) {
+  bool before = false, behind = false;
+  for (const Between& between : between_) {
+    const bool has_unit = taken_[between.index] != 0;
+    if (has_unit && between.reads_cell) return miss(CellReason::between);
+    before |= !has_unit && !between.reads_cell;
+    behind |= between.reads_cell;
+  }
+  enters_before_ = before;
+  others_between_ = !between_.empty();
+  if (nodes_.back() - nodes_.front() >= nodes_.size() + between_.size()) {
+    behind |= look_between(tape_index);
+  }
+  return !((before || reads_between_) && behind) || miss(CellReason::between);
+}
+
+// Notes nodes between the members that do not run now: they ran before, or somebody may ask for
+// them later. Returns whether there are any of the second kind, which may read the cell.
+bool CellMatcher::look_between(std::uint32_t tape_index) {
+  const TapeState& state = run_.tapes[tape_index];
+  const Tape& tape = *state.tape;
+  bool may_read_cell = false;
+  auto member = nodes_.begin();
+  auto between = between_.begin();
+  for (NodeId node = nodes_.front(); node < nodes_.back(); ++node) {
+    if (node == *member) {
+      ++member;
+    } else if (between != between_.end() && between->node == node) {
+      ++between;
+    } else if (tape.value(tape.node(node).value).identity == 0 && tape.type_of(node).inputs > 0) {
+      others_between_ = true;
+      may_read_cell |= state.nodes[node].value == nullptr;
+    }
+  }
+  return may_read_cell;
+}
+
+bool CellMatcher::fits(const CellType& cell, std::size_t member, const Tape& tape) {
+  const ValueId* ids = tape.edges().data() + tape.node(nodes_[member]).first_edge;
+  for (const CellInput& input : cell.pattern.inputs_of(member)) {
+    const ValueId id = *ids++;
+    if (input.from == From::argument) continue;
+    const Value& value = tape.value(id);
+    if (input.from == From::member) {
+      if (value.node != nodes_[input.index] || value.offset != input.offset ||
+          value.shape != input.shape || value.blocks_gradient != input.blocks_gradient) {
+        return false;
+      }
+    } else if (input.index < ports_.size()) {
+      if (ports_[input.index] != id) return false;
+    } else {
+      const bool lies_behind = value.node >= nodes_[0];
+      if (value.items != 1 || (lies_behind && !is_between(value.node))) return false;
+      reads_between_ |= lies_behind;
+      ports_.push_back(id);
+    }
+  }
+  return true;
+}
+
+CellReason CellMatcher::why_unfit() const {
+  const bool between = std::any_of(between_.begin(), between_.end(),
+                                   [](const Between& other) { return other.reads_cell; });
+  if (between) return CellReason::between;
+  return nodes_.size() > 1 ? CellReason::links : CellReason::none;
+}
+
+// Whether a value from behind the first member comes from a node that can run before all of them.
+bool CellMatcher::is_between(NodeId node) const {
+  if (std::binary_search(nodes_.begin(), nodes_.end(), node)) return false;
+  const auto found = std::find_if(between_.begin(), between_.end(),
+                                  [&](const Between& between) { return between.node == node; });
+  // What is not in the list has its value: it is a source, is shared, or ran before.
+  return found == between_.end() || !found->reads_cell;
+}
+
+void CellMatcher::pass_over(std::span<const NodeRef> pending, std::uint32_t index) {
+  const Tape& tape = run_.tape(pending[index]);
+  bool reads_cell = false;
+  for (ValueId input : tape.inputs_of(pending[index].node)) {
+    const NodeId producer = tape.value(input).node;
+    if (producer < nodes_[0]) continue;
+    reads_cell |= !is_between(producer);
+  }
+  between_.push_back({index, pending[index].node, reads_cell});
+}
+
+void CellMatcher::enter(std::uint32_t type, std::span<const NodeRef> pending, std::uint32_t first) {
+  for (const Between& between : between_) {
+    if (between.reads_cell || taken_[between.index] != 0) continue;
+    taken_[between.index] = 1;
+    units_.push_back({between.index, kNone});
+    ++single_nodes_;
+  }
+  Cell cell;
+  cell.tape = pending[first].tape;
+  cell.type = type;
+  cell.first_node = static_cast<std::uint32_t>(run_.cell_nodes.size());
+  cell.first_port = static_cast<std::uint32_t>(run_.cell_ports.size());
+  cell.others_between = others_between_;
+  cell.entered_at = enters_before_ || reads_between_ ? nodes_.back() : nodes_.front();
+  run_.cell_nodes.insert(run_.cell_nodes.end(), nodes_.begin(), nodes_.end());
+  run_.cell_ports.insert(run_.cell_ports.end(), ports_.begin(), ports_.end());
+  for (std::uint32_t member : members_) taken_[member] = 1;
+  units_.push_back({first, static_cast<std::uint32_t>(run_.cells.size())});
+  run_.cells.push_back(cell);
+}
+
+}  // namespace dynet_like

@@ -1,0 +1,273 @@
+// Planning the inside of a cell: which members share a call, and in which order gradients come.
+#include "dynet_like/exec/cell_type.h"
+
+#include <algorithm>
+
+#include "batching/dag_builder.h"
+#include "batching/planner.h"
+
+namespace dynet_like {
+
+namespace {
+
+using From = CellInput::From;
+
+constexpr std::size_t kNoSum = ~std::size_t{0};
+
+bool has_gradient(const CellInput& input) {
+  return input.from == From::port || (input.from == From::member && !input.blocks_gradient);
+}
+
+class Inside {
+ public:
+  Inside(CellType& cell, const TypeTable& types) : cell_(cell), types_(types) {}
+
+  void plan() {
+    find_sums();
+    find_ports();
+    find_steps();
+    find_last_readers();
+    find_backward_order();
+  }
+
+ private:
+  /// The inputs whose gradients are summed in one place, as they were recorded.
+  struct Sum {
+    std::vector<std::uint32_t> inputs;
+    std::size_t in_place = 0;  ///< how many of the first have been added where they belong
+    bool begun = false;
+  };
+
+  const CellPattern& pattern() const { return cell_.pattern; }
+  void find_sums();
+  std::size_t sum_of_member(std::uint32_t e);
+  void find_ports();
+  void find_steps();
+  void find_last_readers();
+  bool shares_a_sum(const CellStep& step, std::size_t member) const;
+  void find_backward_order();
+  bool is_ready(std::size_t step) const;
+  bool is_in_order(std::size_t step) const;
+  bool comes_in_order(std::uint32_t e) const;
+  void run_backward(std::size_t step);
+  template <class F>
+  void for_gradients(const CellStep& step, const F& f) const;
+
+  CellType& cell_;
+  const TypeTable& types_;
+  std::vector<Sum> sums_;  ///< those of ports come first
+  std::vector<std::vector<std::size_t>> sums_of_member_;
+  std::vector<std::size_t> sum_of_input_;
+  std::vector<bool> ran_backward_;
+};
+
+void Inside::find_sums() {
+  cell_.members.resize(pattern().size());
+  cell_.gradients.resize(pattern().inputs.size());
+  sums_.resize(pattern().ports);
+  sums_of_member_.resize(pattern().size());
+  sum_of_input_.assign(pattern().inputs.size(), kNoSum);
+  for (std::size_t m = 0; m < pattern().size(); ++m) {
+    for (std::uint32_t e = pattern().first_input[m]; e < pattern().first_input[m + 1]; ++e) {
+      const CellInput& input = pattern().inputs[e];
+      if (input.from == From::member) {
+        cell_.members[input.index].last_reader = static_cast<std::uint16_t>(m);
+      }
+      if (!has_gradient(input)) continue;
+      const std::size_t sum = input.from == From::port ? input.index : sum_of_member(e);
+      cell_.gradients[e].rank = static_cast<std::uint16_t>(sums_[sum].inputs.size());
+      sums_[sum].inputs.push_back(e);
+      sum_of_input_[e] = sum;
+    }
+  }
+  for (std::size_t m = 0; m < pattern().size(); ++m) {
+    std::size_t covered = 0;
+    for (const CellPart& part : cell_.members[m].parts) covered += part.end - part.begin;
+    cell_.members[m].is_covered = covered == types_[pattern().members[m]].output_size;
+  }
+}
+
+std::size_t Inside::sum_of_member(std::uint32_t e) {
+  const CellInput& input = pattern().inputs[e];
+  std::vector<CellPart>& parts = cell_.members[input.index].parts;
+  std::vector<std::size_t>& sums = sums_of_member_[input.index];
+  const std::uint32_t begin = input.offset, end = begin + types_.shape(input.shape).size;
+  std::size_t p = 0;
+  for (; p < parts.size(); ++p) {
+    if (parts[p].begin == begin && parts[p].end == end) break;
+    if (parts[p].begin < end && begin < parts[p].end) cell_.parts_overlap = true;
+  }
+  if (p == parts.size()) {
+    parts.push_back({begin, end, 0});
+    sums.push_back(sums_.size());
+    sums_.emplace_back();
+  }
+  ++parts[p].readers;
+  cell_.gradients[e].part = static_cast<std::uint16_t>(p);
+  return sums[p];
+}
+
+void Inside::find_ports() {
+  cell_.ports.resize(pattern().ports);
+  for (std::size_t m = 0; m < pattern().size(); ++m) {
+    const std::span<const CellInput> inputs = pattern().inputs_of(m);
+    for (std::size_t j = 0; j < inputs.size(); ++j) {
+      if (inputs[j].from != From::port) continue;
+      CellPort& port = cell_.ports[inputs[j].index];
+      if (port.readers++ == 0) {
+        port.member = static_cast<std::uint16_t>(m);
+        port.input = static_cast<std::uint16_t>(j);
+      }
+    }
+  }
+}
+
+// As all nodes are planned; but two that add to one gradient must not be in one call.
+void Inside::find_steps() {
+  batching::DagBuilder dag;
+  std::vector<TypeId> types;
+  std::vector<std::uint32_t> sources;
+  for (std::size_t m = 0; m < pattern().size(); ++m) {
+    const auto type = std::find(types.begin(), types.end(), pattern().members[m]);
+    const auto number = static_cast<std::uint32_t>(type - types.begin());
+    if (type == types.end()) types.push_back(pattern().members[m]);
+    sources.clear();
+    for (const CellInput& input : pattern().inputs_of(m)) {
+      if (input.from == From::member) sources.push_back(input.index);
+    }
+    dag.add(number, sources);
+  }
+  batching::Planner planner;
+  const batching::Schedule& schedule = planner.plan(dag.dag(), batching::Policy::automatic);
+  for (std::size_t b = 0; b < schedule.size(); ++b) {
+    const std::span<const std::uint32_t> batch = schedule.batch(b);
+    std::vector<std::uint32_t> left(batch.begin(), batch.end());
+    std::sort(left.begin(), left.end());
+    while (!left.empty()) {
+      CellStep step;
+      step.type = pattern().members[left.front()];
+      step.last_reader = static_cast<std::uint16_t>(cell_.steps.size());
+      std::vector<std::uint32_t> others;
+      for (std::uint32_t m : left) {
+        if (shares_a_sum(step, m)) {
+          others.push_back(m);
+          continue;
+        }
+        cell_.members[m].step = static_cast<std::uint16_t>(cell_.steps.size());
+        cell_.members[m].place = static_cast<std::uint16_t>(step.members.size());
+        step.members.push_back(static_cast<std::uint16_t>(m));
+      }
+      cell_.steps.push_back(std::move(step));
+      left = std::move(others);
+    }
+  }
+}
+
+// Every step comes after those that it reads.
+void Inside::find_last_readers() {
+  for (std::size_t m = 0; m < pattern().size(); ++m) {
+    for (const CellInput& input : pattern().inputs_of(m)) {
+      if (input.from != From::member) continue;
+      CellStep& source = cell_.steps[cell_.members[input.index].step];
+      source.last_reader = std::max(source.last_reader, cell_.members[m].step);
+    }
+  }
+}
+
+bool Inside::shares_a_sum(const CellStep& step, std::size_t member) const {
+  bool shares = false;
+  for_gradients(step, [&](std::uint32_t e) {
+    for (std::uint32_t o = pattern().first_input[member]; o < pattern().first_input[member + 1];
+         ++o) {
+      shares |= sum_of_input_[e] == sum_of_input_[o];
+    }
+  });
+  return shares;
+}
+
+template <class F>
+void Inside::for_gradients(const CellStep& step, const F& f) const {
+  for (std::uint16_t m : step.members) {
+    for (std::uint32_t e = pattern().first_input[m]; e < pattern().first_input[m + 1]; ++e) {
+      if (sum_of_input_[e] != kNoSum) f(e);
+    }
+  }
+}
+
+// From the last step to the first, but so that gradients that are summed in one place come in the
+// order of recording, wherever that can be.
+void Inside::find_backward_order() {
+  ran_backward_.assign(cell_.steps.size(), false);
+  while (cell_.backward.size() < cell_.steps.size()) {
+    std::size_t best = cell_.steps.size();
+    for (std::size_t s = cell_.steps.size(); s-- > 0;) {
+      if (!is_ready(s)) continue;
+      if (best == cell_.steps.size()) best = s;
+      if (!is_in_order(s)) continue;
+      best = s;
+      break;
+    }
+    run_backward(best);
+  }
+  std::sort(cell_.slots.begin(), cell_.slots.end());
+  for (std::size_t i = 0; i < cell_.slots.size(); ++i) {
+    cell_.gradients[cell_.slots[i]].slot = static_cast<std::uint16_t>(i);
+  }
+}
+
+bool Inside::is_ready(std::size_t step) const {
+  if (ran_backward_[step]) return false;
+  for (std::size_t m = 0; m < pattern().size(); ++m) {
+    if (ran_backward_[cell_.members[m].step]) continue;
+    for (const CellInput& input : pattern().inputs_of(m)) {
+      if (input.from == From::member && cell_.members[input.index].step == step) return false;
+    }
+  }
+  return true;
+}
+
+bool Inside::is_in_order(std::size_t step) const {
+  bool in_order = true;
+  for_gradients(cell_.steps[step], [&](std::uint32_t e) { in_order &= comes_in_order(e); });
+  return in_order;
+}
+
+// Of two members that are all that reads something, either may come first: a + b = b + a. Of a port
+// there may be other readers.
+bool Inside::comes_in_order(std::uint32_t e) const {
+  const std::size_t s = sum_of_input_[e];
+  const Sum& sum = sums_[s];
+  const bool any_order = sum.inputs.size() <= 2 && s >= cell_.ports.size();
+  return any_order || (sum.in_place < sum.inputs.size() && sum.inputs[sum.in_place] == e);
+}
+
+// One call must not contribute twice to one place.
+void Inside::run_backward(std::size_t step) {
+  std::vector<std::size_t> in_call;
+  for_gradients(cell_.steps[step], [&](std::uint32_t e) {
+    const std::size_t s = sum_of_input_[e];
+    Sum& sum = sums_[s];
+    const bool twice = std::find(in_call.begin(), in_call.end(), s) != in_call.end();
+    if (twice || !comes_in_order(e)) {
+      cell_.slots.push_back(e);
+      return;
+    }
+    cell_.gradients[e].adds = sum.begun;
+    sum.begun = true;
+    ++sum.in_place;
+    in_call.push_back(s);
+  });
+  ran_backward_[step] = true;
+  cell_.backward.push_back(static_cast<std::uint16_t>(step));
+}
+
+}  // namespace
+
+CellType make_cell_type(CellPattern pattern, const TypeTable& types) {
+  CellType cell;
+  cell.pattern = std::move(pattern);
+  Inside(cell, types).plan();
+  return cell;
+}
+
+}  // namespace dynet_like

@@ -1,0 +1,195 @@
+// Recording of random cells.
+#include "tests/support/random_cells.h"
+
+namespace dynet_like::testing {
+
+namespace {
+
+constexpr unsigned kSize = 4;
+
+/// A cell: which op comes next and what it reads is a function of the program alone, but for the
+/// cell's inputs, integers and noise.
+class CellRecorder {
+ public:
+  CellRecorder(ComputationGraph& graph, const RandomModel& model, std::uint64_t program,
+               unsigned cell, Random& sample, bool noise, std::vector<Expression>& all)
+      : graph_(graph),
+        model_(model),
+        choice_(program * 1000 + cell),
+        cell_(cell),
+        sample_(sample),
+        noise_(noise),
+        all_(all) {}
+
+  std::vector<Expression> record(const std::vector<Expression>& inputs) {
+    values_ = inputs;
+    const unsigned ops = 3 + choice_.below(12);
+    const unsigned noisy = noise_ ? sample_.below(ops) : ops;
+    for (unsigned i = 0; i < ops; ++i) {
+      if (i == noisy) all_.push_back(tanh(values_[sample_.below(count())]));
+      add(i == 0 ? product() : next());
+    }
+    const Expression a = values_[count() - 1], b = values_[count() - 1 - choice_.below(2)];
+    add(tanh(a));  // so that numbers stay small
+    add(logistic(b));
+    return {values_[count() - 2], values_[count() - 1]};
+  }
+
+ private:
+  unsigned count() const { return static_cast<unsigned>(values_.size()); }
+  void add(const Expression& x) {
+    values_.push_back(x);
+    all_.push_back(x);
+  }
+  Expression any() { return values_[choice_.below(count())]; }
+  Expression recent() { return values_[count() - 1 - choice_.below(std::min(count(), 4u))]; }
+
+  Expression fresh_input(const Dim& dim) {
+    std::vector<float> values(dim.size());
+    for (float& value : values) value = static_cast<float>(2 * sample_.uniform() - 1);
+    const Expression x = input(graph_, dim, values);
+    if (dim.bd == 1) all_.push_back(x);
+    return x;
+  }
+
+  Expression product() {
+    const unsigned own = 3 * cell_ + products_++ % 3;
+    const Parameter weights = choice_.below(4) == 0 ? model_.w44 : model_.weights44[own];
+    const Expression w =
+        choice_.below(6) == 0 ? const_parameter(graph_, weights) : parameter(graph_, weights);
+    const Expression b = parameter(graph_, model_.bias4);
+    switch (choice_.below(4)) {
+      case 0:
+        return w * any();
+      case 1:
+        return affine_transform({b, w, recent()});
+      case 2:
+        return affine_transform({b, w, any(), parameter(graph_, model_.w47), wide()});
+      default:
+        return affine_transform({b, w, any(), w, recent()});
+    }
+  }
+
+  Expression wide() {
+    return affine_transform(
+        {parameter(graph_, model_.bias7), parameter(graph_, model_.w74), any()});
+  }
+
+  Expression next() {
+    const Expression x = recent();
+    switch (choice_.below(24)) {
+      case 0:
+      case 1:
+      case 2:
+        return product();
+      case 3:
+        return cmult(x, any());
+      case 4:
+        return x + any();
+      case 5:
+        return sum({x, any(), any()});
+      case 6:
+        return cmult(x, x);
+      case 7:
+        return pick_range(concatenate({x, any()}), 1, 1 + kSize);
+      case 8:
+        return concatenate({pick_range(x, 0, 2), pick_range(x, 2, kSize)});
+      case 9:
+        return concatenate({pick_range(x, 0, 3), pick(any(), 1)});
+      case 10:
+        return lookup(graph_, model_.table4, sample_.below(9)) - x;
+      case 11:
+        return nobackprop(x) + any() * 0.5f;
+      case 12:
+        return dropout(x, 0.2f);
+      case 13:
+        return softmax(x);
+      case 14:
+        return x + parameter(graph_, model_.bias4);
+      case 15:
+        return cmult(fresh_input({kSize}), x);
+      case 16:
+        return overlapping_views(x);
+      case 17:  // several items inside
+        return sum_batches(tanh(cmult(fresh_input(Dim({kSize}, 3)), x))) * 0.3f;
+      case 18:
+        return x * static_cast<float>(sample_.uniform());
+      case 19:
+        return average({x, any(), x});
+      case 20:
+        return reshape(concatenate_cols({x, any()}) * tanh(pick_range(any(), 1, 3)), {kSize});
+      default:
+        return choice_.below(2) == 0 ? tanh(x) : logistic(x);
+    }
+  }
+
+  Expression overlapping_views(const Expression& x) {
+    const Expression both = choice_.below(2) == 0 ? concatenate({any(), x}) : concatenate({x, x});
+    return cmult(pick_range(both, 0, kSize), pick_range(both, 2, 2 + kSize)) +
+           pick_range(both, kSize, 2 * kSize);
+  }
+
+  ComputationGraph& graph_;
+  const RandomModel& model_;
+  Random choice_;
+  unsigned cell_, products_ = 0;
+  Random& sample_;
+  bool noise_;
+  std::vector<Expression>& all_;
+  std::vector<Expression> values_;
+};
+
+// Two views of one node, which may overlap.
+std::vector<Expression> views(const Expression& a, const Expression& b) {
+  const Expression both = concatenate({a, b});
+  const unsigned begin = b.i % 2 == 0 ? kSize : 2;
+  return {pick_range(both, 0, kSize), pick_range(both, begin, begin + kSize)};
+}
+
+}  // namespace
+
+RandomGraph record_random_cells(ComputationGraph& graph, const RandomModel& model,
+                                std::uint64_t program, std::uint64_t sample,
+                                const RandomCellsOptions& options, const RandomGraph& before) {
+  Random random(sample);
+  RandomGraph result = before;
+  std::vector<Expression> states, losses;
+  for (const Expression& x : before.all) {
+    if (x.dim() == Dim({kSize})) states.push_back(x);
+  }
+  for (unsigned i = 0; i < 3; ++i) {
+    std::vector<float> values(kSize);
+    for (float& value : values) value = static_cast<float>(2 * random.uniform() - 1);
+    states.push_back(random.below(3) == 0 ? lookup(graph, model.table4, random.below(9))
+                                          : input(graph, {kSize}, values));
+  }
+  if (random.below(4) == 0) states.push_back(parameter(graph, model.bias4));
+  Random choice(options.regular ? program : sample + 1);
+  const unsigned calls = 1 + choice.below(2 * options.calls);
+  for (unsigned i = 0; i < calls; ++i) {
+    const unsigned cell = choice.below(options.cells);
+    const auto state = [&] {
+      const auto n = static_cast<unsigned>(states.size());
+      return choice.below(4) == 0 ? states[choice.below(n)]
+                                  : states[n - 1 - choice.below(std::min(n, 3u))];
+    };
+    const bool noise = options.noise && random.below(8) == 0;
+    CellRecorder recorder(graph, model, program, cell, random, noise, result.all);
+    std::vector<Expression> inputs{state(), state()};
+    if (choice.below(6) == 0) inputs[1] = inputs[0];
+    if (choice.below(6) == 0) inputs = views(state(), state());
+    for (const Expression& x : recorder.record(inputs)) states.push_back(x);
+    if (choice.below(3) != 0) {
+      losses.push_back(
+          pickneglogsoftmax(parameter(graph, model.w74) * states.back(), random.below(7)));
+      result.all.push_back(losses.back());
+    }
+    if (options.noise && random.below(6) == 0) states.push_back(tanh(state()));
+  }
+  losses.push_back(sum_elems(states.back()));
+  result.loss = sum(losses);
+  result.all.push_back(result.loss);
+  return result;
+}
+
+}  // namespace dynet_like::testing
