@@ -31,7 +31,7 @@ struct Setting {
   bool beside_each_other = false;  ///< add_losses instead of new_graph and add_loss
   bool checks = false;
   batching::Policy policy = batching::Policy::automatic;
-  std::size_t cells_after = 512;
+  std::size_t cells_after = 0;  ///< few settings have cells: finding them allocates often
 };
 
 std::ostream& operator<<(std::ostream& out, const Setting& setting) { return out << setting.name; }
@@ -117,7 +117,7 @@ class FailingAllocations : public ::testing::TestWithParam<Setting> {
     if (GetParam().threads == 2) {
       EXPECT_GE(world.batch->explain().nodes, 200u);
     }
-    if (GetParam().cells_after < 512) {
+    if (GetParam().cells_after > 0) {
       EXPECT_GT(world.batch->explain().nodes_in_cells, 0u);
     }
     return bits;
