@@ -1,10 +1,8 @@
 // Cells that are found change no bit: of values, gradients, and parameters' gradients.
 #include <gtest/gtest.h>
 
-#include <cmath>
-#include <cstring>
-
 #include "tests/support/random_cells.h"
+#include "tests/support/same_bits.h"
 
 namespace dynet_like::testing {
 namespace {
@@ -17,10 +15,6 @@ struct Outcome {
   float loss = 0;
   std::uint64_t nodes_in_cells = 0;
 };
-
-void append(std::vector<float>& to, const Tensor& tensor) {
-  for (std::size_t i = 0; i < tensor.d.size(); ++i) to.push_back(static_cast<float>(tensor.at(i)));
-}
 
 // Three minibatches one after the other, so that the last ones have cells.
 Outcome run(const RandomModel& model, std::uint64_t program, GraphOptions options,
@@ -64,16 +58,6 @@ Outcome run(const RandomModel& model, std::uint64_t program, GraphOptions option
     }
   }
   return outcome;
-}
-
-::testing::AssertionResult same(const std::vector<float>& a, const std::vector<float>& b) {
-  if (a.size() != b.size()) return ::testing::AssertionFailure() << a.size() << " and " << b.size();
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    if (std::memcmp(&a[i], &b[i], sizeof(float)) == 0) continue;
-    if (std::isnan(a[i]) && std::isnan(b[i])) continue;
-    return ::testing::AssertionFailure() << "element " << i << ": " << a[i] << " and " << b[i];
-  }
-  return ::testing::AssertionSuccess();
 }
 
 void expect_same(const Outcome& a, const Outcome& b) {

@@ -2,9 +2,9 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <cstring>
 
 #include "tests/support/random_graph.h"
+#include "tests/support/same_bits.h"
 
 namespace dynet_like::testing {
 namespace {
@@ -17,12 +17,6 @@ struct Outcome {
   float loss = 0;
   std::size_t nodes = 0, parts = 0;
 };
-
-void append(std::vector<float>& to, const Tensor& tensor) {
-  for (std::size_t i = 0; i < tensor.d.size(); ++i) {
-    to.push_back(static_cast<float>(tensor.at(i)));
-  }
-}
 
 Outcome run(const RandomModel& model, std::uint64_t seed, unsigned samples,
             const RandomGraphOptions& graph_options, GraphOptions options,
@@ -53,17 +47,6 @@ Outcome run(const RandomModel& model, std::uint64_t seed, unsigned samples,
     outcome.gradients.push_back(gradients);
   }
   return outcome;
-}
-
-// Equal bits; a NaN equals any NaN, since a + b and b + a may keep different ones.
-::testing::AssertionResult same(const std::vector<float>& a, const std::vector<float>& b) {
-  if (a.size() != b.size()) return ::testing::AssertionFailure() << a.size() << " and " << b.size();
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    if (std::memcmp(&a[i], &b[i], sizeof(float)) == 0) continue;
-    if (std::isnan(a[i]) && std::isnan(b[i])) continue;
-    return ::testing::AssertionFailure() << "element " << i << ": " << a[i] << " and " << b[i];
-  }
-  return ::testing::AssertionSuccess();
 }
 
 // The same of sums that began in different places: a GPU adds up many addends in chunks.

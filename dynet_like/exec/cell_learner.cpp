@@ -191,10 +191,9 @@ CellLearner::Found CellLearner::find_patterns(const batching::Words& words,
           if (types_[i] != words.words[w][members.size()]) break;
           members.push_back(i);
         }
-        CellPattern pattern;
-        if (members.size() < words.words[w].size() || !pattern_at(members, pattern)) continue;
+        if (members.size() < words.words[w].size()) continue;
         for (std::uint32_t member : members) taken[member] = 1;
-        add_place(std::move(pattern), members, of_word[w], found);
+        add_place(pattern_at(members), members, of_word[w], found);
         break;
       }
     }
@@ -243,8 +242,9 @@ void CellLearner::keep_frequent(std::vector<std::vector<std::uint32_t>>& of_word
   found = std::move(kept);
 }
 
-bool CellLearner::pattern_at(std::span<const std::uint32_t> members, CellPattern& pattern) const {
+CellPattern CellLearner::pattern_at(std::span<const std::uint32_t> members) const {
   using From = CellInput::From;
+  CellPattern pattern;
   std::vector<std::uint64_t> ports;
   for (std::uint32_t node : members) {
     pattern.members.push_back(types_[node]);
@@ -267,7 +267,7 @@ bool CellLearner::pattern_at(std::span<const std::uint32_t> members, CellPattern
     pattern.first_input.push_back(static_cast<std::uint32_t>(pattern.inputs.size()));
   }
   pattern.ports = static_cast<std::uint32_t>(ports.size());
-  return is_foldable(members);
+  return pattern;
 }
 
 // Of all types of an op together: an argument of one sample makes a type of its own.
@@ -306,11 +306,6 @@ void CellLearner::keep_largest_refused() {
     return a.times * a.members.size() > b.times * b.members.size();
   });
   refused_.resize(std::min(refused_.size(), kMostRefused));
-}
-
-bool CellLearner::is_foldable(std::span<const std::uint32_t> members) const {
-  return std::all_of(members.begin(), members.end(),
-                     [&](std::uint32_t node) { return is_foldable_[node] != 0; });
 }
 
 }  // namespace dynet_like

@@ -55,8 +55,7 @@ class CellLearner {
   void refuse_types(const TypeTable& table);
   void refuse(std::span<const TypeId> members, std::uint64_t times, CellReason reason);
   void keep_largest_refused();
-  bool pattern_at(std::span<const std::uint32_t> members, CellPattern& pattern) const;
-  bool is_foldable(std::span<const std::uint32_t> members) const;
+  CellPattern pattern_at(std::span<const std::uint32_t> members) const;
 
   std::vector<TypeId> types_;
   std::vector<std::uint8_t> is_foldable_;  ///< by node: has one item, and a type of all samples
