@@ -39,6 +39,7 @@ void Backward::run(std::span<const ValueRef> roots, bool full) {
   types_.assign(run_.types().type_count(), {});
   batch_gradients_.assign(run_.batches.size(), nullptr);
   batch_deferred_.assign(run_.batches.size(), nullptr);
+  batch_contributions_.clear();
   if (tapes_.size() < run_.end_tape) tapes_.resize(run_.end_tape);
   for (std::uint32_t t = run_.first_tape; t < run_.end_tape; ++t) {
     tapes_[t].nodes.assign(run_.tapes[t].nodes.size(), NodeGradient{});
@@ -215,15 +216,21 @@ void Backward::insert_edge(NodeRef producer, std::uint32_t edge_index) {
   activate(node);
 }
 
+// Whether one consumer reads all of the node once, and nothing else contributes.
+bool Backward::has_one_reader(NodeRef ref, const NodeGradient& node) const {
+  const EdgeGradient& first = tapes_[ref.tape].edges[node.first_consumer];
+  const Tape& tape = run_.tape(ref);
+  return first.next == kNone && first.in_order && !node.seeded &&
+         tape.edges()[node.first_consumer] == tape.node(ref.node).value;
+}
+
 // All consumers of the node are linked.
 void Backward::choose_contributions(NodeRef ref) {
   NodeGradient& node = tapes_[ref.tape].nodes[ref.node];
   if (node.first_consumer == kNone) return;
-  const Tape& tape = run_.tape(ref);
   std::vector<EdgeGradient>& edges = tapes_[ref.tape].edges;
-  EdgeGradient& first = edges[node.first_consumer];
-  const bool whole = tape.edges()[node.first_consumer] == tape.node(ref.node).value;
-  if (first.next == kNone && whole && first.in_order && !node.seeded) {
+  if (has_one_reader(ref, node)) {
+    EdgeGradient& first = edges[node.first_consumer];
     first.place = node.gradient;
     first.contribution = Contribution::written;
     return;
@@ -360,7 +367,9 @@ void Backward::contribute_to_shared(std::uint32_t tape_index) {
   for (NodeId node = 0; node < nodes.size(); ++node) {
     const std::uint32_t cell = nodes[node].cell;
     if (cell != kNone) {
-      if (cell_uses_[cell] == CellUse::whole) contribute_members(cell, nodes[node].member);
+      const std::uint8_t member = nodes[node].member;
+      const bool in_turn = member == 0 || run_.cells[cell].others_between;
+      if (in_turn && cell_uses_[cell] == CellUse::whole) contribute_members(cell, member);
     } else if (nodes[node].reads_shared) {
       const NodeRef ref{tape_index, node};
       const bool by_type = !nodes[node].reads_unnamed && run_.items_of(ref) == 1;

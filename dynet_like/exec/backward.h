@@ -117,6 +117,7 @@ class Backward {
     if (node.cell != kNone) read_outside_[node.cell] |= std::uint64_t{1} << node.member;
   }
   void link(NodeRef consumer, std::uint32_t edge, ValueId input);
+  bool has_one_reader(NodeRef ref, const NodeGradient& node) const;
   void choose_contributions(NodeRef ref);
   void insert_edge(NodeRef producer, std::uint32_t edge);
   bool group_contributions(NodeRef ref);
@@ -132,7 +133,6 @@ class Backward {
   void contribute_to_shared(std::uint32_t tape);
   void contribute_node(NodeRef ref, std::span<const ValueId> inputs);
   void contribute_members(std::uint32_t cell, std::uint16_t member);
-  void contribute(const Cell& cell, const CellContribution& contribution);
   void describe_contributions(const Cell& example, std::uint16_t member, CellFacts& facts);
 
   // Cells.
@@ -144,6 +144,7 @@ class Backward {
   void make_gradients(const Cell& cell);
   void make_gradient_of_batch(std::uint32_t batch);
   CellReason why_not_member(const Cell& cell, std::uint16_t member);
+  bool has_one_reader_each(const CellMember& member, NodeRef ref, const NodeGradient& node) const;
   CellReason why_not_ports(const Cell& cell) const;
   void begin_groups(const Cell& cell, std::uint16_t member);
   void place_member(const Cell& cell, std::uint16_t member);
@@ -157,6 +158,7 @@ class Backward {
   std::size_t bytes_of_input(const CellType& type, std::uint32_t e) const;
   void add_slots_of_member(const CellBatch& cells, std::uint16_t member);
   void add_slots_of_ports(const CellBatch& cells);
+  void list_contributions(std::uint32_t cell_batch);
   void run_cell_step(const CellBatch& cells, std::uint16_t step);
   Destination cell_destination(const CellBatch& cells, const CellStep& step, unsigned input);
   bool add_places_in_member(const CellBatch& cells, std::uint32_t input, void** places,
@@ -188,14 +190,22 @@ class Backward {
   std::vector<TapeGradients> tapes_;  ///< those of other lanes are empty
   /// What is known of the cells of a batch.
   struct BatchOfCells {
-    std::uint64_t summed = 0, begun = 0;  ///< bits of members: with slots, with begun parts
-    bool has_gradients = false;           ///< there is room for them
-    bool has_single_nodes = false;        ///< some cells run node by node
+    std::uint64_t summed = 0, begun = 0;   ///< bits of members: with slots, with begun parts
+    std::uint32_t first_contribution = 0;  ///< as many as the type has
+    bool has_gradients = false;            ///< there is room for them
+    bool has_single_nodes = false;         ///< some cells run node by node
+  };
+  /// A contribution of all cells of a batch: one behind the other, in the order of the cells.
+  struct BatchContribution {
+    const std::byte* dy = nullptr;
+    Operand factor;                       ///< of outer products
+    const std::uint32_t* rows = nullptr;  ///< of tables
   };
   std::vector<CellUse> cell_uses_;           ///< by cell
   std::vector<std::uint64_t> read_outside_;  ///< by cell: bits of members read from outside
   std::vector<CellFacts> cell_facts_;        ///< by cell type
   std::vector<BatchOfCells> cell_batches_;
+  std::vector<BatchContribution> batch_contributions_;
   // Of the batch of cells that is being run.
   std::vector<std::uint32_t> whole_cells_;  ///< places of those that run as a whole
   std::vector<std::byte*> slots_;           ///< by CellType::slots

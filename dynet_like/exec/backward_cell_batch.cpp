@@ -36,6 +36,7 @@ void Backward::run_cells(std::uint32_t index) {
     run_cell_step(cells, step);
   }
   add_slots_of_ports(cells);
+  list_contributions(index);
 }
 
 void Backward::find_port_edges(const CellBatch& cells) {
@@ -222,34 +223,46 @@ bool Backward::add_places_in_ports(const CellBatch& cells, std::uint32_t e, void
   return wanted;
 }
 
-// At the first member, for all; but one by one where other nodes contribute in between.
-void Backward::contribute_members(std::uint32_t index, std::uint16_t member) {
-  const Cell& cell = run_.cells[index];
-  if (!cell.others_between && member > 0) return;
-  for (const CellContribution& contribution : cell_facts_[cell.type].contributions) {
-    if (!cell.others_between || contribution.member == member) contribute(cell, contribution);
+// Where the contributions of these cells lie.
+void Backward::list_contributions(std::uint32_t index) {
+  const CellBatch& cells = run_.cell_batches[index];
+  cell_batches_[index].first_contribution = static_cast<std::uint32_t>(batch_contributions_.size());
+  for (const CellContribution& contribution : cell_facts_[cells.type].contributions) {
+    BatchContribution of_batch;
+    const std::uint32_t step = cells.first_batch + contribution.step;
+    const std::size_t first_item = std::size_t{contribution.place} * cells.cells;
+    const Batch& batch = run_.batches[step];
+    const std::byte* from =
+        contribution.is_deferred ? batch_deferred_[step] : batch_gradients_[step];
+    const SharedContributions::TypeContribution& what = contribution.what;
+    of_batch.dy = from + first_item * contribution.bytes;
+    if (contribution.is_complete && what.place.kind == SharedGradient::outer_product) {
+      of_batch.factor = batch.inputs[what.input + 1];
+      if (of_batch.factor.items != nullptr) of_batch.factor.items += first_item;
+    } else if (contribution.is_complete && what.place.kind == SharedGradient::rows) {
+      of_batch.rows = batch.integers + first_item * contribution.integers;
+    }
+    batch_contributions_.push_back(of_batch);
   }
 }
 
-void Backward::contribute(const Cell& cell, const CellContribution& contribution) {
-  if (!contribution.is_complete) {
-    const NodeRef ref = member_of(cell, contribution.member);
-    return contribute_node(ref, run_.tape(ref).inputs_of(ref.node));
+// At the first member, for all; but one by one where other nodes contribute in between.
+void Backward::contribute_members(std::uint32_t index, std::uint16_t member) {
+  const Cell& cell = run_.cells[index];
+  const BatchContribution* of_batch =
+      batch_contributions_.data() + cell_batches_[cell.batch].first_contribution;
+  for (const CellContribution& contribution : cell_facts_[cell.type].contributions) {
+    const BatchContribution& all = *of_batch++;
+    if (cell.others_between && contribution.member != member) continue;
+    if (!contribution.is_complete) {
+      const NodeRef ref = member_of(cell, contribution.member);
+      contribute_node(ref, run_.tape(ref).inputs_of(ref.node));
+      continue;
+    }
+    const std::size_t c = cell.place;
+    shared_.add(contribution.what, all.dy + c * contribution.bytes, all.factor.at<std::byte>(c),
+                all.rows == nullptr ? 0 : all.rows[c * contribution.integers]);
   }
-  const CellBatch& cells = run_.cell_batches[cell.batch];
-  const std::uint32_t index = cells.first_batch + contribution.step;
-  const Batch& batch = run_.batches[index];
-  const std::size_t item = std::size_t{contribution.place} * cells.cells + cell.place;
-  const std::byte* from =
-      contribution.is_deferred ? batch_deferred_[index] : batch_gradients_[index];
-  const void* factor = nullptr;
-  std::uint32_t row = 0;
-  if (contribution.what.place.kind == SharedGradient::outer_product) {
-    factor = batch.inputs[contribution.what.input + 1].at<std::byte>(item);
-  } else if (contribution.what.place.kind == SharedGradient::rows) {
-    row = batch.integers[item * contribution.integers];
-  }
-  shared_.add(contribution.what, from + item * contribution.bytes, factor, row);
 }
 
 }  // namespace dynet_like

@@ -172,8 +172,18 @@ CellReason Backward::why_not_member(const Cell& cell, std::uint16_t m) {
   if (gradient.first_consumer < run_.tape(ref).node(reader.node).first_edge) {
     return CellReason::order;
   }
+  if (has_one_reader_each(member, ref, gradient)) return CellReason::none;
   begin_groups(cell, m);
   return group_contributions(ref) ? CellReason::none : CellReason::order;
+}
+
+// Whether one member and one other node read all of it, once each. Either may come first.
+bool Backward::has_one_reader_each(const CellMember& member, NodeRef ref,
+                                   const NodeGradient& node) const {
+  const bool one_inside = member.is_covered && member.parts.size() == 1 &&
+                          member.parts[0].readers == 1;
+  return one_inside && has_one_reader(ref, node) &&
+         tapes_[ref.tape].edges[node.first_consumer].copies == 1;
 }
 
 void Backward::begin_groups(const Cell& cell, std::uint16_t m) {
@@ -191,8 +201,14 @@ void Backward::place_member(const Cell& cell, std::uint16_t m) {
   const NodeRef ref = member_of(cell, m);
   NodeGradient& node = tapes_[ref.tape].nodes[ref.node];
   if (node.gradient == nullptr) node.gradient = gradient_block(ref);
-  if (run_.common.dictionary[cell.type].members[m].parts.empty()) {
+  const CellMember& member = run_.common.dictionary[cell.type].members[m];
+  if (member.parts.empty()) {
     choose_contributions(ref);
+  } else if (node.first_consumer != kNone && has_one_reader_each(member, ref, node)) {
+    EdgeGradient& edge = tapes_[ref.tape].edges[node.first_consumer];
+    edge.place = node.gradient;
+    edge.contribution = Contribution::written;
+    node.begun_parts = 1;
   } else {
     begin_groups(cell, m);
     group_contributions(ref);

@@ -61,11 +61,11 @@ bool CellMatcher::match(const CellType& cell, std::span<const NodeRef> pending,
     if (i == pending.size() || pending[i].tape != tape_index) return miss(CellReason::ended);
     const NodeId node = pending[i].node;
     const TypeId type = tape.node(node).type;
-    if (m > 0 && (taken_[i] != 0 || (!loose && dictionary.is_loose(type)))) {
-      pass_over(pending, i);
-      continue;
-    }
-    if (type != pattern.members[m]) {
+    if (type != pattern.members[m] || taken_[i] != 0) {
+      if (m > 0 && (taken_[i] != 0 || (!loose && dictionary.is_loose(type)))) {
+        pass_over(pending, i);
+        continue;
+      }
       return miss(2 * m < pattern.size() ? CellReason::none : CellReason::ops);
     }
     if (m > 0 && tape.is_boundary_between(nodes_.back(), node)) {
@@ -120,23 +120,26 @@ bool CellMatcher::look_between(std::uint32_t tape_index) {
 }
 
 bool CellMatcher::fits(const CellType& cell, std::size_t member, const Tape& tape) {
-  const ValueId* ids = tape.edges().data() + tape.node(nodes_[member]).first_edge;
-  for (const CellInput& input : cell.pattern.inputs_of(member)) {
-    const ValueId id = *ids++;
-    if (input.from == From::argument) continue;
-    const Value& value = tape.value(id);
-    if (input.from == From::member) {
-      if (value.node != nodes_[input.index] || value.offset != input.offset ||
-          value.shape != input.shape || value.blocks_gradient != input.blocks_gradient) {
+  const CellPattern& pattern = cell.pattern;
+  const CellInput* input = pattern.inputs.data() + pattern.first_input[member];
+  const CellInput* const end = pattern.inputs.data() + pattern.first_input[member + 1];
+  const ValueId* id = tape.edges().data() + tape.node(nodes_[member]).first_edge;
+  const Value* const values = tape.values().data();
+  for (; input != end; ++input, ++id) {
+    if (input->from == From::argument) continue;
+    const Value& value = values[*id];
+    if (input->from == From::member) {
+      if (value.node != nodes_[input->index] || value.offset != input->offset ||
+          value.shape != input->shape || value.blocks_gradient != input->blocks_gradient) {
         return false;
       }
-    } else if (input.index < ports_.size()) {
-      if (ports_[input.index] != id) return false;
+    } else if (input->index < ports_.size()) {
+      if (ports_[input->index] != *id) return false;
     } else {
       const bool lies_behind = value.node >= nodes_[0];
       if (value.items != 1 || (lies_behind && !is_between(value.node))) return false;
       reads_between_ |= lies_behind;
-      ports_.push_back(id);
+      ports_.push_back(*id);
     }
   }
   return true;

@@ -50,6 +50,8 @@ void NeededNodes::collect(std::span<const ValueRef> targets) {
 void NeededNodes::collect_tape(std::uint32_t tape_index, NodeId last, std::size_t open) {
   const Tape& tape = *run_.tapes[tape_index].tape;
   NodeState* const states = run_.tapes[tape_index].nodes.data();
+  const TypeTable& types = tape.types();
+  const Node* const nodes = tape.nodes().data();
   const Value* const values = tape.values().data();
   const ValueId* const edges = tape.edges().data();
   for (NodeId node = last; open > 0; --node) {
@@ -57,9 +59,9 @@ void NeededNodes::collect_tape(std::uint32_t tape_index, NodeId last, std::size_
     --open;
     states[node].plan_index = kNone;
     const NodeRef ref{tape_index, node};
-    const Node& recorded = tape.node(node);
-    const NodeType& type = tape.types()[recorded.type];
-    if (ops::is_stored(*type.op)) {
+    const Node& recorded = nodes[node];
+    const NodeType& type = types[recorded.type];
+    if (type.inputs == 0 && ops::is_stored(*type.op)) {
       place_source(ref);
       continue;
     }

@@ -37,8 +37,13 @@ inline ComputationGraph& graph_of(std::string_view user, const Expression& x) {
   return x.is_latest() ? *x.pg : check_graph(user, std::span(&x, 1));
 }
 
-inline Expression unary(const Op& op, const Expression& x, Integers attributes = {},
-                        const Numbers& numbers = {}) {
+inline Expression unary(const Op& op, const Expression& x, Integers attributes = {}) {
+  ComputationGraph& graph = graph_of(op.name, x);
+  return graph.expression(graph.tape().add(op, std::span(&x.i, 1), attributes));
+}
+
+inline Expression unary(const Op& op, const Expression& x, Integers attributes,
+                        const Numbers& numbers) {
   ComputationGraph& graph = graph_of(op.name, x);
   return graph.expression(graph.tape().add(op, std::span(&x.i, 1), attributes, numbers));
 }

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <ranges>
 
 #include "dynet_like/core/errors.h"
 #include "dynet_like/core/text.h"
@@ -43,6 +44,13 @@ std::uint32_t items_of_numbers(const Op& op, unsigned integers, const Numbers& n
   return static_cast<std::uint32_t>(items);
 }
 
+// Whether they were given now, and are those of one item.
+bool are_of_one_item(const NodeType& type, const Numbers& numbers) {
+  return !type.op->random && !numbers.later.given() &&
+         numbers.integers.size() == type.signature.integers &&
+         numbers.reals.size() == type.op->reals_per_item;
+}
+
 [[noreturn]] void throw_too_large(const Op& op, std::uint32_t limit, std::uint32_t got) {
   throw UsageError("[" + std::string(op.name) + "] need an integer below " + std::to_string(limit) +
                    "; got " + std::to_string(got));
@@ -59,8 +67,63 @@ const float* InputData::values_now() const {
   return vector->data();
 }
 
+// The edges lie in reserved room. There is a whole node or, if memory runs out, none.
+inline ValueId Tape::add_node(const NodeType& type, std::size_t first_number, std::uint32_t items,
+                       bool reaches_parameter) {
+  const auto node = static_cast<NodeId>(nodes_.size());
+  const auto result = static_cast<ValueId>(values_.size());
+  *values_.reserve(1) = {node, 0, type.output_shape, 0, items, type.output_size, reaches_parameter,
+                         false};
+  nodes_.push_back({type.id, static_cast<std::uint32_t>(edges_.size()),
+                    static_cast<std::uint32_t>(first_number), result});
+  values_.commit(1);
+  edges_.commit(type.inputs);
+  has_minibatches_ |= items > 1;
+  return result;
+}
+
+ValueId Tape::add(const Op& op, std::span<const ValueId> inputs,
+                  std::span<const std::uint32_t> attributes) {
+  const ValueId expected = add_expected(op, inputs, attributes, nullptr);
+  return expected != kNoValue ? expected : add_any(op, inputs, attributes, {});
+}
+
 ValueId Tape::add(const Op& op, std::span<const ValueId> inputs,
                   std::span<const std::uint32_t> attributes, const Numbers& numbers) {
+  const ValueId expected = add_expected(op, inputs, attributes, &numbers);
+  return expected != kNoValue ? expected : add_any(op, inputs, attributes, numbers);
+}
+
+inline ValueId Tape::add_expected(const Op& op, std::span<const ValueId> inputs,
+                                  std::span<const std::uint32_t> attributes,
+                                  const Numbers* numbers) {
+  const std::size_t size = nodes_.size();
+  if (size < 2) return kNoValue;
+  const NodeType& type = cache_->type_after(nodes_[size - 2].type, nodes_[size - 1].type);
+  if (type.op != &op || type.inputs != inputs.size()) return kNoValue;
+  if (type.has_numbers && (numbers == nullptr || !are_of_one_item(type, *numbers))) return kNoValue;
+  if (!std::ranges::equal(type.signature.attributes, attributes)) return kNoValue;
+  const Value* const values = values_.data();
+  const InputKey *key = type.keys.data(), *counts = key + inputs.size();
+  ValueId* const edges = edges_.reserve(inputs.size());
+  InputKey differences = 0;
+  std::uint32_t items = 1;
+  bool reaches_parameter = false, all_shared = op.shareable;
+  for (std::size_t j = 0; j < inputs.size(); ++j) {
+    const Value& value = values[edges[j] = inputs[j]];
+    differences |= (input_key(value.shape, value.identity) & counts[j]) ^ key[j];
+    items |= value.items;
+    reaches_parameter |= value.reaches_parameter;
+    all_shared &= value.identity != 0;
+  }
+  if (differences != 0 || items != 1 || all_shared) return kNoValue;
+  const std::size_t first_number = numbers_.size();
+  if (type.has_numbers) add_numbers(op, type, 1, *numbers);
+  return add_node(type, first_number, 1, reaches_parameter);
+}
+
+ValueId Tape::add_any(const Op& op, std::span<const ValueId> inputs,
+                      std::span<const std::uint32_t> attributes, const Numbers& numbers) {
   if (numbers.later.given()) return add_with_later_integers(op, inputs, attributes, numbers);
   if (input_keys_.size() < inputs.size()) input_keys_.resize(inputs.size());
   const std::span keys = std::span(input_keys_).first(inputs.size());
@@ -88,6 +151,9 @@ ValueId Tape::add(const Op& op, std::span<const ValueId> inputs,
     if (!type->matches(op, keys, attributes)) type = &find_type(hash, op, inputs, keys, attributes);
     if (items > 1) check_size(type->signature.output, items);
   });
+  if (const std::size_t size = nodes_.size(); size >= 2) {
+    cache_->note_type_after(nodes_[size - 2].type, nodes_[size - 1].type, *type);
+  }
   const std::size_t first_number = numbers_.size();
   if (type->has_numbers) add_numbers(op, *type, items, numbers);
   const ValueId result = add_node(*type, first_number, items, reaches_parameter);
@@ -160,21 +226,6 @@ std::uint32_t Tape::own_argument(const Op& op, unsigned input, ValueId id) {
   std::uint32_t& argument = unique_arguments_[id];
   if (argument == 0) argument = cache_->unique_argument();
   return argument;
-}
-
-// The edges lie in reserved room. There is a whole node or, if memory runs out, none.
-ValueId Tape::add_node(const NodeType& type, std::size_t first_number, std::uint32_t items,
-                       bool reaches_parameter) {
-  const auto node = static_cast<NodeId>(nodes_.size());
-  const auto result = static_cast<ValueId>(values_.size());
-  *values_.reserve(1) = {node, 0, type.output_shape, 0, items, type.output_size, reaches_parameter,
-                         false};
-  nodes_.push_back({type.id, static_cast<std::uint32_t>(edges_.size()),
-                    static_cast<std::uint32_t>(first_number), result});
-  values_.commit(1);
-  edges_.commit(type.inputs);
-  has_minibatches_ |= items > 1;
-  return result;
 }
 
 void Tape::add_numbers(const Op& op, const NodeType& type, std::uint32_t items,

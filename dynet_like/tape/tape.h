@@ -77,7 +77,9 @@ class Tape {
   /// numbers are for; inputs with one item serve all. Throws ShapeError, and UsageError for an
   /// integer that is too large.
   ValueId add(const Op& op, std::span<const ValueId> inputs,
-              std::span<const std::uint32_t> attributes = {}, const Numbers& numbers = {});
+              std::span<const std::uint32_t> attributes = {});
+  ValueId add(const Op& op, std::span<const ValueId> inputs,
+              std::span<const std::uint32_t> attributes, const Numbers& numbers);
 
   /// Sources. An input's `values` are copied; those of `add_input_at` are read when it runs.
   ValueId add_input(const Dim& dim, std::span<const float> values);
@@ -108,6 +110,7 @@ class Tape {
   DType dtype() const { return dtype_; }
 
   std::size_t size() const { return nodes_.size(); }
+  std::span<const Node> nodes() const { return nodes_; }
   const Node& node(NodeId id) const { return nodes_[id]; }
   const NodeType& type_of(NodeId id) const { return (*types_)[nodes_[id].type]; }
   std::span<const ValueId> inputs_of(NodeId id) const {
@@ -166,6 +169,13 @@ class Tape {
   void clear() { revert({}); }
 
  private:
+  static constexpr ValueId kNoValue = ~ValueId{0};
+
+  /// The node, if it has one item and the type that was expected; else kNoValue.
+  ValueId add_expected(const Op& op, std::span<const ValueId> inputs,
+                       std::span<const std::uint32_t> attributes, const Numbers* numbers);
+  ValueId add_any(const Op& op, std::span<const ValueId> inputs,
+                  std::span<const std::uint32_t> attributes, const Numbers& numbers);
   const NodeType& find_type(std::uint64_t hash, const Op& op, std::span<const ValueId> inputs,
                             std::span<InputKey> keys, std::span<const std::uint32_t> attributes);
   std::uint32_t own_argument(const Op& op, unsigned input, ValueId id);

@@ -69,6 +69,12 @@ class TypeCache {
   }
   const NodeType& type(const Op& op, std::span<const InputKey> inputs,
                        std::span<const std::uint32_t> attributes);
+  /// The type that came last behind two nodes of these types, of no op if none is known: another
+  /// may come now. Programs repeat themselves.
+  const NodeType& type_after(TypeId a, TypeId b) const { return *after_[after_place(a, b)]; }
+  void note_type_after(TypeId a, TypeId b, const NodeType& type) {
+    after_[after_place(a, b)] = &type;
+  }
   /// The type of a source, which has the shape in its attributes.
   const NodeType& source_type(const Op& op, const Dim& dim, DType dtype);
 
@@ -117,6 +123,9 @@ class TypeCache {
   static std::size_t range_place(ShapeId from, std::uint32_t d, std::uint32_t length) {
     return add_to_hash(from, std::uint64_t{length} << 32 | d) >> kRangeShift;
   }
+  static std::size_t after_place(TypeId a, TypeId b) {
+    return add_to_hash(a, std::uint64_t{b} << 32) >> kRecentShift;
+  }
   template <class Enter>
   std::uint32_t number(TypeTable::Kind kind, std::span<const std::uint64_t> key, Enter enter);
   const RangeShape& describe_range(ShapeId from, std::uint32_t d, std::uint32_t length);
@@ -125,6 +134,7 @@ class TypeCache {
   Turn* turn_ = nullptr;
   std::size_t sample_ = 0;
   std::array<const NodeType*, std::size_t{1} << kRecentBits> recent_;
+  std::array<const NodeType*, std::size_t{1} << kRecentBits> after_;  ///< by two types
   std::array<RangeShape, std::size_t{1} << kRangeBits> ranges_;
   std::array<Known, TypeTable::kKinds> known_;
   std::vector<ParameterSource> parameters_;  ///< by the number of the key here
