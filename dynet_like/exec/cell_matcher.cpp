@@ -32,7 +32,8 @@ std::uint32_t CellMatcher::find_cell(std::span<const NodeRef> pending, std::uint
   std::uint32_t nearest = kNone;
   CellReason reason = CellReason::none;
   for (std::uint32_t cell : dictionary.beginning_with(type)) {
-    if (match(dictionary[cell], pending, first)) return cell;
+    const CellType& cell_type = dictionary[cell];
+    if (match_closed(cell_type, pending, first) || match(cell_type, pending, first)) return cell;
     if (nodes_.size() <= furthest) continue;
     furthest = nodes_.size();
     nearest = cell;
@@ -40,6 +41,39 @@ std::uint32_t CellMatcher::find_cell(std::span<const NodeRef> pending, std::uint
   }
   if (reason != CellReason::none) run_.count_reason(nearest, reason);
   return kNone;
+}
+
+void CellMatcher::begin_match() {
+  members_.clear();
+  nodes_.clear();
+  ports_.clear();
+  between_.clear();
+  others_between_ = enters_before_ = reads_between_ = false;
+}
+
+// Most cells are nodes that were recorded one after the other, with nothing in between.
+bool CellMatcher::match_closed(const CellType& cell, std::span<const NodeRef> pending,
+                               std::uint32_t first) {
+  const CellPattern& pattern = cell.pattern;
+  const auto size = static_cast<std::uint32_t>(pattern.size());
+  const NodeRef begin = pending[first];
+  if (pending.size() - first < size) return false;
+  const NodeRef last = pending[first + size - 1];
+  if (last.tape != begin.tape || last.node != begin.node + size - 1) return false;
+  const Tape& tape = *run_.tapes[begin.tape].tape;
+  const Node* const nodes = tape.nodes().data() + begin.node;
+  bool same = !tape.is_boundary_between(begin.node, last.node);
+  for (std::uint32_t m = 0; m < size && same; ++m) {
+    same = nodes[m].type == pattern.members[m] && taken_[first + m] == 0 &&
+           tape.items_of(begin.node + m) == 1;
+  }
+  if (!same) return false;
+  begin_match();
+  for (std::uint32_t m = 0; m < size; ++m) {
+    members_.push_back(first + m);
+    nodes_.push_back(begin.node + m);
+  }
+  return fits(pattern.inputs, tape.edges().data() + nodes[0].first_edge, tape);
 }
 
 // Members follow one another, but for loose nodes and for those that other units have already.
@@ -51,11 +85,7 @@ bool CellMatcher::match(const CellType& cell, std::span<const NodeRef> pending,
   const std::uint32_t tape_index = pending[first].tape;
   const Tape& tape = *run_.tapes[tape_index].tape;
   const bool loose = dictionary.is_loose(pattern.members[0]);
-  members_.clear();
-  nodes_.clear();
-  ports_.clear();
-  between_.clear();
-  reads_between_ = false;
+  begin_match();
   std::uint32_t i = first;
   for (std::size_t m = 0; m < pattern.size(); ++i) {
     if (i == pending.size() || pending[i].tape != tape_index) return miss(CellReason::ended);
@@ -74,7 +104,8 @@ bool CellMatcher::match(const CellType& cell, std::span<const NodeRef> pending,
     nodes_.push_back(node);
     members_.push_back(i);
     if (tape.items_of(node) != 1) return miss(CellReason::minibatch);
-    if (!fits(cell, m, tape)) return miss(why_unfit());
+    const ValueId* const ids = tape.edges().data() + tape.node(node).first_edge;
+    if (!fits(pattern.inputs_of(m), ids, tape)) return miss(why_unfit());
     ++m;
   }
   return has_one_order(tape_index);
@@ -119,27 +150,25 @@ bool CellMatcher::look_between(std::uint32_t tape_index) {
   return may_read_cell;
 }
 
-bool CellMatcher::fits(const CellType& cell, std::size_t member, const Tape& tape) {
-  const CellPattern& pattern = cell.pattern;
-  const CellInput* input = pattern.inputs.data() + pattern.first_input[member];
-  const CellInput* const end = pattern.inputs.data() + pattern.first_input[member + 1];
-  const ValueId* id = tape.edges().data() + tape.node(nodes_[member]).first_edge;
+// Of members that follow one another, whose inputs do so, too.
+bool CellMatcher::fits(std::span<const CellInput> inputs, const ValueId* ids, const Tape& tape) {
   const Value* const values = tape.values().data();
-  for (; input != end; ++input, ++id) {
+  const CellInput* input = inputs.data();
+  for (const CellInput* const end = input + inputs.size(); input != end; ++input, ++ids) {
     if (input->from == From::argument) continue;
-    const Value& value = values[*id];
+    const Value& value = values[*ids];
     if (input->from == From::member) {
       if (value.node != nodes_[input->index] || value.offset != input->offset ||
           value.shape != input->shape || value.blocks_gradient != input->blocks_gradient) {
         return false;
       }
     } else if (input->index < ports_.size()) {
-      if (ports_[input->index] != *id) return false;
+      if (ports_[input->index] != *ids) return false;
     } else {
       const bool lies_behind = value.node >= nodes_[0];
       if (value.items != 1 || (lies_behind && !is_between(value.node))) return false;
       reads_between_ |= lies_behind;
-      ports_.push_back(*id);
+      ports_.push_back(*ids);
     }
   }
   return true;

@@ -29,7 +29,9 @@ class CellMatcher {
   using From = CellInput::From;
   std::uint32_t find_cell(std::span<const NodeRef> pending, std::uint32_t first);
   bool match(const CellType& cell, std::span<const NodeRef> pending, std::uint32_t first);
-  bool fits(const CellType& cell, std::size_t member, const Tape& tape);
+  void begin_match();
+  bool match_closed(const CellType& cell, std::span<const NodeRef> pending, std::uint32_t first);
+  bool fits(std::span<const CellInput> inputs, const ValueId* ids, const Tape& tape);
   bool has_one_order(std::uint32_t tape);
   bool look_between(std::uint32_t tape);
   CellReason why_unfit() const;

@@ -153,7 +153,10 @@ std::uint32_t Forward::batch_inside(NodeId node, std::uint32_t unit) const {
   if (units_[unit].cell == kNone) return 0;
   const Cell& cell = run_.cells[units_[unit].cell];
   const std::span<const NodeId> nodes = run_.nodes_of(cell);
-  const auto member = std::lower_bound(nodes.begin(), nodes.end(), node) - nodes.begin();
+  const std::size_t distance = node - nodes.front();
+  const auto member = nodes.back() - nodes.front() + 1 == nodes.size()
+                          ? static_cast<std::ptrdiff_t>(distance)
+                          : std::lower_bound(nodes.begin(), nodes.end(), node) - nodes.begin();
   return run_.common.dictionary[cell.type].members[static_cast<std::size_t>(member)].step;
 }
 
