@@ -180,8 +180,8 @@ CellReason Backward::why_not_member(const Cell& cell, std::uint16_t m) {
 // Whether one member and one other node read all of it, once each. Either may come first.
 bool Backward::has_one_reader_each(const CellMember& member, NodeRef ref,
                                    const NodeGradient& node) const {
-  const bool one_inside = member.is_covered && member.parts.size() == 1 &&
-                          member.parts[0].readers == 1;
+  const bool one_inside =
+      member.is_covered && member.parts.size() == 1 && member.parts[0].readers == 1;
   return one_inside && has_one_reader(ref, node) &&
          tapes_[ref.tape].edges[node.first_consumer].copies == 1;
 }

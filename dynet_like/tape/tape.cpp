@@ -69,7 +69,7 @@ const float* InputData::values_now() const {
 
 // The edges lie in reserved room. There is a whole node or, if memory runs out, none.
 inline ValueId Tape::add_node(const NodeType& type, std::size_t first_number, std::uint32_t items,
-                       bool reaches_parameter) {
+                              bool reaches_parameter) {
   const auto node = static_cast<NodeId>(nodes_.size());
   const auto result = static_cast<ValueId>(values_.size());
   *values_.reserve(1) = {node, 0, type.output_shape, 0, items, type.output_size, reaches_parameter,
@@ -99,7 +99,14 @@ inline ValueId Tape::add_expected(const Op& op, std::span<const ValueId> inputs,
                                   const Numbers* numbers) {
   const std::size_t size = nodes_.size();
   if (size < 2) return kNoValue;
-  const NodeType& type = cache_->type_after(nodes_[size - 2].type, nodes_[size - 1].type);
+  const TypeCache::Next& next = cache_->types_after(nodes_[size - 2].type, nodes_[size - 1].type);
+  const ValueId added = add_if(*next.last, op, inputs, attributes, numbers);
+  if (added != kNoValue) return added;
+  return add_if(*next.before, op, inputs, attributes, numbers);
+}
+
+inline ValueId Tape::add_if(const NodeType& type, const Op& op, std::span<const ValueId> inputs,
+                            std::span<const std::uint32_t> attributes, const Numbers* numbers) {
   if (type.op != &op || type.inputs != inputs.size()) return kNoValue;
   if (type.has_numbers && (numbers == nullptr || !are_of_one_item(type, *numbers))) return kNoValue;
   if (!std::ranges::equal(type.signature.attributes, attributes)) return kNoValue;

@@ -171,7 +171,9 @@ class Tape {
  private:
   static constexpr ValueId kNoValue = ~ValueId{0};
 
-  /// The node, if it has one item and the type that was expected; else kNoValue.
+  /// The node, if it has one item and this type, or a type that was expected; else kNoValue.
+  ValueId add_if(const NodeType& type, const Op& op, std::span<const ValueId> inputs,
+                 std::span<const std::uint32_t> attributes, const Numbers* numbers);
   ValueId add_expected(const Op& op, std::span<const ValueId> inputs,
                        std::span<const std::uint32_t> attributes, const Numbers* numbers);
   ValueId add_any(const Op& op, std::span<const ValueId> inputs,

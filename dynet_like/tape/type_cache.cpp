@@ -116,7 +116,7 @@ std::uint32_t TypeCache::unique_argument() {
 
 void TypeCache::forget() {
   recent_.fill(&kNoType);
-  after_.fill(&kNoType);
+  after_.fill({&kNoType, &kNoType});
   ranges_.fill(RangeShape{});
   for (Known& known : known_) {
     known.keys.clear();

@@ -69,11 +69,15 @@ class TypeCache {
   }
   const NodeType& type(const Op& op, std::span<const InputKey> inputs,
                        std::span<const std::uint32_t> attributes);
-  /// The type that came last behind two nodes of these types, of no op if none is known: another
+  /// The types that came last behind two nodes of these types, of no op if there were none: another
   /// may come now. Programs repeat themselves.
-  const NodeType& type_after(TypeId a, TypeId b) const { return *after_[after_place(a, b)]; }
+  struct Next {
+    const NodeType *last, *before;
+  };
+  const Next& types_after(TypeId a, TypeId b) const { return after_[after_place(a, b)]; }
   void note_type_after(TypeId a, TypeId b, const NodeType& type) {
-    after_[after_place(a, b)] = &type;
+    Next& next = after_[after_place(a, b)];
+    next = {&type, next.last};
   }
   /// The type of a source, which has the shape in its attributes.
   const NodeType& source_type(const Op& op, const Dim& dim, DType dtype);
@@ -134,7 +138,7 @@ class TypeCache {
   Turn* turn_ = nullptr;
   std::size_t sample_ = 0;
   std::array<const NodeType*, std::size_t{1} << kRecentBits> recent_;
-  std::array<const NodeType*, std::size_t{1} << kRecentBits> after_;  ///< by two types
+  std::array<Next, std::size_t{1} << kRecentBits> after_;  ///< by two types
   std::array<RangeShape, std::size_t{1} << kRangeBits> ranges_;
   std::array<Known, TypeTable::kKinds> known_;
   std::vector<ParameterSource> parameters_;  ///< by the number of the key here
