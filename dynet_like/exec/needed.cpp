@@ -26,16 +26,26 @@ void NeededNodes::collect(std::span<const ValueRef> targets) {
   shared_.clear();
   aliases_.clear();
   recomputed_ = 0;
-  for (TapeState& tape : run_.tapes) tape.nodes.resize(tape.tape->size());
+  is_new_.clear();
+  for (TapeState& tape : run_.tapes) {
+    is_new_.push_back(tape.nodes.empty());
+    tape.nodes.resize(tape.tape->size());
+  }
   run_.shared.resize(run_.types().identity_count());
   for (std::size_t i = 0; i < targets.size();) {
     const std::uint32_t tape = targets[i].tape;
     NodeId last = 0;
-    std::size_t open = 0;
+    std::size_t open = 0, unread = 0;
     for (; i < targets.size() && targets[i].tape == tape; ++i) {
-      const NodeId node = run_.tapes[tape].tape->value(targets[i].value).node;
-      last = std::max(last, node);
-      open += need(run_.tapes[tape].nodes[node]);
+      const Value& value = run_.tapes[tape].tape->value(targets[i].value);
+      last = std::max(last, value.node);
+      const bool is_new = need(run_.tapes[tape].nodes[value.node]);
+      open += is_new;
+      unread += is_new && !value.is_read;
+    }
+    if (is_new_[tape] != 0 && unread == run_.tapes[tape].tape->unread_values()) {
+      collect_all(tape);
+      continue;
     }
     const std::size_t first = pending_.size();
     collect_tape(tape, last, open);
@@ -50,39 +60,55 @@ void NeededNodes::collect(std::span<const ValueRef> targets) {
 void NeededNodes::collect_tape(std::uint32_t tape_index, NodeId last, std::size_t open) {
   const Tape& tape = *run_.tapes[tape_index].tape;
   NodeState* const states = run_.tapes[tape_index].nodes.data();
-  const TypeTable& types = tape.types();
-  const Node* const nodes = tape.nodes().data();
-  const Value* const values = tape.values().data();
-  const ValueId* const edges = tape.edges().data();
   for (NodeId node = last; open > 0; --node) {
     if (states[node].plan_index != kNeeded) continue;
     --open;
     states[node].plan_index = kNone;
-    const NodeRef ref{tape_index, node};
-    const Node& recorded = nodes[node];
-    const NodeType& type = types[recorded.type];
-    if (type.inputs == 0 && ops::is_stored(*type.op)) {
-      place_source(ref);
-      continue;
-    }
-    if (const Identity identity = values[recorded.value].identity; identity != 0) {
-      SharedValue& shared = run_.shared[identity];
-      states[node].value = shared.value;
-      if (shared.value != nullptr) continue;
-      if (shared.pending) {
-        aliases_.push_back(ref);
-        continue;
-      }
-      describe(shared, ref);
-      shared_.push_back(ref);
+    if (!enter({tape_index, node})) continue;
+    for (ValueId input : tape.inputs_of(node)) open += need(states[tape.value(input).node]);
+  }
+}
+
+void NeededNodes::collect_all(std::uint32_t tape_index) {
+  const Tape& tape = *run_.tapes[tape_index].tape;
+  const TypeTable& types = tape.types();
+  const std::span<const Node> nodes = tape.nodes();
+  const Value* const values = tape.values().data();
+  NodeState* const states = run_.tapes[tape_index].nodes.data();
+  for (NodeId node = 0; node < nodes.size(); ++node) {
+    states[node].plan_index = kNone;
+    if (types[nodes[node].type].inputs > 0 && values[nodes[node].value].identity == 0) {
+      pending_.push_back({tape_index, node});
     } else {
-      pending_.push_back(ref);
-      recomputed_ += states[node].batch != kNone;
-    }
-    for (std::uint32_t j = 0; j < type.inputs; ++j) {
-      open += need(states[values[edges[recorded.first_edge + j]].node]);
+      enter({tape_index, node});
     }
   }
+}
+
+// Returns whether the node is to run, so that its inputs are needed, too.
+bool NeededNodes::enter(NodeRef ref) {
+  const Tape& tape = run_.tape(ref);
+  const Node& recorded = tape.node(ref.node);
+  const NodeType& type = tape.types()[recorded.type];
+  if (type.inputs == 0 && ops::is_stored(*type.op)) {
+    place_source(ref);
+    return false;
+  }
+  if (const Identity identity = tape.value(recorded.value).identity; identity != 0) {
+    SharedValue& shared = run_.shared[identity];
+    run_.state(ref).value = shared.value;
+    if (shared.value != nullptr) return false;
+    if (shared.pending) {
+      aliases_.push_back(ref);
+      return false;
+    }
+    describe(shared, ref);
+    shared_.push_back(ref);
+  } else {
+    pending_.push_back(ref);
+    recomputed_ += run_.state(ref).batch != kNone;
+  }
+  return true;
 }
 
 // Sources need no kernel: their values lie where the user or the parameter has them.

@@ -36,12 +36,15 @@ class NeededNodes {
 
  private:
   void collect_tape(std::uint32_t tape, NodeId last, std::size_t open);
+  void collect_all(std::uint32_t tape);
+  bool enter(NodeRef ref);
   void place_source(NodeRef ref);
   void check_device(const ParameterStorage& parameter) const;
   void describe(SharedValue& shared, NodeRef ref);
 
   RunState run_;  ///< for what all lanes have in common
   std::vector<NodeRef> pending_, shared_, aliases_;
+  std::vector<std::uint8_t> is_new_;  ///< by tape: nothing of it ran yet
   std::size_t recomputed_ = 0;
 };
 

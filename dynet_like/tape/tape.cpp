@@ -72,12 +72,14 @@ inline ValueId Tape::add_node(const NodeType& type, std::size_t first_number, st
                               bool reaches_parameter) {
   const auto node = static_cast<NodeId>(nodes_.size());
   const auto result = static_cast<ValueId>(values_.size());
-  *values_.reserve(1) = {node, 0, type.output_shape, 0, items, type.output_size, reaches_parameter,
-                         false};
+  *values_.reserve(1) = {node, 0, type.output_shape, 0, items, type.output_size, reaches_parameter};
   nodes_.push_back({type.id, static_cast<std::uint32_t>(edges_.size()),
                     static_cast<std::uint32_t>(first_number), result});
   values_.commit(1);
+  const ValueId* const inputs = edges_.data() + edges_.size();
+  for (std::uint32_t j = 0; j < type.inputs; ++j) note_read(values_[inputs[j]]);
   edges_.commit(type.inputs);
+  ++unread_;
   has_minibatches_ |= items > 1;
   return result;
 }
@@ -404,6 +406,8 @@ bool Tape::has_boundary_between(NodeId a, NodeId b) const {
 }
 
 void Tape::revert(const Mark& mark) {
+  knows_unread_ = mark.nodes == 0;
+  unread_ = 0;
   nodes_.truncate(mark.nodes);
   edges_.truncate(mark.edges);
   values_.truncate(mark.values);

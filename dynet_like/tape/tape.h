@@ -39,6 +39,7 @@ struct alignas(32) Value {
   std::uint32_t stride = 0;
   /// Whether a parameter can be reached from here, and whether gradients stop here.
   bool reaches_parameter = false, blocks_gradient = false;
+  bool is_read = false;  ///< by a node, or by a view of it; or was, before something was reverted
 };
 
 /// The numbers of a node: for every item as many as the op wants, or once for all.
@@ -98,6 +99,9 @@ class Tape {
   ValueId add_view(const Value& view) {
     values_.push_back(view);
     const auto id = static_cast<ValueId>(values_.size() - 1);
+    values_[id].is_read = false;
+    ++unread_;
+    note_read(values_[nodes_[view.node].value]);
     if (view.identity != 0) identify_view(id);
     return id;
   }
@@ -128,6 +132,10 @@ class Tape {
   std::uint32_t items_of(NodeId id) const {
     return has_minibatches_ ? values_[nodes_[id].value].items : 1;
   }
+
+  /// How many values no node and no view reads; more than there are, if that is not known any more.
+  /// If no others than these are asked for, all nodes are needed.
+  std::size_t unread_values() const { return knows_unread_ ? unread_ : values_.size() + 1; }
 
   std::span<const Value> values() const { return values_; }
   const Value& value(ValueId id) const { return values_[id]; }
@@ -178,6 +186,10 @@ class Tape {
                        std::span<const std::uint32_t> attributes, const Numbers* numbers);
   ValueId add_any(const Op& op, std::span<const ValueId> inputs,
                   std::span<const std::uint32_t> attributes, const Numbers& numbers);
+  void note_read(Value& value) {
+    unread_ -= value.is_read ? 0 : 1;
+    value.is_read = true;
+  }
   const NodeType& find_type(std::uint64_t hash, const Op& op, std::span<const ValueId> inputs,
                             std::span<InputKey> keys, std::span<const std::uint32_t> attributes);
   std::uint32_t own_argument(const Op& op, unsigned input, ValueId id);
@@ -215,6 +227,8 @@ class Tape {
   std::unordered_map<ValueId, std::uint32_t> unique_arguments_;
   std::unordered_map<NodeId, std::string> labels_;
   std::uint32_t random_nodes_ = 0;
+  std::size_t unread_ = 0;            ///< values
+  bool knows_unread_ = true;          ///< nothing was reverted
   bool has_minibatches_ = false;      ///< or had, before something was reverted
   std::vector<InputKey> input_keys_;  ///< of the node that is being recorded
   std::vector<std::uint64_t> words_;  ///< the key of its identity
