@@ -11,6 +11,11 @@ std::span<const Unit> CellMatcher::divide(std::span<const NodeRef> pending) {
   units_.clear();
   taken_.assign(pending.size(), 0);
   single_nodes_ = 0;
+  const std::vector<DeclaredCell>& declared = run_.common.declared;
+  declared_ = {std::partition_point(
+                   declared.begin(), declared.end(),
+                   [&](const DeclaredCell& cell) { return cell.first.tape < pending[0].tape; }),
+               declared.end()};
   for (std::uint32_t i = 0; i < pending.size(); ++i) {
     if (taken_[i] != 0) continue;
     const std::uint32_t cell = find_cell(pending, i);
@@ -24,15 +29,22 @@ std::span<const Unit> CellMatcher::divide(std::span<const NodeRef> pending) {
   return units_;
 }
 
-// If none fits, the one that got furthest tells why.
+// What was declared comes first. If none fits, the one that got furthest tells why.
 std::uint32_t CellMatcher::find_cell(std::span<const NodeRef> pending, std::uint32_t first) {
   const CellDictionary& dictionary = run_.common.dictionary;
+  if (!declared_.empty() && declared_[0].first == pending[first]) {
+    const std::uint32_t cell = declared_[0].type;
+    declared_ = declared_.subspan(1);
+    if (match(dictionary[cell], pending, first, false)) return cell;
+    if (miss_ != CellReason::none) run_.count_reason(cell, miss_);
+  }
   const TypeId type = run_.tape(pending[first]).node(pending[first].node).type;
   std::size_t furthest = 0;
   std::uint32_t nearest = kNone;
   CellReason reason = CellReason::none;
+  const bool has_loose_between = !dictionary.is_loose(type);
   for (std::uint32_t cell : dictionary.beginning_with(type)) {
-    if (match(dictionary[cell], pending, first)) return cell;
+    if (match(dictionary[cell], pending, first, has_loose_between)) return cell;
     if (nodes_.size() <= furthest) continue;
     furthest = nodes_.size();
     nearest = cell;
@@ -44,13 +56,12 @@ std::uint32_t CellMatcher::find_cell(std::span<const NodeRef> pending, std::uint
 
 // Members follow one another, but for loose nodes and for those that other units have already.
 // These must be able to run before the whole cell, or after it.
-bool CellMatcher::match(const CellType& cell, std::span<const NodeRef> pending,
-                        std::uint32_t first) {
+bool CellMatcher::match(const CellType& cell, std::span<const NodeRef> pending, std::uint32_t first,
+                        bool has_loose_between) {
   const CellDictionary& dictionary = run_.common.dictionary;
   const CellPattern& pattern = cell.pattern;
   const std::uint32_t tape_index = pending[first].tape;
   const Tape& tape = *run_.tapes[tape_index].tape;
-  const bool loose = dictionary.is_loose(pattern.members[0]);
   members_.clear();
   nodes_.clear();
   ports_.clear();
@@ -61,7 +72,7 @@ bool CellMatcher::match(const CellType& cell, std::span<const NodeRef> pending,
     if (i == pending.size() || pending[i].tape != tape_index) return miss(CellReason::ended);
     const NodeId node = pending[i].node;
     const TypeId type = tape.node(node).type;
-    if (m > 0 && (taken_[i] != 0 || (!loose && dictionary.is_loose(type)))) {
+    if (m > 0 && (taken_[i] != 0 || (has_loose_between && dictionary.is_loose(type)))) {
       pass_over(pending, i);
       continue;
     }
@@ -70,6 +81,9 @@ bool CellMatcher::match(const CellType& cell, std::span<const NodeRef> pending,
     }
     if (m > 0 && tape.is_boundary_between(nodes_.back(), node)) {
       return miss(CellReason::checkpoint);
+    }
+    if (m > 0 && tape.declared().has_edge_between(nodes_.back(), node)) {
+      return miss(CellReason::declared);
     }
     nodes_.push_back(node);
     members_.push_back(i);

@@ -28,7 +28,8 @@ class CellMatcher {
  private:
   using From = CellInput::From;
   std::uint32_t find_cell(std::span<const NodeRef> pending, std::uint32_t first);
-  bool match(const CellType& cell, std::span<const NodeRef> pending, std::uint32_t first);
+  bool match(const CellType& cell, std::span<const NodeRef> pending, std::uint32_t first,
+             bool has_loose_between);
   bool fits(const CellType& cell, std::size_t member, const Tape& tape);
   bool has_one_order(std::uint32_t tape);
   bool look_between(std::uint32_t tape);
@@ -43,7 +44,8 @@ class CellMatcher {
 
   RunState& run_;
   std::vector<Unit> units_;
-  std::vector<std::uint8_t> taken_;  ///< per node, whether a unit before has it
+  std::vector<std::uint8_t> taken_;         ///< per node, whether a unit before has it
+  std::span<const DeclaredCell> declared_;  ///< those that come next
   std::size_t single_nodes_ = 0;
 
   // Of the cell that is being matched.
