@@ -258,16 +258,16 @@ TEST_F(CellsDeclaredEdges, FindTheGraphInAnyArgument) {
   const auto pointer =
       cell([&](ComputationGraph* g, int row) { return two(word(*g, static_cast<unsigned>(row))); });
   struct Layer {
-    float factor = 2;
+    const CellsDeclared& test;
     Expression apply(ComputationGraph& g, float number) const {
-      return exp(input(g, number) * factor);
+      return exp(test.word(g, 2) * number);
     }
   };
   std::vector<Expression> all{first(std::vector<Expression>{}, x),
                               nested(3u, std::vector<std::vector<Expression>>{{}, {x}}),
                               pair(CellState{none, x}),
                               pointer(&graph, 3),
-                              cell(&Layer::apply)(Layer(), graph, 0.5f),
+                              cell(&Layer::apply)(Layer{*this}, graph, 0.5f),
                               cell(two)(x)};
   std::vector<Expression> sums;
   for (const Expression& e : all) sums.push_back(sum_elems(e));

@@ -127,13 +127,11 @@ TEST_P(RandomCells, HaveTheSameBitsIfDeclared) {
   const Outcome reference = run(model, GetParam(), options, false, true);
   EXPECT_EQ(reference.nodes_in_cells, 0u);
   for (Policy policy : {Policy::depth, Policy::agenda, Policy::descent, Policy::automatic}) {
-    for (std::size_t cells_after : {100, 1000000}) {
-      options.policy = policy;
-      options.cells_after = cells_after;
-      options.threads = 1 + (GetParam() + static_cast<unsigned>(policy)) % 4;
-      const Outcome outcome = run(model, GetParam(), options, false, true);
-      ASSERT_NO_FATAL_FAILURE(expect_same(reference, outcome)) << batching::name_of(policy);
-    }
+    options.policy = policy;
+    options.cells_after = GetParam() % 3 == 0 ? 1000000 : 100;
+    options.threads = 1 + (GetParam() + static_cast<unsigned>(policy)) % 4;
+    const Outcome outcome = run(model, GetParam(), options, false, true);
+    ASSERT_NO_FATAL_FAILURE(expect_same(reference, outcome)) << batching::name_of(policy);
   }
 }
 

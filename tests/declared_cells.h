@@ -10,6 +10,9 @@ inline constexpr std::size_t kNoSearch =
     1000000;  ///< nodes: nothing is found, what is declared is there
 
 class CellsDeclared : public ExplainCells {
+ public:
+  using ExplainCells::word;
+
  protected:
   struct State {
     Expression h, c;

@@ -3,59 +3,48 @@
 
 #include <algorithm>
 
+#include "dynet_like/core/make_room.h"
+
 namespace dynet_like {
 
 namespace {
 
 constexpr std::size_t kMostDeclared = 256, kMostNames = 4;
 
-std::uint64_t hash_of(const CellPattern& pattern) {
-  std::uint64_t hash = pattern.ports;
-  const auto add = [&](std::uint64_t word) {
-    hash = (hash ^ word) * 0x9e3779b97f4a7c15;  // 2^64 over the golden ratio
-    hash ^= hash >> 32;
-  };
-  for (TypeId member : pattern.members) add(member);
-  for (const CellInput& input : pattern.inputs) {
-    add(static_cast<std::uint64_t>(input.from) | std::uint64_t{input.index} << 8 |
-        std::uint64_t{input.offset} << 32);
-  }
-  return hash;
-}
-
 }  // namespace
 
-std::optional<std::uint32_t> CellDictionary::find(const CellPattern& pattern,
-                                                  std::uint64_t hash) const {
-  const auto [begin, end] = by_hash_.equal_range(hash);
-  const auto known = std::find_if(
-      begin, end, [&](const auto& entry) { return types_[entry.second].pattern == pattern; });
-  if (known == end) return std::nullopt;
+std::span<const std::uint32_t> CellDictionary::declared_of_types(std::uint64_t hash) const {
+  const auto known = declared_of_types_.find(hash);
+  if (known == declared_of_types_.end()) return {};
   return known->second;
 }
 
-std::uint32_t CellDictionary::add(CellPattern pattern, std::uint64_t hash, const TypeTable& types) {
-  const auto cell = static_cast<std::uint32_t>(types_.size());
-  names_.resize(cell + 1);
-  types_.push_back(make_cell_type(std::move(pattern), types));
-  by_hash_.emplace(hash, cell);
+std::optional<std::uint32_t> CellDictionary::declare(const CellPattern& pattern,
+                                                     const TypeTable& types) {
+  if (declared_ == kMostDeclared) return std::nullopt;
+  std::uint64_t hash = 0;
+  for (TypeId member : pattern.members) hash = add_to_hash(hash, member);
+  std::vector<std::uint32_t>& like = declared_of_types_[hash];
+  make_room(like);
+  const std::uint32_t cell = find_or_add(pattern, types);
+  like.push_back(cell);
+  ++declared_;
   return cell;
 }
 
-std::optional<std::uint32_t> CellDictionary::declare(const CellPattern& pattern,
-                                                     std::string_view name,
-                                                     const TypeTable& types) {
-  const std::uint64_t hash = hash_of(pattern);
-  std::optional<std::uint32_t> cell = find(pattern, hash);
-  if (!cell) {
-    if (declared_ == kMostDeclared) return std::nullopt;
-    cell = add(pattern, hash, types);
-    ++declared_;
-  }
-  std::vector<std::string>& names = names_[*cell];
-  if (names.size() < kMostNames && std::find(names.begin(), names.end(), name) == names.end()) {
-    names.emplace_back(name);
-  }
+void CellDictionary::name(std::uint32_t cell, std::string_view name) {
+  std::vector<std::string>& names = names_[cell];
+  if (names.size() == kMostNames) return;
+  if (std::find(names.begin(), names.end(), name) == names.end()) names.emplace_back(name);
+}
+
+std::uint32_t CellDictionary::find_or_add(CellPattern pattern, const TypeTable& types) {
+  const auto known = std::find_if(types_.begin(), types_.end(),
+                                  [&](const CellType& cell) { return cell.pattern == pattern; });
+  const auto cell = static_cast<std::uint32_t>(known - types_.begin());
+  if (known != types_.end()) return cell;
+  names_.resize(cell + 1);
+  types_.push_back(make_cell_type(std::move(pattern), types));
   return cell;
 }
 
@@ -65,9 +54,7 @@ bool CellDictionary::use(std::vector<CellPattern> patterns, std::vector<std::uin
   std::vector<std::uint32_t> in_use;
   std::vector<std::vector<std::uint32_t>> beginning(types.type_count());
   for (CellPattern& pattern : patterns) {
-    const std::uint64_t hash = hash_of(pattern);
-    const std::optional<std::uint32_t> known = find(pattern, hash);
-    const std::uint32_t cell = known ? *known : add(std::move(pattern), hash, types);
+    const std::uint32_t cell = find_or_add(std::move(pattern), types);
     in_use.push_back(cell);
     beginning[types_[cell].pattern.members[0]].push_back(cell);
   }
@@ -81,7 +68,7 @@ bool CellDictionary::use(std::vector<CellPattern> patterns, std::vector<std::uin
 void CellDictionary::clear() {
   types_.clear();
   names_.clear();
-  by_hash_.clear();
+  declared_of_types_.clear();
   declared_ = 0;
   in_use_.clear();
   beginning_.clear();

@@ -18,7 +18,7 @@ namespace dynet_like {
 class CellDictionary {
  public:
   std::size_t size() const { return types_.size(); }
-  /// How many of them are there not because they were declared.
+  /// How many of them were not declared.
   std::size_t found() const { return types_.size() - declared_; }
   /// Whether there is none to look for.
   bool empty() const { return in_use_.empty(); }
@@ -32,13 +32,19 @@ class CellDictionary {
   /// Whether nodes of this type may lie between those of a cell without being of it.
   bool is_loose(TypeId type) const { return type < loose_.size() && loose_[type] != 0; }
 
-  /// The names under which a cell type was declared, but for all beyond a few.
+  /// A hash, at first 0, of the types of members in their order.
+  static std::uint64_t add_to_hash(std::uint64_t hash, TypeId member) {
+    hash = (hash ^ member) * 0x9e3779b97f4a7c15;  // 2^64 over the golden ratio
+    return hash ^ hash >> 32;
+  }
+  /// The declared cell types whose members have these types.
+  std::span<const std::uint32_t> declared_of_types(std::uint64_t hash) const;
+  /// One more that is declared. Nothing if there are too many. It is not looked for elsewhere.
+  std::optional<std::uint32_t> declare(const CellPattern& pattern, const TypeTable& types);
+  /// Adds a name under which a cell type is declared, if it has not many yet.
+  void name(std::uint32_t cell, std::string_view name);
   std::span<const std::string> names_of(std::uint32_t cell) const { return names_[cell]; }
 
-  /// The type of a cell that was declared, which is entered if it is not there yet. Nothing if too
-  /// many were declared. It is not looked for, since it is known where it stands.
-  std::optional<std::uint32_t> declare(const CellPattern& pattern, std::string_view name,
-                                       const TypeTable& types);
   /// From now on these are looked for, the best first, and no others. Returns whether that is new.
   bool use(std::vector<CellPattern> patterns, std::vector<std::uint8_t> loose,
            const TypeTable& types);
@@ -46,12 +52,11 @@ class CellDictionary {
   void clear();
 
  private:
-  std::optional<std::uint32_t> find(const CellPattern& pattern, std::uint64_t hash) const;
-  std::uint32_t add(CellPattern pattern, std::uint64_t hash, const TypeTable& types);
+  std::uint32_t find_or_add(CellPattern pattern, const TypeTable& types);
 
   std::deque<CellType> types_;
   std::vector<std::vector<std::string>> names_;  ///< by cell type
-  std::unordered_multimap<std::uint64_t, std::uint32_t> by_hash_;
+  std::unordered_map<std::uint64_t, std::vector<std::uint32_t>> declared_of_types_;
   std::size_t declared_ = 0;
   std::vector<std::uint32_t> in_use_;
   std::vector<std::vector<std::uint32_t>> beginning_;

@@ -34,17 +34,15 @@ std::uint32_t CellMatcher::find_cell(std::span<const NodeRef> pending, std::uint
   const CellDictionary& dictionary = run_.common.dictionary;
   if (!declared_.empty() && declared_[0].first == pending[first]) {
     const std::uint32_t cell = declared_[0].type;
-    declared_ = declared_.subspan(1);
-    if (match(dictionary[cell], pending, first, false)) return cell;
-    if (miss_ != CellReason::none) run_.count_reason(cell, miss_);
+    if (take_declared(pending, first)) return cell;
+    run_.count_reason(cell, miss_);
   }
   const TypeId type = run_.tape(pending[first]).node(pending[first].node).type;
   std::size_t furthest = 0;
   std::uint32_t nearest = kNone;
   CellReason reason = CellReason::none;
-  const bool has_loose_between = !dictionary.is_loose(type);
   for (std::uint32_t cell : dictionary.beginning_with(type)) {
-    if (match(dictionary[cell], pending, first, has_loose_between)) return cell;
+    if (match(dictionary[cell], pending, first)) return cell;
     if (nodes_.size() <= furthest) continue;
     furthest = nodes_.size();
     nearest = cell;
@@ -54,14 +52,37 @@ std::uint32_t CellMatcher::find_cell(std::span<const NodeRef> pending, std::uint
   return kNone;
 }
 
+// That the nodes are of the type is known, and nothing but them that is to run lies between them.
+bool CellMatcher::take_declared(std::span<const NodeRef> pending, std::uint32_t first) {
+  const CommonState& common = run_.common;
+  const DeclaredCell declared = declared_[0];
+  declared_ = declared_.subspan(1);
+  const CellPattern& pattern = common.dictionary[declared.type].pattern;
+  const auto ports = common.declared_ports.begin() + declared.first_port;
+  ports_.assign(ports, ports + pattern.ports);
+  members_.clear();
+  nodes_.clear();
+  between_.clear();
+  for (std::uint32_t m = 0; m < pattern.size(); ++m) {
+    members_.push_back(first + m);
+    nodes_.push_back(pending[first + m].node);
+  }
+  const Tape& tape = *run_.tapes[declared.first.tape].tape;
+  reads_between_ = std::any_of(ports_.begin(), ports_.end(), [&](ValueId port) {
+    return tape.value(port).node >= declared.first.node;
+  });
+  return has_one_order(declared.first.tape);
+}
+
 // Members follow one another, but for loose nodes and for those that other units have already.
 // These must be able to run before the whole cell, or after it.
-bool CellMatcher::match(const CellType& cell, std::span<const NodeRef> pending, std::uint32_t first,
-                        bool has_loose_between) {
+bool CellMatcher::match(const CellType& cell, std::span<const NodeRef> pending,
+                        std::uint32_t first) {
   const CellDictionary& dictionary = run_.common.dictionary;
   const CellPattern& pattern = cell.pattern;
   const std::uint32_t tape_index = pending[first].tape;
   const Tape& tape = *run_.tapes[tape_index].tape;
+  const bool loose = dictionary.is_loose(pattern.members[0]);
   members_.clear();
   nodes_.clear();
   ports_.clear();
@@ -72,7 +93,7 @@ bool CellMatcher::match(const CellType& cell, std::span<const NodeRef> pending, 
     if (i == pending.size() || pending[i].tape != tape_index) return miss(CellReason::ended);
     const NodeId node = pending[i].node;
     const TypeId type = tape.node(node).type;
-    if (m > 0 && (taken_[i] != 0 || (has_loose_between && dictionary.is_loose(type)))) {
+    if (m > 0 && (taken_[i] != 0 || (!loose && dictionary.is_loose(type)))) {
       pass_over(pending, i);
       continue;
     }

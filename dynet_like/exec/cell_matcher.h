@@ -28,8 +28,8 @@ class CellMatcher {
  private:
   using From = CellInput::From;
   std::uint32_t find_cell(std::span<const NodeRef> pending, std::uint32_t first);
-  bool match(const CellType& cell, std::span<const NodeRef> pending, std::uint32_t first,
-             bool has_loose_between);
+  bool take_declared(std::span<const NodeRef> pending, std::uint32_t first);
+  bool match(const CellType& cell, std::span<const NodeRef> pending, std::uint32_t first);
   bool fits(const CellType& cell, std::size_t member, const Tape& tape);
   bool has_one_order(std::uint32_t tape);
   bool look_between(std::uint32_t tape);

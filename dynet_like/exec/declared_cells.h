@@ -1,6 +1,7 @@
 // Looks up the cells that a program has declared, before nodes run.
 #pragma once
 
+#include <cstdint>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -14,25 +15,37 @@ namespace dynet_like {
 /// whether that is worth it, and how often there is such a cell: the program has said so.
 class DeclaredCells {
  public:
-  /// Called before nodes run, tape by tape in the order of recording. Fills `common.declared`; a
-  /// cell of a new type is entered into the dictionary at once.
-  void look_at(std::span<const NodeRef> pending, CommonState& common);
+  explicit DeclaredCells(CommonState& common) : common_(common) {}
+
+  /// Called before nodes run, tape by tape in the order of recording. Fills CommonState::declared;
+  /// a cell of a new type is entered into the dictionary at once.
+  void look_at(std::span<const NodeRef> pending);
   /// Declared ranges that are no cells.
   std::span<const RefusedCell> refused() const { return refused_; }
-  /// Forgets what was refused; allocates nothing.
-  void clear() { refused_.clear(); }
+  /// Forgets cells and what was refused; allocates nothing.
+  void clear();
 
  private:
-  void look_at_range(std::span<const NodeRef> members, std::string_view name, CommonState& common);
-  CellReason read_pattern(std::span<const NodeRef> members, const Tape& tape);
-  CellReason read_inputs(std::span<const NodeRef> members, NodeId node, const Tape& tape);
-  void refuse(std::span<const NodeRef> members, const Tape& tape, std::string_view name,
-              CellReason reason);
+  using From = CellInput::From;
+  /// The nodes of a range that are to run.
+  struct Members {
+    std::span<const NodeRef> refs;
+    const Tape& tape;
 
+    /// Which of them it is; their number if it is none.
+    std::size_t index_of(NodeId node) const;
+  };
+
+  void look_at_range(const Members& members, std::string_view name);
+  CellReason find(const Members& members, std::uint32_t& type);
+  bool fits(const CellPattern& pattern, const Members& members);
+  CellReason why_no_cell(const Members& members) const;
+  CellPattern pattern_of(const Members& members);
+  void refuse(const Members& members, std::string_view name, CellReason reason);
+
+  CommonState& common_;
   std::vector<RefusedCell> refused_;
-  // Of the range that is being read; kept for their memory.
-  CellPattern pattern_;
-  std::vector<ValueId> ports_;
+  std::vector<ValueId> ports_;  ///< of the range that is being read
 };
 
 }  // namespace dynet_like

@@ -229,7 +229,6 @@ void Executor::forget_all() {
 }
 
 void Executor::forget_types() {
-  common_.declared.clear();
   common_.dictionary.clear();
   learner_.clear();
 }

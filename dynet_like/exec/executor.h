@@ -131,7 +131,7 @@ class Executor {
   std::vector<std::unique_ptr<Lane>> lanes_;
   std::size_t used_lanes_ = 1;  ///< the others only keep their memory
   NeededNodes needed_;
-  DeclaredCells declared_;
+  DeclaredCells declared_{common_};
   CellLearner learner_;
   SharedGradients shared_;
   std::uint64_t releases_ = 0;  ///< marks from before the last release mean the beginning

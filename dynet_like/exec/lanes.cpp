@@ -103,7 +103,7 @@ void Executor::forward(std::span<const ValueRef> targets, bool free_unread,
     const std::span<const NodeRef> pending =
         needed_.of_tapes(0, static_cast<std::uint32_t>(common_.tapes.size()));
     if (common_.uses_cells()) {
-      declared_.look_at(pending, common_);
+      declared_.look_at(pending);
       learner_.look_at(pending, common_);
     }
     for_lanes([&](Lane& lane) {

@@ -66,7 +66,8 @@ struct Cell {
 /// members, beside each other among those of their tape.
 struct DeclaredCell {
   NodeRef first;
-  std::uint32_t type = 0;  ///< in the dictionary
+  std::uint32_t type = 0;        ///< in the dictionary
+  std::uint32_t first_port = 0;  ///< into CommonState::declared_ports
 };
 
 /// Cells that ran together: a batch for each step of their type, one after the other. Of the items
@@ -187,7 +188,8 @@ struct CommonState {
   std::vector<TapeState> tapes;
   CellDictionary dictionary;
   std::vector<DeclaredCell> declared;  ///< of the nodes that are to run, in their order
-  std::vector<SharedValue> shared;     ///< by identity
+  std::vector<ValueId> declared_ports;
+  std::vector<SharedValue> shared;  ///< by identity
 
   std::shared_ptr<MemorySource> memory;  ///< of the device
 
