@@ -220,11 +220,23 @@ TEST_F(CellsDeclaredEdges, OfMinibatchesAreRefused) {
   const std::vector<unsigned> words{1, 2, 3};
   const auto all = cell([](const Expression& x) { return exp(tanh(x)); }, "all");
   const auto total = cell([](const Expression& x) { return exp(sum_batches(x)); }, "total");
-  const Expression x = lookup(graph, table, words);
+  const auto rows = cell(
+      [this](ComputationGraph& g, const std::vector<unsigned>& numbers) {
+        return sqrt(square(lookup(g, table, numbers)));
+      },
+      "rows");
+  all(word(graph, 1)).value();  // the same types with one element are a cell
+  rows(graph, std::vector{1u}).value();
+  const Expression x = rows(graph, words);
   const Report report = report_of(graph, total(all(x)));
+  const Expression want = exp(sum_batches(exp(tanh(sqrt(square(lookup(graph, table, words)))))));
+  EXPECT_EQ(as_vector(total(all(x)).value()), as_vector(want.value()));
   EXPECT_EQ(times_named(report, CellReason::minibatch, "all"), 1u) << report;
-  ASSERT_EQ(report.cells.size(), 1u) << report;
-  EXPECT_EQ(report.cells[0].name, "total");  // which reads several elements as one value
+  EXPECT_EQ(times_named(report, CellReason::minibatch, "rows"), 1u) << report;
+  ASSERT_EQ(report.cells.size(), 3u) << report;
+  EXPECT_EQ(named(report, "rows")->cells, 1u);
+  EXPECT_EQ(named(report, "all")->cells, 1u);
+  EXPECT_EQ(named(report, "total")->cells, 1u);  // it reads several elements as one value
 }
 
 TEST_F(CellsDeclaredEdges, OfTooManyTypesAreRefused) {

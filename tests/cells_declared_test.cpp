@@ -28,6 +28,37 @@ TEST_F(CellsDeclared, HaveTheBitsOfThePlainFunction) {
   }
 }
 
+// Five types, whichever is there first.
+TEST_F(CellsDeclared, OfTheSameOpsButOtherLinksDiffer) {
+  const auto variant = cell([](unsigned number, const Expression& x, const Expression& y) {
+    const Expression a = tanh(x), b = logistic(number == 1 || number == 4 ? a
+                                               : number == 2              ? y
+                                                                          : x);
+    return number == 3 ? cmult(b, a) : cmult(number == 4 ? x : a, b);
+  });
+  for (unsigned first = 0; first < 5; ++first) {
+    const auto program = [&](const GraphOptions& options, Notes& notes) {
+      Minibatch batch(options);
+      for (unsigned i = 0; i < 10; ++i) {
+        ComputationGraph& graph = batch.new_graph();
+        const Expression x = word(graph, i), y = word(graph, i + 3);
+        batch.add_loss(squared_norm(variant((first + i * 3) % 5, x, y)));
+        batch.forward();
+      }
+      notes.add("loss", std::vector<float>{batch.forward()});
+      const Gradients& gradients = batch.backward();
+      for (unsigned row = 0; row < 10; ++row) notes.add("row", gradients.values(table, row));
+      notes.nodes_in_cells = batch.explain().nodes_in_cells;
+      if (options.cells_after == kNoSearch) {
+        EXPECT_EQ(batch.explain().cells.size(), 5u);
+      }
+    };
+    expect_same_with_cells(program);
+    Notes notes;
+    program(no_search(), notes);
+  }
+}
+
 TEST_F(CellsDeclared, HaveTheSameBitsWithChecksAndInDoublePrecision) {
   GraphOptions options;
   options.verify_batching = options.detect_anomaly = true;

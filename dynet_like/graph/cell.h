@@ -104,7 +104,8 @@ class CellFunction {
 /// first call on, with the same bits as without. Reports call it by the name. A cell inside another
 /// is a part of that. The function must be callable as const. See docs/cells.md.
 template <class F>
-CellFunction<std::decay_t<F>> cell(F&& function, std::string name = "cell") {
+requires(!cell_arguments::has_graph<F&>())
+    CellFunction<std::decay_t<F>> cell(F&& function, std::string name = "cell") {
   return {std::forward<F>(function), std::move(name)};
 }
 

@@ -23,9 +23,10 @@ class DeclaredRanges {
  public:
   /// The next node is the first of a range.
   void open(std::size_t next_node, std::string_view name) {
-    if (depth_ == 0)
-      ranges_.push_back(
-          {static_cast<std::uint32_t>(next_node), DeclaredRange::kOpen, number_of(name)});
+    if (depth_ == 0) {
+      const auto begin = static_cast<std::uint32_t>(next_node);
+      ranges_.push_back({begin, DeclaredRange::kOpen, number_of(name)});
+    }
     ++depth_;
   }
   /// Ends what was opened last; allocates nothing.
