@@ -106,15 +106,14 @@ void CellLearner::keep(std::span<const NodeRef> sample, const CommonState& commo
   bool is_cut = true;  // words go neither into a declared cell nor across one
   for (std::size_t i = 0; i < sample.size();) {
     const bool is_declared = declared != common.declared.end() && declared->first == sample[i];
-    if (is_cut || is_declared)
-      first_of_sample_.push_back(static_cast<std::uint32_t>(types_.size()));
+    const auto place = static_cast<std::uint32_t>(types_.size());
+    if (is_cut || is_declared) first_of_sample_.push_back(place);
     is_cut = is_declared;
-    const std::size_t end =
-        i + (is_declared ? common.dictionary[declared->type].pattern.size() : 1);
     is_foldable_.push_back(!is_declared && tape.items_of(sample[i].node) == 1);
-    place_of_.resize(end, types_.size());
-    types_.push_back(is_declared ? kDeclared | declared++->type : tape.node(sample[i].node).type);
-    for (; i < end; ++i) keep_inputs(sample, i, tape);
+    types_.push_back(is_declared ? kDeclared | declared->type : tape.node(sample[i].node).type);
+    const std::size_t nodes = is_declared ? common.dictionary[declared++->type].pattern.size() : 1;
+    place_of_.resize(i + nodes, place);
+    for (const std::size_t end = i + nodes; i < end; ++i) keep_inputs(sample, i, tape);
     first_input_.push_back(static_cast<std::uint32_t>(inputs_.size()));
   }
 }

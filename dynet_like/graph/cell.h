@@ -15,6 +15,7 @@ namespace dynet_like {
 
 namespace cell_arguments {
 
+/// Whether values of this type can know a graph.
 template <class T>
 constexpr bool has_graph() {
   using Plain = std::remove_cvref_t<T>;
