@@ -8,6 +8,7 @@
 #include "dynet/init.h"
 #include "dynet/param-init.h"
 #include "dynet/training.h"
+#include "dynet_like/graph/cell.h"
 
 namespace {
 
@@ -19,7 +20,7 @@ struct Outcome {
 };
 
 // A chain written gate by gate, a graph for every sample, and an update after each.
-Outcome train(bool with_cells, unsigned samples) {
+Outcome train(bool with_cells, unsigned samples, bool declared = false) {
   DynetParams params;
   params.random_seed = 5;
   params.autobatch = 1;
@@ -34,11 +35,16 @@ Outcome train(bool with_cells, unsigned samples) {
     for (unsigned sample = 0; sample < samples; ++sample) {
       ComputationGraph graph(with_cells);
       const Expression ew = parameter(graph, w), eu = parameter(graph, u), eb = parameter(graph, b);
+      const auto step = [&](const Expression& h, unsigned word) {
+        const Expression x = lookup(graph, words, word);
+        const Expression a = tanh(affine_transform({eb, ew, h, eu, x}));
+        return cmult(logistic(eu * a), a) + h;
+      };
+      const auto declared_step = dynet_like::cell(step);
       Expression h = lookup(graph, words, sample % 10);
       for (unsigned i = 0; i < 20; ++i) {
-        const Expression x = lookup(graph, words, (sample + i) % 10);
-        const Expression a = tanh(affine_transform({eb, ew, h, eu, x}));
-        h = cmult(logistic(eu * a), a) + h;
+        const unsigned word = (sample + i) % 10;
+        h = declared ? declared_step(h, word) : step(h, word);
       }
       const Expression loss = squared_norm(h);
       outcome.numbers.push_back(as_scalar(graph.forward(loss)));
@@ -59,6 +65,15 @@ TEST(CompatCells, AreFoundFromGraphToGraph) {
   EXPECT_EQ(with.numbers, without.numbers);
   EXPECT_EQ(with.first_in_cells, 0u);
   EXPECT_GE(with.last_in_cells, 80u);
+  EXPECT_EQ(without.last_in_cells, 0u);
+}
+
+TEST(CompatCells, MayBeDeclared) {
+  const Outcome with = train(true, 3, true), without = train(false, 3, true);
+  EXPECT_EQ(with.numbers, without.numbers);
+  EXPECT_EQ(with.numbers, train(false, 3).numbers);
+  EXPECT_EQ(with.first_in_cells, 20 * 7u);
+  EXPECT_EQ(with.last_in_cells, 20 * 7u);
   EXPECT_EQ(without.last_in_cells, 0u);
 }
 

@@ -25,7 +25,7 @@ constexpr std::size_t kMostOfAWord = 4;    ///< patterns
 constexpr std::size_t kMostCompared = 64;  ///< patterns of a word
 constexpr std::size_t kMostRefused = 8;    ///< sequences to tell of
 constexpr std::uint32_t kDropped = ~std::uint32_t{0};
-constexpr std::uint32_t kFirstUniqueArgument = 1u << 31;
+constexpr TypeId kDeclared = 1u << 31;  ///< until it is known how many types of nodes there are
 
 // Tests want cells on every device, however small their batches are.
 double nodes_per_call(Device& device) {
@@ -33,12 +33,6 @@ double nodes_per_call(Device& device) {
   const double nodes = value == nullptr ? 0 : std::atof(value);
   if (nodes > 0) return nodes;
   return device.is_cpu() ? kNodesPerCall : kNodesPerLaunch;
-}
-
-// An argument of one graph will not come again in another one.
-bool is_of_all_samples(const NodeType& type) {
-  return std::all_of(type.keys.begin(), type.keys.begin() + type.inputs,
-                     [](InputKey key) { return argument_of(key) < kFirstUniqueArgument; });
 }
 
 // What a call costs, in calls of a product: what is done element by element costs little.
@@ -96,6 +90,7 @@ void CellLearner::forget_nodes() {
   std::vector<TypeId>().swap(types_);
   std::vector<std::uint8_t>().swap(is_foldable_);
   std::vector<Input>().swap(inputs_);
+  std::vector<std::size_t>().swap(place_of_);
   first_input_.resize(1);
   first_of_sample_.clear();
   first_of_run_.clear();
@@ -103,31 +98,55 @@ void CellLearner::forget_nodes() {
 
 void CellLearner::keep(std::span<const NodeRef> sample, const CommonState& common) {
   const Tape& tape = *common.tapes[sample[0].tape].tape;
-  const std::size_t first = types_.size();
-  first_of_sample_.push_back(static_cast<std::uint32_t>(first));
-  const std::uint64_t number = samples_++ << 32;
-  for (NodeRef ref : sample) {
-    const NodeType& type = tape.type_of(ref.node);
-    const std::span<const ValueId> ids = tape.inputs_of(ref.node);
-    for (std::uint32_t j = 0; j < type.inputs; ++j) {
-      const Value& value = tape.value(ids[j]);
-      // The nodes of a sample stand in ascending order.
-      const auto before = [](NodeRef a, NodeId b) { return a.node < b; };
-      const auto found = std::lower_bound(sample.begin(), sample.end(), value.node, before);
-      const bool runs = found != sample.end() && found->node == value.node;
-      inputs_.push_back({runs ? first + static_cast<std::size_t>(found - sample.begin()) : kNone,
-                         number | ids[j], value.offset, value.shape, type.signature.shared[j] != 0,
-                         value.blocks_gradient});
-    }
-    types_.push_back(type.id);
-    is_foldable_.push_back(tape.items_of(ref.node) == 1);
+  ++samples_;
+  place_of_.clear();
+  auto declared = std::partition_point(
+      common.declared.begin(), common.declared.end(),
+      [&](const DeclaredCell& cell) { return cell.first.tape < sample[0].tape; });
+  bool is_cut = true;  // words go neither into a declared cell nor across one
+  for (std::size_t i = 0; i < sample.size();) {
+    const bool is_declared = declared != common.declared.end() && declared->first == sample[i];
+    const auto place = static_cast<std::uint32_t>(types_.size());
+    if (is_cut || is_declared) first_of_sample_.push_back(place);
+    is_cut = is_declared;
+    is_foldable_.push_back(!is_declared && tape.items_of(sample[i].node) == 1);
+    types_.push_back(is_declared ? kDeclared | declared->type : tape.node(sample[i].node).type);
+    const std::size_t nodes = is_declared ? common.dictionary[declared++->type].pattern.size() : 1;
+    place_of_.resize(i + nodes, place);
+    for (const std::size_t end = i + nodes; i < end; ++i) keep_inputs(sample, i, tape);
     first_input_.push_back(static_cast<std::uint32_t>(inputs_.size()));
+  }
+}
+
+void CellLearner::keep_inputs(std::span<const NodeRef> sample, std::size_t index,
+                              const Tape& tape) {
+  const NodeType& type = tape.type_of(sample[index].node);
+  const std::span<const ValueId> ids = tape.inputs_of(sample[index].node);
+  for (std::uint32_t j = 0; j < type.inputs; ++j) {
+    const Value& value = tape.value(ids[j]);
+    // The nodes of a sample stand in ascending order.
+    const auto before = [](NodeRef a, NodeId b) { return a.node < b; };
+    const auto found = std::lower_bound(sample.begin(), sample.end(), value.node, before);
+    const bool runs = found != sample.end() && found->node == value.node;
+    const std::size_t producer =
+        runs ? place_of_[static_cast<std::size_t>(found - sample.begin())] : kNone;
+    if (producer == place_of_[index]) continue;
+    inputs_.push_back({producer, samples_ << 32 | ids[j], value.offset, value.shape,
+                       type.signature.shared[j] != 0, value.blocks_gradient});
+  }
+}
+
+void CellLearner::number_declared_types(const TypeTable& table) {
+  for (TypeId& type : types_) {
+    if (type >= kDeclared) type = static_cast<TypeId>(table.type_count() + (type - kDeclared));
   }
 }
 
 // Returns whether that changed anything.
 bool CellLearner::learn(CommonState& common) {
   const TypeTable& table = common.tapes.front().tape->types();
+  const std::size_t node_types = table.type_count();
+  number_declared_types(table);
   std::vector<std::uint32_t> producers, first{0};
   for (std::size_t n = 0; n < types_.size(); ++n) {
     for (std::uint32_t e = first_input_[n]; e < first_input_[n + 1]; ++e) {
@@ -137,13 +156,20 @@ bool CellLearner::learn(CommonState& common) {
     }
     first.push_back(static_cast<std::uint32_t>(producers.size()));
   }
-  const batching::Dag dag{static_cast<std::uint32_t>(table.type_count()), types_, first, producers};
+  const std::size_t all_types = node_types + common.dictionary.size();
+  const batching::Dag dag{static_cast<std::uint32_t>(all_types), types_, first, producers};
   const std::vector<std::uint32_t> chains = batching::longest_chains(dag);
-  std::vector<batching::TypeFacts> facts(table.type_count());
-  std::vector<float> weights(table.type_count());
-  for (TypeId t = 0; t < facts.size(); ++t) {
-    facts[t] = {chains[t], call_cost(table[t]), is_of_all_samples(table[t])};
+  std::vector<batching::TypeFacts> facts(all_types);
+  std::vector<float> weights(all_types);
+  for (TypeId t = 0; t < node_types; ++t) {
+    facts[t] = {chains[t], call_cost(table[t]), table[t].is_of_all_samples()};
     weights[t] = table[t].has_shared_input ? 2.0f : 1.0f;
+  }
+  for (std::size_t t = node_types; t < all_types; ++t) {
+    for (const CellStep& step :
+         common.dictionary[static_cast<std::uint32_t>(t - node_types)].steps) {
+      weights[t] += weights[step.type];
+    }
   }
   for (std::size_t n = 0; n < types_.size(); ++n) {
     if (is_foldable_[n] == 0) facts[types_[n]].foldable = false;
@@ -163,7 +189,7 @@ bool CellLearner::learn(CommonState& common) {
   std::vector<CellPattern> patterns;
   for (std::size_t c = 0; c < cells.size(); ++c) {
     if (!chosen[c]) refuse(found.patterns[c].members, found.times[c], CellReason::calls);
-    const bool has_room = common.dictionary.size() + patterns.size() < kMostCellTypes;
+    const bool has_room = common.dictionary.found() + patterns.size() < kMostCellTypes;
     if (chosen[c] && has_room) patterns.push_back(std::move(found.patterns[c]));
   }
   keep_largest_refused();
@@ -282,10 +308,11 @@ CellPattern CellLearner::pattern_at(std::span<const std::uint32_t> members) cons
 // Of all types of an op together: an argument of one sample makes a type of its own.
 void CellLearner::refuse_types(const TypeTable& table) {
   for (std::size_t n = 0; n < types_.size(); ++n) {
+    if (types_[n] >= table.type_count()) continue;  // a declared cell
     const NodeType& type = table[types_[n]];
     CellReason reason = CellReason::none;
     if (is_foldable_[n] == 0) reason = CellReason::minibatch;
-    if (!is_of_all_samples(type)) reason = CellReason::argument_of_sample;
+    if (!type.is_of_all_samples()) reason = CellReason::argument_of_sample;
     if (reason == CellReason::none) continue;
     const auto known =
         std::find_if(refused_.begin(), refused_.end(), [&](const RefusedCell& other) {

@@ -28,6 +28,7 @@ class CellMatcher {
  private:
   using From = CellInput::From;
   std::uint32_t find_cell(std::span<const NodeRef> pending, std::uint32_t first);
+  bool take_declared(std::span<const NodeRef> pending, std::uint32_t first);
   bool match(const CellType& cell, std::span<const NodeRef> pending, std::uint32_t first);
   void begin_match();
   bool match_closed(const CellType& cell, std::span<const NodeRef> pending, std::uint32_t first);
@@ -45,7 +46,8 @@ class CellMatcher {
 
   RunState& run_;
   std::vector<Unit> units_;
-  std::vector<std::uint8_t> taken_;  ///< per node, whether a unit before has it
+  std::vector<std::uint8_t> taken_;         ///< per node, whether a unit before has it
+  std::span<const DeclaredCell> declared_;  ///< those that come next
   std::size_t single_nodes_ = 0;
 
   // Of the cell that is being matched.

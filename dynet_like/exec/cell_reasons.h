@@ -4,6 +4,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -13,16 +14,22 @@ namespace dynet_like {
 
 enum class CellReason : std::uint8_t {
   none,
-  // Found while learning: no cell type is made of these nodes.
+  // Found in a declared range, or while learning: no cell type is made of these nodes.
   minibatch,  ///< dimension; also found while matching
   argument_of_sample,
+  // Found in a declared range.
+  single,
+  too_large,
+  too_many,
+  // Found while learning.
   few_alike,
   calls,
   // Found while matching: nodes begin like a cell.
   ops,
   links,
   between,
-  checkpoint,
+  checkpoint,  ///< also found in a declared range
+  declared,
   ended,
   // Found in a backward pass: a cell runs node by node.
   parameter,
@@ -39,11 +46,12 @@ using CellReasonCounts = std::array<std::uint64_t, kCellReasons>;
 /// What a user is told.
 std::string_view words_of(CellReason reason);
 
-/// A sequence of node types that repeats, of which no cell type was made.
+/// A sequence of node types that repeats or was declared, of which no cell type was made.
 struct RefusedCell {
   std::vector<TypeId> members;
-  std::uint64_t times = 0;  ///< among the nodes that were learned from
+  std::uint64_t times = 0;  ///< among the nodes that were learned from; of what was declared, all
   CellReason reason = CellReason::none;
+  std::string name = {};  ///< if it was declared with one
 };
 
 }  // namespace dynet_like

@@ -297,6 +297,7 @@ void Executor::revert(std::uint32_t tape, std::size_t nodes, const Mark& since) 
 
 void Executor::clear() {
   learner_.count_graphs(common_.tapes.size());
+  declared_.clear();
   forget_all();
   for (TapeState& tape : common_.tapes) spare_.push_back(std::move(tape.nodes));
   common_.tapes.clear();

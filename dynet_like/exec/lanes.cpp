@@ -102,7 +102,10 @@ void Executor::forward(std::span<const ValueRef> targets, bool free_unread,
     needed_.resolve_aliases();
     const std::span<const NodeRef> pending =
         needed_.of_tapes(0, static_cast<std::uint32_t>(common_.tapes.size()));
-    if (common_.uses_cells()) learner_.look_at(pending, common_);
+    if (common_.uses_cells()) {
+      declared_.look_at(pending);
+      learner_.look_at(pending, common_);
+    }
     for_lanes([&](Lane& lane) {
       lane.forward.run(needed_.of_tapes(lane.run.first_tape, lane.run.end_tape), false,
                        frees ? targets : std::span<const ValueRef>());
@@ -162,7 +165,9 @@ Report Executor::report() const {
     runs.push_back(&run);
     lane_seconds = std::max(lane_seconds, lane->kernel_seconds);
   }
-  Report report = make_report(runs, learner_.refused());
+  std::vector<RefusedCell> refused(learner_.refused().begin(), learner_.refused().end());
+  refused.insert(refused.end(), declared_.refused().begin(), declared_.refused().end());
+  Report report = make_report(runs, refused);
   report.kernel_seconds = kernel_seconds_ + lane_seconds;
   report.peak_bytes = peak_;
   return report;

@@ -32,8 +32,11 @@ struct Report {
     std::uint64_t nodes_a = 0, nodes_b = 0;
   };
 
-  /// Sequences of nodes that repeat are cells, and were planned and run as one node each.
+  /// Sequences of nodes that repeat or were declared are cells, and were planned and run as one
+  /// node each.
   struct Cell {
+    /// Under which it was declared, empty if it was found; "encoder, decoder" if two share a type.
+    std::string name;
     std::string ops;         ///< of its nodes, in the order of recording: "2 (lookup tanh) cmult"
     std::string joined;      ///< of nodes that share a kernel call: "2 lookup, 2 tanh"
     std::uint64_t size = 0;  ///< nodes in a cell; the planner was spared all but one of them
@@ -44,7 +47,7 @@ struct Report {
   };
   /// Nodes that look like a cell but did not run as one, or cells that ran backward node by node.
   struct NotFolded {
-    std::string ops, reason;
+    std::string name, ops, reason;
     std::uint64_t times = 0;  ///< what was refused while learning, among the nodes it looked at
   };
 
@@ -54,7 +57,7 @@ struct Report {
   /// How many of the nodes ran again, because inference had freed their values before a later call
   /// read them.
   std::uint64_t recomputed = 0;
-  /// How many of the nodes ran as parts of cells: sequences that repeat, planned as one node each.
+  /// How many of the nodes ran as parts of cells: see Cell.
   std::uint64_t nodes_in_cells = 0;
   std::vector<Cell> cells;  ///< most nodes first
   std::vector<NotFolded> not_folded;

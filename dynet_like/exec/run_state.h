@@ -25,6 +25,8 @@ inline constexpr std::uint32_t kNone = ~std::uint32_t{0};
 struct NodeRef {
   std::uint32_t tape = 0;
   NodeId node = 0;
+
+  bool operator==(const NodeRef&) const = default;
 };
 
 /// Where the value of a node lies (null: not computed), and which batch made it.
@@ -58,6 +60,14 @@ struct Cell {
   std::uint32_t place = 0;       ///< in its batch
   NodeId entered_at = 0;         ///< the member in whose place it stands among other nodes
   bool others_between = false;   ///< of the same sample, which are not of it
+};
+
+/// Nodes that are to run and that a program has declared to be a cell: as many as its type has
+/// members, beside each other among those of their tape.
+struct DeclaredCell {
+  NodeRef first;
+  std::uint32_t type = 0;        ///< in the dictionary
+  std::uint32_t first_port = 0;  ///< into CommonState::declared_ports
 };
 
 /// Cells that ran together: a batch for each step of their type, one after the other. Of the items
@@ -177,6 +187,8 @@ struct CommonState {
   RandomKey random;
   std::vector<TapeState> tapes;
   CellDictionary dictionary;
+  std::vector<DeclaredCell> declared;  ///< of the nodes that are to run, in their order
+  std::vector<ValueId> declared_ports;
   std::vector<SharedValue> shared;  ///< by identity
 
   std::shared_ptr<MemorySource> memory;  ///< of the device

@@ -417,6 +417,7 @@ void Tape::revert(const Mark& mark) {
   // Another mark at the same place has a boundary of its own.
   std::erase_if(boundaries_, [&](NodeId node) { return node > mark.nodes || mark.nodes == 0; });
   if (!boundaries_.empty() && boundaries_.back() == mark.nodes) boundaries_.pop_back();
+  declared_.revert(mark.nodes);
   inputs_.resize(mark.inputs);
   random_nodes_ = mark.random_nodes;
   data_.rewind(mark.data);

@@ -6,11 +6,13 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <vector>
 
 #include "dynet_like/core/memory.h"
 #include "dynet_like/ops/integers_at.h"
+#include "dynet_like/tape/declared_ranges.h"
 #include "dynet_like/tape/flat_array.h"
 #include "dynet_like/tape/known_parameters.h"
 #include "dynet_like/tape/type_cache.h"
@@ -172,6 +174,11 @@ class Tape {
   bool is_boundary_between(NodeId a, NodeId b) const {
     return !boundaries_.empty() && has_boundary_between(a, b);
   }
+  /// What is recorded until `end_cell` is declared to be one cell. Calls come in pairs, and nest.
+  void begin_cell(std::string_view name) { declared_.open(nodes_.size(), name); }
+  void end_cell() { declared_.close(nodes_.size()); }
+  const DeclaredRanges& declared() const { return declared_; }
+
   /// Forgets what was recorded after the mark.
   void revert(const Mark& mark);
   void clear() { revert({}); }
@@ -219,6 +226,7 @@ class Tape {
   FlatArray<std::uint32_t> numbers_;
   std::vector<NodeId> shared_nodes_;
   std::vector<NodeId> boundaries_;  ///< the first nodes behind them, in ascending order
+  DeclaredRanges declared_;
   std::vector<std::pair<NodeId, IntegersAt>> later_integers_;
 
   std::vector<InputData> inputs_;

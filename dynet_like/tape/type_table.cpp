@@ -13,9 +13,6 @@ namespace {
 // Types beyond this number are more likely forgotten programs than a large model.
 constexpr std::size_t kMostEntries = 1u << 16;
 
-// Arguments without an identity; there are never as many identities as this.
-constexpr std::uint32_t kFirstUniqueArgument = 1u << 31;
-
 void check_arity(const Op& op, std::span<const Dim> inputs) {
   if (inputs.size() >= op.min_inputs && inputs.size() <= op.max_inputs) return;
   const std::string range =

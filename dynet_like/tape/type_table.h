@@ -36,6 +36,9 @@ constexpr InputKey input_key(ShapeId shape, std::uint32_t argument) {
 }
 constexpr ShapeId shape_of(InputKey key) { return static_cast<ShapeId>(key); }
 constexpr std::uint32_t argument_of(InputKey key) { return static_cast<std::uint32_t>(key >> 32); }
+/// Arguments from here on have no identity, and belong to one sample; there are never as many
+/// identities as this.
+inline constexpr std::uint32_t kFirstUniqueArgument = 1u << 31;
 
 /// What recording and running need to know of a type, computed once. What recording compares and
 /// reads comes first.
@@ -55,6 +58,14 @@ struct NodeType {
   Signature signature;
   /// By input: what it contributes if it is shared.
   std::vector<SharedGradient> shared_gradients;
+
+  /// Whether nodes of other samples can be of this type.
+  bool is_of_all_samples() const {
+    for (std::uint32_t j = 0; j < inputs; ++j) {
+      if (argument_of(keys[j]) >= kFirstUniqueArgument) return false;
+    }
+    return true;
+  }
 
   /// Whether a node of this op is of this type, the keys being those of the inputs' values.
   bool matches(const Op& its_op, std::span<const InputKey> its_keys,
