@@ -8,12 +8,18 @@
 namespace dynet_like {
 
 std::span<const Unit> CellMatcher::divide(std::span<const NodeRef> pending) {
+  const CellDictionary& dictionary = run_.common.dictionary;
   units_.clear();
+  units_.reserve(pending.size());
   taken_.assign(pending.size(), 0);
   single_nodes_ = 0;
+  const Tape* tape = nullptr;
   for (std::uint32_t i = 0; i < pending.size(); ++i) {
+    if (i == 0 || pending[i].tape != pending[i - 1].tape) tape = &run_.tape(pending[i]);
     if (taken_[i] != 0) continue;
-    const std::uint32_t cell = find_cell(pending, i);
+    // Most nodes begin nothing.
+    const auto candidates = dictionary.beginning_with(tape->node(pending[i].node).type);
+    const std::uint32_t cell = candidates.empty() ? kNone : find_cell(candidates, pending, i);
     if (cell == kNone) {
       units_.push_back({i, kNone});
       ++single_nodes_;
@@ -25,13 +31,13 @@ std::span<const Unit> CellMatcher::divide(std::span<const NodeRef> pending) {
 }
 
 // If none fits, the one that got furthest tells why.
-std::uint32_t CellMatcher::find_cell(std::span<const NodeRef> pending, std::uint32_t first) {
+std::uint32_t CellMatcher::find_cell(std::span<const std::uint32_t> candidates,
+                                     std::span<const NodeRef> pending, std::uint32_t first) {
   const CellDictionary& dictionary = run_.common.dictionary;
-  const TypeId type = run_.tape(pending[first]).node(pending[first].node).type;
   std::size_t furthest = 0;
   std::uint32_t nearest = kNone;
   CellReason reason = CellReason::none;
-  for (std::uint32_t cell : dictionary.beginning_with(type)) {
+  for (std::uint32_t cell : candidates) {
     if (match(dictionary[cell], pending, first)) return cell;
     if (nodes_.size() <= furthest) continue;
     furthest = nodes_.size();

@@ -27,7 +27,8 @@ class CellMatcher {
 
  private:
   using From = CellInput::From;
-  std::uint32_t find_cell(std::span<const NodeRef> pending, std::uint32_t first);
+  std::uint32_t find_cell(std::span<const std::uint32_t> candidates,
+                          std::span<const NodeRef> pending, std::uint32_t first);
   bool match(const CellType& cell, std::span<const NodeRef> pending, std::uint32_t first);
   bool fits(const CellType& cell, std::size_t member, const Tape& tape);
   bool has_one_order(std::uint32_t tape);
