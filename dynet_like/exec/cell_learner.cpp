@@ -3,9 +3,7 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <map>
 
-#include "batching/find_words.h"
 #include "batching/lower_bound.h"
 
 namespace dynet_like {
@@ -94,6 +92,7 @@ void CellLearner::look_at(std::span<const NodeRef> pending, CommonState& common)
 // The memory goes, too: it is needed no more once enough was learned.
 void CellLearner::forget_nodes() {
   std::vector<TypeId>().swap(types_);
+  std::vector<NodeId>().swap(nodes_);
   std::vector<std::uint8_t>().swap(is_foldable_);
   std::vector<Input>().swap(inputs_);
   first_input_.resize(1);
@@ -116,10 +115,11 @@ void CellLearner::keep(std::span<const NodeRef> sample, const CommonState& commo
       const auto found = std::lower_bound(sample.begin(), sample.end(), value.node, before);
       const bool runs = found != sample.end() && found->node == value.node;
       inputs_.push_back({runs ? first + static_cast<std::size_t>(found - sample.begin()) : kNone,
-                         number | ids[j], value.offset, value.shape, type.signature.shared[j] != 0,
-                         value.blocks_gradient});
+                         number | ids[j], value.node, value.offset, value.shape,
+                         type.signature.shared[j] != 0, value.blocks_gradient});
     }
     types_.push_back(type.id);
+    nodes_.push_back(ref.node);
     is_foldable_.push_back(tape.items_of(ref.node) == 1);
     first_input_.push_back(static_cast<std::uint32_t>(inputs_.size()));
   }
@@ -130,10 +130,8 @@ bool CellLearner::learn(CommonState& common) {
   const TypeTable& table = common.tapes.front().tape->types();
   std::vector<std::uint32_t> producers, first{0};
   for (std::size_t n = 0; n < types_.size(); ++n) {
-    for (std::uint32_t e = first_input_[n]; e < first_input_[n + 1]; ++e) {
-      if (inputs_[e].producer != kNone) {
-        producers.push_back(static_cast<std::uint32_t>(inputs_[e].producer));
-      }
+    for (const Input& input : inputs_of(n)) {
+      if (input.producer != kNone) producers.push_back(static_cast<std::uint32_t>(input.producer));
     }
     first.push_back(static_cast<std::uint32_t>(producers.size()));
   }
@@ -172,43 +170,63 @@ bool CellLearner::learn(CommonState& common) {
   return common.dictionary.use(std::move(patterns), std::move(words.loose), table);
 }
 
-// The words as the matcher will find them: the longest that fits, from left to right.
+// The words as the matcher will find them, where it will take them.
 CellLearner::Found CellLearner::find_patterns(const batching::Words& words,
                                               std::span<const std::uint32_t> begin) {
-  std::map<TypeId, std::vector<std::size_t>> beginning;
-  for (std::size_t w = 0; w < words.words.size(); ++w) {
-    beginning[words.words[w].front()].push_back(w);
-  }
-  for (auto& [type, of_type] : beginning) {
-    std::stable_sort(of_type.begin(), of_type.end(), [&](std::size_t a, std::size_t b) {
-      return words.words[a].size() > words.words[b].size();
-    });
-  }
   Found found;
   std::vector<std::vector<std::uint32_t>> of_word(words.words.size());
-  std::vector<std::uint8_t> taken(types_.size(), 0);
+  const batching::WordPlacer placer(words);
   std::vector<std::uint32_t> members;
   for (std::size_t s = 0; s + 1 < begin.size(); ++s) {
-    for (std::uint32_t n = begin[s]; n < begin[s + 1]; ++n) {
-      const auto candidates = beginning.find(types_[n]);
-      if (taken[n] != 0 || candidates == beginning.end()) continue;
-      const bool loose = words.loose[types_[n]] != 0;
-      for (std::size_t w : candidates->second) {
-        members.clear();
-        for (std::uint32_t i = n; i < begin[s + 1] && members.size() < words.words[w].size(); ++i) {
-          if (taken[i] != 0 || (!loose && words.loose[types_[i]] != 0)) continue;
-          if (types_[i] != words.words[w][members.size()]) break;
-          members.push_back(i);
-        }
-        if (members.size() < words.words[w].size()) continue;
-        for (std::uint32_t member : members) taken[member] = 1;
-        add_place(pattern_at(members), members, of_word[w], found);
-        break;
+    const std::uint32_t first = begin[s];
+    const auto types = std::span<const TypeId>(types_).subspan(first, begin[s + 1] - first);
+    placer.place(types, [&](std::uint32_t word, std::span<const std::uint32_t> nodes,
+                            std::span<const batching::Place> places) {
+      members.assign(nodes.begin(), nodes.end());
+      for (std::uint32_t& member : members) member += first;
+      if (!has_one_order(members, places, first)) {
+        refuse(words.words[word], 1, CellReason::between);
+        return false;
       }
-    }
+      add_place(pattern_at(members), members, of_word[word], found);
+      return true;
+    });
   }
   keep_frequent(of_word, found);
   return found;
+}
+
+// What the matcher asks, too: nodes in between all run before the members, or all after them.
+bool CellLearner::has_one_order(std::span<const std::uint32_t> members,
+                                std::span<const batching::Place> places,
+                                std::uint32_t first) const {
+  const auto is_member = [&](std::size_t node) {
+    return std::binary_search(members.begin(), members.end(), node);
+  };
+  bool before = false;
+  std::vector<std::size_t> behind;  // they read members, or others that do
+  for (std::uint32_t node = members.front(); node < members.back(); ++node) {
+    if (is_member(node)) continue;
+    const bool has_place = places[node - first].word != batching::Place::alone;
+    const std::span<const Input> inputs = inputs_of(node);
+    if (std::any_of(inputs.begin(), inputs.end(), [&](const Input& input) {
+          return is_member(input.producer) ||
+                 std::binary_search(behind.begin(), behind.end(), input.producer);
+        })) {
+      if (has_place) return false;
+      behind.push_back(node);
+    } else {
+      before |= !has_place;
+    }
+  }
+  if (behind.empty()) return true;
+  for (std::uint32_t member : members) {
+    for (const Input& input : inputs_of(member)) {
+      const bool lies_between = input.node > nodes_[members.front()] && !is_member(input.producer);
+      before |= !input.is_argument && lies_between;
+    }
+  }
+  return !before;
 }
 
 void CellLearner::add_place(CellPattern pattern, const std::vector<std::uint32_t>& members,
@@ -257,8 +275,7 @@ CellPattern CellLearner::pattern_at(std::span<const std::uint32_t> members) cons
   std::vector<std::uint64_t> ports;
   for (std::uint32_t node : members) {
     pattern.members.push_back(types_[node]);
-    for (std::uint32_t e = first_input_[node]; e < first_input_[node + 1]; ++e) {
-      const Input& input = inputs_[e];
+    for (const Input& input : inputs_of(node)) {
       const auto member = std::lower_bound(members.begin(), members.end(), input.producer);
       if (input.is_argument) {
         pattern.inputs.push_back({});

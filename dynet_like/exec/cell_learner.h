@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "batching/find_words.h"
+#include "batching/place_words.h"
 #include "dynet_like/exec/cell_choice.h"
 #include "dynet_like/exec/cell_reasons.h"
 #include "dynet_like/exec/run_state.h"
@@ -34,6 +35,7 @@ class CellLearner {
   struct Input {
     std::size_t producer;  ///< in the list of nodes; kNone: it had a value before
     std::uint64_t value;   ///< equal for equal values
+    NodeId node;           ///< of its sample
     std::uint32_t offset;
     ShapeId shape;
     bool is_argument, blocks_gradient;
@@ -44,11 +46,17 @@ class CellLearner {
     std::vector<CellPlace> places;
   };
 
+  std::span<const Input> inputs_of(std::size_t node) const {
+    return std::span(inputs_).subspan(first_input_[node],
+                                      first_input_[node + 1] - first_input_[node]);
+  }
   bool wants_more() const;
   void keep(std::span<const NodeRef> sample, const CommonState& common);
   void forget_nodes();
   bool learn(CommonState& common);
   Found find_patterns(const batching::Words& words, std::span<const std::uint32_t> begin);
+  bool has_one_order(std::span<const std::uint32_t> members,
+                     std::span<const batching::Place> places, std::uint32_t first) const;
   static void add_place(CellPattern pattern, const std::vector<std::uint32_t>& members,
                         std::vector<std::uint32_t>& of_word, Found& found);
   void keep_frequent(std::vector<std::vector<std::uint32_t>>& of_word, Found& found);
@@ -58,6 +66,7 @@ class CellLearner {
   CellPattern pattern_at(std::span<const std::uint32_t> members) const;
 
   std::vector<TypeId> types_;
+  std::vector<NodeId> nodes_;              ///< in their samples
   std::vector<std::uint8_t> is_foldable_;  ///< by node: has one item, and a type of all samples
   std::vector<std::uint32_t> first_input_{0}, first_of_sample_, first_of_run_;
   std::vector<Input> inputs_;
