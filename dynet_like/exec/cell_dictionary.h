@@ -17,6 +17,8 @@ class CellDictionary {
   std::size_t size() const { return types_.size(); }
   const CellType& operator[](std::uint32_t cell) const { return types_[cell]; }
 
+  /// The best first.
+  std::span<const std::uint32_t> in_use() const { return in_use_; }
   /// Those in use that begin with a node of this type, the best first.
   std::span<const std::uint32_t> beginning_with(TypeId type) const {
     if (type >= beginning_.size()) return {};

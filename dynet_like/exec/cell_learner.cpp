@@ -16,7 +16,11 @@ constexpr std::size_t kMost = 32768;  ///< nodes to learn from
 constexpr std::size_t kTimesAlone = 32, kMostAlone = 4;
 /// What a call costs, in nodes that are planned and listed; on a GPU it is a launch.
 constexpr double kNodesPerCall = 19, kNodesPerLaunch = 100;
-constexpr unsigned kMostTimes = 8;  ///< that anything is learned
+constexpr std::size_t kMostTimes = 8;  ///< that anything is learned, one after the other
+/// After learning in vain so many times as many nodes run first: those that never repeat are the
+/// slower by one in so many.
+constexpr std::size_t kRest = 64;
+constexpr double kMany = 0.125;  ///< share of the nodes
 constexpr std::size_t kMostCellTypes = 256;
 constexpr std::size_t kFewest = 8;         ///< occurrences that make a pattern worth it
 constexpr std::size_t kMostOfAWord = 4;    ///< patterns
@@ -54,19 +58,41 @@ void CellLearner::count(std::size_t nodes, std::size_t single_nodes) {
 void CellLearner::clear() {
   forget_nodes();
   refused_.clear();
+  looked_at_.clear();
   enough_ = seen_ = single_ = graphs_ = 0;
-  times_learned_ = 0;
+  pause_ = last_ = learned_ = times_learned_ = 0;
+  single_share_ = 1;
+  rests_ = false;
 }
 
-// At first all nodes are single.
-bool CellLearner::wants_more() const {
-  if (times_learned_ == 0) return true;
-  return times_learned_ < kMostTimes && seen_ >= enough_ && single_ * 8 > seen_;
+// Others than before may be run after a while, so nodes are counted anew from time to time.
+bool CellLearner::wants_more(std::span<const NodeRef> pending, const CommonState& common) {
+  if (pause_ == 0 || !types_.empty()) return true;
+  if (seen_ < pause_) return false;
+  const double share = static_cast<double>(single_) / static_cast<double>(seen_);
+  const bool are_many = share > kMany;
+  const bool was_vain = share > single_share_ - kMany;
+  if (are_many && was_vain && seen_ < kRest * last_) return false;
+  single_share_ = share;
+  seen_ = single_ = 0;
+  if (!are_many || (rests_ && !has_new_types(pending, common))) return false;
+  rests_ = false;
+  return true;
+}
+
+bool CellLearner::has_new_types(std::span<const NodeRef> pending, const CommonState& common) const {
+  const auto is_new = [&](NodeRef ref) {
+    const Tape& tape = *common.tapes[ref.tape].tape;
+    const TypeId type = tape.node(ref.node).type;
+    return tape.items_of(ref.node) == 1 && (type >= looked_at_.size() || looked_at_[type] == 0);
+  };
+  const auto count = std::count_if(pending.begin(), pending.end(), is_new);
+  return static_cast<double>(count) > kMany * static_cast<double>(pending.size());
 }
 
 void CellLearner::look_at(std::span<const NodeRef> pending, CommonState& common) {
   enough_ = std::max(enough_, common.options.cells_after);
-  if (!wants_more() || pending.empty()) return;
+  if (pending.empty() || !wants_more(pending, common)) return;
   const bool is_only_graph = graphs_ + common.tapes.size() == 1;
   if (is_only_graph && pending.size() < kTimesAlone * enough_) return;
   const std::size_t most = is_only_graph ? kMostAlone * enough_ : kMost;
@@ -79,14 +105,17 @@ void CellLearner::look_at(std::span<const NodeRef> pending, CommonState& common)
       i = end;
     }
     if (types_.size() < enough_) return;
-    times_learned_ = learn(common) ? times_learned_ + 1 : kMostTimes;
+    learned_ += last_ = types_.size();
+    rests_ = !learn(common) || ++times_learned_ == kMostTimes;
   } catch (...) {
     forget_nodes();
     throw;
   }
   forget_nodes();
-  enough_ = std::min(2 * enough_, kMost);
   seen_ = single_ = 0;
+  enough_ = rests_ ? 0 : std::min(2 * enough_, kMost);
+  pause_ = rests_ ? kRest * learned_ : enough_;
+  if (rests_) learned_ = times_learned_ = 0;
 }
 
 // The memory goes, too: it is needed no more once enough was learned.
@@ -150,6 +179,8 @@ bool CellLearner::learn(CommonState& common) {
   begin.push_back(static_cast<std::uint32_t>(types_.size()));
   batching::Words words = batching::find_words(types_, begin, facts);
 
+  looked_at_.resize(facts.size());
+  for (std::size_t n = 0; n < types_.size(); ++n) looked_at_[types_[n]] |= is_foldable_[n];
   refused_.clear();
   refuse_types(table);
   Found found = find_patterns(words, begin);
@@ -165,9 +196,25 @@ bool CellLearner::learn(CommonState& common) {
     if (chosen[c] && has_room) patterns.push_back(std::move(found.patterns[c]));
   }
   keep_largest_refused();
+  keep_what_was_not_there(common.dictionary, facts, patterns, words.loose);
   std::stable_sort(patterns.begin(), patterns.end(),
                    [](const auto& a, const auto& b) { return a.size() > b.size(); });
   return common.dictionary.use(std::move(patterns), std::move(words.loose), table);
+}
+
+// Of cell types that these nodes could not have, nothing new is known.
+void CellLearner::keep_what_was_not_there(const CellDictionary& dictionary,
+                                          std::span<const batching::TypeFacts> facts,
+                                          std::vector<CellPattern>& patterns,
+                                          std::vector<std::uint8_t>& loose) {
+  const auto was_not_there = [&](TypeId type) { return facts[type].chain == 0; };
+  for (const std::uint32_t cell : dictionary.in_use()) {
+    const CellPattern& pattern = dictionary[cell].pattern;
+    if (std::ranges::any_of(pattern.members, was_not_there)) patterns.push_back(pattern);
+  }
+  for (TypeId t = 0; t < facts.size(); ++t) {
+    if (was_not_there(t)) loose[t] = dictionary.is_loose(t) ? 1 : 0;
+  }
 }
 
 // The words as the matcher will find them, where it will take them.

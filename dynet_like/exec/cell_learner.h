@@ -14,7 +14,8 @@ namespace dynet_like {
 
 /// Keeps recorded nodes until there are enough of them, and then fills the dictionary. When it has
 /// turned out that many nodes are in no cell, it learns anew, each time from twice as many, until
-/// it finds nothing new.
+/// it finds nothing new. Then it rests, and begins again when many nodes are in no cell and many
+/// are of types that it has not seen.
 class CellLearner {
  public:
   /// Called before nodes run, tape by tape in the order of recording.
@@ -50,7 +51,8 @@ class CellLearner {
     return std::span(inputs_).subspan(first_input_[node],
                                       first_input_[node + 1] - first_input_[node]);
   }
-  bool wants_more() const;
+  bool wants_more(std::span<const NodeRef> pending, const CommonState& common);
+  bool has_new_types(std::span<const NodeRef> pending, const CommonState& common) const;
   void keep(std::span<const NodeRef> sample, const CommonState& common);
   void forget_nodes();
   bool learn(CommonState& common);
@@ -60,6 +62,10 @@ class CellLearner {
   static void add_place(CellPattern pattern, const std::vector<std::uint32_t>& members,
                         std::vector<std::uint32_t>& of_word, Found& found);
   void keep_frequent(std::vector<std::vector<std::uint32_t>>& of_word, Found& found);
+  static void keep_what_was_not_there(const CellDictionary& dictionary,
+                                      std::span<const batching::TypeFacts> facts,
+                                      std::vector<CellPattern>& patterns,
+                                      std::vector<std::uint8_t>& loose);
   void refuse_types(const TypeTable& table);
   void refuse(std::span<const TypeId> members, std::uint64_t times, CellReason reason);
   void keep_largest_refused();
@@ -74,9 +80,14 @@ class CellLearner {
   std::size_t graphs_ = 0;
   std::vector<RefusedCell> refused_;
 
-  std::size_t enough_ = 0;             ///< nodes to learn from
-  std::size_t seen_ = 0, single_ = 0;  ///< since then
-  unsigned times_learned_ = 0;
+  std::vector<std::uint8_t> looked_at_;  ///< by type: of nodes that could have been in cells
+  std::size_t enough_ = 0;               ///< nodes to learn from
+  std::size_t pause_ = 0;                ///< nodes that run before it may learn again
+  std::size_t seen_ = 0, single_ = 0;    ///< in this pause
+  double single_share_ = 1;              ///< before it learned last; at first all nodes are single
+  std::size_t last_ = 0;                 ///< nodes that it learned from last
+  std::size_t learned_ = 0, times_learned_ = 0;  ///< since the last rest: nodes, how often
+  bool rests_ = false;                           ///< it found nothing new
 };
 
 }  // namespace dynet_like

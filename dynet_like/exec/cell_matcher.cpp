@@ -67,11 +67,12 @@ bool CellMatcher::match(const CellType& cell, std::span<const NodeRef> pending,
     if (i == pending.size() || pending[i].tape != tape_index) return miss(CellReason::ended);
     const NodeId node = pending[i].node;
     const TypeId type = tape.node(node).type;
-    if (m > 0 && (taken_[i] != 0 || (!loose && dictionary.is_loose(type)))) {
+    const bool is_expected = type == pattern.members[m];
+    if (m > 0 && (taken_[i] != 0 || (!loose && !is_expected && dictionary.is_loose(type)))) {
       pass_over(pending, i);
       continue;
     }
-    if (type != pattern.members[m]) {
+    if (!is_expected) {
       return miss(2 * m < pattern.size() ? CellReason::none : CellReason::ops);
     }
     if (m > 0 && tape.is_boundary_between(nodes_.back(), node)) {
