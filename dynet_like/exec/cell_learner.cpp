@@ -75,6 +75,7 @@ bool CellLearner::wants_more(std::span<const NodeRef> pending, const CommonState
   if (are_many && was_vain && seen_ < kRest * last_) return false;
   single_share_ = share;
   seen_ = single_ = 0;
+  if (!are_many) last_ = 0;  // that was not in vain
   if (!are_many || (rests_ && !has_new_types(pending, common))) return false;
   rests_ = false;
   return true;
