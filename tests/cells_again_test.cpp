@@ -53,6 +53,22 @@ TEST_F(CellsAgain, AfterAProgramThatHasOthers) {
   EXPECT_GT(rounds_with_cells(batch, other_chain(), 400), 10u);
 }
 
+// A parameter that nobody else has any more makes the types be forgotten, and their numbers may
+// stand for others then.
+TEST_F(CellsAgain, WhenTypesWereForgotten) {
+  Minibatch batch(options);
+  {
+    ParameterCollection others;
+    const Parameter other = others.add_parameters({kSize});
+    run(batch, [&](ComputationGraph& graph, unsigned sample) {
+      return chain()(graph, sample) + squared_norm(parameter(graph, other));
+    });
+    EXPECT_GT(run(batch, chain()).nodes_in_cells, 0u);
+  }
+  EXPECT_EQ(run(batch, chain(), 1).nodes_in_cells, 0u);  // too few nodes to learn from
+  EXPECT_GT(run(batch, chain()).nodes_in_cells, 0u);
+}
+
 // What is found for one does not displace what was found for the other.
 TEST_F(CellsAgain, OfTwoProgramsInTurn) {
   Minibatch batch(options);

@@ -141,7 +141,7 @@ bool CellMatcher::fits(const CellType& cell, std::size_t member, const Tape& tap
       if (ports_[input.index] != id) return false;
     } else {
       const bool lies_behind = value.node >= nodes_[0];
-      if (value.items != 1 || (lies_behind && !is_between(value.node))) return false;
+      if (lies_behind && !is_between(value.node)) return false;
       reads_between_ |= lies_behind;
       ports_.push_back(id);
     }
