@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <vector>
 
@@ -17,8 +18,28 @@ struct Place {
   std::uint32_t first = 0;     ///< the node that begins this occurrence; itself if it is alone
 };
 
-/// Per node of a sample with these types in recording order. From left to right, the longest word
-/// that fits is taken.
-std::vector<Place> place_words(std::span<const std::uint32_t> types, const Words& words);
+/// Whether these nodes may be an occurrence of this word; `places` are those found so far.
+using MayStand = std::function<bool(std::uint32_t word, std::span<const std::uint32_t> nodes,
+                                    std::span<const Place> places)>;
+
+/// Knows words by their first types. The words must outlive it.
+class WordPlacer {
+ public:
+  explicit WordPlacer(const Words& words);
+
+  /// Per node of a sample with these types in recording order. From left to right, the longest word
+  /// that fits and may stand there is taken. Between its nodes there may be those of words that
+  /// began before, and loose ones if it has none itself.
+  std::vector<Place> place(std::span<const std::uint32_t> types,
+                           const MayStand& may_stand = {}) const;
+
+ private:
+  bool find(std::uint32_t word, std::span<const std::uint32_t> types, std::span<const Place> places,
+            std::uint32_t first, std::vector<std::uint32_t>& nodes) const;
+
+  const Words& words_;
+  std::vector<std::uint32_t> first_;      ///< per type and one more, into by_length_
+  std::vector<std::uint32_t> by_length_;  ///< words by their first type, the longest first
+};
 
 }  // namespace dynet_like::batching

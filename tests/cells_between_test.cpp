@@ -57,7 +57,7 @@ void expect_same(const Between& between, When when, bool is_added) {
     const RandomModel model;
     Minibatch batch(options);
     learn(batch, model);
-    for (unsigned sample = 0; sample < 5; ++sample) {
+    for (unsigned sample = 0; sample < 9; ++sample) {
       ComputationGraph& graph = batch.new_graph();
       const Expression x = input_of(graph, sample);
       Expression state = tanh(lookup(graph, model.table4, sample));

@@ -42,6 +42,18 @@ TEST(CellsMatch, SeveralItemsAreNoCell) {
   });
 }
 
+// Without an input that has several: they come from a lookup.
+TEST(CellsMatch, MembersWithSeveralItemsAreNoCell) {
+  expect_same_chains([](Step& step) {
+    const bool several = step.variant % 2 == 1;
+    const std::vector<unsigned> rows = {2, 5, 1};
+    const Expression x = several ? lookup(step.graph, step.model.table4, rows)
+                                 : lookup(step.graph, step.model.table4, step.variant);
+    const Expression h = cmult(logistic(product(step.graph, step.model, step.state)), tanh(x));
+    return several ? sum_batches(h) * 0.3f : h;
+  });
+}
+
 TEST(CellsMatch, CheckpointsInTheMiddleEndACell) {
   expect_same_chains([](Step& step) {
     const Expression a = product(step.graph, step.model, step.state);
@@ -100,6 +112,34 @@ TEST(CellsMatch, ReadersBetweenThatRunLater) {
     if (step.variant > 0) step.notes.add("state", h.value());
     return h;
   });
+}
+
+// In a cell that was known without them: one that the cell reads, and one that reads the cell. If
+// both are there, there is no place for the cell.
+TEST(CellsMatch, NodesBeforeAndBehind) {
+  ChainOptions chains;
+  chains.learning = 3;
+  expect_same_chains(
+      [](Step& step) {
+        const auto weights = [&](unsigned i) {
+          return parameter(step.graph, step.model.weights44[i]);
+        };
+        // No cell has squares, since some of them have several items.
+        const auto loose = [](const Expression& x) { return square(x); };
+        const std::vector<unsigned> rows = {2, 5, 1};
+        const Expression several = lookup(step.graph, step.model.table4, rows);
+        step.losses.push_back(sum_elems(sum_batches(loose(several))));
+        Expression x = step.before;
+        const Expression a = tanh(weights(0) * step.state);
+        if (step.variant == 1 || step.variant == 3) x = loose(x);
+        const Expression reader = step.variant > 1 ? loose(a) : step.before;
+        if (step.variant == 4) x = loose(x);
+        const Expression b = weights(1) * (logistic(a) + x);
+        const Expression h = cmult(b, a);
+        step.losses.push_back(sum_elems(reader));
+        return h;
+      },
+      {}, chains);
 }
 
 // Nodes of a type that stands everywhere lie between the members: read by the cell, readers of it,

@@ -48,7 +48,8 @@ class Program {
   // A sample with brackets around its words; loose nodes stand where they were.
   std::string placed(std::size_t s) const {
     const auto sample = std::span(types_).subspan(begin_[s], begin_[s + 1] - begin_[s]);
-    const std::vector<Place> places = place_words(sample, find());
+    const Words words = find();
+    const std::vector<Place> places = WordPlacer(words).place(sample);
     std::string text;
     for (std::uint32_t i = 0; i < sample.size(); ++i) {
       const bool starts = places[i].word != Place::alone && places[i].first == i;
@@ -351,7 +352,8 @@ TEST(FindWords, LittleToFind) {
   EXPECT_TRUE(find_words(none, twice, facts).words.empty());
   EXPECT_TRUE(find_words(one, single, facts).words.empty());
   EXPECT_EQ(find_words(one, single, facts).loose, std::vector<std::uint8_t>(5, 0));
-  EXPECT_TRUE(place_words(none, Words{}).empty());
+  const Words no_words;
+  EXPECT_TRUE(WordPlacer(no_words).place(none).empty());
   Program same, other;
   same.chain("A", 100).sample(times(100, "A")).sample("A").sample("");
   EXPECT_EQ(same.words(), Texts{});
@@ -405,7 +407,7 @@ TEST(FindWords, RandomPrograms) {
     std::vector<unsigned> times(words.words.size(), 0);
     for (std::size_t s = 0; s + 1 < begin.size(); ++s) {
       const auto sample = std::span(types).subspan(begin[s], begin[s + 1] - begin[s]);
-      const std::vector<Place> places = place_words(sample, words);
+      const std::vector<Place> places = WordPlacer(words).place(sample);
       std::vector<std::vector<std::uint32_t>> members(sample.size());
       for (std::uint32_t i = 0; i < sample.size(); ++i)
         members[places[i].first].push_back(sample[i]);
@@ -418,7 +420,10 @@ TEST(FindWords, RandomPrograms) {
     for (std::size_t w = 0; w < times.size(); ++w) {
       const auto& word = words.words[w];
       EXPECT_GE(word.size(), 2u);
-      EXPECT_GT(times[w], 0u);
+      // Between the nodes of a loose word there may always be others that are in no word.
+      if (words.loose[word[0]] == 0) {
+        EXPECT_GT(times[w], 0u);
+      }
       for (const std::uint32_t type : word) {
         EXPECT_TRUE(facts[type].foldable);
         EXPECT_EQ(words.loose[type], words.loose[word[0]]);

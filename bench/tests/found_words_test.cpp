@@ -87,9 +87,10 @@ class Folding {
   explicit Folding(const Recorded& recorded)
       : recorded_(recorded),
         words_(batching::find_words(recorded.types(), recorded.begin, recorded.facts)) {
+    const batching::WordPlacer placer(words_);
     for (unsigned s = 0; s < kSamples; ++s) {
       const std::uint32_t begin = recorded.begin[s], end = recorded.begin[s + 1];
-      for (Place place : place_words(recorded.types().subspan(begin, end - begin), words_)) {
+      for (Place place : placer.place(recorded.types().subspan(begin, end - begin))) {
         place.first += begin;
         places_.push_back(place);
       }

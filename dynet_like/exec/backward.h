@@ -13,10 +13,11 @@ namespace dynet_like {
 /// alone, never on the schedule, so that the bits do not either: one of two may come first, since
 /// a + b = b + a; more are summed from slots of their own, in recording order.
 enum class Contribution : std::uint8_t {
-  written,    ///< where it belongs: the only one there, or the first of two
-  added,      ///< the second of two
-  slot,       ///< to a slot, whose numbers are the first there
-  added_slot  ///< to a slot, whose numbers are added
+  written,     ///< where it belongs: the only one there, or the first of two
+  added,       ///< the second of two
+  slot,        ///< to a slot, whose numbers are the first there
+  added_slot,  ///< to a slot, whose numbers are added
+  collected    ///< of a cell to a shared value: to slots that are added when the pass has ended
 };
 
 struct NodeGradient {
@@ -79,6 +80,7 @@ class Backward {
   struct CellContribution {
     std::uint16_t member = 0, step = 0, place = 0;
     bool is_complete = true;  ///< else the node must be asked
+    bool of_port = false;     ///< only of cells where the port that is read is a shared value
     bool is_deferred = false;
     std::uint32_t integers = 0;  ///< of an item
     std::size_t bytes = 0;       ///< of dy of an item
@@ -86,11 +88,16 @@ class Backward {
   };
   /// What a pass knows of all cells of a type.
   struct CellFacts {
+    struct Port {
+      std::uint64_t readers = 0;  ///< bits of the members that read it
+      bool is_dense = false;      ///< kernels write what some of them contribute, if it is shared
+    };
     bool known = false;
     bool runs_whole = false;          ///< unless something is special about a cell
     std::uint64_t must_be_read = 0;   ///< bits of members that no other member reads
     std::uint64_t may_not_reach = 0;  ///< whose values may depend on no parameter
     std::uint64_t not_covered = 0;    ///< of whose output members read only parts
+    std::vector<Port> ports;
     /// In recording order, what members contribute to shared values.
     std::vector<CellContribution> contributions;
   };
@@ -133,6 +140,8 @@ class Backward {
   void contribute_to_shared(std::uint32_t tape);
   void contribute_node(NodeRef ref, std::span<const ValueId> inputs);
   void contribute_members(std::uint32_t cell, std::uint16_t member);
+  void contribute_port(const Cell& cell, const CellContribution& contribution);
+  void describe_ports(const Cell& example, std::uint16_t member, CellFacts& facts);
   void describe_contributions(const Cell& example, std::uint16_t member, CellFacts& facts);
 
   // Cells.
@@ -149,7 +158,8 @@ class Backward {
   void begin_groups(const Cell& cell, std::uint16_t member);
   void place_member(const Cell& cell, std::uint16_t member);
   void place_behind_readers(NodeRef ref, std::uint32_t edge);
-  void link_port(const Cell& cell, std::uint32_t port);
+  void link_port(std::uint32_t cell, std::uint16_t port);
+  void collect_port(std::uint32_t cell, std::uint16_t port);
   bool is_last_of_cells(std::uint32_t batch) const;
   bool has_single_nodes(std::uint32_t batch) const;
   void run_cells(std::uint32_t cell_batch);
@@ -168,9 +178,9 @@ class Backward {
   NodeRef member_of(const Cell& cell, std::uint16_t member) const {
     return {cell.tape, run_.cell_nodes[cell.first_node + member]};
   }
-  std::uint32_t edge_of(const Cell& cell, const CellPort& port) const {
-    const NodeRef ref = member_of(cell, port.member);
-    return run_.tape(ref).node(ref.node).first_edge + port.input;
+  std::uint32_t edge_of(const Cell& cell, std::uint16_t member, std::uint16_t input) const {
+    const NodeRef ref = member_of(cell, member);
+    return run_.tape(ref).node(ref.node).first_edge + input;
   }
 
   // One batch.
@@ -203,6 +213,7 @@ class Backward {
   };
   std::vector<CellUse> cell_uses_;           ///< by cell
   std::vector<std::uint64_t> read_outside_;  ///< by cell: bits of members read from outside
+  std::vector<std::uint64_t> read_shared_;   ///< and of those that read ports of shared values
   std::vector<CellFacts> cell_facts_;        ///< by cell type
   std::vector<BatchOfCells> cell_batches_;
   std::vector<BatchContribution> batch_contributions_;

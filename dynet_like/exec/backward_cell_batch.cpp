@@ -9,6 +9,18 @@ namespace {
 
 using From = CellInput::From;
 
+struct MemberInput {
+  TypeId type;
+  std::size_t input;
+};
+
+MemberInput member_input(const CellPattern& pattern, std::uint32_t e) {
+  const std::vector<std::uint32_t>& first = pattern.first_input;
+  const auto behind = std::upper_bound(first.begin(), first.end(), e) - first.begin();
+  const auto member = static_cast<std::size_t>(behind - 1);
+  return {pattern.members[member], e - first[member]};
+}
+
 }  // namespace
 
 bool Backward::is_last_of_cells(std::uint32_t b) const {
@@ -48,7 +60,7 @@ void Backward::find_port_edges(const CellBatch& cells) {
     const Cell& cell = run_.cells[all[whole_cells_[i]]];
     EdgeGradient* const edges = tapes_[cell.tape].edges.data();
     for (std::size_t p = 0; p < type.ports.size(); ++p) {
-      port_edges_[p * n + i] = edges + edge_of(cell, type.ports[p]);
+      port_edges_[p * n + i] = edges + edge_of(cell, type.ports[p].member, type.ports[p].input);
     }
   }
 }
@@ -64,12 +76,9 @@ void Backward::make_slots(const CellBatch& cells) {
 }
 
 std::size_t Backward::bytes_of_input(const CellType& type, std::uint32_t e) const {
-  const std::vector<std::uint32_t>& first = type.pattern.first_input;
-  const auto member = std::upper_bound(first.begin(), first.end(), e) - first.begin() - 1;
-  const Signature& signature =
-      run_.types()[type.pattern.members[static_cast<std::size_t>(member)]].signature;
-  return signature.inputs[e - first[static_cast<std::size_t>(member)]].size() *
-         size_of(signature.dtype);
+  const MemberInput of = member_input(type.pattern, e);
+  const Signature& signature = run_.types()[of.type].signature;
+  return signature.inputs[of.input].size() * size_of(signature.dtype);
 }
 
 // What waits in slots for the gradient of a member is added, in the order of recording.
@@ -203,14 +212,17 @@ bool Backward::add_places_in_ports(const CellBatch& cells, std::uint32_t e, void
   const CellType& type = run_.common.dictionary[cells.type];
   const CellGradient& gradient = type.gradients[e];
   const std::size_t bytes = bytes_of_input(type, e);
+  const MemberInput of = member_input(type.pattern, e);
+  const bool is_dense = run_.types()[of.type].shared_gradients[of.input] == SharedGradient::dense;
   EdgeGradient* const* edges =
       port_edges_.data() + type.pattern.inputs[e].index * whole_cells_.size();
   bool wanted = false;
   for (std::size_t i = 0; i < whole_cells_.size(); ++i) {
     const EdgeGradient& edge = *edges[i];
-    places[i] = edge.place;
+    const bool is_dy = edge.contribution == Contribution::collected && !is_dense;
+    places[i] = is_dy ? nullptr : edge.place;
     add[i] = 0;
-    if (edge.place == nullptr) continue;
+    if (places[i] == nullptr) continue;
     wanted = true;
     if (edge.contribution > Contribution::added) {
       places[i] = edge.place + gradient.rank * bytes;
@@ -249,11 +261,16 @@ void Backward::list_contributions(std::uint32_t index) {
 // At the first member, for all; but one by one where other nodes contribute in between.
 void Backward::contribute_members(std::uint32_t index, std::uint16_t member) {
   const Cell& cell = run_.cells[index];
+  const std::uint64_t read_shared = read_shared_[index];
   const BatchContribution* of_batch =
       batch_contributions_.data() + cell_batches_[cell.batch].first_contribution;
   for (const CellContribution& contribution : cell_facts_[cell.type].contributions) {
     const BatchContribution& all = *of_batch++;
     if (cell.others_between && contribution.member != member) continue;
+    if (contribution.of_port) {
+      if ((read_shared >> contribution.member & 1) != 0) contribute_port(cell, contribution);
+      continue;
+    }
     if (!contribution.is_complete) {
       const NodeRef ref = member_of(cell, contribution.member);
       contribute_node(ref, run_.tape(ref).inputs_of(ref.node));
@@ -263,6 +280,15 @@ void Backward::contribute_members(std::uint32_t index, std::uint16_t member) {
     shared_.add(contribution.what, all.dy + c * contribution.bytes, all.factor.at<std::byte>(c),
                 all.rows == nullptr ? 0 : all.rows[c * contribution.integers]);
   }
+}
+
+void Backward::contribute_port(const Cell& cell, const CellContribution& contribution) {
+  const NodeRef ref = member_of(cell, contribution.member);
+  const std::uint32_t input = contribution.what.input;
+  const std::uint32_t edge = run_.tape(ref).node(ref.node).first_edge + input;
+  const Value& value = run_.tape(ref).value(run_.tape(ref).edges()[edge]);
+  if (value.identity == 0 || !value.reaches_parameter) return;
+  shared_.contribute({ref, input, tapes_[ref.tape].edges[edge].place}, contribution_of(ref));
 }
 
 }  // namespace dynet_like

@@ -24,6 +24,7 @@ bool overlap(const Tape& tape, const Value& a, const Value& b) {
 void Backward::enter_cells() {
   cell_uses_.assign(run_.cells.size(), CellUse::none);
   read_outside_.assign(run_.cells.size(), 0);
+  read_shared_.assign(run_.cells.size(), 0);
   cell_facts_.assign(run_.common.dictionary.size(), {});
   const bool by_node = run_.options.verify_batching || run_.options.detect_anomaly;
   cell_batches_.assign(run_.cell_batches.size(), {});
@@ -56,7 +57,7 @@ void Backward::mark_cell(std::uint32_t index) {
       place_member(cell, static_cast<std::uint16_t>(std::countr_zero(left)));
     }
     for (std::size_t p = type.ports.size(); p-- > 0;) {
-      link_port(cell, static_cast<std::uint32_t>(p));
+      link_port(index, static_cast<std::uint16_t>(p));
     }
     return;
   }
@@ -112,15 +113,15 @@ Backward::CellFacts& Backward::facts_of(const Cell& example) {
   facts.known = true;
   const CellType& type = run_.common.dictionary[example.type];
   facts.runs_whole = !type.parts_overlap && arguments_are_collected(example);
+  facts.ports.resize(type.ports.size());
   std::uint64_t reaches = 0;
   for (std::uint16_t m = 0; m < type.pattern.size(); ++m) {
     const std::uint64_t bit = std::uint64_t{1} << m;
     const CellMember& member = type.members[m];
     facts.runs_whole = facts.runs_whole && member.parts.size() <= kMostParts;
-    if (inputs_of_type(member_of(example, m)).collects) {
-      reaches |= bit;
-      describe_contributions(example, m, facts);
-    }
+    if (inputs_of_type(member_of(example, m)).collects) reaches |= bit;
+    describe_ports(example, m, facts);
+    describe_contributions(example, m, facts);
     for (const CellInput& input : type.pattern.inputs_of(m)) {
       const bool from_member = input.from == From::member && !input.blocks_gradient;
       if (from_member && (reaches >> input.index & 1) != 0) reaches |= bit;
@@ -144,15 +145,15 @@ bool Backward::arguments_are_collected(const Cell& example) {
   return true;
 }
 
-// Gradients of ports are collected elsewhere, or summed with those of others in between.
+// Gradients of ports are summed with those of others in between. Those of shared values are
+// collected, one by one.
 CellReason Backward::why_not_ports(const Cell& cell) const {
   const CellType& type = run_.common.dictionary[cell.type];
   const Tape& tape = *run_.tapes[cell.tape].tape;
   const std::span<const ValueId> ports = run_.ports_of(cell);
   for (std::size_t p = 0; p < ports.size(); ++p) {
     const Value& value = tape.value(ports[p]);
-    if (!is_wanted(value)) continue;
-    if (value.identity != 0) return CellReason::parameter;
+    if (!is_wanted(value) || value.identity != 0) continue;
     if (cell.others_between && type.ports[p].readers > 1) return CellReason::order;
     for (std::size_t q = 0; q < p; ++q) {
       if (overlap(tape, value, tape.value(ports[q]))) return CellReason::order;
@@ -232,19 +233,59 @@ void Backward::place_behind_readers(NodeRef ref, std::uint32_t edge_index) {
   place_in_slots(ref, edge_index, Contribution::added_slot);
 }
 
-void Backward::link_port(const Cell& cell, std::uint32_t p) {
+void Backward::link_port(std::uint32_t index, std::uint16_t p) {
+  const Cell& cell = run_.cells[index];
   const CellPort& port = run_.common.dictionary[cell.type].ports[p];
-  const std::uint32_t edge_index = edge_of(cell, port);
+  const std::uint32_t edge_index = edge_of(cell, port.member, port.input);
   const Value& value = run_.tapes[cell.tape].tape->value(run_.ports_of(cell)[p]);
   EdgeGradient& edge = tapes_[cell.tape].edges[edge_index];
   edge.place = nullptr;
   if (!is_wanted(value)) return;
+  if (value.identity != 0) return collect_port(index, p);
   edge.copies = port.readers;
   edge.in_order = true;
   edge.batch = run_.cell_batches[cell.batch].first_batch;
   insert_edge({cell.tape, value.node}, edge_index);
 }
 
+// A slot for each of its readers, if any of them leaves it to the kernel what it contributes.
+void Backward::collect_port(std::uint32_t index, std::uint16_t p) {
+  const Cell& cell = run_.cells[index];
+  const CellType& type = run_.common.dictionary[cell.type];
+  const CellFacts::Port& port = facts_of(cell).ports[p];
+  const std::uint32_t edge_index = edge_of(cell, type.ports[p].member, type.ports[p].input);
+  EdgeGradient* const edges = tapes_[cell.tape].edges.data();
+  read_shared_[index] |= port.readers;
+  edges[edge_index].contribution = Contribution::collected;
+  if (!port.is_dense) return;
+  const Tape& tape = *run_.tapes[cell.tape].tape;
+  const Shape& shape = tape.shape_of(tape.edges()[edge_index]);
+  const std::size_t bytes = shape.size * size_of(shape.dtype);
+  auto* slot = run_.gradients.allocate_array<std::byte>(type.ports[p].readers * bytes);
+  for (std::uint64_t left = port.readers; left != 0; left &= left - 1) {
+    const auto m = static_cast<std::uint16_t>(std::countr_zero(left));
+    const std::span<const CellInput> inputs = type.pattern.inputs_of(m);
+    for (std::uint16_t j = 0; j < inputs.size(); ++j) {
+      if (inputs[j].from != From::port || inputs[j].index != p) continue;
+      edges[edge_of(cell, m, j)].place = slot;
+      slot += bytes;
+    }
+  }
+}
+
+void Backward::describe_ports(const Cell& example, std::uint16_t m, CellFacts& facts) {
+  const CellPattern& pattern = run_.common.dictionary[example.type].pattern;
+  const NodeType& type = run_.types()[pattern.members[m]];
+  const std::span<const CellInput> inputs = pattern.inputs_of(m);
+  for (std::size_t j = 0; j < inputs.size(); ++j) {
+    if (inputs[j].from != From::port) continue;
+    CellFacts::Port& port = facts.ports[inputs[j].index];
+    port.readers |= std::uint64_t{1} << m;
+    port.is_dense |= type.shared_gradients[j] == SharedGradient::dense;
+  }
+}
+
+// Input by input, those of ports between those that the type names.
 void Backward::describe_contributions(const Cell& example, std::uint16_t m, CellFacts& facts) {
   const CellType& type = run_.common.dictionary[example.type];
   const Signature& signature = run_.types()[type.pattern.members[m]].signature;
@@ -260,8 +301,17 @@ void Backward::describe_contributions(const Cell& example, std::uint16_t m, Cell
   const SharedContributions::TypeContributions& of_type = shared_.of_type(member_of(example, m));
   contribution.is_complete = of_type.complete;
   if (!of_type.complete) return facts.contributions.push_back(contribution);
-  for (const SharedContributions::TypeContribution& what : of_type.all) {
-    contribution.what = what;
+  auto next = of_type.all.begin();
+  const std::span<const CellInput> inputs = type.pattern.inputs_of(m);
+  for (std::uint32_t j = 0; j < inputs.size(); ++j) {
+    contribution.of_port = inputs[j].from == From::port;
+    if (contribution.of_port) {
+      contribution.what.input = j;
+    } else if (next != of_type.all.end() && next->input == j) {
+      contribution.what = *next++;
+    } else {
+      continue;
+    }
     facts.contributions.push_back(contribution);
   }
 }

@@ -24,6 +24,8 @@ class CellDictionary {
   bool empty() const { return in_use_.empty(); }
   const CellType& operator[](std::uint32_t cell) const { return types_[cell]; }
 
+  /// The best first.
+  std::span<const std::uint32_t> in_use() const { return in_use_; }
   /// Those in use that begin with a node of this type, the best first.
   std::span<const std::uint32_t> beginning_with(TypeId type) const {
     if (type >= beginning_.size()) return {};

@@ -3,9 +3,7 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <map>
 
-#include "batching/find_words.h"
 #include "batching/lower_bound.h"
 
 namespace dynet_like {
@@ -18,7 +16,11 @@ constexpr std::size_t kMost = 32768;  ///< nodes to learn from
 constexpr std::size_t kTimesAlone = 32, kMostAlone = 4;
 /// What a call costs, in nodes that are planned and listed; on a GPU it is a launch.
 constexpr double kNodesPerCall = 19, kNodesPerLaunch = 100;
-constexpr unsigned kMostTimes = 8;  ///< that anything is learned
+constexpr std::size_t kMostTimes = 8;  ///< that anything is learned, one after the other
+/// After learning in vain so many times as many nodes run first: those that never repeat are the
+/// slower by one in so many.
+constexpr std::size_t kRest = 64;
+constexpr double kMany = 0.125;  ///< share of the nodes
 constexpr std::size_t kMostCellTypes = 256;
 constexpr std::size_t kFewest = 8;         ///< occurrences that make a pattern worth it
 constexpr std::size_t kMostOfAWord = 4;    ///< patterns
@@ -50,19 +52,42 @@ void CellLearner::count(std::size_t nodes, std::size_t single_nodes) {
 void CellLearner::clear() {
   forget_nodes();
   refused_.clear();
+  looked_at_.clear();
   enough_ = seen_ = single_ = graphs_ = 0;
-  times_learned_ = 0;
+  pause_ = last_ = learned_ = times_learned_ = 0;
+  single_share_ = 1;
+  rests_ = false;
 }
 
-// At first all nodes are single.
-bool CellLearner::wants_more() const {
-  if (times_learned_ == 0) return true;
-  return times_learned_ < kMostTimes && seen_ >= enough_ && single_ * 8 > seen_;
+// Others than before may be run after a while, so nodes are counted anew from time to time.
+bool CellLearner::wants_more(std::span<const NodeRef> pending, const CommonState& common) {
+  if (pause_ == 0 || !types_.empty()) return true;
+  if (seen_ < pause_) return false;
+  const double share = static_cast<double>(single_) / static_cast<double>(seen_);
+  const bool are_many = share > kMany;
+  const bool was_vain = share > single_share_ - kMany;
+  if (are_many && was_vain && seen_ < kRest * last_) return false;
+  single_share_ = share;
+  seen_ = single_ = 0;
+  if (!are_many) last_ = 0;  // that was not in vain
+  if (!are_many || (rests_ && !has_new_types(pending, common))) return false;
+  rests_ = false;
+  return true;
+}
+
+bool CellLearner::has_new_types(std::span<const NodeRef> pending, const CommonState& common) const {
+  const auto is_new = [&](NodeRef ref) {
+    const Tape& tape = *common.tapes[ref.tape].tape;
+    const TypeId type = tape.node(ref.node).type;
+    return tape.items_of(ref.node) == 1 && (type >= looked_at_.size() || looked_at_[type] == 0);
+  };
+  const auto count = std::count_if(pending.begin(), pending.end(), is_new);
+  return static_cast<double>(count) > kMany * static_cast<double>(pending.size());
 }
 
 void CellLearner::look_at(std::span<const NodeRef> pending, CommonState& common) {
   enough_ = std::max(enough_, common.options.cells_after);
-  if (!wants_more() || pending.empty()) return;
+  if (pending.empty() || !wants_more(pending, common)) return;
   const bool is_only_graph = graphs_ + common.tapes.size() == 1;
   if (is_only_graph && pending.size() < kTimesAlone * enough_) return;
   const std::size_t most = is_only_graph ? kMostAlone * enough_ : kMost;
@@ -75,19 +100,23 @@ void CellLearner::look_at(std::span<const NodeRef> pending, CommonState& common)
       i = end;
     }
     if (types_.size() < enough_) return;
-    times_learned_ = learn(common) ? times_learned_ + 1 : kMostTimes;
+    learned_ += last_ = types_.size();
+    rests_ = !learn(common) || ++times_learned_ == kMostTimes;
   } catch (...) {
     forget_nodes();
     throw;
   }
   forget_nodes();
-  enough_ = std::min(2 * enough_, kMost);
   seen_ = single_ = 0;
+  enough_ = rests_ ? 0 : std::min(2 * enough_, kMost);
+  pause_ = rests_ ? kRest * learned_ : enough_;
+  if (rests_) learned_ = times_learned_ = 0;
 }
 
 // The memory goes, too: it is needed no more once enough was learned.
 void CellLearner::forget_nodes() {
   std::vector<TypeId>().swap(types_);
+  std::vector<NodeId>().swap(nodes_);
   std::vector<std::uint8_t>().swap(is_foldable_);
   std::vector<Input>().swap(inputs_);
   std::vector<std::size_t>().swap(place_of_);
@@ -111,6 +140,7 @@ void CellLearner::keep(std::span<const NodeRef> sample, const CommonState& commo
     is_cut = is_declared;
     is_foldable_.push_back(!is_declared && tape.items_of(sample[i].node) == 1);
     types_.push_back(is_declared ? kDeclared | declared->type : tape.node(sample[i].node).type);
+    nodes_.push_back(sample[i].node);
     const std::size_t nodes = is_declared ? common.dictionary[declared++->type].pattern.size() : 1;
     place_of_.resize(i + nodes, place);
     for (const std::size_t end = i + nodes; i < end; ++i) keep_inputs(sample, i, tape);
@@ -131,7 +161,7 @@ void CellLearner::keep_inputs(std::span<const NodeRef> sample, std::size_t index
     const std::size_t producer =
         runs ? place_of_[static_cast<std::size_t>(found - sample.begin())] : kNone;
     if (producer == place_of_[index]) continue;
-    inputs_.push_back({producer, samples_ << 32 | ids[j], value.offset, value.shape,
+    inputs_.push_back({producer, samples_ << 32 | ids[j], value.node, value.offset, value.shape,
                        type.signature.shared[j] != 0, value.blocks_gradient});
   }
 }
@@ -149,10 +179,8 @@ bool CellLearner::learn(CommonState& common) {
   number_declared_types(table);
   std::vector<std::uint32_t> producers, first{0};
   for (std::size_t n = 0; n < types_.size(); ++n) {
-    for (std::uint32_t e = first_input_[n]; e < first_input_[n + 1]; ++e) {
-      if (inputs_[e].producer != kNone) {
-        producers.push_back(static_cast<std::uint32_t>(inputs_[e].producer));
-      }
+    for (const Input& input : inputs_of(n)) {
+      if (input.producer != kNone) producers.push_back(static_cast<std::uint32_t>(input.producer));
     }
     first.push_back(static_cast<std::uint32_t>(producers.size()));
   }
@@ -178,6 +206,8 @@ bool CellLearner::learn(CommonState& common) {
   begin.push_back(static_cast<std::uint32_t>(types_.size()));
   batching::Words words = batching::find_words(types_, begin, facts);
 
+  looked_at_.resize(facts.size());
+  for (std::size_t n = 0; n < types_.size(); ++n) looked_at_[types_[n]] |= is_foldable_[n];
   refused_.clear();
   refuse_types(table);
   Found found = find_patterns(words, begin);
@@ -193,48 +223,84 @@ bool CellLearner::learn(CommonState& common) {
     if (chosen[c] && has_room) patterns.push_back(std::move(found.patterns[c]));
   }
   keep_largest_refused();
+  keep_what_was_not_there(common.dictionary, facts, patterns, words.loose);
   std::stable_sort(patterns.begin(), patterns.end(),
                    [](const auto& a, const auto& b) { return a.size() > b.size(); });
   return common.dictionary.use(std::move(patterns), std::move(words.loose), table);
 }
 
-// The words as the matcher will find them: the longest that fits, from left to right.
+// Of cell types that these nodes could not have, nothing new is known.
+void CellLearner::keep_what_was_not_there(const CellDictionary& dictionary,
+                                          std::span<const batching::TypeFacts> facts,
+                                          std::vector<CellPattern>& patterns,
+                                          std::vector<std::uint8_t>& loose) {
+  const auto was_not_there = [&](TypeId type) { return facts[type].chain == 0; };
+  for (const std::uint32_t cell : dictionary.in_use()) {
+    const CellPattern& pattern = dictionary[cell].pattern;
+    if (std::ranges::any_of(pattern.members, was_not_there)) patterns.push_back(pattern);
+  }
+  for (TypeId t = 0; t < facts.size(); ++t) {
+    if (was_not_there(t)) loose[t] = dictionary.is_loose(t) ? 1 : 0;
+  }
+}
+
+// The words as the matcher will find them, where it will take them.
 CellLearner::Found CellLearner::find_patterns(const batching::Words& words,
                                               std::span<const std::uint32_t> begin) {
-  std::map<TypeId, std::vector<std::size_t>> beginning;
-  for (std::size_t w = 0; w < words.words.size(); ++w) {
-    beginning[words.words[w].front()].push_back(w);
-  }
-  for (auto& [type, of_type] : beginning) {
-    std::stable_sort(of_type.begin(), of_type.end(), [&](std::size_t a, std::size_t b) {
-      return words.words[a].size() > words.words[b].size();
-    });
-  }
   Found found;
   std::vector<std::vector<std::uint32_t>> of_word(words.words.size());
-  std::vector<std::uint8_t> taken(types_.size(), 0);
+  const batching::WordPlacer placer(words);
   std::vector<std::uint32_t> members;
   for (std::size_t s = 0; s + 1 < begin.size(); ++s) {
-    for (std::uint32_t n = begin[s]; n < begin[s + 1]; ++n) {
-      const auto candidates = beginning.find(types_[n]);
-      if (taken[n] != 0 || candidates == beginning.end()) continue;
-      const bool loose = words.loose[types_[n]] != 0;
-      for (std::size_t w : candidates->second) {
-        members.clear();
-        for (std::uint32_t i = n; i < begin[s + 1] && members.size() < words.words[w].size(); ++i) {
-          if (taken[i] != 0 || (!loose && words.loose[types_[i]] != 0)) continue;
-          if (types_[i] != words.words[w][members.size()]) break;
-          members.push_back(i);
-        }
-        if (members.size() < words.words[w].size()) continue;
-        for (std::uint32_t member : members) taken[member] = 1;
-        add_place(pattern_at(members), members, of_word[w], found);
-        break;
+    const std::uint32_t first = begin[s];
+    const auto types = std::span<const TypeId>(types_).subspan(first, begin[s + 1] - first);
+    placer.place(types, [&](std::uint32_t word, std::span<const std::uint32_t> nodes,
+                            std::span<const batching::Place> places) {
+      members.assign(nodes.begin(), nodes.end());
+      for (std::uint32_t& member : members) member += first;
+      if (!has_one_order(members, places, first)) {
+        refuse(words.words[word], 1, CellReason::between);
+        return false;
       }
-    }
+      add_place(pattern_at(members), members, of_word[word], found);
+      return true;
+    });
   }
   keep_frequent(of_word, found);
   return found;
+}
+
+// What the matcher asks, too: nodes in between all run before the members, or all after them.
+bool CellLearner::has_one_order(std::span<const std::uint32_t> members,
+                                std::span<const batching::Place> places,
+                                std::uint32_t first) const {
+  const auto is_member = [&](std::size_t node) {
+    return std::binary_search(members.begin(), members.end(), node);
+  };
+  bool before = false;
+  std::vector<std::size_t> behind;  // they read members, or others that do
+  for (std::uint32_t node = members.front(); node < members.back(); ++node) {
+    if (is_member(node)) continue;
+    const bool has_place = places[node - first].word != batching::Place::alone;
+    const std::span<const Input> inputs = inputs_of(node);
+    if (std::any_of(inputs.begin(), inputs.end(), [&](const Input& input) {
+          return is_member(input.producer) ||
+                 std::binary_search(behind.begin(), behind.end(), input.producer);
+        })) {
+      if (has_place) return false;
+      behind.push_back(node);
+    } else {
+      before |= !has_place;
+    }
+  }
+  if (behind.empty()) return true;
+  for (std::uint32_t member : members) {
+    for (const Input& input : inputs_of(member)) {
+      const bool lies_between = input.node > nodes_[members.front()] && !is_member(input.producer);
+      before |= !input.is_argument && lies_between;
+    }
+  }
+  return !before;
 }
 
 void CellLearner::add_place(CellPattern pattern, const std::vector<std::uint32_t>& members,
@@ -283,8 +349,7 @@ CellPattern CellLearner::pattern_at(std::span<const std::uint32_t> members) cons
   std::vector<std::uint64_t> ports;
   for (std::uint32_t node : members) {
     pattern.members.push_back(types_[node]);
-    for (std::uint32_t e = first_input_[node]; e < first_input_[node + 1]; ++e) {
-      const Input& input = inputs_[e];
+    for (const Input& input : inputs_of(node)) {
       const auto member = std::lower_bound(members.begin(), members.end(), input.producer);
       if (input.is_argument) {
         pattern.inputs.push_back({});

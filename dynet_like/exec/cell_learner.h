@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "batching/find_words.h"
+#include "batching/place_words.h"
 #include "dynet_like/exec/cell_choice.h"
 #include "dynet_like/exec/cell_reasons.h"
 #include "dynet_like/exec/run_state.h"
@@ -13,7 +14,8 @@ namespace dynet_like {
 
 /// Keeps recorded nodes until there are enough of them, and then fills the dictionary. When it has
 /// turned out that many nodes are in no cell, it learns anew, each time from twice as many, until
-/// it finds nothing new.
+/// it finds nothing new. Then it rests, and begins again when many nodes are in no cell and many
+/// are of types that it has not seen.
 class CellLearner {
  public:
   /// Called before nodes run, tape by tape in the order of recording.
@@ -34,6 +36,7 @@ class CellLearner {
   struct Input {
     std::size_t producer;  ///< in the list of nodes; kNone: it had a value before
     std::uint64_t value;   ///< equal for equal values
+    NodeId node;           ///< of its sample
     std::uint32_t offset;
     ShapeId shape;
     bool is_argument, blocks_gradient;
@@ -44,16 +47,27 @@ class CellLearner {
     std::vector<CellPlace> places;
   };
 
-  bool wants_more() const;
+  std::span<const Input> inputs_of(std::size_t node) const {
+    return std::span(inputs_).subspan(first_input_[node],
+                                      first_input_[node + 1] - first_input_[node]);
+  }
+  bool wants_more(std::span<const NodeRef> pending, const CommonState& common);
+  bool has_new_types(std::span<const NodeRef> pending, const CommonState& common) const;
   void keep(std::span<const NodeRef> sample, const CommonState& common);
   void keep_inputs(std::span<const NodeRef> sample, std::size_t index, const Tape& tape);
   void number_declared_types(const TypeTable& table);
   void forget_nodes();
   bool learn(CommonState& common);
   Found find_patterns(const batching::Words& words, std::span<const std::uint32_t> begin);
+  bool has_one_order(std::span<const std::uint32_t> members,
+                     std::span<const batching::Place> places, std::uint32_t first) const;
   static void add_place(CellPattern pattern, const std::vector<std::uint32_t>& members,
                         std::vector<std::uint32_t>& of_word, Found& found);
   void keep_frequent(std::vector<std::vector<std::uint32_t>>& of_word, Found& found);
+  static void keep_what_was_not_there(const CellDictionary& dictionary,
+                                      std::span<const batching::TypeFacts> facts,
+                                      std::vector<CellPattern>& patterns,
+                                      std::vector<std::uint8_t>& loose);
   void refuse_types(const TypeTable& table);
   void refuse(std::span<const TypeId> members, std::uint64_t times, CellReason reason);
   void keep_largest_refused();
@@ -61,6 +75,7 @@ class CellLearner {
 
   // What was declared to be a cell is one node, of a type of its own.
   std::vector<TypeId> types_;
+  std::vector<NodeId> nodes_;              ///< in their samples
   std::vector<std::uint8_t> is_foldable_;  ///< by node: has one item, and a type of all samples
   std::vector<std::uint32_t> first_input_{0}, first_of_sample_, first_of_run_;
   std::vector<Input> inputs_;
@@ -69,9 +84,14 @@ class CellLearner {
   std::size_t graphs_ = 0;
   std::vector<RefusedCell> refused_;
 
-  std::size_t enough_ = 0;             ///< nodes to learn from
-  std::size_t seen_ = 0, single_ = 0;  ///< since then
-  unsigned times_learned_ = 0;
+  std::vector<std::uint8_t> looked_at_;  ///< by type: of nodes that could have been in cells
+  std::size_t enough_ = 0;               ///< nodes to learn from
+  std::size_t pause_ = 0;                ///< nodes that run before it may learn again
+  std::size_t seen_ = 0, single_ = 0;    ///< in this pause
+  double single_share_ = 1;              ///< before it learned last; at first all nodes are single
+  std::size_t last_ = 0;                 ///< nodes that it learned from last, maybe in vain
+  std::size_t learned_ = 0, times_learned_ = 0;  ///< since the last rest: nodes, how often
+  bool rests_ = false;                           ///< it found nothing new
 };
 
 }  // namespace dynet_like

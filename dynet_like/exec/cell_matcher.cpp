@@ -8,7 +8,9 @@
 namespace dynet_like {
 
 std::span<const Unit> CellMatcher::divide(std::span<const NodeRef> pending) {
+  const CellDictionary& dictionary = run_.common.dictionary;
   units_.clear();
+  units_.reserve(pending.size());
   taken_.assign(pending.size(), 0);
   single_nodes_ = 0;
   const std::vector<DeclaredCell>& declared = run_.common.declared;
@@ -16,9 +18,14 @@ std::span<const Unit> CellMatcher::divide(std::span<const NodeRef> pending) {
                    declared.begin(), declared.end(),
                    [&](const DeclaredCell& cell) { return cell.first.tape < pending[0].tape; }),
                declared.end()};
+  const Tape* tape = nullptr;
   for (std::uint32_t i = 0; i < pending.size(); ++i) {
+    if (i == 0 || pending[i].tape != pending[i - 1].tape) tape = &run_.tape(pending[i]);
     if (taken_[i] != 0) continue;
-    const std::uint32_t cell = find_cell(pending, i);
+    // Most nodes begin nothing.
+    const auto candidates = dictionary.beginning_with(tape->node(pending[i].node).type);
+    const bool may_begin = !candidates.empty() || is_declared(pending[i]);
+    const std::uint32_t cell = may_begin ? find_cell(candidates, pending, i) : kNone;
     if (cell == kNone) {
       units_.push_back({i, kNone});
       ++single_nodes_;
@@ -30,18 +37,18 @@ std::span<const Unit> CellMatcher::divide(std::span<const NodeRef> pending) {
 }
 
 // What was declared comes first. If none fits, the one that got furthest tells why.
-std::uint32_t CellMatcher::find_cell(std::span<const NodeRef> pending, std::uint32_t first) {
+std::uint32_t CellMatcher::find_cell(std::span<const std::uint32_t> candidates,
+                                     std::span<const NodeRef> pending, std::uint32_t first) {
   const CellDictionary& dictionary = run_.common.dictionary;
-  if (!declared_.empty() && declared_[0].first == pending[first]) {
+  if (is_declared(pending[first])) {
     const std::uint32_t cell = declared_[0].type;
     if (take_declared(pending, first)) return cell;
     run_.count_reason(cell, miss_);
   }
-  const TypeId type = run_.tape(pending[first]).node(pending[first].node).type;
   std::size_t furthest = 0;
   std::uint32_t nearest = kNone;
   CellReason reason = CellReason::none;
-  for (std::uint32_t cell : dictionary.beginning_with(type)) {
+  for (std::uint32_t cell : candidates) {
     const CellType& cell_type = dictionary[cell];
     if (match_closed(cell_type, pending, first) || match(cell_type, pending, first)) return cell;
     if (nodes_.size() <= furthest) continue;
@@ -200,7 +207,7 @@ bool CellMatcher::fits(std::span<const CellInput> inputs, const ValueId* ids, co
       if (ports_[input->index] != *ids) return false;
     } else {
       const bool lies_behind = value.node >= nodes_[0];
-      if (value.items != 1 || (lies_behind && !is_between(value.node))) return false;
+      if (lies_behind && !is_between(value.node)) return false;
       reads_between_ |= lies_behind;
       ports_.push_back(*ids);
     }

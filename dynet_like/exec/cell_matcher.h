@@ -27,7 +27,10 @@ class CellMatcher {
 
  private:
   using From = CellInput::From;
-  std::uint32_t find_cell(std::span<const NodeRef> pending, std::uint32_t first);
+  std::uint32_t find_cell(std::span<const std::uint32_t> candidates,
+                          std::span<const NodeRef> pending, std::uint32_t first);
+  /// Whether this is the first node of the next declared cell.
+  bool is_declared(NodeRef ref) const { return !declared_.empty() && declared_[0].first == ref; }
   bool take_declared(std::span<const NodeRef> pending, std::uint32_t first);
   bool match(const CellType& cell, std::span<const NodeRef> pending, std::uint32_t first);
   void begin_match();

@@ -34,8 +34,8 @@ std::string_view words_of(CellReason reason) {
     case CellReason::ended:
       return "begins like the cell, but the sample ends, or a value was asked for in the middle";
     case CellReason::parameter:
-      return "backward node by node: a parameter is used otherwise than as a matrix of a product, "
-             "an addend or a row";
+      return "backward node by node: a parameter that a whole batch must share is used otherwise "
+             "than as a matrix of a product, an addend or a row";
     case CellReason::unread:
       return "backward node by node: a result of the cell does not contribute to the loss";
     case CellReason::constant:

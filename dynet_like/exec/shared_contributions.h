@@ -64,9 +64,9 @@ class SharedContributions {
 
   /// A contribution that all nodes of a type make: its target and place, and where in dy it begins.
   struct TypeContribution {
-    std::uint32_t input, target;
-    Place place;
-    std::size_t dy_bytes;
+    std::uint32_t input = 0, target = 0;
+    Place place = {};
+    std::size_t dy_bytes = 0;
   };
   struct TypeContributions {
     bool known = false;

@@ -1,0 +1,158 @@
+// Cells that read parameters where other values could stand: as addends, factors and states.
+#include "tests/support/cell_chains.h"
+
+namespace dynet_like::testing {
+namespace {
+
+Expression weights(Step& step, unsigned i) {
+  return parameter(step.graph, step.model.weights44[i]);
+}
+Expression bias(Step& step) { return parameter(step.graph, step.model.bias4); }
+
+Expression biases_as_addends(Step& step) {
+  const Expression gate = logistic(weights(step, 0) * step.state + bias(step));
+  const Expression other = tanh(bias(step) + weights(step, 1) * cmult(gate, step.before));
+  return cmult(gate, other) + bias(step);
+}
+
+TEST(CellsParameters, Addends) { expect_same_chains(biases_as_addends); }
+
+TEST(CellsParameters, AddendsInDoublePrecision) {
+  GraphOptions options;
+  options.dtype = DType::f64;
+  expect_same_chains(biases_as_addends, options);
+}
+
+TEST(CellsParameters, AddendsWithThreads) {
+  ChainOptions chains;
+  chains.steps = 30;
+  GraphOptions options;
+  for (options.threads = 2; options.threads <= 4; ++options.threads) {
+    expect_same_chains(biases_as_addends, options, chains);
+  }
+}
+
+// Several readers, some of which leave their contributions to their kernels.
+TEST(CellsParameters, FactorsAndAddends) {
+  expect_same_chains([](Step& step) {
+    const Expression a = tanh(weights(step, 0) * step.state + bias(step));
+    const Expression b = cmult(a, bias(step)) - bias(step);
+    return cmult(logistic(b), bias(step)) + cmult(bias(step), a);
+  });
+}
+
+// One value that is a matrix of a product, an addend of it, and an operand.
+TEST(CellsParameters, BiasesOfProductsThatAreAddendsToo) {
+  expect_same_chains([](Step& step) {
+    const Expression a = affine_transform({bias(step), weights(step, 0), step.state});
+    const Expression b = affine_transform(
+        {bias(step), weights(step, 1), tanh(a + bias(step)), weights(step, 2), bias(step)});
+    return tanh(b) + bias(step);
+  });
+}
+
+TEST(CellsParameters, MatricesAsOperands) {
+  expect_same_chains([](Step& step) {
+    const Expression w = weights(step, 0);
+    const Expression outer = reshape(step.state, {4, 1}) * reshape(step.before, {1, 4});
+    return tanh((cmult(w, outer) + w) * step.state + w * step.before);
+  });
+}
+
+TEST(CellsParameters, PartsAndFunctionsOfParameters) {
+  expect_same_chains([](Step& step) {
+    const Expression all = parameter(step.graph, step.model.w74);
+    const Expression row = reshape(pick_range(all, step.variant, step.variant + 1), {4});
+    const Expression gate = logistic(weights(step, 0) * step.state + row);
+    return cmult(gate, exp(bias(step))) + cmult(row, tanh(gate)) + softmax(bias(step));
+  });
+}
+
+// A parameter in some cells, in others values of the sample, of which one is not wanted.
+TEST(CellsParameters, InPlacesOfOtherValues) {
+  expect_same_chains([](Step& step) {
+    const Expression places[] = {step.before,
+                                 bias(step),
+                                 step.fixed,
+                                 tanh(bias(step)),
+                                 nobackprop(bias(step)),
+                                 const_parameter(step.graph, step.model.bias4),
+                                 step.state};
+    const Expression x = places[step.variant];
+    return cmult(tanh(weights(step, 0) * step.state + x), logistic(x)) + x;
+  });
+}
+
+// What lies between the members contributes to the same parameter in between.
+TEST(CellsParameters, OthersBetween) {
+  expect_same_chains([](Step& step) {
+    const Expression a = tanh(weights(step, 0) * step.state + bias(step));
+    if (step.variant % 3 == 1) step.losses.push_back(sum_elems(cmult(exp(a), bias(step))));
+    const Expression b = logistic(weights(step, 1) * a + bias(step));
+    if (step.variant % 2 == 1) step.losses.push_back(dot_product(b, bias(step)));
+    return cmult(cmult(b, bias(step)), a);
+  });
+}
+
+// Chains that begin with a parameter, and a pass whose inputs have gradients.
+TEST(CellsParameters, InitialStates) {
+  expect_same_with_cells([](const GraphOptions& options, Notes& notes) {
+    const RandomModel model;
+    ComputationGraph graph(options);
+    for (unsigned round = 0; round < 4; ++round) {
+      graph.clear();
+      std::vector<Expression> states, losses;
+      for (unsigned chain = 0; chain < 4; ++chain) {
+        Expression h = parameter(graph, model.bias4), c = h;
+        for (unsigned i = 0; i < 4; ++i) {
+          const Expression x = lookup(graph, model.table4, (round + i) % 9);
+          const Expression gate = logistic(parameter(graph, model.weights44[0]) * h + x);
+          c = cmult(c, gate) + cmult(c, tanh(h));
+          h = tanh(c);
+          states.insert(states.end(), {x, c, h});
+        }
+        losses.push_back(sum_elems(h));
+      }
+      const Expression loss = sum(losses);
+      notes.add("loss", loss.value());
+      for (const bool full : {false, true}) {
+        notes.add("parameters", model.all(graph.backward(loss, full)));
+        for (const Expression& e : states) notes.add("gradient", e.gradient());
+      }
+      notes.nodes_in_cells += graph.explain().nodes_in_cells;
+    }
+  });
+}
+
+// That all of them run as wholes is what the bits are compared for.
+TEST(CellsParameters, CellsRunBackwardAsAWhole) {
+  const RandomModel model;
+  GraphOptions options;
+  options.cells_after = 32;
+  Minibatch batch(options);
+  for (unsigned round = 0; round < 2; ++round) {
+    batch.clear();
+    for (unsigned sample = 0; sample < 10; ++sample) {
+      ComputationGraph& graph = batch.new_graph();
+      Random random(sample);
+      std::vector<Expression> losses;
+      Notes none;
+      Step step{graph, model, {}, {}, {}, 0, random, losses, none};
+      step.before = lookup(graph, model.table4, sample % 9);
+      step.state = tanh(step.before);
+      for (unsigned i = 0; i < 8; ++i) step.state = biases_as_addends(step);
+      batch.add_loss(sum_elems(step.state));
+    }
+    batch.forward();
+    batch.backward();
+    const Report report = batch.explain();
+    ASSERT_FALSE(report.cells.empty());
+    for (const Report::Cell& cell : report.cells) {
+      EXPECT_EQ(cell.whole, cell.cells) << report;
+      EXPECT_EQ(cell.by_node, 0u) << report;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace dynet_like::testing
