@@ -9,18 +9,6 @@ namespace {
 
 using From = CellInput::From;
 
-struct MemberInput {
-  TypeId type;
-  std::size_t input;
-};
-
-MemberInput member_input(const CellPattern& pattern, std::uint32_t e) {
-  const std::vector<std::uint32_t>& first = pattern.first_input;
-  const auto behind = std::upper_bound(first.begin(), first.end(), e) - first.begin();
-  const auto member = static_cast<std::size_t>(behind - 1);
-  return {pattern.members[member], e - first[member]};
-}
-
 }  // namespace
 
 bool Backward::is_last_of_cells(std::uint32_t b) const {
@@ -76,9 +64,12 @@ void Backward::make_slots(const CellBatch& cells) {
 }
 
 std::size_t Backward::bytes_of_input(const CellType& type, std::uint32_t e) const {
-  const MemberInput of = member_input(type.pattern, e);
-  const Signature& signature = run_.types()[of.type].signature;
-  return signature.inputs[of.input].size() * size_of(signature.dtype);
+  const std::vector<std::uint32_t>& first = type.pattern.first_input;
+  const auto member = std::upper_bound(first.begin(), first.end(), e) - first.begin() - 1;
+  const Signature& signature =
+      run_.types()[type.pattern.members[static_cast<std::size_t>(member)]].signature;
+  return signature.inputs[e - first[static_cast<std::size_t>(member)]].size() *
+         size_of(signature.dtype);
 }
 
 // What waits in slots for the gradient of a member is added, in the order of recording.
@@ -212,17 +203,14 @@ bool Backward::add_places_in_ports(const CellBatch& cells, std::uint32_t e, void
   const CellType& type = run_.common.dictionary[cells.type];
   const CellGradient& gradient = type.gradients[e];
   const std::size_t bytes = bytes_of_input(type, e);
-  const MemberInput of = member_input(type.pattern, e);
-  const bool is_dense = run_.types()[of.type].shared_gradients[of.input] == SharedGradient::dense;
   EdgeGradient* const* edges =
       port_edges_.data() + type.pattern.inputs[e].index * whole_cells_.size();
   bool wanted = false;
   for (std::size_t i = 0; i < whole_cells_.size(); ++i) {
     const EdgeGradient& edge = *edges[i];
-    const bool is_dy = edge.contribution == Contribution::collected && !is_dense;
-    places[i] = is_dy ? nullptr : edge.place;
+    places[i] = edge.place;
     add[i] = 0;
-    if (places[i] == nullptr) continue;
+    if (edge.place == nullptr) continue;
     wanted = true;
     if (edge.contribution > Contribution::added) {
       places[i] = edge.place + gradient.rank * bytes;

@@ -17,8 +17,8 @@ constexpr std::size_t kTimesAlone = 32, kMostAlone = 4;
 /// What a call costs, in nodes that are planned and listed; on a GPU it is a launch.
 constexpr double kNodesPerCall = 19, kNodesPerLaunch = 100;
 constexpr std::size_t kMostTimes = 8;  ///< that anything is learned, one after the other
-/// After learning in vain so many times as many nodes run first: those that never repeat are the
-/// slower by one in so many.
+/// After learning in vain, so many times as many nodes run before it is tried again. Learning from
+/// a node takes about as long as running one.
 constexpr std::size_t kRest = 64;
 constexpr double kMany = 0.125;  ///< share of the nodes
 constexpr std::size_t kMostCellTypes = 256;

@@ -88,7 +88,7 @@ class CellLearner {
   std::size_t enough_ = 0;               ///< nodes to learn from
   std::size_t pause_ = 0;                ///< nodes that run before it may learn again
   std::size_t seen_ = 0, single_ = 0;    ///< in this pause
-  double single_share_ = 1;              ///< before it learned last; at first all nodes are single
+  double single_share_ = 1;              ///< in the pause before; at first all are single
   std::size_t last_ = 0;                 ///< nodes that it learned from last, maybe in vain
   std::size_t learned_ = 0, times_learned_ = 0;  ///< since the last rest: nodes, how often
   bool rests_ = false;                           ///< it found nothing new
