@@ -75,13 +75,15 @@ class Backward {
     std::uint32_t added_until = kNone;  ///< the batch of the last that is added in place
     bool has_slots = false;
   };
-  /// What a member contributes to a shared value; its dy is an item of its step.
+  /// What a member contributes to a shared value; its dy is an item of its step. Or what members of
+  /// all steps of a joint contribute together, as a list of contributions; the step is the first.
   struct CellContribution {
     std::uint16_t member = 0, step = 0, place = 0;
+    std::uint32_t list = kNone;
     bool is_complete = true;  ///< else the node must be asked
     bool is_deferred = false;
     std::uint32_t integers = 0;  ///< of an item
-    std::size_t bytes = 0;       ///< of dy of an item
+    std::size_t deferred_bytes = 0;
     SharedContributions::TypeContribution what = {};
   };
   /// What a pass knows of all cells of a type.
@@ -91,8 +93,9 @@ class Backward {
     std::uint64_t must_be_read = 0;   ///< bits of members that no other member reads
     std::uint64_t may_not_reach = 0;  ///< whose values may depend on no parameter
     std::uint64_t not_covered = 0;    ///< of whose output members read only parts
-    /// In recording order, what members contribute to shared values.
-    std::vector<CellContribution> contributions;
+    /// In recording order, what members contribute to shared values; and the same with less to do,
+    /// for cells between whose members nothing else contributes.
+    std::vector<CellContribution> contributions, together;
   };
   /// What becomes of a cell in this pass: nothing, or it runs as a whole, or node by node.
   enum class CellUse : std::uint8_t { none, whole, by_node };
@@ -134,6 +137,9 @@ class Backward {
   void contribute_members(std::uint32_t cell, std::uint16_t member);
   void contribute(const Cell& cell, const CellContribution& contribution);
   void describe_contributions(const Cell& example, std::uint16_t member, CellFacts& facts);
+  void join_contributions(const CellType& type, CellFacts& facts);
+  CellContribution as_one(const CellType& type, std::span<const std::size_t> group,
+                          const CellFacts& facts);
 
   // Cells.
   void enter_cells();
@@ -158,6 +164,9 @@ class Backward {
   void add_slots_of_member(const CellBatch& cells, std::uint16_t member);
   void add_slots_of_ports(const CellBatch& cells);
   void run_cell_step(const CellBatch& cells, std::uint16_t step);
+  void run_cell_joint(const CellBatch& cells, const CellJoint& joint);
+  void complete_gradients(const CellBatch& cells, const CellStep& step);
+  const Destination* cell_destinations(const CellBatch& cells, const CellStep& step);
   Destination cell_destination(const CellBatch& cells, const CellStep& step, unsigned input);
   bool add_places_in_member(const CellBatch& cells, std::uint32_t input, void** places,
                             std::uint8_t* add);
@@ -177,6 +186,8 @@ class Backward {
   void run_members(std::uint32_t index, const NodeType& type);
   void call_kernel(std::uint32_t index, const NodeType& type, const Destination* dx);
   const Operand* inputs_of_call(const Batch& batch, const NodeType& type, const Destination* dx);
+  const void* transpose(const NodeType& type, unsigned input, const Destination* dx);
+  void** places(std::byte* block, std::size_t stride);
   Destination destination(unsigned input, std::uint32_t items);
   std::size_t stride_of(NodeRef consumer, unsigned input) const;
   void sum_slots(NodeRef ref);
