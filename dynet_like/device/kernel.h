@@ -40,7 +40,8 @@ struct Destination {
 };
 
 /// One of several products that run in one call, for they have the same right sides: an op as it
-/// would be called alone. Of the rows that an item has in all of them, its own begin at `first_row`.
+/// would be called alone. Of the rows that an item has in all of them, its own begin at
+/// `first_row`.
 struct JoinedPart {
   const Signature* type = nullptr;
   std::size_t first_row = 0;

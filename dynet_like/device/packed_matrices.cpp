@@ -61,8 +61,8 @@ const void* JoinedMatrices::matrix(const Queue& queue, DType dtype,
                                    std::span<const MatrixSource> sources, std::size_t uses) {
   const std::size_t packing = queue.packing(dtype);
   const std::lock_guard lock(mutex_);
-  if (packing_ != packing || !std::equal(sources.begin(), sources.end(), sources_.begin(),
-                                         sources_.end())) {
+  if (packing_ != packing ||
+      !std::equal(sources.begin(), sources.end(), sources_.begin(), sources_.end())) {
     sources_.assign(sources.begin(), sources.end());
     packing_ = packing;
     uses_ = 0;

@@ -157,16 +157,15 @@ void Backward::run_cell_joint(const CellBatch& cells, const CellJoint& joint) {
   call.dy.items = places(batch_gradients_[index], batch.stride);
   call.random = run_.random;
   call.parts = parts;
-  run_.queue->backward(
-      run_.kernels(batch.type).backward[static_cast<int>(joint.signature.dtype)], call);
+  run_.queue->backward(run_.kernels(batch.type).backward[static_cast<int>(joint.signature.dtype)],
+                       call);
   ++run_.counts[batch.type].backward_calls;
 }
 
 // Adds what waits for the gradients of the step's members, and finds where they lie.
 void Backward::complete_gradients(const CellBatch& cells, const CellStep& step) {
   const std::span<const std::uint32_t> all = run_.cells_of(cells);
-  const std::uint64_t summed =
-      cell_batches_[run_.batches[cells.first_batch].cells].summed;
+  const std::uint64_t summed = cell_batches_[run_.batches[cells.first_batch].cells].summed;
   positions_.clear();
   for (std::uint32_t q = 0; q < step.members.size(); ++q) {
     const std::uint16_t m = step.members[q];

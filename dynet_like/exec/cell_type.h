@@ -43,9 +43,9 @@ struct CellStep {
   static constexpr std::uint16_t kAlone = 0xffff;
   TypeId type = 0;
   std::vector<std::uint16_t> members;
-  std::uint16_t last_reader = 0;   ///< the last step that reads it; itself if none does
-  std::uint16_t joint = kAlone;    ///< in CellType::joints
-  std::uint32_t first_row = 0;     ///< of its results, among those that an item has in the joint
+  std::uint16_t last_reader = 0;  ///< the last step that reads it; itself if none does
+  std::uint16_t joint = kAlone;   ///< in CellType::joints
+  std::uint32_t first_row = 0;    ///< of its results, among those that an item has in the joint
 };
 
 /// Steps that follow one another and run in one call: products of the same right sides with weights
@@ -88,7 +88,7 @@ struct CellGradient {
 
 struct CellType {
   CellPattern pattern;
-  std::vector<CellStep> steps;          ///< in the order of the forward pass
+  std::vector<CellStep> steps;  ///< in the order of the forward pass
   std::vector<CellJoint> joints;
   std::vector<std::uint16_t> backward;  ///< steps, in the order of the backward pass
   std::vector<CellMember> members;

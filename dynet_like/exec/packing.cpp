@@ -53,9 +53,8 @@ const void* packed_matrix(RunState& run, const SharedMatrix& matrix, std::size_t
 const void* packed_transpose(RunState& run, const SharedMatrix& matrix) {
   const Packable packable = dynet_like::packable(run, matrix);
   if (packable.copies == nullptr) return nullptr;
-  return packable.copies->transpose(*run.queue, matrix.type->signature.dtype,
-                                    packable.source.value, packable.source.place,
-                                    packable.version());
+  return packable.copies->transpose(*run.queue, matrix.type->signature.dtype, packable.source.value,
+                                    packable.source.place, packable.version());
 }
 
 const void* joined_matrix(RunState& run, std::span<const SharedMatrix> matrices, std::size_t n,
