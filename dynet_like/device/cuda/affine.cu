@@ -54,7 +54,7 @@ void add_affine(GatheredProducts<T>& products, const ForwardCall& call, const Af
     product.bias_columns = call.type->inputs[map.bias].cols();
   }
   product.out = out;
-  product.stride = stride == 0 ? map.rows * map.columns : stride;
+  product.stride = static_cast<unsigned>(stride == 0 ? map.rows * map.columns : stride);
   std::vector<Factor<T>> factors;
   for (std::size_t left = map.first; left < map.first + 2 * map.pairs; left += 2) {
     factors.push_back(

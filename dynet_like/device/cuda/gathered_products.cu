@@ -181,7 +181,7 @@ __device__ void finish(Accumulators<Tile>& results, const GatheredProduct<T>& pr
     T* to;
     bool add = false;
     if (product.out != nullptr) {
-      to = product.out + place.item * product.stride;
+      to = product.out + std::size_t{place.item} * product.stride;
     } else {
       to = product.to.template at<T>(place.item);
       if (to == nullptr) return;

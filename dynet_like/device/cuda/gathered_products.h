@@ -26,7 +26,7 @@ struct GatheredProduct {
 
   /// Results of items lie `stride` elements apart from `out` on, or go to places of their own.
   T* out = nullptr;
-  std::size_t stride = 0;
+  unsigned stride = 0;
   Destination to;
 
   // Set by GatheredProducts.
