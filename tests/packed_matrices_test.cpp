@@ -87,5 +87,37 @@ TEST(PackedMatricesTest, PartsAtEverNewPlacesAreNotKept) {
   EXPECT_LE(device.packed, 64);
 }
 
+TEST(JoinedMatricesTest, IsMadeAnewWhenOneOfThemIsAnother) {
+  CountingQueue device;
+  JoinedMatrices copies;
+  std::vector<float> a = {1, 2}, b = {3, 4, 5, 6}, other = {7, 8, 9, 10};
+  MatrixSource of_a{a.data(), {0, 1, 2}, 5, 0}, of_b{b.data(), {0, 2, 2}, 5, 0};
+  const auto packed = [&](std::size_t uses) {
+    const int before = device.packed;
+    const MatrixSource sources[] = {of_a, of_b};
+    const void* const copy = copies.matrix(device, DType::f32, sources, uses);
+    if (copy != nullptr) {
+      EXPECT_EQ(first(copy), a[0]);
+    }
+    return copy == nullptr ? -1 : device.packed - before;
+  };
+  EXPECT_EQ(packed(1), -1);
+  EXPECT_EQ(packed(64), 1);
+  EXPECT_EQ(packed(1), 0);
+  a[0] = 11;
+  ++of_a.version;
+  EXPECT_EQ(packed(1), -1);
+  EXPECT_EQ(packed(64), 1);
+  ++of_b.version;
+  EXPECT_EQ(packed(64), 1);
+  ++of_b.run;
+  EXPECT_EQ(packed(64), 1);
+  of_b.value = other.data();
+  EXPECT_EQ(packed(64), 1);
+  device.layout = 16;
+  EXPECT_EQ(packed(64), 1);
+  EXPECT_EQ(packed(1), 0);
+}
+
 }  // namespace
 }  // namespace dynet_like

@@ -113,10 +113,15 @@ std::byte* Backward::gradient_block(NodeRef ref) {
   return batch_gradients_[state.batch] + (state.value - run_.batches[state.batch].out);
 }
 
+// Gradients lie as values do.
 void Backward::make_gradient_of_batch(std::uint32_t index) {
-  std::byte*& block = batch_gradients_[index];
-  if (block != nullptr) return;
-  block = run_.gradients.allocate_array<std::byte>(run_.batches[index].out_bytes);
+  if (batch_gradients_[index] != nullptr) return;
+  const std::uint32_t first = index - run_.batches[index].behind_first;
+  std::byte*& block = batch_gradients_[first];
+  if (block == nullptr) {
+    block = run_.gradients.allocate_array<std::byte>(run_.batches[first].block_bytes);
+  }
+  batch_gradients_[index] = block + (run_.batches[index].out - run_.batches[first].out);
 }
 
 // What a node contributes to shared arguments: its gradient, or what its kernel has left for them.

@@ -76,14 +76,16 @@ class Backward {
     std::uint32_t added_until = kNone;  ///< the batch of the last that is added in place
     bool has_slots = false;
   };
-  /// What a member contributes to a shared value; its dy is an item of its step.
+  /// What a member contributes to a shared value; its dy is an item of its step. Or what members of
+  /// all steps of a joint contribute together, as a list of contributions; the step is the first.
   struct CellContribution {
     std::uint16_t member = 0, step = 0, place = 0;
+    std::uint32_t list = kNone;
     bool is_complete = true;  ///< else the node must be asked
     bool of_port = false;     ///< only of cells where the port that is read is a shared value
     bool is_deferred = false;
     std::uint32_t integers = 0;  ///< of an item
-    std::size_t bytes = 0;       ///< of dy of an item
+    std::size_t deferred_bytes = 0;
     SharedContributions::TypeContribution what = {};
   };
   /// What a pass knows of all cells of a type.
@@ -98,8 +100,9 @@ class Backward {
     std::uint64_t may_not_reach = 0;  ///< whose values may depend on no parameter
     std::uint64_t not_covered = 0;    ///< of whose output members read only parts
     std::vector<Port> ports;
-    /// In recording order, what members contribute to shared values.
-    std::vector<CellContribution> contributions;
+    /// In recording order, what members contribute to shared values; and the same with less to do,
+    /// for cells with no other contributions in between.
+    std::vector<CellContribution> contributions, together;
   };
   /// What becomes of a cell in this pass: nothing, or it runs as a whole, or node by node.
   enum class CellUse : std::uint8_t { none, whole, by_node };
@@ -143,6 +146,9 @@ class Backward {
   void contribute_port(const Cell& cell, const CellContribution& contribution);
   void describe_ports(const Cell& example, std::uint16_t member, CellFacts& facts);
   void describe_contributions(const Cell& example, std::uint16_t member, CellFacts& facts);
+  void join_contributions(const CellType& type, CellFacts& facts);
+  CellContribution as_one(const CellType& type, std::span<const std::size_t> group,
+                          const CellFacts& facts);
 
   // Cells.
   void enter_cells();
@@ -168,8 +174,15 @@ class Backward {
   std::size_t bytes_of_input(const CellType& type, std::uint32_t e) const;
   void add_slots_of_member(const CellBatch& cells, std::uint16_t member);
   void add_slots_of_ports(const CellBatch& cells);
+  bool contributes_apart(std::uint32_t cell) const {
+    return run_.cells[cell].others_between || read_shared_[cell] != 0;
+  }
   void list_contributions(std::uint32_t cell_batch);
+  std::uint32_t list_contributions(const CellBatch& cells, std::span<const CellContribution> all);
   void run_cell_step(const CellBatch& cells, std::uint16_t step);
+  void run_cell_joint(const CellBatch& cells, const CellJoint& joint);
+  void complete_gradients(const CellBatch& cells, const CellStep& step);
+  const Destination* cell_destinations(const CellBatch& cells, const CellStep& step);
   Destination cell_destination(const CellBatch& cells, const CellStep& step, unsigned input);
   bool add_places_in_member(const CellBatch& cells, std::uint32_t input, void** places,
                             std::uint8_t* add);
@@ -189,6 +202,8 @@ class Backward {
   void run_members(std::uint32_t index, const NodeType& type);
   void call_kernel(std::uint32_t index, const NodeType& type, const Destination* dx);
   const Operand* inputs_of_call(const Batch& batch, const NodeType& type, const Destination* dx);
+  const void* transpose(const NodeType& type, unsigned input, const Destination* dx);
+  void** places(std::byte* block, std::size_t stride);
   Destination destination(unsigned input, std::uint32_t items);
   std::size_t stride_of(NodeRef consumer, unsigned input) const;
   void sum_slots(NodeRef ref);
@@ -200,14 +215,15 @@ class Backward {
   std::vector<TapeGradients> tapes_;  ///< those of other lanes are empty
   /// What is known of the cells of a batch.
   struct BatchOfCells {
-    std::uint64_t summed = 0, begun = 0;   ///< bits of members: with slots, with begun parts
-    std::uint32_t first_contribution = 0;  ///< as many as the type has
-    bool has_gradients = false;            ///< there is room for them
-    bool has_single_nodes = false;         ///< some cells run node by node
+    std::uint64_t summed = 0, begun = 0;  ///< bits of members: with slots, with begun parts
+    std::uint32_t first_contribution = 0, first_together = 0;  ///< see CellFacts
+    bool has_gradients = false;                                ///< there is room for them
+    bool has_single_nodes = false;                             ///< some cells run node by node
   };
   /// A contribution of all cells of a batch: one behind the other, in the order of the cells.
   struct BatchContribution {
     const std::byte* dy = nullptr;
+    std::size_t stride = 0;               ///< bytes from cell to cell
     Operand factor;                       ///< of outer products
     const std::uint32_t* rows = nullptr;  ///< of tables
   };

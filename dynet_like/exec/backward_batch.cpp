@@ -88,19 +88,15 @@ void Backward::call_kernel(std::uint32_t index, const NodeType& type, const Dest
       std::any_of(dx, dx + type.inputs, [](const Destination& to) { return to.wanted(); });
   if (!wanted && signature.deferred_size == 0) return;
 
-  // Where the items that take part lie in a block of the batch.
-  const auto places = [&](std::byte* block, std::size_t size) {
-    auto** list = lists_.allocate_array<std::byte*>(items);
-    for (std::uint32_t i = 0; i < items; ++i) list[i] = block + positions_[i] * size * element;
-    return reinterpret_cast<void**>(list);
-  };
   BackwardCall call;
   call.type = &signature;
   call.n = items;
   if (type.op->needs_inputs()) call.in = inputs_of_call(batch, type, dx);
-  if (type.op->needs_output()) call.out.items = places(batch.out, signature.output_size);
-  if (batch.saved != nullptr) call.saved.items = places(batch.saved, signature.saved_size);
-  call.dy.items = places(batch_gradients_[index], signature.output_size);
+  if (type.op->needs_output()) call.out.items = places(batch.out, batch.stride);
+  if (batch.saved != nullptr) {
+    call.saved.items = places(batch.saved, signature.saved_size * element);
+  }
+  call.dy.items = places(batch_gradients_[index], batch.stride);
   call.dx = dx;
   call.integers = batch.integers;
   call.reals = batch.reals;
@@ -111,7 +107,7 @@ void Backward::call_kernel(std::uint32_t index, const NodeType& type, const Dest
       left =
           run_.gradients.allocate_array<std::byte>(batch.items * signature.deferred_size * element);
     }
-    call.deferred = places(left, signature.deferred_size);
+    call.deferred = places(left, signature.deferred_size * element);
   }
   if (!all) {
     call.integers = choose(lists_, batch.integers, positions_, signature.integers);
@@ -125,6 +121,13 @@ void Backward::call_kernel(std::uint32_t index, const NodeType& type, const Dest
   ++run_.counts[batch.type].backward_calls;
 }
 
+// Where the items that take part lie in a block of the batch.
+void** Backward::places(std::byte* block, std::size_t stride) {
+  auto** list = lists_.allocate_array<std::byte*>(positions_.size());
+  for (std::size_t i = 0; i < positions_.size(); ++i) list[i] = block + positions_[i] * stride;
+  return reinterpret_cast<void**>(list);
+}
+
 // The inputs of the items that take part; matrices as the products of their gradients read them.
 const Operand* Backward::inputs_of_call(const Batch& batch, const NodeType& type,
                                         const Destination* dx) {
@@ -132,14 +135,15 @@ const Operand* Backward::inputs_of_call(const Batch& batch, const NodeType& type
   for (unsigned j = 0; j < type.inputs; ++j) {
     in[j] = batch.inputs[j];
     if (positions_.size() != batch.items) in[j].items = choose(lists_, in[j].items, positions_, 1);
-    in[j].packed = nullptr;
-    if (in[j].shared == nullptr || j + 1 == type.inputs || !dx[j + 1].wanted()) continue;
-    const Tape& tape = run_.tape(members_[0]);
-    const Value& value = tape.value(tape.inputs_of(members_[0].node)[j]);
-    const Identity producer = run_.identity_of({members_[0].tape, value.node});
-    in[j].packed = packed_transpose(run_, {&type, j, &value, producer});
+    in[j].packed = in[j].shared == nullptr ? nullptr : transpose(type, j, dx);
   }
   return in;
+}
+
+// Of a matrix that all items share, if the gradient of its right side is wanted.
+const void* Backward::transpose(const NodeType& type, unsigned j, const Destination* dx) {
+  if (j + 1 == type.inputs || !dx[j + 1].wanted()) return nullptr;
+  return packed_transpose(run_, shared_matrix(run_, type, members_[0], j));
 }
 
 // Where the contributions through input j go; nowhere if no member wants them from the kernel.

@@ -32,8 +32,14 @@ void Backward::run_cells(std::uint32_t index) {
   if (whole_cells_.empty()) return;
   find_port_edges(cells);
   make_slots(cells);
-  for (std::uint16_t step : run_.common.dictionary[cells.type].backward) {
-    run_cell_step(cells, step);
+  const CellType& type = run_.common.dictionary[cells.type];
+  for (std::uint16_t step : type.backward) {
+    const std::uint16_t joint = type.steps[step].joint;
+    if (joint == CellStep::kAlone) {
+      run_cell_step(cells, step);
+    } else if (type.is_first_of_call(step)) {
+      run_cell_joint(cells, type.joints[joint]);
+    }
   }
   add_slots_of_ports(cells);
   list_contributions(index);
@@ -82,11 +88,10 @@ void Backward::add_slots_of_member(const CellBatch& cells, std::uint16_t m) {
     const CellMember& member = type.members[m];
     const std::uint32_t index = cells.first_batch + member.step;
     const Batch& batch = run_.batches[index];
-    const std::size_t whole = batch.out_bytes / batch.items;
     const DType dtype = run_.types()[batch.type].signature.dtype;
-    std::byte* const first = batch_gradients_[index] + member.place * cells.cells * whole +
+    std::byte* const first = batch_gradients_[index] + member.place * cells.cells * batch.stride +
                              input.offset * size_of(dtype);
-    if (bytes == whole && whole_cells_.size() == cells.cells) {
+    if (bytes == batch.stride && whole_cells_.size() == cells.cells) {
       const void* addend = slots_[i];
       run_.queue->add_all(dtype, first, cells.cells * bytes / size_of(dtype),
                           {&addend, nullptr, 1});
@@ -94,7 +99,7 @@ void Backward::add_slots_of_member(const CellBatch& cells, std::uint16_t m) {
     }
     for (std::uint32_t place : whole_cells_) {
       const void* addend = slots_[i] + place * bytes;
-      run_.queue->add_all(dtype, first + place * whole, bytes / size_of(dtype),
+      run_.queue->add_all(dtype, first + place * batch.stride, bytes / size_of(dtype),
                           {&addend, nullptr, 1});
     }
   }
@@ -119,15 +124,54 @@ void Backward::add_slots_of_ports(const CellBatch& cells) {
 
 void Backward::run_cell_step(const CellBatch& cells, std::uint16_t s) {
   const CellStep& step = run_.common.dictionary[cells.type].steps[s];
+  complete_gradients(cells, step);
+  lists_.reset();
+  call_kernel(cells.first_batch + s, run_.types()[step.type], cell_destinations(cells, step));
+}
+
+// One call for products of the same right sides: what they contribute to these is added product by
+// product.
+void Backward::run_cell_joint(const CellBatch& cells, const CellJoint& joint) {
+  const CellType& cell_type = run_.common.dictionary[cells.type];
+  lists_.reset();
+  std::vector<JoinedPart> parts;
+  for (const CellStep& step : cell_type.joined_with(joint.first_step)) {
+    complete_gradients(cells, step);
+    const NodeType& type = run_.types()[step.type];
+    const Batch& batch = run_.batches[cells.first_batch + cell_type.members[step.members[0]].step];
+    const Destination* const dx = cell_destinations(cells, step);
+    const auto is_wanted = [](const Destination& to) { return to.wanted(); };
+    if (std::none_of(dx, dx + type.inputs, is_wanted)) continue;
+    auto* in = lists_.allocate_array<Operand>(type.inputs);
+    for (unsigned j = 0; j < type.inputs; ++j) {
+      in[j] = {nullptr, batch.inputs[j].shared, nullptr};  // no right sides: weights are collected
+      if (in[j].shared != nullptr) in[j].packed = transpose(type, j, dx);
+    }
+    parts.push_back({&type.signature, step.first_row, in, dx});
+  }
+  if (parts.empty()) return;
+  const std::uint32_t index = cells.first_batch + joint.first_step;
+  const Batch& batch = run_.batches[index];
+  BackwardCall call;
+  call.type = &joint.signature;
+  call.n = positions_.size();
+  call.dy.items = places(batch_gradients_[index], batch.stride);
+  call.random = run_.random;
+  call.parts = parts;
+  run_.queue->backward(run_.kernels(batch.type).backward[static_cast<int>(joint.signature.dtype)],
+                       call);
+  ++run_.counts[batch.type].backward_calls;
+}
+
+// Adds what waits for the gradients of the step's members, and finds where they lie.
+void Backward::complete_gradients(const CellBatch& cells, const CellStep& step) {
   const std::span<const std::uint32_t> all = run_.cells_of(cells);
-  const std::uint32_t index = cells.first_batch + s;
-  const NodeType& type = run_.types()[step.type];
-  const BatchOfCells& known = cell_batches_[run_.batches[index].cells];
+  const std::uint64_t summed = cell_batches_[run_.batches[cells.first_batch].cells].summed;
   positions_.clear();
   for (std::uint32_t q = 0; q < step.members.size(); ++q) {
     const std::uint16_t m = step.members[q];
     if (!slots_.empty()) add_slots_of_member(cells, m);
-    const bool sums = (known.summed >> m & 1) != 0;
+    const bool sums = (summed >> m & 1) != 0;
     for (std::uint32_t place : whole_cells_) {
       positions_.push_back(q * cells.cells + place);
       if (!sums) continue;
@@ -136,10 +180,13 @@ void Backward::run_cell_step(const CellBatch& cells, std::uint16_t s) {
     }
   }
   members_.assign(1, member_of(run_.cells[all[whole_cells_[0]]], step.members[0]));
-  lists_.reset();
+}
+
+const Destination* Backward::cell_destinations(const CellBatch& cells, const CellStep& step) {
+  const NodeType& type = run_.types()[step.type];
   auto* dx = lists_.allocate_array<Destination>(type.inputs);
   for (unsigned j = 0; j < type.inputs; ++j) dx[j] = cell_destination(cells, step, j);
-  call_kernel(index, type, dx);
+  return dx;
 }
 
 // Where the contributions through input j go; nowhere if no cell wants them from the kernel.
@@ -181,11 +228,10 @@ bool Backward::add_places_in_member(const CellBatch& cells, std::uint32_t e, voi
   const CellMember& source = type.members[input.index];
   const std::uint32_t index = cells.first_batch + source.step;
   const Batch& batch = run_.batches[index];
-  const std::size_t bytes = batch.out_bytes / batch.items;
   const std::size_t element = size_of(run_.types()[batch.type].signature.dtype);
   std::byte* const first =
-      batch_gradients_[index] + source.place * cells.cells * bytes + input.offset * element;
-  for (std::size_t i = 0; i < n; ++i) places[i] = first + whole_cells_[i] * bytes;
+      batch_gradients_[index] + source.place * cells.cells * batch.stride + input.offset * element;
+  for (std::size_t i = 0; i < n; ++i) places[i] = first + whole_cells_[i] * batch.stride;
   std::fill_n(add, n, static_cast<std::uint8_t>(type.gradients[e].adds));
   const bool begun = (cell_batches_[run_.batches[index].cells].begun >> input.index & 1) != 0;
   if (!begun || type.gradients[e].adds) return true;
@@ -223,50 +269,67 @@ bool Backward::add_places_in_ports(const CellBatch& cells, std::uint32_t e, void
   return wanted;
 }
 
-// Where the contributions of these cells lie.
 void Backward::list_contributions(std::uint32_t index) {
   const CellBatch& cells = run_.cell_batches[index];
-  cell_batches_[index].first_contribution = static_cast<std::uint32_t>(batch_contributions_.size());
-  for (const CellContribution& contribution : cell_facts_[cells.type].contributions) {
-    BatchContribution of_batch;
+  const CellFacts& facts = cell_facts_[cells.type];
+  const std::span<const std::uint32_t> all = run_.cells_of(cells);
+  const bool any_apart = std::any_of(whole_cells_.begin(), whole_cells_.end(),
+                                     [&](std::uint32_t c) { return contributes_apart(all[c]); });
+  BatchOfCells& batch = cell_batches_[index];
+  batch.first_together = list_contributions(cells, facts.together);
+  if (any_apart) batch.first_contribution = list_contributions(cells, facts.contributions);
+}
+
+// Where the contributions of these cells lie. Returns the place of the first.
+std::uint32_t Backward::list_contributions(const CellBatch& cells,
+                                           std::span<const CellContribution> all) {
+  const auto first = static_cast<std::uint32_t>(batch_contributions_.size());
+  for (const CellContribution& contribution : all) {
+    const SharedContributions::TypeContribution& what = contribution.what;
     const std::uint32_t step = cells.first_batch + contribution.step;
     const std::size_t first_item = std::size_t{contribution.place} * cells.cells;
     const Batch& batch = run_.batches[step];
-    const std::byte* from =
-        contribution.is_deferred ? batch_deferred_[step] : batch_gradients_[step];
-    const SharedContributions::TypeContribution& what = contribution.what;
-    of_batch.dy = from + first_item * contribution.bytes;
-    if (contribution.is_complete && what.place.kind == SharedGradient::outer_product) {
+    BatchContribution of_batch;
+    of_batch.stride = contribution.is_deferred ? contribution.deferred_bytes : batch.stride;
+    of_batch.dy = (contribution.is_deferred ? batch_deferred_[step] : batch_gradients_[step]) +
+                  first_item * of_batch.stride;
+    const bool is_known = contribution.is_complete && !contribution.of_port;
+    if (is_known && what.place.kind == SharedGradient::outer_product) {
       of_batch.factor = batch.inputs[what.input + 1];
       if (of_batch.factor.items != nullptr) of_batch.factor.items += first_item;
-    } else if (contribution.is_complete && what.place.kind == SharedGradient::rows) {
+    } else if (is_known && what.place.kind == SharedGradient::rows) {
       of_batch.rows = batch.integers + first_item * contribution.integers;
     }
     batch_contributions_.push_back(of_batch);
   }
+  return first;
 }
 
 // At the first member, for all; but one by one where other nodes contribute in between.
 void Backward::contribute_members(std::uint32_t index, std::uint16_t member) {
   const Cell& cell = run_.cells[index];
-  const std::uint64_t read_shared = read_shared_[index];
+  const CellFacts& facts = cell_facts_[cell.type];
+  const BatchOfCells& batch = cell_batches_[cell.batch];
+  const bool apart = contributes_apart(index);
   const BatchContribution* of_batch =
-      batch_contributions_.data() + cell_batches_[cell.batch].first_contribution;
-  for (const CellContribution& contribution : cell_facts_[cell.type].contributions) {
+      batch_contributions_.data() + (apart ? batch.first_contribution : batch.first_together);
+  for (const CellContribution& contribution : apart ? facts.contributions : facts.together) {
     const BatchContribution& all = *of_batch++;
     if (cell.others_between && contribution.member != member) continue;
+    const std::byte* const dy = all.dy + cell.place * all.stride;
+    const std::byte* const factor = all.factor.at<std::byte>(cell.place);
     if (contribution.of_port) {
-      if ((read_shared >> contribution.member & 1) != 0) contribute_port(cell, contribution);
-      continue;
-    }
-    if (!contribution.is_complete) {
+      if ((read_shared_[index] >> contribution.member & 1) != 0)
+        contribute_port(cell, contribution);
+    } else if (!contribution.is_complete) {
       const NodeRef ref = member_of(cell, contribution.member);
       contribute_node(ref, run_.tape(ref).inputs_of(ref.node));
-      continue;
+    } else if (contribution.list != kNone) {
+      shared_.add_joined(contribution.list, dy, factor);
+    } else {
+      const std::size_t integer = std::size_t{cell.place} * contribution.integers;
+      shared_.add(contribution.what, dy, factor, all.rows == nullptr ? 0 : all.rows[integer]);
     }
-    const std::size_t c = cell.place;
-    shared_.add(contribution.what, all.dy + c * contribution.bytes, all.factor.at<std::byte>(c),
-                all.rows == nullptr ? 0 : all.rows[c * contribution.integers]);
   }
 }
 

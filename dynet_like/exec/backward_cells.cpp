@@ -130,6 +130,7 @@ Backward::CellFacts& Backward::facts_of(const Cell& example) {
     if (member.parts.empty()) facts.must_be_read |= bit;
     if (!member.parts.empty() && !member.is_covered) facts.not_covered |= bit;
   }
+  join_contributions(type, facts);
   return facts;
 }
 
@@ -295,9 +296,7 @@ void Backward::describe_contributions(const Cell& example, std::uint16_t m, Cell
   contribution.place = type.members[m].place;
   contribution.is_deferred = signature.deferred_size > 0;
   contribution.integers = signature.integers;
-  contribution.bytes =
-      (contribution.is_deferred ? signature.deferred_size : signature.output_size) *
-      size_of(signature.dtype);
+  contribution.deferred_bytes = signature.deferred_size * size_of(signature.dtype);
   const SharedContributions::TypeContributions& of_type = shared_.of_type(member_of(example, m));
   contribution.is_complete = of_type.complete;
   if (!of_type.complete) return facts.contributions.push_back(contribution);

@@ -102,8 +102,10 @@ double Choice::calls() {
     }
   }
   for (std::size_t c = 0; c < trial_.cells.size(); ++c) {
-    for (const CellStep& step : trial_.cells[c].steps) {
-      calls += batches[c] * double{trial_.weights[step.type]};
+    const CellType& cell = trial_.cells[c];
+    for (std::size_t s = 0; s < cell.steps.size(); ++s) {
+      if (cell.is_first_of_call(s))
+        calls += batches[c] * double{trial_.weights[cell.steps[s].type]};
     }
     if (batches[c] > 0) cells_per_batch_[c] = times(c) / batches[c];
   }

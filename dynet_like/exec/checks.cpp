@@ -171,7 +171,7 @@ void verify_forward(RunState& run, const Batch& batch) {
         run.random,
         nullptr};
     run.queue->forward(run.kernels(batch.type).forward[static_cast<int>(signature.dtype)], call);
-    const std::byte* batched = all.data() + i * out.size();
+    const std::byte* batched = all.data() + i * batch.stride;
     const Seen alone(run, out.data(), out.size());
     const std::size_t at =
         first_difference(signature.dtype, batched, alone.data(), signature.output_size);
@@ -231,14 +231,15 @@ void verify_backward(RunState& run, const BackwardCall& call, Kernels::Backward 
 
 void check_values(const RunState& run, const Batch& batch) {
   const Signature& signature = run.types()[batch.type].signature;
-  const std::size_t n = batch.items * signature.output_size;
   const Seen all(run, batch.out, batch.out_bytes);
   const std::byte* values = all.data();
-  if (first_not_finite(signature.dtype, values, n) == n) return;
   for (NodeRef ref : run.members_of(batch)) {
-    const std::size_t size = run.items_of(ref) * signature.output_size;
-    refuse_not_finite(describe(run, ref), "value", signature.dtype, values, size);
-    values += size * size_of(signature.dtype);
+    const std::uint32_t items = run.items_of(ref);
+    const std::size_t size = items * signature.output_size;
+    if (first_not_finite(signature.dtype, values, size) < size) {
+      refuse_not_finite(describe(run, ref), "value", signature.dtype, values, size);
+    }
+    values += items * batch.stride;
   }
 }
 

@@ -160,6 +160,7 @@ void NeededNodes::check_device(const ParameterStorage& parameter) const {
 void NeededNodes::describe(SharedValue& shared, NodeRef ref) {
   const Tape& tape = run_.tape(ref);
   shared.pending = true;
+  shared.run = run_.common.runs;
   shared.packed = std::make_shared<PackedMatrices>();
   shared.representative = ref;
   shared.type = tape.node(ref.node).type;

@@ -7,9 +7,10 @@ namespace {
 
 struct Packable {
   PackedMatrices* copies = nullptr;
-  const void* values = nullptr;
-  MatrixPlace place;
-  std::uint64_t version = 0;
+  MatrixSource source;
+
+  /// Of copies that are of one kind of value.
+  std::uint64_t version() const { return source.run == 0 ? source.version : source.run; }
 };
 
 // Tables have none: rows that wait for an update change without a new version.
@@ -20,33 +21,51 @@ Packable packable(RunState& run, const SharedMatrix& matrix) {
   if (shared.value == nullptr) return {};
   const Dim& dim = matrix.type->signature.inputs[matrix.input];
   const MatrixPlace place{matrix.value->offset, dim.rows(), dim.cols()};
-  if (shared.parameter != nullptr) {
-    ParameterStorage& parameter = *shared.parameter;
-    if (parameter.is_table) return {};
-    if (!parameter.handed_out) {
-      return {&parameter.packed, parameter.values.data(), place, parameter.version};
-    }
-    // Its memory may be written to between two runs.
-    return {shared.packed.get(), shared.value, place, run.common.runs};
+  if (shared.parameter == nullptr) {
+    return {shared.packed.get(), {shared.value, place, 0, shared.run + 1}};
   }
-  return {shared.packed.get(), shared.value, place, 0};
+  ParameterStorage& parameter = *shared.parameter;
+  if (parameter.is_table) return {};
+  if (!parameter.handed_out) {
+    return {&parameter.packed, {parameter.values.data(), place, parameter.version, 0}};
+  }
+  // Its memory may be written to between two runs.
+  return {shared.packed.get(), {shared.value, place, 0, run.common.runs + 1}};
 }
 
 }  // namespace
+
+SharedMatrix shared_matrix(const RunState& run, const NodeType& type, NodeRef example, unsigned j) {
+  const Tape& tape = run.tape(example);
+  const Value& value = tape.value(tape.inputs_of(example.node)[j]);
+  return {&type, j, &value, run.identity_of({example.tape, value.node})};
+}
 
 const void* packed_matrix(RunState& run, const SharedMatrix& matrix, std::size_t n) {
   const Packable packable = dynet_like::packable(run, matrix);
   if (packable.copies == nullptr) return nullptr;
   const Signature& signature = matrix.type->signature;
-  return packable.copies->matrix(*run.queue, signature.dtype, packable.values, packable.place,
-                                 packable.version, n * signature.inputs[matrix.input + 1].cols());
+  return packable.copies->matrix(*run.queue, signature.dtype, packable.source.value,
+                                 packable.source.place, packable.version(),
+                                 n * signature.inputs[matrix.input + 1].cols());
 }
 
 const void* packed_transpose(RunState& run, const SharedMatrix& matrix) {
   const Packable packable = dynet_like::packable(run, matrix);
   if (packable.copies == nullptr) return nullptr;
-  return packable.copies->transpose(*run.queue, matrix.type->signature.dtype, packable.values,
-                                    packable.place, packable.version);
+  return packable.copies->transpose(*run.queue, matrix.type->signature.dtype, packable.source.value,
+                                    packable.source.place, packable.version());
+}
+
+const void* joined_matrix(RunState& run, std::span<const SharedMatrix> matrices, std::size_t n,
+                          JoinedMatrices& copies) {
+  std::vector<MatrixSource> sources;
+  for (const SharedMatrix& matrix : matrices) {
+    const Packable packable = dynet_like::packable(run, matrix);
+    if (packable.copies == nullptr) return nullptr;
+    sources.push_back(packable.source);
+  }
+  return copies.matrix(*run.queue, matrices[0].type->signature.dtype, sources, n);
 }
 
 }  // namespace dynet_like

@@ -1,6 +1,8 @@
 // Packed copies of the shared matrices that products multiply with.
 #pragma once
 
+#include <span>
+
 #include "dynet_like/exec/run_state.h"
 
 namespace dynet_like {
@@ -13,8 +15,14 @@ struct SharedMatrix {
   Identity producer = 0;
 };
 
+/// Input j of nodes of this type, as one of them has it.
+SharedMatrix shared_matrix(const RunState& run, const NodeType& type, NodeRef example, unsigned j);
+
 /// The packed matrix for products with n items, or its transpose; null if there is none (yet).
 const void* packed_matrix(RunState& run, const SharedMatrix& matrix, std::size_t n);
 const void* packed_transpose(RunState& run, const SharedMatrix& matrix);
+/// The matrices of joined products with n items, packed together; null if there is none (yet).
+const void* joined_matrix(RunState& run, std::span<const SharedMatrix> matrices, std::size_t n,
+                          JoinedMatrices& copies);
 
 }  // namespace dynet_like

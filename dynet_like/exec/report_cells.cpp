@@ -54,13 +54,16 @@ std::string shortened(const Names& names) {
   return text;
 }
 
-// Members that run in one call, step by step.
+// Members that run in one call, call by call.
 std::string joined(const CellType& cell, const TypeTable& types) {
   std::string text;
-  for (const CellStep& step : cell.steps) {
-    if (step.members.size() < 2) continue;
+  for (std::size_t s = 0; s < cell.steps.size(); ++s) {
+    if (!cell.is_first_of_call(s)) continue;
     std::vector<TypeId> members;
-    for (std::uint16_t m : step.members) members.push_back(cell.pattern.members[m]);
+    for (const CellStep& step : cell.joined_with(s)) {
+      members.insert(members.end(), step.members.size(), step.type);
+    }
+    if (members.size() < 2) continue;
     text += (text.empty() ? "" : ", ") + shortened(names_of(members, types));
   }
   return text;
@@ -118,7 +121,7 @@ void report_cells(std::span<const RunState* const> runs, std::span<const Refused
     if (count.cells > 0) {
       report.nodes_in_cells += count.cells * type.pattern.size();
       report.cells.push_back({name, ops, joined(type, types), type.pattern.size(), count.cells,
-                              count.batches, count.batches * type.steps.size(), count.whole,
+                              count.batches, count.batches * type.forward_calls(), count.whole,
                               count.by_node});
     }
     for (std::size_t r = 0; r < kCellReasons; ++r) {

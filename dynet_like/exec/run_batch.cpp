@@ -26,7 +26,7 @@ void find_inputs(RunState& run, const NodeType& type, const Batch& batch) {
 Operand gather(RunState& run, const NodeType& type, const Batch& batch, unsigned j, Arena& lists) {
   const std::size_t element = size_of(type.signature.dtype);
   const std::span<const NodeRef> members = run.members_of(batch);
-  if (type.signature.shared[j] != 0) return shared_operand(run, type, members[0], j, batch.items);
+  if (type.signature.shared[j] != 0) return packed_operand(run, type, members[0], j, batch.items);
   const void** items = lists.allocate_array<const void*>(batch.items);
   const void** next = items;
   if (batch.items == batch.members) {
@@ -86,13 +86,13 @@ void refresh_tables(const RunState& run, const NodeType& type, const Batch& batc
   }
 }
 
-void count(RunState& run, const Batch& batch, const NodeType& type) {
+void count(RunState& run, const Batch& batch, const NodeType& type, bool is_call) {
   if (run.counts.size() <= batch.type) run.counts.resize(run.types().type_count());
   TypeCount& counts = run.counts[batch.type];
   counts.nodes += batch.members;
   counts.items += batch.items;
   ++counts.batches;
-  ++counts.forward_calls;
+  counts.forward_calls += is_call ? 1 : 0;
   if (type.op == &ops::identity) run.copied_bytes += batch.out_bytes;
 }
 
@@ -115,16 +115,27 @@ void note_values(RunState& run, const Batch& batch) {
   }
 }
 
+// What does not pass has no value: asked for again, it is computed and refused again.
+void enter(RunState& run, const Batch& batch, bool is_call) {
+  count(run, batch, run.types()[batch.type], is_call);
+  if (run.options.verify_batching && batch.items > 1) verify_forward(run, batch);
+  if (run.options.detect_anomaly) check_values(run, batch);
+  run.batches.push_back(batch);
+}
+
 }  // namespace
 
-Operand shared_operand(RunState& run, const NodeType& type, NodeRef example, unsigned j,
+Operand shared_operand(const RunState& run, const NodeType& type, NodeRef example, unsigned j) {
+  const Value& value = *shared_matrix(run, type, example, j).value;
+  return {nullptr, run.tapes[example.tape].nodes[value.node].value +
+                       value.offset * size_of(type.signature.dtype)};
+}
+
+Operand packed_operand(RunState& run, const NodeType& type, NodeRef example, unsigned j,
                        std::uint32_t items) {
-  const Tape& tape = run.tape(example);
-  const Value& value = tape.value(tape.inputs_of(example.node)[j]);
-  const Identity producer = run.identity_of({example.tape, value.node});
-  const std::byte* place = run.tapes[example.tape].nodes[value.node].value +
-                           value.offset * size_of(type.signature.dtype);
-  return {nullptr, place, packed_matrix(run, {&type, j, &value, producer}, items)};
+  Operand operand = shared_operand(run, type, example, j);
+  operand.packed = packed_matrix(run, shared_matrix(run, type, example, j), items);
+  return operand;
 }
 
 Batch make_batch(RunState& run, TypeId type_id, std::uint32_t members, std::uint32_t items,
@@ -142,8 +153,9 @@ Batch make_batch(RunState& run, TypeId type_id, std::uint32_t members, std::uint
     return shared ? run.common.shared_values.allocate_array<std::byte>(bytes)
                   : run.values.allocate(bytes);
   };
-  batch.out_bytes = batch.items * signature.output_size * element;
-  batch.out = allocate(batch.out_bytes);
+  batch.stride = signature.output_size * element;
+  batch.out_bytes = batch.block_bytes = batch.items * batch.stride;
+  batch.out = allocate(batch.block_bytes);
   // Without a backward pass, the library's own kernels do without; others may not know of it.
   const bool keeps_saved = !run.options.inference || type.op->kernels != nullptr;
   if (signature.saved_size > 0 && keeps_saved) {
@@ -168,12 +180,18 @@ void run_kernel(RunState& run, Batch& batch) {
   const Kernels::Forward kernel =
       run.kernels(batch.type).forward[static_cast<int>(signature.dtype)];
   run.queue->forward(kernel, call);
-  count(run, batch, type);
+  enter(run, batch, true);
+}
 
-  // What does not pass has no value: asked for again, it is computed and refused again.
-  if (run.options.verify_batching && batch.items > 1) verify_forward(run, batch);
-  if (run.options.detect_anomaly) check_values(run, batch);
-  run.batches.push_back(batch);
+void run_kernel(RunState& run, std::span<Batch> batches, ForwardCall& call) {
+  if (run.common.reads_lazy_tables) {
+    for (const Batch& batch : batches) refresh_tables(run, run.types()[batch.type], batch);
+  }
+  call.random = run.random;
+  const Kernels::Forward kernel =
+      run.kernels(batches[0].type).forward[static_cast<int>(call.type->dtype)];
+  run.queue->forward(kernel, call);
+  for (const Batch& batch : batches) enter(run, batch, &batch == batches.data());
 }
 
 void run_batch(RunState& run, std::span<const NodeRef> members, bool shared) {

@@ -19,10 +19,15 @@ void run_cells(RunState& run, std::span<const std::uint32_t> cells,
 /// A batch with room for what it computes.
 Batch make_batch(RunState& run, TypeId type, std::uint32_t members, std::uint32_t items,
                  bool shared);
-/// Input j of a batch of this type, one argument for all items, as one of its nodes has it.
-Operand shared_operand(RunState& run, const NodeType& type, NodeRef example, unsigned j,
+/// Input j of a batch of this type, one argument for all items, as one of its nodes has it; not
+/// packed.
+Operand shared_operand(const RunState& run, const NodeType& type, NodeRef example, unsigned j);
+/// The same, packed if that is worth it for so many items.
+Operand packed_operand(RunState& run, const NodeType& type, NodeRef example, unsigned j,
                        std::uint32_t items);
 /// The kernel call of a batch whose inputs are known, and the batch's entry into the run.
 void run_kernel(RunState& run, Batch& batch);
+/// One call for batches of joined products, whose inputs are known, and their entry into the run.
+void run_kernel(RunState& run, std::span<Batch> batches, ForwardCall& call);
 
 }  // namespace dynet_like

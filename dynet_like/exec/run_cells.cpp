@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "dynet_like/core/make_room.h"
+#include "dynet_like/exec/packing.h"
 #include "dynet_like/exec/run_batch.h"
 
 namespace dynet_like {
@@ -27,7 +28,18 @@ class CellForward {
     return run_.batches[first_batch_ + member.step];
   }
   void find_ports();
+  NodeRef example_of(const CellStep& step) const {
+    const Cell& cell = run_.cells[cells_[0]];
+    return {cell.tape, run_.cell_nodes[cell.first_node + step.members[0]]};
+  }
+  std::uint32_t items_of(const CellStep& step) const {
+    return static_cast<std::uint32_t>(step.members.size() * cells_.size());
+  }
+  std::uint32_t list_members(const CellStep& step);
   void run_step(const CellStep& step);
+  void run_joint(const CellJoint& joint);
+  std::vector<Batch> make_batches(const CellJoint& joint);
+  const Operand* joined_operands(const CellJoint& joint);
   Operand operand(const CellStep& step, const NodeType& type, unsigned j);
   const void** copy_places(const CellInput& input, std::size_t element, const void** to) const;
   void give_back_read(std::size_t step);
@@ -45,7 +57,12 @@ void CellForward::run() {
   find_ports();
   const Arena::Mark lists = run_.lists.mark();
   for (std::size_t step = 0; step < type_.steps.size(); ++step) {
-    run_step(type_.steps[step]);
+    const std::uint16_t joint = type_.steps[step].joint;
+    if (joint == CellStep::kAlone) {
+      run_step(type_.steps[step]);
+    } else if (type_.is_first_of_call(step)) {
+      run_joint(type_.joints[joint]);
+    }
     if (run_.options.inference) run_.lists.rewind(lists);  // only backward reads them later
     if (!last_reads_.empty()) give_back_read(step);
   }
@@ -82,11 +99,9 @@ void CellForward::find_ports() {
   }
 }
 
-void CellForward::run_step(const CellStep& step) {
-  const NodeType& type = run_.types()[step.type];
-  const auto members = static_cast<std::uint32_t>(step.members.size() * cells_.size());
+std::uint32_t CellForward::list_members(const CellStep& step) {
   const auto first_member = static_cast<std::uint32_t>(run_.members.size());
-  run_.members.resize(first_member + members);
+  run_.members.resize(first_member + items_of(step));
   NodeRef* ref = run_.members.data() + first_member;
   for (std::uint16_t m : step.members) {
     for (std::uint32_t c : cells_) {
@@ -94,12 +109,87 @@ void CellForward::run_step(const CellStep& step) {
       *ref++ = {cell.tape, run_.cell_nodes[cell.first_node + m]};
     }
   }
-  Batch batch = make_batch(run_, step.type, members, members, false);
+  return first_member;
+}
+
+void CellForward::run_step(const CellStep& step) {
+  const NodeType& type = run_.types()[step.type];
+  const std::uint32_t first_member = list_members(step);
+  Batch batch = make_batch(run_, step.type, items_of(step), items_of(step), false);
   batch.first_member = first_member;
   auto* inputs = run_.lists.allocate_array<Operand>(type.inputs);
   for (unsigned j = 0; j < type.inputs; ++j) inputs[j] = operand(step, type, j);
   batch.inputs = inputs;
   run_kernel(run_, batch);
+}
+
+// A batch for each step, and one call.
+void CellForward::run_joint(const CellJoint& joint) {
+  std::vector<Batch> batches = make_batches(joint);
+  const std::span<const CellStep> steps = type_.joined_with(joint.first_step);
+  const Operand* const together = joined_operands(joint);
+  const std::size_t inputs = joint.signature.inputs.size();
+  std::vector<JoinedPart> parts;
+  for (std::size_t s = 0; s < steps.size(); ++s) {
+    const NodeType& type = run_.types()[steps[s].type];
+    auto* own = run_.lists.allocate_array<Operand>(inputs);
+    for (unsigned j = 0; j < inputs; ++j) {
+      const bool is_own = type.signature.shared[j] != 0;
+      own[j] = is_own ? shared_operand(run_, type, example_of(steps[s]), j) : together[j];
+    }
+    batches[s].inputs = own;
+    parts.push_back({&type.signature, steps[s].first_row, own, nullptr});
+  }
+  ForwardCall call;
+  call.type = &joint.signature;
+  call.n = batches[0].items;
+  call.in = together;
+  call.out = batches[0].out;
+  call.parts = parts;
+  run_kernel(run_, batches, call);
+}
+
+std::vector<Batch> CellForward::make_batches(const CellJoint& joint) {
+  const std::span<const CellStep> steps = type_.joined_with(joint.first_step);
+  const std::uint32_t items = items_of(steps[0]);
+  const std::size_t element = size_of(joint.signature.dtype);
+  const std::size_t stride = joint.signature.output_size * element;
+  std::byte* const block = run_.values.allocate(items * stride);
+  std::vector<Batch> batches(steps.size());
+  for (std::uint32_t s = 0; s < steps.size(); ++s) {
+    Batch& batch = batches[s];
+    batch.type = steps[s].type;
+    batch.first_member = list_members(steps[s]);
+    batch.members = batch.items = items;
+    batch.out = block + steps[s].first_row * element;
+    batch.stride = stride;
+    batch.out_bytes = (items - 1) * stride + run_.types()[batch.type].output_size * element;
+    batch.behind_first = s;
+    batch.block_bytes = s == 0 ? items * stride : 0;
+    batch.run = run_.common.runs;
+  }
+  return batches;
+}
+
+// The right sides, and the matrices packed together, if all are.
+const Operand* CellForward::joined_operands(const CellJoint& joint) {
+  const std::span<const CellStep> steps = type_.joined_with(joint.first_step);
+  const NodeType& type = run_.types()[steps[0].type];
+  auto* operands = run_.lists.allocate_array<Operand>(type.inputs);
+  std::fill_n(operands, type.inputs, Operand());
+  bool all_packed = true;
+  std::vector<SharedMatrix> matrices;
+  for (unsigned j = type.inputs % 2; j < type.inputs; j += 2) {
+    operands[j + 1] = operand(steps[0], type, j + 1);
+    matrices.clear();
+    for (const CellStep& step : steps) {
+      matrices.push_back(shared_matrix(run_, run_.types()[step.type], example_of(step), j));
+    }
+    operands[j].packed = joined_matrix(run_, matrices, items_of(steps[0]), *joint.packed[j / 2]);
+    all_packed = all_packed && operands[j].packed != nullptr;
+  }
+  for (unsigned j = 0; j < type.inputs && !all_packed; ++j) operands[j].packed = nullptr;
+  return operands;
 }
 
 Operand CellForward::operand(const CellStep& step, const NodeType& type, unsigned j) {
@@ -108,10 +198,7 @@ Operand CellForward::operand(const CellStep& step, const NodeType& type, unsigne
   };
   const CellInput& first = input_of(step.members[0]);
   if (type.signature.shared[j] != 0) {
-    const Cell& cell = run_.cells[cells_[0]];
-    const NodeRef example{cell.tape, run_.cell_nodes[cell.first_node + step.members[0]]};
-    return shared_operand(run_, type, example, j,
-                          static_cast<std::uint32_t>(step.members.size() * cells_.size()));
+    return packed_operand(run_, type, example_of(step), j, items_of(step));
   }
   if (step.members.size() == 1 && first.from == From::port) return {ports_[first.index], nullptr};
   auto** all = run_.lists.allocate_array<const void*>(step.members.size() * cells_.size());
@@ -128,10 +215,9 @@ const void** CellForward::copy_places(const CellInput& input, std::size_t elemen
   if (input.from == From::port) return std::copy_n(ports_[input.index], cells_.size(), to);
   const CellMember& source = type_.members[input.index];
   const Batch& batch = batch_of(source);
-  const std::size_t bytes = batch.out_bytes / batch.items;
   const std::byte* place =
-      batch.out + source.place * cells_.size() * bytes + input.offset * element;
-  for (std::size_t c = 0; c < cells_.size(); ++c, place += bytes) *to++ = place;
+      batch.out + source.place * cells_.size() * batch.stride + input.offset * element;
+  for (std::size_t c = 0; c < cells_.size(); ++c, place += batch.stride) *to++ = place;
   return to;
 }
 
@@ -140,7 +226,7 @@ void CellForward::give_back_read(std::size_t step) {
   for (std::size_t s = 0; s <= step; ++s) {
     if (type_.steps[s].last_reader != step || last_reads_[s] != 0) continue;
     Batch& batch = run_.batches[first_batch_ + s];
-    run_.values.give_back(batch.out, batch.out_bytes);
+    if (batch.block_bytes > 0) run_.values.give_back(batch.out, batch.block_bytes);
     batch.out = nullptr;
   }
 }
@@ -148,13 +234,13 @@ void CellForward::give_back_read(std::size_t step) {
 void CellForward::note_values(std::uint32_t cell_batch) {
   const std::size_t size = type_.pattern.size();
   std::vector<NodeState> first(size);  // of the first cell
-  std::vector<std::size_t> bytes(size);
+  std::vector<std::size_t> stride(size);
   for (std::size_t m = 0; m < size; ++m) {
     const Batch& batch = batch_of(type_.members[m]);
     first[m].batch = static_cast<std::uint32_t>(first_batch_ + type_.members[m].step);
     if (batch.out == nullptr) continue;  // given back
-    bytes[m] = batch.out_bytes / batch.items;
-    first[m].value = batch.out + type_.members[m].place * cells_.size() * bytes[m];
+    stride[m] = batch.stride;
+    first[m].value = batch.out + type_.members[m].place * cells_.size() * batch.stride;
   }
   for (std::size_t c = 0; c < cells_.size(); ++c) {
     Cell& cell = run_.cells[cells_[c]];
@@ -164,7 +250,7 @@ void CellForward::note_values(std::uint32_t cell_batch) {
     const NodeId* const nodes = run_.cell_nodes.data() + cell.first_node;
     for (std::size_t m = 0; m < size; ++m) {
       states[nodes[m]] = first[m];
-      first[m].value += bytes[m];
+      first[m].value += stride[m];
     }
   }
   for (std::size_t s = 0; s < type_.steps.size(); ++s) {

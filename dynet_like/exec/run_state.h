@@ -36,13 +36,18 @@ struct NodeState {
   std::uint32_t plan_index = kNone;  ///< while it is being planned; kNeeded before that
 };
 
-/// Nodes that ran in one kernel call. Outputs lie one behind the other from `out`.
+/// Nodes that ran in one kernel call, or in a call for them and others. Outputs lie `stride` bytes
+/// apart from `out` on, and end after `out_bytes`.
 struct Batch {
   TypeId type = 0;
   std::uint32_t first_member = 0, members = 0, items = 0;
   std::byte* out = nullptr;
   std::byte* saved = nullptr;
-  std::size_t out_bytes = 0;
+  std::size_t out_bytes = 0, stride = 0;
+  /// Batches that ran in one call share a block of memory, which belongs to the first of them: how
+  /// many stand before this one. How large the block is; 0 if it belongs to another.
+  std::uint32_t behind_first = 0;
+  std::size_t block_bytes = 0;
   const Operand* inputs = nullptr;
   const std::uint32_t* integers = nullptr;
   const void* reals = nullptr;
@@ -94,6 +99,7 @@ struct SharedValue {
   std::vector<SharedInput> inputs;
   /// Copies that products read: of what is no parameter, and of one whose memory somebody holds.
   std::shared_ptr<PackedMatrices> packed;
+  std::uint64_t run = 0;  ///< CommonState::runs, when it was found last
   /// The node that stands for it while it is computed.
   NodeRef representative;
   bool pending = false;

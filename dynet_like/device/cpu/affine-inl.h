@@ -34,9 +34,11 @@ struct ColumnPlace {
   }
 };
 
-/// The maps of some items, one behind the other.
+/// The maps of some items. Columns of results are `stride` elements apart, or one behind the other.
 template <class E>
-void affine(const ForwardCall& call, const Affine& map, Items items, E* out) {
+void affine(const ForwardCall& call, const Affine& map, Items items, E* out,
+            std::size_t stride = 0) {
+  if (stride == 0) stride = map.rows;
   Factor<E> factors[kMostFactors];
   bool all_shared = true, all_packed = true;
   for (std::size_t p = 0; p < map.pairs; ++p) {
@@ -66,7 +68,7 @@ void affine(const ForwardCall& call, const Affine& map, Items items, E* out) {
         if (map.has_bias) {
           block.bias[c] = call.in[map.bias].at<E>(item) + (bias_per_column ? column * map.rows : 0);
         }
-        block.out[c] = out + (done * map.columns + begin + c) * map.rows;
+        block.out[c] = out + (done * map.columns + begin + c) * stride;
       }
     });
   }

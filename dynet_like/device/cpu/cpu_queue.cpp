@@ -52,6 +52,43 @@ Operand from_item(const Operand& operand, std::size_t first) {
   return {advance(operand.items, first), operand.shared, operand.packed};
 }
 
+// The operands and destinations of a call from one of its items on.
+std::vector<Operand> from_item(const Operand* in, std::size_t inputs, std::size_t first) {
+  std::vector<Operand> result;
+  for (std::size_t j = 0; in != nullptr && j < inputs; ++j) {
+    result.push_back(from_item(in[j], first));
+  }
+  return result;
+}
+std::vector<Destination> from_item(const Destination* dx, std::size_t inputs, std::size_t first) {
+  std::vector<Destination> result;
+  for (std::size_t j = 0; dx != nullptr && j < inputs; ++j) {
+    result.push_back({advance(dx[j].items, first), advance(dx[j].add, first)});
+  }
+  return result;
+}
+
+// The same of joined products.
+class PartsFromItem {
+ public:
+  PartsFromItem(std::span<const JoinedPart> parts, std::size_t first)
+      : parts_(parts.begin(), parts.end()), in_(parts.size()), dx_(parts.size()) {
+    for (std::size_t p = 0; p < parts.size(); ++p) {
+      const std::size_t inputs = parts[p].type->inputs.size();
+      in_[p] = from_item(parts[p].in, inputs, first);
+      dx_[p] = from_item(parts[p].dx, inputs, first);
+      parts_[p].in = in_[p].data();
+      parts_[p].dx = dx_[p].data();
+    }
+  }
+  std::span<const JoinedPart> parts() const { return parts_; }
+
+ private:
+  std::vector<JoinedPart> parts_;
+  std::vector<std::vector<Operand>> in_;
+  std::vector<std::vector<Destination>> dx_;
+};
+
 // An op of the user may leave kernels out.
 template <class Kernel>
 void check_kernel(Kernel kernel, const char* direction, const Signature& type) {
@@ -82,11 +119,11 @@ class CpuQueue : public Queue {
       ForwardCall slice = call;
       slice.workspace = &workspace(part);
       if (end - begin == call.n) return kernel(slice);
-      std::vector<Operand> in;
-      for (std::size_t j = 0; j < type.inputs.size(); ++j)
-        in.push_back(from_item(call.in[j], begin));
+      const std::vector<Operand> in = from_item(call.in, type.inputs.size(), begin);
+      const PartsFromItem parts(call.parts, begin);
       slice.n = end - begin;
       slice.in = in.data();
+      slice.parts = parts.parts();
       const std::size_t element = size_of(type.dtype);
       slice.out = static_cast<std::byte*>(call.out) + begin * type.output_size * element;
       slice.saved = const_cast<void*>(advance_bytes(call.saved, begin * type.saved_size * element));
@@ -104,13 +141,11 @@ class CpuQueue : public Queue {
           BackwardCall slice = call;
           slice.workspace = &workspace(part);
           if (end - begin == call.n) return kernel(slice);
-          std::vector<Operand> in;
-          std::vector<Destination> dx;
-          for (std::size_t j = 0; j < type.inputs.size(); ++j) {
-            if (call.in != nullptr) in.push_back(from_item(call.in[j], begin));
-            dx.push_back({advance(call.dx[j].items, begin), advance(call.dx[j].add, begin)});
-          }
+          const std::vector<Operand> in = from_item(call.in, type.inputs.size(), begin);
+          const std::vector<Destination> dx = from_item(call.dx, type.inputs.size(), begin);
+          const PartsFromItem parts(call.parts, begin);
           slice.n = end - begin;
+          slice.parts = parts.parts();
           slice.in = in.data();
           slice.out = from_item(call.out, begin);
           slice.saved = from_item(call.saved, begin);

@@ -42,7 +42,8 @@ __global__ void bias_gradients(Places<T> dy, Destination to, std::size_t count, 
 }  // namespace
 
 template <class T>
-void add_affine(GatheredProducts<T>& products, const ForwardCall& call, const Affine& map, T* out) {
+void add_affine(GatheredProducts<T>& products, const ForwardCall& call, const Affine& map, T* out,
+                std::size_t stride) {
   GatheredProduct<T> product;
   product.rows = static_cast<unsigned>(map.rows);
   product.columns = static_cast<unsigned>(map.columns);
@@ -53,6 +54,7 @@ void add_affine(GatheredProducts<T>& products, const ForwardCall& call, const Af
     product.bias_columns = call.type->inputs[map.bias].cols();
   }
   product.out = out;
+  product.stride = static_cast<unsigned>(stride == 0 ? map.rows * map.columns : stride);
   std::vector<Factor<T>> factors;
   for (std::size_t left = map.first; left < map.first + 2 * map.pairs; left += 2) {
     factors.push_back(
@@ -61,20 +63,52 @@ void add_affine(GatheredProducts<T>& products, const ForwardCall& call, const Af
   products.add(product, factors);
 }
 
+namespace {
+
+// Of the pair that begins with input `left`.
+template <class T>
+GatheredProduct<T> right_gradient(const BackwardCall& call, const Affine& map, std::size_t left) {
+  GatheredProduct<T> product;
+  product.rows = call.type->inputs[left].cols();
+  product.columns = static_cast<unsigned>(map.columns);
+  product.items = launch_size(call.n);
+  product.to = call.dx[left + 1];
+  return product;
+}
+
+}  // namespace
+
 template <class T>
 void add_right_gradients(GatheredProducts<T>& products, const BackwardCall& call, const Affine& map,
                          const Places<T>& dy, const Places<T>& other) {
   for (std::size_t left = map.first; left < map.first + 2 * map.pairs; left += 2) {
     if (!call.dx[left + 1].wanted()) continue;
-    GatheredProduct<T> product;
-    product.rows = call.type->inputs[left].cols();
-    product.columns = static_cast<unsigned>(map.columns);
-    product.items = launch_size(call.n);
-    product.to = call.dx[left + 1];
+    GatheredProduct<T> product = right_gradient<T>(call, map, left);
     product.has_bias = other.items != nullptr || other.first != nullptr;
     product.bias = other;
     product.bias_columns = product.columns;
     products.add(product, {{Places<T>(call.in[left]), dy, static_cast<unsigned>(map.rows)}});
+  }
+}
+
+template <class T>
+void add_joined_right_gradients(GatheredProducts<T>& products, const BackwardCall& call,
+                                const Affine& map) {
+  for (std::size_t left = map.first; left < map.first + 2 * map.pairs; left += 2) {
+    bool is_first = true;
+    for (const JoinedPart& part : call.parts) {
+      if (!part.dx[left + 1].wanted()) continue;
+      BackwardCall one = call;
+      one.type = part.type;
+      one.in = part.in;
+      one.dx = part.dx;
+      const GatheredProduct<T> product = right_gradient<T>(one, map, left);
+      const std::vector<Factor<T>> factor = {{Places<T>(part.in[left]),
+                                              Places<T>(call.dy.items, part.first_row),
+                                              static_cast<unsigned>(part.type->output_size)}};
+      is_first ? products.add(product, factor) : products.add_in_turn(product, factor);
+      is_first = false;
+    }
   }
 }
 
@@ -95,12 +129,18 @@ void launch_left_gradients(const BackwardCall& call, const Affine& map, const Pl
   }
 }
 
-template void add_affine(GatheredProducts<float>&, const ForwardCall&, const Affine&, float*);
-template void add_affine(GatheredProducts<double>&, const ForwardCall&, const Affine&, double*);
+template void add_affine(GatheredProducts<float>&, const ForwardCall&, const Affine&, float*,
+                         std::size_t);
+template void add_affine(GatheredProducts<double>&, const ForwardCall&, const Affine&, double*,
+                         std::size_t);
 template void add_right_gradients(GatheredProducts<float>&, const BackwardCall&, const Affine&,
                                   const Places<float>&, const Places<float>&);
 template void add_right_gradients(GatheredProducts<double>&, const BackwardCall&, const Affine&,
                                   const Places<double>&, const Places<double>&);
+template void add_joined_right_gradients(GatheredProducts<float>&, const BackwardCall&,
+                                         const Affine&);
+template void add_joined_right_gradients(GatheredProducts<double>&, const BackwardCall&,
+                                         const Affine&);
 template void launch_left_gradients(const BackwardCall&, const Affine&, const Places<float>&);
 template void launch_left_gradients(const BackwardCall&, const Affine&, const Places<double>&);
 

@@ -56,6 +56,8 @@ class CudaQueue final : public Queue {
         commands.stage(call.integers, call.integers == nullptr ? 0 : call.n * type.integers);
     if (call.integers == nullptr) there.integers = nullptr;
     there.reals = stage_reals(type, call.reals, call.n);
+    const StagedParts parts = stage(call.parts, call.n, in);
+    there.parts = parts.parts;
     there.workspace = &commands;
     kernel(there);
     commands.reset_scratch();
@@ -73,12 +75,10 @@ class CudaQueue final : public Queue {
     there.out = stage(call.out, call.n);
     there.saved = stage(call.saved, call.n);
     there.dy = stage(call.dy, call.n);
-    std::vector<Destination> dx(call.dx, call.dx + inputs);
-    for (Destination& to : dx) {
-      if (!to.wanted()) continue;
-      to = {commands.stage(to.items, call.n), commands.stage(to.add, call.n)};
-    }
+    const std::vector<Destination> dx = stage(call.dx, inputs, call.n);
     there.dx = dx.data();
+    const StagedParts parts = stage(call.parts, call.n, {});
+    there.parts = parts.parts;
     if (call.deferred != nullptr) there.deferred = commands.stage(call.deferred, call.n);
     if (call.integers != nullptr) {
       there.integers = commands.stage(call.integers, call.n * type.integers);
@@ -130,6 +130,37 @@ class CudaQueue final : public Queue {
                       name_of(type.dtype) + "; got none");
   }
 
+  /// Joined products, and the lists that they refer to.
+  struct StagedParts {
+    std::vector<JoinedPart> parts;
+    std::vector<std::vector<Operand>> in;
+    std::vector<std::vector<Destination>> dx;
+  };
+  /// What parts have in common is in `common` already.
+  StagedParts stage(std::span<const JoinedPart> parts, std::size_t n,
+                    std::span<const Operand> common) {
+    StagedParts there;
+    for (const JoinedPart& part : parts) {
+      const std::size_t inputs = part.type->inputs.size();
+      std::vector<Operand>& in = there.in.emplace_back(part.in, part.in + inputs);
+      for (std::size_t j = 0; j < inputs; ++j) {
+        if (in[j].items != nullptr) in[j] = common[j];
+      }
+      there.dx.push_back(stage(part.dx, inputs, n));
+      there.parts.push_back({part.type, part.first_row, in.data(), there.dx.back().data()});
+    }
+    return there;
+  }
+  std::vector<Destination> stage(const Destination* dx, std::size_t inputs, std::size_t n) {
+    std::vector<Destination> there;
+    for (std::size_t j = 0; dx != nullptr && j < inputs; ++j) {
+      const bool wanted = dx[j].wanted();
+      there.push_back(wanted ? Destination{shared_->commands.stage(dx[j].items, n),
+                                           shared_->commands.stage(dx[j].add, n)}
+                             : Destination());
+    }
+    return there;
+  }
   Operand stage(const Operand& operand, std::size_t n) {
     Operand there = operand;
     if (operand.items != nullptr) there.items = shared_->commands.stage(operand.items, n);

@@ -181,7 +181,7 @@ __device__ void finish(Accumulators<Tile>& results, const GatheredProduct<T>& pr
     T* to;
     bool add = false;
     if (product.out != nullptr) {
-      to = product.out + std::size_t{place.item} * product.columns * product.rows;
+      to = product.out + std::size_t{place.item} * product.stride;
     } else {
       to = product.to.template at<T>(place.item);
       if (to == nullptr) return;
@@ -201,13 +201,15 @@ __global__ void __launch_bounds__(Tile::threads, Tile::blocks_at_once)
   T* const right = reinterpret_cast<T*>(right_tiles);
   unsigned p = count - 1;
   while (products[p].first_block > blockIdx.x) --p;
-  const GatheredProduct<T>& product = products[p];
-  const TilePart part = tile_part_of<T, Tile>(product);
-
-  Accumulators<Tile> results;
-  Loader<Tile, kTransposed> loader(product, factors, part);
-  results.multiply_all(loader, left, right);
-  finish(results, product, part);
+  const TilePart part = tile_part_of<T, Tile>(products[p]);
+  for (unsigned turn = 0; turn < products[p].in_turn; ++turn) {
+    if (turn > 0) __syncthreads();  // some threads may still read the last tiles
+    const GatheredProduct<T>& product = products[p + turn];
+    Accumulators<Tile> results;
+    Loader<Tile, kTransposed> loader(product, factors, part);
+    results.multiply_all(loader, left, right);
+    finish(results, product, part);
+  }
 }
 
 }  // namespace
@@ -221,7 +223,17 @@ void GatheredProducts<T>::add(GatheredProduct<T> product, const std::vector<Fact
     product.is_joined = product.is_joined && factor.matrix.is_shared();
   }
   factors_.insert(factors_.end(), factors.begin(), factors.end());
+  first_in_turn_ = products_.size();
   products_.push_back(product);
+}
+
+template <class T>
+void GatheredProducts<T>::add_in_turn(GatheredProduct<T> product,
+                                      const std::vector<Factor<T>>& factors) {
+  const std::size_t first = first_in_turn_, before = products_.size();
+  add(product, factors);
+  first_in_turn_ = first;
+  if (products_.size() > before) ++products_[first].in_turn;
 }
 
 // Numbers the blocks and returns how many there are.
@@ -229,7 +241,14 @@ template <class T>
 template <class Tile>
 std::size_t GatheredProducts<T>::place_blocks() {
   std::size_t blocks = 0;
+  unsigned followers = 0;
   for (GatheredProduct<T>& product : products_) {
+    if (followers > 0) {
+      product.first_block = ~0u;  // no block begins with it
+      --followers;
+      continue;
+    }
+    followers = product.in_turn - 1;
     const std::size_t groups = product.is_joined ? 1 : product.items;
     const std::size_t columns = std::size_t{product.columns} * product.items / groups;
     product.first_block = launch_size(blocks);

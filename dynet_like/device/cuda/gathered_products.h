@@ -24,11 +24,13 @@ struct GatheredProduct {
   Places<T> bias;
   unsigned bias_columns = 1;  ///< 1, or as many as the result has
 
-  /// Results lie one behind the other at `out`, or go to places of their own.
+  /// Results of items lie `stride` elements apart from `out` on, or go to places of their own.
   T* out = nullptr;
+  unsigned stride = 0;
   Destination to;
 
   // Set by GatheredProducts.
+  unsigned in_turn = 1;  ///< so many from this one on are computed by the same blocks
   unsigned first_factor = 0, factor_count = 0;
   bool is_joined = true;  ///< all items have the same matrices, and their columns are one product
   unsigned first_block = 0, row_tiles = 0, column_tiles = 0;
@@ -41,6 +43,9 @@ template <class T>
 class GatheredProducts {
  public:
   void add(GatheredProduct<T> product, const std::vector<Factor<T>>& factors);
+  /// The same, but it comes after the one that was added last, which has a result of the same size:
+  /// both may add to one place.
+  void add_in_turn(GatheredProduct<T> product, const std::vector<Factor<T>>& factors);
   /// Launches one kernel, if there is anything to do. `transposed`: matrices are read as their
   /// transposes.
   void launch(Commands& commands, bool transposed);
@@ -53,6 +58,7 @@ class GatheredProducts {
 
   std::vector<Factor<T>> factors_;
   std::vector<GatheredProduct<T>> products_;
+  std::size_t first_in_turn_ = 0;  ///< of those that come one after the other
 };
 
 extern template class GatheredProducts<float>;
