@@ -147,8 +147,8 @@ class Backward {
   void describe_ports(const Cell& example, std::uint16_t member, CellFacts& facts);
   void describe_contributions(const Cell& example, std::uint16_t member, CellFacts& facts);
   void join_contributions(const CellType& type, CellFacts& facts);
-  CellContribution as_one(const CellType& type, std::span<const std::size_t> group,
-                          const CellFacts& facts);
+  CellContribution as_one(const CellType& type, std::span<const CellContribution> all,
+                          std::span<const std::size_t> group, const CellFacts& facts);
 
   // Cells.
   void enter_cells();
