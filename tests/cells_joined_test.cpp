@@ -1,5 +1,5 @@
 // Products inside cells that read the same: one call, packed together, and the bits of each alone.
-#include <algorithm>
+#include <cstdlib>
 
 #include "tests/support/with_cells.h"
 
@@ -127,6 +127,17 @@ TEST(CellsJoined, OfManyRows) {
     training.scale = scale;
     expect_same_bits(plain_step, {}, training);
   }
+}
+
+// Of a launch, as the emulated GPU runs it: parts add to one place in turn, whichever block is
+// first.
+TEST(CellsJoined, InAnyOrderOfBlocks) {
+  if (default_device()->name() != "cuda-host") GTEST_SKIP() << "blocks are a GPU's";
+  for (const char* const order : {"descending", "random:3"}) {
+    ::setenv("DYNET_LIKE_CUDA_HOST_ORDER", order, 1);
+    expect_same_bits(plain_step);
+  }
+  ::unsetenv("DYNET_LIKE_CUDA_HOST_ORDER");
 }
 
 TEST(CellsJoined, WithThreads) {

@@ -132,30 +132,31 @@ void Backward::run_cell_step(const CellBatch& cells, std::uint16_t s) {
 // One call for products of the same right sides: what they contribute to these is added product by
 // product.
 void Backward::run_cell_joint(const CellBatch& cells, const CellJoint& joint) {
-  const CellType& cell_type = run_.common.dictionary[cells.type];
+  const std::span<const CellStep> steps =
+      run_.common.dictionary[cells.type].joined_with(joint.first_step);
+  const std::uint32_t first = cells.first_batch + joint.first_step;
   lists_.reset();
   std::vector<JoinedPart> parts;
-  for (const CellStep& step : cell_type.joined_with(joint.first_step)) {
-    complete_gradients(cells, step);
-    const NodeType& type = run_.types()[step.type];
-    const Batch& batch = run_.batches[cells.first_batch + cell_type.members[step.members[0]].step];
-    const Destination* const dx = cell_destinations(cells, step);
+  for (std::uint32_t s = 0; s < steps.size(); ++s) {
+    complete_gradients(cells, steps[s]);
+    const NodeType& type = run_.types()[steps[s].type];
+    const Destination* const dx = cell_destinations(cells, steps[s]);
     const auto is_wanted = [](const Destination& to) { return to.wanted(); };
     if (std::none_of(dx, dx + type.inputs, is_wanted)) continue;
     auto* in = lists_.allocate_array<Operand>(type.inputs);
     for (unsigned j = 0; j < type.inputs; ++j) {
-      in[j] = {nullptr, batch.inputs[j].shared, nullptr};  // no right sides: weights are collected
+      // No right sides: what weights get is collected.
+      in[j] = {nullptr, run_.batches[first + s].inputs[j].shared, nullptr};
       if (in[j].shared != nullptr) in[j].packed = transpose(type, j, dx);
     }
-    parts.push_back({&type.signature, step.first_row, in, dx});
+    parts.push_back({&type.signature, steps[s].first_row, in, dx});
   }
   if (parts.empty()) return;
-  const std::uint32_t index = cells.first_batch + joint.first_step;
-  const Batch& batch = run_.batches[index];
+  const Batch& batch = run_.batches[first];
   BackwardCall call;
   call.type = &joint.signature;
   call.n = positions_.size();
-  call.dy.items = places(batch_gradients_[index], batch.stride);
+  call.dy.items = places(batch_gradients_[first], batch.stride);
   call.random = run_.random;
   call.parts = parts;
   run_.queue->backward(run_.kernels(batch.type).backward[static_cast<int>(joint.signature.dtype)],
