@@ -201,14 +201,16 @@ __global__ void __launch_bounds__(Tile::threads, Tile::blocks_at_once)
   T* const right = reinterpret_cast<T*>(right_tiles);
   unsigned p = count - 1;
   while (products[p].first_block > blockIdx.x) --p;
-  const TilePart part = tile_part_of<T, Tile>(products[p]);
-  for (unsigned turn = 0; turn < products[p].in_turn; ++turn) {
-    if (turn > 0) __syncthreads();  // some threads may still read the last tiles
-    const GatheredProduct<T>& product = products[p + turn];
+  const GatheredProduct<T>* product = products + (p - products[p].turn);
+  while (true) {
+    const TilePart part = tile_part_of<T, Tile>(*product);
     Accumulators<Tile> results;
-    Loader<Tile, kTransposed> loader(product, factors, part);
+    Loader<Tile, kTransposed> loader(*product, factors, part);
     results.multiply_all(loader, left, right);
-    finish(results, product, part);
+    finish(results, *product, part);
+    if (product->is_last) return;
+    ++product;
+    __syncthreads();  // some threads may still read the last tiles
   }
 }
 
@@ -223,17 +225,17 @@ void GatheredProducts<T>::add(GatheredProduct<T> product, const std::vector<Fact
     product.is_joined = product.is_joined && factor.matrix.is_shared();
   }
   factors_.insert(factors_.end(), factors.begin(), factors.end());
-  first_in_turn_ = products_.size();
   products_.push_back(product);
 }
 
 template <class T>
 void GatheredProducts<T>::add_in_turn(GatheredProduct<T> product,
                                       const std::vector<Factor<T>>& factors) {
-  const std::size_t first = first_in_turn_, before = products_.size();
+  const std::size_t before = products_.size();
   add(product, factors);
-  first_in_turn_ = first;
-  if (products_.size() > before) ++products_[first].in_turn;
+  if (before == 0 || products_.size() == before) return;
+  products_[before].turn = products_[before - 1].turn + 1;
+  products_[before - 1].is_last = false;
 }
 
 // Numbers the blocks and returns how many there are.
@@ -241,14 +243,14 @@ template <class T>
 template <class Tile>
 std::size_t GatheredProducts<T>::place_blocks() {
   std::size_t blocks = 0;
-  unsigned followers = 0;
-  for (GatheredProduct<T>& product : products_) {
-    if (followers > 0) {
-      product.first_block = ~0u;  // no block begins with it
-      --followers;
+  for (std::size_t i = 0; i < products_.size(); ++i) {
+    GatheredProduct<T>& product = products_[i];
+    if (product.turn > 0) {
+      product.first_block = products_[i - 1].first_block;
+      product.row_tiles = products_[i - 1].row_tiles;
+      product.column_tiles = products_[i - 1].column_tiles;
       continue;
     }
-    followers = product.in_turn - 1;
     const std::size_t groups = product.is_joined ? 1 : product.items;
     const std::size_t columns = std::size_t{product.columns} * product.items / groups;
     product.first_block = launch_size(blocks);

@@ -30,7 +30,9 @@ struct GatheredProduct {
   Destination to;
 
   // Set by GatheredProducts.
-  unsigned in_turn = 1;  ///< so many from this one on are computed by the same blocks
+  /// Several that the same blocks compute, one after the other: which one it is.
+  unsigned turn = 0;
+  bool is_last = true;
   unsigned first_factor = 0, factor_count = 0;
   bool is_joined = true;  ///< all items have the same matrices, and their columns are one product
   unsigned first_block = 0, row_tiles = 0, column_tiles = 0;
@@ -58,7 +60,6 @@ class GatheredProducts {
 
   std::vector<Factor<T>> factors_;
   std::vector<GatheredProduct<T>> products_;
-  std::size_t first_in_turn_ = 0;  ///< of those that come one after the other
 };
 
 extern template class GatheredProducts<float>;
