@@ -13,7 +13,7 @@ struct Outcome {
   std::vector<std::vector<float>> values, gradients;  // per sample
   std::vector<float> parameters;
   float loss = 0;
-  std::uint64_t nodes_in_cells = 0;
+  std::uint64_t nodes_in_cells = 0, joined_cells = 0;
 };
 
 // Three minibatches one after the other, so that the last ones have cells.
@@ -47,7 +47,11 @@ Outcome run(const RandomModel& model, std::uint64_t program, GraphOptions option
     }
     const std::vector<float> parameters = model.all(batch.backward());
     outcome.parameters.insert(outcome.parameters.end(), parameters.begin(), parameters.end());
-    outcome.nodes_in_cells += batch.explain().nodes_in_cells;
+    const Report report = batch.explain();
+    outcome.nodes_in_cells += report.nodes_in_cells;
+    for (const Report::Cell& cell : report.cells) {
+      if (!cell.joined.empty()) outcome.joined_cells += cell.cells;
+    }
     if (only_totals) continue;
     for (const RandomGraph& graph : graphs) {
       outcome.gradients.emplace_back();
@@ -142,11 +146,14 @@ TEST(RandomCellsTogether, AreFoundOrDeclared) {
   for (bool declared : {false, true}) {
     GraphOptions options;
     options.cells_after = declared ? 1000000 : 100;
-    std::uint64_t in_cells = 0;
+    std::uint64_t in_cells = 0, joined = 0;
     for (unsigned program = 0; program < kPrograms; ++program) {
-      in_cells += run(model, program, options, true, declared).nodes_in_cells;
+      const Outcome outcome = run(model, program, options, true, declared);
+      in_cells += outcome.nodes_in_cells;
+      joined += outcome.joined_cells;
     }
     EXPECT_GT(in_cells, 10000u);
+    EXPECT_GT(joined, 1000u);
   }
 }
 

@@ -240,9 +240,6 @@ void Inside::add_joint(std::size_t first_step) {
   }
   joint.signature.output = Dim({rows});
   joint.signature.output_size = rows;
-  for (std::size_t pair = 0; pair < inputs / 2; ++pair) {
-    joint.packed.push_back(std::make_shared<JoinedMatrices>());
-  }
   cell_.joints.push_back(std::move(joint));
 }
 

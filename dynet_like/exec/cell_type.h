@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
 #include <span>
 #include <vector>
 
@@ -54,8 +53,9 @@ struct CellStep {
 struct CellJoint {
   std::uint16_t first_step = 0, steps = 0;
   Signature signature;  ///< of one product with all rows
-  /// By pair of a matrix and a right side: the matrices packed together, for all lanes.
-  std::vector<std::shared_ptr<JoinedMatrices>> packed;
+  /// By pair of a matrix and a right side: the matrices packed together, for all lanes. They are
+  /// the dictionary's.
+  std::vector<JoinedMatrices*> packed;
 };
 
 /// A part of a member's output that other members read.

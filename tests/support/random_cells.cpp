@@ -75,9 +75,40 @@ class CellRecorder {
         {parameter(graph_, model_.bias7), parameter(graph_, model_.w74), any()});
   }
 
+  // Products of the same right sides, of 4 or 7 rows, which may have weights and biases in common.
+  Expression gates() {
+    const Expression x = any(), y = recent();
+    const bool is_affine = choice_.below(2) == 0;
+    Expression result = x;
+    for (unsigned gates = 2 + choice_.below(3); gates > 0; --gates) {
+      const bool is_wide = choice_.below(4) == 0;
+      const auto weights = [&] { return is_wide ? parameter(graph_, model_.w74) : any_weights(); };
+      const Expression b = parameter(graph_, is_wide ? model_.bias7 : model_.bias4), w = weights();
+      Expression gate = is_affine ? affine_transform({b, w, y, weights(), x}) : w * y;
+      if (is_wide) gate = parameter(graph_, model_.w47) * logistic(gate);
+      add(gate);
+      result = gates % 2 == 0 ? result + gate : cmult(result, logistic(gate));
+    }
+    return tanh(result);
+  }
+  Expression any_weights() {
+    const auto n = static_cast<unsigned>(model_.weights44.size());
+    const Expression w = parameter(graph_, model_.weights44[choice_.below(n)]);
+    switch (choice_.below(8)) {
+      case 0:
+        return transpose(w);
+      case 1:
+        return tanh(w);
+      case 2:
+        return nobackprop(w);
+      default:
+        return w;
+    }
+  }
+
   Expression next() {
     const Expression x = recent();
-    switch (choice_.below(24)) {
+    switch (choice_.below(26)) {
       case 0:
       case 1:
       case 2:
@@ -118,6 +149,9 @@ class CellRecorder {
         return average({x, any(), x});
       case 20:
         return reshape(concatenate_cols({x, any()}) * tanh(pick_range(any(), 1, 3)), {kSize});
+      case 21:
+      case 22:
+        return gates();
       default:
         return choice_.below(2) == 0 ? tanh(x) : logistic(x);
     }
