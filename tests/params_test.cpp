@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <memory>
 
 #include "dynet_like/core/errors.h"
 #include "dynet_like/params/gradients.h"
@@ -146,6 +147,23 @@ TEST(Gradients, GrowWithTheirCollection) {
   add_to(gradients, later, last);
   EXPECT_EQ(gradients.values(w), (Floats{0, 0, 7}));
   EXPECT_EQ(gradients.values(later)[99], 8);
+}
+
+// A minibatch may see many models, one after the other.
+TEST(Gradients, GiveBackTheMemoryOfCollectionsThatAreGone) {
+  Gradients gradients;
+  std::weak_ptr<CollectionLayout> layout;
+  {
+    ParameterCollection model;
+    const Parameter w = model.add_parameters({3});
+    layout = w.get_storage().layout;
+    add_to(gradients, w, {0, 0, 7});
+    gradients.clear();
+    EXPECT_FALSE(gradients.empty());
+  }
+  gradients.clear();
+  EXPECT_TRUE(layout.expired());
+  EXPECT_TRUE(gradients.empty());
 }
 
 }  // namespace

@@ -74,6 +74,7 @@ void Gradients::Part::clear(std::size_t index) {
 }
 
 void Gradients::clear() {
+  std::erase_if(parts_, [](const Part& part) { return part.layout.use_count() == 1; });
   for (Part& part : parts_) {
     for (std::size_t i = 0; i < part.used.size(); ++i) part.clear(i);
   }

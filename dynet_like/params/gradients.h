@@ -35,7 +35,8 @@ class Gradients {
     const std::byte* find(const ParameterStorage& table, std::uint32_t row) const;
   };
 
-  /// Forgets all gradients but keeps the memory. Works whatever failed before, and cannot fail.
+  /// Forgets all; keeps the memory, but for collections that are gone. Works whatever failed
+  /// before, and cannot fail.
   void clear();
   /// The same for one parameter, and for those of a collection.
   void clear(const ParameterStorage& parameter);
