@@ -56,9 +56,11 @@ Tensor Executor::contiguous(ValueRef ref, const std::byte* node, Copies& copies)
   if (tape.is_contiguous(ref.value) && is_on_cpu()) {
     return Tensor(tape.dim_of(ref.value), shape.dtype, const_cast<std::byte*>(begin));
   }
-  std::vector<std::byte>& copy = copies[{ref.tape, ref.value}];
+  // A copy that was handed out stays where it is; one that could not be made leaves nothing.
+  const auto known = copies.find({ref.tape, ref.value});
   const std::size_t bytes = shape.size * element;
-  copy.resize(value.items * bytes);
+  std::vector<std::byte> fresh(known == copies.end() ? value.items * bytes : 0);
+  std::vector<std::byte>& copy = known == copies.end() ? fresh : known->second;
   Device& device = *common_.options.device;
   if (tape.is_contiguous(ref.value)) {
     device.read(copy.data(), begin, copy.size());
@@ -67,7 +69,9 @@ Tensor Executor::contiguous(ValueRef ref, const std::byte* node, Copies& copies)
       device.read(copy.data() + item * bytes, begin + item * value.stride * element, bytes);
     }
   }
-  return Tensor(tape.dim_of(ref.value), shape.dtype, copy.data());
+  std::byte* const numbers = copy.data();
+  if (known == copies.end()) copies.emplace(std::pair(ref.tape, ref.value), std::move(fresh));
+  return Tensor(tape.dim_of(ref.value), shape.dtype, numbers);
 }
 
 Tensor Executor::gradient(ValueRef ref, const Gradients& gradients) {
