@@ -7,8 +7,9 @@ namespace dynet_like {
 
 namespace {
 
-// More different parts of a node are not worth the search for overlaps.
-constexpr std::size_t kMostGroups = 16;
+// Different parts of a node: each has a number, and those that come in no order are searched for
+// among few.
+constexpr std::size_t kMostSearched = 16, kMostGroups = 255;
 
 std::size_t output_size(const Tape& tape, NodeId node) {
   return tape.type_of(node).signature.output_size;
@@ -18,15 +19,24 @@ struct Range {
   std::size_t begin, end;
 };
 
-// Elements that a value covers, counted inside one item of its node if it has as many items.
+bool covers_node(const Tape& tape, const Value& value) {
+  const Value& whole = tape.value(tape.node(value.node).value);
+  const std::size_t size = tape.types().shape(value.shape).size;
+  return (value.items == 1 || value.stride == size) &&
+         size * value.items == output_size(tape, value.node) * whole.items;
+}
+
+// Elements that a value covers: of the node, or of each of its items if it has a part of every one.
 bool range_of(const Tape& tape, const Value& value, bool per_item, Range& range) {
   const std::size_t size = tape.types().shape(value.shape).size;
   const Value& whole = tape.value(tape.node(value.node).value);
-  const bool contiguous = value.items == 1 || value.stride == size;
-  const bool fits =
-      per_item ? value.items == whole.items && value.stride == whole.stride : contiguous;
   range = {value.offset, value.offset + size * (per_item ? 1 : value.items)};
-  return fits;
+  if (!per_item) return value.items == 1 || value.stride == size;
+  if (!covers_node(tape, value)) {
+    return value.items == whole.items && value.stride == whole.stride;
+  }
+  range = {0, output_size(tape, value.node)};
+  return true;
 }
 
 }  // namespace
@@ -181,6 +191,12 @@ const Backward::TypeInputs& Backward::inputs_of_type(NodeRef example) {
   return result;
 }
 
+// Kernels add up what the items of a node contribute to an input with any number of columns.
+bool Backward::is_open(NodeRef consumer, std::uint32_t edge) const {
+  const Tape& tape = run_.tape(consumer);
+  return tape.type_of(consumer.node).op->is_open(edge - tape.node(consumer.node).first_edge);
+}
+
 void Backward::link(NodeRef consumer, std::uint32_t edge_index, ValueId input) {
   const Tape& tape = run_.tape(consumer);
   const Value& value = tape.value(input);
@@ -203,7 +219,7 @@ void Backward::link(NodeRef consumer, std::uint32_t edge_index, ValueId input) {
     }
     return;
   }
-  edge.copies = value.items == 1 ? consumer_items : 1;
+  edge.copies = value.items == 1 && !is_open(consumer, edge_index) ? consumer_items : 1;
   edge.in_order = edge.copies == 1;
   const std::uint32_t cells = run_.batches[state.batch].cells;
   edge.batch = cells == kNone ? state.batch : run_.cell_batches[cells].first_batch;
@@ -226,7 +242,7 @@ bool Backward::has_one_reader(NodeRef ref, const NodeGradient& node) const {
   const EdgeGradient& first = tapes_[ref.tape].edges[node.first_consumer];
   const Tape& tape = run_.tape(ref);
   return first.next == kNone && first.in_order && !node.seeded &&
-         tape.edges()[node.first_consumer] == tape.node(ref.node).value;
+         covers_node(tape, tape.value(tape.edges()[node.first_consumer]));
 }
 
 // All consumers of the node are linked.
@@ -249,17 +265,34 @@ void Backward::choose_contributions(NodeRef ref) {
   }
 }
 
+// Whether consumers read a part of every item, with gaps between.
+bool Backward::has_parts_per_item(NodeRef ref) const {
+  if (run_.items_of(ref) == 1) return false;
+  const Tape& tape = run_.tape(ref);
+  const std::vector<EdgeGradient>& edges = tapes_[ref.tape].edges;
+  for (std::uint32_t e = tapes_[ref.tape].nodes[ref.node].first_consumer; e != kNone;
+       e = edges[e].next) {
+    if (!tape.is_contiguous(tape.edges()[e])) return true;
+  }
+  return false;
+}
+
 // Finds the parts of the node that contributions cover, besides those that are known already; false
 // if different ones overlap.
 bool Backward::group_contributions(NodeRef ref) {
   const Tape& tape = run_.tape(ref);
-  const bool per_item = run_.items_of(ref) > 1;
   std::vector<EdgeGradient>& edges = tapes_[ref.tape].edges;
-  for (std::uint32_t e = tapes_[ref.tape].nodes[ref.node].first_consumer; e != kNone;
-       e = edges[e].next) {
+  const std::uint32_t first = tapes_[ref.tape].nodes[ref.node].first_consumer;
+  const bool per_item = has_parts_per_item(ref);
+  std::size_t end_of_all = 0;
+  for (const Group& group : groups_) end_of_all = std::max(end_of_all, group.end);
+  for (std::uint32_t e = first; e != kNone; e = edges[e].next) {
     Range range;
     if (!range_of(tape, tape.value(tape.edges()[e]), per_item, range)) return false;
-    std::size_t g = 0;
+    const bool is_behind_all = range.begin >= end_of_all;
+    if (!is_behind_all && groups_.size() > kMostSearched) return false;
+    end_of_all = std::max(end_of_all, range.end);
+    std::size_t g = is_behind_all ? groups_.size() : 0;
     for (; g < groups_.size(); ++g) {
       if (groups_[g].begin == range.begin && groups_[g].end == range.end) break;
       if (groups_[g].begin < range.end && range.begin < groups_[g].end) return false;
@@ -287,7 +320,8 @@ void Backward::place_in_groups(NodeRef ref) {
   std::vector<EdgeGradient>& edges = tapes_[ref.tape].edges;
   std::size_t covered = 0;
   for (const Group& group : groups_) covered += group.end - group.begin;
-  if (covered < output_size(tape, ref.node)) clear_gradient(ref);
+  const std::uint32_t items = has_parts_per_item(ref) ? 1 : run_.items_of(ref);
+  if (covered < output_size(tape, ref.node) * items) clear_gradient(ref);
   for (std::uint32_t e = node.first_consumer; e != kNone; e = edges[e].next) {
     EdgeGradient& edge = edges[e];
     Group& group = groups_[edge.group];

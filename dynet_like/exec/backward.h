@@ -127,9 +127,11 @@ class Backward {
     if (node.cell != kNone) read_outside_[node.cell] |= std::uint64_t{1} << node.member;
   }
   void link(NodeRef consumer, std::uint32_t edge, ValueId input);
+  bool is_open(NodeRef consumer, std::uint32_t edge) const;
   bool has_one_reader(NodeRef ref, const NodeGradient& node) const;
   void choose_contributions(NodeRef ref);
   void insert_edge(NodeRef producer, std::uint32_t edge);
+  bool has_parts_per_item(NodeRef ref) const;
   bool group_contributions(NodeRef ref);
   void clear_gradient(NodeRef ref);
   void place_in_groups(NodeRef ref);

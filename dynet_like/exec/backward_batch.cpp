@@ -166,11 +166,13 @@ Destination Backward::destination(unsigned j, std::uint32_t items) {
   return {places, add};
 }
 
-// Bytes from the contribution of an item through input j to that of the next.
+// Bytes from the contribution of an item through input j to that of the next; 0 if there is one
+// for all items.
 std::size_t Backward::stride_of(NodeRef consumer, unsigned j) const {
   const Tape& tape = run_.tape(consumer);
   const std::uint32_t edge = tape.node(consumer.node).first_edge + j;
   const Value& value = tape.value(tape.edges()[edge]);
+  if (value.identity == 0 && is_open(consumer, edge)) return 0;
   const Shape& shape = tape.types().shape(value.shape);
   const bool in_place =
       value.identity == 0 && tapes_[consumer.tape].edges[edge].contribution <= Contribution::added;

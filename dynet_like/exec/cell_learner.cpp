@@ -75,11 +75,19 @@ bool CellLearner::wants_more(std::span<const NodeRef> pending, const CommonState
   return true;
 }
 
+namespace {
+
+bool is_foldable(const Tape& tape, NodeId node) {
+  return tape.items_of(node) == 1 && tape.type_of(node).op->open_inputs == 0;
+}
+
+}  // namespace
+
 bool CellLearner::has_new_types(std::span<const NodeRef> pending, const CommonState& common) const {
   const auto is_new = [&](NodeRef ref) {
     const Tape& tape = *common.tapes[ref.tape].tape;
     const TypeId type = tape.node(ref.node).type;
-    return tape.items_of(ref.node) == 1 && (type >= looked_at_.size() || looked_at_[type] == 0);
+    return is_foldable(tape, ref.node) && (type >= looked_at_.size() || looked_at_[type] == 0);
   };
   const auto count = std::count_if(pending.begin(), pending.end(), is_new);
   return static_cast<double>(count) > kMany * static_cast<double>(pending.size());
@@ -138,7 +146,7 @@ void CellLearner::keep(std::span<const NodeRef> sample, const CommonState& commo
     const auto place = static_cast<std::uint32_t>(types_.size());
     if (is_cut || is_declared) first_of_sample_.push_back(place);
     is_cut = is_declared;
-    is_foldable_.push_back(!is_declared && tape.items_of(sample[i].node) == 1);
+    is_foldable_.push_back(!is_declared && is_foldable(tape, sample[i].node));
     types_.push_back(is_declared ? kDeclared | declared->type : tape.node(sample[i].node).type);
     nodes_.push_back(sample[i].node);
     const std::size_t nodes = is_declared ? common.dictionary[declared++->type].pattern.size() : 1;

@@ -96,6 +96,31 @@ NodeRef member_of_item(const RunState& run, std::span<const NodeRef> members, st
   return members.back();
 }
 
+std::size_t input_size_of_item(const BackwardCall& call, unsigned j, std::size_t i) {
+  const std::uint32_t* const integers =
+      call.integers == nullptr ? nullptr : call.integers + i * call.type->integers;
+  return input_size(*call.type, j, integers);
+}
+
+// Whether item i adds to what the item before it has written.
+bool shares_destination(const BackwardCall& call, unsigned j, std::size_t i) {
+  return i > 0 && call.type->op->is_open(j) && call.dx[j].items[i] == call.dx[j].items[i - 1];
+}
+
+// How many items from i on are compared as one: those that share a destination.
+std::size_t items_together(const BackwardCall& call, std::size_t i) {
+  const auto inputs = static_cast<unsigned>(call.type->inputs.size());
+  const auto shares = [&](std::size_t item) {
+    for (unsigned j = 0; j < inputs; ++j) {
+      if (call.dx[j].wanted() && shares_destination(call, j, item)) return true;
+    }
+    return false;
+  };
+  std::size_t count = 1;
+  while (call.type->op->open_inputs != 0 && i + count < call.n && shares(i + count)) ++count;
+  return count;
+}
+
 // Memory for what a backward call, or some of its items, writes; what it leaves for weights and
 // biases, too.
 struct OwnGradients {
@@ -103,13 +128,20 @@ struct OwnGradients {
       : memory(call.type->inputs.size()), places(memory.size()), dx(memory.size()), add(count, 0) {
     const std::shared_ptr<MemorySource>& source = run.common.memory;
     const std::size_t element = size_of(call.type->dtype);
-    for (std::size_t j = 0; j < memory.size(); ++j) {
+    for (unsigned j = 0; j < memory.size(); ++j) {
       if (!call.dx[j].wanted()) continue;
-      const std::size_t bytes = call.type->inputs[j].size() * element;
-      memory[j] = Block(count * bytes, source);
+      std::size_t bytes = 0;
+      std::vector<std::size_t> begins;
+      for (std::size_t i = first; i < first + count; ++i) {
+        const std::size_t size = input_size_of_item(call, j, i) * element;
+        const bool shares = i > first && shares_destination(call, j, i);
+        begins.push_back(shares ? begins.back() : bytes);
+        bytes += shares ? 0 : size;
+      }
+      memory[j] = Block(bytes, source);
       for (std::size_t i = 0; i < count; ++i) {
         const bool has_place = call.dx[j].items[first + i] != nullptr;
-        places[j].push_back(has_place ? memory[j].data() + i * bytes : nullptr);
+        places[j].push_back(has_place ? memory[j].data() + begins[i] : nullptr);
         wanted |= has_place;
       }
       dx[j] = {places[j].data(), add.data()};
@@ -201,13 +233,14 @@ void verify_backward(RunState& run, const BackwardCall& call, Kernels::Backward 
                     element_at(signature.dtype, batched, at),
                     element_at(signature.dtype, alone, at));
   };
-  for (std::size_t i = 0; i < call.n; ++i) {
-    OwnGradients alone(run, call, i, 1);
+  for (std::size_t i = 0, count = 1; i < call.n; i += count) {
+    count = items_together(call, i);
+    OwnGradients alone(run, call, i, count);
     if (!alone.wanted) continue;
     const std::vector<Operand> in = item_of(call.in, inputs, i);
     const auto next = [&](Operand operand) { return item_of(&operand, 1, i)[0]; };
     BackwardCall one = call;
-    one.n = 1;
+    one.n = count;
     one.in = call.in == nullptr ? nullptr : in.data();
     one.out = next(call.out);
     one.saved = next(call.saved);
@@ -216,16 +249,20 @@ void verify_backward(RunState& run, const BackwardCall& call, Kernels::Backward 
     one.reals = real_of_item(signature, call.reals, i);
     alone.receive(one);
     run.queue->backward(kernel, one);
-    for (std::size_t j = 0; j < inputs; ++j) {
-      if (alone.places[j].empty() || alone.places[j][0] == nullptr) continue;
-      const std::size_t size = signature.inputs[j].size();
-      compare(i, "gradient for input " + std::to_string(j),
-              together.memory[j].data() + i * size * element, alone.memory[j].data(), size);
+    for (unsigned j = 0; j < inputs; ++j) {
+      if (alone.places[j].empty()) continue;
+      for (std::size_t item = 0; item < count; ++item) {
+        if (alone.places[j][item] == nullptr) continue;
+        compare(i + item, "gradient for input " + std::to_string(j),
+                static_cast<const std::byte*>(together.places[j][i + item]),
+                static_cast<const std::byte*>(alone.places[j][item]),
+                input_size_of_item(call, j, i + item));
+      }
     }
     if (signature.deferred_size == 0) continue;
     compare(i, "gradients for weights",
             together.left.data() + i * signature.deferred_size * element, alone.left.data(),
-            signature.deferred_size);
+            count * signature.deferred_size);
   }
 }
 

@@ -119,7 +119,8 @@ CellReason DeclaredCells::why_no_cell(const Members& members) const {
     const std::span<const ValueId> ids = tape.inputs_of(ref.node);
     const bool has_items =
         std::any_of(ids.begin(), ids.end(), [&](ValueId id) { return tape.value(id).items != 1; });
-    if (has_items || tape.items_of(ref.node) != 1) return CellReason::minibatch;
+    const bool is_open = type.op->open_inputs != 0;
+    if (has_items || is_open || tape.items_of(ref.node) != 1) return CellReason::minibatch;
     if (!type.is_of_all_samples()) return CellReason::argument_of_sample;
     inputs += type.inputs;
   }

@@ -101,6 +101,9 @@ const Op select = [] {
     return attributes.size() == 2 ? attributes[1] : 0;
   };
   op.integer_limit = [](const Signature& type) { return type.inputs[0][type.attributes[0]]; };
+  op.by_column = [](unsigned, unsigned rank, Attributes a) {
+    return a.size() == 2 && a[0] + 1 < rank;
+  };
   op.shape = [](Inputs in, Attributes attributes) {
     check_axis("select", in, attributes, 2);
     if (attributes[1] == 0) throw_shape_error("select", "at least one element", in);

@@ -73,6 +73,7 @@ constexpr Op elementwise_op() {
   op.shape = [](std::span<const Dim> in, std::span<const std::uint32_t>) {
     return broadcast_shape(F::name, in);
   };
+  op.by_column = [](unsigned, unsigned, std::span<const std::uint32_t>) { return true; };
   if constexpr (is_sum<F>) op.shared_gradient = sum_if_same_shape;
   op.cost = elementwise_cost;
   op.cases = [] { return elementwise_cases(F::inputs, F::reals, F::low, F::high, F::kink); };

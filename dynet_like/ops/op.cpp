@@ -24,6 +24,7 @@ std::span<const Op* const> all_ops() {
                                      &ops::logdet,
                                      &ops::lstm_cell,
                                      &ops::gru_cell,
+                                     &ops::attention,
                                      &ops::sum,
                                      &ops::average,
                                      &ops::sum_dim,

@@ -79,6 +79,16 @@ struct Op {
   unsigned (*integer_count)(std::span<const std::uint32_t> attributes) = nullptr;
   /// Every integer of a node must be below this (0: no limit).
   std::uint32_t (*integer_limit)(const Signature&) = nullptr;
+  /// Of an op that does the same to every column: whether input j is taken column by column along
+  /// the last of `rank` dimensions, or every column needs all of it. Columns are then recorded as
+  /// minibatch elements, so that matrices of any number of columns batch.
+  bool (*by_column)(unsigned input, unsigned rank,
+                    std::span<const std::uint32_t> attributes) = nullptr;
+  /// Bits of inputs with any number of columns: their last dimension is no part of the type, which
+  /// has 0 there. All items of a node have the same such input, with as many columns as the first
+  /// integer of an item says. Where consecutive items have one destination, the first of them does
+  /// as its flag says and the others are added, in their order.
+  std::uint32_t open_inputs = 0;
   /// The shape of one output item; throws ShapeError.
   Dim (*shape)(std::span<const Dim> inputs, std::span<const std::uint32_t> attributes) = nullptr;
   /// Elements per item that the forward kernel keeps for the backward kernel.
@@ -114,9 +124,19 @@ struct Op {
   bool has_numbers() const {
     return integer_count != nullptr || integers_per_item + reals_per_item > 0;
   }
+  bool is_open(unsigned input) const { return input < 32 && (open_inputs >> input & 1) != 0; }
   bool needs_inputs() const { return needs == Needs::inputs || needs == Needs::inputs_and_output; }
   bool needs_output() const { return needs == Needs::output || needs == Needs::inputs_and_output; }
 };
+
+/// Elements of input j of an item with these integers.
+inline std::size_t input_size(const Signature& type, unsigned j, const std::uint32_t* integers) {
+  const Dim& dim = type.inputs[j];
+  if (!type.op->is_open(j)) return dim.batch_size();
+  std::size_t size = integers[0];
+  for (unsigned d = 0; d + 1 < dim.nd; ++d) size *= dim.d[d];
+  return size;
+}
 
 /// Every op of the library, in the order of the reference.
 std::span<const Op* const> all_ops();

@@ -329,6 +329,15 @@ Expression gru_cell(const Expression& b_h, const Expression& u, const Expression
 Expression gru_cell(const Expression& b_h, const Expression& u, const Expression& h,
                     const Expression& b_x, const Expression& w, const Expression& x);
 
+// -------------------------------------------------------------------------------- attention
+
+/// For every query (column of q) the mean of the values (columns of v), weighted by the softmax
+/// over keys (columns of k) of q k / sqrt(d / heads). Every head does so with its share of the rows
+/// of q, k and v (Vaswani et al. 2017). `causal`: query i sees keys 0 to i. Any numbers of queries
+/// and of keys batch. Shapes: q {d, m} or {d}, k {d, n}, v {e, n} -> {e, m} or {e}.
+Expression attention(const Expression& q, const Expression& k, const Expression& v,
+                     unsigned heads = 1, bool causal = false);
+
 // ---------------------------------------------------------------- softmax, losses, the rest
 
 /// Softmax along dimension d, and its logarithm. Of infinity, and of nothing but -infinity, it is

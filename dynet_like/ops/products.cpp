@@ -91,6 +91,7 @@ const Op matrix_product = [] {
   op.formula = "W x, one chain of fused multiply-adds over the columns of W per element";
   op.min_inputs = op.max_inputs = 2;
   op.join = [](unsigned input, Attributes) { return input == 0 ? Join::broadcast : Join::stacked; };
+  op.by_column = [](unsigned input, unsigned, Attributes) { return input == 1; };
   op.needs = Needs::inputs;
   op.shape = [](Inputs in, Attributes) {
     return product_shape("matrix_product", in[0], in[1], in);
@@ -117,6 +118,7 @@ const Op affine_transform = [] {
   op.join = [](unsigned input, Attributes) {
     return input == 0 || input % 2 == 1 ? Join::broadcast : Join::stacked;
   };
+  op.by_column = [](unsigned input, unsigned, Attributes) { return input % 2 == 0; };
   op.needs = Needs::inputs;
   op.shape = affine_shape;
   op.shared_gradient = product_gradient;

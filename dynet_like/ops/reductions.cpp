@@ -14,6 +14,7 @@ Op sum_of_inputs(std::string_view name, std::string_view formula) {
   op.formula = formula;
   op.max_inputs = Op::kAnyNumber;
   op.needs = Needs::nothing;
+  op.by_column = [](unsigned, unsigned, Attributes) { return true; };
   op.cost = [](const Signature& type) { return double(type.inputs.size() * type.output_size); };
   op.cases = [] {
     return std::vector<OpCase>{{{Dim({5})}},
@@ -59,6 +60,9 @@ Op over_dimension(std::string_view name, std::string_view formula) {
   op.name = name;
   op.formula = formula;
   op.needs = Needs::nothing;
+  op.by_column = [](unsigned, unsigned rank, Attributes a) {
+    return a.size() == 1 && a[0] + 1 < rank;
+  };
   op.cost = [](const Signature& type) { return double(type.inputs[0].size()); };
   op.cases = axis_cases;
   op.bad_cases = [] {
@@ -166,6 +170,7 @@ const Op dropout = [] {
   op.reals_per_item = 1;
   op.random = true;
   op.shareable = false;
+  op.by_column = [](unsigned, unsigned, Attributes) { return true; };
   op.shape = [](Inputs in, Attributes) { return in[0]; };
   op.cost = [](const Signature& type) { return 10.0 * type.output_size; };
   op.cases = [] {

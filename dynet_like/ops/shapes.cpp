@@ -85,6 +85,9 @@ const Op identity = [] {
 const Op concatenate = [] {
   Op op = mover("concatenate", "the inputs one behind the other along a dimension");
   op.max_inputs = Op::kAnyNumber;
+  op.by_column = [](unsigned, unsigned rank, Attributes a) {
+    return a.size() == 1 && a[0] + 1 < rank;
+  };
   op.shape = concatenated_shape;
   op.cases = [] {
     return std::vector<OpCase>{{{Dim({3}), Dim({5}), Dim({1})}, {0}},
@@ -107,6 +110,9 @@ const Op pick_range = [] {
     return type.inputs[0][type.attributes[0]] - type.attributes[1] + 1;
   };
   op.shape = range_shape;
+  op.by_column = [](unsigned, unsigned rank, Attributes a) {
+    return a.size() == 2 && a[0] + 1 < rank;
+  };
   op.cases = [] {
     return std::vector<OpCase>{{{Dim({9})}, {0, 1}},
                                {{Dim({40})}, {0, 19}},

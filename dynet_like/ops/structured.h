@@ -38,6 +38,10 @@ extern const Op identity, concatenate, pick_range, transpose;
 // Softmax and its loss. Attribute: the dimension. pickneglogsoftmax's integer is the class.
 extern const Op softmax, log_softmax, pickneglogsoftmax;
 
+/// Of a query, keys and values. Attribute: the number of heads. Integers: the number of keys, and
+/// the first and the end of those that the query sees.
+extern const Op attention;
+
 // Vectors. sparsemax_loss: attribute, the number of integers, which are the target.
 extern const Op sparsemax, sparsemax_loss, constrained_softmax;
 

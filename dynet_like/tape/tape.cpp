@@ -8,7 +8,9 @@
 #include "dynet_like/core/errors.h"
 #include "dynet_like/core/text.h"
 #include "dynet_like/ops/structured.h"
+#include "dynet_like/tape/columns.h"
 #include "dynet_like/tape/labels.h"
+#include "dynet_like/tape/views.h"
 
 namespace dynet_like {
 
@@ -134,6 +136,46 @@ inline ValueId Tape::add_if(const NodeType& type, const Op& op, std::span<const 
 ValueId Tape::add_any(const Op& op, std::span<const ValueId> inputs,
                       std::span<const std::uint32_t> attributes, const Numbers& numbers) {
   if (numbers.later.given()) return add_with_later_integers(op, inputs, attributes, numbers);
+  if (op.by_column != nullptr) {
+    const ValueId added = add_by_column(op, inputs, attributes, numbers);
+    if (added != kNoValue) return added;
+  }
+  return add_one(op, inputs, attributes, numbers);
+}
+
+// The node has a minibatch of columns; what is seen of it is the matrix.
+ValueId Tape::add_by_column(const Op& op, std::span<const ValueId> inputs,
+                            std::span<const std::uint32_t> attributes, const Numbers& numbers) {
+  const auto columns =
+      with_labels(*this, inputs, [&] { return by_column(*this, op, inputs, attributes, numbers); });
+  if (!columns.has_value()) return kNoValue;
+  if (columns->splits) return add_by_element(op, inputs, attributes, numbers, columns->result);
+  Value view = values_[add_one(op, columns->inputs, attributes, numbers)];
+  view.shape = cache_->shape(columns->result.single_batch(), types_->shape(view.shape).dtype);
+  view.items = columns->result.bd;
+  view.stride = columns->result.batch_size();
+  return add_view(view);
+}
+
+// So that the bits are those of elements that are recorded in graphs of their own.
+ValueId Tape::add_by_element(const Op& op, std::span<const ValueId> inputs,
+                             std::span<const std::uint32_t> attributes, const Numbers& numbers,
+                             const Dim& result) {
+  std::vector<ValueId> elements, own(inputs.size());
+  for (std::uint32_t element = 0; element < result.bd; ++element) {
+    for (std::size_t j = 0; j < inputs.size(); ++j) {
+      const bool serves_all = values_[inputs[j]].items == 1;
+      own[j] = serves_all ? inputs[j] : pick_minibatch_elements(*this, inputs[j], element, 1);
+    }
+    const ValueId all = add(op, own, attributes, numbers);
+    elements.push_back(reshape(*this, all, Dim({result.batch_size()})));
+  }
+  const std::uint32_t along = 1;
+  return reshape(*this, add(ops::concatenate, elements, std::span(&along, 1)), result);
+}
+
+ValueId Tape::add_one(const Op& op, std::span<const ValueId> inputs,
+                      std::span<const std::uint32_t> attributes, const Numbers& numbers) {
   if (input_keys_.size() < inputs.size()) input_keys_.resize(inputs.size());
   const std::span keys = std::span(input_keys_).first(inputs.size());
   const Value* const values = values_.data();
@@ -143,7 +185,8 @@ ValueId Tape::add_any(const Op& op, std::span<const ValueId> inputs,
   bool reaches_parameter = false, all_shared = op.shareable;
   for (std::size_t j = 0; j < inputs.size(); ++j) {
     const Value& value = values[edges[j] = inputs[j]];
-    keys[j] = input_key(value.shape, value.identity);
+    const bool is_open = op.open_inputs != 0 && op.is_open(static_cast<unsigned>(j));
+    keys[j] = input_key(is_open ? open_shape(value.shape) : value.shape, value.identity);
     hash = TypeCache::add_to_hash(hash, keys[j]);
     items = std::max(items, value.items);
     reaches_parameter |= value.reaches_parameter;
@@ -168,6 +211,13 @@ ValueId Tape::add_any(const Op& op, std::span<const ValueId> inputs,
   const ValueId result = add_node(*type, first_number, items, reaches_parameter);
   if (all_shared) identify(result);
   return result;
+}
+
+// The shape without its number of columns.
+ShapeId Tape::open_shape(ShapeId id) {
+  Shape shape = types_->shape(id);
+  if (shape.dim.nd > 0) shape.dim.d[shape.dim.nd - 1] = 0;
+  return cache_->shape(shape.dim, shape.dtype);
 }
 
 // Zeros stand for the integers until then. Such a node has values of its own, whatever its inputs.

@@ -108,6 +108,18 @@ class Tape {
     return id;
   }
 
+  /// Whether they are the same elements in the same shape, with the same gradient.
+  static bool is_same_stretch(const Value& a, const Value& b) {
+    return a.node == b.node && a.offset == b.offset && a.shape == b.shape && a.items == b.items &&
+           (a.items == 1 || a.stride == b.stride) && a.identity == b.identity &&
+           a.blocks_gradient == b.blocks_gradient;
+  }
+  /// `other`, which is to be read in place of `id`: that counts as read, too.
+  ValueId read_as(ValueId id, ValueId other) {
+    note_read(values_[id]);
+    return other;
+  }
+
   const TypeTable& types() const { return *types_; }
   TypeCache& cache() { return *cache_; }
   /// From now on another thread records.
@@ -193,6 +205,14 @@ class Tape {
                        std::span<const std::uint32_t> attributes, const Numbers* numbers);
   ValueId add_any(const Op& op, std::span<const ValueId> inputs,
                   std::span<const std::uint32_t> attributes, const Numbers& numbers);
+  ValueId add_by_column(const Op& op, std::span<const ValueId> inputs,
+                        std::span<const std::uint32_t> attributes, const Numbers& numbers);
+  ValueId add_by_element(const Op& op, std::span<const ValueId> inputs,
+                         std::span<const std::uint32_t> attributes, const Numbers& numbers,
+                         const Dim& result);
+  ValueId add_one(const Op& op, std::span<const ValueId> inputs,
+                  std::span<const std::uint32_t> attributes, const Numbers& numbers);
+  ShapeId open_shape(ShapeId id);
   void note_read(Value& value) {
     unread_ -= value.is_read ? 0 : 1;
     value.is_read = true;

@@ -37,7 +37,7 @@ ValueId reshape(Tape& tape, ValueId x, const Dim& dim) {
   if (from == dim) return x;
   // Items with gaps between them keep their number, or are copied together first.
   if (from.bd != dim.bd && !tape.is_contiguous(x)) x = tape.add(ops::identity, std::span(&x, 1));
-  Value view = tape.value(x);
+  Value view = tape.value(tape.read_as(x, x));
   const std::uint32_t size = dim.batch_size();
   if (from.bd != dim.bd) view.stride = size;
   view.items = dim.bd;

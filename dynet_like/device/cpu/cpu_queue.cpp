@@ -97,6 +97,23 @@ void check_kernel(Kernel kernel, const char* direction, const Signature& type) {
                     name_of(type.dtype) + "; got none");
 }
 
+// The first item from i on that shares no destination with the one before it: a part begins there.
+std::size_t first_of_its_own(const BackwardCall& call, std::size_t i) {
+  const auto shares = [&](unsigned j) {
+    const Destination& dx = call.dx[j];
+    return call.type->op->is_open(j) && dx.wanted() && dx.items[i] == dx.items[i - 1];
+  };
+  const auto inputs = static_cast<unsigned>(call.type->inputs.size());
+  const auto shares_any = [&] {
+    for (unsigned j = 0; j < inputs; ++j) {
+      if (shares(j)) return true;
+    }
+    return false;
+  };
+  while (call.type->op->open_inputs != 0 && i > 0 && i < call.n && shares_any()) ++i;
+  return i;
+}
+
 class CpuQueue : public Queue {
  public:
   explicit CpuQueue(std::shared_ptr<ThreadPool> pool)
@@ -140,6 +157,9 @@ class CpuQueue : public Queue {
         call.n, call.n, 2 * cost(type), [&](unsigned part, std::size_t begin, std::size_t end) {
           BackwardCall slice = call;
           slice.workspace = &workspace(part);
+          begin = first_of_its_own(call, begin);
+          end = first_of_its_own(call, end);
+          if (begin == end) return;
           if (end - begin == call.n) return kernel(slice);
           const std::vector<Operand> in = from_item(call.in, type.inputs.size(), begin);
           const std::vector<Destination> dx = from_item(call.dx, type.inputs.size(), begin);

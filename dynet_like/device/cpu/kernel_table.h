@@ -15,6 +15,7 @@ struct KernelEntry {
 };
 
 // For the best instruction set of this machine, chosen at run time.
+std::span<const KernelEntry> attention_kernels();
 std::span<const KernelEntry> cell_kernels();
 std::span<const KernelEntry> count_kernels();
 std::span<const KernelEntry> dimension_kernels();

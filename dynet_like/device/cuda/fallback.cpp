@@ -9,23 +9,29 @@ namespace dynet_like::cuda {
 
 namespace {
 
+template <class Call>
+std::size_t input_bytes(const Call& call, unsigned j, std::size_t i) {
+  const std::uint32_t* const integers =
+      call.integers == nullptr ? nullptr : call.integers + i * call.type->integers;
+  return input_size(*call.type, j, integers) * size_of(call.type->dtype);
+}
+
 // Items of the device in this process's memory.
 class Copies {
  public:
   explicit Copies(Runtime& runtime) : runtime_(runtime) {}
 
   Operand read(const Operand& operand, std::size_t n, std::size_t bytes) {
+    return read(operand, n, [&](std::size_t) { return bytes; });
+  }
+  template <class BytesOf>
+  Operand read(const Operand& operand, std::size_t n, const BytesOf& bytes_of) {
     Operand here;
     if (operand.shared != nullptr) {
-      here.shared = read(operand.shared, bytes);
+      here.shared = read(operand.shared, bytes_of(0));
     } else if (operand.items != nullptr) {
       std::vector<const void*>& places = lists_.emplace_back();
-      std::byte* const block = make(n * bytes);
-      const RuntimeUse use(runtime_);
-      for (std::size_t i = 0; i < n; ++i) {
-        runtime_.copy_to_host(block + i * bytes, operand.items[i], bytes);
-        places.push_back(block + i * bytes);
-      }
+      for (std::size_t i = 0; i < n; ++i) places.push_back(read(operand.items[i], bytes_of(i)));
       here.items = places.data();
     }
     return here;
@@ -35,6 +41,7 @@ class Copies {
  private:
   const void* read(const void* from, std::size_t bytes) {
     std::byte* const to = make(bytes);
+    const RuntimeUse use(runtime_);
     runtime_.copy_to_host(to, from, bytes);
     return to;
   }
@@ -44,12 +51,12 @@ class Copies {
   std::vector<std::vector<const void*>> lists_;
 };
 
-std::vector<Operand> read_inputs(Copies& copies, const Signature& type, const Operand* in,
-                                 std::size_t n) {
+template <class Call>
+std::vector<Operand> read_inputs(Copies& copies, const Call& call) {
   std::vector<Operand> here;
-  const std::size_t element = size_of(type.dtype);
-  for (std::size_t j = 0; in != nullptr && j < type.inputs.size(); ++j) {
-    here.push_back(copies.read(in[j], n, type.inputs[j].size() * element));
+  for (unsigned j = 0; call.in != nullptr && j < call.type->inputs.size(); ++j) {
+    here.push_back(
+        copies.read(call.in[j], call.n, [&](std::size_t i) { return input_bytes(call, j, i); }));
   }
   return here;
 }
@@ -61,7 +68,7 @@ void Fallback::forward(Kernels::Forward kernel, const ForwardCall& call) {
   const std::size_t element = size_of(type.dtype);
   Copies copies(shared_.runtime);
   shared_.commands.submit();
-  const std::vector<Operand> in = read_inputs(copies, type, call.in, call.n);
+  const std::vector<Operand> in = read_inputs(copies, call);
   shared_.runtime.wait();
   ForwardCall here = call;
   here.in = in.data();
@@ -80,7 +87,7 @@ void Fallback::backward(Kernels::Backward kernel, const BackwardCall& call) {
   const std::size_t element = size_of(type.dtype), inputs = type.inputs.size();
   Copies copies(shared_.runtime);
   shared_.commands.submit();
-  const std::vector<Operand> in = read_inputs(copies, type, call.in, call.n);
+  const std::vector<Operand> in = read_inputs(copies, call);
   BackwardCall here = call;
   here.in = call.in == nullptr ? nullptr : in.data();
   here.out = copies.read(call.out, call.n, type.output_size * element);
@@ -92,12 +99,11 @@ void Fallback::backward(Kernels::Backward kernel, const BackwardCall& call) {
   const std::vector<std::uint8_t> add(call.n, 0);
   std::vector<Destination> dx(inputs);
   std::vector<std::vector<void*>> places(inputs);
-  for (std::size_t j = 0; j < inputs; ++j) {
+  for (unsigned j = 0; j < inputs; ++j) {
     if (!call.dx[j].wanted()) continue;
-    const std::size_t bytes = type.inputs[j].size() * element;
-    std::byte* const block = copies.make(call.n * bytes);
     for (std::size_t i = 0; i < call.n; ++i) {
-      places[j].push_back(call.dx[j].items[i] == nullptr ? nullptr : block + i * bytes);
+      const bool is_wanted = call.dx[j].items[i] != nullptr;
+      places[j].push_back(is_wanted ? copies.make(input_bytes(call, j, i)) : nullptr);
     }
     dx[j] = {places[j].data(), add.data()};
   }
@@ -111,14 +117,16 @@ void Fallback::backward(Kernels::Backward kernel, const BackwardCall& call) {
   cpu_->backward(kernel, here);
 
   Commands& commands = shared_.commands;
-  for (std::size_t j = 0; j < inputs; ++j) {
-    const std::size_t size = type.inputs[j].size();
+  for (unsigned j = 0; j < inputs; ++j) {
+    void* const* const to = call.dx[j].items;
     for (std::size_t i = 0; i < places[j].size(); ++i) {
       if (places[j][i] == nullptr) continue;
+      const std::size_t size = input_bytes(call, j, i) / element;
       const void* const there =
           commands.stage(static_cast<const std::byte*>(places[j][i]), size * element);
-      const bool adds = call.dx[j].add[i] != 0;
-      commands.add_all(type.dtype, call.dx[j].items[i], size, {&there, nullptr, 1},
+      const bool shares = type.op->is_open(j) && i > 0 && to[i] == to[i - 1];
+      const bool adds = call.dx[j].add[i] != 0 || shares;
+      commands.add_all(type.dtype, to[i], size, {&there, nullptr, 1},
                        adds ? SumStart::there : SumStart::first);
     }
   }

@@ -1,0 +1,272 @@
+// Attention on the CPU: queries that read the same keys and values run together.
+//
+// Scores of all keys lie along the lanes, so keys and values are transposed first. Every sum over
+// rows or keys is one chain in their order. What the queries of a call contribute to a key is added
+// to its gradient query by query.
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "dynet_like/device/cpu/attention.cpp"
+#include "hwy/foreach_target.h"  // IWYU pragma: keep
+#include "dynet_like/device/cpu/math-inl.h"
+#include "dynet_like/device/cpu/reduce-inl.h"
+#include "dynet_like/device/cpu/kernel_table.h"
+
+#include <algorithm>
+#include <cmath>
+
+HWY_BEFORE_NAMESPACE();
+namespace dynet_like::HWY_NAMESPACE {
+
+// What the type says, and the numbers of an item.
+template <class E>
+struct AttentionShape {
+  explicit AttentionShape(const Signature& type)
+      : heads(type.attributes[0]),
+        key_rows(type.inputs[0].size()),
+        value_rows(type.output_size),
+        key_head(key_rows / heads),
+        value_head(value_rows / heads),
+        scale(static_cast<E>(1 / std::sqrt(static_cast<double>(key_head)))) {}
+
+  std::size_t heads, key_rows, value_rows, key_head, value_head;
+  E scale;
+};
+struct SeenKeys {
+  explicit SeenKeys(const std::uint32_t* integers)
+      : all(integers[0]), first(integers[1]), end(integers[2]) {}
+  std::size_t all, first, end;
+};
+
+// The items from `begin` on that read the same keys and values, and write to the same gradients.
+template <class Call>
+std::size_t end_of_readers(const Call& call, std::size_t begin, const Destination* dx) {
+  const auto same = [&](std::size_t i) {
+    for (int j = 1; j <= 2; ++j) {
+      if (call.in[j].template at<void>(i) != call.in[j].template at<void>(begin)) return false;
+      if (dx == nullptr || !dx[j].wanted()) continue;
+      if (dx[j].items[i] != dx[j].items[begin]) return false;
+    }
+    return call.integers[3 * i] == call.integers[3 * begin];
+  };
+  std::size_t end = begin + 1;
+  while (end < call.n && same(end)) ++end;
+  return end;
+}
+
+// Row c of `to` has element c of all columns, `stride` apart; zeros behind the last.
+template <class E>
+void transpose_columns(const E* columns, std::size_t rows, std::size_t n, std::size_t stride,
+                       E* to) {
+  for (std::size_t c = 0; c < rows; ++c) {
+    for (std::size_t j = 0; j < n; ++j) to[c * stride + j] = columns[j * rows + c];
+    std::fill(to + c * stride + n, to + (c + 1) * stride, E(0));
+  }
+}
+
+// f(at, count, sum) with the sums of weights[k] * rows[k * stride + at...] over k from 0 to n - 1,
+// for all elements of rows that are `width` long.
+template <class E, class F>
+HWY_INLINE void combine_rows(const E* weights, std::size_t n, const E* rows, std::size_t stride,
+                             std::size_t width, F&& f) {
+  constexpr std::size_t kLanes = Lanes<E>::size;
+  std::size_t at = 0;
+  for (; at + 4 * kLanes <= width; at += 4 * kLanes) {
+    Lanes<E> sum[4] = {Lanes<E>(0.0), Lanes<E>(0.0), Lanes<E>(0.0), Lanes<E>(0.0)};
+    for (std::size_t k = 0; k < n; ++k) {
+      const Lanes<E> weight(static_cast<double>(weights[k]));
+      const E* const row = rows + k * stride + at;
+      for (int v = 0; v < 4; ++v) sum[v] = fused(weight, Lanes<E>::load(row + v * kLanes), sum[v]);
+    }
+    for (int v = 0; v < 4; ++v) f(at + v * kLanes, kLanes, sum[v]);
+  }
+  for (; at < width; at += kLanes) {
+    const std::size_t count = HWY_MIN(kLanes, width - at);
+    Lanes<E> sum(0.0);
+    for (std::size_t k = 0; k < n; ++k) {
+      const Lanes<E> weight(static_cast<double>(weights[k]));
+      sum = fused(weight, load(rows + k * stride + at, count), sum);
+    }
+    f(at, count, sum);
+  }
+}
+
+template <class E>
+std::size_t padded(std::size_t n) {
+  return (n + Lanes<E>::size - 1) / Lanes<E>::size * Lanes<E>::size;
+}
+
+// The scores of all keys for one head of a query.
+template <class E>
+HWY_INLINE void find_scores(const AttentionShape<E>& shape, const E* q, const E* transposed_keys,
+                            std::size_t stride, E* scores) {
+  const Lanes<E> scale(static_cast<double>(shape.scale));
+  combine_rows(q, shape.key_head, transposed_keys, stride, stride,
+               [&](std::size_t at, std::size_t count, Lanes<E> sum)
+                   HWY_ATTR { store(sum * scale, scores + at, count); });
+}
+
+// Turns the scores of n keys into e^(s - max), and returns the sum of these; `top` is the maximum.
+template <class E>
+HWY_INLINE Lanes<E> exponentiate(E* scores, std::size_t n, Lanes<E>& top) {
+  const Row<E> row{n};
+  top =
+      row.template reduce<Maximum>([&]<class T>(std::size_t at, std::size_t count)
+                                       DYNET_LIKE_BODY { return load_as<T>(scores + at, count); });
+  return row.template reduce<Sum>([&]<class T>(std::size_t at, std::size_t count) DYNET_LIKE_BODY {
+    const T term = exp_of_negative(load_as<T>(scores + at, count) - T(top));
+    store(term, scores + at, count);
+    return term;
+  });
+}
+
+template <class E>
+void attention_forward(const ForwardCall& call) {
+  const AttentionShape<E> shape(*call.type);
+  for (std::size_t begin = 0, end = 0; begin < call.n; begin = end) {
+    end = end_of_readers(call, begin, nullptr);
+    const std::size_t keys = call.integers[3 * begin], stride = padded<E>(keys);
+    E* const transposed = call.workspace->elements<E>(shape.key_rows * stride);
+    E* const scores = call.workspace->elements<E>(stride);
+    transpose_columns(call.in[1].at<E>(begin), shape.key_rows, keys, stride, transposed);
+    for (std::size_t i = begin; i < end; ++i) {
+      const SeenKeys seen(call.integers + 3 * i);
+      for (std::size_t h = 0; h < shape.heads; ++h) {
+        find_scores(shape, call.in[0].at<E>(i) + h * shape.key_head,
+                    transposed + h * shape.key_head * stride, stride, scores);
+        Lanes<E> top;
+        const Lanes<E> sum = exponentiate(scores + seen.first, seen.end - seen.first, top);
+        const Lanes<E> factor = Lanes<E>(1) / sum;
+        const std::size_t first_row = h * shape.value_head;
+        E* const out = static_cast<E*>(call.out) + i * shape.value_rows + first_row;
+        combine_rows(scores + seen.first, seen.end - seen.first,
+                     call.in[2].at<E>(i) + seen.first * shape.value_rows + first_row,
+                     shape.value_rows, shape.value_head,
+                     [&](std::size_t at, std::size_t count, Lanes<E> y)
+                         HWY_ATTR { store(y * factor, out + at, count); });
+        if (call.saved == nullptr) continue;
+        const Lanes<E> log_sum = top + log(sum);
+        log_sum.store(static_cast<E*>(call.saved) + i * shape.heads + h, 1);
+      }
+    }
+  }
+}
+
+// One head of the queries [begin, end), which read the same keys: probabilities, and the gradients
+// of scores, a row of `stride` for each of them.
+template <class E>
+struct HeadGradients {
+  const BackwardCall& call;
+  const AttentionShape<E>& shape;
+  std::size_t begin, end, stride, head;
+  E *probabilities, *scores;
+
+  const E* query(std::size_t i) const { return call.in[0].at<E>(i) + head * shape.key_head; }
+  const E* dy(std::size_t i) const { return call.dy.at<E>(i) + head * shape.value_head; }
+
+  // dscore = p (dp - sum p dp), where dp = v dy.
+  void find(const E* transposed_keys, const E* transposed_values) {
+    for (std::size_t i = begin; i < end; ++i) {
+      E *const p = probabilities + (i - begin) * stride, *const ds = scores + (i - begin) * stride;
+      find_scores(shape, query(i), transposed_keys + head * shape.key_head * stride, stride, p);
+      combine_rows(dy(i), shape.value_head, transposed_values + head * shape.value_head * stride,
+                   stride, stride, [&](std::size_t at, std::size_t count, Lanes<E> dp) HWY_ATTR {
+                     store(dp, ds + at, count);
+                   });
+      const SeenKeys seen(call.integers + 3 * i);
+      const Lanes<E> log_sum(static_cast<double>(call.saved.at<E>(i)[head]));
+      const Row<E> row{seen.end - seen.first};
+      E *const seen_p = p + seen.first, *const seen_ds = ds + seen.first;
+      const Lanes<E> mean =
+          row.template reduce<Sum>([&]<class T>(std::size_t at, std::size_t count) DYNET_LIKE_BODY {
+            const T probability = exp(load_as<T>(seen_p + at, count) - T(log_sum));
+            store(probability, seen_p + at, count);
+            return probability * load_as<T>(seen_ds + at, count);
+          });
+      const Lanes<E> scale(static_cast<double>(shape.scale));
+      row.each([&]<class T>(std::size_t at, std::size_t count) DYNET_LIKE_BODY {
+        const T difference = load_as<T>(seen_ds + at, count) - T(mean);
+        store(T(scale) * (load_as<T>(seen_p + at, count) * difference), seen_ds + at, count);
+      });
+    }
+  }
+
+  void put_queries() const {
+    for (std::size_t i = begin; call.dx[0].wanted() && i < end; ++i) {
+      E* const to = call.dx[0].at<E>(i);
+      if (to == nullptr) continue;
+      const SeenKeys seen(call.integers + 3 * i);
+      const bool add = call.dx[0].add[i] != 0;
+      const std::size_t first_row = head * shape.key_head;
+      combine_rows(scores + (i - begin) * stride + seen.first, seen.end - seen.first,
+                   call.in[1].at<E>(i) + seen.first * shape.key_rows + first_row, shape.key_rows,
+                   shape.key_head, [&](std::size_t at, std::size_t count, Lanes<E> sum) HWY_ATTR {
+                     put(sum, to + first_row + at, count, add);
+                   });
+    }
+  }
+
+  // To a key or a value, weights * x for every query that sees it, one after the other.
+  template <class Factor>
+  void add_columns(const E* weights, unsigned input, std::size_t rows, std::size_t head_rows,
+                   const Factor& factor) const {
+    if (!call.dx[input].wanted() || call.dx[input].items[begin] == nullptr) return;
+    const std::size_t keys = call.integers[3 * begin];
+    for (std::size_t j = 0; j < keys; ++j) {
+      E* const to = call.dx[input].at<E>(begin) + j * rows + head * head_rows;
+      for_lanes<E>(head_rows, [&](std::size_t at, std::size_t count) HWY_ATTR {
+        Lanes<E> sum(0.0);
+        if (call.dx[input].add[begin] != 0) sum = load(to + at, count);
+        for (std::size_t i = begin; i < end; ++i) {
+          const SeenKeys seen(call.integers + 3 * i);
+          if (j < seen.first || j >= seen.end) continue;
+          const Lanes<E> weight(static_cast<double>(weights[(i - begin) * stride + j]));
+          sum = sum + weight * load(factor(i) + at, count);
+        }
+        store(sum, to + at, count);
+      });
+    }
+  }
+};
+
+template <class E>
+void attention_backward(const BackwardCall& call) {
+  const AttentionShape<E> shape(*call.type);
+  for (std::size_t begin = 0, end = 0; begin < call.n; begin = end) {
+    end = end_of_readers(call, begin, call.dx);
+    const std::size_t keys = call.integers[3 * begin], stride = padded<E>(keys);
+    E* const transposed_keys = call.workspace->elements<E>(shape.key_rows * stride);
+    E* const transposed_values = call.workspace->elements<E>(shape.value_rows * stride);
+    transpose_columns(call.in[1].at<E>(begin), shape.key_rows, keys, stride, transposed_keys);
+    transpose_columns(call.in[2].at<E>(begin), shape.value_rows, keys, stride, transposed_values);
+    E* const probabilities = call.workspace->elements<E>((end - begin) * stride);
+    E* const scores = call.workspace->elements<E>((end - begin) * stride);
+    for (std::size_t h = 0; h < shape.heads; ++h) {
+      HeadGradients<E> head{call, shape, begin, end, stride, h, probabilities, scores};
+      head.find(transposed_keys, transposed_values);
+      head.put_queries();
+      head.add_columns(scores, 1, shape.key_rows, shape.key_head,
+                       [&](std::size_t i) { return head.query(i); });
+      head.add_columns(probabilities, 2, shape.value_rows, shape.value_head,
+                       [&](std::size_t i) { return head.dy(i); });
+    }
+  }
+}
+
+std::span<const cpu::KernelEntry> attention_table() {
+  static const cpu::KernelEntry table[] = {
+      {"attention",
+       {{attention_forward<float>, attention_forward<double>},
+        {attention_backward<float>, attention_backward<double>}}}};
+  return table;
+}
+
+}  // namespace dynet_like::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace dynet_like {
+HWY_EXPORT(attention_table);
+std::span<const cpu::KernelEntry> cpu::attention_kernels() {
+  return HWY_DYNAMIC_DISPATCH(attention_table)();
+}
+}  // namespace dynet_like
+#endif

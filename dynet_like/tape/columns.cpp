@@ -1,0 +1,100 @@
+// Which inputs have columns, and these as minibatch elements.
+#include "dynet_like/tape/columns.h"
+
+#include <algorithm>
+
+namespace dynet_like {
+
+namespace {
+
+// A pointer for each of shorter columns would cost more than they do.
+constexpr std::uint32_t kFewestRows = 8;
+
+/// How many columns the inputs have, and minibatch elements.
+struct Columns {
+  unsigned rank = 0;
+  std::uint32_t columns = 1, elements = 1, rows = 0;
+};
+
+// Of vectors, the rank is 1, and there are no columns.
+Columns count(const Tape& tape, const Op& op, std::span<const ValueId> inputs,
+              std::span<const std::uint32_t> attributes) {
+  Columns result;
+  for (const ValueId input : inputs)
+    result.rank = std::max(result.rank, tape.shape_of(input).dim.nd);
+  for (unsigned j = 0; j < inputs.size(); ++j) {
+    result.elements = std::max(result.elements, tape.value(inputs[j]).items);
+    if (!op.by_column(j, result.rank, attributes)) continue;
+    const Shape& shape = tape.shape_of(inputs[j]);
+    const std::uint32_t columns = shape.dim[result.rank - 1];
+    result.columns = std::max(result.columns, columns);
+    if (columns > 0) result.rows = std::max(result.rows, shape.size / columns);
+  }
+  return result;
+}
+
+bool has_all_columns(const Tape& tape, ValueId input, const Columns& all) {
+  return tape.shape_of(input).dim.nd == all.rank &&
+         tape.shape_of(input).dim[all.rank - 1] == all.columns;
+}
+
+// Whether the input can be taken as it is planned. What has columns has those of all elements or
+// one column that serves all; `splits`: it could be taken if every element were by itself.
+bool fits(const Tape& tape, ValueId input, bool by_column, const Columns& all, bool& splits) {
+  const Value& value = tape.value(input);
+  if (!by_column) return value.identity != 0 && value.items == 1;
+  const bool has_all = has_all_columns(tape, input, all);
+  if (!has_all && tape.shape_of(input).dim[all.rank - 1] != 1) return false;
+  splits |= value.items != (has_all ? all.elements : 1);
+  return tape.is_contiguous(input);
+}
+
+// The columns as elements; one that serves all stays one.
+ValueId columns_of(Tape& tape, ValueId input, const Columns& all) {
+  const Shape& shape = tape.shape_of(input);
+  if (shape.dim.nd < all.rank) return input;
+  Dim column = shape.dim;
+  column.nd = all.rank - 1;
+  Value view = tape.value(input);
+  view.shape = tape.cache().shape(column, shape.dtype);
+  view.stride = column.batch_size();
+  view.items *= shape.dim[all.rank - 1];
+  // What came from columns is read as it was made.
+  const ValueId whole = tape.node(view.node).value;
+  return tape.is_same_stretch(tape.value(whole), view) ? tape.read_as(input, whole)
+                                                       : tape.add_view(view);
+}
+
+}  // namespace
+
+std::optional<ByColumn> by_column(Tape& tape, const Op& op, std::span<const ValueId> inputs,
+                                  std::span<const std::uint32_t> attributes,
+                                  const Numbers& numbers) {
+  if (inputs.size() < op.min_inputs || inputs.size() > op.max_inputs) return {};
+  const bool once_for_all = numbers.integers.size() <= op.integers(attributes) &&
+                            numbers.reals.size() <= op.reals_per_item;
+  if (!once_for_all) return {};
+  const Columns all = count(tape, op, inputs, attributes);
+  if (all.rank < 2 || all.rows < kFewestRows) return {};
+  bool has_columns = false, has_own = false, splits = false;
+  for (unsigned j = 0; j < inputs.size(); ++j) {
+    const bool by_column = op.by_column(j, all.rank, attributes);
+    if (!fits(tape, inputs[j], by_column, all, splits)) return {};
+    has_columns |= by_column && has_all_columns(tape, inputs[j], all);
+    has_own |= tape.value(inputs[j]).identity == 0;
+  }
+  if (!has_columns || !has_own) return {};
+  std::vector<Dim> dims;
+  for (const ValueId input : inputs) dims.push_back(tape.shape_of(input).dim);
+  ByColumn result{{}, op.shape(dims, attributes), splits};
+  result.result.bd = all.elements;
+  result.result.check();
+  if (splits) return result;
+  for (unsigned j = 0; j < inputs.size(); ++j) {
+    const bool whole = !op.by_column(j, all.rank, attributes);
+    result.inputs.push_back(whole ? inputs[j] : columns_of(tape, inputs[j], all));
+  }
+  return result;
+}
+
+}  // namespace dynet_like

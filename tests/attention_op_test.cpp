@@ -1,0 +1,238 @@
+// Attention: against plain loops, and samples of any number of queries and keys in one batch.
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "tests/composed_function.h"
+#include "tests/support/layers.h"
+#include "tests/support/message_of.h"
+#include "tests/support/same_bits.h"
+
+namespace dynet_like {
+namespace {
+
+struct Sizes {
+  unsigned key_rows, value_rows, queries, keys, heads;
+  bool causal = false;
+};
+
+Doubles attend(const Sizes& s, const std::vector<Doubles>& x) {
+  const unsigned key_head = s.key_rows / s.heads, value_head = s.value_rows / s.heads;
+  Doubles y(s.value_rows * s.queries, 0);
+  for (unsigned i = 0; i < s.queries; ++i) {
+    for (unsigned h = 0; h < s.heads; ++h) {
+      const unsigned seen = s.causal ? std::min(i + 1, s.keys) : s.keys;
+      Doubles weights(seen, 0);
+      double sum = 0;
+      for (unsigned j = 0; j < seen; ++j) {
+        double score = 0;
+        for (unsigned c = h * key_head; c < (h + 1) * key_head; ++c) {
+          score += x[0][i * s.key_rows + c] * x[1][j * s.key_rows + c];
+        }
+        sum += weights[j] = std::exp(score / std::sqrt(key_head));
+      }
+      for (unsigned j = 0; j < seen; ++j) {
+        for (unsigned c = h * value_head; c < (h + 1) * value_head; ++c) {
+          y[i * s.value_rows + c] += weights[j] / sum * x[2][j * s.value_rows + c];
+        }
+      }
+    }
+  }
+  return y;
+}
+
+Function function_of(const char* name, const Sizes& s) {
+  return {name,
+          {Dim({s.key_rows, s.queries}), Dim({s.key_rows, s.keys}), Dim({s.value_rows, s.keys})},
+          [s](const Xs& x) { return attention(x[0], x[1], x[2], s.heads, s.causal); },
+          [s](const std::vector<Doubles>& x) { return attend(s, x); }};
+}
+
+INSTANTIATE_TEST_SUITE_P(All, ComposedOpTest,
+                         ::testing::Values(function_of("one_key", {3, 2, 2, 1, 1}),
+                                           function_of("small", {4, 6, 3, 5, 2}),
+                                           function_of("causal", {8, 8, 7, 7, 4, true}),
+                                           function_of("fewer_keys", {2, 2, 5, 3, 1, true}),
+                                           function_of("long", {34, 17, 2, 71, 1})),
+                         [](const auto& test) { return std::string(test.param.name); });
+
+/// Self-attention over sentences of different lengths, with a residual connection.
+class AttentionTest : public ::testing::Test {
+ protected:
+  static constexpr unsigned kRows = 16, kHeads = 4;
+  const std::vector<unsigned> lengths{5, 1, 9, 17, 2, 9, 30, 3};
+
+  Expression record(ComputationGraph& graph, unsigned length, bool causal = false) const {
+    std::vector<unsigned> rows;
+    for (unsigned i = 0; i < length; ++i) rows.push_back((3 * i + length) % 11);
+    const Expression words = lookup(graph, table, rows);
+    const Expression x = reshape(words, Dim({kRows, length}));
+    const auto map = [&](const Parameter& w) {
+      return affine_transform({parameter(graph, bias), parameter(graph, w), x});
+    };
+    const Expression y =
+        x + attention(map(weights[0]), map(weights[1]), map(weights[2]), kHeads, causal);
+    return sum_elems(square(tanh(y)));
+  }
+  // The loss of every sample, and the gradients of all parameters.
+  std::vector<float> run(GraphOptions options, bool causal = false) const {
+    Minibatch batch(options);
+    std::vector<Expression> losses;
+    for (const unsigned length : lengths) {
+      losses.push_back(record(batch.new_graph(), length, causal));
+      batch.add_loss(losses.back());
+    }
+    batch.forward();
+    std::vector<float> numbers;
+    if (!options.inference) append_gradients(batch.backward(), numbers);
+    for (const Expression& loss : losses) testing::append(numbers, loss.value());
+    return numbers;
+  }
+  std::vector<float> alone(bool causal = false) const {
+    Gradients gradients;
+    std::vector<float> numbers, values;
+    for (const unsigned length : lengths) {
+      Minibatch batch;
+      const Expression loss = record(batch.new_graph(), length, causal);
+      batch.add_loss(loss);
+      batch.forward();
+      batch.backward(gradients);
+      testing::append(values, loss.value());
+    }
+    append_gradients(gradients, numbers);
+    numbers.insert(numbers.end(), values.begin(), values.end());
+    return numbers;
+  }
+  void append_gradients(const Gradients& gradients, std::vector<float>& numbers) const {
+    for (const auto& storage : model.storages()) {
+      const std::vector<float> all = gradients.all_values(*storage);
+      numbers.insert(numbers.end(), all.begin(), all.end());
+    }
+  }
+
+  ParameterCollection model{7};
+  LookupParameter table = model.add_lookup_parameters(11, {kRows});
+  std::vector<Parameter> weights{model.add_parameters({kRows, kRows}),
+                                 model.add_parameters({kRows, kRows}),
+                                 model.add_parameters({kRows, kRows})};
+  Parameter bias = model.add_parameters({kRows});
+};
+
+TEST_F(AttentionTest, AnyNumbersOfPositionsAreOneBatch) {
+  Minibatch different, equal;
+  for (const unsigned length : lengths) {
+    different.add_loss(record(different.new_graph(), length));
+    equal.add_loss(record(equal.new_graph(), 9));
+  }
+  different.forward();
+  equal.forward();
+  different.backward();
+  equal.backward();
+  const Report report = different.explain();
+  for (const Report::Type& type : report.types) {
+    if (type.op == "attention") {
+      EXPECT_EQ(type.nodes, lengths.size());
+      EXPECT_EQ(type.batches, 1u);
+      EXPECT_EQ(type.backward_calls, 1u);
+    }
+  }
+  // Only the sum over all elements depends on the length.
+  EXPECT_LE(report.batches, equal.explain().batches + 6);
+}
+
+TEST_F(AttentionTest, HasTheSameBitsInEveryBatch) {
+  for (const bool causal : {false, true}) {
+    const std::vector<float> expected = alone(causal);
+    for (const auto policy : {batching::Policy::automatic, batching::Policy::agenda,
+                              batching::Policy::depth, batching::Policy::none}) {
+      GraphOptions options;
+      options.policy = policy;
+      EXPECT_TRUE(testing::same(run(options, causal), expected));
+    }
+    for (const unsigned threads : {2u, 3u}) {
+      GraphOptions options;
+      options.threads = threads;
+      EXPECT_TRUE(testing::same(run(options, causal), expected));
+    }
+    GraphOptions options;
+    options.memory_limit = 100'000;
+    EXPECT_TRUE(testing::same(run(options, causal), expected));
+    options = {};
+    options.verify_batching = true;
+    options.detect_anomaly = true;
+    EXPECT_TRUE(testing::same(run(options, causal), expected));
+  }
+}
+
+TEST_F(AttentionTest, HasTheSameBitsInInference) {
+  std::vector<float> values;
+  for (const unsigned length : lengths) {
+    ComputationGraph graph;
+    testing::append(values, record(graph, length).value());
+  }
+  GraphOptions options;
+  options.inference = true;
+  EXPECT_TRUE(testing::same(run(options), values));
+}
+
+// Keys and values that follow from parameters alone are computed once; their gradients come from
+// all samples.
+TEST_F(AttentionTest, TakesKeysThatAreParameters) {
+  ParameterCollection memory{3};
+  const Parameter keys = memory.add_parameters({4, 6}), values = memory.add_parameters({3, 6});
+  const Parameter bias_of_keys = memory.add_parameters({4, 6});
+  const auto losses = [&](Minibatch& batch) {
+    for (unsigned sample = 0; sample < 3; ++sample) {
+      ComputationGraph& graph = batch.new_graph();
+      std::vector<float> numbers(4 * (sample + 1));
+      for (std::size_t i = 0; i < numbers.size(); ++i) numbers[i] = 0.25f * static_cast<float>(i);
+      const Expression k = tanh(parameter(graph, keys) + parameter(graph, bias_of_keys));
+      const Expression y = attention(input(graph, Dim({4, sample + 1}), numbers), k,
+                                     parameter(graph, values), 1, sample == 1);
+      batch.add_loss(squared_norm(y));
+    }
+  };
+  GraphOptions options;
+  options.dtype = DType::f64;
+  ParameterCollection doubles{3, DType::f64};
+  Minibatch batch(GraphOptions{});
+  losses(batch);
+  batch.forward();
+  const Gradients& gradients = batch.backward();
+  for (const Parameter& p : {keys, values, bias_of_keys}) {
+    const std::vector<float> slopes = gradients.values(p);
+    for (std::size_t i = 0; i < slopes.size(); ++i) {
+      const Tensor numbers = p.get_storage().tensor();
+      const double x = numbers.at(i);
+      double sides[2];
+      for (int side = 0; side < 2; ++side) {
+        numbers.set(i, x + (side == 0 ? 1e-2 : -1e-2));
+        p.get_storage().values_written();
+        Minibatch other;
+        losses(other);
+        sides[side] = static_cast<double>(other.forward());
+      }
+      numbers.set(i, x);
+      p.get_storage().values_written();
+      EXPECT_NEAR(slopes[i], (sides[0] - sides[1]) / 2e-2, 2e-3);
+    }
+  }
+}
+
+TEST_F(AttentionTest, RefusesWhatDoesNotFit) {
+  ComputationGraph graph;
+  const auto of = [&](const Dim& dim) { return zeros(graph, dim); };
+  EXPECT_EQ(
+      message_of<ShapeError>([&] {
+        attention(of({4, 2}), of({4, 3}), of({5, 2}));
+      }),
+      "[attention] need queries {d, m}, keys {d, n} and values {e, n}; got {4,2} {4,3} {5,2}");
+  EXPECT_THROW(attention(of({4, 2}), of({3, 3}), of({5, 3})), ShapeError);
+  EXPECT_THROW(attention(of({4, 2}), of({4, 3}), of({5, 3}), 2), ShapeError);
+  EXPECT_THROW(attention(of({4, 2}), of({4, 3}), of({4, 3}), 0), ShapeError);
+  EXPECT_THROW(attention(of({4}), of({4}), of({4})), ShapeError);
+  EXPECT_EQ(attention(of({4}), of({4, 3}), of({6, 3}), 2).dim(), Dim({6}));
+}
+
+}  // namespace
+}  // namespace dynet_like

@@ -1,0 +1,187 @@
+// Matrices whose columns are computed one by one: any numbers of columns are one batch.
+#include <gtest/gtest.h>
+
+#include "dynet_like/dynet_like.h"
+#include "tests/support/same_bits.h"
+
+namespace dynet_like {
+namespace {
+
+class ColumnsTest : public ::testing::Test {
+ protected:
+  static constexpr unsigned kRows = 12;
+
+  Expression matrix(ComputationGraph& graph, unsigned columns, unsigned seed,
+                    unsigned elements = 1) {
+    Random random(seed);
+    std::vector<float> numbers(std::size_t{kRows} * columns * elements);
+    for (float& number : numbers) number = static_cast<float>(random.normal());
+    return input(graph, Dim({kRows, columns}, elements), numbers);
+  }
+  // A layer of a Transformer without attention; all of it is by column.
+  Expression layer(const Expression& x) {
+    ComputationGraph& graph = *x.pg;
+    const auto w = [&](unsigned i) { return parameter(graph, weights[i]); };
+    const Expression a = affine_transform({parameter(graph, bias), w(0), x});
+    const Expression b = rectify(w(1) * a) + x * 0.5f;
+    const Expression c = concatenate({cmult(a, b), softmax(b)});
+    const Expression d = colwise_add(pick_range(c, 0, kRows, 0), parameter(graph, bias));
+    return sum({d, a, dropout(b, 0.3f)}) + cmult(a, reshape(max_dim(c), Dim({1, x.dim().cols()})));
+  }
+  static unsigned length(unsigned sample) { return 1 + 5 * sample % 7; }
+
+  ParameterCollection model{5};
+  std::vector<Parameter> weights{model.add_parameters({kRows, kRows}),
+                                 model.add_parameters({kRows, kRows})};
+  Parameter bias = model.add_parameters({kRows});
+};
+
+TEST_F(ColumnsTest, NumbersOfColumnsDoNotKeepNodesApart) {
+  Minibatch batch;
+  for (unsigned sample = 0; sample < 8; ++sample) {
+    const Expression x = matrix(batch.new_graph(), length(sample), sample);
+    const Expression a =
+        affine_transform({parameter(*x.pg, bias), parameter(*x.pg, weights[0]), x});
+    const Expression b = cmult(tanh(a), x) - logistic(parameter(*x.pg, weights[1]) * a);
+    const Expression c = concatenate({softmax(b), colwise_add(b, parameter(*x.pg, bias))});
+    batch.add_output(pick_range(concatenate({select_rows(c, {3, 1, 4}), min(c, c)}), 3, 9) * 2);
+  }
+  batch.forward();
+  for (const Report::Type& type : batch.explain().types) {
+    EXPECT_EQ(type.batches, 1u) << type.op;
+    EXPECT_EQ(type.nodes, 8u) << type.op;
+  }
+}
+
+// Column j of the matrix has the bits that it has alone, and so have gradients.
+TEST_F(ColumnsTest, EachColumnIsAsIfItWereAlone) {
+  constexpr unsigned kColumns = 5;
+  const auto map = [&](const Expression& x) {
+    const auto w = [&](unsigned i) { return parameter(*x.pg, weights[i]); };
+    const Expression a = affine_transform({parameter(*x.pg, bias), w(0), x});
+    return softmax(cmult(tanh(a), w(1) * x) + parameter(*x.pg, bias));
+  };
+  const auto numbers = [&](bool together) {
+    ComputationGraph graph;
+    const Expression x = matrix(graph, kColumns, 3);
+    std::vector<Expression> columns;
+    for (unsigned j = 0; j < kColumns; ++j) columns.push_back(pick(x, j, 1));
+    std::vector<Expression> results;
+    for (const Expression& column : columns) results.push_back(map(column));
+    const Expression y = together ? map(x) : concatenate_cols(results);
+    const Expression loss = dot_product(y, matrix(graph, kColumns, 4));
+    std::vector<float> result;
+    testing::append(result, y.value());
+    const Gradients& gradients = graph.backward(loss, true);
+    testing::append(result, x.gradient());
+    for (const auto& storage : model.storages()) {
+      for (const float number : gradients.all_values(*storage)) result.push_back(number);
+    }
+    return result;
+  };
+  const std::vector<float> together = numbers(true), apart = numbers(false);
+  const std::size_t own = 2 * kRows * kColumns;
+  EXPECT_TRUE(testing::same({together.begin(), together.begin() + own},
+                            {apart.begin(), apart.begin() + own}));
+  for (std::size_t i = own; i < together.size(); ++i) EXPECT_NEAR(together[i], apart[i], 1e-5f);
+}
+
+TEST_F(ColumnsTest, HaveTheSameBitsInEveryBatch) {
+  const auto run = [&](GraphOptions options, bool alone) {
+    Random random(11);
+    options.random = &random;
+    std::vector<float> result;
+    Gradients gradients;
+    Minibatch batch(options);
+    std::vector<Expression> outputs;
+    for (unsigned sample = 0; sample < 6; ++sample) {
+      if (alone) {
+        batch.clear();
+        outputs.clear();
+        for (unsigned before = 0; before < sample; ++before) batch.new_graph();
+        random = Random(11);
+      }
+      ComputationGraph& graph = batch.new_graph();
+      outputs.push_back(layer(layer(matrix(graph, length(sample), sample))));
+      batch.add_loss(sum_elems(square(outputs.back())));
+      if (!alone && sample < 5) continue;
+      batch.forward();
+      batch.backward(gradients);
+      for (const Expression& output : outputs) testing::append(result, output.value());
+    }
+    for (const auto& storage : model.storages()) {
+      for (const float number : gradients.all_values(*storage)) result.push_back(number);
+    }
+    return result;
+  };
+  const std::vector<float> expected = run({}, true);
+  for (const auto policy : {batching::Policy::automatic, batching::Policy::agenda,
+                            batching::Policy::depth, batching::Policy::none}) {
+    for (const unsigned threads : {1u, 2u, 3u}) {
+      GraphOptions options;
+      options.policy = policy;
+      options.threads = threads;
+      options.verify_batching = threads == 1;
+      EXPECT_TRUE(testing::same(run(options, false), expected));
+    }
+  }
+}
+
+TEST_F(ColumnsTest, OfAMinibatchAreThoseOfItsElements) {
+  ComputationGraph graph;
+  const Expression x = matrix(graph, 4, 1, 3);
+  Expression one = matrix(graph, 4, 2), vector = pick(matrix(graph, 1, 3), 0, 1);
+  const Expression own = pick(matrix(graph, 1, 4, 3), 0, 1);
+  const auto map = [&](const Expression& of, const Expression& column) {
+    return cmult(of, one) + colwise_add(of, column) - colwise_add(of, vector);
+  };
+  const Expression all = map(x, own);
+  EXPECT_EQ(all.dim(), Dim({kRows, 4}, 3));
+  for (unsigned element = 0; element < 3; ++element) {
+    const Expression alone = map(pick_batch_elem(x, element), pick_batch_elem(own, element));
+    EXPECT_TRUE(
+        testing::same(as_vector(pick_batch_elem(all, element).value()), as_vector(alone.value())));
+  }
+}
+
+// Matrices of parameters stay whole: they are computed once for all samples.
+TEST_F(ColumnsTest, ParametersAreNoColumns) {
+  Minibatch batch;
+  for (unsigned sample = 0; sample < 3; ++sample) {
+    ComputationGraph& graph = batch.new_graph();
+    const Expression w = tanh(parameter(graph, weights[0]) + parameter(graph, weights[1]));
+    batch.add_output(w * matrix(graph, 1 + sample, sample));
+  }
+  batch.forward();
+  for (const Report::Type& type : batch.explain().types) EXPECT_EQ(type.batches, 1u) << type.op;
+}
+
+// Parts of columns, and more columns than are searched for overlaps, all get their gradients.
+TEST_F(ColumnsTest, GradientsOfParts) {
+  for (const unsigned columns : {3u, 40u, 300u}) {
+    ComputationGraph graph;
+    const Expression x = tanh(matrix(graph, columns, columns));
+    std::vector<Expression> parts;
+    for (unsigned j = 0; j < columns; ++j)
+      parts.push_back(pick(x, columns % 2 == 0 ? columns - 1 - j : j, 1));
+    const Expression loss = sum_elems(sum(parts)) + sum_elems(pick_range(x, 1, 3, 1)) * 2;
+    graph.backward(loss, true);
+    const std::vector<float> gradient = as_vector(x.gradient());
+    for (std::size_t i = 0; i < gradient.size(); ++i) {
+      EXPECT_EQ(gradient[i], i / kRows == 1 || i / kRows == 2 ? 3.0f : 1.0f);
+    }
+  }
+}
+
+TEST_F(ColumnsTest, ErrorsNameTheShapesThatWereGiven) {
+  ComputationGraph graph;
+  try {
+    matrix(graph, 3, 1) + matrix(graph, 4, 2);
+    FAIL();
+  } catch (const ShapeError& error) {
+    EXPECT_NE(std::string(error.what()).find("{12,3} {12,4}"), std::string::npos) << error.what();
+  }
+}
+
+}  // namespace
+}  // namespace dynet_like
