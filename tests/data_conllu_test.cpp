@@ -18,7 +18,6 @@
 namespace dynet_like::nn {
 namespace {
 
-using testing::data_file;
 using Heads = std::vector<std::uint32_t>;
 using Sentences = std::vector<ConlluSentence>;
 
@@ -29,7 +28,7 @@ Sentences conllu(const std::string& text, const TextLimits& limits = {}) {
 
 void expect_error(const std::string& text, std::size_t line, std::size_t column,
                   const std::string& part) {
-  testing::expect_file_error([&] { conllu(text); }, line, column, part);
+  expect_file_error([&] { conllu(text); }, line, column, part);
 }
 
 /// A line with these columns among ten.
@@ -91,7 +90,7 @@ TEST(ConlluTest, ValuesOfFeatures) {
 
 TEST(ConlluTest, WritesTheSameBytes) {
   EXPECT_EQ(to_conllu(conllu(kExample)), kExample);
-  const std::string path = ::testing::TempDir() + "conllu_test.conllu";
+  const std::string path = testing::TempDir() + "conllu_test.conllu";
   write_conllu(path, conllu(kExample));
   EXPECT_EQ(to_conllu(read_conllu(path)), kExample);
   std::remove(path.c_str());
@@ -145,7 +144,7 @@ TEST(ConlluTest, LimitsOfLinesAndFiles) {
   EXPECT_THROW(conllu(line, {line.size() - 2, line.size()}), FileError);
   EXPECT_THROW(conllu(line, {line.size() - 1, line.size() - 1}), FileError);
   EXPECT_THROW(read_conllu("there/is/no/such/file"), FileError);
-  EXPECT_THROW(read_conllu(::testing::TempDir()), FileError);
+  EXPECT_THROW(read_conllu(testing::TempDir()), FileError);
 }
 
 TEST(ConlluTest, RefusesToWriteWhatNoFileCanHold) {

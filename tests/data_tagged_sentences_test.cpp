@@ -13,7 +13,6 @@ namespace dynet_like::nn {
 namespace {
 
 using Sentences = std::vector<TaggedSentence>;
-using testing::data_file;
 
 Sentences columns(const std::string& text, const TextLimits& limits = {}) {
   std::istringstream stream(text);
@@ -22,7 +21,7 @@ Sentences columns(const std::string& text, const TextLimits& limits = {}) {
 
 void expect_error(const std::string& text, std::size_t line, std::size_t column,
                   const std::string& part) {
-  testing::expect_file_error([&] { columns(text); }, line, column, part);
+  expect_file_error([&] { columns(text); }, line, column, part);
 }
 
 TEST(ConlluTagsTest, AreFormsAndTags) {
@@ -57,7 +56,7 @@ TEST(TaggedSentencesTest, LimitsOfLinesAndFiles) {
 }
 
 TEST(TaggedSentencesTest, FilesThatAreNotThere) {
-  for (const std::string& path : {std::string("there/is/no/such/file"), ::testing::TempDir()}) {
+  for (const std::string& path : {std::string("there/is/no/such/file"), testing::TempDir()}) {
     EXPECT_THROW(read_conllu_tags(path), FileError);
     EXPECT_THROW(read_columns(path), FileError);
   }

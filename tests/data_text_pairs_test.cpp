@@ -14,8 +14,6 @@
 namespace dynet_like::nn {
 namespace {
 
-using testing::data_file;
-using testing::expect_file_error;
 using Pairs = std::vector<TextPair>;
 using Table = std::vector<std::vector<std::string>>;
 
@@ -38,7 +36,7 @@ Pairs scan(const std::string& text, const TextLimits& limits = {}) {
 /// A file with this text, for as long as the object lives.
 class TextFile {
  public:
-  explicit TextFile(const std::string& text) : path_(::testing::TempDir() + "text_pairs_test.txt") {
+  explicit TextFile(const std::string& text) : path_(testing::TempDir() + "text_pairs_test.txt") {
     std::ofstream(path_, std::ios::binary) << text;
   }
   ~TextFile() { std::remove(path_.c_str()); }

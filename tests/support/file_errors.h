@@ -10,7 +10,7 @@
 
 #include "dynet_like/core/errors.h"
 
-namespace dynet_like::testing {
+namespace dynet_like {
 
 /// Expects a FileError of that place, 0 for none, with `part` in its message.
 template <class Action>
@@ -33,4 +33,4 @@ inline std::string data_file(const std::string& name) {
   return data != nullptr && std::filesystem::exists(found) ? found.string() : "";
 }
 
-}  // namespace dynet_like::testing
+}  // namespace dynet_like
