@@ -1,6 +1,8 @@
 // Tensors in files: from column-major to row-major and back, and what a file must have.
 #include "dynet_like/io/tensor_file.h"
 
+#include <algorithm>
+#include <array>
 #include <set>
 
 #include <fmt/format.h>
@@ -18,23 +20,25 @@ using safetensors::shown;
 
 constexpr std::size_t kNamesShown = 5;
 
-// A table as its rows, one behind the other; any other tensor is one row.
+// A table as its rows, one behind the other; any other tensor is one row. It needs no memory that
+// might not be there, so that reading cannot fail half-way.
 struct Rows {
-  std::vector<std::uint64_t> shape;
-  std::size_t count = 1;
+  std::array<std::uint64_t, Dim::kMaxDimensions> sizes = {};
+  std::size_t dimensions, count = 1;
 
-  explicit Rows(const NamedTensor& tensor)
-      : shape(tensor.values.d.d, tensor.values.d.d + tensor.values.d.nd) {
-    if (!tensor.is_table) return;
-    count = shape.back();
-    shape.pop_back();
+  explicit Rows(const NamedTensor& tensor) : dimensions(tensor.values.d.nd) {
+    const Dim& dim = tensor.values.d;
+    std::copy_n(dim.d, dim.nd, sizes.begin());
+    if (tensor.is_table) count = sizes[--dimensions];
   }
+  std::span<const std::uint64_t> shape() const { return std::span(sizes).first(dimensions); }
 };
 
 std::vector<std::uint64_t> file_shape(const NamedTensor& tensor) {
-  Rows rows(tensor);
-  if (tensor.is_table) rows.shape.insert(rows.shape.begin(), rows.count);
-  return rows.shape;
+  const Rows rows(tensor);
+  std::vector<std::uint64_t> shape(rows.shape().begin(), rows.shape().end());
+  if (tensor.is_table) shape.insert(shape.begin(), rows.count);
+  return shape;
 }
 
 std::size_t byte_count(const NamedTensor& tensor) {
@@ -45,7 +49,7 @@ void copy(const NamedTensor& tensor, const std::byte* from, std::byte* to, Eleme
   const Rows rows(tensor);
   const std::size_t bytes = byte_count(tensor) / rows.count;
   for (std::size_t i = 0; i < rows.count; ++i, from += bytes, to += bytes) {
-    reorder(rows.shape, size_of(tensor.values.dtype()), from, to, to_order);
+    reorder(rows.shape(), size_of(tensor.values.dtype()), from, to, to_order);
   }
 }
 
@@ -83,7 +87,7 @@ Entries entries_of(std::span<const NamedTensor> tensors) {
   for (const NamedTensor& tensor : tensors) {
     const auto* values = static_cast<const std::byte*>(tensor.values.data());
     std::span bytes(values, byte_count(tensor));
-    if (Rows(tensor).shape.size() >= 2) {
+    if (Rows(tensor).dimensions >= 2) {
       std::vector<std::byte>& copied = result.copies.emplace_back(bytes.size());
       copy(tensor, values, copied.data(), ElementOrder::row_major);
       bytes = copied;
