@@ -53,7 +53,7 @@ std::string replaced(std::string text, std::size_t place, const std::string& by)
 
 std::string little_endian(std::uint64_t number, std::size_t bytes) {
   std::string text;
-  for (std::size_t i = 0; i < bytes; ++i) text += static_cast<char>(number >> (8 * i));
+  for (; bytes > 0; --bytes, number >>= 8) text += static_cast<char>(number);
   return text;
 }
 
@@ -110,6 +110,16 @@ TEST_F(NpzTest, OneArrayHasAFileOfItsOwn) {
   ASSERT_EQ(file.entries().size(), 1u);
   EXPECT_EQ(file.entries()[0].shape, (std::vector<std::uint64_t>{2, 3}));
   EXPECT_EQ(values_of<std::byte>(*file.find("")), values_of<std::byte>(some_entries()[0]));
+}
+
+TEST_F(NpzTest, ReadingNeedsAFileOfThatKind) {
+  EXPECT_THROW(NumpyFile::read(path("missing.npz")), FileError);
+  EXPECT_THROW(NumpyFile::read(path(".")), FileError);
+  std::ofstream(path("empty.npz")).close();
+  EXPECT_THROW(NumpyFile::read(path("empty.npz")), FileError);
+  std::ofstream(path("huge.npz")).close();
+  std::filesystem::resize_file(path("huge.npz"), std::uintmax_t{1} << 42);
+  expect_file_error([&] { NumpyFile::read(path("huge.npz")); }, 0, 0, "need a file of numpy");
 }
 
 TEST_F(NpzTest, WritingRefusesWhatCouldNotBeRead) {
@@ -200,7 +210,8 @@ TEST_F(NpzTest, HostileArchives) {
   const std::vector<TensorEntry> entries = {some_entries()[0]};
   const std::string good = written(entries);
   const auto [entry, end] = Places(good);
-  expect_refused("", "need a zip archive with a directory at its end");
+  expect_refused("", "need a file of numpy, .npz or .npy; got one that begins with \"\"");
+  expect_refused("{\"a\":1}", "begins with \"{\"a\":1\"");
   expect_refused("PK", "need a zip archive");
   // The record at the end: members, bytes and beginning of the directory, parts.
   expect_refused(replaced(good, end + 10, "\2"), "need a zip archive in one part");
@@ -226,7 +237,7 @@ TEST_F(NpzTest, HostileArchives) {
   expect_refused(replaced(good, entry + 42, "\xff\xff\xff\x7f"), "between bytes 0 and");
   expect_refused(replaced(good, entry + 46, "X"), "where the directory says");
   // The member itself.
-  expect_refused(replaced(good, 0, "X"), "where the directory says");
+  expect_refused(replaced(good, 2, "X"), "where the directory says");
   expect_refused(replaced(good, 28, "\xff\xff"), "where the directory says");
   expect_refused(replaced(good, entry - 1, "X"), "need bytes with the checksum");
   for (std::size_t size = 0; size < good.size(); ++size) {

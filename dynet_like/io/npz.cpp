@@ -1,6 +1,7 @@
 // An .npz file is a zip archive of .npy files.
 #include "dynet_like/io/npz.h"
 
+#include <algorithm>
 #include <set>
 #include <string_view>
 #include <utility>
@@ -23,6 +24,15 @@ namespace {
 constexpr std::string_view kEnding = ".npy";
 constexpr std::size_t kNameLimit = 65535 - kEnding.size();
 
+/// Whether the first bytes are those of an .npy file, else of an .npz file, and no others.
+bool is_npy(std::span<const std::byte> start, const std::string& file) {
+  const std::string_view text(reinterpret_cast<const char*>(start.data()), start.size());
+  if (text.starts_with(npy::kMagic)) return true;
+  if (text.starts_with("PK")) return false;
+  throw FileError(file, "[npz] need a file of numpy, .npz or .npy; got one that begins with " +
+                            quoted_text(text.substr(0, npy::kMagic.size())));
+}
+
 void check_names(std::span<const TensorEntry> entries) {
   std::set<std::string_view> names;
   for (const TensorEntry& entry : entries) {
@@ -40,6 +50,10 @@ void check_names(std::span<const TensorEntry> entries) {
 }  // namespace
 
 NumpyFile NumpyFile::read(const std::filesystem::path& path, std::uint64_t max_inflated_bytes) {
+  {  // Any other file may be large.
+    InputFile input(path, "npz");
+    is_npy(input.read(std::min<std::uint64_t>(input.size(), npy::kMagic.size())), path.string());
+  }
   InputFile input(path, "npz");
   return parse(input.read(input.size()), path.string(), max_inflated_bytes);
 }
@@ -49,8 +63,7 @@ NumpyFile NumpyFile::parse(std::vector<std::byte> bytes, const std::string& name
   NumpyFile file(name);
   file.storage_.push_back(std::move(bytes));
   const std::span<const std::byte> all = file.storage_[0];
-  const std::string_view text(reinterpret_cast<const char*>(all.data()), all.size());
-  if (text.starts_with(npy::kMagic)) {
+  if (is_npy(all, name)) {
     file.add("", all);
     return file;
   }

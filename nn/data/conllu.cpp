@@ -202,21 +202,25 @@ void append_sentence(const ConlluSentence& sentence, std::string& text) {
   if (count == 0) fail_to_write("a word in every sentence", "none");
   auto multiword = sentence.multiwords.begin();
   auto empty_node = sentence.empty_nodes.begin();
-  std::uint32_t free = 1;  // the first word that no range has
-  for (std::uint32_t i = 0; i <= count; ++i) {
-    if (i > 0) {
-      if (multiword != sentence.multiwords.end() && multiword->first == i) {
-        if (i < free || multiword->last < i || multiword->last > count) break;
-        append_line(std::to_string(i) + '-' + std::to_string(multiword->last), multiword->columns,
-                    ConlluColumns::kNoHead, text);
-        free = multiword++->last + 1;
-      }
-      append_line(std::to_string(i), sentence.words[i - 1], count, text);
-    }
-    for (unsigned k = 1; empty_node != sentence.empty_nodes.end() && empty_node->after == i; ++k) {
-      append_line(std::to_string(i) + '.' + std::to_string(k), empty_node++->columns,
+  const auto append_empty_nodes = [&](std::uint32_t after) {
+    for (unsigned i = 1; empty_node != sentence.empty_nodes.end() && empty_node->after == after;
+         ++i, ++empty_node) {
+      append_line(std::to_string(after) + '.' + std::to_string(i), empty_node->columns,
                   ConlluColumns::kNoHead, text);
     }
+  };
+  append_empty_nodes(0);
+  std::uint32_t covered = 0;  // up to this word there are ranges already
+  for (std::uint32_t i = 1; i <= count; ++i) {
+    if (multiword != sentence.multiwords.end() && multiword->first == i) {
+      if (i <= covered || multiword->last < i || multiword->last > count) break;
+      covered = multiword->last;
+      append_line(std::to_string(i) + '-' + std::to_string(covered), multiword->columns,
+                  ConlluColumns::kNoHead, text);
+      ++multiword;
+    }
+    append_line(std::to_string(i), sentence.words[i - 1], count, text);
+    append_empty_nodes(i);
   }
   if (multiword != sentence.multiwords.end() || empty_node != sentence.empty_nodes.end()) {
     fail_to_write("ranges and empty nodes in the order of the words, ranges without overlaps",

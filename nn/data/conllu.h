@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "nn/data/dependency_tree.h"
 #include "nn/data/text_lines.h"
 
 namespace dynet_like::nn {
@@ -59,12 +60,6 @@ struct ConlluSentence {
 
 /// The value of a key in FEATS or MISC: "Plur" for "Number" in "Case=Nom|Number=Plur".
 std::optional<std::string_view> conllu_value(std::string_view column, std::string_view key);
-
-/// Whether every word comes to 0 from head to head; heads[i] is that of word i + 1. Any number of
-/// words may hang from 0 itself.
-bool is_tree(std::span<const std::uint32_t> heads);
-/// Whether no two arcs cross, those from 0 included. Throws UsageError for a head that is no word.
-bool is_projective(std::span<const std::uint32_t> heads);
 
 /// Reads a CoNLL-U file (Nivre et al. 2020; universaldependencies.org/format.html). Checked are the
 /// ten columns, none of them empty, the order of the numbers, and that heads are words or 0; not

@@ -1,14 +1,17 @@
-// What the heads of a sentence are as a graph.
+// Both questions are answered without recursion, for a sentence may be long.
+#include "nn/data/dependency_tree.h"
+
 #include <algorithm>
+#include <cstddef>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "dynet_like/core/errors.h"
-#include "nn/data/conllu.h"
 
 namespace dynet_like::nn {
 
 bool is_tree(std::span<const std::uint32_t> heads) {
-  // What was reached from a word that is being followed, or comes to 0.
   enum class State : std::uint8_t { unknown, followed, hangs_from_root };
   std::vector<State> states(heads.size() + 1, State::unknown);
   states[0] = State::hangs_from_root;

@@ -49,7 +49,7 @@ void try_parse(Bytes bytes) {
 Bytes archive_of(const Bytes& bytes) {
   const auto number = [](std::uint64_t value, std::size_t count) {
     std::string text;
-    for (std::size_t i = 0; i < count; ++i) text += static_cast<char>(value >> (8 * i));
+    for (; count > 0; --count, value >>= 8) text += static_cast<char>(value);
     return text;
   };
   const std::string name = "a.npy", size = number(bytes.size(), 4),
