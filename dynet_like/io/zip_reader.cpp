@@ -20,7 +20,7 @@ using Bytes = std::span<const std::byte>;
 constexpr std::size_t kLocalBytes = 30, kEntryBytes = 46, kEndBytes = 22, kWideEndBytes = 56,
                       kLocatorBytes = 20, kCommentLimit = 65535;
 constexpr std::uint64_t kNarrow = 0xffffffff;  // in place of a number that needs more bytes
-constexpr std::uint64_t kDeflateRatio = 1032;  // at best: a bit for 258 bytes, twice
+constexpr std::uint64_t kDeflateRatio = 1032;  // at best, two bits stand for 258 bytes
 
 [[noreturn]] void fail(const std::string& file, const std::string& need, const std::string& got) {
   throw FileError(file, fmt::format("[npz] need {}; got {}", need, got));
@@ -146,8 +146,8 @@ Entry read_entry(Bytes& rest, const std::string& file) {
          fmt::format("method {} of {}", entry.method, shown));
   }
   // What its bytes can hold: a size that lies must not cost memory.
-  const std::uint64_t most = entry.method == 0 ? entry.packed : entry.packed * kDeflateRatio;
-  if (entry.size > most || (entry.method == 0 && entry.size != entry.packed)) {
+  const std::uint64_t least = entry.size / kDeflateRatio + (entry.size % kDeflateRatio != 0);
+  if (entry.method == 0 ? entry.size != entry.packed : least > entry.packed) {
     fail(file, fmt::format("{} of a size that {} bytes hold", shown, entry.packed),
          fmt::to_string(entry.size));
   }
