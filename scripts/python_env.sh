@@ -14,7 +14,9 @@ fi
 
 environment=build/python
 packages=scripts/python_packages.txt
-if cmp -s "$packages" "$environment/installed.txt"; then
+has_packages() { "$environment/bin/python" -c 'import numpy, safetensors.numpy'; }
+
+if cmp -s "$packages" "$environment/installed.txt" && has_packages 2>/dev/null; then
   exit 0
 fi
 
@@ -25,7 +27,7 @@ rm -rf "$environment"
 if python3 -m venv "$environment" >"$log" 2>&1 &&
   "$environment/bin/python" -m pip install --quiet --disable-pip-version-check --no-input \
     --only-binary :all: --retries 1 --timeout 20 -r "$packages" >>"$log" 2>&1 &&
-  "$environment/bin/python" -c 'import numpy, safetensors.numpy' >>"$log" 2>&1; then
+  has_packages >>"$log" 2>&1; then
   cp "$packages" "$environment/installed.txt"
   echo "installed for the tests, in $environment: $(grep -v '^#' "$packages" | tr '\n' ' ')"
   exit 0
