@@ -354,6 +354,32 @@ TEST_F(NpzTest, ArchivesWithWideNumbers) {
             "['a', 'b'] -3.0\n");
 }
 
+// So many that their number needs Zip64, and nothing else does.
+TEST_F(NpzTest, ManyArrays) {
+  constexpr std::size_t kCount = 65535;
+  std::vector<TensorEntry> entries;
+  for (std::size_t i = 0; i < kCount; ++i) {
+    entries.push_back({std::to_string(i), "I64", {}, bytes_of(kScalar)});
+  }
+  const std::string bytes = written(entries);
+  EXPECT_NE(bytes.find("PK\6\6"), bytes.npos);
+  const NumpyFile file = parse(bytes);
+  EXPECT_EQ(file.entries().size(), kCount);
+  EXPECT_EQ(values_of<std::int64_t>(*file.find("65534")), kScalar);
+  entries.pop_back();
+  EXPECT_EQ(written(entries).find("PK\6\6"), bytes.npos);
+
+  PythonTest::SetUp();
+  if (IsSkipped()) return;
+  write_npz(path("many.npz"), entries);
+  EXPECT_EQ(run("import numpy\nt = numpy.load('many.npz')\nprint(len(t), t['65533'])\n"),
+            "65534 -7\n");
+  entries.push_back({"last", "I64", {}, bytes_of(kScalar)});
+  write_npz(path("many.npz"), entries);
+  EXPECT_EQ(run("import numpy\nt = numpy.load('many.npz')\nprint(len(t), t['last'])\n"),
+            "65535 -7\n");
+}
+
 class NumpyTest : public PythonTest {};
 
 TEST_F(NumpyTest, ReadsWhatIsWrittenHere) {
