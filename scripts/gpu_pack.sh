@@ -9,7 +9,7 @@
 # What is in the folder then, about 60 MB:
 #   source/       the last commit; changes that are not committed are left out, with a warning
 #   third_party/  a prefix for CMake, from the Debian packages of this machine: Eigen, fmt,
-#                 nlohmann-json and Boost (the folders in use) as headers; Highway, GoogleTest and
+#                 nlohmann-json and Boost (the folders in use) as headers; Highway, zlib, GoogleTest and
 #                 Boost's program_options and context as libraries, with their licences
 #   shared/data/  the data sets, with --data
 #   gpu_check.sh  starts source/scripts/gpu_check.sh, whose --help says what it does
@@ -50,11 +50,11 @@ done
 cd "$(dirname "$0")/.."
 
 # Copied whole, or for Boost in part; then libraries.
-packages=(libeigen3-dev libfmt-dev nlohmann-json3-dev libhwy-dev libhwy1 libgtest-dev
+packages=(libeigen3-dev libfmt-dev nlohmann-json3-dev libhwy-dev libhwy1 libgtest-dev zlib1g-dev
   libboost1.74-dev libboost-program-options1.74-dev libboost-context1.74-dev)
-header_folders=(eigen3 fmt nlohmann hwy gtest)
+header_folders=(eigen3 fmt nlohmann hwy gtest zlib.h zconf.h)  # and files
 library_folder="/usr/lib/$(gcc -print-multiarch)"
-libraries=(libhwy.so.1 libgtest.a libgtest_main.a libboost_program_options.a libboost_context.a)
+libraries=(libhwy.so.1 libgtest.a libgtest_main.a libz.a libboost_program_options.a libboost_context.a)
 
 # The folders below boost/ of which the project's includes need a header, as a whole: which headers
 # of these are read depends on the compiler.

@@ -8,7 +8,7 @@ cd "$(dirname "$0")/.."
 
 packages=(g++ cmake ninja-build ccache pkg-config libeigen3-dev libboost-dev
   libboost-context-dev libboost-program-options-dev libhwy-dev libfmt-dev nlohmann-json3-dev
-  libgtest-dev libbenchmark-dev)
+  zlib1g-dev libgtest-dev libbenchmark-dev python3-venv)
 
 case "${1:-}" in
   "") ;;
@@ -60,11 +60,12 @@ check_with_cmake() {
   cat >&2 <<'END'
 Not a Debian or Ubuntu system: please install these with your package manager.
   a C++20 compiler (g++ 12, clang 14 or later), CMake 3.25 or later, Ninja, pkg-config, ccache
-  Google Highway 1.0, fmt 9, nlohmann-json 3.11        the library
+  Google Highway 1.0, fmt 9, nlohmann-json 3.11, zlib  the library
   Eigen 3.4                                            the library
   Boost 1.74 (context)                                 kernels for GPUs on the CPU (cuda-host)
   Boost (program_options)                                  examples and benchmarks
   GoogleTest 1.12, Google Benchmark                    tests and benchmarks
+  Python 3 with venv and pip                           tests that compare with numpy
 CMake says:
 END
   tail -n 15 "$scratch/log" >&2

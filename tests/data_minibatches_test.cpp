@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <numeric>
 
 #include "dynet_like/core/errors.h"
 
@@ -91,6 +92,60 @@ TEST(Minibatches, AreSortedForEvaluation) {
   EXPECT_EQ(sorted_minibatches(sizes, 2), (Minibatches{{1, 3}, {4, 2}, {0}}));
 }
 
+TEST(Minibatches, HoldAsMuchAsATotalSizeAllows) {
+  const std::vector<std::uint32_t> sizes = random_sizes(1000);
+  const std::uint64_t all = std::accumulate(sizes.begin(), sizes.end(), std::uint64_t{0});
+  for (const std::uint64_t limit : {1u, 20u, 200u, 100000u}) {
+    for (const std::size_t pool :
+         {std::size_t{1}, std::size_t{10}, std::numeric_limits<std::size_t>::max()}) {
+      Random random(4);
+      for (const Minibatches& batches :
+           {sorted_minibatches(sizes, TotalSize{limit}),
+            similar_size_minibatches(sizes, TotalSize{limit}, pool, random)}) {
+        std::vector<bool> seen(sizes.size());
+        std::uint64_t sum = 0;
+        for (const std::vector<std::uint32_t>& batch : batches) {
+          ASSERT_FALSE(batch.empty());
+          std::uint64_t total = 0;
+          for (const std::uint32_t sample : batch) {
+            EXPECT_FALSE(seen[sample]);
+            seen[sample] = true;
+            total += sizes[sample];
+          }
+          EXPECT_TRUE(total <= limit || batch.size() == 1);
+          sum += total;
+        }
+        EXPECT_EQ(sum, all);
+      }
+    }
+  }
+  // Sizes are below 51, so that but for the last of each pool all batches are nearly full.
+  Random random(5);
+  EXPECT_LE(similar_size_minibatches(sizes, TotalSize{500}, 10, random).size(),
+            all / 450 * 11 / 10);
+  EXPECT_EQ(sorted_minibatches(std::vector<std::uint32_t>{5, 1, 4, 1, 3, 9}, TotalSize{5}),
+            (Minibatches{{1, 3, 4}, {2}, {0}, {5}}));
+  EXPECT_EQ(sorted_minibatches(std::vector<std::uint32_t>{0, 0}, TotalSize{1}),
+            (Minibatches{{0, 1}}));
+}
+
+TEST(Minibatches, OfATotalSizeAreShuffledAndSimilar) {
+  const std::vector<std::uint32_t> sizes = random_sizes(1000);
+  Random first(1), same(1);
+  const Minibatches batches = similar_size_minibatches(sizes, TotalSize{250}, 10, first);
+  EXPECT_EQ(similar_size_minibatches(sizes, TotalSize{250}, 10, same), batches);
+  EXPECT_NE(similar_size_minibatches(sizes, TotalSize{250}, 10, first), batches);
+  EXPECT_LT(spread(batches, sizes) * 4, spread(shuffled_minibatches(1000, 10, first), sizes));
+}
+
+/// As they were before there was another batch size: runs that were interrupted go on with them.
+TEST(Minibatches, StayWhatTheyWere) {
+  const std::vector<std::uint32_t> sizes = {5, 1, 4, 1, 3, 9, 2, 6};
+  Random random(1);
+  const Minibatches batches = similar_size_minibatches(sizes, 2, 2, random);
+  EXPECT_EQ(batches, (Minibatches{{7, 5}, {6, 2}, {4, 0}, {3, 1}}));
+}
+
 TEST(Minibatches, RejectImpossibleRequests) {
   Random random;
   const std::vector<std::uint32_t> sizes(3);
@@ -98,6 +153,9 @@ TEST(Minibatches, RejectImpossibleRequests) {
   EXPECT_THROW(similar_size_minibatches(sizes, 0, 1, random), UsageError);
   EXPECT_THROW(similar_size_minibatches(sizes, 1, 0, random), UsageError);
   EXPECT_THROW(sorted_minibatches(sizes, 0), UsageError);
+  EXPECT_THROW(sorted_minibatches(sizes, TotalSize{0}), UsageError);
+  EXPECT_THROW(similar_size_minibatches(sizes, TotalSize{0}, 1, random), UsageError);
+  EXPECT_THROW(similar_size_minibatches(sizes, TotalSize{1}, 0, random), UsageError);
   EXPECT_THROW(shuffled_minibatches(std::size_t{1} << 32, 8, random), UsageError);
   EXPECT_TRUE(shuffled_minibatches(0, 8, random).empty());
   EXPECT_TRUE(similar_size_minibatches({}, 8, 4, random).empty());

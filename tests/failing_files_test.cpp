@@ -135,6 +135,12 @@ TEST_F(FailingFiles, OfParameters) {
   expect_whole_models(save, [&](Training& training) { load_parameters(path(), training.model); });
 }
 
+TEST_F(FailingFiles, OfArrays) {
+  const auto save = [&](Training& training) { save_npz(path(), training.model); };
+  expect_whole_files(save);
+  expect_whole_models(save, [&](Training& training) { load_npz(path(), training.model); });
+}
+
 TEST_F(FailingFiles, OfCheckpoints) {
   const auto save = [&](Training& training) {
     save_checkpoint(path(), training.model, training.trainer, training.random, kMetadata);

@@ -426,29 +426,5 @@ TEST_F(ModelFileTest, AFailedOrKilledSaveLeavesTheOldFile) {
   }
 }
 
-// The reference implementation, where Python has it.
-TEST_F(ModelFileTest, PythonReadsTheSameElements) {
-  const char* chosen = std::getenv("DYNET_LIKE_PYTHON");
-  const std::string python = chosen == nullptr ? "python3" : chosen;
-  const std::string quiet = " >" + path("out").string() + " 2>" + path("log").string();
-  if (std::system((python + " -c 'import numpy, safetensors.numpy'" + quiet).c_str()) != 0) {
-    GTEST_SKIP() << "no Python with safetensors and numpy";
-  }
-  Training training(1, DType::f32, adam_);
-  training.step();
-  training.matrix.values().set(1 + 2 * 3, 42);        // W[1][2]
-  training.cube.values().set(1 + 2 * 2 + 3 * 6, 43);  // [1][2][3]
-  training.matrices.values(4).set(1 + 2 * 2, 44);     // row 4: [1][2]
-  save_checkpoint(path(), training.model, *training.trainer, training.random, {{"epoch", "7"}});
-  const std::string script =
-      "import safetensors, safetensors.numpy as n; t = n.load_file(\"" + path().string() +
-      "\"); print(t[\"/W\"][1][2], t[\"/part/_0\"][1][2][3], t[\"/matrices\"][4][1][2], "
-      "t[\"trainer/mean/words\"].shape, safetensors.safe_open(\"" +
-      path().string() + "\", \"numpy\").metadata()[\"epoch\"])";
-  ASSERT_EQ(std::system((python + " -c '" + script + "'" + quiet).c_str()), 0)
-      << contents(path("log"));
-  EXPECT_EQ(contents(path("out")), "42.0 43.0 44.0 (7, 4) 7\n");
-}
-
 }  // namespace
 }  // namespace dynet_like

@@ -23,6 +23,7 @@
 
 #include "dynet_like/core/errors.h"
 #include "dynet_like/io/safetensors.h"
+#include "tests/support/python.h"
 
 namespace dynet_like {
 namespace {
@@ -371,28 +372,7 @@ TEST_F(SafetensorsTest, AKilledSaveLeavesTheOldFile) {
 }
 
 // The reference implementation, where Python has it.
-class ReferenceTest : public SafetensorsTest {
- protected:
-  void SetUp() override {
-    const char* source = std::getenv("DYNET_LIKE_SOURCE_DIR");
-    const char* python = std::getenv("DYNET_LIKE_PYTHON");
-    python_ = python == nullptr ? "python3" : python;
-    const std::string probe = python_ + " -c 'import numpy, safetensors' 2>" + path("log").string();
-    if (source == nullptr) GTEST_SKIP() << "DYNET_LIKE_SOURCE_DIR is not set";
-    if (std::system(probe.c_str()) != 0) GTEST_SKIP() << "no Python with safetensors and numpy";
-    script_ = (fs::path(source) / "scripts" / "check_safetensors.py").string();
-  }
-
-  std::string run(const std::string& arguments) {
-    const fs::path output = path("output.json");
-    const std::string command = python_ + " '" + script_ + "' " + arguments + " >" +
-                                output.string() + " 2>" + path("log").string();
-    EXPECT_EQ(std::system(command.c_str()), 0) << command << '\n' << contents(path("log"));
-    return contents(output);
-  }
-
-  std::string python_, script_;
-};
+using ReferenceTest = PythonTest;
 
 TEST_F(ReferenceTest, ReadsWhatIsWrittenHere) {
   const std::vector<float> matrix = {0.0f, 0.25f, 0.5f, 0.75f, 1.0f, 1.25f};
@@ -402,8 +382,17 @@ TEST_F(ReferenceTest, ReadsWhatIsWrittenHere) {
                                             {"matrix", "F32", {2, 3}, bytes_of(matrix)},
                                             {"vector", "F64", {2}, bytes_of(vector)},
                                             {"none", "F32", {0, 2}, {}}};
-  write_safetensors(path(), entries, {{"by", "C++"}});
-  EXPECT_EQ(run(path().string()),
+  write_safetensors(path("model.safetensors"), entries, {{"by", "C++"}});
+  const std::string program = R"(import json, numpy, safetensors
+with safetensors.safe_open("model.safetensors", framework="numpy") as file:
+    tensors = {}
+    for name in sorted(file.keys()):
+        tensor = file.get_tensor(name)
+        tensors[name] = {"dtype": str(tensor.dtype), "shape": list(tensor.shape),
+                         "sum": float(tensor.sum(dtype=numpy.float64))}
+    print(json.dumps({"metadata": file.metadata(), "tensors": tensors}, sort_keys=True))
+)";
+  EXPECT_EQ(run(program),
             "{\"metadata\": {\"by\": \"C++\"}, \"tensors\": {"
             "\"matrix\": {\"dtype\": \"float32\", \"shape\": [2, 3], \"sum\": 3.75}, "
             "\"none\": {\"dtype\": \"float32\", \"shape\": [0, 2], \"sum\": 0.0}, "
@@ -412,8 +401,18 @@ TEST_F(ReferenceTest, ReadsWhatIsWrittenHere) {
 }
 
 TEST_F(ReferenceTest, WritesWhatIsReadHere) {
-  run("--write " + path().string());
-  const SafetensorsFile file = SafetensorsFile::read(path());
+  run(R"(import numpy, safetensors.numpy
+tensors = {
+    "matrix": numpy.arange(6, dtype=numpy.float32).reshape(2, 3) / 4,
+    "vector": numpy.array([1e300, -0.5], dtype=numpy.float64),
+    "scalar": numpy.array(7, dtype=numpy.int64),
+    "empty": numpy.zeros((0, 4), dtype=numpy.float32),
+    "bytes": numpy.array([1, 2, 3], dtype=numpy.uint8),
+}
+metadata = {"by": "Python", "n\u00e4me": "\u4e2d"}
+safetensors.numpy.save_file(tensors, "python.safetensors", metadata=metadata)
+)");
+  const SafetensorsFile file = SafetensorsFile::read(path("python.safetensors"));
   ASSERT_EQ(file.entries().size(), 5u);
   EXPECT_EQ(file.metadata().at("by"), "Python");
   EXPECT_EQ(file.metadata().at("n\xC3\xA4me"), "\xE4\xB8\xAD");

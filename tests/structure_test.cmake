@@ -82,7 +82,7 @@ expect("need a folder that is in the list of layers" dynet_like/stray.h "// A.")
 
 # Third-party headers in public headers.
 foreach(header IN ITEMS hwy/highway.h Eigen/Core fmt/core.h nlohmann/json.hpp spdlog/spdlog.h
-        boost/context/fiber.hpp immintrin.h xmmintrin.h arm_neon.h cuda_runtime.h)
+        boost/context/fiber.hpp zlib.h immintrin.h xmmintrin.h arm_neon.h cuda_runtime.h)
   foreach(folder IN ITEMS batching dynet_like/exec nn/data)
     expect("without third-party headers; got ${header}" ${folder}/a.h "// A."
            "#include <${header}>")

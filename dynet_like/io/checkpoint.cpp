@@ -180,7 +180,7 @@ void save_checkpoint(const std::filesystem::path& path, const ParameterCollectio
   add(state.moving_average, state.averages, all);
   all[kSeed] = fmt::to_string(random.seed());
   all[kPosition] = fmt::to_string(random.position());
-  tensor_file::write(path, tensors, all);
+  write_safetensors(path, tensor_file::entries_of(tensors).entries, all);
 }
 
 Metadata load_checkpoint(const std::filesystem::path& path, const ParameterCollection& collection,

@@ -10,6 +10,7 @@
 namespace dynet_like {
 
 class SafetensorsFile;
+class TensorEntries;
 
 /// What a program wants to remember beside the tensors.
 using Metadata = std::map<std::string, std::string>;
@@ -32,5 +33,17 @@ Metadata load_parameters(const std::filesystem::path& path, const ParameterColle
 /// The same from a file that was read before, such as for what its metadata say of the model.
 Metadata load_parameters(const SafetensorsFile& file, const ParameterCollection& collection,
                          ExtraTensors extra = ExtraTensors::refuse);
+
+/// The same as arrays of numpy, in an .npz file; it has no place for metadata. Throw as above.
+void save_npz(const std::filesystem::path& path, const ParameterCollection& collection);
+void load_npz(const std::filesystem::path& path, const ParameterCollection& collection,
+              ExtraTensors extra = ExtraTensors::refuse);
+
+/// Reads one tensor of a file, a SafetensorsFile or a NumpyFile, into a parameter or a table, such
+/// as word vectors [words, size] into one of as many rows. Throws FileError unless the file has a
+/// tensor of that name in its shape and type; then nothing has changed.
+void load_parameter(const TensorEntries& file, const std::string& name, const Parameter& parameter);
+void load_parameter(const TensorEntries& file, const std::string& name,
+                    const LookupParameter& table);
 
 }  // namespace dynet_like

@@ -1,23 +1,17 @@
 // Safetensors files: an 8-byte length, the header, then the data.
 #include "dynet_like/io/safetensors.h"
 
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <array>
 #include <bit>
-#include <cerrno>
-#include <exception>
 #include <set>
-#include <system_error>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include "dynet_like/core/errors.h"
 #include "dynet_like/io/atomic_file.h"
+#include "dynet_like/io/input_file.h"
 #include "dynet_like/io/safetensors_header.h"
 
 namespace dynet_like {
@@ -29,52 +23,7 @@ static_assert(std::endian::native == std::endian::little, "tensor bytes are stor
 using safetensors::fail;
 using safetensors::Header;
 
-constexpr std::size_t kPrefix = 8;                        // the header's length, little-endian
-constexpr std::size_t kReadLimit = std::size_t{1} << 30;  // a system call's limit is 2 GiB
-
-std::string system_reason() { return std::generic_category().message(errno); }
-
-// An open file, read from the beginning to the end.
-class Input {
- public:
-  explicit Input(const std::filesystem::path& path) : name_(path.string()) {
-    // Without O_NONBLOCK, opening a pipe would wait for its writer.
-    descriptor_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    if (descriptor_ < 0) fail(name_, "a file to read", system_reason());
-  }
-  ~Input() { ::close(descriptor_); }
-  Input(const Input&) = delete;
-  Input& operator=(const Input&) = delete;
-
-  std::uint64_t size() const {
-    struct stat status = {};
-    if (::fstat(descriptor_, &status) != 0) fail(name_, "a regular file", system_reason());
-    if (!S_ISREG(status.st_mode)) fail(name_, "a regular file", "another kind of file");
-    return static_cast<std::uint64_t>(status.st_size);
-  }
-
-  void read(std::span<std::byte> bytes) {
-    while (!bytes.empty()) {
-      const auto count = ::read(descriptor_, bytes.data(), std::min(bytes.size(), kReadLimit));
-      if (count < 0 && errno == EINTR) continue;
-      if (count < 0) fail(name_, "to read the file", system_reason());
-      if (count == 0) fail(name_, fmt::format("{} bytes more", bytes.size()), "the end");
-      bytes = bytes.subspan(static_cast<std::size_t>(count));
-    }
-  }
-
- private:
-  std::string name_;
-  int descriptor_;
-};
-
-std::vector<std::byte> allocate(std::uint64_t size, const std::string& file) {
-  try {
-    return std::vector<std::byte>(size);
-  } catch (const std::exception&) {  // bad_alloc or length_error
-    fail(file, fmt::format("memory for {} bytes of data", size), "less");
-  }
-}
+constexpr std::size_t kPrefix = 8;  // the header's length, little-endian
 
 std::uint64_t header_length(std::span<const std::byte> start, std::uint64_t file_size,
                             const std::string& file) {
@@ -121,12 +70,11 @@ std::vector<const TensorEntry*> by_alignment(std::span<const TensorEntry> entrie
 
 SafetensorsFile::SafetensorsFile(std::string name, std::vector<std::byte> storage,
                                  std::size_t data_begin, Header header)
-    : name_(std::move(name)),
-      storage_(std::move(storage)),
-      entries_(std::move(header.entries)),
-      index_(std::move(header.index)),
-      metadata_(std::move(header.metadata)) {
-  const auto data = std::span<const std::byte>(storage_).subspan(data_begin);
+    : TensorEntries(std::move(name)), metadata_(std::move(header.metadata)) {
+  storage_.push_back(std::move(storage));
+  entries_ = std::move(header.entries);
+  index_ = std::move(header.index);
+  const auto data = std::span<const std::byte>(storage_[0]).subspan(data_begin);
   for (std::size_t i = 0; i < entries_.size(); ++i) {
     const std::size_t end = i + 1 < entries_.size() ? header.begins[i + 1] : data.size();
     entries_[i].bytes = data.subspan(header.begins[i], end - header.begins[i]);
@@ -135,7 +83,7 @@ SafetensorsFile::SafetensorsFile(std::string name, std::vector<std::byte> storag
 
 SafetensorsFile SafetensorsFile::read(const std::filesystem::path& path) {
   const std::string name = path.string();
-  Input input(path);
+  InputFile input(path, "safetensors");
   const std::uint64_t size = input.size();
   std::array<std::byte, kPrefix> prefix = {};
   if (size >= kPrefix) input.read(prefix);
@@ -143,9 +91,7 @@ SafetensorsFile SafetensorsFile::read(const std::filesystem::path& path) {
   input.read(std::as_writable_bytes(std::span(text)));
   const std::uint64_t data_size = size - kPrefix - text.size();
   Header header = safetensors::parse_header(text, data_size, name);
-  std::vector<std::byte> data = allocate(data_size, name);
-  input.read(data);
-  return {name, std::move(data), 0, std::move(header)};
+  return {name, input.read(data_size), 0, std::move(header)};
 }
 
 SafetensorsFile SafetensorsFile::parse(std::vector<std::byte> bytes, const std::string& name) {
@@ -154,11 +100,6 @@ SafetensorsFile SafetensorsFile::parse(std::vector<std::byte> bytes, const std::
   const std::string_view text(reinterpret_cast<const char*>(bytes.data()) + kPrefix, length);
   Header header = safetensors::parse_header(text, bytes.size() - data_begin, name);
   return {name, std::move(bytes), data_begin, std::move(header)};
-}
-
-const TensorEntry* SafetensorsFile::find(std::string_view name) const {
-  const auto found = index_.find(name);
-  return found == index_.end() ? nullptr : &entries_[found->second];
 }
 
 void write_safetensors(const std::filesystem::path& path, std::span<const TensorEntry> entries,

@@ -4,7 +4,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
-#include <functional>
 #include <map>
 #include <span>
 #include <string>
@@ -12,21 +11,13 @@
 #include <vector>
 
 #include "dynet_like/core/dtype.h"
+#include "dynet_like/io/tensor_entries.h"
 
 namespace dynet_like {
 
 namespace safetensors {
 struct Header;
 }
-
-/// One tensor of a file. The elements are little-endian and row-major: the last index of `shape`
-/// changes fastest. The bytes belong to the SafetensorsFile or, for writing, to the caller.
-struct TensorEntry {
-  std::string name;
-  std::string dtype;  ///< The format's name: "F32", "F64", "I64", "U8", ...
-  std::vector<std::uint64_t> shape;
-  std::span<const std::byte> bytes;
-};
 
 /// The format's name of a type: "F32" or "F64".
 constexpr std::string_view safetensors_name(DType dtype) {
@@ -37,33 +28,19 @@ constexpr std::string_view safetensors_name(DType dtype) {
 std::size_t safetensors_item_size(std::string_view dtype);
 
 /// A file in memory that has been checked in full: sizes, offsets without holes or overlaps, names.
-class SafetensorsFile {
+class SafetensorsFile : public TensorEntries {
  public:
   /// Throws FileError if the file cannot be read or breaks a rule of the format.
   static SafetensorsFile read(const std::filesystem::path& path);
   /// The same for bytes in memory; `name` stands for the file in messages.
   static SafetensorsFile parse(std::vector<std::byte> bytes, const std::string& name);
 
-  // The entries point into the storage: it may move with them, but not be copied.
-  SafetensorsFile(SafetensorsFile&&) = default;
-  SafetensorsFile& operator=(SafetensorsFile&&) = default;
-
-  /// The tensors in the order of their data.
-  std::span<const TensorEntry> entries() const { return entries_; }
-  /// The tensor of that name, or nullptr.
-  const TensorEntry* find(std::string_view name) const;
   const std::map<std::string, std::string>& metadata() const { return metadata_; }
-  /// What messages call the file: its path.
-  const std::string& name() const { return name_; }
 
  private:
   SafetensorsFile(std::string name, std::vector<std::byte> storage, std::size_t data_begin,
                   safetensors::Header header);
 
-  std::string name_;
-  std::vector<std::byte> storage_;
-  std::vector<TensorEntry> entries_;
-  std::map<std::string, std::size_t, std::less<>> index_;
   std::map<std::string, std::string> metadata_;
 };
 

@@ -1,13 +1,15 @@
 // Tensors in files: from column-major to row-major and back, and what a file must have.
 #include "dynet_like/io/tensor_file.h"
 
-#include <cstring>
+#include <algorithm>
+#include <array>
 #include <set>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include "dynet_like/core/errors.h"
+#include "dynet_like/io/row_major.h"
 #include "dynet_like/io/safetensors_header.h"
 
 namespace dynet_like::tensor_file {
@@ -18,62 +20,36 @@ using safetensors::shown;
 
 constexpr std::size_t kNamesShown = 5;
 
-// A table as its entries, one behind the other; any other tensor is one entry.
-struct Entries {
-  Dim dim;
-  std::size_t count = 1;
+// A table as its rows, one behind the other; any other tensor is one row. It needs no memory that
+// might not be there, so that reading cannot fail half-way.
+struct Rows {
+  std::array<std::uint64_t, Dim::kMaxDimensions> sizes = {};
+  std::size_t dimensions, count = 1;
 
-  explicit Entries(const NamedTensor& tensor) : dim(tensor.values.d) {
-    if (!tensor.is_table) return;
-    count = dim.d[dim.nd - 1];
-    dim.resize(dim.nd - 1);
+  explicit Rows(const NamedTensor& tensor) : dimensions(tensor.values.d.nd) {
+    const Dim& dim = tensor.values.d;
+    std::copy_n(dim.d, dim.nd, sizes.begin());
+    if (tensor.is_table) count = sizes[--dimensions];
   }
+  std::span<const std::uint64_t> shape() const { return std::span(sizes).first(dimensions); }
 };
 
 std::vector<std::uint64_t> file_shape(const NamedTensor& tensor) {
-  const Entries entries(tensor);
-  std::vector<std::uint64_t> shape(entries.dim.d, entries.dim.d + entries.dim.nd);
-  if (tensor.is_table) shape.insert(shape.begin(), entries.count);
+  const Rows rows(tensor);
+  std::vector<std::uint64_t> shape(rows.shape().begin(), rows.shape().end());
+  if (tensor.is_table) shape.insert(shape.begin(), rows.count);
   return shape;
 }
 
-// Calls visit(place in the file, place in memory) for each element of one entry.
-template <class Visit>
-void for_each_element(const Dim& dim, const Visit& visit) {
-  const unsigned last = dim.nd - 1;
-  const std::size_t length = dim.d[last], runs = dim.size() / length;
-  for (std::size_t run = 0; run < runs; ++run) {
-    // A run is the elements along the last dimension; the others' indices follow from its number.
-    std::size_t place = 0, rest = run, stride = runs;
-    for (unsigned i = last; i-- > 0;) {
-      stride /= dim.d[i];
-      place += rest % dim.d[i] * stride;
-      rest /= dim.d[i];
-    }
-    for (std::size_t i = 0; i < length; ++i) visit(run * length + i, place + i * runs);
-  }
+std::size_t byte_count(const NamedTensor& tensor) {
+  return tensor.values.d.size() * size_of(tensor.values.dtype());
 }
 
-template <std::size_t kSize>
-void copy(const Entries& entries, const std::byte* from, std::byte* to, bool to_file) {
-  const std::size_t bytes = entries.dim.size() * kSize;
-  for (std::size_t i = 0; i < entries.count; ++i, from += bytes, to += bytes) {
-    for_each_element(entries.dim, [&](std::size_t in_file, std::size_t in_memory) {
-      const std::size_t source = to_file ? in_memory : in_file;
-      const std::size_t target = to_file ? in_file : in_memory;
-      std::memcpy(to + target * kSize, from + source * kSize, kSize);
-    });
-  }
-}
-
-void copy(const NamedTensor& tensor, const std::byte* from, std::byte* to, bool to_file) {
-  const Entries entries(tensor);
-  if (entries.dim.nd < 2) {
-    std::memcpy(to, from, tensor.values.d.size() * size_of(tensor.values.dtype()));
-  } else if (tensor.values.dtype() == DType::f32) {
-    copy<4>(entries, from, to, to_file);
-  } else {
-    copy<8>(entries, from, to, to_file);
+void copy(const NamedTensor& tensor, const std::byte* from, std::byte* to, ElementOrder to_order) {
+  const Rows rows(tensor);
+  const std::size_t bytes = byte_count(tensor) / rows.count;
+  for (std::size_t i = 0; i < rows.count; ++i, from += bytes, to += bytes) {
+    reorder(rows.shape(), size_of(tensor.values.dtype()), from, to, to_order);
   }
 }
 
@@ -106,25 +82,23 @@ std::vector<NamedTensor> tensors_of(const Parameters& parameters) {
   return tensors;
 }
 
-void write(const std::filesystem::path& path, std::span<const NamedTensor> tensors,
-           const std::map<std::string, std::string>& metadata) {
-  std::vector<std::vector<std::byte>> copies;
-  std::vector<TensorEntry> entries;
+Entries entries_of(std::span<const NamedTensor> tensors) {
+  Entries result;
   for (const NamedTensor& tensor : tensors) {
     const auto* values = static_cast<const std::byte*>(tensor.values.data());
-    std::span bytes(values, tensor.values.d.size() * size_of(tensor.values.dtype()));
-    if (Entries(tensor).dim.nd >= 2) {
-      copies.emplace_back(bytes.size());
-      copy(tensor, values, copies.back().data(), true);
-      bytes = copies.back();
+    std::span bytes(values, byte_count(tensor));
+    if (Rows(tensor).dimensions >= 2) {
+      std::vector<std::byte>& copied = result.copies.emplace_back(bytes.size());
+      copy(tensor, values, copied.data(), ElementOrder::row_major);
+      bytes = copied;
     }
-    entries.push_back({tensor.name, std::string(safetensors_name(tensor.values.dtype())),
-                       file_shape(tensor), bytes});
+    result.entries.push_back({tensor.name, std::string(safetensors_name(tensor.values.dtype())),
+                              file_shape(tensor), bytes});
   }
-  write_safetensors(path, entries, metadata);
+  return result;
 }
 
-void check(const SafetensorsFile& file, std::span<const NamedTensor> tensors, bool refuse_extra) {
+void check(const TensorEntries& file, std::span<const NamedTensor> tensors, bool refuse_extra) {
   std::set<std::string_view> wanted;
   std::vector<std::string_view> missing, extra;
   for (const NamedTensor& tensor : tensors) {
@@ -148,14 +122,14 @@ void check(const SafetensorsFile& file, std::span<const NamedTensor> tensors, bo
     check_shape(file.name(), *file.find(tensor.name), tensor);
 }
 
-void read(const SafetensorsFile& file, std::span<const NamedTensor> tensors) {
+void read(const TensorEntries& file, std::span<const NamedTensor> tensors) {
   for (const NamedTensor& tensor : tensors) {
     const std::byte* from = file.find(tensor.name)->bytes.data();
-    copy(tensor, from, static_cast<std::byte*>(tensor.values.data()), false);
+    copy(tensor, from, static_cast<std::byte*>(tensor.values.data()), ElementOrder::column_major);
   }
 }
 
-void read(const SafetensorsFile& file, std::span<const NamedTensor> tensors,
+void read(const TensorEntries& file, std::span<const NamedTensor> tensors,
           const Parameters& parameters) {
   read(file, tensors);
   for (const auto& parameter : parameters) parameter->values_written();

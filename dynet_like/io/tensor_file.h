@@ -36,16 +36,20 @@ void check_keys(const std::map<std::string, std::string>& metadata);
 /// The metadata without what belongs to the library.
 std::map<std::string, std::string> user_metadata(const SafetensorsFile& file);
 
-void write(const std::filesystem::path& path, std::span<const NamedTensor> tensors,
-           const std::map<std::string, std::string>& metadata);
+/// Tensors as a file gets them.
+struct Entries {
+  std::vector<TensorEntry> entries;
+  std::vector<std::vector<std::byte>> copies;  ///< what entries point to if their order changes
+};
+Entries entries_of(std::span<const NamedTensor> tensors);
 
 /// Throws FileError unless the file has these tensors, in their shapes and types, and, if they are
 /// refused, no others but a trainer's.
-void check(const SafetensorsFile& file, std::span<const NamedTensor> tensors, bool refuse_extra);
+void check(const TensorEntries& file, std::span<const NamedTensor> tensors, bool refuse_extra);
 /// Fills tensors that were checked. Cannot fail.
-void read(const SafetensorsFile& file, std::span<const NamedTensor> tensors);
+void read(const TensorEntries& file, std::span<const NamedTensor> tensors);
 /// The same for those of parameters, whose versions are counted up.
-void read(const SafetensorsFile& file, std::span<const NamedTensor> tensors,
+void read(const TensorEntries& file, std::span<const NamedTensor> tensors,
           const Parameters& parameters);
 
 [[noreturn]] void fail(const std::filesystem::path& path, const std::string& need,

@@ -87,7 +87,7 @@ nn::TaggedSentence with_split_marks(const nn::TaggedSentence& sentence) {
 Corpus read_corpus(const TaggerOptions& options) {
   const bool is_conllu = options.format == "conllu";
   const auto read = [&](const std::string& path) {
-    return is_conllu ? nn::read_conllu(path) : nn::read_columns(path);
+    return is_conllu ? nn::read_conllu_tags(path) : nn::read_columns(path);
   };
   Corpus corpus{read(options.train), read(options.dev), read(options.test), options.train, {}};
   if (options.splits_marks) {

@@ -14,8 +14,16 @@ namespace {
 
 using Samples = std::vector<std::uint32_t>;
 
-Samples numbered(std::size_t sample_count, std::size_t batch_size) {
-  if (batch_size == 0) throw UsageError("minibatches need a batch size above 0; got 0");
+/// What fills a minibatch: samples that count one each, or their sizes.
+struct Filling {
+  std::uint64_t limit;
+  std::span<const std::uint32_t> sizes = {};  ///< empty: each counts one
+
+  std::uint64_t of(std::uint32_t sample) const { return sizes.empty() ? 1 : sizes[sample]; }
+};
+
+Samples numbered(std::size_t sample_count, const Filling& filling) {
+  if (filling.limit == 0) throw UsageError("minibatches need a batch size above 0; got 0");
   if (sample_count > std::numeric_limits<std::uint32_t>::max()) {
     throw UsageError("minibatches need fewer than 2^32 samples; got " +
                      std::to_string(sample_count));
@@ -25,12 +33,18 @@ Samples numbered(std::size_t sample_count, std::size_t batch_size) {
   return samples;
 }
 
-/// Consecutive slices of `length` elements, the last one shorter if need be.
-std::vector<std::span<std::uint32_t>> slices(Samples& samples, std::size_t length) {
+/// Consecutive slices, each as long as the limit allows, but at least of one sample.
+std::vector<std::span<std::uint32_t>> slices(std::span<std::uint32_t> samples,
+                                             const Filling& filling) {
   std::vector<std::span<std::uint32_t>> result;
-  for (std::span rest(samples); !rest.empty();) {
-    result.push_back(rest.first(std::min(length, rest.size())));
-    rest = rest.subspan(result.back().size());
+  while (!samples.empty()) {
+    std::size_t length = 1;
+    std::uint64_t filled = filling.of(samples[0]);  // sums of 2^32 sizes below 2^32 are exact
+    while (length < samples.size() && filled + filling.of(samples[length]) <= filling.limit) {
+      filled += filling.of(samples[length++]);
+    }
+    result.push_back(samples.first(length));
+    samples = samples.subspan(length);
   }
   return result;
 }
@@ -40,40 +54,65 @@ void sort_by_size(std::span<std::uint32_t> samples, std::span<const std::uint32_
                    [&](std::uint32_t a, std::uint32_t b) { return sizes[a] < sizes[b]; });
 }
 
-Minibatches cut(Samples& samples, std::size_t batch_size) {
-  Minibatches batches;
-  for (const std::span<std::uint32_t> slice : slices(samples, batch_size)) {
+void cut(std::span<std::uint32_t> samples, const Filling& filling, Minibatches& batches) {
+  for (const std::span<std::uint32_t> slice : slices(samples, filling)) {
     batches.emplace_back(slice.begin(), slice.end());
   }
+}
+
+Minibatches similar_sizes(std::span<const std::uint32_t> sizes, const Filling& filling,
+                          std::size_t pool_batches, Random& random) {
+  Samples samples = numbered(sizes.size(), filling);
+  if (pool_batches == 0) throw UsageError("minibatches need pools of 1 batch or more; got 0");
+  random.shuffle(samples);
+  Filling pool = filling;
+  // The product must not overflow; what does makes one pool.
+  constexpr std::uint64_t kLargest = std::numeric_limits<std::uint64_t>::max();
+  pool.limit = pool_batches > kLargest / filling.limit ? kLargest : filling.limit * pool_batches;
+  Minibatches batches;
+  for (const std::span<std::uint32_t> slice : slices(samples, pool)) {
+    sort_by_size(slice, sizes);
+    cut(slice, filling, batches);
+  }
+  random.shuffle(batches);
+  return batches;
+}
+
+Minibatches sorted(std::span<const std::uint32_t> sizes, const Filling& filling) {
+  Samples samples = numbered(sizes.size(), filling);
+  sort_by_size(samples, sizes);
+  Minibatches batches;
+  cut(samples, filling, batches);
   return batches;
 }
 
 }  // namespace
 
 Minibatches shuffled_minibatches(std::size_t sample_count, std::size_t batch_size, Random& random) {
-  Samples samples = numbered(sample_count, batch_size);
+  const Filling filling = {batch_size};
+  Samples samples = numbered(sample_count, filling);
   random.shuffle(samples);
-  return cut(samples, batch_size);
+  Minibatches batches;
+  cut(samples, filling, batches);
+  return batches;
 }
 
 Minibatches similar_size_minibatches(std::span<const std::uint32_t> sizes, std::size_t batch_size,
                                      std::size_t pool_batches, Random& random) {
-  Samples samples = numbered(sizes.size(), batch_size);
-  if (pool_batches == 0) throw UsageError("minibatches need pools of 1 batch or more; got 0");
-  random.shuffle(samples);
-  // More batches than there are make one pool; the product must not overflow.
-  const std::size_t pool =
-      pool_batches > samples.size() / batch_size ? samples.size() : pool_batches * batch_size;
-  for (const std::span<std::uint32_t> slice : slices(samples, pool)) sort_by_size(slice, sizes);
-  Minibatches batches = cut(samples, batch_size);
-  random.shuffle(batches);
-  return batches;
+  return similar_sizes(sizes, {batch_size}, pool_batches, random);
+}
+
+Minibatches similar_size_minibatches(std::span<const std::uint32_t> sizes, TotalSize total,
+                                     std::size_t pool_batches, Random& random) {
+  return similar_sizes(sizes, {total.limit, sizes}, pool_batches, random);
 }
 
 Minibatches sorted_minibatches(std::span<const std::uint32_t> sizes, std::size_t batch_size) {
-  Samples samples = numbered(sizes.size(), batch_size);
-  sort_by_size(samples, sizes);
-  return cut(samples, batch_size);
+  return sorted(sizes, {batch_size});
+}
+
+Minibatches sorted_minibatches(std::span<const std::uint32_t> sizes, TotalSize total) {
+  return sorted(sizes, {total.limit, sizes});
 }
 
 }  // namespace dynet_like::nn

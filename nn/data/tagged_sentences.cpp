@@ -1,84 +1,50 @@
-// Both formats have a word per line and blank lines between sentences: they differ in the lines.
+// Words and tags: of columns line by line, of CoNLL-U from what its own reader gives.
 #include "nn/data/tagged_sentences.h"
 
-#include <algorithm>
-#include <array>
 #include <string_view>
 #include <utility>
 
 #include "dynet_like/core/errors.h"
+#include "nn/data/column_line.h"
+#include "nn/data/conllu.h"
 
 namespace dynet_like::nn {
 
 namespace {
 
-/// A line, and where it is for messages.
-struct Line {
-  std::string_view text;
-  const std::string& file;
-  std::size_t number;
+void add_word(const ColumnLine& line, TaggedSentence& sentence) {
+  const std::vector<std::string_view> columns = line.columns(2);
+  if (columns[0].empty()) line.fail("need a word; got nothing", columns[0]);
+  if (columns[1].empty()) line.fail("need a tag; got nothing", columns[1]);
+  sentence.words.emplace_back(columns[0]);
+  sentence.tags.emplace_back(columns[1]);
+}
 
-  [[noreturn]] void fail(const std::string& what, std::string_view at = {}) const {
-    const bool has_column = at.data() != nullptr;
-    throw FileError(file, what, number,
-                    has_column ? static_cast<std::size_t>(at.data() - text.data()) + 1 : 0);
-  }
-
-  /// The text between the tabs. Throws FileError unless it is in so many columns.
-  template <std::size_t count>
-  std::array<std::string_view, count> columns() const {
-    const auto tabs = static_cast<std::size_t>(std::count(text.begin(), text.end(), '\t'));
-    if (tabs + 1 != count) {
-      fail("need " + std::to_string(count) + " columns with tabs between them; got " +
-           std::to_string(tabs + 1));
+std::vector<TaggedSentence> tagged(std::vector<ConlluSentence> sentences) {
+  std::vector<TaggedSentence> result;
+  for (ConlluSentence& sentence : sentences) {
+    TaggedSentence& next = result.emplace_back();
+    for (ConlluColumns& word : sentence.words) {
+      next.words.push_back(std::move(word.form));
+      next.tags.push_back(std::move(word.upos));
     }
-    std::array<std::string_view, count> result;
-    std::string_view rest = text;
-    for (std::string_view& column : result) {
-      column = rest.substr(0, rest.find('\t'));
-      rest.remove_prefix(std::min(column.size() + 1, rest.size()));
-    }
-    return result;
   }
-};
-
-void add_word(const Line& line, std::string_view word, std::string_view tag,
-              TaggedSentence& sentence) {
-  if (word.empty()) line.fail("need a word; got nothing", word);
-  if (tag.empty()) line.fail("need a tag; got nothing", tag);
-  sentence.words.emplace_back(word);
-  sentence.tags.emplace_back(tag);
+  return result;
 }
 
-/// Whether it is two numbers with `separator` between them.
-bool is_pair(std::string_view text, char separator) {
-  const auto is_number = [](std::string_view part) {
-    return !part.empty() && part.find_first_not_of("0123456789") == part.npos;
-  };
-  const std::size_t middle = text.find(separator);
-  return middle != text.npos && is_number(text.substr(0, middle)) &&
-         is_number(text.substr(middle + 1));
+}  // namespace
+
+std::vector<TaggedSentence> read_conllu_tags(std::istream& stream, const std::string& file,
+                                             const TextLimits& limits) {
+  return tagged(read_conllu(stream, file, limits));
 }
 
-void add_conllu_line(const Line& line, TaggedSentence& sentence) {
-  if (line.text.starts_with('#')) return;
-  const auto columns = line.columns<10>();
-  const std::string_view id = columns[0];
-  if (is_pair(id, '-') || is_pair(id, '.')) return;
-  if (const std::string expected = std::to_string(sentence.words.size() + 1); id != expected) {
-    line.fail("need the number " + expected + " of a word; got " + quoted_text(id), id);
-  }
-  add_word(line, columns[1], columns[3], sentence);
+std::vector<TaggedSentence> read_conllu_tags(const std::string& path, const TextLimits& limits) {
+  return tagged(read_conllu(path, limits));
 }
 
-void add_columns_line(const Line& line, TaggedSentence& sentence) {
-  const auto [word, tag] = line.columns<2>();
-  add_word(line, word, tag, sentence);
-}
-
-std::vector<TaggedSentence> read(std::istream& stream, const std::string& file,
-                                 const TextLimits& limits,
-                                 void (*add_line)(const Line&, TaggedSentence&)) {
+std::vector<TaggedSentence> read_columns(std::istream& stream, const std::string& file,
+                                         const TextLimits& limits) {
   LineReader lines(stream, file, limits);
   std::vector<TaggedSentence> sentences;
   TaggedSentence sentence;
@@ -90,29 +56,12 @@ std::vector<TaggedSentence> read(std::istream& stream, const std::string& file,
     if (text.find_first_not_of(" \t") == text.npos) {
       finish();
     } else {
-      add_line({text, file, lines.number()}, sentence);
+      add_word({text, file, lines.number()}, sentence);
     }
   }
   finish();
   if (sentences.empty()) throw FileError(file, "need at least one sentence; got none");
   return sentences;
-}
-
-}  // namespace
-
-std::vector<TaggedSentence> read_conllu(std::istream& stream, const std::string& file,
-                                        const TextLimits& limits) {
-  return read(stream, file, limits, add_conllu_line);
-}
-
-std::vector<TaggedSentence> read_conllu(const std::string& path, const TextLimits& limits) {
-  std::ifstream stream = open_text(path, limits);
-  return read_conllu(stream, path, limits);
-}
-
-std::vector<TaggedSentence> read_columns(std::istream& stream, const std::string& file,
-                                         const TextLimits& limits) {
-  return read(stream, file, limits, add_columns_line);
 }
 
 std::vector<TaggedSentence> read_columns(const std::string& path, const TextLimits& limits) {

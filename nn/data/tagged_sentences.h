@@ -16,17 +16,16 @@ struct TaggedSentence {
   bool operator==(const TaggedSentence&) const = default;
 };
 
-/// Reads the columns FORM and UPOS of a CoNLL-U file (Nivre et al. 2020): ten columns with tabs
-/// between them, a blank line after every sentence, comments that begin with "#". Words are
-/// numbered from 1; lines for several words at once ("3-4") and for words that are not in the text
-/// ("5.1") are skipped. Throws FileError where the file is missing, without sentences, too large or
-/// malformed. `file` is the name of a stream in messages.
-std::vector<TaggedSentence> read_conllu(const std::string& path, const TextLimits& limits = {});
-std::vector<TaggedSentence> read_conllu(std::istream& stream, const std::string& file,
-                                        const TextLimits& limits = {});
+/// The columns FORM and UPOS of the words of a CoNLL-U file. Throws as read_conllu does (see
+/// conllu.h), which reads all columns.
+std::vector<TaggedSentence> read_conllu_tags(const std::string& path,
+                                             const TextLimits& limits = {});
+std::vector<TaggedSentence> read_conllu_tags(std::istream& stream, const std::string& file,
+                                             const TextLimits& limits = {});
 
 /// Reads a file with "word TAB tag" on every line and blank lines, which may have spaces and tabs,
-/// between sentences. Throws as above.
+/// between sentences. Throws FileError where the file is missing, without sentences, too large or
+/// malformed. `file` is the name of a stream in messages.
 std::vector<TaggedSentence> read_columns(const std::string& path, const TextLimits& limits = {});
 std::vector<TaggedSentence> read_columns(std::istream& stream, const std::string& file,
                                          const TextLimits& limits = {});

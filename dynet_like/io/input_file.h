@@ -1,0 +1,34 @@
+// A regular file that is read from the beginning to the end; internal to the readers of formats.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace dynet_like {
+
+/// An open file. Every member throws FileError, with the format's name in front.
+class InputFile {
+ public:
+  InputFile(const std::filesystem::path& path, const char* format);
+  ~InputFile();
+  InputFile(const InputFile&) = delete;
+  InputFile& operator=(const InputFile&) = delete;
+
+  std::uint64_t size() const;
+  /// Fills the whole span with what comes next.
+  void read(std::span<std::byte> bytes);
+  /// The next bytes, in memory of their own.
+  std::vector<std::byte> read(std::uint64_t size);
+
+ private:
+  [[noreturn]] void fail(const std::string& need, const std::string& got) const;
+
+  std::string name_, format_;
+  int descriptor_;
+};
+
+}  // namespace dynet_like

@@ -1,0 +1,121 @@
+// An .npz file is a zip archive of .npy files.
+#include "dynet_like/io/npz.h"
+
+#include <algorithm>
+#include <set>
+#include <string_view>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "dynet_like/core/errors.h"
+#include "dynet_like/core/text.h"
+#include "dynet_like/io/atomic_file.h"
+#include "dynet_like/io/input_file.h"
+#include "dynet_like/io/npy.h"
+#include "dynet_like/io/row_major.h"
+#include "dynet_like/io/safetensors.h"
+#include "dynet_like/io/zip.h"
+
+namespace dynet_like {
+
+namespace {
+
+constexpr std::string_view kEnding = ".npy";
+constexpr std::size_t kNameLimit = 65535 - kEnding.size();
+
+/// Whether the first bytes are those of an .npy file, else of an .npz file, and no others.
+bool is_npy(std::span<const std::byte> start, const std::string& file) {
+  const std::string_view text(reinterpret_cast<const char*>(start.data()), start.size());
+  if (text.starts_with(npy::kMagic)) return true;
+  if (text.starts_with("PK")) return false;
+  throw FileError(file, "[npz] need a file of numpy, .npz or .npy; got one that begins with " +
+                            quoted_text(text.substr(0, npy::kMagic.size())));
+}
+
+void check_names(std::span<const TensorEntry> entries) {
+  std::set<std::string_view> names;
+  for (const TensorEntry& entry : entries) {
+    const bool good = !entry.name.empty() && entry.name.size() <= kNameLimit &&
+                      entry.name.find('\0') == std::string::npos;
+    if (!good || !names.insert(entry.name).second) {
+      throw UsageError(
+          fmt::format("[npz] need unique names of 1 to {} bytes, none of them 0; got "
+                      "{}{}",
+                      kNameLimit, quoted_text(entry.name), good ? " twice" : ""));
+    }
+  }
+}
+
+}  // namespace
+
+NumpyFile NumpyFile::read(const std::filesystem::path& path, std::uint64_t max_inflated_bytes) {
+  {  // Any other file may be large.
+    InputFile input(path, "npz");
+    is_npy(input.read(std::min<std::uint64_t>(input.size(), npy::kMagic.size())), path.string());
+  }
+  InputFile input(path, "npz");
+  return parse(input.read(input.size()), path.string(), max_inflated_bytes);
+}
+
+NumpyFile NumpyFile::parse(std::vector<std::byte> bytes, const std::string& name,
+                           std::uint64_t max_inflated_bytes) {
+  NumpyFile file(name);
+  file.storage_.push_back(std::move(bytes));
+  const std::span<const std::byte> all = file.storage_[0];
+  if (is_npy(all, name)) {
+    file.add("", all);
+    return file;
+  }
+  for (const zip::Member& member : zip::members(all, name, max_inflated_bytes)) {
+    if (!member.name.ends_with(kEnding)) {
+      throw FileError(
+          name, "[npz] need arrays, whose names end in \".npy\"; got " + quoted_text(member.name));
+    }
+    std::span<const std::byte> content = member.bytes;
+    if (member.deflated) {
+      file.storage_.push_back(zip::inflate(member, name));
+      content = file.storage_.back();
+    }
+    zip::check(member, content, name);
+    file.add(member.name.substr(0, member.name.size() - kEnding.size()), content);
+  }
+  return file;
+}
+
+void NumpyFile::add(const std::string& name, std::span<const std::byte> bytes) {
+  npy::Header header = npy::parse_header(bytes, this->name(), name);
+  bytes = bytes.subspan(header.data_begin);
+  if (header.column_major && header.shape.size() > 1) {
+    std::vector<std::byte>& copy = storage_.emplace_back(bytes.size());
+    reorder(header.shape, safetensors_item_size(header.dtype), bytes.data(), copy.data(),
+            ElementOrder::row_major);
+    bytes = copy;
+  }
+  index_.emplace(name, entries_.size());
+  entries_.push_back({name, std::move(header.dtype), std::move(header.shape), bytes});
+}
+
+void write_npz(const std::filesystem::path& path, std::span<const TensorEntry> entries) {
+  check_names(entries);
+  std::vector<std::string> headers;
+  for (const TensorEntry& entry : entries) headers.push_back(npy::header_text(entry));
+  AtomicFile file(path);
+  zip::Writer writer(file);
+  for (std::size_t i = 0; i < entries.size(); ++i) {
+    writer.add(entries[i].name + std::string(kEnding), std::as_bytes(std::span(headers[i])),
+               entries[i].bytes);
+  }
+  writer.finish();
+  file.commit();
+}
+
+void write_npy(const std::filesystem::path& path, const TensorEntry& entry) {
+  const std::string header = npy::header_text(entry);
+  AtomicFile file(path);
+  file.write(std::as_bytes(std::span(header)));
+  file.write(entry.bytes);
+  file.commit();
+}
+
+}  // namespace dynet_like

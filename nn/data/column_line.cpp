@@ -1,0 +1,36 @@
+// Splitting lines at tabs; errors that say where in a line.
+#include "nn/data/column_line.h"
+
+#include <algorithm>
+
+#include "dynet_like/core/errors.h"
+
+namespace dynet_like::nn {
+
+void ColumnLine::fail(const std::string& what, std::string_view at) const {
+  const bool has_column = at.data() != nullptr;
+  throw FileError(file, what, number,
+                  has_column ? static_cast<std::size_t>(at.data() - text.data()) + 1 : 0);
+}
+
+std::vector<std::string_view> ColumnLine::columns() const {
+  std::vector<std::string_view> result;
+  for (std::size_t begin = 0; begin <= text.size();) {
+    const std::size_t end = std::min(text.find('\t', begin), text.size());
+    result.push_back(text.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return result;
+}
+
+std::vector<std::string_view> ColumnLine::columns(std::size_t count) const {
+  // Counted first, so that a line of nothing but tabs costs nothing.
+  const auto tabs = static_cast<std::size_t>(std::count(text.begin(), text.end(), '\t'));
+  if (tabs + 1 != count) {
+    fail("need " + std::to_string(count) + " columns with tabs between them; got " +
+         std::to_string(tabs + 1));
+  }
+  return columns();
+}
+
+}  // namespace dynet_like::nn

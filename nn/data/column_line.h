@@ -1,0 +1,25 @@
+// A line of a file with tabs between its columns, and where it is for messages.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace dynet_like::nn {
+
+/// A line and its place. The file's name must outlive it.
+struct ColumnLine {
+  std::string_view text;
+  const std::string& file;
+  std::size_t number;
+
+  /// Throws FileError for this line, with the column where `at`, a part of the text, begins.
+  [[noreturn]] void fail(const std::string& what, std::string_view at = {}) const;
+  /// The text between the tabs.
+  std::vector<std::string_view> columns() const;
+  /// The same; throws FileError unless there are `count` columns.
+  std::vector<std::string_view> columns(std::size_t count) const;
+};
+
+}  // namespace dynet_like::nn

@@ -1,0 +1,79 @@
+// CoNLL-U: sentences with dependency trees, whole, so that a file is written back as it was.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <istream>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "nn/data/dependency_tree.h"
+#include "nn/data/text_lines.h"
+
+namespace dynet_like::nn {
+
+/// The columns behind the number of a line, as they are in the file: "_" stands for nothing.
+struct ConlluColumns {
+  static constexpr std::int32_t kNoHead = -1;  ///< "_" in the file
+
+  std::string form, lemma, upos, xpos, feats;
+  std::int32_t head = kNoHead;  ///< the number of a word, from 1, or 0 for the root
+  std::string deprel, deps, misc;
+
+  bool operator==(const ConlluColumns&) const = default;
+};
+
+/// A piece of text that stands for several words: the line "3-4" of "don't". It has no head.
+struct ConlluMultiword {
+  std::uint32_t first = 0, last = 0;  ///< numbers of words, from 1
+  ConlluColumns columns;
+
+  bool operator==(const ConlluMultiword&) const = default;
+};
+
+/// A word that is not in the text: the lines "5.1" and "5.2" come after word 5. It has no head.
+struct ConlluEmptyNode {
+  std::uint32_t after = 0;  ///< the number of a word, or 0
+  ConlluColumns columns;
+
+  bool operator==(const ConlluEmptyNode&) const = default;
+};
+
+/// A sentence: words[i] has the number i + 1. All else is in the order of the file.
+struct ConlluSentence {
+  std::vector<std::string> comments;  ///< whole lines, with their "#"
+  std::vector<ConlluColumns> words;
+  std::vector<ConlluMultiword> multiwords;
+  std::vector<ConlluEmptyNode> empty_nodes;
+
+  /// The heads of all words: heads()[i] is that of word i + 1. Throws UsageError where one has
+  /// none.
+  std::vector<std::uint32_t> heads() const;
+  /// What stands behind "# key = ", such as for the keys "sent_id" and "text".
+  std::optional<std::string_view> comment(std::string_view key) const;
+
+  bool operator==(const ConlluSentence&) const = default;
+};
+
+/// The value of a key in FEATS or MISC: "Plur" for "Number" in "Case=Nom|Number=Plur".
+std::optional<std::string_view> conllu_value(std::string_view column, std::string_view key);
+
+/// Reads a CoNLL-U file (Nivre et al. 2020; universaldependencies.org/format.html). Checked are the
+/// ten columns, none of them empty, the order of the numbers, and that heads are words or 0; not
+/// that they make a tree. Throws FileError where the file is missing, without sentences, too large
+/// or malformed. `file` is the name of a stream in messages.
+std::vector<ConlluSentence> read_conllu(const std::string& path, const TextLimits& limits = {});
+std::vector<ConlluSentence> read_conllu(std::istream& stream, const std::string& file,
+                                        const TextLimits& limits = {});
+
+/// The text of a file: the bytes that were read, if lines ended in "\n" and sentences in one blank
+/// line. Throws UsageError for what no file can hold: no words, an empty column or one with a tab
+/// or a line end, heads that are no words, numbers out of order.
+std::string to_conllu(std::span<const ConlluSentence> sentences);
+/// Writes such a file, atomically (see AtomicFile). Throws FileError, UsageError.
+void write_conllu(const std::string& path, std::span<const ConlluSentence> sentences);
+
+}  // namespace dynet_like::nn

@@ -1,0 +1,142 @@
+// Rows are read one at a time; what a file's header says is turned into numbers once.
+#include "nn/data/tab_separated.h"
+
+#include <algorithm>
+
+#include "dynet_like/core/errors.h"
+#include "nn/data/column_line.h"
+
+namespace dynet_like::nn {
+
+namespace {
+
+/// The chosen columns of one line after the other.
+class Rows {
+ public:
+  Rows(std::istream& stream, const std::string& file, const std::vector<Column>& columns,
+       const TabSeparatedOptions& options)
+      : file_(file), columns_(columns), lines_(stream, file, options.limits) {
+    if (columns.empty()) throw UsageError("[tab-separated] need a column; got none");
+    const bool has_header = options.has_header || std::any_of(columns.begin(), columns.end(),
+                                                              [](auto& c) { return c.has_name(); });
+    if (has_header && next_line()) places_ = find_columns();
+  }
+
+  bool next() {
+    if (!next_line()) return false;
+    if (places_.empty()) places_ = find_columns();
+    const std::vector<std::string_view> all = line().columns(column_count_);
+    row_.clear();
+    for (const std::size_t place : places_) row_.push_back(all[place]);
+    ++count_;
+    return true;
+  }
+
+  /// The columns of the present line, in the order chosen.
+  const std::vector<std::string_view>& row() const { return row_; }
+
+  /// That column of the present line, which must not be empty.
+  std::string_view label(std::size_t i) const {
+    if (row_[i].empty()) line().fail("need a label; got nothing", row_[i]);
+    return row_[i];
+  }
+
+  void check_not_empty() const {
+    if (count_ == 0) throw FileError(file_, "need at least one line of columns; got none");
+  }
+
+ private:
+  ColumnLine line() const { return {text_, file_, lines_.number()}; }
+
+  bool next_line() {
+    while (lines_.next(text_)) {
+      if (!is_blank(text_)) return true;
+    }
+    return false;
+  }
+
+  /// From the first line, which may be a header.
+  std::vector<std::size_t> find_columns() {
+    const std::vector<std::string_view> all = line().columns();
+    column_count_ = all.size();
+    std::vector<std::size_t> places;
+    for (const Column& column : columns_) {
+      places.push_back(column.has_name() ? find(column.name(), all) : column.number());
+      if (places.back() >= all.size()) {
+        line().fail("need a column with number " + std::to_string(column.number()) +
+                    ", counted from 0; got " + std::to_string(all.size()) + " columns");
+      }
+    }
+    return places;
+  }
+
+  std::size_t find(const std::string& name, const std::vector<std::string_view>& all) const {
+    const auto found = std::find(all.begin(), all.end(), name);
+    if (found == all.end() || std::find(found + 1, all.end(), name) != all.end()) {
+      std::string names(text_);
+      std::replace(names.begin(), names.end(), '\t', ' ');
+      line().fail("need one column that is named " + quoted_text(name) + "; got " +
+                  (found == all.end() ? "none" : "several") + " in " + quoted_text(names));
+    }
+    return static_cast<std::size_t>(found - all.begin());
+  }
+
+  const std::string& file_;
+  const std::vector<Column>& columns_;
+  LineReader lines_;
+  std::string_view text_;
+  std::size_t column_count_ = 0, count_ = 0;
+  std::vector<std::size_t> places_;
+  std::vector<std::string_view> row_;
+};
+
+}  // namespace
+
+std::vector<std::vector<std::string>> read_tab_separated(std::istream& stream,
+                                                         const std::string& file,
+                                                         const std::vector<Column>& columns,
+                                                         const TabSeparatedOptions& options) {
+  Rows rows(stream, file, columns, options);
+  std::vector<std::vector<std::string>> result;
+  while (rows.next()) result.emplace_back(rows.row().begin(), rows.row().end());
+  rows.check_not_empty();
+  return result;
+}
+
+std::vector<std::vector<std::string>> read_tab_separated(const std::string& path,
+                                                         const std::vector<Column>& columns,
+                                                         const TabSeparatedOptions& options) {
+  std::ifstream stream = open_text(path, options.limits);
+  return read_tab_separated(stream, path, columns, options);
+}
+
+std::vector<LabelledText> read_labelled_texts(const std::string& path,
+                                              const LabelledTextColumns& columns,
+                                              const TabSeparatedOptions& options) {
+  std::ifstream stream = open_text(path, options.limits);
+  const std::vector<Column> chosen = {columns.label, columns.text};
+  Rows rows(stream, path, chosen, options);
+  std::vector<LabelledText> texts;
+  while (rows.next()) {
+    texts.push_back({std::string(rows.label(0)), std::string(rows.row()[1])});
+  }
+  rows.check_not_empty();
+  return texts;
+}
+
+std::vector<TextPair> read_text_pairs(const std::string& path, const TextPairColumns& columns,
+                                      const TabSeparatedOptions& options) {
+  std::ifstream stream = open_text(path, options.limits);
+  std::vector<Column> chosen = {columns.first, columns.second};
+  if (columns.label) chosen.push_back(*columns.label);
+  Rows rows(stream, path, chosen, options);
+  std::vector<TextPair> pairs;
+  while (rows.next()) {
+    const std::string_view label = columns.label ? rows.label(2) : "";
+    pairs.push_back({std::string(rows.row()[0]), std::string(rows.row()[1]), std::string(label)});
+  }
+  rows.check_not_empty();
+  return pairs;
+}
+
+}  // namespace dynet_like::nn

@@ -1,0 +1,77 @@
+// Files of tab-separated columns: labelled texts, pairs of texts, or columns of your choice.
+#pragma once
+
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <istream>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "nn/data/text_lines.h"
+#include "nn/data/text_pairs.h"
+
+namespace dynet_like::nn {
+
+/// A column: its number, from 0, or its name in the first line.
+class Column {
+ public:
+  Column(std::integral auto number) : number_(static_cast<std::uint64_t>(number)) {}
+  Column(const char* name) : name_(name) {}
+  Column(std::string name) : name_(std::move(name)) {}
+
+  bool has_name() const { return name_.has_value(); }
+  std::uint64_t number() const { return number_; }
+  const std::string& name() const { return *name_; }
+
+ private:
+  std::uint64_t number_ = 0;
+  std::optional<std::string> name_;
+};
+
+/// How a file is read. There are no quotes and no escapes: a column is what is between two tabs.
+struct TabSeparatedOptions {
+  /// Whether the first line has the names of the columns; it has, too, if one is chosen by name.
+  bool has_header = false;
+  TextLimits limits;
+};
+
+/// The chosen columns of every line, in the order chosen. Blank lines are skipped; all others must
+/// have as many columns as the first. Throws FileError where the file is missing, without lines,
+/// too large or malformed, or lacks a column. `file` is the name of a stream in messages.
+std::vector<std::vector<std::string>> read_tab_separated(const std::string& path,
+                                                         const std::vector<Column>& columns,
+                                                         const TabSeparatedOptions& options = {});
+std::vector<std::vector<std::string>> read_tab_separated(std::istream& stream,
+                                                         const std::string& file,
+                                                         const std::vector<Column>& columns,
+                                                         const TabSeparatedOptions& options = {});
+
+/// A text and its class.
+struct LabelledText {
+  std::string label, text;
+
+  bool operator==(const LabelledText&) const = default;
+};
+
+struct LabelledTextColumns {
+  Column label = 0, text = 1;
+};
+
+/// Texts with their classes. Throws as above, and where a label is empty; a text may be.
+std::vector<LabelledText> read_labelled_texts(const std::string& path,
+                                              const LabelledTextColumns& columns = {},
+                                              const TabSeparatedOptions& options = {});
+
+struct TextPairColumns {
+  Column first = 0, second = 1;
+  std::optional<Column> label = {};  ///< without one, the pairs have none
+};
+
+/// Pairs of texts. Throws as above, and where a label is empty; a text may be.
+std::vector<TextPair> read_text_pairs(const std::string& path, const TextPairColumns& columns = {},
+                                      const TabSeparatedOptions& options = {});
+
+}  // namespace dynet_like::nn

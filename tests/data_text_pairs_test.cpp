@@ -1,0 +1,177 @@
+// Files of tab-separated columns, parallel text and SCAN: what is read, errors, the real data.
+#include "nn/data/text_pairs.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdio>
+#include <fstream>
+#include <sstream>
+
+#include "nn/data/tab_separated.h"
+#include "nn/data/text.h"
+#include "tests/support/file_errors.h"
+
+namespace dynet_like::nn {
+namespace {
+
+using Pairs = std::vector<TextPair>;
+using Table = std::vector<std::vector<std::string>>;
+
+Table table(const std::string& text, const std::vector<Column>& columns,
+            const TabSeparatedOptions& options = {}) {
+  std::istringstream stream(text);
+  return read_tab_separated(stream, "file", columns, options);
+}
+
+Pairs parallel(const std::string& first, const std::string& second, const TextLimits& limits = {}) {
+  std::istringstream first_stream(first), second_stream(second);
+  return read_parallel_text(first_stream, "first", second_stream, "second", limits);
+}
+
+Pairs scan(const std::string& text, const TextLimits& limits = {}) {
+  std::istringstream stream(text);
+  return read_scan(stream, "file", limits);
+}
+
+/// A file with this text, for as long as the object lives.
+class TextFile {
+ public:
+  explicit TextFile(const std::string& text) : path_(testing::TempDir() + "text_pairs_test.txt") {
+    std::ofstream(path_, std::ios::binary) << text;
+  }
+  ~TextFile() { std::remove(path_.c_str()); }
+  TextFile(const TextFile&) = delete;
+  TextFile& operator=(const TextFile&) = delete;
+
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+};
+
+TEST(TabSeparatedTest, ColumnsAreChosenByNumberAndName) {
+  const std::string text = "id\tlabel\ttext\n1\tgood\t\"a\" film\n\n2\tbad\t\r\n";
+  EXPECT_EQ(table(text, {"text", "label"}), (Table{{"\"a\" film", "good"}, {"", "bad"}}));
+  EXPECT_EQ(table(text, {std::string("label"), 0}), (Table{{"good", "1"}, {"bad", "2"}}));
+  EXPECT_EQ(table(text, {0}), (Table{{"id"}, {"1"}, {"2"}}));
+  EXPECT_EQ(table(text, {0u, 0}, {.has_header = true, .limits = {}}),
+            (Table{{"1", "1"}, {"2", "2"}}));
+  EXPECT_EQ(table("one", {0}), (Table{{"one"}}));
+}
+
+TEST(TabSeparatedTest, Errors) {
+  const auto expect_error = [](const std::string& text, const std::vector<Column>& columns,
+                               std::size_t line, const std::string& part) {
+    expect_file_error([&] { table(text, columns); }, line, 0, part);
+  };
+  expect_error("a\tb\nc\n", {0}, 2, "need 2 columns with tabs between them; got 1");
+  expect_error("a\tb\nc\td\te\n", {0}, 2, "need 2 columns with tabs between them; got 3");
+  expect_error("\na\tb\n", {2}, 2, "need a column with number 2, counted from 0; got 2 columns");
+  expect_error("a\tb\nc\td\n", {"c"}, 1,
+               "need one column that is named \"c\"; got none in \"a b\"");
+  expect_error("a\ta\nc\td\n", {"a"}, 1, "need one column that is named \"a\"; got several");
+  expect_error("a\tb\n", {"a"}, 0, "need at least one line of columns; got none");
+  expect_error(" \n", {"a"}, 0, "need at least one line of columns; got none");
+  expect_error("", {0}, 0, "need at least one line of columns; got none");
+  EXPECT_THROW(table("a\n", {}), UsageError);
+  EXPECT_THROW(table("abc\n", {0}, {.has_header = false, .limits = {2, 100}}), FileError);
+  EXPECT_THROW(table("a\nb\n", {0}, {.has_header = false, .limits = {2, 3}}), FileError);
+  EXPECT_THROW(read_tab_separated("there/is/no/such/file", {0}), FileError);
+}
+
+TEST(TabSeparatedTest, LabelledTexts) {
+  const TextFile file("1\tgood film\n0\t\n");
+  EXPECT_EQ(read_labelled_texts(file.path()),
+            (std::vector<LabelledText>{{"1", "good film"}, {"0", ""}}));
+  const TextFile named("text\tlabel\ngood film\t1\nbad\t\n");
+  const LabelledTextColumns columns = {.label = "label", .text = "text"};
+  expect_file_error([&] { read_labelled_texts(named.path(), columns); }, 3, 5,
+                    "need a label; got nothing");
+}
+
+TEST(TabSeparatedTest, PairsWithAndWithoutLabels) {
+  const TextFile file("label\tpremise\thypothesis\nneutral\ta dog\ta pet\n\t\tb\n");
+  EXPECT_EQ(read_text_pairs(file.path(), {.first = 1, .second = "hypothesis"}),
+            (Pairs{{"a dog", "a pet", ""}, {"", "b", ""}}));
+  const TextPairColumns columns = {.first = "premise", .second = "hypothesis", .label = "label"};
+  expect_file_error([&] { read_text_pairs(file.path(), columns); }, 3, 1,
+                    "need a label; got nothing");
+  const TextFile good("a\tb\tyes\nc\td\tno\n");
+  EXPECT_EQ(read_text_pairs(good.path(), {.label = 2}),
+            (Pairs{{"a", "b", "yes"}, {"c", "d", "no"}}));
+  EXPECT_EQ(read_text_pairs(good.path()), (Pairs{{"a", "b", ""}, {"c", "d", ""}}));
+}
+
+TEST(ParallelTextTest, LinesBelongTogether) {
+  EXPECT_EQ(parallel("a b\n\nc", "A B\r\nx\nC\n"),
+            (Pairs{{"a b", "A B", ""}, {"", "x", ""}, {"c", "C", ""}}));
+  const TextFile file("a\nb\n");
+  EXPECT_EQ(read_parallel_text(file.path(), file.path()), (Pairs{{"a", "a", ""}, {"b", "b", ""}}));
+}
+
+TEST(ParallelTextTest, Errors) {
+  expect_file_error([] { parallel("a\nb\n", "A\n"); }, 2, 0,
+                    "first:2: need as many lines as in second, 1; got more");
+  expect_file_error([] { parallel("", "A\n"); }, 1, 0,
+                    "second:1: need as many lines as in first, 0; got more");
+  expect_file_error([] { parallel("", ""); }, 0, 0, "need at least one line; got none");
+  expect_file_error(
+      [] {
+        parallel("a\nbb\n", "abc\na\n", {2, 100});
+      },
+      1, 0, "second:1: need at most");
+  EXPECT_THROW(parallel("a\n", "a\na\n", {2, 3}), FileError);
+  EXPECT_THROW(read_parallel_text("there/is/no/such/file", "nor/this"), FileError);
+}
+
+TEST(ScanTest, CommandsAndActions) {
+  EXPECT_EQ(scan("IN: jump twice OUT: I_JUMP I_JUMP\n\nIN: walk OUT: I_WALK"),
+            (Pairs{{"jump twice", "I_JUMP I_JUMP", ""}, {"walk", "I_WALK", ""}}));
+}
+
+TEST(ScanTest, Errors) {
+  const std::string rule = "need \"IN: \", a command, \" OUT: \" and actions; got";
+  expect_file_error([] { scan("IN: walk OUT: I_WALK\nwalk OUT: I_WALK\n"); }, 2, 0, rule);
+  expect_file_error([] { scan("IN: walk I_WALK\n"); }, 1, 0, rule);
+  expect_file_error([] { scan("IN: OUT: I_WALK\n"); }, 1, 5, "need a command; got nothing");
+  expect_file_error([] { scan("IN:   OUT: I_WALK\n"); }, 1, 5, "need a command; got nothing");
+  expect_file_error([] { scan("IN: walk OUT: \n"); }, 1, 15, "need actions; got nothing");
+  expect_file_error([] { scan("\n"); }, 0, 0, "need at least one line; got none");
+  EXPECT_THROW(scan("IN: walk OUT: I_WALK\n", {10, 100}), FileError);
+  EXPECT_THROW(read_scan("there/is/no/such/file"), FileError);
+}
+
+TEST(ScanTest, RealDataHasThePublishedCounts) {
+  for (const auto& [name, count] :
+       {std::pair("scan/tasks.txt", 20910u), std::pair("scan/tasks_train_simple.txt", 16728u),
+        std::pair("scan/tasks_test_simple.txt", 4182u),
+        std::pair("scan/tasks_train_length.txt", 16990u),
+        std::pair("scan/tasks_test_length.txt", 3920u),
+        std::pair("scan/tasks_train_addprim_jump.txt", 14670u),
+        std::pair("scan/tasks_test_addprim_jump.txt", 7706u)}) {
+    const std::string path = data_file(name);
+    if (path.empty()) {
+      GTEST_SKIP() << "needs " << name << " in the folder that DYNET_LIKE_DATA names";
+    }
+    const Pairs pairs = read_scan(path);
+    EXPECT_EQ(pairs.size(), count) << name;
+    std::size_t longest = 0;
+    for (const TextPair& pair : pairs) {
+      longest = std::max(longest, split_line(pair.second, TextUnit::word).size());
+    }
+    EXPECT_EQ(longest, std::string(name) == "scan/tasks_train_length.txt" ? 22u : 48u) << name;
+  }
+}
+
+TEST(TabSeparatedTest, ListOpsIsSuchAFile) {
+  const std::string path = data_file("listops/test_d20s.tsv");
+  if (path.empty()) {
+    GTEST_SKIP() << "needs listops/test_d20s.tsv in the folder that DYNET_LIKE_DATA names";
+  }
+  const std::vector<LabelledText> texts = read_labelled_texts(path);
+  EXPECT_EQ(texts.size(), 10000u);
+  for (const LabelledText& text : texts) EXPECT_EQ(text.label.size(), 1u);
+}
+
+}  // namespace
+}  // namespace dynet_like::nn
