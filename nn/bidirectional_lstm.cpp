@@ -2,12 +2,21 @@
 #include "nn/bidirectional_lstm.h"
 
 #include "dynet_like/core/errors.h"
-#include "dynet_like/graph/computation_graph.h"
+#include "dynet_like/ops/ops.h"
 
 namespace dynet_like::nn {
 
+namespace {
+
+std::vector<Expression> reversed(std::span<const Expression> xs) {
+  return {xs.rbegin(), xs.rend()};
+}
+
+}  // namespace
+
 BidirectionalLSTM::BidirectionalLSTM(ParameterCollection& model, unsigned inputs, unsigned hidden,
-                                     unsigned layers, const std::string& name) {
+                                     unsigned layers, float dropout, const std::string& name)
+    : dropout_(dropout) {
   if (layers == 0) throw UsageError("[BidirectionalLSTM] need at least 1 layer; got 0");
   ParameterCollection own = model.add_subcollection(name);
   for (unsigned layer = 0; layer < layers; ++layer) {
@@ -17,45 +26,32 @@ BidirectionalLSTM::BidirectionalLSTM(ParameterCollection& model, unsigned inputs
   }
 }
 
-std::vector<Expression> BidirectionalLSTM::Layer::read(ComputationGraph& graph,
-                                                       std::span<const Expression> xs) const {
-  const std::vector<Expression> reversed(xs.rbegin(), xs.rend());
-  const std::vector<LSTM::State> left = forward(graph, xs), right = backward(graph, reversed);
-  std::vector<Expression> both;
-  both.reserve(xs.size());
-  for (std::size_t i = 0; i < xs.size(); ++i) {
-    both.push_back(concatenate({left[i].h, right[xs.size() - 1 - i].h}));
+std::vector<Expression> BidirectionalLSTM::inputs_of(std::size_t layer,
+                                                     std::span<const Expression> xs,
+                                                     bool training) const {
+  std::vector<Expression> inputs(xs.begin(), xs.end());
+  for (std::size_t i = 0; i < layer; ++i) {
+    const std::vector<LSTM::State> forward = layers_[i].forward(inputs),
+                                   backward = layers_[i].backward(reversed(inputs));
+    for (std::size_t t = 0; t < inputs.size(); ++t) {
+      inputs[t] = concatenate({forward[t].h, backward[inputs.size() - 1 - t].h});
+    }
+    if (i + 1 == layers_.size()) break;  // nobody reads the last layer's
+    for (Expression& input : inputs) input = dropout_(input, training);
   }
-  return both;
+  return inputs;
 }
 
-std::vector<Expression> BidirectionalLSTM::operator()(ComputationGraph& graph,
-                                                      std::span<const Expression> xs) const {
-  return (*this)(graph, xs, Dropout(0), false);
+std::vector<Expression> BidirectionalLSTM::operator()(std::span<const Expression> xs,
+                                                      bool training) const {
+  return inputs_of(layers_.size(), xs, training);
 }
 
-std::vector<Expression> BidirectionalLSTM::operator()(ComputationGraph& graph,
-                                                      std::span<const Expression> xs,
-                                                      const Dropout& between, bool training) const {
-  std::vector<Expression> outputs = layers_.front().read(graph, xs);
-  for (const Layer& layer : std::span(layers_).subspan(1)) {
-    for (Expression& output : outputs) output = between(output, training);
-    outputs = layer.read(graph, outputs);
-  }
-  return outputs;
-}
-
-Expression BidirectionalLSTM::final_states(ComputationGraph& graph,
-                                           std::span<const Expression> xs) const {
+Expression BidirectionalLSTM::final_states(std::span<const Expression> xs, bool training) const {
   if (xs.empty()) throw UsageError("[BidirectionalLSTM] need at least 1 input; got 0");
-  std::vector<Expression> below;
-  for (const Layer& layer : std::span(layers_).first(layers_.size() - 1)) {
-    below = layer.read(graph, xs);
-    xs = below;
-  }
-  const std::vector<Expression> reversed(xs.rbegin(), xs.rend());
-  return concatenate({layers_.back().forward(graph, xs).back().h,
-                      layers_.back().backward(graph, reversed).back().h});
+  const std::vector<Expression> inputs = inputs_of(layers_.size() - 1, xs, training);
+  return concatenate({layers_.back().forward(inputs).back().h,
+                      layers_.back().backward(reversed(inputs)).back().h});
 }
 
 }  // namespace dynet_like::nn

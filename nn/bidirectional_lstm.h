@@ -14,27 +14,27 @@ namespace dynet_like::nn {
 
 /// Per layer two LSTMs, one that reads from the first element to the last and one that reads from
 /// the last to the first (Schuster and Paliwal 1997; Graves and Schmidhuber 2005). A position has
-/// both outputs, the forward one before the other; a layer reads those of the layer below.
+/// both outputs, the forward one before the other; a layer reads those of the layer below, in
+/// training with dropout.
 class BidirectionalLSTM {
  public:
   /// Adds the layers "forward" and "backward", for a second layer "forward_1" and so on, to a
-  /// subcollection of `model`. Throws ShapeError for size 0, UsageError for no layers.
+  /// subcollection of `model`. Throws ShapeError for size 0, UsageError for no layers
+  /// and unless 0 <= dropout < 1.
   BidirectionalLSTM(ParameterCollection& model, unsigned inputs, unsigned hidden,
-                    unsigned layers = 1, const std::string& name = "bidirectional_lstm");
+                    unsigned layers = 1, float dropout = 0,
+                    const std::string& name = "bidirectional_lstm");
   // To move is to copy: it never has no layers.
   BidirectionalLSTM(const BidirectionalLSTM&) = default;
   BidirectionalLSTM& operator=(const BidirectionalLSTM&) = default;
 
   /// The outputs of the last layer at every position; none for no inputs. Shapes: {inputs} ->
   /// {2 * hidden}. Throws ShapeError unless the inputs fit.
-  std::vector<Expression> operator()(ComputationGraph& graph, std::span<const Expression> xs) const;
-  /// The same, in training with dropout of what a layer reads from the layer below.
-  std::vector<Expression> operator()(ComputationGraph& graph, std::span<const Expression> xs,
-                                     const Dropout& between, bool training) const;
+  std::vector<Expression> operator()(std::span<const Expression> xs, bool training = false) const;
   /// A whole sequence as one vector: of the last layer, the forward output after the last element
   /// and the backward output after the first. Shapes: {inputs} -> {2 * hidden}. Throws UsageError
   /// for no inputs.
-  Expression final_states(ComputationGraph& graph, std::span<const Expression> xs) const;
+  Expression final_states(std::span<const Expression> xs, bool training = false) const;
 
   /// Of one direction.
   unsigned hidden() const { return layers_.front().forward.hidden(); }
@@ -42,11 +42,14 @@ class BidirectionalLSTM {
  private:
   struct Layer {
     LSTM forward, backward;
-
-    std::vector<Expression> read(ComputationGraph& graph, std::span<const Expression> xs) const;
   };
 
+  /// What a layer reads; after the last one, the outputs.
+  std::vector<Expression> inputs_of(std::size_t layer, std::span<const Expression> xs,
+                                    bool training) const;
+
   std::vector<Layer> layers_;
+  Dropout dropout_;
 };
 
 }  // namespace dynet_like::nn

@@ -26,12 +26,12 @@ class GRU {
   Expression start(ComputationGraph& graph) const;
   /// The state after one more element. Shapes: h {hidden}, x {inputs}. Throws ShapeError unless
   /// they fit.
-  Expression step(ComputationGraph& graph, const Expression& h, const Expression& x) const;
+  Expression step(const Expression& h, const Expression& x) const;
   /// A step that reads nothing: W x and b_x are left out of all three sums. An inner node of a tree
   /// whose words are at its leaves, with h the sum of its children's states. Shapes: h {hidden}.
-  Expression step_without_input(ComputationGraph& graph, const Expression& h) const;
+  Expression step_without_input(const Expression& h) const;
   /// The states after every element of a sequence that begins with it.
-  std::vector<Expression> operator()(ComputationGraph& graph, std::span<const Expression> xs) const;
+  std::vector<Expression> operator()(std::span<const Expression> xs) const;
 
   unsigned hidden() const { return hidden_; }
 

@@ -28,9 +28,9 @@ class LSTM {
   /// The state before the first element: zeros.
   State start(ComputationGraph& graph) const;
   /// The state after one more element. Shapes: x {inputs}. Throws ShapeError unless x fits.
-  State step(ComputationGraph& graph, const State& before, const Expression& x) const;
+  State step(const State& before, const Expression& x) const;
   /// The states after every element of a sequence that begins with it.
-  std::vector<State> operator()(ComputationGraph& graph, std::span<const Expression> xs) const;
+  std::vector<State> operator()(std::span<const Expression> xs) const;
 
   unsigned hidden() const { return hidden_; }
 

@@ -6,8 +6,8 @@
 
 namespace dynet_like::nn {
 
-StackedLSTM::StackedLSTM(ParameterCollection& model, unsigned layers, unsigned inputs,
-                         unsigned hidden, const std::string& name, float dropout)
+StackedLSTM::StackedLSTM(ParameterCollection& model, unsigned inputs, unsigned hidden,
+                         unsigned layers, float dropout, const std::string& name)
     : dropout_(dropout) {
   if (layers == 0) throw UsageError("[StackedLSTM] need at least 1 layer; got 0");
   ParameterCollection own = model.add_subcollection(name);
@@ -20,8 +20,8 @@ StackedLSTM::State StackedLSTM::start(ComputationGraph& graph) const {
   return State(layers_.size(), layers_.front().start(graph));
 }
 
-StackedLSTM::State StackedLSTM::step(ComputationGraph& graph, const State& before,
-                                     const Expression& x, bool training) const {
+StackedLSTM::State StackedLSTM::step(const State& before, const Expression& x,
+                                     bool training) const {
   if (before.size() != layers_.size()) {
     throw UsageError("[StackedLSTM] need a state for each of " + std::to_string(layers_.size()) +
                      " layers; got " + std::to_string(before.size()));
@@ -30,18 +30,18 @@ StackedLSTM::State StackedLSTM::step(ComputationGraph& graph, const State& befor
   after.reserve(layers_.size());
   for (std::size_t i = 0; i < layers_.size(); ++i) {
     const Expression input = i == 0 ? x : dropout_(after.back().h, training);
-    after.push_back(layers_[i].step(graph, before[i], input));
+    after.push_back(layers_[i].step(before[i], input));
   }
   return after;
 }
 
-std::vector<StackedLSTM::State> StackedLSTM::operator()(ComputationGraph& graph,
-                                                        std::span<const Expression> xs,
+std::vector<StackedLSTM::State> StackedLSTM::operator()(std::span<const Expression> xs,
                                                         bool training) const {
   std::vector<State> states;
   states.reserve(xs.size());
   for (const Expression& x : xs) {
-    states.push_back(step(graph, states.empty() ? start(graph) : states.back(), x, training));
+    states.push_back(
+        step(states.empty() ? start(x.graph("StackedLSTM")) : states.back(), x, training));
   }
   return states;
 }

@@ -20,8 +20,8 @@ class StackedLSTM {
 
   /// Adds LSTMs "layer_0", "layer_1", ... to a subcollection of `model`. Throws UsageError for no
   /// layers and unless 0 <= dropout < 1, ShapeError for size 0.
-  StackedLSTM(ParameterCollection& model, unsigned layers, unsigned inputs, unsigned hidden,
-              const std::string& name = "stacked_lstm", float dropout = 0);
+  StackedLSTM(ParameterCollection& model, unsigned inputs, unsigned hidden, unsigned layers,
+              float dropout = 0, const std::string& name = "stacked_lstm");
   // To move is to copy: it never has no layers.
   StackedLSTM(const StackedLSTM&) = default;
   StackedLSTM& operator=(const StackedLSTM&) = default;
@@ -30,11 +30,9 @@ class StackedLSTM {
   State start(ComputationGraph& graph) const;
   /// The state after one more element; with dropout if `training`. Shapes: x {inputs}. Throws
   /// ShapeError unless x fits, UsageError unless `before` has a state for every layer.
-  State step(ComputationGraph& graph, const State& before, const Expression& x,
-             bool training = false) const;
+  State step(const State& before, const Expression& x, bool training = false) const;
   /// The states after every element of a sequence that begins with it.
-  std::vector<State> operator()(ComputationGraph& graph, std::span<const Expression> xs,
-                                bool training = false) const;
+  std::vector<State> operator()(std::span<const Expression> xs, bool training = false) const;
 
   unsigned layers() const { return static_cast<unsigned>(layers_.size()); }
   unsigned hidden() const { return layers_.front().hidden(); }

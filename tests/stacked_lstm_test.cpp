@@ -26,16 +26,16 @@ std::vector<Expression> some_inputs(ComputationGraph& graph, unsigned count, uns
 TEST(StackedLSTMTest, IsTheCompositionOfItsLayers) {
   // The same parameters in the same order have the same numbers.
   ParameterCollection model(3), same(3);
-  const StackedLSTM stacked(model, 3, 4, 5);
+  const StackedLSTM stacked(model, 4, 5, 3);
   const LSTM first(same, 4, 5), second(same, 5, 5), third(same, 5, 5);
   ComputationGraph graph;
   const std::vector<Expression> xs = some_inputs(graph, 6, 4);
-  const std::vector<StackedLSTM::State> states = stacked(graph, xs);
+  const std::vector<StackedLSTM::State> states = stacked(xs);
   ASSERT_EQ(states.size(), xs.size());
   std::vector<Expression> inputs = xs;
   std::size_t layer = 0;
   for (const LSTM* lstm : {&first, &second, &third}) {
-    const std::vector<LSTM::State> expected = (*lstm)(graph, inputs);
+    const std::vector<LSTM::State> expected = (*lstm)(inputs);
     for (std::size_t i = 0; i < xs.size(); ++i) {
       EXPECT_EQ(as_vector(states[i][layer].h.value()), as_vector(expected[i].h.value()));
       EXPECT_EQ(as_vector(states[i][layer].c.value()), as_vector(expected[i].c.value()));
@@ -47,7 +47,7 @@ TEST(StackedLSTMTest, IsTheCompositionOfItsLayers) {
 
 TEST(StackedLSTMTest, StepsAreTheSequence) {
   ParameterCollection model(3);
-  const StackedLSTM lstm(model, 2, 4, 5, "encoder");
+  const StackedLSTM lstm(model, 4, 5, 2, 0, "encoder");
   EXPECT_EQ(lstm.layers(), 2u);
   EXPECT_EQ(lstm.hidden(), 5u);
   EXPECT_NE(model.find("/encoder/layer_1/W"), nullptr);
@@ -56,18 +56,18 @@ TEST(StackedLSTMTest, StepsAreTheSequence) {
   StackedLSTM::State state = lstm.start(graph);
   ASSERT_EQ(state.size(), 2u);
   EXPECT_EQ(as_vector(state[1].c.value()), std::vector<float>(5));
-  for (const Expression& x : xs) state = lstm.step(graph, state, x);
+  for (const Expression& x : xs) state = lstm.step(state, x);
   EXPECT_EQ(state[1].h.dim(), Dim({5}));
-  EXPECT_EQ(as_vector(state[1].h.value()), as_vector(lstm(graph, xs).back()[1].h.value()));
-  EXPECT_TRUE(lstm(graph, {}).empty());
+  EXPECT_EQ(as_vector(state[1].h.value()), as_vector(lstm(xs).back()[1].h.value()));
+  EXPECT_TRUE(lstm({}).empty());
 }
 
 TEST(StackedLSTMTest, GradientsFlowIntoEveryParameter) {
   ParameterCollection model(1, DType::f64);
-  const StackedLSTM lstm(model, 2, 2, 3);
+  const StackedLSTM lstm(model, 2, 3, 2);
   randomise(model, 7);
   const auto record = [&](ComputationGraph& graph) {
-    return sum_elems(lstm(graph, some_inputs(graph, 3, 2)).back().back().h);
+    return sum_elems(lstm(some_inputs(graph, 3, 2)).back().back().h);
   };
   ComputationGraph graph(double_options());
   const Gradients& gradients = graph.backward(record(graph));
@@ -79,34 +79,33 @@ TEST(StackedLSTMTest, GradientsFlowIntoEveryParameter) {
 
 TEST(StackedLSTMTest, DropoutIsBetweenLayersAndInTrainingOnly) {
   ParameterCollection model(3);
-  const StackedLSTM lstm(model, 2, 4, 50, "lstm", 0.5f), one(model, 1, 4, 50, "one", 0.5f);
+  const StackedLSTM lstm(model, 4, 50, 2, 0.5f, "lstm"), one(model, 4, 50, 1, 0.5f, "one");
   Random random(1);
   GraphOptions options;
   options.random = &random;
   ComputationGraph graph(options);
   const std::vector<Expression> xs = some_inputs(graph, 2, 4);
   const auto top = [&](const StackedLSTM& stacked, bool training) {
-    return as_vector(stacked(graph, xs, training).back().back().h.value());
+    return as_vector(stacked(xs, training).back().back().h.value());
   };
   EXPECT_NE(top(lstm, true), top(lstm, false));
   EXPECT_EQ(top(lstm, false), top(lstm, false));
   EXPECT_EQ(top(one, true), top(one, false));  // nothing lies between
   // The lower layer does not see it.
-  EXPECT_EQ(as_vector(lstm(graph, xs, true)[1][0].h.value()),
-            as_vector(lstm(graph, xs, false)[1][0].h.value()));
+  EXPECT_EQ(as_vector(lstm(xs, true)[1][0].h.value()), as_vector(lstm(xs, false)[1][0].h.value()));
 }
 
 TEST(StackedLSTMTest, ErrorsSayWhatIsNeeded) {
   ParameterCollection model;
-  EXPECT_THROW(StackedLSTM(model, 0, 4, 5), UsageError);
-  EXPECT_THROW(StackedLSTM(model, 2, 4, 0), ShapeError);
-  EXPECT_THROW(StackedLSTM(model, 2, 4, 5, "lstm", 1), UsageError);
-  const StackedLSTM lstm(model, 2, 4, 5);
+  EXPECT_THROW(StackedLSTM(model, 4, 5, 0), UsageError);
+  EXPECT_THROW(StackedLSTM(model, 4, 0, 2), ShapeError);
+  EXPECT_THROW(StackedLSTM(model, 4, 5, 2, 1), UsageError);
+  const StackedLSTM lstm(model, 4, 5, 2);
   ComputationGraph graph;
   StackedLSTM::State state = lstm.start(graph);
-  EXPECT_THROW(lstm.step(graph, state, zeros(graph, {3})), ShapeError);
+  EXPECT_THROW(lstm.step(state, zeros(graph, {3})), ShapeError);
   state.pop_back();
-  EXPECT_THROW(lstm.step(graph, state, zeros(graph, {4})), UsageError);
+  EXPECT_THROW(lstm.step(state, zeros(graph, {4})), UsageError);
 }
 
 }  // namespace
