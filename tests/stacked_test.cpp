@@ -1,5 +1,5 @@
-// Stacked LSTMs: the composition by hand, dropout between layers, gradients, errors.
-#include "nn/stacked_lstm.h"
+// Stacked LSTMs and GRUs: the composition by hand, dropout between layers, gradients, errors.
+#include "nn/stacked.h"
 
 #include <gtest/gtest.h>
 
@@ -74,6 +74,34 @@ TEST(StackedLSTMTest, GradientsFlowIntoEveryParameter) {
   expect_slopes(model, gradients, [&] {
     ComputationGraph plain(double_options());
     return record(plain).value().at(0);
+  });
+}
+
+TEST(StackedGRUTest, IsTheCompositionOfItsLayers) {
+  ParameterCollection model(3), same(3);
+  const StackedGRU stacked(model, 4, 5, 2);
+  EXPECT_NE(model.find("/stacked_gru/layer_1/b_h"), nullptr);
+  const GRU first(same, 4, 5), second(same, 5, 5);
+  ComputationGraph graph;
+  const std::vector<Expression> xs = some_inputs(graph, 6, 4);
+  const std::vector<StackedGRU::State> states = stacked(xs);
+  const std::vector<Expression> below = first(xs), expected = second(below);
+  for (std::size_t i = 0; i < xs.size(); ++i) {
+    EXPECT_EQ(as_vector(states[i][0].value()), as_vector(below[i].value()));
+    EXPECT_EQ(as_vector(StackedGRU::output(states[i]).value()), as_vector(expected[i].value()));
+  }
+}
+
+TEST(StackedGRUTest, BatchingChangesNoBitAndGradientsAreRight) {
+  ParameterCollection model(3), in_double(1, DType::f64);
+  const StackedGRU gru(model, 4, 5, 2, 0.3f), small(in_double, 2, 3, 2);
+  expect_same_bits_in_batches(model, 5, [&](ComputationGraph& graph, unsigned sample) {
+    const auto states = gru(some_inputs(graph, 1 + sample, 4), true);
+    return squared_norm(StackedGRU::output(states.back()));
+  });
+  randomise(in_double, 7);
+  expect_gradients(in_double, [&](ComputationGraph& graph) {
+    return sum_elems(StackedGRU::output(small(some_inputs(graph, 3, 2)).back()));
   });
 }
 

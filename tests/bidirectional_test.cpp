@@ -1,5 +1,5 @@
 // BidirectionalLSTM: the same bits as its composition by hand, gradients, shapes, batches, errors.
-#include "nn/bidirectional_lstm.h"
+#include "nn/bidirectional.h"
 
 #include <gtest/gtest.h>
 
@@ -120,6 +120,36 @@ TEST(BidirectionalLSTMTest, GradientsAreThoseOfCentralDifferences) {
   expect_slopes(model, gradients, [&] {
     ComputationGraph again(double_options());
     return loss_in(again).value().at(0);
+  });
+}
+
+TEST(BidirectionalGRUTest, HasTheBitsOfTwoGRUs) {
+  ParameterCollection model(3), same(3);
+  const BidirectionalGRU bigru(model, kInputs, kHidden);
+  EXPECT_NE(model.find("/bidirectional_gru/backward/W"), nullptr);
+  const GRU forward(same, kInputs, kHidden), backward(same, kInputs, kHidden);
+  const Embedding inputs(model, 5, kInputs);
+  ComputationGraph graph;
+  const std::vector<Expression> xs = sentence(graph, inputs, 4);
+  const std::vector<Expression> reversed(xs.rbegin(), xs.rend());
+  const std::vector<Expression> got = bigru(xs), left = forward(xs), right = backward(reversed);
+  for (std::size_t i = 0; i < 4; ++i) {
+    EXPECT_EQ(as_vector(got[i].value()), as_vector(concatenate({left[i], right[3 - i]}).value()));
+  }
+  EXPECT_EQ(as_vector(bigru.final_states(xs).value()),
+            as_vector(concatenate({left[3], right[3]}).value()));
+}
+
+TEST(BidirectionalGRUTest, BatchingChangesNoBitAndGradientsAreRight) {
+  ParameterCollection model(3), in_double(1, DType::f64);
+  const BidirectionalGRU bigru(model, kInputs, kHidden, 2, 0.3f), small(in_double, 2, 3, 2);
+  const Embedding inputs(model, 5, kInputs), few(in_double, 3, 2);
+  expect_same_bits_in_batches(model, 5, [&](ComputationGraph& graph, unsigned sample) {
+    return squared_norm(bigru.final_states(sentence(graph, inputs, 1 + sample), true));
+  });
+  randomise(in_double, 7);
+  expect_gradients(in_double, [&](ComputationGraph& graph) {
+    return sum_elems(small.final_states(sentence(graph, few, 3)));
   });
 }
 
