@@ -2,6 +2,7 @@
 #pragma once
 
 #include "nn/activation.h"
+#include "nn/attention.h"
 #include "nn/bidirectional.h"
 #include "nn/crf.h"
 #include "nn/dropout.h"
@@ -12,8 +13,10 @@
 #include "nn/linear.h"
 #include "nn/lstm.h"
 #include "nn/mlp.h"
+#include "nn/multi_head_attention.h"
 #include "nn/positions.h"
 #include "nn/stacked.h"
 #include "nn/tied_linear.h"
+#include "nn/transformer.h"
 #include "nn/tree_lstm.h"
 #include "nn/variational_dropout.h"
