@@ -13,13 +13,13 @@ namespace dynet_like::nn {
 namespace {
 
 /// -infinity for the keys that a query does not see, else 0.
-Expression causal_mask(ComputationGraph& graph, unsigned size) {
+Expression causal_mask(ComputationGraph& graph, unsigned keys, unsigned queries) {
   std::vector<unsigned> hidden;
-  for (unsigned query = 0; query < size; ++query) {
-    for (unsigned key = query + 1; key < size; ++key) hidden.push_back(query * size + key);
+  for (unsigned query = 0; query < queries; ++query) {
+    for (unsigned key = query + 1; key < keys; ++key) hidden.push_back(query * keys + key);
   }
   const std::vector<float> values(hidden.size(), -std::numeric_limits<float>::infinity());
-  return input(graph, Dim({size, size}), hidden, values);
+  return input(graph, Dim({keys, queries}), hidden, values);
 }
 
 /// The rows of a head.
@@ -36,7 +36,7 @@ Expression columns_of(std::span<const Expression> states) {
 /// The mean of the values, weighted by the softmax of k' q.
 Expression mean_by_products(const AttentionMemory& memory, const Expression& query) {
   const float scale = std::sqrt(static_cast<float>(query.dim().rows()));
-  return attention(query * scale, memory.keys, memory.values, 1);
+  return attention(query * scale, memory.keys, memory.values);
 }
 
 Expression softmax_of_products(const AttentionMemory& memory, const Expression& query) {
@@ -50,17 +50,19 @@ Expression attention(const Expression& q, const Expression& k, const Expression&
   const Dim &queries = q.dim(), &keys = k.dim(), &values = v.dim();
   const unsigned size = queries.rows();
   if (heads == 0 || size % heads != 0 || values.rows() % heads != 0 || keys.rows() != size ||
-      keys.cols() != values.cols() || (causal && keys.cols() != queries.cols())) {
-    throw ShapeError("[attention] need {d, m}, {d, n} and {e, n}, d and e multiples of heads, " +
-                     std::string(causal ? "m = n" : "any m") + "; got " + to_string(queries) + ' ' +
-                     to_string(keys) + ' ' + to_string(values) + " and " + std::to_string(heads) +
-                     " heads");
+      keys.cols() != values.cols()) {
+    throw ShapeError(
+        "[attention] need {d, m}, {d, n} and {e, n}, d and e multiples of heads; got " +
+        to_string(queries) + ' ' + to_string(keys) + ' ' + to_string(values) + " and " +
+        std::to_string(heads) + " heads");
   }
   const float scale = 1 / std::sqrt(static_cast<float>(size / heads));
   std::vector<Expression> outputs;
   for (unsigned head = 0; head < heads; ++head) {
     Expression scores = transpose(part_of(k, head, heads)) * part_of(q * scale, head, heads);
-    if (causal) scores = scores + causal_mask(q.graph("attention"), keys.cols());
+    if (causal) {
+      scores = scores + causal_mask(q.graph("attention"), keys.cols(), queries.cols());
+    }
     outputs.push_back(part_of(v, head, heads) * softmax(scores));
   }
   return heads == 1 ? outputs[0] : concatenate(outputs);
@@ -130,7 +132,7 @@ Expression AdditiveAttention::scores(const AttentionMemory& memory, const Expres
 Expression AdditiveAttention::operator()(const AttentionMemory& memory,
                                          const Expression& query) const {
   const Expression one = constant(query.graph("AdditiveAttention"), {1}, 1);
-  return attention(one, scores(memory, query), memory.values, 1);
+  return attention(one, scores(memory, query), memory.values);
 }
 
 Expression AdditiveAttention::weights(const AttentionMemory& memory,

@@ -11,10 +11,10 @@ namespace dynet_like::nn {
 
 /// Per head the mean of the values, weighted by the softmax over keys of k' q / sqrt(d / heads)
 /// (Vaswani et al. 2017); every head has its own rows of q, k and v. `causal`: query j sees the
-/// keys up to j, and there are as many keys as queries. Shapes: q {d, m}, k {d, n}, v {e, n} ->
-/// {e, m}. Throws ShapeError unless they fit, and unless d and e are multiples of heads.
-Expression attention(const Expression& q, const Expression& k, const Expression& v, unsigned heads,
-                     bool causal = false);
+/// keys up to j. Shapes: q {d, m} or {d}, k {d, n}, v {e, n} -> {e, m} or {e}. Throws ShapeError
+/// unless they fit, and unless d and e are multiples of heads.
+Expression attention(const Expression& q, const Expression& k, const Expression& v,
+                     unsigned heads = 1, bool causal = false);
 
 /// What queries look at: a key per state, to compare it with a query, and the states themselves.
 /// It is made once for a sequence, by `read`, and used for every query. Shapes: {k, n}, {e, n}.

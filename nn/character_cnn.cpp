@@ -2,7 +2,6 @@
 #include "nn/character_cnn.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include "dynet_like/core/errors.h"
 #include "dynet_like/graph/computation_graph.h"
@@ -11,9 +10,17 @@ namespace dynet_like::nn {
 
 namespace {
 
+constexpr unsigned kMostProducts = 16;  // of an affine_transform
+
 unsigned checked(unsigned characters, const std::vector<CharacterFilters>& filters) {
   if (characters == 0) throw ShapeError("[CharacterCNN] need at least 1 character; got 0");
   if (filters.empty()) throw UsageError("[CharacterCNN] need at least 1 width; got 0");
+  for (const CharacterFilters& each : filters) {
+    if (each.width > kMostProducts) {
+      throw UsageError("[CharacterCNN] need widths of at most " + std::to_string(kMostProducts) +
+                       "; got " + std::to_string(each.width));
+    }
+  }
   return characters;
 }
 
@@ -29,10 +36,9 @@ CharacterCNN::CharacterCNN(ParameterCollection& model, unsigned characters, unsi
   unsigned widest = 0;
   for (const CharacterFilters& each : filters) {
     widest = std::max(widest, each.width);
-    const float scale = std::sqrt(6.0f / static_cast<float>(size * each.width + each.count));
-    const Parameter weights =
-        own_.add_parameters({size, each.width, each.count}, ParameterInitUniform(scale), "F");
-    filters_.push_back({weights, own_.add_parameters({each.count}, ParameterInitConst(0), "b")});
+    const Parameter weights = own_.add_parameters({each.count, each.width * size}, "F");
+    const Parameter bias = own_.add_parameters({each.count}, ParameterInitConst(0), "b");
+    filters_.push_back({each.width, weights, bias});
   }
   ends_ = widest / 2;
 }
@@ -52,10 +58,23 @@ Expression CharacterCNN::operator()(ComputationGraph& graph,
   const Expression columns = embedding_.columns(graph, characters);
   std::vector<Expression> outputs;
   for (const Filters& each : filters_) {
-    const Expression sums = filter1d_narrow(columns, parameter(graph, each.weights));
-    outputs.push_back(activation_(max_dim(sums, 1) + parameter(graph, each.bias)));
+    outputs.push_back(activation_(max_dim(sums_of_windows(each, columns), 1)));
   }
   return outputs.size() == 1 ? outputs[0] : concatenate(outputs);
+}
+
+// The first characters of all windows are some columns, their second ones are those one further
+// on, and so on: a product for each, without copies.
+Expression CharacterCNN::sums_of_windows(const Filters& filters, const Expression& columns) const {
+  ComputationGraph& graph = columns.graph("CharacterCNN");
+  const unsigned size = columns.dim().rows(), windows = columns.dim().cols() - filters.width + 1;
+  const Expression weights = parameter(graph, filters.weights);
+  std::vector<Expression> terms = {parameter(graph, filters.bias)};
+  for (unsigned place = 0; place < filters.width; ++place) {
+    terms.push_back(pick_range(weights, place * size, (place + 1) * size, 1));
+    terms.push_back(pick_range(columns, place, place + windows, 1));
+  }
+  return affine_transform(terms);
 }
 
 unsigned CharacterCNN::outputs() const {

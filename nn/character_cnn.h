@@ -22,9 +22,9 @@ struct CharacterFilters {
 /// the widest filter says, rounded down.
 class CharacterCNN {
  public:
-  /// Adds the Embedding "characters", and per width the filters "F" {size, width, count} and the
+  /// Adds the Embedding "characters", and per width the filters "F" {count, width * size} and the
   /// bias "b" ("F_1", "b_1" for the second width, and so on), to a subcollection of `model`. Throws
-  /// ShapeError for size 0, UsageError for no filters.
+  /// ShapeError for size 0, UsageError for no filters and for a width above 16.
   CharacterCNN(ParameterCollection& model, unsigned characters, unsigned size,
                const std::vector<CharacterFilters>& filters, Activation activation = tanh,
                const std::string& name = "character_cnn");
@@ -42,8 +42,11 @@ class CharacterCNN {
 
  private:
   struct Filters {
+    unsigned width;
     Parameter weights, bias;
   };
+
+  Expression sums_of_windows(const Filters& filters, const Expression& columns) const;
 
   unsigned characters_, ends_;
   ParameterCollection own_;  // has the parameters of the layers below

@@ -42,7 +42,7 @@ TEST(CharacterCNNTest, FollowsTheFormula) {
           double sum = b[filter];
           for (unsigned k = 0; k < width; ++k) {
             const Doubles x = row(table, padded[start + k]);
-            for (unsigned i = 0; i < kSize; ++i) sum += f[(filter * width + k) * kSize + i] * x[i];
+            for (unsigned i = 0; i < kSize; ++i) sum += f[(k * kSize + i) * count + filter] * x[i];
           }
           largest = std::max(largest, std::tanh(sum));
         }
@@ -104,6 +104,7 @@ TEST(CharacterLayersTest, Errors) {
   EXPECT_THROW(CharacterCNN(model, kCharacters, 0, kFilters), ShapeError);
   EXPECT_THROW(CharacterCNN(model, kCharacters, kSize, {{0, 2}}), ShapeError);
   EXPECT_THROW(CharacterCNN(model, kCharacters, kSize, {{2, 0}}), ShapeError);
+  EXPECT_THROW(CharacterCNN(model, kCharacters, kSize, {{17, 2}}), UsageError);
   EXPECT_THROW(CharacterLSTM(model, 0, kSize, 2), ShapeError);
   const Readers readers(model);
   ComputationGraph graph;
