@@ -28,11 +28,6 @@ Expression part_of(const Expression& x, unsigned head, unsigned heads) {
   return heads == 1 ? x : pick_range(x, head * size, (head + 1) * size);
 }
 
-Expression columns_of(std::span<const Expression> states) {
-  if (states.empty()) throw UsageError("[attention] need at least 1 state; got 0");
-  return concatenate_cols(std::vector<Expression>(states.begin(), states.end()));
-}
-
 /// The mean of the values, weighted by the softmax of k' q.
 Expression mean_by_products(const AttentionMemory& memory, const Expression& query) {
   const float scale = std::sqrt(static_cast<float>(query.dim().rows()));
@@ -66,6 +61,11 @@ Expression attention(const Expression& q, const Expression& k, const Expression&
     outputs.push_back(part_of(v, head, heads) * softmax(scores));
   }
   return heads == 1 ? outputs[0] : concatenate(outputs);
+}
+
+Expression columns_of(std::span<const Expression> states) {
+  if (states.empty()) throw UsageError("[attention] need at least 1 state; got 0");
+  return concatenate_cols(std::vector<Expression>(states.begin(), states.end()));
 }
 
 AttentionMemory DotAttention::read(std::span<const Expression> states) const {

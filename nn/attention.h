@@ -16,11 +16,15 @@ namespace dynet_like::nn {
 Expression attention(const Expression& q, const Expression& k, const Expression& v,
                      unsigned heads = 1, bool causal = false);
 
-/// What queries look at: a key per state, to compare it with a query, and the states themselves.
-/// It is made once for a sequence, by `read`, and used for every query. Shapes: {k, n}, {e, n}.
+/// What queries look at: for every state a key, which is compared with a query, and a value: the
+/// state itself or, of MultiHeadAttention, a map of it. It is made once for a sequence, by `read`,
+/// and used for every query. Shapes: {k, n}, {e, n}.
 struct AttentionMemory {
   Expression keys, values;
 };
+
+/// States as a matrix, a column each. Shapes: {e} -> {e, n}. Throws UsageError for none.
+Expression columns_of(std::span<const Expression> states);
 
 // The layers below read states of any number n, at least one, as a matrix {e, n} or as n vectors
 // {e}. With a memory and a query, operator() is the mean of the states, {e}, and `weights` are the

@@ -30,6 +30,10 @@ AttentionMemory MultiHeadAttention::read(const Expression& states) const {
   return {key_(states), value_(states)};
 }
 
+AttentionMemory MultiHeadAttention::read(std::span<const Expression> states) const {
+  return read(columns_of(states));
+}
+
 Expression MultiHeadAttention::operator()(const AttentionMemory& memory,
                                           const Expression& queries) const {
   return output_(attention(query_(queries), memory.keys, memory.values, heads_));

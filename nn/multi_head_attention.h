@@ -19,9 +19,10 @@ class MultiHeadAttention {
   MultiHeadAttention(ParameterCollection& model, unsigned size, unsigned heads,
                      const std::string& name = "attention");
 
-  /// The keys and values of a sequence, once for all queries. Shapes: {size, n}. Throws ShapeError
-  /// unless the states fit.
+  /// The keys and values of a sequence, once for all queries. Shapes: {size, n}, or n of {size}.
+  /// Throws ShapeError unless the states fit, UsageError for none.
   AttentionMemory read(const Expression& states) const;
+  AttentionMemory read(std::span<const Expression> states) const;
   /// What queries find there. Shapes: {size} -> {size}, {size, m} -> {size, m}. Throws ShapeError
   /// unless they fit.
   Expression operator()(const AttentionMemory& memory, const Expression& queries) const;

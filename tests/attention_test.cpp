@@ -192,6 +192,7 @@ TEST(AttentionTest, VectorsAreTheColumnsOfAMatrix) {
   const DotAttention dot;
   const BilinearAttention bilinear(model, kStates, kStates);
   const AdditiveAttention additive(model, kStates, kStates, 6);
+  const MultiHeadAttention heads(model, kStates, 2);
   ComputationGraph graph;
   const Expression states = drawn_matrix(graph, kStates, 3, 1);
   const Expression query = reshape(drawn_matrix(graph, kStates, 1, 2), {kStates});
@@ -205,6 +206,7 @@ TEST(AttentionTest, VectorsAreTheColumnsOfAMatrix) {
   check(dot);
   check(bilinear);
   check(additive);
+  check(heads);
   EXPECT_THROW(bilinear.read(ones(graph, {kStates + 1, 2})), ShapeError);
   EXPECT_THROW(BilinearAttention(model, 0, 3), ShapeError);
   EXPECT_THROW(AdditiveAttention(model, 3, 3, 0), ShapeError);

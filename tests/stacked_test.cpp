@@ -105,6 +105,44 @@ TEST(StackedGRUTest, BatchingChangesNoBitAndGradientsAreRight) {
   });
 }
 
+/// A recurrent network of a program's own (Elman 1990).
+class SimpleLayer {
+ public:
+  using State = Expression;
+
+  SimpleLayer(ParameterCollection& model, unsigned inputs, unsigned hidden, const std::string& name)
+      : hidden_(hidden), map_(model, inputs + hidden, hidden, true, name) {}
+  State start(ComputationGraph& graph) const { return zeros(graph, {hidden_}); }
+  State step(const State& before, const Expression& x) const {
+    return tanh(map_(concatenate({x, before})));
+  }
+  std::vector<State> operator()(std::span<const Expression> xs) const {
+    std::vector<State> states;
+    for (const Expression& x : xs) {
+      states.push_back(step(states.empty() ? start(*x.pg) : states.back(), x));
+    }
+    return states;
+  }
+  static const Expression& output(const State& state) { return state; }
+  unsigned hidden() const { return hidden_; }
+
+ private:
+  unsigned hidden_;
+  Linear map_;
+};
+
+TEST(StackedTest, LayersOfAProgramsOwn) {
+  ParameterCollection model(3), same(3);
+  const Stacked<SimpleLayer> stacked(model, 4, 5, 2, 0, "own");
+  EXPECT_NE(model.find("/own/layer_1/W"), nullptr);
+  const Bidirectional<SimpleLayer> both(model, 4, 5, 1, 0, "both");
+  const SimpleLayer first(same, 4, 5, "a"), second(same, 5, 5, "b");
+  ComputationGraph graph;
+  const std::vector<Expression> xs = some_inputs(graph, 3, 4), expected = second(first(xs));
+  EXPECT_EQ(as_vector(stacked(xs).back().back().value()), as_vector(expected.back().value()));
+  EXPECT_EQ(both.final_states(xs).dim(), Dim({10}));
+}
+
 TEST(StackedLSTMTest, DropoutIsBetweenLayersAndInTrainingOnly) {
   ParameterCollection model(3);
   const StackedLSTM lstm(model, 4, 50, 2, 0.5f, "lstm"), one(model, 4, 50, 1, 0.5f, "one");
