@@ -51,13 +51,13 @@ Expression attention(const Expression& q, const Expression& k, const Expression&
         to_string(queries) + ' ' + to_string(keys) + ' ' + to_string(values) + " and " +
         std::to_string(heads) + " heads");
   }
-  const float scale = 1 / std::sqrt(static_cast<float>(size / heads));
+  const Expression scaled = q * (1 / std::sqrt(static_cast<float>(size / heads)));
+  Expression mask;
+  if (causal) mask = causal_mask(q.graph("attention"), keys.cols(), queries.cols());
   std::vector<Expression> outputs;
   for (unsigned head = 0; head < heads; ++head) {
-    Expression scores = transpose(part_of(k, head, heads)) * part_of(q * scale, head, heads);
-    if (causal) {
-      scores = scores + causal_mask(q.graph("attention"), keys.cols(), queries.cols());
-    }
+    Expression scores = transpose(part_of(k, head, heads)) * part_of(scaled, head, heads);
+    if (causal) scores = scores + mask;
     outputs.push_back(part_of(v, head, heads) * softmax(scores));
   }
   return heads == 1 ? outputs[0] : concatenate(outputs);
@@ -124,6 +124,9 @@ AttentionMemory AdditiveAttention::read(std::span<const Expression> states) cons
 
 Expression AdditiveAttention::scores(const AttentionMemory& memory, const Expression& query) const {
   ComputationGraph& graph = query.graph("AdditiveAttention");
+  if (query.dim().cols() != 1) {
+    throw ShapeError("[AdditiveAttention] need one query {k}; got " + to_string(query.dim()));
+  }
   const Expression sums = memory.keys + parameter(graph, query_weights_) * query;
   return parameter(graph, score_weights_) * tanh(sums);
 }

@@ -68,6 +68,7 @@ class AdditiveAttention {
 
   AttentionMemory read(const Expression& states) const;
   AttentionMemory read(std::span<const Expression> states) const;
+  /// One query. Shapes: {k} -> {e}.
   Expression operator()(const AttentionMemory& memory, const Expression& query) const;
   Expression weights(const AttentionMemory& memory, const Expression& query) const;
 

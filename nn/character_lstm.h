@@ -10,8 +10,8 @@
 
 namespace dynet_like::nn {
 
-/// The final states of a bidirectional LSTM over the vectors of a word's characters (Ling et al.
-/// 2015; Lample et al. 2016).
+/// The final states of a bidirectional LSTM over the vectors of a word's characters (Lample
+/// et al. 2016).
 class CharacterLSTM {
  public:
   /// Adds the Embedding "characters" and the layer "lstm" to a subcollection of `model`. Throws

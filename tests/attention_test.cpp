@@ -208,6 +208,7 @@ TEST(AttentionTest, VectorsAreTheColumnsOfAMatrix) {
   check(additive);
   check(heads);
   EXPECT_THROW(bilinear.read(ones(graph, {kStates + 1, 2})), ShapeError);
+  EXPECT_THROW(additive(additive.read(states), states), ShapeError);
   EXPECT_THROW(BilinearAttention(model, 0, 3), ShapeError);
   EXPECT_THROW(AdditiveAttention(model, 3, 3, 0), ShapeError);
 }
