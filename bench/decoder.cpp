@@ -25,8 +25,8 @@ struct Decoders {
         output(model, size.hidden, size.classes) {}
 
   Expression step(ComputationGraph& graph, nn::LSTM::State& state, unsigned word) const {
-    state = cell.step(graph, state, lookup(graph, words, word));
-    return output(graph, state.h);
+    state = cell.step(state, lookup(graph, words, word));
+    return output(state.h);
   }
 
   unsigned sentences;

@@ -29,14 +29,14 @@ struct Translator {
 
   nn::LSTM::State read(ComputationGraph& graph, const Number& number) const {
     nn::LSTM::State state = encoder.start(graph);
-    for (unsigned digit : number) state = encoder.step(graph, state, lookup(graph, digits, digit));
+    for (unsigned digit : number) state = encoder.step(state, lookup(graph, digits, digit));
     return state;
   }
 
   // The scores of the next symbol, after this one was written.
   Expression step(ComputationGraph& graph, nn::LSTM::State& state, unsigned written) const {
-    state = decoder.step(graph, state, lookup(graph, digits, written));
-    return output(graph, state.h);
+    state = decoder.step(state, lookup(graph, digits, written));
+    return output(state.h);
   }
 
   Expression loss(ComputationGraph& graph, const Number& number) const {

@@ -49,10 +49,10 @@ class Model {
   Model(ParameterCollection& parameters, const NetworkOptions& options, const Encoding& encoding)
       : words_(parameters, encoding.words().size(), options.embedding, "words"),
         characters_(parameters, encoding.characters().size(), options.characters, "characters"),
-        character_lstm_(parameters, options.characters, options.character_hidden, 1,
+        character_lstm_(parameters, options.characters, options.character_hidden, 1, 0,
                         "character_lstm"),
         word_lstm_(parameters, options.embedding + 2 * options.character_hidden, options.hidden,
-                   options.layers, "word_lstm"),
+                   options.layers, options.dropout, "word_lstm"),
         output_(parameters, 2 * options.hidden, encoding.labels().size(), true, "output"),
         dropout_(options.dropout),
         word_dropout_(options.word_dropout),
@@ -91,8 +91,8 @@ class Model {
     for (std::size_t i = 0; i < sentence.words.size(); ++i) {
       words.push_back(dropout_(word(graph, sentence, i, training), training));
     }
-    std::vector<Expression> scores = word_lstm_(graph, words, dropout_, training);
-    for (Expression& score : scores) score = output_(graph, dropout_(score, training));
+    std::vector<Expression> scores = word_lstm_(words, training);
+    for (Expression& score : scores) score = output_(dropout_(score, training));
     return scores;
   }
 
@@ -105,7 +105,7 @@ class Model {
     Expression whole = words_(graph, sentence.words[i]);
     // All of the vector or nothing: so it learns to do without.
     if (training) whole = block_dropout(whole, word_dropout_);
-    return concatenate({whole, character_lstm_.final_states(graph, characters)});
+    return concatenate({whole, character_lstm_.final_states(characters)});
   }
 
   nn::Embedding words_, characters_;

@@ -61,7 +61,7 @@ class Model {
     std::size_t losses = 0;
     for (std::uint32_t node = root_only ? tree.root() : 0; node < tree.size(); ++node) {
       if (tree.label(node) == nn::Tree::kNoLabel) continue;
-      const Expression scores = classifier_(graph, dropout_(states[node].h, true));
+      const Expression scores = classifier_(dropout_(states[node].h, true));
       batch.add_loss(pickneglogsoftmax(scores, static_cast<unsigned>(tree.label(node))));
       ++losses;
     }
@@ -70,7 +70,7 @@ class Model {
 
   std::vector<Prediction> predictions(const std::vector<Sample>& samples, unsigned threads) const {
     return predict(samples, threads, [&](ComputationGraph& graph, const Sample& sample) {
-      return classifier_(graph, run(graph, sample, false).back().h);  // the scores of the root
+      return classifier_(run(graph, sample, false).back().h);  // the scores of the root
     });
   }
 
@@ -82,7 +82,7 @@ class Model {
     for (const std::uint32_t word : sample.words) {
       words.push_back(dropout_(embedding_(graph, word), training));
     }
-    return tree_lstm_(graph, sample.tree, words);
+    return tree_lstm_(sample.tree, words);
   }
 
   nn::Embedding embedding_;

@@ -1,6 +1,9 @@
-// Embedding: its table and its one node.
+// Embedding: its table, and how rows of it are arranged.
 #include "nn/embedding.h"
 
+#include <vector>
+
+#include "dynet_like/core/errors.h"
 #include "dynet_like/graph/computation_graph.h"
 
 namespace dynet_like::nn {
@@ -15,6 +18,25 @@ Embedding::Embedding(ParameterCollection& model, unsigned rows, unsigned size,
 
 Expression Embedding::operator()(ComputationGraph& graph, std::uint32_t row) const {
   return lookup(graph, table_, row);
+}
+
+Expression Embedding::minibatch(ComputationGraph& graph,
+                                std::span<const std::uint32_t> rows) const {
+  if (rows.empty()) throw UsageError("[Embedding] need at least 1 row; got 0");
+  return lookup(graph, table_, std::vector<unsigned>(rows.begin(), rows.end()));
+}
+
+Expression Embedding::columns(ComputationGraph& graph, std::span<const std::uint32_t> rows) const {
+  const Expression vectors = minibatch(graph, rows);
+  return reshape(vectors, Dim({table_.dim()[0], vectors.dim().batch_elems()}));
+}
+
+Expression Embedding::sum(ComputationGraph& graph, std::span<const std::uint32_t> rows) const {
+  return rows.empty() ? zeros(graph, table_.dim()) : sum_batches(minibatch(graph, rows));
+}
+
+Expression Embedding::mean(ComputationGraph& graph, std::span<const std::uint32_t> rows) const {
+  return rows.empty() ? zeros(graph, table_.dim()) : mean_batches(minibatch(graph, rows));
 }
 
 }  // namespace dynet_like::nn

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 
 #include "dynet_like/graph/expression.h"
@@ -21,6 +22,17 @@ class Embedding {
 
   /// The vector of a row. Shapes: {size}. Throws UsageError for a row that is not there.
   Expression operator()(ComputationGraph& graph, std::uint32_t row) const;
+
+  // Of several rows, in any order; one may come several times. All of the following throw
+  // UsageError for a row that is not there, and the first two for no rows.
+
+  /// A column per row. Shapes: {size, n}.
+  Expression columns(ComputationGraph& graph, std::span<const std::uint32_t> rows) const;
+  /// An element of the minibatch per row. Shapes: {size} each.
+  Expression minibatch(ComputationGraph& graph, std::span<const std::uint32_t> rows) const;
+  /// A bag of words: the sum or the mean of the vectors; zeros for no rows. Shapes: {size}.
+  Expression sum(ComputationGraph& graph, std::span<const std::uint32_t> rows) const;
+  Expression mean(ComputationGraph& graph, std::span<const std::uint32_t> rows) const;
 
   const LookupParameter& table() const { return table_; }
 

@@ -1,4 +1,4 @@
-// What LSTM layers share: how the weights of several gates in one matrix begin.
+// What layers with gates share: how the weights of several gates in one matrix begin.
 #pragma once
 
 #include <cmath>

@@ -17,21 +17,22 @@ GRU::GRU(ParameterCollection& model, unsigned inputs, unsigned hidden, const std
 
 Expression GRU::start(ComputationGraph& graph) const { return zeros(graph, Dim({hidden_})); }
 
-Expression GRU::step(ComputationGraph& graph, const Expression& h, const Expression& x) const {
+Expression GRU::step(const Expression& h, const Expression& x) const {
+  ComputationGraph& graph = x.graph("GRU");
   return gru_cell(parameter(graph, hidden_bias_), parameter(graph, hidden_weights_), h,
                   parameter(graph, input_bias_), parameter(graph, input_weights_), x);
 }
 
-Expression GRU::step_without_input(ComputationGraph& graph, const Expression& h) const {
+Expression GRU::step_without_input(const Expression& h) const {
+  ComputationGraph& graph = h.graph("GRU");
   return gru_cell(parameter(graph, hidden_bias_), parameter(graph, hidden_weights_), h);
 }
 
-std::vector<Expression> GRU::operator()(ComputationGraph& graph,
-                                        std::span<const Expression> xs) const {
+std::vector<Expression> GRU::operator()(std::span<const Expression> xs) const {
   std::vector<Expression> states;
   states.reserve(xs.size());
   for (const Expression& x : xs) {
-    states.push_back(step(graph, states.empty() ? start(graph) : states.back(), x));
+    states.push_back(step(states.empty() ? start(x.graph("GRU")) : states.back(), x));
   }
   return states;
 }

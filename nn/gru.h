@@ -17,21 +17,27 @@ namespace dynet_like::nn {
 /// (2010) propose, gate by gate; b_x and b_h are zero at first.
 class GRU {
  public:
+  /// After an element: its output. Shapes: {hidden}.
+  using State = Expression;
+  static constexpr const char* kName = "gru";
+
   /// Adds its parameters "W", "U", "b_x" and "b_h" to a subcollection of `model`. Throws ShapeError
   /// for size 0.
   GRU(ParameterCollection& model, unsigned inputs, unsigned hidden,
-      const std::string& name = "gru");
+      const std::string& name = kName);
 
-  /// The state before the first element: zeros. Shapes: {hidden}.
-  Expression start(ComputationGraph& graph) const;
+  /// The state before the first element: zeros.
+  State start(ComputationGraph& graph) const;
   /// The state after one more element. Shapes: h {hidden}, x {inputs}. Throws ShapeError unless
   /// they fit.
-  Expression step(ComputationGraph& graph, const Expression& h, const Expression& x) const;
+  State step(const State& h, const Expression& x) const;
   /// A step that reads nothing: W x and b_x are left out of all three sums. An inner node of a tree
   /// whose words are at its leaves, with h the sum of its children's states. Shapes: h {hidden}.
-  Expression step_without_input(ComputationGraph& graph, const Expression& h) const;
+  State step_without_input(const State& h) const;
   /// The states after every element of a sequence that begins with it.
-  std::vector<Expression> operator()(ComputationGraph& graph, std::span<const Expression> xs) const;
+  std::vector<State> operator()(std::span<const Expression> xs) const;
+
+  static const Expression& output(const State& state) { return state; }
 
   unsigned hidden() const { return hidden_; }
 

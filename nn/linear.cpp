@@ -12,7 +12,8 @@ Linear::Linear(ParameterCollection& model, unsigned inputs, unsigned outputs, bo
   if (with_bias) bias_ = own.add_parameters({outputs}, ParameterInitConst(0), "b");
 }
 
-Expression Linear::operator()(ComputationGraph& graph, const Expression& x) const {
+Expression Linear::operator()(const Expression& x) const {
+  ComputationGraph& graph = x.graph("Linear");
   const Expression weights = parameter(graph, weights_);
   if (bias_.p == nullptr) return weights * x;
   return affine_transform({parameter(graph, bias_), weights, x});

@@ -17,7 +17,7 @@ class Linear {
          const std::string& name = "linear");
 
   /// Throws ShapeError unless x fits.
-  Expression operator()(ComputationGraph& graph, const Expression& x) const;
+  Expression operator()(const Expression& x) const;
 
   const Parameter& weights() const { return weights_; }
   /// Empty if there is none.

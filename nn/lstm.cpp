@@ -19,18 +19,18 @@ LSTM::State LSTM::start(ComputationGraph& graph) const {
   return {zero, zero};
 }
 
-LSTM::State LSTM::step(ComputationGraph& graph, const State& before, const Expression& x) const {
+LSTM::State LSTM::step(const State& before, const Expression& x) const {
+  ComputationGraph& graph = x.graph("LSTM");
   const Expression xs[] = {parameter(graph, input_weights_), x, parameter(graph, hidden_weights_),
                            before.h};
   return lstm_cell(parameter(graph, bias_), xs, std::span(&before.c, 1));
 }
 
-std::vector<LSTM::State> LSTM::operator()(ComputationGraph& graph,
-                                          std::span<const Expression> xs) const {
+std::vector<LSTM::State> LSTM::operator()(std::span<const Expression> xs) const {
   std::vector<State> states;
   states.reserve(xs.size());
   for (const Expression& x : xs) {
-    states.push_back(step(graph, states.empty() ? start(graph) : states.back(), x));
+    states.push_back(step(states.empty() ? start(x.graph("LSTM")) : states.back(), x));
   }
   return states;
 }

@@ -19,18 +19,21 @@ class LSTM {
  public:
   /// After an element: the output h and the cell c. Shapes: {hidden} and {hidden}.
   using State = CellState;
+  static constexpr const char* kName = "lstm";
 
   /// Adds its parameters "W", "U" and "b" to a subcollection of `model`. Throws ShapeError for size
   /// 0.
   LSTM(ParameterCollection& model, unsigned inputs, unsigned hidden,
-       const std::string& name = "lstm");
+       const std::string& name = kName);
 
   /// The state before the first element: zeros.
   State start(ComputationGraph& graph) const;
   /// The state after one more element. Shapes: x {inputs}. Throws ShapeError unless x fits.
-  State step(ComputationGraph& graph, const State& before, const Expression& x) const;
+  State step(const State& before, const Expression& x) const;
   /// The states after every element of a sequence that begins with it.
-  std::vector<State> operator()(ComputationGraph& graph, std::span<const Expression> xs) const;
+  std::vector<State> operator()(std::span<const Expression> xs) const;
+
+  static const Expression& output(const State& state) { return state.h; }
 
   unsigned hidden() const { return hidden_; }
 

@@ -18,22 +18,23 @@ TreeLSTM::TreeLSTM(ParameterCollection& model, unsigned inputs, unsigned hidden,
   bias_ = add_gate_bias(own, hidden, {1, 1, 0, 0, 0}, "b");
 }
 
-TreeLSTM::State TreeLSTM::leaf(ComputationGraph& graph, const Expression& x) const {
+TreeLSTM::State TreeLSTM::leaf(const Expression& x) const {
+  ComputationGraph& graph = x.graph("TreeLSTM");
   const unsigned n = hidden_;
   const Expression bias = pick_range(parameter(graph, bias_), 2 * n, 5 * n);
   const Expression xs[] = {parameter(graph, leaf_weights_), x};
   return lstm_cell(bias, xs, {});
 }
 
-TreeLSTM::State TreeLSTM::inner(ComputationGraph& graph, const State& left,
-                                const State& right) const {
+TreeLSTM::State TreeLSTM::inner(const State& left, const State& right) const {
+  ComputationGraph& graph = left.h.graph("TreeLSTM");
   const Expression xs[] = {parameter(graph, left_weights_), left.h,
                            parameter(graph, right_weights_), right.h};
   const Expression cells[] = {left.c, right.c};
   return lstm_cell(parameter(graph, bias_), xs, cells);
 }
 
-std::vector<TreeLSTM::State> TreeLSTM::operator()(ComputationGraph& graph, const Tree& tree,
+std::vector<TreeLSTM::State> TreeLSTM::operator()(const Tree& tree,
                                                   std::span<const Expression> xs) const {
   if (xs.size() != tree.leaf_count()) {
     throw UsageError("[TreeLSTM] need an input for every leaf; got " + std::to_string(xs.size()) +
@@ -43,9 +44,9 @@ std::vector<TreeLSTM::State> TreeLSTM::operator()(ComputationGraph& graph, const
   states.reserve(tree.size());
   for (std::uint32_t node = 0; node < tree.size(); ++node) {
     if (tree.is_leaf(node)) {
-      states.push_back(leaf(graph, xs[tree.nodes()[node].word]));
+      states.push_back(leaf(xs[tree.nodes()[node].word]));
     } else if (tree.children(node).size() == 2) {
-      states.push_back(inner(graph, states[tree.left(node)], states[tree.right(node)]));
+      states.push_back(inner(states[tree.left(node)], states[tree.right(node)]));
     } else {
       throw UsageError("[TreeLSTM] need nodes with two children; got one with " +
                        std::to_string(tree.children(node).size()));

@@ -30,13 +30,12 @@ class TreeLSTM {
            const std::string& name = "tree_lstm");
 
   /// Shapes: x {inputs}. Throws ShapeError unless x fits.
-  State leaf(ComputationGraph& graph, const Expression& x) const;
-  State inner(ComputationGraph& graph, const State& left, const State& right) const;
+  State leaf(const Expression& x) const;
+  State inner(const State& left, const State& right) const;
 
   /// The states of all nodes of a tree, by node; xs has the input of every leaf from left to right.
   /// Throws UsageError for another number of inputs and for a node that has not two children.
-  std::vector<State> operator()(ComputationGraph& graph, const Tree& tree,
-                                std::span<const Expression> xs) const;
+  std::vector<State> operator()(const Tree& tree, std::span<const Expression> xs) const;
 
   unsigned hidden() const { return hidden_; }
 

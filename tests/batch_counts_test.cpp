@@ -26,7 +26,8 @@ class CellOfOps {
     }
   }
 
-  nn::TreeLSTM::State leaf(ComputationGraph& graph, const Expression& x) const {
+  nn::TreeLSTM::State leaf(const Expression& x) const {
+    ComputationGraph& graph = *x.pg;
     const auto gate = [&](unsigned g) {
       return affine_transform({parameter(graph, bias_[g]), parameter(graph, left_[g]), x});
     };
@@ -34,8 +35,8 @@ class CellOfOps {
     return {cmult(logistic(gate(2)), tanh(c)), c};
   }
 
-  nn::TreeLSTM::State inner(ComputationGraph& graph, const nn::TreeLSTM::State& l,
-                            const nn::TreeLSTM::State& r) const {
+  nn::TreeLSTM::State inner(const nn::TreeLSTM::State& l, const nn::TreeLSTM::State& r) const {
+    ComputationGraph& graph = *l.h.pg;
     const auto gate = [&](unsigned g) {
       return affine_transform({parameter(graph, bias_[g]), parameter(graph, left_[g]), l.h,
                                parameter(graph, right_[g]), r.h});
@@ -64,12 +65,10 @@ class CellOfOwnForgets {
     }
   }
 
-  nn::TreeLSTM::State leaf(ComputationGraph& graph, const Expression& x) const {
-    return cell(graph, leaf_, x, {});
-  }
+  nn::TreeLSTM::State leaf(const Expression& x) const { return cell(*x.pg, leaf_, x, {}); }
 
-  nn::TreeLSTM::State inner(ComputationGraph& graph, const nn::TreeLSTM::State& l,
-                            const nn::TreeLSTM::State& r) const {
+  nn::TreeLSTM::State inner(const nn::TreeLSTM::State& l, const nn::TreeLSTM::State& r) const {
+    ComputationGraph& graph = *l.h.pg;
     const Expression left = logistic(map(graph, bias_[3], forget_[0], l.h));
     const Expression right = logistic(map(graph, bias_[3], forget_[1], r.h));
     return cell(graph, both_, concatenate({l.h, r.h}), {cmult(left, l.c), cmult(right, r.c)});
@@ -110,9 +109,9 @@ Report run(ParameterCollection& model, const Cell& cell, std::span<const nn::Tre
     std::vector<Expression> losses;
     for (unsigned node = 0; node < tree.size(); ++node) {
       states.push_back(tree.is_leaf(node)
-                           ? cell.leaf(graph, lookup(graph, table, node % kWords))
-                           : cell.inner(graph, states[tree.left(node)], states[tree.right(node)]));
-      losses.push_back(pickneglogsoftmax(output(graph, states.back().h), node % 5));
+                           ? cell.leaf(lookup(graph, table, node % kWords))
+                           : cell.inner(states[tree.left(node)], states[tree.right(node)]));
+      losses.push_back(pickneglogsoftmax(output(states.back().h), node % 5));
     }
     batch.add_loss(sum(losses));
   }

@@ -42,7 +42,7 @@ TEST(GruTest, FollowsTheFormula) {
   ComputationGraph graph(double_options());
   std::vector<Expression> xs;
   for (unsigned i = 0; i < 4; ++i) xs.push_back(inputs(graph, i));
-  const std::vector<Expression> states = gru(graph, xs);
+  const std::vector<Expression> states = gru(xs);
   ASSERT_EQ(states.size(), 4u);
   Doubles expected(5);
   for (unsigned i = 0; i < 4; ++i) {
@@ -50,7 +50,7 @@ TEST(GruTest, FollowsTheFormula) {
     expected = plain_gru(model, expected, &x);
     expect_near(states[i].value(), expected);
   }
-  EXPECT_TRUE(gru(graph, {}).empty());
+  EXPECT_TRUE(gru({}).empty());
 }
 
 TEST(GruTest, WithoutInputItsTermsAreZero) {
@@ -61,7 +61,7 @@ TEST(GruTest, WithoutInputItsTermsAreZero) {
   ComputationGraph graph(double_options());
   const Expression sum = states(graph, 0) + states(graph, 1);
   const Doubles h = as_doubles(sum.value());
-  expect_near(gru.step_without_input(graph, sum).value(), plain_gru(model, h, nullptr));
+  expect_near(gru.step_without_input(sum).value(), plain_gru(model, h, nullptr));
 }
 
 TEST(GruTest, FirstValues) {
@@ -89,12 +89,12 @@ struct SmallModel {
   Expression loss(ComputationGraph& graph, const std::vector<unsigned>& words) const {
     std::vector<Expression> xs, losses;
     for (const unsigned word : words) xs.push_back(embedding(graph, word));
-    std::vector<Expression> states = gru(graph, xs);
+    std::vector<Expression> states = gru(xs);
     for (std::size_t i = 0; i + 1 < states.size(); i += 2) {
-      states.push_back(gru.step_without_input(graph, states[i] + states[i + 1]));
+      states.push_back(gru.step_without_input(states[i] + states[i + 1]));
     }
     for (const Expression& state : states) {
-      losses.push_back(pickneglogsoftmax(output(graph, state), 1));
+      losses.push_back(pickneglogsoftmax(output(state), 1));
     }
     return sum(losses);
   }
@@ -162,9 +162,9 @@ TEST(GruTest, SizesThatDoNotFit) {
   const GRU gru(model, 3, 2);
   ComputationGraph graph;
   const Expression three = ones(graph, {3}), four = ones(graph, {4});
-  EXPECT_THROW(gru.step(graph, gru.start(graph), four), ShapeError);
-  EXPECT_THROW(gru.step(graph, four, three), ShapeError);
-  EXPECT_THROW(gru.step_without_input(graph, four), ShapeError);
+  EXPECT_THROW(gru.step(gru.start(graph), four), ShapeError);
+  EXPECT_THROW(gru.step(four, three), ShapeError);
+  EXPECT_THROW(gru.step_without_input(four), ShapeError);
 }
 
 TEST(GruTest, LearnsParity) {
@@ -185,7 +185,7 @@ TEST(GruTest, LearnsParity) {
         xs.push_back(bits(graph, number >> bit & 1u));
         parity ^= number >> bit & 1u;
       }
-      minibatch.add_loss(pickneglogsoftmax(output(graph, gru(graph, xs).back()), parity));
+      minibatch.add_loss(pickneglogsoftmax(output(gru(xs).back()), parity));
     }
     loss = static_cast<double>(minibatch.forward());
     trainer.update(minibatch.backward());

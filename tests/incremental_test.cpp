@@ -25,8 +25,8 @@ class IncrementalTest : public ::testing::Test {
     }
     Expression step(unsigned sample, unsigned word) {
       ComputationGraph& graph = batch.graph(sample);
-      states[sample] = t.cell.step(graph, states[sample], lookup(graph, t.table, word));
-      return t.output(graph, states[sample].h);
+      states[sample] = t.cell.step(states[sample], lookup(graph, t.table, word));
+      return t.output(states[sample].h);
     }
     std::vector<Expression> step_all(unsigned word) {
       std::vector<Expression> outputs;
@@ -264,7 +264,7 @@ TEST_F(IncrementalTest, BackwardNeedsTheParametersOfForward) {
 
   ComputationGraph graph;
   nn::LSTM::State state = cell.start(graph);
-  const Expression alone = squared_norm(cell.step(graph, state, lookup(graph, table, 1u)).h);
+  const Expression alone = squared_norm(cell.step(state, lookup(graph, table, 1u)).h);
   alone.value();
   changed.scale(2.0f);
   refused([&] { graph.backward(alone); });

@@ -24,7 +24,7 @@ class MemoryPrograms : public ::testing::Test {
     nn::LSTM::State state = lstm_.start(graph);
     std::vector<Expression> losses;
     for (unsigned i = 0; i < 2 + sample % 7; ++i) {
-      state = lstm_.step(graph, state, lookup(graph, table_, (sample + i) % 10));
+      state = lstm_.step(state, lookup(graph, table_, (sample + i) % 10));
       losses.push_back(pickneglogsoftmax(state.h, i));
     }
     return sum(losses);

@@ -92,26 +92,39 @@ TEST_F(MovedFromTest, Expressions) {
 }
 
 TEST_F(MovedFromTest, Layers) {
-  check_moved_from(nn::Linear(model_, 3, 2),
-                   [&](nn::Linear& each) { try_to([&] { each(graph_, x_); }); });
+  check_moved_from(nn::Linear(model_, 3, 2), [&](nn::Linear& each) { try_to([&] { each(x_); }); });
   check_moved_from(nn::Embedding(model_, 5, 3),
                    [&](nn::Embedding& each) { try_to([&] { each(graph_, 4); }); });
-  check_moved_from(nn::LSTM(model_, 3, 2), [&](nn::LSTM& each) {
-    try_to([&] { each.step(graph_, each.start(graph_), x_); });
-  });
-  check_moved_from(nn::GRU(model_, 3, 2),
-                   [&](nn::GRU& each) { try_to([&] { each(graph_, xs_); }); });
-  check_moved_from(nn::StackedLSTM(model_, 2, 3, 2), [&](nn::StackedLSTM& each) {
+  check_moved_from(nn::LSTM(model_, 3, 2),
+                   [&](nn::LSTM& each) { try_to([&] { each.step(each.start(graph_), x_); }); });
+  check_moved_from(nn::GRU(model_, 3, 2), [&](nn::GRU& each) { try_to([&] { each(xs_); }); });
+  check_moved_from(nn::StackedLSTM(model_, 3, 2, 2), [&](nn::StackedLSTM& each) {
     EXPECT_EQ(each.layers(), 2u);
     EXPECT_EQ(each.hidden(), 2u);
-    EXPECT_EQ(each(graph_, xs_).size(), 2u);
+    EXPECT_EQ(each(xs_).size(), 2u);
     EXPECT_EQ(each.start(graph_).size(), 2u);
   });
   check_moved_from(nn::BidirectionalLSTM(model_, 3, 2), [&](nn::BidirectionalLSTM& each) {
     EXPECT_EQ(each.hidden(), 2u);
-    EXPECT_EQ(each(graph_, xs_).size(), 2u);
-    EXPECT_EQ(each.final_states(graph_, xs_).dim(), Dim({4}));
+    EXPECT_EQ(each(xs_).size(), 2u);
+    EXPECT_EQ(each.final_states(xs_).dim(), Dim({4}));
   });
+  check_moved_from(nn::Highway(model_, 3),
+                   [&](nn::Highway& each) { EXPECT_EQ(each(x_).dim(), Dim({3})); });
+  check_moved_from(nn::MLP(model_, 3, {4, 2}),
+                   [&](nn::MLP& each) { EXPECT_EQ(each(x_).dim(), Dim({2})); });
+  check_moved_from(nn::TransformerEncoder(model_, 3, 2, 1, 1),
+                   [&](nn::TransformerEncoder& each) { EXPECT_EQ(each(x_).dim(), Dim({3})); });
+  check_moved_from(nn::CharacterCNN(model_, 3, 2, {{1, 2}}), [&](nn::CharacterCNN& each) {
+    EXPECT_EQ(each.outputs(), 2u);
+    EXPECT_EQ(each(graph_, std::vector<std::uint32_t>{1}).dim(), Dim({2}));
+  });
+  check_moved_from(nn::NaryTreeLSTM(model_, 3, 2, 2),
+                   [&](nn::NaryTreeLSTM& each) { try_to([&] { each.node(x_); }); });
+  check_moved_from(nn::ChildSumTreeLSTM(model_, 3, 2),
+                   [&](nn::ChildSumTreeLSTM& each) { try_to([&] { each.node(x_); }); });
+  check_moved_from(nn::SinusoidalPositions(4, 3),
+                   [&](nn::SinusoidalPositions& each) { try_to([&] { each(x_); }); });
   check_moved_from(nn::LinearChainCRF(model_, 3), [&](nn::LinearChainCRF& each) {
     try_to([&] { each.loss(graph_, xs_, std::vector<unsigned>{0, 1}); });
   });

@@ -69,10 +69,10 @@ TEST(NnTest, LinearFollowsTheFormula) {
   const Expression x = inputs(graph, 0);
   Doubles expected = numbers(model, "/linear/b");
   add_product(expected, numbers(model, "/linear/W"), row(inputs.table(), 0));
-  expect_near(linear(graph, x).value(), expected);
+  expect_near(linear(x).value(), expected);
   Doubles plain(2);
   add_product(plain, numbers(model, "/plain/W"), row(inputs.table(), 0));
-  expect_near(without_bias(graph, x).value(), plain);
+  expect_near(without_bias(x).value(), plain);
   EXPECT_EQ(model.find("/plain/b"), nullptr);
 }
 
@@ -84,7 +84,7 @@ TEST(NnTest, LSTMFollowsTheFormula) {
   ComputationGraph graph(double_options());
   std::vector<Expression> xs;
   for (unsigned i = 0; i < 4; ++i) xs.push_back(inputs(graph, i));
-  const std::vector<LSTM::State> states = lstm(graph, xs);
+  const std::vector<LSTM::State> states = lstm(xs);
   ASSERT_EQ(states.size(), 4u);
   PlainState expected{Doubles(5), Doubles(5)};
   for (unsigned i = 0; i < 4; ++i) {
@@ -92,7 +92,7 @@ TEST(NnTest, LSTMFollowsTheFormula) {
     expect_near(states[i].h.value(), expected.h);
     expect_near(states[i].c.value(), expected.c);
   }
-  EXPECT_TRUE(lstm(graph, {}).empty());
+  EXPECT_TRUE(lstm({}).empty());
 }
 
 TEST(NnTest, TreeLSTMFollowsTheFormula) {
@@ -104,7 +104,7 @@ TEST(NnTest, TreeLSTMFollowsTheFormula) {
   ComputationGraph graph(double_options());
   std::vector<Expression> xs;
   for (unsigned i = 0; i < 4; ++i) xs.push_back(inputs(graph, i));
-  const std::vector<TreeLSTM::State> states = tree_lstm(graph, tree, xs);
+  const std::vector<TreeLSTM::State> states = tree_lstm(tree, xs);
   ASSERT_EQ(states.size(), tree.size());
   const PlainState none{Doubles(4), Doubles(4)};
   std::vector<PlainState> expected;
@@ -157,9 +157,9 @@ struct AllLayers {
     for (const std::string& word : tree.words()) {
       words.push_back(dropout(embedding(graph, static_cast<unsigned>(word[0] - 'a')), true));
     }
-    for (const TreeLSTM::State& state : tree_lstm(graph, tree, words)) hidden.push_back(state.h);
-    for (const LSTM::State& state : lstm(graph, hidden)) {
-      losses.push_back(pickneglogsoftmax(linear(graph, state.h), 1));
+    for (const TreeLSTM::State& state : tree_lstm(tree, words)) hidden.push_back(state.h);
+    for (const LSTM::State& state : lstm(hidden)) {
+      losses.push_back(pickneglogsoftmax(linear(state.h), 1));
     }
     return sum(losses);
   }
@@ -252,7 +252,7 @@ TEST(NnTest, NodesOfAllTreesBatch) {
   for (const Tree& tree : some_trees()) {
     ComputationGraph& graph = minibatch.new_graph();
     const std::vector<Expression> words(tree.leaf_count(), embedding(graph, 0));
-    minibatch.add_output(tree_lstm(graph, tree, words).back().h);
+    minibatch.add_output(tree_lstm(tree, words).back().h);
   }
   minibatch.forward();
   const Report report = minibatch.explain();
@@ -301,11 +301,25 @@ TEST(NnTest, SizesThatDoNotFit) {
   const Embedding embedding(model, 6, 3);
   ComputationGraph graph;
   const Expression x = ones(graph, {4});
-  EXPECT_THROW(linear(graph, x), ShapeError);
-  EXPECT_THROW(lstm.step(graph, lstm.start(graph), x), ShapeError);
-  EXPECT_THROW(tree_lstm.leaf(graph, x), ShapeError);
-  EXPECT_THROW(tree_lstm.inner(graph, {x, x}, {x, x}), ShapeError);
+  EXPECT_THROW(linear(x), ShapeError);
+  EXPECT_THROW(lstm.step(lstm.start(graph), x), ShapeError);
+  EXPECT_THROW(tree_lstm.leaf(x), ShapeError);
+  EXPECT_THROW(tree_lstm.inner({x, x}, {x, x}), ShapeError);
   EXPECT_THROW(embedding(graph, 6), UsageError);
+}
+
+TEST(NnTest, ExpressionsThatAreNotThereAnyMore) {
+  ParameterCollection model;
+  const Linear linear(model, 3, 2);
+  const LSTM lstm(model, 3, 2);
+  ComputationGraph graph;
+  const Expression x = ones(graph, {3});
+  const LSTM::State start = lstm.start(graph);
+  graph.clear();
+  EXPECT_THROW(linear(x), StateError);
+  EXPECT_THROW(linear(Expression()), StateError);
+  EXPECT_THROW(lstm.step(start, x), StateError);
+  EXPECT_THROW(lstm(std::vector<Expression>(1)), StateError);
 }
 
 TEST(NnTest, TreesThatDoNotFit) {
@@ -316,9 +330,9 @@ TEST(NnTest, TreesThatDoNotFit) {
   Tree ternary;
   for (int i = 0; i < 3; ++i) ternary.add_leaf(0, "a");
   ternary.add_parent(0, 3);
-  EXPECT_THROW(tree_lstm(graph, ternary, two), UsageError);
-  EXPECT_THROW(tree_lstm(graph, ternary, three), UsageError);
-  EXPECT_TRUE(tree_lstm(graph, Tree(), {}).empty());
+  EXPECT_THROW(tree_lstm(ternary, two), UsageError);
+  EXPECT_THROW(tree_lstm(ternary, three), UsageError);
+  EXPECT_TRUE(tree_lstm(Tree(), {}).empty());
 }
 
 // ------------------------------------------------------------------------------------ learning
@@ -352,7 +366,7 @@ TEST(NnTest, LSTMLearnsParity) {
         xs.push_back(bits(graph, number >> bit & 1u));
         parity ^= number >> bit & 1u;
       }
-      minibatch.add_loss(pickneglogsoftmax(output(graph, lstm(graph, xs).back().h), parity));
+      minibatch.add_loss(pickneglogsoftmax(output(lstm(xs).back().h), parity));
     }
   });
   EXPECT_LT(loss / 16, 0.05);
@@ -373,7 +387,7 @@ TEST(NnTest, TreeLSTMLearnsWhichSideIsDeeper) {
     for (const Tree& tree : trees) {
       ComputationGraph& graph = minibatch.new_graph();
       const std::vector<Expression> words(tree.leaf_count(), word(graph, 0));
-      const Expression scores = output(graph, tree_lstm(graph, tree, words).back().h);
+      const Expression scores = output(tree_lstm(tree, words).back().h);
       minibatch.add_loss(pickneglogsoftmax(scores, static_cast<unsigned>(tree.label(tree.root()))));
     }
   });

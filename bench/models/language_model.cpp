@@ -28,8 +28,8 @@ class LanguageModel : public Workload {
     std::vector<Expression> losses;
     auto state = cell_.start(graph);
     for (std::size_t i = 0; i + 1 < words.size(); ++i) {
-      state = cell_.step(graph, state, embedding_(graph, words[i]));
-      losses.push_back(pickneglogsoftmax(output_(graph, state.h), words[i + 1]));
+      state = cell_.step(state, embedding_(graph, words[i]));
+      losses.push_back(pickneglogsoftmax(output_(state.h), words[i + 1]));
     }
     return sum(losses);
   }

@@ -30,10 +30,10 @@ class LatticeLSTM : public Workload {
     for (std::size_t end = 1; end <= lattice.tags.size(); ++end) {
       ending.clear();
       for (; arc != lattice.arcs.end() && arc->end == end; ++arc) {
-        ending.push_back(cell_.step(graph, positions[arc->begin], embedding_(graph, arc->word)));
+        ending.push_back(cell_.step(positions[arc->begin], embedding_(graph, arc->word)));
       }
-      positions.push_back(ending.size() == 1 ? ending[0] : merge(graph, ending));
-      const Expression scores = output_(graph, positions.back().h);
+      positions.push_back(ending.size() == 1 ? ending[0] : merge(ending));
+      const Expression scores = output_(positions.back().h);
       losses.push_back(pickneglogsoftmax(scores, lattice.tags[end - 1]));
     }
     return sum(losses);
@@ -42,9 +42,9 @@ class LatticeLSTM : public Workload {
  private:
   using State = typename Cell::State;
 
-  State merge(ComputationGraph& graph, const std::vector<State>& states) const {
+  State merge(const std::vector<State>& states) const {
     std::vector<Expression> scores, hs, cs;
-    for (const State& state : states) scores.push_back(score_(graph, state.h));
+    for (const State& state : states) scores.push_back(score_(state.h));
     const Expression weights = softmax(concatenate(scores));
     for (unsigned i = 0; i < states.size(); ++i) {
       const Expression weight = pick_range(weights, i, i + 1);

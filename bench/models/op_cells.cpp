@@ -30,7 +30,8 @@ OpTreeLSTM::OpTreeLSTM(ParameterCollection& model, unsigned inputs, unsigned hid
   bias_ = add_per_gate(own, "b", gates, {hidden});
 }
 
-OpTreeLSTM::State OpTreeLSTM::leaf(ComputationGraph& graph, const Expression& x) const {
+OpTreeLSTM::State OpTreeLSTM::leaf(const Expression& x) const {
+  ComputationGraph& graph = *x.pg;
   const auto sum = [&](unsigned gate) {
     return affine_transform(
         {parameter(graph, bias_[2 + gate]), parameter(graph, leaf_weights_[gate]), x});
@@ -40,8 +41,8 @@ OpTreeLSTM::State OpTreeLSTM::leaf(ComputationGraph& graph, const Expression& x)
   return {cmult(o, tanh(c)), c};
 }
 
-OpTreeLSTM::State OpTreeLSTM::inner(ComputationGraph& graph, const State& left,
-                                    const State& right) const {
+OpTreeLSTM::State OpTreeLSTM::inner(const State& left, const State& right) const {
+  ComputationGraph& graph = *left.h.pg;
   const auto sum = [&](unsigned gate) {
     return affine_transform({parameter(graph, bias_[gate]), parameter(graph, left_weights_[gate]),
                              left.h, parameter(graph, right_weights_[gate]), right.h});
@@ -61,8 +62,8 @@ OpOwnForgetTreeLSTM::OpOwnForgetTreeLSTM(ParameterCollection& model, unsigned in
       bias_(add_per_gate(own_, "b", {"i", "o", "u"}, {hidden})),
       forget_(own_, hidden, hidden, true, "forget") {}
 
-OpOwnForgetTreeLSTM::State OpOwnForgetTreeLSTM::leaf(ComputationGraph& graph,
-                                                     const Expression& x) const {
+OpOwnForgetTreeLSTM::State OpOwnForgetTreeLSTM::leaf(const Expression& x) const {
+  ComputationGraph& graph = *x.pg;
   const auto sum = [&](unsigned gate) {
     return affine_transform(
         {parameter(graph, bias_[gate]), parameter(graph, leaf_weights_[gate]), x});
@@ -72,15 +73,15 @@ OpOwnForgetTreeLSTM::State OpOwnForgetTreeLSTM::leaf(ComputationGraph& graph,
   return {cmult(o, tanh(c)), c};
 }
 
-OpOwnForgetTreeLSTM::State OpOwnForgetTreeLSTM::inner(ComputationGraph& graph, const State& left,
-                                                      const State& right) const {
+OpOwnForgetTreeLSTM::State OpOwnForgetTreeLSTM::inner(const State& left, const State& right) const {
+  ComputationGraph& graph = *left.h.pg;
   const auto sum = [&](unsigned gate) {
     return affine_transform({parameter(graph, bias_[gate]), parameter(graph, left_weights_[gate]),
                              left.h, parameter(graph, right_weights_[gate]), right.h});
   };
   const Expression i = logistic(sum(0)), o = logistic(sum(1)), u = tanh(sum(2));
-  const Expression f_left = logistic(forget_(graph, left.h));
-  const Expression f_right = logistic(forget_(graph, right.h));
+  const Expression f_left = logistic(forget_(left.h));
+  const Expression f_right = logistic(forget_(right.h));
   const Expression c = cmult(i, u) + cmult(f_left, left.c) + cmult(f_right, right.c);
   return {cmult(o, tanh(c)), c};
 }
@@ -99,8 +100,8 @@ OpLSTM::State OpLSTM::start(ComputationGraph& graph) const {
   return {zeros(graph, Dim({hidden_})), zeros(graph, Dim({hidden_}))};
 }
 
-OpLSTM::State OpLSTM::step(ComputationGraph& graph, const State& before,
-                           const Expression& x) const {
+OpLSTM::State OpLSTM::step(const State& before, const Expression& x) const {
+  ComputationGraph& graph = *x.pg;
   const auto sum = [&](unsigned gate) {
     return affine_transform({parameter(graph, bias_[gate]), parameter(graph, input_weights_[gate]),
                              x, parameter(graph, hidden_weights_[gate]), before.h});
@@ -122,7 +123,8 @@ OpGRU::OpGRU(ParameterCollection& model, unsigned inputs, unsigned hidden, const
 
 Expression OpGRU::start(ComputationGraph& graph) const { return zeros(graph, Dim({hidden_})); }
 
-Expression OpGRU::step(ComputationGraph& graph, const Expression& h, const Expression& x) const {
+Expression OpGRU::step(const Expression& h, const Expression& x) const {
+  ComputationGraph& graph = *x.pg;
   const auto sum = [&](unsigned gate) {
     return affine_transform(
         {parameter(graph, input_bias_[gate]) + parameter(graph, hidden_bias_[gate]),
@@ -137,7 +139,8 @@ Expression OpGRU::step(ComputationGraph& graph, const Expression& h, const Expre
   return cmult(1.0f - z, n) + cmult(z, h);
 }
 
-Expression OpGRU::step_without_input(ComputationGraph& graph, const Expression& h) const {
+Expression OpGRU::step_without_input(const Expression& h) const {
+  ComputationGraph& graph = *h.pg;
   const auto sum = [&](unsigned gate) {
     return affine_transform(
         {parameter(graph, hidden_bias_[gate]), parameter(graph, hidden_weights_[gate]), h});

@@ -17,8 +17,8 @@ class OpTreeLSTM {
     Expression h, c;
   };
   OpTreeLSTM(ParameterCollection& model, unsigned inputs, unsigned hidden, const std::string& name);
-  State leaf(ComputationGraph& graph, const Expression& x) const;
-  State inner(ComputationGraph& graph, const State& left, const State& right) const;
+  State leaf(const Expression& x) const;
+  State inner(const State& left, const State& right) const;
 
  private:
   std::vector<Parameter> leaf_weights_, left_weights_, right_weights_, bias_;
@@ -32,8 +32,8 @@ class OpOwnForgetTreeLSTM {
   };
   OpOwnForgetTreeLSTM(ParameterCollection& model, unsigned inputs, unsigned hidden,
                       const std::string& name);
-  State leaf(ComputationGraph& graph, const Expression& x) const;
-  State inner(ComputationGraph& graph, const State& left, const State& right) const;
+  State leaf(const Expression& x) const;
+  State inner(const State& left, const State& right) const;
 
  private:
   ParameterCollection own_;
@@ -49,7 +49,7 @@ class OpLSTM {
   };
   OpLSTM(ParameterCollection& model, unsigned inputs, unsigned hidden, const std::string& name);
   State start(ComputationGraph& graph) const;
-  State step(ComputationGraph& graph, const State& before, const Expression& x) const;
+  State step(const State& before, const Expression& x) const;
 
  private:
   unsigned hidden_;
@@ -61,8 +61,8 @@ class OpGRU {
  public:
   OpGRU(ParameterCollection& model, unsigned inputs, unsigned hidden, const std::string& name);
   Expression start(ComputationGraph& graph) const;
-  Expression step(ComputationGraph& graph, const Expression& h, const Expression& x) const;
-  Expression step_without_input(ComputationGraph& graph, const Expression& h) const;
+  Expression step(const Expression& h, const Expression& x) const;
+  Expression step_without_input(const Expression& h) const;
 
  private:
   unsigned hidden_;

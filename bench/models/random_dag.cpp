@@ -18,7 +18,8 @@ class TwoInputs {
     right_ = own.add_parameters({hidden, hidden}, "U");
     bias_ = own.add_parameters({hidden}, ParameterInitConst(0), "b");
   }
-  Expression operator()(ComputationGraph& graph, const Expression& p, const Expression& q) const {
+  Expression operator()(const Expression& p, const Expression& q) const {
+    ComputationGraph& graph = *p.pg;
     return affine_transform(
         {parameter(graph, bias_), parameter(graph, left_), p, parameter(graph, right_), q});
   }
@@ -47,7 +48,7 @@ class RandomDagWorkload : public Workload {
     for (const RandomDag::Node& node : dags_[instance].nodes) {
       values.push_back(value(graph, node, values));
       if (node.is_sink) {
-        losses.push_back(pickneglogsoftmax(output_(graph, values.back()), node.label));
+        losses.push_back(pickneglogsoftmax(output_(values.back()), node.label));
       }
     }
     return sum(losses);
@@ -57,11 +58,11 @@ class RandomDagWorkload : public Workload {
   Expression value(ComputationGraph& graph, const RandomDag::Node& node,
                    const std::vector<Expression>& values) const {
     using Kind = RandomDag::Kind;
-    if (node.kind == Kind::word) return tanh(word_(graph, embedding_(graph, node.a)));
+    if (node.kind == Kind::word) return tanh(word_(embedding_(graph, node.a)));
     const Expression &p = values[node.a], &q = values[node.b];
-    if (node.kind == Kind::combine) return tanh(combine_(graph, p, q));
-    if (node.kind == Kind::gru) return gru_.step(graph, p, q);
-    const Expression gate = logistic(gate_(graph, p, q));
+    if (node.kind == Kind::combine) return tanh(combine_(p, q));
+    if (node.kind == Kind::gru) return gru_.step(p, q);
+    const Expression gate = logistic(gate_(p, q));
     return cmult(gate, p) + cmult(1.0f - gate, q);
   }
 

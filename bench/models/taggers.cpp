@@ -22,12 +22,12 @@ class BiLSTM {
     std::vector<Expression> forward, both(xs.size());
     auto state = forward_.start(graph);
     for (const Expression& x : xs) {
-      state = forward_.step(graph, state, x);
+      state = forward_.step(state, x);
       forward.push_back(state.h);
     }
     state = backward_.start(graph);
     for (std::size_t i = xs.size(); i-- > 0;) {
-      state = backward_.step(graph, state, xs[i]);
+      state = backward_.step(state, xs[i]);
       both[i] = concatenate({forward[i], state.h});
     }
     return both;
@@ -37,8 +37,8 @@ class BiLSTM {
   Expression summary(ComputationGraph& graph, const std::vector<Expression>& xs) const {
     auto left = forward_.start(graph), right = backward_.start(graph);
     for (std::size_t i = 0; i < xs.size(); ++i) {
-      left = forward_.step(graph, left, xs[i]);
-      right = backward_.step(graph, right, xs[xs.size() - 1 - i]);
+      left = forward_.step(left, xs[i]);
+      right = backward_.step(right, xs[xs.size() - 1 - i]);
     }
     return concatenate({left.h, right.h});
   }
@@ -68,7 +68,7 @@ class Tagger : public Workload {
     for (unsigned word : sentence.words) words.push_back(read_word(graph, word));
     const std::vector<Expression> states = bilstm_.read(graph, words);
     for (std::size_t i = 0; i < states.size(); ++i) {
-      const Expression scores = output_(graph, tanh(hidden_layer_(graph, states[i])));
+      const Expression scores = output_(tanh(hidden_layer_(states[i])));
       losses.push_back(pickneglogsoftmax(scores, sentence.tags[i]));
     }
     return sum(losses);

@@ -11,7 +11,7 @@ namespace dynet_like::bench {
 
 namespace {
 
-// A cell has leaf(graph, x) and inner(graph, left, right), and states with a member h.
+// A cell has leaf(x) and inner(left, right), and states with a member h.
 template <class Cell>
 class TreeWorkload : public Workload {
  public:
@@ -28,9 +28,9 @@ class TreeWorkload : public Workload {
     std::vector<typename Cell::State> states;
     std::vector<Expression> losses;
     for (const BinaryTree::Node& node : trees_[instance].nodes) {
-      states.push_back(node.is_leaf() ? cell_.leaf(graph, embedding_(graph, node.word))
-                                      : cell_.inner(graph, states[node.left], states[node.right]));
-      losses.push_back(pickneglogsoftmax(output_(graph, states.back().h), node.label));
+      states.push_back(node.is_leaf() ? cell_.leaf(embedding_(graph, node.word))
+                                      : cell_.inner(states[node.left], states[node.right]));
+      losses.push_back(pickneglogsoftmax(output_(states.back().h), node.label));
     }
     return sum(losses);
   }
@@ -55,11 +55,13 @@ class OwnForgetTreeLSTM {
         right_weights_(nn::add_gate_weights(own_, 3, hidden, hidden, "U_right")),
         bias_(nn::add_gate_bias(own_, hidden, {0, 0, 0}, "b")),
         forget_(own_, hidden, hidden, true, "forget") {}
-  State leaf(ComputationGraph& graph, const Expression& x) const {
+  State leaf(const Expression& x) const {
+    ComputationGraph& graph = *x.pg;
     const Expression xs[] = {parameter(graph, leaf_weights_), x};
     return lstm_cell(parameter(graph, bias_), xs, {});
   }
-  State inner(ComputationGraph& graph, const State& left, const State& right) const {
+  State inner(const State& left, const State& right) const {
+    ComputationGraph& graph = *left.h.pg;
     const unsigned n = hidden_;
     const Expression sums =
         affine_transform({parameter(graph, bias_), parameter(graph, left_weights_), left.h,
@@ -67,8 +69,8 @@ class OwnForgetTreeLSTM {
     const Expression gates = logistic(pick_range(sums, 0, 2 * n));
     const Expression i = pick_range(gates, 0, n), o = pick_range(gates, n, 2 * n);
     const Expression u = tanh(pick_range(sums, 2 * n, 3 * n));
-    const Expression f_left = logistic(forget_(graph, left.h));
-    const Expression f_right = logistic(forget_(graph, right.h));
+    const Expression f_left = logistic(forget_(left.h));
+    const Expression f_right = logistic(forget_(right.h));
     const Expression c = cmult(i, u) + cmult(f_left, left.c) + cmult(f_right, right.c);
     return {cmult(o, tanh(c)), c};
   }
@@ -95,11 +97,9 @@ class ChildSum {
   };
   ChildSum(ParameterCollection& model, unsigned inputs, unsigned hidden, const char* name)
       : cell_(model, inputs, hidden, name) {}
-  State leaf(ComputationGraph& graph, const Expression& x) const {
-    return {cell_.step(graph, cell_.start(graph), x)};
-  }
-  State inner(ComputationGraph& graph, const State& left, const State& right) const {
-    return {cell_.step_without_input(graph, left.h + right.h)};
+  State leaf(const Expression& x) const { return {cell_.step(cell_.start(*x.pg), x)}; }
+  State inner(const State& left, const State& right) const {
+    return {cell_.step_without_input(left.h + right.h)};
   }
 
  private:

@@ -94,7 +94,7 @@ class GRUClassifier : SentenceProgram {
   void operator()(ComputationGraph& graph, unsigned sample) {
     Expression h = gru_.start(graph);
     for (const unsigned word : sentences_[sample].words) {
-      h = gru_.step(graph, h, lookup(graph, words_, word));
+      h = gru_.step(h, lookup(graph, words_, word));
     }
     pickneglogsoftmax(output_(h), sample % 5);
   }
@@ -144,7 +144,7 @@ class Attention : SentenceProgram {
     std::vector<Expression> read, losses;
     OpLSTM::State state = reader_.start(graph);
     for (const unsigned word : sentence.words) {
-      state = reader_.step(graph, state, lookup(graph, words_, word));
+      state = reader_.step(state, lookup(graph, words_, word));
       read.push_back(state.h);
     }
     const Expression all = concatenate_cols(read);
@@ -153,7 +153,7 @@ class Attention : SentenceProgram {
     Expression context = zeros(graph, Dim({kProgramHidden}));
     for (const unsigned tag : sentence.tags) {
       const Expression x = lookup(graph, tags_, tag);
-      state = writer_.step(graph, state, concatenate({x, context}));
+      state = writer_.step(state, concatenate({x, context}));
       const Expression query = query_(state.h);
       context = all * softmax(keys * query);
       const Expression both = tanh(combine_(concatenate({state.h, context})));

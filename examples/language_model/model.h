@@ -22,8 +22,8 @@ class LanguageModel {
 
   LanguageModel(ParameterCollection& parameters, const ModelOptions& options)
       : embedding_(parameters, options.units, options.embedding),
-        lstm_(parameters, options.layers, options.embedding, options.hidden, "lstm",
-              options.dropout),
+        lstm_(parameters, options.embedding, options.hidden, options.layers, options.dropout,
+              "lstm"),
         output_(parameters, options.hidden, options.units, true, "output"),
         dropout_(options.dropout) {}
 
@@ -31,11 +31,11 @@ class LanguageModel {
   /// The state after one more unit.
   State step(ComputationGraph& graph, const State& before, std::uint32_t unit,
              bool training = false) const {
-    return lstm_.step(graph, before, embedding_(graph, unit), training);
+    return lstm_.step(before, embedding_(graph, unit), training);
   }
   /// The scores of all units to come next. Shapes: {units}.
-  Expression scores(ComputationGraph& graph, const State& state, bool training = false) const {
-    return output_(graph, dropout_(state.back().h, training));
+  Expression scores(const State& state, bool training = false) const {
+    return output_(dropout_(state.back().h, training));
   }
 
   struct Reading {
@@ -49,7 +49,7 @@ class LanguageModel {
     std::vector<Expression> losses;
     for (std::size_t i = 0; i + 1 < units.size(); ++i) {
       state = step(graph, state, units[i], training);
-      losses.push_back(pickneglogsoftmax(scores(graph, state, training), units[i + 1]));
+      losses.push_back(pickneglogsoftmax(scores(state, training), units[i + 1]));
     }
     return {sum(losses), std::move(state)};
   }

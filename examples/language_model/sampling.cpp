@@ -32,7 +32,7 @@ std::vector<std::uint32_t> sample(const LanguageModel& model, std::span<const st
   for (const std::uint32_t unit : prompt) state = model.step(graph, state, unit);
   std::vector<std::uint32_t> units;
   while (units.size() < options.count) {
-    const Expression scores = model.scores(graph, state);
+    const Expression scores = model.scores(state);
     std::vector<float> weights = as_vector(softmax(scores / options.temperature).value());
     if (options.never) weights.at(*options.never) = 0;
     units.push_back(draw(weights, random));

@@ -55,7 +55,7 @@ class ParityTrainee : public Trainee {
   void add_loss(std::uint32_t sample, float rate) {
     ComputationGraph& graph = batch_.new_graph();
     const Expression x = dropout(numbers_(graph, sample), rate);
-    batch_.add_loss(pickneglogsoftmax(output_(graph, x), sample % 2));
+    batch_.add_loss(pickneglogsoftmax(output_(x), sample % 2));
   }
 
   nn::Embedding numbers_;

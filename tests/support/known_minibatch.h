@@ -42,11 +42,11 @@ struct KnownModel {
     for (unsigned i = 0; i < 3 + s % 3; ++i) {
       Expression x = lookup(graph, words, (3 * s + i) % kWords);
       if (graph.has_random()) x = dropout(x, 0.25f);
-      state = lstm.step(graph, state, shared * x);
+      state = lstm.step(state, shared * x);
       outputs.push_back(state.h);
-      leaves.push_back(tree.leaf(graph, x));
+      leaves.push_back(tree.leaf(x));
       if (leaves.size() > 1) {
-        leaves.back() = tree.inner(graph, leaves[leaves.size() - 2], leaves.back());
+        leaves.back() = tree.inner(leaves[leaves.size() - 2], leaves.back());
       }
     }
     const Expression list = concatenate(outputs);

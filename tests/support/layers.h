@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "dynet_like/dynet_like.h"
+#include "tests/support/same_bits.h"
 
 namespace dynet_like::nn {
 
@@ -73,6 +74,67 @@ void expect_slopes(const ParameterCollection& model, const Gradients& gradients,
       EXPECT_NEAR(gradient[i], slope, 1e-8) << storage->name << ' ' << i;
     }
   }
+}
+
+/// The same for record(graph), which returns a loss. Inputs that are parameters are checked, too.
+template <class Record>
+void expect_gradients(const ParameterCollection& model, const Record& record) {
+  ComputationGraph graph(double_options());
+  Gradients gradients;
+  graph.backward(record(graph), gradients);
+  expect_slopes(model, gradients, [&] {
+    ComputationGraph again(double_options());
+    return record(again).value().at(0);
+  });
+}
+
+/// The losses record(graph, 0), record(graph, 1), ... and all gradients, from one minibatch.
+template <class Record>
+std::vector<float> losses_and_gradients(const ParameterCollection& model, unsigned samples,
+                                        const Record& record, batching::Policy policy) {
+  Random random(7);
+  GraphOptions options;
+  options.policy = policy;
+  options.random = &random;
+  Minibatch minibatch(options);
+  std::vector<Expression> losses;
+  for (unsigned sample = 0; sample < samples; ++sample) {
+    losses.push_back(record(minibatch.new_graph(), sample));
+    minibatch.add_loss(losses.back());
+  }
+  std::vector<float> all{minibatch.forward()};
+  const Gradients& gradients = minibatch.backward();
+  for (const Expression& loss : losses) testing::append(all, loss.value());
+  for (const auto& storage : model.storages()) {
+    for (unsigned row = 0; row < storage->rows(); ++row) {
+      const std::vector<float> values = storage->is_table
+                                            ? gradients.values(LookupParameter(storage), row)
+                                            : gradients.values(Parameter(storage));
+      all.insert(all.end(), values.begin(), values.end());
+    }
+  }
+  return all;
+}
+
+/// All policies give the bits of no batching.
+template <class Record>
+void expect_same_bits_in_batches(const ParameterCollection& model, unsigned samples,
+                                 const Record& record) {
+  using batching::Policy;
+  const auto alone = losses_and_gradients(model, samples, record, Policy::none);
+  for (const Policy policy : {Policy::automatic, Policy::depth, Policy::agenda, Policy::descent}) {
+    EXPECT_TRUE(testing::same(alone, losses_and_gradients(model, samples, record, policy)))
+        << batching::name_of(policy);
+  }
+}
+
+/// A matrix whose numbers follow from a seed.
+inline Expression drawn_matrix(ComputationGraph& graph, unsigned rows, unsigned columns,
+                               std::uint64_t seed) {
+  Random random(seed);
+  std::vector<float> values(std::size_t{rows} * columns);
+  for (float& value : values) value = static_cast<float>(random.normal());
+  return input(graph, Dim({rows, columns}), values);
 }
 
 }  // namespace dynet_like::nn

@@ -1,5 +1,5 @@
 // BidirectionalLSTM: the same bits as its composition by hand, gradients, shapes, batches, errors.
-#include "nn/bidirectional_lstm.h"
+#include "nn/bidirectional.h"
 
 #include <gtest/gtest.h>
 
@@ -43,12 +43,12 @@ struct ByHand {
     std::vector<Expression> both(xs.size());
     LSTM::State state = forward.start(graph);
     for (std::size_t i = 0; i < xs.size(); ++i) {
-      state = forward.step(graph, state, xs[i]);
+      state = forward.step(state, xs[i]);
       both[i] = state.h;
     }
     state = backward.start(graph);
     for (std::size_t i = xs.size(); i-- > 0;) {
-      state = backward.step(graph, state, xs[i]);
+      state = backward.step(state, xs[i]);
       both[i] = concatenate({both[i], state.h});
     }
     return both;
@@ -67,14 +67,14 @@ TEST(BidirectionalLSTMTest, HasTheBitsOfTwoLSTMsPerLayer) {
   for (const unsigned length : {1u, 2u, 5u}) {
     ComputationGraph graph;
     const std::vector<Expression> xs = sentence(graph, inputs, length);
-    const std::vector<Expression> got = bilstm(graph, xs);
+    const std::vector<Expression> got = bilstm(xs);
     const std::vector<Expression> expected = second.read(graph, first.read(graph, xs));
     ASSERT_EQ(got.size(), length);
     for (unsigned i = 0; i < length; ++i) {
       EXPECT_EQ(got[i].dim(), Dim({2 * kHidden}));
       EXPECT_EQ(as_vector(got[i].value()), as_vector(expected[i].value())) << i;
     }
-    const std::vector<float> summary = as_vector(bilstm.final_states(graph, xs).value());
+    const std::vector<float> summary = as_vector(bilstm.final_states(xs).value());
     const std::vector<float> last = as_vector(expected.back().value()),
                              front = as_vector(expected.front().value());
     std::vector<float> ends(last.begin(), last.begin() + kHidden);
@@ -91,7 +91,7 @@ TEST(BidirectionalLSTMTest, EveryOutputSeesEveryInput) {
   for (unsigned output = 0; output < 5; ++output) {
     ComputationGraph graph;
     const std::vector<Expression> xs = sentence(graph, inputs, 5);
-    const Gradients& gradients = graph.backward(sum_elems(bilstm(graph, xs)[output]));
+    const Gradients& gradients = graph.backward(sum_elems(bilstm(xs)[output]));
     for (unsigned input = 0; input < 5; ++input) {
       double size = 0;
       for (const float g : gradients.values(inputs.table(), input)) size += std::abs(g);
@@ -108,10 +108,9 @@ TEST(BidirectionalLSTMTest, GradientsAreThoseOfCentralDifferences) {
   randomise(model, 4);
   const auto loss_in = [&](ComputationGraph& graph) {
     const std::vector<Expression> xs = sentence(graph, inputs, 4);
-    std::vector<Expression> losses = {
-        pickneglogsoftmax(output(graph, bilstm.final_states(graph, xs)), 2)};
-    for (const Expression& h : bilstm(graph, xs)) {
-      losses.push_back(pickneglogsoftmax(output(graph, h), 1));
+    std::vector<Expression> losses = {pickneglogsoftmax(output(bilstm.final_states(xs)), 2)};
+    for (const Expression& h : bilstm(xs)) {
+      losses.push_back(pickneglogsoftmax(output(h), 1));
     }
     return sum(losses);
   };
@@ -124,19 +123,49 @@ TEST(BidirectionalLSTMTest, GradientsAreThoseOfCentralDifferences) {
   });
 }
 
+TEST(BidirectionalGRUTest, HasTheBitsOfTwoGRUs) {
+  ParameterCollection model(3), same(3);
+  const BidirectionalGRU bigru(model, kInputs, kHidden);
+  EXPECT_NE(model.find("/bidirectional_gru/backward/W"), nullptr);
+  const GRU forward(same, kInputs, kHidden), backward(same, kInputs, kHidden);
+  const Embedding inputs(model, 5, kInputs);
+  ComputationGraph graph;
+  const std::vector<Expression> xs = sentence(graph, inputs, 4);
+  const std::vector<Expression> reversed(xs.rbegin(), xs.rend());
+  const std::vector<Expression> got = bigru(xs), left = forward(xs), right = backward(reversed);
+  for (std::size_t i = 0; i < 4; ++i) {
+    EXPECT_EQ(as_vector(got[i].value()), as_vector(concatenate({left[i], right[3 - i]}).value()));
+  }
+  EXPECT_EQ(as_vector(bigru.final_states(xs).value()),
+            as_vector(concatenate({left[3], right[3]}).value()));
+}
+
+TEST(BidirectionalGRUTest, BatchingChangesNoBitAndGradientsAreRight) {
+  ParameterCollection model(3), in_double(1, DType::f64);
+  const BidirectionalGRU bigru(model, kInputs, kHidden, 2, 0.3f), small(in_double, 2, 3, 2);
+  const Embedding inputs(model, 5, kInputs), few(in_double, 3, 2);
+  expect_same_bits_in_batches(model, 5, [&](ComputationGraph& graph, unsigned sample) {
+    return squared_norm(bigru.final_states(sentence(graph, inputs, 1 + sample), true));
+  });
+  randomise(in_double, 7);
+  expect_gradients(in_double, [&](ComputationGraph& graph) {
+    return sum_elems(small.final_states(sentence(graph, few, 3)));
+  });
+}
+
 TEST(BidirectionalLSTMTest, DropoutIsBetweenLayersAndInTraining) {
   ParameterCollection model;
-  const BidirectionalLSTM one(model, kInputs, kHidden), two(model, kInputs, kHidden, 2);
+  const BidirectionalLSTM one(model, kInputs, kHidden, 1, 0.5f),
+      two(model, kInputs, kHidden, 2, 0.5f);
   const Embedding inputs(model, 3, kInputs);
   Random random(1);
   GraphOptions options;
   options.random = &random;
   ComputationGraph graph(options);
   const std::vector<Expression> xs = sentence(graph, inputs, 3);
-  const Dropout dropout(0.5f);
   const auto outputs = [&](const BidirectionalLSTM& layers, bool training) {
     std::vector<float> all;
-    for (const Expression& h : layers(graph, xs, dropout, training)) {
+    for (const Expression& h : layers(xs, training)) {
       const std::vector<float> values = as_vector(h.value());
       all.insert(all.end(), values.begin(), values.end());
     }
@@ -145,6 +174,11 @@ TEST(BidirectionalLSTMTest, DropoutIsBetweenLayersAndInTraining) {
   EXPECT_EQ(outputs(one, true), outputs(one, false));
   EXPECT_EQ(outputs(two, false), outputs(two, false));
   EXPECT_NE(outputs(two, true), outputs(two, false));
+  const auto summary = [&](const BidirectionalLSTM& layers, bool training) {
+    return as_vector(layers.final_states(xs, training).value());
+  };
+  EXPECT_EQ(summary(one, true), summary(one, false));
+  EXPECT_NE(summary(two, true), summary(two, false));
 }
 
 TEST(BidirectionalLSTMTest, SentencesOfAllLengthsBatch) {
@@ -155,7 +189,7 @@ TEST(BidirectionalLSTMTest, SentencesOfAllLengthsBatch) {
   std::vector<std::vector<Expression>> batched;
   for (unsigned length = 1; length <= 6; ++length) {
     ComputationGraph& graph = minibatch.new_graph();
-    batched.push_back(bilstm(graph, sentence(graph, inputs, length)));
+    batched.push_back(bilstm(sentence(graph, inputs, length)));
     for (const Expression& h : batched.back()) minibatch.add_output(h);
   }
   minibatch.forward();
@@ -166,7 +200,7 @@ TEST(BidirectionalLSTMTest, SentencesOfAllLengthsBatch) {
   EXPECT_EQ(report.batches, 2 * (2 * 6 + 1) + 2u);
   for (unsigned length = 1; length <= 6; ++length) {
     ComputationGraph graph;
-    const std::vector<Expression> alone = bilstm(graph, sentence(graph, inputs, length));
+    const std::vector<Expression> alone = bilstm(sentence(graph, inputs, length));
     for (unsigned i = 0; i < length; ++i) {
       EXPECT_EQ(as_vector(alone[i].value()), as_vector(batched[length - 1][i].value()));
     }
@@ -178,14 +212,15 @@ TEST(BidirectionalLSTMTest, EmptySequencesAndSizesThatDoNotFit) {
   const BidirectionalLSTM bilstm(model, kInputs, kHidden, 2);
   EXPECT_EQ(bilstm.hidden(), kHidden);
   ComputationGraph graph;
-  EXPECT_TRUE(bilstm(graph, {}).empty());
-  EXPECT_THROW(bilstm.final_states(graph, {}), UsageError);
+  EXPECT_TRUE(bilstm({}).empty());
+  EXPECT_THROW(bilstm.final_states({}), UsageError);
   const std::vector<Expression> wrong = {ones(graph, {kInputs + 1})};
-  EXPECT_THROW(bilstm(graph, wrong), ShapeError);
-  EXPECT_THROW(bilstm.final_states(graph, wrong), ShapeError);
+  EXPECT_THROW(bilstm(wrong), ShapeError);
+  EXPECT_THROW(bilstm.final_states(wrong), ShapeError);
   EXPECT_THROW(BidirectionalLSTM(model, 0, 3), ShapeError);
   EXPECT_THROW(BidirectionalLSTM(model, 3, 0), ShapeError);
   EXPECT_THROW(BidirectionalLSTM(model, 3, 3, 0), UsageError);
+  EXPECT_THROW(BidirectionalLSTM(model, 3, 3, 2, 1), UsageError);
 }
 
 }  // namespace

@@ -1,0 +1,81 @@
+// Attention: means of states, weighted by how well each fits a query.
+#pragma once
+
+#include <span>
+#include <string>
+
+#include "dynet_like/graph/expression.h"
+#include "dynet_like/params/parameter_collection.h"
+
+namespace dynet_like::nn {
+
+/// Per head the mean of the values, weighted by the softmax over keys of k' q / sqrt(d / heads)
+/// (Vaswani et al. 2017); every head has its own rows of q, k and v. `causal`: query j sees the
+/// keys up to j. Shapes: q {d, m} or {d}, k {d, n}, v {e, n} -> {e, m} or {e}. Throws ShapeError
+/// unless they fit, and unless d and e are multiples of heads.
+Expression attention(const Expression& q, const Expression& k, const Expression& v,
+                     unsigned heads = 1, bool causal = false);
+
+/// What queries look at: for every state a key, which is compared with a query, and a value: the
+/// state itself or, of MultiHeadAttention, a map of it. It is made once for a sequence, by `read`,
+/// and used for every query. Shapes: {k, n}, {e, n}.
+struct AttentionMemory {
+  Expression keys, values;
+};
+
+/// States as a matrix, a column each. Shapes: {e} -> {e, n}. Throws UsageError for none.
+Expression columns_of(std::span<const Expression> states);
+
+// The layers below read states of any number n, at least one, as a matrix {e, n} or as n vectors
+// {e}. With a memory and a query, operator() is the mean of the states, {e}, and `weights` are the
+// softmax of the scores, {n}. All throw ShapeError unless shapes fit, `read` UsageError for no
+// states.
+
+/// score = h' q, for states h and queries q of one size (Luong et al. 2015, "dot").
+class DotAttention {
+ public:
+  AttentionMemory read(const Expression& states) const { return {states, states}; }
+  AttentionMemory read(std::span<const Expression> states) const;
+  /// Several queries have a mean each. Shapes: {k} -> {e}, {k, m} -> {e, m}.
+  Expression operator()(const AttentionMemory& memory, const Expression& query) const;
+  Expression weights(const AttentionMemory& memory, const Expression& query) const;
+};
+
+/// score = q' W h (Luong et al. 2015, "general").
+class BilinearAttention {
+ public:
+  /// Adds its parameter "W" to a subcollection of `model`. Throws ShapeError for size 0.
+  BilinearAttention(ParameterCollection& model, unsigned states, unsigned queries,
+                    const std::string& name = "bilinear_attention");
+
+  AttentionMemory read(const Expression& states) const;
+  AttentionMemory read(std::span<const Expression> states) const;
+  /// Several queries have a mean each. Shapes: {k} -> {e}, {k, m} -> {e, m}.
+  Expression operator()(const AttentionMemory& memory, const Expression& query) const;
+  Expression weights(const AttentionMemory& memory, const Expression& query) const;
+
+ private:
+  Parameter weights_;
+};
+
+/// score = v' tanh(W h + U q + b), by a multilayer perceptron (Bahdanau et al. 2015).
+class AdditiveAttention {
+ public:
+  /// Adds its parameters "W", "U", "b" and "v" to a subcollection of `model`. Throws ShapeError for
+  /// size 0.
+  AdditiveAttention(ParameterCollection& model, unsigned states, unsigned queries, unsigned hidden,
+                    const std::string& name = "additive_attention");
+
+  AttentionMemory read(const Expression& states) const;
+  AttentionMemory read(std::span<const Expression> states) const;
+  /// One query. Shapes: {k} -> {e}.
+  Expression operator()(const AttentionMemory& memory, const Expression& query) const;
+  Expression weights(const AttentionMemory& memory, const Expression& query) const;
+
+ private:
+  Expression scores(const AttentionMemory& memory, const Expression& query) const;
+
+  Parameter state_weights_, query_weights_, bias_, score_weights_;
+};
+
+}  // namespace dynet_like::nn

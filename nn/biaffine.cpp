@@ -1,0 +1,53 @@
+// Biaffine scorers: products of all pairs, and sums over given pairs.
+#include "nn/biaffine.h"
+
+#include <cmath>
+
+#include "dynet_like/core/errors.h"
+#include "dynet_like/graph/computation_graph.h"
+
+namespace dynet_like::nn {
+
+BiaffineArcs::BiaffineArcs(ParameterCollection& model, unsigned inputs, const std::string& name) {
+  ParameterCollection own = model.add_subcollection(name);
+  weights_ = own.add_parameters({inputs, inputs}, "U");
+  bias_ = own.add_parameters({inputs}, ParameterInitConst(0), "u");
+}
+
+Expression BiaffineArcs::operator()(const Expression& heads, const Expression& dependants) const {
+  ComputationGraph& graph = heads.graph("BiaffineArcs");
+  return transpose(heads) *
+         affine_transform({parameter(graph, bias_), parameter(graph, weights_), dependants});
+}
+
+BiaffineLabels::BiaffineLabels(ParameterCollection& model, unsigned inputs, unsigned labels,
+                               const std::string& name) {
+  ParameterCollection own = model.add_subcollection(name);
+  // Every label's matrix is drawn by itself.
+  const float scale = std::sqrt(3.0f / static_cast<float>(inputs));
+  weights_ = own.add_parameters({inputs * labels, inputs}, ParameterInitUniform(scale), "U");
+  head_weights_ = own.add_parameters({labels, inputs}, "V");
+  dependant_weights_ = own.add_parameters({labels, inputs}, "W");
+  bias_ = own.add_parameters({labels}, ParameterInitConst(0), "b");
+}
+
+Expression BiaffineLabels::operator()(const Expression& heads, const Expression& dependants) const {
+  ComputationGraph& graph = heads.graph("BiaffineLabels");
+  const Dim& dim = heads.dim();
+  if (dim.single_batch() != dependants.dim().single_batch()) {
+    throw ShapeError("[BiaffineLabels] need as many heads as dependants; got " + to_string(dim) +
+                     ' ' + to_string(dependants.dim()));
+  }
+  const unsigned inputs = dim.rows(), pairs = dim.cols(), labels = bias_.dim()[0];
+  // Column j of the product has U_l d_j for all labels l, one behind the other.
+  const Expression products = parameter(graph, weights_) * dependants;
+  const Dim by_label({inputs, labels, pairs}, products.dim().bd);
+  const Expression both = sum_dim(
+      cmult(reshape(products, by_label), reshape(heads, Dim({inputs, 1, pairs}, dim.bd))), {0});
+  const Expression alone =
+      affine_transform({parameter(graph, bias_), parameter(graph, head_weights_), heads,
+                        parameter(graph, dependant_weights_), dependants});
+  return reshape(both, alone.dim()) + alone;
+}
+
+}  // namespace dynet_like::nn

@@ -1,0 +1,44 @@
+// Biaffine scorers: how well two words go together, and with which label.
+#pragma once
+
+#include <string>
+
+#include "dynet_like/graph/expression.h"
+#include "dynet_like/params/parameter_collection.h"
+
+namespace dynet_like::nn {
+
+/// The score of every head for every dependant, h' U d + h' u (Dozat and Manning 2017, equation 6):
+/// how likely a head is to have this dependant, and to have any.
+class BiaffineArcs {
+ public:
+  /// Adds its parameters "U" and "u" to a subcollection of `model`. Throws ShapeError for size 0.
+  BiaffineArcs(ParameterCollection& model, unsigned inputs,
+               const std::string& name = "biaffine_arcs");
+
+  /// A column of scores per dependant. Shapes: {inputs, m} {inputs, n} -> {m, n}; m is n + 1 where
+  /// the first head is a root. Throws ShapeError unless they fit.
+  Expression operator()(const Expression& heads, const Expression& dependants) const;
+
+ private:
+  Parameter weights_, bias_;
+};
+
+/// The scores of all labels of given pairs, h' U_l d + V_l h + W_l d + b_l for label l (Dozat and
+/// Manning 2017, equation 3).
+class BiaffineLabels {
+ public:
+  /// Adds its parameters "U" {inputs * labels, inputs}, label by label, "V", "W" {labels, inputs}
+  /// and "b" {labels} to a subcollection of `model`. Throws ShapeError for size 0.
+  BiaffineLabels(ParameterCollection& model, unsigned inputs, unsigned labels,
+                 const std::string& name = "biaffine_labels");
+
+  /// Column j has the scores of head j with dependant j. Shapes: {inputs} {inputs} -> {labels};
+  /// {inputs, n} {inputs, n} -> {labels, n}. Throws ShapeError unless they fit.
+  Expression operator()(const Expression& heads, const Expression& dependants) const;
+
+ private:
+  Parameter weights_, head_weights_, dependant_weights_, bias_;
+};
+
+}  // namespace dynet_like::nn

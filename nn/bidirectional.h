@@ -1,0 +1,94 @@
+// Bidirectional: recurrent layers that read a sequence from both ends.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "dynet_like/core/errors.h"
+#include "dynet_like/ops/ops.h"
+#include "nn/dropout.h"
+#include "nn/gru.h"
+#include "nn/lstm.h"
+
+namespace dynet_like::nn {
+
+/// Per layer one that reads from the first element to the last and one that reads from the last to
+/// the first (Schuster and Paliwal 1997; Graves and Schmidhuber 2005). A position has both outputs,
+/// the forward one before the other; a layer reads those of the layer below, in training with
+/// dropout. `Recurrent` is LSTM, GRU, or a class with the same members.
+template <class Recurrent>
+class Bidirectional {
+ public:
+  /// Adds the layers "forward" and "backward", for a second layer "forward_1" and so on, to a
+  /// subcollection of `model`, by default "bidirectional_lstm" or "bidirectional_gru". Throws
+  /// ShapeError for size 0, UsageError for no layers and unless 0 <= dropout < 1.
+  Bidirectional(ParameterCollection& model, unsigned inputs, unsigned hidden, unsigned layers = 1,
+                float dropout = 0,
+                const std::string& name = std::string("bidirectional_") + Recurrent::kName)
+      : dropout_(dropout) {
+    if (layers == 0) throw UsageError("[Bidirectional] need at least 1 layer; got 0");
+    ParameterCollection own = model.add_subcollection(name);
+    for (unsigned layer = 0; layer < layers; ++layer) {
+      const unsigned size = layer == 0 ? inputs : 2 * hidden;
+      const Recurrent forward(own, size, hidden, "forward");
+      layers_.push_back({forward, Recurrent(own, size, hidden, "backward")});
+    }
+  }
+  // To move is to copy: it never has no layers.
+  Bidirectional(const Bidirectional&) = default;
+  Bidirectional& operator=(const Bidirectional&) = default;
+
+  /// The outputs of the last layer at every position; none for no inputs. Shapes: {inputs} ->
+  /// {2 * hidden}. Throws ShapeError unless the inputs fit.
+  std::vector<Expression> operator()(std::span<const Expression> xs, bool training = false) const {
+    return inputs_of(layers_.size(), xs, training);
+  }
+
+  /// A whole sequence as one vector: of the last layer, the forward output after the last element
+  /// and the backward output after the first. Shapes: {inputs} -> {2 * hidden}. Throws UsageError
+  /// for no inputs.
+  Expression final_states(std::span<const Expression> xs, bool training = false) const {
+    if (xs.empty()) throw UsageError("[Bidirectional] need at least 1 input; got 0");
+    const std::vector<Expression> inputs = inputs_of(layers_.size() - 1, xs, training);
+    return concatenate({Recurrent::output(layers_.back().forward(inputs).back()),
+                        Recurrent::output(layers_.back().backward(reversed(inputs)).back())});
+  }
+
+  /// Of one direction.
+  unsigned hidden() const { return layers_.front().forward.hidden(); }
+
+ private:
+  struct Layer {
+    Recurrent forward, backward;
+  };
+
+  static std::vector<Expression> reversed(const std::vector<Expression>& xs) {
+    return {xs.rbegin(), xs.rend()};
+  }
+
+  /// What a layer reads; after the last one, the outputs.
+  std::vector<Expression> inputs_of(std::size_t layer, std::span<const Expression> xs,
+                                    bool training) const {
+    std::vector<Expression> inputs(xs.begin(), xs.end());
+    for (std::size_t i = 0; i < layer; ++i) {
+      const auto forward = layers_[i].forward(inputs);
+      const auto backward = layers_[i].backward(reversed(inputs));
+      for (std::size_t t = 0; t < inputs.size(); ++t) {
+        inputs[t] = concatenate(
+            {Recurrent::output(forward[t]), Recurrent::output(backward[inputs.size() - 1 - t])});
+      }
+      if (i + 1 == layers_.size()) break;  // no layer reads these
+      for (Expression& input : inputs) input = dropout_(input, training);
+    }
+    return inputs;
+  }
+
+  std::vector<Layer> layers_;
+  Dropout dropout_;
+};
+
+using BidirectionalLSTM = Bidirectional<LSTM>;
+using BidirectionalGRU = Bidirectional<GRU>;
+
+}  // namespace dynet_like::nn

@@ -1,0 +1,48 @@
+// ChildSumTreeLSTM: an LSTM over trees of any number of children, such as dependency trees.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "dynet_like/graph/expression.h"
+#include "dynet_like/params/parameter_collection.h"
+
+namespace dynet_like::nn {
+
+/// The Child-Sum Tree-LSTM of Tai et al. (2015), equations 2 to 8, with an input x at every node.
+/// With h_1, c_1, h_2, c_2, ... of its children, in any order, and s = h_1 + h_2 + ...:
+///   i, o = logistic(b + W x + U s), each its own rows;  u = tanh(b + W x + U s)
+///   f_k  = logistic(b + W x + U_f h_k), one for every child
+///   c = i * u + f_1 * c_1 + f_2 * c_2 + ...;  h = o * tanh(c)
+/// The rows are in the order f, i, o, u. W and U are drawn as Glorot and Bengio (2010) propose,
+/// gate by gate; b is 1 for the forget gate at first and 0 for the others.
+class ChildSumTreeLSTM {
+ public:
+  /// Of a node: the output h and the cell c. Shapes: {hidden} and {hidden}.
+  using State = CellState;
+
+  /// Adds its parameters "W" and "b" (all gates), "U" (i, o, u) and "U_f" to a subcollection of
+  /// `model`. Throws ShapeError for size 0.
+  ChildSumTreeLSTM(ParameterCollection& model, unsigned inputs, unsigned hidden,
+                   const std::string& name = "child_sum_tree_lstm");
+
+  /// The state of a node; a leaf has no children. Shapes: x {inputs}. Throws ShapeError unless x
+  /// and the children fit.
+  State node(const Expression& x, std::span<const State> children = {}) const;
+  /// The states of all words of a sentence, by word. The head of a word is the number of another
+  /// word, from 1 on, or 0 for a root, as in CoNLL-U; several roots are several trees. Throws
+  /// UsageError unless there is a head for every word, all of them are there, and none is below
+  /// its own word.
+  std::vector<State> operator()(std::span<const std::uint32_t> heads,
+                                std::span<const Expression> xs) const;
+
+  unsigned hidden() const { return hidden_; }
+
+ private:
+  unsigned hidden_;
+  Parameter input_weights_, bias_, sum_weights_, forget_weights_;
+};
+
+}  // namespace dynet_like::nn

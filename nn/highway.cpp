@@ -1,0 +1,34 @@
+// Highway: one product per layer, for the gate and the map.
+#include "nn/highway.h"
+
+#include "dynet_like/core/errors.h"
+#include "dynet_like/graph/computation_graph.h"
+#include "nn/gates.h"
+
+namespace dynet_like::nn {
+
+Highway::Highway(ParameterCollection& model, unsigned size, unsigned layers, Activation activation,
+                 const std::string& name)
+    : size_(size), activation_(activation) {
+  if (layers == 0) throw UsageError("[Highway] need at least 1 layer; got 0");
+  ParameterCollection own = model.add_subcollection(name);
+  for (unsigned i = 0; i < layers; ++i) {
+    const Parameter weights = add_gate_weights(own, 2, size, size, "W");
+    layers_.push_back({weights, add_gate_bias(own, size, {-1, 0}, "b")});
+  }
+}
+
+Expression Highway::operator()(const Expression& x) const {
+  ComputationGraph& graph = x.graph("Highway");
+  Expression y = x;
+  for (const Layer& layer : layers_) {
+    const Expression sums =
+        affine_transform({parameter(graph, layer.bias), parameter(graph, layer.weights), y});
+    const Expression gate = logistic(pick_range(sums, 0, size_));
+    const Expression mapped = activation_(pick_range(sums, size_, 2 * size_));
+    y = y + cmult(gate, mapped - y);
+  }
+  return y;
+}
+
+}  // namespace dynet_like::nn

@@ -1,0 +1,41 @@
+// Highway: layers that carry a part of what they read as it is.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "dynet_like/params/parameter_collection.h"
+#include "nn/activation.h"
+
+namespace dynet_like::nn {
+
+/// Srivastava, Greff and Schmidhuber (2015), equation 3, once per layer:
+///   t = logistic(b_t + W_t x);  y = t * activation(b_h + W_h x) + (1 - t) * x
+/// The rows of W and b are in the order t, h. W is drawn as Glorot and Bengio (2010) propose, block
+/// by block; b is -1 for t at first, so that much is carried, and else 0.
+/// Shapes: {size} -> {size}, {size, n} -> {size, n}.
+class Highway {
+ public:
+  /// Adds its parameters "W" and "b", for a second layer "W_1" and "b_1" and so on, to a
+  /// subcollection of `model`. Throws UsageError for no layers, ShapeError for size 0.
+  Highway(ParameterCollection& model, unsigned size, unsigned layers = 1,
+          Activation activation = rectify, const std::string& name = "highway");
+
+  // To move is to copy: it never has no layers.
+  Highway(const Highway&) = default;
+  Highway& operator=(const Highway&) = default;
+
+  /// Throws ShapeError unless x fits.
+  Expression operator()(const Expression& x) const;
+
+ private:
+  struct Layer {
+    Parameter weights, bias;
+  };
+
+  unsigned size_;
+  std::vector<Layer> layers_;
+  Activation activation_;
+};
+
+}  // namespace dynet_like::nn

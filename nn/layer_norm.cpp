@@ -1,0 +1,19 @@
+// LayerNorm: its parameters and its one call.
+#include "nn/layer_norm.h"
+
+#include "dynet_like/graph/computation_graph.h"
+
+namespace dynet_like::nn {
+
+LayerNorm::LayerNorm(ParameterCollection& model, unsigned size, const std::string& name) {
+  ParameterCollection own = model.add_subcollection(name);
+  gain_ = own.add_parameters({size}, ParameterInitConst(1), "g");
+  bias_ = own.add_parameters({size}, ParameterInitConst(0), "b");
+}
+
+Expression LayerNorm::operator()(const Expression& x) const {
+  ComputationGraph& graph = x.graph("LayerNorm");
+  return layer_norm(x, parameter(graph, gain_), parameter(graph, bias_));
+}
+
+}  // namespace dynet_like::nn

@@ -1,0 +1,25 @@
+// LayerNorm: every column with mean 0 and deviation 1, then scaled and shifted.
+#pragma once
+
+#include <string>
+
+#include "dynet_like/graph/expression.h"
+#include "dynet_like/params/parameter_collection.h"
+
+namespace dynet_like::nn {
+
+/// g * (x - mean) / deviation + b, for every column by itself (Ba et al. 2016), with g 1 and b 0 at
+/// first. Shapes: {size} -> {size}, {size, n} -> {size, n}.
+class LayerNorm {
+ public:
+  /// Adds its parameters "g" and "b" to a subcollection of `model`. Throws ShapeError for size 0.
+  LayerNorm(ParameterCollection& model, unsigned size, const std::string& name = "layer_norm");
+
+  /// Throws ShapeError unless x fits.
+  Expression operator()(const Expression& x) const;
+
+ private:
+  Parameter gain_, bias_;
+};
+
+}  // namespace dynet_like::nn

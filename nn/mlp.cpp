@@ -1,0 +1,27 @@
+// MLP: its layers one after the other.
+#include "nn/mlp.h"
+
+#include "dynet_like/core/errors.h"
+
+namespace dynet_like::nn {
+
+MLP::MLP(ParameterCollection& model, unsigned inputs, const std::vector<unsigned>& sizes,
+         const MLPOptions& options, const std::string& name)
+    : activation_(options.activation), dropout_(options.dropout) {
+  if (sizes.empty()) throw UsageError("[MLP] need at least 1 layer; got 0");
+  ParameterCollection own = model.add_subcollection(name);
+  for (const unsigned outputs : sizes) {
+    layers_.emplace_back(own, inputs, outputs, true, "layer_" + std::to_string(layers_.size()));
+    inputs = outputs;
+  }
+}
+
+Expression MLP::operator()(const Expression& x, bool training) const {
+  Expression y = layers_.front()(x);
+  for (std::size_t i = 1; i < layers_.size(); ++i) {
+    y = layers_[i](dropout_(activation_(y), training));
+  }
+  return y;
+}
+
+}  // namespace dynet_like::nn

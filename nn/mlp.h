@@ -1,0 +1,42 @@
+// MLP: affine maps with a nonlinearity between them.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "nn/activation.h"
+#include "nn/dropout.h"
+#include "nn/linear.h"
+
+namespace dynet_like::nn {
+
+struct MLPOptions {
+  /// Of the outputs of all layers but the last.
+  Activation activation = rectify;
+  /// Of what the activation gives, in training.
+  float dropout = 0;
+};
+
+/// A multilayer perceptron: Linear layers, with an activation behind each but the last.
+/// Shapes: {inputs} -> {outputs}, {inputs, n} -> {outputs, n}.
+class MLP {
+ public:
+  /// Adds layers "layer_0", "layer_1", ... to a subcollection of `model`; `sizes` are those of
+  /// their outputs, the last one that of all. Throws UsageError for no sizes and unless
+  /// 0 <= dropout < 1, ShapeError for size 0.
+  MLP(ParameterCollection& model, unsigned inputs, const std::vector<unsigned>& sizes,
+      const MLPOptions& options = {}, const std::string& name = "mlp");
+  // To move is to copy: it never has no layers.
+  MLP(const MLP&) = default;
+  MLP& operator=(const MLP&) = default;
+
+  /// With dropout if `training`. Throws ShapeError unless x fits.
+  Expression operator()(const Expression& x, bool training = false) const;
+
+ private:
+  std::vector<Linear> layers_;
+  Activation activation_;
+  Dropout dropout_;
+};
+
+}  // namespace dynet_like::nn

@@ -1,0 +1,46 @@
+// MultiHeadAttention: four linear maps around one call of attention.
+#include "nn/multi_head_attention.h"
+
+#include "dynet_like/core/errors.h"
+
+namespace dynet_like::nn {
+
+namespace {
+
+unsigned checked_heads(unsigned size, unsigned heads) {
+  if (heads == 0 || size % heads != 0) {
+    throw ShapeError("[MultiHeadAttention] need a size that is a multiple of heads; got " +
+                     std::to_string(size) + " and " + std::to_string(heads));
+  }
+  return heads;
+}
+
+}  // namespace
+
+MultiHeadAttention::MultiHeadAttention(ParameterCollection& model, unsigned size, unsigned heads,
+                                       const std::string& name)
+    : heads_(checked_heads(size, heads)),
+      own_(model.add_subcollection(name)),
+      query_(own_, size, size, true, "query"),
+      key_(own_, size, size, true, "key"),
+      value_(own_, size, size, true, "value"),
+      output_(own_, size, size, true, "output") {}
+
+AttentionMemory MultiHeadAttention::read(const Expression& states) const {
+  return {key_(states), value_(states)};
+}
+
+AttentionMemory MultiHeadAttention::read(std::span<const Expression> states) const {
+  return read(columns_of(states));
+}
+
+Expression MultiHeadAttention::operator()(const AttentionMemory& memory,
+                                          const Expression& queries) const {
+  return output_(attention(query_(queries), memory.keys, memory.values, heads_));
+}
+
+Expression MultiHeadAttention::operator()(const Expression& x, bool causal) const {
+  return output_(attention(query_(x), key_(x), value_(x), heads_, causal));
+}
+
+}  // namespace dynet_like::nn

@@ -1,0 +1,67 @@
+// NaryTreeLSTM: one node per node of the tree.
+#include "nn/nary_tree_lstm.h"
+
+#include "dynet_like/core/errors.h"
+#include "dynet_like/graph/computation_graph.h"
+#include "nn/gates.h"
+
+namespace dynet_like::nn {
+
+NaryTreeLSTM::NaryTreeLSTM(ParameterCollection& model, unsigned inputs, unsigned hidden,
+                           unsigned children, const std::string& name)
+    : hidden_(hidden) {
+  // A cell has at most 16 products, one of which is that of the input.
+  if (children == 0 || children > 15) {
+    throw UsageError("[NaryTreeLSTM] need 1 to 15 children; got " + std::to_string(children));
+  }
+  ParameterCollection own = model.add_subcollection(name);
+  input_weights_ = add_gate_weights(own, 3, hidden, inputs, "W");
+  forget_input_weights_ = add_gate_weights(own, children, hidden, inputs, "W_f");
+  for (unsigned child = 1; child <= children; ++child) {
+    child_weights_.push_back(
+        add_gate_weights(own, children + 3, hidden, hidden, "U_" + std::to_string(child)));
+  }
+  std::vector<float> bias(children, 1);
+  bias.resize(children + 3, 0);
+  bias_ = add_gate_bias(own, hidden, bias, "b");
+}
+
+NaryTreeLSTM::State NaryTreeLSTM::node(const Expression& x, std::span<const State> children) const {
+  ComputationGraph& graph = x.graph("NaryTreeLSTM");
+  const Expression weights = parameter(graph, input_weights_);
+  if (children.empty()) {
+    const unsigned first = this->children() * hidden_;
+    const Expression bias = pick_range(parameter(graph, bias_), first, first + 3 * hidden_);
+    const Expression xs[] = {weights, x};
+    return lstm_cell(bias, xs, {});
+  }
+  // Made of parameters alone, it is made once for all nodes.
+  return inner({concatenate({parameter(graph, forget_input_weights_), weights}), x}, children);
+}
+
+NaryTreeLSTM::State NaryTreeLSTM::node(std::span<const State> children) const {
+  if (children.empty()) {
+    throw UsageError("[NaryTreeLSTM] need a child or an input; got neither");
+  }
+  return inner({}, children);
+}
+
+NaryTreeLSTM::State NaryTreeLSTM::inner(std::vector<Expression> products,
+                                        std::span<const State> children) const {
+  if (children.size() > this->children()) {
+    throw UsageError("[NaryTreeLSTM] need at most " + std::to_string(this->children()) +
+                     " children; got " + std::to_string(children.size()));
+  }
+  ComputationGraph& graph = children.front().h.graph("NaryTreeLSTM");
+  std::vector<Expression> cells;
+  for (std::size_t child = 0; child < child_weights_.size(); ++child) {
+    const bool is_there = child < children.size();
+    const Expression none = is_there ? Expression() : zeros(graph, {hidden_});
+    products.push_back(parameter(graph, child_weights_[child]));
+    products.push_back(is_there ? children[child].h : none);
+    cells.push_back(is_there ? children[child].c : none);
+  }
+  return lstm_cell(parameter(graph, bias_), products, cells);
+}
+
+}  // namespace dynet_like::nn

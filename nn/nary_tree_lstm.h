@@ -1,0 +1,49 @@
+// NaryTreeLSTM: an LSTM over trees of up to N children in an order, with an input at every node.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "dynet_like/graph/expression.h"
+#include "dynet_like/params/parameter_collection.h"
+
+namespace dynet_like::nn {
+
+/// The N-ary Tree-LSTM of Tai et al. (2015), equations 9 to 14, where every child has a place:
+///   i, o = logistic and u = tanh of b + W x + U_1 h_1 + ... + U_N h_N, each its own rows
+///   f_k  = the same with rows of its own for every child, which sees all children
+///   c = i * u + f_1 * c_1 + ... + f_N * c_N;  h = o * tanh(c)
+/// In the paper the forget gates share their rows of W and b; here every child has its own. A child
+/// that is not there has h = c = 0. A node without input has no W x. W and U are drawn as Glorot
+/// and Bengio (2010) propose, gate by gate; b is 1 for the forget gates at first and 0 for the
+/// others. TreeLSTM is this with two children and inputs at the leaves only.
+class NaryTreeLSTM {
+ public:
+  /// Of a node: the output h and the cell c. Shapes: {hidden} and {hidden}.
+  using State = CellState;
+
+  /// Adds its parameters "W" (rows in the order i, o, u), "W_f" (f_1, f_2, ...), "U_1", "U_2", ...
+  /// and "b" (f_1, f_2, ..., i, o, u) to a subcollection of `model`. Throws ShapeError for size 0,
+  /// UsageError unless there are 1 to 15 children.
+  NaryTreeLSTM(ParameterCollection& model, unsigned inputs, unsigned hidden, unsigned children,
+               const std::string& name = "nary_tree_lstm");
+
+  /// The state of a node with an input. A leaf has no children. Shapes: x {inputs}. Throws
+  /// ShapeError unless x and the children fit, UsageError for more children than N.
+  State node(const Expression& x, std::span<const State> children = {}) const;
+  /// The state of a node without input. Throws as above, and UsageError for no children.
+  State node(std::span<const State> children) const;
+
+  unsigned hidden() const { return hidden_; }
+  unsigned children() const { return static_cast<unsigned>(child_weights_.size()); }
+
+ private:
+  State inner(std::vector<Expression> products, std::span<const State> children) const;
+
+  unsigned hidden_;
+  Parameter input_weights_, forget_input_weights_, bias_;
+  std::vector<Parameter> child_weights_;
+};
+
+}  // namespace dynet_like::nn

@@ -1,0 +1,86 @@
+// Stacked: several recurrent layers, each of which reads the outputs of the one below.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "dynet_like/core/errors.h"
+#include "nn/dropout.h"
+#include "nn/gru.h"
+#include "nn/lstm.h"
+
+namespace dynet_like::nn {
+
+/// Recurrent layers on top of each other (Graves 2013). In training, dropout between two layers
+/// leaves what a layer passes on to its own next step alone (Zaremba et al. 2014). `Layer` is
+/// LSTM, GRU, or a class with the same members.
+template <class Layer>
+class Stacked {
+ public:
+  /// After an element: the states of all layers, from the lowest.
+  using State = std::vector<typename Layer::State>;
+
+  /// Adds layers "layer_0", "layer_1", ... to a subcollection of `model`, by default "stacked_lstm"
+  /// or "stacked_gru". Throws UsageError for no layers and unless 0 <= dropout < 1, ShapeError for
+  /// size 0.
+  Stacked(ParameterCollection& model, unsigned inputs, unsigned hidden, unsigned layers,
+          float dropout = 0, const std::string& name = std::string("stacked_") + Layer::kName)
+      : dropout_(dropout) {
+    if (layers == 0) throw UsageError("[Stacked] need at least 1 layer; got 0");
+    ParameterCollection own = model.add_subcollection(name);
+    for (unsigned i = 0; i < layers; ++i) {
+      layers_.emplace_back(own, i == 0 ? inputs : hidden, hidden, "layer_" + std::to_string(i));
+    }
+  }
+  // To move is to copy: it never has no layers.
+  Stacked(const Stacked&) = default;
+  Stacked& operator=(const Stacked&) = default;
+
+  /// The state before the first element: zeros.
+  State start(ComputationGraph& graph) const {
+    return State(layers_.size(), layers_.front().start(graph));
+  }
+
+  /// The state after one more element; with dropout if `training`. Shapes: x {inputs}. Throws
+  /// ShapeError unless x fits, UsageError unless `before` has a state for every layer.
+  State step(const State& before, const Expression& x, bool training = false) const {
+    if (before.size() != layers_.size()) {
+      throw UsageError("[Stacked] need a state for each of " + std::to_string(layers_.size()) +
+                       " layers; got " + std::to_string(before.size()));
+    }
+    State after;
+    after.reserve(layers_.size());
+    for (std::size_t i = 0; i < layers_.size(); ++i) {
+      const Expression input = i == 0 ? x : dropout_(output(after), training);
+      after.push_back(layers_[i].step(before[i], input));
+    }
+    return after;
+  }
+
+  /// The states after every element of a sequence that begins with it.
+  std::vector<State> operator()(std::span<const Expression> xs, bool training = false) const {
+    std::vector<State> states;
+    states.reserve(xs.size());
+    for (const Expression& x : xs) {
+      states.push_back(
+          step(states.empty() ? start(x.graph("Stacked")) : states.back(), x, training));
+    }
+    return states;
+  }
+
+  /// That of the last layer. Shapes: {hidden}.
+  static const Expression& output(const State& state) { return Layer::output(state.back()); }
+
+  unsigned layers() const { return static_cast<unsigned>(layers_.size()); }
+  unsigned hidden() const { return layers_.front().hidden(); }
+
+ private:
+  std::vector<Layer> layers_;
+  Dropout dropout_;
+};
+
+using StackedLSTM = Stacked<LSTM>;
+using StackedGRU = Stacked<GRU>;
+
+}  // namespace dynet_like::nn

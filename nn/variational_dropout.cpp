@@ -1,0 +1,36 @@
+// VariationalDropout: how a mask is drawn, and when there is none.
+#include "nn/variational_dropout.h"
+
+#include <string>
+
+#include "dynet_like/core/errors.h"
+#include "dynet_like/ops/ops.h"
+
+namespace dynet_like::nn {
+
+VariationalDropout::VariationalDropout(float rate) : rate_(rate) {
+  if (!(rate >= 0 && rate < 1)) {
+    throw UsageError("[VariationalDropout] need a rate of at least 0 and below 1; got " +
+                     std::to_string(rate));
+  }
+}
+
+VariationalDropout::Mask VariationalDropout::start(ComputationGraph& graph, unsigned size,
+                                                   bool training) const {
+  Mask mask;
+  if (training && rate_ > 0) {
+    mask.factors_ = random_bernoulli(graph, {size}, 1 - rate_, 1 / (1 - rate_));
+  }
+  return mask;
+}
+
+Expression VariationalDropout::Mask::operator()(const Expression& x) const {
+  if (!factors_) return x;
+  if (x.dim().rows() != factors_->dim().rows() || x.dim().ndims() > 2) {
+    throw ShapeError("[VariationalDropout] need " + std::to_string(factors_->dim().rows()) +
+                     " rows; got " + to_string(x.dim()));
+  }
+  return cmult(x, *factors_);
+}
+
+}  // namespace dynet_like::nn

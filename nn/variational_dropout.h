@@ -1,0 +1,41 @@
+// VariationalDropout: the same random zeros at every position of a sequence.
+#pragma once
+
+#include <optional>
+
+#include "dynet_like/graph/expression.h"
+
+namespace dynet_like::nn {
+
+/// Dropout with one mask per sequence, for inputs, outputs or states of a recurrent layer (Gal and
+/// Ghahramani 2016): `const auto mask = dropout.start(graph, size, training)`, then `mask(x)` at
+/// every position. The numbers come from GraphOptions::random, as those of Dropout do.
+class VariationalDropout {
+ public:
+  /// Of one sequence. In training it multiplies by 0 with probability `rate` and else by
+  /// 1 / (1 - rate); otherwise, or for rate 0, it gives x itself, without a node.
+  class Mask {
+   public:
+    /// Shapes: {size} or {size, n}. Throws ShapeError unless x fits.
+    Expression operator()(const Expression& x) const;
+
+   private:
+    friend class VariationalDropout;
+
+    std::optional<Expression> factors_;
+  };
+
+  /// Throws UsageError unless 0 <= rate < 1.
+  explicit VariationalDropout(float rate);
+
+  /// The mask of a new sequence of vectors of this size. Throws UsageError in training if the graph
+  /// has no random numbers and rate is not 0.
+  Mask start(ComputationGraph& graph, unsigned size, bool training) const;
+
+  float rate() const { return rate_; }
+
+ private:
+  float rate_;
+};
+
+}  // namespace dynet_like::nn

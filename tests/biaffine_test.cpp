@@ -1,0 +1,131 @@
+// Biaffine scorers: formulas against plain doubles, gradients, batching, errors.
+#include "nn/biaffine.h"
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+#include "dynet_like/dynet_like.h"
+#include "tests/support/layers.h"
+
+namespace dynet_like::nn {
+namespace {
+
+constexpr unsigned kSize = 3, kLabels = 4;
+
+/// h' U d, U column-major.
+double product(const Doubles& u, const double* h, const double* d) {
+  double sum = 0;
+  for (unsigned j = 0; j < kSize; ++j) {
+    for (unsigned i = 0; i < kSize; ++i) sum += h[i] * u[j * kSize + i] * d[j];
+  }
+  return sum;
+}
+
+TEST(BiaffineTest, ArcsFollowTheFormula) {
+  ParameterCollection model(1, DType::f64);
+  const BiaffineArcs arcs(model, kSize);
+  randomise(model, 2);
+  ComputationGraph graph(double_options());
+  const Expression heads = drawn_matrix(graph, kSize, 5, 1),
+                   words = drawn_matrix(graph, kSize, 4, 2);
+  const Expression scores = arcs(heads, words);
+  ASSERT_EQ(scores.dim(), Dim({5, 4}));
+  const Doubles h = as_doubles(heads.value()), d = as_doubles(words.value());
+  const Doubles big = numbers(model, "/biaffine_arcs/U"), u = numbers(model, "/biaffine_arcs/u");
+  const Tensor got = scores.value();
+  for (unsigned j = 0; j < 4; ++j) {
+    for (unsigned i = 0; i < 5; ++i) {
+      double expected = product(big, &h[i * kSize], &d[j * kSize]);
+      for (unsigned e = 0; e < kSize; ++e) expected += u[e] * h[i * kSize + e];
+      EXPECT_NEAR(got.at(j * 5 + i), expected, 1e-12);
+    }
+  }
+}
+
+TEST(BiaffineTest, LabelsFollowTheFormula) {
+  ParameterCollection model(1, DType::f64);
+  const BiaffineLabels labels(model, kSize, kLabels);
+  randomise(model, 2);
+  ComputationGraph graph(double_options());
+  const Expression heads = drawn_matrix(graph, kSize, 5, 1),
+                   words = drawn_matrix(graph, kSize, 5, 2);
+  const Expression scores = labels(heads, words);
+  ASSERT_EQ(scores.dim(), Dim({kLabels, 5}));
+  const Doubles h = as_doubles(heads.value()), d = as_doubles(words.value());
+  const Doubles all = numbers(model, "/biaffine_labels/U");
+  const Tensor got = scores.value();
+  for (unsigned pair = 0; pair < 5; ++pair) {
+    const Doubles head(h.begin() + pair * kSize, h.begin() + (pair + 1) * kSize),
+        word(d.begin() + pair * kSize, d.begin() + (pair + 1) * kSize);
+    Doubles expected = numbers(model, "/biaffine_labels/b");
+    add_product(expected, numbers(model, "/biaffine_labels/V"), head);
+    add_product(expected, numbers(model, "/biaffine_labels/W"), word);
+    for (unsigned label = 0; label < kLabels; ++label) {
+      Doubles u(kSize * kSize);
+      for (unsigned j = 0; j < kSize; ++j) {
+        for (unsigned i = 0; i < kSize; ++i) {
+          u[j * kSize + i] = all[j * kSize * kLabels + label * kSize + i];
+        }
+      }
+      expected[label] += product(u, head.data(), word.data());
+      EXPECT_NEAR(got.at(pair * kLabels + label), expected[label], 1e-12);
+    }
+    // A pair alone is a vector.
+    const Expression alone = labels(pick(heads, pair, 1), pick(words, pair, 1));
+    EXPECT_EQ(alone.dim(), Dim({kLabels}));
+    expect_near(alone.value(), expected);
+  }
+}
+
+struct Scorers {
+  explicit Scorers(ParameterCollection& model)
+      : arcs(model, kSize), labels(model, kSize, kLabels) {}
+
+  Expression loss(const Expression& heads, const Expression& words) const {
+    const Expression chosen = pick_range(heads, 0, words.dim().cols(), 1);
+    return sum_elems(log_softmax(arcs(heads, words))) + squared_norm(labels(chosen, words));
+  }
+
+  BiaffineArcs arcs;
+  BiaffineLabels labels;
+};
+
+TEST(BiaffineTest, GradientsAreThoseOfCentralDifferences) {
+  ParameterCollection model(1, DType::f64);
+  const Scorers scorers(model);
+  const Parameter heads = model.add_parameters({kSize, 4}),
+                  words = model.add_parameters({kSize, 3});
+  randomise(model, 3);
+  expect_gradients(model, [&](ComputationGraph& graph) {
+    return scorers.loss(parameter(graph, heads), parameter(graph, words));
+  });
+}
+
+TEST(BiaffineTest, BatchingChangesNoBit) {
+  ParameterCollection model;
+  const Scorers scorers(model);
+  expect_same_bits_in_batches(model, 8, [&](ComputationGraph& graph, unsigned sample) {
+    const unsigned words = 1 + sample / 2;
+    return scorers.loss(drawn_matrix(graph, kSize, words + 1, sample),
+                        drawn_matrix(graph, kSize, words, 10 + sample));
+  });
+}
+
+TEST(BiaffineTest, SizesThatDoNotFit) {
+  ParameterCollection model;
+  EXPECT_THROW(BiaffineArcs(model, 0), ShapeError);
+  EXPECT_THROW(BiaffineLabels(model, 0, 3), ShapeError);
+  EXPECT_THROW(BiaffineLabels(model, 3, 0), ShapeError);
+  const Scorers scorers(model);
+  ComputationGraph graph;
+  const Expression good = ones(graph, {kSize, 3}), wrong = ones(graph, {kSize + 1, 3});
+  EXPECT_THROW(scorers.arcs(good, wrong), ShapeError);
+  EXPECT_THROW(scorers.arcs(wrong, good), ShapeError);
+  EXPECT_THROW(scorers.labels(good, wrong), ShapeError);
+  EXPECT_THROW(scorers.labels(wrong, wrong), ShapeError);
+  EXPECT_THROW(scorers.labels(good, ones(graph, {kSize, 4})), ShapeError);
+}
+
+}  // namespace
+}  // namespace dynet_like::nn

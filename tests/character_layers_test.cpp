@@ -1,0 +1,118 @@
+// Layers that read the characters of a word: formulas, gradients, batching, errors.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "dynet_like/dynet_like.h"
+#include "nn/character_cnn.h"
+#include "nn/character_lstm.h"
+#include "tests/support/layers.h"
+
+namespace dynet_like::nn {
+namespace {
+
+using Word = std::vector<std::uint32_t>;
+
+constexpr unsigned kCharacters = 5, kSize = 3;
+
+const std::vector<CharacterFilters> kFilters = {{1, 2}, {2, 4}, {4, 3}};
+
+TEST(CharacterCNNTest, FollowsTheFormula) {
+  ParameterCollection model(1, DType::f64);
+  const CharacterCNN cnn(model, kCharacters, kSize, kFilters);
+  EXPECT_EQ(cnn.outputs(), 9u);
+  randomise(model, 2);
+  const LookupParameter table(model.find("/character_cnn/characters/E"));
+  ComputationGraph graph(double_options());
+  for (const Word& word : {Word{3}, Word{0, 4, 4, 1, 2}}) {
+    // Two characters of its own at both ends.
+    Word padded = {kCharacters, kCharacters};
+    padded.insert(padded.end(), word.begin(), word.end());
+    padded.insert(padded.end(), 2, kCharacters);
+    Doubles expected;
+    for (const auto& [width, count, suffix] :
+         {std::tuple{1u, 2u, ""}, {2u, 4u, "_1"}, {4u, 3u, "_2"}}) {
+      const Doubles f = numbers(model, std::string("/character_cnn/F") + suffix);
+      const Doubles b = numbers(model, std::string("/character_cnn/b") + suffix);
+      for (unsigned filter = 0; filter < count; ++filter) {
+        double largest = -1;
+        for (std::size_t start = 0; start + width <= padded.size(); ++start) {
+          double sum = b[filter];
+          for (unsigned k = 0; k < width; ++k) {
+            const Doubles x = row(table, padded[start + k]);
+            for (unsigned i = 0; i < kSize; ++i) sum += f[(k * kSize + i) * count + filter] * x[i];
+          }
+          largest = std::max(largest, std::tanh(sum));
+        }
+        expected.push_back(largest);
+      }
+    }
+    expect_near(cnn(graph, word).value(), expected);
+  }
+}
+
+TEST(CharacterLSTMTest, IsTheCompositionOfItsParts) {
+  ParameterCollection model(3), parts(3);
+  const CharacterLSTM layer(model, kCharacters, kSize, 4);
+  EXPECT_EQ(layer.outputs(), 8u);
+  EXPECT_NE(model.find("/character_lstm/lstm/backward/U"), nullptr);
+  const Embedding characters(parts, kCharacters, kSize);
+  const BidirectionalLSTM lstm(parts, kSize, 4);
+  ComputationGraph graph;
+  const std::vector<Expression> xs = {characters(graph, 2), characters(graph, 0)};
+  EXPECT_EQ(as_vector(layer(graph, Word{2, 0}).value()), as_vector(lstm.final_states(xs).value()));
+}
+
+/// Both kinds.
+struct Readers {
+  explicit Readers(ParameterCollection& model)
+      : cnn(model, kCharacters, kSize, kFilters), lstm(model, kCharacters, kSize, 4) {}
+
+  Expression loss(ComputationGraph& graph, const Word& word) const {
+    return squared_norm(cnn(graph, word)) + squared_norm(lstm(graph, word));
+  }
+
+  CharacterCNN cnn;
+  CharacterLSTM lstm;
+};
+
+TEST(CharacterLayersTest, GradientsAreThoseOfCentralDifferences) {
+  ParameterCollection model(1, DType::f64);
+  const Readers readers(model);
+  randomise(model, 3);
+  expect_gradients(model, [&](ComputationGraph& graph) {
+    return readers.loss(graph, {1, 4, 0}) + readers.loss(graph, {2});
+  });
+}
+
+TEST(CharacterLayersTest, BatchingChangesNoBit) {
+  ParameterCollection model;
+  const Readers readers(model);
+  expect_same_bits_in_batches(model, 8, [&](ComputationGraph& graph, unsigned sample) {
+    Word word;
+    for (unsigned i = 0; i <= sample / 2; ++i) word.push_back((sample + i) % kCharacters);
+    return readers.loss(graph, word);
+  });
+}
+
+TEST(CharacterLayersTest, Errors) {
+  ParameterCollection model;
+  EXPECT_THROW(CharacterCNN(model, 0, kSize, kFilters), ShapeError);
+  EXPECT_THROW(CharacterCNN(model, kCharacters, kSize, {}), UsageError);
+  EXPECT_THROW(CharacterCNN(model, kCharacters, 0, kFilters), ShapeError);
+  EXPECT_THROW(CharacterCNN(model, kCharacters, kSize, {{0, 2}}), ShapeError);
+  EXPECT_THROW(CharacterCNN(model, kCharacters, kSize, {{2, 0}}), ShapeError);
+  EXPECT_THROW(CharacterCNN(model, kCharacters, kSize, {{17, 2}}), UsageError);
+  EXPECT_THROW(CharacterLSTM(model, 0, kSize, 2), ShapeError);
+  const Readers readers(model);
+  ComputationGraph graph;
+  EXPECT_THROW(readers.cnn(graph, Word{}), UsageError);
+  EXPECT_THROW(readers.lstm(graph, Word{}), UsageError);
+  EXPECT_THROW(readers.cnn(graph, Word{kCharacters}), UsageError);
+  EXPECT_THROW(readers.lstm(graph, Word{kCharacters}), UsageError);
+}
+
+}  // namespace
+}  // namespace dynet_like::nn

@@ -1,0 +1,120 @@
+// MLP, Highway and activations: formulas against plain doubles, gradients, batching, errors.
+#include "nn/mlp.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <vector>
+
+#include "dynet_like/dynet_like.h"
+#include "nn/highway.h"
+#include "tests/support/layers.h"
+
+namespace dynet_like::nn {
+namespace {
+
+TEST(ActivationTest, GeluFollowsTheFormula) {
+  ComputationGraph graph(double_options());
+  const std::vector<float> xs = {-3, -0.5f, 0, 0.5f, 2};
+  const Tensor got = gelu(input(graph, {5}, xs)).value();
+  for (unsigned i = 0; i < 5; ++i) {
+    const double x = static_cast<double>(xs[i]);
+    EXPECT_NEAR(got.at(i), x * (1 + std::erf(x / std::sqrt(2.0))) / 2, 1e-7);
+  }
+}
+
+TEST(MLPTest, FollowsTheFormula) {
+  ParameterCollection model(1, DType::f64);
+  const MLP mlp(model, 3, {5, 4, 2}, {.activation = tanh});
+  const Parameter input = model.add_parameters({3});
+  randomise(model, 2);
+  ComputationGraph graph(double_options());
+  Doubles y = as_doubles(input.values());
+  for (const char* layer : {"/mlp/layer_0", "/mlp/layer_1", "/mlp/layer_2"}) {
+    Doubles next = numbers(model, std::string(layer) + "/b");
+    add_product(next, numbers(model, std::string(layer) + "/W"), y);
+    y = next;
+    if (y.size() != 2) {
+      for (double& value : y) value = std::tanh(value);
+    }
+  }
+  expect_near(mlp(parameter(graph, input)).value(), y);
+}
+
+TEST(MLPTest, DropoutIsBetweenLayersAndInTrainingOnly) {
+  ParameterCollection model;
+  const MLP two(model, 4, {50, 3}, {.dropout = 0.5f}), one(model, 4, {3}, {.dropout = 0.5f});
+  Random random(1);
+  GraphOptions options;
+  options.random = &random;
+  ComputationGraph graph(options);
+  const Expression x = ones(graph, {4});
+  EXPECT_NE(as_vector(two(x, true).value()), as_vector(two(x).value()));
+  EXPECT_EQ(as_vector(one(x, true).value()), as_vector(one(x).value()));
+}
+
+TEST(HighwayTest, FollowsTheFormula) {
+  ParameterCollection model(1, DType::f64);
+  const Highway highway(model, 3, 2, tanh);
+  EXPECT_EQ(numbers(model, "/highway/b"), (Doubles{-1, -1, -1, 0, 0, 0}));
+  const Parameter input = model.add_parameters({3});
+  randomise(model, 2);
+  ComputationGraph graph(double_options());
+  Doubles y = as_doubles(input.values());
+  for (const char* suffix : {"", "_1"}) {
+    Doubles sums = numbers(model, std::string("/highway/b") + suffix);
+    add_product(sums, numbers(model, std::string("/highway/W") + suffix), y);
+    for (unsigned i = 0; i < 3; ++i) {
+      const double t = sigmoid(sums[i]);
+      y[i] = t * std::tanh(sums[3 + i]) + (1 - t) * y[i];
+    }
+  }
+  expect_near(highway(parameter(graph, input)).value(), y);
+}
+
+TEST(HighwayTest, ColumnsOfAMatrixAreByThemselves) {
+  ParameterCollection model;
+  const Highway highway(model, 3);
+  const MLP mlp(model, 3, {5, 2});
+  ComputationGraph graph;
+  const Expression x = drawn_matrix(graph, 3, 4, 1);
+  for (unsigned j = 0; j < 4; ++j) {
+    EXPECT_EQ(as_vector(pick(highway(x), j, 1).value()), as_vector(highway(pick(x, j, 1)).value()));
+    EXPECT_EQ(as_vector(pick(mlp(x), j, 1).value()), as_vector(mlp(pick(x, j, 1)).value()));
+  }
+}
+
+TEST(MLPTest, GradientsAreThoseOfCentralDifferences) {
+  ParameterCollection model(1, DType::f64);
+  const MLP mlp(model, 3, {5, 3}, {.activation = gelu});
+  const Highway highway(model, 3, 2, tanh);
+  const Parameter x = model.add_parameters({3, 2});
+  randomise(model, 3);
+  expect_gradients(model, [&](ComputationGraph& graph) {
+    return squared_norm(highway(mlp(parameter(graph, x))));
+  });
+}
+
+TEST(MLPTest, BatchingChangesNoBit) {
+  ParameterCollection model;
+  const MLP mlp(model, 3, {5, 4}, {.dropout = 0.3f});
+  const Highway highway(model, 4, 2);
+  expect_same_bits_in_batches(model, 6, [&](ComputationGraph& graph, unsigned sample) {
+    return squared_norm(highway(mlp(drawn_matrix(graph, 3, 1 + sample / 2, sample), true)));
+  });
+}
+
+TEST(MLPTest, SizesThatDoNotFit) {
+  ParameterCollection model;
+  EXPECT_THROW(MLP(model, 3, {}), UsageError);
+  EXPECT_THROW(MLP(model, 3, {4, 0}), ShapeError);
+  EXPECT_THROW(MLP(model, 3, {4, 2}, {.dropout = -1}), UsageError);
+  EXPECT_THROW(Highway(model, 0), ShapeError);
+  EXPECT_THROW(Highway(model, 3, 0), UsageError);
+  ComputationGraph graph;
+  EXPECT_THROW(MLP(model, 3, {4, 2})(ones(graph, {4})), ShapeError);
+  EXPECT_THROW(Highway(model, 3)(ones(graph, {4})), ShapeError);
+}
+
+}  // namespace
+}  // namespace dynet_like::nn

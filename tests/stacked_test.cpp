@@ -1,0 +1,178 @@
+// Stacked LSTMs and GRUs: the composition by hand, dropout between layers, gradients, errors.
+#include "nn/stacked.h"
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+#include "dynet_like/dynet_like.h"
+#include "nn/nn.h"
+#include "tests/support/layers.h"
+
+namespace dynet_like::nn {
+namespace {
+
+std::vector<Expression> some_inputs(ComputationGraph& graph, unsigned count, unsigned size) {
+  std::vector<Expression> xs;
+  Random random(5);
+  for (unsigned i = 0; i < count; ++i) {
+    std::vector<float> values(size);
+    for (float& value : values) value = static_cast<float>(random.normal());
+    xs.push_back(input(graph, {size}, values));
+  }
+  return xs;
+}
+
+TEST(StackedLSTMTest, IsTheCompositionOfItsLayers) {
+  // The same parameters in the same order have the same numbers.
+  ParameterCollection model(3), same(3);
+  const StackedLSTM stacked(model, 4, 5, 3);
+  const LSTM first(same, 4, 5), second(same, 5, 5), third(same, 5, 5);
+  ComputationGraph graph;
+  const std::vector<Expression> xs = some_inputs(graph, 6, 4);
+  const std::vector<StackedLSTM::State> states = stacked(xs);
+  ASSERT_EQ(states.size(), xs.size());
+  std::vector<Expression> inputs = xs;
+  std::size_t layer = 0;
+  for (const LSTM* lstm : {&first, &second, &third}) {
+    const std::vector<LSTM::State> expected = (*lstm)(inputs);
+    for (std::size_t i = 0; i < xs.size(); ++i) {
+      EXPECT_EQ(as_vector(states[i][layer].h.value()), as_vector(expected[i].h.value()));
+      EXPECT_EQ(as_vector(states[i][layer].c.value()), as_vector(expected[i].c.value()));
+      inputs[i] = expected[i].h;
+    }
+    ++layer;
+  }
+}
+
+TEST(StackedLSTMTest, StepsAreTheSequence) {
+  ParameterCollection model(3);
+  const StackedLSTM lstm(model, 4, 5, 2, 0, "encoder");
+  EXPECT_EQ(lstm.layers(), 2u);
+  EXPECT_EQ(lstm.hidden(), 5u);
+  EXPECT_NE(model.find("/encoder/layer_1/W"), nullptr);
+  ComputationGraph graph;
+  const std::vector<Expression> xs = some_inputs(graph, 3, 4);
+  StackedLSTM::State state = lstm.start(graph);
+  ASSERT_EQ(state.size(), 2u);
+  EXPECT_EQ(as_vector(state[1].c.value()), std::vector<float>(5));
+  for (const Expression& x : xs) state = lstm.step(state, x);
+  EXPECT_EQ(state[1].h.dim(), Dim({5}));
+  EXPECT_EQ(as_vector(state[1].h.value()), as_vector(lstm(xs).back()[1].h.value()));
+  EXPECT_TRUE(lstm({}).empty());
+}
+
+TEST(StackedLSTMTest, GradientsFlowIntoEveryParameter) {
+  ParameterCollection model(1, DType::f64);
+  const StackedLSTM lstm(model, 2, 3, 2);
+  randomise(model, 7);
+  const auto record = [&](ComputationGraph& graph) {
+    return sum_elems(lstm(some_inputs(graph, 3, 2)).back().back().h);
+  };
+  ComputationGraph graph(double_options());
+  const Gradients& gradients = graph.backward(record(graph));
+  expect_slopes(model, gradients, [&] {
+    ComputationGraph plain(double_options());
+    return record(plain).value().at(0);
+  });
+}
+
+TEST(StackedGRUTest, IsTheCompositionOfItsLayers) {
+  ParameterCollection model(3), same(3);
+  const StackedGRU stacked(model, 4, 5, 2);
+  EXPECT_NE(model.find("/stacked_gru/layer_1/b_h"), nullptr);
+  const GRU first(same, 4, 5), second(same, 5, 5);
+  ComputationGraph graph;
+  const std::vector<Expression> xs = some_inputs(graph, 6, 4);
+  const std::vector<StackedGRU::State> states = stacked(xs);
+  const std::vector<Expression> below = first(xs), expected = second(below);
+  for (std::size_t i = 0; i < xs.size(); ++i) {
+    EXPECT_EQ(as_vector(states[i][0].value()), as_vector(below[i].value()));
+    EXPECT_EQ(as_vector(StackedGRU::output(states[i]).value()), as_vector(expected[i].value()));
+  }
+}
+
+TEST(StackedGRUTest, BatchingChangesNoBitAndGradientsAreRight) {
+  ParameterCollection model(3), in_double(1, DType::f64);
+  const StackedGRU gru(model, 4, 5, 2, 0.3f), small(in_double, 2, 3, 2);
+  expect_same_bits_in_batches(model, 5, [&](ComputationGraph& graph, unsigned sample) {
+    const auto states = gru(some_inputs(graph, 1 + sample, 4), true);
+    return squared_norm(StackedGRU::output(states.back()));
+  });
+  randomise(in_double, 7);
+  expect_gradients(in_double, [&](ComputationGraph& graph) {
+    return sum_elems(StackedGRU::output(small(some_inputs(graph, 3, 2)).back()));
+  });
+}
+
+/// A recurrent network of a program's own (Elman 1990).
+class SimpleLayer {
+ public:
+  using State = Expression;
+
+  SimpleLayer(ParameterCollection& model, unsigned inputs, unsigned hidden, const std::string& name)
+      : hidden_(hidden), map_(model, inputs + hidden, hidden, true, name) {}
+  State start(ComputationGraph& graph) const { return zeros(graph, {hidden_}); }
+  State step(const State& before, const Expression& x) const {
+    return tanh(map_(concatenate({x, before})));
+  }
+  std::vector<State> operator()(std::span<const Expression> xs) const {
+    std::vector<State> states;
+    for (const Expression& x : xs) {
+      states.push_back(step(states.empty() ? start(*x.pg) : states.back(), x));
+    }
+    return states;
+  }
+  static const Expression& output(const State& state) { return state; }
+  unsigned hidden() const { return hidden_; }
+
+ private:
+  unsigned hidden_;
+  Linear map_;
+};
+
+TEST(StackedTest, LayersOfAProgramsOwn) {
+  ParameterCollection model(3), same(3);
+  const Stacked<SimpleLayer> stacked(model, 4, 5, 2, 0, "own");
+  EXPECT_NE(model.find("/own/layer_1/W"), nullptr);
+  const Bidirectional<SimpleLayer> both(model, 4, 5, 1, 0, "both");
+  const SimpleLayer first(same, 4, 5, "a"), second(same, 5, 5, "b");
+  ComputationGraph graph;
+  const std::vector<Expression> xs = some_inputs(graph, 3, 4), expected = second(first(xs));
+  EXPECT_EQ(as_vector(stacked(xs).back().back().value()), as_vector(expected.back().value()));
+  EXPECT_EQ(both.final_states(xs).dim(), Dim({10}));
+}
+
+TEST(StackedLSTMTest, DropoutIsBetweenLayersAndInTrainingOnly) {
+  ParameterCollection model(3);
+  const StackedLSTM lstm(model, 4, 50, 2, 0.5f, "lstm"), one(model, 4, 50, 1, 0.5f, "one");
+  Random random(1);
+  GraphOptions options;
+  options.random = &random;
+  ComputationGraph graph(options);
+  const std::vector<Expression> xs = some_inputs(graph, 2, 4);
+  const auto top = [&](const StackedLSTM& stacked, bool training) {
+    return as_vector(stacked(xs, training).back().back().h.value());
+  };
+  EXPECT_NE(top(lstm, true), top(lstm, false));
+  EXPECT_EQ(top(lstm, false), top(lstm, false));
+  EXPECT_EQ(top(one, true), top(one, false));  // nothing lies between
+  // The lower layer does not see it.
+  EXPECT_EQ(as_vector(lstm(xs, true)[1][0].h.value()), as_vector(lstm(xs, false)[1][0].h.value()));
+}
+
+TEST(StackedLSTMTest, ErrorsSayWhatIsNeeded) {
+  ParameterCollection model;
+  EXPECT_THROW(StackedLSTM(model, 4, 5, 0), UsageError);
+  EXPECT_THROW(StackedLSTM(model, 4, 0, 2), ShapeError);
+  EXPECT_THROW(StackedLSTM(model, 4, 5, 2, 1), UsageError);
+  const StackedLSTM lstm(model, 4, 5, 2);
+  ComputationGraph graph;
+  StackedLSTM::State state = lstm.start(graph);
+  EXPECT_THROW(lstm.step(state, zeros(graph, {3})), ShapeError);
+  state.pop_back();
+  EXPECT_THROW(lstm.step(state, zeros(graph, {4})), UsageError);
+}
+
+}  // namespace
+}  // namespace dynet_like::nn

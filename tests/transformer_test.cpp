@@ -1,0 +1,188 @@
+// LayerNorm and TransformerEncoder: formulas, gradients, batching, names, errors, learning.
+#include "nn/transformer.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "dynet_like/dynet_like.h"
+#include "nn/embedding.h"
+#include "nn/positions.h"
+#include "tests/support/layers.h"
+
+namespace dynet_like::nn {
+namespace {
+
+TEST(LayerNormTest, FollowsTheFormula) {
+  ParameterCollection model(1, DType::f64);
+  const LayerNorm norm(model, 5);
+  EXPECT_EQ(numbers(model, "/layer_norm/g"), Doubles(5, 1));
+  EXPECT_EQ(numbers(model, "/layer_norm/b"), Doubles(5, 0));
+  randomise(model, 2);
+  const Doubles g = numbers(model, "/layer_norm/g"), b = numbers(model, "/layer_norm/b");
+  ComputationGraph graph(double_options());
+  const Expression x = drawn_matrix(graph, 5, 3, 1);
+  const Doubles values = as_doubles(x.value()), got = as_doubles(norm(x).value());
+  for (unsigned j = 0; j < 3; ++j) {
+    double mean = 0, variance = 0;
+    for (unsigned i = 0; i < 5; ++i) mean += values[5 * j + i] / 5;
+    for (unsigned i = 0; i < 5; ++i) variance += std::pow(values[5 * j + i] - mean, 2) / 5;
+    for (unsigned i = 0; i < 5; ++i) {
+      EXPECT_NEAR(got[5 * j + i], g[i] * (values[5 * j + i] - mean) / std::sqrt(variance) + b[i],
+                  1e-9);
+    }
+  }
+  EXPECT_EQ(norm(pick(x, 0, 1)).dim(), Dim({5}));
+  EXPECT_THROW(norm(ones(graph, {4, 3})), ShapeError);
+  EXPECT_THROW(LayerNorm(model, 0), ShapeError);
+}
+
+/// Gives parameters below `prefix` the values of those below `name` in another model.
+void take_values(const ParameterCollection& to, const std::string& prefix,
+                 const ParameterCollection& from, const std::string& name) {
+  unsigned taken = 0;
+  for (const auto& storage : from.storages()) {
+    if (!storage->name.starts_with(name + "/")) continue;
+    const auto target = to.find(prefix + storage->name.substr(name.size()));
+    ASSERT_NE(target, nullptr) << storage->name;
+    Parameter(target).set_value(as_vector(storage->tensor()));
+    ++taken;
+  }
+  ASSERT_GT(taken, 0u) << name;
+}
+
+/// A layer put together from its parts, as the papers write it.
+TEST(TransformerTest, IsTheCompositionOfItsParts) {
+  for (const bool norm_first : {true, false}) {
+    ParameterCollection model(3), parts(3);
+    const TransformerEncoderLayer layer(
+        model, 4, 6, 2, {.activation = gelu, .causal = true, .norm_first = norm_first});
+    const MultiHeadAttention attention(parts, 4, 2);
+    const LayerNorm attention_norm(parts, 4, "attention_norm"), network_norm(parts, 4);
+    const Linear first(parts, 4, 6, true, "first"), second(parts, 6, 4, true, "second");
+    randomise(model, 4);
+    take_values(parts, "/attention", model, "/layer/attention");
+    take_values(parts, "/attention_norm", model, "/layer/attention_norm");
+    take_values(parts, "/layer_norm", model, "/layer/network_norm");
+    take_values(parts, "/first", model, "/layer/network/layer_0");
+    take_values(parts, "/second", model, "/layer/network/layer_1");
+    ComputationGraph graph;
+    const Expression x = drawn_matrix(graph, 4, 3, 1);
+    Expression expected;
+    if (norm_first) {
+      const Expression y = x + attention(attention_norm(x), true);
+      expected = y + second(gelu(first(network_norm(y))));
+    } else {
+      const Expression y = attention_norm(x + attention(x, true));
+      expected = network_norm(y + second(gelu(first(y))));
+    }
+    EXPECT_EQ(as_vector(layer(x).value()), as_vector(expected.value())) << norm_first;
+  }
+}
+
+TEST(TransformerTest, LayersAndTheLastNorm) {
+  ParameterCollection model;
+  const TransformerEncoder first(model, 4, 6, 2, 2),
+      last(model, 4, 6, 2, 1, {.norm_first = false}, "post");
+  EXPECT_NE(model.find("/transformer/layer_1/network/layer_0/W"), nullptr);
+  EXPECT_NE(model.find("/transformer/norm/g"), nullptr);
+  EXPECT_EQ(model.find("/post/norm/g"), nullptr);
+  ComputationGraph graph;
+  const Expression x = drawn_matrix(graph, 4, 3, 1);
+  // A norm is the last thing in both, with g 1 and b 0 yet.
+  for (const Expression& y : {first(x), last(x)}) {
+    for (const float mean : as_vector(mean_dim(y, {0}).value())) EXPECT_NEAR(mean, 0, 1e-5);
+    for (const float deviation : as_vector(std_dim(y, {0}).value())) {
+      EXPECT_NEAR(deviation, 1, 1e-3);
+    }
+  }
+}
+
+TEST(TransformerTest, CausalColumnsSeeNoLaterOne) {
+  ParameterCollection model;
+  const TransformerEncoder causal(model, 4, 6, 2, 2, {.causal = true}), all(model, 4, 6, 2, 2);
+  ComputationGraph graph;
+  const Expression x = drawn_matrix(graph, 4, 5, 1);
+  const Expression beginning = pick_range(x, 0, 3, 1);
+  const auto end_of = [&](const TransformerEncoder& encoder, const Expression& e) {
+    return as_vector(pick(encoder(e), 2, 1).value());
+  };
+  const std::vector<float> alone = end_of(causal, beginning), whole = end_of(causal, x);
+  for (unsigned i = 0; i < 4; ++i) EXPECT_NEAR(alone[i], whole[i], 1e-5);
+  EXPECT_NE(end_of(all, beginning), end_of(all, x));
+}
+
+TEST(TransformerTest, GradientsAreThoseOfCentralDifferences) {
+  ParameterCollection model(1, DType::f64);
+  const TransformerEncoder first(model, 4, 3, 2, 1, {.activation = gelu}),
+      last(model, 4, 3, 2, 1, {.activation = tanh, .causal = true, .norm_first = false});
+  const Parameter x = model.add_parameters({4, 3});
+  randomise(model, 5);
+  expect_gradients(model, [&](ComputationGraph& graph) {
+    return pickneglogsoftmax(sum_cols(first(last(parameter(graph, x)))), 1);
+  });
+}
+
+TEST(TransformerTest, BatchingChangesNoBit) {
+  ParameterCollection model;
+  const TransformerEncoder encoder(model, 8, 6, 2, 2, {.activation = gelu, .dropout = 0.2f});
+  expect_same_bits_in_batches(model, 6, [&](ComputationGraph& graph, unsigned sample) {
+    const Expression x = drawn_matrix(graph, 8, 1 + sample / 2, sample);
+    return squared_norm(encoder(x, true)) + squared_norm(encoder(x));
+  });
+}
+
+TEST(TransformerTest, NoNodesForDropoutThatDoesNothing) {
+  ParameterCollection model;
+  const TransformerEncoder with(model, 4, 6, 2, 2, {.dropout = 0.2f}), without(model, 4, 6, 2, 2);
+  ComputationGraph graph;
+  const Expression x = drawn_matrix(graph, 4, 3, 1);
+  const auto nodes = [&](const TransformerEncoder& encoder, bool training) {
+    encoder(x, training);  // parameters are recorded once
+    const std::size_t before = graph.size();
+    encoder(x, training);
+    return graph.size() - before;
+  };
+  EXPECT_EQ(nodes(with, false), nodes(without, true));
+}
+
+TEST(TransformerTest, SizesThatDoNotFit) {
+  ParameterCollection model;
+  EXPECT_THROW(TransformerEncoder(model, 4, 6, 3, 1), ShapeError);
+  EXPECT_THROW(TransformerEncoder(model, 4, 0, 2, 1), ShapeError);
+  EXPECT_THROW(TransformerEncoder(model, 4, 6, 2, 0), UsageError);
+  EXPECT_THROW(TransformerEncoder(model, 4, 6, 2, 1, {.dropout = 1}), UsageError);
+  const TransformerEncoder encoder(model, 4, 6, 2, 1);
+  ComputationGraph graph;
+  EXPECT_THROW(encoder(ones(graph, {5, 2})), ShapeError);
+}
+
+TEST(TransformerTest, LearnsToCopyWhatIsAtTheStart) {
+  ParameterCollection model(2);
+  const Embedding symbols(model, 4, 8);
+  const SinusoidalPositions positions(10, 8);
+  const TransformerEncoder encoder(model, 8, 16, 2, 2);
+  const Linear output(model, 8, 4);
+  AdamTrainer trainer(model, 0.005f);
+  Minibatch minibatch;
+  Random random(1);
+  double loss = 0;
+  for (int step = 0; step < 300; ++step) {
+    minibatch.clear();
+    for (unsigned sample = 0; sample < 16; ++sample) {
+      ComputationGraph& graph = minibatch.new_graph();
+      std::vector<unsigned> sequence(3 + sample % 4);
+      for (unsigned& symbol : sequence) symbol = static_cast<unsigned>(random.below(4));
+      const Expression h = encoder(positions(symbols.columns(graph, sequence)));
+      minibatch.add_loss(pickneglogsoftmax(output(pick(h, h.dim().cols() - 1, 1)), sequence[0]));
+    }
+    loss = static_cast<double>(minibatch.forward());
+    trainer.update(minibatch.backward());
+  }
+  EXPECT_LT(loss / 16, 0.1);  // guessing: 1.39
+}
+
+}  // namespace
+}  // namespace dynet_like::nn

@@ -1,0 +1,255 @@
+// Child-sum and N-ary Tree-LSTMs: formulas against plain doubles, gradients, batching, errors.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "dynet_like/dynet_like.h"
+#include "nn/child_sum_tree_lstm.h"
+#include "nn/nary_tree_lstm.h"
+#include "nn/tree_lstm.h"
+#include "tests/support/layers.h"
+
+namespace dynet_like::nn {
+namespace {
+
+constexpr unsigned kInputs = 3, kHidden = 4;
+
+struct PlainState {
+  Doubles h = Doubles(kHidden), c = Doubles(kHidden);
+};
+
+/// Tai et al. (2015), equations 2 to 8; the rows are in the order f, i, o, u.
+PlainState plain_child_sum(const ParameterCollection& model, const Doubles& x,
+                           const std::vector<PlainState>& children) {
+  const std::string name = "/child_sum_tree_lstm/";
+  Doubles from_x = numbers(model, name + "b"), sum(kHidden), from_sum(3 * kHidden);
+  add_product(from_x, numbers(model, name + "W"), x);
+  for (const PlainState& child : children) {
+    for (unsigned e = 0; e < kHidden; ++e) sum[e] += child.h[e];
+  }
+  add_product(from_sum, numbers(model, name + "U"), sum);
+  PlainState state;
+  for (unsigned e = 0; e < kHidden; ++e) {
+    const double i = sigmoid(from_x[kHidden + e] + from_sum[e]);
+    const double u = std::tanh(from_x[3 * kHidden + e] + from_sum[2 * kHidden + e]);
+    state.c[e] = i * u;
+  }
+  for (const PlainState& child : children) {
+    Doubles forget(from_x.begin(), from_x.begin() + kHidden);
+    add_product(forget, numbers(model, name + "U_f"), child.h);
+    for (unsigned e = 0; e < kHidden; ++e) state.c[e] += sigmoid(forget[e]) * child.c[e];
+  }
+  for (unsigned e = 0; e < kHidden; ++e) {
+    const double o = sigmoid(from_x[2 * kHidden + e] + from_sum[kHidden + e]);
+    state.h[e] = o * std::tanh(state.c[e]);
+  }
+  return state;
+}
+
+/// Tai et al. (2015), equations 9 to 14, with three children; those that are not there, and an
+/// input that is not there, are zeros. The rows are in the order f_1, f_2, f_3, i, o, u.
+PlainState plain_nary(const ParameterCollection& model, const Doubles* x,
+                      std::vector<PlainState> children) {
+  const std::string name = "/nary_tree_lstm/";
+  children.resize(3);
+  Doubles a = numbers(model, name + "b");
+  if (x != nullptr) {
+    Doubles forgets(3 * kHidden), others(3 * kHidden);
+    add_product(forgets, numbers(model, name + "W_f"), *x);
+    add_product(others, numbers(model, name + "W"), *x);
+    for (unsigned e = 0; e < 3 * kHidden; ++e) {
+      a[e] += forgets[e];
+      a[3 * kHidden + e] += others[e];
+    }
+  }
+  for (unsigned k = 0; k < 3; ++k) {
+    add_product(a, numbers(model, name + "U_" + std::to_string(k + 1)), children[k].h);
+  }
+  PlainState state;
+  for (unsigned e = 0; e < kHidden; ++e) {
+    const double i = sigmoid(a[3 * kHidden + e]), o = sigmoid(a[4 * kHidden + e]);
+    state.c[e] = i * std::tanh(a[5 * kHidden + e]);
+    for (unsigned k = 0; k < 3; ++k) state.c[e] += sigmoid(a[k * kHidden + e]) * children[k].c[e];
+    state.h[e] = o * std::tanh(state.c[e]);
+  }
+  return state;
+}
+
+void expect_state(const CellState& got, const PlainState& expected) {
+  expect_near(got.h.value(), expected.h);
+  expect_near(got.c.value(), expected.c);
+}
+
+/// Inputs as parameters in double.
+struct Inputs {
+  Inputs(ParameterCollection& model, unsigned count) {
+    for (unsigned i = 0; i < count; ++i) parameters.push_back(model.add_parameters({kInputs}));
+  }
+  std::vector<Expression> in(ComputationGraph& graph) const {
+    std::vector<Expression> xs;
+    for (const Parameter& each : parameters) xs.push_back(parameter(graph, each));
+    return xs;
+  }
+  Doubles plain(std::size_t i) const { return as_doubles(parameters[i].values()); }
+
+  std::vector<Parameter> parameters;
+};
+
+TEST(ChildSumTreeLSTMTest, FollowsTheFormula) {
+  ParameterCollection model(1, DType::f64);
+  const ChildSumTreeLSTM tree_lstm(model, kInputs, kHidden);
+  EXPECT_EQ(numbers(model, "/child_sum_tree_lstm/b")[0], 1);
+  EXPECT_EQ(numbers(model, "/child_sum_tree_lstm/b")[kHidden], 0);
+  const Inputs inputs(model, 6);
+  randomise(model, 2);
+  ComputationGraph graph(double_options());
+  // The third word is the root; the first, the fifth and the sixth are its children.
+  const std::vector<std::uint32_t> heads = {3, 1, 0, 5, 3, 3};
+  const auto states = tree_lstm(heads, inputs.in(graph));
+  const auto plain = [&](std::size_t word, const std::vector<PlainState>& children) {
+    return plain_child_sum(model, inputs.plain(word - 1), children);
+  };
+  const PlainState second = plain(2, {}), fourth = plain(4, {}), sixth = plain(6, {});
+  const PlainState first = plain(1, {second}), fifth = plain(5, {fourth});
+  expect_state(states[1], second);
+  expect_state(states[3], fourth);
+  expect_state(states[0], first);
+  expect_state(states[4], fifth);
+  expect_state(states[2], plain(3, {first, fifth, sixth}));
+}
+
+TEST(ChildSumTreeLSTMTest, HeadsThatMakeNoTrees) {
+  ParameterCollection model;
+  const ChildSumTreeLSTM tree_lstm(model, kInputs, kHidden);
+  ComputationGraph graph;
+  const std::vector<Expression> xs(3, ones(graph, {kInputs}));
+  using Heads = std::vector<std::uint32_t>;
+  EXPECT_TRUE(tree_lstm(Heads{}, {}).empty());
+  EXPECT_EQ(tree_lstm(Heads{0, 0, 0}, xs).size(), 3u);
+  EXPECT_THROW(tree_lstm(Heads{0, 1}, xs), UsageError);
+  EXPECT_THROW(tree_lstm(Heads{0, 1, 4}, xs), UsageError);
+  EXPECT_THROW(tree_lstm(Heads{0, 2, 1}, xs), UsageError);
+  EXPECT_THROW(tree_lstm(Heads{2, 1, 0}, xs), UsageError);
+  EXPECT_THROW(tree_lstm(Heads{2, 3, 1}, xs), UsageError);
+  // A long chain needs no deep stack.
+  Heads chain;
+  for (std::uint32_t word = 0; word < 20000; ++word) chain.push_back(word);
+  const std::vector<Expression> many(chain.size(), xs[0]);
+  EXPECT_EQ(tree_lstm(chain, many).size(), chain.size());
+}
+
+TEST(NaryTreeLSTMTest, FollowsTheFormula) {
+  ParameterCollection model(1, DType::f64);
+  const NaryTreeLSTM tree_lstm(model, kInputs, kHidden, 3);
+  EXPECT_EQ(tree_lstm.children(), 3u);
+  EXPECT_EQ(numbers(model, "/nary_tree_lstm/b")[3 * kHidden - 1], 1);
+  EXPECT_EQ(numbers(model, "/nary_tree_lstm/b")[3 * kHidden], 0);
+  const Inputs inputs(model, 4);
+  randomise(model, 2);
+  ComputationGraph graph(double_options());
+  const std::vector<Expression> xs = inputs.in(graph);
+  const auto plain = [&](std::size_t i, const std::vector<PlainState>& children) {
+    const Doubles x = inputs.plain(i);
+    return plain_nary(model, &x, children);
+  };
+  const CellState leaf = tree_lstm.node(xs[0]), other = tree_lstm.node(xs[1]);
+  const PlainState plain_leaf = plain(0, {}), plain_other = plain(1, {});
+  expect_state(leaf, plain_leaf);
+  const CellState two = tree_lstm.node(xs[2], std::vector{leaf, other});
+  const PlainState plain_two = plain(2, {plain_leaf, plain_other});
+  expect_state(two, plain_two);
+  expect_state(tree_lstm.node(xs[3], std::vector{other, two, leaf}),
+               plain(3, {plain_other, plain_two, plain_leaf}));
+  expect_state(tree_lstm.node(std::vector{two, leaf}),
+               plain_nary(model, nullptr, {plain_two, plain_leaf}));
+}
+
+/// With two children and inputs at the leaves it has the formula of TreeLSTM.
+TEST(NaryTreeLSTMTest, OfTwoChildrenIsTheTreeLSTM) {
+  ParameterCollection model;
+  const NaryTreeLSTM nary(model, kInputs, kHidden, 2);
+  const TreeLSTM binary(model, kInputs, kHidden);
+  const auto take = [&](const char* to, const char* from) {
+    Parameter(model.find(std::string("/tree_lstm/") + to))
+        .set_value(as_vector(model.find(std::string("/nary_tree_lstm/") + from)->tensor()));
+  };
+  take("W", "W");
+  take("U_left", "U_1");
+  take("U_right", "U_2");
+  take("b", "b");
+  ComputationGraph graph;
+  const Expression x = reshape(drawn_matrix(graph, kInputs, 1, 1), {kInputs});
+  const CellState leaf = nary.node(x), other = nary.node(-x);
+  EXPECT_EQ(as_vector(leaf.h.value()), as_vector(binary.leaf(x).h.value()));
+  EXPECT_EQ(as_vector(nary.node(std::vector{leaf, other}).h.value()),
+            as_vector(binary.inner(leaf, other).h.value()));
+}
+
+/// Both kinds over a small tree.
+struct BothKinds {
+  explicit BothKinds(ParameterCollection& model)
+      : child_sum(model, kInputs, kHidden), nary(model, kInputs, kHidden, 3) {}
+
+  /// Every word is the child of the one before it or, where `wide`, of the first.
+  Expression loss(const std::vector<Expression>& xs, bool wide) const {
+    std::vector<std::uint32_t> heads;
+    for (std::uint32_t word = 0; word < xs.size(); ++word) heads.push_back(wide ? word > 0 : word);
+    const CellState root = child_sum(heads, xs).front();
+    std::vector<CellState> states;
+    for (const Expression& x : xs) {
+      if (states.size() == 3) states = {nary.node(states)};
+      states.push_back(nary.node(x, states));
+    }
+    return squared_norm(root.h) + sum_elems(root.c) + squared_norm(states.back().h);
+  }
+
+  ChildSumTreeLSTM child_sum;
+  NaryTreeLSTM nary;
+};
+
+TEST(TreeLSTMsTest, GradientsAreThoseOfCentralDifferences) {
+  ParameterCollection model(1, DType::f64);
+  const BothKinds kinds(model);
+  const Inputs inputs(model, 5);
+  randomise(model, 3);
+  for (const bool wide : {false, true}) {
+    expect_gradients(model,
+                     [&](ComputationGraph& graph) { return kinds.loss(inputs.in(graph), wide); });
+  }
+}
+
+TEST(TreeLSTMsTest, BatchingChangesNoBit) {
+  ParameterCollection model;
+  const BothKinds kinds(model);
+  expect_same_bits_in_batches(model, 8, [&](ComputationGraph& graph, unsigned sample) {
+    const Expression all = drawn_matrix(graph, kInputs, 1 + sample, sample);
+    std::vector<Expression> xs;
+    for (unsigned word = 0; word <= sample; ++word) xs.push_back(pick(all, word, 1));
+    return kinds.loss(xs, sample % 2 == 0);
+  });
+}
+
+TEST(TreeLSTMsTest, SizesThatDoNotFit) {
+  ParameterCollection model;
+  EXPECT_THROW(ChildSumTreeLSTM(model, 0, 3), ShapeError);
+  EXPECT_THROW(ChildSumTreeLSTM(model, 3, 0), ShapeError);
+  EXPECT_THROW(NaryTreeLSTM(model, 0, 3, 2), ShapeError);
+  EXPECT_THROW(NaryTreeLSTM(model, 3, 3, 0), UsageError);
+  EXPECT_THROW(NaryTreeLSTM(model, 3, 3, 16), UsageError);
+  const BothKinds kinds(model);
+  ComputationGraph graph;
+  const Expression x = ones(graph, {kInputs}), wrong = ones(graph, {kInputs + 2});
+  EXPECT_THROW(kinds.child_sum.node(wrong), ShapeError);
+  EXPECT_THROW(kinds.child_sum.node(x, std::vector<CellState>{{wrong, wrong}}), ShapeError);
+  EXPECT_THROW(kinds.nary.node(wrong), ShapeError);
+  EXPECT_THROW(kinds.nary.node(x, std::vector<CellState>{{wrong, wrong}}), ShapeError);
+  EXPECT_THROW(kinds.nary.node(x, std::vector<CellState>(4, kinds.nary.node(x))), UsageError);
+  EXPECT_THROW(kinds.nary.node(std::vector<CellState>()), UsageError);
+  const NaryTreeLSTM most(model, 3, 2, 15);
+  EXPECT_NO_THROW(most.node(x, std::vector<CellState>(15, most.node(x))).h.value());
+}
+
+}  // namespace
+}  // namespace dynet_like::nn

@@ -1,0 +1,79 @@
+// VariationalDropout: one mask per sequence, none outside training, batching, errors.
+#include "nn/variational_dropout.h"
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+#include "dynet_like/dynet_like.h"
+#include "nn/lstm.h"
+#include "tests/support/layers.h"
+
+namespace dynet_like::nn {
+namespace {
+
+TEST(VariationalDropoutTest, EveryPositionHasTheSameMask) {
+  Random random(1);
+  GraphOptions options;
+  options.random = &random;
+  ComputationGraph graph(options);
+  const VariationalDropout dropout(0.25f);
+  const auto mask = dropout.start(graph, 1000, true), other = dropout.start(graph, 1000, true);
+  const Expression x = ones(graph, {1000});
+  const std::vector<float> first = as_vector(mask(x).value());
+  EXPECT_EQ(as_vector(mask(x).value()), first);
+  EXPECT_NE(as_vector(other(x).value()), first);
+  const std::vector<float> columns = as_vector(mask(ones(graph, {1000, 2})).value());
+  EXPECT_EQ(std::vector<float>(columns.begin() + 1000, columns.end()), first);
+  std::size_t zeros = 0;
+  for (const float y : first) {
+    EXPECT_TRUE(y == 0 || y == 1 / 0.75f) << y;
+    zeros += y == 0 ? 1 : 0;
+  }
+  EXPECT_NEAR(static_cast<double>(zeros), 250, 50);
+}
+
+TEST(VariationalDropoutTest, NothingIsRecordedWhereItDoesNothing) {
+  ComputationGraph graph;
+  const Expression x = ones(graph, {3});
+  const std::size_t nodes = graph.size();
+  EXPECT_EQ(VariationalDropout(0.5f).start(graph, 3, false)(x).i, x.i);
+  EXPECT_EQ(VariationalDropout(0).start(graph, 3, true)(x).i, x.i);
+  EXPECT_EQ(graph.size(), nodes);
+}
+
+TEST(VariationalDropoutTest, Errors) {
+  for (const float rate : {-0.1f, 1.0f, std::nanf("")}) {
+    EXPECT_THROW(VariationalDropout{rate}, UsageError);
+  }
+  const VariationalDropout dropout(0.5f);
+  ComputationGraph without;
+  EXPECT_THROW(dropout.start(without, 3, true), UsageError);
+  Random random(1);
+  GraphOptions options;
+  options.random = &random;
+  ComputationGraph graph(options);
+  const auto mask = dropout.start(graph, 3, true);
+  EXPECT_THROW(mask(ones(graph, {4})), ShapeError);
+  EXPECT_THROW(mask(ones(graph, {1})), ShapeError);
+  EXPECT_THROW(mask(ones(graph, {3, 2, 2})), ShapeError);
+}
+
+/// As in the paper: one mask for the inputs and one for the states of an LSTM.
+TEST(VariationalDropoutTest, BatchingChangesNoBit) {
+  ParameterCollection model;
+  const LSTM lstm(model, 4, 5);
+  const VariationalDropout dropout(0.4f);
+  expect_same_bits_in_batches(model, 6, [&](ComputationGraph& graph, unsigned sample) {
+    const auto inputs = dropout.start(graph, 4, true), states = dropout.start(graph, 5, true);
+    const Expression xs = inputs(drawn_matrix(graph, 4, 1 + sample, sample));
+    LSTM::State state = lstm.start(graph);
+    for (unsigned i = 0; i <= sample; ++i) {
+      state = lstm.step({states(state.h), state.c}, pick(xs, i, 1));
+    }
+    return squared_norm(state.h);
+  });
+}
+
+}  // namespace
+}  // namespace dynet_like::nn
