@@ -2,31 +2,15 @@
 #include "nn/attention.h"
 
 #include <cmath>
-#include <limits>
 #include <vector>
 
 #include "dynet_like/core/errors.h"
 #include "dynet_like/graph/computation_graph.h"
+#include "dynet_like/ops/ops.h"
 
 namespace dynet_like::nn {
 
 namespace {
-
-/// -infinity for the keys that a query does not see, else 0.
-Expression causal_mask(ComputationGraph& graph, unsigned keys, unsigned queries) {
-  std::vector<unsigned> hidden;
-  for (unsigned query = 0; query < queries; ++query) {
-    for (unsigned key = query + 1; key < keys; ++key) hidden.push_back(query * keys + key);
-  }
-  const std::vector<float> values(hidden.size(), -std::numeric_limits<float>::infinity());
-  return input(graph, Dim({keys, queries}), hidden, values);
-}
-
-/// The rows of a head.
-Expression part_of(const Expression& x, unsigned head, unsigned heads) {
-  const unsigned size = x.dim().rows() / heads;
-  return heads == 1 ? x : pick_range(x, head * size, (head + 1) * size);
-}
 
 /// The mean of the values, weighted by the softmax of k' q.
 Expression mean_by_products(const AttentionMemory& memory, const Expression& query) {
@@ -39,29 +23,6 @@ Expression softmax_of_products(const AttentionMemory& memory, const Expression& 
 }
 
 }  // namespace
-
-Expression attention(const Expression& q, const Expression& k, const Expression& v, unsigned heads,
-                     bool causal) {
-  const Dim &queries = q.dim(), &keys = k.dim(), &values = v.dim();
-  const unsigned size = queries.rows();
-  if (heads == 0 || size % heads != 0 || values.rows() % heads != 0 || keys.rows() != size ||
-      keys.cols() != values.cols()) {
-    throw ShapeError(
-        "[attention] need {d, m}, {d, n} and {e, n}, d and e multiples of heads; got " +
-        to_string(queries) + ' ' + to_string(keys) + ' ' + to_string(values) + " and " +
-        std::to_string(heads) + " heads");
-  }
-  const Expression scaled = q * (1 / std::sqrt(static_cast<float>(size / heads)));
-  Expression mask;
-  if (causal) mask = causal_mask(q.graph("attention"), keys.cols(), queries.cols());
-  std::vector<Expression> outputs;
-  for (unsigned head = 0; head < heads; ++head) {
-    Expression scores = transpose(part_of(k, head, heads)) * part_of(scaled, head, heads);
-    if (causal) scores = scores + mask;
-    outputs.push_back(part_of(v, head, heads) * softmax(scores));
-  }
-  return heads == 1 ? outputs[0] : concatenate(outputs);
-}
 
 Expression columns_of(std::span<const Expression> states) {
   if (states.empty()) throw UsageError("[attention] need at least 1 state; got 0");

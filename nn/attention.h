@@ -9,13 +9,6 @@
 
 namespace dynet_like::nn {
 
-/// Per head the mean of the values, weighted by the softmax over keys of k' q / sqrt(d / heads)
-/// (Vaswani et al. 2017); every head has its own rows of q, k and v. `causal`: query j sees the
-/// keys up to j. Shapes: q {d, m} or {d}, k {d, n}, v {e, n} -> {e, m} or {e}. Throws ShapeError
-/// unless they fit, and unless d and e are multiples of heads.
-Expression attention(const Expression& q, const Expression& k, const Expression& v,
-                     unsigned heads = 1, bool causal = false);
-
 /// What queries look at: for every state a key, which is compared with a query, and a value: the
 /// state itself or, of MultiHeadAttention, a map of it. It is made once for a sequence, by `read`,
 /// and used for every query. Shapes: {k, n}, {e, n}.

@@ -2,6 +2,7 @@
 #include "nn/multi_head_attention.h"
 
 #include "dynet_like/core/errors.h"
+#include "dynet_like/ops/ops.h"
 
 namespace dynet_like::nn {
 

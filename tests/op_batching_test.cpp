@@ -255,7 +255,7 @@ std::vector<std::vector<std::size_t>> layouts(const OpCall& call, std::size_t n)
 
 // Where one column serves the matrices of several minibatch elements, these are nodes of their own.
 bool may_be_split(const OpCall& call) {
-  return call.op->by_column != nullptr && call.inputs() > 1 &&
+  return call.op->by_column != nullptr &&
          std::ranges::any_of(call.shapes.inputs, [](const Dim& dim) { return dim.nd > 1; });
 }
 

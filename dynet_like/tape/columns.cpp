@@ -18,8 +18,9 @@ struct Columns {
 
 // Of vectors, the rank is 1, and there are no columns.
 Columns count(const Tape& tape, const Op& op, std::span<const ValueId> inputs,
-              std::span<const std::uint32_t> attributes) {
+              std::span<const std::uint32_t> attributes, const Numbers& numbers) {
   Columns result;
+  result.elements = items_of_numbers(op, op.integers(attributes), numbers);
   for (const ValueId input : inputs)
     result.rank = std::max(result.rank, tape.shape_of(input).dim.nd);
   for (unsigned j = 0; j < inputs.size(); ++j) {
@@ -65,16 +66,28 @@ ValueId columns_of(Tape& tape, ValueId input, const Columns& all) {
                                                        : tape.add_view(view);
 }
 
+// The numbers of every element for each of its columns; those that are for all stay as they are.
+template <class Number>
+std::vector<Number> for_columns(std::span<const Number> numbers, std::size_t each,
+                                const Columns& all) {
+  if (numbers.size() <= each) return {numbers.begin(), numbers.end()};
+  std::vector<Number> result;
+  for (std::size_t at = 0; at < numbers.size(); at += each) {
+    const auto of_element = numbers.subspan(at, each);
+    for (std::uint32_t column = 0; column < all.columns; ++column) {
+      result.insert(result.end(), of_element.begin(), of_element.end());
+    }
+  }
+  return result;
+}
+
 }  // namespace
 
 std::optional<ByColumn> by_column(Tape& tape, const Op& op, std::span<const ValueId> inputs,
                                   std::span<const std::uint32_t> attributes,
                                   const Numbers& numbers) {
   if (inputs.size() < op.min_inputs || inputs.size() > op.max_inputs) return {};
-  const bool once_for_all = numbers.integers.size() <= op.integers(attributes) &&
-                            numbers.reals.size() <= op.reals_per_item;
-  if (!once_for_all) return {};
-  const Columns all = count(tape, op, inputs, attributes);
+  const Columns all = count(tape, op, inputs, attributes, numbers);
   if (all.rank < 2 || all.rows < kFewestRows) return {};
   bool has_columns = false, has_own = false, splits = false;
   for (unsigned j = 0; j < inputs.size(); ++j) {
@@ -86,7 +99,9 @@ std::optional<ByColumn> by_column(Tape& tape, const Op& op, std::span<const Valu
   if (!has_columns || !has_own) return {};
   std::vector<Dim> dims;
   for (const ValueId input : inputs) dims.push_back(tape.shape_of(input).dim);
-  ByColumn result{{}, op.shape(dims, attributes), splits};
+  ByColumn result;
+  result.result = op.shape(dims, attributes);
+  result.splits = splits;
   result.result.bd = all.elements;
   result.result.check();
   if (splits) return result;
@@ -94,6 +109,8 @@ std::optional<ByColumn> by_column(Tape& tape, const Op& op, std::span<const Valu
     const bool whole = !op.by_column(j, all.rank, attributes);
     result.inputs.push_back(whole ? inputs[j] : columns_of(tape, inputs[j], all));
   }
+  result.integers = for_columns(numbers.integers, op.integers(attributes), all);
+  result.reals = for_columns(numbers.reals, op.reals_per_item, all);
   return result;
 }
 

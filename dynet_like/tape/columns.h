@@ -11,8 +11,10 @@ namespace dynet_like {
 /// each column as a minibatch element. The number of columns is then no part of the node's type.
 struct ByColumn {
   std::vector<ValueId> inputs;
+  std::vector<std::uint32_t> integers;
+  std::vector<double> reals;
   Dim result;  ///< the shape that the result is to have, with the minibatch
-  /// There are no such inputs, since one column or one matrix serves several minibatch elements:
+  /// There are no inputs here, since one column or one matrix serves several minibatch elements:
   /// every element is to be recorded by itself.
   bool splits = false;
 };

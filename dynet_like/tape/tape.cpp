@@ -38,14 +38,6 @@ void check_count(const Op& op, const char* what, std::size_t each, std::size_t i
                    std::to_string(got));
 }
 
-// How many items the numbers are for.
-std::uint32_t items_of_numbers(const Op& op, unsigned integers, const Numbers& numbers) {
-  std::size_t items = 1;
-  if (integers > 0 && !op.random) items = numbers.integers.size() / integers;
-  if (op.reals_per_item > 0) items = std::max(items, numbers.reals.size() / op.reals_per_item);
-  return static_cast<std::uint32_t>(items);
-}
-
 // Whether they were given now, and are those of one item.
 bool are_of_one_item(const NodeType& type, const Numbers& numbers) {
   return !type.op->random && !numbers.later.given() &&
@@ -60,6 +52,13 @@ bool are_of_one_item(const NodeType& type, const Numbers& numbers) {
 
 }  // namespace
 
+std::uint32_t items_of_numbers(const Op& op, unsigned integers, const Numbers& numbers) {
+  std::size_t items = 1;
+  if (integers > 0 && !op.random) items = numbers.integers.size() / integers;
+  if (op.reals_per_item > 0) items = std::max(items, numbers.reals.size() / op.reals_per_item);
+  return static_cast<std::uint32_t>(items);
+}
+
 const float* InputData::values_now() const {
   if (vector == nullptr) return place;
   if (vector->size() != size) {
@@ -68,6 +67,22 @@ const float* InputData::values_now() const {
   }
   return vector->data();
 }
+
+namespace {
+
+// Those of one item, or those that are for all.
+Numbers numbers_of_item(const Op& op, std::span<const std::uint32_t> attributes,
+                        const Numbers& numbers, std::uint32_t item) {
+  const std::size_t integers = op.integers(attributes), reals = op.reals_per_item;
+  Numbers result = numbers;
+  if (numbers.integers.size() > integers) {
+    result.integers = numbers.integers.subspan(item * integers, integers);
+  }
+  if (numbers.reals.size() > reals) result.reals = numbers.reals.subspan(item * reals, reals);
+  return result;
+}
+
+}  // namespace
 
 // The edges lie in reserved room. There is a whole node or, if memory runs out, none.
 inline ValueId Tape::add_node(const NodeType& type, std::size_t first_number, std::uint32_t items,
@@ -150,7 +165,8 @@ ValueId Tape::add_by_column(const Op& op, std::span<const ValueId> inputs,
       with_labels(*this, inputs, [&] { return by_column(*this, op, inputs, attributes, numbers); });
   if (!columns.has_value()) return kNoValue;
   if (columns->splits) return add_by_element(op, inputs, attributes, numbers, columns->result);
-  Value view = values_[add_one(op, columns->inputs, attributes, numbers)];
+  const Numbers of_columns{columns->integers, columns->reals};
+  Value view = values_[add_one(op, columns->inputs, attributes, of_columns)];
   view.shape = cache_->shape(columns->result.single_batch(), types_->shape(view.shape).dtype);
   view.items = columns->result.bd;
   view.stride = columns->result.batch_size();
@@ -167,7 +183,7 @@ ValueId Tape::add_by_element(const Op& op, std::span<const ValueId> inputs,
       const bool serves_all = values_[inputs[j]].items == 1;
       own[j] = serves_all ? inputs[j] : pick_minibatch_elements(*this, inputs[j], element, 1);
     }
-    const ValueId all = add(op, own, attributes, numbers);
+    const ValueId all = add(op, own, attributes, numbers_of_item(op, attributes, numbers, element));
     elements.push_back(reshape(*this, all, Dim({result.batch_size()})));
   }
   const std::uint32_t along = 1;

@@ -51,6 +51,9 @@ struct Numbers {
   IntegersAt later = {};  ///< instead of integers: those that will be there when the node runs
 };
 
+/// How many items the numbers are for.
+std::uint32_t items_of_numbers(const Op& op, unsigned integers, const Numbers& numbers);
+
 /// Where an input's values lie: in the tape, or at a place of the user that is read when it runs.
 struct InputData {
   const void* data = nullptr;
