@@ -49,7 +49,7 @@ TEST_F(ColumnsTest, NumbersOfColumnsDoNotKeepNodesApart) {
   batch.forward();
   for (const Report::Type& type : batch.explain().types) {
     EXPECT_EQ(type.batches, 1u) << type.op;
-    EXPECT_EQ(type.nodes, 8u) << type.op;
+    EXPECT_EQ(type.nodes, type.op == "pick_range" ? 6u : 8u) << type.op;  // one column: a view
   }
 }
 
@@ -87,28 +87,28 @@ TEST_F(ColumnsTest, EachColumnIsAsIfItWereAlone) {
 }
 
 TEST_F(ColumnsTest, HaveTheSameBitsInEveryBatch) {
-  const auto run = [&](GraphOptions options, bool alone) {
+  const auto record = [&](Minibatch& batch, unsigned sample) {
+    const Expression output = layer(layer(matrix(batch.new_graph(), length(sample), sample)));
+    batch.add_loss(sum_elems(square(output)));
+    return output;
+  };
+  const auto pass = [&](GraphOptions options, unsigned begin, unsigned end, Gradients& gradients,
+                        std::vector<float>& result) {
     Random random(11);
     options.random = &random;
+    Minibatch batch(options);
+    for (unsigned before = 0; before < begin; ++before) batch.new_graph();
+    std::vector<Expression> outputs;
+    for (unsigned sample = begin; sample < end; ++sample) outputs.push_back(record(batch, sample));
+    batch.forward();
+    batch.backward(gradients);
+    for (const Expression& output : outputs) testing::append(result, output.value());
+  };
+  const auto run = [&](const GraphOptions& options, bool alone) {
     std::vector<float> result;
     Gradients gradients;
-    Minibatch batch(options);
-    std::vector<Expression> outputs;
-    for (unsigned sample = 0; sample < 6; ++sample) {
-      if (alone) {
-        batch.clear();
-        outputs.clear();
-        for (unsigned before = 0; before < sample; ++before) batch.new_graph();
-        random = Random(11);
-      }
-      ComputationGraph& graph = batch.new_graph();
-      outputs.push_back(layer(layer(matrix(graph, length(sample), sample))));
-      batch.add_loss(sum_elems(square(outputs.back())));
-      if (!alone && sample < 5) continue;
-      batch.forward();
-      batch.backward(gradients);
-      for (const Expression& output : outputs) testing::append(result, output.value());
-    }
+    if (!alone) pass(options, 0, 6, gradients, result);
+    for (unsigned i = 0; alone && i < 6; ++i) pass(options, i, i + 1, gradients, result);
     for (const auto& storage : model.storages()) {
       for (const float number : gradients.all_values(*storage)) result.push_back(number);
     }
