@@ -2,11 +2,12 @@
 #pragma once
 
 #include "nn/bidirectional_lstm.h"
-#include "nn/crf.h"
 #include "nn/dropout.h"
 #include "nn/embedding.h"
 #include "nn/gru.h"
 #include "nn/linear.h"
 #include "nn/lstm.h"
 #include "nn/stacked_lstm.h"
+#include "nn/structured/dependency_trees.h"
+#include "nn/structured/linear_chain_crf.h"
 #include "nn/tree_lstm.h"

@@ -1,5 +1,5 @@
 // LinearChainCRF: against all sequences of tags one by one, gradients, batches, errors.
-#include "nn/crf.h"
+#include "nn/structured/linear_chain_crf.h"
 
 #include <gtest/gtest.h>
 
@@ -93,11 +93,10 @@ TEST(LinearChainCRFTest, AgreesWithAllSequencesOneByOne) {
     }
     ComputationGraph graph(double_options());
     const std::vector<Expression> emissions = fixture.emissions(graph, length);
-    EXPECT_NEAR(fixture.crf.log_partition(graph, emissions).value().at(0), std::log(sum), 1e-12);
-    EXPECT_NEAR(fixture.crf.score(graph, emissions, best).value().at(0), largest, 1e-12);
-    EXPECT_NEAR(fixture.crf.loss(graph, emissions, best).value().at(0), std::log(sum) - largest,
-                1e-12);
-    EXPECT_EQ(tags_of(fixture.crf.best(graph, emissions)), best) << n << ' ' << length;
+    EXPECT_NEAR(fixture.crf.log_partition(emissions).value().at(0), std::log(sum), 1e-12);
+    EXPECT_NEAR(fixture.crf.score(emissions, best).value().at(0), largest, 1e-12);
+    EXPECT_NEAR(fixture.crf.loss(emissions, best).value().at(0), std::log(sum) - largest, 1e-12);
+    EXPECT_EQ(tags_of(fixture.crf.best(emissions)), best) << n << ' ' << length;
   }
 }
 
@@ -106,7 +105,7 @@ TEST(LinearChainCRFTest, ScoresOfAllSequences) {
   ComputationGraph graph(double_options());
   const std::vector<Expression> emissions = fixture.emissions(graph, 4);
   for (const Tags& tags : all_sequences(3, 4)) {
-    const Expression score = fixture.crf.score(graph, emissions, tags);
+    const Expression score = fixture.crf.score(emissions, tags);
     EXPECT_EQ(score.dim(), Dim({1}));
     EXPECT_NEAR(score.value().at(0), fixture.score(tags), 1e-12);
   }
@@ -117,7 +116,7 @@ TEST(LinearChainCRFTest, OfEqualSequencesTheOneWithTheFirstTags) {
   const LinearChainCRF crf(model, 3);  // all scores are 0
   ComputationGraph graph;
   const std::vector<Expression> emissions(4, zeros(graph, {3}));
-  EXPECT_EQ(tags_of(crf.best(graph, emissions)), (Tags{0, 0, 0, 0}));
+  EXPECT_EQ(tags_of(crf.best(emissions)), (Tags{0, 0, 0, 0}));
 }
 
 TEST(LinearChainCRFTest, LargeScoresDoNotOverflow) {
@@ -125,7 +124,7 @@ TEST(LinearChainCRFTest, LargeScoresDoNotOverflow) {
   const LinearChainCRF crf(model, 2);
   ComputationGraph graph;
   const std::vector<Expression> emissions(3, constant(graph, {2}, 1e4f));
-  EXPECT_NEAR(crf.log_partition(graph, emissions).value().at(0), 3e4 + std::log(8), 1e-2);
+  EXPECT_NEAR(crf.log_partition(emissions).value().at(0), 3e4 + std::log(8), 1e-2);
 }
 
 TEST(LinearChainCRFTest, GradientsAreThoseOfCentralDifferences) {
@@ -133,8 +132,7 @@ TEST(LinearChainCRFTest, GradientsAreThoseOfCentralDifferences) {
     const Fixture fixture(3);
     const Tags gold = {2, 0, 2, 0, 1};  // one transition comes twice
     const auto loss_in = [&](ComputationGraph& graph) {
-      return fixture.crf.loss(graph, fixture.emissions(graph, length),
-                              std::span(gold).first(length));
+      return fixture.crf.loss(fixture.emissions(graph, length), std::span(gold).first(length));
     };
     ComputationGraph graph(double_options());
     Gradients gradients;
@@ -175,9 +173,9 @@ std::vector<float> outcome(const Fixture& fixture, batching::Policy policy, unsi
     const std::vector<Expression> emissions = fixture.emissions(graph, length, i);
     Tags gold;
     for (unsigned t = 0; t < length; ++t) gold.push_back((i + t * t) % 4);
-    outputs.push_back(fixture.crf.loss(graph, emissions, gold));
+    outputs.push_back(fixture.crf.loss(emissions, gold));
     minibatch.add_loss(outputs.back());
-    for (const Expression& tag : fixture.crf.best(graph, emissions)) {
+    for (const Expression& tag : fixture.crf.best(emissions)) {
       minibatch.add_output(tag);
       outputs.push_back(tag);
     }
@@ -226,12 +224,12 @@ TEST(LinearChainCRFTest, LearnsWhatFollowsWhat) {
   for (int step = 0; step < 100; ++step) {
     ComputationGraph graph;
     const std::vector<Expression> emissions(gold.size(), zeros(graph, {3}));
-    trainer.update(graph.backward(crf.loss(graph, emissions, gold)));
+    trainer.update(graph.backward(crf.loss(emissions, gold)));
   }
   ComputationGraph graph;
   const std::vector<Expression> emissions(gold.size(), zeros(graph, {3}));
-  EXPECT_EQ(tags_of(crf.best(graph, emissions)), gold);
-  EXPECT_LT(crf.loss(graph, emissions, gold).value().at(0), 0.5);
+  EXPECT_EQ(tags_of(crf.best(emissions)), gold);
+  EXPECT_LT(crf.loss(emissions, gold).value().at(0), 0.5);
 }
 
 TEST(LinearChainCRFTest, Errors) {
@@ -242,14 +240,14 @@ TEST(LinearChainCRFTest, Errors) {
                                                            matrix = {ones(graph, {3, 2})};
   const Tags two = {0, 2}, one = {1}, unknown = {0, 3};
   EXPECT_THROW(LinearChainCRF(model, 0), ShapeError);
-  EXPECT_THROW(crf.log_partition(graph, {}), UsageError);
-  EXPECT_THROW(crf.best(graph, {}), UsageError);
-  EXPECT_THROW(crf.loss(graph, {}, {}), UsageError);
-  EXPECT_THROW(crf.log_partition(graph, wrong), ShapeError);
-  EXPECT_THROW(crf.best(graph, matrix), ShapeError);
-  EXPECT_THROW(crf.loss(graph, good, one), UsageError);
-  EXPECT_THROW(crf.score(graph, good, unknown), UsageError);
-  EXPECT_NO_THROW(crf.loss(graph, good, two));
+  EXPECT_THROW(crf.log_partition({}), UsageError);
+  EXPECT_THROW(crf.best({}), UsageError);
+  EXPECT_THROW(crf.loss({}, {}), UsageError);
+  EXPECT_THROW(crf.log_partition(wrong), ShapeError);
+  EXPECT_THROW(crf.best(matrix), ShapeError);
+  EXPECT_THROW(crf.loss(good, one), UsageError);
+  EXPECT_THROW(crf.score(good, unknown), UsageError);
+  EXPECT_NO_THROW(crf.loss(good, two));
 }
 
 }  // namespace

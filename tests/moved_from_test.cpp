@@ -113,7 +113,7 @@ TEST_F(MovedFromTest, Layers) {
     EXPECT_EQ(each.final_states(graph_, xs_).dim(), Dim({4}));
   });
   check_moved_from(nn::LinearChainCRF(model_, 3), [&](nn::LinearChainCRF& each) {
-    try_to([&] { each.loss(graph_, xs_, std::vector<unsigned>{0, 1}); });
+    try_to([&] { each.loss(xs_, std::vector<unsigned>{0, 1}); });
   });
   check_moved_from(nn::Dropout(0.5f), [](nn::Dropout& each) { EXPECT_EQ(each.rate(), 0.5f); });
 }

@@ -28,18 +28,15 @@ class LinearChainCRF {
 
   /// The negative log likelihood of the right tags: log_partition - score. Shapes: {1}. Throws
   /// UsageError for tags that are not there, or not one per emission.
-  Expression loss(ComputationGraph& graph, std::span<const Expression> emissions,
-                  std::span<const unsigned> gold) const;
+  Expression loss(std::span<const Expression> emissions, std::span<const unsigned> gold) const;
   /// ln of the sum of e^score over all sequences of tags. Shapes: {1}.
-  Expression log_partition(ComputationGraph& graph, std::span<const Expression> emissions) const;
+  Expression log_partition(std::span<const Expression> emissions) const;
   /// Of one sequence of tags. Shapes: {1}. Throws as loss does.
-  Expression score(ComputationGraph& graph, std::span<const Expression> emissions,
-                   std::span<const unsigned> tags) const;
+  Expression score(std::span<const Expression> emissions, std::span<const unsigned> tags) const;
   /// The sequence with the largest score (Viterbi 1967), of equal ones that with the first tags at
   /// the end: at every position 1 for its tag and 0 for the others, without gradient. Shapes:
   /// {tags}.
-  std::vector<Expression> best(ComputationGraph& graph,
-                               std::span<const Expression> emissions) const;
+  std::vector<Expression> best(std::span<const Expression> emissions) const;
 
   unsigned tags() const { return start_.dim()[0]; }
 

@@ -1,5 +1,5 @@
 // LinearChainCRF: the forward algorithm and Viterbi's, a few nodes per position.
-#include "nn/crf.h"
+#include "nn/structured/linear_chain_crf.h"
 
 #include "dynet_like/core/errors.h"
 #include "dynet_like/graph/computation_graph.h"
@@ -39,14 +39,14 @@ void LinearChainCRF::check(std::span<const Expression> emissions,
   }
 }
 
-Expression LinearChainCRF::loss(ComputationGraph& graph, std::span<const Expression> emissions,
+Expression LinearChainCRF::loss(std::span<const Expression> emissions,
                                 std::span<const unsigned> gold) const {
-  return log_partition(graph, emissions) - score(graph, emissions, gold);
+  return log_partition(emissions) - score(emissions, gold);
 }
 
-Expression LinearChainCRF::log_partition(ComputationGraph& graph,
-                                         std::span<const Expression> emissions) const {
+Expression LinearChainCRF::log_partition(std::span<const Expression> emissions) const {
   check(emissions);
+  ComputationGraph& graph = *emissions[0].pg;
   const Expression transitions = parameter(graph, transitions_);
   // For every tag, ln of the sum over all sequences that end with it here.
   Expression prefixes = emissions[0] + parameter(graph, start_);
@@ -56,9 +56,10 @@ Expression LinearChainCRF::log_partition(ComputationGraph& graph,
   return logsumexp_dim(prefixes + parameter(graph, end_), 0);
 }
 
-Expression LinearChainCRF::score(ComputationGraph& graph, std::span<const Expression> emissions,
+Expression LinearChainCRF::score(std::span<const Expression> emissions,
                                  std::span<const unsigned> tags) const {
   check(emissions, tags);
+  ComputationGraph& graph = *emissions[0].pg;
   const unsigned n = this->tags();
   // How often each transition occurs: one product with all scores then serves any sequence.
   std::vector<float> counts(std::size_t{n} * n);
@@ -73,10 +74,10 @@ Expression LinearChainCRF::score(ComputationGraph& graph, std::span<const Expres
   return sum(terms);
 }
 
-std::vector<Expression> LinearChainCRF::best(ComputationGraph& graph,
-                                             std::span<const Expression> emissions) const {
+std::vector<Expression> LinearChainCRF::best(std::span<const Expression> emissions) const {
   check(emissions);
   constexpr GradientMode kNone = GradientMode::zero_gradient;
+  ComputationGraph& graph = *emissions[0].pg;
   const Expression transitions = parameter(graph, transitions_);
   // For every tag, the largest score of the sequences that end with it here; and for every
   // transition, 1 if it is the last one of such a sequence.

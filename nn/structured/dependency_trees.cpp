@@ -1,0 +1,75 @@
+// Dependency trees: what is one, and the labels of its arcs.
+#include "nn/structured/dependency_trees.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "nn/structured/arc_scores.h"
+
+namespace dynet_like::nn {
+
+namespace {
+
+std::vector<unsigned> labels_of(const std::vector<double>& scores,
+                                std::span<const unsigned> heads) {
+  const std::size_t n = heads.size(), arcs = n * (n + 1);
+  if (n == 0 || scores.empty() || scores.size() % arcs != 0) {
+    throw UsageError("[best_labels] need as many scores for each arc between " + std::to_string(n) +
+                     " words, at least 1; got " + std::to_string(scores.size()));
+  }
+  const std::size_t labels = scores.size() / arcs;
+  std::vector<unsigned> best;
+  for (std::size_t word = 0; word < n; ++word) {
+    if (heads[word] > n) {
+      throw UsageError("[best_labels] need heads up to " + std::to_string(n) + "; got " +
+                       std::to_string(heads[word]));
+    }
+    const auto first = scores.begin() + static_cast<long>(labels * (heads[word] + (n + 1) * word));
+    const auto last = first + static_cast<long>(labels);
+    if (std::any_of(first, last, [](double score) { return std::isnan(score); })) {
+      throw NumericError("[best_labels] need numbers; got nan for the arc from " +
+                         std::to_string(heads[word]) + " to " + std::to_string(word + 1));
+    }
+    best.push_back(static_cast<unsigned>(std::max_element(first, last) - first));
+  }
+  return best;
+}
+
+}  // namespace
+
+std::vector<unsigned> best_labels(std::span<const float> scores, std::span<const unsigned> heads) {
+  return labels_of({scores.begin(), scores.end()}, heads);
+}
+std::vector<unsigned> best_labels(const Tensor& scores, std::span<const unsigned> heads) {
+  return labels_of(as_doubles(scores), heads);
+}
+
+bool is_tree(std::span<const unsigned> heads, Roots roots) {
+  const auto words = static_cast<unsigned>(heads.size());
+  if (std::ranges::any_of(heads, [&](unsigned head) { return head > words; })) return false;
+  const auto children_of_root = std::ranges::count(heads, 0u);
+  if (roots == Roots::one ? children_of_root != 1 : children_of_root == 0) return false;
+  // Every walk towards the root ends where an earlier one has been.
+  std::vector<unsigned> walk(words + 1, 0);
+  walk[0] = words + 1;
+  for (unsigned start = 1; start <= words; ++start) {
+    unsigned word = start;
+    for (; walk[word] == 0; word = heads[word - 1]) walk[word] = start;
+    if (walk[word] == start) return false;
+  }
+  return true;
+}
+
+bool is_projective(std::span<const unsigned> heads, Roots roots) {
+  if (!is_tree(heads, roots)) return false;
+  const auto words = static_cast<unsigned>(heads.size());
+  for (unsigned word = 1; word <= words; ++word) {
+    const auto [low, high] = std::minmax(word, heads[word - 1]);
+    for (unsigned between = low + 1; between < high; ++between) {
+      if (const unsigned head = heads[between - 1]; head < low || head > high) return false;
+    }
+  }
+  return true;
+}
+
+}  // namespace dynet_like::nn
