@@ -10,4 +10,5 @@
 #include "nn/stacked_lstm.h"
 #include "nn/structured/dependency_trees.h"
 #include "nn/structured/linear_chain_crf.h"
+#include "nn/structured/span_crf.h"
 #include "nn/tree_lstm.h"

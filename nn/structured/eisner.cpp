@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "nn/structured/arc_scores.h"
+#include "nn/structured/best.h"
 #include "nn/structured/dependency_trees.h"
 
 namespace dynet_like::nn {
@@ -10,18 +11,6 @@ namespace dynet_like::nn {
 namespace {
 
 constexpr double kNone = -std::numeric_limits<double>::infinity();
-
-/// The largest number so far, and where it was; of equal ones the first.
-struct Best {
-  double score = kNone;
-  unsigned at = 0;
-  bool found = false;
-
-  void offer(double other, unsigned place) {
-    if (found && !(other > score)) return;
-    *this = {other, place, true};
-  }
-};
 
 /// Scores of the spans between a head and a last word, on either side, both included.
 class EisnerChart {
