@@ -8,6 +8,7 @@
 #include "nn/linear.h"
 #include "nn/lstm.h"
 #include "nn/stacked_lstm.h"
+#include "nn/structured/dependency_losses.h"
 #include "nn/structured/dependency_trees.h"
 #include "nn/structured/linear_chain_crf.h"
 #include "nn/structured/span_crf.h"
