@@ -5,15 +5,9 @@
 #include <vector>
 
 #include "dynet_like/graph/expression.h"
+#include "nn/structured/labelled_span.h"
 
 namespace dynet_like::nn {
-
-/// The words `start` to `end` - 1, counted from 0, and their label.
-struct LabelledSpan {
-  unsigned start = 0, end = 0, label = 0;
-
-  bool operator==(const LabelledSpan&) const = default;
-};
 
 // A binary tree over n words has 2n - 1 spans: the sentence, and of every span that is longer than
 // a word its two parts. Each span has a label. The score of a tree is the sum of those of its

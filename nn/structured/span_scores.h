@@ -35,20 +35,23 @@ inline unsigned check_span_scores(const std::string& user, std::span<const Expre
   return words;
 }
 
-/// The numbers of checked scores. Throws NumericError for NaN and infinity.
+/// The numbers of a tensor. Throws NumericError, naming `user`, for NaN and infinity.
+inline std::vector<double> checked_numbers(const std::string& user, const Tensor& tensor) {
+  std::vector<double> numbers = as_doubles(tensor);
+  for (const double number : numbers) {
+    if (number < std::numeric_limits<double>::infinity()) continue;
+    throw NumericError("[" + user + "] need numbers below infinity; got " + std::to_string(number) +
+                       " among " + to_string(tensor.d));
+  }
+  return numbers;
+}
+
+/// The numbers of checked scores.
 class SpanNumbers {
  public:
   SpanNumbers(const std::string& user, std::span<const Expression> scores)
       : labels_(scores[0].dim().rows()) {
-    for (const Expression& each : scores) {
-      values_.push_back(as_doubles(each.value()));
-      for (const double value : values_.back()) {
-        if (value < std::numeric_limits<double>::infinity()) continue;
-        throw NumericError("[" + user + "] need numbers below infinity; got " +
-                           std::to_string(value) + " for a span of " +
-                           std::to_string(values_.size()) + " words");
-      }
-    }
+    for (const Expression& each : scores) values_.push_back(checked_numbers(user, each.value()));
   }
 
   unsigned labels() const { return labels_; }
