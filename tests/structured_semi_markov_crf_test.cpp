@@ -49,7 +49,7 @@ struct Fixture {
     std::vector<Expression> result;
     for (unsigned length = 1; length <= std::min(words, crf.max_length()); ++length) {
       const unsigned count = words - length + 1;
-      const Expression all = parameter(graph, lengths[length - 1]);
+      const Expression all = own_copy(graph, lengths[length - 1]);
       result.push_back(reshape(pick_range(all, 0, count, 1), Dim({crf.labels()}, count)));
     }
     return result;

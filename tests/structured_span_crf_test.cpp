@@ -54,7 +54,7 @@ struct Fixture {
     std::vector<Expression> result;
     for (unsigned width = 1; width <= words; ++width) {
       const unsigned count = words - width + 1;
-      const Expression all = parameter(graph, widths[width - 1]);
+      const Expression all = own_copy(graph, widths[width - 1]);
       result.push_back(reshape(pick_range(all, 0, count, 1), Dim({labels}, count)));
     }
     return result;

@@ -93,6 +93,9 @@ Expression ctc_loss(const Expression& scores, std::span<const unsigned> labels) 
   for (unsigned step = 1; step < steps; ++step) {
     // From the last block on: each needs the one before as it was.
     for (unsigned block = states.blocks(); block-- > 0;) {
+      // What paths have not come to yet, or from where none can come to the end, stays as it is.
+      const unsigned end = (block + 1) * kBlock;
+      if (block * kBlock > 2 * step + 1 || end + 2 * (steps - step) <= states.count()) continue;
       const Expression before =
           pick_range(block > 0 ? paths[block - 1] : never, kBlock - 2, kBlock);
       const Expression here = concatenate({before, paths[block]});

@@ -1,6 +1,7 @@
 // Losses of dependency trees: Eisner's items for all spans of a width at once; determinants.
 #include "nn/structured/dependency_losses.h"
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -21,60 +22,53 @@ unsigned check_scores(const char* user, const Expression& scores) {
                    to_string(dim));
 }
 
-/// Where the score of an arc lies in the matrix.
-unsigned place_of(unsigned head, unsigned word, unsigned words) {
-  return head + (words + 1) * (word - 1);
-}
-
-/// Scores in the order in which the inside algorithm reads them: all from one node, so that the
-/// rest are views. Positions are the root and the words, or the words alone.
+/// Scores of the arcs between positions, which are the root and the words, or the words alone.
+/// Those of one width are a diagonal of the matrix: elements n + 2 apart, so that one element of
+/// vectors of n + 2 is a view of them. No node has a type of this number of words.
 class ArcsByWidth {
  public:
-  ArcsByWidth(const Expression& scores, unsigned words, unsigned first)
-      : words_(words), positions_(words + 1 - first) {
-    std::vector<unsigned> places;
-    for (unsigned width = 1; width < positions_; ++width) {
-      starts_.push_back(static_cast<unsigned>(places.size()));
-      for (unsigned i = first; i + width <= words; ++i) {
-        places.push_back(place_of(i, i + width, words));
-      }
-      for (unsigned i = first; i + width <= words; ++i) {
-        // No arc leads to the root. What stands in its place is in no tree.
-        places.push_back(i == 0 ? 0 : place_of(i + width, i, words));
-      }
-    }
-    starts_.push_back(static_cast<unsigned>(places.size()));
-    for (unsigned word = 1; word <= words; ++word) places.push_back(place_of(0, word, words));
-    ordered_ = select_rows(reshape(scores, Dim({(words + 1) * words})), places);
+  ArcsByWidth(const Expression& scores, unsigned words, Roots roots)
+      : words_(words), first_(roots == Roots::one ? 1 : 0) {
+    const unsigned size = (words + 1) * words;
+    numbers_ = reshape(scores, Dim({size}));
+    if (roots == Roots::one) return;
+    // Diagonals that begin at the root need room around: no arc leads there, so that what stands
+    // in its place is in no tree.
+    const Expression none = reshape(zeros(*scores.pg, Dim({1}, words)), {words});
+    numbers_ = concatenate({none, numbers_, none});
+    offset_ = words;
   }
 
+  unsigned positions() const { return words_ + 1 - first_; }
   /// Of the arcs from each position to that `width` to its right, and back: {1}, a minibatch
   /// element for each.
-  Expression right(unsigned width) const { return arcs(starts_[width - 1], positions_ - width); }
-  Expression left(unsigned width) const {
-    return arcs(starts_[width - 1] + positions_ - width, positions_ - width);
+  Expression right(unsigned width) const {
+    return diagonal(first_ * (words_ + 2) + (words_ + 1) * (width - 1), width);
   }
-  /// Of those from the root: {n}.
-  Expression of_root() const {
-    return pick_range(ordered_, starts_.back(), starts_.back() + words_);
+  Expression left(unsigned width) const {
+    return diagonal(first_ * (words_ + 2) + width - (words_ + 1), width);
   }
 
  private:
-  Expression arcs(unsigned start, unsigned count) const {
-    return reshape(pick_range(ordered_, start, start + count), Dim({1}, count));
+  /// From the element `start` of the matrix on, which is negative beside the root.
+  Expression diagonal(unsigned start, unsigned width) const {
+    const unsigned count = positions() - width, apart = words_ + 2;
+    const unsigned from = offset_ + start, skipped = std::min(from, apart - 1);
+    const Expression around = pick_range(numbers_, from - skipped, from - skipped + count * apart);
+    return pick_range(reshape(around, Dim({apart}, count)), skipped, skipped + 1);
   }
 
-  unsigned words_, positions_;
-  std::vector<unsigned> starts_;  ///< of each width, then of the root
-  Expression ordered_;
+  unsigned words_, first_, offset_ = 0;
+  Expression numbers_;
 };
 
 /// ln of sums of e^score over what can stand between two positions: a head and all that hangs on it
 /// up to the other position (right: the head is the left one), or the same with a child there that
 /// is still open on its far side.
 struct EisnerSums {
-  EisnerSums(const ArcsByWidth& arcs, unsigned positions, ComputationGraph& graph)
-      : right(zeros(graph, Dim({1}, positions))), left(right) {
+  EisnerSums(ComputationGraph& graph, const ArcsByWidth& arcs)
+      : right(zeros(graph, Dim({1}, arcs.positions()))), left(right) {
+    const unsigned positions = arcs.positions();
     std::vector<SpanChart> open_right, open_left;  // from width 1 on
     for (unsigned width = 1; width < positions; ++width) {
       const unsigned count = positions - width;
@@ -122,13 +116,15 @@ Expression tree_score(const Expression& scores, std::span<const unsigned> heads,
 Expression projective_log_partition(const Expression& scores, Roots roots) {
   const unsigned words = check_scores("projective_log_partition", scores);
   ComputationGraph& graph = *scores.pg;
-  if (roots == Roots::any) {
-    return EisnerSums(ArcsByWidth(scores, words, 0), words + 1, graph).widest;
-  }
-  // One word hangs on the root, and on it all words to its left and right.
-  const ArcsByWidth arcs(scores, words, 1);
-  const EisnerSums sums(arcs, words, graph);
-  return logsumexp_dim(sums.left.by_start(1) + sums.right.by_end(1) + arcs.of_root(), 0);
+  const EisnerSums sums(graph, ArcsByWidth(scores, words, roots));
+  if (roots == Roots::any) return sums.widest;
+  // One word hangs on the root, and on it all words to its left and right. As minibatch elements,
+  // sums for any number of words are of one type.
+  const Dim elements({1}, words);
+  const Expression from_root = pick_range(reshape(scores, Dim({words + 1}, words)), 0, 1);
+  const Expression all = sum({reshape(sums.left.by_start(1), elements),
+                              reshape(sums.right.by_end(1), elements), from_root});
+  return logsumexp_dim(reshape(all, Dim({words})), 0);
 }
 
 Expression projective_tree_loss(const Expression& scores, std::span<const unsigned> heads,
@@ -147,7 +143,7 @@ Expression matrix_tree_log_partition(const Expression& scores, Roots roots) {
   std::vector<unsigned> places;
   for (unsigned word = 1; word <= words; ++word) {
     for (unsigned head = 0; head <= words; ++head) {
-      places.push_back(head == word ? size : place_of(head, word, words));
+      places.push_back(head == word ? size : head + (words + 1) * (word - 1));
     }
   }
   const Expression none = constant(graph, {1}, -1e30f);

@@ -40,6 +40,11 @@ inline void expect_loss_has_slopes(const ParameterCollection& model,
   });
 }
 
+/// A parameter as data of this sample: what follows from parameters alone, samples share.
+inline Expression own_copy(ComputationGraph& graph, const Parameter& values) {
+  return parameter(graph, values) + input(graph, 0.0f);
+}
+
 /// Records the loss of sample i.
 using RecordLoss = std::function<Expression(ComputationGraph&, unsigned sample)>;
 
