@@ -12,6 +12,7 @@
 #include "nn/structured/dependency_losses.h"
 #include "nn/structured/dependency_trees.h"
 #include "nn/structured/linear_chain_crf.h"
+#include "nn/structured/minibatch_range.h"
 #include "nn/structured/semi_markov_crf.h"
 #include "nn/structured/span_crf.h"
 #include "nn/tree_lstm.h"

@@ -23,42 +23,35 @@ unsigned check_scores(const char* user, const Expression& scores) {
 }
 
 /// Scores of the arcs between positions, which are the root and the words, or the words alone.
-/// Those of one width are a diagonal of the matrix: elements n + 2 apart, so that one element of
-/// vectors of n + 2 is a view of them. No node has a type of this number of words.
+/// Those of one width are a diagonal of the matrix: elements n + 2 apart, so that they are views,
+/// one element of each of several vectors of n + 2. No node has a type of this number of words.
 class ArcsByWidth {
  public:
   ArcsByWidth(const Expression& scores, unsigned words, Roots roots)
       : words_(words), first_(roots == Roots::one ? 1 : 0) {
-    const unsigned size = (words + 1) * words;
-    numbers_ = reshape(scores, Dim({size}));
+    numbers_ = reshape(scores, Dim({(words + 1) * words}));
     if (roots == Roots::one) return;
-    // Diagonals that begin at the root need room around: no arc leads there, so that what stands
-    // in its place is in no tree.
-    const Expression none = reshape(zeros(*scores.pg, Dim({1}, words)), {words});
-    numbers_ = concatenate({none, numbers_, none});
-    offset_ = words;
+    // A column of arcs to the root, which are in no tree.
+    const Expression to_root = reshape(zeros(*scores.pg, Dim({1}, words + 1)), {words + 1});
+    numbers_ = concatenate({to_root, numbers_});
   }
 
   unsigned positions() const { return words_ + 1 - first_; }
   /// Of the arcs from each position to that `width` to its right, and back: {1}, a minibatch
   /// element for each.
-  Expression right(unsigned width) const {
-    return diagonal(first_ * (words_ + 2) + (words_ + 1) * (width - 1), width);
-  }
-  Expression left(unsigned width) const {
-    return diagonal(first_ * (words_ + 2) + width - (words_ + 1), width);
-  }
+  Expression right(unsigned width) const { return diagonal(width * (words_ + 1), width); }
+  Expression left(unsigned width) const { return diagonal(width, width); }
 
  private:
-  /// From the element `start` of the matrix on, which is negative beside the root.
-  Expression diagonal(unsigned start, unsigned width) const {
-    const unsigned count = positions() - width, apart = words_ + 2;
-    const unsigned from = offset_ + start, skipped = std::min(from, apart - 1);
-    const Expression around = pick_range(numbers_, from - skipped, from - skipped + count * apart);
-    return pick_range(reshape(around, Dim({apart}, count)), skipped, skipped + 1);
+  /// That which begins so far behind the arc from the first position to itself.
+  Expression diagonal(unsigned behind, unsigned width) const {
+    const unsigned count = positions() - width, apart = words_ + 2, start = first_ + behind;
+    const unsigned before = std::min(start, apart - 1), begin = start - before;
+    const Expression around = pick_range(numbers_, begin, begin + count * apart);
+    return pick_range(reshape(around, Dim({apart}, count)), before, before + 1);
   }
 
-  unsigned words_, first_, offset_ = 0;
+  unsigned words_, first_;
   Expression numbers_;
 };
 
@@ -66,18 +59,20 @@ class ArcsByWidth {
 /// up to the other position (right: the head is the left one), or the same with a child there that
 /// is still open on its far side.
 struct EisnerSums {
-  EisnerSums(ComputationGraph& graph, const ArcsByWidth& arcs)
-      : right(zeros(graph, Dim({1}, arcs.positions()))), left(right) {
+  EisnerSums(ComputationGraph& graph, const ArcsByWidth& arcs) {
     const unsigned positions = arcs.positions();
-    std::vector<SpanChart> open_right, open_left;  // from width 1 on
+    const Expression alone = zeros(graph, Dim({1}, positions));
+    right.add(alone);
+    left.add(alone);
+    SpanChart open_right, open_left;  // from width 1 on
     for (unsigned width = 1; width < positions; ++width) {
       const unsigned count = positions - width;
       const Expression joint = logsumexp_dim(right.by_start(count) + left.by_end(count), 0);
-      grow(open_right, joint + arcs.right(width));
-      grow(open_left, joint + arcs.left(width));
-      widest = logsumexp_dim(open_right[0].by_start(count) + right.by_end(count), 0);
+      open_right.add(joint + arcs.right(width));
+      open_left.add(joint + arcs.left(width));
+      widest = logsumexp_dim(open_right.by_start(count) + right.by_end(count), 0);
       const Expression wider_left =
-          logsumexp_dim(left.by_start(count) + open_left[0].by_end(count), 0);
+          logsumexp_dim(left.by_start(count) + open_left.by_end(count), 0);
       right.add(widest);
       left.add(wider_left);
     }
@@ -85,11 +80,6 @@ struct EisnerSums {
 
   SpanChart right, left;
   Expression widest;  ///< of the last `right`, from the first position to the last
-
- private:
-  static void grow(std::vector<SpanChart>& chart, const Expression& wider) {
-    chart.empty() ? void(chart.emplace_back(wider)) : chart[0].add(wider);
-  }
 };
 
 Expression unit_matrix(ComputationGraph& graph, unsigned n) {

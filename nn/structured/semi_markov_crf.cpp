@@ -7,7 +7,7 @@
 #include "dynet_like/core/errors.h"
 #include "dynet_like/graph/computation_graph.h"
 #include "nn/structured/best.h"
-#include "nn/structured/span_chart.h"
+#include "nn/structured/minibatch_range.h"
 #include "nn/structured/span_scores.h"
 
 namespace dynet_like::nn {

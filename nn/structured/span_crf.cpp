@@ -98,7 +98,8 @@ Expression span_log_partition(std::span<const Expression> scores) {
   const unsigned words = check_span_scores("span_log_partition", scores);
   // A label depends on nothing but its span.
   Expression inside = logsumexp_dim(scores[0], 0);
-  SpanChart chart(inside);
+  SpanChart chart;
+  chart.add(inside);
   for (unsigned width = 2; width <= words; ++width) {
     const unsigned count = words - width + 1;
     inside = logsumexp_dim(scores[width - 1], 0) +
