@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <vector>
 
 #include "dynet_like/dynet_like.h"
@@ -125,6 +126,20 @@ TEST(LinearChainCRFTest, LargeScoresDoNotOverflow) {
   ComputationGraph graph;
   const std::vector<Expression> emissions(3, constant(graph, {2}, 1e4f));
   EXPECT_NEAR(crf.log_partition(emissions).value().at(0), 3e4 + std::log(8), 1e-2);
+}
+
+TEST(LinearChainCRFTest, ForbiddenTagsAreInNoSequence) {
+  constexpr float kForbidden = -std::numeric_limits<float>::infinity();
+  ParameterCollection model;
+  const LinearChainCRF crf(model, 2);
+  ComputationGraph graph;
+  const Expression free = zeros(graph, {2}), forbidden = input(graph, {2}, {kForbidden, 0});
+  const std::vector<Expression> emissions = {free, forbidden, free};
+  EXPECT_EQ(tags_of(crf.best(emissions)), (Tags{0, 1, 0}));
+  const Expression log_partition = crf.log_partition(emissions);
+  EXPECT_NEAR(log_partition.value().at(0), std::log(4), 1e-6);
+  graph.backward(log_partition, true);
+  EXPECT_EQ(as_vector(forbidden.gradient()), (std::vector<float>{0, 1}));
 }
 
 TEST(LinearChainCRFTest, GradientsAreThoseOfCentralDifferences) {

@@ -117,7 +117,9 @@ Labels labels_of(unsigned count, unsigned labels) {
 TEST(CtcTest, ManyLabelsAreInSeveralBlocks) {
   for (const unsigned count : {0u, 7u, 8u, 9u, 15u, 16u, 23u}) {
     const Fixture fixture(6, 40);
-    ComputationGraph graph(double_options());
+    GraphOptions options = double_options();
+    options.detect_anomaly = true;  // what cannot be is still a number
+    ComputationGraph graph(options);
     const Expression scores = parameter(graph, fixture.scores);
     const double expected = log_probability(fixture.doubles(), 6, labels_of(count, 5));
     EXPECT_NEAR(ctc_loss(scores, labels_of(count, 5)).value().at(0), -expected, 1e-10) << count;
@@ -216,6 +218,14 @@ TEST(CtcTest, ForbiddenClassesAreInNoPath) {
   for (const CtcLabels& each : ctc_beam(Tensor(Dim({3, 2}), scores.data()), 100)) {
     EXPECT_EQ(std::ranges::count(each.labels, 1u), 0);
   }
+  // Label 0 and the blank are equally likely: 0 0, 0 - and - 0 of four paths.
+  ComputationGraph graph;
+  const Expression x = input(graph, {3, 2}, scores);
+  const Expression loss = ctc_loss(x, Labels{0});
+  EXPECT_NEAR(loss.value().at(0), std::log(4.0 / 3), 1e-6);
+  graph.backward(loss, true);
+  EXPECT_TRUE(x.gradient().is_valid());
+  EXPECT_GE(ctc_loss(x, Labels{1}).value().at(0), 1e30f);
 }
 
 TEST(CtcTest, Errors) {

@@ -138,6 +138,24 @@ TEST(DependencyLossesTest, ArcsOfWordsToThemselvesAreNotRead) {
   }
 }
 
+TEST(DependencyLossesTest, ForbiddenArcsAreInNoTree) {
+  constexpr float kForbidden = -std::numeric_limits<float>::infinity();
+  for (const LogPartition log_partition : {projective_log_partition, matrix_tree_log_partition}) {
+    for (const Roots roots : {Roots::one, Roots::any}) {
+      ComputationGraph graph;
+      // Of the trees 0 1, 2 0 and 0 0, that with the arc from 1 to 2 is none.
+      const Expression scores = input(graph, {3, 2}, {1, 0, 2, 3, kForbidden, 0});
+      const double expected = roots == Roots::one ? 5 : std::log(std::exp(5) + std::exp(4));
+      const Expression sum = log_partition(scores, roots);
+      EXPECT_NEAR(sum.value().at(0), expected, 1e-5);
+      graph.backward(sum, true);
+      EXPECT_TRUE(scores.gradient().is_valid());
+      EXPECT_EQ(scores.gradient().at(4), 0);
+      EXPECT_NEAR(scores.gradient().at(3), 1, 1e-6);
+    }
+  }
+}
+
 TEST(DependencyLossesTest, Errors) {
   ComputationGraph graph;
   const Expression scores = ones(graph, {4, 3});
