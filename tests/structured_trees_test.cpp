@@ -159,6 +159,12 @@ TEST(DependencyTreesTest, Errors) {
     EXPECT_THROW(decode(two_roots, Roots::one), UsageError);
     EXPECT_EQ(decode(two_roots, Roots::any), (Heads{0, 0}));
   }
+  Scores numbers(12);
+  for (const Dim& dim : {Dim({3, 4}), Dim({12}), Dim({3, 2}, 2), Dim({3, 2, 2})}) {
+    EXPECT_THROW(eisner(Tensor(dim, numbers.data())), ShapeError);
+    EXPECT_THROW(chu_liu_edmonds(Tensor(dim, numbers.data())), ShapeError);
+    EXPECT_THROW(best_labels(Tensor(dim, numbers.data()), Heads{0, 1, 2}), ShapeError);
+  }
   EXPECT_EQ(message_of<UsageError>([] { eisner(Scores(7)); }),
             "[eisner] need n (n + 1) scores of arcs for n words, n at least 1; got 7");
   EXPECT_EQ(message_of<NumericError>([] {

@@ -25,6 +25,16 @@ inline unsigned words_of(const char* user, std::size_t scores) {
   return static_cast<unsigned>(n);
 }
 
+/// The scores in a matrix {n + 1, n}. Throws ShapeError.
+inline std::vector<double> scores_in(const char* user, const Tensor& matrix) {
+  const Dim& dim = matrix.d;
+  if (dim.nd <= 2 && dim.bd == 1 && dim.rows() == dim.cols() + 1) return as_doubles(matrix);
+  throw ShapeError("[" + std::string(user) +
+                   "] need scores of arcs from the root and n words to n words, {n + 1, n}; got " +
+                   to_string(dim));
+}
+
+/// Checked scores.
 class ArcScores {
  public:
   /// Throws UsageError and NumericError, naming `user`.

@@ -134,7 +134,7 @@ std::vector<unsigned> chu_liu_edmonds(std::span<const float> scores, Roots roots
   return best_of_all({"chu_liu_edmonds", {scores.begin(), scores.end()}}, roots);
 }
 std::vector<unsigned> chu_liu_edmonds(const Tensor& scores, Roots roots) {
-  return best_of_all({"chu_liu_edmonds", as_doubles(scores)}, roots);
+  return best_of_all({"chu_liu_edmonds", scores_in("chu_liu_edmonds", scores)}, roots);
 }
 
 }  // namespace dynet_like::nn

@@ -41,6 +41,11 @@ std::vector<unsigned> best_labels(std::span<const float> scores, std::span<const
   return labels_of({scores.begin(), scores.end()}, heads);
 }
 std::vector<unsigned> best_labels(const Tensor& scores, std::span<const unsigned> heads) {
+  const Dim& dim = scores.d;
+  if (dim.nd > 3 || dim.bd != 1 || dim[2] != heads.size() || dim[1] != heads.size() + 1) {
+    throw ShapeError("[best_labels] need scores {labels, n + 1, n} for n = " +
+                     std::to_string(heads.size()) + " words; got " + to_string(dim));
+  }
   return labels_of(as_doubles(scores), heads);
 }
 

@@ -19,7 +19,7 @@ enum class Roots { one, any };
 // The decoders find the tree with the largest sum of scores. Of equal trees, equal scores always
 // give the same one: at every choice the first head, or the first split, wins. They throw
 // UsageError unless there are n (n + 1) scores with n >= 1, and if arcs are forbidden such that
-// there is no tree; NumericError if a score is NaN or infinity.
+// there is no tree; ShapeError for a tensor of another shape; NumericError for NaN and infinity.
 
 /// The best tree without crossing arcs, in O(n^3) (Eisner 1996).
 std::vector<unsigned> eisner(std::span<const float> scores, Roots roots = Roots::one);
@@ -29,8 +29,8 @@ std::vector<unsigned> chu_liu_edmonds(std::span<const float> scores, Roots roots
 std::vector<unsigned> chu_liu_edmonds(const Tensor& scores, Roots roots = Roots::one);
 
 /// The best label of each arc of a tree, of equal ones the first. Scores: {labels, n + 1, n}.
-/// Throws UsageError for another number of scores and heads that are not there, NumericError for
-/// NaN.
+/// Throws UsageError for another number of scores and heads that are not there, ShapeError for a
+/// tensor of another shape, NumericError for NaN.
 std::vector<unsigned> best_labels(std::span<const float> scores, std::span<const unsigned> heads);
 std::vector<unsigned> best_labels(const Tensor& scores, std::span<const unsigned> heads);
 

@@ -92,7 +92,7 @@ std::vector<unsigned> eisner(std::span<const float> scores, Roots roots) {
   return best_projective({"eisner", {scores.begin(), scores.end()}}, roots);
 }
 std::vector<unsigned> eisner(const Tensor& scores, Roots roots) {
-  return best_projective({"eisner", as_doubles(scores)}, roots);
+  return best_projective({"eisner", scores_in("eisner", scores)}, roots);
 }
 
 }  // namespace dynet_like::nn

@@ -21,6 +21,7 @@ class LinearChainCRF {
  public:
   /// Adds its parameters "transitions" {tags, tags} (from the row's tag to the column's), "start"
   /// and "end" {tags}, zero at first, to a subcollection of `model`. Throws ShapeError for no tags.
+  /// They must be finite: what may not follow what gets a large negative number.
   LinearChainCRF(ParameterCollection& model, unsigned tags, const std::string& name = "crf");
 
   // All of the following throw UsageError for a sentence without words and ShapeError unless every
