@@ -68,6 +68,18 @@ TEST(DependencyLossesTest, AgreeWithAllTreesOneByOne) {
   }
 }
 
+// Cayley: n^(n - 1) trees with one root, (n + 1)^(n - 1) with any number.
+TEST(DependencyLossesTest, ThereAreAsManyTreesAsIsKnown) {
+  for (const unsigned n : {1u, 7u, 8u, 9u, 16u, 17u}) {
+    ComputationGraph graph(double_options());
+    const Expression scores = zeros(graph, {n + 1, n});
+    EXPECT_NEAR(matrix_tree_log_partition(scores, Roots::one).value().at(0), (n - 1) * std::log(n),
+                1e-9);
+    EXPECT_NEAR(matrix_tree_log_partition(scores, Roots::any).value().at(0),
+                (n - 1) * std::log(n + 1), 1e-9);
+  }
+}
+
 TEST(DependencyLossesTest, GradientsAreThoseOfCentralDifferences) {
   const Fixture fixture(5);
   for (const Roots roots : {Roots::one, Roots::any}) {
@@ -113,6 +125,18 @@ TEST(DependencyLossesTest, SentencesOfAllLengthsShareBatches) {
       return projective_tree_loss(scores_of(graph, fixture, words), chain(words), roots);
     });
   }
+}
+
+// Matrices have few sizes: 2 nodes per length, and 13 per size.
+TEST(DependencyLossesTest, DeterminantsOfSomeSizesShareBatches) {
+  const Fixture fixture(36, DType::f32);
+  std::vector<unsigned> lengths;
+  for (unsigned words = 5; words <= 36; ++words) lengths.push_back(words);
+  const double batches = batches_of(lengths, [&](ComputationGraph& graph, unsigned words) {
+    return matrix_tree_loss(scores_of(graph, fixture, words), chain(words), Roots::one);
+  });
+  RecordProperty("different", static_cast<int>(batches));
+  EXPECT_LE(batches, 2 * 32 + 13 * 5 + 20);
 }
 
 TEST(DependencyLossesTest, LargeScoresDoNotOverflow) {

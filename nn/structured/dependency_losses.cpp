@@ -82,6 +82,26 @@ struct EisnerSums {
   Expression widest;  ///< of the last `right`, from the first position to the last
 };
 
+/// The scores of a sentence that is filled up with words that can hang on its first one only, for
+/// nothing: every tree is still one tree. There are few sizes, for which sentences share batches.
+/// Words do not hang on themselves.
+Expression filled_up(const Expression& scores, unsigned words) {
+  constexpr unsigned kStep = 8;
+  const unsigned filled = (words + kStep - 1) / kStep * kStep, size = (words + 1) * words;
+  const unsigned never = size, for_nothing = size + 1;
+  std::vector<unsigned> places;
+  for (unsigned word = 1; word <= filled; ++word) {
+    for (unsigned head = 0; head <= filled; ++head) {
+      const bool is_arc = word <= words && head <= words && head != word;
+      const bool fills_up = word > words && head == 1;
+      places.push_back(is_arc ? head + (words + 1) * (word - 1) : fills_up ? for_nothing : never);
+    }
+  }
+  const Expression others = input(*scores.pg, {2}, std::vector<float>{-1e30f, 0});
+  const Expression all = concatenate({reshape(scores, Dim({size})), others});
+  return reshape(select_rows(all, places), Dim({filled + 1, filled}));
+}
+
 Expression unit_matrix(ComputationGraph& graph, unsigned n) {
   std::vector<unsigned> diagonal;
   for (unsigned i = 0; i < n; ++i) diagonal.push_back(i * (n + 1));
@@ -128,27 +148,16 @@ Expression projective_tree_loss(const Expression& scores, std::span<const unsign
 Expression matrix_tree_log_partition(const Expression& scores, Roots roots) {
   const unsigned words = check_scores("matrix_tree_log_partition", scores);
   ComputationGraph& graph = *scores.pg;
-  // The scores without those of words to themselves, and of each word relative to its best.
-  const unsigned size = (words + 1) * words;
-  std::vector<unsigned> places;
-  for (unsigned word = 1; word <= words; ++word) {
-    for (unsigned head = 0; head <= words; ++head) {
-      places.push_back(head == word ? size : head + (words + 1) * (word - 1));
-    }
-  }
-  const Expression none = constant(graph, {1}, -1e30f);
-  const Expression arcs =
-      reshape(select_rows(concatenate({reshape(scores, Dim({size})), none}), places), scores.dim());
-  const Expression best = nobackprop(reshape(max_dim(arcs, 0), {1, words}));
+  const Expression arcs = filled_up(scores, words);
+  const unsigned n = arcs.dim().cols();
+  // Relative to the best of each word, weights do not overflow.
+  const Expression best = nobackprop(reshape(max_dim(arcs, 0), {1, n}));
   const Expression weights = exp(arcs - best);
-  const Expression of_root = pick_range(weights, 0, 1),
-                   of_words = pick_range(weights, 1, words + 1);
+  const Expression of_root = pick_range(weights, 0, 1), of_words = pick_range(weights, 1, n + 1);
   // What comes in on the diagonal, and the rest negated; with one root, its arcs are a row.
   const Expression in = sum_dim(roots == Roots::any ? weights : of_words, {0});
-  Expression laplacian = cmult(unit_matrix(graph, words), reshape(in, {1, words})) - of_words;
-  if (roots == Roots::one) {
-    laplacian = words == 1 ? of_root : concatenate({of_root, pick_range(laplacian, 1, words)});
-  }
+  Expression laplacian = cmult(unit_matrix(graph, n), reshape(in, {1, n})) - of_words;
+  if (roots == Roots::one) laplacian = concatenate({of_root, pick_range(laplacian, 1, n)});
   return logdet(laplacian) + sum_elems(best);
 }
 

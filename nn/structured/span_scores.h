@@ -54,7 +54,6 @@ class SpanNumbers {
     for (const Expression& each : scores) values_.push_back(checked_numbers(user, each.value()));
   }
 
-  unsigned labels() const { return labels_; }
   /// Of a span of `width` words: the scores of its labels.
   std::span<const double> operator()(unsigned start, unsigned width) const {
     return std::span(values_[width - 1]).subspan(std::size_t{labels_} * start, labels_);
