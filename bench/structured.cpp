@@ -146,7 +146,7 @@ void run(int argc, char** argv) {
                         "of every measurement");
   po::variables_map values;
   if (!bench::read_command_line(argc, argv, options, values)) return;
-  bench::check_range("--seconds", seconds, 0.001, 3600);
+  bench::check_range("seconds", seconds, 0.001, 3600);
 
   const std::vector<unsigned> equal(kSentences, kLongest);
   std::vector<unsigned> different;
