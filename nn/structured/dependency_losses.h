@@ -26,7 +26,7 @@ Expression projective_tree_loss(const Expression& scores, std::span<const unsign
 
 /// The same over all trees, by the determinant of a matrix {n, n} (Tutte 1948; Koo et al. 2007).
 /// Sums and differences of e^score in float tell scores apart up to about 15 (30 in double): where
-/// a cycle is that much better than any tree, the result is wrong or -infinity.
+/// a cycle is that much better than any tree, the result is wrong, -infinity or NaN.
 Expression matrix_tree_log_partition(const Expression& scores, Roots roots = Roots::one);
 Expression matrix_tree_loss(const Expression& scores, std::span<const unsigned> heads,
                             Roots roots = Roots::one);
