@@ -142,6 +142,24 @@ TEST(LinearChainCRFTest, ForbiddenTagsAreInNoSequence) {
   EXPECT_EQ(as_vector(forbidden.gradient()), (std::vector<float>{0, 1}));
 }
 
+TEST(LinearChainCRFTest, ForbiddenTransitionsAreInNoSequence) {
+  constexpr double kForbidden = -std::numeric_limits<double>::infinity();
+  ParameterCollection model;
+  const LinearChainCRF crf(model, 2);
+  const Parameter transitions(model.find("/crf/transitions")), start(model.find("/crf/start"));
+  transitions.values().set(1, kForbidden);  // from 1 to 0
+  start.values().set(1, kForbidden);
+  ComputationGraph graph;
+  const std::vector<Expression> emissions(3, zeros(graph, {2}));
+  // 0 0 0, 0 0 1 and 0 1 1.
+  const Expression loss = crf.loss(emissions, Tags{0, 1, 1});
+  EXPECT_NEAR(loss.value().at(0), std::log(3), 1e-6);
+  EXPECT_EQ(tags_of(crf.best(emissions)), (Tags{0, 0, 0}));
+  const std::vector<float> gradient = graph.backward(loss).values(transitions);
+  EXPECT_EQ(gradient[1], 0);
+  EXPECT_NEAR(gradient[3], 1 / 3.0 - 1, 1e-6);
+}
+
 TEST(LinearChainCRFTest, GradientsAreThoseOfCentralDifferences) {
   for (const unsigned length : {1u, 2u, 5u}) {
     const Fixture fixture(3);

@@ -194,6 +194,20 @@ TEST(SemiMarkovCRFTest, ForbiddenSegmentsAreInNone) {
   EXPECT_THROW(crf.best(std::vector{input(graph, kForbidden)}), UsageError);
 }
 
+TEST(SemiMarkovCRFTest, ForbiddenTransitionsAreInNone) {
+  ParameterCollection model;
+  const SemiMarkovCRF crf(model, 2, 2);
+  const Tensor transitions = Parameter(model.find("/semi_markov_crf/transitions")).values();
+  for (const unsigned same : {0u, 3u}) {
+    transitions.set(same, -std::numeric_limits<double>::infinity());
+  }
+  ComputationGraph graph;
+  const std::vector<Expression> scores = {zeros(graph, Dim({2}, 2)), zeros(graph, {2})};
+  // Both words with labels 0 1 or 1 0, or in one segment.
+  EXPECT_NEAR(crf.loss(scores, Segments{{0, 2, 0}}).value().at(0), std::log(4), 1e-6);
+  EXPECT_NEAR(crf.loss(scores, Segments{{0, 1, 0}, {1, 2, 1}}).value().at(0), std::log(4), 1e-6);
+}
+
 TEST(SemiMarkovCRFTest, Errors) {
   ParameterCollection model, other;
   EXPECT_THROW(SemiMarkovCRF(other, 0, 2), ShapeError);

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "dynet_like/graph/expression.h"
-#include "dynet_like/params/parameter_collection.h"
+#include "nn/structured/label_chain.h"
 
 namespace dynet_like::nn {
 
@@ -21,7 +21,7 @@ class LinearChainCRF {
  public:
   /// Adds its parameters "transitions" {tags, tags} (from the row's tag to the column's), "start"
   /// and "end" {tags}, zero at first, to a subcollection of `model`. Throws ShapeError for no tags.
-  /// They must be finite: what may not follow what gets a large negative number.
+  /// Those of -infinity forbid what they are scores of.
   LinearChainCRF(ParameterCollection& model, unsigned tags, const std::string& name = "crf");
 
   // All of the following throw UsageError for a sentence without words and ShapeError unless every
@@ -39,13 +39,13 @@ class LinearChainCRF {
   /// {tags}.
   std::vector<Expression> best(std::span<const Expression> emissions) const;
 
-  unsigned tags() const { return start_.dim()[0]; }
+  unsigned tags() const { return chain_.labels(); }
 
  private:
   void check(std::span<const Expression> emissions) const;
   void check(std::span<const Expression> emissions, std::span<const unsigned> tags) const;
 
-  Parameter transitions_, start_, end_;
+  LabelChain chain_;
 };
 
 }  // namespace dynet_like::nn

@@ -32,20 +32,16 @@ std::vector<Expression> segments_by_end(std::span<const Expression> scores, unsi
   return by_end;
 }
 
+unsigned at_least_one(unsigned max_length) {
+  if (max_length > 0) return max_length;
+  throw UsageError("[SemiMarkovCRF] need segments of at least 1 word; got at most 0");
+}
+
 }  // namespace
 
 SemiMarkovCRF::SemiMarkovCRF(ParameterCollection& model, unsigned labels, unsigned max_length,
                              const std::string& name)
-    : max_length_(max_length) {
-  if (max_length == 0) {
-    throw UsageError("[SemiMarkovCRF] need segments of at least 1 word; got at most 0");
-  }
-  ParameterCollection own = model.add_subcollection(name);
-  const ParameterInitConst zero(0);
-  transitions_ = own.add_parameters({labels, labels}, zero, "transitions");
-  start_ = own.add_parameters({labels}, zero, "start");
-  end_ = own.add_parameters({labels}, zero, "end");
-}
+    : max_length_(at_least_one(max_length)), chain_(model, labels, name) {}
 
 unsigned SemiMarkovCRF::check(std::span<const Expression> scores) const {
   const unsigned words = check_span_scores("SemiMarkovCRF", scores, max_length_);
@@ -82,16 +78,16 @@ Expression SemiMarkovCRF::loss(std::span<const Expression> scores,
 Expression SemiMarkovCRF::log_partition(std::span<const Expression> scores) const {
   const unsigned words = check(scores);
   ComputationGraph& graph = *scores[0].pg;
-  const Expression transitions = parameter(graph, transitions_);
+  const Expression transitions = parameter(graph, chain_.transitions);
   const std::vector<Expression> by_end = segments_by_end(scores, words);
   // For every position and label, ln of the sum over what can stand before a segment that begins
   // there with this label.
-  std::vector<Expression> before = {parameter(graph, start_)};
+  std::vector<Expression> before = {parameter(graph, chain_.start)};
   while (true) {
     const std::size_t end = before.size(), lengths = std::min(end, scores.size());
     const std::vector<Expression> starts(before.end() - static_cast<long>(lengths), before.end());
     const Expression upto = logsumexp_dim(concatenate_cols(starts) + by_end[end - 1], 1);
-    if (end == words) return logsumexp_dim(upto + parameter(graph, end_), 0);
+    if (end == words) return logsumexp_dim(upto + parameter(graph, chain_.end), 0);
     before.push_back(logsumexp_dim(upto + transitions, 0));
   }
 }
@@ -99,19 +95,13 @@ Expression SemiMarkovCRF::log_partition(std::span<const Expression> scores) cons
 Expression SemiMarkovCRF::score(std::span<const Expression> scores,
                                 std::span<const LabelledSpan> segments) const {
   check(check(scores), segments);
-  ComputationGraph& graph = *scores[0].pg;
-  const unsigned n = labels();
-  // How often each transition occurs: one product with all scores then serves any segmentation.
-  std::vector<float> counts(std::size_t{n} * n);
+  std::vector<unsigned> sequence;
   std::vector<Expression> terms;
-  for (std::size_t i = 0; i < segments.size(); ++i) {
-    const auto& [start, end, label] = segments[i];
+  for (const auto& [start, end, label] : segments) {
     terms.push_back(pick(pick_batch_elem(scores[end - start - 1], start), label));
-    if (i > 0) ++counts[segments[i - 1].label + std::size_t{n} * label];
+    sequence.push_back(label);
   }
-  terms.push_back(dot_product(parameter(graph, transitions_), input(graph, Dim({n, n}), counts)));
-  terms.push_back(dot_product(parameter(graph, start_), one_hot(graph, n, segments[0].label)));
-  terms.push_back(dot_product(parameter(graph, end_), one_hot(graph, n, segments.back().label)));
+  terms.push_back(chain_.score(*scores[0].pg, sequence));
   return sum(terms);
 }
 
@@ -121,8 +111,8 @@ std::vector<LabelledSpan> SemiMarkovCRF::best(std::span<const Expression> scores
   const auto numbers_of = [](const Parameter& parameter) {
     return checked_numbers("SemiMarkovCRF", parameter.get_storage().tensor());
   };
-  const auto transitions = numbers_of(transitions_), first = numbers_of(start_),
-             last = numbers_of(end_);
+  const auto transitions = numbers_of(chain_.transitions), first = numbers_of(chain_.start),
+             last = numbers_of(chain_.end);
   // By position and label: the best length of a segment that ends there, and the best label before
   // a segment that begins there.
   std::vector<Best> upto(std::size_t{words + 1} * n), before(upto);

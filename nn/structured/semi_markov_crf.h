@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "dynet_like/graph/expression.h"
-#include "dynet_like/params/parameter_collection.h"
+#include "nn/structured/label_chain.h"
 #include "nn/structured/labelled_span.h"
 
 namespace dynet_like::nn {
@@ -47,15 +47,15 @@ class SemiMarkovCRF {
   /// every segmentation is forbidden.
   std::vector<LabelledSpan> best(std::span<const Expression> scores) const;
 
-  unsigned labels() const { return start_.dim()[0]; }
+  unsigned labels() const { return chain_.labels(); }
   unsigned max_length() const { return max_length_; }
 
  private:
   unsigned check(std::span<const Expression> scores) const;
   void check(unsigned words, std::span<const LabelledSpan> segments) const;
 
-  Parameter transitions_, start_, end_;
   unsigned max_length_;
+  LabelChain chain_;
 };
 
 }  // namespace dynet_like::nn
