@@ -26,8 +26,8 @@ class SemiMarkovCRF {
  public:
   /// Adds its parameters "transitions" {labels, labels} (from the row's label to the column's),
   /// "start" and "end" {labels}, zero at first, to a subcollection of `model`. Throws ShapeError
-  /// for no labels, UsageError for a length of 0. They must be finite: what may not follow what
-  /// gets a large negative number.
+  /// for no labels, UsageError for a length of 0. Those of -infinity forbid what they are
+  /// scores of.
   SemiMarkovCRF(ParameterCollection& model, unsigned labels, unsigned max_length,
                 const std::string& name = "semi_markov_crf");
 
