@@ -64,7 +64,7 @@ class Model {
   Expression loss(ComputationGraph& graph, const EncodedSentence& sentence,
                   const std::vector<unsigned>& labels) const {
     const std::vector<Expression> scores = read(graph, sentence, true);
-    if (crf_) return crf_->loss(graph, scores, labels);
+    if (crf_) return crf_->loss(scores, labels);
     std::vector<Expression> losses;
     for (std::size_t i = 0; i < scores.size(); ++i) {
       losses.push_back(pickneglogsoftmax(scores[i], labels[i]));
@@ -80,7 +80,7 @@ class Model {
       const Expression bias = input(graph, Dim({labels}), label_bias_);
       for (Expression& score : scores) score = score + bias;
     }
-    return concatenate_cols(crf_ ? crf_->best(graph, scores) : scores);
+    return concatenate_cols(crf_ ? crf_->best(scores) : scores);
   }
 
  private:

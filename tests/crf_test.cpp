@@ -1,10 +1,11 @@
 // LinearChainCRF: against all sequences of tags one by one, gradients, batches, errors.
-#include "nn/crf.h"
+#include "nn/structured/linear_chain_crf.h"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <vector>
 
 #include "dynet_like/dynet_like.h"
@@ -93,11 +94,10 @@ TEST(LinearChainCRFTest, AgreesWithAllSequencesOneByOne) {
     }
     ComputationGraph graph(double_options());
     const std::vector<Expression> emissions = fixture.emissions(graph, length);
-    EXPECT_NEAR(fixture.crf.log_partition(graph, emissions).value().at(0), std::log(sum), 1e-12);
-    EXPECT_NEAR(fixture.crf.score(graph, emissions, best).value().at(0), largest, 1e-12);
-    EXPECT_NEAR(fixture.crf.loss(graph, emissions, best).value().at(0), std::log(sum) - largest,
-                1e-12);
-    EXPECT_EQ(tags_of(fixture.crf.best(graph, emissions)), best) << n << ' ' << length;
+    EXPECT_NEAR(fixture.crf.log_partition(emissions).value().at(0), std::log(sum), 1e-12);
+    EXPECT_NEAR(fixture.crf.score(emissions, best).value().at(0), largest, 1e-12);
+    EXPECT_NEAR(fixture.crf.loss(emissions, best).value().at(0), std::log(sum) - largest, 1e-12);
+    EXPECT_EQ(tags_of(fixture.crf.best(emissions)), best) << n << ' ' << length;
   }
 }
 
@@ -106,7 +106,7 @@ TEST(LinearChainCRFTest, ScoresOfAllSequences) {
   ComputationGraph graph(double_options());
   const std::vector<Expression> emissions = fixture.emissions(graph, 4);
   for (const Tags& tags : all_sequences(3, 4)) {
-    const Expression score = fixture.crf.score(graph, emissions, tags);
+    const Expression score = fixture.crf.score(emissions, tags);
     EXPECT_EQ(score.dim(), Dim({1}));
     EXPECT_NEAR(score.value().at(0), fixture.score(tags), 1e-12);
   }
@@ -117,7 +117,7 @@ TEST(LinearChainCRFTest, OfEqualSequencesTheOneWithTheFirstTags) {
   const LinearChainCRF crf(model, 3);  // all scores are 0
   ComputationGraph graph;
   const std::vector<Expression> emissions(4, zeros(graph, {3}));
-  EXPECT_EQ(tags_of(crf.best(graph, emissions)), (Tags{0, 0, 0, 0}));
+  EXPECT_EQ(tags_of(crf.best(emissions)), (Tags{0, 0, 0, 0}));
 }
 
 TEST(LinearChainCRFTest, LargeScoresDoNotOverflow) {
@@ -125,7 +125,39 @@ TEST(LinearChainCRFTest, LargeScoresDoNotOverflow) {
   const LinearChainCRF crf(model, 2);
   ComputationGraph graph;
   const std::vector<Expression> emissions(3, constant(graph, {2}, 1e4f));
-  EXPECT_NEAR(crf.log_partition(graph, emissions).value().at(0), 3e4 + std::log(8), 1e-2);
+  EXPECT_NEAR(crf.log_partition(emissions).value().at(0), 3e4 + std::log(8), 1e-2);
+}
+
+TEST(LinearChainCRFTest, ForbiddenTagsAreInNoSequence) {
+  constexpr float kForbidden = -std::numeric_limits<float>::infinity();
+  ParameterCollection model;
+  const LinearChainCRF crf(model, 2);
+  ComputationGraph graph;
+  const Expression free = zeros(graph, {2}), forbidden = input(graph, {2}, {kForbidden, 0});
+  const std::vector<Expression> emissions = {free, forbidden, free};
+  EXPECT_EQ(tags_of(crf.best(emissions)), (Tags{0, 1, 0}));
+  const Expression log_partition = crf.log_partition(emissions);
+  EXPECT_NEAR(log_partition.value().at(0), std::log(4), 1e-6);
+  graph.backward(log_partition, true);
+  EXPECT_EQ(as_vector(forbidden.gradient()), (std::vector<float>{0, 1}));
+}
+
+TEST(LinearChainCRFTest, ForbiddenTransitionsAreInNoSequence) {
+  constexpr double kForbidden = -std::numeric_limits<double>::infinity();
+  ParameterCollection model;
+  const LinearChainCRF crf(model, 2);
+  const Parameter transitions(model.find("/crf/transitions")), start(model.find("/crf/start"));
+  transitions.values().set(1, kForbidden);  // from 1 to 0
+  start.values().set(1, kForbidden);
+  ComputationGraph graph;
+  const std::vector<Expression> emissions(3, zeros(graph, {2}));
+  // 0 0 0, 0 0 1 and 0 1 1.
+  const Expression loss = crf.loss(emissions, Tags{0, 1, 1});
+  EXPECT_NEAR(loss.value().at(0), std::log(3), 1e-6);
+  EXPECT_EQ(tags_of(crf.best(emissions)), (Tags{0, 0, 0}));
+  const std::vector<float> gradient = graph.backward(loss).values(transitions);
+  EXPECT_EQ(gradient[1], 0);
+  EXPECT_NEAR(gradient[3], 1 / 3.0 - 1, 1e-6);
 }
 
 TEST(LinearChainCRFTest, GradientsAreThoseOfCentralDifferences) {
@@ -133,8 +165,7 @@ TEST(LinearChainCRFTest, GradientsAreThoseOfCentralDifferences) {
     const Fixture fixture(3);
     const Tags gold = {2, 0, 2, 0, 1};  // one transition comes twice
     const auto loss_in = [&](ComputationGraph& graph) {
-      return fixture.crf.loss(graph, fixture.emissions(graph, length),
-                              std::span(gold).first(length));
+      return fixture.crf.loss(fixture.emissions(graph, length), std::span(gold).first(length));
     };
     ComputationGraph graph(double_options());
     Gradients gradients;
@@ -175,9 +206,9 @@ std::vector<float> outcome(const Fixture& fixture, batching::Policy policy, unsi
     const std::vector<Expression> emissions = fixture.emissions(graph, length, i);
     Tags gold;
     for (unsigned t = 0; t < length; ++t) gold.push_back((i + t * t) % 4);
-    outputs.push_back(fixture.crf.loss(graph, emissions, gold));
+    outputs.push_back(fixture.crf.loss(emissions, gold));
     minibatch.add_loss(outputs.back());
-    for (const Expression& tag : fixture.crf.best(graph, emissions)) {
+    for (const Expression& tag : fixture.crf.best(emissions)) {
       minibatch.add_output(tag);
       outputs.push_back(tag);
     }
@@ -226,12 +257,12 @@ TEST(LinearChainCRFTest, LearnsWhatFollowsWhat) {
   for (int step = 0; step < 100; ++step) {
     ComputationGraph graph;
     const std::vector<Expression> emissions(gold.size(), zeros(graph, {3}));
-    trainer.update(graph.backward(crf.loss(graph, emissions, gold)));
+    trainer.update(graph.backward(crf.loss(emissions, gold)));
   }
   ComputationGraph graph;
   const std::vector<Expression> emissions(gold.size(), zeros(graph, {3}));
-  EXPECT_EQ(tags_of(crf.best(graph, emissions)), gold);
-  EXPECT_LT(crf.loss(graph, emissions, gold).value().at(0), 0.5);
+  EXPECT_EQ(tags_of(crf.best(emissions)), gold);
+  EXPECT_LT(crf.loss(emissions, gold).value().at(0), 0.5);
 }
 
 TEST(LinearChainCRFTest, Errors) {
@@ -242,14 +273,14 @@ TEST(LinearChainCRFTest, Errors) {
                                                            matrix = {ones(graph, {3, 2})};
   const Tags two = {0, 2}, one = {1}, unknown = {0, 3};
   EXPECT_THROW(LinearChainCRF(model, 0), ShapeError);
-  EXPECT_THROW(crf.log_partition(graph, {}), UsageError);
-  EXPECT_THROW(crf.best(graph, {}), UsageError);
-  EXPECT_THROW(crf.loss(graph, {}, {}), UsageError);
-  EXPECT_THROW(crf.log_partition(graph, wrong), ShapeError);
-  EXPECT_THROW(crf.best(graph, matrix), ShapeError);
-  EXPECT_THROW(crf.loss(graph, good, one), UsageError);
-  EXPECT_THROW(crf.score(graph, good, unknown), UsageError);
-  EXPECT_NO_THROW(crf.loss(graph, good, two));
+  EXPECT_THROW(crf.log_partition({}), UsageError);
+  EXPECT_THROW(crf.best({}), UsageError);
+  EXPECT_THROW(crf.loss({}, {}), UsageError);
+  EXPECT_THROW(crf.log_partition(wrong), ShapeError);
+  EXPECT_THROW(crf.best(matrix), ShapeError);
+  EXPECT_THROW(crf.loss(good, one), UsageError);
+  EXPECT_THROW(crf.score(good, unknown), UsageError);
+  EXPECT_NO_THROW(crf.loss(good, two));
 }
 
 }  // namespace

@@ -183,6 +183,9 @@ TEST(DependencyTreeTest, Trees) {
   EXPECT_TRUE(is_tree(Heads{0, 1, 1}));
   EXPECT_TRUE(is_tree(Heads{2, 3, 0}));
   EXPECT_TRUE(is_tree(Heads{0, 0}));
+  EXPECT_FALSE(is_tree(Heads{0, 0}, Roots::one));
+  EXPECT_TRUE(is_tree(Heads{2, 0, 2}, Roots::one));
+  EXPECT_FALSE(is_tree(Heads{}, Roots::one));
   EXPECT_FALSE(is_tree(Heads{1}));
   EXPECT_FALSE(is_tree(Heads{0, 3, 2}));
   EXPECT_FALSE(is_tree(Heads{2, 3, 1}));

@@ -126,7 +126,13 @@ TEST_F(MovedFromTest, Layers) {
   check_moved_from(nn::SinusoidalPositions(4, 3),
                    [&](nn::SinusoidalPositions& each) { try_to([&] { each(x_); }); });
   check_moved_from(nn::LinearChainCRF(model_, 3), [&](nn::LinearChainCRF& each) {
-    try_to([&] { each.loss(graph_, xs_, std::vector<unsigned>{0, 1}); });
+    try_to([&] { each.loss(xs_, std::vector<unsigned>{0, 1}); });
+  });
+  check_moved_from(nn::SemiMarkovCRF(model_, 3, 2), [&](nn::SemiMarkovCRF& each) {
+    const std::vector<nn::LabelledSpan> gold = {{0, 1, 2}};
+    EXPECT_EQ(each.max_length(), 2u);
+    try_to([&] { each.loss(std::span(xs_).first(1), gold); });
+    try_to([&] { each.best(std::span(xs_).first(1)); });
   });
   check_moved_from(nn::Dropout(0.5f), [](nn::Dropout& each) { EXPECT_EQ(each.rate(), 0.5f); });
 }

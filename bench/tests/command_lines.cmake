@@ -18,7 +18,7 @@ function(run status regex program)
   endif()
 endfunction()
 
-foreach(program IN ITEMS throughput by_hand dynet_style dump planner)
+foreach(program IN ITEMS throughput by_hand dynet_style dump planner structured)
   run(0 "Options" ${program} --help)
   run(2 "unrecognised option '--no-such-option'; see --help" ${program} --no-such-option)
   run(2 "positional" ${program} one two)

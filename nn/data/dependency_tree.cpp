@@ -11,7 +11,8 @@
 
 namespace dynet_like::nn {
 
-bool is_tree(std::span<const std::uint32_t> heads) {
+bool is_tree(std::span<const std::uint32_t> heads, Roots roots) {
+  if (roots == Roots::one && std::ranges::count(heads, 0u) != 1) return false;
   enum class State : std::uint8_t { unknown, followed, hangs_from_root };
   std::vector<State> states(heads.size() + 1, State::unknown);
   states[0] = State::hangs_from_root;

@@ -1,18 +1,13 @@
 // LinearChainCRF: the forward algorithm and Viterbi's, a few nodes per position.
-#include "nn/crf.h"
+#include "nn/structured/linear_chain_crf.h"
 
 #include "dynet_like/core/errors.h"
 #include "dynet_like/graph/computation_graph.h"
 
 namespace dynet_like::nn {
 
-LinearChainCRF::LinearChainCRF(ParameterCollection& model, unsigned tags, const std::string& name) {
-  ParameterCollection own = model.add_subcollection(name);
-  const ParameterInitConst zero(0);
-  transitions_ = own.add_parameters({tags, tags}, zero, "transitions");
-  start_ = own.add_parameters({tags}, zero, "start");
-  end_ = own.add_parameters({tags}, zero, "end");
-}
+LinearChainCRF::LinearChainCRF(ParameterCollection& model, unsigned tags, const std::string& name)
+    : chain_(model, tags, name) {}
 
 void LinearChainCRF::check(std::span<const Expression> emissions) const {
   if (emissions.empty()) throw UsageError("[LinearChainCRF] need at least 1 emission; got 0");
@@ -39,48 +34,39 @@ void LinearChainCRF::check(std::span<const Expression> emissions,
   }
 }
 
-Expression LinearChainCRF::loss(ComputationGraph& graph, std::span<const Expression> emissions,
+Expression LinearChainCRF::loss(std::span<const Expression> emissions,
                                 std::span<const unsigned> gold) const {
-  return log_partition(graph, emissions) - score(graph, emissions, gold);
+  return log_partition(emissions) - score(emissions, gold);
 }
 
-Expression LinearChainCRF::log_partition(ComputationGraph& graph,
-                                         std::span<const Expression> emissions) const {
+Expression LinearChainCRF::log_partition(std::span<const Expression> emissions) const {
   check(emissions);
-  const Expression transitions = parameter(graph, transitions_);
+  ComputationGraph& graph = *emissions[0].pg;
+  const Expression transitions = parameter(graph, chain_.transitions);
   // For every tag, ln of the sum over all sequences that end with it here.
-  Expression prefixes = emissions[0] + parameter(graph, start_);
+  Expression prefixes = emissions[0] + parameter(graph, chain_.start);
   for (const Expression& emission : emissions.subspan(1)) {
     prefixes = emission + logsumexp_dim(prefixes + transitions, 0);
   }
-  return logsumexp_dim(prefixes + parameter(graph, end_), 0);
+  return logsumexp_dim(prefixes + parameter(graph, chain_.end), 0);
 }
 
-Expression LinearChainCRF::score(ComputationGraph& graph, std::span<const Expression> emissions,
+Expression LinearChainCRF::score(std::span<const Expression> emissions,
                                  std::span<const unsigned> tags) const {
   check(emissions, tags);
-  const unsigned n = this->tags();
-  // How often each transition occurs: one product with all scores then serves any sequence.
-  std::vector<float> counts(std::size_t{n} * n);
-  std::vector<Expression> terms;
-  for (std::size_t t = 0; t < tags.size(); ++t) {
-    terms.push_back(pick(emissions[t], tags[t]));
-    if (t > 0) ++counts[tags[t - 1] + std::size_t{n} * tags[t]];
-  }
-  terms.push_back(dot_product(parameter(graph, transitions_), input(graph, Dim({n, n}), counts)));
-  terms.push_back(dot_product(parameter(graph, start_), one_hot(graph, n, tags.front())));
-  terms.push_back(dot_product(parameter(graph, end_), one_hot(graph, n, tags.back())));
+  std::vector<Expression> terms = {chain_.score(*emissions[0].pg, tags)};
+  for (std::size_t t = 0; t < tags.size(); ++t) terms.push_back(pick(emissions[t], tags[t]));
   return sum(terms);
 }
 
-std::vector<Expression> LinearChainCRF::best(ComputationGraph& graph,
-                                             std::span<const Expression> emissions) const {
+std::vector<Expression> LinearChainCRF::best(std::span<const Expression> emissions) const {
   check(emissions);
   constexpr GradientMode kNone = GradientMode::zero_gradient;
-  const Expression transitions = parameter(graph, transitions_);
+  ComputationGraph& graph = *emissions[0].pg;
+  const Expression transitions = parameter(graph, chain_.transitions);
   // For every tag, the largest score of the sequences that end with it here; and for every
   // transition, 1 if it is the last one of such a sequence.
-  Expression largest = emissions[0] + parameter(graph, start_);
+  Expression largest = emissions[0] + parameter(graph, chain_.start);
   std::vector<Expression> pointers;
   for (const Expression& emission : emissions.subspan(1)) {
     const Expression scores = largest + transitions;
@@ -89,7 +75,7 @@ std::vector<Expression> LinearChainCRF::best(ComputationGraph& graph,
   }
   // Backwards: a matrix of pointers times a tag is the tag before it.
   std::vector<Expression> tags(emissions.size());
-  tags.back() = argmax(largest + parameter(graph, end_), kNone);
+  tags.back() = argmax(largest + parameter(graph, chain_.end), kNone);
   for (std::size_t t = pointers.size(); t-- > 0;) tags[t] = pointers[t] * tags[t + 1];
   return tags;
 }

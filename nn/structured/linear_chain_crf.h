@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "dynet_like/graph/expression.h"
-#include "dynet_like/params/parameter_collection.h"
+#include "nn/structured/label_chain.h"
 
 namespace dynet_like::nn {
 
@@ -21,6 +21,7 @@ class LinearChainCRF {
  public:
   /// Adds its parameters "transitions" {tags, tags} (from the row's tag to the column's), "start"
   /// and "end" {tags}, zero at first, to a subcollection of `model`. Throws ShapeError for no tags.
+  /// Those of -infinity forbid what they are scores of.
   LinearChainCRF(ParameterCollection& model, unsigned tags, const std::string& name = "crf");
 
   // All of the following throw UsageError for a sentence without words and ShapeError unless every
@@ -28,26 +29,23 @@ class LinearChainCRF {
 
   /// The negative log likelihood of the right tags: log_partition - score. Shapes: {1}. Throws
   /// UsageError for tags that are not there, or not one per emission.
-  Expression loss(ComputationGraph& graph, std::span<const Expression> emissions,
-                  std::span<const unsigned> gold) const;
+  Expression loss(std::span<const Expression> emissions, std::span<const unsigned> gold) const;
   /// ln of the sum of e^score over all sequences of tags. Shapes: {1}.
-  Expression log_partition(ComputationGraph& graph, std::span<const Expression> emissions) const;
+  Expression log_partition(std::span<const Expression> emissions) const;
   /// Of one sequence of tags. Shapes: {1}. Throws as loss does.
-  Expression score(ComputationGraph& graph, std::span<const Expression> emissions,
-                   std::span<const unsigned> tags) const;
+  Expression score(std::span<const Expression> emissions, std::span<const unsigned> tags) const;
   /// The sequence with the largest score (Viterbi 1967), of equal ones that with the first tags at
   /// the end: at every position 1 for its tag and 0 for the others, without gradient. Shapes:
   /// {tags}.
-  std::vector<Expression> best(ComputationGraph& graph,
-                               std::span<const Expression> emissions) const;
+  std::vector<Expression> best(std::span<const Expression> emissions) const;
 
-  unsigned tags() const { return start_.dim()[0]; }
+  unsigned tags() const { return chain_.labels(); }
 
  private:
   void check(std::span<const Expression> emissions) const;
   void check(std::span<const Expression> emissions, std::span<const unsigned> tags) const;
 
-  Parameter transitions_, start_, end_;
+  LabelChain chain_;
 };
 
 }  // namespace dynet_like::nn

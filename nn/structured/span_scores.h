@@ -1,0 +1,67 @@
+// Scores of all spans of a sentence, by width: what models of spans and of segments check.
+#pragma once
+
+#include <algorithm>
+#include <limits>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "dynet_like/core/errors.h"
+#include "dynet_like/graph/expression.h"
+
+namespace dynet_like::nn {
+
+/// Checks that scores[w - 1] are {labels} with a minibatch element for every start of w words, for
+/// every width up to `max_width` that the sentence has. Returns the number of words. Throws
+/// UsageError and ShapeError, naming `user`.
+inline unsigned check_span_scores(const std::string& user, std::span<const Expression> scores,
+                                  unsigned max_width = ~0u) {
+  if (scores.empty()) throw UsageError("[" + user + "] need scores of at least 1 word; got none");
+  const Dim first = scores[0].dim();
+  const unsigned words = first.bd, widths = std::min(words, max_width), labels = first.rows();
+  if (scores.size() != widths) {
+    throw ShapeError("[" + user + "] need the scores of " + std::to_string(widths) +
+                     " widths for " + std::to_string(words) + " words; got those of " +
+                     std::to_string(scores.size()));
+  }
+  for (unsigned width = 1; width <= widths; ++width) {
+    const Dim dim = scores[width - 1].dim(), needed = Dim({labels}, words - width + 1);
+    if (dim.rows() == labels && dim.batch_size() == labels && dim.bd == needed.bd) continue;
+    throw ShapeError("[" + user + "] need a score per label for every span of " +
+                     std::to_string(width) + " words, " + to_string(needed) + "; got " +
+                     to_string(dim));
+  }
+  return words;
+}
+
+/// The numbers of a tensor. Throws NumericError, naming `user`, for NaN and infinity.
+inline std::vector<double> checked_numbers(const std::string& user, const Tensor& tensor) {
+  std::vector<double> numbers = as_doubles(tensor);
+  for (const double number : numbers) {
+    if (number < std::numeric_limits<double>::infinity()) continue;
+    throw NumericError("[" + user + "] need numbers below infinity; got " + std::to_string(number) +
+                       " among " + to_string(tensor.d));
+  }
+  return numbers;
+}
+
+/// The numbers of checked scores.
+class SpanNumbers {
+ public:
+  SpanNumbers(const std::string& user, std::span<const Expression> scores)
+      : labels_(scores[0].dim().rows()) {
+    for (const Expression& each : scores) values_.push_back(checked_numbers(user, each.value()));
+  }
+
+  /// Of a span of `width` words: the scores of its labels.
+  std::span<const double> operator()(unsigned start, unsigned width) const {
+    return std::span(values_[width - 1]).subspan(std::size_t{labels_} * start, labels_);
+  }
+
+ private:
+  unsigned labels_;
+  std::vector<std::vector<double>> values_;
+};
+
+}  // namespace dynet_like::nn

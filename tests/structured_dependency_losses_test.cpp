@@ -1,0 +1,206 @@
+// Losses of dependency trees: against all trees one by one, marginals, gradients, batches, errors.
+#include "nn/structured/dependency_losses.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include "dynet_like/dynet_like.h"
+#include "tests/support/all_trees.h"
+#include "tests/support/message_of.h"
+#include "tests/support/structured.h"
+
+namespace dynet_like::nn {
+namespace {
+
+using LogPartition = Expression (*)(const Expression&, Roots);
+using Loss = Expression (*)(const Expression&, std::span<const unsigned>, Roots);
+
+/// Scores of the arcs of a sentence of n words, {n + 1, n}, as a parameter.
+struct Fixture {
+  explicit Fixture(unsigned words, DType dtype = DType::f64, double scale = 3)
+      : model(1, dtype), scores(model.add_parameters({words + 1, words})) {
+    randomise(model, 3 + words);
+    const Tensor values = scores.values();
+    for (unsigned i = 0; i < values.d.size(); ++i) values.set(i, scale * values.at(i));
+  }
+
+  ParameterCollection model;
+  Parameter scores;
+};
+
+void expect_sums_over(const std::vector<Heads>& trees, unsigned words, Roots roots,
+                      LogPartition log_partition, Loss loss) {
+  const Fixture fixture(words);
+  const std::vector<double> numbers = as_doubles(fixture.scores.values());
+  LogSum partition;
+  for (const Heads& heads : trees) partition.add(score_of(numbers, heads));
+  std::vector<double> marginals(numbers.size());
+  for (const Heads& heads : trees) {
+    const double p = std::exp(score_of(numbers, heads) - partition.value());
+    for (unsigned i = 0; i < words; ++i) marginals[heads[i] + (words + 1) * i] += p;
+  }
+  ComputationGraph graph(double_options());
+  const Expression scores = parameter(graph, fixture.scores);
+  const Expression sum = log_partition(scores, roots);
+  EXPECT_EQ(sum.dim(), Dim({1}));
+  EXPECT_NEAR(sum.value().at(0), partition.value(), 1e-11);
+  for (std::size_t i = 0; i < trees.size(); i += 1 + trees.size() / 9) {
+    EXPECT_NEAR(tree_score(scores, trees[i], roots).value().at(0), score_of(numbers, trees[i]),
+                1e-12);
+    EXPECT_NEAR(loss(scores, trees[i], roots).value().at(0),
+                partition.value() - score_of(numbers, trees[i]), 1e-11);
+  }
+  graph.backward(sum);
+  expect_near(scores.gradient(), marginals);
+}
+
+TEST(DependencyLossesTest, AgreeWithAllTreesOneByOne) {
+  for (const Roots roots : {Roots::one, Roots::any}) {
+    for (unsigned words = 1; words <= 5; ++words) {
+      expect_sums_over(all_projective_trees(words, roots), words, roots, projective_log_partition,
+                       projective_tree_loss);
+      expect_sums_over(all_trees(words, roots), words, roots, matrix_tree_log_partition,
+                       matrix_tree_loss);
+    }
+  }
+}
+
+// Cayley: n^(n - 1) trees with one root, (n + 1)^(n - 1) with any number.
+TEST(DependencyLossesTest, ThereAreAsManyTreesAsIsKnown) {
+  for (const unsigned n : {1u, 7u, 8u, 9u, 16u, 17u}) {
+    ComputationGraph graph(double_options());
+    const Expression scores = zeros(graph, {n + 1, n});
+    EXPECT_NEAR(matrix_tree_log_partition(scores, Roots::one).value().at(0), (n - 1) * std::log(n),
+                1e-9);
+    EXPECT_NEAR(matrix_tree_log_partition(scores, Roots::any).value().at(0),
+                (n - 1) * std::log(n + 1), 1e-9);
+  }
+}
+
+TEST(DependencyLossesTest, GradientsAreThoseOfCentralDifferences) {
+  const Fixture fixture(5);
+  for (const Roots roots : {Roots::one, Roots::any}) {
+    for (const Loss loss : {projective_tree_loss, matrix_tree_loss}) {
+      expect_loss_has_slopes(fixture.model, [&](ComputationGraph& graph) {
+        return loss(parameter(graph, fixture.scores), Heads{2, 0, 5, 3, 2}, roots);
+      });
+    }
+  }
+}
+
+/// Every word hangs on the one before it.
+Heads chain(unsigned words) {
+  Heads heads;
+  for (unsigned word = 0; word < words; ++word) heads.push_back(word);
+  return heads;
+}
+
+/// The scores of a sentence of these words, the first ones of a large matrix.
+Expression scores_of(ComputationGraph& graph, const Fixture& fixture, unsigned words) {
+  const unsigned size = (words + 1) * words;
+  const Expression all = own_copy(graph, fixture.scores);
+  return reshape(pick_range(reshape(all, Dim({all.dim().size()})), 0, size),
+                 Dim({words + 1, words}));
+}
+
+TEST(DependencyLossesTest, BatchingChangesNoBit) {
+  const Fixture fixture(8, DType::f32);
+  for (const Roots roots : {Roots::one, Roots::any}) {
+    for (const Loss loss : {projective_tree_loss, matrix_tree_loss}) {
+      expect_batching_changes_no_bit(fixture.model, 16, [&](ComputationGraph& graph, unsigned i) {
+        const unsigned words = 1 + i % 8;
+        return loss(scores_of(graph, fixture, words), chain(words), roots);
+      });
+    }
+  }
+}
+
+TEST(DependencyLossesTest, SentencesOfAllLengthsShareBatches) {
+  const Fixture fixture(36, DType::f32);
+  for (const Roots roots : {Roots::one, Roots::any}) {
+    expect_lengths_share_batches(1.15, [&](ComputationGraph& graph, unsigned words) {
+      return projective_tree_loss(scores_of(graph, fixture, words), chain(words), roots);
+    });
+  }
+}
+
+// Matrices have few sizes: 2 nodes per length, and 13 per size.
+TEST(DependencyLossesTest, DeterminantsOfSomeSizesShareBatches) {
+  const Fixture fixture(36, DType::f32);
+  std::vector<unsigned> lengths;
+  for (unsigned words = 5; words <= 36; ++words) lengths.push_back(words);
+  const double batches = batches_of(lengths, [&](ComputationGraph& graph, unsigned words) {
+    return matrix_tree_loss(scores_of(graph, fixture, words), chain(words), Roots::one);
+  });
+  RecordProperty("different", static_cast<int>(batches));
+  EXPECT_LE(batches, 2 * 32 + 13 * 5 + 20);
+}
+
+TEST(DependencyLossesTest, LargeScoresDoNotOverflow) {
+  for (const LogPartition log_partition : {projective_log_partition, matrix_tree_log_partition}) {
+    for (const float size : {1e4f, -1e4f}) {
+      ComputationGraph graph;
+      const Expression scores = constant(graph, {4, 3}, size);
+      const double trees = log_partition == projective_log_partition ? 7 : 9;
+      EXPECT_NEAR(log_partition(scores, Roots::one).value().at(0), 3 * size + std::log(trees),
+                  1e-2);
+    }
+  }
+}
+
+TEST(DependencyLossesTest, ArcsOfWordsToThemselvesAreNotRead) {
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  ComputationGraph graph;
+  const Expression scores = input(graph, {3, 2}, {0, nan, 0, 0, 0, nan});
+  for (const Roots roots : {Roots::one, Roots::any}) {
+    const double trees = roots == Roots::one ? 2 : 3;
+    EXPECT_NEAR(projective_log_partition(scores, roots).value().at(0), std::log(trees), 1e-6);
+    EXPECT_NEAR(matrix_tree_log_partition(scores, roots).value().at(0), std::log(trees), 1e-6);
+  }
+}
+
+TEST(DependencyLossesTest, ForbiddenArcsAreInNoTree) {
+  constexpr float kForbidden = -std::numeric_limits<float>::infinity();
+  for (const LogPartition log_partition : {projective_log_partition, matrix_tree_log_partition}) {
+    for (const Roots roots : {Roots::one, Roots::any}) {
+      ComputationGraph graph;
+      // Of the trees 0 1, 2 0 and 0 0, that with the arc from 1 to 2 is none.
+      const Expression scores = input(graph, {3, 2}, {1, 0, 2, 3, kForbidden, 0});
+      const double expected = roots == Roots::one ? 5 : std::log(std::exp(5) + std::exp(4));
+      const Expression sum = log_partition(scores, roots);
+      EXPECT_NEAR(sum.value().at(0), expected, 1e-5);
+      graph.backward(sum, true);
+      EXPECT_TRUE(scores.gradient().is_valid());
+      EXPECT_EQ(scores.gradient().at(4), 0);
+      EXPECT_NEAR(scores.gradient().at(3), 1, 1e-6);
+    }
+  }
+}
+
+TEST(DependencyLossesTest, Errors) {
+  ComputationGraph graph;
+  const Expression scores = ones(graph, {4, 3});
+  const Heads good = {2, 0, 2}, crossing = {3, 0, 2}, two_roots = {0, 0, 2}, cycle = {2, 1, 0};
+  for (const Loss loss : {projective_tree_loss, matrix_tree_loss}) {
+    EXPECT_NO_THROW(loss(scores, good, Roots::one));
+    EXPECT_THROW(loss(scores, two_roots, Roots::one), UsageError);
+    EXPECT_NO_THROW(loss(scores, two_roots, Roots::any));
+    EXPECT_THROW(loss(scores, cycle, Roots::any), UsageError);
+    EXPECT_THROW(loss(scores, Heads{}, Roots::one), UsageError);
+    EXPECT_THROW(loss(scores, Heads{0, 1}, Roots::one), UsageError);
+    EXPECT_THROW(loss(scores, Heads{0, 1, 4}, Roots::one), UsageError);
+    for (const Dim& dim : {Dim({3, 3}), Dim({4}), Dim({4, 3}, 2), Dim({2, 1, 2}), Dim({1})}) {
+      EXPECT_THROW(loss(ones(graph, dim), good, Roots::one), ShapeError) << dim;
+    }
+  }
+  EXPECT_THROW(projective_tree_loss(scores, crossing), UsageError);
+  EXPECT_NO_THROW(matrix_tree_loss(scores, crossing));
+  EXPECT_EQ(message_of<UsageError>([&] { tree_score(scores, cycle); }),
+            "[tree_score] need the heads of a tree of 3 words with one root; got 2 1 0");
+}
+
+}  // namespace
+}  // namespace dynet_like::nn
