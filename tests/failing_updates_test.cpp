@@ -58,10 +58,15 @@ struct Extra {
 std::vector<Extra> extras() {
   return {{"none", [](Trainer&) {}},
           {"exact", [](Trainer& trainer) { trainer.sparse_updates = SparseUpdates::exact; }},
-          {"clipping, decay and an average", [](Trainer& trainer) {
+          {"clipping, decay and an average",
+           [](Trainer& trainer) {
              trainer.enable_clipping(0.5f);
              trainer.weight_decay = 0.1f;
              trainer.cumulative_moving_average();
+           }},
+          {"groups", [](Trainer& trainer) {
+             trainer.set_groups({{.pattern = "*", .rate = 0.5f, .weight_decay = 0.1f},
+                                 {.pattern = "/_1", .frozen = true}});
            }}};
 }
 
@@ -107,7 +112,7 @@ TEST_P(FailingUpdates, ChangeNothing) {
 
 // Averages in the place of parameters and back, a fresh start, and another trainer's state.
 TEST_P(FailingUpdates, LeaveStatesWhole) {
-  const Extra extra = extras().back();
+  const Extra extra = extras()[2];
   const auto make_world = [&] {
     auto training = make(extra);
     training->trainer->update(training->first);
