@@ -31,9 +31,9 @@ class Csv {
   Csv(std::string_view text, const std::string& file) : rest_(text), file_(file) {}
 
   bool at_end() const { return rest_.empty(); }
-  std::size_t line() const { return line_; }
 
   std::vector<std::string> record() {
+    line_ = next_line_;
     std::vector<std::string> fields = {field()};
     while (take(',')) fields.push_back(field());
     take('\r');
@@ -48,7 +48,7 @@ class Csv {
  private:
   bool take(char c) {
     if (!rest_.starts_with(c)) return false;
-    line_ += c == '\n' ? 1 : 0;
+    next_line_ += c == '\n' ? 1 : 0;
     rest_.remove_prefix(1);
     return true;
   }
@@ -71,7 +71,7 @@ class Csv {
 
   std::string_view rest_;
   const std::string& file_;
-  std::size_t line_ = 1;
+  std::size_t line_ = 1, next_line_ = 1;  // of this record, and of the rest
 };
 
 std::optional<double> number_in(const Csv& csv, const std::string& field) {

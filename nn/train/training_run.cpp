@@ -101,8 +101,11 @@ TrainingRun::MinibatchRange TrainingRun::minibatches(Minibatches list) {
 }
 
 TrainingRun::MinibatchRange TrainingRun::begin_minibatches(Minibatches list) {
-  if (phase_ != Phase::training) {
-    throw UsageError("[TrainingRun] need next_epoch() before minibatches(), once; got none");
+  if (phase_ != Phase::training || bar_) {
+    throw UsageError(fmt::format(
+        "[TrainingRun] need next_epoch() before minibatches(), and one loop over them at "
+        "a time; got {}",
+        bar_ ? "another loop" : "no epoch"));
   }
   const std::uint64_t order = fingerprint(list);
   if (progress_.minibatches > list.size() ||
