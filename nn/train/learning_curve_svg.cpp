@@ -131,7 +131,7 @@ class Chart {
       line(right ? kRight : kLeft, kTop, right ? kRight : kLeft, kBottom, "#888888");
     }
     line(kLeft, kBottom, kRight, kBottom, "#888888");
-    for (double epoch = 1; epoch <= horizontal_.high; epoch += horizontal_.step) {
+    for (double epoch = horizontal_.step; epoch <= horizontal_.high; epoch += horizontal_.step) {
       const double x = horizontal_.place(epoch);
       line(x, kBottom, x, kBottom + 5, "#888888");
       text(x, kBottom + 20, "middle", fmt::format("{}", epoch));

@@ -109,8 +109,9 @@ class TrainingRun {
                     const std::map<std::string, double>& results = {}) const;
 
  private:
-  // In an epoch, minibatches are `training` until all of them were used.
-  enum class Phase { between, training, trained, over };
+  // In an epoch, minibatches are `training` until all of them were used; where finish_epoch() has
+  // failed, `finishing`, that is all that is left of it.
+  enum class Phase { between, training, trained, finishing, over };
   // Minibatches whose gradients wait for the update.
   struct Pending {
     std::size_t minibatches = 0, losses = 0;

@@ -59,9 +59,10 @@ void TrainingRun::finish_epoch() {
 
 void TrainingRun::finish(const DevScore& dev_score) {
   if (phase_ == Phase::training && interrupted()) return;
-  if (phase_ != Phase::trained) {
+  if (phase_ != Phase::trained && phase_ != Phase::finishing) {
     throw UsageError("[TrainingRun] need finish_epoch() after all minibatches; got it before");
   }
+  phase_ = Phase::finishing;
   const auto start = std::chrono::steady_clock::now();
   Evaluation evaluation;
   TrainingProgress after;

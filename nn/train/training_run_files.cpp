@@ -87,8 +87,10 @@ void TrainingRun::begin_files() {
 
 void TrainingRun::save() {
   if (checkpoint_.empty()) throw UsageError("[TrainingRun] need a folder to save in; got none");
+  TrainingProgress progress = progress_;
+  if (bar_) progress.seconds += bar_->seconds();
   Metadata metadata = all_settings();
-  progress_.add_to(metadata);
+  progress.add_to(metadata);
   save_checkpoint(checkpoint_, model_, trainer_, Random(options_.seed), metadata);
 }
 
