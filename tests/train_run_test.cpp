@@ -1,249 +1,26 @@
-// Training runs: what is stopped or fails anywhere and goes on has the bits of what is not.
-#include <csignal>
+// Training runs: the best model, updates, files, lines, and what is refused.
+#include <algorithm>
 #include <cmath>
+#include <csignal>
 #include <filesystem>
-#include <fstream>
 #include <functional>
 #include <limits>
-#include <memory>
 #include <sstream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
 
-#include "dynet_like/dynet_like.h"
-#include "nn/embedding.h"
-#include "nn/linear.h"
-#include "nn/train.h"
 #include "tests/support/message_of.h"
+#include "tests/support/training_program.h"
 
 namespace dynet_like::nn {
 namespace {
 
 namespace fs = std::filesystem;
 
-constexpr unsigned kSamples = 50, kBatch = 8;  // seven minibatches an epoch
-
-std::string new_folder(const char* name) {
-  const fs::path folder = fs::path(testing::TempDir()) / ("train_run_" + std::string(name));
-  fs::remove_all(folder);
-  return folder;
-}
-
-std::string text_of(const fs::path& file) {
-  std::ifstream in(file, std::ios::binary);
-  return {std::istreambuf_iterator<char>(in), {}};
-}
-
-/// What a run does beside the plain one.
-struct Setting {
-  const char* name;
-  std::function<void(TrainingOptions&)> options = [](TrainingOptions&) {};
-  std::function<void(Trainer&)> trainer = [](Trainer&) {};
-};
-
-void PrintTo(const Setting& setting, std::ostream* out) { *out << setting.name; }
-
-std::vector<Setting> settings() {
-  return {
-      {"plain"},
-      {"accumulation",
-       [](TrainingOptions& options) {
-         options.accumulate = 3;
-         options.mean_losses = true;
-       }},
-      {"means", [](TrainingOptions& options) { options.mean_losses = true; }},
-      {"cosine",
-       [](TrainingOptions& options) {
-         options.schedule = WarmUp{5, CosineRate{0.05f, 16, 0.001f}};
-       }},
-      {"inverse_square_root",
-       [](TrainingOptions& options) {
-         options.schedule = InverseSquareRootRate{0.05f, 6};
-       }},
-      {"exponential_by_epoch",
-       [](TrainingOptions& options) {
-         options.schedule = ExponentialRate{.start = 0.05f, .factor = 0.5f};
-         options.schedule_by_epoch = true;
-       }},
-      {"cyclical",
-       [](TrainingOptions& options) {
-         options.schedule = CyclicalRate{0.01f, 0.1f, 3};
-       }},
-      {"plateau",
-       [](TrainingOptions& options) {
-         options.plateau = Plateau{};
-         options.better = Better::smaller;  // of a score that grows: no epoch is better
-       }},
-      {"patience",
-       [](TrainingOptions& options) {
-         options.epochs = 9;
-         options.patience = 2;
-         options.better = Better::smaller;
-       }},
-      {"averages", [](TrainingOptions&) {},
-       [](Trainer& trainer) { trainer.exponential_moving_average(0.8f); }},
-      {"groups_and_exact_rows", [](TrainingOptions&) {},
-       [](Trainer& trainer) {
-         trainer.set_groups({{.pattern = "*/b", .rate = 0.1f}});
-         trainer.sparse_updates = SparseUpdates::exact;
-         trainer.weight_decay = 0.01f;
-       }},
-  };
-}
-
-struct Stopped {};
-
-/// A model that learns the parity of numbers by heart, with dropout and random choices, and a run.
-struct Program {
-  using Hook = std::function<void(TrainingRun&, int minibatch)>;
-
-  ParameterCollection model;
-  Embedding numbers = Embedding(model, kSamples, 4);
-  Linear output = Linear(model, 4, 2);
-  AdamTrainer trainer = AdamTrainer(model, 0.05f);
-  std::unique_ptr<TrainingRun> run;
-  std::unique_ptr<Minibatch> batch;
-  int minibatch = 0, evaluation = 0;
-
-  explicit Program(const Setting& setting, const std::string& output, bool resume = false,
-                   const std::function<void(TrainingOptions&)>& more = {}) {
-    TrainingOptions options;
-    options.epochs = 3;
-    options.batch_size = kBatch;
-    options.output = output;
-    options.resume = resume;
-    options.lines = nullptr;
-    options.settings = {{"model", "parity"}};
-    options.texts = {{"words", "0\t1\n"}};
-    setting.options(options);
-    setting.trainer(trainer);
-    if (more) more(options);
-    run = std::make_unique<TrainingRun>(model, trainer, options);
-    GraphOptions graph_options;
-    graph_options.random = &run->random();
-    batch = std::make_unique<Minibatch>(graph_options);
-  }
-
-  Expression loss(ComputationGraph& graph, std::uint32_t sample, bool training) {
-    const bool is_hidden = training && run->random().below(8) == 0;
-    const Expression x = numbers(graph, is_hidden ? 0 : sample);
-    return pickneglogsoftmax(output(graph, training ? dropout(x, 0.2f) : x), sample % 2);
-  }
-
-  double dev_score() {
-    Minibatch all;
-    for (std::uint32_t sample = 0; sample < kSamples; ++sample) {
-      all.add_loss(loss(all.new_graph(), sample, false));
-    }
-    return 1 - static_cast<double>(all.forward()) / kSamples;
-  }
-
-  /// The loop. The hooks are called in every minibatch, before and after its update.
-  void train(const Hook& before = {}, const Hook& after = {}) {
-    while (run->next_epoch()) {
-      for (const auto& samples : run->minibatches(kSamples)) {
-        if (before) before(*run, minibatch);
-        batch->clear();
-        for (const std::uint32_t sample : samples) {
-          batch->add_loss(loss(batch->new_graph(), sample, true));
-        }
-        run->update(*batch);
-        if (after) after(*run, minibatch);
-        ++minibatch;
-      }
-      run->finish_epoch([&] { return dev_score(); });
-      ++evaluation;
-    }
-  }
-
-  std::vector<float> values() const {
-    std::vector<float> all;
-    for (const auto& storage : model.storages()) {
-      storage->refresh_rows();
-      const std::vector<float> some = as_vector(storage->tensor());
-      all.insert(all.end(), some.begin(), some.end());
-    }
-    return all;
-  }
-};
-
-class TrainingRunTest : public testing::TestWithParam<Setting> {
- protected:
-  static void expect_same(const Program& whole, const Program& other) {
-    EXPECT_EQ(other.values(), whole.values());
-    const TrainingProgress &a = other.run->progress(), &b = whole.run->progress();
-    EXPECT_EQ(a.curve.to_csv(), b.curve.to_csv());
-    EXPECT_EQ(a.updates, b.updates);
-    EXPECT_EQ(a.epochs, b.epochs);
-    EXPECT_EQ(a.best_epoch, b.best_epoch);
-    EXPECT_EQ(a.best_score, b.best_score);
-    EXPECT_EQ(a.plateau.scale, b.plateau.scale);
-  }
-};
-
-INSTANTIATE_TEST_SUITE_P(All, TrainingRunTest, testing::ValuesIn(settings()),
-                         [](const auto& test) { return test.param.name; });
-
-TEST_P(TrainingRunTest, StoppedAnywhereItGoesOnWithTheSameBits) {
-  Program whole(GetParam(), new_folder("whole"));
-  whole.train();
-  EXPECT_FALSE(whole.run->interrupted());
-  for (const int stop : {0, 5, 6, 16}) {  // the first, within an update, the last, and later
-    SCOPED_TRACE(stop);
-    const std::string folder = new_folder("parts");
-    Program first(GetParam(), folder);
-    first.train([&](TrainingRun& run, int minibatch) {
-      if (minibatch == stop) run.stop();
-    });
-    EXPECT_TRUE(first.run->interrupted());
-    EXPECT_FALSE(first.run->next_epoch());
-    Program second(GetParam(), folder, true);
-    second.train();
-    EXPECT_FALSE(second.run->interrupted());
-    expect_same(whole, second);
-  }
-}
-
-// As if it were killed: what was saved last is all that there is.
-TEST_P(TrainingRunTest, KilledAnywhereItGoesOnFromTheLastEpoch) {
-  Program whole(GetParam(), new_folder("whole"));
-  whole.train();
-  for (const int stop : {9}) {
-    SCOPED_TRACE(stop);
-    const std::string folder = new_folder("parts");
-    const auto die = [&](TrainingRun&, int minibatch) {
-      if (minibatch == stop) throw Stopped();
-    };
-    EXPECT_THROW(Program(GetParam(), folder).train({}, die), Stopped);
-    Program second(GetParam(), folder, true);
-    second.train();
-    expect_same(whole, second);
-  }
-}
-
-TEST_P(TrainingRunTest, WhatFailsGoesOnInTheSameProcess) {
-  Program whole(GetParam(), "");
-  whole.train();
-  for (const bool after : {false, true}) {
-    Program other(GetParam(), "");
-    int failures = 0, calls = 0;
-    const auto fail = [&](TrainingRun&, int) {
-      if (++calls % 4 == 0) throw Stopped();
-    };
-    for (bool done = false; !done && failures < 100;) {
-      try {
-        after ? other.train({}, fail) : other.train(fail);
-        done = true;
-      } catch (const Stopped&) {
-        ++failures;
-      }
-    }
-    EXPECT_GT(failures, 3);
-    expect_same(whole, other);
-  }
-}
+using namespace training_program;
 
 const Setting kPlain = {"plain"};
 
