@@ -25,7 +25,7 @@ TEST(MetricsTest, OfNothing) {
   EXPECT_EQ(Accuracy().value(), 0);
   EXPECT_EQ(PrecisionRecall().f1(), 0);
   EXPECT_EQ(ClassScores(2).accuracy(), 0);
-  EXPECT_EQ(ClassScores(2).macro_f1(), 0);
+  EXPECT_EQ(ClassScores(2).macro().f1, 0);
   EXPECT_EQ(Perplexity().value(), 1);
   EXPECT_EQ(AttachmentScores().labelled(), 0);
   EXPECT_EQ(SpanScores().f1(), 0);
@@ -56,9 +56,12 @@ TEST(MetricsTest, Classes) {
   EXPECT_EQ(scores.of(2).f1(), 2.0 / 3);
   EXPECT_EQ(scores.of(3).f1(), 0);
   EXPECT_EQ(scores.accuracy(), 4.0 / 6);
-  EXPECT_DOUBLE_EQ(scores.macro_f1(), (0.8 + 0.5 + 2.0 / 3) / 4);
+  EXPECT_DOUBLE_EQ(scores.macro().f1, (0.8 + 0.5 + 2.0 / 3) / 4);
+  EXPECT_DOUBLE_EQ(scores.macro().precision, (1 + 0.5 + 0.5) / 4);
+  EXPECT_DOUBLE_EQ(scores.macro().recall, (2.0 / 3 + 0.5 + 1) / 4);
   const std::vector<std::size_t> none = {0, 3};
-  EXPECT_DOUBLE_EQ(scores.macro_f1(none), (0.5 + 2.0 / 3) / 2);
+  EXPECT_DOUBLE_EQ(scores.macro(none).f1, (0.5 + 2.0 / 3) / 2);
+  EXPECT_EQ(scores.macro(std::vector<std::size_t>{0, 1, 2, 3}).f1, 0);
   EXPECT_EQ(scores.micro(none).precision(), 0.5);
   EXPECT_EQ(scores.micro(none).recall(), 2.0 / 3);
   EXPECT_EQ(scores.count(1, 2), 1u);

@@ -114,6 +114,27 @@ TEST(TrainingRunsTest, SignalsStopIt) {
   EXPECT_EQ(second.values(), whole.values());
 }
 
+// Whoever looks for it himself, and leaves the loop, has a checkpoint, too.
+TEST(TrainingRunsTest, StoppedAndLeft) {
+  struct Left {};
+  Program whole(kPlain, "");
+  whole.train();
+  const std::string folder = new_folder("left");
+  Program first(kPlain, folder);
+  EXPECT_THROW(first.train({},
+                           [](TrainingRun& run, int minibatch) {
+                             if (minibatch < 9) return;
+                             run.stop();
+                             throw Left();
+                           }),
+               Left);
+  EXPECT_FALSE(first.run->next_epoch());
+  Program second(kPlain, folder, true);
+  EXPECT_EQ(second.run->progress().minibatches, 3u);
+  second.train();
+  EXPECT_EQ(second.values(), whole.values());
+}
+
 TEST(TrainingRunsTest, AFinishedRunGoesOnWithMoreEpochs) {
   const std::string folder = new_folder("more");
   const auto epochs = [](unsigned number) {
@@ -293,6 +314,50 @@ TEST(TrainingRunsTest, MeansAreOfLosses) {
   }
   EXPECT_EQ(as_scalar(one.w.values()), 8 - 6.0f / 4);
   EXPECT_EQ(run.progress().mean_loss(), 12);
+}
+
+TEST(TrainingRunsTest, TheBestModelHasTheAverages) {
+  OneWeight one;
+  one.trainer.cumulative_moving_average();
+  TrainingOptions options;
+  options.epochs = 1;
+  options.lines = nullptr;
+  TrainingRun run(one.model, one.trainer, options);
+  ASSERT_TRUE(run.next_epoch());
+  for ([[maybe_unused]] const auto& samples : run.minibatches(Minibatches{{0}, {1}})) {
+    one.add_loss(1);
+    run.update(one.batch);
+  }
+  // An evaluation that fails leaves the weights in their place.
+  EXPECT_THROW(run.finish_epoch([]() -> double { throw StateError("no"); }), StateError);
+  EXPECT_EQ(as_scalar(one.w.values()), 6.0f);
+  run.finish_epoch([&] { return static_cast<double>(as_scalar(one.w.values())); });
+  EXPECT_EQ(as_scalar(one.w.values()), 6.0f);
+  EXPECT_EQ(run.progress().best_score, 6.5);
+  EXPECT_FALSE(run.next_epoch());
+  EXPECT_EQ(as_scalar(one.w.values()), 6.5f);
+}
+
+TEST(InterruptWatchTest, SeveralShareTheSignals) {
+  const auto is_default = [] {
+    struct sigaction now = {};
+    sigaction(SIGTERM, nullptr, &now);
+    return now.sa_handler == SIG_DFL;
+  };
+  {
+    const InterruptWatch first;
+    {
+      const InterruptWatch second;
+      EXPECT_FALSE(second.interrupted());
+      std::raise(SIGTERM);
+      EXPECT_TRUE(second.interrupted());
+    }
+    EXPECT_TRUE(first.interrupted());
+  }
+  EXPECT_TRUE(is_default());
+  const InterruptWatch later;
+  EXPECT_FALSE(later.interrupted());
+  EXPECT_FALSE(is_default());
 }
 
 TEST(TrainingRunsTest, GradientsThatAreNotFinite) {

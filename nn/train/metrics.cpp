@@ -77,15 +77,19 @@ PrecisionRecall ClassScores::micro(std::span<const std::size_t> left_out) const 
   return sum;
 }
 
-double ClassScores::macro_f1(std::span<const std::size_t> left_out) const {
-  double sum = 0;
-  std::size_t count = 0;
+ClassScores::Means ClassScores::macro(std::span<const std::size_t> left_out) const {
+  Means sum;
+  double count = 0;
   for (std::size_t label = 0; label < classes(); ++label) {
     if (contains(left_out, label)) continue;
-    sum += of_class_[label].f1();
+    const PrecisionRecall& own = of_class_[label];
+    sum.precision += own.precision();
+    sum.recall += own.recall();
+    sum.f1 += own.f1();
     ++count;
   }
-  return count == 0 ? 0 : sum / static_cast<double>(count);
+  if (count == 0) return {};
+  return {sum.precision / count, sum.recall / count, sum.f1 / count};
 }
 
 void Perplexity::add(double loss, std::size_t words) {

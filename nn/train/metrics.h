@@ -54,8 +54,12 @@ class ClassScores {
   /// All decisions together; with one class per sample all three numbers are the accuracy. Classes
   /// that do not count, such as "none", may be left out: then they are not.
   PrecisionRecall micro(std::span<const std::size_t> left_out = {}) const;
-  /// The mean of the classes' F1, whether they are frequent or rare.
-  double macro_f1(std::span<const std::size_t> left_out = {}) const;
+  /// The means over the classes, whether they are frequent or rare; that of F1 is not the F1 of the
+  /// other two.
+  struct Means {
+    double precision = 0, recall = 0, f1 = 0;
+  };
+  Means macro(std::span<const std::size_t> left_out = {}) const;
 
  private:
   void check(std::size_t label) const;

@@ -56,6 +56,7 @@ bool TrainingRun::next_epoch() {
   const bool is_patient =
       options_.patience == 0 || progress_.epochs < progress_.best_epoch + options_.patience;
   if (interrupted()) {
+    if (!checkpoint_.empty() && !is_saved_) save();
     end();
   } else if (progress_.epochs >= options_.epochs || !is_patient) {
     if (progress_.best_epoch > 0) best_.load();
@@ -150,6 +151,7 @@ void TrainingRun::end_minibatch() {
   const std::size_t samples = units(minibatches_[position_].size());
   ++position_;
   if (pending_.minibatches == 0) progress_.minibatches = position_;
+  is_saved_ = false;
   trained_units_ += static_cast<double>(samples);
   bar_->advance(samples, progress_.mean_loss());
 }
@@ -217,6 +219,7 @@ void TrainingRun::make_update(const Gradients& gradients) {
     gradients_.scale(1 / static_cast<double>(pending_.losses));
   }
   set_learning_rate();
+  is_saved_ = false;
   try {
     trainer_.update(gradients);
     ++progress_.updates;

@@ -87,8 +87,8 @@ class TrainingRun {
   void finish_epoch(double dev_score);
   /// The same without dev samples: the last epoch's model is the best.
   void finish_epoch();
-  /// One more number for the learning curve, of the epoch that is finished next. Throws UsageError
-  /// for the name "epoch".
+  /// One more number for the learning curve, of the epoch that is finished next; after its
+  /// minibatches, since checkpoints do not have it. Throws UsageError for the name "epoch".
   void note(const std::string& column, double value);
 
   /// Asks the run to end as Ctrl-C does. Other threads may call it.
@@ -170,6 +170,7 @@ class TrainingRun {
   Minibatches minibatches_;  // of this epoch
   std::size_t position_ = 0;
   bool in_minibatch_ = false;
+  bool is_saved_ = false;  // in the checkpoint, as it is
   Random random_;
   Gradients gradients_;
   Pending pending_;

@@ -74,6 +74,7 @@ void TrainingRun::finish(const DevScore& dev_score) {
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
   after.seconds += seconds.count();
   progress_ = std::move(after);
+  is_saved_ = false;
   notes_.clear();
   phase_ = Phase::between;
   if (!checkpoint_.empty()) save();

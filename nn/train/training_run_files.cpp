@@ -92,6 +92,7 @@ void TrainingRun::save() {
   Metadata metadata = all_settings();
   progress.add_to(metadata);
   save_checkpoint(checkpoint_, model_, trainer_, Random(options_.seed), metadata);
+  is_saved_ = true;
 }
 
 void TrainingRun::resume() {
@@ -102,6 +103,7 @@ void TrainingRun::resume() {
   Random random;  // every minibatch has its own
   load_checkpoint(checkpoint_, model_, trainer_, random);
   progress_ = std::move(progress);
+  is_saved_ = true;
 }
 
 // The best model is written before the checkpoint: it may be of an epoch that is trained once more.
