@@ -213,6 +213,16 @@ TEST(TrainingRunsTest, HostileCheckpoints) {
   EXPECT_NO_THROW(Program(kPlain, folder, true));
 }
 
+TEST(TrainingRunsTest, NeedsAFolderToWriteIn) {
+  const std::string folder = new_folder("no_folder");
+  fs::create_directories(folder + "/best.safetensors");
+  EXPECT_THROW(Program(kPlain, folder), FileError);
+  EXPECT_FALSE(fs::exists(folder + "/checkpoint.safetensors"));
+  std::ofstream(folder + "/file") << "x";
+  EXPECT_THROW(Program(kPlain, folder + "/file"), FileError);
+  EXPECT_THROW(Program(kPlain, folder + "/file/below"), FileError);
+}
+
 TEST(TrainingRunsTest, OptionsAreChecked) {
   const auto with = [](const std::function<void(TrainingOptions&)>& more) {
     Program(kPlain, "", false, more);

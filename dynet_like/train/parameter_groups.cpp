@@ -8,7 +8,6 @@
 #include <fmt/format.h>
 
 #include "dynet_like/core/errors.h"
-#include "dynet_like/core/text.h"
 
 namespace dynet_like {
 
@@ -19,7 +18,7 @@ constexpr std::size_t kMostNames = 100;  // in a message
 std::string names_of(std::span<const std::shared_ptr<ParameterStorage>> parameters) {
   std::string names;
   for (const auto& parameter : parameters.first(std::min(kMostNames, parameters.size()))) {
-    names += (names.empty() ? "" : ", ") + quoted_text(parameter->name);
+    names += fmt::format("{}\"{}\"", names.empty() ? "" : ", ", parameter->name);
   }
   if (parameters.size() <= kMostNames) return names.empty() ? "no parameters" : names;
   return fmt::format("{} and {} more", names, parameters.size() - kMostNames);
@@ -32,8 +31,8 @@ void ParameterGroup::check() const {
   if (std::isfinite(rate) && rate >= 0 && decay >= 0 && decay < 1) return;
   throw UsageError(
       fmt::format("[ParameterGroup] need a finite rate from 0 and a weight decay from 0 to below "
-                  "1; got {} and {} for {}",
-                  rate, decay, quoted_text(pattern)));
+                  "1; got {} and {} for \"{}\"",
+                  rate, decay, pattern));
 }
 
 // Without recursion: on a mismatch, the last '*' takes one character more.
@@ -66,9 +65,8 @@ ParameterGroups::ParameterGroups(std::vector<ParameterGroup> groups,
     });
     if (is_used) continue;
     throw UsageError(
-        fmt::format("[ParameterGroup] need a pattern that matches a parameter; got {} "
-                    "for {}",
-                    quoted_text(group.pattern), names_of(parameters)));
+        fmt::format("[ParameterGroup] need a pattern that matches a parameter; got \"{}\" for {}",
+                    group.pattern, names_of(parameters)));
   }
 }
 
@@ -81,7 +79,7 @@ std::size_t ParameterGroups::number_of(const ParameterStorage& parameter) const 
 std::string ParameterGroups::description() const {
   std::string text;
   for (const ParameterGroup& group : groups_) {
-    text += fmt::format("{}{}:", text.empty() ? "" : "; ", quoted_text(group.pattern));
+    text += fmt::format("{}\"{}\":", text.empty() ? "" : "; ", group.pattern);
     if (group.frozen) {
       text += " frozen";
       continue;

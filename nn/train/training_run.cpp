@@ -54,7 +54,8 @@ bool TrainingRun::next_epoch() {
   }
   if (phase_ == Phase::over) return false;
   const bool is_patient =
-      options_.patience == 0 || progress_.epochs < progress_.best_epoch + options_.patience;
+      options_.patience == 0 ||
+      progress_.epochs < std::uint64_t{progress_.best_epoch} + options_.patience;
   if (interrupted()) {
     if (!checkpoint_.empty() && !is_saved_) save();
     end();
@@ -104,8 +105,7 @@ TrainingRun::MinibatchRange TrainingRun::minibatches(Minibatches list) {
 TrainingRun::MinibatchRange TrainingRun::begin_minibatches(Minibatches list) {
   if (phase_ != Phase::training || bar_) {
     throw UsageError(fmt::format(
-        "[TrainingRun] need next_epoch() before minibatches(), and one loop over them at "
-        "a time; got {}",
+        "[TrainingRun] need next_epoch() before minibatches(), and one loop at a time; got {}",
         bar_ ? "another loop" : "no epoch"));
   }
   const std::uint64_t order = fingerprint(list);

@@ -46,9 +46,8 @@ void TrainingRun::finish_epoch(const std::function<double()>& dev_score) {
 void TrainingRun::finish_epoch(double dev_score) {
   if (trainer_.moving_average() != MovingAverage::None) {
     throw UsageError(
-        "[TrainingRun] need a function for the dev score, which is called with the trainer's "
-        "moving "
-        "averages in place; got a number");
+        "[TrainingRun] need a function for the dev score, to call it with the moving averages in "
+        "place; got a number");
   }
   finish([&] { return std::optional(dev_score); });
 }

@@ -1,6 +1,7 @@
 // TrainingRun: its options, checkpoint and other files.
 #include <algorithm>
 #include <cmath>
+#include <system_error>
 #include <utility>
 
 #include <fmt/format.h>
@@ -76,12 +77,18 @@ Metadata TrainingRun::all_settings() const {
 }
 
 void TrainingRun::begin_files() {
-  if (!options_.resume) std::filesystem::create_directories(options_.output);
+  std::error_code error;
+  if (!options_.resume) std::filesystem::create_directories(options_.output, error);
+  if (error) {
+    throw FileError(options_.output,
+                    fmt::format("need to make the folder; got: {}", error.message()));
+  }
   // Better to learn it before hours of training than after; not committed, they leave nothing.
   for (const auto& file : {checkpoint_, best_.file()}) AtomicFile check(file);
   if (!options_.events) return;
   const auto file = std::filesystem::path(options_.output) / "events.out.tfevents.0.run";
-  if (!options_.resume) std::filesystem::remove(file);
+  if (!options_.resume)
+    std::filesystem::remove(file, error);  // or the next line says what is there
   events_ = std::make_unique<EventFile>(file);
 }
 
