@@ -146,6 +146,43 @@ TEST_P(FailingUpdates, LeaveStatesWhole) {
       });
 }
 
+// Averages whose bias is corrected, and the way back: parameters are all swapped or none.
+TEST_P(FailingUpdates, SwapAllOrNothing) {
+  const auto make_world = [&] {
+    auto training = std::make_unique<Training>(GetParam());
+    training->trainer->exponential_moving_average(0.5f);
+    training->trainer->update(training->first);
+    training->trainer->update(training->second);
+    return training;
+  };
+  const auto untouched = make_world();
+  const Bytes weights = bytes_of(untouched->model);
+  untouched->trainer->swap_params_to_moving_average(true, true);
+  const Bytes averages = bytes_of(untouched->model);
+  ASSERT_NE(averages, weights);
+  fail_every_allocation(
+      Mode::once, make_world,
+      [](Training& training) { training.trainer->swap_params_to_moving_average(true, true); },
+      [&](Training& training, const Outcome& outcome) {
+        EXPECT_EQ(bytes_of(training.model), outcome.threw ? weights : averages);
+        if (outcome.threw) training.trainer->swap_params_to_moving_average(true, true);
+        EXPECT_EQ(bytes_of(training.model), averages);
+      });
+  const auto make_swapped = [&] {
+    auto training = make_world();
+    training->trainer->swap_params_to_moving_average(true, true);
+    return training;
+  };
+  fail_every_allocation(
+      Mode::once, make_swapped,
+      [](Training& training) { training.trainer->swap_params_to_weights(); },
+      [&](Training& training, const Outcome& outcome) {
+        EXPECT_EQ(bytes_of(training.model), outcome.threw ? averages : weights);
+        if (outcome.threw) training.trainer->swap_params_to_weights();
+        EXPECT_EQ(bytes_of(training.model), weights);
+      });
+}
+
 INSTANTIATE_TEST_SUITE_P(AllTrainers, FailingUpdates, ::testing::ValuesIn(trainer_kinds::kinds()));
 
 // A parameter that could not be made leaves its name and its place.

@@ -53,6 +53,7 @@ bool TrainingRun::next_epoch() {
     throw UsageError("[TrainingRun] need finish_epoch() after the minibatches; got next_epoch()");
   }
   if (phase_ == Phase::over) return false;
+  put_weights_back();
   const bool is_patient =
       options_.patience == 0 ||
       progress_.epochs < std::uint64_t{progress_.best_epoch} + options_.patience;

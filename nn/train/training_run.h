@@ -145,6 +145,8 @@ class TrainingRun {
   void drop_pending();
 
   void finish(const DevScore& dev_score);
+  void put_averages_in_place();
+  void put_weights_back();
   Evaluation evaluate(const DevScore& dev_score) const;
   TrainingProgress progress_after(const Evaluation& evaluation) const;
   bool is_better(std::optional<double> score) const;
@@ -163,6 +165,7 @@ class TrainingRun {
   TrainingProgress progress_;
   std::unique_ptr<EventFile> events_;
   std::map<std::string, double> notes_;
+  bool averages_in_place_ = false;
 
   Phase phase_ = Phase::between;
   std::atomic<bool> stopped_ = false;

@@ -15,23 +15,6 @@ namespace {
 
 constexpr const char* kLossColumn = "train loss";
 
-/// Calls `use` while the trainer's moving averages are in the place of the parameters, if there are
-/// any.
-template <class Use>
-void with_averages(Trainer& trainer, const Use& use) {
-  const bool is_averaged =
-      trainer.moving_average() != MovingAverage::None && !trainer.state().averages.empty();
-  if (!is_averaged) return use();
-  trainer.swap_params_to_moving_average(true, true);
-  try {
-    use();
-  } catch (...) {
-    trainer.swap_params_to_weights();
-    throw;
-  }
-  trainer.swap_params_to_weights();
-}
-
 }  // namespace
 
 void TrainingRun::note(const std::string& column, double value) {
@@ -65,11 +48,16 @@ void TrainingRun::finish(const DevScore& dev_score) {
   const auto start = std::chrono::steady_clock::now();
   Evaluation evaluation;
   TrainingProgress after;
-  with_averages(trainer_, [&] {
+  put_averages_in_place();
+  try {
     evaluation = evaluate(dev_score);
     after = progress_after(evaluation);
     if (evaluation.is_best) keep_best(after);
-  });
+  } catch (...) {
+    put_weights_back();
+    throw;
+  }
+  put_weights_back();
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
   after.seconds += seconds.count();
   progress_ = std::move(after);
@@ -80,6 +68,19 @@ void TrainingRun::finish(const DevScore& dev_score) {
   write_curve();
   add_events();
   print_line(evaluation);
+}
+
+void TrainingRun::put_averages_in_place() {
+  put_weights_back();  // if that failed before
+  const bool takes_averages = trainer_.moving_average() != MovingAverage::None;
+  if (!takes_averages || trainer_.state().averages.empty()) return;
+  trainer_.swap_params_to_moving_average(true, true);
+  averages_in_place_ = true;
+}
+
+void TrainingRun::put_weights_back() {
+  if (averages_in_place_) trainer_.swap_params_to_weights();
+  averages_in_place_ = false;
 }
 
 TrainingRun::Evaluation TrainingRun::evaluate(const DevScore& dev_score) const {
