@@ -52,7 +52,7 @@ struct TrainingOptions {
   /// An event file for TensorBoard, too.
   bool events = false;
 
-  // What people see. This is the only part of the library that prints by itself.
+  // What people see. But for DyNet's interface, nothing else in the library prints by itself.
 
   /// Gets a line per epoch; null: none. Must outlive the run.
   std::ostream* lines = &std::cout;

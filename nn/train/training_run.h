@@ -67,7 +67,7 @@ class TrainingRun {
 
   /// Random numbers for dropout (as GraphOptions::random) and for choices of the loop: a function
   /// of seed, epoch and minibatch. Clear or make a Minibatch that draws from them when the loop's
-  /// body begins.
+  /// body begins. Only one thread may draw by itself.
   Random& random() { return random_; }
 
   /// Runs a minibatch forward and backward and, unless gradients are accumulated and more are to
