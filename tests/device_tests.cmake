@@ -8,7 +8,8 @@ set(cpu_only_tests
     core_test data_listops_test data_minibatches_test data_tagged_sentences_test data_text_test
     data_treebank_test data_vocabulary_test data_word_vectors_test failing_allocations_test
     failing_files_test compat_failing_allocations_test lanes_test op_errors_test op_table_test
-    packed_matrices_test packed_products_test tape_test thread_pool_test updates_test)
+    packed_matrices_test packed_products_test tape_test thread_pool_test
+    train_curves_test train_metrics_test train_schedules_test updates_test)
 
 if(DYNET_LIKE_CUDA STREQUAL HOST)
   set(prefix cuda-host)

@@ -58,10 +58,15 @@ struct Extra {
 std::vector<Extra> extras() {
   return {{"none", [](Trainer&) {}},
           {"exact", [](Trainer& trainer) { trainer.sparse_updates = SparseUpdates::exact; }},
-          {"clipping, decay and an average", [](Trainer& trainer) {
+          {"clipping, decay and an average",
+           [](Trainer& trainer) {
              trainer.enable_clipping(0.5f);
              trainer.weight_decay = 0.1f;
              trainer.cumulative_moving_average();
+           }},
+          {"groups", [](Trainer& trainer) {
+             trainer.set_groups({{.pattern = "*", .rate = 0.5f, .weight_decay = 0.1f},
+                                 {.pattern = "/_1", .frozen = true}});
            }}};
 }
 
@@ -107,7 +112,7 @@ TEST_P(FailingUpdates, ChangeNothing) {
 
 // Averages in the place of parameters and back, a fresh start, and another trainer's state.
 TEST_P(FailingUpdates, LeaveStatesWhole) {
-  const Extra extra = extras().back();
+  const Extra extra = extras()[2];
   const auto make_world = [&] {
     auto training = make(extra);
     training->trainer->update(training->first);
@@ -138,6 +143,43 @@ TEST_P(FailingUpdates, LeaveStatesWhole) {
       [&](Training& training, const Outcome& outcome) {
         EXPECT_FALSE(outcome.threw);
         EXPECT_EQ(bytes_of(training.model), trained);
+      });
+}
+
+// Averages whose bias is corrected, and the way back: parameters are all swapped or none.
+TEST_P(FailingUpdates, SwapAllOrNothing) {
+  const auto make_world = [&] {
+    auto training = std::make_unique<Training>(GetParam());
+    training->trainer->exponential_moving_average(0.5f);
+    training->trainer->update(training->first);
+    training->trainer->update(training->second);
+    return training;
+  };
+  const auto untouched = make_world();
+  const Bytes weights = bytes_of(untouched->model);
+  untouched->trainer->swap_params_to_moving_average(true, true);
+  const Bytes averages = bytes_of(untouched->model);
+  ASSERT_NE(averages, weights);
+  fail_every_allocation(
+      Mode::once, make_world,
+      [](Training& training) { training.trainer->swap_params_to_moving_average(true, true); },
+      [&](Training& training, const Outcome& outcome) {
+        EXPECT_EQ(bytes_of(training.model), outcome.threw ? weights : averages);
+        if (outcome.threw) training.trainer->swap_params_to_moving_average(true, true);
+        EXPECT_EQ(bytes_of(training.model), averages);
+      });
+  const auto make_swapped = [&] {
+    auto training = make_world();
+    training->trainer->swap_params_to_moving_average(true, true);
+    return training;
+  };
+  fail_every_allocation(
+      Mode::once, make_swapped,
+      [](Training& training) { training.trainer->swap_params_to_weights(); },
+      [&](Training& training, const Outcome& outcome) {
+        EXPECT_EQ(bytes_of(training.model), outcome.threw ? averages : weights);
+        if (outcome.threw) training.trainer->swap_params_to_weights();
+        EXPECT_EQ(bytes_of(training.model), weights);
       });
 }
 

@@ -52,6 +52,46 @@ TEST(WeightDecayTest, OutOfRangeChangesNothing) {
   EXPECT_EQ(trainer.updates(), 0u);
 }
 
+// Loshchilov and Hutter (2019), algorithm 2: the decay is of the values before the update.
+TEST(AdamWTest, ByHand) {
+  ParameterCollection model(1, DType::f64);
+  const Parameter w = model.add_parameters({2}, ParameterInitConst(2.0f));
+  EXPECT_EQ(AdamWTrainer(model).weight_decay, 0.01f);
+  AdamWTrainer trainer(model, 0.5f, 0.25f, 0.5f, 0.75f, 0.125f);
+  Gradients gradients;
+  add_to(gradients, w, {3.0, 0.0});
+  trainer.update(gradients);
+  // m = 1.5, v = 2.25, rate 0.5 * sqrt(0.25) / 0.5 = 0.5; the decay is 0.5 * 0.25.
+  EXPECT_NEAR(w.values().at(0), 2 * (1 - 0.125) - 0.5 * 1.5 / (1.5 + 0.125), 1e-15);
+  EXPECT_EQ(w.values().at(1), 1.75);
+}
+
+TEST(AdamWTest, TablesEqualDenseParameters) {
+  Twins twins(DType::f32);
+  AdamWTrainer trainer(twins.model, 0.05f, 0.1f), reference(twins.dense_model, 0.05f, 0.1f);
+  Random random(3);
+  for (int step = 0; step < 100; ++step) {
+    trainer.learning_rate = reference.learning_rate = 0.05f / static_cast<float>(1 + step % 7);
+    trainer.sparse_updates = reference.sparse_updates =
+        step % 40 < 20 ? SparseUpdates::lazy : SparseUpdates::exact;
+    Gradients gradients;
+    twins.add(gradients, random.below(Twins::kRows - 1), random_values(random, Twins::kSize));
+    trainer.update(gradients);
+    reference.update(gradients);
+  }
+  EXPECT_TRUE(twins.same());
+}
+
+TEST(AdamWTest, TheDecayMustLeaveSomething) {
+  ParameterCollection model;
+  const Parameter w = model.add_parameters({1}, ParameterInitConst(4));
+  AdamWTrainer trainer(model, 4, 0.25f);
+  EXPECT_THROW(trainer.update({}), UsageError);
+  trainer.learning_rate = -1;
+  EXPECT_THROW(trainer.update({}), UsageError);
+  EXPECT_EQ(as_scalar(w.values()), 4.0f);
+}
+
 class WeightDecayKindsTest : public testing::TestWithParam<Kind> {};
 
 INSTANTIATE_TEST_SUITE_P(All, WeightDecayKindsTest, testing::ValuesIn(kinds()),

@@ -5,6 +5,9 @@
 #include <cmath>
 #include <numeric>
 
+#include <fmt/format.h>
+
+#include "dynet_like/core/errors.h"
 #include "dynet_like/core/make_room.h"
 
 namespace dynet_like {
@@ -236,6 +239,33 @@ void Gradients::add(const Gradients& other) {
   }
 }
 
+void Gradients::scale(double factor) {
+  if (!std::isfinite(factor)) {
+    throw UsageError(fmt::format("[Gradients] need a finite factor; got {}", factor));
+  }
+  for (Part& part : parts_) {
+    const CollectionLayout& layout = *part.layout;
+    const Updates& updates = layout.device->updates();
+    const auto scale = [&](std::byte* begin, std::size_t count) {
+      Elements all;
+      all.dtype = layout.dtype;
+      all.count = count;
+      all.values = begin;
+      updates.scale(all, std::span(&factor, 1));
+    };
+    updates.together([&] {
+      for (std::size_t i = 0; i < part.used.size(); ++i) {
+        const CollectionLayout::Entry& entry = layout.entries[i];
+        const Rows& table = part.tables[i];
+        if (part.used[i] != 0) {
+          scale(part.dense.data() + entry.dense_offset * size_of(layout.dtype), entry.size);
+        }
+        if (!table.rows.empty()) scale(table.values.data(), table.rows.size() * entry.entry_size);
+      }
+    });
+  }
+}
+
 std::vector<Stretch> Gradients::stretches(const ParameterStorage& storage) const {
   std::vector<Stretch> result;
   if (const void* dense = find_dense(storage); dense != nullptr) {
@@ -248,12 +278,19 @@ std::vector<Stretch> Gradients::stretches(const ParameterStorage& storage) const
 }
 
 double Gradients::norm(const ParameterCollection& collection, bool of_all) const {
+  std::vector<std::shared_ptr<ParameterStorage>> parameters = collection.storages();
+  if (!of_all) std::erase_if(parameters, [](const auto& one) { return !one->updated; });
+  return norm(parameters);
+}
+
+double Gradients::norm(std::span<const std::shared_ptr<ParameterStorage>> parameters) const {
+  if (parameters.empty()) return 0;
   std::vector<Stretch> all;
-  for (const auto& storage : collection.storages()) {
-    if (!storage->updated && !of_all) continue;
-    for (const Stretch& stretch : stretches(*storage)) all.push_back(stretch);
+  for (const auto& parameter : parameters) {
+    for (const Stretch& stretch : stretches(*parameter)) all.push_back(stretch);
   }
-  return std::sqrt(collection.device()->updates().sum_of_squares(collection.dtype(), all));
+  const ParameterStorage& any = *parameters.front();
+  return std::sqrt(any.device().updates().sum_of_squares(any.dtype, all));
 }
 
 }  // namespace dynet_like

@@ -66,9 +66,14 @@ class Gradients {
 
   /// Adds another object's gradients to these.
   void add(const Gradients& other);
+  /// Multiplies all of them, such as by 1 / n for those of the mean of n losses. Throws UsageError
+  /// unless the factor is finite.
+  void scale(double factor);
 
   /// The Euclidean norm of the gradients of a collection's updated parameters, or of all of them.
   double norm(const ParameterCollection& collection, bool of_all = false) const;
+  /// That of these parameters, which belong to one collection.
+  double norm(std::span<const std::shared_ptr<ParameterStorage>> parameters) const;
 
  private:
   struct Part {

@@ -1,4 +1,4 @@
-// AdamTrainer and AmsgradTrainer.
+// AdamTrainer, AdamWTrainer and AmsgradTrainer.
 #include <cmath>
 #include <memory>
 
@@ -48,6 +48,14 @@ class AdamRule : public UpdateRule {
   const char* const name_;
 };
 
+// The decay of the values is beside the change, not a part of it: 1 - rate * decay times what was.
+class AdamWRule : public AdamRule {
+ public:
+  explicit AdamWRule(const AdamConstants& constants) : AdamRule(constants, "AdamWTrainer") {}
+
+  bool decay_follows_rate() const override { return true; }
+};
+
 class AmsgradRule : public AdamRule {
  public:
   explicit AmsgradRule(const AdamConstants& constants) : AdamRule(constants, "AmsgradTrainer") {}
@@ -64,6 +72,13 @@ AdamTrainer::AdamTrainer(ParameterCollection collection, float learning_rate, fl
                          float beta_2, float epsilon)
     : Trainer(std::move(collection), learning_rate,
               std::make_shared<AdamRule>(AdamConstants{beta_1, beta_2, epsilon})) {}
+
+AdamWTrainer::AdamWTrainer(ParameterCollection collection, float learning_rate, float weight_decay,
+                           float beta_1, float beta_2, float epsilon)
+    : Trainer(std::move(collection), learning_rate,
+              std::make_shared<AdamWRule>(AdamConstants{beta_1, beta_2, epsilon})) {
+  this->weight_decay = weight_decay;
+}
 
 AmsgradTrainer::AmsgradTrainer(ParameterCollection collection, float learning_rate, float beta_1,
                                float beta_2, float epsilon)

@@ -26,6 +26,21 @@ Block make_block(const ParameterStorage& storage) {
   return Block(bytes_of(storage), storage.device().memory());
 }
 
+// Changes the values of the chosen parameters: of all of them or, if that fails, of none.
+template <class Choose, class Change>
+void change_together(std::span<const ParameterAverages::Average> averages, const Choose& choose,
+                     const Change& change) {
+  const auto for_chosen = [&](const auto& use) {
+    for (const ParameterAverages::Average& one : averages) {
+      if (choose(one)) use(one, *one.parameter);
+    }
+  };
+  for_chosen([](const auto&, ParameterStorage& storage) { storage.refresh_rows(); });
+  if (averages.empty()) return;
+  averages.front().parameter->device().updates().together([&] { for_chosen(change); });
+  for_chosen([](const auto&, ParameterStorage& storage) { storage.values_changed(); });
+}
+
 constexpr const char* kAverageNames[] = {"None", "Cumulative", "Exponential"};
 
 }  // namespace
@@ -105,30 +120,26 @@ void ParameterAverages::swap_in(bool save_weights, bool bias_correction) {
         fmt::format("[Trainer] need moving averages that were taken in an update; got {}",
                     swapped_ ? "averages that are in place of the parameters already" : "none"));
   }
+  const auto is_updated = [](const Average& average) { return average.parameter->updated; };
   for (Average& average : averages_) {
-    ParameterStorage& storage = *average.parameter;
-    if (save_weights && storage.updated) average.weights = make_block(storage);
+    const bool is_saved = save_weights && is_updated(average);
+    average.weights = is_saved ? make_block(*average.parameter) : Block();
   }
   const bool corrects = bias_correction && settings.kind == MovingAverage::Exponential;
-  for (Average& average : averages_) {
-    ParameterStorage& storage = *average.parameter;
-    if (!storage.updated) continue;
-    storage.refresh_rows();
+  change_together(averages_, is_updated, [&](const Average& average, ParameterStorage& storage) {
     const std::size_t bytes = bytes_of(storage);
     Device& device = storage.device();
     if (save_weights) device.copy(average.weights.data(), storage.values.data(), bytes);
     device.copy(storage.values.data(), average.values.data(), bytes);
-    if (corrects) {
-      const double beta = static_cast<double>(settings.beta);
-      const double factor = 1 / (1 - std::pow(beta, static_cast<double>(average.count)));
-      Elements all;
-      all.dtype = storage.dtype;
-      all.count = storage.size();
-      all.values = storage.values.data();
-      device.updates().scale(all, std::span(&factor, 1));
-    }
-    storage.values_changed();
-  }
+    if (!corrects) return;
+    const double beta = static_cast<double>(settings.beta);
+    const double factor = 1 / (1 - std::pow(beta, static_cast<double>(average.count)));
+    Elements all;
+    all.dtype = storage.dtype;
+    all.count = storage.size();
+    all.values = storage.values.data();
+    device.updates().scale(all, std::span(&factor, 1));
+  });
   swapped_ = true;
   saved_ = save_weights;
 }
@@ -139,14 +150,11 @@ void ParameterAverages::swap_out() {
         "[Trainer] need moving averages in place of the parameters, and saved weights; got {}",
         swapped_ ? "averages, but no saved weights" : "the weights in their place"));
   }
-  for (Average& average : averages_) {
-    if (average.weights.size() == 0) continue;
-    ParameterStorage& storage = *average.parameter;
-    storage.refresh_rows();
+  const auto is_saved = [](const Average& average) { return average.weights.size() > 0; };
+  change_together(averages_, is_saved, [](const Average& average, ParameterStorage& storage) {
     storage.device().copy(storage.values.data(), average.weights.data(), bytes_of(storage));
-    average.weights = Block();
-    storage.values_changed();
-  }
+  });
+  for (Average& average : averages_) average.weights = Block();
   swapped_ = saved_ = false;
 }
 

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "dynet_like/core/errors.h"
+#include "dynet_like/core/make_room.h"
 #include "dynet_like/device/updates.h"
 #include "dynet_like/train/apply_on_cpu.h"
 #include "dynet_like/train/parameter_state.h"
@@ -40,15 +41,16 @@ std::optional<Fault> find_fault(const ParameterStorage& storage, const Stretch& 
 }
 
 // All in one pass; what is wrong is looked for only then.
-void check_finite(const Gradients& gradients, std::span<const ParameterStorage* const> storages) {
+void check_finite(const Gradients& gradients,
+                  std::span<const std::shared_ptr<ParameterStorage>> storages) {
   if (storages.empty()) return;
   std::vector<Stretch> all;
-  for (const ParameterStorage* storage : storages) {
+  for (const auto& storage : storages) {
     for (const Stretch& stretch : gradients.stretches(*storage)) all.push_back(stretch);
   }
   const ParameterStorage& any = *storages.front();
   if (any.device().updates().all_finite(any.dtype, all)) return;
-  for (const ParameterStorage* storage : storages) {
+  for (const auto& storage : storages) {
     for (const Stretch& stretch : gradients.stretches(*storage)) {
       const auto fault = find_fault(*storage, stretch);
       if (!fault) continue;
@@ -87,7 +89,10 @@ Trainer::~Trainer() {
 void Trainer::find_parameters() {
   const auto storages = collection_.storages();
   for (std::size_t i = parameters_.size(); i < storages.size(); ++i) {
+    make_room(parameters_);
+    make_room(group_of_);
     parameters_.push_back(std::make_shared<ParameterState>(rule_, storages[i]));
+    group_of_.push_back(groups_.number_of(*storages[i]));
   }
 }
 
@@ -98,18 +103,30 @@ ParameterState* Trainer::find(const ParameterStorage& storage) const {
   return nullptr;
 }
 
+bool Trainer::updates(std::size_t parameter) const {
+  const std::size_t group = group_of_[parameter];
+  return parameters_[parameter]->storage().updated &&
+         (group == 0 || !groups_.all()[group - 1].frozen);
+}
+
+std::vector<std::shared_ptr<ParameterStorage>> Trainer::updated_storages() const {
+  std::vector<std::shared_ptr<ParameterStorage>> updated;
+  const auto storages = collection_.storages();
+  for (std::size_t i = 0; i < parameters_.size(); ++i) {
+    if (updates(i)) updated.push_back(storages[i]);
+  }
+  return updated;
+}
+
 // The factor that clips the gradients. Throws NumericError unless all of them are finite; a finite
 // norm says that they are.
 double Trainer::gradient_scale(const Gradients& gradients) const {
   const bool clips = clip_threshold > 0;
-  const double norm = clips ? gradients.norm(collection_, clip_by_all) : 0;
-  if (!clips || !std::isfinite(norm)) {
-    std::vector<const ParameterStorage*> updated;
-    for (const auto& parameter : parameters_) {
-      if (parameter->storage().updated) updated.push_back(&parameter->storage());
-    }
-    check_finite(gradients, updated);
-  }
+  const auto updated = updated_storages();
+  const double norm = !clips        ? 0
+                      : clip_by_all ? gradients.norm(collection_, true)
+                                    : gradients.norm(updated);
+  if (!clips || !std::isfinite(norm)) check_finite(gradients, updated);
   if (!std::isfinite(norm)) {
     throw NumericError(fmt::format("[Trainer] need a finite norm of the gradients; got {}", norm));
   }
@@ -135,33 +152,66 @@ void Trainer::check_settings() const {
   check_weights_in_place();
 }
 
+// How much is multiplied by what in the next update of a group.
+Step Trainer::step_of(std::size_t group, double scale) const {
+  double rate = static_cast<double>(learning_rate), decay = static_cast<double>(weight_decay);
+  if (group > 0) {
+    const ParameterGroup& own = groups_.all()[group - 1];
+    rate *= static_cast<double>(own.rate);
+    if (own.weight_decay) decay = static_cast<double>(*own.weight_decay);
+  }
+  Step step = {rule_->rate(rate, updates_ + 1), scale, 1 - decay};
+  if (!rule_->decay_follows_rate()) return step;
+  step.keep = 1 - rate * decay;
+  if (!(step.keep > 0 && step.keep <= 1)) {
+    throw UsageError(
+        fmt::format("[Trainer] need a learning rate times weight decay from 0 to below 1; got {} "
+                    "times {}",
+                    rate, decay));
+  }
+  step.rate /= step.keep;  // the change is multiplied by it, too, but must not be
+  return step;
+}
+
+// By the number of the group.
+std::vector<Step> Trainer::steps(double scale) const {
+  std::vector<Step> steps;
+  for (std::size_t group = 0; group <= groups_.all().size(); ++group) {
+    steps.push_back(step_of(group, scale));
+  }
+  return steps;
+}
+
 void Trainer::update(const Gradients& gradients) {
   check_settings();
   find_parameters();
   // All that can fail comes first.
-  const Step step = {rule_->rate(static_cast<double>(learning_rate), updates_ + 1),
-                     gradient_scale(gradients), 1 - static_cast<double>(weight_decay)};
+  const std::vector<Step> steps = this->steps(gradient_scale(gradients));
   const bool averages = averages_.is_due(updates_ + 1);
   const bool exact = sparse_updates == SparseUpdates::exact;
-  Changes changes;
-  for (const auto& parameter : parameters_) {
-    ParameterStorage& storage = parameter->storage();
-    if (!storage.updated) continue;
+  std::vector<Changes> changes(steps.size());
+  for (std::size_t i = 0; i < parameters_.size(); ++i) {
+    if (!updates(i)) continue;
+    ParameterState& parameter = *parameters_[i];
+    ParameterStorage& storage = parameter.storage();
+    const std::size_t group = group_of_[i];
     storage.take_writes();
-    parameter->check(gradients.find_dense(storage), gradients.find_rows(storage));
-    parameter->prepare(step, exact);
-    plan(*parameter, gradients, step, changes);
+    parameter.check(gradients.find_dense(storage), gradients.find_rows(storage));
+    parameter.prepare(steps[group], exact);
+    plan(parameter, gradients, steps[group], changes[group]);
   }
-  if (averages) averages_.prepare(collection_.storages());
+  if (averages) averages_.prepare(updated_storages());
   collection_.device()->updates().together([&] {
-    make(changes, step);
+    for (std::size_t group = 0; group < steps.size(); ++group) make(changes[group], steps[group]);
     if (averages) averages_.take();
   });
   collection_.device()->submit();
-  for (ParameterState* parameter : changes.parameters) parameter->storage().values_changed();
+  for (const Changes& some : changes) {
+    for (ParameterState* parameter : some.parameters) parameter->storage().values_changed();
+  }
   if (averages) averages_.count();
   ++updates_;
-  if (step.scale != 1) ++clipped_updates_;
+  if (steps.front().scale != 1) ++clipped_updates_;
   if (cycle_) learning_rate = cycle_->after(updates_);
 }
 
@@ -216,6 +266,16 @@ void Trainer::restart(float learning_rate) {
 void Trainer::forget_moments() {
   for (const auto& parameter : parameters_) parameter->forget();
   if (averages_.swapped()) averages_.replace({});
+}
+
+void Trainer::set_groups(std::vector<ParameterGroup> groups) {
+  ParameterGroups found(std::move(groups), collection_.storages());
+  std::vector<std::size_t> group_of;
+  for (const auto& parameter : parameters_) {
+    group_of.push_back(found.number_of(parameter->storage()));
+  }
+  groups_ = std::move(found);
+  group_of_ = std::move(group_of);
 }
 
 void Trainer::follow(const CyclicalRate& cycle) {

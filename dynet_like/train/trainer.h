@@ -11,6 +11,7 @@
 #include "dynet_like/params/parameter_collection.h"
 #include "dynet_like/train/cyclical_rate.h"
 #include "dynet_like/train/moving_average.h"
+#include "dynet_like/train/parameter_groups.h"
 
 namespace dynet_like {
 
@@ -78,6 +79,12 @@ class Trainer {
   /// learning rate and averages, goes on. Averages that stand in for the parameters become their
   /// values.
   void forget_moments();
+  /// From now on these groups are updated in their own way, as ParameterGroup says; none: all
+  /// alike. Parameters that are added later belong to them, too. Throws UsageError, before anything
+  /// is changed, if a group is out of range or its pattern matches no parameter. Groups are part of
+  /// the kind of a state: set them before it is loaded.
+  void set_groups(std::vector<ParameterGroup> groups);
+  const std::vector<ParameterGroup>& groups() const { return groups_.all(); }
   /// From now on the learning rate is set after every update, and follows the cycle. Throws
   /// UsageError as CyclicalRate::check() does.
   void follow(const CyclicalRate& cycle);
@@ -114,6 +121,7 @@ class Trainer {
   bool clip_by_all = false;
   /// After every update all parameters that are updated, with or without a gradient, are multiplied
   /// by 1 minus this (decoupled, Loshchilov and Hutter 2019); from 0, which is off, to below 1.
+  /// AdamWTrainer multiplies it by the learning rate first.
   float weight_decay = 0;
   SparseUpdates sparse_updates = SparseUpdates::lazy;
 
@@ -127,6 +135,10 @@ class Trainer {
   std::string kind() const;
   void find_parameters();
   void check_settings() const;
+  Step step_of(std::size_t group, double scale) const;
+  std::vector<Step> steps(double scale) const;
+  bool updates(std::size_t parameter) const;
+  std::vector<std::shared_ptr<ParameterStorage>> updated_storages() const;
   void check_weights_in_place() const;
   void start_averaging(const MovingAverageSettings& settings);
   double gradient_scale(const Gradients& gradients) const;
@@ -141,6 +153,8 @@ class Trainer {
   ParameterCollection collection_;
   std::shared_ptr<const UpdateRule> rule_;
   std::vector<std::shared_ptr<ParameterState>> parameters_;  // in the collection's order
+  ParameterGroups groups_;
+  std::vector<std::size_t> group_of_;  // by parameter: 0 is none
   std::uint64_t updates_ = 0, clipped_updates_ = 0;
   std::optional<CyclicalRate> cycle_;
   ParameterAverages averages_;

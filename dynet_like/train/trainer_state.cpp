@@ -55,7 +55,10 @@ Tensor view_of(const ParameterStorage& storage, std::byte* values, TrainerState&
 }  // namespace
 
 std::string Trainer::kind() const {
-  return rule_->description() + (cycle_ ? " with " + cycle_->description() : "");
+  std::string kind = rule_->description();
+  if (cycle_) kind += " with " + cycle_->description();
+  if (!groups_.all().empty()) kind += " with groups " + groups_.description();
+  return kind;
 }
 
 TrainerState Trainer::state() {

@@ -64,6 +64,16 @@ class AdamTrainer : public Trainer {
                        float beta_1 = 0.9f, float beta_2 = 0.999f, float epsilon = 1e-8f);
 };
 
+/// AdamW (Loshchilov and Hutter 2019): w = (1 - rate * weight_decay) w - the change of AdamTrainer.
+/// Throws UsageError as AdamTrainer does, and in update() unless 0 <= weight_decay < 1 and
+/// 0 <= rate * weight_decay < 1.
+class AdamWTrainer : public Trainer {
+ public:
+  explicit AdamWTrainer(ParameterCollection collection, float learning_rate = 0.001f,
+                        float weight_decay = 0.01f, float beta_1 = 0.9f, float beta_2 = 0.999f,
+                        float epsilon = 1e-8f);
+};
+
 /// AMSGrad (Reddi et al. 2018): Adam with the largest v so far in the place of v, the bias
 /// corrected as in AdamTrainer. Throws UsageError unless 0 <= b1, b2 < 1 and epsilon > 0.
 class AmsgradTrainer : public Trainer {

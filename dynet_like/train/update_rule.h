@@ -25,6 +25,9 @@ class UpdateRule {
   virtual double rate(double learning_rate, std::uint64_t /*update*/) const {
     return learning_rate;
   }
+  /// Whether the weight decay is multiplied by the learning rate, and is one of the values before
+  /// the update.
+  virtual bool decay_follows_rate() const { return false; }
   /// One update of stretches, and the multiplication by `step.keep`. With zero moments a zero
   /// gradient must change nothing, not even the sign of a zero, unless leaves_tables_if_exact().
   /// `updates` are those of the elements' device.

@@ -12,9 +12,9 @@
 #include "dynet_like/core/text.h"
 #include "dynet_like/io/safetensors.h"
 #include "examples/support/program.h"
-#include "examples/support/progress_bar.h"
 #include "examples/support/report_file.h"
 #include "examples/support/saved_model.h"
+#include "nn/train/progress_bar.h"
 
 namespace dynet_like::examples {
 
@@ -62,7 +62,7 @@ Training::Training(TrainingOptions options, std::vector<std::uint32_t> sizes,
 }
 
 bool Training::run() {
-  const InterruptWatch watch;
+  const nn::InterruptWatch watch;
   while (progress_.epochs < options_.epochs && !watch.interrupted()) {
     if (train_epoch(watch)) finish_epoch();
   }
@@ -84,7 +84,7 @@ nn::Minibatches Training::epoch_minibatches(Random& random) const {
 }
 
 /// Goes on with the epoch where it is; false after Ctrl-C.
-bool Training::train_epoch(const InterruptWatch& watch) {
+bool Training::train_epoch(const nn::InterruptWatch& watch) {
   // A copy: until the epoch is complete, a checkpoint needs the numbers that it began with.
   Random random = random_;
   const nn::Minibatches minibatches = epoch_minibatches(random);
@@ -93,9 +93,9 @@ bool Training::train_epoch(const InterruptWatch& watch) {
   };
   trainer_.learning_rate =
       options_.learning_rate * std::pow(options_.decay, static_cast<float>(progress_.epochs));
-  ProgressBar bar(fmt::format("epoch {}/{}", progress_.epochs + 1, options_.epochs),
-                  units(sizes_.size()), options_.unit,
-                  units(progress_.minibatches * options_.batch_size));
+  nn::ProgressBar bar(fmt::format("epoch {}/{}", progress_.epochs + 1, options_.epochs),
+                      units(sizes_.size()), options_.unit,
+                      units(progress_.minibatches * options_.batch_size));
   while (progress_.minibatches < minibatches.size() && !watch.interrupted()) {
     const std::vector<std::uint32_t>& samples = minibatches[progress_.minibatches];
     train_minibatch(samples);

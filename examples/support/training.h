@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "dynet_like/dynet_like.h"
-#include "examples/support/interrupt.h"
 #include "nn/data/minibatches.h"
+#include "nn/train/interrupt.h"
 
 namespace dynet_like::examples {
 
@@ -90,7 +90,7 @@ class Training {
 
  private:
   nn::Minibatches epoch_minibatches(Random& random) const;
-  bool train_epoch(const InterruptWatch& watch);
+  bool train_epoch(const nn::InterruptWatch& watch);
   void train_minibatch(const std::vector<std::uint32_t>& samples);
   void finish_epoch();
   void save();

@@ -2,6 +2,7 @@
 #include <cstdio>
 
 #include "dynet_like/dynet_like.h"
+#include "nn/train.h"
 
 using namespace dynet_like;
 
@@ -9,10 +10,12 @@ int main() {
   ParameterCollection model;
   const Parameter weights = model.add_parameters({1, 2});
   SimpleSGDTrainer trainer(model, 0.02f);
+  const nn::Schedule schedule = nn::WarmUp{5, 0.02f};
   Minibatch batch;
   float loss = 0;
-  for (int step = 0; step < 200; ++step) {
+  for (unsigned step = 0; step < 200; ++step) {
     batch.clear();
+    trainer.learning_rate = schedule.rate(step);
     for (float x : {1.0f, 2.0f, 3.0f}) {
       ComputationGraph& graph = batch.new_graph();
       const Expression y = parameter(graph, weights) * input(graph, Dim({2}), {x, 1 - x});

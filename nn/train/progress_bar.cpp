@@ -1,5 +1,5 @@
 // Drawing of the progress bar, at most ten times a second.
-#include "examples/support/progress_bar.h"
+#include "nn/train/progress_bar.h"
 
 #include <algorithm>
 #include <cstdio>
@@ -8,7 +8,7 @@
 #include <fmt/core.h>
 #include <unistd.h>
 
-namespace dynet_like::examples {
+namespace dynet_like::nn {
 
 namespace {
 
@@ -17,22 +17,23 @@ constexpr auto kBetweenDrawings = std::chrono::milliseconds(100);
 
 }  // namespace
 
-ProgressBar::ProgressBar(std::string title, std::size_t total, std::string unit, std::size_t done)
+ProgressBar::ProgressBar(std::string title, std::size_t total, std::string unit, std::size_t done,
+                         bool is_shown)
     : title_(std::move(title)),
       unit_(std::move(unit)),
       total_(total),
       done_(std::min(done, total)),
       first_(done_),
-      is_terminal_(isatty(STDERR_FILENO) != 0) {}
+      is_drawn_(is_shown && isatty(STDERR_FILENO) != 0) {}
 
 ProgressBar::~ProgressBar() {
-  if (is_terminal_) std::fputs("\r\x1b[K", stderr);
+  if (is_drawn_) std::fputs("\r\x1b[K", stderr);
 }
 
 void ProgressBar::advance(std::size_t count, double loss) {
   done_ = std::min(done_ + count, total_);
   const Clock::time_point now = Clock::now();
-  if (!is_terminal_ || now - last_drawn_ < kBetweenDrawings) return;
+  if (!is_drawn_ || now - last_drawn_ < kBetweenDrawings) return;
   last_drawn_ = now;
   draw(loss);
 }
@@ -59,4 +60,4 @@ double ProgressBar::units_per_second() const {
   return elapsed > 0 ? static_cast<double>(done_ - first_) / elapsed : 0;
 }
 
-}  // namespace dynet_like::examples
+}  // namespace dynet_like::nn

@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <string>
 
-namespace dynet_like::examples {
+namespace dynet_like::nn {
 
 /// One line on standard error that is drawn again and again:
 ///   epoch 2/9 [=========>         ]  47 %   5120 trees/s   loss 0.2134   0:07 left
@@ -13,8 +13,9 @@ namespace dynet_like::examples {
 class ProgressBar {
  public:
   /// `total` units of work, of which `done` were done before; `unit` is their name, such as
-  /// "trees".
-  ProgressBar(std::string title, std::size_t total, std::string unit, std::size_t done = 0);
+  /// "trees". It is not drawn unless `is_shown`.
+  ProgressBar(std::string title, std::size_t total, std::string unit, std::size_t done = 0,
+              bool is_shown = true);
   /// Clears the line.
   ~ProgressBar();
   ProgressBar(const ProgressBar&) = delete;
@@ -34,8 +35,8 @@ class ProgressBar {
 
   std::string title_, unit_;
   std::size_t total_, done_, first_;
-  bool is_terminal_;
+  bool is_drawn_;
   Clock::time_point start_ = Clock::now(), last_drawn_;
 };
 
-}  // namespace dynet_like::examples
+}  // namespace dynet_like::nn

@@ -1,0 +1,93 @@
+// ParameterGroups: patterns, and who matches them.
+#include "dynet_like/train/parameter_groups.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "dynet_like/core/errors.h"
+
+namespace dynet_like {
+
+namespace {
+
+constexpr std::size_t kMostNames = 100;  // in a message
+
+std::string names_of(std::span<const std::shared_ptr<ParameterStorage>> parameters) {
+  std::string names;
+  for (const auto& parameter : parameters.first(std::min(kMostNames, parameters.size()))) {
+    names += fmt::format("{}\"{}\"", names.empty() ? "" : ", ", parameter->name);
+  }
+  if (parameters.size() <= kMostNames) return names.empty() ? "no parameters" : names;
+  return fmt::format("{} and {} more", names, parameters.size() - kMostNames);
+}
+
+}  // namespace
+
+void ParameterGroup::check() const {
+  const float decay = weight_decay.value_or(0);
+  if (std::isfinite(rate) && rate >= 0 && decay >= 0 && decay < 1) return;
+  throw UsageError(
+      fmt::format("[ParameterGroup] need a finite rate from 0 and a weight decay from 0 to below "
+                  "1; got {} and {} for \"{}\"",
+                  rate, decay, pattern));
+}
+
+// Without recursion: on a mismatch, the last '*' takes one character more.
+bool matches(std::string_view pattern, std::string_view name) {
+  std::size_t p = 0, n = 0, star = std::string_view::npos, taken = 0;
+  while (n < name.size()) {
+    if (p < pattern.size() && pattern[p] == '*') {
+      star = p++;
+      taken = n;
+    } else if (p < pattern.size() && (pattern[p] == '?' || pattern[p] == name[n])) {
+      ++p;
+      ++n;
+    } else if (star != std::string_view::npos) {
+      p = star + 1;
+      n = ++taken;
+    } else {
+      return false;
+    }
+  }
+  return pattern.substr(p).find_first_not_of('*') == std::string_view::npos;
+}
+
+ParameterGroups::ParameterGroups(std::vector<ParameterGroup> groups,
+                                 std::span<const std::shared_ptr<ParameterStorage>> parameters)
+    : groups_(std::move(groups)) {
+  for (const ParameterGroup& group : groups_) {
+    group.check();
+    const bool is_used = std::any_of(parameters.begin(), parameters.end(), [&](const auto& one) {
+      return matches(group.pattern, one->name);
+    });
+    if (is_used) continue;
+    throw UsageError(
+        fmt::format("[ParameterGroup] need a pattern that matches a parameter; got \"{}\" for {}",
+                    group.pattern, names_of(parameters)));
+  }
+}
+
+std::size_t ParameterGroups::number_of(const ParameterStorage& parameter) const {
+  std::size_t number = groups_.size();
+  while (number > 0 && !matches(groups_[number - 1].pattern, parameter.name)) --number;
+  return number;
+}
+
+std::string ParameterGroups::description() const {
+  std::string text;
+  for (const ParameterGroup& group : groups_) {
+    text += fmt::format("{}\"{}\":", text.empty() ? "" : "; ", group.pattern);
+    if (group.frozen) {
+      text += " frozen";
+      continue;
+    }
+    text += fmt::format(" rate {}", group.rate);
+    if (group.weight_decay) text += fmt::format(", weight decay {}", *group.weight_decay);
+  }
+  return text;
+}
+
+}  // namespace dynet_like

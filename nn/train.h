@@ -1,0 +1,12 @@
+// All of the training layer: runs, schedules, batched prediction, metrics, learning curves.
+#pragma once
+
+#include "nn/train/bleu.h"
+#include "nn/train/event_file.h"
+#include "nn/train/learning_curve.h"
+#include "nn/train/metrics.h"
+#include "nn/train/predict.h"
+#include "nn/train/saved_model.h"
+#include "nn/train/schedules.h"
+#include "nn/train/span_scores.h"
+#include "nn/train/training_run.h"

@@ -1,0 +1,22 @@
+// SavedModel: what its metadata have.
+#include "nn/train/saved_model.h"
+
+#include <fmt/format.h>
+
+#include "dynet_like/core/errors.h"
+#include "dynet_like/core/text.h"
+
+namespace dynet_like::nn {
+
+const std::string& SavedModel::text(const std::string& name) const {
+  const auto found = file_.metadata().find(name);
+  if (found != file_.metadata().end()) return found->second;
+  throw FileError(file_.name(),
+                  fmt::format("need a model with {} in its metadata; got none", quoted_text(name)));
+}
+
+Vocabulary SavedModel::vocabulary(const std::string& name) const {
+  return Vocabulary::from_text(text(name), fmt::format("{}, {}", file_.name(), name));
+}
+
+}  // namespace dynet_like::nn

@@ -1,0 +1,70 @@
+// What may be chosen about a training run; nothing needs to be.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <iostream>
+#include <optional>
+#include <string>
+
+#include "dynet_like/io/model_file.h"
+#include "nn/train/schedules.h"
+
+namespace dynet_like::nn {
+
+/// Which dev scores are better: larger ones, as of an accuracy, or smaller ones, as of a loss.
+enum class Better { larger, smaller };
+
+/// What comes of gradients that are not finite: the trainer's NumericError, or the update is left
+/// out and counted.
+enum class NotFinite { fail, skip };
+
+struct TrainingOptions {
+  unsigned epochs = 10;
+  /// Training ends after so many epochs that are not better than the best; 0: it does not.
+  unsigned patience = 0;
+  unsigned batch_size = 32;
+  /// One update for so many minibatches, and one for those that remain in an epoch.
+  unsigned accumulate = 1;
+  /// Gradients are those of the mean of the losses of an update, not of their sum.
+  bool mean_losses = false;
+  NotFinite not_finite = NotFinite::fail;
+  Better better = Better::larger;
+  /// Of the trainer's learning rate, over the updates of the run, or over its epochs. Without one
+  /// the run leaves the rate alone.
+  std::optional<Schedule> schedule = {};
+  bool schedule_by_epoch = false;
+  /// Shrinks the schedule's rate, or that which the trainer begins with, where dev scores stay.
+  std::optional<Plateau> plateau = {};
+  /// For the order of the samples, and for TrainingRun::random().
+  std::uint64_t seed = 1;
+
+  /// A folder, made if need be, for the best model, the checkpoint and the learning curve; without
+  /// one the best model is kept in memory, and nothing can be resumed.
+  std::string output = {};
+  /// Goes on from the checkpoint in that folder.
+  bool resume = false;
+  /// All that bits depend on, such as sizes of layers: it must be as it was to go on from a
+  /// checkpoint. Keys must not begin with "training.".
+  Metadata settings = {};
+  /// Larger texts that are kept with the best model, such as vocabularies. The same holds for keys.
+  Metadata texts = {};
+  /// An event file for TensorBoard, too.
+  bool events = false;
+
+  // What people see. But for DyNet's interface, nothing else in the library prints by itself.
+
+  /// Gets a line per epoch; null: none. Must outlive the run.
+  std::ostream* lines = &std::cout;
+  /// A progress bar on standard error, if that is a terminal.
+  bool progress_bar = true;
+  std::string unit = "samples", score_name = "score";
+  /// Where what `unit` names is a part of a sample, such as a word.
+  double units_per_sample = 1;
+  /// The score for people; without it a percentage.
+  std::function<std::string(double)> score_text = {};
+  /// While the run trains, Ctrl-C and SIGTERM stop it where it can save (see InterruptWatch).
+  bool watch_interrupts = true;
+};
+
+}  // namespace dynet_like::nn

@@ -1,0 +1,250 @@
+// TrainingRun: epochs, minibatches and updates.
+#include "nn/train/training_run.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "dynet_like/core/errors.h"
+
+namespace dynet_like::nn {
+
+namespace {
+
+constexpr std::size_t kPoolBatches = 50;  // samples are sorted by size within so many minibatches
+
+/// What a stream of random numbers is for.
+enum class Purpose : std::uint32_t { order, minibatch };
+
+Random stream(std::uint64_t seed, Purpose purpose, unsigned epoch, std::size_t minibatch) {
+  const auto words =
+      philox({static_cast<std::uint32_t>(purpose), epoch, static_cast<std::uint32_t>(minibatch),
+              static_cast<std::uint32_t>(std::uint64_t{minibatch} >> 32)},
+             seed);
+  return Random(std::uint64_t{words[0]} << 32 | words[1]);
+}
+
+}  // namespace
+
+TrainingRun::TrainingRun(const ParameterCollection& model, Trainer& trainer,
+                         TrainingOptions options)
+    : options_(std::move(options)),
+      model_(model),
+      trainer_(trainer),
+      checkpoint_(options_.output.empty()
+                      ? ""
+                      : std::filesystem::path(options_.output) / "checkpoint.safetensors"),
+      best_(model, options_.output.empty()
+                       ? ""
+                       : std::filesystem::path(options_.output) / "best.safetensors"),
+      random_(options_.seed) {
+  check_options();
+  if (options_.plateau && !options_.schedule) options_.schedule = trainer.learning_rate;
+  if (options_.resume) resume();
+  if (!options_.output.empty()) begin_files();
+}
+
+TrainingRun::~TrainingRun() = default;
+
+bool TrainingRun::next_epoch() {
+  if (phase_ == Phase::trained) {
+    throw UsageError("[TrainingRun] need finish_epoch() after the minibatches; got next_epoch()");
+  }
+  if (phase_ == Phase::over) return false;
+  put_weights_back();
+  const bool is_patient =
+      options_.patience == 0 ||
+      progress_.epochs < std::uint64_t{progress_.best_epoch} + options_.patience;
+  if (interrupted()) {
+    if (!checkpoint_.empty() && !is_saved_) save();
+    end();
+  } else if (progress_.epochs >= options_.epochs || !is_patient) {
+    if (progress_.best_epoch > 0) best_.load();
+    end();
+  } else {
+    if (options_.watch_interrupts && !watch_) watch_.emplace();
+    phase_ = Phase::training;
+    set_learning_rate();
+  }
+  return phase_ == Phase::training;
+}
+
+// From here on signals do what they did before.
+void TrainingRun::end() {
+  stopped_ = interrupted();
+  watch_.reset();
+  phase_ = Phase::over;
+}
+
+void TrainingRun::set_learning_rate() {
+  if (!options_.schedule) return;
+  const std::uint64_t step = options_.schedule_by_epoch ? progress_.epochs : progress_.updates;
+  trainer_.learning_rate = options_.schedule->rate(step) * progress_.plateau.scale;
+}
+
+Random TrainingRun::order_random() const {
+  return stream(options_.seed, Purpose::order, progress_.epochs, 0);
+}
+
+TrainingRun::MinibatchRange TrainingRun::minibatches(std::span<const std::uint32_t> sizes) {
+  Random random = order_random();
+  return begin_minibatches(
+      similar_size_minibatches(sizes, options_.batch_size, kPoolBatches, random));
+}
+
+TrainingRun::MinibatchRange TrainingRun::minibatches(std::size_t sample_count) {
+  Random random = order_random();
+  return begin_minibatches(shuffled_minibatches(sample_count, options_.batch_size, random));
+}
+
+TrainingRun::MinibatchRange TrainingRun::minibatches(Minibatches list) {
+  return begin_minibatches(std::move(list));
+}
+
+TrainingRun::MinibatchRange TrainingRun::begin_minibatches(Minibatches list) {
+  if (phase_ != Phase::training || bar_) {
+    throw UsageError(fmt::format(
+        "[TrainingRun] need next_epoch() before minibatches(), and one loop at a time; got {}",
+        bar_ ? "another loop" : "no epoch"));
+  }
+  const std::uint64_t order = fingerprint(list);
+  if (progress_.minibatches > list.size() ||
+      (progress_.minibatches > 0 && progress_.order != order)) {
+    throw UsageError(
+        fmt::format("[TrainingRun] need the same minibatches to go on with epoch {} after {} of "
+                    "them; got others",
+                    progress_.epochs + 1, progress_.minibatches));
+  }
+  std::size_t samples = 0, done = 0;
+  for (std::size_t i = 0; i < list.size(); ++i) {
+    samples += list[i].size();
+    if (i < progress_.minibatches) done += list[i].size();
+  }
+  bar_.emplace(fmt::format("epoch {}/{}", progress_.epochs + 1, options_.epochs), units(samples),
+               options_.unit, units(done), options_.progress_bar);
+  minibatches_ = std::move(list);
+  progress_.order = order;
+  position_ = progress_.minibatches;
+  return MinibatchRange(*this);
+}
+
+// Whether there is another one.
+bool TrainingRun::begin_minibatch() {
+  if (position_ == minibatches_.size()) {
+    phase_ = Phase::trained;
+    return false;
+  }
+  if (interrupted()) {
+    if (!checkpoint_.empty()) save();
+    return false;
+  }
+  random_ = stream(options_.seed, Purpose::minibatch, progress_.epochs, position_);
+  in_minibatch_ = true;
+  return true;
+}
+
+void TrainingRun::end_minibatch() {
+  // The last minibatch of an update may have been passed over.
+  if (pending_.minibatches > 0 && update_is_due()) make_update(gradients_);
+  in_minibatch_ = false;
+  const std::size_t samples = units(minibatches_[position_].size());
+  ++position_;
+  if (pending_.minibatches == 0) progress_.minibatches = position_;
+  is_saved_ = false;
+  trained_units_ += static_cast<double>(samples);
+  bar_->advance(samples, progress_.mean_loss());
+}
+
+// Also after a break and an exception.
+void TrainingRun::end_minibatches() {
+  in_minibatch_ = false;
+  drop_pending();
+  progress_.seconds += bar_->seconds();
+  trained_seconds_ += bar_->seconds();
+  bar_.reset();
+}
+
+void TrainingRun::check_in_minibatch() const {
+  if (in_minibatch_) return;
+  throw UsageError("[TrainingRun] need update() within a loop over minibatches(); got it outside");
+}
+
+float TrainingRun::update(Minibatch& batch) { return update(batch, batch.size()); }
+
+float TrainingRun::update(Minibatch& batch, std::size_t losses) {
+  check_in_minibatch();
+  try {
+    const float loss = batch.forward();
+    if (options_.accumulate == 1 && !options_.mean_losses) {
+      add_pending(static_cast<double>(loss), losses);
+      make_update(batch.backward());
+      return loss;
+    }
+    // In parts it has run backward already.
+    batch.parts() > 1 ? gradients_.add(batch.backward()) : batch.backward(gradients_);
+    add_pending(static_cast<double>(loss), losses);
+    if (update_is_due()) make_update(gradients_);
+    return loss;
+  } catch (...) {
+    drop_pending();
+    throw;
+  }
+}
+
+void TrainingRun::update(const Gradients& gradients, double loss, std::size_t losses) {
+  check_in_minibatch();
+  try {
+    gradients_.add(gradients);
+    add_pending(loss, losses);
+    if (update_is_due()) make_update(gradients_);
+  } catch (...) {
+    drop_pending();
+    throw;
+  }
+}
+
+void TrainingRun::add_pending(double loss, std::size_t losses) {
+  ++pending_.minibatches;
+  pending_.loss += loss;
+  pending_.losses += losses;
+}
+
+bool TrainingRun::update_is_due() const {
+  return (position_ + 1) % options_.accumulate == 0 || position_ + 1 == minibatches_.size();
+}
+
+void TrainingRun::make_update(const Gradients& gradients) {
+  if (options_.mean_losses && pending_.losses > 0) {
+    gradients_.scale(1 / static_cast<double>(pending_.losses));
+  }
+  set_learning_rate();
+  is_saved_ = false;
+  try {
+    trainer_.update(gradients);
+    ++progress_.updates;
+    progress_.loss += pending_.loss;
+    progress_.losses += pending_.losses;
+  } catch (const NumericError&) {
+    if (options_.not_finite == NotFinite::fail) throw;
+    ++progress_.skipped;
+  }
+  progress_.minibatches = position_ + 1;
+  drop_pending();
+}
+
+void TrainingRun::drop_pending() {
+  pending_ = {};
+  gradients_.clear();
+}
+
+double TrainingRun::units_per_second() const {
+  return trained_seconds_ > 0 ? trained_units_ / trained_seconds_ : 0;
+}
+
+std::size_t TrainingRun::units(std::size_t samples) const {
+  return static_cast<std::size_t>(static_cast<double>(samples) * options_.units_per_sample);
+}
+
+}  // namespace dynet_like::nn

@@ -1,0 +1,215 @@
+// A training run: epochs, minibatches and updates of a loop that stays the program's own.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <iterator>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "dynet_like/core/random.h"
+#include "dynet_like/graph/minibatch.h"
+#include "dynet_like/train/trainer.h"
+#include "nn/data/minibatches.h"
+#include "nn/train/best_model.h"
+#include "nn/train/event_file.h"
+#include "nn/train/interrupt.h"
+#include "nn/train/progress_bar.h"
+#include "nn/train/training_options.h"
+#include "nn/train/training_progress.h"
+
+namespace dynet_like::nn {
+
+/// From the first minibatch, or from a checkpoint, to the last epoch:
+///
+///   nn::TrainingRun run(model, trainer, options);
+///   while (run.next_epoch()) {
+///     for (const auto& samples : run.minibatches(sizes)) {
+///       batch.clear();
+///       batch.add_losses(samples.size(), loss_of);
+///       run.update(batch);
+///     }
+///     run.finish_epoch(dev_score);
+///   }
+///
+/// What is stopped anywhere and resumed has the bits of what is not. Whatever a member or the loop
+/// throws, next_epoch() may be called again, and goes on after the last update.
+class TrainingRun {
+ public:
+  /// The model must have all its parameters; it and the trainer must outlive the run. Makes the
+  /// folder, or loads its checkpoint. Throws UsageError for options that make no sense or are not
+  /// those of the checkpoint, and FileError if a file is missing, malformed or cannot be written.
+  TrainingRun(const ParameterCollection& model, Trainer& trainer, TrainingOptions options = {});
+  ~TrainingRun();
+  TrainingRun(const TrainingRun&) = delete;
+  TrainingRun& operator=(const TrainingRun&) = delete;
+
+  /// Whether there is an epoch to train: the next one, or the rest of one that was not completed.
+  /// At the end the best model is loaded; without any, the last one stays. False at once after
+  /// Ctrl-C or stop().
+  bool next_epoch();
+
+  class MinibatchRange;
+  /// The minibatches of the epoch that are left, as numbers of samples: in a random order with
+  /// similar sizes together, in a random order, or as they are given. They must be the same if the
+  /// epoch goes on after a checkpoint. After Ctrl-C or stop() they end early, and a checkpoint is
+  /// saved. Throws UsageError outside of an epoch.
+  MinibatchRange minibatches(std::span<const std::uint32_t> sizes);
+  MinibatchRange minibatches(std::size_t sample_count);
+  MinibatchRange minibatches(Minibatches list);
+
+  /// Random numbers for dropout (as GraphOptions::random) and for choices of the loop: a function
+  /// of seed, epoch and minibatch. Clear or make a Minibatch that draws from them when the loop's
+  /// body begins. Only one thread may draw by itself.
+  Random& random() { return random_; }
+
+  /// Runs a minibatch forward and backward and, unless gradients are accumulated and more are to
+  /// come, updates the parameters. `losses` is for means: how many losses it has, by default one
+  /// per sample. Returns the sum of the losses. Throws NumericError as TrainingOptions::not_finite
+  /// says, and UsageError outside of the minibatches.
+  float update(Minibatch& batch);
+  float update(Minibatch& batch, std::size_t losses);
+  /// The same with gradients of your own.
+  void update(const Gradients& gradients, double loss, std::size_t losses);
+
+  /// Ends the epoch: the model, with its moving averages if the trainer takes them, is kept if its
+  /// score is the best so far, which an equal one is not; then saves a checkpoint. Does nothing if
+  /// the minibatches ended early. Throws UsageError, before all else, unless all were used.
+  void finish_epoch(const std::function<double()>& dev_score);
+  /// The same for a score that is known. Throws UsageError if the trainer takes moving averages.
+  void finish_epoch(double dev_score);
+  /// The same without dev samples: the last epoch's model is the best.
+  void finish_epoch();
+  /// One more number for the learning curve, of the epoch that is finished next; after its
+  /// minibatches, since checkpoints do not have it. Throws UsageError for the name "epoch".
+  void note(const std::string& column, double value);
+
+  /// Asks the run to end as Ctrl-C does. Other threads may call it.
+  void stop() { stopped_ = true; }
+  /// Whether it was asked to.
+  bool interrupted() const { return stopped_ || (watch_ && watch_->interrupted()); }
+  /// Saves a checkpoint of the last update; UsageError without a folder.
+  void save();
+
+  const TrainingProgress& progress() const { return progress_; }
+  const LearningCurve& curve() const { return progress_.curve; }
+  /// Over the epochs of this run; training only.
+  double units_per_second() const;
+  /// The best epoch, its score and the time, in one line.
+  std::string summary() const;
+  /// A JSON file with settings, progress and these results, for programs to read. Throws FileError.
+  void write_report(const std::filesystem::path& path,
+                    const std::map<std::string, double>& results = {}) const;
+
+ private:
+  // In an epoch, minibatches are `training` until all of them were used; where finish_epoch() has
+  // failed, `finishing`, that is all that is left of it.
+  enum class Phase { between, training, trained, finishing, over };
+  // Minibatches whose gradients wait for the update.
+  struct Pending {
+    std::size_t minibatches = 0, losses = 0;
+    double loss = 0;
+  };
+  struct Evaluation {
+    std::optional<double> score;
+    double loss = 0;
+    bool is_best = false;
+    std::uint64_t skipped = 0;
+  };
+  using DevScore = std::function<std::optional<double>()>;
+
+  void check_options() const;
+  Metadata all_settings() const;
+  void begin_files();
+  void resume();
+  void resume_best(const TrainingProgress& progress) const;
+
+  void end();
+  void set_learning_rate();
+  MinibatchRange begin_minibatches(Minibatches list);
+  Random order_random() const;
+  bool begin_minibatch();
+  void end_minibatch();
+  void end_minibatches();
+  void check_in_minibatch() const;
+  void add_pending(double loss, std::size_t losses);
+  bool update_is_due() const;
+  void make_update(const Gradients& gradients);
+  void drop_pending();
+
+  void finish(const DevScore& dev_score);
+  void put_averages_in_place();
+  void put_weights_back();
+  Evaluation evaluate(const DevScore& dev_score) const;
+  TrainingProgress progress_after(const Evaluation& evaluation) const;
+  bool is_better(std::optional<double> score) const;
+  void keep_best(const TrainingProgress& progress);
+  void write_curve() const;
+  void add_events();
+  void print_line(const Evaluation& evaluation) const;
+  std::string score_text(double score) const;
+  std::size_t units(std::size_t samples) const;
+
+  TrainingOptions options_;
+  ParameterCollection model_;
+  Trainer& trainer_;
+  std::filesystem::path checkpoint_;  // empty without a folder
+  BestModel best_;
+  TrainingProgress progress_;
+  std::unique_ptr<EventFile> events_;
+  std::map<std::string, double> notes_;
+  bool averages_in_place_ = false;
+
+  Phase phase_ = Phase::between;
+  std::atomic<bool> stopped_ = false;
+  std::optional<InterruptWatch> watch_;
+  Minibatches minibatches_;  // of this epoch
+  std::size_t position_ = 0;
+  bool in_minibatch_ = false;
+  bool is_saved_ = false;  // in the checkpoint, as it is
+  Random random_;
+  Gradients gradients_;
+  Pending pending_;
+  std::optional<ProgressBar> bar_;
+  double trained_units_ = 0, trained_seconds_ = 0;  // of this run
+};
+
+/// For a range-based for loop, once.
+class TrainingRun::MinibatchRange {
+ public:
+  class Iterator {
+   public:
+    explicit Iterator(TrainingRun& run) : run_(run) {}
+    const std::vector<std::uint32_t>& operator*() const {
+      return run_.minibatches_[run_.position_];
+    }
+    Iterator& operator++() {
+      run_.end_minibatch();
+      return *this;
+    }
+    bool operator==(std::default_sentinel_t) const { return !run_.begin_minibatch(); }
+
+   private:
+    TrainingRun& run_;
+  };
+
+  explicit MinibatchRange(TrainingRun& run) : run_(run) {}
+  ~MinibatchRange() { run_.end_minibatches(); }
+  MinibatchRange(const MinibatchRange&) = delete;
+  MinibatchRange& operator=(const MinibatchRange&) = delete;
+
+  Iterator begin() { return Iterator(run_); }
+  std::default_sentinel_t end() const { return {}; }
+
+ private:
+  TrainingRun& run_;
+};
+
+}  // namespace dynet_like::nn

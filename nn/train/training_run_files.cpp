@@ -1,0 +1,162 @@
+// TrainingRun: its options, checkpoint and other files.
+#include <algorithm>
+#include <cmath>
+#include <system_error>
+#include <utility>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "dynet_like/core/errors.h"
+#include "dynet_like/core/text.h"
+#include "dynet_like/io/atomic_file.h"
+#include "dynet_like/io/checkpoint.h"
+#include "dynet_like/io/safetensors.h"
+#include "nn/train/training_run.h"
+
+namespace dynet_like::nn {
+
+namespace {
+
+constexpr const char* kOwn = "training.";
+constexpr const char* kEpoch = "training.epoch";
+constexpr const char* kDevScore = "training.dev_score";
+
+void check_keys(const Metadata& metadata) {
+  for (const auto& [key, value] : metadata) {
+    if (!key.starts_with(kOwn)) continue;
+    throw UsageError(
+        fmt::format("[TrainingRun] need keys of settings and texts that do not begin with "
+                    "\"training.\"; got {}",
+                    quoted_text(key)));
+  }
+}
+
+void check_settings(const std::string& file, const Metadata& saved, const Metadata& now) {
+  for (const auto& [name, value] : now) {
+    const auto found = saved.find(name);
+    if (found != saved.end() && found->second == value) continue;
+    throw UsageError(fmt::format(
+        "[TrainingRun] need the same settings to go on from {}: {} was {}; got {}", file, name,
+        found == saved.end() ? "missing" : quoted_text(found->second), quoted_text(value)));
+  }
+}
+
+}  // namespace
+
+void TrainingRun::check_options() const {
+  const auto need = [](bool condition, const char* rule, const std::string& got) {
+    if (!condition) throw UsageError(fmt::format("[TrainingRun] need {}; got {}", rule, got));
+  };
+  need(options_.batch_size > 0, "a batch size above 0", "0");
+  need(options_.accumulate > 0, "1 minibatch per update or more", "0");
+  need(options_.units_per_sample > 0 && std::isfinite(options_.units_per_sample),
+       "units per sample above 0", fmt::to_string(options_.units_per_sample));
+  need(!options_.resume || !options_.output.empty(), "a folder to go on from", "none");
+  need(!options_.events || !options_.output.empty(), "a folder for events", "none");
+  if (options_.plateau) options_.plateau->check();
+  check_keys(options_.settings);
+  check_keys(options_.texts);
+}
+
+// The program's, and those of the run that bits depend on.
+Metadata TrainingRun::all_settings() const {
+  Metadata all = options_.settings;
+  const auto add = [&](const char* name, const std::string& value) {
+    all[kOwn + std::string(name)] = value;
+  };
+  add("batch_size", fmt::to_string(options_.batch_size));
+  add("accumulate", fmt::to_string(options_.accumulate));
+  add("mean_losses", options_.mean_losses ? "yes" : "no");
+  add("better", options_.better == Better::larger ? "larger" : "smaller");
+  add("schedule", options_.schedule ? options_.schedule->description() : "none");
+  add("schedule_by_epoch", options_.schedule_by_epoch ? "yes" : "no");
+  add("plateau", options_.plateau ? options_.plateau->description() : "none");
+  add("seed", fmt::to_string(options_.seed));
+  return all;
+}
+
+void TrainingRun::begin_files() {
+  std::error_code error;
+  if (!options_.resume) std::filesystem::create_directories(options_.output, error);
+  if (error) {
+    throw FileError(options_.output,
+                    fmt::format("need to make the folder; got: {}", error.message()));
+  }
+  // Better to learn it before hours of training than after; not committed, they leave nothing.
+  for (const auto& file : {checkpoint_, best_.file()}) AtomicFile check(file);
+  if (!options_.events) return;
+  const auto file = std::filesystem::path(options_.output) / "events.out.tfevents.0.run";
+  if (!options_.resume)
+    std::filesystem::remove(file, error);  // or the next line says what is there
+  events_ = std::make_unique<EventFile>(file);
+}
+
+void TrainingRun::save() {
+  if (checkpoint_.empty()) throw UsageError("[TrainingRun] need a folder to save in; got none");
+  TrainingProgress progress = progress_;
+  if (bar_) progress.seconds += bar_->seconds();
+  Metadata metadata = all_settings();
+  progress.add_to(metadata);
+  save_checkpoint(checkpoint_, model_, trainer_, Random(options_.seed), metadata);
+  is_saved_ = true;
+}
+
+void TrainingRun::resume() {
+  const SafetensorsFile file = SafetensorsFile::read(checkpoint_);
+  check_settings(file.name(), file.metadata(), all_settings());
+  TrainingProgress progress = TrainingProgress::from(file.metadata(), file.name());
+  if (progress.best_epoch > 0) resume_best(progress);
+  Random random;  // every minibatch has its own
+  load_checkpoint(checkpoint_, model_, trainer_, random);
+  progress_ = std::move(progress);
+  is_saved_ = true;
+}
+
+// The best model is written before the checkpoint: it may be of an epoch that is trained once more.
+// Another run in the same folder may have replaced it, too.
+void TrainingRun::resume_best(const TrainingProgress& progress) const {
+  const SafetensorsFile file = SafetensorsFile::read(best_.file());
+  const Metadata& saved = file.metadata();
+  Metadata wanted = all_settings();
+  wanted.insert(options_.texts.begin(), options_.texts.end());
+  if (std::includes(saved.begin(), saved.end(), wanted.begin(), wanted.end()) &&
+      number_in<unsigned>(saved, kEpoch, file.name()) >= progress.best_epoch) {
+    return;
+  }
+  throw FileError(file.name(), fmt::format("need the best model of the run that {} goes on with; "
+                                           "got that of another run",
+                                           checkpoint_.string()));
+}
+
+void TrainingRun::keep_best(const TrainingProgress& progress) {
+  Metadata metadata = all_settings();
+  metadata.insert(options_.texts.begin(), options_.texts.end());
+  metadata[kEpoch] = fmt::to_string(progress.best_epoch);
+  metadata[kDevScore] = fmt::to_string(progress.best_score);
+  best_.keep(metadata);
+}
+
+void TrainingRun::write_curve() const {
+  if (options_.output.empty()) return;
+  const std::filesystem::path folder = options_.output;
+  curve().write_csv(folder / "curve.csv");
+  curve().write_svg(folder / "curve.svg");
+}
+
+void TrainingRun::write_report(const std::filesystem::path& path,
+                               const std::map<std::string, double>& results) const {
+  nlohmann::ordered_json report = {{"epochs", progress_.epochs},
+                                   {"updates", progress_.updates},
+                                   {"skipped_updates", progress_.skipped},
+                                   {"best_epoch", progress_.best_epoch},
+                                   {"best_" + options_.score_name, progress_.best_score},
+                                   {"seconds", progress_.seconds},
+                                   {options_.unit + "_per_second", units_per_second()}};
+  report["results"] = results;
+  report["settings"] = all_settings();
+  constexpr auto kReplace = nlohmann::ordered_json::error_handler_t::replace;
+  write_atomically(path, report.dump(2, ' ', false, kReplace) + '\n');
+}
+
+}  // namespace dynet_like::nn

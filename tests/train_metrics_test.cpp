@@ -1,0 +1,189 @@
+// Metrics, against numbers computed by hand and published ones.
+#include <cmath>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "dynet_like/core/errors.h"
+#include "nn/train/bleu.h"
+#include "nn/train/metrics.h"
+#include "nn/train/span_scores.h"
+
+namespace dynet_like::nn {
+namespace {
+
+std::vector<std::string> words(const std::string& text) {
+  std::istringstream in(text);
+  std::vector<std::string> words;
+  for (std::string word; in >> word;) words.push_back(word);
+  return words;
+}
+
+TEST(MetricsTest, OfNothing) {
+  EXPECT_EQ(Accuracy().value(), 0);
+  EXPECT_EQ(PrecisionRecall().f1(), 0);
+  EXPECT_EQ(ClassScores(2).accuracy(), 0);
+  EXPECT_EQ(ClassScores(2).macro().f1, 0);
+  EXPECT_EQ(Perplexity().value(), 1);
+  EXPECT_EQ(AttachmentScores().labelled(), 0);
+  EXPECT_EQ(SpanScores().f1(), 0);
+  EXPECT_EQ(Bleu().value(), 0);
+  EXPECT_EQ(Bleu().value(BleuSmoothing::exponential), 0);
+}
+
+TEST(MetricsTest, CountsRightOnes) {
+  Accuracy accuracy;
+  accuracy.add(true);
+  accuracy.add(false);
+  accuracy.add(2, 2);
+  EXPECT_EQ(accuracy.value(), 0.75);
+  EXPECT_THROW(accuracy.add(2, 1), UsageError);
+  EXPECT_EQ(accuracy.count(), 4u);
+}
+
+// Gold 0 0 0 1 1 2, predicted 0 0 1 1 2 2.
+TEST(MetricsTest, Classes) {
+  ClassScores scores(4);
+  const std::size_t gold[] = {0, 0, 0, 1, 1, 2}, predicted[] = {0, 0, 1, 1, 2, 2};
+  for (std::size_t i = 0; i < 6; ++i) scores.add(gold[i], predicted[i]);
+  EXPECT_EQ(scores.of(0).precision(), 1);
+  EXPECT_EQ(scores.of(0).recall(), 2.0 / 3);
+  EXPECT_EQ(scores.of(0).f1(), 0.8);
+  EXPECT_EQ(scores.of(1).f1(), 0.5);
+  EXPECT_EQ(scores.of(2).precision(), 0.5);
+  EXPECT_EQ(scores.of(2).f1(), 2.0 / 3);
+  EXPECT_EQ(scores.of(3).f1(), 0);
+  EXPECT_EQ(scores.accuracy(), 4.0 / 6);
+  EXPECT_DOUBLE_EQ(scores.macro().f1, (0.8 + 0.5 + 2.0 / 3) / 4);
+  EXPECT_DOUBLE_EQ(scores.macro().precision, (1 + 0.5 + 0.5) / 4);
+  EXPECT_DOUBLE_EQ(scores.macro().recall, (2.0 / 3 + 0.5 + 1) / 4);
+  const std::vector<std::size_t> none = {0, 3};
+  EXPECT_DOUBLE_EQ(scores.macro(none).f1, (0.5 + 2.0 / 3) / 2);
+  EXPECT_EQ(scores.macro(std::vector<std::size_t>{0, 1, 2, 3}).f1, 0);
+  EXPECT_EQ(scores.micro(none).precision(), 0.5);
+  EXPECT_EQ(scores.micro(none).recall(), 2.0 / 3);
+  EXPECT_EQ(scores.count(1, 2), 1u);
+  EXPECT_THROW(scores.add(0, 4), UsageError);
+  EXPECT_THROW(scores.add(4, 0), UsageError);
+  EXPECT_EQ(scores.micro().gold, 6u);
+  EXPECT_THROW(ClassScores(0), UsageError);
+}
+
+TEST(MetricsTest, PerplexityOfAUniformChoice) {
+  Perplexity perplexity;
+  perplexity.add(3 * std::log(8.0), 3);
+  perplexity.add(std::log(8.0), 1);
+  EXPECT_DOUBLE_EQ(perplexity.value(), 8);
+  EXPECT_DOUBLE_EQ(perplexity.nats(), std::log(8.0));
+}
+
+TEST(MetricsTest, Attachment) {
+  const std::vector<Arc> gold = {{2, "nsubj"}, {0, "root"}, {2, "obj"}, {2, "punct"}};
+  const std::vector<Arc> found = {{2, "obj"}, {0, "root"}, {2, "obj"}, {1, "punct"}};
+  AttachmentScores all, without;
+  all.add(gold, found);
+  EXPECT_EQ(all.unlabelled(), 0.75);
+  EXPECT_EQ(all.labelled(), 0.5);
+  without.add(gold, found, std::vector<std::string>{"NOUN", "VERB", "NOUN", "PUNCT"});
+  EXPECT_EQ(without.unlabelled(), 1);
+  EXPECT_EQ(without.labelled(), 2.0 / 3);
+  EXPECT_EQ(without.words(), 3u);
+  EXPECT_THROW(all.add(gold, std::span(found).first(3)), UsageError);
+  EXPECT_THROW(all.add(gold, found, words("NOUN")), UsageError);
+}
+
+using Spans = std::vector<LabelledSpan>;
+
+TEST(SpansTest, AreMarkedInThreeWays) {
+  const Spans two = {{"PER", 0, 2}, {"PER", 2, 3}};
+  EXPECT_EQ(spans_of(words("B-PER I-PER B-PER O")), two);
+  EXPECT_EQ(spans_of(words("I-PER I-PER B-PER O")), two);  // IOB1
+  EXPECT_EQ(spans_of(words("B-PER E-PER S-PER O")), two);
+  EXPECT_EQ(spans_of(words("O O")), Spans());
+  EXPECT_EQ(spans_of(words("B-A I-B I-B")), (Spans{{"A", 0, 1}, {"B", 1, 3}}));
+  EXPECT_EQ(spans_of(words("O I-A O I-A")), (Spans{{"A", 1, 2}, {"A", 3, 4}}));
+  EXPECT_EQ(spans_of(words("E-A E-A S-A I-A B-A")),
+            (Spans{{"A", 0, 1}, {"A", 1, 2}, {"A", 2, 3}, {"A", 3, 4}, {"A", 4, 5}}));
+  EXPECT_EQ(spans_of(words("B I B-x-y NOUN E")), (Spans{{"", 0, 2}, {"x-y", 2, 3}, {"", 4, 5}}));
+}
+
+// Precision 1/3, recall 1/2: one of two spans is found, one is too long, and one is not there.
+TEST(SpansTest, AreComparedAsAWhole) {
+  SpanScores scores;
+  scores.add(words("B-PER I-PER O B-LOC O O"), words("B-PER I-PER O B-LOC I-LOC B-LOC"));
+  EXPECT_EQ(scores.all().precision(), 1.0 / 3);
+  EXPECT_EQ(scores.all().recall(), 0.5);
+  EXPECT_EQ(scores.f1(), 0.4);
+  EXPECT_EQ(scores.by_type().at("PER").f1(), 1);
+  EXPECT_EQ(scores.by_type().at("LOC").f1(), 0);
+  EXPECT_EQ(scores.labels().value(), 4.0 / 6);
+  scores.add(words("B-PER"), words("B-LOC"));  // the right words, another type
+  EXPECT_EQ(scores.all().right, 1u);
+  EXPECT_THROW(scores.add(words("O O"), words("O")), UsageError);
+}
+
+// Papineni et al. (2002), section 2.1: the modified precisions of their examples.
+TEST(BleuTest, ModifiedPrecisionsOfThePaper) {
+  Bleu the;
+  const std::vector<Bleu::Tokens> cat = {words("the cat is on the mat"),
+                                         words("there is a cat on the mat")};
+  the.add(words("the the the the the the the"), cat);
+  EXPECT_EQ(the.precision(1), 2.0 / 7);
+  EXPECT_EQ(the.precision(2), 0);
+  EXPECT_EQ(the.value(), 0);
+  const std::vector<Bleu::Tokens> references = {
+      words("It is a guide to action that ensures that the military will forever heed Party "
+            "commands"),
+      words("It is the guiding principle which guarantees the military forces always being under "
+            "the command of the Party"),
+      words("It is the practical guide for the army always to heed the directions of the party")};
+  Bleu first, second;
+  first.add(words("It is a guide to action which ensures that the military always obeys the "
+                  "commands of the party"),
+            references);
+  second.add(words("It is to insure the troops forever hearing the activity guidebook that party "
+                   "direct"),
+             references);
+  EXPECT_EQ(first.precision(1), 17.0 / 18);
+  EXPECT_EQ(first.precision(2), 10.0 / 17);
+  EXPECT_EQ(second.precision(1), 8.0 / 14);
+  EXPECT_EQ(second.precision(2), 1.0 / 13);
+  EXPECT_THROW(second.precision(5), UsageError);
+  // The documentation of NLTK's sentence_bleu gives 0.5045...
+  EXPECT_EQ(std::floor(first.value() * 1e4), 5045);
+  // And that of its corpus_bleu, of two sentences, 0.5920...
+  first.add(words("he read the book because he was interested in world history"),
+            words("he was interested in world history because he read the book"));
+  EXPECT_EQ(std::floor(first.value() * 1e4), 5920);
+}
+
+TEST(BleuTest, BrevityPenalty) {
+  Bleu bleu;
+  bleu.add(words("a b c d"), words("a b c d e f"));
+  EXPECT_DOUBLE_EQ(bleu.brevity_penalty(), std::exp(1 - 6.0 / 4));
+  EXPECT_DOUBLE_EQ(bleu.value(), std::exp(-0.5));
+  Bleu closest;  // of lengths 3 and 5, next to 4, the shorter
+  closest.add(words("a b c d"), std::vector<Bleu::Tokens>{words("a b c d e"), words("a b c")});
+  EXPECT_EQ(closest.brevity_penalty(), 1);
+  Bleu empty;
+  empty.add({}, words("a"));
+  EXPECT_EQ(empty.value(BleuSmoothing::add_one), 0);
+  EXPECT_THROW(empty.add(words("a"), std::vector<Bleu::Tokens>()), UsageError);
+}
+
+TEST(BleuTest, Smoothing) {
+  Bleu bleu;  // 4 of 5 words, 2 of 4 pairs, 0 of 3, 0 of 2
+  bleu.add(words("a b x c d"), words("a b y c d"));
+  EXPECT_EQ(bleu.value(), 0);
+  const auto mean = [](double a, double b, double c, double d) {
+    return std::pow(a * b * c * d, 0.25);
+  };
+  EXPECT_DOUBLE_EQ(bleu.value(BleuSmoothing::add_one), mean(4 / 5.0, 3 / 5.0, 1 / 4.0, 1 / 3.0));
+  EXPECT_DOUBLE_EQ(bleu.value(BleuSmoothing::exponential),
+                   mean(4 / 5.0, 2 / 4.0, 1 / (2 * 3.0), 1 / (4 * 2.0)));
+}
+
+}  // namespace
+}  // namespace dynet_like::nn

@@ -1,0 +1,499 @@
+// Training runs: the best model, updates, files, lines, and what is refused.
+#include <algorithm>
+#include <cmath>
+#include <csignal>
+#include <filesystem>
+#include <functional>
+#include <limits>
+#include <sstream>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "tests/support/message_of.h"
+#include "tests/support/training_program.h"
+
+namespace dynet_like::nn {
+namespace {
+
+namespace fs = std::filesystem;
+
+using namespace training_program;
+
+const Setting kPlain = {"plain"};
+
+TEST(TrainingRunsTest, TheBestModelIsLoadedAtTheEnd) {
+  for (const std::string& folder : {std::string(), new_folder("best")}) {
+    Program program(kPlain, folder);
+    const std::vector<double> scores = {0.25, 0.75, 0.5};
+    std::vector<std::vector<float>> values;
+    while (program.run->next_epoch()) {
+      for (const auto& samples : program.run->minibatches(kSamples)) {
+        program.batch->clear();
+        program.batch->add_losses(samples.size(), [&](ComputationGraph& graph, std::size_t i) {
+          return program.loss(graph, samples[i], false);
+        });
+        program.run->update(*program.batch);
+      }
+      values.push_back(program.values());
+      program.run->finish_epoch(scores[values.size() - 1]);
+    }
+    EXPECT_EQ(program.values(), values[1]);
+    EXPECT_NE(values[2], values[1]);
+    EXPECT_EQ(program.run->progress().best_epoch, 2u);
+    EXPECT_EQ(program.run->curve().value("dev score", 3), 0.5);
+  }
+}
+
+TEST(TrainingRunsTest, WithoutDevSamplesTheLastModelIsTheBest) {
+  Program program(kPlain, "");
+  while (program.run->next_epoch()) {
+    for ([[maybe_unused]] const auto& samples : program.run->minibatches(kSamples)) {
+    }
+    program.run->finish_epoch();
+  }
+  EXPECT_EQ(program.run->progress().best_epoch, 3u);
+  EXPECT_EQ(program.run->progress().updates, 0u);
+}
+
+TEST(TrainingRunsTest, PatienceEndsTraining) {
+  Setting setting = {"patience", [](TrainingOptions& options) {
+                       options.epochs = 100;
+                       options.patience = 3;
+                     }};
+  Program program(setting, "");
+  unsigned epoch = 0;
+  while (program.run->next_epoch()) {
+    for ([[maybe_unused]] const auto& samples : program.run->minibatches(kSamples)) {
+    }
+    program.run->finish_epoch(++epoch == 4 ? 1.0 : 0.5);
+  }
+  EXPECT_EQ(program.run->progress().epochs, 7u);
+  EXPECT_EQ(program.run->progress().best_epoch, 4u);
+  EXPECT_EQ(epoch, 7u);
+}
+
+TEST(TrainingRunsTest, ScoresThatAreNoNumbersAreNeverTheBest) {
+  Program program(kPlain, "");
+  while (program.run->next_epoch()) {
+    for ([[maybe_unused]] const auto& samples : program.run->minibatches(kSamples)) {
+    }
+    program.run->finish_epoch(std::nan(""));
+  }
+  EXPECT_EQ(program.run->progress().best_epoch, 0u);
+}
+
+// Ctrl-C in an evaluation, and signals after the run.
+TEST(TrainingRunsTest, SignalsStopIt) {
+  const std::string folder = new_folder("signals");
+  Program whole(kPlain, "");
+  whole.train();
+  Program first(kPlain, folder);
+  while (first.run->next_epoch()) {
+    for ([[maybe_unused]] const auto& samples : first.run->minibatches(kSamples)) {
+      first.batch->clear();
+      for (const std::uint32_t sample : samples) {
+        first.batch->add_loss(first.loss(first.batch->new_graph(), sample, true));
+      }
+      first.run->update(*first.batch);
+    }
+    first.run->finish_epoch([&] {
+      std::raise(SIGINT);
+      return first.dev_score();
+    });
+  }
+  EXPECT_TRUE(first.run->interrupted());
+  EXPECT_EQ(first.run->progress().epochs, 1u);
+  struct sigaction now = {};
+  sigaction(SIGINT, nullptr, &now);
+  EXPECT_EQ(now.sa_handler, SIG_DFL);
+  Program second(kPlain, folder, true);
+  second.train();
+  EXPECT_EQ(second.values(), whole.values());
+}
+
+// Whoever looks for it himself, and leaves the loop, has a checkpoint, too.
+TEST(TrainingRunsTest, StoppedAndLeft) {
+  struct Left {};
+  Program whole(kPlain, "");
+  whole.train();
+  const std::string folder = new_folder("left");
+  Program first(kPlain, folder);
+  EXPECT_THROW(first.train({},
+                           [](TrainingRun& run, int minibatch) {
+                             if (minibatch < 9) return;
+                             run.stop();
+                             throw Left();
+                           }),
+               Left);
+  EXPECT_FALSE(first.run->next_epoch());
+  Program second(kPlain, folder, true);
+  EXPECT_EQ(second.run->progress().minibatches, 3u);
+  second.train();
+  EXPECT_EQ(second.values(), whole.values());
+}
+
+TEST(TrainingRunsTest, AFinishedRunGoesOnWithMoreEpochs) {
+  const std::string folder = new_folder("more");
+  const auto epochs = [](unsigned number) {
+    return [number](TrainingOptions& options) { options.epochs = number; };
+  };
+  Program(kPlain, folder, false, epochs(1)).train();
+  Program more(kPlain, folder, true, epochs(3));
+  more.train();
+  Program whole(kPlain, "", false, epochs(3));
+  whole.train();
+  EXPECT_EQ(more.values(), whole.values());
+}
+
+TEST(TrainingRunsTest, GoesOnWithItsOwnFilesOnly) {
+  const std::string folder = new_folder("own");
+  const auto resume = [&](const std::function<void(TrainingOptions&)>& more = {}) {
+    Program(kPlain, folder, true, more);
+  };
+  EXPECT_THROW(resume(), FileError);  // there is none
+  Program(kPlain, folder).train();
+  EXPECT_NO_THROW(resume());
+  EXPECT_EQ(message_of<UsageError>(
+                [&] { resume([](TrainingOptions& o) { o.settings["model"] = "other"; }); }),
+            "[TrainingRun] need the same settings to go on from " + folder +
+                "/checkpoint.safetensors: model was \"parity\"; got \"other\"");
+  EXPECT_THROW(resume([](TrainingOptions& o) { o.settings["new"] = "1"; }), UsageError);
+  EXPECT_THROW(resume([](TrainingOptions& o) { o.schedule = 0.1f; }), UsageError);
+  EXPECT_THROW(resume([](TrainingOptions& o) { o.accumulate = 2; }), UsageError);
+  EXPECT_THROW(resume([](TrainingOptions& o) { o.seed = 2; }), UsageError);
+  EXPECT_THROW(resume([](TrainingOptions& o) { o.texts["words"] = "another vocabulary"; }),
+               FileError);
+  fs::remove(fs::path(folder) / "best.safetensors");
+  EXPECT_THROW(resume(), FileError);
+}
+
+TEST(TrainingRunsTest, AnEpochGoesOnWithTheSameSamplesOnly) {
+  const std::string folder = new_folder("samples");
+  Program(kPlain, folder).train([](TrainingRun& run, int minibatch) {
+    if (minibatch == 2) run.stop();
+  });
+  Program other(kPlain, folder, true);
+  ASSERT_TRUE(other.run->next_epoch());
+  EXPECT_THROW(other.run->minibatches(kSamples + 1), UsageError);
+  EXPECT_THROW(other.run->minibatches(Minibatches()), UsageError);
+  int left = 0;
+  for ([[maybe_unused]] const auto& samples : other.run->minibatches(kSamples)) ++left;
+  EXPECT_EQ(left, 4);
+}
+
+TEST(TrainingRunsTest, HostileCheckpoints) {
+  const std::string folder = new_folder("hostile");
+  Program(kPlain, folder).train();
+  const fs::path file = fs::path(folder) / "checkpoint.safetensors";
+  ParameterCollection model;
+  Embedding numbers(model, kSamples, 4);
+  Linear output(model, 4, 2);
+  AdamTrainer trainer(model, 0.05f);
+  Random random;
+  const Metadata good = load_checkpoint(file, model, trainer, random);
+  for (const auto& [key, value] :
+       std::vector<std::pair<std::string, std::string>>{{"training.epochs", "4"},
+                                                        {"training.epochs", "-1"},
+                                                        {"training.best_epoch", "99999999999999"},
+                                                        {"training.best_epoch", "4"},
+                                                        {"training.minibatches", "1e300"},
+                                                        {"training.loss", "nan"},
+                                                        {"training.seconds", ""},
+                                                        {"training.curve", "epoch\n1,\n"},
+                                                        {"training.curve", "epoch,\"x\n"}}) {
+    Metadata bad = good;
+    bad[key] = value;
+    save_checkpoint(file, model, trainer, random, bad);
+    EXPECT_THROW(Program(kPlain, folder, true), FileError) << key << " " << value;
+  }
+  save_checkpoint(file, model, trainer, random, good);
+  EXPECT_NO_THROW(Program(kPlain, folder, true));
+}
+
+TEST(TrainingRunsTest, NeedsAFolderToWriteIn) {
+  const std::string folder = new_folder("no_folder");
+  fs::create_directories(folder + "/best.safetensors");
+  EXPECT_THROW(Program(kPlain, folder), FileError);
+  EXPECT_FALSE(fs::exists(folder + "/checkpoint.safetensors"));
+  std::ofstream(folder + "/file") << "x";
+  EXPECT_THROW(Program(kPlain, folder + "/file"), FileError);
+  EXPECT_THROW(Program(kPlain, folder + "/file/below"), FileError);
+}
+
+TEST(TrainingRunsTest, OptionsAreChecked) {
+  const auto with = [](const std::function<void(TrainingOptions&)>& more) {
+    Program(kPlain, "", false, more);
+  };
+  EXPECT_THROW(with([](TrainingOptions& o) { o.batch_size = 0; }), UsageError);
+  EXPECT_THROW(with([](TrainingOptions& o) { o.accumulate = 0; }), UsageError);
+  EXPECT_THROW(with([](TrainingOptions& o) { o.resume = true; }), UsageError);
+  EXPECT_THROW(with([](TrainingOptions& o) { o.events = true; }), UsageError);
+  EXPECT_THROW(with([](TrainingOptions& o) { o.units_per_sample = 0; }), UsageError);
+  EXPECT_THROW(with([](TrainingOptions& o) { o.plateau = Plateau{.factor = 2}; }), UsageError);
+  EXPECT_THROW(with([](TrainingOptions& o) { o.settings["training.x"] = ""; }), UsageError);
+}
+
+TEST(TrainingRunsTest, CallsOutOfOrderAreRefused) {
+  Program program(kPlain, "");
+  TrainingRun& run = *program.run;
+  EXPECT_THROW(run.minibatches(kSamples), UsageError);
+  EXPECT_THROW(run.finish_epoch(1), UsageError);
+  EXPECT_THROW(run.update(*program.batch), UsageError);
+  EXPECT_THROW(run.save(), UsageError);
+  EXPECT_THROW(run.note("epoch", 1), UsageError);
+  ASSERT_TRUE(run.next_epoch());
+  EXPECT_THROW(run.finish_epoch(1), UsageError);
+  EXPECT_THROW(run.update(*program.batch), UsageError);
+  for ([[maybe_unused]] const auto& samples : run.minibatches(kSamples)) {
+    EXPECT_THROW(run.minibatches(kSamples), UsageError);
+  }
+  EXPECT_THROW(run.next_epoch(), UsageError);
+  program.trainer.exponential_moving_average(0.5f);
+  EXPECT_THROW(run.finish_epoch(1), UsageError);
+  run.finish_epoch([] { return 1; });
+}
+
+// Accumulated minibatches are one large minibatch, bit for bit on the CPU.
+TEST(TrainingRunsTest, AccumulationIsOneLargeMinibatch) {
+  if (!default_device()->is_cpu()) GTEST_SKIP() << "sums of another order have other bits";
+  const auto train = [](unsigned batch_size, unsigned accumulate, bool mean) {
+    ParameterCollection model;
+    const Embedding numbers(model, kSamples, 4);
+    const Linear output(model, 4, 2);
+    SimpleSGDTrainer trainer(model, 0.5f);
+    TrainingOptions options;
+    options.epochs = 2;
+    options.accumulate = accumulate;
+    options.mean_losses = mean;
+    options.lines = nullptr;
+    TrainingRun run(model, trainer, options);
+    Minibatches list(1);
+    for (std::uint32_t sample = 0; sample < kSamples; ++sample) {
+      if (list.back().size() == batch_size) list.emplace_back();
+      list.back().push_back(sample);
+    }
+    Minibatch batch;
+    while (run.next_epoch()) {
+      for (const auto& samples : run.minibatches(list)) {
+        batch.clear();
+        batch.add_losses(samples.size(), [&](ComputationGraph& graph, std::size_t i) {
+          return pickneglogsoftmax(output(numbers(graph, samples[i])), samples[i] % 2);
+        });
+        run.update(batch);
+      }
+      run.finish_epoch();
+    }
+    std::vector<float> values = as_vector(output.weights().values());
+    values.push_back(static_cast<float>(run.progress().updates));
+    return values;
+  };
+  for (const bool mean : {false, true}) {
+    EXPECT_EQ(train(5, 2, mean), train(10, 1, mean));
+    EXPECT_EQ(train(5, 4, mean), train(20, 1, mean));  // the last update has fewer
+  }
+  EXPECT_NE(train(10, 1, false), train(10, 1, true));
+}
+
+/// A model of one weight, whose gradient is what it is told.
+struct OneWeight {
+  ParameterCollection model;
+  Parameter w = model.add_parameters({1}, ParameterInitConst(8));
+  SimpleSGDTrainer trainer = SimpleSGDTrainer(model, 1);
+  Minibatch batch;
+
+  void add_loss(float slope) {
+    batch.clear();
+    batch.add_loss(parameter(batch.new_graph(), w) * slope);
+  }
+};
+
+TEST(TrainingRunsTest, MeansAreOfLosses) {
+  OneWeight one;
+  TrainingOptions options;
+  options.mean_losses = true;
+  options.accumulate = 2;
+  options.lines = nullptr;
+  TrainingRun run(one.model, one.trainer, options);
+  ASSERT_TRUE(run.next_epoch());
+  for ([[maybe_unused]] const auto& samples : run.minibatches(Minibatches{{0}, {1}})) {
+    one.add_loss(3);
+    EXPECT_EQ(run.update(one.batch, 2), 24.0f);
+  }
+  EXPECT_EQ(as_scalar(one.w.values()), 8 - 6.0f / 4);
+  EXPECT_EQ(run.progress().mean_loss(), 12);
+}
+
+TEST(TrainingRunsTest, TheBestModelHasTheAverages) {
+  OneWeight one;
+  one.trainer.cumulative_moving_average();
+  TrainingOptions options;
+  options.epochs = 1;
+  options.lines = nullptr;
+  TrainingRun run(one.model, one.trainer, options);
+  ASSERT_TRUE(run.next_epoch());
+  for ([[maybe_unused]] const auto& samples : run.minibatches(Minibatches{{0}, {1}})) {
+    one.add_loss(1);
+    run.update(one.batch);
+  }
+  // An evaluation that fails leaves the weights in their place.
+  EXPECT_THROW(run.finish_epoch([]() -> double { throw StateError("no"); }), StateError);
+  EXPECT_EQ(as_scalar(one.w.values()), 6.0f);
+  run.finish_epoch([&] { return static_cast<double>(as_scalar(one.w.values())); });
+  EXPECT_EQ(as_scalar(one.w.values()), 6.0f);
+  EXPECT_EQ(run.progress().best_score, 6.5);
+  EXPECT_FALSE(run.next_epoch());
+  EXPECT_EQ(as_scalar(one.w.values()), 6.5f);
+}
+
+TEST(InterruptWatchTest, SeveralShareTheSignals) {
+  const auto is_default = [] {
+    struct sigaction now = {};
+    sigaction(SIGTERM, nullptr, &now);
+    return now.sa_handler == SIG_DFL;
+  };
+  {
+    const InterruptWatch first;
+    {
+      const InterruptWatch second;
+      EXPECT_FALSE(second.interrupted());
+      std::raise(SIGTERM);
+      EXPECT_TRUE(second.interrupted());
+    }
+    EXPECT_TRUE(first.interrupted());
+  }
+  EXPECT_TRUE(is_default());
+  const InterruptWatch later;
+  EXPECT_FALSE(later.interrupted());
+  EXPECT_FALSE(is_default());
+}
+
+TEST(TrainingRunsTest, GradientsThatAreNotFinite) {
+  const float infinity = std::numeric_limits<float>::infinity();
+  std::ostringstream lines;
+  TrainingOptions options;
+  options.epochs = 2;
+  options.not_finite = NotFinite::skip;
+  options.lines = &lines;
+  {
+    OneWeight one;
+    TrainingRun run(one.model, one.trainer, options);
+    while (run.next_epoch()) {
+      for (const auto& samples : run.minibatches(Minibatches{{0}, {1}, {2}})) {
+        const bool is_bad = run.progress().epochs == 0 && samples[0] == 1;
+        one.add_loss(is_bad ? infinity : 1);
+        run.update(one.batch);
+      }
+      run.finish_epoch();
+    }
+    EXPECT_EQ(as_scalar(one.w.values()), 3.0f);
+    EXPECT_EQ(run.progress().updates, 5u);
+    EXPECT_EQ(run.progress().skipped, 1u);
+    EXPECT_EQ(run.curve().value("train loss", 1), 7.5);
+    const std::string text = lines.str();
+    EXPECT_NE(text.find("epoch 1/2: loss 7.5000, "), std::string::npos) << text;
+    EXPECT_NE(text.find(", 1 updates skipped, best so far\n"), std::string::npos) << text;
+    EXPECT_EQ(text.find("skipped", text.find("epoch 2/2")), std::string::npos) << text;
+  }
+  options.not_finite = NotFinite::fail;
+  OneWeight one;
+  TrainingRun run(one.model, one.trainer, options);
+  ASSERT_TRUE(run.next_epoch());
+  const auto train = [&](float slope) {
+    for ([[maybe_unused]] const auto& samples : run.minibatches(Minibatches{{0}})) {
+      one.add_loss(slope);
+      run.update(one.batch);
+    }
+  };
+  EXPECT_THROW(train(infinity), NumericError);
+  EXPECT_EQ(as_scalar(one.w.values()), 8.0f);
+  ASSERT_TRUE(run.next_epoch());  // the epoch goes on
+  train(1);
+  EXPECT_EQ(as_scalar(one.w.values()), 7.0f);
+}
+
+TEST(TrainingRunsTest, GradientsOfYourOwn) {
+  OneWeight one;
+  TrainingOptions options;
+  options.accumulate = 2;
+  options.lines = nullptr;
+  TrainingRun run(one.model, one.trainer, options);
+  ASSERT_TRUE(run.next_epoch());
+  for ([[maybe_unused]] const auto& samples : run.minibatches(Minibatches{{0}, {1}, {2}})) {
+    if (samples[0] == 1) continue;  // the last of an update is passed over
+    ComputationGraph graph;
+    const Gradients& gradients = graph.backward(parameter(graph, one.w) * 2);
+    run.update(gradients, 1.5, 1);
+  }
+  EXPECT_EQ(as_scalar(one.w.values()), 4.0f);
+  EXPECT_EQ(run.progress().updates, 2u);
+  EXPECT_EQ(run.progress().mean_loss(), 1.5);
+}
+
+TEST(TrainingRunsTest, RatesFollowSchedules) {
+  OneWeight one;
+  TrainingOptions options;
+  options.lines = nullptr;
+  options.epochs = 4;
+  options.plateau = Plateau{.factor = 0.25f, .patience = 1};
+  one.trainer.learning_rate = 0.5f;
+  TrainingRun run(one.model, one.trainer, options);
+  std::vector<float> rates;
+  while (run.next_epoch()) {
+    rates.push_back(one.trainer.learning_rate);
+    for ([[maybe_unused]] const auto& samples : run.minibatches(Minibatches{{0}})) {
+      one.add_loss(1);
+      run.update(one.batch);
+    }
+    run.finish_epoch(1);
+  }
+  EXPECT_EQ(rates, (std::vector<float>{0.5f, 0.5f, 0.5f, 0.125f}));
+}
+
+TEST(TrainingRunsTest, WritesWhatPeopleAndProgramsRead) {
+  const std::string folder = new_folder("files");
+  std::ostringstream lines;
+  Program program(kPlain, folder, false, [&](TrainingOptions& options) {
+    options.lines = &lines;
+    options.events = true;
+    options.score_name = "accuracy";
+    options.unit = "numbers";
+  });
+  program.train({}, [](TrainingRun& run, int minibatch) { run.note("loss <2>", minibatch); });
+  const std::string text = lines.str();
+  EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 3);
+  EXPECT_EQ(text.find("epoch 1/3: loss 0."), 0u) << text;
+  EXPECT_NE(text.find(" numbers/s, best so far\n"), std::string::npos) << text;
+  EXPECT_EQ(program.run->summary().find("best: epoch 3 of 3, dev accuracy "), 0u);
+  const std::string csv = text_of(fs::path(folder) / "curve.csv");
+  EXPECT_EQ(csv.find("epoch,dev accuracy,loss <2>,train loss\n1,0."), 0u) << csv;
+  EXPECT_NE(text_of(fs::path(folder) / "curve.svg").find("loss &lt;2&gt;"), std::string::npos);
+  EXPECT_GT(fs::file_size(fs::path(folder) / "events.out.tfevents.0.run"), 300u);
+  program.run->write_report(fs::path(folder) / "report.json", {{"test", 0.5}});
+  EXPECT_NE(text_of(fs::path(folder) / "report.json").find("\"test\": 0.5"), std::string::npos);
+
+  ParameterCollection model;
+  Embedding numbers(model, kSamples, 4);
+  Linear output(model, 4, 2);
+  const SavedModel saved(folder);
+  saved.load(model);
+  EXPECT_EQ(as_vector(output.weights().values()), as_vector(program.output.weights().values()));
+  EXPECT_EQ(saved.text("model"), "parity");
+  EXPECT_EQ(saved.vocabulary("words").size(), 1u);
+  EXPECT_EQ(saved.number<unsigned>("training.batch_size"), kBatch);
+  EXPECT_THROW(saved.text("nothing"), FileError);
+  EXPECT_THROW(saved.number<double>("model"), FileError);
+}
+
+TEST(TrainingRunsTest, LinesThatCannotBeWritten) {
+  std::ostringstream lines;
+  lines.setstate(std::ios::failbit);
+  Program program(kPlain, "", false, [&](TrainingOptions& options) { options.lines = &lines; });
+  EXPECT_THROW(program.train(), FileError);
+  EXPECT_EQ(program.run->progress().epochs, 1u);
+}
+
+}  // namespace
+}  // namespace dynet_like::nn
