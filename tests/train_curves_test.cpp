@@ -195,8 +195,7 @@ Number fixed(const std::string& bytes, std::size_t at) {
   return number;
 }
 
-/// Calls visit(path of field numbers, value's bytes or number) for all fields; 5 and 1 are
-/// messages.
+/// The fields of a message; their numbers make a path, and "/5" and "/5/1" are messages again.
 void parse(const std::string& message, const std::string& path, Scalar& to) {
   for (std::size_t at = 0; at < message.size();) {
     const std::uint64_t tag = varint(message, at);

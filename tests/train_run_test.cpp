@@ -1,24 +1,18 @@
-// Training runs: the best model, updates, files, lines, and what is refused.
-#include <algorithm>
+// Training runs: the best model, updates, signals, and what is refused.
 #include <cmath>
 #include <csignal>
-#include <filesystem>
 #include <functional>
 #include <limits>
 #include <sstream>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
 
-#include "tests/support/message_of.h"
 #include "tests/support/training_program.h"
 
 namespace dynet_like::nn {
 namespace {
-
-namespace fs = std::filesystem;
 
 using namespace training_program;
 
@@ -148,28 +142,6 @@ TEST(TrainingRunsTest, AFinishedRunGoesOnWithMoreEpochs) {
   EXPECT_EQ(more.values(), whole.values());
 }
 
-TEST(TrainingRunsTest, GoesOnWithItsOwnFilesOnly) {
-  const std::string folder = new_folder("own");
-  const auto resume = [&](const std::function<void(TrainingOptions&)>& more = {}) {
-    Program(kPlain, folder, true, more);
-  };
-  EXPECT_THROW(resume(), FileError);  // there is none
-  Program(kPlain, folder).train();
-  EXPECT_NO_THROW(resume());
-  EXPECT_EQ(message_of<UsageError>(
-                [&] { resume([](TrainingOptions& o) { o.settings["model"] = "other"; }); }),
-            "[TrainingRun] need the same settings to go on from " + folder +
-                "/checkpoint.safetensors: model was \"parity\"; got \"other\"");
-  EXPECT_THROW(resume([](TrainingOptions& o) { o.settings["new"] = "1"; }), UsageError);
-  EXPECT_THROW(resume([](TrainingOptions& o) { o.schedule = 0.1f; }), UsageError);
-  EXPECT_THROW(resume([](TrainingOptions& o) { o.accumulate = 2; }), UsageError);
-  EXPECT_THROW(resume([](TrainingOptions& o) { o.seed = 2; }), UsageError);
-  EXPECT_THROW(resume([](TrainingOptions& o) { o.texts["words"] = "another vocabulary"; }),
-               FileError);
-  fs::remove(fs::path(folder) / "best.safetensors");
-  EXPECT_THROW(resume(), FileError);
-}
-
 TEST(TrainingRunsTest, AnEpochGoesOnWithTheSameSamplesOnly) {
   const std::string folder = new_folder("samples");
   Program(kPlain, folder).train([](TrainingRun& run, int minibatch) {
@@ -182,45 +154,6 @@ TEST(TrainingRunsTest, AnEpochGoesOnWithTheSameSamplesOnly) {
   int left = 0;
   for ([[maybe_unused]] const auto& samples : other.run->minibatches(kSamples)) ++left;
   EXPECT_EQ(left, 4);
-}
-
-TEST(TrainingRunsTest, HostileCheckpoints) {
-  const std::string folder = new_folder("hostile");
-  Program(kPlain, folder).train();
-  const fs::path file = fs::path(folder) / "checkpoint.safetensors";
-  ParameterCollection model;
-  Embedding numbers(model, kSamples, 4);
-  Linear output(model, 4, 2);
-  AdamTrainer trainer(model, 0.05f);
-  Random random;
-  const Metadata good = load_checkpoint(file, model, trainer, random);
-  for (const auto& [key, value] :
-       std::vector<std::pair<std::string, std::string>>{{"training.epochs", "4"},
-                                                        {"training.epochs", "-1"},
-                                                        {"training.best_epoch", "99999999999999"},
-                                                        {"training.best_epoch", "4"},
-                                                        {"training.minibatches", "1e300"},
-                                                        {"training.loss", "nan"},
-                                                        {"training.seconds", ""},
-                                                        {"training.curve", "epoch\n1,\n"},
-                                                        {"training.curve", "epoch,\"x\n"}}) {
-    Metadata bad = good;
-    bad[key] = value;
-    save_checkpoint(file, model, trainer, random, bad);
-    EXPECT_THROW(Program(kPlain, folder, true), FileError) << key << " " << value;
-  }
-  save_checkpoint(file, model, trainer, random, good);
-  EXPECT_NO_THROW(Program(kPlain, folder, true));
-}
-
-TEST(TrainingRunsTest, NeedsAFolderToWriteIn) {
-  const std::string folder = new_folder("no_folder");
-  fs::create_directories(folder + "/best.safetensors");
-  EXPECT_THROW(Program(kPlain, folder), FileError);
-  EXPECT_FALSE(fs::exists(folder + "/checkpoint.safetensors"));
-  std::ofstream(folder + "/file") << "x";
-  EXPECT_THROW(Program(kPlain, folder + "/file"), FileError);
-  EXPECT_THROW(Program(kPlain, folder + "/file/below"), FileError);
 }
 
 TEST(TrainingRunsTest, OptionsAreChecked) {
@@ -450,49 +383,6 @@ TEST(TrainingRunsTest, RatesFollowSchedules) {
     run.finish_epoch(1);
   }
   EXPECT_EQ(rates, (std::vector<float>{0.5f, 0.5f, 0.5f, 0.125f}));
-}
-
-TEST(TrainingRunsTest, WritesWhatPeopleAndProgramsRead) {
-  const std::string folder = new_folder("files");
-  std::ostringstream lines;
-  Program program(kPlain, folder, false, [&](TrainingOptions& options) {
-    options.lines = &lines;
-    options.events = true;
-    options.score_name = "accuracy";
-    options.unit = "numbers";
-  });
-  program.train({}, [](TrainingRun& run, int minibatch) { run.note("loss <2>", minibatch); });
-  const std::string text = lines.str();
-  EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 3);
-  EXPECT_EQ(text.find("epoch 1/3: loss 0."), 0u) << text;
-  EXPECT_NE(text.find(" numbers/s, best so far\n"), std::string::npos) << text;
-  EXPECT_EQ(program.run->summary().find("best: epoch 3 of 3, dev accuracy "), 0u);
-  const std::string csv = text_of(fs::path(folder) / "curve.csv");
-  EXPECT_EQ(csv.find("epoch,dev accuracy,loss <2>,train loss\n1,0."), 0u) << csv;
-  EXPECT_NE(text_of(fs::path(folder) / "curve.svg").find("loss &lt;2&gt;"), std::string::npos);
-  EXPECT_GT(fs::file_size(fs::path(folder) / "events.out.tfevents.0.run"), 300u);
-  program.run->write_report(fs::path(folder) / "report.json", {{"test", 0.5}});
-  EXPECT_NE(text_of(fs::path(folder) / "report.json").find("\"test\": 0.5"), std::string::npos);
-
-  ParameterCollection model;
-  Embedding numbers(model, kSamples, 4);
-  Linear output(model, 4, 2);
-  const SavedModel saved(folder);
-  saved.load(model);
-  EXPECT_EQ(as_vector(output.weights().values()), as_vector(program.output.weights().values()));
-  EXPECT_EQ(saved.text("model"), "parity");
-  EXPECT_EQ(saved.vocabulary("words").size(), 1u);
-  EXPECT_EQ(saved.number<unsigned>("training.batch_size"), kBatch);
-  EXPECT_THROW(saved.text("nothing"), FileError);
-  EXPECT_THROW(saved.number<double>("model"), FileError);
-}
-
-TEST(TrainingRunsTest, LinesThatCannotBeWritten) {
-  std::ostringstream lines;
-  lines.setstate(std::ios::failbit);
-  Program program(kPlain, "", false, [&](TrainingOptions& options) { options.lines = &lines; });
-  EXPECT_THROW(program.train(), FileError);
-  EXPECT_EQ(program.run->progress().epochs, 1u);
 }
 
 }  // namespace
