@@ -4,8 +4,8 @@
 // - values of double kernels against plain loops: 8 epsilon times the largest term of the item;
 // - float kernels against double kernels: 4 epsilon, of the element itself for elementwise values,
 //   else of the largest term of the item (or its gradient). Terms are the inputs' magnitudes put
-//   through the same kernel: for a sum of products, the sum of their absolute values. Cells, where
-//   errors of sums go through further functions: 16 epsilon;
+//   through the same kernel: for a sum of products, the sum of their absolute values. Cells and
+//   layer_norm, where errors of sums go through further functions: 16 epsilon;
 // - over all floats and all doubles, in units in the last place: exp 1.1, log 1, tanh and
 //   logistic 2.75, log_sigmoid 3, silu 6, softsign 1.5, sqrt 0.5. logistic and silu may be 0 where
 //   the result is no normal number.
@@ -37,8 +37,11 @@ bool is_elementwise(const Op& op) {
   return found;
 }
 
-// Errors of a cell's sums go through further functions.
-double bound_of(const Op& op) { return &op == &ops::lstm_cell || &op == &ops::gru_cell ? 16 : 4; }
+// Where errors of sums go through further functions they grow.
+double bound_of(const Op& op) {
+  const bool goes_on = &op == &ops::lstm_cell || &op == &ops::gru_cell || &op == &ops::layer_norm;
+  return goes_on ? 16 : 4;
+}
 
 // Where terms cancel out: about as large as these are.
 double least_scale(const Op& op) {

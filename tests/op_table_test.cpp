@@ -170,6 +170,8 @@ const std::map<std::string_view, Build>& public_functions() {
       {"random_gumbel", [](const Givens& g) { return random_gumbel(g.graph, Dim({3})); }},
       {"norm_dim", [](const Givens& g) { return l2_norm(g.a); }},
       {"rms_dim", [](const Givens& g) { return std_elems(g.a); }},
+      {"layer_norm",
+       [](const Givens& g) { return layer_norm(g.a, pick(g.a, 0, 1), pick(g.b, 0, 1)); }},
       {"binary_log_loss",
        [](const Givens& g) {  // summed up
          return apply_op(elementwise<formulas::BinaryLogLoss>, std::array{g.a, g.b});

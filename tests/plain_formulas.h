@@ -80,6 +80,15 @@ inline double sum_of_squares_along(const Signature& type, const Item& item, cons
                [](double x) { return x * x; });
 }
 
+inline double plain_layer_norm(const Signature& type, const Item& item, const Index& index) {
+  const unsigned n = type.inputs[0].rows();
+  const double mean = along(type, item, index, 0, [](double x) { return x; }) / n;
+  const double squares =
+      along(type, item, index, 0, [&](double x) { return (x - mean) * (x - mean); });
+  const double normal = (at(type, item, 0, index) - mean) / std::sqrt(squares / n);
+  return item.inputs[1][index[0]] * normal + item.inputs[2][index[0]];
+}
+
 inline double largest_along(const Signature& type, const Item& item, const Index& index) {
   double top = -std::numeric_limits<double>::infinity();
   along(type, item, whole_index(type, index), type.attributes[0], [&](double x) {
@@ -253,6 +262,7 @@ inline std::map<std::string_view, Plain> plain_formulas() {
          const unsigned n = type.inputs[0][type.attributes[0]];
          return std::sqrt(sum_of_squares_along(type, item, index) / n);
        }},
+      {"layer_norm", plain_layer_norm},
       {"max_dim", [](Type type, const Item& item,
                      const Index& index) { return largest_along(type, item, index); }},
       {"argmax",

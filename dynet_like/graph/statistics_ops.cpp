@@ -85,13 +85,8 @@ Expression squared_norm(const Expression& x) { return sum_elems(square(x)); }
 Expression l2_norm(const Expression& x) { return reduce_elements(ops::norm_dim, x); }
 
 Expression layer_norm(const Expression& x, const Expression& g, const Expression& b) {
-  // Far below what numbers differ by that mean something; a column of equal numbers becomes b.
-  constexpr float kSmallest = 1e-12f;
-  ComputationGraph& graph = graph_of("layer_norm", x);
-  const Expression difference = centred(x, {0}, false);
-  const Expression deviation = reduce(ops::rms_dim, difference, {0});
-  const Expression scale = max(deviation, constant(graph, Dim({1}), kSmallest));
-  return cmult(cdiv(difference, stretched(scale, x, {0})), g) + b;
+  const Expression inputs[] = {x, g, b};
+  return many(ops::layer_norm, inputs);
 }
 Expression weight_norm(const Expression& w, const Expression& g) {
   return cmult(cdiv(w, l2_norm(w)), g);  // w / |w| is neither huge nor tiny

@@ -30,6 +30,7 @@ std::span<const Op* const> all_ops() {
                                      &ops::mean_dim,
                                      &ops::norm_dim,
                                      &ops::rms_dim,
+                                     &ops::layer_norm,
                                      &ops::max_dim,
                                      &ops::argmax,
                                      &ops::cumsum,

@@ -1,12 +1,10 @@
 // Ops that add up: over inputs, over a dimension, and the softmax family.
+#include "dynet_like/ops/axis.h"
 #include "dynet_like/ops/structured.h"
 
 namespace dynet_like::ops {
 
 namespace {
-
-using Inputs = std::span<const Dim>;
-using Attributes = std::span<const std::uint32_t>;
 
 Op sum_of_inputs(std::string_view name, std::string_view formula) {
   Op op;
@@ -32,46 +30,13 @@ Dim same_shapes(std::string_view op, Inputs in) {
   return in[0];
 }
 
-void check_axis(std::string_view op, Inputs in, Attributes attributes) {
-  if (attributes.size() != 1) {
-    throw_shape_error(op, "one dimension, not " + std::to_string(attributes.size()), in);
-  }
-  if (attributes[0] >= in[0].nd) {
-    throw_shape_error(op, "an existing dimension, not dimension " + std::to_string(attributes[0]),
-                      in);
-  }
-}
-
 Dim reduced_shape(std::string_view op, Inputs in, Attributes attributes) {
   check_axis(op, in, attributes);
-  Dim result = in[0];
-  result.delete_dim(attributes[0]);
-  return result;
-}
-
-std::vector<OpCase> axis_cases() {
-  return {{{Dim({5})}, {0}},    {{Dim({37})}, {0}},    {{Dim({5, 3})}, {0}},
-          {{Dim({5, 3})}, {1}}, {{Dim({19, 6})}, {1}}, {{Dim({2, 3, 4})}, {1}}};
-}
-
-Op over_dimension(std::string_view name, std::string_view formula) {
-  Op op;
-  op.name = name;
-  op.formula = formula;
-  op.needs = Needs::nothing;
-  op.cost = [](const Signature& type) { return double(type.inputs[0].size()); };
-  op.cases = axis_cases;
-  op.bad_cases = [] {
-    return std::vector<OpCase>{{{Dim({5})}, {1}}, {{Dim({5})}}, {{Dim({5, 3})}, {0, 1}}};
-  };
-  return op;
+  return without_axis(in, attributes);
 }
 
 Op softmax_like(std::string_view name, std::string_view formula) {
-  Op op = over_dimension(name, formula);
-  op.needs = Needs::output;
-  op.cost = [](const Signature& type) { return 8.0 * type.inputs[0].size(); };
-  return op;
+  return along_axis(name, formula, Needs::output, cost_per_element<8>);
 }
 
 }  // namespace
@@ -90,32 +55,16 @@ const Op average = [] {
 }();
 
 const Op sum_dim = [] {
-  Op op = over_dimension("sum_dim", "the sum along a dimension, which disappears");
+  Op op = along_axis("sum_dim", "the sum along a dimension, which disappears", Needs::nothing,
+                     cost_per_element<1>);
   op.shape = [](Inputs in, Attributes a) { return reduced_shape("sum_dim", in, a); };
   return op;
 }();
 
 const Op mean_dim = [] {
-  Op op = over_dimension("mean_dim", "the mean along a dimension, which disappears");
+  Op op = along_axis("mean_dim", "the mean along a dimension, which disappears", Needs::nothing,
+                     cost_per_element<1>);
   op.shape = [](Inputs in, Attributes a) { return reduced_shape("mean_dim", in, a); };
-  return op;
-}();
-
-const Op norm_dim = [] {
-  Op op = over_dimension("norm_dim",
-                         "sqrt(x1^2 + x2^2 + ...) along a dimension, which disappears; dy/dx = x / "
-                         "y, but 0 at 0");
-  op.needs = Needs::inputs_and_output;
-  op.shape = [](Inputs in, Attributes a) { return reduced_shape("norm_dim", in, a); };
-  return op;
-}();
-
-const Op rms_dim = [] {
-  Op op = over_dimension("rms_dim",
-                         "sqrt((x1^2 + ... + xn^2) / n) along a dimension, which disappears; dy/dx "
-                         "= x / (n y), but 0 at 0");
-  op.needs = Needs::inputs_and_output;
-  op.shape = [](Inputs in, Attributes a) { return reduced_shape("rms_dim", in, a); };
   return op;
 }();
 

@@ -25,7 +25,10 @@ extern const Op inverse, logdet;
 extern const Op lstm_cell, gru_cell;
 
 // Sums over inputs, and over one dimension (attribute: the dimension).
-extern const Op sum, average, sum_dim, mean_dim, norm_dim, rms_dim;
+extern const Op sum, average, sum_dim, mean_dim;
+
+// Norms along one dimension (attribute: the dimension), and of columns.
+extern const Op norm_dim, rms_dim, layer_norm;
 
 // Along one dimension (attribute: the dimension); select: and the number of integers; kmax_pooling:
 // and that of elements.

@@ -21,6 +21,7 @@ std::span<const KernelEntry> dimension_kernels();
 std::span<const KernelEntry> elementwise_kernels();
 std::span<const KernelEntry> inner_product_kernels();
 std::span<const KernelEntry> matrix_kernels();
+std::span<const KernelEntry> norm_kernels();
 std::span<const KernelEntry> product_kernels();
 std::span<const KernelEntry> projection_kernels();
 std::span<const KernelEntry> random_kernels();
