@@ -2,6 +2,7 @@
 #pragma once
 
 #include "dynet_like/core/errors.h"
+#include "dynet_like/core/largest.h"
 #include "dynet_like/graph/cell.h"
 #include "dynet_like/graph/minibatch.h"
 #include "dynet_like/io/checkpoint.h"

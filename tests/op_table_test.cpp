@@ -229,6 +229,24 @@ const std::map<std::string_view, Build>& public_functions() {
       {"lgamma", [](const Givens& g) { return lgamma(g.a); }},
       {"elu", [](const Givens& g) { return elu(g.a); }},
       {"silu", [](const Givens& g) { return silu(g.a); }},
+      {"gelu", [](const Givens& g) { return gelu(g.a); }},
+      {"gelu_tanh", [](const Givens& g) { return gelu_tanh(g.a); }},
+      {"softplus", [](const Givens& g) { return softplus(g.a); }},
+      {"leaky_relu", [](const Givens& g) { return leaky_relu(g.a); }},
+      {"scalar_min", [](const Givens& g) { return clip(g.a, 0, 1); }},
+      {"scalar_max", [](const Givens& g) { return max(g.a, 0.5f); }},
+      {"sign", [](const Givens& g) { return sign(g.a); }},
+      {"less", [](const Givens& g) { return greater(g.a, 0.5f); }},
+      {"less_equal", [](const Givens& g) { return greater_equal(g.a, 0.5f); }},
+      {"equal", [](const Givens& g) { return equal(g.a, 0.5f); }},
+      {"keep_where",  // added to the other half
+       [](const Givens& g) {
+         return apply_op(elementwise<formulas::KeepWhere>, std::array{g.a, g.b});
+       }},
+      {"drop_where",
+       [](const Givens& g) {
+         return apply_op(elementwise<formulas::DropWhere>, std::array{g.a, g.b});
+       }},
       {"min", [](const Givens& g) { return min(g.a, g.b); }},
       {"max", [](const Givens& g) { return max(g.a, g.b); }},
       {"pow", [](const Givens& g) { return pow(g.a, g.b); }},

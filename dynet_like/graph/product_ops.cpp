@@ -12,16 +12,12 @@ using namespace recording;
 Expression operator*(const Expression& a, const Expression& b) {
   return binary(ops::matrix_product, a, b);
 }
-Expression affine_transform(std::initializer_list<Expression> xs) {
+Expression affine_transform(Expressions xs) {
   return xs.size() == 1 ? *xs.begin() : many(ops::affine_transform, xs);
-}
-Expression affine_transform(const std::vector<Expression>& xs) {
-  return xs.size() == 1 ? xs[0] : many(ops::affine_transform, xs);
 }
 Expression inverse(const Expression& x) { return unary(ops::inverse, x); }
 Expression logdet(const Expression& x) { return unary(ops::logdet, x); }
-CellState lstm_cell(const Expression& b, std::span<const Expression> xs,
-                    std::span<const Expression> cells, bool input_first) {
+CellState lstm_cell(const Expression& b, Expressions xs, Expressions cells, bool input_first) {
   std::vector<Expression> inputs = {b};
   inputs.insert(inputs.end(), cells.begin(), cells.end());
   inputs.insert(inputs.end(), xs.begin(), xs.end());

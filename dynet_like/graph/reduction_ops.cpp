@@ -91,10 +91,8 @@ Expression recording::reduce_elements(const Op& op, const Expression& x) {
   return unary(op, reshape(x, Dim({dim.batch_size()}, dim.bd)), std::span(&first, 1));
 }
 
-Expression sum(std::initializer_list<Expression> xs) { return sum_in_groups(xs); }
-Expression sum(const std::vector<Expression>& xs) { return sum_in_groups(xs); }
-Expression average(std::initializer_list<Expression> xs) { return average_of(xs); }
-Expression average(const std::vector<Expression>& xs) { return average_of(xs); }
+Expression sum(Expressions xs) { return sum_in_groups(xs); }
+Expression average(Expressions xs) { return average_of(xs); }
 Expression sum_elems(const Expression& x) { return reduce_elements(ops::sum_dim, x); }
 Expression mean_elems(const Expression& x) { return reduce_elements(ops::mean_dim, x); }
 Expression sum_dim(const Expression& x, const std::vector<unsigned>& dimensions, bool batches) {
@@ -125,8 +123,7 @@ Expression kmax_pooling(const Expression& x, unsigned k, unsigned d) {
 Expression logsumexp_dim(const Expression& x, unsigned d) {
   return unary(ops::logsumexp_dim, x, std::span(&d, 1));
 }
-Expression logsumexp(std::initializer_list<Expression> xs) { return logsumexp_of(xs); }
-Expression logsumexp(const std::vector<Expression>& xs) { return logsumexp_of(xs); }
+Expression logsumexp(Expressions xs) { return logsumexp_of(xs); }
 
 Expression softmax(const Expression& x, unsigned d) {
   return unary(ops::softmax, x, std::span(&d, 1));
@@ -142,6 +139,11 @@ Expression pickneglogsoftmax(const Expression& x, IntegersAt v) {
 }
 Expression pickneglogsoftmax(const Expression& x, const std::vector<unsigned>& v) {
   return unary(ops::pickneglogsoftmax, x, {}, {v});
+}
+Expression cross_entropy(const Expression& x, unsigned v) { return pickneglogsoftmax(x, v); }
+Expression cross_entropy(const Expression& x, IntegersAt v) { return pickneglogsoftmax(x, v); }
+Expression cross_entropy(const Expression& x, const std::vector<unsigned>& v) {
+  return pickneglogsoftmax(x, v);
 }
 
 }  // namespace dynet_like

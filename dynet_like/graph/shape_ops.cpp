@@ -75,14 +75,10 @@ std::vector<unsigned> strided(unsigned size, int stride, int from, int to) {
 
 }  // namespace
 
-Expression concatenate(std::initializer_list<Expression> xs, unsigned d) {
+Expression concatenate(Expressions xs, unsigned d) {
   return many(ops::concatenate, xs, std::span(&d, 1));
 }
-Expression concatenate(const std::vector<Expression>& xs, unsigned d) {
-  return many(ops::concatenate, xs, std::span(&d, 1));
-}
-Expression concatenate_cols(std::initializer_list<Expression> xs) { return concatenate(xs, 1); }
-Expression concatenate_cols(const std::vector<Expression>& xs) { return concatenate(xs, 1); }
+Expression concatenate_cols(Expressions xs) { return concatenate(xs, 1); }
 
 Expression pick(const Expression& x, unsigned v, unsigned d) {
   ComputationGraph& graph = graph_of("pick", x);
@@ -142,10 +138,7 @@ Expression pick_batch_elem(const Expression& x, IntegersAt v) { return pick_batc
 Expression pick_batch_elems(const Expression& x, IntegersAt v) {
   return select_elements(x, v, v.size());
 }
-Expression concatenate_to_batch(std::initializer_list<Expression> xs) {
-  return in_one_minibatch(xs);
-}
-Expression concatenate_to_batch(const std::vector<Expression>& xs) { return in_one_minibatch(xs); }
+Expression concatenate_to_batch(Expressions xs) { return in_one_minibatch(xs); }
 
 Expression strided_select(const Expression& x, const std::vector<int>& strides,
                           const std::vector<int>& from, const std::vector<int>& to) {

@@ -11,11 +11,10 @@
 #pragma once
 
 #include <cstdint>
-#include <initializer_list>
-#include <span>
 #include <vector>
 
 #include "dynet_like/core/dim.h"
+#include "dynet_like/core/list_of.h"
 #include "dynet_like/ops/integers_at.h"
 
 namespace dynet_like {
@@ -26,6 +25,9 @@ class Parameter;
 struct CellState;
 struct Expression;
 struct Op;
+
+/// Where a function takes several expressions, they come in braces, a vector, an array or a span.
+using Expressions = ListOf<Expression>;
 
 /// What the gradient of a step function is: its derivative, or the gradient as it comes.
 enum class GradientMode { zero_gradient, straight_through_gradient };
@@ -90,6 +92,14 @@ Expression operator*(const Expression& x, float c);
 Expression operator*(float c, const Expression& x);
 Expression operator/(const Expression& x, float c);
 
+/// The same in place. A long chain of += runs link by link: `sum` of all is faster.
+Expression& operator+=(Expression& a, const Expression& b);
+Expression& operator-=(Expression& a, const Expression& b);
+Expression& operator+=(Expression& x, float c);
+Expression& operator-=(Expression& x, float c);
+Expression& operator*=(Expression& x, float c);
+Expression& operator/=(Expression& x, float c);
+
 /// Matrix product. Shapes: {m, k} {k, n} -> {m, n}; {m, k} {k} -> {m}.
 Expression operator*(const Expression& a, const Expression& b);
 /// The inverse of a matrix; the natural logarithm of its determinant. Of a singular matrix, the
@@ -99,8 +109,7 @@ Expression inverse(const Expression& x);
 Expression logdet(const Expression& x);
 /// b + W1 x1 + W2 x2 + ..., from {b, W1, x1, W2, x2, ...}; at most 16 products.
 /// Shapes: {m} {m, k1} {k1} ... -> {m}, or {m, n} if the x are {k, n}; b may be {m} then, too.
-Expression affine_transform(std::initializer_list<Expression> xs);
-Expression affine_transform(const std::vector<Expression>& xs);
+Expression affine_transform(Expressions xs);
 /// x + bias for every column. Shapes: {n, k} {n} -> {n, k}.
 Expression colwise_add(const Expression& x, const Expression& bias);
 /// The sum over the last dimension of x times y; the same, times z (plus b).
@@ -117,10 +126,8 @@ Expression squared_distance(const Expression& a, const Expression& b);
 // --------------------------------------------------------------------------- sums and means
 
 /// Sum and mean of expressions of one shape; of one, it is that one.
-Expression sum(std::initializer_list<Expression> xs);
-Expression sum(const std::vector<Expression>& xs);
-Expression average(std::initializer_list<Expression> xs);
-Expression average(const std::vector<Expression>& xs);
+Expression sum(Expressions xs);
+Expression average(Expressions xs);
 /// Sum and mean of all elements; where the sum overflows, so does the mean. Shapes: any -> {1}.
 Expression sum_elems(const Expression& x);
 Expression mean_elems(const Expression& x);
@@ -140,8 +147,7 @@ Expression cumsum(const Expression& x, unsigned d);
 /// ln(e^x1 + e^x2 + ...) along dimension d, which disappears; or of expressions of one shape,
 /// element by element. No overflow, however large the elements.
 Expression logsumexp_dim(const Expression& x, unsigned d);
-Expression logsumexp(std::initializer_list<Expression> xs);
-Expression logsumexp(const std::vector<Expression>& xs);
+Expression logsumexp(Expressions xs);
 /// Sum and mean over the minibatch.
 Expression sum_batches(const Expression& x);
 Expression mean_batches(const Expression& x);
@@ -177,10 +183,18 @@ Expression weight_norm(const Expression& w, const Expression& g);
 // ------------------------------------------------------------------------- element by element
 
 Expression tanh(const Expression& x);
-/// 1 / (1 + e^-x)
+/// 1 / (1 + e^-x), under two names
 Expression logistic(const Expression& x);
-/// max(x, 0)
+Expression sigmoid(const Expression& x);
+/// max(x, 0), under two names; x < 0: slope x
 Expression rectify(const Expression& x);
+Expression relu(const Expression& x);
+Expression leaky_relu(const Expression& x, float slope = 0.01f);
+/// x (1 + erf(x / sqrt 2)) / 2 (Hendrycks and Gimpel 2016), and their approximation with tanh
+Expression gelu(const Expression& x);
+Expression gelu_tanh(const Expression& x);
+/// ln(1 + e^x), exact for large |x| too
+Expression softplus(const Expression& x);
 /// x > 0: x, else alpha (e^x - 1) (Clevert et al. 2016); with its own constants (Klambauer et al.
 /// 2017); x logistic(beta x) (Elfwing et al. 2018); x / (1 + |x|)
 Expression elu(const Expression& x, float alpha = 1.0f);
@@ -214,8 +228,30 @@ Expression atanh(const Expression& x);
 Expression pow(const Expression& x, const Expression& y);
 Expression min(const Expression& x, const Expression& y);
 Expression max(const Expression& x, const Expression& y);
-Expression max(std::initializer_list<Expression> xs);
-Expression max(const std::vector<Expression>& xs);
+Expression min(const Expression& x, float c);
+Expression max(const Expression& x, float c);
+Expression min(Expressions xs);
+Expression max(Expressions xs);
+/// The nearest number in [low, high], in two nodes; the gradient outside is 0, on the ends it is 1.
+Expression clip(const Expression& x, float low, float high);
+
+/// -1, 0 or 1; without gradient.
+Expression sign(const Expression& x);
+/// 1 where it holds, else 0 (also where one of the two is NaN); without gradient. Of such p and q,
+/// cmult(p, q) is "and", max(p, q) is "or", 1.0f - p is "not".
+Expression less(const Expression& a, const Expression& b);
+Expression less(const Expression& a, float b);
+Expression less_equal(const Expression& a, const Expression& b);
+Expression less_equal(const Expression& a, float b);
+Expression greater(const Expression& a, const Expression& b);
+Expression greater(const Expression& a, float b);
+Expression greater_equal(const Expression& a, const Expression& b);
+Expression greater_equal(const Expression& a, float b);
+Expression equal(const Expression& a, const Expression& b);
+Expression equal(const Expression& a, float b);
+/// a where the condition is not 0, else b, in three nodes; what is not taken leaves no trace, were
+/// it infinite or NaN. The condition gets no gradient.
+Expression where(const Expression& condition, const Expression& a, const Expression& b);
 
 /// The nearest integer (halves away from zero), the next above, the next below.
 Expression round(const Expression& x, GradientMode mode);
@@ -230,10 +266,8 @@ Expression scale_gradient(const Expression& x, float factor = 1.0f);
 // ------------------------------------------------------------------------------------ shapes
 
 /// One behind the other along dimension d. Shapes: equal but for dimension d.
-Expression concatenate(std::initializer_list<Expression> xs, unsigned d = 0);
-Expression concatenate(const std::vector<Expression>& xs, unsigned d = 0);
-Expression concatenate_cols(std::initializer_list<Expression> xs);
-Expression concatenate_cols(const std::vector<Expression>& xs);
+Expression concatenate(Expressions xs, unsigned d = 0);
+Expression concatenate_cols(Expressions xs);
 /// Element v of dimension d, which disappears; several v: one per minibatch element.
 Expression pick(const Expression& x, unsigned v, unsigned d = 0);
 Expression pick(const Expression& x, const std::vector<unsigned>& v, unsigned d = 0);
@@ -251,8 +285,7 @@ Expression pick_batch_elem(const Expression& x, IntegersAt v);
 Expression pick_batch_elems(const Expression& x, const std::vector<unsigned>& v);
 Expression pick_batch_elems(const Expression& x, IntegersAt v);
 /// One minibatch of all elements of several. Shapes: equal.
-Expression concatenate_to_batch(std::initializer_list<Expression> xs);
-Expression concatenate_to_batch(const std::vector<Expression>& xs);
+Expression concatenate_to_batch(Expressions xs);
 /// Every strides[d]-th element from from[d] to to[d] - 1 of dimension d; the entry after the last
 /// dimension is for the minibatch. What is not given: from 0, to the end, every element.
 Expression strided_select(const Expression& x, const std::vector<int>& strides,
@@ -318,8 +351,8 @@ Expression vanilla_lstm_h(const Expression& c, const Expression& gates);
 /// Blocks of rows are in the order f_1, f_2, ..., i, o, u; `input_first`: i, f_1, f_2, ..., o, u.
 /// Shapes: b {(3 + children) n}, W {(3 + children) n, k}, x {k}, c {n} -> {n} and {n}.
 /// Hochreiter and Schmidhuber (1997), Gers et al. (2000), Tai et al. (2015).
-CellState lstm_cell(const Expression& b, std::span<const Expression> xs,
-                    std::span<const Expression> cells, bool input_first = false);
+CellState lstm_cell(const Expression& b, Expressions xs, Expressions cells,
+                    bool input_first = false);
 /// A gated recurrent unit (Cho et al. 2014) with the reset gate behind the product, in one node:
 ///   r, z = logistic(b_x + W x + b_h + U h) in their blocks
 ///   n = tanh(b_x + W x + r * (b_h + U h));  h' = (1 - z) * n + z * h
@@ -339,6 +372,10 @@ Expression log_softmax(const Expression& x, unsigned d = 0);
 Expression pickneglogsoftmax(const Expression& x, unsigned v);
 Expression pickneglogsoftmax(const Expression& x, const std::vector<unsigned>& v);
 Expression pickneglogsoftmax(const Expression& x, IntegersAt v);
+/// The same under another name.
+Expression cross_entropy(const Expression& x, unsigned v);
+Expression cross_entropy(const Expression& x, const std::vector<unsigned>& v);
+Expression cross_entropy(const Expression& x, IntegersAt v);
 /// Over these classes alone, at least one; the others have -infinity.
 Expression log_softmax(const Expression& x, const std::vector<unsigned>& restriction);
 
@@ -397,9 +434,7 @@ Expression block_dropout(const Expression& x, float p);
 // ---------------------------------------------------------------------------------- any op
 
 /// A node of any op, the user's own too: see docs/custom_ops.md. Numbers are per minibatch element.
-Expression apply_op(const Op& op, std::span<const Expression> inputs,
-                    std::span<const std::uint32_t> attributes = {},
-                    std::span<const std::uint32_t> integers = {},
-                    std::span<const double> reals = {});
+Expression apply_op(const Op& op, Expressions inputs, ListOf<std::uint32_t> attributes = {},
+                    ListOf<std::uint32_t> integers = {}, ListOf<double> reals = {});
 
 }  // namespace dynet_like
