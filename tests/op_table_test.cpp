@@ -239,6 +239,10 @@ const std::map<std::string_view, Build>& public_functions() {
       {"less", [](const Givens& g) { return greater(g.a, 0.5f); }},
       {"less_equal", [](const Givens& g) { return greater_equal(g.a, 0.5f); }},
       {"equal", [](const Givens& g) { return equal(g.a, 0.5f); }},
+      {"logit_loss",  // summed up
+       [](const Givens& g) { return apply_op(elementwise<formulas::LogitLoss>, {g.a, g.b}); }},
+      {"divergence_term",  // summed up
+       [](const Givens& g) { return apply_op(elementwise<formulas::DivergenceTerm>, {g.a, g.b}); }},
       {"keep_where",  // added to the other half
        [](const Givens& g) {
          return apply_op(elementwise<formulas::KeepWhere>, std::array{g.a, g.b});

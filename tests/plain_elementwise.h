@@ -87,6 +87,13 @@ inline Long slope_of_loss(Long a, Long b) {
   return (b == 1 ? 0 : (1 - b) / (1 - a)) - (b == 0 ? 0 : b / a);
 }
 
+inline Long softplus(Long x) {
+  return x > 0 ? x + std::log1p(std::exp(-x)) : std::log1p(std::exp(x));
+}
+inline Long logit_loss(Long a, Long b) {
+  return (b == 0 ? 0 : b * softplus(-a)) + (b == 1 ? 0 : (1 - b) * softplus(a));
+}
+
 // a^b ln a, and its limits.
 inline Long slope_to_exponent(Long a, Long b) {
   if (a == 0 && b >= 0) return 0;
@@ -147,8 +154,7 @@ inline const std::map<std::string_view, PlainElementwise>& plain_elementwise() {
        {[](L a, L, L) { return gelu_tanh(a); }, [](L a, L, L) { return slope_of_gelu_tanh(a); },
         nullptr, 1, 1}},
       {"softplus",
-       {[](L a, L, L) { return a > 0 ? a + std::log1p(std::exp(-a)) : std::log1p(std::exp(a)); },
-        [](L a, L, L) { return logistic(a); }}},
+       {[](L a, L, L) { return softplus(a); }, [](L a, L, L) { return logistic(a); }}},
       {"leaky_relu",
        {[](L a, L, L c) { return a > 0 ? a : c * a; }, [](L a, L, L c) { return a > 0 ? 1 : c; }}},
       {"softsign",
@@ -174,6 +180,13 @@ inline const std::map<std::string_view, PlainElementwise>& plain_elementwise() {
       {"drop_where",
        {[](L a, L b, L) { return b == 0 ? a : 0; }, [](L, L b, L) { return L(b == 0); },
         plain::zero}},
+      {"logit_loss",
+       {[](L a, L b, L) { return logit_loss(a, b); }, [](L a, L b, L) { return logistic(a) - b; },
+        [](L a, L, L) { return -a; }, 0, 1}},
+      {"divergence_term",
+       {[](L a, L b, L) { return std::exp(a) == 0 ? 0 : std::exp(a) * (a - b); },
+        [](L a, L b, L) { return std::exp(a) == 0 ? 0 : std::exp(a) * (a - b + 1); },
+        [](L a, L, L) { return -std::exp(a); }}},
       {"scale_gradient", {[](L a, L, L) { return a; }, number}},
       {"erf",
        {[](L a, L, L) { return std::erf(a); },

@@ -24,8 +24,36 @@ Expression hinge_along(const Expression& x, Numbers indices, unsigned d, float m
   return unary(ops::hinge, x, attributes, indices);
 }
 
+// With l = logsumexp(x): (1 - s) (l - x[v]) + s (l - mean(x)).
+template <class Classes>
+Expression smoothed(const Expression& x, const Classes& v, float smoothing) {
+  if (!(smoothing >= 0 && smoothing <= 1)) {
+    throw UsageError("[cross_entropy] need a smoothing of 0 to 1; got " +
+                     std::to_string(smoothing));
+  }
+  const Expression loss = pickneglogsoftmax(x, v);
+  return smoothing == 0 ? loss : loss + smoothing * (pick(x, v) - mean_elems(x));
+}
+
+// Columns of length 1; those whose length is next to nothing are left as short as they are.
+Expression direction(const Expression& x) {
+  constexpr float kSmallest = 1e-12f;
+  Dim lengths = x.dim();
+  lengths.set(0, 1);
+  return cdiv(x, reshape(max(reduce(ops::norm_dim, x, {0}), kSmallest), lengths));
+}
+
 }  // namespace
 
+Expression cross_entropy(const Expression& x, unsigned v, float smoothing) {
+  return smoothed(x, v, smoothing);
+}
+Expression cross_entropy(const Expression& x, IntegersAt v, float smoothing) {
+  return smoothed(x, v, smoothing);
+}
+Expression cross_entropy(const Expression& x, const std::vector<unsigned>& v, float smoothing) {
+  return smoothed(x, v, smoothing);
+}
 Expression log_softmax(const Expression& x, const std::vector<unsigned>& restriction) {
   ComputationGraph& graph = graph_of("log_softmax", x);
   if (restriction.empty()) {
@@ -73,6 +101,25 @@ Expression huber_distance(const Expression& x, const Expression& y, float c) {
 }
 Expression binary_log_loss(const Expression& x, const Expression& y) {
   return sum_elems(binary(elementwise<formulas::BinaryLogLoss>, x, y));
+}
+Expression binary_cross_entropy_with_logits(const Expression& x, const Expression& y) {
+  return sum_elems(binary(elementwise<formulas::LogitLoss>, x, y));
+}
+Expression kl_divergence(const Expression& log_p, const Expression& log_q) {
+  return sum_elems(binary(elementwise<formulas::DivergenceTerm>, log_p, log_q));
+}
+Expression cosine_similarity(const Expression& x, const Expression& y) {
+  return sum_dim(cmult(direction(x), direction(y)), {0});
+}
+Expression triplet_loss(const Expression& anchor, const Expression& positive,
+                        const Expression& negative, float margin) {
+  return rectify(squared_distance(anchor, positive) - squared_distance(anchor, negative) + margin);
+}
+Expression contrastive_loss(const Expression& x, const Expression& y, const Expression& same,
+                            float margin) {
+  const Expression distance = l2_norm(x - y);
+  return cmult(same, square(distance)) +
+         cmult(1.0f - same, square(rectify(margin - distance)));
 }
 Expression pairwise_rank_loss(const Expression& x, const Expression& y, float margin) {
   return rectify(margin - x + y);

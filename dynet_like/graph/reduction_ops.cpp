@@ -140,10 +140,5 @@ Expression pickneglogsoftmax(const Expression& x, IntegersAt v) {
 Expression pickneglogsoftmax(const Expression& x, const std::vector<unsigned>& v) {
   return unary(ops::pickneglogsoftmax, x, {}, {v});
 }
-Expression cross_entropy(const Expression& x, unsigned v) { return pickneglogsoftmax(x, v); }
-Expression cross_entropy(const Expression& x, IntegersAt v) { return pickneglogsoftmax(x, v); }
-Expression cross_entropy(const Expression& x, const std::vector<unsigned>& v) {
-  return pickneglogsoftmax(x, v);
-}
 
 }  // namespace dynet_like

@@ -6,7 +6,7 @@
 // square, is_nan and select(condition, a, b). T(c) is the constant c in all lanes.
 //
 // A formula has value(inputs..., reals...) and for input j slope_j(inputs..., y, reals...) =
-// dy/dx_j. Here is the arithmetic; activation functions and comparisons have files of their own.
+// dy/dx_j. Here is the arithmetic; activation functions, comparisons and losses have files of their own.
 
 /// y = f(x). Test inputs are drawn from [low, high], away from `kink`.
 struct UnaryFormula {
@@ -256,10 +256,11 @@ struct ScaleGradient : UnaryRealFormula {
 
 #include "dynet_like/ops/activation_formulas.h"
 #include "dynet_like/ops/comparison_formulas.h"
+#include "dynet_like/ops/loss_formulas.h"
 
 /// The table: an elementwise op exists once its formula stands here.
 using ElementwiseFormulas =
     TypeList<Negate, Add, Subtract, Cmult, Cdiv, ScalarAdd, ScalarSubtract, ScalarMultiply,
              ScalarDivide, Tanh, Logistic, Rectify, Exp, Log, Sqrt, Square, Abs, Cube, LogSigmoid,
              Elu, Selu, Silu, Gelu, GeluTanh, Softplus, LeakyRelu, Softsign, Min, Max, ScalarMin,
-             ScalarMax, Sign, Less, LessEqual, Equal, KeepWhere, DropWhere, ScaleGradient>;
+             ScalarMax, Sign, Less, LessEqual, Equal, KeepWhere, DropWhere, LogitLoss, DivergenceTerm, ScaleGradient>;

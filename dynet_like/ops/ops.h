@@ -372,10 +372,12 @@ Expression log_softmax(const Expression& x, unsigned d = 0);
 Expression pickneglogsoftmax(const Expression& x, unsigned v);
 Expression pickneglogsoftmax(const Expression& x, const std::vector<unsigned>& v);
 Expression pickneglogsoftmax(const Expression& x, IntegersAt v);
-/// The same under another name.
-Expression cross_entropy(const Expression& x, unsigned v);
-Expression cross_entropy(const Expression& x, const std::vector<unsigned>& v);
-Expression cross_entropy(const Expression& x, IntegersAt v);
+/// The same under another name; with `smoothing`, from 0 to 1, the target is that much of the
+/// uniform distribution and the rest of class v (Szegedy et al. 2016), in six nodes.
+Expression cross_entropy(const Expression& x, unsigned v, float smoothing = 0.0f);
+Expression cross_entropy(const Expression& x, const std::vector<unsigned>& v,
+                         float smoothing = 0.0f);
+Expression cross_entropy(const Expression& x, IntegersAt v, float smoothing = 0.0f);
 /// Over these classes alone, at least one; the others have -infinity.
 Expression log_softmax(const Expression& x, const std::vector<unsigned>& restriction);
 
@@ -396,6 +398,22 @@ Expression hinge_dim(const Expression& x, const std::vector<std::vector<unsigned
 Expression l1_distance(const Expression& x, const Expression& y);
 Expression huber_distance(const Expression& x, const Expression& y, float c = 1.345f);
 Expression binary_log_loss(const Expression& x, const Expression& y);
+/// -(y ln p + (1 - y) ln(1 - p)) with p = logistic(x), summed over all elements; exact however large
+/// the x are. Shapes: equal -> {1}.
+Expression binary_cross_entropy_with_logits(const Expression& x, const Expression& y);
+/// The sum of all p (ln p - ln q) (Kullback and Leibler 1951). Its arguments are logarithms, such as
+/// log_softmax gives; where p is 0 it is 0. Shapes: equal -> {1}.
+Expression kl_divergence(const Expression& log_p, const Expression& log_q);
+/// x'y / (|x| |y|) for every column; next to nothing where one of them is zeros. Eight nodes.
+/// Shapes: {n} {n} -> {1}; {n, k} {n, k} -> {k}.
+Expression cosine_similarity(const Expression& x, const Expression& y);
+/// max(0, margin + |a - p|^2 - |a - n|^2) (Schroff et al. 2015), in five nodes. Shapes: equal -> {1}.
+Expression triplet_loss(const Expression& anchor, const Expression& positive,
+                        const Expression& negative, float margin = 1.0f);
+/// |x - y|^2 where `same` is 1, max(0, margin - |x - y|)^2 where it is 0 (Hadsell et al. 2006), in
+/// nine nodes. Shapes: {n} {n} {1} -> {1}.
+Expression contrastive_loss(const Expression& x, const Expression& y, const Expression& same,
+                            float margin = 1.0f);
 /// max(0, margin - x + y), element by element.
 Expression pairwise_rank_loss(const Expression& x, const Expression& y, float margin = 1.0f);
 /// -ln of the probability of y for a Poisson distribution whose mean is e^x; several y behind a
