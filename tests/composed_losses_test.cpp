@@ -22,8 +22,7 @@ double squared_length(const Doubles& x, const Doubles& y) {
 }
 double cosine(Inputs x, std::size_t column, std::size_t n) {
   const std::size_t from = column * n;
-  return dot(x[0], x[1], from, n) /
-         std::sqrt(dot(x[0], x[0], from, n) * dot(x[1], x[1], from, n));
+  return dot(x[0], x[1], from, n) / std::sqrt(dot(x[0], x[0], from, n) * dot(x[1], x[1], from, n));
 }
 Doubles log_softmax_of(Doubles x) {
   double sum = 0;
@@ -37,7 +36,9 @@ std::vector<Function> functions() {
   return {
       {"cross_entropy_smoothed",
        {vector},
-       [](const Xs& x) { return cross_entropy(x[0], std::vector<unsigned>(x[0].dim().bd, 2), 0.1f); },
+       [](const Xs& x) {
+         return cross_entropy(x[0], std::vector<unsigned>(x[0].dim().bd, 2), 0.1f);
+       },
        [](Inputs x) {
          const Doubles log_p = log_softmax_of(x[0]);
          const double s = static_cast<double>(0.1f);
@@ -64,7 +65,8 @@ std::vector<Function> functions() {
        [](Inputs x) {
          const Doubles p = log_softmax_of(x[0]), q = log_softmax_of(x[1]);
          double sum = 0;
-         for (std::size_t i = 0; i < 5; ++i) sum += std::exp(p[i]) * std::log(std::exp(p[i] - q[i]));
+         for (std::size_t i = 0; i < 5; ++i)
+           sum += std::exp(p[i]) * std::log(std::exp(p[i] - q[i]));
          return Doubles{sum};
        }},
       {"cosine_similarity",
@@ -74,13 +76,15 @@ std::vector<Function> functions() {
       {"cosine_similarity_of_columns",
        {matrix, matrix},
        [](const Xs& x) { return cosine_similarity(x[0], x[1]); },
-       [](Inputs x) { return Doubles{cosine(x, 0, 3), cosine(x, 1, 3), cosine(x, 2, 3), cosine(x, 3, 3)}; }},
+       [](Inputs x) {
+         return Doubles{cosine(x, 0, 3), cosine(x, 1, 3), cosine(x, 2, 3), cosine(x, 3, 3)};
+       }},
       {"triplet_loss",
        {vector, vector, vector},
        [](const Xs& x) { return triplet_loss(x[0], x[1], x[2], 0.5f); },
        [](Inputs x) {
-         return Doubles{std::max(
-             0.0, 0.5 + squared_length(x[0], x[1]) - squared_length(x[0], x[2]))};
+         return Doubles{
+             std::max(0.0, 0.5 + squared_length(x[0], x[1]) - squared_length(x[0], x[2]))};
        }},
       {"contrastive_loss",
        {vector, vector, Dim({1})},

@@ -84,7 +84,7 @@ struct Sign : UnaryFormula {
 };
 
 // 1 or 0. A NaN is neither less than a number, nor equal, nor greater.
-struct Comparison : BinaryFormula {
+struct ComparisonFormula : BinaryFormula {
   static constexpr bool is_derivative = false;
   static constexpr Needs needs = Needs::nothing;
   template <class T>
@@ -101,7 +101,7 @@ struct Comparison : BinaryFormula {
   }
 };
 
-struct Less : Comparison {
+struct Less : ComparisonFormula {
   static constexpr std::string_view name = "less", formula = "a < b: 1, else 0; no gradient";
   template <class T>
   LANE static T value(T a, T b) {
@@ -109,7 +109,7 @@ struct Less : Comparison {
   }
 };
 
-struct LessEqual : Comparison {
+struct LessEqual : ComparisonFormula {
   static constexpr std::string_view name = "less_equal", formula = "a <= b: 1, else 0; no gradient";
   template <class T>
   LANE static T value(T a, T b) {
@@ -117,7 +117,7 @@ struct LessEqual : Comparison {
   }
 };
 
-struct Equal : Comparison {
+struct Equal : ComparisonFormula {
   static constexpr std::string_view name = "equal", formula = "a = b: 1, else 0; no gradient";
   template <class T>
   LANE static T value(T a, T b) {
@@ -125,7 +125,8 @@ struct Equal : Comparison {
   }
 };
 
-// The two halves of where(condition, a, b). What is left out leaves no trace, were it a NaN.
+// The two halves of where(condition, a, b). What is left out leaves no trace, were it a NaN; where
+// the condition is one, so is the result.
 struct KeepWhere : BinaryFormula {
   static constexpr std::string_view name = "keep_where", formula = "b = 0: 0, else a; db = 0";
   static constexpr double low = 0.2, high = 1.5;
@@ -144,7 +145,7 @@ struct KeepWhere : BinaryFormula {
   }
   template <class T>
   LANE static T if_zero(T b, T zero, T other) {
-    return select(b < T(0), other, select(T(0) < b, other, select(is_nan(b), other, zero)));
+    return select(b < T(0), other, select(T(0) < b, other, select(is_nan(b), b, zero)));
   }
 };
 

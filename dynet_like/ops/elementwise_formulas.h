@@ -6,7 +6,8 @@
 // square, is_nan and select(condition, a, b). T(c) is the constant c in all lanes.
 //
 // A formula has value(inputs..., reals...) and for input j slope_j(inputs..., y, reals...) =
-// dy/dx_j. Here is the arithmetic; activation functions, comparisons and losses have files of their own.
+// dy/dx_j. Here is the arithmetic; activation functions, comparisons and losses have files of their
+// own.
 
 /// y = f(x). Test inputs are drawn from [low, high], away from `kink`.
 struct UnaryFormula {
@@ -263,4 +264,5 @@ using ElementwiseFormulas =
     TypeList<Negate, Add, Subtract, Cmult, Cdiv, ScalarAdd, ScalarSubtract, ScalarMultiply,
              ScalarDivide, Tanh, Logistic, Rectify, Exp, Log, Sqrt, Square, Abs, Cube, LogSigmoid,
              Elu, Selu, Silu, Gelu, GeluTanh, Softplus, LeakyRelu, Softsign, Min, Max, ScalarMin,
-             ScalarMax, Sign, Less, LessEqual, Equal, KeepWhere, DropWhere, LogitLoss, DivergenceTerm, ScaleGradient>;
+             ScalarMax, Sign, Less, LessEqual, Equal, KeepWhere, DropWhere, LogitLoss,
+             DivergenceTerm, ScaleGradient>;

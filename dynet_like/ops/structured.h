@@ -32,7 +32,8 @@ extern const Op norm_dim, rms_dim, layer_norm;
 
 // Along one dimension (attribute: the dimension); select: and the number of integers; kmax_pooling:
 // and that of elements.
-extern const Op max_dim, argmax, cumsum, logsumexp_dim, select, kmax_pooling;
+extern const Op max_dim, argmax, cumsum, logsumexp_dim, select, kmax_pooling, scatter_add,
+    scatter_max;
 
 // Shapes. Attributes: concatenate, the dimension; pick_range, dimension and length (integer: the
 // start); transpose, the source of every dimension.

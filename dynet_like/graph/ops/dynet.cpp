@@ -1,6 +1,8 @@
-// The steps of DyNet's VanillaLSTM one by one; nn::LSTM has them in one node.
+// What DyNet has for its own builders and examples: steps of VanillaLSTM, n-grams of columns.
 #include "dynet_like/graph/recording.h"
 
+#include "dynet_like/core/errors.h"
+#include "dynet_like/ops/dynet_ops.h"
 #include "dynet_like/ops/ops.h"
 
 namespace dynet_like {
@@ -13,6 +15,17 @@ Expression gate(const Expression& gates, unsigned block) {
 }
 
 }  // namespace
+
+Expression kmh_ngram(const Expression& x, unsigned n) {
+  const unsigned columns = x.dim().cols();
+  if (n == 0 || n > columns) {
+    throw UsageError("[kmh_ngram] need a width of 1 to " + std::to_string(columns) + "; got " +
+                     std::to_string(n));
+  }
+  std::vector<Expression> shifted;
+  for (unsigned i = 0; i < n; ++i) shifted.push_back(pick_range(x, i, columns - n + 1 + i, 1));
+  return sum(shifted);
+}
 
 Expression vanilla_lstm_gates(const Expression& x, const Expression& h, const Expression& wx,
                               const Expression& wh, const Expression& b, float weightnoise_std) {

@@ -1,14 +1,70 @@
-// The operations that compare: distances and losses.
+// Losses, distances and similarities.
 #include "dynet_like/graph/recording.h"
 
-#include <limits>
-
 #include "dynet_like/core/errors.h"
+#include "dynet_like/ops/axis.h"
 #include "dynet_like/ops/ops.h"
 #include "dynet_like/ops/special_formulas.h"
 #include "dynet_like/ops/structured.h"
 
 namespace dynet_like {
+
+namespace ops {
+
+const Op hinge = [] {
+  Op op = along_axis("hinge",
+                     "the sum of max(0, m - x[i] + x[k]) over all k but i along a dimension, "
+                     "which disappears",
+                     Needs::inputs, cost_per_element<1>);
+  op.reals_per_item = 1;
+  op.integer_count = [](Attributes attributes) {
+    return attributes.size() == 2 ? attributes[1] : 0;
+  };
+  op.integer_limit = [](const Signature& type) { return type.inputs[0][type.attributes[0]]; };
+  op.shape = [](Inputs in, Attributes attributes) {
+    check_axis("hinge", in, attributes, 2);
+    const Dim result = without_axis(in, attributes);
+    if (attributes[1] != result.size()) {
+      throw_shape_error(
+          "hinge", std::to_string(result.size()) + " lines, not " + std::to_string(attributes[1]),
+          in);
+    }
+    return result;
+  };
+  op.cases = [] {
+    return std::vector<OpCase>{{{Dim({7})}, {0, 1}, {1.0}},
+                               {{Dim({5, 3})}, {0, 3}, {0.5}},
+                               {{Dim({5, 3})}, {1, 5}, {1.0}}};
+  };
+  op.bad_cases = [] {
+    return std::vector<OpCase>{
+        {{Dim({5})}, {1, 1}, {1.0}}, {{Dim({5})}, {0}, {1.0}}, {{Dim({5, 3})}, {0, 2}, {1.0}}};
+  };
+  return op;
+}();
+
+const Op poisson_loss = [] {
+  Op op;
+  op.name = "poisson_loss";
+  op.formula =
+      "e^x - i x + ln i!, where 0 infinity = 0: -ln of the probability of i where the mean is e^x";
+  op.integers_per_item = 1;
+  op.shape = [](std::span<const Dim> in, std::span<const std::uint32_t>) {
+    if (in[0].size() != 1) throw_shape_error("poisson_loss", "one element", in);
+    return Dim({1});
+  };
+  op.cost = [](const Signature&) { return 60.0; };
+  op.cases = [] { return std::vector<OpCase>{{{Dim({1})}}, {{Dim({1, 1})}, {}, {}, -8, 8}}; };
+  op.bad_cases = [] { return std::vector<OpCase>{{{Dim({2})}}}; };
+  return op;
+}();
+
+std::span<const Op* const> loss_ops() {
+  static const Op* const all[] = {&hinge, &poisson_loss};
+  return all;
+}
+
+}  // namespace ops
 
 using namespace recording;
 
@@ -24,17 +80,6 @@ Expression hinge_along(const Expression& x, Numbers indices, unsigned d, float m
   return unary(ops::hinge, x, attributes, indices);
 }
 
-// With l = logsumexp(x): (1 - s) (l - x[v]) + s (l - mean(x)).
-template <class Classes>
-Expression smoothed(const Expression& x, const Classes& v, float smoothing) {
-  if (!(smoothing >= 0 && smoothing <= 1)) {
-    throw UsageError("[cross_entropy] need a smoothing of 0 to 1; got " +
-                     std::to_string(smoothing));
-  }
-  const Expression loss = pickneglogsoftmax(x, v);
-  return smoothing == 0 ? loss : loss + smoothing * (pick(x, v) - mean_elems(x));
-}
-
 // Columns of length 1; those whose length is next to nothing are left as short as they are.
 Expression direction(const Expression& x) {
   constexpr float kSmallest = 1e-12f;
@@ -44,33 +89,6 @@ Expression direction(const Expression& x) {
 }
 
 }  // namespace
-
-Expression cross_entropy(const Expression& x, unsigned v, float smoothing) {
-  return smoothed(x, v, smoothing);
-}
-Expression cross_entropy(const Expression& x, IntegersAt v, float smoothing) {
-  return smoothed(x, v, smoothing);
-}
-Expression cross_entropy(const Expression& x, const std::vector<unsigned>& v, float smoothing) {
-  return smoothed(x, v, smoothing);
-}
-Expression log_softmax(const Expression& x, const std::vector<unsigned>& restriction) {
-  ComputationGraph& graph = graph_of("log_softmax", x);
-  if (restriction.empty()) {
-    throw UsageError("[log_softmax] need at least one class; got none");
-  }
-  constexpr float kInfinity = std::numeric_limits<float>::infinity();
-  const unsigned classes = graph.tape().shape_of(x.i).dim.rows();
-  std::vector<float> most(classes, -kInfinity);
-  for (unsigned allowed : restriction) {
-    if (allowed >= classes) {
-      throw UsageError("[log_softmax] need a class below " + std::to_string(classes) + "; got " +
-                       std::to_string(allowed));
-    }
-    most[allowed] = kInfinity;
-  }
-  return log_softmax(min(x, input(graph, Dim({classes}), most)));
-}
 
 Expression hinge(const Expression& x, unsigned index, float margin) {
   return hinge_along(x, {std::span(&index, 1)}, 0, margin);
@@ -92,7 +110,6 @@ Expression hinge_dim(const Expression& x, const std::vector<std::vector<unsigned
                      unsigned d, float margin) {
   return hinge_along(x, {IntegersAt(&indices).now()}, d, margin);
 }
-
 Expression l1_distance(const Expression& x, const Expression& y) { return sum_elems(abs(x - y)); }
 Expression huber_distance(const Expression& x, const Expression& y, float c) {
   const Expression distance = abs(x - y);
@@ -118,8 +135,7 @@ Expression triplet_loss(const Expression& anchor, const Expression& positive,
 Expression contrastive_loss(const Expression& x, const Expression& y, const Expression& same,
                             float margin) {
   const Expression distance = l2_norm(x - y);
-  return cmult(same, square(distance)) +
-         cmult(1.0f - same, square(rectify(margin - distance)));
+  return cmult(same, square(distance)) + cmult(1.0f - same, square(rectify(margin - distance)));
 }
 Expression pairwise_rank_loss(const Expression& x, const Expression& y, float margin) {
   return rectify(margin - x + y);
@@ -130,19 +146,5 @@ Expression poisson_loss(const Expression& x, unsigned y) {
 Expression poisson_loss(const Expression& x, IntegersAt y) {
   return unary(ops::poisson_loss, x, {}, {{}, {}, y});
 }
-Expression sparsemax(const Expression& x) { return unary(ops::sparsemax, x); }
-Expression sparsemax_loss(const Expression& x, const std::vector<unsigned>& target) {
-  const auto count = static_cast<std::uint32_t>(target.size());
-  return unary(ops::sparsemax_loss, x, std::span(&count, 1), {target});
-}
-Expression sparsemax_loss(const Expression& x, IntegersAt target) {
-  const auto count = static_cast<std::uint32_t>(target.size());
-  return unary(ops::sparsemax_loss, x, std::span(&count, 1), {{}, {}, target});
-}
-Expression constrained_softmax(const Expression& x, const Expression& y) {
-  return binary(ops::constrained_softmax, x, y);
-}
-
-Expression trace_of_product(const Expression& x, const Expression& y) { return dot_product(x, y); }
 
 }  // namespace dynet_like

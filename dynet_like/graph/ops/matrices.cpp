@@ -1,12 +1,15 @@
 // Ops on square matrices as a whole: the inverse, and the logarithm of the determinant.
+#include "dynet_like/graph/recording.h"
+
+#include "dynet_like/ops/axis.h"
+#include "dynet_like/ops/ops.h"
 #include "dynet_like/ops/structured.h"
 
-namespace dynet_like::ops {
+namespace dynet_like {
+
+namespace ops {
 
 namespace {
-
-using Inputs = std::span<const Dim>;
-using Attributes = std::span<const std::uint32_t>;
 
 void check_square(std::string_view op, const Dim& dim) {
   const unsigned n = dim.rows();
@@ -59,4 +62,16 @@ const Op logdet = [] {
   return op;
 }();
 
-}  // namespace dynet_like::ops
+std::span<const Op* const> matrix_ops() {
+  static const Op* const all[] = {&inverse, &logdet};
+  return all;
+}
+
+}  // namespace ops
+
+using namespace recording;
+
+Expression inverse(const Expression& x) { return unary(ops::inverse, x); }
+Expression logdet(const Expression& x) { return unary(ops::logdet, x); }
+
+}  // namespace dynet_like

@@ -1,11 +1,83 @@
-// The operations that sum up: over inputs, dimensions and minibatches; softmax and its loss.
+// Sums and means: over inputs, dimensions, minibatches.
 #include "dynet_like/graph/recording.h"
 
+#include <algorithm>
+
 #include "dynet_like/core/errors.h"
+#include "dynet_like/ops/axis.h"
 #include "dynet_like/ops/ops.h"
 #include "dynet_like/ops/structured.h"
 
 namespace dynet_like {
+
+namespace ops {
+
+namespace {
+
+Op sum_of_inputs(std::string_view name, std::string_view formula) {
+  Op op;
+  op.name = name;
+  op.formula = formula;
+  op.max_inputs = Op::kAnyNumber;
+  op.needs = Needs::nothing;
+  op.cost = [](const Signature& type) { return double(type.inputs.size() * type.output_size); };
+  op.cases = [] {
+    return std::vector<OpCase>{{{Dim({5})}},
+                               {{Dim({33}), Dim({33}), Dim({33})}},
+                               {{Dim({3, 4}), Dim({3, 4})}},
+                               {{Dim({1}), Dim({1}), Dim({1}), Dim({1})}}};
+  };
+  op.bad_cases = [] { return std::vector<OpCase>{{{Dim({3}), Dim({3}), Dim({4})}}}; };
+  return op;
+}
+
+Dim same_shapes(std::string_view op, Inputs in) {
+  for (const Dim& dim : in.subspan(1)) {
+    if (dim != in[0]) throw_shape_error(op, "equal shapes", in);
+  }
+  return in[0];
+}
+
+Dim reduced_shape(std::string_view op, Inputs in, Attributes attributes) {
+  check_axis(op, in, attributes);
+  return without_axis(in, attributes);
+}
+
+}  // namespace
+
+const Op sum = [] {
+  Op op = sum_of_inputs("sum", "x1 + x2 + ..., from left to right");
+  op.shape = [](Inputs in, Attributes) { return same_shapes("sum", in); };
+  op.shared_gradient = [](const Signature&, unsigned) { return SharedGradient::sum; };
+  return op;
+}();
+
+const Op average = [] {
+  Op op = sum_of_inputs("average", "(x1 + x2 + ... + xn) / n");
+  op.shape = [](Inputs in, Attributes) { return same_shapes("average", in); };
+  return op;
+}();
+
+const Op sum_dim = [] {
+  Op op = along_axis("sum_dim", "the sum along a dimension, which disappears", Needs::nothing,
+                     cost_per_element<1>);
+  op.shape = [](Inputs in, Attributes a) { return reduced_shape("sum_dim", in, a); };
+  return op;
+}();
+
+const Op mean_dim = [] {
+  Op op = along_axis("mean_dim", "the mean along a dimension, which disappears", Needs::nothing,
+                     cost_per_element<1>);
+  op.shape = [](Inputs in, Attributes a) { return reduced_shape("mean_dim", in, a); };
+  return op;
+}();
+
+std::span<const Op* const> reduction_ops() {
+  static const Op* const all[] = {&sum, &average, &sum_dim, &mean_dim};
+  return all;
+}
+
+}  // namespace ops
 
 using namespace recording;
 
@@ -38,23 +110,6 @@ Expression average_of(std::span<const Expression> xs) {
   return sum_in_groups(xs) / static_cast<float>(xs.size());
 }
 
-// The expressions become columns; theirs is the shape of the result.
-Expression logsumexp_of(std::span<const Expression> xs) {
-  graph_of("logsumexp", xs);
-  const Dim dim = xs[0].dim().single_batch();
-  std::vector<Expression> columns;
-  for (const Expression& x : xs) {
-    if (x.dim().single_batch() != dim) {
-      refuse_shapes("logsumexp", "equal shapes but for the minibatch", {xs[0], x});
-    }
-    columns.push_back(reshape(x, Dim({dim.size()}, x.dim().bd)));
-  }
-  const Expression result = logsumexp_dim(concatenate_cols(columns), 1);
-  Dim of_result = dim;
-  of_result.bd = result.dim().bd;
-  return reshape(result, of_result);
-}
-
 Expression over_all(const Op& op, const Expression& x, const std::vector<unsigned>& dimensions,
                     bool batches) {
   const Expression result = reduce(op, x, dimensions);
@@ -75,7 +130,6 @@ Expression recording::reduce(const Op& op, const Expression& x, std::vector<unsi
   for (unsigned d : dimensions) result = unary(op, result, std::span(&d, 1));
   return result;
 }
-
 // The minibatch is one more dimension of a single value. A norm of one number is its magnitude.
 Expression recording::reduce_batches(const Op& op, const Expression& x) {
   const Dim dim = x.dim();
@@ -84,13 +138,11 @@ Expression recording::reduce_batches(const Op& op, const Expression& x) {
   const unsigned last = 1;
   return reshape(unary(op, columns, std::span(&last, 1)), dim.single_batch());
 }
-
 Expression recording::reduce_elements(const Op& op, const Expression& x) {
   const Dim dim = x.dim();
   const unsigned first = 0;
   return unary(op, reshape(x, Dim({dim.batch_size()}, dim.bd)), std::span(&first, 1));
 }
-
 Expression sum(Expressions xs) { return sum_in_groups(xs); }
 Expression average(Expressions xs) { return average_of(xs); }
 Expression sum_elems(const Expression& x) { return reduce_elements(ops::sum_dim, x); }
@@ -103,42 +155,5 @@ Expression mean_dim(const Expression& x, const std::vector<unsigned>& dimensions
 }
 Expression sum_batches(const Expression& x) { return reduce_batches(ops::sum_dim, x); }
 Expression mean_batches(const Expression& x) { return reduce_batches(ops::mean_dim, x); }
-
-Expression max_dim(const Expression& x, unsigned d) {
-  return unary(ops::max_dim, x, std::span(&d, 1));
-}
-Expression min_dim(const Expression& x, unsigned d) { return -max_dim(-x, d); }
-Expression argmax(const Expression& x, GradientMode mode) {
-  const unsigned d = 0;
-  const bool passes = mode == GradientMode::straight_through_gradient;
-  return unary(ops::argmax, passes ? x : nobackprop(x), std::span(&d, 1));
-}
-Expression cumsum(const Expression& x, unsigned d) {
-  return unary(ops::cumsum, x, std::span(&d, 1));
-}
-Expression kmax_pooling(const Expression& x, unsigned k, unsigned d) {
-  const std::uint32_t attributes[] = {d, k};
-  return unary(ops::kmax_pooling, x, attributes);
-}
-Expression logsumexp_dim(const Expression& x, unsigned d) {
-  return unary(ops::logsumexp_dim, x, std::span(&d, 1));
-}
-Expression logsumexp(Expressions xs) { return logsumexp_of(xs); }
-
-Expression softmax(const Expression& x, unsigned d) {
-  return unary(ops::softmax, x, std::span(&d, 1));
-}
-Expression log_softmax(const Expression& x, unsigned d) {
-  return unary(ops::log_softmax, x, std::span(&d, 1));
-}
-Expression pickneglogsoftmax(const Expression& x, unsigned v) {
-  return unary(ops::pickneglogsoftmax, x, {}, {std::span(&v, 1)});
-}
-Expression pickneglogsoftmax(const Expression& x, IntegersAt v) {
-  return unary(ops::pickneglogsoftmax, x, {}, {{}, {}, v});
-}
-Expression pickneglogsoftmax(const Expression& x, const std::vector<unsigned>& v) {
-  return unary(ops::pickneglogsoftmax, x, {}, {v});
-}
 
 }  // namespace dynet_like

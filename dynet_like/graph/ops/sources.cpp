@@ -1,11 +1,59 @@
-// The operations that bring values in: inputs, constants, parameters, rows of tables.
+// What brings values in: inputs, constants, parameters, rows of tables.
 #include "dynet_like/graph/recording.h"
 
 #include "dynet_like/core/errors.h"
+#include "dynet_like/ops/axis.h"
 #include "dynet_like/ops/ops.h"
+#include "dynet_like/ops/source.h"
 #include "dynet_like/ops/structured.h"
 
 namespace dynet_like {
+
+namespace ops {
+
+const Op input = source("input", "data of the user, read where they lie");
+const Op parameter = source("parameter", "the parameter's values, where they lie");
+const Op lookup_parameter = source("lookup_parameter", "the whole table, where it lies");
+
+const Op constant = [] {
+  Op op = source("constant", "the same number everywhere");
+  op.reals_per_item = 1;
+  op.cases = [] { return std::vector<OpCase>{{{}, {0, 5}, {0.37}}, {{}, {0, 3, 4}, {-2.0}}}; };
+  return op;
+}();
+
+const Op lookup = [] {
+  Op op;
+  op.name = "lookup";
+  op.formula = "row i of a table";
+  op.join = [](unsigned, std::span<const std::uint32_t>) { return Join::shared; };
+  op.shareable = false;
+  op.needs = Needs::nothing;
+  op.integers_per_item = 1;
+  op.integer_limit = [](const Signature& type) {
+    const Dim& table = type.inputs[0];
+    return table.d[table.nd - 1];
+  };
+  op.shape = [](std::span<const Dim> in, Attributes) {
+    Dim entry = in[0];
+    if (entry.nd < 2) throw_shape_error("lookup", "a table with a last dimension of rows", in);
+    entry.resize(entry.nd - 1);
+    return entry;
+  };
+  op.shared_gradient = [](const Signature&, unsigned) { return SharedGradient::rows; };
+  op.cases = [] {
+    return std::vector<OpCase>{{{Dim({5, 7})}}, {{Dim({2, 3, 4})}}, {{Dim({33, 2})}}};
+  };
+  op.bad_cases = [] { return std::vector<OpCase>{{{Dim({5})}}}; };
+  return op;
+}();
+
+std::span<const Op* const> source_ops() {
+  static const Op* const all[] = {&input, &parameter, &lookup_parameter, &constant, &lookup};
+  return all;
+}
+
+}  // namespace ops
 
 using namespace recording;
 
@@ -39,7 +87,6 @@ Expression input(ComputationGraph& graph, const Dim& dim, const std::vector<floa
 Expression input(ComputationGraph& graph, const Dim& dim, const std::vector<float>* values) {
   return graph.expression(graph.tape().add_input_at(dim, values));
 }
-
 Expression input(ComputationGraph& graph, const Dim& dim, const std::vector<unsigned>& elements,
                  const std::vector<float>& values, float elsewhere) {
   if (elements.size() != values.size()) {
@@ -71,13 +118,11 @@ Expression one_hot(ComputationGraph& graph, unsigned n, const std::vector<unsign
   }
   return input(graph, dim, values);
 }
-
 Expression constant(ComputationGraph& graph, const Dim& dim, float value) {
   return graph.expression(graph.tape().add_constant(dim, static_cast<double>(value)));
 }
 Expression zeros(ComputationGraph& graph, const Dim& dim) { return constant(graph, dim, 0.0f); }
 Expression ones(ComputationGraph& graph, const Dim& dim) { return constant(graph, dim, 1.0f); }
-
 Expression parameter(ComputationGraph& graph, const Parameter& parameter) {
   return add_parameter(graph, parameter, false);
 }
@@ -90,7 +135,6 @@ Expression const_parameter(ComputationGraph& graph, const Parameter& parameter) 
 Expression const_parameter(ComputationGraph& graph, const LookupParameter& table) {
   return add_parameter(graph, table, true);
 }
-
 Expression lookup(ComputationGraph& graph, const LookupParameter& table, unsigned row) {
   return add_lookup(graph, table, {std::span(&row, 1)}, false);
 }

@@ -1,13 +1,92 @@
-// The operations that are made of sums and powers: moments, deviations, norms, normalisation.
+// Moments, deviations, norms and normalisation.
 #include "dynet_like/graph/recording.h"
 
 #include <cmath>
 
 #include "dynet_like/core/errors.h"
+#include "dynet_like/ops/axis.h"
 #include "dynet_like/ops/ops.h"
 #include "dynet_like/ops/structured.h"
 
 namespace dynet_like {
+
+namespace ops {
+
+const Op norm_dim = [] {
+  Op op = along_axis("norm_dim",
+                     "sqrt(x1^2 + x2^2 + ...) along a dimension, which disappears; dy/dx = x / y, "
+                     "but 0 at 0",
+                     Needs::inputs_and_output, cost_per_element<1>);
+  op.shape = [](Inputs in, Attributes attributes) {
+    check_axis("norm_dim", in, attributes);
+    return without_axis(in, attributes);
+  };
+  return op;
+}();
+
+const Op rms_dim = [] {
+  Op op = along_axis("rms_dim",
+                     "sqrt((x1^2 + ... + xn^2) / n) along a dimension, which disappears; dy/dx = x "
+                     "/ (n y), but 0 at 0",
+                     Needs::inputs_and_output, cost_per_element<1>);
+  op.shape = [](Inputs in, Attributes attributes) {
+    check_axis("rms_dim", in, attributes);
+    return without_axis(in, attributes);
+  };
+  return op;
+}();
+
+const Op layer_norm = [] {
+  Op op;
+  op.name = "layer_norm";
+  op.formula =
+      "g (x - mean) / max(deviation, 1e-12) + b for every column, or what is along dimension 0 "
+      "(Ba et al. 2016)";
+  op.min_inputs = op.max_inputs = 3;
+  op.join = [](unsigned input, Attributes) { return input == 0 ? Join::stacked : Join::broadcast; };
+  op.needs = Needs::inputs;
+  op.shape = [](Inputs in, Attributes) {
+    for (const Dim& vector : in.subspan(1)) {
+      if (vector.rows() == in[0].rows() && vector.size() == vector.rows()) continue;
+      throw_shape_error("layer_norm", "{n}, or {n} columns, and twice {n}", in);
+    }
+    return in[0];
+  };
+  op.shared_gradient = [](const Signature&, unsigned input) {
+    return input == 0 ? SharedGradient::dense : SharedGradient::sum;
+  };
+  // The mean's distance to the first number, and what differences are multiplied with, of every
+  // column.
+  op.saved_size = [](const Signature& type) -> std::size_t {
+    return 2 * (type.inputs[0].size() / type.inputs[0].rows());
+  };
+  // For g, and then for b.
+  op.deferred_size = [](const Signature& type) -> std::size_t { return 2 * type.inputs[1].size(); };
+  op.deferred_offset = [](const Signature& type, unsigned input) -> std::size_t {
+    return input == 2 ? type.inputs[1].size() : 0;
+  };
+  op.cost = cost_per_element<10>;
+  op.cases = [] {
+    return std::vector<OpCase>{{{Dim({5}), Dim({5}), Dim({5})}},
+                               {{Dim({37}), Dim({37}), Dim({37})}},
+                               {{Dim({6, 3}), Dim({6}), Dim({6})}},
+                               {{Dim({19, 4}), Dim({19}), Dim({19})}},
+                               {{Dim({3, 2, 2}), Dim({3}), Dim({3})}}};
+  };
+  op.bad_cases = [] {
+    return std::vector<OpCase>{{{Dim({5}), Dim({4}), Dim({5})}},
+                               {{Dim({5}), Dim({5}), Dim({4})}},
+                               {{Dim({5, 3}), Dim({5, 3}), Dim({5})}}};
+  };
+  return op;
+}();
+
+std::span<const Op* const> norm_ops() {
+  static const Op* const all[] = {&norm_dim, &rms_dim, &layer_norm};
+  return all;
+}
+
+}  // namespace ops
 
 using namespace recording;
 
@@ -52,14 +131,12 @@ Expression mean_dim(const Expression& x, const std::vector<unsigned>& dimensions
   if (n == 0) return mean_dim(x, dimensions, batches);
   return sum_dim(x, dimensions, batches) / static_cast<float>(n);
 }
-
 Expression moment_elems(const Expression& x, unsigned r) { return mean_elems(power(x, r)); }
 Expression moment_batches(const Expression& x, unsigned r) { return mean_batches(power(x, r)); }
 Expression moment_dim(const Expression& x, const std::vector<unsigned>& dimensions, unsigned r,
                       bool batches, unsigned n) {
   return mean_dim(power(x, r), dimensions, batches, n);
 }
-
 // A norm of norms is the norm of all, and so is a mean.
 Expression std_elems(const Expression& x) {
   return reduce_elements(ops::rms_dim, centred(x, all_dimensions(x), false));
@@ -77,13 +154,11 @@ Expression std_dim(const Expression& x, const std::vector<unsigned>& dimensions,
   if (batches) result = reduce_batches(op, result);
   return n == 0 ? result : result / std::sqrt(static_cast<float>(n));
 }
-
 Expression sum_rows(const Expression& x) { return sum_dim(x, {0}); }
 Expression sum_cols(const Expression& x) { return sum_dim(x, {1}); }
 Expression average_cols(const Expression& x) { return mean_dim(x, {1}); }
 Expression squared_norm(const Expression& x) { return sum_elems(square(x)); }
 Expression l2_norm(const Expression& x) { return reduce_elements(ops::norm_dim, x); }
-
 Expression layer_norm(const Expression& x, const Expression& g, const Expression& b) {
   const Expression inputs[] = {x, g, b};
   return many(ops::layer_norm, inputs);

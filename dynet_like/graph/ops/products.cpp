@@ -1,12 +1,15 @@
-// Products: matrix times matrix, affine maps, inner products and distances.
+// Products: matrix times matrix, affine maps, contractions.
+#include "dynet_like/graph/recording.h"
+
+#include "dynet_like/ops/axis.h"
+#include "dynet_like/ops/ops.h"
 #include "dynet_like/ops/structured.h"
 
-namespace dynet_like::ops {
+namespace dynet_like {
+
+namespace ops {
 
 namespace {
-
-using Inputs = std::span<const Dim>;
-using Attributes = std::span<const std::uint32_t>;
 
 // The shape of W x, as a vector if x is one.
 Dim product_shape(std::string_view op, const Dim& w, const Dim& x, Inputs all) {
@@ -52,35 +55,6 @@ Dim affine_shape(Inputs in, Attributes) {
     throw_shape_error("affine_transform", "a bias with the rows of the products", in);
   }
   return result;
-}
-
-Dim scalar_of_equal_shapes(std::string_view op, Inputs in) {
-  if (in[0] != in[1]) throw_shape_error(op, "equal shapes", in);
-  return Dim({1});
-}
-
-std::vector<OpCase> pairs_of_equal_shapes() {
-  return {{{Dim({1}), Dim({1})}},
-          {{Dim({5}), Dim({5})}},
-          {{Dim({35}), Dim({35})}},
-          {{Dim({131}), Dim({131})}},
-          {{Dim({3, 7}), Dim({3, 7})}}};
-}
-
-std::vector<OpCase> pairs_of_unequal_shapes() {
-  return {{{Dim({3}), Dim({4})}}, {{Dim({3, 2}), Dim({2, 3})}}};
-}
-
-Op scalar_product(std::string_view name, std::string_view formula) {
-  Op op;
-  op.name = name;
-  op.formula = formula;
-  op.min_inputs = op.max_inputs = 2;
-  op.needs = Needs::inputs;
-  op.cost = [](const Signature& type) { return 2.0 * type.inputs[0].size(); };
-  op.cases = pairs_of_equal_shapes;
-  op.bad_cases = pairs_of_unequal_shapes;
-  return op;
 }
 
 }  // namespace
@@ -137,16 +111,39 @@ const Op affine_transform = [] {
   return op;
 }();
 
-const Op dot_product = [] {
-  Op op = scalar_product("dot_product", "the sum of all a * b");
-  op.shape = [](Inputs in, Attributes) { return scalar_of_equal_shapes("dot_product", in); };
-  return op;
-}();
+std::span<const Op* const> product_ops() {
+  static const Op* const all[] = {&matrix_product, &affine_transform};
+  return all;
+}
 
-const Op squared_distance = [] {
-  Op op = scalar_product("squared_distance", "the sum of all (a - b)^2");
-  op.shape = [](Inputs in, Attributes) { return scalar_of_equal_shapes("squared_distance", in); };
-  return op;
-}();
+}  // namespace ops
 
-}  // namespace dynet_like::ops
+using namespace recording;
+
+Expression operator*(const Expression& a, const Expression& b) {
+  return binary(ops::matrix_product, a, b);
+}
+Expression affine_transform(Expressions xs) {
+  return xs.size() == 1 ? *xs.begin() : many(ops::affine_transform, xs);
+}
+Expression colwise_add(const Expression& x, const Expression& bias) { return x + bias; }
+Expression contract3d_1d(const Expression& x, const Expression& y) {
+  const Dim dim = x.dim();
+  if (dim.nd != 3 || y.dim().batch_size() != dim[2]) {
+    refuse_shapes("contract3d_1d", "{m, n, k} and {k}", {x, y});
+  }
+  const Expression columns = reshape(x, Dim({dim[0] * dim[1], dim[2]}, dim.bd)) * y;
+  return reshape(columns, Dim({dim[0], dim[1]}, columns.dim().bd));
+}
+Expression contract3d_1d(const Expression& x, const Expression& y, const Expression& b) {
+  return contract3d_1d(x, y) + b;
+}
+Expression contract3d_1d_1d(const Expression& x, const Expression& y, const Expression& z) {
+  return contract3d_1d(x, y) * z;
+}
+Expression contract3d_1d_1d(const Expression& x, const Expression& y, const Expression& z,
+                            const Expression& b) {
+  return contract3d_1d_1d(x, y, z) + b;
+}
+
+}  // namespace dynet_like

@@ -1,14 +1,19 @@
-// Ops that move elements: copies, concatenation, ranges and transposition.
+// Ops that move elements, most of them without a copy: ranges, concatenation, transposition.
+#include "dynet_like/graph/recording.h"
+
 #include <algorithm>
 
+#include "dynet_like/core/errors.h"
+#include "dynet_like/ops/axis.h"
+#include "dynet_like/ops/ops.h"
 #include "dynet_like/ops/structured.h"
+#include "dynet_like/tape/views.h"
 
-namespace dynet_like::ops {
+namespace dynet_like {
+
+namespace ops {
 
 namespace {
-
-using Inputs = std::span<const Dim>;
-using Attributes = std::span<const std::uint32_t>;
 
 Dim concatenated_shape(Inputs in, Attributes attributes) {
   if (attributes.size() != 1) {
@@ -136,4 +141,98 @@ const Op transpose = [] {
   return op;
 }();
 
-}  // namespace dynet_like::ops
+std::span<const Op* const> shape_ops() {
+  static const Op* const all[] = {&identity, &concatenate, &pick_range, &transpose};
+  return all;
+}
+
+}  // namespace ops
+
+using namespace recording;
+
+namespace {
+
+// Elements of dimension d from `start` on, `length` of them.
+void check_range(const char* user, const Expression& x, std::span<const unsigned> starts,
+                 unsigned length, unsigned d) {
+  const Dim& dim = x.pg->tape().shape_of(x.i).dim;
+  for (unsigned start : starts) {
+    if (d < dim.nd && start <= dim.d[d] && length <= dim.d[d] - start) continue;
+    throw UsageError(std::string("[") + user + "] need elements of dimension " + std::to_string(d) +
+                     " of " + to_string(x.dim()) + "; got " + std::to_string(start) +
+                     (length == 1 ? "" : " to " + std::to_string(start + length - 1)) +
+                     labels_of(x));
+  }
+}
+
+Expression in_one_minibatch(std::span<const Expression> xs) {
+  graph_of("concatenate_to_batch", xs);
+  const Dim dim = xs[0].dim().single_batch();
+  std::vector<Expression> columns;
+  unsigned count = 0;
+  for (const Expression& x : xs) {
+    const Dim other = x.dim();
+    if (other.single_batch() != dim) {
+      refuse_shapes("concatenate_to_batch", "equal shapes but for the minibatch", {xs[0], x});
+    }
+    columns.push_back(reshape(x, Dim({dim.size(), other.bd})));
+    count += other.bd;
+  }
+  Dim all = dim;
+  all.bd = count;
+  return reshape(concatenate_cols(columns), all);
+}
+
+}  // namespace
+
+Expression concatenate(Expressions xs, unsigned d) {
+  return many(ops::concatenate, xs, std::span(&d, 1));
+}
+Expression concatenate_cols(Expressions xs) { return concatenate(xs, 1); }
+Expression pick(const Expression& x, unsigned v, unsigned d) {
+  ComputationGraph& graph = graph_of("pick", x);
+  check_range("pick", x, std::span(&v, 1), 1, d);
+  return graph.expression(pick(graph.tape(), x.i, std::span(&v, 1), d));
+}
+Expression pick(const Expression& x, const std::vector<unsigned>& v, unsigned d) {
+  ComputationGraph& graph = graph_of("pick", x);
+  check_range("pick", x, v, 1, d);
+  return graph.expression(pick(graph.tape(), x.i, v, d));
+}
+Expression pick_range(const Expression& x, unsigned start, unsigned end, unsigned d) {
+  ComputationGraph& graph = graph_of("pick_range", x);
+  Tape& tape = graph.tape();
+  const RangeShape* range = tape.cache().recent_range(tape.value(x.i).shape, d, end - start);
+  if (range != nullptr && range->is_contiguous && start <= range->last_start) {
+    return graph.expression(add_range(tape, x.i, *range, start));
+  }
+  if (end <= start) {
+    throw UsageError("[pick_range] need a start before the end; got " + std::to_string(start) +
+                     " and " + std::to_string(end));
+  }
+  check_range("pick_range", x, std::span(&start, 1), end - start, d);
+  return graph.expression(pick_range(tape, x.i, std::span(&start, 1), end - start, d));
+}
+Expression pick_batch_elem(const Expression& x, unsigned v) {
+  ComputationGraph& graph = graph_of("pick_batch_elem", x);
+  return graph.expression(pick_minibatch_elements(graph.tape(), x.i, v, 1));
+}
+Expression concatenate_to_batch(Expressions xs) { return in_one_minibatch(xs); }
+Expression fold_rows(const Expression& x, unsigned rows) {
+  const Dim dim = x.dim();
+  if (rows == 0 || dim.rows() % rows != 0) {
+    throw UsageError("[fold_rows] need a divisor of " + std::to_string(dim.rows()) + " rows; got " +
+                     std::to_string(rows));
+  }
+  return sum_dim(reshape(x, Dim({rows, dim.rows() / rows, dim.cols()}, dim.bd)), {0});
+}
+Expression reshape(const Expression& x, const Dim& dim) {
+  ComputationGraph& graph = graph_of("reshape", x);
+  return graph.expression(reshape(graph.tape(), x.i, dim));
+}
+Expression transpose(const Expression& x, const std::vector<unsigned>& dims) {
+  ComputationGraph& graph = graph_of("transpose", x);
+  return graph.expression(transpose(graph.tape(), x.i, dims));
+}
+
+}  // namespace dynet_like

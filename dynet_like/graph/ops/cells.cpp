@@ -1,12 +1,16 @@
-// Cells of recurrent and recursive networks: gates' products and the pointwise part as one node.
-#include "dynet_like/ops/structured.h"
+// Cells of recurrent and recursive networks: products of gates and the pointwise part as one node.
+#include "dynet_like/graph/recording.h"
 
-namespace dynet_like::ops {
+#include "dynet_like/ops/axis.h"
+#include "dynet_like/ops/ops.h"
+#include "dynet_like/ops/structured.h"
+#include "dynet_like/tape/views.h"
+
+namespace dynet_like {
+
+namespace ops {
 
 namespace {
-
-using Inputs = std::span<const Dim>;
-using Attributes = std::span<const std::uint32_t>;
 
 constexpr std::size_t kMostProducts = 16;  // as in affine_transform
 constexpr std::string_view kLstmRule =
@@ -162,4 +166,35 @@ const Op gru_cell = [] {
   return op;
 }();
 
-}  // namespace dynet_like::ops
+std::span<const Op* const> cell_ops() {
+  static const Op* const all[] = {&lstm_cell, &gru_cell};
+  return all;
+}
+
+}  // namespace ops
+
+using namespace recording;
+
+CellState lstm_cell(const Expression& b, Expressions xs, Expressions cells, bool input_first) {
+  std::vector<Expression> inputs = {b};
+  inputs.insert(inputs.end(), cells.begin(), cells.end());
+  inputs.insert(inputs.end(), xs.begin(), xs.end());
+  const std::uint32_t attributes[] = {static_cast<std::uint32_t>(cells.size()), input_first};
+  const Expression both = many(ops::lstm_cell, inputs, attributes);
+  ComputationGraph& graph = *both.pg;
+  const std::uint32_t hidden = graph.tape().shape_of(both.i).size / 2;
+  const std::uint32_t start[] = {0, hidden};
+  return {graph.expression(pick_range(graph.tape(), both.i, std::span(start, 1), hidden, 0)),
+          graph.expression(pick_range(graph.tape(), both.i, std::span(start + 1, 1), hidden, 0))};
+}
+Expression gru_cell(const Expression& b_h, const Expression& u, const Expression& h) {
+  const Expression inputs[] = {b_h, u, h};
+  return many(ops::gru_cell, inputs);
+}
+Expression gru_cell(const Expression& b_h, const Expression& u, const Expression& h,
+                    const Expression& b_x, const Expression& w, const Expression& x) {
+  const Expression inputs[] = {b_h, u, h, b_x, w, x};
+  return many(ops::gru_cell, inputs);
+}
+
+}  // namespace dynet_like

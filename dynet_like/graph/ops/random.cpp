@@ -1,13 +1,67 @@
-// The operations that draw random numbers.
+// Random numbers, noise and dropout.
 #include "dynet_like/graph/recording.h"
 
 #include <cmath>
 
 #include "dynet_like/core/errors.h"
+#include "dynet_like/ops/axis.h"
 #include "dynet_like/ops/ops.h"
+#include "dynet_like/ops/source.h"
 #include "dynet_like/ops/structured.h"
 
 namespace dynet_like {
+
+namespace ops {
+
+namespace {
+
+Op distribution(std::string_view name, std::string_view formula) {
+  Op op = source(name, formula);
+  op.random = true;
+  op.shareable = false;
+  op.integers_per_item = 3;
+  op.reals_per_item = 2;
+  op.cost = [](const Signature& type) { return 30.0 * type.output_size; };
+  op.cases = [] {
+    return std::vector<OpCase>{{{}, {0, 5}, {0.4, 1.5}}, {{}, {0, 3, 4}, {0.9, 2.5}}};
+  };
+  return op;
+}
+
+}  // namespace
+
+const Op random_uniform =
+    distribution("random_uniform", "from [a, b), equally likely; rounding may give b");
+const Op random_normal =
+    distribution("random_normal", "mean a, standard deviation b (Box and Muller 1958)");
+const Op random_bernoulli = distribution("random_bernoulli", "b with probability a, else 0");
+const Op random_gumbel = distribution("random_gumbel", "a - b ln(-ln u), u from (0, 1)");
+
+const Op dropout = [] {
+  Op op;
+  op.name = "dropout";
+  op.formula = "0 with probability p, else x / (1 - p) (Srivastava et al. 2014)";
+  op.needs = Needs::nothing;
+  op.integers_per_item = 3;
+  op.reals_per_item = 1;
+  op.random = true;
+  op.shareable = false;
+  op.shape = [](Inputs in, Attributes) { return in[0]; };
+  op.cost = [](const Signature& type) { return 10.0 * type.output_size; };
+  op.cases = [] {
+    return std::vector<OpCase>{
+        {{Dim({5})}, {}, {0.5}}, {{Dim({34})}, {}, {0.2}}, {{Dim({3, 7})}, {}, {0.9}}};
+  };
+  return op;
+}();
+
+std::span<const Op* const> random_ops() {
+  static const Op* const all[] = {&dropout, &random_uniform, &random_normal, &random_bernoulli,
+                                  &random_gumbel};
+  return all;
+}
+
+}  // namespace ops
 
 using namespace recording;
 
@@ -66,12 +120,10 @@ Expression random_gumbel(ComputationGraph& graph, const Dim& dim, float mu, floa
   check("random_gumbel", beta >= 0, "a scale of at least 0", mu, beta);
   return draw(graph, ops::random_gumbel, dim, mu, beta);
 }
-
 Expression noise(const Expression& x, float stddev) {
   check("noise", stddev >= 0, "a standard deviation of at least 0", 0, stddev);
   return x + random_normal(graph_of("noise", x), x.dim(), 0, stddev);
 }
-
 Expression dropout(const Expression& x, float p) {
   check_probability("dropout", p);
   if (p == 0) return x;

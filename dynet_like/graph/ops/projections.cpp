@@ -1,12 +1,15 @@
-// Ops that project onto the simplex, in whole or with bounds, and the loss that goes with it.
+// Projections onto the simplex, in whole or with bounds, and the loss that goes with it.
+#include "dynet_like/graph/recording.h"
+
+#include "dynet_like/ops/axis.h"
+#include "dynet_like/ops/ops.h"
 #include "dynet_like/ops/structured.h"
 
-namespace dynet_like::ops {
+namespace dynet_like {
+
+namespace ops {
 
 namespace {
-
-using Inputs = std::span<const Dim>;
-using Attributes = std::span<const std::uint32_t>;
 
 Dim vector_shape(std::string_view op, Inputs in) {
   for (const Dim& dim : in) {
@@ -75,4 +78,26 @@ const Op constrained_softmax = [] {
   return op;
 }();
 
-}  // namespace dynet_like::ops
+std::span<const Op* const> projection_ops() {
+  static const Op* const all[] = {&sparsemax, &sparsemax_loss, &constrained_softmax};
+  return all;
+}
+
+}  // namespace ops
+
+using namespace recording;
+
+Expression sparsemax(const Expression& x) { return unary(ops::sparsemax, x); }
+Expression sparsemax_loss(const Expression& x, const std::vector<unsigned>& target) {
+  const auto count = static_cast<std::uint32_t>(target.size());
+  return unary(ops::sparsemax_loss, x, std::span(&count, 1), {target});
+}
+Expression sparsemax_loss(const Expression& x, IntegersAt target) {
+  const auto count = static_cast<std::uint32_t>(target.size());
+  return unary(ops::sparsemax_loss, x, std::span(&count, 1), {{}, {}, target});
+}
+Expression constrained_softmax(const Expression& x, const Expression& y) {
+  return binary(ops::constrained_softmax, x, y);
+}
+
+}  // namespace dynet_like
