@@ -1,7 +1,11 @@
 // Statistics, distances, selections and other operations that are made of operations.
+#include <limits>
 #include <numeric>
 
 #include "tests/composed_function.h"
+
+#include "dynet_like/core/errors.h"
+#include "dynet_like/ops/dynet_ops.h"
 
 namespace dynet_like {
 namespace {
@@ -223,6 +227,44 @@ std::vector<Function> functions() {
          }
          return result;
        }},
+      {"segment_mean",
+       {matrix},
+       [](const Xs& x) {
+         return segment_mean(x[0], {3, 0, 1});
+       },
+       [](Inputs x) {
+         Doubles result(9);
+         for (int i = 0; i < 9; ++i) result[i % 3] += x[0][i] / 3;
+         for (int i = 0; i < 3; ++i) result[6 + i] = x[0][9 + i];
+         return result;
+       }},
+      {"segment_softmax",
+       {matrix},
+       [](const Xs& x) {
+         return segment_softmax(x[0], {1, 3});
+       },
+       [](Inputs x) {
+         Doubles result;
+         for (int i = 0; i < 12; ++i) {
+           double sum = 0;
+           for (int c = i < 3 ? 0 : 1; c < (i < 3 ? 1 : 4); ++c)
+             sum += std::exp(x[0][3 * c + i % 3]);
+           result.push_back(std::exp(x[0][i]) / sum);
+         }
+         return result;
+       }},
+      {"gather_along_rows",
+       {matrix},
+       [](const Xs& x) {
+         return gather(x[0], {2, 0, 2, 1});
+       },
+       [](Inputs x) {
+         Doubles result;
+         for (int c = 0; c < 4; ++c) {
+           for (int r : {2, 0, 2, 1}) result.push_back(x[0][3 * c + r]);
+         }
+         return result;
+       }},
       {"strided_select",
        {matrix},
        [](const Xs& x) {
@@ -268,6 +310,28 @@ TEST(ComposedOpsTest, MinibatchesAreTakenApartAndPutTogether) {
   EXPECT_NEAR(static_cast<double>(as_vector(moment_batches(x, 2).value())[0]), 35.0 / 3, 1e-5);
   const Expression last = strided_select(x, {1, 2}, {1, 0});
   EXPECT_EQ(as_vector(last.value()), (std::vector<float>{2, 6}));
+}
+
+TEST(ComposedOpsTest, SegmentsOfAnyLength) {
+  ComputationGraph graph;
+  const Expression x = input(graph, {2, 3}, {1, 2, 3, 4, 5, 600});
+  const float infinity = std::numeric_limits<float>::infinity();
+  using Floats = std::vector<float>;
+  EXPECT_EQ(as_vector(segment_sum(x, {0, 2, 1}).value()), (Floats{0, 0, 4, 6, 5, 600}));
+  EXPECT_EQ(as_vector(segment_mean(x, {0, 2, 1}).value()), (Floats{0, 0, 2, 3, 5, 600}));
+  EXPECT_EQ(as_vector(segment_max(x, {0, 2, 1}).value()),
+            (Floats{-infinity, -infinity, 3, 4, 5, 600}));
+  EXPECT_EQ(as_vector(segment_softmax(1000.0f * x, {1, 0, 2}).value()), (Floats{1, 1, 0, 0, 1, 1}));
+  EXPECT_EQ(as_vector(segment_sum(x, {1, 1}, 0).value()), as_vector(x.value()));
+  EXPECT_EQ(as_vector(scatter_add(x, {2, 0, 2}, 4, 1).value()), (Floats{3, 4, 0, 0, 6, 602, 0, 0}));
+  EXPECT_THROW(segment_sum(x, {1, 1}), UsageError);
+  EXPECT_THROW(segment_sum(x, {1, 3}), UsageError);
+  EXPECT_THROW(segment_sum(x, {4'000'000'000, 4'000'000'000}), UsageError);
+  EXPECT_THROW(segment_sum(x, {}), UsageError);
+  EXPECT_THROW(segment_sum(x, {1, 2}, 5), UsageError);
+  EXPECT_THROW(scatter_add(x, {0, 1}, 2, 1), ShapeError);
+  EXPECT_THROW(scatter_add(x, {0, 1, 2}, 2, 1), UsageError);
+  EXPECT_THROW(top_k(x, 3), ShapeError);
 }
 
 TEST(ComposedOpsTest, OfEqualNumbersNothingIsNoNumber) {

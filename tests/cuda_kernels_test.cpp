@@ -26,6 +26,7 @@ double bound_of(const Op& op) {
       // Sums of sums, which go through further functions.
       {"lstm_cell", 16},
       {"gru_cell", 16},
+      {"layer_norm", 16},
       // One chain of additions on the CPU, a tree of them here.
       {"cumsum", 16},
       {"hinge", 16},
@@ -35,6 +36,9 @@ double bound_of(const Op& op) {
       // The CPU's own functions have up to 2.75 ulp, and slopes are products of them.
       {"log_sigmoid", 8},
       {"silu", 8},
+      {"gelu", 8},
+      {"gelu_tanh", 8},
+      {"softplus", 8},
       {"elu", 8},
       {"selu", 8},
       // The same formulas and the same draws.

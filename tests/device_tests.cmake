@@ -7,7 +7,7 @@ set(cpu_only_tests
     compat_dim_test compat_headers_test compat_mp_test compat_pretrain_test compat_timing_test
     core_test data_listops_test data_minibatches_test data_tagged_sentences_test data_text_test
     data_treebank_test data_vocabulary_test data_word_vectors_test failing_allocations_test
-    failing_files_test compat_failing_allocations_test lanes_test op_errors_test op_table_test
+    failing_files_test compat_failing_allocations_test lanes_test op_errors_test op_places_test op_table_test
     packed_matrices_test packed_products_test tape_test thread_pool_test
     train_curves_test train_metrics_test train_schedules_test updates_test)
 

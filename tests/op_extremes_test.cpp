@@ -34,6 +34,10 @@ template <class E>
 bool is_in_domain(std::string_view op, E a, E b) {
   // Probabilities; what certainty costs is in op_edges_test.cpp.
   if (op == "binary_log_loss") return a > 0 && a < 1 && b >= 0 && b <= 1;
+  if (op == "logit_loss") return std::isnan(b) || (b >= 0 && b <= 1);
+  // Logarithms of probabilities that are normal numbers, or 0.
+  if (op == "divergence_term" && a == -std::numeric_limits<E>::infinity()) return true;
+  if (op == "divergence_term") return std::isnan(a) || (a <= 0 && a > -87);
   if (op != "pow") return true;
   // 1 / a is infinite for a denormal number, of which a power may be finite. Whether b - 1 is odd
   // is not to be seen for tiny and huge b.

@@ -68,6 +68,11 @@ TEST_P(OpNormsTest, NumbersWhoseSquaresAreNone) {
     if (size < 1) continue;  // layer_norm calls differences of 1e-12 and less none
     EXPECT_NEAR(values(layer_norm(x, g, b))[0], -std::sqrt(1.5), 1e-6);
     EXPECT_NEAR(values(layer_norm(x, g, b))[2], std::sqrt(1.5), 1e-6);
+    // y2 = (x2 - mean) / deviation moves with x1 alone: the others keep it where it is.
+    const Doubles of_last = gradient(pick(layer_norm(x, g, b), 2), x);
+    EXPECT_NEAR(of_last[0] * unit, std::sqrt(1.5) / 6, 1e-6);
+    EXPECT_NEAR(of_last[1] * unit, -std::sqrt(1.5) / 3, 1e-6);
+    EXPECT_NEAR(of_last[2] * unit, std::sqrt(1.5) / 6, 1e-6);
   }
 }
 

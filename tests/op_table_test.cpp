@@ -92,105 +92,16 @@ TEST(OpTableTest, EveryOpHasAPlainFormula) {
 
 // --------------------------------------------------------------------------- public functions
 
-// What public functions are given: two matrices, a positive one, a table, and where they live.
-struct Givens {
-  ComputationGraph& graph;
-  Parameter weights;
-  LookupParameter table;
-  Expression a, b;  // {3,4}, all positive
-};
-using Build = std::function<Expression(const Givens&)>;
-
-// Every op by the public function that makes it.
-const std::map<std::string_view, Build>& public_functions() {
-  static const std::map<std::string_view, Build> all = {
+// Calls of all public functions: those of structured ops stand beside their plain formulas.
+std::map<std::string_view, Build> public_functions() {
+  std::map<std::string_view, Build> all = {
       {"input", [](const Givens& g) { return input(g.graph, 0.5f); }},
       {"parameter", [](const Givens& g) { return parameter(g.graph, g.weights); }},
       {"lookup_parameter", [](const Givens& g) { return parameter(g.graph, g.table); }},
-      {"constant", [](const Givens& g) { return constant(g.graph, Dim({2}), 0.5f); }},
-      {"lookup", [](const Givens& g) { return lookup(g.graph, g.table, 1); }},
-      {"matrix_product", [](const Givens& g) { return parameter(g.graph, g.weights) * g.a; }},
-      {"affine_transform",
-       [](const Givens& g) {
-         return affine_transform({g.b, parameter(g.graph, g.weights), g.a});
-       }},
-      {"inverse", [](const Givens& g) { return inverse(parameter(g.graph, g.weights)); }},
-      {"logdet", [](const Givens& g) { return logdet(parameter(g.graph, g.weights)); }},
-      {"lstm_cell",
-       [](const Givens& g) {
-         const Expression xs[] = {parameter(g.graph, g.weights), pick(g.a, 0, 1)};
-         return lstm_cell(pick(g.b, 0, 1), xs, {}).h;
-       }},
-      {"gru_cell",
-       [](const Givens& g) {
-         const Expression column = reshape(g.a, Dim({12}));
-         return gru_cell(pick_range(column, 0, 3), pick(parameter(g.graph, g.weights), 0, 1),
-                         pick_range(column, 0, 1));
-       }},
-      {"dot_product", [](const Givens& g) { return dot_product(g.a, g.b); }},
-      {"squared_distance", [](const Givens& g) { return squared_distance(g.a, g.b); }},
-      {"sum",
-       [](const Givens& g) {
-         return sum({g.a, g.b});
-       }},
-      {"average",
-       [](const Givens& g) {
-         return average({g.a, g.b});
-       }},
-      {"sum_dim", [](const Givens& g) { return sum_dim(g.a, {1}); }},
-      {"mean_dim", [](const Givens& g) { return mean_dim(g.a, {0}); }},
-      {"max_dim", [](const Givens& g) { return max_dim(g.a); }},
-      {"argmax",
-       [](const Givens& g) { return argmax(g.a, GradientMode::straight_through_gradient); }},
-      {"cumsum", [](const Givens& g) { return cumsum(g.a, 1); }},
-      {"logsumexp_dim", [](const Givens& g) { return logsumexp_dim(g.a, 0); }},
-      {"select",
-       [](const Givens& g) {
-         return select_rows(g.a, {2, 0});
-       }},
-      {"kmax_pooling", [](const Givens& g) { return kmax_pooling(g.a, 2); }},
-      {"hinge",
-       [](const Givens& g) {
-         return hinge_dim(g.a, {0, 1, 2, 0});
-       }},
-      {"sparsemax", [](const Givens& g) { return sparsemax(reshape(g.a, Dim({12}))); }},
-      {"sparsemax_loss",
-       [](const Givens& g) {
-         return sparsemax_loss(reshape(g.a, Dim({12})), {3, 4});
-       }},
-      {"constrained_softmax",
-       [](const Givens& g) {
-         return constrained_softmax(reshape(g.a, Dim({12})), reshape(g.b, Dim({12})));
-       }},
-      {"poisson_loss", [](const Givens& g) { return poisson_loss(sum_elems(g.a), 3); }},
-      {"random_uniform", [](const Givens& g) { return random_uniform(g.graph, Dim({3}), -1, 1); }},
-      {"random_normal", [](const Givens& g) { return random_normal(g.graph, Dim({3})); }},
-      {"random_bernoulli",
-       [](const Givens& g) { return random_bernoulli(g.graph, Dim({3}), 0.5f); }},
-      {"random_gumbel", [](const Givens& g) { return random_gumbel(g.graph, Dim({3})); }},
-      {"norm_dim", [](const Givens& g) { return l2_norm(g.a); }},
-      {"rms_dim", [](const Givens& g) { return std_elems(g.a); }},
       {"binary_log_loss",
        [](const Givens& g) {  // summed up
          return apply_op(elementwise<formulas::BinaryLogLoss>, std::array{g.a, g.b});
        }},
-      // A copy is made where a view of a view would have gaps.
-      {"identity",
-       [](const Givens& g) {
-         const Expression columns = reshape(g.a, Dim({3}, 4));
-         return reshape(pick_range(columns, 0, 2), Dim({8}));
-       }},
-      {"concatenate",
-       [](const Givens& g) {
-         return concatenate({g.a, g.b});
-       }},
-      {"pick_range", [](const Givens& g) { return pick_range(g.a, 1, 3); }},
-      {"transpose", [](const Givens& g) { return transpose(g.a); }},
-      {"softmax", [](const Givens& g) { return softmax(g.a); }},
-      {"log_softmax", [](const Givens& g) { return log_softmax(g.a, 1); }},
-      {"pickneglogsoftmax",
-       [](const Givens& g) { return pickneglogsoftmax(reshape(g.a, Dim({12})), 3); }},
-      {"dropout", [](const Givens& g) { return dropout(g.a, 0.5f); }},
       {"negate", [](const Givens& g) { return -g.a; }},
       {"add", [](const Givens& g) { return g.a + g.b; }},
       {"subtract", [](const Givens& g) { return g.a - g.b; }},
@@ -227,6 +138,32 @@ const std::map<std::string_view, Build>& public_functions() {
       {"lgamma", [](const Givens& g) { return lgamma(g.a); }},
       {"elu", [](const Givens& g) { return elu(g.a); }},
       {"silu", [](const Givens& g) { return silu(g.a); }},
+      {"gelu", [](const Givens& g) { return gelu(g.a); }},
+      {"gelu_tanh", [](const Givens& g) { return gelu_tanh(g.a); }},
+      {"softplus", [](const Givens& g) { return softplus(g.a); }},
+      {"leaky_relu", [](const Givens& g) { return leaky_relu(g.a); }},
+      {"scalar_min", [](const Givens& g) { return clip(g.a, 0, 1); }},
+      {"scalar_max", [](const Givens& g) { return max(g.a, 0.5f); }},
+      {"sign", [](const Givens& g) { return sign(g.a); }},
+      {"less", [](const Givens& g) { return greater(g.a, 0.5f); }},
+      {"less_equal", [](const Givens& g) { return greater_equal(g.a, 0.5f); }},
+      {"equal", [](const Givens& g) { return equal(g.a, 0.5f); }},
+      {"logit_loss",  // summed up
+       [](const Givens& g) {
+         return apply_op(elementwise<formulas::LogitLoss>, {g.a, g.b});
+       }},
+      {"divergence_term",  // summed up
+       [](const Givens& g) {
+         return apply_op(elementwise<formulas::DivergenceTerm>, {g.a, g.b});
+       }},
+      {"keep_where",  // added to the other half
+       [](const Givens& g) {
+         return apply_op(elementwise<formulas::KeepWhere>, std::array{g.a, g.b});
+       }},
+      {"drop_where",
+       [](const Givens& g) {
+         return apply_op(elementwise<formulas::DropWhere>, std::array{g.a, g.b});
+       }},
       {"min", [](const Givens& g) { return min(g.a, g.b); }},
       {"max", [](const Givens& g) { return max(g.a, g.b); }},
       {"pow", [](const Givens& g) { return pow(g.a, g.b); }},
@@ -237,14 +174,17 @@ const std::map<std::string_view, Build>& public_functions() {
       {"floor",
        [](const Givens& g) { return floor(g.a, GradientMode::straight_through_gradient); }},
   };
+  for (const auto& [name, reference] : structured_references()) all.emplace(name, reference.call);
   return all;
 }
 
 TEST(OpTableTest, EveryOpHasAPublicFunction) {
+  const auto functions = public_functions();
   for (const Op* op : all_ops()) {
-    const auto found = public_functions().find(op->name);
-    ASSERT_NE(found, public_functions().end())
-        << op->name << " needs a function in dynet_like/ops/ops.h and an entry here";
+    const auto found = functions.find(op->name);
+    ASSERT_NE(found, functions.end())
+        << op->name
+        << " needs a function in dynet_like/ops/ops.h and a call of it in tests/plain_formulas.h";
     Random random(1);
     GraphOptions options;
     options.random = &random;
@@ -259,7 +199,7 @@ TEST(OpTableTest, EveryOpHasAPublicFunction) {
     EXPECT_EQ(tape.type_of(tape.value(result.i).node).op, op) << op->name;
     EXPECT_EQ(result.value().d, result.dim()) << op->name;
   }
-  EXPECT_EQ(public_functions().size(), all_ops().size());
+  EXPECT_EQ(functions.size(), all_ops().size());
 }
 
 }  // namespace

@@ -37,6 +37,23 @@ inline Long silu(Long x, Long c) {
 inline Long slope_of_silu(Long z) {
   return std::isinf(z) ? Long(z > 0) : logistic(z) * (1 + z * logistic(-z));
 }
+inline Long normal_cdf(Long x) { return std::erfc(-x / std::sqrt(Long(2))) / 2; }
+inline Long gelu(Long x) {
+  return x == -std::numeric_limits<Long>::infinity() ? 0 : x * normal_cdf(x);
+}
+inline Long slope_of_gelu(Long x) {
+  return normal_cdf(x) + (std::isinf(x) ? 0 : x * std::exp(-x * x / 2) / std::sqrt(2 * kPi));
+}
+inline Long tanh_argument(Long x) { return std::sqrt(2 / kPi) * (x + 0.044715L * x * x * x); }
+inline Long gelu_tanh(Long x) {
+  return x == -std::numeric_limits<Long>::infinity() ? 0 : x * logistic(2 * tanh_argument(x));
+}
+inline Long slope_of_gelu_tanh(Long x) {
+  if (std::abs(x) > 1000) return Long(x > 0);
+  const Long z = 2 * tanh_argument(x), w = 2 * std::sqrt(2 / kPi) * (x + 3 * 0.044715L * x * x * x);
+  return logistic(z) * (1 + w * logistic(-z));
+}
+inline Long zero(Long, Long, Long) { return 0; }
 inline Long elu(Long x, Long c) { return x > 0 ? x : c * std::expm1(x); }
 inline Long slope_of_elu(Long x, Long c) { return x > 0 ? 1 : c * std::exp(x); }
 
@@ -68,6 +85,13 @@ inline Long binary_log_loss(Long a, Long b) {
 }
 inline Long slope_of_loss(Long a, Long b) {
   return (b == 1 ? 0 : (1 - b) / (1 - a)) - (b == 0 ? 0 : b / a);
+}
+
+inline Long softplus(Long x) {
+  return x > 0 ? x + std::log1p(std::exp(-x)) : std::log1p(std::exp(x));
+}
+inline Long logit_loss(Long a, Long b) {
+  return (b == 0 ? 0 : b * softplus(-a)) + (b == 1 ? 0 : (1 - b) * softplus(a));
 }
 
 // a^b ln a, and its limits.
@@ -123,6 +147,15 @@ inline const std::map<std::string_view, PlainElementwise>& plain_elementwise() {
         [](L a, L, L) { return kSeluScale * slope_of_elu(a, kSeluAlpha); }}},
       {"silu",
        {[](L a, L, L c) { return silu(a, c); }, [](L a, L, L c) { return slope_of_silu(c * a); }}},
+      {"gelu",
+       {[](L a, L, L) { return gelu(a); }, [](L a, L, L) { return slope_of_gelu(a); }, nullptr, 0,
+        1}},
+      {"gelu_tanh",
+       {[](L a, L, L) { return gelu_tanh(a); }, [](L a, L, L) { return slope_of_gelu_tanh(a); },
+        nullptr, 1, 1}},
+      {"softplus", {[](L a, L, L) { return softplus(a); }, [](L a, L, L) { return logistic(a); }}},
+      {"leaky_relu",
+       {[](L a, L, L c) { return a > 0 ? a : c * a; }, [](L a, L, L c) { return a > 0 ? 1 : c; }}},
       {"softsign",
        {[](L a, L, L) { return std::isinf(a) ? std::copysign(L(1), a) : a / (1 + std::abs(a)); },
         [](L a, L, L) { return 1 / ((1 + std::abs(a)) * (1 + std::abs(a))); }}},
@@ -132,6 +165,31 @@ inline const std::map<std::string_view, PlainElementwise>& plain_elementwise() {
       {"max",
        {[](L a, L b, L) { return plain::max(a, b); }, [](L a, L b, L) { return L(!(a < b)); },
         [](L a, L b, L) { return L(a < b); }}},
+      {"scalar_min",
+       {[](L a, L, L c) { return plain::min(a, c); }, [](L a, L, L c) { return L(a <= c); }}},
+      {"scalar_max",
+       {[](L a, L, L c) { return plain::max(a, c); }, [](L a, L, L c) { return L(a >= c); }}},
+      {"sign", {[](L a, L, L) { return std::isnan(a) ? a : L(a > 0) - L(a < 0); }, plain::zero}},
+      {"less", {[](L a, L b, L) { return L(a < b); }, plain::zero, plain::zero}},
+      {"less_equal", {[](L a, L b, L) { return L(a <= b); }, plain::zero, plain::zero}},
+      {"equal", {[](L a, L b, L) { return L(a == b); }, plain::zero, plain::zero}},
+      {"keep_where",
+       {[](L a, L b, L) { return std::isnan(b) ? b
+                                 : b != 0      ? a
+                                               : 0; },
+        [](L, L b, L) { return L(b != 0); }, plain::zero}},
+      {"drop_where",
+       {[](L a, L b, L) { return std::isnan(b) ? b
+                                 : b == 0      ? a
+                                               : 0; },
+        [](L, L b, L) { return L(b == 0); }, plain::zero}},
+      {"logit_loss",
+       {[](L a, L b, L) { return logit_loss(a, b); }, [](L a, L b, L) { return logistic(a) - b; },
+        [](L a, L, L) { return -a; }, 0, 1}},
+      {"divergence_term",
+       {[](L a, L b, L) { return std::exp(a) == 0 ? 0 : std::exp(a) * (a - b); },
+        [](L a, L b, L) { return std::exp(a) == 0 ? 0 : std::exp(a) * (a - b + 1); },
+        [](L a, L, L) { return -std::exp(a); }, 0, 1}},
       {"scale_gradient", {[](L a, L, L) { return a; }, number}},
       {"erf",
        {[](L a, L, L) { return std::erf(a); },

@@ -1,365 +1,284 @@
-// Every op as anybody would write it down, in double: what kernels are compared with.
+// Every op as anybody would write it down, in double, which kernels are compared with, and a call
+// of the public function that makes it.
 #pragma once
 
-#include <array>
 #include <functional>
-#include <map>
-#include <numbers>
 
-#include "tests/op_cases.h"
-#include "tests/plain_cells.h"
-#include "tests/plain_elementwise.h"
+#include "tests/plain_loops.h"
 
 namespace dynet_like::op_cases {
 
-using Index = std::array<unsigned, Dim::kMaxDimensions>;
+// What public functions are given: two matrices, a positive one, a table, and where they live.
+struct Givens {
+  ComputationGraph& graph;
+  Parameter weights;
+  LookupParameter table;
+  Expression a, b;  // {3,4}, all positive
+};
+using Build = std::function<Expression(const Givens&)>;
 
-inline Index index_of(const Dim& dim, std::size_t element) {
-  Index index{};
-  for (unsigned i = 0; i < dim.nd; ++i) {
-    index[i] = static_cast<unsigned>(element % dim.d[i]);
-    element /= dim.d[i];
-  }
-  return index;
-}
+/// An op a second time.
+struct Reference {
+  Plain plain;
+  Build call;
+};
 
-// Dimensions of size 1 stretch.
-inline std::size_t element_of(const Dim& dim, const Index& index) {
-  std::size_t element = 0;
-  for (unsigned i = dim.nd; i-- > 0;) element = element * dim.d[i] + (dim.d[i] == 1 ? 0 : index[i]);
-  return element;
-}
-
-// Element `index` of the output, as anybody would write it down.
-using Plain = std::function<double(const Signature&, const Item&, const Index&)>;
-
-inline double at(const Signature& type, const Item& item, std::size_t input, const Index& index) {
-  return item.inputs[input][element_of(type.inputs[input], index)];
-}
-
-inline double sum_of_products(const Signature& type, const Item& item, const Index& index) {
-  const std::size_t first = type.inputs.size() % 2;
-  double total = first == 1 ? at(type, item, 0, index) : 0;
-  for (std::size_t w = first; w < type.inputs.size(); w += 2) {
-    for (unsigned k = 0; k < type.inputs[w].cols(); ++k) {
-      total += at(type, item, w, {index[0], k}) * at(type, item, w + 1, {k, index[1]});
-    }
-  }
-  return total;
-}
-
-inline double sum_of_inputs(const Signature& type, const Item& item, const Index& index) {
-  double total = 0;
-  for (std::size_t j = 0; j < type.inputs.size(); ++j) total += at(type, item, j, index);
-  return total;
-}
-
-// The sum of f(x) along dimension d, at the other places of `index`.
-template <class F>
-double along(const Signature& type, const Item& item, Index index, unsigned d, F&& f) {
-  double total = 0;
-  for (index[d] = 0; index[d] < type.inputs[0][d]; ++index[d]) total += f(at(type, item, 0, index));
-  return total;
-}
-
-// The place in the input of a line that became element `index` of the output.
-inline Index whole_index(const Signature& type, const Index& index) {
-  const unsigned d = type.attributes[0];
-  Index whole{};
-  for (unsigned i = 0; i + 1 < Dim::kMaxDimensions; ++i) whole[i < d ? i : i + 1] = index[i];
-  return whole;
-}
-
-inline double sum_along(const Signature& type, const Item& item, const Index& index) {
-  return along(type, item, whole_index(type, index), type.attributes[0],
-               [](double x) { return x; });
-}
-
-inline double sum_of_squares_along(const Signature& type, const Item& item, const Index& index) {
-  return along(type, item, whole_index(type, index), type.attributes[0],
-               [](double x) { return x * x; });
-}
-
-inline double largest_along(const Signature& type, const Item& item, const Index& index) {
-  double top = -std::numeric_limits<double>::infinity();
-  along(type, item, whole_index(type, index), type.attributes[0], [&](double x) {
-    top = std::max(top, x);
-    return 0;
-  });
-  return top;
-}
-
-inline double log_of_softmax(const Signature& type, const Item& item, const Index& index) {
-  const double total =
-      along(type, item, index, type.attributes[0], [](double x) { return std::exp(x); });
-  return at(type, item, 0, index) - std::log(total);
-}
-
-inline double concatenated(const Signature& type, const Item& item, Index index) {
-  const unsigned d = type.attributes[0];
-  std::size_t j = 0;
-  for (; index[d] >= type.inputs[j][d]; ++j) index[d] -= type.inputs[j][d];
-  return at(type, item, j, index);
-}
-
-inline double picked(const Signature& type, const Item& item, Index index) {
-  index[type.attributes[0]] += item.integers[0];
-  return at(type, item, 0, index);
-}
-
-inline double transposed(const Signature& type, const Item& item, const Index& index) {
-  Index from{};
-  for (std::size_t i = 0; i < type.attributes.size(); ++i) from[type.attributes[i]] = index[i];
-  return at(type, item, 0, from);
-}
-
-// The number in [0, 1) of the word of an element, or of one next to it.
-inline double drawn(const Signature& type, const Item& item, const Index& index, int offset) {
-  const RandomStream stream(KernelCall<double>::kKey, item.integers[0], item.integers[1]);
-  const std::size_t word = item.integers[2] + element_of(type.output, index) + offset;
-  return unit_interval(stream.block(word / 4)[word % 4]);
-}
-
-// By bisection: the sum of what is above t falls as t grows.
-inline double plain_threshold(const std::vector<double>& x) {
-  double low = *std::min_element(x.begin(), x.end()) - 1,
-         high = *std::max_element(x.begin(), x.end());
-  for (int step = 0; step < 200; ++step) {
-    const double middle = (low + high) / 2;
-    double sum = 0;
-    for (double each : x) sum += std::max(0.0, each - middle);
-    (sum > 1 ? low : high) = middle;
-  }
-  return high;
-}
-
-// min(bound, s e^x), with s such that the sum is 1, by bisection of ln s.
-inline double plain_bounded(const std::vector<double>& x, const std::vector<double>& bound,
-                            std::size_t place) {
-  const auto element = [&](std::size_t i, double log_s) {
-    return std::min(bound[i], std::exp(x[i] + log_s));
-  };
-  double low = -50, high = 50;
-  for (int step = 0; step < 200; ++step) {
-    const double middle = (low + high) / 2;
-    double sum = 0;
-    for (std::size_t i = 0; i < x.size(); ++i) sum += element(i, middle);
-    (sum < 1 ? low : high) = middle;
-  }
-  return element(place, high);
-}
-
-inline double dropped(const Signature& type, const Item& item, const Index& index) {
-  const RandomStream stream(KernelCall<double>::kKey, item.integers[0], item.integers[1]);
-  const std::size_t word = item.integers[2] + element_of(type.output, index);
-  const bool kept = unit_interval(stream.block(word / 4)[word % 4]) >= item.reals[0];
-  return kept ? at(type, item, 0, index) / (1 - item.reals[0]) : 0;
-}
-
-inline double sum_of_pairs(const Item& item, double (*f)(double, double)) {
-  double total = 0;
-  for (std::size_t e = 0; e < item.inputs[0].size(); ++e) {
-    total += f(item.inputs[0][e], item.inputs[1][e]);
-  }
-  return total;
-}
-
-inline double loss_of_class(const Item& item) {
-  double total = 0;
-  for (double x : item.inputs[0]) total += std::exp(x);
-  return std::log(total) - item.inputs[0][item.integers[0]];
-}
-
-inline Plain of_elementwise(PlainElementwise::Function value) {
-  return [value](const Signature& type, const Item& item, const Index& index) {
-    const auto input = [&](std::size_t j) {
-      return j < type.inputs.size() ? static_cast<Long>(at(type, item, j, index)) : 0;
-    };
-    const Long number = item.reals.empty() ? 0 : static_cast<Long>(item.reals[0]);
-    return static_cast<double>(value(input(0), input(1), number));
-  };
-}
-
-// What is left without row r and column c.
-inline std::vector<double> minor_of(const std::vector<double>& x, unsigned n, unsigned r,
-                                    unsigned c) {
-  std::vector<double> result;
-  for (unsigned i = 0; i < n * n; ++i) {
-    if (i % n != r && i / n != c) result.push_back(x[i]);
-  }
-  return result;
-}
-
-// By cofactors of the first column.
-inline double determinant(const std::vector<double>& x, unsigned n) {
-  if (n == 0) return 1;
-  double total = 0;
-  for (unsigned r = 0; r < n; ++r) {
-    total += (r % 2 == 0 ? 1 : -1) * x[r] * determinant(minor_of(x, n, r, 0), n - 1);
-  }
-  return total;
-}
-
-inline double element_of_inverse(const Signature& type, const Item& item, const Index& index) {
-  const unsigned n = type.inputs[0].rows(), r = index[0], c = index[1];
-  const double cofactor = determinant(minor_of(item.inputs[0], n, c, r), n - 1);
-  return ((r + c) % 2 == 0 ? cofactor : -cofactor) / determinant(item.inputs[0], n);
-}
-
-inline std::map<std::string_view, Plain> plain_formulas() {
+/// All but the elementwise ops, and those that have no kernel.
+inline const std::map<std::string_view, Reference>& structured_references() {
   using Type = const Signature&;
-  std::map<std::string_view, Plain> all = {
-      {"constant", [](Type, const Item& item, const Index&) { return item.reals[0]; }},
+  static const std::map<std::string_view, Reference> all = {
+      {"constant",
+       {[](Type, const Item& item, const Index&) { return item.reals[0]; },
+        [](const Givens& g) { return constant(g.graph, Dim({2}), 0.5f); }}},
       {"lookup",
-       [](Type type, const Item& item, Index index) {
-         index[type.output.nd] = item.integers[0];
-         return at(type, item, 0, index);
-       }},
-      {"matrix_product", sum_of_products},
-      {"affine_transform", sum_of_products},
+       {[](Type type, const Item& item, Index index) {
+          index[type.output.nd] = item.integers[0];
+          return at(type, item, 0, index);
+        },
+        [](const Givens& g) { return lookup(g.graph, g.table, 1); }}},
+      {"matrix_product",
+       {sum_of_products, [](const Givens& g) { return parameter(g.graph, g.weights) * g.a; }}},
+      {"affine_transform",
+       {sum_of_products,
+        [](const Givens& g) {
+          return affine_transform({g.b, parameter(g.graph, g.weights), g.a});
+        }}},
       {"dot_product",
-       [](Type, const Item& item, const Index&) {
-         return sum_of_pairs(item, [](double a, double b) { return a * b; });
-       }},
+       {[](Type, const Item& item, const Index&) {
+          return sum_of_pairs(item, [](double a, double b) { return a * b; });
+        },
+        [](const Givens& g) { return dot_product(g.a, g.b); }}},
       {"squared_distance",
-       [](Type, const Item& item, const Index&) {
-         return sum_of_pairs(item, [](double a, double b) { return (a - b) * (a - b); });
-       }},
-      {"inverse", element_of_inverse},
+       {[](Type, const Item& item, const Index&) {
+          return sum_of_pairs(item, [](double a, double b) { return (a - b) * (a - b); });
+        },
+        [](const Givens& g) { return squared_distance(g.a, g.b); }}},
+      {"inverse",
+       {element_of_inverse,
+        [](const Givens& g) { return inverse(parameter(g.graph, g.weights)); }}},
       {"logdet",
-       [](Type type, const Item& item, const Index&) {
-         return std::log(determinant(item.inputs[0], type.inputs[0].rows()));
-       }},
-      {"lstm_cell", [](Type type, const Item& item,
-                       const Index& index) { return plain_lstm_cell(type, item, index[0]); }},
-      {"gru_cell", [](Type type, const Item& item,
-                      const Index& index) { return plain_gru_cell(type, item, index[0]); }},
-      {"sum", sum_of_inputs},
+       {[](Type type, const Item& item, const Index&) {
+          return std::log(determinant(item.inputs[0], type.inputs[0].rows()));
+        },
+        [](const Givens& g) { return logdet(parameter(g.graph, g.weights)); }}},
+      {"lstm_cell",
+       {[](Type type, const Item& item, const Index& index) {
+          return plain_lstm_cell(type, item, index[0]);
+        },
+        [](const Givens& g) {
+          const Expression xs[] = {parameter(g.graph, g.weights), pick(g.a, 0, 1)};
+          return lstm_cell(pick(g.b, 0, 1), xs, {}).h;
+        }}},
+      {"gru_cell",
+       {[](Type type, const Item& item, const Index& index) {
+          return plain_gru_cell(type, item, index[0]);
+        },
+        [](const Givens& g) {
+          const Expression column = reshape(g.a, Dim({12}));
+          return gru_cell(pick_range(column, 0, 3), pick(parameter(g.graph, g.weights), 0, 1),
+                          pick_range(column, 0, 1));
+        }}},
+      {"sum",
+       {sum_of_inputs,
+        [](const Givens& g) {
+          return sum({g.a, g.b});
+        }}},
       {"average",
-       [](Type type, const Item& item, const Index& index) {
-         return sum_of_inputs(type, item, index) / static_cast<double>(type.inputs.size());
-       }},
-      {"sum_dim", sum_along},
+       {[](Type type, const Item& item, const Index& index) {
+          return sum_of_inputs(type, item, index) / static_cast<double>(type.inputs.size());
+        },
+        [](const Givens& g) {
+          return average({g.a, g.b});
+        }}},
+      {"sum_dim", {sum_along, [](const Givens& g) { return sum_dim(g.a, {1}); }}},
       {"mean_dim",
-       [](Type type, const Item& item, const Index& index) {
-         return sum_along(type, item, index) / type.inputs[0][type.attributes[0]];
-       }},
+       {[](Type type, const Item& item, const Index& index) {
+          return sum_along(type, item, index) / type.inputs[0][type.attributes[0]];
+        },
+        [](const Givens& g) { return mean_dim(g.a, {0}); }}},
       {"norm_dim",
-       [](Type type, const Item& item, const Index& index) {
-         return std::sqrt(sum_of_squares_along(type, item, index));
-       }},
+       {[](Type type, const Item& item, const Index& index) {
+          return std::sqrt(sum_of_squares_along(type, item, index));
+        },
+        [](const Givens& g) { return l2_norm(g.a); }}},
       {"rms_dim",
-       [](Type type, const Item& item, const Index& index) {
-         const unsigned n = type.inputs[0][type.attributes[0]];
-         return std::sqrt(sum_of_squares_along(type, item, index) / n);
-       }},
-      {"max_dim", [](Type type, const Item& item,
-                     const Index& index) { return largest_along(type, item, index); }},
+       {[](Type type, const Item& item, const Index& index) {
+          const unsigned n = type.inputs[0][type.attributes[0]];
+          return std::sqrt(sum_of_squares_along(type, item, index) / n);
+        },
+        [](const Givens& g) { return std_elems(g.a); }}},
+      {"layer_norm",
+       {plain_layer_norm,
+        [](const Givens& g) { return layer_norm(g.a, pick(g.a, 0, 1), pick(g.b, 0, 1)); }}},
+      {"max_dim",
+       {[](Type type, const Item& item, const Index& index) {
+          return largest_along(type, item, index);
+        },
+        [](const Givens& g) { return max_dim(g.a); }}},
       {"argmax",
-       [](Type type, const Item& item, Index index) {
-         const double x = at(type, item, 0, index);
-         double rest = 0;
-         along(type, item, index, type.attributes[0],
-               [&](double other) { return rest = std::max(rest, other - x); });
-         return rest == 0 ? 1 : 0;
-       }},
+       {[](Type type, const Item& item, Index index) {
+          const double x = at(type, item, 0, index);
+          double rest = 0;
+          along(type, item, index, type.attributes[0],
+                [&](double other) { return rest = std::max(rest, other - x); });
+          return rest == 0 ? 1 : 0;
+        },
+        [](const Givens& g) { return argmax(g.a, GradientMode::straight_through_gradient); }}},
       {"cumsum",
-       [](Type type, const Item& item, Index index) {
-         unsigned& k = index[type.attributes[0]];
-         double total = 0;
-         for (unsigned last = k, i = 0; i <= last; ++i) total += (k = i, at(type, item, 0, index));
-         return total;
-       }},
+       {[](Type type, const Item& item, Index index) {
+          unsigned& k = index[type.attributes[0]];
+          double total = 0;
+          for (unsigned last = k, i = 0; i <= last; ++i) total += (k = i, at(type, item, 0, index));
+          return total;
+        },
+        [](const Givens& g) { return cumsum(g.a, 1); }}},
       {"logsumexp_dim",
-       [](Type type, const Item& item, const Index& index) {
-         return std::log(along(type, item, whole_index(type, index), type.attributes[0],
-                               [](double x) { return std::exp(x); }));
-       }},
+       {[](Type type, const Item& item, const Index& index) {
+          return std::log(along(type, item, whole_index(type, index), type.attributes[0],
+                                [](double x) { return std::exp(x); }));
+        },
+        [](const Givens& g) { return logsumexp_dim(g.a, 0); }}},
       {"kmax_pooling",
-       [](Type type, const Item& item, Index index) {
-         // The element with so many of the largest before it.
-         const unsigned d = type.attributes[0], wanted = index[d];
-         unsigned found = 0;
-         for (unsigned i = 0;; ++i) {
-           index[d] = i;
-           const double x = at(type, item, 0, index);
-           const double larger =
-               along(type, item, index, d, [&](double other) { return other > x ? 1 : 0; });
-           if (larger < type.attributes[1] && found++ == wanted) return x;
-         }
-       }},
+       {[](Type type, const Item& item, Index index) {
+          // The element with so many of the largest before it.
+          const unsigned d = type.attributes[0], wanted = index[d];
+          unsigned found = 0;
+          for (unsigned i = 0;; ++i) {
+            index[d] = i;
+            const double x = at(type, item, 0, index);
+            const double larger =
+                along(type, item, index, d, [&](double other) { return other > x ? 1 : 0; });
+            if (larger < type.attributes[1] && found++ == wanted) return x;
+          }
+        },
+        [](const Givens& g) { return kmax_pooling(g.a, 2); }}},
       {"hinge",
-       [](Type type, const Item& item, const Index& index) {
-         Index chosen = whole_index(type, index);
-         chosen[type.attributes[0]] = item.integers[element_of(type.output, index)];
-         const double best = at(type, item, 0, chosen), margin = item.reals[0];
-         return along(type, item, chosen, type.attributes[0],
-                      [&](double x) { return std::max(0.0, margin - best + x); }) -
-                margin;
-       }},
+       {[](Type type, const Item& item, const Index& index) {
+          Index chosen = whole_index(type, index);
+          chosen[type.attributes[0]] = item.integers[element_of(type.output, index)];
+          const double best = at(type, item, 0, chosen), margin = item.reals[0];
+          return along(type, item, chosen, type.attributes[0],
+                       [&](double x) { return std::max(0.0, margin - best + x); }) -
+                 margin;
+        },
+        [](const Givens& g) {
+          return hinge_dim(g.a, {0, 1, 2, 0});
+        }}},
       {"sparsemax",
-       [](Type, const Item& item, const Index& index) {
-         return std::max(0.0, item.inputs[0][index[0]] - plain_threshold(item.inputs[0]));
-       }},
+       {[](Type, const Item& item, const Index& index) {
+          return std::max(0.0, item.inputs[0][index[0]] - plain_threshold(item.inputs[0]));
+        },
+        [](const Givens& g) { return sparsemax(reshape(g.a, Dim({12}))); }}},
       {"sparsemax_loss",
-       [](Type, const Item& item, const Index&) {
-         const double t = plain_threshold(item.inputs[0]), q = 1.0 / item.integers.size();
-         double loss = q / 2;
-         for (double x : item.inputs[0]) loss += x > t ? (x * x - t * t) / 2 : 0;
-         for (std::uint32_t target : item.integers) loss -= q * item.inputs[0][target];
-         return loss;
-       }},
+       {[](Type, const Item& item, const Index&) {
+          const double t = plain_threshold(item.inputs[0]), q = 1.0 / item.integers.size();
+          double loss = q / 2;
+          for (double x : item.inputs[0]) loss += x > t ? (x * x - t * t) / 2 : 0;
+          for (std::uint32_t target : item.integers) loss -= q * item.inputs[0][target];
+          return loss;
+        },
+        [](const Givens& g) {
+          return sparsemax_loss(reshape(g.a, Dim({12})), {3, 4});
+        }}},
       {"constrained_softmax",
-       [](Type, const Item& item, const Index& index) {
-         return plain_bounded(item.inputs[0], item.inputs[1], index[0]);
-       }},
+       {[](Type, const Item& item, const Index& index) {
+          return plain_bounded(item.inputs[0], item.inputs[1], index[0]);
+        },
+        [](const Givens& g) {
+          return constrained_softmax(reshape(g.a, Dim({12})), reshape(g.b, Dim({12})));
+        }}},
       {"poisson_loss",
-       [](Type, const Item& item, const Index&) {
-         const double x = item.inputs[0][0], count = item.integers[0];
-         return std::exp(x) - count * x + std::lgamma(count + 1);
-       }},
+       {[](Type, const Item& item, const Index&) {
+          const double x = item.inputs[0][0], count = item.integers[0];
+          return std::exp(x) - count * x + std::lgamma(count + 1);
+        },
+        [](const Givens& g) { return poisson_loss(sum_elems(g.a), 3); }}},
       {"random_uniform",
-       [](Type type, const Item& item, const Index& index) {
-         return item.reals[0] + (item.reals[1] - item.reals[0]) * drawn(type, item, index, 0);
-       }},
+       {[](Type type, const Item& item, const Index& index) {
+          return item.reals[0] + (item.reals[1] - item.reals[0]) * drawn(type, item, index, 0);
+        },
+        [](const Givens& g) { return random_uniform(g.graph, Dim({3}), -1, 1); }}},
       {"random_normal",
-       [](Type type, const Item& item, const Index& index) {
-         const std::size_t odd = (item.integers[2] + element_of(type.output, index)) % 2;
-         const double u = drawn(type, item, index, -static_cast<int>(odd)) + 0x1p-25;
-         const double angle =
-             2 * std::numbers::pi * drawn(type, item, index, 1 - static_cast<int>(odd));
-         const double normal =
-             std::sqrt(-2 * std::log(u)) * (odd == 0 ? std::cos(angle) : std::sin(angle));
-         return item.reals[0] + item.reals[1] * normal;
-       }},
+       {[](Type type, const Item& item, const Index& index) {
+          const std::size_t odd = (item.integers[2] + element_of(type.output, index)) % 2;
+          const double u = drawn(type, item, index, -static_cast<int>(odd)) + 0x1p-25;
+          const double angle =
+              2 * std::numbers::pi * drawn(type, item, index, 1 - static_cast<int>(odd));
+          const double normal =
+              std::sqrt(-2 * std::log(u)) * (odd == 0 ? std::cos(angle) : std::sin(angle));
+          return item.reals[0] + item.reals[1] * normal;
+        },
+        [](const Givens& g) { return random_normal(g.graph, Dim({3})); }}},
       {"random_bernoulli",
-       [](Type type, const Item& item, const Index& index) {
-         return drawn(type, item, index, 0) < item.reals[0] ? item.reals[1] : 0;
-       }},
+       {[](Type type, const Item& item, const Index& index) {
+          return drawn(type, item, index, 0) < item.reals[0] ? item.reals[1] : 0;
+        },
+        [](const Givens& g) { return random_bernoulli(g.graph, Dim({3}), 0.5f); }}},
       {"random_gumbel",
-       [](Type type, const Item& item, const Index& index) {
-         const double u = drawn(type, item, index, 0) + 0x1p-25;
-         return item.reals[0] - item.reals[1] * std::log(-std::log(u));
-       }},
+       {[](Type type, const Item& item, const Index& index) {
+          const double u = drawn(type, item, index, 0) + 0x1p-25;
+          return item.reals[0] - item.reals[1] * std::log(-std::log(u));
+        },
+        [](const Givens& g) { return random_gumbel(g.graph, Dim({3})); }}},
       {"select",
-       [](Type type, const Item& item, Index index) {
-         unsigned& k = index[type.attributes[0]];
-         k = item.integers[k];
-         return at(type, item, 0, index);
-       }},
+       {[](Type type, const Item& item, Index index) {
+          unsigned& k = index[type.attributes[0]];
+          k = item.integers[k];
+          return at(type, item, 0, index);
+        },
+        [](const Givens& g) {
+          return select_rows(g.a, {2, 0});
+        }}},
+      {"scatter_add",
+       {[](Type type, const Item& item, const Index& index) {
+          return over_scattered(type, item, index, 0, std::plus<>());
+        },
+        [](const Givens& g) {
+          return segment_sum(g.a, {1, 3});
+        }}},
+      {"scatter_max",
+       {[](Type type, const Item& item, const Index& index) {
+          return over_scattered(type, item, index, -std::numeric_limits<double>::infinity(),
+                                [](double a, double b) { return std::max(a, b); });
+        },
+        [](const Givens& g) {
+          return segment_max(g.a, {1, 3});
+        }}},
       {"identity",
-       [](Type type, const Item& item, const Index& index) { return at(type, item, 0, index); }},
-      {"concatenate", concatenated},
-      {"pick_range", picked},
-      {"transpose", transposed},
-      {"softmax", [](Type type, const Item& item,
-                     const Index& index) { return std::exp(log_of_softmax(type, item, index)); }},
-      {"log_softmax", log_of_softmax},
+       {[](Type type, const Item& item, const Index& index) { return at(type, item, 0, index); },
+        // A copy is made where a view of a view would have gaps.
+        [](const Givens& g) {
+          const Expression columns = reshape(g.a, Dim({3}, 4));
+          return reshape(pick_range(columns, 0, 2), Dim({8}));
+        }}},
+      {"concatenate",
+       {concatenated,
+        [](const Givens& g) {
+          return concatenate({g.a, g.b});
+        }}},
+      {"pick_range", {picked, [](const Givens& g) { return pick_range(g.a, 1, 3); }}},
+      {"transpose", {transposed, [](const Givens& g) { return transpose(g.a); }}},
+      {"softmax",
+       {[](Type type, const Item& item, const Index& index) {
+          return std::exp(log_of_softmax(type, item, index));
+        },
+        [](const Givens& g) { return softmax(g.a); }}},
+      {"log_softmax", {log_of_softmax, [](const Givens& g) { return log_softmax(g.a, 1); }}},
       {"pickneglogsoftmax",
-       [](Type, const Item& item, const Index&) { return loss_of_class(item); }},
-      {"dropout", dropped}};
-  for (const auto& [name, plain] : plain_elementwise())
+       {[](Type, const Item& item, const Index&) { return loss_of_class(item); },
+        [](const Givens& g) { return pickneglogsoftmax(reshape(g.a, Dim({12})), 3); }}},
+      {"dropout", {dropped, [](const Givens& g) { return dropout(g.a, 0.5f); }}},
+  };
+  return all;
+}
+
+/// Those of elementwise ops are in plain_elementwise.h.
+inline std::map<std::string_view, Plain> plain_formulas() {
+  std::map<std::string_view, Plain> all;
+  for (const auto& [name, reference] : structured_references()) all.emplace(name, reference.plain);
+  for (const auto& [name, plain] : plain_elementwise()) {
     all.emplace(name, of_elementwise(plain.value));
+  }
   return all;
 }
 

@@ -90,7 +90,7 @@ foreach(header IN ITEMS hwy/highway.h Eigen/Core fmt/core.h nlohmann/json.hpp sp
 endforeach()
 
 # Ops that are missing from the table.
-expect("need an entry in the op table; got none for gelu" dynet_like/ops/new.cpp "// A."
+expect("need an entry in the list of the file's ops; got none for gelu" dynet_like/graph/ops/new.cpp "// A."
        "const Op gelu = make()")
 expect("need an entry in the list of formulas; got none for Gelu" dynet_like/ops/formulas.h "// A."
        "struct Gelu : UnaryFormula")

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <iosfwd>
 #include <string>
 #include <type_traits>
 
@@ -91,6 +92,10 @@ struct Expression {
  private:
   [[noreturn]] void throw_stale(const char* user) const;
 };
+
+/// The operation, the shape and the label, if there is one: `tanh {256} "hidden"`. Computes
+/// nothing; of an expression that is not there any more, it says so.
+std::ostream& operator<<(std::ostream& out, const Expression& x);
 
 /// The output h and the cell c of an LSTM cell: views of one node.
 struct CellState {

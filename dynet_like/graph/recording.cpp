@@ -40,9 +40,8 @@ std::string labels_of(const Expression& x) { return x.pg->tape().labels_of(std::
 
 }  // namespace recording
 
-Expression apply_op(const Op& op, std::span<const Expression> inputs,
-                    recording::Integers attributes, recording::Integers integers,
-                    std::span<const double> reals) {
+Expression apply_op(const Op& op, Expressions inputs, ListOf<std::uint32_t> attributes,
+                    ListOf<std::uint32_t> integers, ListOf<double> reals) {
   ComputationGraph& graph = recording::graph_of(op.name, inputs);
   return graph.expression(
       graph.tape().add(op, recording::Values(inputs).all(), attributes, {integers, reals}));

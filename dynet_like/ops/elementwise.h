@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "dynet_like/core/host_device.h"
+#include "dynet_like/ops/normal_tail.h"
 #include "dynet_like/ops/op.h"
 
 namespace dynet_like {

@@ -11,11 +11,10 @@
 #pragma once
 
 #include <cstdint>
-#include <initializer_list>
-#include <span>
 #include <vector>
 
 #include "dynet_like/core/dim.h"
+#include "dynet_like/core/list_of.h"
 #include "dynet_like/ops/integers_at.h"
 
 namespace dynet_like {
@@ -27,13 +26,16 @@ struct CellState;
 struct Expression;
 struct Op;
 
+/// Where a function takes several expressions, they come in braces, a vector, an array or a span.
+using Expressions = ListOf<Expression>;
+
 /// What the gradient of a step function is: its derivative, or the gradient as it comes.
 enum class GradientMode { zero_gradient, straight_through_gradient };
 
 // Where a function takes integers, it takes pointers too: `IntegersAt` are read when the graph
 // runs.
 
-// ---------------------------------------------------------------------------------- sources
+// --------------------------------------------------------------------------------------- sources
 
 /// Data of the user: copied now. Those behind a pointer are read when the graph runs, and must live
 /// until then. Shapes: `dim`, or {1} for one number.
@@ -71,7 +73,7 @@ Expression const_lookup(ComputationGraph& graph, const LookupParameter& table,
                         const std::vector<unsigned>& rows);
 Expression const_lookup(ComputationGraph& graph, const LookupParameter& table, IntegersAt rows);
 
-// ------------------------------------------------------------------------------- arithmetic
+// ------------------------------------------------------------------------------------ arithmetic
 
 /// Element by element. Dimensions of size 1 stretch to those of the other input.
 Expression operator+(const Expression& a, const Expression& b);
@@ -90,6 +92,16 @@ Expression operator*(const Expression& x, float c);
 Expression operator*(float c, const Expression& x);
 Expression operator/(const Expression& x, float c);
 
+/// The same in place. A long chain of += runs link by link: `sum` of all is faster.
+Expression& operator+=(Expression& a, const Expression& b);
+Expression& operator-=(Expression& a, const Expression& b);
+Expression& operator+=(Expression& x, float c);
+Expression& operator-=(Expression& x, float c);
+Expression& operator*=(Expression& x, float c);
+Expression& operator/=(Expression& x, float c);
+
+// -------------------------------------------------------------------------------------- products
+
 /// Matrix product. Shapes: {m, k} {k, n} -> {m, n}; {m, k} {k} -> {m}.
 Expression operator*(const Expression& a, const Expression& b);
 /// The inverse of a matrix; the natural logarithm of its determinant. Of a singular matrix, the
@@ -99,8 +111,7 @@ Expression inverse(const Expression& x);
 Expression logdet(const Expression& x);
 /// b + W1 x1 + W2 x2 + ..., from {b, W1, x1, W2, x2, ...}; at most 16 products.
 /// Shapes: {m} {m, k1} {k1} ... -> {m}, or {m, n} if the x are {k, n}; b may be {m} then, too.
-Expression affine_transform(std::initializer_list<Expression> xs);
-Expression affine_transform(const std::vector<Expression>& xs);
+Expression affine_transform(Expressions xs);
 /// x + bias for every column. Shapes: {n, k} {n} -> {n, k}.
 Expression colwise_add(const Expression& x, const Expression& bias);
 /// The sum over the last dimension of x times y; the same, times z (plus b).
@@ -113,14 +124,127 @@ Expression contract3d_1d_1d(const Expression& x, const Expression& y, const Expr
 /// Sum of all a * b, and of all (a - b)^2. Shapes: equal -> {1}.
 Expression dot_product(const Expression& a, const Expression& b);
 Expression squared_distance(const Expression& a, const Expression& b);
+/// The trace of x y'. Shapes: equal -> {1}.
+Expression trace_of_product(const Expression& x, const Expression& y);
 
-// --------------------------------------------------------------------------- sums and means
+// -------------------------------------------------------------------------- activation functions
+
+Expression tanh(const Expression& x);
+/// 1 / (1 + e^-x), under two names
+Expression logistic(const Expression& x);
+Expression sigmoid(const Expression& x);
+/// max(x, 0), under two names; x < 0: slope x
+Expression rectify(const Expression& x);
+Expression relu(const Expression& x);
+Expression leaky_relu(const Expression& x, float slope = 0.01f);
+/// x (1 + erf(x / sqrt 2)) / 2 (Hendrycks and Gimpel 2016), and their approximation with tanh
+Expression gelu(const Expression& x);
+Expression gelu_tanh(const Expression& x);
+/// ln(1 + e^x), exact for large |x| too
+Expression softplus(const Expression& x);
+/// x > 0: x, else alpha (e^x - 1) (Clevert et al. 2016); with its own constants (Klambauer et al.
+/// 2017); x logistic(beta x) (Elfwing et al. 2018); x / (1 + |x|)
+Expression elu(const Expression& x, float alpha = 1.0f);
+Expression selu(const Expression& x);
+Expression silu(const Expression& x, float beta = 1.0f);
+Expression softsign(const Expression& x);
+/// ln logistic(x), exact for large |x| too
+Expression log_sigmoid(const Expression& x);
+
+// ---------------------------------------------------------------------------- softmax and losses
+
+/// Softmax along dimension d, and its logarithm. Of infinity, and of nothing but -infinity, it is
+/// NaN.
+Expression softmax(const Expression& x, unsigned d = 0);
+Expression log_softmax(const Expression& x, unsigned d = 0);
+/// Negative log likelihood of class v; several v: one per minibatch element. Shapes: {n} -> {1}.
+Expression pickneglogsoftmax(const Expression& x, unsigned v);
+Expression pickneglogsoftmax(const Expression& x, const std::vector<unsigned>& v);
+Expression pickneglogsoftmax(const Expression& x, IntegersAt v);
+/// The same under the usual name; with `smoothing`, from 0 to 1, the target is that much of the
+/// uniform distribution and the rest of class v (Szegedy et al. 2016), which takes more nodes.
+Expression cross_entropy(const Expression& x, unsigned v, float smoothing = 0.0f);
+Expression cross_entropy(const Expression& x, const std::vector<unsigned>& v,
+                         float smoothing = 0.0f);
+Expression cross_entropy(const Expression& x, IntegersAt v, float smoothing = 0.0f);
+/// Over these classes alone, at least one; the others have -infinity.
+Expression log_softmax(const Expression& x, const std::vector<unsigned>& restriction);
+
+/// The sum of max(0, margin - x[index] + x[k]) over all other k; several indices: one per minibatch
+/// element, or per line along dimension d, line by line. Shapes: {n} -> {1}; dimension d
+/// disappears.
+Expression hinge(const Expression& x, unsigned index, float margin = 1.0f);
+Expression hinge(const Expression& x, const std::vector<unsigned>& indices, float margin = 1.0f);
+Expression hinge(const Expression& x, IntegersAt indices, float margin = 1.0f);
+Expression hinge_dim(const Expression& x, const std::vector<unsigned>& indices, unsigned d = 0,
+                     float margin = 1.0f);
+Expression hinge_dim(const Expression& x, IntegersAt indices, unsigned d = 0, float margin = 1.0f);
+Expression hinge_dim(const Expression& x, const std::vector<std::vector<unsigned>>& indices,
+                     unsigned d = 0, float margin = 1.0f);
+/// Sums over all elements: |x - y|; d^2 / 2 where d = |x - y| < c, else c (d - c / 2) (Huber 1964);
+/// -(y ln x + (1 - y) ln(1 - x)) of probabilities x, where 0 ln 0 is 0, and -ln of the smallest
+/// normal number where that is infinite. Shapes: equal -> {1}.
+Expression l1_distance(const Expression& x, const Expression& y);
+Expression huber_distance(const Expression& x, const Expression& y, float c = 1.345f);
+Expression binary_log_loss(const Expression& x, const Expression& y);
+/// -(y ln p + (1 - y) ln(1 - p)) with p = logistic(x), summed over all elements; exact however
+/// large the x are. Shapes: equal -> {1}.
+Expression binary_cross_entropy_with_logits(const Expression& x, const Expression& y);
+/// The sum of all p (ln p - ln q) (Kullback and Leibler 1951). Its arguments are logarithms, such
+/// as log_softmax gives; where p is 0 it is 0. Shapes: equal -> {1}.
+Expression kl_divergence(const Expression& log_p, const Expression& log_q);
+/// x'y / (|x| |y|) for every column; next to nothing where one of them is zeros. Eight nodes.
+/// Shapes: {n} {n} -> {1}; {n, k} {n, k} -> {k}.
+Expression cosine_similarity(const Expression& x, const Expression& y);
+/// max(0, margin + |a - p|^2 - |a - n|^2) (Schroff et al. 2015), in five nodes. Shapes: equal ->
+/// {1}.
+Expression triplet_loss(const Expression& anchor, const Expression& positive,
+                        const Expression& negative, float margin = 1.0f);
+/// |x - y|^2 where `same` is 1, max(0, margin - |x - y|)^2 where it is 0 (Hadsell et al. 2006), in
+/// ten nodes. Shapes: {n} {n} {1} -> {1}.
+Expression contrastive_loss(const Expression& x, const Expression& y, const Expression& same,
+                            float margin = 1.0f);
+/// max(0, margin - x + y), element by element.
+Expression pairwise_rank_loss(const Expression& x, const Expression& y, float margin = 1.0f);
+/// -ln of the probability of y for a Poisson distribution whose mean is e^x; several y behind a
+/// pointer: one per minibatch element. Shapes: {1} -> {1}.
+Expression poisson_loss(const Expression& x, unsigned y);
+Expression poisson_loss(const Expression& x, IntegersAt y);
+
+// ------------------------------------------------------------------------------------ attention
+
+/// For every query (column of q) the mean of the values (columns of v), weighted by the softmax
+/// over keys (columns of k) of q k / sqrt(d / heads). Every head does so with its share of the rows
+/// of q, k and v (Vaswani et al. 2017). `causal`: query i sees keys 0 to i. Any numbers of queries
+/// and of keys batch. Shapes: q {d, m} or {d}, k {d, n}, v {e, n} -> {e, m} or {e}.
+Expression attention(const Expression& q, const Expression& k, const Expression& v,
+                     unsigned heads = 1, bool causal = false);
+
+// -------------------------------------------------------------------- dropout and random numbers
+
+/// Random numbers; noise adds normal ones. All of these need GraphOptions::random. Parameters are
+/// finite, left <= right, and deviations and scales (beta) are at least 0.
+Expression random_uniform(ComputationGraph& graph, const Dim& dim, float left, float right);
+Expression random_normal(ComputationGraph& graph, const Dim& dim, float mean = 0.0f,
+                         float stddev = 1.0f);
+/// `scale` with probability p, from 0 to 1, else 0.
+Expression random_bernoulli(ComputationGraph& graph, const Dim& dim, float p, float scale = 1.0f);
+Expression random_gumbel(ComputationGraph& graph, const Dim& dim, float mu = 0.0f,
+                         float beta = 1.0f);
+Expression noise(const Expression& x, float stddev);
+/// Zero with probability p, else x / (1 - p) (Srivastava et al. 2014). Needs GraphOptions::random.
+/// Leave it out, or p 0, where you do not train.
+Expression dropout(const Expression& x, float p);
+/// The same for all elements along dimension d at once, for whole minibatch elements, for all of x.
+Expression dropout_dim(const Expression& x, unsigned d, float p);
+Expression dropout_batch(const Expression& x, float p);
+Expression block_dropout(const Expression& x, float p);
+
+// ------------------------------------------------------------------------- sums, extremes, norms
 
 /// Sum and mean of expressions of one shape; of one, it is that one.
-Expression sum(std::initializer_list<Expression> xs);
-Expression sum(const std::vector<Expression>& xs);
-Expression average(std::initializer_list<Expression> xs);
-Expression average(const std::vector<Expression>& xs);
+Expression sum(Expressions xs);
+Expression average(Expressions xs);
 /// Sum and mean of all elements; where the sum overflows, so does the mean. Shapes: any -> {1}.
 Expression sum_elems(const Expression& x);
 Expression mean_elems(const Expression& x);
@@ -140,8 +264,7 @@ Expression cumsum(const Expression& x, unsigned d);
 /// ln(e^x1 + e^x2 + ...) along dimension d, which disappears; or of expressions of one shape,
 /// element by element. No overflow, however large the elements.
 Expression logsumexp_dim(const Expression& x, unsigned d);
-Expression logsumexp(std::initializer_list<Expression> xs);
-Expression logsumexp(const std::vector<Expression>& xs);
+Expression logsumexp(Expressions xs);
 /// Sum and mean over the minibatch.
 Expression sum_batches(const Expression& x);
 Expression mean_batches(const Expression& x);
@@ -173,24 +296,90 @@ Expression layer_norm(const Expression& x, const Expression& g, const Expression
 /// g w / |w| (Salimans and Kingma 2016). Zeros have no direction: of them it is NaN. Shapes: any,
 /// {1} -> that of w.
 Expression weight_norm(const Expression& w, const Expression& g);
+/// The k largest elements along dimension d, in the order in which they stand there, under two
+/// names; top_k_of_columns (core/largest.h) says where they are. Shapes: dimension d becomes k.
+Expression kmax_pooling(const Expression& x, unsigned k, unsigned d = 1);
+Expression top_k(const Expression& x, unsigned k, unsigned d = 0);
 
-// ------------------------------------------------------------------------- element by element
+// ---------------------------------------------------------------------------------------- shapes
 
-Expression tanh(const Expression& x);
-/// 1 / (1 + e^-x)
-Expression logistic(const Expression& x);
-/// max(x, 0)
-Expression rectify(const Expression& x);
-/// x > 0: x, else alpha (e^x - 1) (Clevert et al. 2016); with its own constants (Klambauer et al.
-/// 2017); x logistic(beta x) (Elfwing et al. 2018); x / (1 + |x|)
-Expression elu(const Expression& x, float alpha = 1.0f);
-Expression selu(const Expression& x);
-Expression silu(const Expression& x, float beta = 1.0f);
-Expression softsign(const Expression& x);
+/// One behind the other along dimension d. Shapes: equal but for dimension d.
+Expression concatenate(Expressions xs, unsigned d = 0);
+Expression concatenate_cols(Expressions xs);
+/// Element v of dimension d, which disappears; several v: one per minibatch element.
+Expression pick(const Expression& x, unsigned v, unsigned d = 0);
+Expression pick(const Expression& x, const std::vector<unsigned>& v, unsigned d = 0);
+Expression pick(const Expression& x, IntegersAt v, unsigned d = 0);
+/// Elements start to end - 1 of dimension d. No copy where they lie one behind the other.
+Expression pick_range(const Expression& x, unsigned start, unsigned end, unsigned d = 0);
+/// These rows or columns, in this order; one may come several times. Shapes: {n, k} -> {rows, k}.
+Expression select_rows(const Expression& x, const std::vector<unsigned>& rows);
+Expression select_rows(const Expression& x, IntegersAt rows);
+Expression select_cols(const Expression& x, const std::vector<unsigned>& columns);
+Expression select_cols(const Expression& x, IntegersAt columns);
+/// Elements of the minibatch. One is no copy.
+Expression pick_batch_elem(const Expression& x, unsigned v);
+Expression pick_batch_elem(const Expression& x, IntegersAt v);
+Expression pick_batch_elems(const Expression& x, const std::vector<unsigned>& v);
+Expression pick_batch_elems(const Expression& x, IntegersAt v);
+/// One minibatch of all elements of several. Shapes: equal.
+Expression concatenate_to_batch(Expressions xs);
+/// Every strides[d]-th element from from[d] to to[d] - 1 of dimension d; the entry after the last
+/// dimension is for the minibatch. What is not given: from 0, to the end, every element.
+Expression strided_select(const Expression& x, const std::vector<int>& strides,
+                          const std::vector<int>& from = {}, const std::vector<int>& to = {});
+/// Sums of `rows` rows that follow each other. Shapes: {m, k} -> {m / rows, k}.
+Expression fold_rows(const Expression& x, unsigned rows = 2);
+/// The same elements, column by column, in another shape. No copy.
+Expression reshape(const Expression& x, const Dim& dim);
+/// Dimension i of the result is dimension dims[i] of x.
+Expression transpose(const Expression& x, const std::vector<unsigned>& dims = {1, 0});
+
+// --------------------------------------------------------------------------- places and segments
+
+/// These elements along dimension d, in this order; one may come several times. Shapes: dimension d
+/// becomes their number.
+Expression gather(const Expression& x, const std::vector<unsigned>& places, unsigned d = 0);
+Expression gather(const Expression& x, IntegersAt places, unsigned d = 0);
+/// Along dimension d, every element of x goes to one of `count` places: their sums, and the largest
+/// of each (without any, 0 and -infinity). Shapes: dimension d becomes `count`.
+Expression scatter_add(const Expression& x, const std::vector<unsigned>& places, unsigned count,
+                       unsigned d = 0);
+Expression scatter_max(const Expression& x, const std::vector<unsigned>& places, unsigned count,
+                       unsigned d = 0);
+/// Of the first lengths[0] columns, the next lengths[1], and so on: sum, mean (two nodes), largest
+/// element (-infinity without any), and softmax (seven nodes). `d`: along another dimension.
+/// Shapes: {n, k} -> {n, segments}; of softmax, that of x.
+Expression segment_sum(const Expression& x, const std::vector<unsigned>& lengths, unsigned d = 1);
+Expression segment_mean(const Expression& x, const std::vector<unsigned>& lengths, unsigned d = 1);
+Expression segment_max(const Expression& x, const std::vector<unsigned>& lengths, unsigned d = 1);
+Expression segment_softmax(const Expression& x, const std::vector<unsigned>& lengths,
+                           unsigned d = 1);
+
+// ----------------------------------------------------------------------------------------- cells
+
+/// LSTM and Tree-LSTM cells in one node, from the cells c_1, c_2, ... of the children (a sequence
+/// has one, a leaf none) and the map s = b + W1 x1 + W2 x2 + ..., xs being {W1, x1, W2, x2, ...}:
+///   f_k, i, o = logistic and u = tanh of the blocks of s
+///   c = i * u + f_1 * c_1 + f_2 * c_2 + ...;  h = o * tanh(c)
+/// Blocks of rows are in the order f_1, f_2, ..., i, o, u; `input_first`: i, f_1, f_2, ..., o, u.
+/// Shapes: b {(3 + children) n}, W {(3 + children) n, k}, x {k}, c {n} -> {n} and {n}.
+/// Hochreiter and Schmidhuber (1997), Gers et al. (2000), Tai et al. (2015).
+CellState lstm_cell(const Expression& b, Expressions xs, Expressions cells,
+                    bool input_first = false);
+/// A gated recurrent unit (Cho et al. 2014) with the reset gate behind the product, in one node:
+///   r, z = logistic(b_x + W x + b_h + U h) in their blocks
+///   n = tanh(b_x + W x + r * (b_h + U h));  h' = (1 - z) * n + z * h
+/// Blocks of rows are in the order r, z, n; {b_x, W, x} may be left out.
+/// Shapes: b {3n}, U {3n, n}, W {3n, k}, x {k}, h {n} -> {n}.
+Expression gru_cell(const Expression& b_h, const Expression& u, const Expression& h);
+Expression gru_cell(const Expression& b_h, const Expression& u, const Expression& h,
+                    const Expression& b_x, const Expression& w, const Expression& x);
+
+// ------------------------------------------------------------------------------------- functions
+
 Expression exp(const Expression& x);
 Expression log(const Expression& x);
-/// ln logistic(x), exact for large |x| too
-Expression log_sigmoid(const Expression& x);
 /// ln |gamma(x)|, infinite at 0, -1, -2, ...
 Expression lgamma(const Expression& x);
 Expression erf(const Expression& x);
@@ -210,63 +399,50 @@ Expression asinh(const Expression& x);
 Expression acosh(const Expression& x);
 Expression atanh(const Expression& x);
 
-/// With two inputs; dimensions of size 1 stretch. Of equal numbers, the gradient is the first's.
-Expression pow(const Expression& x, const Expression& y);
-Expression min(const Expression& x, const Expression& y);
-Expression max(const Expression& x, const Expression& y);
-Expression max(std::initializer_list<Expression> xs);
-Expression max(const std::vector<Expression>& xs);
-
 /// The nearest integer (halves away from zero), the next above, the next below.
 Expression round(const Expression& x, GradientMode mode);
 Expression ceil(const Expression& x, GradientMode mode);
 Expression floor(const Expression& x, GradientMode mode);
+
+// ----------------------------------------------------------------------- comparisons and choices
+
+/// With two inputs; dimensions of size 1 stretch. Of equal numbers, the gradient is the first's.
+Expression pow(const Expression& x, const Expression& y);
+Expression min(const Expression& x, const Expression& y);
+Expression max(const Expression& x, const Expression& y);
+Expression min(const Expression& x, float c);
+Expression max(const Expression& x, float c);
+Expression min(Expressions xs);
+Expression max(Expressions xs);
+/// The nearest number in [low, high], in two nodes; the gradient outside is 0, on the ends it is 1.
+Expression clip(const Expression& x, float low, float high);
+
+/// -1, 0 or 1; without gradient.
+Expression sign(const Expression& x);
+/// 1 where it holds, else 0 (also where one of the two is NaN); without gradient. Of such p and q,
+/// cmult(p, q) is "and", max(p, q) is "or", 1.0f - p is "not".
+Expression less(const Expression& a, const Expression& b);
+Expression less(const Expression& a, float b);
+Expression less_equal(const Expression& a, const Expression& b);
+Expression less_equal(const Expression& a, float b);
+Expression greater(const Expression& a, const Expression& b);
+Expression greater(const Expression& a, float b);
+Expression greater_equal(const Expression& a, const Expression& b);
+Expression greater_equal(const Expression& a, float b);
+Expression equal(const Expression& a, const Expression& b);
+Expression equal(const Expression& a, float b);
+/// a where the condition is not 0, else b, in three nodes; what is not taken leaves no trace, were
+/// it infinite or NaN. Where the condition is NaN, so is the result. It gets no gradient.
+Expression where(const Expression& condition, const Expression& a, const Expression& b);
+
+// ------------------------------------------------------------------------------------- gradients
 
 /// x; its gradient is stopped, negated or multiplied.
 Expression nobackprop(const Expression& x);
 Expression flip_gradient(const Expression& x);
 Expression scale_gradient(const Expression& x, float factor = 1.0f);
 
-// ------------------------------------------------------------------------------------ shapes
-
-/// One behind the other along dimension d. Shapes: equal but for dimension d.
-Expression concatenate(std::initializer_list<Expression> xs, unsigned d = 0);
-Expression concatenate(const std::vector<Expression>& xs, unsigned d = 0);
-Expression concatenate_cols(std::initializer_list<Expression> xs);
-Expression concatenate_cols(const std::vector<Expression>& xs);
-/// Element v of dimension d, which disappears; several v: one per minibatch element.
-Expression pick(const Expression& x, unsigned v, unsigned d = 0);
-Expression pick(const Expression& x, const std::vector<unsigned>& v, unsigned d = 0);
-Expression pick(const Expression& x, IntegersAt v, unsigned d = 0);
-/// Elements start to end - 1 of dimension d. No copy where they lie one behind the other.
-Expression pick_range(const Expression& x, unsigned start, unsigned end, unsigned d = 0);
-/// These rows or columns, in this order; one may come several times. Shapes: {n, k} -> {rows, k}.
-Expression select_rows(const Expression& x, const std::vector<unsigned>& rows);
-Expression select_rows(const Expression& x, IntegersAt rows);
-Expression select_cols(const Expression& x, const std::vector<unsigned>& columns);
-Expression select_cols(const Expression& x, IntegersAt columns);
-/// Elements of the minibatch. One is no copy.
-Expression pick_batch_elem(const Expression& x, unsigned v);
-Expression pick_batch_elem(const Expression& x, IntegersAt v);
-Expression pick_batch_elems(const Expression& x, const std::vector<unsigned>& v);
-Expression pick_batch_elems(const Expression& x, IntegersAt v);
-/// One minibatch of all elements of several. Shapes: equal.
-Expression concatenate_to_batch(std::initializer_list<Expression> xs);
-Expression concatenate_to_batch(const std::vector<Expression>& xs);
-/// Every strides[d]-th element from from[d] to to[d] - 1 of dimension d; the entry after the last
-/// dimension is for the minibatch. What is not given: from 0, to the end, every element.
-Expression strided_select(const Expression& x, const std::vector<int>& strides,
-                          const std::vector<int>& from = {}, const std::vector<int>& to = {});
-/// Sums of n columns that follow each other, and of `rows` rows. Shapes: {m, k} -> {m, k - n + 1},
-/// {m, k} -> {m / rows, k}.
-Expression kmh_ngram(const Expression& x, unsigned n);
-Expression fold_rows(const Expression& x, unsigned rows = 2);
-/// The same elements, column by column, in another shape. No copy.
-Expression reshape(const Expression& x, const Dim& dim);
-/// Dimension i of the result is dimension dims[i] of x.
-Expression transpose(const Expression& x, const std::vector<unsigned>& dims = {1, 0});
-
-// ----------------------------------------------------------------- convolutions and pooling
+// ---------------------------------------------------------------------- convolutions and pooling
 
 /// Every filter over all windows, `stride` rows and columns apart; `b`: a number per filter.
 /// `is_valid`: windows lie inside, else there are zeros around, and ceil(size / stride) windows.
@@ -275,105 +451,18 @@ Expression conv2d(const Expression& x, const Expression& f, const std::vector<un
                   bool is_valid = true);
 Expression conv2d(const Expression& x, const Expression& f, const Expression& b,
                   const std::vector<unsigned>& stride, bool is_valid = true);
-/// The largest element of every window, per channel. Windows as above.
+/// The largest element of every window, per channel. Windows as in conv2d.
 Expression maxpooling2d(const Expression& x, const std::vector<unsigned>& ksize,
                         const std::vector<unsigned>& stride, bool is_valid = true);
 /// Filters that slide over columns. Shapes: {n, k} {n, w, filters} -> {filters, k - w + 1}.
 Expression filter1d_narrow(const Expression& x, const Expression& f);
-/// The k largest elements along dimension d, in their order. Shapes: dimension d becomes k.
-Expression kmax_pooling(const Expression& x, unsigned k, unsigned d = 1);
 /// Element i is the sum of all u[k] v[(i - k) mod n], or u[k] v[(i + k) mod n]. Shapes: {n} {n} ->
 /// {n}.
 Expression circ_conv(const Expression& u, const Expression& v);
 Expression circ_corr(const Expression& u, const Expression& v);
 
-// ------------------------------------------------------------------------------------ cells
+// ----------------------------------------------------------------------------------- projections
 
-/// The steps of DyNet's VanillaLSTM. Gates i, f, o = logistic and g = tanh of the blocks of
-/// b + Wx x + Wh h, where f has 1 added first: {4n}; weights with normal noise, inputs with masks
-/// if there are any, several x one behind the other. Then c' = f c + i g, and h' = o tanh(c').
-/// Shapes: x {k}, h {n}, Wx {4n, k}, Wh {4n, n}, b {4n}; c {n}, gates {4n} -> {n}.
-Expression vanilla_lstm_gates(const Expression& x, const Expression& h, const Expression& wx,
-                              const Expression& wh, const Expression& b,
-                              float weightnoise_std = 0.0f);
-Expression vanilla_lstm_gates_concat(const std::vector<Expression>& xs, const Expression& h,
-                                     const Expression& wx, const Expression& wh,
-                                     const Expression& b, float weightnoise_std = 0.0f);
-Expression vanilla_lstm_gates_dropout(const Expression& x, const Expression& h,
-                                      const Expression& wx, const Expression& wh,
-                                      const Expression& b, const Expression& mask_x,
-                                      const Expression& mask_h, float weightnoise_std = 0.0f);
-Expression vanilla_lstm_gates_dropout_concat(const std::vector<Expression>& xs, const Expression& h,
-                                             const Expression& wx, const Expression& wh,
-                                             const Expression& b, const Expression& mask_x,
-                                             const Expression& mask_h,
-                                             float weightnoise_std = 0.0f);
-Expression vanilla_lstm_c(const Expression& c, const Expression& gates);
-Expression vanilla_lstm_h(const Expression& c, const Expression& gates);
-
-/// LSTM and Tree-LSTM cells in one node, from the cells c_1, c_2, ... of the children (a sequence
-/// has one, a leaf none) and the map s = b + W1 x1 + W2 x2 + ..., xs being {W1, x1, W2, x2, ...}:
-///   f_k, i, o = logistic and u = tanh of the blocks of s
-///   c = i * u + f_1 * c_1 + f_2 * c_2 + ...;  h = o * tanh(c)
-/// Blocks of rows are in the order f_1, f_2, ..., i, o, u; `input_first`: i, f_1, f_2, ..., o, u.
-/// Shapes: b {(3 + children) n}, W {(3 + children) n, k}, x {k}, c {n} -> {n} and {n}.
-/// Hochreiter and Schmidhuber (1997), Gers et al. (2000), Tai et al. (2015).
-CellState lstm_cell(const Expression& b, std::span<const Expression> xs,
-                    std::span<const Expression> cells, bool input_first = false);
-/// A gated recurrent unit (Cho et al. 2014) with the reset gate behind the product, in one node:
-///   r, z = logistic(b_x + W x + b_h + U h) in their blocks
-///   n = tanh(b_x + W x + r * (b_h + U h));  h' = (1 - z) * n + z * h
-/// Blocks of rows are in the order r, z, n; {b_x, W, x} may be left out.
-/// Shapes: b {3n}, U {3n, n}, W {3n, k}, x {k}, h {n} -> {n}.
-Expression gru_cell(const Expression& b_h, const Expression& u, const Expression& h);
-Expression gru_cell(const Expression& b_h, const Expression& u, const Expression& h,
-                    const Expression& b_x, const Expression& w, const Expression& x);
-
-// -------------------------------------------------------------------------------- attention
-
-/// For every query (column of q) the mean of the values (columns of v), weighted by the softmax
-/// over keys (columns of k) of q k / sqrt(d / heads). Every head does so with its share of the rows
-/// of q, k and v (Vaswani et al. 2017). `causal`: query i sees keys 0 to i. Any numbers of queries
-/// and of keys batch. Shapes: q {d, m} or {d}, k {d, n}, v {e, n} -> {e, m} or {e}.
-Expression attention(const Expression& q, const Expression& k, const Expression& v,
-                     unsigned heads = 1, bool causal = false);
-
-// ---------------------------------------------------------------- softmax, losses, the rest
-
-/// Softmax along dimension d, and its logarithm. Of infinity, and of nothing but -infinity, it is
-/// NaN.
-Expression softmax(const Expression& x, unsigned d = 0);
-Expression log_softmax(const Expression& x, unsigned d = 0);
-/// Negative log likelihood of class v; several v: one per minibatch element. Shapes: {n} -> {1}.
-Expression pickneglogsoftmax(const Expression& x, unsigned v);
-Expression pickneglogsoftmax(const Expression& x, const std::vector<unsigned>& v);
-Expression pickneglogsoftmax(const Expression& x, IntegersAt v);
-/// Over these classes alone, at least one; the others have -infinity.
-Expression log_softmax(const Expression& x, const std::vector<unsigned>& restriction);
-
-/// The sum of max(0, margin - x[index] + x[k]) over all other k; several indices: one per minibatch
-/// element, or per line along dimension d, line by line. Shapes: {n} -> {1}; dimension d
-/// disappears.
-Expression hinge(const Expression& x, unsigned index, float margin = 1.0f);
-Expression hinge(const Expression& x, const std::vector<unsigned>& indices, float margin = 1.0f);
-Expression hinge(const Expression& x, IntegersAt indices, float margin = 1.0f);
-Expression hinge_dim(const Expression& x, const std::vector<unsigned>& indices, unsigned d = 0,
-                     float margin = 1.0f);
-Expression hinge_dim(const Expression& x, IntegersAt indices, unsigned d = 0, float margin = 1.0f);
-Expression hinge_dim(const Expression& x, const std::vector<std::vector<unsigned>>& indices,
-                     unsigned d = 0, float margin = 1.0f);
-/// Sums over all elements: |x - y|; d^2 / 2 where d = |x - y| < c, else c (d - c / 2) (Huber 1964);
-/// -(y ln x + (1 - y) ln(1 - x)) of probabilities x, where 0 ln 0 is 0, and -ln of the smallest
-/// normal number where that is infinite. Shapes: equal -> {1}.
-Expression l1_distance(const Expression& x, const Expression& y);
-Expression huber_distance(const Expression& x, const Expression& y, float c = 1.345f);
-Expression binary_log_loss(const Expression& x, const Expression& y);
-/// max(0, margin - x + y), element by element.
-Expression pairwise_rank_loss(const Expression& x, const Expression& y, float margin = 1.0f);
-/// -ln of the probability of y for a Poisson distribution whose mean is e^x; several y behind a
-/// pointer: one per minibatch element. Shapes: {1} -> {1}.
-Expression poisson_loss(const Expression& x, unsigned y);
-Expression poisson_loss(const Expression& x, IntegersAt y);
 /// The projection of x onto the simplex, and its loss for a target that shares 1 equally among some
 /// classes (Martins and Astudillo 2016). Of infinity it is NaN. Shapes: {n} -> {n}, {1}.
 Expression sparsemax(const Expression& x);
@@ -382,33 +471,11 @@ Expression sparsemax_loss(const Expression& x, IntegersAt target);
 /// The softmax of x with no element above its bound y; bounds add up to 1 or more (Martins and
 /// Kreutzer 2017). Shapes: {n} {n} -> {n}.
 Expression constrained_softmax(const Expression& x, const Expression& y);
-/// The trace of x y'. Shapes: equal -> {1}.
-Expression trace_of_product(const Expression& x, const Expression& y);
 
-/// Random numbers; noise adds normal ones. All of these need GraphOptions::random. Parameters are
-/// finite, left <= right, and deviations and scales (beta) are at least 0.
-Expression random_uniform(ComputationGraph& graph, const Dim& dim, float left, float right);
-Expression random_normal(ComputationGraph& graph, const Dim& dim, float mean = 0.0f,
-                         float stddev = 1.0f);
-/// `scale` with probability p, from 0 to 1, else 0.
-Expression random_bernoulli(ComputationGraph& graph, const Dim& dim, float p, float scale = 1.0f);
-Expression random_gumbel(ComputationGraph& graph, const Dim& dim, float mu = 0.0f,
-                         float beta = 1.0f);
-Expression noise(const Expression& x, float stddev);
-/// Zero with probability p, else x / (1 - p) (Srivastava et al. 2014). Needs GraphOptions::random.
-/// Leave it out, or p 0, where you do not train.
-Expression dropout(const Expression& x, float p);
-/// The same for all elements along dimension d at once, for whole minibatch elements, for all of x.
-Expression dropout_dim(const Expression& x, unsigned d, float p);
-Expression dropout_batch(const Expression& x, float p);
-Expression block_dropout(const Expression& x, float p);
-
-// ---------------------------------------------------------------------------------- any op
+// ---------------------------------------------------------------------------------------- any op
 
 /// A node of any op, the user's own too: see docs/custom_ops.md. Numbers are per minibatch element.
-Expression apply_op(const Op& op, std::span<const Expression> inputs,
-                    std::span<const std::uint32_t> attributes = {},
-                    std::span<const std::uint32_t> integers = {},
-                    std::span<const double> reals = {});
+Expression apply_op(const Op& op, Expressions inputs, ListOf<std::uint32_t> attributes = {},
+                    ListOf<std::uint32_t> integers = {}, ListOf<double> reals = {});
 
 }  // namespace dynet_like

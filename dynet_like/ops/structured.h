@@ -25,11 +25,15 @@ extern const Op inverse, logdet;
 extern const Op lstm_cell, gru_cell;
 
 // Sums over inputs, and over one dimension (attribute: the dimension).
-extern const Op sum, average, sum_dim, mean_dim, norm_dim, rms_dim;
+extern const Op sum, average, sum_dim, mean_dim;
+
+// Norms along one dimension (attribute: the dimension), and of columns.
+extern const Op norm_dim, rms_dim, layer_norm;
 
 // Along one dimension (attribute: the dimension); select: and the number of integers; kmax_pooling:
 // and that of elements.
-extern const Op max_dim, argmax, cumsum, logsumexp_dim, select, kmax_pooling;
+extern const Op max_dim, argmax, cumsum, logsumexp_dim, select, kmax_pooling, scatter_add,
+    scatter_max;
 
 // Shapes. Attributes: concatenate, the dimension; pick_range, dimension and length (integer: the
 // start); transpose, the source of every dimension.

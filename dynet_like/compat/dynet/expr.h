@@ -2,6 +2,7 @@
 #pragma once
 
 #include "dynet/dynet.h"
+#include "dynet_like/ops/dynet_ops.h"
 #include "dynet_like/ops/ops.h"
 
 namespace dynet {

@@ -52,7 +52,7 @@ template <Expression (*function)(const Expression&, const Expression&)>
 struct BinaryNode : FunctionNode {
   BinaryNode() : FunctionNode(2, [](const Arguments& xs) { return function(xs[0], xs[1]); }) {}
 };
-template <Expression (*function)(const std::vector<Expression>&)>
+template <Expression (*function)(dynet_like::Expressions)>
 struct ListNode : FunctionNode {
   ListNode() : FunctionNode(Function(function)) {}
 };

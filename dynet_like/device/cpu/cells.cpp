@@ -4,6 +4,7 @@
 #define HWY_TARGET_INCLUDE "dynet_like/device/cpu/cells.cpp"
 #include "hwy/foreach_target.h"  // IWYU pragma: keep
 #include "dynet_like/device/cpu/affine-inl.h"
+#include "dynet_like/device/cpu/deferred-inl.h"
 #include "dynet_like/device/cpu/kernel_table.h"
 #include "dynet_like/device/cpu/math-inl.h"
 
@@ -28,24 +29,6 @@ HWY_INLINE void for_chunks(std::size_t n, std::size_t sums, const Work& work) {
     work(Items{first, n * (chunk + 1) / chunks - first});
   }
 }
-
-// Where the backward kernel leaves what weights and biases need.
-template <class E>
-class Deferred {
- public:
-  explicit Deferred(const BackwardCall& call)
-      : items_(call.deferred), size_(call.type->deferred_size) {
-    if (items_ == nullptr) own_ = call.workspace->elements<E>(call.n * size_);
-  }
-  E* operator()(std::size_t i) const {
-    return items_ != nullptr ? static_cast<E*>(items_[i]) : own_ + i * size_;
-  }
-
- private:
-  void* const* items_;
-  E* own_ = nullptr;
-  std::size_t size_;
-};
 
 template <class E>
 HWY_INLINE Lanes<E> one_minus(Lanes<E> x) {

@@ -1,12 +1,19 @@
 // Kernels that draw random numbers. Element e of a node takes word e of the stream that the node's
 // three integers and the key name, so that it is the same whatever runs with it.
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "dynet_like/device/cpu/random.cpp"
+#include "hwy/foreach_target.h"  // IWYU pragma: keep
 #include "dynet_like/core/random.h"
+#include "dynet_like/device/cpu/groups-inl.h"
 #include "dynet_like/device/cpu/kernel_table.h"
+#include "dynet_like/device/cpu/philox-inl.h"
 #include "dynet_like/ops/draws.h"
 
-namespace dynet_like {
+#include <algorithm>
+#include <cmath>
 
-namespace {
+HWY_BEFORE_NAMESPACE();
+namespace dynet_like::HWY_NAMESPACE {
 
 template <class Distribution, class E>
 void draw(const ForwardCall& call) {
@@ -28,18 +35,94 @@ void draw(const ForwardCall& call) {
 }
 
 template <class Distribution>
-Kernels kernels() {
+Kernels source_kernels() {
   return {{draw<Distribution, float>, draw<Distribution, double>}, {}};
 }
 
-}  // namespace
+// A word of random bits per lane, as a signed number of its upper 24 bits.
+template <class E>
+HWY_INLINE auto load_uniform(const std::uint32_t* words) {
+  const hn::RebindToSigned<typename Lanes<E>::Tag> d;
+  const hn::Rebind<std::int32_t, decltype(d)> as_stored;
+  const hn::Rebind<std::uint32_t, decltype(d)> bits;
+  const auto upper = hn::BitCast(as_stored, hn::ShiftRight<8>(hn::LoadU(bits, words)));
+  if constexpr (sizeof(E) == sizeof(std::int32_t)) {
+    return upper;
+  } else {
+    return hn::PromoteTo(d, upper);
+  }
+}
 
-std::span<const cpu::KernelEntry> cpu::random_kernels() {
-  static const KernelEntry table[] = {{"random_uniform", kernels<draws::Uniform>()},
-                                      {"random_normal", kernels<draws::Normal>()},
-                                      {"random_bernoulli", kernels<draws::Bernoulli>()},
-                                      {"random_gumbel", kernels<draws::Gumbel>()}};
+// y = kept ? x / (1 - p) : 0, and the same for gradients; the mask is computed again, not kept.
+// Element e of the node takes word e of the stream that its three integers and the key name, and is
+// kept if unit_interval(word) >= p.
+template <class E>
+void drop(const PhiloxLanes& random, const std::uint32_t* integers, E p, const E* from, E* to,
+          std::size_t n, bool add) {
+  constexpr std::size_t kWords = 4 * PhiloxLanes::words;
+  using Integers = hn::RebindToSigned<typename Lanes<E>::Tag>;
+  const Lanes<E> scale(static_cast<double>(E(1) / (E(1) - p)));
+  const auto too_small =
+      hn::Set(Integers(), static_cast<hn::TFromD<Integers>>(
+                              std::ceil(std::clamp(static_cast<double>(p), 0.0, 1.0) * 0x1p24)) -
+                              1);
+  alignas(64) std::uint32_t words[kWords + Lanes<E>::size];
+  for (std::size_t i = 0; i < n;) {
+    const std::size_t first = integers[2] + i, skipped = first % 4;
+    for (std::size_t w = 0; w < kWords && w < skipped + n - i; w += PhiloxLanes::words) {
+      random.draw(integers[0], integers[1], (first + w) / 4, words + w);
+    }
+    const std::size_t length = std::min(kWords - skipped, n - i);
+    for_lanes<E>(length, [&](std::size_t at, std::size_t count) DYNET_LIKE_BODY {
+      const auto kept = hn::RebindMask(typename Lanes<E>::Tag(),
+                                       hn::Gt(load_uniform<E>(words + skipped + at), too_small));
+      const Lanes<E> scaled = load(from + i + at, count) * scale;
+      put(Lanes<E>(hn::IfThenElseZero(kept, scaled.v)), to + i + at, count, add);
+    });
+    i += length;
+  }
+}
+
+template <class E>
+void dropout_forward(const ForwardCall& call) {
+  const std::size_t size = call.type->output_size;
+  const PhiloxLanes random(call.random);
+  for (std::size_t i = 0; i < call.n; ++i) {
+    drop(random, call.integers + 3 * i, static_cast<const E*>(call.reals)[i], call.in[0].at<E>(i),
+         static_cast<E*>(call.out) + i * size, size, false);
+  }
+}
+
+template <class E>
+void dropout_backward(const BackwardCall& call) {
+  const PhiloxLanes random(call.random);
+  for (std::size_t i = 0; i < call.n; ++i) {
+    E* to = call.dx[0].at<E>(i);
+    if (to == nullptr) continue;
+    drop(random, call.integers + 3 * i, static_cast<const E*>(call.reals)[i], call.dy.at<E>(i), to,
+         call.type->output_size, call.dx[0].add[i] != 0);
+  }
+}
+
+std::span<const cpu::KernelEntry> random_table() {
+  static const cpu::KernelEntry table[] = {{"random_uniform", source_kernels<draws::Uniform>()},
+                                           {"random_normal", source_kernels<draws::Normal>()},
+                                           {"random_bernoulli", source_kernels<draws::Bernoulli>()},
+                                           {"random_gumbel", source_kernels<draws::Gumbel>()},
+                                           {"dropout",
+                                            {{dropout_forward<float>, dropout_forward<double>},
+                                             {dropout_backward<float>, dropout_backward<double>}}}};
   return table;
 }
 
+}  // namespace dynet_like::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace dynet_like {
+HWY_EXPORT(random_table);
+std::span<const cpu::KernelEntry> cpu::random_kernels() {
+  return HWY_DYNAMIC_DISPATCH(random_table)();
+}
 }  // namespace dynet_like
+#endif

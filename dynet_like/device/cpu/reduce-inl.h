@@ -90,6 +90,42 @@ struct Columns {
   }
 };
 
+// For lanes and for numbers.
+template <bool average, class T>
+HWY_INLINE T sum_or_mean(T sum, std::size_t count) {
+  return average ? sum / T(static_cast<double>(count)) : sum;
+}
+
+// finish(sum of term(x)) along the dimension, for all lines that lie side by side.
+template <class E, class Term, class Finish>
+HWY_INLINE void sum_lines(const Axis& axis, const E* from, E* to, Term term, Finish finish) {
+  if (axis.inner == 1) {
+    const auto terms = [&]<class T>(std::size_t at, std::size_t count)
+                           DYNET_LIKE_BODY { return term(load_as<T>(from + at, count)); };
+    *to = finish(hn::GetLane(Row<E>{axis.n}.template reduce<Sum>(terms).v));
+    return;
+  }
+  for_groups<E>(axis.inner, [&]<class T>(std::size_t at, std::size_t count) DYNET_LIKE_BODY {
+    T sum(0);
+    for (std::size_t k = 0; k < axis.n; ++k) {
+      sum = sum + term(load_as<T>(from + k * axis.inner + at, count));
+    }
+    store(finish(sum), to + at, count);
+  });
+}
+
+// f(lines of an input that lie side by side, their results) for all items of a call.
+template <class E, class F>
+HWY_INLINE void for_lines(const ForwardCall& call, const Axis& axis, F f) {
+  E* out = static_cast<E*>(call.out);
+  for (std::size_t i = 0; i < call.n; ++i) {
+    const E* from = call.in[0].at<E>(i);
+    for (std::size_t o = 0; o < axis.outer; ++o, from += axis.n * axis.inner, out += axis.inner) {
+      f(from, out);
+    }
+  }
+}
+
 }  // namespace dynet_like::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 

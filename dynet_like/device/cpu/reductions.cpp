@@ -1,22 +1,12 @@
-// Sums on the CPU: over inputs, and along a dimension; norms.
+// Sums on the CPU: over inputs, and along a dimension.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "dynet_like/device/cpu/reductions.cpp"
 #include "hwy/foreach_target.h"  // IWYU pragma: keep
 #include "dynet_like/device/cpu/kernel_table.h"
 #include "dynet_like/device/cpu/reduce-inl.h"
 
-#include <algorithm>
-#include <cmath>
-#include <limits>
-
 HWY_BEFORE_NAMESPACE();
 namespace dynet_like::HWY_NAMESPACE {
-
-// For lanes and for numbers.
-template <bool average, class T>
-HWY_INLINE T sum_or_mean(T sum, std::size_t count) {
-  return average ? sum / T(static_cast<double>(count)) : sum;
-}
 
 // x1 + x2 + ... from left to right; the average divides at the end.
 template <class E, bool average>
@@ -75,36 +65,6 @@ void sum_backward(const BackwardCall& call) {
   }
 }
 
-// finish(sum of term(x)) along the dimension, for all lines that lie side by side.
-template <class E, class Term, class Finish>
-HWY_INLINE void sum_lines(const Axis& axis, const E* from, E* to, Term term, Finish finish) {
-  if (axis.inner == 1) {
-    const auto terms = [&]<class T>(std::size_t at, std::size_t count)
-                           DYNET_LIKE_BODY { return term(load_as<T>(from + at, count)); };
-    *to = finish(hn::GetLane(Row<E>{axis.n}.template reduce<Sum>(terms).v));
-    return;
-  }
-  for_groups<E>(axis.inner, [&]<class T>(std::size_t at, std::size_t count) DYNET_LIKE_BODY {
-    T sum(0);
-    for (std::size_t k = 0; k < axis.n; ++k) {
-      sum = sum + term(load_as<T>(from + k * axis.inner + at, count));
-    }
-    store(finish(sum), to + at, count);
-  });
-}
-
-// f(lines of an input that lie side by side, their results) for all items of a call.
-template <class E, class F>
-HWY_INLINE void for_lines(const ForwardCall& call, const Axis& axis, F f) {
-  E* out = static_cast<E*>(call.out);
-  for (std::size_t i = 0; i < call.n; ++i) {
-    const E* from = call.in[0].at<E>(i);
-    for (std::size_t o = 0; o < axis.outer; ++o, from += axis.n * axis.inner, out += axis.inner) {
-      f(from, out);
-    }
-  }
-}
-
 template <class E, bool average>
 void reduce_forward(const ForwardCall& call) {
   const Axis axis(call.type->inputs[0], call.type->attributes[0]);
@@ -138,76 +98,6 @@ void reduce_backward(const BackwardCall& call) {
   }
 }
 
-// The root of the sum or mean of squares, some of which overflow or vanish: numbers are scaled by a
-// power of 2, which is exact.
-template <class E, bool mean>
-E scaled_norm(const E* line, const Axis& axis) {
-  E largest = 0;
-  for (std::size_t k = 0; k < axis.n; ++k) {
-    const E x = std::abs(line[k * axis.inner]);
-    if (std::isnan(x)) return x;
-    largest = std::max(largest, x);
-  }
-  if (largest == 0 || std::isinf(largest)) return largest;
-  const int exponent = std::ilogb(largest);
-  E sum = 0;
-  for (std::size_t k = 0; k < axis.n; ++k) {
-    const E x = std::ldexp(line[k * axis.inner], -exponent);
-    sum += x * x;
-  }
-  return std::ldexp(std::sqrt(sum_or_mean<mean>(sum, axis.n)), exponent);
-}
-
-template <class E, bool mean>
-void norm_forward(const ForwardCall& call) {
-  constexpr E kLeast = std::numeric_limits<E>::min() / std::numeric_limits<E>::epsilon();
-  constexpr E kMost = std::numeric_limits<E>::max();
-  const Axis axis(call.type->inputs[0], call.type->attributes[0]);
-  for_lines<E>(call, axis, [&](const E* from, E* out) DYNET_LIKE_BODY {
-    sum_lines(
-        axis, from, out, [](auto x) DYNET_LIKE_BODY { return x * x; },
-        [](auto sum) DYNET_LIKE_BODY { return sum; });
-    for (std::size_t l = 0; l < axis.inner; ++l) {
-      const bool is_exact = out[l] >= kLeast && out[l] <= kMost;
-      out[l] = is_exact ? std::sqrt(sum_or_mean<mean>(out[l], axis.n))
-                        : scaled_norm<E, mean>(from + l, axis);
-    }
-  });
-}
-
-// dx = x / y dy, of a mean divided by n; 0 where y is 0: no direction is steeper than another.
-template <class E, bool mean>
-void norm_backward(const BackwardCall& call) {
-  const Axis axis(call.type->inputs[0], call.type->attributes[0]);
-  const auto divisor = []<class T>(T y) DYNET_LIKE_BODY { return select(T(0) < y, y, y + T(1)); };
-  for (std::size_t i = 0; i < call.n; ++i) {
-    E* to = call.dx[0].at<E>(i);
-    if (to == nullptr) continue;
-    const bool add = call.dx[0].add[i] != 0;
-    const E *x = call.in[0].at<E>(i), *y = call.out.at<E>(i), *dy = call.dy.at<E>(i);
-    for (std::size_t o = 0; o < axis.outer; ++o, y += axis.inner, dy += axis.inner) {
-      if (axis.inner == 1) {
-        const Lanes<E> norm = divisor(Lanes<E>(static_cast<double>(*y)));
-        const Lanes<E> part(static_cast<double>(sum_or_mean<mean>(*dy, axis.n)));
-        put_groups(axis.n, to, add,
-                   [&]<class T>(std::size_t at, std::size_t count)
-                       DYNET_LIKE_BODY { return load_as<T>(x + at, count) / T(norm) * T(part); });
-      } else {
-        for_groups<E>(axis.inner, [&]<class T>(std::size_t at, std::size_t count) DYNET_LIKE_BODY {
-          const T norm = divisor(load_as<T>(y + at, count));
-          const T part = sum_or_mean<mean>(load_as<T>(dy + at, count), axis.n);
-          for (std::size_t k = 0; k < axis.n; ++k) {
-            const std::size_t from = k * axis.inner + at;
-            put(load_as<T>(x + from, count) / norm * part, to + from, count, add);
-          }
-        });
-      }
-      x += axis.n * axis.inner;
-      to += axis.n * axis.inner;
-    }
-  }
-}
-
 std::span<const cpu::KernelEntry> reduction_table() {
   static const cpu::KernelEntry table[] = {
       {"sum",
@@ -221,13 +111,7 @@ std::span<const cpu::KernelEntry> reduction_table() {
         {reduce_backward<float, false>, reduce_backward<double, false>}}},
       {"mean_dim",
        {{reduce_forward<float, true>, reduce_forward<double, true>},
-        {reduce_backward<float, true>, reduce_backward<double, true>}}},
-      {"norm_dim",
-       {{norm_forward<float, false>, norm_forward<double, false>},
-        {norm_backward<float, false>, norm_backward<double, false>}}},
-      {"rms_dim",
-       {{norm_forward<float, true>, norm_forward<double, true>},
-        {norm_backward<float, true>, norm_backward<double, true>}}}};
+        {reduce_backward<float, true>, reduce_backward<double, true>}}}};
   return table;
 }
 

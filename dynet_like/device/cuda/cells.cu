@@ -1,6 +1,7 @@
 // Kernels of ops: LSTM and GRU cells. The products of all gates are one launch, what is pointwise
 // another.
 #include "dynet_like/device/cuda/affine.h"
+#include "dynet_like/device/cuda/deferred.h"
 #include "dynet_like/device/cuda/kernel_table.h"
 
 namespace dynet_like::cuda {
@@ -11,26 +12,6 @@ template <class T>
 __device__ T logistic(T x) {
   return T(1) / (T(1) + std::exp(-x));
 }
-
-// Where the backward kernel leaves what weights and biases need.
-template <class T>
-struct Deferred {
-  void* const* items = nullptr;
-  T* own = nullptr;
-  std::size_t size = 0;
-
-  explicit Deferred(const BackwardCall& call)
-      : items(call.deferred), size(call.type->deferred_size) {
-    if (items == nullptr) own = call.workspace->elements<T>(call.n * size);
-  }
-  __device__ T* at(std::size_t i) const {
-    return items != nullptr ? static_cast<T*>(items[i]) : own + i * size;
-  }
-  /// The same as addends of products, from some element on.
-  Places<T> places(std::size_t offset = 0) const {
-    return items != nullptr ? Places<T>(items, offset) : Places<T>(own + offset, size);
-  }
-};
 
 // ---------------------------------------------------------------------------------------- LSTM
 

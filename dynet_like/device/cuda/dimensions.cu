@@ -1,7 +1,7 @@
-// Kernels along one dimension: extremes, running sums, logarithms of sums, hinge losses.
+// Kernels along one dimension: extremes, running sums, logarithms of sums.
 #include "dynet_like/device/cuda/extremes.h"
 #include "dynet_like/device/cuda/kernel_table.h"
-#include "dynet_like/device/cuda/selections.h"
+#include "dynet_like/device/cuda/launchers.h"
 
 namespace dynet_like::cuda {
 
@@ -138,63 +138,6 @@ __global__ void logsumexp_backward(Part part, Lines lines, Operand in, Operand d
             [&](std::uint32_t k) { target.put(factor * share(k), lines.at(place.at, k)); });
 }
 
-// margin - x[chosen] + x[k] for the elements of a line.
-template <class T>
-struct Margins {
-  const T* x;
-  Lines lines;
-  std::uint32_t line, chosen;
-  T margin;
-
-  __device__ Margins(const Lines& all, const Place& place, const Operand& in,
-                     const std::uint32_t* integers, const T* margins)
-      : x(in.at<T>(place.item)),
-        lines(all),
-        line(place.at),
-        chosen(integers[place.item * all.count + place.at]),
-        margin(margins[place.item]) {}
-  __device__ T at(std::uint32_t k) const {
-    return margin - x[lines.at(line, chosen)] + x[lines.at(line, k)];
-  }
-};
-
-template <unsigned size, class T>
-__global__ void hinge_forward(Part part, Lines lines, Operand in, const std::uint32_t* integers,
-                              const T* margins, T* out) {
-  Place place;
-  if (!find_line<size>(part, place)) return;
-  const Margins<T> losses(lines, place, in, integers, margins);
-  const Team<size> team;
-  const T sum = team.template sum<T>(lines.n, [&](std::uint32_t k) {
-    const T loss = losses.at(k);
-    return k == losses.chosen || loss < 0 ? T(0) : loss;
-  });
-  if (team.rank == 0) out[place.item * part.size + place.at] = sum;
-}
-template <unsigned size, class T>
-__global__ void hinge_backward(Part part, Lines lines, Operand in, Operand dy,
-                               const std::uint32_t* integers, const T* margins, Destination dx) {
-  Place place;
-  if (!find_line<size>(part, place)) return;
-  const Target<T> target(dx, place.item);
-  if (target.to == nullptr) return;
-  const Margins<T> losses(lines, place, in, integers, margins);
-  const T dy_here = dy.at<T>(place.item)[place.at];
-  const Team<size> team;
-  const auto violates = [&](std::uint32_t k) {
-    return k != losses.chosen && losses.at(k) > 0 ? T(1) : T(0);
-  };
-  const T violations = team.template sum<T>(lines.n, violates);
-  team.each(lines.n, [&](std::uint32_t k) {
-    target.put(dy_here * (k == losses.chosen ? -violations : violates(k)), lines.at(place.at, k));
-  });
-}
-
-template <class T>
-T* out_of(const ForwardCall& call) {
-  return static_cast<T*>(call.out);
-}
-
 struct Max {
   template <class T>
   static void launch(const ForwardCall& call) {
@@ -261,46 +204,13 @@ struct LogSumExp {
   }
 };
 
-struct Hinge {
-  template <class T>
-  static void launch(const ForwardCall& call) {
-    launch_lines(
-        commands_of(call), call.n, lines_of(*call.type),
-        [](auto size) { return hinge_forward<size(), T>; }, call.in[0], call.integers,
-        static_cast<const T*>(call.reals), out_of<T>(call));
-  }
-  template <class T>
-  static void launch(const BackwardCall& call) {
-    launch_lines(
-        commands_of(call), call.n, lines_of(*call.type),
-        [](auto size) { return hinge_backward<size(), T>; }, call.in[0], call.dy, call.integers,
-        static_cast<const T*>(call.reals), call.dx[0]);
-  }
-};
-
-// Where no gradient is wanted there is nothing to do.
-template <class Launcher, class T>
-void forward(const ForwardCall& call) {
-  Launcher::template launch<T>(call);
-}
-template <class Launcher, class T>
-void backward(const BackwardCall& call) {
-  if (call.dx[0].wanted()) Launcher::template launch<T>(call);
-}
-template <class Launcher>
-Kernels kernels() {
-  return {{forward<Launcher, float>, forward<Launcher, double>},
-          {backward<Launcher, float>, backward<Launcher, double>}};
-}
-
 }  // namespace
 
 std::span<const KernelEntry> dimension_kernels() {
-  static const KernelEntry table[] = {
-      {"max_dim", kernels<Max>()},   {"argmax", kernels<Argmax>()},
-      {"cumsum", kernels<Cumsum>()}, {"logsumexp_dim", kernels<LogSumExp>()},
-      {"hinge", kernels<Hinge>()},   {"kmax_pooling", kmax_pooling_kernels()},
-      {"select", select_kernels()}};
+  static const KernelEntry table[] = {{"max_dim", kernels<Max>()},
+                                      {"argmax", kernels<Argmax>()},
+                                      {"cumsum", kernels<Cumsum>()},
+                                      {"logsumexp_dim", kernels<LogSumExp>()}};
   return table;
 }
 

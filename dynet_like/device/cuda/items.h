@@ -33,6 +33,17 @@ __device__ inline std::size_t thread_index() {
   return std::size_t{blockIdx.x} * blockDim.x + threadIdx.x;
 }
 
+/// One element of one item of the output, or of the input whose gradient is written: what a thread
+/// has to do.
+struct ItemElement {
+  std::size_t item;
+  unsigned element;
+};
+__device__ inline ItemElement item_element(unsigned size) {
+  const std::size_t at = thread_index();
+  return {at / size, static_cast<unsigned>(at % size)};
+}
+
 /// Where items lie: one pointer each, or at the same distance from each other; at distance 0 all
 /// are the same. Offsets and distances are counted in elements.
 template <class T>

@@ -19,17 +19,20 @@ struct KernelEntry {
 };
 
 std::span<const KernelEntry> cell_kernels();
-std::span<const KernelEntry> count_kernels();
 std::span<const KernelEntry> dimension_kernels();
 std::span<const KernelEntry> elementwise_kernels();
 std::span<const KernelEntry> inner_product_kernels();
+std::span<const KernelEntry> loss_kernels();
 std::span<const KernelEntry> matrix_kernels();
+std::span<const KernelEntry> norm_kernels();
 std::span<const KernelEntry> product_kernels();
 std::span<const KernelEntry> projection_kernels();
 std::span<const KernelEntry> random_kernels();
 std::span<const KernelEntry> reduction_kernels();
+std::span<const KernelEntry> selection_kernels();
 std::span<const KernelEntry> shape_kernels();
 std::span<const KernelEntry> softmax_kernels();
+std::span<const KernelEntry> source_kernels();
 std::span<const KernelEntry> special_function_kernels();
 
 /// All of them together.

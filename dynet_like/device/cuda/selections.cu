@@ -1,7 +1,6 @@
 // Elements chosen along a dimension: by integers, or the largest ones.
-#include "dynet_like/device/cuda/selections.h"
-
 #include "dynet_like/device/cuda/extremes.h"
+#include "dynet_like/device/cuda/kernel_table.h"
 
 namespace dynet_like::cuda {
 
@@ -132,14 +131,114 @@ void launch_kmax(const BackwardCall& call) {
                   lines_of_output(type), call.dy, marks, call.dx[0]);
 }
 
+// An element of the result gets what is chosen for it, added up.
+template <class T>
+__global__ void scatter_add(Part part, Lines lines, Lines result, Operand in,
+                            const std::uint32_t* integers, T* out) {
+  Place place;
+  if (!find_element(part, place)) return;
+  const std::uint32_t line = result.line_of(place.at), here = result.place_in_line(place.at);
+  const T* const from = in.at<T>(place.item);
+  T sum = 0;
+  for (std::uint32_t k = 0; k < lines.n; ++k) {
+    if (integers[place.item * lines.n + k] == here) sum = sum + from[lines.at(line, k)];
+  }
+  out[place.item * part.size + place.at] = sum;
+}
+template <class T>
+__global__ void scatter_add_gradients(Part part, Lines lines, Lines result, Operand dy,
+                                      const std::uint32_t* integers, Destination dx) {
+  Place place;
+  if (!find_element(part, place)) return;
+  const Target<T> target(dx, place.item);
+  if (target.to == nullptr) return;
+  const std::uint32_t k = integers[place.item * lines.n + lines.place_in_line(place.at)];
+  target.put(dy.at<T>(place.item)[result.at(lines.line_of(place.at), k)], place.at);
+}
+
+// The place in a line of the first of the largest elements that are chosen for an element of the
+// result, or lines.n if none is.
+template <class T>
+__device__ std::uint32_t largest_chosen(const Lines& lines, std::uint32_t line, std::uint32_t here,
+                                        const T* x, const std::uint32_t* chosen) {
+  std::uint32_t best = lines.n;
+  for (std::uint32_t k = 0; k < lines.n; ++k) {
+    if (chosen[k] != here) continue;
+    if (best == lines.n ||
+        precedes(Element<T>{x[lines.at(line, k)], k}, Element<T>{x[lines.at(line, best)], best})) {
+      best = k;
+    }
+  }
+  return best;
+}
+template <class T>
+__global__ void scatter_max(Part part, Lines lines, Lines result, Operand in,
+                            const std::uint32_t* integers, T* out) {
+  Place place;
+  if (!find_element(part, place)) return;
+  const std::uint32_t line = result.line_of(place.at);
+  const T* const x = in.at<T>(place.item);
+  const std::uint32_t best = largest_chosen(lines, line, result.place_in_line(place.at), x,
+                                            integers + place.item * lines.n);
+  out[place.item * part.size + place.at] =
+      best == lines.n ? -std::numeric_limits<T>::infinity() : x[lines.at(line, best)];
+}
+template <class T>
+__global__ void scatter_max_gradients(Part part, Lines lines, Lines result, Operand in, Operand dy,
+                                      const std::uint32_t* integers, Destination dx) {
+  Place place;
+  if (!find_element(part, place)) return;
+  const Target<T> target(dx, place.item);
+  if (target.to == nullptr) return;
+  const std::uint32_t line = lines.line_of(place.at), k = lines.place_in_line(place.at);
+  const std::uint32_t* const chosen = integers + place.item * lines.n;
+  const bool is_best = largest_chosen(lines, line, chosen[k], in.at<T>(place.item), chosen) == k;
+  target.put(is_best ? dy.at<T>(place.item)[result.at(line, chosen[k])] : T(0), place.at);
+}
+
+template <class T>
+void launch_scatter_add(const ForwardCall& call) {
+  launch_elements(commands_of(call), call.n, call.type->output_size, scatter_add<T>,
+                  lines_of(*call.type), lines_of_output(*call.type), call.in[0], call.integers,
+                  static_cast<T*>(call.out));
+}
+template <class T>
+void launch_scatter_add(const BackwardCall& call) {
+  if (!call.dx[0].wanted()) return;
+  launch_elements(commands_of(call), call.n, call.type->inputs[0].size(), scatter_add_gradients<T>,
+                  lines_of(*call.type), lines_of_output(*call.type), call.dy, call.integers,
+                  call.dx[0]);
+}
+template <class T>
+void launch_scatter_max(const ForwardCall& call) {
+  launch_elements(commands_of(call), call.n, call.type->output_size, scatter_max<T>,
+                  lines_of(*call.type), lines_of_output(*call.type), call.in[0], call.integers,
+                  static_cast<T*>(call.out));
+}
+template <class T>
+void launch_scatter_max(const BackwardCall& call) {
+  if (!call.dx[0].wanted()) return;
+  launch_elements(commands_of(call), call.n, call.type->inputs[0].size(), scatter_max_gradients<T>,
+                  lines_of(*call.type), lines_of_output(*call.type), call.in[0], call.dy,
+                  call.integers, call.dx[0]);
+}
+
 }  // namespace
 
-Kernels select_kernels() {
-  return {{launch_select<float>, launch_select<double>},
-          {launch_select<float>, launch_select<double>}};
-}
-Kernels kmax_pooling_kernels() {
-  return {{launch_kmax<float>, launch_kmax<double>}, {launch_kmax<float>, launch_kmax<double>}};
+std::span<const KernelEntry> selection_kernels() {
+  static const KernelEntry table[] = {
+      {"select",
+       {{launch_select<float>, launch_select<double>},
+        {launch_select<float>, launch_select<double>}}},
+      {"kmax_pooling",
+       {{launch_kmax<float>, launch_kmax<double>}, {launch_kmax<float>, launch_kmax<double>}}},
+      {"scatter_add",
+       {{launch_scatter_add<float>, launch_scatter_add<double>},
+        {launch_scatter_add<float>, launch_scatter_add<double>}}},
+      {"scatter_max",
+       {{launch_scatter_max<float>, launch_scatter_max<double>},
+        {launch_scatter_max<float>, launch_scatter_max<double>}}}};
+  return table;
 }
 
 }  // namespace dynet_like::cuda

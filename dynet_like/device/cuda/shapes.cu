@@ -1,69 +1,10 @@
-// Kernels of ops that move elements: rows of tables, copies, concatenation, ranges, transposition.
+// Kernels of ops that move elements: copies, concatenation, ranges, transposition.
 #include "dynet_like/device/cuda/items.h"
 #include "dynet_like/device/cuda/kernel_table.h"
 
 namespace dynet_like::cuda {
 
 namespace {
-
-// A thread of these kernels has one element of one item of the output, or of the input whose
-// gradient it writes.
-struct ItemElement {
-  std::size_t item;
-  unsigned element;
-};
-__device__ ItemElement item_element(unsigned size) {
-  const std::size_t at = thread_index();
-  return {at / size, static_cast<unsigned>(at % size)};
-}
-
-template <class T>
-__global__ void constants(std::size_t count, unsigned size, const T* reals, T* out) {
-  const std::size_t at = thread_index();
-  if (at < count) out[at] = reals[at / size];
-}
-template <class T>
-void constant(const ForwardCall& call) {
-  const std::size_t size = call.type->output_size, count = call.n * size;
-  launch_each(commands_of(call), count, constants<T>, count, size,
-              static_cast<const T*>(call.reals), static_cast<T*>(call.out));
-}
-
-// -------------------------------------------------------------------------------------- lookup
-
-template <class T>
-__global__ void rows_of_table(std::size_t n, unsigned size, Operand table,
-                              const std::uint32_t* rows, T* out) {
-  const auto [item, element] = item_element(size);
-  if (item >= n) return;
-  out[item * size + element] = table.at<T>(item)[std::size_t{rows[item]} * size + element];
-}
-template <class T>
-void lookup(const ForwardCall& call) {
-  const std::size_t size = call.type->output_size;
-  launch_each(commands_of(call), call.n * size, rows_of_table<T>, call.n, size, call.in[0],
-              call.integers, static_cast<T*>(call.out));
-}
-
-// For a table that is no parameter; what parameters get is added up row by row elsewhere.
-template <class T>
-__global__ void table_gradients(std::size_t n, unsigned table, unsigned size, Operand dy,
-                                const std::uint32_t* rows, Destination dx) {
-  const auto [item, element] = item_element(table);
-  if (item >= n) return;
-  T* const to = dx.at<T>(item);
-  if (to == nullptr) return;
-  const bool in_row = element / size == rows[item], add = dx.add[item] != 0;
-  if (in_row) put(dy.at<T>(item)[element % size], to + element, add);
-  if (!in_row && !add) to[element] = 0;
-}
-template <class T>
-void lookup_backward(const BackwardCall& call) {
-  if (!call.dx[0].wanted()) return;
-  const unsigned table = call.type->inputs[0].size();
-  launch_each(commands_of(call), call.n * table, table_gradients<T>, call.n, table,
-              call.type->output_size, call.dy, call.integers, call.dx[0]);
-}
 
 // ------------------------------------------------------------------------------------ identity
 
@@ -288,9 +229,6 @@ void transpose_backward(const BackwardCall& call) {
 
 std::span<const KernelEntry> shape_kernels() {
   static const KernelEntry table[] = {
-      {"constant", {{constant<float>, constant<double>}, {}}},
-      {"lookup",
-       {{lookup<float>, lookup<double>}, {lookup_backward<float>, lookup_backward<double>}}},
       {"identity",
        {{identity_forward<float>, identity_forward<double>},
         {identity_backward<float>, identity_backward<double>}}},

@@ -36,6 +36,12 @@ inline Lines lines_of(const Signature& type) {
 // A warp is shared out among lines this short, and so are the elements that stand side by side.
 constexpr std::uint32_t kShortLine = 8, kLongLine = 1024;
 
+/// The mean divides at the end.
+template <bool average, class T>
+__device__ inline T sum_or_mean(T sum, std::uint32_t count) {
+  return average ? sum / static_cast<T>(count) : sum;
+}
+
 /// Threads for a line of n elements, `side_by_side` of which lines lie next to each other.
 inline unsigned team_for(std::size_t n, std::size_t side_by_side) {
   if (n <= kShortLine || side_by_side >= kWarp) return 1;

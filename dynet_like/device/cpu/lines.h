@@ -1,0 +1,41 @@
+// Lines of items, one by one: a line is n elements at a distance.
+#pragma once
+
+#include <cmath>
+
+#include "dynet_like/device/kernel.h"
+
+namespace dynet_like::cpu {
+
+/// f(first element of a line, its place among the lines) for every line of an item.
+template <class F>
+void for_lines(const Axis& axis, const F& f) {
+  for (std::size_t o = 0; o < axis.outer; ++o) {
+    for (std::size_t i = 0; i < axis.inner; ++i) f(o * axis.n * axis.inner + i, o * axis.inner + i);
+  }
+}
+
+inline Axis axis_of(const Signature& type) { return Axis(type.inputs[0], type.attributes[0]); }
+
+template <class E>
+void put(E result, E* to, bool add) {
+  *to = add ? *to + result : result;
+}
+
+/// A NaN counts as larger than all numbers.
+template <class E>
+bool is_larger(E a, E b) {
+  return b < a || (std::isnan(a) && !std::isnan(b));
+}
+
+/// The place of the first of the largest elements; a NaN counts as larger than all.
+template <class E>
+std::size_t place_of_largest(const E* line, const Axis& axis) {
+  std::size_t best = 0;
+  for (std::size_t k = 1; k < axis.n; ++k) {
+    if (is_larger(line[k * axis.inner], line[best * axis.inner])) best = k;
+  }
+  return best;
+}
+
+}  // namespace dynet_like::cpu

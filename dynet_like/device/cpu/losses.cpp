@@ -1,0 +1,103 @@
+// Kernels of losses: hinge, and that of a count.
+#include <cmath>
+#include <utility>
+
+#include "dynet_like/device/cpu/kernel_table.h"
+#include "dynet_like/device/cpu/lines.h"
+#include "dynet_like/ops/special_formulas.h"
+
+namespace dynet_like {
+
+using namespace cpu;
+
+namespace {
+
+// f(k, m - x[i] + x[k]) for all k but the chosen one, i, of every line; line_end(line, i, y) after.
+template <class E, class F, class End>
+void for_margins(const Axis& axis, const E* x, const std::uint32_t* chosen, E margin, const F& f,
+                 const End& line_end) {
+  for_lines(axis, [&](std::size_t line, std::size_t y) {
+    const std::size_t best = line + chosen[y] * axis.inner;
+    for (std::size_t k = 0; k < axis.n; ++k) {
+      const std::size_t at = line + k * axis.inner;
+      if (at != best) f(at, margin - x[best] + x[at]);
+    }
+    line_end(best, y);
+  });
+}
+
+template <class E>
+void hinge_forward(const ForwardCall& call) {
+  const Axis axis = axis_of(*call.type);
+  E* out = static_cast<E*>(call.out);
+  for (std::size_t i = 0; i < call.n; ++i, out += call.type->output_size) {
+    E sum = 0;
+    for_margins(
+        axis, call.in[0].at<E>(i), call.integers + i * call.type->integers,
+        static_cast<const E*>(call.reals)[i],
+        [&](std::size_t, E loss) { sum += loss < 0 ? E(0) : loss; },
+        [&](std::size_t, std::size_t y) { out[y] = std::exchange(sum, E(0)); });
+  }
+}
+template <class E>
+void hinge_backward(const BackwardCall& call) {
+  const Axis axis = axis_of(*call.type);
+  E* losses = call.workspace->elements<E>(call.type->inputs[0].size());
+  for (std::size_t i = 0; i < call.n; ++i) {
+    E* dx = call.dx[0].at<E>(i);
+    if (dx == nullptr) continue;
+    const bool add = call.dx[0].add[i] != 0;
+    const E* dy = call.dy.at<E>(i);
+    E violations = 0;
+    for_margins(
+        axis, call.in[0].at<E>(i), call.integers + i * call.type->integers,
+        static_cast<const E*>(call.reals)[i],
+        [&](std::size_t at, E loss) {
+          losses[at] = loss > 0 ? E(1) : E(0);
+          violations += losses[at];
+        },
+        [&](std::size_t best, std::size_t) { losses[best] = -std::exchange(violations, E(0)); });
+    for_lines(axis, [&](std::size_t line, std::size_t y) {
+      for (std::size_t k = 0; k < axis.n; ++k) {
+        const std::size_t at = line + k * axis.inner;
+        put(dy[y] * losses[at], dx + at, add);
+      }
+    });
+  }
+}
+
+// In double throughout: large terms cancel out.
+template <class E>
+void poisson_forward(const ForwardCall& call) {
+  for (std::size_t i = 0; i < call.n; ++i) {
+    const double x = static_cast<double>(*call.in[0].at<E>(i)), count = call.integers[i];
+    const double rate = std::exp(x);  // where it is infinite, nothing makes up for it
+    const bool is_alone = count == 0 || std::isinf(rate);
+    const double rest = is_alone ? 0 : formulas::special::log_gamma(count + 1) - count * x;
+    static_cast<E*>(call.out)[i] = static_cast<E>(rate + rest);
+  }
+}
+template <class E>
+void poisson_backward(const BackwardCall& call) {
+  for (std::size_t i = 0; i < call.n; ++i) {
+    E* dx = call.dx[0].at<E>(i);
+    if (dx == nullptr) continue;
+    const double x = static_cast<double>(*call.in[0].at<E>(i)), count = call.integers[i];
+    const E result = *call.dy.at<E>(i) * static_cast<E>(std::exp(x) - count);
+    *dx = call.dx[0].add[i] != 0 ? *dx + result : result;
+  }
+}
+
+}  // namespace
+
+std::span<const cpu::KernelEntry> cpu::loss_kernels() {
+  static const KernelEntry table[] = {{"hinge",
+                                       {{hinge_forward<float>, hinge_forward<double>},
+                                        {hinge_backward<float>, hinge_backward<double>}}},
+                                      {"poisson_loss",
+                                       {{poisson_forward<float>, poisson_forward<double>},
+                                        {poisson_backward<float>, poisson_backward<double>}}}};
+  return table;
+}
+
+}  // namespace dynet_like

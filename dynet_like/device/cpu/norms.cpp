@@ -1,0 +1,234 @@
+// Norms on the CPU: along a dimension, and the normalisation of columns.
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "dynet_like/device/cpu/norms.cpp"
+#include "hwy/foreach_target.h"  // IWYU pragma: keep
+#include "dynet_like/device/cpu/deferred-inl.h"
+#include "dynet_like/device/cpu/kernel_table.h"
+#include "dynet_like/device/cpu/reduce-inl.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+HWY_BEFORE_NAMESPACE();
+namespace dynet_like::HWY_NAMESPACE {
+
+// The root of the sum or mean of the squares of n numbers at a distance, of which some overflow or
+// vanish: numbers are scaled by a power of 2, which is exact.
+template <class E, bool mean>
+E scaled_norm(const E* numbers, std::size_t n, std::size_t distance) {
+  E largest = 0;
+  for (std::size_t k = 0; k < n; ++k) {
+    const E x = std::abs(numbers[k * distance]);
+    if (std::isnan(x)) return x;
+    largest = std::max(largest, x);
+  }
+  if (largest == 0 || std::isinf(largest)) return largest;
+  const int exponent = std::ilogb(largest);
+  E sum = 0;
+  for (std::size_t k = 0; k < n; ++k) {
+    const E x = std::ldexp(numbers[k * distance], -exponent);
+    sum += x * x;
+  }
+  return std::ldexp(std::sqrt(sum_or_mean<mean>(sum, n)), exponent);
+}
+
+// The same, given the sum of squares as it was added up.
+template <class E, bool mean>
+HWY_INLINE E norm_of(E sum, const E* numbers, std::size_t n, std::size_t distance) {
+  constexpr E kLeast = std::numeric_limits<E>::min() / std::numeric_limits<E>::epsilon();
+  constexpr E kMost = std::numeric_limits<E>::max();
+  const bool is_exact = sum >= kLeast && sum <= kMost;
+  return is_exact ? std::sqrt(sum_or_mean<mean>(sum, n))
+                  : scaled_norm<E, mean>(numbers, n, distance);
+}
+
+template <class E, bool mean>
+void norm_forward(const ForwardCall& call) {
+  const Axis axis(call.type->inputs[0], call.type->attributes[0]);
+  for_lines<E>(call, axis, [&](const E* from, E* out) DYNET_LIKE_BODY {
+    sum_lines(
+        axis, from, out, [](auto x) DYNET_LIKE_BODY { return x * x; },
+        [](auto sum) DYNET_LIKE_BODY { return sum; });
+    for (std::size_t l = 0; l < axis.inner; ++l) {
+      out[l] = norm_of<E, mean>(out[l], from + l, axis.n, axis.inner);
+    }
+  });
+}
+
+// dx = x / y dy, of a mean divided by n; 0 where y is 0: no direction is steeper than another.
+template <class E, bool mean>
+void norm_backward(const BackwardCall& call) {
+  const Axis axis(call.type->inputs[0], call.type->attributes[0]);
+  const auto divisor = []<class T>(T y) DYNET_LIKE_BODY { return select(T(0) < y, y, y + T(1)); };
+  for (std::size_t i = 0; i < call.n; ++i) {
+    E* to = call.dx[0].at<E>(i);
+    if (to == nullptr) continue;
+    const bool add = call.dx[0].add[i] != 0;
+    const E *x = call.in[0].at<E>(i), *y = call.out.at<E>(i), *dy = call.dy.at<E>(i);
+    for (std::size_t o = 0; o < axis.outer; ++o, y += axis.inner, dy += axis.inner) {
+      if (axis.inner == 1) {
+        const Lanes<E> norm = divisor(Lanes<E>(static_cast<double>(*y)));
+        const Lanes<E> part(static_cast<double>(sum_or_mean<mean>(*dy, axis.n)));
+        put_groups(axis.n, to, add,
+                   [&]<class T>(std::size_t at, std::size_t count)
+                       DYNET_LIKE_BODY { return load_as<T>(x + at, count) / T(norm) * T(part); });
+      } else {
+        for_groups<E>(axis.inner, [&]<class T>(std::size_t at, std::size_t count) DYNET_LIKE_BODY {
+          const T norm = divisor(load_as<T>(y + at, count));
+          const T part = sum_or_mean<mean>(load_as<T>(dy + at, count), axis.n);
+          for (std::size_t k = 0; k < axis.n; ++k) {
+            const std::size_t from = k * axis.inner + at;
+            put(load_as<T>(x + from, count) / norm * part, to + from, count, add);
+          }
+        });
+      }
+      x += axis.n * axis.inner;
+      to += axis.n * axis.inner;
+    }
+  }
+}
+
+// ------------------------------------------------------------------------- layer normalisation
+
+// What differences to the mean are divided by at least: far below what numbers differ by that mean
+// something, so that a column of equal numbers becomes b.
+constexpr double kLeastDeviation = 1e-12;
+
+template <class E>
+HWY_INLINE Lanes<E> in_all_lanes(E x) {
+  return Lanes<E>(static_cast<double>(x));
+}
+
+// The differences of a column's numbers to their mean. That is found as a distance to the first
+// number: of equal numbers it is exactly 0, while their mean may be rounded.
+template <class E>
+struct Centred {
+  const E* x;
+  Lanes<E> first, mean;
+
+  Centred(const E* column, E distance)
+      : x(column), first(in_all_lanes(*column)), mean(in_all_lanes(distance)) {}
+  template <class T>
+  HWY_INLINE T at(std::size_t at, std::size_t count) const {
+    return load_as<T>(x + at, count) - T(first) - T(mean);
+  }
+};
+
+// A column of x becomes one of y. `saved`: where the mean's distance to the first number and what
+// differences are multiplied with go, or null.
+template <class E>
+HWY_INLINE void normalise(const E* x, const E* g, const E* b, std::size_t n, E* y, E* saved) {
+  const Row<E> column{n};
+  Centred<E> difference(x, E(0));
+  const auto from_first = [&]<class T>(std::size_t at, std::size_t count)
+                              DYNET_LIKE_BODY { return difference.template at<T>(at, count); };
+  difference.mean = column.template reduce<Sum>(from_first) / Lanes<E>(static_cast<double>(n));
+  const auto squares = [&]<class T>(std::size_t at, std::size_t count) DYNET_LIKE_BODY {
+    const T d = difference.template at<T>(at, count);
+    store(d, y + at, count);
+    return d * d;
+  };
+  const E sum = hn::GetLane(column.template reduce<Sum>(squares).v);
+  const E deviation = norm_of<E, true>(sum, y, n, 1);
+  const E factor = E(1) / (deviation < E(kLeastDeviation) ? E(kLeastDeviation) : deviation);
+  column.each([&]<class T>(std::size_t at, std::size_t count) DYNET_LIKE_BODY {
+    const T normal = load_as<T>(y + at, count) * T(in_all_lanes(factor));
+    store(fused(normal, load_as<T>(g + at, count), load_as<T>(b + at, count)), y + at, count);
+  });
+  if (saved == nullptr) return;
+  saved[0] = hn::GetLane(difference.mean.v);
+  saved[1] = factor;
+}
+
+template <class E>
+void layer_norm_forward(const ForwardCall& call) {
+  const std::size_t n = call.type->inputs[1].size(), columns = call.type->output_size / n;
+  E* y = static_cast<E*>(call.out);
+  E* saved = static_cast<E*>(call.saved);
+  for (std::size_t i = 0; i < call.n; ++i) {
+    const E* x = call.in[0].at<E>(i);
+    for (std::size_t k = 0; k < columns; ++k, x += n, y += n) {
+      normalise(x, call.in[1].at<E>(i), call.in[2].at<E>(i), n, y, saved);
+      if (saved != nullptr) saved += 2;
+    }
+  }
+}
+
+// Of one column. With z = (x - mean) / deviation: dg = z dy, db = dy, both added up over columns,
+// and dx = (g dy - mean(g dy) - z mean(z g dy)) / deviation, without the last term where the
+// deviation is taken for a constant.
+template <class E>
+HWY_INLINE void normalise_backward(const E* x, const E* g, const E* dy, const E* saved,
+                                   std::size_t n, E* dg, E* db, bool is_first, E* dx, bool add) {
+  const Row<E> column{n};
+  const Centred<E> difference(x, saved[0]);
+  const Lanes<E> factor = in_all_lanes(saved[1]), count_of_all(static_cast<double>(n));
+  const auto normal = [&]<class T>(std::size_t at, std::size_t count) DYNET_LIKE_BODY {
+    return difference.template at<T>(at, count) * T(factor);
+  };
+  column.each([&]<class T>(std::size_t at, std::size_t count) DYNET_LIKE_BODY {
+    const T slope = load_as<T>(dy + at, count);
+    put(slope * normal.template operator()<T>(at, count), dg + at, count, !is_first);
+    put(slope, db + at, count, !is_first);
+  });
+  if (dx == nullptr) return;
+  const auto weighted = [&]<class T>(std::size_t at, std::size_t count) DYNET_LIKE_BODY {
+    return load_as<T>(dy + at, count) * load_as<T>(g + at, count);
+  };
+  const auto along = [&]<class T>(std::size_t at, std::size_t count) DYNET_LIKE_BODY {
+    return weighted.template operator()<T>(at, count) * normal.template operator()<T>(at, count);
+  };
+  const Lanes<E> mean = column.template reduce<Sum>(weighted) / count_of_all;
+  const bool is_constant = saved[1] >= E(1) / E(kLeastDeviation);
+  const Lanes<E> mean_along =
+      is_constant ? Lanes<E>(0) : column.template reduce<Sum>(along) / count_of_all;
+  put_groups(n, dx, add, [&]<class T>(std::size_t at, std::size_t count) DYNET_LIKE_BODY {
+    const T rest = weighted.template operator()<T>(at, count) - T(mean);
+    return (rest - normal.template operator()<T>(at, count) * T(mean_along)) * T(factor);
+  });
+}
+
+template <class E>
+void layer_norm_backward(const BackwardCall& call) {
+  const std::size_t n = call.type->inputs[1].size(), columns = call.type->output_size / n;
+  const Deferred<E> deferred(call);
+  for (std::size_t i = 0; i < call.n; ++i) {
+    E *dg = deferred(i), *db = dg + n;
+    E* dx = call.dx[0].wanted() ? call.dx[0].at<E>(i) : nullptr;
+    for (std::size_t k = 0; k < columns; ++k) {
+      normalise_backward(call.in[0].at<E>(i) + k * n, call.in[1].at<E>(i), call.dy.at<E>(i) + k * n,
+                         call.saved.at<E>(i) + 2 * k, n, dg, db, k == 0,
+                         dx == nullptr ? nullptr : dx + k * n,
+                         dx != nullptr && call.dx[0].add[i] != 0);
+    }
+    for (unsigned j : {1u, 2u}) {
+      if (!call.dx[j].wanted() || call.dx[j].items[i] == nullptr) continue;
+      put_elements(j == 1 ? dg : db, call.dx[j].at<E>(i), n, call.dx[j].add[i] != 0);
+    }
+  }
+}
+
+std::span<const cpu::KernelEntry> norm_table() {
+  static const cpu::KernelEntry table[] = {
+      {"norm_dim",
+       {{norm_forward<float, false>, norm_forward<double, false>},
+        {norm_backward<float, false>, norm_backward<double, false>}}},
+      {"rms_dim",
+       {{norm_forward<float, true>, norm_forward<double, true>},
+        {norm_backward<float, true>, norm_backward<double, true>}}},
+      {"layer_norm",
+       {{layer_norm_forward<float>, layer_norm_forward<double>},
+        {layer_norm_backward<float>, layer_norm_backward<double>}}}};
+  return table;
+}
+
+}  // namespace dynet_like::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace dynet_like {
+HWY_EXPORT(norm_table);
+std::span<const cpu::KernelEntry> cpu::norm_kernels() { return HWY_DYNAMIC_DISPATCH(norm_table)(); }
+}  // namespace dynet_like
+#endif

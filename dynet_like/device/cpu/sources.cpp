@@ -1,0 +1,69 @@
+// Kernels that bring values in: constants, and rows of tables.
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "dynet_like/device/cpu/sources.cpp"
+#include "hwy/foreach_target.h"  // IWYU pragma: keep
+#include "dynet_like/device/cpu/groups-inl.h"
+#include "dynet_like/device/cpu/kernel_table.h"
+
+#include <algorithm>
+#include <cstring>
+
+HWY_BEFORE_NAMESPACE();
+namespace dynet_like::HWY_NAMESPACE {
+
+template <class E>
+void constant(const ForwardCall& call) {
+  const std::size_t size = call.type->output_size;
+  for (std::size_t i = 0; i < call.n; ++i) {
+    std::fill_n(static_cast<E*>(call.out) + i * size, size, static_cast<const E*>(call.reals)[i]);
+  }
+}
+
+template <class E>
+void lookup(const ForwardCall& call) {
+  constexpr std::size_t kAhead = 8;  // rows are random accesses to memory: ask for them early
+  const std::size_t size = call.type->output_size;
+  const E* table = call.in[0].at<E>(0);
+  const auto row = [&](std::size_t i) { return table + std::size_t{call.integers[i]} * size; };
+  E* out = static_cast<E*>(call.out);
+  for (std::size_t i = 0; i < call.n; ++i) {
+    if (i + kAhead < call.n) {
+      const char* next = reinterpret_cast<const char*>(row(i + kAhead));
+      for (std::size_t at = 0; at < size * sizeof(E); at += 64) __builtin_prefetch(next + at);
+    }
+    copy_elements(row(i), out + i * size, size);
+  }
+}
+
+// For a table that is no parameter; what parameters get is added up row by row elsewhere.
+template <class E>
+void lookup_backward(const BackwardCall& call) {
+  const std::size_t size = call.type->output_size, table = call.type->inputs[0].size();
+  for (std::size_t i = 0; i < call.n; ++i) {
+    E* to = call.dx[0].at<E>(i);
+    if (to == nullptr) continue;
+    const bool add = call.dx[0].add[i] != 0;
+    if (!add) std::memset(to, 0, table * sizeof(E));
+    put_elements(call.dy.at<E>(i), to + std::size_t{call.integers[i]} * size, size, add);
+  }
+}
+
+std::span<const cpu::KernelEntry> source_table() {
+  static const cpu::KernelEntry table[] = {
+      {"constant", {{constant<float>, constant<double>}, {}}},
+      {"lookup",
+       {{lookup<float>, lookup<double>}, {lookup_backward<float>, lookup_backward<double>}}}};
+  return table;
+}
+
+}  // namespace dynet_like::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace dynet_like {
+HWY_EXPORT(source_table);
+std::span<const cpu::KernelEntry> cpu::source_kernels() {
+  return HWY_DYNAMIC_DISPATCH(source_table)();
+}
+}  // namespace dynet_like
+#endif

@@ -1,0 +1,28 @@
+// Launchers of an op with one input as a class: launch<T>(call), forward and backward.
+#pragma once
+
+#include "dynet_like/device/cuda/commands.h"
+
+namespace dynet_like::cuda {
+
+template <class T>
+T* out_of(const ForwardCall& call) {
+  return static_cast<T*>(call.out);
+}
+
+// Where no gradient is wanted there is nothing to do.
+template <class Launcher, class T>
+void forward(const ForwardCall& call) {
+  Launcher::template launch<T>(call);
+}
+template <class Launcher, class T>
+void backward(const BackwardCall& call) {
+  if (call.dx[0].wanted()) Launcher::template launch<T>(call);
+}
+template <class Launcher>
+Kernels kernels() {
+  return {{forward<Launcher, float>, forward<Launcher, double>},
+          {backward<Launcher, float>, backward<Launcher, double>}};
+}
+
+}  // namespace dynet_like::cuda

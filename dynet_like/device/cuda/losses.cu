@@ -1,0 +1,124 @@
+// Kernels of losses: hinge, and that of a count.
+#include "dynet_like/device/cuda/kernel_table.h"
+#include "dynet_like/device/cuda/launchers.h"
+#include "dynet_like/device/cuda/teams.h"
+#include "dynet_like/ops/gamma_function.h"
+
+namespace dynet_like::cuda {
+
+namespace {
+
+// margin - x[chosen] + x[k] for the elements of a line.
+template <class T>
+struct Margins {
+  const T* x;
+  Lines lines;
+  std::uint32_t line, chosen;
+  T margin;
+
+  __device__ Margins(const Lines& all, const Place& place, const Operand& in,
+                     const std::uint32_t* integers, const T* margins)
+      : x(in.at<T>(place.item)),
+        lines(all),
+        line(place.at),
+        chosen(integers[place.item * all.count + place.at]),
+        margin(margins[place.item]) {}
+  __device__ T at(std::uint32_t k) const {
+    return margin - x[lines.at(line, chosen)] + x[lines.at(line, k)];
+  }
+};
+
+template <unsigned size, class T>
+__global__ void hinge_forward(Part part, Lines lines, Operand in, const std::uint32_t* integers,
+                              const T* margins, T* out) {
+  Place place;
+  if (!find_line<size>(part, place)) return;
+  const Margins<T> losses(lines, place, in, integers, margins);
+  const Team<size> team;
+  const T sum = team.template sum<T>(lines.n, [&](std::uint32_t k) {
+    const T loss = losses.at(k);
+    return k == losses.chosen || loss < 0 ? T(0) : loss;
+  });
+  if (team.rank == 0) out[place.item * part.size + place.at] = sum;
+}
+template <unsigned size, class T>
+__global__ void hinge_backward(Part part, Lines lines, Operand in, Operand dy,
+                               const std::uint32_t* integers, const T* margins, Destination dx) {
+  Place place;
+  if (!find_line<size>(part, place)) return;
+  const Target<T> target(dx, place.item);
+  if (target.to == nullptr) return;
+  const Margins<T> losses(lines, place, in, integers, margins);
+  const T dy_here = dy.at<T>(place.item)[place.at];
+  const Team<size> team;
+  const auto violates = [&](std::uint32_t k) {
+    return k != losses.chosen && losses.at(k) > 0 ? T(1) : T(0);
+  };
+  const T violations = team.template sum<T>(lines.n, violates);
+  team.each(lines.n, [&](std::uint32_t k) {
+    target.put(dy_here * (k == losses.chosen ? -violations : violates(k)), lines.at(place.at, k));
+  });
+}
+
+// In double throughout: large terms cancel out.
+template <class T>
+__global__ void poisson_forward(Part part, Operand in, const std::uint32_t* counts, T* out) {
+  Place place;
+  if (!find_element(part, place)) return;
+  const double x = static_cast<double>(*in.at<T>(place.item)), count = counts[place.item];
+  const double rate = std::exp(x);  // where it is infinite, nothing makes up for it
+  const bool is_alone = count == 0 || std::isinf(rate);
+  const double rest = is_alone ? 0 : formulas::special::log_gamma(count + 1) - count * x;
+  out[place.item] = static_cast<T>(rate + rest);
+}
+
+template <class T>
+__global__ void poisson_backward(Part part, Operand in, Operand dy, const std::uint32_t* counts,
+                                 Destination dx) {
+  Place place;
+  if (!find_element(part, place)) return;
+  const Target<T> target(dx, place.item);
+  if (target.to == nullptr) return;
+  const double x = static_cast<double>(*in.at<T>(place.item)), count = counts[place.item];
+  target.put(*dy.at<T>(place.item) * static_cast<T>(std::exp(x) - count), 0);
+}
+
+struct Hinge {
+  template <class T>
+  static void launch(const ForwardCall& call) {
+    launch_lines(
+        commands_of(call), call.n, lines_of(*call.type),
+        [](auto size) { return hinge_forward<size(), T>; }, call.in[0], call.integers,
+        static_cast<const T*>(call.reals), out_of<T>(call));
+  }
+  template <class T>
+  static void launch(const BackwardCall& call) {
+    launch_lines(
+        commands_of(call), call.n, lines_of(*call.type),
+        [](auto size) { return hinge_backward<size(), T>; }, call.in[0], call.dy, call.integers,
+        static_cast<const T*>(call.reals), call.dx[0]);
+  }
+};
+
+struct PoissonLoss {
+  template <class T>
+  static void launch(const ForwardCall& call) {
+    launch_elements(commands_of(call), call.n, 1, poisson_forward<T>, call.in[0], call.integers,
+                    out_of<T>(call));
+  }
+  template <class T>
+  static void launch(const BackwardCall& call) {
+    launch_elements(commands_of(call), call.n, 1, poisson_backward<T>, call.in[0], call.dy,
+                    call.integers, call.dx[0]);
+  }
+};
+
+}  // namespace
+
+std::span<const KernelEntry> loss_kernels() {
+  static const KernelEntry table[] = {{"hinge", kernels<Hinge>()},
+                                      {"poisson_loss", kernels<PoissonLoss>()}};
+  return table;
+}
+
+}  // namespace dynet_like::cuda

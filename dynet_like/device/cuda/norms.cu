@@ -1,0 +1,209 @@
+// Norms along a dimension, and the normalisation of columns.
+#include <cmath>
+#include <limits>
+
+#include "dynet_like/device/cuda/deferred.h"
+#include "dynet_like/device/cuda/kernel_table.h"
+#include "dynet_like/device/cuda/teams.h"
+
+namespace dynet_like::cuda {
+
+namespace {
+
+// The root of the sum or mean of squares, some of which overflow or vanish: numbers are scaled by a
+// power of 2, which is exact.
+template <bool mean, unsigned size, class T, class Element>
+__device__ T scaled_norm(const Team<size>& team, std::uint32_t n, const Element& element) {
+  const T nans = team.template sum<T>(
+      n, [&](std::uint32_t k) { return std::isnan(element(k)) ? element(k) : T(0); });
+  if (std::isnan(nans)) return nans;
+  const T largest =
+      team.template largest<T>(n, [&](std::uint32_t k) { return std::abs(element(k)); });
+  if (largest == 0 || std::isinf(largest)) return largest;
+  const int exponent = std::ilogb(largest);
+  const T sum = team.template sum<T>(n, [&](std::uint32_t k) {
+    const T x = std::ldexp(element(k), -exponent);
+    return x * x;
+  });
+  return std::ldexp(std::sqrt(sum_or_mean<mean>(sum, n)), exponent);
+}
+
+// The same, given the sum of squares as it was added up.
+template <bool mean, unsigned size, class T, class Element>
+__device__ T norm_of(const Team<size>& team, T sum, std::uint32_t n, const Element& element) {
+  constexpr T kLeast = std::numeric_limits<T>::min() / std::numeric_limits<T>::epsilon();
+  constexpr T kMost = std::numeric_limits<T>::max();
+  const bool is_exact = sum >= kLeast && sum <= kMost;
+  return is_exact ? std::sqrt(sum_or_mean<mean>(sum, n))
+                  : scaled_norm<mean, size, T>(team, n, element);
+}
+
+template <unsigned size, bool mean, class T>
+__global__ void norm(Part part, Lines lines, Operand in, T* out) {
+  Place place;
+  if (!find_line<size>(part, place)) return;
+  const T* const x = in.at<T>(place.item);
+  const Team<size> team;
+  const auto element = [&](std::uint32_t k) { return x[lines.at(place.at, k)]; };
+  const T sum =
+      team.template sum<T>(lines.n, [&](std::uint32_t k) { return element(k) * element(k); });
+  const T result = norm_of<mean>(team, sum, lines.n, element);
+  if (team.rank == 0) out[place.item * part.size + place.at] = result;
+}
+
+// dx = x / y dy, of a mean divided by n; 0 where y is 0: no direction is steeper than another.
+template <bool mean, class T>
+__global__ void norm_backward(Part part, Lines lines, Operand in, Operand out, Operand dy,
+                              Destination dx) {
+  Place place;
+  if (!find_element(part, place)) return;
+  const Target<T> target(dx, place.item);
+  if (target.to == nullptr) return;
+  const std::uint32_t line = lines.line_of(place.at);
+  const T y = out.at<T>(place.item)[line], norm = T(0) < y ? y : y + T(1);
+  const T part_of_dy = sum_or_mean<mean>(dy.at<T>(place.item)[line], lines.n);
+  target.put(in.at<T>(place.item)[place.at] / norm * part_of_dy, place.at);
+}
+
+// ------------------------------------------------------------------------- layer normalisation
+
+// What differences to the mean are divided by at least: far below what numbers differ by that mean
+// something, so that a column of equal numbers becomes b.
+constexpr double kLeastDeviation = 1e-12;
+
+// The mean is found as a distance to the first number: of equal numbers it is exactly 0, while
+// their mean may be rounded. It is saved, and so is what differences are multiplied with.
+template <unsigned size, class T>
+__global__ void layer_norm(Part part, std::uint32_t n, Operand in, Operand gs, Operand bs, T* out,
+                           T* saved) {
+  Place place;
+  if (!find_line<size>(part, place)) return;
+  const std::size_t line = place.item * part.size + place.at;
+  const T *const x = in.at<T>(place.item) + std::size_t{place.at} * n,
+                 *const g = gs.at<T>(place.item), *const b = bs.at<T>(place.item);
+  const Team<size> team;
+  const T first = x[0], count = static_cast<T>(n);
+  const T mean = team.template sum<T>(n, [&](std::uint32_t k) { return x[k] - first; }) / count;
+  const auto difference = [&](std::uint32_t k) { return x[k] - first - mean; };
+  const T sum =
+      team.template sum<T>(n, [&](std::uint32_t k) { return difference(k) * difference(k); });
+  const T deviation = norm_of<true>(team, sum, n, difference), least = T(kLeastDeviation);
+  const T factor = T(1) / (deviation < least ? least : deviation);
+  team.each(n, [&](std::uint32_t k) {
+    out[line * n + k] = std::fma(difference(k) * factor, g[k], b[k]);
+  });
+  if (team.rank != 0 || saved == nullptr) return;
+  saved[2 * line] = mean;
+  saved[2 * line + 1] = factor;
+}
+
+// (x - mean) / deviation of a column.
+template <class T>
+struct Normal {
+  const T* x;
+  T first, mean, factor;
+
+  __device__ Normal(const T* column, const T* saved)
+      : x(column), first(column[0]), mean(saved[0]), factor(saved[1]) {}
+  __device__ T at(std::uint32_t k) const { return (x[k] - first - mean) * factor; }
+};
+
+// dx = (g dy - mean(g dy) - z mean(z g dy)) / deviation, with z as above, without the last term
+// where the deviation is taken for a constant.
+template <unsigned size, class T>
+__global__ void layer_norm_gradients(Part part, std::uint32_t n, Operand in, Operand gs,
+                                     Operand saved, Operand dys, Destination dx) {
+  Place place;
+  if (!find_line<size>(part, place)) return;
+  const Target<T> target(dx, place.item);
+  if (target.to == nullptr) return;
+  const std::size_t first = std::size_t{place.at} * n;
+  const T *const g = gs.at<T>(place.item), *const dy = dys.at<T>(place.item) + first;
+  const Normal<T> normal(in.at<T>(place.item) + first, saved.at<T>(place.item) + 2 * place.at);
+  const Team<size> team;
+  const T count = static_cast<T>(n);
+  const T mean = team.template sum<T>(n, [&](std::uint32_t k) { return g[k] * dy[k]; }) / count;
+  const T along =
+      team.template sum<T>(n, [&](std::uint32_t k) { return g[k] * dy[k] * normal.at(k); }) / count;
+  const T mean_along = normal.factor >= T(1) / T(kLeastDeviation) ? T(0) : along;
+  team.each(n, [&](std::uint32_t k) {
+    target.put((g[k] * dy[k] - mean - normal.at(k) * mean_along) * normal.factor, first + k);
+  });
+}
+
+// Sums over an item's columns: dg = z dy and db = dy.
+template <class T>
+__global__ void layer_norm_sums(Part part, std::uint32_t columns, Operand in, Operand saved,
+                                Operand dys, Deferred<T> deferred, Destination dg, Destination db) {
+  Place place;
+  if (!find_element(part, place)) return;
+  const std::uint32_t n = part.size;
+  T of_g = 0, of_b = 0;
+  for (std::uint32_t k = 0; k < columns; ++k) {
+    const std::size_t first = std::size_t{k} * n;
+    const Normal<T> normal(in.at<T>(place.item) + first, saved.at<T>(place.item) + 2 * k);
+    const T dy = dys.at<T>(place.item)[first + place.at], term = dy * normal.at(place.at);
+    of_g = k == 0 ? term : of_g + term;
+    of_b = k == 0 ? dy : of_b + dy;
+  }
+  T* const left = deferred.at(place.item) + place.at;
+  left[0] = of_g;
+  left[n] = of_b;
+  const Target<T> to_g(dg, place.item), to_b(db, place.item);
+  if (to_g.to != nullptr) to_g.put(of_g, place.at);
+  if (to_b.to != nullptr) to_b.put(of_b, place.at);
+}
+
+template <bool mean, class T>
+void launch_norm(const ForwardCall& call) {
+  launch_lines(
+      commands_of(call), call.n, lines_of(*call.type),
+      [](auto size) { return norm<size(), mean, T>; }, call.in[0], static_cast<T*>(call.out));
+}
+template <bool mean, class T>
+void launch_norm(const BackwardCall& call) {
+  if (!call.dx[0].wanted()) return;
+  launch_elements(commands_of(call), call.n, call.type->inputs[0].size(), norm_backward<mean, T>,
+                  lines_of(*call.type), call.in[0], call.out, call.dy, call.dx[0]);
+}
+
+template <class T>
+void launch_layer_norm(const ForwardCall& call) {
+  const Lines lines(Axis(call.type->inputs[0], 0));
+  launch_teams(
+      commands_of(call), call.n, lines.count, team_for(lines),
+      [](auto size) { return layer_norm<size(), T>; }, lines.n, call.in[0], call.in[1], call.in[2],
+      static_cast<T*>(call.out), static_cast<T*>(call.saved));
+}
+template <class T>
+void launch_layer_norm_backward(const BackwardCall& call) {
+  const Lines lines(Axis(call.type->inputs[0], 0));
+  if (call.dx[0].wanted()) {
+    launch_teams(
+        commands_of(call), call.n, lines.count, team_for(lines),
+        [](auto size) { return layer_norm_gradients<size(), T>; }, lines.n, call.in[0], call.in[1],
+        call.saved, call.dy, call.dx[0]);
+  }
+  launch_elements(commands_of(call), call.n, lines.n, layer_norm_sums<T>, lines.count, call.in[0],
+                  call.saved, call.dy, Deferred<T>(call), call.dx[1], call.dx[2]);
+}
+
+template <bool mean>
+Kernels of_norms() {
+  return {{launch_norm<mean, float>, launch_norm<mean, double>},
+          {launch_norm<mean, float>, launch_norm<mean, double>}};
+}
+
+}  // namespace
+
+std::span<const KernelEntry> norm_kernels() {
+  static const KernelEntry table[] = {
+      {"norm_dim", of_norms<false>()},
+      {"rms_dim", of_norms<true>()},
+      {"layer_norm",
+       {{launch_layer_norm<float>, launch_layer_norm<double>},
+        {launch_layer_norm_backward<float>, launch_layer_norm_backward<double>}}}};
+  return table;
+}
+
+}  // namespace dynet_like::cuda

@@ -1,0 +1,67 @@
+// Kernels that bring values in: constants, and rows of tables.
+#include "dynet_like/device/cuda/items.h"
+#include "dynet_like/device/cuda/kernel_table.h"
+
+namespace dynet_like::cuda {
+
+namespace {
+
+template <class T>
+__global__ void constants(std::size_t count, unsigned size, const T* reals, T* out) {
+  const std::size_t at = thread_index();
+  if (at < count) out[at] = reals[at / size];
+}
+template <class T>
+void constant(const ForwardCall& call) {
+  const std::size_t size = call.type->output_size, count = call.n * size;
+  launch_each(commands_of(call), count, constants<T>, count, size,
+              static_cast<const T*>(call.reals), static_cast<T*>(call.out));
+}
+
+// -------------------------------------------------------------------------------------- lookup
+
+template <class T>
+__global__ void rows_of_table(std::size_t n, unsigned size, Operand table,
+                              const std::uint32_t* rows, T* out) {
+  const auto [item, element] = item_element(size);
+  if (item >= n) return;
+  out[item * size + element] = table.at<T>(item)[std::size_t{rows[item]} * size + element];
+}
+template <class T>
+void lookup(const ForwardCall& call) {
+  const std::size_t size = call.type->output_size;
+  launch_each(commands_of(call), call.n * size, rows_of_table<T>, call.n, size, call.in[0],
+              call.integers, static_cast<T*>(call.out));
+}
+
+// For a table that is no parameter; what parameters get is added up row by row elsewhere.
+template <class T>
+__global__ void table_gradients(std::size_t n, unsigned table, unsigned size, Operand dy,
+                                const std::uint32_t* rows, Destination dx) {
+  const auto [item, element] = item_element(table);
+  if (item >= n) return;
+  T* const to = dx.at<T>(item);
+  if (to == nullptr) return;
+  const bool in_row = element / size == rows[item], add = dx.add[item] != 0;
+  if (in_row) put(dy.at<T>(item)[element % size], to + element, add);
+  if (!in_row && !add) to[element] = 0;
+}
+template <class T>
+void lookup_backward(const BackwardCall& call) {
+  if (!call.dx[0].wanted()) return;
+  const unsigned table = call.type->inputs[0].size();
+  launch_each(commands_of(call), call.n * table, table_gradients<T>, call.n, table,
+              call.type->output_size, call.dy, call.integers, call.dx[0]);
+}
+
+}  // namespace
+
+std::span<const KernelEntry> source_kernels() {
+  static const KernelEntry table[] = {
+      {"constant", {{constant<float>, constant<double>}, {}}},
+      {"lookup",
+       {{lookup<float>, lookup<double>}, {lookup_backward<float>, lookup_backward<double>}}}};
+  return table;
+}
+
+}  // namespace dynet_like::cuda

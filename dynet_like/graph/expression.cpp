@@ -1,0 +1,20 @@
+// What an expression looks like in a message.
+#include "dynet_like/graph/expression.h"
+
+#include <ostream>
+
+#include "dynet_like/graph/computation_graph.h"
+
+namespace dynet_like {
+
+std::ostream& operator<<(std::ostream& out, const Expression& x) {
+  if (x.is_stale() || !x.pg->is_recorded(x)) return out << "(cleared expression)";
+  const Tape& tape = x.pg->tape();
+  const NodeId node = tape.value(x.i).node;
+  out << tape.type_of(node).op->name << ' ' << x.dim();
+  const std::string& label = tape.label_of(node);
+  if (!label.empty()) out << " \"" << label << '"';
+  return out;
+}
+
+}  // namespace dynet_like

@@ -1,0 +1,109 @@
+// Attention: every query looks at as many keys as there are.
+#include "dynet_like/graph/recording.h"
+
+#include "dynet_like/core/errors.h"
+#include "dynet_like/ops/axis.h"
+#include "dynet_like/ops/ops.h"
+#include "dynet_like/ops/structured.h"
+#include "dynet_like/tape/views.h"
+
+namespace dynet_like {
+
+namespace ops {
+
+namespace {
+
+Dim attention_shape(Inputs in, Attributes attributes) {
+  const Dim &q = in[0], &k = in[1], &v = in[2];
+  const std::uint32_t heads = attributes.size() == 1 ? attributes[0] : 0;
+  const bool fits = q.nd == 1 && k.nd == 2 && v.nd == 2 && q.rows() == k.rows();
+  if (!fits || q.rows() == 0 || v.rows() == 0) {
+    throw_shape_error("attention", "a query {d}, keys {d, n} and values {e, n}", in);
+  }
+  if (heads == 0 || q.rows() % heads != 0 || v.rows() % heads != 0) {
+    throw_shape_error("attention", "rows that " + std::to_string(heads) + " heads can share", in);
+  }
+  return Dim({v.rows()});
+}
+
+}  // namespace
+
+const Op attention = [] {
+  Op op;
+  op.name = "attention";
+  op.formula =
+      "per head, the sum over keys j of v_j e^(s_j) / sum e^s, where s_j = q k_j / sqrt(rows of a "
+      "head) (Vaswani et al. 2017)";
+  op.min_inputs = op.max_inputs = 3;
+  op.open_inputs = 0b110;
+  op.integers_per_item = 3;
+  op.needs = Needs::inputs;
+  op.shareable = false;
+  op.shape = attention_shape;
+  op.saved_size = [](const Signature& type) -> std::size_t { return type.attributes[0]; };
+  // The number of keys is not known here; that of a sentence.
+  op.cost = [](const Signature& type) {
+    return 30.0 * 2 * (type.inputs[0].size() + type.output_size);
+  };
+  return op;
+}();
+
+std::span<const Op* const> attention_ops() {
+  static const Op* const all[] = {&attention};
+  return all;
+}
+
+}  // namespace ops
+
+using namespace recording;
+
+namespace {
+
+// Keys and values of one minibatch element; each query is an item of the node.
+Expression attend(const Expression& q, const Expression& k, const Expression& v, unsigned heads,
+                  bool causal) {
+  Tape& tape = q.pg->tape();
+  const Dim queries = q.dim(), keys = k.dim();
+  std::vector<std::uint32_t> seen;
+  for (unsigned i = 0; i < queries.cols(); ++i) {
+    const unsigned end = causal ? std::min(i + 1, keys.cols()) : keys.cols();
+    seen.insert(seen.end(), {keys.cols(), 0, end});
+  }
+  const auto whole = [&](const Expression& x) {
+    return tape.is_contiguous(x.i) ? x.i : tape.add(ops::identity, std::span(&x.i, 1));
+  };
+  const ValueId inputs[] = {reshape(tape, q.i, Dim({queries.rows()}, queries.cols())), whole(k),
+                            whole(v)};
+  const ValueId result = tape.add(ops::attention, inputs, std::span(&heads, 1), {seen});
+  return q.pg->expression(reshape(tape, result, Dim({v.dim().rows(), queries.cols()})));
+}
+
+}  // namespace
+
+Expression attention(const Expression& q, const Expression& k, const Expression& v, unsigned heads,
+                     bool causal) {
+  graph_of("attention", std::array{q, k, v});
+  const Dim queries = q.dim(), keys = k.dim(), values = v.dim();
+  const unsigned elements = std::max({queries.bd, keys.bd, values.bd});
+  const auto fits = [&](const Dim& dim) {
+    return dim.nd <= 2 && dim.cols() > 0 && (dim.bd == 1 || dim.bd == elements);
+  };
+  if (!fits(queries) || !fits(keys) || !fits(values) || keys.nd != 2 || values.nd != 2 ||
+      keys.cols() != values.cols()) {
+    refuse_shapes("attention", "queries {d, m}, keys {d, n} and values {e, n}", {q, k, v});
+  }
+  if (elements == 1) {
+    const Expression result = attend(q, k, v, heads, causal);
+    return queries.nd == 2 ? result : reshape(result, Dim({values.rows()}));
+  }
+  std::vector<Expression> results;
+  for (unsigned element = 0; element < elements; ++element) {
+    const auto own = [&](const Expression& x) {
+      return x.dim().bd == 1 ? x : pick_batch_elem(x, element);
+    };
+    results.push_back(attention(own(q), own(k), own(v), heads, causal));
+  }
+  return concatenate_to_batch(results);
+}
+
+}  // namespace dynet_like

@@ -1,0 +1,151 @@
+// Losses, distances and similarities.
+#include "dynet_like/graph/recording.h"
+
+#include "dynet_like/core/errors.h"
+#include "dynet_like/ops/axis.h"
+#include "dynet_like/ops/ops.h"
+#include "dynet_like/ops/special_formulas.h"
+#include "dynet_like/ops/structured.h"
+
+namespace dynet_like {
+
+namespace ops {
+
+const Op hinge = [] {
+  Op op = along_axis("hinge",
+                     "the sum of max(0, m - x[i] + x[k]) over all k but i along a dimension, "
+                     "which disappears",
+                     Needs::inputs, cost_per_element<1>);
+  op.by_column = nullptr;  // every line has an integer of its own
+  op.reals_per_item = 1;
+  op.integer_count = [](Attributes attributes) {
+    return attributes.size() == 2 ? attributes[1] : 0;
+  };
+  op.integer_limit = [](const Signature& type) { return type.inputs[0][type.attributes[0]]; };
+  op.shape = [](Inputs in, Attributes attributes) {
+    check_axis("hinge", in, attributes, 2);
+    const Dim result = without_axis(in, attributes);
+    if (attributes[1] != result.size()) {
+      throw_shape_error(
+          "hinge", std::to_string(result.size()) + " lines, not " + std::to_string(attributes[1]),
+          in);
+    }
+    return result;
+  };
+  op.cases = [] {
+    return std::vector<OpCase>{{{Dim({7})}, {0, 1}, {1.0}},
+                               {{Dim({5, 3})}, {0, 3}, {0.5}},
+                               {{Dim({5, 3})}, {1, 5}, {1.0}}};
+  };
+  op.bad_cases = [] {
+    return std::vector<OpCase>{
+        {{Dim({5})}, {1, 1}, {1.0}}, {{Dim({5})}, {0}, {1.0}}, {{Dim({5, 3})}, {0, 2}, {1.0}}};
+  };
+  return op;
+}();
+
+const Op poisson_loss = [] {
+  Op op;
+  op.name = "poisson_loss";
+  op.formula =
+      "e^x - i x + ln i!, where 0 infinity = 0: -ln of the probability of i where the mean is e^x";
+  op.integers_per_item = 1;
+  op.shape = [](std::span<const Dim> in, std::span<const std::uint32_t>) {
+    if (in[0].size() != 1) throw_shape_error("poisson_loss", "one element", in);
+    return Dim({1});
+  };
+  op.cost = [](const Signature&) { return 60.0; };
+  op.cases = [] { return std::vector<OpCase>{{{Dim({1})}}, {{Dim({1, 1})}, {}, {}, -8, 8}}; };
+  op.bad_cases = [] { return std::vector<OpCase>{{{Dim({2})}}}; };
+  return op;
+}();
+
+std::span<const Op* const> loss_ops() {
+  static const Op* const all[] = {&hinge, &poisson_loss};
+  return all;
+}
+
+}  // namespace ops
+
+using namespace recording;
+
+namespace {
+
+Expression hinge_along(const Expression& x, Numbers indices, unsigned d, float margin) {
+  ComputationGraph& graph = graph_of("hinge", x);
+  const Dim& dim = graph.tape().shape_of(x.i).dim;
+  const unsigned lines = d < dim.nd ? dim.batch_size() / dim.d[d] : 1;
+  const std::uint32_t attributes[] = {d, lines};
+  const double real = static_cast<double>(margin);
+  indices.reals = std::span(&real, 1);
+  return unary(ops::hinge, x, attributes, indices);
+}
+
+// Columns of length 1; those whose length is next to nothing are left as short as they are.
+Expression direction(const Expression& x) {
+  constexpr float kSmallest = 1e-12f;
+  Dim lengths = x.dim();
+  lengths.set(0, 1);
+  return cdiv(x, reshape(max(reduce(ops::norm_dim, x, {0}), kSmallest), lengths));
+}
+
+}  // namespace
+
+Expression hinge(const Expression& x, unsigned index, float margin) {
+  return hinge_along(x, {std::span(&index, 1)}, 0, margin);
+}
+Expression hinge(const Expression& x, const std::vector<unsigned>& indices, float margin) {
+  return hinge_along(x, {indices}, 0, margin);
+}
+Expression hinge(const Expression& x, IntegersAt indices, float margin) {
+  return hinge_along(x, {{}, {}, indices}, 0, margin);
+}
+Expression hinge_dim(const Expression& x, const std::vector<unsigned>& indices, unsigned d,
+                     float margin) {
+  return hinge_along(x, {indices}, d, margin);
+}
+Expression hinge_dim(const Expression& x, IntegersAt indices, unsigned d, float margin) {
+  return hinge_along(x, {{}, {}, indices}, d, margin);
+}
+Expression hinge_dim(const Expression& x, const std::vector<std::vector<unsigned>>& indices,
+                     unsigned d, float margin) {
+  return hinge_along(x, {IntegersAt(&indices).now()}, d, margin);
+}
+Expression l1_distance(const Expression& x, const Expression& y) { return sum_elems(abs(x - y)); }
+Expression huber_distance(const Expression& x, const Expression& y, float c) {
+  const Expression distance = abs(x - y);
+  const Expression near = min(distance, constant(graph_of("huber_distance", x), Dim({1}), c));
+  return sum_elems(0.5f * square(near) + c * (distance - near));
+}
+Expression binary_log_loss(const Expression& x, const Expression& y) {
+  return sum_elems(binary(elementwise<formulas::BinaryLogLoss>, x, y));
+}
+Expression binary_cross_entropy_with_logits(const Expression& x, const Expression& y) {
+  return sum_elems(binary(elementwise<formulas::LogitLoss>, x, y));
+}
+Expression kl_divergence(const Expression& log_p, const Expression& log_q) {
+  return sum_elems(binary(elementwise<formulas::DivergenceTerm>, log_p, log_q));
+}
+Expression cosine_similarity(const Expression& x, const Expression& y) {
+  return sum_dim(cmult(direction(x), direction(y)), {0});
+}
+Expression triplet_loss(const Expression& anchor, const Expression& positive,
+                        const Expression& negative, float margin) {
+  return rectify(squared_distance(anchor, positive) - squared_distance(anchor, negative) + margin);
+}
+Expression contrastive_loss(const Expression& x, const Expression& y, const Expression& same,
+                            float margin) {
+  const Expression distance = l2_norm(x - y);
+  return cmult(same, square(distance)) + cmult(1.0f - same, square(rectify(margin - distance)));
+}
+Expression pairwise_rank_loss(const Expression& x, const Expression& y, float margin) {
+  return rectify(margin - x + y);
+}
+Expression poisson_loss(const Expression& x, unsigned y) {
+  return unary(ops::poisson_loss, x, {}, {std::span(&y, 1)});
+}
+Expression poisson_loss(const Expression& x, IntegersAt y) {
+  return unary(ops::poisson_loss, x, {}, {{}, {}, y});
+}
+
+}  // namespace dynet_like

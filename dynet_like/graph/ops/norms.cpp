@@ -1,0 +1,171 @@
+// Moments, deviations, norms and normalisation.
+#include "dynet_like/graph/recording.h"
+
+#include <cmath>
+
+#include "dynet_like/core/errors.h"
+#include "dynet_like/ops/axis.h"
+#include "dynet_like/ops/ops.h"
+#include "dynet_like/ops/structured.h"
+
+namespace dynet_like {
+
+namespace ops {
+
+const Op norm_dim = [] {
+  Op op = along_axis("norm_dim",
+                     "sqrt(x1^2 + x2^2 + ...) along a dimension, which disappears; dy/dx = x / y, "
+                     "but 0 at 0",
+                     Needs::inputs_and_output, cost_per_element<1>);
+  op.shape = [](Inputs in, Attributes attributes) {
+    check_axis("norm_dim", in, attributes);
+    return without_axis(in, attributes);
+  };
+  return op;
+}();
+
+const Op rms_dim = [] {
+  Op op = along_axis("rms_dim",
+                     "sqrt((x1^2 + ... + xn^2) / n) along a dimension, which disappears; dy/dx = x "
+                     "/ (n y), but 0 at 0",
+                     Needs::inputs_and_output, cost_per_element<1>);
+  op.shape = [](Inputs in, Attributes attributes) {
+    check_axis("rms_dim", in, attributes);
+    return without_axis(in, attributes);
+  };
+  return op;
+}();
+
+const Op layer_norm = [] {
+  Op op;
+  op.name = "layer_norm";
+  op.formula =
+      "g (x - mean) / max(deviation, 1e-12) + b for every column, or what is along dimension 0 "
+      "(Ba et al. 2016)";
+  op.min_inputs = op.max_inputs = 3;
+  op.join = [](unsigned input, Attributes) { return input == 0 ? Join::stacked : Join::broadcast; };
+  op.by_column = [](unsigned input, unsigned, Attributes) { return input == 0; };
+  op.needs = Needs::inputs;
+  op.shape = [](Inputs in, Attributes) {
+    for (const Dim& vector : in.subspan(1)) {
+      if (vector.rows() == in[0].rows() && vector.size() == vector.rows()) continue;
+      throw_shape_error("layer_norm", "{n}, or {n} columns, and twice {n}", in);
+    }
+    return in[0];
+  };
+  op.shared_gradient = [](const Signature&, unsigned input) {
+    return input == 0 ? SharedGradient::dense : SharedGradient::sum;
+  };
+  // The mean's distance to the first number, and what differences are multiplied with, of every
+  // column.
+  op.saved_size = [](const Signature& type) -> std::size_t {
+    return 2 * (type.inputs[0].size() / type.inputs[0].rows());
+  };
+  // For g, and then for b.
+  op.deferred_size = [](const Signature& type) -> std::size_t { return 2 * type.inputs[1].size(); };
+  op.deferred_offset = [](const Signature& type, unsigned input) -> std::size_t {
+    return input == 2 ? type.inputs[1].size() : 0;
+  };
+  op.cost = cost_per_element<10>;
+  op.cases = [] {
+    return std::vector<OpCase>{{{Dim({5}), Dim({5}), Dim({5})}},
+                               {{Dim({37}), Dim({37}), Dim({37})}},
+                               {{Dim({6, 3}), Dim({6}), Dim({6})}},
+                               {{Dim({19, 4}), Dim({19}), Dim({19})}},
+                               {{Dim({3, 2, 2}), Dim({3}), Dim({3})}}};
+  };
+  op.bad_cases = [] {
+    return std::vector<OpCase>{{{Dim({5}), Dim({4}), Dim({5})}},
+                               {{Dim({5}), Dim({5}), Dim({4})}},
+                               {{Dim({5, 3}), Dim({5, 3}), Dim({5})}}};
+  };
+  return op;
+}();
+
+std::span<const Op* const> norm_ops() {
+  static const Op* const all[] = {&norm_dim, &rms_dim, &layer_norm};
+  return all;
+}
+
+}  // namespace ops
+
+using namespace recording;
+
+namespace {
+
+Expression power(const Expression& x, unsigned r) {
+  if (r == 0) throw UsageError("[moment] need an order of at least 1; got 0");
+  if (r == 1) return x;
+  if (r == 2) return square(x);
+  if (r == 3) return cube(x);
+  return pow(x, constant(graph_of("moment", x), Dim({1}), static_cast<float>(r)));
+}
+
+// A reduced value with the dimensions of x again, those that disappeared with size 1.
+Expression stretched(const Expression& reduced, const Expression& x,
+                     const std::vector<unsigned>& dimensions) {
+  Dim dim = x.dim();
+  dim.bd = reduced.dim().bd;
+  for (unsigned d : dimensions) dim.set(d, 1);
+  return reshape(reduced, dim);
+}
+
+std::vector<unsigned> all_dimensions(const Expression& x) {
+  std::vector<unsigned> all;
+  for (unsigned d = 0; d < x.dim().nd; ++d) all.push_back(d);
+  return all;
+}
+
+// x less its mean. Of equal numbers it is exactly zero: their mean may be rounded, but not that of
+// their differences to the first. Which number is taken off makes no difference to the gradient.
+Expression centred(const Expression& x, const std::vector<unsigned>& dimensions, bool batches) {
+  Expression first = batches ? pick_batch_elem(x, 0) : x;
+  for (unsigned d : dimensions) first = pick_range(first, 0, 1, d);
+  const Expression shifted = x - nobackprop(first);
+  return shifted - stretched(mean_dim(shifted, dimensions, batches), x, dimensions);
+}
+
+}  // namespace
+
+Expression mean_dim(const Expression& x, const std::vector<unsigned>& dimensions, bool batches,
+                    unsigned n) {
+  if (n == 0) return mean_dim(x, dimensions, batches);
+  return sum_dim(x, dimensions, batches) / static_cast<float>(n);
+}
+Expression moment_elems(const Expression& x, unsigned r) { return mean_elems(power(x, r)); }
+Expression moment_batches(const Expression& x, unsigned r) { return mean_batches(power(x, r)); }
+Expression moment_dim(const Expression& x, const std::vector<unsigned>& dimensions, unsigned r,
+                      bool batches, unsigned n) {
+  return mean_dim(power(x, r), dimensions, batches, n);
+}
+// A norm of norms is the norm of all, and so is a mean.
+Expression std_elems(const Expression& x) {
+  return reduce_elements(ops::rms_dim, centred(x, all_dimensions(x), false));
+}
+Expression std_batches(const Expression& x) {
+  return reduce_batches(ops::rms_dim, centred(x, {}, true));
+}
+Expression std_dim(const Expression& x, const std::vector<unsigned>& dimensions, bool batches,
+                   unsigned n) {
+  const Op& op = n == 0 ? ops::rms_dim : ops::norm_dim;
+  const Expression difference =
+      n == 0 ? centred(x, dimensions, batches)
+             : x - stretched(mean_dim(x, dimensions, batches, n), x, dimensions);
+  Expression result = dimensions.empty() ? abs(difference) : reduce(op, difference, dimensions);
+  if (batches) result = reduce_batches(op, result);
+  return n == 0 ? result : result / std::sqrt(static_cast<float>(n));
+}
+Expression sum_rows(const Expression& x) { return sum_dim(x, {0}); }
+Expression sum_cols(const Expression& x) { return sum_dim(x, {1}); }
+Expression average_cols(const Expression& x) { return mean_dim(x, {1}); }
+Expression squared_norm(const Expression& x) { return sum_elems(square(x)); }
+Expression l2_norm(const Expression& x) { return reduce_elements(ops::norm_dim, x); }
+Expression layer_norm(const Expression& x, const Expression& g, const Expression& b) {
+  const Expression inputs[] = {x, g, b};
+  return many(ops::layer_norm, inputs);
+}
+Expression weight_norm(const Expression& w, const Expression& g) {
+  return cmult(cdiv(w, l2_norm(w)), g);  // w / |w| is neither huge nor tiny
+}
+
+}  // namespace dynet_like

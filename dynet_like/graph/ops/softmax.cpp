@@ -1,0 +1,127 @@
+// Softmax, its logarithm, and the loss of a class.
+#include "dynet_like/graph/recording.h"
+
+#include <limits>
+
+#include "dynet_like/core/errors.h"
+#include "dynet_like/ops/axis.h"
+#include "dynet_like/ops/ops.h"
+#include "dynet_like/ops/structured.h"
+
+namespace dynet_like {
+
+namespace ops {
+
+namespace {
+
+Op softmax_like(std::string_view name, std::string_view formula) {
+  return along_axis(name, formula, Needs::output, cost_per_element<8>);
+}
+
+}  // namespace
+
+const Op softmax = [] {
+  Op op = softmax_like("softmax", "e^(x - max) / sum e^(x - max), along a dimension");
+  op.shape = [](Inputs in, Attributes a) {
+    check_axis("softmax", in, a);
+    return in[0];
+  };
+  return op;
+}();
+
+const Op log_softmax = [] {
+  Op op = softmax_like("log_softmax", "(x - max) - log sum e^(x - max), along a dimension");
+  op.shape = [](Inputs in, Attributes a) {
+    check_axis("log_softmax", in, a);
+    return in[0];
+  };
+  return op;
+}();
+
+const Op pickneglogsoftmax = [] {
+  Op op;
+  op.name = "pickneglogsoftmax";
+  op.formula = "(max - x[i]) + log sum e^(x - max)";
+  op.needs = Needs::inputs;
+  op.integers_per_item = 1;
+  op.integer_limit = [](const Signature& type) { return type.inputs[0].rows(); };
+  op.saved_size = [](const Signature&) -> std::size_t { return 2; };
+  op.shape = [](Inputs in, Attributes) {
+    if (in[0].size() != in[0].rows()) throw_shape_error("pickneglogsoftmax", "a vector", in);
+    return Dim({1});
+  };
+  op.cost = [](const Signature& type) { return 8.0 * type.inputs[0].size(); };
+  op.cases = [] {
+    return std::vector<OpCase>{{{Dim({2})}}, {{Dim({5})}}, {{Dim({16})}}, {{Dim({71})}}};
+  };
+  op.bad_cases = [] { return std::vector<OpCase>{{{Dim({3, 4})}}}; };
+  return op;
+}();
+
+std::span<const Op* const> softmax_ops() {
+  static const Op* const all[] = {&softmax, &log_softmax, &pickneglogsoftmax};
+  return all;
+}
+
+}  // namespace ops
+
+using namespace recording;
+
+namespace {
+
+// With l = logsumexp(x): (1 - s) (l - x[v]) + s (l - mean(x)).
+template <class Classes>
+Expression smoothed(const Expression& x, const Classes& v, float smoothing) {
+  if (!(smoothing >= 0 && smoothing <= 1)) {
+    throw UsageError("[cross_entropy] need a smoothing of 0 to 1; got " +
+                     std::to_string(smoothing));
+  }
+  const Expression loss = pickneglogsoftmax(x, v);
+  return smoothing == 0 ? loss : loss + smoothing * (pick(x, v) - mean_elems(x));
+}
+
+}  // namespace
+
+Expression softmax(const Expression& x, unsigned d) {
+  return unary(ops::softmax, x, std::span(&d, 1));
+}
+Expression log_softmax(const Expression& x, unsigned d) {
+  return unary(ops::log_softmax, x, std::span(&d, 1));
+}
+Expression pickneglogsoftmax(const Expression& x, unsigned v) {
+  return unary(ops::pickneglogsoftmax, x, {}, {std::span(&v, 1)});
+}
+Expression pickneglogsoftmax(const Expression& x, IntegersAt v) {
+  return unary(ops::pickneglogsoftmax, x, {}, {{}, {}, v});
+}
+Expression pickneglogsoftmax(const Expression& x, const std::vector<unsigned>& v) {
+  return unary(ops::pickneglogsoftmax, x, {}, {v});
+}
+Expression cross_entropy(const Expression& x, unsigned v, float smoothing) {
+  return smoothed(x, v, smoothing);
+}
+Expression cross_entropy(const Expression& x, IntegersAt v, float smoothing) {
+  return smoothed(x, v, smoothing);
+}
+Expression cross_entropy(const Expression& x, const std::vector<unsigned>& v, float smoothing) {
+  return smoothed(x, v, smoothing);
+}
+Expression log_softmax(const Expression& x, const std::vector<unsigned>& restriction) {
+  ComputationGraph& graph = graph_of("log_softmax", x);
+  if (restriction.empty()) {
+    throw UsageError("[log_softmax] need at least one class; got none");
+  }
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  const unsigned classes = graph.tape().shape_of(x.i).dim.rows();
+  std::vector<float> most(classes, -kInfinity);
+  for (unsigned allowed : restriction) {
+    if (allowed >= classes) {
+      throw UsageError("[log_softmax] need a class below " + std::to_string(classes) + "; got " +
+                       std::to_string(allowed));
+    }
+    most[allowed] = kInfinity;
+  }
+  return log_softmax(min(x, input(graph, Dim({classes}), most)));
+}
+
+}  // namespace dynet_like

@@ -1,0 +1,52 @@
+// What ops along one dimension have in common.
+#include "dynet_like/ops/axis.h"
+
+namespace dynet_like::ops {
+
+void check_axis(std::string_view op, Inputs in, Attributes attributes, std::size_t count) {
+  if (attributes.size() != count) {
+    throw_shape_error(op,
+                      std::to_string(count) + " attributes, the first of them a dimension, not " +
+                          std::to_string(attributes.size()),
+                      in);
+  }
+  if (attributes[0] >= in[0].nd) {
+    throw_shape_error(op, "an existing dimension, not dimension " + std::to_string(attributes[0]),
+                      in);
+  }
+}
+
+Dim without_axis(Inputs in, Attributes attributes) {
+  Dim result = in[0];
+  result.delete_dim(attributes[0]);
+  return result;
+}
+
+Dim with_axis(Inputs in, Attributes attributes, unsigned size) {
+  Dim result = in[0];
+  result.d[attributes[0]] = size;
+  return result;
+}
+
+Op along_axis(std::string_view name, std::string_view formula, Needs needs,
+              double (*cost)(const Signature&)) {
+  Op op;
+  op.name = name;
+  op.formula = formula;
+  op.needs = needs;
+  op.by_column = [](unsigned, unsigned rank, Attributes a) {
+    return !a.empty() && a[0] + 1 < rank;
+  };
+  op.cost = cost;
+  op.cases = [] {
+    return std::vector<OpCase>{{{Dim({5})}, {0}},     {{Dim({37})}, {0}},
+                               {{Dim({5, 3})}, {0}},  {{Dim({5, 3})}, {1}},
+                               {{Dim({19, 6})}, {1}}, {{Dim({2, 3, 4})}, {1}}};
+  };
+  op.bad_cases = [] {
+    return std::vector<OpCase>{{{Dim({5})}, {1}}, {{Dim({5})}}, {{Dim({5, 3})}, {0, 1}}};
+  };
+  return op;
+}
+
+}  // namespace dynet_like::ops

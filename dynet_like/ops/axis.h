@@ -1,0 +1,27 @@
+// What ops along one dimension have in common: attribute 0 is the dimension.
+#pragma once
+
+#include "dynet_like/ops/op.h"
+
+namespace dynet_like::ops {
+
+using Inputs = std::span<const Dim>;
+using Attributes = std::span<const std::uint32_t>;
+
+/// Throws ShapeError unless there are `count` attributes, the first a dimension of the input.
+void check_axis(std::string_view op, Inputs in, Attributes attributes, std::size_t count = 1);
+
+/// The shape of the input without that dimension, and with another size of it.
+Dim without_axis(Inputs in, Attributes attributes);
+Dim with_axis(Inputs in, Attributes attributes, unsigned size);
+
+/// An op with one input and cases for every place of the dimension; its shape rule is missing.
+/// `cost`: floating-point operations per element of the input.
+Op along_axis(std::string_view name, std::string_view formula, Needs needs,
+              double (*cost)(const Signature&));
+template <int per_element>
+double cost_per_element(const Signature& type) {
+  return per_element * static_cast<double>(type.inputs[0].size());
+}
+
+}  // namespace dynet_like::ops

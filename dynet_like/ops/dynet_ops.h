@@ -1,0 +1,36 @@
+// Operations that DyNet has for its own builders and examples; what they do is done faster, or more
+// simply, by those of ops.h.
+#pragma once
+
+#include <vector>
+
+namespace dynet_like {
+
+struct Expression;
+
+/// Sums of n columns that follow each other. Shapes: {m, k} -> {m, k - n + 1}.
+Expression kmh_ngram(const Expression& x, unsigned n);
+
+/// The steps of DyNet's VanillaLSTM. Gates i, f, o = logistic and g = tanh of the blocks of
+/// b + Wx x + Wh h, where f has 1 added first: {4n}; weights with normal noise, inputs with masks
+/// if there are any, several x one behind the other. Then c' = f c + i g, and h' = o tanh(c').
+/// Shapes: x {k}, h {n}, Wx {4n, k}, Wh {4n, n}, b {4n}; c {n}, gates {4n} -> {n}.
+Expression vanilla_lstm_gates(const Expression& x, const Expression& h, const Expression& wx,
+                              const Expression& wh, const Expression& b,
+                              float weightnoise_std = 0.0f);
+Expression vanilla_lstm_gates_concat(const std::vector<Expression>& xs, const Expression& h,
+                                     const Expression& wx, const Expression& wh,
+                                     const Expression& b, float weightnoise_std = 0.0f);
+Expression vanilla_lstm_gates_dropout(const Expression& x, const Expression& h,
+                                      const Expression& wx, const Expression& wh,
+                                      const Expression& b, const Expression& mask_x,
+                                      const Expression& mask_h, float weightnoise_std = 0.0f);
+Expression vanilla_lstm_gates_dropout_concat(const std::vector<Expression>& xs, const Expression& h,
+                                             const Expression& wx, const Expression& wh,
+                                             const Expression& b, const Expression& mask_x,
+                                             const Expression& mask_h,
+                                             float weightnoise_std = 0.0f);
+Expression vanilla_lstm_c(const Expression& c, const Expression& gates);
+Expression vanilla_lstm_h(const Expression& c, const Expression& gates);
+
+}  // namespace dynet_like

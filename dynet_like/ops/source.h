@@ -1,0 +1,11 @@
+// What ops without inputs have in common: their shape is in the attributes.
+#pragma once
+
+#include "dynet_like/ops/op.h"
+
+namespace dynet_like::ops {
+
+/// An op whose attributes are [dtype, sizes...].
+Op source(std::string_view name, std::string_view formula);
+
+}  // namespace dynet_like::ops
