@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "dynet_like/dynet_like.h"
+#include "nn/nn.h"
 #include "tests/support/message_of.h"
 
 namespace dynet_like {
@@ -60,6 +61,32 @@ TEST_F(LabelsTest, InEveryKindOfShapeError) {
   EXPECT_TRUE(message([&] { batch.add_loss(loss); }).ends_with(", where \"x\" is {2}"));
 }
 
+// Parameters are known by their names, and rows of tables by those of the tables.
+TEST_F(LabelsTest, ParametersAndTablesAreNamed) {
+  ParameterCollection model;
+  const nn::Linear linear(model, 3, 2, true, "output");
+  const nn::Embedding words(model, 10, 4, "words");
+  const Expression word = words(graph_, 7);
+  EXPECT_TRUE(
+      message([&] {
+        linear(word);
+      }).ends_with("where \"/output/b\" is {2}, \"/output/W\" is {2,3}, \"/words/E\" is {4}"))
+      << message([&] { linear(word); });
+  EXPECT_EQ(message_of<UsageError>([&] { words(graph_, 12); }),
+            "[lookup] need an integer below 10; got 12, where \"/words/E\" is {4,10}");
+  EXPECT_TRUE(
+      message([&] { word.label("word") + vector(3); }).ends_with(", where \"word\" is {4}"));
+}
+
+TEST_F(LabelsTest, IntegersThatAreTooLarge) {
+  const Expression x = vector(6).label("scores");
+  EXPECT_EQ(message_of<UsageError>([&] { pickneglogsoftmax(x, 6); }),
+            "[pickneglogsoftmax] need an integer below 6; got 6, where \"scores\" is {6}");
+  const unsigned later = 9;
+  const Expression loss = pickneglogsoftmax(x, &later);
+  EXPECT_TRUE(message_of<UsageError>([&] { loss.value(); }).ends_with("\"scores\" is {6}"));
+}
+
 // A view has the label of what it is a part of.
 TEST_F(LabelsTest, OfViews) {
   const Expression whole = vector(6).label("whole"), part = pick_range(whole, 0, 2);
@@ -82,6 +109,11 @@ TEST_F(LabelsTest, NumericErrorsNameTheNode) {
   const Expression x = log(vector(1)).label("root of all evil");
   const std::string text = message_of<NumericError>([&] { x.value(); });
   EXPECT_NE(text.find("(\"root of all evil\")"), std::string::npos) << text;
+  ParameterCollection model;
+  const Parameter huge = model.add_parameters({2}, ParameterInitConst(1e30f), "huge");
+  const Expression y = square(cmult(parameter(graph_, huge), input(graph_, Dim({2}), {1e20f, 1})));
+  const std::string product = message_of<NumericError>([&] { y.value(); });
+  EXPECT_TRUE(product.ends_with("of cmult, node 3 of sample 0, of \"/huge\"")) << product;
 }
 
 }  // namespace

@@ -167,6 +167,19 @@ struct OwnGradients {
   std::vector<void*> deferred;
 };
 
+// ", of "/linear/b", "/linear/W"": parameters and labelled values say where a node is from.
+std::string names_of_inputs(const Tape& tape, NodeId node) {
+  constexpr int kMost = 4;
+  std::string result;
+  int shown = 0;
+  for (const ValueId input : tape.inputs_of(node)) {
+    const std::string& name = tape.name_of(tape.value(input).node);
+    if (name.empty() || shown == kMost) continue;
+    result += (shown++ == 0 ? ", of \"" : ", \"") + name + '"';
+  }
+  return result;
+}
+
 }  // namespace
 
 std::string describe(const RunState& run, NodeRef ref) {
@@ -174,7 +187,7 @@ std::string describe(const RunState& run, NodeRef ref) {
   const std::string& label = tape.label_of(ref.node);
   return std::string(tape.type_of(ref.node).op->name) + ", node " + std::to_string(ref.node) +
          " of sample " + std::to_string(tape.sample()) +
-         (label.empty() ? "" : " (\"" + label + "\")");
+         (label.empty() ? "" : " (\"" + label + "\")") + names_of_inputs(tape, ref.node);
 }
 
 void check_finite(const RunState& run, const std::string& node, const char* what, DType dtype,

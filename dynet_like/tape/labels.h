@@ -1,4 +1,4 @@
-// Shape errors that name the labels of the values they are about.
+// Errors that name the labels of the values they are about.
 #pragma once
 
 #include <span>
@@ -8,13 +8,15 @@
 
 namespace dynet_like {
 
-/// f(), whose ShapeErrors say which labels the values have. Labels are looked up then only.
+/// f(), whose errors say which labels the values have. Labels are looked up then only.
 template <class F>
 decltype(auto) with_labels(const Tape& tape, std::span<const ValueId> values, const F& f) {
   try {
     return f();
   } catch (const ShapeError& error) {
     throw ShapeError(error.what() + tape.labels_of(values));
+  } catch (const UsageError& error) {
+    throw UsageError(error.what() + tape.labels_of(values));
   }
 }
 

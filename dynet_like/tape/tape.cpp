@@ -45,9 +45,13 @@ bool are_of_one_item(const NodeType& type, const Numbers& numbers) {
          numbers.reals.size() == type.op->reals_per_item;
 }
 
-[[noreturn]] void throw_too_large(const Op& op, std::uint32_t limit, std::uint32_t got) {
-  throw UsageError("[" + std::string(op.name) + "] need an integer below " + std::to_string(limit) +
-                   "; got " + std::to_string(got));
+void check_integers(const NodeType& type, std::span<const std::uint32_t> integers) {
+  const std::uint32_t limit = type.integer_limit;
+  for (std::uint32_t integer : integers) {
+    if (limit == 0 || integer < limit) continue;
+    throw UsageError("[" + std::string(type.op->name) + "] need an integer below " +
+                     std::to_string(limit) + "; got " + std::to_string(integer));
+  }
 }
 
 }  // namespace
@@ -144,7 +148,7 @@ inline ValueId Tape::add_if(const NodeType& type, const Op& op, std::span<const 
   }
   if (differences != 0 || items != 1 || all_shared) return kNoValue;
   const std::size_t first_number = numbers_.size();
-  if (type.has_numbers) add_numbers(op, type, 1, *numbers);
+  if (type.has_numbers) with_labels(*this, inputs, [&] { add_numbers(op, type, 1, *numbers); });
   return add_node(type, first_number, 1, reaches_parameter);
 }
 
@@ -223,7 +227,9 @@ ValueId Tape::add_one(const Op& op, std::span<const ValueId> inputs,
     cache_->note_type_after(nodes_[size - 2].type, nodes_[size - 1].type, *type);
   }
   const std::size_t first_number = numbers_.size();
-  if (type->has_numbers) add_numbers(op, *type, items, numbers);
+  if (type->has_numbers) {
+    with_labels(*this, inputs, [&] { add_numbers(op, *type, items, numbers); });
+  }
   const ValueId result = add_node(*type, first_number, items, reaches_parameter);
   if (all_shared) identify(result);
   return result;
@@ -257,12 +263,10 @@ void Tape::read_later(NodeId id) {
   const NodeType& type = type_of(id);
   const std::vector<std::uint32_t> integers = found->second.now();
   const std::size_t all = integers_of(id).size();
-  check_count(*type.op, "integers", type.signature.integers, items_of(id), integers.size());
-  for (std::uint32_t integer : integers) {
-    if (type.integer_limit != 0 && integer >= type.integer_limit) {
-      throw_too_large(*type.op, type.integer_limit, integer);
-    }
-  }
+  with_labels(*this, inputs_of(id), [&] {
+    check_count(*type.op, "integers", type.signature.integers, items_of(id), integers.size());
+    check_integers(type, integers);
+  });
   std::uint32_t* const to = numbers_.data() + nodes_[id].first_number;
   for (std::size_t i = 0; i < all; ++i) to[i] = integers[i % integers.size()];
 }
@@ -318,11 +322,7 @@ void Tape::add_numbers(const Op& op, const NodeType& type, std::uint32_t items,
     }
     ++random_nodes_;
   } else if (type.signature.integers > 0) {
-    for (std::uint32_t integer : integers) {
-      if (type.integer_limit != 0 && integer >= type.integer_limit) {
-        throw_too_large(op, type.integer_limit, integer);
-      }
-    }
+    check_integers(type, integers);
     const std::size_t all = std::size_t{type.signature.integers} * items;
     std::uint32_t* const to = numbers_.append(all);
     for (std::size_t i = 0; i < all; i += integers.size()) {
@@ -447,12 +447,19 @@ const std::string& Tape::label_of(NodeId id) const {
   return found == labels_.end() ? none : found->second;
 }
 
+const std::string& Tape::name_of(NodeId id) const {
+  const Op* const op = type_of(id).op;
+  if (op == &ops::lookup && label_of(id).empty()) return name_of(values_[inputs_of(id)[0]].node);
+  const bool is_parameter = op == &ops::parameter || op == &ops::lookup_parameter;
+  return is_parameter && label_of(id).empty() ? storage_of(id).name : label_of(id);
+}
+
 std::string Tape::labels_of(std::span<const ValueId> values) const {
   constexpr int kMost = 8;
   std::string result;
   int shown = 0;
   for (ValueId value : values) {
-    const std::string& label = label_of(values_[value].node);
+    const std::string& label = name_of(values_[value].node);
     if (label.empty()) continue;
     if (shown++ == kMost) return result + ", ...";
     result +=

@@ -174,7 +174,9 @@ class Tape {
   void set_label(NodeId id, std::string label) { labels_[id] = std::move(label); }
   /// The label of a node, or an empty string.
   const std::string& label_of(NodeId id) const;
-  /// What a message adds on these values, ", where "W" is {3,4}, "h" is {5}": those with a label.
+  /// What people know a node by: its label, or the name of the parameter that it is, or a row of.
+  const std::string& name_of(NodeId id) const;
+  /// What a message adds on these values, ", where "W" is {3,4}, "h" is {5}": those with a name.
   std::string labels_of(std::span<const ValueId> values) const;
 
   /// How many random nodes there are, and were; nodes to come are counted from there.

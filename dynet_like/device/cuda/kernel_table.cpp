@@ -10,10 +10,11 @@ namespace dynet_like {
 std::vector<cuda::KernelEntry> cuda::all_kernels() {
   std::vector<KernelEntry> all;
   for (const auto& table :
-       {cell_kernels(), dimension_kernels(), elementwise_kernels(), inner_product_kernels(),
-        loss_kernels(), matrix_kernels(), norm_kernels(), product_kernels(), projection_kernels(),
-        random_kernels(), reduction_kernels(), selection_kernels(), shape_kernels(),
-        softmax_kernels(), source_kernels(), special_function_kernels()}) {
+       {attention_kernels(), cell_kernels(), dimension_kernels(), elementwise_kernels(),
+        inner_product_kernels(), loss_kernels(), matrix_kernels(), norm_kernels(),
+        product_kernels(), projection_kernels(), random_kernels(), reduction_kernels(),
+        selection_kernels(), shape_kernels(), softmax_kernels(), source_kernels(),
+        special_function_kernels()}) {
     all.insert(all.end(), table.begin(), table.end());
   }
   return all;

@@ -18,6 +18,7 @@ struct KernelEntry {
   Kernels kernels;
 };
 
+std::span<const KernelEntry> attention_kernels();
 std::span<const KernelEntry> cell_kernels();
 std::span<const KernelEntry> dimension_kernels();
 std::span<const KernelEntry> elementwise_kernels();

@@ -37,7 +37,7 @@ const Op attention = [] {
   op.min_inputs = op.max_inputs = 3;
   op.open_inputs = 0b110;
   op.integers_per_item = 3;
-  op.needs = Needs::inputs;
+  op.needs = Needs::inputs_and_output;
   op.shareable = false;
   op.shape = attention_shape;
   op.saved_size = [](const Signature& type) -> std::size_t { return type.attributes[0]; };

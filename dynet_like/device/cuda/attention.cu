@@ -1,0 +1,269 @@
+// Attention: a warp for every head of a query, and of a key for its gradient. Scores are computed
+// again where they are needed, so that nothing grows with the number of keys.
+#include <cmath>
+#include <limits>
+
+#include "dynet_like/device/cuda/kernel_table.h"
+#include "dynet_like/device/cuda/warps.h"
+
+namespace dynet_like::cuda {
+
+namespace {
+
+// Rows of a head that a lane has at a time.
+constexpr unsigned kRows = 4, kRowsOfWarp = kRows * kWarp;
+
+struct AttentionShape {
+  explicit AttentionShape(const Signature& type)
+      : heads(type.attributes[0]),
+        key_rows(type.inputs[0].size()),
+        value_rows(static_cast<unsigned>(type.output_size)) {}
+
+  __device__ unsigned key_head() const { return key_rows / heads; }
+  __device__ unsigned value_head() const { return value_rows / heads; }
+
+  unsigned heads, key_rows, value_rows;
+};
+
+// One head of one query, and what it sees.
+template <class T>
+struct Reader {
+  AttentionShape shape;
+  std::size_t item;
+  unsigned head, first, end;
+  const T *q, *keys, *values;  ///< of the head
+  T scale;
+
+  __device__ Reader(const AttentionShape& of, std::size_t i, unsigned h, const Operand* in_q,
+                    const Operand* in_k, const Operand* in_v, const std::uint32_t* integers)
+      : shape(of),
+        item(i),
+        head(h),
+        first(integers[3 * i + 1]),
+        end(integers[3 * i + 2]),
+        q(in_q->at<T>(i) + h * of.key_head()),
+        keys(in_k->at<T>(i) + h * of.key_head()),
+        values(in_v->at<T>(i) + h * of.value_head()),
+        scale(1 / std::sqrt(static_cast<T>(of.key_head()))) {}
+
+  // By one lane.
+  __device__ T score(unsigned key) const {
+    const T* const k = keys + std::size_t{key} * shape.key_rows;
+    T sum = 0;
+    for (unsigned c = 0; c < shape.key_head(); ++c) sum = std::fma(q[c], k[c], sum);
+    return sum * scale;
+  }
+  __device__ T value_times(const T* dy, unsigned key) const {
+    const T* const v = values + std::size_t{key} * shape.value_rows;
+    T sum = 0;
+    for (unsigned c = 0; c < shape.value_head(); ++c) sum = std::fma(dy[c], v[c], sum);
+    return sum;
+  }
+};
+
+// put(row, sum) with the sums over keys of weight(key) times the key's row, for all rows of a head.
+template <class T, class Weight, class Put>
+__device__ void combine_columns(const T* columns, unsigned stride, unsigned rows, unsigned first,
+                                unsigned end, const Weight& weight, const Put& put_row) {
+  const unsigned lane = lane_of_warp();
+  for (unsigned begin = 0; begin < rows; begin += kRowsOfWarp) {
+    T sum[kRows] = {};
+    for (unsigned tile = first; tile < end; tile += kWarp) {
+      const T mine = tile + lane < end ? weight(tile + lane) : T(0);
+      for (unsigned t = 0; t < kWarp && tile + t < end; ++t) {
+        const T factor = __shfl_sync(kWholeWarp, mine, t);
+        const T* const column = columns + std::size_t{tile + t} * stride;
+        for (unsigned r = 0; r < kRows; ++r) {
+          const unsigned row = begin + r * kWarp + lane;
+          if (row < rows) sum[r] = std::fma(factor, column[row], sum[r]);
+        }
+      }
+    }
+    for (unsigned r = 0; r < kRows; ++r) {
+      const unsigned row = begin + r * kWarp + lane;
+      if (row < rows) put_row(row, sum[r]);
+    }
+  }
+}
+
+template <class T>
+__global__ void attend(std::size_t warps, AttentionShape shape, Operand q, Operand k, Operand v,
+                       const std::uint32_t* integers, T* out, T* saved) {
+  const std::size_t warp = item_of_warp();
+  if (warp >= warps) return;
+  const Reader<T> reader(shape, warp / shape.heads, static_cast<unsigned>(warp % shape.heads), &q,
+                         &k, &v, integers);
+  const unsigned lane = lane_of_warp();
+  T top = -std::numeric_limits<T>::infinity();
+  for (unsigned key = reader.first + lane; key < reader.end; key += kWarp) {
+    const T score = reader.score(key);
+    top = score < top ? top : score;
+  }
+  top = reduce_warp(top, [](T a, T b) { return b < a ? a : b; });
+  T sum = 0;
+  for (unsigned key = reader.first + lane; key < reader.end; key += kWarp) {
+    sum = sum + std::exp(reader.score(key) - top);
+  }
+  sum = sum_of_warp(sum);
+  const T factor = 1 / sum;
+  T* const y = out + reader.item * shape.value_rows + reader.head * shape.value_head();
+  combine_columns<T>(
+      reader.values, shape.value_rows, shape.value_head(), reader.first, reader.end,
+      [&](unsigned key) { return std::exp(reader.score(key) - top); },
+      [&](unsigned row, T value) { y[row] = value * factor; });
+  if (saved != nullptr && lane == 0) saved[warp] = top + std::log(sum);
+}
+
+template <class T>
+void forward(const ForwardCall& call) {
+  const AttentionShape shape(*call.type);
+  launch_warps(commands_of(call), call.n * shape.heads, attend<T>, call.n * shape.heads, shape,
+               call.in[0], call.in[1], call.in[2], call.integers, static_cast<T*>(call.out),
+               static_cast<T*>(call.saved));
+}
+
+// What backward kernels are given.
+struct Given {
+  Operand q, k, v, out, saved, dy;
+  const std::uint32_t* integers;
+};
+
+// dq = sum over keys of dscore k, where dscore = scale p (v dy - y dy).
+template <class T>
+__global__ void query_gradients(std::size_t warps, AttentionShape shape, Given given,
+                                Destination dq) {
+  const std::size_t warp = item_of_warp();
+  if (warp >= warps) return;
+  const std::size_t item = warp / shape.heads;
+  const Target<T> target(dq, item);
+  if (target.to == nullptr) return;
+  const auto head = static_cast<unsigned>(warp % shape.heads);
+  const Reader<T> reader(shape, item, head, &given.q, &given.k, &given.v, given.integers);
+  const std::size_t first_row = std::size_t{head} * shape.value_head();
+  const T *const dy = given.dy.at<T>(item) + first_row, *const y =
+                                                            given.out.at<T>(item) + first_row;
+  const T log_sum = given.saved.at<T>(item)[head];
+  T mean = 0;
+  for (unsigned c = lane_of_warp(); c < shape.value_head(); c += kWarp) {
+    mean = std::fma(dy[c], y[c], mean);
+  }
+  mean = sum_of_warp(mean);
+  combine_columns<T>(
+      reader.keys, shape.key_rows, shape.key_head(), reader.first, reader.end,
+      [&](unsigned key) {
+        const T p = std::exp(reader.score(key) - log_sum);
+        return reader.scale * (p * (reader.value_times(dy, key) - mean));
+      },
+      [&](unsigned row, T sum) { target.put(sum, head * shape.key_head() + row); });
+}
+
+// The queries of one call that write to the same gradients.
+struct Readers {
+  std::size_t begin, end;
+
+  __device__ Readers(const Destination& dk, const Destination& dv, const Operand& k, std::size_t n,
+                     std::size_t item)
+      : begin(item), end(item + 1) {
+    const auto same = [&](std::size_t a, std::size_t b) {
+      return k.items[a] == k.items[b] && (!dk.wanted() || dk.items[a] == dk.items[b]) &&
+             (!dv.wanted() || dv.items[a] == dv.items[b]);
+    };
+    while (begin > 0 && same(begin - 1, item)) --begin;
+    while (end < n && same(end, item)) ++end;
+  }
+};
+
+// The sum over lanes of the products of two heads.
+template <class T>
+__device__ T product_of_warp(const T* a, const T* b, unsigned size) {
+  T sum = 0;
+  for (unsigned c = lane_of_warp(); c < size; c += kWarp) sum = std::fma(a[c], b[c], sum);
+  return sum_of_warp(sum);
+}
+
+// Gradients of one key and its value: what every query contributes, one after the other.
+template <class T, bool of_values>
+__device__ void add_for_key(const AttentionShape& shape, const Given& given, const Readers& readers,
+                            unsigned head, unsigned key, const Target<T>& target) {
+  const unsigned rows = of_values ? shape.value_head() : shape.key_head();
+  const std::size_t stride = of_values ? shape.value_rows : shape.key_rows;
+  for (unsigned begin = 0; begin < rows; begin += kRowsOfWarp) {
+    T sum[kRows] = {};
+    const std::size_t place = key * stride + std::size_t{head} * rows;
+    for (unsigned r = 0; r < kRows; ++r) {
+      const unsigned row = begin + r * kWarp + lane_of_warp();
+      if (target.add && row < rows) sum[r] = target.to[place + row];
+    }
+    for (std::size_t item = readers.begin; item < readers.end; ++item) {
+      const Reader<T> reader(shape, item, head, &given.q, &given.k, &given.v, given.integers);
+      if (key < reader.first || key >= reader.end) continue;
+      const T* const k = reader.keys + std::size_t{key} * shape.key_rows;
+      const T* const dy = given.dy.at<T>(item) + head * shape.value_head();
+      const T score = product_of_warp(reader.q, k, shape.key_head()) * reader.scale;
+      T weight = std::exp(score - given.saved.at<T>(item)[head]);
+      if (!of_values) {
+        const T* const y = given.out.at<T>(item) + head * shape.value_head();
+        const T* const v = reader.values + std::size_t{key} * shape.value_rows;
+        const T difference =
+            product_of_warp(dy, v, shape.value_head()) - product_of_warp(dy, y, shape.value_head());
+        weight = reader.scale * (weight * difference);
+      }
+      const T* const factor = of_values ? dy : reader.q;
+      for (unsigned r = 0; r < kRows; ++r) {
+        const unsigned row = begin + r * kWarp + lane_of_warp();
+        if (row >= rows) continue;
+        const T term = weight * factor[row];
+        sum[r] = sum[r] + term;
+      }
+    }
+    for (unsigned r = 0; r < kRows; ++r) {
+      const unsigned row = begin + r * kWarp + lane_of_warp();
+      if (row < rows) target.to[place + row] = sum[r];
+    }
+  }
+}
+
+// The warps of the queries that read the same keys share these out.
+template <class T, bool of_values>
+__global__ void column_gradients(std::size_t n, AttentionShape shape, Given given, Destination dk,
+                                 Destination dv) {
+  const std::size_t warp = item_of_warp();
+  if (warp >= n * shape.heads) return;
+  const std::size_t item = warp / shape.heads;
+  const Readers readers(dk, dv, given.k, n, item);
+  const Target<T> target(of_values ? dv : dk, readers.begin);
+  if (target.to == nullptr) return;
+  const unsigned keys = given.integers[3 * item];
+  const auto all = static_cast<unsigned>(readers.end - readers.begin);
+  for (auto key = static_cast<unsigned>(item - readers.begin); key < keys; key += all) {
+    add_for_key<T, of_values>(shape, given, readers, static_cast<unsigned>(warp % shape.heads), key,
+                              target);
+  }
+}
+
+template <class T>
+void backward(const BackwardCall& call) {
+  const AttentionShape shape(*call.type);
+  const Given given{call.in[0], call.in[1], call.in[2],   call.out,
+                    call.saved, call.dy,    call.integers};
+  const std::size_t warps = call.n * shape.heads;
+  Commands& commands = commands_of(call);
+  const Destination &dq = call.dx[0], &dk = call.dx[1], &dv = call.dx[2];
+  if (dq.wanted()) launch_warps(commands, warps, query_gradients<T>, warps, shape, given, dq);
+  if (dk.wanted()) {
+    launch_warps(commands, warps, column_gradients<T, false>, call.n, shape, given, dk, dv);
+  }
+  if (dv.wanted()) {
+    launch_warps(commands, warps, column_gradients<T, true>, call.n, shape, given, dk, dv);
+  }
+}
+
+}  // namespace
+
+std::span<const KernelEntry> attention_kernels() {
+  static const KernelEntry table[] = {
+      {"attention", {{forward<float>, forward<double>}, {backward<float>, backward<double>}}}};
+  return table;
+}
+
+}  // namespace dynet_like::cuda
