@@ -230,7 +230,8 @@ TEST_F(AttentionTest, RefusesWhatDoesNotFit) {
   EXPECT_THROW(attention(of({4, 2}), of({3, 3}), of({5, 3})), ShapeError);
   EXPECT_THROW(attention(of({4, 2}), of({4, 3}), of({5, 3}), 2), ShapeError);
   EXPECT_THROW(attention(of({4, 2}), of({4, 3}), of({4, 3}), 0), ShapeError);
-  EXPECT_THROW(attention(of({4}), of({4}), of({4})), ShapeError);
+  EXPECT_EQ(attention(of({4}), of({4}), of({5})).dim(), Dim({5}));
+  EXPECT_THROW(attention(of({4}), of({4, 1, 2}), of({4, 2})), ShapeError);
   EXPECT_EQ(attention(of({4}), of({4, 3}), of({6, 3}), 2).dim(), Dim({6}));
 }
 

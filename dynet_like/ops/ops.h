@@ -216,7 +216,8 @@ Expression poisson_loss(const Expression& x, IntegersAt y);
 /// For every query (column of q) the mean of the values (columns of v), weighted by the softmax
 /// over keys (columns of k) of q k / sqrt(d / heads). Every head does so with its share of the rows
 /// of q, k and v (Vaswani et al. 2017). `causal`: query i sees keys 0 to i. Any numbers of queries
-/// and of keys batch. Shapes: q {d, m} or {d}, k {d, n}, v {e, n} -> {e, m} or {e}.
+/// and of keys batch. Shapes: q {d, m} or {d}, k {d, n}, v {e, n} -> {e, m} or {e}; one key may be
+/// {d}, and its value {e}.
 Expression attention(const Expression& q, const Expression& k, const Expression& v,
                      unsigned heads = 1, bool causal = false);
 

@@ -118,7 +118,7 @@ Expression ctc_loss(std::span<const Expression> scores, std::span<const unsigned
       throw ShapeError("[ctc_loss] need a vector of scores per step; got " + to_string(dim));
     }
   }
-  return ctc_loss(concatenate_cols({scores.begin(), scores.end()}), labels);
+  return ctc_loss(concatenate_cols(scores), labels);
 }
 
 }  // namespace dynet_like::nn

@@ -70,7 +70,8 @@ Expression attend(const Expression& q, const Expression& k, const Expression& v,
     seen.insert(seen.end(), {keys.cols(), 0, end});
   }
   const auto whole = [&](const Expression& x) {
-    return tape.is_contiguous(x.i) ? x.i : tape.add(ops::identity, std::span(&x.i, 1));
+    const ValueId all = tape.is_contiguous(x.i) ? x.i : tape.add(ops::identity, std::span(&x.i, 1));
+    return reshape(tape, all, Dim({x.dim().rows(), x.dim().cols()}));
   };
   const ValueId inputs[] = {reshape(tape, q.i, Dim({queries.rows()}, queries.cols())), whole(k),
                             whole(v)};
@@ -88,8 +89,7 @@ Expression attention(const Expression& q, const Expression& k, const Expression&
   const auto fits = [&](const Dim& dim) {
     return dim.nd <= 2 && dim.cols() > 0 && (dim.bd == 1 || dim.bd == elements);
   };
-  if (!fits(queries) || !fits(keys) || !fits(values) || keys.nd != 2 || values.nd != 2 ||
-      keys.cols() != values.cols()) {
+  if (!fits(queries) || !fits(keys) || !fits(values) || keys.cols() != values.cols()) {
     refuse_shapes("attention", "queries {d, m}, keys {d, n} and values {e, n}", {q, k, v});
   }
   if (elements == 1) {
