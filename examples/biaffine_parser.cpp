@@ -1,0 +1,331 @@
+// A graph-based dependency parser: every word chooses its head and the label of the arc to it.
+//
+// Dozat and Manning (2017), without characters and pretrained vectors: words and parts of speech,
+// LSTMs from both ends, biaffine scores. Training minimises the cross-entropy of each word's head
+// and label; a sentence gets the best tree of all (Chu and Liu 1965, Edmonds 1967).
+//
+//   biaffine_parser
+//       sentences of a toy grammar, in which "with the rope" depends on the verb and "with the hat"
+//       on the object: EXPECTED_TOY
+//   biaffine_parser --train F --dev F --test F
+//       EXPECTED_EWT
+//
+// Words are columns of matrices: what is done to each of them runs for all words of all sentences
+// of a minibatch at once, whatever their lengths are.
+#include <algorithm>
+#include <iostream>
+#include <sstream>
+
+#include "dynet_like/dynet_like.h"
+#include "examples/support/flags.h"
+#include "examples/support/program.h"
+#include "nn/data/conllu.h"
+#include "nn/nn.h"
+#include "nn/train.h"
+
+using namespace dynet_like;
+
+namespace {
+
+using Sentences = std::vector<nn::ConlluSentence>;
+constexpr float kDropout = 0.33f;
+
+// What a phrase may be made of, as RELATION/PHRASE; "*" is its head. The rest are words.
+const std::map<std::string, std::vector<std::string>> kPhrases = {
+    {"S", {"nsubj/NP */VP punct/."}},
+    {"NP", {"det/DET */NOUN", "det/DET amod/ADJ */NOUN", "det/DET */NOUN nmod/OF",
+            "det/DET */NOUN acl:relcl/THAT"}},
+    {"HAS", {"det/DET */NOUN nmod/WITH_PART", "det/DET amod/ADJ */NOUN nmod/WITH_PART"}},
+    {"OF", {"case/of */NP"}},
+    {"THAT", {"nsubj/that */VP punct/,"}},
+    {"VP", {"*/VERB obj/NP", "*/VERB obj/HAS", "*/VERB obj/NP obl/WITH_TOOL",
+            "*/VERB obj/HAS obl/WITH_TOOL"}},
+    {"WITH_PART", {"case/with det/DET */PART"}},
+    {"WITH_TOOL", {"case/with det/DET */TOOL"}}};
+// Words, the first of which is their part of speech.
+const std::map<std::string, std::vector<std::string>> kWords = {
+    {"DET", {"DET", "the", "a", "every"}},
+    {"ADJ", {"ADJ", "old", "big", "poor", "red"}},
+    {"NOUN", {"NOUN", "dog", "cat", "man", "girl", "bird", "queen"}},
+    {"PART", {"NOUN", "hat", "beard", "nose", "coat"}},
+    {"TOOL", {"NOUN", "rope", "net", "stick", "camera"}},
+    {"VERB", {"VERB", "sees", "hits", "wants", "hears"}},
+    {"of", {"ADP", "of"}},
+    {"with", {"ADP", "with"}},
+    {"that", {"PRON", "that"}},
+    {",", {"PUNCT", ","}},
+    {".", {"PUNCT", "."}}};
+
+// Adds a phrase or a word to the sentence, and returns its head's number.
+std::size_t add(const std::string& phrase, const std::string& relation, Random& random,
+                nn::ConlluSentence& sentence) {
+  const auto below = [&](std::size_t n) { return random.below(static_cast<std::uint32_t>(n)); };
+  if (const auto words = kWords.find(phrase); words != kWords.end()) {
+    const std::string& word = words->second[1 + below(words->second.size() - 1)];
+    sentence.words.push_back({word, "_", words->second[0], "_", "_", 0, relation, "_", "_"});
+    return sentence.words.size();
+  }
+  const std::vector<std::string>& choices = kPhrases.at(phrase);
+  std::istringstream parts(choices[below(choices.size())]);
+  std::size_t head = 0;
+  std::vector<std::size_t> dependants;
+  for (std::string own, part; std::getline(parts >> std::ws, own, '/') && parts >> part;) {
+    if (own == "*") {
+      head = add(part, relation, random, sentence);
+    } else {
+      dependants.push_back(add(part, own, random, sentence));
+    }
+  }
+  for (const std::size_t word : dependants)
+    sentence.words[word - 1].head = static_cast<std::int32_t>(head);
+  return head;
+}
+
+Sentences generate(std::uint64_t seed, std::size_t count) {
+  Random random(seed);
+  Sentences sentences(count);
+  for (nn::ConlluSentence& sentence : sentences) add("S", "root", random, sentence);
+  return sentences;
+}
+
+// Words that come once are unknown.
+struct Vocabularies {
+  explicit Vocabularies(const Sentences& sentences) {
+    words.set_unknown("<unknown>");
+    tags.set_unknown("<unknown>");
+    for (const nn::ConlluSentence& sentence : sentences) {
+      words.add("<root>");
+      tags.add("<root>");
+      for (const nn::ConlluColumns& word : sentence.words) {
+        words.add(word.form);
+        tags.add(word.upos);
+        labels.add(word.deprel);
+      }
+    }
+    words = words.trimmed(2);
+  }
+  explicit Vocabularies(const nn::SavedModel& saved)
+      : words(saved.vocabulary("words")),
+        tags(saved.vocabulary("tags")),
+        labels(saved.vocabulary("labels")) {}
+
+  nn::Vocabulary words, tags, labels;
+};
+
+// A column per word for each of the four parts that it may have; heads begin with the root.
+struct Encoded {
+  Expression arc_heads, arc_dependants, label_heads, label_dependants;
+};
+
+struct Parser {
+  Parser(const Vocabularies& vocabularies, unsigned hidden)
+      : v(vocabularies),
+        words(model, v.words.size(), hidden / 2, "words"),
+        tags(model, v.tags.size(), hidden / 4, "tags"),
+        encoder(model, hidden / 2 + hidden / 4, hidden, 2, kDropout),
+        arc_heads(model, 2 * hidden, hidden, true, "arc_heads"),
+        arc_dependants(model, 2 * hidden, hidden, true, "arc_dependants"),
+        label_heads(model, 2 * hidden, hidden / 2, true, "label_heads"),
+        label_dependants(model, 2 * hidden, hidden / 2, true, "label_dependants"),
+        arcs(model, hidden),
+        labels(model, hidden / 2, v.labels.size()) {}
+
+  Encoded encode(ComputationGraph& graph, const nn::ConlluSentence& sentence, bool training) const {
+    std::vector<unsigned> word_rows = {v.words.id("<root>")}, tag_rows = {v.tags.id("<root>")};
+    for (const nn::ConlluColumns& word : sentence.words) {
+      word_rows.push_back(v.words.id(word.form));
+      tag_rows.push_back(v.tags.id(word.upos));
+    }
+    Expression word = words.columns(graph, word_rows), tag = tags.columns(graph, tag_rows);
+    if (training) {  // a whole word, or all that is known of its part of speech
+      word = dropout_dim(word, 0, kDropout);
+      tag = dropout_dim(tag, 0, kDropout);
+    }
+    const Expression x = concatenate({word, tag});
+    std::vector<Expression> xs;
+    for (unsigned i = 0; i < word_rows.size(); ++i) xs.push_back(pick(x, i, 1));
+    const Expression all = drop(concatenate_cols(encoder(xs, training)), training);
+    const Expression own = pick_range(all, 1, static_cast<unsigned>(xs.size()), 1);
+    const auto part = [&](const nn::Linear& linear, const Expression& of) {
+      return drop(rectify(linear(of)), training);
+    };
+    return {part(arc_heads, all), part(arc_dependants, own), part(label_heads, all),
+            part(label_dependants, own)};
+  }
+  Expression arc_scores(const Encoded& x) const { return arcs(x.arc_heads, x.arc_dependants); }
+  Expression label_scores(const Encoded& x, const std::vector<unsigned>& heads) const {
+    return labels(select_cols(x.label_heads, heads), x.label_dependants);
+  }
+
+  Expression loss(ComputationGraph& graph, const nn::ConlluSentence& sentence) const {
+    const std::vector<unsigned> gold_heads = sentence.heads();
+    std::vector<unsigned> gold_labels;
+    for (const auto& word : sentence.words) gold_labels.push_back(v.labels.id(word.deprel));
+    const auto n = static_cast<unsigned>(gold_heads.size());
+    const Encoded x = encode(graph, sentence, true);
+    const Expression heads = reshape(arc_scores(x), Dim({n + 1}, n));  // words as a minibatch
+    const Expression labels = reshape(label_scores(x, gold_heads), Dim({v.labels.size()}, n));
+    return sum_batches(pickneglogsoftmax(heads, gold_heads) +
+                       pickneglogsoftmax(labels, gold_labels));
+  }
+
+  // The sentences with the heads and labels that the parser finds.
+  Sentences parse(Sentences sentences, const GraphOptions& options) const {
+    std::vector<std::uint32_t> lengths;
+    for (const auto& sentence : sentences) lengths.push_back(words_of(sentence));
+    Minibatch batch(options);
+    for (const auto& samples : nn::sorted_minibatches(lengths, 64)) {
+      batch.clear();
+      std::vector<Encoded> encoded(samples.size());
+      const auto scores = batch.record(samples.size(), [&](ComputationGraph& graph, std::size_t i) {
+        encoded[i] = encode(graph, sentences[samples[i]], false);
+        return arc_scores(encoded[i]);
+      });
+      batch.compute(scores);
+      std::vector<Expression> labels_of;
+      for (std::size_t i = 0; i < samples.size(); ++i) {
+        const std::vector<unsigned> heads = nn::chu_liu_edmonds(scores[i].value());
+        for (std::size_t word = 0; word < heads.size(); ++word)
+          sentences[samples[i]].words[word].head = static_cast<std::int32_t>(heads[word]);
+        labels_of.push_back(label_scores(encoded[i], heads));
+      }
+      batch.compute(labels_of);
+      for (std::size_t i = 0; i < samples.size(); ++i) {
+        const float* scores_of_word = labels_of[i].value().v;
+        for (nn::ConlluColumns& word : sentences[samples[i]].words) {
+          const float* end = scores_of_word + v.labels.size();
+          const auto best = std::max_element(scores_of_word, end) - scores_of_word;
+          word.deprel = v.labels.word(static_cast<std::uint32_t>(best));
+          scores_of_word = end;
+        }
+      }
+    }
+    return sentences;
+  }
+
+  static std::uint32_t words_of(const nn::ConlluSentence& sentence) {
+    return static_cast<std::uint32_t>(sentence.words.size());
+  }
+
+  const Vocabularies& v;
+  ParameterCollection model{1};
+  nn::Embedding words, tags;
+  nn::BidirectionalLSTM encoder;
+  nn::Linear arc_heads, arc_dependants, label_heads, label_dependants;
+  nn::BiaffineArcs arcs;
+  nn::BiaffineLabels labels;
+  nn::Dropout drop{kDropout};
+};
+
+nn::AttachmentScores evaluate(const Sentences& gold, const Sentences& found) {
+  nn::AttachmentScores scores;
+  const auto arcs_of = [](const nn::ConlluSentence& sentence) {
+    std::vector<nn::Arc> arcs;
+    for (const auto& word : sentence.words)
+      arcs.push_back({static_cast<std::uint32_t>(word.head), word.deprel});
+    return arcs;
+  };
+  for (std::size_t i = 0; i < gold.size(); ++i) scores.add(arcs_of(gold[i]), arcs_of(found[i]));
+  return scores;
+}
+
+int train(const examples::Flags& flags, GraphOptions options) {
+  const bool is_given = flags.has("--train");
+  for (const char* name : {"--dev", "--test"}) {
+    if (flags.has(name) != is_given)
+      throw UsageError("need all of --train, --dev and --test, or none; got some");
+  }
+  const auto part = [&](const char* name, std::uint64_t seed, std::size_t generated) {
+    return is_given ? nn::read_conllu(flags.text(name)) : generate(seed, generated);
+  };
+  const Sentences train = part("--train", 1, 1500), dev = part("--dev", 2, 200),
+                  test = part("--test", 3, 500);
+  const Vocabularies vocabularies(train);
+  const unsigned hidden = flags.whole("--hidden", is_given ? 200 : 32);
+  const Parser parser(vocabularies, hidden);
+
+  nn::TrainingOptions training;
+  training.epochs = flags.whole("--epochs", is_given ? 15 : 8);
+  training.mean_losses = true;
+  const std::size_t updates = training.epochs * ((train.size() + 31) / training.batch_size);
+  training.schedule =
+      nn::WarmUp{100, nn::CosineRate{.peak = is_given ? 0.002f : 0.01f, .updates = updates}};
+  training.output = flags.text("--output");
+  training.resume = flags.has("--resume");
+  training.settings = {{"hidden", std::to_string(hidden)}};
+  training.texts = {{"words", vocabularies.words.to_text()},
+                    {"tags", vocabularies.tags.to_text()},
+                    {"labels", vocabularies.labels.to_text()}};
+  training.unit = "sentences";
+  training.score_name = "LAS";
+  AdamTrainer trainer(parser.model, 0.001f, 0.9f, 0.99f);
+  trainer.enable_clipping(5);
+  nn::TrainingRun run(parser.model, trainer, training);
+
+  GraphOptions inference = options;
+  inference.inference = true;
+  options.random = &run.random();
+  Minibatch batch(options);
+  std::vector<std::uint32_t> lengths;
+  for (const auto& sentence : train) lengths.push_back(Parser::words_of(sentence));
+  while (run.next_epoch()) {
+    for (const auto& samples : run.minibatches(lengths)) {
+      batch.clear();
+      batch.add_losses(samples.size(), [&](ComputationGraph& graph, std::size_t i) {
+        return parser.loss(graph, train[samples[i]]);
+      });
+      std::size_t words = 0;
+      for (const std::uint32_t sample : samples) words += lengths[sample];
+      run.update(batch, words);
+    }
+    run.finish_epoch([&] { return evaluate(dev, parser.parse(dev, inference)).labelled(); });
+  }
+  if (run.interrupted()) return 130;
+  const nn::AttachmentScores scores = evaluate(test, parser.parse(test, inference));
+  std::printf("%s\ntest: UAS %.1f %%, LAS %.1f %% of %zu words\n", run.summary().c_str(),
+              100 * scores.unlabelled(), 100 * scores.labelled(), scores.words());
+  if (flags.has("--report")) {
+    run.write_report(flags.text("--report"),
+                     {{"uas", scores.unlabelled()}, {"las", scores.labelled()}});
+  }
+  return 0;
+}
+
+// Parses the sentences of standard input.
+int apply(const examples::Flags& flags, GraphOptions options) {
+  const nn::SavedModel saved(flags.text("--output"));
+  const Vocabularies vocabularies(saved);
+  const Parser parser(vocabularies, saved.number<unsigned>("hidden"));
+  saved.load(parser.model);
+  options.inference = true;
+  std::cout << nn::to_conllu(parser.parse(nn::read_conllu(std::cin, "standard input"), options));
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  return examples::run_program("biaffine_parser", [&] {
+    const examples::Flags flags(
+        argc, argv,
+        {{"--train", "FILE", "CoNLL-U to learn from, in place of generated sentences"},
+         {"--dev", "FILE", "CoNLL-U that chooses the best epoch"},
+         {"--test", "FILE", "CoNLL-U that the best epoch is tested on"},
+         {"--epochs", "N", "passes over the data (8; 15 with --train)"},
+         {"--hidden", "N", "units of an LSTM (32; 200 with --train)"},
+         {"--threads", "N", "threads, which change no result (2)"},
+         {"--output", "FOLDER", "for the best model and the checkpoint"},
+         {"--resume", "", "go on from the checkpoint in that folder"},
+         {"--report", "FILE", "write the results there as JSON"},
+         {"--apply", "", "parse CoNLL-U of standard input with the model in that folder"}});
+    if (flags.has("--help")) {
+      std::cout << "usage: biaffine_parser [OPTION...]\n" << flags.help();
+      return 0;
+    }
+    if (flags.has("--apply") && !flags.has("--output"))
+      throw UsageError("need --output with --apply; got none");
+    GraphOptions options;
+    options.threads = flags.whole("--threads", 2);
+    return flags.has("--apply") ? apply(flags, options) : train(flags, options);
+  });
+}
