@@ -78,13 +78,31 @@ TEST(BiaffineTest, LabelsFollowTheFormula) {
   }
 }
 
+TEST(BiaffineTest, AllPairsAreThoseThatAreGiven) {
+  ParameterCollection model(1, DType::f64);
+  const BiaffineLabels labels(model, kSize, kLabels);
+  randomise(model, 2);
+  ComputationGraph graph(double_options());
+  const Expression heads = drawn_matrix(graph, kSize, 5, 1),
+                   words = drawn_matrix(graph, kSize, 4, 2);
+  const Expression scores = labels.all_pairs(heads, words);
+  ASSERT_EQ(scores.dim(), Dim({kLabels, 5, 4}));
+  for (unsigned head = 0; head < 5; ++head) {
+    for (unsigned word = 0; word < 4; ++word) {
+      const Expression alone = labels(pick(heads, head, 1), pick(words, word, 1));
+      expect_near(pick(pick(scores, word, 2), head, 1).value(), as_doubles(alone.value()));
+    }
+  }
+}
+
 struct Scorers {
   explicit Scorers(ParameterCollection& model)
       : arcs(model, kSize), labels(model, kSize, kLabels) {}
 
   Expression loss(const Expression& heads, const Expression& words) const {
     const Expression chosen = pick_range(heads, 0, words.dim().cols(), 1);
-    return sum_elems(log_softmax(arcs(heads, words))) + squared_norm(labels(chosen, words));
+    return sum_elems(log_softmax(arcs(heads, words))) + squared_norm(labels(chosen, words)) +
+           squared_norm(labels.all_pairs(heads, words));
   }
 
   BiaffineArcs arcs;
@@ -125,6 +143,8 @@ TEST(BiaffineTest, SizesThatDoNotFit) {
   EXPECT_THROW(scorers.labels(good, wrong), ShapeError);
   EXPECT_THROW(scorers.labels(wrong, wrong), ShapeError);
   EXPECT_THROW(scorers.labels(good, ones(graph, {kSize, 4})), ShapeError);
+  EXPECT_THROW(scorers.labels.all_pairs(good, wrong), ShapeError);
+  EXPECT_THROW(scorers.labels.all_pairs(wrong, good), ShapeError);
 }
 
 }  // namespace
