@@ -30,51 +30,38 @@ namespace {
 using Sentences = std::vector<nn::ConlluSentence>;
 constexpr float kDropout = 0.33f;
 
-// What a phrase may be made of, as RELATION/PHRASE; "*" is its head. The rest are words.
-const std::map<std::string, std::vector<std::string>> kPhrases = {
-    {"S", {"nsubj/NP */VP punct/."}},
-    {"NP", {"det/DET */NOUN", "det/DET amod/ADJ */NOUN", "det/DET */NOUN nmod/OF",
-            "det/DET */NOUN acl:relcl/THAT"}},
-    {"HAS", {"det/DET */NOUN nmod/WITH_PART", "det/DET amod/ADJ */NOUN nmod/WITH_PART"}},
-    {"OF", {"case/of */NP"}},
-    {"THAT", {"nsubj/that */VP punct/,"}},
-    {"VP", {"*/VERB obj/NP", "*/VERB obj/HAS", "*/VERB obj/NP obl/WITH_TOOL",
-            "*/VERB obj/HAS obl/WITH_TOOL"}},
-    {"WITH_PART", {"case/with det/DET */PART"}},
-    {"WITH_TOOL", {"case/with det/DET */TOOL"}}};
-// Words, the first of which is their part of speech.
-const std::map<std::string, std::vector<std::string>> kWords = {
-    {"DET", {"DET", "the", "a", "every"}},
-    {"ADJ", {"ADJ", "old", "big", "poor", "red"}},
-    {"NOUN", {"NOUN", "dog", "cat", "man", "girl", "bird", "queen"}},
-    {"PART", {"NOUN", "hat", "beard", "nose", "coat"}},
-    {"TOOL", {"NOUN", "rope", "net", "stick", "camera"}},
-    {"VERB", {"VERB", "sees", "hits", "wants", "hears"}},
-    {"of", {"ADP", "of"}},
-    {"with", {"ADP", "with"}},
-    {"that", {"PRON", "that"}},
-    {",", {"PUNCT", ","}},
-    {".", {"PUNCT", "."}}};
+// What a phrase may be made of: RELATION/PHRASE or RELATION/WORD_TAG; "*" is the head.
+const std::map<std::string, std::vector<std::string>> kGrammar = {
+    {"S", {"nsubj/NP */VP punct/._PUNCT"}},
+    {"VP", {"*/VERB obj/NP", "*/VERB obj/NP obl/TOOL"}},
+    {"NP",
+     {"det/DET */NOUN", "det/DET amod/ADJ */NOUN", "det/DET */NOUN nmod/PART",
+      "det/DET */NOUN nmod/OF", "det/DET */NOUN acl:relcl/THAT"}},
+    {"OF", {"case/of_ADP */NP"}},
+    {"THAT", {"nsubj/that_PRON */VP punct/,_PUNCT"}},
+    {"PART", {"case/with_ADP */hats_NOUN", "case/with_ADP */beards_NOUN"}},
+    {"TOOL", {"case/with_ADP */ropes_NOUN", "case/with_ADP */nets_NOUN"}},
+    {"DET", {"*/the_DET", "*/a_DET"}},
+    {"ADJ", {"*/old_ADJ", "*/big_ADJ", "*/red_ADJ"}},
+    {"NOUN", {"*/dog_NOUN", "*/cat_NOUN", "*/girl_NOUN", "*/king_NOUN"}},
+    {"VERB", {"*/sees_VERB", "*/hits_VERB", "*/wants_VERB"}}};
 
 // Adds a phrase or a word to the sentence, and returns its head's number.
 std::size_t add(const std::string& phrase, const std::string& relation, Random& random,
                 nn::ConlluSentence& sentence) {
-  const auto below = [&](std::size_t n) { return random.below(static_cast<std::uint32_t>(n)); };
-  if (const auto words = kWords.find(phrase); words != kWords.end()) {
-    const std::string& word = words->second[1 + below(words->second.size() - 1)];
-    sentence.words.push_back({word, "_", words->second[0], "_", "_", 0, relation, "_", "_"});
+  if (const std::size_t end = phrase.find('_'); end != phrase.npos) {
+    sentence.words.push_back(
+        {phrase.substr(0, end), "_", phrase.substr(end + 1), "_", "_", 0, relation, "_", "_"});
     return sentence.words.size();
   }
-  const std::vector<std::string>& choices = kPhrases.at(phrase);
-  std::istringstream parts(choices[below(choices.size())]);
+  const std::vector<std::string>& choices = kGrammar.at(phrase);
+  std::istringstream parts(choices[random.below(static_cast<std::uint32_t>(choices.size()))]);
   std::size_t head = 0;
   std::vector<std::size_t> dependants;
   for (std::string own, part; std::getline(parts >> std::ws, own, '/') && parts >> part;) {
-    if (own == "*") {
-      head = add(part, relation, random, sentence);
-    } else {
-      dependants.push_back(add(part, own, random, sentence));
-    }
+    const std::size_t word = add(part, own == "*" ? relation : own, random, sentence);
+    if (own == "*") head = word;
+    if (own != "*") dependants.push_back(word);
   }
   for (const std::size_t word : dependants)
     sentence.words[word - 1].head = static_cast<std::int32_t>(head);
@@ -86,6 +73,13 @@ Sentences generate(std::uint64_t seed, std::size_t count) {
   Sentences sentences(count);
   for (nn::ConlluSentence& sentence : sentences) add("S", "root", random, sentence);
   return sentences;
+}
+
+std::vector<std::uint32_t> lengths_of(const Sentences& sentences) {
+  std::vector<std::uint32_t> lengths;
+  for (const auto& sentence : sentences)
+    lengths.push_back(static_cast<std::uint32_t>(sentence.words.size()));
+  return lengths;
 }
 
 // Words that come once are unknown.
@@ -152,59 +146,47 @@ struct Parser {
     return {part(arc_heads, all), part(arc_dependants, own), part(label_heads, all),
             part(label_dependants, own)};
   }
-  Expression arc_scores(const Encoded& x) const { return arcs(x.arc_heads, x.arc_dependants); }
-  Expression label_scores(const Encoded& x, const std::vector<unsigned>& heads) const {
-    return labels(select_cols(x.label_heads, heads), x.label_dependants);
-  }
-
   Expression loss(ComputationGraph& graph, const nn::ConlluSentence& sentence) const {
     const std::vector<unsigned> gold_heads = sentence.heads();
     std::vector<unsigned> gold_labels;
     for (const auto& word : sentence.words) gold_labels.push_back(v.labels.id(word.deprel));
     const auto n = static_cast<unsigned>(gold_heads.size());
     const Encoded x = encode(graph, sentence, true);
-    const Expression heads = reshape(arc_scores(x), Dim({n + 1}, n));  // words as a minibatch
-    const Expression labels = reshape(label_scores(x, gold_heads), Dim({v.labels.size()}, n));
-    return sum_batches(pickneglogsoftmax(heads, gold_heads) +
-                       pickneglogsoftmax(labels, gold_labels));
+    const Expression arc_scores = arcs(x.arc_heads, x.arc_dependants);
+    const Expression label_scores =
+        labels(select_cols(x.label_heads, gold_heads), x.label_dependants);
+    return sum_batches(  // over the words, which are a minibatch here
+        pickneglogsoftmax(reshape(arc_scores, Dim({n + 1}, n)), gold_heads) +
+        pickneglogsoftmax(reshape(label_scores, Dim({v.labels.size()}, n)), gold_labels));
   }
 
-  // The sentences with the heads and labels that the parser finds.
+  // The same sentences with the heads and labels that the parser finds.
   Sentences parse(Sentences sentences, const GraphOptions& options) const {
-    std::vector<std::uint32_t> lengths;
-    for (const auto& sentence : sentences) lengths.push_back(words_of(sentence));
-    Minibatch batch(options);
-    for (const auto& samples : nn::sorted_minibatches(lengths, 64)) {
-      batch.clear();
-      std::vector<Encoded> encoded(samples.size());
-      const auto scores = batch.record(samples.size(), [&](ComputationGraph& graph, std::size_t i) {
-        encoded[i] = encode(graph, sentences[samples[i]], false);
-        return arc_scores(encoded[i]);
-      });
-      batch.compute(scores);
-      std::vector<Expression> labels_of;
-      for (std::size_t i = 0; i < samples.size(); ++i) {
-        const std::vector<unsigned> heads = nn::chu_liu_edmonds(scores[i].value());
-        for (std::size_t word = 0; word < heads.size(); ++word)
-          sentences[samples[i]].words[word].head = static_cast<std::int32_t>(heads[word]);
-        labels_of.push_back(label_scores(encoded[i], heads));
-      }
-      batch.compute(labels_of);
-      for (std::size_t i = 0; i < samples.size(); ++i) {
-        const float* scores_of_word = labels_of[i].value().v;
-        for (nn::ConlluColumns& word : sentences[samples[i]].words) {
-          const float* end = scores_of_word + v.labels.size();
-          const auto best = std::max_element(scores_of_word, end) - scores_of_word;
-          word.deprel = v.labels.word(static_cast<std::uint32_t>(best));
-          scores_of_word = end;
-        }
-      }
-    }
+    const std::vector<std::uint32_t> lengths = lengths_of(sentences);
+    nn::predict_outputs(
+        sentences.size(),
+        [&](ComputationGraph& graph, std::size_t i) {
+          const Encoded x = encode(graph, sentences[i], false);
+          return std::vector<Expression>{arcs(x.arc_heads, x.arc_dependants),
+                                         labels.all_pairs(x.label_heads, x.label_dependants)};
+        },
+        [&](std::size_t i, std::span<const Tensor> scores) {
+          const std::vector<unsigned> heads = nn::chu_liu_edmonds(scores[0]);
+          const std::vector<unsigned> best = nn::best_labels(scores[1], heads);
+          for (std::size_t word = 0; word < heads.size(); ++word) {
+            sentences[i].words[word].head = static_cast<std::int32_t>(heads[word]);
+            sentences[i].words[word].deprel = v.labels.word(best[word]);
+          }
+        },
+        {.sizes = lengths, .graph = options});
     return sentences;
   }
 
-  static std::uint32_t words_of(const nn::ConlluSentence& sentence) {
-    return static_cast<std::uint32_t>(sentence.words.size());
+  nn::AttachmentScores evaluate(const Sentences& gold, const GraphOptions& options) const {
+    nn::AttachmentScores scores;
+    const Sentences found = parse(gold, options);
+    for (std::size_t i = 0; i < gold.size(); ++i) scores.add(gold[i], found[i]);
+    return scores;
   }
 
   const Vocabularies& v;
@@ -216,18 +198,6 @@ struct Parser {
   nn::BiaffineLabels labels;
   nn::Dropout drop{kDropout};
 };
-
-nn::AttachmentScores evaluate(const Sentences& gold, const Sentences& found) {
-  nn::AttachmentScores scores;
-  const auto arcs_of = [](const nn::ConlluSentence& sentence) {
-    std::vector<nn::Arc> arcs;
-    for (const auto& word : sentence.words)
-      arcs.push_back({static_cast<std::uint32_t>(word.head), word.deprel});
-    return arcs;
-  };
-  for (std::size_t i = 0; i < gold.size(); ++i) scores.add(arcs_of(gold[i]), arcs_of(found[i]));
-  return scores;
-}
 
 int train(const examples::Flags& flags, GraphOptions options) {
   const bool is_given = flags.has("--train");
@@ -262,12 +232,10 @@ int train(const examples::Flags& flags, GraphOptions options) {
   trainer.enable_clipping(5);
   nn::TrainingRun run(parser.model, trainer, training);
 
-  GraphOptions inference = options;
-  inference.inference = true;
+  const GraphOptions inference = options;
   options.random = &run.random();
   Minibatch batch(options);
-  std::vector<std::uint32_t> lengths;
-  for (const auto& sentence : train) lengths.push_back(Parser::words_of(sentence));
+  const std::vector<std::uint32_t> lengths = lengths_of(train);
   while (run.next_epoch()) {
     for (const auto& samples : run.minibatches(lengths)) {
       batch.clear();
@@ -278,10 +246,10 @@ int train(const examples::Flags& flags, GraphOptions options) {
       for (const std::uint32_t sample : samples) words += lengths[sample];
       run.update(batch, words);
     }
-    run.finish_epoch([&] { return evaluate(dev, parser.parse(dev, inference)).labelled(); });
+    run.finish_epoch([&] { return parser.evaluate(dev, inference).labelled(); });
   }
   if (run.interrupted()) return 130;
-  const nn::AttachmentScores scores = evaluate(test, parser.parse(test, inference));
+  const nn::AttachmentScores scores = parser.evaluate(test, inference);
   std::printf("%s\ntest: UAS %.1f %%, LAS %.1f %% of %zu words\n", run.summary().c_str(),
               100 * scores.unlabelled(), 100 * scores.labelled(), scores.words());
   if (flags.has("--report")) {
@@ -292,12 +260,11 @@ int train(const examples::Flags& flags, GraphOptions options) {
 }
 
 // Parses the sentences of standard input.
-int apply(const examples::Flags& flags, GraphOptions options) {
+int apply(const examples::Flags& flags, const GraphOptions& options) {
   const nn::SavedModel saved(flags.text("--output"));
   const Vocabularies vocabularies(saved);
   const Parser parser(vocabularies, saved.number<unsigned>("hidden"));
   saved.load(parser.model);
-  options.inference = true;
   std::cout << nn::to_conllu(parser.parse(nn::read_conllu(std::cin, "standard input"), options));
   return 0;
 }
