@@ -155,9 +155,9 @@ struct Parser {
     const Expression arc_scores = arcs(x.arc_heads, x.arc_dependants);
     const Expression label_scores =
         labels(select_cols(x.label_heads, gold_heads), x.label_dependants);
-    return sum_batches(  // over the words, which are a minibatch here
-        pickneglogsoftmax(reshape(arc_scores, Dim({n + 1}, n)), gold_heads) +
-        pickneglogsoftmax(reshape(label_scores, Dim({v.labels.size()}, n)), gold_labels));
+    // Words are minibatch elements here, each with a loss.
+    return pickneglogsoftmax(reshape(arc_scores, Dim({n + 1}, n)), gold_heads) +
+           pickneglogsoftmax(reshape(label_scores, Dim({v.labels.size()}, n)), gold_labels);
   }
 
   // The same sentences with the heads and labels that the parser finds.
@@ -249,6 +249,7 @@ int train(const examples::Flags& flags, GraphOptions options) {
     run.finish_epoch([&] { return parser.evaluate(dev, inference).labelled(); });
   }
   if (run.interrupted()) return 130;
+  if (flags.has("--explain")) std::cout << batch.explain() << std::flush;
   const nn::AttachmentScores scores = parser.evaluate(test, inference);
   std::printf("%s\ntest: UAS %.1f %%, LAS %.1f %% of %zu words\n", run.summary().c_str(),
               100 * scores.unlabelled(), 100 * scores.labelled(), scores.words());
@@ -283,6 +284,7 @@ int main(int argc, char** argv) {
          {"--threads", "N", "threads, which change no result (2)"},
          {"--output", "FOLDER", "for the best model and the checkpoint"},
          {"--resume", "", "go on from the checkpoint in that folder"},
+         {"--explain", "", "show how the last minibatch ran"},
          {"--report", "FILE", "write the results there as JSON"},
          {"--apply", "", "parse CoNLL-U of standard input with the model in that folder"}});
     if (flags.has("--help")) {

@@ -86,7 +86,7 @@ struct Labeller {
     std::vector<unsigned> gold;
     for (const auto& word : sentence.words) gold.push_back(vocabularies.labels.id(word.deprel));
     const Dim word({vocabularies.labels.size()}, static_cast<unsigned>(gold.size()));
-    return sum_batches(pickneglogsoftmax(reshape(scores(graph, sentence, true), word), gold));
+    return pickneglogsoftmax(reshape(scores(graph, sentence, true), word), gold);
   }
 
   struct Result {
