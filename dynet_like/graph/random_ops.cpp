@@ -44,7 +44,13 @@ Expression masked(const char* user, const Expression& x, const Dim& mask, float 
   if (p == 0) return x;
   ComputationGraph& graph = graph_of(user, x);
   check_random(user, graph);
-  return cmult(x, random_bernoulli(graph, mask, 1 - p, 1 / (1 - p)));
+  // Columns are drawn as minibatch elements, so that matrices of any number of columns batch.
+  Dim drawn = mask;
+  if (mask.nd > 1) {
+    drawn.bd *= mask[mask.nd - 1];
+    drawn.resize(mask.nd - 1);
+  }
+  return cmult(x, reshape(random_bernoulli(graph, drawn, 1 - p, 1 / (1 - p)), mask));
 }
 
 }  // namespace
