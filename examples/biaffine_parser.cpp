@@ -12,9 +12,12 @@
 //
 // Words are columns of matrices: what is done to each of them runs for all words of all sentences
 // of a minibatch at once, whatever their lengths are.
-#include <algorithm>
+#include <cstdio>
 #include <iostream>
+#include <map>
 #include <sstream>
+#include <string>
+#include <vector>
 
 #include "dynet_like/dynet_like.h"
 #include "examples/support/flags.h"
@@ -29,6 +32,7 @@ namespace {
 
 using Sentences = std::vector<nn::ConlluSentence>;
 constexpr float kDropout = 0.33f;
+constexpr unsigned kLeastHidden = 4, kMostHidden = 4096;
 
 // What a phrase may be made of: RELATION/PHRASE or RELATION/WORD_TAG; "*" is the head.
 const std::map<std::string, std::vector<std::string>> kGrammar = {
@@ -146,6 +150,8 @@ struct Parser {
     return {part(arc_heads, all), part(arc_dependants, own), part(label_heads, all),
             part(label_dependants, own)};
   }
+
+  // Of the heads and of the labels, a number per word.
   Expression loss(ComputationGraph& graph, const nn::ConlluSentence& sentence) const {
     const std::vector<unsigned> gold_heads = sentence.heads();
     std::vector<unsigned> gold_labels;
@@ -201,21 +207,19 @@ struct Parser {
 
 int train(const examples::Flags& flags, GraphOptions options) {
   const bool is_given = flags.has("--train");
-  for (const char* name : {"--dev", "--test"}) {
+  const auto part = [&](const char* name, std::uint64_t seed, std::size_t generated) {
     if (flags.has(name) != is_given)
       throw UsageError("need all of --train, --dev and --test, or none; got some");
-  }
-  const auto part = [&](const char* name, std::uint64_t seed, std::size_t generated) {
     return is_given ? nn::read_conllu(flags.text(name)) : generate(seed, generated);
   };
   const Sentences train = part("--train", 1, 1500), dev = part("--dev", 2, 200),
                   test = part("--test", 3, 500);
   const Vocabularies vocabularies(train);
-  const unsigned hidden = flags.whole("--hidden", is_given ? 200 : 32);
+  const unsigned hidden = flags.whole("--hidden", is_given ? 200 : 32, kLeastHidden, kMostHidden);
   const Parser parser(vocabularies, hidden);
 
   nn::TrainingOptions training;
-  training.epochs = flags.whole("--epochs", is_given ? 15 : 8);
+  training.epochs = flags.whole("--epochs", is_given ? 15 : 8, 1, 1000);
   training.mean_losses = true;
   const std::size_t updates = training.epochs * ((train.size() + 31) / training.batch_size);
   training.schedule =
@@ -263,8 +267,11 @@ int train(const examples::Flags& flags, GraphOptions options) {
 // Parses the sentences of standard input.
 int apply(const examples::Flags& flags, const GraphOptions& options) {
   const nn::SavedModel saved(flags.text("--output"));
+  const auto hidden = saved.number<unsigned>("hidden");
+  if (hidden < kLeastHidden || hidden > kMostHidden)
+    throw FileError(flags.text("--output"), "need a size as of --hidden; got another one");
   const Vocabularies vocabularies(saved);
-  const Parser parser(vocabularies, saved.number<unsigned>("hidden"));
+  const Parser parser(vocabularies, hidden);
   saved.load(parser.model);
   std::cout << nn::to_conllu(parser.parse(nn::read_conllu(std::cin, "standard input"), options));
   return 0;
@@ -294,7 +301,7 @@ int main(int argc, char** argv) {
     if (flags.has("--apply") && !flags.has("--output"))
       throw UsageError("need --output with --apply; got none");
     GraphOptions options;
-    options.threads = flags.whole("--threads", 2);
+    options.threads = flags.whole("--threads", 2, 1, 256);
     return flags.has("--apply") ? apply(flags, options) : train(flags, options);
   });
 }

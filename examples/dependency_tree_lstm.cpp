@@ -6,12 +6,16 @@
 // the difference is what dependants add. Accuracy is that of words with dependants, and of all.
 //
 //   dependency_tree_lstm
-//       generated formulas such as "any all yes no yes odd yes yes", whose words all have their value as label:
-//       EXPECTED_TOY
+//       generated formulas such as "any all yes no yes odd yes yes", whose words all have their
+//       value as label: EXPECTED_TOY
 //   dependency_tree_lstm --train F --dev F --test F
 //       EXPECTED_EWT
 #include <algorithm>
+#include <array>
+#include <cstdio>
 #include <iostream>
+#include <string>
+#include <vector>
 
 #include "dynet_like/dynet_like.h"
 #include "examples/support/flags.h"
@@ -53,7 +57,10 @@ Sentences generate(std::uint64_t seed, std::size_t count) {
   Random random(seed);
   Sentences sentences(count);
   for (nn::ConlluSentence& sentence : sentences) {
-    while (sentence.words.size() < 2) sentence = {}, add_formula(4, 0, random, sentence);
+    do {
+      sentence = {};
+      add_formula(4, 0, random, sentence);
+    } while (sentence.words.size() == 1);
   }
   return sentences;
 }
@@ -105,8 +112,7 @@ struct Labeller {
           for (std::size_t word = 0; word < heads.size(); ++word) {
             const float* end = begin + vocabularies.labels.size();
             const auto best = static_cast<unsigned>(std::max_element(begin, end) - begin);
-            const bool is_right =
-                vocabularies.labels.word(best) == sentences[i].words[word].deprel;
+            const bool is_right = vocabularies.labels.word(best) == sentences[i].words[word].deprel;
             result.all.add(is_right);
             if (std::count(heads.begin(), heads.end(), word + 1) > 0)
               result.with_dependants.add(is_right);
@@ -147,21 +153,22 @@ int train(const examples::Flags& flags) {
   };
   const Sentences train = part("--train", 1, 2000), dev = part("--dev", 2, 300),
                   test = part("--test", 3, 1000);
-  const unsigned hidden = flags.whole("--hidden", is_given ? 200 : 32);
+  const unsigned hidden = flags.whole("--hidden", is_given ? 200 : 32, 2, 4096);
   const Labeller labeller(train, hidden, flags.has("--flat"));
 
   nn::TrainingOptions training;
-  training.epochs = flags.whole("--epochs", is_given ? 8 : 15);
+  training.epochs = flags.whole("--epochs", is_given ? 8 : 15, 1, 1000);
   training.mean_losses = true;
-  training.schedule = nn::WarmUp{100, nn::CosineRate{.peak = is_given ? 0.002f : 0.01f,
-                                                     .updates = training.epochs * (train.size() / 32)}};
+  const std::size_t updates = training.epochs * ((train.size() + 31) / training.batch_size);
+  training.schedule =
+      nn::WarmUp{100, nn::CosineRate{.peak = is_given ? 0.002f : 0.01f, .updates = updates}};
   training.unit = "trees";
   training.score_name = "accuracy";
   AdamTrainer trainer(labeller.model, 0.001f, 0.9f, 0.99f);
   trainer.enable_clipping(5);
   nn::TrainingRun run(labeller.model, trainer, training);
   GraphOptions options;
-  options.threads = flags.whole("--threads", 2);
+  options.threads = flags.whole("--threads", 2, 1, 256);
   const GraphOptions inference = options;
   options.random = &run.random();
   Minibatch batch(options);

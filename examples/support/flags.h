@@ -1,12 +1,15 @@
 // Command lines of examples in one file: "--NAME VALUE", or "--NAME" alone.
 #pragma once
 
+#include <algorithm>
 #include <charconv>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "dynet_like/core/errors.h"
+#include "dynet_like/core/text.h"
 
 namespace dynet_like::examples {
 
@@ -23,21 +26,21 @@ class Flags {
     table_.push_back({"--help", "", "show this"});
     for (int i = 1; i < argc; ++i) read(argc, argv, i);
     if (!unknown_.empty() && !has("--help"))
-      throw UsageError("need options that --help lists; got " + unknown_);
+      throw UsageError("need options that --help lists; got " + quoted_text(unknown_));
   }
 
   bool has(const std::string& name) const { return values_.contains(name); }
   /// Empty where it is not given.
   std::string text(const std::string& name) const { return has(name) ? values_.at(name) : ""; }
-  /// A whole number from 1 to 1,000,000. Throws UsageError for another one.
-  unsigned whole(const std::string& name, unsigned standard) const {
+  /// A whole number in this range. Throws UsageError for anything else.
+  unsigned whole(const std::string& name, unsigned standard, unsigned least, unsigned most) const {
     if (!has(name)) return standard;
     unsigned number = 0;
     const std::string& text = values_.at(name);
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-    if (error == std::errc{} && *end == 0 && number > 0 && number <= 1'000'000) return number;
-    throw UsageError("need a whole number from 1 to 1000000 for " + name + "; got \"" + text +
-                     "\"");
+    if (error == std::errc{} && *end == 0 && number >= least && number <= most) return number;
+    throw UsageError("need a whole number from " + std::to_string(least) + " to " +
+                     std::to_string(most) + " for " + name + "; got " + quoted_text(text));
   }
 
   std::string help() const {
