@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <functional>
 #include <vector>
 
 #include "dynet_like/dynet_like.h"
@@ -11,7 +12,7 @@
 namespace dynet_like::nn {
 namespace {
 
-constexpr unsigned kSize = 3, kLabels = 4;
+constexpr unsigned kSize = 8, kLabels = 9;
 
 /// h' U d, U column-major.
 double product(const Doubles& u, const double* h, const double* d) {
@@ -128,6 +129,36 @@ TEST(BiaffineTest, BatchingChangesNoBit) {
     return scorers.loss(drawn_matrix(graph, kSize, words + 1, sample),
                         drawn_matrix(graph, kSize, words, 10 + sample));
   });
+}
+
+/// Batches of a minibatch of 32 sentences: words as columns, a loss per word.
+std::size_t batches_of(const Scorers& scorers, const std::function<unsigned(unsigned)>& words_of) {
+  Minibatch batch;
+  for (unsigned sample = 0; sample < 32; ++sample) {
+    const unsigned words = words_of(sample);
+    ComputationGraph& graph = batch.new_graph();
+    const Expression all = drawn_matrix(graph, kSize, words + 1, sample),
+                     own = pick_range(all, 1, words + 1, 1);
+    const std::vector<unsigned> heads(words, sample % words);
+    const Expression arcs = scorers.arcs(all, own),
+                     labels = scorers.labels(select_cols(all, heads), own);
+    batch.add_loss(pickneglogsoftmax(reshape(arcs, Dim({words + 1}, words)), heads));
+    batch.add_loss(
+        pickneglogsoftmax(reshape(labels, Dim({kLabels}, words)), std::vector<unsigned>(words, 1)));
+  }
+  batch.forward();
+  return batch.explain().batches;
+}
+
+// Apart are only the four nodes of a sentence whose shapes have its length: the heads transposed,
+// the scores of arcs and the losses of heads, and the heads that are chosen for labels.
+TEST(BiaffineTest, LengthsShareBatches) {
+  ParameterCollection model;
+  const Scorers scorers(model);
+  const std::size_t equal = batches_of(scorers, [](unsigned) { return 36; });
+  const std::size_t different = batches_of(scorers, [](unsigned sample) { return 5 + sample; });
+  EXPECT_LE(equal, 11u);
+  EXPECT_LE(different, equal + 31 * 4);
 }
 
 TEST(BiaffineTest, SizesThatDoNotFit) {
