@@ -1,9 +1,10 @@
 // A child-sum Tree-LSTM (Tai et al. 2015) that reads dependency trees from the leaves up.
 //
-// It labels the arcs of a tree that is given, as in the second half of parsing: the label of a word
-// follows from what depends on it, which is what the state of its node says, and from the state of
-// its head. Only words are read, no parts of speech. With --flat every word is a tree of its own;
-// the difference is what dependants add. Accuracy is that of words with dependants, and of all.
+// It labels the arcs of a tree that is given, as in the second half of parsing. A word's label
+// follows from the state of its node, which has read the word and all below it, and from that of
+// its head. Only words are read, no parts of speech, and not their order: the states of children
+// are summed. With --flat every word is a tree of its own, so that the difference is what
+// dependants add. Accuracy is given for the words that have dependants, and for all.
 //
 //   dependency_tree_lstm
 //       generated formulas such as "any all yes no yes odd yes yes", whose words all have their
@@ -65,6 +66,26 @@ Sentences generate(std::uint64_t seed, std::size_t count) {
   return sentences;
 }
 
+// Words that come once are unknown.
+struct Vocabularies {
+  explicit Vocabularies(const Sentences& sentences) {
+    words.set_unknown("<unknown>");
+    for (const nn::ConlluSentence& sentence : sentences) {
+      for (const nn::ConlluColumns& word : sentence.words) {
+        words.add(word.form);
+        labels.add(word.deprel);
+      }
+    }
+    words = words.trimmed(2);
+  }
+
+  nn::Vocabulary words, labels;
+};
+
+struct Result {
+  nn::Accuracy with_dependants, all;
+};
+
 struct Labeller {
   Labeller(const Sentences& train, unsigned hidden, bool is_flat)
       : vocabularies(train),
@@ -84,9 +105,9 @@ struct Labeller {
     const std::vector<unsigned> heads = sentence.heads();
     const std::vector<unsigned> none(heads.size(), 0);
     for (const auto& state : tree(flat ? none : heads, xs)) outputs.push_back(state.h);
-    const Expression h = concatenate_cols(outputs);
-    const Expression of_words = pick_range(h, 1, static_cast<unsigned>(outputs.size()), 1);
-    return output(dropped(concatenate({of_words, select_cols(h, heads)}), training), training);
+    const Expression all = concatenate_cols(outputs);
+    const Expression own = pick_range(all, 1, static_cast<unsigned>(outputs.size()), 1);
+    return output(dropped(concatenate({own, select_cols(all, heads)}), training), training);
   }
 
   Expression loss(ComputationGraph& graph, const nn::ConlluSentence& sentence) const {
@@ -96,9 +117,6 @@ struct Labeller {
     return pickneglogsoftmax(reshape(scores(graph, sentence, true), word), gold);
   }
 
-  struct Result {
-    nn::Accuracy with_dependants, all;
-  };
   Result evaluate(const Sentences& sentences, const GraphOptions& options) const {
     Result result;
     nn::predict_outputs(
@@ -123,19 +141,7 @@ struct Labeller {
     return result;
   }
 
-  struct Vocabularies {
-    explicit Vocabularies(const Sentences& sentences) {
-      words.set_unknown("<unknown>");
-      for (const nn::ConlluSentence& sentence : sentences) {
-        for (const nn::ConlluColumns& word : sentence.words) {
-          words.add(word.form);
-          labels.add(word.deprel);
-        }
-      }
-      words = words.trimmed(2);  // so that there are unknown words to learn from
-    }
-    nn::Vocabulary words, labels;
-  } vocabularies;
+  Vocabularies vocabularies;
   ParameterCollection model{1};
   nn::Embedding embedding;
   nn::ChildSumTreeLSTM tree;
@@ -185,7 +191,7 @@ int train(const examples::Flags& flags) {
     run.finish_epoch([&] { return labeller.evaluate(dev, inference).all.value(); });
   }
   if (run.interrupted()) return 130;
-  const Labeller::Result result = labeller.evaluate(test, inference);
+  const Result result = labeller.evaluate(test, inference);
   std::printf("%s\ntest: %.1f %% of %zu words with dependants, %.1f %% of %zu words\n",
               run.summary().c_str(), 100 * result.with_dependants.value(),
               result.with_dependants.count(), 100 * result.all.value(), result.all.count());
