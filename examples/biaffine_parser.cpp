@@ -123,10 +123,10 @@ struct Parser {
         encoder(model, hidden / 2 + hidden / 4, hidden, 2, kDropout),
         arc_heads(model, 2 * hidden, hidden, true, "arc_heads"),
         arc_dependants(model, 2 * hidden, hidden, true, "arc_dependants"),
-        label_heads(model, 2 * hidden, hidden / 2, true, "label_heads"),
-        label_dependants(model, 2 * hidden, hidden / 2, true, "label_dependants"),
+        label_heads(model, 2 * hidden, 2 * hidden / 5, true, "label_heads"),
+        label_dependants(model, 2 * hidden, 2 * hidden / 5, true, "label_dependants"),
         arcs(model, hidden),
-        labels(model, hidden / 2, v.labels.size()) {}
+        labels(model, 2 * hidden / 5, v.labels.size()) {}
 
   Encoded encode(ComputationGraph& graph, const nn::ConlluSentence& sentence, bool training) const {
     std::vector<unsigned> word_rows = {v.words.id("<root>")}, tag_rows = {v.tags.id("<root>")};
@@ -222,8 +222,8 @@ int train(const examples::Flags& flags, GraphOptions options) {
   training.epochs = flags.whole("--epochs", is_given ? 15 : 8, 1, 1000);
   training.mean_losses = true;
   const std::size_t updates = training.epochs * ((train.size() + 31) / training.batch_size);
-  training.schedule =
-      nn::WarmUp{100, nn::CosineRate{.peak = is_given ? 0.002f : 0.01f, .updates = updates}};
+  training.schedule = nn::WarmUp{
+      100, nn::CosineRate{.peak = is_given ? 0.002f : 0.01f, .updates = updates, .floor = 1e-5f}};
   training.output = flags.text("--output");
   training.resume = flags.has("--resume");
   training.settings = {{"hidden", std::to_string(hidden)}};
