@@ -3,12 +3,12 @@
 // It labels the arcs of a tree that is given, as in the second half of parsing. A word's label
 // follows from the state of its node, which has read the word and all below it, and from that of
 // its head. Only words are read, no parts of speech, and not their order: the states of children
-// are summed. With --flat every word is a tree of its own, so that the difference is what dependants
-// add. Accuracy is given for the words that have dependants, and for all.
+// are summed. With --flat every word is a tree of its own, so that the difference is what
+// dependants add. Accuracy is given for the words that have dependants, and for all.
 //
 //   dependency_tree_lstm
-//       generated formulas such as "any all yes no yes odd yes yes", where the label of a word is
-//       its value: 97.2 % and 98.9 %, --flat 66.8 % and 87.2 %; 3 seconds of processor time
+//       generated formulas such as "odd (all yes no) yes", where the label of a word is its
+//       value: 97.2 % and 98.9 %, --flat 66.8 % and 87.2 %; 3 seconds of processor time
 //   dependency_tree_lstm --train en_ewt-ud-train.conllu --dev en_ewt-ud-dev.conllu
 //                        --test en_ewt-ud-test.conllu
 //       the relations of the English Web Treebank (Universal Dependencies 2.16), subtypes counted:
