@@ -50,4 +50,20 @@ Expression BiaffineLabels::operator()(const Expression& heads, const Expression&
   return reshape(both, alone.dim()) + alone;
 }
 
+Expression BiaffineLabels::all_pairs(const Expression& heads, const Expression& dependants) const {
+  ComputationGraph& graph = heads.graph("BiaffineLabels");
+  const unsigned inputs = head_weights_.dim()[1], labels = bias_.dim()[0];
+  const unsigned m = heads.dim().cols(), n = dependants.dim().cols();
+  // Column j has U_l d_j + V_l' for all labels l: the product with a head is all that it adds.
+  const Expression of_heads =
+      reshape(transpose(parameter(graph, head_weights_)), {inputs * labels});
+  const Expression products = affine_transform({of_heads, parameter(graph, weights_), dependants});
+  const Expression by_head =
+      transpose(heads) * reshape(products, Dim({inputs, labels * n}, products.dim().bd));
+  const Expression alone =
+      affine_transform({parameter(graph, bias_), parameter(graph, dependant_weights_), dependants});
+  return transpose(reshape(by_head, Dim({m, labels, n}, by_head.dim().bd)), {1, 0, 2}) +
+         reshape(alone, Dim({labels, 1, n}, alone.dim().bd));
+}
+
 }  // namespace dynet_like::nn

@@ -36,6 +36,9 @@ class BiaffineLabels {
   /// Column j has the scores of head j with dependant j. Shapes: {inputs} {inputs} -> {labels};
   /// {inputs, n} {inputs, n} -> {labels, n}. Throws ShapeError unless they fit.
   Expression operator()(const Expression& heads, const Expression& dependants) const;
+  /// The scores of every head with every dependant, as best_labels() takes them. Shapes: {inputs,
+  /// m} {inputs, n} -> {labels, m, n}. Throws ShapeError unless they fit.
+  Expression all_pairs(const Expression& heads, const Expression& dependants) const;
 
  private:
   Parameter weights_, head_weights_, dependant_weights_, bias_;

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <functional>
 #include <vector>
 
 #include "dynet_like/dynet_like.h"
@@ -11,7 +12,7 @@
 namespace dynet_like::nn {
 namespace {
 
-constexpr unsigned kSize = 3, kLabels = 4;
+constexpr unsigned kSize = 8, kLabels = 9;
 
 /// h' U d, U column-major.
 double product(const Doubles& u, const double* h, const double* d) {
@@ -78,13 +79,31 @@ TEST(BiaffineTest, LabelsFollowTheFormula) {
   }
 }
 
+TEST(BiaffineTest, AllPairsAreThoseThatAreGiven) {
+  ParameterCollection model(1, DType::f64);
+  const BiaffineLabels labels(model, kSize, kLabels);
+  randomise(model, 2);
+  ComputationGraph graph(double_options());
+  const Expression heads = drawn_matrix(graph, kSize, 5, 1),
+                   words = drawn_matrix(graph, kSize, 4, 2);
+  const Expression scores = labels.all_pairs(heads, words);
+  ASSERT_EQ(scores.dim(), Dim({kLabels, 5, 4}));
+  for (unsigned head = 0; head < 5; ++head) {
+    for (unsigned word = 0; word < 4; ++word) {
+      const Expression alone = labels(pick(heads, head, 1), pick(words, word, 1));
+      expect_near(pick(pick(scores, word, 2), head, 1).value(), as_doubles(alone.value()));
+    }
+  }
+}
+
 struct Scorers {
   explicit Scorers(ParameterCollection& model)
       : arcs(model, kSize), labels(model, kSize, kLabels) {}
 
   Expression loss(const Expression& heads, const Expression& words) const {
     const Expression chosen = pick_range(heads, 0, words.dim().cols(), 1);
-    return sum_elems(log_softmax(arcs(heads, words))) + squared_norm(labels(chosen, words));
+    return sum_elems(log_softmax(arcs(heads, words))) + squared_norm(labels(chosen, words)) +
+           squared_norm(labels.all_pairs(heads, words));
   }
 
   BiaffineArcs arcs;
@@ -112,6 +131,36 @@ TEST(BiaffineTest, BatchingChangesNoBit) {
   });
 }
 
+/// Batches of a minibatch of 32 sentences: words as columns, a loss per word.
+std::size_t batches_of(const Scorers& scorers, const std::function<unsigned(unsigned)>& words_of) {
+  Minibatch batch;
+  for (unsigned sample = 0; sample < 32; ++sample) {
+    const unsigned words = words_of(sample);
+    ComputationGraph& graph = batch.new_graph();
+    const Expression all = drawn_matrix(graph, kSize, words + 1, sample),
+                     own = pick_range(all, 1, words + 1, 1);
+    const std::vector<unsigned> heads(words, sample % words);
+    const Expression arcs = scorers.arcs(all, own),
+                     labels = scorers.labels(select_cols(all, heads), own);
+    batch.add_loss(pickneglogsoftmax(reshape(arcs, Dim({words + 1}, words)), heads));
+    batch.add_loss(
+        pickneglogsoftmax(reshape(labels, Dim({kLabels}, words)), std::vector<unsigned>(words, 1)));
+  }
+  batch.forward();
+  return batch.explain().batches;
+}
+
+// Apart are only the four nodes of a sentence whose shapes have its length: the heads transposed,
+// the scores of arcs and the losses of heads, and the heads that are chosen for labels.
+TEST(BiaffineTest, LengthsShareBatches) {
+  ParameterCollection model;
+  const Scorers scorers(model);
+  const std::size_t equal = batches_of(scorers, [](unsigned) { return 36; });
+  const std::size_t different = batches_of(scorers, [](unsigned sample) { return 5 + sample; });
+  EXPECT_LE(equal, 11u);
+  EXPECT_LE(different, equal + 31 * 4);
+}
+
 TEST(BiaffineTest, SizesThatDoNotFit) {
   ParameterCollection model;
   EXPECT_THROW(BiaffineArcs(model, 0), ShapeError);
@@ -125,6 +174,8 @@ TEST(BiaffineTest, SizesThatDoNotFit) {
   EXPECT_THROW(scorers.labels(good, wrong), ShapeError);
   EXPECT_THROW(scorers.labels(wrong, wrong), ShapeError);
   EXPECT_THROW(scorers.labels(good, ones(graph, {kSize, 4})), ShapeError);
+  EXPECT_THROW(scorers.labels.all_pairs(good, wrong), ShapeError);
+  EXPECT_THROW(scorers.labels.all_pairs(wrong, good), ShapeError);
 }
 
 }  // namespace

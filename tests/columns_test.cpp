@@ -53,6 +53,22 @@ TEST_F(ColumnsTest, NumbersOfColumnsDoNotKeepNodesApart) {
   }
 }
 
+TEST_F(ColumnsTest, NumbersOfColumnsDoNotKeepRandomNumbersApart) {
+  Random random(1);
+  GraphOptions options;
+  options.random = &random;
+  Minibatch batch(options);
+  for (unsigned sample = 0; sample < 8; ++sample) {
+    const Expression x = matrix(batch.new_graph(), length(sample), sample);
+    batch.add_output(noise(dropout_dim(dropout_dim(x, 0, 0.3f), 1, 0.3f), 0.1f));
+  }
+  batch.forward();
+  for (const Report::Type& type : batch.explain().types) {
+    EXPECT_EQ(type.batches, 1u) << type.op;
+    EXPECT_EQ(type.nodes, 8u) << type.op;
+  }
+}
+
 // Column j of the matrix has the bits that it has alone, and so have gradients.
 TEST_F(ColumnsTest, EachColumnIsAsIfItWereAlone) {
   constexpr unsigned kColumns = 5;

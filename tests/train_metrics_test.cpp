@@ -94,7 +94,24 @@ TEST(MetricsTest, Attachment) {
   EXPECT_THROW(all.add(gold, found, words("NOUN")), UsageError);
 }
 
-using Spans = std::vector<LabelledSpan>;
+TEST(MetricsTest, AttachmentInCoNLLU) {
+  const auto sentence = [](std::int32_t head, const char* relation) {
+    ConlluSentence result;
+    result.words = {{"go", "_", "VERB", "_", "_", 0, "root", "_", "_"},
+                    {"!", "_", "PUNCT", "_", "_", head, relation, "_", "_"}};
+    return result;
+  };
+  AttachmentScores scores;
+  scores.add(sentence(1, "punct"), sentence(1, "punct"));
+  scores.add(sentence(1, "punct"), sentence(1, "dep"));
+  scores.add(sentence(1, "punct"), sentence(0, "punct"));
+  EXPECT_EQ(scores.unlabelled(), 5.0 / 6);
+  EXPECT_EQ(scores.labelled(), 4.0 / 6);
+  EXPECT_THROW(scores.add(sentence(1, "punct"), sentence(ConlluColumns::kNoHead, "_")), UsageError);
+  EXPECT_EQ(scores.words(), 6u);
+}
+
+using Spans = std::vector<TypedSpan>;
 
 TEST(SpansTest, AreMarkedInThreeWays) {
   const Spans two = {{"PER", 0, 2}, {"PER", 2, 3}};

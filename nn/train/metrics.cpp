@@ -117,4 +117,14 @@ void AttachmentScores::add(std::span<const Arc> gold, std::span<const Arc> predi
   }
 }
 
+void AttachmentScores::add(const ConlluSentence& gold, const ConlluSentence& predicted) {
+  const auto arcs_of = [](const ConlluSentence& sentence) {
+    std::vector<Arc> arcs;
+    for (const std::uint32_t head : sentence.heads())
+      arcs.push_back({head, sentence.words[arcs.size()].deprel});
+    return arcs;
+  };
+  add(arcs_of(gold), arcs_of(predicted));
+}
+
 }  // namespace dynet_like::nn

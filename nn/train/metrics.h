@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "nn/data/conllu.h"
+
 namespace dynet_like::nn {
 
 // All of these count up with add(), and answer at any time. A share of nothing is 0.
@@ -97,6 +99,8 @@ class AttachmentScores {
   /// are compared as they are, subtypes included. Throws UsageError unless there are equally many.
   void add(std::span<const Arc> gold, std::span<const Arc> predicted,
            std::span<const std::string> parts_of_speech = {});
+  /// The same for HEAD and DEPREL; all words count. Throws UsageError where a word has no head.
+  void add(const ConlluSentence& gold, const ConlluSentence& predicted);
 
   double unlabelled() const { return heads_.value(); }
   double labelled() const { return labels_.value(); }

@@ -93,13 +93,21 @@ Expression draw(ComputationGraph& graph, const Op& distribution, const Dim& dim,
   return graph.expression(graph.tape().add_random(distribution, dim, parameters));
 }
 
+// Columns as minibatch elements: matrices of any number of columns are drawn in one batch.
+Dim by_column(Dim dim) {
+  if (dim.nd < 2) return dim;
+  dim.bd *= dim[dim.nd - 1];
+  dim.resize(dim.nd - 1);
+  return dim;
+}
+
 // x / (1 - p) where a mask of this shape has a 1, else 0.
 Expression masked(const char* user, const Expression& x, const Dim& mask, float p) {
   check_probability(user, p);
   if (p == 0) return x;
   ComputationGraph& graph = graph_of(user, x);
   check_random(user, graph);
-  return cmult(x, random_bernoulli(graph, mask, 1 - p, 1 / (1 - p)));
+  return cmult(x, reshape(random_bernoulli(graph, by_column(mask), 1 - p, 1 / (1 - p)), mask));
 }
 
 }  // namespace
@@ -123,7 +131,8 @@ Expression random_gumbel(ComputationGraph& graph, const Dim& dim, float mu, floa
 }
 Expression noise(const Expression& x, float stddev) {
   check("noise", stddev >= 0, "a standard deviation of at least 0", 0, stddev);
-  return x + random_normal(graph_of("noise", x), x.dim(), 0, stddev);
+  ComputationGraph& graph = graph_of("noise", x);
+  return x + reshape(random_normal(graph, by_column(x.dim()), 0, stddev), x.dim());
 }
 Expression dropout(const Expression& x, float p) {
   check_probability("dropout", p);
