@@ -187,8 +187,8 @@ struct Model {
 // The share of pairs whose best label is right.
 double accuracy(const Model& model, const std::vector<Pair>& pairs) {
   const std::vector<std::vector<float>> scores = nn::predict(
-      pairs.size(),
-      [&](ComputationGraph& graph, std::size_t i) { return model(graph, pairs[i]); }, as_vector);
+      pairs.size(), [&](ComputationGraph& graph, std::size_t i) { return model(graph, pairs[i]); },
+      as_vector);
   nn::Accuracy accuracy;
   for (std::size_t i = 0; i < pairs.size(); ++i) {
     const auto best = std::max_element(scores[i].begin(), scores[i].end()) - scores[i].begin();

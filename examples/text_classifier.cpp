@@ -6,18 +6,19 @@
 // A word is seen with its two neighbours, and attention decides which of these windows the class
 // depends on. Texts of any lengths share batches.
 //
-// Without files, it learns opinions such as "word3 not good word8 bad": good words count 1, bad ones
-// -1, and what is behind "not" the opposite. Is the sum above 0, below, or 0? Expected: at least
-// 95 % of 500 new texts, after some seconds.
+// Without files, it learns opinions such as "word3 not good word8 bad": good words count 1, bad
+// ones -1, and what is behind "not" the opposite. Is the sum above 0, below, or 0? Expected: at
+// least 95 % of 500 new texts, after some seconds.
 //
 // The Stanford Sentiment Treebank has a class per sentence, of which these are lines without the
 // neutral ones (6920, 872 for dev):
 //
 //   for part in train dev; do
-//     sed -E 's/^\(([0-4]) /\1\t/; s/\([0-4] //g; s/\)//g; /^2/d; s/^[01]/negative/; s/^[34]/positive/' \
+//     sed -E 's/^\(([0-4]) /\1\t/; s/\([0-4] //g; s/\)//g; /^2/d; s/^[01]/negative/;
+//     s/^[34]/positive/' \
 //       ../shared/data/sst/$part.txt > $part.tsv; done
 //
-// Expected: 
+// Expected:
 #include <algorithm>
 #include <cstdio>
 #include <exception>
