@@ -1,126 +1,24 @@
 // A Transformer tagger: whether sentences of different lengths share batches, and how much faster
 // it trains with the ops `attention` and `layer_norm` than written from other operations.
 #include <algorithm>
-#include <cmath>
 #include <cstdio>
 #include <ctime>
 #include <iostream>
 #include <string>
 #include <vector>
 
+#include "bench/models/transformer.h"
 #include "bench/support/program.h"
-#include "dynet_like/dynet_like.h"
 #include "nn/data/tagged_sentences.h"
-#include "nn/nn.h"
 
 namespace {
 
 using namespace dynet_like;
+using namespace dynet_like::bench::transformer;
 
-constexpr unsigned kSize = 128, kHidden = 256, kHeads = 4, kLayers = 2, kTags = 17;
-constexpr unsigned kWords = 5000, kSentences = 32, kLongest = 512;
-
-// ------------------------------------------------------------ the two parts, written both ways
-
-struct OneOp {
-  static Expression norm(const Expression& x, const Expression& g, const Expression& b) {
-    return layer_norm(x, g, b);
-  }
-  static Expression attend(const Expression& q, const Expression& k, const Expression& v) {
-    return attention(q, k, v, kHeads);
-  }
-};
-
-struct OtherOps {
-  static Expression norm(const Expression& x, const Expression& g, const Expression& b) {
-    const Dim means({1, x.dim().cols()});
-    const Expression centred = x - reshape(mean_dim(x, {0}), means);
-    const Expression deviation = sqrt(mean_dim(square(centred), {0}));
-    return cmult(cdiv(centred, reshape(deviation, means)), g) + b;
-  }
-  static Expression attend(const Expression& q, const Expression& k, const Expression& v) {
-    constexpr unsigned kRows = kSize / kHeads;
-    std::vector<Expression> heads;
-    for (unsigned first = 0; first < kSize; first += kRows) {
-      const auto own = [first](const Expression& x) { return pick_range(x, first, first + kRows); };
-      const Expression scores = transpose(own(k)) * own(q) / std::sqrt(float(kRows));
-      heads.push_back(own(v) * softmax(scores));
-    }
-    return concatenate(heads);
-  }
-};
-
-// ---------------------------------------------------------------------------------- the model
-
-// nn::TransformerEncoderLayer with the norm first.
-struct Layer {
-  explicit Layer(ParameterCollection& model)
-      : query(model, kSize, kSize),
-        key(model, kSize, kSize),
-        value(model, kSize, kSize),
-        output(model, kSize, kSize),
-        network(model, kSize, {kHidden, kSize}) {
-    for (Norm& norm : norms) norm = Norm(model);
-  }
-
-  template <class Ops>
-  Expression apply(const Expression& x) const {
-    const Expression a = norms[0].apply<Ops>(x);
-    const Expression y = x + output(Ops::attend(query(a), key(a), value(a)));
-    return y + network(norms[1].apply<Ops>(y));
-  }
-
-  struct Norm {
-    Norm() = default;
-    explicit Norm(ParameterCollection& model)
-        : g(model.add_parameters({kSize}, ParameterInitConst(1))),
-          b(model.add_parameters({kSize}, ParameterInitConst(0))) {}
-    template <class Ops>
-    Expression apply(const Expression& x) const {
-      ComputationGraph& graph = x.graph("norm");
-      return Ops::norm(x, parameter(graph, g), parameter(graph, b));
-    }
-    Parameter g, b;
-  };
-
-  nn::Linear query, key, value, output;
-  nn::MLP network;
-  Norm norms[2];
-};
-
-struct Tagger {
-  Tagger() {
-    for (unsigned i = 0; i < kLayers; ++i) layers.emplace_back(model);
-  }
-
-  template <class Ops>
-  Expression loss(ComputationGraph& graph, unsigned words) const {
-    std::vector<unsigned> word(words), tag(words);
-    for (unsigned i = 0; i < words; ++i) {
-      word[i] = (words * 31 + i) * 7919 % kWords;
-      tag[i] = word[i] % kTags;
-    }
-    Expression x = positions(embedding.columns(graph, word));
-    for (const Layer& layer : layers) x = layer.apply<Ops>(x);
-    const Expression scores = output(norm.apply<Ops>(x));
-    return pickneglogsoftmax(reshape(scores, Dim({kTags}, words)), tag);
-  }
-
-  ParameterCollection model{1};
-  nn::Embedding embedding{model, kWords, kSize};
-  nn::SinusoidalPositions positions{kLongest, kSize};
-  std::vector<Layer> layers;
-  Layer::Norm norm{model};
-  nn::Linear output{model, kSize, kTags};
-};
+constexpr unsigned kSentences = 32;
 
 // -------------------------------------------------------------------------------- measurements
-
-template <class Ops>
-void record(Minibatch& batch, const Tagger& tagger, const std::vector<unsigned>& lengths) {
-  batch.clear();
-  for (const unsigned words : lengths) batch.add_loss(tagger.loss<Ops>(batch.new_graph(), words));
-}
 
 struct Measured {
   std::uint64_t batches = 0;
@@ -129,7 +27,7 @@ struct Measured {
 
 template <class Ops>
 Measured measure(const std::vector<unsigned>& lengths, double seconds, bool explains) {
-  Tagger tagger;
+  const TransformerTagger tagger;
   AdamTrainer trainer(tagger.model, 1e-4f);
   double words = 0;
   for (const unsigned length : lengths) words += length;
@@ -145,12 +43,7 @@ Measured measure(const std::vector<unsigned>& lengths, double seconds, bool expl
     total += times.back();
   }
   std::sort(times.begin(), times.end());
-  GraphOptions options;
-  options.cells_after = 0;
-  Minibatch counted(options);
-  record<Ops>(counted, tagger, lengths);
-  counted.forward();
-  const auto explanation = counted.explain();
+  const auto explanation = explain<Ops>(tagger, lengths);
   if (explains) std::cout << explanation << '\n';
   return {explanation.batches, words / times[times.size() / 2]};
 }

@@ -8,17 +8,17 @@
 //
 // Without files, it learns opinions such as "word3 not good word8 bad": good words count 1, bad
 // ones -1, and what is behind "not" the opposite. Is the sum above 0, below, or 0? Expected: at
-// least 95 % of 500 new texts, after some seconds.
+// least 97 % of 500 new texts, after some seconds.
 //
-// The Stanford Sentiment Treebank has a class per sentence, of which these are lines without the
-// neutral ones (6920, 872 for dev):
+// The sentences of the Stanford Sentiment Treebank that are not neutral, 6,920 to train and 872 for
+// dev, become such files by
 //
-//   for part in train dev; do
-//     sed -E 's/^\(([0-4]) /\1\t/; s/\([0-4] //g; s/\)//g; /^2/d; s/^[01]/negative/;
-//     s/^[34]/positive/' \
-//       ../shared/data/sst/$part.txt > $part.tsv; done
+//   for part in train dev; do sed -E '
+//     s/^\(([0-4]) /\1\t/; s/\([0-4] //g; s/\)//g
+//     /^2/d; s/^[01]/negative/; s/^[34]/positive/' ../shared/data/sst/$part.txt > $part.tsv; done
 //
-// Expected:
+// Expected with --train train.tsv --dev dev.tsv: 78.4 % of the dev sentences, after some seconds.
+// There are no word vectors from elsewhere, and labels of parts of sentences are not used.
 #include <algorithm>
 #include <cstdio>
 #include <exception>
