@@ -8,10 +8,11 @@
 //
 // Without data, it learns a language whose words are nouns behind "the" and verbs behind "to",
 // however many words are between. Expected: at least 99 % of the words of 500 new sentences, after
-// some seconds.
+// half a minute.
 //
 // With `--data ../shared/data/ud_english_ewt`, or another treebank of Universal Dependencies whose
-// files end in "-train.conllu" and "-dev.conllu", it learns UPOS. Expected: RESULT
+// files end in "-train.conllu" and "-dev.conllu", it learns UPOS. Expected: 94.6 % of the dev
+// words, after six minutes on two cores that have other work, too.
 #include <algorithm>
 #include <cstdio>
 #include <exception>

@@ -70,14 +70,15 @@ void transpose_columns(const E* columns, std::size_t rows, std::size_t n, std::s
       }
     }
   }
-  for (std::size_t c = 0; c < rows; ++c) std::fill(to + c * stride + n, to + (c + 1) * stride, E(0));
+  for (std::size_t c = 0; c < rows; ++c)
+    std::fill(to + c * stride + n, to + (c + 1) * stride, E(0));
 }
 
 // Queries that run side by side: one alone would wait for its own sums.
 constexpr int kAbreast = 4;
 
-// f(begin, constant) for the queries from `begin` to `end` - 1, kAbreast or 1 of them at a time: the
-// constant says which. Those beside each other see the same keys.
+// f(begin, constant) for the queries from `begin` to `end` - 1, kAbreast or 1 of them at a time:
+// the constant says which. Those beside each other see the same keys.
 template <class F>
 HWY_INLINE void for_queries(const std::uint32_t* integers, std::size_t begin, std::size_t end,
                             const F& f) {
@@ -193,12 +194,12 @@ HWY_INLINE void attend(const ForwardCall& call, const AttentionShape<E>& shape, 
     log_sum.store(static_cast<E*>(call.saved) + (begin + i) * shape.heads + head, 1);
   }
   E* const out = static_cast<E*>(call.out) + begin * shape.value_rows + first_row;
-  combine_rows<kItems>(
-      [&](int i) { return scores + i * stride + seen.first; }, count,
-      call.in[2].at<E>(begin) + seen.first * shape.value_rows + first_row, shape.value_rows,
-      shape.value_head, [&](int i, std::size_t at, std::size_t width, Lanes<E> y) HWY_ATTR {
-        store(y * factors[i], out + i * shape.value_rows + at, width);
-      });
+  combine_rows<kItems>([&](int i) { return scores + i * stride + seen.first; }, count,
+                       call.in[2].at<E>(begin) + seen.first * shape.value_rows + first_row,
+                       shape.value_rows, shape.value_head,
+                       [&](int i, std::size_t at, std::size_t width, Lanes<E> y) HWY_ATTR {
+                         store(y * factors[i], out + i * shape.value_rows + at, width);
+                       });
 }
 
 template <class E>
@@ -268,14 +269,15 @@ struct HeadGradients {
     const std::size_t first_row = head * shape.key_head;
     for_queries(call.integers, begin, end, [&](std::size_t i, auto items) HWY_ATTR {
       const SeenKeys seen(call.integers + 3 * i);
-      combine_rows<items()>(
-          [&](int k) { return scores + (i + k - begin) * stride + seen.first; },
-          seen.end - seen.first, call.in[1].at<E>(i) + seen.first * shape.key_rows + first_row,
-          shape.key_rows, shape.key_head,
-          [&](int k, std::size_t at, std::size_t count, Lanes<E> sum) HWY_ATTR {
-            E* const to = call.dx[0].at<E>(i + k);
-            if (to != nullptr) put(sum, to + first_row + at, count, call.dx[0].add[i + k] != 0);
-          });
+      combine_rows<items()>([&](int k) { return scores + (i + k - begin) * stride + seen.first; },
+                            seen.end - seen.first,
+                            call.in[1].at<E>(i) + seen.first * shape.key_rows + first_row,
+                            shape.key_rows, shape.key_head,
+                            [&](int k, std::size_t at, std::size_t count, Lanes<E> sum) HWY_ATTR {
+                              E* const to = call.dx[0].at<E>(i + k);
+                              if (to != nullptr)
+                                put(sum, to + first_row + at, count, call.dx[0].add[i + k] != 0);
+                            });
     });
   }
 
