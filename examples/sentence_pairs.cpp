@@ -19,6 +19,7 @@
 #include <exception>
 #include <iostream>
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -64,7 +65,7 @@ struct Sentence {
       const Phrase subject = random_phrase(random, 2), predicate = random_phrase(random, 2);
       const auto quantifier = random.below(3);
       const char* const word = quantifier == 0 ? "all" : quantifier == 1 ? "some" : "no";
-      text = "( ( " + (word + (' ' + subject.text)) + " ) " + predicate.text + " )";
+      text = std::string("( ( ") + word + ' ' + subject.text + " ) " + predicate.text + " )";
       for (unsigned world = 0; world < kWorlds; ++world) {
         const unsigned both = world & subject.kinds & predicate.kinds;
         const unsigned others = world & subject.kinds & ~predicate.kinds;
@@ -74,17 +75,19 @@ struct Sentence {
   }
 };
 
-// As many of each label.
-std::vector<nn::TextPair> made_pairs(std::size_t count, std::uint64_t seed) {
+// Different pairs, as many of each label.
+std::vector<nn::TextPair> made_pairs(std::size_t count) {
   const std::array<std::string, 3> labels = {"entailment", "contradiction", "neutral"};
-  Random random(seed);
+  Random random(1);
+  std::set<std::string> made;
   std::vector<nn::TextPair> pairs;
   while (pairs.size() < count) {
     const Sentence a(random), b(random);
     const std::string& label = (a.worlds & ~b.worlds).none()  ? labels[0]
                                : (a.worlds & b.worlds).none() ? labels[1]
                                                               : labels[2];
-    if (label == labels[pairs.size() % 3]) pairs.push_back({a.text, b.text, label});
+    if (label != labels[pairs.size() % 3]) continue;
+    if (made.insert(a.text + '\t' + b.text).second) pairs.push_back({a.text, b.text, label});
   }
   return pairs;
 }
@@ -243,10 +246,13 @@ int main(int argc, char** argv) try {
   nn::TrainingOptions options;
   options.resume = !arguments["--resume"].empty();
   options.output = arguments[options.resume ? "--resume" : "--output"];
+  if (!real) {
+    const std::vector<nn::TextPair> pairs = made_pairs(31000);
+    return train({pairs.begin(), pairs.end() - 1000}, {pairs.end() - 1000, pairs.end()}, options);
+  }
   const nn::TextPairColumns columns = {.first = 0, .second = 1, .label = 2};
-  return real ? train(nn::read_text_pairs(arguments["--train"], columns),
-                      nn::read_text_pairs(arguments["--dev"], columns), options)
-              : train(made_pairs(30000, 1), made_pairs(1000, 2), options);
+  return train(nn::read_text_pairs(arguments["--train"], columns),
+               nn::read_text_pairs(arguments["--dev"], columns), options);
 } catch (const std::exception& error) {
   std::cerr << "sentence_pairs: " << error.what() << '\n';
   return 1;

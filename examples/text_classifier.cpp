@@ -8,7 +8,7 @@
 //
 // Without files, it learns opinions such as "word3 not good word8 bad": good words count 1, bad
 // ones -1, and what is behind "not" the opposite. Is the sum above 0, below, or 0? Expected: at
-// least 97 % of 500 new texts, after some seconds.
+// least 97 % of 500 more texts, after some seconds.
 //
 // The sentences of the Stanford Sentiment Treebank that are not neutral, 6,920 to train and 872 for
 // dev, become such files by
