@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <numeric>
 
 #include "tests/composed_function.h"
 #include "tests/support/layers.h"
@@ -53,7 +54,9 @@ INSTANTIATE_TEST_SUITE_P(All, ComposedOpTest,
                                            function_of("small", {4, 6, 3, 5, 2}),
                                            function_of("causal", {8, 8, 7, 7, 4, true}),
                                            function_of("fewer_keys", {2, 2, 5, 3, 1, true}),
-                                           function_of("long", {34, 17, 2, 71, 1})),
+                                           function_of("long", {34, 17, 2, 71, 1}),
+                                           function_of("wide", {36, 34, 5, 6, 2}),
+                                           function_of("wide_causal", {18, 35, 6, 6, 1, true})),
                          [](const auto& test) { return std::string(test.param.name); });
 
 /// Self-attention over sentences of different lengths, with a residual connection.
@@ -162,6 +165,42 @@ TEST_F(AttentionTest, HasTheSameBitsInEveryBatch) {
     options.detect_anomaly = true;
     EXPECT_TRUE(testing::same(run(options, causal), expected));
   }
+}
+
+TEST_F(AttentionTest, QueriesHaveTheBitsOfEachAlone) {
+  constexpr unsigned kQueries = 11, kKeys = 19, kSize = 83;  // whole vectors, and what is left
+  ParameterCollection own(3);
+  const LookupParameter q = own.add_lookup_parameters(kQueries, {kSize});
+  const LookupParameter kv = own.add_lookup_parameters(kKeys, {kSize});
+  const auto columns = [](ComputationGraph& graph, const LookupParameter& x, unsigned count) {
+    std::vector<unsigned> rows(count);
+    std::iota(rows.begin(), rows.end(), 0);
+    return reshape(lookup(graph, x, rows), Dim({kSize, count}));
+  };
+  const auto results = [&](bool together) {
+    Minibatch batch;
+    ComputationGraph& graph = batch.new_graph();
+    const Expression keys = columns(graph, kv, kKeys);
+    std::vector<Expression> outputs;
+    if (together) {
+      outputs.push_back(attention(columns(graph, q, kQueries), keys, keys));
+    } else {
+      for (unsigned i = 0; i < kQueries; ++i) {
+        outputs.push_back(attention(lookup(graph, q, i), keys, keys));
+      }
+    }
+    for (const Expression& output : outputs) {
+      const Dim columns({kSize}, output.dim().cols());
+      batch.add_loss(squared_norm(tanh(reshape(output, columns))));
+    }
+    batch.forward();
+    std::vector<float> numbers;
+    for (const Expression& output : outputs) testing::append(numbers, output.value());
+    const std::vector<float> slopes = batch.backward().all_values(*own.storages()[0]);
+    numbers.insert(numbers.end(), slopes.begin(), slopes.end());
+    return numbers;
+  };
+  EXPECT_TRUE(testing::same(results(true), results(false)));
 }
 
 TEST_F(AttentionTest, HasTheSameBitsInInference) {

@@ -7,11 +7,13 @@
 #define HWY_TARGET_INCLUDE "dynet_like/device/cpu/attention.cpp"
 #include "hwy/foreach_target.h"  // IWYU pragma: keep
 #include "dynet_like/device/cpu/math-inl.h"
+#include "dynet_like/device/cpu/packing-inl.h"
 #include "dynet_like/device/cpu/reduce-inl.h"
 #include "dynet_like/device/cpu/kernel_table.h"
 
 #include <algorithm>
 #include <cmath>
+#include <type_traits>
 
 HWY_BEFORE_NAMESPACE();
 namespace dynet_like::HWY_NAMESPACE {
@@ -56,36 +58,91 @@ std::size_t end_of_readers(const Call& call, std::size_t begin, const Destinatio
 template <class E>
 void transpose_columns(const E* columns, std::size_t rows, std::size_t n, std::size_t stride,
                        E* to) {
-  for (std::size_t c = 0; c < rows; ++c) {
-    for (std::size_t j = 0; j < n; ++j) to[c * stride + j] = columns[j * rows + c];
+  for (std::size_t j = 0; j < n; j += kSquare) {
+    const std::size_t width = HWY_MIN(kSquare, n - j);
+    for (std::size_t c = 0; c < rows; c += kSquare) {
+      const E* const from = columns + j * rows + c;
+      E* const square = to + c * stride + j;
+      if (width == kSquare && c + kSquare <= rows) {
+        transpose_square(from, rows, square, stride);
+      } else {
+        transpose_block(from, rows, width, HWY_MIN(kSquare, rows - c), square, stride);
+      }
+    }
+  }
+  for (std::size_t c = 0; c < rows; ++c)
     std::fill(to + c * stride + n, to + (c + 1) * stride, E(0));
+}
+
+// Queries that run side by side: one alone would wait for its own sums.
+constexpr int kAbreast = 4;
+
+// f(begin, constant) for the queries from `begin` to `end` - 1, kAbreast or 1 of them at a time:
+// the constant says which. Those beside each other see the same keys.
+template <class F>
+HWY_INLINE void for_queries(const std::uint32_t* integers, std::size_t begin, std::size_t end,
+                            const F& f) {
+  const auto see_the_same = [&](std::size_t i) {
+    for (std::size_t k = i + 1; k < i + kAbreast; ++k) {
+      if (!std::equal(integers + 3 * k, integers + 3 * (k + 1), integers + 3 * i)) return false;
+    }
+    return true;
+  };
+  while (begin < end) {
+    if (begin + kAbreast <= end && see_the_same(begin)) {
+      f(begin, std::integral_constant<int, kAbreast>());
+      begin += kAbreast;
+    } else {
+      f(begin, std::integral_constant<int, 1>());
+      ++begin;
+    }
   }
 }
 
-// f(at, count, sum) with the sums of weights[k] * rows[k * stride + at...] over k from 0 to n - 1,
-// for all elements of rows that are `width` long.
-template <class E, class F>
-HWY_INLINE void combine_rows(const E* weights, std::size_t n, const E* rows, std::size_t stride,
-                             std::size_t width, F&& f) {
+// combine_rows for kVectors vectors of a row.
+template <int kItems, int kVectors, class E, class Weights, class F>
+HWY_INLINE void combine_vectors(const Weights& weights, std::size_t n, const E* rows,
+                                std::size_t stride, std::size_t at, const F& f) {
   constexpr std::size_t kLanes = Lanes<E>::size;
-  std::size_t at = 0;
-  for (; at + 4 * kLanes <= width; at += 4 * kLanes) {
-    Lanes<E> sum[4] = {Lanes<E>(0.0), Lanes<E>(0.0), Lanes<E>(0.0), Lanes<E>(0.0)};
-    for (std::size_t k = 0; k < n; ++k) {
-      const Lanes<E> weight(static_cast<double>(weights[k]));
-      const E* const row = rows + k * stride + at;
-      for (int v = 0; v < 4; ++v) sum[v] = fused(weight, Lanes<E>::load(row + v * kLanes), sum[v]);
-    }
-    for (int v = 0; v < 4; ++v) f(at + v * kLanes, kLanes, sum[v]);
+  Lanes<E> sums[kItems][kVectors];
+  for (int i = 0; i < kItems; ++i) {
+    for (int v = 0; v < kVectors; ++v) sums[i][v] = Lanes<E>(0.0);
   }
-  for (; at < width; at += kLanes) {
-    const std::size_t count = HWY_MIN(kLanes, width - at);
+  for (std::size_t k = 0; k < n; ++k) {
+    Lanes<E> row[kVectors];
+    for (int v = 0; v < kVectors; ++v) row[v] = Lanes<E>::load(rows + k * stride + at + v * kLanes);
+    for (int i = 0; i < kItems; ++i) {
+      const Lanes<E> weight(static_cast<double>(weights(i)[k]));
+      for (int v = 0; v < kVectors; ++v) sums[i][v] = fused(weight, row[v], sums[i][v]);
+    }
+  }
+  for (int i = 0; i < kItems; ++i) {
+    for (int v = 0; v < kVectors; ++v) f(i, at + v * kLanes, kLanes, sums[i][v]);
+  }
+}
+
+// f(i, at, count, sum) for items i below kItems with the sums of weights(i)[k] * rows[k * stride +
+// at...] over k from 0 to n - 1, for all elements of rows that are `width` long.
+template <int kItems, class E, class Weights, class F>
+HWY_INLINE void combine_rows(const Weights& weights, std::size_t n, const E* rows,
+                             std::size_t stride, std::size_t width, const F& f) {
+  constexpr std::size_t kLanes = Lanes<E>::size;
+  constexpr int kMost = kItems == 1 ? 4 : 2;
+  std::size_t at = 0;
+  for (; at + kMost * kLanes <= width; at += kMost * kLanes) {
+    combine_vectors<kItems, kMost>(weights, n, rows, stride, at, f);
+  }
+  for (; at + kLanes <= width; at += kLanes) {
+    combine_vectors<kItems, 1>(weights, n, rows, stride, at, f);
+  }
+  if (at == width) return;
+  for (int i = 0; i < kItems; ++i) {
     Lanes<E> sum(0.0);
     for (std::size_t k = 0; k < n; ++k) {
-      const Lanes<E> weight(static_cast<double>(weights[k]));
-      sum = fused(weight, load(rows + k * stride + at, count), sum);
+      const Lanes<E> weight(static_cast<double>(weights(i)[k]));
+      sum = fused(weight, load(rows + k * stride + at, width - at), sum);
     }
-    f(at, count, sum);
+    f(i, at, width - at, sum);
   }
 }
 
@@ -94,14 +151,14 @@ std::size_t padded(std::size_t n) {
   return (n + Lanes<E>::size - 1) / Lanes<E>::size * Lanes<E>::size;
 }
 
-// The scores of all keys for one head of a query.
-template <class E>
-HWY_INLINE void find_scores(const AttentionShape<E>& shape, const E* q, const E* transposed_keys,
-                            std::size_t stride, E* scores) {
+// The scores of all keys for one head of kItems queries, a row of `stride` each.
+template <int kItems, class E, class Query>
+HWY_INLINE void find_scores(const AttentionShape<E>& shape, const Query& query,
+                            const E* transposed_keys, std::size_t stride, E* scores) {
   const Lanes<E> scale(static_cast<double>(shape.scale));
-  combine_rows(q, shape.key_head, transposed_keys, stride, stride,
-               [&](std::size_t at, std::size_t count, Lanes<E> sum)
-                   HWY_ATTR { store(sum * scale, scores + at, count); });
+  combine_rows<kItems>(query, shape.key_head, transposed_keys, stride, stride,
+                       [&](int i, std::size_t at, std::size_t count, Lanes<E> sum)
+                           HWY_ATTR { store(sum * scale, scores + i * stride + at, count); });
 }
 
 // Turns the scores of n keys into e^(s - max), and returns the sum of these; `top` is the maximum.
@@ -118,6 +175,33 @@ HWY_INLINE Lanes<E> exponentiate(E* scores, std::size_t n, Lanes<E>& top) {
   });
 }
 
+// One head of kItems queries from `begin` on, which see the same keys.
+template <int kItems, class E>
+HWY_INLINE void attend(const ForwardCall& call, const AttentionShape<E>& shape, std::size_t begin,
+                       std::size_t head, const E* transposed_keys, std::size_t stride, E* scores) {
+  const SeenKeys seen(call.integers + 3 * begin);
+  const std::size_t count = seen.end - seen.first, first_row = head * shape.value_head;
+  find_scores<kItems>(
+      shape, [&](int i) { return call.in[0].at<E>(begin + i) + head * shape.key_head; },
+      transposed_keys + head * shape.key_head * stride, stride, scores);
+  Lanes<E> factors[kItems];
+  for (int i = 0; i < kItems; ++i) {
+    Lanes<E> top;
+    const Lanes<E> sum = exponentiate(scores + i * stride + seen.first, count, top);
+    factors[i] = Lanes<E>(1) / sum;
+    if (call.saved == nullptr) continue;
+    const Lanes<E> log_sum = top + log(sum);
+    log_sum.store(static_cast<E*>(call.saved) + (begin + i) * shape.heads + head, 1);
+  }
+  E* const out = static_cast<E*>(call.out) + begin * shape.value_rows + first_row;
+  combine_rows<kItems>([&](int i) { return scores + i * stride + seen.first; }, count,
+                       call.in[2].at<E>(begin) + seen.first * shape.value_rows + first_row,
+                       shape.value_rows, shape.value_head,
+                       [&](int i, std::size_t at, std::size_t width, Lanes<E> y) HWY_ATTR {
+                         store(y * factors[i], out + i * shape.value_rows + at, width);
+                       });
+}
+
 template <class E>
 void attention_forward(const ForwardCall& call) {
   const AttentionShape<E> shape(*call.type);
@@ -125,27 +209,12 @@ void attention_forward(const ForwardCall& call) {
     end = end_of_readers(call, begin, nullptr);
     const std::size_t keys = call.integers[3 * begin], stride = padded<E>(keys);
     E* const transposed = call.workspace->elements<E>(shape.key_rows * stride);
-    E* const scores = call.workspace->elements<E>(stride);
+    E* const scores = call.workspace->elements<E>(kAbreast * stride);
     transpose_columns(call.in[1].at<E>(begin), shape.key_rows, keys, stride, transposed);
-    for (std::size_t i = begin; i < end; ++i) {
-      const SeenKeys seen(call.integers + 3 * i);
-      for (std::size_t h = 0; h < shape.heads; ++h) {
-        find_scores(shape, call.in[0].at<E>(i) + h * shape.key_head,
-                    transposed + h * shape.key_head * stride, stride, scores);
-        Lanes<E> top;
-        const Lanes<E> sum = exponentiate(scores + seen.first, seen.end - seen.first, top);
-        const Lanes<E> factor = Lanes<E>(1) / sum;
-        const std::size_t first_row = h * shape.value_head;
-        E* const out = static_cast<E*>(call.out) + i * shape.value_rows + first_row;
-        combine_rows(scores + seen.first, seen.end - seen.first,
-                     call.in[2].at<E>(i) + seen.first * shape.value_rows + first_row,
-                     shape.value_rows, shape.value_head,
-                     [&](std::size_t at, std::size_t count, Lanes<E> y)
-                         HWY_ATTR { store(y * factor, out + at, count); });
-        if (call.saved == nullptr) continue;
-        const Lanes<E> log_sum = top + log(sum);
-        log_sum.store(static_cast<E*>(call.saved) + i * shape.heads + h, 1);
-      }
+    for (std::size_t head = 0; head < shape.heads; ++head) {
+      for_queries(call.integers, begin, end, [&](std::size_t i, auto items) HWY_ATTR {
+        attend<items()>(call, shape, i, head, transposed, stride, scores);
+      });
     }
   }
 }
@@ -162,68 +231,92 @@ struct HeadGradients {
   const E* query(std::size_t i) const { return call.in[0].at<E>(i) + head * shape.key_head; }
   const E* dy(std::size_t i) const { return call.dy.at<E>(i) + head * shape.value_head; }
 
-  // dscore = p (dp - sum p dp), where dp = v dy.
   void find(const E* transposed_keys, const E* transposed_values) {
-    for (std::size_t i = begin; i < end; ++i) {
+    for_queries(call.integers, begin, end, [&](std::size_t i, auto items) HWY_ATTR {
       E *const p = probabilities + (i - begin) * stride, *const ds = scores + (i - begin) * stride;
-      find_scores(shape, query(i), transposed_keys + head * shape.key_head * stride, stride, p);
-      combine_rows(dy(i), shape.value_head, transposed_values + head * shape.value_head * stride,
-                   stride, stride, [&](std::size_t at, std::size_t count, Lanes<E> dp) HWY_ATTR {
-                     store(dp, ds + at, count);
-                   });
-      const SeenKeys seen(call.integers + 3 * i);
-      const Lanes<E> log_sum(static_cast<double>(call.saved.at<E>(i)[head]));
-      const Row<E> row{seen.end - seen.first};
-      E *const seen_p = p + seen.first, *const seen_ds = ds + seen.first;
-      const Lanes<E> mean =
-          row.template reduce<Sum>([&]<class T>(std::size_t at, std::size_t count) DYNET_LIKE_BODY {
-            const T probability = exp(load_as<T>(seen_p + at, count) - T(log_sum));
-            store(probability, seen_p + at, count);
-            return probability * load_as<T>(seen_ds + at, count);
-          });
-      const Lanes<E> scale(static_cast<double>(shape.scale));
-      row.each([&]<class T>(std::size_t at, std::size_t count) DYNET_LIKE_BODY {
-        const T difference = load_as<T>(seen_ds + at, count) - T(mean);
-        store(T(scale) * (load_as<T>(seen_p + at, count) * difference), seen_ds + at, count);
-      });
-    }
+      find_scores<items()>(
+          shape, [&](int k) { return query(i + k); },
+          transposed_keys + head * shape.key_head * stride, stride, p);
+      combine_rows<items()>([&](int k) { return dy(i + k); }, shape.value_head,
+                            transposed_values + head * shape.value_head * stride, stride, stride,
+                            [&](int k, std::size_t at, std::size_t count, Lanes<E> dp)
+                                HWY_ATTR { store(dp, ds + k * stride + at, count); });
+      for (int k = 0; k < items(); ++k) find_one(i + k, p + k * stride, ds + k * stride);
+    });
+  }
+
+  // dscore = p (dp - sum p dp), where dp = v dy. What is in p are scores, in ds dp.
+  void find_one(std::size_t i, E* p, E* ds) {
+    const SeenKeys seen(call.integers + 3 * i);
+    const Lanes<E> log_sum(static_cast<double>(call.saved.at<E>(i)[head]));
+    const Row<E> row{seen.end - seen.first};
+    E *const seen_p = p + seen.first, *const seen_ds = ds + seen.first;
+    const Lanes<E> mean =
+        row.template reduce<Sum>([&]<class T>(std::size_t at, std::size_t count) DYNET_LIKE_BODY {
+          const T probability = exp(load_as<T>(seen_p + at, count) - T(log_sum));
+          store(probability, seen_p + at, count);
+          return probability * load_as<T>(seen_ds + at, count);
+        });
+    const Lanes<E> scale(static_cast<double>(shape.scale));
+    row.each([&]<class T>(std::size_t at, std::size_t count) DYNET_LIKE_BODY {
+      const T difference = load_as<T>(seen_ds + at, count) - T(mean);
+      store(T(scale) * (load_as<T>(seen_p + at, count) * difference), seen_ds + at, count);
+    });
   }
 
   void put_queries() const {
-    for (std::size_t i = begin; call.dx[0].wanted() && i < end; ++i) {
-      E* const to = call.dx[0].at<E>(i);
-      if (to == nullptr) continue;
+    if (!call.dx[0].wanted()) return;
+    const std::size_t first_row = head * shape.key_head;
+    for_queries(call.integers, begin, end, [&](std::size_t i, auto items) HWY_ATTR {
       const SeenKeys seen(call.integers + 3 * i);
-      const bool add = call.dx[0].add[i] != 0;
-      const std::size_t first_row = head * shape.key_head;
-      combine_rows(scores + (i - begin) * stride + seen.first, seen.end - seen.first,
-                   call.in[1].at<E>(i) + seen.first * shape.key_rows + first_row, shape.key_rows,
-                   shape.key_head, [&](std::size_t at, std::size_t count, Lanes<E> sum) HWY_ATTR {
-                     put(sum, to + first_row + at, count, add);
-                   });
-    }
+      combine_rows<items()>([&](int k) { return scores + (i + k - begin) * stride + seen.first; },
+                            seen.end - seen.first,
+                            call.in[1].at<E>(i) + seen.first * shape.key_rows + first_row,
+                            shape.key_rows, shape.key_head,
+                            [&](int k, std::size_t at, std::size_t count, Lanes<E> sum) HWY_ATTR {
+                              E* const to = call.dx[0].at<E>(i + k);
+                              if (to != nullptr)
+                                put(sum, to + first_row + at, count, call.dx[0].add[i + k] != 0);
+                            });
+    });
   }
 
-  // To a key or a value, weights * x for every query that sees it, one after the other.
+  // To a key or a value, weights * x for every query that sees it, one after the other. Several
+  // keys run side by side.
   template <class Factor>
   void add_columns(const E* weights, unsigned input, std::size_t rows, std::size_t head_rows,
                    const Factor& factor) const {
     if (!call.dx[input].wanted() || call.dx[input].items[begin] == nullptr) return;
     const std::size_t keys = call.integers[3 * begin];
-    for (std::size_t j = 0; j < keys; ++j) {
-      E* const to = call.dx[input].at<E>(begin) + j * rows + head * head_rows;
-      for_lanes<E>(head_rows, [&](std::size_t at, std::size_t count) HWY_ATTR {
-        Lanes<E> sum(0.0);
-        if (call.dx[input].add[begin] != 0) sum = load(to + at, count);
-        for (std::size_t i = begin; i < end; ++i) {
-          const SeenKeys seen(call.integers + 3 * i);
-          if (j < seen.first || j >= seen.end) continue;
-          const Lanes<E> weight(static_cast<double>(weights[(i - begin) * stride + j]));
-          sum = sum + weight * load(factor(i) + at, count);
-        }
-        store(sum, to + at, count);
-      });
+    E* const to = call.dx[input].at<E>(begin) + head * head_rows;
+    std::size_t j = 0;
+    for (; j + kAbreast <= keys; j += kAbreast) {
+      add_keys<kAbreast>(weights, j, to, call.dx[input].add[begin] != 0, rows, head_rows, factor);
     }
+    for (; j < keys; ++j) {
+      add_keys<1>(weights, j, to, call.dx[input].add[begin] != 0, rows, head_rows, factor);
+    }
+  }
+
+  template <int kKeys, class Factor>
+  HWY_INLINE void add_keys(const E* weights, std::size_t j, E* to, bool add, std::size_t rows,
+                           std::size_t head_rows, const Factor& factor) const {
+    for_lanes<E>(head_rows, [&](std::size_t at, std::size_t count) HWY_ATTR {
+      Lanes<E> sums[kKeys];
+      for (int k = 0; k < kKeys; ++k) {
+        sums[k] = add ? load(to + (j + k) * rows + at, count) : Lanes<E>(0.0);
+      }
+      for (std::size_t i = begin; i < end; ++i) {
+        const SeenKeys seen(call.integers + 3 * i);
+        const Lanes<E> x = load(factor(i) + at, count);
+        const E* const weight = weights + (i - begin) * stride + j;
+        for (int k = 0; k < kKeys; ++k) {
+          if (j + k < seen.first || j + k >= seen.end) continue;
+          sums[k] = sums[k] + Lanes<E>(static_cast<double>(weight[k])) * x;
+        }
+      }
+      for (int k = 0; k < kKeys; ++k) store(sums[k], to + (j + k) * rows + at, count);
+    });
   }
 };
 
