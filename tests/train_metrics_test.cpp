@@ -94,7 +94,7 @@ TEST(MetricsTest, Attachment) {
   EXPECT_THROW(all.add(gold, found, words("NOUN")), UsageError);
 }
 
-using Spans = std::vector<LabelledSpan>;
+using Spans = std::vector<TypedSpan>;
 
 TEST(SpansTest, AreMarkedInThreeWays) {
   const Spans two = {{"PER", 0, 2}, {"PER", 2, 3}};

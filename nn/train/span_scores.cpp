@@ -27,8 +27,8 @@ struct Label {
 
 }  // namespace
 
-std::vector<LabelledSpan> spans_of(std::span<const std::string> labels) {
-  std::vector<LabelledSpan> spans;
+std::vector<TypedSpan> spans_of(std::span<const std::string> labels) {
+  std::vector<TypedSpan> spans;
   bool is_open = false;  // may the last span go on with this word?
   for (std::size_t i = 0; i < labels.size(); ++i) {
     const Label label(labels[i]);
@@ -56,15 +56,15 @@ void SpanScores::add(std::span<const std::string> gold, std::span<const std::str
                     predicted.size(), gold.size()));
   }
   for (std::size_t i = 0; i < gold.size(); ++i) labels_.add(gold[i] == predicted[i]);
-  const std::vector<LabelledSpan> there = spans_of(gold), found = spans_of(predicted);
+  const std::vector<TypedSpan> there = spans_of(gold), found = spans_of(predicted);
   const auto count = [&](const std::string& type, std::size_t PrecisionRecall::*member) {
     ++(all_.*member);
     ++(by_type_[type].*member);
   };
-  for (const LabelledSpan& span : there) count(span.type, &PrecisionRecall::gold);
+  for (const TypedSpan& span : there) count(span.type, &PrecisionRecall::gold);
   // Both are in the order of their words.
   auto next = there.begin();
-  for (const LabelledSpan& span : found) {
+  for (const TypedSpan& span : found) {
     count(span.type, &PrecisionRecall::found);
     while (next != there.end() && next->begin < span.begin) ++next;
     if (next != there.end() && *next == span) count(span.type, &PrecisionRecall::right);

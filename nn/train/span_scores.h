@@ -13,11 +13,11 @@
 namespace dynet_like::nn {
 
 /// The words from `begin` to `end` - 1.
-struct LabelledSpan {
+struct TypedSpan {
   std::string type;
   std::size_t begin = 0, end = 0;
 
-  auto operator<=>(const LabelledSpan&) const = default;
+  auto operator<=>(const TypedSpan&) const = default;
 };
 
 /// The spans that labels of the kinds IOB1, BIO (IOB2) or BIOES mark, as CoNLL's script conlleval
@@ -25,7 +25,7 @@ struct LabelledSpan {
 /// and "E-x" continue one of their type, and begin one where there is none to continue: after
 /// another type, "E-x", "S-x" or a word that is outside. "O" and labels without such a letter are
 /// outside.
-std::vector<LabelledSpan> spans_of(std::span<const std::string> labels);
+std::vector<TypedSpan> spans_of(std::span<const std::string> labels);
 
 /// Spans with exactly the right words and type, together and by type; and the accuracy of labels.
 class SpanScores {
