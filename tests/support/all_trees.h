@@ -28,7 +28,8 @@ inline std::vector<Heads> all_trees(unsigned words, Roots roots) {
 }
 
 inline std::vector<Heads> all_projective_trees(unsigned words, Roots roots) {
-  return all_heads(words, [&](const Heads& heads) { return is_tree(heads, roots) && is_projective(heads); });
+  return all_heads(
+      words, [&](const Heads& heads) { return is_tree(heads, roots) && is_projective(heads); });
 }
 
 /// The sum of the scores of its arcs, {n + 1, n}.
