@@ -3,15 +3,15 @@
 // Every stream is recorded by itself, with a plain loop over its characters or words; the library
 // finds out what can be computed together. The model is LSTMs on top of each other, with dropout
 // between them (Zaremba et al. 2014, "Recurrent Neural Network Regularization"), trained by
-// truncated backpropagation: what a stream has read is data for its next piece. Times are those of
-// the processor; two idle cores take half as long:
+// truncated backpropagation: what a stream has read is data for its next piece. Run time of one
+// thread, beside other work:
 //
 //   language_model
-//       sentences of a small grammar: 0.355 nats per character, where 0.337 are the least that any
-//       model can reach; 13 seconds
+//       sentences of a small grammar: 0.354 nats per character, where 0.337 are the least that any
+//       model can reach; 30 seconds
 //   language_model --data FILE
-//       Shakespeare's plays, 1.1 million characters (Karpathy 2015): 1.53 nats per character of the
-//       last tenth after 5 epochs, 1.49 after 8; 8.4 minutes
+//       Shakespeare's plays, 1.1 million characters (Karpathy 2015): about 1.5 nats per character
+//       of the last tenth; some 10 minutes
 //
 // The model is language_model/model.h, truncated backpropagation language_model/streams.h.
 #include <cmath>

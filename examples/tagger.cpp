@@ -3,16 +3,16 @@
 // Every sentence is recorded by itself, with plain loops over its words and their characters. Words
 // are read by a vector of their own and by two LSTMs over their characters (Ling et al. 2015),
 // sentences by LSTMs in both directions; labels are chosen one by one or, with --crf, as a sequence
-// (Lample et al. 2016). Run time on two idle cores:
+// (Lample et al. 2016). Run time of one thread, beside other work:
 //
 //   tagger
 //       parts of speech in generated sentences: all test words; 5 seconds
 //   tagger --data FOLDER
-//       parts of speech in the English Web Treebank (Universal Dependencies 2.16): 95.2 % of the
-//       test words; 1 minute
+//       parts of speech in the English Web Treebank (Universal Dependencies 2.16): 95.0 % of the
+//       test words; 3 minutes
 //   tagger --data FOLDER --crf
-//       named entities of WNUT-17 (Derczynski et al. 2017): F1 22.3 % on emerging.test.annotated,
-//       where most names are new; no vectors from elsewhere; 1 minute
+//       named entities of WNUT-17 (Derczynski et al. 2017): F1 21.1 % on emerging.test.annotated,
+//       where most names are new; no vectors from elsewhere; 2.5 minutes
 #include <algorithm>
 #include <cmath>
 #include <optional>

@@ -222,9 +222,10 @@ class InterruptedRunsTest : public testing::TestWithParam<Example> {
   }
 
   void expect_to_resume(const std::string& when) const {
-    // What is not given is in the checkpoint.
-    const Ending resumed = run_process(
-        {programs_ + '/' + GetParam().program, "--resume", "--output", folder_ / "run"});
+    // What is not given is in the checkpoint, which may be that of a run with fewer epochs.
+    const Ending resumed =
+        run_process({programs_ + '/' + GetParam().program, "--resume", "--output", folder_ / "run",
+                     "--epochs", std::to_string(kEpochs)});
     EXPECT_EQ(resumed.status, 0) << when << resumed.errors;
     EXPECT_TRUE(best("run") == best(final_)) << when;
   }
