@@ -269,6 +269,43 @@ TEST(ListOpsGenerator, GivesUpWhereThereIsNothingNew) {
   EXPECT_THROW(large.generate(), UsageError);
 }
 
+TEST(ListOpsSplits, AreDisjoint) {
+  const ListOpsSizes sizes = {.train = 300, .dev = 40, .test = 50, .max_tokens = 30};
+  const TreeSplits all = listops_splits("", "", sizes, 1);
+  EXPECT_EQ(all.train.size(), 300u);
+  EXPECT_EQ(all.dev.size(), 40u);
+  EXPECT_EQ(all.test.size(), 50u);
+  std::unordered_set<std::string> seen;
+  for (const auto* trees : {&all.train, &all.dev, &all.test}) {
+    for (const Tree& tree : *trees) {
+      EXPECT_TRUE(seen.insert(listops_string(tree)).second);
+      EXPECT_GE(count_operators(tree), trees == &all.train ? 1u : 3u);
+      EXPECT_LE(tree.leaf_count(), 30u);
+    }
+  }
+  EXPECT_EQ(listops_splits("", "", sizes, 1).train, all.train);
+  EXPECT_NE(listops_splits("", "", sizes, 2).train, all.train);
+}
+
+TEST(ListOpsSplits, AreThoseOfFiles) {
+  const ListOpsSizes sizes = {.train = 300, .dev = 40, .test = 50, .max_tokens = 30};
+  const TreeSplits all = listops_splits("", "", sizes, 1);
+  const std::string path = std::filesystem::path(testing::TempDir()) / "listops_splits.tsv";
+  std::ofstream file(path);
+  for (const Tree& tree : all.train) {
+    file << evaluate_listops(tree) << '\t' << listops_string(tree) << '\n';
+  }
+  file.close();
+  EXPECT_EQ(listops_splits(path, "", sizes, 1).train, all.train);
+  const TreeSplits other = listops_splits("", path, sizes, 1);
+  EXPECT_EQ(other.test, all.train);
+  EXPECT_EQ(other.train.size(), 300u);
+  for (const Tree& tree : other.train) {  // the same seed, and yet none of them
+    EXPECT_EQ(std::find(all.train.begin(), all.train.end(), tree), all.train.end());
+  }
+  EXPECT_THROW(listops_splits(path + ".missing", "", sizes, 1), FileError);
+}
+
 /// The official test data, where the machine has them.
 TEST(ListOpsData, EvaluatesAllOfTheOfficialTestData) {
   const char* data = std::getenv("DYNET_LIKE_DATA");

@@ -35,7 +35,4 @@ struct Encoding {
   }
 };
 
-/// "character" and "word"; throws UsageError for other names.
-nn::TextUnit unit_of(const std::string& level);
-
 }  // namespace dynet_like::examples

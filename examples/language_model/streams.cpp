@@ -81,4 +81,23 @@ LanguageModel::State StreamReader::kept(ComputationGraph& graph, unsigned stream
   return state;
 }
 
+double total_nats(const LanguageModel& model, std::span<const std::uint32_t> units,
+                  unsigned streams, unsigned threads) {
+  constexpr unsigned kPieceLength = 128;  // bounds the memory, and nothing else
+  const Streams text(units, streams, kPieceLength);
+  StreamReader reader(model, text, ParameterCollection());
+  GraphOptions options;
+  options.inference = true;
+  options.threads = threads;
+  Minibatch batch(options);
+  double nats = 0;
+  for (std::size_t piece = 0; piece < text.pieces(); ++piece) {
+    batch.clear();
+    reader.add_losses(batch, piece, false);
+    nats += static_cast<double>(batch.forward());
+    reader.keep_states();
+  }
+  return nats;
+}
+
 }  // namespace dynet_like::examples

@@ -64,4 +64,9 @@ class StreamReader {
   std::vector<LanguageModel::State> ends_;  ///< by stream
 };
 
+/// The sum of the losses of all units but the first, in nats, read in at most `streams` parallel
+/// streams. It does not depend on the number of threads.
+double total_nats(const LanguageModel& model, std::span<const std::uint32_t> units,
+                  unsigned streams, unsigned threads);
+
 }  // namespace dynet_like::examples

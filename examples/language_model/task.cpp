@@ -7,7 +7,6 @@
 
 #include "dynet_like/core/errors.h"
 #include "examples/language_model/grammar.h"
-#include "examples/support/fingerprint.h"
 
 namespace dynet_like::examples {
 
@@ -25,24 +24,17 @@ nn::Vocabulary vocabulary_of(const nn::Text& text, std::size_t train_size, unsig
   return vocabulary;
 }
 
-Task generated_task(const Options& options) {
-  Random random(options.seed);
-  const GrammarText generated = grammar_text(options.sentences, random);
-  std::istringstream stream(generated.text);
-  const nn::Text text = nn::read_text(stream, "generated", unit_of(options.level));
-  Task task = make_task(text, "generated", unit_of(options.level), options.min_count);
-  task.description += fmt::format(
-      "; no model can do better than {:.4f} nats per character",
-      generated.nats / static_cast<double>(task.train_characters + task.held_out_characters));
-  return task;
-}
-
 }  // namespace
 
-Task load_task(const Options& options) {
-  if (options.data.empty()) return generated_task(options);
-  return make_task(nn::read_text(options.data, unit_of(options.level)), options.data,
-                   unit_of(options.level), options.min_count);
+Task generated_task(unsigned sentences, std::uint64_t seed, nn::TextUnit unit, unsigned min_count) {
+  Random random(seed);
+  const GrammarText generated = grammar_text(sentences, random);
+  std::istringstream stream(generated.text);
+  const nn::Text text = nn::read_text(stream, "generated", unit);
+  Task task = make_task(text, "generated", unit, min_count);
+  task.least_nats =
+      generated.nats / static_cast<double>(task.train_characters + task.held_out_characters);
+  return task;
 }
 
 Task make_task(const nn::Text& text, const std::string& file, nn::TextUnit unit,
@@ -55,22 +47,14 @@ Task make_task(const nn::Text& text, const std::string& file, nn::TextUnit unit,
   Task task;
   task.train_size = size * 9 / 10;
   task.encoding = {unit, vocabulary_of(text, task.train_size, min_count)};
-  Fingerprint fingerprint;
   for (const std::uint32_t id : text.units) {
-    const std::string& word = text.vocabulary.word(id);
-    task.units.push_back(task.encoding.vocabulary.id(word));
-    fingerprint.add(word);
+    task.units.push_back(task.encoding.vocabulary.id(text.vocabulary.word(id)));
   }
   const auto characters = [&](std::span<const std::uint32_t> units) {
     return nn::count_characters(nn::join_units(text.vocabulary, units, unit));
   };
   task.train_characters = characters(std::span(text.units).first(task.train_size));
   task.held_out_characters = characters(text.units) - task.train_characters;
-  task.fingerprint = fmt::format("{} units, {:016x}", size, fingerprint.value());
-  task.description =
-      fmt::format("{}: {} characters to train on, {} held out; {} different {}s", file,
-                  task.train_characters, task.held_out_characters, task.encoding.vocabulary.size(),
-                  unit == nn::TextUnit::word ? "word" : "character");
   return task;
 }
 

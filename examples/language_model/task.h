@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "examples/language_model/encoding.h"
-#include "examples/language_model/options.h"
 
 namespace dynet_like::examples {
 
@@ -16,8 +15,7 @@ struct Task {
   std::vector<std::uint32_t> units;
   std::size_t train_size = 0;  ///< in units: nine tenths
   std::size_t train_characters = 0, held_out_characters = 0;
-  std::string description;  ///< what was read or generated, for people
-  std::string fingerprint;  ///< of the text: others have another one
+  double least_nats = 0;  ///< of generated text, per character: no model can do better
 
   std::span<const std::uint32_t> train() const { return std::span(units).first(train_size); }
   /// After the last unit of the training part, from which its first one is predicted.
@@ -27,11 +25,10 @@ struct Task {
   std::size_t held_out_size() const { return units.size() - train_size; }
 };
 
-/// Reads the file, or generates sentences. Throws FileError for a file of no use.
-Task load_task(const Options& options);
+/// Sentences of a small grammar.
+Task generated_task(unsigned sentences, std::uint64_t seed, nn::TextUnit unit, unsigned min_count);
 
-/// The same for a text that was read already. Throws FileError, with `file` as its name, if it has
-/// fewer than 20 units.
+/// A text from a file. Throws FileError, with `file` as its name, if it has fewer than 20 units.
 Task make_task(const nn::Text& text, const std::string& file, nn::TextUnit unit,
                unsigned min_count);
 

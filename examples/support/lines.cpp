@@ -20,7 +20,7 @@ void answer_lines(std::istream& in, std::ostream& out, std::size_t together,
     lines.clear();
     bytes = 0;
   };
-  nn::LineReader reader(in, "standard input", limits);
+  nn::LineReader reader(in, kStandardInput, limits);
   for (std::string_view line; reader.next(line);) {
     lines.emplace_back(line);
     bytes += line.size();

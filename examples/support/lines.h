@@ -3,14 +3,18 @@
 
 #include <cstddef>
 #include <functional>
-#include <istream>
-#include <ostream>
+#include <iostream>
 #include <span>
 #include <string>
+#include <vector>
+
+#include <fmt/core.h>
 
 #include "nn/data/text_lines.h"
 
 namespace dynet_like::examples {
+
+constexpr char kStandardInput[] = "standard input";
 
 /// The text to write for some lines, of which the first has that number, counted from 1.
 using AnswerLines =
@@ -23,5 +27,27 @@ void answer_lines(std::istream& in, std::ostream& out, std::size_t together,
                   const AnswerLines& answer,
                   const nn::TextLimits& limits = {.max_line_bytes = 1 << 16,
                                                   .max_file_bytes = ~std::size_t{0}});
+
+/// Writes every line of standard input that is not blank after its label and a tab: those are
+/// label(parse(line, number) of several lines), in order. Returns exit status 0.
+template <class Parse, class Label>
+int label_lines(const Parse& parse, const Label& label) {
+  constexpr std::size_t kTogether = 256;
+  answer_lines(std::cin, std::cout, kTogether, [&](const auto& lines, std::size_t number) {
+    std::vector<decltype(parse(lines[0], number))> samples;
+    for (const std::string& line : lines) {
+      if (!nn::is_blank(line)) samples.push_back(parse(line, number));
+      ++number;
+    }
+    const auto labels = label(samples);
+    std::string text;
+    auto next = labels.begin();
+    for (const std::string& line : lines) {
+      if (!nn::is_blank(line)) text += fmt::format("{}\t{}\n", *next++, line);
+    }
+    return text;
+  });
+  return 0;
+}
 
 }  // namespace dynet_like::examples

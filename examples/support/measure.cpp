@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <vector>
 
 #include <fmt/core.h>
 
@@ -26,9 +25,8 @@ struct Fastest {
   Report report;
 };
 
-Fastest fastest_run(batching::Policy policy, std::span<const std::uint32_t> samples,
-                    double most_seconds,
-                    const std::function<void(Minibatch&, std::uint32_t)>& add_sample) {
+Fastest fastest_run(batching::Policy policy, std::size_t count, double most_seconds,
+                    const Minibatch::RecordSample& loss_of) {
   GraphOptions options;
   options.policy = policy;
   options.measure_time = true;
@@ -40,7 +38,7 @@ Fastest fastest_run(batching::Policy policy, std::span<const std::uint32_t> samp
   for (int run = 0; run < kLeastRuns || seconds_since(begin) < most_seconds; ++run) {
     const Clock::time_point start = Clock::now();
     minibatch.clear();
-    for (const std::uint32_t sample : samples) add_sample(minibatch, sample);
+    minibatch.add_losses(count, loss_of);
     minibatch.forward();
     minibatch.backward();
     const double seconds = seconds_since(start);
@@ -58,29 +56,32 @@ double host_ns(const Fastest& run) {
 
 }  // namespace
 
-BatchingGain measure_batching(std::span<const std::uint32_t> samples, double training_seconds,
-                              const std::function<void(Minibatch&, std::uint32_t)>& add_sample) {
-  const double seconds = std::min(kMostSeconds, kShareOfTraining * training_seconds);
-  const Fastest batched = fastest_run(batching::Policy::automatic, samples, seconds, add_sample);
-  const Fastest unbatched = fastest_run(batching::Policy::none, samples, seconds, add_sample);
-  const auto count = static_cast<double>(samples.size());
-  return {count / batched.seconds, count / unbatched.seconds, batched.report.nodes,
-          batched.report.batches,  batched.report.bound,      host_ns(batched),
-          host_ns(unbatched)};
-}
-
-std::string to_table(const BatchingGain& gain, const std::string& unit) {
-  return fmt::format(
-      "{:24}{:>12}{:>12}\n"
+nlohmann::json measure_batching(const Options& options, const nn::TrainingRun& run,
+                                std::size_t samples, const std::string& speed,
+                                const Minibatch::RecordSample& loss_of) {
+  const auto count = std::min<std::size_t>(options.whole("batch-size"), samples);
+  const double seconds = std::min(kMostSeconds, kShareOfTraining * run.progress().seconds);
+  const Fastest batched = fastest_run(batching::Policy::automatic, count, seconds, loss_of);
+  const Fastest unbatched = fastest_run(batching::Policy::none, count, seconds, loss_of);
+  const auto per_second = [&](const Fastest& fastest) {
+    return static_cast<double>(count) / fastest.seconds;
+  };
+  const Report& report = batched.report;
+  fmt::print(
+      "\n{:24}{:>12}{:>12}\n"
       "{:24}{:>12.0f}{:>12.0f}\n"
       "{:24}{:>12}{:>12}\n"
       "{:24}{:>12.0f}{:>12.0f}\n"
       "{} nodes in a minibatch; no schedule needs fewer than {} batches\n",
-      "training, one thread", "batched", "one by one",                //
-      unit + "/s", gain.samples_per_s, gain.samples_per_s_unbatched,  //
-      "batches", gain.batches, gain.nodes,                            //
-      "host time, ns per node", gain.host_ns_per_node, gain.host_ns_per_node_unbatched, gain.nodes,
-      gain.bound);
+      "training, one thread", "batched", "one by one",          //
+      "samples/s", per_second(batched), per_second(unbatched),  //
+      "batches", report.batches, report.nodes,                  //
+      "host time, ns per node", host_ns(batched), host_ns(unbatched), report.nodes, report.bound);
+  return {{speed, per_second(batched)},
+          {speed + "_unbatched", per_second(unbatched)},
+          {"batches", report.batches},
+          {"bound", report.bound},
+          {"host_ns_per_node", host_ns(batched)}};
 }
 
 }  // namespace dynet_like::examples

@@ -1,4 +1,4 @@
-// Exit statuses and messages.
+// Exit statuses, messages and reports.
 #include "examples/support/program.h"
 
 #include <cerrno>
@@ -7,22 +7,56 @@
 #include <system_error>
 
 #include <fmt/core.h>
+#include <nlohmann/json.hpp>
 
 #include "dynet_like/core/errors.h"
+#include "dynet_like/io/atomic_file.h"
 
 namespace dynet_like::examples {
 
-int run_program(const char* name, const std::function<int()>& run) {
+int run_program(const Program& program, int argc, char** argv,
+                const std::function<int(Options&)>& train,
+                const std::function<int(Options&)>& apply) {
   try {
-    const int status = run();
+    Options options(program, argc, argv);
+    int status = 0;
+    if (options.has("help")) {
+      fmt::print("{}", options.help());
+    } else if (options.has("apply")) {
+      status = apply(options);
+    } else {
+      if (options.has("report")) AtomicFile check(options.text("report"));  // leaves nothing behind
+      status = train(options);
+    }
     flush_output();
     // std::cin takes an error for the end.
-    if (std::ferror(stdin) != 0) throw FileError("standard input", "need to read it; got an error");
+    if (std::ferror(stdin) != 0) throw FileError(kStandardInput, "need to read it; got an error");
     return status;
   } catch (const std::exception& error) {
-    fmt::print(stderr, "{}: {}\n", name, error.what());
+    fmt::print(stderr, "{}: {}\n", program.name, error.what());
     return dynamic_cast<const UsageError*>(&error) != nullptr ? 2 : 1;
   }
+}
+
+void begin_training(const Options& options, const ParameterCollection& model,
+                    const std::array<std::size_t, 3>& counts) {
+  fmt::print("{} samples for training, {} for dev and {} for test; {} parameters, {} threads\n",
+             counts[0], counts[1], counts[2], model.parameter_count(), options.text("threads"));
+  flush_output();
+}
+
+int stopped(const Options& options) {
+  constexpr int kInterrupted = 130;
+  fmt::print("Stopped and saved. To go on:\n  {}\n", options.resume_command());
+  return kInterrupted;
+}
+
+int finish(const Options& options, const nn::TrainingRun& run, nlohmann::json report) {
+  fmt::print("{}\n", run.summary());
+  report["epochs"] = run.progress().epochs;
+  report["seconds"] = run.progress().seconds;
+  if (options.has("report")) write_atomically(options.text("report"), report.dump(2) + '\n');
+  return 0;
 }
 
 void flush_output() {
@@ -32,12 +66,6 @@ void flush_output() {
 void fail_output() {
   const std::string reason = std::generic_category().message(errno);
   throw FileError("standard output", fmt::format("need to write it; got: {}", reason));
-}
-
-int stopped(const std::string& resume_command) {
-  constexpr int kInterrupted = 130;
-  fmt::print("Stopped and saved. To go on:\n  {}\n", resume_command);
-  return kInterrupted;
 }
 
 }  // namespace dynet_like::examples

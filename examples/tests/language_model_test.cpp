@@ -3,20 +3,17 @@
 
 #include <algorithm>
 #include <cmath>
-#include <csignal>
 #include <filesystem>
 #include <numeric>
 #include <sstream>
 #include <string>
 #include <vector>
 
-#include "examples/language_model/evaluation.h"
 #include "examples/language_model/grammar.h"
 #include "examples/language_model/sampling.h"
 #include "examples/language_model/streams.h"
 #include "examples/language_model/task.h"
-#include "examples/language_model/trainee.h"
-#include "examples/language_model/use.h"
+#include "nn/train.h"
 
 namespace dynet_like::examples {
 namespace {
@@ -47,20 +44,6 @@ Units numbers_below(std::uint32_t below, std::size_t count) {
 LanguageModel small_model(ParameterCollection& parameters, unsigned units, float dropout = 0) {
   return {parameters,
           {.units = units, .embedding = 4, .hidden = 6, .layers = 2, .dropout = dropout}};
-}
-
-Options small_options(const std::string& output) {
-  Options options;
-  options.sentences = 100;
-  options.embedding = 4;
-  options.hidden = 12;
-  options.layers = 2;
-  options.dropout = 0.3f;
-  options.epochs = 2;
-  options.batch_size = 7;
-  options.sequence_length = 40;
-  options.output = output;
-  return options;
 }
 
 // ------------------------------------------------------------------------------------- streams
@@ -170,19 +153,6 @@ TEST(LanguageModelTest, EvaluationIsThePlainComputation) {
   EXPECT_EQ(total_nats(model, units, 4, 1), total_nats(model, units, 4, 3));
 }
 
-TEST(LanguageModelTest, TextsTogetherAreTextsAlone) {
-  ParameterCollection parameters(4);
-  const LanguageModel model = small_model(parameters, 5);
-  const std::vector<Units> texts{{0, 1}, {4, 4, 4, 2, 0, 1, 3}, {2, 3, 1}};
-  const std::vector<double> nats = nats_of_each(model, texts, 2);
-  ASSERT_EQ(nats.size(), 3u);
-  for (std::size_t i = 0; i < texts.size(); ++i) {
-    EXPECT_EQ(nats[i], total_nats(model, texts[i], 1, 1));
-    EXPECT_NEAR(nats[i], plain_nats(parameters, texts[i]), 1e-4);
-  }
-  EXPECT_TRUE(nats_of_each(model, {}, 1).empty());
-}
-
 // ---------------------------------------------------------------------------- the text, a grammar
 
 TEST(LanguageModelTest, TheLastTenthIsHeldOut) {
@@ -235,133 +205,57 @@ TEST(LanguageModelTest, NatsOfTheGrammarAreThoseOfItsSentences) {
 
 // ------------------------------------------------------------------------- training and resuming
 
-/// The parts of a training run, put together as the program does.
-class TrainingRun {
- public:
-  explicit TrainingRun(const Options& options)
-      : options_(options),
-        task_(load_task(options)),
-        parameters_(options.seed),
-        model_(parameters_, model_options(options, task_.encoding)),
-        trainer_(parameters_, options.learning_rate),
-        trainee_(model_, options_, task_, parameters_.add_subcollection("streams")) {}
-
-  /// Ctrl-C after so many updates, if there are as many.
-  bool train(std::uint64_t interrupt_after = ~std::uint64_t{0}) {
-    Interrupted interrupted(trainee_, interrupt_after);
-    const Streams& streams = trainee_.streams();
-    Training training(training_options(options_, task_, streams),
-                      std::vector<std::uint32_t>(streams.pieces(), 1), parameters_, trainer_,
-                      interrupted);
-    const bool complete = training.run();
-    score_ = training.progress().best_score;
-    return complete;
-  }
-
-  const Task& task() const { return task_; }
-  const LanguageModel& model() const { return model_; }
-  std::uint64_t updates() const { return trainer_.updates(); }
-  double score() const { return score_; }
-
-  std::vector<float> numbers() const {
-    std::vector<float> all;
-    for (const auto& storage : parameters_.storages()) {
-      const std::vector<float> some = as_vector(storage->tensor());
-      all.insert(all.end(), some.begin(), some.end());
+/// A run of the program's parts, with Ctrl-C after so many updates; returns its parameters.
+std::vector<float> train(const std::string& folder, unsigned threads, bool resume,
+                         std::uint64_t stop_after = ~std::uint64_t{0}) {
+  const Task task = generated_task(100, 1, nn::TextUnit::character, 2);
+  ParameterCollection parameters(1);
+  const LanguageModel model = small_model(parameters, task.encoding.vocabulary.size(), 0.3f);
+  const Streams streams(task.train(), 7, 40);
+  StreamReader reader(model, streams, parameters.add_subcollection("streams"));
+  AdamTrainer trainer(parameters, 0.01f);
+  nn::TrainingOptions options;
+  options.epochs = 2;
+  options.mean_losses = true;
+  options.output = folder;
+  options.resume = resume;
+  options.settings = {{"length", "40"}};
+  options.lines = nullptr;
+  nn::TrainingRun run(parameters, trainer, options);
+  GraphOptions graph;
+  graph.threads = threads;
+  graph.random = &run.random();
+  Minibatch batch(graph);
+  const std::vector<std::uint32_t> ones(streams.pieces(), 1);
+  while (run.next_epoch()) {
+    for (const auto& piece : run.minibatches(nn::sorted_minibatches(ones, 1))) {
+      batch.clear();
+      reader.add_losses(batch, piece.front(), true);
+      const auto loss = static_cast<double>(batch.forward());
+      const Gradients& gradients = batch.backward();
+      reader.keep_states();
+      run.update(gradients, loss, streams.predictions(piece.front()));
+      if (trainer.updates() == stop_after) run.stop();
     }
-    return all;
+    run.finish_epoch([&] { return -total_nats(model, task.held_out(), 32, threads); });
   }
-
- private:
-  class Interrupted : public Trainee {
-   public:
-    Interrupted(Trainee& trainee, std::uint64_t after) : trainee_(trainee), after_(after) {}
-    Loss run(std::span<const std::uint32_t> samples, std::uint64_t step) override {
-      if (step + 1 == after_) std::raise(SIGINT);
-      return trainee_.run(samples, step);
-    }
-    const Gradients& gradients() override { return trainee_.gradients(); }
-    double dev_score() override { return trainee_.dev_score(); }
-    std::string score_text(double score) const override { return trainee_.score_text(score); }
-
-   private:
-    Trainee& trainee_;
-    std::uint64_t after_;
-  };
-
-  Options options_;
-  Task task_;
-  ParameterCollection parameters_;
-  LanguageModel model_;
-  AdamTrainer trainer_;
-  TextTrainee trainee_;
-  double score_ = 0;
-};
+  EXPECT_EQ(run.interrupted(), stop_after != ~std::uint64_t{0});
+  std::vector<float> all;
+  for (const auto& storage : parameters.storages()) {
+    const std::vector<float> some = as_vector(storage->tensor());
+    all.insert(all.end(), some.begin(), some.end());
+  }
+  return all;
+}
 
 TEST(LanguageModelTest, ResumedTrainingHasTheSameBits) {
   const Folder whole_folder("lm_whole"), parts_folder("lm_parts");
-  TrainingRun whole(small_options(whole_folder.path()));
-  ASSERT_TRUE(whole.train());
-  Options options = small_options(parts_folder.path());
-  options.threads = 1;  // which changes nothing
+  const std::vector<float> whole = train(whole_folder.path(), 2, false);
   // In the middle of the first epoch, where states of streams are not zero, and of the second.
-  std::uint64_t interrupt_after = 3;
-  for (bool complete = false; !complete; options.resume = true) {
-    TrainingRun part(options);
-    complete = part.train(interrupt_after);
-    if (!complete) {
-      EXPECT_EQ(part.updates(), interrupt_after);
-    } else {
-      EXPECT_EQ(part.updates(), whole.updates());
-      EXPECT_EQ(part.numbers(), whole.numbers());
-      EXPECT_EQ(part.score(), whole.score());
-      EXPECT_GT(part.updates(), 13u);
-    }
-    interrupt_after += 10;
-  }
-  options.sequence_length = 41;
-  TrainingRun other(options);
-  EXPECT_THROW(other.train(), UsageError);
-}
-
-TEST(LanguageModelTest, LearnsAndIsOfUse) {
-  const Folder folder("lm_learns");
-  Options options = small_options(folder.path());
-  options.sentences = 400;
-  options.hidden = 32;
-  options.dropout = 0;
-  options.epochs = 8;
-  options.learning_rate = 0.03f;
-  TrainingRun run(options);
-  ASSERT_TRUE(run.train());
-  EXPECT_LT(-run.score(), 0.75);  // random characters: 3.3
-
-  const TrainedModel trained(folder.path());
-  const Task& task = run.task();
-  EXPECT_EQ(total_nats(trained.model(), task.held_out(), 32, 1),
-            total_nats(run.model(), task.held_out(), 32, 1));
-  EXPECT_EQ(sampled_text(trained.model(), trained.encoding(), options, 50),
-            sampled_text(run.model(), task.encoding, options, 50));
-
-  const std::vector<std::string> texts = {"the dogs sleep", "the dogs xqzzw", ""};
-  std::istringstream lines(nats_of_lines(texts, trained.model(), trained.encoding(), 2));
-  double likely = 0, unlikely = 0, empty = 0;
-  std::string first, second;
-  lines >> likely;
-  std::getline(lines, first);
-  lines >> unlikely;
-  std::getline(lines, second);
-  lines >> empty;
-  EXPECT_EQ(first, "\tthe dogs sleep");
-  EXPECT_EQ(second, "\tthe dogs xqzzw");
-  EXPECT_LT(likely, 1);
-  EXPECT_GT(unlikely, likely + 1);
-  EXPECT_GT(empty, 1);  // no sentence is empty
-}
-
-TEST(LanguageModelTest, ThereMustBeATrainedModel) {
-  EXPECT_THROW(TrainedModel("no_such_folder"), FileError);
-  EXPECT_THROW(unit_of("letter"), UsageError);
+  const std::vector<float> first = train(parts_folder.path(), 1, false, 3);
+  EXPECT_NE(first, whole);
+  train(parts_folder.path(), 2, true, 14);
+  EXPECT_EQ(train(parts_folder.path(), 1, true), whole);
 }
 
 // ------------------------------------------------------------------------------------- sampling

@@ -14,6 +14,7 @@
 #include "dynet_like/core/random.h"
 #include "nn/data/text_lines.h"
 #include "nn/data/tree.h"
+#include "nn/data/tree_splits.h"
 
 namespace dynet_like::nn {
 
@@ -34,7 +35,7 @@ struct ListOpsFileOptions {
   bool check_values = true;
   /// The most brackets that may be open at once (the original test file has 84).
   std::size_t max_depth = 10'000;
-  TextLimits limits;
+  TextLimits limits = {};
 };
 
 /// Reads a line "label TAB expression" of the original files. An operator may have any number of
@@ -103,5 +104,18 @@ class ListOpsGenerator {
   Random& random_;
   ListOpsGeneratorOptions options_;
 };
+
+/// How many expressions are generated, with how many tokens at most.
+struct ListOpsSizes {
+  std::size_t train = 80'000, dev = 2'000, test = 2'000;
+  std::uint32_t max_tokens = 100;
+};
+
+/// The trees of the files, and generated ones where a name is empty, as always for dev. None that
+/// is generated is in another split, or twice in its own. Those for training have at least 1
+/// operator, the others at least 3: smaller ones are easy, and many. Throws FileError as
+/// read_listops does, and UsageError as the generator does.
+TreeSplits listops_splits(const std::string& train_file, const std::string& test_file,
+                          const ListOpsSizes& sizes, std::uint64_t seed);
 
 }  // namespace dynet_like::nn

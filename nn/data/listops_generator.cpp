@@ -94,4 +94,26 @@ std::vector<Tree> ListOpsGenerator::generate_distinct(std::size_t count) {
   return generate_distinct(count, seen);
 }
 
+TreeSplits listops_splits(const std::string& train_file, const std::string& test_file,
+                          const ListOpsSizes& sizes, std::uint64_t seed) {
+  TreeSplits splits;
+  if (!train_file.empty()) splits.train = read_listops(train_file);
+  if (!test_file.empty()) splits.test = read_listops(test_file);
+  std::unordered_set<std::string> seen;
+  for (const std::vector<Tree>* trees : {&splits.train, &splits.test}) {
+    for (const Tree& tree : *trees) seen.insert(listops_string(tree));
+  }
+  Random random(seed);
+  const auto complete = [&](std::vector<Tree>& trees, std::size_t count, std::uint32_t operators) {
+    ListOpsGeneratorOptions options;
+    options.min_operators = operators;
+    options.max_tokens = sizes.max_tokens;
+    if (trees.empty()) trees = ListOpsGenerator(random, options).generate_distinct(count, seen);
+  };
+  complete(splits.dev, sizes.dev, 3);
+  complete(splits.test, sizes.test, 3);
+  complete(splits.train, sizes.train, 1);
+  return splits;
+}
+
 }  // namespace dynet_like::nn

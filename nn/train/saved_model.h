@@ -18,7 +18,9 @@ class SavedModel {
   explicit SavedModel(const std::filesystem::path& folder)
       : file_(SafetensorsFile::read(folder / "best.safetensors")) {}
 
-  /// One of TrainingOptions::settings or texts.
+  /// TrainingOptions::settings and texts, and what the run adds.
+  const Metadata& metadata() const { return file_.metadata(); }
+  /// One of them.
   const std::string& text(const std::string& name) const;
   /// The same as a number: double, float, unsigned or uint64_t.
   template <class Number>

@@ -47,6 +47,9 @@ struct TrainingOptions {
   /// All that bits depend on, such as sizes of layers: it must be as it was to go on from a
   /// checkpoint. Keys must not begin with "training.".
   Metadata settings = {};
+  /// What a checkpoint keeps as well, but need not be as it was, such as paths of data: a program
+  /// that goes on can read it there. The same holds for keys.
+  Metadata arguments = {};
   /// Larger texts that are kept with the best model, such as vocabularies. The same holds for keys.
   Metadata texts = {};
   /// An event file for TensorBoard, too.

@@ -56,6 +56,7 @@ void TrainingRun::check_options() const {
   need(!options_.events || !options_.output.empty(), "a folder for events", "none");
   if (options_.plateau) options_.plateau->check();
   check_keys(options_.settings);
+  check_keys(options_.arguments);
   check_keys(options_.texts);
 }
 
@@ -98,6 +99,7 @@ void TrainingRun::save() {
   if (bar_) progress.seconds += bar_->seconds();
   Metadata metadata = all_settings();
   progress.add_to(metadata);
+  metadata.insert(options_.arguments.begin(), options_.arguments.end());
   save_checkpoint(checkpoint_, model_, trainer_, Random(options_.seed), metadata);
   is_saved_ = true;
 }

@@ -1,0 +1,24 @@
+// Trees for training: in three parts, with their words and sizes.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "nn/data/tree.h"
+#include "nn/data/vocabulary.h"
+
+namespace dynet_like::nn {
+
+/// Trees to train on, to choose the best model on, and to test on.
+struct TreeSplits {
+  std::vector<Tree> train, dev, test;
+};
+
+/// The words of the leaves that come min_count times and more, and "<unk>" for all others.
+Vocabulary vocabulary_of(std::span<const Tree> trees, std::uint64_t min_count = 1);
+
+/// The number of nodes of each tree, to put similar ones into minibatches.
+std::vector<std::uint32_t> sizes_of(std::span<const Tree> trees);
+
+}  // namespace dynet_like::nn

@@ -1,0 +1,59 @@
+// What a training run keeps in its checkpoints for programs that go on: it may change.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <string>
+
+#include "dynet_like/dynet_like.h"
+#include "dynet_like/io/safetensors.h"
+#include "nn/linear.h"
+#include "nn/train.h"
+
+namespace dynet_like::nn {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// Makes a run with these arguments, saves, and returns what its files have then.
+Metadata saved(const fs::path& folder, bool resume, const Metadata& arguments) {
+  ParameterCollection model;
+  const Linear linear(model, 2, 2);
+  AdamTrainer trainer(model);
+  TrainingOptions options;
+  options.output = folder;
+  options.resume = resume;
+  options.lines = nullptr;
+  options.epochs = 1;
+  options.settings = {{"size", "2"}};
+  options.arguments = arguments;
+  TrainingRun run(model, trainer, options);
+  while (run.next_epoch()) {
+    for (const auto& samples : run.minibatches(1)) {
+      Minibatch batch;
+      batch.add_losses(samples.size(), [&](ComputationGraph& graph, std::size_t) {
+        return pickneglogsoftmax(linear(input(graph, {2}, {1, 2})), 0);
+      });
+      run.update(batch);
+    }
+    run.finish_epoch();
+  }
+  run.save();
+  return SafetensorsFile::read(folder / "checkpoint.safetensors").metadata();
+}
+
+TEST(TrainingArgumentsTest, AreKeptAndMayChange) {
+  const fs::path folder = fs::path(testing::TempDir()) / "training_arguments";
+  fs::remove_all(folder);
+  EXPECT_EQ(saved(folder, false, {{"data", "here"}}).at("data"), "here");
+  EXPECT_EQ(saved(folder, true, {{"data", "there"}}).at("data"), "there");
+  EXPECT_FALSE(saved(folder, true, {}).contains("data"));
+  // They are no part of the model, and cannot hide a setting.
+  const auto model = SafetensorsFile::read(folder / "best.safetensors").metadata();
+  EXPECT_FALSE(model.contains("data"));
+  EXPECT_EQ(saved(folder, true, {{"size", "3"}}).at("size"), "2");
+  EXPECT_THROW(saved(folder, false, {{"training.epoch", "3"}}), UsageError);
+  fs::remove_all(folder);
+}
+
+}  // namespace
+}  // namespace dynet_like::nn
