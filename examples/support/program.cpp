@@ -14,28 +14,32 @@
 
 namespace dynet_like::examples {
 
-int run_program(const Program& program, int argc, char** argv,
-                const std::function<int(Options&)>& train,
-                const std::function<int(Options&)>& apply) {
+int run_program(const std::string& name, const std::function<int()>& run) {
   try {
-    Options options(program, argc, argv);
-    int status = 0;
-    if (options.has("help")) {
-      fmt::print("{}", options.help());
-    } else if (options.has("apply")) {
-      status = apply(options);
-    } else {
-      if (options.has("report")) AtomicFile check(options.text("report"));  // leaves nothing behind
-      status = train(options);
-    }
+    const int status = run();
     flush_output();
     // std::cin takes an error for the end.
     if (std::ferror(stdin) != 0) throw FileError(kStandardInput, "need to read it; got an error");
     return status;
   } catch (const std::exception& error) {
-    fmt::print(stderr, "{}: {}\n", program.name, error.what());
+    fmt::print(stderr, "{}: {}\n", name, error.what());
     return dynamic_cast<const UsageError*>(&error) != nullptr ? 2 : 1;
   }
+}
+
+int run_program(const Program& program, int argc, char** argv,
+                const std::function<int(Options&)>& train,
+                const std::function<int(Options&)>& apply) {
+  return run_program(program.name, [&] {
+    Options options(program, argc, argv);
+    if (options.has("help")) {
+      fmt::print("{}", options.help());
+      return 0;
+    }
+    if (options.has("apply")) return apply(options);
+    if (options.has("report")) AtomicFile check(options.text("report"));  // leaves nothing behind
+    return train(options);
+  });
 }
 
 void begin_training(const Options& options, const ParameterCollection& model,

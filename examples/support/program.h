@@ -15,10 +15,12 @@
 
 namespace dynet_like::examples {
 
-/// Runs an example, which trains, or applies a model with --apply, and returns its exit status.
-/// --help is answered here, and --report tried. An exception becomes a line "NAME: what" on
+/// Runs an example and returns its exit status. An exception becomes a line "NAME: what" on
 /// standard error and status 1, or 2 for a UsageError; so does output that could not be written and
 /// input that could not be read.
+int run_program(const std::string& name, const std::function<int()>& run);
+/// The same of one that trains, or applies a model with --apply. --help is answered here, and
+/// --report tried.
 int run_program(const Program& program, int argc, char** argv,
                 const std::function<int(Options&)>& train,
                 const std::function<int(Options&)>& apply);
