@@ -3,7 +3,7 @@
 //   tree_lstm               ListOps with 3 operators and more: 97.3 %; 1.5 minutes
 //   tree_lstm --data SST    45.2 % of the test sentences in five classes, 84.6 % in two; 33 seconds
 //   tree_lstm --data LISTOPS --train-trees 100000 --max-tokens 1000 --hidden 128 --epochs 8
-//       --decay 0.6         test_d20s.tsv of Nangia and Bowman (2018): see below
+//       --decay 0.6         99.75 % of all 10,000 trees of test_d20s.tsv; 7 to 8 minutes
 #include <algorithm>
 #include <cmath>
 
