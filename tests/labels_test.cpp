@@ -113,7 +113,7 @@ TEST_F(LabelsTest, NumericErrorsNameTheNode) {
   const Parameter huge = model.add_parameters({2}, ParameterInitConst(1e30f), "huge");
   const Expression y = square(cmult(parameter(graph_, huge), input(graph_, Dim({2}), {1e20f, 1})));
   const std::string product = message_of<NumericError>([&] { y.value(); });
-  EXPECT_TRUE(product.ends_with("of cmult, node 3 of sample 0, of \"/huge\"")) << product;
+  EXPECT_TRUE(product.ends_with("of cmult, node 4 of sample 0, of \"/huge\"")) << product;
 }
 
 }  // namespace

@@ -3,6 +3,10 @@
 
 #include <algorithm>
 
+#include "dynet_like/ops/structured.h"
+#include "dynet_like/tape/labels.h"
+#include "dynet_like/tape/views.h"
+
 namespace dynet_like {
 
 namespace {
@@ -43,6 +47,7 @@ bool has_all_columns(const Tape& tape, ValueId input, const Columns& all) {
 // one column that serves all; `splits`: it could be taken if every element were by itself.
 bool fits(const Tape& tape, ValueId input, bool by_column, const Columns& all, bool& splits) {
   const Value& value = tape.value(input);
+  if (value.items != 1 && value.items != all.elements) return false;
   if (!by_column) return value.identity != 0 && value.items == 1;
   const bool has_all = has_all_columns(tape, input, all);
   if (!has_all && tape.shape_of(input).dim[all.rank - 1] != 1) return false;
@@ -81,6 +86,18 @@ std::vector<Number> for_columns(std::span<const Number> numbers, std::size_t eac
   return result;
 }
 
+// Those of one item, or those that are for all.
+Numbers numbers_of_item(const Op& op, std::span<const std::uint32_t> attributes,
+                        const Numbers& numbers, std::uint32_t item) {
+  const std::size_t integers = op.integers(attributes), reals = op.reals_per_item;
+  Numbers result = numbers;
+  if (numbers.integers.size() > integers) {
+    result.integers = numbers.integers.subspan(item * integers, integers);
+  }
+  if (numbers.reals.size() > reals) result.reals = numbers.reals.subspan(item * reals, reals);
+  return result;
+}
+
 }  // namespace
 
 std::optional<ByColumn> by_column(Tape& tape, const Op& op, std::span<const ValueId> inputs,
@@ -112,6 +129,38 @@ std::optional<ByColumn> by_column(Tape& tape, const Op& op, std::span<const Valu
   result.integers = for_columns(numbers.integers, op.integers(attributes), all);
   result.reals = for_columns(numbers.reals, op.reals_per_item, all);
   return result;
+}
+
+// The node has a minibatch of columns; what is seen of it is the matrix.
+ValueId Tape::add_by_column(const Op& op, std::span<const ValueId> inputs,
+                            std::span<const std::uint32_t> attributes, const Numbers& numbers) {
+  const auto columns =
+      with_labels(*this, inputs, [&] { return by_column(*this, op, inputs, attributes, numbers); });
+  if (!columns.has_value()) return kNoValue;
+  if (columns->splits) return add_by_element(op, inputs, attributes, numbers, columns->result);
+  const Numbers of_columns{columns->integers, columns->reals};
+  Value view = values_[add_one(op, columns->inputs, attributes, of_columns)];
+  view.shape = cache_->shape(columns->result.single_batch(), types_->shape(view.shape).dtype);
+  view.items = columns->result.bd;
+  view.stride = columns->result.batch_size();
+  return add_view(view);
+}
+
+// So that the bits are those of elements that are recorded in graphs of their own.
+ValueId Tape::add_by_element(const Op& op, std::span<const ValueId> inputs,
+                             std::span<const std::uint32_t> attributes, const Numbers& numbers,
+                             const Dim& result) {
+  std::vector<ValueId> elements, own(inputs.size());
+  for (std::uint32_t element = 0; element < result.bd; ++element) {
+    for (std::size_t j = 0; j < inputs.size(); ++j) {
+      const bool serves_all = values_[inputs[j]].items == 1;
+      own[j] = serves_all ? inputs[j] : pick_minibatch_elements(*this, inputs[j], element, 1);
+    }
+    const ValueId all = add(op, own, attributes, numbers_of_item(op, attributes, numbers, element));
+    elements.push_back(reshape(*this, all, Dim({result.batch_size()})));
+  }
+  const std::uint32_t along = 1;
+  return reshape(*this, add(ops::concatenate, elements, std::span(&along, 1)), result);
 }
 
 }  // namespace dynet_like

@@ -8,9 +8,7 @@
 #include "dynet_like/core/errors.h"
 #include "dynet_like/core/text.h"
 #include "dynet_like/ops/structured.h"
-#include "dynet_like/tape/columns.h"
 #include "dynet_like/tape/labels.h"
-#include "dynet_like/tape/views.h"
 
 namespace dynet_like {
 
@@ -71,22 +69,6 @@ const float* InputData::values_now() const {
   }
   return vector->data();
 }
-
-namespace {
-
-// Those of one item, or those that are for all.
-Numbers numbers_of_item(const Op& op, std::span<const std::uint32_t> attributes,
-                        const Numbers& numbers, std::uint32_t item) {
-  const std::size_t integers = op.integers(attributes), reals = op.reals_per_item;
-  Numbers result = numbers;
-  if (numbers.integers.size() > integers) {
-    result.integers = numbers.integers.subspan(item * integers, integers);
-  }
-  if (numbers.reals.size() > reals) result.reals = numbers.reals.subspan(item * reals, reals);
-  return result;
-}
-
-}  // namespace
 
 // The edges lie in reserved room. There is a whole node or, if memory runs out, none.
 inline ValueId Tape::add_node(const NodeType& type, std::size_t first_number, std::uint32_t items,
@@ -160,38 +142,6 @@ ValueId Tape::add_any(const Op& op, std::span<const ValueId> inputs,
     if (added != kNoValue) return added;
   }
   return add_one(op, inputs, attributes, numbers);
-}
-
-// The node has a minibatch of columns; what is seen of it is the matrix.
-ValueId Tape::add_by_column(const Op& op, std::span<const ValueId> inputs,
-                            std::span<const std::uint32_t> attributes, const Numbers& numbers) {
-  const auto columns =
-      with_labels(*this, inputs, [&] { return by_column(*this, op, inputs, attributes, numbers); });
-  if (!columns.has_value()) return kNoValue;
-  if (columns->splits) return add_by_element(op, inputs, attributes, numbers, columns->result);
-  const Numbers of_columns{columns->integers, columns->reals};
-  Value view = values_[add_one(op, columns->inputs, attributes, of_columns)];
-  view.shape = cache_->shape(columns->result.single_batch(), types_->shape(view.shape).dtype);
-  view.items = columns->result.bd;
-  view.stride = columns->result.batch_size();
-  return add_view(view);
-}
-
-// So that the bits are those of elements that are recorded in graphs of their own.
-ValueId Tape::add_by_element(const Op& op, std::span<const ValueId> inputs,
-                             std::span<const std::uint32_t> attributes, const Numbers& numbers,
-                             const Dim& result) {
-  std::vector<ValueId> elements, own(inputs.size());
-  for (std::uint32_t element = 0; element < result.bd; ++element) {
-    for (std::size_t j = 0; j < inputs.size(); ++j) {
-      const bool serves_all = values_[inputs[j]].items == 1;
-      own[j] = serves_all ? inputs[j] : pick_minibatch_elements(*this, inputs[j], element, 1);
-    }
-    const ValueId all = add(op, own, attributes, numbers_of_item(op, attributes, numbers, element));
-    elements.push_back(reshape(*this, all, Dim({result.batch_size()})));
-  }
-  const std::uint32_t along = 1;
-  return reshape(*this, add(ops::concatenate, elements, std::span(&along, 1)), result);
 }
 
 ValueId Tape::add_one(const Op& op, std::span<const ValueId> inputs,
@@ -449,9 +399,13 @@ const std::string& Tape::label_of(NodeId id) const {
 
 const std::string& Tape::name_of(NodeId id) const {
   const Op* const op = type_of(id).op;
-  if (op == &ops::lookup && label_of(id).empty()) return name_of(values_[inputs_of(id)[0]].node);
+  const std::string& label = label_of(id);
+  if (op == &ops::lookup && label.empty()) return name_of(values_[inputs_of(id)[0]].node);
   const bool is_parameter = op == &ops::parameter || op == &ops::lookup_parameter;
-  return is_parameter && label_of(id).empty() ? storage_of(id).name : label_of(id);
+  if (!is_parameter || !label.empty()) return label;
+  // A parameter that was given none has one that says nothing, such as "/_2".
+  const std::string& name = storage_of(id).name;
+  return name.find("/_", name.rfind('/')) == std::string::npos ? name : label;
 }
 
 std::string Tape::labels_of(std::span<const ValueId> values) const {
