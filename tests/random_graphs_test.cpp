@@ -49,17 +49,6 @@ Outcome run(const RandomModel& model, std::uint64_t seed, unsigned samples,
   return outcome;
 }
 
-// The same of sums that began in different places: a GPU adds up many addends in chunks.
-::testing::AssertionResult same_sums(const std::vector<float>& a, const std::vector<float>& b) {
-  if (default_device()->is_cpu()) return same(a, b);
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    if (std::isnan(a[i]) && std::isnan(b[i])) continue;
-    if (a[i] == b[i] || std::abs(a[i] - b[i]) <= 1e-5f * (1 + std::abs(a[i]))) continue;
-    return ::testing::AssertionFailure() << "element " << i << ": " << a[i] << " and " << b[i];
-  }
-  return ::testing::AssertionSuccess();
-}
-
 void expect_same(const Outcome& a, const Outcome& b, std::size_t samples) {
   for (std::size_t sample = 0; sample < samples; ++sample) {
     ASSERT_TRUE(same(a.values[sample], b.values[sample])) << "values of sample " << sample;

@@ -26,4 +26,17 @@ inline ::testing::AssertionResult same(const std::vector<float>& a, const std::v
   return ::testing::AssertionSuccess();
 }
 
+/// The same of sums that began in different places: a GPU adds up many addends in chunks.
+inline ::testing::AssertionResult same_sums(const std::vector<float>& a,
+                                            const std::vector<float>& b) {
+  if (default_device()->is_cpu()) return same(a, b);
+  if (a.size() != b.size()) return ::testing::AssertionFailure() << a.size() << " and " << b.size();
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    if (std::isnan(a[i]) && std::isnan(b[i])) continue;
+    if (a[i] == b[i] || std::abs(a[i] - b[i]) <= 1e-5f * (1 + std::abs(a[i]))) continue;
+    return ::testing::AssertionFailure() << "element " << i << ": " << a[i] << " and " << b[i];
+  }
+  return ::testing::AssertionSuccess();
+}
+
 }  // namespace dynet_like::testing
