@@ -97,8 +97,10 @@ Tensor Executor::gradient(ValueRef ref, const Gradients& gradients) {
   }
   if (gradient != nullptr) return contiguous(ref, gradient, gradient_copies_);
   const Shape& shape = tape.shape_of(ref.value);
-  std::vector<std::byte>& copy = gradient_copies_[{ref.tape, ref.value}];
-  copy.assign(std::size_t{shape.size} * value.items * size_of(shape.dtype), std::byte{0});
+  const std::size_t bytes = std::size_t{shape.size} * value.items * size_of(shape.dtype);
+  std::vector<std::byte>& copy =
+      gradient_copies_.try_emplace({ref.tape, ref.value}, bytes).first->second;
+  std::fill(copy.begin(), copy.end(), std::byte{0});
   const Tensor result(tape.dim_of(ref.value), shape.dtype, copy.data());
   // A loss on which no gradient depends has its own all the same.
   const auto times = std::count(roots_.begin(), roots_.end(), ref);
