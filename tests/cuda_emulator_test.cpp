@@ -10,7 +10,7 @@
 
 #include "dynet_like/core/errors.h"
 #include "dynet_like/device/cuda/host/order.h"
-#include "dynet_like/device/cuda/host/sanitizer.h"
+#include "dynet_like/core/sanitizer.h"
 #include "dynet_like/device/cuda/launch.h"
 #include "tests/support/message_of.h"
 
@@ -311,7 +311,7 @@ TEST_F(EmulatorTest, BarriersAreCheap) {
   launch({kBlocks, 1, 1, 256}, cooperating, many_barriers, to);
   const std::chrono::duration<double, std::milli> time = Clock::now() - begin;
   RecordProperty("milliseconds_per_block", std::to_string(time.count() / kBlocks));
-  EXPECT_LT(time.count() / kBlocks, host::kSanitized ? 50 : 5);
+  EXPECT_LT(time.count() / kBlocks, kSanitized ? 50 : 5);
 }
 
 }  // namespace

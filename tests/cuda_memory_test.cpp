@@ -9,7 +9,7 @@
 
 #include "dynet_like/core/errors.h"
 #include "dynet_like/device/cuda/host/memory.h"
-#include "dynet_like/device/cuda/host/sanitizer.h"
+#include "dynet_like/core/sanitizer.h"
 #include "dynet_like/device/cuda/launch.h"
 #include "tests/support/message_of.h"
 
@@ -118,7 +118,7 @@ TEST_F(DeviceMemoryDeathTest, AnIndexOffByOne) {
   };
   write(2);
   runtime_.wait();
-  if (host::kSanitized) {
+  if (kSanitized) {
     EXPECT_DEATH(write(3), "use-after-poison");
     EXPECT_DEATH(launch(runtime_, {}, Threads::independent, read_at, numbers, 3u),
                  "use-after-poison");
@@ -144,7 +144,7 @@ __global__ void shared_beyond(float* to, unsigned at) {
 }
 
 TEST_F(DeviceMemoryDeathTest, SharedMemoryHasItsSize) {
-  if (!host::kSanitized) GTEST_SKIP() << "needs the address sanitizer";
+  if (!kSanitized) GTEST_SKIP() << "needs the address sanitizer";
   float* const to = make(1);
   launch(runtime_, {}, Threads::cooperating, shared_beyond, to, 4u);
   EXPECT_DEATH(launch(runtime_, {}, Threads::cooperating, shared_beyond, to, 5u),

@@ -83,13 +83,26 @@ void ThreadPool::stop(unsigned started) {
 }
 
 void ThreadPool::run(unsigned parts, const std::function<void(unsigned)>& work) {
+  begin(parts, work);
+  for (unsigned part = 1; part < parts; ++part) {
+    if (workers_[part - 1].take()) finish(part);
+  }
+  wait();
+}
+
+void ThreadPool::run_on_own_threads(unsigned parts, const std::function<void(unsigned)>& work) {
+  begin(parts, work);
+  wait();
+}
+
+void ThreadPool::begin(unsigned parts, const std::function<void(unsigned)>& work) {
   work_ = &work;
   pending_.store(parts - 1, std::memory_order_relaxed);
   for (unsigned i = 0; i + 1 < parts; ++i) workers_[i].offer();
   call(0);
-  for (unsigned part = 1; part < parts; ++part) {
-    if (workers_[part - 1].take()) finish(part);
-  }
+}
+
+void ThreadPool::wait() {
   for (std::uint32_t left = pending_.load(std::memory_order_acquire); left != 0;) {
     left = wait_for_change(pending_, left);
   }

@@ -28,10 +28,15 @@ class ThreadPool {
   /// then those whose threads have not begun: they may have to wait for a processor. Throws what a
   /// part throws, once all have ended.
   void run(unsigned parts, const std::function<void(unsigned)>& work);
+  /// The same, but a part always runs on the same thread: the caller waits for those that begin
+  /// late.
+  void run_on_own_threads(unsigned parts, const std::function<void(unsigned)>& work);
 
  private:
   struct Worker;
 
+  void begin(unsigned parts, const std::function<void(unsigned)>& work);
+  void wait();
   void stop(unsigned started);
   void serve(unsigned part);
   void call(unsigned part);

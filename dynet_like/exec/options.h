@@ -49,6 +49,8 @@ struct GraphOptions {
   /// Measure the time spent in planning and in kernels: `plan_seconds` and `kernel_seconds` of what
   /// explain() returns.
   bool measure_time = false;
+  /// The stack of every sample in for_each_sample. What is not touched takes no memory.
+  std::size_t stack_bytes = std::size_t{1} << 20;
 };
 
 }  // namespace dynet_like

@@ -5,6 +5,7 @@
 
 #include "dynet_like/core/errors.h"
 #include "dynet_like/core/make_room.h"
+#include "dynet_like/graph/sample_fibers.h"
 #include "dynet_like/ops/structured.h"
 
 namespace dynet_like {
@@ -114,16 +115,17 @@ void ComputationGraph::throw_not_derived() {
 void ComputationGraph::throw_beside_others(const char* user) {
   throw UsageError(
       std::string("[") + user +
-      "] need a graph that is recorded alone; got one inside Minibatch::add_losses, "
-      "which runs nothing: use new_graph for samples whose values are needed on the way");
+      "] need a graph that is recorded alone; got one inside Minibatch::add_losses or "
+      "for_each_sample: the first runs nothing, in the second values can be asked for");
 }
 
 Tensor ComputationGraph::forward(const Expression& last) {
-  executor("forward").invalidate();
+  if (waiter_ == nullptr) executor("forward").invalidate();
   return get_value(last);
 }
 
 Tensor ComputationGraph::get_value(const Expression& e) {
+  if (waiter_ != nullptr) return waiter_->value(ref(e, "value"));
   return executor("value").value(ref(e, "value"));
 }
 
@@ -178,19 +180,26 @@ const Dim& ComputationGraph::dim_of(std::uint32_t id) const {
   return found->second;
 }
 
+// The executor for what may be done in for_each_sample, too, where fibers of several threads meet.
+std::pair<Executor*, std::unique_lock<std::mutex>> ComputationGraph::locked(const char* user) {
+  if (waiter_ == nullptr) return {&executor(user), std::unique_lock<std::mutex>()};
+  return {executor_, waiter_->lock()};
+}
+
 void ComputationGraph::checkpoint() {
   tape();
+  const auto [executor, lock] = locked("checkpoint");
   tape_.note_boundary();
-  checkpoints_.push_back({tape_.mark(), executor("checkpoint").mark(index_)});
+  checkpoints_.push_back({tape_.mark(), executor->mark(index_)});
 }
 
 void ComputationGraph::revert() {
-  Executor& executor = this->executor("revert");
+  const auto [executor, lock] = locked("revert");
   if (checkpoints_.empty()) throw UsageError("[revert] need a checkpoint before; got none");
   make_room(reverts_);  // nothing fails from here on
   const Checkpoint checkpoint = checkpoints_.back();
   checkpoints_.pop_back();
-  executor.revert(index_, checkpoint.tape.nodes, checkpoint.run);
+  executor->revert(index_, checkpoint.tape.nodes, checkpoint.run);
   tape_.revert(checkpoint.tape);
   const auto kept = static_cast<std::uint32_t>(checkpoint.tape.values);
   while (!reverts_.empty() && reverts_.back().values >= kept) reverts_.pop_back();

@@ -3,6 +3,7 @@
 
 #include <map>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <utility>
 #include <vector>
@@ -12,6 +13,8 @@
 #include "dynet_like/ops/ops.h"
 
 namespace dynet_like {
+
+class ValueWaiter;
 
 /// What a graph works with, empty but for its memory: a later graph can begin with it.
 struct GraphMemory {
@@ -38,7 +41,7 @@ class ComputationGraph {
   ComputationGraph& operator=(const ComputationGraph&) = delete;
 
   /// Computes everything anew, with the parameters as they are now. In a minibatch all graphs
-  /// forget their values.
+  /// forget their values. Inside for_each_sample nothing is forgotten: it is get_value there.
   Tensor forward(const Expression& last);
   /// Computes what has not been computed yet.
   Tensor incremental_forward(const Expression& last) { return get_value(last); }
@@ -128,9 +131,10 @@ class ComputationGraph {
   void forget_all();
   /// The executor. It is not to be had while samples are recorded beside each other.
   Executor& executor(const char* user) const {
-    if (beside_others_) throw_beside_others(user);
+    if (beside_others_ || waiter_ != nullptr) throw_beside_others(user);
     return *executor_;
   }
+  std::pair<Executor*, std::unique_lock<std::mutex>> locked(const char* user);
   [[noreturn]] static void throw_beside_others(const char* user);
   [[noreturn]] static void throw_not_in_use();
   [[noreturn]] static void throw_not_derived();
@@ -146,8 +150,9 @@ class ComputationGraph {
   std::vector<Revert> reverts_;  ///< those that still matter: later ones kept more
   /// Shapes with a minibatch dimension: those without lie in the type table.
   mutable std::map<std::pair<ShapeId, std::uint32_t>, Dim> minibatch_dims_;
-  bool in_use_ = true;          ///< false for a spare graph of a minibatch
-  bool beside_others_ = false;  ///< its minibatch is inside Minibatch::record
+  bool in_use_ = true;             ///< false for a spare graph of a minibatch
+  bool beside_others_ = false;     ///< its minibatch is inside Minibatch::record
+  ValueWaiter* waiter_ = nullptr;  ///< of its sample, while that runs in for_each_sample
   Gradients gradients_;
   Gradients* collected_ = nullptr;
   const Gradients* last_gradients_ = nullptr;  ///< where those of parameters are

@@ -6,6 +6,7 @@
 #include "dynet_like/core/errors.h"
 #include "dynet_like/core/make_room.h"
 #include "dynet_like/exec/memory_needs.h"
+#include "dynet_like/graph/sample_fibers.h"
 
 namespace dynet_like {
 
@@ -25,6 +26,8 @@ Minibatch::Minibatch(const GraphOptions& options)
   caches_.push_back(std::make_unique<TypeCache>(*types_));
   executor_.take_step();
 }
+
+Minibatch::~Minibatch() = default;
 
 ComputationGraph& Minibatch::new_graph() {
   check_alone("new_graph");

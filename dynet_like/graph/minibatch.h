@@ -12,13 +12,17 @@
 
 namespace dynet_like {
 
+class SampleFibers;
+
 /// One graph per sample, one plan and one backward pass over all of them. Results are the same bits
 /// as those of the samples run one by one. Clear it and use it again: it keeps its memory.
 class Minibatch {
  public:
   using RecordSample = std::function<Expression(ComputationGraph& graph, std::size_t i)>;
+  using RunSample = std::function<void(ComputationGraph& graph, std::size_t i)>;
 
   explicit Minibatch(const GraphOptions& options = {});
+  ~Minibatch();
 
   /// The graph of the next sample. It lives until the minibatch is cleared or destroyed.
   ComputationGraph& new_graph();
@@ -40,6 +44,10 @@ class Minibatch {
   std::vector<Expression> record(std::size_t count, const RecordSample& record);
   /// The same, and every expression is a loss as for add_loss; none is added if a sample fails.
   void add_losses(std::size_t count, const RecordSample& loss_of);
+  /// Terms of the total loss, in this order; none is added if one of them is not a loss.
+  void add_losses(std::span<const Expression> losses);
+  /// What for_each_sample does, which see: run(graph, i) runs sample i, and may ask for values.
+  void run_samples(std::size_t count, const RunSample& run);
   /// A value that `forward` computes, too. In inference `forward` keeps losses and outputs; what
   /// else it computes may be freed, and is computed again if it is asked for later.
   void add_output(const Expression& output);
@@ -99,6 +107,9 @@ class Minibatch {
   void check_alone(const char* user) const;
   void set_recording(bool recording);
   std::vector<Expression> record_from(std::size_t first, const RecordSample& record);
+  void run_on_fibers(std::size_t first, const RunSample& run);
+  void compute_wave(std::span<const ValueRef> values);
+  unsigned use_threads(std::size_t samples);
   ValueRef ref(const Expression& e, const char* user) const { return e.pg->ref(e, user); }
   void forget_changed(bool look_at_memory);
   void find_parts();
@@ -116,7 +127,8 @@ class Minibatch {
 
   std::shared_ptr<TypeTable> types_;
   std::vector<std::unique_ptr<TypeCache>> caches_;  ///< by thread; the first is the caller's
-  bool recording_ = false;                          ///< inside `record`
+  bool recording_ = false;                          ///< inside `record` or `run_samples`
+  std::unique_ptr<SampleFibers> fibers_;            ///< made for the first samples that need them
   Executor executor_;
   std::vector<std::unique_ptr<ComputationGraph>> graphs_;  ///< those behind `used_` are spare
   std::size_t used_ = 0;

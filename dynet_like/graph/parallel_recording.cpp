@@ -1,47 +1,18 @@
 // Minibatch::record: samples recorded beside each other, with the results of one by one.
 #include <algorithm>
-#include <typeinfo>
 
 #include "dynet_like/core/errors.h"
 #include "dynet_like/graph/minibatch.h"
+#include "dynet_like/graph/rethrow_in_sample.h"
 #include "dynet_like/graph/sample_order.h"
 
 namespace dynet_like {
 
-namespace {
-
-// Says in which sample it happened, if it is exactly an exception of the library.
-template <class Error>
-void throw_in_sample(const Error& error, std::size_t sample) {
-  if (typeid(error) != typeid(Error)) return;
-  throw Error(std::string(error.what()) + ", in sample " + std::to_string(sample));
-}
-
-[[noreturn]] void rethrow(std::exception_ptr failure, std::size_t sample) {
-  try {
-    std::rethrow_exception(failure);
-  } catch (const ShapeError& error) {
-    throw_in_sample(error, sample);
-    throw;
-  } catch (const UsageError& error) {
-    throw_in_sample(error, sample);
-    throw;
-  } catch (const StateError& error) {
-    throw_in_sample(error, sample);
-    throw;
-  } catch (const DeviceError& error) {
-    throw_in_sample(error, sample);
-    throw;
-  }
-}
-
-}  // namespace
-
 void Minibatch::check_alone(const char* user) const {
   if (!recording_) return;
-  throw UsageError(
-      std::string("[") + user +
-      "] need a minibatch that is not being recorded; got one inside record or add_losses");
+  throw UsageError(std::string("[") + user +
+                   "] need a minibatch that is not being recorded; got one inside record, "
+                   "add_losses or for_each_sample");
 }
 
 // The samples that were recorded before cannot run either: the executor sees all tapes.
@@ -50,6 +21,12 @@ void Minibatch::set_recording(bool recording) {
   for (std::size_t sample = 0; sample < used_; ++sample) {
     graphs_[sample]->beside_others_ = recording;
   }
+}
+
+void Minibatch::add_losses(std::span<const Expression> losses) {
+  check_alone("add_losses");
+  for (const Expression& loss : losses) check_loss(loss, "add_losses");
+  losses_.insert(losses_.end(), losses.begin(), losses.end());
 }
 
 void Minibatch::add_losses(std::size_t count, const RecordSample& loss_of) {
@@ -79,9 +56,7 @@ std::vector<Expression> Minibatch::record(std::size_t count, const RecordSample&
 
 std::vector<Expression> Minibatch::record_from(std::size_t first, const RecordSample& record) {
   const std::size_t count = used_ - first;
-  const auto threads = static_cast<unsigned>(
-      std::clamp<std::size_t>(count, 1, std::max(1u, executor_.options().threads)));
-  while (caches_.size() < threads) caches_.push_back(std::make_unique<TypeCache>(*types_));
+  const unsigned threads = use_threads(count);
   std::vector<Expression> expressions(count);
   SampleOrder order(count);
   const auto work = [&](unsigned thread) {
@@ -107,7 +82,7 @@ std::vector<Expression> Minibatch::record_from(std::size_t first, const RecordSa
   } else {
     executor_.threads().run(threads, work);
   }
-  if (order.failed()) rethrow(order.failure(), first + *order.failed());
+  if (order.failed()) rethrow_in_sample(order.failure(), first + *order.failed());
   return expressions;
 }
 

@@ -23,14 +23,19 @@ void SampleOrder::finish(std::size_t sample, std::exception_ptr failure) {
     failure_ = std::move(failure);
   }
   is_done_[sample] = true;
-  while (first_open_ < is_done_.size() && is_done_[first_open_]) ++first_open_;
+  go_on();
   progress_.notify_all();
+}
+
+void SampleOrder::go_on() {
+  while (first_open_ < is_done_.size() && is_done_[first_open_]) ++first_open_;
 }
 
 void SampleOrder::wait_for_those_before(std::size_t sample) {
   std::unique_lock lock(mutex_);
-  progress_.wait(lock, [&] { return first_open_ >= sample; });
-  if (failed_ && *failed_ < sample) throw Abandoned();
+  const auto is_abandoned = [&] { return failed_ && *failed_ < sample; };
+  progress_.wait(lock, [&] { return first_open_ >= sample || is_abandoned(); });
+  if (is_abandoned()) throw Abandoned();
 }
 
 }  // namespace dynet_like

@@ -17,6 +17,8 @@ namespace dynet_like {
 class SampleOrder : public Turn {
  public:
   explicit SampleOrder(std::size_t count) : is_done_(count) {}
+  /// Some of them need not be waited for.
+  explicit SampleOrder(std::vector<bool> is_done) : is_done_(std::move(is_done)) { go_on(); }
 
   /// The next sample, or nothing if all have been handed out or one has failed.
   std::optional<std::size_t> next();
@@ -30,6 +32,8 @@ class SampleOrder : public Turn {
   std::exception_ptr failure() const { return failure_; }
 
  private:
+  void go_on();
+
   std::mutex mutex_;
   std::condition_variable progress_;
   std::vector<bool> is_done_;

@@ -8,7 +8,7 @@
 #include <random>
 #include <vector>
 
-#include "dynet_like/device/cuda/host/fiber.h"
+#include "dynet_like/core/fiber.h"
 #include "dynet_like/device/cuda/host/order.h"
 #include "dynet_like/device/cuda/host/words.h"
 
@@ -53,9 +53,10 @@ class CooperatingBlock {
   }
 
  private:
+  static constexpr std::size_t kStackBytes = std::size_t{256} << 10;
   enum class State : std::uint8_t { ready, at_barrier, in_warp, returned };
   struct Thread {
-    Thread(unsigned number, CooperatingBlock& block) : fiber(number), block(block) {}
+    Thread(unsigned number, CooperatingBlock& block) : fiber(kStackBytes, number), block(block) {}
 
     Fiber fiber;
     CooperatingBlock& block;

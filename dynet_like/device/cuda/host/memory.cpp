@@ -8,7 +8,7 @@
 #include <cstring>
 
 #include "dynet_like/core/errors.h"
-#include "dynet_like/device/cuda/host/sanitizer.h"
+#include "dynet_like/core/sanitizer.h"
 
 namespace dynet_like::cuda::host {
 

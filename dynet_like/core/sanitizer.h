@@ -1,13 +1,17 @@
-// What the address sanitizer is told about memory and stacks; nothing in other builds.
+// What sanitizers and valgrind are told about memory and stacks; nothing in other builds.
 #pragma once
 
 #include <cstddef>
 
 #if defined(__SANITIZE_ADDRESS__)
 #define DYNET_LIKE_ASAN 1
+#elif defined(__SANITIZE_THREAD__)
+#define DYNET_LIKE_TSAN 1
 #elif defined(__has_feature)
 #if __has_feature(address_sanitizer)
 #define DYNET_LIKE_ASAN 1
+#elif __has_feature(thread_sanitizer)
+#define DYNET_LIKE_TSAN 1
 #endif
 #endif
 
@@ -15,8 +19,11 @@
 #include <sanitizer/asan_interface.h>
 #include <sanitizer/common_interface_defs.h>
 #endif
+#ifdef DYNET_LIKE_TSAN
+#include <sanitizer/tsan_interface.h>
+#endif
 
-namespace dynet_like::cuda::host {
+namespace dynet_like {
 
 #ifdef DYNET_LIKE_ASAN
 
@@ -46,4 +53,21 @@ inline void end_switch(void*, const void**, std::size_t*) {}
 
 #endif
 
-}  // namespace dynet_like::cuda::host
+/// For the thread sanitizer, which must know on whose behalf a thread runs.
+#ifdef DYNET_LIKE_TSAN
+
+inline void* make_context() { return __tsan_create_fiber(0); }
+inline void destroy_context(void* context) { __tsan_destroy_fiber(context); }
+inline void* current_context() { return __tsan_get_current_fiber(); }
+inline void switch_context(void* context) { __tsan_switch_to_fiber(context, 0); }
+
+#else
+
+inline void* make_context() { return nullptr; }
+inline void destroy_context(void*) {}
+inline void* current_context() { return nullptr; }
+inline void switch_context(void*) {}
+
+#endif
+
+}  // namespace dynet_like

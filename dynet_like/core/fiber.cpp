@@ -1,0 +1,127 @@
+// Fibers: Boost.Context's, with what must be kept and told when stacks change.
+#include "dynet_like/core/fiber.h"
+
+#include <cxxabi.h>
+
+#include <boost/context/fiber.hpp>
+#include <boost/context/protected_fixedsize_stack.hpp>
+#include <cstdint>
+#include <utility>
+
+#include "dynet_like/core/sanitizer.h"
+
+#if __has_include(<valgrind/valgrind.h>)
+#include <valgrind/valgrind.h>
+#else
+#define VALGRIND_STACK_REGISTER(begin, end) 0
+#define VALGRIND_STACK_DEREGISTER(id) static_cast<void>(id)
+#endif
+
+namespace dynet_like {
+
+namespace {
+
+namespace ctx = boost::context;
+
+// Stacks begin at pages, so that all frames would lie in a few sets of the cache.
+constexpr unsigned kOffsets = 16, kOffset = 256;
+
+// What a thread knows of the exceptions in flight, in the order of the C++ ABI's
+// __cxa_eh_globals: a stack has its own.
+struct Exceptions {
+  void* caught = nullptr;
+  unsigned uncaught = 0;
+};
+
+Exceptions& exceptions() { return *reinterpret_cast<Exceptions*>(abi::__cxa_get_globals()); }
+
+}  // namespace
+
+struct Fiber::Stack {
+  Function function = nullptr;
+  void* argument = nullptr;
+  ctx::fiber inside, outside;
+  Exceptions inside_exceptions;
+  // Of sanitizers: both stacks, and both contexts.
+  const void* bottom = nullptr;
+  std::size_t size = 0;
+  const void* outside_bottom = nullptr;
+  std::size_t outside_size = 0;
+  void *inside_context = nullptr, *outside_context = nullptr;
+  unsigned valgrind = 0;
+
+  ctx::fiber main(ctx::fiber&& from);
+  void yield();
+};
+
+Fiber::Fiber(std::size_t stack_bytes, unsigned number) : stack_(std::make_unique<Stack>()) {
+  ctx::protected_fixedsize_stack stacks(stack_bytes);
+  const ctx::stack_context memory = stacks.allocate();
+  const std::size_t offset = number % kOffsets * kOffset;
+  Stack& stack = *stack_;
+  stack.bottom = static_cast<const std::byte*>(memory.sp) - memory.size;
+  stack.size = memory.size;
+  unpoison(stack.bottom, stack.size);  // what another stack has left at this place
+  stack.valgrind = static_cast<unsigned>(VALGRIND_STACK_REGISTER(stack.bottom, memory.sp));
+  stack.inside_context = make_context();
+  stack.inside = ctx::fiber(
+      std::allocator_arg,
+      ctx::preallocated(static_cast<std::byte*>(memory.sp) - offset, memory.size - offset, memory),
+      std::move(stacks), [&stack](ctx::fiber&& outside) { return stack.main(std::move(outside)); });
+}
+
+// A resumed fiber without a function ends, and its stack is gone.
+Fiber::~Fiber() {
+  resume();
+  unpoison(stack_->bottom, stack_->size);
+  VALGRIND_STACK_DEREGISTER(stack_->valgrind);
+  destroy_context(stack_->inside_context);
+}
+
+void Fiber::set_function(Function function, void* argument) {
+  stack_->function = function;
+  stack_->argument = argument;
+}
+
+void Fiber::resume() {
+  Stack& stack = *stack_;
+  Exceptions& of_thread = exceptions();
+  const Exceptions outside = std::exchange(of_thread, stack.inside_exceptions);
+  stack.outside_context = current_context();
+  void* saved = nullptr;
+  begin_switch(&saved, stack.bottom, stack.size);
+  switch_context(stack.inside_context);
+  stack.inside = std::move(stack.inside).resume();
+  end_switch(saved, nullptr, nullptr);
+  stack.inside_exceptions = std::exchange(of_thread, outside);
+}
+
+void Fiber::yield() { stack_->yield(); }
+
+bool Fiber::is_current() const {
+  const auto here = reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0));
+  return here - reinterpret_cast<std::uintptr_t>(stack_->bottom) < stack_->size;
+}
+
+void Fiber::Stack::yield() {
+  void* saved = nullptr;
+  begin_switch(&saved, outside_bottom, outside_size);
+  switch_context(outside_context);
+  outside = std::move(outside).resume();
+  end_switch(saved, &outside_bottom, &outside_size);
+}
+
+ctx::fiber Fiber::Stack::main(ctx::fiber&& from) {
+  outside = std::move(from);
+  end_switch(nullptr, &outside_bottom, &outside_size);
+  while (function != nullptr) {
+    function(argument);
+    function = nullptr;
+    yield();
+  }
+  begin_switch(nullptr, outside_bottom, outside_size);
+  switch_context(outside_context);
+  return std::move(outside);
+}
+
+}  // namespace dynet_like

@@ -1,0 +1,64 @@
+// for_each_sample: plain code for one sample, which may ask for values, run for many at once.
+#pragma once
+
+#include <concepts>
+#include <cstddef>
+#include <optional>
+#include <ranges>
+#include <type_traits>
+#include <vector>
+
+#include "dynet_like/graph/minibatch.h"
+
+namespace dynet_like {
+
+/// Runs `f(graph, i)` for samples 0 to count - 1, each with a new graph of the minibatch, and
+/// returns what they returned, in their order; or nothing, if `f` returns nothing.
+///
+/// `f` is written as for one sample alone: it may ask for values (`as_scalar`, `argmax`, ...) and
+/// go on as they say. Where it does, the sample waits until all others wait or have ended; then
+/// what they wait for is computed together. Every value has the bits that it has in a sample alone.
+///
+///     const auto losses = for_each_sample(batch, sentences, [&](auto& graph, auto& sentence) {
+///       Parser parser(graph, sentence);
+///       while (!parser.is_done()) parser.apply(argmax(parser.scores().value()));
+///       return parser.loss();
+///     });
+///     batch.add_losses(losses);
+///
+/// The samples run one at a time, or with GraphOptions::threads threads a few at a time: `f` may
+/// read what they share, and must not write it. A sample always runs on the same thread, on a stack
+/// of GraphOptions::stack_bytes, and works with its own graph only; the minibatch throws
+/// UsageError. What a sample throws ends all: the others are unwound, and it is thrown on, with ",
+/// in sample N" if it is an exception of the library; the graphs stay as they are until `clear`.
+template <class F>
+requires std::invocable<F&, ComputationGraph&, std::size_t>
+auto for_each_sample(Minibatch& batch, std::size_t count, F&& f) {
+  using Result = std::invoke_result_t<F&, ComputationGraph&, std::size_t>;
+  if constexpr (std::is_void_v<Result>) {
+    batch.run_samples(count, [&](ComputationGraph& graph, std::size_t i) { f(graph, i); });
+  } else {
+    std::vector<std::optional<Result>> returned(count);
+    batch.run_samples(count,
+                      [&](ComputationGraph& graph, std::size_t i) { returned[i] = f(graph, i); });
+    std::vector<Result> results;
+    results.reserve(count);
+    for (std::optional<Result>& result : returned) results.push_back(std::move(*result));
+    return results;
+  }
+}
+
+/// The same for the samples of a range: `f(graph, sample)`.
+template <std::ranges::random_access_range Samples, class F>
+requires std::ranges::sized_range<Samples> &&
+    std::invocable<F&, ComputationGraph&, std::ranges::range_reference_t<Samples>>
+auto for_each_sample(Minibatch& batch, Samples&& samples, F&& f) {
+  using Distance = std::ranges::range_difference_t<Samples>;
+  const auto begin = std::ranges::begin(samples);
+  return for_each_sample(batch, static_cast<std::size_t>(std::ranges::size(samples)),
+                         [&](ComputationGraph& graph, std::size_t i) -> decltype(auto) {
+                           return f(graph, begin[static_cast<Distance>(i)]);
+                         });
+}
+
+}  // namespace dynet_like

@@ -1,0 +1,253 @@
+// Waves: resuming samples, collecting what they stopped for, computing it.
+#include "dynet_like/graph/sample_fibers.h"
+
+#include <algorithm>
+#include <new>
+#include <string>
+
+#include "dynet_like/core/errors.h"
+
+namespace dynet_like {
+
+namespace {
+
+// Thrown into a sample that has to end because another one failed; nobody sees it.
+struct Unwound {};
+
+}  // namespace
+
+struct SampleFibers::Sample final : ValueWaiter {
+  Sample(Part& its_part, std::size_t its_index) : part(its_part), index(its_index) {}
+
+  Tensor value(ValueRef ref) override;
+  std::unique_lock<std::mutex> lock() override;
+
+  Part& part;
+  std::size_t index;
+  std::unique_ptr<Fiber> fiber;  ///< from when it begins until it ends
+  bool has_ended = false;
+  ValueRef wanted;                    ///< while it waits
+  std::optional<Tensor> value_there;  ///< what it waited for,
+  std::exception_ptr refusal;         ///< or why that cannot be had
+  std::exception_ptr failure;         ///< what the sample threw
+};
+
+/// The samples of one thread.
+class SampleFibers::Part {
+ public:
+  Part(SampleFibers& all, unsigned thread) : all_(all), thread_(thread) {}
+
+  void begin(std::size_t first, std::size_t count);
+  /// All that have not ended, until they stop or end; here and in what follows by their own thread.
+  void resume(SampleOrder* order);
+  void unwind();
+  void forget() { open_.clear(), samples_.clear(), current_ = nullptr; }
+
+  std::span<Sample> samples() { return samples_; }
+  std::span<Sample* const> open() const { return open_; }
+  /// Whether the caller is the sample's function, and not another sample or what runs inside.
+  bool is_running(const Sample& sample) const {
+    return current_ == &sample && sample.fiber->is_current();
+  }
+  SampleFibers& all() { return all_; }
+
+ private:
+  static void run_sample(void* sample);
+  void give_fiber(Sample& sample);
+  void resume(Sample& sample);
+
+  SampleFibers& all_;
+  const unsigned thread_;
+  std::vector<Sample> samples_;
+  std::vector<Sample*> open_;  ///< those that have not ended
+  Sample* current_ = nullptr;
+  std::vector<std::unique_ptr<Fiber>> spare_;
+  unsigned fibers_ = 0;
+};
+
+void SampleFibers::Part::begin(std::size_t first, std::size_t count) {
+  samples_.reserve(count);
+  open_.reserve(count);
+  for (std::size_t i = 0; i < count; ++i) {
+    samples_.emplace_back(*this, first + i);
+    open_.push_back(&samples_.back());
+  }
+}
+
+void SampleFibers::Part::resume(SampleOrder* order) {
+  for (Sample* sample : open_) {
+    try {
+      all_.job_->prepare(sample->index, thread_, order);
+      if (sample->fiber == nullptr) give_fiber(*sample);
+      resume(*sample);
+    } catch (...) {
+      sample->failure = std::current_exception();
+    }
+    if (order != nullptr) order->finish(sample->index, sample->failure);
+    if (sample->failure != nullptr) break;
+  }
+  std::erase_if(open_, [](const Sample* sample) { return sample->has_ended; });
+}
+
+void SampleFibers::Part::give_fiber(Sample& sample) {
+  if (spare_.empty()) {
+    try {
+      spare_.push_back(std::make_unique<Fiber>(all_.stack_bytes_, fibers_));
+    } catch (const std::bad_alloc&) {
+      throw DeviceError("[for_each_sample] need a stack of " + std::to_string(all_.stack_bytes_) +
+                        " bytes for each of " + std::to_string(all_.job_->count) +
+                        " samples; got memory for " + std::to_string(fibers_) +
+                        ": choose fewer samples, or smaller stacks by GraphOptions::stack_bytes");
+    }
+    ++fibers_;
+  }
+  sample.fiber = std::move(spare_.back());
+  spare_.pop_back();
+  sample.fiber->set_function(run_sample, &sample);
+}
+
+void SampleFibers::Part::resume(Sample& sample) {
+  current_ = &sample;
+  sample.fiber->resume();
+  current_ = nullptr;
+  if (sample.has_ended) spare_.push_back(std::move(sample.fiber));
+}
+
+void SampleFibers::Part::run_sample(void* argument) {
+  Sample& sample = *static_cast<Sample*>(argument);
+  try {
+    sample.part.all_.job_->run(sample.index, sample);
+  } catch (const Unwound&) {
+  } catch (...) {
+    sample.failure = std::current_exception();
+  }
+  sample.has_ended = true;
+}
+
+Tensor SampleFibers::Sample::value(ValueRef ref) {
+  if (!part.is_running(*this)) {
+    throw UsageError(
+        "[value] need the function of the sample that the graph belongs to; got another one: in "
+        "for_each_sample a graph is its sample's alone");
+  }
+  if (part.all().unwinding_) throw Unwound();
+  wanted = ref;
+  fiber->yield();
+  if (part.all().unwinding_) throw Unwound();
+  if (refusal != nullptr) std::rethrow_exception(std::exchange(refusal, nullptr));
+  return *value_there;
+}
+
+std::unique_lock<std::mutex> SampleFibers::Sample::lock() {
+  return std::unique_lock(part.all().executor_);
+}
+
+// A sample that catches what ends it is told again whenever it asks for a value.
+void SampleFibers::Part::unwind() {
+  for (Sample* sample : open_) {
+    if (sample->fiber != nullptr && !sample->has_ended) resume(*sample);
+  }
+}
+
+SampleFibers::SampleFibers(std::size_t stack_bytes) : stack_bytes_(stack_bytes) {}
+SampleFibers::~SampleFibers() = default;
+
+std::optional<SampleFibers::Failure> SampleFibers::run(const Job& job, ThreadPool& threads) {
+  job_ = &job;
+  threads_ = &threads;
+  unwinding_ = false;
+  while (parts_.size() < job.threads) {
+    parts_.push_back(std::make_unique<Part>(*this, static_cast<unsigned>(parts_.size())));
+  }
+  const auto forget = [&] {
+    for (const std::unique_ptr<Part>& part : parts_) part->forget();
+  };
+  try {
+    for (unsigned p = 0; p < job.threads; ++p) {
+      const std::size_t first = job.count * p / job.threads;
+      parts_[p]->begin(first, job.count * (p + 1) / job.threads - first);
+    }
+    std::optional<Failure> failure;
+    for (;;) {
+      resume_all();
+      failure = first_failure();
+      if (failure.has_value()) break;
+      collect_waiting();
+      if (waiting_.empty()) break;
+      run_wave();
+    }
+    unwind();
+    forget();
+    return failure;
+  } catch (...) {
+    unwind();
+    forget();
+    throw;
+  }
+}
+
+void SampleFibers::resume_all() {
+  if (job_->threads == 1) return parts_[0]->resume(nullptr);
+  std::vector<bool> has_ended(job_->count, true);
+  for (unsigned p = 0; p < job_->threads; ++p) {
+    for (const Sample* sample : parts_[p]->open()) has_ended[sample->index] = false;
+  }
+  SampleOrder order(std::move(has_ended));
+  threads_->run_on_own_threads(job_->threads, [&](unsigned p) { parts_[p]->resume(&order); });
+}
+
+std::optional<SampleFibers::Failure> SampleFibers::first_failure() const {
+  for (unsigned p = 0; p < job_->threads; ++p) {
+    for (const Sample& sample : parts_[p]->samples()) {
+      if (sample.failure != nullptr) return Failure{sample.index, sample.failure};
+    }
+  }
+  return std::nullopt;
+}
+
+void SampleFibers::collect_waiting() {
+  waiting_.clear();
+  wanted_.clear();
+  for (unsigned p = 0; p < job_->threads; ++p) {
+    for (Sample* sample : parts_[p]->open()) {
+      waiting_.push_back(sample);
+      wanted_.push_back(sample->wanted);
+    }
+  }
+}
+
+void SampleFibers::run_wave() {
+  try {
+    job_->compute(wanted_);
+  } catch (...) {
+    compute_one_by_one();
+  }
+  for (Sample* sample : waiting_) {
+    if (sample->refusal != nullptr) continue;
+    try {
+      sample->value_there = job_->read(sample->wanted);
+    } catch (...) {
+      sample->refusal = std::current_exception();
+    }
+  }
+}
+
+// Finds whose fault it is: the others go on as if they were alone.
+void SampleFibers::compute_one_by_one() {
+  for (Sample* sample : waiting_) {
+    try {
+      job_->compute(std::span(&sample->wanted, 1));
+    } catch (...) {
+      sample->refusal = std::current_exception();
+    }
+  }
+}
+
+void SampleFibers::unwind() {
+  unwinding_ = true;
+  const auto is_done = [](const std::unique_ptr<Part>& part) { return part->open().empty(); };
+  if (std::all_of(parts_.begin(), parts_.end(), is_done)) return;
+  threads_->run_on_own_threads(job_->threads, [&](unsigned p) { parts_[p]->unwind(); });
+}
+
+}  // namespace dynet_like

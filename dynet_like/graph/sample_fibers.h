@@ -1,0 +1,83 @@
+// Samples on fibers: each is plain code, and all wait for each other where they ask for values.
+#pragma once
+
+#include <cstdint>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "dynet_like/core/fiber.h"
+#include "dynet_like/core/thread_pool.h"
+#include "dynet_like/exec/needed.h"
+#include "dynet_like/graph/sample_order.h"
+
+namespace dynet_like {
+
+/// Where the graph of a sample that runs on a fiber gets its values.
+class ValueWaiter {
+ public:
+  /// Stops the sample until all others have stopped, too, and the value was computed. Throws what
+  /// computing it throws.
+  virtual Tensor value(ValueRef ref) = 0;
+  /// For what changes the executor, which fibers of several threads have in common.
+  virtual std::unique_lock<std::mutex> lock() = 0;
+
+ protected:
+  ~ValueWaiter() = default;
+};
+
+/// Runs samples wave by wave: all go on until each has stopped or ended, then what they stopped for
+/// is computed together. Every thread has samples of its own. Keeps the fibers for later samples.
+class SampleFibers {
+ public:
+  /// What is run, and who computes.
+  struct Job {
+    std::size_t count = 0;
+    unsigned threads = 1;
+    /// Runs a sample from its beginning to its end; values come from the waiter.
+    std::function<void(std::size_t sample, ValueWaiter& waiter)> run;
+    /// Before a sample goes on, by the thread that it runs on; `turn` is null with one thread.
+    std::function<void(std::size_t sample, unsigned thread, Turn* turn)> prepare;
+    std::function<void(std::span<const ValueRef>)> compute;
+    std::function<Tensor(ValueRef)> read;
+  };
+  /// A sample failed.
+  struct Failure {
+    std::size_t sample;
+    std::exception_ptr exception;
+  };
+
+  explicit SampleFibers(std::size_t stack_bytes);
+  ~SampleFibers();
+
+  /// Returns when all samples have ended. If some fail, all others are unwound, and the first of
+  /// those that failed in the same wave is returned.
+  std::optional<Failure> run(const Job& job, ThreadPool& threads);
+
+ private:
+  struct Sample;
+  class Part;
+
+  void resume_all();
+  std::optional<Failure> first_failure() const;
+  void collect_waiting();
+  void run_wave();
+  void compute_one_by_one();
+  void unwind();
+
+  const std::size_t stack_bytes_;
+  std::vector<std::unique_ptr<Part>> parts_;
+  std::mutex executor_;
+  // Of the run.
+  const Job* job_ = nullptr;
+  ThreadPool* threads_ = nullptr;
+  bool unwinding_ = false;
+  std::vector<Sample*> waiting_;  ///< in the order of the samples
+  std::vector<ValueRef> wanted_;
+};
+
+}  // namespace dynet_like

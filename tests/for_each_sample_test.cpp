@@ -1,0 +1,315 @@
+// for_each_sample: samples that ask for values on the way, with the bits of samples alone.
+#include "dynet_like/graph/for_each_sample.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstring>
+#include <stdexcept>
+
+#include "dynet_like/dynet_like.h"
+#include "tests/support/message_of.h"
+
+namespace dynet_like {
+namespace {
+
+constexpr unsigned kStates = 12, kActions = 4;
+
+// A model that walks: the next step depends on the value of this one.
+struct Walker {
+  Walker() {
+    const ParameterInitGlorot init;
+    W = model.add_parameters({kStates, kStates}, init, "W");
+    b = model.add_parameters({kStates}, init, "b");
+    V = model.add_parameters({kActions, kStates}, init, "V");
+    E = model.add_lookup_parameters(kActions, {kStates}, ParameterInitGlorot(true), "E");
+  }
+
+  struct Path {
+    std::vector<unsigned> actions;
+    std::vector<float> scores;
+    Expression loss;
+  };
+
+  // As many steps as the sample says, and one more whenever an action is 0.
+  Path walk(ComputationGraph& graph, unsigned sample) const {
+    Path path;
+    Expression state = lookup(graph, E, sample % kActions);
+    std::vector<Expression> losses;
+    unsigned steps = 1 + sample * 5 % 7;
+    for (unsigned i = 0; i < steps && i < 20; ++i) {
+      state = tanh(affine_transform({parameter(graph, b), parameter(graph, W), state}));
+      const Expression scores = parameter(graph, V) * state;
+      losses.push_back(pickneglogsoftmax(scores, i % kActions));
+      const std::vector<float> values = as_vector(scores.value());
+      const auto best =
+          static_cast<unsigned>(std::max_element(values.begin(), values.end()) - values.begin());
+      path.actions.push_back(best);
+      path.scores.insert(path.scores.end(), values.begin(), values.end());
+      state = state + lookup(graph, E, best);
+      if (best == 0) ++steps;
+    }
+    path.loss = sum(losses);
+    return path;
+  }
+
+  ParameterCollection model;
+  Parameter W, b, V;
+  LookupParameter E;
+};
+
+// What a pass leaves: decisions, loss and gradients.
+struct Outcome {
+  std::vector<std::vector<unsigned>> actions;
+  std::vector<std::vector<float>> scores;
+  float loss = 0;
+  std::vector<float> gradient;
+
+  bool operator==(const Outcome&) const = default;
+};
+
+std::vector<float> gradient_of(const Walker& walker, const Gradients& gradients) {
+  const auto* const begin = static_cast<const float*>(gradients.find_dense(walker.W.get_storage()));
+  return begin == nullptr ? std::vector<float>() : std::vector(begin, begin + kStates * kStates);
+}
+
+Outcome walk_all(const Walker& walker, unsigned samples, const GraphOptions& options) {
+  Minibatch batch(options);
+  const auto paths = for_each_sample(batch, samples, [&](ComputationGraph& graph, std::size_t i) {
+    return walker.walk(graph, static_cast<unsigned>(i));
+  });
+  Outcome outcome;
+  for (const Walker::Path& path : paths) {
+    outcome.actions.push_back(path.actions);
+    outcome.scores.push_back(path.scores);
+    batch.add_loss(path.loss);
+  }
+  outcome.loss = batch.forward();
+  if (!options.inference) outcome.gradient = gradient_of(walker, batch.backward());
+  return outcome;
+}
+
+// One after the other: each value runs its own sample only.
+Outcome walk_one_by_one(const Walker& walker, unsigned samples, const GraphOptions& options) {
+  Minibatch batch(options);
+  Outcome outcome;
+  for (unsigned i = 0; i < samples; ++i) {
+    const Walker::Path path = walker.walk(batch.new_graph(), i);
+    outcome.actions.push_back(path.actions);
+    outcome.scores.push_back(path.scores);
+    batch.add_loss(path.loss);
+  }
+  outcome.loss = batch.forward();
+  if (!options.inference) outcome.gradient = gradient_of(walker, batch.backward());
+  return outcome;
+}
+
+TEST(ForEachSampleTest, HasTheBitsOfOneByOne) {
+  const Walker walker;
+  for (unsigned samples : {0u, 1u, 2u, 17u, 64u}) {
+    for (const batching::Policy policy :
+         {batching::Policy::automatic, batching::Policy::none, batching::Policy::depth}) {
+      for (unsigned threads : {1u, 2u, 3u}) {
+        for (bool inference : {false, true}) {
+          GraphOptions options;
+          options.policy = policy;
+          options.inference = inference;
+          const Outcome alone = walk_one_by_one(walker, samples, options);
+          options.threads = threads;
+          EXPECT_EQ(walk_all(walker, samples, options), alone) << samples << " " << threads;
+        }
+      }
+    }
+  }
+}
+
+TEST(ForEachSampleTest, WaitsTogether) {
+  const Walker walker;
+  Minibatch together;
+  for_each_sample(together, 32, [&](ComputationGraph& graph, std::size_t i) {
+    walker.walk(graph, static_cast<unsigned>(i));
+  });
+  Minibatch alone;
+  for (unsigned i = 0; i < 32; ++i) walker.walk(alone.new_graph(), i);
+  EXPECT_EQ(together.explain().nodes, alone.explain().nodes);
+  EXPECT_LT(together.explain().batches * 4, alone.explain().batches);
+}
+
+TEST(ForEachSampleTest, SamplesOfARange) {
+  Minibatch batch;
+  const std::vector<std::string> words = {"a", "bc", "def"};
+  const std::vector<std::size_t> lengths = for_each_sample(
+      batch, words, [](ComputationGraph&, const std::string& word) { return word.size(); });
+  EXPECT_EQ(lengths, (std::vector<std::size_t>{1, 2, 3}));
+  const std::vector<bool> is_long = for_each_sample(
+      batch, words, [](ComputationGraph&, const std::string& word) { return word.size() > 1; });
+  EXPECT_EQ(is_long, (std::vector<bool>{false, true, true}));
+  EXPECT_EQ(batch.size(), 6u);
+}
+
+TEST(ForEachSampleTest, ValuesThatAreThereAlready) {
+  Minibatch batch;
+  for_each_sample(batch, 3, [](ComputationGraph& graph, std::size_t i) {
+    const Expression x = input(graph, static_cast<float>(i)), y = square(x);
+    EXPECT_EQ(as_scalar(y.value()), static_cast<float>(i * i));
+    EXPECT_EQ(as_scalar(y.value()), static_cast<float>(i * i));
+    EXPECT_EQ(as_scalar(x.value()), static_cast<float>(i));
+    EXPECT_EQ(as_scalar(graph.forward(y)), static_cast<float>(i * i));
+  });
+}
+
+TEST(ForEachSampleTest, AnExceptionEndsAllSamples) {
+  for (unsigned threads : {1u, 2u, 4u}) {
+    GraphOptions options;
+    options.threads = threads;
+    Minibatch batch(options);
+    batch.new_graph();
+    std::vector<int> destroyed(8, 0);
+    struct Counts {
+      int& count;
+      ~Counts() { ++count; }
+    };
+    const auto run = [&] {
+      for_each_sample(batch, 8, [&](ComputationGraph& graph, std::size_t i) {
+        const Counts counts{destroyed[i]};
+        for (unsigned step = 0;; ++step) {
+          const Expression x = square(input(graph, static_cast<float>(step)));
+          if (i == 5 && step == 3) zeros(graph, Dim({3})) + zeros(graph, Dim({4}));
+          if (i == 6 && step == 3) throw std::runtime_error("mine");
+          as_scalar(x.value());
+        }
+      });
+    };
+    const std::string text = message_of<ShapeError>(run);
+    EXPECT_TRUE(text.ends_with(", in sample 6")) << text;
+    EXPECT_EQ(destroyed, std::vector<int>(8, 1)) << threads;
+    batch.clear();  // everything is as good as new
+    const Walker walker;
+    Minibatch fresh(options);
+    const auto walk = [&](ComputationGraph& graph, std::size_t i) {
+      return walker.walk(graph, static_cast<unsigned>(i)).actions;
+    };
+    EXPECT_EQ(for_each_sample(batch, 8, walk), for_each_sample(fresh, 8, walk));
+  }
+}
+
+TEST(ForEachSampleTest, WhatCannotBeComputedFailsInItsSample) {
+  Minibatch batch;
+  const auto messages = for_each_sample(batch, 4, [](ComputationGraph& graph, std::size_t i) {
+    const auto integer = static_cast<unsigned>(i * 2);
+    const Expression x = pick(zeros(graph, Dim({5})), &integer);
+    std::string text = message_of<UsageError>([&] { as_scalar(x.value()); });
+    as_scalar(square(input(graph, 1.0f)).value());  // the sample may go on
+    return text;
+  });
+  for (std::size_t i = 0; i < 4; ++i)
+    EXPECT_EQ(messages[i] == "nothing was thrown", i < 3) << messages[i];
+}
+
+TEST(ForEachSampleTest, SamplesThatCatchEverythingEndAllTheSame) {
+  Minibatch batch;
+  int caught = 0;
+  EXPECT_THROW(for_each_sample(batch, 2,
+                               [&](ComputationGraph& graph, std::size_t i) {
+                                 const Expression x = square(input(graph, 1.0f));
+                                 for (int step = 0; step < 5; ++step) {
+                                   try {
+                                     as_scalar(square(x).value());
+                                   } catch (...) {
+                                     ++caught;
+                                   }
+                                   if (i == 0 && step == 1) throw std::runtime_error("mine");
+                                 }
+                               }),
+               std::runtime_error);
+  EXPECT_GT(caught, 0);
+}
+
+TEST(ForEachSampleTest, InsideNothingElseRuns) {
+  Minibatch batch;
+  ComputationGraph& before = batch.new_graph();
+  const Expression old = square(input(before, 3.0f));
+  ComputationGraph* first = nullptr;
+  for_each_sample(batch, 2, [&](ComputationGraph& graph, std::size_t i) {
+    if (i == 0) first = &graph;
+    const Expression loss = square(input(graph, 2.0f));
+    EXPECT_THROW(old.value(), UsageError);
+    EXPECT_THROW(graph.backward(loss), UsageError);
+    EXPECT_THROW(graph.invalidate(), UsageError);
+    EXPECT_THROW(batch.new_graph(), UsageError);
+    EXPECT_THROW(batch.add_loss(loss), UsageError);
+    EXPECT_THROW(batch.forward(), UsageError);
+    EXPECT_THROW(batch.clear(), UsageError);
+    EXPECT_THROW(for_each_sample(batch, 1, [](ComputationGraph&, std::size_t) {}), UsageError);
+    if (i == 1) {
+      EXPECT_THROW(square(input(*first, 2.0f)).value(), UsageError);
+    }
+    EXPECT_EQ(as_scalar(loss.value()), 4.0f);
+  });
+  EXPECT_EQ(as_scalar(old.value()), 9.0f);
+}
+
+TEST(ForEachSampleTest, AnotherMinibatchInside) {
+  const Walker walker;
+  const auto walk = [&](ComputationGraph& graph, std::size_t i) {
+    return walker.walk(graph, static_cast<unsigned>(i)).actions;
+  };
+  Minibatch alone, outer;
+  const auto expected = for_each_sample(alone, 6, walk);
+  for_each_sample(outer, 3, [&](ComputationGraph& graph, std::size_t) {
+    const Expression x = square(input(graph, 2.0f));
+    EXPECT_EQ(as_scalar(x.value()), 4.0f);
+    Minibatch inner;
+    EXPECT_EQ(for_each_sample(inner, 6, walk), expected);
+    const Expression y = square(x);
+    for_each_sample(inner, 1, [&](ComputationGraph&, std::size_t) {
+      EXPECT_THROW(y.value(), UsageError);  // a value of the outer sample
+    });
+    EXPECT_EQ(as_scalar(y.value()), 16.0f);
+  });
+}
+
+TEST(ForEachSampleTest, BranchesThatAreReverted) {
+  const Walker walker;
+  for (unsigned threads : {1u, 3u}) {
+    GraphOptions options;
+    options.threads = threads;
+    Minibatch batch(options);
+    const auto walk = [&](ComputationGraph& graph, std::size_t i) {
+      std::vector<float> seen;
+      Expression state = lookup(graph, walker.E, static_cast<unsigned>(i) % kActions);
+      for (unsigned step = 0; step < 2 + i % 3; ++step) {
+        for (unsigned branch = 0; branch < 3; ++branch) {
+          graph.checkpoint();
+          const Expression tried = tanh(state + lookup(graph, walker.E, branch));
+          seen.push_back(as_vector(tried.value())[branch]);
+          graph.revert();
+        }
+        state = tanh(parameter(graph, walker.W) * state);
+        seen.push_back(as_vector(state.value())[0]);
+      }
+      return seen;
+    };
+    const auto tried = for_each_sample(
+        batch, 9, [&](ComputationGraph& graph, std::size_t i) { return walk(graph, i); });
+    for (std::size_t i = 0; i < 9; ++i) {
+      ComputationGraph alone;
+      EXPECT_EQ(walk(alone, i), tried[i]) << i;
+    }
+  }
+}
+
+TEST(ForEachSampleTest, ThousandsOfSamples) {
+  Minibatch batch;
+  const auto results = for_each_sample(batch, 10'000, [](ComputationGraph& graph, std::size_t i) {
+    const Expression x = input(graph, static_cast<float>(i));
+    const float first = as_scalar((x + 1.0f).value());
+    return as_scalar((x + first).value());
+  });
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    ASSERT_EQ(results[i], 2 * static_cast<float>(i) + 1) << i;
+  }
+}
+
+}  // namespace
+}  // namespace dynet_like
