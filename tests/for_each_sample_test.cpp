@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cstring>
+#include <sstream>
 #include <stdexcept>
 
 #include "dynet_like/dynet_like.h"
@@ -297,6 +297,57 @@ TEST(ForEachSampleTest, BranchesThatAreReverted) {
       EXPECT_EQ(walk(alone, i), tried[i]) << i;
     }
   }
+}
+
+// In inference.
+TEST(ForEachSampleTest, MemoryOfEndedSamplesIsUsedAgain) {
+  const Walker walker;
+  GraphOptions options;
+  options.inference = true;
+  Minibatch batch(options);
+  const auto run = [&] {
+    return for_each_sample(batch, 20, [&](ComputationGraph& graph, std::size_t i) {
+      return walker.walk(graph, static_cast<unsigned>(i));
+    });
+  };
+  const auto first = run();
+  const std::uint64_t once = batch.explain().value_bytes;
+  for (int i = 0; i < 20; ++i) {
+    const auto again = run();
+    for (std::size_t s = 0; s < 20; ++s) EXPECT_EQ(again[s].scores, first[s].scores);
+  }
+  EXPECT_LT(batch.explain().value_bytes, once + once / 2);
+  // What is asked for all the same is computed again.
+  Minibatch alone(options);
+  EXPECT_EQ(as_scalar(first[3].loss.value()),
+            as_scalar(walker.walk(alone.new_graph(), 3).loss.value()));
+}
+
+TEST(ForEachSampleTest, ExplainsItsWaves) {
+  Minibatch batch;
+  for_each_sample(batch, 4, [](ComputationGraph& graph, std::size_t i) {
+    Expression x = input(graph, 1.0f);
+    for (std::size_t step = 0; step <= i; ++step) {
+      x = tanh(x);
+      x.value();
+    }
+  });
+  const Report report = batch.explain();
+  ASSERT_EQ(report.waves.size(), 4u);
+  EXPECT_EQ(report.wave_count, 4u);
+  for (std::size_t wave = 0; wave < 4; ++wave) {
+    EXPECT_EQ(report.waves[wave].samples, 4 - wave);
+    EXPECT_EQ(report.waves[wave].nodes, 4 - wave);
+    EXPECT_EQ(report.waves[wave].batches, 1u);
+  }
+  std::ostringstream text;
+  text << report;
+  EXPECT_NE(text.str().find("4 waves of samples that waited for values; on average 2.5 samples, "
+                            "2.5 nodes, 1.0 batches"),
+            std::string::npos)
+      << text.str();
+  batch.clear();
+  EXPECT_TRUE(batch.explain().waves.empty());
 }
 
 TEST(ForEachSampleTest, ThousandsOfSamples) {

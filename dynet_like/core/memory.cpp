@@ -90,6 +90,16 @@ void Arena::rewind(const Mark& mark) {
   total_ = mark.total;
 }
 
+bool Arena::is_before(const Mark& mark, const std::byte* memory) const {
+  for (std::size_t c = 0; c < chunks_.size() && c <= mark.chunk; ++c) {
+    const std::size_t used = c < mark.chunk ? chunks_[c].size() : mark.used;
+    const auto offset = reinterpret_cast<std::uintptr_t>(memory) -
+                        reinterpret_cast<std::uintptr_t>(chunks_[c].data());
+    if (offset < used) return true;
+  }
+  return false;
+}
+
 std::size_t Arena::capacity() const {
   std::size_t sum = 0;
   for (const Block& chunk : chunks_) sum += chunk.size();

@@ -70,6 +70,8 @@ class Arena {
   /// Gives back what was allocated after the mark.
   void rewind(const Mark& mark);
   void reset() { rewind({}); }
+  /// Whether memory that was handed out was handed out before the mark.
+  bool is_before(const Mark& mark, const std::byte* memory) const;
 
   /// Bytes handed out now, at most so far, and held.
   std::size_t used() const { return total_; }

@@ -37,8 +37,9 @@ class BlockPool {
     free_.clear();
     arena_.reset();
   }
+  /// Blocks from before the mark stay free.
   void rewind(const Arena::Mark& mark) {
-    free_.clear();
+    std::erase_if(free_, [&](const auto& block) { return !arena_.is_before(mark, block.second); });
     arena_.rewind(mark);
   }
   const Arena& arena() const { return arena_; }

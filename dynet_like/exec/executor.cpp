@@ -239,68 +239,6 @@ void Executor::forget_types() {
   learner_.clear();
 }
 
-Executor::Mark Executor::mark(std::uint32_t tape) const {
-  const std::size_t lane = lane_index(tape);
-  const RunState& run = lanes_[lane]->run;
-  const Batch last = run.batches.empty() ? Batch{} : run.batches.back();
-  return {releases_,
-          common_.runs,
-          static_cast<std::uint32_t>(lane),
-          run.batches.size(),
-          last.first_member + last.members,  // behind them may lie those of a run that failed
-          run.cells.size(),
-          run.cell_batches.size(),
-          run.values.arena().mark(),
-          run.lists.mark()};
-}
-
-// Not if what ran before it is gone: another tape of the lane was reverted to an earlier one, and
-// what lies there now may be in use.
-bool Executor::is_good(const Mark& mark, std::size_t lane) const {
-  if (mark.releases != releases_ || mark.lane != lane) return false;
-  const std::vector<Batch>& batches = lanes_[lane]->run.batches;
-  if (batches.size() < mark.batches) return false;
-  return mark.batches == 0 || batches[mark.batches - 1].run <= mark.runs;
-}
-
-// Batches since the mark lose the nodes that are reverted. If nothing else ran since then, their
-// memory is given back; shared values stay, they have memory of their own.
-void Executor::revert(std::uint32_t tape, std::size_t nodes, const Mark& since) {
-  ++forgets_;
-  gathered_.clear();
-  TapeState& state = common_.tapes[tape];
-  const std::size_t lane = lane_index(tape);
-  RunState& run = lanes_[lane]->run;
-  const Mark mark = is_good(since, lane) ? since : Mark{};
-  bool all_reverted = true;
-  for (std::size_t m = mark.members; m < run.members.size(); ++m) {
-    NodeRef& member = run.members[m];
-    if (member.node == kNone) continue;
-    if (member.tape == tape && member.node >= nodes) {
-      member = {run.items_of(member), kNone};
-    } else {
-      all_reverted = false;
-    }
-  }
-  for (std::size_t b = mark.batches; b < run.batches.size(); ++b) {
-    all_reverted = all_reverted && !run.batches[b].shared;
-  }
-  for (std::size_t c = mark.cells; c < run.cells.size(); ++c) {
-    Cell& cell = run.cells[c];
-    if (cell.tape == tape && run.nodes_of(cell)[0] >= nodes) cell.batch = kNone;
-  }
-  if (all_reverted) {
-    run.batches.resize(mark.batches);
-    run.members.resize(mark.members);
-    run.resize_cells(mark.cells, mark.cell_batches);
-    run.values.rewind(mark.values);
-    run.lists.rewind(mark.lists);
-  }
-  state.nodes.resize(std::min(state.nodes.size(), nodes));
-  std::erase_if(value_copies_, [&](const auto& copy) { return copy.first.first == tape; });
-  forget_gradients();
-}
-
 void Executor::clear() {
   learner_.count_graphs(common_.tapes.size());
   declared_.clear();

@@ -76,6 +76,10 @@ class Executor {
   Mark mark(std::uint32_t tape) const;
   /// Forgets the nodes of a tape from `nodes` on, which were recorded after the mark.
   void revert(std::uint32_t tape, std::size_t nodes, const Mark& mark);
+  /// In inference, forgets the values of a tape that nobody is going to ask for, and gives back
+  /// their memory as soon as that of the others in their batches is; computes them anew if somebody
+  /// does.
+  void end_sample(std::uint32_t tape);
   /// Forgets the tapes too. Works whatever failed before, and cannot fail itself.
   void clear();
   /// The types have other numbers from now on. Not while there are tapes.
@@ -89,6 +93,11 @@ class Executor {
   void detect_anomaly(bool detect) { common_.options.detect_anomaly = detect; }
   const GraphOptions& options() const { return common_.options; }
   Report report() const;
+  /// Nodes and batches of the last `forward`.
+  struct Size {
+    std::uint64_t nodes = 0, batches = 0;
+  };
+  Size last_forward() const { return last_forward_; }
   ThreadPool& threads() { return *pool_; }
 
  private:
@@ -117,9 +126,11 @@ class Executor {
   void gather(std::span<const ValueRef> values);
   std::size_t bytes_of(ValueRef ref) const;
   void count_bounds();
+  std::size_t count_batches() const;
   void forget_values();
   void keep_shared_batches();
   bool is_good(const Mark& mark, std::size_t lane) const;
+  void revert_node(RunState& run, NodeRef ref);
   void forget_all();
   void forget_gradients();
   void note_peak();
@@ -138,6 +149,7 @@ class Executor {
   std::uint64_t forgets_ = 0, parameter_changes_ = 0;
   bool reads_freed_ = false;  ///< values that were freed have been needed again
   std::size_t peak_ = 0;      ///< see Report::peak_bytes
+  Size last_forward_;
   Copies value_copies_, gradient_copies_;
   std::vector<ValueRef> roots_;  ///< of the last pass
   Block table_gradient_;

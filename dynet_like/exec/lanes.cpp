@@ -92,6 +92,7 @@ void Executor::for_lanes(const Work& work) {
 void Executor::forward(std::span<const ValueRef> targets, bool free_unread,
                        std::span<const ValueRef> read_soon) {
   ++common_.runs;
+  const std::size_t batches_before = count_batches();
   try {
     needed_.collect(targets);
     for (const ReadParameter& read : common_.read_parameters) read.parameter->take_writes();
@@ -113,6 +114,7 @@ void Executor::forward(std::span<const ValueRef> targets, bool free_unread,
     std::size_t single_nodes = 0;
     for (std::size_t l = 0; l < used_lanes_; ++l) single_nodes += lanes_[l]->forward.single_nodes();
     learner_.count(pending.size(), single_nodes);
+    last_forward_ = {needed_.shared().size() + pending.size(), count_batches() - batches_before};
   } catch (...) {
     needed_.forget();
     throw;
@@ -120,6 +122,12 @@ void Executor::forward(std::span<const ValueRef> targets, bool free_unread,
   gather(read_soon);
   queue_->submit();
   note_peak();
+}
+
+std::size_t Executor::count_batches() const {
+  std::size_t batches = 0;
+  for (std::size_t l = 0; l < used_lanes_; ++l) batches += lanes_[l]->run.batches.size();
+  return batches;
 }
 
 void Executor::begin_backward() {

@@ -26,14 +26,11 @@ void NeededNodes::collect(std::span<const ValueRef> targets) {
   shared_.clear();
   aliases_.clear();
   recomputed_ = 0;
-  is_new_.clear();
-  for (TapeState& tape : run_.tapes) {
-    is_new_.push_back(tape.nodes.empty());
-    tape.nodes.resize(tape.tape->size());
-  }
   run_.shared.resize(run_.types().identity_count());
   for (std::size_t i = 0; i < targets.size();) {
     const std::uint32_t tape = targets[i].tape;
+    const bool is_new_tape = run_.tapes[tape].nodes.empty();
+    run_.tapes[tape].nodes.resize(run_.tapes[tape].tape->size());
     NodeId last = 0;
     std::size_t open = 0, unread = 0;
     for (; i < targets.size() && targets[i].tape == tape; ++i) {
@@ -43,7 +40,7 @@ void NeededNodes::collect(std::span<const ValueRef> targets) {
       open += is_new;
       unread += is_new && !value.is_read;
     }
-    if (is_new_[tape] != 0 && unread == run_.tapes[tape].tape->unread_values()) {
+    if (is_new_tape && unread == run_.tapes[tape].tape->unread_values()) {
       collect_all(tape);
       continue;
     }

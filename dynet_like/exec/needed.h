@@ -44,7 +44,6 @@ class NeededNodes {
 
   RunState run_;  ///< for what all lanes have in common
   std::vector<NodeRef> pending_, shared_, aliases_;
-  std::vector<std::uint8_t> is_new_;  ///< by tape: nothing of it ran yet
   std::size_t recomputed_ = 0;
 };
 

@@ -204,6 +204,7 @@ std::ostream& operator<<(std::ostream& out, const Report& report) {
   }
   print_largest_consumers(out, report.types);
   print_cells(out, report);
+  print_waves(out, report);
   for (const Report::Type& type : report.types) {
     if (!type.runs_on_cpu) continue;
     out << "on the CPU, with copies from the device and back: " << type.op << ' ' << type.shapes

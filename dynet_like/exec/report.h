@@ -53,6 +53,12 @@ struct Report {
     std::uint64_t times = 0;  ///< what was refused while learning, among the nodes it looked at
   };
 
+  /// In for_each_sample: samples waited for values, which were computed together.
+  struct Wave {
+    std::uint64_t samples = 0, nodes = 0, batches = 0;
+  };
+  static constexpr std::size_t kKeptWaves = 10'000;
+
   std::vector<Type> types;  ///< most nodes first
   std::vector<NearMiss> near_misses;
   std::uint64_t nodes = 0, batches = 0, kernel_calls = 0, bound = 0;
@@ -64,6 +70,8 @@ struct Report {
   std::vector<Cell> cells;  ///< most nodes first
   std::vector<NotFolded> not_folded;
   std::string no_cells;  ///< which option forbids cells, or that they run backward as one; or empty
+  std::vector<Wave> waves;  ///< in their order, the first kKeptWaves of them
+  std::uint64_t wave_count = 0;
   std::uint64_t copied_bytes = 0;  ///< by copies that only made values contiguous
   std::uint64_t value_bytes = 0, gradient_bytes = 0;  ///< held now
   /// The most that values, gradients and lists of batches have taken at once since the graph or
@@ -82,6 +90,8 @@ Report make_report(std::span<const RunState* const> runs, std::span<const Refuse
 /// Keeps the bounds of nodes whose values are about to be released.
 void count_released_bounds(RunState& run);
 
+/// How the waves went, in at most a dozen lines; nothing if there were none.
+void print_waves(std::ostream& out, const Report& report);
 /// A table for people.
 std::ostream& operator<<(std::ostream& out, const Report& report);
 

@@ -144,7 +144,7 @@ Batch make_batch(RunState& run, TypeId type_id, std::uint32_t members, std::uint
   const Signature& signature = type.signature;
   Batch batch;
   batch.type = type_id;
-  batch.members = members;
+  batch.members = batch.left = members;
   batch.items = items;
   batch.shared = shared;
   batch.run = run.common.runs;
@@ -159,7 +159,7 @@ Batch make_batch(RunState& run, TypeId type_id, std::uint32_t members, std::uint
   // Without a backward pass, the library's own kernels do without; others may not know of it.
   const bool keeps_saved = !run.options.inference || type.op->kernels != nullptr;
   if (signature.saved_size > 0 && keeps_saved) {
-    batch.saved = allocate(batch.items * signature.saved_size * element);
+    batch.saved = allocate(run.saved_bytes(batch));
   }
   return batch;
 }

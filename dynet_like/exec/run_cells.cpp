@@ -160,7 +160,7 @@ std::vector<Batch> CellForward::make_batches(const CellJoint& joint) {
     Batch& batch = batches[s];
     batch.type = steps[s].type;
     batch.first_member = list_members(steps[s]);
-    batch.members = batch.items = items;
+    batch.members = batch.left = batch.items = items;
     batch.out = block + steps[s].first_row * element;
     batch.stride = stride;
     batch.out_bytes = (items - 1) * stride + run_.types()[batch.type].output_size * element;

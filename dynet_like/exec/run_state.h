@@ -41,6 +41,8 @@ struct NodeState {
 struct Batch {
   TypeId type = 0;
   std::uint32_t first_member = 0, members = 0, items = 0;
+  std::uint32_t left = 0;         ///< members that have not been reverted or forgotten
+  std::uint32_t search_from = 0;  ///< where a member is looked for first
   std::byte* out = nullptr;
   std::byte* saved = nullptr;
   std::size_t out_bytes = 0, stride = 0;
@@ -232,6 +234,10 @@ struct RunState {
   const TypeTable& types() const { return tapes.front().tape->types(); }
   std::span<const NodeRef> members_of(const Batch& batch) const {
     return std::span(members).subspan(batch.first_member, batch.members);
+  }
+  std::size_t saved_bytes(const Batch& batch) const {
+    const Signature& signature = types()[batch.type].signature;
+    return batch.items * signature.saved_size * size_of(signature.dtype);
   }
   std::span<const NodeId> nodes_of(const Cell& cell) const {
     const std::size_t size = common.dictionary[cell.type].pattern.size();

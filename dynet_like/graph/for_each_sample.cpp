@@ -47,6 +47,7 @@ void Minibatch::run_on_fibers(std::size_t first, const RunSample& run) {
   };
   job.compute = [&](std::span<const ValueRef> values) { compute_wave(values); };
   job.read = [&](ValueRef value) { return executor_.value(value); };
+  job.end = [&](std::size_t i) { executor_.end_sample(graphs_[first + i]->index_); };
   const std::optional<SampleFibers::Failure> failure = fibers_->run(job, executor_.threads());
   if (failure.has_value()) rethrow_in_sample(failure->exception, first + failure->sample);
 }
@@ -55,6 +56,10 @@ void Minibatch::compute_wave(std::span<const ValueRef> values) {
   forget_changed(false);
   executor_.spread(0, static_cast<std::uint32_t>(used_));
   executor_.forward(values);
+  ++wave_count_;
+  if (waves_.size() == Report::kKeptWaves) return;
+  const Executor::Size size = executor_.last_forward();
+  waves_.push_back({values.size(), size.nodes, size.batches});
 }
 
 // As many as are worth it; each has a cache of types of its own.

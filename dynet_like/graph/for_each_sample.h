@@ -29,8 +29,13 @@ namespace dynet_like {
 /// The samples run one at a time, or with GraphOptions::threads threads a few at a time: `f` may
 /// read what they share, and must not write it. A sample always runs on the same thread, on a stack
 /// of GraphOptions::stack_bytes, and works with its own graph only; the minibatch throws
-/// UsageError. What a sample throws ends all: the others are unwound, and it is thrown on, with ",
-/// in sample N" if it is an exception of the library; the graphs stay as they are until `clear`.
+/// UsageError.
+///
+/// In inference, the memory of what a sample has computed is given back when it ends: let `f`
+/// return numbers, not tensors. Expressions stay good, and are computed again if asked for.
+///
+/// What a sample throws ends all: the others are unwound, and it is thrown on, with ", in sample
+/// N" if it is an exception of the library; the graphs stay as they are until `clear`.
 template <class F>
 requires std::invocable<F&, ComputationGraph&, std::size_t>
 auto for_each_sample(Minibatch& batch, std::size_t count, F&& f) {

@@ -293,7 +293,10 @@ void Minibatch::run_backward(Part part, Gradients& gradients) {
 
 Report Minibatch::explain() const {
   check_alone("explain");
-  return executor_.report();
+  Report report = executor_.report();
+  report.waves = waves_;
+  report.wave_count = wave_count_;
+  return report;
 }
 
 void Minibatch::clear() {
@@ -311,6 +314,8 @@ void Minibatch::clear() {
   total_ = 0;
   forgets_ = executor_.forgets();
   parts_.clear();
+  waves_.clear();
+  wave_count_ = 0;
   gradients_.clear();
   ran_forward_ = ran_backward_ = false;
   if (types_->trim()) {

@@ -139,6 +139,8 @@ class Minibatch {
   double total_ = 0;                                   ///< of these
   std::uint64_t forgets_ = 0, parameter_changes_ = 0;  ///< of the executor, when that was
   std::vector<Part> parts_;
+  std::vector<Report::Wave> waves_;  ///< see Report
+  std::uint64_t wave_count_ = 0;
   Gradients gradients_;
   bool ran_forward_ = false;
   bool ran_backward_ = false;  ///< in parts, the forward pass runs backward too

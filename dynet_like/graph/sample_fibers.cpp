@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <new>
 #include <string>
+#include <utility>
 
 #include "dynet_like/core/errors.h"
 
@@ -40,6 +41,8 @@ class SampleFibers::Part {
   void begin(std::size_t first, std::size_t count);
   /// All that have not ended, until they stop or end; here and in what follows by their own thread.
   void resume(SampleOrder* order);
+  /// Tells of those that have ended since, between waves.
+  void end_samples();
   void unwind();
   void forget() { open_.clear(), samples_.clear(), current_ = nullptr; }
 
@@ -85,6 +88,12 @@ void SampleFibers::Part::resume(SampleOrder* order) {
     }
     if (order != nullptr) order->finish(sample->index, sample->failure);
     if (sample->failure != nullptr) break;
+  }
+}
+
+void SampleFibers::Part::end_samples() {
+  for (const Sample* sample : open_) {
+    if (sample->has_ended) all_.job_->end(sample->index);
   }
   std::erase_if(open_, [](const Sample* sample) { return sample->has_ended; });
 }
@@ -172,6 +181,7 @@ std::optional<SampleFibers::Failure> SampleFibers::run(const Job& job, ThreadPoo
       resume_all();
       failure = first_failure();
       if (failure.has_value()) break;
+      for (unsigned p = 0; p < job.threads; ++p) parts_[p]->end_samples();
       collect_waiting();
       if (waiting_.empty()) break;
       run_wave();

@@ -44,6 +44,8 @@ class SampleFibers {
     std::function<void(std::size_t sample, unsigned thread, Turn* turn)> prepare;
     std::function<void(std::span<const ValueRef>)> compute;
     std::function<Tensor(ValueRef)> read;
+    /// When it has ended, between waves.
+    std::function<void(std::size_t sample)> end;
   };
   /// A sample failed.
   struct Failure {

@@ -1,0 +1,120 @@
+// Forgetting what single samples have computed: nodes that are reverted, samples that have ended.
+#include <algorithm>
+#include <utility>
+
+#include "dynet_like/exec/executor.h"
+
+namespace dynet_like {
+
+namespace {
+
+// The node has no value any more. In inference nobody needs a batch without values: its memory is
+// given back, with that of the others whose block it is.
+void forget_value(RunState& run, NodeState& state) {
+  state.value = nullptr;
+  Batch& batch = run.batches[state.batch];
+  if (--batch.left > 0 || !run.options.inference || batch.out == nullptr) return;
+  Batch* const first = &batch - batch.behind_first;
+  Batch* end = first + 1;
+  while (end != run.batches.data() + run.batches.size() && end->behind_first > 0) ++end;
+  if (std::any_of(first, end, [](const Batch& joined) { return joined.left > 0; })) return;
+  run.values.give_back(first->out, first->block_bytes);
+  for (Batch* joined = first; joined != end; ++joined) {
+    joined->out = nullptr;
+    if (joined->saved == nullptr) continue;
+    run.values.give_back(std::exchange(joined->saved, nullptr), run.saved_bytes(*joined));
+  }
+}
+
+// Where a node stands among the members of its batch. Samples are mostly reverted in their order,
+// so that it stands where the last search has ended.
+NodeRef& member_of_batch(RunState& run, Batch& batch, NodeRef ref) {
+  const auto begin = run.members.begin() + batch.first_member, end = begin + batch.members;
+  auto found = std::find(begin + batch.search_from, end, ref);
+  if (found == end) found = std::find(begin, end, ref);
+  batch.search_from = static_cast<std::uint32_t>(found - begin);
+  return *found;
+}
+
+}  // namespace
+
+Executor::Mark Executor::mark(std::uint32_t tape) const {
+  const std::size_t lane = lane_index(tape);
+  const RunState& run = lanes_[lane]->run;
+  const Batch last = run.batches.empty() ? Batch{} : run.batches.back();
+  return {releases_,
+          common_.runs,
+          static_cast<std::uint32_t>(lane),
+          run.batches.size(),
+          last.first_member + last.members,  // behind them may lie those of a run that failed
+          run.cells.size(),
+          run.cell_batches.size(),
+          run.values.arena().mark(),
+          run.lists.mark()};
+}
+
+// Not if what ran before it is gone: another tape of the lane was reverted to an earlier one, and
+// what lies there now may be in use.
+bool Executor::is_good(const Mark& mark, std::size_t lane) const {
+  if (mark.releases != releases_ || mark.lane != lane) return false;
+  const std::vector<Batch>& batches = lanes_[lane]->run.batches;
+  if (batches.size() < mark.batches) return false;
+  return mark.batches == 0 || batches[mark.batches - 1].run <= mark.runs;
+}
+
+// A batch keeps its place for a node that is reverted: the number of its items.
+void Executor::revert_node(RunState& run, NodeRef ref) {
+  NodeState& state = run.state(ref);
+  if (state.batch == kNone) return;
+  Batch& batch = run.batches[state.batch];
+  NodeRef& member = member_of_batch(run, batch, ref);
+  if (batch.cells != kNone) {
+    const CellBatch& cells = run.cell_batches[batch.cells];
+    const auto place = static_cast<std::uint32_t>(&member - &run.members[batch.first_member]);
+    run.cells[run.cells_of(cells)[place % cells.cells]].batch = kNone;
+  }
+  member = {run.items_of(ref), kNone};
+  if (state.value != nullptr) forget_value(run, state);
+}
+
+// Batches since the mark lose the nodes that are reverted. If nothing else ran since then, their
+// memory is given back; shared values stay, they have memory of their own.
+void Executor::revert(std::uint32_t tape, std::size_t nodes, const Mark& since) {
+  ++forgets_;
+  gathered_.clear();
+  TapeState& state = common_.tapes[tape];
+  const std::size_t lane = lane_index(tape);
+  RunState& run = lanes_[lane]->run;
+  for (auto node = static_cast<NodeId>(nodes); node < state.nodes.size(); ++node) {
+    if (state.tape->value(state.tape->node(node).value).identity != 0) continue;
+    revert_node(run, {tape, node});
+  }
+  const Mark mark = is_good(since, lane) ? since : Mark{};
+  const auto behind = run.batches.begin() + static_cast<std::ptrdiff_t>(mark.batches);
+  if (std::all_of(behind, run.batches.end(),
+                  [](const Batch& batch) { return batch.left == 0 && !batch.shared; })) {
+    run.batches.resize(mark.batches);
+    run.members.resize(mark.members);
+    run.resize_cells(mark.cells, mark.cell_batches);
+    run.values.rewind(mark.values);
+    run.lists.rewind(mark.lists);
+  }
+  state.nodes.resize(std::min(state.nodes.size(), nodes));
+  std::erase_if(value_copies_, [&](const auto& copy) { return copy.first.first == tape; });
+  forget_gradients();
+}
+
+void Executor::end_sample(std::uint32_t tape) {
+  if (!common_.options.inference) return;
+  ++forgets_;
+  gathered_.clear();
+  RunState& run = lane_of(tape).run;
+  for (NodeState& state : common_.tapes[tape].nodes) {
+    if (state.value != nullptr && state.batch != kNone && !run.batches[state.batch].shared) {
+      forget_value(run, state);
+    }
+  }
+  std::erase_if(value_copies_, [&](const auto& copy) { return copy.first.first == tape; });
+}
+
+}  // namespace dynet_like
