@@ -348,19 +348,90 @@ TEST(ForEachSampleTest, ExplainsItsWaves) {
       << text.str();
   batch.clear();
   EXPECT_TRUE(batch.explain().waves.empty());
-}
-
-TEST(ForEachSampleTest, ThousandsOfSamples) {
-  Minibatch batch;
-  const auto results = for_each_sample(batch, 10'000, [](ComputationGraph& graph, std::size_t i) {
-    const Expression x = input(graph, static_cast<float>(i));
-    const float first = as_scalar((x + 1.0f).value());
-    return as_scalar((x + first).value());
-  });
-  for (std::size_t i = 0; i < results.size(); ++i) {
-    ASSERT_EQ(results[i], 2 * static_cast<float>(i) + 1) << i;
+  // As many values at once as the sample has beams, in each of three waves.
+  std::vector<std::vector<float>> ask_for_several(const Walker& walker, ComputationGraph& graph,
+                                                  std::size_t sample) {
+    std::vector<std::vector<float>> seen;
+    std::vector<Expression> states;
+    for (unsigned beam = 0; beam < sample % 4; ++beam) {
+      states.push_back(lookup(graph, walker.E, beam));
+    }
+    for (unsigned step = 0; step < 3; ++step) {
+      for (Expression& state : states) state = tanh(parameter(graph, walker.W) * state);
+      for (const Tensor& value : values_of(states)) seen.push_back(as_vector(value));
+    }
+    return seen;
   }
-}
+
+  TEST(ForEachSampleTest, SeveralValuesInOneWave) {
+    const Walker walker;
+    std::vector<std::vector<std::vector<float>>> alone;
+    for (std::size_t i = 0; i < 9; ++i) {
+      ComputationGraph graph;
+      alone.push_back(ask_for_several(walker, graph, i));
+    }
+    for (unsigned threads : {1u, 3u}) {
+      GraphOptions options;
+      options.threads = threads;
+      Minibatch batch(options);
+      EXPECT_EQ(for_each_sample(batch, 9,
+                                [&](ComputationGraph& graph, std::size_t i) {
+                                  return ask_for_several(walker, graph, i);
+                                }),
+                alone);
+      std::uint64_t products = 0;
+      for (const Report::Type& type : batch.explain().types) {
+        if (type.op == "matrix_product") products += type.batches;
+      }
+      EXPECT_EQ(products, 3u);  // of three waves; were there one for every value, there were nine
+    }
+  }
+
+  TEST(ForEachSampleTest, SeveralValuesOutside) {
+    ComputationGraph graph, other;
+    EXPECT_TRUE(values_of({}).empty());
+    const Expression x = input(graph, 3.0f), y = square(x), z = x + 1.0f;
+    const std::vector<Tensor> values = values_of({z, y, z});
+    ASSERT_EQ(values.size(), 3u);
+    EXPECT_EQ(as_scalar(values[0]), 4.0f);
+    EXPECT_EQ(as_scalar(values[1]), 9.0f);
+    EXPECT_EQ(as_scalar(values[2]), 4.0f);
+    EXPECT_THROW(values_of({x, input(other, 1.0f)}), UsageError);
+    EXPECT_THROW(values_of({Expression()}), StateError);
+
+    Minibatch batch;
+    const Expression a = square(input(batch.new_graph(), 2.0f));
+    EXPECT_EQ(as_scalar(values_of({a, a + 1.0f})[1]), 5.0f);
+  }
+
+  // What cannot be computed fails the whole question of its sample, and of no other.
+  TEST(ForEachSampleTest, OneOfSeveralValuesCannotBeComputed) {
+    Minibatch batch;
+    const auto sums = for_each_sample(batch, 3, [](ComputationGraph& graph, std::size_t i) {
+      const auto integer = static_cast<unsigned>(i * 3);
+      const Expression x = square(input(graph, 2.0f));
+      const Expression picked = pick(zeros(graph, Dim({5})), &integer);
+      try {
+        const std::vector<Tensor> values = values_of({x, picked});
+        return as_scalar(values[0]) + as_scalar(values[1]);
+      } catch (const UsageError&) {
+        return as_scalar(x.value()) - 1;
+      }
+    });
+    EXPECT_EQ(sums, (std::vector<float>{4, 4, 3}));
+  }
+
+  TEST(ForEachSampleTest, ThousandsOfSamples) {
+    Minibatch batch;
+    const auto results = for_each_sample(batch, 10'000, [](ComputationGraph& graph, std::size_t i) {
+      const Expression x = input(graph, static_cast<float>(i));
+      const float first = as_scalar((x + 1.0f).value());
+      return as_scalar((x + first).value());
+    });
+    for (std::size_t i = 0; i < results.size(); ++i) {
+      ASSERT_EQ(results[i], 2 * static_cast<float>(i) + 1) << i;
+    }
+  }
 
 }  // namespace
 }  // namespace dynet_like

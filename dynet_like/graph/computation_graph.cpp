@@ -125,8 +125,33 @@ Tensor ComputationGraph::forward(const Expression& last) {
 }
 
 Tensor ComputationGraph::get_value(const Expression& e) {
-  if (waiter_ != nullptr) return waiter_->value(ref(e, "value"));
-  return executor("value").value(ref(e, "value"));
+  const ValueRef wanted = ref(e, "value");
+  if (waiter_ == nullptr) return executor("value").value(wanted);
+  Tensor value;
+  waiter_->wait_for(std::span(&wanted, 1), std::span(&value, 1));
+  return value;
+}
+
+std::vector<Tensor> ComputationGraph::get_values(Expressions expressions) {
+  std::vector<ValueRef> wanted;
+  wanted.reserve(expressions.size());
+  for (const Expression& e : expressions) wanted.push_back(ref(e, "values_of"));
+  std::vector<Tensor> values(wanted.size());
+  if (wanted.empty()) return values;
+  if (waiter_ != nullptr) {
+    waiter_->wait_for(wanted, values);
+    return values;
+  }
+  Executor& executor = this->executor("values_of");
+  executor.forward(wanted);
+  std::transform(wanted.begin(), wanted.end(), values.begin(),
+                 [&](ValueRef value) { return executor.value(value); });
+  return values;
+}
+
+std::vector<Tensor> values_of(Expressions expressions) {
+  if (expressions.size() == 0) return {};
+  return expressions.begin()->graph("values_of").get_values(expressions);
 }
 
 const Gradients& ComputationGraph::backward(const Expression& loss, bool full) {

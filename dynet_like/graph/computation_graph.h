@@ -46,6 +46,8 @@ class ComputationGraph {
   /// Computes what has not been computed yet.
   Tensor incremental_forward(const Expression& last) { return get_value(last); }
   Tensor get_value(const Expression& e);
+  /// What values_of does, which see, for expressions of this graph.
+  std::vector<Tensor> get_values(Expressions expressions);
 
   /// The gradients of a loss (the sum of its minibatch), valid until the next pass; `full`: inputs
   /// have gradients too, not only what depends on parameters. Throws ShapeError unless the loss is
@@ -157,6 +159,11 @@ class ComputationGraph {
   Gradients* collected_ = nullptr;
   const Gradients* last_gradients_ = nullptr;  ///< where those of parameters are
 };
+
+/// The values of expressions of one graph, which are computed together, in their order: for a beam
+/// search, whose hypotheses need their scores at once. In for_each_sample the sample waits once for
+/// all of them. Throws UsageError unless they are of one graph.
+std::vector<Tensor> values_of(Expressions expressions);
 
 template <DerivedGraph Derived>
 GraphPointer::operator Derived*() const {

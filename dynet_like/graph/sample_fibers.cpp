@@ -20,17 +20,18 @@ struct Unwound {};
 struct SampleFibers::Sample final : ValueWaiter {
   Sample(Part& its_part, std::size_t its_index) : part(its_part), index(its_index) {}
 
-  Tensor value(ValueRef ref) override;
+  void wait_for(std::span<const ValueRef> refs, std::span<Tensor> values) override;
   std::unique_lock<std::mutex> lock() override;
 
   Part& part;
   std::size_t index;
   std::unique_ptr<Fiber> fiber;  ///< from when it begins until it ends
   bool has_ended = false;
-  ValueRef wanted;                    ///< while it waits
-  std::optional<Tensor> value_there;  ///< what it waited for,
-  std::exception_ptr refusal;         ///< or why that cannot be had
-  std::exception_ptr failure;         ///< what the sample threw
+  // While it waits; both lie on its stack.
+  std::span<const ValueRef> wanted;
+  std::span<Tensor> places;
+  std::exception_ptr refusal;  ///< why what it waited for cannot be had
+  std::exception_ptr failure;  ///< what the sample threw
 };
 
 /// The samples of one thread.
@@ -133,18 +134,18 @@ void SampleFibers::Part::run_sample(void* argument) {
   sample.has_ended = true;
 }
 
-Tensor SampleFibers::Sample::value(ValueRef ref) {
+void SampleFibers::Sample::wait_for(std::span<const ValueRef> refs, std::span<Tensor> values) {
   if (!part.is_running(*this)) {
     throw UsageError(
         "[value] need the function of the sample that the graph belongs to; got another one: in "
         "for_each_sample a graph is its sample's alone");
   }
   if (part.all().unwinding_) throw Unwound();
-  wanted = ref;
+  wanted = refs;
+  places = values;
   fiber->yield();
   if (part.all().unwinding_) throw Unwound();
   if (refusal != nullptr) std::rethrow_exception(std::exchange(refusal, nullptr));
-  return *value_there;
 }
 
 std::unique_lock<std::mutex> SampleFibers::Sample::lock() {
@@ -221,7 +222,7 @@ void SampleFibers::collect_waiting() {
   for (unsigned p = 0; p < job_->threads; ++p) {
     for (Sample* sample : parts_[p]->open()) {
       waiting_.push_back(sample);
-      wanted_.push_back(sample->wanted);
+      wanted_.insert(wanted_.end(), sample->wanted.begin(), sample->wanted.end());
     }
   }
 }
@@ -235,7 +236,8 @@ void SampleFibers::run_wave() {
   for (Sample* sample : waiting_) {
     if (sample->refusal != nullptr) continue;
     try {
-      sample->value_there = job_->read(sample->wanted);
+      std::transform(sample->wanted.begin(), sample->wanted.end(), sample->places.begin(),
+                     job_->read);
     } catch (...) {
       sample->refusal = std::current_exception();
     }
@@ -246,7 +248,7 @@ void SampleFibers::run_wave() {
 void SampleFibers::compute_one_by_one() {
   for (Sample* sample : waiting_) {
     try {
-      job_->compute(std::span(&sample->wanted, 1));
+      job_->compute(sample->wanted);
     } catch (...) {
       sample->refusal = std::current_exception();
     }

@@ -20,9 +20,9 @@ namespace dynet_like {
 /// Where the graph of a sample that runs on a fiber gets its values.
 class ValueWaiter {
  public:
-  /// Stops the sample until all others have stopped, too, and the value was computed. Throws what
-  /// computing it throws.
-  virtual Tensor value(ValueRef ref) = 0;
+  /// Stops the sample until all others have stopped, too, and these values of its graph were
+  /// computed; writes them into `values`. Throws what computing them throws.
+  virtual void wait_for(std::span<const ValueRef> refs, std::span<Tensor> values) = 0;
   /// For what changes the executor, which fibers of several threads have in common.
   virtual std::unique_lock<std::mutex> lock() = 0;
 
