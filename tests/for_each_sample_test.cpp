@@ -348,90 +348,162 @@ TEST(ForEachSampleTest, ExplainsItsWaves) {
       << text.str();
   batch.clear();
   EXPECT_TRUE(batch.explain().waves.empty());
-  // As many values at once as the sample has beams, in each of three waves.
-  std::vector<std::vector<float>> ask_for_several(const Walker& walker, ComputationGraph& graph,
-                                                  std::size_t sample) {
-    std::vector<std::vector<float>> seen;
-    std::vector<Expression> states;
-    for (unsigned beam = 0; beam < sample % 4; ++beam) {
-      states.push_back(lookup(graph, walker.E, beam));
-    }
-    for (unsigned step = 0; step < 3; ++step) {
-      for (Expression& state : states) state = tanh(parameter(graph, walker.W) * state);
-      for (const Tensor& value : values_of(states)) seen.push_back(as_vector(value));
-    }
-    return seen;
-  }
+}
 
-  TEST(ForEachSampleTest, SeveralValuesInOneWave) {
-    const Walker walker;
-    std::vector<std::vector<std::vector<float>>> alone;
-    for (std::size_t i = 0; i < 9; ++i) {
-      ComputationGraph graph;
-      alone.push_back(ask_for_several(walker, graph, i));
+// As many values at once as the sample has beams, in each of three waves.
+std::vector<std::vector<float>> ask_for_several(const Walker& walker, ComputationGraph& graph,
+                                                std::size_t sample) {
+  std::vector<std::vector<float>> seen;
+  std::vector<Expression> states;
+  for (unsigned beam = 0; beam < sample % 4; ++beam) {
+    states.push_back(lookup(graph, walker.E, beam));
+  }
+  for (unsigned step = 0; step < 3; ++step) {
+    for (Expression& state : states) state = tanh(parameter(graph, walker.W) * state);
+    for (const Tensor& value : values_of(states)) seen.push_back(as_vector(value));
+  }
+  return seen;
+}
+
+TEST(ForEachSampleTest, SeveralValuesInOneWave) {
+  const Walker walker;
+  std::vector<std::vector<std::vector<float>>> alone;
+  for (std::size_t i = 0; i < 9; ++i) {
+    ComputationGraph graph;
+    alone.push_back(ask_for_several(walker, graph, i));
+  }
+  for (unsigned threads : {1u, 3u}) {
+    GraphOptions options;
+    options.threads = threads;
+    Minibatch batch(options);
+    EXPECT_EQ(for_each_sample(batch, 9,
+                              [&](ComputationGraph& graph, std::size_t i) {
+                                return ask_for_several(walker, graph, i);
+                              }),
+              alone);
+    std::uint64_t products = 0;
+    for (const Report::Type& type : batch.explain().types) {
+      if (type.op == "matrix_product") products += type.batches;
     }
-    for (unsigned threads : {1u, 3u}) {
-      GraphOptions options;
-      options.threads = threads;
-      Minibatch batch(options);
-      EXPECT_EQ(for_each_sample(batch, 9,
-                                [&](ComputationGraph& graph, std::size_t i) {
-                                  return ask_for_several(walker, graph, i);
-                                }),
-                alone);
-      std::uint64_t products = 0;
-      for (const Report::Type& type : batch.explain().types) {
-        if (type.op == "matrix_product") products += type.batches;
-      }
-      EXPECT_EQ(products, 3u);  // of three waves; were there one for every value, there were nine
+    EXPECT_EQ(products, 3u);  // of three waves; were there one for every value, there were nine
+  }
+}
+
+TEST(ForEachSampleTest, SeveralValuesOutside) {
+  ComputationGraph graph, other;
+  EXPECT_TRUE(values_of({}).empty());
+  const Expression x = input(graph, 3.0f), y = square(x), z = x + 1.0f;
+  const std::vector<Tensor> values = values_of({z, y, z});
+  ASSERT_EQ(values.size(), 3u);
+  EXPECT_EQ(as_scalar(values[0]), 4.0f);
+  EXPECT_EQ(as_scalar(values[1]), 9.0f);
+  EXPECT_EQ(as_scalar(values[2]), 4.0f);
+  EXPECT_THROW(values_of({x, input(other, 1.0f)}), UsageError);
+  EXPECT_THROW(values_of({Expression()}), StateError);
+
+  Minibatch batch;
+  const Expression a = square(input(batch.new_graph(), 2.0f));
+  EXPECT_EQ(as_scalar(values_of({a, a + 1.0f})[1]), 5.0f);
+}
+
+// What cannot be computed fails the whole question of its sample, and of no other.
+TEST(ForEachSampleTest, OneOfSeveralValuesCannotBeComputed) {
+  Minibatch batch;
+  const auto sums = for_each_sample(batch, 3, [](ComputationGraph& graph, std::size_t i) {
+    const auto integer = static_cast<unsigned>(i * 3);
+    const Expression x = square(input(graph, 2.0f));
+    const Expression picked = pick(zeros(graph, Dim({5})), &integer);
+    try {
+      const std::vector<Tensor> values = values_of({x, picked});
+      return as_scalar(values[0]) + as_scalar(values[1]);
+    } catch (const UsageError&) {
+      return as_scalar(x.value()) - 1;
     }
-  }
+  });
+  EXPECT_EQ(sums, (std::vector<float>{4, 4, 3}));
+}
 
-  TEST(ForEachSampleTest, SeveralValuesOutside) {
-    ComputationGraph graph, other;
-    EXPECT_TRUE(values_of({}).empty());
-    const Expression x = input(graph, 3.0f), y = square(x), z = x + 1.0f;
-    const std::vector<Tensor> values = values_of({z, y, z});
-    ASSERT_EQ(values.size(), 3u);
-    EXPECT_EQ(as_scalar(values[0]), 4.0f);
-    EXPECT_EQ(as_scalar(values[1]), 9.0f);
-    EXPECT_EQ(as_scalar(values[2]), 4.0f);
-    EXPECT_THROW(values_of({x, input(other, 1.0f)}), UsageError);
-    EXPECT_THROW(values_of({Expression()}), StateError);
-
-    Minibatch batch;
-    const Expression a = square(input(batch.new_graph(), 2.0f));
-    EXPECT_EQ(as_scalar(values_of({a, a + 1.0f})[1]), 5.0f);
+// Samples come in groups of uneven sizes; each has what it has alone, and memory stops growing.
+TEST(ForEachArrivingTest, SamplesThatComeWhileOthersRun) {
+  const Walker walker;
+  std::vector<std::vector<float>> expected;
+  for (unsigned i = 0; i < 14; ++i) {
+    Minibatch alone;
+    expected.push_back(walker.walk(alone.new_graph(), i).scores);
   }
-
-  // What cannot be computed fails the whole question of its sample, and of no other.
-  TEST(ForEachSampleTest, OneOfSeveralValuesCannotBeComputed) {
-    Minibatch batch;
-    const auto sums = for_each_sample(batch, 3, [](ComputationGraph& graph, std::size_t i) {
-      const auto integer = static_cast<unsigned>(i * 3);
-      const Expression x = square(input(graph, 2.0f));
-      const Expression picked = pick(zeros(graph, Dim({5})), &integer);
-      try {
-        const std::vector<Tensor> values = values_of({x, picked});
-        return as_scalar(values[0]) + as_scalar(values[1]);
-      } catch (const UsageError&) {
-        return as_scalar(x.value()) - 1;
-      }
-    });
-    EXPECT_EQ(sums, (std::vector<float>{4, 4, 3}));
+  for (unsigned threads : {1u, 2u}) {
+    GraphOptions options;
+    options.inference = true;
+    options.threads = threads;
+    Minibatch batch(options);
+    std::vector<std::vector<float>> seen(3000);
+    std::size_t next = 0, asked = 0, most = 0;
+    std::uint64_t bytes = 0;
+    for_each_arriving(
+        batch, 5,
+        [&](bool idle) -> std::optional<std::size_t> {
+          if (next == seen.size()) return std::nullopt;
+          if (++asked % 4 == 0 && !idle) return std::nullopt;
+          if (next == seen.size() / 2) most = next;
+          return next++;
+        },
+        [&](ComputationGraph& graph, std::size_t sample) {
+          seen[sample] = walker.walk(graph, sample % 14).scores;
+        });
+    bytes = batch.explain().value_bytes;
+    for (std::size_t i = 0; i < seen.size(); ++i) ASSERT_EQ(seen[i], expected[i % 14]) << i;
+    EXPECT_EQ(most, seen.size() / 2);
+    EXPECT_LT(bytes, 200'000u);
+    EXPECT_EQ(batch.size(), 5u);
   }
+}
 
-  TEST(ForEachSampleTest, ThousandsOfSamples) {
-    Minibatch batch;
-    const auto results = for_each_sample(batch, 10'000, [](ComputationGraph& graph, std::size_t i) {
-      const Expression x = input(graph, static_cast<float>(i));
-      const float first = as_scalar((x + 1.0f).value());
-      return as_scalar((x + first).value());
-    });
-    for (std::size_t i = 0; i < results.size(); ++i) {
-      ASSERT_EQ(results[i], 2 * static_cast<float>(i) + 1) << i;
-    }
+TEST(ForEachArrivingTest, NeedsInference) {
+  Minibatch batch;
+  EXPECT_THROW(
+      for_each_arriving(
+          batch, 4, [](bool) { return std::optional<int>(); }, [](ComputationGraph&, int) {}),
+      UsageError);
+}
+
+TEST(ForEachArrivingTest, BranchesAreRevertedAndAnExceptionEndsIt) {
+  const Walker walker;
+  GraphOptions options;
+  options.inference = true;
+  Minibatch batch(options);
+  for (int round = 0; round < 2; ++round) {
+    int next = 0;
+    EXPECT_THROW(for_each_arriving(
+                     batch, 3, [&](bool) { return std::optional<int>(next++); },
+                     [&](ComputationGraph& graph, int sample) {
+                       Expression state =
+                           lookup(graph, walker.E, static_cast<unsigned>(sample) % kActions);
+                       for (int step = 0; step < 2 + sample % 3; ++step) {
+                         graph.checkpoint();
+                         as_vector(tanh(state + lookup(graph, walker.E, 1u)).value());
+                         graph.revert();
+                         state = tanh(parameter(graph, walker.W) * state);
+                         as_vector(state.value());
+                       }
+                       if (sample == 2000) throw std::runtime_error("mine");
+                     }),
+                 std::runtime_error);
+    EXPECT_LT(batch.explain().value_bytes, 200'000u);
+    batch.clear();
   }
+}
+
+TEST(ForEachSampleTest, ThousandsOfSamples) {
+  Minibatch batch;
+  const auto results = for_each_sample(batch, 10'000, [](ComputationGraph& graph, std::size_t i) {
+    const Expression x = input(graph, static_cast<float>(i));
+    const float first = as_scalar((x + 1.0f).value());
+    return as_scalar((x + first).value());
+  });
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    ASSERT_EQ(results[i], 2 * static_cast<float>(i) + 1) << i;
+  }
+}
 
 }  // namespace
 }  // namespace dynet_like

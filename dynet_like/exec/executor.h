@@ -80,6 +80,8 @@ class Executor {
   /// their memory as soon as that of the others in their batches is; computes them anew if somebody
   /// does.
   void end_sample(std::uint32_t tape);
+  /// The same, and the tape is going to be recorded anew.
+  void forget_tape(std::uint32_t tape);
   /// Forgets the tapes too. Works whatever failed before, and cannot fail itself.
   void clear();
   /// The types have other numbers from now on. Not while there are tapes.
@@ -131,6 +133,7 @@ class Executor {
   void keep_shared_batches();
   bool is_good(const Mark& mark, std::size_t lane) const;
   void revert_node(RunState& run, NodeRef ref);
+  void drop_empty_batches(RunState& run);
   void forget_all();
   void forget_gradients();
   void note_peak();

@@ -26,6 +26,8 @@ void forget_value(RunState& run, NodeState& state) {
   }
 }
 
+constexpr std::size_t kBatchesWorthADrop = 1000;
+
 // Where a node stands among the members of its batch. Samples are mostly reverted in their order,
 // so that it stands where the last search has ended.
 NodeRef& member_of_batch(RunState& run, Batch& batch, NodeRef ref) {
@@ -115,6 +117,41 @@ void Executor::end_sample(std::uint32_t tape) {
     }
   }
   std::erase_if(value_copies_, [&](const auto& copy) { return copy.first.first == tape; });
+}
+
+void Executor::forget_tape(std::uint32_t tape) {
+  end_sample(tape);
+  common_.tapes[tape].nodes.clear();
+  drop_empty_batches(lane_of(tape).run);
+}
+
+// Once most batches have no values any more, the others get new numbers. Only in inference: nobody
+// asks for the cells that they are of.
+void Executor::drop_empty_batches(RunState& run) {
+  if (run.batches.size() < 2 * run.batches_after_drop + kBatchesWorthADrop) return;
+  const auto is_kept = [](const Batch& batch) { return batch.left > 0 || batch.shared; };
+  std::vector<NodeRef> members;
+  std::uint32_t kept = 0;
+  for (std::uint32_t b = 0; b < run.batches.size(); ++b) {
+    Batch batch = run.batches[b];
+    if (!is_kept(batch)) continue;
+    const auto first_member = static_cast<std::uint32_t>(members.size());
+    for (NodeRef ref : run.members_of(batch)) {
+      std::vector<NodeState>& nodes = common_.tapes[ref.tape].nodes;
+      const bool is_there = ref.node < nodes.size() && nodes[ref.node].batch == b;
+      if (is_there) nodes[ref.node].batch = kept;
+      members.push_back(is_there ? ref : NodeRef{1, kNone});
+    }
+    batch.first_member = first_member;
+    batch.search_from = 0;
+    batch.cells = kNone;
+    run.batches[kept++] = batch;
+  }
+  run.batches.resize(kept);
+  run.members = std::move(members);
+  run.resize_cells(0, 0);
+  run.batches_after_drop = kept;
+  ++releases_;  // marks from before count other batches
 }
 
 }  // namespace dynet_like

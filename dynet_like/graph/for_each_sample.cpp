@@ -1,6 +1,7 @@
 // What a minibatch does for samples on fibers: their graphs wait for values that it computes.
 #include "dynet_like/graph/for_each_sample.h"
 
+#include "dynet_like/core/errors.h"
 #include "dynet_like/graph/rethrow_in_sample.h"
 #include "dynet_like/graph/sample_fibers.h"
 
@@ -8,6 +9,21 @@ namespace dynet_like {
 
 void Minibatch::run_samples(std::size_t count, const RunSample& run) {
   check_alone("for_each_sample");
+  run_with_graphs(count, run, nullptr);
+}
+
+void Minibatch::run_arriving(std::size_t at_once, const TakeSample& take, const RunSample& run) {
+  check_alone("for_each_arriving");
+  if (!executor_.options().inference || at_once == 0) {
+    throw UsageError(
+        "[for_each_arriving] need GraphOptions::inference, and at least one sample at once; got " +
+        std::string(executor_.options().inference ? "inference" : "training") + " and " +
+        std::to_string(at_once));
+  }
+  run_with_graphs(at_once, run, take);
+}
+
+void Minibatch::run_with_graphs(std::size_t count, const RunSample& run, const TakeSample& take) {
   const std::size_t first = used_;
   for (std::size_t i = 0; i < count; ++i) new_graph();
   if (fibers_ == nullptr) {
@@ -24,7 +40,7 @@ void Minibatch::run_samples(std::size_t count, const RunSample& run) {
   // Not in a destructor: g++ 12 drops stores to members just before it goes on unwinding.
   try {
     set_recording(true);
-    run_on_fibers(first, run);
+    run_on_fibers(first, run, take);
     end();
   } catch (...) {
     end();
@@ -32,7 +48,7 @@ void Minibatch::run_samples(std::size_t count, const RunSample& run) {
   }
 }
 
-void Minibatch::run_on_fibers(std::size_t first, const RunSample& run) {
+void Minibatch::run_on_fibers(std::size_t first, const RunSample& run, const TakeSample& take) {
   SampleFibers::Job job;
   job.count = used_ - first;
   job.threads = use_threads(job.count);
@@ -45,21 +61,35 @@ void Minibatch::run_on_fibers(std::size_t first, const RunSample& run) {
     caches_[thread]->begin_sample(turn, i);
     graphs_[first + i]->tape_.record_with(*caches_[thread]);
   };
-  job.compute = [&](std::span<const ValueRef> values) { compute_wave(values); };
+  job.compute = [&](std::span<const ValueRef> values, std::size_t samples) {
+    compute_wave(values, samples);
+  };
   job.read = [&](ValueRef value) { return executor_.value(value); };
   job.end = [&](std::size_t i) { executor_.end_sample(graphs_[first + i]->index_); };
+  if (take != nullptr) {
+    job.take = take;
+    job.end = [&](std::size_t i) { use_again(*graphs_[first + i]); };
+  }
   const std::optional<SampleFibers::Failure> failure = fibers_->run(job, executor_.threads());
   if (failure.has_value()) rethrow_in_sample(failure->exception, first + failure->sample);
 }
 
-void Minibatch::compute_wave(std::span<const ValueRef> values) {
+// For the next sample that arrives.
+void Minibatch::use_again(ComputationGraph& graph) {
+  executor_.end_sample(graph.index_);
+  executor_.forget_tape(graph.index_);
+  graph.forget_records();
+  graph.waiter_ = nullptr;
+}
+
+void Minibatch::compute_wave(std::span<const ValueRef> values, std::size_t samples) {
   forget_changed(false);
   executor_.spread(0, static_cast<std::uint32_t>(used_));
   executor_.forward(values);
   ++wave_count_;
   if (waves_.size() == Report::kKeptWaves) return;
   const Executor::Size size = executor_.last_forward();
-  waves_.push_back({values.size(), size.nodes, size.batches});
+  waves_.push_back({samples, size.nodes, size.batches});
 }
 
 // As many as are worth it; each has a cache of types of its own.

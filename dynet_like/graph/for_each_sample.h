@@ -66,4 +66,23 @@ auto for_each_sample(Minibatch& batch, Samples&& samples, F&& f) {
                          });
 }
 
+/// Samples that come while others run, as in a server: between waves, `next(idle)` is asked for the
+/// next sample as long as fewer than `at_once` run. It returns a std::optional of it, nothing if
+/// none has come yet; if `idle`, no sample runs, and nothing ends the call: it may wait there. Runs
+/// `f(graph, sample)` for each; the rest is as for for_each_sample. Only in inference: the graph of
+/// a sample that has ended is used again, its expressions become stale, and memory does not grow
+/// with the samples that were there. What `f` throws ends all; let it catch what a server survives.
+template <class Next, class F>
+void for_each_arriving(Minibatch& batch, std::size_t at_once, Next&& next, F&& f) {
+  using Sample = typename std::invoke_result_t<Next&, bool>::value_type;
+  std::vector<std::optional<Sample>> running(at_once);
+  batch.run_arriving(
+      at_once,
+      [&](std::size_t i, bool idle) {
+        running[i] = next(idle);
+        return running[i].has_value();
+      },
+      [&](ComputationGraph& graph, std::size_t i) { f(graph, *running[i]); });
+}
+
 }  // namespace dynet_like

@@ -20,6 +20,7 @@ class Minibatch {
  public:
   using RecordSample = std::function<Expression(ComputationGraph& graph, std::size_t i)>;
   using RunSample = std::function<void(ComputationGraph& graph, std::size_t i)>;
+  using TakeSample = std::function<bool(std::size_t i, bool idle)>;
 
   explicit Minibatch(const GraphOptions& options = {});
   ~Minibatch();
@@ -48,6 +49,8 @@ class Minibatch {
   void add_losses(std::span<const Expression> losses);
   /// What for_each_sample does, which see: run(graph, i) runs sample i, and may ask for values.
   void run_samples(std::size_t count, const RunSample& run);
+  /// What for_each_arriving does, which see.
+  void run_arriving(std::size_t at_once, const TakeSample& take, const RunSample& run);
   /// A value that `forward` computes, too. In inference `forward` keeps losses and outputs; what
   /// else it computes may be freed, and is computed again if it is asked for later.
   void add_output(const Expression& output);
@@ -107,8 +110,10 @@ class Minibatch {
   void check_alone(const char* user) const;
   void set_recording(bool recording);
   std::vector<Expression> record_from(std::size_t first, const RecordSample& record);
-  void run_on_fibers(std::size_t first, const RunSample& run);
-  void compute_wave(std::span<const ValueRef> values);
+  void run_with_graphs(std::size_t count, const RunSample& run, const TakeSample& take);
+  void run_on_fibers(std::size_t first, const RunSample& run, const TakeSample& take);
+  void use_again(ComputationGraph& graph);
+  void compute_wave(std::span<const ValueRef> values, std::size_t samples);
   unsigned use_threads(std::size_t samples);
   ValueRef ref(const Expression& e, const char* user) const { return e.pg->ref(e, user); }
   void forget_changed(bool look_at_memory);

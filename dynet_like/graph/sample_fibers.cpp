@@ -39,16 +39,20 @@ class SampleFibers::Part {
  public:
   Part(SampleFibers& all, unsigned thread) : all_(all), thread_(thread) {}
 
+  /// Samples with these numbers, which `open` begins.
   void begin(std::size_t first, std::size_t count);
+  std::size_t room() const { return closed_.size(); }
+  std::size_t next() const { return closed_.back()->index; }
+  void open();
   /// All that have not ended, until they stop or end; here and in what follows by their own thread.
   void resume(SampleOrder* order);
   /// Tells of those that have ended since, between waves.
   void end_samples();
   void unwind();
-  void forget() { open_.clear(), samples_.clear(), current_ = nullptr; }
+  void forget();
 
-  std::span<Sample> samples() { return samples_; }
-  std::span<Sample* const> open() const { return open_; }
+  std::span<Sample* const> all_open() const { return open_; }
+  const Sample* failed() const { return failed_; }
   /// Whether the caller is the sample's function, and not another sample or what runs inside.
   bool is_running(const Sample& sample) const {
     return current_ == &sample && sample.fiber->is_current();
@@ -63,19 +67,34 @@ class SampleFibers::Part {
   SampleFibers& all_;
   const unsigned thread_;
   std::vector<Sample> samples_;
-  std::vector<Sample*> open_;  ///< those that have not ended
+  std::vector<Sample*> open_;    ///< have not ended, in their order
+  std::vector<Sample*> closed_;  ///< have ended or not begun; the next stands last
   Sample* current_ = nullptr;
+  const Sample* failed_ = nullptr;  ///< the first of this wave
   std::vector<std::unique_ptr<Fiber>> spare_;
   unsigned fibers_ = 0;
 };
 
 void SampleFibers::Part::begin(std::size_t first, std::size_t count) {
   samples_.reserve(count);
+  for (std::size_t i = 0; i < count; ++i) samples_.emplace_back(*this, first + i);
+  for (std::size_t i = count; i-- > 0;) closed_.push_back(&samples_[i]);
   open_.reserve(count);
-  for (std::size_t i = 0; i < count; ++i) {
-    samples_.emplace_back(*this, first + i);
-    open_.push_back(&samples_.back());
-  }
+}
+
+void SampleFibers::Part::open() {
+  Sample* const sample = closed_.back();
+  const auto is_before = [](const Sample* a, const Sample* b) { return a->index < b->index; };
+  open_.insert(std::upper_bound(open_.begin(), open_.end(), sample, is_before), sample);
+  closed_.pop_back();
+  sample->has_ended = false;
+}
+
+void SampleFibers::Part::forget() {
+  open_.clear();
+  closed_.clear();
+  samples_.clear();
+  failed_ = nullptr;
 }
 
 void SampleFibers::Part::resume(SampleOrder* order) {
@@ -88,13 +107,17 @@ void SampleFibers::Part::resume(SampleOrder* order) {
       sample->failure = std::current_exception();
     }
     if (order != nullptr) order->finish(sample->index, sample->failure);
-    if (sample->failure != nullptr) break;
+    if (sample->failure == nullptr) continue;
+    failed_ = sample;
+    break;
   }
 }
 
 void SampleFibers::Part::end_samples() {
-  for (const Sample* sample : open_) {
-    if (sample->has_ended) all_.job_->end(sample->index);
+  for (Sample* sample : open_) {
+    if (!sample->has_ended) continue;
+    all_.job_->end(sample->index);
+    closed_.push_back(sample);
   }
   std::erase_if(open_, [](const Sample* sample) { return sample->has_ended; });
 }
@@ -176,16 +199,18 @@ std::optional<SampleFibers::Failure> SampleFibers::run(const Job& job, ThreadPoo
     for (unsigned p = 0; p < job.threads; ++p) {
       const std::size_t first = job.count * p / job.threads;
       parts_[p]->begin(first, job.count * (p + 1) / job.threads - first);
+      while (job.take == nullptr && parts_[p]->room() > 0) parts_[p]->open();
     }
     std::optional<Failure> failure;
     for (;;) {
+      if (job.take != nullptr) take_samples();
+      if (is_idle()) break;
       resume_all();
       failure = first_failure();
       if (failure.has_value()) break;
       for (unsigned p = 0; p < job.threads; ++p) parts_[p]->end_samples();
       collect_waiting();
-      if (waiting_.empty()) break;
-      run_wave();
+      if (!waiting_.empty()) run_wave();
     }
     unwind();
     forget();
@@ -197,11 +222,33 @@ std::optional<SampleFibers::Failure> SampleFibers::run(const Job& job, ThreadPoo
   }
 }
 
+// The thread with the fewest samples gets the next one.
+void SampleFibers::take_samples() {
+  while (Part* const part = part_with_most_room()) {
+    if (!job_->take(part->next(), is_idle())) return;
+    part->open();
+  }
+}
+
+SampleFibers::Part* SampleFibers::part_with_most_room() {
+  Part* most = nullptr;
+  for (unsigned p = 0; p < job_->threads; ++p) {
+    Part* const part = parts_[p].get();
+    if (part->room() > (most == nullptr ? 0 : most->room())) most = part;
+  }
+  return most;
+}
+
+bool SampleFibers::is_idle() const {
+  return std::all_of(parts_.begin(), parts_.begin() + job_->threads,
+                     [](const auto& part) { return part->all_open().empty(); });
+}
+
 void SampleFibers::resume_all() {
   if (job_->threads == 1) return parts_[0]->resume(nullptr);
   std::vector<bool> has_ended(job_->count, true);
   for (unsigned p = 0; p < job_->threads; ++p) {
-    for (const Sample* sample : parts_[p]->open()) has_ended[sample->index] = false;
+    for (const Sample* sample : parts_[p]->all_open()) has_ended[sample->index] = false;
   }
   SampleOrder order(std::move(has_ended));
   threads_->run_on_own_threads(job_->threads, [&](unsigned p) { parts_[p]->resume(&order); });
@@ -209,9 +256,8 @@ void SampleFibers::resume_all() {
 
 std::optional<SampleFibers::Failure> SampleFibers::first_failure() const {
   for (unsigned p = 0; p < job_->threads; ++p) {
-    for (const Sample& sample : parts_[p]->samples()) {
-      if (sample.failure != nullptr) return Failure{sample.index, sample.failure};
-    }
+    const Sample* const sample = parts_[p]->failed();
+    if (sample != nullptr) return Failure{sample->index, sample->failure};
   }
   return std::nullopt;
 }
@@ -220,7 +266,7 @@ void SampleFibers::collect_waiting() {
   waiting_.clear();
   wanted_.clear();
   for (unsigned p = 0; p < job_->threads; ++p) {
-    for (Sample* sample : parts_[p]->open()) {
+    for (Sample* sample : parts_[p]->all_open()) {
       waiting_.push_back(sample);
       wanted_.insert(wanted_.end(), sample->wanted.begin(), sample->wanted.end());
     }
@@ -229,7 +275,7 @@ void SampleFibers::collect_waiting() {
 
 void SampleFibers::run_wave() {
   try {
-    job_->compute(wanted_);
+    job_->compute(wanted_, waiting_.size());
   } catch (...) {
     compute_one_by_one();
   }
@@ -248,7 +294,7 @@ void SampleFibers::run_wave() {
 void SampleFibers::compute_one_by_one() {
   for (Sample* sample : waiting_) {
     try {
-      job_->compute(sample->wanted);
+      job_->compute(sample->wanted, 1);
     } catch (...) {
       sample->refusal = std::current_exception();
     }
@@ -257,8 +303,7 @@ void SampleFibers::compute_one_by_one() {
 
 void SampleFibers::unwind() {
   unwinding_ = true;
-  const auto is_done = [](const std::unique_ptr<Part>& part) { return part->open().empty(); };
-  if (std::all_of(parts_.begin(), parts_.end(), is_done)) return;
+  if (is_idle()) return;
   threads_->run_on_own_threads(job_->threads, [&](unsigned p) { parts_[p]->unwind(); });
 }
 

@@ -36,13 +36,16 @@ class SampleFibers {
  public:
   /// What is run, and who computes.
   struct Job {
-    std::size_t count = 0;
+    std::size_t count = 0;  ///< samples at once
     unsigned threads = 1;
+    /// If given, no sample is there at first. Between waves, as long as there is room: whether one
+    /// has come, which has this number until it ends. `idle`: nothing else is left to do.
+    std::function<bool(std::size_t sample, bool idle)> take;
     /// Runs a sample from its beginning to its end; values come from the waiter.
     std::function<void(std::size_t sample, ValueWaiter& waiter)> run;
     /// Before a sample goes on, by the thread that it runs on; `turn` is null with one thread.
     std::function<void(std::size_t sample, unsigned thread, Turn* turn)> prepare;
-    std::function<void(std::span<const ValueRef>)> compute;
+    std::function<void(std::span<const ValueRef>, std::size_t samples)> compute;
     std::function<Tensor(ValueRef)> read;
     /// When it has ended, between waves.
     std::function<void(std::size_t sample)> end;
@@ -64,6 +67,9 @@ class SampleFibers {
   struct Sample;
   class Part;
 
+  void take_samples();
+  Part* part_with_most_room();
+  bool is_idle() const;
   void resume_all();
   std::optional<Failure> first_failure() const;
   void collect_waiting();
