@@ -8,6 +8,11 @@ namespace dynet_like {
 
 namespace {
 
+// Whether all samples share the node: it ran in the first lane, and its value stays.
+bool is_shared(const Tape& tape, NodeId node) {
+  return tape.value(tape.node(node).value).identity != 0;
+}
+
 // The node has no value any more. In inference nobody needs a batch without values: its memory is
 // given back, with that of the others whose block it is.
 void forget_value(RunState& run, NodeState& state) {
@@ -88,8 +93,7 @@ void Executor::revert(std::uint32_t tape, std::size_t nodes, const Mark& since) 
   const std::size_t lane = lane_index(tape);
   RunState& run = lanes_[lane]->run;
   for (auto node = static_cast<NodeId>(nodes); node < state.nodes.size(); ++node) {
-    if (state.tape->value(state.tape->node(node).value).identity != 0) continue;
-    revert_node(run, {tape, node});
+    if (!is_shared(*state.tape, node)) revert_node(run, {tape, node});
   }
   const Mark mark = is_good(since, lane) ? since : Mark{};
   const auto behind = run.batches.begin() + static_cast<std::ptrdiff_t>(mark.batches);
@@ -111,10 +115,12 @@ void Executor::end_sample(std::uint32_t tape) {
   ++forgets_;
   gathered_.clear();
   RunState& run = lane_of(tape).run;
-  for (NodeState& state : common_.tapes[tape].nodes) {
-    if (state.value != nullptr && state.batch != kNone && !run.batches[state.batch].shared) {
-      forget_value(run, state);
-    }
+  TapeState& state = common_.tapes[tape];
+  for (NodeId node = 0; node < state.nodes.size(); ++node) {
+    NodeState& of_node = state.nodes[node];
+    if (of_node.value == nullptr || of_node.batch == kNone || is_shared(*state.tape, node))
+      continue;
+    forget_value(run, of_node);
   }
   std::erase_if(value_copies_, [&](const auto& copy) { return copy.first.first == tape; });
 }
