@@ -94,7 +94,9 @@ using namespace recording;
 namespace {
 
 Expression power(const Expression& x, unsigned r) {
-  if (r == 0) throw UsageError("[moment] need an order of at least 1; got 0");
+  if (r == 0) {
+    throw UsageError("[moment] need an order of at least 1; got 0" + labels_of(x));
+  }
   if (r == 1) return x;
   if (r == 2) return square(x);
   if (r == 3) return cube(x);

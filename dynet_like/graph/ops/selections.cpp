@@ -176,12 +176,12 @@ std::vector<unsigned> segments(const char* user, const Expression& x,
   return result;
 }
 
-// from, from + stride, ... below `to`.
-std::vector<unsigned> strided(unsigned size, int stride, int from, int to) {
+// from, from + stride, ... below `to`, of a dimension of x with this size.
+std::vector<unsigned> strided(const Expression& x, unsigned size, int stride, int from, int to) {
   if (stride < 1 || from < 0 || to > static_cast<int>(size) || from >= to) {
     throw UsageError("[strided_select] need a stride of at least 1 and a range in [0, " +
                      std::to_string(size) + "); got stride " + std::to_string(stride) + " from " +
-                     std::to_string(from) + " to " + std::to_string(to));
+                     std::to_string(from) + " to " + std::to_string(to) + labels_of(x));
   }
   std::vector<unsigned> result;
   for (std::int64_t i = from; i < to; i += stride) result.push_back(static_cast<unsigned>(i));
@@ -212,7 +212,7 @@ Expression pick_batch_elems(const Expression& x, const std::vector<unsigned>& v)
   for (unsigned element : v) {
     if (element >= dim.bd) {
       throw UsageError("[pick_batch_elems] need elements of a minibatch of " +
-                       std::to_string(dim.bd) + "; got " + std::to_string(element));
+                       std::to_string(dim.bd) + "; got " + std::to_string(element) + labels_of(x));
     }
   }
   return select_elements(x, Integers(v), v.size());
@@ -229,7 +229,8 @@ Expression strided_select(const Expression& x, const std::vector<int>& strides,
   Expression result = x;
   for (unsigned d = 0; d <= dim.nd; ++d) {
     const unsigned size = d < dim.nd ? dim.d[d] : dim.bd;
-    const auto chosen = strided(size, entry(strides, d, 1), entry(from, d, 0), entry(to, d, size));
+    const auto chosen =
+        strided(x, size, entry(strides, d, 1), entry(from, d, 0), entry(to, d, size));
     if (chosen.size() == size) continue;
     result = d < dim.nd ? select(result, chosen, d) : pick_batch_elems(result, chosen);
   }
