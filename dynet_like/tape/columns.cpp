@@ -43,6 +43,16 @@ bool has_all_columns(const Tape& tape, ValueId input, const Columns& all) {
          tape.shape_of(input).dim[all.rank - 1] == all.columns;
 }
 
+// Whether there are numbers for every element, or some that are for all.
+bool fit(const Op& op, std::span<const std::uint32_t> attributes, const Numbers& numbers,
+         std::uint32_t elements) {
+  const auto are_enough = [&](std::size_t got, std::size_t each) {
+    return got == each || got == each * elements;
+  };
+  return (op.random || are_enough(numbers.integers.size(), op.integers(attributes))) &&
+         are_enough(numbers.reals.size(), op.reals_per_item);
+}
+
 // Whether the input can be taken as it is planned. What has columns has those of all elements or
 // one column that serves all; `splits`: it could be taken if every element were by itself.
 bool fits(const Tape& tape, ValueId input, bool by_column, const Columns& all, bool& splits) {
@@ -106,6 +116,7 @@ std::optional<ByColumn> by_column(Tape& tape, const Op& op, std::span<const Valu
   if (inputs.size() < op.min_inputs || inputs.size() > op.max_inputs) return {};
   const Columns all = count(tape, op, inputs, attributes, numbers);
   if (all.rank < 2 || all.rows < kFewestRows) return {};
+  if (!fit(op, attributes, numbers, all.elements)) return {};
   bool has_columns = false, has_own = false, splits = false;
   for (unsigned j = 0; j < inputs.size(); ++j) {
     const bool by_column = op.by_column(j, all.rank, attributes);

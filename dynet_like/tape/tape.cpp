@@ -30,14 +30,23 @@ void check_size(Dim item, std::uint32_t items) {
 // For every item, or once for all.
 void check_count(const Op& op, const char* what, std::size_t each, std::size_t items,
                  std::size_t got) {
-  if (each == 0 || got == each || got == each * items) return;
+  if (got == each || got == each * items) return;
+  if (each == 0) {
+    throw UsageError("[" + std::string(op.name) + "] need no " + what + "; got " +
+                     std::to_string(got));
+  }
   throw UsageError("[" + std::string(op.name) + "] need " + std::to_string(each) + " " + what +
                    " for each of " + std::to_string(items) + " minibatch elements; got " +
                    std::to_string(got));
 }
 
+bool are_given(const Numbers& numbers) {
+  return !numbers.integers.empty() || !numbers.reals.empty();
+}
+
 // Whether they were given now, and are those of one item.
 bool are_of_one_item(const NodeType& type, const Numbers& numbers) {
+  if (!type.has_numbers) return !are_given(numbers);
   return !type.op->random && !numbers.later.given() &&
          numbers.integers.size() == type.signature.integers &&
          numbers.reals.size() == type.op->reals_per_item;
@@ -113,7 +122,7 @@ inline ValueId Tape::add_expected(const Op& op, std::span<const ValueId> inputs,
 inline ValueId Tape::add_if(const NodeType& type, const Op& op, std::span<const ValueId> inputs,
                             std::span<const std::uint32_t> attributes, const Numbers* numbers) {
   if (type.op != &op || type.inputs != inputs.size()) return kNoValue;
-  if (type.has_numbers && (numbers == nullptr || !are_of_one_item(type, *numbers))) return kNoValue;
+  if (numbers == nullptr ? type.has_numbers : !are_of_one_item(type, *numbers)) return kNoValue;
   if (!std::ranges::equal(type.signature.attributes, attributes)) return kNoValue;
   const Value* const values = values_.data();
   const InputKey *key = type.keys.data(), *counts = key + inputs.size();
@@ -177,7 +186,7 @@ ValueId Tape::add_one(const Op& op, std::span<const ValueId> inputs,
     cache_->note_type_after(nodes_[size - 2].type, nodes_[size - 1].type, *type);
   }
   const std::size_t first_number = numbers_.size();
-  if (type->has_numbers) {
+  if (type->has_numbers || are_given(numbers)) {
     with_labels(*this, inputs, [&] { add_numbers(op, *type, items, numbers); });
   }
   const ValueId result = add_node(*type, first_number, items, reaches_parameter);
