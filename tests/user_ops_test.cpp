@@ -105,7 +105,7 @@ TEST(UserOpsTest, WithNumbersThatDoNotFit) {
   for (const Op* op : {&plain, &plain_columns}) {
     apply_op(*op, {matrix});  // what is recorded twice in a row takes a shorter way
     EXPECT_EQ(call(*op, matrix, {1}, {}), "[plain] need no integers; got 1");
-    EXPECT_EQ(call(*op, two, {}, {0.5, 1.5}), "[plain] need no numbers; got 2");
+    EXPECT_EQ(call(*op, two, {}, {0.5, 1.5}), "[plain] need no reals; got 2");
   }
   for (const Op* op : {&numbered, &numbered_columns}) {
     apply_op(*op, {matrix}, {}, {1, 2}, {0.5});
@@ -114,9 +114,40 @@ TEST(UserOpsTest, WithNumbersThatDoNotFit) {
     EXPECT_EQ(call(*op, matrix, {}, {0.5}),
               "[numbered] need 2 integers for each of 1 minibatch elements; got 0");
     EXPECT_EQ(call(*op, matrix, {1, 2, 3, 4, 5, 6}, {0.5, 1.5}),
-              "[numbered] need 1 numbers for each of 3 minibatch elements; got 2");
+              "[numbered] need 1 reals for each of 3 minibatch elements; got 2");
     EXPECT_EQ(apply_op(*op, {two}, {}, {1, 2, 3, 4}, {0.5, 1.5}).dim(), two.dim());
   }
+}
+
+// Kernels believe the first integer of an item.
+TEST(UserOpsTest, WithAnyNumberOfColumns) {
+  static const Op open = [] {
+    Op op;
+    op.name = "open";
+    op.open_inputs = 1;
+    op.integers_per_item = 1;
+    op.shape = [](std::span<const Dim> in, std::span<const std::uint32_t>) {
+      return Dim({in[0].rows()});
+    };
+    return op;
+  }();
+  ComputationGraph graph;
+  const auto call = [&](const Dim& dim, std::vector<std::uint32_t> integers) {
+    return apply_op(open, {zeros(graph, dim)}, {}, integers);
+  };
+  EXPECT_EQ(call({9, 2}, {2}).dim(), Dim({9}));
+  EXPECT_EQ(call({9, 2}, {2, 2}).dim(), Dim({9}, 2));
+  const auto message = [&](const Dim& dim, std::vector<std::uint32_t> integers) {
+    return message_of<ShapeError>([&] { call(dim, integers); });
+  };
+  const std::string need =
+      "[open] need no minibatch and as many columns as the first integer says at place 0; got ";
+  EXPECT_EQ(message({9, 2}, {3}), need + "{9,2}");
+  EXPECT_EQ(message({9, 2}, {2, 1}), need + "{9,2}");
+  EXPECT_EQ(message(Dim({9, 2}, 2), {2}), need + "{9,2X2}");
+  EXPECT_EQ(message({9}, {1}), need + "{9}");
+  EXPECT_EQ(message_of<UsageError>([&] { call({9, 2}, {}); }),
+            "[open] need 1 integers for each of 1 minibatch elements; got 0");
 }
 
 }  // namespace

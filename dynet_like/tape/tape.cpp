@@ -61,6 +61,25 @@ void check_integers(const NodeType& type, std::span<const std::uint32_t> integer
   }
 }
 
+// Kernels read as many columns of such an input as the integers of an item say.
+void check_open_inputs(const Tape& tape, const Op& op, std::span<const ValueId> inputs,
+                       std::span<const std::uint32_t> attributes, const Numbers& numbers) {
+  const unsigned each = op.integers(attributes);
+  for (unsigned j = 0; j < inputs.size(); ++j) {
+    if (!op.is_open(j)) continue;
+    const Dim dim = tape.dim_of(inputs[j]);
+    bool fits = dim.nd > 0 && dim.bd == 1 && each > 0;
+    for (std::size_t at = 0; fits && at < numbers.integers.size(); at += each) {
+      fits = numbers.integers[at] == dim[dim.nd - 1];
+    }
+    if (fits) continue;
+    throw_shape_error(op.name,
+                      "no minibatch and as many columns as the first integer says at place " +
+                          std::to_string(j),
+                      std::span(&dim, 1));
+  }
+}
+
 }  // namespace
 
 std::uint32_t items_of_numbers(const Op& op, unsigned integers, const Numbers& numbers) {
@@ -177,6 +196,7 @@ ValueId Tape::add_one(const Op& op, std::span<const ValueId> inputs,
   }
   const NodeType* type = nullptr;
   with_labels(*this, inputs, [&] {
+    if (op.open_inputs != 0) check_open_inputs(*this, op, inputs, attributes, numbers);
     if (items > 1) check_items(op, inputs, keys, items);
     type = &cache_->recent_type(hash);
     if (!type->matches(op, keys, attributes)) type = &find_type(hash, op, inputs, keys, attributes);
@@ -271,7 +291,7 @@ void Tape::add_numbers(const Op& op, const NodeType& type, std::uint32_t items,
   const std::span integers = numbers.integers;
   const std::span reals = numbers.reals;
   check_count(op, "integers", op.random ? 0 : type.signature.integers, items, integers.size());
-  check_count(op, "numbers", op.reals_per_item, items, reals.size());
+  check_count(op, "reals", op.reals_per_item, items, reals.size());
   if (op.random) {
     for (std::uint32_t item = 0; item < items; ++item) {
       std::uint32_t* const to = numbers_.append(3);
