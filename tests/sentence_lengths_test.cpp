@@ -2,7 +2,10 @@
 #include <gtest/gtest.h>
 
 #include <functional>
+#include <map>
 #include <numeric>
+#include <string>
+#include <vector>
 
 #include "dynet_like/dynet_like.h"
 #include "nn/nn.h"
@@ -123,9 +126,8 @@ TEST_F(SentenceLengthsTest, WhatReadsAlongTheSentenceHasATypePerLength) {
   EXPECT_TRUE(has_a_type_per_length([](const Expression& x) { return max_dim(x, 1); }));
   EXPECT_TRUE(has_a_type_per_length([](const Expression& x) { return transpose(x); }));
   EXPECT_TRUE(has_a_type_per_length([](const Expression& x) { return select_cols(x, {2, 0}); }));
-  EXPECT_FALSE(share_batches(Record([&](ComputationGraph& graph, const auto& words) {
-    return embedding.mean(graph, words);
-  })));
+  EXPECT_FALSE(share_batches(Record(
+      [&](ComputationGraph& graph, const auto& words) { return embedding.mean(graph, words); })));
   EXPECT_FALSE(share_batches(Record([&](ComputationGraph& graph, const auto& words) {
     std::vector<Expression> columns;
     for (const unsigned word : words) columns.push_back(embedding(graph, word));
@@ -140,9 +142,8 @@ TEST_F(SentenceLengthsTest, AttentionIsAMean) {
   };
   EXPECT_TRUE(share_batches(mean));
   EXPECT_TRUE(share_batches([&](const Expression& x) { return mean(tags(x)); }));
-  EXPECT_TRUE(share_batches([&](const Expression& x) {
-    return attention(pick(parameter(*x.pg, weights), 0, 1), x, x);
-  }));
+  EXPECT_TRUE(share_batches(
+      [&](const Expression& x) { return attention(pick(parameter(*x.pg, weights), 0, 1), x, x); }));
   ComputationGraph graph;
   const Expression x = embedding.columns(graph, std::vector<unsigned>{3, 1, 4, 1, 5});
   const auto found = as_vector(mean(x).value()), expected = as_vector(average_cols(x).value());
@@ -161,10 +162,10 @@ TEST_F(SentenceLengthsTest, TheReportNamesEveryOpWithSeveralTypes) {
   for (const Report::NearMiss& miss : batch.explain().near_misses) {
     first.try_emplace(miss.op, miss.difference);
   }
-  EXPECT_EQ(first, (std::map<std::string, std::string>{
-                       {"matrix_product", "input 0 is {5,16} or {6,16}"},
-                       {"mean_dim", "input 0 is {16,5} or {16,6}"},
-                       {"transpose", "input 0 is {16,5} or {16,6}"}}));
+  EXPECT_EQ(first,
+            (std::map<std::string, std::string>{{"matrix_product", "input 0 is {5,16} or {6,16}"},
+                                                {"mean_dim", "input 0 is {16,5} or {16,6}"},
+                                                {"transpose", "input 0 is {16,5} or {16,6}"}}));
 }
 
 }  // namespace

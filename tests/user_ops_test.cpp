@@ -146,7 +146,9 @@ TEST(UserOpsTest, WithAnyNumberOfColumns) {
   EXPECT_EQ(message({9, 2}, {2, 1}), need + "{9,2}");
   EXPECT_EQ(message(Dim({9, 2}, 2), {2}), need + "{9,2X2}");
   EXPECT_EQ(message({9}, {1}), need + "{9}");
-  EXPECT_EQ(message_of<UsageError>([&] { call({9, 2}, {}); }),
+  EXPECT_EQ(message_of<UsageError>([&] {
+              call({9, 2}, {});
+            }),
             "[open] need 1 integers for each of 1 minibatch elements; got 0");
 }
 

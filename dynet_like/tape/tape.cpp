@@ -73,10 +73,10 @@ void check_open_inputs(const Tape& tape, const Op& op, std::span<const ValueId> 
       fits = numbers.integers[at] == dim[dim.nd - 1];
     }
     if (fits) continue;
-    throw_shape_error(op.name,
-                      "no minibatch and as many columns as the first integer says at place " +
-                          std::to_string(j),
-                      std::span(&dim, 1));
+    throw_shape_error(
+        op.name,
+        "no minibatch and as many columns as the first integer says at place " + std::to_string(j),
+        std::span(&dim, 1));
   }
 }
 
