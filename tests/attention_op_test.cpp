@@ -272,6 +272,10 @@ TEST_F(AttentionTest, RefusesWhatDoesNotFit) {
         attention(of({4, 2}), of({4, 3}), of({5, 2}));
       }),
       "[attention] need queries {d, m}, keys {d, n} and values {e, n}; got {4,2} {4,3} {5,2}");
+  EXPECT_EQ(message_of<ShapeError>([&] {
+              attention(of({4, 2}), of({3, 5}), of({4, 5}));
+            }),
+            "[attention] need a query {d}, keys {d, n} and values {e, n}; got {4} {3,5} {4,5}");
   EXPECT_THROW(attention(of({4, 2}), of({3, 3}), of({5, 3})), ShapeError);
   EXPECT_THROW(attention(of({4, 2}), of({4, 3}), of({5, 3}), 2), ShapeError);
   EXPECT_THROW(attention(of({4, 2}), of({4, 3}), of({4, 3}), 0), ShapeError);

@@ -142,6 +142,24 @@ std::optional<ByColumn> by_column(Tape& tape, const Op& op, std::span<const Valu
   return result;
 }
 
+void check_open_inputs(const Tape& tape, const Op& op, std::span<const ValueId> inputs,
+                       std::span<const std::uint32_t> attributes, const Numbers& numbers) {
+  const unsigned each = op.integers(attributes);
+  for (unsigned j = 0; j < inputs.size(); ++j) {
+    if (!op.is_open(j)) continue;
+    const Dim dim = tape.dim_of(inputs[j]);
+    bool fits = dim.nd > 0 && dim.bd == 1 && each > 0;
+    for (std::size_t at = 0; fits && at < numbers.integers.size(); at += each) {
+      fits = numbers.integers[at] == dim[dim.nd - 1];
+    }
+    if (fits) continue;
+    throw_shape_error(
+        op.name,
+        "no minibatch and as many columns as the first integer says at place " + std::to_string(j),
+        std::span(&dim, 1));
+  }
+}
+
 // The node has a minibatch of columns; what is seen of it is the matrix.
 ValueId Tape::add_by_column(const Op& op, std::span<const ValueId> inputs,
                             std::span<const std::uint32_t> attributes, const Numbers& numbers) {

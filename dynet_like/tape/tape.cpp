@@ -8,6 +8,7 @@
 #include "dynet_like/core/errors.h"
 #include "dynet_like/core/text.h"
 #include "dynet_like/ops/structured.h"
+#include "dynet_like/tape/columns.h"
 #include "dynet_like/tape/labels.h"
 
 namespace dynet_like {
@@ -58,25 +59,6 @@ void check_integers(const NodeType& type, std::span<const std::uint32_t> integer
     if (limit == 0 || integer < limit) continue;
     throw UsageError("[" + std::string(type.op->name) + "] need an integer below " +
                      std::to_string(limit) + "; got " + std::to_string(integer));
-  }
-}
-
-// Kernels read as many columns of such an input as the integers of an item say.
-void check_open_inputs(const Tape& tape, const Op& op, std::span<const ValueId> inputs,
-                       std::span<const std::uint32_t> attributes, const Numbers& numbers) {
-  const unsigned each = op.integers(attributes);
-  for (unsigned j = 0; j < inputs.size(); ++j) {
-    if (!op.is_open(j)) continue;
-    const Dim dim = tape.dim_of(inputs[j]);
-    bool fits = dim.nd > 0 && dim.bd == 1 && each > 0;
-    for (std::size_t at = 0; fits && at < numbers.integers.size(); at += each) {
-      fits = numbers.integers[at] == dim[dim.nd - 1];
-    }
-    if (fits) continue;
-    throw_shape_error(
-        op.name,
-        "no minibatch and as many columns as the first integer says at place " + std::to_string(j),
-        std::span(&dim, 1));
   }
 }
 
@@ -272,7 +254,15 @@ const NodeType& Tape::find_type(std::uint64_t hash, const Op& op, std::span<cons
       keys[j] = input_key(shape, own_argument(op, j, inputs[j]));
     }
   }
-  return cache_->type(hash, op, keys, attributes);
+  try {
+    return cache_->type(hash, op, keys, attributes);
+  } catch (const ShapeError&) {
+    // The type does not have the numbers of columns that the message is to tell.
+    std::vector<Dim> dims;
+    for (const ValueId input : inputs) dims.push_back(shape_of(input).dim);
+    if (op.open_inputs != 0) op.shape(dims, attributes);
+    throw;
+  }
 }
 
 // The number of an argument that all nodes of a batch must share and that is this graph's own.
