@@ -99,6 +99,10 @@ TEST_F(SentenceLengthsTest, ColumnsOfFewElementsDoNot) {
   const auto rows = [](const Expression& x, unsigned n) { return tanh(pick_range(x, 0, n)); };
   EXPECT_TRUE(share_batches([&](const Expression& x) { return rows(x, 8); }));
   EXPECT_TRUE(has_a_type_per_length([&](const Expression& x) { return rows(x, 7); }));
+  const Linear narrow(model, 4, kSize), bare(model, 4, kSize, false);
+  const auto few = [&](const Linear& of, const Expression& x) { return of(pick_range(x, 0, 4)); };
+  EXPECT_TRUE(share_batches([&](const Expression& x) { return few(narrow, x); }));  // its bias
+  EXPECT_TRUE(has_a_type_per_length([&](const Expression& x) { return few(bare, x); }));
   EXPECT_TRUE(has_a_type_per_length([&](const Expression& x) { return softmax(tags(x)); }));
   EXPECT_TRUE(share_batches([&](const Expression& x) { return softmax(words_of(tags(x))); }));
   EXPECT_TRUE(share_batches([&](const Expression& x) {
