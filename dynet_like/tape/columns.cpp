@@ -44,8 +44,8 @@ bool has_all_columns(const Tape& tape, ValueId input, const Columns& all) {
 }
 
 // Whether there are numbers for every element, or some that are for all.
-bool fit(const Op& op, std::span<const std::uint32_t> attributes, const Numbers& numbers,
-         std::uint32_t elements) {
+bool numbers_fit(const Op& op, std::span<const std::uint32_t> attributes, const Numbers& numbers,
+                 std::uint32_t elements) {
   const auto are_enough = [&](std::size_t got, std::size_t each) {
     return got == each || got == each * elements;
   };
@@ -116,7 +116,7 @@ std::optional<ByColumn> by_column(Tape& tape, const Op& op, std::span<const Valu
   if (inputs.size() < op.min_inputs || inputs.size() > op.max_inputs) return {};
   const Columns all = count(tape, op, inputs, attributes, numbers);
   if (all.rank < 2 || all.rows < kFewestRows) return {};
-  if (!fit(op, attributes, numbers, all.elements)) return {};
+  if (!numbers_fit(op, attributes, numbers, all.elements)) return {};
   bool has_columns = false, has_own = false, splits = false;
   for (unsigned j = 0; j < inputs.size(); ++j) {
     const bool by_column = op.by_column(j, all.rank, attributes);

@@ -257,10 +257,12 @@ const NodeType& Tape::find_type(std::uint64_t hash, const Op& op, std::span<cons
   try {
     return cache_->type(hash, op, keys, attributes);
   } catch (const ShapeError&) {
+    if (op.open_inputs == 0 || inputs.size() < op.min_inputs || inputs.size() > op.max_inputs)
+      throw;
     // The type does not have the numbers of columns that the message is to tell.
     std::vector<Dim> dims;
     for (const ValueId input : inputs) dims.push_back(shape_of(input).dim);
-    if (op.open_inputs != 0) op.shape(dims, attributes);
+    op.shape(dims, attributes);
     throw;
   }
 }
