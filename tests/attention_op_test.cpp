@@ -4,6 +4,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "dynet_like/ops/structured.h"
 #include "tests/composed_function.h"
 #include "tests/support/layers.h"
 #include "tests/support/message_of.h"
@@ -272,6 +273,14 @@ TEST_F(AttentionTest, RefusesWhatDoesNotFit) {
         attention(of({4, 2}), of({4, 3}), of({5, 2}));
       }),
       "[attention] need queries {d, m}, keys {d, n} and values {e, n}; got {4,2} {4,3} {5,2}");
+  EXPECT_EQ(message_of<ShapeError>([&] {
+              attention(of({4, 2}), of({3, 5}), of({4, 5}));
+            }),
+            "[attention] need a query {d}, keys {d, n} and values {e, n}; got {4} {3,5} {4,5}");
+  EXPECT_EQ(message_of<ShapeError>([&] {
+              apply_op(ops::attention, {of({4})}, {1}, {0, 0, 0});
+            }),
+            "[attention] need 3 inputs, not 1; got {4}");
   EXPECT_THROW(attention(of({4, 2}), of({3, 3}), of({5, 3})), ShapeError);
   EXPECT_THROW(attention(of({4, 2}), of({4, 3}), of({5, 3}), 2), ShapeError);
   EXPECT_THROW(attention(of({4, 2}), of({4, 3}), of({4, 3}), 0), ShapeError);

@@ -53,8 +53,8 @@ struct Report {
     std::uint64_t times = 0;  ///< what was refused while learning, among the nodes it looked at
   };
 
-  std::vector<Type> types;  ///< most nodes first
-  std::vector<NearMiss> near_misses;
+  std::vector<Type> types;            ///< most nodes first
+  std::vector<NearMiss> near_misses;  ///< at most three of an op
   std::uint64_t nodes = 0, batches = 0, kernel_calls = 0, bound = 0;
   /// How many of the nodes ran again, because inference had freed their values before a later call
   /// read them.

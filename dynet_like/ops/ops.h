@@ -260,7 +260,7 @@ Expression max_dim(const Expression& x, unsigned d = 0);
 Expression min_dim(const Expression& x, unsigned d = 0);
 /// 1 where the largest element of a column is (the first of equal ones), else 0.
 Expression argmax(const Expression& x, GradientMode mode);
-/// x1, x1 + x2, x1 + x2 + x3, ... along dimension d.
+/// The running (cumulative) sum along dimension d: x1, x1 + x2, x1 + x2 + x3, ...
 Expression cumsum(const Expression& x, unsigned d);
 /// ln(e^x1 + e^x2 + ...) along dimension d, which disappears; or of expressions of one shape,
 /// element by element. No overflow, however large the elements.

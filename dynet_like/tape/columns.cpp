@@ -43,6 +43,16 @@ bool has_all_columns(const Tape& tape, ValueId input, const Columns& all) {
          tape.shape_of(input).dim[all.rank - 1] == all.columns;
 }
 
+// Whether there are numbers for every element, or some that are for all.
+bool numbers_fit(const Op& op, std::span<const std::uint32_t> attributes, const Numbers& numbers,
+                 std::uint32_t elements) {
+  const auto are_enough = [&](std::size_t got, std::size_t each) {
+    return got == each || got == each * elements;
+  };
+  return (op.random || are_enough(numbers.integers.size(), op.integers(attributes))) &&
+         are_enough(numbers.reals.size(), op.reals_per_item);
+}
+
 // Whether the input can be taken as it is planned. What has columns has those of all elements or
 // one column that serves all; `splits`: it could be taken if every element were by itself.
 bool fits(const Tape& tape, ValueId input, bool by_column, const Columns& all, bool& splits) {
@@ -106,6 +116,7 @@ std::optional<ByColumn> by_column(Tape& tape, const Op& op, std::span<const Valu
   if (inputs.size() < op.min_inputs || inputs.size() > op.max_inputs) return {};
   const Columns all = count(tape, op, inputs, attributes, numbers);
   if (all.rank < 2 || all.rows < kFewestRows) return {};
+  if (!numbers_fit(op, attributes, numbers, all.elements)) return {};
   bool has_columns = false, has_own = false, splits = false;
   for (unsigned j = 0; j < inputs.size(); ++j) {
     const bool by_column = op.by_column(j, all.rank, attributes);
@@ -129,6 +140,24 @@ std::optional<ByColumn> by_column(Tape& tape, const Op& op, std::span<const Valu
   result.integers = for_columns(numbers.integers, op.integers(attributes), all);
   result.reals = for_columns(numbers.reals, op.reals_per_item, all);
   return result;
+}
+
+void check_open_inputs(const Tape& tape, const Op& op, std::span<const ValueId> inputs,
+                       std::span<const std::uint32_t> attributes, const Numbers& numbers) {
+  const unsigned each = op.integers(attributes);
+  for (unsigned j = 0; j < inputs.size(); ++j) {
+    if (!op.is_open(j)) continue;
+    const Dim dim = tape.dim_of(inputs[j]);
+    bool fits = dim.nd > 0 && dim.bd == 1 && each > 0;
+    for (std::size_t at = 0; fits && at < numbers.integers.size(); at += each) {
+      fits = numbers.integers[at] == dim[dim.nd - 1];
+    }
+    if (fits) continue;
+    throw_shape_error(
+        op.name,
+        "no minibatch and as many columns as the first integer says at place " + std::to_string(j),
+        std::span(&dim, 1));
+  }
 }
 
 // The node has a minibatch of columns; what is seen of it is the matrix.

@@ -26,4 +26,9 @@ std::optional<ByColumn> by_column(Tape& tape, const Op& op, std::span<const Valu
                                   std::span<const std::uint32_t> attributes,
                                   const Numbers& numbers);
 
+/// Throws ShapeError unless inputs with any number of columns (Op::open_inputs) have as many as the
+/// first integer of every item says: kernels read so many.
+void check_open_inputs(const Tape& tape, const Op& op, std::span<const ValueId> inputs,
+                       std::span<const std::uint32_t> attributes, const Numbers& numbers);
+
 }  // namespace dynet_like
