@@ -64,6 +64,7 @@ TEST(ConlluTest, ReadsAllColumns) {
   EXPECT_EQ(first.words[0], (ConlluColumns{"We", "we", "PRON", "PRP", "Case=Nom|Number=Plur", 3,
                                            "nsubj", "3:nsubj", "_"}));
   EXPECT_EQ(first.heads(), (Heads{3, 3, 0}));
+  EXPECT_EQ(sizes_of(sentences), (std::vector<std::uint32_t>{3, 1}));
   ASSERT_EQ(first.multiwords.size(), 1u);
   EXPECT_EQ(first.multiwords[0].first, 2u);
   EXPECT_EQ(first.multiwords[0].last, 3u);

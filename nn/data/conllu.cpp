@@ -251,6 +251,15 @@ std::optional<std::string_view> ConlluSentence::comment(std::string_view key) co
   return {};
 }
 
+std::vector<std::uint32_t> sizes_of(std::span<const ConlluSentence> sentences) {
+  std::vector<std::uint32_t> sizes;
+  sizes.reserve(sentences.size());
+  for (const ConlluSentence& sentence : sentences) {
+    sizes.push_back(static_cast<std::uint32_t>(sentence.words.size()));
+  }
+  return sizes;
+}
+
 std::optional<std::string_view> conllu_value(std::string_view column, std::string_view key) {
   while (!column.empty()) {
     const std::string_view item = column.substr(0, column.find('|'));

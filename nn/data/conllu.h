@@ -58,6 +58,9 @@ struct ConlluSentence {
   bool operator==(const ConlluSentence&) const = default;
 };
 
+/// The number of words of each sentence, to put similar ones into minibatches.
+std::vector<std::uint32_t> sizes_of(std::span<const ConlluSentence> sentences);
+
 /// The value of a key in FEATS or MISC: "Plur" for "Number" in "Case=Nom|Number=Plur".
 std::optional<std::string_view> conllu_value(std::string_view column, std::string_view key);
 
