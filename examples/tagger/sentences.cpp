@@ -46,9 +46,7 @@ TaggedData read_files(const std::string& train, const std::string& dev, const st
 TaggedData load_sentences(const Options& options) {
   options.need_none("data", {"train", "dev", "test", "train-sentences", "test-sentences"});
   options.need_none("train", {"train-sentences", "test-sentences"});
-  options.need_with("train", "dev");
-  options.need_with("dev", "test");
-  options.need_with("test", "train");
+  options.need_all_or_none({"train", "dev", "test"});
   const std::string folder = options.text("data");
   if (options.has("train")) {
     return read_files(options.text("train"), options.text("dev"), options.text("test"));
