@@ -36,8 +36,9 @@ TEST(BracketedTextTest, NeedsWordsAndBothBrackets) {
       parse_bracketed_text(text, "pairs.tsv", 3);
       ADD_FAILURE() << text;
     } catch (const FileError& error) {
-      EXPECT_EQ(error.what(), std::string("pairs.tsv:3: need words, in brackets that match; got \"") +
-                                  text + '"');
+      EXPECT_EQ(
+          error.what(),
+          std::string("pairs.tsv:3: need words, in brackets that match; got \"") + text + '"');
     }
   }
 }

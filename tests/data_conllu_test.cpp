@@ -79,6 +79,26 @@ TEST(ConlluTest, ReadsAllColumns) {
             "[heads] need a head of every word; got none of word 1, \"10 000\"");
 }
 
+TEST(ConlluTest, ColumnsOfAllWords) {
+  ConlluSentence sentence = conllu(kExample)[0];
+  EXPECT_EQ(sentence.column(&ConlluColumns::form), (std::vector<std::string>{"We", "do", "n't"}));
+  sentence.set_heads(Heads{0, 1, 2});
+  sentence.set_column(&ConlluColumns::deprel, std::vector<std::string>{"a", "b", "c"});
+  EXPECT_EQ(sentence.heads(), (Heads{0, 1, 2}));
+  EXPECT_EQ(sentence.column(&ConlluColumns::deprel), (std::vector<std::string>{"a", "b", "c"}));
+  const ConlluSentence before = sentence;
+  EXPECT_EQ(message_of<UsageError>([&] {
+              sentence.set_heads(Heads{0, 1, 4});
+            }),
+            "[set_heads] need heads from 0 to 3; got 4");
+  EXPECT_EQ(message_of<UsageError>([&] {
+              sentence.set_heads(Heads{0, 1});
+            }),
+            "[set_heads] need one for each of 3 words; got 2");
+  EXPECT_THROW(sentence.set_column(&ConlluColumns::form, std::vector<std::string>(4)), UsageError);
+  EXPECT_EQ(sentence, before);
+}
+
 TEST(ConlluTest, ValuesOfFeatures) {
   EXPECT_EQ(conllu_value("Case=Nom|Number=Plur", "Number"), "Plur");
   EXPECT_EQ(conllu_value("Case=Nom|Number=Plur", "Num"), std::nullopt);

@@ -52,6 +52,13 @@ struct ConlluSentence {
   /// The heads of all words: heads()[i] is that of word i + 1. Throws UsageError where one has
   /// none.
   std::vector<std::uint32_t> heads() const;
+  /// A column of all words, such as &ConlluColumns::form.
+  using Column = std::string ConlluColumns::*;
+  std::vector<std::string> column(Column column) const;
+  /// What a parser has found, a head or a text for every word. Throws UsageError for another number
+  /// of them, and for heads that are no words.
+  void set_heads(std::span<const std::uint32_t> heads);
+  void set_column(Column column, std::span<const std::string> texts);
   /// What stands behind "# key = ", such as for the keys "sent_id" and "text".
   std::optional<std::string_view> comment(std::string_view key) const;
 
