@@ -6,12 +6,19 @@
 
 namespace dynet_like::examples {
 
+std::string lower_case(std::string word) {
+  for (char& c : word) {
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  }
+  return word;
+}
+
 std::vector<std::string> word_features(const std::string& word) {
-  std::string form, shape;
+  const std::string form = lower_case(word);
+  std::string shape;
   for (const char c : word) {
     const bool upper = c >= 'A' && c <= 'Z', digit = c >= '0' && c <= '9';
     const bool lower = (c >= 'a' && c <= 'z') || static_cast<signed char>(c) < 0;
-    form.push_back(upper ? static_cast<char>(c - 'A' + 'a') : c);
     const char kind = upper ? 'X' : lower ? 'x' : digit ? '9' : c;
     if (!shape.ends_with(kind)) shape.push_back(kind);
   }
