@@ -86,8 +86,7 @@ struct Model {
   nn::Embedding characters{parameters, v.characters.size(), letter_size, "characters"};
   unsigned layers = options.whole("layers"), word_size = size + 2 * letter_hidden;
   float rate = options.real("dropout");
-  nn::BidirectionalLSTM character_lstm{parameters, letter_size, letter_hidden,
-                                       1,          0,           "character_lstm"};
+  nn::BidirectionalLSTM spelling{parameters, letter_size, letter_hidden, 1, 0, "character_lstm"};
   nn::BidirectionalLSTM word_lstm{parameters, word_size, hidden, layers, rate, "word_lstm"};
   nn::Linear output{parameters, 2 * hidden, v.labels.size(), true, "output"};
   std::optional<nn::LinearChainCRF> crf = new_crf();
@@ -106,7 +105,7 @@ struct Model {
     Expression whole = words(graph, v.words.id(lower_case(word)));
     // All of the vector or nothing: so it learns to do without.
     if (train) whole = block_dropout(whole, options.real("word-dropout"));
-    return concatenate({whole, character_lstm.final_states(xs)});
+    return concatenate({whole, spelling.final_states(xs)});
   }
   /// The scores of the labels of every word.
   std::vector<Expression> scores(ComputationGraph& graph, const Strings& sentence,

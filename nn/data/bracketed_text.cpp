@@ -8,8 +8,7 @@
 
 namespace dynet_like::nn {
 
-Tree parse_bracketed_text(std::string_view text, const std::string& file,
-                          std::size_t line_number) {
+Tree parse_bracketed_text(std::string_view text, const std::string& file, std::size_t line_number) {
   Tree tree;
   std::vector<bool> has_part = {false};  // of the text, and of every bracket that is open
   const auto fail = [&] {
