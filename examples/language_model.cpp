@@ -14,7 +14,7 @@
 //       of the last tenth; some 10 minutes
 //
 // The model is language_model/model.h, truncated backpropagation language_model/streams.h.
-#include <cmath>
+#include <fmt/ostream.h>
 
 #include "examples/language_model/sampling.h"
 #include "examples/language_model/streams.h"
@@ -122,6 +122,7 @@ int train(const Options& options) {
     });
   }
   if (run.interrupted()) return stopped(options);
+  if (options.has("explain")) fmt::print("{}\n", fmt::streamed(batch.explain()));
   const double nats = run.progress().best_score, speed = run.units_per_second();
   nlohmann::json report = {{"nats_per_character", nats},
                            {"best_epoch", run.progress().best_epoch},
