@@ -21,9 +21,8 @@ using namespace dynet_like::examples;
 const Program kProgram = {
     "sentence_pairs",
     "Learns what sentences say about others from lines \"sentence TAB sentence TAB label\", where\n"
-    "brackets may say what belongs together. --apply writes every line \"sentence TAB sentence\" "
-    "of\n"
-    "standard input after its label and a tab.\n",
+    "brackets may say what belongs together. --apply writes lines \"sentence TAB sentence\" of\n"
+    "standard input after their labels and a tab.\n",
     "with --train",
     [](const Options& options) { return options.has("train"); },
     {{"train", "FILE", "", "", "pairs to train on, with --dev"},
@@ -53,9 +52,8 @@ nn::Splits<Pair> load(const Options& options) {
     for (const auto& [a, b, label] : pairs) result.push_back(parsed(a, b, label, file));
     return result;
   };
-  const auto read = [&](const std::string& file) {
-    return parse(nn::read_text_pairs(file, {.first = 0, .second = 1, .label = 2}), file);
-  };
+  const nn::TextPairColumns columns = {.first = 0, .second = 1, .label = 2};
+  const auto read = [&](auto file) { return parse(nn::read_text_pairs(file, columns), file); };
   if (options.is_special()) return {read(options.text("train")), read(options.text("dev")), {}};
   const std::size_t train = options.whole("train-pairs"), dev = 1000;
   const std::vector<nn::TextPair> pairs = generated_pairs(train + dev, options.seed());
