@@ -1,5 +1,5 @@
 // What one sentence says about another: entailment, contradiction, or neither. A Tree-LSTM reads
-// both sentences, and a network compares the states of their roots. With two threads:
+// both, and a network compares the states of their roots. With two threads, beside other work:
 //   sentence_pairs     generated pairs: 97.7 % of 1,000 new ones; 13 seconds
 //   sentence_pairs --train FILE --dev FILE
 // These files have lines "sentence TAB sentence TAB label". Brackets say what belongs together, as

@@ -1,6 +1,6 @@
 // A Transformer encoder that tags words, such as with their parts of speech. A word is the sum of
 // vectors: of its form, its ends, and the kinds of its characters. The encoder gets it with its two
-// neighbours. Sentences of any lengths share batches. With two threads:
+// neighbours. Sentences of any lengths share batches. With two threads, beside other work:
 //   transformer_tagger
 //       generated sentences, where a word far before may tell the tag: all dev words; 18 seconds
 //   transformer_tagger --data ../shared/data/ud_english_ewt
