@@ -192,6 +192,13 @@ const std::string& Vocabulary::word(std::uint32_t id) const {
   return words_[id];
 }
 
+std::vector<std::string> Vocabulary::words(std::span<const std::uint32_t> ids) const {
+  std::vector<std::string> words;
+  words.reserve(ids.size());
+  for (const std::uint32_t id : ids) words.push_back(word(id));
+  return words;
+}
+
 std::uint64_t Vocabulary::count(std::uint32_t id) const {
   check_id(id);
   return counts_[id];
