@@ -165,6 +165,36 @@ TEST_F(ColumnsTest, OfAMinibatchAreThoseOfItsElements) {
   }
 }
 
+// Parts of a minibatch have gaps between its elements.
+TEST_F(ColumnsTest, OfAMinibatchWithGapsHaveTheBitsOfItsElements) {
+  constexpr unsigned kColumns = 6, kElements = 3;
+  const auto map = [](const Expression& x) {
+    const Expression first = pick_range(x, 0, 1, 1), row = pick(x, 1, 1);
+    const Expression all = sin(x) + first;
+    return cmult(all, row) + cmult(all, colwise_add(x, row)) +
+           concatenate_cols({tanh(pick_range(x, 0, 4, 1)), pick_range(all, 4, kColumns, 1)});
+  };
+  ComputationGraph graph;
+  const Expression whole = matrix(graph, kColumns, 1, kElements);
+  const std::vector<float> numbers = as_vector(whole.value());
+  const Expression all = map(whole);
+  graph.backward(sum_batches(squared_norm(all)), true);
+  for (unsigned element = 0; element < kElements; ++element) {
+    ComputationGraph own;
+    const auto from = numbers.begin() + element * kRows * kColumns;
+    const Expression x = input(own, Dim({kRows, kColumns}), {from, from + kRows * kColumns});
+    const Expression alone = map(x);
+    own.backward(squared_norm(alone), true);
+    const auto of_element = [&](const Tensor& tensor) {
+      const std::vector<float> elements = as_vector(tensor);
+      const auto begin = elements.begin() + element * kRows * kColumns;
+      return std::vector<float>(begin, begin + kRows * kColumns);
+    };
+    EXPECT_TRUE(testing::same(of_element(all.value()), as_vector(alone.value())));
+    EXPECT_TRUE(testing::same(of_element(whole.gradient()), as_vector(x.gradient())));
+  }
+}
+
 // Matrices of parameters stay whole: they are computed once for all samples.
 TEST_F(ColumnsTest, ParametersAreNoColumns) {
   Minibatch batch;

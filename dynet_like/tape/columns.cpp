@@ -52,13 +52,15 @@ bool fits(const Tape& tape, ValueId input, bool by_column, const Columns& all, b
   const bool has_all = has_all_columns(tape, input, all);
   if (!has_all && tape.shape_of(input).dim[all.rank - 1] != 1) return false;
   splits |= value.items != (has_all ? all.elements : 1);
-  return tape.is_contiguous(input);
+  return true;
 }
 
-// The columns as elements; one that serves all stays one.
+// The columns as elements; one that serves all stays one. Matrices with gaps between them are
+// copied together first.
 ValueId columns_of(Tape& tape, ValueId input, const Columns& all) {
   const Shape& shape = tape.shape_of(input);
   if (shape.dim.nd < all.rank) return input;
+  if (!tape.is_contiguous(input)) input = tape.add(ops::identity, std::span(&input, 1));
   Dim column = shape.dim;
   column.nd = all.rank - 1;
   Value view = tape.value(input);
