@@ -86,6 +86,7 @@ void TrainingRun::begin_files() {
   }
   // Better to learn it before hours of training than after; not committed, they leave nothing.
   for (const auto& file : {checkpoint_, best_.file()}) AtomicFile check(file);
+  if (options_.resume) write_curve();  // which a run that was killed may not have come to
   if (!options_.events) return;
   const auto file = std::filesystem::path(options_.output) / "events.out.tfevents.0.run";
   if (!options_.resume)
