@@ -225,8 +225,8 @@ TEST_F(AttentionTest, ContributesToKeysAsAWhole) {
     std::vector<Expression> losses;
     for (const Reader reader : readers) {
       losses.push_back(reader == Reader::other ? squared_norm(sin(x))
-                       : of_values ? squared_norm(attention(q, cos(q), x, kHeads))
-                                   : squared_norm(attention(q, x, cos(q), kHeads)));
+                       : of_values             ? squared_norm(attention(q, cos(q), x, kHeads))
+                                               : squared_norm(attention(q, x, cos(q), kHeads)));
     }
     return graph.backward(sum(losses)).all_values(*model.storages()[0]);
   };
@@ -234,10 +234,8 @@ TEST_F(AttentionTest, ContributesToKeysAsAWhole) {
     std::vector<float> expected = gradients({Reader::attention}, of_values);
     const std::vector<float> other = gradients({Reader::other}, of_values);
     for (std::size_t i = 0; i < expected.size(); ++i) expected[i] += other[i];
-    EXPECT_TRUE(
-        testing::same(gradients({Reader::attention, Reader::other}, of_values), expected));
-    EXPECT_TRUE(
-        testing::same(gradients({Reader::other, Reader::attention}, of_values), expected));
+    EXPECT_TRUE(testing::same(gradients({Reader::attention, Reader::other}, of_values), expected));
+    EXPECT_TRUE(testing::same(gradients({Reader::other, Reader::attention}, of_values), expected));
   }
 }
 

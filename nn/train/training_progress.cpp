@@ -75,10 +75,10 @@ TrainingProgress TrainingProgress::from(const Metadata& metadata, const std::str
   // A loss may be anything, but there is no best NaN.
   if (std::isnan(progress.best_score) || !std::isfinite(progress.seconds) ||
       !std::isfinite(progress.plateau.scale)) {
-    throw FileError(file, fmt::format("need a best score, and finite seconds and scale of the "
-                                      "plateau; got {}, {} and {}",
-                                      progress.best_score, progress.seconds,
-                                      progress.plateau.scale));
+    throw FileError(file,
+                    fmt::format("need a best score, and finite seconds and scale of the "
+                                "plateau; got {}, {} and {}",
+                                progress.best_score, progress.seconds, progress.plateau.scale));
   }
   return progress;
 }
