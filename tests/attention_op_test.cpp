@@ -303,7 +303,10 @@ TEST_F(AttentionTest, RefusesWhatDoesNotFit) {
       }),
       "[attention] need queries {d, m}, keys {d, n} and values {e, n}; got {4,2} {4,3} {5,2}");
   EXPECT_THROW(attention(of({4, 2}), of({3, 3}), of({5, 3})), ShapeError);
-  EXPECT_THROW(attention(of({4, 2}), of({4, 3}), of({5, 3}), 2), ShapeError);
+  EXPECT_EQ(message_of<ShapeError>([&] {
+              attention(of({4, 2}), of({4, 3}), of({5, 3}), 2);
+            }),
+            "[attention] need rows that 2 heads can share; got {4,2} {4,3} {5,3}");
   EXPECT_THROW(attention(of({4, 2}), of({4, 3}), of({4, 3}), 0), ShapeError);
   EXPECT_EQ(attention(of({4}), of({4}), of({5})).dim(), Dim({5}));
   EXPECT_THROW(attention(of({4}), of({4, 1, 2}), of({4, 2})), ShapeError);

@@ -4,6 +4,7 @@
 #include "tests/composed_function.h"
 
 #include "dynet_like/core/errors.h"
+#include "tests/support/message_of.h"
 
 namespace dynet_like {
 namespace {
@@ -169,6 +170,31 @@ TEST_F(ComposedLossesTest, RefusesWhatHasNoMeaning) {
   EXPECT_THROW(cross_entropy(x, 0, 1.5f), UsageError);
   EXPECT_THROW(cross_entropy(x, 0, -0.5f), UsageError);
   EXPECT_THROW(triplet_loss(x, x, input(graph_, {2}, {1, 2})), ShapeError);
+}
+
+// What could be stretched is not meant to be; messages have the names that programs use.
+TEST_F(ComposedLossesTest, NeedEqualShapes) {
+  const Expression x = zeros(graph_, {3, 2}), y = zeros(graph_, {3}) + input(graph_, 1.0f);
+  graph_.label(y, "target");
+  const std::pair<const char*, Expression (*)(const Expression&, const Expression&)> functions[] = {
+      {"l1_distance", l1_distance},
+      {"huber_distance", [](auto& a, auto& b) { return huber_distance(a, b); }},
+      {"binary_log_loss", binary_log_loss},
+      {"binary_cross_entropy_with_logits", binary_cross_entropy_with_logits},
+      {"kl_divergence", kl_divergence},
+      {"cosine_similarity", cosine_similarity},
+      {"contrastive_loss",
+       [](auto& a, auto& b) { return contrastive_loss(a, b, ones(*a.pg, {1})); }},
+  };
+  for (const auto& [name, function] : functions) {
+    EXPECT_EQ(
+        message_of<ShapeError>([&] { function(x, y); }),
+        std::string("[") + name + "] need equal shapes; got {3,2} {3}, where \"target\" is {3}");
+    EXPECT_EQ(function(x, x).dim().bd, 1u);
+  }
+  EXPECT_EQ(message_of<ShapeError>([&] { contrastive_loss(x, x, y); }),
+            "[contrastive_loss] need one number that says whether two are the same; got {3}, where "
+            "\"target\" is {3}");
 }
 
 }  // namespace
