@@ -158,8 +158,15 @@ TEST_F(ComposedLossesTest, NothingIsLostOfLargeLogits) {
 }
 
 TEST_F(ComposedLossesTest, ZerosAreLikeNothing) {
-  const Expression x = input(graph_, {3}, {1, 2, 3}), nothing = zeros(graph_, {3});
-  EXPECT_EQ(as_scalar(cosine_similarity(x, nothing).value()), 0);
+  const Expression x = input(graph_, {3}, {1, 2, 3});
+  for (const float small : {0.0f, 1e-20f, 1e-13f}) {
+    const Expression tiny = x * small, cosine = cosine_similarity(x, tiny);
+    EXPECT_NEAR(as_scalar(cosine.value()), 0, 1e-20f);
+    graph_.backward(cosine, true);
+    for (const Expression& each : {x, tiny}) {
+      for (const float slope : as_vector(each.gradient())) EXPECT_NEAR(slope, 0, 1e-20f);
+    }
+  }
   EXPECT_NEAR(as_scalar(cosine_similarity(x, 1e30f * x).value()), 1, 1e-6f);
 }
 

@@ -96,12 +96,14 @@ Expression summed(std::string_view user, const Op& op, const Expression& x, cons
   return sum_elems(binary(op, x, y));
 }
 
-// Columns of length 1; those whose length is next to nothing are left as short as they are.
+// Columns of length 1. Those that are next to nothing have no direction: what makes them shorter
+// still leaves next to nothing of their gradient, too.
 Expression direction(const Expression& x) {
-  constexpr float kSmallest = 1e-12f;
-  Dim lengths = x.dim();
-  lengths.set(0, 1);
-  return cdiv(x, reshape(max(reduce(ops::norm_dim, x, {0}), kSmallest), lengths));
+  constexpr float kSmallest = 1e-12f, kEndless = 1e30f;
+  const Expression length = reduce(ops::norm_dim, x, {0});
+  Dim dim = x.dim();
+  dim.set(0, 1);
+  return cdiv(x, reshape(length + less(length, kSmallest) * kEndless, dim));
 }
 
 }  // namespace
