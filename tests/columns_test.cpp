@@ -9,6 +9,7 @@ namespace {
 
 class ColumnsTest : public ::testing::Test {
  protected:
+  using Floats = std::vector<float>;
   static constexpr unsigned kRows = 12;
 
   Expression matrix(ComputationGraph& graph, unsigned columns, unsigned seed,
@@ -163,6 +164,31 @@ TEST_F(ColumnsTest, OfAMinibatchAreThoseOfItsElements) {
     EXPECT_TRUE(
         testing::same(as_vector(pick_batch_elem(all, element).value()), as_vector(alone.value())));
   }
+}
+
+// Programs repeat themselves, so types that came last are tried first. That parameters stay whole
+// is no reason for others to do so.
+TEST_F(ColumnsTest, DoNotDependOnWhatWasRecordedBefore) {
+  const Parameter whole = model.add_parameters({kRows, 7});
+  const auto type_before = [](ComputationGraph& graph) { sin(tanh(input(graph, {5}, Floats(5)))); };
+  const auto gradient = [&](bool behind_another) {
+    Minibatch batch;
+    if (behind_another) {
+      ComputationGraph& graph = batch.new_graph();
+      const Expression w = parameter(graph, whole), b = parameter(graph, bias);
+      type_before(graph);
+      batch.add_loss(sum_elems(w + b));
+    }
+    ComputationGraph& graph = batch.new_graph();
+    const Expression x = matrix(graph, 7, 1), column = tanh(parameter(graph, bias) + pick(x, 0, 1));
+    const Expression other = squared_norm(column);
+    type_before(graph);
+    batch.add_loss(other + sum_elems(sin(x + column)));
+    batch.forward();
+    batch.backward();
+    return as_vector(column.gradient());
+  };
+  EXPECT_TRUE(testing::same(gradient(true), gradient(false)));
 }
 
 // Parts of a minibatch have gaps between its elements.

@@ -26,4 +26,8 @@ std::optional<ByColumn> by_column(Tape& tape, const Op& op, std::span<const Valu
                                   std::span<const std::uint32_t> attributes,
                                   const Numbers& numbers);
 
+/// Whether that depends on more than these shapes.
+bool may_go_by_column(const Op& op, std::span<const Dim> inputs,
+                      std::span<const std::uint32_t> attributes);
+
 }  // namespace dynet_like
