@@ -26,7 +26,7 @@ std::optional<ByColumn> by_column(Tape& tape, const Op& op, std::span<const Valu
                                   std::span<const std::uint32_t> attributes,
                                   const Numbers& numbers);
 
-/// Whether that depends on more than these shapes.
+/// Whether a node with inputs of these shapes may be taken so: what else they are then decides.
 bool may_go_by_column(const Op& op, std::span<const Dim> inputs,
                       std::span<const std::uint32_t> attributes);
 

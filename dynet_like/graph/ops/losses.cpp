@@ -96,8 +96,8 @@ Expression summed(std::string_view user, const Op& op, const Expression& x, cons
   return sum_elems(binary(op, x, y));
 }
 
-// Columns of length 1. Those that are next to nothing have no direction: what makes them shorter
-// still leaves next to nothing of their gradient, too.
+// Columns of length 1. What is next to nothing has no direction: it is divided by so much that next
+// to nothing is left of its gradient, too.
 Expression direction(const Expression& x) {
   constexpr float kSmallest = 1e-12f, kEndless = 1e30f;
   const Expression length = reduce(ops::norm_dim, x, {0});
