@@ -184,7 +184,7 @@ ValueId Tape::add_one(const Op& op, std::span<const ValueId> inputs,
     if (!type->matches(op, keys, attributes)) type = &find_type(hash, op, inputs, keys, attributes);
     if (items > 1) check_size(type->signature.output, items);
   });
-  if (const std::size_t size = nodes_.size(); size >= 2) {
+  if (const std::size_t size = nodes_.size(); size >= 2 && !type->may_go_by_column) {
     cache_->note_type_after(nodes_[size - 2].type, nodes_[size - 1].type, *type);
   }
   const std::size_t first_number = numbers_.size();
@@ -203,12 +203,15 @@ ShapeId Tape::open_shape(ShapeId id) {
   return cache_->shape(shape.dim, shape.dtype);
 }
 
-// Zeros stand for the integers until then. Such a node has values of its own, whatever its inputs.
+// Zeros stand for the integers until then. Such a node has values of its own, whatever its inputs,
+// and is not taken by column: it is one node whose integers are read.
 ValueId Tape::add_with_later_integers(const Op& op, std::span<const ValueId> inputs,
                                       std::span<const std::uint32_t> attributes,
                                       const Numbers& numbers) {
   const std::vector<std::uint32_t> zeros(numbers.later.size(), 0);
-  const ValueId result = add(op, inputs, attributes, {zeros, numbers.reals, {}});
+  const Numbers until_then{zeros, numbers.reals, {}};
+  ValueId result = add_expected(op, inputs, attributes, &until_then);
+  if (result == kNoValue) result = add_one(op, inputs, attributes, until_then);
   later_integers_.push_back({values_[result].node, numbers.later});
   if (values_[result].identity != 0) {
     values_[result].identity = 0;

@@ -46,7 +46,7 @@ struct TrainingOptions {
   /// Goes on from the checkpoint in that folder.
   bool resume = false;
   /// All that bits depend on, such as sizes of layers: it must be as it was to go on from a
-  /// checkpoint. Keys must not begin with "training.".
+  /// checkpoint. Keys must not begin with "training."; they and values are UTF-8.
   Metadata settings = {};
   /// What a checkpoint keeps as well, but need not be as it was, such as paths of data: a program
   /// that goes on can read it there. The same holds for keys.

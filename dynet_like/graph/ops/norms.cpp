@@ -41,7 +41,7 @@ const Op layer_norm = [] {
   op.name = "layer_norm";
   op.formula =
       "g (x - mean) / max(deviation, 1e-12) + b for every column, or what is along dimension 0 "
-      "(Ba et al. 2016)";
+      "(Ba et al. 2016); a smaller deviation is 0, and dy/dx with it";
   op.min_inputs = op.max_inputs = 3;
   op.join = [](unsigned input, Attributes) { return input == 0 ? Join::stacked : Join::broadcast; };
   op.by_column = [](unsigned input, unsigned, Attributes) { return input == 0; };

@@ -2,6 +2,7 @@
 #include "dynet_like/graph/recording.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include "dynet_like/core/errors.h"
 #include "dynet_like/ops/axis.h"
@@ -168,10 +169,11 @@ std::vector<unsigned> segments(const char* user, const Expression& x,
                   static_cast<unsigned>(s));
   }
   if (lengths.empty() || result.size() != size) {
+    const auto sum = std::accumulate(lengths.begin(), lengths.end(), std::uint64_t{0});
     throw UsageError(std::string("[") + user + "] need lengths that add up to " +
                      std::to_string(size) + ", the size of dimension " + std::to_string(d) +
-                     "; got " + std::to_string(lengths.size()) + " lengths with another sum" +
-                     labels_of(x));
+                     "; got " + std::to_string(lengths.size()) + " that add up to " +
+                     std::to_string(sum) + labels_of(x));
   }
   return result;
 }
@@ -263,13 +265,14 @@ Expression segment_sum(const Expression& x, const std::vector<unsigned>& lengths
   return scatter_add(x, segments("segment_sum", x, lengths, d), count, d);
 }
 Expression segment_mean(const Expression& x, const std::vector<unsigned>& lengths, unsigned d) {
-  const Expression sums = segment_sum(x, lengths, d);
+  const auto count = static_cast<unsigned>(lengths.size());
+  const Expression sums = scatter_add(x, segments("segment_mean", x, lengths, d), count, d);
   std::vector<float> divisors;
   for (unsigned length : lengths) divisors.push_back(static_cast<float>(std::max(length, 1u)));
   Dim dim;
   dim.resize(d + 1);
   for (unsigned i = 0; i < d; ++i) dim.set(i, 1);
-  dim.set(d, static_cast<unsigned>(lengths.size()));
+  dim.set(d, count);
   return cdiv(sums, input(graph_of("segment_mean", x), dim, divisors));
 }
 Expression segment_max(const Expression& x, const std::vector<unsigned>& lengths, unsigned d) {
