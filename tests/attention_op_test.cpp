@@ -303,10 +303,11 @@ TEST_F(AttentionTest, RefusesWhatDoesNotFit) {
         attention(of({4, 2}), of({4, 3}), of({5, 2}));
       }),
       "[attention] need queries {d, m}, keys {d, n} and values {e, n}; got {4,2} {4,3} {5,2}");
-  EXPECT_EQ(message_of<ShapeError>([&] {
-              attention(of({4, 2}), of({3, 5}), of({4, 5}));
-            }),
-            "[attention] need a query {d}, keys {d, n} and values {e, n}; got {4} {3,5} {4,5}");
+  EXPECT_EQ(
+      message_of<ShapeError>([&] {
+        attention(of({4, 2}), of({3, 5}), of({4, 5}));
+      }),
+      "[attention] need queries {d, m}, keys {d, n} and values {e, n}; got {4,2} {3,5} {4,5}");
   EXPECT_EQ(message_of<ShapeError>([&] {
               apply_op(ops::attention, {of({4})}, {1}, {0, 0, 0});
             }),
