@@ -1,228 +1,168 @@
-// A child-sum Tree-LSTM (Tai et al. 2015) that reads dependency trees from the leaves up.
-//
-// It labels the arcs of a tree that is given, as in the second half of parsing. A word's label
-// follows from the state of its node, which has read the word and all below it, and from that of
-// its head. Only words are read, no parts of speech, and not their order: the states of children
-// are summed. With --flat every word is a tree of its own, so that the difference is what
-// dependants add. Accuracy is given for the words that have dependants, and for all.
-//
-//   dependency_tree_lstm
-//       generated formulas such as "odd (all yes no) yes", where the label of a word is its
+// A child-sum Tree-LSTM (Tai et al. 2015) that reads dependency trees from the leaves up. It labels
+// the arcs of a tree that is given, as in the second half of parsing: a word's label follows from
+// the state of its node, which has read the word and all below it, but not their order or parts of
+// speech, and from that of its head. With --flat every word is a tree of its own, so that the
+// difference is what dependants add. Accuracy of the words that have dependants, and of all:
+//   dependency_tree_lstm    formulas such as "odd (all yes no) yes", where a word's label is its
 //       value: 97.2 % and 98.9 %, --flat 66.8 % and 87.2 %; 3 seconds of processor time
 //   dependency_tree_lstm --train en_ewt-ud-train.conllu --dev en_ewt-ud-dev.conllu
-//                        --test en_ewt-ud-test.conllu
-//       the relations of the English Web Treebank (Universal Dependencies 2.16), subtypes counted:
-//       88.2 % and 90.4 %, --flat 51.7 % and 75.2 %; half a minute of processor time
-//
-// Single words tell little about a relation, since prepositions and conjunctions are dependants of
-// what they mark. The trees are those of annotators; found by a parser, they would have errors.
+//       --test en_ewt-ud-test.conllu    the relations of the English Web Treebank (Universal
+//       Dependencies 2.16) in annotators' trees, subtypes counted: 88.2 % and 90.4 %, --flat 51.7 %
+//       and 75.2 %; half a minute of processor time
+// A single word tells little: prepositions and conjunctions are dependants of what they mark.
 #include <algorithm>
-#include <array>
-#include <cstdio>
-#include <iostream>
-#include <string>
-#include <vector>
 
-#include "dynet_like/dynet_like.h"
-#include "examples/support/flags.h"
+#include "examples/support/generated.h"
 #include "examples/support/program.h"
-#include "nn/data/conllu.h"
 #include "nn/nn.h"
-#include "nn/train.h"
-
-using namespace dynet_like;
 
 namespace {
 
-using Sentences = std::vector<nn::ConlluSentence>;
+using namespace dynet_like;
+using namespace dynet_like::examples;
+using Word = nn::ConlluColumns;
+using Sentence = nn::ConlluSentence;
+using Sentences = std::vector<Sentence>;
 
-// Adds a formula below `head` and returns its value. Operators have one to four operands.
-bool add_formula(unsigned deepest, std::int32_t head, Random& random,
-                 nn::ConlluSentence& sentence) {
-  const std::size_t place = sentence.words.size();
-  sentence.words.push_back({"", "_", "_", "_", "_", head, "", "_", "_"});
-  std::string form;
-  bool value = random.below(2) == 1;
-  if (deepest == 0 || random.below(3) == 0) {
-    form = value ? "yes" : "no";
-  } else {
-    const unsigned operands = 1 + random.below(4);
-    unsigned yes = 0;
-    for (unsigned i = 0; i < operands; ++i)
-      yes += add_formula(deepest - 1, static_cast<std::int32_t>(place + 1), random, sentence);
-    const unsigned which = random.below(4);
-    form = std::array{"all", "any", "most", "odd"}[which];
-    value = std::array{yes == operands, yes > 0, 2 * yes > operands, yes % 2 == 1}[which];
-  }
-  sentence.words[place].form = form;
-  sentence.words[place].deprel = value ? "true" : "false";
-  return value;
+const Program kProgram = {
+    "dependency_tree_lstm",
+    "Learns to label the arcs of dependency trees from files in CoNLL-U. --apply reads trees in\n"
+    "CoNLL-U from standard input and writes them with the labels that it finds.\n",
+    "with --train",
+    [](const Options& options) { return options.has("train"); },
+    {{"train", "FILE", "", "", "trees to train on, with --dev and --test"},
+     {"dev", "FILE", "", "", "trees to choose the best epoch on"},
+     {"test", "FILE", "", "", "trees to test on"},
+     {"train-trees", "N", "2000", kNever, "how many to make and train on", {1, 1e7}},
+     {"flat", "", "", "", "leave out dependants: every word is a tree of its own"},
+     {"min-count", "N", "2", "2", "rarer words are unknown", {1, 1e6}},
+     {"hidden", "N", "32", "200", "size of a state; of a word's vector half of it", {2, 4096}},
+     {"dropout", "X", "0.3", "0.3", "share of zeros in words, states and the network", {0, 0.95}}},
+    {{"15", "8"}, {"32", "32"}, {"0.01", "0.002"}}};
+
+nn::Splits<Sentence> load(const Options& options) {
+  options.need_all_or_none({"train", "dev", "test"});
+  const auto read = [&](const char* name) { return nn::read_conllu(options.text(name)); };
+  if (options.is_special()) return {read("train"), read("dev"), read("test")};
+  const auto make = [&](auto n, int part) { return generated_formulas(n, options.seed() + part); };
+  return {make(options.whole("train-trees"), 0), make(300, 1), make(1000, 2)};
 }
 
-Sentences generate(std::uint64_t seed, std::size_t count) {
-  Random random(seed);
-  Sentences sentences(count);
-  for (nn::ConlluSentence& sentence : sentences) {
-    do {
-      sentence = {};
-      add_formula(4, 0, random, sentence);
-    } while (sentence.words.size() == 1);
-  }
-  return sentences;
-}
-
-// Words that come once are unknown.
 struct Vocabularies {
-  explicit Vocabularies(const Sentences& sentences) {
-    words.set_unknown("<unknown>");
-    for (const nn::ConlluSentence& sentence : sentences) {
-      for (const nn::ConlluColumns& word : sentence.words) {
-        words.add(word.form);
-        labels.add(word.deprel);
-      }
-    }
-    words = words.trimmed(2);
-  }
-
   nn::Vocabulary words, labels;
 };
 
-struct Result {
-  nn::Accuracy with_dependants, all;
-};
+Vocabularies vocabularies_of(const Sentences& sentences, unsigned min_count) {
+  Vocabularies v;
+  v.words.set_unknown("<unknown>");
+  for (const Sentence& sentence : sentences) {
+    v.words.add_all(sentence.column(&Word::form));
+    v.labels.add_all(sentence.column(&Word::deprel));
+  }
+  v.words = v.words.trimmed(min_count);
+  return v;
+}
 
-struct Labeller {
-  Labeller(const Sentences& train, unsigned hidden, bool is_flat)
-      : vocabularies(train),
-        embedding(model, vocabularies.words.size(), hidden / 2),
-        tree(model, hidden / 2, hidden),
-        output(model, 2 * hidden, {hidden, vocabularies.labels.size()}, {.dropout = 0.3f}),
-        flat(is_flat) {}
+struct Model {
+  ParameterCollection& parameters;
+  const Options& options;
+  Vocabularies v;
+  unsigned hidden = options.whole("hidden");
+  nn::Embedding embedding{parameters, v.words.size(), hidden / 2};
+  nn::ChildSumTreeLSTM tree{parameters, hidden / 2, hidden};
+  float rate = options.real("dropout");
+  nn::Dropout dropout{rate};
+  nn::MLP output{parameters, 2 * hidden, {hidden, v.labels.size()}, {.dropout = rate}};
 
-  // A column of scores per word. Shapes: {labels, words}.
-  Expression scores(ComputationGraph& graph, const nn::ConlluSentence& sentence,
-                    bool training) const {
-    std::vector<unsigned> rows;
-    for (const auto& word : sentence.words) rows.push_back(vocabularies.words.id(word.form));
-    const Expression x = dropped(embedding.columns(graph, rows), training);
-    std::vector<Expression> xs, outputs = {zeros(graph, {tree.hidden()})};  // the root's
+  /// A column of scores per word. Shapes: {labels, words}.
+  Expression scores(ComputationGraph& graph, const Sentence& sentence, bool train) const {
+    const std::vector<unsigned> rows = v.words.ids(sentence.column(&Word::form));
+    const Expression x = dropout(embedding.columns(graph, rows), train);
+    std::vector<Expression> xs, states = {zeros(graph, {hidden})};  // the root's
     for (unsigned i = 0; i < rows.size(); ++i) xs.push_back(pick(x, i, 1));
-    const std::vector<unsigned> heads = sentence.heads();
-    const std::vector<unsigned> none(heads.size(), 0);
-    for (const auto& state : tree(flat ? none : heads, xs)) outputs.push_back(state.h);
-    const Expression all = concatenate_cols(outputs);
-    const Expression own = pick_range(all, 1, static_cast<unsigned>(outputs.size()), 1);
-    return output(dropped(concatenate({own, select_cols(all, heads)}), training), training);
+    const std::vector<unsigned> heads = sentence.heads(), none(heads.size(), 0);
+    for (const auto& [h, c] : tree(options.has("flat") ? none : heads, xs)) states.push_back(h);
+    const Expression all = concatenate_cols(states);
+    const Expression own = pick_range(all, 1, states.size(), 1);
+    return output(dropout(concatenate({own, select_cols(all, heads)}), train), train);
   }
-
-  Expression loss(ComputationGraph& graph, const nn::ConlluSentence& sentence) const {
-    std::vector<unsigned> gold;
-    for (const auto& word : sentence.words) gold.push_back(vocabularies.labels.id(word.deprel));
-    const Dim word({vocabularies.labels.size()}, static_cast<unsigned>(gold.size()));
-    return pickneglogsoftmax(reshape(scores(graph, sentence, true), word), gold);
+  /// Of every word, which is an element of a minibatch here.
+  Expression loss(ComputationGraph& graph, const Sentence& sentence) const {
+    const std::vector<unsigned> gold = v.labels.ids(sentence.column(&Word::deprel));
+    const Expression all = scores(graph, sentence, true);
+    return pickneglogsoftmax(reshape(all, Dim({v.labels.size()}, gold.size())), gold);
   }
-
-  Result evaluate(const Sentences& sentences, const GraphOptions& options) const {
-    Result result;
-    nn::predict_outputs(
-        sentences.size(),
-        [&](ComputationGraph& graph, std::size_t i) {
-          return std::vector<Expression>{scores(graph, sentences[i], false)};
-        },
-        [&](std::size_t i, std::span<const Tensor> values) {
-          const std::vector<unsigned> heads = sentences[i].heads();
-          const float* begin = values[0].v;
-          for (std::size_t word = 0; word < heads.size(); ++word) {
-            const float* end = begin + vocabularies.labels.size();
-            const auto best = static_cast<unsigned>(std::max_element(begin, end) - begin);
-            const bool is_right = vocabularies.labels.word(best) == sentences[i].words[word].deprel;
-            result.all.add(is_right);
-            if (std::count(heads.begin(), heads.end(), word + 1) > 0)
-              result.with_dependants.add(is_right);
-            begin = end;
-          }
-        },
-        {.graph = options});
-    return result;
+  /// The same sentences with the labels that are found.
+  Sentences label(Sentences sentences) const {
+    const auto record = [&](auto& graph, auto i) { return scores(graph, sentences[i], false); };
+    const auto labels =
+        nn::predict(sentences.size(), record, argmax_of_columns, {.graph = options.graph()});
+    for (std::size_t i = 0; i < labels.size(); ++i) {
+      sentences[i].set_column(&Word::deprel, v.labels.words(labels[i]));
+    }
+    return sentences;
   }
-
-  Vocabularies vocabularies;
-  ParameterCollection model{1};
-  nn::Embedding embedding;
-  nn::ChildSumTreeLSTM tree;
-  nn::MLP output;
-  nn::Dropout dropped{0.3f};
-  bool flat;
 };
 
-int train(const examples::Flags& flags) {
-  const bool is_given = flags.has("--train");
-  const auto part = [&](const char* name, std::uint64_t seed, std::size_t generated) {
-    if (flags.has(name) != is_given)
-      throw UsageError("need all of --train, --dev and --test, or none; got some");
-    return is_given ? nn::read_conllu(flags.text(name)) : generate(seed, generated);
-  };
-  const Sentences train = part("--train", 1, 2000), dev = part("--dev", 2, 300),
-                  test = part("--test", 3, 1000);
-  const unsigned hidden = flags.whole("--hidden", is_given ? 200 : 32, 2, 4096);
-  const Labeller labeller(train, hidden, flags.has("--flat"));
-
-  nn::TrainingOptions training;
-  training.epochs = flags.whole("--epochs", is_given ? 8 : 15, 1, 1000);
-  training.mean_losses = true;
-  const std::size_t updates = training.epochs * ((train.size() + 31) / training.batch_size);
-  training.schedule =
-      nn::WarmUp{100, nn::CosineRate{.peak = is_given ? 0.002f : 0.01f, .updates = updates}};
-  training.unit = "trees";
-  training.score_name = "accuracy";
-  AdamTrainer trainer(labeller.model, 0.001f, 0.9f, 0.99f);
-  trainer.enable_clipping(5);
-  nn::TrainingRun run(labeller.model, trainer, training);
-  GraphOptions options;
-  options.threads = flags.whole("--threads", 2, 1, 256);
-  const GraphOptions inference = options;
-  options.random = &run.random();
-  Minibatch batch(options);
-  while (run.next_epoch()) {
-    for (const auto& samples : run.minibatches(train.size())) {
-      batch.clear();
-      batch.add_losses(samples.size(), [&](ComputationGraph& graph, std::size_t i) {
-        return labeller.loss(graph, train[samples[i]]);
-      });
-      std::size_t words = 0;
-      for (const std::uint32_t sample : samples) words += train[sample].words.size();
-      run.update(batch, words);
+/// Of words with dependants, and of all.
+std::pair<nn::Accuracy, nn::Accuracy> evaluate(const Model& model, const Sentences& gold) {
+  const Sentences found = model.label(gold);
+  nn::Accuracy with_dependants, all;
+  for (std::size_t i = 0; i < gold.size(); ++i) {
+    const std::vector<unsigned> heads = gold[i].heads();
+    for (std::size_t word = 0; word < heads.size(); ++word) {
+      const bool is_right = found[i].words[word].deprel == gold[i].words[word].deprel;
+      all.add(is_right);
+      if (std::ranges::count(heads, word + 1) > 0) with_dependants.add(is_right);
     }
-    run.finish_epoch([&] { return labeller.evaluate(dev, inference).all.value(); });
   }
-  if (run.interrupted()) return 130;
-  const Result result = labeller.evaluate(test, inference);
-  std::printf("%s\ntest: %.1f %% of %zu words with dependants, %.1f %% of %zu words\n",
-              run.summary().c_str(), 100 * result.with_dependants.value(),
-              result.with_dependants.count(), 100 * result.all.value(), result.all.count());
-  if (flags.has("--report")) {
-    run.write_report(flags.text("--report"), {{"accuracy", result.all.value()},
-                                              {"with_dependants", result.with_dependants.value()}});
+  return {with_dependants, all};
+}
+
+int train(const Options& options) {
+  const nn::Splits<Sentence> data = load(options);
+  ParameterCollection parameters(options.seed());
+  const Model model{parameters, options, vocabularies_of(data.train, options.whole("min-count"))};
+  AdamTrainer trainer(parameters, 0.001f, 0.9f, 0.99f);
+  trainer.enable_clipping(5);
+  nn::TrainingOptions training = options.training("trees", "accuracy");
+  training.mean_losses = true;
+  const nn::CosineRate cosine = {.peak = options.real("learning-rate"),
+                                 .updates = training.updates(data.train.size())};
+  training.schedule = nn::WarmUp{100, cosine};
+  training.texts = {{"words", model.v.words.to_text()}, {"labels", model.v.labels.to_text()}};
+  begin_training(options, parameters, data);
+  nn::TrainingRun run(parameters, trainer, training);
+  Minibatch batch(options.graph(&run.random()));
+  const std::vector<std::uint32_t> sizes = nn::sizes_of(data.train);
+  const auto loss = [&](auto& graph, auto i) { return model.loss(graph, data.train[i]); };
+  while (run.next_epoch()) {
+    for (const auto& some : run.minibatches(sizes.size())) {
+      batch.clear();
+      batch.add_losses(some.size(), [&](auto& graph, auto i) { return loss(graph, some[i]); });
+      run.update(batch, nn::total_size(sizes, some));
+    }
+    run.finish_epoch([&] { return evaluate(model, data.dev).second.value(); });
   }
+  if (run.interrupted()) return stopped(options);
+  const auto [with_dependants, all] = evaluate(model, data.test);
+  fmt::print("test: {:.1f} % of {} words with dependants, {:.1f} % of {} words\n",
+             100 * with_dependants.value(), with_dependants.count(), 100 * all.value(),
+             all.count());
+  nlohmann::json report = measure_batching(options, run, sizes.size(), "trees_per_s", loss);
+  report.update({{"accuracy", all.value()}, {"with_dependants", with_dependants.value()}});
+  return finish(options, run, report);
+}
+
+int apply(Options& options) {
+  const nn::SavedModel saved = options.load_model();
+  ParameterCollection parameters;
+  const Model model{parameters, options, {saved.vocabulary("words"), saved.vocabulary("labels")}};
+  saved.load(parameters);
+  fmt::print("{}", nn::to_conllu(model.label(nn::read_conllu(std::cin, kStandardInput))));
   return 0;
 }
 
 }  // namespace
 
-int main(int argc, char** argv) {
-  return examples::run_program("dependency_tree_lstm", [&] {
-    const examples::Flags flags(
-        argc, argv,
-        {{"--train", "FILE", "CoNLL-U to learn from, in place of generated formulas"},
-         {"--dev", "FILE", "CoNLL-U that chooses the best epoch"},
-         {"--test", "FILE", "CoNLL-U that the best epoch is tested on"},
-         {"--flat", "", "leave out dependants: every word is a tree of its own"},
-         {"--epochs", "N", "passes over the data (15; 8 with --train)"},
-         {"--hidden", "N", "size of a state (32; 200 with --train)"},
-         {"--threads", "N", "threads, which change no result (2)"},
-         {"--report", "FILE", "write the results there as JSON"}});
-    if (!flags.has("--help")) return train(flags);
-    std::cout << "usage: dependency_tree_lstm [OPTION...]\n" << flags.help();
-    return 0;
-  });
-}
+int main(int argc, char** argv) { return run_program(kProgram, argc, argv, train, apply); }

@@ -1,20 +1,15 @@
-// Language model: learns to predict a text, batched automatically across streams of it.
-//
-// Every stream is recorded by itself, with a plain loop over its characters or words; the library
-// finds out what can be computed together. The model is LSTMs on top of each other, with dropout
-// between them (Zaremba et al. 2014, "Recurrent Neural Network Regularization"), trained by
-// truncated backpropagation: what a stream has read is data for its next piece. Run time of one
-// thread, beside other work:
-//
-//   language_model
-//       sentences of a small grammar: 0.354 nats per character, where 0.337 are the least that any
-//       model can reach; 30 seconds
-//   language_model --data FILE
-//       Shakespeare's plays, 1.1 million characters (Karpathy 2015): about 1.5 nats per character
-//       of the last tenth; some 10 minutes
-//
+// Language model: learns to predict a text, batched automatically across streams of it. Every
+// stream is recorded by itself, with a plain loop over its characters or words. The model is LSTMs
+// on top of each other, with dropout between them (Zaremba et al. 2014), trained by truncated
+// backpropagation: what a stream has read is data for its next piece. Run time of one thread,
+// beside other work:
+//   language_model                sentences of a small grammar: 0.354 nats per character, where
+//                                 0.337 are the least that any model can reach; 30 seconds
+//   language_model --data FILE    Shakespeare's plays, 1.1 million characters (Karpathy 2015):
+//   about
+//                                 1.5 nats per character of the last tenth; some 10 minutes
 // The model is language_model/model.h, truncated backpropagation language_model/streams.h.
-#include <cmath>
+#include <fmt/ostream.h>
 
 #include "examples/language_model/sampling.h"
 #include "examples/language_model/streams.h"
@@ -31,9 +26,8 @@ constexpr auto kNotSaved = Option::Saved::no;
 
 const Program kProgram = {
     "language_model",
-    "Learns to predict a text, but for its last tenth; then it writes. --apply writes every line "
-    "of\n"
-    "standard input after its nats per character, the end of the line included, and a tab.\n",
+    "Learns to predict a text, but for its last tenth; then it writes. --apply writes every line\n"
+    "of standard input after its nats per character, the end of the line included, and a tab.\n",
     "with --data",
     [](const Options& options) { return options.has("data"); },
     {{"data", "FILE", "", "", "a text; without one, sentences of a small grammar are generated"},
@@ -76,8 +70,9 @@ std::string sampled_text(const LanguageModel& model, const Encoding& encoding,
                          const Options& options, unsigned count) {
   Random random(options.seed());
   std::vector<std::uint32_t> units = encoding.beginning(options.text("prompt"));
-  const std::vector<std::uint32_t> drawn = sample(
-      model, units, {count, options.real("temperature"), encoding.vocabulary.unknown()}, random);
+  const float temperature = options.real("temperature");
+  const auto drawn =
+      sample(model, units, {count, temperature, encoding.vocabulary.unknown()}, random);
   units.insert(units.end(), drawn.begin(), drawn.end());
   return encoding.text(std::span(units).subspan(1));
 }
@@ -122,6 +117,7 @@ int train(const Options& options) {
     });
   }
   if (run.interrupted()) return stopped(options);
+  if (options.has("explain")) fmt::print("{}\n", fmt::streamed(batch.explain()));
   const double nats = run.progress().best_score, speed = run.units_per_second();
   nlohmann::json report = {{"nats_per_character", nats},
                            {"best_epoch", run.progress().best_epoch},
@@ -143,12 +139,11 @@ int train(const Options& options) {
 
 std::string nats_of_lines(std::span<const std::string> lines, const LanguageModel& model,
                           const Encoding& encoding, const Options& options) {
-  const std::vector<double> nats = nn::predict(
-      lines.size(),
-      [&](ComputationGraph& graph, std::size_t i) {
-        return model.read(graph, model.start(graph), encoding.line(lines[i])).loss;
-      },
-      [](const Tensor& loss) { return loss.at(0); }, {.graph = options.graph()});
+  const auto record = [&](auto& graph, auto i) {
+    return model.read(graph, model.start(graph), encoding.line(lines[i])).loss;
+  };
+  const auto read = [](const Tensor& loss) { return loss.at(0); };
+  const auto nats = nn::predict(lines.size(), record, read, {.graph = options.graph()});
   std::string text;
   for (std::size_t i = 0; i < lines.size(); ++i) {
     const auto characters = static_cast<double>(nn::count_characters(lines[i]) + 1);

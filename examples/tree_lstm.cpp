@@ -106,7 +106,7 @@ int train(const Options& options) {
   AdamTrainer trainer(parameters);
   nn::TrainingOptions training = options.training("trees", "accuracy");
   training.texts["words"] = words.to_text();
-  begin_training(options, parameters, {data.train.size(), data.dev.size(), data.test.size()});
+  begin_training(options, parameters, data);
   nn::TrainingRun run(parameters, trainer, training);
   Minibatch batch(options.graph(&run.random()));
   const auto loss = [&](auto& graph, auto i) { return model.loss(graph, data.train[i]); };

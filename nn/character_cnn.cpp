@@ -43,9 +43,8 @@ CharacterCNN::CharacterCNN(ParameterCollection& model, unsigned characters, unsi
   ends_ = widest / 2;
 }
 
-Expression CharacterCNN::operator()(ComputationGraph& graph,
-                                    std::span<const std::uint32_t> word) const {
-  if (word.empty()) throw UsageError("[CharacterCNN] need at least 1 character; got 0");
+Expression CharacterCNN::operator()(ComputationGraph& graph, ListOf<std::uint32_t> word) const {
+  if (word.size() == 0) throw UsageError("[CharacterCNN] need at least 1 character; got 0");
   std::vector<std::uint32_t> characters(ends_, characters_);
   for (const std::uint32_t character : word) {
     if (character >= characters_) {

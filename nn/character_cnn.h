@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <span>
 #include <string>
 #include <vector>
 
@@ -35,7 +34,7 @@ class CharacterCNN {
 
   /// Shapes: {outputs}. Throws UsageError for a word without characters, or with one that is not
   /// there.
-  Expression operator()(ComputationGraph& graph, std::span<const std::uint32_t> word) const;
+  Expression operator()(ComputationGraph& graph, ListOf<std::uint32_t> word) const;
 
   /// The number of all filters.
   unsigned outputs() const;

@@ -11,8 +11,7 @@ CharacterLSTM::CharacterLSTM(ParameterCollection& model, unsigned characters, un
       embedding_(own_, characters, size, "characters"),
       lstm_(own_, size, hidden, 1, 0, "lstm") {}
 
-Expression CharacterLSTM::operator()(ComputationGraph& graph,
-                                     std::span<const std::uint32_t> word) const {
+Expression CharacterLSTM::operator()(ComputationGraph& graph, ListOf<std::uint32_t> word) const {
   std::vector<Expression> characters;
   characters.reserve(word.size());
   for (const std::uint32_t character : word) characters.push_back(embedding_(graph, character));

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <span>
 #include <string>
 
 #include "nn/bidirectional.h"
@@ -21,7 +20,7 @@ class CharacterLSTM {
 
   /// Shapes: {2 * hidden}. Throws UsageError for a word without characters, or with one that is not
   /// there.
-  Expression operator()(ComputationGraph& graph, std::span<const std::uint32_t> word) const;
+  Expression operator()(ComputationGraph& graph, ListOf<std::uint32_t> word) const;
 
   /// 2 * hidden.
   unsigned outputs() const { return 2 * lstm_.hidden(); }

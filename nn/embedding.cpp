@@ -20,23 +20,22 @@ Expression Embedding::operator()(ComputationGraph& graph, std::uint32_t row) con
   return lookup(graph, table_, row);
 }
 
-Expression Embedding::minibatch(ComputationGraph& graph,
-                                std::span<const std::uint32_t> rows) const {
-  if (rows.empty()) throw UsageError("[Embedding] need at least 1 row; got 0");
+Expression Embedding::minibatch(ComputationGraph& graph, ListOf<std::uint32_t> rows) const {
+  if (rows.size() == 0) throw UsageError("[Embedding] need at least 1 row; got 0");
   return lookup(graph, table_, std::vector<unsigned>(rows.begin(), rows.end()));
 }
 
-Expression Embedding::columns(ComputationGraph& graph, std::span<const std::uint32_t> rows) const {
+Expression Embedding::columns(ComputationGraph& graph, ListOf<std::uint32_t> rows) const {
   const Expression vectors = minibatch(graph, rows);
   return reshape(vectors, Dim({table_.dim()[0], vectors.dim().batch_elems()}));
 }
 
-Expression Embedding::sum(ComputationGraph& graph, std::span<const std::uint32_t> rows) const {
-  return rows.empty() ? zeros(graph, table_.dim()) : sum_batches(minibatch(graph, rows));
+Expression Embedding::sum(ComputationGraph& graph, ListOf<std::uint32_t> rows) const {
+  return rows.size() == 0 ? zeros(graph, table_.dim()) : sum_batches(minibatch(graph, rows));
 }
 
-Expression Embedding::mean(ComputationGraph& graph, std::span<const std::uint32_t> rows) const {
-  return rows.empty() ? zeros(graph, table_.dim()) : mean_batches(minibatch(graph, rows));
+Expression Embedding::mean(ComputationGraph& graph, ListOf<std::uint32_t> rows) const {
+  return rows.size() == 0 ? zeros(graph, table_.dim()) : mean_batches(minibatch(graph, rows));
 }
 
 }  // namespace dynet_like::nn

@@ -2,9 +2,9 @@
 #pragma once
 
 #include <cstdint>
-#include <span>
 #include <string>
 
+#include "dynet_like/core/list_of.h"
 #include "dynet_like/graph/expression.h"
 #include "dynet_like/params/parameter_collection.h"
 
@@ -27,12 +27,12 @@ class Embedding {
   // UsageError for a row that is not there, and the first two for no rows.
 
   /// A column per row. Shapes: {size, n}.
-  Expression columns(ComputationGraph& graph, std::span<const std::uint32_t> rows) const;
+  Expression columns(ComputationGraph& graph, ListOf<std::uint32_t> rows) const;
   /// An element of the minibatch per row. Shapes: {size} each.
-  Expression minibatch(ComputationGraph& graph, std::span<const std::uint32_t> rows) const;
+  Expression minibatch(ComputationGraph& graph, ListOf<std::uint32_t> rows) const;
   /// A bag of words: the sum or the mean of the vectors; zeros for no rows. Shapes: {size}.
-  Expression sum(ComputationGraph& graph, std::span<const std::uint32_t> rows) const;
-  Expression mean(ComputationGraph& graph, std::span<const std::uint32_t> rows) const;
+  Expression sum(ComputationGraph& graph, ListOf<std::uint32_t> rows) const;
+  Expression mean(ComputationGraph& graph, ListOf<std::uint32_t> rows) const;
 
   const LookupParameter& table() const { return table_; }
 

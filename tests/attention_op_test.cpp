@@ -4,6 +4,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "dynet_like/ops/structured.h"
 #include "tests/composed_function.h"
 #include "tests/support/layers.h"
 #include "tests/support/message_of.h"
@@ -209,6 +210,36 @@ TEST_F(AttentionTest, QueriesHaveTheBitsOfEachAlone) {
   EXPECT_TRUE(testing::same(results(true), results(false)));
 }
 
+// What all queries contribute to keys and values is one addend, whichever other reader comes first.
+TEST_F(AttentionTest, ContributesToKeysAsAWhole) {
+  constexpr unsigned kColumns = 7;
+  std::vector<unsigned> rows(kColumns);
+  std::iota(rows.begin(), rows.end(), 0);
+  // Gradients of the table from attention, from another reader, or from both in this order.
+  enum class Reader { attention, other };
+  GraphOptions options;
+  options.policy = batching::Policy::none;  // so that the last reader contributes first
+  const auto gradients = [&](std::initializer_list<Reader> readers, bool of_values) {
+    ComputationGraph graph(options);
+    const Expression x = reshape(lookup(graph, table, rows), Dim({kRows, kColumns}));
+    const Expression q = reshape(const_lookup(graph, table, rows), Dim({kRows, kColumns}));
+    std::vector<Expression> losses;
+    for (const Reader reader : readers) {
+      losses.push_back(reader == Reader::other ? squared_norm(sin(x))
+                       : of_values             ? squared_norm(attention(q, cos(q), x, kHeads))
+                                               : squared_norm(attention(q, x, cos(q), kHeads)));
+    }
+    return graph.backward(sum(losses)).all_values(*model.storages()[0]);
+  };
+  for (const bool of_values : {false, true}) {
+    std::vector<float> expected = gradients({Reader::attention}, of_values);
+    const std::vector<float> other = gradients({Reader::other}, of_values);
+    for (std::size_t i = 0; i < expected.size(); ++i) expected[i] += other[i];
+    EXPECT_TRUE(testing::same(gradients({Reader::attention, Reader::other}, of_values), expected));
+    EXPECT_TRUE(testing::same(gradients({Reader::other, Reader::attention}, of_values), expected));
+  }
+}
+
 TEST_F(AttentionTest, HasTheSameBitsInInference) {
   std::vector<float> values;
   for (const unsigned length : lengths) {
@@ -272,8 +303,20 @@ TEST_F(AttentionTest, RefusesWhatDoesNotFit) {
         attention(of({4, 2}), of({4, 3}), of({5, 2}));
       }),
       "[attention] need queries {d, m}, keys {d, n} and values {e, n}; got {4,2} {4,3} {5,2}");
+  EXPECT_EQ(
+      message_of<ShapeError>([&] {
+        attention(of({4, 2}), of({3, 5}), of({4, 5}));
+      }),
+      "[attention] need queries {d, m}, keys {d, n} and values {e, n}; got {4,2} {3,5} {4,5}");
+  EXPECT_EQ(message_of<ShapeError>([&] {
+              apply_op(ops::attention, {of({4})}, {1}, {0, 0, 0});
+            }),
+            "[attention] need 3 inputs, not 1; got {4}");
   EXPECT_THROW(attention(of({4, 2}), of({3, 3}), of({5, 3})), ShapeError);
-  EXPECT_THROW(attention(of({4, 2}), of({4, 3}), of({5, 3}), 2), ShapeError);
+  EXPECT_EQ(message_of<ShapeError>([&] {
+              attention(of({4, 2}), of({4, 3}), of({5, 3}), 2);
+            }),
+            "[attention] need rows that 2 heads can share; got {4,2} {4,3} {5,3}");
   EXPECT_THROW(attention(of({4, 2}), of({4, 3}), of({4, 3}), 0), ShapeError);
   EXPECT_EQ(attention(of({4}), of({4}), of({5})).dim(), Dim({5}));
   EXPECT_THROW(attention(of({4}), of({4, 1, 2}), of({4, 2})), ShapeError);

@@ -9,6 +9,7 @@ namespace {
 
 class ColumnsTest : public ::testing::Test {
  protected:
+  using Floats = std::vector<float>;
   static constexpr unsigned kRows = 12;
 
   Expression matrix(ComputationGraph& graph, unsigned columns, unsigned seed,
@@ -162,6 +163,61 @@ TEST_F(ColumnsTest, OfAMinibatchAreThoseOfItsElements) {
     const Expression alone = map(pick_batch_elem(x, element), pick_batch_elem(own, element));
     EXPECT_TRUE(
         testing::same(as_vector(pick_batch_elem(all, element).value()), as_vector(alone.value())));
+  }
+}
+
+// Programs repeat themselves, so types that came last are tried first. That parameters stay whole
+// is no reason for others to do so.
+TEST_F(ColumnsTest, DoNotDependOnWhatWasRecordedBefore) {
+  const Parameter whole = model.add_parameters({kRows, 7});
+  const auto type_before = [](ComputationGraph& graph) { sin(tanh(input(graph, {5}, Floats(5)))); };
+  const auto gradient = [&](bool behind_another) {
+    Minibatch batch;
+    if (behind_another) {
+      ComputationGraph& graph = batch.new_graph();
+      const Expression w = parameter(graph, whole), b = parameter(graph, bias);
+      type_before(graph);
+      batch.add_loss(sum_elems(w + b));
+    }
+    ComputationGraph& graph = batch.new_graph();
+    const Expression x = matrix(graph, 7, 1), column = tanh(parameter(graph, bias) + pick(x, 0, 1));
+    const Expression other = squared_norm(column);
+    type_before(graph);
+    batch.add_loss(other + sum_elems(sin(x + column)));
+    batch.forward();
+    batch.backward();
+    return as_vector(column.gradient());
+  };
+  EXPECT_TRUE(testing::same(gradient(true), gradient(false)));
+}
+
+// Parts of a minibatch have gaps between its elements.
+TEST_F(ColumnsTest, OfAMinibatchWithGapsHaveTheBitsOfItsElements) {
+  constexpr unsigned kColumns = 6, kElements = 3;
+  const auto map = [](const Expression& x) {
+    const Expression first = pick_range(x, 0, 1, 1), row = pick(x, 1, 1);
+    const Expression all = sin(x) + first;
+    return cmult(all, row) + cmult(all, colwise_add(x, row)) +
+           concatenate_cols({tanh(pick_range(x, 0, 4, 1)), pick_range(all, 4, kColumns, 1)});
+  };
+  ComputationGraph graph;
+  const Expression whole = matrix(graph, kColumns, 1, kElements);
+  const std::vector<float> numbers = as_vector(whole.value());
+  const Expression all = map(whole);
+  graph.backward(sum_batches(squared_norm(all)), true);
+  for (unsigned element = 0; element < kElements; ++element) {
+    ComputationGraph own;
+    const auto from = numbers.begin() + element * kRows * kColumns;
+    const Expression x = input(own, Dim({kRows, kColumns}), {from, from + kRows * kColumns});
+    const Expression alone = map(x);
+    own.backward(squared_norm(alone), true);
+    const auto of_element = [&](const Tensor& tensor) {
+      const std::vector<float> elements = as_vector(tensor);
+      const auto begin = elements.begin() + element * kRows * kColumns;
+      return std::vector<float>(begin, begin + kRows * kColumns);
+    };
+    EXPECT_TRUE(testing::same(of_element(all.value()), as_vector(alone.value())));
+    EXPECT_TRUE(testing::same(of_element(whole.gradient()), as_vector(x.gradient())));
   }
 }
 

@@ -4,6 +4,7 @@
 #include "tests/composed_function.h"
 
 #include "dynet_like/core/errors.h"
+#include "tests/support/message_of.h"
 
 namespace dynet_like {
 namespace {
@@ -157,8 +158,15 @@ TEST_F(ComposedLossesTest, NothingIsLostOfLargeLogits) {
 }
 
 TEST_F(ComposedLossesTest, ZerosAreLikeNothing) {
-  const Expression x = input(graph_, {3}, {1, 2, 3}), nothing = zeros(graph_, {3});
-  EXPECT_EQ(as_scalar(cosine_similarity(x, nothing).value()), 0);
+  const Expression x = input(graph_, {3}, {1, 2, 3});
+  for (const float small : {0.0f, 1e-20f, 1e-13f}) {
+    const Expression tiny = x * small, cosine = cosine_similarity(x, tiny);
+    EXPECT_NEAR(as_scalar(cosine.value()), 0, 1e-20f);
+    graph_.backward(cosine, true);
+    for (const Expression& each : {x, tiny}) {
+      for (const float slope : as_vector(each.gradient())) EXPECT_NEAR(slope, 0, 1e-20f);
+    }
+  }
   EXPECT_NEAR(as_scalar(cosine_similarity(x, 1e30f * x).value()), 1, 1e-6f);
 }
 
@@ -169,6 +177,31 @@ TEST_F(ComposedLossesTest, RefusesWhatHasNoMeaning) {
   EXPECT_THROW(cross_entropy(x, 0, 1.5f), UsageError);
   EXPECT_THROW(cross_entropy(x, 0, -0.5f), UsageError);
   EXPECT_THROW(triplet_loss(x, x, input(graph_, {2}, {1, 2})), ShapeError);
+}
+
+// What could be stretched is not meant to be; messages have the names that programs use.
+TEST_F(ComposedLossesTest, NeedEqualShapes) {
+  const Expression x = zeros(graph_, {3, 2}), y = zeros(graph_, {3}) + input(graph_, 1.0f);
+  graph_.label(y, "target");
+  const std::pair<const char*, Expression (*)(const Expression&, const Expression&)> functions[] = {
+      {"l1_distance", l1_distance},
+      {"huber_distance", [](auto& a, auto& b) { return huber_distance(a, b); }},
+      {"binary_log_loss", binary_log_loss},
+      {"binary_cross_entropy_with_logits", binary_cross_entropy_with_logits},
+      {"kl_divergence", kl_divergence},
+      {"cosine_similarity", cosine_similarity},
+      {"contrastive_loss",
+       [](auto& a, auto& b) { return contrastive_loss(a, b, ones(*a.pg, {1})); }},
+  };
+  for (const auto& [name, function] : functions) {
+    EXPECT_EQ(
+        message_of<ShapeError>([&] { function(x, y); }),
+        std::string("[") + name + "] need equal shapes; got {3,2} {3}, where \"target\" is {3}");
+    EXPECT_EQ(function(x, x).dim().bd, 1u);
+  }
+  EXPECT_EQ(message_of<ShapeError>([&] { contrastive_loss(x, x, y); }),
+            "[contrastive_loss] need one number that says whether two are the same; got {3}, where "
+            "\"target\" is {3}");
 }
 
 }  // namespace

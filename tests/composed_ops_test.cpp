@@ -6,6 +6,7 @@
 
 #include "dynet_like/core/errors.h"
 #include "dynet_like/ops/dynet_ops.h"
+#include "tests/support/message_of.h"
 
 namespace dynet_like {
 namespace {
@@ -324,7 +325,11 @@ TEST(ComposedOpsTest, SegmentsOfAnyLength) {
   EXPECT_EQ(as_vector(segment_softmax(1000.0f * x, {1, 0, 2}).value()), (Floats{1, 1, 0, 0, 1, 1}));
   EXPECT_EQ(as_vector(segment_sum(x, {1, 1}, 0).value()), as_vector(x.value()));
   EXPECT_EQ(as_vector(scatter_add(x, {2, 0, 2}, 4, 1).value()), (Floats{3, 4, 0, 0, 6, 602, 0, 0}));
-  EXPECT_THROW(segment_sum(x, {1, 1}), UsageError);
+  EXPECT_EQ(message_of<UsageError>([&] {
+              segment_mean(x, {1, 1});
+            }),
+            "[segment_mean] need lengths that add up to 3, the size of dimension 1; got 2 that add "
+            "up to 2");
   EXPECT_THROW(segment_sum(x, {1, 3}), UsageError);
   EXPECT_THROW(segment_sum(x, {4'000'000'000, 4'000'000'000}), UsageError);
   EXPECT_THROW(segment_sum(x, {}), UsageError);

@@ -64,6 +64,7 @@ TEST(ConlluTest, ReadsAllColumns) {
   EXPECT_EQ(first.words[0], (ConlluColumns{"We", "we", "PRON", "PRP", "Case=Nom|Number=Plur", 3,
                                            "nsubj", "3:nsubj", "_"}));
   EXPECT_EQ(first.heads(), (Heads{3, 3, 0}));
+  EXPECT_EQ(sizes_of(sentences), (std::vector<std::uint32_t>{3, 1}));
   ASSERT_EQ(first.multiwords.size(), 1u);
   EXPECT_EQ(first.multiwords[0].first, 2u);
   EXPECT_EQ(first.multiwords[0].last, 3u);
@@ -76,6 +77,26 @@ TEST(ConlluTest, ReadsAllColumns) {
   EXPECT_EQ(sentences[1].words[0].head, ConlluColumns::kNoHead);
   EXPECT_EQ(message_of<UsageError>([&] { sentences[1].heads(); }),
             "[heads] need a head of every word; got none of word 1, \"10 000\"");
+}
+
+TEST(ConlluTest, ColumnsOfAllWords) {
+  ConlluSentence sentence = conllu(kExample)[0];
+  EXPECT_EQ(sentence.column(&ConlluColumns::form), (std::vector<std::string>{"We", "do", "n't"}));
+  sentence.set_heads(Heads{0, 1, 2});
+  sentence.set_column(&ConlluColumns::deprel, std::vector<std::string>{"a", "b", "c"});
+  EXPECT_EQ(sentence.heads(), (Heads{0, 1, 2}));
+  EXPECT_EQ(sentence.column(&ConlluColumns::deprel), (std::vector<std::string>{"a", "b", "c"}));
+  const ConlluSentence before = sentence;
+  EXPECT_EQ(message_of<UsageError>([&] {
+              sentence.set_heads(Heads{0, 1, 4});
+            }),
+            "[set_heads] need heads from 0 to 3; got 4");
+  EXPECT_EQ(message_of<UsageError>([&] {
+              sentence.set_heads(Heads{0, 1});
+            }),
+            "[set_heads] need one for each of 3 words; got 2");
+  EXPECT_THROW(sentence.set_column(&ConlluColumns::form, std::vector<std::string>(4)), UsageError);
+  EXPECT_EQ(sentence, before);
 }
 
 TEST(ConlluTest, ValuesOfFeatures) {

@@ -162,5 +162,12 @@ TEST(Minibatches, RejectImpossibleRequests) {
   EXPECT_TRUE(sorted_minibatches({}, 8).empty());
 }
 
+TEST(Minibatches, HaveATotalSize) {
+  const std::vector<std::uint32_t> sizes = {4'000'000'000, 7, 4'000'000'000};
+  EXPECT_EQ(total_size(sizes, std::vector<std::uint32_t>{0, 2}), 8'000'000'000u);
+  EXPECT_EQ(total_size(sizes, {}), 0u);
+  EXPECT_THROW(total_size(sizes, std::vector<std::uint32_t>{1, 3}), UsageError);
+}
+
 }  // namespace
 }  // namespace dynet_like::nn

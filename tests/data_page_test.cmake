@@ -53,5 +53,5 @@ add_test(NAME data_page_program
 # One line of each function.
 string(JOIN ".*" expected "0 of 1 trees cross, 1 plurals" "3 tags" "1: 2 words"
        "a dog . an animal . entailment" "good day . guten Tag" "jump twice . I_JUMP I_JUMP"
-       "5 nodes, 3, 4 characters" "1 of 3 words have vectors" "minibatch 1: 2 samples" "3 columns")
+       "5 nodes, 3, 4 characters" "good [0-9], label 3" "1 of 3 words have vectors" "minibatch 1: 2 samples" "3 columns")
 set_tests_properties(data_page_program PROPERTIES PASS_REGULAR_EXPRESSION "${expected}")

@@ -34,6 +34,11 @@ TEST(ConlluTagsTest, AreFormsAndTags) {
   EXPECT_THROW(read_conllu_tags(stream, "file"), FileError) << "nothing is left";
 }
 
+TEST(TaggedSentencesTest, HaveAsManyWordsAsTheirSizesSay) {
+  const Sentences sentences = {{{"a", "b"}, {"X", "Y"}}, {}, {{"c"}, {"X"}}};
+  EXPECT_EQ(sizes_of(sentences), (std::vector<std::uint32_t>{2, 0, 1}));
+}
+
 TEST(ColumnsTest, ReadsWordsAndTags) {
   EXPECT_EQ(
       columns("Ann\tB-person\nLee\tI-person\n\t\nsaw\tO\n \t \n\n\n#\tO\n"),

@@ -15,6 +15,18 @@
 namespace dynet_like::nn {
 namespace {
 
+TEST(Vocabulary, TakesAndGivesWholeSentences) {
+  Vocabulary words;
+  words.add_all(std::vector<std::string>{"a", "b", "a"});
+  words.add_all(std::vector<std::string_view>{"c"});
+  EXPECT_EQ(words.count(0), 2u);
+  EXPECT_EQ(words.ids(std::vector<std::string>{"c", "a"}), (std::vector<std::uint32_t>{2, 0}));
+  EXPECT_EQ(words.words(std::vector<std::uint32_t>{1, 1, 2}),
+            (std::vector<std::string>{"b", "b", "c"}));
+  EXPECT_THROW(words.ids(std::vector<std::string>{"a", "d"}), UsageError);
+  EXPECT_THROW(words.words(std::vector<std::uint32_t>{0, 3}), UsageError);
+}
+
 /// A file name in the temporary folder that is removed at the end.
 class VocabularyFile : public testing::Test {
  protected:

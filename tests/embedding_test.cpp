@@ -31,6 +31,7 @@ TEST(EmbeddingTest, SeveralRows) {
   EXPECT_EQ(embedding.columns(graph, rows).dim(), Dim({3, 3}));
   EXPECT_EQ(embedding.minibatch(graph, rows).dim(), Dim({3}, 3));
   EXPECT_EQ(embedding.columns(graph, Rows{1}).dim(), Dim({3, 1}));
+  EXPECT_EQ(embedding.columns(graph, {1, 0}).dim(), Dim({3, 2}));
   expect_near(embedding.columns(graph, rows).value(), all);
   expect_near(embedding.minibatch(graph, rows).value(), all);
   expect_near(embedding.sum(graph, rows).value(), sum);

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <functional>
 
 #include "dynet_like/dynet_like.h"
 #include "nn/nn.h"
@@ -85,6 +86,47 @@ TEST_F(LabelsTest, IntegersThatAreTooLarge) {
   const unsigned later = 9;
   const Expression loss = pickneglogsoftmax(x, &later);
   EXPECT_TRUE(message_of<UsageError>([&] { loss.value(); }).ends_with("\"scores\" is {6}"));
+}
+
+// What an op is given beside its inputs is refused with the names of these.
+TEST_F(LabelsTest, NumbersThatAnOpRefuses) {
+  const Expression x = zeros(graph_, Dim({4, 3}, 2)).label("scores");
+  const Expression image = zeros(graph_, Dim({4, 4, 1})).label("scores");
+  const Expression column = vector(6).label("scores");
+  const std::vector<std::function<void()>> refused = {
+      [&] { clip(x, 1, 0); },
+      [&] { dropout(x, 1); },
+      [&] { dropout_dim(x, 2, 0.5f); },
+      [&] { moment_elems(x, 0); },
+      [&] { strided_select(x, {0}, {0}, {4}); },
+      [&] {
+        strided_select(x, {1, 1, 1}, {0, 0, 0}, {4, 3, 5});
+      },
+      [&] { pick_batch_elems(x, std::vector<unsigned>{2}); },
+      [&] { pick(x, 4u); },
+      [&] { pick_range(x, 2, 2); },
+      [&] { fold_rows(x, 3); },
+      [&] { cross_entropy(column, 1u, 2.0f); },
+      [&] { log_softmax(column, std::vector<unsigned>{}); },
+      [&] { log_softmax(column, std::vector<unsigned>{6}); },
+      [&] {
+        sum_dim(x, {1, 1});
+      },
+      [&] { kmh_ngram(x, 4); },
+      [&] {
+        segment_sum(column, {1, 2});
+      },
+      [&] {
+        maxpooling2d(image, {5, 1}, {1, 1});
+      },
+      [&] {
+        maxpooling2d(image, {1}, {1, 1});
+      },
+  };
+  for (std::size_t i = 0; i < refused.size(); ++i) {
+    const std::string text = message_of<UsageError>(refused[i]);
+    EXPECT_NE(text.find(", where \"scores\" is {"), std::string::npos) << i << ": " << text;
+  }
 }
 
 // A view has the label of what it is a part of.

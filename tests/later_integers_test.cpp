@@ -226,6 +226,31 @@ TEST_F(LaterIntegersTest, ListsHaveOneLength) {
 }
 
 // A parameter's element that is picked later is not computed once for all samples.
+// Such matrices are taken column by column where the integers are there at once.
+TEST(LaterIntegersOfMatrices, AreThoseOfTheirElements) {
+  for (const unsigned elements : {1u, 2u}) {
+    for (const Integers& chosen : {Integers{3}, Integers{7, 0}}) {
+      const auto numbers_of = [&](bool later, bool picks) {
+        ComputationGraph graph;
+        Floats numbers(std::size_t{12} * 5 * elements);
+        for (std::size_t i = 0; i < numbers.size(); ++i) numbers[i] = static_cast<float>(i);
+        const Expression x = input(graph, Dim({12, 5}, elements), numbers);
+        Integers places(chosen.size(), 0);
+        const Expression y = picks ? (later ? pick(x, &places) : pick(x, chosen))
+                                   : (later ? gather(x, &places) : gather(x, chosen));
+        places = chosen;
+        Floats result = as_vector(y.value());
+        graph.backward(sum_batches(sum_elems(square(y))), true);
+        const Floats slopes = as_vector(x.gradient());
+        result.insert(result.end(), slopes.begin(), slopes.end());
+        return result;
+      };
+      EXPECT_EQ(numbers_of(true, true), numbers_of(false, true));
+      EXPECT_EQ(numbers_of(true, false), numbers_of(false, false));
+    }
+  }
+}
+
 TEST(LaterIntegersInMinibatches, EverySampleHasItsOwn) {
   ParameterCollection model;
   const Parameter p = model.add_parameters({3}, ParameterInitFromVector({1, 2, 4}));

@@ -8,6 +8,7 @@
 #include "dynet_like/io/safetensors.h"
 #include "nn/linear.h"
 #include "nn/train.h"
+#include "tests/support/message_of.h"
 
 namespace dynet_like::nn {
 namespace {
@@ -53,6 +54,33 @@ TEST(TrainingArgumentsTest, AreKeptAndMayChange) {
   EXPECT_EQ(saved(folder, true, {{"size", "3"}}).at("size"), "2");
   EXPECT_THROW(saved(folder, false, {{"training.epoch", "3"}}), UsageError);
   fs::remove_all(folder);
+}
+
+// What could not be saved is refused before an epoch is trained.
+TEST(TrainingArgumentsTest, AreInUtf8) {
+  ParameterCollection model;
+  const Linear linear(model, 2, 2);
+  AdamTrainer trainer(model);
+  const std::string other = "M\xFCll";
+  const auto make = [&](const auto& change) {
+    TrainingOptions options;
+    change(options);
+    TrainingRun run(model, trainer, options);
+  };
+  EXPECT_EQ(message_of<UsageError>(
+                [&] { make([&](TrainingOptions& options) { options.settings["name"] = other; }); }),
+            "[TrainingRun] need text in UTF-8; got \"" + other + "\"");
+  for (Metadata TrainingOptions::*const metadata :
+       {&TrainingOptions::settings, &TrainingOptions::arguments, &TrainingOptions::texts}) {
+    EXPECT_THROW(make([&](TrainingOptions& options) { (options.*metadata)["text"] = other; }),
+                 UsageError);
+    EXPECT_THROW(make([&](TrainingOptions& options) { (options.*metadata)[other] = "text"; }),
+                 UsageError);
+    EXPECT_NO_THROW(make([&](TrainingOptions& options) { (options.*metadata)["M\xC3\xBCll"]; }));
+  }
+  EXPECT_THROW(make([&](TrainingOptions& options) { options.score_name = other; }), UsageError);
+  TrainingRun run(model, trainer);
+  EXPECT_THROW(run.note(other, 1), UsageError);
 }
 
 }  // namespace

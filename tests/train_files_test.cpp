@@ -1,8 +1,10 @@
 // Files of training runs: what is written, what is refused, and hostile checkpoints.
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <fstream>
 #include <functional>
+#include <limits>
 #include <sstream>
 #include <string>
 #include <utility>
@@ -60,7 +62,10 @@ TEST(TrainingFilesTest, HostileCheckpoints) {
                                                         {"training.best_epoch", "99999999999999"},
                                                         {"training.best_epoch", "4"},
                                                         {"training.minibatches", "1e300"},
-                                                        {"training.loss", "nan"},
+                                                        {"training.loss", "much"},
+                                                        {"training.best_score", "nan"},
+                                                        {"training.seconds", "inf"},
+                                                        {"training.plateau_scale", "nan"},
                                                         {"training.seconds", ""},
                                                         {"training.curve", "epoch\n1,\n"},
                                                         {"training.curve", "epoch,\"x\n"}}) {
@@ -71,6 +76,47 @@ TEST(TrainingFilesTest, HostileCheckpoints) {
   }
   save_checkpoint(file, model, trainer, random, good);
   EXPECT_NO_THROW(Program(kPlain, folder, true));
+}
+
+// A perplexity may be infinite at first, and so may a loss whose gradients are finite.
+TEST(TrainingFilesTest, ScoresAndLossesNeedNotBeFinite) {
+  for (const double number : {std::numeric_limits<double>::infinity(), std::nan("")}) {
+    SCOPED_TRACE(number);
+    const std::string folder = new_folder("not_finite");
+    const auto smaller = [](TrainingOptions& options) { options.better = Better::smaller; };
+    Program first(kPlain, folder, false, smaller);
+    for (int epoch = 0; epoch < 2; ++epoch) {
+      ASSERT_TRUE(first.run->next_epoch());
+      for (const auto& samples : first.run->minibatches(kSamples)) {
+        first.run->update(Gradients(), number, samples.size());
+        if (epoch == 1) first.run->stop();
+      }
+      if (epoch == 0) first.run->finish_epoch(number);
+    }
+    Program second(kPlain, folder, true, smaller);
+    const TrainingProgress &before = first.run->progress(), &after = second.run->progress();
+    EXPECT_EQ(after.updates, 8u);
+    EXPECT_EQ(std::isnan(after.loss), std::isnan(number));
+    EXPECT_EQ(after.best_epoch, before.best_epoch);
+    EXPECT_EQ(after.best_score, before.best_score);
+    if (std::isinf(number)) {
+      EXPECT_EQ(SavedModel(folder).number<double>("training.dev_score"), number);
+    }
+  }
+}
+
+// What a run that was killed has not written follows from its checkpoint.
+TEST(TrainingFilesTest, CurvesAreThereAfterResuming) {
+  const std::string folder = new_folder("curves");
+  const fs::path csv = fs::path(folder) / "curve.csv", svg = fs::path(folder) / "curve.svg";
+  Program(kPlain, folder).train();
+  const std::string numbers = text_of(csv);
+  std::ofstream(csv) << "epoch\n";
+  fs::remove(svg);
+  Program second(kPlain, folder, true);
+  EXPECT_FALSE(second.run->next_epoch());
+  EXPECT_EQ(text_of(csv), numbers);
+  EXPECT_TRUE(fs::exists(svg));
 }
 
 TEST(TrainingFilesTest, NeedsAFolderToWriteIn) {

@@ -109,6 +109,11 @@ TEST(MetricsTest, AttachmentInCoNLLU) {
   EXPECT_EQ(scores.labelled(), 4.0 / 6);
   EXPECT_THROW(scores.add(sentence(1, "punct"), sentence(ConlluColumns::kNoHead, "_")), UsageError);
   EXPECT_EQ(scores.words(), 6u);
+  const std::vector<ConlluSentence> gold(3, sentence(1, "punct"));
+  const std::vector<ConlluSentence> found = {gold[0], sentence(1, "dep"), sentence(0, "punct")};
+  EXPECT_EQ(AttachmentScores(gold, found).unlabelled(), 5.0 / 6);
+  EXPECT_EQ(AttachmentScores(gold, found).labelled(), 4.0 / 6);
+  EXPECT_THROW(AttachmentScores(gold, std::span(found).first(2)), UsageError);
 }
 
 using Spans = std::vector<TypedSpan>;

@@ -199,6 +199,7 @@ TEST(TrainingRunsTest, AccumulationIsOneLargeMinibatch) {
     SimpleSGDTrainer trainer(model, 0.5f);
     TrainingOptions options;
     options.epochs = 2;
+    options.batch_size = batch_size;
     options.accumulate = accumulate;
     options.mean_losses = mean;
     options.lines = nullptr;
@@ -221,6 +222,7 @@ TEST(TrainingRunsTest, AccumulationIsOneLargeMinibatch) {
     }
     std::vector<float> values = as_vector(output.weights().values());
     values.push_back(static_cast<float>(run.progress().updates));
+    EXPECT_EQ(run.progress().updates, options.updates(kSamples));
     return values;
   };
   for (const bool mean : {false, true}) {

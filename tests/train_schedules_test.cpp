@@ -9,6 +9,7 @@
 #include <gtest/gtest.h>
 
 #include "dynet_like/core/errors.h"
+#include "nn/train/training_options.h"
 #include "tests/support/message_of.h"
 
 namespace dynet_like::nn {
@@ -105,6 +106,23 @@ TEST(SchedulesTest, ConstantsAreChecked) {
   EXPECT_EQ(message_of<UsageError>([] { Schedule(CosineRate{.peak = -1, .updates = 5}); }),
             "[Schedule] need finite rates from 0 and updates > 0; got CosineRate(peak=-1, "
             "updates=5, floor=0)");
+}
+
+TEST(SchedulesTest, MayEndWithTheRun) {
+  TrainingOptions options;
+  options.epochs = 3;
+  options.batch_size = 4;
+  EXPECT_EQ(options.updates(0), 0u);
+  EXPECT_EQ(options.updates(8), 6u);
+  EXPECT_EQ(options.updates(9), 9u);
+  options.accumulate = 2;
+  EXPECT_EQ(options.updates(8), 3u);
+  EXPECT_EQ(options.updates(9), 6u);
+  options.batch_size = 0;
+  EXPECT_THROW(options.updates(9), UsageError);
+  options.batch_size = 4;
+  options.accumulate = 0;
+  EXPECT_THROW(options.updates(9), UsageError);
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Ops of the user that lack something: refused where it is needed, and not before.
+// Ops of the user that lack something, or are called with numbers that do not fit: what they throw.
 #include <gtest/gtest.h>
 
 #include "dynet_like/device/kernel.h"
@@ -72,6 +72,84 @@ TEST(UserOpsTest, WithoutKernelsOrRules) {
   EXPECT_EQ(message_of<UsageError>([&] { apply_op(no_shape, std::span(&x, 1)); }),
             "[shapeless] need a shape rule, Op::shape; got none");
   EXPECT_EQ(as_scalar((x + 1.0f).value()), 3.0f);
+}
+
+// Of a matrix by column too, whose numbers are dealt out to the columns.
+TEST(UserOpsTest, WithNumbersThatDoNotFit) {
+  static const Op plain = [] {
+    Op op;
+    op.name = "plain";
+    op.shape = same_shape;
+    return op;
+  }();
+  static const Op numbered = [] {
+    Op op = plain;
+    op.name = "numbered";
+    op.integers_per_item = 2;
+    op.reals_per_item = 1;
+    return op;
+  }();
+  const auto by_column = [](const Op& op) {
+    Op result = op;
+    result.by_column = [](unsigned, unsigned, std::span<const std::uint32_t>) { return true; };
+    return result;
+  };
+  static const Op plain_columns = by_column(plain), numbered_columns = by_column(numbered);
+  ComputationGraph graph;
+  const Expression matrix = input(graph, {9, 2}, std::vector<float>(18, 0.5f));
+  const Expression two = input(graph, Dim({9, 2}, 2), std::vector<float>(36, 0.5f));
+  const auto call = [](const Op& op, const Expression& x, std::vector<std::uint32_t> integers,
+                       std::vector<double> reals) {
+    return message_of<UsageError>([&] { apply_op(op, {x}, {}, integers, reals); });
+  };
+  for (const Op* op : {&plain, &plain_columns}) {
+    apply_op(*op, {matrix});  // what is recorded twice in a row takes a shorter way
+    EXPECT_EQ(call(*op, matrix, {1}, {}), "[plain] need no integers; got 1");
+    EXPECT_EQ(call(*op, two, {}, {0.5, 1.5}), "[plain] need no reals; got 2");
+  }
+  for (const Op* op : {&numbered, &numbered_columns}) {
+    apply_op(*op, {matrix}, {}, {1, 2}, {0.5});
+    EXPECT_EQ(call(*op, matrix, {1, 2, 3}, {0.5}),
+              "[numbered] need 2 integers for each of 1 minibatch elements; got 3");
+    EXPECT_EQ(call(*op, matrix, {}, {0.5}),
+              "[numbered] need 2 integers for each of 1 minibatch elements; got 0");
+    EXPECT_EQ(call(*op, matrix, {1, 2, 3, 4, 5, 6}, {0.5, 1.5}),
+              "[numbered] need 1 reals for each of 3 minibatch elements; got 2");
+    EXPECT_EQ(apply_op(*op, {two}, {}, {1, 2, 3, 4}, {0.5, 1.5}).dim(), two.dim());
+  }
+}
+
+// Kernels believe the first integer of an item.
+TEST(UserOpsTest, WithAnyNumberOfColumns) {
+  static const Op open = [] {
+    Op op;
+    op.name = "open";
+    op.open_inputs = 1;
+    op.integers_per_item = 1;
+    op.shape = [](std::span<const Dim> in, std::span<const std::uint32_t>) {
+      return Dim({in[0].rows()});
+    };
+    return op;
+  }();
+  ComputationGraph graph;
+  const auto call = [&](const Dim& dim, std::vector<std::uint32_t> integers) {
+    return apply_op(open, {zeros(graph, dim)}, {}, integers);
+  };
+  EXPECT_EQ(call({9, 2}, {2}).dim(), Dim({9}));
+  EXPECT_EQ(call({9, 2}, {2, 2}).dim(), Dim({9}, 2));
+  const auto message = [&](const Dim& dim, std::vector<std::uint32_t> integers) {
+    return message_of<ShapeError>([&] { call(dim, integers); });
+  };
+  const std::string need =
+      "[open] need no minibatch and as many columns as the first integer says at place 0; got ";
+  EXPECT_EQ(message({9, 2}, {3}), need + "{9,2}");
+  EXPECT_EQ(message({9, 2}, {2, 1}), need + "{9,2}");
+  EXPECT_EQ(message(Dim({9, 2}, 2), {2}), need + "{9,2X2}");
+  EXPECT_EQ(message({9}, {1}), need + "{9}");
+  EXPECT_EQ(message_of<UsageError>([&] {
+              call({9, 2}, {});
+            }),
+            "[open] need 1 integers for each of 1 minibatch elements; got 0");
 }
 
 }  // namespace

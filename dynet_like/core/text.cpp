@@ -1,9 +1,11 @@
-// Numbers by std::from_chars, which knows no locale, and quoted text.
+// Numbers by std::from_chars, which knows no locale; UTF-8; quoted text.
 #include "dynet_like/core/text.h"
 
+#include <bit>
 #include <charconv>
 #include <cmath>
 #include <cstddef>
+#include <cstdint>
 #include <system_error>
 
 namespace dynet_like {
@@ -28,6 +30,25 @@ std::optional<float> parse_float(std::string_view text) {
   }
   if (result.ec != std::errc{} || result.ptr != end) return std::nullopt;
   return value;
+}
+
+bool is_utf8(std::string_view text) {
+  while (!text.empty()) {
+    const auto first = static_cast<unsigned char>(text.front());
+    const int ones = std::countl_one(first);  // none, or as many as the character has bytes
+    const std::size_t size = ones == 0 ? 1 : static_cast<std::size_t>(ones);
+    if (ones == 1 || ones > 4 || size > text.size()) return false;
+    std::uint32_t code = first & (0xFFu >> (ones + 1));
+    for (const char c : text.substr(1, size - 1)) {
+      if ((c & 0xC0) != 0x80) return false;
+      code = code << 6 | (static_cast<unsigned char>(c) & 0x3Fu);
+    }
+    constexpr std::uint32_t kLeast[] = {0, 0x80, 0x800, 0x10000};
+    const bool is_surrogate = code >= 0xD800 && code < 0xE000;
+    if (code < kLeast[size - 1] || code > 0x10FFFF || is_surrogate) return false;
+    text.remove_prefix(size);
+  }
+  return true;
 }
 
 std::string quoted_text(std::string_view text) {

@@ -12,6 +12,9 @@ namespace dynet_like {
 /// what is too small for a float is rounded like any other number.
 std::optional<float> parse_float(std::string_view text);
 
+/// Whether it is UTF-8 as of RFC 3629: nothing but shortest forms, no surrogates.
+bool is_utf8(std::string_view text);
+
 /// Text from a file as a message may show it: quoted, without control characters, not too long.
 std::string quoted_text(std::string_view text);
 

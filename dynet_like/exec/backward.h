@@ -203,9 +203,7 @@ class Backward {
   void run_batch(std::uint32_t index);
   void run_members(std::uint32_t index, const NodeType& type);
   void call_kernel(std::uint32_t index, const NodeType& type, const Destination* dx);
-  const Operand* inputs_of_call(const Batch& batch, const NodeType& type, const Destination* dx);
   const void* transpose(const NodeType& type, unsigned input, const Destination* dx);
-  void** places(std::byte* block, std::size_t stride);
   Destination destination(unsigned input, std::uint32_t items);
   std::size_t stride_of(NodeRef consumer, unsigned input) const;
   void sum_slots(NodeRef ref);

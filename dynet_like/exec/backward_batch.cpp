@@ -1,36 +1,12 @@
 // One batch backward: the members that take part, the lists that the kernel is given, one call.
 #include "dynet_like/exec/backward.h"
+#include "dynet_like/exec/backward_call.h"
 #include "dynet_like/exec/checks.h"
 #include "dynet_like/exec/packing.h"
 
 #include <algorithm>
 
 namespace dynet_like {
-
-namespace {
-
-// Those of the list's entries that belong to items that take part.
-template <class T>
-const T* choose(Arena& lists, const T* all, std::span<const std::uint32_t> positions,
-                std::size_t each) {
-  if (all == nullptr) return nullptr;
-  T* chosen = lists.allocate_array<T>(positions.size() * each);
-  T* next = chosen;
-  for (std::uint32_t position : positions) {
-    for (std::size_t i = 0; i < each; ++i) *next++ = all[position * each + i];
-  }
-  return chosen;
-}
-
-const void* choose_reals(Arena& lists, const void* all, std::span<const std::uint32_t> positions,
-                         std::size_t each, DType dtype) {
-  if (dtype == DType::f32) {
-    return choose(lists, static_cast<const float*>(all), positions, each);
-  }
-  return choose(lists, static_cast<const double*>(all), positions, each);
-}
-
-}  // namespace
 
 void Backward::run_batch(std::uint32_t index) {
   const Batch& batch = run_.batches[index];
@@ -80,64 +56,23 @@ void Backward::run_members(std::uint32_t index, const NodeType& type) {
 // For the items at positions_, whose results go to dx.
 void Backward::call_kernel(std::uint32_t index, const NodeType& type, const Destination* dx) {
   const Batch& batch = run_.batches[index];
-  const auto items = static_cast<std::uint32_t>(positions_.size());
   const Signature& signature = type.signature;
-  const std::size_t element = size_of(signature.dtype);
-  const bool all = items == batch.items;
   const bool wanted =
       std::any_of(dx, dx + type.inputs, [](const Destination& to) { return to.wanted(); });
   if (!wanted && signature.deferred_size == 0) return;
-
-  BackwardCall call;
-  call.type = &signature;
-  call.n = items;
-  if (type.op->needs_inputs()) call.in = inputs_of_call(batch, type, dx);
-  if (type.op->needs_output()) call.out.items = places(batch.out, batch.stride);
-  if (batch.saved != nullptr) {
-    call.saved.items = places(batch.saved, signature.saved_size * element);
+  const BackwardItems items(lists_, batch, positions_);
+  Operand* const in = type.op->needs_inputs() ? items.inputs(type) : nullptr;
+  for (unsigned j = 0; in != nullptr && j < type.inputs; ++j) {
+    if (in[j].shared != nullptr) in[j].packed = transpose(type, j, dx);
   }
-  call.dy.items = places(batch_gradients_[index], batch.stride);
-  call.dx = dx;
-  call.integers = batch.integers;
-  call.reals = batch.reals;
-  call.random = run_.random;
+  BackwardCall call = items.call(type, in, items.places(batch_gradients_[index], batch.stride), dx);
   if (signature.deferred_size > 0) {
+    const std::size_t bytes = signature.deferred_size * size_of(signature.dtype);
     std::byte*& left = batch_deferred_[index];
-    if (left == nullptr) {
-      left =
-          run_.gradients.allocate_array<std::byte>(batch.items * signature.deferred_size * element);
-    }
-    call.deferred = places(left, signature.deferred_size * element);
+    if (left == nullptr) left = run_.gradients.allocate_array<std::byte>(batch.items * bytes);
+    call.deferred = items.places(left, bytes);
   }
-  if (!all) {
-    call.integers = choose(lists_, batch.integers, positions_, signature.integers);
-    call.reals =
-        choose_reals(lists_, batch.reals, positions_, type.op->reals_per_item, signature.dtype);
-  }
-  const Kernels::Backward kernel =
-      run_.kernels(batch.type).backward[static_cast<int>(signature.dtype)];
-  if (run_.options.verify_batching && items > 1) verify_backward(run_, call, kernel, members_);
-  run_.queue->backward(kernel, call);
-  ++run_.counts[batch.type].backward_calls;
-}
-
-// Where the items that take part lie in a block of the batch.
-void** Backward::places(std::byte* block, std::size_t stride) {
-  auto** list = lists_.allocate_array<std::byte*>(positions_.size());
-  for (std::size_t i = 0; i < positions_.size(); ++i) list[i] = block + positions_[i] * stride;
-  return reinterpret_cast<void**>(list);
-}
-
-// The inputs of the items that take part; matrices as the products of their gradients read them.
-const Operand* Backward::inputs_of_call(const Batch& batch, const NodeType& type,
-                                        const Destination* dx) {
-  auto* in = lists_.allocate_array<Operand>(type.inputs);
-  for (unsigned j = 0; j < type.inputs; ++j) {
-    in[j] = batch.inputs[j];
-    if (positions_.size() != batch.items) in[j].items = choose(lists_, in[j].items, positions_, 1);
-    in[j].packed = in[j].shared == nullptr ? nullptr : transpose(type, j, dx);
-  }
-  return in;
+  run_backward_call(run_, *run_.queue, batch.type, call, members_);
 }
 
 // Of a matrix that all items share, if the gradient of its right side is wanted.

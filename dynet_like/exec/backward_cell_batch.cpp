@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "dynet_like/exec/backward.h"
+#include "dynet_like/exec/backward_call.h"
 
 namespace dynet_like {
 
@@ -156,12 +157,9 @@ void Backward::run_cell_joint(const CellBatch& cells, const CellJoint& joint) {
   BackwardCall call;
   call.type = &joint.signature;
   call.n = positions_.size();
-  call.dy.items = places(batch_gradients_[first], batch.stride);
-  call.random = run_.random;
+  call.dy.items = places_of(lists_, positions_, batch_gradients_[first], batch.stride);
   call.parts = parts;
-  run_.queue->backward(run_.kernels(batch.type).backward[static_cast<int>(joint.signature.dtype)],
-                       call);
-  ++run_.counts[batch.type].backward_calls;
+  run_backward_call(run_, *run_.queue, batch.type, call);
 }
 
 // Adds what waits for the gradients of the step's members, and finds where they lie.

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <iomanip>
+#include <map>
 #include <numeric>
 #include <ostream>
 #include <sstream>
@@ -16,7 +17,7 @@ namespace dynet_like {
 
 namespace {
 
-constexpr std::size_t kMostNearMisses = 20, kMostConsumers = 3;
+constexpr std::size_t kMostNearMisses = 20, kMostNearMissesOfAnOp = 3, kMostConsumers = 3;
 
 std::string shapes_of(const Signature& type) {
   std::ostringstream out;
@@ -69,17 +70,24 @@ std::string difference(const Signature& a, const Signature& b) {
   return "different shared arguments, such as parameters";
 }
 
+// Each type beside the one before it of its op. An op with many types does not hide the others.
 std::vector<Report::NearMiss> near_misses(const TypeTable& types,
                                           const std::vector<TypeCount>& counts) {
+  struct Seen {
+    TypeId last;
+    std::size_t misses = 0;
+  };
+  std::map<const Op*, Seen> ops;
   std::vector<Report::NearMiss> result;
-  for (TypeId a = 0; a < counts.size(); ++a) {
-    for (TypeId b = a + 1; counts[a].nodes > 0 && b < counts.size(); ++b) {
-      if (counts[b].nodes == 0 || types[a].op != types[b].op) continue;
-      if (result.size() == kMostNearMisses) return result;
-      result.push_back({std::string(types[a].op->name),
-                        difference(types[a].signature, types[b].signature), counts[a].nodes,
-                        counts[b].nodes});
-    }
+  for (TypeId type = 0; type < counts.size() && result.size() < kMostNearMisses; ++type) {
+    if (counts[type].nodes == 0) continue;
+    const auto [found, is_first] = ops.try_emplace(types[type].op, Seen{type});
+    Seen& seen = found->second;
+    if (is_first || seen.misses == kMostNearMissesOfAnOp) continue;
+    result.push_back({std::string(types[type].op->name),
+                      difference(types[seen.last].signature, types[type].signature),
+                      counts[seen.last].nodes, counts[type].nodes});
+    seen = {type, seen.misses + 1};
   }
   return result;
 }

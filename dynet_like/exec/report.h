@@ -61,6 +61,8 @@ struct Report {
 
   std::vector<Type> types;  ///< most nodes first
   std::vector<NearMiss> near_misses;
+  std::vector<Type> types;            ///< most nodes first
+  std::vector<NearMiss> near_misses;  ///< at most three of an op
   std::uint64_t nodes = 0, batches = 0, kernel_calls = 0, bound = 0;
   /// How many of the nodes ran again, because inference had freed their values before a later call
   /// read them.

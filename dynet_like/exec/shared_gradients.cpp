@@ -3,27 +3,12 @@
 
 #include <algorithm>
 #include <numeric>
-#include <type_traits>
 
+#include "dynet_like/exec/backward_call.h"
 #include "dynet_like/exec/checks.h"
 #include "dynet_like/ops/structured.h"
 
 namespace dynet_like {
-
-namespace {
-
-// Where items lie that follow one another.
-template <class Pointer>
-std::vector<Pointer> items_from(Pointer first, std::uint32_t items, std::size_t bytes) {
-  using Byte = std::conditional_t<std::is_same_v<Pointer, void*>, std::byte, const std::byte>;
-  std::vector<Pointer> places;
-  for (std::uint32_t item = 0; item < items; ++item) {
-    places.push_back(static_cast<Byte*>(first) + item * bytes);
-  }
-  return places;
-}
-
-}  // namespace
 
 void SharedGradients::begin() {
   for (SharedValue& shared : run_.shared) shared.has_gradient = false;
@@ -170,66 +155,42 @@ void SharedGradients::run_backward(RunState& lane, Queue& queue, const SharedVal
   const NodeType& type = run_.types()[shared.type];
   const Signature& signature = type.signature;
   const std::size_t element = size_of(signature.dtype);
-  const std::uint32_t items = shared.items;
-  const std::size_t output_bytes = signature.output_size * element;
-  const std::size_t first = (shared.value - batch.out) / output_bytes;
+  const auto first = static_cast<std::uint32_t>((shared.value - batch.out) / batch.stride);
   check(shared, shared.gradient);
 
-  std::vector<Operand> in(batch.inputs, batch.inputs + type.inputs);
-  for (Operand& operand : in) {
-    operand.packed = nullptr;
-    if (operand.items != nullptr) operand.items += first;
-  }
+  // Where the items stand in their batch, and in what is theirs alone.
+  std::vector<std::uint32_t> in_batch(shared.items), own(shared.items);
+  std::iota(in_batch.begin(), in_batch.end(), first);
+  std::iota(own.begin(), own.end(), 0);
+  lists_.reset();
+  const auto places = [&](std::byte* block, std::size_t elements) {
+    return places_of(lists_, own, block, elements * element);
+  };
   const std::vector<std::byte*> slots = make_slots(shared, type);
-  std::vector<std::vector<void*>> places(type.inputs);
   std::vector<Destination> dx(type.inputs);
-  const std::vector<std::uint8_t> add(items, 0);
+  const std::vector<std::uint8_t> adds(shared.items, 0);
   bool wanted = signature.deferred_size > 0;
   for (unsigned j = 0; j < type.inputs; ++j) {
     if (slots[j] == nullptr) continue;
-    places[j] =
-        items_from(static_cast<void*>(slots[j]), items, signature.inputs[j].size() * element);
-    dx[j] = {places[j].data(), add.data()};
+    dx[j] = {places(slots[j], signature.inputs[j].size()), adds.data()};
     wanted = true;
   }
-  const auto out = items_from(static_cast<const void*>(shared.value), items, output_bytes);
-  const auto dy = items_from(static_cast<const void*>(shared.gradient), items, output_bytes);
-  const std::size_t saved_bytes = signature.saved_size * element;
-  const auto saved =
-      items_from(static_cast<const void*>(batch.saved + first * saved_bytes), items, saved_bytes);
-  std::vector<void*> deferred;
-  Contributions contributions{items, slots, {}, shared.gradient};
+  const BackwardItems items(lists_, batch, in_batch);
+  BackwardCall call = items.call(type, type.op->needs_inputs() ? items.inputs(type) : nullptr,
+                                 places(shared.gradient, signature.output_size), dx.data());
+  Contributions contributions{shared.items, slots, {}, shared.gradient};
   if (signature.deferred_size > 0) {
-    const std::size_t bytes = signature.deferred_size * element;
-    auto* left = run_.gradients.allocate_array<std::byte>(items * bytes);
-    deferred = items_from(static_cast<void*>(left), items, bytes);
+    auto* const left =
+        run_.gradients.allocate_array<std::byte>(shared.items * signature.deferred_size * element);
+    call.deferred = places(left, signature.deferred_size);
     contributions.dy = left;
   }
-  if (batch.integers != nullptr) {
-    const std::size_t each = signature.integers;
-    contributions.integers = std::span(batch.integers + first * each, items * each);
+  if (call.integers != nullptr) {
+    contributions.integers = {call.integers, shared.items * signature.integers};
   }
-  BackwardCall call;
-  call.type = &signature;
-  call.n = items;
-  call.dy.items = dy.data();
-  call.dx = dx.data();
-  call.random = run_.random;
-  if (!deferred.empty()) call.deferred = deferred.data();
-  if (type.op->needs_inputs()) call.in = in.data();
-  if (type.op->needs_output()) call.out.items = out.data();
-  if (batch.saved != nullptr) call.saved.items = saved.data();
-  if (batch.integers != nullptr) call.integers = contributions.integers.data();
-  if (batch.reals != nullptr) {
-    call.reals =
-        static_cast<const std::byte*>(batch.reals) + first * type.op->reals_per_item * element;
-  }
-  if (wanted) {
-    queue.backward(lane.kernels(shared.type).backward[static_cast<int>(signature.dtype)], call);
-    ++lane.counts[shared.type].backward_calls;
-  }
+  if (wanted) run_backward_call(lane, queue, shared.type, call);
   contribute(shared, type, contributions);
-  this->add(own_, queue, gradients);
+  add(own_, queue, gradients);
 }
 
 // By input: where the kernel writes one contribution per item, or null.

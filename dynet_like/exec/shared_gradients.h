@@ -53,6 +53,7 @@ class SharedGradients {
   std::unordered_set<const ParameterStorage*> is_touched_;
   std::vector<Identity> recorded_;
   std::vector<bool> is_recorded_;  ///< by identity
+  Arena lists_;                    ///< for kernels
 };
 
 }  // namespace dynet_like

@@ -36,7 +36,9 @@ void refuse_shapes(std::string_view op, std::string_view rule,
   }
 }
 
-std::string labels_of(const Expression& x) { return x.pg->tape().labels_of(std::span(&x.i, 1)); }
+std::string labels_of(const Expression& x) {
+  return x.pg == nullptr ? "" : x.pg->tape().labels_of(std::span(&x.i, 1));
+}
 
 }  // namespace recording
 

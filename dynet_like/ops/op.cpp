@@ -10,7 +10,7 @@ namespace dynet_like {
 void throw_shape_error(std::string_view op, std::string_view rule, std::span<const Dim> got) {
   constexpr std::size_t kMost = 8;
   std::ostringstream message;
-  message << '[' << op << "] need " << rule << "; got";
+  message << '[' << op << "] need " << rule << "; got" << (got.empty() ? " none" : "");
   std::size_t at = 0;
   for (std::size_t shown = 0; at < got.size() && shown < kMost; ++shown) {
     std::size_t end = at + 1;

@@ -86,8 +86,8 @@ struct Op {
                     std::span<const std::uint32_t> attributes) = nullptr;
   /// Bits of inputs with any number of columns: their last dimension is no part of the type, which
   /// has 0 there. All items of a node have the same such input, with as many columns as the first
-  /// integer of an item says. Where consecutive items have one destination, the first of them does
-  /// as its flag says and the others are added, in their order.
+  /// integer of an item says. Where consecutive items have one destination, their sum, in their
+  /// order, goes there as the flag of the first says.
   std::uint32_t open_inputs = 0;
   /// The shape of one output item; throws ShapeError.
   Dim (*shape)(std::span<const Dim> inputs, std::span<const std::uint32_t> attributes) = nullptr;

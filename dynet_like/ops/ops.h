@@ -193,8 +193,8 @@ Expression binary_cross_entropy_with_logits(const Expression& x, const Expressio
 /// The sum of all p (ln p - ln q) (Kullback and Leibler 1951). Its arguments are logarithms, such
 /// as log_softmax gives; where p is 0 it is 0. Shapes: equal -> {1}.
 Expression kl_divergence(const Expression& log_p, const Expression& log_q);
-/// x'y / (|x| |y|) for every column; next to nothing where one of them is zeros. Eight nodes.
-/// Shapes: {n} {n} -> {1}; {n, k} {n, k} -> {k}.
+/// x'y / (|x| |y|) for every column, in fourteen nodes; next to nothing, and so is its gradient,
+/// where one of them is shorter than 1e-12. Shapes: {n} {n} -> {1}; {n, k} {n, k} -> {k}.
 Expression cosine_similarity(const Expression& x, const Expression& y);
 /// max(0, margin + |a - p|^2 - |a - n|^2) (Schroff et al. 2015), in five nodes. Shapes: equal ->
 /// {1}.
@@ -260,7 +260,7 @@ Expression max_dim(const Expression& x, unsigned d = 0);
 Expression min_dim(const Expression& x, unsigned d = 0);
 /// 1 where the largest element of a column is (the first of equal ones), else 0.
 Expression argmax(const Expression& x, GradientMode mode);
-/// x1, x1 + x2, x1 + x2 + x3, ... along dimension d.
+/// The running (cumulative) sum along dimension d: x1, x1 + x2, x1 + x2 + x3, ...
 Expression cumsum(const Expression& x, unsigned d);
 /// ln(e^x1 + e^x2 + ...) along dimension d, which disappears; or of expressions of one shape,
 /// element by element. No overflow, however large the elements.
@@ -292,7 +292,7 @@ Expression average_cols(const Expression& x);
 Expression squared_norm(const Expression& x);
 Expression l2_norm(const Expression& x);
 /// Every column with mean 0 and deviation 1, times g, plus b (Ba et al. 2016). A column of equal
-/// numbers becomes b. Shapes: {n} or {n, k}, {n} {n} -> that of x.
+/// numbers becomes b, and gets no gradient. Shapes: {n} or {n, k}, {n} {n} -> that of x.
 Expression layer_norm(const Expression& x, const Expression& g, const Expression& b);
 /// g w / |w| (Salimans and Kingma 2016). Zeros have no direction: of them it is NaN. Shapes: any,
 /// {1} -> that of w.

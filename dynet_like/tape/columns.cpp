@@ -18,22 +18,33 @@ constexpr std::uint32_t kFewestRows = 8;
 struct Columns {
   unsigned rank = 0;
   std::uint32_t columns = 1, elements = 1, rows = 0;
+
+  bool are_worth_it() const { return rank >= 2 && rows >= kFewestRows; }
 };
 
-// Of vectors, the rank is 1, and there are no columns.
+// Of input j the shape is dim_of(j). Of vectors, the rank is 1, and there are no columns.
+template <class DimOf>
+Columns count(const Op& op, std::size_t inputs, std::span<const std::uint32_t> attributes,
+              const DimOf& dim_of) {
+  Columns result;
+  for (unsigned j = 0; j < inputs; ++j) result.rank = std::max(result.rank, dim_of(j).nd);
+  for (unsigned j = 0; j < inputs; ++j) {
+    if (!op.by_column(j, result.rank, attributes)) continue;
+    const Dim& dim = dim_of(j);
+    const std::uint32_t columns = dim[result.rank - 1];
+    result.columns = std::max(result.columns, columns);
+    if (columns > 0) result.rows = std::max(result.rows, dim.batch_size() / columns);
+  }
+  return result;
+}
+
 Columns count(const Tape& tape, const Op& op, std::span<const ValueId> inputs,
               std::span<const std::uint32_t> attributes, const Numbers& numbers) {
-  Columns result;
+  Columns result = count(op, inputs.size(), attributes,
+                         [&](unsigned j) -> const Dim& { return tape.shape_of(inputs[j]).dim; });
   result.elements = items_of_numbers(op, op.integers(attributes), numbers);
-  for (const ValueId input : inputs)
-    result.rank = std::max(result.rank, tape.shape_of(input).dim.nd);
-  for (unsigned j = 0; j < inputs.size(); ++j) {
-    result.elements = std::max(result.elements, tape.value(inputs[j]).items);
-    if (!op.by_column(j, result.rank, attributes)) continue;
-    const Shape& shape = tape.shape_of(inputs[j]);
-    const std::uint32_t columns = shape.dim[result.rank - 1];
-    result.columns = std::max(result.columns, columns);
-    if (columns > 0) result.rows = std::max(result.rows, shape.size / columns);
+  for (const ValueId input : inputs) {
+    result.elements = std::max(result.elements, tape.value(input).items);
   }
   return result;
 }
@@ -41,6 +52,16 @@ Columns count(const Tape& tape, const Op& op, std::span<const ValueId> inputs,
 bool has_all_columns(const Tape& tape, ValueId input, const Columns& all) {
   return tape.shape_of(input).dim.nd == all.rank &&
          tape.shape_of(input).dim[all.rank - 1] == all.columns;
+}
+
+// Whether there are numbers for every element, or some that are for all.
+bool numbers_fit(const Op& op, std::span<const std::uint32_t> attributes, const Numbers& numbers,
+                 std::uint32_t elements) {
+  const auto are_enough = [&](std::size_t got, std::size_t each) {
+    return got == each || got == each * elements;
+  };
+  return (op.random || are_enough(numbers.integers.size(), op.integers(attributes))) &&
+         are_enough(numbers.reals.size(), op.reals_per_item);
 }
 
 // Whether the input can be taken as it is planned. What has columns has those of all elements or
@@ -52,13 +73,15 @@ bool fits(const Tape& tape, ValueId input, bool by_column, const Columns& all, b
   const bool has_all = has_all_columns(tape, input, all);
   if (!has_all && tape.shape_of(input).dim[all.rank - 1] != 1) return false;
   splits |= value.items != (has_all ? all.elements : 1);
-  return tape.is_contiguous(input);
+  return true;
 }
 
-// The columns as elements; one that serves all stays one.
+// The columns as elements; one that serves all stays one. Matrices with gaps between them are
+// copied together first.
 ValueId columns_of(Tape& tape, ValueId input, const Columns& all) {
   const Shape& shape = tape.shape_of(input);
   if (shape.dim.nd < all.rank) return input;
+  if (!tape.is_contiguous(input)) input = tape.add(ops::identity, std::span(&input, 1));
   Dim column = shape.dim;
   column.nd = all.rank - 1;
   Value view = tape.value(input);
@@ -100,12 +123,20 @@ Numbers numbers_of_item(const Op& op, std::span<const std::uint32_t> attributes,
 
 }  // namespace
 
+bool may_go_by_column(const Op& op, std::span<const Dim> inputs,
+                      std::span<const std::uint32_t> attributes) {
+  if (op.by_column == nullptr) return false;
+  const auto dim_of = [&](unsigned j) -> const Dim& { return inputs[j]; };
+  return count(op, inputs.size(), attributes, dim_of).are_worth_it();
+}
+
 std::optional<ByColumn> by_column(Tape& tape, const Op& op, std::span<const ValueId> inputs,
                                   std::span<const std::uint32_t> attributes,
                                   const Numbers& numbers) {
   if (inputs.size() < op.min_inputs || inputs.size() > op.max_inputs) return {};
   const Columns all = count(tape, op, inputs, attributes, numbers);
-  if (all.rank < 2 || all.rows < kFewestRows) return {};
+  if (!all.are_worth_it()) return {};
+  if (!numbers_fit(op, attributes, numbers, all.elements)) return {};
   bool has_columns = false, has_own = false, splits = false;
   for (unsigned j = 0; j < inputs.size(); ++j) {
     const bool by_column = op.by_column(j, all.rank, attributes);
@@ -129,6 +160,24 @@ std::optional<ByColumn> by_column(Tape& tape, const Op& op, std::span<const Valu
   result.integers = for_columns(numbers.integers, op.integers(attributes), all);
   result.reals = for_columns(numbers.reals, op.reals_per_item, all);
   return result;
+}
+
+void check_open_inputs(const Tape& tape, const Op& op, std::span<const ValueId> inputs,
+                       std::span<const std::uint32_t> attributes, const Numbers& numbers) {
+  const unsigned each = op.integers(attributes);
+  for (unsigned j = 0; j < inputs.size(); ++j) {
+    if (!op.is_open(j)) continue;
+    const Dim dim = tape.dim_of(inputs[j]);
+    bool fits = dim.nd > 0 && dim.bd == 1 && each > 0;
+    for (std::size_t at = 0; fits && at < numbers.integers.size(); at += each) {
+      fits = numbers.integers[at] == dim[dim.nd - 1];
+    }
+    if (fits) continue;
+    throw_shape_error(
+        op.name,
+        "no minibatch and as many columns as the first integer says at place " + std::to_string(j),
+        std::span(&dim, 1));
+  }
 }
 
 // The node has a minibatch of columns; what is seen of it is the matrix.

@@ -20,10 +20,18 @@ struct ByColumn {
 };
 
 /// Nothing if the inputs stay as they are: vectors, parameters alone, matrices of the graph's own
-/// that all columns need, columns that are few elements or do not lie one behind the other. Throws
-/// ShapeError if the op does not take these inputs.
+/// that all columns need, columns that are few elements. Throws ShapeError if the op does not take
+/// these inputs.
 std::optional<ByColumn> by_column(Tape& tape, const Op& op, std::span<const ValueId> inputs,
                                   std::span<const std::uint32_t> attributes,
                                   const Numbers& numbers);
+
+/// Throws ShapeError unless inputs with any number of columns (Op::open_inputs) have as many as the
+/// first integer of every item says: kernels read so many.
+void check_open_inputs(const Tape& tape, const Op& op, std::span<const ValueId> inputs,
+                       std::span<const std::uint32_t> attributes, const Numbers& numbers);
+/// Whether a node with inputs of these shapes may be taken so: what else they are then decides.
+bool may_go_by_column(const Op& op, std::span<const Dim> inputs,
+                      std::span<const std::uint32_t> attributes);
 
 }  // namespace dynet_like

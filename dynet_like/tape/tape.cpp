@@ -8,6 +8,7 @@
 #include "dynet_like/core/errors.h"
 #include "dynet_like/core/text.h"
 #include "dynet_like/ops/structured.h"
+#include "dynet_like/tape/columns.h"
 #include "dynet_like/tape/labels.h"
 
 namespace dynet_like {
@@ -30,14 +31,23 @@ void check_size(Dim item, std::uint32_t items) {
 // For every item, or once for all.
 void check_count(const Op& op, const char* what, std::size_t each, std::size_t items,
                  std::size_t got) {
-  if (each == 0 || got == each || got == each * items) return;
+  if (got == each || got == each * items) return;
+  if (each == 0) {
+    throw UsageError("[" + std::string(op.name) + "] need no " + what + "; got " +
+                     std::to_string(got));
+  }
   throw UsageError("[" + std::string(op.name) + "] need " + std::to_string(each) + " " + what +
                    " for each of " + std::to_string(items) + " minibatch elements; got " +
                    std::to_string(got));
 }
 
+bool are_given(const Numbers& numbers) {
+  return !numbers.integers.empty() || !numbers.reals.empty();
+}
+
 // Whether they were given now, and are those of one item.
 bool are_of_one_item(const NodeType& type, const Numbers& numbers) {
+  if (!type.has_numbers) return !are_given(numbers);
   return !type.op->random && !numbers.later.given() &&
          numbers.integers.size() == type.signature.integers &&
          numbers.reals.size() == type.op->reals_per_item;
@@ -113,7 +123,7 @@ inline ValueId Tape::add_expected(const Op& op, std::span<const ValueId> inputs,
 inline ValueId Tape::add_if(const NodeType& type, const Op& op, std::span<const ValueId> inputs,
                             std::span<const std::uint32_t> attributes, const Numbers* numbers) {
   if (type.op != &op || type.inputs != inputs.size()) return kNoValue;
-  if (type.has_numbers && (numbers == nullptr || !are_of_one_item(type, *numbers))) return kNoValue;
+  if (numbers == nullptr ? type.has_numbers : !are_of_one_item(type, *numbers)) return kNoValue;
   if (!std::ranges::equal(type.signature.attributes, attributes)) return kNoValue;
   const Value* const values = values_.data();
   const InputKey *key = type.keys.data(), *counts = key + inputs.size();
@@ -168,16 +178,17 @@ ValueId Tape::add_one(const Op& op, std::span<const ValueId> inputs,
   }
   const NodeType* type = nullptr;
   with_labels(*this, inputs, [&] {
+    if (op.open_inputs != 0) check_open_inputs(*this, op, inputs, attributes, numbers);
     if (items > 1) check_items(op, inputs, keys, items);
     type = &cache_->recent_type(hash);
     if (!type->matches(op, keys, attributes)) type = &find_type(hash, op, inputs, keys, attributes);
     if (items > 1) check_size(type->signature.output, items);
   });
-  if (const std::size_t size = nodes_.size(); size >= 2) {
+  if (const std::size_t size = nodes_.size(); size >= 2 && !type->may_go_by_column) {
     cache_->note_type_after(nodes_[size - 2].type, nodes_[size - 1].type, *type);
   }
   const std::size_t first_number = numbers_.size();
-  if (type->has_numbers) {
+  if (type->has_numbers || are_given(numbers)) {
     with_labels(*this, inputs, [&] { add_numbers(op, *type, items, numbers); });
   }
   const ValueId result = add_node(*type, first_number, items, reaches_parameter);
@@ -192,12 +203,15 @@ ShapeId Tape::open_shape(ShapeId id) {
   return cache_->shape(shape.dim, shape.dtype);
 }
 
-// Zeros stand for the integers until then. Such a node has values of its own, whatever its inputs.
+// Zeros stand for the integers until then. Such a node has values of its own, whatever its inputs,
+// and is not taken by column: it is one node whose integers are read.
 ValueId Tape::add_with_later_integers(const Op& op, std::span<const ValueId> inputs,
                                       std::span<const std::uint32_t> attributes,
                                       const Numbers& numbers) {
   const std::vector<std::uint32_t> zeros(numbers.later.size(), 0);
-  const ValueId result = add(op, inputs, attributes, {zeros, numbers.reals, {}});
+  const Numbers until_then{zeros, numbers.reals, {}};
+  ValueId result = add_expected(op, inputs, attributes, &until_then);
+  if (result == kNoValue) result = add_one(op, inputs, attributes, until_then);
   later_integers_.push_back({values_[result].node, numbers.later});
   if (values_[result].identity != 0) {
     values_[result].identity = 0;
@@ -243,7 +257,17 @@ const NodeType& Tape::find_type(std::uint64_t hash, const Op& op, std::span<cons
       keys[j] = input_key(shape, own_argument(op, j, inputs[j]));
     }
   }
-  return cache_->type(hash, op, keys, attributes);
+  try {
+    return cache_->type(hash, op, keys, attributes);
+  } catch (const ShapeError&) {
+    if (op.open_inputs == 0 || inputs.size() < op.min_inputs || inputs.size() > op.max_inputs)
+      throw;
+    // The type does not have the numbers of columns that the message is to tell.
+    std::vector<Dim> dims;
+    for (const ValueId input : inputs) dims.push_back(shape_of(input).dim);
+    op.shape(dims, attributes);
+    throw;
+  }
 }
 
 // The number of an argument that all nodes of a batch must share and that is this graph's own.
@@ -262,7 +286,7 @@ void Tape::add_numbers(const Op& op, const NodeType& type, std::uint32_t items,
   const std::span integers = numbers.integers;
   const std::span reals = numbers.reals;
   check_count(op, "integers", op.random ? 0 : type.signature.integers, items, integers.size());
-  check_count(op, "numbers", op.reals_per_item, items, reals.size());
+  check_count(op, "reals", op.reals_per_item, items, reals.size());
   if (op.random) {
     for (std::uint32_t item = 0; item < items; ++item) {
       std::uint32_t* const to = numbers_.append(3);

@@ -5,6 +5,7 @@
 
 #include "dynet_like/core/errors.h"
 #include "dynet_like/core/make_room.h"
+#include "dynet_like/tape/columns.h"
 
 namespace dynet_like {
 
@@ -103,6 +104,7 @@ NodeType TypeTable::describe(const Op& op, std::span<const InputKey> inputs,
   result.output_shape = add_shape(key, signature.output, signature.dtype);
   result.output_size = static_cast<std::uint32_t>(signature.output_size);
   result.has_numbers = op.has_numbers();
+  result.may_go_by_column = may_go_by_column(op, signature.inputs, attributes);
   result.inputs = static_cast<std::uint32_t>(inputs.size());
   result.keys.assign(inputs.begin(), inputs.end());
   for (unsigned j = 0; j < inputs.size(); ++j) {

@@ -54,6 +54,8 @@ struct NodeType {
   /// Every integer of a node is below this (0: no limit).
   std::uint32_t integer_limit = 0;
   bool has_numbers = false;
+  /// Nodes that match may be taken by column all the same.
+  bool may_go_by_column = false;
   bool has_shared_input = false;
   Signature signature;
   /// By input: what it contributes if it is shared.

@@ -28,22 +28,28 @@ void answer_lines(std::istream& in, std::ostream& out, std::size_t together,
                   const nn::TextLimits& limits = {.max_line_bytes = 1 << 16,
                                                   .max_file_bytes = ~std::size_t{0}});
 
-/// Writes every line of standard input that is not blank after its label and a tab: those are
-/// label(parse(line, number) of several lines), in order. Returns exit status 0.
+/// What becomes of lines with nothing but spaces.
+enum class BlankLines { skip, label };
+
+/// Writes every line of standard input after its label and a tab: those are label(parse(line,
+/// number) of several lines), in order. Returns exit status 0.
 template <class Parse, class Label>
-int label_lines(const Parse& parse, const Label& label) {
+int label_lines(const Parse& parse, const Label& label, BlankLines blank = BlankLines::skip) {
+  const auto is_used = [&](const std::string& line) {
+    return blank == BlankLines::label || !nn::is_blank(line);
+  };
   constexpr std::size_t kTogether = 256;
   answer_lines(std::cin, std::cout, kTogether, [&](const auto& lines, std::size_t number) {
     std::vector<decltype(parse(lines[0], number))> samples;
     for (const std::string& line : lines) {
-      if (!nn::is_blank(line)) samples.push_back(parse(line, number));
+      if (is_used(line)) samples.push_back(parse(line, number));
       ++number;
     }
     const auto labels = label(samples);
     std::string text;
     auto next = labels.begin();
     for (const std::string& line : lines) {
-      if (!nn::is_blank(line)) text += fmt::format("{}\t{}\n", *next++, line);
+      if (is_used(line)) text += fmt::format("{}\t{}\n", *next++, line);
     }
     return text;
   });

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <chrono>
 
-#include <fmt/core.h>
+#include <fmt/ostream.h>
 
 namespace dynet_like::examples {
 
@@ -77,6 +77,7 @@ nlohmann::json measure_batching(const Options& options, const nn::TrainingRun& r
       "samples/s", per_second(batched), per_second(unbatched),  //
       "batches", report.batches, report.nodes,                  //
       "host time, ns per node", host_ns(batched), host_ns(unbatched), report.nodes, report.bound);
+  if (options.has("explain")) fmt::print("{}\n", fmt::streamed(report));
   return {{speed, per_second(batched)},
           {speed + "_unbatched", per_second(unbatched)},
           {"batches", report.batches},

@@ -1,8 +1,9 @@
-// What automatic batching gains, measured on a fixed sample of the user's data.
+// Measures of models: how many labels are right, and what automatic batching gains.
 #pragma once
 
 #include <cstddef>
 #include <string>
+#include <vector>
 
 #include <nlohmann/json.hpp>
 
@@ -11,6 +12,14 @@
 #include "nn/train.h"
 
 namespace dynet_like::examples {
+
+/// The share of samples whose `label` is the one that was found.
+template <class Sample>
+double accuracy(const std::vector<Sample>& gold, const std::vector<std::string>& found) {
+  nn::Accuracy accuracy;
+  for (std::size_t i = 0; i < gold.size(); ++i) accuracy.add(found.at(i) == gold[i].label);
+  return accuracy.value();
+}
 
 /// Trains on the first samples, a minibatch of them, without updates, on one thread, again and
 /// again with batching and node by node, prints a table, and returns its numbers for a report. The

@@ -145,14 +145,17 @@ void Options::add_common_options() {
   const std::string threads =
       fmt::to_string(std::clamp(std::thread::hardware_concurrency(), 1u, kMostThreads));
   const auto& [epochs, batch, rate, decay] = program_.defaults;
-  const std::vector<Option> common = {
+  const bool has_decay = !decay.usual.empty();
+  const char* const schedule = has_decay ? "of Adam, in the first epoch"
+                                         : "of Adam, at its highest; it falls until the last epoch";
+  std::vector<Option> common = {
       {"epochs",
        "N",
        epochs.usual,
        epochs.special,
        "how often all samples are seen",
        {1, 1e6},
-       remembered},
+       has_decay ? remembered : Option::Saved::setting},
       {"patience",
        "N",
        "0",
@@ -161,13 +164,7 @@ void Options::add_common_options() {
        {0, 1e6},
        remembered},
       {"batch-size", "N", batch.usual, batch.special, "samples in a minibatch", {1, 1e5}},
-      {"learning-rate", "X", rate.usual, rate.special, "of Adam, in the first epoch", {1e-9, 10}},
-      {"decay",
-       "X",
-       decay.usual,
-       decay.special,
-       "the rate's factor from epoch to epoch",
-       {0.01, 1}},
+      {"learning-rate", "X", rate.usual, rate.special, schedule, {1e-9, 10}},
       {"seed", "N", "1", "1", "of everything random", {0, 1e15}},
       {"threads", "N", threads, threads, "they change no result", {1, 256}, no},
       {"device",
@@ -192,6 +189,7 @@ void Options::add_common_options() {
        "go on from the checkpoint in that folder; the other options need not be given again",
        {},
        no},
+      {"explain", "", "", "", "show at the end how a minibatch ran", {}, no},
       {"report", "FILE", "", "", "write the results there as JSON", {}, no},
       {"apply",
        "",
@@ -201,6 +199,10 @@ void Options::add_common_options() {
        {},
        no},
       {"help", "", "", "", "show this", {}, no}};
+  if (has_decay) {
+    const char* const text = "the rate's factor from epoch to epoch";
+    common.push_back({"decay", "X", decay.usual, decay.special, text, {0.01, 1}});
+  }
   for (Option& option : program_.options) {
     if (option.kind == "FILE" || option.kind == "FOLDER") option.saved = remembered;
   }
@@ -289,8 +291,11 @@ nn::TrainingOptions Options::training(const std::string& unit,
   training.epochs = whole("epochs");
   training.patience = whole("patience");
   training.batch_size = whole("batch-size");
-  training.schedule = nn::ExponentialRate{.start = real("learning-rate"), .factor = real("decay")};
-  training.schedule_by_epoch = true;
+  if (values_.contains("decay")) {
+    const float rate = real("learning-rate"), decay = real("decay");
+    training.schedule = nn::ExponentialRate{.start = rate, .factor = decay};
+    training.schedule_by_epoch = true;
+  }
   training.seed = seed();
   training.output = text("output");
   training.resume = has("resume");
@@ -350,9 +355,10 @@ void Options::need_none(const char* option, Names others) const {
   }
 }
 
-void Options::need_with(const char* option, const char* other) const {
-  if (!typed_.contains(option) || has(other)) return;
-  throw UsageError(fmt::format("need --{} with --{}; got none", other, option));
+void Options::need_all_or_none(Names options) const {
+  const auto given = std::count_if(options.begin(), options.end(), [&](auto o) { return has(o); });
+  if (given == 0 || given == std::ssize(options)) return;
+  throw UsageError(fmt::format("need all of --{}, or none; got some", fmt::join(options, ", --")));
 }
 
 }  // namespace dynet_like::examples

@@ -49,11 +49,13 @@ struct Program {
   std::function<bool(const Options&)> is_special;
   std::vector<Option> options;
   /// The usual and the special defaults of options that all examples have, beside "seed",
-  /// "patience", "threads", "device", "output", "resume", "report", "apply" and "help".
+  /// "patience", "threads", "device", "output", "resume", "report", "explain", "apply" and "help".
+  /// Without defaults of "decay" there is none: the rate follows a schedule of the program's own,
+  /// which ends with the last epoch, so that a run goes on with the same number of epochs only.
   struct Defaults {
     struct Pair {
       std::string usual, special;
-    } epochs, batch_size, learning_rate, decay;
+    } epochs, batch_size, learning_rate, decay = {};
   } defaults;
 };
 
@@ -82,7 +84,8 @@ class Options {
   /// unless this example has trained it.
   nn::SavedModel load_model();
   /// What the options say of a training run. Its settings are the options and the contents of the
-  /// files that they name. Throws FileError. People read of `unit` and `score_name`.
+  /// files that they name. Without --decay it lacks a schedule. Throws FileError. People read of
+  /// `unit` and `score_name`.
   nn::TrainingOptions training(const std::string& unit, const std::string& score_name) const;
   /// With random numbers for training, without for inference.
   GraphOptions graph(Random* random = nullptr) const;
@@ -96,8 +99,8 @@ class Options {
   void need_only(const char* option, Names others) const;
   /// With this option, none of the others makes sense.
   void need_none(const char* option, Names others) const;
-  /// Without `other`, this option makes no sense.
-  void need_with(const char* option, const char* other) const;
+  /// These options belong together; they may be in the checkpoint, too.
+  void need_all_or_none(Names options) const;
 
  private:
   void add_common_options();

@@ -44,8 +44,9 @@ int run_program(const Program& program, int argc, char** argv,
 
 void begin_training(const Options& options, const ParameterCollection& model,
                     const std::array<std::size_t, 3>& counts) {
-  fmt::print("{} samples for training, {} for dev and {} for test; {} parameters, {} threads\n",
-             counts[0], counts[1], counts[2], model.parameter_count(), options.text("threads"));
+  fmt::print("{} samples for training, {} for dev", counts[0], counts[1]);
+  if (counts[2] > 0) fmt::print(" and {} for test", counts[2]);
+  fmt::print("; {} parameters, {} threads\n", model.parameter_count(), options.text("threads"));
   flush_output();
 }
 

@@ -12,6 +12,7 @@
 #include "examples/support/lines.h"
 #include "examples/support/measure.h"
 #include "examples/support/options.h"
+#include "nn/data/splits.h"
 
 namespace dynet_like::examples {
 
@@ -25,9 +26,15 @@ int run_program(const Program& program, int argc, char** argv,
                 const std::function<int(Options&)>& train,
                 const std::function<int(Options&)>& apply);
 
-/// Prints what there is for training, dev and test, and the size of the model.
+/// Prints what there is for training, dev and test, which may be nothing, and the size of the
+/// model.
 void begin_training(const Options& options, const ParameterCollection& model,
                     const std::array<std::size_t, 3>& counts);
+template <class Sample>
+void begin_training(const Options& options, const ParameterCollection& model,
+                    const nn::Splits<Sample>& data) {
+  begin_training(options, model, {data.train.size(), data.dev.size(), data.test.size()});
+}
 
 /// Says how to go on after Ctrl-C, and returns the exit status of programs that it ended.
 int stopped(const Options& options);

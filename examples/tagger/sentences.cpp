@@ -31,7 +31,7 @@ TaggedData read_files(const std::string& train, const std::string& dev, const st
   const bool is_conllu = train.ends_with(".conllu");
   const auto read = is_conllu ? [](const std::string& path) { return nn::read_conllu_tags(path); }
                               : [](const std::string& path) { return nn::read_columns(path); };
-  TaggedData data{read(train), read(dev), read(test)};
+  TaggedData data{{read(train), read(dev), read(test)}};
   if (is_conllu) data.score_name = "upos_accuracy";
   for (const nn::TaggedSentence& sentence : data.train) {
     for (const std::string& tag : sentence.tags) {
@@ -46,9 +46,7 @@ TaggedData read_files(const std::string& train, const std::string& dev, const st
 TaggedData load_sentences(const Options& options) {
   options.need_none("data", {"train", "dev", "test", "train-sentences", "test-sentences"});
   options.need_none("train", {"train-sentences", "test-sentences"});
-  options.need_with("train", "dev");
-  options.need_with("dev", "test");
-  options.need_with("test", "train");
+  options.need_all_or_none({"train", "dev", "test"});
   const std::string folder = options.text("data");
   if (options.has("train")) {
     return read_files(options.text("train"), options.text("dev"), options.text("test"));
@@ -56,8 +54,8 @@ TaggedData load_sentences(const Options& options) {
   if (folder.empty()) {
     Random random(options.seed());
     const unsigned train = options.whole("train-sentences"), test = options.whole("test-sentences");
-    return {generate_sentences(train, random), generate_sentences(test, random),
-            generate_sentences(test, random)};
+    return {{generate_sentences(train, random), generate_sentences(test, random),
+             generate_sentences(test, random)}};
   }
   const auto file = [&](const char* ending) { return find_file(folder, "", ending); };
   if (const std::string train = file("-ud-train.conllu"); !train.empty()) {

@@ -2,20 +2,23 @@
 #pragma once
 
 #include <string>
-#include <vector>
 
 #include "examples/support/options.h"
+#include "nn/data/splits.h"
 #include "nn/data/tagged_sentences.h"
+#include "nn/train/span_scores.h"
 
 namespace dynet_like::examples {
 
-using Sentences = std::vector<nn::TaggedSentence>;
-
-struct TaggedData {
-  Sentences train, dev, test;
+struct TaggedData : nn::Splits<nn::TaggedSentence> {
   /// What is counted, as the report names it: "upos_accuracy", "label_accuracy" or, where labels
   /// begin with "B-", "entity_f1".
   std::string score_name = "label_accuracy";
+
+  bool has_entities() const { return score_name == "entity_f1"; }
+  double score(const nn::SpanScores& scores) const {
+    return has_entities() ? scores.f1() : scores.labels().value();
+  }
 };
 
 /// The files of --train, --dev and --test, those that are known in --data, or generated sentences.

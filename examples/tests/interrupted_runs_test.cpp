@@ -74,6 +74,11 @@ std::string tree(Language language, const std::vector<unsigned>& sentence) {
   return text + std::string(sentence.size() - 1, ')');
 }
 
+/// The label is that of the last word.
+std::string labelled_text(Language language, const std::vector<unsigned>& sentence) {
+  return 'L' + std::to_string(sentence.back() % 3) + '\t' + plain_text(language, sentence);
+}
+
 struct Example {
   const char* program;
   /// How a sentence is written to apply a model to it.
@@ -100,6 +105,12 @@ Arguments write_text(const fs::path& folder, Language language) {
   const std::string file = folder / "text.txt";
   write_sentences(file, language, plain_text);
   return {"--data", file};
+}
+
+Arguments write_texts(const fs::path& folder, Language language) {
+  const std::string file = folder / "texts.tsv";
+  write_sentences(file, language, labelled_text);
+  return {"--train", file, "--dev", file};
 }
 
 std::vector<Example> all_examples() {
@@ -284,7 +295,35 @@ TEST_P(InterruptedRunsTest, StoppedAtAnyTime) {
   }
 }
 
+/// One whose learning rate falls until the last epoch: a run of fewer epochs is another run.
+class ScheduledRunTest : public InterruptedRunsTest {};
+
+TEST_P(ScheduledRunTest, GoesOnAfterCtrlC) {
+  ASSERT_EQ(train(Language::second, final_, kEpochs).status, 0);
+  int stopped = 0;
+  for (int call = 1;; ++call) {
+    fs::remove_all(folder_ / "run");
+    const Ending ending = train(Language::second, "run", kEpochs, {}, stopped_at(call, SIGINT));
+    if (ending.signal == 0 && ending.status == 0) break;
+    const std::string when = "before call " + std::to_string(call);
+    EXPECT_TRUE(ending.status == 130 || ending.signal == SIGINT) << when << ending.errors;
+    if (ending.status != 130) continue;
+    ++stopped;
+    expect_to_resume(when);
+  }
+  EXPECT_GT(stopped, 4);
+}
+
 INSTANTIATE_TEST_SUITE_P(Examples, InterruptedRunsTest, testing::ValuesIn(all_examples()),
+                         [](const auto& info) { return info.param.program; });
+
+INSTANTIATE_TEST_SUITE_P(Examples, ScheduledRunTest,
+                         testing::Values(Example{
+                             "text_classifier",
+                             plain_text,
+                             write_texts,
+                             {"--embedding", "6", "--hidden", "8", "--batch-size", "4",
+                              "--learning-rate", "0.02", "--min-count", "1"}}),
                          [](const auto& info) { return info.param.program; });
 
 }  // namespace

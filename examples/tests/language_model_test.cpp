@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <functional>
 #include <numeric>
 #include <sstream>
 #include <string>
@@ -153,6 +154,35 @@ TEST(LanguageModelTest, EvaluationIsThePlainComputation) {
   EXPECT_EQ(total_nats(model, units, 4, 1), total_nats(model, units, 4, 3));
 }
 
+TEST(LanguageModelTest, TextsTogetherAreTextsAlone) {
+  ParameterCollection parameters(4);
+  const LanguageModel model = small_model(parameters, 5);
+  const Units all = numbers_below(5, 72);
+  std::vector<Units> texts;
+  auto begin = all.begin();
+  for (const int size : {9, 2, 30, 9, 5, 17}) {
+    texts.emplace_back(begin, begin + size);
+    begin += size;
+  }
+  const auto nats = [&](std::span<const Units> some, std::size_t batch_size, unsigned threads) {
+    GraphOptions options;
+    options.threads = threads;
+    return nn::predict(
+        some.size(),
+        [&](ComputationGraph& graph, std::size_t i) {
+          return model.read(graph, model.start(graph), some[i]).loss;
+        },
+        [](const Tensor& loss) { return loss.at(0); },
+        {.batch_size = batch_size, .graph = options});
+  };
+  const std::vector<double> together = nats(texts, texts.size(), 2);
+  EXPECT_EQ(nats(texts, 1, 1), together);
+  for (std::size_t i = 0; i < texts.size(); ++i) {
+    EXPECT_EQ(nats(std::span(texts).subspan(i, 1), 1, 1).front(), together[i]);
+    EXPECT_NEAR(together[i], plain_nats(parameters, texts[i]), 1e-4);
+  }
+}
+
 // ---------------------------------------------------------------------------- the text, a grammar
 
 TEST(LanguageModelTest, TheLastTenthIsHeldOut) {
@@ -205,6 +235,24 @@ TEST(LanguageModelTest, NatsOfTheGrammarAreThoseOfItsSentences) {
 
 // ------------------------------------------------------------------------- training and resuming
 
+/// All epochs of a run. Calls back after every update, and for the dev score of an epoch.
+void train(nn::TrainingRun& run, Minibatch& batch, StreamReader& reader,
+           const std::function<void()>& after_update, const std::function<double()>& dev_score) {
+  const std::vector<std::uint32_t> ones(reader.streams().pieces(), 1);
+  while (run.next_epoch()) {
+    for (const auto& piece : run.minibatches(nn::sorted_minibatches(ones, 1))) {
+      batch.clear();
+      reader.add_losses(batch, piece.front(), true);
+      const auto loss = static_cast<double>(batch.forward());
+      const Gradients& gradients = batch.backward();
+      reader.keep_states();
+      run.update(gradients, loss, reader.streams().predictions(piece.front()));
+      after_update();
+    }
+    run.finish_epoch(dev_score);
+  }
+}
+
 /// A run of the program's parts, with Ctrl-C after so many updates; returns its parameters.
 std::vector<float> train(const std::string& folder, unsigned threads, bool resume,
                          std::uint64_t stop_after = ~std::uint64_t{0}) {
@@ -226,19 +274,11 @@ std::vector<float> train(const std::string& folder, unsigned threads, bool resum
   graph.threads = threads;
   graph.random = &run.random();
   Minibatch batch(graph);
-  const std::vector<std::uint32_t> ones(streams.pieces(), 1);
-  while (run.next_epoch()) {
-    for (const auto& piece : run.minibatches(nn::sorted_minibatches(ones, 1))) {
-      batch.clear();
-      reader.add_losses(batch, piece.front(), true);
-      const auto loss = static_cast<double>(batch.forward());
-      const Gradients& gradients = batch.backward();
-      reader.keep_states();
-      run.update(gradients, loss, streams.predictions(piece.front()));
-      if (trainer.updates() == stop_after) run.stop();
-    }
-    run.finish_epoch([&] { return -total_nats(model, task.held_out(), 32, threads); });
-  }
+  const auto stop = [&] {
+    if (trainer.updates() == stop_after) run.stop();
+  };
+  const auto score = [&] { return -total_nats(model, task.held_out(), 32, threads); };
+  train(run, batch, reader, stop, score);
   EXPECT_EQ(run.interrupted(), stop_after != ~std::uint64_t{0});
   std::vector<float> all;
   for (const auto& storage : parameters.storages()) {
@@ -256,6 +296,49 @@ TEST(LanguageModelTest, ResumedTrainingHasTheSameBits) {
   EXPECT_NE(first, whole);
   train(parts_folder.path(), 2, true, 14);
   EXPECT_EQ(train(parts_folder.path(), 1, true), whole);
+}
+
+/// The mean nats of the held-out units where each has the share that it has in the training part.
+double unigram_nats(const Task& task) {
+  std::vector<double> counts(task.encoding.vocabulary.size(), 1);  // none is impossible
+  for (const std::uint32_t unit : task.train()) ++counts[unit];
+  const double all = std::accumulate(counts.begin(), counts.end(), 0.0);
+  double nats = 0;
+  for (const std::uint32_t unit : task.held_out().subspan(1)) nats -= std::log(counts[unit] / all);
+  return nats / static_cast<double>(task.held_out_size());
+}
+
+TEST(LanguageModelTest, LearnsAndIsOfUse) {
+  const Task task = generated_task(300, 1, nn::TextUnit::word, 1);
+  ParameterCollection parameters(1);
+  const LanguageModel model(parameters, {.units = task.encoding.vocabulary.size(),
+                                         .embedding = 16,
+                                         .hidden = 32,
+                                         .layers = 1,
+                                         .dropout = 0});
+  const auto nats = [&] {
+    return total_nats(model, task.held_out(), 8, 1) / static_cast<double>(task.held_out_size());
+  };
+  const double unigram = unigram_nats(task);
+  EXPECT_GT(nats(), unigram);  // it has learnt nothing yet
+  const Streams streams(task.train(), 8, 16);
+  StreamReader reader(model, streams, parameters.add_subcollection("streams"));
+  AdamTrainer trainer(parameters, 0.01f);
+  nn::TrainingOptions options;
+  options.epochs = 4;
+  options.mean_losses = true;
+  options.better = nn::Better::smaller;
+  options.lines = nullptr;
+  nn::TrainingRun run(parameters, trainer, options);
+  Minibatch batch;
+  const auto nothing = [] {};
+  train(run, batch, reader, nothing, nats);
+  // The perplexity: at most half of that of a model that knows how frequent words are, and not
+  // below that of the grammar, whose nats are given per character.
+  const double least = task.least_nats * static_cast<double>(task.held_out_characters) /
+                       static_cast<double>(task.held_out_size());
+  EXPECT_LT(std::exp(nats()), std::exp(unigram) / 2);
+  EXPECT_GT(nats(), 0.9 * least);
 }
 
 // ------------------------------------------------------------------------------------- sampling

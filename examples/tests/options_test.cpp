@@ -100,8 +100,9 @@ TEST_F(OptionsTest, MustMakeSense) {
   const Options options = options_of({"--deep", "--size", "2"});
   EXPECT_THROW(options.need_only("deep", {"rate"}), UsageError);
   EXPECT_THROW(options.need_none("deep", {"rate", "size"}), UsageError);
-  EXPECT_THROW(options.need_with("size", "rate"), UsageError);
-  EXPECT_NO_THROW(options.need_with("rate", "width"));
+  EXPECT_THROW(options.need_all_or_none({"deep", "size", "rate"}), UsageError);
+  EXPECT_NO_THROW(options.need_all_or_none({"deep", "size"}));
+  EXPECT_NO_THROW(options.need_all_or_none({"rate", "text"}));
 }
 
 TEST_F(OptionsTest, ComeBackFromCheckpoints) {

@@ -1,5 +1,6 @@
 # Running programs as a user would, for the scripts beside this one. PROGRAMS is their folder, WORK
 # the one to run them in, which is emptied.
+cmake_minimum_required(VERSION 3.25)
 file(REMOVE_RECURSE ${WORK})
 file(MAKE_DIRECTORY ${WORK})
 

@@ -229,6 +229,12 @@ void append_sentence(const ConlluSentence& sentence, std::string& text) {
   text += '\n';
 }
 
+void check_one_per_word(const char* user, std::size_t count, std::size_t words) {
+  if (count == words) return;
+  throw UsageError(std::string("[") + user + "] need one for each of " + std::to_string(words) +
+                   " words; got " + std::to_string(count));
+}
+
 }  // namespace
 
 std::vector<std::uint32_t> ConlluSentence::heads() const {
@@ -249,6 +255,39 @@ std::optional<std::string_view> ConlluSentence::comment(std::string_view key) co
     if (comment.starts_with(start)) return std::string_view(comment).substr(start.size());
   }
   return {};
+}
+
+std::vector<std::string> ConlluSentence::column(Column column) const {
+  std::vector<std::string> texts;
+  texts.reserve(words.size());
+  for (const ConlluColumns& word : words) texts.push_back(word.*column);
+  return texts;
+}
+
+void ConlluSentence::set_heads(std::span<const std::uint32_t> heads) {
+  check_one_per_word("set_heads", heads.size(), words.size());
+  for (const std::uint32_t head : heads) {
+    if (head <= words.size()) continue;
+    throw UsageError("[set_heads] need heads from 0 to " + std::to_string(words.size()) + "; got " +
+                     std::to_string(head));
+  }
+  for (std::size_t i = 0; i < heads.size(); ++i) {
+    words[i].head = static_cast<std::int32_t>(heads[i]);
+  }
+}
+
+void ConlluSentence::set_column(Column column, std::span<const std::string> texts) {
+  check_one_per_word("set_column", texts.size(), words.size());
+  for (std::size_t i = 0; i < texts.size(); ++i) words[i].*column = texts[i];
+}
+
+std::vector<std::uint32_t> sizes_of(std::span<const ConlluSentence> sentences) {
+  std::vector<std::uint32_t> sizes;
+  sizes.reserve(sentences.size());
+  for (const ConlluSentence& sentence : sentences) {
+    sizes.push_back(static_cast<std::uint32_t>(sentence.words.size()));
+  }
+  return sizes;
 }
 
 std::optional<std::string_view> conllu_value(std::string_view column, std::string_view key) {

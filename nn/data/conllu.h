@@ -52,11 +52,21 @@ struct ConlluSentence {
   /// The heads of all words: heads()[i] is that of word i + 1. Throws UsageError where one has
   /// none.
   std::vector<std::uint32_t> heads() const;
+  /// A column of all words, such as &ConlluColumns::form.
+  using Column = std::string ConlluColumns::*;
+  std::vector<std::string> column(Column column) const;
+  /// What a parser has found, a head or a text for every word. Throws UsageError for another number
+  /// of them, and for heads that are no words.
+  void set_heads(std::span<const std::uint32_t> heads);
+  void set_column(Column column, std::span<const std::string> texts);
   /// What stands behind "# key = ", such as for the keys "sent_id" and "text".
   std::optional<std::string_view> comment(std::string_view key) const;
 
   bool operator==(const ConlluSentence&) const = default;
 };
+
+/// The number of words of each sentence, to put similar ones into minibatches.
+std::vector<std::uint32_t> sizes_of(std::span<const ConlluSentence> sentences);
 
 /// The value of a key in FEATS or MISC: "Plur" for "Number" in "Case=Nom|Number=Plur".
 std::optional<std::string_view> conllu_value(std::string_view column, std::string_view key);

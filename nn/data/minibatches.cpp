@@ -115,4 +115,17 @@ Minibatches sorted_minibatches(std::span<const std::uint32_t> sizes, TotalSize t
   return sorted(sizes, {total.limit, sizes});
 }
 
+std::uint64_t total_size(std::span<const std::uint32_t> sizes,
+                         std::span<const std::uint32_t> samples) {
+  std::uint64_t total = 0;
+  for (const std::uint32_t sample : samples) {
+    if (sample >= sizes.size()) {
+      throw UsageError("[total_size] need samples below " + std::to_string(sizes.size()) +
+                       "; got " + std::to_string(sample));
+    }
+    total += sizes[sample];
+  }
+  return total;
+}
+
 }  // namespace dynet_like::nn

@@ -38,4 +38,9 @@ Minibatches similar_size_minibatches(std::span<const std::uint32_t> sizes, Total
 Minibatches sorted_minibatches(std::span<const std::uint32_t> sizes, std::size_t batch_size);
 Minibatches sorted_minibatches(std::span<const std::uint32_t> sizes, TotalSize total);
 
+/// The sum of the sizes of some samples, such as the words of a minibatch. Throws UsageError for a
+/// sample without a size.
+std::uint64_t total_size(std::span<const std::uint32_t> sizes,
+                         std::span<const std::uint32_t> samples);
+
 }  // namespace dynet_like::nn

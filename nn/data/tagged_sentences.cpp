@@ -34,6 +34,15 @@ std::vector<TaggedSentence> tagged(std::vector<ConlluSentence> sentences) {
 
 }  // namespace
 
+std::vector<std::uint32_t> sizes_of(std::span<const TaggedSentence> sentences) {
+  std::vector<std::uint32_t> sizes;
+  sizes.reserve(sentences.size());
+  for (const TaggedSentence& sentence : sentences) {
+    sizes.push_back(static_cast<std::uint32_t>(sentence.words.size()));
+  }
+  return sizes;
+}
+
 std::vector<TaggedSentence> read_conllu_tags(std::istream& stream, const std::string& file,
                                              const TextLimits& limits) {
   return tagged(read_conllu(stream, file, limits));

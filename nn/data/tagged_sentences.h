@@ -1,7 +1,9 @@
 // Sentences with a tag per word, from CoNLL-U files and from files with a word and a tag per line.
 #pragma once
 
+#include <cstdint>
 #include <istream>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -15,6 +17,9 @@ struct TaggedSentence {
 
   bool operator==(const TaggedSentence&) const = default;
 };
+
+/// The number of words of each sentence, to put similar ones into minibatches.
+std::vector<std::uint32_t> sizes_of(std::span<const TaggedSentence> sentences);
 
 /// The columns FORM and UPOS of the words of a CoNLL-U file. Throws as read_conllu does (see
 /// conllu.h), which reads all columns.

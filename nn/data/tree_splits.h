@@ -5,15 +5,13 @@
 #include <span>
 #include <vector>
 
+#include "nn/data/splits.h"
 #include "nn/data/tree.h"
 #include "nn/data/vocabulary.h"
 
 namespace dynet_like::nn {
 
-/// Trees to train on, to choose the best model on, and to test on.
-struct TreeSplits {
-  std::vector<Tree> train, dev, test;
-};
+using TreeSplits = Splits<Tree>;
 
 /// The words of the leaves that come min_count times and more, and "<unk>" for all others.
 Vocabulary vocabulary_of(std::span<const Tree> trees, std::uint64_t min_count = 1);

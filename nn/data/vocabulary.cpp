@@ -1,7 +1,6 @@
 // Vocabularies: look-up, trimming, and the text file with its escapes.
 #include "nn/data/vocabulary.h"
 
-#include <bit>
 #include <charconv>
 #include <istream>
 #include <limits>
@@ -9,6 +8,7 @@
 #include <system_error>
 
 #include "dynet_like/core/errors.h"
+#include "dynet_like/core/text.h"
 #include "dynet_like/io/atomic_file.h"
 #include "nn/data/text_lines.h"
 
@@ -24,26 +24,6 @@ constexpr std::string_view kEscapeLetters = "\\tnr";
 constexpr std::string_view kEscaped = "\\\t\n\r";
 
 constexpr std::string_view kHexadecimal = "0123456789abcdef";
-
-/// RFC 3629: nothing but shortest forms, no surrogates.
-bool is_utf8(std::string_view text) {
-  while (!text.empty()) {
-    const auto first = static_cast<unsigned char>(text.front());
-    const int ones = std::countl_one(first);  // none, or as many as the character has bytes
-    const std::size_t size = ones == 0 ? 1 : static_cast<std::size_t>(ones);
-    if (ones == 1 || ones > 4 || size > text.size()) return false;
-    std::uint32_t code = first & (0xFFu >> (ones + 1));
-    for (const char c : text.substr(1, size - 1)) {
-      if ((c & 0xC0) != 0x80) return false;
-      code = code << 6 | (static_cast<unsigned char>(c) & 0x3Fu);
-    }
-    constexpr std::uint32_t kLeast[] = {0, 0x80, 0x800, 0x10000};
-    const bool is_surrogate = code >= 0xD800 && code < 0xE000;
-    if (code < kLeast[size - 1] || code > 0x10FFFF || is_surrogate) return false;
-    text.remove_prefix(size);
-  }
-  return true;
-}
 
 void append_escaped(std::string_view word, std::string& text) {
   const bool escapes_bytes = !is_utf8(word);
@@ -190,6 +170,13 @@ void Vocabulary::check_id(std::uint32_t id) const {
 const std::string& Vocabulary::word(std::uint32_t id) const {
   check_id(id);
   return words_[id];
+}
+
+std::vector<std::string> Vocabulary::words(std::span<const std::uint32_t> ids) const {
+  std::vector<std::string> words;
+  words.reserve(ids.size());
+  for (const std::uint32_t id : ids) words.push_back(word(id));
+  return words;
 }
 
 std::uint64_t Vocabulary::count(std::uint32_t id) const {

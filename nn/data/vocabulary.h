@@ -6,6 +6,7 @@
 #include <functional>
 #include <iosfwd>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -23,6 +24,17 @@ class Vocabulary {
   /// The id of a word, or of the unknown word in place of a word that is not there. Throws
   /// UsageError that names the word where there is no unknown word either.
   std::uint32_t id(std::string_view word) const;
+  /// The same for several words, such as those of a sentence: any range of texts.
+  template <class Words>
+  void add_all(const Words& words) {
+    for (const auto& word : words) add(word);
+  }
+  template <class Words>
+  std::vector<std::uint32_t> ids(const Words& words) const {
+    std::vector<std::uint32_t> ids;
+    for (const auto& word : words) ids.push_back(id(word));
+    return ids;
+  }
   bool contains(std::string_view word) const { return ids_.contains(word); }
 
   /// Makes a word stand for all words that are not there; adds it, with count 0, if needed.
@@ -38,6 +50,7 @@ class Vocabulary {
   std::uint32_t size() const { return static_cast<std::uint32_t>(words_.size()); }
   /// Throws UsageError for an id that is not below size().
   const std::string& word(std::uint32_t id) const;
+  std::vector<std::string> words(std::span<const std::uint32_t> ids) const;
   /// How often a word was added. Throws UsageError for an id that is not below size().
   std::uint64_t count(std::uint32_t id) const;
 

@@ -100,6 +100,16 @@ void Perplexity::add(double loss, std::size_t words) {
 double Perplexity::nats() const { return words_ == 0 ? 0 : loss_ / static_cast<double>(words_); }
 double Perplexity::value() const { return std::exp(nats()); }
 
+AttachmentScores::AttachmentScores(std::span<const ConlluSentence> gold,
+                                   std::span<const ConlluSentence> predicted) {
+  if (gold.size() != predicted.size()) {
+    throw UsageError(
+        fmt::format("[AttachmentScores] need as many sentences as are right, {}; got {}",
+                    gold.size(), predicted.size()));
+  }
+  for (std::size_t i = 0; i < gold.size(); ++i) add(gold[i], predicted[i]);
+}
+
 void AttachmentScores::add(std::span<const Arc> gold, std::span<const Arc> predicted,
                            std::span<const std::string> parts_of_speech) {
   if (gold.size() != predicted.size() ||

@@ -95,6 +95,10 @@ struct Arc {
 /// (LAS), as in CoNLL's shared tasks (Buchholz and Marsi 2006).
 class AttachmentScores {
  public:
+  AttachmentScores() = default;
+  /// Of many sentences, as add() for one.
+  AttachmentScores(std::span<const ConlluSentence> gold, std::span<const ConlluSentence> predicted);
+
   /// One sentence. Where its parts of speech are given, words that are "PUNCT" do not count. Labels
   /// are compared as they are, subtypes included. Throws UsageError unless there are equally many.
   void add(std::span<const Arc> gold, std::span<const Arc> predicted,

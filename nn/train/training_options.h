@@ -1,6 +1,7 @@
 // What may be chosen about a training run; nothing needs to be.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <iostream>
@@ -45,7 +46,7 @@ struct TrainingOptions {
   /// Goes on from the checkpoint in that folder.
   bool resume = false;
   /// All that bits depend on, such as sizes of layers: it must be as it was to go on from a
-  /// checkpoint. Keys must not begin with "training.".
+  /// checkpoint. Keys must not begin with "training."; they and values are UTF-8.
   Metadata settings = {};
   /// What a checkpoint keeps as well, but need not be as it was, such as paths of data: a program
   /// that goes on can read it there. The same holds for keys.
@@ -68,6 +69,10 @@ struct TrainingOptions {
   std::function<std::string(double)> score_text = {};
   /// While the run trains, Ctrl-C and SIGTERM stop it where it can save (see InterruptWatch).
   bool watch_interrupts = true;
+
+  /// How many updates all epochs make of so many samples, for a schedule that ends with the run.
+  /// Throws UsageError unless batch_size and accumulate are above 0.
+  std::uint64_t updates(std::size_t samples) const;
 };
 
 }  // namespace dynet_like::nn

@@ -3,7 +3,6 @@
 
 #include <charconv>
 #include <cmath>
-#include <type_traits>
 
 #include <fmt/format.h>
 
@@ -19,9 +18,7 @@ Number number_in(const Metadata& metadata, const std::string& key, const std::st
   Number number = {};
   const char* const end = text.data() + text.size();
   const auto [stop, error] = std::from_chars(text.data(), end, number);
-  bool is_good = !text.empty() && error == std::errc() && stop == end;
-  if constexpr (std::is_floating_point_v<Number>) is_good = is_good && std::isfinite(number);
-  if (is_good) return number;
+  if (!text.empty() && error == std::errc() && stop == end) return number;
   throw FileError(file, fmt::format("need a number as {} in its metadata; got {}", quoted_text(key),
                                     found == metadata.end() ? "none" : quoted_text(text)));
 }
@@ -74,6 +71,14 @@ TrainingProgress TrainingProgress::from(const Metadata& metadata, const std::str
         file,
         fmt::format("need a curve of all epochs, and the best among them; got {} and {} of {}",
                     progress.curve.epochs(), progress.best_epoch, progress.epochs));
+  }
+  // A loss may be anything, but there is no best NaN.
+  if (std::isnan(progress.best_score) || !std::isfinite(progress.seconds) ||
+      !std::isfinite(progress.plateau.scale)) {
+    throw FileError(file,
+                    fmt::format("need a best score, and finite seconds and scale of the "
+                                "plateau; got {}, {} and {}",
+                                progress.best_score, progress.seconds, progress.plateau.scale));
   }
   return progress;
 }

@@ -37,8 +37,8 @@ struct TrainingProgress {
 /// Tells lists of minibatches apart; never 0.
 std::uint64_t fingerprint(const Minibatches& minibatches);
 
-/// Numbers in metadata. Throw FileError unless there is one in the range of its type; a double must
-/// be finite.
+/// Numbers in metadata. Throw FileError unless there is one in the range of its type; a double may
+/// be infinite or NaN.
 template <class Number>
 Number number_in(const Metadata& metadata, const std::string& key, const std::string& file);
 

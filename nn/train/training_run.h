@@ -88,7 +88,8 @@ class TrainingRun {
   /// The same without dev samples: the last epoch's model is the best.
   void finish_epoch();
   /// One more number for the learning curve, of the epoch that is finished next; after its
-  /// minibatches, since checkpoints do not have it. Throws UsageError for the name "epoch".
+  /// minibatches, since checkpoints do not have it. Throws UsageError for the name "epoch", and
+  /// for one that is not UTF-8.
   void note(const std::string& column, double value);
 
   /// Asks the run to end as Ctrl-C does. Other threads may call it.

@@ -17,11 +17,6 @@ constexpr const char* kLossColumn = "train loss";
 
 }  // namespace
 
-void TrainingRun::note(const std::string& column, double value) {
-  if (column == "epoch") throw UsageError("[TrainingRun] need a name but \"epoch\"; got it");
-  notes_[column] = value;
-}
-
 void TrainingRun::finish_epoch(const std::function<double()>& dev_score) {
   finish([&] { return std::optional(dev_score()); });
 }

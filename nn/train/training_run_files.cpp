@@ -22,8 +22,16 @@ constexpr const char* kOwn = "training.";
 constexpr const char* kEpoch = "training.epoch";
 constexpr const char* kDevScore = "training.dev_score";
 
-void check_keys(const Metadata& metadata) {
+// Files have nothing else: better to say so before an epoch than after it.
+void check_text(const std::string& text) {
+  if (is_utf8(text)) return;
+  throw UsageError(fmt::format("[TrainingRun] need text in UTF-8; got {}", quoted_text(text)));
+}
+
+void check_metadata(const Metadata& metadata) {
   for (const auto& [key, value] : metadata) {
+    check_text(key);
+    check_text(value);
     if (!key.starts_with(kOwn)) continue;
     throw UsageError(
         fmt::format("[TrainingRun] need keys of settings and texts that do not begin with "
@@ -55,9 +63,16 @@ void TrainingRun::check_options() const {
   need(!options_.resume || !options_.output.empty(), "a folder to go on from", "none");
   need(!options_.events || !options_.output.empty(), "a folder for events", "none");
   if (options_.plateau) options_.plateau->check();
-  check_keys(options_.settings);
-  check_keys(options_.arguments);
-  check_keys(options_.texts);
+  check_text(options_.score_name);
+  check_metadata(options_.settings);
+  check_metadata(options_.arguments);
+  check_metadata(options_.texts);
+}
+
+void TrainingRun::note(const std::string& column, double value) {
+  check_text(column);
+  if (column == "epoch") throw UsageError("[TrainingRun] need a name but \"epoch\"; got it");
+  notes_[column] = value;
 }
 
 // The program's, and those of the run that bits depend on.
@@ -86,6 +101,7 @@ void TrainingRun::begin_files() {
   }
   // Better to learn it before hours of training than after; not committed, they leave nothing.
   for (const auto& file : {checkpoint_, best_.file()}) AtomicFile check(file);
+  if (options_.resume) write_curve();  // which a run that was killed may not have come to
   if (!options_.events) return;
   const auto file = std::filesystem::path(options_.output) / "events.out.tfevents.0.run";
   if (!options_.resume)

@@ -1,8 +1,7 @@
 // Attention on the CPU: queries that read the same keys and values run together.
 //
 // Scores of all keys lie along the lanes, so keys and values are transposed first. Every sum over
-// rows or keys is one chain in their order. What the queries of a call contribute to a key is added
-// to its gradient query by query.
+// rows or keys is one chain in their order. So is what the queries of a node contribute to a key.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "dynet_like/device/cpu/attention.cpp"
 #include "hwy/foreach_target.h"  // IWYU pragma: keep
@@ -281,8 +280,8 @@ struct HeadGradients {
     });
   }
 
-  // To a key or a value, weights * x for every query that sees it, one after the other. Several
-  // keys run side by side.
+  // To a key or a value, the sum of weights * x over the queries that see it, in their order.
+  // Several keys run side by side.
   template <class Factor>
   void add_columns(const E* weights, unsigned input, std::size_t rows, std::size_t head_rows,
                    const Factor& factor) const {
@@ -303,9 +302,7 @@ struct HeadGradients {
                            std::size_t head_rows, const Factor& factor) const {
     for_lanes<E>(head_rows, [&](std::size_t at, std::size_t count) HWY_ATTR {
       Lanes<E> sums[kKeys];
-      for (int k = 0; k < kKeys; ++k) {
-        sums[k] = add ? load(to + (j + k) * rows + at, count) : Lanes<E>(0.0);
-      }
+      for (int k = 0; k < kKeys; ++k) sums[k] = Lanes<E>(0.0);
       for (std::size_t i = begin; i < end; ++i) {
         const SeenKeys seen(call.integers + 3 * i);
         const Lanes<E> x = load(factor(i) + at, count);
@@ -315,7 +312,7 @@ struct HeadGradients {
           sums[k] = sums[k] + Lanes<E>(static_cast<double>(weight[k])) * x;
         }
       }
-      for (int k = 0; k < kKeys; ++k) store(sums[k], to + (j + k) * rows + at, count);
+      for (int k = 0; k < kKeys; ++k) put(sums[k], to + (j + k) * rows + at, count, add);
     });
   }
 };

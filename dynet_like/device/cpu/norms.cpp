@@ -156,8 +156,8 @@ void layer_norm_forward(const ForwardCall& call) {
 }
 
 // Of one column. With z = (x - mean) / deviation: dg = z dy, db = dy, both added up over columns,
-// and dx = (g dy - mean(g dy) - z mean(z g dy)) / deviation, without the last term where the
-// deviation is taken for a constant.
+// and dx = (g dy - mean(g dy) - z mean(z g dy)) / deviation, but 0 where numbers are taken for
+// equal: what rounding makes of them would count for more than all other columns together.
 template <class E>
 HWY_INLINE void normalise_backward(const E* x, const E* g, const E* dy, const E* saved,
                                    std::size_t n, E* dg, E* db, bool is_first, E* dx, bool add) {
@@ -180,12 +180,12 @@ HWY_INLINE void normalise_backward(const E* x, const E* g, const E* dy, const E*
     return weighted.template operator()<T>(at, count) * normal.template operator()<T>(at, count);
   };
   const Lanes<E> mean = column.template reduce<Sum>(weighted) / count_of_all;
-  const bool is_constant = saved[1] >= E(1) / E(kLeastDeviation);
-  const Lanes<E> mean_along =
-      is_constant ? Lanes<E>(0) : column.template reduce<Sum>(along) / count_of_all;
+  const Lanes<E> mean_along = column.template reduce<Sum>(along) / count_of_all;
+  const bool are_equal = saved[1] >= E(1) / E(kLeastDeviation);
+  const Lanes<E> steepness = are_equal ? Lanes<E>(0.0) : factor;
   put_groups(n, dx, add, [&]<class T>(std::size_t at, std::size_t count) DYNET_LIKE_BODY {
     const T rest = weighted.template operator()<T>(at, count) - T(mean);
-    return (rest - normal.template operator()<T>(at, count) * T(mean_along)) * T(factor);
+    return (rest - normal.template operator()<T>(at, count) * T(mean_along)) * T(steepness);
   });
 }
 

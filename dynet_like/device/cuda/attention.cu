@@ -181,7 +181,7 @@ __device__ T product_of_warp(const T* a, const T* b, unsigned size) {
   return sum_of_warp(sum);
 }
 
-// Gradients of one key and its value: what every query contributes, one after the other.
+// Gradients of one key and its value: the sum of what queries contribute, in their order.
 template <class T, bool of_values>
 __device__ void add_for_key(const AttentionShape& shape, const Given& given, const Readers& readers,
                             unsigned head, unsigned key, const Target<T>& target) {
@@ -190,10 +190,6 @@ __device__ void add_for_key(const AttentionShape& shape, const Given& given, con
   for (unsigned begin = 0; begin < rows; begin += kRowsOfWarp) {
     T sum[kRows] = {};
     const std::size_t place = key * stride + std::size_t{head} * rows;
-    for (unsigned r = 0; r < kRows; ++r) {
-      const unsigned row = begin + r * kWarp + lane_of_warp();
-      if (target.add && row < rows) sum[r] = target.to[place + row];
-    }
     for (std::size_t item = readers.begin; item < readers.end; ++item) {
       const Reader<T> reader(shape, item, head, &given.q, &given.k, &given.v, given.integers);
       if (key < reader.first || key >= reader.end) continue;
@@ -218,7 +214,7 @@ __device__ void add_for_key(const AttentionShape& shape, const Given& given, con
     }
     for (unsigned r = 0; r < kRows; ++r) {
       const unsigned row = begin + r * kWarp + lane_of_warp();
-      if (row < rows) target.to[place + row] = sum[r];
+      if (row < rows) target.put(sum[r], place + row);
     }
   }
 }

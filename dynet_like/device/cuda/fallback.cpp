@@ -95,15 +95,21 @@ void Fallback::backward(Kernels::Backward kernel, const BackwardCall& call) {
   here.dy = copies.read(call.dy, call.n, type.output_size * element);
   shared_.runtime.wait();
 
-  // The kernel writes to places of this process; what it gives is added on the device.
+  // The kernel writes to places of this process; what it gives is added on the device. Items that
+  // share a destination share such a place.
   const std::vector<std::uint8_t> add(call.n, 0);
   std::vector<Destination> dx(inputs);
   std::vector<std::vector<void*>> places(inputs);
+  const auto shares_place = [&](unsigned j, std::size_t i) {
+    return type.op->is_open(j) && i > 0 && call.dx[j].items[i] == call.dx[j].items[i - 1];
+  };
   for (unsigned j = 0; j < inputs; ++j) {
     if (!call.dx[j].wanted()) continue;
     for (std::size_t i = 0; i < call.n; ++i) {
       const bool is_wanted = call.dx[j].items[i] != nullptr;
-      places[j].push_back(is_wanted ? copies.make(input_bytes(call, j, i)) : nullptr);
+      places[j].push_back(!is_wanted           ? nullptr
+                          : shares_place(j, i) ? places[j].back()
+                                               : copies.make(input_bytes(call, j, i)));
     }
     dx[j] = {places[j].data(), add.data()};
   }
@@ -120,12 +126,11 @@ void Fallback::backward(Kernels::Backward kernel, const BackwardCall& call) {
   for (unsigned j = 0; j < inputs; ++j) {
     void* const* const to = call.dx[j].items;
     for (std::size_t i = 0; i < places[j].size(); ++i) {
-      if (places[j][i] == nullptr) continue;
+      if (places[j][i] == nullptr || shares_place(j, i)) continue;
       const std::size_t size = input_bytes(call, j, i) / element;
       const void* const there =
           commands.stage(static_cast<const std::byte*>(places[j][i]), size * element);
-      const bool shares = type.op->is_open(j) && i > 0 && to[i] == to[i - 1];
-      const bool adds = call.dx[j].add[i] != 0 || shares;
+      const bool adds = call.dx[j].add[i] != 0;
       commands.add_all(type.dtype, to[i], size, {&there, nullptr, 1},
                        adds ? SumStart::there : SumStart::first);
     }

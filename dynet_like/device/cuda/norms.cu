@@ -108,8 +108,8 @@ struct Normal {
   __device__ T at(std::uint32_t k) const { return (x[k] - first - mean) * factor; }
 };
 
-// dx = (g dy - mean(g dy) - z mean(z g dy)) / deviation, with z as above, without the last term
-// where the deviation is taken for a constant.
+// dx = (g dy - mean(g dy) - z mean(z g dy)) / deviation, with z as above, but 0 where numbers are
+// taken for equal.
 template <unsigned size, class T>
 __global__ void layer_norm_gradients(Part part, std::uint32_t n, Operand in, Operand gs,
                                      Operand saved, Operand dys, Destination dx) {
@@ -125,9 +125,9 @@ __global__ void layer_norm_gradients(Part part, std::uint32_t n, Operand in, Ope
   const T mean = team.template sum<T>(n, [&](std::uint32_t k) { return g[k] * dy[k]; }) / count;
   const T along =
       team.template sum<T>(n, [&](std::uint32_t k) { return g[k] * dy[k] * normal.at(k); }) / count;
-  const T mean_along = normal.factor >= T(1) / T(kLeastDeviation) ? T(0) : along;
+  const T steepness = normal.factor >= T(1) / T(kLeastDeviation) ? T(0) : normal.factor;
   team.each(n, [&](std::uint32_t k) {
-    target.put((g[k] * dy[k] - mean - normal.at(k) * mean_along) * normal.factor, first + k);
+    target.put((g[k] * dy[k] - mean - normal.at(k) * along) * steepness, first + k);
   });
 }
 

@@ -9,6 +9,17 @@
 
 namespace dynet_like {
 
+namespace {
+
+bool can_share(std::uint32_t heads, const Dim& queries, const Dim& values) {
+  return heads > 0 && queries.rows() % heads == 0 && values.rows() % heads == 0;
+}
+std::string rule_of_heads(std::uint32_t heads) {
+  return "rows that " + std::to_string(heads) + " heads can share";
+}
+
+}  // namespace
+
 namespace ops {
 
 namespace {
@@ -20,9 +31,7 @@ Dim attention_shape(Inputs in, Attributes attributes) {
   if (!fits || q.rows() == 0 || v.rows() == 0) {
     throw_shape_error("attention", "a query {d}, keys {d, n} and values {e, n}", in);
   }
-  if (heads == 0 || q.rows() % heads != 0 || v.rows() % heads != 0) {
-    throw_shape_error("attention", "rows that " + std::to_string(heads) + " heads can share", in);
-  }
+  if (!can_share(heads, q, v)) throw_shape_error("attention", rule_of_heads(heads), in);
   return Dim({v.rows()});
 }
 
@@ -89,8 +98,13 @@ Expression attention(const Expression& q, const Expression& k, const Expression&
   const auto fits = [&](const Dim& dim) {
     return dim.nd <= 2 && dim.cols() > 0 && (dim.bd == 1 || dim.bd == elements);
   };
-  if (!fits(queries) || !fits(keys) || !fits(values) || keys.cols() != values.cols()) {
+  if (!fits(queries) || !fits(keys) || !fits(values) || queries.rows() != keys.rows() ||
+      keys.cols() != values.cols()) {
     refuse_shapes("attention", "queries {d, m}, keys {d, n} and values {e, n}", {q, k, v});
+  }
+  // The op would say so, too, but of one query and of keys without their number.
+  if (!can_share(heads, queries, values)) {
+    refuse_shapes("attention", rule_of_heads(heads), {q, k, v});
   }
   if (elements == 1) {
     const Expression result = attend(q, k, v, heads, causal);

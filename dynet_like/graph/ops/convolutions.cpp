@@ -18,13 +18,15 @@ namespace {
 struct Windows {
   unsigned count, width, stride, before = 0, after = 0;
 
-  Windows(const char* user, unsigned size, unsigned window, unsigned step, bool is_valid)
-      : width(window), stride(std::min(step, size)) {  // one window is there at any stride
+  Windows(const char* user, const Expression& x, unsigned d, unsigned window, unsigned step,
+          bool is_valid)
+      : width(window), stride(std::min(step, x.dim()[d])) {  // one is there at any stride
+    const unsigned size = x.dim()[d];
     if (step == 0 || window == 0 || (is_valid && window > size)) {
       throw UsageError(std::string("[") + user +
                        "] need a stride of at least 1 and a window of 1 to " +
                        std::to_string(size) + "; got stride " + std::to_string(step) +
-                       " and window " + std::to_string(window));
+                       " and window " + std::to_string(window) + labels_of(x));
     }
     count = (is_valid ? size - window : size - 1) / stride + 1;
     const unsigned needed = (count - 1) * stride + window;
@@ -67,10 +69,11 @@ std::vector<Expression> places_in_windows(const Expression& x, const Windows& ro
   return places;
 }
 
-void check_two(const char* user, const char* what, const std::vector<unsigned>& numbers) {
+void check_two(const char* user, const Expression& x, const char* what,
+               const std::vector<unsigned>& numbers) {
   if (numbers.size() == 2) return;
   throw UsageError(std::string("[") + user + "] need two numbers for the " + what + "; got " +
-                   std::to_string(numbers.size()));
+                   std::to_string(numbers.size()) + labels_of(x));
 }
 
 }  // namespace
@@ -78,12 +81,12 @@ void check_two(const char* user, const char* what, const std::vector<unsigned>& 
 Expression conv2d(const Expression& x, const Expression& f, const std::vector<unsigned>& stride,
                   bool is_valid) {
   const Dim dim = x.dim(), filter = f.dim();
-  check_two("conv2d", "stride", stride);
+  check_two("conv2d", x, "stride", stride);
   if (dim.nd > 3 || filter.nd != 4 || filter[2] != dim[2]) {
     refuse_shapes("conv2d", "{height, width, channels} and {h, w, channels, filters}", {x, f});
   }
-  const Windows rows("conv2d", dim[0], filter[0], stride[0], is_valid);
-  const Windows columns("conv2d", dim[1], filter[1], stride[1], is_valid);
+  const Windows rows("conv2d", x, 0, filter[0], stride[0], is_valid);
+  const Windows columns("conv2d", x, 1, filter[1], stride[1], is_valid);
   // A row per place of the result, a column per element of the window: one product.
   std::vector<Expression> parts;
   for (const Expression& place : places_in_windows(x, rows, columns, 0)) {
@@ -103,11 +106,10 @@ Expression conv2d(const Expression& x, const Expression& f, const Expression& b,
 
 Expression maxpooling2d(const Expression& x, const std::vector<unsigned>& ksize,
                         const std::vector<unsigned>& stride, bool is_valid) {
-  const Dim dim = x.dim();
-  check_two("maxpooling2d", "window", ksize);
-  check_two("maxpooling2d", "stride", stride);
-  const Windows rows("maxpooling2d", dim[0], ksize[0], stride[0], is_valid);
-  const Windows columns("maxpooling2d", dim[1], ksize[1], stride[1], is_valid);
+  check_two("maxpooling2d", x, "window", ksize);
+  check_two("maxpooling2d", x, "stride", stride);
+  const Windows rows("maxpooling2d", x, 0, ksize[0], stride[0], is_valid);
+  const Windows columns("maxpooling2d", x, 1, ksize[1], stride[1], is_valid);
   return max(places_in_windows(x, rows, columns, -std::numeric_limits<float>::infinity()));
 }
 

@@ -134,7 +134,7 @@ Expression max(Expressions xs) { return extreme("max", max, xs); }
 Expression clip(const Expression& x, float low, float high) {
   if (!(low <= high)) {
     throw UsageError("[clip] need a lower end that is not above the upper one; got " +
-                     std::to_string(low) + " and " + std::to_string(high));
+                     std::to_string(low) + " and " + std::to_string(high) + labels_of(x));
   }
   return min(max(x, low), high);
 }

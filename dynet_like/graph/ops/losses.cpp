@@ -81,12 +81,29 @@ Expression hinge_along(const Expression& x, Numbers indices, unsigned d, float m
   return unary(ops::hinge, x, attributes, indices);
 }
 
-// Columns of length 1; those whose length is next to nothing are left as short as they are.
+// Elementwise operations would stretch what was meant to be something else.
+void check_equal_shapes(std::string_view user, const Expression& x, const Expression& y) {
+  graph_of(user, std::array{x, y});
+  const Dim a = x.dim(), b = y.dim();
+  for (unsigned d = 0; d < Dim::kMaxDimensions; ++d) {
+    if (a[d] != b[d]) refuse_shapes(user, "equal shapes", {x, y});
+  }
+}
+
+// The sum over all elements.
+Expression summed(std::string_view user, const Op& op, const Expression& x, const Expression& y) {
+  check_equal_shapes(user, x, y);
+  return sum_elems(binary(op, x, y));
+}
+
+// Columns of length 1. What is next to nothing has no direction: it is divided by so much that next
+// to nothing is left of its gradient, too.
 Expression direction(const Expression& x) {
-  constexpr float kSmallest = 1e-12f;
-  Dim lengths = x.dim();
-  lengths.set(0, 1);
-  return cdiv(x, reshape(max(reduce(ops::norm_dim, x, {0}), kSmallest), lengths));
+  constexpr float kSmallest = 1e-12f, kEndless = 1e30f;
+  const Expression length = reduce(ops::norm_dim, x, {0});
+  Dim dim = x.dim();
+  dim.set(0, 1);
+  return cdiv(x, reshape(length + less(length, kSmallest) * kEndless, dim));
 }
 
 }  // namespace
@@ -111,22 +128,27 @@ Expression hinge_dim(const Expression& x, const std::vector<std::vector<unsigned
                      unsigned d, float margin) {
   return hinge_along(x, {IntegersAt(&indices).now()}, d, margin);
 }
-Expression l1_distance(const Expression& x, const Expression& y) { return sum_elems(abs(x - y)); }
+Expression l1_distance(const Expression& x, const Expression& y) {
+  check_equal_shapes("l1_distance", x, y);
+  return sum_elems(abs(x - y));
+}
 Expression huber_distance(const Expression& x, const Expression& y, float c) {
+  check_equal_shapes("huber_distance", x, y);
   const Expression distance = abs(x - y);
   const Expression near = min(distance, constant(graph_of("huber_distance", x), Dim({1}), c));
   return sum_elems(0.5f * square(near) + c * (distance - near));
 }
 Expression binary_log_loss(const Expression& x, const Expression& y) {
-  return sum_elems(binary(elementwise<formulas::BinaryLogLoss>, x, y));
+  return summed("binary_log_loss", elementwise<formulas::BinaryLogLoss>, x, y);
 }
 Expression binary_cross_entropy_with_logits(const Expression& x, const Expression& y) {
-  return sum_elems(binary(elementwise<formulas::LogitLoss>, x, y));
+  return summed("binary_cross_entropy_with_logits", elementwise<formulas::LogitLoss>, x, y);
 }
 Expression kl_divergence(const Expression& log_p, const Expression& log_q) {
-  return sum_elems(binary(elementwise<formulas::DivergenceTerm>, log_p, log_q));
+  return summed("kl_divergence", elementwise<formulas::DivergenceTerm>, log_p, log_q);
 }
 Expression cosine_similarity(const Expression& x, const Expression& y) {
+  check_equal_shapes("cosine_similarity", x, y);
   return sum_dim(cmult(direction(x), direction(y)), {0});
 }
 Expression triplet_loss(const Expression& anchor, const Expression& positive,
@@ -135,6 +157,10 @@ Expression triplet_loss(const Expression& anchor, const Expression& positive,
 }
 Expression contrastive_loss(const Expression& x, const Expression& y, const Expression& same,
                             float margin) {
+  check_equal_shapes("contrastive_loss", x, y);
+  if (same.dim().batch_size() != 1) {
+    refuse_shapes("contrastive_loss", "one number that says whether two are the same", {same});
+  }
   const Expression distance = l2_norm(x - y);
   return cmult(same, square(distance)) + cmult(1.0f - same, square(rectify(margin - distance)));
 }

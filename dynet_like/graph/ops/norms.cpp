@@ -41,7 +41,7 @@ const Op layer_norm = [] {
   op.name = "layer_norm";
   op.formula =
       "g (x - mean) / max(deviation, 1e-12) + b for every column, or what is along dimension 0 "
-      "(Ba et al. 2016)";
+      "(Ba et al. 2016); a smaller deviation is 0, and dy/dx with it";
   op.min_inputs = op.max_inputs = 3;
   op.join = [](unsigned input, Attributes) { return input == 0 ? Join::stacked : Join::broadcast; };
   op.by_column = [](unsigned input, unsigned, Attributes) { return input == 0; };
@@ -94,7 +94,9 @@ using namespace recording;
 namespace {
 
 Expression power(const Expression& x, unsigned r) {
-  if (r == 0) throw UsageError("[moment] need an order of at least 1; got 0");
+  if (r == 0) {
+    throw UsageError("[moment] need an order of at least 1; got 0" + labels_of(x));
+  }
   if (r == 1) return x;
   if (r == 2) return square(x);
   if (r == 3) return cube(x);

@@ -74,10 +74,11 @@ void check_random(std::string_view user, const ComputationGraph& graph) {
                    "] need random numbers; got a graph without: set GraphOptions::random");
 }
 
-void check_probability(const char* user, float p) {
+void check_probability(const char* user, const Expression& x, float p) {
   if (p >= 0 && p < 1) return;
   throw UsageError(std::string("[") + user +
-                   "] need a probability of at least 0 and below 1; got " + std::to_string(p));
+                   "] need a probability of at least 0 and below 1; got " + std::to_string(p) +
+                   labels_of(x));
 }
 
 // Of a distribution's two parameters, which must be finite in any case.
@@ -103,7 +104,7 @@ Dim by_column(Dim dim) {
 
 // x / (1 - p) where a mask of this shape has a 1, else 0.
 Expression masked(const char* user, const Expression& x, const Dim& mask, float p) {
-  check_probability(user, p);
+  check_probability(user, x, p);
   if (p == 0) return x;
   ComputationGraph& graph = graph_of(user, x);
   check_random(user, graph);
@@ -135,7 +136,7 @@ Expression noise(const Expression& x, float stddev) {
   return x + reshape(random_normal(graph, by_column(x.dim()), 0, stddev), x.dim());
 }
 Expression dropout(const Expression& x, float p) {
-  check_probability("dropout", p);
+  check_probability("dropout", x, p);
   if (p == 0) return x;
   check_random("dropout", graph_of("dropout", x));
   return with_number(ops::dropout, x, p);
@@ -144,7 +145,7 @@ Expression dropout_dim(const Expression& x, unsigned d, float p) {
   Dim mask = x.dim();
   if (d >= mask.nd) {
     throw UsageError("[dropout_dim] need a dimension of " + to_string(mask) + "; got dimension " +
-                     std::to_string(d));
+                     std::to_string(d) + labels_of(x));
   }
   mask.set(d, 1);
   return masked("dropout_dim", x, mask, p);

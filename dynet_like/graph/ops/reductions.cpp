@@ -125,7 +125,7 @@ Expression recording::reduce(const Op& op, const Expression& x, std::vector<unsi
   if (std::adjacent_find(dimensions.begin(), dimensions.end()) != dimensions.end()) {
     throw UsageError("[" + std::string(op.name) + "] need every dimension once; got dimension " +
                      std::to_string(*std::adjacent_find(dimensions.begin(), dimensions.end())) +
-                     " twice");
+                     " twice" + labels_of(x));
   }
   Expression result = x;
   for (unsigned d : dimensions) result = unary(op, result, std::span(&d, 1));

@@ -2,6 +2,7 @@
 #include "dynet_like/graph/recording.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include "dynet_like/core/errors.h"
 #include "dynet_like/ops/axis.h"
@@ -168,20 +169,21 @@ std::vector<unsigned> segments(const char* user, const Expression& x,
                   static_cast<unsigned>(s));
   }
   if (lengths.empty() || result.size() != size) {
+    const auto sum = std::accumulate(lengths.begin(), lengths.end(), std::uint64_t{0});
     throw UsageError(std::string("[") + user + "] need lengths that add up to " +
                      std::to_string(size) + ", the size of dimension " + std::to_string(d) +
-                     "; got " + std::to_string(lengths.size()) + " lengths with another sum" +
-                     labels_of(x));
+                     "; got " + std::to_string(lengths.size()) + " that add up to " +
+                     std::to_string(sum) + labels_of(x));
   }
   return result;
 }
 
-// from, from + stride, ... below `to`.
-std::vector<unsigned> strided(unsigned size, int stride, int from, int to) {
+// from, from + stride, ... below `to`, of a dimension of x with this size.
+std::vector<unsigned> strided(const Expression& x, unsigned size, int stride, int from, int to) {
   if (stride < 1 || from < 0 || to > static_cast<int>(size) || from >= to) {
     throw UsageError("[strided_select] need a stride of at least 1 and a range in [0, " +
                      std::to_string(size) + "); got stride " + std::to_string(stride) + " from " +
-                     std::to_string(from) + " to " + std::to_string(to));
+                     std::to_string(from) + " to " + std::to_string(to) + labels_of(x));
   }
   std::vector<unsigned> result;
   for (std::int64_t i = from; i < to; i += stride) result.push_back(static_cast<unsigned>(i));
@@ -212,7 +214,7 @@ Expression pick_batch_elems(const Expression& x, const std::vector<unsigned>& v)
   for (unsigned element : v) {
     if (element >= dim.bd) {
       throw UsageError("[pick_batch_elems] need elements of a minibatch of " +
-                       std::to_string(dim.bd) + "; got " + std::to_string(element));
+                       std::to_string(dim.bd) + "; got " + std::to_string(element) + labels_of(x));
     }
   }
   return select_elements(x, Integers(v), v.size());
@@ -229,7 +231,8 @@ Expression strided_select(const Expression& x, const std::vector<int>& strides,
   Expression result = x;
   for (unsigned d = 0; d <= dim.nd; ++d) {
     const unsigned size = d < dim.nd ? dim.d[d] : dim.bd;
-    const auto chosen = strided(size, entry(strides, d, 1), entry(from, d, 0), entry(to, d, size));
+    const auto chosen =
+        strided(x, size, entry(strides, d, 1), entry(from, d, 0), entry(to, d, size));
     if (chosen.size() == size) continue;
     result = d < dim.nd ? select(result, chosen, d) : pick_batch_elems(result, chosen);
   }
@@ -262,13 +265,14 @@ Expression segment_sum(const Expression& x, const std::vector<unsigned>& lengths
   return scatter_add(x, segments("segment_sum", x, lengths, d), count, d);
 }
 Expression segment_mean(const Expression& x, const std::vector<unsigned>& lengths, unsigned d) {
-  const Expression sums = segment_sum(x, lengths, d);
+  const auto count = static_cast<unsigned>(lengths.size());
+  const Expression sums = scatter_add(x, segments("segment_mean", x, lengths, d), count, d);
   std::vector<float> divisors;
   for (unsigned length : lengths) divisors.push_back(static_cast<float>(std::max(length, 1u)));
   Dim dim;
   dim.resize(d + 1);
   for (unsigned i = 0; i < d; ++i) dim.set(i, 1);
-  dim.set(d, static_cast<unsigned>(lengths.size()));
+  dim.set(d, count);
   return cdiv(sums, input(graph_of("segment_mean", x), dim, divisors));
 }
 Expression segment_max(const Expression& x, const std::vector<unsigned>& lengths, unsigned d) {

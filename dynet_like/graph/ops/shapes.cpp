@@ -214,7 +214,7 @@ Expression pick_range(const Expression& x, unsigned start, unsigned end, unsigne
   }
   if (end <= start) {
     throw UsageError("[pick_range] need a start before the end; got " + std::to_string(start) +
-                     " and " + std::to_string(end));
+                     " and " + std::to_string(end) + labels_of(x));
   }
   check_range("pick_range", x, std::span(&start, 1), end - start, d);
   return graph.expression(pick_range(tape, x.i, std::span(&start, 1), end - start, d));
@@ -228,7 +228,7 @@ Expression fold_rows(const Expression& x, unsigned rows) {
   const Dim dim = x.dim();
   if (rows == 0 || dim.rows() % rows != 0) {
     throw UsageError("[fold_rows] need a divisor of " + std::to_string(dim.rows()) + " rows; got " +
-                     std::to_string(rows));
+                     std::to_string(rows) + labels_of(x));
   }
   return sum_dim(reshape(x, Dim({rows, dim.rows() / rows, dim.cols()}, dim.bd)), {0});
 }

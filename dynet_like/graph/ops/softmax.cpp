@@ -74,7 +74,7 @@ template <class Classes>
 Expression smoothed(const Expression& x, const Classes& v, float smoothing) {
   if (!(smoothing >= 0 && smoothing <= 1)) {
     throw UsageError("[cross_entropy] need a smoothing of 0 to 1; got " +
-                     std::to_string(smoothing));
+                     std::to_string(smoothing) + labels_of(x));
   }
   const Expression loss = pickneglogsoftmax(x, v);
   return smoothing == 0 ? loss : loss + smoothing * (pick(x, v) - mean_elems(x));
@@ -109,7 +109,7 @@ Expression cross_entropy(const Expression& x, const std::vector<unsigned>& v, fl
 Expression log_softmax(const Expression& x, const std::vector<unsigned>& restriction) {
   ComputationGraph& graph = graph_of("log_softmax", x);
   if (restriction.empty()) {
-    throw UsageError("[log_softmax] need at least one class; got none");
+    throw UsageError("[log_softmax] need at least one class; got none" + labels_of(x));
   }
   constexpr float kInfinity = std::numeric_limits<float>::infinity();
   const unsigned classes = graph.tape().shape_of(x.i).dim.rows();
@@ -117,7 +117,7 @@ Expression log_softmax(const Expression& x, const std::vector<unsigned>& restric
   for (unsigned allowed : restriction) {
     if (allowed >= classes) {
       throw UsageError("[log_softmax] need a class below " + std::to_string(classes) + "; got " +
-                       std::to_string(allowed));
+                       std::to_string(allowed) + labels_of(x));
     }
     most[allowed] = kInfinity;
   }

@@ -1,0 +1,42 @@
+// Data that the examples make themselves, so that each can be tried without any file.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "nn/data/conllu.h"
+#include "nn/data/tab_separated.h"
+#include "nn/data/tagged_sentences.h"
+#include "nn/data/text_pairs.h"
+
+namespace dynet_like::examples {
+
+// All of these depend on count and seed alone.
+
+/// Texts such as "word3 not good word8 bad" and whether they are "positive", "negative" or
+/// "neutral": good words count 1, bad ones -1, and what is behind "not" the opposite.
+std::vector<nn::LabelledText> generated_opinions(std::size_t count, std::uint64_t seed);
+
+/// Pairs of sentences such as "( ( all dogs ) ( ( not big ) ( or old ) ) )", all different, as many
+/// of each label: the first is an "entailment" of the second, a "contradiction", or "neutral".
+///
+/// What they say is computed: in which worlds are they true? A world has individuals of some kinds,
+/// and a kind is a choice of the properties "dogs", "big" and "old". A sentence entails another
+/// that is true in all worlds in which it is true itself, and contradicts one that is true in none
+/// of them.
+std::vector<nn::TextPair> generated_pairs(std::size_t count, std::uint64_t seed);
+
+/// Formulas such as "odd (all yes no) yes" as dependency trees, without their brackets: operands
+/// depend on their operator, and the label of a word is its value, "true" or "false".
+std::vector<nn::ConlluSentence> generated_formulas(std::size_t count, std::uint64_t seed);
+
+/// Sentences of a toy grammar with their dependency trees. Only the word behind "with" tells what
+/// it depends on: "with ropes" on the verb, "with hats" on the noun before it.
+std::vector<nn::ConlluSentence> generated_trees(std::size_t count, std::uint64_t seed);
+
+/// Sentences whose words are "NOUN" behind "the" and "VERB" behind "to", however many words are
+/// between.
+std::vector<nn::TaggedSentence> generated_marked_words(std::size_t count, std::uint64_t seed);
+
+}  // namespace dynet_like::examples

@@ -1,0 +1,176 @@
+// What docs/layers.md says of sentences of different lengths: which operations share batches.
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <map>
+#include <numeric>
+#include <string>
+#include <vector>
+
+#include "dynet_like/dynet_like.h"
+#include "nn/nn.h"
+
+namespace dynet_like::nn {
+namespace {
+
+class SentenceLengthsTest : public ::testing::Test {
+ protected:
+  static constexpr unsigned kSize = 16, kTags = 3, kShortest = 5, kLongest = 36;
+  // Of a sentence of n words, whose numbers are given.
+  using Record = std::function<Expression(ComputationGraph& graph, const std::vector<unsigned>&)>;
+  using OfMatrix = std::function<Expression(const Expression& x)>;
+
+  static std::size_t batches(const Record& record, bool of_equal_lengths) {
+    Random random(1);
+    GraphOptions options;
+    options.cells_after = 0;
+    options.random = &random;
+    Minibatch batch(options);
+    for (unsigned n = kShortest; n <= kLongest; ++n) {
+      std::vector<unsigned> words(of_equal_lengths ? kLongest : n);
+      std::iota(words.begin(), words.end(), n);
+      batch.add_output(record(batch.new_graph(), words));
+    }
+    batch.forward();
+    return batch.explain().batches;
+  }
+  static bool share_batches(const Record& record) {
+    return batches(record, false) == batches(record, true);
+  }
+  // The words as columns of a matrix {16, n}.
+  bool share_batches(const OfMatrix& f) const {
+    return share_batches(Record([&](ComputationGraph& graph, const std::vector<unsigned>& words) {
+      return f(embedding.columns(graph, words));
+    }));
+  }
+  // The last of them, once for each length.
+  bool has_a_type_per_length(const OfMatrix& f) const {
+    const auto record = [&](ComputationGraph& graph, const std::vector<unsigned>& words) {
+      return f(embedding.columns(graph, words));
+    };
+    return batches(record, false) >= batches(record, true) + kLongest - kShortest;
+  }
+  static Expression words_of(const Expression& x) {  // as minibatch elements
+    return reshape(x, Dim({x.dim().rows()}, x.dim().cols()));
+  }
+
+  ParameterCollection model;
+  Embedding embedding{model, 100, kSize};
+  Linear linear{model, kSize, kSize}, tags{model, kSize, kTags};
+  Linear product{model, kSize, kTags, false, "product"};
+  Parameter weights = model.add_parameters({kSize, kSize});
+};
+
+TEST_F(SentenceLengthsTest, LayersShareBatches) {
+  const MLP mlp(model, kSize, {32, kSize});
+  const Highway highway(model, kSize);
+  const LayerNorm norm(model, kSize);
+  const Dropout dropout(0.5f);
+  const SinusoidalPositions sinusoidal(40, kSize);
+  const LearnedPositions learned(model, 40, kSize);
+  const DotAttention dot;
+  const MultiHeadAttention heads(model, kSize, 2);
+  const TransformerEncoder encoder(model, kSize, 32, 2, 2, {.dropout = 0.1f});
+  EXPECT_TRUE(share_batches([&](const Expression& x) { return linear(x); }));
+  EXPECT_TRUE(share_batches([&](const Expression& x) { return tags(x); }));
+  EXPECT_TRUE(share_batches([&](const Expression& x) { return mlp(x); }));
+  EXPECT_TRUE(share_batches([&](const Expression& x) { return highway(x); }));
+  EXPECT_TRUE(share_batches([&](const Expression& x) { return norm(x); }));
+  EXPECT_TRUE(share_batches([&](const Expression& x) { return dropout(x, true); }));
+  EXPECT_TRUE(share_batches([&](const Expression& x) { return sinusoidal(x); }));
+  EXPECT_TRUE(share_batches([&](const Expression& x) { return learned(x); }));
+  EXPECT_TRUE(share_batches([&](const Expression& x) { return dot(dot.read(x), pick(x, 0, 1)); }));
+  EXPECT_TRUE(share_batches([&](const Expression& x) { return heads(x); }));
+  EXPECT_TRUE(share_batches([&](const Expression& x) { return encoder(x, true); }));
+}
+
+TEST_F(SentenceLengthsTest, WhatIsDoneToEveryColumnSharesBatches) {
+  EXPECT_TRUE(share_batches([&](const Expression& x) {
+    const Expression w = parameter(*x.pg, weights);
+    const Expression y = tanh(w * x) + cmult(x, x) - logistic(tanh(w) * x) * 2.0f;
+    return concatenate({softmax(y), pick_range(y, 2, 14), log_softmax(x)});
+  }));
+  EXPECT_TRUE(share_batches([](const Expression& x) { return max_dim(x, 0); }));
+  EXPECT_TRUE(share_batches([](const Expression& x) { return noise(dropout(x, 0.5f), 0.1f); }));
+  EXPECT_TRUE(has_a_type_per_length([](const Expression& x) { return softmax(x, 1); }));
+}
+
+TEST_F(SentenceLengthsTest, ColumnsOfFewElementsDoNot) {
+  const auto rows = [](const Expression& x, unsigned n) { return tanh(pick_range(x, 0, n)); };
+  EXPECT_TRUE(share_batches([&](const Expression& x) { return rows(x, 8); }));
+  EXPECT_TRUE(has_a_type_per_length([&](const Expression& x) { return rows(x, 7); }));
+  const Linear narrow(model, 4, kSize), bare(model, 4, kSize, false);
+  const auto few = [&](const Linear& of, const Expression& x) { return of(pick_range(x, 0, 4)); };
+  EXPECT_TRUE(share_batches([&](const Expression& x) { return few(narrow, x); }));  // its bias
+  EXPECT_TRUE(has_a_type_per_length([&](const Expression& x) { return few(bare, x); }));
+  EXPECT_TRUE(has_a_type_per_length([&](const Expression& x) { return softmax(tags(x)); }));
+  EXPECT_TRUE(share_batches([&](const Expression& x) { return softmax(words_of(tags(x))); }));
+  EXPECT_TRUE(share_batches([&](const Expression& x) {
+    const std::vector<unsigned> gold(x.dim().cols(), 1);
+    return pickneglogsoftmax(words_of(product(x)), gold);
+  }));
+}
+
+TEST_F(SentenceLengthsTest, WordsAsMinibatchElementsShareBatches) {
+  const MultiHeadAttention heads(model, kSize, 2);
+  const auto record = [&](ComputationGraph& graph, const std::vector<unsigned>& words) {
+    const auto n = static_cast<unsigned>(words.size());
+    const Expression x = tanh(linear(embedding.minibatch(graph, words)));  // {16} each
+    const Expression all = heads(reshape(x, {kSize, n}));
+    return softmax(tanh(tags(reshape(all, Dim({kSize}, n)))));
+  };
+  EXPECT_TRUE(share_batches(Record(record)));
+}
+
+TEST_F(SentenceLengthsTest, WhatReadsAlongTheSentenceHasATypePerLength) {
+  const auto words_sum = [](const Expression& x) { return sum_batches(words_of(x)); };
+  EXPECT_TRUE(has_a_type_per_length(words_sum));
+  EXPECT_TRUE(has_a_type_per_length([](const Expression& x) { return sum_elems(x); }));
+  EXPECT_TRUE(has_a_type_per_length([](const Expression& x) { return average_cols(x); }));
+  EXPECT_TRUE(has_a_type_per_length([](const Expression& x) { return max_dim(x, 1); }));
+  EXPECT_TRUE(has_a_type_per_length([](const Expression& x) { return transpose(x); }));
+  EXPECT_TRUE(has_a_type_per_length([](const Expression& x) { return select_cols(x, {2, 0}); }));
+  EXPECT_FALSE(share_batches(Record(
+      [&](ComputationGraph& graph, const auto& words) { return embedding.mean(graph, words); })));
+  EXPECT_FALSE(share_batches(Record([&](ComputationGraph& graph, const auto& words) {
+    std::vector<Expression> columns;
+    for (const unsigned word : words) columns.push_back(embedding(graph, word));
+    return concatenate_cols(columns);
+  })));
+}
+
+// A query of zeros fits all keys alike.
+TEST_F(SentenceLengthsTest, AttentionIsAMean) {
+  const auto mean = [](const Expression& x) {
+    return attention(zeros(*x.pg, {x.dim().rows()}), x, x);
+  };
+  EXPECT_TRUE(share_batches(mean));
+  EXPECT_TRUE(share_batches([&](const Expression& x) { return mean(tags(x)); }));
+  EXPECT_TRUE(share_batches(
+      [&](const Expression& x) { return attention(pick(parameter(*x.pg, weights), 0, 1), x, x); }));
+  ComputationGraph graph;
+  const Expression x = embedding.columns(graph, std::vector<unsigned>{3, 1, 4, 1, 5});
+  const auto found = as_vector(mean(x).value()), expected = as_vector(average_cols(x).value());
+  for (unsigned i = 0; i < kSize; ++i) EXPECT_NEAR(found[i], expected[i], 1e-6f);
+}
+
+// An op with many types leaves room for the others.
+TEST_F(SentenceLengthsTest, TheReportNamesEveryOpWithSeveralTypes) {
+  Minibatch batch;
+  for (unsigned n = kShortest; n <= kLongest; ++n) {
+    const Expression x = embedding.columns(batch.new_graph(), std::vector<unsigned>(n, 1));
+    batch.add_output(transpose(x) * average_cols(x));
+  }
+  batch.forward();
+  std::map<std::string, std::string> first;
+  for (const Report::NearMiss& miss : batch.explain().near_misses) {
+    first.try_emplace(miss.op, miss.difference);
+  }
+  EXPECT_EQ(first,
+            (std::map<std::string, std::string>{{"matrix_product", "input 0 is {5,16} or {6,16}"},
+                                                {"mean_dim", "input 0 is {16,5} or {16,6}"},
+                                                {"transpose", "input 0 is {16,5} or {16,6}"}}));
+}
+
+}  // namespace
+}  // namespace dynet_like::nn
