@@ -59,8 +59,6 @@ struct Report {
   };
   static constexpr std::size_t kKeptWaves = 10'000;
 
-  std::vector<Type> types;  ///< most nodes first
-  std::vector<NearMiss> near_misses;
   std::vector<Type> types;            ///< most nodes first
   std::vector<NearMiss> near_misses;  ///< at most three of an op
   std::uint64_t nodes = 0, batches = 0, kernel_calls = 0, bound = 0;
