@@ -4,7 +4,6 @@
 #include <fstream>
 #include <iostream>
 #include <mutex>
-#include <new>
 
 #include "dynet/dynet.h"
 #include "dynet/expr.h"
@@ -98,6 +97,14 @@ ComputationGraph::ComputationGraph(bool batched)
   collect_gradients_in(detail::gradients());
   ++active_graphs;
 }
+ComputationGraph::ComputationGraph(const dynet_like::GraphPlace& place)
+    : dynet_like::ComputationGraph(place),
+      id_(++last_graph),
+      is_of_minibatch_(true),
+      is_spare_used_(false) {
+  collect_gradients_in(detail::gradients());
+  ++active_graphs;
+}
 ComputationGraph::~ComputationGraph() {
   --active_graphs;
   add_to_profile();
@@ -107,11 +114,7 @@ ComputationGraph::~ComputationGraph() {
 }
 
 void ComputationGraph::add_to_profile() const {
-  if (!is_profiled_) return;
-  try {
-    detail::add_to_profile(explain());
-  } catch (const std::bad_alloc&) {  // a destructor is no place for it
-  }
+  if (is_profiled_) detail::add_work_to_profile(*this);
 }
 
 VariableIndex ComputationGraph::add_input(real s, Device*) { return input(*this, s).i; }
@@ -166,8 +169,10 @@ VariableIndex ComputationGraph::add_const_lookup(const LookupParameter& p,
 }
 
 const Tensor& ComputationGraph::forward(const Expression& last) {
-  detail::random();
-  draw_anew();
+  if (!is_beside_others()) {
+    detail::random();
+    draw_anew();
+  }
   return values_.insert_or_assign(last.i, dynet_like::ComputationGraph::forward(last))
       .first->second;
 }
@@ -194,8 +199,12 @@ void ComputationGraph::clear() {
   add_to_profile();
   detail::random();
   dynet_like::ComputationGraph::clear();
-  forget_handed_out();
   id_ = ++last_graph;
+}
+void ComputationGraph::forget_records() {
+  dynet_like::ComputationGraph::forget_records();
+  forget_handed_out();
+  if (is_of_minibatch_) id_ = ++last_graph;  // what is recorded next is another graph
 }
 void ComputationGraph::revert() {
   const std::uint32_t random_nodes = tape().random_nodes();

@@ -24,10 +24,12 @@ void print_waves(std::ostream& out, const Report& report) {
   const auto per_wave = [&](std::uint64_t count) {
     return static_cast<double>(count) / static_cast<double>(report.waves.size());
   };
+  const std::streamsize precision = out.precision(1);
   out << report.wave_count << " waves of samples that waited for values; on average " << std::fixed
-      << std::setprecision(1) << per_wave(sum.samples) << " samples, " << per_wave(sum.nodes)
-      << " nodes, " << per_wave(sum.batches) << " batches\n"
+      << per_wave(sum.samples) << " samples, " << per_wave(sum.nodes) << " nodes, "
+      << per_wave(sum.batches) << " batches\n"
       << std::defaultfloat;
+  out.precision(precision);
   const std::size_t lines = std::min(kLines, report.waves.size());
   for (std::size_t line = 0; line < lines; ++line) {
     // From the first to the last, at equal distances.

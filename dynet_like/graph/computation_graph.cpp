@@ -72,12 +72,11 @@ ComputationGraph::ComputationGraph(GraphMemory memory)
   executor_->take_step();
 }
 
-ComputationGraph::ComputationGraph(std::shared_ptr<TypeTable> types, TypeCache& cache,
-                                   Executor& executor, std::uint32_t sample)
+ComputationGraph::ComputationGraph(const GraphPlace& place)
     : slot_(acquire_handle_slot()),
-      types_(std::move(types)),
-      tape_(types_, cache, sample, executor.options().dtype),
-      executor_(&executor),
+      types_(place.types),
+      tape_(types_, place.cache, place.sample, place.executor.options().dtype),
+      executor_(&place.executor),
       in_use_(false) {}
 
 ValueRef ComputationGraph::ref(const Expression& e, const char* user) const {

@@ -28,6 +28,14 @@ struct GraphMemory {
   std::unique_ptr<Executor> executor;
 };
 
+/// What a graph of a Minibatch has in common with the others, and its number among them.
+struct GraphPlace {
+  std::shared_ptr<TypeTable> types;
+  TypeCache& cache;
+  Executor& executor;
+  std::uint32_t sample;
+};
+
 /// Records operations and runs them when a value is asked for. Any number of graphs may be alive;
 /// one graph is for one thread at a time. Graphs of a Minibatch run together.
 class ComputationGraph {
@@ -104,6 +112,12 @@ class ComputationGraph {
   bool has_random() const { return executor_->options().random != nullptr; }
 
  protected:
+  /// A spare graph of a minibatch: see Minibatch::make_graph.
+  explicit ComputationGraph(const GraphPlace& place);
+  /// Forgets what was recorded, when it is cleared or its minibatch is. Must not throw.
+  virtual void forget_records();
+  /// Inside for_each_sample or Minibatch::record, where the executor is that of all samples.
+  bool is_beside_others() const { return beside_others_ || waiter_ != nullptr; }
   /// Forgets everything; after that the graph can only be destroyed.
   GraphMemory take_memory();
   /// Random nodes that run from now on draw other numbers: before everything is computed anew.
@@ -114,9 +128,6 @@ class ComputationGraph {
 
  private:
   friend class Minibatch;
-  /// A spare graph of a minibatch.
-  ComputationGraph(std::shared_ptr<TypeTable> types, TypeCache& cache, Executor& executor,
-                   std::uint32_t sample);
 
   struct Checkpoint {
     Tape::Mark tape;
@@ -129,11 +140,10 @@ class ComputationGraph {
 
   ValueRef ref(const Expression& e, const char* user) const;
   std::size_t values_kept_since(std::uint32_t generation) const;
-  void forget_records();
   void forget_all();
   /// The executor. It is not to be had while samples are recorded beside each other.
   Executor& executor(const char* user) const {
-    if (beside_others_ || waiter_ != nullptr) throw_beside_others(user);
+    if (is_beside_others()) throw_beside_others(user);
     return *executor_;
   }
   std::pair<Executor*, std::unique_lock<std::mutex>> locked(const char* user);

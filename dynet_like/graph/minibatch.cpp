@@ -33,14 +33,18 @@ ComputationGraph& Minibatch::new_graph() {
   check_alone("new_graph");
   if (used_ == graphs_.size()) {
     make_room(graphs_);
-    const auto sample = static_cast<std::uint32_t>(used_);
-    graphs_.emplace_back(new ComputationGraph(types_, *caches_[0], executor_, sample));
+    graphs_.push_back(
+        make_graph({types_, *caches_[0], executor_, static_cast<std::uint32_t>(used_)}));
   }
   ComputationGraph& graph = *graphs_[used_];
   graph.index_ = executor_.add_tape(graph.tape_);
   graph.in_use_ = true;
   ++used_;
   return graph;
+}
+
+std::unique_ptr<ComputationGraph> Minibatch::make_graph(const GraphPlace& place) {
+  return std::unique_ptr<ComputationGraph>(new ComputationGraph(place));
 }
 
 ComputationGraph& Minibatch::graph(std::size_t sample) {
@@ -205,7 +209,10 @@ void Minibatch::backward(Gradients& gradients) {
   }
   executor_.finish_backward(gradients);
   if (in_parts) forgets_ = executor_.forgets();
-  for (std::size_t i = 0; i < used_; ++i) graphs_[i]->last_gradients_ = nullptr;
+  for (std::size_t i = 0; i < used_; ++i) {
+    const bool is_callers = &gradients != graphs_[i]->collected_;
+    graphs_[i]->last_gradients_ = is_callers ? nullptr : &gradients;
+  }
 }
 
 void Minibatch::check_backward() {

@@ -23,7 +23,7 @@ class Minibatch {
   using TakeSample = std::function<bool(std::size_t i, bool idle)>;
 
   explicit Minibatch(const GraphOptions& options = {});
-  ~Minibatch();
+  virtual ~Minibatch();
 
   /// The graph of the next sample. It lives until the minibatch is cleared or destroyed.
   ComputationGraph& new_graph();
@@ -97,6 +97,10 @@ class Minibatch {
   void on_gradient_complete(std::function<void(const ParameterStorage&)> callback) {
     executor_.on_gradient_complete(std::move(callback));
   }
+
+ protected:
+  /// A spare graph, which a derived class may make as one of a class of its own.
+  virtual std::unique_ptr<ComputationGraph> make_graph(const GraphPlace& place);
 
  private:
   /// Consecutive samples.

@@ -99,7 +99,8 @@ class ComputationGraph : public dynet_like::ComputationGraph {
 
   // Tensors stay valid until the graph is cleared or reverted.
 
-  /// Computes everything anew: what pointers point to is read again.
+  /// Computes everything anew: what pointers point to is read again. Inside for_each_sample it is
+  /// get_value.
   const Tensor& forward(const Expression& last);
   const Tensor& forward(VariableIndex i) { return forward(expression(i)); }
   /// Computes what has not been computed yet.
@@ -131,7 +132,13 @@ class ComputationGraph : public dynet_like::ComputationGraph {
 
   unsigned get_id() const { return id_; }
 
+ protected:
+  void forget_records() override;
+
  private:
+  friend class Minibatch;
+  explicit ComputationGraph(const dynet_like::GraphPlace& place);
+
   using Tensors = std::unordered_map<VariableIndex, Tensor>;
 
   template <class Function, class Arguments>
@@ -144,6 +151,7 @@ class ComputationGraph : public dynet_like::ComputationGraph {
   void add_to_profile() const;
 
   unsigned id_ = 0;
+  bool is_of_minibatch_ = false;
   bool is_spare_used_ = true;  ///< whether its memory goes to the next graph
   bool is_profiled_ = false;
   unsigned options_version_ = 0;
