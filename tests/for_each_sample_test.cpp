@@ -9,54 +9,12 @@
 
 #include "dynet_like/dynet_like.h"
 #include "tests/support/message_of.h"
+#include "tests/support/walker.h"
 
 namespace dynet_like {
 namespace {
 
-constexpr unsigned kStates = 12, kActions = 4;
-
-// A model that walks: the next step depends on the value of this one.
-struct Walker {
-  Walker() {
-    const ParameterInitGlorot init;
-    W = model.add_parameters({kStates, kStates}, init, "W");
-    b = model.add_parameters({kStates}, init, "b");
-    V = model.add_parameters({kActions, kStates}, init, "V");
-    E = model.add_lookup_parameters(kActions, {kStates}, ParameterInitGlorot(true), "E");
-  }
-
-  struct Path {
-    std::vector<unsigned> actions;
-    std::vector<float> scores;
-    Expression loss;
-  };
-
-  // As many steps as the sample says, and one more whenever an action is 0.
-  Path walk(ComputationGraph& graph, unsigned sample) const {
-    Path path;
-    Expression state = lookup(graph, E, sample % kActions);
-    std::vector<Expression> losses;
-    unsigned steps = 1 + sample * 5 % 7;
-    for (unsigned i = 0; i < steps && i < 20; ++i) {
-      state = tanh(affine_transform({parameter(graph, b), parameter(graph, W), state}));
-      const Expression scores = parameter(graph, V) * state;
-      losses.push_back(pickneglogsoftmax(scores, i % kActions));
-      const std::vector<float> values = as_vector(scores.value());
-      const auto best =
-          static_cast<unsigned>(std::max_element(values.begin(), values.end()) - values.begin());
-      path.actions.push_back(best);
-      path.scores.insert(path.scores.end(), values.begin(), values.end());
-      state = state + lookup(graph, E, best);
-      if (best == 0) ++steps;
-    }
-    path.loss = sum(losses);
-    return path;
-  }
-
-  ParameterCollection model;
-  Parameter W, b, V;
-  LookupParameter E;
-};
+using testing::Walker, testing::kActions, testing::kStates;
 
 // What a pass leaves: decisions, loss and gradients.
 struct Outcome {
@@ -421,76 +379,6 @@ TEST(ForEachSampleTest, OneOfSeveralValuesCannotBeComputed) {
     }
   });
   EXPECT_EQ(sums, (std::vector<float>{4, 4, 3}));
-}
-
-// Samples come in groups of uneven sizes; each has what it has alone, and memory stops growing.
-TEST(ForEachArrivingTest, SamplesThatComeWhileOthersRun) {
-  const Walker walker;
-  std::vector<std::vector<float>> expected;
-  for (unsigned i = 0; i < 14; ++i) {
-    Minibatch alone;
-    expected.push_back(walker.walk(alone.new_graph(), i).scores);
-  }
-  for (unsigned threads : {1u, 2u}) {
-    GraphOptions options;
-    options.inference = true;
-    options.threads = threads;
-    Minibatch batch(options);
-    std::vector<std::vector<float>> seen(3000);
-    std::size_t next = 0, asked = 0, most = 0;
-    std::uint64_t bytes = 0;
-    for_each_arriving(
-        batch, 5,
-        [&](bool idle) -> std::optional<std::size_t> {
-          if (next == seen.size()) return std::nullopt;
-          if (++asked % 4 == 0 && !idle) return std::nullopt;
-          if (next == seen.size() / 2) most = next;
-          return next++;
-        },
-        [&](ComputationGraph& graph, std::size_t sample) {
-          seen[sample] = walker.walk(graph, sample % 14).scores;
-        });
-    bytes = batch.explain().value_bytes;
-    for (std::size_t i = 0; i < seen.size(); ++i) ASSERT_EQ(seen[i], expected[i % 14]) << i;
-    EXPECT_EQ(most, seen.size() / 2);
-    EXPECT_LT(bytes, 200'000u);
-    EXPECT_EQ(batch.size(), 5u);
-  }
-}
-
-TEST(ForEachArrivingTest, NeedsInference) {
-  Minibatch batch;
-  EXPECT_THROW(
-      for_each_arriving(
-          batch, 4, [](bool) { return std::optional<int>(); }, [](ComputationGraph&, int) {}),
-      UsageError);
-}
-
-TEST(ForEachArrivingTest, BranchesAreRevertedAndAnExceptionEndsIt) {
-  const Walker walker;
-  GraphOptions options;
-  options.inference = true;
-  Minibatch batch(options);
-  for (int round = 0; round < 2; ++round) {
-    int next = 0;
-    EXPECT_THROW(for_each_arriving(
-                     batch, 3, [&](bool) { return std::optional<int>(next++); },
-                     [&](ComputationGraph& graph, int sample) {
-                       Expression state =
-                           lookup(graph, walker.E, static_cast<unsigned>(sample) % kActions);
-                       for (int step = 0; step < 2 + sample % 3; ++step) {
-                         graph.checkpoint();
-                         as_vector(tanh(state + lookup(graph, walker.E, 1u)).value());
-                         graph.revert();
-                         state = tanh(parameter(graph, walker.W) * state);
-                         as_vector(state.value());
-                       }
-                       if (sample == 2000) throw std::runtime_error("mine");
-                     }),
-                 std::runtime_error);
-    EXPECT_LT(batch.explain().value_bytes, 200'000u);
-    batch.clear();
-  }
 }
 
 TEST(ForEachSampleTest, ThousandsOfSamples) {

@@ -1,0 +1,85 @@
+// for_each_arriving: samples that come while others run.
+#include <gtest/gtest.h>
+
+#include <optional>
+#include <stdexcept>
+
+#include "tests/support/walker.h"
+
+namespace dynet_like {
+namespace {
+
+using testing::Walker, testing::kActions;
+
+// Samples come in groups of uneven sizes; each has what it has alone, and memory stops growing.
+TEST(ForEachArrivingTest, SamplesThatComeWhileOthersRun) {
+  const Walker walker;
+  std::vector<std::vector<float>> expected;
+  for (unsigned i = 0; i < 14; ++i) {
+    Minibatch alone;
+    expected.push_back(walker.walk(alone.new_graph(), i).scores);
+  }
+  for (unsigned threads : {1u, 2u}) {
+    GraphOptions options;
+    options.inference = true;
+    options.threads = threads;
+    Minibatch batch(options);
+    std::vector<std::vector<float>> seen(3000);
+    std::size_t next = 0, asked = 0, most = 0;
+    std::uint64_t bytes = 0;
+    for_each_arriving(
+        batch, 5,
+        [&](bool idle) -> std::optional<std::size_t> {
+          if (next == seen.size()) return std::nullopt;
+          if (++asked % 4 == 0 && !idle) return std::nullopt;
+          if (next == seen.size() / 2) most = next;
+          return next++;
+        },
+        [&](ComputationGraph& graph, std::size_t sample) {
+          seen[sample] = walker.walk(graph, sample % 14).scores;
+        });
+    bytes = batch.explain().value_bytes;
+    for (std::size_t i = 0; i < seen.size(); ++i) ASSERT_EQ(seen[i], expected[i % 14]) << i;
+    EXPECT_EQ(most, seen.size() / 2);
+    EXPECT_LT(bytes, 200'000u);
+    EXPECT_EQ(batch.size(), 5u);
+  }
+}
+
+TEST(ForEachArrivingTest, NeedsInference) {
+  Minibatch batch;
+  EXPECT_THROW(
+      for_each_arriving(
+          batch, 4, [](bool) { return std::optional<int>(); }, [](ComputationGraph&, int) {}),
+      UsageError);
+}
+
+TEST(ForEachArrivingTest, BranchesAreRevertedAndAnExceptionEndsIt) {
+  const Walker walker;
+  GraphOptions options;
+  options.inference = true;
+  Minibatch batch(options);
+  for (int round = 0; round < 2; ++round) {
+    int next = 0;
+    EXPECT_THROW(for_each_arriving(
+                     batch, 3, [&](bool) { return std::optional<int>(next++); },
+                     [&](ComputationGraph& graph, int sample) {
+                       Expression state =
+                           lookup(graph, walker.E, static_cast<unsigned>(sample) % kActions);
+                       for (int step = 0; step < 2 + sample % 3; ++step) {
+                         graph.checkpoint();
+                         as_vector(tanh(state + lookup(graph, walker.E, 1u)).value());
+                         graph.revert();
+                         state = tanh(parameter(graph, walker.W) * state);
+                         as_vector(state.value());
+                       }
+                       if (sample == 2000) throw std::runtime_error("mine");
+                     }),
+                 std::runtime_error);
+    EXPECT_LT(batch.explain().value_bytes, 200'000u);
+    batch.clear();
+  }
+}
+
+}  // namespace
+}  // namespace dynet_like
