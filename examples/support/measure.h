@@ -2,7 +2,9 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <string>
+#include <vector>
 
 #include <nlohmann/json.hpp>
 
@@ -19,5 +21,13 @@ namespace dynet_like::examples {
 nlohmann::json measure_batching(const Options& options, const nn::TrainingRun& run,
                                 std::size_t samples, const std::string& speed,
                                 const Minibatch::RecordSample& loss_of);
+
+/// What samples gain that wait for each other in for_each_sample: prints "UNIT/s" when all are
+/// decided together and one by one, the fastest of some runs, and returns these numbers for a
+/// report as "UNIT_per_s" and "UNIT_per_s_alone". decide(n) decides all, n at a time, on one
+/// thread; throws std::logic_error unless it says the same both times.
+nlohmann::json measure_waiting(
+    const std::string& unit, std::size_t count,
+    const std::function<std::vector<std::string>(unsigned together)>& decide);
 
 }  // namespace dynet_like::examples

@@ -2,13 +2,15 @@
 # Arguments: PROGRAMS, their folder; WORK, a folder.
 include(${CMAKE_CURRENT_LIST_DIR}/run.cmake)
 
-set(examples tagger tree_lstm language_model)
+set(examples tagger tree_lstm language_model seq2seq)
 set(train_tagger --train-sentences 40 --test-sentences 20 --hidden 8)
 set(train_tree_lstm --train-trees 60 --test-trees 20 --hidden 8 --max-tokens 30)
 set(train_language_model --sentences 100 --hidden 8)
+set(train_seq2seq --train-pairs 60 --test-pairs 20 --hidden 8 --max-length 20)
 set(apply_tagger "the vumo .\n")
 set(apply_tree_lstm "0\t( ( ( [MAX 2 ) 9 ) ] )\n\n3\t( ( ( [MIN 2 ) 9 ) ] )\n")
 set(apply_language_model "the dogs sleep\n")
+set(apply_seq2seq "jump twice\nrun left after walk\n")
 
 foreach(example IN LISTS examples)
   # What is asked for is all that help does, whatever else is there.
@@ -53,7 +55,7 @@ foreach(example IN LISTS examples)
   foreach(option IN ITEMS --resume --data=x --hidden=8 --epochs=1 --seed=1 --report=x)
     run(2 ${example} --apply --output ${example} ${option})
     string(REGEX REPLACE "=.*" "" option ${option})
-    expect("need --apply with no options but --output, [^;]*; got ${option}\n")
+    expect("need --apply with no options but [^;]*--output; got ${option}\n")
   endforeach()
 
   # Models of others, of none, and those that are broken.

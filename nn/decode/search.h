@@ -39,7 +39,7 @@ template <class State>
 struct Hypothesis {
   std::vector<unsigned> actions;  ///< without the end action
   double sum = 0;                 ///< of the actions' scores, the end's included
-  double score = 0;               ///< what hypotheses are compared by: the sum, or a part of it
+  double score = 0;               ///< the sum, divided as SearchOptions::length_penalty says
   bool is_complete = false;       ///< it has ended, and was not ended by SearchOptions::max_length
   State state;                    ///< after these actions
 };
@@ -116,10 +116,10 @@ class Search {
 
   void add_found(Open open, bool is_complete) {
     const double score = open.sum / length_divisor(options_, length_);
-    const auto is_worse = [&](const Hypothesis<State>& other) {
-      return other.is_complete == is_complete ? other.score < score : is_complete;
-    };
-    const auto behind = std::find_if(found_.begin(), found_.end(), is_worse);
+    const auto behind =
+        std::partition_point(found_.begin(), found_.end(), [&](const Hypothesis<State>& other) {
+          return other.is_complete == is_complete ? other.score >= score : other.is_complete;
+        });
     if (found_.size() == options_.n_best && behind == found_.end()) return;
     found_.insert(
         behind, {trail_.actions(open.place), open.sum, score, is_complete, std::move(open.state)});
