@@ -24,6 +24,7 @@ using namespace dynet_like::examples;
 using Strings = std::vector<std::string>;
 
 constexpr unsigned kTogether = 128;  // sentences that are decoded at once
+constexpr std::size_t kMeasured = 1024;
 constexpr auto kSaved = Option::Saved::setting;
 
 const Program kProgram = {
@@ -191,10 +192,9 @@ int train(const Options& options) {
   }
   if (run.interrupted()) return stopped(options);
   Strings sentences = sources_of(data.test);
-  sentences.resize(std::min<std::size_t>(sentences.size(), kTogether));
-  nlohmann::json report = measure_waiting("sentences", sentences.size(), [&](unsigned together) {
-    return model.translate(sentences, 1, together);
-  });
+  sentences.resize(std::min(sentences.size(), kMeasured));
+  const auto decide = [&](unsigned together) { return model.translate(sentences, 1, together); };
+  nlohmann::json report = measure_waiting("sentences", sentences.size(), kTogether, decide);
   report["exact_match"] = exact_match(model, data.test);
   report["dev_exact_match"] = run.progress().best_score;
   fmt::print("test: {:.2f} % of {} sentences are right\n",

@@ -22,12 +22,11 @@ nlohmann::json measure_batching(const Options& options, const nn::TrainingRun& r
                                 std::size_t samples, const std::string& speed,
                                 const Minibatch::RecordSample& loss_of);
 
-/// What samples gain that wait for each other in for_each_sample: prints "UNIT/s" when all are
-/// decided together and one by one, the fastest of some runs, and returns these numbers for a
-/// report as "UNIT_per_s" and "UNIT_per_s_alone". decide(n) decides all, n at a time, on one
-/// thread; throws std::logic_error unless it says the same both times.
-nlohmann::json measure_waiting(
-    const std::string& unit, std::size_t count,
-    const std::function<std::vector<std::string>(unsigned together)>& decide);
+/// What samples gain that wait for each other in for_each_sample: prints "UNIT/s" when `together`
+/// of them are decided at once, and one by one, the fastest of some runs, and returns these numbers
+/// for a report as "UNIT_per_s" and "UNIT_per_s_alone". decide(n) decides all `count`, n at a time,
+/// on one thread. Throws std::logic_error unless it says the same both times.
+nlohmann::json measure_waiting(const std::string& unit, std::size_t count, unsigned together,
+                               const std::function<std::vector<std::string>(unsigned n)>& decide);
 
 }  // namespace dynet_like::examples
