@@ -2,12 +2,12 @@
 //
 // How a sentence is decoded is written for one sentence. The searches of a minibatch wait for each
 // other wherever they need scores, so that a step of all sentences, and of all hypotheses of their
-// beams, is computed together. With one thread, beside other work:
+// beams, is computed together. What it reaches:
 //
 //   seq2seq
-//       commands as in SCAN: 98.8 % of new ones are right; 10 seconds
-//   seq2seq --data FOLDER
-//       SCAN (Lake and Baroni 2018): all of the 4,182 test commands; TODO
+//       commands as in SCAN: more than 98 % of new ones are right, in dev; some 10 seconds
+//   seq2seq --data FOLDER --split length
+//       SCAN (Lake and Baroni 2018), longer commands than in training: 19.3 % of 3,920
 #include <algorithm>
 
 #include <fmt/format.h>
