@@ -1,7 +1,10 @@
-// What a step of decoders costs that need values after every step: does it grow with their number?
+// What a step of decoders costs that need values after every step: does it grow with their number,
+// what do samples on fibers cost, and what do beams of many sentences gain together?
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
+#include <functional>
+#include <numeric>
 #include <stdexcept>
 #include <vector>
 
@@ -36,13 +39,19 @@ struct Decoders {
   nn::Linear output;
 };
 
-// Forms of the same program. Each returns a number that depends on all that was computed.
-
-/// A graph per sentence, and compute() once per step.
-float with_compute(const Decoders& decoders, unsigned steps, bool forward) {
+GraphOptions inference(batching::Policy policy = batching::Policy::automatic) {
   GraphOptions options;
   options.inference = true;
-  Minibatch batch(options);
+  options.policy = policy;
+  return options;
+}
+
+// Forms of the same program. Each returns what depends on all that was computed, and works in
+// memory that it is given.
+
+/// A graph per sentence, and compute() once per step.
+float with_compute(const Decoders& decoders, Minibatch& batch, unsigned steps, bool forward) {
+  batch.clear();
   std::vector<nn::LSTM::State> states;
   for (unsigned i = 0; i < decoders.sentences; ++i) {
     states.push_back(decoders.cell.start(batch.new_graph()));
@@ -67,10 +76,8 @@ float with_compute(const Decoders& decoders, unsigned steps, bool forward) {
 }
 
 /// One graph for all, whose scores of a step are joined in one expression.
-float in_one_graph(const Decoders& decoders, unsigned steps) {
-  GraphOptions options;
-  options.inference = true;
-  ComputationGraph graph(options);
+float in_one_graph(const Decoders& decoders, ComputationGraph& graph, unsigned steps) {
+  graph.clear();
   std::vector<nn::LSTM::State> states(decoders.sentences, decoders.cell.start(graph));
   std::vector<unsigned> word(decoders.sentences, 1);
   float sum = 0;
@@ -90,53 +97,128 @@ float in_one_graph(const Decoders& decoders, unsigned steps) {
   return sum;
 }
 
+/// Plain code for every sentence, which waits for the others in for_each_sample.
+float on_fibers(const Decoders& decoders, Minibatch& batch, unsigned steps) {
+  batch.clear();
+  // The same order of additions as the other forms have.
+  std::vector<float> best(std::size_t{steps} * decoders.sentences);
+  for_each_sample(batch, decoders.sentences, [&](ComputationGraph& graph, std::size_t i) {
+    nn::LSTM::State state = decoders.cell.start(graph);
+    unsigned word = 1;
+    for (unsigned s = 0; s < steps; ++s) {
+      const Tensor value = decoders.step(graph, state, word).value();
+      word = static_cast<unsigned>(std::max_element(value.v, value.v + value.d.size()) - value.v);
+      best[s * decoders.sentences + i] = value.v[word];
+    }
+  });
+  return std::accumulate(best.begin(), best.end(), 0.0f);
+}
+
+/// What sentences are decoded to, so many of them at once: by nn::beam_search, or greedily with a
+/// beam of 1.
+std::vector<std::vector<unsigned>> search(const Decoders& decoders, Minibatch& batch,
+                                          unsigned steps, unsigned beam, unsigned together) {
+  std::vector<std::vector<unsigned>> found;
+  for (unsigned first = 0; first < decoders.sentences; first += together) {
+    batch.clear();
+    const unsigned count = std::min(together, decoders.sentences - first);
+    const auto actions = for_each_sample(batch, count, [&](ComputationGraph& graph, std::size_t i) {
+      nn::LSTM::State start = decoders.cell.start(graph);
+      // Every sentence is another one.
+      decoders.step(graph, start, first + static_cast<unsigned>(i));
+      const nn::Steps<nn::LSTM::State> functions = {
+          .scores = [&](const auto& state) { return decoders.output(state.h); },
+          .advance =
+              [&](const auto& state, unsigned word) {
+                return decoders.cell.step(state, lookup(graph, decoders.words, word));
+              }};
+      return nn::beam_search(start, functions, {.max_length = steps, .beam = beam})[0].actions;
+    });
+    found.insert(found.end(), actions.begin(), actions.end());
+  }
+  return found;
+}
+
 template <class Form>
 double microseconds_per_step(unsigned steps, double seconds, const Form& form) {
-  std::vector<double> times;
-  const auto begin = std::chrono::steady_clock::now();
+  using Clock = std::chrono::steady_clock;
+  double fastest = 1e9;  // what disturbs a run only makes it slower
+  const Clock::time_point begin = Clock::now();
   do {
-    const auto start = std::chrono::steady_clock::now();
+    const Clock::time_point start = Clock::now();
     form();
-    const auto end = std::chrono::steady_clock::now();
-    times.push_back(std::chrono::duration<double, std::micro>(end - start).count() / steps);
-    if (end - begin > std::chrono::duration<double>(seconds)) break;
-  } while (true);
-  std::sort(times.begin(), times.end());
-  return times[times.size() / 2];
+    const std::chrono::duration<double, std::micro> time = Clock::now() - start;
+    fastest = std::min(fastest, time.count() / steps);
+  } while (Clock::now() - begin < std::chrono::duration<double>(seconds));
+  return fastest;
+}
+
+void compare_forms(const Decoders& decoders, double seconds) {
+  Minibatch batch(inference());
+  ComputationGraph graph(inference());
+  std::printf("%6s %12s %12s %12s %12s %12s\n", "steps", "compute", "forward", "one graph",
+              "fibers", "greedy");
+  for (unsigned steps : {50u, 200u, 1000u}) {
+    const std::function<float()> forms[] = {
+        [&] { return with_compute(decoders, batch, steps, false); },
+        [&] { return with_compute(decoders, batch, steps, true); },
+        [&] { return in_one_graph(decoders, graph, steps); },
+        [&] { return on_fibers(decoders, batch, steps); }};
+    std::printf("%6u", steps);
+    for (const auto& form : forms) {
+      if (form() != forms[0]()) throw std::logic_error("the forms compute different numbers");
+      std::printf(" %12.1f", microseconds_per_step(steps, seconds, form));
+    }
+    const auto greedy = [&] { search(decoders, batch, steps, 1, decoders.sentences); };
+    std::printf(" %12.1f\n", microseconds_per_step(steps, seconds, greedy));
+  }
+}
+
+void compare_beams(const Decoders& decoders, unsigned beam, double seconds) {
+  constexpr unsigned kSteps = 50;
+  Minibatch batched(inference()), unbatched(inference(batching::Policy::none));
+  using Found = std::vector<std::vector<unsigned>>;
+  const std::function<Found()> forms[] = {
+      [&] { return search(decoders, batched, kSteps, beam, decoders.sentences); },
+      [&] { return search(decoders, batched, kSteps, beam, 1); },
+      [&] { return search(decoders, unbatched, kSteps, beam, 1); }};
+  double times[3];
+  for (int i = 0; i < 3; ++i) {
+    if (forms[i]() != forms[0]()) throw std::logic_error("alone they are decoded to others");
+    times[i] = microseconds_per_step(kSteps, seconds, forms[i]);
+  }
+  std::printf("beam %u, %u steps: %.1f together, %.1f one by one, %.1f node by node\n", beam,
+              kSteps, times[0], times[1], times[2]);
 }
 
 void run(int argc, char** argv) {
   namespace po = boost::program_options;
   Size size;
   double seconds = 1;
+  unsigned beam = 8;
   po::options_description options(
       "Greedy decoders (an LSTM and an output layer, inference, one thread) that need their "
       "scores\n"
-      "after every step, in lockstep. Prints microseconds per step of all of them, the median of\n"
-      "runs of so many steps: with a graph per sentence and Minibatch::compute or\n"
-      "Minibatch::forward (every score an output), and in one graph that joins the scores.\n\n"
+      "after every step, in lockstep. Prints microseconds per step of all of them, in the fastest\n"
+      "of runs of so many steps: with a graph per sentence and Minibatch::compute or\n"
+      "Minibatch::forward (every score an output), in one graph that joins the scores, on fibers\n"
+      "in for_each_sample, and there by nn::beam_search with a beam of 1. At the end, a beam "
+      "search\n"
+      "of all sentences together and one by one.\n\n"
       "Options");
   options.add_options()("sentences", po::value(&size.sentences)->default_value(32), "decoders")(
       "hidden", po::value(&size.hidden)->default_value(128), "the LSTM's size")(
+      "beam", po::value(&beam)->default_value(8), "hypotheses of the search at the end")(
       "seconds", po::value(&seconds)->default_value(1, "1"), "of every measurement");
   po::variables_map values;
   if (!bench::read_command_line(argc, argv, options, values)) return;
   bench::check_range("--seconds", seconds, 0.001, 3600);
   bench::check_range("--sentences", size.sentences, 1, 10000);
   bench::check_range("--hidden", size.hidden, 1, 4096);
+  bench::check_range("--beam", beam, 1, 1000);
   const Decoders decoders(size);
-  std::printf("%6s %12s %12s %12s\n", "steps", "compute", "forward", "one graph");
-  for (unsigned steps : {50u, 200u, 1000u}) {
-    const float sum = with_compute(decoders, steps, false);
-    if (sum != with_compute(decoders, steps, true) || sum != in_one_graph(decoders, steps)) {
-      throw std::logic_error("the forms compute different numbers");
-    }
-    const auto time = [&](const auto& form) { return microseconds_per_step(steps, seconds, form); };
-    const double compute = time([&] { with_compute(decoders, steps, false); });
-    const double forward = time([&] { with_compute(decoders, steps, true); });
-    const double one = time([&] { in_one_graph(decoders, steps); });
-    std::printf("%6u %12.1f %12.1f %12.1f\n", steps, compute, forward, one);
-  }
+  compare_forms(decoders, seconds);
+  compare_beams(decoders, beam, seconds);
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 // The whole library: graphs, operations, parameters, trainers, files.
 #pragma once
 
+#include "dynet_like/core/draw.h"
 #include "dynet_like/core/errors.h"
 #include "dynet_like/core/largest.h"
 #include "dynet_like/graph/cell.h"

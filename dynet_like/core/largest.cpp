@@ -13,6 +13,11 @@ namespace {
 
 bool is_larger(double a, double b) { return b < a || (std::isnan(a) && !std::isnan(b)); }
 
+// Of x at place a and y at place b.
+bool comes_before(double x, unsigned a, double y, unsigned b) {
+  return is_larger(x, y) || (!is_larger(y, x) && a < b);
+}
+
 // Of the elements [first, first + n); a place is counted from there.
 std::size_t place_of_largest(const Tensor& tensor, std::size_t first, std::size_t n) {
   std::size_t best = 0;
@@ -29,6 +34,13 @@ std::size_t argmax(const Tensor& tensor) {
     throw ShapeError("[argmax] need at least one element; got " + to_string(tensor.d));
   }
   return place_of_largest(tensor, 0, tensor.d.size());
+}
+
+unsigned argmax(const Tensor& tensor, ListOf<unsigned> allowed) {
+  check_places(tensor, allowed, "argmax");
+  return *std::min_element(allowed.begin(), allowed.end(), [&](unsigned a, unsigned b) {
+    return comes_before(tensor.at(a), a, tensor.at(b), b);
+  });
 }
 
 std::vector<unsigned> argmax_of_columns(const Tensor& tensor) {
@@ -50,12 +62,19 @@ std::vector<unsigned> top_k_of_columns(const Tensor& tensor, unsigned k) {
   for (std::size_t first = 0; first < tensor.d.size(); first += rows) {
     std::iota(all.begin(), all.end(), 0u);
     std::partial_sort(all.begin(), all.begin() + k, all.end(), [&](unsigned a, unsigned b) {
-      const double x = tensor.at(first + a), y = tensor.at(first + b);
-      return is_larger(x, y) || (!is_larger(y, x) && a < b);
+      return comes_before(tensor.at(first + a), a, tensor.at(first + b), b);
     });
     result.insert(result.end(), all.begin(), all.begin() + k);
   }
   return result;
+}
+
+void check_places(const Tensor& tensor, ListOf<unsigned> places, const char* user) {
+  const std::string need = std::string("[") + user + "] need ";
+  if (places.size() == 0) throw ShapeError(need + "at least one place; got none");
+  const unsigned last = *std::max_element(places.begin(), places.end());
+  if (last < tensor.d.size()) return;
+  throw ShapeError(need + "places in " + to_string(tensor.d) + "; got " + std::to_string(last));
 }
 
 }  // namespace dynet_like

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -28,5 +29,12 @@ double accuracy(const std::vector<Sample>& gold, const std::vector<std::string>&
 nlohmann::json measure_batching(const Options& options, const nn::TrainingRun& run,
                                 std::size_t samples, const std::string& speed,
                                 const Minibatch::RecordSample& loss_of);
+
+/// What samples gain that wait for each other in for_each_sample: prints "UNIT/s" when `together`
+/// of them are decided at once, and one by one, the fastest of some runs, and returns these numbers
+/// for a report as "UNIT_per_s" and "UNIT_per_s_alone". decide(n) decides all `count`, n at a time,
+/// on one thread. Throws std::logic_error unless it says the same both times.
+nlohmann::json measure_waiting(const std::string& unit, std::size_t count, unsigned together,
+                               const std::function<std::vector<std::string>(unsigned n)>& decide);
 
 }  // namespace dynet_like::examples

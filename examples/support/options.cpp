@@ -122,7 +122,11 @@ Options::Options(Program program, int argc, char** argv)
   for (const Option& option : program_.options) {
     if (has(option.name)) values_[option.name] = checked_value(option, values_.at(option.name));
   }
-  need_only("apply", {"output", "threads", "device"});
+  std::vector<std::string> for_apply;
+  for (const Option& option : program_.options) {
+    if (option.for_apply) for_apply.push_back(option.name);
+  }
+  need_only("apply", for_apply);
   if (has("device")) use_device(text("device"));
   if (has("resume")) {
     const std::string folder = has("output") ? text("output") : program_.name;
@@ -166,7 +170,7 @@ void Options::add_common_options() {
       {"batch-size", "N", batch.usual, batch.special, "samples in a minibatch", {1, 1e5}},
       {"learning-rate", "X", rate.usual, rate.special, schedule, {1e-9, 10}},
       {"seed", "N", "1", "1", "of everything random", {0, 1e15}},
-      {"threads", "N", threads, threads, "they change no result", {1, 256}, no},
+      {"threads", "N", threads, threads, "they change no result", {1, 256}, no, true},
       {"device",
        "NAME",
        "",
@@ -174,14 +178,16 @@ void Options::add_common_options() {
        "where to compute: cpu, cuda (the first GPU), cuda:1, or cuda-host, which runs the kernels "
        "for GPUs on the CPU ($DYNET_LIKE_DEVICE, or cpu)",
        {},
-       no},
+       no,
+       true},
       {"output",
        "FOLDER",
        program_.name,
        program_.name,
        "for the best model and the checkpoint",
        {},
-       no},
+       no,
+       true},
       {"resume",
        "",
        "",
@@ -349,7 +355,7 @@ void Options::need_only(const char* option, Names others) const {
 }
 
 void Options::need_none(const char* option, Names others) const {
-  for (const char* other : others) {
+  for (const std::string& other : others) {
     if (!typed_.contains(option) || !typed_.contains(other)) continue;
     throw UsageError(fmt::format("need --{} or --{}; got both", option, other));
   }

@@ -4,7 +4,6 @@
 
 #include <cstdint>
 #include <functional>
-#include <initializer_list>
 #include <map>
 #include <optional>
 #include <set>
@@ -37,6 +36,7 @@ struct Option {
   std::string text;
   Range range = {};
   Saved saved = Saved::setting;
+  bool for_apply = false;  ///< whether it may be given with --apply
 };
 
 class Options;
@@ -92,7 +92,7 @@ class Options {
   /// The same command line with --resume, as one would type it in a shell.
   const std::string& resume_command() const { return resume_command_; }
 
-  using Names = std::initializer_list<const char*>;
+  using Names = const std::vector<std::string>&;
   // Of what is on the command line alone; all throw UsageError.
 
   /// With this option, none but the others makes sense.

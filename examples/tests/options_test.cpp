@@ -94,7 +94,7 @@ TEST_F(OptionsTest, MustMakeSense) {
   EXPECT_EQ(message_of({"--layers", "2"}), "need --layers only with --deep; got it without");
   EXPECT_EQ(message_of({"--deep", "--width", "2"}), "need no --width with --deep; got one");
   EXPECT_EQ(message_of({"--apply", "--size", "2"}),
-            "need --apply with no options but --output, --threads, --device; got --size");
+            "need --apply with no options but --threads, --device, --output; got --size");
   EXPECT_EQ(message_of({"--siz", "2"}), "unrecognised option '--siz'; see --help");
   EXPECT_NE(message_of({"2"}), "");
   const Options options = options_of({"--deep", "--size", "2"});

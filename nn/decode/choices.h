@@ -1,0 +1,55 @@
+// How hypotheses go on: the best actions of all, or one drawn for each.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <vector>
+
+#include "dynet_like/core/random.h"
+#include "dynet_like/core/tensor.h"
+
+namespace dynet_like::nn {
+
+/// A hypothesis, by its number, one more action, and the score of both together.
+struct Choice {
+  std::size_t hypothesis;
+  unsigned action;
+  double score;
+
+  bool operator==(const Choice&) const = default;
+};
+
+// For hypotheses with scores so far, and the scores of their next actions; those that are -infinity
+// are no choices. Both throw NumericError for a score that is NaN or infinity.
+
+/// The best choices, at most `count`, the best first. Of equal ones that of the earlier hypothesis
+/// comes first, then that of the lower action.
+std::vector<Choice> best_choices(std::span<const double> so_far, std::span<const Tensor> scores,
+                                 std::size_t count);
+/// For every hypothesis one action, drawn from the softmax of its scores.
+std::vector<Choice> drawn_choices(std::span<const double> so_far, std::span<const Tensor> scores,
+                                  Random& random);
+
+/// The actions of many hypotheses, which share their beginnings.
+class Trail {
+ public:
+  /// A place in the trail; the default is the beginning, before all actions.
+  using Place = std::size_t;
+
+  Place add(Place before, unsigned action) {
+    steps_.push_back({before, action});
+    return steps_.size();
+  }
+  /// From the beginning to there.
+  std::vector<unsigned> actions(Place place) const;
+
+ private:
+  struct Step {
+    Place before;
+    unsigned action;
+  };
+
+  std::vector<Step> steps_;  ///< place p is behind the step p - 1
+};
+
+}  // namespace dynet_like::nn

@@ -1,0 +1,56 @@
+// What searches do whatever their states are.
+#include "nn/decode/search.h"
+
+#include <cmath>
+#include <limits>
+#include <string>
+
+namespace dynet_like::nn {
+
+namespace {
+
+constexpr float kInfinity = std::numeric_limits<float>::infinity();
+
+void need(bool holds, const char* rule, double got) {
+  if (holds) return;
+  throw UsageError(std::string("[decode] need ") + rule + "; got " + std::to_string(got));
+}
+
+}  // namespace
+
+void check(const SearchOptions& options) {
+  const auto count = [](std::size_t n) { return static_cast<double>(n); };
+  need(options.beam > 0, "a beam of at least 1", count(options.beam));
+  need(options.n_best > 0, "n_best of at least 1", count(options.n_best));
+  need(options.length_penalty >= 0 && options.length_penalty < kInfinity,
+       "a length_penalty of at least 0", options.length_penalty);
+  need(options.temperature > 0 && options.temperature < kInfinity, "a temperature above 0",
+       options.temperature);
+  need(options.normalise || options.length_penalty == 0,
+       "no length_penalty for scores that are no logarithms of probabilities",
+       options.length_penalty);
+}
+
+double length_divisor(const SearchOptions& options, std::size_t length) {
+  return std::pow((5 + static_cast<double>(length)) / 6, options.length_penalty);
+}
+
+Expression scores_as_chosen(const Expression& scores,
+                            const std::optional<std::vector<unsigned>>& allowed,
+                            const SearchOptions& options) {
+  const Dim& dim = scores.dim();
+  if (dim.size() != dim.rows() || options.end >= dim.rows()) {
+    throw ShapeError("[decode] need a column with the scores of all actions" +
+                     (options.end ? ", the end " + std::to_string(*options.end) : std::string()) +
+                     "; got " + to_string(dim));
+  }
+  Expression chosen = options.temperature == 1 ? scores : scores / options.temperature;
+  if (allowed) chosen = masked(chosen, *allowed);
+  return options.normalise ? log_softmax(chosen) : chosen;
+}
+
+void throw_dead_end() {
+  throw UsageError("[decode] need an allowed action wherever it is not done; got none");
+}
+
+}  // namespace dynet_like::nn
