@@ -9,11 +9,12 @@
 // Expected: a mean return of at least 0.95 in 1,000 new episodes, after a few seconds; with every
 // number of --threads the same bits.
 #include <cstdio>
+#include <cstdlib>
+#include <cstring>
 #include <numeric>
 #include <vector>
 
 #include "dynet_like/dynet_like.h"
-#include "examples/support/flags.h"
 #include "examples/support/program.h"
 #include "nn/nn.h"
 
@@ -110,10 +111,12 @@ void run(const GraphOptions& options) {
 
 int main(int argc, char** argv) {
   return examples::run_program("reinforce", [&] {
-    const examples::Flags flags(argc, argv, {{"--threads", "N", "threads that run episodes"}});
     GraphOptions options;
-    options.threads = flags.whole("--threads", 1, 1, 256);
-    if (flags.has("--help")) return std::printf("%s", flags.help().c_str()) < 0 ? 1 : 0;
+    const bool has_threads = argc == 3 && std::strcmp(argv[1], "--threads") == 0;
+    if (has_threads) options.threads = static_cast<unsigned>(std::atoi(argv[2]));
+    if ((argc > 1 && !has_threads) || options.threads < 1 || options.threads > 256) {
+      throw UsageError("usage: reinforce [--threads N], N from 1 to 256");
+    }
     run(options);
     return 0;
   });

@@ -35,10 +35,10 @@ PairSplits read_scan_splits(const std::string& folder, const std::string& split,
 PairSplits load_pairs(const Options& options) {
   options.need_none("data", {"train", "dev", "test", "train-pairs", "test-pairs"});
   options.need_none("train", {"train-pairs", "test-pairs"});
-  options.need_with("split", "data");
-  options.need_with("train", "dev");
-  options.need_with("dev", "test");
-  options.need_with("test", "train");
+  options.need_all_or_none({"train", "dev", "test"});
+  if (options.has("split") && !options.has("data")) {
+    throw UsageError("need --data with --split; got none");
+  }
   Random random(options.seed());
   if (options.has("data")) {
     return read_scan_splits(options.text("data"), options.text("split"), random);
