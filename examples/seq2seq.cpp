@@ -13,6 +13,7 @@
 #include <algorithm>
 
 #include <fmt/format.h>
+#include <fmt/ostream.h>
 
 #include "examples/seq2seq/pairs.h"
 #include "examples/support/program.h"
@@ -193,6 +194,7 @@ int train(const Options& options) {
     run.finish_epoch([&] { return exact_match(model, data.dev); });
   }
   if (run.interrupted()) return stopped(options);
+  if (options.has("explain")) fmt::print("{}\n", fmt::streamed(batch.explain()));
   Strings sentences = sources_of(data.test);
   sentences.resize(std::min(sentences.size(), kMeasured));
   const auto decide = [&](unsigned together) { return model.translate(sentences, 1, together); };
