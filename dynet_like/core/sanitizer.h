@@ -3,7 +3,9 @@
 
 #include <cstddef>
 
-#if defined(__SANITIZE_ADDRESS__)
+#if defined(DYNET_LIKE_TSAN)
+// Of a file that is built for the thread sanitizer, but not looked at by it.
+#elif defined(__SANITIZE_ADDRESS__)
 #define DYNET_LIKE_ASAN 1
 #elif defined(__SANITIZE_THREAD__)
 #define DYNET_LIKE_TSAN 1
