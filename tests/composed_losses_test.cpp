@@ -193,11 +193,11 @@ TEST_F(ComposedLossesTest, NeedEqualShapes) {
       {"contrastive_loss",
        [](auto& a, auto& b) { return contrastive_loss(a, b, ones(*a.pg, {1})); }},
   };
-  for (const auto& [name, function] : functions) {
-    EXPECT_EQ(
-        message_of<ShapeError>([&] { function(x, y); }),
-        std::string("[") + name + "] need equal shapes; got {3,2} {3}, where \"target\" is {3}");
-    EXPECT_EQ(function(x, x).dim().bd, 1u);
+  for (const auto& named : functions) {
+    EXPECT_EQ(message_of<ShapeError>([&] { named.second(x, y); }),
+              std::string("[") + named.first +
+                  "] need equal shapes; got {3,2} {3}, where \"target\" is {3}");
+    EXPECT_EQ(named.second(x, x).dim().bd, 1u);
   }
   EXPECT_EQ(message_of<ShapeError>([&] { contrastive_loss(x, x, y); }),
             "[contrastive_loss] need one number that says whether two are the same; got {3}, where "

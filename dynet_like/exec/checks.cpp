@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "dynet_like/core/errors.h"
+#include "dynet_like/device/open_destinations.h"
 
 namespace dynet_like {
 
@@ -102,22 +103,10 @@ std::size_t input_size_of_item(const BackwardCall& call, unsigned j, std::size_t
   return input_size(*call.type, j, integers);
 }
 
-// Whether item i adds to what the item before it has written.
-bool shares_destination(const BackwardCall& call, unsigned j, std::size_t i) {
-  return i > 0 && call.type->op->is_open(j) && call.dx[j].items[i] == call.dx[j].items[i - 1];
-}
-
 // How many items from i on are compared as one: those that share a destination.
 std::size_t items_together(const BackwardCall& call, std::size_t i) {
-  const auto inputs = static_cast<unsigned>(call.type->inputs.size());
-  const auto shares = [&](std::size_t item) {
-    for (unsigned j = 0; j < inputs; ++j) {
-      if (call.dx[j].wanted() && shares_destination(call, j, item)) return true;
-    }
-    return false;
-  };
   std::size_t count = 1;
-  while (call.type->op->open_inputs != 0 && i + count < call.n && shares(i + count)) ++count;
+  while (i + count < call.n && shares_a_destination(call, i + count)) ++count;
   return count;
 }
 

@@ -7,6 +7,7 @@
 #include "dynet_like/core/errors.h"
 #include "dynet_like/core/memory.h"
 #include "dynet_like/device/cpu/kernel_table.h"
+#include "dynet_like/device/open_destinations.h"
 #include "dynet_like/device/queue.h"
 
 namespace dynet_like {
@@ -99,18 +100,7 @@ void check_kernel(Kernel kernel, const char* direction, const Signature& type) {
 
 // The first item from i on that shares no destination with the one before it: a part begins there.
 std::size_t first_of_its_own(const BackwardCall& call, std::size_t i) {
-  const auto shares = [&](unsigned j) {
-    const Destination& dx = call.dx[j];
-    return call.type->op->is_open(j) && dx.wanted() && dx.items[i] == dx.items[i - 1];
-  };
-  const auto inputs = static_cast<unsigned>(call.type->inputs.size());
-  const auto shares_any = [&] {
-    for (unsigned j = 0; j < inputs; ++j) {
-      if (shares(j)) return true;
-    }
-    return false;
-  };
-  while (call.type->op->open_inputs != 0 && i > 0 && i < call.n && shares_any()) ++i;
+  while (i < call.n && shares_a_destination(call, i)) ++i;
   return i;
 }
 

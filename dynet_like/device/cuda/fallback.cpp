@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "dynet_like/device/cuda/cuda_device.h"
+#include "dynet_like/device/open_destinations.h"
 
 namespace dynet_like::cuda {
 
@@ -100,16 +101,13 @@ void Fallback::backward(Kernels::Backward kernel, const BackwardCall& call) {
   const std::vector<std::uint8_t> add(call.n, 0);
   std::vector<Destination> dx(inputs);
   std::vector<std::vector<void*>> places(inputs);
-  const auto shares_place = [&](unsigned j, std::size_t i) {
-    return type.op->is_open(j) && i > 0 && call.dx[j].items[i] == call.dx[j].items[i - 1];
-  };
   for (unsigned j = 0; j < inputs; ++j) {
     if (!call.dx[j].wanted()) continue;
     for (std::size_t i = 0; i < call.n; ++i) {
       const bool is_wanted = call.dx[j].items[i] != nullptr;
-      places[j].push_back(!is_wanted           ? nullptr
-                          : shares_place(j, i) ? places[j].back()
-                                               : copies.make(input_bytes(call, j, i)));
+      places[j].push_back(!is_wanted                       ? nullptr
+                          : shares_destination(call, j, i) ? places[j].back()
+                                                           : copies.make(input_bytes(call, j, i)));
     }
     dx[j] = {places[j].data(), add.data()};
   }
@@ -126,7 +124,7 @@ void Fallback::backward(Kernels::Backward kernel, const BackwardCall& call) {
   for (unsigned j = 0; j < inputs; ++j) {
     void* const* const to = call.dx[j].items;
     for (std::size_t i = 0; i < places[j].size(); ++i) {
-      if (places[j][i] == nullptr || shares_place(j, i)) continue;
+      if (places[j][i] == nullptr || shares_destination(call, j, i)) continue;
       const std::size_t size = input_bytes(call, j, i) / element;
       const void* const there =
           commands.stage(static_cast<const std::byte*>(places[j][i]), size * element);

@@ -1,0 +1,26 @@
+// Backward calls whose items share destinations: what they contribute is added up by one kernel.
+#pragma once
+
+#include <cstddef>
+
+#include "dynet_like/device/kernel.h"
+#include "dynet_like/ops/op.h"
+
+namespace dynet_like {
+
+/// Whether item i contributes to the same gradient of input j as the item before it.
+inline bool shares_destination(const BackwardCall& call, unsigned j, std::size_t i) {
+  const Destination& dx = call.dx[j];
+  return i > 0 && call.type->op->is_open(j) && dx.wanted() && dx.items[i] == dx.items[i - 1];
+}
+
+/// The same for any input: such items must not be separated.
+inline bool shares_a_destination(const BackwardCall& call, std::size_t i) {
+  if (call.type->op->open_inputs == 0) return false;
+  for (unsigned j = 0; j < call.type->inputs.size(); ++j) {
+    if (shares_destination(call, j, i)) return true;
+  }
+  return false;
+}
+
+}  // namespace dynet_like
