@@ -1,10 +1,10 @@
 // Random samples that ask for values and go on as these say: the bits of one sample after the
-// other.
+// other, whether all are there at once or come while others run.
 #include <gtest/gtest.h>
 
 #include <bit>
 #include <cmath>
-#include <cstring>
+#include <optional>
 
 #include "tests/support/random_cells.h"
 
@@ -27,8 +27,12 @@ std::uint64_t digest(const Tensor& tensor, std::uint64_t before) {
 // A sample: pieces of random graphs and cells. What comes next depends on the values so far.
 class Walk {
  public:
-  Walk(ComputationGraph& graph, const RandomModel& model, std::uint64_t seed, bool cells)
-      : graph_(graph), model_(model), seen_(seed * 0x9e3779b97f4a7c15u + 1), cells_(cells) {}
+  struct Options {
+    bool cells = false, dropout = true;
+  };
+
+  Walk(ComputationGraph& graph, const RandomModel& model, std::uint64_t seed, Options options)
+      : graph_(graph), model_(model), seen_(seed * 0x9e3779b97f4a7c15u + 1), options_(options) {}
 
   /// The loss; `seen` tells what every decision was made of.
   Expression run(std::vector<std::uint64_t>& seen) {
@@ -54,15 +58,17 @@ class Walk {
     return (seen_ >> 33) % below;
   }
   void record() {
-    if (cells_ && draw(3) > 0) {
+    if (options_.cells && draw(3) > 0) {
       RandomCellsOptions options;
       options.calls = 3 + static_cast<unsigned>(draw(6));
+      options.dropout = options_.dropout;
       options.declared = draw(4) == 0;
       options.noise = draw(2) == 0;
       recorded_ = record_random_cells(graph_, model_, 1 + draw(3), draw(1000), options, recorded_);
     } else {
       RandomGraphOptions options;
       options.nodes = static_cast<unsigned>(graph_.size() + 3 + draw(30));
+      options.dropout = options_.dropout;
       recorded_ = record_random_graph(graph_, model_, draw(1u << 30), options, recorded_);
     }
   }
@@ -86,7 +92,7 @@ class Walk {
   const RandomModel& model_;
   RandomGraph recorded_;
   std::uint64_t seen_;
-  bool cells_;
+  const Options options_;
 };
 
 struct Outcome {
@@ -97,9 +103,9 @@ struct Outcome {
 
 class Program {
  public:
-  explicit Program(std::uint64_t seed) : random_(seed), seed_(seed) {
+  explicit Program(std::uint64_t seed, bool dropout = true) : random_(seed), seed_(seed) {
     samples_ = 1 + random_.below(12);
-    cells_ = random_.below(2) == 0;
+    walk_ = {random_.below(2) == 0, dropout};
     inference_ = random_.below(3) == 0;
   }
 
@@ -124,6 +130,25 @@ class Program {
     }
     return outcome;
   }
+  /// What the samples see that come when they like.
+  std::vector<std::vector<std::uint64_t>> arriving(std::size_t count) {
+    GraphOptions options = some_options();
+    options.inference = true;
+    options.threads = 1 + random_.below(3);
+    options.cells_after = 16 + random_.below(200);
+    Minibatch batch(options);
+    std::vector<std::vector<std::uint64_t>> seen(count);
+    std::size_t next = 0;
+    for_each_arriving(
+        batch, 1 + random_.below(6),
+        [&](bool idle) -> std::optional<std::size_t> {
+          if (next == count || (!idle && random_.below(3) == 0)) return std::nullopt;
+          return next++;
+        },
+        [&](ComputationGraph& graph, std::size_t i) { walk(graph, i % samples_, seen[i]); });
+    return seen;
+  }
+  std::size_t samples() const { return samples_; }
   Outcome one_by_one() {
     GraphOptions options = some_options();
     options.cells_after = 0;
@@ -147,7 +172,7 @@ class Program {
     return options;
   }
   Expression walk(ComputationGraph& graph, std::size_t i, std::vector<std::uint64_t>& seen) const {
-    return Walk(graph, model_, seed_ * 100 + i, cells_).run(seen);
+    return Walk(graph, model_, seed_ * 100 + i, walk_).run(seen);
   }
   void finish(Minibatch& batch, Outcome& outcome) const {
     const float loss = batch.forward();
@@ -161,7 +186,8 @@ class Program {
   RandomModel model_;
   std::uint64_t seed_;
   std::size_t samples_;
-  bool cells_, inference_;
+  Walk::Options walk_;
+  bool inference_;
 };
 
 TEST(ForEachSampleRandom, HasTheBitsOfOneByOne) {
@@ -176,6 +202,21 @@ TEST(ForEachSampleRandom, HasTheBitsOfOneByOne) {
     ASSERT_EQ(together.loss, alone.loss) << "seed " << seed;
     ASSERT_EQ(together.gradients, alone.gradients) << "seed " << seed;
     for (const auto& seen : alone.seen) decisions += seen.size();
+  }
+  EXPECT_GT(decisions, 500u);
+}
+
+// What dropout drops depends on the place of a sample in the minibatch.
+TEST(ForEachSampleRandom, ThoseThatArriveHaveTheBitsOfOneByOne) {
+  std::size_t decisions = 0;
+  for (std::uint64_t seed = 0; seed < 100 && !HasFailure(); ++seed) {
+    Program program(seed, false);
+    const Outcome alone = program.one_by_one();
+    const auto seen = program.arriving(4 * program.samples());
+    for (std::size_t i = 0; i < seen.size(); ++i) {
+      ASSERT_EQ(seen[i], alone.seen[i % program.samples()]) << "seed " << seed << ", sample " << i;
+      decisions += seen[i].size();
+    }
   }
   EXPECT_GT(decisions, 500u);
 }

@@ -76,6 +76,8 @@ class Executor {
   Mark mark(std::uint32_t tape) const;
   /// Forgets the nodes of a tape from `nodes` on, which were recorded after the mark.
   void revert(std::uint32_t tape, std::size_t nodes, const Mark& mark);
+  /// Taken for values; what they have given back counts, too.
+  std::size_t value_bytes() const;
   /// In inference, forgets the values of a tape that nobody is going to ask for, and gives back
   /// their memory as soon as that of the others in their batches is; computes them anew if somebody
   /// does.

@@ -146,6 +146,12 @@ void Executor::run_backward(std::span<const ValueRef> roots, Gradients& gradient
   note_peak();
 }
 
+std::size_t Executor::value_bytes() const {
+  std::size_t bytes = 0;
+  for (std::size_t l = 0; l < used_lanes_; ++l) bytes += lanes_[l]->run.values.arena().used();
+  return bytes;
+}
+
 // Values and gradients are given back to their arenas only between passes. In inference, lists are
 // those of one batch at a time.
 void Executor::note_peak() {

@@ -7,6 +7,12 @@
 
 namespace dynet_like {
 
+namespace {
+
+constexpr std::size_t kBytesWorthGivingBack = 16 << 20;
+
+}  // namespace
+
 void Minibatch::run_samples(std::size_t count, const RunSample& run) {
   check_alone("for_each_sample");
   run_with_graphs(count, run, nullptr);
@@ -57,15 +63,21 @@ void Minibatch::run_on_fibers(std::size_t first, const RunSample& run, const Tak
     graph.waiter_ = &waiter;
     run(graph, i);
   };
-  job.prepare = [&](std::size_t i, unsigned thread, Turn* turn) {
-    caches_[thread]->begin_sample(turn, i);
+  job.prepare = [&](std::size_t i, unsigned thread, Turn& turn) {
+    caches_[thread]->begin_sample(&turn, i);
     graphs_[first + i]->tape_.record_with(*caches_[thread]);
   };
   job.compute = [&](std::span<const ValueRef> values, std::size_t samples) {
     compute_wave(values, samples);
   };
   job.read = [&](ValueRef value) { return executor_.value(value); };
-  job.end = [&](std::size_t i) { executor_.end_sample(graphs_[first + i]->index_); };
+  std::vector<std::uint32_t> ended;  // as long as that is not worth while
+  job.end = [&](std::size_t i) {
+    ended.push_back(graphs_[first + i]->index_);
+    if (executor_.value_bytes() < kBytesWorthGivingBack) return;
+    for (const std::uint32_t tape : ended) executor_.end_sample(tape);
+    ended.clear();
+  };
   if (take != nullptr) {
     job.take = take;
     job.end = [&](std::size_t i) { use_again(*graphs_[first + i]); };

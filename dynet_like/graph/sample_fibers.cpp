@@ -100,7 +100,7 @@ void SampleFibers::Part::forget() {
 void SampleFibers::Part::resume(SampleOrder* order) {
   for (Sample* sample : open_) {
     try {
-      all_.job_->prepare(sample->index, thread_, order);
+      if (order != nullptr) all_.job_->prepare(sample->index, thread_, *order);
       if (sample->fiber == nullptr) give_fiber(*sample);
       resume(*sample);
     } catch (...) {

@@ -43,8 +43,8 @@ class SampleFibers {
     std::function<bool(std::size_t sample, bool idle)> take;
     /// Runs a sample from its beginning to its end; values come from the waiter.
     std::function<void(std::size_t sample, ValueWaiter& waiter)> run;
-    /// Before a sample goes on, by the thread that it runs on; `turn` is null with one thread.
-    std::function<void(std::size_t sample, unsigned thread, Turn* turn)> prepare;
+    /// With several threads: before a sample goes on, by the thread that it runs on.
+    std::function<void(std::size_t sample, unsigned thread, Turn& turn)> prepare;
     std::function<void(std::span<const ValueRef>, std::size_t samples)> compute;
     std::function<Tensor(ValueRef)> read;
     /// When it has ended, between waves.

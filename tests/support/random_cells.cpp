@@ -12,13 +12,15 @@ constexpr unsigned kSize = 4;
 class CellRecorder {
  public:
   CellRecorder(ComputationGraph& graph, const RandomModel& model, std::uint64_t program,
-               unsigned cell, Random& sample, bool noise, std::vector<Expression>& all)
+               unsigned cell, Random& sample, bool noise, bool dropout,
+               std::vector<Expression>& all)
       : graph_(graph),
         model_(model),
         choice_(program * 1000 + cell),
         cell_(cell),
         sample_(sample),
         noise_(noise),
+        dropout_(dropout),
         all_(all) {}
 
   std::vector<Expression> record(const std::vector<Expression>& inputs) {
@@ -132,7 +134,7 @@ class CellRecorder {
       case 11:
         return nobackprop(x) + any() * 0.5f;
       case 12:
-        return dropout(x, 0.2f);
+        return dropout_ ? dropout(x, 0.2f) : tanh(x);
       case 13:
         return softmax(x);
       case 14:
@@ -168,7 +170,7 @@ class CellRecorder {
   Random choice_;
   unsigned cell_, products_ = 0;
   Random& sample_;
-  bool noise_;
+  bool noise_, dropout_;
   std::vector<Expression>& all_;
   std::vector<Expression> values_;
 };
@@ -208,7 +210,7 @@ RandomGraph record_random_cells(ComputationGraph& graph, const RandomModel& mode
                                   : states[n - 1 - choice.below(std::min(n, 3u))];
     };
     const bool noise = options.noise && random.below(8) == 0;
-    CellRecorder recorder(graph, model, program, cell, random, noise, result.all);
+    CellRecorder recorder(graph, model, program, cell, random, noise, options.dropout, result.all);
     std::vector<Expression> inputs{state(), state()};
     if (choice.below(6) == 0) inputs[1] = inputs[0];
     if (choice.below(6) == 0) inputs = views(state(), state());

@@ -8,9 +8,10 @@
 namespace dynet_like::testing {
 
 struct RandomCellsOptions {
-  unsigned cells = 3;     ///< different ones, at most 3
-  unsigned calls = 12;    ///< per sample, about
-  bool noise = true;      ///< nodes between and inside cells, checks of values with special cases
+  unsigned cells = 3;   ///< different ones, at most 3
+  unsigned calls = 12;  ///< per sample, about
+  bool noise = true;    ///< nodes between and inside cells, checks of values with special cases
+  bool dropout = true;
   bool declared = false;  ///< every call is one of cell(f)
   bool regular = false;   ///< the calls are the same in all samples, so that batches are full
 };
