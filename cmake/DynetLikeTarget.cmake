@@ -34,6 +34,15 @@ function(dynet_like_target name)
   set_target_properties(${name} PROPERTIES CXX_EXTENSIONS OFF POSITION_INDEPENDENT_CODE ON)
 endfunction()
 
+# dynet_like_library(NAME SOURCES...): static, or shared with -DBUILD_SHARED_LIBS=ON.
+function(dynet_like_library name)
+  add_library(${name} ${ARGN})
+  dynet_like_target(${name})
+  # Before 1.0, a minor version may change the interface.
+  set_target_properties(${name} PROPERTIES DEFINE_SYMBOL "" VERSION ${PROJECT_VERSION}
+    SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR})
+endfunction()
+
 # dynet_like_program(NAME SOURCES...): a program in bin/ that links the library.
 function(dynet_like_program name)
   add_executable(${name} ${ARGN})
