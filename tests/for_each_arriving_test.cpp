@@ -81,5 +81,29 @@ TEST(ForEachArrivingTest, BranchesAreRevertedAndAnExceptionEndsIt) {
   }
 }
 
+// What is left of a batch of which others were reverted outlives it.
+TEST(ForEachArrivingTest, SamplesOfManyMinibatchElementsAreReverted) {
+  constexpr unsigned kElements = 1000;
+  GraphOptions options;
+  options.inference = true;
+  Minibatch batch(options);
+  const std::vector<float> numbers(kElements, 0.5f);
+  int next = 0;
+  for_each_arriving(
+      batch, 5,
+      [&](bool) -> std::optional<int> {
+        if (next == 3000) return std::nullopt;
+        return next++;
+      },
+      [&](ComputationGraph& graph, int sample) {
+        const Expression x = input(graph, Dim({1}, kElements), numbers);
+        graph.checkpoint();
+        as_vector(tanh(x).value());
+        if (sample % 2 == 0) graph.revert();
+        EXPECT_EQ(as_vector((x + 1.0f).value()), std::vector<float>(kElements, 1.5f));
+      });
+  EXPECT_LT(batch.explain().value_bytes, 500'000u);
+}
+
 }  // namespace
 }  // namespace dynet_like

@@ -136,6 +136,11 @@ void Executor::forget_tape(std::uint32_t tape) {
 void Executor::drop_empty_batches(RunState& run) {
   if (run.batches.size() < 2 * run.batches_after_drop + kBatchesWorthADrop) return;
   const auto is_kept = [](const Batch& batch) { return batch.left > 0 || batch.shared; };
+  const auto state_of = [&](NodeRef ref) -> NodeState* {
+    if (ref.node == kNone) return nullptr;
+    std::vector<NodeState>& nodes = common_.tapes[ref.tape].nodes;
+    return ref.node < nodes.size() ? &nodes[ref.node] : nullptr;
+  };
   std::vector<NodeRef> members;
   std::uint32_t kept = 0;
   for (std::uint32_t b = 0; b < run.batches.size(); ++b) {
@@ -143,9 +148,9 @@ void Executor::drop_empty_batches(RunState& run) {
     if (!is_kept(batch)) continue;
     const auto first_member = static_cast<std::uint32_t>(members.size());
     for (NodeRef ref : run.members_of(batch)) {
-      std::vector<NodeState>& nodes = common_.tapes[ref.tape].nodes;
-      const bool is_there = ref.node < nodes.size() && nodes[ref.node].batch == b;
-      if (is_there) nodes[ref.node].batch = kept;
+      NodeState* const state = state_of(ref);
+      const bool is_there = state != nullptr && state->batch == b;
+      if (is_there) state->batch = kept;
       members.push_back(is_there ? ref : NodeRef{1, kNone});
     }
     batch.first_member = first_member;
