@@ -4,9 +4,11 @@
 
 #include <array>
 #include <cmath>
+#include <functional>
 
 #include "bench/models/models.h"
 #include "bench/support/bounds.h"
+#include "nn/nn.h"
 
 namespace dynet_like::bench {
 namespace {
@@ -34,8 +36,9 @@ constexpr std::array kQuantities = {
 };
 
 constexpr const char* kHead =
-    R"(# What the first 64 instances of every model of bench/models take together, with layers of 12
-# numbers and one thread; least_batches is the bound of the report.
+    R"(# What the first 64 instances of every model of bench/models take together, and 64 decoders that ask
+# for values on the way (waves), with layers of 12 numbers and one thread; least_batches is the bound
+# of the report.
 #
 # bench_work_counts_test fails where a row takes more (bytes: 1 % more), and also where it takes over
 # 5 % less, so that the bounds stay sharp. Never edit this file; it is written by
@@ -51,11 +54,14 @@ Bounds work_bounds() {
   return {std::move(quantities), kHead};
 }
 
-Bounds::Amounts work_of(const Workload& workload, bool train) {
+/// Adds the losses of a minibatch.
+using AddLosses = std::function<void(Minibatch& batch)>;
+
+Bounds::Amounts work_of(bool train, const AddLosses& add_losses) {
   GraphOptions options;
   options.inference = !train;
   Minibatch batch(options);
-  for (unsigned i = 0; i < kSamples; ++i) batch.add_loss(workload.loss(batch.new_graph(), i));
+  add_losses(batch);
   EXPECT_TRUE(std::isfinite(batch.forward()));
   if (train) batch.backward();
   const Report report = batch.explain();
@@ -63,6 +69,31 @@ Bounds::Amounts work_of(const Workload& workload, bool train) {
   for (const Quantity& quantity : kQuantities) amounts.push_back(report.*quantity.of);
   return amounts;
 }
+
+/// Decoders of 3 to 12 steps, each of which asks for a value.
+class Decoders {
+ public:
+  void operator()(Minibatch& batch) const {
+    batch.add_losses(for_each_sample(batch, kSamples, [&](ComputationGraph& graph, std::size_t i) {
+      std::vector<Expression> losses;
+      nn::LSTM::State state = cell_.start(graph);
+      auto word = static_cast<unsigned>(i);
+      for (std::size_t step = 0; step < 3 + i % 10; ++step) {
+        state = cell_.step(state, words_(graph, word));
+        const Expression scores = output_(state.h);
+        losses.push_back(pickneglogsoftmax(scores, word));
+        word = argmax(scores.value());
+      }
+      return sum(losses);
+    }));
+  }
+
+ private:
+  ParameterCollection model_{1};
+  nn::Embedding words_{model_, kSamples, kHidden};
+  nn::LSTM cell_{model_, kHidden, kHidden};
+  nn::Linear output_{model_, kHidden, kSamples};
+};
 
 Bounds::Table work_of_all() {
   Bounds::Table table;
@@ -72,10 +103,17 @@ Bounds::Table work_of_all() {
       for (const bool train : {true, false}) {
         const std::string name = std::string(model.name) + (train ? "/train" : "/infer") +
                                  (form == Form::fused ? "/fused" : "/ops");
-        table[name] = work_of(*workload, train);
+        table[name] = work_of(train, [&](Minibatch& batch) {
+          for (unsigned i = 0; i < kSamples; ++i) {
+            batch.add_loss(workload->loss(batch.new_graph(), i));
+          }
+        });
       }
     }
   }
+  const Decoders decoders;
+  table["waves/train"] = work_of(true, decoders);
+  table["waves/infer"] = work_of(false, decoders);
   return table;
 }
 
