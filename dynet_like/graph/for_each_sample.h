@@ -27,11 +27,11 @@ namespace dynet_like {
 ///     batch.add_losses(losses);
 ///
 /// The samples run one at a time, or with GraphOptions::threads threads a few at a time: `f` may
-/// read what they share, and must not write it. A sample always runs on the same thread, on a stack
-/// of GraphOptions::stack_bytes, and works with its own graph only; the minibatch throws
-/// UsageError.
+/// read what they share, and must not write it, nor hold a lock of its own while it records or
+/// asks. A sample always runs on the same thread, on a stack of GraphOptions::stack_bytes, and
+/// works with its own graph only; the minibatch throws UsageError.
 ///
-/// In inference, the memory of what a sample has computed is given back when it ends: let `f`
+/// In inference, the memory of what a sample has computed may be given back when it ends: let `f`
 /// return numbers, not tensors. Expressions stay good, and are computed again if asked for.
 ///
 /// What a sample throws ends all: the others are unwound, and it is thrown on, with ", in sample
