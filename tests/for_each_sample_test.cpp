@@ -64,7 +64,7 @@ Outcome walk_one_by_one(const Walker& walker, unsigned samples, const GraphOptio
 
 TEST(ForEachSampleTest, HasTheBitsOfOneByOne) {
   const Walker walker;
-  for (unsigned samples : {0u, 1u, 2u, 17u, 64u}) {
+  for (unsigned samples : {0u, 1u, 2u, 17u, 64u, 257u}) {
     for (const batching::Policy policy :
          {batching::Policy::automatic, batching::Policy::none, batching::Policy::depth}) {
       for (unsigned threads : {1u, 2u, 3u}) {
