@@ -18,14 +18,13 @@
 // of a minibatch at once, whatever their lengths are.
 #include <cstdio>
 #include <iostream>
-#include <map>
-#include <sstream>
 #include <string>
 #include <vector>
 
 #include "dynet_like/dynet_like.h"
 #include "examples/support/flags.h"
 #include "examples/support/program.h"
+#include "examples/support/toy_treebank.h"
 #include "nn/data/conllu.h"
 #include "nn/nn.h"
 #include "nn/train.h"
@@ -37,51 +36,6 @@ namespace {
 using Sentences = std::vector<nn::ConlluSentence>;
 constexpr float kDropout = 0.33f;
 constexpr unsigned kLeastHidden = 4, kMostHidden = 4096;
-
-// What a phrase may be made of: RELATION/PHRASE or RELATION/WORD_TAG; "*" is the head.
-const std::map<std::string, std::vector<std::string>> kGrammar = {
-    {"S", {"nsubj/NP */VP punct/._PUNCT"}},
-    {"VP", {"*/VERB obj/NP", "*/VERB obj/NP obl/TOOL"}},
-    {"NP",
-     {"det/DET */NOUN", "det/DET amod/ADJ */NOUN", "det/DET */NOUN nmod/PART",
-      "det/DET */NOUN nmod/OF", "det/DET */NOUN acl:relcl/THAT"}},
-    {"OF", {"case/of_ADP */NP"}},
-    {"THAT", {"nsubj/that_PRON */VP punct/,_PUNCT"}},
-    {"PART", {"case/with_ADP */hats_NOUN", "case/with_ADP */beards_NOUN"}},
-    {"TOOL", {"case/with_ADP */ropes_NOUN", "case/with_ADP */nets_NOUN"}},
-    {"DET", {"*/the_DET", "*/a_DET"}},
-    {"ADJ", {"*/old_ADJ", "*/big_ADJ", "*/red_ADJ"}},
-    {"NOUN", {"*/dog_NOUN", "*/cat_NOUN", "*/girl_NOUN", "*/king_NOUN"}},
-    {"VERB", {"*/sees_VERB", "*/hits_VERB", "*/wants_VERB"}}};
-
-// Adds a phrase or a word to the sentence, and returns its head's number.
-std::size_t add(const std::string& phrase, const std::string& relation, Random& random,
-                nn::ConlluSentence& sentence) {
-  if (const std::size_t end = phrase.find('_'); end != phrase.npos) {
-    sentence.words.push_back(
-        {phrase.substr(0, end), "_", phrase.substr(end + 1), "_", "_", 0, relation, "_", "_"});
-    return sentence.words.size();
-  }
-  const std::vector<std::string>& choices = kGrammar.at(phrase);
-  std::istringstream parts(choices[random.below(static_cast<std::uint32_t>(choices.size()))]);
-  std::size_t head = 0;
-  std::vector<std::size_t> dependants;
-  for (std::string own, part; std::getline(parts >> std::ws, own, '/') && parts >> part;) {
-    const std::size_t word = add(part, own == "*" ? relation : own, random, sentence);
-    if (own == "*") head = word;
-    if (own != "*") dependants.push_back(word);
-  }
-  for (const std::size_t word : dependants)
-    sentence.words[word - 1].head = static_cast<std::int32_t>(head);
-  return head;
-}
-
-Sentences generate(std::uint64_t seed, std::size_t count) {
-  Random random(seed);
-  Sentences sentences(count);
-  for (nn::ConlluSentence& sentence : sentences) add("S", "root", random, sentence);
-  return sentences;
-}
 
 std::vector<std::uint32_t> lengths_of(const Sentences& sentences) {
   std::vector<std::uint32_t> lengths;
@@ -214,7 +168,7 @@ int train(const examples::Flags& flags, GraphOptions options) {
   const auto part = [&](const char* name, std::uint64_t seed, std::size_t generated) {
     if (flags.has(name) != is_given)
       throw UsageError("need all of --train, --dev and --test, or none; got some");
-    return is_given ? nn::read_conllu(flags.text(name)) : generate(seed, generated);
+    return is_given ? nn::read_conllu(flags.text(name)) : examples::toy_treebank(seed, generated);
   };
   const Sentences train = part("--train", 1, 1500), dev = part("--dev", 2, 200),
                   test = part("--test", 3, 500);
