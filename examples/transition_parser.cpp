@@ -138,8 +138,6 @@ int train(const examples::Flags& flags, GraphOptions options) {
   };
   const Sentences all = part("--train", 1, 1500), dev = part("--dev", 2, 200),
                   test = part("--test", 3, 500), train = projective(all);
-  std::printf("training without %zu of %zu sentences, which are not projective\n",
-              all.size() - train.size(), all.size());
   const unsigned hidden = flags.whole("--hidden", is_given ? 200 : 32, kLeastHidden, kMostHidden);
   const unsigned together = together_of(flags);
   const ParserVocabularies vocabularies(all);
@@ -162,6 +160,8 @@ int train(const examples::Flags& flags, GraphOptions options) {
   AdamTrainer trainer(parser.model, 0.001f, 0.9f, 0.99f);
   trainer.enable_clipping(5);
   nn::TrainingRun run(parser.model, trainer, training);
+  std::printf("training without %zu of %zu sentences, which are not projective\n",
+              all.size() - train.size(), all.size());
 
   const GraphOptions inference = options;
   options.random = &run.random();
