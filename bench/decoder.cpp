@@ -121,9 +121,9 @@ void run(int argc, char** argv) {
       "seconds", po::value(&seconds)->default_value(1, "1"), "of every measurement");
   po::variables_map values;
   if (!bench::read_command_line(argc, argv, options, values)) return;
-  bench::check_range("--seconds", seconds, 0.001, 3600);
-  bench::check_range("--sentences", size.sentences, 1, 10000);
-  bench::check_range("--hidden", size.hidden, 1, 4096);
+  bench::check_range("seconds", seconds, 0.001, 3600);
+  bench::check_range("sentences", size.sentences, 1, 10000);
+  bench::check_range("hidden", size.hidden, 1, 4096);
   const Decoders decoders(size);
   std::printf("%6s %12s %12s %12s\n", "steps", "compute", "forward", "one graph");
   for (unsigned steps : {50u, 200u, 1000u}) {

@@ -17,9 +17,14 @@ using namespace dynet_like;
 enum Transition : unsigned { kShift, kLeft, kRight, kTransitions };
 constexpr unsigned kPlaces = 4;
 
-/// The stack and the buffer of a parser, word numbers from 1.
+/// Word 0 of each is the root.
+using Sentences = std::vector<std::vector<unsigned>>;
+using Decisions = std::vector<std::vector<unsigned>>;
+
+/// The stack and the buffer of a parser.
 struct State {
-  explicit State(unsigned words) : words(words) {}
+  explicit State(const std::vector<unsigned>& sentence)
+      : words(static_cast<unsigned>(sentence.size()) - 1) {}
 
   bool is_done() const { return stack.empty() && next > words; }
   bool can(unsigned transition) const {
@@ -77,35 +82,32 @@ unsigned best(const Tensor& scores, const State& state) {
   return best;
 }
 
-/// Word 0 of each is the root.
-using Sentences = std::vector<std::vector<unsigned>>;
-using Decisions = std::vector<std::vector<unsigned>>;
-
-// Two forms of the same program. Each returns what it has decided; in training, what it decided is
-// the target, so that the backward pass goes through everything.
+// Two forms of the same program. Both return what they have decided. In training that is the
+// target, so that the backward pass goes through everything, and there are losses.
 
 /// Plain code per sentence.
 Decisions on_fibers(const Parser& parser, const Sentences& sentences, Minibatch& batch,
-                    std::vector<Expression>& losses) {
+                    std::vector<Expression>* losses) {
   Decisions decisions(sentences.size());
-  losses = for_each_sample(batch, sentences.size(), [&](ComputationGraph& graph, std::size_t i) {
+  if (losses != nullptr) losses->resize(sentences.size());
+  for_each_sample(batch, sentences.size(), [&](ComputationGraph& graph, std::size_t i) {
     const Expression encoded = parser.encode(graph, sentences[i]);
     std::vector<Expression> own;
-    for (State state(static_cast<unsigned>(sentences[i].size()) - 1); !state.is_done();) {
+    for (State state(sentences[i]); !state.is_done();) {
       const Expression scores = parser.scores(encoded, state);
       const unsigned transition = best(scores.value(), state);
-      own.push_back(pickneglogsoftmax(scores, transition));
+      if (losses != nullptr) own.push_back(pickneglogsoftmax(scores, transition));
       decisions[i].push_back(transition);
       state.apply(transition);
     }
-    return sum(own);
+    if (losses != nullptr) (*losses)[i] = sum(own);
   });
   return decisions;
 }
 
 /// A step of all sentences after the other.
 Decisions in_lockstep(const Parser& parser, const Sentences& sentences, Minibatch& batch,
-                      std::vector<Expression>& losses) {
+                      std::vector<Expression>* losses) {
   Decisions decisions(sentences.size());
   std::vector<Expression> encoded;
   std::vector<State> states;
@@ -113,7 +115,7 @@ Decisions in_lockstep(const Parser& parser, const Sentences& sentences, Minibatc
   std::vector<std::size_t> open;
   for (std::size_t i = 0; i < sentences.size(); ++i) {
     encoded.push_back(parser.encode(batch.new_graph(), sentences[i]));
-    states.emplace_back(static_cast<unsigned>(sentences[i].size()) - 1);
+    states.emplace_back(sentences[i]);
     open.push_back(i);
   }
   while (!open.empty()) {
@@ -123,20 +125,21 @@ Decisions in_lockstep(const Parser& parser, const Sentences& sentences, Minibatc
     for (std::size_t k = 0; k < open.size(); ++k) {
       const std::size_t i = open[k];
       const unsigned transition = best(scores[k].value(), states[i]);
-      own[i].push_back(pickneglogsoftmax(scores[k], transition));
+      if (losses != nullptr) own[i].push_back(pickneglogsoftmax(scores[k], transition));
       decisions[i].push_back(transition);
       states[i].apply(transition);
     }
     std::erase_if(open, [&](std::size_t i) { return states[i].is_done(); });
   }
-  for (const std::vector<Expression>& of_sample : own) losses.push_back(sum(of_sample));
+  if (losses == nullptr) return decisions;
+  for (const std::vector<Expression>& of_sample : own) losses->push_back(sum(of_sample));
   return decisions;
 }
 
 using Form = std::function<Decisions(const Parser&, const Sentences&, Minibatch&,
-                                     std::vector<Expression>& losses)>;
+                                     std::vector<Expression>* losses)>;
 
-/// Sentences, so many at a time.
+/// Sentences, so many at a time, with one minibatch.
 Decisions run_form(const Form& form, const Parser& parser, const Sentences& sentences,
                    std::size_t together, bool training) {
   GraphOptions options;
@@ -149,7 +152,7 @@ Decisions run_form(const Form& form, const Parser& parser, const Sentences& sent
     const Sentences part(sentences.begin() + static_cast<std::ptrdiff_t>(begin),
                          sentences.begin() + static_cast<std::ptrdiff_t>(end));
     std::vector<Expression> losses;
-    const Decisions decisions = form(parser, part, batch, losses);
+    const Decisions decisions = form(parser, part, batch, training ? &losses : nullptr);
     all.insert(all.end(), decisions.begin(), decisions.end());
     if (!training) continue;
     batch.add_losses(losses);
@@ -176,10 +179,10 @@ void run(int argc, char** argv) {
       "seconds", po::value(&seconds)->default_value(seconds), "of training, and of parsing");
   po::variables_map values;
   if (!bench::read_command_line(argc, argv, options, values)) return;
-  bench::check_range("--seconds", seconds, 0.001, 3600);
-  bench::check_range("--sentences", count, 1, 100000);
-  bench::check_range("--batch", together, 1, 100000);
-  bench::check_range("--hidden", hidden, 1, 4096);
+  bench::check_range("seconds", seconds, 0.001, 3600);
+  bench::check_range("sentences", count, 1, 100000);
+  bench::check_range("batch", together, 1, 100000);
+  bench::check_range("hidden", hidden, 1, 4096);
 
   const Parser parser(hidden);
   Random random(1);
