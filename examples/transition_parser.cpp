@@ -73,8 +73,8 @@ std::vector<Expression> losses(Minibatch& batch, const TransitionParser& parser,
                                const Sentences& sentences, std::span<const std::uint32_t> samples,
                                std::size_t together, std::uint64_t seed, bool dropout) {
   std::vector<Expression> losses;
-  for (; !samples.empty(); samples = samples.subspan(std::min(together, samples.size()))) {
-    const auto some = samples.first(std::min(together, samples.size()));
+  for (std::size_t begin = 0; begin < samples.size(); begin += together) {
+    const auto some = samples.subspan(begin, std::min(together, samples.size() - begin));
     const auto of_some =
         for_each_sample(batch, some, [&](ComputationGraph& graph, std::uint32_t sample) {
           Random random(seed, std::uint64_t{sample} << 32);  // numbers of this sentence alone
@@ -118,8 +118,8 @@ std::map<std::string, double> speeds(const TransitionParser& parser, Sentences t
           {"training_sentences_per_s_alone", training.alone}};
 }
 
-// Those that transitions can make.
-Sentences projective(Sentences sentences) {
+// Those whose trees transitions can make.
+Sentences possible(Sentences sentences) {
   std::erase_if(sentences, [](const nn::ConlluSentence& sentence) {
     const std::vector<unsigned> heads = sentence.heads();
     return !nn::is_tree(heads, nn::Roots::one) || !nn::is_projective(heads);
@@ -137,7 +137,9 @@ int train(const examples::Flags& flags, GraphOptions options) {
     return is_given ? nn::read_conllu(flags.text(name)) : examples::toy_treebank(seed, generated);
   };
   const Sentences all = part("--train", 1, 1500), dev = part("--dev", 2, 200),
-                  test = part("--test", 3, 500), train = projective(all);
+                  test = part("--test", 3, 500), train = possible(all);
+  if (train.empty())
+    throw UsageError("need a sentence with a projective tree to learn from; got none");
   const unsigned hidden = flags.whole("--hidden", is_given ? 200 : 32, kLeastHidden, kMostHidden);
   const unsigned together = together_of(flags);
   const ParserVocabularies vocabularies(all);
@@ -160,7 +162,7 @@ int train(const examples::Flags& flags, GraphOptions options) {
   AdamTrainer trainer(parser.model, 0.001f, 0.9f, 0.99f);
   trainer.enable_clipping(5);
   nn::TrainingRun run(parser.model, trainer, training);
-  std::printf("training without %zu of %zu sentences, which are not projective\n",
+  std::printf("training without %zu of %zu sentences, whose trees transitions cannot make\n",
               all.size() - train.size(), all.size());
 
   const GraphOptions inference = options;

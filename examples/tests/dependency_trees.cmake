@@ -119,8 +119,11 @@ file(WRITE ${WORK}/crossing.conllu "${crossing}")
 file(WRITE ${WORK}/train.conllu "${parsed}${crossing}")
 run(0 transition_parser --train train.conllu --dev crossing.conllu --test crossing.conllu --epochs 1
     --hidden 8)
-expect("training without 1 of 3 sentences, which are not projective\n")
+expect("training without 1 of 3 sentences, whose trees transitions cannot make\n")
 expect("test: UAS [0-7][0-9.]+ %, LAS [0-9.]+ % of 4 words\n")
+
+run(2 transition_parser --train crossing.conllu --dev crossing.conllu --test crossing.conllu)
+expect("^transition_parser: need a sentence with a projective tree to learn from; got none\n$")
 
 # Formulas: operators cannot be told from their words alone.
 run(0 dependency_tree_lstm --report trees.json)
