@@ -13,8 +13,8 @@
 //   transition_parser --output parser --train en_ewt-ud-train.conllu --dev en_ewt-ud-dev.conllu
 //                     --test en_ewt-ud-test.conllu
 //       the English Web Treebank (Universal Dependencies 2.16), words and parts of speech as
-//       annotated, punctuation and subtypes of labels counted: about UAS 88.8 %, LAS 86.9 %; 4
-//       minutes of processor time
+//       annotated, punctuation and subtypes of labels counted: UAS 89.0 %, LAS 87.0 %; 4 minutes
+//       of processor time
 //   transition_parser --apply --output parser < SENTENCES > TREES
 #include <algorithm>
 #include <cstdio>
