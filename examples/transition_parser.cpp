@@ -1,15 +1,33 @@
 // A transition-based dependency parser: it reads a sentence from left to right, and decides step by
 // step which word gets which head.
-#include "examples/support/generated.h"
+//
+// Kiperwasser and Goldberg (2016): arc-hybrid transitions, scored from the outputs of LSTMs from
+// both ends for three words on the stack and one in the buffer. In training the parser follows its
+// own decisions, wrong ones too, and a dynamic oracle says what is best there (Goldberg and Nivre
+// 2013). So the next step depends on what the model says now: every sentence is plain code, and
+// `for_each_sample` runs the steps of all sentences of a minibatch together. Labels are chosen when
+// the tree is there, from words and their heads (Dozat and Manning 2017).
+#include <algorithm>
+
+#include <fmt/ostream.h>
+
+#include "examples/support/parsing.h"
 #include "examples/support/program.h"
-#include "examples/transition_parser/parser.h"
 #include "nn/nn.h"
 
 namespace {
 
 using namespace dynet_like;
 using namespace dynet_like::examples;
-using Sentences = std::vector<nn::ConlluSentence>;
+using Word = nn::ConlluColumns;
+using Sentence = nn::ConlluSentence;
+using Sentences = std::vector<Sentence>;
+
+constexpr unsigned kTogether = 128;     // sentences that are parsed at once
+constexpr std::size_t kMeasured = 512;  // sentences
+constexpr float kMargin = 1;            // of the right transition before all others
+constexpr double kExploration = 0.1;    // how often a wrong one is made that is within the margin
+constexpr double kRare = 0.25;  // a word that comes n times is left out at kRare / (kRare + n)
 
 const Program kProgram = {
     "transition_parser",
@@ -21,89 +39,191 @@ const Program kProgram = {
     {{"train", "FILE", "", "", "sentences to train on, with --dev and --test"},
      {"dev", "FILE", "", "", "sentences to choose the best epoch on"},
      {"test", "FILE", "", "", "sentences to test on"},
-     {"hidden",
-      "N",
-      "32",
-      "200",
-      "size of an LSTM; of words a half, of tags a quarter",
-      {4, 4096}}},
+     {"train-sentences", "N", "1500", kNever, "how many to make and train on", {1, 1e7}},
+     {"hidden", "N", "32", "200", "size of an LSTM; of words a half, of tags a quarter", {4, 4096}},
+     {"dropout", "X", "0.33", "0.33", "share of zeros", {0, 0.95}}},
     {{"6", "15"}, {"32", "32"}, {"0.01", "0.002"}}};
 
-nn::Splits<nn::ConlluSentence> load(const Options& options) {
-  options.need_all_or_none({"train", "dev", "test"});
-  const auto read = [&](const char* name) { return nn::read_conllu(options.text(name)); };
-  if (options.is_special()) return {read("train"), read("dev"), read("test")};
-  const auto make = [&](auto n, int part) { return generated_trees(n, options.seed() + part); };
-  return {make(1500, 0), make(200, 1), make(500, 2)};
-}
+struct Model {
+  ParameterCollection& parameters;
+  const Options& options;
+  TreeVocabularies v;
+  float rate = options.real("dropout");
+  unsigned hidden = options.whole("hidden"), small = hidden / 2;
+  nn::Embedding words{parameters, v.words.size(), hidden / 2, "words"};
+  nn::Embedding tags{parameters, v.tags.size(), hidden / 4, "tags"};
+  nn::BidirectionalLSTM encoder{parameters, hidden / 2 + hidden / 4, hidden, 2, rate};
+  nn::Linear places{parameters, 2 * hidden, 4 * small, true, "places"};
+  nn::Linear transitions{parameters, small, nn::ArcHybrid::kTransitions, true, "transitions"};
+  nn::Linear label_heads{parameters, 2 * hidden, small, true, "label_heads"};
+  nn::Linear label_dependants{parameters, 2 * hidden, small, false, "label_dependants"};
+  nn::Linear labels{parameters, small, v.labels.size(), true, "labels"};
+  nn::Dropout dropout{rate};
 
-Sentences parse(const TransitionParser& parser, Sentences sentences, std::size_t together,
-                GraphOptions options) {
-  options.inference = true;
-  Minibatch batch(options);
-  for (const auto& samples : nn::sorted_minibatches(nn::sizes_of(sentences), together)) {
-    batch.clear();
-    for_each_sample(batch, samples, [&](ComputationGraph& graph, std::uint32_t sample) {
-      parser.parse(graph, sentences[sample]);
+  /// A column per word; `places` have four, and all but the dependants begin with the root.
+  struct Encoded {
+    Expression places, label_heads, label_dependants;
+  };
+  Encoded encode(ComputationGraph& graph, const std::vector<unsigned>& word_ids,
+                 const Sentence& sentence, bool train) const {
+    const auto tag_ids = v.tag_ids(sentence);
+    const auto x =
+        dropout(concatenate({words.columns(graph, word_ids), tags.columns(graph, tag_ids)}), train);
+    std::vector<Expression> xs;
+    for (unsigned i = 0; i < x.dim().cols(); ++i) xs.push_back(pick(x, i, 1));
+    const Expression all = dropout(concatenate_cols(encoder(xs, train)), train);
+    const Expression own = pick_range(all, 1, xs.size(), 1);
+    return {reshape(places(all), Dim({small, 4 * x.dim().cols()})), label_heads(all),
+            label_dependants(own)};
+  }
+  /// A score per transition, from a network whose first layer is a sum over four places: what a
+  /// word adds to it in each of them was computed once. Where there is no word, the root stands.
+  Expression scores(const Encoded& x, const nn::ArcHybrid& state) const {
+    std::vector<Expression> parts;
+    for (const unsigned word : {state.buffer(), state.stack(0), state.stack(1), state.stack(2)})
+      parts.push_back(pick(x.places, 4 * word + parts.size(), 1));
+    return transitions(tanh(sum(parts)));
+  }
+  /// A column per word that has one of these heads.
+  Expression label_scores(const Encoded& x, const std::vector<unsigned>& heads) const {
+    return labels(tanh(select_cols(x.label_heads, heads) + x.label_dependants));
+  }
+
+  /// Follows the model, and learns wherever the best right transition is not better than all wrong
+  /// ones by a margin. The random numbers are for words that are left out, and for wrong steps.
+  Expression loss(ComputationGraph& graph, const Sentence& sentence, Random random,
+                  bool with_dropout) const {
+    std::vector<unsigned> ids = v.word_ids(sentence);
+    for (unsigned& id : ids) {
+      if (random.uniform() < kRare / (kRare + v.words.count(id))) id = *v.words.unknown();
+    }
+    const Encoded x = encode(graph, ids, sentence, with_dropout);
+    const auto heads = sentence.heads(), gold = v.label_ids(sentence);
+    // Words are elements of a minibatch here, each with a loss.
+    const Dim per_word({v.labels.size()}, heads.size());
+    std::vector<Expression> losses = {
+        sum_batches(pickneglogsoftmax(reshape(label_scores(x, heads), per_word), gold))};
+    for (nn::ArcHybrid state(heads.size()); !state.is_done();) {
+      const auto [right, wrong] = state.judge(heads);
+      const Expression scores = this->scores(x, state);
+      const Tensor values = scores.value();  // waits for the other sentences
+      unsigned next = argmax(values, right);
+      if (!wrong.empty()) {
+        const unsigned rival = argmax(values, wrong);
+        const float lead = values.v[next] - values.v[rival];
+        if (lead < kMargin) losses.push_back(pick(scores, rival) - pick(scores, next) + kMargin);
+        if (lead < 0 || (lead < kMargin && random.uniform() < kExploration)) next = rival;
+      }
+      state.apply(next);
+    }
+    return sum(losses);
+  }
+
+  /// Writes the heads and labels that are found into the sentence.
+  void parse(ComputationGraph& graph, Sentence& sentence) const {
+    const Encoded x = encode(graph, v.word_ids(sentence), sentence, false);
+    nn::ArcHybrid state(sentence.words.size());
+    while (!state.is_done()) state.apply(argmax(scores(x, state).value(), state.allowed()));
+    const auto found = argmax_of_columns(label_scores(x, state.heads()).value());
+    sentence.set_heads(state.heads());
+    sentence.set_column(&Word::deprel, v.labels.words(found));
+  }
+  /// The same for many, so many at once.
+  Sentences parse(Sentences sentences, unsigned threads, unsigned together) const {
+    GraphOptions graph_options = options.graph();
+    graph_options.threads = threads;
+    Minibatch batch(graph_options);
+    for (const auto& some : nn::sorted_minibatches(nn::sizes_of(sentences), together)) {
+      batch.clear();
+      for_each_sample(batch, some, [&](auto& graph, auto i) { parse(graph, sentences[i]); });
+    }
+    return sentences;
+  }
+  /// Of some sentences, whose random numbers depend on this seed and their own numbers.
+  std::vector<Expression> losses(Minibatch& batch, const Sentences& sentences,
+                                 const std::vector<std::uint32_t>& some, std::uint64_t seed,
+                                 bool with_dropout) const {
+    return for_each_sample(batch, some, [&](ComputationGraph& graph, std::uint32_t i) {
+      return loss(graph, sentences[i], Random(seed, std::uint64_t{i} << 32), with_dropout);
     });
   }
-  return sentences;
+};
+
+/// Parses, and trains without updates, together and one by one. Without dropout, whose numbers
+/// depend on the place of a sentence in its minibatch, the losses are the same.
+nlohmann::json measure(const Model& model, Sentences train, Sentences test) {
+  for (Sentences* part : {&train, &test}) part->resize(std::min(part->size(), kMeasured));
+  const auto parse = [&](unsigned together) { return model.parse(test, 1, together); };
+  const auto learn = [&](unsigned together) {
+    std::vector<float> losses;
+    Minibatch batch;
+    for (const auto& some : nn::sorted_minibatches(nn::sizes_of(train), together)) {
+      batch.clear();
+      const std::vector<Expression> own = model.losses(batch, train, some, 1, false);
+      batch.add_losses(own);
+      batch.forward();
+      batch.backward();
+      for (const Expression& loss : own) losses.push_back(as_scalar(loss.value()));
+    }
+    return losses;
+  };
+  nlohmann::json report = measure_waiting("sentences", test.size(), kTogether, parse);
+  const unsigned minibatch = model.options.whole("batch-size");
+  report.update(measure_waiting("training_sentences", train.size(), minibatch, learn));
+  return report;
 }
 
 int train(const Options& options) {
-  const nn::Splits<nn::ConlluSentence> data = load(options);
-  Sentences train = data.train;
-  std::erase_if(train, [](const nn::ConlluSentence& sentence) {
-    const std::vector<unsigned> heads = sentence.heads();
-    return !nn::is_tree(heads, nn::Roots::one) || !nn::is_projective(heads);
-  });
-  const ParserVocabularies vocabularies(data.train);
-  TransitionParser parser(vocabularies, options.whole("hidden"));
-  AdamTrainer trainer(parser.model, 0.001f, 0.9f, 0.99f);
+  const nn::Splits<Sentence> data = load_trees(options);
+  Sentences learnt = data.train;
+  std::erase_if(learnt, [](auto& s) { return !nn::ArcHybrid::can_make(s.heads()); });
+  if (learnt.empty()) throw UsageError("need a projective tree to learn from; got none");
+  ParameterCollection parameters(options.seed());
+  const Model model{parameters, options, TreeVocabularies(data.train)};
+  AdamTrainer trainer(parameters, 0.001f, 0.9f, 0.99f);
   trainer.enable_clipping(5);
   nn::TrainingOptions training = options.training("sentences", "LAS");
   training.mean_losses = true;
   const nn::CosineRate cosine = {.peak = options.real("learning-rate"),
-                                 .updates = training.updates(train.size()),
+                                 .updates = training.updates(learnt.size()),
                                  .floor = 1e-5f};
   training.schedule = nn::WarmUp{100, cosine};
-  training.texts = {{"words", vocabularies.words.to_text()},
-                    {"tags", vocabularies.tags.to_text()},
-                    {"labels", vocabularies.labels.to_text()}};
-  begin_training(options, parser.model, data);
-  fmt::print("left out: {} trees\n", data.train.size() - train.size());
-  nn::TrainingRun run(parser.model, trainer, training);
+  training.texts = model.v.texts();
+  begin_training(options, parameters, data);
+  fmt::print("{} of those for training are left out: transitions cannot make their trees\n",
+             data.train.size() - learnt.size());
+  nn::TrainingRun run(parameters, trainer, training);
   Minibatch batch(options.graph(&run.random()));
-  const std::vector<std::uint32_t> sizes = nn::sizes_of(train);
+  const std::vector<std::uint32_t> sizes = nn::sizes_of(learnt);
   const auto evaluate = [&](const Sentences& gold) {
-    return nn::AttachmentScores(gold, parse(parser, gold, 32, options.graph()));
+    return nn::AttachmentScores(gold, model.parse(gold, options.whole("threads"), kTogether));
   };
   while (run.next_epoch()) {
-    for (const auto& samples : run.minibatches(sizes)) {
+    for (const auto& some : run.minibatches(sizes)) {
       batch.clear();
-      const std::uint64_t seed = run.random()();
-      batch.add_losses(for_each_sample(batch, samples, [&](ComputationGraph& graph, auto sample) {
-        Random random(seed, std::uint64_t{sample} << 32);
-        return parser.loss(graph, train[sample], random, true);
-      }));
-      run.update(batch, nn::total_size(sizes, samples));
+      batch.add_losses(model.losses(batch, learnt, some, run.random()(), true));
+      run.update(batch, nn::total_size(sizes, some));
     }
     run.finish_epoch([&] { return evaluate(data.dev).labelled(); });
   }
   if (run.interrupted()) return stopped(options);
+  if (options.has("explain")) fmt::print("{}\n", fmt::streamed(batch.explain()));
   const nn::AttachmentScores test = evaluate(data.test);
   fmt::print("test: UAS {:.1f} %, LAS {:.1f} % of {} words\n", 100 * test.unlabelled(),
              100 * test.labelled(), test.words());
-  return finish(options, run, {{"uas", test.unlabelled()}, {"las", test.labelled()}});
+  nlohmann::json report = measure(model, learnt, data.test);
+  report.update({{"uas", test.unlabelled()}, {"las", test.labelled()}});
+  return finish(options, run, report);
 }
 
 int apply(Options& options) {
   const nn::SavedModel saved = options.load_model();
-  const ParserVocabularies vocabularies(saved);
-  TransitionParser parser(vocabularies, options.whole("hidden"));
-  saved.load(parser.model);
+  ParameterCollection parameters;
+  const Model model{parameters, options, TreeVocabularies(saved)};
+  saved.load(parameters);
   const Sentences sentences = nn::read_conllu(std::cin, kStandardInput);
-  fmt::print("{}", nn::to_conllu(parse(parser, sentences, 32, options.graph())));
+  const unsigned threads = options.whole("threads");
+  fmt::print("{}", nn::to_conllu(model.parse(sentences, threads, kTogether)));
   return 0;
 }
 
