@@ -4,9 +4,14 @@
 // Kiperwasser and Goldberg (2016): arc-hybrid transitions, scored from the outputs of LSTMs from
 // both ends for three words on the stack and one in the buffer. In training the parser follows its
 // own decisions, wrong ones too, and a dynamic oracle says what is best there (Goldberg and Nivre
-// 2013). So the next step depends on what the model says now: every sentence is plain code, and
-// `for_each_sample` runs the steps of all sentences of a minibatch together. Labels are chosen when
-// the tree is there, from words and their heads (Dozat and Manning 2017).
+// 2013). So the next step depends on what the model says now. Still every sentence is plain code:
+// `for_each_sample` runs the steps of all sentences of a minibatch together. A label changes no
+// step, so all of them are chosen when the tree is there.
+//   transition_parser    a toy grammar: UAS and LAS 99.8 %; 2 seconds of processor time
+//   transition_parser --train en_ewt-ud-train.conllu --dev en_ewt-ud-dev.conllu
+//       --test en_ewt-ud-test.conllu    the English Web Treebank (Universal Dependencies 2.16),
+//       words and parts of speech as annotated, punctuation and subtypes of labels counted: UAS
+//       89.4 %, LAS 87.5 %; 3.5 minutes of processor time
 #include <algorithm>
 
 #include <fmt/ostream.h>
@@ -25,8 +30,8 @@ using Sentences = std::vector<Sentence>;
 
 constexpr unsigned kTogether = 128;     // sentences that are parsed at once
 constexpr std::size_t kMeasured = 512;  // sentences
-constexpr float kMargin = 1;            // of the right transition before all others
-constexpr double kExploration = 0.1;    // how often a wrong one is made that is within the margin
+constexpr float kMargin = 1;  // by which a right transition should be better than wrong ones
+constexpr double kExploration = 0.1;  // how often a wrong one is made that is within the margin
 constexpr double kRare = 0.25;  // a word that comes n times is left out at kRare / (kRare + n)
 
 const Program kProgram = {
@@ -55,29 +60,30 @@ struct Model {
   nn::BidirectionalLSTM encoder{parameters, hidden / 2 + hidden / 4, hidden, 2, rate};
   nn::Linear places{parameters, 2 * hidden, 4 * small, true, "places"};
   nn::Linear transitions{parameters, small, nn::ArcHybrid::kTransitions, true, "transitions"};
-  nn::Linear label_heads{parameters, 2 * hidden, small, true, "label_heads"};
-  nn::Linear label_dependants{parameters, 2 * hidden, small, false, "label_dependants"};
+  nn::Linear heads{parameters, 2 * hidden, small, true, "label_heads"};
+  nn::Linear dependants{parameters, 2 * hidden, small, false, "label_dependants"};
   nn::Linear labels{parameters, small, v.labels.size(), true, "labels"};
   nn::Dropout dropout{rate};
 
-  /// A column per word; `places` have four, and all but the dependants begin with the root.
+  /// What is known of the words of a sentence, a column each; but for dependants, the root is
+  /// first.
   struct Encoded {
-    Expression places, label_heads, label_dependants;
+    Expression places;             ///< four columns per word: what it says in each of four places
+    Expression heads, dependants;  ///< of labels
   };
-  Encoded encode(ComputationGraph& graph, const std::vector<unsigned>& word_ids,
-                 const Sentence& sentence, bool train) const {
-    const auto tag_ids = v.tag_ids(sentence);
-    const auto x =
-        dropout(concatenate({words.columns(graph, word_ids), tags.columns(graph, tag_ids)}), train);
+  Encoded encode(ComputationGraph& graph, const Sentence& sentence,
+                 const std::vector<unsigned>& word_ids, bool train) const {
+    const Expression word = words.columns(graph, word_ids);
+    const Expression x =
+        dropout(concatenate({word, tags.columns(graph, v.tag_ids(sentence))}), train);
     std::vector<Expression> xs;
-    for (unsigned i = 0; i < x.dim().cols(); ++i) xs.push_back(pick(x, i, 1));
+    const unsigned n = word_ids.size();
+    for (unsigned i = 0; i < n; ++i) xs.push_back(pick(x, i, 1));
     const Expression all = dropout(concatenate_cols(encoder(xs, train)), train);
-    const Expression own = pick_range(all, 1, xs.size(), 1);
-    return {reshape(places(all), Dim({small, 4 * x.dim().cols()})), label_heads(all),
-            label_dependants(own)};
+    return {reshape(places(all), Dim({small, 4 * n})), heads(all),
+            dependants(pick_range(all, 1, n, 1))};
   }
-  /// A score per transition, from a network whose first layer is a sum over four places: what a
-  /// word adds to it in each of them was computed once. Where there is no word, the root stands.
+  /// A score per transition. Where there is no word, the root stands.
   Expression scores(const Encoded& x, const nn::ArcHybrid& state) const {
     std::vector<Expression> parts;
     for (const unsigned word : {state.buffer(), state.stack(0), state.stack(1), state.stack(2)})
@@ -86,42 +92,49 @@ struct Model {
   }
   /// A column per word that has one of these heads.
   Expression label_scores(const Encoded& x, const std::vector<unsigned>& heads) const {
-    return labels(tanh(select_cols(x.label_heads, heads) + x.label_dependants));
+    return labels(tanh(select_cols(x.heads, heads) + x.dependants));
   }
 
   /// Follows the model, and learns wherever the best right transition is not better than all wrong
   /// ones by a margin. The random numbers are for words that are left out, and for wrong steps.
   Expression loss(ComputationGraph& graph, const Sentence& sentence, Random random,
-                  bool with_dropout) const {
+                  bool train) const {
     std::vector<unsigned> ids = v.word_ids(sentence);
     for (unsigned& id : ids) {
       if (random.uniform() < kRare / (kRare + v.words.count(id))) id = *v.words.unknown();
     }
-    const Encoded x = encode(graph, ids, sentence, with_dropout);
-    const auto heads = sentence.heads(), gold = v.label_ids(sentence);
-    // Words are elements of a minibatch here, each with a loss.
-    const Dim per_word({v.labels.size()}, heads.size());
+    const Encoded x = encode(graph, sentence, ids, train);
+    const std::vector<unsigned> tree = sentence.heads(), gold = v.label_ids(sentence);
+    const Dim per_word({v.labels.size()}, tree.size());  // words are elements of a minibatch here
     std::vector<Expression> losses = {
-        sum_batches(pickneglogsoftmax(reshape(label_scores(x, heads), per_word), gold))};
-    for (nn::ArcHybrid state(heads.size()); !state.is_done();) {
-      const auto [right, wrong] = state.judge(heads);
-      const Expression scores = this->scores(x, state);
-      const Tensor values = scores.value();  // waits for the other sentences
+        sum_batches(pickneglogsoftmax(reshape(label_scores(x, tree), per_word), gold))};
+    for (nn::ArcHybrid state(tree.size()); !state.is_done();) {
+      const auto [right, wrong] = state.judge(tree);
+      const Expression score = scores(x, state);
+      const Tensor values = score.value();  // waits for the other sentences
       unsigned next = argmax(values, right);
       if (!wrong.empty()) {
         const unsigned rival = argmax(values, wrong);
         const float lead = values.v[next] - values.v[rival];
-        if (lead < kMargin) losses.push_back(pick(scores, rival) - pick(scores, next) + kMargin);
+        if (lead < kMargin) losses.push_back(pick(score, rival) - pick(score, next) + kMargin);
         if (lead < 0 || (lead < kMargin && random.uniform() < kExploration)) next = rival;
       }
       state.apply(next);
     }
     return sum(losses);
   }
+  /// Of some sentences, whose random numbers depend on the seed and their own numbers.
+  std::vector<Expression> losses(Minibatch& batch, const Sentences& sentences,
+                                 const std::vector<std::uint32_t>& some, std::uint64_t seed,
+                                 bool train) const {
+    return for_each_sample(batch, some, [&](ComputationGraph& graph, std::uint32_t i) {
+      return loss(graph, sentences[i], Random(seed, std::uint64_t{i} << 32), train);
+    });
+  }
 
   /// Writes the heads and labels that are found into the sentence.
   void parse(ComputationGraph& graph, Sentence& sentence) const {
-    const Encoded x = encode(graph, v.word_ids(sentence), sentence, false);
+    const Encoded x = encode(graph, sentence, v.word_ids(sentence), false);
     nn::ArcHybrid state(sentence.words.size());
     while (!state.is_done()) state.apply(argmax(scores(x, state).value(), state.allowed()));
     const auto found = argmax_of_columns(label_scores(x, state.heads()).value());
@@ -129,7 +142,7 @@ struct Model {
     sentence.set_column(&Word::deprel, v.labels.words(found));
   }
   /// The same for many, so many at once.
-  Sentences parse(Sentences sentences, unsigned threads, unsigned together) const {
+  Sentences parse(Sentences sentences, unsigned threads, unsigned together = kTogether) const {
     GraphOptions graph_options = options.graph();
     graph_options.threads = threads;
     Minibatch batch(graph_options);
@@ -139,14 +152,6 @@ struct Model {
     }
     return sentences;
   }
-  /// Of some sentences, whose random numbers depend on this seed and their own numbers.
-  std::vector<Expression> losses(Minibatch& batch, const Sentences& sentences,
-                                 const std::vector<std::uint32_t>& some, std::uint64_t seed,
-                                 bool with_dropout) const {
-    return for_each_sample(batch, some, [&](ComputationGraph& graph, std::uint32_t i) {
-      return loss(graph, sentences[i], Random(seed, std::uint64_t{i} << 32), with_dropout);
-    });
-  }
 };
 
 /// Parses, and trains without updates, together and one by one. Without dropout, whose numbers
@@ -155,17 +160,17 @@ nlohmann::json measure(const Model& model, Sentences train, Sentences test) {
   for (Sentences* part : {&train, &test}) part->resize(std::min(part->size(), kMeasured));
   const auto parse = [&](unsigned together) { return model.parse(test, 1, together); };
   const auto learn = [&](unsigned together) {
-    std::vector<float> losses;
+    std::vector<float> values;
     Minibatch batch;
     for (const auto& some : nn::sorted_minibatches(nn::sizes_of(train), together)) {
       batch.clear();
-      const std::vector<Expression> own = model.losses(batch, train, some, 1, false);
-      batch.add_losses(own);
+      const std::vector<Expression> losses = model.losses(batch, train, some, 1, false);
+      batch.add_losses(losses);
       batch.forward();
       batch.backward();
-      for (const Expression& loss : own) losses.push_back(as_scalar(loss.value()));
+      for (const Expression& loss : losses) values.push_back(as_scalar(loss.value()));
     }
-    return losses;
+    return values;
   };
   nlohmann::json report = measure_waiting("sentences", test.size(), kTogether, parse);
   const unsigned minibatch = model.options.whole("batch-size");
@@ -175,9 +180,10 @@ nlohmann::json measure(const Model& model, Sentences train, Sentences test) {
 
 int train(const Options& options) {
   const nn::Splits<Sentence> data = load_trees(options);
-  Sentences learnt = data.train;
-  std::erase_if(learnt, [](auto& s) { return !nn::ArcHybrid::can_make(s.heads()); });
-  if (learnt.empty()) throw UsageError("need a projective tree to learn from; got none");
+  Sentences possible = data.train;
+  std::erase_if(possible, [](auto& s) { return !nn::ArcHybrid::can_make(s.heads()); });
+  if (possible.empty())
+    throw UsageError("need a tree without crossing arcs to learn from; got none");
   ParameterCollection parameters(options.seed());
   const Model model{parameters, options, TreeVocabularies(data.train)};
   AdamTrainer trainer(parameters, 0.001f, 0.9f, 0.99f);
@@ -185,23 +191,23 @@ int train(const Options& options) {
   nn::TrainingOptions training = options.training("sentences", "LAS");
   training.mean_losses = true;
   const nn::CosineRate cosine = {.peak = options.real("learning-rate"),
-                                 .updates = training.updates(learnt.size()),
+                                 .updates = training.updates(possible.size()),
                                  .floor = 1e-5f};
   training.schedule = nn::WarmUp{100, cosine};
   training.texts = model.v.texts();
   begin_training(options, parameters, data);
-  fmt::print("{} of those for training are left out: transitions cannot make their trees\n",
-             data.train.size() - learnt.size());
+  fmt::print("without {} trees for training, which transitions cannot make\n",
+             data.train.size() - possible.size());
   nn::TrainingRun run(parameters, trainer, training);
   Minibatch batch(options.graph(&run.random()));
-  const std::vector<std::uint32_t> sizes = nn::sizes_of(learnt);
+  const std::vector<std::uint32_t> sizes = nn::sizes_of(possible);
   const auto evaluate = [&](const Sentences& gold) {
-    return nn::AttachmentScores(gold, model.parse(gold, options.whole("threads"), kTogether));
+    return nn::AttachmentScores(gold, model.parse(gold, options.whole("threads")));
   };
   while (run.next_epoch()) {
     for (const auto& some : run.minibatches(sizes)) {
       batch.clear();
-      batch.add_losses(model.losses(batch, learnt, some, run.random()(), true));
+      batch.add_losses(model.losses(batch, possible, some, run.random()(), true));
       run.update(batch, nn::total_size(sizes, some));
     }
     run.finish_epoch([&] { return evaluate(data.dev).labelled(); });
@@ -211,7 +217,7 @@ int train(const Options& options) {
   const nn::AttachmentScores test = evaluate(data.test);
   fmt::print("test: UAS {:.1f} %, LAS {:.1f} % of {} words\n", 100 * test.unlabelled(),
              100 * test.labelled(), test.words());
-  nlohmann::json report = measure(model, learnt, data.test);
+  nlohmann::json report = measure(model, possible, data.test);
   report.update({{"uas", test.unlabelled()}, {"las", test.labelled()}});
   return finish(options, run, report);
 }
@@ -222,8 +228,7 @@ int apply(Options& options) {
   const Model model{parameters, options, TreeVocabularies(saved)};
   saved.load(parameters);
   const Sentences sentences = nn::read_conllu(std::cin, kStandardInput);
-  const unsigned threads = options.whole("threads");
-  fmt::print("{}", nn::to_conllu(model.parse(sentences, threads, kTogether)));
+  fmt::print("{}", nn::to_conllu(model.parse(sentences, options.whole("threads"))));
   return 0;
 }
 
