@@ -65,10 +65,9 @@ struct Model {
   nn::Linear labels{parameters, small, v.labels.size(), true, "labels"};
   nn::Dropout dropout{rate};
 
-  /// What is known of the words of a sentence, a column each; but for dependants, the root is
-  /// first.
+  /// Columns for the words of a sentence; but for dependants, the root is the first.
   struct Encoded {
-    Expression places;             ///< four columns per word: what it says in each of four places
+    Expression places;             ///< four columns per word, one for each place of scores()
     Expression heads, dependants;  ///< of labels
   };
   Encoded encode(ComputationGraph& graph, const Sentence& sentence,
@@ -83,7 +82,7 @@ struct Model {
     return {reshape(places(all), Dim({small, 4 * n})), heads(all),
             dependants(pick_range(all, 1, n, 1))};
   }
-  /// A score per transition. Where there is no word, the root stands.
+  /// A score per transition, by the words in four places; where there is none, the root stands.
   Expression scores(const Encoded& x, const nn::ArcHybrid& state) const {
     std::vector<Expression> parts;
     for (const unsigned word : {state.buffer(), state.stack(0), state.stack(1), state.stack(2)})
