@@ -212,10 +212,10 @@ void run(int argc, char** argv) {
       "seconds", po::value(&seconds)->default_value(1, "1"), "of every measurement");
   po::variables_map values;
   if (!bench::read_command_line(argc, argv, options, values)) return;
-  bench::check_range("--seconds", seconds, 0.001, 3600);
-  bench::check_range("--sentences", size.sentences, 1, 10000);
-  bench::check_range("--hidden", size.hidden, 1, 4096);
-  bench::check_range("--beam", beam, 1, 1000);
+  bench::check_range("seconds", seconds, 0.001, 3600);
+  bench::check_range("sentences", size.sentences, 1, 10000);
+  bench::check_range("hidden", size.hidden, 1, 4096);
+  bench::check_range("beam", beam, 1, 1000);
   const Decoders decoders(size);
   compare_forms(decoders, seconds);
   compare_beams(decoders, beam, seconds);

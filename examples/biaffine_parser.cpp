@@ -9,7 +9,7 @@
 //       88.1 %, LAS 85.7 %; 4.5 minutes of processor time, which two threads share
 // Words are columns of matrices: what is done to each of them runs for all words of all sentences
 // of a minibatch at once, whatever their lengths are.
-#include "examples/support/generated.h"
+#include "examples/support/parsing.h"
 #include "examples/support/program.h"
 #include "nn/nn.h"
 
@@ -37,39 +37,10 @@ const Program kProgram = {
      {"dropout", "X", "0.33", "0.33", "share of zeros, and of words left out", {0, 0.95}}},
     {{"8", "15"}, {"32", "32"}, {"0.01", "0.002"}}};
 
-nn::Splits<Sentence> load(const Options& options) {
-  options.need_all_or_none({"train", "dev", "test"});
-  const auto read = [&](const char* name) { return nn::read_conllu(options.text(name)); };
-  if (options.is_special()) return {read("train"), read("dev"), read("test")};
-  const auto make = [&](auto n, int part) { return generated_trees(n, options.seed() + part); };
-  return {make(options.whole("train-sentences"), 0), make(200, 1), make(500, 2)};
-}
-
-std::vector<std::string> with_root(std::vector<std::string> words) {
-  words.insert(words.begin(), "<root>");
-  return words;
-}
-
-struct Vocabularies {
-  nn::Vocabulary words, tags, labels;
-};
-
-Vocabularies vocabularies_of(const Sentences& sentences, unsigned min_count) {
-  Vocabularies v;
-  for (nn::Vocabulary* vocabulary : {&v.words, &v.tags}) vocabulary->set_unknown("<unknown>");
-  for (const Sentence& sentence : sentences) {
-    v.words.add_all(with_root(sentence.column(&Word::form)));
-    v.tags.add_all(with_root(sentence.column(&Word::upos)));
-    v.labels.add_all(sentence.column(&Word::deprel));
-  }
-  v.words = v.words.trimmed(min_count);
-  return v;
-}
-
 struct Model {
   ParameterCollection& parameters;
   const Options& options;
-  Vocabularies v;
+  TreeVocabularies v;
   float rate = options.real("dropout");
   unsigned hidden = options.whole("hidden"), small = 2 * hidden / 5;
   nn::Embedding words{parameters, v.words.size(), hidden / 2, "words"};
@@ -88,8 +59,8 @@ struct Model {
     Expression arc_heads, arc_dependants, label_heads, label_dependants;
   };
   Encoded encode(ComputationGraph& graph, const Sentence& sentence, bool train) const {
-    Expression word = words.columns(graph, v.words.ids(with_root(sentence.column(&Word::form))));
-    Expression tag = tags.columns(graph, v.tags.ids(with_root(sentence.column(&Word::upos))));
+    Expression word = words.columns(graph, v.word_ids(sentence));
+    Expression tag = tags.columns(graph, v.tag_ids(sentence));
     if (train) {  // a whole word, or all that is known of its part of speech
       word = dropout_dim(word, 0, rate);
       tag = dropout_dim(tag, 0, rate);
@@ -105,7 +76,7 @@ struct Model {
   }
   /// Of the heads and of the labels, a number per word, which is an element of a minibatch here.
   Expression loss(ComputationGraph& graph, const Sentence& sentence) const {
-    const auto heads = sentence.heads(), gold = v.labels.ids(sentence.column(&Word::deprel));
+    const auto heads = sentence.heads(), gold = v.label_ids(sentence);
     const unsigned n = heads.size();
     const Encoded x = encode(graph, sentence, true);
     const Expression arc_scores = arcs(x.arc_heads, x.arc_dependants);
@@ -132,9 +103,9 @@ struct Model {
 };
 
 int train(const Options& options) {
-  const nn::Splits<Sentence> data = load(options);
+  const nn::Splits<Sentence> data = load_trees(options);
   ParameterCollection parameters(options.seed());
-  const Model model{parameters, options, vocabularies_of(data.train, options.whole("min-count"))};
+  const Model model{parameters, options, TreeVocabularies(data.train, options.whole("min-count"))};
   AdamTrainer trainer(parameters, 0.001f, 0.9f, 0.99f);
   trainer.enable_clipping(5);
   nn::TrainingOptions training = options.training("sentences", "LAS");
@@ -143,9 +114,7 @@ int train(const Options& options) {
                                  .updates = training.updates(data.train.size()),
                                  .floor = 1e-5f};
   training.schedule = nn::WarmUp{100, cosine};
-  training.texts = {{"words", model.v.words.to_text()},
-                    {"tags", model.v.tags.to_text()},
-                    {"labels", model.v.labels.to_text()}};
+  training.texts = model.v.texts();
   begin_training(options, parameters, data);
   nn::TrainingRun run(parameters, trainer, training);
   Minibatch batch(options.graph(&run.random()));
@@ -174,9 +143,7 @@ int train(const Options& options) {
 int apply(Options& options) {
   const nn::SavedModel saved = options.load_model();
   ParameterCollection parameters;
-  const auto vocabulary = [&](const char* name) { return saved.vocabulary(name); };
-  const Vocabularies v = {vocabulary("words"), vocabulary("tags"), vocabulary("labels")};
-  const Model model{parameters, options, v};
+  const Model model{parameters, options, TreeVocabularies(saved)};
   saved.load(parameters);
   fmt::print("{}", nn::to_conllu(model.parse(nn::read_conllu(std::cin, kStandardInput))));
   return 0;

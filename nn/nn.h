@@ -21,6 +21,7 @@
 #include "nn/nary_tree_lstm.h"
 #include "nn/positions.h"
 #include "nn/stacked.h"
+#include "nn/structured/arc_hybrid.h"
 #include "nn/structured/ctc.h"
 #include "nn/structured/dependency_losses.h"
 #include "nn/structured/dependency_trees.h"

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <sstream>
 #include <stdexcept>
+#include <string>
+#include <vector>
 
 #include "dynet_like/dynet_like.h"
 #include "tests/support/message_of.h"
@@ -103,6 +105,17 @@ TEST(ForEachSampleTest, SamplesOfARange) {
       batch, words, [](ComputationGraph&, const std::string& word) { return word.size() > 1; });
   EXPECT_EQ(is_long, (std::vector<bool>{false, true, true}));
   EXPECT_EQ(batch.size(), 6u);
+}
+
+// What is made for a range must not be tried on numbers.
+TEST(ForEachSampleTest, SamplesWhoseTypeIsDeduced) {
+  Minibatch batch;
+  const std::vector<std::string> words = {"a", "bc"};
+  std::vector<float> lengths;
+  for_each_sample(batch, words, [&](auto& graph, const auto& word) {
+    lengths.push_back(as_scalar(input(graph, static_cast<float>(word.size())).value()));
+  });
+  EXPECT_EQ(lengths, (std::vector<float>{1, 2}));
 }
 
 TEST(ForEachSampleTest, ValuesThatAreThereAlready) {

@@ -36,18 +36,19 @@ namespace dynet_like {
 ///
 /// What a sample throws ends all: the others are unwound, and it is thrown on, with ", in sample
 /// N" if it is an exception of the library; the graphs stay as they are until `clear`.
-template <class F>
+template <std::integral Count, class F>
 requires std::invocable<F&, ComputationGraph&, std::size_t>
-auto for_each_sample(Minibatch& batch, std::size_t count, F&& f) {
+auto for_each_sample(Minibatch& batch, Count count, F&& f) {
   using Result = std::invoke_result_t<F&, ComputationGraph&, std::size_t>;
   if constexpr (std::is_void_v<Result>) {
-    batch.run_samples(count, [&](ComputationGraph& graph, std::size_t i) { f(graph, i); });
+    batch.run_samples(static_cast<std::size_t>(count),
+                      [&](ComputationGraph& graph, std::size_t i) { f(graph, i); });
   } else {
-    std::vector<std::optional<Result>> returned(count);
-    batch.run_samples(count,
+    std::vector<std::optional<Result>> returned(static_cast<std::size_t>(count));
+    batch.run_samples(returned.size(),
                       [&](ComputationGraph& graph, std::size_t i) { returned[i] = f(graph, i); });
     std::vector<Result> results;
-    results.reserve(count);
+    results.reserve(returned.size());
     for (std::optional<Result>& result : returned) results.push_back(std::move(*result));
     return results;
   }

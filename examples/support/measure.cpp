@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <stdexcept>
 
 #include <fmt/ostream.h>
 
@@ -14,7 +13,6 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr double kMostSeconds = 1.5, kShareOfTraining = 0.1;
-constexpr int kLeastRuns = 3;
 
 double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
@@ -84,23 +82,6 @@ nlohmann::json measure_batching(const Options& options, const nn::TrainingRun& r
           {"batches", report.batches},
           {"bound", report.bound},
           {"host_ns_per_node", host_ns(batched)}};
-}
-
-nlohmann::json measure_waiting(const std::string& unit, std::size_t count, unsigned together,
-                               const std::function<std::vector<std::string>(unsigned n)>& decide) {
-  std::vector<std::string> said[2];
-  double speed[2] = {0, 0};
-  for (int run = 0; run < kLeastRuns; ++run) {
-    for (const int i : {0, 1}) {
-      const Clock::time_point start = Clock::now();
-      said[i] = decide(i == 0 ? together : 1);
-      speed[i] = std::max(speed[i], static_cast<double>(count) / seconds_since(start));
-    }
-  }
-  if (said[0] != said[1]) throw std::logic_error("need the same decisions together and one by one");
-  fmt::print("one thread: {:.0f} {}/s {} together, {:.0f} one by one\n", speed[0], unit, together,
-             speed[1]);
-  return {{unit + "_per_s", speed[0]}, {unit + "_per_s_alone", speed[1]}};
 }
 
 }  // namespace dynet_like::examples

@@ -11,35 +11,14 @@ function(expect_result report name least)
   endif()
 endfunction()
 
-foreach(example IN ITEMS biaffine_parser dependency_tree_lstm)
+foreach(example IN ITEMS biaffine_parser transition_parser dependency_tree_lstm)
   run(2 ${example} --dev somewhere)
   expect("^${example}: need all of --train, --dev, --test, or none; got some\n$")
   run(1 ${example} --train nowhere --dev nowhere --test nowhere)
   expect("^${example}: nowhere: there is no such file\n$")
 endforeach()
 
-# A parser: without the words in a phrase with "with" nobody can know what that depends on.
-run(0 biaffine_parser --output parser --report parser.json)
-expect("test: UAS [0-9.]+ %, LAS [0-9.]+ % of [0-9]+ words\n")
-expect_result(parser.json uas 0.94)
-expect_result(parser.json las 0.94)
-
-# One thread and two give the same bits, and a run that is complete stays as it is.
-foreach(threads IN ITEMS 1 2)
-  run(0 biaffine_parser --hidden 8 --epochs 2 --output threads${threads} --threads ${threads})
-  string(REGEX MATCH "test: [^\n]*" result${threads} "${output}")
-  file(SHA256 ${WORK}/threads${threads}/best.safetensors sum${threads})
-endforeach()
-if(NOT sum1 STREQUAL sum2)
-  message(FATAL_ERROR "need the bits of one thread with two; got others")
-endif()
-run(0 biaffine_parser --output threads2 --resume)
-expect("${result1}")
-# The learning rate falls until the last epoch, so that there is no other.
-run(2 biaffine_parser --output threads2 --resume --epochs 3)
-expect("--epochs was \"2\"; got \"3\"")
-
-# Only heads and labels are written anew. Hats belong to people, nets to what they do.
+# Hats belong to people, nets to what they do.
 set(parsed "# text = A girl seesthe dog with hats.
 1\ta\t_\tDET\t_\t_\t2\tdet\t_\t_
 2\tgirl\t_\tNOUN\t_\t_\t3\tnsubj\t_\t_
@@ -68,17 +47,65 @@ if(bare MATCHES "nsubj|case|root")
 endif()
 file(WRITE ${WORK}/bare.conllu "${bare}")
 file(WRITE ${WORK}/parsed.conllu "${parsed}")
-foreach(sentences IN ITEMS bare parsed)
-  set(input ${WORK}/${sentences}.conllu)
-  run(0 biaffine_parser --apply --output parser)
-  if(NOT output STREQUAL parsed)
-    message(FATAL_ERROR "need the trees\n${parsed}got\n${output}")
-  endif()
-endforeach()
 file(WRITE ${WORK}/malformed.conllu "1\tthe\n\n")
-set(input ${WORK}/malformed.conllu)
-run(1 biaffine_parser --apply --output parser)
-expect("^biaffine_parser: standard input:1: ")
+
+# Parsers: without the words in a phrase with "with" nobody can know what that depends on.
+foreach(parser IN ITEMS biaffine_parser transition_parser)
+  run(0 ${parser} --output ${parser} --report ${parser}.json)
+  expect("test: UAS [0-9.]+ %, LAS [0-9.]+ % of [0-9]+ words\n")
+  foreach(name IN ITEMS uas las)
+    expect_result(${parser}.json ${name} 0.94)
+  endforeach()
+
+  # One thread and two give the same bits, and a run that is complete stays as it is.
+  foreach(threads IN ITEMS 1 2)
+    run(0 ${parser} --hidden 8 --epochs 2 --output threads${threads} --threads ${threads})
+    string(REGEX MATCH "test: [^\n]*" result${threads} "${output}")
+    file(SHA256 ${WORK}/threads${threads}/best.safetensors sum${threads})
+  endforeach()
+  if(NOT sum1 STREQUAL sum2)
+    message(FATAL_ERROR "need the bits of one thread with two; got others")
+  endif()
+  run(0 ${parser} --output threads2 --resume)
+  expect("${result1}")
+  # The learning rate falls until the last epoch, so that there is no other.
+  run(2 ${parser} --output threads2 --resume --epochs 3)
+  expect("--epochs was \"2\"; got \"3\"")
+
+  # Only heads and labels are written anew.
+  foreach(sentences IN ITEMS bare parsed)
+    set(input ${WORK}/${sentences}.conllu)
+    run(0 ${parser} --apply --output ${parser})
+    if(NOT output STREQUAL parsed)
+      message(FATAL_ERROR "need the trees\n${parsed}got\n${output}")
+    endif()
+  endforeach()
+  set(input ${WORK}/malformed.conllu)
+  run(1 ${parser} --apply --output ${parser})
+  expect("^${parser}: standard input:1: ")
+endforeach()
+
+# Sentences that wait for each other have the trees and losses that they have alone, or the speeds
+# would not have been measured.
+foreach(name IN ITEMS seconds sentences_per_s sentences_per_s_alone training_sentences_per_s
+                      training_sentences_per_s_alone)
+  expect_result(transition_parser.json ${name} 0.001)
+endforeach()
+
+# A tree with arcs that cross is not learnt from. It counts in a test: one head at least is missed.
+set(crossing "1\ta\t_\tDET\t_\t_\t3\tdet\t_\t_
+2\tb\t_\tDET\t_\t_\t4\tdet\t_\t_
+3\tc\t_\tNOUN\t_\t_\t4\tobj\t_\t_
+4\td\t_\tVERB\t_\t_\t0\troot\t_\t_
+
+")
+file(WRITE ${WORK}/crossing.conllu "${crossing}")
+file(WRITE ${WORK}/train.conllu "${parsed}${crossing}")
+run(0 transition_parser --train train.conllu --dev crossing.conllu --test crossing.conllu --epochs 1
+    --hidden 8 --output crossing)
+expect("without 1 trees for training, which transitions cannot make\n.*test: UAS [0-7][0-9.]+ %, LAS [0-9.]+ % of 4 words")
+run(2 transition_parser --train crossing.conllu --dev crossing.conllu --test crossing.conllu)
+expect("^transition_parser: need a tree without crossing arcs to learn from; got none\n$")
 
 # Formulas: operators cannot be told from their words alone.
 run(0 dependency_tree_lstm --output trees --report trees.json)

@@ -1,0 +1,185 @@
+// What it costs that samples wait for each other's values, against the same program by hand.
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <ctime>
+#include <stdexcept>
+#include <vector>
+
+#include "bench/support/program.h"
+#include "dynet_like/dynet_like.h"
+#include "nn/nn.h"
+
+namespace {
+
+using namespace dynet_like;
+
+using Sentence = std::vector<unsigned>;  // words, the root first
+
+/// A parser with random weights: what it decides makes no sense, and takes as long.
+struct Parser {
+  unsigned hidden;
+  bool training;
+  ParameterCollection model{1};
+  nn::Embedding words{model, 1000, hidden, "words"};
+  nn::BidirectionalLSTM encoder{model, hidden, hidden};
+  nn::Linear places{model, 2 * hidden, 4 * hidden, true, "places"};
+  nn::Linear transitions{model, hidden, nn::ArcHybrid::kTransitions, true, "transitions"};
+};
+
+/// A sentence that is parsed, step by step. In training the loss is that of what it has decided, so
+/// that the backward pass goes through everything.
+class Parse {
+ public:
+  Parse(const Parser& parser, ComputationGraph& graph, const Sentence& sentence)
+      : parser_(&parser), state_(sentence.size() - 1) {
+    std::vector<Expression> xs;
+    for (const unsigned word : sentence) xs.push_back(parser.words(graph, word));
+    const auto columns = static_cast<unsigned>(4 * xs.size());
+    encoded_ =
+        reshape(parser.places(concatenate_cols(parser.encoder(xs))), Dim({parser.hidden, columns}));
+  }
+
+  bool is_done() const { return state_.is_done(); }
+  const Expression& record_scores() {
+    std::vector<Expression> parts;
+    for (const unsigned word : {state_.buffer(), state_.stack(0), state_.stack(1), state_.stack(2)})
+      parts.push_back(pick(encoded_, 4 * word + static_cast<unsigned>(parts.size()), 1));
+    return scores_ = parser_->transitions(tanh(sum(parts)));
+  }
+  void decide(const Tensor& scores) {
+    const unsigned transition = argmax(scores, state_.allowed());
+    if (parser_->training) losses_.push_back(pickneglogsoftmax(scores_, transition));
+    decisions_.push_back(transition);
+    state_.apply(transition);
+  }
+
+  const std::vector<unsigned>& decisions() const { return decisions_; }
+  Expression loss() const { return sum(losses_); }
+
+ private:
+  const Parser* parser_;
+  nn::ArcHybrid state_;
+  Expression encoded_, scores_;
+  std::vector<Expression> losses_;
+  std::vector<unsigned> decisions_;
+};
+
+// Two forms of the same program.
+
+/// Plain code per sentence.
+std::vector<Parse> on_fibers(const Parser& parser, std::span<const Sentence> sentences,
+                             Minibatch& batch) {
+  return for_each_sample(batch, sentences, [&](ComputationGraph& graph, const Sentence& sentence) {
+    Parse parse(parser, graph, sentence);
+    while (!parse.is_done()) parse.decide(parse.record_scores().value());
+    return parse;
+  });
+}
+
+/// A step of all sentences after the other.
+std::vector<Parse> in_lockstep(const Parser& parser, std::span<const Sentence> sentences,
+                               Minibatch& batch) {
+  std::vector<Parse> parses;
+  for (const Sentence& sentence : sentences)
+    parses.emplace_back(parser, batch.new_graph(), sentence);
+  std::vector<Parse*> open;
+  for (Parse& parse : parses) open.push_back(&parse);
+  while (!open.empty()) {
+    std::vector<Expression> scores;
+    for (Parse* parse : open) scores.push_back(parse->record_scores());
+    batch.compute(scores);
+    for (std::size_t i = 0; i < open.size(); ++i) open[i]->decide(scores[i].value());
+    std::erase_if(open, [](const Parse* parse) { return parse->is_done(); });
+  }
+  return parses;
+}
+
+struct Form {
+  std::vector<Parse> (*run)(const Parser&, std::span<const Sentence>, Minibatch&);
+  std::size_t together;
+  std::vector<double> speeds = {};
+};
+
+/// All decisions of all sentences.
+std::vector<unsigned> run_form(const Form& form, const Parser& parser,
+                               std::span<const Sentence> sentences) {
+  GraphOptions options;
+  options.inference = !parser.training;
+  Minibatch batch(options);
+  std::vector<unsigned> all;
+  for (std::size_t begin = 0; begin < sentences.size(); begin += form.together, batch.clear()) {
+    const std::size_t count = std::min(form.together, sentences.size() - begin);
+    for (const Parse& parse : form.run(parser, sentences.subspan(begin, count), batch)) {
+      all.insert(all.end(), parse.decisions().begin(), parse.decisions().end());
+      if (parser.training) batch.add_loss(parse.loss());
+    }
+    if (!parser.training) continue;
+    batch.forward();
+    batch.backward();
+  }
+  return all;
+}
+
+/// Prints the median speed of each form.
+void compare(const Parser& parser, std::span<const Sentence> sentences, std::size_t together,
+             double seconds) {
+  Form forms[] = {{on_fibers, 1}, {in_lockstep, together}, {on_fibers, together}};
+  const std::vector<unsigned> expected = run_form(forms[0], parser, sentences);
+  const auto begin = std::chrono::steady_clock::now();
+  do {
+    for (Form& form : forms) {
+      const std::clock_t start = std::clock();
+      if (run_form(form, parser, sentences) != expected)
+        throw std::logic_error("the forms decide differently");
+      const auto ticks = static_cast<double>(std::clock() - start);
+      form.speeds.push_back(static_cast<double>(sentences.size()) * CLOCKS_PER_SEC / ticks);
+    }
+  } while (std::chrono::steady_clock::now() - begin < std::chrono::duration<double>(seconds));
+  std::printf("%10s", parser.training ? "training" : "parsing");
+  for (Form& form : forms) {
+    std::sort(form.speeds.begin(), form.speeds.end());
+    std::printf(" %12.0f", form.speeds[form.speeds.size() / 2]);
+  }
+  std::printf("\n");
+}
+
+void run(int argc, char** argv) {
+  namespace po = boost::program_options;
+  unsigned count = 256, together = 32, hidden = 128;
+  double seconds = 2;
+  po::options_description options(
+      "Transition-based parsers (arc-hybrid, LSTMs from both ends, random weights) that need "
+      "their\n"
+      "scores after every step. Prints sentences per second of processor time with one thread,\n"
+      "the median of runs that take turns: one sentence at a time, together by hand in lockstep\n"
+      "(Minibatch::compute per step), and together as plain code per sentence "
+      "(for_each_sample).\n\n"
+      "Options");
+  options.add_options()("sentences", po::value(&count)->default_value(count), "of 2 to 41 words")(
+      "batch", po::value(&together)->default_value(together), "sentences together")(
+      "hidden", po::value(&hidden)->default_value(hidden), "the sizes of all layers")(
+      "seconds", po::value(&seconds)->default_value(seconds), "of training, and of parsing");
+  po::variables_map values;
+  if (!bench::read_command_line(argc, argv, options, values)) return;
+  bench::check_range("seconds", seconds, 0.001, 3600);
+  bench::check_range("sentences", count, 1, 100000);
+  bench::check_range("batch", together, 1, 100000);
+  bench::check_range("hidden", hidden, 1, 4096);
+
+  Random random(1);
+  std::vector<Sentence> sentences(count);
+  for (Sentence& sentence : sentences) {
+    sentence.resize(3 + random.below(40));
+    for (unsigned& word : sentence) word = random.below(1000);
+  }
+  std::printf("%10s %12s %12s %12s\n", "", "alone", "lockstep", "fibers");
+  for (const bool training : {false, true})
+    compare({hidden, training}, sentences, together, seconds);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  return dynet_like::bench::run_program("waves", [&] { run(argc, argv); });
+}
