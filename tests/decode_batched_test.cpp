@@ -87,6 +87,30 @@ TEST(BatchedStepsTest, FindTheSame) {
   }
 }
 
+// Whatever they were made by: a cell's are selected together, others one after the other.
+TEST(BatchedStepsTest, PickStates) {
+  const Model model;
+  ComputationGraph graph;
+  const LSTM::State zero = model.lstm.start(graph);
+  const Expression xs = model.words.minibatch(graph, {0, 1, 2});
+  const LSTM::State three = model.lstm.step(zero, xs);
+  const LSTM::State mixed = {three.h, tanh(three.c)}, exchanged = {three.c, three.h};
+  const LSTM::State fixed = {nobackprop(three.h), three.c};
+  const std::vector<unsigned> elements = {2, 0, 2, 2};
+  for (const LSTM::State& state : {three, mixed, exchanged, fixed}) {
+    const LSTM::State picked = pick_batch_elems(state, elements);
+    EXPECT_EQ(picked.h.dim(), Dim({kHidden}, 4));
+    EXPECT_EQ(as_vector(picked.h.value()), as_vector(pick_batch_elems(state.h, elements).value()));
+    EXPECT_EQ(as_vector(picked.c.value()), as_vector(pick_batch_elems(state.c, elements).value()));
+  }
+  const LSTM::State zeros = pick_batch_elems(zero, {0, 0});
+  EXPECT_EQ(as_vector(zeros.h.value()), std::vector<float>(2 * kHidden, 0));
+  // No gradient comes through what blocks it.
+  const LSTM::State picked = pick_batch_elems(fixed, {1});
+  const Gradients& gradients = graph.backward(sum_elems(picked.h));
+  EXPECT_EQ(gradients.find_rows(model.words.table().get_storage()), nullptr);
+}
+
 TEST(BatchedStepsTest, Ensembles) {
   const Model a(1), b(2);
   ComputationGraph graph;

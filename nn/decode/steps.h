@@ -34,10 +34,8 @@ struct Steps {
   std::function<std::vector<unsigned>(const State&)> allowed = nullptr;
 };
 
-/// Minibatch elements of both, as of an expression.
-inline CellState pick_batch_elems(const CellState& state, const std::vector<unsigned>& elements) {
-  return {pick_batch_elems(state.h, elements), pick_batch_elems(state.c, elements)};
-}
+/// Minibatch elements of both, as of an expression; of what one cell has made, in one selection.
+CellState pick_batch_elems(const CellState& state, const std::vector<unsigned>& elements);
 /// Of all, such as the states of several layers.
 template <class State>
 std::vector<State> pick_batch_elems(const std::vector<State>& states,
