@@ -76,9 +76,11 @@ class Executor {
   Mark mark(std::uint32_t tape) const;
   /// Forgets the nodes of a tape from `nodes` on, which were recorded after the mark.
   void revert(std::uint32_t tape, std::size_t nodes, const Mark& mark);
-  /// In inference, forgets the values of a tape that nobody is going to ask for, and gives back
-  /// their memory as soon as that of the others in their batches is; computes them anew if somebody
-  /// does.
+  /// In inference, forgets the values of nodes `first` to `end` - 1 of a tape, for which nobody is
+  /// going to ask, and gives back their memory as soon as that of the others in their batches is;
+  /// computes them anew if somebody does.
+  void forget_values(std::uint32_t tape, std::size_t first, std::size_t end);
+  /// Those of all its nodes.
   void end_sample(std::uint32_t tape);
   /// The same, and the tape is going to be recorded anew.
   void forget_tape(std::uint32_t tape);

@@ -61,10 +61,14 @@ Hypothesis<State> greedy(const State& start, const Steps<std::type_identity_t<St
   const auto is_done = [&] { return steps.is_done && steps.is_done(found.state); };
   found.is_complete = is_done();
   std::size_t length = 0;
+  NodesOfScores nodes;
   for (; !found.is_complete && length < options.max_length; ++length) {
+    nodes.begin();
     const Expression scores =
         scores_as_chosen(steps.scores(found.state), 1, allowed_in(found.state, steps), options);
+    nodes.end(scores);
     const std::optional<Choice> best = best_choice(scores.value());
+    nodes.forget();
     if (!best) throw_dead_end();
     found.sum += best->score;
     found.is_complete = best->action == options.end;

@@ -20,6 +20,25 @@ std::optional<std::vector<unsigned>> allowed_in(const State& state, const Steps<
   return steps.allowed(state);
 }
 
+/// The nodes that a step of a search records for its scores: once these are read, nobody asks for
+/// their values. The graph is known behind the first step, whose values stay.
+class NodesOfScores {
+ public:
+  void begin() {
+    if (graph_ != nullptr) first_ = graph_->size();
+  }
+  void end(const Expression& scores) {
+    if (graph_ == nullptr) first_ = scores.graph("decode").size();
+    graph_ = &scores.graph("decode");
+    end_ = graph_->size();
+  }
+  void forget() const { graph_->forget_values(first_, end_); }
+
+ private:
+  ComputationGraph* graph_ = nullptr;
+  std::size_t first_ = 0, end_ = 0;
+};
+
 /// A state per hypothesis. The steps must outlive it.
 template <class S>
 class SeparateStates {
@@ -53,12 +72,14 @@ class SeparateStates {
   }
 
   std::vector<Tensor> scores(const SearchOptions& options) {
+    nodes_.begin();
     scores_.clear();
     for (std::size_t h = 0; h < states_.size(); ++h) {
       std::optional<std::vector<unsigned>> allowed;
       if (steps_.allowed) allowed = std::move(allowed_[h]);
       scores_.push_back(scores_as_chosen(steps_.scores(states_[h]), 1, allowed, options));
     }
+    nodes_.end(scores_.back());
     return values_of(scores_);
   }
 
@@ -71,6 +92,7 @@ class SeparateStates {
     return std::nullopt;
   }
   void finish_step() {
+    nodes_.forget();
     states_.swap(next_);
     next_.clear();
   }
@@ -82,9 +104,13 @@ class SeparateStates {
   std::vector<State> states_, next_;
   std::vector<std::vector<unsigned>> allowed_;
   std::vector<Expression> scores_;
+  NodesOfScores nodes_;
 };
 
 /// One state, whose minibatch elements are those of the hypotheses. The steps must outlive it.
+///
+/// A step picks from the state before, and nothing reads what is older: in inference its memory is
+/// given back, so that a search of any length needs that of two steps.
 template <class S>
 class JointState {
  public:
@@ -105,7 +131,13 @@ class JointState {
   void drop_dead_ends(const std::vector<Open>&) {}
 
   std::vector<Tensor> scores(const SearchOptions& options) {
-    return values_of({scores_as_chosen(steps_.scores(*state_), count_, std::nullopt, options)});
+    const Expression scores =
+        scores_as_chosen(steps_.scores(*state_), count_, std::nullopt, options);
+    if (graph_ == nullptr) {
+      graph_ = &scores.graph("decode");
+      last_step_ = this_step_ = graph_->size();
+    }
+    return {scores.value()};
   }
 
   std::optional<State> follow(const Choice& choice) {
@@ -114,27 +146,21 @@ class JointState {
     return std::nullopt;
   }
   void finish_step() {
-    if (!from_.empty()) {
-      state_ = steps_.advance(are_all() ? *state_ : steps_.pick(*state_, from_), actions_);
-    }
+    graph_->forget_values(last_step_, this_step_);
+    last_step_ = std::exchange(this_step_, graph_->size());
+    if (!from_.empty()) state_ = steps_.advance(steps_.pick(*state_, from_), actions_);
     count_ = from_.size();
     from_.clear();
     actions_.clear();
   }
 
  private:
-  /// Whether every hypothesis goes on in one way, in their order.
-  bool are_all() const {
-    for (std::size_t h = 0; h < from_.size(); ++h) {
-      if (from_[h] != h) return false;
-    }
-    return from_.size() == count_;
-  }
-
   const BatchedSteps<State>& steps_;
   std::optional<State> state_;
   std::size_t count_ = 0;
   std::vector<unsigned> from_, actions_;
+  ComputationGraph* graph_ = nullptr;          ///< known behind the first step
+  std::size_t last_step_ = 0, this_step_ = 0;  ///< where they begin, among its nodes
 };
 
 }  // namespace dynet_like::nn
