@@ -140,44 +140,6 @@ TEST(BatchedStepsTest, HypothesesShareNodes) {
   EXPECT_EQ(nodes, 6u * 5u);
 }
 
-// In inference, a search of any length needs the memory of a few steps.
-TEST(BatchedStepsTest, LongSearchesNeedTheMemoryOfShortOnes) {
-  const Model model(1, 0.1f);
-  const auto peak = [&](std::size_t length) {
-    GraphOptions options;
-    options.inference = true;
-    Minibatch batch(options);
-    for_each_sample(batch, 6, [&](ComputationGraph& graph, std::size_t i) {
-      const auto found = beam_search(model.start(graph, i), model.batched_steps(),
-                                     {.max_length = length, .beam = 8});
-      EXPECT_EQ(found[0].actions.size(), length);
-    });
-    return static_cast<double>(batch.explain().peak_bytes);
-  };
-  EXPECT_LT(peak(300), 1.2 * peak(15));
-}
-
-// What the scores take, which have the size of a vocabulary, is given back in every search.
-TEST(DecodeMemoryTest, ScoresAreGivenBack) {
-  constexpr unsigned kWords = 3000;
-  Model model;
-  const Linear output(model.parameters, kHidden, kWords);
-  GraphOptions options;
-  options.inference = true;
-  for (const std::size_t beam : {1u, 3u}) {
-    ComputationGraph graph(options);
-    Steps<LSTM::State> steps = model.steps();
-    steps.scores = [&](const LSTM::State& state) { return output(state.h); };
-    steps.advance = [&](const LSTM::State& state, unsigned word) {
-      return model.lstm.step(state, model.words(graph, word % kActions));
-    };
-    if (beam == 1) greedy(model.start(graph, 0), steps, {.max_length = 100});
-    if (beam > 1) beam_search(model.start(graph, 0), steps, {.max_length = 100, .beam = beam});
-    // Of 100 steps that had them.
-    EXPECT_LT(graph.explain().peak_bytes, beam * kWords * sizeof(float) * 8);
-  }
-}
-
 TEST(BatchedStepsTest, NeedScoresOfEveryHypothesis) {
   const Model model;
   ComputationGraph graph;

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <optional>
+#include <span>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -61,14 +62,14 @@ Hypothesis<State> greedy(const State& start, const Steps<std::type_identity_t<St
   const auto is_done = [&] { return steps.is_done && steps.is_done(found.state); };
   found.is_complete = is_done();
   std::size_t length = 0;
-  NodesOfScores nodes;
+  SearchMemory<State> memory;
   for (; !found.is_complete && length < options.max_length; ++length) {
-    nodes.begin();
+    memory.begin_scores();
     const Expression scores =
         scores_as_chosen(steps.scores(found.state), 1, allowed_in(found.state, steps), options);
-    nodes.end(scores);
+    memory.end_scores(scores);
     const std::optional<Choice> best = best_choice(scores.value());
-    nodes.forget();
+    memory.end_step(std::span(&found.state, 1));
     if (!best) throw_dead_end();
     found.sum += best->score;
     found.is_complete = best->action == options.end;

@@ -9,6 +9,7 @@
 #include "dynet_like/graph/computation_graph.h"
 #include "nn/decode/choices.h"
 #include "nn/decode/options.h"
+#include "nn/decode/search_memory.h"
 #include "nn/decode/steps.h"
 
 namespace dynet_like::nn {
@@ -19,25 +20,6 @@ std::optional<std::vector<unsigned>> allowed_in(const State& state, const Steps<
   if (!steps.allowed) return std::nullopt;
   return steps.allowed(state);
 }
-
-/// The nodes that a step of a search records for its scores: once these are read, nobody asks for
-/// their values. The graph is known behind the first step, whose values stay.
-class NodesOfScores {
- public:
-  void begin() {
-    if (graph_ != nullptr) first_ = graph_->size();
-  }
-  void end(const Expression& scores) {
-    if (graph_ == nullptr) first_ = scores.graph("decode").size();
-    graph_ = &scores.graph("decode");
-    end_ = graph_->size();
-  }
-  void forget() const { graph_->forget_values(first_, end_); }
-
- private:
-  ComputationGraph* graph_ = nullptr;
-  std::size_t first_ = 0, end_ = 0;
-};
 
 /// A state per hypothesis. The steps must outlive it.
 template <class S>
@@ -72,14 +54,14 @@ class SeparateStates {
   }
 
   std::vector<Tensor> scores(const SearchOptions& options) {
-    nodes_.begin();
+    memory_.begin_scores();
     scores_.clear();
     for (std::size_t h = 0; h < states_.size(); ++h) {
       std::optional<std::vector<unsigned>> allowed;
       if (steps_.allowed) allowed = std::move(allowed_[h]);
       scores_.push_back(scores_as_chosen(steps_.scores(states_[h]), 1, allowed, options));
     }
-    nodes_.end(scores_.back());
+    memory_.end_scores(scores_.back());
     return values_of(scores_);
   }
 
@@ -92,7 +74,7 @@ class SeparateStates {
     return std::nullopt;
   }
   void finish_step() {
-    nodes_.forget();
+    memory_.end_step(states_);
     states_.swap(next_);
     next_.clear();
   }
@@ -104,7 +86,7 @@ class SeparateStates {
   std::vector<State> states_, next_;
   std::vector<std::vector<unsigned>> allowed_;
   std::vector<Expression> scores_;
-  NodesOfScores nodes_;
+  SearchMemory<State> memory_;
 };
 
 /// One state, whose minibatch elements are those of the hypotheses. The steps must outlive it.
