@@ -114,11 +114,12 @@ float on_fibers(const Decoders& decoders, Minibatch& batch, unsigned steps) {
   return std::accumulate(best.begin(), best.end(), 0.0f);
 }
 
-/// What sentences are decoded to, so many of them at once: by nn::beam_search, or greedily with a
-/// beam of 1.
-std::vector<std::vector<unsigned>> search(const Decoders& decoders, Minibatch& batch,
-                                          unsigned steps, unsigned beam, unsigned together) {
-  std::vector<std::vector<unsigned>> found;
+using Found = std::vector<std::vector<unsigned>>;
+
+/// What sentences are decoded to, so many of them at once, by find(graph, its state at first).
+template <class Find>
+Found decode(const Decoders& decoders, Minibatch& batch, unsigned together, const Find& find) {
+  Found found;
   for (unsigned first = 0; first < decoders.sentences; first += together) {
     batch.clear();
     const unsigned count = std::min(together, decoders.sentences - first);
@@ -126,17 +127,47 @@ std::vector<std::vector<unsigned>> search(const Decoders& decoders, Minibatch& b
       nn::LSTM::State start = decoders.cell.start(graph);
       // Every sentence is another one.
       decoders.step(graph, start, first + static_cast<unsigned>(i));
-      const nn::Steps<nn::LSTM::State> functions = {
-          .scores = [&](const auto& state) { return decoders.output(state.h); },
-          .advance =
-              [&](const auto& state, unsigned word) {
-                return decoders.cell.step(state, lookup(graph, decoders.words, word));
-              }};
-      return nn::beam_search(start, functions, {.max_length = steps, .beam = beam})[0].actions;
+      return find(graph, start).actions;
     });
     found.insert(found.end(), actions.begin(), actions.end());
   }
   return found;
+}
+
+Expression words_of(const Decoders& decoders, ComputationGraph& graph, unsigned word) {
+  return lookup(graph, decoders.words, word);
+}
+Expression words_of(const Decoders& decoders, ComputationGraph& graph,
+                    const std::vector<unsigned>& words) {
+  return lookup(graph, decoders.words, words);
+}
+
+/// Steps of one hypothesis, or of several at once.
+template <class Steps>
+Steps steps_of(const Decoders& decoders, ComputationGraph& graph) {
+  return {.scores = [&](const auto& state) { return decoders.output(state.h); },
+          .advance =
+              [&](const auto& state, const auto& words) {
+                return decoders.cell.step(state, words_of(decoders, graph, words));
+              }};
+}
+using Steps = nn::Steps<nn::LSTM::State>;
+using BatchedSteps = nn::BatchedSteps<nn::LSTM::State>;
+
+Found greedy(const Decoders& decoders, Minibatch& batch, unsigned steps) {
+  return decode(decoders, batch, decoders.sentences,
+                [&](ComputationGraph& graph, const auto& start) {
+                  return nn::greedy(start, steps_of<Steps>(decoders, graph), {.max_length = steps});
+                });
+}
+
+template <class AnySteps>
+Found search(const Decoders& decoders, Minibatch& batch, unsigned steps, unsigned beam,
+             unsigned together) {
+  return decode(decoders, batch, together, [&](ComputationGraph& graph, const auto& start) {
+    const nn::SearchOptions options = {.max_length = steps, .beam = beam};
+    return nn::beam_search(start, steps_of<AnySteps>(decoders, graph), options)[0];
+  });
 }
 
 template <class Form>
@@ -169,26 +200,28 @@ void compare_forms(const Decoders& decoders, double seconds) {
       if (form() != forms[0]()) throw std::logic_error("the forms compute different numbers");
       std::printf(" %12.1f", microseconds_per_step(steps, seconds, form));
     }
-    const auto greedy = [&] { search(decoders, batch, steps, 1, decoders.sentences); };
-    std::printf(" %12.1f\n", microseconds_per_step(steps, seconds, greedy));
+    const auto search = [&] { greedy(decoders, batch, steps); };
+    std::printf(" %12.1f\n", microseconds_per_step(steps, seconds, search));
   }
 }
 
 void compare_beams(const Decoders& decoders, unsigned beam, double seconds) {
   constexpr unsigned kSteps = 50;
   Minibatch batched(inference()), unbatched(inference(batching::Policy::none));
-  using Found = std::vector<std::vector<unsigned>>;
   const std::function<Found()> forms[] = {
-      [&] { return search(decoders, batched, kSteps, beam, decoders.sentences); },
-      [&] { return search(decoders, batched, kSteps, beam, 1); },
-      [&] { return search(decoders, unbatched, kSteps, beam, 1); }};
-  double times[3];
-  for (int i = 0; i < 3; ++i) {
-    if (forms[i]() != forms[0]()) throw std::logic_error("alone they are decoded to others");
+      [&] { return search<BatchedSteps>(decoders, batched, kSteps, beam, decoders.sentences); },
+      [&] { return search<BatchedSteps>(decoders, batched, kSteps, beam, 1); },
+      [&] { return search<Steps>(decoders, batched, kSteps, beam, decoders.sentences); },
+      [&] { return search<Steps>(decoders, batched, kSteps, beam, 1); },
+      [&] { return search<Steps>(decoders, unbatched, kSteps, beam, 1); }};
+  double times[5];
+  for (int i = 0; i < 5; ++i) {
+    if (forms[i]() != forms[0]()) throw std::logic_error("the forms find different sentences");
     times[i] = microseconds_per_step(kSteps, seconds, forms[i]);
   }
-  std::printf("beam %u, %u steps: %.1f together, %.1f one by one, %.1f node by node\n", beam,
-              kSteps, times[0], times[1], times[2]);
+  std::printf("beam %u, %u steps: together, one by one, node by node\n", beam, kSteps);
+  std::printf("  batched steps: %12.1f %12.1f\n", times[0], times[1]);
+  std::printf("  steps of one:  %12.1f %12.1f %12.1f\n", times[2], times[3], times[4]);
 }
 
 void run(int argc, char** argv) {
@@ -202,9 +235,8 @@ void run(int argc, char** argv) {
       "after every step, in lockstep. Prints microseconds per step of all of them, in the fastest\n"
       "of runs of so many steps: with a graph per sentence and Minibatch::compute or\n"
       "Minibatch::forward (every score an output), in one graph that joins the scores, on fibers\n"
-      "in for_each_sample, and there by nn::beam_search with a beam of 1. At the end, a beam "
-      "search\n"
-      "of all sentences together and one by one.\n\n"
+      "in for_each_sample, and there by nn::greedy. At the end, a beam search of all sentences\n"
+      "together and one by one, with nn::BatchedSteps and with nn::Steps.\n\n"
       "Options");
   options.add_options()("sentences", po::value(&size.sentences)->default_value(32), "decoders")(
       "hidden", po::value(&size.hidden)->default_value(128), "the LSTM's size")(

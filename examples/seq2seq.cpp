@@ -115,10 +115,12 @@ struct Model {
   /// The translation of a sentence, drawn with numbers of its own or the best that is found.
   std::string translate(ComputationGraph& graph, const std::string& sentence, Random random) const {
     const Source source = read(graph, sentence, false);
-    const nn::Steps<State> steps = {
+    const nn::BatchedSteps<State> steps = {
         .scores = [&](const State& state) { return scores(source, state, false); },
-        .advance = [&](const State& state,
-                       unsigned word) { return decoder.step(state, target(graph, word)); }};
+        .advance =
+            [&](const State& state, const std::vector<unsigned>& words) {
+              return decoder.step(state, target.minibatch(graph, words));
+            }};
     const nn::SearchOptions search = {.end = Vocabularies::kEnd,
                                       .max_length = options.whole("max-length"),
                                       .beam = options.whole("beam"),

@@ -210,6 +210,36 @@ TEST_F(AttentionTest, QueriesHaveTheBitsOfEachAlone) {
   EXPECT_TRUE(testing::same(results(true), results(false)));
 }
 
+// Queries of all minibatch elements that look at the same keys are one node; the second of each
+// element sees two keys if they are causal.
+TEST_F(AttentionTest, MinibatchesOfQueriesAreOneNode) {
+  constexpr unsigned kElements = 5, kQueries = 3, kKeys = 4, kSize = 9;
+  ParameterCollection own(3);
+  const LookupParameter q = own.add_lookup_parameters(kElements, {kSize, kQueries});
+  const Parameter k = own.add_parameters({kSize, kKeys}), v = own.add_parameters({7, kKeys});
+  for (const bool causal : {false, true}) {
+    ComputationGraph graph;
+    std::vector<unsigned> all(kElements);
+    std::iota(all.begin(), all.end(), 0);
+    const Expression keys = parameter(graph, k), values = parameter(graph, v);
+    // Not contiguous: a view into what is larger.
+    const Expression twice = concatenate({lookup(graph, q, all), lookup(graph, q, all)});
+    const Expression queries = pick_range(twice, 0, kSize);
+    const Expression together = attention(queries, keys, values, 1, causal);
+    ASSERT_EQ(together.dim(), Dim({7, kQueries}, kElements));
+    std::vector<float> separate;
+    const Tensor found = together.value();
+    for (const Report::Type& type : graph.explain().types) {
+      if (type.op != "attention") continue;
+      EXPECT_EQ(type.nodes, 1u);
+    }
+    for (unsigned e = 0; e < kElements; ++e) {
+      testing::append(separate, attention(lookup(graph, q, e), keys, values, 1, causal).value());
+    }
+    EXPECT_TRUE(testing::same(as_vector(found), separate));
+  }
+}
+
 // What all queries contribute to keys and values is one addend, whichever other reader comes first.
 TEST_F(AttentionTest, ContributesToKeysAsAWhole) {
   constexpr unsigned kColumns = 7;

@@ -9,41 +9,11 @@
 
 #include "dynet_like/dynet_like.h"
 #include "nn/nn.h"
+#include "tests/decoders.h"
 #include "tests/support/message_of.h"
 
 namespace dynet_like::nn {
 namespace {
-
-using Actions = std::vector<unsigned>;
-
-constexpr unsigned kActions = 4, kEnd = 2, kHidden = 8;
-constexpr unsigned kShift = 0, kLeft = 1, kRight = 3;  // of a parser
-
-// A small language model; it begins differently for every sample.
-struct Model {
-  explicit Model(std::uint64_t seed = 1, float scale = 3) : parameters(seed), sharpness(scale) {}
-
-  ParameterCollection parameters;
-  Embedding words{parameters, kActions, kHidden, ParameterInitNormal(0, 1)};
-  LSTM lstm{parameters, kHidden, kHidden};
-  Linear output{parameters, kHidden, kActions};
-  float sharpness;
-
-  LSTM::State start(ComputationGraph& graph, std::size_t sample) const {
-    LSTM::State state = lstm.start(graph);
-    for (std::size_t i = 0; i <= sample % 5; ++i) {
-      state = lstm.step(state, words(graph, static_cast<unsigned>((sample + i) % kActions)));
-    }
-    return state;
-  }
-  Steps<LSTM::State> steps() const {
-    return {.scores = [this](const auto& state) { return output(state.h) * sharpness; },
-            .advance =
-                [this](const auto& state, unsigned word) {
-                  return lstm.step(state, words(state.h.graph("test"), word));
-                }};
-  }
-};
 
 struct Found {
   Actions actions;
@@ -223,40 +193,6 @@ TEST(BeamSearchTest, EqualScores) {
   EXPECT_EQ(greedy(Actions(), steps).actions, (Actions{0, 0}));
 }
 
-// A transition system: words are shifted onto a stack, and the upper two become one. The state is
-// the number of words to come, and the stack.
-struct Parse {
-  unsigned left = 3;
-  std::vector<Expression> stack;
-};
-
-Steps<Parse> parser(const Model& model, ComputationGraph& graph) {
-  Steps<Parse> steps;
-  steps.is_done = [](const Parse& parse) { return parse.left == 0 && parse.stack.size() == 1; };
-  steps.allowed = [](const Parse& parse) {
-    std::vector<unsigned> allowed;
-    if (parse.left > 0) allowed.push_back(kShift);
-    if (parse.stack.size() > 1) allowed.insert(allowed.end(), {kLeft, kRight});
-    return allowed;
-  };
-  steps.scores = [&](const Parse& parse) {
-    const Expression top = parse.stack.empty() ? zeros(graph, Dim({kHidden})) : parse.stack.back();
-    return model.output(top + static_cast<float>(parse.left)) * 3.0f;
-  };
-  steps.advance = [&](Parse parse, unsigned action) {
-    if (action == kShift) {
-      parse.stack.push_back(tanh(model.words(graph, --parse.left % kActions)));
-      return parse;
-    }
-    const Expression top = parse.stack.back();
-    parse.stack.pop_back();
-    Expression& below = parse.stack.back();
-    below = action == kLeft ? tanh(below + 0.5f * top) : tanh(0.3f * below - top);
-    return parse;
-  };
-  return steps;
-}
-
 TEST(BeamSearchTest, TransitionSystems) {
   const Model model;
   ComputationGraph graph;
@@ -342,7 +278,8 @@ TEST(BeamSearchTest, Ensembles) {
   EXPECT_EQ(greedy(std::vector{start(a)}, one, options).actions,
             greedy(start(a), a.steps(), options).actions);
   EXPECT_NE(greedy(starts, both, options).score, greedy(start(a), a.steps(), options).score);
-  EXPECT_THROW(ensemble<LSTM::State>({}), UsageError);
+  EXPECT_THROW(ensemble(std::vector<Steps<LSTM::State>>()), UsageError);
+  EXPECT_THROW(ensemble(std::vector<BatchedSteps<LSTM::State>>()), UsageError);
 }
 
 TEST(SamplingTest, HasTheFrequenciesOfTheModel) {
@@ -388,6 +325,10 @@ Outcome decode_in_every_way(const Model& model, ComputationGraph& graph, std::si
   for (const auto& found : beam_search(start, model.steps(), options)) outcome.add(found);
   Random random(7, std::uint64_t{i} << 32);
   for (const auto& found : samples(start, model.steps(), 3, random, options)) outcome.add(found);
+  for (const auto& found : beam_search(start, model.batched_steps(), options)) outcome.add(found);
+  for (const auto& found : samples(start, model.batched_steps(), 3, random, options)) {
+    outcome.add(found);
+  }
   outcome.add(greedy(Parse{static_cast<unsigned>(i % 4) + 1, {}}, parser(model, graph)));
   return outcome;
 }

@@ -78,9 +78,11 @@ class Executor {
   void revert(std::uint32_t tape, std::size_t nodes, const Mark& mark);
   /// Taken for values; what they have given back counts, too.
   std::size_t value_bytes() const;
-  /// In inference, forgets the values of a tape that nobody is going to ask for, and gives back
-  /// their memory as soon as that of the others in their batches is; computes them anew if somebody
-  /// does.
+  /// In inference, forgets the values of nodes `first` to `end` - 1 of a tape, for which nobody is
+  /// going to ask, and gives back their memory as soon as that of the others in their batches is;
+  /// computes them anew if somebody does.
+  void forget_values(std::uint32_t tape, std::size_t first, std::size_t end);
+  /// Those of all its nodes.
   void end_sample(std::uint32_t tape);
   /// The same, and the tape is going to be recorded anew.
   void forget_tape(std::uint32_t tape);

@@ -1,5 +1,6 @@
 // Forgetting what single samples have computed: nodes that are reverted, samples that have ended.
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "dynet_like/exec/executor.h"
@@ -110,19 +111,28 @@ void Executor::revert(std::uint32_t tape, std::size_t nodes, const Mark& since) 
   forget_gradients();
 }
 
-void Executor::end_sample(std::uint32_t tape) {
+void Executor::forget_values(std::uint32_t tape, std::size_t first, std::size_t end) {
   if (!common_.options.inference) return;
   ++forgets_;
   gathered_.clear();
   RunState& run = lane_of(tape).run;
   TapeState& state = common_.tapes[tape];
-  for (NodeId node = 0; node < state.nodes.size(); ++node) {
+  end = std::min(end, state.nodes.size());
+  for (auto node = static_cast<NodeId>(first); node < end; ++node) {
     NodeState& of_node = state.nodes[node];
     if (of_node.value == nullptr || of_node.batch == kNone || is_shared(*state.tape, node))
       continue;
     forget_value(run, of_node);
   }
-  std::erase_if(value_copies_, [&](const auto& copy) { return copy.first.first == tape; });
+  const auto copies = value_copies_.lower_bound({tape, 0});
+  for (auto copy = copies; copy != value_copies_.end() && copy->first.first == tape;) {
+    const NodeId node = state.tape->value(copy->first.second).node;
+    copy = node >= first && node < end ? value_copies_.erase(copy) : std::next(copy);
+  }
+}
+
+void Executor::end_sample(std::uint32_t tape) {
+  forget_values(tape, 0, common_.tapes[tape].nodes.size());
 }
 
 void Executor::forget_tape(std::uint32_t tape) {

@@ -230,6 +230,11 @@ void ComputationGraph::revert() {
   reverts_.push_back({++slot_->generation, kept});
 }
 
+void ComputationGraph::forget_values(std::size_t first, std::size_t end) {
+  const auto [executor, lock] = locked("forget_values");
+  executor->forget_values(index_, first, end);
+}
+
 void ComputationGraph::invalidate() { executor("invalidate").invalidate(); }
 
 void ComputationGraph::clear() {

@@ -72,6 +72,10 @@ class ComputationGraph {
   void revert();
   /// Forgets all values but not what was recorded; in a minibatch, those of all graphs.
   void invalidate();
+  /// In inference, gives the memory of what nodes `first` to `end` - 1 have computed to other
+  /// values: those are the nodes that were recorded while `size` grew from `first` to `end`. A
+  /// value of theirs that is asked for again is computed again. In training, does nothing.
+  void forget_values(std::size_t first, std::size_t end);
   /// Forgets everything; all expressions become stale. Whatever was thrown before, even because
   /// memory ran out, the graph is as good as new then.
   void clear();

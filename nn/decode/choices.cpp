@@ -2,8 +2,10 @@
 #include "nn/decode/choices.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <string>
+#include <utility>
 
 #include "dynet_like/core/draw.h"
 #include "dynet_like/core/errors.h"
@@ -19,35 +21,108 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
                      std::to_string(score) + " for action " + std::to_string(action));
 }
 
+// A number such that no score up to it, added to `so_far`, is better than `least`. Sums are
+// rounded, but never out of order.
+template <class T>
+T not_better(double so_far, double least) {
+  constexpr T kLowest = -std::numeric_limits<T>::infinity();
+  const T limit = std::nextafter(static_cast<T>(least - so_far), kLowest);
+  return so_far + static_cast<double>(limit) <= least ? limit : kLowest;
+}
+
+class BestChoices {
+ public:
+  explicit BestChoices(std::size_t count) : count_(count) {
+    best_.reserve(std::min<std::size_t>(count, 1024) + 1);
+  }
+
+  // Most scores are none of the best: they are passed over several at a time.
+  template <class T>
+  void add(std::size_t hypothesis, double so_far, const T* scores, std::size_t actions) {
+    constexpr std::size_t kAtOnce = 16;
+    T limit = not_better<T>(so_far, least_);
+    for (std::size_t first = 0; first < actions; first += kAtOnce) {
+      const std::size_t end = std::min(first + kAtOnce, actions);
+      int any = 0;
+      for (std::size_t i = first; i < end; ++i) any |= !(scores[i] <= limit);  // or NaN
+      if (any == 0) continue;
+      for (std::size_t i = first; i < end; ++i) {
+        const double score = so_far + static_cast<double>(scores[i]);
+        if (score <= least_) continue;
+        if (!(score < kInfinity)) throw_not_a_score(score, i);
+        insert({hypothesis, static_cast<unsigned>(i), score});
+      }
+      limit = not_better<T>(so_far, least_);
+    }
+  }
+
+  std::vector<Choice> take() { return std::move(best_); }
+
+ private:
+  // Behind all that are as good: they came first.
+  void insert(const Choice& choice) {
+    if (best_.size() < count_) best_.push_back(choice);
+    std::size_t place = best_.size() - 1;
+    for (; place > 0 && choice.score > best_[place - 1].score; --place) {
+      best_[place] = best_[place - 1];
+    }
+    best_[place] = choice;
+    if (best_.size() == count_) least_ = best_.back().score;
+  }
+
+  std::size_t count_;
+  double least_ = -kInfinity;  // what is not better is no choice
+  std::vector<Choice> best_;
+};
+
+template <class T>
+std::optional<Choice> first_of_best(const T* scores, std::size_t actions) {
+  std::optional<Choice> best;
+  T largest = -std::numeric_limits<T>::infinity();
+  for (std::size_t i = 0; i < actions; ++i) {
+    if (scores[i] <= largest) continue;
+    largest = scores[i];
+    if (!(largest < std::numeric_limits<T>::infinity())) throw_not_a_score(largest, i);
+    best = {0, static_cast<unsigned>(i), static_cast<double>(largest)};
+  }
+  return best;
+}
+
 }  // namespace
 
 std::vector<Choice> best_choices(std::span<const double> so_far, std::span<const Tensor> scores,
                                  std::size_t count) {
-  const auto is_better = [](const Choice& a, const Choice& b) { return a.score > b.score; };
-  std::vector<Choice> best;
-  best.reserve(std::min<std::size_t>(count, 1024) + 1);
-  double least = -kInfinity;  // what is not better is no choice
-  for (std::size_t h = 0; h < scores.size(); ++h) {
-    const std::size_t actions = scores[h].d.size();
-    for (std::size_t action = 0; action < actions; ++action) {
-      const double score = so_far[h] + scores[h].at(action);
-      if (score <= least) continue;
-      if (!(score < kInfinity)) throw_not_a_score(score, action);
-      const Choice choice = {h, static_cast<unsigned>(action), score};
-      best.insert(std::upper_bound(best.begin(), best.end(), choice, is_better), choice);
-      if (best.size() > count) best.pop_back();
-      if (best.size() == count) least = best.back().score;
+  BestChoices best(count);
+  std::size_t hypothesis = 0;
+  for (const Tensor& tensor : scores) {
+    const std::size_t actions = tensor.d.batch_size();
+    for (std::size_t first = 0; first < tensor.d.size(); first += actions, ++hypothesis) {
+      if (tensor.v64 != nullptr) {
+        best.add(hypothesis, so_far[hypothesis], tensor.v64 + first, actions);
+      } else {
+        best.add(hypothesis, so_far[hypothesis], tensor.v + first, actions);
+      }
     }
   }
-  return best;
+  return best.take();
+}
+
+std::optional<Choice> best_choice(const Tensor& scores) {
+  const std::size_t actions = scores.d.size();
+  return scores.v64 != nullptr ? first_of_best(scores.v64, actions)
+                               : first_of_best(scores.v, actions);
 }
 
 std::vector<Choice> drawn_choices(std::span<const double> so_far, std::span<const Tensor> scores,
                                   Random& random) {
   std::vector<Choice> drawn;
-  for (std::size_t h = 0; h < scores.size(); ++h) {
-    const auto action = static_cast<unsigned>(draw_from_softmax(scores[h], random));
-    drawn.push_back({h, action, so_far[h] + scores[h].at(action)});
+  for (const Tensor& tensor : scores) {
+    for (unsigned b = 0; b < tensor.d.batch_elems(); ++b) {
+      const Tensor of_one = tensor.batch_elem(b);
+      const auto action = static_cast<unsigned>(draw_from_softmax(of_one, random));
+      const std::size_t hypothesis = drawn.size();
+      drawn.push_back({hypothesis, action, so_far[hypothesis] + of_one.at(action)});
+    }
   }
   return drawn;
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -19,8 +20,9 @@ struct Choice {
   bool operator==(const Choice&) const = default;
 };
 
-// For hypotheses with scores so far, and the scores of their next actions; those that are -infinity
-// are no choices. Both throw NumericError for a score that is NaN or infinity.
+// For hypotheses with scores so far, and the scores of their next actions: of each a tensor, or a
+// minibatch element of one. What is -infinity is no choice. All throw NumericError for a score that
+// is NaN or infinity.
 
 /// The best choices, at most `count`, the best first. Of equal ones that of the earlier hypothesis
 /// comes first, then that of the lower action.
@@ -29,6 +31,8 @@ std::vector<Choice> best_choices(std::span<const double> so_far, std::span<const
 /// For every hypothesis one action, drawn from the softmax of its scores.
 std::vector<Choice> drawn_choices(std::span<const double> so_far, std::span<const Tensor> scores,
                                   Random& random);
+/// The first of the best actions of one hypothesis; none if there is no choice.
+std::optional<Choice> best_choice(const Tensor& scores);
 
 /// The actions of many hypotheses, which share their beginnings.
 class Trail {

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
+#include <span>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -12,7 +14,18 @@
 namespace dynet_like::nn {
 
 // All of these run in any graph, and in for_each_sample, where the samples of a minibatch search
-// together: a step of all of them is one wave. What they find does not depend on the others.
+// together: a step of all of them is one wave. What they find does not depend on the others, nor on
+// whether the steps are batched.
+
+/// How a search goes on: the best of all continuations, or one drawn for each hypothesis.
+inline Choose best_of_beam(const SearchOptions& options) {
+  return [count = options.beam](auto so_far, auto scores) {
+    return best_choices(so_far, scores, count);
+  };
+}
+inline Choose drawn_by(Random& random) {
+  return [&random](auto so_far, auto scores) { return drawn_choices(so_far, scores, random); };
+}
 
 /// The best hypotheses that a beam search finds, the best first. In every step the `beam` best
 /// continuations of all open hypotheses remain; those that end leave the beam. It goes on until no
@@ -27,20 +40,51 @@ template <class State>
 std::vector<Hypothesis<State>> beam_search(const State& start,
                                            const Steps<std::type_identity_t<State>>& steps,
                                            const SearchOptions& options = {}) {
-  return Search<State>(steps, options).run({start}, [&](auto so_far, auto scores) {
-    return best_choices(so_far, scores, options.beam);
-  });
+  return Search(SeparateStates(steps), options).run(start, 1, best_of_beam(options));
+}
+template <class State>
+std::vector<Hypothesis<State>> beam_search(const State& start,
+                                           const BatchedSteps<std::type_identity_t<State>>& steps,
+                                           const SearchOptions& options = {}) {
+  return Search(JointState(steps), options).run(start, 1, best_of_beam(options));
 }
 
-/// Takes the best action in every step: beam search with a beam of 1, whatever the options say.
-/// Throws as beam_search, and UsageError if no action is allowed somewhere.
+/// Takes the best action in every step: what beam search finds with a beam of 1, whatever the
+/// options say. Its score is the sum of the scores as they are, unless `normalise` or a
+/// length_penalty asks for logarithms of probabilities, which take time. Throws as beam_search, and
+/// UsageError if no action is allowed somewhere.
 template <class State>
 Hypothesis<State> greedy(const State& start, const Steps<std::type_identity_t<State>>& steps,
                          SearchOptions options = {}) {
-  options.beam = options.n_best = 1;
-  std::vector<Hypothesis<State>> found = beam_search(start, steps, options);
-  if (found.empty()) throw_dead_end();
-  return std::move(found.front());
+  options.normalise = options.normalise.value_or(options.length_penalty > 0);
+  check(options);
+  Hypothesis<State> found = {{}, 0, 0, false, start};
+  const auto is_done = [&] { return steps.is_done && steps.is_done(found.state); };
+  found.is_complete = is_done();
+  std::size_t length = 0;
+  SearchMemory<State> memory;
+  for (; !found.is_complete && length < options.max_length; ++length) {
+    memory.begin_scores();
+    const Expression scores =
+        scores_as_chosen(steps.scores(found.state), 1, allowed_in(found.state, steps), options);
+    memory.end_scores(scores);
+    const std::optional<Choice> best = best_choice(scores.value());
+    memory.end_step(std::span(&found.state, 1));
+    if (!best) throw_dead_end();
+    found.sum += best->score;
+    found.is_complete = best->action == options.end;
+    if (found.is_complete) continue;
+    found.actions.push_back(best->action);
+    found.state = steps.advance(found.state, best->action);
+    found.is_complete = is_done();
+  }
+  found.score = found.sum / length_divisor(options, length);
+  return found;
+}
+template <class State>
+Hypothesis<State> greedy(const State& start, const BatchedSteps<std::type_identity_t<State>>& steps,
+                         const SearchOptions& options = {}) {
+  return greedy(start, steps_of_one(steps), options);
 }
 
 /// So many hypotheses, the best first, each of which draws every action from the softmax of the
@@ -53,9 +97,15 @@ std::vector<Hypothesis<State>> samples(const State& start,
                                        std::size_t count, Random& random,
                                        SearchOptions options = {}) {
   options.n_best = count;
-  return Search<State>(steps, options)
-      .run(std::vector<State>(count, start),
-           [&](auto so_far, auto scores) { return drawn_choices(so_far, scores, random); });
+  return Search(SeparateStates(steps), options).run(start, count, drawn_by(random));
+}
+template <class State>
+std::vector<Hypothesis<State>> samples(const State& start,
+                                       const BatchedSteps<std::type_identity_t<State>>& steps,
+                                       std::size_t count, Random& random,
+                                       SearchOptions options = {}) {
+  options.n_best = count;
+  return Search(JointState(steps), options).run(start, count, drawn_by(random));
 }
 
 /// One of them. Throws as `greedy`.
@@ -65,6 +115,11 @@ Hypothesis<State> sample(const State& start, const Steps<std::type_identity_t<St
   std::vector<Hypothesis<State>> drawn = samples(start, steps, 1, random, options);
   if (drawn.empty()) throw_dead_end();
   return std::move(drawn.front());
+}
+template <class State>
+Hypothesis<State> sample(const State& start, const BatchedSteps<std::type_identity_t<State>>& steps,
+                         Random& random, const SearchOptions& options = {}) {
+  return std::move(samples(start, steps, 1, random, options).front());
 }
 
 }  // namespace dynet_like::nn

@@ -1,4 +1,4 @@
-// A search over steps of the user, from its first states to what it has found.
+// A search over steps of the user, from its first state to what it has found.
 #pragma once
 
 #include <algorithm>
@@ -9,30 +9,11 @@
 #include <utility>
 #include <vector>
 
-#include "dynet_like/graph/computation_graph.h"
 #include "nn/decode/choices.h"
-#include "nn/decode/steps.h"
+#include "nn/decode/open_states.h"
+#include "nn/decode/options.h"
 
 namespace dynet_like::nn {
-
-struct SearchOptions {
-  /// An action after which nothing follows, such as the end of a sentence.
-  std::optional<unsigned> end = {};
-  /// The most actions, the end included.
-  std::size_t max_length = 1000;
-  /// How many hypotheses are followed at once.
-  std::size_t beam = 1;
-  /// How many are returned, if so many are found.
-  std::size_t n_best = 1;
-  /// A, at least 0: hypotheses of n actions, the end included, are compared by their scores divided
-  /// by ((5 + n) / 6)^A, so that longer ones have a chance (Wu et al. 2016, equation 14).
-  double length_penalty = 0;
-  /// Divides scores: below 1, what is likely becomes more so.
-  float temperature = 1;
-  /// The score of a hypothesis is the sum of its actions': of their logarithms of probabilities,
-  /// which are the log_softmax of the scores of all allowed ones, or of the scores as they are.
-  bool normalise = true;
-};
 
 /// What a search has found.
 template <class State>
@@ -44,85 +25,79 @@ struct Hypothesis {
   State state;                    ///< after these actions
 };
 
-/// Throws UsageError for options that make no sense.
-void check(const SearchOptions& options);
-/// What the sum of a hypothesis of so many actions is divided by.
-double length_divisor(const SearchOptions& options, std::size_t length);
-/// The scores of actions as the options want them. Throws ShapeError unless they are a column that
-/// has the end action, UsageError for an action that is allowed and not there.
-Expression scores_as_chosen(const Expression& scores,
-                            const std::optional<std::vector<unsigned>>& allowed,
-                            const SearchOptions& options);
-[[noreturn]] void throw_dead_end();
+/// How hypotheses with these scores go on: see choices.h.
+using Choose = std::function<std::vector<Choice>(std::span<const double> so_far,
+                                                 std::span<const Tensor> scores)>;
 
 /// One search, from its first states to what it has found. Every step asks once, for the scores of
-/// all hypotheses that are open.
-template <class State>
+/// all hypotheses that are open. `States` holds what is theirs: see open_states.h.
+template <class States>
 class Search {
  public:
-  using Choose = std::function<std::vector<Choice>(std::span<const double> so_far,
-                                                   std::span<const Tensor> scores)>;
+  using State = typename States::State;
 
-  /// Both must outlive the search.
-  Search(const Steps<State>& steps, const SearchOptions& options)
-      : steps_(steps), options_(options) {
+  /// The options must outlive the search.
+  Search(States states, const SearchOptions& options)
+      : options_(options), states_(std::move(states)) {
     check(options);
   }
 
-  std::vector<Hypothesis<State>> run(const std::vector<State>& starts, const Choose& choose) {
-    for (const State& start : starts) add({start, 0, {}});
+  /// From hypotheses that begin with the same state.
+  std::vector<Hypothesis<State>> run(const State& start, std::size_t count, const Choose& choose) {
+    const bool is_done = states_.begin(start, count);
+    for (std::size_t i = 0; i < count; ++i) {
+      open_.push_back({0, {}});
+      if (is_done) add_found(open_.back(), true, [&] { return start; });
+    }
+    if (is_done) open_.clear();
     while (!open_.empty() && length_ < options_.max_length && !is_settled()) follow(choose);
-    for (Open& open : open_) add_found(std::move(open), false);
+    for (std::size_t h = 0; h < open_.size(); ++h) {
+      add_found(open_[h], false, [&] { return states_.at(h); });
+    }
     return std::move(found_);
   }
 
  private:
   struct Open {
-    State state;
     double sum;
     Trail::Place place;
   };
 
   void follow(const Choose& choose) {
-    std::vector<Open> before;
-    std::vector<Expression> scores;
-    std::vector<double> sums;
-    for (Open& open : std::exchange(open_, {})) {
-      std::optional<std::vector<unsigned>> allowed;
-      if (steps_.allowed) allowed = steps_.allowed(open.state);
-      if (allowed && allowed->empty()) continue;  // it leads nowhere
-      scores.push_back(scores_as_chosen(steps_.scores(open.state), allowed, options_));
-      sums.push_back(open.sum);
-      before.push_back(std::move(open));
-    }
+    states_.drop_dead_ends(open_);
+    if (open_.empty()) return;
+    sums_.clear();
+    for (const Open& open : open_) sums_.push_back(open.sum);
+    const std::vector<Choice> choices = choose(sums_, states_.scores(options_));
     ++length_;
-    for (const auto& [hypothesis, action, sum] : choose(sums, values_of(scores))) {
-      const auto& [state, sum_before, place] = before[hypothesis];
-      if (action == options_.end) {
-        add_found({state, sum, place}, true);
+    before_.swap(open_);
+    open_.clear();
+    for (const Choice& choice : choices) {
+      const Trail::Place place = before_[choice.hypothesis].place;
+      if (choice.action == options_.end) {
+        const auto state = [&] { return states_.at(choice.hypothesis); };
+        add_found({choice.score, place}, true, state);
+        continue;
+      }
+      const Open next = {choice.score, trail_.add(place, choice.action)};
+      if (std::optional<State> done = states_.follow(choice)) {
+        add_found(next, true, [&] { return std::move(*done); });
       } else {
-        add({steps_.advance(state, action), sum, trail_.add(place, action)});
+        open_.push_back(next);
       }
     }
+    states_.finish_step();
   }
 
-  void add(Open open) {
-    if (steps_.is_done && steps_.is_done(open.state)) {
-      add_found(std::move(open), true);
-    } else {
-      open_.push_back(std::move(open));
-    }
-  }
-
-  void add_found(Open open, bool is_complete) {
+  template <class MakeState>
+  void add_found(const Open& open, bool is_complete, const MakeState& state) {
     const double score = open.sum / length_divisor(options_, length_);
     const auto behind =
         std::partition_point(found_.begin(), found_.end(), [&](const Hypothesis<State>& other) {
           return other.is_complete == is_complete ? other.score >= score : other.is_complete;
         });
     if (found_.size() == options_.n_best && behind == found_.end()) return;
-    found_.insert(
-        behind, {trail_.actions(open.place), open.sum, score, is_complete, std::move(open.state)});
+    found_.insert(behind, {trail_.actions(open.place), open.sum, score, is_complete, state()});
     if (found_.size() > options_.n_best) found_.pop_back();
   }
 
@@ -130,18 +105,21 @@ class Search {
   /// "When to Finish?"): sums of logarithms of probabilities only fall, and are divided by no more
   /// than at the last length.
   bool is_settled() const {
-    if (!options_.normalise || found_.size() < options_.n_best) return false;
+    if (!normalises(options_) || found_.size() < options_.n_best) return false;
     const double most = length_divisor(options_, options_.max_length);
     return std::all_of(open_.begin(), open_.end(),
                        [&](const Open& open) { return open.sum / most <= found_.back().score; });
   }
 
-  const Steps<State>& steps_;
   const SearchOptions& options_;
+  States states_;
   std::size_t length_ = 0;  ///< of what is open
   std::vector<Open> open_;
   Trail trail_;
   std::vector<Hypothesis<State>> found_;  ///< the best first
+  // Of a step; they keep their memory.
+  std::vector<double> sums_;
+  std::vector<Open> before_;
 };
 
 }  // namespace dynet_like::nn

@@ -1,4 +1,4 @@
-// Masks of actions.
+// Masks of actions, and states of several hypotheses.
 #include "nn/decode/steps.h"
 
 #include <limits>
@@ -21,6 +21,21 @@ Expression masked(const Expression& scores, ListOf<unsigned> allowed) {
     most[action] = kInfinity;
   }
   return min(scores, input(graph, Dim({actions}), most));
+}
+
+// Output and cell of a cell lie beside each other in the value of its node.
+CellState pick_batch_elems(const CellState& state, const std::vector<unsigned>& elements) {
+  ComputationGraph& graph = state.h.graph("pick_batch_elems");
+  const Tape& tape = graph.tape();
+  const Value h = tape.value(state.h.i), c = tape.value(state.c.i);
+  const Expression both = graph.expression(tape.node(h.node).value);
+  const unsigned hidden = state.h.dim().rows();
+  const bool is_one = h.node == c.node && !h.blocks_gradient && !c.blocks_gradient &&
+                      both.dim() == Dim({2 * hidden}, state.h.dim().bd) && h.offset == 0 &&
+                      c.offset == hidden;
+  if (!is_one) return {pick_batch_elems(state.h, elements), pick_batch_elems(state.c, elements)};
+  const Expression picked = pick_batch_elems(both, elements);
+  return {pick_range(picked, 0, hidden), pick_range(picked, hidden, 2 * hidden)};
 }
 
 }  // namespace dynet_like::nn

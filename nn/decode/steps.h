@@ -34,10 +34,63 @@ struct Steps {
   std::function<std::vector<unsigned>(const State&)> allowed = nullptr;
 };
 
+/// Minibatch elements of both, as of an expression; of what one cell has made, in one selection.
+CellState pick_batch_elems(const CellState& state, const std::vector<unsigned>& elements);
+/// Of all, such as the states of several layers.
+template <class State>
+std::vector<State> pick_batch_elems(const std::vector<State>& states,
+                                    const std::vector<unsigned>& elements) {
+  std::vector<State> picked;
+  for (const State& state : states) picked.push_back(pick_batch_elems(state, elements));
+  return picked;
+}
+
+/// The steps of a decoder of sequences that takes a step of several hypotheses at once: they are
+/// the minibatch elements of one state. A beam then records a node where Steps record one for each
+/// hypothesis, which takes less time; what is found has the same bits.
+///
+///     nn::BatchedSteps<nn::LSTM::State> steps = {
+///         .scores = [&](const auto& state) { return output(state.h); },
+///         .advance = [&](const auto& state, const auto& words) {
+///           return lstm.step(state, embedding.minibatch(graph, words));
+///         }};
+template <class State>
+struct BatchedSteps {
+  /// The scores of all actions, for every hypothesis. Shapes: {actions}, n of them.
+  std::function<Expression(const State&)> scores;
+  /// The state after one more action of each; not called for SearchOptions::end.
+  std::function<State(const State&, const std::vector<unsigned>& actions)> advance;
+  /// The state of some of the hypotheses, by their numbers, of which one may come several times:
+  /// pick_batch_elems of what differs between them.
+  std::function<State(const State&, const std::vector<unsigned>& hypotheses)> pick =
+      [](const State& state, const std::vector<unsigned>& hypotheses) {
+        return pick_batch_elems(state, hypotheses);
+      };
+};
+
+/// The same decoder, one hypothesis at a time.
+template <class State>
+Steps<State> steps_of_one(const BatchedSteps<State>& steps) {
+  return {.scores = steps.scores,
+          .advance = [advance = steps.advance](const State& state, unsigned action) {
+            return advance(state, {action});
+          }};
+}
+
 /// The scores of the actions that are allowed, and -infinity for all others: for training, too, so
 /// that no probability is lost to what cannot be. Shapes: {actions} -> {actions}. Throws UsageError
 /// for an action that is not there.
 Expression masked(const Expression& scores, ListOf<unsigned> allowed);
+
+/// Logarithms of the means of the probabilities that models give in their states.
+template <class AnySteps, class State>
+Expression mean_scores(const std::vector<AnySteps>& models, const std::vector<State>& states) {
+  std::vector<Expression> scores;
+  for (std::size_t i = 0; i < models.size(); ++i) {
+    scores.push_back(log_softmax(models[i].scores(states.at(i))));
+  }
+  return logsumexp(scores) - std::log(static_cast<float>(models.size()));
+}
 
 /// Several models that decide together: a state has the states of all, and the probability of an
 /// action is the mean of those that they give it. When it is done, and what is allowed, the first
@@ -53,13 +106,7 @@ Steps<std::vector<State>> ensemble(std::vector<Steps<State>> models) {
   if (const auto& allowed = models[0].allowed) {
     steps.allowed = [allowed](const States& states) { return allowed(states.at(0)); };
   }
-  steps.scores = [models](const States& states) {
-    std::vector<Expression> scores;
-    for (std::size_t i = 0; i < models.size(); ++i) {
-      scores.push_back(log_softmax(models[i].scores(states.at(i))));
-    }
-    return logsumexp(scores) - std::log(static_cast<float>(models.size()));
-  };
+  steps.scores = [models](const States& states) { return mean_scores(models, states); };
   steps.advance = [models = std::move(models)](const States& states, unsigned action) {
     States next;
     for (std::size_t i = 0; i < models.size(); ++i) {
@@ -67,6 +114,31 @@ Steps<std::vector<State>> ensemble(std::vector<Steps<State>> models) {
     }
     return next;
   };
+  return steps;
+}
+
+template <class State>
+BatchedSteps<std::vector<State>> ensemble(std::vector<BatchedSteps<State>> models) {
+  if (models.empty()) throw UsageError("[ensemble] need at least 1 model; got 0");
+  using States = std::vector<State>;
+  BatchedSteps<States> steps = {
+      .scores = [models](const States& states) { return mean_scores(models, states); },
+      .advance =
+          [models](const States& states, const std::vector<unsigned>& actions) {
+            States next;
+            for (std::size_t i = 0; i < models.size(); ++i) {
+              next.push_back(models[i].advance(states.at(i), actions));
+            }
+            return next;
+          },
+      .pick =
+          [models](const States& states, const std::vector<unsigned>& hypotheses) {
+            States picked;
+            for (std::size_t i = 0; i < models.size(); ++i) {
+              picked.push_back(models[i].pick(states.at(i), hypotheses));
+            }
+            return picked;
+          }};
   return steps;
 }
 

@@ -68,24 +68,27 @@ using namespace recording;
 
 namespace {
 
-// Keys and values of one minibatch element; each query is an item of the node.
+// Keys and values of one minibatch element; each query of each element is an item of the node.
 Expression attend(const Expression& q, const Expression& k, const Expression& v, unsigned heads,
                   bool causal) {
   Tape& tape = q.pg->tape();
   const Dim queries = q.dim(), keys = k.dim();
   std::vector<std::uint32_t> seen;
-  for (unsigned i = 0; i < queries.cols(); ++i) {
-    const unsigned end = causal ? std::min(i + 1, keys.cols()) : keys.cols();
+  for (unsigned i = 0; i < queries.cols() * queries.bd; ++i) {
+    const unsigned column = i % queries.cols();
+    const unsigned end = causal ? std::min(column + 1, keys.cols()) : keys.cols();
     seen.insert(seen.end(), {keys.cols(), 0, end});
   }
   const auto whole = [&](const Expression& x) {
     const ValueId all = tape.is_contiguous(x.i) ? x.i : tape.add(ops::identity, std::span(&x.i, 1));
     return reshape(tape, all, Dim({x.dim().rows(), x.dim().cols()}));
   };
-  const ValueId inputs[] = {reshape(tape, q.i, Dim({queries.rows()}, queries.cols())), whole(k),
-                            whole(v)};
+  const Dim items({queries.rows()}, queries.cols() * queries.bd);
+  const ValueId inputs[] = {reshape(tape, q.i, items), whole(k), whole(v)};
   const ValueId result = tape.add(ops::attention, inputs, std::span(&heads, 1), {seen});
-  return q.pg->expression(reshape(tape, result, Dim({v.dim().rows(), queries.cols()})));
+  Dim means = queries;
+  means.d[0] = v.dim().rows();
+  return q.pg->expression(reshape(tape, result, means));
 }
 
 }  // namespace
@@ -106,10 +109,7 @@ Expression attention(const Expression& q, const Expression& k, const Expression&
   if (!can_share(heads, queries, values)) {
     refuse_shapes("attention", rule_of_heads(heads), {q, k, v});
   }
-  if (elements == 1) {
-    const Expression result = attend(q, k, v, heads, causal);
-    return queries.nd == 2 ? result : reshape(result, Dim({values.rows()}));
-  }
+  if (keys.bd == 1 && values.bd == 1) return attend(q, k, v, heads, causal);
   std::vector<Expression> results;
   for (unsigned element = 0; element < elements; ++element) {
     const auto own = [&](const Expression& x) {

@@ -1,9 +1,13 @@
 // What searches do whatever their states are.
-#include "nn/decode/search.h"
+#include "nn/decode/options.h"
 
 #include <cmath>
 #include <limits>
 #include <string>
+
+#include "dynet_like/core/errors.h"
+#include "dynet_like/ops/ops.h"
+#include "nn/decode/steps.h"
 
 namespace dynet_like::nn {
 
@@ -26,7 +30,7 @@ void check(const SearchOptions& options) {
        "a length_penalty of at least 0", options.length_penalty);
   need(options.temperature > 0 && options.temperature < kInfinity, "a temperature above 0",
        options.temperature);
-  need(options.normalise || options.length_penalty == 0,
+  need(normalises(options) || options.length_penalty == 0,
        "no length_penalty for scores that are no logarithms of probabilities",
        options.length_penalty);
 }
@@ -35,18 +39,21 @@ double length_divisor(const SearchOptions& options, std::size_t length) {
   return std::pow((5 + static_cast<double>(length)) / 6, options.length_penalty);
 }
 
-Expression scores_as_chosen(const Expression& scores,
+Expression scores_as_chosen(const Expression& scores, std::size_t hypotheses,
                             const std::optional<std::vector<unsigned>>& allowed,
                             const SearchOptions& options) {
   const Dim& dim = scores.dim();
-  if (dim.size() != dim.rows() || options.end >= dim.rows()) {
+  if (dim.batch_size() != dim.rows() || dim.batch_elems() != hypotheses ||
+      options.end >= dim.rows()) {
     throw ShapeError("[decode] need a column with the scores of all actions" +
                      (options.end ? ", the end " + std::to_string(*options.end) : std::string()) +
+                     (hypotheses > 1 ? ", for each of " + std::to_string(hypotheses) + " hypotheses"
+                                     : std::string()) +
                      "; got " + to_string(dim));
   }
   Expression chosen = options.temperature == 1 ? scores : scores / options.temperature;
   if (allowed) chosen = masked(chosen, *allowed);
-  return options.normalise ? log_softmax(chosen) : chosen;
+  return normalises(options) ? log_softmax(chosen) : chosen;
 }
 
 void throw_dead_end() {

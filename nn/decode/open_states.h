@@ -1,0 +1,148 @@
+// The states of the hypotheses that a search follows: one of each, or one of all.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "dynet_like/graph/computation_graph.h"
+#include "nn/decode/choices.h"
+#include "nn/decode/options.h"
+#include "nn/decode/search_memory.h"
+#include "nn/decode/steps.h"
+
+namespace dynet_like::nn {
+
+/// What `allowed` says of a state, if there is such a function.
+template <class State>
+std::optional<std::vector<unsigned>> allowed_in(const State& state, const Steps<State>& steps) {
+  if (!steps.allowed) return std::nullopt;
+  return steps.allowed(state);
+}
+
+/// A state per hypothesis. The steps must outlive it.
+template <class S>
+class SeparateStates {
+ public:
+  using State = S;
+
+  explicit SeparateStates(const Steps<State>& steps) : steps_(steps) {}
+
+  /// So many hypotheses; whether they are done.
+  bool begin(const State& start, std::size_t count) {
+    states_.assign(count, start);
+    return is_done(start);
+  }
+  const State& at(std::size_t hypothesis) const { return states_[hypothesis]; }
+
+  /// Those in whose state nothing is allowed, and what a search knows of them.
+  template <class Open>
+  void drop_dead_ends(std::vector<Open>& open) {
+    allowed_.clear();
+    if (!steps_.allowed) return;
+    std::size_t kept = 0;
+    for (std::size_t h = 0; h < states_.size(); ++h) {
+      std::vector<unsigned> allowed = steps_.allowed(states_[h]);
+      if (allowed.empty()) continue;
+      allowed_.push_back(std::move(allowed));
+      if (kept != h) states_[kept] = std::move(states_[h]);
+      open[kept++] = open[h];
+    }
+    states_.erase(states_.begin() + static_cast<std::ptrdiff_t>(kept), states_.end());
+    open.erase(open.begin() + static_cast<std::ptrdiff_t>(kept), open.end());
+  }
+
+  std::vector<Tensor> scores(const SearchOptions& options) {
+    memory_.begin_scores();
+    scores_.clear();
+    for (std::size_t h = 0; h < states_.size(); ++h) {
+      std::optional<std::vector<unsigned>> allowed;
+      if (steps_.allowed) allowed = std::move(allowed_[h]);
+      scores_.push_back(scores_as_chosen(steps_.scores(states_[h]), 1, allowed, options));
+    }
+    memory_.end_scores(scores_.back());
+    return values_of(scores_);
+  }
+
+  /// One more action of a hypothesis. Returns its state if it is done, else that is one of those
+  /// after the next `finish_step`.
+  std::optional<State> follow(const Choice& choice) {
+    State next = steps_.advance(states_[choice.hypothesis], choice.action);
+    if (is_done(next)) return next;
+    next_.push_back(std::move(next));
+    return std::nullopt;
+  }
+  void finish_step() {
+    memory_.end_step(states_);
+    states_.swap(next_);
+    next_.clear();
+  }
+
+ private:
+  bool is_done(const State& state) const { return steps_.is_done && steps_.is_done(state); }
+
+  const Steps<State>& steps_;
+  std::vector<State> states_, next_;
+  std::vector<std::vector<unsigned>> allowed_;
+  std::vector<Expression> scores_;
+  SearchMemory<State> memory_;
+};
+
+/// One state, whose minibatch elements are those of the hypotheses. The steps must outlive it.
+///
+/// A step picks from the state before, and nothing reads what is older: in inference its memory is
+/// given back, so that a search of any length needs that of two steps.
+template <class S>
+class JointState {
+ public:
+  using State = S;
+
+  explicit JointState(const BatchedSteps<State>& steps) : steps_(steps) {}
+
+  bool begin(const State& start, std::size_t count) {
+    count_ = count;
+    state_ = count == 1 ? start : steps_.pick(start, std::vector<unsigned>(count, 0));
+    return false;
+  }
+  State at(std::size_t hypothesis) const {
+    return steps_.pick(*state_, {static_cast<unsigned>(hypothesis)});
+  }
+
+  template <class Open>
+  void drop_dead_ends(const std::vector<Open>&) {}
+
+  std::vector<Tensor> scores(const SearchOptions& options) {
+    const Expression scores =
+        scores_as_chosen(steps_.scores(*state_), count_, std::nullopt, options);
+    if (graph_ == nullptr) {
+      graph_ = &scores.graph("decode");
+      last_step_ = this_step_ = graph_->size();
+    }
+    return {scores.value()};
+  }
+
+  std::optional<State> follow(const Choice& choice) {
+    from_.push_back(static_cast<unsigned>(choice.hypothesis));
+    actions_.push_back(choice.action);
+    return std::nullopt;
+  }
+  void finish_step() {
+    graph_->forget_values(last_step_, this_step_);
+    last_step_ = std::exchange(this_step_, graph_->size());
+    if (!from_.empty()) state_ = steps_.advance(steps_.pick(*state_, from_), actions_);
+    count_ = from_.size();
+    from_.clear();
+    actions_.clear();
+  }
+
+ private:
+  const BatchedSteps<State>& steps_;
+  std::optional<State> state_;
+  std::size_t count_ = 0;
+  std::vector<unsigned> from_, actions_;
+  ComputationGraph* graph_ = nullptr;          ///< known behind the first step
+  std::size_t last_step_ = 0, this_step_ = 0;  ///< where they begin, among its nodes
+};
+
+}  // namespace dynet_like::nn

@@ -1,0 +1,107 @@
+// ComputationGraph::forget_values: memory that later values get, and values that are computed
+// again.
+#include <gtest/gtest.h>
+
+#include "dynet_like/dynet_like.h"
+#include "nn/nn.h"
+
+namespace dynet_like {
+namespace {
+
+class ForgetValuesTest : public ::testing::Test {
+ protected:
+  static GraphOptions options(bool inference, unsigned threads = 1) {
+    GraphOptions options;
+    options.inference = inference;
+    options.threads = threads;
+    return options;
+  }
+
+  // Steps of a sample, each of which forgets what the one before it has recorded; what they end
+  // with, and the first step's value, asked for once more.
+  std::vector<float> run(ComputationGraph& graph, std::size_t sample, unsigned steps) {
+    nn::LSTM::State state = lstm.step(lstm.start(graph), lookup(graph, words, 0u));
+    const Expression first = state.h;
+    std::size_t last_step = graph.size(), this_step = last_step;
+    for (unsigned i = 0; i < steps + sample; ++i) {
+      const auto word = static_cast<unsigned>(argmax(state.h.value()) + sample) % 10;
+      graph.forget_values(last_step, this_step);
+      last_step = std::exchange(this_step, graph.size());
+      state = lstm.step(state, lookup(graph, words, word));
+    }
+    std::vector<float> numbers = as_vector(state.c.value());
+    for (const float x : as_vector(first.value())) numbers.push_back(x);
+    return numbers;
+  }
+
+  std::uint64_t peak_of(const GraphOptions& options, unsigned steps) {
+    Minibatch batch(options);
+    for_each_sample(batch, 6,
+                    [&](ComputationGraph& graph, std::size_t i) { run(graph, i, steps); });
+    return batch.explain().peak_bytes;
+  }
+
+  ParameterCollection model{3};
+  LookupParameter words = model.add_lookup_parameters(10, {24});
+  nn::LSTM lstm{model, 24, 24};
+};
+
+TEST_F(ForgetValuesTest, ValuesAskedForAgainHaveTheirBits) {
+  for (const bool inference : {false, true}) {
+    ComputationGraph graph(options(inference));
+    std::vector<Expression> all = {lookup(graph, words, 3u)};
+    for (int i = 0; i < 5; ++i) all.push_back(tanh(all.back() * 2.0f));
+    const std::vector<float> before = as_vector(all.back().value());
+    const std::vector<float> middle = as_vector(all[3].value());
+    graph.forget_values(0, graph.size());
+    EXPECT_EQ(as_vector(all[3].value()), middle);
+    EXPECT_EQ(as_vector((all.back() + 0.0f).value()), before);
+  }
+}
+
+TEST_F(ForgetValuesTest, OnlyThoseThatAreNamed) {
+  ComputationGraph graph(options(true));
+  const Expression x = tanh(lookup(graph, words, 3u));
+  const std::size_t first = graph.size();
+  const Expression y = tanh(x), z = tanh(y);
+  const auto computed = [&] {
+    std::uint64_t nodes = 0;
+    for (const Report::Type& type : graph.explain().types) {
+      if (type.op == "tanh") nodes += type.nodes;
+    }
+    return nodes;
+  };
+  values_of({x, y, z});
+  graph.forget_values(first, first + 1);  // y
+  x.value();
+  z.value();
+  EXPECT_EQ(computed(), 3u);
+  y.value();
+  EXPECT_EQ(computed(), 4u);
+  EXPECT_NO_THROW(graph.forget_values(first, first + 100));
+}
+
+TEST_F(ForgetValuesTest, LongSamplesNeedTheMemoryOfShortOnes) {
+  EXPECT_LT(peak_of(options(true), 400), 1.2 * static_cast<double>(peak_of(options(true), 20)));
+  // Training needs all of it.
+  EXPECT_GT(peak_of(options(false), 400), 5 * peak_of(options(false), 20));
+}
+
+TEST_F(ForgetValuesTest, TheSameBesideOthers) {
+  std::vector<std::vector<float>> alone;
+  for (std::size_t i = 0; i < 9; ++i) {
+    ComputationGraph graph;
+    alone.push_back(run(graph, i, 7));
+  }
+  for (const unsigned threads : {1u, 3u}) {
+    for (const bool inference : {false, true}) {
+      Minibatch batch(options(inference, threads));
+      const auto together = for_each_sample(
+          batch, 9, [&](ComputationGraph& graph, std::size_t i) { return run(graph, i, 7); });
+      EXPECT_EQ(together, alone);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace dynet_like
