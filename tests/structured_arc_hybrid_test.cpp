@@ -118,6 +118,7 @@ TEST(ArcHybridTest, RefusesWhatIsNotAllowed) {
   state.apply(ArcHybrid::kLeft);
   EXPECT_THROW(state.apply(ArcHybrid::kShift), UsageError);
   EXPECT_TRUE(state.judge(Tree{2, 0}).right.empty());  // no decision is due
+  EXPECT_THROW(state.judge(Tree{0}), UsageError);
   EXPECT_EQ(state.heads(), (Tree{2, 0}));
 }
 

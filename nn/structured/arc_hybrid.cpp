@@ -36,6 +36,12 @@ void ArcHybrid::check(std::uint32_t transition) const {
                   transition, stack_.size()));
 }
 
+void ArcHybrid::check_size(std::span<const std::uint32_t> tree) const {
+  if (tree.size() == heads_.size()) return;
+  throw UsageError(
+      fmt::format("[ArcHybrid] need the heads of {} words; got {}", heads_.size(), tree.size()));
+}
+
 void ArcHybrid::apply(std::uint32_t transition) {
   check(transition);
   if (transition == kShift) {
@@ -63,10 +69,7 @@ void ArcHybrid::settle() {
 
 std::size_t ArcHybrid::cost(std::uint32_t transition, std::span<const std::uint32_t> tree) const {
   check(transition);
-  if (tree.size() != heads_.size()) {
-    throw UsageError(
-        fmt::format("[ArcHybrid] need the heads of {} words; got {}", heads_.size(), tree.size()));
-  }
+  check_size(tree);
   const auto head_of = [&](std::uint32_t word) { return tree[word - 1]; };
   if (transition == kShift) {
     // The word gets no more dependants from the stack, and its head only from the top of that, or
@@ -88,6 +91,7 @@ std::size_t ArcHybrid::cost(std::uint32_t transition, std::span<const std::uint3
 }
 
 ArcHybrid::Judged ArcHybrid::judge(std::span<const std::uint32_t> tree) const {
+  check_size(tree);
   Judged judged;
   for (const std::uint32_t transition : allowed()) {
     (cost(transition, tree) == 0 ? judged.right : judged.wrong).push_back(transition);

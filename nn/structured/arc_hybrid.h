@@ -45,8 +45,8 @@ class ArcHybrid {
   /// oracle of Goldberg and Nivre (2013, section 4.3), for trees that transitions can make. Throws
   /// UsageError unless the transition is allowed and there are as many heads as words.
   std::size_t cost(std::uint32_t transition, std::span<const std::uint32_t> tree) const;
-  /// The allowed transitions that cost nothing, of which there is one for every tree that can be
-  /// made, and all others. Throws UsageError unless there are as many heads as words.
+  /// The allowed transitions that cost nothing, at least one as long as a decision is due, and the
+  /// others. Throws UsageError unless there are as many heads as words.
   struct Judged {
     std::vector<std::uint32_t> right, wrong;
   };
@@ -55,6 +55,7 @@ class ArcHybrid {
  private:
   bool is_allowed(std::uint32_t transition) const;
   void check(std::uint32_t transition) const;
+  void check_size(std::span<const std::uint32_t> tree) const;
   void attach(std::uint32_t head);
   void settle();
 
