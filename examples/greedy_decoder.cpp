@@ -1,11 +1,10 @@
 // A greedy decoder: an LSTM reads a number digit by digit, another one writes it backwards.
 //
 // What the decoder reads next depends on what it wrote before, so values are needed after every
-// step. The decoders of a minibatch go in lockstep: all that are not done record a step, and
-// Minibatch::compute runs these steps together.
+// step. It is written for one number: in for_each_sample the decoders of all numbers wait for each
+// other's scores, which are computed together.
 //
 // Expected: at least 95 % of 1,000 new numbers of up to 6 digits are right, after a few seconds.
-#include <algorithm>
 #include <cstdio>
 #include <vector>
 
@@ -57,30 +56,15 @@ Number random_number(Random& random) {
   return number;
 }
 
-unsigned best(const Tensor& scores) {
-  return static_cast<unsigned>(std::max_element(scores.v, scores.v + scores.d.size()) - scores.v);
-}
-
-// What the decoder writes for every number.
-std::vector<Number> decode(const Translator& model, const std::vector<Number>& numbers) {
-  GraphOptions options;
-  options.inference = true;
-  Minibatch batch(options);
-  std::vector<nn::LSTM::State> states;
-  for (const Number& number : numbers) states.push_back(model.read(batch.new_graph(), number));
-  std::vector<Number> written(numbers.size(), {kEnd});
-  for (unsigned length = 0; length <= kLongest; ++length) {
-    std::vector<std::size_t> open;
-    std::vector<Expression> scores;
-    for (std::size_t i = 0; i < numbers.size(); ++i) {
-      if (length > 0 && written[i].back() == kEnd) continue;
-      open.push_back(i);
-      scores.push_back(model.step(batch.graph(i), states[i], written[i].back()));
-    }
-    batch.compute(scores);  // one step of all decoders that are not done
-    for (std::size_t k = 0; k < open.size(); ++k) {
-      written[open[k]].push_back(best(scores[k].value()));
-    }
+// What the decoder writes for a number.
+Number decode(const Translator& model, ComputationGraph& graph, const Number& number) {
+  nn::LSTM::State state = model.read(graph, number);
+  Number written;
+  unsigned last = kEnd;
+  while (written.size() <= kLongest) {
+    last = static_cast<unsigned>(argmax(model.step(graph, state, last).value()));
+    if (last == kEnd) break;
+    written.push_back(last);
   }
   return written;
 }
@@ -102,13 +86,15 @@ int main() {
   }
   std::vector<Number> numbers(1000);
   for (Number& number : numbers) number = random_number(random);
-  const std::vector<Number> written = decode(model, numbers);
+  GraphOptions options;
+  options.inference = true;
+  Minibatch decoding(options);
+  const auto written = for_each_sample(
+      decoding, numbers,
+      [&](ComputationGraph& graph, const Number& number) { return decode(model, graph, number); });
   unsigned right = 0;
   for (std::size_t i = 0; i < numbers.size(); ++i) {
-    Number want(numbers[i].rbegin(), numbers[i].rend());
-    want.insert(want.begin(), kEnd);
-    want.push_back(kEnd);
-    right += written[i] == want;
+    right += written[i] == Number(numbers[i].rbegin(), numbers[i].rend());
   }
   std::printf("%.1f %% of %zu new numbers are right\n", right / 10.0, numbers.size());
 }

@@ -123,6 +123,43 @@ TEST(BatchedStepsTest, Ensembles) {
   for (std::size_t i = 0; i < separate.size(); ++i) expect_same(separate[i], batched[i]);
 }
 
+// A state of the user's: what differs between hypotheses is picked, what they share is not.
+TEST(BatchedStepsTest, AnyStates) {
+  struct Mine {
+    Expression h, shared;
+  };
+  const Model model(1, 1);
+  ComputationGraph graph;
+  const Expression start = tanh(model.words(graph, 3)), shared = model.words(graph, 1);
+  const auto next = [](const Expression& h, const Expression& xs) { return tanh(0.5f * h + xs); };
+  const auto scores = [&](const Expression& h) { return model.output(h) * 3.0f; };
+  const BatchedSteps<Expression> plain = {
+      .scores = scores, .advance = [&](const Expression& h, const std::vector<unsigned>& words) {
+        return next(h, model.words.minibatch(graph, words) + shared);
+      }};
+  const BatchedSteps<Mine> mine = {
+      .scores = [&](const Mine& state) { return scores(state.h); },
+      .advance =
+          [&](const Mine& state, const std::vector<unsigned>& words) {
+            const Expression xs = model.words.minibatch(graph, words) + state.shared;
+            return Mine{next(state.h, xs), state.shared};
+          },
+      .pick =
+          [](const Mine& state, const std::vector<unsigned>& hypotheses) {
+            return Mine{pick_batch_elems(state.h, hypotheses), state.shared};
+          }};
+  const SearchOptions options = {.max_length = 6, .beam = 5, .n_best = 5};
+  const auto expected = beam_search(start, steps_of_one(plain), options);
+  const auto of_plain = beam_search(start, plain, options);
+  const auto of_mine = beam_search(Mine{start, shared}, mine, options);
+  ASSERT_EQ(expected.size(), 5u);
+  for (std::size_t i = 0; i < expected.size(); ++i) {
+    expect_same(of_plain.at(i), expected[i]);
+    EXPECT_EQ(of_mine.at(i).actions, expected[i].actions);
+    EXPECT_EQ(of_mine.at(i).sum, expected[i].sum);
+  }
+}
+
 // However many hypotheses there are, a step of a sample is one node per layer.
 TEST(BatchedStepsTest, HypothesesShareNodes) {
   const Model model(1, 0.1f);

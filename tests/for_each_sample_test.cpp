@@ -29,8 +29,7 @@ struct Outcome {
 };
 
 std::vector<float> gradient_of(const Walker& walker, const Gradients& gradients) {
-  const auto* const begin = static_cast<const float*>(gradients.find_dense(walker.W.get_storage()));
-  return begin == nullptr ? std::vector<float>() : std::vector(begin, begin + kStates * kStates);
+  return gradients.all_values(walker.W.get_storage());
 }
 
 Outcome walk_all(const Walker& walker, unsigned samples, const GraphOptions& options) {

@@ -38,6 +38,9 @@ class Executor {
                std::span<const ValueRef> read_soon = {});
   /// A value, computed if need be; where it lies until it is cleared or reverted.
   Tensor value(ValueRef ref);
+  /// Values that were computed, and that `value` is going to be asked for: they come in one copy
+  /// from another device.
+  void bring(std::span<const ValueRef> values);
   /// The sum of the elements of each of these values. What `forward` was told of comes in one copy
   /// from another device, if nothing was forgotten since.
   void sum_values(std::span<const ValueRef> values, std::span<double> sums);
@@ -130,6 +133,7 @@ class Executor {
   Tensor contiguous(ValueRef ref, const std::byte* node, Copies& copies);
   const std::byte* whole_table(const ParameterStorage& table, const Gradients& gradients);
   void gather(std::span<const ValueRef> values);
+  Block read_gathered();
   std::size_t bytes_of(ValueRef ref) const;
   void count_bounds();
   std::size_t count_batches() const;

@@ -40,14 +40,37 @@ std::size_t Executor::bytes_of(ValueRef ref) const {
   return tape.dim_of(ref.value).size() * size_of(tape.shape_of(ref.value).dtype);
 }
 
-void Executor::sum_values(std::span<const ValueRef> values, std::span<double> sums) {
-  Block here;
-  const std::byte* const there = gathered_.empty() ? nullptr : gathered_.front().at;
-  if (there != nullptr) {
-    const Gathered& last = gathered_.back();
-    here = Block(static_cast<std::size_t>(last.at - there) + bytes_of(last.ref));
-    common_.options.device->read(here.data(), there, here.size());
+// They lie one behind the other.
+Block Executor::read_gathered() {
+  if (gathered_.empty()) return Block();
+  const std::byte* const there = gathered_.front().at;
+  const Gathered& last = gathered_.back();
+  Block here(static_cast<std::size_t>(last.at - there) + bytes_of(last.ref));
+  common_.options.device->read(here.data(), there, here.size());
+  return here;
+}
+
+void Executor::bring(std::span<const ValueRef> values) {
+  if (is_on_cpu()) return;
+  std::vector<ValueRef> wanted;
+  for (const ValueRef& ref : values) {
+    const bool is_shared = common_.tapes[ref.tape].tape->value(ref.value).identity != 0;
+    if (!is_shared && !value_copies_.contains({ref.tape, ref.value})) wanted.push_back(ref);
   }
+  gather(wanted);
+  queue_->submit();
+  const Block here = read_gathered();
+  for (const Gathered& gathered : gathered_) {
+    const std::byte* const from = here.data() + (gathered.at - gathered_.front().at);
+    value_copies_.try_emplace({gathered.ref.tape, gathered.ref.value}, from,
+                              from + bytes_of(gathered.ref));
+  }
+  gathered_.clear();
+}
+
+void Executor::sum_values(std::span<const ValueRef> values, std::span<double> sums) {
+  const Block here = read_gathered();
+  const std::byte* const there = gathered_.empty() ? nullptr : gathered_.front().at;
   std::size_t next = 0;  // they come in the same order
   for (std::size_t i = 0; i < values.size(); ++i) {
     while (next < gathered_.size() && gathered_[next].ref != values[i]) ++next;

@@ -143,6 +143,7 @@ std::vector<Tensor> ComputationGraph::get_values(Expressions expressions) {
   }
   Executor& executor = this->executor("values_of");
   executor.forward(wanted);
+  executor.bring(wanted);
   std::transform(wanted.begin(), wanted.end(), values.begin(),
                  [&](ValueRef value) { return executor.value(value); });
   return values;

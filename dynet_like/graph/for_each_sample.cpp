@@ -98,6 +98,7 @@ void Minibatch::compute_wave(std::span<const ValueRef> values, std::size_t sampl
   forget_changed(false);
   executor_.spread(0, static_cast<std::uint32_t>(used_));
   executor_.forward(values);
+  executor_.bring(values);
   ++wave_count_;
   if (waves_.size() == Report::kKeptWaves) return;
   const Executor::Size size = executor_.last_forward();

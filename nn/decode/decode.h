@@ -50,9 +50,10 @@ std::vector<Hypothesis<State>> beam_search(const State& start,
 }
 
 /// Takes the best action in every step: what beam search finds with a beam of 1, whatever the
-/// options say. Its score is the sum of the scores as they are, unless `normalise` or a
-/// length_penalty asks for logarithms of probabilities, which take time. Throws as beam_search, and
-/// UsageError if no action is allowed somewhere.
+/// options say, unless rounding makes logarithms of different scores equal. Its score is the sum of
+/// the scores as they are, unless `normalise` or a length_penalty asks for logarithms of
+/// probabilities, which take time. Throws as beam_search, and UsageError if no action is allowed
+/// somewhere.
 template <class State>
 Hypothesis<State> greedy(const State& start, const Steps<std::type_identity_t<State>>& steps,
                          SearchOptions options = {}) {
