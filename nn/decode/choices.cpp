@@ -77,15 +77,16 @@ class BestChoices {
 
 template <class T>
 std::optional<Choice> first_of_best(const T* scores, std::size_t actions) {
-  std::optional<Choice> best;
+  std::size_t place = actions;
   T largest = -std::numeric_limits<T>::infinity();
   for (std::size_t i = 0; i < actions; ++i) {
     if (scores[i] <= largest) continue;
     largest = scores[i];
     if (!(largest < std::numeric_limits<T>::infinity())) throw_not_a_score(largest, i);
-    best = {0, static_cast<unsigned>(i), static_cast<double>(largest)};
+    place = i;
   }
-  return best;
+  if (place == actions) return std::nullopt;
+  return Choice{0, static_cast<unsigned>(place), static_cast<double>(largest)};
 }
 
 }  // namespace

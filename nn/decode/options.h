@@ -25,7 +25,7 @@ struct SearchOptions {
   float temperature = 1;
   /// The score of a hypothesis is the sum of its actions': of their logarithms of probabilities,
   /// which are the log_softmax of the scores of all allowed ones, or of the scores as they are. By
-  /// default it is the first, but for `greedy`, which finds the same without.
+  /// default it is the first, but for `greedy`, which does without.
   std::optional<bool> normalise = {};
 };
 

@@ -56,7 +56,7 @@ class SearchMemory {
     actions_ = scores.dim().rows();
   }
   /// The scores of these states have been read, and no step after them was recorded.
-  void end_step(std::ranges::range auto&& states) {
+  void end_step(const std::ranges::range auto& states) {
     if (actions_ >= kManyActions) graph_->forget_values(first_of_scores_, end_of_scores_);
     if constexpr (is_made_of_expressions<State>()) {
       std::size_t first = graph_->size();
