@@ -7,7 +7,7 @@
 //   seq2seq
 //       commands as in SCAN: more than 98 % of new ones are right, in dev; some 10 seconds
 //   seq2seq --data FOLDER --epochs 10
-//       SCAN (Lake and Baroni 2018): 99.95 % of 4,182; 1.5 minutes with two threads
+//       SCAN (Lake and Baroni 2018): 99.95 % of 4,182; half a minute with two threads
 //   seq2seq --data FOLDER --split length
 //       longer commands than in training: 19.3 % of 3,920
 //   seq2seq --data FOLDER --split addprim_jump
