@@ -6,6 +6,7 @@
 //
 // Expected: at least 95 % of 1,000 new numbers of up to 6 digits are right, after a few seconds.
 #include <cstdio>
+#include <exception>
 #include <vector>
 
 #include "dynet_like/dynet_like.h"
@@ -71,7 +72,7 @@ Number decode(const Translator& model, ComputationGraph& graph, const Number& nu
 
 }  // namespace
 
-int main() {
+int main() try {
   Random random(1);
   Translator model;
   AdamTrainer trainer(model.parameters, 0.002f);
@@ -97,4 +98,7 @@ int main() {
     right += written[i] == Number(numbers[i].rbegin(), numbers[i].rend());
   }
   std::printf("%.1f %% of %zu new numbers are right\n", right / 10.0, numbers.size());
+} catch (const std::exception& error) {
+  std::fprintf(stderr, "greedy_decoder: %s\n", error.what());
+  return 1;
 }

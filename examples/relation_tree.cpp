@@ -14,6 +14,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
+#include <exception>
 #include <functional>
 #include <iostream>
 #include <vector>
@@ -136,7 +137,7 @@ unsigned right_of(const RelationTreeLSTM& model, const std::vector<Word>& trees)
 
 }  // namespace
 
-int main(int argc, char** argv) {
+int main(int argc, char** argv) try {
   const bool explains = argc == 2 && std::strcmp(argv[1], "--explain") == 0;
   if (argc > 1 && !explains) {
     std::fprintf(stderr, "usage: relation_tree [--explain]\n");
@@ -161,4 +162,7 @@ int main(int argc, char** argv) {
   std::vector<Word> trees(1000);
   for (Word& tree : trees) tree = random_tree(random);
   std::printf("%.1f %% of %zu new trees are right\n", right_of(model, trees) / 10.0, trees.size());
+} catch (const std::exception& error) {
+  std::fprintf(stderr, "relation_tree: %s\n", error.what());
+  return 1;
 }

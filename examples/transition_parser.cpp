@@ -182,7 +182,7 @@ int train(const Options& options) {
   Sentences possible = data.train;
   std::erase_if(possible, [](auto& s) { return !nn::ArcHybrid::can_make(s.heads()); });
   if (possible.empty())
-    throw UsageError("need a tree without crossing arcs to learn from; got none");
+    throw UsageError("need a tree without crossing arcs and with one root to learn from; got none");
   ParameterCollection parameters(options.seed());
   const Model model{parameters, options, TreeVocabularies(data.train)};
   AdamTrainer trainer(parameters, 0.001f, 0.9f, 0.99f);

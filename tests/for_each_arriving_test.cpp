@@ -4,6 +4,7 @@
 #include <optional>
 #include <stdexcept>
 
+#include "tests/support/message_of.h"
 #include "tests/support/walker.h"
 
 namespace dynet_like {
@@ -79,6 +80,22 @@ TEST(ForEachArrivingTest, BranchesAreRevertedAndAnExceptionEndsIt) {
     EXPECT_LT(batch.explain().value_bytes, 200'000u);
     batch.clear();
   }
+}
+
+TEST(ForEachArrivingTest, AnErrorNamesTheSampleAsItCame) {
+  GraphOptions options;
+  options.inference = true;
+  Minibatch batch(options);
+  int next = 0;
+  const std::string message = message_of<UsageError>([&] {
+    for_each_arriving(
+        batch, 2, [&](bool) { return std::optional<int>(next++); },
+        [&](ComputationGraph& graph, int sample) {
+          as_scalar(square(input(graph, 2.0f)).value());
+          if (sample == 7) throw UsageError("mine");
+        });
+  });
+  EXPECT_EQ(message, "mine, in sample 7");
 }
 
 // What is left of a batch of which others were reverted outlives it.

@@ -94,6 +94,26 @@ TEST(ForEachSampleTest, WaitsTogether) {
   EXPECT_LT(together.explain().batches * 4, alone.explain().batches);
 }
 
+TEST(ForEachSampleTest, RefusesWhatMakesNoSense) {
+  Minibatch batch;
+  const auto nothing = [](ComputationGraph&, std::size_t) {};
+  EXPECT_EQ(message_of<UsageError>([&] { for_each_sample(batch, -1, nothing); }),
+            "[for_each_sample] need a count of samples; got -1");
+  for (const std::size_t bytes : {0, 1, 4096, 65535}) {
+    GraphOptions options;
+    options.stack_bytes = bytes;
+    Minibatch small(options);
+    EXPECT_THROW(for_each_sample(small, 1, nothing), UsageError) << bytes;
+  }
+  GraphOptions options;
+  options.stack_bytes = 65536;
+  Minibatch small(options);
+  const auto ask = [](ComputationGraph& graph, std::size_t) {
+    return as_scalar((square(input(graph, 3.0f)) + 1.0f).value());
+  };
+  EXPECT_EQ(for_each_sample(small, 2, ask), std::vector<float>(2, 10.0f));
+}
+
 TEST(ForEachSampleTest, SamplesOfARange) {
   Minibatch batch;
   const std::vector<std::string> words = {"a", "bc", "def"};

@@ -16,7 +16,8 @@ namespace {
 constexpr const char* kMissing = "";
 #else
 constexpr const char* kMissing =
-    ": this library was built without CUDA (configure it with -DDYNET_LIKE_CUDA=ON)";
+    ": this library was built without CUDA (configure it with -DDYNET_LIKE_CUDA=ON, or =HOST for "
+    "cuda-host)";
 #endif
 
 }  // namespace

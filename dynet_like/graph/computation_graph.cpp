@@ -114,8 +114,10 @@ void ComputationGraph::throw_not_derived() {
 void ComputationGraph::throw_beside_others(const char* user) {
   throw UsageError(
       std::string("[") + user +
-      "] need a graph that is recorded alone; got one inside Minibatch::add_losses or "
-      "for_each_sample: the first runs nothing, in the second values can be asked for");
+      "] need a graph that is recorded alone; got one of a minibatch while its samples are "
+      "recorded or run: add_losses runs nothing, and in for_each_sample a sample may ask for "
+      "values "
+      "of its own graph, and for nothing else");
 }
 
 Tensor ComputationGraph::forward(const Expression& last) {

@@ -10,6 +10,7 @@ namespace dynet_like {
 namespace {
 
 constexpr std::size_t kBytesWorthGivingBack = 16 << 20;
+constexpr std::size_t kLeastStack = 64 << 10;
 
 }  // namespace
 
@@ -30,6 +31,11 @@ void Minibatch::run_arriving(std::size_t at_once, const TakeSample& take, const 
 }
 
 void Minibatch::run_with_graphs(std::size_t count, const RunSample& run, const TakeSample& take) {
+  if (executor_.options().stack_bytes < kLeastStack) {
+    throw UsageError("[for_each_sample] need GraphOptions::stack_bytes of at least " +
+                     std::to_string(kLeastStack) + "; got " +
+                     std::to_string(executor_.options().stack_bytes));
+  }
   const std::size_t first = used_;
   for (std::size_t i = 0; i < count; ++i) new_graph();
   if (fibers_ == nullptr) {
@@ -78,12 +84,19 @@ void Minibatch::run_on_fibers(std::size_t first, const RunSample& run, const Tak
     for (const std::uint32_t tape : ended) executor_.end_sample(tape);
     ended.clear();
   };
+  std::vector<std::size_t> numbers(take != nullptr ? job.count : 0);  // of those that have come
   if (take != nullptr) {
-    job.take = take;
+    job.take = [&, come = std::size_t{0}](std::size_t i, bool idle) mutable {
+      if (!take(i, idle)) return false;
+      numbers[i] = come++;
+      return true;
+    };
     job.end = [&](std::size_t i) { use_again(*graphs_[first + i]); };
   }
   const std::optional<SampleFibers::Failure> failure = fibers_->run(job, executor_.threads());
-  if (failure.has_value()) rethrow_in_sample(failure->exception, first + failure->sample);
+  if (!failure.has_value()) return;
+  rethrow_in_sample(failure->exception,
+                    take != nullptr ? numbers[failure->sample] : first + failure->sample);
 }
 
 // For the next sample that arrives.

@@ -5,9 +5,11 @@
 #include <cstddef>
 #include <optional>
 #include <ranges>
+#include <string>
 #include <type_traits>
 #include <vector>
 
+#include "dynet_like/core/errors.h"
 #include "dynet_like/graph/minibatch.h"
 
 namespace dynet_like {
@@ -35,11 +37,19 @@ namespace dynet_like {
 /// return numbers, not tensors. Expressions stay good, and are computed again if asked for.
 ///
 /// What a sample throws ends all: the others are unwound, and it is thrown on, with ", in sample
-/// N" if it is an exception of the library; the graphs stay as they are until `clear`.
+/// N" if it is an exception of the library, N counted in the minibatch; the graphs stay as they are
+/// until `clear`. What unwinds a sample is an exception of no class that can be named: it comes
+/// from where the sample waits, which therefore must not be inside a function that is `noexcept`.
+/// Throws UsageError for fewer than 0 samples, or stacks below 64 KiB.
 template <std::integral Count, class F>
 requires std::invocable<F&, ComputationGraph&, std::size_t>
 auto for_each_sample(Minibatch& batch, Count count, F&& f) {
   using Result = std::invoke_result_t<F&, ComputationGraph&, std::size_t>;
+  if constexpr (std::signed_integral<Count>) {
+    if (count < 0) {
+      throw UsageError("[for_each_sample] need a count of samples; got " + std::to_string(count));
+    }
+  }
   if constexpr (std::is_void_v<Result>) {
     batch.run_samples(static_cast<std::size_t>(count),
                       [&](ComputationGraph& graph, std::size_t i) { f(graph, i); });
@@ -73,6 +83,7 @@ auto for_each_sample(Minibatch& batch, Samples&& samples, F&& f) {
 /// `f(graph, sample)` for each; the rest is as for for_each_sample. Only in inference: the graph of
 /// a sample that has ended is used again, its expressions become stale, and memory does not grow
 /// with the samples that were there. What `f` throws ends all; let it catch what a server survives.
+/// In an exception of the library, "in sample N" counts the samples as they came, from 0.
 template <class Next, class F>
 void for_each_arriving(Minibatch& batch, std::size_t at_once, Next&& next, F&& f) {
   using Sample = typename std::invoke_result_t<Next&, bool>::value_type;

@@ -105,7 +105,7 @@ run(0 transition_parser --train train.conllu --dev crossing.conllu --test crossi
     --hidden 8 --output crossing)
 expect("without 1 trees for training, which transitions cannot make\n.*test: UAS [0-7][0-9.]+ %, LAS [0-9.]+ % of 4 words")
 run(2 transition_parser --train crossing.conllu --dev crossing.conllu --test crossing.conllu)
-expect("^transition_parser: need a tree without crossing arcs to learn from; got none\n$")
+expect("^transition_parser: need a tree without crossing arcs and with one root to learn from; got none\n$")
 
 # Formulas: operators cannot be told from their words alone.
 run(0 dependency_tree_lstm --output trees --report trees.json)

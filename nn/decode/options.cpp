@@ -5,6 +5,8 @@
 #include <limits>
 #include <string>
 
+#include <fmt/format.h>
+
 #include "dynet_like/core/errors.h"
 #include "dynet_like/ops/ops.h"
 #include "nn/decode/steps.h"
@@ -17,7 +19,7 @@ constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
 void need(bool holds, const char* rule, double got) {
   if (holds) return;
-  throw UsageError(std::string("[decode] need ") + rule + "; got " + std::to_string(got));
+  throw UsageError(fmt::format("[decode] need {}; got {:g}", rule, got));
 }
 
 }  // namespace
