@@ -167,14 +167,9 @@ TEST(BatchedStepsTest, HypothesesShareNodes) {
   for_each_sample(batch, 6, [&](ComputationGraph& graph, std::size_t i) {
     beam_search(model.start(graph, i), model.batched_steps(), {.max_length = 5, .beam = 8});
   });
-  std::uint64_t batches = 0, nodes = 0;
-  for (const Report::Type& type : batch.explain().types) {
-    if (type.op != "log_softmax") continue;
-    batches += type.batches;
-    nodes += type.nodes;
-  }
-  EXPECT_EQ(batches, 5u);
-  EXPECT_EQ(nodes, 6u * 5u);
+  const NodesAndBatches softmax = log_softmax_of(batch.explain());
+  EXPECT_EQ(softmax.batches, 5u);
+  EXPECT_EQ(softmax.nodes, 6u * 5u);
 }
 
 TEST(BatchedStepsTest, NeedScoresOfEveryHypothesis) {

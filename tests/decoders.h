@@ -79,4 +79,18 @@ inline Steps<Parse> parser(const Model& model, ComputationGraph& graph) {
   return steps;
 }
 
+// What the logarithms of probabilities of all steps took.
+struct NodesAndBatches {
+  std::uint64_t nodes = 0, batches = 0;
+};
+inline NodesAndBatches log_softmax_of(const Report& report) {
+  NodesAndBatches work;
+  for (const Report::Type& type : report.types) {
+    if (type.op != "log_softmax") continue;
+    work.nodes += type.nodes;
+    work.batches += type.batches;
+  }
+  return work;
+}
+
 }  // namespace dynet_like::nn

@@ -101,7 +101,6 @@ void Minibatch::run_on_fibers(std::size_t first, const RunSample& run, const Tak
 
 // For the next sample that arrives.
 void Minibatch::use_again(ComputationGraph& graph) {
-  executor_.end_sample(graph.index_);
   executor_.forget_tape(graph.index_);
   graph.forget_records();
   graph.waiter_ = nullptr;
