@@ -1,10 +1,11 @@
-// Policy auto: descent, unless it would be slow; where it misses the bound, the best of all.
+// Policy auto: descent, or agenda where descent would be slow; where that misses the bound, depth
+// if it is better.
 //
 // Descent walks over the graph once for every 32 types of one cycle of types (most models have far
-// fewer). Beyond most_sweeps of these it is left out, and depth and agenda compete alone. If its
-// number of batches is within a twentieth of the lower bound, no other could save as much as
-// planning again costs; else depth and agenda are planned too, ties go to descent, then to agenda,
-// and what nothing else waits for is moved to the end.
+// fewer). Beyond most_sweeps of these agenda takes its place. If the number of batches is within a
+// twentieth of the lower bound, no other plan could save as much as planning again costs; else
+// depth is planned too, which is better for samples that have no structure in common. Ties go to
+// the first. What nothing else waits for is moved to the end.
 #include <numeric>
 #include <utility>
 #include <vector>
@@ -16,13 +17,11 @@ namespace {
 
 constexpr std::uint32_t most_sweeps = 4;
 
-using Plan = void (*)(const Dag&, Scratch&, Schedule&);
-
-void keep_better(const Dag& dag, Plan plan, Scratch& scratch, Schedule& best) {
+void take_depth_if_better(const Dag& dag, Scratch& scratch, Schedule& best) {
   Schedule& other = scratch.alternative;
   other.nodes.resize(dag.size());
   other.begin.assign(1, 0);
-  plan(dag, scratch, other);
+  plan_depth(dag, scratch, other);
   other.bound = best.bound;
   if (other.size() < best.size()) std::swap(other, best);
 }
@@ -47,12 +46,11 @@ void plan_auto(const Dag& dag, Scratch& scratch, Schedule& schedule) {
   if (sweeps_for(scratch.cycles) <= most_sweeps) {
     descend(dag, scratch, schedule);
     if (schedule.size() <= schedule.bound + schedule.bound / 20) return;
-    keep_better(dag, plan_agenda, scratch, schedule);
   } else {
     plan_agenda(dag, scratch, schedule);
   }
   if (!depth_is_no_better(dag, scratch, schedule.size())) {
-    keep_better(dag, plan_depth, scratch, schedule);
+    take_depth_if_better(dag, scratch, schedule);
   }
   gather_sinks(dag, scratch, schedule);
 }

@@ -46,7 +46,7 @@ void write_lines(const fs::path& path, const Instances& instances, const Write& 
     write(out, instance);
     out << '\n';
   }
-  write_atomically(path, out.view());
+  detail::write_atomically(path, out.view());
 }
 
 void write_data(const fs::path& folder) {
@@ -61,7 +61,7 @@ void write_data(const fs::path& folder) {
   std::ostringstream out;
   bench::write_rare_words(out, sentences, bench::make_spellings(bench::kTaggerData),
                           bench::kRareCount);
-  write_atomically(folder / "tagger_rare_words.txt", out.view());
+  detail::write_atomically(folder / "tagger_rare_words.txt", out.view());
 }
 
 double first_loss(const bench::Workload& workload) {
@@ -119,7 +119,7 @@ void run(int argc, char** argv) {
   if (folder.empty()) {
     fmt::print("{}", text);
   } else {
-    write_atomically(fs::path(folder) / "losses.json", text);
+    detail::write_atomically(fs::path(folder) / "losses.json", text);
   }
 }
 

@@ -38,9 +38,9 @@ endfunction()
 function(dynet_like_library name)
   add_library(${name} ${ARGN})
   dynet_like_target(${name})
-  # Before 1.0, a minor version may change the interface.
+  # Before 1.0, a minor version may change the interface. Installed libraries find each other.
   set_target_properties(${name} PROPERTIES DEFINE_SYMBOL "" VERSION ${PROJECT_VERSION}
-    SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR})
+    SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR} INSTALL_RPATH "$ORIGIN")
 endfunction()
 
 # dynet_like_program(NAME SOURCES...): a program in bin/ that links the library.

@@ -12,6 +12,8 @@ install(TARGETS dynet_like_batching dynet_like dynet_like_nn dynet_like_compat E
 install(DIRECTORY batching dynet_like nn DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
         FILES_MATCHING PATTERN "*.h"
         REGEX "dynet_like/device/(cpu|cuda)$" EXCLUDE)
+install(DIRECTORY ${PROJECT_BINARY_DIR}/dynet_like/compat/dynet
+        DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/dynet_like/compat)
 # But launchers of a user's own kernels include these.
 if(DYNET_LIKE_CUDA)
   set(launcher_headers commands.h language.h launch.h runtime.h staging.h)

@@ -2,7 +2,8 @@
 #
 # - a folder includes only what stands before it, and only by its path from the root;
 # - public headers need no third-party headers;
-# - no file has more than 500 lines, and each begins with a comment that says what it is;
+# - no file has more than 500 lines, and each begins with a comment or a heading that says what it is;
+# - outside tests, with their tables, no function has more than 70 lines;
 # - every op is in the op table, so that the generated tests see it.
 cmake_minimum_required(VERSION 3.25)
 
@@ -11,6 +12,7 @@ if(NOT DEFINED ROOT)
 endif()
 
 set(line_limit 500)
+set(function_limit 70)
 # Each layer may include those before it, and itself.
 set(layers core ops device params tape exec graph train io dynet_like nn compat programs)
 # batching/ knows no tensor, so it stands outside: from exec on, every layer may include it.
@@ -119,6 +121,24 @@ function(check_length file text)
   endif()
 endfunction()
 
+# A function ends with a brace that stands alone; the last line before it that is indented no more is
+# its first. Lines become letters: the first and the last two control characters, those between `s`.
+string(ASCII 1 first)
+string(ASCII 2 last)
+math(EXPR too_many "${function_limit} - 1")
+string(REPEAT "s" ${too_many} too_many)
+function(check_functions file text)
+  foreach(indent IN ITEMS "" "  ")
+    string(REGEX REPLACE "\n${indent}}\n" "\n${last}\n" lines "\n${text}")
+    string(REGEX REPLACE "\n(${indent})?[^ \n${last}][^\n]*" "${first}" lines "${lines}")
+    string(REPLACE "\n${last}" "${last}" lines "${lines}")
+    string(REGEX REPLACE "\n[^\n${first}${last}]*" "s" lines "${lines}")
+    if(lines MATCHES "${too_many}${last}")
+      fault(${file} "need functions of at most ${function_limit} lines; got a longer one")
+    endif()
+  endforeach()
+endfunction()
+
 function(check_first_line file text)
   if(file MATCHES "\\.txt$" AND NOT file MATCHES "CMakeLists\\.txt$")
     return()  # data
@@ -169,15 +189,17 @@ endfunction()
 
 set(patterns .ci/*)
 foreach(folder IN ITEMS batching dynet_like nn examples tests bench cmake scripts docs)
-  foreach(extension IN ITEMS h cpp cu cuh cmake in py sh txt)
+  foreach(extension IN ITEMS h cpp cu cuh cmake in md py sh txt)
     list(APPEND patterns ${folder}/*.${extension})
   endforeach()
 endforeach()
 list(TRANSFORM patterns PREPEND ${ROOT}/)
 file(GLOB_RECURSE files RELATIVE ${ROOT} ${patterns})
-if(EXISTS ${ROOT}/CMakeLists.txt)
-  list(APPEND files CMakeLists.txt)
-endif()
+foreach(file IN ITEMS CMakeLists.txt CHANGELOG.md CONTRIBUTING.md README.md)
+  if(EXISTS ${ROOT}/${file})
+    list(APPEND files ${file})
+  endif()
+endforeach()
 
 list(LENGTH files count)
 if(count EQUAL 0)
@@ -189,6 +211,9 @@ foreach(file IN LISTS files)
   check_first_line(${file} "${text}")
   if(file MATCHES "\\.(h|cpp|cu|cuh)$")
     check_includes(${file} "${text}")
+    if(NOT file MATCHES "^tests/")
+      check_functions(${file} "${text}")
+    endif()
   endif()
 endforeach()
 

@@ -56,8 +56,8 @@ Layer::Layer(Queue& queue, const Op& op, std::vector<Dim> inputs,
   type_.integers = op.integers(type_.attributes);
   type_.output = op.shape(type_.inputs, type_.attributes);
   type_.output_size = type_.output.size();
-  if (op.saved_size != nullptr) type_.saved_size = op.saved_size(type_);
-  if (op.deferred_size != nullptr) type_.deferred_size = op.deferred_size(type_);
+  if (op.gradient.saved_size != nullptr) type_.saved_size = op.gradient.saved_size(type_);
+  if (op.gradient.deferred_size != nullptr) type_.deferred_size = op.gradient.deferred_size(type_);
 }
 
 void Layer::forward(std::size_t n, std::span<const Operand> in, float* out, float* saved,

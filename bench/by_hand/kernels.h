@@ -10,6 +10,8 @@
 
 namespace dynet_like::bench::by_hand {
 
+using namespace detail;  // the kernels are those of the library
+
 /// Where the items of an argument lie.
 using Places = std::vector<const void*>;
 

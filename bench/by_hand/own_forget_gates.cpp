@@ -9,7 +9,7 @@
 HWY_BEFORE_NAMESPACE();
 namespace dynet_like::bench::by_hand::HWY_NAMESPACE {
 
-using namespace dynet_like::HWY_NAMESPACE;
+using namespace dynet_like::detail::HWY_NAMESPACE;
 using Vector = Lanes<float>;
 
 HWY_INLINE Vector at_node(const void* const* places, std::size_t node, std::size_t at,

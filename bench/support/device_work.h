@@ -29,7 +29,7 @@ class PhaseCounts {
 
  private:
   Device& device_;
-  std::unique_ptr<Queue> queue_;
+  std::unique_ptr<detail::Queue> queue_;
   DeviceCounts last_;
   std::array<DeviceCounts, kPhases> sums_;
 };

@@ -111,7 +111,9 @@ void measure_all(const std::vector<Row>& rows, const Options& options, const Mea
         all.back().update(device_columns(rows[i], result, host));
       }
       print(all.back());
-      if (!options.json_file.empty()) write_atomically(options.json_file, all.dump(2) + '\n');
+      if (!options.json_file.empty()) {
+        detail::write_atomically(options.json_file, all.dump(2) + '\n');
+      }
     }
   }
   if (on_device) print_device_table(default_device()->name(), all);
@@ -142,7 +144,7 @@ void run(int argc, char** argv, const TableProgram& program) {
   check_range("seconds", chosen.seconds, 0.001, 3600);
   check_range("runs", chosen.runs, 1, 1000);
   if (values.contains("host-us")) check_range("host-us", chosen.host_us, 0.001, 1e9);
-  if (!chosen.json_file.empty()) AtomicFile writable(chosen.json_file);
+  if (!chosen.json_file.empty()) detail::AtomicFile writable(chosen.json_file);
   std::vector<Row> rows;
   const std::regex wanted(chosen.filter);
   for (const Row& row : program.rows) {

@@ -12,7 +12,7 @@ namespace dynet::detail {
 namespace {
 
 using dynet_like::FileError;
-using dynet_like::quoted_text;
+using dynet_like::detail::quoted_text;
 
 constexpr std::string_view kBlanks = " \t";
 

@@ -10,22 +10,26 @@
 #include <utility>
 #include <vector>
 
+#include "dynet/globals.h"
 #include "dynet/training.h"
+#include "dynet_like/compat/apply_on_cpu.h"
 #include "dynet_like/core/errors.h"
 #include "dynet_like/train/update_rule.h"
 
 namespace dynet {
 
-using dynet_like::Elements;
+using dynet_like::Gradients;
+using dynet_like::detail::Elements;
+using dynet_like::detail::Step;
 
 namespace {
 
 // v = momentum v - rate g; w = decay e^(ln w + v / decay) / sum. Numbers in DyNet's memory lack the
-// decay, and add up to 1 there. Unlike the library's rule this one takes any values, normalises
-// without a gradient too, and leaves whole tables alone.
-class EGRule : public dynet_like::UpdateRule {
+// decay, and add up to 1 there. Values may be any; it normalises without a gradient too.
+class EGRule : public dynet_like::detail::UpdateRule {
  public:
-  explicit EGRule(float momentum) : momentum_(momentum) {
+  EGRule(float momentum, std::shared_ptr<dynet_like::Device> device)
+      : momentum_(momentum), device_(std::move(device)) {
     if (momentum >= 0 && momentum < 1) return;
     throw dynet_like::UsageError("[EGTrainer] need 0 <= momentum < 1; got " +
                                  std::to_string(momentum));
@@ -37,21 +41,24 @@ class EGRule : public dynet_like::UpdateRule {
     return "EGTrainer(momentum=" + std::string(text.data(), end) + ")";
   }
   std::vector<std::string> moments() const override { return {"velocity"}; }
-  bool leaves_tables_if_exact() const override { return true; }
-
-  bool runs_on_cpu() const override { return true; }
-  void apply(const dynet_like::Updates& updates, std::span<const Elements> all,
-             dynet_like::Step step) const override {
-    for (const Elements& elements : all) {
-      if (elements.gradient != nullptr || !elements.only_kept) normalise(elements, step);
-      if (step.keep != 1) updates.scale(elements, std::span(&step.keep, 1));
-    }
+  void apply(const dynet_like::detail::Updates&, std::span<const Elements> all,
+             Step step) const override {
+    if (device_->is_cpu()) return apply_here(all, step);
+    detail::apply_on_cpu(*device_, all,
+                         [&](std::span<const Elements> here) { apply_here(here, step); });
   }
 
   float decay = 1;  // of all updates so far; set between them
 
  private:
-  void normalise(const Elements& elements, dynet_like::Step step) const {
+  void apply_here(std::span<const Elements> all, Step step) const {
+    for (const Elements& elements : all) {
+      if (elements.gradient != nullptr || !elements.only_kept) normalise(elements, step);
+      if (step.keep == 1) continue;
+      dynet_like::detail::cpu_updates().scale(elements, std::span(&step.keep, 1));
+    }
+  }
+  void normalise(const Elements& elements, Step step) const {
     float* w = static_cast<float*>(elements.values);
     float* velocity = static_cast<float*>(elements.moments[0]);
     const float* gradient = static_cast<const float*>(elements.gradient);
@@ -69,15 +76,63 @@ class EGRule : public dynet_like::UpdateRule {
   }
 
   const float momentum_;
+  const std::shared_ptr<dynet_like::Device> device_;
+};
+
+using Storage = std::shared_ptr<dynet_like::ParameterStorage>;
+using Tables = std::vector<Storage>;
+
+// While it lives, these tables have no gradients.
+class WithoutGradients {
+ public:
+  WithoutGradients(Gradients& gradients, const Tables& tables)
+      : gradients_(gradients), tables_(tables), rows_(tables.size()) {
+    swap();
+  }
+  ~WithoutGradients() { swap(); }
+
+ private:
+  void swap() {
+    for (std::size_t i = 0; i < tables_.size(); ++i) {
+      std::swap(gradients_.rows(*tables_[i]), rows_[i]);
+    }
+  }
+
+  Gradients& gradients_;
+  const Tables& tables_;
+  std::vector<Gradients::Rows> rows_;
 };
 
 class EGCore : public dynet_like::Trainer {
  public:
   EGCore(const ParameterCollection& m, float learning_rate, std::shared_ptr<EGRule> rule)
-      : dynet_like::Trainer(m, learning_rate, rule), rule_(std::move(rule)) {}
+      : dynet_like::Trainer(m, learning_rate, rule), collection_(m), rule_(std::move(rule)) {}
 
-  // After an update. DyNet applies a small decay to the numbers in memory. As there, what was
-  // counted is no part of the state.
+  // Tables that are left alone decay, and are averaged, as rows without a gradient are.
+  void update(Gradients& gradients, bool leaves_tables) {
+    Tables tables;
+    if (leaves_tables) tables = updated_tables();
+    if (!std::isfinite(gradients.norm(tables))) tables.clear();  // it is refused, and says where
+    norm_of_all_ = gradients.norm(collection_, true);
+    sparse_updates = dynet_like::SparseUpdates::lazy;
+    const WithoutGradients left_alone(gradients, tables);
+    dynet_like::Trainer::update(gradients);
+    count_decay();
+  }
+
+ protected:
+  double norm_for_clipping(const Gradients&, std::span<const Storage>) const override {
+    return norm_of_all_;
+  }
+
+ private:
+  Tables updated_tables() const {
+    Tables tables = collection_.storages();
+    std::erase_if(tables, [](const Storage& one) { return !one->is_table || !one->updated; });
+    return tables;
+  }
+  // DyNet applies a small decay to the numbers in memory. As there, what was counted is no part of
+  // the state.
   void count_decay() {
     decay_.set_lambda(weight_decay);
     decay_.update_weight_decay();
@@ -85,19 +140,20 @@ class EGCore : public dynet_like::Trainer {
     rule_->decay = decay_.current_weight_decay();
   }
 
- private:
+  const dynet_like::ParameterCollection collection_;
   const std::shared_ptr<EGRule> rule_;
   L2WeightDecay decay_;
+  double norm_of_all_ = 0;
 };
 
 }  // namespace
 
 EGTrainer::EGTrainer(ParameterCollection& mod, real learning_rate, real mom, real)
-    : Trainer(mod, std::make_unique<EGCore>(mod, learning_rate, std::make_shared<EGRule>(mom))) {}
+    : Trainer(mod, std::make_unique<EGCore>(mod, learning_rate,
+                                            std::make_shared<EGRule>(mom, mod.device()))) {}
 
-void EGTrainer::update() {
-  Trainer::update();
-  static_cast<EGCore&>(core()).count_decay();
+void EGTrainer::change_parameters() {
+  static_cast<EGCore&>(core()).update(detail::gradients(), !sparse_updates_enabled);
 }
 
 void EGTrainer::enableCyclicalLR(float learning_rate_min, float learning_rate_max, float step_size,

@@ -11,6 +11,7 @@
 #include "dynet_like/compat/spare_memory.h"
 #include "dynet_like/core/errors.h"
 #include "dynet_like/graph/graphviz.h"
+#include "dynet_like/tape/tape.h"
 
 namespace dynet {
 
@@ -35,7 +36,7 @@ dynet_like::GraphOptions options_with(bool batched) {
 // Programs make a new graph for every sample or minibatch: it begins with the memory of the last.
 class SpareMemory {
  public:
-  using GraphMemory = dynet_like::GraphMemory;
+  using GraphMemory = dynet_like::detail::GraphMemory;
 
   SpareMemory() { all_.reserve(kMost); }  // destructors give it back, and must not fail
 
@@ -89,7 +90,7 @@ ComputationGraph::ComputationGraph() : ComputationGraph(batches_by_itself()) {}
 ComputationGraph::ComputationGraph(bool batched)
     : dynet_like::ComputationGraph(batched == batches_by_itself()
                                        ? spare_memory().take()
-                                       : dynet_like::GraphMemory(options_with(batched))),
+                                       : dynet_like::detail::GraphMemory(options_with(batched))),
       id_(++last_graph),
       is_spare_used_(batched == batches_by_itself()),
       is_profiled_(profiling_flag > 0),
@@ -97,7 +98,7 @@ ComputationGraph::ComputationGraph(bool batched)
   collect_gradients_in(detail::gradients());
   ++active_graphs;
 }
-ComputationGraph::ComputationGraph(const dynet_like::GraphPlace& place)
+ComputationGraph::ComputationGraph(const dynet_like::detail::GraphPlace& place)
     : dynet_like::ComputationGraph(place),
       id_(++last_graph),
       is_of_minibatch_(true),
@@ -230,7 +231,7 @@ void ComputationGraph::dump(const std::string& filename, bool show_values, bool 
       out << elements[i] << (i + 1 < elements.size() ? ' ' : '\n');
     }
   };
-  for (dynet_like::NodeId node = 0; node < tape().size(); ++node) {
+  for (dynet_like::detail::NodeId node = 0; node < tape().size(); ++node) {
     const Expression e = expression(tape().node(node).value);
     out << node << ' ' << tape().type_of(node).op->name << ' ' << e.dim() << '\n';
     if (show_values) show("value", e.value());

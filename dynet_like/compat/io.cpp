@@ -8,9 +8,9 @@
 namespace dynet {
 
 using dynet_like::FileError;
-using dynet_like::TextModelEntry;
-using dynet_like::TextModelReader;
-using dynet_like::TextModelWriter;
+using dynet_like::detail::TextModelEntry;
+using dynet_like::detail::TextModelReader;
+using dynet_like::detail::TextModelWriter;
 
 namespace {
 

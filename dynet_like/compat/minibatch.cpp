@@ -25,7 +25,7 @@ Minibatch::Minibatch(const dynet_like::GraphOptions& options)
 Minibatch::~Minibatch() { add_to_profile(); }
 
 std::unique_ptr<dynet_like::ComputationGraph> Minibatch::make_graph(
-    const dynet_like::GraphPlace& place) {
+    const dynet_like::detail::GraphPlace& place) {
   return std::unique_ptr<ComputationGraph>(new ComputationGraph(place));
 }
 

@@ -32,16 +32,16 @@ void check_size(const std::string& name, std::size_t need, std::size_t got) {
 void add(const dynet_like::ParameterStorage& core, const float* x, std::size_t n,
          std::span<void* const> sums) {
   dynet_like::Device& device = core.device();
-  dynet_like::Block there;
+  dynet_like::detail::Block there;
   const std::size_t bytes = n * sizeof(float);
   const auto* from = reinterpret_cast<const std::byte*>(x);
   if (!device.is_cpu()) {
-    there = dynet_like::Block(sums.size() * bytes, device.memory());
+    there = dynet_like::detail::Block(sums.size() * bytes, device.memory());
     device.write(there.data(), from, there.size());
     from = there.data();
   }
   for (void* const sum : sums) {
-    const dynet_like::Pair pair = {sum, from, n};
+    const dynet_like::detail::Pair pair = {sum, from, n};
     device.updates().add(core.dtype, std::span(&pair, 1));
     from += bytes;
   }
@@ -49,8 +49,8 @@ void add(const dynet_like::ParameterStorage& core, const float* x, std::size_t n
 
 void scale_stretches(const dynet_like::ParameterStorage& core, float factor) {
   const double factors[] = {static_cast<double>(factor)};
-  for (const dynet_like::Stretch& stretch : detail::gradients().stretches(core)) {
-    dynet_like::Elements all;
+  for (const dynet_like::detail::Stretch& stretch : detail::gradients().stretches(core)) {
+    dynet_like::detail::Elements all;
     all.dtype = core.dtype;
     all.count = stretch.count;
     all.values = const_cast<void*>(stretch.begin);
@@ -81,7 +81,7 @@ void ParameterStorageBase::scale_parameters(float a) { dynet_like::Parameter(cor
 void ParameterStorageBase::zero() { scale_parameters(0); }
 void ParameterStorageBase::squared_l2norm(float* squared_norm) const {
   *squared_norm = static_cast<float>(
-      dynet_like::updates::sum_of_squares(core->dtype, current(*core).v, size()));
+      dynet_like::detail::updates::sum_of_squares(core->dtype, current(*core).v, size()));
 }
 void ParameterStorageBase::g_squared_l2norm(float* squared_norm) const {
   detail::take_written_gradients();
@@ -347,7 +347,7 @@ namespace {
 
 // Of a parameter that nobody has seen yet.
 void move_to_shared_memory(dynet_like::ParameterStorage& parameter) {
-  auto values = dynet_like::Block::shared(parameter.values.size());
+  auto values = dynet_like::detail::Block::shared(parameter.values.size());
   std::copy_n(parameter.values.data(), parameter.values.size(), values.data());
   parameter.values = std::move(values);
 }
@@ -401,7 +401,7 @@ ParameterCollectionStorage& ParameterCollection::get_storage() const {
   const auto cores = storages();
   for (std::size_t i = storage_->all_params.size(); i < cores.size(); ++i) {
     const auto& added = registry_->of(cores[i]);
-    dynet_like::make_room(storage_->all_params);  // in both lists or in none
+    dynet_like::detail::make_room(storage_->all_params);  // in both lists or in none
     if (cores[i]->is_table) {
       storage_->lookup_params.push_back(std::static_pointer_cast<LookupParameterStorage>(added));
     } else {

@@ -166,7 +166,7 @@ class Locked {
 
 SharedWork::SharedWork(std::size_t data, const ParameterCollection& model)
     : parameters_(model.storages()),
-      block_(dynet_like::Block::shared(sizeof(Shared) + data * sizeof(unsigned))) {
+      block_(dynet_like::detail::Block::shared(sizeof(Shared) + data * sizeof(unsigned))) {
   for (const auto& parameter : parameters_) {
     if (!parameter->values.is_shared()) {
       throw dynet_like::UsageError("[mp] need parameters that processes share; got \"" +
@@ -174,7 +174,7 @@ SharedWork::SharedWork(std::size_t data, const ParameterCollection& model)
                                    "\", which is not: call initialize(argc, argv, true) before "
                                    "the model is made");
     }
-    gradients_.push_back(dynet_like::Block::shared(parameter->values.size()));
+    gradients_.push_back(dynet_like::detail::Block::shared(parameter->values.size()));
   }
   new (block_.data()) Shared;
   if (sem_init(&shared().lock, 1, 1) != 0) throw_system("a semaphore");

@@ -3,6 +3,7 @@
 
 #include "dynet_like/core/errors.h"
 #include "dynet_like/graph/computation_graph.h"
+#include "dynet_like/tape/tape.h"
 
 namespace dynet {
 
@@ -25,10 +26,10 @@ Node* NodeList::operator[](std::size_t i) const {
   const auto [found, is_new] = known_.try_emplace(i);
   Node& node = found->second;
   if (!is_new) return &node;
-  const dynet_like::Tape& tape = graph_.tape();
+  const dynet_like::detail::Tape& tape = graph_.tape();
   const auto index = static_cast<VariableIndex>(i);
-  const dynet_like::NodeId recorded = tape.value(index).node;
-  const dynet_like::ValueId whole = tape.node(recorded).value;
+  const dynet_like::detail::NodeId recorded = tape.value(index).node;
+  const dynet_like::detail::ValueId whole = tape.node(recorded).value;
   node.dim = tape.dim_of(index);
   if (whole != index) {
     node.name = "view";

@@ -55,7 +55,7 @@ Dim with_size(const Dim& dim, unsigned d, unsigned size) {
 // elements along the dimension).
 template <class Function>
 void for_lines(const Dim& dim, unsigned d, unsigned results, Function&& function) {
-  const dynet_like::Axis axis(dim, d);
+  const dynet_like::ops::Axis axis(dim, d);
   for (std::size_t outer = 0; outer < axis.outer * dim.bd; ++outer) {
     for (std::size_t inner = 0; inner < axis.inner; ++inner) {
       function(outer * axis.n * axis.inner + inner, axis.inner,

@@ -5,6 +5,7 @@
 #include <ostream>
 #include <sstream>
 #include <string>
+#include <string_view>
 
 #include "dynet/training.h"
 #include "dynet_like/core/errors.h"
@@ -28,6 +29,14 @@ void write_numbers(std::ostream& out, const dynet_like::Tensor& tensor) {
   out << '\n';
 }
 
+// Texts have DyNet's name of the trainer that descends with a rate that cycles.
+constexpr std::string_view kDescends = "SimpleSGDTrainer() with Cyclical",
+                           kCycles = "CyclicalSGDTrainer() with Cyclical";
+
+std::string renamed(const std::string& kind, std::string_view from, std::string_view to) {
+  return kind.starts_with(from) ? std::string(to) + kind.substr(from.size()) : kind;
+}
+
 // Reads word by word; what is not as it must be throws.
 class Reader {
  public:
@@ -48,7 +57,7 @@ class Reader {
   }
   float real_number(const char* what) {
     const std::string text = word(what);
-    const auto number = dynet_like::parse_float(text);
+    const auto number = dynet_like::detail::parse_float(text);
     if (!number) refuse(what, text);
     return *number;
   }
@@ -60,7 +69,8 @@ class Reader {
     return result;
   }
   [[noreturn]] static void refuse(const std::string& need, const std::string& got) {
-    throw UsageError("[Trainer::populate] need " + need + "; got " + dynet_like::quoted_text(got));
+    throw UsageError("[Trainer::populate] need " + need + "; got " +
+                     dynet_like::detail::quoted_text(got));
   }
 
  private:
@@ -97,7 +107,7 @@ void Trainer::save(std::ostream& out) {
   hand_settings_to_core();
   const TrainerState state = core_->state();
   const auto old_precision = out.precision(9);
-  out << "#Trainer# " << state.kind << '\n'
+  out << "#Trainer# " << renamed(state.kind, kDescends, kCycles) << '\n'
       << state.updates << ' ' << state.clipped_updates << ' ' << state.learning_rate << ' '
       << state.clip_threshold << ' ' << (sparse_updates_enabled ? 0 : 1) << ' '
       << state.moving_average.kind << ' ' << state.moving_average.beta << ' '
@@ -119,13 +129,13 @@ void Trainer::populate(std::istream& in) {
   NumberStore store(collection_, reader);
   TrainerState state;
   reader.expect("#Trainer#");
-  state.kind = reader.line("the kind of a trainer");
+  state.kind = renamed(reader.line("the kind of a trainer"), kCycles, kDescends);
   state.updates = reader.count("the number of updates");
   state.clipped_updates = reader.count("the number of clipped updates");
   state.learning_rate = reader.real_number("the learning rate");
   state.clip_threshold = reader.real_number("the clipping threshold");
   state.weight_decay = collection_.get_weight_decay_lambda();
-  state.sparse_updates = reader.count("0 or 1") == 0 ? dynet_like::SparseUpdates::lazy_rows
+  state.sparse_updates = reader.count("0 or 1") == 0 ? dynet_like::SparseUpdates::lazy
                                                      : dynet_like::SparseUpdates::exact;
   const std::string average = reader.word("a kind of moving average");
   if (!(std::istringstream(average) >> state.moving_average.kind)) {

@@ -2,6 +2,8 @@
 #include "dynet/training.h"
 
 #include <iostream>
+#include <memory>
+#include <span>
 #include <string>
 
 #include "dynet_like/core/errors.h"
@@ -10,9 +12,29 @@ namespace dynet {
 
 namespace {
 
+// The norm that is compared with the threshold is that of all gradients, also those of parameters
+// that are not updated.
+template <class Core>
+class ClippingByAll : public Core {
+ public:
+  template <class... Arguments>
+  explicit ClippingByAll(const ParameterCollection& m, Arguments... arguments)
+      : Core(m, arguments...), collection_(m) {}
+
+ protected:
+  double norm_for_clipping(
+      const dynet_like::Gradients& gradients,
+      std::span<const std::shared_ptr<dynet_like::ParameterStorage>>) const override {
+    return gradients.norm(collection_, true);
+  }
+
+ private:
+  const dynet_like::ParameterCollection collection_;
+};
+
 template <class Core, class... Arguments>
 std::unique_ptr<dynet_like::Trainer> make(const ParameterCollection& m, Arguments... arguments) {
-  return std::make_unique<Core>(m, arguments...);
+  return std::make_unique<ClippingByAll<Core>>(m, arguments...);
 }
 
 // While it lives, parameters that are not chosen are not updated.
@@ -51,17 +73,15 @@ class ChosenParameters {
 }  // namespace
 
 Trainer::Trainer(ParameterCollection& m, std::unique_ptr<dynet_like::Trainer> core)
-    : learning_rate(core->learning_rate), model(&m), collection_(m), core_(std::move(core)) {
-  core_->clip_by_all = true;
-}
+    : learning_rate(core->learning_rate), model(&m), collection_(m), core_(std::move(core)) {}
 Trainer::~Trainer() = default;
 
 void Trainer::hand_settings_to_core() {
   core_->learning_rate = learning_rate;
   core_->clip_threshold = clipping_enabled ? clip_threshold : 0;
   core_->weight_decay = collection_.get_weight_decay_lambda();
-  core_->sparse_updates = sparse_updates_enabled ? dynet_like::SparseUpdates::lazy_rows
-                                                 : dynet_like::SparseUpdates::exact;
+  core_->sparse_updates =
+      sparse_updates_enabled ? dynet_like::SparseUpdates::lazy : dynet_like::SparseUpdates::exact;
 }
 void Trainer::take_settings_from_core() {
   learning_rate = core_->learning_rate;
@@ -76,7 +96,7 @@ void Trainer::update() {
   hand_settings_to_core();
   const std::uint64_t clips_before = core_->clipped_updates();
   detail::take_written_gradients();
-  core_->update(detail::gradients());
+  change_parameters();
   const auto clipped = static_cast<real>(core_->clipped_updates() - clips_before);
   learning_rate = core_->learning_rate;  // some rules change it
   ++updates;
@@ -85,6 +105,8 @@ void Trainer::update() {
   clips_since_status += clipped;
   collection_.reset_gradient();
 }
+
+void Trainer::change_parameters() { core_->update(detail::gradients()); }
 
 void Trainer::update(const std::vector<unsigned>& updated_params,
                      const std::vector<unsigned>& updated_lookup_params) {
@@ -132,7 +154,7 @@ SimpleSGDTrainer::SimpleSGDTrainer(ParameterCollection& m, real learning_rate)
     : Trainer(m, make<dynet_like::SimpleSGDTrainer>(m, learning_rate)) {}
 CyclicalSGDTrainer::CyclicalSGDTrainer(ParameterCollection& m, float learning_rate_min,
                                        float learning_rate_max, float step_size, float gamma, float)
-    : Trainer(m, make<dynet_like::CyclicalSGDTrainer>(m, learning_rate_min)) {
+    : Trainer(m, make<dynet_like::SimpleSGDTrainer>(m, learning_rate_min)) {
   core().follow({learning_rate_min, learning_rate_max, step_size, gamma, 1});
 }
 MomentumSGDTrainer::MomentumSGDTrainer(ParameterCollection& m, real learning_rate, real mom)

@@ -17,7 +17,7 @@
 #define VALGRIND_STACK_DEREGISTER(id) static_cast<void>(id)
 #endif
 
-namespace dynet_like {
+namespace dynet_like::detail {
 
 namespace {
 
@@ -124,4 +124,4 @@ ctx::fiber Fiber::Stack::main(ctx::fiber&& from) {
   return std::move(outside);
 }
 
-}  // namespace dynet_like
+}  // namespace dynet_like::detail

@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <memory>
 
-namespace dynet_like {
+namespace dynet_like::detail {
 
 /// Keeps its stack for many functions, one after the other. Must not be destroyed while one of them
 /// is stopped. A function ends on the thread that it began on; another may begin on another thread.
@@ -37,4 +37,4 @@ class Fiber {
   std::unique_ptr<Stack> stack_;
 };
 
-}  // namespace dynet_like
+}  // namespace dynet_like::detail

@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <vector>
 
-namespace dynet_like {
+namespace dynet_like::detail {
 
 /// After this, one push_back allocates nothing. Throws what the allocation throws; the list stays.
 template <class T>
@@ -12,4 +12,4 @@ void make_room(std::vector<T>& list) {
   if (list.size() == list.capacity()) list.reserve(2 * list.size() + 1);
 }
 
-}  // namespace dynet_like
+}  // namespace dynet_like::detail

@@ -8,7 +8,7 @@
 
 #include "dynet_like/core/errors.h"
 
-namespace dynet_like {
+namespace dynet_like::detail {
 
 namespace {
 
@@ -106,4 +106,4 @@ std::size_t Arena::capacity() const {
   return sum;
 }
 
-}  // namespace dynet_like
+}  // namespace dynet_like::detail

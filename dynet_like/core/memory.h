@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-namespace dynet_like {
+namespace dynet_like::detail {
 
 /// Where memory comes from that is not this process's own: a device's, which code outside of it can
 /// name but not read.
@@ -84,4 +84,4 @@ class Arena {
   std::size_t chunk_ = 0, used_ = 0, total_ = 0, peak_ = 0;
 };
 
-}  // namespace dynet_like
+}  // namespace dynet_like::detail

@@ -4,7 +4,7 @@
 #include <array>
 #include <cstdint>
 
-namespace dynet_like {
+namespace dynet_like::detail {
 
 /// Four words that are a function of a 128-bit counter and a 64-bit key.
 constexpr std::array<std::uint32_t, 4> philox_block(std::array<std::uint32_t, 4> counter,
@@ -23,4 +23,4 @@ constexpr std::array<std::uint32_t, 4> philox_block(std::array<std::uint32_t, 4>
   return counter;
 }
 
-}  // namespace dynet_like
+}  // namespace dynet_like::detail

@@ -8,6 +8,8 @@
 
 namespace dynet_like {
 
+using namespace detail;
+
 namespace {
 
 // Keys of steps and positions of sequences must not share counters: sequences use this "sample".

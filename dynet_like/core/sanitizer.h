@@ -25,7 +25,7 @@
 #include <sanitizer/tsan_interface.h>
 #endif
 
-namespace dynet_like {
+namespace dynet_like::detail {
 
 #ifdef DYNET_LIKE_ASAN
 
@@ -72,4 +72,4 @@ inline void switch_context(void*) {}
 
 #endif
 
-}  // namespace dynet_like
+}  // namespace dynet_like::detail

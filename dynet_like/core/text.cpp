@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <system_error>
 
-namespace dynet_like {
+namespace dynet_like::detail {
 
 namespace {
 
@@ -65,4 +65,4 @@ std::string quoted_text(std::string_view text) {
   return result + (text.size() > kQuotedBytes ? "...\"" : "\"");
 }
 
-}  // namespace dynet_like
+}  // namespace dynet_like::detail

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-namespace dynet_like {
+namespace dynet_like::detail {
 
 /// The float that the whole text stands for: decimal with an optional sign, "inf" or "nan", as
 /// printf writes them. Nothing for any other text, blanks included, and beyond float's range;
@@ -18,4 +18,4 @@ bool is_utf8(std::string_view text);
 /// Text from a file as a message may show it: quoted, without control characters, not too long.
 std::string quoted_text(std::string_view text);
 
-}  // namespace dynet_like
+}  // namespace dynet_like::detail

@@ -9,7 +9,7 @@
 
 #include "dynet_like/core/errors.h"
 
-namespace dynet_like {
+namespace dynet_like::detail {
 
 namespace {
 
@@ -136,4 +136,4 @@ void ThreadPool::serve(unsigned part) {
   }
 }
 
-}  // namespace dynet_like
+}  // namespace dynet_like::detail

@@ -8,7 +8,7 @@
 #include <memory>
 #include <mutex>
 
-namespace dynet_like {
+namespace dynet_like::detail {
 
 /// Runs a function on several threads, the caller's among them, and waits for all.
 ///
@@ -50,4 +50,4 @@ class ThreadPool {
   std::exception_ptr failure_;
 };
 
-}  // namespace dynet_like
+}  // namespace dynet_like::detail

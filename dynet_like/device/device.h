@@ -33,11 +33,12 @@ class Device {
   /// "cpu", "cuda:0", or "cuda-host", which runs CUDA's kernels on the CPU.
   virtual std::string name() const = 0;
   /// Where its memory comes from; null: this process, and everybody can read it.
-  virtual std::shared_ptr<MemorySource> memory() = 0;
+  virtual std::shared_ptr<detail::MemorySource> memory() = 0;
   bool is_cpu() { return memory() == nullptr; }
 
-  virtual std::unique_ptr<Queue> make_queue(std::shared_ptr<ThreadPool> pool = nullptr) = 0;
-  virtual const Updates& updates() const = 0;
+  virtual std::unique_ptr<detail::Queue> make_queue(
+      std::shared_ptr<detail::ThreadPool> pool = nullptr) = 0;
+  virtual const detail::Updates& updates() const = 0;
 
   /// Bytes of this process to the device and back; `read` waits for all that was asked for before.
   virtual void write(void* to, const void* from, std::size_t size) = 0;

@@ -10,6 +10,8 @@
 
 namespace dynet_like {
 
+using namespace detail;
+
 namespace {
 
 #ifdef DYNET_LIKE_CUDA

@@ -9,7 +9,7 @@
 #include "dynet_like/core/random.h"
 #include "dynet_like/ops/op.h"
 
-namespace dynet_like {
+namespace dynet_like::ops {
 
 /// Where the N items of an argument lie: one pointer each, or one item that all share.
 struct Operand {
@@ -108,4 +108,9 @@ struct Kernels {
   Backward backward[2] = {};
 };
 
-}  // namespace dynet_like
+}  // namespace dynet_like::ops
+
+namespace dynet_like::detail {
+using ops::BackwardCall, ops::Destination, ops::ForwardCall, ops::JoinedPart, ops::Kernels;
+using ops::Operand, ops::Workspace;
+}  // namespace dynet_like::detail

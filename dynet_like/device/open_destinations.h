@@ -6,7 +6,7 @@
 #include "dynet_like/device/kernel.h"
 #include "dynet_like/ops/op.h"
 
-namespace dynet_like {
+namespace dynet_like::detail {
 
 /// Whether item i contributes to the same gradient of input j as the item before it.
 inline bool shares_destination(const BackwardCall& call, unsigned j, std::size_t i) {
@@ -16,11 +16,11 @@ inline bool shares_destination(const BackwardCall& call, unsigned j, std::size_t
 
 /// The same for any input: such items must not be separated.
 inline bool shares_a_destination(const BackwardCall& call, std::size_t i) {
-  if (call.type->op->open_inputs == 0) return false;
+  if (call.type->op->batching.open_inputs == 0) return false;
   for (unsigned j = 0; j < call.type->inputs.size(); ++j) {
     if (shares_destination(call, j, i)) return true;
   }
   return false;
 }
 
-}  // namespace dynet_like
+}  // namespace dynet_like::detail

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
-namespace dynet_like {
+namespace dynet_like::detail {
 
 namespace {
 
@@ -97,4 +97,4 @@ void JoinedMatrices::pack(const Queue& queue, DType dtype) {
   queue.pack(dtype, together_.data(), rows, columns, false, memory_.data());
 }
 
-}  // namespace dynet_like
+}  // namespace dynet_like::detail

@@ -10,7 +10,7 @@
 #include "dynet_like/core/memory.h"
 #include "dynet_like/device/queue.h"
 
-namespace dynet_like {
+namespace dynet_like::detail {
 
 /// A matrix that products multiply with: part of a value, beginning at element `offset`.
 struct MatrixPlace {
@@ -74,4 +74,4 @@ class JoinedMatrices {
   Block together_, memory_;
 };
 
-}  // namespace dynet_like
+}  // namespace dynet_like::detail

@@ -7,7 +7,7 @@
 #include "dynet_like/core/thread_pool.h"
 #include "dynet_like/device/kernel.h"
 
-namespace dynet_like {
+namespace dynet_like::detail {
 
 /// The columns of an outer product, or the addends of a sum, in the order of accumulation.
 struct Addends {
@@ -75,4 +75,4 @@ class Queue {
 /// The CPU, with the threads of a pool; without one, the caller's alone.
 std::unique_ptr<Queue> make_cpu_queue(std::shared_ptr<ThreadPool> pool = nullptr);
 
-}  // namespace dynet_like
+}  // namespace dynet_like::detail

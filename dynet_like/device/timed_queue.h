@@ -7,7 +7,7 @@
 
 #include "dynet_like/device/queue.h"
 
-namespace dynet_like {
+namespace dynet_like::detail {
 
 /// Passes every call on to another queue, and adds up how long they took.
 class TimedQueue : public Queue {
@@ -76,4 +76,4 @@ class TimedQueue : public Queue {
   double& seconds_;
 };
 
-}  // namespace dynet_like
+}  // namespace dynet_like::detail

@@ -8,7 +8,7 @@
 
 #include "dynet_like/core/dtype.h"
 
-namespace dynet_like {
+namespace dynet_like::detail {
 
 /// The numbers of one update: the gradient is multiplied by `scale`, the change by `rate`, and then
 /// the changed values by `keep`.
@@ -60,7 +60,7 @@ struct AdamConstants {
 };
 
 /// The passes of a device over its own memory. Every number is rounded after every operation, so
-/// that all devices agree, but for the exponential function. Lists are of no use after a call.
+/// that all devices agree. Lists are of no use after a call.
 class Updates {
  public:
   virtual ~Updates() = default;
@@ -79,8 +79,6 @@ class Updates {
                        Step step) const = 0;
   virtual void adadelta(std::span<const Elements> all, double rho, double epsilon,
                         Step step) const = 0;
-  /// Every parameter, or every row, by itself.
-  virtual void exponentiate(std::span<const Elements> all, double momentum, Step step) const = 0;
 
   /// values *= factor, with one factor after the other.
   virtual void scale(const Elements& e, std::span<const double> factors) const = 0;
@@ -131,11 +129,6 @@ void rmsprop(DType dtype, void* w, void* s, const void* g, std::size_t n, double
 void adadelta(DType dtype, void* w, void* s, void* d, const void* g, std::size_t n, double rho,
               double epsilon, double rate, double scale);
 
-/// v = momentum * v - rate * (scale * g), where a null g is zero; then, unless v is all zero,
-/// w = w e^v / sum w e^v over all n elements, none of which may be negative, nor all of them zero.
-void exponentiate(DType dtype, void* w, void* v, const void* g, std::size_t n, double momentum,
-                  double rate, double scale);
-
 /// x *= factor, with one factor after the other; elements stay in registers meanwhile.
 void scale(DType dtype, void* x, std::size_t n, std::span<const double> factors);
 
@@ -154,4 +147,4 @@ double sum_of_squares(DType dtype, const void* x, std::size_t n);
 /// All of them together.
 const Updates& cpu_updates();
 
-}  // namespace dynet_like
+}  // namespace dynet_like::detail

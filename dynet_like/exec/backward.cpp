@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-namespace dynet_like {
+namespace dynet_like::detail {
 
 namespace {
 
@@ -44,7 +44,7 @@ bool range_of(const Tape& tape, const Value& value, bool per_item, Range& range)
 void Backward::run(std::span<const ValueRef> roots, bool full) {
   full_ = full;
   used_ = false;  // until it has ended
-  run_.gradients.reset();
+  gradients_.reset();
   shared_.clear();
   types_.assign(run_.types().type_count(), {});
   batch_gradients_.assign(run_.batches.size(), nullptr);
@@ -72,7 +72,9 @@ void Backward::run(std::span<const ValueRef> roots, bool full) {
       }
     }
     for (const Value& root : tapes_[t].shared_roots) {
-      shared_.seed(run_.identity_of({t, root.node}), root);
+      const Shape& shape = run_.types().shape(root.shape);
+      shared_.seed(run_.identity_of({t, root.node}), root,
+                   run_.queue->ones(shape.dtype, shape.size));
     }
     contribute_to_shared(t);
   }
@@ -116,8 +118,8 @@ std::byte* Backward::gradient_block(NodeRef ref) {
   if (state.batch == kNone) {
     const Tape& tape = run_.tape(ref);
     const std::size_t size = output_size(tape, ref.node) * run_.items_of(ref);
-    return run_.gradients.allocate_array<std::byte>(
-        size * size_of(tape.type_of(ref.node).signature.dtype));
+    return gradients_.allocate_array<std::byte>(size *
+                                                size_of(tape.type_of(ref.node).signature.dtype));
   }
   make_gradient_of_batch(state.batch);
   return batch_gradients_[state.batch] + (state.value - run_.batches[state.batch].out);
@@ -129,7 +131,7 @@ void Backward::make_gradient_of_batch(std::uint32_t index) {
   const std::uint32_t first = index - run_.batches[index].behind_first;
   std::byte*& block = batch_gradients_[first];
   if (block == nullptr) {
-    block = run_.gradients.allocate_array<std::byte>(run_.batches[first].block_bytes);
+    block = gradients_.allocate_array<std::byte>(run_.batches[first].block_bytes);
   }
   batch_gradients_[index] = block + (run_.batches[index].out - run_.batches[first].out);
 }
@@ -152,7 +154,7 @@ void Backward::mark_tape(std::uint32_t tape_index) {
     const std::uint32_t cell = nodes[node].cell;
     if (cell == kNone) {
       if (nodes[node].active) mark_node({tape_index, node});
-    } else if (run_.cells[cell].entered_at == node) {
+    } else if (run_.cells.all[cell].entered_at == node) {
       mark_cell(cell);
     }
   }
@@ -214,15 +216,15 @@ void Backward::link(NodeRef consumer, std::uint32_t edge_index, ValueId input) {
     node.reads_unnamed |= type.signature.shared[j] == 0;
     if (type.shared_gradients[j] == SharedGradient::dense) {
       const Shape& shape = tape.types().shape(value.shape);
-      edge.place = run_.gradients.allocate_array<std::byte>(consumer_items * shape.size *
-                                                            size_of(shape.dtype));
+      edge.place =
+          gradients_.allocate_array<std::byte>(consumer_items * shape.size * size_of(shape.dtype));
     }
     return;
   }
   edge.copies = value.items == 1 && !is_open(consumer, edge_index) ? consumer_items : 1;
   edge.in_order = edge.copies == 1;
   const std::uint32_t cells = run_.batches[state.batch].cells;
-  edge.batch = cells == kNone ? state.batch : run_.cell_batches[cells].first_batch;
+  edge.batch = cells == kNone ? state.batch : run_.cells.batches[cells].first_batch;
   insert_edge({consumer.tape, value.node}, edge_index);
 }
 
@@ -354,8 +356,8 @@ void Backward::place_in_slots(NodeRef ref, std::uint32_t edge_index, Contributio
   const Value& value = tape.value(tape.edges()[edge_index]);
   const Shape& shape = tape.types().shape(value.shape);
   EdgeGradient& edge = tapes_[ref.tape].edges[edge_index];
-  edge.place = run_.gradients.allocate_array<std::byte>(std::max(edge.copies, value.items) *
-                                                        shape.size * size_of(shape.dtype));
+  edge.place = gradients_.allocate_array<std::byte>(std::max(edge.copies, value.items) *
+                                                    shape.size * size_of(shape.dtype));
   edge.contribution = contribution;
   tapes_[ref.tape].nodes[ref.node].has_slots = true;
 }
@@ -407,7 +409,7 @@ void Backward::contribute_to_shared(std::uint32_t tape_index) {
     const std::uint32_t cell = nodes[node].cell;
     if (cell != kNone) {
       const std::uint8_t member = nodes[node].member;
-      const bool in_turn = member == 0 || run_.cells[cell].others_between;
+      const bool in_turn = member == 0 || run_.cells.all[cell].others_between;
       if (in_turn && cell_uses_[cell] == CellUse::whole) contribute_members(cell, member);
     } else if (nodes[node].reads_shared) {
       const NodeRef ref{tape_index, node};
@@ -440,4 +442,4 @@ const std::byte* Backward::gradient_of(NodeRef ref) const {
   return batch_gradients_[state.batch] + (state.value - run_.batches[state.batch].out);
 }
 
-}  // namespace dynet_like
+}  // namespace dynet_like::detail

@@ -5,9 +5,10 @@
 #include <vector>
 
 #include "dynet_like/exec/needed.h"
+#include "dynet_like/exec/run_state.h"
 #include "dynet_like/exec/shared_contributions.h"
 
-namespace dynet_like {
+namespace dynet_like::detail {
 
 /// How the contribution of an edge reaches the gradient of its producer. That depends on the graph
 /// alone, never on the schedule, so that the bits do not either: one of two may come first, since
@@ -49,12 +50,17 @@ struct EdgeGradient {
 /// pass.
 class Backward {
  public:
-  explicit Backward(RunState& run) : run_(run), shared_(run), cell_slots_(run.common.memory) {}
+  explicit Backward(RunState& run)
+      : run_(run),
+        shared_(run.common),
+        gradients_(run.common.memory),
+        cell_slots_(run.common.memory) {}
 
   /// Finds the gradients of the sum of these values, those of them that are in this lane; `full`:
   /// inputs have gradients too. What parameters and what follows from them alone get is collected.
   void run(std::span<const ValueRef> roots, bool full);
   SharedContributions& contributions() { return shared_; }
+  Arena& gradients() { return gradients_; }
 
   /// The gradient of a node's output in the last pass, or null if it has none.
   const std::byte* gradient_of(NodeRef ref) const;
@@ -177,7 +183,7 @@ class Backward {
   void add_slots_of_member(const CellBatch& cells, std::uint16_t member);
   void add_slots_of_ports(const CellBatch& cells);
   bool contributes_apart(std::uint32_t cell) const {
-    return run_.cells[cell].others_between || read_shared_[cell] != 0;
+    return run_.cells.all[cell].others_between || read_shared_[cell] != 0;
   }
   void list_contributions(std::uint32_t cell_batch);
   std::uint32_t list_contributions(const CellBatch& cells, std::span<const CellContribution> all);
@@ -191,7 +197,7 @@ class Backward {
   bool add_places_in_ports(const CellBatch& cells, std::uint32_t input, void** places,
                            std::uint8_t* add);
   NodeRef member_of(const Cell& cell, std::uint16_t member) const {
-    return {cell.tape, run_.cell_nodes[cell.first_node + member]};
+    return {cell.tape, run_.cells.nodes[cell.first_node + member]};
   }
   std::uint32_t edge_of(const Cell& cell, std::uint16_t member, std::uint16_t input) const {
     const NodeRef ref = member_of(cell, member);
@@ -210,6 +216,7 @@ class Backward {
 
   RunState& run_;
   SharedContributions shared_;
+  Arena gradients_;  ///< of the last pass
   bool full_ = false;
   std::vector<TypeInputs> types_;
   std::vector<TapeGradients> tapes_;  ///< those of other lanes are empty
@@ -250,4 +257,4 @@ class Backward {
   Arena lists_;
 };
 
-}  // namespace dynet_like
+}  // namespace dynet_like::detail

@@ -6,7 +6,7 @@
 
 #include <algorithm>
 
-namespace dynet_like {
+namespace dynet_like::detail {
 
 void Backward::run_batch(std::uint32_t index) {
   const Batch& batch = run_.batches[index];
@@ -69,7 +69,7 @@ void Backward::call_kernel(std::uint32_t index, const NodeType& type, const Dest
   if (signature.deferred_size > 0) {
     const std::size_t bytes = signature.deferred_size * size_of(signature.dtype);
     std::byte*& left = batch_deferred_[index];
-    if (left == nullptr) left = run_.gradients.allocate_array<std::byte>(batch.items * bytes);
+    if (left == nullptr) left = gradients_.allocate_array<std::byte>(batch.items * bytes);
     call.deferred = items.places(left, bytes);
   }
   run_backward_call(run_, *run_.queue, batch.type, call, members_);
@@ -114,4 +114,4 @@ std::size_t Backward::stride_of(NodeRef consumer, unsigned j) const {
   return (in_place ? value.stride : shape.size) * size_of(shape.dtype);
 }
 
-}  // namespace dynet_like
+}  // namespace dynet_like::detail

@@ -3,7 +3,7 @@
 
 #include "dynet_like/exec/checks.h"
 
-namespace dynet_like {
+namespace dynet_like::detail {
 
 void** places_of(Arena& lists, std::span<const std::uint32_t> positions, std::byte* block,
                  std::size_t stride) {
@@ -51,7 +51,7 @@ BackwardCall BackwardItems::call(const NodeType& type, const Operand* in, void**
   call.dy.items = dy;
   call.dx = dx;
   call.integers = choose(batch_.integers, signature.integers);
-  call.reals = choose_reals(type.op->reals_per_item, signature.dtype);
+  call.reals = choose_reals(type.op->numbers.reals, signature.dtype);
   return call;
 }
 
@@ -63,7 +63,7 @@ void run_backward_call(RunState& run, Queue& queue, TypeId type, BackwardCall& c
     verify_backward(run, call, kernel, members);
   }
   queue.backward(kernel, call);
-  ++run.counts[type].backward_calls;
+  ++run.counts.of_types[type].backward_calls;
 }
 
-}  // namespace dynet_like
+}  // namespace dynet_like::detail

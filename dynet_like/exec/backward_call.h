@@ -5,7 +5,7 @@
 
 #include "dynet_like/exec/run_state.h"
 
-namespace dynet_like {
+namespace dynet_like::detail {
 
 /// Where items lie in a block that has `stride` bytes for each position.
 void** places_of(Arena& lists, std::span<const std::uint32_t> positions, std::byte* block,
@@ -41,4 +41,4 @@ class BackwardItems {
 void run_backward_call(RunState& run, Queue& queue, TypeId type, BackwardCall& call,
                        std::span<const NodeRef> members = {});
 
-}  // namespace dynet_like
+}  // namespace dynet_like::detail

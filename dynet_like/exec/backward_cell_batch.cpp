@@ -4,7 +4,7 @@
 #include "dynet_like/exec/backward.h"
 #include "dynet_like/exec/backward_call.h"
 
-namespace dynet_like {
+namespace dynet_like::detail {
 
 namespace {
 
@@ -15,7 +15,7 @@ using From = CellInput::From;
 bool Backward::is_last_of_cells(std::uint32_t b) const {
   const std::uint32_t cells = run_.batches[b].cells;
   if (cells == kNone) return false;
-  const CellBatch& batch = run_.cell_batches[cells];
+  const CellBatch& batch = run_.cells.batches[cells];
   return b + 1 == batch.first_batch + run_.common.dictionary[batch.type].steps.size();
 }
 
@@ -25,10 +25,10 @@ bool Backward::has_single_nodes(std::uint32_t b) const {
 }
 
 void Backward::run_cells(std::uint32_t index) {
-  const CellBatch& cells = run_.cell_batches[index];
+  const CellBatch& cells = run_.cells.batches[index];
   whole_cells_.clear();
-  for (std::uint32_t c : run_.cells_of(cells)) {
-    if (cell_uses_[c] == CellUse::whole) whole_cells_.push_back(run_.cells[c].place);
+  for (std::uint32_t c : run_.cells.cells_of(cells)) {
+    if (cell_uses_[c] == CellUse::whole) whole_cells_.push_back(run_.cells.all[c].place);
   }
   if (whole_cells_.empty()) return;
   find_port_edges(cells);
@@ -48,11 +48,11 @@ void Backward::run_cells(std::uint32_t index) {
 
 void Backward::find_port_edges(const CellBatch& cells) {
   const CellType& type = run_.common.dictionary[cells.type];
-  const std::span<const std::uint32_t> all = run_.cells_of(cells);
+  const std::span<const std::uint32_t> all = run_.cells.cells_of(cells);
   const std::size_t n = whole_cells_.size();
   port_edges_.resize(type.ports.size() * n);
   for (std::size_t i = 0; i < n; ++i) {
-    const Cell& cell = run_.cells[all[whole_cells_[i]]];
+    const Cell& cell = run_.cells.all[all[whole_cells_[i]]];
     EdgeGradient* const edges = tapes_[cell.tape].edges.data();
     for (std::size_t p = 0; p < type.ports.size(); ++p) {
       port_edges_[p * n + i] = edges + edge_of(cell, type.ports[p].member, type.ports[p].input);
@@ -164,7 +164,7 @@ void Backward::run_cell_joint(const CellBatch& cells, const CellJoint& joint) {
 
 // Adds what waits for the gradients of the step's members, and finds where they lie.
 void Backward::complete_gradients(const CellBatch& cells, const CellStep& step) {
-  const std::span<const std::uint32_t> all = run_.cells_of(cells);
+  const std::span<const std::uint32_t> all = run_.cells.cells_of(cells);
   const std::uint64_t summed = cell_batches_[run_.batches[cells.first_batch].cells].summed;
   positions_.clear();
   for (std::uint32_t q = 0; q < step.members.size(); ++q) {
@@ -174,11 +174,11 @@ void Backward::complete_gradients(const CellBatch& cells, const CellStep& step) 
     for (std::uint32_t place : whole_cells_) {
       positions_.push_back(q * cells.cells + place);
       if (!sums) continue;
-      const NodeRef ref = member_of(run_.cells[all[place]], m);
+      const NodeRef ref = member_of(run_.cells.all[all[place]], m);
       if (tapes_[ref.tape].nodes[ref.node].has_slots) sum_slots(ref);
     }
   }
-  members_.assign(1, member_of(run_.cells[all[whole_cells_[0]]], step.members[0]));
+  members_.assign(1, member_of(run_.cells.all[all[whole_cells_[0]]], step.members[0]));
 }
 
 const Destination* Backward::cell_destinations(const CellBatch& cells, const CellStep& step) {
@@ -234,9 +234,9 @@ bool Backward::add_places_in_member(const CellBatch& cells, std::uint32_t e, voi
   std::fill_n(add, n, static_cast<std::uint8_t>(type.gradients[e].adds));
   const bool begun = (cell_batches_[run_.batches[index].cells].begun >> input.index & 1) != 0;
   if (!begun || type.gradients[e].adds) return true;
-  const std::span<const std::uint32_t> all = run_.cells_of(cells);
+  const std::span<const std::uint32_t> all = run_.cells.cells_of(cells);
   for (std::size_t i = 0; i < n; ++i) {
-    const NodeRef ref = member_of(run_.cells[all[whole_cells_[i]]], input.index);
+    const NodeRef ref = member_of(run_.cells.all[all[whole_cells_[i]]], input.index);
     const unsigned begun_parts = tapes_[ref.tape].nodes[ref.node].begun_parts;
     add[i] = static_cast<std::uint8_t>(begun_parts >> type.gradients[e].part & 1u);
   }
@@ -269,9 +269,9 @@ bool Backward::add_places_in_ports(const CellBatch& cells, std::uint32_t e, void
 }
 
 void Backward::list_contributions(std::uint32_t index) {
-  const CellBatch& cells = run_.cell_batches[index];
+  const CellBatch& cells = run_.cells.batches[index];
   const CellFacts& facts = cell_facts_[cells.type];
-  const std::span<const std::uint32_t> all = run_.cells_of(cells);
+  const std::span<const std::uint32_t> all = run_.cells.cells_of(cells);
   const bool any_apart = std::any_of(whole_cells_.begin(), whole_cells_.end(),
                                      [&](std::uint32_t c) { return contributes_apart(all[c]); });
   BatchOfCells& batch = cell_batches_[index];
@@ -306,7 +306,7 @@ std::uint32_t Backward::list_contributions(const CellBatch& cells,
 
 // At the first member, for all; but one by one where other nodes contribute in between.
 void Backward::contribute_members(std::uint32_t index, std::uint16_t member) {
-  const Cell& cell = run_.cells[index];
+  const Cell& cell = run_.cells.all[index];
   const CellFacts& facts = cell_facts_[cell.type];
   const BatchOfCells& batch = cell_batches_[cell.batch];
   const bool apart = contributes_apart(index);
@@ -341,4 +341,4 @@ void Backward::contribute_port(const Cell& cell, const CellContribution& contrib
   shared_.contribute({ref, input, tapes_[ref.tape].edges[edge].place}, contribution_of(ref));
 }
 
-}  // namespace dynet_like
+}  // namespace dynet_like::detail

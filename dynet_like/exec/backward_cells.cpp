@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <bit>
 
-namespace dynet_like {
+namespace dynet_like::detail {
 
 namespace {
 
@@ -22,20 +22,20 @@ bool overlap(const Tape& tape, const Value& a, const Value& b) {
 
 // Modes that check every node want them one by one.
 void Backward::enter_cells() {
-  cell_uses_.assign(run_.cells.size(), CellUse::none);
-  read_outside_.assign(run_.cells.size(), 0);
-  read_shared_.assign(run_.cells.size(), 0);
+  cell_uses_.assign(run_.cells.all.size(), CellUse::none);
+  read_outside_.assign(run_.cells.all.size(), 0);
+  read_shared_.assign(run_.cells.all.size(), 0);
   cell_facts_.assign(run_.common.dictionary.size(), {});
   const bool by_node = run_.options.verify_batching || run_.options.detect_anomaly;
-  cell_batches_.assign(run_.cell_batches.size(), {});
+  cell_batches_.assign(run_.cells.batches.size(), {});
   for (BatchOfCells& batch : cell_batches_) batch.has_single_nodes = by_node;
   if (by_node) return;
-  for (std::uint32_t c = 0; c < run_.cells.size(); ++c) {
-    const Cell& cell = run_.cells[c];
+  for (std::uint32_t c = 0; c < run_.cells.all.size(); ++c) {
+    const Cell& cell = run_.cells.all[c];
     if (cell.batch == kNone) continue;
     NodeGradient* const nodes = tapes_[cell.tape].nodes.data();
     std::uint8_t member = 0;
-    for (NodeId node : run_.nodes_of(cell)) {
+    for (NodeId node : run_.cells.nodes_of(cell)) {
       nodes[node].cell = c;
       nodes[node].member = member++;
     }
@@ -44,13 +44,13 @@ void Backward::enter_cells() {
 
 // All that reads the members from outside is linked.
 void Backward::mark_cell(std::uint32_t index) {
-  const Cell& cell = run_.cells[index];
+  const Cell& cell = run_.cells.all[index];
   const std::uint64_t read = read_outside_[index];
   if (read == 0) return;
   const CellReason reason = why_by_node(cell, read);
   if (reason == CellReason::none) {
     cell_uses_[index] = CellUse::whole;
-    ++run_.count_of(cell.type).whole;
+    ++run_.counts.cell(cell.type).whole;
     const CellType& type = run_.common.dictionary[cell.type];
     make_gradients(cell);
     for (std::uint64_t left = read | facts_of(cell).not_covered; left != 0; left &= left - 1) {
@@ -62,11 +62,11 @@ void Backward::mark_cell(std::uint32_t index) {
     return;
   }
   cell_uses_[index] = CellUse::by_node;
-  ++run_.count_of(cell.type).by_node;
-  run_.count_reason(cell.type, reason);
+  ++run_.counts.cell(cell.type).by_node;
+  run_.counts.count_reason(cell.type, reason);
   cell_batches_[cell.batch].has_single_nodes = true;
   std::vector<NodeGradient>& gradients = tapes_[cell.tape].nodes;
-  const std::span<const NodeId> nodes = run_.nodes_of(cell);
+  const std::span<const NodeId> nodes = run_.cells.nodes_of(cell);
   for (std::size_t m = nodes.size(); m-- > 0;) {
     gradients[nodes[m]].cell = kNone;
     // Members before the place where the cell stands still have their turns.
@@ -79,7 +79,7 @@ void Backward::make_gradients(const Cell& cell) {
   BatchOfCells& known = cell_batches_[cell.batch];
   if (known.has_gradients) return;
   known.has_gradients = true;
-  const CellBatch& batch = run_.cell_batches[cell.batch];
+  const CellBatch& batch = run_.cells.batches[cell.batch];
   for (std::uint32_t s = 0; s < run_.common.dictionary[cell.type].steps.size(); ++s) {
     make_gradient_of_batch(batch.first_batch + s);
   }
@@ -151,7 +151,7 @@ bool Backward::arguments_are_collected(const Cell& example) {
 CellReason Backward::why_not_ports(const Cell& cell) const {
   const CellType& type = run_.common.dictionary[cell.type];
   const Tape& tape = *run_.tapes[cell.tape].tape;
-  const std::span<const ValueId> ports = run_.ports_of(cell);
+  const std::span<const ValueId> ports = run_.cells.ports_of(cell);
   for (std::size_t p = 0; p < ports.size(); ++p) {
     const Value& value = tape.value(ports[p]);
     if (!is_wanted(value) || value.identity != 0) continue;
@@ -235,23 +235,23 @@ void Backward::place_behind_readers(NodeRef ref, std::uint32_t edge_index) {
 }
 
 void Backward::link_port(std::uint32_t index, std::uint16_t p) {
-  const Cell& cell = run_.cells[index];
+  const Cell& cell = run_.cells.all[index];
   const CellPort& port = run_.common.dictionary[cell.type].ports[p];
   const std::uint32_t edge_index = edge_of(cell, port.member, port.input);
-  const Value& value = run_.tapes[cell.tape].tape->value(run_.ports_of(cell)[p]);
+  const Value& value = run_.tapes[cell.tape].tape->value(run_.cells.ports_of(cell)[p]);
   EdgeGradient& edge = tapes_[cell.tape].edges[edge_index];
   edge.place = nullptr;
   if (!is_wanted(value)) return;
   if (value.identity != 0) return collect_port(index, p);
   edge.copies = port.readers;
   edge.in_order = true;
-  edge.batch = run_.cell_batches[cell.batch].first_batch;
+  edge.batch = run_.cells.batches[cell.batch].first_batch;
   insert_edge({cell.tape, value.node}, edge_index);
 }
 
 // A slot for each of its readers, if any of them leaves it to the kernel what it contributes.
 void Backward::collect_port(std::uint32_t index, std::uint16_t p) {
-  const Cell& cell = run_.cells[index];
+  const Cell& cell = run_.cells.all[index];
   const CellType& type = run_.common.dictionary[cell.type];
   const CellFacts::Port& port = facts_of(cell).ports[p];
   const std::uint32_t edge_index = edge_of(cell, type.ports[p].member, type.ports[p].input);
@@ -262,7 +262,7 @@ void Backward::collect_port(std::uint32_t index, std::uint16_t p) {
   const Tape& tape = *run_.tapes[cell.tape].tape;
   const Shape& shape = tape.shape_of(tape.edges()[edge_index]);
   const std::size_t bytes = shape.size * size_of(shape.dtype);
-  auto* slot = run_.gradients.allocate_array<std::byte>(type.ports[p].readers * bytes);
+  auto* slot = gradients_.allocate_array<std::byte>(type.ports[p].readers * bytes);
   for (std::uint64_t left = port.readers; left != 0; left &= left - 1) {
     const auto m = static_cast<std::uint16_t>(std::countr_zero(left));
     const std::span<const CellInput> inputs = type.pattern.inputs_of(m);
@@ -315,4 +315,4 @@ void Backward::describe_contributions(const Cell& example, std::uint16_t m, Cell
   }
 }
 
-}  // namespace dynet_like
+}  // namespace dynet_like::detail

@@ -6,7 +6,7 @@
 
 #include "dynet_like/core/memory.h"
 
-namespace dynet_like {
+namespace dynet_like::detail {
 
 /// Blocks given back are handed out again if they are not more than twice as large as asked for;
 /// what is too much of them stays free.
@@ -51,4 +51,4 @@ class BlockPool {
   std::multimap<std::size_t, std::byte*> free_;
 };
 
-}  // namespace dynet_like
+}  // namespace dynet_like::detail

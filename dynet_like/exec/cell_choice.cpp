@@ -6,7 +6,7 @@
 
 #include "batching/planner.h"
 
-namespace dynet_like {
+namespace dynet_like::detail {
 
 namespace {
 
@@ -167,4 +167,4 @@ std::vector<bool> Choice::choose() {
 
 std::vector<bool> choose_cells(const CellTrial& trial) { return Choice(trial).choose(); }
 
-}  // namespace dynet_like
+}  // namespace dynet_like::detail

@@ -9,7 +9,7 @@
 #include "batching/policy.h"
 #include "dynet_like/exec/cell_type.h"
 
-namespace dynet_like {
+namespace dynet_like::detail {
 
 /// Nodes that would run as a cell of this type, in ascending order.
 struct CellPlace {
@@ -32,4 +32,4 @@ struct CellTrial {
 /// others, and batches become more and smaller.
 std::vector<bool> choose_cells(const CellTrial& trial);
 
-}  // namespace dynet_like
+}  // namespace dynet_like::detail

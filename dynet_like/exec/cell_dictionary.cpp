@@ -5,7 +5,7 @@
 
 #include "dynet_like/core/make_room.h"
 
-namespace dynet_like {
+namespace dynet_like::detail {
 
 namespace {
 
@@ -93,4 +93,4 @@ void CellDictionary::clear() {
   loose_.clear();
 }
 
-}  // namespace dynet_like
+}  // namespace dynet_like::detail

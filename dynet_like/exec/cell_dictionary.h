@@ -13,7 +13,7 @@
 
 #include "dynet_like/exec/cell_type.h"
 
-namespace dynet_like {
+namespace dynet_like::detail {
 
 /// Read by all lanes while they run; changed only between runs. Cell types keep their places.
 class CellDictionary {
@@ -68,4 +68,4 @@ class CellDictionary {
   std::vector<std::uint8_t> loose_;
 };
 
-}  // namespace dynet_like
+}  // namespace dynet_like::detail

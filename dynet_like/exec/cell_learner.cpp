@@ -2,25 +2,21 @@
 #include "dynet_like/exec/cell_learner.h"
 
 #include <algorithm>
-#include <cstdlib>
 
 #include "batching/lower_bound.h"
 
-namespace dynet_like {
+namespace dynet_like::detail {
 
 namespace {
 
 constexpr std::size_t kMost = 32768;  ///< nodes to learn from
-// Learning from a node takes about as long as running one. A graph that is the only one so far may
-// be the only one ever: it must have so many times as many nodes, of which some are looked at.
-constexpr std::size_t kTimesAlone = 32, kMostAlone = 4;
+// Learning from a node takes about as long as running one. So a graph that is the only one so far,
+// and may be the only one ever, is learned from only a part of; and with time it is done rarely.
+constexpr std::size_t kPartAlone = 32;
+constexpr std::size_t kInVain = 64;  ///< times as many nodes as were learned from, or waited for
+constexpr std::size_t kLongestWait = std::size_t{1} << 24;  ///< nodes
 /// What a call costs, in nodes that are planned and listed; on a GPU it is a launch.
 constexpr double kNodesPerCall = 19, kNodesPerLaunch = 100;
-constexpr std::size_t kMostTimes = 8;  ///< that anything is learned, one after the other
-/// After learning in vain, so many times as many nodes run before it is tried again. Learning from
-/// a node takes about as long as running one.
-constexpr std::size_t kRest = 64;
-constexpr double kMany = 0.125;  ///< share of the nodes
 constexpr std::size_t kMostCellTypes = 256;
 constexpr std::size_t kFewest = 8;         ///< occurrences that make a pattern worth it
 constexpr std::size_t kMostOfAWord = 4;    ///< patterns
@@ -29,12 +25,13 @@ constexpr std::size_t kMostRefused = 8;    ///< sequences to tell of
 constexpr std::uint32_t kDropped = ~std::uint32_t{0};
 constexpr TypeId kDeclared = 1u << 31;  ///< until it is known how many types of nodes there are
 
-// Tests want cells on every device, however small their batches are.
-double nodes_per_call(Device& device) {
-  const char* const value = std::getenv("DYNET_LIKE_NODES_PER_CALL");
-  const double nodes = value == nullptr ? 0 : std::atof(value);
-  if (nodes > 0) return nodes;
+double cost_of_call(Device& device) {
+  if (CellLearner::nodes_per_call > 0) return CellLearner::nodes_per_call;
   return device.is_cpu() ? kNodesPerCall : kNodesPerLaunch;
+}
+
+bool is_foldable(const Tape& tape, NodeId node) {
+  return tape.items_of(node) == 1 && tape.type_of(node).op->batching.open_inputs == 0;
 }
 
 // What a call costs, in calls of a product: what is done element by element costs little.
@@ -44,61 +41,18 @@ float call_cost(const NodeType& type) {
 
 }  // namespace
 
-void CellLearner::count(std::size_t nodes, std::size_t single_nodes) {
-  seen_ += nodes;
-  single_ += single_nodes;
-}
-
 void CellLearner::clear() {
   forget_nodes();
   refused_.clear();
-  looked_at_.clear();
-  enough_ = seen_ = single_ = graphs_ = 0;
-  pause_ = last_ = learned_ = times_learned_ = 0;
-  single_share_ = 1;
-  rests_ = false;
-}
-
-// Others than before may be run after a while, so nodes are counted anew from time to time.
-bool CellLearner::wants_more(std::span<const NodeRef> pending, const CommonState& common) {
-  if (pause_ == 0 || !types_.empty()) return true;
-  if (seen_ < pause_) return false;
-  const double share = static_cast<double>(single_) / static_cast<double>(seen_);
-  const bool are_many = share > kMany;
-  const bool was_vain = share > single_share_ - kMany;
-  if (are_many && was_vain && seen_ < kRest * last_) return false;
-  single_share_ = share;
-  seen_ = single_ = 0;
-  if (!are_many) last_ = 0;  // that was not in vain
-  if (!are_many || (rests_ && !has_new_types(pending, common))) return false;
-  rests_ = false;
-  return true;
-}
-
-namespace {
-
-bool is_foldable(const Tape& tape, NodeId node) {
-  return tape.items_of(node) == 1 && tape.type_of(node).op->open_inputs == 0;
-}
-
-}  // namespace
-
-bool CellLearner::has_new_types(std::span<const NodeRef> pending, const CommonState& common) const {
-  const auto is_new = [&](NodeRef ref) {
-    const Tape& tape = *common.tapes[ref.tape].tape;
-    const TypeId type = tape.node(ref.node).type;
-    return is_foldable(tape, ref.node) && (type >= looked_at_.size() || looked_at_[type] == 0);
-  };
-  const auto count = std::count_if(pending.begin(), pending.end(), is_new);
-  return static_cast<double>(count) > kMany * static_cast<double>(pending.size());
+  enough_ = wait_ = single_ = graphs_ = 0;
 }
 
 void CellLearner::look_at(std::span<const NodeRef> pending, CommonState& common) {
+  if (pending.empty() || single_ < wait_) return;
   enough_ = std::max(enough_, common.options.cells_after);
-  if (pending.empty() || !wants_more(pending, common)) return;
   const bool is_only_graph = graphs_ + common.tapes.size() == 1;
-  if (is_only_graph && pending.size() < kTimesAlone * enough_) return;
-  const std::size_t most = is_only_graph ? kMostAlone * enough_ : kMost;
+  if (is_only_graph && pending.size() < kPartAlone * enough_) return;
+  const std::size_t most = is_only_graph ? pending.size() / kPartAlone : kMost;
   try {
     first_of_run_.push_back(static_cast<std::uint32_t>(types_.size()));
     for (std::size_t i = 0; i < pending.size() && types_.size() < most;) {
@@ -108,17 +62,15 @@ void CellLearner::look_at(std::span<const NodeRef> pending, CommonState& common)
       i = end;
     }
     if (types_.size() < enough_) return;
-    learned_ += last_ = types_.size();
-    rests_ = !learn(common) || ++times_learned_ == kMostTimes;
+    wait_ = learn(common) ? 2 * std::max(wait_, enough_) : kInVain * std::max(wait_, types_.size());
+    wait_ = std::min(wait_, kLongestWait);
   } catch (...) {
     forget_nodes();
     throw;
   }
   forget_nodes();
-  seen_ = single_ = 0;
-  enough_ = rests_ ? 0 : std::min(2 * enough_, kMost);
-  pause_ = rests_ ? kRest * learned_ : enough_;
-  if (rests_) learned_ = times_learned_ = 0;
+  single_ = 0;
+  enough_ = std::min(2 * enough_, kMost);
 }
 
 // The memory goes, too: it is needed no more once enough was learned.
@@ -214,8 +166,6 @@ bool CellLearner::learn(CommonState& common) {
   begin.push_back(static_cast<std::uint32_t>(types_.size()));
   batching::Words words = batching::find_words(types_, begin, facts);
 
-  looked_at_.resize(facts.size());
-  for (std::size_t n = 0; n < types_.size(); ++n) looked_at_[types_[n]] |= is_foldable_[n];
   refused_.clear();
   refuse_types(table);
   Found found = find_patterns(words, begin);
@@ -223,7 +173,7 @@ bool CellLearner::learn(CommonState& common) {
   for (const CellPattern& pattern : found.patterns) cells.push_back(make_cell_type(pattern, table));
   const std::vector<bool> chosen =
       choose_cells({dag, first_of_run_, cells, found.places, weights, common.options.policy,
-                    nodes_per_call(*common.options.device)});
+                    cost_of_call(*common.options.device)});
   std::vector<CellPattern> patterns;
   for (std::size_t c = 0; c < cells.size(); ++c) {
     if (!chosen[c]) refuse(found.patterns[c].members, found.times[c], CellReason::calls);
@@ -417,4 +367,4 @@ void CellLearner::keep_largest_refused() {
   refused_.resize(std::min(refused_.size(), kMostRefused));
 }
 
-}  // namespace dynet_like
+}  // namespace dynet_like::detail

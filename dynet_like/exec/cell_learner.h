@@ -10,24 +10,27 @@
 #include "dynet_like/exec/cell_reasons.h"
 #include "dynet_like/exec/run_state.h"
 
-namespace dynet_like {
+namespace dynet_like::detail {
 
-/// Keeps recorded nodes until there are enough of them, and then fills the dictionary. When it has
-/// turned out that many nodes are in no cell, it learns anew, each time from twice as many, until
-/// it finds nothing new. Then it rests, and begins again when many nodes are in no cell and many
-/// are of types that it has not seen.
+/// Keeps recorded nodes until there are enough of them, and then fills the dictionary. It learns
+/// again, from twice as many nodes, when twice as many as before ran in no cell; 64 times as many
+/// if it found nothing new.
 class CellLearner {
  public:
   /// Called before nodes run, tape by tape in the order of recording.
   void look_at(std::span<const NodeRef> pending, CommonState& common);
-  /// How many of the nodes that ran were in no cell.
-  void count(std::size_t nodes, std::size_t single_nodes);
+  /// So many nodes ran in no cell.
+  void count_single_nodes(std::size_t nodes) { single_ += nodes; }
   /// So many graphs were run and cleared.
   void count_graphs(std::size_t graphs) { graphs_ += graphs; }
   /// What was not made cells when it last learned, most nodes first.
   std::span<const RefusedCell> refused() const { return refused_; }
   /// Begins anew; allocates nothing.
   void clear();
+
+  /// What a call costs, in nodes that are planned and listed; 0: what it costs on the device. Tests
+  /// want cells on every device, however small their batches are.
+  inline static double nodes_per_call = 0;
 
  private:
   static constexpr std::size_t kNone = ~std::size_t{0};
@@ -51,8 +54,6 @@ class CellLearner {
     return std::span(inputs_).subspan(first_input_[node],
                                       first_input_[node + 1] - first_input_[node]);
   }
-  bool wants_more(std::span<const NodeRef> pending, const CommonState& common);
-  bool has_new_types(std::span<const NodeRef> pending, const CommonState& common) const;
   void keep(std::span<const NodeRef> sample, const CommonState& common);
   void keep_inputs(std::span<const NodeRef> sample, std::size_t index, const Tape& tape);
   void number_declared_types(const TypeTable& table);
@@ -84,14 +85,9 @@ class CellLearner {
   std::size_t graphs_ = 0;
   std::vector<RefusedCell> refused_;
 
-  std::vector<std::uint8_t> looked_at_;  ///< by type: of nodes that could have been in cells
-  std::size_t enough_ = 0;               ///< nodes to learn from
-  std::size_t pause_ = 0;                ///< nodes that run before it may learn again
-  std::size_t seen_ = 0, single_ = 0;    ///< in this pause
-  double single_share_ = 1;              ///< in the pause before; at first all are single
-  std::size_t last_ = 0;                 ///< nodes that it learned from last, maybe in vain
-  std::size_t learned_ = 0, times_learned_ = 0;  ///< since the last rest: nodes, how often
-  bool rests_ = false;                           ///< it found nothing new
+  std::size_t enough_ = 0;  ///< nodes to learn from
+  std::size_t wait_ = 0;    ///< nodes that run in no cell before it learns
+  std::size_t single_ = 0;  ///< that ran in no cell since it last learned
 };
 
-}  // namespace dynet_like
+}  // namespace dynet_like::detail

@@ -5,7 +5,7 @@
 
 #include "dynet_like/core/make_room.h"
 
-namespace dynet_like {
+namespace dynet_like::detail {
 
 std::span<const Unit> CellMatcher::divide(std::span<const NodeRef> pending) {
   const CellDictionary& dictionary = run_.common.dictionary;
@@ -43,7 +43,7 @@ std::uint32_t CellMatcher::find_cell(std::span<const std::uint32_t> candidates,
   if (is_declared(pending[first])) {
     const std::uint32_t cell = declared_[0].type;
     if (take_declared(pending, first)) return cell;
-    run_.count_reason(cell, miss_);
+    run_.counts.count_reason(cell, miss_);
   }
   std::size_t furthest = 0;
   std::uint32_t nearest = kNone;
@@ -56,7 +56,7 @@ std::uint32_t CellMatcher::find_cell(std::span<const std::uint32_t> candidates,
     nearest = cell;
     reason = miss_;
   }
-  if (reason != CellReason::none) run_.count_reason(nearest, reason);
+  if (reason != CellReason::none) run_.counts.count_reason(nearest, reason);
   return kNone;
 }
 
@@ -252,15 +252,15 @@ void CellMatcher::enter(std::uint32_t type, std::span<const NodeRef> pending, st
   Cell cell;
   cell.tape = pending[first].tape;
   cell.type = type;
-  cell.first_node = static_cast<std::uint32_t>(run_.cell_nodes.size());
-  cell.first_port = static_cast<std::uint32_t>(run_.cell_ports.size());
+  cell.first_node = static_cast<std::uint32_t>(run_.cells.nodes.size());
+  cell.first_port = static_cast<std::uint32_t>(run_.cells.ports.size());
   cell.others_between = others_between_;
   cell.entered_at = enters_before_ || reads_between_ ? nodes_.back() : nodes_.front();
-  run_.cell_nodes.insert(run_.cell_nodes.end(), nodes_.begin(), nodes_.end());
-  run_.cell_ports.insert(run_.cell_ports.end(), ports_.begin(), ports_.end());
+  run_.cells.nodes.insert(run_.cells.nodes.end(), nodes_.begin(), nodes_.end());
+  run_.cells.ports.insert(run_.cells.ports.end(), ports_.begin(), ports_.end());
   for (std::uint32_t member : members_) taken_[member] = 1;
-  units_.push_back({first, static_cast<std::uint32_t>(run_.cells.size())});
-  run_.cells.push_back(cell);
+  units_.push_back({first, static_cast<std::uint32_t>(run_.cells.all.size())});
+  run_.cells.all.push_back(cell);
 }
 
-}  // namespace dynet_like
+}  // namespace dynet_like::detail

@@ -6,12 +6,12 @@
 
 #include "dynet_like/exec/run_state.h"
 
-namespace dynet_like {
+namespace dynet_like::detail {
 
 /// What is planned as one node: a cell, or a node by itself.
 struct Unit {
   std::uint32_t node = 0;      ///< in the list of nodes that are to run; of a cell the first
-  std::uint32_t cell = kNone;  ///< in RunState::cells
+  std::uint32_t cell = kNone;  ///< in LaneCells::all
 };
 
 /// Finds the cells of a lane. Keeps its memory from call to call.
@@ -70,4 +70,4 @@ class CellMatcher {
   bool reads_between_ = false;   ///< a port comes from a node between
 };
 
-}  // namespace dynet_like
+}  // namespace dynet_like::detail

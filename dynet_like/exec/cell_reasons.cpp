@@ -1,7 +1,7 @@
 // What a user is told of cells that were not made.
 #include "dynet_like/exec/cell_reasons.h"
 
-namespace dynet_like {
+namespace dynet_like::detail {
 
 std::string_view words_of(CellReason reason) {
   switch (reason) {
@@ -49,4 +49,4 @@ std::string_view words_of(CellReason reason) {
   return "";
 }
 
-}  // namespace dynet_like
+}  // namespace dynet_like::detail

@@ -10,7 +10,7 @@
 
 #include "dynet_like/tape/type_table.h"
 
-namespace dynet_like {
+namespace dynet_like::detail {
 
 enum class CellReason : std::uint8_t {
   none,
@@ -54,4 +54,4 @@ struct RefusedCell {
   std::string name = {};  ///< if it was declared with one
 };
 
-}  // namespace dynet_like
+}  // namespace dynet_like::detail

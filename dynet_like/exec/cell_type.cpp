@@ -5,9 +5,8 @@
 
 #include "batching/dag_builder.h"
 #include "batching/planner.h"
-#include "dynet_like/ops/structured.h"
 
-namespace dynet_like {
+namespace dynet_like::detail {
 
 namespace {
 
@@ -199,7 +198,7 @@ void Inside::join_steps() {
 // cells.
 bool Inside::may_join(const CellStep& step) const {
   const NodeType& type = types_[step.type];
-  if (type.op != &ops::matrix_product && type.op != &ops::affine_transform) return false;
+  if (type.op->role != Role::product) return false;
   const unsigned first = type.inputs % 2;
   const auto& shared = type.signature.shared;
   if (type.signature.output.cols() != 1 || (first == 1 && shared[0] == 0)) return false;
@@ -375,4 +374,4 @@ CellType make_cell_type(CellPattern pattern, const TypeTable& types) {
   return cell;
 }
 
-}  // namespace dynet_like
+}  // namespace dynet_like::detail

@@ -8,7 +8,7 @@
 #include "dynet_like/device/packed_matrices.h"
 #include "dynet_like/tape/type_table.h"
 
-namespace dynet_like {
+namespace dynet_like::detail {
 
 /// Where an input of a member comes from: another member, outside, or its type, which names it.
 struct CellInput {
@@ -112,4 +112,4 @@ struct CellType {
 /// Plans the inside of a cell.
 CellType make_cell_type(CellPattern pattern, const TypeTable& types);
 
-}  // namespace dynet_like
+}  // namespace dynet_like::detail

@@ -7,7 +7,7 @@
 #include "dynet_like/core/errors.h"
 #include "dynet_like/device/open_destinations.h"
 
-namespace dynet_like {
+namespace dynet_like::detail {
 
 namespace {
 
@@ -49,8 +49,8 @@ std::size_t first_not_finite(DType dtype, const std::byte* values, std::size_t n
 // Numbers as this process sees them: themselves, or a copy of what a device has.
 class Seen {
  public:
-  Seen(const RunState& run, const std::byte* values, std::size_t bytes) : values_(values) {
-    Device& device = *run.options.device;
+  Seen(const CommonState& common, const std::byte* values, std::size_t bytes) : values_(values) {
+    Device& device = *common.options.device;
     if (device.is_cpu() || bytes == 0) return;
     copy_ = Block(bytes);
     device.read(copy_.data(), values, bytes);
@@ -75,7 +75,7 @@ std::vector<Operand> item_of(const Operand* in, std::size_t inputs, std::size_t 
 
 const void* real_of_item(const Signature& type, const void* reals, std::size_t i) {
   if (reals == nullptr) return nullptr;
-  return static_cast<const std::byte*>(reals) + i * type.op->reals_per_item * size_of(type.dtype);
+  return static_cast<const std::byte*>(reals) + i * type.op->numbers.reals * size_of(type.dtype);
 }
 
 // Throws at the first of these numbers of this process that is not finite.
@@ -171,17 +171,17 @@ std::string names_of_inputs(const Tape& tape, NodeId node) {
 
 }  // namespace
 
-std::string describe(const RunState& run, NodeRef ref) {
-  const Tape& tape = run.tape(ref);
+std::string describe(const CommonState& common, NodeRef ref) {
+  const Tape& tape = common.tape(ref);
   const std::string& label = tape.label_of(ref.node);
   return std::string(tape.type_of(ref.node).op->name) + ", node " + std::to_string(ref.node) +
          " of sample " + std::to_string(tape.sample()) +
          (label.empty() ? "" : " (\"" + label + "\")") + names_of_inputs(tape, ref.node);
 }
 
-void check_finite(const RunState& run, const std::string& node, const char* what, DType dtype,
+void check_finite(const CommonState& common, const std::string& node, const char* what, DType dtype,
                   const std::byte* values, std::size_t n) {
-  const Seen seen(run, values, n * size_of(dtype));
+  const Seen seen(common, values, n * size_of(dtype));
   refuse_not_finite(node, what, dtype, seen.data(), n);
 }
 
@@ -191,7 +191,7 @@ void verify_forward(RunState& run, const Batch& batch) {
   const std::size_t element = size_of(signature.dtype);
   const Block out(signature.output_size * element, run.common.memory);
   const Block saved(signature.saved_size * element, run.common.memory);
-  const Seen all(run, batch.out, batch.out_bytes);
+  const Seen all(run.common, batch.out, batch.out_bytes);
   for (std::uint32_t i = 0; i < batch.items; ++i) {
     const std::vector<Operand> in = item_of(batch.inputs, type.inputs, i);
     const ForwardCall call{
@@ -206,12 +206,12 @@ void verify_forward(RunState& run, const Batch& batch) {
         nullptr};
     run.queue->forward(run.kernels(batch.type).forward[static_cast<int>(signature.dtype)], call);
     const std::byte* batched = all.data() + i * batch.stride;
-    const Seen alone(run, out.data(), out.size());
+    const Seen alone(run.common, out.data(), out.size());
     const std::size_t at =
         first_difference(signature.dtype, batched, alone.data(), signature.output_size);
     if (at == signature.output_size) continue;
-    throw_different(describe(run, member_of_item(run, run.members_of(batch), i)), "value", at,
-                    batch.items, element_at(signature.dtype, batched, at),
+    throw_different(describe(run.common, member_of_item(run, run.members_of(batch), i)), "value",
+                    at, batch.items, element_at(signature.dtype, batched, at),
                     element_at(signature.dtype, alone.data(), at));
   }
 }
@@ -226,12 +226,12 @@ void verify_backward(RunState& run, const BackwardCall& call, Kernels::Backward 
   run.queue->backward(kernel, all);
   const auto compare = [&](std::size_t i, const std::string& what, const std::byte* in_batch,
                            const std::byte* by_itself, std::size_t size) {
-    const Seen seen_in_batch(run, in_batch, size * element),
-        seen_alone(run, by_itself, size * element);
+    const Seen seen_in_batch(run.common, in_batch, size * element),
+        seen_alone(run.common, by_itself, size * element);
     const std::byte *batched = seen_in_batch.data(), *alone = seen_alone.data();
     const std::size_t at = first_difference(signature.dtype, batched, alone, size);
     if (at == size) return;
-    throw_different(describe(run, member_of_item(run, members, i)), what, at, call.n,
+    throw_different(describe(run.common, member_of_item(run, members, i)), what, at, call.n,
                     element_at(signature.dtype, batched, at),
                     element_at(signature.dtype, alone, at));
   };
@@ -270,13 +270,13 @@ void verify_backward(RunState& run, const BackwardCall& call, Kernels::Backward 
 
 void check_values(const RunState& run, const Batch& batch) {
   const Signature& signature = run.types()[batch.type].signature;
-  const Seen all(run, batch.out, batch.out_bytes);
+  const Seen all(run.common, batch.out, batch.out_bytes);
   const std::byte* values = all.data();
   for (NodeRef ref : run.members_of(batch)) {
     const std::uint32_t items = run.items_of(ref);
     const std::size_t size = items * signature.output_size;
     if (first_not_finite(signature.dtype, values, size) < size) {
-      refuse_not_finite(describe(run, ref), "value", signature.dtype, values, size);
+      refuse_not_finite(describe(run.common, ref), "value", signature.dtype, values, size);
     }
     values += items * batch.stride;
   }
@@ -285,9 +285,9 @@ void check_values(const RunState& run, const Batch& batch) {
 void check_gradient(const RunState& run, NodeRef ref, const std::byte* gradient) {
   const Signature& signature = run.tape(ref).type_of(ref.node).signature;
   const std::size_t size = run.items_of(ref) * signature.output_size;
-  const Seen seen(run, gradient, size * size_of(signature.dtype));
+  const Seen seen(run.common, gradient, size * size_of(signature.dtype));
   if (first_not_finite(signature.dtype, seen.data(), size) == size) return;
-  refuse_not_finite(describe(run, ref), "gradient", signature.dtype, seen.data(), size);
+  refuse_not_finite(describe(run.common, ref), "gradient", signature.dtype, seen.data(), size);
 }
 
-}  // namespace dynet_like
+}  // namespace dynet_like::detail

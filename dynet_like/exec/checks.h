@@ -5,10 +5,10 @@
 
 #include "dynet_like/exec/run_state.h"
 
-namespace dynet_like {
+namespace dynet_like::detail {
 
 /// "tanh, node 17 of sample 3 ("gate")".
-std::string describe(const RunState& run, NodeRef ref);
+std::string describe(const CommonState& common, NodeRef ref);
 
 /// Recomputes a batch item by item. Throws NumericError at the first number whose bits differ.
 void verify_forward(RunState& run, const Batch& batch);
@@ -17,11 +17,11 @@ void verify_backward(RunState& run, const BackwardCall& call, Kernels::Backward 
                      std::span<const NodeRef> members);
 
 /// Throws NumericError, with `node` and `what`, at the first element that is not finite.
-void check_finite(const RunState& run, const std::string& node, const char* what, DType dtype,
+void check_finite(const CommonState& common, const std::string& node, const char* what, DType dtype,
                   const std::byte* values, std::size_t n);
 /// Throws NumericError at the first value that is not finite.
 void check_values(const RunState& run, const Batch& batch);
 /// Throws NumericError if a node's gradient is not finite.
 void check_gradient(const RunState& run, NodeRef ref, const std::byte* gradient);
 
-}  // namespace dynet_like
+}  // namespace dynet_like::detail

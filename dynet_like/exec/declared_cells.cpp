@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <optional>
 
-namespace dynet_like {
+namespace dynet_like::detail {
 
 namespace {
 
@@ -119,7 +119,7 @@ CellReason DeclaredCells::why_no_cell(const Members& members) const {
     const std::span<const ValueId> ids = tape.inputs_of(ref.node);
     const bool has_items =
         std::any_of(ids.begin(), ids.end(), [&](ValueId id) { return tape.value(id).items != 1; });
-    const bool is_open = type.op->open_inputs != 0;
+    const bool is_open = type.op->batching.open_inputs != 0;
     if (has_items || is_open || tape.items_of(ref.node) != 1) return CellReason::minibatch;
     if (!type.is_of_all_samples()) return CellReason::argument_of_sample;
     inputs += type.inputs;
@@ -171,4 +171,4 @@ void DeclaredCells::refuse(const Members& members, std::string_view name, CellRe
   }
 }
 
-}  // namespace dynet_like
+}  // namespace dynet_like::detail

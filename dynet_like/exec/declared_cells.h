@@ -9,7 +9,7 @@
 #include "dynet_like/exec/cell_reasons.h"
 #include "dynet_like/exec/run_state.h"
 
-namespace dynet_like {
+namespace dynet_like::detail {
 
 /// Makes a cell of the nodes of each declared range that are to run, all together. Nobody asks
 /// whether that is worth it, and how often there is such a cell: the program has said so.
@@ -48,4 +48,4 @@ class DeclaredCells {
   std::vector<ValueId> ports_;  ///< of the range that is being read
 };
 
-}  // namespace dynet_like
+}  // namespace dynet_like::detail

@@ -5,9 +5,9 @@
 
 #include "dynet_like/core/errors.h"
 #include "dynet_like/core/make_room.h"
-#include "dynet_like/ops/structured.h"
+#include "dynet_like/exec/make_report.h"
 
-namespace dynet_like {
+namespace dynet_like::detail {
 
 std::uint32_t Executor::add_tape(Tape& tape) {
   make_room(common_.tapes);
@@ -33,7 +33,7 @@ Tensor Executor::value(ValueRef ref) {
     }
     forward(std::span(&ref, 1));
   }
-  if (tape.type_of(node).op == &ops::lookup_parameter) {
+  if (tape.type_of(node).op->role == Role::table) {
     tape.storage_of(node).refresh_rows();
   }
   if (!is_on_cpu() && tape.value(ref.value).identity == 0) {
@@ -74,28 +74,27 @@ Tensor Executor::contiguous(ValueRef ref, const std::byte* node, Copies& copies)
   return Tensor(tape.dim_of(ref.value), shape.dtype, numbers);
 }
 
+const std::byte* Executor::find_gradient(ValueRef ref, const Gradients& gradients) {
+  const Tape& tape = *common_.tapes[ref.tape].tape;
+  const Value& value = tape.value(ref.value);
+  if (value.blocks_gradient) return nullptr;
+  const Role role = tape.type_of(value.node).op->role;
+  if (role == Role::parameter) {
+    return static_cast<const std::byte*>(gradients.find_dense(tape.storage_of(value.node)));
+  }
+  if (role == Role::table) return whole_table(tape.storage_of(value.node), gradients);
+  if (value.identity == 0) return lane_of(ref.tape).backward.gradient_of({ref.tape, value.node});
+  const Identity identity = tape.value(tape.node(value.node).value).identity;
+  const bool is_there = identity < common_.shared.size() && common_.shared[identity].has_gradient;
+  return is_there ? common_.shared[identity].gradient : nullptr;
+}
+
 Tensor Executor::gradient(ValueRef ref, const Gradients& gradients) {
   const Tape& tape = *common_.tapes[ref.tape].tape;
   const Value& value = tape.value(ref.value);
-  const NodeRef node{ref.tape, value.node};
-  const std::byte* gradient = nullptr;
-  const Op* op = tape.type_of(value.node).op;
-  if (value.blocks_gradient) {
-    gradient = nullptr;
-  } else if (op == &ops::parameter) {
-    gradient = static_cast<const std::byte*>(gradients.find_dense(tape.storage_of(value.node)));
-  } else if (op == &ops::lookup_parameter) {
-    gradient = whole_table(tape.storage_of(value.node), gradients);
-  } else if (value.identity != 0) {
-    const Identity identity =
-        value.identity == 0 ? 0 : tape.value(tape.node(value.node).value).identity;
-    if (identity < common_.shared.size() && common_.shared[identity].has_gradient) {
-      gradient = common_.shared[identity].gradient;
-    }
-  } else {
-    gradient = lane_of(ref.tape).backward.gradient_of(node);
+  if (const std::byte* const found = find_gradient(ref, gradients)) {
+    return contiguous(ref, found, gradient_copies_);
   }
-  if (gradient != nullptr) return contiguous(ref, gradient, gradient_copies_);
   const Shape& shape = tape.shape_of(ref.value);
   const std::size_t bytes = std::size_t{shape.size} * value.items * size_of(shape.dtype);
   std::vector<std::byte>& copy =
@@ -184,10 +183,10 @@ void Executor::forget_values() {
     RunState& run = lanes_[l]->run;
     if (l > 0) run.batches.clear();
     run.members.clear();
-    run.resize_cells(0, 0);
+    run.cells.resize(0, 0);
     run.values.reset();
     run.lists.reset();
-    run.gradients.reset();
+    lanes_[l]->backward.gradients().reset();
   }
   for (TapeState& tape : common_.tapes) {
     std::fill(tape.nodes.begin(), tape.nodes.end(), NodeState{});
@@ -251,13 +250,11 @@ void Executor::clear() {
     RunState& run = lane->run;
     run.first_tape = run.end_tape = 0;
     run.kernels_of_type.clear();
-    run.counts.clear();
-    run.cell_counts.clear();
-    run.copied_bytes = 0;
-    run.plan_seconds = lane->kernel_seconds = 0;
+    run.counts = {};
+    lane->kernel_seconds = 0;
   }
   kernel_seconds_ = 0;
   use_lanes(1);
 }
 
-}  // namespace dynet_like
+}  // namespace dynet_like::detail

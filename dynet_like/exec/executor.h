@@ -14,7 +14,7 @@
 #include "dynet_like/exec/report.h"
 #include "dynet_like/exec/shared_gradients.h"
 
-namespace dynet_like {
+namespace dynet_like::detail {
 
 /// The values and gradients of the tapes of one graph, or of the graphs of a minibatch. Tapes are
 /// numbered in the order in which they are added, and must outlive the executor or its `clear`.
@@ -110,6 +110,8 @@ class Executor {
   ThreadPool& threads() { return *pool_; }
 
  private:
+  /// Where a value's gradient lies; null if it has none.
+  const std::byte* find_gradient(ValueRef ref, const Gradients& gradients);
   using Copies = std::map<std::pair<std::uint32_t, ValueId>, std::vector<std::byte>>;
 
   /// Tapes that run beside those of other lanes, on a device of one thread if there are several.
@@ -174,4 +176,4 @@ class Executor {
   std::vector<std::vector<NodeState>> spare_;  ///< memory of tapes that were cleared
 };
 
-}  // namespace dynet_like
+}  // namespace dynet_like::detail

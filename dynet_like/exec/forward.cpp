@@ -6,19 +6,19 @@
 
 #include "dynet_like/exec/run_batch.h"
 
-namespace dynet_like {
+namespace dynet_like::detail {
 
 void Forward::run(std::span<const NodeRef> pending, bool shared, std::span<const ValueRef> keep) {
   single_nodes_ = 0;
   if (pending.empty()) return;
-  const std::size_t first_cell = run_.cells.size();
+  const std::size_t first_cell = run_.cells.all.size();
   try {
     run_all(pending, shared, keep);
   } catch (...) {
     // Marks must not count cells that have no batch.
-    std::size_t cells = run_.cells.size();
-    while (cells > first_cell && run_.cells[cells - 1].batch == kNone) --cells;
-    run_.resize_cells(cells, run_.cell_batches.size());
+    std::size_t cells = run_.cells.all.size();
+    while (cells > first_cell && run_.cells.all[cells - 1].batch == kNone) --cells;
+    run_.cells.resize(cells, run_.cells.batches.size());
     throw;
   }
 }
@@ -31,7 +31,7 @@ void Forward::run_all(std::span<const NodeRef> pending, bool shared,
   const batching::Schedule& schedule = plan(pending);
   if (frees_) find_last_reads(schedule, keep);
   if (run_.options.measure_time) {
-    run_.plan_seconds +=
+    run_.counts.plan_seconds +=
         std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   }
   const std::size_t first_batch = run_.batches.size();
@@ -122,10 +122,10 @@ const batching::Schedule& Forward::plan(std::span<const NodeRef> pending) {
       state.nodes[ref.node].plan_index = u;
       for (ValueId input : tape.inputs_of(ref.node)) add_input(ref, input, u);
     } else {
-      const Cell& cell = run_.cells[units_[u].cell];
+      const Cell& cell = run_.cells.all[units_[u].cell];
       add_type(node_types + cell.type);
-      for (NodeId node : run_.nodes_of(cell)) state.nodes[node].plan_index = u;
-      for (ValueId input : run_.ports_of(cell)) add_input(ref, input, u);
+      for (NodeId node : run_.cells.nodes_of(cell)) state.nodes[node].plan_index = u;
+      for (ValueId input : run_.cells.ports_of(cell)) add_input(ref, input, u);
     }
     first_input_.push_back(static_cast<std::uint32_t>(inputs_.size()));
   }
@@ -146,14 +146,14 @@ void Forward::add_input(NodeRef consumer, ValueId input, std::uint32_t unit) {
 
 std::size_t Forward::batches_of(std::uint32_t unit) const {
   if (units_[unit].cell == kNone) return 1;
-  return run_.common.dictionary[run_.cells[units_[unit].cell].type].steps.size();
+  return run_.common.dictionary[run_.cells.all[units_[unit].cell].type].steps.size();
 }
 
 // Which of the batches of its unit makes a node.
 std::uint32_t Forward::batch_inside(NodeId node, std::uint32_t unit) const {
   if (units_[unit].cell == kNone) return 0;
-  const Cell& cell = run_.cells[units_[unit].cell];
-  const std::span<const NodeId> nodes = run_.nodes_of(cell);
+  const Cell& cell = run_.cells.all[units_[unit].cell];
+  const std::span<const NodeId> nodes = run_.cells.nodes_of(cell);
   const std::size_t distance = node - nodes.front();
   const auto member = nodes.back() - nodes.front() + 1 == nodes.size()
                           ? static_cast<std::ptrdiff_t>(distance)
@@ -187,7 +187,7 @@ void Forward::find_last_reads(const batching::Schedule& schedule, std::span<cons
   }
   for (std::uint32_t step = 0; step < schedule.size(); ++step) {
     const std::uint32_t cell = units_[schedule.batch(step)[0]].cell;
-    if (cell != kNone) read_joints_together(run_.cells[cell].type, first_batch_of_[step]);
+    if (cell != kNone) read_joints_together(run_.cells.all[cell].type, first_batch_of_[step]);
   }
 }
 
@@ -207,9 +207,9 @@ void Forward::give_back_unread(std::size_t step, std::size_t first_batch) {
     }
   }
   for (std::uint32_t c : step_cells_) {
-    const Cell& cell = run_.cells[c];
-    const NodeRef ref{cell.tape, run_.nodes_of(cell)[0]};
-    for (ValueId input : run_.ports_of(cell)) give_back_read(ref, input, step, first_batch);
+    const Cell& cell = run_.cells.all[c];
+    const NodeRef ref{cell.tape, run_.cells.nodes_of(cell)[0]};
+    for (ValueId input : run_.cells.ports_of(cell)) give_back_read(ref, input, step, first_batch);
   }
   for (std::uint32_t b = first_batch_of_[step]; b < first_batch_of_[step + 1]; ++b) {
     last_read_[b] = std::max(last_read_[b], static_cast<std::uint32_t>(step));
@@ -237,4 +237,4 @@ void Forward::give_back(std::size_t of_batch, std::size_t step, std::size_t firs
   } while (++b < run_.batches.size() && run_.batches[b].behind_first > 0);
 }
 
-}  // namespace dynet_like
+}  // namespace dynet_like::detail

@@ -8,7 +8,7 @@
 #include "dynet_like/exec/cell_matcher.h"
 #include "dynet_like/exec/needed.h"
 
-namespace dynet_like {
+namespace dynet_like::detail {
 
 /// Plans and runs the nodes of one lane. Keeps its memory from call to call.
 class Forward {
@@ -58,4 +58,4 @@ class Forward {
   std::vector<std::uint32_t> step_cells_;
 };
 
-}  // namespace dynet_like
+}  // namespace dynet_like::detail

@@ -3,7 +3,7 @@
 
 #include "dynet_like/exec/backward.h"
 
-namespace dynet_like {
+namespace dynet_like::detail {
 
 // The gradients of joined products lie one behind the other, and their right sides are the same: an
 // entry of one list is for all their weights. Not if one of these gets anything else from the cell,
@@ -64,4 +64,4 @@ Backward::CellContribution Backward::as_one(const CellType& type,
   return one;
 }
 
-}  // namespace dynet_like
+}  // namespace dynet_like::detail

@@ -6,8 +6,9 @@
 
 #include "dynet_like/device/timed_queue.h"
 #include "dynet_like/exec/executor.h"
+#include "dynet_like/exec/make_report.h"
 
-namespace dynet_like {
+namespace dynet_like::detail {
 
 namespace {
 
@@ -113,7 +114,7 @@ void Executor::forward(std::span<const ValueRef> targets, bool free_unread,
     });
     std::size_t single_nodes = 0;
     for (std::size_t l = 0; l < used_lanes_; ++l) single_nodes += lanes_[l]->forward.single_nodes();
-    learner_.count(pending.size(), single_nodes);
+    learner_.count_single_nodes(single_nodes);
     last_forward_ = {needed_.shared().size() + pending.size(), count_batches() - batches_before};
   } catch (...) {
     needed_.forget();
@@ -159,7 +160,7 @@ void Executor::note_peak() {
       common_.inputs.used() + common_.shared_values.used() + common_.shared_lists.used();
   for (std::size_t l = 0; l < used_lanes_; ++l) {
     const RunState& run = lanes_[l]->run;
-    bytes += run.values.arena().used() + run.gradients.used();
+    bytes += run.values.arena().used() + lanes_[l]->backward.gradients().used();
     bytes += common_.options.inference ? run.lists.peak() : run.lists.used();
   }
   peak_ = std::max(peak_, bytes);
@@ -174,17 +175,17 @@ void Executor::finish_backward(Gradients& gradients) {
 Report Executor::report() const {
   std::vector<const RunState*> runs;
   double lane_seconds = 0;
-  for (const std::unique_ptr<Lane>& lane : lanes_) {
-    const RunState& run = lane->run;
-    runs.push_back(&run);
+  for (const auto& lane : lanes_) {
+    runs.push_back(&lane->run);
     lane_seconds = std::max(lane_seconds, lane->kernel_seconds);
   }
   std::vector<RefusedCell> refused(learner_.refused().begin(), learner_.refused().end());
   refused.insert(refused.end(), declared_.refused().begin(), declared_.refused().end());
   Report report = make_report(runs, refused);
   report.kernel_seconds = kernel_seconds_ + lane_seconds;
+  for (const auto& lane : lanes_) report.gradient_bytes += lane->backward.gradients().used();
   report.peak_bytes = peak_;
   return report;
 }
 
-}  // namespace dynet_like
+}  // namespace dynet_like::detail

@@ -4,9 +4,8 @@
 #include <algorithm>
 
 #include "dynet_like/device/kernel.h"
-#include "dynet_like/ops/structured.h"
 
-namespace dynet_like {
+namespace dynet_like::detail {
 
 namespace {
 
@@ -39,10 +38,10 @@ void MemoryNeeds::add(const Tape& tape) {
   for (NodeId node = 0; node < tape.size(); ++node) {
     const NodeType& type = tape.type_of(node);
     const Value& value = tape.value(tape.node(node).value);
-    if (type.op == &ops::input) {
+    if (type.op->role == Role::input) {
       nodes_ += rounded(tape.input_of(node).size * size_of(tape.dtype()));
       if (!options_.inference) nodes_ += bytes_of_node(tape, node, type);
-    } else if (ops::is_stored(*type.op)) {
+    } else if (type.op->is_stored()) {
       continue;
     } else if (value.identity != 0) {
       if (!known_shared_.insert(value.identity).second) continue;
@@ -72,7 +71,7 @@ std::size_t MemoryNeeds::bytes_of_node(const Tape& tape, NodeId node, const Node
   for (std::size_t j = 0; j < type.inputs; ++j) {
     if (signature.shared[j] == 0) bytes += sizeof(void*);
   }
-  bytes += signature.integers * sizeof(std::uint32_t) + type.op->reals_per_item * element;
+  bytes += signature.integers * sizeof(std::uint32_t) + type.op->numbers.reals * element;
   if (!options_.inference) bytes += (signature.output_size + signature.deferred_size) * element;
   return bytes * tape.items_of(node);
 }
@@ -81,7 +80,7 @@ std::size_t MemoryNeeds::bytes_of_node(const Tape& tape, NodeId node, const Node
 std::size_t MemoryNeeds::bytes_of_batch(const NodeType& type) const {
   const Signature& signature = type.signature;
   std::size_t pieces =
-      2 + (signature.saved_size > 0) + (signature.integers > 0) + (type.op->reals_per_item > 0);
+      2 + (signature.saved_size > 0) + (signature.integers > 0) + (type.op->numbers.reals > 0);
   for (std::size_t j = 0; j < type.inputs; ++j) pieces += signature.shared[j] == 0;
   if (!options_.inference) pieces += 1 + (signature.deferred_size > 0);
   return pieces * kLine + type.inputs * sizeof(Operand);
@@ -122,4 +121,4 @@ std::size_t MemoryNeeds::bytes_of_contributions(const Tape& tape, NodeId consume
   return bytes;
 }
 
-}  // namespace dynet_like
+}  // namespace dynet_like::detail

@@ -10,7 +10,7 @@
 #include "dynet_like/exec/options.h"
 #include "dynet_like/tape/tape.h"
 
-namespace dynet_like {
+namespace dynet_like::detail {
 
 /// An upper bound on the bytes of values, gradients and lists, in whatever batches the nodes run.
 /// What all samples share counts once.
@@ -47,4 +47,4 @@ class MemoryNeeds {
   std::vector<Consumers> consumers_;                   ///< of the nodes of the tape being added
 };
 
-}  // namespace dynet_like
+}  // namespace dynet_like::detail

@@ -4,9 +4,8 @@
 #include <algorithm>
 
 #include "dynet_like/core/errors.h"
-#include "dynet_like/ops/structured.h"
 
-namespace dynet_like {
+namespace dynet_like::detail {
 
 namespace {
 
@@ -26,21 +25,21 @@ void NeededNodes::collect(std::span<const ValueRef> targets) {
   shared_.clear();
   aliases_.clear();
   recomputed_ = 0;
-  run_.shared.resize(run_.types().identity_count());
+  common_.shared.resize(common_.types().identity_count());
   for (std::size_t i = 0; i < targets.size();) {
     const std::uint32_t tape = targets[i].tape;
-    const bool is_new_tape = run_.tapes[tape].nodes.empty();
-    run_.tapes[tape].nodes.resize(run_.tapes[tape].tape->size());
+    const bool is_new_tape = common_.tapes[tape].nodes.empty();
+    common_.tapes[tape].nodes.resize(common_.tapes[tape].tape->size());
     NodeId last = 0;
     std::size_t open = 0, unread = 0;
     for (; i < targets.size() && targets[i].tape == tape; ++i) {
-      const Value& value = run_.tapes[tape].tape->value(targets[i].value);
+      const Value& value = common_.tapes[tape].tape->value(targets[i].value);
       last = std::max(last, value.node);
-      const bool is_new = need(run_.tapes[tape].nodes[value.node]);
+      const bool is_new = need(common_.tapes[tape].nodes[value.node]);
       open += is_new;
       unread += is_new && !value.is_read;
     }
-    if (is_new_tape && unread == run_.tapes[tape].tape->unread_values()) {
+    if (is_new_tape && unread == common_.tapes[tape].tape->unread_values()) {
       collect_all(tape);
       continue;
     }
@@ -50,13 +49,13 @@ void NeededNodes::collect(std::span<const ValueRef> targets) {
   }
   // A representative comes after its inputs, whichever tape each was found in.
   std::sort(shared_.begin(), shared_.end(),
-            [&](NodeRef a, NodeRef b) { return run_.identity_of(a) < run_.identity_of(b); });
+            [&](NodeRef a, NodeRef b) { return common_.identity_of(a) < common_.identity_of(b); });
 }
 
 // Goes back from `last` until none of the needed nodes is left.
 void NeededNodes::collect_tape(std::uint32_t tape_index, NodeId last, std::size_t open) {
-  const Tape& tape = *run_.tapes[tape_index].tape;
-  NodeState* const states = run_.tapes[tape_index].nodes.data();
+  const Tape& tape = *common_.tapes[tape_index].tape;
+  NodeState* const states = common_.tapes[tape_index].nodes.data();
   for (NodeId node = last; open > 0; --node) {
     if (states[node].plan_index != kNeeded) continue;
     --open;
@@ -67,11 +66,11 @@ void NeededNodes::collect_tape(std::uint32_t tape_index, NodeId last, std::size_
 }
 
 void NeededNodes::collect_all(std::uint32_t tape_index) {
-  const Tape& tape = *run_.tapes[tape_index].tape;
+  const Tape& tape = *common_.tapes[tape_index].tape;
   const TypeTable& types = tape.types();
   const std::span<const Node> nodes = tape.nodes();
   const Value* const values = tape.values().data();
-  NodeState* const states = run_.tapes[tape_index].nodes.data();
+  NodeState* const states = common_.tapes[tape_index].nodes.data();
   for (NodeId node = 0; node < nodes.size(); ++node) {
     states[node].plan_index = kNone;
     if (types[nodes[node].type].inputs > 0 && values[nodes[node].value].identity == 0) {
@@ -84,16 +83,16 @@ void NeededNodes::collect_all(std::uint32_t tape_index) {
 
 // Returns whether the node is to run, so that its inputs are needed, too.
 bool NeededNodes::enter(NodeRef ref) {
-  const Tape& tape = run_.tape(ref);
+  const Tape& tape = common_.tape(ref);
   const Node& recorded = tape.node(ref.node);
   const NodeType& type = tape.types()[recorded.type];
-  if (type.inputs == 0 && ops::is_stored(*type.op)) {
+  if (type.inputs == 0 && type.op->is_stored()) {
     place_source(ref);
     return false;
   }
   if (const Identity identity = tape.value(recorded.value).identity; identity != 0) {
-    SharedValue& shared = run_.shared[identity];
-    run_.state(ref).value = shared.value;
+    SharedValue& shared = common_.shared[identity];
+    common_.state(ref).value = shared.value;
     if (shared.value != nullptr) return false;
     if (shared.pending) {
       aliases_.push_back(ref);
@@ -103,37 +102,37 @@ bool NeededNodes::enter(NodeRef ref) {
     shared_.push_back(ref);
   } else {
     pending_.push_back(ref);
-    recomputed_ += run_.state(ref).batch != kNone;
+    recomputed_ += common_.state(ref).batch != kNone;
   }
   return true;
 }
 
 // Sources need no kernel: their values lie where the user or the parameter has them.
 void NeededNodes::place_source(NodeRef ref) {
-  const Tape& tape = run_.tape(ref);
-  NodeState& state = run_.state(ref);
-  if (tape.type_of(ref.node).op != &ops::input) {
+  const Tape& tape = common_.tape(ref);
+  NodeState& state = common_.state(ref);
+  if (tape.type_of(ref.node).op->role != Role::input) {
     ParameterStorage& parameter = tape.storage_of(ref.node);
-    SharedValue& shared = run_.shared[run_.identity_of(ref)];
+    SharedValue& shared = common_.shared[common_.identity_of(ref)];
     check_device(parameter);
-    if (shared.parameter == nullptr) run_.common.read_parameters.emplace_back(parameter);
+    if (shared.parameter == nullptr) common_.read_parameters.emplace_back(parameter);
     if (shared.parameter == nullptr && parameter.handed_out) {
       shared.packed = std::make_shared<PackedMatrices>();
     }
     shared.parameter = &parameter;
     shared.type = tape.node(ref.node).type;
     shared.value = state.value = parameter.values.data();
-    run_.common.reads_lazy_tables |= parameter.refresher != nullptr;
+    common_.reads_lazy_tables |= parameter.refresher != nullptr;
     return;
   }
   const InputData& input = tape.input_of(ref.node);
-  Device& device = *run_.options.device;
+  Device& device = *common_.options.device;
   if (input.data != nullptr && device.is_cpu()) {
     state.value = static_cast<std::byte*>(const_cast<void*>(input.data));
     return;
   }
   const std::size_t bytes = input.size * size_of(tape.dtype());
-  std::byte* const to = run_.common.inputs.allocate_array<std::byte>(bytes);
+  std::byte* const to = common_.inputs.allocate_array<std::byte>(bytes);
   if (input.data != nullptr) {
     device.write(to, input.data, bytes);
   } else if (const float* from = input.values_now(); tape.dtype() == DType::f32) {
@@ -146,7 +145,7 @@ void NeededNodes::place_source(NodeRef ref) {
 }
 
 void NeededNodes::check_device(const ParameterStorage& parameter) const {
-  const Device& device = *run_.options.device;
+  const Device& device = *common_.options.device;
   if (&parameter.device() == &device) return;
   throw UsageError("[forward] need parameters on the device of the graph, " + device.name() +
                    "; got " + parameter.name + " on " + parameter.device().name() +
@@ -155,22 +154,24 @@ void NeededNodes::check_device(const ParameterStorage& parameter) const {
 
 // What a backward pass needs of a shared node, without the tape that it was found in.
 void NeededNodes::describe(SharedValue& shared, NodeRef ref) {
-  const Tape& tape = run_.tape(ref);
+  const Tape& tape = common_.tape(ref);
   shared.pending = true;
-  shared.run = run_.common.runs;
+  shared.run = common_.runs;
   shared.packed = std::make_shared<PackedMatrices>();
   shared.representative = ref;
   shared.type = tape.node(ref.node).type;
-  shared.items = run_.items_of(ref);
+  shared.items = common_.items_of(ref);
   shared.inputs.clear();
   for (ValueId input : tape.inputs_of(ref.node)) {
     const Value& value = tape.value(input);
-    shared.inputs.push_back({value, run_.identity_of({ref.tape, value.node})});
+    shared.inputs.push_back({value, common_.identity_of({ref.tape, value.node})});
   }
 }
 
 void NeededNodes::resolve_aliases() {
-  for (NodeRef ref : aliases_) run_.state(ref).value = run_.shared[run_.identity_of(ref)].value;
+  for (NodeRef ref : aliases_) {
+    common_.state(ref).value = common_.shared[common_.identity_of(ref)].value;
+  }
 }
 
 std::span<const NodeRef> NeededNodes::of_tapes(std::uint32_t begin, std::uint32_t end) const {
@@ -180,10 +181,10 @@ std::span<const NodeRef> NeededNodes::of_tapes(std::uint32_t begin, std::uint32_
 }
 
 void NeededNodes::forget() {
-  for (SharedValue& shared : run_.shared) shared.pending = false;
-  for (TapeState& tape : run_.tapes) {
+  for (SharedValue& shared : common_.shared) shared.pending = false;
+  for (TapeState& tape : common_.tapes) {
     for (NodeState& state : tape.nodes) state.plan_index = kNone;
   }
 }
 
-}  // namespace dynet_like
+}  // namespace dynet_like::detail

@@ -4,9 +4,9 @@
 #include <span>
 #include <vector>
 
-#include "dynet_like/exec/run_state.h"
+#include "dynet_like/exec/common_state.h"
 
-namespace dynet_like {
+namespace dynet_like::detail {
 
 /// A value of one of the tapes.
 struct ValueRef {
@@ -19,7 +19,7 @@ struct ValueRef {
 /// Finds the nodes that values need and that have not run. Keeps its memory from call to call.
 class NeededNodes {
  public:
-  explicit NeededNodes(CommonState& common) : run_(common) {}
+  explicit NeededNodes(CommonState& common) : common_(common) {}
 
   /// Targets of one tape stand together. Sources have their values afterwards.
   void collect(std::span<const ValueRef> targets);
@@ -42,9 +42,9 @@ class NeededNodes {
   void check_device(const ParameterStorage& parameter) const;
   void describe(SharedValue& shared, NodeRef ref);
 
-  RunState run_;  ///< for what all lanes have in common
+  CommonState& common_;
   std::vector<NodeRef> pending_, shared_, aliases_;
   std::size_t recomputed_ = 0;
 };
 
-}  // namespace dynet_like
+}  // namespace dynet_like::detail

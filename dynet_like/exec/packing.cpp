@@ -1,7 +1,7 @@
 // Which matrices have packed copies, and where these are kept.
 #include "dynet_like/exec/packing.h"
 
-namespace dynet_like {
+namespace dynet_like::detail {
 
 namespace {
 
@@ -42,7 +42,7 @@ SharedMatrix shared_matrix(const RunState& run, const NodeType& type, NodeRef ex
 }
 
 const void* packed_matrix(RunState& run, const SharedMatrix& matrix, std::size_t n) {
-  const Packable packable = dynet_like::packable(run, matrix);
+  const Packable packable = detail::packable(run, matrix);
   if (packable.copies == nullptr) return nullptr;
   const Signature& signature = matrix.type->signature;
   return packable.copies->matrix(*run.queue, signature.dtype, packable.source.value,
@@ -51,7 +51,7 @@ const void* packed_matrix(RunState& run, const SharedMatrix& matrix, std::size_t
 }
 
 const void* packed_transpose(RunState& run, const SharedMatrix& matrix) {
-  const Packable packable = dynet_like::packable(run, matrix);
+  const Packable packable = detail::packable(run, matrix);
   if (packable.copies == nullptr) return nullptr;
   return packable.copies->transpose(*run.queue, matrix.type->signature.dtype, packable.source.value,
                                     packable.source.place, packable.version());
@@ -61,11 +61,11 @@ const void* joined_matrix(RunState& run, std::span<const SharedMatrix> matrices,
                           JoinedMatrices& copies) {
   std::vector<MatrixSource> sources;
   for (const SharedMatrix& matrix : matrices) {
-    const Packable packable = dynet_like::packable(run, matrix);
+    const Packable packable = detail::packable(run, matrix);
     if (packable.copies == nullptr) return nullptr;
     sources.push_back(packable.source);
   }
   return copies.matrix(*run.queue, matrices[0].type->signature.dtype, sources, n);
 }
 
-}  // namespace dynet_like
+}  // namespace dynet_like::detail

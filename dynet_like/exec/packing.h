@@ -5,7 +5,7 @@
 
 #include "dynet_like/exec/run_state.h"
 
-namespace dynet_like {
+namespace dynet_like::detail {
 
 /// Which matrix: input j of nodes of this type, a value of the node with this identity.
 struct SharedMatrix {
@@ -25,4 +25,4 @@ const void* packed_transpose(RunState& run, const SharedMatrix& matrix);
 const void* joined_matrix(RunState& run, std::span<const SharedMatrix> matrices, std::size_t n,
                           JoinedMatrices& copies);
 
-}  // namespace dynet_like
+}  // namespace dynet_like::detail

@@ -11,9 +11,11 @@
 
 #include "batching/lower_bound.h"
 #include "dynet_like/exec/report_cells.h"
-#include "dynet_like/ops/structured.h"
+#include "dynet_like/exec/make_report.h"
 
 namespace dynet_like {
+
+using namespace detail;
 
 namespace {
 
@@ -96,8 +98,9 @@ std::vector<Report::NearMiss> near_misses(const TypeTable& types,
 std::vector<TypeCount> counts_of(std::span<const RunState* const> runs) {
   std::vector<TypeCount> counts;
   for (const RunState* run : runs) {
-    if (counts.size() < run->counts.size()) counts.resize(run->counts.size());
-    for (std::size_t type = 0; type < run->counts.size(); ++type) counts[type] += run->counts[type];
+    const std::vector<TypeCount>& own = run->counts.of_types;
+    counts.resize(std::max(counts.size(), own.size()));
+    for (std::size_t type = 0; type < own.size(); ++type) counts[type] += own[type];
   }
   return counts;
 }
@@ -141,7 +144,7 @@ double product_flops(const NodeType& type) {
 
 }  // namespace
 
-void count_released_bounds(RunState& run) {
+void detail::count_released_bounds(RunState& run) {
   if (run.tapes.empty() || run.batches.empty()) return;
   const std::vector<std::uint32_t> bounds = chains(run);
   std::vector<std::uint64_t>& released = run.common.released_bounds;
@@ -149,14 +152,14 @@ void count_released_bounds(RunState& run) {
   for (std::size_t type = 0; type < bounds.size(); ++type) released[type] += bounds[type];
 }
 
-Report make_report(std::span<const RunState* const> runs, std::span<const RefusedCell> refused) {
+Report detail::make_report(std::span<const RunState* const> runs,
+                           std::span<const RefusedCell> refused) {
   Report report;
   const CommonState& common = runs[0]->common;
   for (const RunState* run : runs) {
-    report.copied_bytes += run->copied_bytes;
+    report.copied_bytes += run->counts.copied_bytes;
     report.value_bytes += run->values.arena().used();
-    report.gradient_bytes += run->gradients.used();
-    report.plan_seconds = std::max(report.plan_seconds, run->plan_seconds);
+    report.plan_seconds = std::max(report.plan_seconds, run->counts.plan_seconds);
   }
   report.value_bytes += common.shared_values.used();
   report.recomputed = common.recomputed;

@@ -3,11 +3,8 @@
 
 #include <cstdint>
 #include <iosfwd>
-#include <span>
 #include <string>
 #include <vector>
-
-#include "dynet_like/exec/run_state.h"
 
 namespace dynet_like {
 
@@ -84,11 +81,6 @@ struct Report {
   /// Seconds, if GraphOptions::measure_time was set.
   double plan_seconds = 0, kernel_seconds = 0;
 };
-
-/// A report of all lanes of a run. The seconds in kernels and the peak are not filled in.
-Report make_report(std::span<const RunState* const> runs, std::span<const RefusedCell> refused);
-/// Keeps the bounds of nodes whose values are about to be released.
-void count_released_bounds(RunState& run);
 
 /// How the waves went, in at most a dozen lines; nothing if there were none.
 void print_waves(std::ostream& out, const Report& report);

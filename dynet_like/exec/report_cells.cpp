@@ -7,7 +7,7 @@
 
 #include "dynet_like/core/text.h"
 
-namespace dynet_like {
+namespace dynet_like::detail {
 
 namespace {
 
@@ -111,7 +111,8 @@ void report_cells(std::span<const RunState* const> runs, std::span<const Refused
   report.no_cells = no_cells(common.options);
   std::vector<CellCount> counts(common.dictionary.size());
   for (const RunState* run : runs) {
-    for (std::size_t c = 0; c < run->cell_counts.size(); ++c) counts[c] += run->cell_counts[c];
+    for (std::size_t c = 0; c < run->counts.of_cells.size(); ++c)
+      counts[c] += run->counts.of_cells[c];
   }
   for (std::uint32_t c = 0; c < counts.size(); ++c) {
     const CellCount& count = counts[c];
@@ -173,4 +174,4 @@ void print_cells(std::ostream& out, const Report& report) {
   }
 }
 
-}  // namespace dynet_like
+}  // namespace dynet_like::detail

@@ -1,7 +1,7 @@
 // Values on their way from a device to this process: gathered there, and brought by one copy.
 #include "dynet_like/exec/executor.h"
 
-namespace dynet_like {
+namespace dynet_like::detail {
 
 namespace {
 
@@ -85,4 +85,4 @@ void Executor::sum_values(std::span<const ValueRef> values, std::span<double> su
   }
 }
 
-}  // namespace dynet_like
+}  // namespace dynet_like::detail

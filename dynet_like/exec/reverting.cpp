@@ -5,7 +5,7 @@
 
 #include "dynet_like/exec/executor.h"
 
-namespace dynet_like {
+namespace dynet_like::detail {
 
 namespace {
 
@@ -55,8 +55,8 @@ Executor::Mark Executor::mark(std::uint32_t tape) const {
           static_cast<std::uint32_t>(lane),
           run.batches.size(),
           last.first_member + last.members,  // behind them may lie those of a run that failed
-          run.cells.size(),
-          run.cell_batches.size(),
+          run.cells.all.size(),
+          run.cells.batches.size(),
           run.values.arena().mark(),
           run.lists.mark()};
 }
@@ -77,9 +77,9 @@ void Executor::revert_node(RunState& run, NodeRef ref) {
   Batch& batch = run.batches[state.batch];
   NodeRef& member = member_of_batch(run, batch, ref);
   if (batch.cells != kNone) {
-    const CellBatch& cells = run.cell_batches[batch.cells];
+    const CellBatch& cells = run.cells.batches[batch.cells];
     const auto place = static_cast<std::uint32_t>(&member - &run.members[batch.first_member]);
-    run.cells[run.cells_of(cells)[place % cells.cells]].batch = kNone;
+    run.cells.all[run.cells.cells_of(cells)[place % cells.cells]].batch = kNone;
   }
   member = {run.items_of(ref), kNone};
   if (state.value != nullptr) forget_value(run, state);
@@ -102,7 +102,7 @@ void Executor::revert(std::uint32_t tape, std::size_t nodes, const Mark& since) 
                   [](const Batch& batch) { return batch.left == 0 && !batch.shared; })) {
     run.batches.resize(mark.batches);
     run.members.resize(mark.members);
-    run.resize_cells(mark.cells, mark.cell_batches);
+    run.cells.resize(mark.cells, mark.cell_batches);
     run.values.rewind(mark.values);
     run.lists.rewind(mark.lists);
   }
@@ -170,9 +170,9 @@ void Executor::drop_empty_batches(RunState& run) {
   }
   run.batches.resize(kept);
   run.members = std::move(members);
-  run.resize_cells(0, 0);
+  run.cells.resize(0, 0);
   run.batches_after_drop = kept;
   ++releases_;  // marks from before count other batches
 }
 
-}  // namespace dynet_like
+}  // namespace dynet_like::detail

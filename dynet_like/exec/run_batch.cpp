@@ -2,9 +2,8 @@
 #include "dynet_like/exec/checks.h"
 #include "dynet_like/exec/packing.h"
 #include "dynet_like/exec/run_batch.h"
-#include "dynet_like/ops/structured.h"
 
-namespace dynet_like {
+namespace dynet_like::detail {
 
 namespace {
 
@@ -58,10 +57,10 @@ const std::uint32_t* gather_integers(RunState& run, const NodeType& type, const 
 template <class T>
 const void* gather_reals(const RunState& run, const NodeType& type, const Batch& batch,
                          Arena& lists) {
-  T* all = lists.allocate_array<T>(batch.items * type.op->reals_per_item);
+  T* all = lists.allocate_array<T>(batch.items * type.op->numbers.reals);
   T* next = all;
   for (NodeRef ref : run.members_of(batch)) {
-    const std::size_t count = run.items_of(ref) * type.op->reals_per_item;
+    const std::size_t count = run.items_of(ref) * type.op->numbers.reals;
     for (std::size_t i = 0; i < count; ++i) {
       *next++ = static_cast<T>(run.tape(ref).real_of(ref.node, i));
     }
@@ -75,10 +74,10 @@ void refresh_tables(const RunState& run, const NodeType& type, const Batch& batc
     const Tape& tape = run.tape(ref);
     for (ValueId input : tape.inputs_of(ref.node)) {
       const NodeId producer = tape.value(input).node;
-      if (tape.type_of(producer).op != &ops::lookup_parameter) continue;
+      if (tape.type_of(producer).op->role != Role::table) continue;
       RowRefresher* refresher = tape.storage_of(producer).refresher.get();
       if (refresher == nullptr) continue;
-      if (type.op == &ops::lookup) {  // all members have the same table
+      if (type.op->role == Role::row) {  // all members have the same table
         return refresher->refresh(std::span(batch.integers, batch.items));
       }
       refresher->refresh_all();
@@ -87,13 +86,14 @@ void refresh_tables(const RunState& run, const NodeType& type, const Batch& batc
 }
 
 void count(RunState& run, const Batch& batch, const NodeType& type, bool is_call) {
-  if (run.counts.size() <= batch.type) run.counts.resize(run.types().type_count());
-  TypeCount& counts = run.counts[batch.type];
+  if (run.counts.of_types.size() <= batch.type)
+    run.counts.of_types.resize(run.types().type_count());
+  TypeCount& counts = run.counts.of_types[batch.type];
   counts.nodes += batch.members;
   counts.items += batch.items;
   ++counts.batches;
   counts.forward_calls += is_call ? 1 : 0;
-  if (type.op == &ops::identity) run.copied_bytes += batch.out_bytes;
+  if (type.op->role == Role::copy) run.counts.copied_bytes += batch.out_bytes;
 }
 
 // From now on its nodes have values.
@@ -169,7 +169,7 @@ void run_kernel(RunState& run, Batch& batch) {
   const Signature& signature = type.signature;
   Arena& lists = batch.shared ? run.common.shared_lists : run.lists;
   batch.integers = gather_integers(run, type, batch, lists);
-  if (type.op->reals_per_item > 0) {
+  if (type.op->numbers.reals > 0) {
     batch.reals = signature.dtype == DType::f32 ? gather_reals<float>(run, type, batch, lists)
                                                 : gather_reals<double>(run, type, batch, lists);
   }
@@ -213,4 +213,4 @@ void run_batch(RunState& run, std::span<const NodeRef> members, bool shared) {
   note_values(run, batch);
 }
 
-}  // namespace dynet_like
+}  // namespace dynet_like::detail

@@ -5,7 +5,7 @@
 
 #include "dynet_like/exec/run_state.h"
 
-namespace dynet_like {
+namespace dynet_like::detail {
 
 /// Runs the nodes as one batch: one kernel call. Their inputs must have been computed.
 void run_batch(RunState& run, std::span<const NodeRef> members, bool shared);
@@ -30,4 +30,4 @@ void run_kernel(RunState& run, Batch& batch);
 /// One call for batches of joined products, whose inputs are known, and their entry into the run.
 void run_kernel(RunState& run, std::span<Batch> batches, ForwardCall& call);
 
-}  // namespace dynet_like
+}  // namespace dynet_like::detail

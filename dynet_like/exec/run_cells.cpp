@@ -5,7 +5,7 @@
 #include "dynet_like/exec/packing.h"
 #include "dynet_like/exec/run_batch.h"
 
-namespace dynet_like {
+namespace dynet_like::detail {
 
 namespace {
 
@@ -18,7 +18,7 @@ class CellForward {
       : run_(run),
         cells_(cells),
         last_reads_(last_reads),
-        type_(run.common.dictionary[run.cells[cells[0]].type]) {}
+        type_(run.common.dictionary[run.cells.all[cells[0]].type]) {}
 
   void run();
 
@@ -29,8 +29,8 @@ class CellForward {
   }
   void find_ports();
   NodeRef example_of(const CellStep& step) const {
-    const Cell& cell = run_.cells[cells_[0]];
-    return {cell.tape, run_.cell_nodes[cell.first_node + step.members[0]]};
+    const Cell& cell = run_.cells.all[cells_[0]];
+    return {cell.tape, run_.cells.nodes[cell.first_node + step.members[0]]};
   }
   std::uint32_t items_of(const CellStep& step) const {
     return static_cast<std::uint32_t>(step.members.size() * cells_.size());
@@ -66,16 +66,16 @@ void CellForward::run() {
     if (run_.options.inference) run_.lists.rewind(lists);  // only backward reads them later
     if (!last_reads_.empty()) give_back_read(step);
   }
-  make_room(run_.cell_batches);
+  make_room(run_.cells.batches);
   CellBatch batch;
-  batch.type = run_.cells[cells_[0]].type;
-  batch.first_cell = static_cast<std::uint32_t>(run_.cell_order.size());
+  batch.type = run_.cells.all[cells_[0]].type;
+  batch.first_cell = static_cast<std::uint32_t>(run_.cells.order.size());
   batch.cells = count();
   batch.first_batch = static_cast<std::uint32_t>(first_batch_);
-  run_.cell_order.insert(run_.cell_order.end(), cells_.begin(), cells_.end());
-  CellCount& counts = run_.count_of(batch.type);
-  note_values(static_cast<std::uint32_t>(run_.cell_batches.size()));
-  run_.cell_batches.push_back(batch);
+  run_.cells.order.insert(run_.cells.order.end(), cells_.begin(), cells_.end());
+  CellCount& counts = run_.counts.cell(batch.type);
+  note_values(static_cast<std::uint32_t>(run_.cells.batches.size()));
+  run_.cells.batches.push_back(batch);
   counts.cells += batch.cells;
   ++counts.batches;
 }
@@ -89,9 +89,9 @@ void CellForward::find_ports() {
     ports_[p] = run_.lists.allocate_array<const void*>(cells_.size());
   }
   for (std::size_t c = 0; c < cells_.size(); ++c) {
-    const Cell& cell = run_.cells[cells_[c]];
+    const Cell& cell = run_.cells.all[cells_[c]];
     const TapeState& tape = run_.tapes[cell.tape];
-    const ValueId* const ids = run_.cell_ports.data() + cell.first_port;
+    const ValueId* const ids = run_.cells.ports.data() + cell.first_port;
     for (std::uint32_t p = 0; p < ports; ++p) {
       const Value& value = tape.tape->value(ids[p]);
       ports_[p][c] = tape.nodes[value.node].value + value.offset * element;
@@ -105,8 +105,8 @@ std::uint32_t CellForward::list_members(const CellStep& step) {
   NodeRef* ref = run_.members.data() + first_member;
   for (std::uint16_t m : step.members) {
     for (std::uint32_t c : cells_) {
-      const Cell& cell = run_.cells[c];
-      *ref++ = {cell.tape, run_.cell_nodes[cell.first_node + m]};
+      const Cell& cell = run_.cells.all[c];
+      *ref++ = {cell.tape, run_.cells.nodes[cell.first_node + m]};
     }
   }
   return first_member;
@@ -243,11 +243,11 @@ void CellForward::note_values(std::uint32_t cell_batch) {
     first[m].value = batch.out + type_.members[m].place * cells_.size() * batch.stride;
   }
   for (std::size_t c = 0; c < cells_.size(); ++c) {
-    Cell& cell = run_.cells[cells_[c]];
+    Cell& cell = run_.cells.all[cells_[c]];
     cell.batch = cell_batch;
     cell.place = static_cast<std::uint32_t>(c);
     NodeState* const states = run_.tapes[cell.tape].nodes.data();
-    const NodeId* const nodes = run_.cell_nodes.data() + cell.first_node;
+    const NodeId* const nodes = run_.cells.nodes.data() + cell.first_node;
     for (std::size_t m = 0; m < size; ++m) {
       states[nodes[m]] = first[m];
       first[m].value += stride[m];
@@ -265,4 +265,4 @@ void run_cells(RunState& run, std::span<const std::uint32_t> cells,
   CellForward(run, cells, last_reads).run();
 }
 
-}  // namespace dynet_like
+}  // namespace dynet_like::detail

@@ -5,7 +5,7 @@
 #include <array>
 #include <map>
 
-namespace dynet_like {
+namespace dynet_like::detail {
 
 void SharedContributions::clear() {
   // In time that follows from what was contributed: values of parameters alone clear it one by one.
@@ -88,7 +88,7 @@ SharedContributions::Target SharedContributions::Target::grouped() const {
 
 std::uint32_t SharedContributions::target_index(Identity identity) {
   if (target_of_identity_.size() <= identity) {
-    target_of_identity_.resize(run_.types().identity_count(), kNone);
+    target_of_identity_.resize(common_.types().identity_count(), kNone);
   }
   std::uint32_t& index = target_of_identity_[identity];
   if (index == kNone) {
@@ -99,9 +99,8 @@ std::uint32_t SharedContributions::target_index(Identity identity) {
   return index;
 }
 
-void SharedContributions::seed(Identity identity, const Value& value) {
-  const Shape& shape = run_.types().shape(value.shape);
-  const void* ones = run_.queue->ones(shape.dtype, shape.size);
+void SharedContributions::seed(Identity identity, const Value& value, const void* ones) {
+  const Shape& shape = common_.types().shape(value.shape);
   for (std::uint32_t item = 0; item < value.items; ++item) {
     const std::uint32_t offset = value.offset + item * value.stride;
     target_of(identity).add({SharedGradient::sum, 0, offset, shape.size, 1}, ones, nullptr);
@@ -109,7 +108,7 @@ void SharedContributions::seed(Identity identity, const Value& value) {
 }
 
 void SharedContributions::contribute(const SharedEdge& edge, const std::byte* dy) {
-  const Tape& tape = run_.tape(edge.consumer);
+  const Tape& tape = common_.tape(edge.consumer);
   const NodeId node = edge.consumer.node;
   const NodeType& type = tape.type_of(node);
   const std::span<const ValueId> inputs = tape.inputs_of(node);
@@ -117,9 +116,9 @@ void SharedContributions::contribute(const SharedEdge& edge, const std::byte* dy
   const Value* factor =
       edge.input + 1 < inputs.size() ? &tape.value(inputs[edge.input + 1]) : nullptr;
   contribute(
-      {&type, run_.items_of(edge.consumer), edge.input, &value,
-       run_.identity_of({edge.consumer.tape, value.node}), factor,
-       factor == nullptr ? nullptr : run_.tapes[edge.consumer.tape].nodes[factor->node].value,
+      {&type, common_.items_of(edge.consumer), edge.input, &value,
+       common_.identity_of({edge.consumer.tape, value.node}), factor,
+       factor == nullptr ? nullptr : common_.tapes[edge.consumer.tape].nodes[factor->node].value,
        type.signature.integers == 0 ? std::span<const std::uint32_t>() : tape.integers_of(node),
        edge.slots},
       dy);
@@ -128,7 +127,7 @@ void SharedContributions::contribute(const SharedEdge& edge, const std::byte* dy
 // Arguments that a type names are the same for all its nodes, so what is found out for one holds
 // for all. Not so for stacked arguments that happen to be parameters.
 void SharedContributions::describe(TypeContributions& contributions, NodeRef example) {
-  const Tape& tape = run_.tape(example);
+  const Tape& tape = common_.tape(example);
   const NodeType& type = tape.type_of(example.node);
   const Signature& signature = type.signature;
   contributions.known = contributions.complete = true;
@@ -152,16 +151,16 @@ void SharedContributions::describe(TypeContributions& contributions, NodeRef exa
       contributions.complete &=
           kind == SharedGradient::sum && (deferred || size == signature.output_size);
     }
-    const std::size_t offset = deferred ? type.op->deferred_offset(signature, j) : 0;
-    const Identity producer = run_.identity_of({example.tape, value.node});
+    const std::size_t offset = deferred ? type.op->gradient.deferred_offset(signature, j) : 0;
+    const Identity producer = common_.identity_of({example.tape, value.node});
     contributions.all.push_back(
         {j, target_index(producer), place, offset * size_of(signature.dtype)});
   }
 }
 
 const SharedContributions::TypeContributions& SharedContributions::of_type(NodeRef example) {
-  const TypeId id = run_.tape(example).node(example.node).type;
-  if (of_type_.size() <= id) of_type_.resize(run_.types().type_count());
+  const TypeId id = common_.tape(example).node(example.node).type;
+  if (of_type_.size() <= id) of_type_.resize(common_.types().type_count());
   TypeContributions& contributions = of_type_[id];
   if (!contributions.known) {
     described_.push_back(id);
@@ -173,7 +172,7 @@ const SharedContributions::TypeContributions& SharedContributions::of_type(NodeR
 bool SharedContributions::contribute_by_type(NodeRef consumer, const std::byte* dy) {
   const TypeContributions& contributions = of_type(consumer);
   if (!contributions.complete) return false;
-  const Tape& tape = run_.tape(consumer);
+  const Tape& tape = common_.tape(consumer);
   const std::span<const ValueId> inputs = tape.inputs_of(consumer.node);
   const std::size_t element = size_of(tape.type_of(consumer.node).signature.dtype);
   for (const TypeContribution& contribution : contributions.all) {
@@ -181,7 +180,7 @@ bool SharedContributions::contribute_by_type(NodeRef consumer, const std::byte* 
     std::uint32_t row = 0;
     if (contribution.place.kind == SharedGradient::outer_product) {
       const Value& x = tape.value(inputs[contribution.input + 1]);
-      factor = run_.tapes[consumer.tape].nodes[x.node].value + x.offset * element;
+      factor = common_.tapes[consumer.tape].nodes[x.node].value + x.offset * element;
     } else if (contribution.place.kind == SharedGradient::rows) {
       row = tape.integers_of(consumer.node)[0];
     }
@@ -195,11 +194,11 @@ void SharedContributions::contribute(const Consumer& consumer, const std::byte* 
   const Signature& signature = type.signature;
   const Value& value = *consumer.value;
   const SharedGradient kind = type.shared_gradients[consumer.input];
-  const std::uint32_t size = run_.types().shape(value.shape).size;
+  const std::uint32_t size = common_.types().shape(value.shape).size;
   const std::size_t element = size_of(signature.dtype);
   const bool deferred = signature.deferred_size > 0;
   const std::size_t dy_size = deferred ? signature.deferred_size : signature.output_size;
-  if (deferred) dy += type.op->deferred_offset(signature, consumer.input) * element;
+  if (deferred) dy += type.op->gradient.deferred_offset(signature, consumer.input) * element;
   Target& to = target_of(consumer.producer);
   for (std::uint32_t item = 0; item < consumer.items; ++item, dy += dy_size * element) {
     const std::uint32_t offset = value.offset + (value.items == 1 ? 0 : item * value.stride);
@@ -229,4 +228,4 @@ void SharedContributions::contribute(const Consumer& consumer, const std::byte* 
   }
 }
 
-}  // namespace dynet_like
+}  // namespace dynet_like::detail

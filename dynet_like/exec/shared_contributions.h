@@ -5,9 +5,10 @@
 #include <span>
 #include <vector>
 
-#include "dynet_like/exec/run_state.h"
+#include "dynet_like/device/kernel.h"
+#include "dynet_like/exec/common_state.h"
 
-namespace dynet_like {
+namespace dynet_like::detail {
 
 /// A consumer's edge to a shared value that wants a gradient.
 struct SharedEdge {
@@ -75,14 +76,14 @@ class SharedContributions {
     std::vector<TypeContribution> all;
   };
 
-  explicit SharedContributions(RunState& run) : run_(run) {}
+  explicit SharedContributions(CommonState& common) : common_(common) {}
 
   void clear();
   /// All of them, complete.
   std::span<Target> targets();
 
-  /// The whole of a value of this shared node, times ones: a root of the pass.
-  void seed(Identity identity, const Value& value);
+  /// The whole of a value of this shared node, times ones, which lie there: a root of the pass.
+  void seed(Identity identity, const Value& value, const void* ones);
   /// What the consumer's output gradient contributes through this edge.
   void contribute(const SharedEdge& edge, const std::byte* dy);
   /// What it contributes through all edges, for a node with one item; false if its type does not
@@ -129,7 +130,7 @@ class SharedContributions {
   Target& target_of(Identity identity) { return open(target_index(identity)); }
   void describe(TypeContributions& contributions, NodeRef example);
 
-  RunState& run_;
+  CommonState& common_;
   std::vector<Target> targets_;  ///< those from `used_` on only keep their memory
   std::size_t used_ = 0;
   std::vector<std::uint32_t> target_of_identity_;
@@ -139,4 +140,4 @@ class SharedContributions {
   std::vector<TypeId> described_;  ///< whose contributions are known
 };
 
-}  // namespace dynet_like
+}  // namespace dynet_like::detail

@@ -6,13 +6,12 @@
 
 #include "dynet_like/exec/backward_call.h"
 #include "dynet_like/exec/checks.h"
-#include "dynet_like/ops/structured.h"
 
-namespace dynet_like {
+namespace dynet_like::detail {
 
 void SharedGradients::begin() {
-  for (SharedValue& shared : run_.shared) shared.has_gradient = false;
-  run_.gradients.reset();
+  for (SharedValue& shared : common_.shared) shared.has_gradient = false;
+  contributions_.reset();
   own_.clear();
   touched_.clear();
   is_touched_.clear();
@@ -25,8 +24,8 @@ void SharedGradients::add(SharedContributions& contributions, Queue& queue, Grad
 
 void SharedGradients::add(const Target& target, Queue& queue, Gradients& gradients) {
   if (target.runs.empty()) return;
-  SharedValue& shared = run_.shared[target.identity];
-  const Signature& signature = run_.types()[shared.type].signature;
+  SharedValue& shared = common_.shared[target.identity];
+  const Signature& signature = common_.types()[shared.type].signature;
   bool fresh = false;
   if (shared.parameter == nullptr) {
     std::byte* sum = derived_gradient(shared, fresh);
@@ -69,7 +68,7 @@ void SharedGradients::add_to_table(const Target& target, Queue& queue, Parameter
     return;
   }
   const std::size_t entry = table.entry_size(), bytes = entry * size_of(table.dtype);
-  auto* const whole = run_.gradients.allocate_array<std::byte>(table.rows() * bytes);
+  auto* const whole = contributions_.allocate_array<std::byte>(table.rows() * bytes);
   const auto copy = [&](std::byte* to, const void* from) {
     queue.add_all(table.dtype, to, entry, {&from, nullptr, 1}, SumStart::first);
   };
@@ -88,7 +87,7 @@ void SharedGradients::add_to_table(const Target& target, Queue& queue, Parameter
 void SharedGradients::add_all(const Target& all, Queue& queue, DType dtype, std::byte* sum,
                               std::size_t size, bool fresh) {
   // A GPU does not keep the order of addends anyway, and would be asked for a launch per run.
-  const bool groups = all.runs.size() > 1 && !run_.options.device->is_cpu();
+  const bool groups = all.runs.size() > 1 && !common_.options.device->is_cpu();
   const Target of_places = groups ? all.grouped() : Target();
   const Target& target = groups ? of_places : all;
   for (std::size_t r = 0; r < target.runs.size(); ++r) {
@@ -113,9 +112,9 @@ void SharedGradients::add_all(const Target& all, Queue& queue, DType dtype, std:
 std::byte* SharedGradients::derived_gradient(SharedValue& shared, bool& fresh) {
   fresh = !shared.has_gradient;
   if (shared.gradient == nullptr) {
-    const Signature& signature = run_.types()[shared.type].signature;
+    const Signature& signature = common_.types()[shared.type].signature;
     const std::size_t bytes = signature.output_size * shared.items * size_of(signature.dtype);
-    shared.gradient = run_.common.shared_values.allocate_array<std::byte>(bytes);
+    shared.gradient = common_.shared_values.allocate_array<std::byte>(bytes);
   }
   shared.has_gradient = true;
   return shared.gradient;
@@ -126,20 +125,20 @@ std::byte* SharedGradients::derived_gradient(SharedValue& shared, bool& fresh) {
 void SharedGradients::finish(RunState& lane, Queue& queue, Gradients& gradients) {
   find_recording_order();
   for (std::size_t i = recorded_.size(); i-- > 0;) {
-    const SharedValue& shared = run_.shared[recorded_[i]];
+    const SharedValue& shared = common_.shared[recorded_[i]];
     if (shared.has_gradient) run_backward(lane, queue, shared, gradients);
   }
-  if (!run_.common.on_gradient_complete) return;
+  if (!common_.on_gradient_complete) return;
   for (const ParameterStorage* parameter : std::vector(touched_)) {
-    run_.common.on_gradient_complete(*parameter);
+    common_.on_gradient_complete(*parameter);
   }
 }
 
 // The identities of shared nodes, by where each comes first.
 void SharedGradients::find_recording_order() {
   recorded_.clear();
-  is_recorded_.assign(run_.shared.size(), false);
-  for (const TapeState& tape : run_.tapes) {
+  is_recorded_.assign(common_.shared.size(), false);
+  for (const TapeState& tape : common_.tapes) {
     for (NodeId node : tape.tape->shared_nodes()) {
       const Identity identity = tape.tape->value(tape.tape->node(node).value).identity;
       if (identity >= is_recorded_.size() || is_recorded_[identity]) continue;
@@ -152,7 +151,7 @@ void SharedGradients::find_recording_order() {
 void SharedGradients::run_backward(RunState& lane, Queue& queue, const SharedValue& shared,
                                    Gradients& gradients) {
   const Batch& batch = lane.batches[shared.batch];
-  const NodeType& type = run_.types()[shared.type];
+  const NodeType& type = common_.types()[shared.type];
   const Signature& signature = type.signature;
   const std::size_t element = size_of(signature.dtype);
   const auto first = static_cast<std::uint32_t>((shared.value - batch.out) / batch.stride);
@@ -181,7 +180,7 @@ void SharedGradients::run_backward(RunState& lane, Queue& queue, const SharedVal
   Contributions contributions{shared.items, slots, {}, shared.gradient};
   if (signature.deferred_size > 0) {
     auto* const left =
-        run_.gradients.allocate_array<std::byte>(shared.items * signature.deferred_size * element);
+        contributions_.allocate_array<std::byte>(shared.items * signature.deferred_size * element);
     call.deferred = places(left, signature.deferred_size);
     contributions.dy = left;
   }
@@ -200,8 +199,8 @@ std::vector<std::byte*> SharedGradients::make_slots(const SharedValue& shared,
   for (unsigned j = 0; j < type.inputs; ++j) {
     const Value& value = shared.inputs[j].value;
     if (!value.reaches_parameter || type.shared_gradients[j] != SharedGradient::dense) continue;
-    const Shape& shape = run_.types().shape(value.shape);
-    slots[j] = run_.gradients.allocate_array<std::byte>(std::size_t{shared.items} * shape.size *
+    const Shape& shape = common_.types().shape(value.shape);
+    slots[j] = contributions_.allocate_array<std::byte>(std::size_t{shared.items} * shape.size *
                                                         size_of(shape.dtype));
   }
   return slots;
@@ -215,7 +214,7 @@ void SharedGradients::contribute(const SharedValue& shared, const NodeType& type
     const SharedInput* factor = j + 1 < type.inputs ? &shared.inputs[j + 1] : nullptr;
     own_.contribute({&type, contributions.items, j, &input.value, input.producer,
                      factor == nullptr ? nullptr : &factor->value,
-                     factor == nullptr ? nullptr : run_.shared[factor->producer].value,
+                     factor == nullptr ? nullptr : common_.shared[factor->producer].value,
                      contributions.integers, contributions.slots[j]},
                     contributions.dy);
   }
@@ -223,13 +222,13 @@ void SharedGradients::contribute(const SharedValue& shared, const NodeType& type
 
 // detect_anomaly, for what has no node of its own in a batch.
 void SharedGradients::check(const SharedValue& shared, const std::byte* gradient) const {
-  if (!run_.options.detect_anomaly) return;
-  const NodeType& type = run_.types()[shared.type];
+  if (!common_.options.detect_anomaly) return;
+  const NodeType& type = common_.types()[shared.type];
   const std::string name = shared.parameter != nullptr
                                ? "parameter " + shared.parameter->name
                                : std::string(type.op->name) + ", computed once for all samples";
   const std::size_t size = type.signature.output_size * shared.items;
-  check_finite(run_, name, "gradient", type.signature.dtype, gradient, size);
+  check_finite(common_, name, "gradient", type.signature.dtype, gradient, size);
 }
 
-}  // namespace dynet_like
+}  // namespace dynet_like::detail

@@ -4,17 +4,19 @@
 #include <unordered_set>
 #include <vector>
 
+#include "dynet_like/exec/run_state.h"
 #include "dynet_like/exec/shared_contributions.h"
 #include "dynet_like/params/gradients.h"
 
-namespace dynet_like {
+namespace dynet_like::detail {
 
 /// Adds up what the nodes of all lanes contributed to shared values: one chain per element, in the
 /// order of samples, nodes, inputs and items, continued from lane to lane, from run to run and from
 /// what the accumulator holds.
 class SharedGradients {
  public:
-  explicit SharedGradients(CommonState& common) : run_(common), own_(run_) {}
+  explicit SharedGradients(CommonState& common)
+      : common_(common), own_(common), contributions_(common.memory) {}
 
   /// Forgets the last pass, also one that an exception ended.
   void begin();
@@ -47,13 +49,14 @@ class SharedGradients {
                   const Contributions& contributions);
   void check(const SharedValue& shared, const std::byte* gradient) const;
 
-  RunState run_;             ///< for what all lanes have in common, and memory of its own
-  SharedContributions own_;  ///< of shared nodes
+  CommonState& common_;
+  SharedContributions own_;                 ///< of shared nodes
   std::vector<ParameterStorage*> touched_;  ///< in the order in which they were first added to
   std::unordered_set<const ParameterStorage*> is_touched_;
   std::vector<Identity> recorded_;
   std::vector<bool> is_recorded_;  ///< by identity
+  Arena contributions_;            ///< of shared nodes
   Arena lists_;                    ///< for kernels
 };
 
-}  // namespace dynet_like
+}  // namespace dynet_like::detail

@@ -13,7 +13,7 @@
 
 namespace dynet_like {
 
-namespace cell_arguments {
+namespace detail::cell_arguments {
 
 /// Whether values of this type can know a graph.
 template <class T>
@@ -58,21 +58,17 @@ ComputationGraph* graph_of(T& argument) {
 /// What is recorded while this lives is declared to be a cell.
 class Scope {
  public:
-  Scope(ComputationGraph* graph, std::string_view name)
-      : tape_((graph != nullptr ? *graph : throw_no_graph()).tape()) {
-    tape_.begin_cell(name);
-  }
-  ~Scope() { tape_.end_cell(); }
+  /// Throws UsageError unless there is a graph.
+  Scope(ComputationGraph* graph, std::string_view name);
+  ~Scope();
   Scope(const Scope&) = delete;
   Scope& operator=(const Scope&) = delete;
 
  private:
-  [[noreturn]] static ComputationGraph& throw_no_graph();
-
-  Tape& tape_;
+  detail::Tape& tape_;
 };
 
-}  // namespace cell_arguments
+}  // namespace detail::cell_arguments
 
 /// What `cell` makes. Calling it does not change it: threads may call one for graphs of their own.
 template <class F>
@@ -86,12 +82,12 @@ class CellFunction {
   template <class... Arguments>
   requires std::is_invocable_v<const F&, Arguments...>
   decltype(auto) operator()(Arguments&&... arguments) const {
-    static_assert((cell_arguments::has_graph<Arguments&>() || ...),
+    static_assert((detail::cell_arguments::has_graph<Arguments&>() || ...),
                   "a cell needs an argument that knows its graph: a ComputationGraph&, an "
                   "Expression, a CellState, or a range of these");
     ComputationGraph* graph = nullptr;
-    ((graph = graph != nullptr ? graph : cell_arguments::graph_of(arguments)), ...);
-    const cell_arguments::Scope scope(graph, name_);
+    ((graph = graph != nullptr ? graph : detail::cell_arguments::graph_of(arguments)), ...);
+    const detail::cell_arguments::Scope scope(graph, name_);
     return std::invoke(function_, std::forward<Arguments>(arguments)...);
   }
 
@@ -105,7 +101,7 @@ class CellFunction {
 /// first call on, with the same bits as without. Reports call it by the name. A cell inside another
 /// is a part of that. The function must be callable as const. See docs/cells.md.
 template <class F>
-requires(!cell_arguments::has_graph<F&>())
+requires(!detail::cell_arguments::has_graph<F&>())
     CellFunction<std::decay_t<F>> cell(F&& function, std::string name = "cell") {
   return {std::forward<F>(function), std::move(name)};
 }

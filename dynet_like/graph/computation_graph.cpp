@@ -2,13 +2,16 @@
 #include "dynet_like/graph/computation_graph.h"
 
 #include <algorithm>
+#include <mutex>
 
 #include "dynet_like/core/errors.h"
 #include "dynet_like/core/make_room.h"
+#include "dynet_like/exec/executor.h"
 #include "dynet_like/graph/sample_fibers.h"
-#include "dynet_like/ops/structured.h"
 
 namespace dynet_like {
+
+using namespace detail;
 
 Expression::Expression(ComputationGraph* graph, std::uint32_t value) {
   if (graph == nullptr || value >= graph->tape().values().size()) {
@@ -51,15 +54,32 @@ void Expression::throw_reverted(const char* user) {
 GraphMemory::GraphMemory(const GraphOptions& options)
     : types(std::make_shared<TypeTable>()),
       cache(std::make_unique<TypeCache>(*types)),
-      tape(types, *cache, 0, options.dtype),
+      tape(std::make_unique<Tape>(types, *cache, 0, options.dtype)),
       executor(std::make_unique<Executor>(options)) {}
 
 GraphMemory::GraphMemory(std::shared_ptr<TypeTable> table, std::unique_ptr<TypeCache> recent,
-                         Tape nodes, std::unique_ptr<Executor> runs)
+                         std::unique_ptr<Tape> nodes, std::unique_ptr<Executor> runs)
     : types(std::move(table)),
       cache(std::move(recent)),
       tape(std::move(nodes)),
       executor(std::move(runs)) {}
+
+GraphMemory::GraphMemory(GraphMemory&&) noexcept = default;
+GraphMemory& GraphMemory::operator=(GraphMemory&&) noexcept = default;
+GraphMemory::~GraphMemory() = default;
+
+struct ComputationGraph::Checkpoint {
+  Tape::Mark tape;
+  Executor::Mark run;
+};
+
+struct ComputationGraph::LockedExecutor {
+  Executor* executor;
+  std::unique_lock<std::mutex> lock;
+};
+
+ComputationGraph::ComputationGraph(const GraphOptions& options)
+    : ComputationGraph(GraphMemory(options)) {}
 
 ComputationGraph::ComputationGraph(GraphMemory memory)
     : slot_(acquire_handle_slot()),
@@ -68,16 +88,35 @@ ComputationGraph::ComputationGraph(GraphMemory memory)
       tape_(std::move(memory.tape)),
       own_executor_(std::move(memory.executor)),
       executor_(own_executor_.get()),
-      index_(executor_->add_tape(tape_)) {
+      index_(executor_->add_tape(*tape_)) {
   executor_->take_step();
 }
 
 ComputationGraph::ComputationGraph(const GraphPlace& place)
     : slot_(acquire_handle_slot()),
       types_(place.types),
-      tape_(types_, place.cache, place.sample, place.executor.options().dtype),
+      tape_(std::make_unique<Tape>(types_, place.cache, place.sample,
+                                   place.executor.options().dtype)),
       executor_(&place.executor),
       in_use_(false) {}
+
+ComputationGraph::~ComputationGraph() = default;
+
+std::size_t ComputationGraph::size() const { return tape_->size(); }
+
+bool ComputationGraph::is_recorded(const Expression& e) const {
+  return e.i < (e.is_latest() ? tape_->values().size() : values_kept_since(e.generation));
+}
+
+bool ComputationGraph::has_random() const { return executor_->options().random != nullptr; }
+
+void ComputationGraph::draw_anew() { executor_->take_step(); }
+
+void ComputationGraph::detect_anomaly(bool detect) {
+  executor("detect_anomaly").detect_anomaly(detect);
+}
+
+Report ComputationGraph::explain() const { return executor("explain").report(); }
 
 ValueRef ComputationGraph::ref(const Expression& e, const char* user) const {
   if (&e.graph(user) != this) {
@@ -96,7 +135,7 @@ std::size_t ComputationGraph::values_kept_since(std::uint32_t generation) const 
                                       [now](std::uint32_t made, const Revert& revert) {
                                         return now - made > now - revert.generation;
                                       });
-  return first == reverts_.end() ? tape_.values().size() : first->values;
+  return first == reverts_.end() ? tape_->values().size() : first->values;
 }
 
 void ComputationGraph::throw_not_in_use() {
@@ -169,9 +208,9 @@ void ComputationGraph::backward(const Expression& loss, Gradients& gradients, bo
   if (executor.options().inference) {
     throw UsageError("[backward] need a graph that keeps its values; got GraphOptions::inference");
   }
-  if (tape_.shape_of(loss.i).size != 1) {
+  if (tape_->shape_of(loss.i).size != 1) {
     throw ShapeError("[backward] need a loss of one number; got " + to_string(loss.dim()) +
-                     tape_.labels_of(std::span(&loss.i, 1)));
+                     tape_->labels_of(std::span(&loss.i, 1)));
   }
   executor.check_parameters("backward");
   executor.forward(std::span(&root, 1));
@@ -185,8 +224,7 @@ void ComputationGraph::backward(const Expression& loss, Gradients& gradients, bo
 Tensor ComputationGraph::get_gradient(const Expression& e) const {
   static const Gradients none;
   const ValueRef value = ref(e, "gradient");
-  const NodeType& type = tape_.type_of(tape_.value(value.value).node);
-  const bool is_parameter = type.op == &ops::parameter || type.op == &ops::lookup_parameter;
+  const bool is_parameter = tape_->type_of(tape_->value(value.value).node).op->is_parameter();
   Executor& executor = this->executor("gradient");
   const bool was_run = executor.has_gradients(index_);
   if (is_parameter ? last_gradients_ == nullptr : !was_run) {
@@ -200,15 +238,15 @@ Tensor ComputationGraph::get_gradient(const Expression& e) const {
 }
 
 const Dim& ComputationGraph::dim_of(std::uint32_t id) const {
-  const Value& value = tape_.value(id);
-  if (value.items == 1) return tape_.shape_of(id).dim;
+  const Value& value = tape_->value(id);
+  if (value.items == 1) return tape_->shape_of(id).dim;
   const auto [found, is_new] = minibatch_dims_.try_emplace({value.shape, value.items});
-  if (is_new) found->second = tape_.dim_of(id);
+  if (is_new) found->second = tape_->dim_of(id);
   return found->second;
 }
 
 // The executor for what may be done in for_each_sample, too, where fibers of several threads meet.
-std::pair<Executor*, std::unique_lock<std::mutex>> ComputationGraph::locked(const char* user) {
+ComputationGraph::LockedExecutor ComputationGraph::locked(const char* user) {
   if (waiter_ == nullptr) return {&executor(user), std::unique_lock<std::mutex>()};
   return {executor_, waiter_->lock()};
 }
@@ -216,8 +254,8 @@ std::pair<Executor*, std::unique_lock<std::mutex>> ComputationGraph::locked(cons
 void ComputationGraph::checkpoint() {
   tape();
   const auto [executor, lock] = locked("checkpoint");
-  tape_.note_boundary();
-  checkpoints_.push_back({tape_.mark(), executor->mark(index_)});
+  tape_->note_boundary();
+  checkpoints_.push_back({tape_->mark(), executor->mark(index_)});
 }
 
 void ComputationGraph::revert() {
@@ -227,7 +265,7 @@ void ComputationGraph::revert() {
   const Checkpoint checkpoint = checkpoints_.back();
   checkpoints_.pop_back();
   executor->revert(index_, checkpoint.tape.nodes, checkpoint.run);
-  tape_.revert(checkpoint.tape);
+  tape_->revert(checkpoint.tape);
   const auto kept = static_cast<std::uint32_t>(checkpoint.tape.values);
   while (!reverts_.empty() && reverts_.back().values >= kept) reverts_.pop_back();
   reverts_.push_back({++slot_->generation, kept});
@@ -246,7 +284,7 @@ void ComputationGraph::clear() {
   }
   forget_all();
   executor_->take_step();
-  executor_->add_tape(tape_);
+  executor_->add_tape(*tape_);
 }
 
 GraphMemory ComputationGraph::take_memory() {
@@ -265,7 +303,7 @@ void ComputationGraph::forget_all() {
 
 void ComputationGraph::forget_records() {
   slot_->start_anew();
-  tape_.clear();
+  tape_->clear();
   checkpoints_.clear();
   reverts_.clear();
   minibatch_dims_.clear();
@@ -273,7 +311,7 @@ void ComputationGraph::forget_records() {
 }
 
 void ComputationGraph::label(const Expression& e, std::string name) {
-  tape_.set_label(tape_.value(ref(e, "label").value).node, std::move(name));
+  tape_->set_label(tape_->value(ref(e, "label").value).node, std::move(name));
 }
 
 }  // namespace dynet_like

@@ -1,30 +1,43 @@
 // ComputationGraph: the record of one sample, and what it computes.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "dynet_like/exec/executor.h"
+#include "dynet_like/exec/options.h"
+#include "dynet_like/exec/report.h"
 #include "dynet_like/graph/expression.h"
 #include "dynet_like/ops/ops.h"
+#include "dynet_like/params/gradients.h"
 
 namespace dynet_like {
 
+namespace detail {
+
+class Executor;
+class Tape;
+class TypeCache;
+class TypeTable;
 class ValueWaiter;
+struct ValueRef;
 
 /// What a graph works with, empty but for its memory: a later graph can begin with it.
 struct GraphMemory {
   explicit GraphMemory(const GraphOptions& options);
-  GraphMemory(std::shared_ptr<TypeTable> types, std::unique_ptr<TypeCache> cache, Tape tape,
-              std::unique_ptr<Executor> executor);
+  GraphMemory(std::shared_ptr<TypeTable> types, std::unique_ptr<TypeCache> cache,
+              std::unique_ptr<Tape> tape, std::unique_ptr<Executor> executor);
+  GraphMemory(GraphMemory&&) noexcept;
+  GraphMemory& operator=(GraphMemory&&) noexcept;
+  ~GraphMemory();
 
   std::shared_ptr<TypeTable> types;
   std::unique_ptr<TypeCache> cache;
-  Tape tape;
+  std::unique_ptr<Tape> tape;
   std::unique_ptr<Executor> executor;
 };
 
@@ -36,15 +49,16 @@ struct GraphPlace {
   std::uint32_t sample;
 };
 
+}  // namespace detail
+
 /// Records operations and runs them when a value is asked for. Any number of graphs may be alive;
 /// one graph is for one thread at a time. Graphs of a Minibatch run together.
 class ComputationGraph {
  public:
-  explicit ComputationGraph(const GraphOptions& options = {})
-      : ComputationGraph(GraphMemory(options)) {}
+  explicit ComputationGraph(const GraphOptions& options = {});
   /// With the options and the memory of a graph that is gone.
-  explicit ComputationGraph(GraphMemory memory);
-  virtual ~ComputationGraph() = default;
+  explicit ComputationGraph(detail::GraphMemory memory);
+  virtual ~ComputationGraph();
   ComputationGraph(const ComputationGraph&) = delete;
   ComputationGraph& operator=(const ComputationGraph&) = delete;
 
@@ -83,11 +97,11 @@ class ComputationGraph {
   /// Names a node in error messages.
   void label(const Expression& e, std::string name);
   /// From now on as GraphOptions::detect_anomaly; in a minibatch for all graphs.
-  void detect_anomaly(bool detect) { executor("detect_anomaly").detect_anomaly(detect); }
+  void detect_anomaly(bool detect);
   /// How nodes were batched so far; for graphs of a minibatch, of all of them.
-  Report explain() const { return executor("explain").report(); }
+  Report explain() const;
   /// Number of recorded nodes (views are none).
-  std::size_t size() const { return tape_.size(); }
+  std::size_t size() const;
 
   /// The derived class that a program made the graph as: it gets it back from expressions. Throws
   /// UsageError if it is another.
@@ -101,31 +115,29 @@ class ComputationGraph {
   const Dim& dim_of(std::uint32_t value) const;
 
   /// For ops: the tape, and an expression for one of its values.
-  Tape& tape() {
+  detail::Tape& tape() {
     if (!in_use_) throw_not_in_use();
-    return tape_;
+    return *tape_;
   }
-  const Tape& tape() const { return tape_; }
-  Expression expression(ValueId value) {
+  const detail::Tape& tape() const { return *tape_; }
+  Expression expression(std::uint32_t value) {
     return {this, value, slot_->generation.load(std::memory_order_relaxed), slot_.get()};
   }
   /// Whether a handle that is not stale is still recorded.
-  bool is_recorded(const Expression& e) const {
-    return e.i < (e.is_latest() ? tape_.values().size() : values_kept_since(e.generation));
-  }
-  bool has_random() const { return executor_->options().random != nullptr; }
+  bool is_recorded(const Expression& e) const;
+  bool has_random() const;
 
  protected:
   /// A spare graph of a minibatch: see Minibatch::make_graph.
-  explicit ComputationGraph(const GraphPlace& place);
+  explicit ComputationGraph(const detail::GraphPlace& place);
   /// Forgets what was recorded, when it is cleared or its minibatch is. Must not throw.
   virtual void forget_records();
   /// Inside for_each_sample or Minibatch::record, where the executor is that of all samples.
   bool is_beside_others() const { return beside_others_ || waiter_ != nullptr; }
   /// Forgets everything; after that the graph can only be destroyed.
-  GraphMemory take_memory();
+  detail::GraphMemory take_memory();
   /// Random nodes that run from now on draw other numbers: before everything is computed anew.
-  void draw_anew() { executor_->take_step(); }
+  void draw_anew();
   /// From now on `backward` adds to these, which outlive the graph, and parameters' gradients are
   /// read there.
   void collect_gradients_in(Gradients& gradients) { collected_ = &gradients; }
@@ -133,42 +145,40 @@ class ComputationGraph {
  private:
   friend class Minibatch;
 
-  struct Checkpoint {
-    Tape::Mark tape;
-    Executor::Mark run;
-  };
+  struct Checkpoint;
+  struct LockedExecutor;
   /// From this generation on, values from `values` on are others.
   struct Revert {
     std::uint32_t generation, values;
   };
 
-  ValueRef ref(const Expression& e, const char* user) const;
+  detail::ValueRef ref(const Expression& e, const char* user) const;
   std::size_t values_kept_since(std::uint32_t generation) const;
   void forget_all();
   /// The executor. It is not to be had while samples are recorded beside each other.
-  Executor& executor(const char* user) const {
+  detail::Executor& executor(const char* user) const {
     if (is_beside_others()) throw_beside_others(user);
     return *executor_;
   }
-  std::pair<Executor*, std::unique_lock<std::mutex>> locked(const char* user);
+  LockedExecutor locked(const char* user);
   [[noreturn]] static void throw_beside_others(const char* user);
   [[noreturn]] static void throw_not_in_use();
   [[noreturn]] static void throw_not_derived();
 
-  OwnedHandleSlot slot_;
-  std::shared_ptr<TypeTable> types_;
-  std::unique_ptr<TypeCache> own_cache_;
-  Tape tape_;
-  std::unique_ptr<Executor> own_executor_;
-  Executor* executor_;
+  detail::OwnedHandleSlot slot_;
+  std::shared_ptr<detail::TypeTable> types_;
+  std::unique_ptr<detail::TypeCache> own_cache_;
+  std::unique_ptr<detail::Tape> tape_;
+  std::unique_ptr<detail::Executor> own_executor_;
+  detail::Executor* executor_;
   std::uint32_t index_ = 0;  ///< among the executor's tapes
   std::vector<Checkpoint> checkpoints_;
   std::vector<Revert> reverts_;  ///< those that still matter: later ones kept more
   /// Shapes with a minibatch dimension: those without lie in the type table.
-  mutable std::map<std::pair<ShapeId, std::uint32_t>, Dim> minibatch_dims_;
-  bool in_use_ = true;             ///< false for a spare graph of a minibatch
-  bool beside_others_ = false;     ///< its minibatch is inside Minibatch::record
-  ValueWaiter* waiter_ = nullptr;  ///< of its sample, while that runs in for_each_sample
+  mutable std::map<std::pair<std::uint32_t, std::uint32_t>, Dim> minibatch_dims_;
+  bool in_use_ = true;                     ///< false for a spare graph of a minibatch
+  bool beside_others_ = false;             ///< its minibatch is inside Minibatch::record
+  detail::ValueWaiter* waiter_ = nullptr;  ///< of its sample, while that runs in for_each_sample
   Gradients gradients_;
   Gradients* collected_ = nullptr;
   const Gradients* last_gradients_ = nullptr;  ///< where those of parameters are

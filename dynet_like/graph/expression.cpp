@@ -4,8 +4,11 @@
 #include <ostream>
 
 #include "dynet_like/graph/computation_graph.h"
+#include "dynet_like/tape/tape.h"
 
 namespace dynet_like {
+
+using namespace detail;
 
 std::ostream& operator<<(std::ostream& out, const Expression& x) {
   if (x.is_stale() || !x.pg->is_recorded(x)) return out << "(cleared expression)";

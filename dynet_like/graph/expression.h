@@ -50,11 +50,11 @@ struct Expression {
 
   /// When it was made: grows with every revert and clear of the graph.
   std::uint32_t generation = 0;
-  const HandleSlot* slot = nullptr;
+  const detail::HandleSlot* slot = nullptr;
 
   Expression() = default;
   Expression(ComputationGraph* graph, std::uint32_t value, std::uint32_t made,
-             const HandleSlot* place)
+             const detail::HandleSlot* place)
       : pg(graph), i(value), generation(made), slot(place) {}
   /// The value of a graph with this number. Throws UsageError if there is none.
   Expression(ComputationGraph* graph, std::uint32_t value);

@@ -4,8 +4,11 @@
 #include "dynet_like/core/errors.h"
 #include "dynet_like/graph/rethrow_in_sample.h"
 #include "dynet_like/graph/sample_fibers.h"
+#include "dynet_like/exec/executor.h"
 
 namespace dynet_like {
+
+using namespace detail;
 
 namespace {
 
@@ -21,31 +24,31 @@ void Minibatch::run_samples(std::size_t count, const RunSample& run) {
 
 void Minibatch::run_arriving(std::size_t at_once, const TakeSample& take, const RunSample& run) {
   check_alone("for_each_arriving");
-  if (!executor_.options().inference || at_once == 0) {
+  if (!executor_->options().inference || at_once == 0) {
     throw UsageError(
         "[for_each_arriving] need GraphOptions::inference, and at least one sample at once; got " +
-        std::string(executor_.options().inference ? "inference" : "training") + " and " +
+        std::string(executor_->options().inference ? "inference" : "training") + " and " +
         std::to_string(at_once));
   }
   run_with_graphs(at_once, run, take);
 }
 
 void Minibatch::run_with_graphs(std::size_t count, const RunSample& run, const TakeSample& take) {
-  if (executor_.options().stack_bytes < kLeastStack) {
+  if (executor_->options().stack_bytes < kLeastStack) {
     throw UsageError("[for_each_sample] need GraphOptions::stack_bytes of at least " +
                      std::to_string(kLeastStack) + "; got " +
-                     std::to_string(executor_.options().stack_bytes));
+                     std::to_string(executor_->options().stack_bytes));
   }
   const std::size_t first = used_;
   for (std::size_t i = 0; i < count; ++i) new_graph();
   if (fibers_ == nullptr) {
-    fibers_ = std::make_unique<SampleFibers>(executor_.options().stack_bytes);
+    fibers_ = std::make_unique<SampleFibers>(executor_->options().stack_bytes);
   }
   const auto end = [&] {
     set_recording(false);
     for (std::size_t sample = first; sample < used_; ++sample) {
       graphs_[sample]->waiter_ = nullptr;
-      graphs_[sample]->tape_.record_with(*caches_[0]);
+      graphs_[sample]->tape_->record_with(*caches_[0]);
     }
     for (const std::unique_ptr<TypeCache>& cache : caches_) cache->end_sample();
   };
@@ -71,17 +74,17 @@ void Minibatch::run_on_fibers(std::size_t first, const RunSample& run, const Tak
   };
   job.prepare = [&](std::size_t i, unsigned thread, Turn& turn) {
     caches_[thread]->begin_sample(&turn, i);
-    graphs_[first + i]->tape_.record_with(*caches_[thread]);
+    graphs_[first + i]->tape_->record_with(*caches_[thread]);
   };
   job.compute = [&](std::span<const ValueRef> values, std::size_t samples) {
     compute_wave(values, samples);
   };
-  job.read = [&](ValueRef value) { return executor_.value(value); };
+  job.read = [&](ValueRef value) { return executor_->value(value); };
   std::vector<std::uint32_t> ended;  // as long as that is not worth while
   job.end = [&](std::size_t i) {
     ended.push_back(graphs_[first + i]->index_);
-    if (executor_.value_bytes() < kBytesWorthGivingBack) return;
-    for (const std::uint32_t tape : ended) executor_.end_sample(tape);
+    if (executor_->value_bytes() < kBytesWorthGivingBack) return;
+    for (const std::uint32_t tape : ended) executor_->end_sample(tape);
     ended.clear();
   };
   std::vector<std::size_t> numbers(take != nullptr ? job.count : 0);  // of those that have come
@@ -93,7 +96,7 @@ void Minibatch::run_on_fibers(std::size_t first, const RunSample& run, const Tak
     };
     job.end = [&](std::size_t i) { use_again(*graphs_[first + i]); };
   }
-  const std::optional<SampleFibers::Failure> failure = fibers_->run(job, executor_.threads());
+  const std::optional<SampleFibers::Failure> failure = fibers_->run(job, executor_->threads());
   if (!failure.has_value()) return;
   rethrow_in_sample(failure->exception,
                     take != nullptr ? numbers[failure->sample] : first + failure->sample);
@@ -101,25 +104,25 @@ void Minibatch::run_on_fibers(std::size_t first, const RunSample& run, const Tak
 
 // For the next sample that arrives.
 void Minibatch::use_again(ComputationGraph& graph) {
-  executor_.forget_tape(graph.index_);
+  executor_->forget_tape(graph.index_);
   graph.forget_records();
   graph.waiter_ = nullptr;
 }
 
 void Minibatch::compute_wave(std::span<const ValueRef> values, std::size_t samples) {
   forget_changed(false);
-  executor_.spread(0, static_cast<std::uint32_t>(used_));
-  executor_.forward(values);
-  executor_.bring(values);
+  executor_->spread(0, static_cast<std::uint32_t>(used_));
+  executor_->forward(values);
+  executor_->bring(values);
   ++wave_count_;
   if (waves_.size() == Report::kKeptWaves) return;
-  const Executor::Size size = executor_.last_forward();
+  const Executor::Size size = executor_->last_forward();
   waves_.push_back({samples, size.nodes, size.batches});
 }
 
 // As many as are worth it; each has a cache of types of its own.
 unsigned Minibatch::use_threads(std::size_t samples) {
-  const std::size_t most = std::max(1u, executor_.options().threads);
+  const std::size_t most = std::max(1u, executor_->options().threads);
   const auto threads = static_cast<unsigned>(std::clamp<std::size_t>(samples, 1, most));
   while (caches_.size() < threads) caches_.push_back(std::make_unique<TypeCache>(*types_));
   return threads;

@@ -5,7 +5,7 @@
 #include <mutex>
 #include <utility>
 
-namespace dynet_like {
+namespace dynet_like::detail {
 
 namespace {
 
@@ -37,4 +37,4 @@ void ReleaseHandleSlot::operator()(HandleSlot* slot) const {
   slot->next_free = std::exchange(all.free, slot);
 }
 
-}  // namespace dynet_like
+}  // namespace dynet_like::detail

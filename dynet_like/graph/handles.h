@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <memory>
 
-namespace dynet_like {
+namespace dynet_like::detail {
 
 /// A place in the one registry of the process. It is never freed, only used again.
 struct HandleSlot {
@@ -34,4 +34,4 @@ using OwnedHandleSlot = std::unique_ptr<HandleSlot, ReleaseHandleSlot>;
 /// Takes a free slot, or a new one. Safe to call from several threads.
 OwnedHandleSlot acquire_handle_slot();
 
-}  // namespace dynet_like
+}  // namespace dynet_like::detail

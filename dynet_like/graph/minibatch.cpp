@@ -6,9 +6,12 @@
 #include "dynet_like/core/errors.h"
 #include "dynet_like/core/make_room.h"
 #include "dynet_like/exec/memory_needs.h"
+#include "dynet_like/exec/executor.h"
 #include "dynet_like/graph/sample_fibers.h"
 
 namespace dynet_like {
+
+using namespace detail;
 
 namespace {
 
@@ -19,25 +22,39 @@ void sort_by_sample(std::vector<ValueRef>& values) {
   std::stable_sort(values.begin(), values.end(), before);
 }
 
+bool is_within(const ValueRef& value, std::uint32_t begin, std::uint32_t end) {
+  return value.tape >= begin && value.tape < end;
+}
+
 }  // namespace
 
 Minibatch::Minibatch(const GraphOptions& options)
-    : types_(std::make_shared<TypeTable>()), executor_(options) {
+    : types_(std::make_shared<TypeTable>()), executor_(std::make_unique<Executor>(options)) {
   caches_.push_back(std::make_unique<TypeCache>(*types_));
-  executor_.take_step();
+  executor_->take_step();
 }
 
 Minibatch::~Minibatch() = default;
+
+ValueRef Minibatch::ref(const Expression& e, const char* user) const { return e.pg->ref(e, user); }
+
+bool Minibatch::trains_in_parts() const {
+  return parts_.size() > 1 && !executor_->options().inference;
+}
+
+void Minibatch::on_gradient_complete(std::function<void(const ParameterStorage&)> callback) {
+  executor_->on_gradient_complete(std::move(callback));
+}
 
 ComputationGraph& Minibatch::new_graph() {
   check_alone("new_graph");
   if (used_ == graphs_.size()) {
     make_room(graphs_);
     graphs_.push_back(
-        make_graph({types_, *caches_[0], executor_, static_cast<std::uint32_t>(used_)}));
+        make_graph({types_, *caches_[0], *executor_, static_cast<std::uint32_t>(used_)}));
   }
   ComputationGraph& graph = *graphs_[used_];
-  graph.index_ = executor_.add_tape(graph.tape_);
+  graph.index_ = executor_->add_tape(*graph.tape_);
   graph.in_use_ = true;
   ++used_;
   return graph;
@@ -57,7 +74,7 @@ ComputationGraph& Minibatch::graph(std::size_t sample) {
 }
 
 const Expression& Minibatch::checked(const Expression& e, const char* user) const {
-  if (e.graph(user).executor_ == &executor_) return e;
+  if (e.graph(user).executor_ == executor_.get()) return e;
   throw UsageError(std::string("[") + user +
                    "] need an expression of this minibatch; got one of another graph");
 }
@@ -83,8 +100,8 @@ void Minibatch::add_output(const Expression& output) {
 
 // Values of parameters that have changed since go, with all that followed from them.
 void Minibatch::forget_changed(bool look_at_memory) {
-  if (!executor_.parameters_may_have_changed(look_at_memory)) return;
-  executor_.invalidate();
+  if (!executor_->parameters_may_have_changed(look_at_memory)) return;
+  executor_->invalidate();
   ran_forward_ = ran_backward_ = false;
 }
 
@@ -93,11 +110,11 @@ void Minibatch::begin_forward() {
   forget_changed(true);
   find_parts();
   if (trains_in_parts()) {
-    executor_.release();
+    executor_->release();
     gradients_.clear();
-    executor_.begin_backward();
+    executor_->begin_backward();
   }
-  if (forgets_ == executor_.forgets()) return;
+  if (forgets_ == executor_->forgets()) return;
   computed_losses_ = computed_outputs_ = read_losses_ = 0;
   total_ = 0;
 }
@@ -115,7 +132,7 @@ void Minibatch::start() {
   } else {
     // What a part has computed is gone when the next one runs.
     std::vector<double> losses(losses_.size() - read_losses_);
-    if (executor_.options().inference) {
+    if (executor_->options().inference) {
       infer_in_parts(losses);
     } else {
       train_in_parts(losses);
@@ -125,8 +142,8 @@ void Minibatch::start() {
   }
   computed_losses_ = losses_.size();
   computed_outputs_ = outputs_.size();
-  forgets_ = executor_.forgets();
-  parameter_changes_ = executor_.parameter_changes();
+  forgets_ = executor_->forgets();
+  parameter_changes_ = executor_->parameter_changes();
   ran_forward_ = true;
   ran_backward_ = trains_in_parts();
 }
@@ -134,7 +151,7 @@ void Minibatch::start() {
 float Minibatch::loss() {
   check_alone("loss");
   const bool is_read = read_losses_ == computed_losses_;
-  if (!is_read && forgets_ != executor_.forgets()) {
+  if (!is_read && forgets_ != executor_->forgets()) {
     throw StateError(
         "[loss] need the values that start has computed; got a minibatch that has forgotten them: "
         "call loss before what changes it");
@@ -156,9 +173,9 @@ void Minibatch::train_in_parts(std::span<double> losses) {
     forward_new(part);
     read_losses(part, losses);
     run_backward(part, gradients_);
-    executor_.release();
+    executor_->release();
   }
-  executor_.finish_backward(gradients_);
+  executor_->finish_backward(gradients_);
 }
 
 // What was asked for is kept.
@@ -172,7 +189,7 @@ void Minibatch::infer_in_parts(std::span<double> losses) {
     read_losses(part, losses);
     choose(std::span(losses_).subspan(computed_losses_), part, kept);
     choose(std::span(outputs_).subspan(computed_outputs_), part, kept);
-    executor_.release(kept);
+    executor_->release(kept);
   }
 }
 
@@ -184,8 +201,8 @@ void Minibatch::compute(std::span<const Expression> expressions) {
   if (targets.empty()) return;
   sort_by_sample(targets);
   forget_changed(false);
-  executor_.spread(0, static_cast<std::uint32_t>(used_));
-  executor_.forward(targets);
+  executor_->spread(0, static_cast<std::uint32_t>(used_));
+  executor_->forward(targets);
 }
 
 const Gradients& Minibatch::backward() {
@@ -201,14 +218,14 @@ const Gradients& Minibatch::backward() {
 void Minibatch::backward(Gradients& gradients) {
   check_backward();
   const bool in_parts = parts_.size() > 1;
-  executor_.begin_backward();
+  executor_->begin_backward();
   for (const Part& part : parts_) {
-    if (in_parts) executor_.spread(part.begin, part.end);
+    if (in_parts) executor_->spread(part.begin, part.end);
     run_backward(part, gradients);
-    if (in_parts) executor_.release();
+    if (in_parts) executor_->release();
   }
-  executor_.finish_backward(gradients);
-  if (in_parts) forgets_ = executor_.forgets();
+  executor_->finish_backward(gradients);
+  if (in_parts) forgets_ = executor_->forgets();
   for (std::size_t i = 0; i < used_; ++i) {
     const bool is_callers = &gradients != graphs_[i]->collected_;
     graphs_[i]->last_gradients_ = is_callers ? nullptr : &gradients;
@@ -217,7 +234,7 @@ void Minibatch::backward(Gradients& gradients) {
 
 void Minibatch::check_backward() {
   check_alone("backward");
-  if (executor_.options().inference) {
+  if (executor_->options().inference) {
     throw UsageError(
         "[backward] need a minibatch that keeps its values; got "
         "GraphOptions::inference");
@@ -228,8 +245,8 @@ void Minibatch::check_backward() {
         std::to_string(losses_.size()) + " losses, " +
         std::to_string(ran_forward_ ? computed_losses_ : 0) + " of them computed");
   }
-  executor_.check_parameters("backward");
-  if (parameter_changes_ != executor_.parameter_changes()) {
+  executor_->check_parameters("backward");
+  if (parameter_changes_ != executor_->parameter_changes()) {
     throw StateError(
         "[backward] need the losses that forward returned; got values that were computed anew "
         "since, "
@@ -243,16 +260,16 @@ void Minibatch::find_parts() {
   if (used_ == 0) return;
   const auto end = static_cast<std::uint32_t>(used_);
   parts_.push_back({0, end});
-  const std::size_t limit = executor_.options().memory_limit;
+  const std::size_t limit = executor_->options().memory_limit;
   if (limit == 0) return;
-  MemoryNeeds needs(executor_.options());
+  MemoryNeeds needs(executor_->options());
   for (std::uint32_t sample = 0; sample < end; ++sample) {
-    needs.add(graphs_[sample]->tape_);
+    needs.add(*graphs_[sample]->tape_);
     if (sample == parts_.back().begin || needs.bytes() <= limit) continue;
     parts_.back().end = sample;
     parts_.push_back({sample, end});
     needs.start_anew();
-    needs.add(graphs_[sample]->tape_);
+    needs.add(*graphs_[sample]->tape_);
   }
 }
 
@@ -260,7 +277,7 @@ void Minibatch::choose(std::span<const Expression> expressions, Part part,
                        std::vector<ValueRef>& chosen) const {
   for (const Expression& e : expressions) {
     const ValueRef value = ref(e, "forward");
-    if (part.contains(value)) chosen.push_back(value);
+    if (is_within(value, part.begin, part.end)) chosen.push_back(value);
   }
   sort_by_sample(chosen);
 }
@@ -271,8 +288,8 @@ void Minibatch::forward_new(Part part) {
   choose(std::span(losses_).subspan(read_losses_), part, losses);
   choose(std::span(losses_).subspan(computed_losses_), part, targets);
   choose(std::span(outputs_).subspan(computed_outputs_), part, targets);
-  executor_.spread(part.begin, part.end);
-  executor_.forward(targets, executor_.options().inference, losses);
+  executor_->spread(part.begin, part.end);
+  executor_->forward(targets, executor_->options().inference, losses);
 }
 
 // Those of the losses to come that are in a part are written to their places.
@@ -282,25 +299,25 @@ void Minibatch::read_losses(Part part, std::span<double> losses) {
   std::vector<std::size_t> places;
   for (std::size_t i = 0; i < losses.size(); ++i) {
     const ValueRef loss = ref(new_losses[i], "forward");
-    if (!part.contains(loss)) continue;
+    if (!is_within(loss, part.begin, part.end)) continue;
     values.push_back(loss);
     places.push_back(i);
   }
   std::vector<double> sums(values.size());
-  executor_.sum_values(values, sums);
+  executor_->sum_values(values, sums);
   for (std::size_t i = 0; i < places.size(); ++i) losses[places[i]] = sums[i];
 }
 
 void Minibatch::run_backward(Part part, Gradients& gradients) {
   std::vector<ValueRef> losses;
   choose(losses_, part, losses);
-  executor_.forward(losses);  // what was forgotten since
-  executor_.run_backward(losses, gradients);
+  executor_->forward(losses);  // what was forgotten since
+  executor_->run_backward(losses, gradients);
 }
 
 Report Minibatch::explain() const {
   check_alone("explain");
-  Report report = executor_.report();
+  Report report = executor_->report();
   report.waves = waves_;
   report.wave_count = wave_count_;
   return report;
@@ -308,8 +325,8 @@ Report Minibatch::explain() const {
 
 void Minibatch::clear() {
   check_alone("clear");
-  executor_.clear();
-  executor_.take_step();
+  executor_->clear();
+  executor_->take_step();
   for (std::size_t i = 0; i < used_; ++i) {
     graphs_[i]->forget_records();
     graphs_[i]->in_use_ = false;
@@ -319,14 +336,14 @@ void Minibatch::clear() {
   outputs_.clear();
   computed_losses_ = computed_outputs_ = read_losses_ = 0;
   total_ = 0;
-  forgets_ = executor_.forgets();
+  forgets_ = executor_->forgets();
   parts_.clear();
   waves_.clear();
   wave_count_ = 0;
   gradients_.clear();
   ran_forward_ = ran_backward_ = false;
   if (types_->trim()) {
-    executor_.forget_types();
+    executor_->forget_types();
     for (const std::unique_ptr<TypeCache>& cache : caches_) cache->forget();
   }
 }

@@ -12,7 +12,9 @@
 
 namespace dynet_like {
 
+namespace detail {
 class SampleFibers;
+}  // namespace detail
 
 /// One graph per sample, one plan and one backward pass over all of them. Results are the same bits
 /// as those of the samples run one by one. Clear it and use it again: it keeps its memory.
@@ -94,19 +96,16 @@ class Minibatch {
   std::size_t parts() const { return parts_.size(); }
   /// Calls back when a parameter's gradient is complete, in `backward`; in `forward`, if that runs
   /// backward part by part.
-  void on_gradient_complete(std::function<void(const ParameterStorage&)> callback) {
-    executor_.on_gradient_complete(std::move(callback));
-  }
+  void on_gradient_complete(std::function<void(const ParameterStorage&)> callback);
 
  protected:
   /// A spare graph, which a derived class may make as one of a class of its own.
-  virtual std::unique_ptr<ComputationGraph> make_graph(const GraphPlace& place);
+  virtual std::unique_ptr<ComputationGraph> make_graph(const detail::GraphPlace& place);
 
  private:
   /// Consecutive samples.
   struct Part {
     std::uint32_t begin = 0, end = 0;
-    bool contains(const ValueRef& ref) const { return ref.tape >= begin && ref.tape < end; }
   };
 
   const Expression& checked(const Expression& e, const char* user) const;
@@ -117,28 +116,29 @@ class Minibatch {
   void run_with_graphs(std::size_t count, const RunSample& run, const TakeSample& take);
   void run_on_fibers(std::size_t first, const RunSample& run, const TakeSample& take);
   void use_again(ComputationGraph& graph);
-  void compute_wave(std::span<const ValueRef> values, std::size_t samples);
+  void compute_wave(std::span<const detail::ValueRef> values, std::size_t samples);
   unsigned use_threads(std::size_t samples);
-  ValueRef ref(const Expression& e, const char* user) const { return e.pg->ref(e, user); }
+  detail::ValueRef ref(const Expression& e, const char* user) const;
   void forget_changed(bool look_at_memory);
   void find_parts();
-  bool trains_in_parts() const { return parts_.size() > 1 && !executor_.options().inference; }
+  bool trains_in_parts() const;
   void begin_forward();
   void train_in_parts(std::span<double> losses);
   void infer_in_parts(std::span<double> losses);
   /// Adds those that belong to a part.
   void choose(std::span<const Expression> expressions, Part part,
-              std::vector<ValueRef>& chosen) const;
+              std::vector<detail::ValueRef>& chosen) const;
   void forward_new(Part part);
   void read_losses(Part part, std::span<double> losses);
   void run_backward(Part part, Gradients& gradients);
   void check_backward();
 
-  std::shared_ptr<TypeTable> types_;
-  std::vector<std::unique_ptr<TypeCache>> caches_;  ///< by thread; the first is the caller's
-  bool recording_ = false;                          ///< inside `record` or `run_samples`
-  std::unique_ptr<SampleFibers> fibers_;            ///< made for the first samples that need them
-  Executor executor_;
+  std::shared_ptr<detail::TypeTable> types_;
+  std::vector<std::unique_ptr<detail::TypeCache>>
+      caches_;                                    ///< by thread; the first is the caller's
+  bool recording_ = false;                        ///< inside `record` or `run_samples`
+  std::unique_ptr<detail::SampleFibers> fibers_;  ///< made for the first samples that need them
+  std::unique_ptr<detail::Executor> executor_;
   std::vector<std::unique_ptr<ComputationGraph>> graphs_;  ///< those behind `used_` are spare
   std::size_t used_ = 0;
   std::vector<Expression> losses_, outputs_;

@@ -5,8 +5,12 @@
 #include "dynet_like/graph/minibatch.h"
 #include "dynet_like/graph/rethrow_in_sample.h"
 #include "dynet_like/graph/sample_order.h"
+#include "dynet_like/exec/executor.h"
+#include "dynet_like/tape/tape.h"
 
 namespace dynet_like {
+
+using namespace detail;
 
 void Minibatch::check_alone(const char* user) const {
   if (!recording_) return;
@@ -65,14 +69,14 @@ std::vector<Expression> Minibatch::record_from(std::size_t first, const RecordSa
       ComputationGraph& graph = *graphs_[first + *i];
       std::exception_ptr failure;
       cache.begin_sample(threads > 1 ? &order : nullptr, *i);
-      graph.tape_.record_with(cache);
+      graph.tape_->record_with(cache);
       try {
         expressions[*i] = record(graph, *i);
         graph.ref(expressions[*i], "record");  // throws if it is not its own
       } catch (...) {
         failure = std::current_exception();
       }
-      graph.tape_.record_with(*caches_[0]);
+      graph.tape_->record_with(*caches_[0]);
       cache.end_sample();
       order.finish(*i, failure);
     }
@@ -80,7 +84,7 @@ std::vector<Expression> Minibatch::record_from(std::size_t first, const RecordSa
   if (threads == 1) {
     work(0);
   } else {
-    executor_.threads().run(threads, work);
+    executor_->threads().run(threads, work);
   }
   if (order.failed()) rethrow_in_sample(order.failure(), first + *order.failed());
   return expressions;

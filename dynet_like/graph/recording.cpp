@@ -5,9 +5,7 @@
 #include "dynet_like/ops/ops.h"
 #include "dynet_like/tape/labels.h"
 
-namespace dynet_like {
-
-namespace recording {
+namespace dynet_like::detail::recording {
 
 ComputationGraph& check_graph(std::string_view op, std::span<const Expression> xs) {
   if (xs.empty()) throw_shape_error(op, "at least one input", {});
@@ -40,13 +38,15 @@ std::string labels_of(const Expression& x) {
   return x.pg == nullptr ? "" : x.pg->tape().labels_of(std::span(&x.i, 1));
 }
 
-}  // namespace recording
+}  // namespace dynet_like::detail::recording
 
-Expression apply_op(const Op& op, Expressions inputs, ListOf<std::uint32_t> attributes,
+namespace dynet_like {
+
+Expression apply_op(const ops::Op& op, Expressions inputs, ListOf<std::uint32_t> attributes,
                     ListOf<std::uint32_t> integers, ListOf<double> reals) {
-  ComputationGraph& graph = recording::graph_of(op.name, inputs);
+  ComputationGraph& graph = detail::recording::graph_of(op.name, inputs);
   return graph.expression(
-      graph.tape().add(op, recording::Values(inputs).all(), attributes, {integers, reals}));
+      graph.tape().add(op, detail::recording::Values(inputs).all(), attributes, {integers, reals}));
 }
 
 }  // namespace dynet_like

@@ -10,8 +10,12 @@
 
 #include "dynet_like/graph/computation_graph.h"
 #include "dynet_like/ops/op.h"
+#include "dynet_like/tape/tape.h"
 
-namespace dynet_like::recording {
+namespace dynet_like::detail::recording {
+
+using detail::Numbers, detail::RangeShape, detail::Tape, detail::ValueId;
+using ops::Axis, ops::Op, ops::SharedGradient, ops::Signature;
 
 using Integers = std::span<const std::uint32_t>;
 
@@ -88,4 +92,4 @@ inline Expression many(const Op& op, std::span<const Expression> xs, Integers at
   return graph.expression(graph.tape().add(op, Values(xs).all(), attributes));
 }
 
-}  // namespace dynet_like::recording
+}  // namespace dynet_like::detail::recording

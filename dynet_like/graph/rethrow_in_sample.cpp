@@ -6,7 +6,7 @@
 
 #include "dynet_like/core/errors.h"
 
-namespace dynet_like {
+namespace dynet_like::detail {
 
 namespace {
 
@@ -39,4 +39,4 @@ void rethrow_in_sample(std::exception_ptr failure, std::size_t sample) {
   }
 }
 
-}  // namespace dynet_like
+}  // namespace dynet_like::detail

@@ -4,10 +4,10 @@
 #include <cstddef>
 #include <exception>
 
-namespace dynet_like {
+namespace dynet_like::detail {
 
 /// Throws it on; with ", in sample N" if it is an exception of the library, and of no derived
 /// class.
 [[noreturn]] void rethrow_in_sample(std::exception_ptr failure, std::size_t sample);
 
-}  // namespace dynet_like
+}  // namespace dynet_like::detail

@@ -8,7 +8,7 @@
 
 #include "dynet_like/core/errors.h"
 
-namespace dynet_like {
+namespace dynet_like::detail {
 
 namespace {
 
@@ -307,4 +307,4 @@ void SampleFibers::unwind() {
   threads_->run_on_own_threads(job_->threads, [&](unsigned p) { parts_[p]->unwind(); });
 }
 
-}  // namespace dynet_like
+}  // namespace dynet_like::detail

@@ -15,7 +15,7 @@
 #include "dynet_like/exec/needed.h"
 #include "dynet_like/graph/sample_order.h"
 
-namespace dynet_like {
+namespace dynet_like::detail {
 
 /// Where the graph of a sample that runs on a fiber gets its values.
 class ValueWaiter {
@@ -88,4 +88,4 @@ class SampleFibers {
   std::vector<ValueRef> wanted_;
 };
 
-}  // namespace dynet_like
+}  // namespace dynet_like::detail

@@ -1,7 +1,7 @@
 // SampleOrder, under one mutex: a sample takes much longer than a lock.
 #include "dynet_like/graph/sample_order.h"
 
-namespace dynet_like {
+namespace dynet_like::detail {
 
 namespace {
 
@@ -38,4 +38,4 @@ void SampleOrder::wait_for_those_before(std::size_t sample) {
   if (is_abandoned()) throw Abandoned();
 }
 
-}  // namespace dynet_like
+}  // namespace dynet_like::detail

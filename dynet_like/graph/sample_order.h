@@ -10,7 +10,7 @@
 
 #include "dynet_like/tape/type_cache.h"
 
-namespace dynet_like {
+namespace dynet_like::detail {
 
 /// Samples 0 to count - 1, each recorded by one thread. They are begun in order, so that the first
 /// of those that are being recorded never waits.
@@ -43,4 +43,4 @@ class SampleOrder : public Turn {
   std::exception_ptr failure_;
 };
 
-}  // namespace dynet_like
+}  // namespace dynet_like::detail

@@ -19,7 +19,7 @@
 
 #include "dynet_like/core/errors.h"
 
-namespace dynet_like {
+namespace dynet_like::detail {
 
 namespace {
 
@@ -135,4 +135,4 @@ void write_atomically(const std::filesystem::path& path, std::string_view text) 
   file.commit();
 }
 
-}  // namespace dynet_like
+}  // namespace dynet_like::detail

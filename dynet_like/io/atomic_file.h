@@ -6,7 +6,7 @@
 #include <span>
 #include <string_view>
 
-namespace dynet_like {
+namespace dynet_like::detail {
 
 /// Writes to a temporary file in the same folder and renames it over `path` on commit(), so that
 /// a failed or killed save leaves the previous file. Without commit() nothing stays behind, but
@@ -36,4 +36,4 @@ class AtomicFile {
 /// A whole file at once. Throws as AtomicFile does.
 void write_atomically(const std::filesystem::path& path, std::string_view text);
 
-}  // namespace dynet_like
+}  // namespace dynet_like::detail

@@ -18,6 +18,8 @@
 
 namespace dynet_like {
 
+using namespace detail;
+
 namespace {
 
 using safetensors::shown;
@@ -28,7 +30,7 @@ constexpr const char* kUpdates = "dynet_like.updates";
 constexpr const char* kLearningRate = "dynet_like.learning_rate";
 constexpr const char* kClipThreshold = "dynet_like.clip_threshold";
 constexpr const char* kSparseUpdates = "dynet_like.sparse_updates";
-constexpr std::array kSparseModes = {"lazy", "exact", "lazy_rows"};  // in the enum's order
+constexpr std::array kSparseModes = {"lazy", "exact"};  // in the enum's order
 constexpr const char* kClippedUpdates = "dynet_like.clipped_updates";
 constexpr const char* kWeightDecay = "dynet_like.weight_decay";
 constexpr const char* kMovingAverage = "dynet_like.moving_average";
@@ -78,7 +80,7 @@ struct Settings {
     const std::string& mode = text(kSparseUpdates);
     const auto known = std::find(kSparseModes.begin(), kSparseModes.end(), mode);
     if (known == kSparseModes.end()) {
-      tensor_file::fail(path, "lazy, exact or lazy_rows as " + shown(kSparseUpdates), shown(mode));
+      tensor_file::fail(path, "lazy or exact as " + shown(kSparseUpdates), shown(mode));
     }
     return static_cast<SparseUpdates>(known - kSparseModes.begin());
   }

@@ -14,7 +14,7 @@
 
 #include "dynet_like/core/errors.h"
 
-namespace dynet_like {
+namespace dynet_like::detail {
 
 namespace {
 
@@ -65,4 +65,4 @@ void InputFile::fail(const std::string& need, const std::string& got) const {
   throw FileError(name_, fmt::format("[{}] need {}; got {}", format_, need, got));
 }
 
-}  // namespace dynet_like
+}  // namespace dynet_like::detail

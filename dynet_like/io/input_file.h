@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-namespace dynet_like {
+namespace dynet_like::detail {
 
 /// An open file. Every member throws FileError, with the format's name in front.
 class InputFile {
@@ -31,4 +31,4 @@ class InputFile {
   int descriptor_;
 };
 
-}  // namespace dynet_like
+}  // namespace dynet_like::detail

@@ -11,6 +11,8 @@
 
 namespace dynet_like {
 
+using namespace detail;
+
 namespace {
 
 void load(const TensorEntries& file, const tensor_file::Parameters& parameters,

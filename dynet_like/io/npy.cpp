@@ -14,7 +14,7 @@
 #include "dynet_like/core/text.h"
 #include "dynet_like/io/safetensors_header.h"
 
-namespace dynet_like::npy {
+namespace dynet_like::detail::npy {
 
 namespace {
 
@@ -202,4 +202,4 @@ std::string header_text(const TensorEntry& entry) {
   return start + header;
 }
 
-}  // namespace dynet_like::npy
+}  // namespace dynet_like::detail::npy

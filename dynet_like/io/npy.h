@@ -10,7 +10,7 @@
 
 #include "dynet_like/io/tensor_entries.h"
 
-namespace dynet_like::npy {
+namespace dynet_like::detail::npy {
 
 // Magic bytes, a version, the header's length, and the header, a dictionary of Python such as
 // {'descr': '<f4', 'fortran_order': False, 'shape': (3, 4), } and spaces up to a line end
@@ -35,4 +35,4 @@ Header parse_header(std::span<const std::byte> bytes, const std::string& file,
 /// UsageError for a type that numpy does not have, or another number of bytes than the shape has.
 std::string header_text(const TensorEntry& entry);
 
-}  // namespace dynet_like::npy
+}  // namespace dynet_like::detail::npy

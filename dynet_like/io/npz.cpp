@@ -19,6 +19,8 @@
 
 namespace dynet_like {
 
+using namespace detail;
+
 namespace {
 
 constexpr std::string_view kEnding = ".npy";

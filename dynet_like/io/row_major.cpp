@@ -5,7 +5,7 @@
 #include <functional>
 #include <numeric>
 
-namespace dynet_like {
+namespace dynet_like::detail {
 
 namespace {
 
@@ -57,4 +57,4 @@ void reorder(std::span<const std::uint64_t> shape, std::size_t item_bytes, const
   }
 }
 
-}  // namespace dynet_like
+}  // namespace dynet_like::detail

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <span>
 
-namespace dynet_like {
+namespace dynet_like::detail {
 
 enum class ElementOrder { row_major, column_major };
 
@@ -14,4 +14,4 @@ enum class ElementOrder { row_major, column_major };
 void reorder(std::span<const std::uint64_t> shape, std::size_t item_bytes, const std::byte* from,
              std::byte* to, ElementOrder to_order);
 
-}  // namespace dynet_like
+}  // namespace dynet_like::detail

@@ -16,6 +16,8 @@
 
 namespace dynet_like {
 
+using namespace detail;
+
 namespace {
 
 static_assert(std::endian::native == std::endian::little, "tensor bytes are stored as they are");

@@ -12,7 +12,7 @@
 #include "dynet_like/io/row_major.h"
 #include "dynet_like/io/safetensors_header.h"
 
-namespace dynet_like::tensor_file {
+namespace dynet_like::detail::tensor_file {
 
 namespace {
 
@@ -153,4 +153,4 @@ void fail(const std::filesystem::path& path, const std::string& need, const std:
   throw FileError(path.string(), fmt::format("[load] need {}; got {}", need, got));
 }
 
-}  // namespace dynet_like::tensor_file
+}  // namespace dynet_like::detail::tensor_file

@@ -13,7 +13,7 @@
 #include "dynet_like/io/safetensors.h"
 #include "dynet_like/params/parameter_collection.h"
 
-namespace dynet_like::tensor_file {
+namespace dynet_like::detail::tensor_file {
 
 /// Keys of metadata and names of tensors that begin so are not the user's.
 inline constexpr std::string_view kReserved = "dynet_like.", kTrainer = "trainer/";
@@ -55,4 +55,4 @@ void read(const TensorEntries& file, std::span<const NamedTensor> tensors,
 [[noreturn]] void fail(const std::filesystem::path& path, const std::string& need,
                        const std::string& got);
 
-}  // namespace dynet_like::tensor_file
+}  // namespace dynet_like::detail::tensor_file

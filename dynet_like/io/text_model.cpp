@@ -15,6 +15,8 @@
 
 namespace dynet_like {
 
+using namespace detail;
+
 namespace {
 
 using Storages = std::vector<std::shared_ptr<ParameterStorage>>;

@@ -12,8 +12,8 @@ namespace dynet_like {
 
 /// A parameter or table as an object of such a file, under its full name, with its gradient if
 /// there is one. Doubles are rounded to floats: all that the format holds.
-TextModelEntry text_model_entry(const ParameterStorage& parameter,
-                                const Gradients* gradients = nullptr);
+detail::TextModelEntry text_model_entry(const ParameterStorage& parameter,
+                                        const Gradients* gradients = nullptr);
 
 /// Writes all parameters of a collection, then all its tables, as DyNet does; the file appears
 /// whole or not at all. Throws FileError.

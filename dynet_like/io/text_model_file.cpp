@@ -17,7 +17,7 @@
 #include "dynet_like/core/errors.h"
 #include "dynet_like/core/text.h"
 
-namespace dynet_like {
+namespace dynet_like::detail {
 
 namespace {
 
@@ -298,4 +298,4 @@ void TextModelWriter::write_line(std::span<const float> numbers) {
   file_.write(std::as_bytes(std::span(start, end)));
 }
 
-}  // namespace dynet_like
+}  // namespace dynet_like::detail

@@ -14,7 +14,7 @@
 #include "dynet_like/core/dim.h"
 #include "dynet_like/io/atomic_file.h"
 
-namespace dynet_like {
+namespace dynet_like::detail {
 
 // The header line is
 //   #Parameter# NAME {d1,d2,...} BYTES ZERO_GRAD
@@ -100,4 +100,4 @@ class TextModelWriter {
   std::vector<char> block_;
 };
 
-}  // namespace dynet_like
+}  // namespace dynet_like::detail

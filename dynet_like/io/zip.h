@@ -10,7 +10,7 @@
 
 #include "dynet_like/io/atomic_file.h"
 
-namespace dynet_like::zip {
+namespace dynet_like::detail::zip {
 
 // The format is PKWARE's APPNOTE.TXT 6.3; sizes and offsets of 2^32 - 1 bytes and more, and as many
 // as 2^16 - 1 members, are what it calls Zip64.
@@ -61,4 +61,4 @@ class Writer {
   std::string directory_;
 };
 
-}  // namespace dynet_like::zip
+}  // namespace dynet_like::detail::zip

@@ -11,7 +11,7 @@
 #include "dynet_like/core/text.h"
 #include "dynet_like/io/zip.h"
 
-namespace dynet_like::zip {
+namespace dynet_like::detail::zip {
 
 namespace {
 
@@ -256,4 +256,4 @@ void check(const Member& member, std::span<const std::byte> bytes, const std::st
        fmt::format("{:08x}", sum));
 }
 
-}  // namespace dynet_like::zip
+}  // namespace dynet_like::detail::zip

@@ -4,7 +4,7 @@
 
 #include "dynet_like/io/zip.h"
 
-namespace dynet_like::zip {
+namespace dynet_like::detail::zip {
 
 namespace {
 
@@ -76,4 +76,4 @@ void Writer::write(std::string_view text) {
   position_ += text.size();
 }
 
-}  // namespace dynet_like::zip
+}  // namespace dynet_like::detail::zip

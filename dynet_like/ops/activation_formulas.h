@@ -30,7 +30,6 @@ struct Logistic : UnaryFormula {
 // select and not max: a NaN stays one.
 struct Rectify : UnaryFormula {
   static constexpr std::string_view name = "rectify", formula = "max(x, 0); dy/dx = 0 at 0";
-  static constexpr double kink = 0;
   static constexpr Needs needs = Needs::output;
   template <class T>
   LANE static T value(T x) {
@@ -59,7 +58,6 @@ struct LogSigmoid : UnaryFormula {
 struct Elu : UnaryRealFormula {
   static constexpr std::string_view name = "elu",
                                     formula = "x > 0: x, else c (e^x - 1) (Clevert et al. 2016)";
-  static constexpr double kink = 0;
   static constexpr Needs needs = Needs::inputs;
   template <class T>
   LANE static T value(T x, T c) {
@@ -74,7 +72,6 @@ struct Elu : UnaryRealFormula {
 struct Selu : UnaryFormula {
   static constexpr std::string_view name = "selu",
                                     formula = "1.0507 elu(x, 1.6733) (Klambauer et al. 2017)";
-  static constexpr double kink = 0;
   static constexpr double scale = 1.0507009873554804934, alpha = 1.6732632423543772848;
   static constexpr Needs needs = Needs::inputs;
   template <class T>
@@ -182,7 +179,6 @@ struct Softplus : UnaryFormula {
 
 struct LeakyRelu : UnaryRealFormula {
   static constexpr std::string_view name = "leaky_relu", formula = "x > 0: x, else c x";
-  static constexpr double kink = 0;
   static constexpr Needs needs = Needs::inputs;
   template <class T>
   LANE static T value(T x, T c) {

@@ -33,19 +33,11 @@ Op along_axis(std::string_view name, std::string_view formula, Needs needs,
   Op op;
   op.name = name;
   op.formula = formula;
-  op.needs = needs;
-  op.by_column = [](unsigned, unsigned rank, Attributes a) {
+  op.gradient.needs = needs;
+  op.batching.by_column = [](unsigned, unsigned rank, Attributes a) {
     return !a.empty() && a[0] + 1 < rank;
   };
   op.cost = cost;
-  op.cases = [] {
-    return std::vector<OpCase>{{{Dim({5})}, {0}},     {{Dim({37})}, {0}},
-                               {{Dim({5, 3})}, {0}},  {{Dim({5, 3})}, {1}},
-                               {{Dim({19, 6})}, {1}}, {{Dim({2, 3, 4})}, {1}}};
-  };
-  op.bad_cases = [] {
-    return std::vector<OpCase>{{{Dim({5})}, {1}}, {{Dim({5})}}, {{Dim({5, 3})}, {0, 1}}};
-  };
   return op;
 }
 

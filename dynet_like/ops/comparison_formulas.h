@@ -42,7 +42,6 @@ struct Max : BinaryFormula {
 struct ScalarMin : UnaryRealFormula {
   static constexpr std::string_view name = "scalar_min",
                                     formula = "the smaller of x and c; dy/dx = 1 if x = c";
-  static constexpr double kink = 0.3237;
   static constexpr Needs needs = Needs::inputs;
   template <class T>
   LANE static T value(T x, T c) {
@@ -57,7 +56,6 @@ struct ScalarMin : UnaryRealFormula {
 struct ScalarMax : UnaryRealFormula {
   static constexpr std::string_view name = "scalar_max",
                                     formula = "the larger of x and c; dy/dx = 1 if x = c";
-  static constexpr double kink = 0.3237;
   static constexpr Needs needs = Needs::inputs;
   template <class T>
   LANE static T value(T x, T c) {
@@ -71,7 +69,6 @@ struct ScalarMax : UnaryRealFormula {
 
 struct Sign : UnaryFormula {
   static constexpr std::string_view name = "sign", formula = "-1, 0 or 1; dy/dx = 0";
-  static constexpr double kink = 0;
   static constexpr Needs needs = Needs::nothing;
   template <class T>
   LANE static T value(T x) {
@@ -129,7 +126,6 @@ struct Equal : ComparisonFormula {
 // the condition is one, so is the result.
 struct KeepWhere : BinaryFormula {
   static constexpr std::string_view name = "keep_where", formula = "b = 0: 0, else a; db = 0";
-  static constexpr double low = 0.2, high = 1.5;
   static constexpr Needs needs = Needs::inputs;
   template <class T>
   LANE static T value(T a, T b) {

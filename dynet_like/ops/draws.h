@@ -10,7 +10,7 @@
 
 #include "dynet_like/ops/horner.h"
 
-namespace dynet_like::draws {
+namespace dynet_like::ops::draws {
 
 using Words = std::array<std::uint32_t, 4>;
 
@@ -87,4 +87,8 @@ struct Gumbel {
   }
 };
 
-}  // namespace dynet_like::draws
+}  // namespace dynet_like::ops::draws
+
+namespace dynet_like::detail {
+namespace draws = ops::draws;
+}

@@ -9,7 +9,7 @@
 #include "dynet_like/ops/normal_tail.h"
 #include "dynet_like/ops/op.h"
 
-namespace dynet_like {
+namespace dynet_like::ops {
 
 /// A list of types, to walk over all elementwise formulas.
 template <class... Types>
@@ -49,13 +49,8 @@ LANE T select(bool condition, T a, T b) {
 #undef LANE
 }  // namespace formulas
 
-namespace detail {
-
 Dim broadcast_shape(std::string_view op, std::span<const Dim> inputs);
 SharedGradient sum_if_same_shape(const Signature& type, unsigned input);
-std::vector<OpCase> elementwise_cases(unsigned inputs, unsigned reals, double low, double high,
-                                      double kink);
-std::vector<OpCase> elementwise_bad_cases(unsigned inputs, unsigned reals);
 double elementwise_cost(const Signature& type);
 
 // An addend's gradient is dy itself wherever its formula says so for every value.
@@ -68,24 +63,24 @@ constexpr Op elementwise_op() {
   op.name = F::name;
   op.formula = F::formula;
   op.min_inputs = op.max_inputs = F::inputs;
-  op.reals_per_item = F::reals;
-  op.needs = F::needs;
-  op.is_derivative = F::is_derivative;
+  op.numbers.reals = F::reals;
+  op.gradient.needs = F::needs;
+  op.gradient.is_derivative = F::is_derivative;
   op.shape = [](std::span<const Dim> in, std::span<const std::uint32_t>) {
     return broadcast_shape(F::name, in);
   };
-  op.by_column = [](unsigned, unsigned, std::span<const std::uint32_t>) { return true; };
-  if constexpr (is_sum<F>) op.shared_gradient = sum_if_same_shape;
+  op.batching.by_column = [](unsigned, unsigned, std::span<const std::uint32_t>) { return true; };
+  if constexpr (is_sum<F>) op.gradient.shared = sum_if_same_shape;
   op.cost = elementwise_cost;
-  op.cases = [] { return elementwise_cases(F::inputs, F::reals, F::low, F::high, F::kink); };
-  op.bad_cases = [] { return elementwise_bad_cases(F::inputs, F::reals); };
   return op;
 }
 
-}  // namespace detail
-
 /// The op of an elementwise formula: `elementwise<formulas::Tanh>`.
 template <class F>
-inline constexpr Op elementwise = detail::elementwise_op<F>();
+inline constexpr Op elementwise = elementwise_op<F>();
 
-}  // namespace dynet_like
+}  // namespace dynet_like::ops
+
+namespace dynet_like::detail {
+using ops::elementwise, ops::TypeList;
+}  // namespace dynet_like::detail

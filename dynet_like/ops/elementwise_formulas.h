@@ -9,10 +9,9 @@
 // dy/dx_j. Here is the arithmetic; activation functions, comparisons and losses have files of their
 // own.
 
-/// y = f(x). Test inputs are drawn from [low, high], away from `kink`.
+/// y = f(x).
 struct UnaryFormula {
   static constexpr unsigned inputs = 1, reals = 0;
-  static constexpr double low = -1.5, high = 1.5, kink = -100;
   static constexpr bool is_derivative = true;  ///< the slopes are, as the tests can tell
 };
 /// y = f(x, a) with a real number a that every node has for itself.
@@ -90,7 +89,6 @@ struct Cmult : BinaryFormula {
 
 struct Cdiv : BinaryFormula {
   static constexpr std::string_view name = "cdiv", formula = "a / b, element by element";
-  static constexpr double low = 0.3, high = 1.5;
   static constexpr Needs needs = Needs::inputs_and_output;
   template <class T>
   LANE static T value(T a, T b) {
@@ -173,7 +171,6 @@ struct Exp : UnaryFormula {
 
 struct Log : UnaryFormula {
   static constexpr std::string_view name = "log", formula = "natural logarithm of x";
-  static constexpr double low = 0.2, high = 3;
   static constexpr Needs needs = Needs::inputs;
   template <class T>
   LANE static T value(T x) {
@@ -187,7 +184,6 @@ struct Log : UnaryFormula {
 
 struct Sqrt : UnaryFormula {
   static constexpr std::string_view name = "sqrt", formula = "square root of x; dy/dx = 1 / (2 y)";
-  static constexpr double low = 0.2, high = 3;
   static constexpr Needs needs = Needs::output;
   template <class T>
   LANE static T value(T x) {
@@ -215,7 +211,6 @@ struct Square : UnaryFormula {
 
 struct Abs : UnaryFormula {
   static constexpr std::string_view name = "abs", formula = "|x|; dy/dx = 0 at 0";
-  static constexpr double kink = 0;
   static constexpr Needs needs = Needs::inputs;
   template <class T>
   LANE static T value(T x) {

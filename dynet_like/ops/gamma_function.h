@@ -8,9 +8,9 @@
 
 #include "dynet_like/ops/horner.h"
 
-namespace dynet_like::formulas::special {
+namespace dynet_like::ops::formulas::special {
 
-namespace detail {
+namespace parts {
 
 // Sums of few terms are enough from here on (6.1.41, 6.3.18).
 inline constexpr double kLarge = 10;
@@ -112,15 +112,15 @@ DYNET_LIKE_HOST_DEVICE double digamma_of_positive(double x) {
   return (x < kTo2 ? digamma_from_root(x) : digamma_from_2(x - 2)) + rest;
 }
 
-}  // namespace detail
+}  // namespace parts
 
 /// ln |gamma(x)|: infinite at 0, -1, -2, ...
 DYNET_LIKE_HOST_DEVICE double log_gamma(double x) {
-  if (detail::is_pole(x)) return std::numeric_limits<double>::infinity();
-  if (!(x < -0.5)) return detail::log_gamma_by_shifts(x);
+  if (parts::is_pole(x)) return std::numeric_limits<double>::infinity();
+  if (!(x < -0.5)) return parts::log_gamma_by_shifts(x);
   constexpr double kLogPi = 1.1447298858494001741;
-  const double sine = std::abs(std::sin(detail::half_turns(x)));
-  return (kLogPi - std::log(sine)) - detail::log_gamma_by_shifts(1 - x);
+  const double sine = std::abs(std::sin(parts::half_turns(x)));
+  return (kLogPi - std::log(sine)) - parts::log_gamma_by_shifts(1 - x);
 }
 DYNET_LIKE_HOST_DEVICE float log_gamma(float x) {
   return static_cast<float>(log_gamma(static_cast<double>(x)));
@@ -128,12 +128,16 @@ DYNET_LIKE_HOST_DEVICE float log_gamma(float x) {
 
 /// Its derivative: NaN at 0, -1, -2, ...
 DYNET_LIKE_HOST_DEVICE double digamma(double x) {
-  if (detail::is_pole(x)) return std::numeric_limits<double>::quiet_NaN();
-  if (!(x < 0)) return detail::digamma_of_positive(x);
-  return detail::digamma_of_positive(1 - x) - std::numbers::pi / std::tan(detail::half_turns(x));
+  if (parts::is_pole(x)) return std::numeric_limits<double>::quiet_NaN();
+  if (!(x < 0)) return parts::digamma_of_positive(x);
+  return parts::digamma_of_positive(1 - x) - std::numbers::pi / std::tan(parts::half_turns(x));
 }
 DYNET_LIKE_HOST_DEVICE float digamma(float x) {
   return static_cast<float>(digamma(static_cast<double>(x)));
 }
 
-}  // namespace dynet_like::formulas::special
+}  // namespace dynet_like::ops::formulas::special
+
+namespace dynet_like::detail {
+namespace formulas = ops::formulas;
+}

@@ -3,7 +3,7 @@
 
 #include "dynet_like/core/host_device.h"
 
-namespace dynet_like::formulas {
+namespace dynet_like::ops::formulas {
 
 /// first + second x + ... by Horner's rule, rounded after every operation.
 template <class T>
@@ -15,4 +15,4 @@ DYNET_LIKE_HOST_DEVICE T polynomial(T x, T first, T second, More... more) {
   return first + x * polynomial(x, second, more...);
 }
 
-}  // namespace dynet_like::formulas
+}  // namespace dynet_like::ops::formulas

@@ -7,7 +7,6 @@ struct LogitLoss : BinaryFormula {
                                     formula =
                                         "-(b ln p + (1 - b) ln(1 - p)) with p = 1 / (1 + e^-a), "
                                         "where 0 infinity = 0";
-  static constexpr double low = 0.05, high = 0.95;
   static constexpr Needs needs = Needs::inputs;
   template <class T>
   LANE static T value(T a, T b) {

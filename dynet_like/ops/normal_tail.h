@@ -6,7 +6,7 @@
 
 #include "dynet_like/core/host_device.h"
 
-namespace dynet_like::formulas {
+namespace dynet_like::ops::formulas {
 
 /// The probability that a normal number is above x >= 0: erfc(x / sqrt 2) / 2. What rounding takes
 /// from x / sqrt 2 is put right with erfc's slope: far out it would cost many digits.
@@ -19,4 +19,8 @@ DYNET_LIKE_HOST_DEVICE T normal_tail(T x) {
   return std::erfc(z) / 2 - T(std::numbers::inv_sqrtpi) * std::exp(-z * z) * rest;
 }
 
-}  // namespace dynet_like::formulas
+}  // namespace dynet_like::ops::formulas
+
+namespace dynet_like::detail {
+namespace formulas = ops::formulas;
+}

@@ -5,7 +5,7 @@
 
 #include "dynet_like/core/errors.h"
 
-namespace dynet_like {
+namespace dynet_like::ops {
 
 void throw_shape_error(std::string_view op, std::string_view rule, std::span<const Dim> got) {
   constexpr std::size_t kMost = 8;
@@ -30,4 +30,4 @@ Axis::Axis(const Dim& dim, unsigned d) : n(dim[d]) {
   }
 }
 
-}  // namespace dynet_like
+}  // namespace dynet_like::ops

@@ -11,7 +11,7 @@
 #include "dynet_like/core/dim.h"
 #include "dynet_like/core/dtype.h"
 
-namespace dynet_like {
+namespace dynet_like::ops {
 
 struct Op;
 struct Kernels;
@@ -48,37 +48,21 @@ struct Signature {
   std::uint32_t integers = 0;  ///< of every item
 };
 
-/// One way to call an op in the generated tests: inputs are drawn from [low, high] and kept at
-/// least 0.05 away from `kink`; `diagonal` is added where row and column are the same; integers are
-/// drawn below the op's limit.
-struct OpCase {
-  std::vector<Dim> inputs;
-  std::vector<std::uint32_t> attributes = {};
-  std::vector<double> reals = {};
-  double low = -1.5, high = 1.5;
-  double kink = -100;
-  double diagonal = 0;
+/// What is special about an op for those who run graphs.
+enum class Role : std::uint8_t {
+  computed,   ///< nothing: its kernel gives its value
+  input,      ///< data of the user
+  parameter,  ///< a parameter's values
+  table,      ///< a whole table of rows
+  row,        ///< rows of a table
+  copy,       ///< the same values elsewhere
+  product     ///< a matrix times columns, which products of the same columns can join
 };
 
-/// The facts of an operation. The mathematics is in kernels, one set per device.
-struct Op {
-  static constexpr unsigned kAnyNumber = (1u << 31) - 1;
-
-  std::string_view name;
-  /// The formula, with its source where it is not common knowledge.
-  std::string_view formula;
-  unsigned min_inputs = 1, max_inputs = 1;
+/// How nodes of an op join a batch.
+struct Batching {
   /// Null: all inputs are stacked.
   Join (*join)(unsigned input, std::span<const std::uint32_t> attributes) = nullptr;
-  Needs needs = Needs::inputs;
-  /// False if what the backward kernel gives is not the derivative but what the formula says.
-  bool is_derivative = true;
-  /// Per-node numbers: data that never splits a batch.
-  unsigned integers_per_item = 0, reals_per_item = 0;
-  /// Where the number of integers follows from the attributes.
-  unsigned (*integer_count)(std::span<const std::uint32_t> attributes) = nullptr;
-  /// Every integer of a node must be below this (0: no limit).
-  std::uint32_t (*integer_limit)(const Signature&) = nullptr;
   /// Of an op that does the same to every column: whether input j is taken column by column along
   /// the last of `rank` dimensions, or every column needs all of it. Columns are then recorded as
   /// minibatch elements, so that matrices of any number of columns batch.
@@ -89,44 +73,81 @@ struct Op {
   /// integer of an item says. Where consecutive items have one destination, their sum, in their
   /// order, goes there as the flag of the first says.
   std::uint32_t open_inputs = 0;
-  /// The shape of one output item; throws ShapeError.
-  Dim (*shape)(std::span<const Dim> inputs, std::span<const std::uint32_t> attributes) = nullptr;
+  /// Whether a node of parameters and constants alone is computed once for all graphs. Not worth
+  /// it for lookups: there are as many different ones as words.
+  bool shareable = true;
+};
+
+/// Per-node numbers: data that never splits a batch.
+struct ItemNumbers {
+  unsigned integers = 0, reals = 0;  ///< of an item
+  /// Where the number of integers follows from the attributes.
+  unsigned (*integer_count)(std::span<const std::uint32_t> attributes) = nullptr;
+  /// Every integer of a node must be below this (0: no limit).
+  std::uint32_t (*integer_limit)(const Signature&) = nullptr;
+  /// The integers are (sample, ordinal of the random node, first element), set while recording.
+  bool random = false;
+};
+
+/// What the backward kernel reads and leaves.
+struct GradientFacts {
+  Needs needs = Needs::inputs;
+  /// False if what the backward kernel gives is not the derivative but what the formula says.
+  bool is_derivative = true;
   /// Elements per item that the forward kernel keeps for the backward kernel.
   std::size_t (*saved_size)(const Signature&) = nullptr;
-  SharedGradient (*shared_gradient)(const Signature&, unsigned input) =
-      [](const Signature&, unsigned) { return SharedGradient::dense; };
+  SharedGradient (*shared)(const Signature&, unsigned input) = [](const Signature&, unsigned) {
+    return SharedGradient::dense;
+  };
   /// An op whose dy is not yet what weights and biases need: elements per item that the backward
   /// kernel leaves for them, and where in these the contribution to an input begins.
   std::size_t (*deferred_size)(const Signature&) = nullptr;
   std::size_t (*deferred_offset)(const Signature&, unsigned input) =
       [](const Signature&, unsigned) -> std::size_t { return 0; };
-  /// The integers are (sample, ordinal of the random node, first element), set while recording.
-  bool random = false;
-  /// Whether a node of parameters and constants alone is computed once for all graphs. Not worth
-  /// it for lookups: there are as many different ones as words.
-  bool shareable = true;
+};
+
+/// The facts of an operation. The mathematics is in kernels, one set per device.
+struct Op {
+  static constexpr unsigned kAnyNumber = (1u << 31) - 1;
+
+  std::string_view name;
+  /// The formula, with its source where it is not common knowledge.
+  std::string_view formula;
+  Role role = Role::computed;
+  unsigned min_inputs = 1, max_inputs = 1;
+  /// The shape of one output item; throws ShapeError.
+  Dim (*shape)(std::span<const Dim> inputs, std::span<const std::uint32_t> attributes) = nullptr;
+  Batching batching;
+  ItemNumbers numbers;
+  GradientFacts gradient;
   /// Floating-point operations per item, to decide how much work a thread is given.
   double (*cost)(const Signature&) = nullptr;
-  /// How the generated tests call it, and calls that must throw ShapeError.
-  std::vector<OpCase> (*cases)() = nullptr;
-  std::vector<OpCase> (*bad_cases)() = nullptr;
   /// Kernels of an op that is not the library's own (see docs/custom_ops.md); they run on the CPU.
   const Kernels* kernels = nullptr;
   /// What launches its kernels on a GPU (see docs/cuda.md). Without it the CPU's run, with copies.
   const Kernels* cuda_kernels = nullptr;
 
   Join joins(unsigned input, std::span<const std::uint32_t> attributes) const {
-    return join == nullptr ? Join::stacked : join(input, attributes);
+    return batching.join == nullptr ? Join::stacked : batching.join(input, attributes);
   }
   unsigned integers(std::span<const std::uint32_t> attributes) const {
-    return integer_count == nullptr ? integers_per_item : integer_count(attributes);
+    return numbers.integer_count == nullptr ? numbers.integers : numbers.integer_count(attributes);
   }
   bool has_numbers() const {
-    return integer_count != nullptr || integers_per_item + reals_per_item > 0;
+    return numbers.integer_count != nullptr || numbers.integers + numbers.reals > 0;
   }
-  bool is_open(unsigned input) const { return input < 32 && (open_inputs >> input & 1) != 0; }
-  bool needs_inputs() const { return needs == Needs::inputs || needs == Needs::inputs_and_output; }
-  bool needs_output() const { return needs == Needs::output || needs == Needs::inputs_and_output; }
+  bool is_open(unsigned input) const {
+    return input < 32 && (batching.open_inputs >> input & 1) != 0;
+  }
+  bool needs_inputs() const {
+    return gradient.needs == Needs::inputs || gradient.needs == Needs::inputs_and_output;
+  }
+  bool needs_output() const {
+    return gradient.needs == Needs::output || gradient.needs == Needs::inputs_and_output;
+  }
+  /// Whether its values are somewhere already, so that there is no kernel.
+  bool is_stored() const { return role == Role::input || is_parameter(); }
+  bool is_parameter() const { return role == Role::parameter || role == Role::table; }
 };
 
 /// Elements of input j of an item with these integers.
@@ -151,4 +172,9 @@ struct Axis {
   Axis(const Dim& dim, unsigned d);
 };
 
-}  // namespace dynet_like
+}  // namespace dynet_like::ops
+
+namespace dynet_like::detail {
+using ops::all_ops, ops::Axis, ops::input_size, ops::throw_shape_error;
+using ops::Join, ops::Needs, ops::Op, ops::Role, ops::SharedGradient, ops::Signature;
+}  // namespace dynet_like::detail

@@ -24,7 +24,9 @@ class LookupParameter;
 class Parameter;
 struct CellState;
 struct Expression;
+namespace ops {
 struct Op;
+}
 
 /// Where a function takes several expressions, they come in braces, a vector, an array or a span.
 using Expressions = ListOf<Expression>;
@@ -476,7 +478,7 @@ Expression constrained_softmax(const Expression& x, const Expression& y);
 // ---------------------------------------------------------------------------------------- any op
 
 /// A node of any op, the user's own too: see docs/custom_ops.md. Numbers are per minibatch element.
-Expression apply_op(const Op& op, Expressions inputs, ListOf<std::uint32_t> attributes = {},
+Expression apply_op(const ops::Op& op, Expressions inputs, ListOf<std::uint32_t> attributes = {},
                     ListOf<std::uint32_t> integers = {}, ListOf<double> reals = {});
 
 }  // namespace dynet_like

@@ -8,7 +8,7 @@ Op source(std::string_view name, std::string_view formula) {
   op.name = name;
   op.formula = formula;
   op.min_inputs = op.max_inputs = 0;
-  op.needs = Needs::nothing;
+  op.gradient.needs = Needs::nothing;
   op.shape = [](std::span<const Dim>, std::span<const std::uint32_t> attributes) {
     Dim result;
     result.resize(static_cast<unsigned>(attributes.size() - 1));

@@ -8,7 +8,7 @@
 #include "dynet_like/ops/elementwise.h"
 #include "dynet_like/ops/gamma_function.h"
 
-namespace dynet_like::formulas {
+namespace dynet_like::ops::formulas {
 
 #define LANE DYNET_LIKE_HOST_DEVICE
 
@@ -53,7 +53,6 @@ struct Cos : UnaryFormula {
 
 struct Tan : UnaryFormula {
   static constexpr std::string_view name = "tan", formula = "tan x; dy/dx = 1 + y^2";
-  static constexpr double low = -1.3, high = 1.3;
   static constexpr Needs needs = Needs::output;
   template <class T>
   LANE static T value(T x) {
@@ -68,7 +67,6 @@ struct Tan : UnaryFormula {
 struct Asin : UnaryFormula {
   static constexpr std::string_view name = "asin",
                                     formula = "the angle in [-pi/2, pi/2] whose sine is x";
-  static constexpr double low = -0.9, high = 0.9;
   static constexpr Needs needs = Needs::inputs;
   template <class T>
   LANE static T value(T x) {
@@ -83,7 +81,6 @@ struct Asin : UnaryFormula {
 struct Acos : UnaryFormula {
   static constexpr std::string_view name = "acos",
                                     formula = "the angle in [0, pi] whose cosine is x";
-  static constexpr double low = -0.9, high = 0.9;
   static constexpr Needs needs = Needs::inputs;
   template <class T>
   LANE static T value(T x) {
@@ -150,7 +147,6 @@ struct Asinh : UnaryFormula {
 
 struct Acosh : UnaryFormula {
   static constexpr std::string_view name = "acosh", formula = "ln(x + sqrt(x^2 - 1)), x >= 1";
-  static constexpr double low = 1.2, high = 3;
   static constexpr Needs needs = Needs::inputs;
   template <class T>
   LANE static T value(T x) {
@@ -164,7 +160,6 @@ struct Acosh : UnaryFormula {
 
 struct Atanh : UnaryFormula {
   static constexpr std::string_view name = "atanh", formula = "ln((1 + x) / (1 - x)) / 2, |x| < 1";
-  static constexpr double low = -0.9, high = 0.9;
   static constexpr Needs needs = Needs::inputs;
   template <class T>
   LANE static T value(T x) {
@@ -179,7 +174,6 @@ struct Atanh : UnaryFormula {
 struct Lgamma : UnaryFormula {
   static constexpr std::string_view name = "lgamma",
                                     formula = "ln |gamma(x)|; dy/dx is the digamma function";
-  static constexpr double low = 0.3, high = 4;
   static constexpr Needs needs = Needs::inputs;
   template <class T>
   LANE static T value(T x) {
@@ -243,7 +237,6 @@ struct Floor : UnaryFormula {
 // infinite; at 0^0 it is 0 from above.
 struct Pow : BinaryFormula {
   static constexpr std::string_view name = "pow", formula = "a to the power of b";
-  static constexpr double low = 0.3, high = 2;
   static constexpr Needs needs = Needs::inputs_and_output;
   template <class T>
   LANE static T value(T a, T b) {
@@ -277,7 +270,6 @@ struct BinaryLogLoss : BinaryFormula {
                                     formula =
                                         "-(b ln a + (1 - b) ln(1 - a)), where 0 ln 0 = 0; -ln of "
                                         "the smallest normal number where that is infinite";
-  static constexpr double low = 0.1, high = 0.9;
   static constexpr Needs needs = Needs::inputs;
   template <class T>
   LANE static T value(T a, T b) {
@@ -319,4 +311,4 @@ constexpr void visit_all(Visitor&& visitor) {
   SpecialFormulas::visit(visitor);
 }
 
-}  // namespace dynet_like::formulas
+}  // namespace dynet_like::ops::formulas

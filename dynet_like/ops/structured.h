@@ -9,10 +9,6 @@ namespace dynet_like::ops {
 extern const Op input, parameter, lookup_parameter, constant;
 /// Integers: the row.
 extern const Op lookup;
-/// Whether the values are somewhere already, so that there is no kernel.
-inline bool is_stored(const Op& op) {
-  return op.max_inputs == 0 && (&op == &input || &op == &parameter || &op == &lookup_parameter);
-}
 
 // Products.
 extern const Op matrix_product, affine_transform, dot_product, squared_distance;

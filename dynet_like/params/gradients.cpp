@@ -12,6 +12,8 @@
 
 namespace dynet_like {
 
+using namespace detail;
+
 namespace {
 
 // Numbers of the device.

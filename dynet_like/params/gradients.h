@@ -19,12 +19,12 @@ class Gradients {
   /// The touched rows of a table, in the order of their first touch, entries one behind the other.
   struct Rows {
     std::vector<std::uint32_t> rows;
-    Block values;                            ///< memory of the device, with room for more
+    detail::Block values;                    ///< memory of the device, with room for more
     std::vector<std::uint32_t> slot_of_row;  ///< slot + 1, or 0 if untouched
 
     /// Makes entries of zeros for those of these rows that have none. Entries may move.
     void touch(const ParameterStorage& table, std::span<const std::uint32_t> new_rows);
-    void touch(const CollectionLayout& layout, std::size_t index,
+    void touch(const detail::CollectionLayout& layout, std::size_t index,
                std::span<const std::uint32_t> new_rows);
     /// The entry of a row, of zeros if it is new.
     std::byte* entry(const ParameterStorage& table, std::uint32_t row) {
@@ -62,7 +62,7 @@ class Gradients {
   void set_values(const ParameterStorage& storage, std::span<const float> numbers);
 
   /// Where they lie on the device: the dense one, or the touched rows.
-  std::vector<Stretch> stretches(const ParameterStorage& storage) const;
+  std::vector<detail::Stretch> stretches(const ParameterStorage& storage) const;
 
   /// Adds another object's gradients to these.
   void add(const Gradients& other);
@@ -77,15 +77,15 @@ class Gradients {
 
  private:
   struct Part {
-    std::shared_ptr<CollectionLayout> layout;
-    Block dense;                     // of the collection's dense_size when it was made
+    std::shared_ptr<detail::CollectionLayout> layout;
+    detail::Block dense;             // of the collection's dense_size when it was made
     std::vector<std::uint8_t> used;  // per parameter: its gradient is valid
     std::vector<Rows> tables;        // per parameter; empty for all but tables
 
     void clear(std::size_t index);
   };
 
-  Part& part(const std::shared_ptr<CollectionLayout>& layout);
+  Part& part(const std::shared_ptr<detail::CollectionLayout>& layout);
   void* dense(Part& part, std::size_t index, bool& fresh);
   void* dense(Part& part, std::size_t index);
   const Part* find_part(const ParameterStorage& parameter) const;

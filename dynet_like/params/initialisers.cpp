@@ -15,6 +15,8 @@
 
 namespace dynet_like {
 
+using namespace detail;
+
 namespace {
 
 void fill_uniform(const Tensor& values, double low, double high, Random& random) {

@@ -10,6 +10,8 @@
 
 namespace dynet_like {
 
+using namespace detail;
+
 namespace {
 
 ParameterStorage& checked(const std::shared_ptr<ParameterStorage>& storage, const char* handle) {
@@ -77,7 +79,9 @@ void ParameterStorage::read_values() const {
 
 void ParameterStorage::values_written(std::size_t first, std::size_t count) {
   ++version;
-  if (!is_on_cpu()) write_values(first, count);
+  if (is_on_cpu()) return;
+  // Whoever has the memory may have written to other elements, too.
+  handed_out ? write_values(0, size()) : write_values(first, count);
 }
 
 void ParameterStorage::write_values(std::size_t first, std::size_t count) const {

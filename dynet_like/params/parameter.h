@@ -15,6 +15,8 @@
 
 namespace dynet_like {
 
+namespace detail {
+
 /// Where the gradients of a collection's parameters lie. It lives as long as any of them.
 struct CollectionLayout {
   struct Entry {
@@ -37,6 +39,8 @@ class RowRefresher {
   virtual void refresh_all() = 0;
 };
 
+}  // namespace detail
+
 /// The values of a parameter or of a table, and what graphs and trainers must know of them.
 /// A table has one entry per row; rows are the last dimension of `dim`.
 struct ParameterStorage {
@@ -48,16 +52,16 @@ struct ParameterStorage {
   bool updated = true;
   /// Counts the changes of the values, or the chances to change them; and these chances alone.
   std::atomic<std::uint64_t> version = 0, chances = 0;
-  Block values;  ///< memory of the device
+  detail::Block values;  ///< memory of the device
   /// Copies of the values that products read, by version; of no use once somebody may hold the
   /// memory of the values and write to it at any time.
-  PackedMatrices packed;
+  detail::PackedMatrices packed;
   std::atomic<bool> handed_out = false;
   std::size_t first_digest = 0;  ///< of the values when they were handed out first
-  std::shared_ptr<CollectionLayout> layout;
+  std::shared_ptr<detail::CollectionLayout> layout;
   /// Position in its collection.
   std::size_t index = 0;
-  std::shared_ptr<RowRefresher> refresher;
+  std::shared_ptr<detail::RowRefresher> refresher;
 
   std::size_t size() const { return dim.size(); }
   std::size_t rows() const { return is_table ? dim.d[dim.nd - 1] : 1; }
@@ -70,7 +74,8 @@ struct ParameterStorage {
   Tensor tensor() const;
   /// The same for values that will all be written: they need not be brought here.
   Tensor tensor_to_fill();
-  /// The values were written to through tensor(): the device gets those of `count` elements.
+  /// The values were written to through tensor(): the device gets those of `count` elements, or all
+  /// if somebody holds their memory.
   void values_written(std::size_t first, std::size_t count);
   void values_written() { values_written(0, size()); }
   /// The values were changed on the device.
@@ -92,7 +97,7 @@ struct ParameterStorage {
   void write_values(std::size_t first, std::size_t count) const;
 
   // Of values on another device: the copy, and whether it is up to date.
-  mutable Block copy_;
+  mutable detail::Block copy_;
   mutable bool copy_is_good_ = false;
   mutable std::size_t copy_digest_ = 0;  ///< when the device got it last
 };

@@ -6,6 +6,8 @@
 
 namespace dynet_like {
 
+using namespace detail;
+
 ParameterCollection::ParameterCollection(std::uint64_t seed, DType dtype,
                                          std::shared_ptr<Device> device)
     : storage_(std::make_shared<CollectionStorage>()), path_(std::make_shared<Path>()) {

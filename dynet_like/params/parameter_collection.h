@@ -13,6 +13,8 @@
 
 namespace dynet_like {
 
+namespace detail {
+
 /// All parameters of a collection and its subcollections, in the order of their creation.
 struct CollectionStorage {
   DType dtype = DType::f32;
@@ -21,6 +23,8 @@ struct CollectionStorage {
   std::unordered_map<std::string, std::size_t> by_name;  ///< into `all`
   std::shared_ptr<CollectionLayout> layout = std::make_shared<CollectionLayout>();
 };
+
+}  // namespace detail
 
 /// Parameters by name. A collection is a handle: copies and subcollections share the storage.
 ///
@@ -59,7 +63,7 @@ class ParameterCollection {
   std::size_t parameter_count() const;
   std::size_t size() const { return storages().size(); }
 
-  CollectionStorage& get_storage() const { return *storage_; }
+  detail::CollectionStorage& get_storage() const { return *storage_; }
   DType dtype() const { return storage_->dtype; }
   const std::shared_ptr<Device>& device() const { return storage_->layout->device; }
 
@@ -75,10 +79,8 @@ class ParameterCollection {
   std::shared_ptr<ParameterStorage> add(const Dim& dim, bool is_table, const ParameterInit& init,
                                         const std::string& name);
 
-  std::shared_ptr<CollectionStorage> storage_;
+  std::shared_ptr<detail::CollectionStorage> storage_;
   std::shared_ptr<Path> path_;
 };
-
-using Model = ParameterCollection;
 
 }  // namespace dynet_like

@@ -7,7 +7,7 @@
 #include "dynet_like/tape/labels.h"
 #include "dynet_like/tape/views.h"
 
-namespace dynet_like {
+namespace dynet_like::detail {
 
 namespace {
 
@@ -29,7 +29,7 @@ Columns count(const Op& op, std::size_t inputs, std::span<const std::uint32_t> a
   Columns result;
   for (unsigned j = 0; j < inputs; ++j) result.rank = std::max(result.rank, dim_of(j).nd);
   for (unsigned j = 0; j < inputs; ++j) {
-    if (!op.by_column(j, result.rank, attributes)) continue;
+    if (!op.batching.by_column(j, result.rank, attributes)) continue;
     const Dim& dim = dim_of(j);
     const std::uint32_t columns = dim[result.rank - 1];
     result.columns = std::max(result.columns, columns);
@@ -60,8 +60,8 @@ bool numbers_fit(const Op& op, std::span<const std::uint32_t> attributes, const 
   const auto are_enough = [&](std::size_t got, std::size_t each) {
     return got == each || got == each * elements;
   };
-  return (op.random || are_enough(numbers.integers.size(), op.integers(attributes))) &&
-         are_enough(numbers.reals.size(), op.reals_per_item);
+  return (op.numbers.random || are_enough(numbers.integers.size(), op.integers(attributes))) &&
+         are_enough(numbers.reals.size(), op.numbers.reals);
 }
 
 // Whether the input can be taken as it is planned. What has columns has those of all elements or
@@ -112,7 +112,7 @@ std::vector<Number> for_columns(std::span<const Number> numbers, std::size_t eac
 // Those of one item, or those that are for all.
 Numbers numbers_of_item(const Op& op, std::span<const std::uint32_t> attributes,
                         const Numbers& numbers, std::uint32_t item) {
-  const std::size_t integers = op.integers(attributes), reals = op.reals_per_item;
+  const std::size_t integers = op.integers(attributes), reals = op.numbers.reals;
   Numbers result = numbers;
   if (numbers.integers.size() > integers) {
     result.integers = numbers.integers.subspan(item * integers, integers);
@@ -125,7 +125,7 @@ Numbers numbers_of_item(const Op& op, std::span<const std::uint32_t> attributes,
 
 bool may_go_by_column(const Op& op, std::span<const Dim> inputs,
                       std::span<const std::uint32_t> attributes) {
-  if (op.by_column == nullptr) return false;
+  if (op.batching.by_column == nullptr) return false;
   const auto dim_of = [&](unsigned j) -> const Dim& { return inputs[j]; };
   return count(op, inputs.size(), attributes, dim_of).are_worth_it();
 }
@@ -139,7 +139,7 @@ std::optional<ByColumn> by_column(Tape& tape, const Op& op, std::span<const Valu
   if (!numbers_fit(op, attributes, numbers, all.elements)) return {};
   bool has_columns = false, has_own = false, splits = false;
   for (unsigned j = 0; j < inputs.size(); ++j) {
-    const bool by_column = op.by_column(j, all.rank, attributes);
+    const bool by_column = op.batching.by_column(j, all.rank, attributes);
     if (!fits(tape, inputs[j], by_column, all, splits)) return {};
     has_columns |= by_column && has_all_columns(tape, inputs[j], all);
     has_own |= tape.value(inputs[j]).identity == 0;
@@ -154,11 +154,11 @@ std::optional<ByColumn> by_column(Tape& tape, const Op& op, std::span<const Valu
   result.result.check();
   if (splits) return result;
   for (unsigned j = 0; j < inputs.size(); ++j) {
-    const bool whole = !op.by_column(j, all.rank, attributes);
+    const bool whole = !op.batching.by_column(j, all.rank, attributes);
     result.inputs.push_back(whole ? inputs[j] : columns_of(tape, inputs[j], all));
   }
   result.integers = for_columns(numbers.integers, op.integers(attributes), all);
-  result.reals = for_columns(numbers.reals, op.reals_per_item, all);
+  result.reals = for_columns(numbers.reals, op.numbers.reals, all);
   return result;
 }
 
@@ -212,4 +212,4 @@ ValueId Tape::add_by_element(const Op& op, std::span<const ValueId> inputs,
   return reshape(*this, add(ops::concatenate, elements, std::span(&along, 1)), result);
 }
 
-}  // namespace dynet_like
+}  // namespace dynet_like::detail

@@ -5,7 +5,7 @@
 
 #include "dynet_like/tape/tape.h"
 
-namespace dynet_like {
+namespace dynet_like::detail {
 
 /// What an op that does the same to every column (Op::by_column) gets in place of these inputs:
 /// each column as a minibatch element. The number of columns is then no part of the node's type.
@@ -34,4 +34,4 @@ void check_open_inputs(const Tape& tape, const Op& op, std::span<const ValueId> 
 bool may_go_by_column(const Op& op, std::span<const Dim> inputs,
                       std::span<const std::uint32_t> attributes);
 
-}  // namespace dynet_like
+}  // namespace dynet_like::detail

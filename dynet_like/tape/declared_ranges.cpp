@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-namespace dynet_like {
+namespace dynet_like::detail {
 
 std::uint32_t DeclaredRanges::number_of(std::string_view name) {
   const auto known = std::find(names_.begin(), names_.end(), name);
@@ -46,4 +46,4 @@ bool DeclaredRanges::find_edge_between(std::uint32_t a, std::uint32_t b) const {
   return !ranges.empty() && (is_between(ranges[0].begin) || is_between(ranges[0].end));
 }
 
-}  // namespace dynet_like
+}  // namespace dynet_like::detail

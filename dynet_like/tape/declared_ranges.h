@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-namespace dynet_like {
+namespace dynet_like::detail {
 
 /// Nodes from `begin` up to but not including `end`, while it is open up to the last.
 struct DeclaredRange {
@@ -51,4 +51,4 @@ class DeclaredRanges {
   std::size_t depth_ = 0;
 };
 
-}  // namespace dynet_like
+}  // namespace dynet_like::detail

@@ -10,7 +10,7 @@
 
 #include "dynet_like/core/memory.h"
 
-namespace dynet_like {
+namespace dynet_like::detail {
 
 /// Like a vector, but new elements are not initialised, so that several cost one check for room.
 template <class T>
@@ -59,4 +59,4 @@ class FlatArray {
   std::size_t size_ = 0, capacity_ = 0;
 };
 
-}  // namespace dynet_like
+}  // namespace dynet_like::detail

@@ -5,7 +5,7 @@
 
 #include "dynet_like/core/make_room.h"
 
-namespace dynet_like {
+namespace dynet_like::detail {
 
 void Interner::clear() {
   places_.assign(64, Place{});
@@ -42,4 +42,4 @@ void Interner::grow() {
   mask_ = mask;
 }
 
-}  // namespace dynet_like
+}  // namespace dynet_like::detail

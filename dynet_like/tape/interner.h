@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-namespace dynet_like {
+namespace dynet_like::detail {
 
 /// A hash only finds a sequence; whether it is the same is decided by comparing every word.
 class Interner {
@@ -73,4 +73,4 @@ class Interner {
   std::vector<std::uint32_t> begin_;
 };
 
-}  // namespace dynet_like
+}  // namespace dynet_like::detail

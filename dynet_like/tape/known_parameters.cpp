@@ -3,7 +3,7 @@
 
 #include <utility>
 
-namespace dynet_like {
+namespace dynet_like::detail {
 
 void KnownParameters::add(const ParameterStorage* parameter, bool constant, std::uint32_t value) {
   if (2 * (used_ + 1) > places_.size()) {
@@ -33,4 +33,4 @@ void KnownParameters::revert(std::uint32_t end) {
   }
 }
 
-}  // namespace dynet_like
+}  // namespace dynet_like::detail

@@ -6,8 +6,10 @@
 #include <vector>
 
 namespace dynet_like {
-
 struct ParameterStorage;
+}
+
+namespace dynet_like::detail {
 
 /// A small hash table from parameters to their values in one tape.
 class KnownParameters {
@@ -42,4 +44,4 @@ class KnownParameters {
   std::size_t mask_ = places_.size() - 1, used_ = 0;
 };
 
-}  // namespace dynet_like
+}  // namespace dynet_like::detail

@@ -6,7 +6,7 @@
 #include "dynet_like/core/errors.h"
 #include "dynet_like/tape/tape.h"
 
-namespace dynet_like {
+namespace dynet_like::detail {
 
 /// f(), whose errors say which labels the values have. Labels are looked up then only.
 template <class F>
@@ -20,4 +20,4 @@ decltype(auto) with_labels(const Tape& tape, std::span<const ValueId> values, co
   }
 }
 
-}  // namespace dynet_like
+}  // namespace dynet_like::detail

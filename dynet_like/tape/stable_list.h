@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <memory>
 
-namespace dynet_like {
+namespace dynet_like::detail {
 
 /// Chunks of doubling size. Whoever learned of an element through the lock under which it was
 /// appended may read it without one. Appending and `size` need that lock.
@@ -50,4 +50,4 @@ class StableList {
   std::size_t size_ = 0;
 };
 
-}  // namespace dynet_like
+}  // namespace dynet_like::detail

@@ -11,7 +11,7 @@
 #include "dynet_like/tape/columns.h"
 #include "dynet_like/tape/labels.h"
 
-namespace dynet_like {
+namespace dynet_like::detail {
 
 namespace {
 
@@ -48,9 +48,9 @@ bool are_given(const Numbers& numbers) {
 // Whether they were given now, and are those of one item.
 bool are_of_one_item(const NodeType& type, const Numbers& numbers) {
   if (!type.has_numbers) return !are_given(numbers);
-  return !type.op->random && !numbers.later.given() &&
+  return !type.op->numbers.random && !numbers.later.given() &&
          numbers.integers.size() == type.signature.integers &&
-         numbers.reals.size() == type.op->reals_per_item;
+         numbers.reals.size() == type.op->numbers.reals;
 }
 
 void check_integers(const NodeType& type, std::span<const std::uint32_t> integers) {
@@ -66,8 +66,8 @@ void check_integers(const NodeType& type, std::span<const std::uint32_t> integer
 
 std::uint32_t items_of_numbers(const Op& op, unsigned integers, const Numbers& numbers) {
   std::size_t items = 1;
-  if (integers > 0 && !op.random) items = numbers.integers.size() / integers;
-  if (op.reals_per_item > 0) items = std::max(items, numbers.reals.size() / op.reals_per_item);
+  if (integers > 0 && !op.numbers.random) items = numbers.integers.size() / integers;
+  if (op.numbers.reals > 0) items = std::max(items, numbers.reals.size() / op.numbers.reals);
   return static_cast<std::uint32_t>(items);
 }
 
@@ -130,7 +130,7 @@ inline ValueId Tape::add_if(const NodeType& type, const Op& op, std::span<const 
   ValueId* const edges = edges_.reserve(inputs.size());
   InputKey differences = 0;
   std::uint32_t items = 1;
-  bool reaches_parameter = false, all_shared = op.shareable;
+  bool reaches_parameter = false, all_shared = op.batching.shareable;
   for (std::size_t j = 0; j < inputs.size(); ++j) {
     const Value& value = values[edges[j] = inputs[j]];
     differences |= (input_key(value.shape, value.identity) & counts[j]) ^ key[j];
@@ -147,7 +147,7 @@ inline ValueId Tape::add_if(const NodeType& type, const Op& op, std::span<const 
 ValueId Tape::add_any(const Op& op, std::span<const ValueId> inputs,
                       std::span<const std::uint32_t> attributes, const Numbers& numbers) {
   if (numbers.later.given()) return add_with_later_integers(op, inputs, attributes, numbers);
-  if (op.by_column != nullptr) {
+  if (op.batching.by_column != nullptr) {
     const ValueId added = add_by_column(op, inputs, attributes, numbers);
     if (added != kNoValue) return added;
   }
@@ -162,10 +162,10 @@ ValueId Tape::add_one(const Op& op, std::span<const ValueId> inputs,
   ValueId* const edges = edges_.reserve(inputs.size());
   std::uint64_t hash = TypeCache::start_hash(op);
   std::uint32_t items = 1;
-  bool reaches_parameter = false, all_shared = op.shareable;
+  bool reaches_parameter = false, all_shared = op.batching.shareable;
   for (std::size_t j = 0; j < inputs.size(); ++j) {
     const Value& value = values[edges[j] = inputs[j]];
-    const bool is_open = op.open_inputs != 0 && op.is_open(static_cast<unsigned>(j));
+    const bool is_open = op.batching.open_inputs != 0 && op.is_open(static_cast<unsigned>(j));
     keys[j] = input_key(is_open ? open_shape(value.shape) : value.shape, value.identity);
     hash = TypeCache::add_to_hash(hash, keys[j]);
     items = std::max(items, value.items);
@@ -178,7 +178,7 @@ ValueId Tape::add_one(const Op& op, std::span<const ValueId> inputs,
   }
   const NodeType* type = nullptr;
   with_labels(*this, inputs, [&] {
-    if (op.open_inputs != 0) check_open_inputs(*this, op, inputs, attributes, numbers);
+    if (op.batching.open_inputs != 0) check_open_inputs(*this, op, inputs, attributes, numbers);
     if (items > 1) check_items(op, inputs, keys, items);
     type = &cache_->recent_type(hash);
     if (!type->matches(op, keys, attributes)) type = &find_type(hash, op, inputs, keys, attributes);
@@ -241,7 +241,7 @@ void Tape::check_items(const Op& op, std::span<const ValueId> inputs, std::span<
   for (std::size_t j = 0; j < inputs.size(); ++j) {
     const std::uint32_t have = values_[inputs[j]].items;
     if (have != 1 && have != items) throw_unequal_minibatches(*this, op, inputs);
-    if (have != 1) keys[j] = input_key(dynet_like::shape_of(keys[j]), 0);
+    if (have != 1) keys[j] = input_key(detail::shape_of(keys[j]), 0);
   }
 }
 
@@ -251,7 +251,7 @@ const NodeType& Tape::find_type(std::uint64_t hash, const Op& op, std::span<cons
                                 std::span<const std::uint32_t> attributes) {
   for (unsigned j = 0; j < keys.size(); ++j) {
     const Join join = op.joins(j, attributes);
-    const ShapeId shape = dynet_like::shape_of(keys[j]);
+    const ShapeId shape = detail::shape_of(keys[j]);
     if (join == Join::stacked) keys[j] = input_key(shape, 0);
     if (join == Join::shared && argument_of(keys[j]) == 0) {
       keys[j] = input_key(shape, own_argument(op, j, inputs[j]));
@@ -260,7 +260,8 @@ const NodeType& Tape::find_type(std::uint64_t hash, const Op& op, std::span<cons
   try {
     return cache_->type(hash, op, keys, attributes);
   } catch (const ShapeError&) {
-    if (op.open_inputs == 0 || inputs.size() < op.min_inputs || inputs.size() > op.max_inputs)
+    if (op.batching.open_inputs == 0 || inputs.size() < op.min_inputs ||
+        inputs.size() > op.max_inputs)
       throw;
     // The type does not have the numbers of columns that the message is to tell.
     std::vector<Dim> dims;
@@ -285,9 +286,10 @@ void Tape::add_numbers(const Op& op, const NodeType& type, std::uint32_t items,
                        const Numbers& numbers) {
   const std::span integers = numbers.integers;
   const std::span reals = numbers.reals;
-  check_count(op, "integers", op.random ? 0 : type.signature.integers, items, integers.size());
-  check_count(op, "reals", op.reals_per_item, items, reals.size());
-  if (op.random) {
+  check_count(op, "integers", op.numbers.random ? 0 : type.signature.integers, items,
+              integers.size());
+  check_count(op, "reals", op.numbers.reals, items, reals.size());
+  if (op.numbers.random) {
     for (std::uint32_t item = 0; item < items; ++item) {
       std::uint32_t* const to = numbers_.append(3);
       to[0] = sample_;
@@ -303,7 +305,7 @@ void Tape::add_numbers(const Op& op, const NodeType& type, std::uint32_t items,
       std::copy(integers.begin(), integers.end(), to + i);
     }
   }
-  for (std::size_t i = 0; i < std::size_t{op.reals_per_item} * items; ++i) {
+  for (std::size_t i = 0; i < std::size_t{op.numbers.reals} * items; ++i) {
     const auto bits = std::bit_cast<std::uint64_t>(reals[i % reals.size()]);
     std::uint32_t* const to = numbers_.append(2);
     to[0] = static_cast<std::uint32_t>(bits);
@@ -422,11 +424,10 @@ const std::string& Tape::label_of(NodeId id) const {
 }
 
 const std::string& Tape::name_of(NodeId id) const {
-  const Op* const op = type_of(id).op;
+  const Op& op = *type_of(id).op;
   const std::string& label = label_of(id);
-  if (op == &ops::lookup && label.empty()) return name_of(values_[inputs_of(id)[0]].node);
-  const bool is_parameter = op == &ops::parameter || op == &ops::lookup_parameter;
-  if (!is_parameter || !label.empty()) return label;
+  if (op.role == Role::row && label.empty()) return name_of(values_[inputs_of(id)[0]].node);
+  if (!op.is_parameter() || !label.empty()) return label;
   // A parameter that was given none has one that says nothing, such as "/_2".
   const std::string& name = storage_of(id).name;
   return name.find("/_", name.rfind('/')) == std::string::npos ? name : label;
@@ -477,4 +478,4 @@ void Tape::revert(const Mark& mark) {
   std::erase_if(labels_, [&](const auto& entry) { return entry.first >= mark.nodes; });
 }
 
-}  // namespace dynet_like
+}  // namespace dynet_like::detail

@@ -17,7 +17,7 @@
 #include "dynet_like/tape/known_parameters.h"
 #include "dynet_like/tape/type_cache.h"
 
-namespace dynet_like {
+namespace dynet_like::detail {
 
 using NodeId = std::uint32_t;
 using ValueId = std::uint32_t;
@@ -267,4 +267,4 @@ class Tape {
   std::vector<std::uint64_t> words_;  ///< the key of its identity
 };
 
-}  // namespace dynet_like
+}  // namespace dynet_like::detail

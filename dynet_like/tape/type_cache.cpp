@@ -6,7 +6,7 @@
 #include "dynet_like/core/make_room.h"
 #include "dynet_like/ops/structured.h"
 
-namespace dynet_like {
+namespace dynet_like::detail {
 
 namespace {
 
@@ -125,4 +125,4 @@ void TypeCache::forget() {
   parameters_.clear();
 }
 
-}  // namespace dynet_like
+}  // namespace dynet_like::detail

@@ -10,7 +10,7 @@
 
 #include "dynet_like/tape/type_table.h"
 
-namespace dynet_like {
+namespace dynet_like::detail {
 
 /// Samples that are recorded side by side look up what is known without waiting. What is new they
 /// enter one after the other, so that all numbers are those of samples recorded one by one.
@@ -145,4 +145,4 @@ class TypeCache {
   std::vector<std::uint64_t> words_;         ///< the key that is being looked up
 };
 
-}  // namespace dynet_like
+}  // namespace dynet_like::detail

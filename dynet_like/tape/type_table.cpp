@@ -7,7 +7,7 @@
 #include "dynet_like/core/make_room.h"
 #include "dynet_like/tape/columns.h"
 
-namespace dynet_like {
+namespace dynet_like::detail {
 
 namespace {
 
@@ -93,12 +93,14 @@ NodeType TypeTable::describe(const Op& op, std::span<const InputKey> inputs,
   signature.output = op.shape(signature.inputs, attributes);
   signature.output.check();
   signature.output_size = signature.output.size();
-  if (op.saved_size != nullptr) signature.saved_size = op.saved_size(signature);
+  if (op.gradient.saved_size != nullptr) signature.saved_size = op.gradient.saved_size(signature);
   for (unsigned j = 0; j < inputs.size(); ++j) {
-    result.shared_gradients.push_back(op.shared_gradient(signature, j));
+    result.shared_gradients.push_back(op.gradient.shared(signature, j));
   }
-  if (op.deferred_size != nullptr) signature.deferred_size = op.deferred_size(signature);
-  if (op.integer_limit != nullptr) result.integer_limit = op.integer_limit(signature);
+  if (op.gradient.deferred_size != nullptr)
+    signature.deferred_size = op.gradient.deferred_size(signature);
+  if (op.numbers.integer_limit != nullptr)
+    result.integer_limit = op.numbers.integer_limit(signature);
   std::array<std::uint64_t, Dim::kMaxDimensions + 1> words;
   const auto key = shape_key(words, signature.output, signature.dtype);
   result.output_shape = add_shape(key, signature.output, signature.dtype);
@@ -152,4 +154,4 @@ bool TypeTable::trim() {
   return true;
 }
 
-}  // namespace dynet_like
+}  // namespace dynet_like::detail

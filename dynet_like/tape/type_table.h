@@ -14,7 +14,7 @@
 #include "dynet_like/tape/interner.h"
 #include "dynet_like/tape/stable_list.h"
 
-namespace dynet_like {
+namespace dynet_like::detail {
 
 /// Numbers of interned things. Identity 0 means that a value is not shared between graphs.
 using ShapeId = std::uint32_t;
@@ -141,4 +141,4 @@ class TypeTable {
   std::uint32_t unique_arguments_ = 0;
 };
 
-}  // namespace dynet_like
+}  // namespace dynet_like::detail

@@ -7,7 +7,7 @@
 #include "dynet_like/ops/structured.h"
 #include "dynet_like/tape/labels.h"
 
-namespace dynet_like {
+namespace dynet_like::detail {
 
 namespace {
 
@@ -108,4 +108,4 @@ ValueId transpose(Tape& tape, ValueId x, std::span<const std::uint32_t> order) {
   return tape.add_view(view);
 }
 
-}  // namespace dynet_like
+}  // namespace dynet_like::detail

@@ -3,7 +3,7 @@
 
 #include "dynet_like/tape/tape.h"
 
-namespace dynet_like {
+namespace dynet_like::detail {
 
 /// The same elements in another shape, column-major; the minibatch dimension may change too.
 /// Throws ShapeError unless the number of elements stays.
@@ -34,4 +34,4 @@ ValueId without_gradient(Tape& tape, ValueId x);
 /// Dimension i of the result is dimension order[i] of x.
 ValueId transpose(Tape& tape, ValueId x, std::span<const std::uint32_t> order);
 
-}  // namespace dynet_like
+}  // namespace dynet_like::detail

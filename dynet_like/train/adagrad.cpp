@@ -13,6 +13,8 @@
 
 namespace dynet_like {
 
+using namespace detail;
+
 namespace {
 
 class AdagradRule : public UpdateRule {

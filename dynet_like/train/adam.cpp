@@ -11,6 +11,8 @@
 
 namespace dynet_like {
 
+using namespace detail;
+
 namespace {
 
 class AdamRule : public UpdateRule {

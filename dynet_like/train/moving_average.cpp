@@ -16,6 +16,8 @@
 
 namespace dynet_like {
 
+using namespace detail;
+
 namespace {
 
 std::size_t bytes_of(const ParameterStorage& storage) {

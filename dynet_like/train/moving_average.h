@@ -36,8 +36,8 @@ class ParameterAverages {
   struct Average {
     std::shared_ptr<ParameterStorage> parameter;
     std::uint64_t count = 0;  // of the values in it
-    Block values;
-    Block weights;  // what the parameter held, while the average is swapped in
+    detail::Block values;
+    detail::Block weights;  // what the parameter held, while the average is swapped in
   };
 
   MovingAverageSettings settings;
@@ -68,7 +68,7 @@ class ParameterAverages {
 
  private:
   std::vector<Average> averages_;
-  std::vector<Pair> pairs_;                            // what take() is about to do
+  std::vector<detail::Pair> pairs_;                    // what take() is about to do
   std::unordered_set<const ParameterStorage*> known_;  // those in averages_
   bool swapped_ = false, saved_ = false;
 };

@@ -11,6 +11,8 @@
 
 namespace dynet_like {
 
+using namespace detail;
+
 namespace {
 
 constexpr std::size_t kMostNames = 100;  // in a message

@@ -4,15 +4,11 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
-#include <string>
 
-#include <fmt/format.h>
-
-#include "dynet_like/core/errors.h"
 #include "dynet_like/core/make_room.h"
 #include "dynet_like/device/updates.h"
 
-namespace dynet_like {
+namespace dynet_like::detail {
 
 namespace {
 
@@ -62,24 +58,6 @@ Elements ParameterState::elements(std::size_t first, std::size_t count) const {
   return elements;
 }
 
-void ParameterState::check(const void* dense, const Gradients::Rows* rows) const {
-  const auto refuse = [&](const std::string& place) {
-    throw UsageError(fmt::format("[{}] need {}; got others in {}\"{}\"", rule_->description(),
-                                 rule_->accepted_values(), place, storage_.name));
-  };
-  if (!rule_->is_choosy()) return;
-  const auto* const values = static_cast<const std::byte*>(storage_.tensor().data());
-  const auto accepts = [&](std::size_t first, std::size_t count) {
-    return rule_->accepts(storage_.dtype, values + first * size_of(storage_.dtype), count);
-  };
-  if (dense != nullptr && !accepts(0, storage_.size())) refuse("");
-  if (rows == nullptr) return;
-  const std::size_t entry = storage_.entry_size();
-  for (const std::uint32_t row : rows->rows) {
-    if (!accepts(row * entry, entry)) refuse(fmt::format("row {} of ", row));
-  }
-}
-
 void ParameterState::apply(std::size_t first, std::size_t count, const void* gradient, Step step) {
   Elements some = elements(first, count);
   some.gradient = gradient;
@@ -93,13 +71,11 @@ void ParameterState::make_up(std::size_t first, std::size_t count, const Steps& 
   }
 }
 
-std::optional<Elements> ParameterState::all_elements(const void* gradient, Step step,
-                                                     bool exact) const {
-  const bool acts = exact && acts_without_gradient_;
-  if (gradient == nullptr && !acts && step.keep == 1) return {};
+std::optional<Elements> ParameterState::all_elements(const void* gradient, Step step) const {
+  if (gradient == nullptr && !acts_without_gradient_ && step.keep == 1) return {};
   Elements all = elements(0, storage_.size());
   all.gradient = gradient;
-  all.only_kept = !acts;
+  all.only_kept = !acts_without_gradient_;
   return all;
 }
 
@@ -223,4 +199,4 @@ void ParameterState::detach() {
   if (storage_.refresher.get() == this) storage_.refresher.reset();
 }
 
-}  // namespace dynet_like
+}  // namespace dynet_like::detail

@@ -11,7 +11,7 @@
 #include "dynet_like/params/gradients.h"
 #include "dynet_like/train/update_rule.h"
 
-namespace dynet_like {
+namespace dynet_like::detail {
 
 /// The moments of a parameter. For a table in exact mode, or with weight decay, it is also the
 /// table's refresher: a row that got no gradient is left behind and catches up, with the same
@@ -30,13 +30,11 @@ class ParameterState final : public RowRefresher,
   /// Where one of the moments lies on the device, in the shape of the parameter.
   std::byte* moment(std::size_t i) const { return moment_data(i, 0); }
 
-  /// Throws UsageError unless the rule accepts the values that these gradients would change.
-  void check(const void* dense, const Gradients::Rows* rows) const;
-  /// What an update of all elements is asked to change, if anything. Without a gradient the values
-  /// decay; if `exact`, it is zero.
-  std::optional<Elements> all_elements(const void* gradient, Step step, bool exact) const;
-  /// The same of these rows, and null stands for none. Whoever reads rows on a device cannot wait
-  /// for them: there the others, which are as elements without a gradient, are never left behind.
+  /// What an update of all elements is asked to change, if anything. A null gradient is zero.
+  std::optional<Elements> all_elements(const void* gradient, Step step) const;
+  /// The same of these rows, and null stands for none. The others decay; if `exact`, their gradient
+  /// is zero. Whoever reads rows on a device cannot wait for them: there they are never left
+  /// behind.
   std::optional<Elements> row_elements(const Gradients::Rows* rows, Step step, bool exact) const;
   /// Updates these rows on the CPU; the others catch up later.
   void update_rows(const Gradients::Rows* rows, Step step, bool exact);
@@ -85,4 +83,4 @@ class ParameterState final : public RowRefresher,
   std::vector<std::uint32_t> done_;    // per row: how many of these steps it has made
 };
 
-}  // namespace dynet_like
+}  // namespace dynet_like::detail

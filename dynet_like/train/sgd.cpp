@@ -1,4 +1,4 @@
-// SimpleSGDTrainer, CyclicalSGDTrainer and MomentumSGDTrainer.
+// SimpleSGDTrainer and MomentumSGDTrainer.
 #include <memory>
 #include <string>
 #include <utility>
@@ -12,20 +12,17 @@
 
 namespace dynet_like {
 
+using namespace detail;
+
 namespace {
 
 class SGDRule : public UpdateRule {
  public:
-  explicit SGDRule(std::string description) : description_(std::move(description)) {}
-
-  std::string description() const override { return description_; }
+  std::string description() const override { return "SimpleSGDTrainer()"; }
   std::vector<std::string> moments() const override { return {}; }
   void apply(const Updates& updates, std::span<const Elements> all, Step step) const override {
     updates.descend(all, step);
   }
-
- private:
-  const std::string description_;
 };
 
 class MomentumRule : public UpdateRule {
@@ -52,14 +49,7 @@ class MomentumRule : public UpdateRule {
 }  // namespace
 
 SimpleSGDTrainer::SimpleSGDTrainer(ParameterCollection collection, float learning_rate)
-    : Trainer(std::move(collection), learning_rate,
-              std::make_shared<SGDRule>("SimpleSGDTrainer()")) {}
-
-CyclicalSGDTrainer::CyclicalSGDTrainer(ParameterCollection collection, float rate_min,
-                                       float rate_max, float step_size, float gamma)
-    : Trainer(std::move(collection), rate_min, std::make_shared<SGDRule>("CyclicalSGDTrainer()")) {
-  follow({rate_min, rate_max, step_size, gamma});
-}
+    : Trainer(std::move(collection), learning_rate, std::make_shared<SGDRule>()) {}
 
 MomentumSGDTrainer::MomentumSGDTrainer(ParameterCollection collection, float learning_rate,
                                        float momentum)

@@ -10,11 +10,12 @@
 #include "dynet_like/core/errors.h"
 #include "dynet_like/core/make_room.h"
 #include "dynet_like/device/updates.h"
-#include "dynet_like/train/apply_on_cpu.h"
 #include "dynet_like/train/parameter_state.h"
 #include "dynet_like/train/update_rule.h"
 
 namespace dynet_like {
+
+using namespace detail;
 
 namespace {
 
@@ -118,14 +119,17 @@ std::vector<std::shared_ptr<ParameterStorage>> Trainer::updated_storages() const
   return updated;
 }
 
+double Trainer::norm_for_clipping(
+    const Gradients& gradients, std::span<const std::shared_ptr<ParameterStorage>> updated) const {
+  return gradients.norm(updated);
+}
+
 // The factor that clips the gradients. Throws NumericError unless all of them are finite; a finite
 // norm says that they are.
 double Trainer::gradient_scale(const Gradients& gradients) const {
   const bool clips = clip_threshold > 0;
   const auto updated = updated_storages();
-  const double norm = !clips        ? 0
-                      : clip_by_all ? gradients.norm(collection_, true)
-                                    : gradients.norm(updated);
+  const double norm = clips ? norm_for_clipping(gradients, updated) : 0;
   if (!clips || !std::isfinite(norm)) check_finite(gradients, updated);
   if (!std::isfinite(norm)) {
     throw NumericError(fmt::format("[Trainer] need a finite norm of the gradients; got {}", norm));
@@ -196,7 +200,6 @@ void Trainer::update(const Gradients& gradients) {
     ParameterStorage& storage = parameter.storage();
     const std::size_t group = group_of_[i];
     storage.take_writes();
-    parameter.check(gradients.find_dense(storage), gradients.find_rows(storage));
     parameter.prepare(steps[group], exact);
     plan(parameter, gradients, steps[group], changes[group]);
   }
@@ -219,27 +222,22 @@ void Trainer::plan(ParameterState& parameter, const Gradients& gradients, Step s
                    Changes& changes) const {
   const ParameterStorage& storage = parameter.storage();
   const bool exact = sparse_updates == SparseUpdates::exact;
-  const bool acts = exact && !rule_->leaves_tables_if_exact();
-  const Gradients::Rows* const rows = exact && !acts ? nullptr : gradients.find_rows(storage);
+  const Gradients::Rows* const rows = gradients.find_rows(storage);
   if (storage.is_table && storage.device().is_cpu()) {
-    changes.tables.push_back({&parameter, rows, acts});
+    changes.tables.push_back({&parameter, rows, exact});
     return;
   }
   const std::optional<Elements> elements =
-      storage.is_table ? parameter.row_elements(rows, step, acts)
-                       : parameter.all_elements(gradients.find_dense(storage), step,
-                                                sparse_updates != SparseUpdates::lazy);
+      storage.is_table ? parameter.row_elements(rows, step, exact)
+                       : parameter.all_elements(gradients.find_dense(storage), step);
   if (!elements) return;
   changes.elements.push_back(*elements);
   changes.parameters.push_back(&parameter);
 }
 
 void Trainer::make(const Changes& changes, Step step) const {
-  Device& device = *collection_.device();
-  if (rule_->runs_on_cpu() && !device.is_cpu()) {
-    apply_on_cpu(*rule_, device, changes.elements, step);
-  } else if (!changes.elements.empty()) {
-    rule_->apply(device.updates(), changes.elements, step);
+  if (!changes.elements.empty()) {
+    rule_->apply(collection_.device()->updates(), changes.elements, step);
   }
   for (const auto& [table, rows, exact] : changes.tables) table->update_rows(rows, step, exact);
 }

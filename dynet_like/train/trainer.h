@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -15,15 +16,17 @@
 
 namespace dynet_like {
 
+namespace detail {
 class ParameterState;
 struct Step;
 class UpdateRule;
+}  // namespace detail
 
-/// What has no gradient in an update, that is, untouched rows of tables and unused parameters:
-/// `lazy` leaves it and its moments alone, as PyTorch's SparseAdam does; `exact` treats it as if
-/// its gradient were zero, with the same bits as a dense update, at the latest when it is read
-/// next; `lazy_rows` leaves rows alone and parameters not, as DyNet does.
-enum class SparseUpdates { lazy, exact, lazy_rows };
+/// What becomes of rows of tables that have no gradient in an update: `lazy` leaves them and their
+/// moments alone, as DyNet and PyTorch's SparseAdam do; `exact` treats them as if their gradient
+/// were zero, with the same bits as a dense update, at the latest when they are read next. The
+/// gradient of a parameter that has none is zero.
+enum class SparseUpdates { lazy, exact };
 
 /// All that a trainer needs to go on, as views of its own memory, of `copies` of what a device has,
 /// or of a reader's.
@@ -48,7 +51,7 @@ struct TrainerState {
   std::vector<Moment> moments;
   MovingAverageSettings moving_average;
   std::vector<Average> averages;
-  std::vector<std::shared_ptr<const Block>> copies;
+  std::vector<std::shared_ptr<const detail::Block>> copies;
 };
 
 /// Changes the parameters of a (sub)collection, except those that are not to be updated.
@@ -62,9 +65,8 @@ class Trainer {
   Trainer& operator=(const Trainer&) = delete;
 
   /// One step. Throws NumericError if a gradient is not finite (always checked; it costs little),
-  /// and UsageError if the learning rate or the weight decay is out of range, the rule does not
-  /// accept the parameters, or averages stand in for them. Whatever it throws, also if memory runs
-  /// out, no parameter has changed.
+  /// and UsageError if the learning rate or the weight decay is out of range, or averages stand in
+  /// for the parameters. Whatever it throws, also if memory runs out, no parameter has changed.
   void update(const Gradients& gradients);
 
   /// Gradients whose norm over all updated parameters is larger are scaled down to it (Pascanu et
@@ -116,9 +118,6 @@ class Trainer {
 
   float learning_rate;
   float clip_threshold = 0;  ///< 0 is off.
-  /// Whether the norm that is compared with it is that of all parameters, as in DyNet, in the place
-  /// of the updated ones. It is not part of the state.
-  bool clip_by_all = false;
   /// After every update all parameters that are updated, with or without a gradient, are multiplied
   /// by 1 minus this (decoupled, Loshchilov and Hutter 2019); from 0, which is off, to below 1.
   /// AdamWTrainer multiplies it by the learning rate first.
@@ -127,7 +126,11 @@ class Trainer {
 
  protected:
   Trainer(ParameterCollection collection, float learning_rate,
-          std::shared_ptr<const UpdateRule> rule);
+          std::shared_ptr<const detail::UpdateRule> rule);
+
+  /// The norm that is compared with the threshold: that of the gradients of what is updated.
+  virtual double norm_for_clipping(
+      const Gradients& gradients, std::span<const std::shared_ptr<ParameterStorage>> updated) const;
 
  private:
   struct Changes;
@@ -135,24 +138,24 @@ class Trainer {
   std::string kind() const;
   void find_parameters();
   void check_settings() const;
-  Step step_of(std::size_t group, double scale) const;
-  std::vector<Step> steps(double scale) const;
+  detail::Step step_of(std::size_t group, double scale) const;
+  std::vector<detail::Step> steps(double scale) const;
   bool updates(std::size_t parameter) const;
   std::vector<std::shared_ptr<ParameterStorage>> updated_storages() const;
   void check_weights_in_place() const;
   void start_averaging(const MovingAverageSettings& settings);
   double gradient_scale(const Gradients& gradients) const;
-  void plan(ParameterState& parameter, const Gradients& gradients, Step step,
+  void plan(detail::ParameterState& parameter, const Gradients& gradients, detail::Step step,
             Changes& changes) const;
-  void make(const Changes& changes, Step step) const;
+  void make(const Changes& changes, detail::Step step) const;
   void check(const TrainerState& state) const;
   void check_moments(const TrainerState& state) const;
   void check_averages(const TrainerState& state) const;
-  ParameterState* find(const ParameterStorage& storage) const;
+  detail::ParameterState* find(const ParameterStorage& storage) const;
 
   ParameterCollection collection_;
-  std::shared_ptr<const UpdateRule> rule_;
-  std::vector<std::shared_ptr<ParameterState>> parameters_;  // in the collection's order
+  std::shared_ptr<const detail::UpdateRule> rule_;
+  std::vector<std::shared_ptr<detail::ParameterState>> parameters_;  // in the collection's order
   ParameterGroups groups_;
   std::vector<std::size_t> group_of_;  // by parameter: 0 is none
   std::uint64_t updates_ = 0, clipped_updates_ = 0;

@@ -19,15 +19,6 @@ class MomentumSGDTrainer : public Trainer {
                               float momentum = 0.9f);
 };
 
-/// Gradient descent with a learning rate that rises and falls (Smith 2017): see CyclicalRate. The
-/// learning rate is set after every update. Throws UsageError unless the rates are finite and
-/// rate_min <= rate_max, step_size > 0 and 0 <= gamma <= 1.
-class CyclicalSGDTrainer : public Trainer {
- public:
-  explicit CyclicalSGDTrainer(ParameterCollection collection, float rate_min = 0.01f,
-                              float rate_max = 0.1f, float step_size = 2000, float gamma = 1);
-};
-
 /// Adagrad (Duchi et al. 2011): s += g^2; w -= rate * g / sqrt(s + epsilon).
 /// Throws UsageError unless epsilon > 0.
 class AdagradTrainer : public Trainer {
@@ -80,22 +71,6 @@ class AmsgradTrainer : public Trainer {
  public:
   explicit AmsgradTrainer(ParameterCollection collection, float learning_rate = 0.001f,
                           float beta_1 = 0.9f, float beta_2 = 0.999f, float epsilon = 1e-8f);
-};
-
-/// Exponentiated gradient descent (Kivinen and Warmuth 1997) with momentum, for parameters that are
-/// distributions: h = momentum * h - rate * g; w = w e^h / sum w e^h, over a whole parameter or one
-/// row of a table. Where h is all zero nothing is changed, and so not normalised either. Throws
-/// UsageError unless 0 <= momentum < 1, and in update() unless the values of an updated parameter
-/// or row are finite, none is negative and not all of them are zero.
-class EGTrainer : public Trainer {
- public:
-  explicit EGTrainer(ParameterCollection collection, float learning_rate = 0.1f,
-                     float momentum = 0.9f);
-
-  /// Lets the learning rate follow a cycle from now on: see CyclicalRate, also for what is thrown.
-  /// With a gamma of 0 it is rate_min after the first update.
-  void enableCyclicalLR(float rate_min = 0.01f, float rate_max = 0.1f, float step_size = 2000,
-                        float gamma = 0);
 };
 
 }  // namespace dynet_like

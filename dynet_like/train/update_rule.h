@@ -9,7 +9,7 @@
 
 #include "dynet_like/device/updates.h"
 
-namespace dynet_like {
+namespace dynet_like::detail {
 
 /// A formula for the elements of a parameter, in the parameter's own type. A rule never changes
 /// while rows may have to catch up with it, so that trainers and these rows can share it.
@@ -29,26 +29,12 @@ class UpdateRule {
   /// the update.
   virtual bool decay_follows_rate() const { return false; }
   /// One update of stretches, and the multiplication by `step.keep`. With zero moments a zero
-  /// gradient must change nothing, not even the sign of a zero, unless leaves_tables_if_exact().
-  /// `updates` are those of the elements' device.
+  /// gradient must change nothing, not even the sign of a zero, if tables are updated in exact
+  /// mode. `updates` are those of the elements' device.
   virtual void apply(const Updates& updates, std::span<const Elements> all, Step step) const = 0;
 
   /// Whether a zero gradient changes values or moments that are not zero.
   virtual bool acts_without_gradient() const { return !moments().empty(); }
-  /// Whether updates in SparseUpdates::exact leave tables alone, but for the decay. Then no row has
-  /// to catch up with the rule.
-  virtual bool leaves_tables_if_exact() const { return false; }
-  /// Whether `apply` must have its elements in this process's memory, wherever they are; rows of
-  /// tables are stretches by themselves then.
-  virtual bool runs_on_cpu() const { return false; }
-  /// Whether there are values for which the formula has no meaning, and whether it has one for
-  /// these, which are in this process's memory.
-  virtual bool is_choosy() const { return false; }
-  virtual bool accepts(DType /*dtype*/, const void* /*values*/, std::size_t /*count*/) const {
-    return true;
-  }
-  /// What accepts() wants, for "need ...".
-  virtual std::string accepted_values() const { return "any values"; }
 };
 
-}  // namespace dynet_like
+}  // namespace dynet_like::detail

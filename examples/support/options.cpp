@@ -36,7 +36,7 @@ std::string checked_number(const Option& option, const std::string& text) {
   if (!is_read || !(value >= low && value <= high) || (is_whole && value != std::floor(value))) {
     throw UsageError(fmt::format("need a {} from {} to {} for --{}; got {}",
                                  is_whole ? "whole number" : "number", low, high, option.name,
-                                 quoted_text(text)));
+                                 detail::quoted_text(text)));
   }
   return is_whole ? fmt::to_string(static_cast<std::uint64_t>(value))
                   : fmt::to_string(static_cast<float>(value));  // reads back the same
@@ -50,7 +50,7 @@ std::string checked_value(const Option& option, const std::string& text) {
   const bool is_one = ('|' + option.kind + '|').find('|' + text + '|') != std::string::npos;
   if (text.empty() || (is_choice && !is_one)) {
     throw UsageError(fmt::format("need {} for --{}; got {}", is_choice ? option.kind : "a value",
-                                 option.name, quoted_text(text)));
+                                 option.name, detail::quoted_text(text)));
   }
   return text;
 }
@@ -239,9 +239,10 @@ void Options::read_command_line(int argc, char** argv) {
 void Options::take_over(const Metadata& saved, const std::string& file, const char* kind) {
   const auto example = saved.find(kExample);
   if (example == saved.end() || example->second != program_.name) {
-    throw FileError(file, fmt::format("need a {} of {}; got one of {}", kind, program_.name,
-                                      example == saved.end() ? "another program"
-                                                             : quoted_text(example->second)));
+    throw FileError(file,
+                    fmt::format("need a {} of {}; got one of {}", kind, program_.name,
+                                example == saved.end() ? "another program"
+                                                       : detail::quoted_text(example->second)));
   }
   for (const Option& option : program_.options) {
     const auto found = saved.find("--" + option.name);

@@ -37,7 +37,8 @@ int run_program(const Program& program, int argc, char** argv,
       return 0;
     }
     if (options.has("apply")) return apply(options);
-    if (options.has("report")) AtomicFile check(options.text("report"));  // leaves nothing behind
+    if (options.has("report"))
+      detail::AtomicFile check(options.text("report"));  // leaves nothing behind
     return train(options);
   });
 }
@@ -60,7 +61,8 @@ int finish(const Options& options, const nn::TrainingRun& run, nlohmann::json re
   fmt::print("{}\n", run.summary());
   report["epochs"] = run.progress().epochs;
   report["seconds"] = run.progress().seconds;
-  if (options.has("report")) write_atomically(options.text("report"), report.dump(2) + '\n');
+  if (options.has("report"))
+    detail::write_atomically(options.text("report"), report.dump(2) + '\n');
   return 0;
 }
 

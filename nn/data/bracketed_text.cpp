@@ -12,7 +12,7 @@ Tree parse_bracketed_text(std::string_view text, const std::string& file, std::s
   Tree tree;
   std::vector<bool> has_part = {false};  // of the text, and of every bracket that is open
   const auto fail = [&] {
-    throw FileError(file, "need words, in brackets that match; got " + quoted_text(text),
+    throw FileError(file, "need words, in brackets that match; got " + detail::quoted_text(text),
                     line_number);
   };
   const auto end_part = [&] {

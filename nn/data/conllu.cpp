@@ -107,8 +107,9 @@ class SentenceParser {
   std::uint32_t next() const { return static_cast<std::uint32_t>(sentence_.words.size()) + 1; }
 
   [[noreturn]] void fail_number(const ColumnLine& line, std::string_view id) const {
-    line.fail("need the number " + std::to_string(next()) + " of a word; got " + quoted_text(id),
-              id);
+    line.fail(
+        "need the number " + std::to_string(next()) + " of a word; got " + detail::quoted_text(id),
+        id);
   }
 
   void add_multiword(const ColumnLine& line, std::pair<std::uint32_t, std::uint32_t> range,
@@ -117,7 +118,7 @@ class SentenceParser {
         !sentence_.multiwords.empty() && sentence_.multiwords.back().last >= range.first;
     if (range.first != next() || range.second < range.first || overlaps) {
       line.fail("need a range that begins with the next word, " + std::to_string(next()) +
-                    ", and overlaps with no other; got " + quoted_text(columns[0]),
+                    ", and overlaps with no other; got " + detail::quoted_text(columns[0]),
                 columns[0]);
     }
     sentence_.multiwords.push_back({range.first, range.second, parse(line, columns, false)});
@@ -135,7 +136,7 @@ class SentenceParser {
     if (place != std::pair(after, empty_count_) || behind_range) {
       line.fail("need the number " + std::to_string(after) + "." + std::to_string(empty_count_) +
                     ", behind its word, of a word that is not in the text; got " +
-                    quoted_text(columns[0]),
+                    detail::quoted_text(columns[0]),
                 columns[0]);
     }
     sentence_.empty_nodes.push_back({after, parse(line, columns, false)});
@@ -150,7 +151,7 @@ class SentenceParser {
     const std::optional<std::uint32_t> number = parse_number(head);
     if (!is_word || !number) {
       line.fail(std::string("need ") + (is_word ? "a number or " : "") + "\"_\" as HEAD; got " +
-                    quoted_text(head),
+                    detail::quoted_text(head),
                 head);
     }
     result.head = static_cast<std::int32_t>(*number);
@@ -178,7 +179,7 @@ void append_line(const std::string& id, const ConlluColumns& columns, std::int64
   const auto append = [&](std::string_view column) {
     if (column.empty() || column.find_first_of("\t\n\r") != column.npos) {
       fail_to_write(std::string("\"_\" or text without tabs and line ends as ") + kNames[next],
-                    quoted_text(column));
+                    detail::quoted_text(column));
     }
     text += '\t';
     text += column;
@@ -194,7 +195,7 @@ void append_line(const std::string& id, const ConlluColumns& columns, std::int64
 void append_sentence(const ConlluSentence& sentence, std::string& text) {
   for (const std::string& comment : sentence.comments) {
     if (!comment.starts_with('#') || comment.find_first_of("\n\r") != comment.npos) {
-      fail_to_write("comments of one line that begin with \"#\"", quoted_text(comment));
+      fail_to_write("comments of one line that begin with \"#\"", detail::quoted_text(comment));
     }
     text += comment + '\n';
   }
@@ -242,7 +243,7 @@ std::vector<std::uint32_t> ConlluSentence::heads() const {
   for (const ConlluColumns& word : words) {
     if (word.head < 0) {
       throw UsageError("[heads] need a head of every word; got none of word " +
-                       std::to_string(result.size() + 1) + ", " + quoted_text(word.form));
+                       std::to_string(result.size() + 1) + ", " + detail::quoted_text(word.form));
     }
     result.push_back(static_cast<std::uint32_t>(word.head));
   }
@@ -330,7 +331,7 @@ std::string to_conllu(std::span<const ConlluSentence> sentences) {
 }
 
 void write_conllu(const std::string& path, std::span<const ConlluSentence> sentences) {
-  write_atomically(path, to_conllu(sentences));
+  detail::write_atomically(path, to_conllu(sentences));
 }
 
 }  // namespace dynet_like::nn

@@ -152,7 +152,7 @@ class ExpressionParser {
 
   [[noreturn]] void fail(const std::string& what) const { fail_at(what, tokens_.column()); }
   [[noreturn]] void fail(const std::string& what, std::string_view token) const {
-    fail(what + quoted_text(token));
+    fail(what + detail::quoted_text(token));
   }
   [[noreturn]] void fail_at(const std::string& what, std::size_t column) const {
     throw FileError(file_, what, line_number_, column);
@@ -218,7 +218,8 @@ Tree parse_listops(std::string_view line, const std::string& file, std::size_t l
   const std::size_t tab = line.find('\t');
   if (tab == line.npos) throw FileError(file, "need a tab after the label; got none", line_number);
   if (tab != 1 || line[0] < '0' || line[0] > '9') {
-    throw FileError(file, "need a label from 0 to 9; got " + quoted_text(line.substr(0, tab)),
+    throw FileError(file,
+                    "need a label from 0 to 9; got " + detail::quoted_text(line.substr(0, tab)),
                     line_number, 1);
   }
   Tree tree = ExpressionParser(line, tab + 1, file, line_number, options).parse();

@@ -75,8 +75,8 @@ class Rows {
     if (found == all.end() || std::find(found + 1, all.end(), name) != all.end()) {
       std::string names(text_);
       std::replace(names.begin(), names.end(), '\t', ' ');
-      line().fail("need one column that is named " + quoted_text(name) + "; got " +
-                  (found == all.end() ? "none" : "several") + " in " + quoted_text(names));
+      line().fail("need one column that is named " + detail::quoted_text(name) + "; got " +
+                  (found == all.end() ? "none" : "several") + " in " + detail::quoted_text(names));
     }
     return static_cast<std::size_t>(found - all.begin());
   }

@@ -13,9 +13,9 @@ TextPair parse_scan(std::string_view line, const std::string& file, std::size_t 
   constexpr std::string_view kStart = "IN: ", kMiddle = " OUT: ";
   const std::size_t middle = line.find(kMiddle);
   if (!line.starts_with(kStart) || middle == line.npos) {
-    throw FileError(file,
-                    "need \"IN: \", a command, \" OUT: \" and actions; got " + quoted_text(line),
-                    line_number);
+    throw FileError(
+        file, "need \"IN: \", a command, \" OUT: \" and actions; got " + detail::quoted_text(line),
+        line_number);
   }
   // "IN: OUT: I_WALK" has its two parts in one.
   const std::string_view command =

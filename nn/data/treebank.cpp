@@ -72,7 +72,7 @@ class TreeParser {
     if (error != std::errc{} || end != text.data() + text.size() || label < 0 ||
         label >= options_.label_count) {
       fail("need a label from 0 to " + std::to_string(options_.label_count - 1) + "; got " +
-           quoted_text(text));
+           detail::quoted_text(text));
     }
     return label;
   }
@@ -80,14 +80,14 @@ class TreeParser {
   void add_word(std::string_view word) {
     if (open_.empty()) {
       fail((tree_.size() == 0 ? "need \"(\" at the start of a tree; got " : "text after a tree: ") +
-           quoted_text(word));
+           detail::quoted_text(word));
     }
     OpenBracket& node = open_.back();
     if (!node.word.empty()) {
-      fail("need one word in a preterminal; got also " + quoted_text(word));
+      fail("need one word in a preterminal; got also " + detail::quoted_text(word));
     }
     if (node.child_count != 0) {
-      fail("need one word or two subtrees in a node; got " + quoted_text(word) +
+      fail("need one word or two subtrees in a node; got " + detail::quoted_text(word) +
            " after a subtree");
     }
     node.word = word;
@@ -128,7 +128,7 @@ void check_writable(const Tree& tree, std::uint32_t node) {
   } else if (tree.word(node).empty() ||
              tree.word(node).find_first_of(" ()\n") != std::string::npos) {
     throw UsageError("[to_string] need a word without spaces and brackets; got " +
-                     quoted_text(tree.word(node)));
+                     detail::quoted_text(tree.word(node)));
   }
 }
 

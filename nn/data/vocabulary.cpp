@@ -26,7 +26,7 @@ constexpr std::string_view kEscaped = "\\\t\n\r";
 constexpr std::string_view kHexadecimal = "0123456789abcdef";
 
 void append_escaped(std::string_view word, std::string& text) {
-  const bool escapes_bytes = !is_utf8(word);
+  const bool escapes_bytes = !detail::is_utf8(word);
   for (const char c : word) {
     if (const std::size_t which = kEscaped.find(c); which != kEscaped.npos) {
       text += {'\\', kEscapeLetters[which]};
@@ -57,7 +57,7 @@ class EntryParser {
     if (more_) entry.count = read_count(field());
     if (more_) {
       if (const std::string_view mark = field(); mark != kUnknownMark) {
-        fail("need \"unknown\" or nothing after the count; got " + quoted_text(mark));
+        fail("need \"unknown\" or nothing after the count; got " + detail::quoted_text(mark));
       }
       entry.unknown = true;
     }
@@ -101,7 +101,7 @@ class EntryParser {
     const char* end = digits.data() + digits.size();
     const auto [stop, error] = std::from_chars(digits.data(), end, value, 16);
     if (digits.size() != 2 || error != std::errc{} || stop != end) {
-      fail("need two hexadecimal digits after \\x; got " + quoted_text(digits), offset);
+      fail("need two hexadecimal digits after \\x; got " + detail::quoted_text(digits), offset);
     }
     return static_cast<char>(value);
   }
@@ -110,7 +110,7 @@ class EntryParser {
     std::uint64_t count = 0;
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), count);
     if (error != std::errc{} || end != text.data() + text.size()) {
-      fail("need a count below 2^64; got " + quoted_text(text));
+      fail("need a count below 2^64; got " + detail::quoted_text(text));
     }
     return count;
   }
@@ -147,14 +147,15 @@ std::uint32_t Vocabulary::add(std::string_view word) {
 std::uint32_t Vocabulary::id(std::string_view word) const {
   if (const auto found = ids_.find(word); found != ids_.end()) return found->second;
   if (unknown_) return *unknown_;
-  throw UsageError("the vocabulary needs the word or an unknown word; got " + quoted_text(word));
+  throw UsageError("the vocabulary needs the word or an unknown word; got " +
+                   detail::quoted_text(word));
 }
 
 std::uint32_t Vocabulary::set_unknown(std::string_view word) {
   const auto found = ids_.find(word);
   if (found == ids_.end() && frozen_) {
     throw UsageError("a frozen vocabulary needs an unknown word that it contains; got " +
-                     quoted_text(word));
+                     detail::quoted_text(word));
   }
   unknown_ = found == ids_.end() ? append(word, 0) : found->second;
   return *unknown_;
@@ -212,7 +213,7 @@ std::string Vocabulary::to_text() const {
   return text;
 }
 
-void Vocabulary::save(const std::string& path) const { write_atomically(path, to_text()); }
+void Vocabulary::save(const std::string& path) const { detail::write_atomically(path, to_text()); }
 
 Vocabulary Vocabulary::load(const std::string& path) {
   std::ifstream stream = open_text(path, kLimits);
@@ -231,7 +232,7 @@ Vocabulary Vocabulary::read(std::istream& stream, const std::string& file) {
   while (lines.next(line)) {
     const Entry entry = EntryParser(line, file, lines.number()).parse();
     if (result.contains(entry.word)) {
-      throw FileError(file, "need each word once; got again " + quoted_text(entry.word),
+      throw FileError(file, "need each word once; got again " + detail::quoted_text(entry.word),
                       lines.number());
     }
     const std::uint32_t id = result.append(entry.word, entry.count);

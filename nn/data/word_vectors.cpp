@@ -117,23 +117,23 @@ void WordVectorReader::parse(std::string_view line) {
   vector_.resize(size_);
   for (std::size_t i = size_; i-- > 0;) {
     const std::string_view text = take_last(line);
-    const std::optional<float> number = parse_float(text);
-    if (!number || !std::isfinite(*number)) fail(need + quoted_text(text));
+    const std::optional<float> number = detail::parse_float(text);
+    if (!number || !std::isfinite(*number)) fail(need + detail::quoted_text(text));
     vector_[i] = *number;
   }
   if (size_ == 0 || line.empty() || kBlanks.find(line.front()) != kBlanks.npos) {
-    fail(need + (size_ == 0 ? quoted_text(line) : "no word in front"));
+    fail(need + (size_ == 0 ? detail::quoted_text(line) : "no word in front"));
   }
   word_ = line;
   // The last part of a word with blanks is no number, or there would be one too many.
   const std::string_view last = take_last(line);
-  if (!line.empty() && parse_float(last)) fail(need + "also " + quoted_text(last));
+  if (!line.empty() && detail::parse_float(last)) fail(need + "also " + detail::quoted_text(last));
 }
 
 void WordVectorWriter::write(std::string_view word, std::span<const float> vector) {
   if (word.empty() || word.find_first_of(" \t\r\n") != word.npos) {
     throw UsageError("word vectors need words without blanks and line ends; got " +
-                     quoted_text(word));
+                     detail::quoted_text(word));
   }
   if (vector.empty() || (size_ != 0 && vector.size() != size_)) {
     throw UsageError("word vectors need one size, from 1, for all; got " +
@@ -141,7 +141,8 @@ void WordVectorWriter::write(std::string_view word, std::span<const float> vecto
   }
   const auto finite = [](float number) { return std::isfinite(number); };
   if (!std::all_of(vector.begin(), vector.end(), finite)) {
-    throw UsageError("word vectors need finite numbers; got others for " + quoted_text(word));
+    throw UsageError("word vectors need finite numbers; got others for " +
+                     detail::quoted_text(word));
   }
   size_ = vector.size();
   text_ += word;

@@ -79,7 +79,7 @@ class WordVectorWriter {
  private:
   void flush();
 
-  AtomicFile file_;
+  detail::AtomicFile file_;
   std::size_t size_ = 0;
   std::string text_;
 };

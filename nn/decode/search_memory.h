@@ -8,6 +8,7 @@
 #include <type_traits>
 
 #include "dynet_like/graph/computation_graph.h"
+#include "dynet_like/tape/tape.h"
 
 namespace dynet_like::nn {
 

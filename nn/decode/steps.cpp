@@ -5,6 +5,7 @@
 #include <string>
 
 #include "dynet_like/graph/computation_graph.h"
+#include "dynet_like/tape/tape.h"
 
 namespace dynet_like::nn {
 
@@ -26,8 +27,8 @@ Expression masked(const Expression& scores, ListOf<unsigned> allowed) {
 // Output and cell of a cell lie beside each other in the value of its node.
 CellState pick_batch_elems(const CellState& state, const std::vector<unsigned>& elements) {
   ComputationGraph& graph = state.h.graph("pick_batch_elems");
-  const Tape& tape = graph.tape();
-  const Value h = tape.value(state.h.i), c = tape.value(state.c.i);
+  const detail::Tape& tape = graph.tape();
+  const detail::Value h = tape.value(state.h.i), c = tape.value(state.c.i);
   const Expression both = graph.expression(tape.node(h.node).value);
   const unsigned hidden = state.h.dim().rows();
   const bool is_one = h.node == c.node && !h.blocks_gradient && !c.blocks_gradient &&

@@ -42,7 +42,7 @@ class Csv {
   }
 
   [[noreturn]] void fail(const std::string& need, std::string_view got) const {
-    throw FileError(file_, fmt::format("need {}; got {}", need, quoted_text(got)), line_);
+    throw FileError(file_, fmt::format("need {}; got {}", need, detail::quoted_text(got)), line_);
   }
 
  private:
@@ -113,7 +113,7 @@ std::optional<double> LearningCurve::value(const std::string& column, std::size_
     throw UsageError(
         fmt::format("[LearningCurve] need a column and an epoch from 1 to {}; got {} "
                     "and {}",
-                    epochs_, quoted_text(column), epoch));
+                    epochs_, detail::quoted_text(column), epoch));
   }
   return values_[place][epoch - 1];
 }
@@ -156,11 +156,11 @@ LearningCurve LearningCurve::from_csv(std::string_view text, const std::string& 
 }
 
 void LearningCurve::write_csv(const std::filesystem::path& path) const {
-  write_atomically(path, to_csv());
+  detail::write_atomically(path, to_csv());
 }
 
 void LearningCurve::write_svg(const std::filesystem::path& path, const std::string& title) const {
-  write_atomically(path, to_svg(title));
+  detail::write_atomically(path, to_svg(title));
 }
 
 }  // namespace dynet_like::nn

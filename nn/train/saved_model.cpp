@@ -11,8 +11,8 @@ namespace dynet_like::nn {
 const std::string& SavedModel::text(const std::string& name) const {
   const auto found = file_.metadata().find(name);
   if (found != file_.metadata().end()) return found->second;
-  throw FileError(file_.name(),
-                  fmt::format("need a model with {} in its metadata; got none", quoted_text(name)));
+  throw FileError(file_.name(), fmt::format("need a model with {} in its metadata; got none",
+                                            detail::quoted_text(name)));
 }
 
 Vocabulary SavedModel::vocabulary(const std::string& name) const {

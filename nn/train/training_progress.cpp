@@ -19,8 +19,9 @@ Number number_in(const Metadata& metadata, const std::string& key, const std::st
   const char* const end = text.data() + text.size();
   const auto [stop, error] = std::from_chars(text.data(), end, number);
   if (!text.empty() && error == std::errc() && stop == end) return number;
-  throw FileError(file, fmt::format("need a number as {} in its metadata; got {}", quoted_text(key),
-                                    found == metadata.end() ? "none" : quoted_text(text)));
+  throw FileError(
+      file, fmt::format("need a number as {} in its metadata; got {}", detail::quoted_text(key),
+                        found == metadata.end() ? "none" : detail::quoted_text(text)));
 }
 
 template double number_in(const Metadata&, const std::string&, const std::string&);

@@ -24,8 +24,9 @@ constexpr const char* kDevScore = "training.dev_score";
 
 // Files have nothing else: better to say so before an epoch than after it.
 void check_text(const std::string& text) {
-  if (is_utf8(text)) return;
-  throw UsageError(fmt::format("[TrainingRun] need text in UTF-8; got {}", quoted_text(text)));
+  if (detail::is_utf8(text)) return;
+  throw UsageError(
+      fmt::format("[TrainingRun] need text in UTF-8; got {}", detail::quoted_text(text)));
 }
 
 void check_metadata(const Metadata& metadata) {
@@ -36,7 +37,7 @@ void check_metadata(const Metadata& metadata) {
     throw UsageError(
         fmt::format("[TrainingRun] need keys of settings and texts that do not begin with "
                     "\"training.\"; got {}",
-                    quoted_text(key)));
+                    detail::quoted_text(key)));
   }
 }
 
@@ -46,7 +47,8 @@ void check_settings(const std::string& file, const Metadata& saved, const Metada
     if (found != saved.end() && found->second == value) continue;
     throw UsageError(fmt::format(
         "[TrainingRun] need the same settings to go on from {}: {} was {}; got {}", file, name,
-        found == saved.end() ? "missing" : quoted_text(found->second), quoted_text(value)));
+        found == saved.end() ? "missing" : detail::quoted_text(found->second),
+        detail::quoted_text(value)));
   }
 }
 
@@ -100,7 +102,7 @@ void TrainingRun::begin_files() {
                     fmt::format("need to make the folder; got: {}", error.message()));
   }
   // Better to learn it before hours of training than after; not committed, they leave nothing.
-  for (const auto& file : {checkpoint_, best_.file()}) AtomicFile check(file);
+  for (const auto& file : {checkpoint_, best_.file()}) detail::AtomicFile check(file);
   if (options_.resume) write_curve();  // which a run that was killed may not have come to
   if (!options_.events) return;
   const auto file = std::filesystem::path(options_.output) / "events.out.tfevents.0.run";
@@ -174,7 +176,7 @@ void TrainingRun::write_report(const std::filesystem::path& path,
   report["results"] = results;
   report["settings"] = all_settings();
   constexpr auto kReplace = nlohmann::ordered_json::error_handler_t::replace;
-  write_atomically(path, report.dump(2, ' ', false, kReplace) + '\n');
+  detail::write_atomically(path, report.dump(2, ' ', false, kReplace) + '\n');
 }
 
 }  // namespace dynet_like::nn

@@ -52,8 +52,8 @@ Bytes archive_of(const Bytes& bytes) {
     return text;
   };
   const std::string name = "a.npy", size = number(bytes.size(), 4),
-                    common = number(0, 8) + number(dynet_like::zip::checksum(bytes), 4) + size +
-                             size + number(name.size(), 2),
+                    common = number(0, 8) + number(dynet_like::detail::zip::checksum(bytes), 4) +
+                             size + size + number(name.size(), 2),
                     local = "PK\3\4" + number(20, 2) + common + number(0, 2) + name,
                     entry =
                         "PK\1\2" + number(20, 2) + number(20, 2) + common + number(0, 16) + name,

@@ -15,7 +15,7 @@ void require(bool holds) {
   if (!holds) std::abort();
 }
 
-dynet_like::TextModelReader reader_of(const std::string& text) {
+dynet_like::detail::TextModelReader reader_of(const std::string& text) {
   return {std::make_unique<std::istringstream>(text), "fuzz"};
 }
 
@@ -23,14 +23,14 @@ dynet_like::TextModelReader reader_of(const std::string& text) {
 std::string headers(const std::string& text, bool skip) {
   std::string result;
   try {
-    dynet_like::TextModelReader reader = reader_of(text);
+    dynet_like::detail::TextModelReader reader = reader_of(text);
     while (reader.next()) {
-      const dynet_like::TextModelHeader& header = reader.header();
+      const dynet_like::detail::TextModelHeader& header = reader.header();
       require(2 * std::size_t{header.dim.size()} <= text.size());
       result += header.name + to_string(header.dim) + (header.is_table ? " t" : " p") +
                 (header.has_gradient ? "g " : " ") + std::to_string(reader.line()) + "\n";
       if (skip) continue;
-      const dynet_like::TextModelEntry entry = reader.read();
+      const dynet_like::detail::TextModelEntry entry = reader.read();
       require(entry.values.size() == header.dim.size());
       require(entry.gradient.size() == (header.has_gradient ? header.dim.size() : 0));
       require(entry.dim == header.dim && entry.name == header.name);

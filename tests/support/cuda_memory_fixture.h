@@ -14,7 +14,7 @@
 #include "dynet_like/device/cuda/cuda_device.h"
 #include "dynet_like/device/cuda/host/order.h"
 
-namespace dynet_like::cuda {
+namespace dynet_like::detail::cuda {
 
 template <class T>
 class CudaMemoryTest : public testing::Test {
@@ -83,4 +83,4 @@ class CudaMemoryTest : public testing::Test {
   std::vector<void*> memory_;
 };
 
-}  // namespace dynet_like::cuda
+}  // namespace dynet_like::detail::cuda

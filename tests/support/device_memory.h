@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "dynet_like/params/gradients.h"
+#include "dynet_like/params/parameter_collection.h"
 
 namespace dynet_like {
 
@@ -14,6 +15,26 @@ namespace dynet_like {
 inline std::vector<std::byte> bytes_of(const ParameterStorage& storage) {
   const auto* const bytes = static_cast<const std::byte*>(storage.tensor().data());
   return {bytes, bytes + storage.size() * size_of(storage.dtype)};
+}
+
+/// Of all parameters of a collection, with all rows up to date: their bytes, and as floats.
+inline std::vector<std::byte> bytes_of(const ParameterCollection& collection) {
+  std::vector<std::byte> all;
+  for (const auto& storage : collection.storages()) {
+    storage->refresh_rows();
+    const std::vector<std::byte> bytes = bytes_of(*storage);
+    all.insert(all.end(), bytes.begin(), bytes.end());
+  }
+  return all;
+}
+inline std::vector<float> values_of(const ParameterCollection& collection) {
+  std::vector<float> all;
+  for (const auto& storage : collection.storages()) {
+    storage->refresh_rows();
+    const std::vector<float> values = as_vector(storage->tensor());
+    all.insert(all.end(), values.begin(), values.end());
+  }
+  return all;
 }
 
 /// `count` numbers of the storage's type somewhere on its device.

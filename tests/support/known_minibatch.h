@@ -21,15 +21,7 @@ struct KnownModel {
   Parameter w = collection.add_parameters({kWidth, kWidth});
   Parameter bias = collection.add_parameters({kWidth}, ParameterInitConst(0.1f));
 
-  std::vector<std::byte> bytes() const {
-    std::vector<std::byte> all;
-    for (const auto& storage : collection.storages()) {
-      storage->refresh_rows();
-      const std::vector<std::byte> values = bytes_of(*storage);
-      all.insert(all.end(), values.begin(), values.end());
-    }
-    return all;
-  }
+  std::vector<std::byte> bytes() const { return bytes_of(collection); }
 
   // The words of a sentence through values of a parameter that all samples share, an LSTM and a
   // Tree-LSTM; a range of its list of outputs, the table as a whole, and inputs of odd shapes.

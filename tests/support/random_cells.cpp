@@ -93,6 +93,23 @@ class CellRecorder {
     }
     return tanh(result);
   }
+  // The same gates of two right sides, as a tree's node has of two children.
+  Expression gates_of_two() {
+    const Expression sides[] = {any(), recent()};
+    std::vector<Expression> weights;
+    for (unsigned gates = 2 + choice_.below(2); gates > 0; --gates)
+      weights.push_back(any_weights());
+    const Expression b = parameter(graph_, model_.bias4);
+    const bool is_affine = choice_.below(2) == 0;
+    Expression result = sides[0];
+    for (const Expression& side : sides) {
+      for (const Expression& w : weights) {
+        add(is_affine ? affine_transform({b, w, side}) : w * side);
+        result = cmult(result, logistic(values_.back())) + tanh(values_.back());
+      }
+    }
+    return tanh(result);
+  }
   Expression any_weights() {
     const auto n = static_cast<unsigned>(model_.weights44.size());
     const Expression w = parameter(graph_, model_.weights44[choice_.below(n)]);
@@ -110,7 +127,7 @@ class CellRecorder {
 
   Expression next() {
     const Expression x = recent();
-    switch (choice_.below(26)) {
+    switch (choice_.below(28)) {
       case 0:
       case 1:
       case 2:
@@ -154,6 +171,9 @@ class CellRecorder {
       case 21:
       case 22:
         return gates();
+      case 23:
+      case 24:
+        return gates_of_two();
       default:
         return choice_.below(2) == 0 ? tanh(x) : logistic(x);
     }

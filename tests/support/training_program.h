@@ -18,6 +18,7 @@
 #include "nn/embedding.h"
 #include "nn/linear.h"
 #include "nn/train.h"
+#include "tests/support/device_memory.h"
 
 namespace dynet_like::nn::training_program {
 
@@ -106,15 +107,7 @@ struct Program {
     }
   }
 
-  std::vector<float> values() const {
-    std::vector<float> all;
-    for (const auto& storage : model.storages()) {
-      storage->refresh_rows();
-      const std::vector<float> some = as_vector(storage->tensor());
-      all.insert(all.end(), some.begin(), some.end());
-    }
-    return all;
-  }
+  std::vector<float> values() const { return values_of(model); }
 };
 
 }  // namespace dynet_like::nn::training_program

@@ -137,7 +137,7 @@ class ComputationGraph : public dynet_like::ComputationGraph {
 
  private:
   friend class Minibatch;
-  explicit ComputationGraph(const dynet_like::GraphPlace& place);
+  explicit ComputationGraph(const dynet_like::detail::GraphPlace& place);
 
   using Tensors = std::unordered_map<VariableIndex, Tensor>;
 

@@ -68,7 +68,7 @@ class TextFileLoader : public Loader {
   LookupParameter load_lookup_param(ParameterCollection& model, const std::string& key) override;
 
  private:
-  dynet_like::TextModelEntry find(bool is_table, const std::string& key) const;
+  dynet_like::detail::TextModelEntry find(bool is_table, const std::string& key) const;
 
   std::string filename_;
 };

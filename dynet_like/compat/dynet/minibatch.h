@@ -25,7 +25,7 @@ class Minibatch : public dynet_like::Minibatch {
 
  protected:
   std::unique_ptr<dynet_like::ComputationGraph> make_graph(
-      const dynet_like::GraphPlace& place) override;
+      const dynet_like::detail::GraphPlace& place) override;
 
  private:
   void add_to_profile() const;

@@ -122,8 +122,9 @@ class SharedWork {
   Shared& shared() const;
 
   std::vector<std::shared_ptr<dynet_like::ParameterStorage>> parameters_;
-  dynet_like::Block block_;
-  std::vector<dynet_like::Block> gradients_;  ///< by parameter, made when they are first needed
+  dynet_like::detail::Block block_;
+  /// By parameter, made when they are first needed.
+  std::vector<dynet_like::detail::Block> gradients_;
 };
 
 /// What a child does until it gets the last task.

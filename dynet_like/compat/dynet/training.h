@@ -72,6 +72,8 @@ class Trainer {
  protected:
   Trainer(ParameterCollection& m, std::unique_ptr<dynet_like::Trainer> core);
   dynet_like::Trainer& core() const { return *core_; }
+  /// Lets the core change the parameters, after the settings were handed to it.
+  virtual void change_parameters();
 
  private:
   void hand_settings_to_core();
@@ -135,11 +137,12 @@ class EGTrainer : public Trainer {
  public:
   explicit EGTrainer(ParameterCollection& mod, real learning_rate = 0.1f, real mom = 0.9f,
                      real ne = 0.0f);
-  using Trainer::update;
-  void update() override;
   /// From the second update after this one on.
   void enableCyclicalLR(float learning_rate_min = 0.01f, float learning_rate_max = 0.1f,
                         float step_size = 2000, float gamma = 0.0f);
+
+ protected:
+  void change_parameters() override;
 };
 
 }  // namespace dynet

@@ -11,7 +11,7 @@
 #include "dynet_like/device/cpu/product-inl.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace dynet_like::HWY_NAMESPACE {
+namespace dynet_like::detail::HWY_NAMESPACE {
 
 /// The inputs of an op that make an affine map: a bias, if any, and pairs (W, x) from `first` on.
 /// Results are {rows, columns}.
@@ -160,7 +160,7 @@ void affine_gradients(const BackwardCall& call, const Affine& map, Items items, 
   }
 }
 
-}  // namespace dynet_like::HWY_NAMESPACE
+}  // namespace dynet_like::detail::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #endif

@@ -15,7 +15,7 @@
 #include <type_traits>
 
 HWY_BEFORE_NAMESPACE();
-namespace dynet_like::HWY_NAMESPACE {
+namespace dynet_like::detail::HWY_NAMESPACE {
 
 // What the type says, and the numbers of an item.
 template <class E>
@@ -349,14 +349,14 @@ std::span<const cpu::KernelEntry> attention_table() {
   return table;
 }
 
-}  // namespace dynet_like::HWY_NAMESPACE
+}  // namespace dynet_like::detail::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-namespace dynet_like {
+namespace dynet_like::detail {
 HWY_EXPORT(attention_table);
 std::span<const cpu::KernelEntry> cpu::attention_kernels() {
   return HWY_DYNAMIC_DISPATCH(attention_table)();
 }
-}  // namespace dynet_like
+}  // namespace dynet_like::detail
 #endif

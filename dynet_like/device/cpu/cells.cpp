@@ -11,7 +11,7 @@
 #include <algorithm>
 
 HWY_BEFORE_NAMESPACE();
-namespace dynet_like::HWY_NAMESPACE {
+namespace dynet_like::detail::HWY_NAMESPACE {
 
 // Items at a time: their sums leave room for a group of panels in the second-level cache.
 template <class E>
@@ -301,12 +301,12 @@ std::span<const cpu::KernelEntry> cell_table() {
   return table;
 }
 
-}  // namespace dynet_like::HWY_NAMESPACE
+}  // namespace dynet_like::detail::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-namespace dynet_like {
+namespace dynet_like::detail {
 HWY_EXPORT(cell_table);
 std::span<const cpu::KernelEntry> cpu::cell_kernels() { return HWY_DYNAMIC_DISPATCH(cell_table)(); }
-}  // namespace dynet_like
+}  // namespace dynet_like::detail
 #endif

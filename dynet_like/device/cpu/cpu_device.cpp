@@ -3,7 +3,7 @@
 
 #include "dynet_like/device/device.h"
 
-namespace dynet_like {
+namespace dynet_like::detail {
 
 namespace {
 
@@ -27,8 +27,12 @@ class CpuDevice final : public Device {
 
 }  // namespace
 
+}  // namespace dynet_like::detail
+
+namespace dynet_like {
+
 const std::shared_ptr<Device>& cpu_device() {
-  static const std::shared_ptr<Device> device = std::make_shared<CpuDevice>();
+  static const std::shared_ptr<Device> device = std::make_shared<detail::CpuDevice>();
   return device;
 }
 

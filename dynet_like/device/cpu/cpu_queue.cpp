@@ -10,7 +10,7 @@
 #include "dynet_like/device/open_destinations.h"
 #include "dynet_like/device/queue.h"
 
-namespace dynet_like {
+namespace dynet_like::detail {
 
 namespace {
 
@@ -135,7 +135,7 @@ class CpuQueue : public Queue {
       slice.out = static_cast<std::byte*>(call.out) + begin * type.output_size * element;
       slice.saved = const_cast<void*>(advance_bytes(call.saved, begin * type.saved_size * element));
       slice.integers = advance(call.integers, begin * type.integers);
-      slice.reals = advance_bytes(call.reals, begin * type.op->reals_per_item * element);
+      slice.reals = advance_bytes(call.reals, begin * type.op->numbers.reals * element);
       kernel(slice);
     });
   }
@@ -143,30 +143,30 @@ class CpuQueue : public Queue {
   void backward(Kernels::Backward kernel, const BackwardCall& call) override {
     const Signature& type = *call.type;
     check_kernel(kernel, "backward", type);
-    for_parts(
-        call.n, call.n, 2 * cost(type), [&](unsigned part, std::size_t begin, std::size_t end) {
-          BackwardCall slice = call;
-          slice.workspace = &workspace(part);
-          begin = first_of_its_own(call, begin);
-          end = first_of_its_own(call, end);
-          if (begin == end) return;
-          if (end - begin == call.n) return kernel(slice);
-          const std::vector<Operand> in = from_item(call.in, type.inputs.size(), begin);
-          const std::vector<Destination> dx = from_item(call.dx, type.inputs.size(), begin);
-          const PartsFromItem parts(call.parts, begin);
-          slice.n = end - begin;
-          slice.parts = parts.parts();
-          slice.in = in.data();
-          slice.out = from_item(call.out, begin);
-          slice.saved = from_item(call.saved, begin);
-          slice.dy = from_item(call.dy, begin);
-          slice.dx = dx.data();
-          slice.deferred = advance(call.deferred, begin);
-          slice.integers = advance(call.integers, begin * type.integers);
-          slice.reals =
-              advance_bytes(call.reals, begin * type.op->reals_per_item * size_of(type.dtype));
-          kernel(slice);
-        });
+    for_parts(call.n, call.n, 2 * cost(type),
+              [&](unsigned part, std::size_t begin, std::size_t end) {
+                BackwardCall slice = call;
+                slice.workspace = &workspace(part);
+                begin = first_of_its_own(call, begin);
+                end = first_of_its_own(call, end);
+                if (begin == end) return;
+                if (end - begin == call.n) return kernel(slice);
+                const std::vector<Operand> in = from_item(call.in, type.inputs.size(), begin);
+                const std::vector<Destination> dx = from_item(call.dx, type.inputs.size(), begin);
+                const PartsFromItem parts(call.parts, begin);
+                slice.n = end - begin;
+                slice.parts = parts.parts();
+                slice.in = in.data();
+                slice.out = from_item(call.out, begin);
+                slice.saved = from_item(call.saved, begin);
+                slice.dy = from_item(call.dy, begin);
+                slice.dx = dx.data();
+                slice.deferred = advance(call.deferred, begin);
+                slice.integers = advance(call.integers, begin * type.integers);
+                slice.reals =
+                    advance_bytes(call.reals, begin * type.op->numbers.reals * size_of(type.dtype));
+                kernel(slice);
+              });
   }
 
   void add_outer_products(DType dtype, const OuterProducts& call) override {
@@ -264,4 +264,4 @@ std::unique_ptr<Queue> make_cpu_queue(std::shared_ptr<ThreadPool> pool) {
   return std::make_unique<CpuQueue>(std::move(pool));
 }
 
-}  // namespace dynet_like
+}  // namespace dynet_like::detail

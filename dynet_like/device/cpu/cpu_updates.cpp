@@ -4,7 +4,7 @@
 
 #include "dynet_like/device/updates.h"
 
-namespace dynet_like {
+namespace dynet_like::detail {
 
 namespace {
 
@@ -106,13 +106,6 @@ class CpuUpdates final : public Updates {
                  updates::adadelta(dtype, w, m[0], m[1], g, n, rho, epsilon, step.rate, step.scale);
                });
   }
-  void exponentiate(std::span<const Elements> all, double momentum, Step step) const override {
-    for (const Elements& e : all) {
-      for_rows(e, step.keep, [&](void* w, void* const* m, const void* g, std::size_t n) {
-        updates::exponentiate(e.dtype, w, m[0], g, n, momentum, step.rate, step.scale);
-      });
-    }
-  }
   void scale(const Elements& e, std::span<const double> factors) const override {
     Elements all = e;
     all.only_kept = false;
@@ -160,4 +153,4 @@ const Updates& cpu_updates() {
   return updates;
 }
 
-}  // namespace dynet_like
+}  // namespace dynet_like::detail

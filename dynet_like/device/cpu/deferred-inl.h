@@ -11,7 +11,7 @@
 #include "dynet_like/device/cpu/lanes-inl.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace dynet_like::HWY_NAMESPACE {
+namespace dynet_like::detail::HWY_NAMESPACE {
 
 // The place of every item, in memory of our own if nobody asks for them.
 template <class E>
@@ -31,7 +31,7 @@ class Deferred {
   std::size_t size_;
 };
 
-}  // namespace dynet_like::HWY_NAMESPACE
+}  // namespace dynet_like::detail::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #endif

@@ -18,7 +18,7 @@
 #include "dynet_like/ops/elementwise.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace dynet_like::HWY_NAMESPACE {
+namespace dynet_like::detail::HWY_NAMESPACE {
 
 using cpu::Runs;
 
@@ -62,14 +62,15 @@ HWY_INLINE double real_of(const void* reals, std::size_t i) {
 // Whether item i + 1 has the same real number as item i (-0 is not 0).
 template <class F, class E>
 HWY_INLINE bool same_real(const void* reals, std::size_t i) {
+  if constexpr (F::reals == 0) return true;
   const E* real = static_cast<const E*>(reals) + i;
-  return F::reals == 0 || std::memcmp(real, real + 1, sizeof(E)) == 0;
+  return std::memcmp(real, real + 1, sizeof(E)) == 0;
 }
 
 // Where an operand's elements at `at` come from: its own, or the one that it stands at.
-template <class T, class E>
-HWY_INLINE T operand(const E* from, bool advances, std::size_t at, std::size_t count) {
-  return advances ? load_as<T>(from + at, count) : T(static_cast<double>(*from));
+template <class E>
+HWY_INLINE Lanes<E> operand(const E* from, bool advances, std::size_t at, std::size_t count) {
+  return advances ? load(from + at, count) : Lanes<E>(static_cast<double>(*from));
 }
 
 template <class F, class E>
@@ -81,9 +82,9 @@ void stretched_forward(const ForwardCall& call) {
     for (std::size_t run = 0; run < runs.count; ++run, runs.next(), out += runs.length) {
       const E* a = call.in[0].at<E>(i) + runs.offset[0];
       const E* b = call.in[1].at<E>(i) + runs.offset[1];
-      for_groups<E>(runs.length, [&]<class T>(std::size_t at, std::size_t count) DYNET_LIKE_BODY {
-        store(F::value(operand<T>(a, runs.advances[0], at, count),
-                       operand<T>(b, runs.advances[1], at, count)),
+      for_lanes<E>(runs.length, [&](std::size_t at, std::size_t count) DYNET_LIKE_BODY {
+        store(F::value(operand(a, runs.advances[0], at, count),
+                       operand(b, runs.advances[1], at, count)),
               out + at, count);
       });
     }
@@ -136,35 +137,37 @@ struct Slopes {
   }
   // dy * dout/dx.
   template <class T>
-  HWY_INLINE T gradient(std::size_t at, std::size_t count, bool a_advances = true,
-                        bool b_advances = true) const {
+  HWY_INLINE T gradient(std::size_t at, std::size_t count) const {
     const T zero(0);
-    const T va = uses_inputs<F> ? operand<T>(a, a_advances, at, count) : zero;
-    const T vb = uses_inputs<F> ? operand<T>(b, b_advances, at, count) : zero;
-    const T vy = uses_output<F> ? load_as<T>(y + at, count) : zero;
+    return gradient<T>(at, count, uses_inputs<F> ? load_as<T>(a + at, count) : zero,
+                       uses_inputs<F> ? load_as<T>(b + at, count) : zero);
+  }
+  template <class T>
+  HWY_INLINE T gradient(std::size_t at, std::size_t count, T va, T vb) const {
+    const T vy = uses_output<F> ? load_as<T>(y + at, count) : T(0);
     return load_as<T>(dy + at, count) * slope<F, j>(va, vb, vy, T(real));
   }
 };
 
-// A stretched operand gets the sum over the elements that it was stretched to, in their order.
+// The gradients of one run go to `to`; without a place they are summed.
 template <class F, unsigned j, class E>
-HWY_INLINE void add_run(const Slopes<F, j, E>& slopes, const Runs& runs, E* sum) {
-  if (runs.advances[j]) {
-    for_groups<E>(runs.length, [&]<class T>(std::size_t at, std::size_t count) DYNET_LIKE_BODY {
-      put(slopes.template gradient<T>(at, count, runs.advances[0], runs.advances[1]), sum + at,
-          count, true);
-    });
-    return;
-  }
+HWY_INLINE E run_gradient(const Slopes<F, j, E>& slopes, const Runs& runs, E* to, bool add) {
   Lanes<E> total(0);
   for_lanes<E>(runs.length, [&](std::size_t at, std::size_t count) DYNET_LIKE_BODY {
-    const auto gradient =
-        slopes.template gradient<Lanes<E>>(at, count, runs.advances[0], runs.advances[1]);
-    total = total + Lanes<E>(hn::IfThenElseZero(Lanes<E>::first(count), gradient.v));
+    Lanes<E> a(0), b(0);
+    if (uses_inputs<F>) a = operand(slopes.a, runs.advances[0], at, count);
+    if (uses_inputs<F>) b = operand(slopes.b, runs.advances[1], at, count);
+    const Lanes<E> gradient = slopes.template gradient<Lanes<E>>(at, count, a, b);
+    if (to != nullptr) {
+      put(gradient, to + at, count, add);
+    } else {
+      total = total + Lanes<E>(hn::IfThenElseZero(Lanes<E>::first(count), gradient.v));
+    }
   });
-  *sum += total.sum();
+  return total.sum();
 }
 
+// A stretched operand gets the sum over the elements that it was stretched to, in their order.
 template <class F, unsigned j, class E>
 void stretched_gradient(const BackwardCall& call) {
   const Runs first(*call.type);
@@ -184,18 +187,15 @@ void stretched_gradient(const BackwardCall& call) {
       if (uses_output<F>) slopes.y += run * runs.length;
       if (uses_inputs<F>) slopes.a += runs.offset[0];
       if (uses_inputs<F>) slopes.b += runs.offset[1];
-      if (is_sum) {
-        add_run(slopes, runs, sums + runs.offset[j]);
-        continue;
+      if (!is_sum) {
+        run_gradient<F, j, E>(slopes, runs, dx + run * runs.length, add);
+      } else if (runs.advances[j]) {
+        run_gradient<F, j, E>(slopes, runs, sums + runs.offset[j], true);
+      } else {
+        sums[runs.offset[j]] += run_gradient<F, j, E>(slopes, runs, nullptr, false);
       }
-      for_groups<E>(runs.length, [&]<class T>(std::size_t at, std::size_t count) DYNET_LIKE_BODY {
-        put(slopes.template gradient<T>(at, count, runs.advances[0], runs.advances[1]),
-            dx + run * runs.length + at, count, add);
-      });
     }
-    if (!is_sum) continue;
-    for_lanes<E>(size, [&](std::size_t at, std::size_t count)
-                           DYNET_LIKE_BODY { put(load(sums + at, count), dx + at, count, add); });
+    if (is_sum) put_elements(sums, dx, size, add);
   }
 }
 
@@ -240,7 +240,7 @@ cpu::KernelEntry kernel_entry() {
           {{forward<F, float>, forward<F, double>}, {backward<F, float>, backward<F, double>}}};
 }
 
-}  // namespace dynet_like::HWY_NAMESPACE
+}  // namespace dynet_like::detail::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #endif

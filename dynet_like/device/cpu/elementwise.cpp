@@ -5,7 +5,7 @@
 #include "dynet_like/device/cpu/elementwise-inl.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace dynet_like::HWY_NAMESPACE {
+namespace dynet_like::detail::HWY_NAMESPACE {
 
 #define LANE HWY_INLINE
 #include "dynet_like/ops/elementwise_formulas.h"
@@ -20,14 +20,14 @@ std::span<const cpu::KernelEntry> elementwise_table() {
   return table;
 }
 
-}  // namespace dynet_like::HWY_NAMESPACE
+}  // namespace dynet_like::detail::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-namespace dynet_like {
+namespace dynet_like::detail {
 HWY_EXPORT(elementwise_table);
 std::span<const cpu::KernelEntry> cpu::elementwise_kernels() {
   return HWY_DYNAMIC_DISPATCH(elementwise_table)();
 }
-}  // namespace dynet_like
+}  // namespace dynet_like::detail
 #endif

@@ -9,12 +9,10 @@
 #define DYNET_LIKE_GROUPS_INL
 #endif
 
-#include <type_traits>
-
 #include "dynet_like/device/cpu/lanes-inl.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace dynet_like::HWY_NAMESPACE {
+namespace dynet_like::detail::HWY_NAMESPACE {
 
 template <class E>
 struct Group {
@@ -118,28 +116,27 @@ HWY_INLINE void store(const Group<E>& group, E* to, std::size_t) {
 }
 
 /// Calls f.operator()<T>(at, count) for [0, n), with T = Group<E> as long as there are so many and
-/// T = Lanes<E> for the rest. One body serves both; an element has the same bits in either.
+/// T = Lanes<E> for the rest. One body serves both; an element has the same bits in either. Doubles
+/// go without groups: their kernels are smaller, and faster to compile.
 template <class E, class F>
 HWY_INLINE void for_groups(std::size_t n, F&& f) {
   std::size_t at = 0;
-  for (; at + Group<E>::size <= n; at += Group<E>::size) {
-    f.template operator()<Group<E>>(at, Group<E>::size);
+  if constexpr (sizeof(E) == sizeof(float)) {
+    for (; at + Group<E>::size <= n; at += Group<E>::size) {
+      f.template operator()<Group<E>>(at, Group<E>::size);
+    }
   }
-  for (; at + Lanes<E>::size <= n; at += Lanes<E>::size) {
-    f.template operator()<Lanes<E>>(at, Lanes<E>::size);
+  for (; at < n; at += Lanes<E>::size) {
+    f.template operator()<Lanes<E>>(at, HWY_MIN(Lanes<E>::size, n - at));
   }
-  if (at < n) f.template operator()<Lanes<E>>(at, n - at);
 }
 
 /// Writes f.operator()<T>(at, count) for [0, n) to a destination, or adds it to what is there.
 template <class E, class F>
 HWY_INLINE void put_groups(std::size_t n, E* to, bool add, F&& f) {
-  const auto write = [&](auto adds) DYNET_LIKE_BODY {
-    for_groups<E>(n, [&]<class T>(std::size_t at, std::size_t count) DYNET_LIKE_BODY {
-      put(f.template operator()<T>(at, count), to + at, count, adds);
-    });
-  };
-  add ? write(std::true_type()) : write(std::false_type());
+  for_groups<E>(n, [&]<class T>(std::size_t at, std::size_t count) DYNET_LIKE_BODY {
+    put(f.template operator()<T>(at, count), to + at, count, add);
+  });
 }
 
 template <class E>
@@ -154,7 +151,7 @@ HWY_INLINE void put_elements(const E* from, E* to, std::size_t n, bool add) {
   });
 }
 
-}  // namespace dynet_like::HWY_NAMESPACE
+}  // namespace dynet_like::detail::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #endif

@@ -6,7 +6,7 @@
 #include "dynet_like/device/cpu/kernel_table.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace dynet_like::HWY_NAMESPACE {
+namespace dynet_like::detail::HWY_NAMESPACE {
 
 // The inner product of two vectors: four chains of vectors, then a sum in fixed order.
 template <class E>
@@ -90,14 +90,14 @@ std::span<const cpu::KernelEntry> inner_product_table() {
   return table;
 }
 
-}  // namespace dynet_like::HWY_NAMESPACE
+}  // namespace dynet_like::detail::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-namespace dynet_like {
+namespace dynet_like::detail {
 HWY_EXPORT(inner_product_table);
 std::span<const cpu::KernelEntry> cpu::inner_product_kernels() {
   return HWY_DYNAMIC_DISPATCH(inner_product_table)();
 }
-}  // namespace dynet_like
+}  // namespace dynet_like::detail
 #endif

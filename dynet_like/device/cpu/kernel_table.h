@@ -6,8 +6,9 @@
 #include <vector>
 
 #include "dynet_like/device/queue.h"
+#include "dynet_like/ops/families.h"
 
-namespace dynet_like::cpu {
+namespace dynet_like::detail::cpu {
 
 struct KernelEntry {
   std::string_view op;
@@ -15,23 +16,9 @@ struct KernelEntry {
 };
 
 // For the best instruction set of this machine, chosen at run time.
-std::span<const KernelEntry> attention_kernels();
-std::span<const KernelEntry> cell_kernels();
-std::span<const KernelEntry> dimension_kernels();
-std::span<const KernelEntry> elementwise_kernels();
-std::span<const KernelEntry> inner_product_kernels();
-std::span<const KernelEntry> loss_kernels();
-std::span<const KernelEntry> matrix_kernels();
-std::span<const KernelEntry> norm_kernels();
-std::span<const KernelEntry> product_kernels();
-std::span<const KernelEntry> projection_kernels();
-std::span<const KernelEntry> random_kernels();
-std::span<const KernelEntry> reduction_kernels();
-std::span<const KernelEntry> selection_kernels();
-std::span<const KernelEntry> shape_kernels();
-std::span<const KernelEntry> softmax_kernels();
-std::span<const KernelEntry> source_kernels();
-std::span<const KernelEntry> special_function_kernels();
+#define DECLARE(family) std::span<const KernelEntry> family##_kernels();
+DYNET_LIKE_KERNEL_FAMILIES(DECLARE)
+#undef DECLARE
 
 /// All of them together.
 std::vector<KernelEntry> all_kernels();
@@ -55,4 +42,4 @@ struct MatrixFunctions {
 };
 const MatrixFunctions& matrix_functions();
 
-}  // namespace dynet_like::cpu
+}  // namespace dynet_like::detail::cpu

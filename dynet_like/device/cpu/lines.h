@@ -5,7 +5,7 @@
 
 #include "dynet_like/device/kernel.h"
 
-namespace dynet_like::cpu {
+namespace dynet_like::detail::cpu {
 
 /// f(first element of a line, its place among the lines) for every line of an item.
 template <class F>
@@ -38,4 +38,4 @@ std::size_t place_of_largest(const E* line, const Axis& axis) {
   return best;
 }
 
-}  // namespace dynet_like::cpu
+}  // namespace dynet_like::detail::cpu

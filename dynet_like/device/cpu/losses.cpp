@@ -6,7 +6,7 @@
 #include "dynet_like/device/cpu/lines.h"
 #include "dynet_like/ops/special_formulas.h"
 
-namespace dynet_like {
+namespace dynet_like::detail {
 
 using namespace cpu;
 
@@ -100,4 +100,4 @@ std::span<const cpu::KernelEntry> cpu::loss_kernels() {
   return table;
 }
 
-}  // namespace dynet_like
+}  // namespace dynet_like::detail

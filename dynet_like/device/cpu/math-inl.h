@@ -1,6 +1,6 @@
 // exp, log, tanh, logistic and normal probabilities over SIMD lanes, for one target: no branches,
 // no tables, and the same bits for an element wherever it lies in a vector.
-// tests/op_accuracy_test.cpp holds the bounds. Included once per target, after
+// tests/ops/accuracy_test.cpp holds the bounds. Included once per target, after
 // hwy/foreach_target.h; no include guard but the target's own.
 
 #if defined(DYNET_LIKE_MATH_INL) == defined(HWY_TARGET_TOGGLE)
@@ -17,7 +17,7 @@
 #include "dynet_like/ops/normal_tail.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace dynet_like::HWY_NAMESPACE {
+namespace dynet_like::detail::HWY_NAMESPACE {
 
 // Polynomials are minimax (Remez) for the interval that the argument is reduced to. ln2 is split so
 // that its upper part times any exponent is exact.
@@ -256,7 +256,7 @@ HWY_INLINE Group<E> normal_tail(Group<E> x) {
   return each([](auto lanes) DYNET_LIKE_BODY { return normal_tail(lanes); }, x);
 }
 
-}  // namespace dynet_like::HWY_NAMESPACE
+}  // namespace dynet_like::detail::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #endif

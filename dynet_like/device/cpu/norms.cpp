@@ -11,7 +11,7 @@
 #include <limits>
 
 HWY_BEFORE_NAMESPACE();
-namespace dynet_like::HWY_NAMESPACE {
+namespace dynet_like::detail::HWY_NAMESPACE {
 
 // The root of the sum or mean of the squares of n numbers at a distance, of which some overflow or
 // vanish: numbers are scaled by a power of 2, which is exact.
@@ -223,12 +223,12 @@ std::span<const cpu::KernelEntry> norm_table() {
   return table;
 }
 
-}  // namespace dynet_like::HWY_NAMESPACE
+}  // namespace dynet_like::detail::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-namespace dynet_like {
+namespace dynet_like::detail {
 HWY_EXPORT(norm_table);
 std::span<const cpu::KernelEntry> cpu::norm_kernels() { return HWY_DYNAMIC_DISPATCH(norm_table)(); }
-}  // namespace dynet_like
+}  // namespace dynet_like::detail
 #endif

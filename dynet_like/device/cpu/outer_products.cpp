@@ -10,7 +10,7 @@
 #include <cstring>
 
 HWY_BEFORE_NAMESPACE();
-namespace dynet_like::HWY_NAMESPACE {
+namespace dynet_like::detail::HWY_NAMESPACE {
 
 // So many addends at a time stay in the second-level cache for all tiles.
 constexpr std::size_t kAddends = 256;
@@ -273,14 +273,14 @@ const cpu::MatrixFunctions* matrix_function_table() {
   return &table;
 }
 
-}  // namespace dynet_like::HWY_NAMESPACE
+}  // namespace dynet_like::detail::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-namespace dynet_like {
+namespace dynet_like::detail {
 HWY_EXPORT(matrix_function_table);
 const cpu::MatrixFunctions& cpu::matrix_functions() {
   return *HWY_DYNAMIC_DISPATCH(matrix_function_table)();
 }
-}  // namespace dynet_like
+}  // namespace dynet_like::detail
 #endif

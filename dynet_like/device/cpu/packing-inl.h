@@ -13,7 +13,7 @@
 #include "dynet_like/device/cpu/lanes-inl.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace dynet_like::HWY_NAMESPACE {
+namespace dynet_like::detail::HWY_NAMESPACE {
 
 // A tile is kPanelVectors vectors of rows times kTileColumns columns: as many accumulators as the
 // registers hold, beside the vectors of a panel and one broadcast element.
@@ -111,7 +111,7 @@ HWY_INLINE void pack_transposed(const E* matrix, std::size_t rows, std::size_t k
   }
 }
 
-}  // namespace dynet_like::HWY_NAMESPACE
+}  // namespace dynet_like::detail::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #endif

@@ -17,7 +17,7 @@
 #include "dynet_like/device/cpu/packing-inl.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace dynet_like::HWY_NAMESPACE {
+namespace dynet_like::detail::HWY_NAMESPACE {
 
 constexpr std::size_t kMostFactors = 16;
 
@@ -273,7 +273,7 @@ HWY_INLINE void multiply(const Product<E>& product, std::size_t n, const Describ
   }
 }
 
-}  // namespace dynet_like::HWY_NAMESPACE
+}  // namespace dynet_like::detail::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #endif

@@ -9,7 +9,7 @@
 #include <vector>
 
 HWY_BEFORE_NAMESPACE();
-namespace dynet_like::HWY_NAMESPACE {
+namespace dynet_like::detail::HWY_NAMESPACE {
 
 // W x or b + W1 x1 + ...: with a bias, the number of inputs is odd.
 Affine map_of(const Signature& type) {
@@ -75,14 +75,14 @@ std::span<const cpu::KernelEntry> product_table() {
   return table;
 }
 
-}  // namespace dynet_like::HWY_NAMESPACE
+}  // namespace dynet_like::detail::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-namespace dynet_like {
+namespace dynet_like::detail {
 HWY_EXPORT(product_table);
 std::span<const cpu::KernelEntry> cpu::product_kernels() {
   return HWY_DYNAMIC_DISPATCH(product_table)();
 }
-}  // namespace dynet_like
+}  // namespace dynet_like::detail
 #endif

@@ -6,7 +6,7 @@
 
 #include "dynet_like/device/cpu/kernel_table.h"
 
-namespace dynet_like {
+namespace dynet_like::detail {
 
 namespace {
 
@@ -192,4 +192,4 @@ std::span<const cpu::KernelEntry> cpu::projection_kernels() {
   return table;
 }
 
-}  // namespace dynet_like
+}  // namespace dynet_like::detail

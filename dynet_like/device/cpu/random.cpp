@@ -13,7 +13,7 @@
 #include <cmath>
 
 HWY_BEFORE_NAMESPACE();
-namespace dynet_like::HWY_NAMESPACE {
+namespace dynet_like::detail::HWY_NAMESPACE {
 
 template <class Distribution, class E>
 void draw(const ForwardCall& call) {
@@ -115,14 +115,14 @@ std::span<const cpu::KernelEntry> random_table() {
   return table;
 }
 
-}  // namespace dynet_like::HWY_NAMESPACE
+}  // namespace dynet_like::detail::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-namespace dynet_like {
+namespace dynet_like::detail {
 HWY_EXPORT(random_table);
 std::span<const cpu::KernelEntry> cpu::random_kernels() {
   return HWY_DYNAMIC_DISPATCH(random_table)();
 }
-}  // namespace dynet_like
+}  // namespace dynet_like::detail
 #endif

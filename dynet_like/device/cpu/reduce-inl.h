@@ -13,7 +13,7 @@
 #include "dynet_like/device/cpu/groups-inl.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace dynet_like::HWY_NAMESPACE {
+namespace dynet_like::detail::HWY_NAMESPACE {
 
 struct Maximum {
   static constexpr double neutral = -std::numeric_limits<double>::infinity();
@@ -126,7 +126,7 @@ HWY_INLINE void for_lines(const ForwardCall& call, const Axis& axis, F f) {
   }
 }
 
-}  // namespace dynet_like::HWY_NAMESPACE
+}  // namespace dynet_like::detail::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #endif

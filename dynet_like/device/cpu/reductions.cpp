@@ -6,7 +6,7 @@
 #include "dynet_like/device/cpu/reduce-inl.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace dynet_like::HWY_NAMESPACE {
+namespace dynet_like::detail::HWY_NAMESPACE {
 
 // x1 + x2 + ... from left to right; the average divides at the end.
 template <class E, bool average>
@@ -115,14 +115,14 @@ std::span<const cpu::KernelEntry> reduction_table() {
   return table;
 }
 
-}  // namespace dynet_like::HWY_NAMESPACE
+}  // namespace dynet_like::detail::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-namespace dynet_like {
+namespace dynet_like::detail {
 HWY_EXPORT(reduction_table);
 std::span<const cpu::KernelEntry> cpu::reduction_kernels() {
   return HWY_DYNAMIC_DISPATCH(reduction_table)();
 }
-}  // namespace dynet_like
+}  // namespace dynet_like::detail
 #endif

@@ -1,7 +1,7 @@
 // Finding the runs of a stretched item.
 #include "dynet_like/device/cpu/runs.h"
 
-namespace dynet_like::cpu {
+namespace dynet_like::detail::cpu {
 
 Runs::Runs(const Signature& type) {
   unsigned d = 0;
@@ -31,4 +31,4 @@ Runs::Runs(const Signature& type) {
   }
 }
 
-}  // namespace dynet_like::cpu
+}  // namespace dynet_like::detail::cpu

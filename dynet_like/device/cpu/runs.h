@@ -3,7 +3,7 @@
 
 #include "dynet_like/ops/op.h"
 
-namespace dynet_like::cpu {
+namespace dynet_like::detail::cpu {
 
 /// Whether an input has fewer elements than the output.
 inline bool stretches(const Signature& type) {
@@ -36,4 +36,4 @@ struct Runs {
   unsigned outer_count_ = 0;
 };
 
-}  // namespace dynet_like::cpu
+}  // namespace dynet_like::detail::cpu

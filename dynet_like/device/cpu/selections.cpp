@@ -6,7 +6,7 @@
 #include "dynet_like/device/cpu/kernel_table.h"
 #include "dynet_like/device/cpu/lines.h"
 
-namespace dynet_like {
+namespace dynet_like::detail {
 
 using namespace cpu;
 
@@ -202,4 +202,4 @@ std::span<const cpu::KernelEntry> cpu::selection_kernels() {
   return table;
 }
 
-}  // namespace dynet_like
+}  // namespace dynet_like::detail

@@ -6,7 +6,7 @@
 #include "dynet_like/device/cpu/kernel_table.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace dynet_like::HWY_NAMESPACE {
+namespace dynet_like::detail::HWY_NAMESPACE {
 
 template <class E>
 void identity_forward(const ForwardCall& call) {
@@ -118,14 +118,14 @@ std::span<const cpu::KernelEntry> shape_table() {
   return table;
 }
 
-}  // namespace dynet_like::HWY_NAMESPACE
+}  // namespace dynet_like::detail::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-namespace dynet_like {
+namespace dynet_like::detail {
 HWY_EXPORT(shape_table);
 std::span<const cpu::KernelEntry> cpu::shape_kernels() {
   return HWY_DYNAMIC_DISPATCH(shape_table)();
 }
-}  // namespace dynet_like
+}  // namespace dynet_like::detail
 #endif

@@ -13,7 +13,7 @@
 #include <algorithm>
 
 HWY_BEFORE_NAMESPACE();
-namespace dynet_like::HWY_NAMESPACE {
+namespace dynet_like::detail::HWY_NAMESPACE {
 
 // The maximum and the sum of e^(x - maximum), whose terms go to `terms` unless it is null.
 template <class E>
@@ -310,14 +310,14 @@ std::span<const cpu::KernelEntry> softmax_table() {
   return table;
 }
 
-}  // namespace dynet_like::HWY_NAMESPACE
+}  // namespace dynet_like::detail::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-namespace dynet_like {
+namespace dynet_like::detail {
 HWY_EXPORT(softmax_table);
 std::span<const cpu::KernelEntry> cpu::softmax_kernels() {
   return HWY_DYNAMIC_DISPATCH(softmax_table)();
 }
-}  // namespace dynet_like
+}  // namespace dynet_like::detail
 #endif

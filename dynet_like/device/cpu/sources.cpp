@@ -9,7 +9,7 @@
 #include <cstring>
 
 HWY_BEFORE_NAMESPACE();
-namespace dynet_like::HWY_NAMESPACE {
+namespace dynet_like::detail::HWY_NAMESPACE {
 
 template <class E>
 void constant(const ForwardCall& call) {
@@ -56,14 +56,14 @@ std::span<const cpu::KernelEntry> source_table() {
   return table;
 }
 
-}  // namespace dynet_like::HWY_NAMESPACE
+}  // namespace dynet_like::detail::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-namespace dynet_like {
+namespace dynet_like::detail {
 HWY_EXPORT(source_table);
 std::span<const cpu::KernelEntry> cpu::source_kernels() {
   return HWY_DYNAMIC_DISPATCH(source_table)();
 }
-}  // namespace dynet_like
+}  // namespace dynet_like::detail
 #endif

@@ -4,7 +4,7 @@
 #include "dynet_like/ops/special_formulas.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace dynet_like::HWY_NAMESPACE {
+namespace dynet_like::detail::HWY_NAMESPACE {
 
 template <class F, class E, class... More>
 Lanes<E> by_element(F f, Lanes<E> first, More... more) {
@@ -40,10 +40,10 @@ struct ByElement : F {
   }
 };
 
-}  // namespace dynet_like::HWY_NAMESPACE
+}  // namespace dynet_like::detail::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
-namespace dynet_like {
+namespace dynet_like::detail {
 std::span<const cpu::KernelEntry> cpu::special_function_kernels() {
   static const std::vector<KernelEntry> table = [] {
     std::vector<KernelEntry> entries;
@@ -54,4 +54,4 @@ std::span<const cpu::KernelEntry> cpu::special_function_kernels() {
   }();
   return table;
 }
-}  // namespace dynet_like
+}  // namespace dynet_like::detail

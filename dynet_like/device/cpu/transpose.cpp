@@ -4,7 +4,7 @@
 
 #include "dynet_like/device/cpu/kernel_table.h"
 
-namespace dynet_like::cpu {
+namespace dynet_like::detail::cpu {
 
 namespace {
 
@@ -62,4 +62,4 @@ Kernels transpose_kernels() {
           {transpose_backward<float>, transpose_backward<double>}};
 }
 
-}  // namespace dynet_like::cpu
+}  // namespace dynet_like::detail::cpu

@@ -4,12 +4,11 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "dynet_like/device/cpu/updates.cpp"
 #include "hwy/foreach_target.h"  // IWYU pragma: keep
-#include "dynet_like/device/cpu/math-inl.h"
 #include "dynet_like/device/cpu/reduce-inl.h"
 #include "dynet_like/device/updates.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace dynet_like::HWY_NAMESPACE {
+namespace dynet_like::detail::HWY_NAMESPACE {
 
 template <class E>
 void descend_elements(E* w, const E* g, std::size_t n, E rate, E scale) {
@@ -97,34 +96,6 @@ void adadelta_elements(E* w, E* s, E* d, const E* g, std::size_t n, E rho, E eps
     store(T(rho) * change + T(1 - rho) * (step * step), d + at, count);
     store(load_as<T>(w + at, count) - T(rate) * step, w + at, count);
   });
-}
-
-// e^v is taken relative to the largest v of an element above zero, so that the sum is neither zero
-// nor infinite. An element of zero stays.
-template <class E>
-void exponentiate_elements(E* w, E* v, const E* g, std::size_t n, E momentum, E rate, E scale) {
-  const Row<E> row{n};
-  const auto accelerate = [&]<class T>(std::size_t at, std::size_t count) DYNET_LIKE_BODY {
-    const T step = g == nullptr ? T(0) : T(rate) * (T(scale) * load_as<T>(g + at, count));
-    const T velocity = T(momentum) * load_as<T>(v + at, count) - step;
-    store(velocity, v + at, count);
-    return abs(velocity);
-  };
-  if (!(hn::GetLane(row.template reduce<Maximum>(accelerate).v) > 0)) return;
-  const auto above_zero = [&]<class T>(std::size_t at, std::size_t count) DYNET_LIKE_BODY {
-    return select(T(0) < load_as<T>(w + at, count), load_as<T>(v + at, count), T(Maximum::neutral));
-  };
-  const Lanes<E> top = row.template reduce<Maximum>(above_zero);
-  const auto grow = [&]<class T>(std::size_t at, std::size_t count) DYNET_LIKE_BODY {
-    const T value = load_as<T>(w + at, count);
-    const T exponent = min(load_as<T>(v + at, count) - T(top), T(0));
-    const T grown = value * exp_of_negative(exponent);
-    store(grown, w + at, count);
-    return grown;
-  };
-  const Lanes<E> sum = row.template reduce<Sum>(grow);
-  row.each([&]<class T>(std::size_t at, std::size_t count)
-               DYNET_LIKE_BODY { store(load_as<T>(w + at, count) / T(sum), w + at, count); });
 }
 
 template <class E>
@@ -235,13 +206,6 @@ void adadelta(DType dtype, void* w, void* s, void* d, const void* g, std::size_t
                       static_cast<E>(rate), static_cast<E>(scale));
   });
 }
-void exponentiate(DType dtype, void* w, void* v, const void* g, std::size_t n, double momentum,
-                  double rate, double scale) {
-  with_type(dtype, [&]<class E>(E) {
-    exponentiate_elements(static_cast<E*>(w), static_cast<E*>(v), static_cast<const E*>(g), n,
-                          static_cast<E>(momentum), static_cast<E>(rate), static_cast<E>(scale));
-  });
-}
 void scale(DType dtype, void* x, std::size_t n, std::span<const double> factors) {
   with_type(dtype, [&]<class E>(E) { scale_elements(static_cast<E*>(x), n, factors); });
 }
@@ -259,11 +223,11 @@ double sum_of_squares(DType dtype, const void* x, std::size_t n) {
                    [&]<class E>(E) { return sum_of_element_squares(static_cast<const E*>(x), n); });
 }
 
-}  // namespace dynet_like::HWY_NAMESPACE
+}  // namespace dynet_like::detail::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-namespace dynet_like::updates {
+namespace dynet_like::detail::updates {
 
 HWY_EXPORT(descend);
 HWY_EXPORT(descend_with_momentum);
@@ -272,7 +236,6 @@ HWY_EXPORT(amsgrad);
 HWY_EXPORT(adagrad);
 HWY_EXPORT(rmsprop);
 HWY_EXPORT(adadelta);
-HWY_EXPORT(exponentiate);
 HWY_EXPORT(scale);
 HWY_EXPORT(average);
 HWY_EXPORT(all_finite);
@@ -305,10 +268,6 @@ void adadelta(DType dtype, void* w, void* s, void* d, const void* g, std::size_t
               double epsilon, double rate, double scale) {
   HWY_DYNAMIC_DISPATCH(adadelta)(dtype, w, s, d, g, n, rho, epsilon, rate, scale);
 }
-void exponentiate(DType dtype, void* w, void* v, const void* g, std::size_t n, double momentum,
-                  double rate, double scale) {
-  HWY_DYNAMIC_DISPATCH(exponentiate)(dtype, w, v, g, n, momentum, rate, scale);
-}
 void scale(DType dtype, void* x, std::size_t n, std::span<const double> factors) {
   HWY_DYNAMIC_DISPATCH(scale)(dtype, x, n, factors);
 }
@@ -322,5 +281,5 @@ double sum_of_squares(DType dtype, const void* x, std::size_t n) {
   return HWY_DYNAMIC_DISPATCH(sum_of_squares)(dtype, x, n);
 }
 
-}  // namespace dynet_like::updates
+}  // namespace dynet_like::detail::updates
 #endif

@@ -1,7 +1,7 @@
 // Affine maps as gathered products, and the gradients of what they multiply with.
 #include "dynet_like/device/cuda/affine.h"
 
-namespace dynet_like::cuda {
+namespace dynet_like::detail::cuda {
 
 namespace {
 
@@ -144,4 +144,4 @@ template void add_joined_right_gradients(GatheredProducts<double>&, const Backwa
 template void launch_left_gradients(const BackwardCall&, const Affine&, const Places<float>&);
 template void launch_left_gradients(const BackwardCall&, const Affine&, const Places<double>&);
 
-}  // namespace dynet_like::cuda
+}  // namespace dynet_like::detail::cuda

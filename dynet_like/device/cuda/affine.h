@@ -3,7 +3,7 @@
 
 #include "dynet_like/device/cuda/gathered_products.h"
 
-namespace dynet_like::cuda {
+namespace dynet_like::detail::cuda {
 
 /// The inputs of an op that make an affine map: a bias, if any, and pairs (W, x) from `first` on.
 /// Results are {rows, columns}.
@@ -34,4 +34,4 @@ void add_joined_right_gradients(GatheredProducts<T>& products, const BackwardCal
 template <class T>
 void launch_left_gradients(const BackwardCall& call, const Affine& map, const Places<T>& dy);
 
-}  // namespace dynet_like::cuda
+}  // namespace dynet_like::detail::cuda

@@ -6,7 +6,7 @@
 #include "dynet_like/device/cuda/kernel_table.h"
 #include "dynet_like/device/cuda/warps.h"
 
-namespace dynet_like::cuda {
+namespace dynet_like::detail::cuda {
 
 namespace {
 
@@ -262,4 +262,4 @@ std::span<const KernelEntry> attention_kernels() {
   return table;
 }
 
-}  // namespace dynet_like::cuda
+}  // namespace dynet_like::detail::cuda

@@ -4,7 +4,7 @@
 #include "dynet_like/device/cuda/deferred.h"
 #include "dynet_like/device/cuda/kernel_table.h"
 
-namespace dynet_like::cuda {
+namespace dynet_like::detail::cuda {
 
 namespace {
 
@@ -232,4 +232,4 @@ std::span<const KernelEntry> cell_kernels() {
   return table;
 }
 
-}  // namespace dynet_like::cuda
+}  // namespace dynet_like::detail::cuda

@@ -5,7 +5,7 @@
 
 #include "dynet_like/core/make_room.h"
 
-namespace dynet_like::cuda {
+namespace dynet_like::detail::cuda {
 
 namespace {
 
@@ -149,4 +149,4 @@ void Commands::submit() {
   stagings_[current_].recycle();
 }
 
-}  // namespace dynet_like::cuda
+}  // namespace dynet_like::detail::cuda

@@ -14,7 +14,7 @@
 #include "dynet_like/device/cuda/staging.h"
 #include "dynet_like/device/queue.h"
 
-namespace dynet_like::cuda {
+namespace dynet_like::detail::cuda {
 
 /// Calls to be made later, one behind the other in memory.
 class CallList {
@@ -165,4 +165,4 @@ inline Commands& commands_of(const BackwardCall& call) {
   return static_cast<Commands&>(*call.workspace);
 }
 
-}  // namespace dynet_like::cuda
+}  // namespace dynet_like::detail::cuda

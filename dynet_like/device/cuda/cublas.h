@@ -3,7 +3,7 @@
 
 #include <cublas_v2.h>
 
-namespace dynet_like::cuda {
+namespace dynet_like::detail::cuda {
 
 /// Not linked: programs start, and use the CPU, where the library is not installed.
 struct Cublas {
@@ -22,4 +22,4 @@ struct Cublas {
   void check(cublasStatus_t status, const char* call) const;
 };
 
-}  // namespace dynet_like::cuda
+}  // namespace dynet_like::detail::cuda

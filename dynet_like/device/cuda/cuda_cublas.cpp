@@ -6,7 +6,7 @@
 #include "dynet_like/core/errors.h"
 #include "dynet_like/device/cuda/cublas.h"
 
-namespace dynet_like::cuda {
+namespace dynet_like::detail::cuda {
 
 namespace {
 
@@ -65,4 +65,4 @@ void Cublas::check(cublasStatus_t status, const char* call) const {
                     " to succeed; got: " + status_string(status));
 }
 
-}  // namespace dynet_like::cuda
+}  // namespace dynet_like::detail::cuda

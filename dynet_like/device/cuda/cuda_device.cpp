@@ -6,7 +6,7 @@
 
 #include "dynet_like/core/errors.h"
 
-namespace dynet_like::cuda {
+namespace dynet_like::detail::cuda {
 
 namespace {
 
@@ -160,4 +160,4 @@ std::shared_ptr<Device> open_device(std::string_view name) {
   return device;
 }
 
-}  // namespace dynet_like::cuda
+}  // namespace dynet_like::detail::cuda

@@ -10,7 +10,7 @@
 #include "dynet_like/device/cuda/commands.h"
 #include "dynet_like/device/device.h"
 
-namespace dynet_like::cuda {
+namespace dynet_like::detail::cuda {
 
 std::vector<std::string> device_names();
 /// "cuda", "cuda:1", or "cuda-host" in a build for the CPU. Throws DeviceError.
@@ -35,4 +35,4 @@ struct Shared {
 std::unique_ptr<Queue> make_queue(std::shared_ptr<Shared> shared);
 std::unique_ptr<Updates> make_updates(std::shared_ptr<Shared> shared);
 
-}  // namespace dynet_like::cuda
+}  // namespace dynet_like::detail::cuda

@@ -9,7 +9,7 @@
 #include "dynet_like/device/cuda/fallback.h"
 #include "dynet_like/device/cuda/kernel_table.h"
 
-namespace dynet_like::cuda {
+namespace dynet_like::detail::cuda {
 
 namespace {
 
@@ -173,7 +173,7 @@ class CudaQueue final : public Queue {
   }
   const void* stage_reals(const Signature& type, const void* reals, std::size_t n) {
     if (reals == nullptr) return nullptr;
-    const std::size_t bytes = n * type.op->reals_per_item * size_of(type.dtype);
+    const std::size_t bytes = n * type.op->numbers.reals * size_of(type.dtype);
     return shared_->commands.stage(static_cast<const std::byte*>(reals), bytes);
   }
 
@@ -187,4 +187,4 @@ std::unique_ptr<Queue> make_queue(std::shared_ptr<Shared> shared) {
   return std::make_unique<CudaQueue>(std::move(shared));
 }
 
-}  // namespace dynet_like::cuda
+}  // namespace dynet_like::detail::cuda

@@ -11,7 +11,7 @@
 #include "dynet_like/device/cuda/launch.h"
 #include "dynet_like/device/cuda/runtime.h"
 
-namespace dynet_like::cuda {
+namespace dynet_like::detail::cuda {
 
 namespace {
 
@@ -257,4 +257,4 @@ void Runtime::wait_for(unsigned which) {
   ++counts_.synchronisations;
 }
 
-}  // namespace dynet_like::cuda
+}  // namespace dynet_like::detail::cuda

@@ -3,7 +3,7 @@
 
 #include "dynet_like/device/cuda/items.h"
 
-namespace dynet_like::cuda {
+namespace dynet_like::detail::cuda {
 
 /// The place of every item, in memory of our own if nobody asks for them.
 template <class T>
@@ -25,4 +25,4 @@ struct Deferred {
   }
 };
 
-}  // namespace dynet_like::cuda
+}  // namespace dynet_like::detail::cuda

@@ -5,7 +5,7 @@
 #include "dynet_like/device/cuda/kernel_table.h"
 #include "dynet_like/device/cuda/stretched.h"
 
-namespace dynet_like::cuda {
+namespace dynet_like::detail::cuda {
 
 template <class F, class T>
 __global__ void elementwise_forward(Part part, Operand a, Operand b, const T* reals, T* out) {
@@ -79,4 +79,4 @@ std::vector<KernelEntry> elementwise_entries() {
   return entries;
 }
 
-}  // namespace dynet_like::cuda
+}  // namespace dynet_like::detail::cuda

@@ -7,7 +7,7 @@
 
 #include "dynet_like/device/cuda/teams.h"
 
-namespace dynet_like::cuda {
+namespace dynet_like::detail::cuda {
 
 template <class T>
 __device__ bool is_larger(T a, T b) {
@@ -44,4 +44,4 @@ __device__ Element<T> find_largest(const Team<size>& team, std::uint32_t n, cons
   return team.combine(best, first);
 }
 
-}  // namespace dynet_like::cuda
+}  // namespace dynet_like::detail::cuda

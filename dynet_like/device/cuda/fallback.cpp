@@ -6,7 +6,7 @@
 #include "dynet_like/device/cuda/cuda_device.h"
 #include "dynet_like/device/open_destinations.h"
 
-namespace dynet_like::cuda {
+namespace dynet_like::detail::cuda {
 
 namespace {
 
@@ -139,4 +139,4 @@ void Fallback::backward(Kernels::Backward kernel, const BackwardCall& call) {
   ++shared_.fallbacks;
 }
 
-}  // namespace dynet_like::cuda
+}  // namespace dynet_like::detail::cuda

@@ -5,7 +5,7 @@
 
 #include "dynet_like/device/queue.h"
 
-namespace dynet_like::cuda {
+namespace dynet_like::detail::cuda {
 
 struct Shared;
 
@@ -24,4 +24,4 @@ class Fallback {
   std::unique_ptr<Queue> cpu_;
 };
 
-}  // namespace dynet_like::cuda
+}  // namespace dynet_like::detail::cuda

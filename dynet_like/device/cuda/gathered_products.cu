@@ -6,7 +6,7 @@
 
 #include "dynet_like/device/cuda/tile.h"
 
-namespace dynet_like::cuda {
+namespace dynet_like::detail::cuda {
 
 namespace {
 
@@ -292,4 +292,4 @@ void GatheredProducts<T>::launch(Commands& commands, bool transposed) {
 template class GatheredProducts<float>;
 template class GatheredProducts<double>;
 
-}  // namespace dynet_like::cuda
+}  // namespace dynet_like::detail::cuda

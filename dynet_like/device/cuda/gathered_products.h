@@ -5,7 +5,7 @@
 
 #include "dynet_like/device/cuda/items.h"
 
-namespace dynet_like::cuda {
+namespace dynet_like::detail::cuda {
 
 /// A matrix and what it is multiplied with, one of those whose products are added up; `inner` is
 /// the number of terms. Matrices lie column by column; so do right sides of several columns.
@@ -65,4 +65,4 @@ class GatheredProducts {
 extern template class GatheredProducts<float>;
 extern template class GatheredProducts<double>;
 
-}  // namespace dynet_like::cuda
+}  // namespace dynet_like::detail::cuda

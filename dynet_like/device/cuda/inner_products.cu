@@ -2,7 +2,7 @@
 #include "dynet_like/device/cuda/kernel_table.h"
 #include "dynet_like/device/cuda/warps.h"
 
-namespace dynet_like::cuda {
+namespace dynet_like::detail::cuda {
 
 namespace {
 
@@ -78,4 +78,4 @@ std::span<const KernelEntry> inner_product_kernels() {
   return table;
 }
 
-}  // namespace dynet_like::cuda
+}  // namespace dynet_like::detail::cuda

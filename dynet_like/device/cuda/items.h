@@ -7,7 +7,7 @@
 #include "dynet_like/core/errors.h"
 #include "dynet_like/device/cuda/threads.h"
 
-namespace dynet_like::cuda {
+namespace dynet_like::detail::cuda {
 
 constexpr std::size_t ceil_divide(std::size_t a, std::size_t b) { return (a + b - 1) / b; }
 
@@ -65,4 +65,4 @@ struct Places {
   }
 };
 
-}  // namespace dynet_like::cuda
+}  // namespace dynet_like::detail::cuda

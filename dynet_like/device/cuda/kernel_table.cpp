@@ -5,16 +5,13 @@
 
 #include "dynet_like/ops/structured.h"
 
-namespace dynet_like {
+namespace dynet_like::detail {
 
 std::vector<cuda::KernelEntry> cuda::all_kernels() {
   std::vector<KernelEntry> all;
-  for (const auto& table :
-       {attention_kernels(), cell_kernels(), dimension_kernels(), elementwise_kernels(),
-        inner_product_kernels(), loss_kernels(), matrix_kernels(), norm_kernels(),
-        product_kernels(), projection_kernels(), random_kernels(), reduction_kernels(),
-        selection_kernels(), shape_kernels(), softmax_kernels(), source_kernels(),
-        special_function_kernels()}) {
+#define CALL(family) family##_kernels(),
+  for (const auto& table : {DYNET_LIKE_KERNEL_FAMILIES(CALL)}) {
+#undef CALL
     all.insert(all.end(), table.begin(), table.end());
   }
   return all;
@@ -32,9 +29,9 @@ std::vector<std::string> cuda::ops_without_kernels() {
     const bool found = std::any_of(all.begin(), all.end(), [&](const KernelEntry& entry) {
       return entry.op == op->name && is_complete(*op, entry.kernels);
     });
-    if (!found && !ops::is_stored(*op)) names.emplace_back(op->name);
+    if (!found && !op->is_stored()) names.emplace_back(op->name);
   }
   return names;
 }
 
-}  // namespace dynet_like
+}  // namespace dynet_like::detail

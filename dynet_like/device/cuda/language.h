@@ -13,9 +13,9 @@
 #include "dynet_like/device/cuda/host/words.h"
 #endif
 
-namespace dynet_like::cuda {
+namespace dynet_like::detail::cuda {
 
 constexpr unsigned kWarp = 32;
 constexpr unsigned kWholeWarp = 0xffffffffu;
 
-}  // namespace dynet_like::cuda
+}  // namespace dynet_like::detail::cuda

@@ -8,7 +8,7 @@
 #include "dynet_like/device/cuda/language.h"
 #include "dynet_like/device/cuda/runtime.h"
 
-namespace dynet_like::cuda {
+namespace dynet_like::detail::cuda {
 
 /// Defined where kernels are compiled.
 template <class... Parameters>
@@ -58,4 +58,4 @@ void launch(Runtime& runtime, const Shape& shape, Threads threads, void (*kernel
 
 #endif
 
-}  // namespace dynet_like::cuda
+}  // namespace dynet_like::detail::cuda

@@ -3,7 +3,7 @@
 
 #include "dynet_like/device/cuda/commands.h"
 
-namespace dynet_like::cuda {
+namespace dynet_like::detail::cuda {
 
 template <class T>
 T* out_of(const ForwardCall& call) {
@@ -25,4 +25,4 @@ Kernels kernels() {
           {backward<Launcher, float>, backward<Launcher, double>}};
 }
 
-}  // namespace dynet_like::cuda
+}  // namespace dynet_like::detail::cuda

@@ -4,7 +4,7 @@
 #include "dynet_like/device/cuda/teams.h"
 #include "dynet_like/ops/gamma_function.h"
 
-namespace dynet_like::cuda {
+namespace dynet_like::detail::cuda {
 
 namespace {
 
@@ -121,4 +121,4 @@ std::span<const KernelEntry> loss_kernels() {
   return table;
 }
 
-}  // namespace dynet_like::cuda
+}  // namespace dynet_like::detail::cuda

@@ -3,7 +3,7 @@
 #include "dynet_like/device/cuda/items.h"
 #include "dynet_like/device/cuda/kernel_table.h"
 
-namespace dynet_like::cuda {
+namespace dynet_like::detail::cuda {
 
 namespace {
 
@@ -206,4 +206,4 @@ std::span<const KernelEntry> matrix_kernels() {
   return table;
 }
 
-}  // namespace dynet_like::cuda
+}  // namespace dynet_like::detail::cuda

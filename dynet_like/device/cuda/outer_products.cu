@@ -8,7 +8,7 @@
 #include "dynet_like/device/cuda/items.h"
 #include "dynet_like/device/cuda/tile.h"
 
-namespace dynet_like::cuda {
+namespace dynet_like::detail::cuda {
 
 namespace {
 
@@ -207,4 +207,4 @@ void launch_outer_products(Commands& commands, DType dtype, const OuterProducts&
                       : launch<double>(commands, dtype, call);
 }
 
-}  // namespace dynet_like::cuda
+}  // namespace dynet_like::detail::cuda

@@ -2,7 +2,7 @@
 #include "dynet_like/device/cuda/affine.h"
 #include "dynet_like/device/cuda/kernel_table.h"
 
-namespace dynet_like::cuda {
+namespace dynet_like::detail::cuda {
 
 namespace {
 
@@ -49,4 +49,4 @@ std::span<const KernelEntry> product_kernels() {
   return table;
 }
 
-}  // namespace dynet_like::cuda
+}  // namespace dynet_like::detail::cuda

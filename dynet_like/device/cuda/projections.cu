@@ -4,7 +4,7 @@
 #include "dynet_like/device/cuda/kernel_table.h"
 #include "dynet_like/device/cuda/warps.h"
 
-namespace dynet_like::cuda {
+namespace dynet_like::detail::cuda {
 
 namespace {
 
@@ -276,4 +276,4 @@ std::span<const KernelEntry> projection_kernels() {
   return table;
 }
 
-}  // namespace dynet_like::cuda
+}  // namespace dynet_like::detail::cuda

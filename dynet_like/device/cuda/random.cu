@@ -7,7 +7,7 @@
 #include "dynet_like/device/cuda/threads.h"
 #include "dynet_like/ops/draws.h"
 
-namespace dynet_like::cuda {
+namespace dynet_like::detail::cuda {
 
 namespace {
 
@@ -103,4 +103,4 @@ std::span<const KernelEntry> random_kernels() {
   return table;
 }
 
-}  // namespace dynet_like::cuda
+}  // namespace dynet_like::detail::cuda

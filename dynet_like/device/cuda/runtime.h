@@ -10,7 +10,7 @@
 #include "dynet_like/core/dtype.h"
 #include "dynet_like/device/device.h"
 
-namespace dynet_like::cuda {
+namespace dynet_like::detail::cuda {
 
 /// Blocks of a launch, and threads of a block.
 struct Shape {
@@ -101,4 +101,4 @@ class RuntimeUse {
   Runtime& runtime_;
 };
 
-}  // namespace dynet_like::cuda
+}  // namespace dynet_like::detail::cuda

@@ -2,7 +2,7 @@
 #include "dynet_like/device/cuda/items.h"
 #include "dynet_like/device/cuda/kernel_table.h"
 
-namespace dynet_like::cuda {
+namespace dynet_like::detail::cuda {
 
 namespace {
 
@@ -244,4 +244,4 @@ std::span<const KernelEntry> shape_kernels() {
   return table;
 }
 
-}  // namespace dynet_like::cuda
+}  // namespace dynet_like::detail::cuda

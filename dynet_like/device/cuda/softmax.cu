@@ -5,7 +5,7 @@
 #include "dynet_like/device/cuda/kernel_table.h"
 #include "dynet_like/device/cuda/teams.h"
 
-namespace dynet_like::cuda {
+namespace dynet_like::detail::cuda {
 
 namespace {
 
@@ -159,4 +159,4 @@ std::span<const KernelEntry> softmax_kernels() {
   return table;
 }
 
-}  // namespace dynet_like::cuda
+}  // namespace dynet_like::detail::cuda

@@ -2,11 +2,11 @@
 #include "dynet_like/device/cuda/elementwise.h"
 #include "dynet_like/ops/special_formulas.h"
 
-namespace dynet_like::cuda {
+namespace dynet_like::detail::cuda {
 
 std::span<const KernelEntry> special_function_kernels() {
   static const auto table = elementwise_entries<formulas::SpecialFormulas>();
   return table;
 }
 
-}  // namespace dynet_like::cuda
+}  // namespace dynet_like::detail::cuda

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
-namespace dynet_like::cuda {
+namespace dynet_like::detail::cuda {
 
 namespace {
 
@@ -66,4 +66,4 @@ void Staging::recycle() noexcept {
   for (Chunk& chunk : chunks_) chunk.used = 0;
 }
 
-}  // namespace dynet_like::cuda
+}  // namespace dynet_like::detail::cuda

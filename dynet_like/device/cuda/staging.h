@@ -6,7 +6,7 @@
 
 #include "dynet_like/device/cuda/runtime.h"
 
-namespace dynet_like::cuda {
+namespace dynet_like::detail::cuda {
 
 /// Pinned memory of this process with a mirror on the device: what is added gets its address there
 /// at once, and travels in one copy as soon as one chunk is large enough for all.
@@ -37,4 +37,4 @@ class Staging {
   std::vector<Chunk> chunks_;
 };
 
-}  // namespace dynet_like::cuda
+}  // namespace dynet_like::detail::cuda

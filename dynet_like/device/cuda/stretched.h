@@ -5,7 +5,7 @@
 #include "dynet_like/device/cuda/teams.h"
 #include "dynet_like/ops/elementwise.h"
 
-namespace dynet_like::cuda {
+namespace dynet_like::detail::cuda {
 
 template <class F>
 inline constexpr bool uses_inputs =
@@ -151,4 +151,4 @@ void launch_stretched_backward(const BackwardCall& call) {
   }
 }
 
-}  // namespace dynet_like::cuda
+}  // namespace dynet_like::detail::cuda

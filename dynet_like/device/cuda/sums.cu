@@ -4,7 +4,7 @@
 // are as many chains as a block has warps, whose ends are added in order. More are sums of chunks.
 #include "dynet_like/device/cuda/items.h"
 
-namespace dynet_like::cuda {
+namespace dynet_like::detail::cuda {
 
 namespace {
 
@@ -129,4 +129,4 @@ void launch_sums(Commands& commands, DType dtype, std::span<const SumSegment> se
                       : launch<double>(commands, segments, addends);
 }
 
-}  // namespace dynet_like::cuda
+}  // namespace dynet_like::detail::cuda

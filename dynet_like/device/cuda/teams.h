@@ -8,7 +8,7 @@
 
 #include "dynet_like/device/cuda/threads.h"
 
-namespace dynet_like::cuda {
+namespace dynet_like::detail::cuda {
 
 /// The lines of an item along a dimension, as Axis.
 struct Lines {
@@ -152,4 +152,4 @@ void launch_lines(Commands& commands, std::size_t n, const Lines& lines, const K
   launch_teams(commands, n, lines.count, team_for(lines), kernel, lines, arguments...);
 }
 
-}  // namespace dynet_like::cuda
+}  // namespace dynet_like::detail::cuda

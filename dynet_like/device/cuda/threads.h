@@ -5,7 +5,7 @@
 
 #include "dynet_like/device/cuda/commands.h"
 
-namespace dynet_like::cuda {
+namespace dynet_like::detail::cuda {
 
 constexpr unsigned kThreads = 128;  // of a block
 
@@ -77,4 +77,4 @@ struct Target {
   __device__ void put(T result, std::size_t at) const { cuda::put(result, to + at, add); }
 };
 
-}  // namespace dynet_like::cuda
+}  // namespace dynet_like::detail::cuda

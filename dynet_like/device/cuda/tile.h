@@ -6,7 +6,7 @@
 
 #include "dynet_like/device/cuda/language.h"
 
-namespace dynet_like::cuda {
+namespace dynet_like::detail::cuda {
 
 /// What a thread reads and writes at once where it may: 16 bytes.
 template <class T>
@@ -193,4 +193,4 @@ struct Accumulators {
   }
 };
 
-}  // namespace dynet_like::cuda
+}  // namespace dynet_like::detail::cuda

@@ -5,7 +5,7 @@
 
 #include "dynet_like/device/cuda/cuda_device.h"
 
-namespace dynet_like::cuda {
+namespace dynet_like::detail::cuda {
 
 namespace {
 
@@ -176,13 +176,6 @@ __global__ void update_elements(Parts<Elements> parts, Formula formula, T scale,
   }
 }
 
-struct Larger {
-  template <class T>
-  __device__ T operator()(T a, T b) const {
-    return b > a ? b : a;
-  }
-};
-
 struct Plus {
   template <class T>
   __device__ T operator()(T a, T b) const {
@@ -203,46 +196,6 @@ __device__ T reduce_block(T value, const Combine& combine) {
   value = of_warp[0];
   for (unsigned w = 1; w < kWarps; ++w) value = combine(value, of_warp[w]);
   return value;
-}
-
-// A block for a row. e^v is taken relative to the largest v of an element above zero, so that the
-// sum is neither zero nor infinite.
-template <class T>
-__device__ void exponentiate_row(T* w, T* v, const T* g, std::size_t n, T momentum, T rate,
-                                 T scale) {
-  T fastest = 0, top = -INFINITY;
-  for (std::size_t i = threadIdx.x; i < n; i += kThreads) {
-    const T step = g == nullptr ? T(0) : rate * (scale * g[i]);
-    const T velocity = momentum * v[i] - step;
-    v[i] = velocity;
-    fastest = Larger()(fastest, fabs(velocity));
-    if (w[i] > 0) top = Larger()(top, velocity);
-  }
-  fastest = reduce_block(fastest, Larger());
-  top = reduce_block(top, Larger());
-  if (!(fastest > 0)) return;
-  T sum = 0;
-  for (std::size_t i = threadIdx.x; i < n; i += kThreads) {
-    const T exponent = v[i] - top;
-    w[i] = w[i] * exp(exponent < 0 ? exponent : T(0));
-    sum = sum + w[i];
-  }
-  sum = reduce_block(sum, Plus());
-  for (std::size_t i = threadIdx.x; i < n; i += kThreads) w[i] = w[i] / sum;
-}
-
-template <class T>
-__global__ void exponentiate_rows(Parts<Elements> parts, T momentum, T rate, T scale, T keep) {
-  const Part<Elements>& part = part_of_block(parts.list, parts.count);
-  const Elements& e = part.thing;
-  const Row row = find_row<T>(e, blockIdx.x - part.first_block);
-  T* const w = static_cast<T*>(e.values) + row.index * e.count;
-  if (row.gradient != nullptr || !e.only_kept) {
-    T* const v = static_cast<T*>(e.moments[0]) + row.index * e.count;
-    exponentiate_row(w, v, static_cast<const T*>(row.gradient), e.count, momentum, rate, scale);
-  }
-  if (keep == 1) return;
-  for (std::size_t i = threadIdx.x; i < e.count; i += kThreads) w[i] = w[i] * keep;
 }
 
 template <class T>
@@ -361,15 +314,6 @@ class CudaUpdates final : public Updates {
     });
   }
 
-  void exponentiate(std::span<const Elements> all, double momentum, Step step) const override {
-    const Lock lock(shared_->mutex);
-    const Parts<Elements> parts = stage_elements(all, rows_of);
-    if (parts.blocks == 0) return;
-    with_type(all.front().dtype, [&]<class T>(T) {
-      commands().launch_cooperating(shape(parts.blocks), exponentiate_rows<T>, parts, momentum,
-                                    step.rate, step.scale, step.keep);
-    });
-  }
   void scale(const Elements& e, std::span<const double> factors) const override {
     const Lock lock(shared_->mutex);
     const Parts<Elements> parts = stage_elements(std::span(&e, 1), blocks_of_elements);
@@ -467,4 +411,4 @@ std::unique_ptr<Updates> make_updates(std::shared_ptr<Shared> shared) {
   return std::make_unique<CudaUpdates>(std::move(shared));
 }
 
-}  // namespace dynet_like::cuda
+}  // namespace dynet_like::detail::cuda

@@ -3,7 +3,7 @@
 
 #include "dynet_like/device/cuda/items.h"
 
-namespace dynet_like::cuda {
+namespace dynet_like::detail::cuda {
 
 /// Launches a kernel with a warp for each of n items.
 template <class... Parameters, class... Arguments>
@@ -32,4 +32,4 @@ __device__ T sum_of_warp(T value) {
   return reduce_warp(value, [](T a, T b) { return a + b; });
 }
 
-}  // namespace dynet_like::cuda
+}  // namespace dynet_like::detail::cuda

@@ -44,12 +44,12 @@ const Op attention = [] {
       "per head, the sum over keys j of v_j e^(s_j) / sum e^s, where s_j = q k_j / sqrt(rows of a "
       "head) (Vaswani et al. 2017)";
   op.min_inputs = op.max_inputs = 3;
-  op.open_inputs = 0b110;
-  op.integers_per_item = 3;
-  op.needs = Needs::inputs_and_output;
-  op.shareable = false;
+  op.batching.open_inputs = 0b110;
+  op.numbers.integers = 3;
+  op.gradient.needs = Needs::inputs_and_output;
+  op.batching.shareable = false;
   op.shape = attention_shape;
-  op.saved_size = [](const Signature& type) -> std::size_t { return type.attributes[0]; };
+  op.gradient.saved_size = [](const Signature& type) -> std::size_t { return type.attributes[0]; };
   // The number of keys is not known here; that of a sentence.
   op.cost = [](const Signature& type) {
     return 30.0 * 2 * (type.inputs[0].size() + type.output_size);
@@ -64,7 +64,7 @@ std::span<const Op* const> attention_ops() {
 
 }  // namespace ops
 
-using namespace recording;
+using namespace detail::recording;
 
 namespace {
 

@@ -66,7 +66,7 @@ double cost_of_cell(const Signature& type) {
   double flops = 20.0 * static_cast<double>(type.output_size);
   for (std::size_t j = 0; j < type.inputs.size(); ++j) {
     const bool weight =
-        type.op->shared_gradient(type, static_cast<unsigned>(j)) == SharedGradient::outer_product;
+        type.op->gradient.shared(type, static_cast<unsigned>(j)) == SharedGradient::outer_product;
     if (weight) flops += 2.0 * type.inputs[j].size();
   }
   return flops;
@@ -83,40 +83,24 @@ const Op lstm_cell = [] {
       "h = o tanh c (Hochreiter and Schmidhuber 1997; Gers et al. 2000; Tai et al. 2015)";
   op.min_inputs = 3;
   op.max_inputs = 64;
-  op.join = [](unsigned input, Attributes attributes) {
+  op.batching.join = [](unsigned input, Attributes attributes) {
     return input == 0 || LstmInputs(attributes).is_weight(input) ? Join::broadcast : Join::stacked;
   };
-  op.needs = Needs::inputs;
+  op.gradient.needs = Needs::inputs;
   op.shape = lstm_shape;
-  op.shared_gradient = [](const Signature& type, unsigned input) {
+  op.gradient.shared = [](const Signature& type, unsigned input) {
     if (input == 0) return SharedGradient::sum;
     return LstmInputs(type.attributes).is_weight(input) ? SharedGradient::outer_product
                                                         : SharedGradient::dense;
   };
   // The gates and tanh c.
-  op.saved_size = [](const Signature& type) -> std::size_t {
+  op.gradient.saved_size = [](const Signature& type) -> std::size_t {
     return type.inputs[0].size() + type.output_size / 2;
   };
-  op.deferred_size = [](const Signature& type) -> std::size_t { return type.inputs[0].size(); };
+  op.gradient.deferred_size = [](const Signature& type) -> std::size_t {
+    return type.inputs[0].size();
+  };
   op.cost = cost_of_cell;
-  op.cases = [] {
-    return std::vector<OpCase>{
-        {{Dim({15}), Dim({15, 3}), Dim({3})}, {0, 0}},
-        {{Dim({20}), Dim({5}), Dim({20, 3}), Dim({3}), Dim({20, 5}), Dim({5})}, {1, 1}},
-        {{Dim({76}), Dim({19}), Dim({76, 4}), Dim({4})}, {1, 0}},
-        {{Dim({15}), Dim({3}), Dim({3}), Dim({15, 3}), Dim({3}), Dim({15, 3}), Dim({3})}, {2, 0}},
-        {{Dim({12}), Dim({2}), Dim({2}), Dim({2}), Dim({12, 6}), Dim({6})}, {3, 1}}};
-  };
-  op.bad_cases = [] {
-    return std::vector<OpCase>{
-        {{Dim({15}), Dim({15, 3}), Dim({4})}, {0, 0}},
-        {{Dim({16}), Dim({16, 3}), Dim({3})}, {0, 0}},
-        {{Dim({20}), Dim({4}), Dim({20, 3}), Dim({3})}, {1, 0}},
-        {{Dim({20}), Dim({5}), Dim({15, 3}), Dim({3})}, {1, 0}},
-        {{Dim({20}), Dim({5}), Dim({20, 3}), Dim({3}), Dim({20, 5})}, {1, 0}},
-        {{Dim({15}), Dim({15, 3}), Dim({3})}, {1000, 0}},
-        {{Dim({15}), Dim({15, 3}), Dim({3})}}};
-  };
   return op;
 }();
 
@@ -129,40 +113,28 @@ const Op gru_cell = [] {
       "(1 - z) n + z h (Cho et al. 2014, with the reset gate behind the product)";
   op.min_inputs = 3;
   op.max_inputs = 6;
-  op.join = [](unsigned input, Attributes) {
+  op.batching.join = [](unsigned input, Attributes) {
     return input % 3 == 2 ? Join::stacked : Join::broadcast;
   };
-  op.needs = Needs::inputs;
+  op.gradient.needs = Needs::inputs;
   op.shape = gru_shape;
-  op.shared_gradient = [](const Signature&, unsigned input) {
+  op.gradient.shared = [](const Signature&, unsigned input) {
     constexpr SharedGradient kinds[] = {SharedGradient::sum, SharedGradient::outer_product,
                                         SharedGradient::dense};
     return kinds[input % 3];
   };
   // r, z, n and what r multiplies.
-  op.saved_size = [](const Signature& type) -> std::size_t { return 4 * type.output_size; };
+  op.gradient.saved_size = [](const Signature& type) -> std::size_t {
+    return 4 * type.output_size;
+  };
   // Gradients of the sums with h, then of those with x.
-  op.deferred_size = [](const Signature& type) -> std::size_t {
+  op.gradient.deferred_size = [](const Signature& type) -> std::size_t {
     return type.inputs.size() * type.output_size;
   };
-  op.deferred_offset = [](const Signature& type, unsigned input) -> std::size_t {
+  op.gradient.deferred_offset = [](const Signature& type, unsigned input) -> std::size_t {
     return input < 3 ? 0 : 3 * type.output_size;
   };
   op.cost = cost_of_cell;
-  op.cases = [] {
-    return std::vector<OpCase>{
-        {{Dim({15}), Dim({15, 5}), Dim({5})}},
-        {{Dim({57}), Dim({57, 19}), Dim({19})}},
-        {{Dim({15}), Dim({15, 5}), Dim({5}), Dim({15}), Dim({15, 4}), Dim({4})}},
-        {{Dim({6}), Dim({6, 2}), Dim({2}), Dim({6}), Dim({6, 7}), Dim({7})}}};
-  };
-  op.bad_cases = [] {
-    return std::vector<OpCase>{
-        {{Dim({15}), Dim({15, 5}), Dim({4})}},
-        {{Dim({12}), Dim({15, 5}), Dim({5})}},
-        {{Dim({15}), Dim({15, 5}), Dim({5}), Dim({15}), Dim({15, 4}), Dim({5})}},
-        {{Dim({15}), Dim({15, 5}), Dim({5}), Dim({15}), Dim({15, 4})}}};
-  };
   return op;
 }();
 
@@ -173,7 +145,7 @@ std::span<const Op* const> cell_ops() {
 
 }  // namespace ops
 
-using namespace recording;
+using namespace detail::recording;
 
 CellState lstm_cell(const Expression& b, Expressions xs, Expressions cells, bool input_first) {
   std::vector<Expression> inputs = {b};

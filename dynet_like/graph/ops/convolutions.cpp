@@ -10,7 +10,7 @@
 
 namespace dynet_like {
 
-using namespace recording;
+using namespace detail::recording;
 
 namespace {
 

@@ -26,7 +26,7 @@ const Op argmax = [] {
                      "1 at the first of the largest elements along a dimension, else 0; its "
                      "gradient is passed on as it is",
                      Needs::nothing, cost_per_element<1>);
-  op.is_derivative = false;
+  op.gradient.is_derivative = false;
   op.shape = [](Inputs in, Attributes attributes) {
     check_axis("argmax", in, attributes);
     return in[0];
@@ -62,7 +62,7 @@ std::span<const Op* const> dimension_ops() {
 
 }  // namespace ops
 
-using namespace recording;
+using namespace detail::recording;
 
 namespace {
 

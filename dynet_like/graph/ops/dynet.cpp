@@ -20,7 +20,7 @@ Expression kmh_ngram(const Expression& x, unsigned n) {
   const unsigned columns = x.dim().cols();
   if (n == 0 || n > columns) {
     throw UsageError("[kmh_ngram] need a width of 1 to " + std::to_string(columns) + "; got " +
-                     std::to_string(n) + recording::labels_of(x));
+                     std::to_string(n) + detail::recording::labels_of(x));
   }
   std::vector<Expression> shifted;
   for (unsigned i = 0; i < n; ++i) shifted.push_back(pick_range(x, i, columns - n + 1 + i, 1));

@@ -8,7 +8,7 @@
 
 namespace dynet_like {
 
-using namespace recording;
+using namespace detail::recording;
 
 namespace {
 
@@ -37,34 +37,36 @@ Expression rounded(const Op& op, const Expression& x, GradientMode mode) {
 }  // namespace
 
 Expression operator+(const Expression& a, const Expression& b) {
-  return binary(elementwise<formulas::Add>, a, b);
+  return binary(ops::elementwise<ops::formulas::Add>, a, b);
 }
 Expression operator-(const Expression& a, const Expression& b) {
-  return binary(elementwise<formulas::Subtract>, a, b);
+  return binary(ops::elementwise<ops::formulas::Subtract>, a, b);
 }
 Expression cmult(const Expression& a, const Expression& b) {
-  return binary(elementwise<formulas::Cmult>, a, b);
+  return binary(ops::elementwise<ops::formulas::Cmult>, a, b);
 }
 Expression cdiv(const Expression& a, const Expression& b) {
-  return binary(elementwise<formulas::Cdiv>, a, b);
+  return binary(ops::elementwise<ops::formulas::Cdiv>, a, b);
 }
 Expression operator/(const Expression& a, const Expression& b) { return cdiv(a, b); }
 
-Expression operator-(const Expression& x) { return unary(elementwise<formulas::Negate>, x); }
+Expression operator-(const Expression& x) {
+  return unary(ops::elementwise<ops::formulas::Negate>, x);
+}
 Expression operator+(const Expression& x, float c) {
-  return with_number(elementwise<formulas::ScalarAdd>, x, c);
+  return with_number(ops::elementwise<ops::formulas::ScalarAdd>, x, c);
 }
 Expression operator+(float c, const Expression& x) { return x + c; }
 Expression operator-(const Expression& x, float c) { return x + -c; }
 Expression operator-(float c, const Expression& x) {
-  return with_number(elementwise<formulas::ScalarSubtract>, x, c);
+  return with_number(ops::elementwise<ops::formulas::ScalarSubtract>, x, c);
 }
 Expression operator*(const Expression& x, float c) {
-  return with_number(elementwise<formulas::ScalarMultiply>, x, c);
+  return with_number(ops::elementwise<ops::formulas::ScalarMultiply>, x, c);
 }
 Expression operator*(float c, const Expression& x) { return x * c; }
 Expression operator/(const Expression& x, float c) {
-  return with_number(elementwise<formulas::ScalarDivide>, x, c);
+  return with_number(ops::elementwise<ops::formulas::ScalarDivide>, x, c);
 }
 
 Expression& operator+=(Expression& a, const Expression& b) { return a = a + b; }
@@ -74,60 +76,72 @@ Expression& operator-=(Expression& x, float c) { return x = x - c; }
 Expression& operator*=(Expression& x, float c) { return x = x * c; }
 Expression& operator/=(Expression& x, float c) { return x = x / c; }
 
-Expression tanh(const Expression& x) { return unary(elementwise<formulas::Tanh>, x); }
-Expression logistic(const Expression& x) { return unary(elementwise<formulas::Logistic>, x); }
-Expression rectify(const Expression& x) { return unary(elementwise<formulas::Rectify>, x); }
-Expression exp(const Expression& x) { return unary(elementwise<formulas::Exp>, x); }
-Expression log(const Expression& x) { return unary(elementwise<formulas::Log>, x); }
-Expression sqrt(const Expression& x) { return unary(elementwise<formulas::Sqrt>, x); }
-Expression square(const Expression& x) { return unary(elementwise<formulas::Square>, x); }
+Expression tanh(const Expression& x) { return unary(ops::elementwise<ops::formulas::Tanh>, x); }
+Expression logistic(const Expression& x) {
+  return unary(ops::elementwise<ops::formulas::Logistic>, x);
+}
+Expression rectify(const Expression& x) {
+  return unary(ops::elementwise<ops::formulas::Rectify>, x);
+}
+Expression exp(const Expression& x) { return unary(ops::elementwise<ops::formulas::Exp>, x); }
+Expression log(const Expression& x) { return unary(ops::elementwise<ops::formulas::Log>, x); }
+Expression sqrt(const Expression& x) { return unary(ops::elementwise<ops::formulas::Sqrt>, x); }
+Expression square(const Expression& x) { return unary(ops::elementwise<ops::formulas::Square>, x); }
 
-Expression abs(const Expression& x) { return unary(elementwise<formulas::Abs>, x); }
-Expression erf(const Expression& x) { return unary(elementwise<formulas::Erf>, x); }
-Expression sin(const Expression& x) { return unary(elementwise<formulas::Sin>, x); }
-Expression cos(const Expression& x) { return unary(elementwise<formulas::Cos>, x); }
-Expression tan(const Expression& x) { return unary(elementwise<formulas::Tan>, x); }
-Expression asin(const Expression& x) { return unary(elementwise<formulas::Asin>, x); }
-Expression acos(const Expression& x) { return unary(elementwise<formulas::Acos>, x); }
-Expression atan(const Expression& x) { return unary(elementwise<formulas::Atan>, x); }
-Expression sinh(const Expression& x) { return unary(elementwise<formulas::Sinh>, x); }
-Expression cosh(const Expression& x) { return unary(elementwise<formulas::Cosh>, x); }
-Expression asinh(const Expression& x) { return unary(elementwise<formulas::Asinh>, x); }
-Expression acosh(const Expression& x) { return unary(elementwise<formulas::Acosh>, x); }
-Expression atanh(const Expression& x) { return unary(elementwise<formulas::Atanh>, x); }
-Expression cube(const Expression& x) { return unary(elementwise<formulas::Cube>, x); }
-Expression log_sigmoid(const Expression& x) { return unary(elementwise<formulas::LogSigmoid>, x); }
-Expression lgamma(const Expression& x) { return unary(elementwise<formulas::Lgamma>, x); }
+Expression abs(const Expression& x) { return unary(ops::elementwise<ops::formulas::Abs>, x); }
+Expression erf(const Expression& x) { return unary(ops::elementwise<ops::formulas::Erf>, x); }
+Expression sin(const Expression& x) { return unary(ops::elementwise<ops::formulas::Sin>, x); }
+Expression cos(const Expression& x) { return unary(ops::elementwise<ops::formulas::Cos>, x); }
+Expression tan(const Expression& x) { return unary(ops::elementwise<ops::formulas::Tan>, x); }
+Expression asin(const Expression& x) { return unary(ops::elementwise<ops::formulas::Asin>, x); }
+Expression acos(const Expression& x) { return unary(ops::elementwise<ops::formulas::Acos>, x); }
+Expression atan(const Expression& x) { return unary(ops::elementwise<ops::formulas::Atan>, x); }
+Expression sinh(const Expression& x) { return unary(ops::elementwise<ops::formulas::Sinh>, x); }
+Expression cosh(const Expression& x) { return unary(ops::elementwise<ops::formulas::Cosh>, x); }
+Expression asinh(const Expression& x) { return unary(ops::elementwise<ops::formulas::Asinh>, x); }
+Expression acosh(const Expression& x) { return unary(ops::elementwise<ops::formulas::Acosh>, x); }
+Expression atanh(const Expression& x) { return unary(ops::elementwise<ops::formulas::Atanh>, x); }
+Expression cube(const Expression& x) { return unary(ops::elementwise<ops::formulas::Cube>, x); }
+Expression log_sigmoid(const Expression& x) {
+  return unary(ops::elementwise<ops::formulas::LogSigmoid>, x);
+}
+Expression lgamma(const Expression& x) { return unary(ops::elementwise<ops::formulas::Lgamma>, x); }
 Expression elu(const Expression& x, float alpha) {
-  return with_number(elementwise<formulas::Elu>, x, alpha);
+  return with_number(ops::elementwise<ops::formulas::Elu>, x, alpha);
 }
-Expression selu(const Expression& x) { return unary(elementwise<formulas::Selu>, x); }
+Expression selu(const Expression& x) { return unary(ops::elementwise<ops::formulas::Selu>, x); }
 Expression silu(const Expression& x, float beta) {
-  return with_number(elementwise<formulas::Silu>, x, beta);
+  return with_number(ops::elementwise<ops::formulas::Silu>, x, beta);
 }
-Expression gelu(const Expression& x) { return unary(elementwise<formulas::Gelu>, x); }
-Expression gelu_tanh(const Expression& x) { return unary(elementwise<formulas::GeluTanh>, x); }
-Expression softplus(const Expression& x) { return unary(elementwise<formulas::Softplus>, x); }
+Expression gelu(const Expression& x) { return unary(ops::elementwise<ops::formulas::Gelu>, x); }
+Expression gelu_tanh(const Expression& x) {
+  return unary(ops::elementwise<ops::formulas::GeluTanh>, x);
+}
+Expression softplus(const Expression& x) {
+  return unary(ops::elementwise<ops::formulas::Softplus>, x);
+}
 Expression leaky_relu(const Expression& x, float slope) {
-  return with_number(elementwise<formulas::LeakyRelu>, x, slope);
+  return with_number(ops::elementwise<ops::formulas::LeakyRelu>, x, slope);
 }
 Expression relu(const Expression& x) { return rectify(x); }
 Expression sigmoid(const Expression& x) { return logistic(x); }
-Expression softsign(const Expression& x) { return unary(elementwise<formulas::Softsign>, x); }
+Expression softsign(const Expression& x) {
+  return unary(ops::elementwise<ops::formulas::Softsign>, x);
+}
 Expression pow(const Expression& x, const Expression& y) {
-  return binary(elementwise<formulas::Pow>, x, y);
+  return binary(ops::elementwise<ops::formulas::Pow>, x, y);
 }
 Expression min(const Expression& x, const Expression& y) {
-  return binary(elementwise<formulas::Min>, x, y);
+  return binary(ops::elementwise<ops::formulas::Min>, x, y);
 }
 Expression max(const Expression& x, const Expression& y) {
-  return binary(elementwise<formulas::Max>, x, y);
+  return binary(ops::elementwise<ops::formulas::Max>, x, y);
 }
 Expression min(const Expression& x, float c) {
-  return with_number(elementwise<formulas::ScalarMin>, x, c);
+  return with_number(ops::elementwise<ops::formulas::ScalarMin>, x, c);
 }
 Expression max(const Expression& x, float c) {
-  return with_number(elementwise<formulas::ScalarMax>, x, c);
+  return with_number(ops::elementwise<ops::formulas::ScalarMax>, x, c);
 }
 Expression min(Expressions xs) { return extreme("min", min, xs); }
 Expression max(Expressions xs) { return extreme("max", max, xs); }
@@ -139,17 +153,19 @@ Expression clip(const Expression& x, float low, float high) {
   return min(max(x, low), high);
 }
 
-Expression sign(const Expression& x) { return unary(elementwise<formulas::Sign>, nobackprop(x)); }
+Expression sign(const Expression& x) {
+  return unary(ops::elementwise<ops::formulas::Sign>, nobackprop(x));
+}
 Expression less(const Expression& a, const Expression& b) {
-  return compare(elementwise<formulas::Less>, a, b);
+  return compare(ops::elementwise<ops::formulas::Less>, a, b);
 }
 Expression less_equal(const Expression& a, const Expression& b) {
-  return compare(elementwise<formulas::LessEqual>, a, b);
+  return compare(ops::elementwise<ops::formulas::LessEqual>, a, b);
 }
 Expression greater(const Expression& a, const Expression& b) { return less(b, a); }
 Expression greater_equal(const Expression& a, const Expression& b) { return less_equal(b, a); }
 Expression equal(const Expression& a, const Expression& b) {
-  return compare(elementwise<formulas::Equal>, a, b);
+  return compare(ops::elementwise<ops::formulas::Equal>, a, b);
 }
 Expression less(const Expression& a, float b) { return less(a, number("less", a, b)); }
 Expression less_equal(const Expression& a, float b) {
@@ -162,21 +178,21 @@ Expression greater_equal(const Expression& a, float b) {
 Expression equal(const Expression& a, float b) { return equal(a, number("equal", a, b)); }
 Expression where(const Expression& condition, const Expression& a, const Expression& b) {
   const Expression which = nobackprop(condition);
-  return binary(elementwise<formulas::KeepWhere>, a, which) +
-         binary(elementwise<formulas::DropWhere>, b, which);
+  return binary(ops::elementwise<ops::formulas::KeepWhere>, a, which) +
+         binary(ops::elementwise<ops::formulas::DropWhere>, b, which);
 }
 
 Expression round(const Expression& x, GradientMode mode) {
-  return rounded(elementwise<formulas::Round>, x, mode);
+  return rounded(ops::elementwise<ops::formulas::Round>, x, mode);
 }
 Expression ceil(const Expression& x, GradientMode mode) {
-  return rounded(elementwise<formulas::Ceil>, x, mode);
+  return rounded(ops::elementwise<ops::formulas::Ceil>, x, mode);
 }
 Expression floor(const Expression& x, GradientMode mode) {
-  return rounded(elementwise<formulas::Floor>, x, mode);
+  return rounded(ops::elementwise<ops::formulas::Floor>, x, mode);
 }
 Expression scale_gradient(const Expression& x, float factor) {
-  return with_number(elementwise<formulas::ScaleGradient>, x, factor);
+  return with_number(ops::elementwise<ops::formulas::ScaleGradient>, x, factor);
 }
 Expression flip_gradient(const Expression& x) { return scale_gradient(x, -1); }
 

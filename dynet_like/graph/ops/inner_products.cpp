@@ -16,27 +16,13 @@ Dim scalar_of_equal_shapes(std::string_view op, Inputs in) {
   return Dim({1});
 }
 
-std::vector<OpCase> pairs_of_equal_shapes() {
-  return {{{Dim({1}), Dim({1})}},
-          {{Dim({5}), Dim({5})}},
-          {{Dim({35}), Dim({35})}},
-          {{Dim({131}), Dim({131})}},
-          {{Dim({3, 7}), Dim({3, 7})}}};
-}
-
-std::vector<OpCase> pairs_of_unequal_shapes() {
-  return {{{Dim({3}), Dim({4})}}, {{Dim({3, 2}), Dim({2, 3})}}};
-}
-
 Op scalar_product(std::string_view name, std::string_view formula) {
   Op op;
   op.name = name;
   op.formula = formula;
   op.min_inputs = op.max_inputs = 2;
-  op.needs = Needs::inputs;
+  op.gradient.needs = Needs::inputs;
   op.cost = [](const Signature& type) { return 2.0 * type.inputs[0].size(); };
-  op.cases = pairs_of_equal_shapes;
-  op.bad_cases = pairs_of_unequal_shapes;
   return op;
 }
 
@@ -61,7 +47,7 @@ std::span<const Op* const> inner_product_ops() {
 
 }  // namespace ops
 
-using namespace recording;
+using namespace detail::recording;
 
 Expression dot_product(const Expression& a, const Expression& b) {
   return binary(ops::dot_product, a, b);

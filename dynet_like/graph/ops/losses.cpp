@@ -16,12 +16,14 @@ const Op hinge = [] {
                      "the sum of max(0, m - x[i] + x[k]) over all k but i along a dimension, "
                      "which disappears",
                      Needs::inputs, cost_per_element<1>);
-  op.by_column = nullptr;  // every line has an integer of its own
-  op.reals_per_item = 1;
-  op.integer_count = [](Attributes attributes) {
+  op.batching.by_column = nullptr;  // every line has an integer of its own
+  op.numbers.reals = 1;
+  op.numbers.integer_count = [](Attributes attributes) {
     return attributes.size() == 2 ? attributes[1] : 0;
   };
-  op.integer_limit = [](const Signature& type) { return type.inputs[0][type.attributes[0]]; };
+  op.numbers.integer_limit = [](const Signature& type) {
+    return type.inputs[0][type.attributes[0]];
+  };
   op.shape = [](Inputs in, Attributes attributes) {
     check_axis("hinge", in, attributes, 2);
     const Dim result = without_axis(in, attributes);
@@ -32,15 +34,6 @@ const Op hinge = [] {
     }
     return result;
   };
-  op.cases = [] {
-    return std::vector<OpCase>{{{Dim({7})}, {0, 1}, {1.0}},
-                               {{Dim({5, 3})}, {0, 3}, {0.5}},
-                               {{Dim({5, 3})}, {1, 5}, {1.0}}};
-  };
-  op.bad_cases = [] {
-    return std::vector<OpCase>{
-        {{Dim({5})}, {1, 1}, {1.0}}, {{Dim({5})}, {0}, {1.0}}, {{Dim({5, 3})}, {0, 2}, {1.0}}};
-  };
   return op;
 }();
 
@@ -49,14 +42,12 @@ const Op poisson_loss = [] {
   op.name = "poisson_loss";
   op.formula =
       "e^x - i x + ln i!, where 0 infinity = 0: -ln of the probability of i where the mean is e^x";
-  op.integers_per_item = 1;
+  op.numbers.integers = 1;
   op.shape = [](std::span<const Dim> in, std::span<const std::uint32_t>) {
     if (in[0].size() != 1) throw_shape_error("poisson_loss", "one element", in);
     return Dim({1});
   };
   op.cost = [](const Signature&) { return 60.0; };
-  op.cases = [] { return std::vector<OpCase>{{{Dim({1})}}, {{Dim({1, 1})}, {}, {}, -8, 8}}; };
-  op.bad_cases = [] { return std::vector<OpCase>{{{Dim({2})}}}; };
   return op;
 }();
 
@@ -67,7 +58,7 @@ std::span<const Op* const> loss_ops() {
 
 }  // namespace ops
 
-using namespace recording;
+using namespace detail::recording;
 
 namespace {
 
@@ -139,13 +130,14 @@ Expression huber_distance(const Expression& x, const Expression& y, float c) {
   return sum_elems(0.5f * square(near) + c * (distance - near));
 }
 Expression binary_log_loss(const Expression& x, const Expression& y) {
-  return summed("binary_log_loss", elementwise<formulas::BinaryLogLoss>, x, y);
+  return summed("binary_log_loss", ops::elementwise<ops::formulas::BinaryLogLoss>, x, y);
 }
 Expression binary_cross_entropy_with_logits(const Expression& x, const Expression& y) {
-  return summed("binary_cross_entropy_with_logits", elementwise<formulas::LogitLoss>, x, y);
+  return summed("binary_cross_entropy_with_logits", ops::elementwise<ops::formulas::LogitLoss>, x,
+                y);
 }
 Expression kl_divergence(const Expression& log_p, const Expression& log_q) {
-  return summed("kl_divergence", elementwise<formulas::DivergenceTerm>, log_p, log_q);
+  return summed("kl_divergence", ops::elementwise<ops::formulas::DivergenceTerm>, log_p, log_q);
 }
 Expression cosine_similarity(const Expression& x, const Expression& y) {
   check_equal_shapes("cosine_similarity", x, y);

@@ -23,19 +23,10 @@ Op on_square_matrix(std::string_view name, std::string_view formula, Needs needs
   Op op;
   op.name = name;
   op.formula = formula;
-  op.needs = needs;
+  op.gradient.needs = needs;
   op.cost = [](const Signature& type) {
     const double n = type.inputs[0].rows();
     return 2 * n * n * n;
-  };
-  op.cases = [] {
-    std::vector<OpCase> cases;
-    for (unsigned n : {1u, 2u, 5u}) cases.push_back({{Dim({n, n})}, {}, {}, -0.5, 0.5});
-    for (OpCase& each : cases) each.diagonal = 4;
-    return cases;
-  };
-  op.bad_cases = [] {
-    return std::vector<OpCase>{{{Dim({3, 4})}}, {{Dim({4})}}, {{Dim({2, 2, 2})}}};
   };
   return op;
 }
@@ -69,7 +60,7 @@ std::span<const Op* const> matrix_ops() {
 
 }  // namespace ops
 
-using namespace recording;
+using namespace detail::recording;
 
 Expression inverse(const Expression& x) { return unary(ops::inverse, x); }
 Expression logdet(const Expression& x) { return unary(ops::logdet, x); }

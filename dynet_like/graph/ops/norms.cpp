@@ -43,9 +43,11 @@ const Op layer_norm = [] {
       "g (x - mean) / max(deviation, 1e-12) + b for every column, or what is along dimension 0 "
       "(Ba et al. 2016); a smaller deviation is 0, and dy/dx with it";
   op.min_inputs = op.max_inputs = 3;
-  op.join = [](unsigned input, Attributes) { return input == 0 ? Join::stacked : Join::broadcast; };
-  op.by_column = [](unsigned input, unsigned, Attributes) { return input == 0; };
-  op.needs = Needs::inputs;
+  op.batching.join = [](unsigned input, Attributes) {
+    return input == 0 ? Join::stacked : Join::broadcast;
+  };
+  op.batching.by_column = [](unsigned input, unsigned, Attributes) { return input == 0; };
+  op.gradient.needs = Needs::inputs;
   op.shape = [](Inputs in, Attributes) {
     for (const Dim& vector : in.subspan(1)) {
       if (vector.rows() == in[0].rows() && vector.size() == vector.rows()) continue;
@@ -53,32 +55,22 @@ const Op layer_norm = [] {
     }
     return in[0];
   };
-  op.shared_gradient = [](const Signature&, unsigned input) {
+  op.gradient.shared = [](const Signature&, unsigned input) {
     return input == 0 ? SharedGradient::dense : SharedGradient::sum;
   };
   // The mean's distance to the first number, and what differences are multiplied with, of every
   // column.
-  op.saved_size = [](const Signature& type) -> std::size_t {
+  op.gradient.saved_size = [](const Signature& type) -> std::size_t {
     return 2 * (type.inputs[0].size() / type.inputs[0].rows());
   };
   // For g, and then for b.
-  op.deferred_size = [](const Signature& type) -> std::size_t { return 2 * type.inputs[1].size(); };
-  op.deferred_offset = [](const Signature& type, unsigned input) -> std::size_t {
+  op.gradient.deferred_size = [](const Signature& type) -> std::size_t {
+    return 2 * type.inputs[1].size();
+  };
+  op.gradient.deferred_offset = [](const Signature& type, unsigned input) -> std::size_t {
     return input == 2 ? type.inputs[1].size() : 0;
   };
   op.cost = cost_per_element<10>;
-  op.cases = [] {
-    return std::vector<OpCase>{{{Dim({5}), Dim({5}), Dim({5})}},
-                               {{Dim({37}), Dim({37}), Dim({37})}},
-                               {{Dim({6, 3}), Dim({6}), Dim({6})}},
-                               {{Dim({19, 4}), Dim({19}), Dim({19})}},
-                               {{Dim({3, 2, 2}), Dim({3}), Dim({3})}}};
-  };
-  op.bad_cases = [] {
-    return std::vector<OpCase>{{{Dim({5}), Dim({4}), Dim({5})}},
-                               {{Dim({5}), Dim({5}), Dim({4})}},
-                               {{Dim({5, 3}), Dim({5, 3}), Dim({5})}}};
-  };
   return op;
 }();
 
@@ -89,7 +81,7 @@ std::span<const Op* const> norm_ops() {
 
 }  // namespace ops
 
-using namespace recording;
+using namespace detail::recording;
 
 namespace {
 

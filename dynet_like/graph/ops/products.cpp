@@ -62,54 +62,37 @@ Dim affine_shape(Inputs in, Attributes) {
 const Op matrix_product = [] {
   Op op;
   op.name = "matrix_product";
+  op.role = Role::product;
   op.formula = "W x, one chain of fused multiply-adds over the columns of W per element";
   op.min_inputs = op.max_inputs = 2;
-  op.join = [](unsigned input, Attributes) { return input == 0 ? Join::broadcast : Join::stacked; };
-  op.by_column = [](unsigned input, unsigned, Attributes) { return input == 1; };
-  op.needs = Needs::inputs;
+  op.batching.join = [](unsigned input, Attributes) {
+    return input == 0 ? Join::broadcast : Join::stacked;
+  };
+  op.batching.by_column = [](unsigned input, unsigned, Attributes) { return input == 1; };
+  op.gradient.needs = Needs::inputs;
   op.shape = [](Inputs in, Attributes) {
     return product_shape("matrix_product", in[0], in[1], in);
   };
-  op.shared_gradient = product_gradient;
+  op.gradient.shared = product_gradient;
   op.cost = product_cost;
-  op.cases = [] {
-    return std::vector<OpCase>{{{Dim({1, 1}), Dim({1})}},    {{Dim({5, 3}), Dim({3})}},
-                               {{Dim({33, 17}), Dim({17})}}, {{Dim({67, 7}), Dim({7})}},
-                               {{Dim({7, 5}), Dim({5, 4})}}, {{Dim({4}), Dim({1, 3})}}};
-  };
-  op.bad_cases = [] {
-    return std::vector<OpCase>{{{Dim({3, 4}), Dim({3})}}, {{Dim({3, 4, 2}), Dim({4})}}};
-  };
   return op;
 }();
 
 const Op affine_transform = [] {
   Op op;
   op.name = "affine_transform";
+  op.role = Role::product;
   op.formula = "(W1 x1 + W2 x2 + ...) + b, one chain over the columns of all W per element";
   op.min_inputs = 3;
   op.max_inputs = 33;  // sixteen products
-  op.join = [](unsigned input, Attributes) {
+  op.batching.join = [](unsigned input, Attributes) {
     return input == 0 || input % 2 == 1 ? Join::broadcast : Join::stacked;
   };
-  op.by_column = [](unsigned input, unsigned, Attributes) { return input % 2 == 0; };
-  op.needs = Needs::inputs;
+  op.batching.by_column = [](unsigned input, unsigned, Attributes) { return input % 2 == 0; };
+  op.gradient.needs = Needs::inputs;
   op.shape = affine_shape;
-  op.shared_gradient = product_gradient;
+  op.gradient.shared = product_gradient;
   op.cost = product_cost;
-  op.cases = [] {
-    return std::vector<OpCase>{{{Dim({5}), Dim({5, 3}), Dim({3})}},
-                               {{Dim({37}), Dim({37, 9}), Dim({9}), Dim({37, 18}), Dim({18})}},
-                               {{Dim({6}), Dim({6, 4}), Dim({4, 3})}},
-                               {{Dim({70}), Dim({70, 3}), Dim({3})}},
-                               {{Dim({6, 3}), Dim({6, 4}), Dim({4, 3}), Dim({6, 1}), Dim({1, 3})}}};
-  };
-  op.bad_cases = [] {
-    return std::vector<OpCase>{{{Dim({5}), Dim({5, 3}), Dim({4})}},
-                               {{Dim({4}), Dim({5, 3}), Dim({3})}},
-                               {{Dim({5}), Dim({5, 3}), Dim({3}), Dim({6, 2}), Dim({2})}},
-                               {{Dim({5}), Dim({5, 3}), Dim({3}), Dim({5, 2})}}};
-  };
   return op;
 }();
 
@@ -120,7 +103,7 @@ std::span<const Op* const> product_ops() {
 
 }  // namespace ops
 
-using namespace recording;
+using namespace detail::recording;
 
 Expression operator*(const Expression& a, const Expression& b) {
   return binary(ops::matrix_product, a, b);

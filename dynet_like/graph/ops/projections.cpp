@@ -22,9 +22,8 @@ Op on_vectors(std::string_view name, std::string_view formula, Needs needs) {
   Op op;
   op.name = name;
   op.formula = formula;
-  op.needs = needs;
+  op.gradient.needs = needs;
   op.cost = [](const Signature& type) { return 30.0 * type.inputs[0].size(); };
-  op.bad_cases = [] { return std::vector<OpCase>{{{Dim({3, 4})}}}; };
   return op;
 }
 
@@ -35,7 +34,6 @@ const Op sparsemax = [] {
                      "max(0, x - t), with t such that the sum is 1 (Martins and Astudillo 2016)",
                      Needs::output);
   op.shape = [](Inputs in, Attributes) { return vector_shape("sparsemax", in); };
-  op.cases = [] { return std::vector<OpCase>{{{Dim({1})}}, {{Dim({5})}}, {{Dim({37})}}}; };
   return op;
 }();
 
@@ -44,11 +42,11 @@ const Op sparsemax_loss = [] {
                      "q'q / 2 - q'x + the sum of (x^2 - t^2) / 2 over the support of sparsemax(x), "
                      "where q shares 1 equally among the integers (Martins and Astudillo 2016)",
                      Needs::inputs);
-  op.integer_count = [](Attributes attributes) {
+  op.numbers.integer_count = [](Attributes attributes) {
     return attributes.size() == 1 ? attributes[0] : 0;
   };
-  op.integer_limit = [](const Signature& type) { return type.inputs[0].rows(); };
-  op.saved_size = [](const Signature&) -> std::size_t { return 2; };  // max x, t
+  op.numbers.integer_limit = [](const Signature& type) { return type.inputs[0].rows(); };
+  op.gradient.saved_size = [](const Signature&) -> std::size_t { return 2; };  // max x, t
   op.shape = [](Inputs in, Attributes attributes) {
     vector_shape("sparsemax_loss", in);
     if (attributes.size() != 1 || attributes[0] == 0) {
@@ -56,10 +54,6 @@ const Op sparsemax_loss = [] {
     }
     return Dim({1});
   };
-  op.cases = [] {
-    return std::vector<OpCase>{{{Dim({2})}, {1}}, {{Dim({5})}, {2}}, {{Dim({11})}, {3}}};
-  };
-  op.bad_cases = [] { return std::vector<OpCase>{{{Dim({3, 4})}, {1}}, {{Dim({3})}, {0}}}; };
   return op;
 }();
 
@@ -70,11 +64,6 @@ const Op constrained_softmax = [] {
                      Needs::inputs_and_output);
   op.min_inputs = op.max_inputs = 2;
   op.shape = [](Inputs in, Attributes) { return vector_shape("constrained_softmax", in); };
-  op.cases = [] {
-    return std::vector<OpCase>{{{Dim({6}), Dim({6})}, {}, {}, 0.2, 1},
-                               {{Dim({37}), Dim({37})}, {}, {}, 0.03, 0.5}};
-  };
-  op.bad_cases = [] { return std::vector<OpCase>{{{Dim({3}), Dim({4})}}}; };
   return op;
 }();
 
@@ -85,7 +74,7 @@ std::span<const Op* const> projection_ops() {
 
 }  // namespace ops
 
-using namespace recording;
+using namespace detail::recording;
 
 Expression sparsemax(const Expression& x) { return unary(ops::sparsemax, x); }
 Expression sparsemax_loss(const Expression& x, const std::vector<unsigned>& target) {

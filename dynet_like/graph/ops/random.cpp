@@ -17,14 +17,11 @@ namespace {
 
 Op distribution(std::string_view name, std::string_view formula) {
   Op op = source(name, formula);
-  op.random = true;
-  op.shareable = false;
-  op.integers_per_item = 3;
-  op.reals_per_item = 2;
+  op.numbers.random = true;
+  op.batching.shareable = false;
+  op.numbers.integers = 3;
+  op.numbers.reals = 2;
   op.cost = [](const Signature& type) { return 30.0 * type.output_size; };
-  op.cases = [] {
-    return std::vector<OpCase>{{{}, {0, 5}, {0.4, 1.5}}, {{}, {0, 3, 4}, {0.9, 2.5}}};
-  };
   return op;
 }
 
@@ -41,18 +38,14 @@ const Op dropout = [] {
   Op op;
   op.name = "dropout";
   op.formula = "0 with probability p, else x / (1 - p) (Srivastava et al. 2014)";
-  op.needs = Needs::nothing;
-  op.integers_per_item = 3;
-  op.reals_per_item = 1;
-  op.random = true;
-  op.shareable = false;
-  op.by_column = [](unsigned, unsigned, Attributes) { return true; };
+  op.gradient.needs = Needs::nothing;
+  op.numbers.integers = 3;
+  op.numbers.reals = 1;
+  op.numbers.random = true;
+  op.batching.shareable = false;
+  op.batching.by_column = [](unsigned, unsigned, Attributes) { return true; };
   op.shape = [](Inputs in, Attributes) { return in[0]; };
   op.cost = [](const Signature& type) { return 10.0 * type.output_size; };
-  op.cases = [] {
-    return std::vector<OpCase>{
-        {{Dim({5})}, {}, {0.5}}, {{Dim({34})}, {}, {0.2}}, {{Dim({3, 7})}, {}, {0.9}}};
-  };
   return op;
 }();
 
@@ -64,7 +57,7 @@ std::span<const Op* const> random_ops() {
 
 }  // namespace ops
 
-using namespace recording;
+using namespace detail::recording;
 
 namespace {
 

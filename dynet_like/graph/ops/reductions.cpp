@@ -19,16 +19,9 @@ Op sum_of_inputs(std::string_view name, std::string_view formula) {
   op.name = name;
   op.formula = formula;
   op.max_inputs = Op::kAnyNumber;
-  op.needs = Needs::nothing;
-  op.by_column = [](unsigned, unsigned, Attributes) { return true; };
+  op.gradient.needs = Needs::nothing;
+  op.batching.by_column = [](unsigned, unsigned, Attributes) { return true; };
   op.cost = [](const Signature& type) { return double(type.inputs.size() * type.output_size); };
-  op.cases = [] {
-    return std::vector<OpCase>{{{Dim({5})}},
-                               {{Dim({33}), Dim({33}), Dim({33})}},
-                               {{Dim({3, 4}), Dim({3, 4})}},
-                               {{Dim({1}), Dim({1}), Dim({1}), Dim({1})}}};
-  };
-  op.bad_cases = [] { return std::vector<OpCase>{{{Dim({3}), Dim({3}), Dim({4})}}}; };
   return op;
 }
 
@@ -49,7 +42,7 @@ Dim reduced_shape(std::string_view op, Inputs in, Attributes attributes) {
 const Op sum = [] {
   Op op = sum_of_inputs("sum", "x1 + x2 + ..., from left to right");
   op.shape = [](Inputs in, Attributes) { return same_shapes("sum", in); };
-  op.shared_gradient = [](const Signature&, unsigned) { return SharedGradient::sum; };
+  op.gradient.shared = [](const Signature&, unsigned) { return SharedGradient::sum; };
   return op;
 }();
 
@@ -80,7 +73,7 @@ std::span<const Op* const> reduction_ops() {
 
 }  // namespace ops
 
-using namespace recording;
+using namespace detail::recording;
 
 namespace {
 
@@ -120,7 +113,8 @@ Expression over_all(const Op& op, const Expression& x, const std::vector<unsigne
 }  // namespace
 
 // The last dimension first: the others keep their number.
-Expression recording::reduce(const Op& op, const Expression& x, std::vector<unsigned> dimensions) {
+Expression detail::recording::reduce(const Op& op, const Expression& x,
+                                     std::vector<unsigned> dimensions) {
   std::sort(dimensions.rbegin(), dimensions.rend());
   if (std::adjacent_find(dimensions.begin(), dimensions.end()) != dimensions.end()) {
     throw UsageError("[" + std::string(op.name) + "] need every dimension once; got dimension " +
@@ -132,14 +126,14 @@ Expression recording::reduce(const Op& op, const Expression& x, std::vector<unsi
   return result;
 }
 // The minibatch is one more dimension of a single value. A norm of one number is its magnitude.
-Expression recording::reduce_batches(const Op& op, const Expression& x) {
+Expression detail::recording::reduce_batches(const Op& op, const Expression& x) {
   const Dim dim = x.dim();
   if (dim.bd == 1 && (&op == &ops::sum_dim || &op == &ops::mean_dim)) return x;
   const Expression columns = reshape(x, Dim({dim.batch_size(), dim.bd}));
   const unsigned last = 1;
   return reshape(unary(op, columns, std::span(&last, 1)), dim.single_batch());
 }
-Expression recording::reduce_elements(const Op& op, const Expression& x) {
+Expression detail::recording::reduce_elements(const Op& op, const Expression& x) {
   const Dim dim = x.dim();
   const unsigned first = 0;
   return unary(op, reshape(x, Dim({dim.batch_size()}, dim.bd)), std::span(&first, 1));

@@ -16,23 +16,16 @@ namespace ops {
 const Op select = [] {
   Op op = along_axis("select", "elements i1, i2, ... along a dimension", Needs::nothing,
                      cost_per_element<1>);
-  op.integer_count = [](Attributes attributes) {
+  op.numbers.integer_count = [](Attributes attributes) {
     return attributes.size() == 2 ? attributes[1] : 0;
   };
-  op.integer_limit = [](const Signature& type) { return type.inputs[0][type.attributes[0]]; };
+  op.numbers.integer_limit = [](const Signature& type) {
+    return type.inputs[0][type.attributes[0]];
+  };
   op.shape = [](Inputs in, Attributes attributes) {
     check_axis("select", in, attributes, 2);
     if (attributes[1] == 0) throw_shape_error("select", "at least one element", in);
     return with_axis(in, attributes, attributes[1]);
-  };
-  op.cases = [] {
-    return std::vector<OpCase>{{{Dim({5})}, {0, 3}},
-                               {{Dim({5, 3})}, {0, 7}},
-                               {{Dim({5, 3})}, {1, 2}},
-                               {{Dim({2, 3, 4})}, {1, 1}}};
-  };
-  op.bad_cases = [] {
-    return std::vector<OpCase>{{{Dim({5})}, {1, 2}}, {{Dim({5})}, {0}}, {{Dim({5})}, {0, 0}}};
   };
   return op;
 }();
@@ -52,15 +45,6 @@ const Op kmax_pooling = [] {
     }
     return with_axis(in, attributes, attributes[1]);
   };
-  op.cases = [] {
-    return std::vector<OpCase>{{{Dim({7})}, {0, 3}},
-                               {{Dim({5, 3})}, {0, 5}},
-                               {{Dim({5, 3})}, {1, 1}},
-                               {{Dim({2, 6, 4})}, {1, 2}}};
-  };
-  op.bad_cases = [] {
-    return std::vector<OpCase>{{{Dim({5})}, {1, 2}}, {{Dim({5})}, {0}}, {{Dim({5})}, {0, 6}}};
-  };
   return op;
 }();
 
@@ -70,22 +54,10 @@ namespace {
 // elements says where that goes.
 Op scatter(std::string_view name, std::string_view formula, Needs needs) {
   Op op = along_axis(name, formula, needs, cost_per_element<2>);
-  op.integer_count = [](Attributes attributes) {
+  op.numbers.integer_count = [](Attributes attributes) {
     return attributes.size() == 3 ? attributes[1] : 0;
   };
-  op.integer_limit = [](const Signature& type) { return type.attributes[2]; };
-  op.cases = [] {
-    return std::vector<OpCase>{{{Dim({5})}, {0, 5, 3}},
-                               {{Dim({5, 3})}, {0, 5, 7}},
-                               {{Dim({5, 3})}, {1, 3, 2}},
-                               {{Dim({2, 6, 4})}, {1, 6, 3}}};
-  };
-  op.bad_cases = [] {
-    return std::vector<OpCase>{{{Dim({5})}, {1, 5, 3}},
-                               {{Dim({5})}, {0, 4, 3}},
-                               {{Dim({5})}, {0, 5, 0}},
-                               {{Dim({5})}, {0}}};
-  };
+  op.numbers.integer_limit = [](const Signature& type) { return type.attributes[2]; };
   return op;
 }
 
@@ -115,12 +87,6 @@ const Op scatter_max = [] {
                   "the first of equal ones",
                   Needs::inputs);
   // So many elements that every place gets one: the tests compare no infinities.
-  op.cases = [] {
-    return std::vector<OpCase>{{{Dim({5})}, {0, 5, 1}},
-                               {{Dim({30})}, {0, 30, 2}},
-                               {{Dim({25, 3})}, {0, 25, 2}},
-                               {{Dim({2, 25, 2})}, {1, 25, 2}}};
-  };
   op.shape = [](Inputs in, Attributes a) { return scattered_shape("scatter_max", in, a); };
   return op;
 }();
@@ -132,7 +98,7 @@ std::span<const Op* const> selection_ops() {
 
 }  // namespace ops
 
-using namespace recording;
+using namespace detail::recording;
 
 namespace {
 

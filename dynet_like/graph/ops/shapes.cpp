@@ -72,7 +72,7 @@ Op mover(std::string_view name, std::string_view formula) {
   Op op;
   op.name = name;
   op.formula = formula;
-  op.needs = Needs::nothing;
+  op.gradient.needs = Needs::nothing;
   op.cost = [](const Signature& type) { return 2.0 * type.output_size; };
   return op;
 }
@@ -81,53 +81,31 @@ Op mover(std::string_view name, std::string_view formula) {
 
 const Op identity = [] {
   Op op = mover("identity", "x, copied to where it lies contiguously");
+  op.role = Role::copy;
   op.shape = [](Inputs in, Attributes) { return in[0]; };
-  op.shared_gradient = [](const Signature&, unsigned) { return SharedGradient::sum; };
-  op.cases = [] { return std::vector<OpCase>{{{Dim({5})}}, {{Dim({3, 19})}}}; };
+  op.gradient.shared = [](const Signature&, unsigned) { return SharedGradient::sum; };
   return op;
 }();
 
 const Op concatenate = [] {
   Op op = mover("concatenate", "the inputs one behind the other along a dimension");
   op.max_inputs = Op::kAnyNumber;
-  op.by_column = [](unsigned, unsigned rank, Attributes a) {
+  op.batching.by_column = [](unsigned, unsigned rank, Attributes a) {
     return a.size() == 1 && a[0] + 1 < rank;
   };
   op.shape = concatenated_shape;
-  op.cases = [] {
-    return std::vector<OpCase>{{{Dim({3}), Dim({5}), Dim({1})}, {0}},
-                               {{Dim({3, 2}), Dim({3, 4})}, {1}},
-                               {{Dim({3, 4}), Dim({17, 4}), Dim({2, 4})}, {0}},
-                               {{Dim({3}), Dim({3})}, {1}},
-                               {{Dim({2, 3, 2}), Dim({2, 1, 2})}, {1}}};
-  };
-  op.bad_cases = [] {
-    return std::vector<OpCase>{
-        {{Dim({3, 2}), Dim({3, 3})}, {0}}, {{Dim({3}), Dim({3})}, {7}}, {{Dim({3}), Dim({3})}}};
-  };
   return op;
 }();
 
 const Op pick_range = [] {
   Op op = mover("pick_range", "elements s to s + length - 1 along a dimension");
-  op.integers_per_item = 1;
-  op.integer_limit = [](const Signature& type) {
+  op.numbers.integers = 1;
+  op.numbers.integer_limit = [](const Signature& type) {
     return type.inputs[0][type.attributes[0]] - type.attributes[1] + 1;
   };
   op.shape = range_shape;
-  op.by_column = [](unsigned, unsigned rank, Attributes a) {
+  op.batching.by_column = [](unsigned, unsigned rank, Attributes a) {
     return a.size() == 2 && a[0] + 1 < rank;
-  };
-  op.cases = [] {
-    return std::vector<OpCase>{{{Dim({9})}, {0, 1}},
-                               {{Dim({40})}, {0, 19}},
-                               {{Dim({5, 4})}, {0, 2}},
-                               {{Dim({5, 4})}, {1, 3}},
-                               {{Dim({3, 4, 2})}, {1, 2}}};
-  };
-  op.bad_cases = [] {
-    return std::vector<OpCase>{
-        {{Dim({5})}, {0, 6}}, {{Dim({5})}, {1, 1}}, {{Dim({5})}, {0, 0}}, {{Dim({5})}, {0}}};
   };
   return op;
 }();
@@ -135,15 +113,6 @@ const Op pick_range = [] {
 const Op transpose = [] {
   Op op = mover("transpose", "dimension i of the result is dimension p(i) of x");
   op.shape = transposed_shape;
-  op.cases = [] {
-    return std::vector<OpCase>{{{Dim({3, 5})}, {1, 0}},
-                               {{Dim({33, 18})}, {1, 0}},
-                               {{Dim({2, 3, 4})}, {2, 0, 1}},
-                               {{Dim({4})}, {1, 0}}};
-  };
-  op.bad_cases = [] {
-    return std::vector<OpCase>{{{Dim({3, 5})}, {0, 0}}, {{Dim({3, 5})}, {0}}, {{Dim({3, 5})}}};
-  };
   return op;
 }();
 
@@ -154,7 +123,7 @@ std::span<const Op* const> shape_ops() {
 
 }  // namespace ops
 
-using namespace recording;
+using namespace detail::recording;
 
 namespace {
 

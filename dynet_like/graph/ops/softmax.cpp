@@ -42,19 +42,15 @@ const Op pickneglogsoftmax = [] {
   Op op;
   op.name = "pickneglogsoftmax";
   op.formula = "(max - x[i]) + log sum e^(x - max)";
-  op.needs = Needs::inputs;
-  op.integers_per_item = 1;
-  op.integer_limit = [](const Signature& type) { return type.inputs[0].rows(); };
-  op.saved_size = [](const Signature&) -> std::size_t { return 2; };
+  op.gradient.needs = Needs::inputs;
+  op.numbers.integers = 1;
+  op.numbers.integer_limit = [](const Signature& type) { return type.inputs[0].rows(); };
+  op.gradient.saved_size = [](const Signature&) -> std::size_t { return 2; };
   op.shape = [](Inputs in, Attributes) {
     if (in[0].size() != in[0].rows()) throw_shape_error("pickneglogsoftmax", "a vector", in);
     return Dim({1});
   };
   op.cost = [](const Signature& type) { return 8.0 * type.inputs[0].size(); };
-  op.cases = [] {
-    return std::vector<OpCase>{{{Dim({2})}}, {{Dim({5})}}, {{Dim({16})}}, {{Dim({71})}}};
-  };
-  op.bad_cases = [] { return std::vector<OpCase>{{{Dim({3, 4})}}}; };
   return op;
 }();
 
@@ -65,7 +61,7 @@ std::span<const Op* const> softmax_ops() {
 
 }  // namespace ops
 
-using namespace recording;
+using namespace detail::recording;
 
 namespace {
 

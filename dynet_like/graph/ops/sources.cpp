@@ -11,14 +11,24 @@ namespace dynet_like {
 
 namespace ops {
 
-const Op input = source("input", "data of the user, read where they lie");
-const Op parameter = source("parameter", "the parameter's values, where they lie");
-const Op lookup_parameter = source("lookup_parameter", "the whole table, where it lies");
+namespace {
+
+Op stored(std::string_view name, std::string_view formula, Role role) {
+  Op op = source(name, formula);
+  op.role = role;
+  return op;
+}
+
+}  // namespace
+
+const Op input = stored("input", "data of the user, read where they lie", Role::input);
+const Op parameter = stored("parameter", "the parameter's values, where they lie", Role::parameter);
+const Op lookup_parameter =
+    stored("lookup_parameter", "the whole table, where it lies", Role::table);
 
 const Op constant = [] {
   Op op = source("constant", "the same number everywhere");
-  op.reals_per_item = 1;
-  op.cases = [] { return std::vector<OpCase>{{{}, {0, 5}, {0.37}}, {{}, {0, 3, 4}, {-2.0}}}; };
+  op.numbers.reals = 1;
   return op;
 }();
 
@@ -26,11 +36,12 @@ const Op lookup = [] {
   Op op;
   op.name = "lookup";
   op.formula = "row i of a table";
-  op.join = [](unsigned, std::span<const std::uint32_t>) { return Join::shared; };
-  op.shareable = false;
-  op.needs = Needs::nothing;
-  op.integers_per_item = 1;
-  op.integer_limit = [](const Signature& type) {
+  op.role = Role::row;
+  op.batching.join = [](unsigned, std::span<const std::uint32_t>) { return Join::shared; };
+  op.batching.shareable = false;
+  op.gradient.needs = Needs::nothing;
+  op.numbers.integers = 1;
+  op.numbers.integer_limit = [](const Signature& type) {
     const Dim& table = type.inputs[0];
     return table.d[table.nd - 1];
   };
@@ -40,11 +51,7 @@ const Op lookup = [] {
     entry.resize(entry.nd - 1);
     return entry;
   };
-  op.shared_gradient = [](const Signature&, unsigned) { return SharedGradient::rows; };
-  op.cases = [] {
-    return std::vector<OpCase>{{{Dim({5, 7})}}, {{Dim({2, 3, 4})}}, {{Dim({33, 2})}}};
-  };
-  op.bad_cases = [] { return std::vector<OpCase>{{{Dim({5})}}}; };
+  op.gradient.shared = [](const Signature&, unsigned) { return SharedGradient::rows; };
   return op;
 }();
 
@@ -55,7 +62,7 @@ std::span<const Op* const> source_ops() {
 
 }  // namespace ops
 
-using namespace recording;
+using namespace detail::recording;
 
 namespace {
 

@@ -8,7 +8,7 @@
 
 #include "dynet_like/core/errors.h"
 
-namespace dynet_like::cuda::host {
+namespace dynet_like::detail::cuda::host {
 
 namespace {
 
@@ -239,4 +239,4 @@ void CooperatingBlock::abandon() noexcept {
   error_ = nullptr;
 }
 
-}  // namespace dynet_like::cuda::host
+}  // namespace dynet_like::detail::cuda::host

@@ -12,7 +12,7 @@
 #include "dynet_like/device/cuda/host/order.h"
 #include "dynet_like/device/cuda/host/words.h"
 
-namespace dynet_like::cuda::host {
+namespace dynet_like::detail::cuda::host {
 
 /// A kernel with its arguments; `run` runs it as one thread, that of `position`.
 struct Kernel {
@@ -89,4 +89,4 @@ class CooperatingBlock {
   SharedMemory shared_;
 };
 
-}  // namespace dynet_like::cuda::host
+}  // namespace dynet_like::detail::cuda::host

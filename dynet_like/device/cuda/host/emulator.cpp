@@ -5,7 +5,7 @@
 
 #include "dynet_like/core/errors.h"
 
-namespace dynet_like::cuda::host {
+namespace dynet_like::detail::cuda::host {
 
 namespace {
 
@@ -83,4 +83,4 @@ void Emulator::execute(const Shape& shape, Threads threads, const Kernel& kernel
   }
 }
 
-}  // namespace dynet_like::cuda::host
+}  // namespace dynet_like::detail::cuda::host

@@ -5,7 +5,7 @@
 #include "dynet_like/device/cuda/host/order.h"
 #include "dynet_like/device/cuda/runtime.h"
 
-namespace dynet_like::cuda::host {
+namespace dynet_like::detail::cuda::host {
 
 class Emulator {
  public:
@@ -21,4 +21,4 @@ class Emulator {
   CooperatingBlock block_;
 };
 
-}  // namespace dynet_like::cuda::host
+}  // namespace dynet_like::detail::cuda::host

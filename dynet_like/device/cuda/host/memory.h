@@ -9,7 +9,7 @@
 
 #include "dynet_like/device/cuda/host/own_memory.h"
 
-namespace dynet_like::cuda::host {
+namespace dynet_like::detail::cuda::host {
 
 /// Allocations are aligned to 256 bytes and filled with NaNs, and so is what was freed. Behind each
 /// lies a guard: the address sanitizer sees accesses to it, and in other builds `check` finds
@@ -26,7 +26,8 @@ class Memory {
   void* allocate(std::size_t size);
   void free(void* memory) noexcept;
 
-  /// Lets code read and write it; a close for each open. Outside, an access is a SIGSEGV.
+  /// Lets code read and write it; a close for each open. Outside, an access is a SIGSEGV, on
+  /// processors without protection keys only until it was closed some ten thousand times.
   void open();
   void close() noexcept;
   bool is_open() const { return depth_ > 0; }
@@ -58,6 +59,7 @@ class Memory {
   std::size_t end_ = 0;   ///< of what was ever in use
   unsigned depth_ = 0;
   int key_ = -1;                 ///< of the processor, if it has them: that costs no system call
+  std::size_t closes_ = 0;       ///< by system calls
   Map<Allocation> allocations_;  ///< by offset
   Places free_;                  ///< below `end_`
   std::size_t bytes_in_use_ = 0;
@@ -65,4 +67,4 @@ class Memory {
   std::string fault_;
 };
 
-}  // namespace dynet_like::cuda::host
+}  // namespace dynet_like::detail::cuda::host

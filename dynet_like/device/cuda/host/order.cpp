@@ -9,7 +9,7 @@
 
 #include "dynet_like/core/errors.h"
 
-namespace dynet_like::cuda::host {
+namespace dynet_like::detail::cuda::host {
 
 namespace {
 
@@ -52,4 +52,4 @@ Sequence::Sequence(std::uint64_t count, Order order, std::mt19937_64& random)
   } while (std::gcd(step_, count) != 1);
 }
 
-}  // namespace dynet_like::cuda::host
+}  // namespace dynet_like::detail::cuda::host

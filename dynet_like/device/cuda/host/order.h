@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <random>
 
-namespace dynet_like::cuda::host {
+namespace dynet_like::detail::cuda::host {
 
 enum class Order : std::uint8_t { ascending, descending, random };
 
@@ -38,4 +38,4 @@ class Sequence {
   std::uint64_t count_, next_, step_;
 };
 
-}  // namespace dynet_like::cuda::host
+}  // namespace dynet_like::detail::cuda::host

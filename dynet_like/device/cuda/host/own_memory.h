@@ -6,7 +6,7 @@
 #include <cstdlib>
 #include <new>
 
-namespace dynet_like::cuda::host {
+namespace dynet_like::detail::cuda::host {
 
 template <class T>
 struct OwnMemory {
@@ -26,4 +26,4 @@ struct OwnMemory {
   bool operator==(const OwnMemory&) const = default;
 };
 
-}  // namespace dynet_like::cuda::host
+}  // namespace dynet_like::detail::cuda::host

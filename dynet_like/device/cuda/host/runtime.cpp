@@ -11,7 +11,7 @@
 #include "dynet_like/device/cuda/host/memory.h"
 #include "dynet_like/device/cuda/launch.h"
 
-namespace dynet_like::cuda {
+namespace dynet_like::detail::cuda {
 
 namespace {
 
@@ -166,4 +166,4 @@ void Runtime::wait() {
 void Runtime::mark(unsigned) {}
 void Runtime::wait_for(unsigned) {}
 
-}  // namespace dynet_like::cuda
+}  // namespace dynet_like::detail::cuda

@@ -12,7 +12,7 @@
 #define __launch_bounds__(...)
 #define __restrict__
 
-namespace dynet_like::cuda::host {
+namespace dynet_like::detail::cuda::host {
 
 struct Index {
   unsigned x = 0, y = 0, z = 0;
@@ -57,28 +57,28 @@ T shuffle(Place place, unsigned mask, T value, unsigned from) {
   return value;
 }
 
-}  // namespace dynet_like::cuda::host
+}  // namespace dynet_like::detail::cuda::host
 
-#define DYNET_LIKE_PLACE (::dynet_like::cuda::host::Place{__FILE__, __LINE__})
-#define threadIdx (::dynet_like::cuda::host::position.thread)
-#define blockIdx (::dynet_like::cuda::host::position.block)
-#define blockDim (::dynet_like::cuda::host::position.block_size)
-#define gridDim (::dynet_like::cuda::host::position.grid_size)
-#define __syncthreads() (::dynet_like::cuda::host::barrier(DYNET_LIKE_PLACE))
+#define DYNET_LIKE_PLACE (::dynet_like::detail::cuda::host::Place{__FILE__, __LINE__})
+#define threadIdx (::dynet_like::detail::cuda::host::position.thread)
+#define blockIdx (::dynet_like::detail::cuda::host::position.block)
+#define blockDim (::dynet_like::detail::cuda::host::position.block_size)
+#define gridDim (::dynet_like::detail::cuda::host::position.grid_size)
+#define __syncthreads() (::dynet_like::detail::cuda::host::barrier(DYNET_LIKE_PLACE))
 #define __syncwarp(...) \
-  (::dynet_like::cuda::host::warp_barrier(DYNET_LIKE_PLACE __VA_OPT__(, ) __VA_ARGS__))
+  (::dynet_like::detail::cuda::host::warp_barrier(DYNET_LIKE_PLACE __VA_OPT__(, ) __VA_ARGS__))
 #define __shfl_sync(mask, value, from) \
-  (::dynet_like::cuda::host::shuffle(DYNET_LIKE_PLACE, mask, value, (from) % 32u))
-#define __shfl_down_sync(mask, value, by)                           \
-  (::dynet_like::cuda::host::shuffle(DYNET_LIKE_PLACE, mask, value, \
-                                     ::dynet_like::cuda::host::lane() + (by)))
-#define __shfl_xor_sync(mask, value, bits)                          \
-  (::dynet_like::cuda::host::shuffle(DYNET_LIKE_PLACE, mask, value, \
-                                     ::dynet_like::cuda::host::lane() ^ (bits)))
+  (::dynet_like::detail::cuda::host::shuffle(DYNET_LIKE_PLACE, mask, value, (from) % 32u))
+#define __shfl_down_sync(mask, value, by)                                   \
+  (::dynet_like::detail::cuda::host::shuffle(DYNET_LIKE_PLACE, mask, value, \
+                                             ::dynet_like::detail::cuda::host::lane() + (by)))
+#define __shfl_xor_sync(mask, value, bits)                                  \
+  (::dynet_like::detail::cuda::host::shuffle(DYNET_LIKE_PLACE, mask, value, \
+                                             ::dynet_like::detail::cuda::host::lane() ^ (bits)))
 /// Memory that the threads of a block share: SHARED_ARRAY(float, tile, 32 * 33); uninitialised.
-#define SHARED_ARRAY(type, name, size)                                           \
-  static const char name##_id = 0;                                               \
-  type* const name = static_cast<type*>(::dynet_like::cuda::host::shared_memory( \
+#define SHARED_ARRAY(type, name, size)                                                   \
+  static const char name##_id = 0;                                                       \
+  type* const name = static_cast<type*>(::dynet_like::detail::cuda::host::shared_memory( \
       DYNET_LIKE_PLACE, &name##_id, sizeof(type) * (size)))
 
 struct alignas(16) float4 {

@@ -1,0 +1,31 @@
+# Run by ctest: makes a test of every case of a program of GoogleTest. A case with parameters or types
+# is one test, which runs all of them.
+#
+# filter: GoogleTest's, of the cases; prefix: of the tests' names; arguments: the program's;
+# properties: the tests'.
+function(add_test_cases program filter prefix arguments properties)
+  if(NOT EXISTS ${program})
+    add_test(${prefix}${program}_is_not_built not_built)
+    return()
+  endif()
+  execute_process(COMMAND ${program} --gtest_list_tests --gtest_filter=${filter} OUTPUT_VARIABLE lines
+                  COMMAND_ERROR_IS_FATAL ANY)
+  string(REGEX REPLACE "[][;]" "_" lines "${lines}")
+  string(REPLACE "\n" ";" lines "${lines}")
+  set(names "")
+  foreach(line IN LISTS lines)
+    string(REGEX REPLACE " +#.*" "" line "${line}")
+    if(line MATCHES "^([^ ]+)\\.$")
+      string(REGEX REPLACE "/[0-9]+$" "/*" suite ${CMAKE_MATCH_1})
+    elseif(line MATCHES "^  ([^/]+)(/?)")
+      string(REGEX REPLACE "/$" "/*" case "${CMAKE_MATCH_1}${CMAKE_MATCH_2}")
+      list(APPEND names ${suite}.${case})
+    endif()
+  endforeach()
+  list(REMOVE_DUPLICATES names)
+  foreach(name IN LISTS names)
+    string(REPLACE "/*" "" short "${prefix}${name}")
+    add_test(${short} ${program} --gtest_filter=${name} ${arguments})
+    set_tests_properties(${short} PROPERTIES ${properties})
+  endforeach()
+endfunction()

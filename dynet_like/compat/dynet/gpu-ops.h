@@ -1,5 +1,0 @@
-// DyNet's gpu-ops.h, for programs that include it: kernels for GPUs. Everything is computed on the
-// CPU here.
-#pragma once
-
-#include "dynet/tensor.h"

@@ -1,0 +1,134 @@
+// What all lanes of a run read, and what is computed once for them: values of nodes, shared values.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "dynet_like/core/memory.h"
+#include "dynet_like/device/packed_matrices.h"
+#include "dynet_like/exec/cell_dictionary.h"
+#include "dynet_like/exec/node_ref.h"
+#include "dynet_like/exec/options.h"
+
+namespace dynet_like::detail {
+
+/// Where the value of a node lies (null: not computed), and which batch made it.
+struct NodeState {
+  std::byte* value = nullptr;
+  std::uint32_t batch = kNone;
+  std::uint32_t plan_index = kNone;  ///< while it is being planned; kNeeded before that
+};
+
+struct TapeState {
+  Tape* tape = nullptr;
+  std::vector<NodeState> nodes;
+};
+
+/// Nodes that are to run and that a program has declared to be a cell: as many as its type has
+/// members, beside each other among those of their tape.
+struct DeclaredCell {
+  NodeRef first;
+  std::uint32_t type = 0;        ///< in the dictionary
+  std::uint32_t first_port = 0;  ///< into CommonState::declared_ports
+};
+
+/// An input of a shared node: a stretch of another shared value.
+struct SharedInput {
+  Value value;
+  Identity producer = 0;
+};
+
+/// A parameter, or a value that follows from parameters and constants alone: once for all tapes. It
+/// outlives the node that it was first needed for.
+struct SharedValue {
+  ParameterStorage* parameter = nullptr;
+  TypeId type = 0;
+  std::uint32_t items = 1, batch = kNone;
+  std::byte* value = nullptr;
+  std::vector<SharedInput> inputs;
+  /// Copies that products read: of what is no parameter, and of one whose memory somebody holds.
+  std::shared_ptr<PackedMatrices> packed;
+  std::uint64_t run = 0;  ///< CommonState::runs, when it was found last
+  /// The node that stands for it while it is computed.
+  NodeRef representative;
+  bool pending = false;
+  /// Of what is no parameter: the sum of what its consumers contributed in this pass, if anything.
+  std::byte* gradient = nullptr;
+  bool has_gradient = false;
+};
+
+/// A parameter as it was when a run read it.
+struct ReadParameter {
+  explicit ReadParameter(const ParameterStorage& storage);
+
+  /// Whether its values may be others by now; and whether they are, as far as that can be told:
+  /// writes into the memory of a table that was handed out are not seen. The second takes time in
+  /// proportion to a parameter whose memory was handed out.
+  bool may_have_changed() const { return parameter->version != version; }
+  bool has_changed() const;
+
+  const ParameterStorage* parameter;
+  std::uint64_t version, changes;
+  bool has_digest;
+  std::size_t digest;
+};
+
+/// What all lanes of a run have in common. Tapes have one TypeTable.
+struct CommonState {
+  explicit CommonState(const GraphOptions& graph_options)
+      : options(graph_options),
+        memory(options.device->memory()),
+        inputs(memory),
+        shared_values(memory) {}
+
+  /// From now on dropout draws other numbers.
+  void take_step() {
+    if (options.random != nullptr) random = options.random->next_step();
+  }
+
+  /// One by one means one by one, and the bound on memory is known for single nodes only.
+  bool uses_cells() const {
+    return options.cells_after > 0 && options.policy != batching::Policy::none &&
+           options.memory_limit == 0;
+  }
+
+  const NodeState& state(NodeRef ref) const { return tapes[ref.tape].nodes[ref.node]; }
+  NodeState& state(NodeRef ref) { return tapes[ref.tape].nodes[ref.node]; }
+  const Tape& tape(NodeRef ref) const { return *tapes[ref.tape].tape; }
+  /// The whole output of a node, and what it is known by across tapes (0: nothing).
+  const Value& output(NodeRef ref) const {
+    const Tape& tape = *tapes[ref.tape].tape;
+    return tape.value(tape.node(ref.node).value);
+  }
+  std::uint32_t items_of(NodeRef ref) const { return tape(ref).items_of(ref.node); }
+  Identity identity_of(NodeRef ref) const { return output(ref).identity; }
+  const TypeTable& types() const { return tapes.front().tape->types(); }
+
+  GraphOptions options;
+  RandomKey random;
+  std::vector<TapeState> tapes;
+  CellDictionary dictionary;
+  std::vector<DeclaredCell> declared;  ///< of the nodes that are to run, in their order
+  std::vector<ValueId> declared_ports;
+  std::vector<SharedValue> shared;  ///< by identity
+
+  std::shared_ptr<MemorySource> memory;  ///< of the device
+
+  Arena inputs;         ///< those that were brought to the device
+  Arena shared_values;  ///< values and gradients of shared nodes
+  Arena shared_lists;   ///< and the lists of their batches
+
+  /// Called when the gradient of a parameter will not change any more in this pass.
+  std::function<void(const ParameterStorage&)> on_gradient_complete;
+
+  std::vector<ReadParameter> read_parameters;
+  bool reads_lazy_tables = false;
+  std::uint64_t runs = 0;                      ///< forward and backward, so far
+  std::vector<std::uint64_t> released_bounds;  ///< by type: of nodes whose values were released
+  std::uint64_t recomputed = 0;                ///< nodes that ran again after they had been freed
+};
+
+}  // namespace dynet_like::detail

@@ -1,0 +1,56 @@
+// What a lane counts for the report.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "dynet_like/exec/cell_reasons.h"
+
+namespace dynet_like::detail {
+
+/// How many nodes of a type ran in how many batches.
+struct TypeCount {
+  std::uint64_t nodes = 0, items = 0, batches = 0, forward_calls = 0, backward_calls = 0;
+
+  TypeCount& operator+=(const TypeCount& other) {
+    nodes += other.nodes;
+    items += other.items;
+    batches += other.batches;
+    forward_calls += other.forward_calls;
+    backward_calls += other.backward_calls;
+    return *this;
+  }
+};
+
+/// How many cells of a type ran, and how they ran backward.
+struct CellCount {
+  std::uint64_t cells = 0, batches = 0, whole = 0, by_node = 0;
+  CellReasonCounts reasons{};  ///< of those that ran node by node, and of what only began like one
+
+  CellCount& operator+=(const CellCount& other) {
+    cells += other.cells;
+    batches += other.batches;
+    whole += other.whole;
+    by_node += other.by_node;
+    for (std::size_t r = 0; r < kCellReasons; ++r) reasons[r] += other.reasons[r];
+    return *this;
+  }
+};
+
+struct RunCounts {
+  CellCount& cell(std::uint32_t type) {
+    if (of_cells.size() <= type) of_cells.resize(type + 1);
+    return of_cells[type];
+  }
+  void count_reason(std::uint32_t cell_type, CellReason reason) {
+    ++cell(cell_type).reasons[static_cast<std::size_t>(reason)];
+  }
+
+  std::vector<TypeCount> of_types;
+  std::vector<CellCount> of_cells;
+  std::uint64_t copied_bytes = 0;
+  double plan_seconds = 0;
+};
+
+}  // namespace dynet_like::detail

@@ -1,0 +1,449 @@
+// <dynet/rnn.h>: what holds for the builders of all recurrent layers.
+
+// Programs may declare them ahead.
+namespace dynet {
+struct RNNBuilder;
+struct SimpleRNNBuilder;
+struct CoupledLSTMBuilder;
+struct VanillaLSTMBuilder;
+struct SparseLSTMBuilder;
+struct CompactVanillaLSTMBuilder;
+struct GRUBuilder;
+struct FastLSTMBuilder;
+struct DeepLSTMBuilder;
+}  // namespace dynet
+
+#include <dynet/deep-lstm.h>
+#include <dynet/fast-lstm.h>
+#include <dynet/gru.h>
+#include <dynet/lstm.h>
+#include <dynet/rnn.h>
+
+#include "dynet_like/core/errors.h"
+#include "tests/compat/builders.h"
+
+namespace dynet {
+namespace {
+
+using dynet_like::UsageError;
+
+constexpr unsigned kLayers = 2, kInputs = 3, kHidden = 4;
+
+struct LaggingRNNBuilder : SimpleRNNBuilder {
+  LaggingRNNBuilder(unsigned layers, unsigned inputs, unsigned hidden, ParameterCollection& model)
+      : SimpleRNNBuilder(layers, inputs, hidden, model, true) {}
+};
+struct NormalisedLSTMBuilder : VanillaLSTMBuilder {
+  NormalisedLSTMBuilder(unsigned layers, unsigned inputs, unsigned hidden,
+                        ParameterCollection& model)
+      : VanillaLSTMBuilder(layers, inputs, hidden, model, true) {}
+};
+
+template <class Builder>
+struct CompatRnnTest : testing::Test {
+  CompatRnnTest() : builder(kLayers, kInputs, kHidden, model) { randomise(model, 7); }
+
+  void start(const std::vector<Expression>& states = {}) {
+    builder.new_graph(graph);
+    builder.start_new_sequence(states);
+  }
+  Expression x(unsigned which) { return some_input(graph, which, kInputs); }
+  /// The output after these inputs, in a sequence of their own.
+  Expression after(const std::vector<unsigned>& inputs) {
+    builder.start_new_sequence();
+    Expression output;
+    for (const unsigned which : inputs) output = builder.add_input(x(which));
+    return output;
+  }
+
+  ParameterCollection model;
+  Builder builder;
+  ComputationGraph graph;
+};
+
+using Builders =
+    testing::Types<SimpleRNNBuilder, LaggingRNNBuilder, CoupledLSTMBuilder, VanillaLSTMBuilder,
+                   NormalisedLSTMBuilder, SparseLSTMBuilder, CompactVanillaLSTMBuilder, GRUBuilder,
+                   FastLSTMBuilder, DeepLSTMBuilder>;
+TYPED_TEST_SUITE(CompatRnnTest, Builders);
+
+TYPED_TEST(CompatRnnTest, OtherOrdersOfCallsThrow) {
+  RNNBuilder& builder = this->builder;
+  EXPECT_THROW(builder.start_new_sequence(), UsageError);
+  EXPECT_THROW(builder.add_input(this->x(0)), UsageError);
+  builder.new_graph(this->graph);
+  EXPECT_THROW(builder.add_input(this->x(0)), UsageError);
+  EXPECT_THROW(builder.set_h(-1), UsageError);
+  EXPECT_THROW(builder.set_s(-1), UsageError);
+  builder.start_new_sequence();
+  EXPECT_EQ(builder.state(), -1);
+  EXPECT_THROW(builder.rewind_one_step(), UsageError);
+  EXPECT_THROW(builder.back(), UsageError);
+  EXPECT_TRUE(builder.final_h().empty());
+  EXPECT_TRUE(builder.final_s().empty());
+  EXPECT_TRUE(builder.get_h(-1).empty());
+  EXPECT_TRUE(builder.get_s(-1).empty());
+  EXPECT_NO_THROW(builder.add_input(this->x(0)));
+  for (const int no_state : {-2, 1}) {
+    EXPECT_THROW(builder.add_input(no_state, this->x(1)), UsageError);
+    EXPECT_THROW(builder.get_h(no_state), UsageError);
+    EXPECT_THROW(builder.get_s(no_state), UsageError);
+    EXPECT_THROW(builder.get_head(no_state), UsageError);
+  }
+  builder.new_graph(this->graph);
+  EXPECT_THROW(builder.add_input(this->x(1)), UsageError);
+}
+
+TYPED_TEST(CompatRnnTest, AnEmptyBuilderThrows) {
+  if constexpr (std::is_default_constructible_v<TypeParam>) {
+    TypeParam empty;
+    EXPECT_THROW(empty.new_graph(this->graph), UsageError);
+  }
+}
+
+// An input that does not fit leaves the builder as it was.
+TYPED_TEST(CompatRnnTest, AfterAFailureSequencesGoOn) {
+  this->start();
+  this->builder.add_input(this->x(0));
+  EXPECT_THROW(this->builder.add_input(some_input(this->graph, 1, kInputs + 1)),
+               dynet_like::ShapeError);
+  EXPECT_EQ(this->builder.state(), 0);
+  const Expression y = this->builder.add_input(this->x(1));
+  EXPECT_EQ(this->builder.state(), 1);
+  EXPECT_EQ(values_of(y), values_of(this->after({0, 1})));
+}
+
+TYPED_TEST(CompatRnnTest, StatesAreKept) {
+  this->start();
+  RNNBuilder& builder = this->builder;
+  std::vector<Expression> outputs;
+  std::vector<std::vector<Expression>> hs, states;
+  for (unsigned i = 0; i < 3; ++i) {
+    outputs.push_back(builder.add_input(this->x(i)));
+    EXPECT_EQ(builder.state(), static_cast<int>(i));
+    EXPECT_EQ(builder.get_head(builder.state()), static_cast<int>(i) - 1);
+    EXPECT_EQ(values_of(builder.back()), values_of(outputs.back()));
+    hs.push_back(builder.final_h());
+    states.push_back(builder.final_s());
+  }
+  for (unsigned i = 0; i < 3; ++i) {
+    const auto at = static_cast<RNNPointer>(i);
+    EXPECT_EQ(values_of(builder.get_h(at)), values_of(hs[i]));
+    EXPECT_EQ(values_of(builder.get_s(at)), values_of(states[i]));
+    ASSERT_EQ(hs[i].size(), kLayers);
+    ASSERT_EQ(states[i].size(), builder.num_h0_components());
+    // Cells come first, then outputs.
+    const std::vector<Expression> last(states[i].end() - kLayers, states[i].end());
+    EXPECT_EQ(values_of(last), values_of(hs[i]));
+  }
+  EXPECT_EQ(&builder.get_parameter_collection(), &this->builder.local_model);
+}
+
+TYPED_TEST(CompatRnnTest, StatesBranch) {
+  this->start();
+  const auto straight = values_of(this->after({0, 2}));
+  RNNBuilder& builder = this->builder;
+  builder.start_new_sequence();
+  builder.add_input(this->x(0));
+  const RNNPointer first = builder.state();
+  builder.add_input(this->x(1));
+  EXPECT_EQ(values_of(builder.add_input(first, this->x(2))), straight);
+  EXPECT_EQ(builder.state(), 2);
+  EXPECT_EQ(builder.get_head(builder.state()), first);
+  builder.rewind_one_step();
+  EXPECT_EQ(builder.state(), first);
+}
+
+TYPED_TEST(CompatRnnTest, RewindingGoesBack) {
+  this->start();
+  const auto first = values_of(this->after({0})), straight = values_of(this->after({0, 2}));
+  const auto another = values_of(this->after({3}));
+  RNNBuilder& builder = this->builder;
+  builder.start_new_sequence();
+  builder.add_input(this->x(0));
+  builder.add_input(this->x(1));
+  builder.rewind_one_step();
+  EXPECT_EQ(values_of(builder.back()), first);
+  EXPECT_EQ(values_of(builder.final_h()), values_of(builder.get_h(1)));  // the last that was read
+  EXPECT_EQ(values_of(builder.add_input(this->x(2))), straight);
+  builder.rewind_one_step();
+  builder.rewind_one_step();
+  EXPECT_EQ(builder.state(), -1);
+  EXPECT_EQ(values_of(builder.add_input(this->x(3))), another);
+}
+
+TYPED_TEST(CompatRnnTest, InitialStatesContinueASequence) {
+  this->start();
+  const auto straight = values_of(this->after({0, 1, 2}));
+  this->after({0, 1});
+  const std::vector<Expression> states = this->builder.final_s();
+  const auto top = values_of(this->builder.back());
+  this->builder.start_new_sequence(states);
+  EXPECT_EQ(values_of(this->builder.back()), top);
+  EXPECT_EQ(values_of(this->builder.final_s()), values_of(states));
+  EXPECT_EQ(values_of(this->builder.get_s(-1)), values_of(states));
+  EXPECT_EQ(values_of(this->builder.add_input(this->x(2))), straight);
+  EXPECT_THROW(this->builder.start_new_sequence({states[0]}), UsageError);
+}
+
+TYPED_TEST(CompatRnnTest, StatesCanBeSet) {
+  this->start();
+  this->after({3, 4});
+  const std::vector<Expression> h = this->builder.final_h(), s = this->builder.final_s();
+  const auto continued = values_of(this->after({3, 4, 5}));
+  RNNBuilder& builder = this->builder;
+  builder.start_new_sequence();
+  builder.add_input(this->x(0));
+  const auto before = values_of(builder.get_s(0));
+  builder.set_h(0, h);
+  EXPECT_EQ(builder.state(), 1);
+  EXPECT_EQ(builder.get_head(1), 0);
+  EXPECT_EQ(values_of(builder.get_h(1)), values_of(h));
+  auto expected = before;  // cells stay
+  for (unsigned i = 0; i < kLayers; ++i) expected[expected.size() - kLayers + i] = values_of(h[i]);
+  EXPECT_EQ(values_of(builder.get_s(1)), expected);
+
+  builder.set_s(0, s);
+  EXPECT_EQ(values_of(builder.get_s(2)), values_of(s));
+  EXPECT_EQ(values_of(builder.add_input(this->x(5))), continued);
+
+  builder.set_h(0);
+  EXPECT_EQ(values_of(builder.get_s(4)), before);
+  builder.set_s(0);
+  EXPECT_EQ(values_of(builder.get_s(5)), before);
+  const std::vector<Expression> first(s.begin(), s.begin() + kLayers);  // cells, if there are any
+  builder.set_s(0, first);
+  EXPECT_EQ(values_of(builder.get_s(6))[0], values_of(s)[0]);
+  EXPECT_EQ(values_of(builder.get_s(6)).back(),
+            builder.num_h0_components() > kLayers ? before.back() : values_of(s).back());
+  EXPECT_THROW(builder.set_h(0, {h[0]}), UsageError);
+  EXPECT_THROW(builder.set_s(0, {s[0]}), UsageError);
+  EXPECT_EQ(builder.state(), 6);
+}
+
+TYPED_TEST(CompatRnnTest, ZerosAreSetBeforeTheFirstInput) {
+  this->start();
+  this->builder.set_s(-1);
+  const std::vector<std::vector<float>> zeros(this->builder.num_h0_components(),
+                                              std::vector<float>(kHidden));
+  EXPECT_EQ(values_of(this->builder.get_s(0)), zeros);
+}
+
+TYPED_TEST(CompatRnnTest, ValuesAreCopied) {
+  this->start();
+  const auto expected = values_of(this->after({0, 1}));
+  ParameterCollection other_model;
+  TypeParam other(kLayers, kInputs, kHidden, other_model);
+  other.copy(this->builder);
+  ComputationGraph graph;
+  other.new_graph(graph);
+  other.start_new_sequence();
+  other.add_input(some_input(graph, 0, kInputs));
+  EXPECT_EQ(values_of(other.add_input(some_input(graph, 1, kInputs))), expected);
+
+  TypeParam longer(kLayers + 1, kInputs, kHidden, other_model);
+  TypeParam wider(kLayers, kInputs + 1, kHidden, other_model);
+  EXPECT_THROW(longer.copy(this->builder), UsageError);
+  EXPECT_THROW(wider.copy(this->builder), UsageError);
+  struct Other : TypeParam {
+    using TypeParam::TypeParam;
+  };
+  EXPECT_THROW(Other(kLayers, kInputs, kHidden, other_model).copy(this->builder), UsageError);
+}
+
+TYPED_TEST(CompatRnnTest, GradientsReachEveryParameter) {
+  this->start();
+  const Expression loss = squared_norm(this->after({0, 1, 2}));
+  this->graph.backward(loss);
+  if constexpr (std::is_same_v<TypeParam, LaggingRNNBuilder>) {
+    // Those of inputs that there were not.
+    for (const auto& layer : this->builder.params) layer[3].set_updated(false);
+  }
+  if constexpr (std::is_same_v<TypeParam, FastLSTMBuilder>) {
+    // Peepholes, which nothing reads.
+    for (const auto& layer : this->builder.params) {
+      for (const unsigned i : {2u, 6u}) layer[i].set_updated(false);
+    }
+  }
+  expect_gradients_everywhere(this->model);
+  this->model.reset_gradient();
+}
+
+TYPED_TEST(CompatRnnTest, WithoutUpdateThereAreNoGradients) {
+  this->start();
+  const auto expected = values_of(this->after({0, 1}));
+  this->builder.new_graph(this->graph, false);
+  const Expression y = this->after({0, 1});
+  EXPECT_EQ(values_of(y), expected);
+  this->graph.backward(squared_norm(y));
+  for (const auto& storage : this->model.get_parameter_storages()) {
+    EXPECT_FALSE(storage->has_grad()) << storage->name;
+  }
+}
+
+TYPED_TEST(CompatRnnTest, BatchesHaveTheBitsOfOneByOne) {
+  expect_bits_of_one_by_one(this->model, 12, [&](ComputationGraph& graph, unsigned sample) {
+    this->builder.new_graph(graph);
+    this->builder.start_new_sequence();
+    for (unsigned i = 0; i <= (sample * 5) % 7; ++i) {
+      this->builder.add_input(some_input(graph, 10 * sample + i, kInputs));
+    }
+    return this->builder.back();
+  });
+}
+
+// Every element of a minibatch as if it were alone.
+TYPED_TEST(CompatRnnTest, ReadsMinibatches) {
+  this->start();
+  std::vector<Expression> alone;
+  for (unsigned sample = 0; sample < 3; ++sample) {
+    alone.push_back(this->after({2 * sample, 2 * sample + 1}));
+  }
+  this->builder.start_new_sequence();
+  this->builder.add_input(concatenate_to_batch({this->x(0), this->x(2), this->x(4)}));
+  const Expression y =
+      this->builder.add_input(concatenate_to_batch({this->x(1), this->x(3), this->x(5)}));
+  EXPECT_EQ(values_of(y), values_of(concatenate_to_batch(alone)));
+}
+
+TYPED_TEST(CompatRnnTest, DropoutCanBeSwitchedOff) {
+  this->start();
+  const auto expected = values_of(this->after({0, 1, 2}));
+  EXPECT_EQ(values_of(this->after({0, 1, 2})), expected);
+  this->builder.set_dropout(0.5f);
+  const auto dropped = values_of(this->after({0, 1, 2}));
+  EXPECT_NE(dropped, expected);
+  EXPECT_NE(values_of(this->after({0, 1, 2})), dropped);
+  this->builder.disable_dropout();
+  EXPECT_EQ(values_of(this->after({0, 1, 2})), expected);
+  EXPECT_THROW(this->builder.set_dropout(1), UsageError);
+  EXPECT_THROW(this->builder.set_dropout(-0.1f), UsageError);
+}
+
+TEST(CompatSimpleRnnTest, FollowsTheFormula) {
+  ParameterCollection model;
+  SimpleRNNBuilder rnn(2, 3, 4, model, true);
+  randomise(model, 1);
+  EXPECT_EQ(layout_of(model),
+            "/simple-rnn-builder/_0 {4,3}\n/simple-rnn-builder/_1 {4,4}\n"
+            "/simple-rnn-builder/_2 {4}\n/simple-rnn-builder/_3 {4,4}\n"
+            "/simple-rnn-builder/_4 {4,4}\n/simple-rnn-builder/_5 {4,4}\n"
+            "/simple-rnn-builder/_6 {4}\n/simple-rnn-builder/_7 {4,4}\n");
+  ComputationGraph graph;
+  rnn.new_graph(graph);
+  EXPECT_EQ(values_of(rnn.param_vars[1][2]), as_vector(*rnn.params[1][2].values()));
+  rnn.start_new_sequence();
+  std::vector<Doubles> h(2, Doubles(4));
+  for (unsigned t = 0; t < 4; ++t) {
+    const Doubles x = some_vector(t, 3), aux = some_vector(10 + t, 4);
+    const bool with_aux = t % 2 == 1;
+    Doubles in = x;
+    for (unsigned layer = 0; layer < 2; ++layer) {
+      const std::vector<Parameter>& p = rnn.params[layer];
+      Doubles sum = plain_affine(p[2], {{p[0], in}, {p[1], h[layer]}});
+      if (with_aux) dynet_like::nn::add_product(sum, numbers(p[3]), aux);
+      in = h[layer] = plain_tanh(sum);
+    }
+    const Expression y = with_aux
+                             ? rnn.add_auxiliary_input(as_input(graph, x), as_input(graph, aux))
+                             : rnn.add_input(as_input(graph, x));
+    expect_near(y, in);
+    EXPECT_EQ(rnn.state(), static_cast<int>(t));
+  }
+  graph.backward(squared_norm(rnn.back()));
+  expect_gradients_everywhere(model);
+  model.reset_gradient();
+}
+
+TEST(CompatSimpleRnnTest, AuxiliaryInputsNeedLags) {
+  ParameterCollection model;
+  SimpleRNNBuilder rnn(1, 3, 4, model);
+  EXPECT_EQ(model.size(), 3u);
+  ComputationGraph graph;
+  rnn.new_graph(graph);
+  rnn.start_new_sequence();
+  const Expression x = some_input(graph, 0, 3), aux = some_input(graph, 1, 4);
+  EXPECT_THROW(rnn.add_auxiliary_input(x, aux), UsageError);
+  SimpleRNNBuilder lagging(1, 3, 4, model, true);
+  EXPECT_THROW(lagging.add_auxiliary_input(x, aux), UsageError);
+}
+
+TEST(CompatSimpleRnnTest, MasksAreThoseOfTheRates) {
+  ParameterCollection model;
+  SimpleRNNBuilder rnn(2, 300, 200, model, true);
+  ComputationGraph graph;
+  EXPECT_THROW(rnn.set_dropout_masks(), UsageError);
+  rnn.new_graph(graph);
+  rnn.set_dropout(0.25f, 0.5f);
+  rnn.start_new_sequence();
+  rnn.set_dropout_masks(2);
+  const std::vector<std::vector<Expression>> masks = rnn.masks;
+  ASSERT_EQ(masks.size(), 2u);
+  EXPECT_EQ(masks[0][0].dim(), Dim({300}, 2));
+  EXPECT_EQ(masks[1][0].dim(), Dim({200}, 2));
+  EXPECT_EQ(masks[1][1].dim(), Dim({200}, 2));
+  const auto zeros_of = [](const Expression& mask, float kept) {
+    double zeros = 0;
+    const std::vector<float> values = values_of(mask);
+    for (const float value : values) {
+      EXPECT_TRUE(value == 0 || std::abs(value - kept) < 1e-6f) << value;
+      zeros += value == 0 ? 1 : 0;
+    }
+    return zeros / static_cast<double>(values.size());
+  };
+  EXPECT_NEAR(zeros_of(masks[0][0], 1 / 0.75f), 0.25, 0.1);
+  EXPECT_NEAR(zeros_of(masks[0][1], 2), 0.5, 0.1);
+  rnn.add_input(some_input(graph, 0, 300));
+  EXPECT_EQ(rnn.masks[0][0].i, masks[0][0].i);
+  rnn.add_auxiliary_input(some_input(graph, 1, 300), some_input(graph, 2, 200));
+  EXPECT_EQ(rnn.masks[0][0].i, masks[0][0].i);
+  rnn.start_new_sequence();
+  rnn.add_auxiliary_input(some_input(graph, 1, 300), some_input(graph, 2, 200));
+  EXPECT_NE(rnn.masks[0][0].i, masks[0][0].i);
+}
+
+// The formula with masks, for rates of which one, both or none are 0, and which change in between.
+TEST(CompatSimpleRnnTest, FollowsTheFormulaWithDropout) {
+  ParameterCollection model;
+  SimpleRNNBuilder rnn(2, 3, 4, model);
+  randomise(model, 2);
+  const auto masked = [](const Doubles& x, float rate, const Expression& mask) {
+    if (rate == 0) return x;
+    const std::vector<float> values = values_of(mask);
+    return x * Doubles(values.begin(), values.end());
+  };
+  for (const float rate : {0.0f, 0.3f}) {
+    for (const float rate_h : {0.0f, 0.6f}) {
+      ComputationGraph graph;
+      rnn.new_graph(graph);
+      rnn.set_dropout(rate, rate_h);
+      rnn.start_new_sequence();
+      std::vector<Doubles> h(2, Doubles(4));
+      for (unsigned t = 0; t < 4; ++t) {
+        const Doubles x = some_vector(t, 3);
+        const Expression y = rnn.add_input(as_input(graph, x));
+        Doubles in = x;
+        for (unsigned layer = 0; layer < 2; ++layer) {
+          const std::vector<Parameter>& p = rnn.params[layer];
+          const auto mask = [&](unsigned which) {
+            return rate + rate_h > 0 ? rnn.masks[layer][which] : Expression();
+          };
+          in = masked(in, rate, mask(0));
+          const Doubles before = masked(h[layer], rate_h, mask(1));
+          in = h[layer] = plain_tanh(plain_affine(p[2], {{p[0], in}, {p[1], before}}));
+        }
+        expect_near(y, in);
+      }
+    }
+  }
+}
+
+TEST(CompatRnnPointerTest, PointersCanBeSwapped) {
+  RNNPointer a = 1, b = 2;
+  dynet::swap(a, b);
+  EXPECT_EQ(a, 2);
+  EXPECT_EQ(b, 1);
+}
+
+}  // namespace
+}  // namespace dynet

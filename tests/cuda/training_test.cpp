@@ -1,0 +1,246 @@
+// Trainers on the device that runs CUDA's kernels on the CPU: the bits of the CPU, few launches,
+// checkpoints that move between devices, and memory of this process that takes part.
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <filesystem>
+#include <limits>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "dynet_like/dynet_like.h"
+#include "dynet_like/io/checkpoint.h"
+#include "tests/train/trainer_kinds.h"
+
+namespace dynet_like {
+namespace {
+
+using trainer_kinds::Kind;
+using trainer_kinds::kinds;
+using trainer_kinds::random_values;
+
+std::shared_ptr<Device> cuda() { return open_device("cuda-host"); }
+
+/// A model of dense parameters and tables with gradients by hand: the same numbers on all devices.
+struct Training {
+  ParameterCollection model;
+  Parameter w = model.add_parameters({37, 3}, "w"), bias = model.add_parameters({5}, "b"),
+            large = model.add_parameters({1500}, "large"), fixed = model.add_parameters({4}, "f");
+  LookupParameter words = model.add_lookup_parameters(9, {7}, "words"),
+                  matrices = model.add_lookup_parameters(4, {3, 2}, "matrices");
+  std::unique_ptr<Trainer> trainer;
+  Random random{5};
+
+  Training(const Kind& kind, DType dtype, const std::shared_ptr<Device>& device,
+           std::uint64_t seed = 3)
+      : model(seed, dtype, device) {
+    fixed.set_updated(false);
+    trainer = kind.make(model);
+    trainer->learning_rate = 0.05f;
+  }
+
+  Gradients gradients(unsigned step) {
+    Gradients result;
+    for (const Parameter& parameter : {w, large, fixed}) {
+      add_to(result, parameter, random_values(random, parameter.dim().size()));
+    }
+    if (step % 2 == 0) add_to(result, bias, random_values(random, 5));  // else it has none
+    for (unsigned i = 0; i < 3; ++i) {
+      add_to(result, words, random.below(9), random_values(random, 7));
+    }
+    if (step % 3 != 0) add_to(result, matrices, random.below(4), random_values(random, 6));
+    return result;
+  }
+  void step(unsigned step) { trainer->update(gradients(step)); }
+};
+
+void expect_same(const Tensor& ours, const Tensor& theirs, bool same_bits,
+                 const std::string& what) {
+  ASSERT_EQ(ours.d, theirs.d);
+  const double tolerance = ours.dtype() == DType::f64 ? 1e-12 : 2e-5;
+  for (std::size_t i = 0; i < ours.d.size(); ++i) {
+    const double bound = same_bits ? 0 : tolerance * std::max(1.0, std::abs(ours.at(i)));
+    ASSERT_LE(std::abs(ours.at(i) - theirs.at(i)), bound) << what << ' ' << i;
+  }
+}
+
+// Values, moments and averages.
+void expect_same(Training& ours, Training& theirs, bool same_bits) {
+  const auto mine = ours.model.storages(), others = theirs.model.storages();
+  for (std::size_t i = 0; i < mine.size(); ++i) {
+    mine[i]->refresh_rows();
+    expect_same(mine[i]->tensor(), others[i]->tensor(), same_bits, mine[i]->name);
+  }
+  const TrainerState state = ours.trainer->state(), other = theirs.trainer->state();
+  ASSERT_EQ(state.moments.size(), other.moments.size());
+  for (std::size_t i = 0; i < state.moments.size(); ++i) {
+    const TrainerState::Moment& moment = state.moments[i];
+    expect_same(moment.values, other.moments[i].values, same_bits,
+                moment.name + " of " + moment.parameter->name);
+  }
+  ASSERT_EQ(state.averages.size(), other.averages.size());
+  for (std::size_t i = 0; i < state.averages.size(); ++i) {
+    expect_same(state.averages[i].values, other.averages[i].values, same_bits, "average");
+    EXPECT_EQ(state.averages[i].count, other.averages[i].count);
+  }
+}
+
+// What may be switched on beside the rule. A clipped gradient is multiplied by a number that
+// depends on the order of a sum.
+struct Extra {
+  const char* name;
+  bool same_bits;
+  void (*apply)(Trainer&);
+};
+
+const std::vector<Extra> kExtras = {
+    {"none", true, [](Trainer&) {}},
+    {"decay", true, [](Trainer& trainer) { trainer.weight_decay = 0.01f; }},
+    {"average", true, [](Trainer& trainer) { trainer.cumulative_moving_average(2); }},
+    {"exponential average", true,
+     [](Trainer& trainer) { trainer.exponential_moving_average(0.9f); }},
+    {"clipping", false, [](Trainer& trainer) { trainer.enable_clipping(3.0f); }}};
+
+class CudaTraining : public ::testing::TestWithParam<Kind> {};
+
+TEST_P(CudaTraining, HasTheBitsOfTheCpu) {
+  for (const DType dtype : {DType::f32, DType::f64}) {
+    for (const SparseUpdates mode : {SparseUpdates::lazy, SparseUpdates::exact}) {
+      for (const Extra& extra : kExtras) {
+        SCOPED_TRACE(std::string(name_of(dtype)) + " " + extra.name + " " +
+                     std::to_string(static_cast<int>(mode)));
+        Training here(GetParam(), dtype, cpu_device()), there(GetParam(), dtype, cuda());
+        for (Training* training : {&here, &there}) {
+          training->trainer->sparse_updates = mode;
+          extra.apply(*training->trainer);
+        }
+        for (unsigned step = 0; step < 6; ++step) {
+          if (step == 4) here.trainer->restart(), there.trainer->restart();
+          here.step(step);
+          there.step(step);
+        }
+        expect_same(here, there, extra.same_bits);
+        EXPECT_EQ(here.trainer->clipped_updates(), there.trainer->clipped_updates());
+        if (here.trainer->moving_average() == MovingAverage::None) continue;
+        here.trainer->swap_params_to_moving_average(true, true);
+        there.trainer->swap_params_to_moving_average(true, true);
+        expect_same(here.w.get_storage().tensor(), there.w.get_storage().tensor(), true,
+                    "swapped in");
+        here.trainer->swap_params_to_weights();
+        there.trainer->swap_params_to_weights();
+        expect_same(here, there, true);
+      }
+    }
+  }
+}
+
+TEST_P(CudaTraining, TakesFewLaunches) {
+  Training training(GetParam(), DType::f32, cuda());
+  training.trainer->weight_decay = 0.01f;
+  training.trainer->sparse_updates = SparseUpdates::exact;
+  training.trainer->cumulative_moving_average();
+  training.step(1);
+  const Gradients gradients = training.gradients(2);
+  float ignored = 0;  // all that was asked for has been launched
+  cuda()->read(&ignored, training.w.get_storage().values.data(), sizeof ignored);
+  const DeviceCounts before = cuda()->counts();
+  training.trainer->update(gradients);
+  cuda()->read(&ignored, training.w.get_storage().values.data(), sizeof ignored);
+  const DeviceCounts after = cuda()->counts();
+  EXPECT_LE(after.launches - before.launches, 4u);  // check twice, update, average
+  EXPECT_LE(after.synchronisations - before.synchronisations, 2u);
+}
+
+TEST_P(CudaTraining, GoesOnFromACheckpointOfAnotherDevice) {
+  const auto path = std::filesystem::temp_directory_path() /
+                    ("cuda_training_" + std::to_string(getpid()) + ".safetensors");
+  Training whole(GetParam(), DType::f32, cpu_device());
+  Training first(GetParam(), DType::f32, cpu_device());
+  Training second(GetParam(), DType::f32, cuda(), 7),
+      third(GetParam(), DType::f32, cpu_device(), 8);
+  Training* const runs[] = {&first, &second, &third};
+  for (Training* run : {&whole, &first, &second, &third}) {
+    run->trainer->sparse_updates = SparseUpdates::exact;
+    run->trainer->exponential_moving_average(0.5f);
+  }
+  for (unsigned run = 0; run < 3; ++run) {
+    Training& training = *runs[run];
+    if (run > 0) load_checkpoint(path, training.model, *training.trainer, training.random);
+    for (unsigned step = 0; step < 3; ++step) {
+      training.step(3 * run + step);
+      whole.step(3 * run + step);
+    }
+    expect_same(whole, training, true);
+    save_checkpoint(path, training.model, *training.trainer, training.random);
+  }
+  std::filesystem::remove(path);
+}
+
+INSTANTIATE_TEST_SUITE_P(AllTrainers, CudaTraining, ::testing::ValuesIn(kinds()),
+                         [](const auto& info) { return std::string(info.param.name); });
+
+// What a program writes into values() reaches the next run and the next update, and it sees what
+// the device has changed.
+TEST(CudaParameters, ValuesOfThisProcessTakePart) {
+  ParameterCollection model(1, DType::f32, cuda());
+  const Parameter w = model.add_parameters({2}, ParameterInitConst(1));
+  const LookupParameter table = model.add_lookup_parameters(3, {2}, ParameterInitConst(1));
+  const Tensor values = w.values(), row = table.values(1), all = table.all_values();
+  SimpleSGDTrainer trainer(model, 1.0f);
+  values.set(0, 5);
+  row.set(1, 7);
+  GraphOptions options;
+  options.device = cuda();
+  ComputationGraph graph(options);
+  const Expression product = dot_product(parameter(graph, w), lookup(graph, table, 1));
+  EXPECT_EQ(product.value().at(0), 5 * 1 + 1 * 7);
+  const Gradients& gradients = graph.backward(product);
+  values.set(1, 3);  // after the run, before the update
+  trainer.update(gradients);
+  EXPECT_EQ(as_vector(values), (std::vector<float>{5 - 1, 3 - 7}));
+  EXPECT_EQ(as_vector(row), (std::vector<float>{1 - 5, 7 - 1}));
+  EXPECT_EQ(as_vector(all), (std::vector<float>{1, 1, -4, 6, 1, 1}));
+  w.set_value({8, 9});
+  EXPECT_EQ(as_vector(values), (std::vector<float>{8, 9}));
+  w.scale(0.5f);
+  std::vector<float> there(2);
+  cuda()->read(there.data(), w.get_storage().values.data(), 2 * sizeof(float));
+  EXPECT_EQ(there, (std::vector<float>{4, 4.5f}));
+}
+
+TEST(CudaGradients, AddUpAndAreChecked) {
+  for (const auto& device : {cpu_device(), cuda()}) {
+    ParameterCollection model(1, DType::f64, device);
+    const Parameter w = model.add_parameters({3000});
+    const LookupParameter table = model.add_lookup_parameters(4, {2});
+    Gradients a, b;
+    add_to(a, w, std::vector<double>(3000, 1));
+    add_to(b, w, std::vector<double>(3000, 0.5));
+    add_to(b, table, 3, {1, 2});
+    a.add(b);
+    a.add(b);
+    EXPECT_EQ(a.values(w), std::vector<float>(3000, 2));
+    EXPECT_EQ(a.values(table, 3), (std::vector<float>{2, 4}));
+    EXPECT_EQ(a.all_values(table.get_storage()), (std::vector<float>{0, 0, 0, 0, 0, 0, 2, 4}));
+    EXPECT_DOUBLE_EQ(a.norm(model), std::sqrt(4.0 * 3000 + 4 + 16));
+    const std::vector<float> numbers = {1, 2, 3, 4, 5, 6, 7, 8};
+    a.set_values(table.get_storage(), numbers);
+    EXPECT_EQ(a.all_values(table.get_storage()), numbers);
+    std::vector<double> bad(2, 0);
+    bad[1] = std::numeric_limits<double>::infinity();
+    add_to(a, table, 2, bad);
+    SimpleSGDTrainer trainer(model);
+    const std::vector<float> before = as_vector(w.get_storage().tensor());
+    EXPECT_THROW(trainer.update(a), NumericError);
+    EXPECT_EQ(as_vector(w.get_storage().tensor()), before);
+    a.clear();
+    EXPECT_EQ(a.values(w), std::vector<float>(3000, 0));
+  }
+}
+
+}  // namespace
+}  // namespace dynet_like

@@ -1,0 +1,470 @@
+// Greedy, beam search and sampling: against an enumeration of all hypotheses.
+#include "nn/decode/decode.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "dynet_like/dynet_like.h"
+#include "nn/nn.h"
+#include "tests/decode/decoders.h"
+#include "tests/support/message_of.h"
+
+namespace dynet_like::nn {
+namespace {
+
+struct Found {
+  Actions actions;
+  double score = 0;
+  bool is_complete = true;
+};
+
+// All hypotheses, the best first; sums of logarithms of probabilities, by hand.
+template <class State>
+std::vector<Found> enumerate(const State& start, const Steps<State>& steps,
+                             const SearchOptions& options) {
+  std::vector<Found> all;
+  const auto score = [&](double sum, std::size_t length) {
+    return sum / std::pow((5.0 + static_cast<double>(length)) / 6.0, options.length_penalty);
+  };
+  const std::function<void(const State&, Actions, double)> go = [&](const State& state,
+                                                                    Actions actions, double sum) {
+    if (steps.is_done && steps.is_done(state)) {
+      return all.push_back({actions, score(sum, actions.size()), true});
+    }
+    if (actions.size() == options.max_length) {
+      return all.push_back({actions, score(sum, actions.size()), false});
+    }
+    const std::vector<double> scores = as_doubles(steps.scores(state).value());
+    std::vector<unsigned> allowed(scores.size());
+    for (unsigned i = 0; i < allowed.size(); ++i) allowed[i] = i;
+    if (steps.allowed) allowed = steps.allowed(state);
+    double total = 0;
+    for (unsigned action : allowed) total += std::exp(scores[action]);
+    for (unsigned action : allowed) {
+      const double next = sum + scores[action] - std::log(total);
+      if (action == options.end) {
+        all.push_back({actions, score(next, actions.size() + 1), true});
+      } else {
+        Actions longer = actions;
+        longer.push_back(action);
+        go(steps.advance(state, action), longer, next);
+      }
+    }
+  };
+  go(start, {}, 0);
+  std::stable_sort(all.begin(), all.end(), [](const Found& a, const Found& b) {
+    return std::pair(a.is_complete, a.score) > std::pair(b.is_complete, b.score);
+  });
+  return all;
+}
+
+template <class State>
+void expect_the_best(const std::vector<Hypothesis<State>>& found, const std::vector<Found>& all,
+                     std::size_t n_best) {
+  ASSERT_EQ(found.size(), std::min(n_best, all.size()));
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    EXPECT_EQ(found[i].actions, all[i].actions) << i;
+    EXPECT_NEAR(found[i].score, all[i].score, 1e-5) << i;
+    EXPECT_EQ(found[i].is_complete, all[i].is_complete) << i;
+  }
+}
+
+TEST(BeamSearchTest, AWideBeamFindsTheBestOfAll) {
+  for (std::uint64_t seed : {1u, 2u, 3u}) {
+    const Model model(seed);
+    for (const double penalty : {0.0, 0.6, 1.0, 2.0}) {
+      for (const std::size_t n_best : {1u, 5u, 1000u}) {
+        ComputationGraph graph;
+        const SearchOptions options = {.end = kEnd,
+                                       .max_length = 5,
+                                       .beam = 1000,
+                                       .n_best = n_best,
+                                       .length_penalty = penalty};
+        const LSTM::State start = model.start(graph, seed);
+        expect_the_best(beam_search(start, model.steps(), options),
+                        enumerate(start, model.steps(), options), n_best);
+      }
+    }
+  }
+}
+
+// Scores that are drawn for every beginning: here all is nearly sure, there nothing. Hypotheses
+// that are behind early may then be ahead at the end.
+Steps<Actions> random_steps(ComputationGraph& graph, std::uint64_t seed) {
+  return {.scores =
+              [&graph, seed](const Actions& actions) {
+                std::uint64_t place = seed;
+                for (const unsigned action : actions) place = 31 * place + action + 1;
+                Random random(place);
+                const double sharpness = 12 * random.uniform();
+                std::vector<float> scores(kActions);
+                for (float& score : scores) {
+                  score = static_cast<float>(sharpness * random.uniform());
+                }
+                return input(graph, {kActions}, scores);
+              },
+          .advance =
+              [](Actions actions, unsigned action) {
+                actions.push_back(action);
+                return actions;
+              }};
+}
+
+constexpr double kPenalties[] = {0, 0.3, 1, 2, 4};
+
+TEST(BeamSearchTest, NoSearchEndsTooEarly) {
+  for (std::uint64_t seed = 0; seed < 40; ++seed) {
+    for (const double penalty : kPenalties) {
+      ComputationGraph graph;
+      const Steps<Actions> steps = random_steps(graph, seed);
+      SearchOptions options = {
+          .end = kEnd, .max_length = 1 + seed % 5, .beam = 1000, .length_penalty = penalty};
+      const std::vector<Found> all = enumerate(Actions(), steps, options);
+      for (const std::size_t n_best : {1u, 2u, 6u}) {
+        SCOPED_TRACE(std::to_string(seed) + ", penalty " + std::to_string(penalty));
+        options.n_best = n_best;
+        expect_the_best(beam_search(Actions(), steps, options), all, n_best);
+      }
+    }
+  }
+}
+
+// A beam search by hand: sorts all continuations, and stops only when nothing is open.
+template <class State>
+Actions plain_beam_search(const Steps<State>& steps, const State& start, std::size_t beam,
+                          std::size_t max_length, double penalty = 0) {
+  struct Open {
+    State state;
+    Actions actions;
+    double sum;
+  };
+  std::vector<Open> open = {{start, {}, 0}};
+  Found best{{}, -INFINITY, false};
+  for (std::size_t length = 0; length < max_length; ++length) {
+    std::vector<Open> next;
+    for (const Open& each : open) {
+      const std::vector<float> scores = as_vector(log_softmax(steps.scores(each.state)).value());
+      for (unsigned action = 0; action < kActions; ++action) {
+        Open longer = each;
+        longer.actions.push_back(action);
+        longer.sum += static_cast<double>(scores[action]);
+        next.push_back(longer);
+      }
+    }
+    std::stable_sort(next.begin(), next.end(),
+                     [](const Open& a, const Open& b) { return a.sum > b.sum; });
+    next.resize(std::min(next.size(), beam));
+    open.clear();
+    for (Open& each : next) {
+      const unsigned last = each.actions.back();
+      if (last != kEnd) {
+        each.state = steps.advance(each.state, last);
+        open.push_back(each);
+        continue;
+      }
+      const double score = each.sum / std::pow((6.0 + static_cast<double>(length)) / 6.0, penalty);
+      if (score <= best.score) continue;
+      each.actions.pop_back();
+      best = {each.actions, score, true};
+    }
+  }
+  return best.is_complete ? best.actions : open.front().actions;
+}
+
+TEST(BeamSearchTest, NarrowBeams) {
+  const Model model;
+  std::map<std::size_t, std::vector<Actions>> by_beam;
+  for (const std::size_t beam : {1u, 2u, 3u, 8u}) {
+    for (std::size_t sample = 0; sample < 12; ++sample) {
+      ComputationGraph graph;
+      const LSTM::State start = model.start(graph, sample);
+      const auto found =
+          beam_search(start, model.steps(), {.end = kEnd, .max_length = 9, .beam = beam});
+      EXPECT_EQ(found.at(0).actions, plain_beam_search(model.steps(), start, beam, 9)) << beam;
+      by_beam[beam].push_back(found.at(0).actions);
+    }
+  }
+  EXPECT_NE(by_beam[1], by_beam[8]);  // or nothing was shown
+}
+
+TEST(BeamSearchTest, NarrowBeamsWithLengthPenalties) {
+  for (std::uint64_t seed = 0; seed < 60; ++seed) {
+    for (const double penalty : kPenalties) {
+      for (const std::size_t beam : {1u, 2u, 4u, 9u}) {
+        ComputationGraph graph;
+        const Steps<Actions> steps = random_steps(graph, seed);
+        const auto found =
+            beam_search(Actions(), steps,
+                        {.end = kEnd, .max_length = 8, .beam = beam, .length_penalty = penalty});
+        EXPECT_EQ(found.at(0).actions, plain_beam_search(steps, Actions(), beam, 8, penalty))
+            << "seed " << seed << ", beam " << beam << ", penalty " << penalty;
+      }
+    }
+  }
+}
+
+TEST(BeamSearchTest, GreedyTakesTheBestActionOfEveryStep) {
+  const Model model;
+  for (std::size_t sample = 0; sample < 12; ++sample) {
+    ComputationGraph graph;
+    const LSTM::State start = model.start(graph, sample);
+    const Steps<LSTM::State> steps = model.steps();
+    Actions actions;
+    LSTM::State state = start;
+    bool ended = false;
+    while (actions.size() < 9 && !ended) {
+      const auto best = static_cast<unsigned>(argmax(steps.scores(state).value()));
+      ended = best == kEnd;
+      if (ended) break;
+      actions.push_back(best);
+      state = steps.advance(state, best);
+    }
+    const Hypothesis<LSTM::State> found = greedy(
+        start, model.steps(), {.end = kEnd, .max_length = 9 + std::size_t{ended}, .beam = 7});
+    EXPECT_EQ(found.actions, actions);
+    EXPECT_EQ(found.is_complete, ended);
+    EXPECT_EQ(as_vector(found.state.h.value()), as_vector(state.h.value()));
+  }
+}
+
+// Scores that are the same everywhere: earlier hypotheses and lower actions come first.
+TEST(BeamSearchTest, EqualScores) {
+  ComputationGraph graph;
+  const Steps<Actions> steps = {
+      .scores = [&](const Actions&) { return zeros(graph, Dim({3})); },
+      .advance =
+          [](Actions actions, unsigned action) {
+            actions.push_back(action);
+            return actions;
+          },
+      .is_done = [](const Actions& actions) { return actions.size() == 2; }};
+  const auto found = beam_search(Actions(), steps, {.beam = 5, .n_best = 4});
+  std::vector<Actions> actions;
+  for (const auto& each : found) {
+    actions.push_back(each.actions);
+    EXPECT_EQ(each.state, each.actions);
+    EXPECT_NEAR(each.score, -2 * std::log(3), 1e-6);
+  }
+  EXPECT_EQ(actions, (std::vector<Actions>{{0, 0}, {0, 1}, {0, 2}, {1, 0}}));
+  EXPECT_EQ(greedy(Actions(), steps).actions, (Actions{0, 0}));
+}
+
+TEST(BeamSearchTest, TransitionSystems) {
+  const Model model;
+  ComputationGraph graph;
+  const Steps<Parse> steps = parser(model, graph);
+  for (const std::size_t n_best : {1u, 3u, 100u}) {
+    const SearchOptions options = {.beam = 1000, .n_best = n_best};
+    const auto all = enumerate(Parse(), steps, options);
+    EXPECT_EQ(all.size(), 8u);  // two trees of three words, two directions of each of two arcs
+    expect_the_best(beam_search(Parse(), steps, options), all, n_best);
+  }
+  const Parse done = {0, {zeros(graph, Dim({kHidden}))}};
+  const Hypothesis<Parse> nothing = greedy(done, steps);
+  EXPECT_TRUE(nothing.is_complete && nothing.actions.empty());
+  EXPECT_EQ(nothing.score, 0.0);
+}
+
+TEST(BeamSearchTest, ScoresAsTheyAre) {
+  ComputationGraph graph;
+  // The second action is never allowed; a beginning with the third pays late.
+  const Steps<Actions> steps = {
+      .scores =
+          [&](const Actions& actions) {
+            const bool good = !actions.empty() && actions[0] == 2;
+            return input(graph, Dim({3}), {good ? 10.0f : 2.0f, 100, 1});
+          },
+      .advance =
+          [](Actions actions, unsigned action) {
+            actions.push_back(action);
+            return actions;
+          },
+      .is_done = [](const Actions& actions) { return actions.size() == 3; },
+      .allowed =
+          [](const Actions&) {
+            return std::vector<unsigned>{0, 2};
+          }};
+  const Hypothesis<Actions> first = greedy(Actions(), steps, {.normalise = false});
+  EXPECT_EQ(first.actions, (Actions{0, 0, 0}));
+  EXPECT_EQ(first.score, 6.0);
+  const auto found = beam_search(Actions(), steps, {.beam = 2, .normalise = false});
+  EXPECT_EQ(found[0].actions, (Actions{2, 0, 0}));
+  EXPECT_EQ(found[0].score, 21.0);
+}
+
+TEST(BeamSearchTest, DeadEnds) {
+  ComputationGraph graph;
+  // After a 0 nothing is allowed, though it is the best action.
+  Steps<Actions> steps = {
+      .scores =
+          [&](const Actions&) {
+            return input(graph, Dim({2}), {1, 0});
+          },
+      .advance =
+          [](Actions actions, unsigned action) {
+            actions.push_back(action);
+            return actions;
+          },
+      .is_done = [](const Actions& actions) { return actions.size() == 2 && actions[0] == 1; },
+      .allowed =
+          [](const Actions& actions) {
+            return !actions.empty() && actions[0] == 0 ? Actions{} : Actions{0, 1};
+          }};
+  EXPECT_EQ(beam_search(Actions(), steps, {.beam = 2}).at(0).actions, (Actions{1, 0}));
+  EXPECT_TRUE(beam_search(Actions(), steps, {.beam = 1}).empty());
+  EXPECT_THROW(greedy(Actions(), steps), UsageError);
+}
+
+TEST(BeamSearchTest, Ensembles) {
+  const Model a(1), b(2);
+  ComputationGraph graph;
+  const auto start = [&](const Model& model) { return model.start(graph, 3); };
+  const Steps<std::vector<LSTM::State>> both = ensemble<LSTM::State>({a.steps(), b.steps()});
+  const SearchOptions options = {.end = kEnd, .max_length = 4, .beam = 1000, .n_best = 7};
+  // The mean of the probabilities, by hand.
+  Steps<std::vector<LSTM::State>> by_hand = both;
+  by_hand.scores = [&](const std::vector<LSTM::State>& states) {
+    const Expression p = softmax(a.steps().scores(states[0]));
+    return log((p + softmax(b.steps().scores(states[1]))) / 2.0f);
+  };
+  const std::vector<LSTM::State> starts = {start(a), start(b)};
+  const auto all = enumerate(starts, by_hand, options);
+  expect_the_best(beam_search(starts, both, options), all, 7);
+  const auto one = ensemble<LSTM::State>({a.steps()});
+  EXPECT_EQ(greedy(std::vector{start(a)}, one, options).actions,
+            greedy(start(a), a.steps(), options).actions);
+  EXPECT_NE(greedy(starts, both, options).score, greedy(start(a), a.steps(), options).score);
+  EXPECT_THROW(ensemble(std::vector<Steps<LSTM::State>>()), UsageError);
+  EXPECT_THROW(ensemble(std::vector<BatchedSteps<LSTM::State>>()), UsageError);
+}
+
+TEST(SamplingTest, HasTheFrequenciesOfTheModel) {
+  const Model model;
+  ComputationGraph graph;
+  const LSTM::State start = model.start(graph, 2);
+  SearchOptions options = {.end = kEnd, .max_length = 3};
+  Random random(9);
+  constexpr unsigned kDraws = 20'000;
+  std::map<Actions, double> shares;
+  const auto drawn = samples(start, model.steps(), kDraws, random, options);
+  ASSERT_EQ(drawn.size(), kDraws);
+  for (const auto& each : drawn) shares[each.actions] += 1.0 / kDraws;
+  for (const Found& each : enumerate(start, model.steps(), options)) {
+    const double p = std::exp(each.score);
+    EXPECT_NEAR(shares[each.actions], p, 5 * std::sqrt(p / kDraws) + 1e-3);
+  }
+  // Colder ones are the best one.
+  options.temperature = 0.01f;
+  const auto best = greedy(start, model.steps(), {.end = kEnd, .max_length = 3});
+  EXPECT_EQ(sample(start, model.steps(), random, options).actions, best.actions);
+}
+
+// What a sample finds, whoever else searches beside it.
+struct Outcome {
+  std::vector<Actions> actions;
+  std::vector<double> scores;
+
+  template <class State>
+  void add(const Hypothesis<State>& found) {
+    actions.push_back(found.actions);
+    scores.push_back(found.score);
+  }
+  bool operator==(const Outcome&) const = default;
+};
+
+Outcome decode_in_every_way(const Model& model, ComputationGraph& graph, std::size_t i) {
+  Outcome outcome;
+  const LSTM::State start = model.start(graph, i);
+  const SearchOptions options = {
+      .end = kEnd, .max_length = 4 + i % 5, .beam = 1 + i % 4, .n_best = 3, .length_penalty = 0.5};
+  outcome.add(greedy(start, model.steps(), options));
+  for (const auto& found : beam_search(start, model.steps(), options)) outcome.add(found);
+  Random random(7, std::uint64_t{i} << 32);
+  for (const auto& found : samples(start, model.steps(), 3, random, options)) outcome.add(found);
+  for (const auto& found : beam_search(start, model.batched_steps(), options)) outcome.add(found);
+  for (const auto& found : samples(start, model.batched_steps(), 3, random, options)) {
+    outcome.add(found);
+  }
+  outcome.add(greedy(Parse{static_cast<unsigned>(i % 4) + 1, {}}, parser(model, graph)));
+  return outcome;
+}
+
+TEST(DecodeTest, TheSameWithAnyCompanions) {
+  const Model model;
+  std::vector<Outcome> alone;
+  for (std::size_t i = 0; i < 17; ++i) {
+    ComputationGraph graph;
+    alone.push_back(decode_in_every_way(model, graph, i));
+  }
+  for (unsigned threads : {1u, 3u}) {
+    for (bool inference : {false, true}) {
+      for (const std::size_t count : {1u, 5u, 17u}) {
+        GraphOptions options;
+        options.threads = threads;
+        options.inference = inference;
+        Minibatch batch(options);
+        const auto together =
+            for_each_sample(batch, count, [&](ComputationGraph& graph, std::size_t i) {
+              return decode_in_every_way(model, graph, i);
+            });
+        EXPECT_EQ(together, std::vector(alone.begin(), alone.begin() + static_cast<long>(count)));
+      }
+    }
+  }
+}
+
+// A step asks once, however many hypotheses there are.
+TEST(DecodeTest, HypothesesShareAWave) {
+  const Model model(1, 0.1f);
+  Minibatch batch;
+  for_each_sample(batch, 6, [&](ComputationGraph& graph, std::size_t i) {
+    beam_search(model.start(graph, i), model.steps(), {.max_length = 5, .beam = 8});
+  });
+  const NodesAndBatches softmax = log_softmax_of(batch.explain());
+  EXPECT_EQ(softmax.batches, 5u);
+  EXPECT_EQ(softmax.nodes, 6u * (1 + 4 + 8 + 8 + 8));
+}
+
+TEST(DecodeTest, MaskedScoresInALoss) {
+  ComputationGraph graph;
+  const Expression x = input(graph, Dim({4}), {1, 7, 2, 3});
+  const Expression loss = pickneglogsoftmax(masked(x, {0, 3}), 3);
+  graph.backward(loss, true);
+  const double p = 1 / (1 + std::exp(-2.0));
+  EXPECT_NEAR(as_scalar(loss.value()), -std::log(p), 1e-6);
+  const std::vector<float> slopes = as_vector(x.gradient());
+  EXPECT_NEAR(slopes[0], 1 - p, 1e-6);
+  EXPECT_EQ(slopes[1], 0);
+  EXPECT_EQ(slopes[2], 0);
+  EXPECT_NEAR(slopes[3], p - 1, 1e-6);
+  EXPECT_THROW(masked(x, {4}), UsageError);
+}
+
+TEST(DecodeTest, WhatMakesNoSense) {
+  const Model model;
+  ComputationGraph graph;
+  const LSTM::State start = model.start(graph, 0);
+  const auto search = [&](const SearchOptions& options) {
+    return beam_search(start, model.steps(), options).size();
+  };
+  EXPECT_THROW(search({.beam = 0}), UsageError);
+  EXPECT_THROW(search({.n_best = 0}), UsageError);
+  EXPECT_THROW(search({.length_penalty = -1}), UsageError);
+  EXPECT_THROW(search({.temperature = 0}), UsageError);
+  EXPECT_THROW(search({.length_penalty = 1, .normalise = false}), UsageError);
+  EXPECT_EQ(message_of<ShapeError>([&] { search({.end = 4}); }),
+            "[decode] need a column with the scores of all actions, the end 4; got {4}");
+  Steps<LSTM::State> steps = model.steps();
+  steps.scores = [&](const auto&) { return input(graph, Dim({4}), {0, 0, NAN, 0}); };
+  EXPECT_EQ(message_of<NumericError>([&] { greedy(start, steps, {.normalise = false}); }),
+            "[decode] need scores that are numbers below infinity; got nan for action 2");
+  EXPECT_THROW(greedy(start, steps), NumericError);
+  steps.scores = [&](const auto&) { return zeros(graph, Dim({2, 2})); };
+  EXPECT_THROW(greedy(start, steps), ShapeError);
+}
+
+}  // namespace
+}  // namespace dynet_like::nn

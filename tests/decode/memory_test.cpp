@@ -1,0 +1,120 @@
+// Searches give back the memory of what no later step reads, and find the same.
+#include <gtest/gtest.h>
+
+#include "dynet_like/dynet_like.h"
+#include "nn/nn.h"
+#include "tests/decode/decoders.h"
+
+namespace dynet_like::nn {
+namespace {
+
+// The memory of searches of six samples, in inference.
+template <class Find>
+double peak_of(const Model& model, const Find& find) {
+  GraphOptions options;
+  options.inference = true;
+  Minibatch batch(options);
+  for_each_sample(batch, 6,
+                  [&](ComputationGraph& graph, std::size_t i) { find(model.start(graph, i)); });
+  return static_cast<double>(batch.explain().peak_bytes);
+}
+
+TEST(DecodeMemoryTest, LongSearchesNeedThatOfShortOnes) {
+  const Model model(1, 0.1f);
+  const auto all = [&](std::size_t length) {
+    const SearchOptions options = {.max_length = length, .beam = 8};
+    const auto same = ensemble<LSTM::State>({model.steps(), model.steps()});
+    return std::vector<double>{
+        peak_of(model, [&](const auto& s) { beam_search(s, model.batched_steps(), options); }),
+        peak_of(model, [&](const auto& s) { beam_search(s, model.steps(), options); }),
+        peak_of(model, [&](const auto& s) { greedy(s, model.steps(), options); }),
+        peak_of(model, [&](const auto& s) { greedy(s, model.batched_steps(), options); }),
+        peak_of(model,
+                [&](const auto& s) {
+                  beam_search(std::vector{s, s}, same, options);
+                }),
+    };
+  };
+  const std::vector<double> of_short = all(40), of_long = all(400);
+  for (std::size_t i = 0; i < of_short.size(); ++i) {
+    EXPECT_LT(of_long[i], 1.2 * of_short[i]) << i;
+  }
+}
+
+// A state that nobody knows: its values stay, and are right when an old one is read.
+TEST(DecodeMemoryTest, StatesOfTheUser) {
+  struct History {
+    std::vector<LSTM::State> states;
+    int steps = 0;
+  };
+  const Model model;
+  const Steps<LSTM::State> steps = model.steps();
+  const Steps<History> with_history = {
+      .scores =
+          [&](const History& history) {
+            return steps.scores(history.states.back()) + steps.scores(history.states.front());
+          },
+      .advance =
+          [&](History history, unsigned word) {
+            history.states.push_back(steps.advance(history.states.back(), word));
+            ++history.steps;
+            return history;
+          }};
+  std::vector<Actions> found;
+  for (const bool inference : {false, true}) {
+    GraphOptions options;
+    options.inference = inference;
+    ComputationGraph graph(options);
+    const History start = {{model.start(graph, 1)}, 0};
+    const auto best = beam_search(start, with_history, {.max_length = 60, .beam = 4})[0];
+    found.push_back(best.actions);
+    const auto last = as_vector(best.state.states.at(3).h.value());
+    EXPECT_EQ(last.size(), kHidden);
+  }
+  EXPECT_EQ(found[0], found[1]);
+}
+
+// What a search has found can be asked for, though its memory was given back.
+TEST(DecodeMemoryTest, StatesThatWereFound) {
+  const Model model;
+  std::vector<std::vector<float>> states;
+  for (const bool inference : {false, true}) {
+    GraphOptions options;
+    options.inference = inference;
+    ComputationGraph graph(options);
+    const LSTM::State start = model.start(graph, 1);
+    const SearchOptions search = {.end = kEnd, .max_length = 80, .beam = 6, .n_best = 6};
+    for (const auto& found : beam_search(start, model.steps(), search)) {
+      states.push_back(as_vector(found.state.h.value()));
+    }
+    for (const auto& found : beam_search(start, model.batched_steps(), search)) {
+      states.push_back(as_vector(found.state.h.value()));
+    }
+  }
+  ASSERT_EQ(states.size(), 24u);
+  for (std::size_t i = 6; i < states.size(); ++i) EXPECT_EQ(states[i], states[i - 6]) << i;
+}
+
+// What the scores take, which have the size of a vocabulary, is given back in every search.
+TEST(DecodeMemoryTest, ScoresAreGivenBack) {
+  constexpr unsigned kWords = 3000;
+  Model model;
+  const Linear output(model.parameters, kHidden, kWords);
+  GraphOptions options;
+  options.inference = true;
+  for (const std::size_t beam : {1u, 3u}) {
+    ComputationGraph graph(options);
+    Steps<LSTM::State> steps = model.steps();
+    steps.scores = [&](const LSTM::State& state) { return output(state.h); };
+    steps.advance = [&](const LSTM::State& state, unsigned word) {
+      return model.lstm.step(state, model.words(graph, word % kActions));
+    };
+    if (beam == 1) greedy(model.start(graph, 0), steps, {.max_length = 100});
+    if (beam > 1) beam_search(model.start(graph, 0), steps, {.max_length = 100, .beam = beam});
+    // Of 100 steps that had them.
+    EXPECT_LT(graph.explain().peak_bytes, beam * kWords * sizeof(float) * 8);
+  }
+}
+
+}  // namespace
+}  // namespace dynet_like::nn

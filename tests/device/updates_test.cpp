@@ -1,0 +1,254 @@
+// The passes over parameters against plain loops, to the bit, on every instruction set and at every
+// size around the width of vectors.
+#include "dynet_like/device/updates.h"
+
+#include <gtest/gtest.h>
+#include <hwy/targets.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <span>
+#include <vector>
+
+#include "dynet_like/core/random.h"
+
+namespace dynet_like {
+namespace {
+
+constexpr double kRate = 0.013, kScale = 0.37, kMomentum = 0.875;
+constexpr double kRho = 0.9375, kEpsilon = 1e-6;
+constexpr AdamConstants kAdam = {0.9f, 0.999f, 1e-8f};
+
+std::vector<std::size_t> sizes() {
+  std::vector<std::size_t> all = {127, 128, 129, 1000};
+  for (std::size_t n = 0; n <= 70; ++n) all.push_back(n);
+  return all;
+}
+
+template <class E>
+struct State {
+  std::vector<E> w, m, v, top, g;
+
+  explicit State(std::size_t n) {
+    Random random(n);
+    for (std::vector<E>* part : {&w, &m, &v, &top, &g}) {
+      for (std::size_t i = 0; i < n; ++i) part->push_back(static_cast<E>(random.normal()));
+    }
+    for (E& x : v) x = std::abs(x);
+    for (E& x : top) x = std::abs(x);
+  }
+};
+
+template <class E>
+bool same_bytes(const std::vector<E>& a, const std::vector<E>& b) {
+  return a.empty() || std::memcmp(a.data(), b.data(), a.size() * sizeof(E)) == 0;
+}
+
+// f() with every instruction set of this machine.
+template <class F>
+void on_every_target(F&& f) {
+  const auto supported = static_cast<std::uint64_t>(hwy::SupportedTargets());
+  for (std::uint64_t allowed = supported; allowed != 0; allowed &= allowed - 1) {
+    hwy::GetChosenTarget().Update(static_cast<std::int64_t>(allowed));
+    SCOPED_TRACE(hwy::TargetName(static_cast<std::int64_t>(allowed & (~allowed + 1))));
+    f();
+  }
+  hwy::GetChosenTarget().Update(static_cast<std::int64_t>(supported));
+}
+
+template <class E>
+class UpdatesTest : public ::testing::Test {};
+using Elements = ::testing::Types<float, double>;
+TYPED_TEST_SUITE(UpdatesTest, Elements);
+
+TYPED_TEST(UpdatesTest, DescendIsAPlainLoop) {
+  using E = TypeParam;
+  on_every_target([] {
+    for (const std::size_t n : sizes()) {
+      State<E> got(n), expected(n);
+      updates::descend(dtype_of<E>, got.w.data(), got.g.data(), n, kRate, kScale);
+      for (std::size_t i = 0; i < n; ++i) {
+        expected.w[i] -= static_cast<E>(kRate) * (static_cast<E>(kScale) * expected.g[i]);
+      }
+      ASSERT_TRUE(same_bytes(got.w, expected.w)) << n << " elements";
+    }
+  });
+}
+
+TYPED_TEST(UpdatesTest, MomentumIsAPlainLoop) {
+  using E = TypeParam;
+  on_every_target([] {
+    for (const std::size_t n : sizes()) {
+      State<E> got(n), expected(n);
+      updates::descend_with_momentum(dtype_of<E>, got.w.data(), got.m.data(), got.g.data(), n,
+                                     kMomentum, kRate, kScale);
+      for (std::size_t i = 0; i < n; ++i) {
+        const E step = static_cast<E>(kRate) * (static_cast<E>(kScale) * expected.g[i]);
+        expected.m[i] = static_cast<E>(kMomentum) * expected.m[i] + step;
+        expected.w[i] -= expected.m[i];
+      }
+      ASSERT_TRUE(same_bytes(got.w, expected.w)) << n << " elements";
+      ASSERT_TRUE(same_bytes(got.m, expected.m)) << n << " elements";
+    }
+  });
+}
+
+TYPED_TEST(UpdatesTest, AdamIsAPlainLoop) {
+  using E = TypeParam;
+  const E b1 = static_cast<E>(kAdam.beta_1), b2 = static_cast<E>(kAdam.beta_2);
+  on_every_target([&] {
+    for (const std::size_t n : sizes()) {
+      State<E> got(n), expected(n);
+      updates::adam(dtype_of<E>, got.w.data(), got.m.data(), got.v.data(), got.g.data(), n, kAdam,
+                    kRate, kScale);
+      for (std::size_t i = 0; i < n; ++i) {
+        const E h = static_cast<E>(kScale) * expected.g[i];
+        E &m = expected.m[i], &v = expected.v[i];
+        m = b1 * m + (1 - b1) * h;
+        v = b2 * v + (1 - b2) * (h * h);
+        expected.w[i] -= static_cast<E>(kRate) * m / (std::sqrt(v) + static_cast<E>(kAdam.epsilon));
+      }
+      ASSERT_TRUE(same_bytes(got.w, expected.w)) << n << " elements";
+      ASSERT_TRUE(same_bytes(got.m, expected.m)) << n << " elements";
+      ASSERT_TRUE(same_bytes(got.v, expected.v)) << n << " elements";
+    }
+  });
+}
+
+TYPED_TEST(UpdatesTest, AmsgradIsAPlainLoop) {
+  using E = TypeParam;
+  const E b1 = static_cast<E>(kAdam.beta_1), b2 = static_cast<E>(kAdam.beta_2);
+  on_every_target([&] {
+    for (const std::size_t n : sizes()) {
+      State<E> got(n), expected(n);
+      updates::amsgrad(dtype_of<E>, got.w.data(), got.m.data(), got.v.data(), got.top.data(),
+                       got.g.data(), n, kAdam, kRate, kScale);
+      for (std::size_t i = 0; i < n; ++i) {
+        const E h = static_cast<E>(kScale) * expected.g[i];
+        E &m = expected.m[i], &v = expected.v[i], &top = expected.top[i];
+        m = b1 * m + (1 - b1) * h;
+        v = b2 * v + (1 - b2) * (h * h);
+        top = std::max(top, v);
+        expected.w[i] -=
+            static_cast<E>(kRate) * m / (std::sqrt(top) + static_cast<E>(kAdam.epsilon));
+      }
+      ASSERT_TRUE(same_bytes(got.w, expected.w)) << n << " elements";
+      ASSERT_TRUE(same_bytes(got.m, expected.m)) << n << " elements";
+      ASSERT_TRUE(same_bytes(got.v, expected.v)) << n << " elements";
+      ASSERT_TRUE(same_bytes(got.top, expected.top)) << n << " elements";
+    }
+  });
+}
+
+TYPED_TEST(UpdatesTest, AdagradAndRMSPropArePlainLoops) {
+  using E = TypeParam;
+  const E rate = static_cast<E>(kRate), scale = static_cast<E>(kScale);
+  const E rho = static_cast<E>(kRho), epsilon = static_cast<E>(kEpsilon);
+  on_every_target([&] {
+    for (const std::size_t n : sizes()) {
+      for (const bool decays : {false, true}) {
+        State<E> got(n), expected(n);
+        decays ? updates::rmsprop(dtype_of<E>, got.w.data(), got.v.data(), got.g.data(), n, kRho,
+                                  kEpsilon, kRate, kScale)
+               : updates::adagrad(dtype_of<E>, got.w.data(), got.v.data(), got.g.data(), n,
+                                  kEpsilon, kRate, kScale);
+        for (std::size_t i = 0; i < n; ++i) {
+          const E h = scale * expected.g[i];
+          E& v = expected.v[i];
+          v = decays ? rho * v + (1 - rho) * (h * h) : v + h * h;
+          expected.w[i] -= rate * h / std::sqrt(v + epsilon);
+        }
+        ASSERT_TRUE(same_bytes(got.w, expected.w)) << n << " elements";
+        ASSERT_TRUE(same_bytes(got.v, expected.v)) << n << " elements";
+      }
+    }
+  });
+}
+
+TYPED_TEST(UpdatesTest, AdadeltaIsAPlainLoop) {
+  using E = TypeParam;
+  const E rho = static_cast<E>(kRho), epsilon = static_cast<E>(kEpsilon);
+  on_every_target([&] {
+    for (const std::size_t n : sizes()) {
+      State<E> got(n), expected(n);
+      updates::adadelta(dtype_of<E>, got.w.data(), got.v.data(), got.top.data(), got.g.data(), n,
+                        kRho, kEpsilon, kRate, kScale);
+      for (std::size_t i = 0; i < n; ++i) {
+        const E h = static_cast<E>(kScale) * expected.g[i];
+        E &s = expected.v[i], &d = expected.top[i];
+        s = rho * s + (1 - rho) * (h * h);
+        const E x = h * std::sqrt(d + epsilon) / std::sqrt(s + epsilon);
+        d = rho * d + (1 - rho) * (x * x);
+        expected.w[i] -= static_cast<E>(kRate) * x;
+      }
+      ASSERT_TRUE(same_bytes(got.w, expected.w)) << n << " elements";
+      ASSERT_TRUE(same_bytes(got.v, expected.v)) << n << " elements";
+      ASSERT_TRUE(same_bytes(got.top, expected.top)) << n << " elements";
+    }
+  });
+}
+
+TYPED_TEST(UpdatesTest, ScaleAndAverageArePlainLoops) {
+  using E = TypeParam;
+  const std::vector<double> factors = {kScale, 1.1, 0.3};
+  on_every_target([&] {
+    for (const std::size_t n : sizes()) {
+      State<E> got(n), expected(n);
+      updates::scale(dtype_of<E>, got.w.data(), n, factors);
+      updates::average(dtype_of<E>, got.m.data(), got.g.data(), n, kRho);
+      for (std::size_t i = 0; i < n; ++i) {
+        E& m = expected.m[i];
+        for (const double factor : factors) expected.w[i] *= static_cast<E>(factor);
+        m += static_cast<E>(kRho) * (expected.g[i] - m);
+      }
+      ASSERT_TRUE(same_bytes(got.w, expected.w)) << n << " elements";
+      ASSERT_TRUE(same_bytes(got.m, expected.m)) << n << " elements";
+    }
+  });
+}
+
+TYPED_TEST(UpdatesTest, FindsWhatIsNotFinite) {
+  using E = TypeParam;
+  using Limits = std::numeric_limits<E>;
+  on_every_target([] {
+    for (const std::size_t n : sizes()) {
+      State<E> state(n);
+      for (E& x : state.g) x = x < 0 ? Limits::lowest() : x < 1 ? Limits::denorm_min() : x;
+      ASSERT_TRUE(updates::all_finite(dtype_of<E>, state.g.data(), n)) << n << " elements";
+      for (std::size_t i = 0; i<n; i += n> 70 ? 13 : 1) {
+        for (const E bad : {Limits::infinity(), -Limits::infinity(), Limits::quiet_NaN()}) {
+          std::vector<E> x = state.g;
+          x[i] = bad;
+          ASSERT_FALSE(updates::all_finite(dtype_of<E>, x.data(), n)) << i << " of " << n;
+          ASSERT_FALSE(std::isfinite(updates::sum_of_squares(dtype_of<E>, x.data(), n)));
+        }
+      }
+    }
+  });
+}
+
+// Terms are exact (float) or off by half a unit; sums of n of them by less than n units.
+TYPED_TEST(UpdatesTest, SumsSquares) {
+  using E = TypeParam;
+  on_every_target([] {
+    for (const std::size_t n : sizes()) {
+      State<E> state(n + 1);
+      long double exact = 0;
+      for (std::size_t i = 0; i < n; ++i) {
+        exact += static_cast<long double>(state.g[i]) * static_cast<long double>(state.g[i]);
+      }
+      const double sum = updates::sum_of_squares(dtype_of<E>, state.g.data(), n);
+      const double bound = static_cast<double>(exact) * 0x1p-53 * (static_cast<double>(n) + 1);
+      ASSERT_NEAR(sum, static_cast<double>(exact), bound) << n << " elements";
+      // The order of the sum does not depend on where the numbers lie.
+      std::vector<E> moved(n + 1);
+      std::copy_n(state.g.begin(), n, moved.begin() + 1);
+      ASSERT_EQ(updates::sum_of_squares(dtype_of<E>, moved.data() + 1, n), sum) << n;
+    }
+  });
+}
+
+}  // namespace
+}  // namespace dynet_like

@@ -1,0 +1,99 @@
+// Allocations that can be told to fail: operator_new.cpp takes memory from here.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cstddef>
+#include <cstdlib>
+#include <exception>
+#include <new>
+#include <string>
+
+#include "dynet_like/core/errors.h"
+#include "dynet_like/core/sanitizer.h"
+
+namespace dynet_like::failing {
+
+/// Which allocations fail: number `first`, counted from 1, and all after it or only that one.
+enum class Mode { once, from_then_on };
+
+struct Faults {
+  std::atomic<bool> armed = false;
+  std::atomic<std::size_t> count = 0;
+  std::size_t first = 0;
+  Mode mode = Mode::once;
+
+  bool next_fails() {
+    if (!armed.load(std::memory_order_relaxed)) return false;
+    const std::size_t number = ++count;
+    return number == first || (mode == Mode::from_then_on && number > first);
+  }
+};
+
+inline Faults faults;
+
+inline void* allocate(std::size_t size, std::size_t alignment) noexcept {
+  if (faults.next_fails()) return nullptr;
+  if (alignment <= alignof(std::max_align_t)) return std::malloc(size == 0 ? 1 : size);
+  return std::aligned_alloc(alignment, (size + alignment) / alignment * alignment);
+}
+
+inline void* allocate_or_throw(std::size_t size, std::size_t alignment) {
+  void* memory = allocate(size, alignment);
+  if (memory == nullptr) throw std::bad_alloc();
+  return memory;
+}
+
+/// What came of one run with a failing allocation.
+struct Outcome {
+  bool fired = false;  ///< there were as many allocations
+  bool threw = false;
+};
+
+/// Runs the action while allocation `first` fails. Only errors that speak of memory or files may
+/// come out of it.
+template <class Action>
+Outcome run_failing(std::size_t first, Mode mode, const Action& action) {
+  Outcome outcome;
+  std::string nonsense;
+  faults.first = first;
+  faults.mode = mode;
+  faults.count = 0;
+  faults.armed = true;
+  try {
+    action();
+  } catch (const std::bad_alloc&) {
+    outcome.threw = true;
+  } catch (const DeviceError&) {
+    outcome.threw = true;
+  } catch (const FileError&) {
+    outcome.threw = true;
+  } catch (const std::exception& error) {
+    faults.armed = false;
+    nonsense = error.what();
+  }
+  faults.armed = false;
+  EXPECT_EQ(nonsense, "") << "allocation " << first;
+  outcome.fired = faults.count >= first;
+  return outcome;
+}
+
+/// Sanitizers, which take minutes for it, see every third allocation fail.
+inline constexpr std::size_t kAllocationStep = kSanitized ? 3 : 1;
+
+/// For every allocation of `exercise`: makes a world, lets that allocation fail, and lets `check`
+/// see whether the world is as good as new. Returns how many allocations there are, at least.
+template <class MakeWorld, class Exercise, class Check>
+std::size_t fail_every_allocation(Mode mode, const MakeWorld& make_world, const Exercise& exercise,
+                                  const Check& check) {
+  for (std::size_t first = 1;; first += kAllocationStep) {
+    SCOPED_TRACE(first);
+    auto world = make_world();
+    const Outcome outcome = run_failing(first, mode, [&] { exercise(*world); });
+    check(*world, outcome);
+    if (!outcome.fired || ::testing::Test::HasFailure()) return first - kAllocationStep;
+  }
+}
+
+}  // namespace dynet_like::failing

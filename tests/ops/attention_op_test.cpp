@@ -1,0 +1,357 @@
+// Attention: against plain loops, and samples of any number of queries and keys in one batch.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <numeric>
+
+#include "dynet_like/ops/structured.h"
+#include "tests/ops/composed_function.h"
+#include "tests/support/layers.h"
+#include "tests/support/message_of.h"
+#include "tests/support/same_bits.h"
+
+namespace dynet_like {
+namespace {
+
+struct Sizes {
+  unsigned key_rows, value_rows, queries, keys, heads;
+  bool causal = false;
+};
+
+Doubles attend(const Sizes& s, const std::vector<Doubles>& x) {
+  const unsigned key_head = s.key_rows / s.heads, value_head = s.value_rows / s.heads;
+  Doubles y(s.value_rows * s.queries, 0);
+  for (unsigned i = 0; i < s.queries; ++i) {
+    for (unsigned h = 0; h < s.heads; ++h) {
+      const unsigned seen = s.causal ? std::min(i + 1, s.keys) : s.keys;
+      Doubles weights(seen, 0);
+      double sum = 0;
+      for (unsigned j = 0; j < seen; ++j) {
+        double score = 0;
+        for (unsigned c = h * key_head; c < (h + 1) * key_head; ++c) {
+          score += x[0][i * s.key_rows + c] * x[1][j * s.key_rows + c];
+        }
+        sum += weights[j] = std::exp(score / std::sqrt(key_head));
+      }
+      for (unsigned j = 0; j < seen; ++j) {
+        for (unsigned c = h * value_head; c < (h + 1) * value_head; ++c) {
+          y[i * s.value_rows + c] += weights[j] / sum * x[2][j * s.value_rows + c];
+        }
+      }
+    }
+  }
+  return y;
+}
+
+Function function_of(const char* name, const Sizes& s) {
+  return {name,
+          {Dim({s.key_rows, s.queries}), Dim({s.key_rows, s.keys}), Dim({s.value_rows, s.keys})},
+          [s](const Xs& x) { return attention(x[0], x[1], x[2], s.heads, s.causal); },
+          [s](const std::vector<Doubles>& x) { return attend(s, x); }};
+}
+
+INSTANTIATE_TEST_SUITE_P(Attention, ComposedOpTest,
+                         ::testing::Values(function_of("one_key", {3, 2, 2, 1, 1}),
+                                           function_of("small", {4, 6, 3, 5, 2}),
+                                           function_of("causal", {8, 8, 7, 7, 4, true}),
+                                           function_of("fewer_keys", {2, 2, 5, 3, 1, true}),
+                                           function_of("long", {34, 17, 2, 71, 1}),
+                                           function_of("wide", {36, 34, 5, 6, 2}),
+                                           function_of("wide_causal", {18, 35, 6, 6, 1, true})),
+                         [](const auto& test) { return std::string(test.param.name); });
+
+/// Self-attention over sentences of different lengths, with a residual connection.
+class AttentionTest : public ::testing::Test {
+ protected:
+  static constexpr unsigned kRows = 16, kHeads = 4;
+  const std::vector<unsigned> lengths{5, 1, 9, 17, 2, 9, 30, 3};
+
+  Expression record(ComputationGraph& graph, unsigned length, bool causal = false) const {
+    std::vector<unsigned> rows;
+    for (unsigned i = 0; i < length; ++i) rows.push_back((3 * i + length) % 11);
+    const Expression words = lookup(graph, table, rows);
+    const Expression x = reshape(words, Dim({kRows, length}));
+    const auto map = [&](const Parameter& w) {
+      return affine_transform({parameter(graph, bias), parameter(graph, w), x});
+    };
+    const Expression y =
+        x + attention(map(weights[0]), map(weights[1]), map(weights[2]), kHeads, causal);
+    return sum_elems(square(tanh(y)));
+  }
+  // The gradients of all parameters, and the loss of every sample.
+  struct Numbers {
+    std::vector<float> sums, values;
+  };
+  static void expect_same(const Numbers& a, const Numbers& b) {
+    EXPECT_TRUE(testing::same_sums(a.sums, b.sums));
+    EXPECT_TRUE(testing::same(a.values, b.values));
+  }
+  Numbers run(GraphOptions options, bool causal = false) const {
+    Minibatch batch(options);
+    std::vector<Expression> losses;
+    for (const unsigned length : lengths) {
+      losses.push_back(record(batch.new_graph(), length, causal));
+      batch.add_loss(losses.back());
+    }
+    batch.forward();
+    Numbers numbers;
+    if (!options.inference) append_gradients(batch.backward(), numbers.sums);
+    for (const Expression& loss : losses) testing::append(numbers.values, loss.value());
+    return numbers;
+  }
+  Numbers alone(bool causal = false) const {
+    Gradients gradients;
+    Numbers numbers;
+    for (const unsigned length : lengths) {
+      Minibatch batch;
+      const Expression loss = record(batch.new_graph(), length, causal);
+      batch.add_loss(loss);
+      batch.forward();
+      batch.backward(gradients);
+      testing::append(numbers.values, loss.value());
+    }
+    append_gradients(gradients, numbers.sums);
+    return numbers;
+  }
+  void append_gradients(const Gradients& gradients, std::vector<float>& numbers) const {
+    for (const auto& storage : model.storages()) {
+      const std::vector<float> all = gradients.all_values(*storage);
+      numbers.insert(numbers.end(), all.begin(), all.end());
+    }
+  }
+
+  ParameterCollection model{7};
+  LookupParameter table = model.add_lookup_parameters(11, {kRows});
+  std::vector<Parameter> weights{model.add_parameters({kRows, kRows}),
+                                 model.add_parameters({kRows, kRows}),
+                                 model.add_parameters({kRows, kRows})};
+  Parameter bias = model.add_parameters({kRows});
+};
+
+TEST_F(AttentionTest, AnyNumbersOfPositionsAreOneBatch) {
+  Minibatch different, equal;
+  for (const unsigned length : lengths) {
+    different.add_loss(record(different.new_graph(), length));
+    equal.add_loss(record(equal.new_graph(), 9));
+  }
+  different.forward();
+  equal.forward();
+  different.backward();
+  equal.backward();
+  const Report report = different.explain();
+  for (const Report::Type& type : report.types) {
+    if (type.op == "attention") {
+      EXPECT_EQ(type.nodes, lengths.size());
+      EXPECT_EQ(type.batches, 1u);
+      EXPECT_EQ(type.backward_calls, 1u);
+    }
+  }
+  // Only the sum over all elements depends on the length.
+  EXPECT_LE(report.batches, equal.explain().batches + 6);
+}
+
+TEST_F(AttentionTest, HasTheSameBitsInEveryBatch) {
+  for (const bool causal : {false, true}) {
+    const Numbers expected = alone(causal);
+    for (const auto policy : {batching::Policy::automatic, batching::Policy::agenda,
+                              batching::Policy::depth, batching::Policy::none}) {
+      GraphOptions options;
+      options.policy = policy;
+      expect_same(run(options, causal), expected);
+    }
+    for (const unsigned threads : {2u, 3u}) {
+      GraphOptions options;
+      options.threads = threads;
+      expect_same(run(options, causal), expected);
+    }
+    GraphOptions options;
+    options.memory_limit = 100'000;
+    expect_same(run(options, causal), expected);
+    options = {};
+    options.verify_batching = true;
+    options.detect_anomaly = true;
+    expect_same(run(options, causal), expected);
+  }
+}
+
+TEST_F(AttentionTest, QueriesHaveTheBitsOfEachAlone) {
+  constexpr unsigned kQueries = 11, kKeys = 19, kSize = 83;  // whole vectors, and what is left
+  ParameterCollection own(3);
+  const LookupParameter q = own.add_lookup_parameters(kQueries, {kSize});
+  const LookupParameter kv = own.add_lookup_parameters(kKeys, {kSize});
+  const auto columns = [](ComputationGraph& graph, const LookupParameter& x, unsigned count) {
+    std::vector<unsigned> rows(count);
+    std::iota(rows.begin(), rows.end(), 0);
+    return reshape(lookup(graph, x, rows), Dim({kSize, count}));
+  };
+  const auto results = [&](bool together) {
+    Minibatch batch;
+    ComputationGraph& graph = batch.new_graph();
+    const Expression keys = columns(graph, kv, kKeys);
+    std::vector<Expression> outputs;
+    if (together) {
+      outputs.push_back(attention(columns(graph, q, kQueries), keys, keys));
+    } else {
+      for (unsigned i = 0; i < kQueries; ++i) {
+        outputs.push_back(attention(lookup(graph, q, i), keys, keys));
+      }
+    }
+    for (const Expression& output : outputs) {
+      const Dim columns({kSize}, output.dim().cols());
+      batch.add_loss(squared_norm(tanh(reshape(output, columns))));
+    }
+    batch.forward();
+    std::vector<float> numbers;
+    for (const Expression& output : outputs) testing::append(numbers, output.value());
+    const std::vector<float> slopes = batch.backward().all_values(*own.storages()[0]);
+    numbers.insert(numbers.end(), slopes.begin(), slopes.end());
+    return numbers;
+  };
+  EXPECT_TRUE(testing::same(results(true), results(false)));
+}
+
+// Queries of all minibatch elements that look at the same keys are one node; the second of each
+// element sees two keys if they are causal.
+TEST_F(AttentionTest, MinibatchesOfQueriesAreOneNode) {
+  constexpr unsigned kElements = 5, kQueries = 3, kKeys = 4, kSize = 9;
+  ParameterCollection own(3);
+  const LookupParameter q = own.add_lookup_parameters(kElements, {kSize, kQueries});
+  const Parameter k = own.add_parameters({kSize, kKeys}), v = own.add_parameters({7, kKeys});
+  for (const bool causal : {false, true}) {
+    ComputationGraph graph;
+    std::vector<unsigned> all(kElements);
+    std::iota(all.begin(), all.end(), 0);
+    const Expression keys = parameter(graph, k), values = parameter(graph, v);
+    // Not contiguous: a view into what is larger.
+    const Expression twice = concatenate({lookup(graph, q, all), lookup(graph, q, all)});
+    const Expression queries = pick_range(twice, 0, kSize);
+    const Expression together = attention(queries, keys, values, 1, causal);
+    ASSERT_EQ(together.dim(), Dim({7, kQueries}, kElements));
+    std::vector<float> separate;
+    const Tensor found = together.value();
+    for (const Report::Type& type : graph.explain().types) {
+      if (type.op != "attention") continue;
+      EXPECT_EQ(type.nodes, 1u);
+    }
+    for (unsigned e = 0; e < kElements; ++e) {
+      testing::append(separate, attention(lookup(graph, q, e), keys, values, 1, causal).value());
+    }
+    EXPECT_TRUE(testing::same(as_vector(found), separate));
+  }
+}
+
+// What all queries contribute to keys and values is one addend, whichever other reader comes first.
+TEST_F(AttentionTest, ContributesToKeysAsAWhole) {
+  constexpr unsigned kColumns = 7;
+  std::vector<unsigned> rows(kColumns);
+  std::iota(rows.begin(), rows.end(), 0);
+  // Gradients of the table from attention, from another reader, or from both in this order.
+  enum class Reader { attention, other };
+  GraphOptions options;
+  options.policy = batching::Policy::none;  // so that the last reader contributes first
+  const auto gradients = [&](std::initializer_list<Reader> readers, bool of_values) {
+    ComputationGraph graph(options);
+    const Expression x = reshape(lookup(graph, table, rows), Dim({kRows, kColumns}));
+    const Expression q = reshape(const_lookup(graph, table, rows), Dim({kRows, kColumns}));
+    std::vector<Expression> losses;
+    for (const Reader reader : readers) {
+      losses.push_back(reader == Reader::other ? squared_norm(sin(x))
+                       : of_values             ? squared_norm(attention(q, cos(q), x, kHeads))
+                                               : squared_norm(attention(q, x, cos(q), kHeads)));
+    }
+    return graph.backward(sum(losses)).all_values(*model.storages()[0]);
+  };
+  for (const bool of_values : {false, true}) {
+    std::vector<float> expected = gradients({Reader::attention}, of_values);
+    const std::vector<float> other = gradients({Reader::other}, of_values);
+    for (std::size_t i = 0; i < expected.size(); ++i) expected[i] += other[i];
+    EXPECT_TRUE(testing::same(gradients({Reader::attention, Reader::other}, of_values), expected));
+    EXPECT_TRUE(testing::same(gradients({Reader::other, Reader::attention}, of_values), expected));
+  }
+}
+
+TEST_F(AttentionTest, HasTheSameBitsInInference) {
+  std::vector<float> values;
+  for (const unsigned length : lengths) {
+    ComputationGraph graph;
+    testing::append(values, record(graph, length).value());
+  }
+  GraphOptions options;
+  options.inference = true;
+  EXPECT_TRUE(testing::same(run(options).values, values));
+}
+
+// Keys and values that follow from parameters alone are computed once; their gradients come from
+// all samples.
+TEST_F(AttentionTest, TakesKeysThatAreParameters) {
+  ParameterCollection memory{3};
+  const Parameter keys = memory.add_parameters({4, 6}), values = memory.add_parameters({3, 6});
+  const Parameter bias_of_keys = memory.add_parameters({4, 6});
+  const auto losses = [&](Minibatch& batch) {
+    for (unsigned sample = 0; sample < 3; ++sample) {
+      ComputationGraph& graph = batch.new_graph();
+      std::vector<float> numbers(4 * (sample + 1));
+      for (std::size_t i = 0; i < numbers.size(); ++i) numbers[i] = 0.25f * static_cast<float>(i);
+      const Expression k = tanh(parameter(graph, keys) + parameter(graph, bias_of_keys));
+      const Expression y = attention(input(graph, Dim({4, sample + 1}), numbers), k,
+                                     parameter(graph, values), 1, sample == 1);
+      batch.add_loss(squared_norm(y));
+    }
+  };
+  GraphOptions options;
+  options.dtype = DType::f64;
+  ParameterCollection doubles{3, DType::f64};
+  Minibatch batch(GraphOptions{});
+  losses(batch);
+  batch.forward();
+  const Gradients& gradients = batch.backward();
+  for (const Parameter& p : {keys, values, bias_of_keys}) {
+    const std::vector<float> slopes = gradients.values(p);
+    for (std::size_t i = 0; i < slopes.size(); ++i) {
+      const Tensor numbers = p.get_storage().tensor();
+      const double x = numbers.at(i);
+      double sides[2];
+      for (int side = 0; side < 2; ++side) {
+        numbers.set(i, x + (side == 0 ? 1e-2 : -1e-2));
+        p.get_storage().values_written();
+        Minibatch other;
+        losses(other);
+        sides[side] = static_cast<double>(other.forward());
+      }
+      numbers.set(i, x);
+      p.get_storage().values_written();
+      EXPECT_NEAR(slopes[i], (sides[0] - sides[1]) / 2e-2, 2e-3);
+    }
+  }
+}
+
+TEST_F(AttentionTest, RefusesWhatDoesNotFit) {
+  ComputationGraph graph;
+  const auto of = [&](const Dim& dim) { return zeros(graph, dim); };
+  EXPECT_EQ(
+      message_of<ShapeError>([&] {
+        attention(of({4, 2}), of({4, 3}), of({5, 2}));
+      }),
+      "[attention] need queries {d, m}, keys {d, n} and values {e, n}; got {4,2} {4,3} {5,2}");
+  EXPECT_EQ(
+      message_of<ShapeError>([&] {
+        attention(of({4, 2}), of({3, 5}), of({4, 5}));
+      }),
+      "[attention] need queries {d, m}, keys {d, n} and values {e, n}; got {4,2} {3,5} {4,5}");
+  EXPECT_EQ(message_of<ShapeError>([&] {
+              apply_op(ops::attention, {of({4})}, {1}, {0, 0, 0});
+            }),
+            "[attention] need 3 inputs, not 1; got {4}");
+  EXPECT_THROW(attention(of({4, 2}), of({3, 3}), of({5, 3})), ShapeError);
+  EXPECT_EQ(message_of<ShapeError>([&] {
+              attention(of({4, 2}), of({4, 3}), of({5, 3}), 2);
+            }),
+            "[attention] need rows that 2 heads can share; got {4,2} {4,3} {5,3}");
+  EXPECT_THROW(attention(of({4, 2}), of({4, 3}), of({4, 3}), 0), ShapeError);
+  EXPECT_EQ(attention(of({4}), of({4}), of({5})).dim(), Dim({5}));
+  EXPECT_THROW(attention(of({4}), of({4, 1, 2}), of({4, 2})), ShapeError);
+  EXPECT_EQ(attention(of({4}), of({4, 3}), of({6, 3}), 2).dim(), Dim({6}));
+}
+
+}  // namespace
+}  // namespace dynet_like

@@ -1,0 +1,214 @@
+// The op table itself: names, descriptions, kernels, and a public function for every op.
+#include <gtest/gtest.h>
+
+#include <cctype>
+#include <functional>
+#include <map>
+#include <set>
+
+#include "dynet_like/ops/special_formulas.h"
+#include "tests/ops/cases.h"
+#include "tests/ops/plain_formulas.h"
+
+namespace dynet_like::op_cases {
+namespace {
+
+TEST(OpTableTest, NamesAreUniqueWords) {
+  std::set<std::string_view> names;
+  for (const Op* op : all_ops()) {
+    EXPECT_TRUE(names.insert(op->name).second) << op->name;
+    EXPECT_FALSE(op->name.empty());
+    for (char c : op->name) {
+      EXPECT_TRUE(c == '_' || std::islower(static_cast<unsigned char>(c)) != 0) << op->name;
+    }
+  }
+}
+
+TEST(OpTableTest, EveryOpIsDescribed) {
+  for (const Op* op : all_ops()) {
+    EXPECT_GE(op->formula.size(), 2u) << op->name;
+    EXPECT_NE(op->shape, nullptr) << op->name;
+    EXPECT_LE(op->min_inputs, op->max_inputs) << op->name;
+    if (!has_cases(*op)) continue;
+    const std::vector<OpCase> cases = good_cases(*op);
+    EXPECT_GE(cases.size(), 2u) << op->name;
+    for (const OpCase& shapes : cases) {
+      EXPECT_GE(shapes.inputs.size(), op->min_inputs) << op->name;
+      EXPECT_LE(shapes.inputs.size(), op->max_inputs) << op->name;
+      EXPECT_EQ(shapes.reals.size(), op->numbers.reals) << op->name;
+    }
+  }
+}
+
+// To share an argument splits batches; that pays where its gradient is added up in one go.
+TEST(OpTableTest, ArgumentsAreSharedWhereTheirGradientIsDeferred) {
+  for (const OpCall& call : calls_with_inputs()) {
+    const Signature type = signature_of(call, DType::f32);
+    for (unsigned j = 0; j < call.inputs(); ++j) {
+      const SharedGradient gradient = call.op->gradient.shared(type, j);
+      const Join join = call.op->joins(j, call.shapes.attributes);
+      EXPECT_TRUE(join == Join::stacked || gradient != SharedGradient::dense) << call.name << j;
+      if (gradient == SharedGradient::outer_product) {
+        EXPECT_EQ(join, Join::broadcast) << call.name << ", input " << j;
+      }
+      EXPECT_EQ(gradient == SharedGradient::rows, join == Join::shared) << call.name << j;
+    }
+  }
+}
+
+TEST(OpTableTest, EveryElementwiseFormulaIsThere) {
+  const auto table = all_ops();
+  formulas::visit_all([&]<class F>() {
+    EXPECT_EQ(std::count(table.begin(), table.end(), &elementwise<F>), 1) << F::name;
+  });
+}
+
+TEST(OpTableTest, EveryOpHasKernels) {
+  const auto device = make_cpu_queue();
+  for (const Op* op : all_ops()) {
+    if (good_cases(*op).empty()) continue;
+    const Kernels& kernels = device->kernels(*op);
+    for (int dtype : {0, 1}) {
+      EXPECT_NE(kernels.forward[dtype], nullptr) << op->name;
+      EXPECT_EQ(kernels.backward[dtype] != nullptr, op->max_inputs > 0) << op->name;
+    }
+  }
+}
+
+// What kernels compute is compared with formulas of the tests' own, not with the library's.
+TEST(OpTableTest, EveryOpHasAPlainFormula) {
+  const auto plain = plain_formulas();
+  for (const Op* op : all_ops()) {
+    EXPECT_EQ(plain.contains(op->name), !good_cases(*op).empty())
+        << op->name
+        << " needs test cases, and a formula in tests/ops/plain_formulas.h or, if it is "
+        << "elementwise, in tests/ops/plain_elementwise.h";
+  }
+  for (const auto& [name, formula] : plain) {
+    EXPECT_EQ(std::ranges::count(all_ops(), name, &Op::name), 1) << name << " is no op";
+  }
+  formulas::visit_all([&]<class F>() {
+    const auto found = plain_elementwise().find(F::name);
+    if (found == plain_elementwise().end()) return;  // as above
+    EXPECT_EQ(found->second.slope_1 != nullptr, F::inputs == 2)
+        << F::name << " needs a slope for each input in tests/ops/plain_elementwise.h";
+  });
+}
+
+// --------------------------------------------------------------------------- public functions
+
+// Calls of all public functions: those of structured ops stand beside their plain formulas.
+std::map<std::string_view, Build> public_functions() {
+  std::map<std::string_view, Build> all = {
+      {"input", [](const Givens& g) { return input(g.graph, 0.5f); }},
+      {"parameter", [](const Givens& g) { return parameter(g.graph, g.weights); }},
+      {"lookup_parameter", [](const Givens& g) { return parameter(g.graph, g.table); }},
+      {"binary_log_loss",
+       [](const Givens& g) {  // summed up
+         return apply_op(elementwise<formulas::BinaryLogLoss>, std::array{g.a, g.b});
+       }},
+      {"negate", [](const Givens& g) { return -g.a; }},
+      {"add", [](const Givens& g) { return g.a + g.b; }},
+      {"subtract", [](const Givens& g) { return g.a - g.b; }},
+      {"cmult", [](const Givens& g) { return cmult(g.a, g.b); }},
+      {"cdiv", [](const Givens& g) { return cdiv(g.a, g.b); }},
+      {"scalar_add", [](const Givens& g) { return g.a + 2.0f; }},
+      {"scalar_subtract", [](const Givens& g) { return 2.0f - g.a; }},
+      {"scalar_multiply", [](const Givens& g) { return g.a * 2.0f; }},
+      {"scalar_divide", [](const Givens& g) { return g.a / 2.0f; }},
+      {"tanh", [](const Givens& g) { return tanh(g.a); }},
+      {"logistic", [](const Givens& g) { return logistic(g.a); }},
+      {"rectify", [](const Givens& g) { return rectify(g.a); }},
+      {"exp", [](const Givens& g) { return exp(g.a); }},
+      {"log", [](const Givens& g) { return log(g.a); }},
+      {"sqrt", [](const Givens& g) { return sqrt(g.a); }},
+      {"square", [](const Givens& g) { return square(g.a); }},
+      {"abs", [](const Givens& g) { return abs(g.a); }},
+      {"cube", [](const Givens& g) { return cube(g.a); }},
+      {"log_sigmoid", [](const Givens& g) { return log_sigmoid(g.a); }},
+      {"selu", [](const Givens& g) { return selu(g.a); }},
+      {"softsign", [](const Givens& g) { return softsign(g.a); }},
+      {"erf", [](const Givens& g) { return erf(g.a); }},
+      {"sin", [](const Givens& g) { return sin(g.a); }},
+      {"cos", [](const Givens& g) { return cos(g.a); }},
+      {"tan", [](const Givens& g) { return tan(g.a); }},
+      {"asin", [](const Givens& g) { return asin(g.a); }},
+      {"acos", [](const Givens& g) { return acos(g.a); }},
+      {"atan", [](const Givens& g) { return atan(g.a); }},
+      {"sinh", [](const Givens& g) { return sinh(g.a); }},
+      {"cosh", [](const Givens& g) { return cosh(g.a); }},
+      {"asinh", [](const Givens& g) { return asinh(g.a); }},
+      {"acosh", [](const Givens& g) { return acosh(g.a); }},
+      {"atanh", [](const Givens& g) { return atanh(g.a); }},
+      {"lgamma", [](const Givens& g) { return lgamma(g.a); }},
+      {"elu", [](const Givens& g) { return elu(g.a); }},
+      {"silu", [](const Givens& g) { return silu(g.a); }},
+      {"attention", [](const Givens& g) { return attention(g.a, g.a, g.b); }},
+      {"gelu", [](const Givens& g) { return gelu(g.a); }},
+      {"gelu_tanh", [](const Givens& g) { return gelu_tanh(g.a); }},
+      {"softplus", [](const Givens& g) { return softplus(g.a); }},
+      {"leaky_relu", [](const Givens& g) { return leaky_relu(g.a); }},
+      {"scalar_min", [](const Givens& g) { return clip(g.a, 0, 1); }},
+      {"scalar_max", [](const Givens& g) { return max(g.a, 0.5f); }},
+      {"sign", [](const Givens& g) { return sign(g.a); }},
+      {"less", [](const Givens& g) { return greater(g.a, 0.5f); }},
+      {"less_equal", [](const Givens& g) { return greater_equal(g.a, 0.5f); }},
+      {"equal", [](const Givens& g) { return equal(g.a, 0.5f); }},
+      {"logit_loss",  // summed up
+       [](const Givens& g) {
+         return apply_op(elementwise<formulas::LogitLoss>, {g.a, g.b});
+       }},
+      {"divergence_term",  // summed up
+       [](const Givens& g) {
+         return apply_op(elementwise<formulas::DivergenceTerm>, {g.a, g.b});
+       }},
+      {"keep_where",  // added to the other half
+       [](const Givens& g) {
+         return apply_op(elementwise<formulas::KeepWhere>, std::array{g.a, g.b});
+       }},
+      {"drop_where",
+       [](const Givens& g) {
+         return apply_op(elementwise<formulas::DropWhere>, std::array{g.a, g.b});
+       }},
+      {"min", [](const Givens& g) { return min(g.a, g.b); }},
+      {"max", [](const Givens& g) { return max(g.a, g.b); }},
+      {"pow", [](const Givens& g) { return pow(g.a, g.b); }},
+      {"scale_gradient", [](const Givens& g) { return flip_gradient(g.a); }},
+      {"round",
+       [](const Givens& g) { return round(g.a, GradientMode::straight_through_gradient); }},
+      {"ceil", [](const Givens& g) { return ceil(g.a, GradientMode::straight_through_gradient); }},
+      {"floor",
+       [](const Givens& g) { return floor(g.a, GradientMode::straight_through_gradient); }},
+  };
+  for (const auto& [name, reference] : structured_references()) all.emplace(name, reference.call);
+  return all;
+}
+
+TEST(OpTableTest, EveryOpHasAPublicFunction) {
+  const auto functions = public_functions();
+  for (const Op* op : all_ops()) {
+    const auto found = functions.find(op->name);
+    if (found == functions.end()) {
+      ADD_FAILURE() << op->name << " needs a function in dynet_like/ops/ops.h, and a call of it in "
+                    << "tests/ops/plain_formulas.h or, if it is elementwise, in this file";
+      continue;
+    }
+    Random random(1);
+    GraphOptions options;
+    options.random = &random;
+    ComputationGraph graph(options);
+    ParameterCollection collection;
+    const Givens givens{graph, collection.add_parameters({3, 3}),
+                        collection.add_lookup_parameters(4, {3}),
+                        input(graph, {3, 4}, std::vector<float>(12, 0.5f)),
+                        input(graph, {3, 4}, std::vector<float>(12, 0.25f))};
+    const Expression result = found->second(givens);
+    const Tape& tape = graph.tape();
+    EXPECT_EQ(tape.type_of(tape.value(result.i).node).op, op) << op->name;
+    EXPECT_EQ(result.value().d, result.dim()) << op->name;
+  }
+  EXPECT_EQ(functions.size(), all_ops().size());
+}
+
+}  // namespace
+}  // namespace dynet_like::op_cases

@@ -1,0 +1,307 @@
+// CTC: against all paths one by one, gradients, long sequences, decoders, batches, errors.
+#include "nn/structured/ctc.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <map>
+#include <vector>
+
+#include "dynet_like/dynet_like.h"
+#include "tests/support/message_of.h"
+#include "tests/support/structured.h"
+
+namespace dynet_like::nn {
+namespace {
+
+using Labels = std::vector<unsigned>;
+
+Labels spelled(const Labels& path, unsigned blank) {
+  Labels labels;
+  for (std::size_t i = 0; i < path.size(); ++i) {
+    if (path[i] != blank && (i == 0 || path[i] != path[i - 1])) labels.push_back(path[i]);
+  }
+  return labels;
+}
+
+/// ln of the probabilities of all classes in every step, a column each.
+Doubles log_probabilities(const Doubles& scores, unsigned classes) {
+  Doubles result;
+  for (std::size_t first = 0; first < scores.size(); first += classes) {
+    LogSum sum;
+    for (unsigned i = 0; i < classes; ++i) sum.add(scores[first + i]);
+    for (unsigned i = 0; i < classes; ++i) result.push_back(scores[first + i] - sum.value());
+  }
+  return result;
+}
+
+/// ln of the probability of everything that paths can spell, path by path.
+std::map<Labels, double> all_spellings(const Doubles& scores, unsigned classes) {
+  const Doubles logs = log_probabilities(scores, classes);
+  const std::size_t steps = scores.size() / classes;
+  std::map<Labels, double> sums;
+  for (Labels path(steps, 0);;) {
+    double log_probability = 0;
+    for (std::size_t t = 0; t < steps; ++t) log_probability += logs[path[t] + classes * t];
+    sums[spelled(path, classes - 1)] += std::exp(log_probability);
+    std::size_t t = 0;
+    while (t < steps && path[t] == classes - 1) path[t++] = 0;
+    if (t == steps) break;
+    ++path[t];
+  }
+  for (auto& [labels, sum] : sums) sum = std::log(sum);
+  return sums;
+}
+
+/// The same of some labels, by the recursion of the paper, state by state.
+double log_probability(const Doubles& scores, unsigned classes, const Labels& labels) {
+  const Doubles logs = log_probabilities(scores, classes);
+  std::vector<unsigned> states = {classes - 1};
+  for (const unsigned label : labels) states.insert(states.end(), {label, classes - 1});
+  Doubles alpha(states.size(), 0);
+  for (std::size_t s = 0; s < std::min<std::size_t>(2, states.size()); ++s) {
+    alpha[s] = std::exp(logs[states[s]]);
+  }
+  for (std::size_t t = 1; t < scores.size() / classes; ++t) {
+    Doubles next(states.size(), 0);
+    for (std::size_t s = 0; s < states.size(); ++s) {
+      double sum = alpha[s] + (s > 0 ? alpha[s - 1] : 0);
+      if (s > 1 && states[s] != classes - 1 && states[s] != states[s - 2]) sum += alpha[s - 2];
+      next[s] = sum * std::exp(logs[states[s] + classes * t]);
+    }
+    alpha = next;
+  }
+  return std::log(alpha.back() + (labels.empty() ? 0 : alpha[alpha.size() - 2]));
+}
+
+/// Scores of all steps, {classes, steps}, as a parameter.
+struct Fixture {
+  Fixture(unsigned classes, unsigned steps, DType dtype = DType::f64)
+      : model(1, dtype), scores(model.add_parameters({classes, steps})) {
+    randomise(model, 6 + steps);
+  }
+
+  Doubles doubles() const { return as_doubles(scores.values()); }
+
+  ParameterCollection model;
+  Parameter scores;
+};
+
+TEST(CtcTest, AgreesWithAllPathsOneByOne) {
+  for (const unsigned classes : {2u, 3u, 4u}) {
+    for (unsigned steps = 1; steps <= 5; ++steps) {
+      const Fixture fixture(classes, steps);
+      ComputationGraph graph(double_options());
+      const Expression scores = parameter(graph, fixture.scores);
+      double total = 0;
+      for (const auto& [labels, expected] : all_spellings(fixture.doubles(), classes)) {
+        const Expression loss = ctc_loss(scores, labels);
+        EXPECT_EQ(loss.dim(), Dim({1}));
+        EXPECT_NEAR(loss.value().at(0), -expected, 1e-12);
+        total += std::exp(expected);
+      }
+      EXPECT_NEAR(total, 1, 1e-12);
+    }
+  }
+}
+
+/// Labels of which some repeat.
+Labels labels_of(unsigned count, unsigned labels) {
+  Labels result;
+  for (unsigned i = 0; i < count; ++i) result.push_back((i * i / 2) % labels);
+  return result;
+}
+
+/// Labels of which a share repeat the one before, none of them or all.
+Labels random_labels(unsigned count, unsigned labels, double repeated, Random& random) {
+  Labels result;
+  for (unsigned i = 0; i < count; ++i) {
+    const unsigned before = i > 0 ? result.back() : random.below(labels);
+    const bool repeats = i > 0 && random.uniform() < repeated;
+    result.push_back(repeats ? before : (before + 1 + random.below(labels - 1)) % labels);
+  }
+  return result;
+}
+
+/// The fewest steps that can spell them: repeated ones need a blank between them.
+unsigned fewest_steps(const Labels& labels) {
+  unsigned steps = std::max(1u, static_cast<unsigned>(labels.size()));
+  for (std::size_t i = 1; i < labels.size(); ++i) steps += labels[i] == labels[i - 1];
+  return steps;
+}
+
+TEST(CtcTest, ManyLabelsAreInSeveralBlocks) {
+  for (const unsigned count : {0u, 7u, 8u, 9u, 15u, 16u, 23u}) {
+    const Fixture fixture(6, 40);
+    GraphOptions options = double_options();
+    options.detect_anomaly = true;  // what cannot be is still a number
+    ComputationGraph graph(options);
+    const Expression scores = parameter(graph, fixture.scores);
+    const double expected = log_probability(fixture.doubles(), 6, labels_of(count, 5));
+    EXPECT_NEAR(ctc_loss(scores, labels_of(count, 5)).value().at(0), -expected, 1e-10) << count;
+  }
+}
+
+// Where there are hardly more steps than labels, every path is at the frontier: it must be in every
+// state as early as it can, and leave it as late.
+TEST(CtcTest, FewStepsForManyLabels) {
+  Random random(4);
+  for (unsigned round = 0; round < 120; ++round) {
+    const unsigned classes = 3 + random.below(4), count = random.below(40);
+    const double repeated = std::array{0.0, 0.0, 0.3, 1.0}[random.below(4)];
+    const Labels labels = random_labels(count, classes - 1, repeated, random);
+    const unsigned steps = fewest_steps(labels) + random.below(4);
+    const Fixture fixture(classes, steps);
+    ComputationGraph graph(double_options());
+    const Expression loss = ctc_loss(parameter(graph, fixture.scores), labels);
+    const double expected = log_probability(fixture.doubles(), classes, labels);
+    ASSERT_NEAR(loss.value().at(0), -expected, 1e-9)
+        << round << ": " << count << " labels, " << steps << " steps, " << repeated;
+    if (steps > 1 && steps == fewest_steps(labels)) {
+      ASSERT_THROW(ctc_loss(pick_range(parameter(graph, fixture.scores), 0, steps - 1, 1), labels),
+                   UsageError);
+    }
+  }
+}
+
+TEST(CtcTest, StepsMayBeExpressionsOfTheirOwn) {
+  const Fixture fixture(4, 6);
+  ComputationGraph graph(double_options());
+  const Expression scores = parameter(graph, fixture.scores);
+  std::vector<Expression> steps;
+  for (unsigned t = 0; t < 6; ++t) steps.push_back(pick(scores, t, 1));
+  const Labels labels = {2, 2, 0};
+  EXPECT_EQ(ctc_loss(steps, labels).value().at(0), ctc_loss(scores, labels).value().at(0));
+}
+
+TEST(CtcTest, GradientsAreThoseOfCentralDifferences) {
+  const Fixture fixture(4, 12);
+  for (const Labels& labels : {Labels{}, Labels{2, 2, 0, 1}, labels_of(9, 3)}) {
+    expect_loss_has_slopes(fixture.model, [&](ComputationGraph& graph) {
+      return ctc_loss(parameter(graph, fixture.scores), labels);
+    });
+  }
+}
+
+Expression first_steps(ComputationGraph& graph, const Fixture& fixture, unsigned steps) {
+  return pick_range(own_copy(graph, fixture.scores), 0, steps, 1);
+}
+
+TEST(CtcTest, BatchingChangesNoBit) {
+  const Fixture fixture(4, 40, DType::f32);
+  expect_batching_changes_no_bit(fixture.model, 12, [&](ComputationGraph& graph, unsigned i) {
+    return ctc_loss(first_steps(graph, fixture, 3 * i + 1), labels_of(i, 3));
+  });
+}
+
+TEST(CtcTest, SequencesOfAllLengthsShareBatches) {
+  const Fixture fixture(4, 72, DType::f32);
+  expect_lengths_share_batches(1.1, [&](ComputationGraph& graph, unsigned count) {
+    return ctc_loss(first_steps(graph, fixture, 2 * count), labels_of(count, 3));
+  });
+}
+
+TEST(CtcTest, LargeScoresDoNotOverflow) {
+  for (const float size : {1e4f, -1e4f}) {
+    ComputationGraph graph;
+    // Two labels and the blank, all equally likely: 0 0 0, 0 0 -, 0 - -, - 0 -, ... 6 paths of 27.
+    const Expression scores = constant(graph, {3, 3}, size);
+    EXPECT_NEAR(ctc_loss(scores, Labels{0}).value().at(0), std::log(27.0 / 6), 1e-3);
+  }
+  ComputationGraph graph;
+  const Expression sure = input(graph, {2, 2}, {1e4f, 0, 0, 1e4f});
+  EXPECT_EQ(ctc_loss(sure, Labels{0}).value().at(0), 0);
+  EXPECT_NEAR(ctc_loss(sure, Labels{}).value().at(0), 1e4, 1e-2);
+}
+
+TEST(CtcTest, GreedyFollowsTheBestPath) {
+  // Classes 0, 1 and the blank.
+  std::vector<float> scores = {3, 1, 0, 3, 1, 0, 0, 0, 1, 2, 2, 0, 0, 1, 0};
+  EXPECT_EQ(ctc_greedy(Tensor(Dim({3, 5}), scores.data())), (Labels{0, 0, 1}));
+  EXPECT_EQ(ctc_greedy(Tensor(Dim({3}), scores.data())), (Labels{0}));
+  std::vector<float> blanks = {0, 1, 0, 1};
+  EXPECT_EQ(ctc_greedy(Tensor(Dim({2, 2}), blanks.data())), (Labels{}));
+}
+
+TEST(CtcTest, AWideBeamFindsAllLabels) {
+  for (const unsigned steps : {1u, 3u, 5u}) {
+    const Fixture fixture(3, steps);
+    const auto expected = all_spellings(fixture.doubles(), 3);
+    const std::vector<CtcLabels> found = ctc_beam(fixture.scores.values(), 1000);
+    ASSERT_EQ(found.size(), expected.size());
+    for (std::size_t i = 0; i < found.size(); ++i) {
+      EXPECT_NEAR(found[i].log_probability, expected.at(found[i].labels), 1e-12);
+      EXPECT_LE(found[i].log_probability, found[i > 0 ? i - 1 : 0].log_probability);
+    }
+    EXPECT_EQ(ctc_beam(fixture.scores.values(), 2).size(), 2u);
+  }
+}
+
+// The best path spells nothing, yet one label is likelier: 0.36 against 0.64 in three paths.
+TEST(CtcTest, ABeamFindsWhatTheBestPathDoesNot) {
+  std::vector<double> scores;
+  for (int step = 0; step < 2; ++step) {
+    scores.insert(scores.end(), {std::log(0.4), std::log(0.6)});
+  }
+  const Tensor tensor(Dim({2, 2}), scores.data());
+  EXPECT_EQ(ctc_greedy(tensor), (Labels{}));
+  const std::vector<CtcLabels> found = ctc_beam(tensor, 2);
+  EXPECT_EQ(found[0].labels, (Labels{0}));
+  EXPECT_NEAR(found[0].log_probability, std::log(0.64), 1e-12);
+}
+
+TEST(CtcTest, ForbiddenClassesAreInNoPath) {
+  constexpr float kForbidden = -std::numeric_limits<float>::infinity();
+  std::vector<float> scores = {0, kForbidden, 0, 0, kForbidden, 0};
+  for (const CtcLabels& each : ctc_beam(Tensor(Dim({3, 2}), scores.data()), 100)) {
+    EXPECT_EQ(std::ranges::count(each.labels, 1u), 0);
+  }
+  // Label 0 and the blank are equally likely: 0 0, 0 - and - 0 of four paths.
+  ComputationGraph graph;
+  const Expression x = input(graph, {3, 2}, scores);
+  const Expression loss = ctc_loss(x, Labels{0});
+  EXPECT_NEAR(loss.value().at(0), std::log(4.0 / 3), 1e-6);
+  graph.backward(loss, true);
+  EXPECT_TRUE(x.gradient().is_valid());
+  EXPECT_GE(ctc_loss(x, Labels{1}).value().at(0), 1e30f);
+}
+
+TEST(CtcTest, Errors) {
+  ComputationGraph graph;
+  const Expression scores = ones(graph, {3, 3});
+  EXPECT_NO_THROW(ctc_loss(scores, Labels{1, 1}));
+  EXPECT_THROW(ctc_loss(scores, Labels{0, 2}), UsageError);
+  EXPECT_THROW(ctc_loss(scores, Labels{~0u}), UsageError);
+  EXPECT_THROW(ctc_loss(scores, Labels{0, 1, 0, 1}), UsageError);
+  EXPECT_THROW(ctc_loss(std::vector<Expression>{}, Labels{}), UsageError);
+  EXPECT_THROW(ctc_loss(std::vector{scores}, Labels{}), ShapeError);
+  EXPECT_THROW(ctc_loss(ones(graph, {1, 3}), Labels{}), ShapeError);
+  EXPECT_THROW(ctc_loss(ones(graph, Dim({3, 3}, 2)), Labels{}), ShapeError);
+  EXPECT_EQ(message_of<UsageError>([&] {
+              ctc_loss(scores, Labels{1, 1, 0});
+            }),
+            "[ctc_loss] need at least 4 steps for 3 labels; got 3");
+  std::vector<float> numbers(12, 0.0f);
+  EXPECT_THROW(ctc_greedy(Tensor(Dim({3, 2}, 2), numbers.data())), ShapeError);
+  EXPECT_THROW(ctc_greedy(Tensor(Dim({1, 2}), numbers.data())), ShapeError);
+  EXPECT_THROW(ctc_beam(Tensor(Dim({3, 2, 2}), numbers.data()), 2), ShapeError);
+  const Tensor tensor(Dim({3, 4}), numbers.data());
+  EXPECT_THROW(ctc_beam(tensor, 0), UsageError);
+  for (const float bad :
+       {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()}) {
+    for (const std::size_t place : {3u, 4u, 5u}) {
+      numbers.assign(12, 0);
+      numbers[place] = bad;
+      EXPECT_THROW(ctc_greedy(tensor), NumericError);
+      EXPECT_THROW(ctc_beam(tensor, 2), NumericError);
+    }
+  }
+  numbers.assign(12, -std::numeric_limits<float>::infinity());
+  EXPECT_THROW(ctc_beam(tensor, 2), NumericError);
+}
+
+}  // namespace
+}  // namespace dynet_like::nn
