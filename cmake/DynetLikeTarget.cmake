@@ -17,6 +17,11 @@ if(DYNET_LIKE_SANITIZE)
   add_link_options(-fsanitize=${DYNET_LIKE_SANITIZE})
 endif()
 
+# What reads files is built with the counters that guide fuzzers.
+if(DYNET_LIKE_BUILD_FUZZERS)
+  set(dynet_like_fuzzed -fsanitize=fuzzer-no-link)
+endif()
+
 set(dynet_like_warnings -Wall -Wextra -Wpedantic)
 if(DYNET_LIKE_WERROR)
   list(APPEND dynet_like_warnings -Werror)

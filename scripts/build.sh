@@ -2,8 +2,8 @@
 # Configures a preset if that is needed, and builds it.
 #
 # usage: scripts/build.sh PRESET [TARGET...]
-#   PRESET  release, debug, asan, tsan, clang, fuzz, cuda-host or cuda (which needs nvcc); the
-#           result is in build/PRESET
+#   PRESET  release, debug, asan, tsan, cuda-host or cuda (which needs nvcc); the result is in
+#           build/PRESET
 # CMAKE_BUILD_PARALLEL_LEVEL is the number of jobs (default: the number of processors).
 set -euo pipefail
 cd "$(dirname "$0")/.."

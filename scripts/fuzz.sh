@@ -25,7 +25,7 @@ if ((${#targets[@]} == 0)); then
     targets+=("$(basename "$source" .cpp)")
   done
 fi
-scripts/build.sh fuzz "${targets[@]}"
+scripts/build.sh asan "${targets[@]}"
 
 mkdir -p build/fuzz/findings
 for target in "${targets[@]}"; do
@@ -36,7 +36,7 @@ for target in "${targets[@]}"; do
   fi
   echo "fuzzing $target for $seconds s"
   log="build/fuzz/findings/$target.log"
-  if ! "build/fuzz/bin/$target" -max_total_time="$seconds" -timeout=20 -rss_limit_mb=4096 \
+  if ! "build/asan/bin/$target" -max_total_time="$seconds" -timeout=20 -rss_limit_mb=4096 \
     -artifact_prefix="build/fuzz/findings/$target-" "${folders[@]}" >"$log" 2>&1; then
     tail -n 60 "$log" >&2
     echo "fuzz.sh: $target has a finding; all of it is in $log" >&2

@@ -4,10 +4,10 @@
 #include <cxxabi.h>
 
 #include <boost/context/fiber.hpp>
-#include <boost/context/protected_fixedsize_stack.hpp>
 #include <cstdint>
 #include <utility>
 
+#include "dynet_like/core/guarded_stacks.h"
 #include "dynet_like/core/sanitizer.h"
 
 #if __has_include(<valgrind/valgrind.h>)
@@ -55,7 +55,7 @@ struct Fiber::Stack {
 };
 
 Fiber::Fiber(std::size_t stack_bytes, unsigned number) : stack_(std::make_unique<Stack>()) {
-  ctx::protected_fixedsize_stack stacks(stack_bytes);
+  GuardedStacks stacks{stack_bytes};
   const ctx::stack_context memory = stacks.allocate();
   const std::size_t offset = number % kOffsets * kOffset;
   Stack& stack = *stack_;

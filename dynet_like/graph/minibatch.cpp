@@ -15,6 +15,8 @@ using namespace detail;
 
 namespace {
 
+constexpr std::size_t kKeptStacks = 1024;  // per thread, from minibatch to minibatch
+
 // As the executor wants them; mostly they are so already.
 void sort_by_sample(std::vector<ValueRef>& values) {
   const auto before = [](const ValueRef& a, const ValueRef& b) { return a.tape < b.tape; };
@@ -342,6 +344,7 @@ void Minibatch::clear() {
   wave_count_ = 0;
   gradients_.clear();
   ran_forward_ = ran_backward_ = false;
+  if (fibers_ != nullptr) fibers_->keep_stacks(kKeptStacks);
   if (types_->trim()) {
     executor_->forget_types();
     for (const std::unique_ptr<TypeCache>& cache : caches_) cache->forget();

@@ -50,6 +50,7 @@ class SampleFibers::Part {
   void end_samples();
   void unwind();
   void forget();
+  void keep_stacks(std::size_t most);
 
   std::span<Sample* const> all_open() const { return open_; }
   const Sample* failed() const { return failed_; }
@@ -97,6 +98,12 @@ void SampleFibers::Part::forget() {
   failed_ = nullptr;
 }
 
+void SampleFibers::Part::keep_stacks(std::size_t most) {
+  if (spare_.size() <= most) return;
+  spare_.resize(most);
+  fibers_ = static_cast<unsigned>(most);
+}
+
 void SampleFibers::Part::resume(SampleOrder* order) {
   for (Sample* sample : open_) {
     try {
@@ -125,12 +132,15 @@ void SampleFibers::Part::end_samples() {
 void SampleFibers::Part::give_fiber(Sample& sample) {
   if (spare_.empty()) {
     try {
+      // Room for all of them, so that none is needed where they come back.
+      if (spare_.capacity() == fibers_) spare_.reserve(2 * spare_.capacity() + 8);
       spare_.push_back(std::make_unique<Fiber>(all_.stack_bytes_, fibers_));
     } catch (const std::bad_alloc&) {
       throw DeviceError("[for_each_sample] need a stack of " + std::to_string(all_.stack_bytes_) +
                         " bytes for each of " + std::to_string(all_.job_->count) +
-                        " samples; got memory for " + std::to_string(fibers_) +
-                        ": choose fewer samples, or smaller stacks by GraphOptions::stack_bytes");
+                        " samples; got room for " + std::to_string(fibers_) +
+                        ": choose fewer samples, smaller stacks by GraphOptions::stack_bytes or, "
+                        "for over 28,000 samples, a higher limit by sysctl vm.max_map_count");
     }
     ++fibers_;
   }
@@ -192,8 +202,10 @@ std::optional<SampleFibers::Failure> SampleFibers::run(const Job& job, ThreadPoo
   while (parts_.size() < job.threads) {
     parts_.push_back(std::make_unique<Part>(*this, static_cast<unsigned>(parts_.size())));
   }
-  const auto forget = [&] {
+  const auto finish = [&](bool failed) {
+    unwind();
     for (const std::unique_ptr<Part>& part : parts_) part->forget();
+    if (failed) keep_stacks(0);
   };
   try {
     for (unsigned p = 0; p < job.threads; ++p) {
@@ -212,14 +224,16 @@ std::optional<SampleFibers::Failure> SampleFibers::run(const Job& job, ThreadPoo
       collect_waiting();
       if (!waiting_.empty()) run_wave();
     }
-    unwind();
-    forget();
+    finish(failure.has_value());
     return failure;
   } catch (...) {
-    unwind();
-    forget();
+    finish(true);
     throw;
   }
+}
+
+void SampleFibers::keep_stacks(std::size_t most) {
+  for (const std::unique_ptr<Part>& part : parts_) part->keep_stacks(most);
 }
 
 // The thread with the fewest samples gets the next one.

@@ -31,7 +31,8 @@ class ValueWaiter {
 };
 
 /// Runs samples wave by wave: all go on until each has stopped or ended, then what they stopped for
-/// is computed together. Every thread has samples of its own. Keeps the fibers for later samples.
+/// is computed together. Every thread has samples of its own. Keeps the fibers for later samples,
+/// unless some have failed.
 class SampleFibers {
  public:
   /// What is run, and who computes.
@@ -62,6 +63,8 @@ class SampleFibers {
   /// Returns when all samples have ended. If some fail, all others are unwound, and the first of
   /// those that failed in the same wave is returned.
   std::optional<Failure> run(const Job& job, ThreadPool& threads);
+  /// Between runs: keeps the stacks of at most so many fibers per thread.
+  void keep_stacks(std::size_t most);
 
  private:
   struct Sample;

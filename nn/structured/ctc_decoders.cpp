@@ -55,11 +55,13 @@ double log_add(double a, double b) {
   return top == kNever ? kNever : top + std::log1p(std::exp(std::min(a, b) - top));
 }
 
+// Relative to the largest: where scores are large, their sum would be rounded to it.
 std::vector<double> log_softmax(std::span<const double> scores) {
+  const double top = std::ranges::max(scores);
   double sum = kNever;
-  for (const double score : scores) sum = log_add(sum, score);
+  for (const double score : scores) sum = log_add(sum, score - top);
   std::vector<double> result;
-  for (const double score : scores) result.push_back(score - sum);
+  for (const double score : scores) result.push_back(score - top - sum);
   return result;
 }
 

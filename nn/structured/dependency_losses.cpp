@@ -154,11 +154,11 @@ Expression matrix_tree_log_partition(const Expression& scores, Roots roots) {
   const Expression best = nobackprop(reshape(max_dim(arcs, 0), {1, n}));
   const Expression weights = exp(arcs - best);
   const Expression of_root = pick_range(weights, 0, 1), of_words = pick_range(weights, 1, n + 1);
-  // What comes in on the diagonal, and the rest negated; with one root, its arcs are a row.
+  // What comes in on the diagonal, and the rest negated; arcs of the root are the first row. With any
+  // roots that is the sum of all rows, which leaves the determinant as it is: 0 without a root.
   const Expression in = sum_dim(roots == Roots::any ? weights : of_words, {0});
-  Expression laplacian = cmult(unit_matrix(graph, n), reshape(in, {1, n})) - of_words;
-  if (roots == Roots::one) laplacian = concatenate({of_root, pick_range(laplacian, 1, n)});
-  return logdet(laplacian) + sum_elems(best);
+  const Expression laplacian = cmult(unit_matrix(graph, n), reshape(in, {1, n})) - of_words;
+  return logdet(concatenate({of_root, pick_range(laplacian, 1, n)})) + sum_elems(best);
 }
 
 Expression matrix_tree_loss(const Expression& scores, std::span<const unsigned> heads,

@@ -1,9 +1,9 @@
 // Cells that are found or declared change no bit: of values, gradients, and parameters' gradients.
 #include <gtest/gtest.h>
 
-#include "dynet_like/core/sanitizer.h"
 #include "tests/support/random_cells.h"
 #include "tests/support/same_bits.h"
+#include "tests/support/slow_build.h"
 
 namespace dynet_like::testing {
 namespace {
@@ -79,7 +79,7 @@ void expect_same(const Outcome& a, const Outcome& b) {
   ASSERT_TRUE(same({a.loss}, {b.loss}));
 }
 
-constexpr unsigned kPrograms = kSanitized ? 15 : 60;  // a sanitizer takes minutes for them
+constexpr unsigned kPrograms = kSlowBuild ? 15 : 60;  // a sanitizer takes minutes for them
 
 class RandomCells : public ::testing::TestWithParam<unsigned> {};
 

@@ -1,5 +1,6 @@
 # Builds a user's project against the library: KIND is install_and_consume (the build folder's
-# result is installed into a scratch prefix) or add_subdirectory; CUDA is DYNET_LIKE_CUDA there.
+# result is installed into a scratch prefix) or add_subdirectory; CUDA and SANITIZE are
+# DYNET_LIKE_CUDA and DYNET_LIKE_SANITIZE there.
 
 function(run)
   execute_process(COMMAND ${ARGN} RESULT_VARIABLE result OUTPUT_VARIABLE output
@@ -13,6 +14,9 @@ endfunction()
 file(REMOVE_RECURSE ${WORK})
 set(options -G ${GENERATOR} -DCMAKE_CXX_COMPILER=${COMPILER}
     -DCMAKE_CXX_COMPILER_LAUNCHER=${LAUNCHER} -DCMAKE_BUILD_TYPE=${CONFIGURATION})
+if(SANITIZE)
+  list(APPEND options -DCMAKE_CXX_FLAGS=-fsanitize=${SANITIZE})
+endif()
 if(KIND STREQUAL "install_and_consume")
   run(${CMAKE_COMMAND} --install ${BUILD} --prefix ${WORK}/prefix --config ${CONFIGURATION})
   set(installed ${WORK}/prefix/include/dynet_like/device)

@@ -13,12 +13,7 @@
 
 #include "dynet_like/dynet_like.h"
 #include "tests/support/known_minibatch.h"
-
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr bool kSanitized = true;  // sanitizers take terabytes of address space
-#else
-constexpr bool kSanitized = false;
-#endif
+#include "tests/support/slow_build.h"
 
 namespace dynet_like {
 namespace {
@@ -92,7 +87,7 @@ Verdict run_child(unsigned threads, std::size_t more, const Bits& expected) {
 }
 
 TEST(AddressSpace, RunsOutWithAnError) {
-  if (kSanitized) GTEST_SKIP() << "sanitizers need all address space";
+  if (kSlowBuild) GTEST_SKIP() << "sanitizers need all address space";
   if (address_space() == 0) GTEST_SKIP() << "no /proc/self/statm";
   const Bits expected = Step().run(1);  // in this process no thread is started
   Random random(11);

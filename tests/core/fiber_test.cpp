@@ -5,7 +5,9 @@
 
 #include <exception>
 #include <functional>
+#include <limits>
 #include <memory>
+#include <new>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -135,6 +137,13 @@ TEST(FiberTest, StopsWhileAnExceptionUnwindsItsStack) {
   a.fiber.resume();
   EXPECT_EQ(uncaught, 1);
   EXPECT_TRUE(a.has_ended);
+}
+
+TEST(FiberTest, RefusesStacksThatNoMachineHas) {
+  constexpr std::size_t kMost = std::numeric_limits<std::size_t>::max();
+  for (const std::size_t bytes : {kMost, kMost - 1, kMost - 5000, kMost / 2 + 1, kMost / 4}) {
+    EXPECT_THROW(Fiber fiber(bytes), std::bad_alloc) << bytes;
+  }
 }
 
 using FiberDeathTest = ::testing::Test;

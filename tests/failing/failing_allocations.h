@@ -11,7 +11,7 @@
 #include <string>
 
 #include "dynet_like/core/errors.h"
-#include "dynet_like/core/sanitizer.h"
+#include "tests/support/slow_build.h"
 
 namespace dynet_like::failing {
 
@@ -79,8 +79,8 @@ Outcome run_failing(std::size_t first, Mode mode, const Action& action) {
   return outcome;
 }
 
-/// Sanitizers, which take minutes for it, see every third allocation fail.
-inline constexpr std::size_t kAllocationStep = kSanitized ? 3 : 1;
+/// Sanitizers, which take minutes for it, see one of 17 allocations fail.
+inline constexpr std::size_t kAllocationStep = kSlowBuild ? 17 : 1;
 
 /// For every allocation of `exercise`: makes a world, lets that allocation fail, and lets `check`
 /// see whether the world is as good as new. Returns how many allocations there are, at least.

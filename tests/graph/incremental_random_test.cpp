@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "tests/support/random_cells.h"
+#include "tests/support/slow_build.h"
 
 namespace dynet_like::testing {
 namespace {
@@ -277,8 +278,10 @@ class Sequence {
   std::vector<Place> losses_, outputs_;
 };
 
+constexpr std::uint64_t kSeeds = kSlowBuild ? 100 : 600;
+
 TEST(IncrementalRandom, HasTheBitsOfOnePass) {
-  for (std::uint64_t seed = 0; seed < 600 && !HasFatalFailure(); ++seed) {
+  for (std::uint64_t seed = 0; seed < kSeeds && !HasFatalFailure(); ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     Sequence(seed).run();
   }
@@ -286,13 +289,13 @@ TEST(IncrementalRandom, HasTheBitsOfOnePass) {
 
 TEST(IncrementalRandom, HasTheBitsOfOnePassWithCells) {
   std::uint64_t nodes_in_cells = 0;
-  for (std::uint64_t seed = 0; seed < 600 && !HasFatalFailure(); ++seed) {
+  for (std::uint64_t seed = 0; seed < kSeeds && !HasFatalFailure(); ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     Sequence sequence(seed, 1 + seed);
     sequence.run();
     nodes_in_cells += sequence.nodes_in_cells();
   }
-  EXPECT_GT(nodes_in_cells, 10000u);
+  EXPECT_GT(nodes_in_cells, 10000 * kSeeds / 600);
 }
 
 }  // namespace

@@ -9,14 +9,14 @@
 #include <atomic>
 #include <memory>
 
-#include "dynet_like/core/sanitizer.h"
 #include "tests/ops/trial.h"
+#include "tests/support/slow_build.h"
 
 namespace dynet_like::op_cases {
 namespace {
 
-constexpr std::size_t kMost = 17;
-constexpr std::size_t kStep = kSanitized ? 4 : 1;  // sanitizers take minutes for all
+constexpr std::size_t kMost = kSlowBuild ? 9 : 17;
+constexpr std::size_t kStep = kSlowBuild ? 4 : 1;  // sanitizers take minutes for all
 std::vector<std::size_t> uneven_counts(std::size_t n) {
   std::vector<std::size_t> counts;
   for (std::size_t left = n, i = 0; left > 0; ++i) {

@@ -420,6 +420,29 @@ constexpr std::size_t kMany = 500;  // it knows some 8,000 threads, and takes ev
 constexpr std::size_t kMany = 10'000;
 #endif
 
+// More than the system allows stacks: refused with advice, and the minibatch is as good as new.
+TEST(ForEachSampleTest, MoreSamplesThanThereCanBeStacks) {
+  if (kMany < 10'000) GTEST_SKIP() << "the thread sanitizer knows too few fibers";
+  GraphOptions options;
+  options.stack_bytes = std::size_t{64} << 10;
+  options.inference = true;
+  Minibatch batch(options);
+  const auto add_one = [](ComputationGraph& graph, std::size_t i) {
+    return as_scalar((input(graph, static_cast<float>(i)) + 1.0f).value());
+  };
+  std::string refusal;
+  try {
+    EXPECT_EQ(for_each_sample(batch, 100'000, add_one)[99'999], 100'000.0f);
+  } catch (const DeviceError& error) {
+    refusal = error.what();
+    EXPECT_NE(refusal.find("vm.max_map_count"), std::string::npos) << refusal;
+  }
+  for (int i = 0; i < 2; ++i) {
+    batch.clear();
+    EXPECT_EQ(for_each_sample(batch, 10, add_one)[9], 10.0f);
+  }
+}
+
 TEST(ForEachSampleTest, ThousandsOfSamples) {
   Minibatch batch;
   const auto results = for_each_sample(batch, kMany, [](ComputationGraph& graph, std::size_t i) {

@@ -253,6 +253,17 @@ TEST(CtcTest, ABeamFindsWhatTheBestPathDoesNot) {
   EXPECT_NEAR(found[0].log_probability, std::log(0.64), 1e-12);
 }
 
+TEST(CtcTest, EqualScoresAreEquallyLikelyHoweverLarge) {
+  for (const double size : {0.0, 1e17, -1e17, 1e30, -1e30, 1e300}) {
+    std::vector<double> scores(6, size);
+    double probability = 0;
+    for (const CtcLabels& each : ctc_beam(Tensor(Dim({3, 2}), scores.data()), 100)) {
+      probability += std::exp(each.log_probability);
+    }
+    EXPECT_NEAR(probability, 1, 1e-12) << size;
+  }
+}
+
 TEST(CtcTest, ForbiddenClassesAreInNoPath) {
   constexpr float kForbidden = -std::numeric_limits<float>::infinity();
   std::vector<float> scores = {0, kForbidden, 0, 0, kForbidden, 0};

@@ -180,6 +180,27 @@ TEST(DependencyLossesTest, ForbiddenArcsAreInNoTree) {
   }
 }
 
+TEST(DependencyLossesTest, WithoutARootThereIsNoTree) {
+  constexpr float kForbidden = -std::numeric_limits<float>::infinity();
+  Random random(3);
+  for (int trial = 0; trial < 50; ++trial) {
+    const unsigned words = 2 + trial % 5;
+    std::vector<float> values;
+    for (unsigned word = 1; word <= words; ++word) {
+      for (unsigned head = 0; head <= words; ++head) {
+        values.push_back(head == 0 ? kForbidden : static_cast<float>(6 * random.uniform() - 3));
+      }
+    }
+    for (const LogPartition log_partition : {projective_log_partition, matrix_tree_log_partition}) {
+      for (const Roots roots : {Roots::one, Roots::any}) {
+        ComputationGraph graph;
+        const Expression scores = input(graph, {words + 1, words}, values);
+        EXPECT_LT(log_partition(scores, roots).value().at(0), -1e29f) << words;
+      }
+    }
+  }
+}
+
 TEST(DependencyLossesTest, Errors) {
   ComputationGraph graph;
   const Expression scores = ones(graph, {4, 3});

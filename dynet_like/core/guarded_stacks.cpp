@@ -1,0 +1,58 @@
+// Stacks: mapped without access, and then opened but for the first page.
+#include "dynet_like/core/guarded_stacks.h"
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <fstream>
+#include <limits>
+#include <new>
+
+namespace dynet_like::detail {
+
+namespace {
+
+// A stack and its guard are two of the regions that the system allows a process. Some are left for
+// all else that takes memory, which would fail next.
+constexpr std::size_t kUsualRegions = 65530, kRegionsOfAStack = 2, kRegionsForOthers = 8192;
+
+std::size_t most_stacks() {
+  std::size_t regions = kUsualRegions;
+  if (std::size_t allowed; std::ifstream("/proc/sys/vm/max_map_count") >> allowed) regions = allowed;
+  return regions <= kRegionsForOthers ? 0 : (regions - kRegionsForOthers) / kRegionsOfAStack;
+}
+
+std::atomic<std::size_t> stacks_in_use = 0;
+
+}  // namespace
+
+boost::context::stack_context GuardedStacks::allocate() const {
+  static const std::size_t most = most_stacks();
+  const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+  if (bytes > std::numeric_limits<std::size_t>::max() / 2) throw std::bad_alloc();
+  const std::size_t size = (bytes + page - 1) / page * page + page;
+  if (++stacks_in_use > most) {
+    --stacks_in_use;
+    throw std::bad_alloc();
+  }
+  void* const begin = ::mmap(nullptr, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  const bool is_mapped = begin != MAP_FAILED;
+  auto* const first = static_cast<std::byte*>(begin);
+  if (is_mapped && ::mprotect(first + page, size - page, PROT_READ | PROT_WRITE) == 0) {
+    boost::context::stack_context stack;
+    stack.size = size;
+    stack.sp = first + size;
+    return stack;
+  }
+  if (is_mapped) ::munmap(begin, size);
+  --stacks_in_use;
+  throw std::bad_alloc();
+}
+
+void GuardedStacks::deallocate(boost::context::stack_context& stack) const {
+  ::munmap(static_cast<std::byte*>(stack.sp) - stack.size, stack.size);
+  --stacks_in_use;
+}
+
+}  // namespace dynet_like::detail

@@ -1,0 +1,105 @@
+// Samples that wait for values while memory is out: after `clear` the same minibatch gives the same
+// bits, whether one allocation failed or all from some point on.
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "dynet_like/dynet_like.h"
+#include "tests/failing/failing_allocations.h"
+#include "tests/support/known_minibatch.h"
+
+namespace dynet_like {
+namespace {
+
+using failing::Mode;
+using failing::Outcome;
+
+constexpr std::size_t kSamples = 9;
+
+struct World {
+  explicit World(unsigned threads) {
+    GraphOptions options;
+    options.threads = threads;
+    options.inference = true;
+    options.stack_bytes = std::size_t{128} << 10;
+    batch.emplace(options);
+  }
+
+  // Samples of different lengths, that decide by what they read.
+  float walk(ComputationGraph& graph, std::size_t sample) const {
+    Expression loss = model.loss_of(graph, sample);
+    for (std::size_t i = 0; i < 1 + sample % 3; ++i) {
+      const bool is_odd = static_cast<int>(as_scalar(loss.value()) * 8) % 2 != 0;
+      loss = loss + (is_odd ? model.loss_of(graph, sample + i) : tanh(loss));
+    }
+    return as_scalar(loss.value());
+  }
+
+  std::vector<float> run_all() {
+    batch->clear();
+    return for_each_sample(*batch, kSamples, [&](ComputationGraph& graph, std::size_t i) {
+      return walk(graph, i);
+    });
+  }
+
+  std::vector<float> run_arriving() {
+    batch->clear();
+    std::vector<float> results(kSamples);
+    std::size_t come = 0;
+    const auto next = [&](bool) -> std::optional<std::size_t> {
+      if (come == kSamples) return std::nullopt;
+      return come++;
+    };
+    for_each_arriving(*batch, 4, next, [&](ComputationGraph& graph, std::size_t i) {
+      results[i] = walk(graph, i);
+    });
+    return results;
+  }
+
+  KnownModel model;
+  std::optional<Minibatch> batch;
+};
+
+struct Setting {
+  const char* name;
+  std::vector<float> (World::*run)();
+  unsigned threads;
+  Mode mode;
+};
+
+class FailingSamples : public ::testing::TestWithParam<Setting> {};
+
+TEST_P(FailingSamples, LeaveAMinibatchAsGoodAsNew) {
+  const auto run = GetParam().run;
+  World untouched(GetParam().threads);
+  const std::vector<float> expected = (untouched.*run)();
+  const std::size_t allocations = failing::fail_every_allocation(
+      GetParam().mode, [&] { return std::make_unique<World>(GetParam().threads); },
+      [&](World& world) { (world.*run)(); },
+      [&](World& world, const Outcome&) { EXPECT_EQ((world.*run)(), expected); });
+  EXPECT_GT(allocations, 50u);
+}
+
+std::vector<Setting> settings() {
+  std::vector<Setting> all;
+  for (const Mode mode : {Mode::once, Mode::from_then_on}) {
+    const bool once = mode == Mode::once;
+    all.push_back({once ? "all_once" : "all_lasting", &World::run_all, 1, mode});
+    all.push_back({once ? "all_once_threads" : "all_lasting_threads", &World::run_all, 2, mode});
+    all.push_back({once ? "arriving_once" : "arriving_lasting", &World::run_arriving, 1, mode});
+    all.push_back({once ? "arriving_once_threads" : "arriving_lasting_threads",
+                   &World::run_arriving, 2, mode});
+  }
+  return all;
+}
+
+INSTANTIATE_TEST_SUITE_P(Samples, FailingSamples, ::testing::ValuesIn(settings()),
+                         [](const ::testing::TestParamInfo<Setting>& setting) {
+                           return std::string(setting.param.name);
+                         });
+
+}  // namespace
+}  // namespace dynet_like
