@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <utility>
 
-#include "dynet_like/core/guarded_stacks.h"
+#include "dynet_like/core/guarded_stack.h"
 #include "dynet_like/core/sanitizer.h"
 
 #if __has_include(<valgrind/valgrind.h>)
@@ -33,6 +33,11 @@ struct Exceptions {
   unsigned uncaught = 0;
 };
 
+// For Boost.Context, which frees a stack when its function has returned.
+struct FreesStack {
+  void deallocate(const ctx::stack_context& memory) const { free_stack({memory.sp, memory.size}); }
+};
+
 Exceptions& exceptions() { return *reinterpret_cast<Exceptions*>(abi::__cxa_get_globals()); }
 
 }  // namespace
@@ -55,8 +60,10 @@ struct Fiber::Stack {
 };
 
 Fiber::Fiber(std::size_t stack_bytes, unsigned number) : stack_(std::make_unique<Stack>()) {
-  GuardedStacks stacks{stack_bytes};
-  const ctx::stack_context memory = stacks.allocate();
+  const GuardedStack allocated = allocate_stack(stack_bytes);
+  ctx::stack_context memory;
+  memory.sp = allocated.top;
+  memory.size = allocated.size;
   const std::size_t offset = number % kOffsets * kOffset;
   Stack& stack = *stack_;
   stack.bottom = static_cast<const std::byte*>(memory.sp) - memory.size;
@@ -67,7 +74,7 @@ Fiber::Fiber(std::size_t stack_bytes, unsigned number) : stack_(std::make_unique
   stack.inside = ctx::fiber(
       std::allocator_arg,
       ctx::preallocated(static_cast<std::byte*>(memory.sp) - offset, memory.size - offset, memory),
-      std::move(stacks), [&stack](ctx::fiber&& outside) { return stack.main(std::move(outside)); });
+      FreesStack(), [&stack](ctx::fiber&& outside) { return stack.main(std::move(outside)); });
 }
 
 // A resumed fiber without a function ends, and its stack is gone.

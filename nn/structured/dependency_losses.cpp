@@ -154,8 +154,8 @@ Expression matrix_tree_log_partition(const Expression& scores, Roots roots) {
   const Expression best = nobackprop(reshape(max_dim(arcs, 0), {1, n}));
   const Expression weights = exp(arcs - best);
   const Expression of_root = pick_range(weights, 0, 1), of_words = pick_range(weights, 1, n + 1);
-  // What comes in on the diagonal, and the rest negated; arcs of the root are the first row. With any
-  // roots that is the sum of all rows, which leaves the determinant as it is: 0 without a root.
+  // What comes in on the diagonal, and the rest negated; arcs of the root are the first row. With
+  // any roots that is the sum of all rows, which leaves the determinant as it is: 0 without a root.
   const Expression in = sum_dim(roots == Roots::any ? weights : of_words, {0});
   const Expression laplacian = cmult(unit_matrix(graph, n), reshape(in, {1, n})) - of_words;
   return logdet(concatenate({of_root, pick_range(laplacian, 1, n)})) + sum_elems(best);

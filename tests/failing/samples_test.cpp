@@ -40,9 +40,8 @@ struct World {
 
   std::vector<float> run_all() {
     batch->clear();
-    return for_each_sample(*batch, kSamples, [&](ComputationGraph& graph, std::size_t i) {
-      return walk(graph, i);
-    });
+    return for_each_sample(*batch, kSamples,
+                           [&](ComputationGraph& graph, std::size_t i) { return walk(graph, i); });
   }
 
   std::vector<float> run_arriving() {
@@ -53,9 +52,8 @@ struct World {
       if (come == kSamples) return std::nullopt;
       return come++;
     };
-    for_each_arriving(*batch, 4, next, [&](ComputationGraph& graph, std::size_t i) {
-      results[i] = walk(graph, i);
-    });
+    for_each_arriving(*batch, 4, next,
+                      [&](ComputationGraph& graph, std::size_t i) { results[i] = walk(graph, i); });
     return results;
   }
 

@@ -1,5 +1,5 @@
 // Stacks: mapped without access, and then opened but for the first page.
-#include "dynet_like/core/guarded_stacks.h"
+#include "dynet_like/core/guarded_stack.h"
 
 #include <sys/mman.h>
 #include <unistd.h>
@@ -19,7 +19,8 @@ constexpr std::size_t kUsualRegions = 65530, kRegionsOfAStack = 2, kRegionsForOt
 
 std::size_t most_stacks() {
   std::size_t regions = kUsualRegions;
-  if (std::size_t allowed; std::ifstream("/proc/sys/vm/max_map_count") >> allowed) regions = allowed;
+  if (std::size_t allowed; std::ifstream("/proc/sys/vm/max_map_count") >> allowed)
+    regions = allowed;
   return regions <= kRegionsForOthers ? 0 : (regions - kRegionsForOthers) / kRegionsOfAStack;
 }
 
@@ -27,7 +28,7 @@ std::atomic<std::size_t> stacks_in_use = 0;
 
 }  // namespace
 
-boost::context::stack_context GuardedStacks::allocate() const {
+GuardedStack allocate_stack(std::size_t bytes) {
   static const std::size_t most = most_stacks();
   const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
   if (bytes > std::numeric_limits<std::size_t>::max() / 2) throw std::bad_alloc();
@@ -40,18 +41,15 @@ boost::context::stack_context GuardedStacks::allocate() const {
   const bool is_mapped = begin != MAP_FAILED;
   auto* const first = static_cast<std::byte*>(begin);
   if (is_mapped && ::mprotect(first + page, size - page, PROT_READ | PROT_WRITE) == 0) {
-    boost::context::stack_context stack;
-    stack.size = size;
-    stack.sp = first + size;
-    return stack;
+    return {first + size, size};
   }
   if (is_mapped) ::munmap(begin, size);
   --stacks_in_use;
   throw std::bad_alloc();
 }
 
-void GuardedStacks::deallocate(boost::context::stack_context& stack) const {
-  ::munmap(static_cast<std::byte*>(stack.sp) - stack.size, stack.size);
+void free_stack(const GuardedStack& stack) noexcept {
+  ::munmap(static_cast<std::byte*>(stack.top) - stack.size, stack.size);
   --stacks_in_use;
 }
 
