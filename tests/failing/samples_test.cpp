@@ -17,7 +17,7 @@ namespace {
 using failing::Mode;
 using failing::Outcome;
 
-constexpr std::size_t kSamples = 9;
+constexpr std::size_t kSamples = 5;
 
 struct World {
   explicit World(unsigned threads) {
