@@ -8,7 +8,7 @@
 #   --results DIR    where everything goes (default: gpu_results beside the sources)
 #   --steps LIST     some of the steps below, with commas between them (default: all)
 #   --targets LIST   build these programs only, with commas between them, and run only their tests:
-#                    op_gradient_test,throughput for a first look (default: everything)
+#                    ops_tests,throughput for a first look (default: everything)
 #   --device NAME    cuda (default); cuda-host rehearses without a GPU: it builds the preset
 #                    cuda-host, and kernels run on the CPU
 #   --jobs N         compilers at once (default: the number of processors)
@@ -19,7 +19,7 @@
 #   machine      what this machine is: GPU, driver, toolkit, compiler, PyTorch
 #   configure    the build, in build/PRESET of the sources
 #   build        the build itself; programs that compile are built even if others do not
-#   tests        ctest -L gpu: the tests of the library with everything on the GPU
+#   tests        ctest -L gpu: the tests of the library with everything on the GPU (cuda-host: -L cuda)
 #   sanitizer    compute-sanitizer over some of them (memory, races, barriers); skipped if it is not
 #                installed
 #   throughput   bench/throughput --device NAME, which also predicts the time of a minibatch: the
@@ -112,9 +112,9 @@ step_build() {
 }
 
 step_tests() {
-  local options=(-L gpu)
-  ((${#targets[@]} == 0)) || options+=(-R "^gpu\.($(IFS='|' && echo "${targets[*]}"))$")
-  ctest --preset "$device" "${options[@]}" --output-junit "$results/tests.xml"
+  local label=gpu  # cases of programs that are not built have none
+  [[ $device == cuda ]] || label=cuda
+  ctest --preset "$device" -L "^$label\$" --output-junit "$results/tests.xml"
 }
 
 step_sanitizer() {
@@ -122,12 +122,12 @@ step_sanitizer() {
     echo "compute-sanitizer is not on the PATH, or there is no GPU"
     return 77
   fi
-  local tool status=0
-  export DYNET_LIKE_DEVICE=cuda DYNET_LIKE_SOURCE_DIR="$root"
+  local tool status=0 op cases=
+  for op in lstm affine softmax lookup sum matrix_product; do cases+="*OpBatching*$op*:"; done
   for tool in memcheck racecheck synccheck initcheck; do
     echo "== $tool"
-    timeout 1200 compute-sanitizer --tool "$tool" --error-exitcode 1 "$build/bin/op_batching_test" \
-      --gtest_filter='*lstm*:*affine*:*softmax*:*lookup*:*sum*:*matrix_product*' || status=1
+    timeout 1200 compute-sanitizer --tool "$tool" --error-exitcode 1 "$build/bin/ops_tests" \
+      --gtest_filter="$cases" --device=cuda || status=1
   done
   return $status
 }

@@ -39,10 +39,10 @@ constexpr const char* kHead =
     R"(# What the first 64 instances of every model of bench/models ask of a device, with layers of 12
 # numbers, in the fourth minibatch: forward, backward and update by gradient descent.
 #
-# bench_device_work_counts_test fails where a row asks for more (bytes to the device: 1 % more), and
+# The test DeviceWorkCounts fails where a row asks for more (bytes to the device: 1 % more), and
 # also where it asks for over 5 % less, so that the bounds stay sharp. Never edit this file; it is
 # written by
-#   DYNET_LIKE_UPDATE_BOUNDS=1 ctest --preset cuda-host -R device_work_counts
+#   DYNET_LIKE_UPDATE_BOUNDS=1 ctest --preset cuda-host -R DeviceWorkCounts
 # Whoever raises a bound says why in docs/decisions.md.
 )";
 

@@ -40,9 +40,9 @@ constexpr const char* kHead =
 # for values on the way (waves), with layers of 12 numbers and one thread; least_batches is the bound
 # of the report.
 #
-# bench_work_counts_test fails where a row takes more (bytes: 1 % more), and also where it takes over
+# The test WorkCounts fails where a row takes more (bytes: 1 % more), and also where it takes over
 # 5 % less, so that the bounds stay sharp. Never edit this file; it is written by
-#   DYNET_LIKE_UPDATE_BOUNDS=1 ctest --preset release -R work_counts
+#   DYNET_LIKE_UPDATE_BOUNDS=1 ctest --preset release -R WorkCounts
 # Whoever raises a bound says why in docs/decisions.md.
 )";
 

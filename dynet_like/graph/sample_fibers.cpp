@@ -140,7 +140,7 @@ void SampleFibers::Part::give_fiber(Sample& sample) {
                         " bytes for each of " + std::to_string(all_.job_->count) +
                         " samples; got room for " + std::to_string(fibers_) +
                         ": choose fewer samples, smaller stacks by GraphOptions::stack_bytes or, "
-                        "for over 28,000 samples, a higher limit by sysctl vm.max_map_count");
+                        "for tens of thousands, more memory regions by sysctl vm.max_map_count");
     }
     ++fibers_;
   }

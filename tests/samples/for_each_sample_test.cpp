@@ -11,6 +11,7 @@
 
 #include "dynet_like/dynet_like.h"
 #include "tests/support/message_of.h"
+#include "tests/support/slow_build.h"
 #include "tests/support/walker.h"
 
 namespace dynet_like {
@@ -414,7 +415,7 @@ TEST(ForEachSampleTest, OneOfSeveralValuesCannotBeComputed) {
   EXPECT_EQ(sums, (std::vector<float>{4, 4, 3}));
 }
 
-#ifdef __SANITIZE_THREAD__
+#ifdef DYNET_LIKE_TSAN
 constexpr std::size_t kMany = 500;  // it knows some 8,000 threads, and takes every fiber for one
 #else
 constexpr std::size_t kMany = 10'000;
