@@ -12,24 +12,13 @@
 #include "dynet_like/core/errors.h"
 #include "dynet_like/core/random.h"
 #include "dynet_like/io/zip.h"
+#include "tests/io/tensor_bytes.h"
 #include "tests/support/file_errors.h"
 #include "tests/support/message_of.h"
 #include "tests/support/python.h"
 
 namespace dynet_like {
 namespace {
-
-template <class T>
-std::span<const std::byte> bytes_of(const std::vector<T>& values) {
-  return std::as_bytes(std::span(values));
-}
-
-template <class T>
-std::vector<T> values_of(const TensorEntry& entry) {
-  std::vector<T> values(entry.bytes.size() / sizeof(T));
-  if (!values.empty()) std::memcpy(values.data(), entry.bytes.data(), entry.bytes.size());
-  return values;
-}
 
 NumpyFile parse(const std::string& text, std::uint64_t limit = kMaxInflatedBytes) {
   const auto bytes = std::as_bytes(std::span(text));

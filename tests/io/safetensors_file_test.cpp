@@ -23,24 +23,13 @@
 
 #include "dynet_like/core/errors.h"
 #include "dynet_like/io/safetensors.h"
+#include "tests/io/tensor_bytes.h"
 #include "tests/support/python.h"
 
 namespace dynet_like {
 namespace {
 
 namespace fs = std::filesystem;
-
-template <class T>
-std::span<const std::byte> bytes_of(const std::vector<T>& values) {
-  return std::as_bytes(std::span(values));
-}
-
-template <class T>
-std::vector<T> values_of(const TensorEntry& entry) {
-  std::vector<T> values(entry.bytes.size() / sizeof(T));
-  if (!values.empty()) std::memcpy(values.data(), entry.bytes.data(), entry.bytes.size());
-  return values;
-}
 
 std::string contents(const fs::path& path) {
   std::ifstream in(path, std::ios::binary);
