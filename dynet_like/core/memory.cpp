@@ -4,9 +4,11 @@
 #include <sys/mman.h>
 
 #include <algorithm>
+#include <cstring>
 #include <string>
 
 #include "dynet_like/core/errors.h"
+#include "dynet_like/core/sanitizer.h"
 
 namespace dynet_like::detail {
 
@@ -15,6 +17,12 @@ namespace {
 constexpr std::size_t kFirstChunk = std::size_t{64} << 10;
 constexpr std::size_t kLargestChunk = std::size_t{64} << 20;
 constexpr std::size_t kHugePage = std::size_t{2} << 20;
+
+#ifdef NDEBUG
+constexpr bool kSpoils = false;
+#else
+constexpr bool kSpoils = true;
+#endif
 
 [[noreturn]] void throw_no_memory(std::size_t size) {
   throw DeviceError("[memory] need " + std::to_string(size) +
@@ -65,6 +73,9 @@ Block::Block(std::size_t size) : size_(size) {
   memory_ = {static_cast<std::byte*>(memory), FreeAligned{alignment}};
 }
 
+Arena::Arena(std::shared_ptr<MemorySource> source)
+    : source_(std::move(source)), spoils_(kSpoils && source_ == nullptr) {}
+
 void* Arena::allocate(std::size_t size) {
   size = (size + 63) / 64 * 64;
   while (chunk_ < chunks_.size() && used_ + size > chunks_[chunk_].size()) {
@@ -81,10 +92,23 @@ void* Arena::allocate(std::size_t size) {
   used_ += size;
   total_ += size;
   peak_ = std::max(peak_, total_);
+  if (spoils_) unpoison(memory, size);
   return memory;
 }
 
+// All bits are one: NaN as a float and as a double.
+void Arena::spoil_from(const Mark& mark) {
+  for (std::size_t c = mark.chunk; c < chunks_.size() && c <= chunk_; ++c) {
+    const std::size_t begin = c == mark.chunk ? mark.used : 0;
+    const std::size_t end = c == chunk_ ? used_ : chunks_[c].size();
+    unpoison(chunks_[c].data() + begin, end - begin);
+    std::memset(chunks_[c].data() + begin, 0xff, end - begin);
+    poison(chunks_[c].data() + begin, end - begin);
+  }
+}
+
 void Arena::rewind(const Mark& mark) {
+  if (spoils_) spoil_from(mark);
   chunk_ = mark.chunk;
   used_ = mark.used;
   total_ = mark.total;

@@ -49,11 +49,13 @@ class Block {
   std::size_t size_ = 0;
 };
 
-/// Hands out memory from chunks that never move and keeps the chunks when it is reset.
+/// Hands out memory from chunks that never move and keeps the chunks when it is reset. What was
+/// handed out before is NaN then if NDEBUG is not defined, and the address sanitizer stops who
+/// reads it.
 class Arena {
  public:
   /// Of a device's memory; null: of this process's.
-  explicit Arena(std::shared_ptr<MemorySource> source = nullptr) : source_(std::move(source)) {}
+  explicit Arena(std::shared_ptr<MemorySource> source = nullptr);
 
   struct Mark {
     std::size_t chunk = 0, used = 0, total = 0;
@@ -70,6 +72,8 @@ class Arena {
   /// Gives back what was allocated after the mark.
   void rewind(const Mark& mark);
   void reset() { rewind({}); }
+  /// From now on memory is NaN when it is given back, whatever NDEBUG says.
+  void spoil() { spoils_ = source_ == nullptr; }
   /// Whether memory that was handed out was handed out before the mark.
   bool is_before(const Mark& mark, const std::byte* memory) const;
 
@@ -79,7 +83,10 @@ class Arena {
   std::size_t capacity() const;
 
  private:
+  void spoil_from(const Mark& mark);
+
   std::shared_ptr<MemorySource> source_;
+  bool spoils_;
   std::vector<Block> chunks_;
   std::size_t chunk_ = 0, used_ = 0, total_ = 0, peak_ = 0;
 };

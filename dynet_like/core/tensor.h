@@ -12,7 +12,10 @@
 namespace dynet_like {
 
 /// Elements in column-major order that somebody else owns: a graph, until it is cleared, or a
-/// parameter. Members have DyNet's names; a tensor of doubles has `v64` instead of `v`.
+/// parameter. Copy what you need for longer, with as_vector: what is read of a graph that was
+/// cleared is wrong. It is NaN with GraphOptions::verify_batching and in debug builds, and the
+/// address sanitizer stops at it. Members have DyNet's names; a tensor of doubles has `v64` instead
+/// of `v`.
 struct Tensor {
   Dim d;
   float* v = nullptr;

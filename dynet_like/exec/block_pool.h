@@ -42,6 +42,8 @@ class BlockPool {
     std::erase_if(free_, [&](const auto& block) { return !arena_.is_before(mark, block.second); });
     arena_.rewind(mark);
   }
+  /// See Arena.
+  void spoil() { arena_.spoil(); }
   const Arena& arena() const { return arena_; }
 
  private:

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "dynet_like/exec/run_state.h"
+#include "dynet_like/exec/shared_contributions.h"
 
 namespace dynet_like::detail {
 
@@ -15,6 +16,14 @@ void verify_forward(RunState& run, const Batch& batch);
 /// The same for a backward call, before it is made. `members` are those that take part.
 void verify_backward(RunState& run, const BackwardCall& call, Kernels::Backward kernel,
                      std::span<const NodeRef> members);
+
+/// Compares what a node gets in a pass that runs cells as a whole with what it gets node by node:
+/// throws NumericError at the first number whose bits differ.
+void verify_gradient(const RunState& run, NodeRef ref, const std::byte* in_cells,
+                     const std::byte* by_node);
+/// The same of what all nodes contribute to shared values.
+void verify_contributions(const CommonState& common, SharedContributions& in_cells,
+                          SharedContributions& by_node);
 
 /// Throws NumericError, with `node` and `what`, at the first element that is not finite.
 void check_finite(const CommonState& common, const std::string& node, const char* what, DType dtype,

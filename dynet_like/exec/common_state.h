@@ -73,7 +73,7 @@ struct ReadParameter {
   const ParameterStorage* parameter;
   std::uint64_t version, changes;
   bool has_digest;
-  std::size_t digest;
+  std::uint64_t digest;
 };
 
 /// What all lanes of a run have in common. Tapes have one TypeTable.
@@ -106,9 +106,12 @@ struct CommonState {
   std::uint32_t items_of(NodeRef ref) const { return tape(ref).items_of(ref.node); }
   Identity identity_of(NodeRef ref) const { return output(ref).identity; }
   const TypeTable& types() const { return tapes.front().tape->types(); }
+  /// Who runs these tapes.
+  OneThread& one_thread() { return tapes.empty() ? nobody : types().runs; }
 
   GraphOptions options;
   RandomKey random;
+  OneThread nobody;
   std::vector<TapeState> tapes;
   CellDictionary dictionary;
   std::vector<DeclaredCell> declared;  ///< of the nodes that are to run, in their order

@@ -10,6 +10,7 @@
 namespace dynet_like::detail {
 
 std::uint32_t Executor::add_tape(Tape& tape) {
+  const OneThread::Use use(tape.types().runs);
   make_room(common_.tapes);
   spare_.reserve(common_.tapes.capacity());  // `clear` must not fail
   common_.tapes.push_back({&tape, {}});
@@ -186,7 +187,6 @@ void Executor::forget_values() {
     run.cells.resize(0, 0);
     run.values.reset();
     run.lists.reset();
-    lanes_[l]->backward.gradients().reset();
   }
   for (TapeState& tape : common_.tapes) {
     std::fill(tape.nodes.begin(), tape.nodes.end(), NodeState{});

@@ -38,6 +38,7 @@ void Executor::use_lanes(std::size_t count) {
   while (lanes_.size() < count) {
     auto lane = std::make_unique<Lane>(common_);
     lane->queue = make_queue(nullptr, lane->kernel_seconds);
+    if (common_.options.verify_batching) lane->run.values.spoil();
     lanes_.push_back(std::move(lane));
   }
   used_lanes_ = count;
@@ -92,6 +93,7 @@ void Executor::for_lanes(const Work& work) {
 
 void Executor::forward(std::span<const ValueRef> targets, bool free_unread,
                        std::span<const ValueRef> read_soon) {
+  const OneThread::Use use(common_.one_thread());
   ++common_.runs;
   const std::size_t batches_before = count_batches();
   try {
@@ -138,6 +140,7 @@ void Executor::begin_backward() {
 }
 
 void Executor::run_backward(std::span<const ValueRef> roots, Gradients& gradients, bool full) {
+  const OneThread::Use use(common_.one_thread());
   ++common_.runs;
   roots_.insert(roots_.end(), roots.begin(), roots.end());
   for_lanes([&](Lane& lane) { lane.backward.run(roots, full); });
@@ -160,13 +163,14 @@ void Executor::note_peak() {
       common_.inputs.used() + common_.shared_values.used() + common_.shared_lists.used();
   for (std::size_t l = 0; l < used_lanes_; ++l) {
     const RunState& run = lanes_[l]->run;
-    bytes += run.values.arena().used() + lanes_[l]->backward.gradients().used();
+    bytes += run.values.arena().used() + lanes_[l]->backward.bytes();
     bytes += common_.options.inference ? run.lists.peak() : run.lists.used();
   }
   peak_ = std::max(peak_, bytes);
 }
 
 void Executor::finish_backward(Gradients& gradients) {
+  const OneThread::Use use(common_.one_thread());
   shared_.finish(lanes_[0]->run, *queue_, gradients);
   queue_->submit();
 }
@@ -183,7 +187,7 @@ Report Executor::report() const {
   refused.insert(refused.end(), declared_.refused().begin(), declared_.refused().end());
   Report report = make_report(runs, refused);
   report.kernel_seconds = kernel_seconds_ + lane_seconds;
-  for (const auto& lane : lanes_) report.gradient_bytes += lane->backward.gradients().used();
+  for (const auto& lane : lanes_) report.gradient_bytes += lane->backward.bytes();
   report.peak_bytes = peak_;
   return report;
 }

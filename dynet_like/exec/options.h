@@ -25,7 +25,8 @@ struct GraphOptions {
   /// `clear` on (see docs/cells.md). 0: never, and what was declared by `cell` runs node by node,
   /// too. Policy::none and a memory_limit allow neither.
   std::size_t cells_after = 512;
-  /// Recompute every batch node by node; throw NumericError where a bit of a number differs. Slow.
+  /// Recompute every batch node by node; throw NumericError where a bit of a number differs. Values
+  /// are NaN once they are forgotten, for who reads a tensor of theirs. Slow.
   bool verify_batching = false;
   /// Throw NumericError at the first node whose value or gradient is not finite.
   bool detect_anomaly = false;

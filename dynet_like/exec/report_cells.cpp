@@ -97,7 +97,6 @@ std::string_view no_cells(const GraphOptions& options) {
   if (options.policy == batching::Policy::none) return "none, for the policy is none";
   if (options.memory_limit > 0) return "none, for there is a memory_limit";
   if (options.inference) return "";
-  if (options.verify_batching) return "backward node by node, for verify_batching is set";
   if (options.detect_anomaly) return "backward node by node, for detect_anomaly is set";
   return "";
 }

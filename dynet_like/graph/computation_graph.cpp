@@ -293,6 +293,7 @@ GraphMemory ComputationGraph::take_memory() {
 }
 
 void ComputationGraph::forget_all() {
+  types_->runs.check();
   executor_->clear();
   forget_records();
   if (types_->trim()) {

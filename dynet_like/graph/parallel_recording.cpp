@@ -13,6 +13,7 @@ namespace dynet_like {
 using namespace detail;
 
 void Minibatch::check_alone(const char* user) const {
+  types_->runs.check();
   if (!recording_) return;
   throw UsageError(std::string("[") + user +
                    "] need a minibatch that is not being recorded; got one inside record, "

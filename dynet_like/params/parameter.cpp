@@ -3,10 +3,9 @@
 
 #include <algorithm>
 #include <cstring>
-#include <functional>
-#include <string_view>
 
 #include "dynet_like/core/errors.h"
+#include "dynet_like/device/cpu/digest.h"
 
 namespace dynet_like {
 
@@ -113,9 +112,8 @@ void ParameterStorage::hand_out() {
   ++version;
 }
 
-std::size_t ParameterStorage::digest() const {
-  const auto* begin = static_cast<const char*>(tensor().data());
-  return std::hash<std::string_view>{}({begin, size() * size_of(dtype)});
+std::uint64_t ParameterStorage::digest() const {
+  return detail::digest(tensor().data(), size() * size_of(dtype));
 }
 
 Dim ParameterStorage::entry_dim() const {

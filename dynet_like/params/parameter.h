@@ -57,7 +57,7 @@ struct ParameterStorage {
   /// memory of the values and write to it at any time.
   detail::PackedMatrices packed;
   std::atomic<bool> handed_out = false;
-  std::size_t first_digest = 0;  ///< of the values when they were handed out first
+  std::uint64_t first_digest = 0;  ///< of the values when they were handed out first
   std::shared_ptr<detail::CollectionLayout> layout;
   /// Position in its collection.
   std::size_t index = 0;
@@ -84,8 +84,8 @@ struct ParameterStorage {
   void hand_out();
   /// What was written to memory that was handed out reaches the device.
   void take_writes() const;
-  /// Equal values, equal digests.
-  std::size_t digest() const;
+  /// Tells whether values have changed: see device/cpu/digest.h.
+  std::uint64_t digest() const;
   /// Brings all rows up to date, if a trainer left some behind.
   void refresh_rows() const {
     if (refresher != nullptr) refresher->refresh_all();
@@ -99,7 +99,7 @@ struct ParameterStorage {
   // Of values on another device: the copy, and whether it is up to date.
   mutable detail::Block copy_;
   mutable bool copy_is_good_ = false;
-  mutable std::size_t copy_digest_ = 0;  ///< when the device got it last
+  mutable std::uint64_t copy_digest_ = 0;  ///< when the device got it last
 };
 
 /// A handle on a parameter; copies refer to the same values.

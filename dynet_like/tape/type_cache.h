@@ -51,6 +51,15 @@ class TypeCache {
   TypeCache(const TypeCache&) = delete;
   TypeCache& operator=(const TypeCache&) = delete;
 
+  /// Somebody records, while nobody runs what was recorded. Throws UsageError.
+  class Recording {
+   public:
+    explicit Recording(TypeCache& cache) : use_(cache.recording_) { cache.table_.runs.check(); }
+
+   private:
+    OneThread::Use use_;
+  };
+
   /// From now on a sample is recorded beside others; without a turn: alone.
   void begin_sample(Turn* turn, std::size_t sample) {
     turn_ = turn;
@@ -135,6 +144,7 @@ class TypeCache {
   const RangeShape& describe_range(ShapeId from, std::uint32_t d, std::uint32_t length);
 
   TypeTable& table_;
+  OneThread recording_;
   Turn* turn_ = nullptr;
   std::size_t sample_ = 0;
   std::array<const NodeType*, std::size_t{1} << kRecentBits> recent_;

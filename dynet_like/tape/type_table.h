@@ -9,6 +9,7 @@
 #include <span>
 #include <vector>
 
+#include "dynet_like/core/one_thread.h"
 #include "dynet_like/ops/op.h"
 #include "dynet_like/params/parameter.h"
 #include "dynet_like/tape/interner.h"
@@ -90,6 +91,9 @@ struct NodeType {
 /// it is and is read without a lock.
 class TypeTable {
  public:
+  /// Who runs the nodes of these types.
+  mutable OneThread runs;
+
   /// What there are numbers of.
   enum class Kind { shape, type, storage, identity };
   static constexpr std::size_t kKinds = 4;

@@ -228,5 +228,66 @@ TEST(CellsModes, OpsOfTheUser) {
   });
 }
 
+// An op whose kernel does something else from some call on, as one with a fault might in a cell.
+std::size_t calls_so_far = 0, good_calls = 0;
+
+void copy_in(const ForwardCall& call) {
+  const std::size_t n = call.type->output_size;
+  for (std::size_t i = 0; i < call.n * n; ++i) {
+    static_cast<float*>(call.out)[i] = call.in[0].at<float>(i / n)[i % n];
+  }
+}
+void copy_back(const BackwardCall& call) {
+  const float factor = ++calls_so_far <= good_calls ? 1.0f : 2.0f;
+  for (std::size_t i = 0; i < call.n; ++i) {
+    auto* const dx = static_cast<float*>(call.dx[0].items[i]);
+    const auto* const dy = static_cast<const float*>(call.dy.items[i]);
+    for (std::size_t k = 0; dx != nullptr && k < call.type->output_size; ++k) {
+      dx[k] = (call.dx[0].add[i] != 0 ? dx[k] : 0) + dy[k] * factor;
+    }
+  }
+}
+
+TEST(CellsModes, WhatCellsDoBackwardIsVerified) {
+  if (!default_device()->is_cpu()) GTEST_SKIP() << "calls of kernels are counted on the CPU";
+  static const Kernels kernels{{copy_in, nullptr}, {copy_back, nullptr}};
+  Op op;
+  op.name = "drifting_copy";
+  op.min_inputs = op.max_inputs = 1;
+  op.shape = [](std::span<const Dim> in, std::span<const std::uint32_t>) { return in[0]; };
+  op.kernels = &kernels;
+  const RandomModel model;
+  // Returns how many calls there were in the last pass.
+  const auto run = [&](std::size_t cells_after, std::size_t good) {
+    GraphOptions options;
+    options.cells_after = cells_after;
+    options.verify_batching = true;
+    Minibatch batch(options);
+    for (unsigned round = 0; round < 4; ++round) {
+      batch.clear();
+      for (unsigned sample = 0; sample < 8; ++sample) {
+        Expression state = tanh(lookup(batch.new_graph(), model.table4, sample));
+        for (unsigned i = 0; i < 6; ++i) {
+          const Expression in = tanh(parameter(*state.pg, model.w44) * state);
+          state = logistic(apply_op(op, std::span(&in, 1))) + state;
+        }
+        batch.add_loss(sum_elems(state));
+      }
+      batch.forward();
+      calls_so_far = 0;
+      good_calls = round == 3 ? good : ~std::size_t{0};
+      batch.backward();
+    }
+    EXPECT_EQ(batch.explain().nodes_in_cells > 0, cells_after > 0);
+    return calls_so_far;
+  };
+  const std::size_t all_good = ~std::size_t{0};
+  const std::size_t by_node = run(0, all_good), with_cells = run(32, all_good);
+  EXPECT_GT(with_cells, by_node);
+  const std::string message = message_of<NumericError>([&] { run(32, by_node); });
+  EXPECT_NE(message.find("[verify_batching] need the same bits from cells"), std::string::npos)
+      << message;
+}
+
 }  // namespace
 }  // namespace dynet_like::testing

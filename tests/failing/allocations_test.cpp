@@ -139,11 +139,11 @@ class FailingAllocations : public ::testing::TestWithParam<Setting> {
 
   // Runs `exercise` with every allocation failing.
   template <class Exercise>
-  void fail_all(Mode mode, const Exercise& exercise) {
+  void fail_all(const Exercise& exercise) {
     const Bits expected = expected_bits();
     const std::vector<std::byte> parameters = World(GetParam()).model.bytes();
     const std::size_t allocations = failing::fail_every_allocation(
-        mode, [&] { return std::make_unique<World>(GetParam()); }, exercise,
+        [&] { return std::make_unique<World>(GetParam()); }, exercise,
         [&](World& world, const Outcome&) {
           EXPECT_EQ(world.model.bytes(), parameters);
           expect_good(world, expected);
@@ -153,7 +153,7 @@ class FailingAllocations : public ::testing::TestWithParam<Setting> {
 };
 
 TEST_P(FailingAllocations, LeaveAMinibatchAsGoodAsNew) {
-  fail_all(Mode::once, [](World& world) { world.run(); });
+  fail_all([](World& world) { world.run(); });
 }
 
 // Whoever has no memory any more can still give some back.
@@ -171,12 +171,8 @@ TEST_P(FailingAllocations, AreNotNeededToClear) {
 
 class FailingAllocationsOfEveryKind : public FailingAllocations {};
 
-TEST_P(FailingAllocationsOfEveryKind, WithAllThatFollow) {
-  fail_all(Mode::from_then_on, [](World& world) { world.run(); });
-}
-
 TEST_P(FailingAllocationsOfEveryKind, InAMinibatchThatIsUsedAgain) {
-  fail_all(Mode::once, [](World& world) {
+  fail_all([](World& world) {
     world.wander();
     world.run(2);
     world.batch->clear();
@@ -202,7 +198,7 @@ TEST_P(FailingAllocationsOfEveryKind, InARunThatIsRepeated) {
     return Bits::of(world.model, loss,
                     world.setting.inference ? nullptr : &world.batch->backward());
   };
-  failing::fail_every_allocation(Mode::once, make_world, run, [&](World& world, const Outcome&) {
+  failing::fail_every_allocation(make_world, run, [&](World& world, const Outcome&) {
     EXPECT_TRUE(run(world) == expected);
     EXPECT_TRUE(run(world) == expected);
   });
@@ -230,7 +226,7 @@ TEST_P(FailingAllocationsOfEveryKind, InAccumulatedGradientsAndUpdates) {
   exercise(*untouched);
   const std::vector<std::byte> after = untouched->model.bytes();
   const std::size_t allocations = failing::fail_every_allocation(
-      Mode::once, make_world, exercise, [&](World& world, const Outcome& outcome) {
+      make_world, exercise, [&](World& world, const Outcome& outcome) {
         EXPECT_EQ(updated, !outcome.threw);
         EXPECT_EQ(world.model.bytes(), updated ? after : before);
         if (updated) return;
@@ -303,20 +299,18 @@ TEST(FailingAllocationsOfAGraph, LeaveItAsGoodAsNew) {
   Alone untouched;
   untouched.start_anew();
   const Bits expected = untouched.run();
-  for (const Mode mode : {Mode::once, Mode::from_then_on}) {
-    const std::size_t allocations = failing::fail_every_allocation(
-        mode, [] { return std::make_unique<Alone>(); },
-        [](Alone& world) {
-          world.run();
-          world.graph->clear();
-          world.run();
-        },
-        [&](Alone& world, const Outcome&) {
-          world.start_anew();
-          EXPECT_TRUE(world.run() == expected);
-        });
-    EXPECT_GT(allocations, 50u);
-  }
+  const std::size_t allocations =
+      failing::fail_every_allocation([] { return std::make_unique<Alone>(); },
+                                     [](Alone& world) {
+                                       world.run();
+                                       world.graph->clear();
+                                       world.run();
+                                     },
+                                     [&](Alone& world, const Outcome&) {
+                                       world.start_anew();
+                                       EXPECT_TRUE(world.run() == expected);
+                                     });
+  EXPECT_GT(allocations, 50u);
 }
 
 // Making and destroying graphs and minibatches: whatever fails, the next one works.
@@ -332,7 +326,7 @@ TEST(FailingAllocationsOfAGraph, LeaveNothingBehindWhenItIsMade) {
       for (unsigned i = 0; i < 20; ++i) batch.new_graph();
     };
     const std::size_t allocations = failing::fail_every_allocation(
-        Mode::once, [] { return std::make_unique<Nothing>(); }, exercise,
+        [] { return std::make_unique<Nothing>(); }, exercise,
         [&](Nothing& nothing, const Outcome&) { exercise(nothing); });
     EXPECT_GT(allocations, 50u);
   }

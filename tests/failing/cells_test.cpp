@@ -109,8 +109,7 @@ TEST(CellsFailing, APassCanBeRepeated) {
     }
     EXPECT_TRUE(has_joined) << untouched.batch->explain();
     const std::size_t allocations = failing::fail_every_allocation(
-        failing::Mode::once, [&] { return std::make_unique<World>(setting); },
-        [](World& world) { world.run(); },
+        [&] { return std::make_unique<World>(setting); }, [](World& world) { world.run(); },
         [&](World& world, const failing::Outcome&) {
           EXPECT_TRUE(world.run() == expected);
           EXPECT_TRUE(world.run() == expected);

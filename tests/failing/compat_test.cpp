@@ -19,7 +19,6 @@ namespace {
 using namespace dynet;
 using dynet_like::values_of;
 using dynet_like::failing::fail_every_allocation;
-using dynet_like::failing::Mode;
 using dynet_like::failing::Outcome;
 
 struct Program {
@@ -88,20 +87,18 @@ TEST(CompatFailingAllocations, LeaveTheGraphAsGoodAsNew) {
     ComputationGraph other;
     program.run(other);
   };
-  for (const Mode mode : {Mode::once, Mode::from_then_on}) {
-    const std::size_t allocations = fail_every_allocation(
-        mode, [] { return std::make_unique<Program>(); }, exercise,
-        [&](Program& program, const Outcome&) {
-          EXPECT_EQ(program.parameters(), updated ? after : before);
-          if (updated) return;
-          EXPECT_EQ(known_run(program, program.graph), expected);
-          program.trainer->update();
-          EXPECT_EQ(program.parameters(), after);
-          program.model->reset_gradient();
-          program.trainer->restart();
-        });
-    EXPECT_GT(allocations, 50u);
-  }
+  const std::size_t allocations =
+      fail_every_allocation([] { return std::make_unique<Program>(); }, exercise,
+                            [&](Program& program, const Outcome&) {
+                              EXPECT_EQ(program.parameters(), updated ? after : before);
+                              if (updated) return;
+                              EXPECT_EQ(known_run(program, program.graph), expected);
+                              program.trainer->update();
+                              EXPECT_EQ(program.parameters(), after);
+                              program.model->reset_gradient();
+                              program.trainer->restart();
+                            });
+  EXPECT_GT(allocations, 50u);
 }
 
 // Without sparse updates an update of EGTrainer hides the gradients of tables for a while.
@@ -121,20 +118,17 @@ TEST(CompatFailingAllocations, LeaveTheGradientsOfTables) {
   const std::vector<float> before(8, 0.25f);
   std::vector<float> after(8, 0.25f * 0.875f);
   after[0] = after[1] = 0.5f * 0.875f;
-  for (const Mode mode : {Mode::once, Mode::from_then_on}) {
-    fail_every_allocation(
-        mode, [] { return std::make_unique<World>(); },
-        [](World& world) { world.trainer.update(); },
-        [&](World& world, const Outcome& outcome) {
-          if (outcome.threw) {
-            EXPECT_EQ(values_of(world.model), before);
-            EXPECT_EQ(world.model.gradient_l2_norm(), 2);
-            world.trainer.update();
-          }
-          EXPECT_EQ(values_of(world.model), after);
-          EXPECT_EQ(world.model.gradient_l2_norm(), 0);
-        });
-  }
+  fail_every_allocation([] { return std::make_unique<World>(); },
+                        [](World& world) { world.trainer.update(); },
+                        [&](World& world, const Outcome& outcome) {
+                          if (outcome.threw) {
+                            EXPECT_EQ(values_of(world.model), before);
+                            EXPECT_EQ(world.model.gradient_l2_norm(), 2);
+                            world.trainer.update();
+                          }
+                          EXPECT_EQ(values_of(world.model), after);
+                          EXPECT_EQ(world.model.gradient_l2_norm(), 0);
+                        });
 }
 
 }  // namespace

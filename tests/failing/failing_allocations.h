@@ -82,18 +82,26 @@ Outcome run_failing(std::size_t first, Mode mode, const Action& action) {
 /// Sanitizers, which take minutes for it, see one of 17 allocations fail.
 inline constexpr std::size_t kAllocationStep = kSlowBuild ? 17 : 1;
 
-/// For every allocation of `exercise`: makes a world, lets that allocation fail, and lets `check`
-/// see whether the world is as good as new. Returns how many allocations there are, at least.
+/// For every allocation of `exercise`: makes a world, lets that allocation fail, alone or with all
+/// that follow, and lets `check` see whether the world is as good as new. Returns how many
+/// allocations there are, at least.
 template <class MakeWorld, class Exercise, class Check>
-std::size_t fail_every_allocation(Mode mode, const MakeWorld& make_world, const Exercise& exercise,
+std::size_t fail_every_allocation(const MakeWorld& make_world, const Exercise& exercise,
                                   const Check& check) {
-  for (std::size_t first = 1;; first += kAllocationStep) {
-    SCOPED_TRACE(first);
-    auto world = make_world();
-    const Outcome outcome = run_failing(first, mode, [&] { exercise(*world); });
-    check(*world, outcome);
-    if (!outcome.fired || ::testing::Test::HasFailure()) return first - kAllocationStep;
+  std::size_t allocations = 0;
+  for (const Mode mode : {Mode::from_then_on, Mode::once}) {
+    SCOPED_TRACE(mode == Mode::once ? "once" : "from then on");
+    Outcome outcome{.fired = true};
+    for (std::size_t first = 1; outcome.fired; first += kAllocationStep) {
+      SCOPED_TRACE(first);
+      auto world = make_world();
+      outcome = run_failing(first, mode, [&] { exercise(*world); });
+      check(*world, outcome);
+      if (::testing::Test::HasFailure()) return allocations;
+      if (outcome.fired) allocations = first;
+    }
   }
+  return allocations;
 }
 
 }  // namespace dynet_like::failing

@@ -14,7 +14,6 @@
 namespace dynet_like {
 namespace {
 
-using failing::Mode;
 using failing::Outcome;
 
 constexpr std::size_t kSamples = 5;
@@ -65,7 +64,6 @@ struct Setting {
   const char* name;
   std::vector<float> (World::*run)();
   unsigned threads;
-  Mode mode;
 };
 
 class FailingSamples : public ::testing::TestWithParam<Setting> {};
@@ -75,26 +73,18 @@ TEST_P(FailingSamples, LeaveAMinibatchAsGoodAsNew) {
   World untouched(GetParam().threads);
   const std::vector<float> expected = (untouched.*run)();
   const std::size_t allocations = failing::fail_every_allocation(
-      GetParam().mode, [&] { return std::make_unique<World>(GetParam().threads); },
+      [&] { return std::make_unique<World>(GetParam().threads); },
       [&](World& world) { (world.*run)(); },
       [&](World& world, const Outcome&) { EXPECT_EQ((world.*run)(), expected); });
   EXPECT_GT(allocations, 50u);
 }
 
-std::vector<Setting> settings() {
-  std::vector<Setting> all;
-  for (const Mode mode : {Mode::once, Mode::from_then_on}) {
-    const bool once = mode == Mode::once;
-    all.push_back({once ? "all_once" : "all_lasting", &World::run_all, 1, mode});
-    all.push_back({once ? "all_once_threads" : "all_lasting_threads", &World::run_all, 2, mode});
-    all.push_back({once ? "arriving_once" : "arriving_lasting", &World::run_arriving, 1, mode});
-    all.push_back({once ? "arriving_once_threads" : "arriving_lasting_threads",
-                   &World::run_arriving, 2, mode});
-  }
-  return all;
-}
+const Setting kSettings[] = {{"all", &World::run_all, 1},
+                             {"all_threads", &World::run_all, 2},
+                             {"arriving", &World::run_arriving, 1},
+                             {"arriving_threads", &World::run_arriving, 2}};
 
-INSTANTIATE_TEST_SUITE_P(Samples, FailingSamples, ::testing::ValuesIn(settings()),
+INSTANTIATE_TEST_SUITE_P(Samples, FailingSamples, ::testing::ValuesIn(kSettings),
                          [](const ::testing::TestParamInfo<Setting>& setting) {
                            return std::string(setting.param.name);
                          });

@@ -12,7 +12,6 @@
 namespace dynet_like::nn {
 namespace {
 
-using failing::Mode;
 using failing::Outcome;
 
 struct Program {
@@ -67,8 +66,7 @@ TEST(FailingTrainingTest, GoesOnWithTheSameBits) {
   const std::vector<float> expected = untouched.values();
   std::size_t failures = 0;
   failing::fail_every_allocation(
-      Mode::once, [] { return std::make_unique<Program>(); },
-      [](Program& program) { program.train(); },
+      [] { return std::make_unique<Program>(); }, [](Program& program) { program.train(); },
       [&](Program& program, const Outcome& outcome) {
         failures += outcome.threw;
         if (outcome.threw) program.train();

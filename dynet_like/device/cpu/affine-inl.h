@@ -8,17 +8,11 @@
 #define DYNET_LIKE_AFFINE_INL
 #endif
 
+#include "dynet_like/device/cell_layouts.h"
 #include "dynet_like/device/cpu/product-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace dynet_like::detail::HWY_NAMESPACE {
-
-/// The inputs of an op that make an affine map: a bias, if any, and pairs (W, x) from `first` on.
-/// Results are {rows, columns}.
-struct Affine {
-  bool has_bias = false;
-  std::size_t bias = 0, first = 0, pairs = 0, rows = 0, columns = 1;
-};
 
 struct Items {
   std::size_t first, n;

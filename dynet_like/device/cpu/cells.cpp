@@ -3,6 +3,7 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "dynet_like/device/cpu/cells.cpp"
 #include "hwy/foreach_target.h"  // IWYU pragma: keep
+#include "dynet_like/device/cell_layouts.h"
 #include "dynet_like/device/cpu/affine-inl.h"
 #include "dynet_like/device/cpu/deferred-inl.h"
 #include "dynet_like/device/cpu/kernel_table.h"
@@ -36,23 +37,6 @@ HWY_INLINE Lanes<E> one_minus(Lanes<E> x) {
 }
 
 // ---------------------------------------------------------------------------------------- LSTM
-
-// Blocks of rows of the gates: forget gates from `f` on, one per child.
-struct LstmLayout {
-  std::size_t children, hidden, i, f, o, u, rows;
-  Affine map;
-
-  explicit LstmLayout(const Signature& type)
-      : children(type.attributes[0]), hidden(type.output_size / 2) {
-    const bool input_first = type.attributes[1] != 0;
-    i = (input_first ? 0 : children) * hidden;
-    f = (input_first ? 1 : 0) * hidden;
-    o = (children + 1) * hidden;
-    u = (children + 2) * hidden;
-    rows = (children + 3) * hidden;
-    map = {true, 0, children + 1, (type.inputs.size() - children - 1) / 2, rows, 1};
-  }
-};
 
 // kChildren < 0: any number.
 template <class E, int kChildren>
@@ -91,10 +75,11 @@ HWY_INLINE void lstm_item(const ForwardCall& call, const LstmLayout& layout, std
 template <class E>
 void lstm_forward(const ForwardCall& call) {
   const LstmLayout layout(*call.type);
+  const Affine map = layout.map(*call.type);
   E* sums =
       call.workspace->elements<E>(HWY_MIN(call.n, items_at_a_time<E>(layout.rows)) * layout.rows);
   for_chunks<E>(call.n, layout.rows, [&](Items items) HWY_ATTR {
-    affine(call, layout.map, items, sums);
+    affine(call, map, items, sums);
     const E* of_item = sums;
     for (std::size_t item = items.first; item < items.first + items.n; ++item) {
       switch (layout.children) {
@@ -148,6 +133,7 @@ HWY_INLINE void lstm_item_gradient(const BackwardCall& call, const LstmLayout& l
 template <class E>
 void lstm_backward(const BackwardCall& call) {
   const LstmLayout layout(*call.type);
+  const Affine map = layout.map(*call.type);
   const Deferred<E> deferred(call);
   for_chunks<E>(call.n, layout.rows, [&](Items items) HWY_ATTR {
     for (std::size_t item = items.first; item < items.first + items.n; ++item) {
@@ -165,23 +151,11 @@ void lstm_backward(const BackwardCall& call) {
           lstm_item_gradient<E, -1>(call, layout, item, deferred(item));
       }
     }
-    affine_gradients<E>(call, layout.map, items, deferred);
+    affine_gradients<E>(call, map, items, deferred);
   });
 }
 
 // ----------------------------------------------------------------------------------------- GRU
-
-struct GruLayout {
-  std::size_t hidden, rows;
-  Affine of_h, of_x;  // of_x has no pairs if there is no x
-
-  explicit GruLayout(const Signature& type)
-      : hidden(type.output_size),
-        rows(3 * hidden),
-        of_h{true, 0, 1, 1, rows, 1},
-        of_x{true, 3, 4, type.inputs.size() == 6 ? 1u : 0u, rows, 1} {}
-  bool has_x() const { return of_x.pairs == 1; }
-};
 
 template <class E>
 HWY_INLINE void gru_item(const ForwardCall& call, const GruLayout& layout, std::size_t item,

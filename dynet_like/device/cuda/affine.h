@@ -1,16 +1,10 @@
 // Affine maps b + W1 x1 + W2 x2 + ... of the items of a batch, and their gradients.
 #pragma once
 
+#include "dynet_like/device/cell_layouts.h"
 #include "dynet_like/device/cuda/gathered_products.h"
 
 namespace dynet_like::detail::cuda {
-
-/// The inputs of an op that make an affine map: a bias, if any, and pairs (W, x) from `first` on.
-/// Results are {rows, columns}.
-struct Affine {
-  bool has_bias = false;
-  std::size_t bias = 0, first = 0, pairs = 0, rows = 0, columns = 1;
-};
 
 /// The maps of all items, `stride` elements apart, or one behind the other.
 template <class T>

@@ -15,25 +15,6 @@ __device__ T logistic(T x) {
 
 // ---------------------------------------------------------------------------------------- LSTM
 
-// Blocks of rows of the gates: forget gates from `f` on, one per child.
-struct LstmLayout {
-  unsigned children, hidden, i, f, o, u, rows;
-
-  explicit LstmLayout(const Signature& type)
-      : children(type.attributes[0]), hidden(static_cast<unsigned>(type.output_size / 2)) {
-    const bool input_first = type.attributes[1] != 0;
-    i = (input_first ? 0 : children) * hidden;
-    f = (input_first ? 1 : 0) * hidden;
-    o = (children + 1) * hidden;
-    u = (children + 2) * hidden;
-    rows = (children + 3) * hidden;
-  }
-};
-Affine map_of(const Signature& type, const LstmLayout& layout) {
-  const std::size_t first = layout.children + 1;
-  return {true, 0, first, (type.inputs.size() - first) / 2, layout.rows, 1};
-}
-
 template <class T>
 __global__ void lstm_items(LstmLayout layout, std::size_t count, const T* sums,
                            const Operand* cells, T* out, T* saved) {
@@ -70,7 +51,7 @@ void lstm_forward(const ForwardCall& call) {
   Commands& commands = commands_of(call);
   T* const sums = commands.elements<T>(call.n * layout.rows);
   GatheredProducts<T> products;
-  add_affine(products, call, map_of(*call.type, layout), sums);
+  add_affine(products, call, layout.map(*call.type), sums);
   products.launch(commands, false);
   const std::size_t count = call.n * layout.hidden;
   launch_each(commands, count, lstm_items<T>, layout, count, sums,
@@ -109,7 +90,7 @@ __global__ void lstm_gradients(LstmLayout layout, std::size_t count, Operand dys
 template <class T>
 void lstm_backward(const BackwardCall& call) {
   const LstmLayout layout(*call.type);
-  const Affine map = map_of(*call.type, layout);
+  const Affine map = layout.map(*call.type);
   Commands& commands = commands_of(call);
   const Deferred<T> deferred(call);
   const std::size_t count = call.n * layout.hidden;
@@ -123,17 +104,6 @@ void lstm_backward(const BackwardCall& call) {
 }
 
 // ----------------------------------------------------------------------------------------- GRU
-
-struct GruLayout {
-  unsigned hidden;
-  Affine of_h, of_x;  // of_x has no pairs if there is no x
-
-  explicit GruLayout(const Signature& type)
-      : hidden(static_cast<unsigned>(type.output_size)),
-        of_h{true, 0, 1, 1, 3 * type.output_size, 1},
-        of_x{true, 3, 4, type.inputs.size() == 6 ? 1u : 0u, 3 * type.output_size, 1} {}
-  bool has_x() const { return of_x.pairs == 1; }
-};
 
 // r and z are of both sums; of n, only the part of h goes through the reset gate.
 template <class T>

@@ -1,0 +1,15 @@
+#include "dynet_like/core/one_thread.h"
+
+#include "dynet_like/core/errors.h"
+
+namespace dynet_like::detail {
+
+void OneThread::throw_busy() {
+  throw UsageError(
+      "[ComputationGraph] need one thread at a time in a graph, or in all graphs of a minibatch; "
+      "got "
+      "a second one while another records or runs: give each thread graphs of its own, or set "
+      "GraphOptions::threads and use add_losses");
+}
+
+}  // namespace dynet_like::detail

@@ -1,0 +1,147 @@
+// What a backward pass decides before anything of it runs: who takes part, and how contributions
+// are summed.
+#include "dynet_like/exec/gradient_plan.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "dynet_like/dynet_like.h"
+#include "dynet_like/exec/forward.h"
+
+namespace dynet_like {
+namespace {
+
+using detail::Contribution;
+using Contributions = std::vector<Contribution>;
+
+class GradientPlanTest : public ::testing::Test {
+ protected:
+  GradientPlanTest() {
+    common_.options.cells_after = 0;
+    run_.queue = queue_.get();
+  }
+
+  // Runs forward, and plans for the gradient of this sum.
+  const detail::GradientPlan& plan(const Expression& loss, bool full = false) {
+    const detail::ValueRef root{0, loss.i};
+    common_.tapes.push_back({&graph_.tape(), {}});
+    run_.end_tape = 1;
+    detail::NeededNodes needed(common_);
+    needed.collect(std::span(&root, 1));
+    forward_.run(needed.shared(), true, {});
+    needed.resolve_aliases();
+    forward_.run(needed.of_tapes(0, 1), false, {});
+    plan_.make(std::span(&root, 1), full, true);
+    return plan_;
+  }
+
+  detail::NodeRef node_of(const Expression& e) const { return {0, graph_.tape().value(e.i).node}; }
+  bool takes_part(const Expression& e) const { return plan_.nodes.at(node_of(e)).active; }
+  // To the gradient of a node, in the order of recording.
+  Contributions contributions(const Expression& e) const {
+    Contributions all;
+    const detail::EdgeGradient* const edges = plan_.nodes.edges(0);
+    for (std::uint32_t edge = plan_.nodes.at(node_of(e)).first_consumer; edge != detail::kNone;
+         edge = edges[edge].next) {
+      all.push_back(edges[edge].contribution);
+    }
+    return all;
+  }
+
+  ParameterCollection model_{1};
+  Parameter weights_ = model_.add_parameters({4, 4});
+  ComputationGraph graph_;
+  detail::CommonState common_{GraphOptions{}};
+  detail::RunState run_{common_};
+  std::unique_ptr<detail::Queue> queue_ = common_.options.device->make_queue(nullptr);
+  detail::Forward forward_{run_};
+  detail::GradientPlan plan_{run_};
+  Expression x_ = input(graph_, {4}, {1, 2, 3, 4});
+  Expression y_ = parameter(graph_, weights_) * x_;
+};
+
+TEST_F(GradientPlanTest, OneReaderWritesInPlace) {
+  const Expression z = tanh(y_);
+  plan(sum_elems(z));
+  EXPECT_EQ(contributions(y_), Contributions{Contribution::written});
+  EXPECT_EQ(contributions(z), Contributions{Contribution::written});
+  EXPECT_TRUE(plan_.nodes.zeros().size() == 1 && plan_.nodes.ones().size() == 1);  // of the loss
+}
+
+TEST_F(GradientPlanTest, OneOfTwoReadersAddsToTheOthers) {
+  plan(sum_elems(cmult(tanh(y_), exp(y_))));
+  Contributions both = contributions(y_);
+  std::sort(both.begin(), both.end());
+  EXPECT_EQ(both, (Contributions{Contribution::written, Contribution::added}));
+}
+
+TEST_F(GradientPlanTest, MoreReadersAreAddedInTheOrderOfRecording) {
+  // The first to be added runs last.
+  const Expression a = tanh(y_), b = exp(a) + y_, c = cmult(b, y_);
+  plan(sum_elems(c));
+  EXPECT_EQ(contributions(y_), (Contributions{Contribution::written, Contribution::added_slot,
+                                              Contribution::added_slot}));
+}
+
+TEST_F(GradientPlanTest, PartsAreSummedBySelf) {
+  const Expression first = tanh(pick_range(y_, 0, 2)), second = exp(pick_range(y_, 2, 4));
+  plan(sum_elems(cmult(first, second)));
+  EXPECT_EQ(contributions(y_), (Contributions{Contribution::written, Contribution::written}));
+  EXPECT_EQ(plan_.nodes.zeros().size(), 1u);
+}
+
+TEST_F(GradientPlanTest, WhatNobodyReadsBeginsAsZeros) {
+  plan(sum_elems(tanh(pick_range(y_, 1, 3))));
+  EXPECT_EQ(contributions(y_), Contributions{Contribution::written});
+  ASSERT_EQ(plan_.nodes.zeros().size(), 2u);
+  EXPECT_EQ(plan_.nodes.zeros()[1].count, 4u);
+}
+
+TEST_F(GradientPlanTest, OverlappingPartsAreAddedToZeros) {
+  const Expression first = tanh(pick_range(y_, 0, 3)), second = exp(pick_range(y_, 1, 4));
+  plan(sum_elems(cmult(first, second)));
+  EXPECT_EQ(contributions(y_), (Contributions{Contribution::added_slot, Contribution::added_slot}));
+  EXPECT_EQ(plan_.nodes.zeros().size(), 2u);
+}
+
+TEST_F(GradientPlanTest, InputsTakePartIfAllIsWanted) {
+  plan(sum_elems(y_), true);
+  EXPECT_TRUE(takes_part(x_));
+  EXPECT_EQ(contributions(x_), Contributions{Contribution::written});
+}
+
+TEST_F(GradientPlanTest, OnlyWhatReachesALossTakesPart) {
+  const Expression z = tanh(y_), constant = exp(x_), unread = square(y_);
+  plan(sum_elems(cmult(z, constant)));
+  EXPECT_TRUE(takes_part(y_) && takes_part(z));
+  EXPECT_FALSE(takes_part(x_) || takes_part(constant) || takes_part(unread));
+}
+
+TEST_F(GradientPlanTest, PlacesDoNotOverlap) {
+  std::vector<Expression> all{y_};
+  for (int i = 0; i < 6; ++i) all.push_back(tanh(all.back()) + all[all.size() / 2]);
+  plan(sum_elems(sum(all)));
+  const std::size_t bytes = plan_.nodes.bytes();
+  std::vector<std::size_t> places;
+  for (const Expression& e : all) places.push_back(plan_.nodes.at(node_of(e)).place);
+  std::sort(places.begin(), places.end());
+  for (std::size_t i = 0; i < places.size(); ++i) {
+    const std::size_t end = i + 1 < places.size() ? places[i + 1] : bytes;
+    EXPECT_LE(places[i] + 4 * sizeof(float), end);
+  }
+}
+
+TEST_F(GradientPlanTest, CanBeRead) {
+  const std::string text = plan(sum_elems(tanh(y_))).to_string();
+  EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 4);  // the size, and three nodes
+  EXPECT_NE(text.find("tanh, node"), std::string::npos) << text;
+  EXPECT_NE(text.find(", of the loss"), std::string::npos) << text;
+  EXPECT_NE(text.find("; written at"), std::string::npos) << text;
+}
+
+}  // namespace
+}  // namespace dynet_like

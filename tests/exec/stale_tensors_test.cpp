@@ -1,0 +1,99 @@
+// A tensor that a program keeps beyond the values it shows is found: it reads NaN with
+// verify_batching and in debug builds, and the address sanitizer stops the program.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <vector>
+
+#include "dynet_like/core/sanitizer.h"
+#include "dynet_like/dynet_like.h"
+
+namespace dynet_like {
+namespace {
+
+// Keeps the address from the optimiser, which may know what was there.
+float read(const Tensor& tensor) {
+  volatile const float* const first = tensor.v;
+  return *first;
+}
+
+GraphOptions verifying() {
+  GraphOptions options;
+  options.verify_batching = true;
+  return options;
+}
+
+#ifdef DYNET_LIKE_ASAN
+constexpr bool kAddressSanitizer = true;
+#else
+constexpr bool kAddressSanitizer = false;
+#endif
+
+void expect_found(const Tensor& tensor) {
+  if constexpr (kAddressSanitizer) {
+    EXPECT_DEATH(read(tensor), "use-after-poison");
+  } else {
+    EXPECT_TRUE(std::isnan(read(tensor)));
+  }
+}
+
+class StaleTensorsTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (!default_device()->is_cpu()) GTEST_SKIP() << "tensors of a device are copies";
+  }
+  Tensor value(ComputationGraph& graph) const {
+    return tanh(parameter(graph, w_) * input(graph, {2}, {1, 2})).value();
+  }
+
+  ParameterCollection model_{1};
+  Parameter w_ = model_.add_parameters({2, 2});
+};
+
+TEST_F(StaleTensorsTest, OfAGraph) {
+  ComputationGraph graph(verifying());
+  const Tensor kept = value(graph);
+  EXPECT_FALSE(std::isnan(read(kept)));
+  graph.clear();
+  expect_found(kept);
+}
+
+TEST_F(StaleTensorsTest, OfAMinibatch) {
+  Minibatch minibatch(verifying());
+  const Tensor kept = value(minibatch.new_graph());
+  value(minibatch.new_graph());
+  EXPECT_FALSE(std::isnan(read(kept)));
+  minibatch.clear();
+  expect_found(kept);
+}
+
+TEST_F(StaleTensorsTest, ThatAReturnToACheckpointForgot) {
+  ComputationGraph graph(verifying());
+  const Tensor first = value(graph);
+  graph.checkpoint();
+  const Tensor second = value(graph);
+  graph.revert();
+  EXPECT_FALSE(std::isnan(read(first)));
+  expect_found(second);
+}
+
+TEST_F(StaleTensorsTest, NewValuesAreWhole) {
+  ComputationGraph graph(verifying());
+  const std::vector<float> before = as_vector(value(graph));
+  for (int i = 0; i < 3; ++i) {
+    graph.clear();
+    EXPECT_EQ(as_vector(value(graph)), before);
+  }
+}
+
+#ifndef NDEBUG
+TEST_F(StaleTensorsTest, InDebugBuildsWithoutAsking) {
+  ComputationGraph graph;
+  const Tensor kept = value(graph);
+  graph.clear();
+  expect_found(kept);
+}
+#endif
+
+}  // namespace
+}  // namespace dynet_like
