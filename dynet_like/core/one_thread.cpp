@@ -1,3 +1,4 @@
+// What a second thread is told.
 #include "dynet_like/core/one_thread.h"
 
 #include "dynet_like/core/errors.h"

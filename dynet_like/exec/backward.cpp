@@ -1,3 +1,4 @@
+// Going through the batches of a lane in reverse, and collecting what shared values get.
 #include "dynet_like/exec/backward.h"
 
 #include <algorithm>

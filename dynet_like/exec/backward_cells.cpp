@@ -1,3 +1,4 @@
+// The calls of cells that run backward as a whole, and the slots of their contributions.
 #include "dynet_like/exec/backward_cells.h"
 
 #include <algorithm>

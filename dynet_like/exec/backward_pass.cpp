@@ -1,3 +1,4 @@
+// The block of gradients, and calls of kernels.
 #include "dynet_like/exec/backward_pass.h"
 
 #include <algorithm>

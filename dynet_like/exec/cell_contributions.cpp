@@ -1,3 +1,4 @@
+// Describing, listing and collecting contributions of cells to shared values.
 #include "dynet_like/exec/cell_contributions.h"
 
 #include <algorithm>

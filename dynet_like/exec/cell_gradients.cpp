@@ -1,3 +1,4 @@
+// Why a cell runs as a whole or node by node, and where the gradients of its members lie.
 #include "dynet_like/exec/cell_gradients.h"
 
 #include <algorithm>

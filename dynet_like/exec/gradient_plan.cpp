@@ -1,3 +1,4 @@
+// Making a plan, and showing it.
 #include "dynet_like/exec/gradient_plan.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// Links from consumers to producers, and the choice of how their contributions are summed.
 #include "dynet_like/exec/node_gradients.h"
 
 #include <algorithm>
