@@ -16,18 +16,35 @@ using namespace detail;
 
 namespace {
 
-// Numbers of the device.
-std::vector<float> numbers(const ParameterStorage& storage, const void* from, std::size_t n) {
-  std::vector<float> result(n, 0.0f);
+// Numbers of the device; zeros of nothing.
+template <class Stored, class Number>
+void read_as(Device& device, const void* from, std::vector<Number>& to) {
+  std::vector<Stored> stored(to.size());
+  device.read(stored.data(), from, stored.size() * sizeof(Stored));
+  std::copy(stored.begin(), stored.end(), to.begin());
+}
+template <class Number = float>
+std::vector<Number> numbers(const ParameterStorage& storage, const void* from, std::size_t n) {
+  std::vector<Number> result(n, Number(0));
   if (from == nullptr) return result;
-  if (storage.dtype == DType::f32) {
-    storage.device().read(result.data(), from, n * sizeof(float));
-    return result;
-  }
-  std::vector<double> doubles(n);
-  storage.device().read(doubles.data(), from, n * sizeof(double));
-  std::copy(doubles.begin(), doubles.end(), result.begin());
+  storage.dtype == DType::f32 ? read_as<float>(storage.device(), from, result)
+                              : read_as<double>(storage.device(), from, result);
   return result;
+}
+
+// The gradient of a parameter or of all rows of a table; nothing if there is none.
+template <class Number>
+std::vector<Number> all_numbers(const ParameterStorage& storage, const void* dense,
+                                const Gradients::Rows* rows) {
+  if (dense != nullptr) return numbers<Number>(storage, dense, storage.size());
+  if (rows == nullptr) return {};
+  const std::size_t entry = storage.entry_size();
+  const auto touched = numbers<Number>(storage, rows->values.data(), rows->rows.size() * entry);
+  std::vector<Number> all(storage.size(), Number(0));
+  for (std::size_t slot = 0; slot < rows->rows.size(); ++slot) {
+    std::copy_n(&touched[slot * entry], entry, &all[rows->rows[slot] * entry]);
+  }
+  return all;
 }
 
 // Memory of which the first `used` bytes stay as they are.
@@ -179,20 +196,11 @@ std::vector<float> Gradients::values(const LookupParameter& table, unsigned row)
 }
 
 std::vector<float> Gradients::all_values(const ParameterStorage& storage) const {
-  if (!storage.is_table) {
-    const void* const dense = find_dense(storage);
-    return dense == nullptr ? std::vector<float>() : numbers(storage, dense, storage.size());
-  }
-  const Rows* const rows = find_rows(storage);
-  if (rows == nullptr) return {};
-  const std::size_t entry = storage.entry_size();
-  const std::vector<float> touched =
-      numbers(storage, rows->values.data(), rows->rows.size() * entry);
-  std::vector<float> all(storage.size(), 0.0f);
-  for (std::size_t slot = 0; slot < rows->rows.size(); ++slot) {
-    std::copy_n(&touched[slot * entry], entry, &all[rows->rows[slot] * entry]);
-  }
-  return all;
+  return all_numbers<float>(storage, find_dense(storage), find_rows(storage));
+}
+
+std::vector<double> Gradients::all_doubles(const ParameterStorage& storage) const {
+  return all_numbers<double>(storage, find_dense(storage), find_rows(storage));
 }
 
 void Gradients::set_values(const ParameterStorage& storage, std::span<const float> numbers) {

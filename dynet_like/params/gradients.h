@@ -58,6 +58,7 @@ class Gradients {
   std::vector<float> values(const LookupParameter& table, unsigned row) const;
   /// The dense gradient of a parameter, or all rows of a table; none if nothing was added.
   std::vector<float> all_values(const ParameterStorage& storage) const;
+  std::vector<double> all_doubles(const ParameterStorage& storage) const;
   /// Replaces that by numbers, of all rows of a table; by nothing if there are none.
   void set_values(const ParameterStorage& storage, std::span<const float> numbers);
 
