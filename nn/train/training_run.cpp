@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "dynet_like/core/errors.h"
+#include "dynet_like/io/folder_lock.h"
 
 namespace dynet_like::nn {
 
@@ -42,6 +43,7 @@ TrainingRun::TrainingRun(const ParameterCollection& model, Trainer& trainer,
       random_(options_.seed) {
   check_options();
   if (options_.plateau && !options_.schedule) options_.schedule = trainer.learning_rate;
+  if (!options_.output.empty()) take_folder();
   if (options_.resume) resume();
   if (!options_.output.empty()) begin_files();
 }
@@ -61,7 +63,7 @@ bool TrainingRun::next_epoch() {
     if (!checkpoint_.empty() && !is_saved_) save();
     end();
   } else if (progress_.epochs >= options_.epochs || !is_patient) {
-    if (progress_.best_epoch > 0) best_.load();
+    if (progress_.best_epoch > 0) load_best();
     end();
   } else {
     if (options_.watch_interrupts && !watch_) watch_.emplace();

@@ -16,6 +16,7 @@
 
 #include "dynet_like/core/random.h"
 #include "dynet_like/graph/minibatch.h"
+#include "dynet_like/io/safetensors.h"
 #include "dynet_like/train/trainer.h"
 #include "nn/data/minibatches.h"
 #include "nn/train/best_model.h"
@@ -24,6 +25,10 @@
 #include "nn/train/progress_bar.h"
 #include "nn/train/training_options.h"
 #include "nn/train/training_progress.h"
+
+namespace dynet_like::detail {
+class FolderLock;
+}  // namespace dynet_like::detail
 
 namespace dynet_like::nn {
 
@@ -44,16 +49,17 @@ namespace dynet_like::nn {
 class TrainingRun {
  public:
   /// The model must have all its parameters; it and the trainer must outlive the run. Makes the
-  /// folder, or loads its checkpoint. Throws UsageError for options that make no sense or are not
-  /// those of the checkpoint, and FileError if a file is missing, malformed or cannot be written.
+  /// folder, or loads its checkpoint; until the run is destroyed, the folder is its own. Throws
+  /// UsageError for options that make no sense or are not those of the checkpoint, and FileError if
+  /// another run has the folder, or a file is missing, malformed or cannot be written.
   TrainingRun(const ParameterCollection& model, Trainer& trainer, TrainingOptions options = {});
   ~TrainingRun();
   TrainingRun(const TrainingRun&) = delete;
   TrainingRun& operator=(const TrainingRun&) = delete;
 
   /// Whether there is an epoch to train: the next one, or the rest of one that was not completed.
-  /// At the end the best model is loaded; without any, the last one stays. False at once after
-  /// Ctrl-C or stop().
+  /// At the end the best model is loaded; without any, the last one stays. Throws FileError if the
+  /// folder has the best model of another run in its place. False at once after Ctrl-C or stop().
   bool next_epoch();
 
   class MinibatchRange;
@@ -128,9 +134,12 @@ class TrainingRun {
 
   void check_options() const;
   Metadata all_settings() const;
+  void take_folder();
   void begin_files();
   void resume();
-  void resume_best(const TrainingProgress& progress) const;
+  Metadata best_metadata(const TrainingProgress& progress) const;
+  SafetensorsFile read_best(const TrainingProgress& progress) const;
+  void load_best() const;
 
   void end();
   void set_learning_rate();
@@ -161,7 +170,8 @@ class TrainingRun {
   TrainingOptions options_;
   ParameterCollection model_;
   Trainer& trainer_;
-  std::filesystem::path checkpoint_;  // empty without a folder
+  std::unique_ptr<detail::FolderLock> lock_;  // null without a folder
+  std::filesystem::path checkpoint_;          // empty without a folder
   BestModel best_;
   TrainingProgress progress_;
   std::unique_ptr<EventFile> events_;

@@ -11,6 +11,7 @@
 #include "dynet_like/core/text.h"
 #include "dynet_like/io/atomic_file.h"
 #include "dynet_like/io/checkpoint.h"
+#include "dynet_like/io/folder_lock.h"
 #include "dynet_like/io/safetensors.h"
 #include "nn/train/training_run.h"
 
@@ -94,13 +95,18 @@ Metadata TrainingRun::all_settings() const {
   return all;
 }
 
-void TrainingRun::begin_files() {
+void TrainingRun::take_folder() {
   std::error_code error;
   if (!options_.resume) std::filesystem::create_directories(options_.output, error);
   if (error) {
     throw FileError(options_.output,
                     fmt::format("need to make the folder; got: {}", error.message()));
   }
+  lock_ = std::make_unique<detail::FolderLock>(options_.output);
+}
+
+void TrainingRun::begin_files() {
+  std::error_code error;
   // Better to learn it before hours of training than after; not committed, they leave nothing.
   for (const auto& file : {checkpoint_, best_.file()}) detail::AtomicFile check(file);
   if (options_.resume) write_curve();  // which a run that was killed may not have come to
@@ -126,35 +132,45 @@ void TrainingRun::resume() {
   const SafetensorsFile file = SafetensorsFile::read(checkpoint_);
   check_settings(file.name(), file.metadata(), all_settings());
   TrainingProgress progress = TrainingProgress::from(file.metadata(), file.name());
-  if (progress.best_epoch > 0) resume_best(progress);
+  if (progress.best_epoch > 0) read_best(progress);
   Random random;  // every minibatch has its own
   load_checkpoint(checkpoint_, model_, trainer_, random);
   progress_ = std::move(progress);
   is_saved_ = true;
 }
 
-// The best model is written before the checkpoint: it may be of an epoch that is trained once more.
-// Another run in the same folder may have replaced it, too.
-void TrainingRun::resume_best(const TrainingProgress& progress) const {
-  const SafetensorsFile file = SafetensorsFile::read(best_.file());
-  const Metadata& saved = file.metadata();
-  Metadata wanted = all_settings();
-  wanted.insert(options_.texts.begin(), options_.texts.end());
-  if (std::includes(saved.begin(), saved.end(), wanted.begin(), wanted.end()) &&
-      number_in<unsigned>(saved, kEpoch, file.name()) >= progress.best_epoch) {
-    return;
-  }
-  throw FileError(file.name(), fmt::format("need the best model of the run that {} goes on with; "
-                                           "got that of another run",
-                                           checkpoint_.string()));
-}
-
-void TrainingRun::keep_best(const TrainingProgress& progress) {
+Metadata TrainingRun::best_metadata(const TrainingProgress& progress) const {
   Metadata metadata = all_settings();
   metadata.insert(options_.texts.begin(), options_.texts.end());
   metadata[kEpoch] = fmt::to_string(progress.best_epoch);
   metadata[kDevScore] = fmt::to_string(progress.best_score);
-  best_.keep(metadata);
+  return metadata;
+}
+
+// The best model is written before the checkpoint: it may be of an epoch that is trained once more.
+// Where there are no locks, another run may have replaced it, too.
+SafetensorsFile TrainingRun::read_best(const TrainingProgress& progress) const {
+  SafetensorsFile file = SafetensorsFile::read(best_.file());
+  const Metadata& saved = file.metadata();
+  Metadata wanted = best_metadata(progress);
+  if (number_in<unsigned>(saved, kEpoch, file.name()) > progress.best_epoch) {
+    wanted.erase(kEpoch);
+    wanted.erase(kDevScore);
+  }
+  if (std::includes(saved.begin(), saved.end(), wanted.begin(), wanted.end())) return file;
+  throw FileError(file.name(),
+                  fmt::format("need the best model of this run, of epoch {}; got that of another "
+                              "run: give every run a folder of its own",
+                              progress.best_epoch));
+}
+
+void TrainingRun::keep_best(const TrainingProgress& progress) {
+  best_.keep(best_metadata(progress));
+}
+
+void TrainingRun::load_best() const {
+  if (best_.file().empty()) return best_.load();
+  load_parameters(read_best(progress_), model_);
 }
 
 void TrainingRun::write_curve() const {

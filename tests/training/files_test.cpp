@@ -93,8 +93,10 @@ TEST(TrainingFilesTest, ScoresAndLossesNeedNotBeFinite) {
       }
       if (epoch == 0) first.run->finish_epoch(number);
     }
+    const TrainingProgress before = first.run->progress();
+    first.run.reset();
     Program second(kPlain, folder, true, smaller);
-    const TrainingProgress &before = first.run->progress(), &after = second.run->progress();
+    const TrainingProgress& after = second.run->progress();
     EXPECT_EQ(after.updates, 8u);
     EXPECT_EQ(std::isnan(after.loss), std::isnan(number));
     EXPECT_EQ(after.best_epoch, before.best_epoch);

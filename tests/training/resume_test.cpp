@@ -92,6 +92,7 @@ TEST_P(TrainingRunTest, StoppedAnywhereItGoesOnWithTheSameBits) {
     });
     EXPECT_TRUE(first.run->interrupted());
     EXPECT_FALSE(first.run->next_epoch());
+    first.run.reset();
     Program second(GetParam(), folder, true);
     second.train();
     EXPECT_FALSE(second.run->interrupted());

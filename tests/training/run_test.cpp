@@ -103,6 +103,7 @@ TEST(TrainingRunsTest, SignalsStopIt) {
   struct sigaction now = {};
   sigaction(SIGINT, nullptr, &now);
   EXPECT_EQ(now.sa_handler, SIG_DFL);
+  first.run.reset();
   Program second(kPlain, folder, true);
   second.train();
   EXPECT_EQ(second.values(), whole.values());
@@ -123,6 +124,7 @@ TEST(TrainingRunsTest, StoppedAndLeft) {
                            }),
                Left);
   EXPECT_FALSE(first.run->next_epoch());
+  first.run.reset();
   Program second(kPlain, folder, true);
   EXPECT_EQ(second.run->progress().minibatches, 3u);
   second.train();

@@ -1,0 +1,75 @@
+// FolderLock: one holder at a time, in this process or another, and none after a process was
+// killed.
+#include <csignal>
+#include <filesystem>
+#include <string>
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <gtest/gtest.h>
+
+#include "dynet_like/core/errors.h"
+#include "dynet_like/io/folder_lock.h"
+#include "tests/support/message_of.h"
+
+namespace dynet_like::detail {
+namespace {
+
+namespace fs = std::filesystem;
+
+fs::path new_folder(const char* name) {
+  const fs::path folder = fs::path(testing::TempDir()) / name;
+  fs::remove_all(folder);
+  fs::create_directories(folder);
+  return folder;
+}
+
+TEST(FolderLockTest, HasOneHolder) {
+  const fs::path folder = new_folder("lock");
+  {
+    const FolderLock lock(folder);
+    EXPECT_EQ(message_of<FileError>([&] { FolderLock second(folder); }),
+              folder.string() +
+                  ": need a folder that no other run uses; got one in use by this program: destroy "
+                  "the run that has it, or choose another folder");
+  }
+  EXPECT_TRUE(fs::is_empty(folder));
+  EXPECT_NO_THROW(FolderLock{folder});
+}
+
+TEST(FolderLockTest, EndsWithItsProcess) {
+  const fs::path folder = new_folder("killed");
+  int ready[2];
+  ASSERT_EQ(::pipe(ready), 0);
+  const pid_t child = ::fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    const FolderLock lock(folder);
+    if (::write(ready[1], "x", 1) != 1) ::_exit(1);
+    for (;;) ::pause();
+  }
+  char byte = 0;
+  ASSERT_EQ(::read(ready[0], &byte, 1), 1);
+  const std::string message = message_of<FileError>([&] { FolderLock lock(folder); });
+  char host[256] = {};
+  ::gethostname(host, sizeof(host) - 1);
+  EXPECT_EQ(message, folder.string() +
+                         ": need a folder that no other run uses; got one in use by \"process " +
+                         std::to_string(child) + " on " + host +
+                         "\": wait until that has ended, or choose another folder");
+  ::kill(child, SIGKILL);
+  ::waitpid(child, nullptr, 0);
+  EXPECT_NO_THROW(FolderLock{folder});
+  for (const int end : ready) ::close(end);
+}
+
+TEST(FolderLockTest, NeedsAFolderToWriteIn) {
+  const fs::path folder = new_folder("none");
+  EXPECT_THROW(FolderLock(folder / "missing"), FileError);
+  fs::create_directories(folder / ".dynet_like.lock");
+  EXPECT_THROW(FolderLock{folder}, FileError);
+}
+
+}  // namespace
+}  // namespace dynet_like::detail
