@@ -46,12 +46,12 @@ struct TrainingOptions {
   /// Goes on from the checkpoint in that folder.
   bool resume = false;
   /// All that bits depend on, such as sizes of layers: it must be as it was to go on from a
-  /// checkpoint. Keys must not begin with "training."; they and values are UTF-8.
+  /// checkpoint. Keys must not begin with "training." or "dynet_like."; they and values are UTF-8.
   Metadata settings = {};
   /// What a checkpoint keeps as well, but need not be as it was, such as paths of data: a program
-  /// that goes on can read it there. The same holds for keys.
+  /// that goes on can read it there. The same holds for keys, which settings must not have.
   Metadata arguments = {};
-  /// Larger texts that are kept with the best model, such as vocabularies. The same holds for keys.
+  /// Larger texts that are kept with the best model, such as vocabularies; keys as for arguments.
   Metadata texts = {};
   /// An event file for TensorBoard, too.
   bool events = false;

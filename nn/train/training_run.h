@@ -94,8 +94,8 @@ class TrainingRun {
   /// The same without dev samples: the last epoch's model is the best.
   void finish_epoch();
   /// One more number for the learning curve, of the epoch that is finished next; after its
-  /// minibatches, since checkpoints do not have it. Throws UsageError for the name "epoch", and
-  /// for one that is not UTF-8.
+  /// minibatches, since checkpoints do not have it. Throws UsageError for a name of the curve's own
+  /// ("epoch", "train loss", the dev score), and for one that is not UTF-8.
   void note(const std::string& column, double value);
 
   /// Asks the run to end as Ctrl-C does. Other threads may call it.
@@ -132,6 +132,8 @@ class TrainingRun {
   };
   using DevScore = std::function<std::optional<double>()>;
 
+  static constexpr const char* kLossColumn = "train loss";
+  std::string score_column() const { return "dev " + options_.score_name; }
   void check_options() const;
   Metadata all_settings() const;
   void take_folder();

@@ -11,12 +11,6 @@
 
 namespace dynet_like::nn {
 
-namespace {
-
-constexpr const char* kLossColumn = "train loss";
-
-}  // namespace
-
 void TrainingRun::finish_epoch(const std::function<double()>& dev_score) {
   finish([&] { return std::optional(dev_score()); });
 }
@@ -113,7 +107,7 @@ TrainingProgress TrainingRun::progress_after(const Evaluation& evaluation) const
   }
   std::map<std::string, double> row = notes_;
   row[kLossColumn] = evaluation.loss;
-  if (evaluation.score) row["dev " + options_.score_name] = *evaluation.score;
+  if (evaluation.score) row[score_column()] = *evaluation.score;
   after.curve.add(row);
   return after;
 }

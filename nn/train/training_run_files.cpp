@@ -13,6 +13,7 @@
 #include "dynet_like/io/checkpoint.h"
 #include "dynet_like/io/folder_lock.h"
 #include "dynet_like/io/safetensors.h"
+#include "dynet_like/io/tensor_file.h"
 #include "nn/train/training_run.h"
 
 namespace dynet_like::nn {
@@ -34,11 +35,22 @@ void check_metadata(const Metadata& metadata) {
   for (const auto& [key, value] : metadata) {
     check_text(key);
     check_text(value);
-    if (!key.starts_with(kOwn)) continue;
+    if (!key.starts_with(kOwn) && !key.starts_with(detail::tensor_file::kReserved)) continue;
     throw UsageError(
-        fmt::format("[TrainingRun] need keys of settings and texts that do not begin with "
-                    "\"training.\"; got {}",
-                    detail::quoted_text(key)));
+        fmt::format("[TrainingRun] need keys of settings, texts and arguments that do not begin "
+                    "with \"{}\" or \"{}\"; got {}",
+                    kOwn, detail::tensor_file::kReserved, detail::quoted_text(key)));
+  }
+}
+
+// A file that has both would lose one of them.
+void check_other_keys(const Metadata& settings, const Metadata& others, const char* name) {
+  for (const auto& [key, value] : settings) {
+    if (!others.contains(key)) continue;
+    throw UsageError(
+        fmt::format("[TrainingRun] need other keys in settings than in texts and arguments; got {} "
+                    "in settings and {}",
+                    detail::quoted_text(key), name));
   }
 }
 
@@ -67,14 +79,23 @@ void TrainingRun::check_options() const {
   need(!options_.events || !options_.output.empty(), "a folder for events", "none");
   if (options_.plateau) options_.plateau->check();
   check_text(options_.score_name);
+  need(options_.score_name != "epoch", "a name of the score that a report has not itself",
+       "\"epoch\"");
   check_metadata(options_.settings);
   check_metadata(options_.arguments);
   check_metadata(options_.texts);
+  check_other_keys(options_.settings, options_.texts, "texts");
+  check_other_keys(options_.settings, options_.arguments, "arguments");
 }
 
 void TrainingRun::note(const std::string& column, double value) {
   check_text(column);
-  if (column == "epoch") throw UsageError("[TrainingRun] need a name but \"epoch\"; got it");
+  if (column == "epoch" || column == kLossColumn || column == score_column()) {
+    throw UsageError(
+        fmt::format("[TrainingRun] need a name for a note that the learning curve has not itself; "
+                    "got \"{}\"",
+                    column));
+  }
   notes_[column] = value;
 }
 
