@@ -116,7 +116,9 @@ class EGCore : public dynet_like::Trainer {
     norm_of_all_ = gradients.norm(collection_, true);
     sparse_updates = dynet_like::SparseUpdates::lazy;
     const WithoutGradients left_alone(gradients, tables);
-    dynet_like::Trainer::update(gradients);
+    const Gradients& all = gradients;
+    const Gradients none = {};
+    dynet_like::Trainer::update(all.has_any_of(collection_) ? all : none);
     count_decay();
   }
 

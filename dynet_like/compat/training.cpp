@@ -106,7 +106,12 @@ void Trainer::update() {
   collection_.reset_gradient();
 }
 
-void Trainer::change_parameters() { core_->update(detail::gradients()); }
+// Without any of their own, all of them are zero for it, as for DyNet's trainers.
+void Trainer::change_parameters() {
+  const dynet_like::Gradients& all = detail::gradients();
+  const dynet_like::Gradients none = {};
+  core_->update(all.has_any_of(collection_) ? all : none);
+}
 
 void Trainer::update(const std::vector<unsigned>& updated_params,
                      const std::vector<unsigned>& updated_lookup_params) {

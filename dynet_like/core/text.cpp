@@ -1,6 +1,7 @@
 // Numbers by std::from_chars, which knows no locale; UTF-8; quoted text.
 #include "dynet_like/core/text.h"
 
+#include <algorithm>
 #include <bit>
 #include <charconv>
 #include <cmath>
@@ -63,6 +64,15 @@ std::string quoted_text(std::string_view text) {
     }
   }
   return result + (text.size() > kQuotedBytes ? "...\"" : "\"");
+}
+
+std::string listed_names(std::span<const std::string> names, std::size_t most) {
+  std::string result;
+  for (const std::string& name : names.first(std::min(most, names.size()))) {
+    result += (result.empty() ? "\"" : ", \"") + name + '"';
+  }
+  if (names.size() <= most) return result;
+  return result + " and " + std::to_string(names.size() - most) + " more";
 }
 
 }  // namespace dynet_like::detail

@@ -1,7 +1,9 @@
 // Text from files that nobody vouches for: numbers, and how a message may show the rest.
 #pragma once
 
+#include <cstddef>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -17,5 +19,8 @@ bool is_utf8(std::string_view text);
 
 /// Text from a file as a message may show it: quoted, without control characters, not too long.
 std::string quoted_text(std::string_view text);
+
+/// Names in quotes as a message may list them: the first `most`, and how many more there are.
+std::string listed_names(std::span<const std::string> names, std::size_t most);
 
 }  // namespace dynet_like::detail

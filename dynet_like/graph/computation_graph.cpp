@@ -213,6 +213,7 @@ void ComputationGraph::backward(const Expression& loss, Gradients& gradients, bo
                      tape_->labels_of(std::span(&loss.i, 1)));
   }
   executor.check_parameters("backward");
+  gradients.check_not_used();
   executor.forward(std::span(&root, 1));
   executor.begin_backward();
   executor.run_backward(std::span(&root, 1), gradients, full);

@@ -2,6 +2,8 @@
 #include "dynet_like/graph/minibatch.h"
 
 #include <algorithm>
+#include <cmath>
+#include <string>
 
 #include "dynet_like/core/errors.h"
 #include "dynet_like/core/make_room.h"
@@ -82,6 +84,13 @@ const Expression& Minibatch::checked(const Expression& e, const char* user) cons
 }
 
 void Minibatch::check_loss(const Expression& loss, const char* user) const {
+  if (trained_losses_ > 0 && gradients_.is_used()) {
+    throw UsageError(std::string("[") + user +
+                     "] need a minibatch that was cleared since a trainer has used its gradients; "
+                     "got one with " +
+                     std::to_string(trained_losses_) +
+                     " losses that would be trained on again: call clear after an update");
+  }
   const Dim dim = checked(loss, user).dim();
   if (dim.batch_size() == 1) return;
   throw ShapeError(std::string("[") + user + "] need a loss of one number; got " + to_string(dim) +
@@ -170,6 +179,40 @@ float Minibatch::loss() {
   return static_cast<float>(total_);
 }
 
+void Minibatch::check_finite_loss() {
+  const float sum = loss();
+  if (std::isfinite(sum)) return;
+  const bool in_parts = parts_.size() > 1;
+  for (const Expression& loss : std::span(losses_).first(computed_losses_)) {
+    const ValueRef value = ref(loss, "check_finite_loss");
+    double number = 0;
+    executor_->forward(std::span(&value, 1));
+    executor_->sum_values(std::span(&value, 1), std::span(&number, 1));
+    if (in_parts) executor_->release();
+    if (std::isfinite(number)) continue;
+    throw NumericError("[Minibatch] need a finite loss; got " + std::to_string(number) +
+                       " in sample " + std::to_string(value.tape) + first_not_finite(value));
+  }
+  throw NumericError("[Minibatch] need a finite sum of the losses; got " + std::to_string(sum));
+}
+
+// What detect_anomaly says of the nodes of a loss, which are computed anew.
+std::string Minibatch::first_not_finite(const ValueRef& loss) {
+  struct Detecting {
+    Executor& executor;
+    ~Detecting() { executor.detect_anomaly(false); }
+  };
+  const Detecting detecting{*executor_};
+  executor_->invalidate();
+  executor_->detect_anomaly(true);
+  try {
+    executor_->forward(std::span(&loss, 1));
+  } catch (const NumericError& error) {
+    return std::string("; ") + error.what();
+  }
+  return "";
+}
+
 void Minibatch::train_in_parts(std::span<double> losses) {
   for (const Part& part : parts_) {
     forward_new(part);
@@ -213,12 +256,14 @@ const Gradients& Minibatch::backward() {
     gradients_.clear();
     backward(gradients_);
   }
+  trained_losses_ = losses_.size();
   for (std::size_t i = 0; i < used_; ++i) graphs_[i]->last_gradients_ = &gradients_;
   return gradients_;
 }
 
 void Minibatch::backward(Gradients& gradients) {
   check_backward();
+  gradients.check_not_used();
   const bool in_parts = parts_.size() > 1;
   executor_->begin_backward();
   for (const Part& part : parts_) {
@@ -228,6 +273,7 @@ void Minibatch::backward(Gradients& gradients) {
   }
   executor_->finish_backward(gradients);
   if (in_parts) forgets_ = executor_->forgets();
+  trained_losses_ = losses_.size();
   for (std::size_t i = 0; i < used_; ++i) {
     const bool is_callers = &gradients != graphs_[i]->collected_;
     graphs_[i]->last_gradients_ = is_callers ? nullptr : &gradients;
@@ -344,6 +390,7 @@ void Minibatch::clear() {
   wave_count_ = 0;
   gradients_.clear();
   ran_forward_ = ran_backward_ = false;
+  trained_losses_ = 0;
   if (fibers_ != nullptr) fibers_->keep_stacks(kKeptStacks);
   if (types_->trim()) {
     executor_->forget_types();

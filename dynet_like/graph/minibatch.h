@@ -6,6 +6,7 @@
 #include <initializer_list>
 #include <memory>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "dynet_like/graph/computation_graph.h"
@@ -33,7 +34,9 @@ class Minibatch {
   /// Throws UsageError if there is no such sample.
   ComputationGraph& graph(std::size_t sample);
 
-  /// A term of the total loss: one number per minibatch element of its graph. Throws ShapeError.
+  /// A term of the total loss: one number per minibatch element of its graph. Throws ShapeError;
+  /// and UsageError if a trainer has used what backward() returned and the minibatch was not
+  /// cleared since: the terms before it would be trained on again.
   void add_loss(const Expression& loss);
   /// Records `count` new samples beside each other, with GraphOptions::threads threads:
   /// record(graph, i) records sample i into its graph and returns an expression of it. Returns
@@ -70,6 +73,10 @@ class Minibatch {
   /// `start` was called before, StateError if its values are gone.
   void start();
   float loss();
+  /// Throws NumericError if the sum of the losses that `forward` returned is not finite: the
+  /// message has the first sample with such a loss, and its first node with such a number, for
+  /// which it is computed once more. Costs nothing if the sum is finite.
+  void check_finite_loss();
   /// Computes these expressions together, and keeps what that computes: for decoders and parsers,
   /// which read values on the way and go on. A call costs what its new nodes cost. There are no
   /// parts: memory_limit does not bound it.
@@ -82,8 +89,12 @@ class Minibatch {
   /// after the last add_loss.
   const Gradients& backward();
   /// The same, added to gradients of the caller: on the CPU accumulated minibatches have the bits
-  /// of one. If it throws, some may have been added: clear them.
+  /// of one. If it throws, some may have been added: clear them. Throws UsageError if a trainer has
+  /// used them and they were not cleared since.
   void backward(Gradients& gradients);
+
+  /// How many of the losses had a backward pass since the last `clear`.
+  std::size_t trained_losses() const { return trained_losses_; }
 
   /// Forgets all graphs; their expressions become stale. Dropout draws new numbers. Whatever was
   /// thrown before, even because memory ran out, the minibatch is as good as new then.
@@ -132,6 +143,7 @@ class Minibatch {
   void read_losses(Part part, std::span<double> losses);
   void run_backward(Part part, Gradients& gradients);
   void check_backward();
+  std::string first_not_finite(const detail::ValueRef& loss);
 
   std::shared_ptr<detail::TypeTable> types_;
   std::vector<std::unique_ptr<detail::TypeCache>>
@@ -153,6 +165,7 @@ class Minibatch {
   Gradients gradients_;
   bool ran_forward_ = false;
   bool ran_backward_ = false;  ///< in parts, the forward pass runs backward too
+  std::size_t trained_losses_ = 0;
 };
 
 }  // namespace dynet_like

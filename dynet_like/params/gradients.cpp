@@ -96,6 +96,7 @@ void Gradients::Part::clear(std::size_t index) {
 }
 
 void Gradients::clear() {
+  is_used_ = false;
   std::erase_if(parts_, [](const Part& part) { return part.layout.use_count() == 1; });
   for (Part& part : parts_) {
     for (std::size_t i = 0; i < part.used.size(); ++i) part.clear(i);
@@ -103,6 +104,7 @@ void Gradients::clear() {
 }
 
 void Gradients::clear(const ParameterStorage& parameter) {
+  is_used_ = false;
   for (Part& part : parts_) {
     if (part.layout == parameter.layout && parameter.index < part.used.size()) {
       part.clear(parameter.index);
@@ -114,6 +116,33 @@ void Gradients::clear(const ParameterCollection& collection) {
   for (const auto& storage : collection.get_storage().all) {
     if (collection.contains(*storage)) clear(*storage);
   }
+}
+
+void Gradients::check_not_used() const {
+  if (!is_used()) return;
+  throw UsageError(
+      "[backward] need gradients that were cleared since a trainer has used them; got some that it "
+      "would use again: call Gradients::clear after an update");
+}
+
+bool Gradients::has_any_of(const ParameterCollection& collection) const {
+  return std::any_of(parts_.begin(), parts_.end(), [&](const Part& part) {
+    if (part.layout != collection.get_storage().layout) return false;
+    for (std::size_t i = 0; i < part.used.size(); ++i) {
+      if (part.has(i)) return true;
+    }
+    return false;
+  });
+}
+
+std::vector<std::string> Gradients::names() const {
+  std::vector<std::string> names;
+  for (const Part& part : parts_) {
+    for (std::size_t i = 0; i < part.used.size(); ++i) {
+      if (part.has(i)) names.push_back(part.layout->entries[i].name);
+    }
+  }
+  return names;
 }
 
 Gradients::Part& Gradients::part(const std::shared_ptr<CollectionLayout>& layout) {
@@ -253,6 +282,7 @@ void Gradients::scale(double factor) {
   if (!std::isfinite(factor)) {
     throw UsageError(fmt::format("[Gradients] need a finite factor; got {}", factor));
   }
+  is_used_ = false;
   for (Part& part : parts_) {
     const CollectionLayout& layout = *part.layout;
     const Updates& updates = layout.device->updates();

@@ -1,9 +1,11 @@
 // Gradients: what a backward pass produces and a trainer consumes, an object of its own.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "dynet_like/params/parameter_collection.h"
@@ -42,6 +44,16 @@ class Gradients {
   void clear(const ParameterStorage& parameter);
   void clear(const ParameterCollection& collection);
   bool empty() const { return parts_.empty(); }
+  /// Whether a parameter of this collection's storage has one.
+  bool has_any_of(const ParameterCollection& collection) const;
+  /// A trainer has updated parameters with them: until they are cleared, or scaled, a backward pass
+  /// must not add to them. Several trainers may say so at once.
+  void mark_used() const { std::atomic_ref(is_used_).store(true, std::memory_order_relaxed); }
+  bool is_used() const { return std::atomic_ref(is_used_).load(std::memory_order_relaxed); }
+  /// What a backward pass asks before it adds to them: throws UsageError if they are used.
+  void check_not_used() const;
+  /// The names of all parameters that have one.
+  std::vector<std::string> names() const;
 
   /// The gradient of a parameter, to add to; zero if there was none.
   void* dense(const ParameterStorage& parameter);
@@ -83,6 +95,7 @@ class Gradients {
     std::vector<std::uint8_t> used;  // per parameter: its gradient is valid
     std::vector<Rows> tables;        // per parameter; empty for all but tables
 
+    bool has(std::size_t index) const { return used[index] != 0 || !tables[index].rows.empty(); }
     void clear(std::size_t index);
   };
 
@@ -92,6 +105,7 @@ class Gradients {
   const Part* find_part(const ParameterStorage& parameter) const;
 
   std::vector<Part> parts_;
+  mutable bool is_used_ = false;
 };
 
 }  // namespace dynet_like

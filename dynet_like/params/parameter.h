@@ -22,6 +22,7 @@ struct CollectionLayout {
   struct Entry {
     std::size_t dense_offset = 0, size = 0;  ///< in elements; tables have no dense gradient
     std::size_t rows = 0, entry_size = 0;
+    std::string name;
   };
   DType dtype = DType::f32;
   std::shared_ptr<Device> device = cpu_device();

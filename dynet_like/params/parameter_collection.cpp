@@ -1,6 +1,8 @@
 // ParameterCollection: names, layout and first values.
 #include "dynet_like/params/parameter_collection.h"
 
+#include <utility>
+
 #include "dynet_like/core/errors.h"
 #include "dynet_like/core/make_room.h"
 
@@ -82,12 +84,13 @@ std::shared_ptr<ParameterStorage> ParameterCollection::add(const Dim& dim, bool 
   init.initialize(parameter->tensor_to_fill(), random);
   parameter->values_written();
   CollectionLayout& layout = *storage_->layout;
+  CollectionLayout::Entry entry = {layout.dense_size, parameter->size(), parameter->rows(),
+                                   parameter->entry_size(), parameter->name};
   make_room(layout.entries);
   make_room(storage_->all);
   storage_->by_name.emplace(parameter->name, parameter->index);
   // From here on nothing fails.
-  layout.entries.push_back(
-      {layout.dense_size, parameter->size(), parameter->rows(), parameter->entry_size()});
+  layout.entries.push_back(std::move(entry));
   if (!is_table) layout.dense_size += (dim.size() + 15) / 16 * 16;
   storage_->all.push_back(parameter);
   ++uses;

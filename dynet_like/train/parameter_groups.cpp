@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "dynet_like/core/errors.h"
+#include "dynet_like/core/text.h"
 
 namespace dynet_like {
 
@@ -18,12 +19,9 @@ namespace {
 constexpr std::size_t kMostNames = 100;  // in a message
 
 std::string names_of(std::span<const std::shared_ptr<ParameterStorage>> parameters) {
-  std::string names;
-  for (const auto& parameter : parameters.first(std::min(kMostNames, parameters.size()))) {
-    names += fmt::format("{}\"{}\"", names.empty() ? "" : ", ", parameter->name);
-  }
-  if (parameters.size() <= kMostNames) return names.empty() ? "no parameters" : names;
-  return fmt::format("{} and {} more", names, parameters.size() - kMostNames);
+  std::vector<std::string> names;
+  for (const auto& parameter : parameters) names.push_back(parameter->name);
+  return names.empty() ? "no parameters" : listed_names(names, kMostNames);
 }
 
 }  // namespace

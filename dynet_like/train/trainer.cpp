@@ -9,6 +9,7 @@
 
 #include "dynet_like/core/errors.h"
 #include "dynet_like/core/make_room.h"
+#include "dynet_like/core/text.h"
 #include "dynet_like/device/updates.h"
 #include "dynet_like/train/parameter_state.h"
 #include "dynet_like/train/update_rule.h"
@@ -186,9 +187,25 @@ std::vector<Step> Trainer::steps(double scale) const {
   return steps;
 }
 
+// Those of another model would be passed over, and nothing be trained.
+void Trainer::check_own(const Gradients& gradients) const {
+  constexpr std::size_t kMostNames = 5;  // in a message
+  if (!parameters_.empty() && gradients.has_any_of(collection_)) return;
+  const std::vector<std::string> others = gradients.names();
+  if (others.empty()) return;
+  std::vector<std::string> own;
+  for (const auto& parameter : parameters_) own.push_back(parameter->storage().name);
+  throw UsageError(fmt::format(
+      "[Trainer] need gradients of the collection that it was made for, which has {}; got those of "
+      "{} elsewhere: make the trainer for the collection that the model is in",
+      own.empty() ? "no parameters" : listed_names(own, kMostNames),
+      listed_names(others, kMostNames)));
+}
+
 void Trainer::update(const Gradients& gradients) {
   check_settings();
   find_parameters();
+  check_own(gradients);
   // All that can fail comes first.
   const std::vector<Step> steps = this->steps(gradient_scale(gradients));
   const bool averages = averages_.is_due(updates_ + 1);
@@ -213,6 +230,7 @@ void Trainer::update(const Gradients& gradients) {
     for (ParameterState* parameter : some.parameters) parameter->storage().values_changed();
   }
   if (averages) averages_.count();
+  gradients.mark_used();
   ++updates_;
   if (steps.front().scale != 1) ++clipped_updates_;
   if (cycle_) learning_rate = cycle_->after(updates_);

@@ -65,8 +65,9 @@ class Trainer {
   Trainer& operator=(const Trainer&) = delete;
 
   /// One step. Throws NumericError if a gradient is not finite (always checked; it costs little),
-  /// and UsageError if the learning rate or the weight decay is out of range, or averages stand in
-  /// for the parameters. Whatever it throws, also if memory runs out, no parameter has changed.
+  /// and UsageError if the learning rate or the weight decay is out of range, averages stand in for
+  /// the parameters, or there are gradients of other collections alone, or the trainer's has no
+  /// parameter. Whatever it throws, also if memory runs out, no parameter has changed.
   void update(const Gradients& gradients);
 
   /// Gradients whose norm over all updated parameters is larger are scaled down to it (Pascanu et
@@ -143,6 +144,7 @@ class Trainer {
   bool updates(std::size_t parameter) const;
   std::vector<std::shared_ptr<ParameterStorage>> updated_storages() const;
   void check_weights_in_place() const;
+  void check_own(const Gradients& gradients) const;
   void start_averaging(const MovingAverageSettings& settings);
   double gradient_scale(const Gradients& gradients) const;
   void plan(detail::ParameterState& parameter, const Gradients& gradients, detail::Step step,

@@ -16,8 +16,8 @@ namespace dynet_like::nn {
 /// Which dev scores are better: larger ones, as of an accuracy, or smaller ones, as of a loss.
 enum class Better { larger, smaller };
 
-/// What comes of gradients that are not finite: the trainer's NumericError, or the update is left
-/// out and counted.
+/// What comes of a loss or of gradients that are not finite: a NumericError that says which, or the
+/// update is left out and counted.
 enum class NotFinite { fail, skip };
 
 struct TrainingOptions {

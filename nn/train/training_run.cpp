@@ -175,10 +175,32 @@ void TrainingRun::check_in_minibatch() const {
 
 float TrainingRun::update(Minibatch& batch) { return update(batch, batch.size()); }
 
+// The numbers of what comes after an update and those before it would be one sum.
+void TrainingRun::check_cleared(const Minibatch& batch) {
+  if (batch.trained_losses() == 0) return;
+  throw UsageError(
+      fmt::format("[TrainingRun] need a minibatch without losses that were trained on; got one "
+                  "with {} of them: clear() it where the loop's body begins",
+                  batch.trained_losses()));
+}
+
+float TrainingRun::finite_loss(Minibatch& batch) const {
+  const float loss = batch.forward();
+  if (options_.not_finite == NotFinite::skip) return loss;
+  try {
+    batch.check_finite_loss();
+  } catch (const NumericError& error) {
+    throw NumericError(fmt::format("{}; in minibatch {} of epoch {}", error.what(), position_ + 1,
+                                   progress_.epochs + 1));
+  }
+  return loss;
+}
+
 float TrainingRun::update(Minibatch& batch, std::size_t losses) {
   check_in_minibatch();
+  check_cleared(batch);
   try {
-    const float loss = batch.forward();
+    const float loss = finite_loss(batch);
     if (options_.accumulate == 1 && !options_.mean_losses) {
       add_pending(static_cast<double>(loss), losses);
       make_update(batch.backward());
@@ -224,6 +246,9 @@ void TrainingRun::make_update(const Gradients& gradients) {
   set_learning_rate();
   is_saved_ = false;
   try {
+    if (!std::isfinite(pending_.loss)) {
+      throw NumericError(fmt::format("[TrainingRun] need a finite loss; got {}", pending_.loss));
+    }
     trainer_.update(gradients);
     ++progress_.updates;
     progress_.loss += pending_.loss;

@@ -79,7 +79,8 @@ class TrainingRun {
   /// Runs a minibatch forward and backward and, unless gradients are accumulated and more are to
   /// come, updates the parameters. `losses` is for means: how many losses it has, by default one
   /// per sample. Returns the sum of the losses. Throws NumericError as TrainingOptions::not_finite
-  /// says, and UsageError outside of the minibatches.
+  /// says, and UsageError outside of the minibatches, or if the minibatch was not cleared since its
+  /// last backward pass.
   float update(Minibatch& batch);
   float update(Minibatch& batch, std::size_t losses);
   /// The same with gradients of your own.
@@ -151,6 +152,8 @@ class TrainingRun {
   void end_minibatch();
   void end_minibatches();
   void check_in_minibatch() const;
+  static void check_cleared(const Minibatch& batch);
+  float finite_loss(Minibatch& batch) const;
   void add_pending(double loss, std::size_t losses);
   bool update_is_due() const;
   void make_update(const Gradients& gradients);

@@ -181,7 +181,9 @@ class Sequence {
       model_.table7.initialize(3, Floats(7, 0.1f * static_cast<float>(random_.below(9))));
     if (how == 3 && !inference_) {
       forward();
-      trainer_.update(batch_.backward());
+      Gradients gradients;  // of one's own, or losses could not be added to those there are
+      batch_.backward(gradients);
+      trainer_.update(gradients);
     }
     return random_.below(2) == 0 ? compute() : forward();
   }

@@ -142,7 +142,9 @@ TEST_F(IncrementalTest, LossIsWhatStartHasComputed) {
   const float expected = batch.forward();
   SimpleSGDTrainer trainer(model, 0.5f);
   batch.start();
-  trainer.update(batch.backward());
+  Gradients gradients;
+  batch.backward(gradients);
+  trainer.update(gradients);
   EXPECT_EQ(batch.loss(), expected) << "of the values before the update";
   batch.start();
   EXPECT_LT(batch.loss(), expected);

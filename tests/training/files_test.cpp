@@ -78,8 +78,8 @@ TEST(TrainingFilesTest, HostileCheckpoints) {
   EXPECT_NO_THROW(Program(kPlain, folder, true));
 }
 
-// A perplexity may be infinite at first, and so may a loss whose gradients are finite.
-TEST(TrainingFilesTest, ScoresAndLossesNeedNotBeFinite) {
+// A perplexity may be infinite at first.
+TEST(TrainingFilesTest, ScoresNeedNotBeFinite) {
   for (const double number : {std::numeric_limits<double>::infinity(), std::nan("")}) {
     SCOPED_TRACE(number);
     const std::string folder = new_folder("not_finite");
@@ -88,7 +88,7 @@ TEST(TrainingFilesTest, ScoresAndLossesNeedNotBeFinite) {
     for (int epoch = 0; epoch < 2; ++epoch) {
       ASSERT_TRUE(first.run->next_epoch());
       for (const auto& samples : first.run->minibatches(kSamples)) {
-        first.run->update(Gradients(), number, samples.size());
+        first.run->update(Gradients(), 2, samples.size());
         if (epoch == 1) first.run->stop();
       }
       if (epoch == 0) first.run->finish_epoch(number);
@@ -98,7 +98,7 @@ TEST(TrainingFilesTest, ScoresAndLossesNeedNotBeFinite) {
     Program second(kPlain, folder, true, smaller);
     const TrainingProgress& after = second.run->progress();
     EXPECT_EQ(after.updates, 8u);
-    EXPECT_EQ(std::isnan(after.loss), std::isnan(number));
+    EXPECT_EQ(after.loss, before.loss);
     EXPECT_EQ(after.best_epoch, before.best_epoch);
     EXPECT_EQ(after.best_score, before.best_score);
     if (std::isinf(number)) {

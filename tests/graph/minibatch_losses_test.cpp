@@ -1,0 +1,128 @@
+// Losses of minibatches that are not finite, or that were trained on before.
+#include <cmath>
+#include <limits>
+#include <string>
+
+#include <gtest/gtest.h>
+
+#include "dynet_like/dynet_like.h"
+#include "tests/support/message_of.h"
+
+namespace dynet_like {
+namespace {
+
+class MinibatchLossesTest : public testing::Test {
+ protected:
+  void add_loss(Minibatch& batch, float x) {
+    ComputationGraph& graph = batch.new_graph();
+    const Expression logarithm = log(parameter(graph, w) * x);
+    graph.label(logarithm, "logarithm");
+    batch.add_loss(squared_norm(logarithm));
+  }
+
+  ParameterCollection model;
+  Parameter w = model.add_parameters({1}, ParameterInitConst(1), "w");
+  SimpleSGDTrainer trainer = SimpleSGDTrainer(model, 0.1f);
+};
+
+TEST_F(MinibatchLossesTest, ThatAreNotFiniteAreNamed) {
+  GraphOptions parts, inference, threads, cells;
+  parts.memory_limit = 1;
+  inference.inference = true;
+  threads.threads = 2;
+  cells.cells_after = 1;
+  for (const GraphOptions& options : {GraphOptions(), parts, inference, threads, cells}) {
+    Minibatch batch(options);
+    for (int round = 0; round < 2; ++round) {
+      batch.clear();
+      for (const float x : {1, 2, 3, 0, 5, 0}) add_loss(batch, x);
+      EXPECT_EQ(batch.forward(), std::numeric_limits<float>::infinity());
+      const std::string message = message_of<NumericError>([&] { batch.check_finite_loss(); });
+      EXPECT_EQ(message.find("[Minibatch] need a finite loss; got inf in sample 3; "
+                             "[detect_anomaly] need finite numbers; got -inf in element 0 of the "
+                             "value of log, node "),
+                0u)
+          << message;
+      EXPECT_NE(message.find(" of sample 3 (\"logarithm\")"), std::string::npos) << message;
+      // It goes on as if nothing had been asked.
+      EXPECT_EQ(batch.forward(), std::numeric_limits<float>::infinity());
+    }
+    batch.clear();
+    add_loss(batch, 1);
+    EXPECT_EQ(batch.forward(), 0);
+    EXPECT_NO_THROW(batch.check_finite_loss());
+  }
+}
+
+TEST_F(MinibatchLossesTest, WhoseSumIsTooLarge) {
+  Minibatch batch;
+  for (int i = 0; i < 2; ++i) batch.add_loss(input(batch.new_graph(), 3e38f));
+  EXPECT_EQ(batch.forward(), std::numeric_limits<float>::infinity());
+  EXPECT_EQ(message_of<NumericError>([&] { batch.check_finite_loss(); }),
+            "[Minibatch] need a finite sum of the losses; got inf");
+}
+
+TEST_F(MinibatchLossesTest, AForgottenClearIsRefused) {
+  GraphOptions parts;
+  parts.memory_limit = 1;
+  for (const GraphOptions& options : {GraphOptions(), parts}) {
+    Minibatch batch(options);
+    const auto step = [&](float x) {
+      for (int i = 0; i < 2; ++i) add_loss(batch, x);
+      batch.forward();
+      trainer.update(batch.backward());
+    };
+    step(2);
+    EXPECT_EQ(batch.trained_losses(), 2u);
+    EXPECT_EQ(
+        message_of<UsageError>([&] { step(3); }),
+        "[add_loss] need a minibatch that was cleared since a trainer has used its gradients; "
+        "got one with 2 losses that would be trained on again: call clear after an update");
+    batch.clear();
+    EXPECT_EQ(batch.trained_losses(), 0u);
+    EXPECT_NO_THROW(step(3));
+  }
+}
+
+TEST_F(MinibatchLossesTest, AForgottenClearOfGradientsIsRefused) {
+  Minibatch batch;
+  Gradients gradients;
+  const auto step = [&] {
+    batch.clear();
+    add_loss(batch, 2);
+    batch.forward();
+    batch.backward(gradients);
+    trainer.update(gradients);
+  };
+  step();
+  const std::string expected =
+      "[backward] need gradients that were cleared since a trainer has used them; got some that it "
+      "would use again: call Gradients::clear after an update";
+  EXPECT_EQ(message_of<UsageError>(step), expected);
+  ComputationGraph graph;
+  const Expression loss = parameter(graph, w) * 2;
+  EXPECT_EQ(message_of<UsageError>([&] { graph.backward(loss, gradients); }), expected);
+  gradients.clear();
+  EXPECT_NO_THROW(step());
+  gradients.scale(0.5);  // on purpose
+  EXPECT_NO_THROW(step());
+}
+
+// The same losses once more, with new parameters, or more of them before an update.
+TEST_F(MinibatchLossesTest, MayBeTrainedOnAgain) {
+  Minibatch batch;
+  add_loss(batch, 2);
+  for (int step = 0; step < 3; ++step) {
+    batch.forward();
+    EXPECT_NO_THROW(trainer.update(batch.backward()));
+  }
+  batch.clear();
+  for (const float x : {2, 3}) {
+    add_loss(batch, x);
+    batch.forward();
+    EXPECT_NO_THROW(batch.backward());
+  }
+}
+
+}  // namespace
+}  // namespace dynet_like

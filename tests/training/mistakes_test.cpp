@@ -1,0 +1,125 @@
+// What a loop may do wrong, and a training run says.
+#include <cmath>
+#include <limits>
+#include <string>
+
+#include <gtest/gtest.h>
+
+#include "tests/support/message_of.h"
+#include "tests/support/training_program.h"
+
+namespace dynet_like::nn {
+namespace {
+
+using namespace training_program;
+
+constexpr float kInfinity = std::numeric_limits<float>::infinity();
+
+/// A model of one weight, and minibatches of two samples.
+struct TwoSamples {
+  ParameterCollection model;
+  Parameter w = model.add_parameters({1}, ParameterInitConst(8));
+  SimpleSGDTrainer trainer = SimpleSGDTrainer(model, 1);
+  Minibatch batch;
+  TrainingOptions options;
+
+  TwoSamples() { options.lines = nullptr; }
+
+  // The gradient is 1 whatever is added.
+  void add_losses(float added) {
+    batch.add_loss(parameter(batch.new_graph(), w));
+    ComputationGraph& graph = batch.new_graph();
+    batch.add_loss(parameter(graph, w) + log(input(graph, std::exp(added))));
+  }
+};
+
+TEST(TrainingMistakesTest, LossesThatAreNotFiniteAreNamed) {
+  for (const unsigned accumulate : {1, 2}) {
+    TwoSamples two;
+    two.options.accumulate = accumulate;
+    TrainingRun run(two.model, two.trainer, two.options);
+    ASSERT_TRUE(run.next_epoch());
+    const auto train = [&](float added) {
+      for (const auto& samples : run.minibatches(Minibatches{{4, 5}, {6, 7}})) {
+        two.batch.clear();
+        two.add_losses(samples[0] == 6 ? added : 0);
+        run.update(two.batch);
+      }
+    };
+    EXPECT_EQ(message_of<NumericError>([&] { train(-kInfinity); }),
+              "[Minibatch] need a finite loss; got -inf in sample 1; [detect_anomaly] need finite "
+              "numbers; got -inf in element 0 of the value of log, node 1 of sample 1; in "
+              "minibatch 2 of epoch 1");
+    // As if the minibatch had not been there; on with the last update.
+    EXPECT_EQ(as_scalar(two.w.values()), accumulate == 1 ? 6.0f : 8.0f);
+    ASSERT_TRUE(run.next_epoch());
+    train(0);
+    EXPECT_EQ(as_scalar(two.w.values()), 4.0f);
+    EXPECT_TRUE(std::isfinite(run.progress().mean_loss()));
+  }
+}
+
+TEST(TrainingMistakesTest, LossesThatAreNotFiniteMayBeSkipped) {
+  TwoSamples two;
+  two.options.not_finite = NotFinite::skip;
+  TrainingRun run(two.model, two.trainer, two.options);
+  ASSERT_TRUE(run.next_epoch());
+  for (const auto& samples : run.minibatches(Minibatches{{4, 5}, {6, 7}})) {
+    two.batch.clear();
+    two.add_losses(samples[0] == 6 ? -kInfinity : 0);
+    run.update(two.batch);
+  }
+  EXPECT_EQ(as_scalar(two.w.values()), 6.0f);
+  EXPECT_EQ(run.progress().skipped, 1u);
+  EXPECT_EQ(run.progress().mean_loss(), 8);
+}
+
+TEST(TrainingMistakesTest, LossesOfYourOwnAreFinite) {
+  TwoSamples two;
+  TrainingRun run(two.model, two.trainer, two.options);
+  ASSERT_TRUE(run.next_epoch());
+  const auto train = [&] {
+    for (const auto& samples : run.minibatches(2)) {
+      run.update(Gradients(), std::nan(""), samples.size());
+    }
+  };
+  EXPECT_EQ(message_of<NumericError>(train), "[TrainingRun] need a finite loss; got nan");
+}
+
+TEST(TrainingMistakesTest, AForgottenClear) {
+  const auto message = [](unsigned accumulate, bool records_again) {
+    TwoSamples two;
+    two.options.accumulate = accumulate;
+    TrainingRun run(two.model, two.trainer, two.options);
+    run.next_epoch();
+    return message_of<UsageError>([&] {
+      for ([[maybe_unused]] const auto& samples : run.minibatches(Minibatches{{0, 1}, {2, 3}})) {
+        if (records_again || two.batch.size() == 0) two.add_losses(0);
+        run.update(two.batch);
+      }
+    });
+  };
+  const std::string expected =
+      "[TrainingRun] need a minibatch without losses that were trained on; got one with 2 of them: "
+      "clear() it where the loop's body begins";
+  EXPECT_EQ(message(1, false), expected);
+  EXPECT_EQ(message(2, false), expected);
+  EXPECT_EQ(message(2, true), expected);
+  // After an update already the next loss is refused.
+  EXPECT_EQ(message(1, true).find("[add_loss] need a minibatch that was cleared since "), 0u);
+}
+
+// Another minibatch each time, at the same place.
+TEST(TrainingMistakesTest, MinibatchesOfTheLoopNeedNoClear) {
+  TwoSamples two;
+  TrainingRun run(two.model, two.trainer, two.options);
+  ASSERT_TRUE(run.next_epoch());
+  for ([[maybe_unused]] const auto& samples : run.minibatches(3)) {
+    Minibatch batch;
+    batch.add_loss(parameter(batch.new_graph(), two.w));
+    EXPECT_NO_THROW(run.update(batch));
+  }
+}
+
+}  // namespace
+}  // namespace dynet_like::nn
