@@ -3,6 +3,7 @@
 
 #include "nn/train/bleu.h"
 #include "nn/train/event_file.h"
+#include "nn/train/group_schedule.h"
 #include "nn/train/learning_curve.h"
 #include "nn/train/metrics.h"
 #include "nn/train/predict.h"

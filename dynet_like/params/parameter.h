@@ -51,6 +51,9 @@ struct ParameterStorage {
   bool is_table = false;
   /// Trainers leave it alone if this is false.
   bool updated = true;
+  /// Graphs record it as const_parameter and const_lookup do: it gets no gradient, and no backward
+  /// pass is made for it alone.
+  bool frozen = false;
   /// Counts the changes of the values, or the chances to change them; and these chances alone.
   std::atomic<std::uint64_t> version = 0, chances = 0;
   detail::Block values;  ///< memory of the device

@@ -66,8 +66,8 @@ class Trainer {
 
   /// One step. Throws NumericError if a gradient is not finite (always checked; it costs little),
   /// and UsageError if the learning rate or the weight decay is out of range, averages stand in for
-  /// the parameters, or there are gradients of other collections alone, or the trainer's has no
-  /// parameter. Whatever it throws, also if memory runs out, no parameter has changed.
+  /// the parameters, or there are gradients but the trainer has no parameters or all of them are of
+  /// another model's. Whatever it throws, also if memory runs out, no parameter has changed.
   void update(const Gradients& gradients);
 
   /// Gradients whose norm over all updated parameters is larger are scaled down to it (Pascanu et

@@ -7,8 +7,10 @@
 #include <iostream>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "dynet_like/io/model_file.h"
+#include "nn/train/group_schedule.h"
 #include "nn/train/schedules.h"
 
 namespace dynet_like::nn {
@@ -37,6 +39,9 @@ struct TrainingOptions {
   bool schedule_by_epoch = false;
   /// Shrinks the schedule's rate, or that which the trainer begins with, where dev scores stay.
   std::optional<Plateau> plateau = {};
+  /// The trainer's groups, by epochs; without any the run leaves them alone. What they freeze costs
+  /// no backward pass in graphs that are recorded meanwhile.
+  std::vector<GroupsFrom> groups = {};
   /// For the order of the samples, and for TrainingRun::random().
   std::uint64_t seed = 1;
 

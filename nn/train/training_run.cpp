@@ -34,6 +34,7 @@ TrainingRun::TrainingRun(const ParameterCollection& model, Trainer& trainer,
     : options_(std::move(options)),
       model_(model),
       trainer_(trainer),
+      groups_(model, trainer, options_.groups),
       checkpoint_(options_.output.empty()
                       ? ""
                       : std::filesystem::path(options_.output) / "checkpoint.safetensors"),
@@ -67,6 +68,7 @@ bool TrainingRun::next_epoch() {
     end();
   } else {
     if (options_.watch_interrupts && !watch_) watch_.emplace();
+    groups_.begin_epoch(progress_.epochs + 1);
     phase_ = Phase::training;
     set_learning_rate();
   }
@@ -75,6 +77,7 @@ bool TrainingRun::next_epoch() {
 
 // From here on signals do what they did before.
 void TrainingRun::end() {
+  groups_.thaw();
   stopped_ = interrupted();
   watch_.reset();
   phase_ = Phase::over;

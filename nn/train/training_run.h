@@ -21,6 +21,7 @@
 #include "nn/data/minibatches.h"
 #include "nn/train/best_model.h"
 #include "nn/train/event_file.h"
+#include "nn/train/group_schedule.h"
 #include "nn/train/interrupt.h"
 #include "nn/train/progress_bar.h"
 #include "nn/train/training_options.h"
@@ -175,6 +176,7 @@ class TrainingRun {
   TrainingOptions options_;
   ParameterCollection model_;
   Trainer& trainer_;
+  GroupSchedule groups_;
   std::unique_ptr<detail::FolderLock> lock_;  // null without a folder
   std::filesystem::path checkpoint_;          // empty without a folder
   BestModel best_;

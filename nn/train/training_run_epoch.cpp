@@ -53,6 +53,7 @@ void TrainingRun::finish(const DevScore& dev_score) {
   is_saved_ = false;
   notes_.clear();
   phase_ = Phase::between;
+  groups_.begin_epoch(progress_.epochs + 1);  // those that a checkpoint has follow from its epoch
   if (!checkpoint_.empty()) save();
   write_curve();
   add_events();

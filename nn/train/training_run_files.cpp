@@ -58,6 +58,8 @@ void check_settings(const std::string& file, const Metadata& saved, const Metada
   for (const auto& [name, value] : now) {
     const auto found = saved.find(name);
     if (found != saved.end() && found->second == value) continue;
+    // What was added to the run's later.
+    if (found == saved.end() && name.starts_with(kOwn) && value == "none") continue;
     throw UsageError(fmt::format(
         "[TrainingRun] need the same settings to go on from {}: {} was {}; got {}", file, name,
         found == saved.end() ? "missing" : detail::quoted_text(found->second),
@@ -112,6 +114,7 @@ Metadata TrainingRun::all_settings() const {
   add("schedule", options_.schedule ? options_.schedule->description() : "none");
   add("schedule_by_epoch", options_.schedule_by_epoch ? "yes" : "no");
   add("plateau", options_.plateau ? options_.plateau->description() : "none");
+  add("groups", groups_.description());
   add("seed", fmt::to_string(options_.seed));
   return all;
 }
@@ -155,6 +158,7 @@ void TrainingRun::resume() {
   TrainingProgress progress = TrainingProgress::from(file.metadata(), file.name());
   if (progress.best_epoch > 0) read_best(progress);
   Random random;  // every minibatch has its own
+  groups_.begin_epoch(progress.epochs + 1);
   load_checkpoint(checkpoint_, model_, trainer_, random);
   progress_ = std::move(progress);
   is_saved_ = true;

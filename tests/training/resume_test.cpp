@@ -57,6 +57,13 @@ std::vector<Setting> settings() {
          trainer.sparse_updates = SparseUpdates::exact;
          trainer.weight_decay = 0.01f;
        }},
+      {"groups_by_epoch",
+       [](TrainingOptions& options) {
+         options.groups = {{1, {{.pattern = "/embedding*", .frozen = true}}},
+                           {2, {{.pattern = "*/b", .rate = 0.1f}}},
+                           {3, {{.pattern = "/linear*", .frozen = true}}}};
+       },
+       [](Trainer& trainer) { trainer.sparse_updates = SparseUpdates::exact; }},
   };
 }
 

@@ -70,14 +70,14 @@ Expression add_lookup(ComputationGraph& graph, const LookupParameter& table, con
                       bool constant) {
   if (table.p == nullptr) table.get_storage();  // throws
   Tape& tape = graph.tape();
-  const ValueId values[] = {tape.add_parameter(table.p, constant)};
+  const ValueId values[] = {tape.add_parameter(table.p, constant || table.p->frozen)};
   return graph.expression(tape.add(ops::lookup, values, {}, rows));
 }
 
 template <class Handle>
 Expression add_parameter(ComputationGraph& graph, const Handle& handle, bool constant) {
   if (handle.p == nullptr) handle.get_storage();  // throws
-  return graph.expression(graph.tape().add_parameter(handle.p, constant));
+  return graph.expression(graph.tape().add_parameter(handle.p, constant || handle.p->frozen));
 }
 
 }  // namespace
