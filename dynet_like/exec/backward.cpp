@@ -136,7 +136,7 @@ std::size_t Backward::stride_of(NodeRef consumer, unsigned j) const {
   const Tape& tape = run_.tape(consumer);
   const std::uint32_t edge = tape.node(consumer.node).first_edge + j;
   const Value& value = tape.value(tape.edges()[edge]);
-  if (value.identity == 0 && pass_.plan.nodes.is_open(consumer, edge)) return 0;
+  if (pass_.plan.nodes.is_open(consumer, edge)) return 0;
   const Shape& shape = tape.types().shape(value.shape);
   const EdgeGradient& gradient = pass_.plan.nodes.edges(consumer.tape)[edge];
   const bool in_place = value.identity == 0 && gradient.contribution <= Contribution::added;

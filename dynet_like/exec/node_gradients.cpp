@@ -184,7 +184,8 @@ void NodeGradients::link_shared(NodeRef consumer, std::uint32_t edge_index, cons
   edge.contribution = Contribution::written;
   if (type.shared_gradients[j] != SharedGradient::dense) return;
   const Shape& shape = tape.types().shape(value.shape);
-  edge.place = reserve(run_.items_of(consumer) * shape.size * size_of(shape.dtype));
+  const std::size_t slots = is_open(consumer, edge_index) ? 1 : run_.items_of(consumer);
+  edge.place = reserve(slots * shape.size * size_of(shape.dtype));
 }
 
 // Consumers stand in recording order. Most come from the last to the first.

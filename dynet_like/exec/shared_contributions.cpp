@@ -200,7 +200,8 @@ void SharedContributions::contribute(const Consumer& consumer, const std::byte* 
   const std::size_t dy_size = deferred ? signature.deferred_size : signature.output_size;
   if (deferred) dy += type.op->gradient.deferred_offset(signature, consumer.input) * element;
   Target& to = target_of(consumer.producer);
-  for (std::uint32_t item = 0; item < consumer.items; ++item, dy += dy_size * element) {
+  const std::uint32_t items = type.op->is_open(consumer.input) ? 1 : consumer.items;
+  for (std::uint32_t item = 0; item < items; ++item, dy += dy_size * element) {
     const std::uint32_t offset = value.offset + (value.items == 1 ? 0 : item * value.stride);
     if (kind == SharedGradient::dense) {
       const std::byte* slot = consumer.slots + std::size_t{item} * size * element;

@@ -14,7 +14,8 @@ namespace dynet_like::detail {
 struct SharedEdge {
   NodeRef consumer;
   std::uint32_t input = 0;
-  const std::byte* slots = nullptr;  ///< one contribution per item, if the kernel writes them
+  /// One contribution per item, or one of all through an open input, if the kernel writes them.
+  const std::byte* slots = nullptr;
 };
 
 /// The addends of every shared value, in the order in which they are added.

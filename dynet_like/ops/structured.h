@@ -28,8 +28,10 @@ extern const Op norm_dim, rms_dim, layer_norm;
 
 // Along one dimension (attribute: the dimension); select: and the number of integers; kmax_pooling:
 // and that of elements.
-extern const Op max_dim, argmax, cumsum, logsumexp_dim, select, kmax_pooling, scatter_add,
-    scatter_max;
+extern const Op max_dim, argmax, cumsum, logsumexp_dim, select, kmax_pooling;
+
+/// Of a matrix. Integers: the number of columns, and the first and the end of those in the segment.
+extern const Op segment_sum, segment_max;
 
 // Shapes. Attributes: concatenate, the dimension; pick_range, dimension and length (integer: the
 // start); transpose, the source of every dimension.

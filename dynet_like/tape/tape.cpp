@@ -261,13 +261,10 @@ const NodeType& Tape::find_type(std::uint64_t hash, const Op& op, std::span<cons
   try {
     return cache_->type(hash, op, keys, attributes);
   } catch (const ShapeError&) {
-    if (op.batching.open_inputs == 0 || inputs.size() < op.min_inputs ||
-        inputs.size() > op.max_inputs)
-      throw;
+    if (op.batching.open_inputs == 0) throw;
     // The type does not have the numbers of columns that the message is to tell.
-    std::vector<Dim> dims;
-    for (const ValueId input : inputs) dims.push_back(shape_of(input).dim);
-    op.shape(dims, attributes);
+    for (std::size_t j = 0; j < keys.size(); ++j) keys[j] = input_key(values_[inputs[j]].shape, 0);
+    cache_->type(op, keys, attributes);
     throw;
   }
 }

@@ -114,7 +114,7 @@ TEST_F(LabelsTest, NumbersThatAnOpRefuses) {
       },
       [&] { kmh_ngram(x, 4); },
       [&] {
-        segment_sum(column, {1, 2});
+        segment_sum(x, {1, 1});
       },
       [&] {
         maxpooling2d(image, {5, 1}, {1, 1});

@@ -41,9 +41,11 @@ inline void PrintTo(const OpCall& call, std::ostream* out) {
   for (const Dim& dim : call.shapes.inputs) *out << ' ' << dim;
 }
 
-/// Whether the tests are generated for it. Inputs with any number of columns need other numbers
-/// than those that are drawn: attention_op_test has them.
-inline bool has_cases(const Op& op) { return op.max_inputs > 0 && op.batching.open_inputs == 0; }
+/// Whether the tests are generated for it. Those of attention are in attention_op_test.
+inline bool has_cases(const Op& op) { return op.max_inputs > 0 && &op != &ops::attention; }
+
+/// Whether an item has a matrix of its own with any number of columns, so that items are nodes.
+inline bool is_open(const OpCall& call) { return call.op->batching.open_inputs != 0; }
 
 /// Every case of every op.
 inline std::vector<OpCall> all_calls() {
@@ -159,8 +161,12 @@ inline Item draw_item(const OpCall& call, Random& random, Digits digits) {
   const std::uint32_t limit = call.op->numbers.integer_limit == nullptr
                                   ? 1000
                                   : call.op->numbers.integer_limit(signature_of(call, DType::f32));
-  for (unsigned i = 0; i < call.op->integers(call.shapes.attributes); ++i) {
+  for (unsigned i = 0; i < call.op->integers(call.shapes.attributes) && !is_open(call); ++i) {
     item.integers.push_back(random.below(limit));
+  }
+  if (is_open(call)) {  // how many columns, and those of a segment
+    const unsigned columns = call.shapes.inputs[0].cols(), begin = random.below(columns);
+    item.integers = {columns, begin, begin + 1 + random.below(columns - begin)};
   }
   for (double real : call.shapes.reals) {
     const double other = real * (1 - 0.25 * random.uniform());
@@ -191,6 +197,24 @@ inline Dim minibatch_of(Dim dim, std::size_t n) {
   return dim;
 }
 
+inline Expression record(ComputationGraph& graph, const OpCall& call,
+                         std::span<const Expression> inputs, std::span<const Item> items);
+
+/// A node for each item, and all results as a minibatch.
+inline Expression record_one_by_one(ComputationGraph& graph, const OpCall& call,
+                                    std::span<const Expression> inputs,
+                                    std::span<const Item> items) {
+  std::vector<Expression> results;
+  for (unsigned i = 0; i < std::max<std::size_t>(items.size(), inputs[0].dim().bd); ++i) {
+    std::vector<Expression> own;
+    for (const Expression& x : inputs) {
+      own.push_back(x.dim().bd == 1 ? x : pick_batch_elem(x, i));
+    }
+    results.push_back(record(graph, call, own, items.subspan(items.size() == 1 ? 0 : i, 1)));
+  }
+  return concatenate_to_batch(results);
+}
+
 /// Records the call with the numbers of these items. Constants are made by their own function.
 inline Expression record(ComputationGraph& graph, const OpCall& call,
                          std::span<const Expression> inputs, std::span<const Item> items) {
@@ -203,6 +227,9 @@ inline Expression record(ComputationGraph& graph, const OpCall& call,
     const std::vector<long> sizes(call.shapes.attributes.begin() + 1, call.shapes.attributes.end());
     const Dim dim(sizes, static_cast<unsigned>(items.size()));
     return graph.expression(graph.tape().add_random(*call.op, dim, items[0].reals));
+  }
+  if (is_open(call) && (items.size() > 1 || inputs[0].dim().bd > 1)) {
+    return record_one_by_one(graph, call, inputs, items);
   }
   std::vector<std::uint32_t> integers;
   std::vector<double> reals;

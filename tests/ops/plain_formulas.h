@@ -229,17 +229,17 @@ inline const std::map<std::string_view, Reference>& structured_references() {
         [](const Givens& g) {
           return select_rows(g.a, {2, 0});
         }}},
-      {"scatter_add",
+      {"segment_sum",
        {[](Type type, const Item& item, const Index& index) {
-          return over_scattered(type, item, index, 0, std::plus<>());
+          return over_segment(type, item, index, 0, std::plus<>());
         },
         [](const Givens& g) {
           return segment_sum(g.a, {1, 3});
         }}},
-      {"scatter_max",
+      {"segment_max",
        {[](Type type, const Item& item, const Index& index) {
-          return over_scattered(type, item, index, -std::numeric_limits<double>::infinity(),
-                                [](double a, double b) { return std::max(a, b); });
+          return over_segment(type, item, index, -std::numeric_limits<double>::infinity(),
+                              [](double a, double b) { return std::max(a, b); });
         },
         [](const Givens& g) {
           return segment_max(g.a, {1, 3});

@@ -216,13 +216,12 @@ inline double element_of_inverse(const Signature& type, const Item& item, const 
   return ((r + c) % 2 == 0 ? cofactor : -cofactor) / determinant(item.inputs[0], n);
 }
 
-// All x[j] along the dimension whose place is that of the result's element.
+// The row of the result's element in all columns of the segment.
 template <class F>
-double over_scattered(const Signature& type, const Item& item, Index index, double total, F&& f) {
-  unsigned& j = index[type.attributes[0]];
-  const unsigned wanted = j;
-  for (j = 0; j < type.attributes[1]; ++j) {
-    if (item.integers[j] == wanted) total = f(total, at(type, item, 0, index));
+double over_segment(const Signature& type, const Item& item, const Index& index, double total,
+                    F&& f) {
+  for (unsigned column = item.integers[1]; column < item.integers[2]; ++column) {
+    total = f(total, at(type, item, 0, {index[0], column}));
   }
   return total;
 }

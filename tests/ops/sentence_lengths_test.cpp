@@ -129,7 +129,6 @@ TEST_F(SentenceLengthsTest, WhatReadsAlongTheSentenceHasATypePerLength) {
   EXPECT_TRUE(has_a_type_per_length([](const Expression& x) { return average_cols(x); }));
   EXPECT_TRUE(has_a_type_per_length([](const Expression& x) { return max_dim(x, 1); }));
   EXPECT_TRUE(has_a_type_per_length([](const Expression& x) { return transpose(x); }));
-  EXPECT_TRUE(has_a_type_per_length([](const Expression& x) { return select_cols(x, {2, 0}); }));
   EXPECT_FALSE(share_batches(Record(
       [&](ComputationGraph& graph, const auto& words) { return embedding.mean(graph, words); })));
   EXPECT_FALSE(share_batches(Record([&](ComputationGraph& graph, const auto& words) {
@@ -137,6 +136,18 @@ TEST_F(SentenceLengthsTest, WhatReadsAlongTheSentenceHasATypePerLength) {
     for (const unsigned word : words) columns.push_back(embedding(graph, word));
     return concatenate_cols(columns);
   })));
+}
+
+TEST_F(SentenceLengthsTest, ChosenWordsAndTheirSumsShareBatches) {
+  EXPECT_TRUE(share_batches([](const Expression& x) { return select_cols(x, {2, 0}); }));
+  EXPECT_TRUE(share_batches([](const Expression& x) {
+    const std::vector<unsigned> lengths = {2, x.dim().cols() - 2};
+    return segment_sum(x, lengths) + segment_max(x, lengths) + segment_mean(x, lengths);
+  }));
+  EXPECT_TRUE(share_batches([&](const Expression& x) {
+    const Expression scores = words_of(tags(x));  // fewer than eight rows
+    return pick_batch_elems(scores, {3, 1, 3});
+  }));
 }
 
 // A query of zeros fits all keys alike.

@@ -5,6 +5,7 @@
 
 #include "dynet_like/device/cpu/kernel_table.h"
 #include "dynet_like/device/cpu/lines.h"
+#include "dynet_like/device/open_destinations.h"
 
 namespace dynet_like::detail {
 
@@ -97,90 +98,98 @@ void kmax_backward(const BackwardCall& call) {
   }
 }
 
-// Line `chosen[k]` of the result gets what is added up of the lines k of the input.
+// The columns of an item.
+struct Segment {
+  std::size_t begin, end;
+  Segment(const std::uint32_t* integers, std::size_t item)
+      : begin(integers[3 * item + 1]), end(integers[3 * item + 2]) {}
+};
+
 template <class E>
-void scatter_add_forward(const ForwardCall& call) {
-  const Axis axis = axis_of(*call.type);
-  const std::size_t count = call.type->attributes[2];
-  E* out = static_cast<E*>(call.out);
-  std::fill_n(out, call.n * call.type->output_size, E(0));
-  for (std::size_t i = 0; i < call.n; ++i) {
-    const std::uint32_t* chosen = call.integers + i * axis.n;
-    const E* x = call.in[0].at<E>(i);
-    for (std::size_t o = 0; o < axis.outer; ++o, out += count * axis.inner) {
-      for (std::size_t k = 0; k < axis.n; ++k, x += axis.inner) {
-        for (std::size_t e = 0; e < axis.inner; ++e) out[chosen[k] * axis.inner + e] += x[e];
-      }
-    }
-  }
+void add_column(const E* column, std::size_t rows, E* sum) {
+  for (std::size_t r = 0; r < rows; ++r) sum[r] += column[r];
 }
+
 template <class E>
-void scatter_add_backward(const BackwardCall& call) {
-  const Axis axis = axis_of(*call.type);
-  const std::size_t count = call.type->attributes[2];
-  for (std::size_t i = 0; i < call.n; ++i) {
-    E* dx = call.dx[0].at<E>(i);
-    if (dx == nullptr) continue;
-    const std::uint32_t* chosen = call.integers + i * axis.n;
-    const E* dy = call.dy.at<E>(i);
-    for (std::size_t o = 0; o < axis.outer; ++o, dy += count * axis.inner) {
-      for (std::size_t k = 0; k < axis.n; ++k, dx += axis.inner) {
-        for (std::size_t e = 0; e < axis.inner; ++e) {
-          put(dy[chosen[k] * axis.inner + e], dx + e, call.dx[0].add[i] != 0);
-        }
-      }
+void segment_sum_forward(const ForwardCall& call) {
+  const std::size_t rows = call.type->output_size;
+  E* out = static_cast<E*>(call.out);
+  for (std::size_t i = 0; i < call.n; ++i, out += rows) {
+    const Segment segment(call.integers, i);
+    const E* x = call.in[0].at<E>(i) + segment.begin * rows;
+    if (segment.begin == segment.end) {
+      std::fill_n(out, rows, E(0));
+      continue;
     }
+    std::copy_n(x, rows, out);
+    for (std::size_t c = segment.begin + 1; c < segment.end; ++c) add_column(x += rows, rows, out);
   }
 }
 
-// For every element of the result, calls f(element, k): k is the first of the largest that are
-// chosen for it, or axis.n if there is none.
-template <class E, class F>
-void for_largest_chosen(const E* x, const Axis& axis, const std::uint32_t* chosen,
-                        std::size_t count, std::size_t* best, const F& f) {
-  for_lines(axis, [&](std::size_t line, std::size_t y) {
-    std::fill_n(best, count, axis.n);
-    for (std::size_t k = 0; k < axis.n; ++k) {
-      std::size_t& top = best[chosen[k]];
-      if (top == axis.n || is_larger(x[line + k * axis.inner], x[line + top * axis.inner])) top = k;
+// For the gradient of every input: calls add(item, sums) for all items that contribute to it, and
+// puts the sums there.
+template <class E, class Add>
+void put_sums(const BackwardCall& call, const Add& add) {
+  const std::size_t rows = call.type->output_size;
+  for (std::size_t i = 0; i < call.n;) {
+    const std::size_t first = i, size = call.integers[3 * first] * rows;
+    E* const dx = call.dx[0].at<E>(first);
+    const bool adds = dx != nullptr && call.dx[0].add[first] != 0;
+    E* const sums = adds ? call.workspace->elements<E>(size) : dx;
+    if (dx != nullptr) std::fill_n(sums, size, E(0));
+    do {
+      if (dx != nullptr) add(i, sums);
+      ++i;
+    } while (i < call.n && shares_destination(call, 0, i));
+    if (adds) add_column(sums, size, dx);
+  }
+}
+
+template <class E>
+void segment_sum_backward(const BackwardCall& call) {
+  const std::size_t rows = call.type->output_size;
+  put_sums<E>(call, [&](std::size_t i, E* sums) {
+    const Segment segment(call.integers, i);
+    for (std::size_t c = segment.begin; c < segment.end; ++c) {
+      add_column(call.dy.at<E>(i), rows, sums + c * rows);
     }
-    const std::size_t first = y / axis.inner * count * axis.inner + y % axis.inner;
-    for (std::size_t c = 0; c < count; ++c) f(line, first + c * axis.inner, best[c]);
   });
 }
 
+// The column of the first of the largest elements of a row.
 template <class E>
-void scatter_max_forward(const ForwardCall& call) {
-  const Axis axis = axis_of(*call.type);
-  const std::size_t count = call.type->attributes[2];
-  auto* best = call.workspace->elements<std::size_t>(count);
+std::size_t largest_of(const E* x, const Segment& segment, std::size_t rows, std::size_t row) {
+  std::size_t best = segment.begin;
+  for (std::size_t c = segment.begin + 1; c < segment.end; ++c) {
+    if (is_larger(x[c * rows + row], x[best * rows + row])) best = c;
+  }
+  return best;
+}
+
+template <class E>
+void segment_max_forward(const ForwardCall& call) {
+  const std::size_t rows = call.type->output_size;
   E* out = static_cast<E*>(call.out);
-  for (std::size_t i = 0; i < call.n; ++i, out += call.type->output_size) {
+  for (std::size_t i = 0; i < call.n; ++i, out += rows) {
+    const Segment segment(call.integers, i);
     const E* x = call.in[0].at<E>(i);
-    for_largest_chosen(x, axis, call.integers + i * axis.n, count, best,
-                       [&](std::size_t line, std::size_t y, std::size_t k) {
-                         out[y] = k == axis.n ? -std::numeric_limits<E>::infinity()
-                                              : x[line + k * axis.inner];
-                       });
+    for (std::size_t r = 0; r < rows; ++r) {
+      out[r] = segment.begin == segment.end ? -std::numeric_limits<E>::infinity()
+                                            : x[largest_of(x, segment, rows, r) * rows + r];
+    }
   }
 }
 template <class E>
-void scatter_max_backward(const BackwardCall& call) {
-  const Axis axis = axis_of(*call.type);
-  const std::size_t count = call.type->attributes[2], size = call.type->inputs[0].size();
-  auto* best = call.workspace->elements<std::size_t>(count);
-  E* gradients = call.workspace->elements<E>(size);
-  for (std::size_t i = 0; i < call.n; ++i) {
-    E* dx = call.dx[0].at<E>(i);
-    if (dx == nullptr) continue;
-    const E* dy = call.dy.at<E>(i);
-    std::fill_n(gradients, size, E(0));
-    for_largest_chosen(call.in[0].at<E>(i), axis, call.integers + i * axis.n, count, best,
-                       [&](std::size_t line, std::size_t y, std::size_t k) {
-                         if (k < axis.n) gradients[line + k * axis.inner] = dy[y];
-                       });
-    for (std::size_t e = 0; e < size; ++e) put(gradients[e], dx + e, call.dx[0].add[i] != 0);
-  }
+void segment_max_backward(const BackwardCall& call) {
+  const std::size_t rows = call.type->output_size;
+  put_sums<E>(call, [&](std::size_t i, E* sums) {
+    const Segment segment(call.integers, i);
+    if (segment.begin == segment.end) return;
+    const E *x = call.in[0].at<E>(i), *dy = call.dy.at<E>(i);
+    for (std::size_t r = 0; r < rows; ++r) {
+      sums[largest_of(x, segment, rows, r) * rows + r] += dy[r];
+    }
+  });
 }
 
 }  // namespace
@@ -193,12 +202,12 @@ std::span<const cpu::KernelEntry> cpu::selection_kernels() {
       {"kmax_pooling",
        {{kmax_forward<float>, kmax_forward<double>},
         {kmax_backward<float>, kmax_backward<double>}}},
-      {"scatter_add",
-       {{scatter_add_forward<float>, scatter_add_forward<double>},
-        {scatter_add_backward<float>, scatter_add_backward<double>}}},
-      {"scatter_max",
-       {{scatter_max_forward<float>, scatter_max_forward<double>},
-        {scatter_max_backward<float>, scatter_max_backward<double>}}}};
+      {"segment_sum",
+       {{segment_sum_forward<float>, segment_sum_forward<double>},
+        {segment_sum_backward<float>, segment_sum_backward<double>}}},
+      {"segment_max",
+       {{segment_max_forward<float>, segment_max_forward<double>},
+        {segment_max_backward<float>, segment_max_backward<double>}}}};
   return table;
 }
 

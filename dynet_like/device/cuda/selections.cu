@@ -131,96 +131,88 @@ void launch_kmax(const BackwardCall& call) {
                   lines_of_output(type), call.dy, marks, call.dx[0]);
 }
 
-// An element of the result gets what is chosen for it, added up.
+// The columns of an item.
+struct Segment {
+  std::uint32_t begin, end;
+
+  __device__ Segment(const std::uint32_t* integers, std::size_t item)
+      : begin(integers[3 * item + 1]), end(integers[3 * item + 2]) {}
+  __device__ bool has(std::uint32_t column) const { return column >= begin && column < end; }
+};
+
 template <class T>
-__global__ void scatter_add(Part part, Lines lines, Lines result, Operand in,
-                            const std::uint32_t* integers, T* out) {
+__global__ void segment_sum(Part part, Operand in, const std::uint32_t* integers, T* out) {
   Place place;
   if (!find_element(part, place)) return;
-  const std::uint32_t line = result.line_of(place.at), here = result.place_in_line(place.at);
-  const T* const from = in.at<T>(place.item);
-  T sum = 0;
-  for (std::uint32_t k = 0; k < lines.n; ++k) {
-    if (integers[place.item * lines.n + k] == here) sum = sum + from[lines.at(line, k)];
+  const Segment segment(integers, place.item);
+  const T* const row = in.at<T>(place.item) + place.at;
+  T sum = segment.begin == segment.end ? T(0) : row[std::size_t{segment.begin} * part.size];
+  for (std::uint32_t c = segment.begin + 1; c < segment.end; ++c) {
+    sum = sum + row[std::size_t{c} * part.size];
   }
   out[place.item * part.size + place.at] = sum;
 }
-template <class T>
-__global__ void scatter_add_gradients(Part part, Lines lines, Lines result, Operand dy,
-                                      const std::uint32_t* integers, Destination dx) {
-  Place place;
-  if (!find_element(part, place)) return;
-  const Target<T> target(dx, place.item);
-  if (target.to == nullptr) return;
-  const std::uint32_t k = integers[place.item * lines.n + lines.place_in_line(place.at)];
-  target.put(dy.at<T>(place.item)[result.at(lines.line_of(place.at), k)], place.at);
-}
 
-// The place in a line of the first of the largest elements that are chosen for an element of the
-// result, or lines.n if none is.
+// The column of the first of the largest elements of a row.
 template <class T>
-__device__ std::uint32_t largest_chosen(const Lines& lines, std::uint32_t line, std::uint32_t here,
-                                        const T* x, const std::uint32_t* chosen) {
-  std::uint32_t best = lines.n;
-  for (std::uint32_t k = 0; k < lines.n; ++k) {
-    if (chosen[k] != here) continue;
-    if (best == lines.n ||
-        precedes(Element<T>{x[lines.at(line, k)], k}, Element<T>{x[lines.at(line, best)], best})) {
-      best = k;
-    }
+__device__ std::uint32_t largest_of(const T* row, const Segment& segment, std::uint32_t rows) {
+  std::uint32_t best = segment.begin;
+  for (std::uint32_t c = segment.begin + 1; c < segment.end; ++c) {
+    if (is_larger(row[std::size_t{c} * rows], row[std::size_t{best} * rows])) best = c;
   }
   return best;
 }
 template <class T>
-__global__ void scatter_max(Part part, Lines lines, Lines result, Operand in,
-                            const std::uint32_t* integers, T* out) {
+__global__ void segment_max(Part part, Operand in, const std::uint32_t* integers, T* out) {
   Place place;
   if (!find_element(part, place)) return;
-  const std::uint32_t line = result.line_of(place.at);
-  const T* const x = in.at<T>(place.item);
-  const std::uint32_t best = largest_chosen(lines, line, result.place_in_line(place.at), x,
-                                            integers + place.item * lines.n);
+  const Segment segment(integers, place.item);
+  const T* const row = in.at<T>(place.item) + place.at;
   out[place.item * part.size + place.at] =
-      best == lines.n ? -std::numeric_limits<T>::infinity() : x[lines.at(line, best)];
+      segment.begin == segment.end
+          ? -std::numeric_limits<T>::infinity()
+          : row[std::size_t{largest_of(row, segment, part.size)} * part.size];
 }
-template <class T>
-__global__ void scatter_max_gradients(Part part, Lines lines, Lines result, Operand in, Operand dy,
-                                      const std::uint32_t* integers, Destination dx) {
+
+// The items that contribute to the gradient of one matrix share its columns out. To an element go
+// the dy of all of them whose segment has it (`of_largest`: as its row's largest), in their order.
+template <class T, bool of_largest>
+__global__ void segment_gradients(Part part, std::size_t n, Operand in, Operand dy,
+                                  const std::uint32_t* integers, Destination dx) {
   Place place;
   if (!find_element(part, place)) return;
   const Target<T> target(dx, place.item);
   if (target.to == nullptr) return;
-  const std::uint32_t line = lines.line_of(place.at), k = lines.place_in_line(place.at);
-  const std::uint32_t* const chosen = integers + place.item * lines.n;
-  const bool is_best = largest_chosen(lines, line, chosen[k], in.at<T>(place.item), chosen) == k;
-  target.put(is_best ? dy.at<T>(place.item)[result.at(line, chosen[k])] : T(0), place.at);
+  std::size_t begin = place.item, end = begin + 1;
+  while (begin > 0 && dx.items[begin - 1] == dx.items[begin]) --begin;
+  while (end < n && dx.items[end] == dx.items[begin]) ++end;
+  const Target<T> first(dx, begin);
+  for (std::size_t c = place.item - begin; c < integers[3 * begin]; c += end - begin) {
+    const auto column = static_cast<std::uint32_t>(c);
+    T sum = 0;
+    for (std::size_t item = begin; item < end; ++item) {
+      const Segment segment(integers, item);
+      if (!segment.has(column)) continue;
+      if (of_largest && largest_of(in.at<T>(item) + place.at, segment, part.size) != column)
+        continue;
+      sum = sum + dy.at<T>(item)[place.at];
+    }
+    first.put(sum, c * part.size + place.at);
+  }
 }
 
-template <class T>
-void launch_scatter_add(const ForwardCall& call) {
-  launch_elements(commands_of(call), call.n, call.type->output_size, scatter_add<T>,
-                  lines_of(*call.type), lines_of_output(*call.type), call.in[0], call.integers,
+template <class T, bool of_largest>
+void launch_segments(const ForwardCall& call) {
+  launch_elements(commands_of(call), call.n, call.type->output_size,
+                  of_largest ? segment_max<T> : segment_sum<T>, call.in[0], call.integers,
                   static_cast<T*>(call.out));
 }
-template <class T>
-void launch_scatter_add(const BackwardCall& call) {
+template <class T, bool of_largest>
+void launch_segments(const BackwardCall& call) {
   if (!call.dx[0].wanted()) return;
-  launch_elements(commands_of(call), call.n, call.type->inputs[0].size(), scatter_add_gradients<T>,
-                  lines_of(*call.type), lines_of_output(*call.type), call.dy, call.integers,
-                  call.dx[0]);
-}
-template <class T>
-void launch_scatter_max(const ForwardCall& call) {
-  launch_elements(commands_of(call), call.n, call.type->output_size, scatter_max<T>,
-                  lines_of(*call.type), lines_of_output(*call.type), call.in[0], call.integers,
-                  static_cast<T*>(call.out));
-}
-template <class T>
-void launch_scatter_max(const BackwardCall& call) {
-  if (!call.dx[0].wanted()) return;
-  launch_elements(commands_of(call), call.n, call.type->inputs[0].size(), scatter_max_gradients<T>,
-                  lines_of(*call.type), lines_of_output(*call.type), call.in[0], call.dy,
-                  call.integers, call.dx[0]);
+  launch_elements(commands_of(call), call.n, call.type->output_size,
+                  segment_gradients<T, of_largest>, call.n, of_largest ? call.in[0] : Operand(),
+                  call.dy, call.integers, call.dx[0]);
 }
 
 }  // namespace
@@ -232,12 +224,12 @@ std::span<const KernelEntry> selection_kernels() {
         {launch_select<float>, launch_select<double>}}},
       {"kmax_pooling",
        {{launch_kmax<float>, launch_kmax<double>}, {launch_kmax<float>, launch_kmax<double>}}},
-      {"scatter_add",
-       {{launch_scatter_add<float>, launch_scatter_add<double>},
-        {launch_scatter_add<float>, launch_scatter_add<double>}}},
-      {"scatter_max",
-       {{launch_scatter_max<float>, launch_scatter_max<double>},
-        {launch_scatter_max<float>, launch_scatter_max<double>}}}};
+      {"segment_sum",
+       {{launch_segments<float, false>, launch_segments<double, false>},
+        {launch_segments<float, false>, launch_segments<double, false>}}},
+      {"segment_max",
+       {{launch_segments<float, true>, launch_segments<double, true>},
+        {launch_segments<float, true>, launch_segments<double, true>}}}};
   return table;
 }
 

@@ -50,49 +50,48 @@ const Op kmax_pooling = [] {
 
 namespace {
 
-// Attributes: the dimension, its size, and its size in the result; an integer for each of its
-// elements says where that goes.
-Op scatter(std::string_view name, std::string_view formula, Needs needs) {
-  Op op = along_axis(name, formula, needs, cost_per_element<2>);
-  op.numbers.integer_count = [](Attributes attributes) {
-    return attributes.size() == 3 ? attributes[1] : 0;
-  };
-  op.numbers.integer_limit = [](const Signature& type) { return type.attributes[2]; };
+// Any number of columns becomes any number of segments, which are the items of a node: neither is
+// part of the type.
+Op segments(std::string_view name, std::string_view formula, Needs needs) {
+  Op op;
+  op.name = name;
+  op.formula = formula;
+  op.batching.open_inputs = 1;
+  op.batching.shareable = false;
+  op.numbers.integers = 3;
+  op.gradient.needs = needs;
+  // The number of columns is not known here; a few.
+  op.cost = [](const Signature& type) { return 4.0 * static_cast<double>(type.output_size); };
   return op;
 }
 
-Dim scattered_shape(std::string_view op, Inputs in, Attributes attributes) {
-  check_axis(op, in, attributes, 3);
-  if (attributes[1] != in[0][attributes[0]] || attributes[2] == 0) {
-    throw_shape_error(op,
-                      "a place for each of " + std::to_string(in[0][attributes[0]]) +
-                          " elements, and at least one; not " + std::to_string(attributes[1]) +
-                          " in " + std::to_string(attributes[2]),
-                      in);
+Dim segment_shape(std::string_view op, Inputs in, Attributes attributes) {
+  if (in[0].nd != 2 || in[0].rows() == 0 || !attributes.empty()) {
+    throw_shape_error(op, "a matrix {n, k} and no attributes", in);
   }
-  return with_axis(in, attributes, attributes[2]);
+  return Dim({in[0].rows()});
 }
 
 }  // namespace
 
-const Op scatter_add = [] {
-  Op op = scatter("scatter_add", "element k is the sum of all x[j] with i[j] = k", Needs::nothing);
-  op.shape = [](Inputs in, Attributes a) { return scattered_shape("scatter_add", in, a); };
+const Op segment_sum = [] {
+  Op op = segments("segment_sum", "the sum of some columns that follow one another; 0 without any",
+                   Needs::nothing);
+  op.shape = [](Inputs in, Attributes a) { return segment_shape("segment_sum", in, a); };
   return op;
 }();
 
-const Op scatter_max = [] {
-  Op op = scatter("scatter_max",
-                  "element k is the largest x[j] with i[j] = k, or -infinity; the gradient goes to "
-                  "the first of equal ones",
-                  Needs::inputs);
-  // So many elements that every place gets one: the tests compare no infinities.
-  op.shape = [](Inputs in, Attributes a) { return scattered_shape("scatter_max", in, a); };
+const Op segment_max = [] {
+  Op op = segments("segment_max",
+                   "in every row, the largest element of some columns that follow one another, or "
+                   "-infinity; the gradient goes to the first of equal ones",
+                   Needs::inputs);
+  op.shape = [](Inputs in, Attributes a) { return segment_shape("segment_max", in, a); };
   return op;
 }();
 
 std::span<const Op* const> selection_ops() {
-  static const Op* const all[] = {&select, &kmax_pooling, &scatter_add, &scatter_max};
+  static const Op* const all[] = {&select, &kmax_pooling, &segment_sum, &segment_max};
   return all;
 }
 
@@ -111,37 +110,158 @@ Expression select(const Expression& x, IntegersAt elements, unsigned d) {
   return unary(ops::select, x, attributes, {{}, {}, elements});
 }
 
-// Elements of the minibatch, which is one more dimension meanwhile.
-template <class Elements>
-Expression select_elements(const Expression& x, Elements elements, std::size_t count) {
+// Columns [begin, end) of a matrix.
+struct Segment {
+  std::uint32_t begin, end;
+};
+using Segments = std::vector<Segment>;
+
+// A matrix of all columns along a dimension, of one minibatch element behind the other, and back.
+class Columns {
+ public:
+  Columns(const char* user, const Expression& x, unsigned d) : dim_(x.dim()), order_(dim_.nd) {
+    graph_of(user, x);
+    if (d >= dim_.nd || dim_[d] == 0) {
+      refuse_shapes(user, "elements along dimension " + std::to_string(d), {x});
+    }
+    std::iota(order_.begin(), order_.end(), 0);
+    std::swap(order_[d], order_.back());
+    const Expression last = is_moved() ? transpose(x, order_) : x;
+    dim_ = last.dim();
+    matrix_ = reshape(last, Dim({dim_.batch_size() / count(), count() * dim_.bd}));
+  }
+
+  std::uint32_t count() const { return dim_[dim_.nd - 1]; }  ///< of a minibatch element
+  std::uint32_t elements() const { return dim_.bd; }
+  const Expression& matrix() const { return matrix_; }
+  Expression as_elements() const {
+    return reshape(matrix_, Dim({matrix_.dim().rows()}, matrix_.dim().cols()));
+  }
+
+  // Those of one minibatch element, for all.
+  Segments of_all_elements(const Segments& segments) const {
+    Segments all;
+    for (std::uint32_t first = 0; first < count() * elements(); first += count()) {
+      for (const Segment& s : segments) all.push_back({first + s.begin, first + s.end});
+    }
+    return all;
+  }
+
+  // What has become of the columns, as minibatch elements, in the shape that x had.
+  Expression back(const Expression& columns) const {
+    Dim dim = dim_;
+    dim.set(dim.nd - 1, columns.dim().bd / elements());
+    const Expression last = reshape(columns, dim);
+    return is_moved() ? transpose(last, order_) : last;
+  }
+
+ private:
+  bool is_moved() const { return order_.back() + 1 != order_.size(); }
+
+  Dim dim_;
+  std::vector<unsigned> order_;
+  Expression matrix_;
+};
+
+// A minibatch element for each segment of a matrix.
+Expression over(const Op& op, const Expression& matrix, const Segments& segments) {
+  std::vector<std::uint32_t> integers;
+  for (const Segment& s : segments) {
+    integers.insert(integers.end(), {matrix.dim().cols(), s.begin, s.end});
+  }
+  return unary(op, matrix, {}, {integers});
+}
+
+// A column is the sum of itself.
+Segments segments_of_places(const char* user, const Expression& x, Integers places,
+                            std::uint32_t count) {
+  Segments segments;
+  for (const std::uint32_t place : places) {
+    if (place >= count) {
+      throw UsageError(std::string("[") + user + "] need integers below " + std::to_string(count) +
+                       "; got " + std::to_string(place) + labels_of(x));
+    }
+    segments.push_back({place, place + 1});
+  }
+  if (segments.empty()) refuse_shapes(user, "at least one element", {x});
+  return segments;
+}
+
+Expression gather_columns(const char* user, const Expression& x, Integers places, unsigned d) {
+  const Columns columns(user, x, d);
+  const Segments chosen = segments_of_places(user, x, places, columns.count());
+  return columns.back(over(ops::segment_sum, columns.matrix(), columns.of_all_elements(chosen)));
+}
+
+// Columns are of any number; what else is chosen has a type for every number.
+Expression choose(const char* user, const Expression& x, Integers elements, unsigned d) {
+  const unsigned rank = x.dim().nd;
+  const bool are_columns = rank > 1 && d + 1 == rank;
+  return are_columns ? gather_columns(user, x, elements, d) : select(x, elements, d);
+}
+
+// Elements of the minibatch are the columns of a matrix meanwhile.
+Expression choose_elements(const Expression& x, Integers elements) {
   Dim dim = x.dim();
+  const Segments chosen = segments_of_places("pick_batch_elems", x, elements, dim.bd);
   const Expression columns = reshape(x, Dim({dim.batch_size(), dim.bd}));
-  dim.bd = static_cast<unsigned>(count);
-  return reshape(select(columns, elements, 1), dim);
+  dim.bd = static_cast<unsigned>(elements.size());
+  return reshape(over(ops::segment_sum, columns, chosen), dim);
 }
 
-Expression scatter(const Op& op, const Expression& x, Integers places, unsigned count, unsigned d) {
-  const std::uint32_t attributes[] = {d, static_cast<std::uint32_t>(places.size()), count};
-  return unary(op, x, attributes, {places});
-}
-
-// The segment of every element: 0 as often as the first length says, and so on.
-std::vector<unsigned> segments(const char* user, const Expression& x,
-                               const std::vector<unsigned>& lengths, unsigned d) {
-  std::vector<unsigned> result;
-  const std::size_t size = x.dim()[d];
-  for (std::size_t s = 0; s < lengths.size() && result.size() <= size; ++s) {
-    result.insert(result.end(), std::min<std::size_t>(lengths[s], size + 1),
-                  static_cast<unsigned>(s));
+// The elements for each place together, those for one in their order.
+Expression scatter(const char* user, const Op& op, const Expression& x, Integers places,
+                   unsigned count, unsigned d) {
+  const Columns columns(user, x, d);
+  if (places.size() != columns.count() || count == 0) {
+    refuse_shapes(user,
+                  "a place for each of " + std::to_string(columns.count()) +
+                      " elements, and at least one; not " + std::to_string(places.size()) + " in " +
+                      std::to_string(count),
+                  {x});
   }
-  if (lengths.empty() || result.size() != size) {
-    const auto sum = std::accumulate(lengths.begin(), lengths.end(), std::uint64_t{0});
+  segments_of_places(user, x, places, count);
+  std::vector<std::uint32_t> order(places.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::ranges::stable_sort(order, {}, [&](std::uint32_t k) { return places[k]; });
+  Segments segments(count, {0, 0});
+  for (std::uint32_t k = 0; k < order.size(); ++k) {
+    Segment& segment = segments[places[order[k]]];
+    if (segment.end == 0) segment.begin = k;
+    segment.end = k + 1;
+  }
+  Expression sorted = columns.matrix();
+  if (!std::ranges::is_sorted(places)) {
+    const Segments chosen = segments_of_places(user, x, order, columns.count());
+    sorted = reshape(over(ops::segment_sum, sorted, columns.of_all_elements(chosen)), sorted.dim());
+  }
+  return columns.back(over(op, sorted, columns.of_all_elements(segments)));
+}
+
+// As the lengths say: they must take all columns.
+Segments segments_of_lengths(const char* user, const Expression& x, const Columns& columns,
+                             const std::vector<unsigned>& lengths, unsigned d) {
+  Segments segments;
+  std::uint64_t sum = 0;
+  for (const unsigned length : lengths) {
+    const auto begin = static_cast<std::uint32_t>(sum);
+    sum += length;
+    segments.push_back({begin, static_cast<std::uint32_t>(sum)});
+  }
+  if (lengths.empty() || sum != columns.count()) {
     throw UsageError(std::string("[") + user + "] need lengths that add up to " +
-                     std::to_string(size) + ", the size of dimension " + std::to_string(d) +
-                     "; got " + std::to_string(lengths.size()) + " that add up to " +
-                     std::to_string(sum) + labels_of(x));
+                     std::to_string(columns.count()) + ", the size of dimension " +
+                     std::to_string(d) + "; got " + std::to_string(lengths.size()) +
+                     " that add up to " + std::to_string(sum) + labels_of(x));
   }
-  return result;
+  return columns.of_all_elements(segments);
+}
+
+Expression over_lengths(const char* user, const Op& op, const Expression& x,
+                        const std::vector<unsigned>& lengths, unsigned d) {
+  const Columns columns(user, x, d);
+  const Segments segments = segments_of_lengths(user, x, columns, lengths, d);
+  return columns.back(over(op, columns.matrix(), segments));
 }
 
 // from, from + stride, ... below `to`, of a dimension of x with this size.
@@ -173,20 +293,16 @@ Expression select_rows(const Expression& x, const std::vector<unsigned>& rows) {
 Expression select_rows(const Expression& x, IntegersAt rows) { return select(x, rows, 0); }
 Expression select_cols(const Expression& x, IntegersAt columns) { return select(x, columns, 1); }
 Expression select_cols(const Expression& x, const std::vector<unsigned>& columns) {
-  return select(x, columns, 1);
+  return choose("select_cols", x, columns, 1);
 }
 Expression pick_batch_elems(const Expression& x, const std::vector<unsigned>& v) {
-  const Dim dim = x.dim();
-  for (unsigned element : v) {
-    if (element >= dim.bd) {
-      throw UsageError("[pick_batch_elems] need elements of a minibatch of " +
-                       std::to_string(dim.bd) + "; got " + std::to_string(element) + labels_of(x));
-    }
-  }
-  return select_elements(x, Integers(v), v.size());
+  return choose_elements(x, v);
 }
 Expression pick_batch_elems(const Expression& x, IntegersAt v) {
-  return select_elements(x, v, v.size());
+  Dim dim = x.dim();
+  const Expression columns = reshape(x, Dim({dim.batch_size(), dim.bd}));
+  dim.bd = static_cast<unsigned>(v.size());
+  return reshape(select(columns, v, 1), dim);
 }
 Expression strided_select(const Expression& x, const std::vector<int>& strides,
                           const std::vector<int>& from, const std::vector<int>& to) {
@@ -200,7 +316,8 @@ Expression strided_select(const Expression& x, const std::vector<int>& strides,
     const auto chosen =
         strided(x, size, entry(strides, d, 1), entry(from, d, 0), entry(to, d, size));
     if (chosen.size() == size) continue;
-    result = d < dim.nd ? select(result, chosen, d) : pick_batch_elems(result, chosen);
+    result =
+        d < dim.nd ? choose("strided_select", result, chosen, d) : choose_elements(result, chosen);
   }
   return result;
 }
@@ -212,46 +329,53 @@ Expression kmax_pooling(const Expression& x, unsigned k, unsigned d) {
 Expression top_k(const Expression& x, unsigned k, unsigned d) { return kmax_pooling(x, k, d); }
 
 Expression gather(const Expression& x, const std::vector<unsigned>& places, unsigned d) {
-  return select(x, places, d);
+  return choose("gather", x, places, d);
 }
 Expression gather(const Expression& x, IntegersAt places, unsigned d) {
   return select(x, places, d);
 }
 Expression scatter_add(const Expression& x, const std::vector<unsigned>& places, unsigned count,
                        unsigned d) {
-  return scatter(ops::scatter_add, x, places, count, d);
+  return scatter("scatter_add", ops::segment_sum, x, places, count, d);
 }
 Expression scatter_max(const Expression& x, const std::vector<unsigned>& places, unsigned count,
                        unsigned d) {
-  return scatter(ops::scatter_max, x, places, count, d);
+  return scatter("scatter_max", ops::segment_max, x, places, count, d);
 }
 
 Expression segment_sum(const Expression& x, const std::vector<unsigned>& lengths, unsigned d) {
-  const auto count = static_cast<unsigned>(lengths.size());
-  return scatter_add(x, segments("segment_sum", x, lengths, d), count, d);
-}
-Expression segment_mean(const Expression& x, const std::vector<unsigned>& lengths, unsigned d) {
-  const auto count = static_cast<unsigned>(lengths.size());
-  const Expression sums = scatter_add(x, segments("segment_mean", x, lengths, d), count, d);
-  std::vector<float> divisors;
-  for (unsigned length : lengths) divisors.push_back(static_cast<float>(std::max(length, 1u)));
-  Dim dim;
-  dim.resize(d + 1);
-  for (unsigned i = 0; i < d; ++i) dim.set(i, 1);
-  dim.set(d, count);
-  return cdiv(sums, input(graph_of("segment_mean", x), dim, divisors));
+  return over_lengths("segment_sum", ops::segment_sum, x, lengths, d);
 }
 Expression segment_max(const Expression& x, const std::vector<unsigned>& lengths, unsigned d) {
-  const auto count = static_cast<unsigned>(lengths.size());
-  return scatter_max(x, segments("segment_max", x, lengths, d), count, d);
+  return over_lengths("segment_max", ops::segment_max, x, lengths, d);
+}
+Expression segment_mean(const Expression& x, const std::vector<unsigned>& lengths, unsigned d) {
+  const Columns columns("segment_mean", x, d);
+  const Segments segments = segments_of_lengths("segment_mean", x, columns, lengths, d);
+  std::vector<float> divisors;
+  for (const Segment& s : segments) {
+    divisors.push_back(static_cast<float>(std::max(s.end - s.begin, 1u)));
+  }
+  const Expression sums = over(ops::segment_sum, columns.matrix(), segments);
+  return columns.back(cdiv(sums, input(*x.pg, Dim({1}, sums.dim().bd), divisors)));
 }
 // What is taken off first makes no difference to the result, and so none to the gradient.
 Expression segment_softmax(const Expression& x, const std::vector<unsigned>& lengths, unsigned d) {
-  const std::vector<unsigned> places = segments("segment_softmax", x, lengths, d);
-  const auto count = static_cast<unsigned>(lengths.size());
-  const Expression largest = scatter_max(nobackprop(x), places, count, d);
-  const Expression parts = exp(x - gather(largest, places, d));
-  return cdiv(parts, gather(scatter_add(parts, places, count, d), places, d));
+  const Columns columns("segment_softmax", x, d);
+  const Segments segments = segments_of_lengths("segment_softmax", x, columns, lengths, d);
+  Segments own;  // of every column
+  for (std::uint32_t s = 0; s < segments.size(); ++s) {
+    own.insert(own.end(), segments[s].end - segments[s].begin, {s, s + 1});
+  }
+  const auto matrix = [](const Expression& all) {
+    return reshape(all, Dim({all.dim().rows(), all.dim().bd}));
+  };
+  const auto spread = [&](const Expression& all) {
+    return over(ops::segment_sum, matrix(all), own);
+  };
+  const Expression largest = over(ops::segment_max, nobackprop(columns.matrix()), segments);
+  const Expression parts = exp(columns.as_elements() - spread(largest));
+  return columns.back(cdiv(parts, spread(over(ops::segment_sum, matrix(parts), segments))));
 }
 
 }  // namespace dynet_like
