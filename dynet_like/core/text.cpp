@@ -1,4 +1,4 @@
-// Numbers by std::from_chars, which knows no locale; UTF-8; quoted text.
+// Numbers by std::from_chars, which knows no locale; UTF-8 and other encodings; quoted text.
 #include "dynet_like/core/text.h"
 
 #include <algorithm>
@@ -8,6 +8,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <system_error>
+#include <utility>
+
+#include "dynet_like/core/errors.h"
 
 namespace dynet_like::detail {
 
@@ -50,6 +53,22 @@ bool is_utf8(std::string_view text) {
     text.remove_prefix(size);
   }
   return true;
+}
+
+std::size_t byte_order_mark_bytes(std::string_view beginning, const std::string& file) {
+  using namespace std::string_view_literals;
+  constexpr std::pair<std::string_view, const char*> kOthers[] = {// the mark of UTF-32 goes on
+                                                                  {"\xFF\xFE\0\0"sv, "UTF-32"},
+                                                                  {"\0\0\xFE\xFF"sv, "UTF-32"},
+                                                                  {"\xFF\xFE"sv, "UTF-16"},
+                                                                  {"\xFE\xFF"sv, "UTF-16"}};
+  for (const auto& [mark, encoding] : kOthers) {
+    if (!beginning.starts_with(mark)) continue;
+    throw FileError(file, std::string("need text in UTF-8; got the byte order mark of ") +
+                              encoding + ": convert it, such as with iconv -f " + encoding +
+                              " -t UTF-8");
+  }
+  return beginning.starts_with(kByteOrderMark) ? kByteOrderMark.size() : 0;
 }
 
 std::string quoted_text(std::string_view text) {

@@ -1,4 +1,4 @@
-// Text from files that nobody vouches for: numbers, and how a message may show the rest.
+// Text from files that nobody vouches for: encodings, numbers, and how a message may show the rest.
 #pragma once
 
 #include <cstddef>
@@ -16,6 +16,13 @@ std::optional<float> parse_float(std::string_view text);
 
 /// Whether it is UTF-8 as of RFC 3629: nothing but shortest forms, no surrogates.
 bool is_utf8(std::string_view text);
+
+/// What some programs write in front of a text in UTF-8.
+inline constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
+
+/// The bytes of kByteOrderMark where a file begins with it, or none: readers skip them. Throws
+/// FileError for the mark of UTF-16 or UTF-32.
+std::size_t byte_order_mark_bytes(std::string_view beginning, const std::string& file);
 
 /// Text from a file as a message may show it: quoted, without control characters, not too long.
 std::string quoted_text(std::string_view text);

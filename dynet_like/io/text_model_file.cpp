@@ -108,6 +108,8 @@ TextModelReader::TextModelReader(std::unique_ptr<std::istream> stream, std::stri
   stream_->seekg(0);
   if (!*stream_ || size < 0) fail("a file that can be read from any place", "another", 0);
   file_size_ = static_cast<std::uint64_t>(size);
+  need(kHeaderBytes);
+  begin_ = byte_order_mark_bytes(ahead(), file_);
 }
 
 TextModelReader::~TextModelReader() = default;

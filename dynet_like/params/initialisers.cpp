@@ -59,6 +59,11 @@ class Words {
     std::error_code error;
     if (std::filesystem::is_regular_file(path, error)) stream_.open(path, std::ios::binary);
     if (!stream_.is_open()) fail("a file that can be read", "none");
+    char beginning[4] = {};
+    stream_.read(beginning, sizeof beginning);
+    const std::string_view read(beginning, static_cast<std::size_t>(stream_.gcount()));
+    stream_.clear();
+    stream_.seekg(static_cast<std::streamoff>(byte_order_mark_bytes(read, path_)));
   }
 
   /// The next word; empty at the end.

@@ -56,11 +56,11 @@ LineReader::LineReader(std::istream& stream, std::string file, const TextLimits&
 bool LineReader::fill() {
   stream_.read(block_.data(), static_cast<std::streamsize>(block_.size()));
   if (stream_.bad()) throw FileError(file_, "the file cannot be read", number_ + 1);
-  begin_ = 0;
   end_ = static_cast<std::size_t>(stream_.gcount());
+  begin_ = file_bytes_ == 0 ? detail::byte_order_mark_bytes({block_.data(), end_}, file_) : 0;
   file_bytes_ += end_;
   check_file_bytes(file_bytes_, file_, limits_);
-  return end_ != 0;
+  return begin_ != end_;
 }
 
 bool LineReader::next(std::string_view& line) {

@@ -25,7 +25,8 @@ std::ifstream open_text(const std::string& path, const TextLimits& limits);
 void check_line_bytes(std::string_view line, const std::string& file, std::size_t line_number,
                       const TextLimits& limits);
 
-/// The lines of a stream, one at a time, so that a hostile file costs no more than its limits.
+/// The lines of a stream, one at a time, so that a hostile file costs no more than its limits. A
+/// byte order mark of UTF-8 at the beginning is skipped; those of UTF-16 and UTF-32 are refused.
 class LineReader {
  public:
   /// The stream must outlive the reader; `file` is its name in messages.

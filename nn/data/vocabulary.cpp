@@ -26,7 +26,8 @@ constexpr std::string_view kEscaped = "\\\t\n\r";
 constexpr std::string_view kHexadecimal = "0123456789abcdef";
 
 void append_escaped(std::string_view word, std::string& text) {
-  const bool escapes_bytes = !detail::is_utf8(word);
+  // The mark would be skipped if the word were the first.
+  const bool escapes_bytes = !detail::is_utf8(word) || word.starts_with(detail::kByteOrderMark);
   for (const char c : word) {
     if (const std::size_t which = kEscaped.find(c); which != kEscaped.npos) {
       text += {'\\', kEscapeLetters[which]};

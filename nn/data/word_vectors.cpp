@@ -144,6 +144,9 @@ void WordVectorWriter::write(std::string_view word, std::span<const float> vecto
     throw UsageError("word vectors need finite numbers; got others for " +
                      detail::quoted_text(word));
   }
+  // A first word that looks like a mark stays a word behind one.
+  const bool looks_like_mark = word.starts_with(detail::kByteOrderMark) || !detail::is_utf8(word);
+  if (size_ == 0 && looks_like_mark) text_ += detail::kByteOrderMark;
   size_ = vector.size();
   text_ += word;
   for (const float number : vector) {

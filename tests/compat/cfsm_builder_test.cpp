@@ -256,6 +256,14 @@ TEST_F(ClassFactored, PassesOverWhatAFrozenDictionaryTakesForUnknown) {
   EXPECT_THROW(builder.neg_log_softmax(x, static_cast<unsigned>(words.get_unk_id())), UsageError);
 }
 
+TEST_F(ClassFactored, AByteOrderMarkIsNoPartOfTheFirstClass) {
+  const std::string mark = "\xEF\xBB\xBF";
+  ClassFactoredSoftmaxBuilder builder(kRep, written(mark + "A v\nA x\nB w\n"), words, model);
+  ComputationGraph graph;
+  builder.new_graph(graph);
+  EXPECT_EQ(builder.class_logits(input(graph, {kRep}, kInput)).dim(), Dim({2}));
+}
+
 TEST_F(ClassFactored, ReportsBadLines) {
   const auto line_of = [&](const std::string& text) -> std::size_t {
     try {

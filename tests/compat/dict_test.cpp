@@ -71,6 +71,12 @@ TEST(CompatDictTest, ClearForgetsAllWords) {
   EXPECT_THROW(dict.convert(first), UsageError);
 }
 
+TEST(CompatDictTest, AByteOrderMarkIsPartOfTheFirstWordAsInDyNet) {
+  Dict dict;
+  read_sentence("\xEF\xBB\xBFwords", dict);
+  EXPECT_EQ(dict.get_words().front(), "\xEF\xBB\xBFwords");
+}
+
 TEST(CompatDictTest, SentencesBecomeNumbers) {
   Dict dict;
   EXPECT_EQ(read_sentence(" the cat\tsaw  the dog \n", dict), (Numbers{0, 1, 2, 0, 3}));

@@ -99,6 +99,14 @@ TEST_F(TextModelTest, ReadsWhatDyNetWrites) {
   EXPECT_EQ(reader.line(), 6u);
 }
 
+TEST_F(TextModelTest, SkipsAByteOrderMark) {
+  TextModelReader reader(write("\xEF\xBB\xBF" + std::string(kVector) + kTable));
+  while (reader.next()) EXPECT_EQ(reader.read().values.size(), reader.header().dim.size());
+  EXPECT_EQ(reader.line(), 6u);
+  const std::string message = message_of<FileError>([] { reader_of("\xFF\xFE#"); });
+  EXPECT_NE(message.find("the byte order mark of UTF-16"), std::string::npos) << message;
+}
+
 TEST_F(TextModelTest, WritesTheSameBytes) {
   TextModelReader reader(write(std::string(kVector) + kTable));
   TextModelWriter writer(path("copy"));

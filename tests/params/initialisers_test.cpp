@@ -120,6 +120,7 @@ class InitialiserFile : public testing::Test {
 TEST_F(InitialiserFile, GivesItsNumbersColumnByColumn) {
   EXPECT_EQ(values("1 -2.5\n+3e2\t4\r\n\n 5\v6\f", {3, 2}), (Floats{1, -2.5f, 300, 4, 5, 6}));
   EXPECT_EQ(values("1", {1}), Floats{1});
+  EXPECT_EQ(values("\xEF\xBB\xBF-1 2", {2}), (Floats{-1, 2})) << "with a byte order mark";
 }
 
 TEST_F(InitialiserFile, RefusesWhatDoesNotFit) {
