@@ -14,8 +14,10 @@
 #include <dynet/training.h>
 
 #include <ctime>
+#include <exception>
 #include <iostream>
 #include <random>
+#include <stdexcept>
 #include <vector>
 
 using namespace std;
@@ -151,7 +153,7 @@ struct Parser {
   }
 };
 
-int main(int argc, char** argv) {
+int run(int argc, char** argv) {
   initialize(argc, argv);
   mt19937 random(1);
   vector<Sentence> train, test;
@@ -192,4 +194,16 @@ int main(int argc, char** argv) {
     }
   }
   cout << 100 * right / all << " % of " << test.size() << " sentences' heads are right\n";
+  return 0;
+}
+
+int main(int argc, char** argv) {
+  try {
+    const int status = run(argc, argv);
+    if (!cout.flush()) throw runtime_error("cannot write the output");
+    return status;
+  } catch (const exception& error) {
+    cerr << argv[0] << ": " << error.what() << '\n';
+    return 1;
+  }
 }

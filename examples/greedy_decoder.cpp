@@ -6,10 +6,10 @@
 //
 // Expected: at least 95 % of 1,000 new numbers of up to 6 digits are right, after a few seconds.
 #include <cstdio>
-#include <exception>
 #include <vector>
 
 #include "dynet_like/dynet_like.h"
+#include "examples/support/program.h"
 #include "nn/nn.h"
 
 using namespace dynet_like;
@@ -70,9 +70,7 @@ Number decode(const Translator& model, ComputationGraph& graph, const Number& nu
   return written;
 }
 
-}  // namespace
-
-int main() try {
+void run() {
   Random random(1);
   Translator model;
   AdamTrainer trainer(model.parameters, 0.002f);
@@ -98,7 +96,13 @@ int main() try {
     right += written[i] == Number(numbers[i].rbegin(), numbers[i].rend());
   }
   std::printf("%.1f %% of %zu new numbers are right\n", right / 10.0, numbers.size());
-} catch (const std::exception& error) {
-  std::fprintf(stderr, "greedy_decoder: %s\n", error.what());
-  return 1;
+}
+
+}  // namespace
+
+int main() {
+  return examples::run_program("greedy_decoder", [] {
+    run();
+    return 0;
+  });
 }

@@ -14,12 +14,12 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
-#include <exception>
 #include <functional>
 #include <iostream>
 #include <vector>
 
 #include "dynet_like/dynet_like.h"
+#include "examples/support/program.h"
 
 using namespace dynet_like;
 
@@ -135,14 +135,7 @@ unsigned right_of(const RelationTreeLSTM& model, const std::vector<Word>& trees)
   return right;
 }
 
-}  // namespace
-
-int main(int argc, char** argv) try {
-  const bool explains = argc == 2 && std::strcmp(argv[1], "--explain") == 0;
-  if (argc > 1 && !explains) {
-    std::fprintf(stderr, "usage: relation_tree [--explain]\n");
-    return 2;
-  }
+void run(bool explains) {
   Random random(1);
   RelationTreeLSTM model;
   AdamTrainer trainer(model.parameters, 0.003f);
@@ -162,7 +155,15 @@ int main(int argc, char** argv) try {
   std::vector<Word> trees(1000);
   for (Word& tree : trees) tree = random_tree(random);
   std::printf("%.1f %% of %zu new trees are right\n", right_of(model, trees) / 10.0, trees.size());
-} catch (const std::exception& error) {
-  std::fprintf(stderr, "relation_tree: %s\n", error.what());
-  return 1;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  return examples::run_program("relation_tree", [&] {
+    const bool explains = argc == 2 && std::strcmp(argv[1], "--explain") == 0;
+    if (argc > 1 && !explains) throw UsageError("usage: relation_tree [--explain]");
+    run(explains);
+    return 0;
+  });
 }

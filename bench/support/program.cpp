@@ -19,19 +19,19 @@ namespace po = boost::program_options;
 
 int run_program(const char* name, const std::function<void()>& run) {
   int status = 1;
-  try {
+  try {  // fmt::print would throw where standard error cannot be written
     run();
     if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return 0;
     const std::string reason = std::generic_category().message(errno);
     throw FileError("standard output", fmt::format("need to write it; got: {}", reason));
   } catch (const UsageError& error) {
-    fmt::print(stderr, "{}: {}\n", name, error.what());
+    std::fprintf(stderr, "%s: %s\n", name, error.what());
     status = 2;
   } catch (const po::error& error) {
-    fmt::print(stderr, "{}: {}; see --help\n", name, error.what());
+    std::fprintf(stderr, "%s: %s; see --help\n", name, error.what());
     status = 2;
   } catch (const std::exception& error) {
-    fmt::print(stderr, "{}: {}\n", name, error.what());
+    std::fprintf(stderr, "%s: %s\n", name, error.what());
   }
   return status;
 }

@@ -84,3 +84,8 @@ run(1 "${full}" throughput --filter ${row} --seconds 0.01)
 run(1 "${full}" throughput --list)
 run(1 "${full}" dump --filter ^tree_lstm_h64$)
 run(1 "${full}" planner --help)
+execute_process(COMMAND sh -c "exec ${PROGRAMS}/planner --no-such-option 2>/dev/full"
+                RESULT_VARIABLE got)
+if(NOT got EQUAL 2)
+  message(FATAL_ERROR "need exit status 2 where standard error cannot be written; got ${got}")
+endif()

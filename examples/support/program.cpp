@@ -1,6 +1,9 @@
 // Exit statuses, messages and reports.
 #include "examples/support/program.h"
 
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <cerrno>
 #include <cstdio>
 #include <exception>
@@ -14,7 +17,21 @@
 
 namespace dynet_like::examples {
 
+namespace {
+
+// A file that is opened would get the number of a standard stream that is closed, and what is
+// printed would go into it. What stands there instead cannot be read or written either.
+void occupy_closed_streams() {
+  for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    const bool is_closed = ::fcntl(stream, F_GETFD) == -1;
+    if (is_closed) ::open("/dev/null", stream == STDIN_FILENO ? O_WRONLY : O_RDONLY);
+  }
+}
+
+}  // namespace
+
 int run_program(const std::string& name, const std::function<int()>& run) {
+  occupy_closed_streams();
   try {
     const int status = run();
     flush_output();
@@ -22,7 +39,8 @@ int run_program(const std::string& name, const std::function<int()>& run) {
     if (std::ferror(stdin) != 0) throw FileError(kStandardInput, "need to read it; got an error");
     return status;
   } catch (const std::exception& error) {
-    fmt::print(stderr, "{}: {}\n", name, error.what());
+    // fmt::print would throw where it cannot be written.
+    std::fprintf(stderr, "%s: %s\n", name.c_str(), error.what());
     return dynamic_cast<const UsageError*>(&error) != nullptr ? 2 : 1;
   }
 }

@@ -17,8 +17,8 @@
 namespace dynet_like::examples {
 
 /// Runs an example and returns its exit status. An exception becomes a line "NAME: what" on
-/// standard error and status 1, or 2 for a UsageError; so does output that could not be written and
-/// input that could not be read.
+/// standard error, if it can be written, and status 1, or 2 for a UsageError; so does output that
+/// could not be written and input that could not be read.
 int run_program(const std::string& name, const std::function<int()>& run);
 /// The same of one that trains, or applies a model with --apply. --help is answered here, and
 /// --report tried.
