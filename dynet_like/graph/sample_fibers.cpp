@@ -2,6 +2,7 @@
 #include "dynet_like/graph/sample_fibers.h"
 
 #include <algorithm>
+#include <exception>
 #include <new>
 #include <string>
 #include <utility>
@@ -14,6 +15,15 @@ namespace {
 
 // Thrown into a sample that has to end because another one failed; nobody sees it.
 struct Unwound {};
+
+[[noreturn]] void throw_unwound() {
+  // From a destructor that catches exceptions it would escape, and end the program.
+  if (std::uncaught_exceptions() > 0) {
+    throw StateError(
+        "[value] need a sample that goes on; got one that ends because another one failed");
+  }
+  throw Unwound();
+}
 
 }  // namespace
 
@@ -173,11 +183,11 @@ void SampleFibers::Sample::wait_for(std::span<const ValueRef> refs, std::span<Te
         "[value] need the function of the sample that the graph belongs to; got another one: in "
         "for_each_sample a graph is its sample's alone");
   }
-  if (part.all().unwinding_) throw Unwound();
+  if (part.all().unwinding_) throw_unwound();
   wanted = refs;
   places = values;
   fiber->yield();
-  if (part.all().unwinding_) throw Unwound();
+  if (part.all().unwinding_) throw_unwound();
   if (refusal != nullptr) std::rethrow_exception(std::exchange(refusal, nullptr));
 }
 

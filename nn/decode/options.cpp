@@ -16,6 +16,7 @@ namespace dynet_like::nn {
 namespace {
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
+constexpr float kLowestTemperature = 1e-20f;  // scores up to 1e18 stay finite
 
 void need(bool holds, const char* rule, double got) {
   if (holds) return;
@@ -30,8 +31,14 @@ void check(const SearchOptions& options) {
   need(options.n_best > 0, "n_best of at least 1", count(options.n_best));
   need(options.length_penalty >= 0 && options.length_penalty < kInfinity,
        "a length_penalty of at least 0", options.length_penalty);
-  need(options.temperature > 0 && options.temperature < kInfinity, "a temperature above 0",
-       options.temperature);
+  if (length_divisor(options, 0) == 0 || std::isinf(length_divisor(options, options.max_length))) {
+    throw UsageError(
+        fmt::format("[decode] need a length_penalty A such that ((5 + n) / 6)^A is a number above "
+                    "0 for lengths n from 0 to {}; got {:g}",
+                    options.max_length, options.length_penalty));
+  }
+  need(options.temperature >= kLowestTemperature && options.temperature < kInfinity,
+       "a temperature from 1e-20", static_cast<double>(options.temperature));
   need(normalises(options) || options.length_penalty == 0,
        "no length_penalty for scores that are no logarithms of probabilities",
        options.length_penalty);

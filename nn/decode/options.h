@@ -19,9 +19,10 @@ struct SearchOptions {
   /// How many are returned, if so many are found.
   std::size_t n_best = 1;
   /// A, at least 0: hypotheses of n actions, the end included, are compared by their scores divided
-  /// by ((5 + n) / 6)^A, so that longer ones have a chance (Wu et al. 2016, equation 14).
+  /// by ((5 + n) / 6)^A, so that longer ones have a chance (Wu et al. 2016, equation 14). These
+  /// must be numbers above 0 for all n up to max_length.
   double length_penalty = 0;
-  /// Divides scores: below 1, what is likely becomes more so.
+  /// Divides scores: below 1, what is likely becomes more so. At least 1e-20.
   float temperature = 1;
   /// The score of a hypothesis is the sum of its actions': of their logarithms of probabilities,
   /// which are the log_softmax of the scores of all allowed ones, or of the scores as they are. By

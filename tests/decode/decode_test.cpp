@@ -455,6 +455,15 @@ TEST(DecodeTest, WhatMakesNoSense) {
   EXPECT_THROW(search({.length_penalty = -1}), UsageError);
   EXPECT_THROW(search({.temperature = 0}), UsageError);
   EXPECT_THROW(search({.length_penalty = 1, .normalise = false}), UsageError);
+  // What would divide zero by zero, or by infinity.
+  EXPECT_EQ(message_of<UsageError>([&] { search({.max_length = 0, .length_penalty = 1e5}); }),
+            "[decode] need a length_penalty A such that ((5 + n) / 6)^A is a number above 0 for "
+            "lengths n from 0 to 0; got 100000");
+  EXPECT_THROW(search({.max_length = 100, .length_penalty = 1000}), UsageError);
+  EXPECT_EQ(greedy(start, model.steps(), {.max_length = 0, .length_penalty = 1000}).score, 0);
+  EXPECT_EQ(message_of<UsageError>([&] { greedy(start, model.steps(), {.temperature = 1e-45f}); }),
+            "[decode] need a temperature from 1e-20; got 1.4013e-45");
+  EXPECT_EQ(search({.max_length = 2, .temperature = 1e-20f}), 1u);
   EXPECT_EQ(message_of<ShapeError>([&] { search({.end = 4}); }),
             "[decode] need a column with the scores of all actions, the end 4; got {4}");
   Steps<LSTM::State> steps = model.steps();

@@ -6,8 +6,11 @@
 #include <condition_variable>
 #include <cstdio>
 #include <cstdlib>
+#include <exception>
 #include <mutex>
+#include <new>
 #include <optional>
+#include <string>
 #include <thread>
 
 #include "dynet_like/dynet_like.h"
@@ -179,6 +182,43 @@ TEST(ForEachSampleDeadlockTest, ThreadsHaveMinibatchesOfTheirOwn) {
     });
   }
   for (std::thread& thread : threads) thread.join();
+}
+
+// Asks for a value when it goes, and says what it has caught.
+class CarefulWish {
+ public:
+  CarefulWish(ComputationGraph& graph, std::string& caught) : graph_(graph), caught_(caught) {}
+  ~CarefulWish() {
+    try {
+      as_scalar(input(graph_, 2.0f).value());
+    } catch (const std::exception& error) {
+      caught_ = error.what();
+    }
+  }
+
+ private:
+  ComputationGraph& graph_;
+  std::string& caught_;
+};
+
+TEST(ForEachSampleDeadlockTest, DestructorsThatAskWhileTheirSampleIsUnwoundCatchAnException) {
+  Minibatch batch;
+  std::string asked_while_unwound, waited_while_unwound;
+  const auto run_sample = [&](ComputationGraph& graph, std::size_t i) {
+    const Expression x = input(graph, 1.0f);
+    if (i == 0) {
+      as_scalar(x.value());
+      throw Mine();
+    }
+    const CarefulWish wish(graph, i == 1 ? asked_while_unwound : waited_while_unwound);
+    if (i == 2) throw std::bad_alloc();
+    as_scalar(x.value());
+  };
+  EXPECT_THROW(for_each_sample(batch, 3, run_sample), Mine);
+  const std::string expected =
+      "[value] need a sample that goes on; got one that ends because another one failed";
+  EXPECT_EQ(asked_while_unwound, expected);
+  EXPECT_EQ(waited_while_unwound, expected);
 }
 
 }  // namespace
