@@ -306,4 +306,19 @@ TEST(CompatTrainingTest, GradientsThatAreNotFiniteAreRefused) {
   problem.model.reset_gradient();
 }
 
+// DyNet's gradients are their model's: without a pass over it they are zero.
+TEST(CompatTrainingTest, AModelThatTookNoPartInAPassHasZeroGradients) {
+  Problem problem, other;
+  SimpleSGDTrainer trainer(problem.model);
+  AdamTrainer of_other(other.model);
+  EGTrainer exponentiated(other.model);
+  const Floats before = problem.values();
+  problem.step(0);
+  EXPECT_NO_THROW(of_other.update());
+  EXPECT_NO_THROW(exponentiated.update());
+  EXPECT_EQ(problem.values(), before);
+  trainer.update();
+  EXPECT_NE(problem.values(), before);
+}
+
 }  // namespace
