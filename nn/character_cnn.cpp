@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "dynet_like/core/errors.h"
+#include "dynet_like/core/text.h"
 #include "dynet_like/graph/computation_graph.h"
 
 namespace dynet_like::nn {
@@ -49,7 +50,7 @@ Expression CharacterCNN::operator()(ComputationGraph& graph, ListOf<std::uint32_
   for (const std::uint32_t character : word) {
     if (character >= characters_) {
       throw UsageError("[CharacterCNN] need characters below " + std::to_string(characters_) +
-                       "; got " + std::to_string(character));
+                       "; got " + detail::index_text(character));
     }
     characters.push_back(character);
   }

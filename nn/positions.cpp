@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "dynet_like/core/errors.h"
+#include "dynet_like/core/text.h"
 #include "dynet_like/ops/ops.h"
 
 namespace dynet_like::nn {
@@ -21,7 +22,7 @@ void check_fits(const char* layer, const Expression& x, unsigned first, std::siz
   if (first > positions || dim.cols() > positions - first) {
     throw UsageError('[' + std::string(layer) + "] need positions below " +
                      std::to_string(positions) + "; got " + std::to_string(dim.cols()) + " from " +
-                     std::to_string(first) + " on");
+                     detail::index_text(first) + " on");
   }
 }
 

@@ -5,6 +5,7 @@
 #include <ostream>
 
 #include "dynet_like/core/errors.h"
+#include "dynet_like/core/text.h"
 
 namespace dynet_like {
 
@@ -26,7 +27,7 @@ bool Tensor::is_valid() const {
 Tensor Tensor::batch_elem(unsigned b) const {
   if (b >= d.bd) {
     throw ShapeError("[batch_elem] need an element of " + to_string(d) + "; got element " +
-                     std::to_string(b));
+                     detail::index_text(b));
   }
   const std::size_t bytes = std::size_t{b} * d.batch_size() * size_of(dtype());
   return Tensor(d.single_batch(), dtype(), static_cast<std::byte*>(data()) + bytes);

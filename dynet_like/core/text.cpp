@@ -94,4 +94,11 @@ std::string listed_names(std::span<const std::string> names, std::size_t most) {
   return result + " and " + std::to_string(names.size() - most) + " more";
 }
 
+std::string index_text(std::uint64_t index) {
+  const auto number = index >> 32 == 0 ? std::int64_t{static_cast<std::int32_t>(index)}
+                                       : static_cast<std::int64_t>(index);
+  const std::string text = std::to_string(index);
+  return number < 0 ? text + ", which is " + std::to_string(number) + " without its sign" : text;
+}
+
 }  // namespace dynet_like::detail

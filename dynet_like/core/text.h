@@ -1,7 +1,8 @@
-// Text from files that nobody vouches for: encodings, numbers, and how a message may show the rest.
+// Text from files that nobody vouches for: encodings and numbers; text and indices in messages.
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <span>
 #include <string>
@@ -29,5 +30,8 @@ std::string quoted_text(std::string_view text);
 
 /// Names in quotes as a message may list them: the first `most`, and how many more there are.
 std::string listed_names(std::span<const std::string> names, std::size_t most);
+
+/// An index in a message: also the negative number that it was, perhaps, before it became unsigned.
+std::string index_text(std::uint64_t index);
 
 }  // namespace dynet_like::detail

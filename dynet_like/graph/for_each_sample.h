@@ -14,6 +14,19 @@
 
 namespace dynet_like {
 
+namespace detail {
+
+/// Whether a function of the user takes so many samples by their numbers, or the samples of a
+/// range.
+template <class F, class Count>
+concept TakesNumbers = std::integral<Count> && std::invocable<F&, ComputationGraph&, std::size_t>;
+template <class F, class Samples>
+concept TakesSamples =
+    std::ranges::random_access_range<Samples> && std::ranges::sized_range<Samples> &&
+    std::invocable<F&, ComputationGraph&, std::ranges::range_reference_t<Samples>>;
+
+}  // namespace detail
+
 /// Runs `f(graph, i)` for samples 0 to count - 1, each with a new graph of the minibatch, and
 /// returns what they returned, in their order; or nothing, if `f` returns nothing.
 ///
@@ -41,8 +54,8 @@ namespace dynet_like {
 /// until `clear`. What unwinds a sample is an exception of no class that can be named: it comes
 /// from where the sample waits, which therefore must not be inside a function that is `noexcept`.
 /// Throws UsageError for fewer than 0 samples, or stacks below 64 KiB.
-template <std::integral Count, class F>
-requires std::invocable<F&, ComputationGraph&, std::size_t>
+template <class Count, class F>
+requires detail::TakesNumbers<F, Count>
 auto for_each_sample(Minibatch& batch, Count count, F&& f) {
   using Result = std::invoke_result_t<F&, ComputationGraph&, std::size_t>;
   if constexpr (std::signed_integral<Count>) {
@@ -65,9 +78,8 @@ auto for_each_sample(Minibatch& batch, Count count, F&& f) {
 }
 
 /// The same for the samples of a range: `f(graph, sample)`.
-template <std::ranges::random_access_range Samples, class F>
-requires std::ranges::sized_range<Samples> &&
-    std::invocable<F&, ComputationGraph&, std::ranges::range_reference_t<Samples>>
+template <class Samples, class F>
+requires detail::TakesSamples<F, Samples>
 auto for_each_sample(Minibatch& batch, Samples&& samples, F&& f) {
   using Distance = std::ranges::range_difference_t<Samples>;
   const auto begin = std::ranges::begin(samples);
@@ -75,6 +87,17 @@ auto for_each_sample(Minibatch& batch, Samples&& samples, F&& f) {
                          [&](ComputationGraph& graph, std::size_t i) -> decltype(auto) {
                            return f(graph, begin[static_cast<Distance>(i)]);
                          });
+}
+
+// What fits neither, so that the compiler says why.
+template <class Samples, class F>
+requires(!detail::TakesNumbers<F, std::remove_cvref_t<Samples>> &&
+         !detail::TakesSamples<F, Samples>) auto for_each_sample(Minibatch&, Samples&&, F&&) {
+  static_assert(sizeof(F) == 0,
+                "need a count or a range of samples, and a function (ComputationGraph& graph, "
+                "std::size_t i) or (ComputationGraph& graph, const Sample& sample); a reference "
+                "to non-const takes no samples that are const");
+  return std::vector<Expression>();
 }
 
 /// Samples that come while others run, as in a server: between waves, `next(idle)` is asked for the
@@ -86,7 +109,12 @@ auto for_each_sample(Minibatch& batch, Samples&& samples, F&& f) {
 /// In an exception of the library, "in sample N" counts the samples as they came, from 0.
 template <class Next, class F>
 void for_each_arriving(Minibatch& batch, std::size_t at_once, Next&& next, F&& f) {
+  static_assert(
+      requires { *next(true), next(true).has_value(); },
+      "need a function next(bool idle) that returns a std::optional of a sample");
   using Sample = typename std::invoke_result_t<Next&, bool>::value_type;
+  static_assert(std::invocable<F&, ComputationGraph&, Sample&>,
+                "need a function (ComputationGraph& graph, const Sample& sample)");
   std::vector<std::optional<Sample>> running(at_once);
   batch.run_arriving(
       at_once,

@@ -7,6 +7,7 @@
 
 #include "dynet_like/core/errors.h"
 #include "dynet_like/core/make_room.h"
+#include "dynet_like/core/text.h"
 #include "dynet_like/exec/memory_needs.h"
 #include "dynet_like/exec/executor.h"
 #include "dynet_like/graph/sample_fibers.h"
@@ -72,7 +73,7 @@ ComputationGraph& Minibatch::graph(std::size_t sample) {
   check_alone("Minibatch::graph");
   if (sample >= used_) {
     throw UsageError("[Minibatch::graph] need a sample below " + std::to_string(used_) + "; got " +
-                     std::to_string(sample));
+                     index_text(sample));
   }
   return *graphs_[sample];
 }

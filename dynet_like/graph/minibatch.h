@@ -7,6 +7,8 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "dynet_like/graph/computation_graph.h"
@@ -21,7 +23,7 @@ class SampleFibers;
 /// as those of the samples run one by one. Clear it and use it again: it keeps its memory.
 class Minibatch {
  public:
-  using RecordSample = std::function<Expression(ComputationGraph& graph, std::size_t i)>;
+  class RecordSample;
   using RunSample = std::function<void(ComputationGraph& graph, std::size_t i)>;
   using TakeSample = std::function<bool(std::size_t i, bool idle)>;
 
@@ -166,6 +168,20 @@ class Minibatch {
   bool ran_forward_ = false;
   bool ran_backward_ = false;  ///< in parts, the forward pass runs backward too
   std::size_t trained_losses_ = 0;
+};
+
+/// What records a sample and returns an expression of it: f(graph, i).
+class Minibatch::RecordSample
+    : public std::function<Expression(ComputationGraph& graph, std::size_t i)> {
+ public:
+  template <class F>
+  requires(!std::is_base_of_v<RecordSample, std::remove_cvref_t<F>>) RecordSample(F&& f) {
+    constexpr bool fits = std::is_invocable_r_v<Expression, F&, ComputationGraph&, std::size_t>;
+    static_assert(fits,
+                  "need a function (ComputationGraph& graph, std::size_t i) that returns an "
+                  "Expression");
+    if constexpr (fits) function::operator=(std::forward<F>(f));
+  }
 };
 
 }  // namespace dynet_like

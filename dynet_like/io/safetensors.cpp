@@ -36,8 +36,16 @@ std::uint64_t header_length(std::span<const std::byte> start, std::uint64_t file
   for (std::size_t i = kPrefix; i-- > 0;) {
     length = length << 8 | std::to_integer<std::uint64_t>(start[i]);
   }
-  const std::uint64_t limit = std::min(safetensors::kHeaderLimit, file_size - kPrefix);
-  if (length > limit) {
+  if (length > safetensors::kHeaderLimit) {
+    const std::string_view text(reinterpret_cast<const char*>(start.data()), kPrefix);
+    fail(file,
+         fmt::format("a safetensors file, which begins with the length of its header, at most {}",
+                     safetensors::kHeaderLimit),
+         safetensors::shown(text) +
+             ", which looks like another format: load_text_model reads those of DyNet, load_npz "
+             "those of numpy");
+  }
+  if (const std::uint64_t limit = file_size - kPrefix; length > limit) {
     fail(file, fmt::format("a header of at most {} bytes in a file of {}", limit, file_size),
          fmt::to_string(length));
   }

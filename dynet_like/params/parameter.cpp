@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "dynet_like/core/errors.h"
+#include "dynet_like/core/text.h"
 #include "dynet_like/device/cpu/digest.h"
 
 namespace dynet_like {
@@ -46,7 +47,7 @@ void change_values(ParameterStorage& storage, const Change& change) {
 Tensor row_of(const ParameterStorage& storage, unsigned row) {
   if (row >= storage.rows()) {
     throw UsageError("[" + storage.name + "] need a row below " + std::to_string(storage.rows()) +
-                     "; got " + std::to_string(row));
+                     "; got " + detail::index_text(row));
   }
   if (storage.refresher != nullptr) storage.refresher->refresh(std::span(&row, 1));
   auto* const values = static_cast<std::byte*>(storage.tensor().data());

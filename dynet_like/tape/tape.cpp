@@ -58,7 +58,7 @@ void check_integers(const NodeType& type, std::span<const std::uint32_t> integer
   for (std::uint32_t integer : integers) {
     if (limit == 0 || integer < limit) continue;
     throw UsageError("[" + std::string(type.op->name) + "] need an integer below " +
-                     std::to_string(limit) + "; got " + std::to_string(integer));
+                     std::to_string(limit) + "; got " + index_text(integer));
   }
 }
 

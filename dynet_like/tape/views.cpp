@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "dynet_like/core/errors.h"
+#include "dynet_like/core/text.h"
 #include "dynet_like/ops/structured.h"
 #include "dynet_like/tape/labels.h"
 
@@ -14,7 +15,7 @@ namespace {
 void check_start(const Tape& tape, ValueId x, const RangeShape& range, std::uint32_t start) {
   if (start <= range.last_start) return;
   throw ShapeError("[pick_range] need " + std::to_string(range.length) + " elements of dimension " +
-                   std::to_string(range.d) + " from " + std::to_string(start) + "; got " +
+                   std::to_string(range.d) + " from " + index_text(start) + "; got " +
                    to_string(tape.dim_of(x)) + tape.labels_of(std::span(&x, 1)));
 }
 
@@ -74,7 +75,7 @@ ValueId pick_minibatch_elements(Tape& tape, ValueId x, std::uint32_t first, std:
   if (count == 0 || first >= view.items || count > view.items - first) {
     throw ShapeError("[pick_batch_elems] need elements of the minibatch of " +
                      to_string(tape.dim_of(x)) + "; got " + std::to_string(count) + " from " +
-                     std::to_string(first) + " on" + tape.labels_of(std::span(&x, 1)));
+                     index_text(first) + " on" + tape.labels_of(std::span(&x, 1)));
   }
   view.offset += first * view.stride;
   view.items = count;

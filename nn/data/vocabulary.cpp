@@ -165,7 +165,7 @@ std::uint32_t Vocabulary::set_unknown(std::string_view word) {
 void Vocabulary::check_id(std::uint32_t id) const {
   if (id >= size()) {
     throw UsageError("the vocabulary needs an id below " + std::to_string(size()) + "; got " +
-                     std::to_string(id));
+                     detail::index_text(id));
   }
 }
 

@@ -4,6 +4,7 @@
 #include <limits>
 #include <string>
 
+#include "dynet_like/core/text.h"
 #include "dynet_like/graph/computation_graph.h"
 #include "dynet_like/tape/tape.h"
 
@@ -17,7 +18,7 @@ Expression masked(const Expression& scores, ListOf<unsigned> allowed) {
   for (const unsigned action : allowed) {
     if (action >= actions) {
       throw UsageError("[masked] need actions below " + std::to_string(actions) + "; got " +
-                       std::to_string(action));
+                       detail::index_text(action));
     }
     most[action] = kInfinity;
   }

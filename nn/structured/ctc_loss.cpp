@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "dynet_like/core/errors.h"
+#include "dynet_like/core/text.h"
 #include "dynet_like/graph/computation_graph.h"
 #include "nn/structured/ctc.h"
 
@@ -61,7 +62,7 @@ void check(const Dim& dim, std::span<const unsigned> labels) {
   for (std::size_t i = 0; i < labels.size(); ++i) {
     if (labels[i] >= dim.rows() - 1) {
       throw UsageError("[ctc_loss] need labels below " + std::to_string(dim.rows() - 1) +
-                       ", which is the blank; got " + std::to_string(labels[i]));
+                       ", which is the blank; got " + detail::index_text(labels[i]));
     }
     steps += i > 0 && labels[i] == labels[i - 1] ? 2 : 1;
   }

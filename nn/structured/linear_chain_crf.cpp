@@ -2,6 +2,7 @@
 #include "nn/structured/linear_chain_crf.h"
 
 #include "dynet_like/core/errors.h"
+#include "dynet_like/core/text.h"
 #include "dynet_like/graph/computation_graph.h"
 
 namespace dynet_like::nn {
@@ -29,7 +30,7 @@ void LinearChainCRF::check(std::span<const Expression> emissions,
   for (const unsigned tag : tags) {
     if (tag >= this->tags()) {
       throw UsageError("[LinearChainCRF] need tags below " + std::to_string(this->tags()) +
-                       "; got " + std::to_string(tag));
+                       "; got " + detail::index_text(tag));
     }
   }
 }

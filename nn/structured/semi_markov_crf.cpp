@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "dynet_like/core/errors.h"
+#include "dynet_like/core/text.h"
 #include "dynet_like/graph/computation_graph.h"
 #include "nn/structured/best.h"
 #include "nn/structured/minibatch_range.h"
@@ -55,7 +56,7 @@ void SemiMarkovCRF::check(unsigned words, std::span<const LabelledSpan> segments
   for (const LabelledSpan& segment : segments) {
     if (segment.label >= labels()) {
       throw UsageError("[SemiMarkovCRF] need labels below " + std::to_string(labels()) + "; got " +
-                       std::to_string(segment.label));
+                       detail::index_text(segment.label));
     }
     if (segment.start != end || segment.end <= end || segment.end - end > max_length_) {
       throw UsageError("[SemiMarkovCRF] need segments of up to " + std::to_string(max_length_) +

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "dynet_like/core/text.h"
 #include "dynet_like/graph/computation_graph.h"
 #include "nn/structured/best.h"
 #include "nn/structured/span_chart.h"
@@ -34,7 +35,7 @@ void check_tree(std::span<const LabelledSpan> tree, unsigned words, unsigned lab
   for (const LabelledSpan& span : spans) {
     if (span.label < labels) continue;
     throw UsageError("[span_score] need labels below " + std::to_string(labels) + "; got " +
-                     std::to_string(span.label) + " for the span " + text_of(span));
+                     detail::index_text(span.label) + " for the span " + text_of(span));
   }
   std::ranges::sort(spans, [](const LabelledSpan& a, const LabelledSpan& b) {
     return a.start != b.start ? a.start < b.start : a.end > b.end;

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "dynet_like/core/errors.h"
+#include "dynet_like/core/text.h"
 
 namespace dynet_like::nn {
 
@@ -43,7 +44,8 @@ ClassScores::ClassScores(std::size_t classes) : of_class_(classes), counts_(clas
 
 void ClassScores::check(std::size_t label) const {
   if (label < classes()) return;
-  throw UsageError(fmt::format("[ClassScores] need a class below {}; got {}", classes(), label));
+  throw UsageError(fmt::format("[ClassScores] need a class below {}; got {}", classes(),
+                               detail::index_text(label)));
 }
 
 void ClassScores::add(std::size_t gold, std::size_t predicted) {

@@ -39,6 +39,11 @@ void predict_outputs(std::size_t count, const RecordOutputs& record, const UseOu
 template <class Record, class Read>
 auto predict(std::size_t count, const Record& record, const Read& read,
              const PredictionOptions& options = {}) {
+  static_assert(
+      std::is_invocable_r_v<Expression, const Record&, ComputationGraph&, std::size_t>,
+      "need a function (ComputationGraph& graph, std::size_t i) that returns an Expression");
+  static_assert(std::is_invocable_v<const Read&, const Tensor&>,
+                "need a function (const Tensor& output)");
   using Result = std::decay_t<std::invoke_result_t<const Read&, const Tensor&>>;
   std::vector<Result> results(count);
   predict_outputs(

@@ -174,7 +174,12 @@ std::vector<Hostile> hostile_files() {
       {"ShortLength", "1234567", "need at least 8 bytes; got 7"},
       {"NoHeader", file_text("", ""), "need a header that begins with {; got none"},
       {"LengthBeyondFile", file_text("{}", "", 3), "at most 2 bytes in a file of 10; got 3"},
-      {"HugeLength", file_text("{}", "", ~std::uint64_t{0}), "got 18446744073709551615"},
+      {"HugeLength", file_text("{}", "", ~std::uint64_t{0}), "got \"\\xff\\xff"},
+      {"JustTooLong", file_text("{}", "", 100'000'001), "got \"\\x01\\xe1\\xf5\\x05"},
+      {"Text", "#Parameter# /W {2} 33 ZERO_GRAD\n",
+       "need a safetensors file, which begins with the length of its header, at most 100000000; "
+       "got \"#Paramet\", which looks like another format: load_text_model reads those of DyNet, "
+       "load_npz those of numpy"},
       {"NotAnObject", file_text("[]", ""), "begins with {; got \"[\""},
       {"SpaceFirst", file_text(" {}", ""), "begins with {; got \" \""},
       {"ByteOrderMark", file_text("\xEF\xBB\xBF{}", ""), "begins with {; got \"\\xef\""},

@@ -158,7 +158,8 @@ TEST_P(OpIntegerErrorsTest, IntegersBeyondTheLimit) {
       const std::string message =
           message_of<UsageError>([&] { Recorder(call()).add(dims(), numbers); });
       EXPECT_EQ(message, "[" + std::string(op().name) + "] need an integer below " +
-                             std::to_string(limit) + "; got " + std::to_string(integer));
+                             std::to_string(limit) + "; got " + std::to_string(integer) +
+                             (integer > limit + 1 ? ", which is -1 without its sign" : ""));
     }
   }
   std::vector<Item> largest = items(1);

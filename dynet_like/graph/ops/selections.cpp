@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "dynet_like/core/errors.h"
+#include "dynet_like/core/text.h"
 #include "dynet_like/ops/axis.h"
 #include "dynet_like/ops/ops.h"
 #include "dynet_like/ops/structured.h"
@@ -179,7 +180,7 @@ Segments segments_of_places(const char* user, const Expression& x, Integers plac
   for (const std::uint32_t place : places) {
     if (place >= count) {
       throw UsageError(std::string("[") + user + "] need integers below " + std::to_string(count) +
-                       "; got " + std::to_string(place) + labels_of(x));
+                       "; got " + detail::index_text(place) + labels_of(x));
     }
     segments.push_back({place, place + 1});
   }

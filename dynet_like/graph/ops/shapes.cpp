@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "dynet_like/core/errors.h"
+#include "dynet_like/core/text.h"
 #include "dynet_like/ops/axis.h"
 #include "dynet_like/ops/ops.h"
 #include "dynet_like/ops/structured.h"
@@ -134,7 +135,7 @@ void check_range(const char* user, const Expression& x, std::span<const unsigned
   for (unsigned start : starts) {
     if (d < dim.nd && start <= dim.d[d] && length <= dim.d[d] - start) continue;
     throw UsageError(std::string("[") + user + "] need elements of dimension " + std::to_string(d) +
-                     " of " + to_string(x.dim()) + "; got " + std::to_string(start) +
+                     " of " + to_string(x.dim()) + "; got " + detail::index_text(start) +
                      (length == 1 ? "" : " to " + std::to_string(start + length - 1)) +
                      labels_of(x));
   }
@@ -182,8 +183,8 @@ Expression pick_range(const Expression& x, unsigned start, unsigned end, unsigne
     return graph.expression(add_range(tape, x.i, *range, start));
   }
   if (end <= start) {
-    throw UsageError("[pick_range] need a start before the end; got " + std::to_string(start) +
-                     " and " + std::to_string(end) + labels_of(x));
+    throw UsageError("[pick_range] need a start before the end; got " + detail::index_text(start) +
+                     " and " + detail::index_text(end) + labels_of(x));
   }
   check_range("pick_range", x, std::span(&start, 1), end - start, d);
   return graph.expression(pick_range(tape, x.i, std::span(&start, 1), end - start, d));

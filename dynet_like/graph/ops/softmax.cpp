@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "dynet_like/core/errors.h"
+#include "dynet_like/core/text.h"
 #include "dynet_like/ops/axis.h"
 #include "dynet_like/ops/ops.h"
 #include "dynet_like/ops/structured.h"
@@ -113,7 +114,7 @@ Expression log_softmax(const Expression& x, const std::vector<unsigned>& restric
   for (unsigned allowed : restriction) {
     if (allowed >= classes) {
       throw UsageError("[log_softmax] need a class below " + std::to_string(classes) + "; got " +
-                       std::to_string(allowed) + labels_of(x));
+                       detail::index_text(allowed) + labels_of(x));
     }
     most[allowed] = kInfinity;
   }

@@ -2,6 +2,7 @@
 #include "dynet_like/graph/recording.h"
 
 #include "dynet_like/core/errors.h"
+#include "dynet_like/core/text.h"
 #include "dynet_like/ops/axis.h"
 #include "dynet_like/ops/ops.h"
 #include "dynet_like/ops/source.h"
@@ -104,7 +105,7 @@ Expression input(ComputationGraph& graph, const Dim& dim, const std::vector<unsi
   for (std::size_t i = 0; i < elements.size(); ++i) {
     if (elements[i] >= all.size()) {
       throw UsageError("[input] need elements of " + to_string(dim) + "; got element " +
-                       std::to_string(elements[i]));
+                       detail::index_text(elements[i]));
     }
     all[elements[i]] = values[i];
   }
@@ -119,7 +120,7 @@ Expression one_hot(ComputationGraph& graph, unsigned n, const std::vector<unsign
   for (std::size_t i = 0; i < indices.size(); ++i) {
     if (indices[i] >= n) {
       throw UsageError("[one_hot] need an index below " + std::to_string(n) + "; got " +
-                       std::to_string(indices[i]));
+                       detail::index_text(indices[i]));
     }
     values[i * n + indices[i]] = 1;
   }

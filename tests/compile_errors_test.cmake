@@ -1,0 +1,45 @@
+# Calls that cannot be compiled: the compiler's first error says in words what is needed.
+# Arguments: ROOT, the project; COMPILER; WORK, a folder.
+cmake_minimum_required(VERSION 3.25)
+file(MAKE_DIRECTORY ${WORK})
+
+# expect_error(TEXT CODE): what stands in a function, where `batch` is a Minibatch.
+function(expect_error text code)
+  file(WRITE ${WORK}/program.cpp "#include <dynet_like/dynet_like.h>\n#include <nn/train/predict.h>\n"
+       "#include <optional>\nusing namespace dynet_like;\nvoid run(Minibatch& batch) { ${code} }\n")
+  execute_process(COMMAND ${COMPILER} -std=c++20 -fsyntax-only -I ${ROOT} ${WORK}/program.cpp
+                  RESULT_VARIABLE got ERROR_VARIABLE errors OUTPUT_QUIET)
+  if(text STREQUAL "")
+    if(NOT got EQUAL 0)
+      message(FATAL_ERROR "need a program that compiles: ${code}; got\n${errors}")
+    endif()
+    return()
+  endif()
+  string(REGEX MATCH "error: [^\n]*" first "${errors}")
+  if(NOT first MATCHES "${text}")
+    message(FATAL_ERROR "need a first error with \"${text}\" for ${code}; got\n${errors}")
+  endif()
+endfunction()
+
+set(expression "that returns an Expression")
+expect_error("" "batch.add_losses(3, [](auto& graph, int) { return input(graph, 1.0f); });")
+expect_error("${expression}" "batch.add_losses(3, [](auto& graph, int) { input(graph, 1.0f); });")
+expect_error("${expression}" "batch.add_losses(3, [](ComputationGraph&, int) { return 1.0f; });")
+expect_error("${expression}" "batch.record(3, [](ComputationGraph&) { return Expression(); });")
+expect_error("${expression}"
+             "nn::predict(3, [](auto&, auto) { return 1; }, [](const Tensor&) { return 1; });")
+
+set(samples "const std::vector<int> samples(3);")
+set(const_sample "const Sample& sample")
+expect_error("" "${samples} for_each_sample(batch, samples, [](ComputationGraph&, int) {});")
+expect_error("" "std::vector<int> mine(3); for_each_sample(batch, mine, [](auto&, int& x) { ++x; });")
+expect_error("${const_sample}"
+             "${samples} for_each_sample(batch, samples, [](ComputationGraph&, int&) {});")
+expect_error("${const_sample}"
+             "${samples} auto x = for_each_sample(batch, samples, [](int) { return 1; });")
+expect_error("std::size_t i" "for_each_sample(batch, 3, [](ComputationGraph&, int&) {});")
+expect_error("count or a range" "for_each_sample(batch, 1.5, [](ComputationGraph&, int) {});")
+set(next "[](bool) { return std::optional<int>(); }")
+expect_error("" "for_each_arriving(batch, 2, ${next}, [](ComputationGraph&, int) {});")
+expect_error("${const_sample}" "for_each_arriving(batch, 2, ${next}, [](ComputationGraph&) {});")
+expect_error("std::optional" "for_each_arriving(batch, 2, [] { return 1; }, [](auto&, int) {});")
