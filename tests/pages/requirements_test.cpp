@@ -1,0 +1,64 @@
+// What building needs, as CMakeLists.txt says it: README.md and scripts/install_deps.sh say the
+// same.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cctype>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <regex>
+#include <sstream>
+#include <string>
+
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string text_of(const fs::path& file) {
+  std::ifstream in(file);
+  std::ostringstream text;
+  text << in.rdbuf();
+  if (!in || text.str().empty()) throw std::runtime_error("need " + file.string());
+  return text.str();
+}
+
+/// What stands between two words; empty if they are not there.
+std::string between(const std::string& text, const std::string& begin, const std::string& end) {
+  const std::size_t first = text.find(begin);
+  if (first == text.npos) return "";
+  return text.substr(first, text.find(end, first) - first);
+}
+
+TEST(RequirementsTest, AreThoseOfTheBuild) {
+  const fs::path root = std::getenv("DYNET_LIKE_SOURCE_DIR");
+  const std::string build = text_of(root / "CMakeLists.txt");
+  const std::string readme =
+      between(text_of(root / "README.md"), "The library needs", "examples and benchmarks");
+  std::string script;  // the lines of its list that end so
+  std::istringstream lines(text_of(root / "scripts/install_deps.sh"));
+  for (std::string line; std::getline(lines, line);) {
+    if (line.ends_with(" the library")) script += line + '\n';
+  }
+  const std::map<std::string, std::string> names = {
+      {"fmt", "fmt"},         {"nlohmann_json", "nlohmann-json"},
+      {"Highway", "Highway"}, {"Eigen3", "Eigen"},
+      {"ZLIB", "zlib"},       {"Boost", "Boost"}};
+  // Those of examples and benchmarks are found in a block, so that they are indented.
+  const std::regex package(R"(\nfind_package\((\w+) REQUIRED( COMPONENTS (\w+))?\))");
+  std::size_t found = 0;
+  for (std::sregex_iterator each(build.begin(), build.end(), package), end; each != end; ++each) {
+    if ((*each)[1] == "Threads") continue;
+    ASSERT_TRUE(names.contains((*each)[1])) << (*each)[1];
+    const std::string name = names.at((*each)[1]), component = (*each)[3];
+    ++found;
+    for (const std::string& text : {readme, script}) {
+      EXPECT_NE(text.find(name), std::string::npos) << name << " in " << text;
+      EXPECT_NE(text.find(component), std::string::npos) << component << " in " << text;
+    }
+  }
+  EXPECT_EQ(found, names.size());
+}
+
+}  // namespace
