@@ -3,11 +3,12 @@
 // on top of each other, with dropout between them (Zaremba et al. 2014), trained by truncated
 // backpropagation: what a stream has read is data for its next piece. Run time of one thread,
 // beside other work:
-//   language_model                sentences of a small grammar: 0.354 nats per character, where
-//                                 0.337 are the least that any model can reach; 30 seconds
-//   language_model --data FILE    Shakespeare's plays, 1.1 million characters (Karpathy 2015):
-//   about
-//                                 1.5 nats per character of the last tenth; some 10 minutes
+//   language_model
+//       sentences of a small grammar: 0.354 nats per character, where 0.337 are the least that any
+//       model can reach; 30 seconds
+//   language_model --train FILE
+//       Shakespeare's plays, 1.1 million characters (Karpathy 2015): about 1.5 nats per character
+//       of the last tenth; some 10 minutes
 // The model is language_model/model.h, truncated backpropagation language_model/streams.h.
 #include <fmt/ostream.h>
 
@@ -28,9 +29,9 @@ const Program kProgram = {
     "language_model",
     "Learns to predict a text, but for its last tenth; then it writes. --apply writes every line\n"
     "of standard input after its nats per character, the end of the line included, and a tab.\n",
-    "with --data",
-    [](const Options& options) { return options.has("data"); },
-    {{"data", "FILE", "", "", "a text; without one, sentences of a small grammar are generated"},
+    "with --train",
+    [](const Options& options) { return options.has("train"); },
+    {{"train", "FILE", "", "", "a text; without one, sentences of a small grammar are generated"},
      {"sentences", "N", "10000", kNever, "how many", {100, 1e6}},
      {"level", "character|word", "character", "character", "what is predicted"},
      {"min-count", "N", "2", "2", "what is rarer in the training part is unknown", {1, 1e6}},
@@ -51,7 +52,7 @@ nn::TextUnit unit_of(const Options& options) {
 
 Task load_task(const Options& options) {
   const nn::TextUnit unit = unit_of(options);
-  const std::string file = options.text("data");
+  const std::string file = options.text("train");
   const unsigned min_count = options.whole("min-count");
   if (!file.empty()) return make_task(nn::read_text(file, unit), file, unit, min_count);
   return generated_task(options.whole("sentences"), options.seed(), unit, min_count);

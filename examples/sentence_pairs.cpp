@@ -1,7 +1,7 @@
 // What one sentence says about another: entailment, contradiction, or neither. A Tree-LSTM reads
 // both, and a network compares the states of their roots. With two threads, beside other work:
 //   sentence_pairs     generated pairs: 97.7 % of 1,000 new ones; 13 seconds
-//   sentence_pairs --train FILE --dev FILE
+//   sentence_pairs --train FILE --dev FILE --test FILE
 // These files have lines "sentence TAB sentence TAB label". Brackets say what belongs together, as
 // in the binary parses of SNLI: "( ( all dogs ) ( ( not big ) ( or old ) ) )". What has more than
 // two parts, such as a sentence without brackets, is read from left to right.
@@ -27,6 +27,7 @@ const Program kProgram = {
     [](const Options& options) { return options.has("train"); },
     {{"train", "FILE", "", "", "pairs to train on, with --dev"},
      {"dev", "FILE", "", "", "pairs to choose the best epoch on"},
+     {"test", "FILE", "", "", "pairs to test on, if there are any"},
      {"train-pairs", "N", "30000", kNever, "how many to make and train on", {1, 1e5}},
      {"min-count", "N", "2", "2", "rarer words are unknown", {1, 1e6}},
      {"embedding", "N", "32", "32", "size of a word's vector", {1, 4096}},
@@ -46,7 +47,6 @@ Pair parsed(std::string_view first, std::string_view second, const std::string& 
 }
 
 nn::Splits<Pair> load(const Options& options) {
-  options.need_all_or_none({"train", "dev"});
   const auto parse = [&](std::span<const nn::TextPair> pairs, const std::string& file) {
     Pairs result;
     for (const auto& [a, b, label] : pairs) result.push_back(parsed(a, b, label, file));
@@ -54,7 +54,7 @@ nn::Splits<Pair> load(const Options& options) {
   };
   const nn::TextPairColumns columns = {.first = 0, .second = 1, .label = 2};
   const auto read = [&](auto file) { return parse(nn::read_text_pairs(file, columns), file); };
-  if (options.is_special()) return {read(options.text("train")), read(options.text("dev")), {}};
+  if (auto data = read_splits<Pair>(options, read)) return *data;
   const std::size_t train = options.whole("train-pairs"), dev = 1000;
   const std::vector<nn::TextPair> pairs = generated_pairs(train + dev, options.seed());
   const std::span all(pairs);
@@ -132,6 +132,7 @@ int train(const Options& options) {
   if (run.interrupted()) return stopped(options);
   nlohmann::json report = measure_batching(options, run, data.train.size(), "pairs_per_s", loss);
   report["dev_accuracy"] = run.progress().best_score;
+  if (!data.test.empty()) report_test(report, accuracy(data.test, model.labels(data.test)));
   return finish(options, run, report);
 }
 

@@ -6,11 +6,11 @@
 //
 //   seq2seq
 //       commands as in SCAN: more than 98 % of new ones are right, in dev; some 10 seconds
-//   seq2seq --data FOLDER --epochs 10
+//   seq2seq --train tasks_train_simple.txt --test tasks_test_simple.txt --epochs 10
 //       SCAN (Lake and Baroni 2018): 99.95 % of 4,182; half a minute with two threads
-//   seq2seq --data FOLDER --split length
+//   seq2seq --train tasks_train_length.txt --test tasks_test_length.txt
 //       longer commands than in training: 19.3 % of 3,920
-//   seq2seq --data FOLDER --split addprim_jump
+//   seq2seq --train tasks_train_addprim_jump.txt --test tasks_test_addprim_jump.txt
 //       a verb that was seen alone only: 0.03 % of 7,706, and 0 to 0.4 % with other seeds
 #include <algorithm>
 
@@ -34,17 +34,15 @@ constexpr auto kSaved = Option::Saved::setting;
 
 const Program kProgram = {
     "seq2seq",
-    "Learns to translate: SCAN's commands into actions, from a folder with\n"
-    "tasks_{train,test}_SPLIT.txt, the pairs of three files that have \"sentence TAB sentence\" "
-    "in\n"
-    "every line, or commands that it generates. --apply translates sentences, one per line.\n",
-    "with --data",
-    [](const Options& options) { return options.has("data"); },
-    {{"data", "FOLDER", "", "", "learn from SCAN's files in this folder"},
-     {"split", "simple|length|addprim_jump", kNever, "simple", "which of them"},
-     {"train", "FILE", "", kNever, "learn from this file, with --dev and --test"},
-     {"dev", "FILE", "", kNever, "choose the best epoch on this file"},
-     {"test", "FILE", "", kNever, "test on this file"},
+    "Learns to translate: the commands of SCAN into actions, where files are named *.txt, or else\n"
+    "lines \"sentence TAB sentence\", or commands that it generates. --apply translates "
+    "sentences,\n"
+    "one per line.\n",
+    "for SCAN",
+    [](const Options& options) { return options.text("train").ends_with(".txt"); },
+    {{"train", "FILE", "", "", "pairs to train on, with --test"},
+     {"dev", "FILE", "", "", "to choose the best epoch on; without it, a twentieth of --train"},
+     {"test", "FILE", "", "", "pairs to test on"},
      {"train-pairs", "N", "4000", kNever, "generated pairs to train on", {1, 2e4}},
      {"test-pairs", "N", "500", kNever, "those to choose and to test on", {1, 1e4}},
      {"min-count", "N", "1", "1", "rarer words of the first sentences are unknown", {1, 1e6}},

@@ -2,12 +2,15 @@
 // al. 2015), sentences by LSTMs in both directions; labels are chosen one by one or, with --crf, as
 // a sequence (Lample et al. 2016). Every sentence is recorded by itself, with plain loops over its
 // words and their characters. Run time of one thread, beside other work:
-//   tagger                         parts of speech in generated sentences: all test words; 5
-//   seconds tagger --data FOLDER           parts of speech in the English Web Treebank (Universal
-//                                  Dependencies 2.16): 95.0 % of the test words; 3 minutes
-//   tagger --data FOLDER --crf     named entities of WNUT-17 (Derczynski et al. 2017): F1 21.1 % on
-//                                  emerging.test.annotated, where most names are new; no vectors
-//                                  from elsewhere; 2.5 minutes
+//   tagger
+//       parts of speech in generated sentences: all test words; 5 seconds
+//   tagger --train en_ewt-ud-train.conllu --dev en_ewt-ud-dev.conllu
+//       --test en_ewt-ud-test.conllu
+//       parts of speech in the English Web Treebank (Universal Dependencies 2.16): 95.0 % of the
+//       test words; 3 minutes
+//   tagger --train wnut17train.conll --dev emerging.dev.conll --test emerging.test.annotated --crf
+//       named entities of WNUT-17 (Derczynski et al. 2017): F1 21.1 % of the test sentences, where
+//       most names are new; no vectors from elsewhere; 2.5 minutes
 #include <cmath>
 #include <optional>
 
@@ -25,18 +28,14 @@ using namespace dynet_like::examples;
 
 const Program kProgram = {
     "tagger",
-    "Labels words. It learns parts of speech (UPOS) from a folder with "
-    "*-ud-{train,dev,test}.conllu,\n"
-    "named entities from wnut17train.conll, emerging.dev.conll and emerging.test.annotated, any\n"
-    "labels from three files, in CoNLL-U where they are named so, or else with \"word TAB label\" "
-    "in\n"
-    "every line, or from sentences that it generates. --apply labels sentences, one per line.\n",
+    "Labels words. It learns from three files: parts of speech (UPOS) where they are named\n"
+    "*.conllu, or else any labels, from lines \"word TAB label\"; or from sentences that it\n"
+    "generates. --apply labels sentences, one per line.\n",
     "with --crf",
     [](const Options& options) { return options.has("crf"); },
-    {{"data", "FOLDER", "", "", "train, choose and test on the files in this folder"},
-     {"train", "FILE", "", "", "train on this file, with --dev and --test"},
-     {"dev", "FILE", "", "", "choose the best epoch on this file"},
-     {"test", "FILE", "", "", "test on this file"},
+    {{"train", "FILE", "", "", "sentences to train on, with --dev and --test"},
+     {"dev", "FILE", "", "", "sentences to choose the best epoch on"},
+     {"test", "FILE", "", "", "sentences to test on"},
      {"train-sentences", "N", "1000", "1000", "generated sentences to train on", {1, 1e8}},
      {"test-sentences", "N", "500", "500", "those to choose and to test on", {1, 1e7}},
      {"min-count", "N", "2", "2", "words that are rarer have characters only", {1, 1e6}},

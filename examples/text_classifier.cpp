@@ -27,6 +27,7 @@ const Program kProgram = {
     [](const Options& options) { return options.has("train"); },
     {{"train", "FILE", "", "", "texts to train on, with --dev"},
      {"dev", "FILE", "", "", "texts to choose the best epoch on"},
+     {"test", "FILE", "", "", "texts to test on, if there are any"},
      {"train-texts", "N", "8000", kNever, "how many to make and train on", {1, 1e7}},
      {"min-count", "N", "2", "2", "rarer words are unknown", {1, 1e6}},
      {"embedding", "N", "64", "64", "size of a word's vector", {1, 4096}},
@@ -36,9 +37,8 @@ const Program kProgram = {
     {{"10", "10"}, {"32", "32"}, {"0.003", "0.003"}}};
 
 nn::Splits<Text> load(const Options& options) {
-  options.need_all_or_none({"train", "dev"});
-  const auto read = [&](const char* name) { return nn::read_labelled_texts(options.text(name)); };
-  if (options.is_special()) return {read("train"), read("dev"), {}};
+  const auto read = [](const std::string& file) { return nn::read_labelled_texts(file); };
+  if (auto data = read_splits<Text>(options, read)) return *data;
   const auto make = [&](auto n, int part) { return generated_opinions(n, options.seed() + part); };
   return {make(options.whole("train-texts"), 0), make(500, 1), {}};
 }
@@ -125,6 +125,7 @@ int train(const Options& options) {
   if (run.interrupted()) return stopped(options);
   nlohmann::json report = measure_batching(options, run, data.train.size(), "texts_per_s", loss);
   report["dev_accuracy"] = run.progress().best_score;
+  if (!data.test.empty()) report_test(report, accuracy(data.test, model.labels(data.test)));
   return finish(options, run, report);
 }
 

@@ -3,7 +3,7 @@
 // neighbours. Sentences of any lengths share batches. With two threads, beside other work:
 //   transformer_tagger
 //       generated sentences, where a word far before may tell the tag: all dev words; 18 seconds
-//   transformer_tagger --data ../shared/data/ud_english_ewt
+//   transformer_tagger --train en_ewt-ud-train.conllu --dev en_ewt-ud-dev.conllu
 //       UPOS in the English Web Treebank (Universal Dependencies): 94.7 % of the dev words;
 //       3 minutes with one thread
 #include "examples/support/generated.h"
@@ -22,9 +22,11 @@ const Program kProgram = {
     "transformer_tagger",
     "Learns to tag words, such as with the parts of speech (UPOS) of a treebank. --apply writes\n"
     "the words of every line of standard input with their tags, and a blank line behind them.\n",
-    "with --data",
-    [](const Options& options) { return options.has("data"); },
-    {{"data", "FOLDER", "", "", "with *-train.conllu and *-dev.conllu"},
+    "with --train",
+    [](const Options& options) { return options.has("train"); },
+    {{"train", "FILE", "", "", "sentences to train on, with --dev"},
+     {"dev", "FILE", "", "", "sentences to choose the best epoch on"},
+     {"test", "FILE", "", "", "sentences to test on, if there are any"},
      {"train-sentences", "N", "2000", kNever, "how many to make and train on", {1, 1e7}},
      {"min-count", "N", "2", "2", "rarer forms, ends and the like are unknown", {1, 1e6}},
      {"size", "N", "160", "160", "size of a word's vector, a multiple of --heads", {1, 4096}},
@@ -36,15 +38,10 @@ const Program kProgram = {
     {{"16", "16"}, {"32", "32"}, {"0.0015", "0.0015"}}};
 
 nn::Splits<Sentence> load(const Options& options) {
-  const std::string folder = options.text("data");
+  const auto read = [](const std::string& file) { return nn::read_conllu_tags(file); };
+  if (auto data = read_splits<Sentence>(options, read)) return *data;
   const auto make = [&](auto n, int i) { return generated_marked_words(n, options.seed() + i); };
-  if (folder.empty()) return {make(options.whole("train-sentences"), 0), make(500, 1), {}};
-  const auto file = [&](const char* end) { return find_file(folder, "", end); };
-  const std::string train = file("-train.conllu"), dev = file("-dev.conllu");
-  if (!train.empty() && !dev.empty()) {
-    return {nn::read_conllu_tags(train), nn::read_conllu_tags(dev), {}};
-  }
-  throw FileError(folder, "need files *-train.conllu and *-dev.conllu; got none");
+  return {make(options.whole("train-sentences"), 0), make(500, 1), {}};
 }
 
 struct Vocabularies {
@@ -134,6 +131,7 @@ int train(const Options& options) {
   if (run.interrupted()) return stopped(options);
   nlohmann::json report = measure_batching(options, run, sizes.size(), "sentences_per_s", loss);
   report["dev_accuracy"] = run.progress().best_score;
+  if (!data.test.empty()) report_test(report, tag_scores(data.test, tags).labels().value());
   return finish(options, run, report);
 }
 

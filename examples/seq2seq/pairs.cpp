@@ -1,4 +1,4 @@
-// Finding and reading files.
+// Reading files.
 #include "examples/seq2seq/pairs.h"
 
 #include <algorithm>
@@ -21,34 +21,30 @@ Pairs split_off(Pairs& pairs, std::size_t count) {
   return last;
 }
 
-PairSplits read_scan_splits(const std::string& folder, const std::string& split, Random& random) {
-  PairSplits data;
-  data.train = nn::read_scan(folder + "/tasks_train_" + split + ".txt");
-  data.test = nn::read_scan(folder + "/tasks_test_" + split + ".txt");
-  random.shuffle(data.train);
-  data.dev = split_off(data.train, data.train.size() / 20);
-  return data;
+Pairs read_pairs(const std::string& file) {
+  return file.ends_with(".txt") ? nn::read_scan(file) : nn::read_text_pairs(file);
 }
 
 }  // namespace
 
 PairSplits load_pairs(const Options& options) {
-  options.need_none("data", {"train", "dev", "test", "train-pairs", "test-pairs"});
   options.need_none("train", {"train-pairs", "test-pairs"});
-  options.need_all_or_none({"train", "dev", "test"});
-  if (options.has("split") && !options.has("data")) {
-    throw UsageError("need --data with --split; got none");
-  }
+  options.need_all_or_none({"train", "test"});
+  if (options.has("dev")) options.need_all_or_none({"train", "dev", "test"});
   Random random(options.seed());
-  if (options.has("data")) {
-    return read_scan_splits(options.text("data"), options.text("split"), random);
-  }
+  PairSplits data;
   if (options.has("train")) {
-    return {nn::read_text_pairs(options.text("train")), nn::read_text_pairs(options.text("dev")),
-            nn::read_text_pairs(options.text("test"))};
+    data.train = read_pairs(options.text("train"));
+    data.test = read_pairs(options.text("test"));
+    if (options.has("dev")) {
+      data.dev = read_pairs(options.text("dev"));
+    } else {
+      random.shuffle(data.train);
+      data.dev = split_off(data.train, data.train.size() / 20);
+    }
+    return data;
   }
   const unsigned train = options.whole("train-pairs"), test = options.whole("test-pairs");
-  PairSplits data;
   data.train = draw_commands(std::size_t{train} + 2 * std::size_t{test}, random);
   data.test = split_off(data.train, test);
   data.dev = split_off(data.train, test);

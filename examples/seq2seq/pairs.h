@@ -13,9 +13,9 @@ struct PairSplits {
   std::vector<nn::TextPair> train, dev, test;
 };
 
-/// SCAN's files in --data, of which a twentieth of the training pairs is taken for dev; or --train,
-/// --dev and --test, tab-separated; or generated commands. Throws UsageError for options that do
-/// not go together, and FileError for files of no use.
+/// The files of --train, --dev and --test, SCAN's where they are named *.txt, or generated
+/// commands. Without --dev, a twentieth of the training pairs is taken for it. Throws UsageError
+/// for options that do not go together, and FileError for files of no use.
 PairSplits load_pairs(const Options& options);
 
 /// Numbers for the words of the training pairs. What is rare in the first sentences is unknown.

@@ -1,9 +1,7 @@
-// Folders and the bytes of files.
+// The bytes of files.
 #include "examples/support/data_files.h"
 
-#include <algorithm>
 #include <cstdint>
-#include <filesystem>
 #include <fstream>
 
 #include <fmt/core.h>
@@ -11,33 +9,6 @@
 #include "dynet_like/core/errors.h"
 
 namespace dynet_like::examples {
-
-std::vector<std::string> files_in(const std::string& folder) {
-  std::error_code error;
-  std::vector<std::string> files;
-  for (const auto& entry : std::filesystem::directory_iterator(folder, error)) {
-    std::error_code unknown;
-    if (entry.is_regular_file(unknown)) files.push_back(entry.path());
-  }
-  if (error) throw FileError(folder, "need a folder; got: " + error.message());
-  std::sort(files.begin(), files.end());
-  return files;
-}
-
-std::string find_file(const std::string& folder, const std::string& beginning,
-                      const std::string& ending) {
-  if (folder.empty()) return "";
-  std::string found;
-  for (const std::string& file : files_in(folder)) {
-    const std::string name = std::filesystem::path(file).filename();
-    if (!name.starts_with(beginning) || !name.ends_with(ending)) continue;
-    if (!found.empty()) {
-      throw FileError(folder, fmt::format("need one file {}*{}; got several", beginning, ending));
-    }
-    found = file;
-  }
-  return found;
-}
 
 std::string fingerprint_of(const std::vector<std::string>& files) {
   std::uint64_t hash = 0xcbf29ce484222325;  // FNV-1a (Fowler, Noll and Vo)

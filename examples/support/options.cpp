@@ -210,7 +210,7 @@ void Options::add_common_options() {
     common.push_back({"decay", "X", decay.usual, decay.special, text, {0.01, 1}});
   }
   for (Option& option : program_.options) {
-    if (option.kind == "FILE" || option.kind == "FOLDER") option.saved = remembered;
+    if (option.kind == "FILE") option.saved = remembered;
   }
   program_.options.insert(program_.options.end(), common.begin(), common.end());
 }
@@ -332,16 +332,13 @@ Metadata Options::all(Option::Saved saved) const {
   return metadata;
 }
 
-/// Of all files that options with data name, and of those in folders.
+/// Of all files that options with data name.
 std::string Options::fingerprint() const {
   std::vector<std::string> files;
   for (const Option& option : program_.options) {
     const std::string path = text(option.name);
     if (option.saved != Option::Saved::remembered || path.empty()) continue;
     if (option.kind == "FILE") files.push_back(path);
-    if (option.kind == "FOLDER") {
-      for (const std::string& file : files_in(path)) files.push_back(file);
-    }
   }
   return fingerprint_of(files);
 }

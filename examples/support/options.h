@@ -29,7 +29,7 @@ struct Option {
 
   std::string name;
   /// "N" is a whole number, "X" a number, "" a flag, "a|b" one of these words; all else is a text,
-  /// "FILE" and "FOLDER" one that is remembered.
+  /// "FILE" one that is remembered.
   std::string kind;
   /// In the usual case, and in the special one.
   Default usual, special;

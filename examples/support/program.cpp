@@ -75,6 +75,11 @@ int stopped(const Options& options) {
   return kInterrupted;
 }
 
+void report_test(nlohmann::json& report, double accuracy) {
+  fmt::print("test accuracy: {:.2f} %\n", 100 * accuracy);
+  report["test_accuracy"] = accuracy;
+}
+
 int finish(const Options& options, const nn::TrainingRun& run, nlohmann::json report) {
   fmt::print("{}\n", run.summary());
   report["epochs"] = run.progress().epochs;

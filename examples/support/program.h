@@ -3,6 +3,7 @@
 
 #include <array>
 #include <functional>
+#include <optional>
 #include <string>
 
 #include <fmt/core.h>
@@ -36,8 +37,23 @@ void begin_training(const Options& options, const ParameterCollection& model,
   begin_training(options, model, {data.train.size(), data.dev.size(), data.test.size()});
 }
 
+/// The samples of --train and --dev and, if it is given, of --test; nothing without --train. Throws
+/// UsageError for some of these alone, and what `read(file)` throws.
+template <class Sample, class Read>
+std::optional<nn::Splits<Sample>> read_splits(const Options& options, const Read& read) {
+  options.need_all_or_none({"train", "dev"});
+  if (options.has("test")) options.need_all_or_none({"train", "dev", "test"});
+  if (!options.has("train")) return std::nullopt;
+  nn::Splits<Sample> data = {read(options.text("train")), read(options.text("dev")), {}};
+  if (options.has("test")) data.test = read(options.text("test"));
+  return data;
+}
+
 /// Says how to go on after Ctrl-C, and returns the exit status of programs that it ended.
 int stopped(const Options& options);
+
+/// Prints the accuracy of the best model on what it is tested on, and adds it to the report.
+void report_test(nlohmann::json& report, double accuracy);
 
 /// Prints the run's summary, and writes --report if there is one: these results, and the run's
 /// epochs and seconds. Returns exit status 0. Throws FileError.

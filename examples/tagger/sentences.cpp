@@ -1,16 +1,16 @@
-// Finding and reading files.
+// Reading files.
 #include "examples/tagger/sentences.h"
 
 #include <utility>
 
-#include "examples/support/data_files.h"
 #include "examples/tagger/generator.h"
 
 namespace dynet_like::examples {
 
 namespace {
 
-/// "@name" and "#name" as two words each, of which both belong to an entity or none.
+/// "@name" and "#name" as two words each, of which both belong to an entity or none. Only the
+/// training file of WNUT-17 has them as one word: what follows "@" there is a place.
 nn::TaggedSentence with_split_marks(const nn::TaggedSentence& sentence) {
   nn::TaggedSentence result;
   for (std::size_t i = 0; i < sentence.words.size(); ++i) {
@@ -33,6 +33,9 @@ TaggedData read_files(const std::string& train, const std::string& dev, const st
                               : [](const std::string& path) { return nn::read_columns(path); };
   TaggedData data{{read(train), read(dev), read(test)}};
   if (is_conllu) data.score_name = "upos_accuracy";
+  if (train.ends_with("wnut17train.conll")) {
+    for (nn::TaggedSentence& sentence : data.train) sentence = with_split_marks(sentence);
+  }
   for (const nn::TaggedSentence& sentence : data.train) {
     for (const std::string& tag : sentence.tags) {
       if (tag.starts_with("B-")) data.score_name = "entity_f1";
@@ -44,28 +47,15 @@ TaggedData read_files(const std::string& train, const std::string& dev, const st
 }  // namespace
 
 TaggedData load_sentences(const Options& options) {
-  options.need_none("data", {"train", "dev", "test", "train-sentences", "test-sentences"});
   options.need_none("train", {"train-sentences", "test-sentences"});
   options.need_all_or_none({"train", "dev", "test"});
-  const std::string folder = options.text("data");
   if (options.has("train")) {
     return read_files(options.text("train"), options.text("dev"), options.text("test"));
   }
-  if (folder.empty()) {
-    Random random(options.seed());
-    const unsigned train = options.whole("train-sentences"), test = options.whole("test-sentences");
-    return {{generate_sentences(train, random), generate_sentences(test, random),
-             generate_sentences(test, random)}};
-  }
-  const auto file = [&](const char* ending) { return find_file(folder, "", ending); };
-  if (const std::string train = file("-ud-train.conllu"); !train.empty()) {
-    return read_files(train, file("-ud-dev.conllu"), file("-ud-test.conllu"));
-  }
-  TaggedData data = read_files(folder + "/wnut17train.conll", folder + "/emerging.dev.conll",
-                               folder + "/emerging.test.annotated");
-  // Only its training file has "@name" as one word: what follows "@" there is a place.
-  for (nn::TaggedSentence& sentence : data.train) sentence = with_split_marks(sentence);
-  return data;
+  Random random(options.seed());
+  const unsigned train = options.whole("train-sentences"), test = options.whole("test-sentences");
+  return {{generate_sentences(train, random), generate_sentences(test, random),
+           generate_sentences(test, random)}};
 }
 
 }  // namespace dynet_like::examples

@@ -21,7 +21,7 @@ struct TaggedData : nn::Splits<nn::TaggedSentence> {
   }
 };
 
-/// The files of --train, --dev and --test, those that are known in --data, or generated sentences.
+/// The files of --train, --dev and --test, or generated sentences.
 /// Throws UsageError for options that do not go together, and FileError for files of no use.
 TaggedData load_sentences(const Options& options);
 

@@ -95,16 +95,15 @@ Arguments write_tagger_data(const fs::path& folder, Language language) {
 }
 
 Arguments write_treebank(const fs::path& folder, Language language) {
-  for (const char* part : {"train.txt", "dev.txt", "test.txt"}) {
-    write_sentences(folder / part, language, tree);
-  }
-  return {"--data", folder};
+  const std::string file = folder / "trees.txt";
+  write_sentences(file, language, tree);
+  return {"--train", file, "--dev", file, "--test", file};
 }
 
 Arguments write_text(const fs::path& folder, Language language) {
   const std::string file = folder / "text.txt";
   write_sentences(file, language, plain_text);
-  return {"--data", file};
+  return {"--train", file};
 }
 
 Arguments write_texts(const fs::path& folder, Language language) {
