@@ -19,6 +19,15 @@ template <class T>
 concept DerivedGraph = std::is_base_of_v<ComputationGraph, T> &&
     !std::is_same_v<std::remove_const_t<T>, ComputationGraph>;
 
+namespace detail {
+
+/// Which class of graph `e.pg->` shows: the return type of the best overload. A layer with a class
+/// of its own, such as DyNet's headers, declares one that takes an int.
+struct ShownGraph {};
+ComputationGraph* shown_graph(ShownGraph, long);
+
+}  // namespace detail
+
 /// A pointer to a graph, also as one to the class derived from ComputationGraph that the graph is.
 /// Throws UsageError if it is another.
 class GraphPointer {
@@ -29,7 +38,10 @@ class GraphPointer {
   template <DerivedGraph Derived>
   operator Derived*() const;
   ComputationGraph& operator*() const { return *graph_; }
-  ComputationGraph* operator->() const { return graph_; }
+  template <class Which = detail::ShownGraph, class Graph = decltype(shown_graph(Which(), 0))>
+  Graph operator->() const {
+    return *this;
+  }
 
   friend bool operator==(GraphPointer a, GraphPointer b) { return a.graph_ == b.graph_; }
   friend bool operator==(GraphPointer a, std::nullptr_t) { return a.graph_ == nullptr; }

@@ -328,6 +328,24 @@ TEST_F(CompatExprTest, Shapes) {
   expect_near(kmh_ngram(m, 2), {4, 6});
 }
 
+// DyNet says so when the value is computed; here the line that is wrong throws.
+TEST_F(CompatExprTest, IndicesAreCheckedWhenTheyAreGiven) {
+  const Expression x = column({1, 2}), m = matrix(2, {1, 2, 3, 4});
+  const std::vector<unsigned> rows = {1, 2};
+  EXPECT_THROW(select_rows(m, rows), std::invalid_argument);
+  EXPECT_THROW(select_cols(m, rows), std::invalid_argument);
+  EXPECT_THROW(pick(x, 2), std::invalid_argument);
+  EXPECT_THROW(pick_range(x, 1, 3), std::invalid_argument);
+  EXPECT_THROW(pickneglogsoftmax(x, 2), std::invalid_argument);
+  EXPECT_THROW(hinge(x, 2), std::invalid_argument);
+  // Behind pointers there may be other numbers until then.
+  const unsigned two = 2;
+  for (const Expression& later : {select_rows(m, &rows), select_cols(m, &rows), pick(x, &two),
+                                  pickneglogsoftmax(x, &two), hinge(x, &two)}) {
+    EXPECT_THROW(later.value(), std::invalid_argument);
+  }
+}
+
 TEST_F(CompatExprTest, ConvolutionsAndNorms) {
   const Expression m = matrix(2, {1, 2, 3, 4});
   expect_near(filter1d_narrow(m, matrix(2, {1, 1})), {3, 7});

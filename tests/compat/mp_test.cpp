@@ -10,6 +10,7 @@
 namespace {
 
 using namespace dynet;
+using namespace boost::interprocess;       // DyNet's examples write it
 using Datum = std::pair<unsigned, float>;  // a row, and what it should be
 
 // A number per row of a table, behind a product, so that every kind of parameter takes part.
@@ -182,6 +183,46 @@ TEST_F(CompatMpTest, AGraphMayBeMadeBefore) {
   real loss = 0;
   for (const auto& datum : data) loss += learner.LearnFromDatum(datum, false);
   EXPECT_LT(loss, 0.1f);
+}
+
+// A loss of the program's own, as in DyNet's example: losses that are compared or printed are not
+// const.
+struct Statistics {
+  real loss = 0;
+  unsigned count = 0;
+
+  Statistics& operator+=(const Statistics& other) {
+    loss += other.loss;
+    count += other.count;
+    return *this;
+  }
+  bool operator<(const Statistics& other) { return loss < other.loss; }
+  friend std::ostream& operator<<(std::ostream& out, Statistics& it) {
+    return out << it.loss << " of " << it.count;
+  }
+};
+
+struct CountingLearner : mp::ILearner<Datum, Statistics> {
+  Statistics LearnFromDatum(const Datum& datum, bool learn) override {
+    return {learner.LearnFromDatum(datum, learn), 1};
+  }
+  void SaveModel() override { learner.SaveModel(); }
+
+  Learner learner;
+};
+
+TEST_F(CompatMpTest, LossesMayBeOfTheProgramsOwnType) {
+  CountingLearner one, several;
+  SimpleSGDTrainer trainer_one(one.learner.model), trainer_several(several.learner.model);
+  mp::run_single_process(&one, &trainer_one, train, dev, 1, 20, 20);
+  mp::run_multi_process(2, &several, &trainer_several, train, dev, 1, 20, 10);
+  EXPECT_GE(one.learner.saved, 1);
+  EXPECT_GE(several.learner.saved, 1);
+  EXPECT_EQ(mp::run_sp_minibatch_trainer(&one, &trainer_one, train).count, 40u);
+  EXPECT_EQ(mp::run_mp_minibatch_trainer(2, &several, &trainer_several, train).count, 40u);
+  EXPECT_EQ(mp::run_mp_minibatch(2, &several, dev).count, 4u);
+  const std::string text = written();
+  EXPECT_NE(text.find(" of 4 (New best!)"), std::string::npos) << text;
 }
 
 TEST_F(CompatMpTest, StopsWhenItIsAsked) {

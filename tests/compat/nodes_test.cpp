@@ -278,6 +278,10 @@ TEST(CompatNodeListTest, IsReachedThroughAnExpression) {
   EXPECT_EQ(cg.nodes[x.i]->dim.rows(), 2u);
   const Expression y(x.pg, cg.add_function<Tanh>({x.i}));
   EXPECT_EQ(as_vector(y.value()), as_vector(tanh(x).value()));
+  const Expression z(x.pg, x.pg->add_function<Tanh>({x.i}));
+  EXPECT_EQ(as_vector(x.pg->forward(z)), as_vector(y.value()));
+  EXPECT_EQ(x.pg->nodes.size(), 4u);
+  EXPECT_EQ(x.pg->nodes[z.i]->args, (std::vector<VariableIndex>{x.i}));
   EXPECT_EQ(x.get_device_name(), "CPU");
   auto& d = x.dim();
   EXPECT_EQ(d[0], 2u);
@@ -287,6 +291,7 @@ TEST(CompatNodeListTest, IsReachedThroughAnExpression) {
   dynet_like::Minibatch batch;
   const Expression other = input(batch.new_graph(), 1.0f);
   EXPECT_THROW([[maybe_unused]] ComputationGraph& none = *other.pg, std::invalid_argument);
+  EXPECT_THROW(other.pg->nodes.size(), std::invalid_argument);
 }
 
 }  // namespace

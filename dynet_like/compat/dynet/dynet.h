@@ -159,3 +159,10 @@ class ComputationGraph : public dynet_like::ComputationGraph {
 };
 
 }  // namespace dynet
+
+namespace dynet_like::detail {
+
+/// `x.pg->` has DyNet's names where these headers are included.
+dynet::ComputationGraph* shown_graph(ShownGraph, int);
+
+}  // namespace dynet_like::detail

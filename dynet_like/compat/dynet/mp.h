@@ -16,10 +16,13 @@
 #include "dynet/dynet.h"
 #include "dynet/training.h"
 
+/// DyNet's header brings Boost's: programs have `using namespace boost::interprocess`.
+namespace boost::interprocess {}
+
 namespace dynet::mp {
 
-/// What a program learns: from data D, with losses S. These are added, compared and printed, and
-/// are copied between processes byte by byte.
+/// What a program learns: from data D, with losses S. These are added, compared and printed, by
+/// operators that need not be const, and are copied between processes byte by byte.
 template <class D, class S>
 class ILearner {
  public:
@@ -193,10 +196,10 @@ void train(std::size_t train_size, std::size_t dev_size, unsigned iterations,
     for (std::size_t begin = 0; begin < train_size && !stop_requested; begin += part) {
       const std::size_t end = std::min(begin + part, train_size);
       const double done = iteration + static_cast<double>(end) / static_cast<double>(train_size);
-      const S loss = run(&train_order[0] + begin, &train_order[0] + end, false, end == train_size);
+      S loss = run(&train_order[0] + begin, &train_order[0] + end, false, end == train_size);
       std::cerr << done << "\tloss = " << loss << '\n';
       if (stop_requested) break;
-      const S dev_loss = run(dev_order.data(), dev_order.data() + dev_size, true, false);
+      S dev_loss = run(dev_order.data(), dev_order.data() + dev_size, true, false);
       const bool is_best = !best || dev_loss < *best;
       std::cerr << done << "\tdev loss = " << dev_loss << (is_best ? " (New best!)" : "") << '\n';
       if (stop_requested || !is_best) continue;
