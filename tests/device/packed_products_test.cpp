@@ -4,7 +4,7 @@
 #include <cmath>
 #include <vector>
 
-#include "tests/ops/cases.h"
+#include "tests/ops/kernel_calls.h"
 
 namespace dynet_like::op_cases {
 namespace {
