@@ -67,3 +67,13 @@ file(WRITE ${WORK}/lines "the word7\n\nthe\n")
 set(input ${WORK}/lines)
 run(0 transformer_tagger --apply --output tags)
 expect("^the\tDET\nword7\tNOUN\n\nthe\tDET\n\n$")
+
+# The tagger of Japanese, before it has a model.
+run(0 dynet_japanese_tagger --help)
+expect("^usage: dynet_japanese_tagger FOLDER")
+run(2 dynet_japanese_tagger)
+expect("need a folder; got none")
+run(2 dynet_japanese_tagger here --no-such-option)
+expect("need a folder, --scores, --time or --help; got --no-such-option")
+run(1 dynet_japanese_tagger none)
+expect("^dynet_japanese_tagger: none/characters.tsv: ")
