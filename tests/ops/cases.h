@@ -334,9 +334,4 @@ inline std::vector<std::byte> without_nan_payload(std::vector<std::byte> bytes, 
   return bytes;
 }
 
-template <class E>
-std::vector<E> converted(std::span<const double> numbers) {
-  return std::vector<E>(numbers.begin(), numbers.end());
-}
-
 }  // namespace dynet_like::op_cases

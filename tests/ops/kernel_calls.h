@@ -188,4 +188,9 @@ class KernelCall {
   HeapWorkspace workspace_;
 };
 
+template <class E>
+std::vector<E> converted(std::span<const double> numbers) {
+  return std::vector<E>(numbers.begin(), numbers.end());
+}
+
 }  // namespace dynet_like::op_cases
