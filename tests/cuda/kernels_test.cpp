@@ -14,7 +14,7 @@
 #include "dynet_like/device/cuda/kernel_table.h"
 #include "dynet_like/device/device.h"
 #include "dynet_like/ops/special_formulas.h"
-#include "tests/ops/kernel_calls.h"
+#include "tests/ops/cases.h"
 
 namespace dynet_like::op_cases {
 namespace {

@@ -12,7 +12,7 @@
 #include <memory>
 
 #include "dynet_like/ops/special_formulas.h"
-#include "tests/ops/kernel_calls.h"
+#include "tests/ops/cases.h"
 #include "tests/support/slow_build.h"
 
 namespace dynet_like::op_cases {

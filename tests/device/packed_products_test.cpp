@@ -4,7 +4,7 @@
 #include <cmath>
 #include <vector>
 
-#include "tests/ops/kernel_calls.h"
+#include "tests/ops/cases.h"
 
 namespace dynet_like::op_cases {
 namespace {

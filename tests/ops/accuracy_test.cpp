@@ -18,7 +18,7 @@
 #include <memory>
 
 #include "dynet_like/ops/special_formulas.h"
-#include "tests/ops/kernel_calls.h"
+#include "tests/ops/cases.h"
 #include "tests/ops/plain_formulas.h"
 
 namespace dynet_like::op_cases {

@@ -7,7 +7,7 @@
 #include <map>
 #include <type_traits>
 
-#include "tests/ops/kernel_calls.h"
+#include "tests/ops/cases.h"
 #include "tests/support/message_of.h"
 
 namespace dynet_like::op_cases {

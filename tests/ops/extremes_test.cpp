@@ -6,7 +6,7 @@
 // those beyond a quarter of the largest number may be infinite.
 #include <gtest/gtest.h>
 
-#include "tests/ops/kernel_calls.h"
+#include "tests/ops/cases.h"
 #include "tests/ops/plain_elementwise.h"
 
 namespace dynet_like::op_cases {

@@ -7,7 +7,7 @@
 #include <map>
 #include <numbers>
 
-#include "tests/ops/kernel_calls.h"
+#include "tests/ops/cases.h"
 #include "tests/nn/plain_cells.h"
 #include "tests/ops/plain_elementwise.h"
 
