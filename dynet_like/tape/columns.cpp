@@ -85,11 +85,12 @@ ValueId columns_of(Tape& tape, ValueId input, const Columns& all) {
   Dim column = shape.dim;
   column.nd = all.rank - 1;
   Value view = tape.value(input);
-  view.shape = tape.cache().shape(column, shape.dtype);
+  const ValueId whole = tape.node(view.node).value;
+  const bool is_known = tape.shape_of(whole).dim == column;
+  view.shape = is_known ? tape.value(whole).shape : tape.cache().shape(column, shape.dtype);
   view.stride = column.batch_size();
   view.items *= shape.dim[all.rank - 1];
   // What came from columns is read as it was made.
-  const ValueId whole = tape.node(view.node).value;
   return tape.is_same_stretch(tape.value(whole), view) ? tape.read_as(input, whole)
                                                        : tape.add_view(view);
 }
@@ -146,8 +147,10 @@ std::optional<ByColumn> by_column(Tape& tape, const Op& op, std::span<const Valu
   }
   if (!has_columns || !has_own) return {};
   std::vector<Dim> dims;
+  dims.reserve(inputs.size());
   for (const ValueId input : inputs) dims.push_back(tape.shape_of(input).dim);
   ByColumn result;
+  result.inputs.reserve(inputs.size());
   result.result = op.shape(dims, attributes);
   result.splits = splits;
   result.result.bd = all.elements;

@@ -111,103 +111,107 @@ Expression select(const Expression& x, IntegersAt elements, unsigned d) {
   return unary(ops::select, x, attributes, {{}, {}, elements});
 }
 
-// Columns [begin, end) of a matrix.
+// Columns [begin, end) of a minibatch element.
 struct Segment {
-  std::uint32_t begin, end;
+  std::uint32_t begin = 0, end = 0;
 };
-using Segments = std::vector<Segment>;
 
-// A matrix of all columns along a dimension, of one minibatch element behind the other, and back.
+// The places along a dimension as columns: those of one minibatch element behind the other.
 class Columns {
  public:
-  Columns(const char* user, const Expression& x, unsigned d) : dim_(x.dim()), order_(dim_.nd) {
+  Columns(const char* user, const Expression& x, unsigned d) : dim_(x.dim()) {
     graph_of(user, x);
     if (d >= dim_.nd || dim_[d] == 0) {
       refuse_shapes(user, "elements along dimension " + std::to_string(d), {x});
     }
-    std::iota(order_.begin(), order_.end(), 0);
-    std::swap(order_[d], order_.back());
-    const Expression last = is_moved() ? transpose(x, order_) : x;
-    dim_ = last.dim();
-    matrix_ = reshape(last, Dim({dim_.batch_size() / count(), count() * dim_.bd}));
+    Expression last = x;
+    if (d + 1 < dim_.nd) {
+      order_.resize(dim_.nd);
+      std::iota(order_.begin(), order_.end(), 0);
+      std::swap(order_[d], order_.back());
+      last = transpose(x, order_);
+      dim_ = last.dim();
+    }
+    const std::uint32_t size = dim_.batch_size() / count();
+    matrix_ = reshape(last, Dim({size, count() * dim_.bd}));
   }
 
   std::uint32_t count() const { return dim_[dim_.nd - 1]; }  ///< of a minibatch element
-  std::uint32_t elements() const { return dim_.bd; }
   const Expression& matrix() const { return matrix_; }
   Expression as_elements() const {
-    return reshape(matrix_, Dim({matrix_.dim().rows()}, matrix_.dim().cols()));
+    const Dim dim = matrix_.dim();
+    return reshape(matrix_, Dim({dim.rows()}, dim.cols()));
   }
 
-  // Those of one minibatch element, for all.
-  Segments of_all_elements(const Segments& segments) const {
-    Segments all;
-    for (std::uint32_t first = 0; first < count() * elements(); first += count()) {
-      for (const Segment& s : segments) all.push_back({first + s.begin, first + s.end});
+  // `segments` of every minibatch element, which segment(k) tells: as minibatch elements.
+  template <class F>
+  Expression reduce(const Op& op, std::size_t segments, const F& segment) const {
+    return reduce(op, matrix_, count(), segments, segment);
+  }
+  // The same of another matrix with so many columns for every minibatch element.
+  template <class F>
+  Expression reduce(const Op& op, const Expression& matrix, std::uint32_t columns,
+                    std::size_t segments, const F& segment) const {
+    std::vector<std::uint32_t> integers(3 * segments * dim_.bd);
+    auto to = integers.begin();
+    for (std::uint32_t first = 0; first < columns * dim_.bd; first += columns) {
+      for (std::size_t k = 0; k < segments; ++k) {
+        const Segment own = segment(k);
+        *to++ = columns * dim_.bd;
+        *to++ = first + own.begin;
+        *to++ = first + own.end;
+      }
     }
-    return all;
+    return unary(op, matrix, {}, {integers});
   }
 
-  // What has become of the columns, as minibatch elements, in the shape that x had.
+  // What has become of the columns, which are minibatch elements, in the shape of x.
   Expression back(const Expression& columns) const {
     Dim dim = dim_;
-    dim.set(dim.nd - 1, columns.dim().bd / elements());
+    dim.set(dim.nd - 1, columns.dim().bd / dim_.bd);
     const Expression last = reshape(columns, dim);
-    return is_moved() ? transpose(last, order_) : last;
+    return order_.empty() ? last : transpose(last, order_);
   }
 
  private:
-  bool is_moved() const { return order_.back() + 1 != order_.size(); }
-
-  Dim dim_;
-  std::vector<unsigned> order_;
+  Dim dim_;                      ///< of x with these places last
+  std::vector<unsigned> order_;  ///< of the dimensions of x then, and back; empty if it stays
   Expression matrix_;
 };
 
-// A minibatch element for each segment of a matrix.
-Expression over(const Op& op, const Expression& matrix, const Segments& segments) {
-  std::vector<std::uint32_t> integers;
-  for (const Segment& s : segments) {
-    integers.insert(integers.end(), {matrix.dim().cols(), s.begin, s.end});
+void check_places(const char* user, const Expression& x, Integers places, std::uint32_t count) {
+  for (const std::uint32_t place : places) {
+    if (place < count) continue;
+    throw UsageError(std::string("[") + user + "] need integers below " + std::to_string(count) +
+                     "; got " + detail::index_text(place) + labels_of(x));
   }
-  return unary(op, matrix, {}, {integers});
 }
 
 // A column is the sum of itself.
-Segments segments_of_places(const char* user, const Expression& x, Integers places,
-                            std::uint32_t count) {
-  Segments segments;
-  for (const std::uint32_t place : places) {
-    if (place >= count) {
-      throw UsageError(std::string("[") + user + "] need integers below " + std::to_string(count) +
-                       "; got " + detail::index_text(place) + labels_of(x));
-    }
-    segments.push_back({place, place + 1});
-  }
-  if (segments.empty()) refuse_shapes(user, "at least one element", {x});
-  return segments;
-}
-
-Expression gather_columns(const char* user, const Expression& x, Integers places, unsigned d) {
-  const Columns columns(user, x, d);
-  const Segments chosen = segments_of_places(user, x, places, columns.count());
-  return columns.back(over(ops::segment_sum, columns.matrix(), columns.of_all_elements(chosen)));
+Expression gather_columns(const Columns& columns, Integers places) {
+  return columns.reduce(ops::segment_sum, places.size(), [&](std::size_t k) {
+    return Segment{places[k], places[k] + 1};
+  });
 }
 
 // Columns are of any number; what else is chosen has a type for every number.
 Expression choose(const char* user, const Expression& x, Integers elements, unsigned d) {
   const unsigned rank = x.dim().nd;
-  const bool are_columns = rank > 1 && d + 1 == rank;
-  return are_columns ? gather_columns(user, x, elements, d) : select(x, elements, d);
+  if (rank <= 1 || d + 1 != rank) return select(x, elements, d);
+  const Columns columns(user, x, d);
+  check_places(user, x, elements, columns.count());
+  if (elements.empty()) refuse_shapes(user, "at least one element", {x});
+  return columns.back(gather_columns(columns, elements));
 }
 
-// Elements of the minibatch are the columns of a matrix meanwhile.
-Expression choose_elements(const Expression& x, Integers elements) {
-  Dim dim = x.dim();
-  const Segments chosen = segments_of_places("pick_batch_elems", x, elements, dim.bd);
-  const Expression columns = reshape(x, Dim({dim.batch_size(), dim.bd}));
-  dim.bd = static_cast<unsigned>(elements.size());
-  return reshape(over(ops::segment_sum, columns, chosen), dim);
+// Elements of the minibatch, which is one more dimension meanwhile.
+Expression as_columns(const Expression& x) {
+  const Dim dim = x.dim();
+  return reshape(x, Dim({dim.batch_size(), dim.bd}));
+}
+Expression as_elements(const Expression& columns, Dim dim) {
+  dim.bd = columns.dim().cols();
+  return reshape(columns, dim);
 }
 
 // The elements for each place together, those for one in their order.
@@ -221,11 +225,11 @@ Expression scatter(const char* user, const Op& op, const Expression& x, Integers
                       std::to_string(count),
                   {x});
   }
-  segments_of_places(user, x, places, count);
+  check_places(user, x, places, count);
   std::vector<std::uint32_t> order(places.size());
   std::iota(order.begin(), order.end(), 0);
   std::ranges::stable_sort(order, {}, [&](std::uint32_t k) { return places[k]; });
-  Segments segments(count, {0, 0});
+  std::vector<Segment> segments(count);
   for (std::uint32_t k = 0; k < order.size(); ++k) {
     Segment& segment = segments[places[order[k]]];
     if (segment.end == 0) segment.begin = k;
@@ -233,16 +237,17 @@ Expression scatter(const char* user, const Op& op, const Expression& x, Integers
   }
   Expression sorted = columns.matrix();
   if (!std::ranges::is_sorted(places)) {
-    const Segments chosen = segments_of_places(user, x, order, columns.count());
-    sorted = reshape(over(ops::segment_sum, sorted, columns.of_all_elements(chosen)), sorted.dim());
+    sorted = reshape(gather_columns(columns, order), sorted.dim());
   }
-  return columns.back(over(op, sorted, columns.of_all_elements(segments)));
+  return columns.back(columns.reduce(op, sorted, columns.count(), count,
+                                     [&](std::size_t k) { return segments[k]; }));
 }
 
-// As the lengths say: they must take all columns.
-Segments segments_of_lengths(const char* user, const Expression& x, const Columns& columns,
-                             const std::vector<unsigned>& lengths, unsigned d) {
-  Segments segments;
+// As the lengths say, which must take all columns.
+std::vector<Segment> segments_of(const char* user, const Expression& x, const Columns& columns,
+                                 const std::vector<unsigned>& lengths, unsigned d) {
+  std::vector<Segment> segments;
+  segments.reserve(lengths.size());
   std::uint64_t sum = 0;
   for (const unsigned length : lengths) {
     const auto begin = static_cast<std::uint32_t>(sum);
@@ -255,14 +260,15 @@ Segments segments_of_lengths(const char* user, const Expression& x, const Column
                      std::to_string(d) + "; got " + std::to_string(lengths.size()) +
                      " that add up to " + std::to_string(sum) + labels_of(x));
   }
-  return columns.of_all_elements(segments);
+  return segments;
 }
 
-Expression over_lengths(const char* user, const Op& op, const Expression& x,
-                        const std::vector<unsigned>& lengths, unsigned d) {
-  const Columns columns(user, x, d);
-  const Segments segments = segments_of_lengths(user, x, columns, lengths, d);
-  return columns.back(over(op, columns.matrix(), segments));
+Expression reduce_lengths(const Op& op, const Expression& x, const std::vector<unsigned>& lengths,
+                          unsigned d) {
+  const Columns columns(op.name.data(), x, d);
+  const auto segments = segments_of(op.name.data(), x, columns, lengths, d);
+  return columns.back(
+      columns.reduce(op, segments.size(), [&](std::size_t k) { return segments[k]; }));
 }
 
 // from, from + stride, ... below `to`, of a dimension of x with this size.
@@ -297,13 +303,11 @@ Expression select_cols(const Expression& x, const std::vector<unsigned>& columns
   return choose("select_cols", x, columns, 1);
 }
 Expression pick_batch_elems(const Expression& x, const std::vector<unsigned>& v) {
-  return choose_elements(x, v);
+  check_places("pick_batch_elems", x, v, x.dim().bd);
+  return as_elements(choose("pick_batch_elems", as_columns(x), v, 1), x.dim());
 }
 Expression pick_batch_elems(const Expression& x, IntegersAt v) {
-  Dim dim = x.dim();
-  const Expression columns = reshape(x, Dim({dim.batch_size(), dim.bd}));
-  dim.bd = static_cast<unsigned>(v.size());
-  return reshape(select(columns, v, 1), dim);
+  return as_elements(select(as_columns(x), v, 1), x.dim());
 }
 Expression strided_select(const Expression& x, const std::vector<int>& strides,
                           const std::vector<int>& from, const std::vector<int>& to) {
@@ -318,7 +322,7 @@ Expression strided_select(const Expression& x, const std::vector<int>& strides,
         strided(x, size, entry(strides, d, 1), entry(from, d, 0), entry(to, d, size));
     if (chosen.size() == size) continue;
     result =
-        d < dim.nd ? choose("strided_select", result, chosen, d) : choose_elements(result, chosen);
+        d < dim.nd ? choose("strided_select", result, chosen, d) : pick_batch_elems(result, chosen);
   }
   return result;
 }
@@ -345,38 +349,42 @@ Expression scatter_max(const Expression& x, const std::vector<unsigned>& places,
 }
 
 Expression segment_sum(const Expression& x, const std::vector<unsigned>& lengths, unsigned d) {
-  return over_lengths("segment_sum", ops::segment_sum, x, lengths, d);
+  return reduce_lengths(ops::segment_sum, x, lengths, d);
 }
 Expression segment_max(const Expression& x, const std::vector<unsigned>& lengths, unsigned d) {
-  return over_lengths("segment_max", ops::segment_max, x, lengths, d);
+  return reduce_lengths(ops::segment_max, x, lengths, d);
 }
 Expression segment_mean(const Expression& x, const std::vector<unsigned>& lengths, unsigned d) {
   const Columns columns("segment_mean", x, d);
-  const Segments segments = segments_of_lengths("segment_mean", x, columns, lengths, d);
+  const auto segments = segments_of("segment_mean", x, columns, lengths, d);
+  const Expression sums =
+      columns.reduce(ops::segment_sum, segments.size(), [&](std::size_t k) { return segments[k]; });
   std::vector<float> divisors;
-  for (const Segment& s : segments) {
-    divisors.push_back(static_cast<float>(std::max(s.end - s.begin, 1u)));
+  for (unsigned i = 0; i < sums.dim().bd; ++i) {
+    divisors.push_back(static_cast<float>(std::max(lengths[i % lengths.size()], 1u)));
   }
-  const Expression sums = over(ops::segment_sum, columns.matrix(), segments);
   return columns.back(cdiv(sums, input(*x.pg, Dim({1}, sums.dim().bd), divisors)));
 }
 // What is taken off first makes no difference to the result, and so none to the gradient.
 Expression segment_softmax(const Expression& x, const std::vector<unsigned>& lengths, unsigned d) {
   const Columns columns("segment_softmax", x, d);
-  const Segments segments = segments_of_lengths("segment_softmax", x, columns, lengths, d);
-  Segments own;  // of every column
-  for (std::uint32_t s = 0; s < segments.size(); ++s) {
-    own.insert(own.end(), segments[s].end - segments[s].begin, {s, s + 1});
-  }
-  const auto matrix = [](const Expression& all) {
-    return reshape(all, Dim({all.dim().rows(), all.dim().bd}));
+  const auto segments = segments_of("segment_softmax", x, columns, lengths, d);
+  std::vector<std::uint32_t> owners;  // the segment of every column
+  for (std::uint32_t s = 0; s < lengths.size(); ++s) owners.insert(owners.end(), lengths[s], s);
+  const auto reduce = [&](const Op& op, const Expression& matrix) {
+    return columns.reduce(op, matrix, columns.count(), segments.size(),
+                          [&](std::size_t k) { return segments[k]; });
   };
   const auto spread = [&](const Expression& all) {
-    return over(ops::segment_sum, matrix(all), own);
+    return columns.reduce(ops::segment_sum, as_columns(all),
+                          static_cast<std::uint32_t>(segments.size()), owners.size(),
+                          [&](std::size_t k) {
+                            return Segment{owners[k], owners[k] + 1};
+                          });
   };
-  const Expression largest = over(ops::segment_max, nobackprop(columns.matrix()), segments);
+  const Expression largest = reduce(ops::segment_max, nobackprop(columns.matrix()));
   const Expression parts = exp(columns.as_elements() - spread(largest));
-  return columns.back(cdiv(parts, spread(over(ops::segment_sum, matrix(parts), segments))));
+  return columns.back(cdiv(parts, spread(reduce(ops::segment_sum, as_columns(parts)))));
 }
 
 }  // namespace dynet_like
