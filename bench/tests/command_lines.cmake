@@ -19,7 +19,7 @@ function(run status regex program)
 endfunction()
 
 foreach(program IN ITEMS throughput by_hand dynet_style dump planner structured
-        transformer waves decoder)
+        transformer waves decoder graph_networks)
   run(0 "Options" ${program} --help)
   run(2 "unrecognised option '--no-such-option'; see --help" ${program} --no-such-option)
   run(2 "positional" ${program} one two)
@@ -43,6 +43,8 @@ run(2 "need a number from 0.001 to 3600 for --seconds; got 0" transformer --seco
 run(0 "parsing .*training " waves --seconds 0.001 --sentences 5 --batch 3 --hidden 8)
 run(2 "need a number from 1 to 100000 for --batch; got 0" waves --batch 0)
 run(2 "need a number from 1 to 4096 for --hidden; got 0" decoder --hidden 0)
+run(0 "alone .*together .*joined " graph_networks --seconds 0.001 --molecules 9 --hidden 8)
+run(2 "need a number from 1 to 100000 for --batch; got 0" graph_networks --batch 0)
 run(1 "none.conllu: " transformer --data none.conllu)
 run(2 "no model matches" dump --filter no_such_model)
 run(0 "\"tree_lstm_h64\"" dump --filter ^tree_lstm_h64$)
