@@ -78,7 +78,11 @@ INSTANTIATE_TEST_SUITE_P(All, OpAccuracyTest, ::testing::ValuesIn(all_calls()), 
 
 TEST_P(OpAccuracyTest, DoubleValuesArePlainFormulas) {
   const OpCall& call = GetParam();
-  static const auto formulas = plain_formulas();
+  static const auto formulas = [] {
+    auto all = plain_formulas();
+    all.merge(plain_formula_ops());
+    return all;
+  }();
   const auto found = formulas.find(call.op->name);
   ASSERT_NE(found, formulas.end()) << "no plain formula for " << call.op->name;
   Random random(61);

@@ -16,6 +16,7 @@
 namespace dynet_like::op_cases {
 
 using dynet_like::testing::bad_cases, dynet_like::testing::good_cases, dynet_like::testing::OpCase;
+using dynet_like::testing::formula_ops;
 
 /// One way to call an op.
 struct OpCall {
@@ -37,13 +38,15 @@ inline bool has_cases(const Op& op) { return op.max_inputs > 0 && &op != &ops::a
 /// Whether an item has a matrix of its own with any number of columns, so that items are nodes.
 inline bool is_open(const OpCall& call) { return call.op->batching.open_inputs != 0; }
 
-/// Every case of every op.
+/// Every case of every op, and of ops of formulas.
 inline std::vector<OpCall> all_calls() {
   std::vector<OpCall> calls;
-  for (const Op* op : all_ops()) {
-    std::size_t number = 0;
-    for (const OpCase& shapes : good_cases(*op)) {
-      calls.push_back({op, shapes, std::string(op->name) + "_" + std::to_string(number++)});
+  for (const auto ops : {all_ops(), formula_ops()}) {
+    for (const Op* op : ops) {
+      std::size_t number = 0;
+      for (const OpCase& shapes : good_cases(*op)) {
+        calls.push_back({op, shapes, std::string(op->name) + "_" + std::to_string(number++)});
+      }
     }
   }
   return calls;

@@ -17,6 +17,7 @@
 
 #include "dynet_like/core/errors.h"
 #include "dynet_like/device/cpu/kernel_table.h"
+#include "dynet_like/device/formula_kernels.h"
 #include "dynet_like/device/queue.h"
 #include "dynet_like/graph/minibatch.h"
 #include "dynet_like/ops/ops.h"
@@ -197,6 +198,7 @@ inline KernelSet chosen_kernels(std::string target) {
   for (const cpu::KernelEntry& entry : cpu::all_kernels()) {
     set.kernels.emplace(entry.op, entry.kernels);
   }
+  for (const Op* op : formula_ops()) set.kernels.emplace(op->name, formula_kernels());
   return set;
 }
 

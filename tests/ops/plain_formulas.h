@@ -282,4 +282,19 @@ inline std::map<std::string_view, Plain> plain_formulas() {
   return all;
 }
 
+/// Those of the ops of formulas.
+inline std::map<std::string_view, Plain> plain_formula_ops() {
+  using L = Long;
+  const auto gates = [](const Signature& type, const Item& item, const Index& index) {
+    const auto x = [&](std::size_t j) { return at(type, item, j, index); };
+    const auto logistic = [](double z) { return 1 / (1 + std::exp(-z)); };
+    return logistic(x(0)) * x(1) + logistic(x(2)) * std::tanh(x(3));
+  };
+  return {
+      {"mish", of_elementwise([](L x, L, L) { return x * std::tanh(plain::softplus(x)); })},
+      {"gates", gates},
+      {"bend", of_elementwise([](L x, L, L) { return x < 0.3237L ? x * x / 2 : 3 * x - 0.5L; })},
+      {"difference", of_elementwise([](L a, L b, L) { return b - a; })}};
+}
+
 }  // namespace dynet_like::op_cases

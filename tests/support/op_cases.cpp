@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 
+#include "dynet_like/graph/formula_op.h"
 #include "dynet_like/ops/special_formulas.h"
 
 namespace dynet_like::testing {
@@ -182,6 +183,7 @@ Domain domain_of(const Op& op) {
                                                              {"leaky_relu", {-1.5, 1.5, 0}},
                                                              {"scalar_min", {-1.5, 1.5, 0.3237}},
                                                              {"scalar_max", {-1.5, 1.5, 0.3237}},
+                                                             {"bend", {-1.5, 1.5, 0.3237}},
                                                              {"sign", {-1.5, 1.5, 0}},
                                                              {"keep_where", {0.2, 1.5}},
                                                              {"drop_where", {0.2, 1.5}},
@@ -208,7 +210,7 @@ std::vector<OpCase> elementwise_cases(const Op& op) {
   for (const Dim& dim : {Dim({1}), Dim({5}), Dim({33}), Dim({3, 7}), Dim({2, 3, 2})}) {
     add(std::vector<Dim>(op.max_inputs, dim));
   }
-  if (op.max_inputs == 2) {
+  if (op.max_inputs == 2 && op.kernels == nullptr) {
     add({Dim({4, 3}), Dim({1})});
     add({Dim({1}), Dim({19})});
     add({Dim({17, 3}), Dim({17})});
@@ -221,10 +223,22 @@ std::vector<OpCase> elementwise_cases(const Op& op) {
 bool is_elementwise(const Op& op) {
   bool found = false;
   ops::formulas::visit_all([&]<class F>() { found |= &op == &ops::elementwise<F>; });
-  return found;
+  return found || std::ranges::count(formula_ops(), &op) == 1;
 }
 
 }  // namespace
+
+std::span<const Op* const> formula_ops() {
+  static const FormulaOp mish("mish", [](Term x) { return x * tanh(softplus(x)); });
+  static const FormulaOp gates("gates", [](Term f, Term c, Term i, Term u) {
+    return logistic(f) * c + logistic(i) * tanh(u);
+  });
+  static const FormulaOp bend(
+      "bend", [](Term x) { return where(less(x, 0.3237), square(x) / 2, 3 * x - 0.5); });
+  static const FormulaOp difference("difference", [](Term a, Term b) { return b - a; });
+  static const Op* const all[] = {&mish.op(), &gates.op(), &bend.op(), &difference.op()};
+  return all;
+}
 
 std::vector<OpCase> good_cases(const Op& op) {
   if (const Cases* const cases = find_cases(op)) return cases->good;

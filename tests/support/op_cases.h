@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "dynet_like/core/dim.h"
@@ -20,6 +21,9 @@ struct OpCase {
   double kink = -100;
   double diagonal = 0;
 };
+
+/// Ops of a formula of one's own: tests are generated for them as for the library's.
+std::span<const ops::Op* const> formula_ops();
 
 /// Calls that it takes; none of an op that is neither elementwise nor in the table.
 std::vector<OpCase> good_cases(const ops::Op& op);

@@ -1,0 +1,287 @@
+// Writes formulas down, and makes steps for the value and the gradients of them.
+#include "dynet_like/ops/formula.h"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <string>
+#include <type_traits>
+
+#include "dynet_like/core/errors.h"
+#include "dynet_like/ops/elementwise.h"
+
+namespace dynet_like::ops {
+
+namespace {
+
+constexpr std::uint32_t kNone = ~std::uint32_t{0};
+
+/// An input, a constant or a step. `in`: a, b, y and d of a step.
+struct Node {
+  enum Kind : std::uint8_t { input, constant, step } kind = input;
+  Function function = Function::Negate;
+  FormulaStep::Part part = FormulaStep::value;
+  std::array<std::uint32_t, 4> in = {kNone, kNone, kNone, kNone};
+  std::uint64_t number = 0;  // of an input, or the bits of a constant
+
+  bool operator==(const Node&) const = default;
+};
+
+/// What slopes are computed from, and which are not 0 everywhere.
+struct Facts {
+  Needs needs;
+  bool has_slope[2];
+};
+
+template <class F>
+constexpr Facts facts_of() {
+  constexpr bool compares =
+      std::is_base_of_v<formulas::ComparisonFormula, F> || std::is_same_v<F, formulas::Sign>;
+  constexpr bool chooses = std::is_base_of_v<formulas::KeepWhere, F>;
+  return {F::needs, {!compares, !compares && !chooses}};
+}
+
+const Facts& facts_of(Function function) {
+#define DYNET_LIKE_FACTS(F) facts_of<formulas::F>(),
+  static constexpr Facts all[] = {DYNET_LIKE_FORMULA_FUNCTIONS(DYNET_LIKE_FACTS)};
+#undef DYNET_LIKE_FACTS
+  return all[static_cast<std::size_t>(function)];
+}
+
+}  // namespace
+
+/// The nodes of a formula; none is there twice.
+class FormulaRecorder : public std::enable_shared_from_this<FormulaRecorder> {
+ public:
+  Term input(unsigned number) {
+    Node node;
+    node.number = number;
+    return {shared_from_this(), add(node)};
+  }
+
+  static Term apply(Function function, const Term& a, const Term* b = nullptr);
+
+  /// The steps from the nodes to a result, and to the gradients of `inputs` inputs.
+  Formula finish(std::string_view name, const Term& term, unsigned inputs);
+
+ private:
+  std::uint32_t add(const Node& node) {
+    const auto found = std::find(nodes_.begin(), nodes_.end(), node);
+    if (found == nodes_.end()) {
+      nodes_.push_back(node);
+      return static_cast<std::uint32_t>(nodes_.size() - 1);
+    }
+    return static_cast<std::uint32_t>(found - nodes_.begin());
+  }
+  std::uint32_t add_constant(double constant) {
+    Node node;
+    node.kind = Node::constant;
+    node.number = std::bit_cast<std::uint64_t>(constant);
+    return add(node);
+  }
+  std::uint32_t add_step(Function function, std::uint32_t a, std::uint32_t b) {
+    Node node;
+    node.kind = Node::step;
+    node.function = function;
+    node.in = {a, b, kNone, kNone};
+    return add(node);
+  }
+  std::uint32_t node_of(const Term& term) {
+    return term.recorder_ == nullptr ? add_constant(term.constant_) : term.node_;
+  }
+
+  std::uint32_t gradient_through(std::uint32_t step, unsigned operand, std::uint32_t dy);
+  std::vector<std::uint32_t> gradients(std::uint32_t result, unsigned inputs);
+  std::vector<std::uint32_t> last_readers(std::span<const std::uint32_t> results,
+                                          std::span<const Source> there) const;
+  Program program(std::string_view name, std::span<const std::uint32_t> results,
+                  std::span<const Source> there, std::vector<Source> places);
+  Source source(std::uint32_t node, std::span<const Source> places);
+
+  std::vector<Node> nodes_;
+  std::vector<double> constants_;
+};
+
+Term FormulaRecorder::apply(Function function, const Term& a, const Term* b) {
+  const auto& recorder = a.recorder_ != nullptr || b == nullptr ? a.recorder_ : b->recorder_;
+  if (recorder == nullptr) {
+    throw UsageError(
+        "[formula] need a term that depends on an input; got constants alone: compute them as "
+        "plain numbers");
+  }
+  if (b != nullptr && b->recorder_ != nullptr && b->recorder_ != recorder) {
+    throw UsageError("[formula] need terms of one formula; got one of another");
+  }
+  const std::uint32_t first = recorder->node_of(a);
+  return {recorder,
+          recorder->add_step(function, first, b == nullptr ? kNone : recorder->node_of(*b))};
+}
+
+// What a step's operand is given of the step's gradient dy.
+std::uint32_t FormulaRecorder::gradient_through(std::uint32_t step, unsigned operand,
+                                                std::uint32_t dy) {
+  Node node = nodes_[step];
+  const bool passes_on =
+      node.function == Function::Add || (node.function == Function::Subtract && operand == 0);
+  if (passes_on) return dy;
+  const Needs needs = facts_of(node.function).needs;
+  if (needs == Needs::output || needs == Needs::nothing) node.in[0] = node.in[1] = kNone;
+  if (needs == Needs::output || needs == Needs::inputs_and_output) node.in[2] = step;
+  node.in[3] = dy;
+  node.part = operand == 0 ? FormulaStep::slope_0 : FormulaStep::slope_1;
+  return add(node);
+}
+
+// Of all inputs, from the result back; dy is one more input.
+std::vector<std::uint32_t> FormulaRecorder::gradients(std::uint32_t result, unsigned inputs) {
+  std::vector<std::uint32_t> gradient(result + 1, kNone);
+  gradient[result] = input(inputs).node_;
+  for (std::uint32_t step = result + 1; step-- > 0;) {
+    if (nodes_[step].kind != Node::step || gradient[step] == kNone) continue;
+    for (unsigned j = 0; j < 2; ++j) {
+      const std::uint32_t operand = nodes_[step].in[j];
+      if (operand == kNone || nodes_[operand].kind == Node::constant) continue;
+      if (!facts_of(nodes_[step].function).has_slope[j]) continue;
+      const std::uint32_t more = gradient_through(step, j, gradient[step]);
+      std::uint32_t& sum = gradient[operand];
+      sum = sum == kNone ? more : add_step(Function::Add, sum, more);
+    }
+  }
+  std::vector<std::uint32_t> of_inputs(gradient.begin(), gradient.begin() + inputs);
+  for (std::uint32_t& node : of_inputs) {
+    if (node == kNone) node = add_constant(0);
+  }
+  return of_inputs;
+}
+
+Source FormulaRecorder::source(std::uint32_t node, std::span<const Source> places) {
+  if (node == kNone) return {};
+  if (nodes_[node].kind == Node::step) return places[node];
+  if (nodes_[node].kind == Node::input) {
+    return {Source::input, static_cast<std::uint32_t>(nodes_[node].number)};
+  }
+  constants_.push_back(std::bit_cast<double>(nodes_[node].number));
+  return {Source::constant, static_cast<std::uint32_t>(constants_.size() - 1)};
+}
+
+// The last node that reads each of those that results need; kNone for all others. Nodes that are
+// there already need nothing.
+std::vector<std::uint32_t> FormulaRecorder::last_readers(std::span<const std::uint32_t> results,
+                                                         std::span<const Source> there) const {
+  const auto end = static_cast<std::uint32_t>(nodes_.size());
+  std::vector<std::uint32_t> readers(end, kNone);
+  for (std::uint32_t result : results) readers[result] = end;
+  for (std::uint32_t i = end; i-- > 0;) {
+    if (readers[i] == kNone || there[i].kind != Source::nowhere) continue;
+    for (std::uint32_t in : nodes_[i].in) {
+      if (in != kNone && readers[in] == kNone) readers[in] = i;
+    }
+  }
+  return readers;
+}
+
+// The steps that results need. Nodes without one of the `places` go to slots, each of which is free
+// again after the last step that reads it.
+Program FormulaRecorder::program(std::string_view name, std::span<const std::uint32_t> results,
+                                 std::span<const Source> there, std::vector<Source> places) {
+  std::vector<std::uint32_t> readers = last_readers(results, there), free;
+  Program program;
+  for (std::uint32_t i = 0; i < nodes_.size(); ++i) {
+    const Node& node = nodes_[i];
+    const bool is_needed = readers[i] != kNone && there[i].kind == Source::nowhere;
+    if (node.kind != Node::step || !is_needed) continue;
+    if (places[i].kind == Source::nowhere) {
+      if (free.empty()) free.push_back(program.slots++);
+      places[i] = {Source::slot, free.back()};
+      free.pop_back();
+    }
+    const auto in = [&](unsigned j) { return source(node.in[j], places); };
+    program.steps.push_back({node.function, node.part, in(0), in(1), in(2), in(3), places[i]});
+    for (std::uint32_t read : node.in) {
+      if (read == kNone || readers[read] != i || places[read].kind != Source::slot) continue;
+      free.push_back(places[read].index);
+      readers[read] = kNone;  // once, were it read twice
+    }
+  }
+  for (std::uint32_t result : results) program.results.push_back(source(result, places));
+  if (program.slots > Program::kMostSlots) {
+    throw UsageError("[" + std::string(name) + "] need a formula of at most " +
+                     std::to_string(Program::kMostSlots) + " numbers at once; got " +
+                     std::to_string(program.slots) + ": make two ops of it");
+  }
+  return program;
+}
+
+// The backward pass finds the output, and what it would cost to compute again.
+Formula FormulaRecorder::finish(std::string_view name, const Term& term, unsigned inputs) {
+  const std::uint32_t result = term.node_;
+  if (term.recorder_.get() != this || nodes_[result].kind != Node::step) {
+    throw UsageError("[" + std::string(name) +
+                     "] need a formula that computes something from its inputs; got an input, a "
+                     "constant, or a term of another formula");
+  }
+  Formula formula;
+  formula.inputs = inputs;
+  const std::vector<std::uint32_t> of_inputs = gradients(result, inputs);
+  std::vector<Source> places(nodes_.size());
+  places[result] = {Source::output, 0};
+  for (std::uint32_t i = 0; i < result; ++i) {
+    const bool is_step = nodes_[i].kind == Node::step;
+    if (is_step && is_costly(nodes_[i].function)) places[i] = {Source::saved, 0};
+  }
+  const std::vector<std::uint32_t> readers = last_readers(of_inputs, places);
+  std::vector<std::uint32_t> results = {result};
+  for (std::uint32_t i = 0; i < result; ++i) {
+    if (places[i].kind != Source::saved) continue;
+    places[i] = readers[i] == kNone ? Source() : Source{Source::saved, formula.saved++};
+    if (readers[i] != kNone) results.push_back(i);
+  }
+  formula.backward = program(name, of_inputs, places, places);
+  formula.forward = program(name, results, std::vector<Source>(nodes_.size()), places);
+  formula.constants = constants_;
+  return formula;
+}
+
+Formula record_formula(std::string_view name, unsigned inputs,
+                       const std::function<Term(std::span<const Term>)>& write) {
+  const auto recorder = std::make_shared<FormulaRecorder>();
+  std::vector<Term> terms;
+  for (unsigned j = 0; j < inputs; ++j) terms.push_back(recorder->input(j));
+  return recorder->finish(name, write(terms), inputs);
+}
+
+namespace {
+Term term(Function function, const Term& x) { return FormulaRecorder::apply(function, x); }
+Term term(Function function, const Term& a, const Term& b) {
+  return FormulaRecorder::apply(function, a, &b);
+}
+}  // namespace
+
+Term operator-(const Term& x) { return term(Function::Negate, x); }
+Term operator+(const Term& a, const Term& b) { return term(Function::Add, a, b); }
+Term operator-(const Term& a, const Term& b) { return term(Function::Subtract, a, b); }
+Term operator*(const Term& a, const Term& b) { return term(Function::Cmult, a, b); }
+Term operator/(const Term& a, const Term& b) { return term(Function::Cdiv, a, b); }
+Term exp(const Term& x) { return term(Function::Exp, x); }
+Term log(const Term& x) { return term(Function::Log, x); }
+Term sqrt(const Term& x) { return term(Function::Sqrt, x); }
+Term square(const Term& x) { return term(Function::Square, x); }
+Term abs(const Term& x) { return term(Function::Abs, x); }
+Term tanh(const Term& x) { return term(Function::Tanh, x); }
+Term logistic(const Term& x) { return term(Function::Logistic, x); }
+Term rectify(const Term& x) { return term(Function::Rectify, x); }
+Term softplus(const Term& x) { return term(Function::Softplus, x); }
+Term log_sigmoid(const Term& x) { return term(Function::LogSigmoid, x); }
+Term softsign(const Term& x) { return term(Function::Softsign, x); }
+Term gelu(const Term& x) { return term(Function::Gelu, x); }
+Term min(const Term& a, const Term& b) { return term(Function::Min, a, b); }
+Term max(const Term& a, const Term& b) { return term(Function::Max, a, b); }
+Term sign(const Term& x) { return term(Function::Sign, x); }
+Term less(const Term& a, const Term& b) { return term(Function::Less, a, b); }
+Term less_equal(const Term& a, const Term& b) { return term(Function::LessEqual, a, b); }
+Term equal(const Term& a, const Term& b) { return term(Function::Equal, a, b); }
+Term where(const Term& condition, const Term& a, const Term& b) {
+  return term(Function::KeepWhere, a, condition) + term(Function::DropWhere, b, condition);
+}
+
+}  // namespace dynet_like::ops

@@ -1,0 +1,124 @@
+// Formulas of elementwise ops of one's own: written once, over terms, and kept as steps of the
+// library's elementwise ops.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "dynet_like/ops/op.h"
+
+namespace dynet_like::ops {
+
+class FormulaRecorder;
+
+/// A number of a formula: an input, a constant, or what was computed from such. The functions are
+/// those of expressions, element by element, with the same values and slopes; `*` is the product of
+/// numbers. They throw UsageError for terms of constants alone, or of different formulas.
+class Term {
+ public:
+  Term(double constant) : constant_(constant) {}
+
+  friend Term operator-(const Term& x);
+  friend Term operator+(const Term& a, const Term& b);
+  friend Term operator-(const Term& a, const Term& b);
+  friend Term operator*(const Term& a, const Term& b);
+  friend Term operator/(const Term& a, const Term& b);
+
+  friend Term exp(const Term& x);
+  friend Term log(const Term& x);
+  friend Term sqrt(const Term& x);
+  friend Term square(const Term& x);
+  friend Term abs(const Term& x);
+  friend Term tanh(const Term& x);
+  friend Term logistic(const Term& x);
+  friend Term rectify(const Term& x);
+  friend Term softplus(const Term& x);
+  friend Term log_sigmoid(const Term& x);
+  friend Term softsign(const Term& x);
+  friend Term gelu(const Term& x);
+
+  friend Term min(const Term& a, const Term& b);
+  friend Term max(const Term& a, const Term& b);
+  friend Term sign(const Term& x);
+  friend Term less(const Term& a, const Term& b);
+  friend Term less_equal(const Term& a, const Term& b);
+  friend Term equal(const Term& a, const Term& b);
+  /// a where the condition is not 0, else b.
+  friend Term where(const Term& condition, const Term& a, const Term& b);
+
+ private:
+  friend class FormulaRecorder;
+  Term(std::shared_ptr<FormulaRecorder> recorder, std::uint32_t node)
+      : recorder_(std::move(recorder)), node_(node) {}
+
+  std::shared_ptr<FormulaRecorder> recorder_;  ///< null: a constant
+  std::uint32_t node_ = 0;
+  double constant_ = 0;
+};
+
+/// The functions of formulas, by the names of the library's elementwise formulas: those that cost
+/// no more than reading a number does, and the others.
+#define DYNET_LIKE_CHEAP_FUNCTIONS(X)                                                         \
+  X(Negate)                                                                                   \
+  X(Add)                                                                                      \
+  X(Subtract) X(Cmult) X(Square) X(Abs) X(Rectify) X(Min) X(Max) X(Sign) X(Less) X(LessEqual) \
+      X(Equal) X(KeepWhere) X(DropWhere)
+#define DYNET_LIKE_COSTLY_FUNCTIONS(X) \
+  X(Cdiv) X(Exp) X(Log) X(Sqrt) X(Tanh) X(Logistic) X(Softplus) X(LogSigmoid) X(Softsign) X(Gelu)
+#define DYNET_LIKE_FORMULA_FUNCTIONS(X) DYNET_LIKE_CHEAP_FUNCTIONS(X) DYNET_LIKE_COSTLY_FUNCTIONS(X)
+#define DYNET_LIKE_NAME(F) F,
+enum class Function : std::uint8_t { DYNET_LIKE_FORMULA_FUNCTIONS(DYNET_LIKE_NAME) };
+#undef DYNET_LIKE_NAME
+constexpr bool is_costly(Function function) { return function >= Function::Cdiv; }
+
+/// Where a number lies. Slots are the memory of one run; the op's output and saved numbers are
+/// there in the backward pass, too, whose dy is one more input.
+struct Source {
+  enum Kind : std::uint8_t { nowhere, input, constant, slot, saved, output };
+  Kind kind = nowhere;
+  std::uint32_t index = 0;
+};
+
+/// One step: the value f(a, b) of a function y = f(a, b), or d times one of its slopes.
+struct FormulaStep {
+  enum Part : std::uint8_t { value, slope_0, slope_1 };
+  Function function = Function::Negate;
+  Part part = value;
+  Source a, b, y, d, to;
+};
+
+/// Steps in their order, with as many numbers at once as there are slots.
+struct Program {
+  static constexpr std::uint32_t kMostSlots = 32;
+  std::vector<FormulaStep> steps;
+  std::vector<Source> results;
+  std::uint32_t slots = 0;
+};
+
+/// `forward` gives the value, by its last step, and the numbers that are saved; `backward` the
+/// gradients of all inputs.
+struct Formula {
+  unsigned inputs = 0, saved = 0;
+  std::vector<double> constants;
+  Program forward, backward;
+};
+
+/// Writes down what `write` makes of the inputs. Throws UsageError, which begins with the name, if
+/// that is no step, or more than kMostSlots numbers at once.
+Formula record_formula(std::string_view name, unsigned inputs,
+                       const std::function<Term(std::span<const Term>)>& write);
+
+/// An op that computes a formula, by kernels of the library's: `device/formula_kernels.h`.
+struct OpOfFormula : Op {
+  Formula program;
+};
+
+}  // namespace dynet_like::ops
+
+namespace dynet_like::detail {
+using ops::Formula, ops::OpOfFormula, ops::Program, ops::Source, ops::FormulaStep;
+}  // namespace dynet_like::detail
