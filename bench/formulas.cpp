@@ -1,0 +1,146 @@
+// What an activation function of one's own costs beside silu: declared by its formula, composed of
+// operations, and as kernels of plain loops.
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "bench/support/program.h"
+#include "dynet_like/device/kernel.h"
+#include "dynet_like/dynet_like.h"
+#include "dynet_like/graph/formula_op.h"
+
+namespace {
+
+using namespace dynet_like;
+
+constexpr unsigned kSamples = 64, kLayers = 4;
+
+struct Activation {
+  std::string name;
+  std::function<Expression(const Expression&)> apply;
+};
+
+void mish_loops(const ops::ForwardCall& call) {
+  float* out = static_cast<float*>(call.out);
+  for (std::size_t i = 0; i < call.n; ++i) {
+    const float* x = call.in[0].at<float>(i);
+    for (std::size_t e = 0; e < call.type->output_size; ++e) {
+      *out++ = x[e] * std::tanh(std::log1p(std::exp(x[e])));
+    }
+  }
+}
+
+void mish_loops_backward(const ops::BackwardCall& call) {
+  for (std::size_t i = 0; i < call.n; ++i) {
+    float* dx = call.dx[0].wanted() ? call.dx[0].at<float>(i) : nullptr;
+    if (dx == nullptr) continue;
+    const float *x = call.in[0].at<float>(i), *dy = call.dy.at<float>(i);
+    for (std::size_t e = 0; e < call.type->output_size; ++e) {
+      const float t = std::tanh(std::log1p(std::exp(x[e])));
+      const float gradient = dy[e] * (t + x[e] * (1 - t * t) / (1 + std::exp(-x[e])));
+      dx[e] = call.dx[0].add[i] != 0 ? dx[e] + gradient : gradient;
+    }
+  }
+}
+
+const ops::Op& mish_of_loops() {
+  static const ops::Kernels kernels{{mish_loops, nullptr}, {mish_loops_backward, nullptr}};
+  static const ops::Op op = [] {
+    ops::Op result;
+    result.name = "mish_loops";
+    result.shape = [](std::span<const Dim> in, std::span<const std::uint32_t>) { return in[0]; };
+    result.kernels = &kernels;
+    return result;
+  }();
+  return op;
+}
+
+std::vector<Activation> activations() {
+  static const FormulaOp mish("mish", [](Term x) { return x * tanh(softplus(x)); });
+  return {{"silu, built in", [](const Expression& x) { return silu(x); }},
+          {"mish, by formula", [](const Expression& x) { return mish(x); }},
+          {"mish, composed", [](const Expression& x) { return cmult(x, tanh(softplus(x))); }},
+          {"mish, plain loops",
+           [](const Expression& x) { return apply_op(mish_of_loops(), std::span(&x, 1)); }}};
+}
+
+// Nanoseconds per element and application, to record, run forward and run backward; each after a
+// product if there is a matrix.
+double run_once(const Activation& activation, const Parameter& shift, const Parameter* matrix,
+                Minibatch& batch) {
+  const auto size = static_cast<unsigned>(shift.dim().size());
+  std::vector<float> numbers(size);
+  for (unsigned i = 0; i < size; ++i) numbers[i] = static_cast<float>(i % 13) - 6;
+  const auto start = std::chrono::steady_clock::now();
+  batch.clear();
+  for (unsigned sample = 0; sample < kSamples; ++sample) {
+    ComputationGraph& graph = batch.new_graph();
+    Expression x = input(graph, {size}, numbers) + parameter(graph, shift);
+    for (unsigned layer = 0; layer < kLayers; ++layer) {
+      x = activation.apply(matrix == nullptr ? x : parameter(graph, *matrix) * x);
+    }
+    batch.add_loss(sum_elems(x));
+  }
+  batch.forward();
+  batch.backward();
+  const std::chrono::duration<double, std::nano> time = std::chrono::steady_clock::now() - start;
+  return time.count() / (kSamples * kLayers * size);
+}
+
+double median(std::vector<double> numbers) {
+  std::sort(numbers.begin(), numbers.end());
+  return numbers[numbers.size() / 2];
+}
+
+void measure(unsigned size, bool after_product, double seconds) {
+  const std::vector<Activation> all = activations();
+  ParameterCollection model;
+  const Parameter shift = model.add_parameters({size}, ParameterInitConst(0.1f));
+  const Parameter matrix = model.add_parameters({size, size});
+  std::vector<Minibatch> batches(all.size());
+  std::vector<std::vector<double>> times(all.size()), ratios(all.size());
+  const auto begin = std::chrono::steady_clock::now();
+  const std::chrono::duration<double> limit(seconds);
+  for (int round = 0; std::chrono::steady_clock::now() - begin < limit || round < 6; ++round) {
+    for (std::size_t k = 0; k < all.size(); ++k) {
+      const double time = run_once(all[k], shift, after_product ? &matrix : nullptr, batches[k]);
+      if (round < 3) continue;  // warm-up, and until cells are learnt
+      times[k].push_back(time);
+      ratios[k].push_back(time / times[0].back());
+    }
+  }
+  for (std::size_t k = 0; k < all.size(); ++k) {
+    std::printf("%5u  %-10s  %-16s %8.2f %8.2f\n", size, after_product ? "f(W x)" : "f(x)",
+                all[k].name.c_str(), median(times[k]), median(ratios[k]));
+  }
+}
+
+void run(int argc, char** argv) {
+  namespace po = boost::program_options;
+  double seconds = 1;
+  po::options_description options(
+      "An activation function of one's own beside silu: 64 samples with 4 applications one after "
+      "the\n"
+      "other, alone or each after a product, by turns. Nanoseconds per element and application to\n"
+      "record, run forward and run backward, and how many times silu's in the same round "
+      "(medians).\n\n"
+      "Options");
+  options.add_options()("seconds", po::value(&seconds)->default_value(1, "1"), "for every size");
+  po::variables_map values;
+  if (!bench::read_command_line(argc, argv, options, values)) return;
+  bench::check_range("seconds", seconds, 0.001, 3600);
+  std::printf("%5s  %-10s  %-16s %8s %8s\n", "size", "", "", "ns", "silu = 1");
+  for (const unsigned size : {16u, 64u, 256u}) {
+    for (const bool after_product : {false, true}) measure(size, after_product, seconds);
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  return dynet_like::bench::run_program("formulas", [&] { run(argc, argv); });
+}
