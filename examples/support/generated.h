@@ -18,6 +18,11 @@ namespace dynet_like::examples {
 /// "neutral": good words count 1, bad ones -1, and what is behind "not" the opposite.
 std::vector<nn::LabelledText> generated_opinions(std::size_t count, std::uint64_t seed);
 
+/// Molecules of 1 to 24 atoms such as "C O N 1=2 1-3", atoms and then their bonds, and whether a
+/// carbon with a double bond to an oxygen has a single one to a nitrogen: "amide" or "none". Atoms
+/// have any number of bonds.
+std::vector<nn::LabelledText> generated_molecules(std::size_t count, std::uint64_t seed);
+
 /// Pairs of sentences such as "( ( all dogs ) ( ( not big ) ( or old ) ) )", all different, as many
 /// of each label: the first is an "entailment" of the second, a "contradiction", or "neutral".
 ///

@@ -25,6 +25,7 @@ void expect_seeded(const Generate& generate) {
 
 TEST(GeneratedTest, DependsOnTheSeedAlone) {
   expect_seeded(generated_opinions);
+  expect_seeded(generated_molecules);
   expect_seeded(generated_pairs);
   expect_seeded(generated_formulas);
   expect_seeded(generated_trees);
@@ -45,6 +46,37 @@ TEST(GeneratedTest, OpinionsAreSums) {
     EXPECT_EQ(label, sum > 0 ? "positive" : sum < 0 ? "negative" : "neutral") << text;
   }
   EXPECT_EQ(labels.size(), 3u);
+}
+
+TEST(GeneratedTest, AmidesHaveTheirBonds) {
+  std::map<std::string, int> labels;
+  for (const auto& [label, text] : generated_molecules(300, 1)) {
+    ++labels[label];
+    std::vector<std::string> atoms;
+    std::set<unsigned> with_oxygen, with_nitrogen;
+    std::istringstream words(text);
+    for (std::string word; words >> word;) {
+      if (word.size() == 1) {
+        atoms.push_back(word);
+        continue;
+      }
+      std::istringstream bond(word);
+      unsigned a = 0, b = 0;
+      char kind = 0;
+      bond >> a >> kind >> b;
+      for (const auto& [from, to] : {std::pair(a, b), std::pair(b, a)}) {
+        if (kind == '=' && atoms.at(from - 1) == "O") with_oxygen.insert(to);
+        if (kind == '-' && atoms.at(from - 1) == "N") with_nitrogen.insert(to);
+      }
+    }
+    bool is_amide = false;
+    for (const unsigned atom : with_oxygen) {
+      is_amide |= with_nitrogen.contains(atom) && atoms[atom - 1] == "C";
+    }
+    EXPECT_EQ(label, is_amide ? "amide" : "none") << text;
+  }
+  EXPECT_GT(labels["amide"], 60);
+  EXPECT_GT(labels["none"], 60);
 }
 
 TEST(GeneratedTest, PairsAreTreesOfAllLabels) {
