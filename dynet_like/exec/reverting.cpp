@@ -25,11 +25,7 @@ void forget_value(RunState& run, NodeState& state) {
   while (end != run.batches.data() + run.batches.size() && end->behind_first > 0) ++end;
   if (std::any_of(first, end, [](const Batch& joined) { return joined.left > 0; })) return;
   run.values.give_back(first->out, first->block_bytes);
-  for (Batch* joined = first; joined != end; ++joined) {
-    joined->out = nullptr;
-    if (joined->saved == nullptr) continue;
-    run.values.give_back(std::exchange(joined->saved, nullptr), run.saved_bytes(*joined));
-  }
+  for (Batch* joined = first; joined != end; ++joined) joined->out = nullptr;
 }
 
 constexpr std::size_t kBatchesWorthADrop = 1000;

@@ -1,4 +1,6 @@
 // One batch forward: gathers the lists that a kernel is given, and calls it once.
+#include <utility>
+
 #include "dynet_like/exec/checks.h"
 #include "dynet_like/exec/packing.h"
 #include "dynet_like/exec/run_batch.h"
@@ -180,6 +182,10 @@ void run_kernel(RunState& run, Batch& batch) {
   const Kernels::Forward kernel =
       run.kernels(batch.type).forward[static_cast<int>(signature.dtype)];
   run.queue->forward(kernel, call);
+  // Without a backward pass nobody reads what was saved.
+  if (run.options.inference && batch.saved != nullptr && !batch.shared) {
+    run.values.give_back(std::exchange(batch.saved, nullptr), run.saved_bytes(batch));
+  }
   enter(run, batch, true);
 }
 

@@ -107,6 +107,24 @@ TEST(FormulaOpTest, SameBitsAsAloneUnderEveryPolicy) {
   }
 }
 
+// What the backward pass would read is not kept where there is none.
+TEST(FormulaOpTest, InferenceKeepsNothingOfTheFirstLayers) {
+  static const FormulaOp mish("mish", [](Term x) { return x * tanh(softplus(x)); });
+  const auto peak_of = [](unsigned layers) {
+    GraphOptions options;
+    options.inference = true;
+    Minibatch batch(options);
+    for (unsigned sample = 0; sample < 4; ++sample) {
+      Expression x = input(batch.new_graph(), {5000}, some_numbers(5000));
+      for (unsigned layer = 0; layer < layers; ++layer) x = mish(x);
+      batch.add_output(x);
+    }
+    batch.forward();
+    return static_cast<double>(batch.explain().peak_bytes);
+  };
+  EXPECT_LT(peak_of(60), 1.2 * peak_of(10));
+}
+
 TEST(FormulaOpTest, RefusesWhatIsNoFormula) {
   const auto message = [](const auto& formula) {
     return message_of<UsageError>([&] { FormulaOp("f", formula); });
