@@ -346,18 +346,26 @@ ParameterCollection ParameterCollection::add_subcollection(const std::string& na
 namespace {
 
 // Of a parameter that nobody has seen yet.
-void move_to_shared_memory(dynet_like::ParameterStorage& parameter) {
-  auto values = dynet_like::detail::Block::shared(parameter.values.size());
-  std::copy_n(parameter.values.data(), parameter.values.size(), values.data());
-  parameter.values = std::move(values);
+void move_to_shared_memory(const std::shared_ptr<dynet_like::ParameterStorage>& parameter) {
+  auto& known = detail::shared_parameters();
+  std::erase_if(known, [](const auto& other) { return other.expired(); });
+  auto values = dynet_like::detail::Block::shared(parameter->values.size());
+  std::copy_n(parameter->values.data(), parameter->values.size(), values.data());
+  known.push_back(parameter);
+  parameter->values = std::move(values);
 }
 
 }  // namespace
 
+std::vector<std::weak_ptr<dynet_like::ParameterStorage>>& detail::shared_parameters() {
+  static std::vector<std::weak_ptr<dynet_like::ParameterStorage>> known;
+  return known;
+}
+
 template <class Storage>
 std::shared_ptr<Storage> ParameterCollection::add(
     const std::shared_ptr<dynet_like::ParameterStorage>& core) {
-  if (detail::shares_parameters) move_to_shared_memory(*core);
+  if (detail::shares_parameters) move_to_shared_memory(core);
   auto storage = std::static_pointer_cast<Storage>(registry_->of(core));
   storage->owner = this;
   return storage;

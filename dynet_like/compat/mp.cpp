@@ -139,6 +139,24 @@ void Children::wait() {
   if (!good) throw_child_ended();
 }
 
+namespace {
+
+[[noreturn]] void throw_not_shared(const std::string& got) {
+  throw dynet_like::UsageError("[mp] need parameters that processes share; got " + got +
+                               ": call initialize(argc, argv, true) before the model is made");
+}
+
+}  // namespace
+
+SharedWork::Parameters shared_parameters() {
+  SharedWork::Parameters all;
+  for (const auto& known : dynet::detail::shared_parameters()) {
+    if (auto parameter = known.lock()) all.push_back(std::move(parameter));
+  }
+  if (all.empty()) throw_not_shared("none");
+  return all;
+}
+
 struct SharedWork::Shared {
   std::atomic<std::size_t> next = 0;
   std::size_t end = 0;
@@ -164,16 +182,12 @@ class Locked {
 
 }  // namespace
 
-SharedWork::SharedWork(std::size_t data, const ParameterCollection& model)
-    : parameters_(model.storages()),
+SharedWork::SharedWork(std::size_t data, Parameters parameters)
+    : parameters_(std::move(parameters)),
       block_(dynet_like::detail::Block::shared(sizeof(Shared) + data * sizeof(unsigned))) {
   for (const auto& parameter : parameters_) {
-    if (!parameter->values.is_shared()) {
-      throw dynet_like::UsageError("[mp] need parameters that processes share; got \"" +
-                                   parameter->name +
-                                   "\", which is not: call initialize(argc, argv, true) before "
-                                   "the model is made");
-    }
+    if (!parameter->values.is_shared())
+      throw_not_shared('"' + parameter->name + "\", which is not");
     gradients_.push_back(dynet_like::detail::Block::shared(parameter->values.size()));
   }
   new (block_.data()) Shared;

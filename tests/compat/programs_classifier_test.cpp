@@ -13,18 +13,19 @@ namespace {
 
 unsigned rows_of(const Expression& x) { return x.pg->nodes[x.i]->dim.rows(); }
 
-Expression log_probabilities(const Expression& scores) {
-  return Expression(scores.pg, scores.pg->add_function<LogSoftmax>({scores.i}));
+template <class Function>
+Expression apply(const Expression& x) {
+  return Expression(x.pg, x.pg->add_function<Function>({x.i}));
 }
 
 Expression loss_of(const Expression& log_probs, unsigned label) {
   if (label >= rows_of(log_probs)) throw runtime_error("a label that is not there");
   const VariableIndex picked = log_probs.pg->add_function<PickElement>({log_probs.i}, label);
-  return Expression(log_probs.pg, log_probs.pg->add_function<Negate>({picked}));
+  return apply<Negate>(Expression(log_probs.pg, picked));
 }
 
-unsigned best_of(const Expression& log_probs) {
-  const vector<float> values = as_vector(log_probs.pg->incremental_forward(log_probs));
+unsigned best_of(const Expression& x) {
+  const vector<float> values = as_vector(x.pg->incremental_forward(x));
   return static_cast<unsigned>(max_element(values.begin(), values.end()) - values.begin());
 }
 
@@ -39,8 +40,7 @@ struct Classifier {
     encoder.new_graph(cg);
     encoder.start_new_sequence();
     for (unsigned word : sentence) encoder.add_input(lookup(cg, p_words, word));
-    return log_probabilities(
-        affine_transform({parameter(cg, p_b), parameter(cg, p_w), encoder.back()}));
+    return affine_transform({parameter(cg, p_b), parameter(cg, p_w), encoder.back()});
   }
 
   LSTMBuilder encoder;
@@ -60,7 +60,7 @@ TEST(CompatClassifierProgramTest, LearnsWithTheGraphOfItsExpressions) {
   for (int epoch = 0; epoch < 60; ++epoch) {
     for (const auto& sentence : sentences) {
       ComputationGraph cg;
-      const Expression loss = loss_of(classifier(cg, sentence), sentence[0] % 3);
+      const Expression loss = loss_of(apply<LogSoftmax>(classifier(cg, sentence)), sentence[0] % 3);
       loss.pg->forward(loss);
       loss.pg->backward(loss);
       trainer.update();
@@ -68,9 +68,10 @@ TEST(CompatClassifierProgramTest, LearnsWithTheGraphOfItsExpressions) {
   }
   for (const auto& sentence : sentences) {
     ComputationGraph cg;
-    const Expression log_probs = classifier(cg, sentence);
-    EXPECT_EQ(best_of(log_probs), sentence[0] % 3);
-    EXPECT_THROW(loss_of(log_probs, 3), runtime_error);
+    const Expression scores = classifier(cg, sentence);
+    EXPECT_EQ(best_of(apply<Softmax>(scores)), sentence[0] % 3);
+    EXPECT_EQ(best_of(apply<Identity>(scores)), sentence[0] % 3);
+    EXPECT_THROW(loss_of(apply<LogSoftmax>(scores), 3), runtime_error);
   }
 }
 

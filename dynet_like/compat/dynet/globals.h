@@ -37,6 +37,8 @@ unsigned graph_options_version();
 std::shared_ptr<dynet_like::Device> device();
 /// Whether new parameters lie in memory that this process shares with those that it forks.
 extern bool shares_parameters;
+/// Those that were made so; some may be gone.
+std::vector<std::weak_ptr<dynet_like::ParameterStorage>>& shared_parameters();
 /// Where dropout and initial values get their numbers from: another sequence whenever somebody has
 /// drawn from `rndeng`, seeded or replaced it.
 dynet_like::Random& random();

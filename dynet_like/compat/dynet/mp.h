@@ -11,9 +11,13 @@
 #include <optional>
 #include <string>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
+#include "dynet/dict.h"
 #include "dynet/dynet.h"
+#include "dynet/expr.h"
+#include "dynet/lstm.h"
 #include "dynet/training.h"
 
 /// DyNet's header brings Boost's: programs have `using namespace boost::interprocess`.
@@ -100,8 +104,10 @@ class Children {
 /// What all processes see: the order of the data, how far they are, the parameters' gradients.
 class SharedWork {
  public:
+  using Parameters = std::vector<std::shared_ptr<dynet_like::ParameterStorage>>;
+
   /// Throws UsageError unless all parameters lie in shared memory.
-  SharedWork(std::size_t data, const ParameterCollection& model);
+  SharedWork(std::size_t data, Parameters parameters);
   ~SharedWork();
   SharedWork(const SharedWork&) = delete;
   SharedWork& operator=(const SharedWork&) = delete;
@@ -124,11 +130,14 @@ class SharedWork {
   struct Shared;
   Shared& shared() const;
 
-  std::vector<std::shared_ptr<dynet_like::ParameterStorage>> parameters_;
+  Parameters parameters_;
   dynet_like::detail::Block block_;
   /// By parameter, made when they are first needed.
   std::vector<dynet_like::detail::Block> gradients_;
 };
+
+/// Those that this process shares with the ones that it forks. Throws UsageError for none.
+SharedWork::Parameters shared_parameters();
 
 /// What a child does until it gets the last task.
 template <class D, class S>
@@ -209,20 +218,20 @@ void train(std::size_t train_size, std::size_t dev_size, unsigned iterations,
   }
 }
 
-/// All of the data once, with the gradients of all children in this process if it learns.
+/// All of the data once, with the gradients of all children in this process.
 template <class D, class S>
-S run_minibatch(unsigned num_children, ILearner<D, S>* learner, const ParameterCollection& model,
-                const std::vector<D>& data, bool learns) {
-  SharedWork work(data.size(), model);
+S run_minibatch(unsigned num_children, ILearner<D, S>* learner, SharedWork::Parameters parameters,
+                const std::vector<D>& data) {
+  SharedWork work(data.size(), std::move(parameters));
   Children children(num_children, [&](const Channel& parent, unsigned child) {
     run_child<D, S>(parent, child, work, *learner, nullptr, data, data);
   });
   const std::vector<unsigned> order = positions(data.size());
   Task task;
-  task.learns = learns;
+  task.learns = true;
   const S loss = run_part<S>(order.data(), order.data() + order.size(), children, work, task);
   send_home(children);
-  if (learns) work.take_gradients();
+  work.take_gradients();
   return loss;
 }
 
@@ -236,7 +245,7 @@ template <class D, class S>
 void run_multi_process(unsigned num_children, ILearner<D, S>* learner, Trainer* trainer,
                        const std::vector<D>& train_data, const std::vector<D>& dev_data,
                        unsigned num_iterations, unsigned dev_frequency, unsigned report_frequency) {
-  detail::SharedWork work(std::max(train_data.size(), dev_data.size()), *trainer->model);
+  detail::SharedWork work(std::max(train_data.size(), dev_data.size()), trainer->model->storages());
   detail::Children children(num_children, [&](const detail::Channel& parent, unsigned child) {
     detail::run_child<D, S>(parent, child, work, *learner, trainer, train_data, dev_data);
   });
@@ -274,16 +283,17 @@ void run_single_process(ILearner<D, S>* learner, Trainer* trainer, const std::ve
                    [&] { learner->SaveModel(); });
 }
 
-/// The sum of the losses of all data, found in several processes; nothing is learned.
+/// The sum of the losses of all data, found in several processes. The gradients of all are in this
+/// one then: call trainer->update(). Throws UsageError unless there are shared parameters.
 template <class D, class S>
 S run_mp_minibatch(unsigned num_children, ILearner<D, S>* learner, const std::vector<D>& data) {
-  return detail::run_minibatch(num_children, learner, ParameterCollection(), data, false);
+  return detail::run_minibatch(num_children, learner, detail::shared_parameters(), data);
 }
 /// One update from the gradients of all data, found in several processes or in this one.
 template <class D, class S>
 S run_mp_minibatch_trainer(unsigned num_children, ILearner<D, S>* learner, Trainer* trainer,
                            const std::vector<D>& data) {
-  const S loss = detail::run_minibatch(num_children, learner, *trainer->model, data, true);
+  const S loss = detail::run_minibatch(num_children, learner, trainer->model->storages(), data);
   trainer->update();
   return loss;
 }
