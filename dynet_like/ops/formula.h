@@ -62,12 +62,13 @@ class Term {
 
 /// The functions of formulas, by the names of the library's elementwise formulas: those that cost
 /// no more than reading a number does, and the others.
-#define DYNET_LIKE_CHEAP_FUNCTIONS(X)                                                      \
-  X(Negate)                                                                                \
-  X(Add)                                                                                   \
-  X(Subtract)                                                                              \
-  X(Cmult) X(Square) X(Abs) X(Rectify) X(Min) X(Max) X(Sign) X(Less) X(LessEqual) X(Equal) \
-      X(KeepWhere) X(DropWhere)
+#define DYNET_LIKE_CHEAP_FUNCTIONS(X) \
+  X(Negate)                           \
+  X(Add)                              \
+  X(Subtract)                         \
+  X(Cmult)                            \
+  X(Square)                           \
+  X(Abs) X(Rectify) X(Min) X(Max) X(Sign) X(Less) X(LessEqual) X(Equal) X(KeepWhere) X(DropWhere)
 #define DYNET_LIKE_COSTLY_FUNCTIONS(X) \
   X(Cdiv) X(Exp) X(Log) X(Sqrt) X(Tanh) X(Logistic) X(Softplus) X(LogSigmoid) X(Softsign) X(Gelu)
 #define DYNET_LIKE_FORMULA_FUNCTIONS(X) DYNET_LIKE_CHEAP_FUNCTIONS(X) DYNET_LIKE_COSTLY_FUNCTIONS(X)
