@@ -29,7 +29,8 @@ struct TwoSamples {
   void add_losses(float added) {
     batch.add_loss(parameter(batch.new_graph(), w));
     ComputationGraph& graph = batch.new_graph();
-    batch.add_loss(parameter(graph, w) + log(input(graph, std::exp(added))));
+    const Expression term = log(input(graph, std::exp(added)));  // node 1
+    batch.add_loss(term + parameter(graph, w));
   }
 };
 
