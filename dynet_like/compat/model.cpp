@@ -120,7 +120,7 @@ ParameterStorageBase::~ParameterStorageBase() {
 
 void ParameterStorageBase::hand_out() {
   core->refresh_rows();
-  core->hand_out();
+  core->values.hand_out();
   take_written_gradient();
   forget_what_was_written();
   refresh();
@@ -349,10 +349,9 @@ namespace {
 void move_to_shared_memory(const std::shared_ptr<dynet_like::ParameterStorage>& parameter) {
   auto& known = detail::shared_parameters();
   std::erase_if(known, [](const auto& other) { return other.expired(); });
-  auto values = dynet_like::detail::Block::shared(parameter->values.size());
-  std::copy_n(parameter->values.data(), parameter->values.size(), values.data());
+  dynet_like::detail::make_room(known);
+  parameter->values.move_to_shared_memory();
   known.push_back(parameter);
-  parameter->values = std::move(values);
 }
 
 }  // namespace

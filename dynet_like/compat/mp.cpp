@@ -202,7 +202,7 @@ SharedWork::Shared& SharedWork::shared() const {
 void SharedWork::begin_child() {
   dynet::detail::gradients().clear();
   // Values change while a graph runs: nobody is to compare them.
-  for (const auto& parameter : parameters_) parameter->handed_out = false;
+  for (const auto& parameter : parameters_) parameter->values.stop_watching();
 }
 
 void SharedWork::set(const unsigned* begin, const unsigned* end) {
@@ -265,7 +265,7 @@ void SharedWork::take_gradients() {
 }
 
 void SharedWork::count_change() const {
-  for (const auto& parameter : parameters_) ++parameter->version;
+  for (const auto& parameter : parameters_) parameter->values.count_change();
 }
 
 }  // namespace detail

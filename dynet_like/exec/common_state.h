@@ -62,18 +62,17 @@ struct SharedValue {
 
 /// A parameter as it was when a run read it.
 struct ReadParameter {
-  explicit ReadParameter(const ParameterStorage& storage);
+  explicit ReadParameter(const ParameterStorage& storage)
+      : parameter(&storage), seen(storage.values.snapshot()) {}
 
   /// Whether its values may be others by now; and whether they are, as far as that can be told:
   /// writes into the memory of a table that was handed out are not seen. The second takes time in
   /// proportion to a parameter whose memory was handed out.
-  bool may_have_changed() const { return parameter->version != version; }
-  bool has_changed() const;
+  bool may_have_changed() const { return parameter->values.may_differ(seen); }
+  bool has_changed() const { return parameter->values.differ(seen); }
 
   const ParameterStorage* parameter;
-  std::uint64_t version, changes;
-  bool has_digest;
-  std::uint64_t digest;
+  detail::ParameterValues::Snapshot seen;
 };
 
 /// What all lanes of a run have in common. Tapes have one TypeTable.

@@ -123,19 +123,6 @@ const std::byte* Executor::whole_table(const ParameterStorage& table, const Grad
   return table_gradient_.data();
 }
 
-ReadParameter::ReadParameter(const ParameterStorage& storage)
-    : parameter(&storage),
-      version(storage.version),
-      changes(storage.version - storage.chances),
-      has_digest(storage.handed_out && !storage.is_table),
-      digest(has_digest ? storage.digest() : 0) {}
-
-bool ReadParameter::has_changed() const {
-  if (parameter->version - parameter->chances != changes) return true;
-  if (!parameter->handed_out || parameter->is_table) return false;
-  return parameter->digest() != (has_digest ? digest : parameter->first_digest);
-}
-
 bool Executor::parameters_may_have_changed(bool look_at_memory) const {
   return std::any_of(common_.read_parameters.begin(), common_.read_parameters.end(),
                      [&](const ReadParameter& read) {
@@ -146,7 +133,8 @@ bool Executor::parameters_may_have_changed(bool look_at_memory) const {
 void Executor::check_parameters(const char* user) {
   for (ReadParameter& read : common_.read_parameters) {
     if (!read.has_changed()) continue;
-    read.version = ~read.parameter->version;  // what was written in place has no version: note it
+    read.seen.version =
+        ~read.parameter->values.version();  // what was written in place has no version: note it
     throw StateError(std::string("[") + user + "] need parameters as they were in forward; got " +
                      read.parameter->name + ", which has changed since: call forward again");
   }

@@ -98,7 +98,7 @@ void Executor::forward(std::span<const ValueRef> targets, bool free_unread,
   const std::size_t batches_before = count_batches();
   try {
     needed_.collect(targets);
-    for (const ReadParameter& read : common_.read_parameters) read.parameter->take_writes();
+    for (const ReadParameter& read : common_.read_parameters) read.parameter->values.take_writes();
     common_.recomputed += needed_.recomputed();
     reads_freed_ |= needed_.recomputed() > 0 && common_.options.memory_limit == 0;
     const bool frees = free_unread && !reads_freed_;

@@ -116,7 +116,7 @@ void NeededNodes::place_source(NodeRef ref) {
     SharedValue& shared = common_.shared[common_.identity_of(ref)];
     check_device(parameter);
     if (shared.parameter == nullptr) common_.read_parameters.emplace_back(parameter);
-    if (shared.parameter == nullptr && parameter.handed_out) {
+    if (shared.parameter == nullptr && parameter.values.is_handed_out()) {
       shared.packed = std::make_shared<PackedMatrices>();
     }
     shared.parameter = &parameter;

@@ -26,8 +26,9 @@ Packable packable(RunState& run, const SharedMatrix& matrix) {
   }
   ParameterStorage& parameter = *shared.parameter;
   if (parameter.is_table) return {};
-  if (!parameter.handed_out) {
-    return {&parameter.packed, {parameter.values.data(), place, parameter.version, 0}};
+  if (!parameter.values.is_handed_out()) {
+    return {&parameter.values.packed,
+            {parameter.values.data(), place, parameter.values.version(), 0}};
   }
   // Its memory may be written to between two runs.
   return {shared.packed.get(), {shared.value, place, 0, run.common.runs + 1}};

@@ -6,7 +6,6 @@
 
 #include "dynet_like/core/errors.h"
 #include "dynet_like/core/text.h"
-#include "dynet_like/device/cpu/digest.h"
 
 namespace dynet_like {
 
@@ -57,66 +56,6 @@ Tensor row_of(const ParameterStorage& storage, unsigned row) {
 
 }  // namespace
 
-Tensor ParameterStorage::tensor() const {
-  if (is_on_cpu()) return Tensor(dim, dtype, values.data());
-  if (!copy_is_good_) read_values();
-  return Tensor(dim, dtype, copy_.data());
-}
-
-Tensor ParameterStorage::tensor_to_fill() {
-  if (is_on_cpu()) return tensor();
-  if (copy_.size() == 0) copy_ = Block(size() * size_of(dtype));
-  copy_is_good_ = true;
-  return tensor();
-}
-
-void ParameterStorage::read_values() const {
-  const std::size_t bytes = size() * size_of(dtype);
-  if (copy_.size() == 0) copy_ = Block(bytes);
-  device().read(copy_.data(), values.data(), bytes);
-  copy_is_good_ = true;
-}
-
-void ParameterStorage::values_written(std::size_t first, std::size_t count) {
-  ++version;
-  if (is_on_cpu()) return;
-  // Whoever has the memory may have written to other elements, too.
-  handed_out ? write_values(0, size()) : write_values(first, count);
-}
-
-void ParameterStorage::write_values(std::size_t first, std::size_t count) const {
-  const std::size_t element = size_of(dtype);
-  device().write(values.data() + first * element, copy_.data() + first * element, count * element);
-  if (handed_out) copy_digest_ = digest();
-}
-
-void ParameterStorage::values_changed() {
-  ++version;
-  if (is_on_cpu()) return;
-  copy_is_good_ = false;
-  if (!handed_out) return;
-  read_values();  // who has its memory sees the new values
-  copy_digest_ = digest();
-}
-
-// No new version: as on the CPU, nobody has said that there was a change.
-void ParameterStorage::take_writes() const {
-  if (!is_on_cpu() && handed_out && digest() != copy_digest_) write_values(0, size());
-}
-
-void ParameterStorage::hand_out() {
-  tensor();
-  if (!handed_out && !is_on_cpu()) copy_digest_ = digest();
-  if (!handed_out && !is_table) first_digest = digest();
-  handed_out = true;
-  ++chances;
-  ++version;
-}
-
-std::uint64_t ParameterStorage::digest() const {
-  return detail::digest(tensor().data(), size() * size_of(dtype));
-}
-
 Dim ParameterStorage::entry_dim() const {
   Dim entry = dim;
   if (is_table) entry.resize(dim.nd - 1);
@@ -126,7 +65,7 @@ Dim ParameterStorage::entry_dim() const {
 ParameterStorage& Parameter::get_storage() const { return checked(p, "Parameter"); }
 
 Tensor Parameter::values() const {
-  get_storage().hand_out();
+  get_storage().values.hand_out();
   return p->tensor();
 }
 
@@ -158,18 +97,16 @@ ParameterStorage& LookupParameter::get_storage() const { return checked(p, "Look
 Tensor LookupParameter::values(unsigned row) const {
   ParameterStorage& storage = get_storage();
   const Tensor entry = row_of(storage, row);
-  if (!storage.device().is_cpu()) storage.hand_out();
-  ++storage.chances;
-  ++storage.version;
+  if (!storage.device().is_cpu()) storage.values.hand_out();
+  storage.values.expose();
   return entry;
 }
 
 Tensor LookupParameter::all_values() const {
   ParameterStorage& storage = get_storage();
   storage.refresh_rows();
-  if (!storage.device().is_cpu()) storage.hand_out();
-  ++storage.chances;
-  ++storage.version;
+  if (!storage.device().is_cpu()) storage.values.hand_out();
+  storage.values.expose();
   return storage.tensor();
 }
 

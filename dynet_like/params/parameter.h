@@ -1,17 +1,15 @@
 // Parameters: named tensors that many graphs read and trainers change.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <span>
 #include <string>
 #include <vector>
 
-#include "dynet_like/core/memory.h"
 #include "dynet_like/core/tensor.h"
 #include "dynet_like/device/device.h"
-#include "dynet_like/device/packed_matrices.h"
+#include "dynet_like/params/parameter_values.h"
 
 namespace dynet_like {
 
@@ -54,14 +52,7 @@ struct ParameterStorage {
   /// Graphs record it as const_parameter and const_lookup do: it gets no gradient, and no backward
   /// pass is made for it alone.
   bool frozen = false;
-  /// Counts the changes of the values, or the chances to change them; and these chances alone.
-  std::atomic<std::uint64_t> version = 0, chances = 0;
-  detail::Block values;  ///< memory of the device
-  /// Copies of the values that products read, by version; of no use once somebody may hold the
-  /// memory of the values and write to it at any time.
-  detail::PackedMatrices packed;
-  std::atomic<bool> handed_out = false;
-  std::uint64_t first_digest = 0;  ///< of the values when they were handed out first
+  detail::ParameterValues values;
   std::shared_ptr<detail::CollectionLayout> layout;
   /// Position in its collection.
   std::size_t index = 0;
@@ -75,35 +66,18 @@ struct ParameterStorage {
 
   /// The values as this process sees them: themselves on the CPU, else a copy, which is one with
   /// what is on the device. After writing to it call values_written().
-  Tensor tensor() const;
+  Tensor tensor() const { return Tensor(dim, dtype, values.on_host()); }
   /// The same for values that will all be written: they need not be brought here.
-  Tensor tensor_to_fill();
-  /// The values were written to through tensor(): the device gets those of `count` elements, or all
-  /// if somebody holds their memory.
-  void values_written(std::size_t first, std::size_t count);
+  Tensor tensor_to_fill() { return Tensor(dim, dtype, values.on_host_to_fill()); }
+  /// `count` elements were written to through tensor().
+  void values_written(std::size_t first, std::size_t count) {
+    values.host_written(first * size_of(dtype), count * size_of(dtype));
+  }
   void values_written() { values_written(0, size()); }
-  /// The values were changed on the device.
-  void values_changed();
-  /// Somebody gets the memory of the values, and may write to it at any time.
-  void hand_out();
-  /// What was written to memory that was handed out reaches the device.
-  void take_writes() const;
-  /// Tells whether values have changed: see device/cpu/digest.h.
-  std::uint64_t digest() const;
   /// Brings all rows up to date, if a trainer left some behind.
   void refresh_rows() const {
     if (refresher != nullptr) refresher->refresh_all();
   }
-
- private:
-  bool is_on_cpu() const { return device().is_cpu(); }
-  void read_values() const;
-  void write_values(std::size_t first, std::size_t count) const;
-
-  // Of values on another device: the copy, and whether it is up to date.
-  mutable detail::Block copy_;
-  mutable bool copy_is_good_ = false;
-  mutable std::uint64_t copy_digest_ = 0;  ///< when the device got it last
 };
 
 /// A handle on a parameter; copies refer to the same values.

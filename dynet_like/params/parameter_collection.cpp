@@ -77,7 +77,7 @@ std::shared_ptr<ParameterStorage> ParameterCollection::add(const Dim& dim, bool 
   parameter->dtype = storage_->dtype;
   parameter->is_table = is_table;
   parameter->layout = storage_->layout;
-  parameter->values = Block(dim.size() * size_of(storage_->dtype), device()->memory());
+  parameter->values.allocate(*device(), dim.size() * size_of(storage_->dtype), !is_table);
   parameter->index = storage_->all.size();
   // Every parameter has a stretch of the seed's sequence for itself.
   Random random(storage_->seed, static_cast<std::uint64_t>(parameter->index + 1) << 40);

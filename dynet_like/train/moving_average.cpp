@@ -40,7 +40,7 @@ void change_together(std::span<const ParameterAverages::Average> averages, const
   for_chosen([](const auto&, ParameterStorage& storage) { storage.refresh_rows(); });
   if (averages.empty()) return;
   averages.front().parameter->device().updates().together([&] { for_chosen(change); });
-  for_chosen([](const auto&, ParameterStorage& storage) { storage.values_changed(); });
+  for_chosen([](const auto&, ParameterStorage& storage) { storage.values.device_written(); });
 }
 
 constexpr const char* kAverageNames[] = {"None", "Cumulative", "Exponential"};

@@ -139,7 +139,7 @@ void ParameterState::update_rows(const Gradients::Rows* rows, Step step, bool ex
     decay_ |= step.keep != 1;
   }
   apply_rows(rows, step);
-  if (leaves_behind || rows != nullptr) ++storage_.version;
+  if (leaves_behind || rows != nullptr) storage_.values.count_change();
 }
 
 bool ParameterState::is_zero(std::size_t first, std::size_t count) const {

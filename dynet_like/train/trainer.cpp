@@ -216,7 +216,7 @@ void Trainer::update(const Gradients& gradients) {
     ParameterState& parameter = *parameters_[i];
     ParameterStorage& storage = parameter.storage();
     const std::size_t group = group_of_[i];
-    storage.take_writes();
+    storage.values.take_writes();
     parameter.prepare(steps[group], exact);
     plan(parameter, gradients, steps[group], changes[group]);
   }
@@ -227,7 +227,7 @@ void Trainer::update(const Gradients& gradients) {
   });
   collection_.device()->submit();
   for (const Changes& some : changes) {
-    for (ParameterState* parameter : some.parameters) parameter->storage().values_changed();
+    for (ParameterState* parameter : some.parameters) parameter->storage().values.device_written();
   }
   if (averages) averages_.count();
   gradients.mark_used();

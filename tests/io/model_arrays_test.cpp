@@ -41,7 +41,7 @@ struct Model {
   }
   std::vector<std::uint64_t> versions() const {
     std::vector<std::uint64_t> result;
-    for (const auto& storage : all.storages()) result.push_back(storage->version);
+    for (const auto& storage : all.storages()) result.push_back(storage->values.version());
     return result;
   }
 };

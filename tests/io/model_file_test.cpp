@@ -39,7 +39,7 @@ std::string contents(const fs::path& path) {
 // All values of a collection, byte for byte.
 std::vector<std::uint64_t> versions_of(const ParameterCollection& model) {
   std::vector<std::uint64_t> result;
-  for (const auto& parameter : model.storages()) result.push_back(parameter->version);
+  for (const auto& parameter : model.storages()) result.push_back(parameter->values.version());
   return result;
 }
 

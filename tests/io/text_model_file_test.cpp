@@ -385,10 +385,10 @@ TEST_F(TextModelTest, CollectionsComeBack) {
     const Model saved(1, dtype);
     Model loaded(2, dtype);
     save_text_model(path(), saved.all);
-    const std::uint64_t version = loaded.w.get_storage().version;
+    const std::uint64_t version = loaded.w.get_storage().values.version();
     load_text_model(path(), loaded.all);
     EXPECT_EQ(loaded.values(), saved.values());
-    EXPECT_GT(loaded.w.get_storage().version, version);
+    EXPECT_GT(loaded.w.get_storage().values.version(), version);
   }
 }
 

@@ -84,9 +84,9 @@ TEST(Parameters, AreHandles) {
   ParameterCollection model;
   const Parameter w = model.add_parameters({2, 2}, ParameterInitConst(1));
   const Parameter copy = w;
-  const std::uint64_t version = w.get_storage().version;
+  const std::uint64_t version = w.get_storage().values.version();
   copy.set_value({1, 2, 3, 4});
-  EXPECT_GT(w.get_storage().version, version);
+  EXPECT_GT(w.get_storage().values.version(), version);
   EXPECT_EQ(as_vector(w.values()), (Floats{1, 2, 3, 4}));
   w.values().set(0, 9);
   w.scale(2);

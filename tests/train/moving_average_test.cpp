@@ -116,9 +116,9 @@ TEST(MovingAverageTest, SwapsLeaveNoTrace) {
     for (int t = 0; t < 10; ++t) {
       training.step();
       undisturbed.step();
-      const std::uint64_t version = training.matrix.get_storage().version;
+      const std::uint64_t version = training.matrix.get_storage().values.version();
       training.trainer.swap_params_to_moving_average();
-      EXPECT_EQ(training.matrix.get_storage().version, version + 1);
+      EXPECT_EQ(training.matrix.get_storage().values.version(), version + 1);
       EXPECT_EQ(training.values() != undisturbed.values(), t > 0);
       EXPECT_EQ(as_vector(training.fixed.values()), fixed);
       training.trainer.swap_params_to_weights();

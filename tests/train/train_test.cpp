@@ -331,14 +331,14 @@ TEST_P(TrainerTest, GradientsThatAreNotFiniteChangeNothing) {
     add_to(gradients, table, 2, {1, 2});
     add_to(gradients, table, 1, {1, -std::nan("")});
     const Bytes before = bytes_of(first.get_storage());
-    const std::uint64_t version = first.get_storage().version;
+    const std::uint64_t version = first.get_storage().values.version();
     EXPECT_EQ(message_of<NumericError>([&] { trainer->update(gradients); }),
               "[Trainer] need finite gradients; got inf for \"/bad\", element 1");
     bad.set_updated(false);
     const std::string message = message_of<NumericError>([&] { trainer->update(gradients); });
     EXPECT_NE(message.find("nan for \"/table\", element 1 of row 1"), std::string::npos) << message;
     EXPECT_TRUE(bytes_of(first.get_storage()) == before);
-    EXPECT_EQ(first.get_storage().version, version);
+    EXPECT_EQ(first.get_storage().values.version(), version);
     EXPECT_EQ(trainer->updates(), 0u);
     table.set_updated(false);
     trainer->learning_rate = std::numeric_limits<float>::infinity();
@@ -360,9 +360,9 @@ TEST_P(TrainerTest, ParametersThatAreNotUpdatedStay) {
   const auto trainer = make(model);
   const Bytes fixed_before = bytes_of(fixed.get_storage());
   const Bytes table_before = bytes_of(table.get_storage());
-  const std::uint64_t fixed_version = fixed.get_storage().version;
-  const std::uint64_t table_version = table.get_storage().version;
-  const std::uint64_t version = w.get_storage().version;
+  const std::uint64_t fixed_version = fixed.get_storage().values.version();
+  const std::uint64_t table_version = table.get_storage().values.version();
+  const std::uint64_t version = w.get_storage().values.version();
   for (const SparseUpdates mode : {SparseUpdates::lazy, SparseUpdates::exact}) {
     trainer->sparse_updates = mode;
     Gradients gradients;
@@ -372,9 +372,9 @@ TEST_P(TrainerTest, ParametersThatAreNotUpdatedStay) {
   }
   EXPECT_TRUE(bytes_of(fixed.get_storage()) == fixed_before);
   EXPECT_TRUE(bytes_of(table.get_storage()) == table_before);
-  EXPECT_EQ(fixed.get_storage().version, fixed_version);
-  EXPECT_EQ(table.get_storage().version, table_version);
-  EXPECT_EQ(w.get_storage().version, version + 2);
+  EXPECT_EQ(fixed.get_storage().values.version(), fixed_version);
+  EXPECT_EQ(table.get_storage().values.version(), table_version);
+  EXPECT_EQ(w.get_storage().values.version(), version + 2);
 }
 
 TEST_P(TrainerTest, UpdatesItsCollectionAndWhatIsAddedLater) {

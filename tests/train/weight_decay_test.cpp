@@ -28,9 +28,9 @@ TEST(WeightDecayTest, MultipliesAllThatIsUpdated) {
     Gradients gradients;
     add_to(gradients, w, {2.0});
     add_to(gradients, table, 1, {2.0});
-    const std::uint64_t version = unused.get_storage().version;
+    const std::uint64_t version = unused.get_storage().values.version();
     trainer.update(gradients);
-    EXPECT_EQ(unused.get_storage().version, version + 1);
+    EXPECT_EQ(unused.get_storage().values.version(), version + 1);
     EXPECT_EQ(as_scalar(w.values()), 1.5f);
     EXPECT_EQ(as_scalar(unused.values()), 3.0f);
     EXPECT_EQ(as_scalar(fixed.values()), 4.0f);
