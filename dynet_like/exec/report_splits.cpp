@@ -128,11 +128,12 @@ class Grouping {
   std::size_t count_beginnings(std::vector<TypeId>& types) const {
     const auto by_inputs = [&](TypeId type) { return types_[type].inputs; };
     const NodeType& most = types_[*std::ranges::max_element(types, {}, by_inputs)];
-    const auto others = std::ranges::stable_partition(types, [&](TypeId id) {
+    const auto is_beginning = [&](TypeId id) {
       const NodeType& type = types_[id];
       return std::equal(type.keys.begin(), type.keys.begin() + type.inputs, most.keys.begin());
-    });
-    return types.size() - others.size();
+    };
+    const auto others = std::stable_partition(types.begin(), types.end(), is_beginning);
+    return static_cast<std::size_t>(others - types.begin());
   }
 
   Split describe(std::vector<TypeId> types) const {
@@ -157,11 +158,10 @@ class Grouping {
       split.difference = difference_of_shapes(split, first);
       return split;
     }
-    split.difference = any([&](const NodeType& type) {
+    const bool have_other_attributes = any([&](const NodeType& type) {
       return type.signature.attributes != first.signature.attributes;
-    })
-                           ? Difference::arguments
-                           : Difference::constants;
+    });
+    split.difference = have_other_attributes ? Difference::arguments : Difference::constants;
     return split;
   }
 
