@@ -115,7 +115,9 @@ class Grouping {
       const std::size_t kept = together < fewest() ? 0 : together;
       left_.insert(left_.end(), types.begin() + static_cast<std::ptrdiff_t>(kept), types.end());
       types.resize(kept);
-      if (kept > 0) splits_.push_back(describe(std::move(types)));
+      if (kept == 0) continue;
+      splits_.push_back(describe(std::move(types)));
+      sort(splits_.back());
     }
     std::sort(left_.begin(), left_.end());
   }
@@ -163,6 +165,18 @@ class Grouping {
     });
     split.difference = have_other_attributes ? Difference::arguments : Difference::constants;
     return split;
+  }
+
+  // From small to large.
+  void sort(Split& split) const {
+    std::ranges::stable_sort(split.types, {}, [&](TypeId id) {
+      const Signature& type = types_[id].signature;
+      const Dim& dim = type.inputs.empty() ? type.output : type.inputs[split.input];
+      std::vector<std::uint32_t> words = {types_[id].inputs};
+      words.insert(words.end(), dim.d, dim.d + dim.nd);
+      words.insert(words.end(), type.attributes.begin(), type.attributes.end());
+      return words;
+    });
   }
 
   // Whether only last dimensions differ, and what the op does along them.

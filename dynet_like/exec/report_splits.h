@@ -20,7 +20,7 @@ enum class Difference : std::uint8_t {
   constants   ///< matrices of constants
 };
 
-/// Types of one op, at least two, in the order in which they were recorded first.
+/// Types of one op, at least two, from small to large.
 struct Split {
   Difference difference;
   std::vector<TypeId> types;

@@ -402,7 +402,8 @@ TEST(NoAdviceTest, OfTwoSizesInOneGraph) {
 }
 
 TEST(NearMissTest, CountsNodesAndBatches) {
-  const Report report = run([](auto& graph, unsigned n) {
+  const Report report = run([](auto& graph, unsigned i) {
+    const unsigned n = kFewest + kMost - i;
     return softmax(numbers(graph, {n})) + softmax(numbers(graph, {n}));
   });
   ASSERT_EQ(report.near_misses.size(), 2u);  // + too
