@@ -62,8 +62,10 @@ void run_backward_call(RunState& run, Queue& queue, TypeId type, BackwardCall& c
   if (run.options.verify_batching && call.n > 1 && !members.empty()) {
     verify_backward(run, call, kernel, members);
   }
+  TypeCount& counts = run.counts.of_types[type];
+  const KernelTime time(run, counts.seconds);
   queue.backward(kernel, call);
-  ++run.counts.of_types[type].backward_calls;
+  ++counts.backward_calls;
 }
 
 }  // namespace dynet_like::detail

@@ -22,6 +22,7 @@ std::span<const std::uint32_t> BackwardCells::run(std::uint32_t index) {
     }
   }
   if (whole_cells_.empty()) return {};
+  const KernelTime time(run_, run_.counts.cell(cells.type).seconds);
   find_port_edges(cells);
   make_slots(cells);
   const CellType& type = run_.common.dictionary[cells.type];

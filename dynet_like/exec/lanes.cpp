@@ -43,7 +43,9 @@ void Executor::use_lanes(std::size_t count) {
   }
   used_lanes_ = count;
   for (std::size_t l = 0; l < count; ++l) {
-    lanes_[l]->run.queue = count == 1 ? queue_.get() : lanes_[l]->queue.get();
+    Lane& lane = *lanes_[l];
+    lane.run.queue = count == 1 ? queue_.get() : lane.queue.get();
+    lane.run.kernel_seconds = count == 1 ? &kernel_seconds_ : &lane.kernel_seconds;
   }
   for (std::size_t l = count; l < lanes_.size(); ++l) {
     lanes_[l]->run.first_tape = lanes_[l]->run.end_tape = 0;
@@ -178,15 +180,18 @@ void Executor::finish_backward(Gradients& gradients) {
 // Lanes that are not in use any more have counted what ran in parts before, and keep their memory.
 Report Executor::report() const {
   std::vector<const RunState*> runs;
-  double lane_seconds = 0;
+  double longest = 0, all = kernel_seconds_;
   for (const auto& lane : lanes_) {
     runs.push_back(&lane->run);
-    lane_seconds = std::max(lane_seconds, lane->kernel_seconds);
+    longest = std::max(longest, lane->kernel_seconds);
+    all += lane->kernel_seconds;
   }
   std::vector<RefusedCell> refused(learner_.refused().begin(), learner_.refused().end());
   refused.insert(refused.end(), declared_.refused().begin(), declared_.refused().end());
   Report report = make_report(runs, refused);
-  report.kernel_seconds = kernel_seconds_ + lane_seconds;
+  report.kernel_seconds = kernel_seconds_ + longest;
+  for (const Report::Type& type : report.types) all -= type.seconds;
+  report.other_seconds = std::max(all, 0.0);
   for (const auto& lane : lanes_) report.gradient_bytes += lane->backward.bytes();
   report.peak_bytes = peak_;
   return report;

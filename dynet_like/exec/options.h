@@ -47,8 +47,8 @@ struct GraphOptions {
   /// (0: no limit). A sample that needs more by itself is a part of its own. Outputs in inference,
   /// and what `compute` and `value` are asked for, come on top of the limit.
   std::size_t memory_limit = 0;
-  /// Measure the time spent in planning and in kernels: `plan_seconds` and `kernel_seconds` of what
-  /// explain() returns.
+  /// Measure the time spent in planning and in kernels: explain() tells it by type of node and by
+  /// cell. Of a GPU, that is the time that this process takes to ask for kernels, and waits.
   bool measure_time = false;
   /// The stack of every sample in for_each_sample. What is not touched takes no memory.
   std::size_t stack_bytes = std::size_t{1} << 20;

@@ -4,14 +4,13 @@
 #include <algorithm>
 #include <cmath>
 #include <iomanip>
-#include <map>
-#include <numeric>
 #include <ostream>
 #include <sstream>
 
 #include "batching/lower_bound.h"
-#include "dynet_like/exec/report_cells.h"
 #include "dynet_like/exec/make_report.h"
+#include "dynet_like/exec/report_cells.h"
+#include "dynet_like/exec/report_splits.h"
 
 namespace dynet_like {
 
@@ -19,7 +18,7 @@ using namespace detail;
 
 namespace {
 
-constexpr std::size_t kMostNearMisses = 20, kMostNearMissesOfAnOp = 3, kMostConsumers = 3;
+constexpr std::size_t kMostNearMisses = 20, kMostConsumers = 3;
 
 std::string shapes_of(const Signature& type) {
   std::ostringstream out;
@@ -30,68 +29,6 @@ std::string shapes_of(const Signature& type) {
   if (shown < type.inputs.size()) out << "... ";
   out << "-> " << type.output;
   return out.str();
-}
-
-// The longest chains of all types among the nodes that ran, by TypeId.
-std::vector<std::uint32_t> chains(const RunState& run) {
-  std::vector<std::uint32_t> type, first_input{0}, inputs, index;
-  for (std::uint32_t t = run.first_tape; t < run.end_tape; ++t) {
-    const TapeState& tape = run.tapes[t];
-    index.assign(tape.nodes.size(), kNone);
-    for (NodeId node = 0; node < tape.nodes.size(); ++node) {
-      if (tape.nodes[node].batch == kNone) continue;
-      index[node] = static_cast<std::uint32_t>(type.size());
-      type.push_back(tape.tape->node(node).type);
-      for (ValueId input : tape.tape->inputs_of(node)) {
-        const std::uint32_t producer = index[tape.tape->value(input).node];
-        if (producer != kNone) inputs.push_back(producer);
-      }
-      first_input.push_back(static_cast<std::uint32_t>(inputs.size()));
-    }
-  }
-  const auto types = static_cast<std::uint32_t>(run.types().type_count());
-  return batching::longest_chains({types, type, first_input, inputs});
-}
-
-// What differs between two types of one op.
-std::string difference(const Signature& a, const Signature& b) {
-  if (a.dtype != b.dtype) return "element type";
-  if (a.inputs.size() != b.inputs.size()) {
-    return std::to_string(a.inputs.size()) + " or " + std::to_string(b.inputs.size()) + " inputs";
-  }
-  std::ostringstream out;
-  for (std::size_t j = 0; j < a.inputs.size(); ++j) {
-    if (a.inputs[j] != b.inputs[j]) {
-      out << (out.tellp() > 0 ? ", " : "") << "input " << j << " is " << a.inputs[j] << " or "
-          << b.inputs[j];
-    }
-  }
-  if (out.tellp() > 0) return out.str();
-  if (a.attributes != b.attributes) return "attributes";
-  if (a.shared != b.shared) return "an input is shared or not";
-  return "different shared arguments, such as parameters";
-}
-
-// Each type beside the one before it of its op. An op with many types does not hide the others.
-std::vector<Report::NearMiss> near_misses(const TypeTable& types,
-                                          const std::vector<TypeCount>& counts) {
-  struct Seen {
-    TypeId last;
-    std::size_t misses = 0;
-  };
-  std::map<const Op*, Seen> ops;
-  std::vector<Report::NearMiss> result;
-  for (TypeId type = 0; type < counts.size() && result.size() < kMostNearMisses; ++type) {
-    if (counts[type].nodes == 0) continue;
-    const auto [found, is_first] = ops.try_emplace(types[type].op, Seen{type});
-    Seen& seen = found->second;
-    if (is_first || seen.misses == kMostNearMissesOfAnOp) continue;
-    result.push_back({std::string(types[type].op->name),
-                      difference(types[seen.last].signature, types[type].signature),
-                      counts[seen.last].nodes, counts[type].nodes});
-    seen = {type, seen.misses + 1};
-  }
-  return result;
 }
 
 // What several lanes have counted.
@@ -131,6 +68,16 @@ void print_largest_consumers(std::ostream& out, const std::vector<Report::Type>&
   out << '\n';
 }
 
+void add_splits(const std::vector<Split>& splits, const TypeTable& types, Report& report) {
+  report.advice = advice(splits, types);
+  for (const Split& split : splits) {
+    if (report.near_misses.size() == kMostNearMisses) break;
+    report.near_misses.push_back({std::string(types[split.types[0]].op->name),
+                                  words_of(split, types), split.types.size(), split.nodes,
+                                  split.batches, split.lost});
+  }
+}
+
 // Of one item: two for every element of a matrix and column that it meets.
 double product_flops(const NodeType& type) {
   double flops = 0;
@@ -144,9 +91,31 @@ double product_flops(const NodeType& type) {
 
 }  // namespace
 
+std::vector<std::uint32_t> detail::longest_chains(const RunState& run,
+                                                  std::span<const std::uint32_t> merged) {
+  std::vector<std::uint32_t> type, first_input{0}, inputs, index;
+  for (std::uint32_t t = run.first_tape; t < run.end_tape; ++t) {
+    const TapeState& tape = run.tapes[t];
+    index.assign(tape.nodes.size(), kNone);
+    for (NodeId node = 0; node < tape.nodes.size(); ++node) {
+      if (tape.nodes[node].batch == kNone) continue;
+      index[node] = static_cast<std::uint32_t>(type.size());
+      const TypeId of_node = tape.tape->node(node).type;
+      type.push_back(merged.empty() ? of_node : merged[of_node]);
+      for (ValueId input : tape.tape->inputs_of(node)) {
+        const std::uint32_t producer = index[tape.tape->value(input).node];
+        if (producer != kNone) inputs.push_back(producer);
+      }
+      first_input.push_back(static_cast<std::uint32_t>(inputs.size()));
+    }
+  }
+  const auto types = static_cast<std::uint32_t>(run.types().type_count());
+  return batching::longest_chains({types, type, first_input, inputs});
+}
+
 void detail::count_released_bounds(RunState& run) {
   if (run.tapes.empty() || run.batches.empty()) return;
-  const std::vector<std::uint32_t> bounds = chains(run);
+  const std::vector<std::uint32_t> bounds = longest_chains(run);
   std::vector<std::uint64_t>& released = run.common.released_bounds;
   released.resize(std::max(released.size(), bounds.size()));
   for (std::size_t type = 0; type < bounds.size(); ++type) released[type] += bounds[type];
@@ -168,7 +137,7 @@ Report detail::make_report(std::span<const RunState* const> runs,
   std::vector<std::uint64_t> bounds = common.released_bounds;
   bounds.resize(std::max(bounds.size(), types.type_count()));
   for (const RunState* run : runs) {
-    const std::vector<std::uint32_t> chain = chains(*run);
+    const std::vector<std::uint32_t> chain = longest_chains(*run);
     for (std::size_t type = 0; type < chain.size(); ++type) bounds[type] += chain[type];
   }
   const std::vector<TypeCount> counts = counts_of(runs);
@@ -179,7 +148,7 @@ Report detail::make_report(std::span<const RunState* const> runs,
     report.types.push_back({std::string(type.op->name), shapes_of(type.signature), count.nodes,
                             count.batches, count.forward_calls, count.backward_calls, bounds[id],
                             count.items * value_bytes(type.signature),
-                            runs[0]->queue->runs_on_cpu(*type.op)});
+                            runs[0]->queue->runs_on_cpu(*type.op), count.seconds});
     report.product_flops += static_cast<double>(count.items) * product_flops(type);
     report.nodes += count.nodes;
     report.batches += count.batches;
@@ -188,7 +157,7 @@ Report detail::make_report(std::span<const RunState* const> runs,
   }
   std::stable_sort(report.types.begin(), report.types.end(),
                    [](const auto& a, const auto& b) { return a.nodes > b.nodes; });
-  report.near_misses = near_misses(types, counts);
+  add_splits(find_splits(runs, counts), types, report);
   report_cells(runs, refused, report);
   return report;
 }
@@ -216,15 +185,18 @@ std::ostream& operator<<(std::ostream& out, const Report& report) {
   print_largest_consumers(out, report.types);
   print_cells(out, report);
   print_waves(out, report);
+  print_times(out, report);
   for (const Report::Type& type : report.types) {
     if (!type.runs_on_cpu) continue;
     out << "on the CPU, with copies from the device and back: " << type.op << ' ' << type.shapes
         << '\n';
   }
   for (const Report::NearMiss& miss : report.near_misses) {
-    out << "not together: " << miss.nodes_a << " and " << miss.nodes_b << " nodes " << miss.op
-        << ": " << miss.difference << '\n';
+    out << "not together: " << miss.nodes << " nodes " << miss.op << " of " << miss.types
+        << " types in " << miss.batches << " batches, up to " << miss.lost
+        << " more than of one type: " << miss.difference << '\n';
   }
+  for (const std::string& sentence : report.advice) out << "advice: " << sentence << '\n';
   return out;
 }
 

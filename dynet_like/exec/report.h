@@ -22,11 +22,16 @@ struct Report {
     std::uint64_t value_bytes = 0;
     /// The device has no kernels for it: the CPU runs them, with copies of all they read and write.
     bool runs_on_cpu = false;
+    /// In its kernels, forward and backward, of all threads; if GraphOptions::measure_time was set.
+    double seconds = 0;
   };
-  /// Two types of one op whose nodes could not share batches, and what differs.
+  /// Types of one op whose nodes could not share batches, but could if they were written in another
+  /// way. Different parameters, tables and ops are none of these, nor are types that every sample
+  /// of a minibatch has.
   struct NearMiss {
     std::string op, difference;
-    std::uint64_t nodes_a = 0, nodes_b = 0;
+    std::uint64_t types = 0, nodes = 0, batches = 0;
+    std::uint64_t lost = 0;  ///< batches that one type would save, at most
   };
 
   /// Sequences of nodes that repeat or were declared are cells, and were planned and run as one
@@ -43,6 +48,9 @@ struct Report {
     /// How many cells ran backward as one node, and how many node by node, pass by pass. Those on
     /// which no loss depends do neither.
     std::uint64_t whole = 0, by_node = 0;
+    /// In kernels of its nodes, forward, and backward as a whole; see Type::seconds, where they
+    /// count, too.
+    double seconds = 0;
   };
   /// Nodes that look like a cell but did not run as one, or cells that ran backward node by node.
   struct NotFolded {
@@ -57,7 +65,8 @@ struct Report {
   static constexpr std::size_t kKeptWaves = 10'000;
 
   std::vector<Type> types;            ///< most nodes first
-  std::vector<NearMiss> near_misses;  ///< at most three of an op
+  std::vector<NearMiss> near_misses;  ///< most lost batches first, at most 20
+  std::vector<std::string> advice;    ///< what to write instead, a sentence for each cause
   std::uint64_t nodes = 0, batches = 0, kernel_calls = 0, bound = 0;
   /// How many of the nodes ran again, because inference had freed their values before a later call
   /// read them.
@@ -78,8 +87,11 @@ struct Report {
   /// Floating-point operations of the matrix products in forward. Those of backward are not in it:
   /// they are twice as many.
   double product_flops = 0;
-  /// Seconds, if GraphOptions::measure_time was set.
+  /// Seconds, if GraphOptions::measure_time was set; of threads beside each other, those of the
+  /// one that took longest.
   double plan_seconds = 0, kernel_seconds = 0;
+  /// In kernels that are of no type, of all threads: sums of gradients, packing of weights, copies.
+  double other_seconds = 0;
 };
 
 /// How the waves went, in at most a dozen lines; nothing if there were none.

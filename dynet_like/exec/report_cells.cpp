@@ -122,7 +122,7 @@ void report_cells(std::span<const RunState* const> runs, std::span<const Refused
       report.nodes_in_cells += count.cells * type.pattern.size();
       report.cells.push_back({name, ops, joined(type, types), type.pattern.size(), count.cells,
                               count.batches, count.batches * type.forward_calls(), count.whole,
-                              count.by_node});
+                              count.by_node, count.seconds});
     }
     for (std::size_t r = 0; r < kCellReasons; ++r) {
       if (count.reasons[r] == 0) continue;

@@ -87,10 +87,18 @@ void refresh_tables(const RunState& run, const NodeType& type, const Batch& batc
   }
 }
 
+TypeCount& counts_of(RunState& run, TypeId type) {
+  if (run.counts.of_types.size() <= type) run.counts.of_types.resize(run.types().type_count());
+  return run.counts.of_types[type];
+}
+
+void run_forward(RunState& run, TypeId type, const ForwardCall& call) {
+  const KernelTime time(run, counts_of(run, type).seconds);
+  run.queue->forward(run.kernels(type).forward[static_cast<int>(call.type->dtype)], call);
+}
+
 void count(RunState& run, const Batch& batch, const NodeType& type, bool is_call) {
-  if (run.counts.of_types.size() <= batch.type)
-    run.counts.of_types.resize(run.types().type_count());
-  TypeCount& counts = run.counts.of_types[batch.type];
+  TypeCount& counts = counts_of(run, batch.type);
   counts.nodes += batch.members;
   counts.items += batch.items;
   ++counts.batches;
@@ -179,9 +187,7 @@ void run_kernel(RunState& run, Batch& batch) {
 
   const ForwardCall call{&signature,     batch.items, batch.inputs, batch.out, batch.saved,
                          batch.integers, batch.reals, run.random,   nullptr};
-  const Kernels::Forward kernel =
-      run.kernels(batch.type).forward[static_cast<int>(signature.dtype)];
-  run.queue->forward(kernel, call);
+  run_forward(run, batch.type, call);
   // Without a backward pass nobody reads what was saved.
   if (run.options.inference && batch.saved != nullptr && !batch.shared) {
     run.values.give_back(std::exchange(batch.saved, nullptr), run.saved_bytes(batch));
@@ -194,9 +200,7 @@ void run_kernel(RunState& run, std::span<Batch> batches, ForwardCall& call) {
     for (const Batch& batch : batches) refresh_tables(run, run.types()[batch.type], batch);
   }
   call.random = run.random;
-  const Kernels::Forward kernel =
-      run.kernels(batches[0].type).forward[static_cast<int>(call.type->dtype)];
-  run.queue->forward(kernel, call);
+  run_forward(run, batches[0].type, call);
   for (const Batch& batch : batches) enter(run, batch, &batch == batches.data());
 }
 

@@ -23,6 +23,7 @@ class CellForward {
   void run();
 
  private:
+  void run_steps();
   std::uint32_t count() const { return static_cast<std::uint32_t>(cells_.size()); }
   const Batch& batch_of(const CellMember& member) const {
     return run_.batches[first_batch_ + member.step];
@@ -53,7 +54,7 @@ class CellForward {
 };
 
 // If a step fails, those before it are batches whose nodes have no values.
-void CellForward::run() {
+void CellForward::run_steps() {
   find_ports();
   const Arena::Mark lists = run_.lists.mark();
   for (std::size_t step = 0; step < type_.steps.size(); ++step) {
@@ -66,6 +67,14 @@ void CellForward::run() {
     if (run_.options.inference) run_.lists.rewind(lists);  // only backward reads them later
     if (!last_reads_.empty()) give_back_read(step);
   }
+}
+
+void CellForward::run() {
+  double seconds = 0;
+  {
+    const KernelTime time(run_, seconds);
+    run_steps();
+  }
   make_room(run_.cells.batches);
   CellBatch batch;
   batch.type = run_.cells.all[cells_[0]].type;
@@ -77,6 +86,7 @@ void CellForward::run() {
   note_values(static_cast<std::uint32_t>(run_.cells.batches.size()));
   run_.cells.batches.push_back(batch);
   counts.cells += batch.cells;
+  counts.seconds += seconds;
   ++counts.batches;
 }
 

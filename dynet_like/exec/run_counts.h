@@ -12,6 +12,7 @@ namespace dynet_like::detail {
 /// How many nodes of a type ran in how many batches.
 struct TypeCount {
   std::uint64_t nodes = 0, items = 0, batches = 0, forward_calls = 0, backward_calls = 0;
+  double seconds = 0;
 
   TypeCount& operator+=(const TypeCount& other) {
     nodes += other.nodes;
@@ -19,6 +20,7 @@ struct TypeCount {
     batches += other.batches;
     forward_calls += other.forward_calls;
     backward_calls += other.backward_calls;
+    seconds += other.seconds;
     return *this;
   }
 };
@@ -26,6 +28,7 @@ struct TypeCount {
 /// How many cells of a type ran, and how they ran backward.
 struct CellCount {
   std::uint64_t cells = 0, batches = 0, whole = 0, by_node = 0;
+  double seconds = 0;
   CellReasonCounts reasons{};  ///< of those that ran node by node, and of what only began like one
 
   CellCount& operator+=(const CellCount& other) {
@@ -33,6 +36,7 @@ struct CellCount {
     batches += other.batches;
     whole += other.whole;
     by_node += other.by_node;
+    seconds += other.seconds;
     for (std::size_t r = 0; r < kCellReasons; ++r) reasons[r] += other.reasons[r];
     return *this;
   }

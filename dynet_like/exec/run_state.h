@@ -83,6 +83,8 @@ struct RunState {
 
   std::uint32_t first_tape = 0, end_tape = 0;
   Queue* queue = nullptr;
+  static constexpr double kNotMeasured = 0;
+  const double* kernel_seconds = &kNotMeasured;  ///< of that queue so far, if time is measured
   std::vector<const Kernels*> kernels_of_type;
 
   std::vector<Batch> batches;
@@ -96,6 +98,21 @@ struct RunState {
   Arena lists;       ///< pointers and numbers of batches, for this process
 
   RunCounts counts;
+};
+
+/// While it is there, what the lane's queue spends in kernels is added to `seconds` as well.
+class KernelTime {
+ public:
+  KernelTime(const RunState& run, double& seconds)
+      : all_(*run.kernel_seconds), seconds_(seconds), begin_(all_) {}
+  KernelTime(const KernelTime&) = delete;
+  KernelTime& operator=(const KernelTime&) = delete;
+  ~KernelTime() { seconds_ += all_ - begin_; }
+
+ private:
+  const double& all_;
+  double& seconds_;
+  double begin_;
 };
 
 }  // namespace dynet_like::detail

@@ -1,0 +1,283 @@
+// Finding types that differ in little: first in shapes alone, then in arguments alone, and so on.
+#include "dynet_like/exec/report_splits.h"
+
+#include <algorithm>
+#include <map>
+#include <sstream>
+
+namespace dynet_like::detail {
+
+namespace {
+
+using Words = std::vector<std::uint64_t>;
+
+// What the recorded nodes tell of a type.
+struct Seen {
+  NodeRef example;            ///< its first node
+  std::uint32_t samples = 0;  ///< that have such nodes
+  std::uint32_t last_sample = kNone;
+};
+
+struct Program {
+  std::vector<Seen> of_types;
+  std::uint32_t samples = 0;
+};
+
+Program look_at(std::span<const RunState* const> runs, std::size_t types) {
+  Program program;
+  program.of_types.resize(types);
+  for (const RunState* run : runs) {
+    for (std::uint32_t t = run->first_tape; t < run->end_tape; ++t) {
+      const Tape& tape = *run->tapes[t].tape;
+      program.samples += tape.size() > 0 ? 1 : 0;
+      for (NodeId node = 0; node < tape.size(); ++node) {
+        Seen& seen = program.of_types[tape.node(node).type];
+        if (seen.last_sample == t) continue;
+        if (seen.last_sample == kNone) seen.example = {t, node};
+        seen.last_sample = t;
+        ++seen.samples;
+      }
+    }
+  }
+  return program;
+}
+
+// Groups types step by step; what is in a group has no more part in later steps.
+class Grouping {
+ public:
+  Grouping(std::span<const RunState* const> runs, std::span<const TypeCount> counts)
+      : state_(*runs[0]), types_(state_.types()), program_(look_at(runs, types_.type_count())) {
+    for (TypeId type = 0; type < counts.size(); ++type) {
+      if (counts[type].nodes > 0 && is_of_data(type)) left_.push_back(type);
+    }
+  }
+
+  std::vector<Split> run() {
+    group({.attributes = true, .constants = true});
+    group({.shapes = true, .constants = true});
+    group({.constants = true});
+    group({.shapes = true, .attributes = true});
+    group({.attributes = true, .inputs = false});
+    return std::move(splits_);
+  }
+
+ private:
+  // What types of a group have in common beside op, element type and parameters.
+  struct Common {
+    bool shapes = false, attributes = false, constants = false, inputs = true;
+  };
+
+  // Not what all samples have in common, either because it is computed once for them, or because
+  // it is the same model that each of them goes through.
+  bool is_of_data(TypeId type) const {
+    const Seen& seen = program_.of_types[type];
+    if (seen.samples == 0 || state_.identity_of(seen.example) != 0) return false;
+    return program_.samples == 1 || seen.samples < program_.samples;
+  }
+
+  bool is_constant(TypeId type, unsigned input) const {
+    const NodeRef example = program_.of_types[type].example;
+    const Tape& tape = state_.tape(example);
+    const NodeType& producer = tape.type_of(tape.value(tape.inputs_of(example.node)[input]).node);
+    return producer.inputs == 0 && !producer.op->is_parameter();
+  }
+
+  Words key(TypeId id, const Common& common) const {
+    const NodeType& type = types_[id];
+    const Signature& signature = type.signature;
+    Words words = {reinterpret_cast<std::uintptr_t>(type.op),
+                   static_cast<std::uint64_t>(signature.dtype)};
+    if (common.inputs) words.push_back(type.inputs);
+    // Of an op with any number of inputs, the first must have the same parameters.
+    const unsigned compared = common.inputs ? type.inputs : type.op->min_inputs;
+    for (unsigned j = 0; j < compared; ++j) {
+      const bool counts = common.constants || !is_shared_constant(id, j);
+      words.push_back(counts ? argument_of(type.keys[j]) : 0);
+      if (common.shapes || !common.inputs) words.push_back(shape_of(type.keys[j]));
+    }
+    if (common.attributes) {
+      words.insert(words.end(), signature.attributes.begin(), signature.attributes.end());
+    }
+    return words;
+  }
+  bool is_shared_constant(TypeId type, unsigned input) const {
+    const std::uint32_t argument = argument_of(types_[type].keys[input]);
+    return argument != 0 && argument < kFirstUniqueArgument && is_constant(type, input);
+  }
+
+  void group(const Common& common) {
+    const bool by_inputs = !common.inputs;
+    std::map<Words, std::vector<TypeId>> groups;
+    for (TypeId type : left_) groups[key(type, common)].push_back(type);
+    left_.clear();
+    for (auto& [words, types] : groups) {
+      const std::size_t together = by_inputs ? count_beginnings(types) : types.size();
+      const std::size_t kept = together < fewest() ? 0 : together;
+      left_.insert(left_.end(), types.begin() + static_cast<std::ptrdiff_t>(kept), types.end());
+      types.resize(kept);
+      if (kept == 0) continue;
+      splits_.push_back(describe(std::move(types)));
+      sort(splits_.back());
+    }
+    std::sort(left_.begin(), left_.end());
+  }
+
+  // Of one sample it is not known what differs from sample to sample: two sizes of a model are more
+  // likely than two lengths.
+  std::size_t fewest() const { return program_.samples == 1 ? 3 : 2; }
+
+  // Those whose inputs are the first of those of the type with most inputs go to the front.
+  std::size_t count_beginnings(std::vector<TypeId>& types) const {
+    const auto by_inputs = [&](TypeId type) { return types_[type].inputs; };
+    const NodeType& most = types_[*std::ranges::max_element(types, {}, by_inputs)];
+    const auto is_beginning = [&](TypeId id) {
+      const NodeType& type = types_[id];
+      return std::equal(type.keys.begin(), type.keys.begin() + type.inputs, most.keys.begin());
+    };
+    const auto others = std::stable_partition(types.begin(), types.end(), is_beginning);
+    return static_cast<std::size_t>(others - types.begin());
+  }
+
+  Split describe(std::vector<TypeId> types) const {
+    Split split{Difference::length, std::move(types)};
+    const NodeType& first = types_[split.types[0]];
+    const auto any = [&](const auto& differs) {
+      return std::any_of(split.types.begin(), split.types.end(),
+                         [&](TypeId type) { return differs(types_[type]); });
+    };
+    if (first.op->max_inputs == 0) {
+      split.difference = Difference::shape;
+      return split;
+    }
+    if (any([&](const NodeType& type) { return type.inputs != first.inputs; })) {
+      split.difference = Difference::inputs;
+      return split;
+    }
+    for (unsigned j = 0; j < first.inputs; ++j) {
+      const Dim& dim = first.signature.inputs[j];
+      if (!any([&](const NodeType& type) { return type.signature.inputs[j] != dim; })) continue;
+      split.input = j;
+      split.difference = difference_of_shapes(split, first);
+      return split;
+    }
+    const bool have_other_attributes = any([&](const NodeType& type) {
+      return type.signature.attributes != first.signature.attributes;
+    });
+    split.difference = have_other_attributes ? Difference::arguments : Difference::constants;
+    return split;
+  }
+
+  // From small to large.
+  void sort(Split& split) const {
+    std::ranges::stable_sort(split.types, {}, [&](TypeId id) {
+      const Signature& type = types_[id].signature;
+      const Dim& dim = type.inputs.empty() ? type.output : type.inputs[split.input];
+      std::vector<std::uint32_t> words = {types_[id].inputs};
+      words.insert(words.end(), dim.d, dim.d + dim.nd);
+      words.insert(words.end(), type.attributes.begin(), type.attributes.end());
+      return words;
+    });
+  }
+
+  // Whether only last dimensions differ, and what the op does along them.
+  Difference difference_of_shapes(Split& split, const NodeType& first) const {
+    unsigned rank = 0;
+    for (const Dim& dim : first.signature.inputs) rank = std::max(rank, dim.nd);
+    Difference result = Difference::length;
+    for (unsigned j = 0; j < first.inputs; ++j) {
+      Dim common = first.signature.inputs[j];
+      for (TypeId type : split.types) {
+        const Dim& dim = types_[type].signature.inputs[j];
+        if (dim == common) continue;
+        if (dim.nd != common.nd || common.nd == 0) return Difference::shape;
+        Dim without = dim;
+        without.set(dim.nd - 1, common[dim.nd - 1]);
+        if (without != common) return Difference::shape;
+        const bool is_taken_by_column =
+            first.op->batching.by_column != nullptr && rank >= 2 && dim.nd == rank &&
+            first.op->batching.by_column(j, rank, first.signature.attributes);
+        if (!is_taken_by_column || result == Difference::columns) continue;
+        result = Difference::columns;
+        split.input = j;
+      }
+    }
+    return result;
+  }
+
+  const RunState& state_;
+  const TypeTable& types_;
+  Program program_;
+  std::vector<TypeId> left_;
+  std::vector<Split> splits_;
+};
+
+std::string value_of(const Split& split, const Signature& type) {
+  if (split.difference == Difference::inputs) return std::to_string(type.inputs.size());
+  std::ostringstream value;
+  if (split.difference == Difference::arguments) {
+    for (std::size_t i = 0; i < type.attributes.size(); ++i) {
+      value << (i > 0 ? "," : "") << type.attributes[i];
+    }
+    return "(" + value.str() + ")";
+  }
+  value << (type.inputs.empty() ? type.output : type.inputs[split.input]);
+  return value.str();
+}
+
+std::string name_of_values(const Split& split, const NodeType& type) {
+  if (split.difference == Difference::inputs) return "the number of inputs is";
+  if (split.difference == Difference::arguments) return "arguments are";
+  return type.inputs == 0 ? "the shape is" : "input " + std::to_string(split.input) + " is";
+}
+
+}  // namespace
+
+std::vector<Split> find_splits(std::span<const RunState* const> runs,
+                               std::span<const TypeCount> counts) {
+  std::vector<Split> splits = Grouping(runs, counts).run();
+  // As if each were one type.
+  std::vector<std::uint32_t> merged(runs[0]->types().type_count());
+  for (std::uint32_t type = 0; type < merged.size(); ++type) merged[type] = type;
+  for (const Split& split : splits) {
+    for (TypeId type : split.types) merged[type] = split.types[0];
+  }
+  std::vector<std::uint64_t> bounds(merged.size());
+  for (const RunState* run : runs) {
+    const std::vector<std::uint32_t> chains = longest_chains(*run, merged);
+    for (std::size_t type = 0; type < chains.size(); ++type) bounds[type] += chains[type];
+  }
+  const std::vector<std::uint64_t>& released = runs[0]->common.released_bounds;
+  for (Split& split : splits) {
+    std::uint64_t released_bound = 0;
+    for (TypeId type : split.types) {
+      split.nodes += counts[type].nodes;
+      split.batches += counts[type].batches;
+      if (type < released.size()) released_bound = std::max(released_bound, released[type]);
+    }
+    const std::uint64_t needed = bounds[split.types[0]] + released_bound;
+    split.lost = split.batches - std::min(split.batches, needed);
+  }
+  std::erase_if(splits, [](const Split& split) { return split.lost == 0; });
+  std::sort(splits.begin(), splits.end(), [](const Split& a, const Split& b) {
+    return a.lost != b.lost ? a.lost > b.lost : a.types[0] < b.types[0];
+  });
+  return splits;
+}
+
+std::string words_of(const Split& split, const TypeTable& types) {
+  constexpr std::size_t kMostValues = 5, kShownOfMany = 3;
+  if (split.difference == Difference::constants) return "a constant differs";
+  std::vector<std::string> values;
+  for (TypeId id : split.types) {
+    std::string value = value_of(split, types[id].signature);
+    if (std::ranges::find(values, value) == values.end()) values.push_back(std::move(value));
+  }
+  const bool are_many = values.size() > kMostValues;
+  std::string text = name_of_values(split, types[split.types[0]]) + " ";
+  for (std::size_t i = 0; i + 1 < values.size() && (!are_many || i < kShownOfMany); ++i) {
+    text += (i > 0 ? ", " : "") + values[i];
+  }
+  return text + (are_many ? ", ..." : "") + " or " + values.back();
+}
+
+}  // namespace dynet_like::detail

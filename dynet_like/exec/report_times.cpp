@@ -1,0 +1,70 @@
+// What explain() tells of the time that ops and cells took, if it was measured.
+#include <algorithm>
+#include <functional>
+#include <iomanip>
+#include <ostream>
+#include <sstream>
+
+#include "dynet_like/exec/make_report.h"
+
+namespace dynet_like::detail {
+
+namespace {
+
+constexpr std::size_t kMostLines = 20;
+
+struct Line {
+  double seconds = 0;
+  std::string what;
+};
+
+class Times {
+ public:
+  Times(std::ostream& out, double all) : out_(out), all_(all) {}
+
+  void print(std::vector<Line> lines) const {
+    std::ranges::stable_sort(lines, std::greater(), &Line::seconds);
+    Line rest{0, std::to_string(lines.size() - std::min(lines.size(), kMostLines)) + " others"};
+    for (std::size_t i = kMostLines; i < lines.size(); ++i) rest.seconds += lines[i].seconds;
+    lines.resize(std::min(lines.size(), kMostLines));
+    for (const Line& line : lines) print(line);
+    if (rest.seconds > 0) print(rest);
+  }
+  void print(const Line& line) const {
+    out_ << std::setw(12) << std::setprecision(3) << 1e3 * line.seconds << std::setw(8)
+         << std::setprecision(1) << 100 * line.seconds / all_ << " %  " << line.what << '\n';
+  }
+
+ private:
+  std::ostream& out_;
+  double all_;
+};
+
+}  // namespace
+
+void print_times(std::ostream& to, const Report& report) {
+  std::vector<Line> types, cells;
+  double all = report.other_seconds;
+  for (const Report::Type& type : report.types) {
+    types.push_back({type.seconds, type.op + ' ' + type.shapes});
+    all += type.seconds;
+  }
+  for (const Report::Cell& cell : report.cells) {
+    cells.push_back({cell.seconds, (cell.name.empty() ? "" : cell.name + ": ") + cell.ops});
+  }
+  if (all == 0) return;
+  std::ostringstream out;  // the stream's own format stays as it is
+  out << std::fixed << std::setprecision(3) << "time: " << 1e3 * report.plan_seconds
+      << " ms of planning, " << 1e3 * all << " ms in kernels\n"
+      << "          ms   share  of kernels, by type\n";
+  const Times times(out, all);
+  times.print(std::move(types));
+  times.print({report.other_seconds, "sums of gradients, packing of weights, copies"});
+  if (!cells.empty()) {
+    out << "          ms   share  of kernels, by cell (types above count it, too)\n";
+    times.print(std::move(cells));
+  }
+  to << out.str();
+}
+
+}  // namespace dynet_like::detail
