@@ -8,8 +8,10 @@
 namespace dynet_like::examples {
 
 // For a program's table. With --vectors and without --embedding, this is the size of the vectors.
-inline const Option kVectors = {"vectors", "FILE", "", "",
-                                "vectors to begin with, as text of word2vec, GloVe or fastText"};
+inline const Option kVectors = {
+    "vectors", "FILE", "", "",
+    "vectors of words to begin with, as text of word2vec, GloVe or fastText; --embedding is their "
+    "size"};
 inline const Option kMoreWords = {"more-words",
                                   "N",
                                   "100000",
