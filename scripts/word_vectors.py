@@ -41,6 +41,8 @@ def main():
     output, files = sys.argv[1], sys.argv[2:]
     counts = collections.Counter(word for path in files for word in words_of(path))
     words = [word for word, _ in sorted(counts.items(), key=lambda item: (-item[1], item[0]))]
+    if not words:
+        raise ValueError(f"need words in {', '.join(files)}; got none")
 
     package = pathlib.Path(importlib.util.find_spec("wordllama").origin).parent
     tensors = safetensors.numpy.load_file(package / "weights/l2_supercat_256.safetensors")
@@ -60,4 +62,7 @@ def main():
     return 0
 
 
-sys.exit(main())
+try:
+    sys.exit(main())
+except (OSError, ValueError) as error:  # no file, not UTF-8, nothing in it
+    sys.exit(f"word_vectors.py: {error}")
