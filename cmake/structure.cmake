@@ -229,7 +229,7 @@ foreach(file IN LISTS files)
 endforeach()
 
 check_op_table()
-if(EXISTS ${ROOT}/nn/data)
+if(EXISTS ${ROOT}/nn/data.h)
   check_data_header()
 endif()
 get_property(faults GLOBAL PROPERTY faults)

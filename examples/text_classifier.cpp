@@ -3,7 +3,7 @@
 //   text_classifier     opinions such as "word3 not good word8 bad": 99.8 % of dev; 3 seconds
 //   text_classifier --train train.tsv --dev dev.tsv        78.4 % of dev; 4 seconds
 // These files are the sentences of the Stanford Sentiment Treebank that are not neutral, 6,920 to
-// train and 872 for dev; labels of parts of sentences and word vectors from elsewhere are not used:
+// train and 872 for dev; labels of parts of sentences are not used (docs/data.md has --vectors):
 //   for part in train dev; do sed -E '
 //     s/^\(([0-4]) /\1\t/; s/\([0-4] //g; s/\)//g
 //     /^2/d; s/^[01]/negative/; s/^[34]/positive/' ../shared/data/sst/$part.txt > $part.tsv; done
