@@ -4,7 +4,8 @@
 # - public headers need no third-party headers;
 # - no file has more than 500 lines, and each begins with a comment or a heading that says what it is;
 # - outside tests, with their tables, no function has more than 70 lines;
-# - every op is in the op table, so that the generated tests see it.
+# - every op is in the op table, so that the generated tests see it;
+# - nn/data.h includes all headers of nn/data.
 cmake_minimum_required(VERSION 3.25)
 
 if(NOT DEFINED ROOT)
@@ -187,6 +188,16 @@ function(check_op_table)
   endforeach()
 endfunction()
 
+function(check_data_header)
+  file(READ ${ROOT}/nn/data.h text)
+  file(GLOB headers RELATIVE ${ROOT} ${ROOT}/nn/data/*.h)
+  foreach(header IN LISTS headers)
+    if(NOT text MATCHES "\n#include \"${header}\"\n")
+      fault(nn/data.h "need all headers of nn/data; got none of ${header}")
+    endif()
+  endforeach()
+endfunction()
+
 set(patterns .ci/*)
 foreach(folder IN ITEMS batching dynet_like nn examples tests bench cmake scripts docs)
   foreach(extension IN ITEMS h cpp cu cuh cmake in md py sh txt)
@@ -218,6 +229,9 @@ foreach(file IN LISTS files)
 endforeach()
 
 check_op_table()
+if(EXISTS ${ROOT}/nn/data.h)
+  check_data_header()
+endif()
 get_property(faults GLOBAL PROPERTY faults)
 if(faults GREATER 0)
   message(FATAL_ERROR "${faults} faults in ${count} files")

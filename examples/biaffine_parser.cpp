@@ -11,6 +11,7 @@
 // of a minibatch at once, whatever their lengths are.
 #include "examples/support/parsing.h"
 #include "examples/support/program.h"
+#include "examples/support/word_vectors.h"
 #include "nn/nn.h"
 
 namespace {
@@ -33,8 +34,13 @@ const Program kProgram = {
      {"test", "FILE", "", "", "sentences to test on"},
      {"train-sentences", "N", "1500", kNever, "how many to make and train on", {1, 1e7}},
      {"min-count", "N", "2", "2", "rarer words are unknown", {1, 1e6}},
-     {"hidden", "N", "32", "200", "size of an LSTM; of words a half, of tags a quarter", {4, 4096}},
-     {"dropout", "X", "0.33", "0.33", "share of zeros, and of words left out", {0, 0.95}}},
+     {"embedding", "N", "16", "100", "size of a word's vector", {1, 4096}},
+     {"hidden", "N", "32", "200", "size of an LSTM; of a tag's vector a quarter", {4, 4096}},
+     {"dropout", "X", "0.33", "0.33", "share of zeros, and of words left out", {0, 0.95}},
+     kVectors,
+     kMoreWords,
+     kLowerCase,
+     kDigits},
     {{"8", "15"}, {"32", "32"}, {"0.01", "0.002"}}};
 
 struct Model {
@@ -42,10 +48,11 @@ struct Model {
   const Options& options;
   TreeVocabularies v;
   float rate = options.real("dropout");
+  unsigned size = options.whole("embedding");
   unsigned hidden = options.whole("hidden"), small = 2 * hidden / 5;
-  nn::Embedding words{parameters, v.words.size(), hidden / 2, "words"};
+  nn::Embedding words{parameters, v.words.size(), size, "words"};
   nn::Embedding tags{parameters, v.tags.size(), hidden / 4, "tags"};
-  nn::BidirectionalLSTM encoder{parameters, hidden / 2 + hidden / 4, hidden, 2, rate};
+  nn::BidirectionalLSTM encoder{parameters, size + hidden / 4, hidden, 2, rate};
   nn::Linear arc_heads{parameters, 2 * hidden, hidden, true, "arc_heads"};
   nn::Linear arc_dependants{parameters, 2 * hidden, hidden, true, "arc_dependants"};
   nn::Linear label_heads{parameters, 2 * hidden, small, true, "label_heads"};
@@ -105,7 +112,8 @@ struct Model {
 int train(const Options& options) {
   const nn::Splits<Sentence> data = load_trees(options);
   ParameterCollection parameters(options.seed());
-  const Model model{parameters, options, TreeVocabularies(data.train, options.whole("min-count"))};
+  const Model model{parameters, options, TreeVocabularies(data.train, options)};
+  load_vectors(options, model.v.words, model.words);
   AdamTrainer trainer(parameters, 0.001f, 0.9f, 0.99f);
   trainer.enable_clipping(5);
   nn::TrainingOptions training = options.training("sentences", "LAS");

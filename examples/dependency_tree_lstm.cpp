@@ -14,6 +14,7 @@
 
 #include "examples/support/generated.h"
 #include "examples/support/program.h"
+#include "examples/support/word_vectors.h"
 #include "nn/nn.h"
 
 namespace {
@@ -36,8 +37,13 @@ const Program kProgram = {
      {"train-trees", "N", "2000", kNever, "how many to make and train on", {1, 1e7}},
      {"flat", "", "", "", "leave out dependants: every word is a tree of its own"},
      {"min-count", "N", "2", "2", "rarer words are unknown", {1, 1e6}},
-     {"hidden", "N", "32", "200", "size of a state; of a word's vector half of it", {2, 4096}},
-     {"dropout", "X", "0.3", "0.3", "share of zeros in words, states and the network", {0, 0.95}}},
+     {"embedding", "N", "16", "100", "size of a word's vector", {1, 4096}},
+     {"hidden", "N", "32", "200", "size of a state", {1, 4096}},
+     {"dropout", "X", "0.3", "0.3", "share of zeros in words, states and the network", {0, 0.95}},
+     kVectors,
+     kMoreWords,
+     kLowerCase,
+     kDigits},
     {{"15", "8"}, {"32", "32"}, {"0.01", "0.002"}}};
 
 nn::Splits<Sentence> load(const Options& options) {
@@ -52,14 +58,14 @@ struct Vocabularies {
   nn::Vocabulary words, labels;
 };
 
-Vocabularies vocabularies_of(const Sentences& sentences, unsigned min_count) {
-  Vocabularies v;
+Vocabularies vocabularies_of(const Sentences& sentences, const Options& options) {
+  Vocabularies v = {nn::Vocabulary(normalisation_of(options)), {}};
   v.words.set_unknown("<unknown>");
   for (const Sentence& sentence : sentences) {
     v.words.add_all(sentence.column(&Word::form));
     v.labels.add_all(sentence.column(&Word::deprel));
   }
-  v.words = v.words.trimmed(min_count);
+  v.words = known_words(v.words, options);
   return v;
 }
 
@@ -67,9 +73,9 @@ struct Model {
   ParameterCollection& parameters;
   const Options& options;
   Vocabularies v;
-  unsigned hidden = options.whole("hidden");
-  nn::Embedding embedding{parameters, v.words.size(), hidden / 2};
-  nn::ChildSumTreeLSTM tree{parameters, hidden / 2, hidden};
+  unsigned size = options.whole("embedding"), hidden = options.whole("hidden");
+  nn::Embedding embedding{parameters, v.words.size(), size};
+  nn::ChildSumTreeLSTM tree{parameters, size, hidden};
   float rate = options.real("dropout");
   nn::Dropout dropout{rate};
   nn::MLP output{parameters, 2 * hidden, {hidden, v.labels.size()}, {.dropout = rate}};
@@ -122,7 +128,8 @@ std::pair<nn::Accuracy, nn::Accuracy> evaluate(const Model& model, const Sentenc
 int train(const Options& options) {
   const nn::Splits<Sentence> data = load(options);
   ParameterCollection parameters(options.seed());
-  const Model model{parameters, options, vocabularies_of(data.train, options.whole("min-count"))};
+  const Model model{parameters, options, vocabularies_of(data.train, options)};
+  load_vectors(options, model.v.words, model.embedding);
   AdamTrainer trainer(parameters, 0.001f, 0.9f, 0.99f);
   trainer.enable_clipping(5);
   nn::TrainingOptions training = options.training("trees", "accuracy");

@@ -9,6 +9,7 @@
 
 #include "examples/support/generated.h"
 #include "examples/support/program.h"
+#include "examples/support/word_vectors.h"
 #include "nn/data/bracketed_text.h"
 #include "nn/data/column_line.h"
 #include "nn/nn.h"
@@ -31,7 +32,11 @@ const Program kProgram = {
      {"train-pairs", "N", "30000", kNever, "how many to make and train on", {1, 1e5}},
      {"min-count", "N", "2", "2", "rarer words are unknown", {1, 1e6}},
      {"embedding", "N", "32", "32", "size of a word's vector", {1, 4096}},
-     {"hidden", "N", "64", "64", "size of a node's h and c", {1, 4096}}},
+     {"hidden", "N", "64", "64", "size of a node's h and c", {1, 4096}},
+     kVectors,
+     kMoreWords,
+     kLowerCase,
+     kDigits},
     {{"8", "8"}, {"32", "32"}, {"0.003", "0.003"}}};
 
 struct Pair {
@@ -65,14 +70,14 @@ struct Vocabularies {
   nn::Vocabulary words, labels;
 };
 
-Vocabularies vocabularies_of(const Pairs& pairs, unsigned min_count) {
-  Vocabularies v;
+Vocabularies vocabularies_of(const Pairs& pairs, const Options& options) {
+  Vocabularies v = {nn::Vocabulary(normalisation_of(options)), {}};
   v.words.set_unknown("<unknown>");
   for (const auto& [trees, label] : pairs) {
     v.labels.add(label);
     for (const nn::Tree& tree : trees) v.words.add_all(tree.words());
   }
-  v.words = v.words.trimmed(min_count);
+  v.words = known_words(v.words, options);
   return v;
 }
 
@@ -110,7 +115,8 @@ struct Model {
 int train(const Options& options) {
   const nn::Splits<Pair> data = load(options);
   ParameterCollection parameters(options.seed());
-  const Model model{parameters, options, vocabularies_of(data.train, options.whole("min-count"))};
+  const Model model{parameters, options, vocabularies_of(data.train, options)};
+  load_vectors(options, model.v.words, model.embedding);
   AdamWTrainer trainer(parameters);
   nn::TrainingOptions training = options.training("pairs", "accuracy");
   training.mean_losses = true;

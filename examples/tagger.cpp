@@ -16,7 +16,7 @@
 
 #include "examples/support/program.h"
 #include "examples/support/tagging.h"
-#include "examples/support/word_features.h"
+#include "examples/support/word_vectors.h"
 #include "examples/tagger/sentences.h"
 #include "nn/data/text.h"
 #include "nn/nn.h"
@@ -47,12 +47,10 @@ const Program kProgram = {
      {"crf", "", "", "", "score sequences of labels, not every label by itself: for entities"},
      {"dropout", "X", "0.4", "0.4", "share of zeros between layers", {0, 0.95}},
      {"word-dropout", "X", "0.1", "0.4", "share of words that have characters only", {0, 0.95}},
-     {"outside-bias",
-      "X",
-      "0",
-      "1",
-      "lowers O when labels are chosen: more is found",
-      {-100, 100}}},
+     {"outside-bias", "X", "0", "1", "lowers O when labels are chosen: more is found", {-100, 100}},
+     kVectors,
+     kMoreWords,
+     kDigits},
     {{"10", "20"}, {"32", "10"}, {"0.003", "0.003"}, {"0.8", "0.93"}}};
 
 /// Numbers for all that the training sentences contain. Rare words, and what is new later on, are
@@ -61,17 +59,19 @@ struct Vocabularies {
   nn::Vocabulary words, characters, labels;
 };
 
-Vocabularies vocabularies_of(const std::vector<nn::TaggedSentence>& sentences, unsigned min_count) {
+Vocabularies vocabularies_of(const std::vector<nn::TaggedSentence>& sentences,
+                             const Options& options) {
   Vocabularies v;
+  v.words = nn::Vocabulary({.lower_case = true, .digits = options.has("digits")});
   for (nn::Vocabulary* some : {&v.words, &v.characters}) some->set_unknown("<unknown>");
   for (const auto& [words, labels] : sentences) {
+    v.words.add_all(words);
     for (const std::string& word : words) {
-      v.words.add(lower_case(word));
       v.characters.add_all(nn::split_line(word, nn::TextUnit::character));
     }
     v.labels.add_all(labels);
   }
-  v.words = v.words.trimmed(min_count);
+  v.words = known_words(v.words, options);
   return v;
 }
 
@@ -101,7 +101,7 @@ struct Model {
     if (text.size() > 2 * kEnd) text.erase(text.begin() + kEnd, text.end() - kEnd);
     std::vector<Expression> xs;
     for (const unsigned id : v.characters.ids(text)) xs.push_back(characters(graph, id));
-    Expression whole = words(graph, v.words.id(lower_case(word)));
+    Expression whole = words(graph, v.words.id(word));
     // All of the vector or nothing: so it learns to do without.
     if (train) whole = block_dropout(whole, options.real("word-dropout"));
     return concatenate({whole, spelling.final_states(xs)});
@@ -147,7 +147,8 @@ struct Model {
 int train(const Options& options) {
   const TaggedData data = load_sentences(options);
   ParameterCollection parameters(options.seed());
-  const Model model{parameters, options, vocabularies_of(data.train, options.whole("min-count"))};
+  const Model model{parameters, options, vocabularies_of(data.train, options)};
+  load_vectors(options, model.v.words, model.words);
   AdamTrainer trainer(parameters);
   nn::TrainingOptions training = options.training("sentences", data.score_name);
   // Over about the last epoch: averages are better than the last values, and less of an accident.

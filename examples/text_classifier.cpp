@@ -3,12 +3,13 @@
 //   text_classifier     opinions such as "word3 not good word8 bad": 99.8 % of dev; 3 seconds
 //   text_classifier --train train.tsv --dev dev.tsv        78.4 % of dev; 4 seconds
 // These files are the sentences of the Stanford Sentiment Treebank that are not neutral, 6,920 to
-// train and 872 for dev; labels of parts of sentences and word vectors from elsewhere are not used:
+// train and 872 for dev; labels of parts of sentences are not used (docs/data.md has --vectors):
 //   for part in train dev; do sed -E '
 //     s/^\(([0-4]) /\1\t/; s/\([0-4] //g; s/\)//g
 //     /^2/d; s/^[01]/negative/; s/^[34]/positive/' ../shared/data/sst/$part.txt > $part.tsv; done
 #include "examples/support/generated.h"
 #include "examples/support/program.h"
+#include "examples/support/word_vectors.h"
 #include "nn/data/text.h"
 #include "nn/nn.h"
 
@@ -33,7 +34,11 @@ const Program kProgram = {
      {"embedding", "N", "64", "64", "size of a word's vector", {1, 4096}},
      {"hidden", "N", "128", "128", "size of a window's vector", {1, 4096}},
      {"heads", "N", "4", "4", "parts of it that have attention of their own", {1, 64}},
-     {"dropout", "X", "0.4", "0.4", "share of zeros in words and texts", {0, 0.95}}},
+     {"dropout", "X", "0.4", "0.4", "share of zeros in words and texts", {0, 0.95}},
+     kVectors,
+     kMoreWords,
+     kLowerCase,
+     kDigits},
     {{"10", "10"}, {"32", "32"}, {"0.003", "0.003"}}};
 
 nn::Splits<Text> load(const Options& options) {
@@ -48,14 +53,14 @@ struct Vocabularies {
   nn::Vocabulary words, labels;
 };
 
-Vocabularies vocabularies_of(const Texts& texts, unsigned min_count) {
-  Vocabularies v;
+Vocabularies vocabularies_of(const Texts& texts, const Options& options) {
+  Vocabularies v = {nn::Vocabulary(normalisation_of(options)), {}};
   v.words.set_unknown(kUnknown);
   for (const auto& [label, text] : texts) {
     v.labels.add(label);
     v.words.add_all(nn::split_line(text, nn::TextUnit::word));
   }
-  v.words = v.words.trimmed(min_count);
+  v.words = known_words(v.words, options);
   v.words.add(kEdge);
   return v;
 }
@@ -103,7 +108,8 @@ struct Model {
 int train(const Options& options) {
   const nn::Splits<Text> data = load(options);
   ParameterCollection parameters(options.seed());
-  const Model model{parameters, options, vocabularies_of(data.train, options.whole("min-count"))};
+  const Model model{parameters, options, vocabularies_of(data.train, options)};
+  load_vectors(options, model.v.words, model.embedding);
   AdamWTrainer trainer(parameters);
   nn::TrainingOptions training = options.training("texts", "accuracy");
   training.mean_losses = true;

@@ -10,6 +10,7 @@
 #include "examples/support/program.h"
 #include "examples/support/tagging.h"
 #include "examples/support/word_features.h"
+#include "examples/support/word_vectors.h"
 #include "nn/nn.h"
 
 namespace {
@@ -34,7 +35,12 @@ const Program kProgram = {
      {"heads", "N", "4", "4", "of attention, in every layer", {1, 64}},
      {"layers", "N", "2", "2", "of the encoder", {1, 16}},
      {"feature-dropout", "X", "0.25", "0.25", "share of forms, ends and kinds left out", {0, 0.95}},
-     {"dropout", "X", "0.3", "0.3", "share of zeros in the encoder", {0, 0.95}}},
+     {"embedding", "N", "", "", "size of a vector for the whole word, or none", {1, 4096}},
+     {"dropout", "X", "0.3", "0.3", "share of zeros in the encoder", {0, 0.95}},
+     kVectors,
+     kMoreWords,
+     kLowerCase,
+     kDigits},
     {{"16", "16"}, {"32", "32"}, {"0.0015", "0.0015"}}};
 
 nn::Splits<Sentence> load(const Options& options) {
@@ -46,19 +52,29 @@ nn::Splits<Sentence> load(const Options& options) {
 
 struct Vocabularies {
   nn::Vocabulary features, tags;
+  nn::Vocabulary words;  ///< for --embedding and --vectors
 };
 
-Vocabularies vocabularies_of(const std::vector<Sentence>& sentences, unsigned min_count) {
-  Vocabularies v;
+Vocabularies vocabularies_of(const std::vector<Sentence>& sentences, const Options& options) {
+  Vocabularies v = {{}, {}, nn::Vocabulary(normalisation_of(options))};
+  v.words.set_unknown("unknown");
   for (const auto& [words, tags] : sentences) {
+    v.words.add_all(words);
     v.features.add_all(sentence_features(words));
     v.tags.add_all(tags);
   }
   v.features.set_unknown("unknown");
-  v.features = v.features.trimmed(min_count);
+  v.features = v.features.trimmed(options.whole("min-count"));
+  v.words = known_words(v.words, options);
   v.tags.set_unknown("unknown");  // a tag that training lacks
   return v;
 }
+
+/// Vectors of whole words, of another size than that of their features.
+struct Words {
+  nn::Embedding vectors;
+  nn::Linear map;
+};
 
 struct Model {
   ParameterCollection& parameters;
@@ -75,15 +91,28 @@ struct Model {
   nn::TransformerEncoder encoder{parameters, size, hidden, heads, options.whole("layers"), kind};
   nn::Linear output{parameters, size, v.tags.size()};
   nn::Dropout dropout{options.real("dropout")};
+  std::optional<Words> words = new_words();
 
+  std::optional<Words> new_words() const {
+    if (options.text("embedding").empty()) return {};
+    const unsigned from = options.whole("embedding");
+    return Words{{parameters, v.words.size(), from, "words"},
+                 {parameters, from, size, false, "map"}};
+  }
   /// The scores of the tags of every word, as elements of a minibatch: {tags} each.
-  Expression scores(ComputationGraph& graph, const Strings& words, bool train) const {
-    const std::vector<unsigned> rows = v.features.ids(sentence_features(words));
-    const unsigned n = words.size();
+  Expression scores(ComputationGraph& graph, const Strings& sentence, bool train) const {
+    const std::vector<unsigned> rows = v.features.ids(sentence_features(sentence));
+    const unsigned n = sentence.size();
     const Expression vectors =
         dropout_batch(features.minibatch(graph, rows), train ? options.real("feature-dropout") : 0);
     const Expression sums = sum_cols(reshape(vectors, Dim({size, kWordFeatures}, n + 2)));
-    const Expression all = reshape(sums, Dim({size, n + 2}));
+    Expression all = reshape(sums, Dim({size, n + 2}));
+    if (words) {
+      std::vector<unsigned> ids = v.words.ids(sentence);
+      ids.insert(ids.begin(), *v.words.unknown());
+      ids.push_back(*v.words.unknown());
+      all = all + words->map(dropout(words->vectors.columns(graph, ids), train));
+    }
     const Expression x = before(pick_range(all, 0, n, 1)) + here(pick_range(all, 1, n + 1, 1)) +
                          behind(pick_range(all, 2, n + 2, 1));
     const Expression scores = output(encoder(dropout(positions(x), train), train));
@@ -105,7 +134,8 @@ struct Model {
 int train(const Options& options) {
   const nn::Splits<Sentence> data = load(options);
   ParameterCollection parameters(options.seed());
-  const Model model{parameters, options, vocabularies_of(data.train, options.whole("min-count"))};
+  const Model model{parameters, options, vocabularies_of(data.train, options)};
+  if (model.words) load_vectors(options, model.v.words, model.words->vectors);
   AdamWTrainer trainer(parameters);
   trainer.exponential_moving_average(0.999f);
   nn::TrainingOptions training = options.training("sentences", "accuracy");
@@ -113,7 +143,9 @@ int train(const Options& options) {
   const std::uint64_t updates = training.updates(data.train.size());
   training.schedule =
       nn::WarmUp{200, nn::CosineRate{.peak = options.real("learning-rate"), .updates = updates}};
-  training.texts = {{"features", model.v.features.to_text()}, {"tags", model.v.tags.to_text()}};
+  training.texts = {{"features", model.v.features.to_text()},
+                    {"tags", model.v.tags.to_text()},
+                    {"words", model.v.words.to_text()}};
   begin_training(options, parameters, data);
   nn::TrainingRun run(parameters, trainer, training);
   Minibatch batch(options.graph(&run.random()));
@@ -138,7 +170,10 @@ int train(const Options& options) {
 int apply(Options& options) {
   const nn::SavedModel saved = options.load_model();
   ParameterCollection parameters;
-  const Model model{parameters, options, {saved.vocabulary("features"), saved.vocabulary("tags")}};
+  const Model model{
+      parameters,
+      options,
+      {saved.vocabulary("features"), saved.vocabulary("tags"), saved.vocabulary("words")}};
   saved.load(parameters);
   return tag_lines([&](const auto& sentences) { return model.tags(sentences); });
 }

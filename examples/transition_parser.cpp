@@ -18,6 +18,7 @@
 
 #include "examples/support/parsing.h"
 #include "examples/support/program.h"
+#include "examples/support/word_vectors.h"
 #include "nn/nn.h"
 
 namespace {
@@ -45,8 +46,13 @@ const Program kProgram = {
      {"dev", "FILE", "", "", "sentences to choose the best epoch on"},
      {"test", "FILE", "", "", "sentences to test on"},
      {"train-sentences", "N", "1500", kNever, "how many to make and train on", {1, 1e7}},
-     {"hidden", "N", "32", "200", "size of an LSTM; of words a half, of tags a quarter", {4, 4096}},
-     {"dropout", "X", "0.33", "0.33", "share of zeros", {0, 0.95}}},
+     {"embedding", "N", "16", "100", "size of a word's vector", {1, 4096}},
+     {"hidden", "N", "32", "200", "size of an LSTM; of a tag's vector a quarter", {4, 4096}},
+     {"dropout", "X", "0.33", "0.33", "share of zeros", {0, 0.95}},
+     kVectors,
+     kMoreWords,
+     kLowerCase,
+     kDigits},
     {{"6", "15"}, {"32", "32"}, {"0.01", "0.002"}}};
 
 struct Model {
@@ -54,10 +60,11 @@ struct Model {
   const Options& options;
   TreeVocabularies v;
   float rate = options.real("dropout");
+  unsigned size = options.whole("embedding");
   unsigned hidden = options.whole("hidden"), small = hidden / 2;
-  nn::Embedding words{parameters, v.words.size(), hidden / 2, "words"};
+  nn::Embedding words{parameters, v.words.size(), size, "words"};
   nn::Embedding tags{parameters, v.tags.size(), hidden / 4, "tags"};
-  nn::BidirectionalLSTM encoder{parameters, hidden / 2 + hidden / 4, hidden, 2, rate};
+  nn::BidirectionalLSTM encoder{parameters, size + hidden / 4, hidden, 2, rate};
   nn::Linear places{parameters, 2 * hidden, 4 * small, true, "places"};
   nn::Linear transitions{parameters, small, nn::ArcHybrid::kTransitions, true, "transitions"};
   nn::Linear heads{parameters, 2 * hidden, small, true, "label_heads"};
@@ -184,7 +191,8 @@ int train(const Options& options) {
   if (possible.empty())
     throw UsageError("need a tree without crossing arcs and with one root to learn from; got none");
   ParameterCollection parameters(options.seed());
-  const Model model{parameters, options, TreeVocabularies(data.train)};
+  const Model model{parameters, options, TreeVocabularies(data.train, options)};
+  load_vectors(options, model.v.words, model.words);
   AdamTrainer trainer(parameters, 0.001f, 0.9f, 0.99f);
   trainer.enable_clipping(5);
   nn::TrainingOptions training = options.training("sentences", "LAS");

@@ -11,6 +11,7 @@
 #include <cmath>
 
 #include "examples/support/program.h"
+#include "examples/support/word_vectors.h"
 #include "nn/data/listops.h"
 #include "nn/data/treebank.h"
 #include "nn/nn.h"
@@ -37,7 +38,11 @@ const Program kProgram = {
      {"min-count", "N", "1", "2", "rarer words are unknown", {1, 1e6}},
      {"embedding", "N", "64", "150", "size of a word's vector", {1, 4096}},
      {"hidden", "N", "96", "150", "size of a node's h and c", {1, 4096}},
-     {"dropout", "X", "0", "0.5", "share of zeros in words and outputs", {0, 0.95}}},
+     {"dropout", "X", "0", "0.5", "share of zeros in words and outputs", {0, 0.95}},
+     kVectors,
+     kMoreWords,
+     kLowerCase,
+     kDigits},
     {{"4", "10"}, {"32", "25"}, {"0.003", "0.001"}, {"0.5", "0.8"}}};
 
 nn::TreeSplits load(const Options& options) {
@@ -109,8 +114,10 @@ std::pair<double, double> accuracies(const Model& model, const Trees& trees) {
 int train(const Options& options) {
   const nn::TreeSplits data = load(options);
   ParameterCollection parameters(options.seed());
-  const auto words = nn::vocabulary_of(data.train, options.whole("min-count"));
+  const nn::Vocabulary words =
+      known_words(nn::vocabulary_of(data.train, 1, normalisation_of(options)), options);
   const Model model{parameters, options, words};
+  load_vectors(options, words, model.embedding);
   AdamTrainer trainer(parameters);
   nn::TrainingOptions training = options.training("trees", "accuracy");
   training.texts["words"] = words.to_text();

@@ -1,4 +1,4 @@
-// All layers. The readers of data are in nn/data.
+// All layers. The readers of data are in nn/data.h.
 #pragma once
 
 #include "nn/activation.h"

@@ -40,7 +40,10 @@ int main(int, char** arguments) {
                       file("/lists", "3\t( ( ( [MAX 2 ) 3 ) ] )\n"), file("/text", "abc\n"));
   const std::vector<float> rows = {0, 1, 2, 3, 4, 5};
   write_npy(folder + "/rows.npy", {"", "F32", {3, 2}, std::as_bytes(std::span(rows))});
-  use_word_vectors(file("/vectors", "NOUN 1 2\nother 3 4\n"), folder + "/rows.npy", tags);
+  normalise(folder + "/words");
+  nn::Vocabulary words;
+  words.add_all(std::vector<std::string>{"NOUN", "VERB"});
+  use_word_vectors(file("/vectors", "NOUN 1 2\nother 3 4\n"), folder + "/rows.npy", words);
   train(nn::read_scan(scan), Random(1), 0);
   share_with_python(folder);
 }
@@ -53,5 +56,5 @@ add_test(NAME data_page_program
 # One line of each function.
 string(JOIN ".*" expected "0 of 1 trees cross, 1 plurals" "3 tags" "1: 2 words"
        "a dog . an animal . entailment" "good day . guten Tag" "jump twice . I_JUMP I_JUMP"
-       "5 nodes, 3, 4 characters" "good [0-9], label 3" "1 of 3 words have vectors" "minibatch 1: 2 samples" "3 columns")
+       "5 nodes, 3, 4 characters" "good [0-9], label 3" "boeing-000 0 2" "2 of 3 words have vectors" "minibatch 1: 2 samples" "3 columns")
 set_tests_properties(data_page_program PROPERTIES PASS_REGULAR_EXPRESSION "${expected}")

@@ -9,6 +9,7 @@ function(expect message file)
   file(REMOVE_RECURSE ${WORK})
   file(WRITE ${WORK}/batching/dag.h "// The view of a graph.\n#include <vector>\n")
   file(WRITE ${WORK}/batching/local.h "// A neighbour.\n")
+  file(WRITE ${WORK}/nn/data/b.h "// A reader.\n")
   file(WRITE ${WORK}/${file} "${text}\n")
   execute_process(COMMAND ${CMAKE_COMMAND} -DROOT=${WORK} -P ${SCRIPT} RESULT_VARIABLE result
                   OUTPUT_VARIABLE output ERROR_VARIABLE output)
@@ -26,6 +27,10 @@ function(expect message file)
     endif()
   endif()
 endfunction()
+
+# The header of all readers.
+expect("" nn/data.h "// A." "#include \"nn/data/b.h\"")
+expect("need all headers of nn/data; got none of nn/data/b.h" nn/data.h "// A.")
 
 # Includes of earlier layers, and of the own one.
 foreach(good IN ITEMS

@@ -17,6 +17,7 @@
 #include "dynet_like/core/text.h"
 #include "dynet_like/io/safetensors.h"
 #include "examples/support/data_files.h"
+#include "nn/data/word_vectors.h"
 
 namespace dynet_like::examples {
 
@@ -53,6 +54,13 @@ std::string checked_value(const Option& option, const std::string& text) {
                                  option.name, detail::quoted_text(text)));
   }
   return text;
+}
+
+/// How many numbers a word has in a file of vectors.
+std::string vector_size(const std::string& file) {
+  nn::WordVectorReader reader(file);
+  reader.next();
+  return fmt::to_string(reader.size());
 }
 
 /// An argument as a shell reads it.
@@ -259,6 +267,7 @@ void Options::take_over(const Metadata& saved, const std::string& file, const ch
 }
 
 void Options::fill_in() {
+  if (has("vectors") && !has("embedding")) values_["embedding"] = vector_size(text("vectors"));
   for (const Option& option : program_.options) {
     const Default& value = is_special_ ? option.special : option.usual;
     if (!value && has(option.name)) {
@@ -267,7 +276,7 @@ void Options::fill_in() {
                       : fmt::format("need --{} only {}; got it without", option.name,
                                     program_.special_case));
     }
-    if (value && !value->empty() && !has(option.name)) values_[option.name] = *value;
+    if (value && !value->empty()) values_.try_emplace(option.name, *value);
   }
 }
 

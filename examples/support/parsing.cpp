@@ -2,6 +2,7 @@
 #include "examples/support/parsing.h"
 
 #include "examples/support/generated.h"
+#include "examples/support/word_vectors.h"
 
 namespace dynet_like::examples {
 
@@ -25,14 +26,15 @@ nn::Splits<nn::ConlluSentence> load_trees(const Options& options) {
 }
 
 TreeVocabularies::TreeVocabularies(const std::vector<nn::ConlluSentence>& sentences,
-                                   unsigned min_count) {
+                                   const Options& options)
+    : words(normalisation_of(options)) {
   for (nn::Vocabulary* vocabulary : {&words, &tags}) vocabulary->set_unknown("<unknown>");
   for (const nn::ConlluSentence& sentence : sentences) {
     words.add_all(with_root(sentence.column(&Word::form)));
     tags.add_all(with_root(sentence.column(&Word::upos)));
     labels.add_all(sentence.column(&Word::deprel));
   }
-  words = words.trimmed(min_count);
+  words = known_words(words, options);
 }
 
 TreeVocabularies::TreeVocabularies(const nn::SavedModel& saved)

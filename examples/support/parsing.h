@@ -19,9 +19,8 @@ nn::Splits<nn::ConlluSentence> load_trees(const Options& options);
 /// Words, parts of speech and labels of arcs have numbers; the first two may be unknown. The root
 /// stands before the words of a sentence.
 struct TreeVocabularies {
-  /// Words that come less often than `min_count` times are unknown.
-  explicit TreeVocabularies(const std::vector<nn::ConlluSentence>& sentences,
-                            unsigned min_count = 1);
+  /// Of words those that known_words() gives.
+  TreeVocabularies(const std::vector<nn::ConlluSentence>& sentences, const Options& options);
   /// Those of texts(), with a model. Throws FileError if they are not there.
   explicit TreeVocabularies(const nn::SavedModel& saved);
 

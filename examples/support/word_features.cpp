@@ -4,17 +4,12 @@
 #include <algorithm>
 #include <utility>
 
+#include "nn/data/word_normalisation.h"
+
 namespace dynet_like::examples {
 
-std::string lower_case(std::string word) {
-  for (char& c : word) {
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  }
-  return word;
-}
-
 std::vector<std::string> word_features(const std::string& word) {
-  const std::string form = lower_case(word);
+  const std::string form = nn::normalised(word, {.lower_case = true});
   std::string shape;
   for (const char c : word) {
     const bool upper = c >= 'A' && c <= 'Z', digit = c >= '0' && c <= '9';

@@ -6,9 +6,6 @@
 
 namespace dynet_like::examples {
 
-/// In lower case; letters outside ASCII stay as they are.
-std::string lower_case(std::string word);
-
 /// How many features a word has.
 constexpr unsigned kWordFeatures = 9;
 

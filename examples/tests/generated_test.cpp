@@ -158,7 +158,6 @@ TEST(WordFeaturesTest, AreFormShapeAndEnds) {
   EXPECT_EQ(word_features("a")[8], "end a");
   EXPECT_EQ(sentence_features({"a", "b"}).size(), 4 * kWordFeatures);
   EXPECT_EQ(sentence_features({})[0], "form ");
-  EXPECT_EQ(lower_case("\u00c9A"), "\u00c9a");
 }
 
 }  // namespace

@@ -5,8 +5,9 @@
 
 namespace dynet_like::nn {
 
-Vocabulary vocabulary_of(std::span<const Tree> trees, std::uint64_t min_count) {
-  Vocabulary words;
+Vocabulary vocabulary_of(std::span<const Tree> trees, std::uint64_t min_count,
+                         WordNormalisation normalisation) {
+  Vocabulary words(normalisation);
   words.set_unknown("<unk>");
   for (const Tree& tree : trees) {
     for (const std::string& word : tree.words()) words.add(word);

@@ -19,6 +19,8 @@ namespace {
 // Any word of a text that was read with the usual limits has its place in a line, even escaped.
 constexpr TextLimits kLimits = {.max_line_bytes = 1 << 23, .max_file_bytes = 1 << 30};
 constexpr std::string_view kUnknownMark = "unknown";
+// Lines that are no words: a backslash in a word is followed by another letter.
+constexpr std::string_view kLowerCase = "\\lower-case", kDigits = "\\digits";
 // What follows a backslash in the file, and what it stands for.
 constexpr std::string_view kEscapeLetters = "\\tnr";
 constexpr std::string_view kEscaped = "\\\t\n\r";
@@ -125,6 +127,7 @@ class EntryParser {
 
 }  // namespace
 
+/// Appends a word in its normal form.
 std::uint32_t Vocabulary::append(std::string_view word, std::uint64_t count) {
   if (word.empty()) throw UsageError("a vocabulary needs words that are not empty");
   if (words_.size() >= std::numeric_limits<std::uint32_t>::max()) {
@@ -139,26 +142,31 @@ std::uint32_t Vocabulary::append(std::string_view word, std::uint64_t count) {
 
 std::uint32_t Vocabulary::add(std::string_view word) {
   if (frozen_) return id(word);
-  const auto found = ids_.find(word);
-  if (found == ids_.end()) return append(word, 1);
-  ++counts_[found->second];
-  return found->second;
+  const std::optional<std::uint32_t> found = find(word);
+  if (!found) return append(normalised(word, normalisation_), 1);
+  ++counts_[*found];
+  return *found;
+}
+
+std::optional<std::uint32_t> Vocabulary::find(std::string_view word) const {
+  const auto found = normalisation_ ? ids_.find(normalised(word, normalisation_)) : ids_.find(word);
+  return found == ids_.end() ? std::nullopt : std::optional(found->second);
 }
 
 std::uint32_t Vocabulary::id(std::string_view word) const {
-  if (const auto found = ids_.find(word); found != ids_.end()) return found->second;
+  if (const std::optional<std::uint32_t> found = find(word)) return *found;
   if (unknown_) return *unknown_;
   throw UsageError("the vocabulary needs the word or an unknown word; got " +
                    detail::quoted_text(word));
 }
 
 std::uint32_t Vocabulary::set_unknown(std::string_view word) {
-  const auto found = ids_.find(word);
-  if (found == ids_.end() && frozen_) {
+  const std::optional<std::uint32_t> found = find(word);
+  if (!found && frozen_) {
     throw UsageError("a frozen vocabulary needs an unknown word that it contains; got " +
                      detail::quoted_text(word));
   }
-  unknown_ = found == ids_.end() ? append(word, 0) : found->second;
+  unknown_ = found ? *found : append(normalised(word, normalisation_), 0);
   return *unknown_;
 }
 
@@ -187,7 +195,7 @@ std::uint64_t Vocabulary::count(std::uint32_t id) const {
 }
 
 Vocabulary Vocabulary::trimmed(std::uint64_t min_count) const {
-  Vocabulary result;
+  Vocabulary result(normalisation_);
   std::uint64_t dropped = 0;
   for (std::uint32_t id = 0; id < size(); ++id) {
     if (unknown_ == id) {
@@ -205,6 +213,8 @@ Vocabulary Vocabulary::trimmed(std::uint64_t min_count) const {
 std::string Vocabulary::to_text() const {
   if (size() == 0) throw UsageError("a vocabulary needs words to be saved; got none");
   std::string text;
+  if (normalisation_.lower_case) text.append(kLowerCase).append("\n");
+  if (normalisation_.digits) text.append(kDigits).append("\n");
   for (std::uint32_t id = 0; id < size(); ++id) {
     append_escaped(words_[id], text);
     text += '\t' + std::to_string(counts_[id]);
@@ -231,7 +241,18 @@ Vocabulary Vocabulary::read(std::istream& stream, const std::string& file) {
   Vocabulary result;
   std::string_view line;
   while (lines.next(line)) {
+    if (result.size() == 0 && (line == kLowerCase || line == kDigits)) {
+      (line == kDigits ? result.normalisation_.digits : result.normalisation_.lower_case) = true;
+      continue;
+    }
     const Entry entry = EntryParser(line, file, lines.number()).parse();
+    if (const std::string form = normalised(entry.word, result.normalisation_);
+        form != entry.word) {
+      throw FileError(file,
+                      "need words in the normal form that the first lines name, " +
+                          detail::quoted_text(form) + "; got " + detail::quoted_text(entry.word),
+                      lines.number());
+    }
     if (result.contains(entry.word)) {
       throw FileError(file, "need each word once; got again " + detail::quoted_text(entry.word),
                       lines.number());

@@ -12,12 +12,20 @@
 #include <unordered_map>
 #include <vector>
 
+#include "nn/data/word_normalisation.h"
+
 namespace dynet_like::nn {
 
 /// Words numbered 0 to size() - 1 in the order in which they came. Any bytes can be a word,
 /// except none at all. The size is the number of different words, the unknown word included.
 class Vocabulary {
  public:
+  Vocabulary() = default;
+  /// Every word is normalised first, whether it is added or looked up, or is the unknown word;
+  /// word() gives what became of it.
+  explicit Vocabulary(WordNormalisation normalisation) : normalisation_(normalisation) {}
+  WordNormalisation normalisation() const { return normalisation_; }
+
   /// Counts a word and returns its id, a new one for a new word; when frozen it does what id()
   /// does. Throws UsageError for an empty word and past 2^32 - 1 words.
   std::uint32_t add(std::string_view word);
@@ -35,7 +43,9 @@ class Vocabulary {
     for (const auto& word : words) ids.push_back(id(word));
     return ids;
   }
-  bool contains(std::string_view word) const { return ids_.contains(word); }
+  bool contains(std::string_view word) const { return find(word).has_value(); }
+  /// The id of a word, if it is there.
+  std::optional<std::uint32_t> find(std::string_view word) const;
 
   /// Makes a word stand for all words that are not there; adds it, with count 0, if needed.
   /// Throws UsageError where it would have to be added to a frozen vocabulary.
@@ -61,12 +71,14 @@ class Vocabulary {
   // As text in UTF-8: a line "word TAB count" per word in the order of the ids; the unknown word's
   // line ends in "TAB unknown". Backslash, tab, line feed and carriage return are written as \\,
   // \t, \n and \r, and the bytes of a word that is not UTF-8 as \x and two hexadecimal digits.
-  // What is read may lack counts, which are 0 then, and is frozen, for its ids belong to a model.
+  // Lines "\lower-case" and "\digits" in front say how words are normalised. What is read may lack
+  // counts, which are 0 then, and is frozen, for its ids belong to a model.
 
   /// The text, such as for a model's metadata. Throws UsageError when empty.
   std::string to_text() const;
   /// The way back; `file` is where the text is from. Throws FileError with the line for text that
-  /// is empty or malformed, a word that comes twice, a line over 8 MiB and a text over 1 GiB.
+  /// is empty or malformed, a word that comes twice or is not normalised as the text says, a line
+  /// over 8 MiB and a text over 1 GiB.
   static Vocabulary from_text(std::string_view text, const std::string& file);
   /// Writes the text as a file, atomically (see AtomicFile). Throws FileError, UsageError.
   void save(const std::string& path) const;
@@ -90,6 +102,7 @@ class Vocabulary {
   std::vector<std::uint64_t> counts_;
   std::unordered_map<std::string, std::uint32_t, Hash, std::equal_to<>> ids_;
   std::optional<std::uint32_t> unknown_;
+  WordNormalisation normalisation_;
   bool frozen_ = false;
 };
 

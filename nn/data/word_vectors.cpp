@@ -176,6 +176,7 @@ std::uint32_t read_word_vectors(const std::string& path, const Vocabulary& words
   check_rows(words, table);
   const std::size_t size = table.get_storage().entry_size();
   std::vector<std::vector<float>> vectors(words.size());  // by id; empty if the word is not there
+  std::vector<bool> is_same(words.size());                // as the word is in the file
   for (WordVectorReader reader(path, limits); reader.next();) {
     if (reader.size() != size) {
       throw FileError(path,
@@ -183,8 +184,12 @@ std::uint32_t read_word_vectors(const std::string& path, const Vocabulary& words
                           table.get_fullname() + "; got " + std::to_string(reader.size()),
                       reader.line());
     }
-    if (!words.contains(reader.word())) continue;
-    vectors[words.id(reader.word())].assign(reader.vector().begin(), reader.vector().end());
+    const std::optional<std::uint32_t> id = words.find(reader.word());
+    if (!id) continue;
+    const bool same = words.word(*id) == reader.word();
+    if (!vectors[*id].empty() && (is_same[*id] || !same)) continue;
+    vectors[*id].assign(reader.vector().begin(), reader.vector().end());
+    is_same[*id] = same;
   }
   std::uint32_t found = 0;
   for (std::uint32_t id = 0; id < words.size(); ++id) {
@@ -193,6 +198,18 @@ std::uint32_t read_word_vectors(const std::string& path, const Vocabulary& words
     ++found;
   }
   return found;
+}
+
+std::uint32_t add_words_with_vectors(const std::string& path, Vocabulary& words, std::uint32_t most,
+                                     const TextLimits& limits) {
+  if (words.frozen()) throw UsageError("words with vectors need a vocabulary that is not frozen");
+  std::uint32_t added = 0;
+  for (WordVectorReader reader(path, limits); added < most && reader.next();) {
+    if (words.contains(reader.word())) continue;
+    words.add(reader.word());
+    ++added;
+  }
+  return added;
 }
 
 void write_word_vectors(const std::string& path, const Vocabulary& words,

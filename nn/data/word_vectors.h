@@ -1,4 +1,4 @@
-// Word vectors in the text format of word2vec and GloVe, read and written.
+// Word vectors in the text format of word2vec, GloVe and fastText, read and written.
 #pragma once
 
 #include <cstddef>
@@ -24,8 +24,8 @@ inline constexpr TextLimits kWordVectorLimits = {.max_line_bytes = std::size_t{1
 
 /// Reads a file line by line: a word, then equally many finite numbers on every line, parted by
 /// spaces or tabs. A first line of two whole numbers is how many words and numbers follow, as
-/// word2vec writes it; it is checked. A word may have blanks inside if the number of numbers is
-/// known, as some of GloVe have. A word that comes again is given again.
+/// word2vec and fastText write it; it is checked. A word may have blanks inside if the number of
+/// numbers is known, as some of GloVe have. A word that comes again is given again.
 class WordVectorReader {
  public:
   /// Throws FileError, as next() does, where the file is missing, malformed or over a limit.
@@ -85,12 +85,20 @@ class WordVectorWriter {
 };
 
 /// Fills the rows of a table whose words are in the file (row = id) and returns how many those
-/// are; other words of the file are passed over, other rows stay. Of a word that comes twice the
-/// last vector counts. Throws UsageError where the table has fewer rows than the vocabulary words,
-/// FileError for a bad file or one with vectors of another size, before anything is changed.
+/// are; other words of the file are passed over, other rows stay. Words of the file are normalised
+/// as the vocabulary says; of several that become one, such as "The" and "the", the one that is in
+/// this form already counts, or else the first. Throws UsageError where the table has fewer rows
+/// than the vocabulary words, FileError for a bad file or one with vectors of another size, before
+/// anything is changed.
 std::uint32_t read_word_vectors(const std::string& path, const Vocabulary& words,
                                 const LookupParameter& table,
                                 const TextLimits& limits = kWordVectorLimits);
+
+/// Adds the words of the file that the vocabulary lacks, each with count 1, but no more than
+/// `most`; what is behind those is not read: files have frequent words first. Returns how many it
+/// added. Throws UsageError for a frozen vocabulary, FileError.
+std::uint32_t add_words_with_vectors(const std::string& path, Vocabulary& words, std::uint32_t most,
+                                     const TextLimits& limits = kWordVectorLimits);
 
 /// Writes the rows of all words in the order of their ids. Throws UsageError where the table has
 /// fewer rows than the vocabulary words or something cannot be written, FileError.

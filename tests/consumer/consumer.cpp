@@ -2,6 +2,7 @@
 #include <cstdio>
 
 #include "dynet_like/dynet_like.h"
+#include "nn/data.h"
 #include "nn/train.h"
 
 using namespace dynet_like;

@@ -7,7 +7,9 @@
 #include <filesystem>
 #include <fstream>
 #include <set>
+#include <optional>
 #include <sstream>
+#include <utility>
 
 #include "dynet_like/core/errors.h"
 #include "dynet_like/io/safetensors.h"
@@ -137,6 +139,49 @@ TEST(Vocabulary, CopiesAreIndependent) {
   copy.add("b");
   EXPECT_FALSE(words.contains("b"));
   EXPECT_EQ(copy.id("b"), 1u);
+}
+
+TEST(Vocabulary, NormalisesWhatIsAddedAndLookedUp) {
+  Vocabulary words({.lower_case = true, .digits = true});
+  EXPECT_EQ(words.add("The"), 0u);
+  EXPECT_EQ(words.add("THE"), 0u);
+  EXPECT_EQ(words.add("été1"), 1u);
+  EXPECT_EQ(words.set_unknown("<UNK>"), 2u);
+  EXPECT_EQ(words.word(2), "<unk>");
+  EXPECT_EQ(words.count(0), 2u);
+  EXPECT_EQ(words.id("tHe"), 0u);
+  EXPECT_TRUE(words.contains("Été7"));
+  EXPECT_EQ(words.find("ÉTÉ0"), 1u);
+  EXPECT_EQ(words.find("other"), std::nullopt);
+  EXPECT_EQ(words.id("\xFFThe"), 2u) << "bytes that are not UTF-8";
+  const Vocabulary trimmed = words.trimmed(2);
+  EXPECT_EQ(trimmed.normalisation(), words.normalisation());
+  EXPECT_EQ(trimmed.id("THE"), 0u);
+  words.freeze();
+  EXPECT_EQ(words.set_unknown("THE"), 0u);
+}
+
+TEST_F(VocabularyFile, KeepsHowWordsAreNormalised) {
+  for (const auto& [normalisation, front] :
+       {std::pair(WordNormalisation{}, ""),
+        {{.lower_case = true}, "\\lower-case\n"},
+        {{.digits = true}, "\\digits\n"},
+        {{.lower_case = true, .digits = true}, "\\lower-case\n\\digits\n"}}) {
+    Vocabulary words(normalisation);
+    words.add("a");
+    words.set_unknown("\\b");
+    EXPECT_EQ(words.to_text(), std::string(front) + "a\t1\n\\\\b\t0\tunknown\n");
+    words.save(path_);
+    const Vocabulary loaded = Vocabulary::load(path_);
+    EXPECT_EQ(loaded.normalisation(), normalisation);
+    EXPECT_EQ(loaded.to_text(), words.to_text());
+    EXPECT_EQ(loaded.id("A"), normalisation.lower_case ? 0u : 1u);
+  }
+  expect_error("\\lower-case\n", 0, 0, "empty file");
+  expect_error("\\lower-case\na\nThe\t2\n", 3, 0, "\"the\"; got \"The\"");
+  expect_error("\\digits\n7\n", 2, 0, "\"0\"; got \"7\"");
+  expect_error("a\n\\digits\n", 2, 1, "backslash");
+  expect_error("\\digit\n", 1, 1, "backslash");
 }
 
 TEST_F(VocabularyFile, SavesAndLoadsAnyWords) {

@@ -50,6 +50,9 @@ TEST(WordVectorReader, ReadsTheFormatsInUse) {
   const Words expected = {{"the", {0.5f, -2, 1e-3f}}, {",", {1, 2, 3}}};
   EXPECT_EQ(read("the 0.5 -2 1e-3\n, 1 2 3\n"), expected) << "GloVe";
   EXPECT_EQ(read("2 3\nthe 0.5 -2 1e-3 \n, 1 2 3 \n"), expected) << "word2vec";
+  EXPECT_EQ(read("2 3\n</s> 0.0012 -0.1 0.25 \nthe 0.5 -2.0 1e-3 \n"),
+            (Words{{"</s>", {0.0012f, -0.1f, 0.25f}}, expected[0]}))
+      << "fastText";
   EXPECT_EQ(read("the\t0.500000\t-2\t+.001\r\n,  1\t 2 3"), expected) << "others";
   EXPECT_EQ(read("0 300\n"), Words());
 }
@@ -149,7 +152,30 @@ class WordVectorFile : public testing::Test {
 TEST_F(WordVectorFile, FillsTheRowsOfItsWords) {
   write("b 1 2\nelse 3 4\na 5 6\nb 7 8\n");
   EXPECT_EQ(read_word_vectors(path_, vocabulary_, table_), 2u);
-  EXPECT_EQ(as_vector(table_.all_values()), (Floats{5, 6, 7, 8, 9, 9, 9, 9}));
+  EXPECT_EQ(as_vector(table_.all_values()), (Floats{5, 6, 1, 2, 9, 9, 9, 9}));
+}
+
+TEST_F(WordVectorFile, NormalisesAsTheVocabularyDoes) {
+  Vocabulary words({.lower_case = true, .digits = true});
+  for (const char* word : {"The", "Été", "1999", "other"}) words.add(word);
+  write("THE 1 2\nthe 3 4\nThe 5 6\nthe 0 0\nÉTÉ 7 8\nÉté 0 0\n2024 1 1\n1999 0 0\n");
+  EXPECT_EQ(read_word_vectors(path_, words, table_), 3u);
+  EXPECT_EQ(as_vector(table_.all_values()), (Floats{3, 4, 7, 8, 1, 1, 9, 9}))
+      << "the form itself, or else the first";
+}
+
+TEST_F(WordVectorFile, GivesItsWordsToAVocabulary) {
+  Vocabulary words({.lower_case = true});
+  words.add("the");
+  write("The 1\nCat 2\ncat 3\nsat 4\nbroken\n");
+  EXPECT_EQ(add_words_with_vectors(path_, words, 0), 0u);
+  EXPECT_EQ(add_words_with_vectors(path_, words, 2), 2u) << "reads no further";
+  EXPECT_EQ(words.words(std::vector<std::uint32_t>{0, 1, 2}),
+            (std::vector<std::string>{"the", "cat", "sat"}));
+  EXPECT_EQ(words.count(0), 1u);
+  EXPECT_THROW(add_words_with_vectors(path_, words, 3), FileError);
+  words.freeze();
+  EXPECT_THROW(add_words_with_vectors(path_, words, 2), UsageError);
 }
 
 TEST_F(WordVectorFile, ChangesNothingIfItIsBad) {

@@ -20,6 +20,7 @@ void check(std::string_view text) {
   const std::string written = read.to_text();
   const Vocabulary again = Vocabulary::from_text(written, "again");
   require(again.size() == read.size() && again.unknown() == read.unknown());
+  require(again.normalisation() == read.normalisation());
   for (std::uint32_t id = 0; id < read.size(); ++id) {
     require(again.word(id) == read.word(id) && again.count(id) == read.count(id));
     require(read.id(read.word(id)) == id);

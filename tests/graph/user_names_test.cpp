@@ -2,7 +2,9 @@
 #include <gtest/gtest.h>
 
 #include "dynet_like/dynet_like.h"
+#include "nn/data.h"
 #include "nn/nn.h"
+#include "nn/train.h"
 
 // clang-format off
 #define USER_NAMES(X) \

@@ -1,0 +1,22 @@
+// All readers of data, vocabularies and minibatches. Arrays of numpy are in dynet_like/io/npz.h.
+#pragma once
+
+#include "nn/data/bracketed_text.h"
+#include "nn/data/column_line.h"
+#include "nn/data/conllu.h"
+#include "nn/data/dependency_tree.h"
+#include "nn/data/listops.h"
+#include "nn/data/minibatches.h"
+#include "nn/data/prefetcher.h"
+#include "nn/data/splits.h"
+#include "nn/data/tab_separated.h"
+#include "nn/data/tagged_sentences.h"
+#include "nn/data/text.h"
+#include "nn/data/text_lines.h"
+#include "nn/data/text_pairs.h"
+#include "nn/data/tree.h"
+#include "nn/data/tree_splits.h"
+#include "nn/data/treebank.h"
+#include "nn/data/vocabulary.h"
+#include "nn/data/word_normalisation.h"
+#include "nn/data/word_vectors.h"
