@@ -13,9 +13,14 @@ set_source_files_properties(${folder}/main.cpp PROPERTIES COMPILE_DEFINITIONS
 if(DYNET_LIKE_CUDA STREQUAL HOST)
   target_compile_definitions(test_support PUBLIC DYNET_LIKE_CUDA_HOST)
 endif()
-# Tests are compiled more often than they run: with little optimisation. A precompiled header serves
-# code that is compiled alike: programs are -fPIE.
-set(test_options $<$<CONFIG:Release>:-Og>)
+# Tests are compiled more often than they run: with little optimisation, and with none where a sanitizer
+# makes code three times as long to compile. The library keeps its own. A precompiled header serves code
+# that is compiled alike: programs are -fPIE.
+if(DYNET_LIKE_SANITIZE)
+  set(test_options -O0)
+else()
+  set(test_options $<$<CONFIG:Release>:-Og>)
+endif()
 set_target_properties(test_support PROPERTIES POSITION_INDEPENDENT_CODE OFF)
 target_compile_options(test_support PRIVATE -fPIE ${test_options})
 target_precompile_headers(test_support PRIVATE ${folder}/precompiled.h)
