@@ -167,6 +167,10 @@ std::vector<TransitionStep> ParserState::apply_forced() {
 void ParserState::check_tree(std::span<const std::uint32_t> heads,
                              std::span<const std::uint32_t> labels) const {
   const std::size_t words = heads_.size();
+  const auto no_word = std::ranges::find_if(heads, [&](auto head) { return head > words; });
+  if (no_word != heads.end()) {
+    throw UsageError(fmt::format("[ParserState] need heads from 0 to {}; got {}", words, *no_word));
+  }
   if (heads.size() == words && (labels.empty() || labels.size() == words)) return;
   throw UsageError(
       fmt::format("[ParserState] need the heads of {} words, and as many labels or none; got {} "
@@ -225,7 +229,6 @@ std::size_t ParserState::loss(std::span<const std::uint32_t> heads,
   std::vector<std::uint32_t> place(heads.size() + 1, kNone);  // on the stack
   for (std::uint32_t i = 0; i < stack_.size(); ++i) place[stack_[i]] = i;
   const auto can_get_head = [&](std::uint32_t word, std::uint32_t head) {
-    if (head > heads.size()) return false;
     if (word >= next_) return is_in_buffer(head) || place[head] != kNone;
     if (head == 0) return place[word] == 0;
     return is_in_buffer(head) ||
@@ -247,7 +250,8 @@ std::size_t ParserState::cost(std::uint32_t transition, std::span<const std::uin
                               std::span<const std::uint32_t> labels) const {
   ParserState after = *this;
   after.apply(transition);
-  return after.loss(heads, labels) - loss(heads, labels);
+  const std::size_t before = loss(heads, labels);
+  return std::max(after.loss(heads, labels), before) - before;  // less: a tree with crossing arcs
 }
 
 ParserState::Judged ParserState::judge(std::span<const std::uint32_t> heads,

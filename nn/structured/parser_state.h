@@ -94,7 +94,8 @@ class ParserState {
   const std::vector<std::uint32_t>& labels() const { return labels_; }
 
   // The oracles compare with a tree. Without labels, those of arcs do not count. All throw
-  // UsageError unless there are as many heads as words, and as many labels or none.
+  // UsageError unless there are as many heads as words, all of them words or 0, and as many labels
+  // or none.
 
   /// The static oracle, of all systems: a transition on the way to the tree, which makes arcs as
   /// soon as it can. Throws UsageError if there is none: for a tree that cannot be made, at the
@@ -104,8 +105,8 @@ class ParserState {
 
   /// How many words have a wrong head or label in the best tree that can be reached: the dynamic
   /// oracles of Goldberg and Nivre for arc-eager (2012) and arc-hybrid (2013), with one word below
-  /// the root. Exact for trees that can be made, for others too small. Throws UsageError for
-  /// arc-standard.
+  /// the root. Exact for trees that can be made; for others it may be too small, and every
+  /// transition may cost something. Throws UsageError for arc-standard.
   std::size_t loss(std::span<const std::uint32_t> heads,
                    std::span<const std::uint32_t> labels = {}) const;
   /// By how much a transition raises the loss. Throws UsageError unless it is allowed.

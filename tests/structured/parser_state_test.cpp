@@ -130,6 +130,7 @@ TEST_P(AllSystems, RefusesWhatIsNotAllowed) {
   EXPECT_THROW(state.apply(GetParam().size()), UsageError);
   EXPECT_THROW(state.oracle(Heads{0}), UsageError);
   EXPECT_THROW(state.oracle(Heads{0, 1}, Heads{0}), UsageError);
+  EXPECT_THROW(state.oracle(Heads{3, 0}), UsageError);
   state.apply(0);
   EXPECT_EQ(state.stack(0), 1u);
   EXPECT_THROW(ParserState({GetParam().arcs, 0}, 2), UsageError);
@@ -209,6 +210,23 @@ TEST_P(DynamicOracle, WrongLabelsCost) {
       for (unsigned i = 0; i < words; ++i) labels.push_back((heads[i] + i) % 2);
       EXPECT_EQ(check_costs({system, words}, heads, labels), 0u);
       if (HasFailure()) FAIL() << ::testing::PrintToString(heads);
+    }
+  }
+}
+
+// Of trees that cannot be made, losses are bounds.
+TEST_P(DynamicOracle, LossesOfOtherTreesAreNotTooLarge) {
+  for (const Heads& heads : all_trees(4, Roots::any)) {
+    for (ParserState state(GetParam(), 4); !state.is_done();) {
+      std::size_t least = 4;
+      visit_ends(state, [&](const ParserState& end) {
+        least = std::min(least, wrong_words(end, heads, {}));
+      });
+      EXPECT_LE(state.loss(heads), least);
+      const ParserState::Judged judged = state.judge(heads);
+      for (const std::uint32_t wrong : judged.wrong) EXPECT_LE(state.cost(wrong, heads), 4u);
+      EXPECT_EQ(judged.right.size() + judged.wrong.size(), state.allowed().size());
+      state.apply(state.allowed().back());
     }
   }
 }
