@@ -105,31 +105,22 @@ struct Model {
 
   /// Of the transitions that the oracle wants, among those that are allowed. The random numbers are
   /// for words that are left out.
-  Expression loss(ComputationGraph& graph, const Sentence& sentence, Random random,
-                  bool train) const {
+  Expression loss(ComputationGraph& graph, const Sentence& sentence, Random random) const {
     std::vector<unsigned> ids = v.word_ids(sentence);
     for (unsigned& id : ids) {
       if (random.uniform() < kRare / (kRare + v.words.count(id))) id = *v.words.unknown();
     }
     const std::vector<unsigned> heads = sentence.heads(), labels = v.label_ids(sentence);
     std::vector<Expression> losses;
-    Parse parse = start(graph, sentence, ids, train);
+    Parse parse = start(graph, sentence, ids, true);
     while (!parse.state.is_done()) {
       const unsigned right = parse.state.oracle(heads, labels);
       const std::vector<unsigned> allowed = parse.state.allowed();
       if (allowed.size() > 1)
-        losses.push_back(-pick(log_softmax(scores(parse, train), allowed), right));
+        losses.push_back(-pick(log_softmax(scores(parse, true), allowed), right));
       apply(graph, parse, right);
     }
     return sum(losses);
-  }
-  /// Of some sentences, whose random numbers depend on the seed and their own numbers.
-  std::vector<Expression> losses(Minibatch& batch, const Sentences& sentences,
-                                 const std::vector<std::uint32_t>& some, std::uint64_t seed,
-                                 bool train) const {
-    return for_each_sample(batch, some, [&](ComputationGraph& graph, std::uint32_t i) {
-      return loss(graph, sentences[i], Random(seed, std::uint64_t{i} << 32), train);
-    });
   }
 
   /// Writes the heads and labels that are found into the sentence.
@@ -185,7 +176,10 @@ int train(const Options& options) {
   while (run.next_epoch()) {
     for (const auto& some : run.minibatches(sizes)) {
       batch.clear();
-      batch.add_losses(model.losses(batch, possible, some, run.random()(), true));
+      const std::uint64_t seed = run.random()();
+      batch.add_losses(for_each_sample(batch, some, [&](ComputationGraph& graph, std::uint32_t i) {
+        return model.loss(graph, possible[i], Random(seed, std::uint64_t{i} << 32));
+      }));
       run.update(batch, nn::total_size(sizes, some));
     }
     run.finish_epoch([&] { return evaluate(data.dev).labelled(); });
