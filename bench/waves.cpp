@@ -17,6 +17,8 @@ using namespace dynet_like;
 using Sentence = std::vector<unsigned>;  // words, the root first
 
 /// A parser with random weights: what it decides makes no sense, and takes as long.
+constexpr nn::TransitionSystem kSystem{nn::TransitionSystem::arc_hybrid};
+
 struct Parser {
   unsigned hidden;
   bool training;
@@ -24,7 +26,7 @@ struct Parser {
   nn::Embedding words{model, 1000, hidden, "words"};
   nn::BidirectionalLSTM encoder{model, hidden, hidden};
   nn::Linear places{model, 2 * hidden, 4 * hidden, true, "places"};
-  nn::Linear transitions{model, hidden, nn::ArcHybrid::kTransitions, true, "transitions"};
+  nn::Linear transitions{model, hidden, kSystem.size(), true, "transitions"};
 };
 
 /// A sentence that is parsed, step by step. In training the loss is that of what it has decided, so
@@ -32,7 +34,8 @@ struct Parser {
 class Parse {
  public:
   Parse(const Parser& parser, ComputationGraph& graph, const Sentence& sentence)
-      : parser_(&parser), state_(sentence.size() - 1) {
+      : parser_(&parser), state_(kSystem, sentence.size() - 1) {
+    state_.apply_forced();
     std::vector<Expression> xs;
     for (const unsigned word : sentence) xs.push_back(parser.words(graph, word));
     const auto columns = static_cast<unsigned>(4 * xs.size());
@@ -52,6 +55,7 @@ class Parse {
     if (parser_->training) losses_.push_back(pickneglogsoftmax(scores_, transition));
     decisions_.push_back(transition);
     state_.apply(transition);
+    state_.apply_forced();
   }
 
   const std::vector<unsigned>& decisions() const { return decisions_; }
@@ -59,7 +63,7 @@ class Parse {
 
  private:
   const Parser* parser_;
-  nn::ArcHybrid state_;
+  nn::ParserState state_;
   Expression encoded_, scores_;
   std::vector<Expression> losses_;
   std::vector<unsigned> decisions_;

@@ -18,7 +18,7 @@ function(run_redirected status command)
 endfunction()
 
 set(programs tagger tree_lstm language_model text_classifier sentence_pairs transformer_tagger
-    biaffine_parser transition_parser dependency_tree_lstm seq2seq relation_tree
+    biaffine_parser transition_parser stack_lstm_parser dependency_tree_lstm seq2seq relation_tree
     reinforce dynet_tagger dynet_language_model)
 foreach(program IN LISTS programs)
   foreach(lost IN ITEMS "2>&-" "2>/dev/full" ">&- 2>&-")

@@ -3,7 +3,7 @@
 include(${CMAKE_CURRENT_LIST_DIR}/run.cmake)
 
 set(examples tagger tree_lstm language_model text_classifier sentence_pairs transformer_tagger
-    biaffine_parser transition_parser dependency_tree_lstm seq2seq graph_network)
+    biaffine_parser transition_parser stack_lstm_parser dependency_tree_lstm seq2seq graph_network)
 set(train_tagger --train-sentences 40 --test-sentences 20 --hidden 8)
 set(train_tree_lstm --train-trees 60 --test-trees 20 --hidden 8 --max-tokens 30)
 set(train_language_model --sentences 100 --hidden 8)
@@ -12,6 +12,7 @@ set(train_sentence_pairs --train-pairs 40 --hidden 8)
 set(train_transformer_tagger --train-sentences 40 --hidden 8 --size 8)
 set(train_biaffine_parser --train-sentences 40 --hidden 8)
 set(train_transition_parser --train-sentences 40 --hidden 8)
+set(train_stack_lstm_parser --train-sentences 40 --hidden 8)
 set(train_dependency_tree_lstm --train-trees 40 --hidden 8)
 set(train_seq2seq --train-pairs 60 --test-pairs 20 --hidden 8 --max-length 20)
 set(train_graph_network --train-molecules 40 --hidden 8)
@@ -23,12 +24,13 @@ set(apply_sentence_pairs "( all dogs )\tno dogs\n")
 set(apply_transformer_tagger "the word1\n")
 set(apply_biaffine_parser "1\tthe\t_\tDET\t_\t_\t_\t_\t_\t_\n\n")
 set(apply_transition_parser "${apply_biaffine_parser}")
+set(apply_stack_lstm_parser "${apply_biaffine_parser}")
 set(apply_dependency_tree_lstm "1\todd\t_\t_\t_\t_\t0\t_\t_\t_\n2\tno\t_\t_\t_\t_\t1\t_\t_\t_\n\n")
 set(apply_seq2seq "jump twice\nrun left after walk\n")
 set(apply_graph_network "C O N 1=2 1-3\n\nO\n")
 # Those whose learning rate falls until the last epoch.
 set(fixed_epochs text_classifier sentence_pairs transformer_tagger biaffine_parser
-    transition_parser dependency_tree_lstm graph_network)
+    transition_parser stack_lstm_parser dependency_tree_lstm graph_network)
 
 foreach(example IN LISTS examples)
   # What is asked for is all that help does, whatever else is there.

@@ -11,7 +11,7 @@ function(expect_result report name least)
   endif()
 endfunction()
 
-foreach(example IN ITEMS biaffine_parser transition_parser dependency_tree_lstm)
+foreach(example IN ITEMS biaffine_parser transition_parser stack_lstm_parser dependency_tree_lstm)
   run(2 ${example} --dev somewhere)
   expect("^${example}: need all of --train, --dev, --test, or none; got some\n$")
   run(1 ${example} --train nowhere --dev nowhere --test nowhere)
@@ -50,7 +50,7 @@ file(WRITE ${WORK}/parsed.conllu "${parsed}")
 file(WRITE ${WORK}/malformed.conllu "1\tthe\n\n")
 
 # Parsers: without the words in a phrase with "with" nobody can know what that depends on.
-foreach(parser IN ITEMS biaffine_parser transition_parser)
+foreach(parser IN ITEMS biaffine_parser transition_parser stack_lstm_parser)
   run(0 ${parser} --output ${parser} --report ${parser}.json)
   expect("test: UAS [0-9.]+ %, LAS [0-9.]+ % of [0-9]+ words\n")
   foreach(name IN ITEMS uas las)
@@ -101,11 +101,13 @@ set(crossing "1\ta\t_\tDET\t_\t_\t3\tdet\t_\t_
 ")
 file(WRITE ${WORK}/crossing.conllu "${crossing}")
 file(WRITE ${WORK}/train.conllu "${parsed}${crossing}")
-run(0 transition_parser --train train.conllu --dev crossing.conllu --test crossing.conllu --epochs 1
-    --hidden 8 --output crossing)
-expect("without 1 trees for training, which transitions cannot make\n.*test: UAS [0-7][0-9.]+ %, LAS [0-9.]+ % of 4 words")
-run(2 transition_parser --train crossing.conllu --dev crossing.conllu --test crossing.conllu)
-expect("^transition_parser: need a tree without crossing arcs and with one root to learn from; got none\n$")
+foreach(parser IN ITEMS transition_parser stack_lstm_parser)
+  run(0 ${parser} --train train.conllu --dev crossing.conllu --test crossing.conllu --epochs 1
+      --hidden 8 --output crossing)
+  expect("without 1 trees for training, which transitions cannot make\n.*test: UAS [0-7][0-9.]+ %, LAS [0-9.]+ % of 4 words")
+  run(2 ${parser} --train crossing.conllu --dev crossing.conllu --test crossing.conllu)
+  expect("^${parser}: need a tree without crossing arcs and with one root to learn from; got none\n$")
+endforeach()
 
 # Formulas: operators cannot be told from their words alone.
 run(0 dependency_tree_lstm --output trees --report trees.json)

@@ -125,6 +125,13 @@ TEST_F(MovedFromTest, Layers) {
                    [&](nn::ChildSumTreeLSTM& each) { try_to([&] { each.node(x_); }); });
   check_moved_from(nn::SinusoidalPositions(4, 3),
                    [&](nn::SinusoidalPositions& each) { try_to([&] { each(x_); }); });
+  const nn::LSTM lstm(model_, 3, 2);
+  check_moved_from(nn::StackState(lstm, lstm.start(graph_)), [&](nn::StackState<nn::LSTM>& each) {
+    each.push(x_);
+    EXPECT_EQ(each.pop().i, x_.i);
+  });
+  check_moved_from(nn::ParserState({nn::TransitionSystem::arc_hybrid}, 2),
+                   [](nn::ParserState& each) { each.apply(each.allowed().front()); });
   check_moved_from(nn::LinearChainCRF(model_, 3), [&](nn::LinearChainCRF& each) {
     try_to([&] { each.loss(xs_, std::vector<unsigned>{0, 1}); });
   });

@@ -1,0 +1,77 @@
+// StackState: a stack whose content a recurrent layer reads.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <utility>
+
+#include "dynet_like/core/errors.h"
+#include "dynet_like/graph/expression.h"
+
+namespace dynet_like::nn {
+
+/// The stack LSTM of Dyer et al. (2015): the layer reads what is pushed, from where it was before;
+/// pop() goes back there. A value: copies share what they have in common, so that a copy takes
+/// constant time and room, and each then goes its own way. Every push is one step of the layer, and
+/// nothing else computes anything. `Recurrent` is LSTM, GRU, Stacked, or a class with the same
+/// `State`, `step` and `output`.
+template <class Recurrent>
+class StackState {
+ public:
+  using State = typename Recurrent::State;
+
+  /// An empty stack. `start` is the layer's state then, such as recurrent.start(graph), or one that
+  /// has read a vector which stands for the empty stack. The layer must outlive all copies.
+  StackState(const Recurrent& recurrent, State start)
+      : recurrent_(&recurrent), top_(std::make_shared<Element>(std::move(start))) {}
+  // To move is to copy: there is always a state.
+  StackState(const StackState&) = default;
+  StackState& operator=(const StackState&) = default;
+
+  /// Shapes: x {inputs}. What follows goes to the layer's step, such as `training`. Throws
+  /// ShapeError unless x fits.
+  template <class... Options>
+  void push(const Expression& x, const Options&... options) {
+    top_ = std::make_shared<Element>(recurrent_->step(top_->state, x, options...), x, top_,
+                                     top_->size + 1);
+  }
+  /// Returns what was pushed last. Throws UsageError for an empty stack.
+  Expression pop() {
+    if (empty()) throw UsageError("[StackState] need an element to pop; got none");
+    const Expression x = top_->x;
+    top_ = std::shared_ptr<const Element>(top_->below);
+    return x;
+  }
+
+  /// The layer's output after all that is on the stack. Shapes: {hidden}.
+  const Expression& top() const { return Recurrent::output(top_->state); }
+  const State& state() const { return top_->state; }
+  std::size_t size() const { return top_->size; }
+  bool empty() const { return size() == 0; }
+
+ private:
+  struct Element {
+    explicit Element(State start) : state(std::move(start)) {}
+    Element(State after, const Expression& pushed, std::shared_ptr<const Element> rest,
+            std::size_t count)
+        : state(std::move(after)), x(pushed), below(std::move(rest)), size(count) {}
+    Element(const Element&) = delete;
+    Element& operator=(const Element&) = delete;
+    // Without recursion: a stack may be high, and that of a sample's calls is small.
+    ~Element() {
+      while (below != nullptr && below.use_count() == 1) {
+        below = std::exchange(below->below, nullptr);
+      }
+    }
+
+    State state;
+    Expression x;
+    mutable std::shared_ptr<const Element> below;
+    std::size_t size = 0;
+  };
+
+  const Recurrent* recurrent_;
+  std::shared_ptr<const Element> top_;
+};
+
+}  // namespace dynet_like::nn
