@@ -18,8 +18,23 @@ Expression mean_by_products(const AttentionMemory& memory, const Expression& que
   return attention(query * scale, memory.keys, memory.values);
 }
 
+/// The softmax of a row of scores. The number of keys is no part of a type here, as it is in a
+/// softmax of {n}. Shapes: {1, n} -> {n}.
+Expression softmax_of_row(const Expression& scores) {
+  const unsigned keys = scores.dim().cols();
+  return reshape(segment_softmax(scores, {keys}), Dim({keys}, scores.dim().batch_elems()));
+}
+
+// Keys are minibatch elements, so that any number of them is one batch; several queries at once are
+// a product of matrices, which has a type for every number.
 Expression softmax_of_products(const AttentionMemory& memory, const Expression& query) {
-  return softmax(transpose(memory.keys) * query);
+  const Dim keys = memory.keys.dim(), queries = query.dim();
+  if (keys.batch_elems() > 1 || queries.cols() > 1 || queries.batch_elems() > 1) {
+    return softmax(transpose(memory.keys) * query);
+  }
+  const Expression columns = reshape(memory.keys, Dim({keys.rows()}, keys.cols()));
+  const Expression products = dot_product(columns, reshape(query, {queries.rows()}));
+  return softmax_of_row(reshape(products, {1, keys.cols()}));
 }
 
 }  // namespace
@@ -101,7 +116,7 @@ Expression AdditiveAttention::operator()(const AttentionMemory& memory,
 
 Expression AdditiveAttention::weights(const AttentionMemory& memory,
                                       const Expression& query) const {
-  return softmax(transpose(scores(memory, query)));
+  return softmax_of_row(scores(memory, query));
 }
 
 }  // namespace dynet_like::nn

@@ -273,7 +273,9 @@ struct AllKinds {
     return squared_norm(dot(dot.read(states), query)) +
            squared_norm(bilinear(bilinear.read(states), query)) +
            squared_norm(additive(additive.read(states), query)) +
-           sum_elems(additive.weights(additive.read(states), query)) +
+           squared_norm(dot.weights(dot.read(states), query)) +
+           squared_norm(bilinear.weights(bilinear.read(states), query)) +
+           squared_norm(additive.weights(additive.read(states), query)) +
            squared_norm(heads(heads(states, true)));
   }
 
