@@ -18,8 +18,44 @@ Expression mean_by_products(const AttentionMemory& memory, const Expression& que
   return attention(query * scale, memory.keys, memory.values);
 }
 
+/// The softmax of a row of scores. The number of keys is no part of a type here, as it is in a
+/// softmax of {n}. Shapes: {1, n} -> {n}.
+Expression softmax_of_row(const Expression& scores) {
+  const unsigned keys = scores.dim().cols();
+  return reshape(segment_softmax(scores, {keys}), Dim({keys}, scores.dim().batch_elems()));
+}
+
+/// Scores {1, n} are keys of one row for the query 1.
+Expression mean_by_scores(const AttentionMemory& memory, const Expression& scores) {
+  return attention(constant(scores.graph("attention"), {1}, 1), scores, memory.values);
+}
+
+bool is_one_query(const AttentionMemory& memory, const Expression& query) {
+  const Dim keys = memory.keys.dim(), dim = query.dim();
+  return keys.batch_elems() == 1 && dim.batch_elems() == 1 && dim.cols() == 1;
+}
+
+/// k' q for every key of one query. Keys are minibatch elements, so that any number of them is one
+/// batch. Shapes: {k, n}, {k} -> {1, n}.
+Expression products(const AttentionMemory& memory, const Expression& query) {
+  const Dim keys = memory.keys.dim();
+  const Expression columns = reshape(memory.keys, Dim({keys.rows()}, keys.cols()));
+  return reshape(dot_product(columns, reshape(query, {query.dim().rows()})), {1, keys.cols()});
+}
+
+// Several queries at once are a product of matrices, which has a type for every number.
 Expression softmax_of_products(const AttentionMemory& memory, const Expression& query) {
-  return softmax(transpose(memory.keys) * query);
+  if (!is_one_query(memory, query)) return softmax(transpose(memory.keys) * query);
+  return softmax_of_row(products(memory, query));
+}
+
+Attended attend_by_products(const AttentionMemory& memory, const Expression& query) {
+  if (!is_one_query(memory, query)) {
+    throw ShapeError("[attention] need one query {k} for a mean and weights; got " +
+                     to_string(query.dim()) + " for keys " + to_string(memory.keys.dim()));
+  }
+  const Expression scores = products(memory, query);
+  return {mean_by_scores(memory, scores), softmax_of_row(scores)};
 }
 
 }  // namespace
@@ -39,6 +75,10 @@ Expression DotAttention::operator()(const AttentionMemory& memory, const Express
 
 Expression DotAttention::weights(const AttentionMemory& memory, const Expression& query) const {
   return softmax_of_products(memory, query);
+}
+
+Attended DotAttention::attend(const AttentionMemory& memory, const Expression& query) const {
+  return attend_by_products(memory, query);
 }
 
 BilinearAttention::BilinearAttention(ParameterCollection& model, unsigned states, unsigned queries,
@@ -61,6 +101,10 @@ Expression BilinearAttention::operator()(const AttentionMemory& memory,
 Expression BilinearAttention::weights(const AttentionMemory& memory,
                                       const Expression& query) const {
   return softmax_of_products(memory, query);
+}
+
+Attended BilinearAttention::attend(const AttentionMemory& memory, const Expression& query) const {
+  return attend_by_products(memory, query);
 }
 
 AdditiveAttention::AdditiveAttention(ParameterCollection& model, unsigned states, unsigned queries,
@@ -92,16 +136,19 @@ Expression AdditiveAttention::scores(const AttentionMemory& memory, const Expres
   return parameter(graph, score_weights_) * tanh(sums);
 }
 
-// The scores are keys of one row for the query 1.
 Expression AdditiveAttention::operator()(const AttentionMemory& memory,
                                          const Expression& query) const {
-  const Expression one = constant(query.graph("AdditiveAttention"), {1}, 1);
-  return attention(one, scores(memory, query), memory.values);
+  return mean_by_scores(memory, scores(memory, query));
 }
 
 Expression AdditiveAttention::weights(const AttentionMemory& memory,
                                       const Expression& query) const {
-  return softmax(transpose(scores(memory, query)));
+  return softmax_of_row(scores(memory, query));
+}
+
+Attended AdditiveAttention::attend(const AttentionMemory& memory, const Expression& query) const {
+  const Expression row = scores(memory, query);
+  return {mean_by_scores(memory, row), softmax_of_row(row)};
 }
 
 }  // namespace dynet_like::nn

@@ -16,12 +16,18 @@ struct AttentionMemory {
   Expression keys, values;
 };
 
+/// What one query finds: the mean of the values, {e}, and the weight of every key, {n}.
+struct Attended {
+  Expression mean, weights;
+};
+
 /// States as a matrix, a column each. Shapes: {e} -> {e, n}. Throws UsageError for none.
 Expression columns_of(std::span<const Expression> states);
 
 // The layers below read states of any number n, at least one, as a matrix {e, n} or as n vectors
-// {e}. With a memory and a query, operator() is the mean of the states, {e}, and `weights` are the
-// softmax of the scores, {n}. All throw ShapeError unless shapes fit, `read` UsageError for no
+// {e}. With a memory and a query, operator() is the mean of the states, {e}, `weights` are the
+// softmax of the scores, {n}, and `attend` is both, from scores that are computed once. All throw
+// ShapeError unless shapes fit, `attend` unless there is one query, `read` UsageError for no
 // states.
 
 /// score = h' q, for states h and queries q of one size (Luong et al. 2015, "dot").
@@ -32,6 +38,7 @@ class DotAttention {
   /// Several queries have a mean each. Shapes: {k} -> {e}, {k, m} -> {e, m}.
   Expression operator()(const AttentionMemory& memory, const Expression& query) const;
   Expression weights(const AttentionMemory& memory, const Expression& query) const;
+  Attended attend(const AttentionMemory& memory, const Expression& query) const;
 };
 
 /// score = q' W h (Luong et al. 2015, "general").
@@ -46,6 +53,7 @@ class BilinearAttention {
   /// Several queries have a mean each. Shapes: {k} -> {e}, {k, m} -> {e, m}.
   Expression operator()(const AttentionMemory& memory, const Expression& query) const;
   Expression weights(const AttentionMemory& memory, const Expression& query) const;
+  Attended attend(const AttentionMemory& memory, const Expression& query) const;
 
  private:
   Parameter weights_;
@@ -64,6 +72,7 @@ class AdditiveAttention {
   /// One query. Shapes: {k} -> {e}.
   Expression operator()(const AttentionMemory& memory, const Expression& query) const;
   Expression weights(const AttentionMemory& memory, const Expression& query) const;
+  Attended attend(const AttentionMemory& memory, const Expression& query) const;
 
  private:
   Expression scores(const AttentionMemory& memory, const Expression& query) const;

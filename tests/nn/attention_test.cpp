@@ -137,6 +137,9 @@ void expect_mean(const Attention& attention, const AttentionMemory& memory, cons
     for (std::size_t i = 0; i < states.rows; ++i) mean[i] += weights[j] * states.at(i, j);
   }
   expect_close(attention(memory, query), mean);
+  const Attended both = attention.attend(memory, query);
+  expect_close(both.mean, mean);
+  expect_close(both.weights, weights);
 }
 
 TEST(AttentionTest, DotProducts) {
@@ -209,6 +212,8 @@ TEST(AttentionTest, VectorsAreTheColumnsOfAMatrix) {
   check(heads);
   EXPECT_THROW(bilinear.read(ones(graph, {kStates + 1, 2})), ShapeError);
   EXPECT_THROW(additive(additive.read(states), states), ShapeError);
+  EXPECT_THROW(additive.attend(additive.read(states), states), ShapeError);
+  EXPECT_THROW(dot.attend(dot.read(states), states), ShapeError);
   EXPECT_THROW(BilinearAttention(model, 0, 3), ShapeError);
   EXPECT_THROW(AdditiveAttention(model, 3, 3, 0), ShapeError);
 }
@@ -273,7 +278,10 @@ struct AllKinds {
     return squared_norm(dot(dot.read(states), query)) +
            squared_norm(bilinear(bilinear.read(states), query)) +
            squared_norm(additive(additive.read(states), query)) +
-           sum_elems(additive.weights(additive.read(states), query)) +
+           squared_norm(dot.attend(dot.read(states), query).mean) +
+           squared_norm(dot.weights(dot.read(states), query)) +
+           squared_norm(bilinear.weights(bilinear.read(states), query)) +
+           squared_norm(additive.weights(additive.read(states), query)) +
            squared_norm(heads(heads(states, true)));
   }
 

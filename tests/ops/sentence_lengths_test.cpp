@@ -85,6 +85,42 @@ TEST_F(SentenceLengthsTest, LayersShareBatches) {
   EXPECT_TRUE(share_batches([&](const Expression& x) { return encoder(x, true); }));
 }
 
+// A pointer-generator with coverage (See et al. 2017): weights of keys are minibatch elements.
+TEST_F(SentenceLengthsTest, WeightsOfAttentionShareBatches) {
+  const DotAttention dot;
+  const BilinearAttention bilinear(model, kSize, kSize);
+  const AdditiveAttention additive(model, kSize, kSize, kSize);
+  const auto query = [](const Expression& x) { return pick(x, 0, 1); };
+  const auto first = [](const Expression& w) {
+    return gather(reshape(w, {1, w.dim().rows()}), {0}, 1);
+  };
+  EXPECT_TRUE(share_batches(
+      [&](const Expression& x) { return first(dot.weights(dot.read(x), query(x))); }));
+  EXPECT_TRUE(share_batches(
+      [&](const Expression& x) { return first(bilinear.weights(bilinear.read(x), query(x))); }));
+  EXPECT_TRUE(share_batches(
+      [&](const Expression& x) { return first(additive.weights(additive.read(x), query(x))); }));
+  const Linear of_coverage(model, 1, kSize, false, "coverage");
+  EXPECT_TRUE(share_batches([&](const Expression& x) {
+    const unsigned n = x.dim().cols();
+    const AttentionMemory memory = additive.read(x);
+    Expression coverage = zeros(*x.pg, Dim({1}, n)), h = query(x), loss;
+    for (unsigned step = 0; step < 3; ++step) {
+      const Expression seen = reshape(of_coverage(coverage), {kSize, n});
+      const AttentionMemory covered = {memory.keys + seen, memory.values};
+      const Expression weights = additive.weights(covered, h);
+      const Expression each = reshape(weights, Dim({1}, n));
+      const Expression again = segment_sum(reshape(min(each, coverage), {1, n}), {n});
+      const Expression copied = segment_sum(gather(reshape(weights, {1, n}), {3, 1, 4}, 1), {3});
+      const Expression term = again - log(copied);
+      loss = step == 0 ? term : loss + term;
+      coverage = coverage + each;
+      h = tanh(h + additive(covered, h));
+    }
+    return loss;
+  }));
+}
+
 TEST_F(SentenceLengthsTest, WhatIsDoneToEveryColumnSharesBatches) {
   EXPECT_TRUE(share_batches([&](const Expression& x) {
     const Expression w = parameter(*x.pg, weights);
