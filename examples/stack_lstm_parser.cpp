@@ -17,6 +17,7 @@
 
 #include "examples/support/parsing.h"
 #include "examples/support/program.h"
+#include "examples/support/word_vectors.h"
 #include "nn/nn.h"
 
 namespace {
@@ -43,8 +44,13 @@ const Program kProgram = {
      {"dev", "FILE", "", "", "sentences to choose the best epoch on"},
      {"test", "FILE", "", "", "sentences to test on"},
      {"train-sentences", "N", "1500", kNever, "how many to make and train on", {1, 1e7}},
-     {"hidden", "N", "32", "100", "size of an LSTM, and of words", {4, 4096}},
-     {"dropout", "X", "0.2", "0.33", "share of zeros", {0, 0.95}}},
+     {"embedding", "N", "32", "100", "size of a word's vector", {1, 4096}},
+     {"hidden", "N", "32", "100", "size of an LSTM", {4, 4096}},
+     {"dropout", "X", "0.2", "0.33", "share of zeros", {0, 0.95}},
+     kVectors,
+     kMoreWords,
+     kLowerCase,
+     kDigits},
     {{"6", "15"}, {"32", "32"}, {"0.01", "0.003"}}};
 
 struct Model {
@@ -52,12 +58,12 @@ struct Model {
   const Options& options;
   TreeVocabularies v;
   nn::TransitionSystem system{nn::TransitionSystem::arc_standard, v.labels.size()};
-  unsigned hidden = options.whole("hidden");
-  nn::Embedding words{parameters, v.words.size(), hidden, "words"};
+  unsigned size = options.whole("embedding"), hidden = options.whole("hidden");
+  nn::Embedding words{parameters, v.words.size(), size, "words"};
   nn::Embedding tags{parameters, v.tags.size(), hidden / 4, "tags"};
   nn::Embedding actions{parameters, system.size(), hidden / 4, "actions"};
   nn::Embedding relations{parameters, system.size(), hidden / 4, "relations"};
-  nn::Linear tokens{parameters, hidden + hidden / 4, hidden, true, "tokens"};
+  nn::Linear tokens{parameters, size + hidden / 4, hidden, true, "tokens"};
   nn::Linear composition{parameters, 2 * hidden + hidden / 4, hidden, true, "composition"};
   nn::LSTM stack_reader{parameters, hidden, hidden, "stack"};
   nn::LSTM buffer_reader{parameters, hidden, hidden, "buffer"};
@@ -154,7 +160,8 @@ int train(const Options& options) {
   if (possible.empty())
     throw UsageError("need a tree without crossing arcs and with one root to learn from; got none");
   ParameterCollection parameters(options.seed());
-  const Model model{parameters, options, TreeVocabularies(data.train)};
+  const Model model{parameters, options, TreeVocabularies(data.train, options)};
+  load_vectors(options, model.v.words, model.words);
   AdamTrainer trainer(parameters, 0.001f, 0.9f, 0.99f);
   trainer.enable_clipping(5);
   nn::TrainingOptions training = options.training("sentences", "LAS");
