@@ -16,7 +16,6 @@ namespace dynet_like::op_cases {
 namespace {
 
 constexpr std::size_t kMost = kSlowBuild ? 9 : 17;
-constexpr std::size_t kStep = kSlowBuild ? 4 : 1;  // sanitizers take minutes for all
 std::vector<std::size_t> uneven_counts(std::size_t n) {
   std::vector<std::size_t> counts;
   for (std::size_t left = n, i = 0; left > 0; ++i) {
@@ -85,7 +84,7 @@ INSTANTIATE_TEST_SUITE_P(All, OpBatchingTest, ::testing::ValuesIn(all_calls()), 
 TEST_P(OpBatchingTest, SameBytesAsAloneInOneBatch) {
   for_each_trial(kMost, false, [&](Trial& trial, DType dtype, bool own_inputs) {
     const Reference alone(trial);
-    for (std::size_t n = 1; n <= kMost; n += kStep) {
+    for (std::size_t n = 1; n <= kMost; n += runs_slowly() ? 4 : 1) {
       for (const auto& counts : layouts(GetParam(), n)) {
         const Outcomes batch = trial.together(counts);
         expect_equal(alone, batch, dtype);

@@ -66,7 +66,7 @@ TEST_P(ComposedOpTest, GradientsAreSlopes) {
   std::vector<Doubles> gradients;
   for (const Expression& x : inputs) gradients.push_back(as_doubles(x.gradient()));
   for (std::size_t j = 0; j < inputs.size(); ++j) {
-    for (std::size_t i = 0; i < values_[j].size(); i += kSlowBuild ? 5 : 1) {
+    for (std::size_t i = 0; i < values_[j].size(); i += runs_slowly() ? 5 : 1) {
       const float before = values_[j][i];
       const auto loss_at = [&](double x) {
         values_[j][i] = static_cast<float>(x);

@@ -95,7 +95,7 @@ class Problem {
  private:
   void check_argument(std::size_t j, const std::vector<double>& analytic) {
     ASSERT_EQ(analytic.size(), arguments_[j].dim().size());
-    const std::size_t step = kSlowBuild || !default_device()->is_cpu() ? 3 : 1;
+    const std::size_t step = kSlowBuild || !default_device()->is_cpu() ? 5 : 1;
     for (std::size_t i = 0; i < analytic.size(); i += step) {
       const double numeric = extrapolated([&](double step) { return moved_loss(j, i, step); });
       ASSERT_NEAR(analytic[i], numeric, kBound * std::max(1.0, std::abs(numeric)))

@@ -1,7 +1,9 @@
-// Sanitizers make programs slow and take terabytes of addresses: tests ask whether one is there.
+// What makes tests slow: sanitizers, which take terabytes of addresses besides, and a GPU's kernels
+// that the CPU runs.
 #pragma once
 
 #include "dynet_like/core/sanitizer.h"
+#include "dynet_like/device/device.h"
 
 namespace dynet_like {
 
@@ -11,5 +13,8 @@ inline constexpr bool kSlowBuild = true;
 #else
 inline constexpr bool kSlowBuild = false;
 #endif
+
+/// The same, also for tests on the emulated GPU. Not before main() has chosen the device.
+inline bool runs_slowly() { return kSlowBuild || default_device()->name() == "cuda-host"; }
 
 }  // namespace dynet_like
