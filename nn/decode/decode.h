@@ -30,12 +30,11 @@ inline Choose drawn_by(Random& random) {
 /// The best hypotheses that a beam search finds, the best first. In every step the `beam` best
 /// continuations of all open hypotheses remain; those that end leave the beam. It goes on until no
 /// open one can become one of the `n_best`, which takes logarithms of probabilities, or none is
-/// left. Those that max_length ended come behind all that ended by themselves. May be empty, where
-/// Steps::allowed leads nowhere.
+/// left. Those that max_length ended come behind all that ended by themselves.
 ///
 /// Of hypotheses with equal scores those of the better beginning come first, then those with the
-/// lower action. Throws UsageError for options that make no sense, NumericError for scores that are
-/// NaN or infinity.
+/// lower action. Throws UsageError for options that make no sense and where Steps::allowed leads
+/// all of them nowhere, NumericError for scores that are NaN or infinity.
 template <class State>
 std::vector<Hypothesis<State>> beam_search(const State& start,
                                            const Steps<std::type_identity_t<State>>& steps,
@@ -52,8 +51,7 @@ std::vector<Hypothesis<State>> beam_search(const State& start,
 /// Takes the best action in every step: what beam search finds with a beam of 1, whatever the
 /// options say, unless rounding makes logarithms of different scores equal. Its score is the sum of
 /// the scores as they are, unless `normalise` or a length_penalty asks for logarithms of
-/// probabilities, which take time. Throws as beam_search, and UsageError if no action is allowed
-/// somewhere.
+/// probabilities, which take time. Throws as beam_search.
 template <class State>
 Hypothesis<State> greedy(const State& start, const Steps<std::type_identity_t<State>>& steps,
                          SearchOptions options = {}) {
@@ -71,7 +69,7 @@ Hypothesis<State> greedy(const State& start, const Steps<std::type_identity_t<St
     memory.end_scores(scores);
     const std::optional<Choice> best = best_choice(scores.value());
     memory.end_step(std::span(&found.state, 1));
-    if (!best) throw_dead_end();
+    if (!best) throw_dead_end(length);
     found.sum += best->score;
     found.is_complete = best->action == options.end;
     if (found.is_complete) continue;
@@ -89,9 +87,9 @@ Hypothesis<State> greedy(const State& start, const BatchedSteps<std::type_identi
 }
 
 /// So many hypotheses, the best first, each of which draws every action from the softmax of the
-/// scores; whatever `beam` and `n_best` say. Fewer where Steps::allowed leads nowhere. The same for
-/// the same state of `random`, of which every sample of for_each_sample needs one of its own, such
-/// as `Random(seed, std::uint64_t{i} << 32)`.
+/// scores; whatever `beam` and `n_best` say. Fewer where Steps::allowed leads some nowhere; throws
+/// as beam_search. The same for the same state of `random`, of which every sample of
+/// for_each_sample needs one of its own, such as `Random(seed, std::uint64_t{i} << 32)`.
 template <class State>
 std::vector<Hypothesis<State>> samples(const State& start,
                                        const Steps<std::type_identity_t<State>>& steps,
@@ -114,7 +112,6 @@ template <class State>
 Hypothesis<State> sample(const State& start, const Steps<std::type_identity_t<State>>& steps,
                          Random& random, const SearchOptions& options = {}) {
   std::vector<Hypothesis<State>> drawn = samples(start, steps, 1, random, options);
-  if (drawn.empty()) throw_dead_end();
   return std::move(drawn.front());
 }
 template <class State>

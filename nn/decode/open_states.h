@@ -54,14 +54,14 @@ class SeparateStates {
   }
 
   std::vector<Tensor> scores(const SearchOptions& options) {
-    memory_.begin_scores();
     scores_.clear();
     for (std::size_t h = 0; h < states_.size(); ++h) {
+      memory_.begin_scores();
       std::optional<std::vector<unsigned>> allowed;
       if (steps_.allowed) allowed = std::move(allowed_[h]);
       scores_.push_back(scores_as_chosen(steps_.scores(states_[h]), 1, allowed, options));
+      memory_.end_scores(scores_.back());
     }
-    memory_.end_scores(scores_.back());
     return values_of(scores_);
   }
 

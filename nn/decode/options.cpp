@@ -65,8 +65,12 @@ Expression scores_as_chosen(const Expression& scores, std::size_t hypotheses,
   return normalises(options) ? log_softmax(chosen) : chosen;
 }
 
-void throw_dead_end() {
-  throw UsageError("[decode] need an allowed action wherever it is not done; got none");
+void throw_dead_end(std::size_t actions) {
+  throw UsageError(
+      "[decode] need an allowed action wherever a hypothesis is not done; got none for any after " +
+      std::to_string(actions) +
+      " actions: `allowed` must leave a way to the end, or `beam` room for hypotheses that have "
+      "one");
 }
 
 }  // namespace dynet_like::nn

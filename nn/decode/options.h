@@ -41,6 +41,7 @@ double length_divisor(const SearchOptions& options, std::size_t length);
 Expression scores_as_chosen(const Expression& scores, std::size_t hypotheses,
                             const std::optional<std::vector<unsigned>>& allowed,
                             const SearchOptions& options);
-[[noreturn]] void throw_dead_end();
+/// No hypothesis can go on after so many actions.
+[[noreturn]] void throw_dead_end(std::size_t actions);
 
 }  // namespace dynet_like::nn

@@ -54,6 +54,7 @@ class Search {
     for (std::size_t h = 0; h < open_.size(); ++h) {
       add_found(open_[h], false, [&] { return states_.at(h); });
     }
+    if (found_.empty()) throw_dead_end(length_);
     return std::move(found_);
   }
 

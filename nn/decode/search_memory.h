@@ -6,6 +6,8 @@
 #include <limits>
 #include <ranges>
 #include <type_traits>
+#include <utility>
+#include <vector>
 
 #include "dynet_like/graph/computation_graph.h"
 #include "dynet_like/tape/tape.h"
@@ -45,20 +47,21 @@ std::size_t first_node_of(const State& state) {
 template <class State>
 class SearchMemory {
  public:
+  /// Around the recording of every hypothesis's scores.
   void begin_scores() {
-    if (graph_ != nullptr) first_of_scores_ = graph_->size();
+    if (graph_ != nullptr) begin_ = graph_->size();
   }
   void end_scores(const Expression& scores) {
     if (graph_ == nullptr) {
       graph_ = &scores.graph("decode");
-      first_of_scores_ = first_kept_ = graph_->size();
+      first_kept_ = begin_ = graph_->size();
     }
-    end_of_scores_ = graph_->size();
-    actions_ = scores.dim().rows();
+    if (scores.dim().rows() >= kManyActions) scores_.emplace_back(begin_, graph_->size());
   }
   /// The scores of these states have been read, and no step after them was recorded.
   void end_step(const std::ranges::range auto& states) {
-    if (actions_ >= kManyActions) graph_->forget_values(first_of_scores_, end_of_scores_);
+    for (const auto& [begin, end] : scores_) graph_->forget_values(begin, end);
+    scores_.clear();
     if constexpr (is_made_of_expressions<State>()) {
       std::size_t first = graph_->size();
       for (const State& state : states) first = std::min(first, first_node_of(state));
@@ -74,8 +77,8 @@ class SearchMemory {
   static constexpr std::size_t kManyNodes = 64;
 
   ComputationGraph* graph_ = nullptr;
-  std::size_t first_of_scores_ = 0, end_of_scores_ = 0, first_kept_ = 0;
-  unsigned actions_ = 0;
+  std::size_t begin_ = 0, first_kept_ = 0;
+  std::vector<std::pair<std::size_t, std::size_t>> scores_;  ///< of this step: their nodes
 };
 
 }  // namespace dynet_like::nn

@@ -314,8 +314,22 @@ TEST(BeamSearchTest, DeadEnds) {
             return !actions.empty() && actions[0] == 0 ? Actions{} : Actions{0, 1};
           }};
   EXPECT_EQ(beam_search(Actions(), steps, {.beam = 2}).at(0).actions, (Actions{1, 0}));
-  EXPECT_TRUE(beam_search(Actions(), steps, {.beam = 1}).empty());
-  EXPECT_THROW(greedy(Actions(), steps), UsageError);
+  Random random(1);
+  const auto message = [](const auto& search) -> std::string {
+    try {
+      search();
+    } catch (const UsageError& error) {
+      return error.what();
+    }
+    return "";
+  };
+  for (const std::string& said : {message([&] { beam_search(Actions(), steps, {.beam = 1}); }),
+                                  message([&] { greedy(Actions(), steps); })}) {
+    EXPECT_NE(said.find("got none for any after 1 actions"), std::string::npos) << said;
+  }
+  steps.allowed = [](const Actions& actions) { return actions.empty() ? Actions{0} : Actions{}; };
+  EXPECT_THROW(sample(Actions(), steps, random), UsageError);
+  EXPECT_THROW(samples(Actions(), steps, 3, random), UsageError);
 }
 
 TEST(BeamSearchTest, Ensembles) {

@@ -1,6 +1,8 @@
 // Searches give back the memory of what no later step reads, and find the same.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "dynet_like/dynet_like.h"
 #include "nn/nn.h"
 #include "tests/decode/decoders.h"
@@ -113,6 +115,37 @@ TEST(DecodeMemoryTest, ScoresAreGivenBack) {
     if (beam > 1) beam_search(model.start(graph, 0), steps, {.max_length = 100, .beam = beam});
     // Of 100 steps that had them.
     EXPECT_LT(graph.explain().peak_bytes, beam * kWords * sizeof(float) * 8);
+  }
+}
+
+// Hypotheses that choose among few actions do not keep what others choose from.
+TEST(DecodeMemoryTest, ScoresOfTwoSizesAreGivenBack) {
+  constexpr unsigned kWords = 3000;
+  Model model;
+  const Linear words(model.parameters, kHidden, kWords), others(model.parameters, kHidden, 5);
+  struct Mine {
+    LSTM::State lstm;
+    bool is_first = true, has_words = false;
+  };
+  const Steps<Mine> steps = {
+      .scores = [&](const Mine& mine) { return (mine.has_words ? words : others)(mine.lstm.h); },
+      .advance =
+          [&](const Mine& mine, unsigned action) {
+            const Expression x = model.words(mine.lstm.h.graph("advance"), action % kActions);
+            return Mine{model.lstm.step(mine.lstm, x), false,
+                        mine.is_first ? action % 2 == 0 : mine.has_words};
+          }};
+  GraphOptions options;
+  options.inference = true;
+  for (std::uint64_t seed = 0; seed < 4; ++seed) {
+    ComputationGraph graph(options);
+    Random random(seed);
+    const auto found = samples(Mine{model.start(graph, 0)}, steps, 8, random, {.max_length = 100});
+    const auto with_words = std::ranges::count_if(found, [](auto& h) { return h.state.has_words; });
+    ASSERT_GT(with_words, 0);
+    ASSERT_LT(with_words, 8);
+    // Of 100 steps that had them.
+    EXPECT_LT(graph.explain().peak_bytes, 8 * kWords * sizeof(float) * 8) << "seed " << seed;
   }
 }
 
