@@ -269,7 +269,7 @@ INSTANTIATE_TEST_SUITE_P(All, KernelPlacesTest, ::testing::ValuesIn(cases()),
 TEST_P(KernelPlacesTest, ItemsHaveTheBytesThatTheyHaveAlone) {
   for (const KernelSet& set : kernel_sets()) {
     for (unsigned size : {1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 31, 33, 50, 63, 64, 65, 130}) {
-      if (kSlowBuild && size > 17) break;
+      if (kSlowBuild && (size > 17 || size % 4 > 1)) continue;
       SCOPED_TRACE(size);
       check<float>(set, size);
       check<double>(set, size);

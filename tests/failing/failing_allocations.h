@@ -79,8 +79,8 @@ Outcome run_failing(std::size_t first, Mode mode, const Action& action) {
   return outcome;
 }
 
-/// Sanitizers, which take minutes for it, see one of 17 allocations fail.
-inline constexpr std::size_t kAllocationStep = kSlowBuild ? 17 : 1;
+/// Sanitizers, which take minutes for it, see one of 41 allocations fail.
+inline constexpr std::size_t kAllocationStep = kSlowBuild ? 41 : 1;
 
 /// For every allocation of `exercise`: makes a world, lets that allocation fail, alone or with all
 /// that follow, and lets `check` see whether the world is as good as new. Returns how many
