@@ -18,15 +18,15 @@ struct Givens {
 using Build = std::function<Expression(const Givens&)>;
 
 /// An op a second time.
-struct Reference {
+struct PlainOp {
   Plain plain;
   Build call;
 };
 
 /// All but the elementwise ops, and those that have no kernel.
-inline const std::map<std::string_view, Reference>& structured_references() {
+inline const std::map<std::string_view, PlainOp>& structured_ops() {
   using Type = const Signature&;
-  static const std::map<std::string_view, Reference> all = {
+  static const std::map<std::string_view, PlainOp> all = {
       {"constant",
        {[](Type, const Item& item, const Index&) { return item.reals[0]; },
         [](const Givens& g) { return constant(g.graph, Dim({2}), 0.5f); }}},
@@ -275,7 +275,7 @@ inline const std::map<std::string_view, Reference>& structured_references() {
 /// Those of elementwise ops are in plain_elementwise.h.
 inline std::map<std::string_view, Plain> plain_formulas() {
   std::map<std::string_view, Plain> all;
-  for (const auto& [name, reference] : structured_references()) all.emplace(name, reference.plain);
+  for (const auto& [name, reference] : structured_ops()) all.emplace(name, reference.plain);
   for (const auto& [name, plain] : plain_elementwise()) {
     all.emplace(name, of_elementwise(plain.value));
   }

@@ -180,7 +180,7 @@ std::map<std::string_view, Build> public_functions() {
       {"floor",
        [](const Givens& g) { return floor(g.a, GradientMode::straight_through_gradient); }},
   };
-  for (const auto& [name, reference] : structured_references()) all.emplace(name, reference.call);
+  for (const auto& [name, reference] : structured_ops()) all.emplace(name, reference.call);
   return all;
 }
 
