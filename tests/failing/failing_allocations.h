@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdlib>
@@ -79,8 +80,11 @@ Outcome run_failing(std::size_t first, Mode mode, const Action& action) {
   return outcome;
 }
 
-/// Sanitizers, which take minutes for it, see one of 41 allocations fail.
-inline constexpr std::size_t kAllocationStep = kSlowBuild ? 41 : 1;
+/// The allocation that fails next. Sanitizers take minutes for all of them: they see the first ones
+/// and one of 41 of those that follow.
+inline std::size_t next_failing(std::size_t allocation) {
+  return allocation + (kSlowBuild ? std::min<std::size_t>(41, 3 + allocation / 2) : 1);
+}
 
 /// For every allocation of `exercise`: makes a world, lets that allocation fail, alone or with all
 /// that follow, and lets `check` see whether the world is as good as new. Returns how many
@@ -92,7 +96,7 @@ std::size_t fail_every_allocation(const MakeWorld& make_world, const Exercise& e
   for (const Mode mode : {Mode::from_then_on, Mode::once}) {
     SCOPED_TRACE(mode == Mode::once ? "once" : "from then on");
     Outcome outcome{.fired = true};
-    for (std::size_t first = 1; outcome.fired; first += kAllocationStep) {
+    for (std::size_t first = 1; outcome.fired; first = next_failing(first)) {
       SCOPED_TRACE(first);
       auto world = make_world();
       outcome = run_failing(first, mode, [&] { exercise(*world); });
