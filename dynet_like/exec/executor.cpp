@@ -133,8 +133,8 @@ bool Executor::parameters_may_have_changed(bool look_at_memory) const {
 void Executor::check_parameters(const char* user) {
   for (ReadParameter& read : common_.read_parameters) {
     if (!read.has_changed()) continue;
-    read.seen.version =
-        ~read.parameter->values.version();  // what was written in place has no version: note it
+    // What was written in place has no version: note it.
+    read.seen.version = ~read.parameter->values.version();
     throw StateError(std::string("[") + user + "] need parameters as they were in forward; got " +
                      read.parameter->name + ", which has changed since: call forward again");
   }

@@ -315,16 +315,9 @@ TEST(BeamSearchTest, DeadEnds) {
           }};
   EXPECT_EQ(beam_search(Actions(), steps, {.beam = 2}).at(0).actions, (Actions{1, 0}));
   Random random(1);
-  const auto message = [](const auto& search) -> std::string {
-    try {
-      search();
-    } catch (const UsageError& error) {
-      return error.what();
-    }
-    return "";
-  };
-  for (const std::string& said : {message([&] { beam_search(Actions(), steps, {.beam = 1}); }),
-                                  message([&] { greedy(Actions(), steps); })}) {
+  for (const std::string& said :
+       {message_of<UsageError>([&] { beam_search(Actions(), steps, {.beam = 1}); }),
+        message_of<UsageError>([&] { greedy(Actions(), steps); })}) {
     EXPECT_NE(said.find("got none for any after 1 actions"), std::string::npos) << said;
   }
   steps.allowed = [](const Actions& actions) { return actions.empty() ? Actions{0} : Actions{}; };
