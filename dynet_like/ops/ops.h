@@ -351,7 +351,7 @@ Expression scatter_add(const Expression& x, const std::vector<unsigned>& places,
 Expression scatter_max(const Expression& x, const std::vector<unsigned>& places, unsigned count,
                        unsigned d = 0);
 /// Of the first lengths[0] columns, the next lengths[1], and so on: sum, mean (two nodes), largest
-/// element (-infinity without any), and softmax (seven nodes). `d`: along another dimension.
+/// element (-infinity without any), and softmax. `d`: along another dimension.
 /// Shapes: {n, k} -> {n, segments}; of softmax, that of x.
 Expression segment_sum(const Expression& x, const std::vector<unsigned>& lengths, unsigned d = 1);
 Expression segment_mean(const Expression& x, const std::vector<unsigned>& lengths, unsigned d = 1);

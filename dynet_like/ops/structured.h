@@ -39,6 +39,9 @@ extern const Op identity, concatenate, pick_range, transpose;
 
 // Softmax and its loss. Attribute: the dimension. pickneglogsoftmax's integer is the class.
 extern const Op softmax, log_softmax, pickneglogsoftmax;
+/// A column of the softmax along some columns of a matrix. Integers: the number of columns, the
+/// first and the end of those, and the column.
+extern const Op segment_softmax;
 
 /// Of a query, keys and values. Attribute: the number of heads. Integers: the number of keys, and
 /// the first and the end of those that the query sees.

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <ostream>
 #include <string>
@@ -157,9 +158,12 @@ inline Item draw_item(const OpCall& call, Random& random, Digits digits) {
   for (unsigned i = 0; i < call.op->integers(call.shapes.attributes) && !is_open(call); ++i) {
     item.integers.push_back(random.below(limit));
   }
-  if (is_open(call)) {  // how many columns, and those of a segment
-    const unsigned columns = call.shapes.inputs[0].cols(), begin = random.below(columns);
-    item.integers = {columns, begin, begin + 1 + random.below(columns - begin)};
+  if (is_open(call)) {  // how many columns, those of a segment, and one of them
+    const int open = std::countr_zero(call.op->batching.open_inputs);
+    const unsigned columns = call.shapes.inputs[open].cols(), begin = random.below(columns);
+    const unsigned size = 1 + random.below(columns - begin);
+    item.integers = {columns, begin, begin + size, begin + random.below(size)};
+    item.integers.resize(call.op->numbers.integers);
   }
   for (double real : call.shapes.reals) {
     const double other = real * (1 - 0.25 * random.uniform());

@@ -264,6 +264,15 @@ inline const std::map<std::string_view, PlainOp>& structured_ops() {
         },
         [](const Givens& g) { return softmax(g.a); }}},
       {"log_softmax", {log_of_softmax, [](const Givens& g) { return log_softmax(g.a, 1); }}},
+      {"segment_softmax",
+       {[](Type type, const Item& item, const Index& index) {
+          const double own = at(type, item, 0, {index[0], item.integers[3]});
+          return 1 / over_segment(type, item, index, 0,
+                                  [&](double sum, double x) { return sum + std::exp(x - own); });
+        },
+        [](const Givens& g) {
+          return segment_softmax(g.a, {1, 3});
+        }}},
       {"pickneglogsoftmax",
        {[](Type, const Item& item, const Index&) { return loss_of_class(item); },
         [](const Givens& g) { return pickneglogsoftmax(reshape(g.a, Dim({12})), 3); }}},

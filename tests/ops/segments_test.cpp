@@ -3,8 +3,10 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
+#include "dynet_like/ops/structured.h"
 #include "tests/ops/composed_function.h"
 #include "tests/support/layers.h"
 #include "tests/support/message_of.h"
@@ -65,6 +67,42 @@ Function gather_of(const char* name, const Dim& dim, const Places& places) {
           [=](const Xs& x) { return gather(x[0], places, dim.nd - 1); },
           [=](const std::vector<Doubles>& x) { return gathered(x[0], rows, places); }};
 }
+
+// Items of softmaxes along columns 1 to 3 and 0 to 1, in any order, one of them twice.
+Function softmax_in_any_order(unsigned rows) {
+  static constexpr unsigned kItems[][4] = {{4, 1, 4, 3}, {4, 1, 4, 1}, {4, 1, 4, 3}, {4, 0, 2, 1},
+                                           {4, 0, 2, 0}, {4, 1, 4, 2}, {4, 3, 4, 3}};
+  return {"softmax_in_any_order",
+          {{rows, 4}},
+          [](const Xs& x) {
+            std::vector<std::uint32_t> integers;
+            for (const auto& item : kItems) integers.insert(integers.end(), item, item + 4);
+            std::vector<Expression> results;
+            for (unsigned e = 0; e < x[0].dim().bd; ++e) {
+              const Expression own = pick_batch_elem(x[0], e);
+              const Expression y = apply_op(ops::segment_softmax, {own}, {}, integers);
+              results.push_back(reshape(y, {own.dim().rows(), 7}));
+            }
+            return concatenate_to_batch(results);
+          },
+          [rows](const std::vector<Doubles>& x) {
+            Doubles y;
+            for (const auto& [all, begin, end, own] : kItems) {
+              for (unsigned r = 0; r < rows; ++r) {
+                double sum = 0;
+                for (unsigned c = begin; c < end; ++c) sum += std::exp(x[0][c * rows + r]);
+                y.push_back(std::exp(x[0][own * rows + r]) / sum);
+              }
+            }
+            return y;
+          }};
+}
+
+INSTANTIATE_TEST_SUITE_P(Softmax, ComposedOpTest,
+                         ::testing::Values(softmax_in_any_order(1), softmax_in_any_order(21)),
+                         [](const auto& test) {
+                           return "of_" + std::to_string(test.param.inputs[0].rows()) + "_rows";
+                         });
 
 INSTANTIATE_TEST_SUITE_P(
     Segments, ComposedOpTest,

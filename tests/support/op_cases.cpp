@@ -118,7 +118,7 @@ const std::vector<Cases>& all_cases() {
         {{Dim({5, 3})}, {1, 1}},
         {{Dim({2, 6, 4})}, {1, 2}}},
        {{{Dim({5})}, {1, 2}}, {{Dim({5})}, {0}}, {{Dim({5})}, {0, 6}}}},
-      {{"segment_sum", "segment_max"},
+      {{"segment_sum", "segment_max", "segment_softmax"},
        {{{Dim({1, 1})}}, {{Dim({5, 3})}}, {{Dim({33, 9})}}, {{Dim({3, 12})}}},
        {{{Dim({5})}}, {{Dim({2, 3, 4})}}, {{Dim({5, 3})}, {0}}}},
       {{"identity"}, {{{Dim({5})}}, {{Dim({3, 19})}}}, {}},

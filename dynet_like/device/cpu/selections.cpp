@@ -3,9 +3,9 @@
 #include <limits>
 #include <numeric>
 
+#include "dynet_like/device/cpu/column_sums.h"
 #include "dynet_like/device/cpu/kernel_table.h"
 #include "dynet_like/device/cpu/lines.h"
-#include "dynet_like/device/open_destinations.h"
 
 namespace dynet_like::detail {
 
@@ -106,11 +106,6 @@ struct Segment {
 };
 
 template <class E>
-void add_column(const E* column, std::size_t rows, E* sum) {
-  for (std::size_t r = 0; r < rows; ++r) sum[r] += column[r];
-}
-
-template <class E>
 void segment_sum_forward(const ForwardCall& call) {
   const std::size_t rows = call.type->output_size;
   E* out = static_cast<E*>(call.out);
@@ -123,25 +118,6 @@ void segment_sum_forward(const ForwardCall& call) {
     }
     std::copy_n(x, rows, out);
     for (std::size_t c = segment.begin + 1; c < segment.end; ++c) add_column(x += rows, rows, out);
-  }
-}
-
-// For the gradient of every input: calls add(item, sums) for all items that contribute to it, and
-// puts the sums there.
-template <class E, class Add>
-void put_sums(const BackwardCall& call, const Add& add) {
-  const std::size_t rows = call.type->output_size;
-  for (std::size_t i = 0; i < call.n;) {
-    const std::size_t first = i, size = call.integers[3 * first] * rows;
-    E* const dx = call.dx[0].at<E>(first);
-    const bool adds = dx != nullptr && call.dx[0].add[first] != 0;
-    E* const sums = adds ? call.workspace->elements<E>(size) : dx;
-    if (dx != nullptr) std::fill_n(sums, size, E(0));
-    do {
-      if (dx != nullptr) add(i, sums);
-      ++i;
-    } while (i < call.n && shares_destination(call, 0, i));
-    if (adds) add_column(sums, size, dx);
   }
 }
 

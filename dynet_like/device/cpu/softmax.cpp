@@ -8,7 +8,9 @@
 #include "hwy/foreach_target.h"  // IWYU pragma: keep
 #include "dynet_like/device/cpu/math-inl.h"
 #include "dynet_like/device/cpu/reduce-inl.h"
+#include "dynet_like/device/cpu/column_sums.h"
 #include "dynet_like/device/cpu/kernel_table.h"
+#include "dynet_like/device/cpu/softmax_items.h"
 
 #include <algorithm>
 
@@ -295,6 +297,72 @@ void loss_backward(const BackwardCall& call) {
   }
 }
 
+// f(along, start) for the softmax along n columns of `rows` elements.
+template <class E, class F>
+HWY_INLINE void along_columns(std::size_t rows, std::size_t n, F&& f) {
+  if (rows == 1) return f(Row<E>{n}, std::size_t{0});
+  for (std::size_t r = 0; r < rows; r += Lanes<E>::size) {
+    f(Columns<E>{n, rows, std::min(Lanes<E>::size, rows - r)}, r);
+  }
+}
+
+template <class E>
+void columns_of_softmax(const E* x, std::size_t rows, std::size_t n, E* y) {
+  along_columns<E>(rows, n, [&](const auto& along, std::size_t start) DYNET_LIKE_BODY {
+    Softmax::value<E>(along, x + start, y + start);
+  });
+}
+
+template <class E>
+void segments_forward(const ForwardCall& call) {
+  const std::size_t rows = call.type->output_size;
+  for (std::size_t i = 0, end = 0; i < call.n; i = end) {
+    end = cpu::end_of_softmax(call, i);
+    const cpu::SoftmaxItem first(call.integers, i);
+    const E* const x = call.in[0].at<E>(i) + first.begin * rows;
+    E* const out = static_cast<E*>(call.out) + i * rows;
+    const auto place = [&](std::size_t k) {
+      return cpu::SoftmaxItem(call.integers, k).own - first.begin;
+    };
+    bool in_order = end - i == first.size();
+    for (std::size_t k = i; k < end && in_order; ++k) in_order = place(k) == k - i;
+    if (in_order) {
+      columns_of_softmax(x, rows, first.size(), out);
+      continue;
+    }
+    E* const y = call.workspace->elements<E>(first.size() * rows);
+    columns_of_softmax(x, rows, first.size(), y);
+    for (std::size_t k = i; k < end; ++k)
+      std::copy_n(y + place(k) * rows, rows, out + (k - i) * rows);
+  }
+}
+
+// What the items of a softmax contribute is found at the first of them.
+template <class E>
+void segments_backward(const BackwardCall& call) {
+  if (!call.dx[0].wanted()) return;
+  const std::size_t rows = call.type->output_size;
+  std::size_t next = 0;
+  cpu::put_sums<E>(call, [&](std::size_t i, E* sums) {
+    if (i < next) return;
+    next = cpu::end_of_softmax(call, i);
+    const cpu::SoftmaxItem first(call.integers, i);
+    const std::size_t size = first.size() * rows;
+    E* const y = call.workspace->elements<E>(2 * size);
+    E* const dy = y + size;
+    std::fill_n(dy, size, E(0));
+    for (std::size_t k = i; k < next; ++k) {
+      const std::size_t own = cpu::SoftmaxItem(call.integers, k).own - first.begin;
+      cpu::add_column(call.dy.at<E>(k), rows, dy + own * rows);
+    }
+    columns_of_softmax(call.in[0].at<E>(i) + first.begin * rows, rows, first.size(), y);
+    E* const dx = sums + first.begin * rows;
+    along_columns<E>(rows, first.size(), [&](const auto& along, std::size_t r) DYNET_LIKE_BODY {
+      Softmax::gradient<E>(along, y + r, dy + r, dx + r, true);
+    });
+  });
+}
+
 template <class F>
 constexpr Kernels along_kernels() {
   return {{along_forward<F, float>, along_forward<F, double>},
@@ -302,11 +370,15 @@ constexpr Kernels along_kernels() {
 }
 
 std::span<const cpu::KernelEntry> softmax_table() {
-  static const cpu::KernelEntry table[] = {{"softmax", along_kernels<Softmax>()},
-                                           {"log_softmax", along_kernels<LogSoftmax>()},
-                                           {"pickneglogsoftmax",
-                                            {{loss_forward<float>, loss_forward<double>},
-                                             {loss_backward<float>, loss_backward<double>}}}};
+  static const cpu::KernelEntry table[] = {
+      {"softmax", along_kernels<Softmax>()},
+      {"log_softmax", along_kernels<LogSoftmax>()},
+      {"pickneglogsoftmax",
+       {{loss_forward<float>, loss_forward<double>},
+        {loss_backward<float>, loss_backward<double>}}},
+      {"segment_softmax",
+       {{segments_forward<float>, segments_forward<double>},
+        {segments_backward<float>, segments_backward<double>}}}};
   return table;
 }
 

@@ -112,6 +112,89 @@ __global__ void loss_backward(Part part, Operand in, Operand saved, Operand dy,
   target.put(share - (place.at == classes[place.item] ? dy_here : T(0)), place.at);
 }
 
+// The columns of the softmax that an item is a column of.
+struct Segment {
+  std::uint32_t begin, end, own;
+
+  __device__ Segment(const std::uint32_t* integers, std::size_t item)
+      : begin(integers[4 * item + 1]), end(integers[4 * item + 2]), own(integers[4 * item + 3]) {}
+  __device__ bool is_of(const Segment& other) const {
+    return begin == other.begin && end == other.end;
+  }
+};
+
+// The softmax in one row of a segment; columns are `rows` apart.
+template <class T>
+struct RowOfSegment {
+  const T* row;
+  std::uint32_t rows;
+  T top = -std::numeric_limits<T>::infinity(), sum = 0;
+
+  __device__ RowOfSegment(const T* x, std::uint32_t apart, const Segment& segment)
+      : row(x), rows(apart) {
+    for (std::uint32_t c = segment.begin; c < segment.end; ++c) top = Larger()(top, at(c));
+    for (std::uint32_t c = segment.begin; c < segment.end; ++c) sum = sum + std::exp(at(c) - top);
+  }
+  __device__ T at(std::uint32_t column) const { return row[std::size_t{column} * rows]; }
+  __device__ T value(std::uint32_t column) const { return std::exp(at(column) - top) * (1 / sum); }
+};
+
+template <class T>
+__global__ void segments_forward(Part part, Operand in, const std::uint32_t* integers, T* out) {
+  Place place;
+  if (!find_element(part, place)) return;
+  const Segment segment(integers, place.item);
+  const RowOfSegment<T> row(in.at<T>(place.item) + place.at, part.size, segment);
+  out[place.item * part.size + place.at] = row.value(segment.own);
+}
+
+// The items that contribute to the gradient of one matrix share its columns out. An element gets
+// what the items of every segment with it contribute, one segment after the other.
+template <class T>
+__global__ void segments_backward(Part part, std::size_t n, Operand in, Operand dy,
+                                  const std::uint32_t* integers, Destination dx) {
+  Place place;
+  if (!find_element(part, place)) return;
+  const Target<T> target(dx, place.item);
+  if (target.to == nullptr) return;
+  std::size_t begin = place.item, end = begin + 1;
+  while (begin > 0 && dx.items[begin - 1] == dx.items[begin]) --begin;
+  while (end < n && dx.items[end] == dx.items[begin]) ++end;
+  const Target<T> first(dx, begin);
+  const T* const x = in.at<T>(begin) + place.at;
+  for (std::size_t c = place.item - begin; c < integers[4 * begin]; c += end - begin) {
+    T sum = 0;
+    for (std::size_t i = begin, next = 0; i < end; i = next) {
+      const Segment segment(integers, i);
+      next = i + 1;
+      while (next < end && Segment(integers, next).is_of(segment)) ++next;
+      if (c < segment.begin || c >= segment.end) continue;
+      const RowOfSegment<T> row(x, part.size, segment);
+      T own = 0, mean = 0;
+      for (std::size_t k = i; k < next; ++k) {
+        const std::uint32_t column = Segment(integers, k).own;
+        const T slope = dy.at<T>(k)[place.at];
+        if (column == c) own = own + slope;
+        mean = mean + row.value(column) * slope;
+      }
+      sum = sum + row.value(static_cast<std::uint32_t>(c)) * (own - mean);
+    }
+    first.put(sum, c * part.size + place.at);
+  }
+}
+
+template <class T>
+void launch_segments(const ForwardCall& call) {
+  launch_elements(commands_of(call), call.n, call.type->output_size, segments_forward<T>,
+                  call.in[0], call.integers, static_cast<T*>(call.out));
+}
+template <class T>
+void launch_segments(const BackwardCall& call) {
+  if (!call.dx[0].wanted()) return;
+  launch_elements(commands_of(call), call.n, call.type->output_size, segments_backward<T>, call.n,
+                  call.in[0], call.dy, call.integers, call.dx[0]);
+}
+
 template <class F, class T>
 void launch_along(const ForwardCall& call) {
   launch_lines(
@@ -155,7 +238,10 @@ std::span<const KernelEntry> softmax_kernels() {
       {"softmax", along<Softmax>()},
       {"log_softmax", along<LogSoftmax>()},
       {"pickneglogsoftmax",
-       {{launch_loss<float>, launch_loss<double>}, {launch_loss<float>, launch_loss<double>}}}};
+       {{launch_loss<float>, launch_loss<double>}, {launch_loss<float>, launch_loss<double>}}},
+      {"segment_softmax",
+       {{launch_segments<float>, launch_segments<double>},
+        {launch_segments<float>, launch_segments<double>}}}};
   return table;
 }
 

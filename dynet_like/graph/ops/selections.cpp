@@ -138,26 +138,23 @@ class Columns {
 
   std::uint32_t count() const { return dim_[dim_.nd - 1]; }  ///< of a minibatch element
   const Expression& matrix() const { return matrix_; }
-  Expression as_elements() const {
-    const Dim dim = matrix_.dim();
-    return reshape(matrix_, Dim({dim.rows()}, dim.cols()));
-  }
 
   // `segments` of every minibatch element, which segment(k) tells: as minibatch elements.
   template <class F>
   Expression reduce(const Op& op, std::size_t segments, const F& segment) const {
-    return reduce(op, matrix_, count(), segments, segment);
+    return reduce(op, matrix_, segments, segment);
   }
-  // The same of another matrix with so many columns for every minibatch element.
+  // The same of another matrix with as many columns.
   template <class F>
-  Expression reduce(const Op& op, const Expression& matrix, std::uint32_t columns,
-                    std::size_t segments, const F& segment) const {
+  Expression reduce(const Op& op, const Expression& matrix, std::size_t segments,
+                    const F& segment) const {
+    const std::uint32_t all = count() * dim_.bd;
     std::vector<std::uint32_t> integers(3 * segments * dim_.bd);
     auto to = integers.begin();
-    for (std::uint32_t first = 0; first < columns * dim_.bd; first += columns) {
+    for (std::uint32_t first = 0; first < all; first += count()) {
       for (std::size_t k = 0; k < segments; ++k) {
         const Segment own = segment(k);
-        *to++ = columns * dim_.bd;
+        *to++ = all;
         *to++ = first + own.begin;
         *to++ = first + own.end;
       }
@@ -239,8 +236,8 @@ Expression scatter(const char* user, const Op& op, const Expression& x, Integers
   if (!std::ranges::is_sorted(places)) {
     sorted = reshape(gather_columns(columns, order), sorted.dim());
   }
-  return columns.back(columns.reduce(op, sorted, columns.count(), count,
-                                     [&](std::size_t k) { return segments[k]; }));
+  return columns.back(
+      columns.reduce(op, sorted, count, [&](std::size_t k) { return segments[k]; }));
 }
 
 // As the lengths say, which must take all columns.
@@ -365,26 +362,21 @@ Expression segment_mean(const Expression& x, const std::vector<unsigned>& length
   }
   return columns.back(cdiv(sums, input(*x.pg, Dim({1}, sums.dim().bd), divisors)));
 }
-// What is taken off first makes no difference to the result, and so none to the gradient.
 Expression segment_softmax(const Expression& x, const std::vector<unsigned>& lengths, unsigned d) {
   const Columns columns("segment_softmax", x, d);
   const auto segments = segments_of("segment_softmax", x, columns, lengths, d);
-  std::vector<std::uint32_t> owners;  // the segment of every column
-  for (std::uint32_t s = 0; s < lengths.size(); ++s) owners.insert(owners.end(), lengths[s], s);
-  const auto reduce = [&](const Op& op, const Expression& matrix) {
-    return columns.reduce(op, matrix, columns.count(), segments.size(),
-                          [&](std::size_t k) { return segments[k]; });
-  };
-  const auto spread = [&](const Expression& all) {
-    return columns.reduce(ops::segment_sum, as_columns(all),
-                          static_cast<std::uint32_t>(segments.size()), owners.size(),
-                          [&](std::size_t k) {
-                            return Segment{owners[k], owners[k] + 1};
-                          });
-  };
-  const Expression largest = reduce(ops::segment_max, nobackprop(columns.matrix()));
-  const Expression parts = exp(columns.as_elements() - spread(largest));
-  return columns.back(cdiv(parts, spread(reduce(ops::segment_sum, as_columns(parts)))));
+  const std::uint32_t all = columns.matrix().dim().cols();
+  std::vector<std::uint32_t> integers;
+  integers.reserve(std::size_t{4} * all);
+  for (std::uint32_t first = 0; first < all; first += columns.count()) {
+    for (const Segment& segment : segments) {
+      for (std::uint32_t own = segment.begin; own < segment.end; ++own) {
+        integers.insert(integers.end(),
+                        {all, first + segment.begin, first + segment.end, first + own});
+      }
+    }
+  }
+  return columns.back(unary(ops::segment_softmax, columns.matrix(), {}, {integers}));
 }
 
 }  // namespace dynet_like

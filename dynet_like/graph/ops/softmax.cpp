@@ -55,8 +55,28 @@ const Op pickneglogsoftmax = [] {
   return op;
 }();
 
+// Every column of the result is an item of the node. So neither the number of columns nor that of
+// segments is part of the type.
+const Op segment_softmax = [] {
+  Op op;
+  op.name = "segment_softmax";
+  op.formula =
+      "a column of e^(x - max) / sum e^(x - max), along some columns that follow one another";
+  op.batching.open_inputs = 1;
+  op.batching.shareable = false;
+  op.numbers.integers = 4;
+  op.shape = [](Inputs in, Attributes attributes) {
+    if (in[0].nd != 2 || in[0].rows() == 0 || !attributes.empty()) {
+      throw_shape_error("segment_softmax", "a matrix {n, k} and no attributes", in);
+    }
+    return Dim({in[0].rows()});
+  };
+  op.cost = [](const Signature& type) { return 8.0 * static_cast<double>(type.output_size); };
+  return op;
+}();
+
 std::span<const Op* const> softmax_ops() {
-  static const Op* const all[] = {&softmax, &log_softmax, &pickneglogsoftmax};
+  static const Op* const all[] = {&softmax, &log_softmax, &pickneglogsoftmax, &segment_softmax};
   return all;
 }
 
