@@ -12,10 +12,17 @@ namespace dynet_like::nn {
 
 namespace {
 
-/// The mean of the values, weighted by the softmax of k' q.
-Expression mean_by_products(const AttentionMemory& memory, const Expression& query) {
-  const float scale = std::sqrt(static_cast<float>(query.dim().rows()));
-  return attention(query * scale, memory.keys, memory.values);
+// `attention` divides scores by the root of this size, which is taken back here, once for all
+// queries.
+Expression scaled_keys(const Expression& keys) {
+  return keys * std::sqrt(static_cast<float>(keys.dim().rows()));
+}
+
+/// {k} -> {n}, {k, m} -> {n, m}.
+Expression weights_by_products(const AttentionMemory& memory, const Expression& query) {
+  Dim dim = query.dim();
+  dim.d[0] = memory.keys.dim().cols();
+  return reshape(attention_weights(query, memory.keys), dim);
 }
 
 /// The softmax of a row of scores. The number of keys is no part of a type here, as it is in a
@@ -30,34 +37,6 @@ Expression mean_by_scores(const AttentionMemory& memory, const Expression& score
   return attention(constant(scores.graph("attention"), {1}, 1), scores, memory.values);
 }
 
-bool is_one_query(const AttentionMemory& memory, const Expression& query) {
-  const Dim keys = memory.keys.dim(), dim = query.dim();
-  return keys.batch_elems() == 1 && dim.batch_elems() == 1 && dim.cols() == 1;
-}
-
-/// k' q for every key of one query. Keys are minibatch elements, so that any number of them is one
-/// batch. Shapes: {k, n}, {k} -> {1, n}.
-Expression products(const AttentionMemory& memory, const Expression& query) {
-  const Dim keys = memory.keys.dim();
-  const Expression columns = reshape(memory.keys, Dim({keys.rows()}, keys.cols()));
-  return reshape(dot_product(columns, reshape(query, {query.dim().rows()})), {1, keys.cols()});
-}
-
-// Several queries at once are a product of matrices, which has a type for every number.
-Expression softmax_of_products(const AttentionMemory& memory, const Expression& query) {
-  if (!is_one_query(memory, query)) return softmax(transpose(memory.keys) * query);
-  return softmax_of_row(products(memory, query));
-}
-
-Attended attend_by_products(const AttentionMemory& memory, const Expression& query) {
-  if (!is_one_query(memory, query)) {
-    throw ShapeError("[attention] need one query {k} for a mean and weights; got " +
-                     to_string(query.dim()) + " for keys " + to_string(memory.keys.dim()));
-  }
-  const Expression scores = products(memory, query);
-  return {mean_by_scores(memory, scores), softmax_of_row(scores)};
-}
-
 }  // namespace
 
 Expression columns_of(std::span<const Expression> states) {
@@ -65,20 +44,24 @@ Expression columns_of(std::span<const Expression> states) {
   return concatenate_cols(std::vector<Expression>(states.begin(), states.end()));
 }
 
+AttentionMemory DotAttention::read(const Expression& states) const {
+  return {scaled_keys(states), states};
+}
+
 AttentionMemory DotAttention::read(std::span<const Expression> states) const {
   return read(columns_of(states));
 }
 
 Expression DotAttention::operator()(const AttentionMemory& memory, const Expression& query) const {
-  return mean_by_products(memory, query);
+  return attention(query, memory.keys, memory.values);
 }
 
 Expression DotAttention::weights(const AttentionMemory& memory, const Expression& query) const {
-  return softmax_of_products(memory, query);
+  return weights_by_products(memory, query);
 }
 
 Attended DotAttention::attend(const AttentionMemory& memory, const Expression& query) const {
-  return attend_by_products(memory, query);
+  return {(*this)(memory, query), weights(memory, query)};
 }
 
 BilinearAttention::BilinearAttention(ParameterCollection& model, unsigned states, unsigned queries,
@@ -86,7 +69,7 @@ BilinearAttention::BilinearAttention(ParameterCollection& model, unsigned states
     : weights_(model.add_subcollection(name).add_parameters({queries, states}, "W")) {}
 
 AttentionMemory BilinearAttention::read(const Expression& states) const {
-  return {parameter(states.graph("BilinearAttention"), weights_) * states, states};
+  return {scaled_keys(parameter(states.graph("BilinearAttention"), weights_) * states), states};
 }
 
 AttentionMemory BilinearAttention::read(std::span<const Expression> states) const {
@@ -95,16 +78,16 @@ AttentionMemory BilinearAttention::read(std::span<const Expression> states) cons
 
 Expression BilinearAttention::operator()(const AttentionMemory& memory,
                                          const Expression& query) const {
-  return mean_by_products(memory, query);
+  return attention(query, memory.keys, memory.values);
 }
 
 Expression BilinearAttention::weights(const AttentionMemory& memory,
                                       const Expression& query) const {
-  return softmax_of_products(memory, query);
+  return weights_by_products(memory, query);
 }
 
 Attended BilinearAttention::attend(const AttentionMemory& memory, const Expression& query) const {
-  return attend_by_products(memory, query);
+  return {(*this)(memory, query), weights(memory, query)};
 }
 
 AdditiveAttention::AdditiveAttention(ParameterCollection& model, unsigned states, unsigned queries,

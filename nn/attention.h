@@ -16,7 +16,7 @@ struct AttentionMemory {
   Expression keys, values;
 };
 
-/// What one query finds: the mean of the values, {e}, and the weight of every key, {n}.
+/// What a query finds: the mean of the values, {e}, and the weight of every key, {n}.
 struct Attended {
   Expression mean, weights;
 };
@@ -26,16 +26,16 @@ Expression columns_of(std::span<const Expression> states);
 
 // The layers below read states of any number n, at least one, as a matrix {e, n} or as n vectors
 // {e}. With a memory and a query, operator() is the mean of the states, {e}, `weights` are the
-// softmax of the scores, {n}, and `attend` is both, from scores that are computed once. All throw
-// ShapeError unless shapes fit, `attend` unless there is one query, `read` UsageError for no
-// states.
+// softmax of the scores, {n}, and `attend` is both. All throw ShapeError unless shapes fit, `read`
+// UsageError for no states.
 
 /// score = h' q, for states h and queries q of one size (Luong et al. 2015, "dot").
 class DotAttention {
  public:
-  AttentionMemory read(const Expression& states) const { return {states, states}; }
+  AttentionMemory read(const Expression& states) const;
   AttentionMemory read(std::span<const Expression> states) const;
-  /// Several queries have a mean each. Shapes: {k} -> {e}, {k, m} -> {e, m}.
+  /// Several queries have a mean each, and weights. Shapes: {k} -> {e}, {n}; {k, m} -> {e, m}, {n,
+  /// m}.
   Expression operator()(const AttentionMemory& memory, const Expression& query) const;
   Expression weights(const AttentionMemory& memory, const Expression& query) const;
   Attended attend(const AttentionMemory& memory, const Expression& query) const;
@@ -50,7 +50,7 @@ class BilinearAttention {
 
   AttentionMemory read(const Expression& states) const;
   AttentionMemory read(std::span<const Expression> states) const;
-  /// Several queries have a mean each. Shapes: {k} -> {e}, {k, m} -> {e, m}.
+  /// As DotAttention's.
   Expression operator()(const AttentionMemory& memory, const Expression& query) const;
   Expression weights(const AttentionMemory& memory, const Expression& query) const;
   Attended attend(const AttentionMemory& memory, const Expression& query) const;

@@ -40,6 +40,11 @@ Expression MultiHeadAttention::operator()(const AttentionMemory& memory,
   return output_(attention(query_(queries), memory.keys, memory.values, heads_));
 }
 
+Expression MultiHeadAttention::weights(const AttentionMemory& memory,
+                                       const Expression& queries) const {
+  return attention_weights(query_(queries), memory.keys, heads_);
+}
+
 Expression MultiHeadAttention::operator()(const Expression& x, bool causal) const {
   return output_(attention(query_(x), key_(x), value_(x), heads_, causal));
 }

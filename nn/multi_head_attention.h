@@ -26,6 +26,9 @@ class MultiHeadAttention {
   /// What queries find there. Shapes: {size} -> {size}, {size, m} -> {size, m}. Throws ShapeError
   /// unless they fit.
   Expression operator()(const AttentionMemory& memory, const Expression& queries) const;
+  /// What every head weighs the states with. Shapes: {size} -> {heads, n}, {size, m} -> {heads, n,
+  /// m}. Throws ShapeError unless they fit.
+  Expression weights(const AttentionMemory& memory, const Expression& queries) const;
   /// A sequence that attends to itself; `causal`: every column to those up to it. Shapes:
   /// {size, n} -> {size, n}. Throws ShapeError unless x fits.
   Expression operator()(const Expression& x, bool causal = false) const;

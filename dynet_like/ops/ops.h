@@ -222,6 +222,10 @@ Expression poisson_loss(const Expression& x, IntegersAt y);
 /// {d}, and its value {e}.
 Expression attention(const Expression& q, const Expression& k, const Expression& v,
                      unsigned heads = 1, bool causal = false);
+/// The weights themselves: the softmax over keys of q k / sqrt(d / heads), one for each head. Any
+/// number of keys batches; of several queries, each is a node. Shapes: q {d}, k {d, n} -> {heads,
+/// n}; q {d, m} -> {heads, n, m}.
+Expression attention_weights(const Expression& q, const Expression& k, unsigned heads = 1);
 
 // -------------------------------------------------------------------- dropout and random numbers
 

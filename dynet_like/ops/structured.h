@@ -46,6 +46,9 @@ extern const Op segment_softmax;
 /// Of a query, keys and values. Attribute: the number of heads. Integers: the number of keys, and
 /// the first and the end of those that the query sees.
 extern const Op attention;
+/// Of a query and keys: what the heads weigh one of the keys with. Attribute: the number of heads.
+/// Integers: the number of keys, the first and the end of those that the query sees, and the key.
+extern const Op attention_weights;
 
 // Vectors. sparsemax_loss: attribute, the number of integers, which are the target.
 extern const Op sparsemax, sparsemax_loss, constrained_softmax;

@@ -167,6 +167,8 @@ std::optional<ByColumn> by_column(Tape& tape, const Op& op, std::span<const Valu
 
 void check_open_inputs(const Tape& tape, const Op& op, std::span<const ValueId> inputs,
                        std::span<const std::uint32_t> attributes, const Numbers& numbers) {
+  if (inputs.size() < op.min_inputs || inputs.size() > op.max_inputs)
+    return;  // refused by the type
   const unsigned each = op.integers(attributes);
   for (unsigned j = 0; j < inputs.size(); ++j) {
     if (!op.is_open(j)) continue;

@@ -213,7 +213,7 @@ TEST(AttentionTest, VectorsAreTheColumnsOfAMatrix) {
   EXPECT_THROW(bilinear.read(ones(graph, {kStates + 1, 2})), ShapeError);
   EXPECT_THROW(additive(additive.read(states), states), ShapeError);
   EXPECT_THROW(additive.attend(additive.read(states), states), ShapeError);
-  EXPECT_THROW(dot.attend(dot.read(states), states), ShapeError);
+  EXPECT_THROW(dot.attend(dot.read(states), ones(graph, {kStates + 1})), ShapeError);
   EXPECT_THROW(BilinearAttention(model, 0, 3), ShapeError);
   EXPECT_THROW(AdditiveAttention(model, 3, 3, 0), ShapeError);
 }
@@ -235,6 +235,12 @@ TEST(AttentionTest, KeysAreMadeOnceForAllQueries) {
     const std::vector<float> one = as_vector(attention(memory, pick(queries, j, 1)).value());
     for (unsigned i = 0; i < kStates; ++i) EXPECT_NEAR(both[j * kStates + i], one[i], 1e-6);
   }
+  const Expression weights = attention.weights(memory, queries);
+  EXPECT_EQ(weights.dim(), Dim({5, 2}));
+  for (unsigned j = 0; j < 2; ++j) {
+    EXPECT_EQ(as_vector(pick(weights, j, 1).value()),
+              as_vector(attention.weights(memory, pick(queries, j, 1)).value()));
+  }
 }
 
 // ------------------------------------------------------------------------------- multi-head
@@ -254,6 +260,32 @@ TEST(MultiHeadAttentionTest, FollowsTheFormula) {
   expect_close(attention(x), expected(x, false));
   expect_close(attention(x, true), expected(x, true));
   expect_close(attention(attention.read(x), queries), expected(queries, false));
+}
+
+TEST(MultiHeadAttentionTest, HasWeights) {
+  ParameterCollection model(1, DType::f64);
+  const MultiHeadAttention attention(model, 6, 3);
+  randomise(model, 2);
+  ComputationGraph graph(double_options());
+  const Expression x = drawn_matrix(graph, 6, 4, 1), queries = drawn_matrix(graph, 6, 2, 2);
+  const Plain q = map(model, "/attention/query", plain(queries));
+  const Plain k = map(model, "/attention/key", plain(x));
+  const Expression weights = attention.weights(attention.read(x), queries);
+  ASSERT_EQ(weights.dim(), Dim({3, 4, 2}));
+  Doubles expected(24);
+  for (unsigned head = 0; head < 3; ++head) {
+    for (unsigned query = 0; query < 2; ++query) {
+      Doubles scores;
+      for (unsigned key = 0; key < 4; ++key) {
+        double score = 0;
+        for (unsigned c = 2 * head; c < 2 * head + 2; ++c) score += q.at(c, query) * k.at(c, key);
+        scores.push_back(score / std::sqrt(2.0));
+      }
+      const Doubles of_query = plain_softmax(scores);
+      for (unsigned key = 0; key < 4; ++key) expected[(query * 4 + key) * 3 + head] = of_query[key];
+    }
+  }
+  expect_close(weights, expected);
 }
 
 TEST(MultiHeadAttentionTest, SizesThatDoNotFit) {
@@ -282,7 +314,8 @@ struct AllKinds {
            squared_norm(dot.weights(dot.read(states), query)) +
            squared_norm(bilinear.weights(bilinear.read(states), query)) +
            squared_norm(additive.weights(additive.read(states), query)) +
-           squared_norm(heads(heads(states, true)));
+           squared_norm(heads(heads(states, true))) +
+           squared_norm(heads.weights(heads.read(states), states));
   }
 
   DotAttention dot;

@@ -43,6 +43,48 @@ Doubles attend(const Sizes& s, const std::vector<Doubles>& x) {
   return y;
 }
 
+// What heads weigh keys with: {heads, keys, queries}.
+Doubles weigh(const Sizes& s, const std::vector<Doubles>& x) {
+  const unsigned rows = s.key_rows / s.heads;
+  Doubles y;
+  for (unsigned i = 0; i < s.queries; ++i) {
+    const auto score = [&](unsigned j, unsigned h) {
+      double sum = 0;
+      for (unsigned c = h * rows; c < (h + 1) * rows; ++c) {
+        sum += x[0][i * s.key_rows + c] * x[1][j * s.key_rows + c];
+      }
+      return std::exp(sum / std::sqrt(rows));
+    };
+    for (unsigned j = 0; j < s.keys; ++j) {
+      for (unsigned h = 0; h < s.heads; ++h) {
+        double sum = 0;
+        for (unsigned k = 0; k < s.keys; ++k) sum += score(k, h);
+        y.push_back(score(j, h) / sum);
+      }
+    }
+  }
+  return y;
+}
+
+Function weights_of(const char* name, const Sizes& s) {
+  return {name,
+          {s.queries == 0 ? Dim({s.key_rows}) : Dim({s.key_rows, s.queries}),
+           Dim({s.key_rows, s.keys})},
+          [s](const Xs& x) { return attention_weights(x[0], x[1], s.heads); },
+          [s](const std::vector<Doubles>& x) {
+            Sizes one = s;
+            one.queries = std::max(s.queries, 1u);
+            return weigh(one, x);
+          }};
+}
+
+INSTANTIATE_TEST_SUITE_P(Weights, ComposedOpTest,
+                         ::testing::Values(weights_of("one_key", {3, 0, 1, 1, 1}),
+                                           weights_of("vector", {5, 0, 0, 7, 1}),
+                                           weights_of("heads", {6, 0, 3, 5, 2}),
+                                           weights_of("long", {34, 0, 2, 71, 1})),
+                         [](const auto& test) { return std::string(test.param.name); });
+
 Function function_of(const char* name, const Sizes& s) {
   return {name,
           {Dim({s.key_rows, s.queries}), Dim({s.key_rows, s.keys}), Dim({s.value_rows, s.keys})},
@@ -350,6 +392,9 @@ TEST_F(AttentionTest, RefusesWhatDoesNotFit) {
   EXPECT_THROW(attention(of({4, 2}), of({4, 3}), of({4, 3}), 0), ShapeError);
   EXPECT_EQ(attention(of({4}), of({4}), of({5})).dim(), Dim({5}));
   EXPECT_THROW(attention(of({4}), of({4, 1, 2}), of({4, 2})), ShapeError);
+  EXPECT_EQ(message_of<ShapeError>([&] { attention_weights(of({4}), of({3, 2})); }),
+            "[attention_weights] need queries {d, m} and keys {d, n}; got {4} and {3,2}");
+  EXPECT_THROW(attention_weights(of({4}), of({4, 2}), 3), ShapeError);
   EXPECT_EQ(attention(of({4}), of({4, 3}), of({6, 3}), 2).dim(), Dim({6}));
 }
 

@@ -264,6 +264,23 @@ inline const std::map<std::string_view, PlainOp>& structured_ops() {
         },
         [](const Givens& g) { return softmax(g.a); }}},
       {"log_softmax", {log_of_softmax, [](const Givens& g) { return log_softmax(g.a, 1); }}},
+      {"attention_weights",
+       {[](Type type, const Item& item, const Index& index) {
+          const unsigned rows = type.inputs[0].rows() / type.attributes[0];
+          const auto score = [&](unsigned key) {
+            double sum = 0;
+            for (unsigned c = index[0] * rows; c < (index[0] + 1) * rows; ++c) {
+              sum += at(type, item, 0, {c}) * at(type, item, 1, {c, key});
+            }
+            return sum / std::sqrt(rows);
+          };
+          double sum = 0;
+          for (unsigned key = item.integers[1]; key < item.integers[2]; ++key) {
+            sum += std::exp(score(key) - score(item.integers[3]));
+          }
+          return 1 / sum;
+        },
+        [](const Givens& g) { return attention_weights(pick(g.a, 0, 1), g.b); }}},
       {"segment_softmax",
        {[](Type type, const Item& item, const Index& index) {
           const double own = at(type, item, 0, {index[0], item.integers[3]});

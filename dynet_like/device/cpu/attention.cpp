@@ -8,7 +8,9 @@
 #include "dynet_like/device/cpu/math-inl.h"
 #include "dynet_like/device/cpu/packing-inl.h"
 #include "dynet_like/device/cpu/reduce-inl.h"
+#include "dynet_like/device/cpu/column_sums.h"
 #include "dynet_like/device/cpu/kernel_table.h"
+#include "dynet_like/device/cpu/softmax_items.h"
 
 #include <algorithm>
 #include <cmath>
@@ -341,11 +343,147 @@ void attention_backward(const BackwardCall& call) {
   }
 }
 
+// The keys of an item, transposed.
+template <class E, class Call>
+E* transposed_keys(const Call& call, const AttentionShape<E>& shape, std::size_t i, std::size_t n,
+                   std::size_t stride) {
+  E* const to = call.workspace->template elements<E>(shape.key_rows * stride);
+  transpose_columns(call.in[1].template at<E>(i), shape.key_rows, n, stride, to);
+  return to;
+}
+
+template <class E>
+void weights_forward(const ForwardCall& call) {
+  const AttentionShape<E> shape(*call.type);
+  for (std::size_t i = 0, end = 0; i < call.n; i = end) {
+    end = cpu::end_of_softmax(call, i);
+    const cpu::SoftmaxItem seen(call.integers, i);
+    const std::size_t stride = padded<E>(seen.all);
+    E* const keys = transposed_keys(call, shape, i, seen.all, stride);
+    E* const scores = call.workspace->elements<E>(stride);
+    for (std::size_t head = 0; head < shape.heads; ++head) {
+      const std::size_t row = head * shape.key_head;
+      find_scores<1>(
+          shape, [&](int) { return call.in[0].at<E>(i) + row; }, keys + row * stride, stride,
+          scores);
+      Lanes<E> top;
+      const Lanes<E> sum = exponentiate(scores + seen.begin, seen.size(), top);
+      const E factor = hn::GetLane((Lanes<E>(1) / sum).v),
+              log_sum = hn::GetLane((top + log(sum)).v);
+      for (std::size_t k = i; k < end; ++k) {
+        const std::size_t at = k * shape.heads + head;
+        static_cast<E*>(call.out)[at] = scores[cpu::SoftmaxItem(call.integers, k).own] * factor;
+        if (call.saved != nullptr) static_cast<E*>(call.saved)[at] = log_sum;
+      }
+    }
+  }
+}
+
+// One head of the items [begin, end), the keys of one query that sees those of `seen`: weights, and
+// the gradients of scores.
+template <class E>
+struct WeightGradients {
+  const BackwardCall& call;
+  const AttentionShape<E>& shape;
+  std::size_t begin, end, head;
+  cpu::SoftmaxItem seen;
+  E *weights, *scores;
+
+  std::size_t first_row() const { return head * shape.key_head; }
+  const E* query() const { return call.in[0].at<E>(begin) + first_row(); }
+  std::size_t own(std::size_t k) const { return cpu::SoftmaxItem(call.integers, k).own; }
+  E slope(std::size_t k) const { return call.dy.at<E>(k)[head]; }
+
+  // dscore = scale p (dy - sum p dy)
+  void find(const E* keys, std::size_t stride) {
+    find_scores<1>(
+        shape, [&](int) { return query(); }, keys + first_row() * stride, stride, weights);
+    std::fill_n(scores, seen.all, E(0));
+    for (std::size_t k = begin; k < end; ++k) scores[own(k)] += slope(k);
+    const Row<E> row{seen.size()};
+    E *const p = weights + seen.begin, *const ds = scores + seen.begin;
+    const Lanes<E> log_sum(static_cast<double>(call.saved.at<E>(begin)[head]));
+    const Lanes<E> mean =
+        row.template reduce<Sum>([&]<class T>(std::size_t at, std::size_t count) DYNET_LIKE_BODY {
+          const T weight = exp(load_as<T>(p + at, count) - T(log_sum));
+          store(weight, p + at, count);
+          return weight * load_as<T>(ds + at, count);
+        });
+    const Lanes<E> scale(static_cast<double>(shape.scale));
+    row.each([&]<class T>(std::size_t at, std::size_t count) DYNET_LIKE_BODY {
+      const T difference = load_as<T>(ds + at, count) - T(mean);
+      store(T(scale) * (load_as<T>(p + at, count) * difference), ds + at, count);
+    });
+  }
+
+  // An item contributes scale p dy (k - sum p k), where p, dy and k are those of its own key.
+  void put_queries(E* mean) const {
+    const E* const keys = call.in[1].at<E>(begin) + first_row();
+    combine_rows<1>([&](int) { return weights + seen.begin; }, seen.size(),
+                    keys + seen.begin * shape.key_rows, shape.key_rows, shape.key_head,
+                    [&](int, std::size_t at, std::size_t count, Lanes<E> sum)
+                        HWY_ATTR { store(sum, mean + at, count); });
+    for (std::size_t k = begin; k < end; ++k) {
+      E* const to = call.dx[0].at<E>(k);
+      if (to == nullptr) continue;
+      const Lanes<E> factor(static_cast<double>(shape.scale * (weights[own(k)] * slope(k))));
+      const E* const key = keys + own(k) * shape.key_rows;
+      for_lanes<E>(shape.key_head, [&](std::size_t at, std::size_t count) HWY_ATTR {
+        put(factor * (load(key + at, count) - load(mean + at, count)), to + first_row() + at, count,
+            call.dx[0].add[k] != 0);
+      });
+    }
+  }
+
+  // To the gradients of all keys.
+  void add_keys(E* sums) const {
+    for (std::size_t j = seen.begin; j < seen.end; ++j) {
+      const Lanes<E> factor(static_cast<double>(scores[j]));
+      E* const to = sums + j * shape.key_rows + first_row();
+      for_lanes<E>(shape.key_head, [&](std::size_t at, std::size_t count) HWY_ATTR {
+        put(factor * load(query() + at, count), to + at, count, true);
+      });
+    }
+  }
+};
+
+template <class E>
+void weights_backward(const BackwardCall& call) {
+  const AttentionShape<E> shape(*call.type);
+  const auto sums_go_on = [&](std::size_t i) {
+    return i < call.n && shares_destination(call, 1, i);
+  };
+  E *const mean = call.workspace->elements<E>(shape.key_head), *sums = nullptr;
+  for (std::size_t i = 0, end = 0; i < call.n; i = end) {
+    end = cpu::end_of_softmax(call, i);
+    const cpu::SoftmaxItem seen(call.integers, i);
+    const std::size_t stride = padded<E>(seen.all);
+    E* const keys = transposed_keys(call, shape, i, seen.all, stride);
+    E* const to = call.dx[1].wanted() ? call.dx[1].at<E>(i) : nullptr;
+    const std::size_t size = seen.all * shape.key_rows;
+    if (to != nullptr && !sums_go_on(i)) {
+      sums = call.dx[1].add[i] != 0 ? call.workspace->elements<E>(size) : to;
+      std::fill_n(sums, size, E(0));
+    }
+    E* const rows = call.workspace->elements<E>(2 * stride);
+    for (std::size_t h = 0; h < shape.heads; ++h) {
+      WeightGradients<E> head{call, shape, i, end, h, seen, rows, rows + stride};
+      head.find(keys, stride);
+      if (call.dx[0].wanted()) head.put_queries(mean);
+      if (to != nullptr) head.add_keys(sums);
+    }
+    if (to != nullptr && to != sums && !sums_go_on(end)) cpu::add_column(sums, size, to);
+  }
+}
+
 std::span<const cpu::KernelEntry> attention_table() {
   static const cpu::KernelEntry table[] = {
       {"attention",
        {{attention_forward<float>, attention_forward<double>},
-        {attention_backward<float>, attention_backward<double>}}}};
+        {attention_backward<float>, attention_backward<double>}}},
+      {"attention_weights",
+       {{weights_forward<float>, weights_forward<double>},
+        {weights_backward<float>, weights_backward<double>}}}};
   return table;
 }
 

@@ -254,11 +254,183 @@ void backward(const BackwardCall& call) {
   }
 }
 
+// One head of a query, at the first of the items that are weights of its keys.
+template <class T>
+struct QueryOfKeys {
+  AttentionShape shape;
+  unsigned all, first, end;
+  const T *q, *keys;  ///< of the head
+  T scale;
+
+  __device__ QueryOfKeys(const AttentionShape& of, std::size_t i, unsigned h, const Operand* in_q,
+                         const Operand* in_k, const std::uint32_t* integers)
+      : shape(of),
+        all(integers[4 * i]),
+        first(integers[4 * i + 1]),
+        end(integers[4 * i + 2]),
+        q(in_q->at<T>(i) + h * of.key_head()),
+        keys(in_k->at<T>(i) + h * of.key_head()),
+        scale(1 / std::sqrt(static_cast<T>(of.key_head()))) {}
+
+  __device__ const T* key(unsigned j) const { return keys + std::size_t{j} * shape.key_rows; }
+  // By one lane.
+  __device__ T score(unsigned j) const {
+    T sum = 0;
+    for (unsigned c = 0; c < shape.key_head(); ++c) sum = std::fma(q[c], key(j)[c], sum);
+    return sum * scale;
+  }
+};
+
+// Whether the items a and b are weights of one softmax; `dk` is null in a forward call.
+__device__ bool are_of_one_query(const Operand& q, const Operand& k, void* const* dk,
+                                 const std::uint32_t* integers, std::size_t a, std::size_t b) {
+  for (unsigned i = 0; i < 3; ++i) {
+    if (integers[4 * a + i] != integers[4 * b + i]) return false;
+  }
+  return q.items[a] == q.items[b] && k.items[a] == k.items[b] && (dk == nullptr || dk[a] == dk[b]);
+}
+
+// The first of these items finds the softmax for all.
+template <class T>
+__global__ void weigh(std::size_t n, AttentionShape shape, Operand q, Operand k,
+                      const std::uint32_t* integers, T* out, T* saved) {
+  const std::size_t warp = item_of_warp(), begin = warp / shape.heads;
+  if (begin >= n) return;
+  if (begin > 0 && are_of_one_query(q, k, nullptr, integers, begin - 1, begin)) return;
+  const auto head = static_cast<unsigned>(warp % shape.heads);
+  const QueryOfKeys<T> query(shape, begin, head, &q, &k, integers);
+  const unsigned lane = lane_of_warp();
+  T top = -std::numeric_limits<T>::infinity();
+  for (unsigned j = query.first + lane; j < query.end; j += kWarp) {
+    const T score = query.score(j);
+    top = score < top ? top : score;
+  }
+  top = reduce_warp(top, [](T a, T b) { return b < a ? a : b; });
+  T sum = 0;
+  for (unsigned j = query.first + lane; j < query.end; j += kWarp) {
+    sum = sum + std::exp(query.score(j) - top);
+  }
+  sum = sum_of_warp(sum);
+  const T factor = 1 / sum, log_sum = top + std::log(sum);
+  for (std::size_t item = begin + lane; item < n; item += kWarp) {
+    if (!are_of_one_query(q, k, nullptr, integers, begin, item)) return;
+    const std::size_t at = item * shape.heads + head;
+    out[at] = std::exp(query.score(integers[4 * item + 3]) - top) * factor;
+    if (saved != nullptr) saved[at] = log_sum;
+  }
+}
+
+// What backward kernels of weights are given.
+struct GivenWeights {
+  Operand q, k, out, saved, dy;
+  const std::uint32_t* integers;
+};
+
+// An item contributes scale p dy (k - sum p k), where p, dy and k are those of its own key.
+template <class T>
+__global__ void gradients_of_weighers(std::size_t n, AttentionShape shape, GivenWeights given,
+                                      Destination dq) {
+  const std::size_t warp = item_of_warp(), begin = warp / shape.heads;
+  if (begin >= n) return;
+  const auto is_next = [&](std::size_t a, std::size_t b) {
+    return are_of_one_query(given.q, given.k, nullptr, given.integers, a, b);
+  };
+  if (begin > 0 && is_next(begin - 1, begin)) return;
+  const auto head = static_cast<unsigned>(warp % shape.heads);
+  const QueryOfKeys<T> query(shape, begin, head, &given.q, &given.k, given.integers);
+  const T log_sum = given.saved.at<T>(begin)[head];
+  combine_columns<T>(
+      query.keys, shape.key_rows, shape.key_head(), query.first, query.end,
+      [&](unsigned j) { return std::exp(query.score(j) - log_sum); },
+      [&](unsigned row, T mean) {
+        for (std::size_t i = begin; i < n && is_next(begin, i); ++i) {
+          const Target<T> target(dq, i);
+          if (target.to == nullptr) continue;
+          const T slope = given.out.at<T>(i)[head] * given.dy.at<T>(i)[head];
+          const T key = query.key(given.integers[4 * i + 3])[row];
+          target.put(query.scale * slope * (key - mean), head * shape.key_head() + row);
+        }
+      });
+}
+
+// The weights of one query from `begin` on, and what they contribute to the score of key j.
+template <class T>
+__device__ T slope_of_score(const QueryOfKeys<T>& query, const GivenWeights& given,
+                            std::size_t begin, std::size_t end, unsigned head, unsigned j) {
+  T mean = 0, own = 0;
+  for (std::size_t i = begin + lane_of_warp(); i < end; i += kWarp) {
+    const T slope = given.dy.at<T>(i)[head];
+    mean = std::fma(given.out.at<T>(i)[head], slope, mean);
+    if (given.integers[4 * i + 3] == j) own = own + slope;
+  }
+  mean = sum_of_warp(mean);
+  own = sum_of_warp(own);
+  const T score = product_of_warp(query.q, query.key(j), query.shape.key_head()) * query.scale;
+  return query.scale * (std::exp(score - given.saved.at<T>(begin)[head]) * (own - mean));
+}
+
+// The warps of the items that write to the same gradients share the keys out.
+template <class T>
+__global__ void gradients_of_weighed(std::size_t n, AttentionShape shape, GivenWeights given,
+                                     Destination dk) {
+  const std::size_t warp = item_of_warp(), item = warp / shape.heads;
+  if (item >= n) return;
+  const auto head = static_cast<unsigned>(warp % shape.heads);
+  std::size_t begin = item, end = item + 1;
+  while (begin > 0 && dk.items[begin - 1] == dk.items[item]) --begin;
+  while (end < n && dk.items[end] == dk.items[item]) ++end;
+  const Target<T> target(dk, begin);
+  if (target.to == nullptr) return;
+  const unsigned rows = shape.key_head(), lane = lane_of_warp();
+  for (std::size_t j = item - begin; j < given.integers[4 * begin]; j += end - begin) {
+    for (unsigned tile = 0; tile < rows; tile += kWarp) {
+      const unsigned row = tile + lane;
+      T sum = 0;
+      for (std::size_t i = begin, next = 0; i < end; i = next) {
+        next = i + 1;
+        while (next < end &&
+               are_of_one_query(given.q, given.k, dk.items, given.integers, i, next)) {
+          ++next;
+        }
+        const QueryOfKeys<T> query(shape, i, head, &given.q, &given.k, given.integers);
+        if (j < query.first || j >= query.end) continue;
+        const T slope = slope_of_score(query, given, i, next, head, static_cast<unsigned>(j));
+        if (row < rows) sum = sum + slope * query.q[row];
+      }
+      if (row < rows) target.put(sum, j * shape.key_rows + std::size_t{head} * rows + row);
+    }
+  }
+}
+
+template <class T>
+void weights_forward(const ForwardCall& call) {
+  const AttentionShape shape(*call.type);
+  launch_warps(commands_of(call), call.n * shape.heads, weigh<T>, call.n, shape, call.in[0],
+               call.in[1], call.integers, static_cast<T*>(call.out), static_cast<T*>(call.saved));
+}
+
+template <class T>
+void weights_backward(const BackwardCall& call) {
+  const AttentionShape shape(*call.type);
+  const GivenWeights given{call.in[0], call.in[1], call.out, call.saved, call.dy, call.integers};
+  Commands& commands = commands_of(call);
+  const std::size_t warps = call.n * shape.heads;
+  if (call.dx[0].wanted()) {
+    launch_warps(commands, warps, gradients_of_weighers<T>, call.n, shape, given, call.dx[0]);
+  }
+  if (call.dx[1].wanted()) {
+    launch_warps(commands, warps, gradients_of_weighed<T>, call.n, shape, given, call.dx[1]);
+  }
+}
+
 }  // namespace
 
 std::span<const KernelEntry> attention_kernels() {
   static const KernelEntry table[] = {
-      {"attention", {{forward<float>, forward<double>}, {backward<float>, backward<double>}}}};
+      {"attention", {{forward<float>, forward<double>}, {backward<float>, backward<double>}}},
+      {"attention_weights",
+       {{weights_forward<float>, weights_forward<double>},
+        {weights_backward<float>, weights_backward<double>}}}};
   return table;
 }
 

@@ -57,8 +57,32 @@ const Op attention = [] {
   return op;
 }();
 
+// Every key is an item of the node, so that their number is no part of the type.
+const Op attention_weights = [] {
+  Op op;
+  op.name = "attention_weights";
+  op.formula = "per head, e^(s_j) / sum e^s for key j, where s_j = q k_j / sqrt(rows of a head)";
+  op.min_inputs = op.max_inputs = 2;
+  op.batching.open_inputs = 0b10;
+  op.batching.shareable = false;
+  op.numbers.integers = 4;
+  op.gradient.needs = Needs::inputs_and_output;
+  op.shape = [](Inputs in, Attributes attributes) {
+    const std::uint32_t heads = attributes.size() == 1 ? attributes[0] : 0;
+    const Dim &q = in[0], &k = in[1];
+    if (q.nd != 1 || k.nd != 2 || q.rows() != k.rows() || q.rows() == 0) {
+      throw_shape_error("attention_weights", "a query {d} and keys {d, n}", in);
+    }
+    if (!can_share(heads, q, q)) throw_shape_error("attention_weights", rule_of_heads(heads), in);
+    return Dim({heads});
+  };
+  op.gradient.saved_size = [](const Signature& type) { return type.output_size; };
+  op.cost = [](const Signature& type) { return 8.0 * type.inputs[0].size(); };
+  return op;
+}();
+
 std::span<const Op* const> attention_ops() {
-  static const Op* const all[] = {&attention};
+  static const Op* const all[] = {&attention, &attention_weights};
   return all;
 }
 
@@ -67,6 +91,35 @@ std::span<const Op* const> attention_ops() {
 using namespace detail::recording;
 
 namespace {
+
+// One key may be a vector.
+ValueId as_matrix(const Expression& x) {
+  Tape& tape = x.pg->tape();
+  const ValueId all = tape.is_contiguous(x.i) ? x.i : tape.add(ops::identity, std::span(&x.i, 1));
+  return reshape(tape, all, Dim({x.dim().rows(), x.dim().cols()}));
+}
+
+// f(element, own) for every minibatch element, where own(x) is that of x: what it gives, together.
+template <class F>
+Expression by_element(unsigned elements, const F& f) {
+  std::vector<Expression> results;
+  for (unsigned element = 0; element < elements; ++element) {
+    results.push_back(
+        f([&](const Expression& x) { return x.dim().bd == 1 ? x : pick_batch_elem(x, element); }));
+  }
+  return concatenate_to_batch(results);
+}
+
+// Of one query: {heads, n}.
+Expression weigh(const Expression& q, const Expression& k, unsigned heads) {
+  Tape& tape = q.pg->tape();
+  const unsigned keys = k.dim().cols();
+  std::vector<std::uint32_t> integers;
+  for (unsigned key = 0; key < keys; ++key) integers.insert(integers.end(), {keys, 0, keys, key});
+  const ValueId inputs[] = {reshape(tape, q.i, Dim({q.dim().rows()})), as_matrix(k)};
+  const ValueId result = tape.add(ops::attention_weights, inputs, std::span(&heads, 1), {integers});
+  return q.pg->expression(reshape(tape, result, Dim({heads, keys})));
+}
 
 // Keys and values of one minibatch element; each query of each element is an item of the node.
 Expression attend(const Expression& q, const Expression& k, const Expression& v, unsigned heads,
@@ -79,12 +132,8 @@ Expression attend(const Expression& q, const Expression& k, const Expression& v,
     const unsigned end = causal ? std::min(column + 1, keys.cols()) : keys.cols();
     seen.insert(seen.end(), {keys.cols(), 0, end});
   }
-  const auto whole = [&](const Expression& x) {
-    const ValueId all = tape.is_contiguous(x.i) ? x.i : tape.add(ops::identity, std::span(&x.i, 1));
-    return reshape(tape, all, Dim({x.dim().rows(), x.dim().cols()}));
-  };
   const Dim items({queries.rows()}, queries.cols() * queries.bd);
-  const ValueId inputs[] = {reshape(tape, q.i, items), whole(k), whole(v)};
+  const ValueId inputs[] = {reshape(tape, q.i, items), as_matrix(k), as_matrix(v)};
   const ValueId result = tape.add(ops::attention, inputs, std::span(&heads, 1), {seen});
   Dim means = queries;
   means.d[0] = v.dim().rows();
@@ -110,14 +159,31 @@ Expression attention(const Expression& q, const Expression& k, const Expression&
     refuse_shapes("attention", rule_of_heads(heads), {q, k, v});
   }
   if (keys.bd == 1 && values.bd == 1) return attend(q, k, v, heads, causal);
-  std::vector<Expression> results;
-  for (unsigned element = 0; element < elements; ++element) {
-    const auto own = [&](const Expression& x) {
-      return x.dim().bd == 1 ? x : pick_batch_elem(x, element);
-    };
-    results.push_back(attention(own(q), own(k), own(v), heads, causal));
+  return by_element(
+      elements, [&](const auto& own) { return attention(own(q), own(k), own(v), heads, causal); });
+}
+
+Expression attention_weights(const Expression& q, const Expression& k, unsigned heads) {
+  graph_of("attention_weights", std::array{q, k});
+  const Dim queries = q.dim(), keys = k.dim();
+  const unsigned elements = std::max(queries.bd, keys.bd);
+  const auto fits = [&](const Dim& dim) {
+    return dim.nd <= 2 && dim.cols() > 0 && (dim.bd == 1 || dim.bd == elements);
+  };
+  if (!fits(queries) || !fits(keys) || queries.rows() != keys.rows()) {
+    refuse_shapes("attention_weights", "queries {d, m} and keys {d, n}", {q, k});
   }
-  return concatenate_to_batch(results);
+  if (!can_share(heads, queries, queries)) {
+    refuse_shapes("attention_weights", rule_of_heads(heads), {q, k});
+  }
+  if (elements > 1) {
+    return by_element(elements,
+                      [&](const auto& own) { return attention_weights(own(q), own(k), heads); });
+  }
+  if (queries.nd <= 1) return weigh(q, k, heads);
+  std::vector<Expression> results;
+  for (unsigned i = 0; i < queries.cols(); ++i) results.push_back(weigh(pick(q, i, 1), k, heads));
+  return reshape(concatenate(results, 1), Dim({heads, keys.cols(), queries.cols()}));
 }
 
 }  // namespace dynet_like
