@@ -115,8 +115,8 @@ Expression AdditiveAttention::scores(const AttentionMemory& memory, const Expres
   if (query.dim().cols() != 1) {
     throw ShapeError("[AdditiveAttention] need one query {k}; got " + to_string(query.dim()));
   }
-  const Expression sums = memory.keys + parameter(graph, query_weights_) * query;
-  return parameter(graph, score_weights_) * tanh(sums);
+  const Expression hidden = tanh_of_sum(memory.keys, parameter(graph, query_weights_) * query);
+  return parameter(graph, score_weights_) * hidden;
 }
 
 Expression AdditiveAttention::operator()(const AttentionMemory& memory,
@@ -132,6 +132,16 @@ Expression AdditiveAttention::weights(const AttentionMemory& memory,
 Attended AdditiveAttention::attend(const AttentionMemory& memory, const Expression& query) const {
   const Expression row = scores(memory, query);
   return {mean_by_scores(memory, row), softmax_of_row(row)};
+}
+
+Coverage::Coverage(ParameterCollection& model, unsigned hidden, const std::string& name)
+    : weights_(model.add_subcollection(name).add_parameters({hidden, 1}, "w")) {}
+
+AttentionMemory Coverage::operator()(const AttentionMemory& memory,
+                                     const Expression& weights) const {
+  const Expression w = parameter(weights.graph("Coverage"), weights_);
+  const Expression row = reshape(weights, {1, memory.keys.dim().cols()});
+  return {affine_transform({memory.keys, w, row}), memory.values};
 }
 
 }  // namespace dynet_like::nn

@@ -80,4 +80,19 @@ class AdditiveAttention {
   Parameter state_weights_, query_weights_, bias_, score_weights_;
 };
 
+/// Coverage of an AdditiveAttention (See et al. 2017): score = v' tanh(W h + U q + w c + b), where
+/// c is the sum of the weights that the state h had before.
+class Coverage {
+ public:
+  /// Adds its parameter "w" to a subcollection of `model`; `hidden` as that of the attention.
+  Coverage(ParameterCollection& model, unsigned hidden, const std::string& name = "coverage");
+
+  /// What the next query looks at, after one with these weights. Shapes: weights {n}. Throws
+  /// ShapeError unless they fit.
+  AttentionMemory operator()(const AttentionMemory& memory, const Expression& weights) const;
+
+ private:
+  Parameter weights_;
+};
+
 }  // namespace dynet_like::nn

@@ -8,6 +8,7 @@
 #include "nn/character_cnn.h"
 #include "nn/character_lstm.h"
 #include "nn/child_sum_tree_lstm.h"
+#include "nn/copy_output.h"
 #include "nn/decode/decode.h"
 #include "nn/dropout.h"
 #include "nn/embedding.h"

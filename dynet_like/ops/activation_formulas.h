@@ -13,6 +13,24 @@ struct Tanh : UnaryFormula {
   }
 };
 
+struct TanhOfSum : BinaryFormula {
+  static constexpr std::string_view name = "tanh_of_sum",
+                                    formula = "tanh(a + b); dy/da = dy/db = 1 - y^2";
+  static constexpr Needs needs = Needs::output;
+  template <class T>
+  LANE static T value(T a, T b) {
+    return tanh(a + b);
+  }
+  template <class T>
+  LANE static T slope_0(T, T, T y) {
+    return T(1) - y * y;
+  }
+  template <class T>
+  LANE static T slope_1(T, T, T y) {
+    return T(1) - y * y;
+  }
+};
+
 struct Logistic : UnaryFormula {
   static constexpr std::string_view name = "logistic",
                                     formula = "1 / (1 + e^-x); dy/dx = y (1 - y)";

@@ -257,7 +257,7 @@ struct ScaleGradient : UnaryRealFormula {
 /// The table: an elementwise op exists once its formula stands here.
 using ElementwiseFormulas =
     TypeList<Negate, Add, Subtract, Cmult, Cdiv, ScalarAdd, ScalarSubtract, ScalarMultiply,
-             ScalarDivide, Tanh, Logistic, Rectify, Exp, Log, Sqrt, Square, Abs, Cube, LogSigmoid,
-             Elu, Selu, Silu, Gelu, GeluTanh, Softplus, LeakyRelu, Softsign, Min, Max, ScalarMin,
-             ScalarMax, Sign, Less, LessEqual, Equal, KeepWhere, DropWhere, LogitLoss,
+             ScalarDivide, Tanh, TanhOfSum, Logistic, Rectify, Exp, Log, Sqrt, Square, Abs, Cube,
+             LogSigmoid, Elu, Selu, Silu, Gelu, GeluTanh, Softplus, LeakyRelu, Softsign, Min, Max,
+             ScalarMin, ScalarMax, Sign, Less, LessEqual, Equal, KeepWhere, DropWhere, LogitLoss,
              DivergenceTerm, ScaleGradient>;

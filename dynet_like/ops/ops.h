@@ -132,6 +132,8 @@ Expression trace_of_product(const Expression& x, const Expression& y);
 // -------------------------------------------------------------------------- activation functions
 
 Expression tanh(const Expression& x);
+/// tanh(a + b) in one node; shapes as in a + b.
+Expression tanh_of_sum(const Expression& a, const Expression& b);
 /// 1 / (1 + e^-x), under two names
 Expression logistic(const Expression& x);
 Expression sigmoid(const Expression& x);
@@ -159,6 +161,13 @@ Expression log_sigmoid(const Expression& x);
 /// NaN.
 Expression softmax(const Expression& x, unsigned d = 0);
 Expression log_softmax(const Expression& x, unsigned d = 0);
+/// Of scores x of n words and a gate, with weights of some places and the word at each, what a
+/// pointer-generator says (See et al. 2017): ln(g softmax(x) + (1 - g) copied), where g =
+/// logistic(gate), and a word's share in `copied` is the sum of the weights of its places. Any
+/// number of places batches. Shapes: x {n}, gate {1}, weights of k elements, k words -> {n}. Throws
+/// UsageError for a word that is not below n.
+Expression copy_log_softmax(const Expression& x, const Expression& gate, const Expression& weights,
+                            const std::vector<unsigned>& words);
 /// Negative log likelihood of class v; several v: one per minibatch element. Shapes: {n} -> {1}.
 Expression pickneglogsoftmax(const Expression& x, unsigned v);
 Expression pickneglogsoftmax(const Expression& x, const std::vector<unsigned>& v);

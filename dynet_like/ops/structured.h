@@ -42,6 +42,8 @@ extern const Op softmax, log_softmax, pickneglogsoftmax;
 /// A column of the softmax along some columns of a matrix. Integers: the number of columns, the
 /// first and the end of those, and the column.
 extern const Op segment_softmax;
+/// Of scores, a gate, weights and the words that these are for. Integer: the number of weights.
+extern const Op copy_log_softmax;
 
 /// Of a query, keys and values. Attribute: the number of heads. Integers: the number of keys, and
 /// the first and the end of those that the query sees.

@@ -1,8 +1,9 @@
-// A pointer-generator with coverage (See et al. 2017) decodes sources of different lengths
-// together.
+// Pointer-generators (See et al. 2017) decode sources of different lengths together, in few batches
+// per wave, and learn to copy.
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <numeric>
 
 #include "dynet_like/dynet_like.h"
 #include "nn/nn.h"
@@ -14,51 +15,68 @@ using Words = std::vector<unsigned>;
 
 constexpr unsigned kWords = 12, kSize = 16, kLength = 8;
 
-/// What the next word depends on beside the source.
+/// What the next word depends on: the decoder, and the source as earlier words left it.
 struct State {
-  Expression h, c, coverage;
+  LSTM::State decoder;
+  AttentionMemory source;
+};
+struct Found {
+  Words actions;
+  double sum;
 };
 
-struct Copier {
+/// With Luong's dot products.
+struct DotCopier {
+  ParameterCollection model{3};
+  Embedding words{model, kWords, kSize, ParameterInitNormal(0, 1)};
+  LSTM decoder{model, kSize, kSize};
+  DotAttention attention;
+  CopyOutput output{model, kSize, kSize, kWords};
+  static constexpr std::size_t kBatches = 6;
+
+  AttentionMemory read(ComputationGraph& graph, const Words& source) const {
+    return attention.read(words.columns(graph, source));
+  }
+  AttentionMemory after(const AttentionMemory& memory, const Attended&) const { return memory; }
+};
+
+/// With additive attention and coverage.
+struct CoveringCopier {
   ParameterCollection model{3};
   Embedding words{model, kWords, kSize, ParameterInitNormal(0, 1)};
   LSTM decoder{model, kSize, kSize};
   AdditiveAttention attention{model, kSize, kSize, kSize};
-  Linear of_coverage{model, 1, kSize, false, "coverage"};
-  Linear output{model, 2 * kSize, kWords, true, "output"}, gate{model, 2 * kSize, 1, true, "gate"};
+  Coverage cover{model, kSize};
+  CopyOutput output{model, kSize, kSize, kWords};
+  static constexpr std::size_t kBatches = 10;
 
-  struct Found {
-    Words actions;
-    double sum;
-  };
-  Found decode(ComputationGraph& graph, const Words& source) const {
-    const auto n = static_cast<unsigned>(source.size());
-    const AttentionMemory read = attention.read(words.columns(graph, source));
-    const LSTM::State start = decoder.step(decoder.start(graph), words(graph, 0));
-    Expression weights;  // of the last scores
-    const Steps<State> steps = {
-        .scores =
-            [&](const State& state) {
-              const Expression seen = reshape(of_coverage(state.coverage), {kSize, n});
-              const AttentionMemory memory = {read.keys + seen, read.values};
-              const Attended found = attention.attend(memory, state.h);
-              weights = reshape(found.weights, Dim({1}, n));
-              const Expression both = concatenate({state.h, found.mean});
-              const Expression copied =
-                  reshape(scatter_add(reshape(weights, {1, n}), source, kWords, 1), Dim({kWords}));
-              const Expression share = logistic(gate(both));
-              return log(cmult(softmax(output(both)), share) + cmult(copied, 1 - share));
-            },
-        .advance =
-            [&](const State& state, unsigned word) {
-              const LSTM::State next = decoder.step({state.h, state.c}, words(graph, word));
-              return State{next.h, next.c, state.coverage + weights};
-            }};
-    const State first = {start.h, start.c, zeros(graph, Dim({1}, n))};
-    const auto found = greedy(first, steps, {.max_length = kLength});
-    return {found.actions, found.sum};
+  AttentionMemory read(ComputationGraph& graph, const Words& source) const {
+    return attention.read(words.columns(graph, source));
+  }
+  AttentionMemory after(const AttentionMemory& memory, const Attended& found) const {
+    return cover(memory, found.weights);
   }
 };
+
+template <class Copier>
+Found decode(const Copier& copier, ComputationGraph& graph, const Words& source) {
+  Attended attended;  // of the last scores
+  const Steps<State> steps = {
+      .scores =
+          [&](const State& state) {
+            attended = copier.attention.attend(state.source, state.decoder.h);
+            return copier.output(state.decoder.h, attended, source);
+          },
+      .advance =
+          [&](const State& state, unsigned word) {
+            return State{copier.decoder.step(state.decoder, copier.words(graph, word)),
+                         copier.after(state.source, attended)};
+          }};
+  const State first = {copier.decoder.step(copier.decoder.start(graph), copier.words(graph, 0)),
+                       copier.read(graph, source)};
+  const auto found = greedy(first, steps, {.max_length = kLength});
+  return {found.actions, found.sum};
+}
 
 std::vector<Words> sources_of(const std::vector<unsigned>& lengths) {
   Random random(5);
@@ -66,41 +84,99 @@ std::vector<Words> sources_of(const std::vector<unsigned>& lengths) {
   for (const unsigned length : lengths) {
     Words& source = all.emplace_back(length);
     for (unsigned& word : source) word = random.below(kWords);
-    std::ranges::sort(source);  // else, scatter_add orders columns first
   }
   return all;
 }
 
-Report report_of(const Copier& copier, const std::vector<Words>& sources,
-                 std::vector<Copier::Found>& found) {
+template <class Copier>
+class CopyingTest : public ::testing::Test {};
+using Copiers = ::testing::Types<DotCopier, CoveringCopier>;
+TYPED_TEST_SUITE(CopyingTest, Copiers);
+
+TYPED_TEST(CopyingTest, SourcesOfDifferentLengthsShareFewBatches) {
+  const TypeParam copier;
+  const auto sources = sources_of({5, 17, 1, 9, 30, 12, 2, 24, 7, 13});
   GraphOptions options;
   options.inference = true;
   options.cells_after = 0;
   Minibatch batch(options);
-  found = for_each_sample(batch, sources, [&](ComputationGraph& graph, const Words& source) {
-    return copier.decode(graph, source);
-  });
-  return batch.explain();
-}
-
-// A wave takes as many batches as one of equal lengths, and what is found has the same bits alone.
-TEST(CopyingTest, SourcesOfDifferentLengthsShareWaves) {
-  const Copier copier;
-  std::vector<Copier::Found> together, equal;
-  const auto sources = sources_of({5, 17, 1, 9, 30, 12, 2, 24, 7, 13});
-  const Report different = report_of(copier, sources, together);
-  const Report same = report_of(copier, sources_of(std::vector<unsigned>(10, 9)), equal);
-  ASSERT_EQ(different.waves.size(), kLength);
-  ASSERT_EQ(same.waves.size(), kLength);
-  for (std::size_t wave = 0; wave < kLength; ++wave) {
-    EXPECT_EQ(different.waves[wave].batches, same.waves[wave].batches) << wave;
+  const auto together = for_each_sample(
+      batch, sources,
+      [&](ComputationGraph& graph, const Words& source) { return decode(copier, graph, source); });
+  const Report report = batch.explain();
+  ASSERT_EQ(report.waves.size(), kLength);
+  for (std::size_t wave = 1; wave < kLength; ++wave) {  // the first reads the sources
+    EXPECT_EQ(report.waves[wave].batches, TypeParam::kBatches) << "wave " << wave << '\n' << report;
   }
   for (std::size_t i = 0; i < sources.size(); ++i) {
     ComputationGraph graph;
-    const Copier::Found alone = copier.decode(graph, sources[i]);
+    const Found alone = decode(copier, graph, sources[i]);
     EXPECT_EQ(together[i].actions, alone.actions);
     EXPECT_EQ(together[i].sum, alone.sum);
   }
+}
+
+/// Copies its source word by word: where the next word stands follows from the step alone.
+struct Echo {
+  static constexpr unsigned kVocabulary = 100, kPlaces = 8;
+
+  ParameterCollection model{3};
+  Embedding words{model, kVocabulary, 8}, places{model, kPlaces, kSize};
+  LSTM decoder{model, kSize, kSize};
+  BilinearAttention attention{model, 8 + kSize, kSize};
+  CopyOutput output{model, kSize, 8 + kSize, kVocabulary};
+
+  /// step(state of the decoder, what it finds) for each word of the source.
+  template <class F>
+  void each_step(ComputationGraph& graph, const Words& source, const F& step) const {
+    Words all(source.size());
+    std::iota(all.begin(), all.end(), 0u);
+    const AttentionMemory memory =
+        attention.read(concatenate({words.columns(graph, source), places.columns(graph, all)}));
+    LSTM::State state = decoder.start(graph);
+    for (const unsigned place : all) {
+      state = decoder.step(state, places(graph, place));
+      step(state.h, attention.attend(memory, state.h));
+    }
+  }
+};
+
+// 3 to 8 of the `count` words from `first` on.
+Words draw_source(Random& random, unsigned first, unsigned count) {
+  Words source(3 + random.below(Echo::kPlaces - 2));
+  for (unsigned& word : source) word = first + random.below(count);
+  return source;
+}
+
+// The words that it is asked for are in no source of its training: their scores say nothing.
+TEST(CopyModelTest, LearnsToCopyWordsThatItNeverSaw) {
+  Echo echo;
+  AdamTrainer trainer(echo.model, 0.01f);
+  Random random(7);
+  Minibatch batch;
+  for (int update = 0; update < 300; ++update, batch.clear()) {
+    for (int sample = 0; sample < 16; ++sample) {
+      const Words source = draw_source(random, 0, 60);
+      auto word = source.begin();
+      echo.each_step(batch.new_graph(), source, [&](const Expression& h, const Attended& found) {
+        batch.add_loss(echo.output.loss(h, found, source, *word++));
+      });
+    }
+    batch.forward();
+    trainer.update(batch.backward());
+  }
+  int right = 0, all = 0;
+  for (int sample = 0; sample < 50; ++sample) {
+    const Words source = draw_source(random, 60, 40);
+    ComputationGraph graph;
+    auto word = source.begin();
+    echo.each_step(graph, source, [&](const Expression& h, const Attended& found) {
+      const auto scores = as_vector(echo.output(h, found, source).value());
+      right += std::ranges::max_element(scores) - scores.begin() == *word++;
+      ++all;
+    });
+  }
+  EXPECT_GE(right, 0.99 * all) << "of " << all;
 }
 
 }  // namespace

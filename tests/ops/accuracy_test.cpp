@@ -41,12 +41,14 @@ bool is_elementwise(const Op& op) {
 
 // Where errors of sums go through further functions they grow.
 double bound_of(const Op& op) {
-  const bool goes_on = &op == &ops::lstm_cell || &op == &ops::gru_cell || &op == &ops::layer_norm;
+  const bool goes_on = &op == &ops::lstm_cell || &op == &ops::gru_cell || &op == &ops::layer_norm ||
+                       &op == &elementwise<formulas::TanhOfSum>;
   return goes_on ? 16 : 4;
 }
 
 // Where terms cancel out: about as large as these are.
 double least_scale(const Op& op) {
+  if (&op == &ops::copy_log_softmax) return 1;
   return &op == &ops::sparsemax || &op == &ops::sparsemax_loss ? 2 : 0;
 }
 

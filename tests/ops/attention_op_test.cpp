@@ -392,8 +392,10 @@ TEST_F(AttentionTest, RefusesWhatDoesNotFit) {
   EXPECT_THROW(attention(of({4, 2}), of({4, 3}), of({4, 3}), 0), ShapeError);
   EXPECT_EQ(attention(of({4}), of({4}), of({5})).dim(), Dim({5}));
   EXPECT_THROW(attention(of({4}), of({4, 1, 2}), of({4, 2})), ShapeError);
-  EXPECT_EQ(message_of<ShapeError>([&] { attention_weights(of({4}), of({3, 2})); }),
-            "[attention_weights] need queries {d, m} and keys {d, n}; got {4} and {3,2}");
+  EXPECT_EQ(message_of<ShapeError>([&] {
+              attention_weights(of({4}), of({3, 2}));
+            }),
+            "[attention_weights] need queries {d, m} and keys {d, n}; got {4} {3,2}");
   EXPECT_THROW(attention_weights(of({4}), of({4, 2}), 3), ShapeError);
   EXPECT_EQ(attention(of({4}), of({4, 3}), of({6, 3}), 2).dim(), Dim({6}));
 }

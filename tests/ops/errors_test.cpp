@@ -70,13 +70,15 @@ std::vector<Dim> with_minibatches(std::vector<Dim> dims, std::span<const unsigne
 
 TEST(OpErrorsTest, BadCasesAreRefusedWithEveryShape) {
   std::size_t count = 0;
+  Random random(3);
   for (const Op* op : all_ops()) {
     for (const OpCase& shapes : bad_cases(*op)) {
       const OpCall call{op, shapes, std::string(op->name)};
       SCOPED_TRACE(::testing::PrintToString(call));
       Recorder recorder(call);
-      const Item numbers{
+      Item numbers{
           {}, std::vector<std::uint32_t>(op->integers(shapes.attributes), 0), shapes.reals};
+      if (is_open(call)) numbers.integers = draw_item(call, random, Digits::few).integers;
       const std::vector<Item> items(1, numbers);
       const auto act = [&] { recorder.add(shapes.inputs, items); };
       const std::string message = message_of<ShapeError>(act);

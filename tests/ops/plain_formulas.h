@@ -281,6 +281,20 @@ inline const std::map<std::string_view, PlainOp>& structured_ops() {
           return 1 / sum;
         },
         [](const Givens& g) { return attention_weights(pick(g.a, 0, 1), g.b); }}},
+      {"copy_log_softmax",
+       {[](Type type, const Item& item, const Index& index) {
+          double sum = 0, copied = 0;
+          for (const double x : item.inputs[0]) sum += std::exp(x - at(type, item, 0, index));
+          for (std::size_t k = 0; k < item.inputs[2].size(); ++k) {
+            if (std::floor(item.inputs[3][k]) == index[0]) copied += item.inputs[2][k];
+          }
+          const double share = 1 / (1 + std::exp(-item.inputs[1][0]));
+          return std::log(share / sum + (1 - share) * copied);
+        },
+        [](const Givens& g) {
+          return copy_log_softmax(pick(g.a, 0, 1), pick_range(pick(g.b, 0, 1), 0, 1),
+                                  pick(g.b, 1, 1), {2, 0, 2});
+        }}},
       {"segment_softmax",
        {[](Type type, const Item& item, const Index& index) {
           const double own = at(type, item, 0, {index[0], item.integers[3]});

@@ -117,6 +117,7 @@ std::map<std::string_view, Build> public_functions() {
       {"scalar_multiply", [](const Givens& g) { return g.a * 2.0f; }},
       {"scalar_divide", [](const Givens& g) { return g.a / 2.0f; }},
       {"tanh", [](const Givens& g) { return tanh(g.a); }},
+      {"tanh_of_sum", [](const Givens& g) { return tanh_of_sum(g.a, g.b); }},
       {"logistic", [](const Givens& g) { return logistic(g.a); }},
       {"rectify", [](const Givens& g) { return rectify(g.a); }},
       {"exp", [](const Givens& g) { return exp(g.a); }},

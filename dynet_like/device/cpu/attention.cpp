@@ -203,15 +203,23 @@ HWY_INLINE void attend(const ForwardCall& call, const AttentionShape<E>& shape, 
                        });
 }
 
+// The keys of an item, transposed.
+template <class E, class Call>
+E* transposed_keys(const Call& call, const AttentionShape<E>& shape, std::size_t i, std::size_t n,
+                   std::size_t stride) {
+  E* const to = call.workspace->template elements<E>(shape.key_rows * stride);
+  transpose_columns(call.in[1].template at<E>(i), shape.key_rows, n, stride, to);
+  return to;
+}
+
 template <class E>
 void attention_forward(const ForwardCall& call) {
   const AttentionShape<E> shape(*call.type);
   for (std::size_t begin = 0, end = 0; begin < call.n; begin = end) {
     end = end_of_readers(call, begin, nullptr);
     const std::size_t keys = call.integers[3 * begin], stride = padded<E>(keys);
-    E* const transposed = call.workspace->elements<E>(shape.key_rows * stride);
+    E* const transposed = transposed_keys(call, shape, begin, keys, stride);
     E* const scores = call.workspace->elements<E>(kAbreast * stride);
-    transpose_columns(call.in[1].at<E>(begin), shape.key_rows, keys, stride, transposed);
     for (std::size_t head = 0; head < shape.heads; ++head) {
       for_queries(call.integers, begin, end, [&](std::size_t i, auto items) HWY_ATTR {
         attend<items()>(call, shape, i, head, transposed, stride, scores);
@@ -325,15 +333,14 @@ void attention_backward(const BackwardCall& call) {
   for (std::size_t begin = 0, end = 0; begin < call.n; begin = end) {
     end = end_of_readers(call, begin, call.dx);
     const std::size_t keys = call.integers[3 * begin], stride = padded<E>(keys);
-    E* const transposed_keys = call.workspace->elements<E>(shape.key_rows * stride);
+    E* const own_keys = transposed_keys(call, shape, begin, keys, stride);
     E* const transposed_values = call.workspace->elements<E>(shape.value_rows * stride);
-    transpose_columns(call.in[1].at<E>(begin), shape.key_rows, keys, stride, transposed_keys);
     transpose_columns(call.in[2].at<E>(begin), shape.value_rows, keys, stride, transposed_values);
     E* const probabilities = call.workspace->elements<E>((end - begin) * stride);
     E* const scores = call.workspace->elements<E>((end - begin) * stride);
     for (std::size_t h = 0; h < shape.heads; ++h) {
       HeadGradients<E> head{call, shape, begin, end, stride, h, probabilities, scores};
-      head.find(transposed_keys, transposed_values);
+      head.find(own_keys, transposed_values);
       head.put_queries();
       head.add_columns(scores, 1, shape.key_rows, shape.key_head,
                        [&](std::size_t i) { return head.query(i); });
@@ -341,15 +348,6 @@ void attention_backward(const BackwardCall& call) {
                        [&](std::size_t i) { return head.dy(i); });
     }
   }
-}
-
-// The keys of an item, transposed.
-template <class E, class Call>
-E* transposed_keys(const Call& call, const AttentionShape<E>& shape, std::size_t i, std::size_t n,
-                   std::size_t stride) {
-  E* const to = call.workspace->template elements<E>(shape.key_rows * stride);
-  transpose_columns(call.in[1].template at<E>(i), shape.key_rows, n, stride, to);
-  return to;
 }
 
 template <class E>
@@ -426,7 +424,8 @@ struct WeightGradients {
     for (std::size_t k = begin; k < end; ++k) {
       E* const to = call.dx[0].at<E>(k);
       if (to == nullptr) continue;
-      const Lanes<E> factor(static_cast<double>(shape.scale * (weights[own(k)] * slope(k))));
+      const E weight = call.out.at<E>(k)[head];
+      const Lanes<E> factor(static_cast<double>(shape.scale * (weight * slope(k))));
       const E* const key = keys + own(k) * shape.key_rows;
       for_lanes<E>(shape.key_head, [&](std::size_t at, std::size_t count) HWY_ATTR {
         put(factor * (load(key + at, count) - load(mean + at, count)), to + first_row() + at, count,

@@ -6,8 +6,7 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "dynet_like/device/cpu/softmax.cpp"
 #include "hwy/foreach_target.h"  // IWYU pragma: keep
-#include "dynet_like/device/cpu/math-inl.h"
-#include "dynet_like/device/cpu/reduce-inl.h"
+#include "dynet_like/device/cpu/softmax-inl.h"
 #include "dynet_like/device/cpu/column_sums.h"
 #include "dynet_like/device/cpu/kernel_table.h"
 #include "dynet_like/device/cpu/softmax_items.h"
@@ -16,25 +15,6 @@
 
 HWY_BEFORE_NAMESPACE();
 namespace dynet_like::detail::HWY_NAMESPACE {
-
-// The maximum and the sum of e^(x - maximum), whose terms go to `terms` unless it is null.
-template <class E>
-struct Total {
-  Lanes<E> top, sum;
-
-  template <class Along>
-  HWY_INLINE Total(const Along& along, const E* x, E* terms) {
-    const auto load_x = [&]<class T>(std::size_t at, std::size_t count)
-                            DYNET_LIKE_BODY { return load_as<T>(x + at, count); };
-    top = along.template reduce<Maximum>(load_x);
-    const auto term = [&]<class T>(std::size_t at, std::size_t count) DYNET_LIKE_BODY {
-      const T result = exp_of_negative(load_as<T>(x + at, count) - T(top));
-      if (terms != nullptr) store(result, terms + at, count);
-      return result;
-    };
-    sum = along.template reduce<Sum>(term);
-  }
-};
 
 struct Softmax {
   template <class E, class Along>

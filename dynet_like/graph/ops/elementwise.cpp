@@ -77,6 +77,9 @@ Expression& operator*=(Expression& x, float c) { return x = x * c; }
 Expression& operator/=(Expression& x, float c) { return x = x / c; }
 
 Expression tanh(const Expression& x) { return unary(ops::elementwise<ops::formulas::Tanh>, x); }
+Expression tanh_of_sum(const Expression& a, const Expression& b) {
+  return binary(ops::elementwise<ops::formulas::TanhOfSum>, a, b);
+}
 Expression logistic(const Expression& x) {
   return unary(ops::elementwise<ops::formulas::Logistic>, x);
 }

@@ -1,0 +1,74 @@
+// Log-softmax of words some of which may be copied from a source.
+#include "dynet_like/graph/recording.h"
+
+#include <algorithm>
+
+#include "dynet_like/core/errors.h"
+#include "dynet_like/core/text.h"
+#include "dynet_like/ops/axis.h"
+#include "dynet_like/ops/ops.h"
+#include "dynet_like/ops/structured.h"
+
+namespace dynet_like {
+
+namespace ops {
+
+// Words are numbers of an input, since how many integers an item has is part of a type.
+const Op copy_log_softmax = [] {
+  Op op;
+  op.name = "copy_log_softmax";
+  op.formula =
+      "ln(g softmax(x) + (1 - g) copied), where g = 1 / (1 + e^-gate), copied[i] = the sum of the "
+      "weights of word i (See et al. 2017)";
+  op.min_inputs = op.max_inputs = 4;
+  op.batching.open_inputs = 0b1100;
+  op.batching.shareable = false;
+  op.numbers.integers = 1;
+  op.gradient.needs = Needs::inputs_and_output;
+  op.gradient.saved_size = [](const Signature&) -> std::size_t { return 2; };
+  op.shape = [](Inputs in, Attributes) {
+    const auto is_row = [](const Dim& dim) { return dim.nd == 2 && dim.rows() == 1; };
+    if (in[0].nd != 1 || in[0].rows() == 0 || in[1].size() != 1 || !is_row(in[2]) ||
+        !is_row(in[3])) {
+      throw_shape_error("copy_log_softmax",
+                        "scores {n}, a gate {1}, weights {1, k} and words {1, k}", in);
+    }
+    return in[0];
+  };
+  op.cost = [](const Signature& type) { return 10.0 * type.inputs[0].size(); };
+  return op;
+}();
+
+std::span<const Op* const> copying_ops() {
+  static const Op* const all[] = {&copy_log_softmax};
+  return all;
+}
+
+}  // namespace ops
+
+using namespace detail::recording;
+
+Expression copy_log_softmax(const Expression& x, const Expression& gate, const Expression& weights,
+                            const std::vector<unsigned>& words) {
+  ComputationGraph& graph = graph_of("copy_log_softmax", std::array{x, gate, weights});
+  const auto places = static_cast<unsigned>(words.size());
+  if (places == 0 || weights.dim().size() != places) {
+    refuse_shapes("copy_log_softmax",
+                  "a word for each weight, at least one; not " + std::to_string(places),
+                  {x, gate, weights});
+  }
+  // Larger integers are not all numbers of the type float.
+  const unsigned count = std::min(x.dim().rows(), 1u << 24);
+  for (const unsigned word : words) {
+    if (word < count) continue;
+    throw UsageError("[copy_log_softmax] need words below " + std::to_string(count) + "; got " +
+                     detail::index_text(word) + labels_of(x));
+  }
+  const Dim row({1, places});
+  const Expression numbers = input(graph, row, std::vector<float>(words.begin(), words.end()));
+  const ValueId inputs[] = {x.i, gate.i, reshape(weights, row).i, numbers.i};
+  return graph.expression(
+      graph.tape().add(ops::copy_log_softmax, inputs, {}, {std::span(&places, 1)}));
+}
+
+}  // namespace dynet_like

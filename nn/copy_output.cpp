@@ -1,0 +1,35 @@
+// CopyOutput: one map to scores and the gate, and one softmax with copying.
+#include "nn/copy_output.h"
+
+#include "dynet_like/core/errors.h"
+#include "dynet_like/graph/computation_graph.h"
+#include "dynet_like/ops/ops.h"
+
+namespace dynet_like::nn {
+
+CopyOutput::CopyOutput(ParameterCollection& model, unsigned states, unsigned means, unsigned words,
+                       const std::string& name)
+    : words_(words) {
+  if (words == 0) throw ShapeError("[CopyOutput] need at least 1 word; got 0");
+  ParameterCollection own = model.add_subcollection(name);
+  state_weights_ = own.add_parameters({words + 1, states}, "W");
+  mean_weights_ = own.add_parameters({words + 1, means}, "V");
+  bias_ = own.add_parameters({words + 1}, ParameterInitConst(0), "b");
+}
+
+Expression CopyOutput::operator()(const Expression& state, const Attended& found,
+                                  const std::vector<unsigned>& source) const {
+  ComputationGraph& graph = state.graph("CopyOutput");
+  const Expression all =
+      affine_transform({parameter(graph, bias_), parameter(graph, state_weights_), state,
+                        parameter(graph, mean_weights_), found.mean});
+  return copy_log_softmax(pick_range(all, 0, words_), pick_range(all, words_, words_ + 1),
+                          found.weights, source);
+}
+
+Expression CopyOutput::loss(const Expression& state, const Attended& found,
+                            const std::vector<unsigned>& source, unsigned word) const {
+  return -pick((*this)(state, found, source), word);
+}
+
+}  // namespace dynet_like::nn

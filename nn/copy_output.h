@@ -1,0 +1,35 @@
+// CopyOutput: words that a decoder generates, or copies from a source that it attends to.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "nn/attention.h"
+
+namespace dynet_like::nn {
+
+/// The output of a pointer-generator (See et al. 2017): P = g softmax(W s + V m + b) + (1 - g)
+/// copied, for the state s of a decoder and what it finds in a source: the mean m and weights,
+/// which add up to the words' shares in `copied`. g = logistic(w s + v m + c) is one more row of
+/// the same maps.
+class CopyOutput {
+ public:
+  /// Adds its parameters "W", "V" and "b", with a last row for the gate, to a subcollection of
+  /// `model`. Throws ShapeError for size 0.
+  CopyOutput(ParameterCollection& model, unsigned states, unsigned means, unsigned words,
+             const std::string& name = "copy_output");
+
+  /// ln P of all words; `source` has the word of every weight. Shapes: {states} -> {words}. Throws
+  /// ShapeError unless sizes fit, UsageError for a word that there is not.
+  Expression operator()(const Expression& state, const Attended& found,
+                        const std::vector<unsigned>& source) const;
+  /// -ln P of a word. Shapes: {states} -> {1}.
+  Expression loss(const Expression& state, const Attended& found,
+                  const std::vector<unsigned>& source, unsigned word) const;
+
+ private:
+  unsigned words_;
+  Parameter state_weights_, mean_weights_, bias_;
+};
+
+}  // namespace dynet_like::nn

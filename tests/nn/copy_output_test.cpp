@@ -1,0 +1,149 @@
+// CopyOutput and Coverage: formulas in plain doubles, gradients, batches, extremes, errors.
+#include "nn/copy_output.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <numeric>
+
+#include "dynet_like/dynet_like.h"
+#include "tests/support/layers.h"
+#include "tests/support/message_of.h"
+
+namespace dynet_like::nn {
+namespace {
+
+using Words = std::vector<unsigned>;
+constexpr unsigned kStates = 4, kMeans = 3, kWords = 6;
+
+double row_times(const Doubles& matrix, unsigned row, const Doubles& x) {
+  double sum = 0;
+  for (std::size_t c = 0; c < x.size(); ++c) sum += matrix[c * (kWords + 1) + row] * x[c];
+  return sum;
+}
+
+TEST(CopyOutputTest, FollowsTheFormula) {
+  ParameterCollection model(1, DType::f64);
+  const CopyOutput output(model, kStates, kMeans, kWords);
+  randomise(model, 3);
+  ComputationGraph graph(double_options());
+  const Expression state = reshape(drawn_matrix(graph, kStates, 1, 1), {kStates});
+  const Expression mean = reshape(drawn_matrix(graph, kMeans, 1, 2), {kMeans});
+  const Attended found = {mean, softmax(reshape(drawn_matrix(graph, 5, 1, 3), {5}))};
+  const Words source = {4, 1, 4, 0, 4};
+  Doubles scores;
+  for (unsigned row = 0; row <= kWords; ++row) {
+    scores.push_back(row_times(numbers(model, "/copy_output/W"), row, as_doubles(state.value())) +
+                     row_times(numbers(model, "/copy_output/V"), row, as_doubles(mean.value())) +
+                     numbers(model, "/copy_output/b")[row]);
+  }
+  const double gate = 1 / (1 + std::exp(-scores[kWords]));
+  double total = 0;
+  for (unsigned word = 0; word < kWords; ++word) total += std::exp(scores[word]);
+  const Doubles weights = as_doubles(found.weights.value());
+  const Doubles got = as_doubles(output(state, found, source).value());
+  ASSERT_EQ(got.size(), kWords);
+  double sum = 0;
+  for (unsigned word = 0; word < kWords; ++word) {
+    double expected = gate * std::exp(scores[word]) / total;
+    for (unsigned k = 0; k < 5; ++k) expected += source[k] == word ? (1 - gate) * weights[k] : 0;
+    EXPECT_NEAR(got[word], std::log(expected), 1e-12) << word;
+    EXPECT_EQ(as_doubles(output.loss(state, found, source, word).value())[0], -got[word]);
+    sum += std::exp(got[word]);
+  }
+  EXPECT_NEAR(sum, 1, 1e-12);
+}
+
+struct Model {
+  explicit Model(ParameterCollection& model)
+      : attention(model, kMeans, kStates, 5),
+        cover(model, 5),
+        output(model, kStates, kMeans, kWords) {}
+
+  // Two queries, of which the second knows what the first found.
+  Expression loss(const Expression& states, const Expression& state, const Words& source) const {
+    const AttentionMemory memory = attention.read(states);
+    const Attended first = attention.attend(memory, state);
+    const Attended second = attention.attend(cover(memory, first.weights), tanh(state));
+    return squared_norm(output(state, first, source)) + output.loss(state, second, source, 2);
+  }
+
+  AdditiveAttention attention;
+  Coverage cover;
+  CopyOutput output;
+};
+
+TEST(CopyOutputTest, GradientsAreThoseOfCentralDifferences) {
+  ParameterCollection model(1, DType::f64);
+  const Model layers(model);
+  const Parameter states = model.add_parameters({kMeans, 4}),
+                  state = model.add_parameters({kStates});
+  randomise(model, 5);
+  expect_gradients(model, [&](ComputationGraph& graph) {
+    return layers.loss(parameter(graph, states), parameter(graph, state), {2, 5, 2, 0});
+  });
+}
+
+TEST(CopyOutputTest, BatchingChangesNoBit) {
+  ParameterCollection model;
+  const Model layers(model);
+  randomise(model, 6);
+  expect_same_bits_in_batches(model, 6, [&](ComputationGraph& graph, unsigned sample) {
+    Words source(1 + sample);
+    for (unsigned k = 0; k <= sample; ++k) source[k] = (k * k + sample) % kWords;
+    return layers.loss(drawn_matrix(graph, kMeans, 1 + sample, 10 + sample),
+                       reshape(drawn_matrix(graph, kStates, 1, sample), {kStates}), source);
+  });
+}
+
+// Scores that exceed all powers, a gate that is shut, and a weight of nothing.
+TEST(CopyOutputTest, Extremes) {
+  ParameterCollection model;
+  const Parameter x = model.add_parameters({3}, ParameterInitFromVector({1000, 0, -1000}));
+  const Parameter gate = model.add_parameters({1}, ParameterInitConst(200));
+  const Parameter weights = model.add_parameters({2}, ParameterInitFromVector({1, 0}));
+  Minibatch batch;
+  ComputationGraph& graph = batch.new_graph();
+  const Expression y = copy_log_softmax(parameter(graph, x), parameter(graph, gate),
+                                        parameter(graph, weights), {1, 2});
+  EXPECT_EQ(as_vector(y.value()), (std::vector<float>{0, -200, -2000}));
+  batch.add_loss(-pick(y, 1u));
+  batch.forward();
+  const Gradients& gradients = batch.backward();
+  EXPECT_EQ(gradients.values(x), (std::vector<float>{0, 0, 0}));
+  EXPECT_EQ(gradients.values(gate), (std::vector<float>{1}));
+  EXPECT_EQ(gradients.values(weights), (std::vector<float>{-1, 0}));
+}
+
+// Minibatch elements that read the same weights add up their gradients.
+TEST(CopyOutputTest, ElementsShareWeights) {
+  ParameterCollection model(1, DType::f64);
+  const Parameter x = model.add_parameters({8}), weights = model.add_parameters({3});
+  randomise(model, 4);
+  expect_gradients(model, [&](ComputationGraph& graph) {
+    const Expression two = reshape(parameter(graph, x), Dim({4}, 2));
+    const Expression own = softmax(parameter(graph, weights));
+    return squared_norm(sum_batches(copy_log_softmax(two, pick_range(two, 0, 1), own, {3, 0, 3})));
+  });
+}
+
+TEST(CopyOutputTest, RefusesWhatDoesNotFit) {
+  ParameterCollection model;
+  EXPECT_THROW(CopyOutput(model, 0, 3, 5), ShapeError);
+  EXPECT_EQ(message_of<ShapeError>([&] { CopyOutput(model, 2, 3, 0); }),
+            "[CopyOutput] need at least 1 word; got 0");
+  EXPECT_THROW(Coverage(model, 0), ShapeError);
+  ComputationGraph graph;
+  const Expression x = zeros(graph, {4}), gate = zeros(graph, {1}), two = ones(graph, {2});
+  EXPECT_EQ(message_of<UsageError>([&] {
+              copy_log_softmax(x, gate, two, {0, 4});
+            }),
+            "[copy_log_softmax] need words below 4; got 4");
+  EXPECT_EQ(message_of<ShapeError>([&] { copy_log_softmax(x, gate, two, {0}); }),
+            "[copy_log_softmax] need a word for each weight, at least one; not 1; got {4} {1} {2}");
+  EXPECT_THROW(copy_log_softmax(x, two, two, {0, 1}), ShapeError);
+  EXPECT_THROW(Coverage(model, 5)({ones(graph, {5, 3}), x}, two), ShapeError);
+}
+
+}  // namespace
+}  // namespace dynet_like::nn
