@@ -154,7 +154,7 @@ TEST(CopyModelTest, LearnsToCopyWordsThatItNeverSaw) {
   AdamTrainer trainer(echo.model, 0.01f);
   Random random(7);
   Minibatch batch;
-  for (int update = 0; update < 300; ++update, batch.clear()) {
+  for (int update = 0; update < 150; ++update, batch.clear()) {
     for (int sample = 0; sample < 16; ++sample) {
       const Words source = draw_source(random, 0, 60);
       auto word = source.begin();

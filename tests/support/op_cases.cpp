@@ -121,7 +121,7 @@ const std::vector<Cases>& all_cases() {
       {{"segment_sum", "segment_max", "segment_softmax"},
        {{{Dim({1, 1})}}, {{Dim({5, 3})}}, {{Dim({33, 9})}}, {{Dim({3, 12})}}},
        {{{Dim({5})}}, {{Dim({2, 3, 4})}}, {{Dim({5, 3})}, {0}}}},
-      {{"copy_log_softmax"},
+      {{"copy_log_softmax"},  // of words 0 and 1
        {{{Dim({1}), Dim({1}), Dim({1, 1}), Dim({1, 1})}, {}, {}, 0.2, 1.9, 1},
         {{Dim({2}), Dim({1}), Dim({1, 5}), Dim({1, 5})}, {}, {}, 0.2, 1.9, 1},
         {{Dim({5}), Dim({1}), Dim({1, 2}), Dim({1, 2})}, {}, {}, 0.2, 1.9, 1},
