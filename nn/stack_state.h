@@ -49,6 +49,14 @@ class StackState {
   std::size_t size() const { return top_->size; }
   bool empty() const { return size() == 0; }
 
+  /// What it refers to: see knows_expressions.
+  void for_each_expression(auto visit) const {
+    for (const Element* element = top_.get(); element != nullptr; element = element->below.get()) {
+      visit(element->state);
+      if (element->below != nullptr) visit(element->x);
+    }
+  }
+
  private:
   struct Element {
     explicit Element(State start) : state(std::move(start)) {}

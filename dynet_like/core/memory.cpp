@@ -114,14 +114,20 @@ void Arena::rewind(const Mark& mark) {
   total_ = mark.total;
 }
 
-bool Arena::is_before(const Mark& mark, const std::byte* memory) const {
+std::size_t Arena::bytes_before(const Mark& mark, const std::byte* memory,
+                                std::size_t size) const {
   for (std::size_t c = 0; c < chunks_.size() && c <= mark.chunk; ++c) {
     const std::size_t used = c < mark.chunk ? chunks_[c].size() : mark.used;
     const auto offset = reinterpret_cast<std::uintptr_t>(memory) -
                         reinterpret_cast<std::uintptr_t>(chunks_[c].data());
-    if (offset < used) return true;
+    if (offset < used) return std::min(size, used - offset);
   }
-  return false;
+  return 0;
+}
+
+bool Arena::begins_chunk(const std::byte* memory) const {
+  return std::any_of(chunks_.begin(), chunks_.end(),
+                     [&](const Block& chunk) { return chunk.data() == memory; });
 }
 
 std::size_t Arena::capacity() const {

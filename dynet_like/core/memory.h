@@ -74,8 +74,10 @@ class Arena {
   void reset() { rewind({}); }
   /// From now on memory is NaN when it is given back, whatever NDEBUG says.
   void spoil() { spoils_ = source_ == nullptr; }
-  /// Whether memory that was handed out was handed out before the mark.
-  bool is_before(const Mark& mark, const std::byte* memory) const;
+  /// How many of these bytes, which lie in one chunk, were handed out before the mark.
+  std::size_t bytes_before(const Mark& mark, const std::byte* memory, std::size_t size) const;
+  /// Whether a chunk begins there: what lies before it belongs to another, if to any.
+  bool begins_chunk(const std::byte* memory) const;
 
   /// Bytes handed out now, at most so far, and held.
   std::size_t used() const { return total_; }

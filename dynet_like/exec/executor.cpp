@@ -6,6 +6,7 @@
 #include "dynet_like/core/errors.h"
 #include "dynet_like/core/make_room.h"
 #include "dynet_like/exec/make_report.h"
+#include "dynet_like/exec/value_block.h"
 
 namespace dynet_like::detail {
 
@@ -43,7 +44,11 @@ Tensor Executor::value(ValueRef ref) {
       return Tensor(tape.dim_of(ref.value), tape.shape_of(ref.value).dtype, copy->second.data());
     }
   }
-  return contiguous(ref, common_.tapes[ref.tape].nodes[node].value, value_copies_);
+  const NodeState& state = common_.tapes[ref.tape].nodes[node];
+  if (is_on_cpu() && state.batch != kNone && tape.value(ref.value).identity == 0) {
+    ValueBlock(lane_of(ref.tape).run, state.batch).hand_out();
+  }
+  return contiguous(ref, state.value, value_copies_);
 }
 
 // A tensor is contiguous and in this process's memory: items of a view with gaps between them are

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "dynet_like/exec/executor.h"
+#include "dynet_like/exec/value_block.h"
 
 namespace dynet_like::detail {
 
@@ -14,18 +15,19 @@ bool is_shared(const Tape& tape, NodeId node) {
   return tape.value(tape.node(node).value).identity != 0;
 }
 
-// The node has no value any more. In inference nobody needs a batch without values: its memory is
-// given back, with that of the others whose block it is.
+// The node has no value any more. In inference nobody needs a block without values: its memory is
+// given back. Of one with few of them, the part behind them is.
 void forget_value(RunState& run, NodeState& state) {
   state.value = nullptr;
   Batch& batch = run.batches[state.batch];
-  if (--batch.left > 0 || !run.options.inference || batch.out == nullptr) return;
-  Batch* const first = &batch - batch.behind_first;
-  Batch* end = first + 1;
-  while (end != run.batches.data() + run.batches.size() && end->behind_first > 0) ++end;
-  if (std::any_of(first, end, [](const Batch& joined) { return joined.left > 0; })) return;
-  run.values.give_back(first->out, first->block_bytes);
-  for (Batch* joined = first; joined != end; ++joined) joined->out = nullptr;
+  --batch.left;
+  if (!run.options.inference || batch.out == nullptr) return;
+  ValueBlock block(run, state.batch);
+  if (block.is_empty()) {
+    block.give_back();
+  } else {
+    block.move_together_if_few();
+  }
 }
 
 constexpr std::size_t kBatchesWorthADrop = 1000;
@@ -141,7 +143,6 @@ void Executor::forget_tape(std::uint32_t tape) {
 // asks for the cells that they are of.
 void Executor::drop_empty_batches(RunState& run) {
   if (run.batches.size() < 2 * run.batches_after_drop + kBatchesWorthADrop) return;
-  const auto is_kept = [](const Batch& batch) { return batch.left > 0 || batch.shared; };
   const auto state_of = [&](NodeRef ref) -> NodeState* {
     if (ref.node == kNone) return nullptr;
     std::vector<NodeState>& nodes = common_.tapes[ref.tape].nodes;
@@ -149,9 +150,12 @@ void Executor::drop_empty_batches(RunState& run) {
   };
   std::vector<NodeRef> members;
   std::uint32_t kept = 0;
+  bool is_kept = false;
   for (std::uint32_t b = 0; b < run.batches.size(); ++b) {
     Batch batch = run.batches[b];
-    if (!is_kept(batch)) continue;
+    // All whose values lie in one block, or none.
+    if (batch.behind_first == 0) is_kept = batch.shared || !ValueBlock(run, b).is_empty();
+    if (!is_kept) continue;
     const auto first_member = static_cast<std::uint32_t>(members.size());
     for (NodeRef ref : run.members_of(batch)) {
       NodeState* const state = state_of(ref);

@@ -28,6 +28,9 @@ struct Batch {
   /// many stand before this one. How large the block is; 0 if it belongs to another.
   std::uint32_t behind_first = 0;
   std::size_t block_bytes = 0;
+  /// Of the first: once so few items are left in the block, they are moved together.
+  std::uint32_t few = kNone;
+  bool is_handed_out = false;  ///< of the first: a tensor points into the block, nothing moves
   const Operand* inputs = nullptr;
   const std::uint32_t* integers = nullptr;
   const void* reals = nullptr;

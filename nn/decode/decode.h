@@ -63,12 +63,13 @@ Hypothesis<State> greedy(const State& start, const Steps<std::type_identity_t<St
   std::size_t length = 0;
   SearchMemory<State> memory;
   for (; !found.is_complete && length < options.max_length; ++length) {
+    memory.begin_step();
     memory.begin_scores();
     const Expression scores =
         scores_as_chosen(steps.scores(found.state), 1, allowed_in(found.state, steps), options);
-    memory.end_scores(scores);
+    memory.end_scores(memory.kStart, scores);
     const std::optional<Choice> best = best_choice(scores.value());
-    memory.end_step(std::span(&found.state, 1));
+    memory.end_step(std::span(&found.state, 1), {});
     if (!best) throw_dead_end(length);
     found.sum += best->score;
     found.is_complete = best->action == options.end;

@@ -32,6 +32,7 @@ class SeparateStates {
   /// So many hypotheses; whether they are done.
   bool begin(const State& start, std::size_t count) {
     states_.assign(count, start);
+    paths_.assign(count, SearchMemory<State>::kStart);
     return is_done(start);
   }
   const State& at(std::size_t hypothesis) const { return states_[hypothesis]; }
@@ -47,20 +48,23 @@ class SeparateStates {
       if (allowed.empty()) continue;
       allowed_.push_back(std::move(allowed));
       if (kept != h) states_[kept] = std::move(states_[h]);
+      paths_[kept] = paths_[h];
       open[kept++] = open[h];
     }
+    paths_.resize(kept);
     states_.erase(states_.begin() + static_cast<std::ptrdiff_t>(kept), states_.end());
     open.erase(open.begin() + static_cast<std::ptrdiff_t>(kept), open.end());
   }
 
   std::vector<Tensor> scores(const SearchOptions& options) {
     scores_.clear();
+    memory_.begin_step();
     for (std::size_t h = 0; h < states_.size(); ++h) {
       memory_.begin_scores();
       std::optional<std::vector<unsigned>> allowed;
       if (steps_.allowed) allowed = std::move(allowed_[h]);
       scores_.push_back(scores_as_chosen(steps_.scores(states_[h]), 1, allowed, options));
-      memory_.end_scores(scores_.back());
+      memory_.end_scores(paths_[h], scores_.back());
     }
     return values_of(scores_);
   }
@@ -68,15 +72,20 @@ class SeparateStates {
   /// One more action of a hypothesis. Returns its state if it is done, else that is one of those
   /// after the next `finish_step`.
   std::optional<State> follow(const Choice& choice) {
+    memory_.begin_advance();
     State next = steps_.advance(states_[choice.hypothesis], choice.action);
-    if (is_done(next)) return next;
+    const auto path = memory_.end_advance(paths_[choice.hypothesis]);
+    if (is_done(next)) return next;  // what it refers to stays
     next_.push_back(std::move(next));
+    next_paths_.push_back(path);
     return std::nullopt;
   }
   void finish_step() {
-    memory_.end_step(states_);
+    memory_.end_step(states_, paths_);
     states_.swap(next_);
     next_.clear();
+    paths_.swap(next_paths_);
+    next_paths_.clear();
   }
 
  private:
@@ -84,6 +93,7 @@ class SeparateStates {
 
   const Steps<State>& steps_;
   std::vector<State> states_, next_;
+  std::vector<typename SearchMemory<State>::Path> paths_, next_paths_;
   std::vector<std::vector<unsigned>> allowed_;
   std::vector<Expression> scores_;
   SearchMemory<State> memory_;

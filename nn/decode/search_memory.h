@@ -3,71 +3,63 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <limits>
+#include <cstdint>
 #include <ranges>
-#include <type_traits>
-#include <utility>
+#include <span>
 #include <vector>
 
 #include "dynet_like/graph/computation_graph.h"
 #include "dynet_like/tape/tape.h"
+#include "nn/decode/state_expressions.h"
 
 namespace dynet_like::nn {
 
-/// Whether states are expressions and nothing else: an Expression, a CellState, or a range of
-/// these. Of others nobody knows what they refer to.
-template <class State>
-constexpr bool is_made_of_expressions() {
-  if constexpr (std::is_same_v<State, Expression> || std::is_same_v<State, CellState>) {
-    return true;
-  } else if constexpr (std::ranges::forward_range<const State>) {
-    using Element = std::ranges::range_value_t<const State>;
-    if constexpr (!std::is_same_v<Element, State>) return is_made_of_expressions<Element>();
-  }
-  return false;
-}
-
-/// The first node of its graph that such a state refers to.
-template <class State>
-std::size_t first_node_of(const State& state) {
-  if constexpr (std::is_same_v<State, Expression>) {
-    return state.graph("decode").tape().value(state.i).node;
-  } else if constexpr (std::is_same_v<State, CellState>) {
-    return std::min(first_node_of(state.h), first_node_of(state.c));
-  } else {
-    std::size_t first = std::numeric_limits<std::size_t>::max();
-    for (const auto& part : state) first = std::min(first, first_node_of(part));
-    return first;
-  }
-}
-
-/// What a search whose hypotheses have a state each gives back step by step: the values of scores,
-/// once they are read, and what is older than all that the states refer to. It knows its graph
-/// behind the first step, and leaves alone what was recorded before.
+/// What a search whose hypotheses have a state each gives back step by step: the values of many
+/// scores, once they are read, and what no open hypothesis refers to. If nobody knows what states
+/// refer to, that is what was recorded on the way to hypotheses that have not stayed. It knows its
+/// graph behind the first scores, and leaves alone what was recorded before.
 template <class State>
 class SearchMemory {
  public:
-  /// Around the recording of every hypothesis's scores.
+  /// The steps that have led to a hypothesis.
+  using Path = std::uint32_t;
+  static constexpr Path kStart = 0;
+
+  void begin_step() {
+    if (graph_ != nullptr) step_ = graph_->size();
+  }
+  /// Around the recording of the scores of a hypothesis.
   void begin_scores() {
     if (graph_ != nullptr) begin_ = graph_->size();
   }
-  void end_scores(const Expression& scores) {
+  void end_scores(Path path, const Expression& scores) {
     if (graph_ == nullptr) {
       graph_ = &scores.graph("decode");
-      first_kept_ = begin_ = graph_->size();
+      swept_ = step_ = begin_ = graph_->size();
     }
-    if (scores.dim().rows() >= kManyActions) scores_.emplace_back(begin_, graph_->size());
+    const Nodes nodes = {begin_, graph_->size()};
+    if (scores.dim().rows() >= kManyActions) {
+      scores_.push_back(nodes);
+    } else if constexpr (!kIsKnown) {
+      paths_[path].scores = nodes;
+    }
   }
-  /// The scores of these states have been read, and no step after them was recorded.
-  void end_step(const std::ranges::range auto& states) {
-    for (const auto& [begin, end] : scores_) graph_->forget_values(begin, end);
+  /// Around the recording of a further step of it; returns where that leads.
+  void begin_advance() { begin_ = graph_->size(); }
+  Path end_advance(Path before) {
+    if constexpr (kIsKnown) return kStart;
+    ++paths_[before].open;
+    paths_.push_back({before, 1, {begin_, graph_->size()}, {}});
+    return static_cast<Path>(paths_.size() - 1);
+  }
+  /// The scores of these states have been read, and steps after those that stay were recorded.
+  void end_step(const std::ranges::range auto& states, std::span<const Path> paths) {
+    for (const Nodes& nodes : scores_) forget(nodes);
     scores_.clear();
-    if constexpr (is_made_of_expressions<State>()) {
-      std::size_t first = graph_->size();
-      for (const State& state : states) first = std::min(first, first_node_of(state));
-      if (first < first_kept_ + kManyNodes) return;
-      graph_->forget_values(first_kept_, first);
-      first_kept_ = first;
+    if constexpr (kIsKnown) {
+      if (step_ >= swept_ + std::max(kManyNodes, 2 * kept_.size())) sweep(states);
+    } else {
+      for (const Path path : paths) close(path);
     }
   }
 
@@ -75,10 +67,60 @@ class SearchMemory {
   // Fewer are not worth a call.
   static constexpr unsigned kManyActions = 256;
   static constexpr std::size_t kManyNodes = 64;
+  static constexpr bool kIsKnown = knows_expressions<State>();
+
+  struct Nodes {
+    std::size_t begin = 0, end = 0;
+  };
+  struct Steps {
+    Path before = kStart;
+    std::uint32_t open = 1;  ///< hypotheses: itself, and those that a further step leads to
+    Nodes advance, scores;
+  };
+
+  void forget(const Nodes& nodes) {
+    if (nodes.begin < nodes.end) graph_->forget_values(nodes.begin, nodes.end);
+  }
+  /// What was recorded before this step, and not before the search, stays if a state refers to it.
+  void sweep(const std::ranges::range auto& states) {
+    std::vector<std::size_t> nodes;
+    for (const State& state : states) {
+      visit_expressions(state, [&](const Expression& e) {
+        nodes.push_back(e.graph("decode").tape().value(e.i).node);
+      });
+    }
+    std::ranges::sort(nodes);
+    std::erase_if(kept_, [&](std::size_t node) {
+      const bool stays = std::ranges::binary_search(nodes, node);
+      if (!stays) forget({node, node + 1});
+      return !stays;
+    });
+    for (const std::size_t node : nodes) {
+      if (node < swept_ || node >= step_) continue;
+      forget({swept_, node});
+      kept_.push_back(node);
+      swept_ = node + 1;
+    }
+    forget({swept_, step_});
+    swept_ = step_;
+  }
+  /// A hypothesis does not stay; nor do those before it to which no other goes back.
+  void close(Path path) {
+    while (path != kStart && --paths_[path].open == 0) {
+      forget(paths_[path].advance);
+      forget(paths_[path].scores);
+      path = paths_[path].before;
+    }
+  }
 
   ComputationGraph* graph_ = nullptr;
-  std::size_t begin_ = 0, first_kept_ = 0;
-  std::vector<std::pair<std::size_t, std::size_t>> scores_;  ///< of this step: their nodes
+  std::size_t step_ = 0, begin_ = 0;  ///< where this step begins, and what is being recorded
+  std::vector<Nodes> scores_;         ///< of this step
+  // If it is known what states refer to:
+  std::size_t swept_ = 0;          ///< of the nodes before it, only those that are kept have values
+  std::vector<std::size_t> kept_;  ///< sorted
+  // If it is not:
+  std::vector<Steps> paths_{Steps{}};
 };
 
 }  // namespace dynet_like::nn

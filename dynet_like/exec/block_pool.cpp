@@ -1,0 +1,73 @@
+// Memory for the outputs of batches.
+#include "dynet_like/exec/block_pool.h"
+
+#include <iterator>
+
+namespace dynet_like::detail {
+
+namespace {
+
+std::size_t rounded(std::size_t size) { return (size + 63) / 64 * 64; }
+
+}  // namespace
+
+void BlockPool::add(std::byte* piece, std::size_t size) {
+  by_size_.emplace(size, piece);
+  free_.emplace(piece, size);
+}
+
+void BlockPool::remove(Pieces::iterator piece) {
+  by_size_.erase({piece->second, piece->first});
+  free_.erase(piece);
+}
+
+std::byte* BlockPool::allocate(std::size_t size) {
+  size = rounded(size);
+  const auto found = by_size_.lower_bound({size, nullptr});
+  if (found == by_size_.end() || size == 0) return arena_.allocate_array<std::byte>(size);
+  const auto [all, piece] = *found;
+  remove(free_.find(piece));
+  if (all > size) add(piece + size, all - size);
+  return piece;
+}
+
+void BlockPool::keep(std::byte* block, std::size_t kept, std::size_t size) {
+  std::byte* begin = block + rounded(kept);
+  std::byte* end = block + rounded(size);
+  if (begin == end) return;
+  const auto next = free_.lower_bound(begin);
+  const auto before = next == free_.begin() ? free_.end() : std::prev(next);
+  if (next != free_.end() && next->first == end && !arena_.begins_chunk(end)) {
+    end += next->second;
+    remove(next);
+  }
+  if (before != free_.end() && before->first + before->second == begin &&
+      !arena_.begins_chunk(begin)) {
+    begin = before->first;
+    remove(before);
+  }
+  add(begin, static_cast<std::size_t>(end - begin));
+}
+
+void BlockPool::reset() {
+  free_.clear();
+  by_size_.clear();
+  arena_.reset();
+}
+
+void BlockPool::rewind(const Arena::Mark& mark) {
+  for (auto piece = free_.begin(); piece != free_.end();) {
+    const std::size_t before = arena_.bytes_before(mark, piece->first, piece->second);
+    auto of_size = by_size_.extract({piece->second, piece->first});
+    if (before == 0) {
+      free_.erase(piece++);
+      continue;
+    }
+    of_size.value().first = piece->second = before;
+    by_size_.insert(std::move(of_size));
+    ++piece;
+  }
+  arena_.rewind(mark);
+}
+
+}  // namespace dynet_like::detail

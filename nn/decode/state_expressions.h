@@ -1,0 +1,56 @@
+// Which expressions a state refers to.
+#pragma once
+
+#include <ranges>
+#include <type_traits>
+
+#include "dynet_like/graph/expression.h"
+
+namespace dynet_like::nn {
+
+/// Whether it is known which expressions a state refers to. It is of an Expression, a CellState, a
+/// range of what is known, and of a class that says it:
+///
+///     struct State {
+///       nn::StackState<nn::LSTM> stack;
+///       nn::LSTM::State history;
+///       unsigned words = 0;
+///
+///       void for_each_expression(auto visit) const { visit(stack, history); }
+///     };
+///
+/// Numbers and enumerations refer to none.
+template <class State>
+constexpr bool knows_expressions() {
+  if constexpr (std::is_same_v<State, Expression> || std::is_same_v<State, CellState> ||
+                std::is_arithmetic_v<State> || std::is_enum_v<State>) {
+    return true;
+  } else if constexpr (requires(const State& s) { s.for_each_expression([](const auto&...) {}); }) {
+    return true;
+  } else if constexpr (std::ranges::forward_range<const State>) {
+    using Element = std::ranges::range_value_t<const State>;
+    if constexpr (!std::is_same_v<Element, State>) return knows_expressions<Element>();
+  }
+  return false;
+}
+
+/// Calls `visit` with every expression that it refers to; some may come several times.
+template <class State, class Visit>
+void visit_expressions(const State& state, const Visit& visit) {
+  static_assert(knows_expressions<State>(),
+                "for_each_expression: need parts that are expressions, numbers, classes with a "
+                "for_each_expression of their own, or ranges of these");
+  if constexpr (std::is_same_v<State, Expression>) {
+    visit(state);
+  } else if constexpr (std::is_same_v<State, CellState>) {
+    visit(state.h);
+    visit(state.c);
+  } else if constexpr (requires { state.for_each_expression([](const auto&...) {}); }) {
+    state.for_each_expression(
+        [&](const auto&... parts) { (visit_expressions(parts, visit), ...); });
+  } else if constexpr (std::ranges::forward_range<const State>) {
+    for (const auto& part : state) visit_expressions(part, visit);
+  }
+}
+
+}  // namespace dynet_like::nn
