@@ -35,8 +35,8 @@ class Rnng {
               return state.open.empty() && state.read == sentence.size();
             }};
     std::vector<std::vector<unsigned>> found;
-    for (auto& hypothesis : nn::beam_search(
-             start, steps, {.beam = beam, .n_best = 2, .normalise = false})) {
+    for (auto& hypothesis :
+         nn::beam_search(start, steps, {.beam = beam, .n_best = 2, .normalise = false})) {
       found.push_back(std::move(hypothesis.actions));
     }
     return found;
@@ -46,11 +46,11 @@ class Rnng {
   struct State {
     nn::StackState<nn::LSTM> stack;
     nn::LSTM::State terminals, history;
-    std::vector<std::size_t> open = {};     ///< where open constituents begin, on the stack
-    std::vector<unsigned> opened = {};      ///< their labels
-    std::size_t read = 0;                   ///< words
-    bool at_word = false;                   ///< the next action is a word
-    unsigned opened_last = 0;               ///< in a row
+    std::vector<std::size_t> open = {};  ///< where open constituents begin, on the stack
+    std::vector<unsigned> opened = {};   ///< their labels
+    std::size_t read = 0;                ///< words
+    bool at_word = false;                ///< the next action is a word
+    unsigned opened_last = 0;            ///< in a row
 
     void for_each_expression(auto visit) const { visit(stack, terminals, history); }
   };

@@ -114,8 +114,7 @@ void Arena::rewind(const Mark& mark) {
   total_ = mark.total;
 }
 
-std::size_t Arena::bytes_before(const Mark& mark, const std::byte* memory,
-                                std::size_t size) const {
+std::size_t Arena::bytes_before(const Mark& mark, const std::byte* memory, std::size_t size) const {
   for (std::size_t c = 0; c < chunks_.size() && c <= mark.chunk; ++c) {
     const std::size_t used = c < mark.chunk ? chunks_[c].size() : mark.used;
     const auto offset = reinterpret_cast<std::uintptr_t>(memory) -
