@@ -22,9 +22,14 @@ void BlockPool::remove(Pieces::iterator piece) {
 }
 
 std::byte* BlockPool::allocate(std::size_t size) {
+  std::byte* const free = allocate_free(size);
+  return free != nullptr ? free : arena_.allocate_array<std::byte>(rounded(size));
+}
+
+std::byte* BlockPool::allocate_free(std::size_t size) {
   size = rounded(size);
   const auto found = by_size_.lower_bound({size, nullptr});
-  if (found == by_size_.end() || size == 0) return arena_.allocate_array<std::byte>(size);
+  if (found == by_size_.end() || size == 0) return nullptr;
   const auto [all, piece] = *found;
   remove(free_.find(piece));
   if (all > size) add(piece + size, all - size);

@@ -18,6 +18,8 @@ class BlockPool {
   explicit BlockPool(std::shared_ptr<MemorySource> source) : arena_(std::move(source)) {}
 
   std::byte* allocate(std::size_t size);
+  /// The same of what was given back; null if no piece is large enough.
+  std::byte* allocate_free(std::size_t size);
   void give_back(std::byte* block, std::size_t size) { keep(block, 0, size); }
   /// Keeps so many bytes of a block, and gives back those behind them.
   void keep(std::byte* block, std::size_t kept, std::size_t size);

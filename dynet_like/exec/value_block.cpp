@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <new>
-#include <utility>
 
 namespace dynet_like::detail {
 
@@ -71,27 +70,32 @@ void ValueBlock::move_together_if_few() {
   }
 }
 
-// What is moved goes where nothing is, and never where something else comes from: a device may copy
-// all at once.
+// To a smaller block, or else into the gaps before them: nothing goes where something else comes
+// from, so that a device may copy all at once.
 void ValueBlock::move_together(std::vector<std::uint32_t>& place_of, std::size_t kept) {
   Batch& first = batches_[0];
+  std::byte* const old = first.out;
+  const std::size_t stride = first.stride, bytes = kept * stride;
+  std::byte* const smaller = run_.values.allocate_free(bytes);
+  std::byte* const to = smaller != nullptr ? smaller : old;
   const DType dtype = run_.types()[first.type].signature.dtype;
-  const std::size_t values = first.stride / size_of(dtype);
-  std::size_t gap = 0;
-  for (std::size_t item = kept; item < place_of.size(); ++item) {
+  std::uint32_t gap = 0;
+  for (std::size_t item = to == old ? kept : 0; item < place_of.size(); ++item) {
     if (place_of[item] == kNone) continue;
-    while (place_of[gap] != kNone) ++gap;
-    const void* const from = first.out + item * first.stride;
-    run_.queue->add_all(dtype, first.out + gap * first.stride, values, {&from, nullptr, 1},
+    while (to == old && place_of[gap] != kNone) ++gap;
+    const void* const from = old + item * stride;
+    run_.queue->add_all(dtype, to + gap * stride, stride / size_of(dtype), {&from, nullptr, 1},
                         SumStart::first);
-    place_of[item] = static_cast<std::uint32_t>(gap++);
+    place_of[item] = gap++;
   }
   run_.queue->finish_sums();
   for_each_value([&](NodeState& state, std::size_t item) {
-    if (item >= kept) state.value -= (item - place_of[item]) * first.stride;
+    state.value =
+        to + place_of[item] * stride + static_cast<std::size_t>(state.value - old) % stride;
   });
-  const std::size_t bytes = kept * first.stride;
-  run_.values.keep(first.out, bytes, std::exchange(first.block_bytes, bytes));
+  run_.values.keep(old, to == old ? bytes : 0, first.block_bytes);
+  for (Batch& batch : batches_) batch.out = to + (batch.out - old);
+  first.block_bytes = bytes;
 }
 
 }  // namespace dynet_like::detail

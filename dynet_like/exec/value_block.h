@@ -23,9 +23,9 @@ class ValueBlock {
   /// Nothing reads it any more.
   void give_back();
   /// Few values are often left for long, such as those of the best hypothesis of a beam: once half
-  /// of the values are forgotten, and then half of the rest, those that are left fill the gaps
-  /// before them, and the memory behind them is given back. Does nothing if the user has a tensor
-  /// that points into the block, or if there is no memory to do it.
+  /// of the values are forgotten, and then half of the rest, those that are left move together, and
+  /// the rest of the memory is given back. Does nothing if the user has a tensor that points into
+  /// the block.
   void move_together_if_few();
 
  private:
