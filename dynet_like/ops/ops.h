@@ -333,6 +333,9 @@ Expression select_rows(const Expression& x, const std::vector<unsigned>& rows);
 Expression select_rows(const Expression& x, IntegersAt rows);
 Expression select_cols(const Expression& x, const std::vector<unsigned>& columns);
 Expression select_cols(const Expression& x, IntegersAt columns);
+/// The number in these rows, and in all but these; the others stay. Shapes: that of x.
+Expression fill_rows(const Expression& x, ListOf<unsigned> rows, float number);
+Expression fill_other_rows(const Expression& x, ListOf<unsigned> rows, float number);
 /// Elements of the minibatch. One is no copy.
 Expression pick_batch_elem(const Expression& x, unsigned v);
 Expression pick_batch_elem(const Expression& x, IntegersAt v);

@@ -30,6 +30,9 @@ extern const Op norm_dim, rms_dim, layer_norm;
 // and that of elements.
 extern const Op max_dim, argmax, cumsum, logsumexp_dim, select, kmax_pooling;
 
+/// Attribute: the number of integers, which are the masks of the rows (see row_masks.h).
+extern const Op fill_rows;
+
 /// Of a matrix. Integers: the number of columns, and the first and the end of those in the segment.
 extern const Op segment_sum, segment_max;
 

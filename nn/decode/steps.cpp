@@ -2,27 +2,14 @@
 #include "nn/decode/steps.h"
 
 #include <limits>
-#include <string>
 
-#include "dynet_like/core/text.h"
 #include "dynet_like/graph/computation_graph.h"
 #include "dynet_like/tape/tape.h"
 
 namespace dynet_like::nn {
 
 Expression masked(const Expression& scores, ListOf<unsigned> allowed) {
-  constexpr float kInfinity = std::numeric_limits<float>::infinity();
-  ComputationGraph& graph = scores.graph("masked");
-  const unsigned actions = scores.dim().rows();
-  std::vector<float> most(actions, -kInfinity);
-  for (const unsigned action : allowed) {
-    if (action >= actions) {
-      throw UsageError("[masked] need actions below " + std::to_string(actions) + "; got " +
-                       detail::index_text(action));
-    }
-    most[action] = kInfinity;
-  }
-  return min(scores, input(graph, Dim({actions}), most));
+  return fill_other_rows(scores, allowed, -std::numeric_limits<float>::infinity());
 }
 
 // Output and cell of a cell lie beside each other in the value of its node.

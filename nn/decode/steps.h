@@ -78,8 +78,8 @@ Steps<State> steps_of_one(const BatchedSteps<State>& steps) {
 }
 
 /// The scores of the actions that are allowed, and -infinity for all others: for training, too, so
-/// that no probability is lost to what cannot be. Shapes: {actions} -> {actions}. Throws UsageError
-/// for an action that is not there.
+/// that no probability is lost to what cannot be. To forbid a few, say fill_rows(scores, few,
+/// -infinity). Shapes: {actions} -> {actions}. Throws UsageError for an action that is not there.
 Expression masked(const Expression& scores, ListOf<unsigned> allowed);
 
 /// Logarithms of the means of the probabilities that models give in their states.

@@ -229,6 +229,15 @@ inline const std::map<std::string_view, PlainOp>& structured_ops() {
         [](const Givens& g) {
           return select_rows(g.a, {2, 0});
         }}},
+      {"fill_rows",
+       {[](Type type, const Item& item, const Index& index) {
+          const unsigned row = index[0];
+          const bool is_filled = (item.integers[row / 16] >> row % 16 & 1) != 0;
+          return is_filled ? item.reals[0] : at(type, item, 0, index);
+        },
+        [](const Givens& g) {
+          return fill_rows(g.a, {2, 0}, 7);
+        }}},
       {"segment_sum",
        {[](Type type, const Item& item, const Index& index) {
           return over_segment(type, item, index, 0, std::plus<>());

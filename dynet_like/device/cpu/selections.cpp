@@ -6,6 +6,7 @@
 #include "dynet_like/device/cpu/column_sums.h"
 #include "dynet_like/device/cpu/kernel_table.h"
 #include "dynet_like/device/cpu/lines.h"
+#include "dynet_like/ops/row_masks.h"
 
 namespace dynet_like::detail {
 
@@ -46,6 +47,55 @@ void select_backward(const BackwardCall& call) {
       }
       for (std::size_t e = 0; e < block; ++e) put(sums[e], dx + e, call.dx[0].add[i] != 0);
     }
+  }
+}
+
+// f(the first row, how many, whether they are filled) for rows that follow one another in a column
+// and have one mask, or are alone.
+template <class F>
+void for_masked_rows(const Signature& type, const std::uint32_t* masks, const F& f) {
+  const std::size_t rows = type.output.rows(), columns = type.output_size / rows;
+  for (std::size_t c = 0; c < columns; ++c) {
+    for (std::size_t r = 0; r < rows; r += kRowsOfAMask) {
+      const std::uint32_t mask = masks[r / kRowsOfAMask];
+      const std::size_t count = std::min<std::size_t>(kRowsOfAMask, rows - r);
+      if (mask == 0 || mask == (1u << kRowsOfAMask) - 1) {
+        f(c * rows + r, count, mask != 0);
+        continue;
+      }
+      for (std::size_t i = 0; i < count; ++i) f(c * rows + r + i, 1, (mask >> i & 1) != 0);
+    }
+  }
+}
+
+template <class E>
+void fill_rows_forward(const ForwardCall& call) {
+  E* out = static_cast<E*>(call.out);
+  for (std::size_t i = 0; i < call.n; ++i, out += call.type->output_size) {
+    const E* x = call.in[0].at<E>(i);
+    const E number = static_cast<const E*>(call.reals)[i];
+    for_masked_rows(*call.type, call.integers + i * call.type->integers,
+                    [&](std::size_t at, std::size_t count, bool is_filled) {
+                      if (is_filled) {
+                        std::fill_n(out + at, count, number);
+                      } else {
+                        std::copy_n(x + at, count, out + at);
+                      }
+                    });
+  }
+}
+template <class E>
+void fill_rows_backward(const BackwardCall& call) {
+  for (std::size_t i = 0; i < call.n; ++i) {
+    E* dx = call.dx[0].at<E>(i);
+    if (dx == nullptr) continue;
+    const E* dy = call.dy.at<E>(i);
+    for_masked_rows(*call.type, call.integers + i * call.type->integers,
+                    [&](std::size_t at, std::size_t count, bool is_filled) {
+                      for (std::size_t e = at; e < at + count; ++e) {
+                        put(is_filled ? E(0) : dy[e], dx + e, call.dx[0].add[i] != 0);
+                      }
+                    });
   }
 }
 
@@ -175,6 +225,9 @@ std::span<const cpu::KernelEntry> cpu::selection_kernels() {
       {"select",
        {{select_forward<float>, select_forward<double>},
         {select_backward<float>, select_backward<double>}}},
+      {"fill_rows",
+       {{fill_rows_forward<float>, fill_rows_forward<double>},
+        {fill_rows_backward<float>, fill_rows_backward<double>}}},
       {"kmax_pooling",
        {{kmax_forward<float>, kmax_forward<double>},
         {kmax_backward<float>, kmax_backward<double>}}},

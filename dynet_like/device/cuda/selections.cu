@@ -1,6 +1,7 @@
 // Elements chosen along a dimension: by integers, or the largest ones.
 #include "dynet_like/device/cuda/extremes.h"
 #include "dynet_like/device/cuda/kernel_table.h"
+#include "dynet_like/ops/row_masks.h"
 
 namespace dynet_like::detail::cuda {
 
@@ -32,6 +33,31 @@ __global__ void select_backward(Part part, Lines lines, Lines chosen, Operand dy
     if (integers[place.item * chosen.n + k] == here) sum = sum + from[chosen.at(line, k)];
   }
   target.put(sum, place.at);
+}
+
+__device__ bool is_filled(const std::uint32_t* masks, std::uint32_t row) {
+  return (masks[row / kRowsOfAMask] >> row % kRowsOfAMask & 1) != 0;
+}
+
+template <class T>
+__global__ void fill_rows_forward(Part part, std::uint32_t rows, std::uint32_t masks, Operand in,
+                                  const std::uint32_t* integers, const T* numbers, T* out) {
+  Place place;
+  if (!find_element(part, place)) return;
+  const bool filled = is_filled(integers + place.item * masks, place.at % rows);
+  out[place.item * part.size + place.at] =
+      filled ? numbers[place.item] : in.at<T>(place.item)[place.at];
+}
+
+template <class T>
+__global__ void fill_rows_backward(Part part, std::uint32_t rows, std::uint32_t masks, Operand dy,
+                                   const std::uint32_t* integers, Destination dx) {
+  Place place;
+  if (!find_element(part, place)) return;
+  const Target<T> target(dx, place.item);
+  if (target.to == nullptr) return;
+  const bool filled = is_filled(integers + place.item * masks, place.at % rows);
+  target.put(filled ? T(0) : dy.at<T>(place.item)[place.at], place.at);
 }
 
 // Marks the `count` largest elements of every line: those that fewer others precede.
@@ -101,6 +127,20 @@ void launch_select(const BackwardCall& call) {
   if (!call.dx[0].wanted()) return;
   launch_elements(commands_of(call), call.n, call.type->inputs[0].size(), select_backward<T>,
                   lines_of(*call.type), lines_of_output(*call.type), call.dy, call.integers,
+                  call.dx[0]);
+}
+
+template <class T>
+void launch_fill_rows(const ForwardCall& call) {
+  launch_elements(commands_of(call), call.n, call.type->output_size, fill_rows_forward<T>,
+                  call.type->output.rows(), call.type->integers, call.in[0], call.integers,
+                  static_cast<const T*>(call.reals), static_cast<T*>(call.out));
+}
+template <class T>
+void launch_fill_rows(const BackwardCall& call) {
+  if (!call.dx[0].wanted()) return;
+  launch_elements(commands_of(call), call.n, call.type->output_size, fill_rows_backward<T>,
+                  call.type->output.rows(), call.type->integers, call.dy, call.integers,
                   call.dx[0]);
 }
 
@@ -222,6 +262,9 @@ std::span<const KernelEntry> selection_kernels() {
       {"select",
        {{launch_select<float>, launch_select<double>},
         {launch_select<float>, launch_select<double>}}},
+      {"fill_rows",
+       {{launch_fill_rows<float>, launch_fill_rows<double>},
+        {launch_fill_rows<float>, launch_fill_rows<double>}}},
       {"kmax_pooling",
        {{launch_kmax<float>, launch_kmax<double>}, {launch_kmax<float>, launch_kmax<double>}}},
       {"segment_sum",

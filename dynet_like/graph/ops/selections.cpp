@@ -8,6 +8,7 @@
 #include "dynet_like/core/text.h"
 #include "dynet_like/ops/axis.h"
 #include "dynet_like/ops/ops.h"
+#include "dynet_like/ops/row_masks.h"
 #include "dynet_like/ops/structured.h"
 
 namespace dynet_like {
@@ -27,6 +28,29 @@ const Op select = [] {
     check_axis("select", in, attributes, 2);
     if (attributes[1] == 0) throw_shape_error("select", "at least one element", in);
     return with_axis(in, attributes, attributes[1]);
+  };
+  return op;
+}();
+
+const Op fill_rows = [] {
+  Op op;
+  op.name = "fill_rows";
+  op.formula = "a number in some rows, x in the others";
+  op.numbers.integer_count = [](Attributes attributes) {
+    return attributes.empty() ? 0 : attributes[0];
+  };
+  op.numbers.integer_limit = [](const Signature&) { return 1u << detail::kRowsOfAMask; };
+  op.numbers.reals = 1;
+  op.gradient.needs = Needs::nothing;
+  op.cost = cost_per_element<1>;
+  op.shape = [](Inputs in, Attributes attributes) {
+    const std::uint32_t masks = detail::masks_of_rows(in[0].rows());
+    if (attributes.size() != 1 || attributes[0] != masks || masks == 0) {
+      throw_shape_error(
+          "fill_rows",
+          "rows, and a mask for every " + std::to_string(detail::kRowsOfAMask) + " of them", in);
+    }
+    return in[0];
   };
   return op;
 }();
@@ -92,7 +116,7 @@ const Op segment_max = [] {
 }();
 
 std::span<const Op* const> selection_ops() {
-  static const Op* const all[] = {&select, &kmax_pooling, &segment_sum, &segment_max};
+  static const Op* const all[] = {&select, &fill_rows, &kmax_pooling, &segment_sum, &segment_max};
   return all;
 }
 
@@ -109,6 +133,26 @@ Expression select(const Expression& x, Integers elements, unsigned d) {
 Expression select(const Expression& x, IntegersAt elements, unsigned d) {
   const std::uint32_t attributes[] = {d, static_cast<std::uint32_t>(elements.size())};
   return unary(ops::select, x, attributes, {{}, {}, elements});
+}
+
+Expression fill(const char* user, const Expression& x, ListOf<unsigned> rows, bool fills_these,
+                float number) {
+  graph_of(user, x);
+  const std::uint32_t count = x.dim().rows();
+  constexpr std::uint32_t kAll = (1u << detail::kRowsOfAMask) - 1;
+  std::vector<std::uint32_t> masks(detail::masks_of_rows(count), fills_these ? 0 : kAll);
+  for (const unsigned row : rows) {
+    if (row >= count) {
+      throw UsageError(std::string("[") + user + "] need rows below " + std::to_string(count) +
+                       "; got " + detail::index_text(row) + labels_of(x));
+    }
+    const std::uint32_t bit = 1u << row % detail::kRowsOfAMask;
+    std::uint32_t& mask = masks[row / detail::kRowsOfAMask];
+    mask = fills_these ? mask | bit : mask & ~bit;
+  }
+  const auto attribute = static_cast<std::uint32_t>(masks.size());
+  const double real = static_cast<double>(number);
+  return unary(ops::fill_rows, x, std::span(&attribute, 1), {masks, std::span(&real, 1)});
 }
 
 // Columns [begin, end) of a minibatch element.
@@ -291,6 +335,12 @@ Expression pick(const Expression& x, IntegersAt v, unsigned d) {
   return reshape(picked, dim);
 }
 Expression pick_batch_elem(const Expression& x, IntegersAt v) { return pick_batch_elems(x, v); }
+Expression fill_rows(const Expression& x, ListOf<unsigned> rows, float number) {
+  return fill("fill_rows", x, rows, true, number);
+}
+Expression fill_other_rows(const Expression& x, ListOf<unsigned> rows, float number) {
+  return fill("fill_other_rows", x, rows, false, number);
+}
 Expression select_rows(const Expression& x, const std::vector<unsigned>& rows) {
   return select(x, rows, 0);
 }

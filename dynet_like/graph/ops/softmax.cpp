@@ -128,17 +128,14 @@ Expression log_softmax(const Expression& x, const std::vector<unsigned>& restric
   if (restriction.empty()) {
     throw UsageError("[log_softmax] need at least one class; got none" + labels_of(x));
   }
-  constexpr float kInfinity = std::numeric_limits<float>::infinity();
   const unsigned classes = graph.tape().shape_of(x.i).dim.rows();
-  std::vector<float> most(classes, -kInfinity);
-  for (unsigned allowed : restriction) {
+  for (const unsigned allowed : restriction) {
     if (allowed >= classes) {
       throw UsageError("[log_softmax] need a class below " + std::to_string(classes) + "; got " +
                        detail::index_text(allowed) + labels_of(x));
     }
-    most[allowed] = kInfinity;
   }
-  return log_softmax(min(x, input(graph, Dim({classes}), most)));
+  return log_softmax(fill_other_rows(x, restriction, -std::numeric_limits<float>::infinity()));
 }
 
 }  // namespace dynet_like
