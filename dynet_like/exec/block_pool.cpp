@@ -2,6 +2,7 @@
 #include "dynet_like/exec/block_pool.h"
 
 #include <iterator>
+#include <new>
 
 namespace dynet_like::detail {
 
@@ -11,9 +12,13 @@ std::size_t rounded(std::size_t size) { return (size + 63) / 64 * 64; }
 
 }  // namespace
 
-void BlockPool::add(std::byte* piece, std::size_t size) {
-  by_size_.emplace(size, piece);
-  free_.emplace(piece, size);
+void BlockPool::add(std::byte* piece, std::size_t size) noexcept {
+  try {
+    free_.emplace(piece, size);
+    by_size_.emplace(size, piece);
+  } catch (const std::bad_alloc&) {
+    free_.erase(piece);  // nobody gets it before the reset
+  }
 }
 
 void BlockPool::remove(Pieces::iterator piece) {
@@ -36,7 +41,7 @@ std::byte* BlockPool::allocate_free(std::size_t size) {
   return piece;
 }
 
-void BlockPool::keep(std::byte* block, std::size_t kept, std::size_t size) {
+void BlockPool::keep(std::byte* block, std::size_t kept, std::size_t size) noexcept {
   std::byte* begin = block + rounded(kept);
   std::byte* end = block + rounded(size);
   if (begin == end) return;

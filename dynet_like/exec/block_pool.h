@@ -11,7 +11,8 @@
 namespace dynet_like::detail {
 
 /// Of the free pieces that are large enough the smallest is handed out, the first of several; what
-/// is too much of it stays free. Free pieces beside each other become one.
+/// is too much of it stays free. Free pieces beside each other become one. What is given back while
+/// there is no memory to note it in is free again after the reset.
 class BlockPool {
  public:
   /// Of a device's memory; null: of this process's.
@@ -20,9 +21,9 @@ class BlockPool {
   std::byte* allocate(std::size_t size);
   /// The same of what was given back; null if no piece is large enough.
   std::byte* allocate_free(std::size_t size);
-  void give_back(std::byte* block, std::size_t size) { keep(block, 0, size); }
+  void give_back(std::byte* block, std::size_t size) noexcept { keep(block, 0, size); }
   /// Keeps so many bytes of a block, and gives back those behind them.
-  void keep(std::byte* block, std::size_t kept, std::size_t size);
+  void keep(std::byte* block, std::size_t kept, std::size_t size) noexcept;
 
   void reset();
   /// What was given back from before the mark stays free.
@@ -34,7 +35,7 @@ class BlockPool {
  private:
   using Pieces = std::map<std::byte*, std::size_t>;
 
-  void add(std::byte* piece, std::size_t size);
+  void add(std::byte* piece, std::size_t size) noexcept;
   void remove(Pieces::iterator piece);
 
   Arena arena_;

@@ -57,7 +57,7 @@ class SearchMemory {
     for (const Nodes& nodes : scores_) forget(nodes);
     scores_.clear();
     if constexpr (kIsKnown) {
-      if (step_ >= swept_ + std::max(kManyNodes, 2 * kept_.size())) sweep(states);
+      if (step_ >= swept_ + std::max(kManyNodes, 4 * kept_.size())) sweep(states);
     } else {
       for (const Path path : paths) close(path);
     }
@@ -83,20 +83,19 @@ class SearchMemory {
   }
   /// What was recorded before this step, and not before the search, stays if a state refers to it.
   void sweep(const std::ranges::range auto& states) {
-    std::vector<std::size_t> nodes;
+    std::vector<std::uint8_t> stays(step_, 0);
     for (const State& state : states) {
       visit_expressions(state, [&](const Expression& e) {
-        nodes.push_back(e.graph("decode").tape().value(e.i).node);
+        const std::size_t node = e.graph("decode").tape().value(e.i).node;
+        if (node < step_) stays[node] = 1;
       });
     }
-    std::ranges::sort(nodes);
     std::erase_if(kept_, [&](std::size_t node) {
-      const bool stays = std::ranges::binary_search(nodes, node);
-      if (!stays) forget({node, node + 1});
-      return !stays;
+      if (stays[node] == 0) forget({node, node + 1});
+      return stays[node] == 0;
     });
-    for (const std::size_t node : nodes) {
-      if (node < swept_ || node >= step_) continue;
+    for (std::size_t node = swept_; node < step_; ++node) {
+      if (stays[node] == 0) continue;
       forget({swept_, node});
       kept_.push_back(node);
       swept_ = node + 1;
@@ -117,8 +116,8 @@ class SearchMemory {
   std::size_t step_ = 0, begin_ = 0;  ///< where this step begins, and what is being recorded
   std::vector<Nodes> scores_;         ///< of this step
   // If it is known what states refer to:
-  std::size_t swept_ = 0;          ///< of the nodes before it, only those that are kept have values
-  std::vector<std::size_t> kept_;  ///< sorted
+  std::size_t swept_ = 0;  ///< of the nodes before it, only those that are kept have values
+  std::vector<std::size_t> kept_;
   // If it is not:
   std::vector<Steps> paths_{Steps{}};
 };
