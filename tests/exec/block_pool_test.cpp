@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <random>
 #include <vector>
 
 #include "dynet_like/core/random.h"
@@ -76,8 +77,7 @@ TEST(BlockPool, GivenBackItIsWholeAgain) {
   std::vector<std::byte*> blocks;
   for (int i = 0; i < 64; ++i) blocks.push_back(pool.allocate(1000));
   const std::size_t used = pool.arena().used();
-  Random random(1);
-  std::ranges::sort(blocks, {}, [&](std::byte*) { return random(); });
+  std::ranges::shuffle(blocks, std::mt19937(1));
   for (std::byte* block : blocks) pool.give_back(block, 1000);
   EXPECT_EQ(pool.allocate_free(used + 1), nullptr);
   EXPECT_NE(pool.allocate_free(used), nullptr);
