@@ -47,13 +47,15 @@ class BestChoices {
       for (std::size_t i = first; i < end; ++i) any |= !(scores[i] <= limit);  // or NaN
       if (any == 0) continue;
       for (std::size_t i = first; i < end; ++i) {
-        const double score = so_far + static_cast<double>(scores[i]);
-        if (score <= least_) continue;
-        if (!(score < kInfinity)) throw_not_a_score(score, i);
-        insert({hypothesis, static_cast<unsigned>(i), score});
+        add({hypothesis, static_cast<unsigned>(i), so_far + static_cast<double>(scores[i])});
       }
       limit = not_better<T>(so_far, least_);
     }
+  }
+  void add(const Choice& choice) {
+    if (choice.score <= least_) return;
+    if (!(choice.score < kInfinity)) throw_not_a_score(choice.score, choice.action);
+    insert(choice);
   }
 
   std::vector<Choice> take() { return std::move(best_); }
@@ -75,6 +77,22 @@ class BestChoices {
   std::vector<Choice> best_;
 };
 
+// With the scores of its actions.
+template <class Visit>
+void for_each_hypothesis(std::span<const Tensor> scores, const Visit& visit) {
+  std::size_t hypothesis = 0;
+  for (const Tensor& tensor : scores) {
+    const std::size_t actions = tensor.d.batch_size();
+    for (std::size_t first = 0; first < tensor.d.size(); first += actions, ++hypothesis) {
+      if (tensor.v64 != nullptr) {
+        visit(hypothesis, tensor.v64 + first, actions);
+      } else {
+        visit(hypothesis, tensor.v + first, actions);
+      }
+    }
+  }
+}
+
 template <class T>
 std::optional<Choice> first_of_best(const T* scores, std::size_t actions) {
   std::size_t place = actions;
@@ -94,17 +112,22 @@ std::optional<Choice> first_of_best(const T* scores, std::size_t actions) {
 std::vector<Choice> best_choices(std::span<const double> so_far, std::span<const Tensor> scores,
                                  std::size_t count) {
   BestChoices best(count);
-  std::size_t hypothesis = 0;
-  for (const Tensor& tensor : scores) {
-    const std::size_t actions = tensor.d.batch_size();
-    for (std::size_t first = 0; first < tensor.d.size(); first += actions, ++hypothesis) {
-      if (tensor.v64 != nullptr) {
-        best.add(hypothesis, so_far[hypothesis], tensor.v64 + first, actions);
-      } else {
-        best.add(hypothesis, so_far[hypothesis], tensor.v + first, actions);
-      }
+  for_each_hypothesis(scores, [&](std::size_t hypothesis, const auto* first, std::size_t actions) {
+    best.add(hypothesis, so_far[hypothesis], first, actions);
+  });
+  return best.take();
+}
+
+std::vector<Choice> best_choices(std::span<const double> so_far, std::span<const Tensor> scores,
+                                 std::size_t count,
+                                 const std::function<bool(std::size_t, unsigned)>& is_choice) {
+  BestChoices best(count);
+  for_each_hypothesis(scores, [&](std::size_t hypothesis, const auto* first, std::size_t actions) {
+    for (unsigned action = 0; action < actions; ++action) {
+      const double score = so_far[hypothesis] + static_cast<double>(first[action]);
+      if (is_choice(hypothesis, action)) best.add({hypothesis, action, score});
     }
-  }
+  });
   return best.take();
 }
 

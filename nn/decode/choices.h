@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <optional>
 #include <span>
 #include <vector>
@@ -28,6 +29,10 @@ struct Choice {
 /// comes first, then that of the lower action.
 std::vector<Choice> best_choices(std::span<const double> so_far, std::span<const Tensor> scores,
                                  std::size_t count);
+/// The same, of what is a choice for `is_choice` as well.
+std::vector<Choice> best_choices(
+    std::span<const double> so_far, std::span<const Tensor> scores, std::size_t count,
+    const std::function<bool(std::size_t hypothesis, unsigned action)>& is_choice);
 /// For every hypothesis one action, drawn from the softmax of its scores.
 std::vector<Choice> drawn_choices(std::span<const double> so_far, std::span<const Tensor> scores,
                                   Random& random);

@@ -30,7 +30,8 @@ inline Choose drawn_by(Random& random) {
 /// The best hypotheses that a beam search finds, the best first. In every step the `beam` best
 /// continuations of all open hypotheses remain; those that end leave the beam. It goes on until no
 /// open one can become one of the `n_best`, which takes logarithms of probabilities, or none is
-/// left. Those that max_length ended come behind all that ended by themselves.
+/// left. Those that max_length ended come behind all that ended by themselves. For generative
+/// models that read words there is SearchOptions::word_beam.
 ///
 /// Of hypotheses with equal scores those of the better beginning come first, then those with the
 /// lower action. Throws UsageError for options that make no sense and where Steps::allowed leads
@@ -69,7 +70,7 @@ Hypothesis<State> greedy(const State& start, const Steps<std::type_identity_t<St
         scores_as_chosen(steps.scores(found.state), 1, allowed_in(found.state, steps), options);
     memory.end_scores(memory.kStart, scores);
     const std::optional<Choice> best = best_choice(scores.value());
-    memory.end_step(std::span(&found.state, 1), {});
+    memory.end_step({}, std::span(&found.state, 1));
     if (!best) throw_dead_end(length);
     found.sum += best->score;
     found.is_complete = best->action == options.end;
@@ -88,15 +89,16 @@ Hypothesis<State> greedy(const State& start, const BatchedSteps<std::type_identi
 }
 
 /// So many hypotheses, the best first, each of which draws every action from the softmax of the
-/// scores; whatever `beam` and `n_best` say. Fewer where Steps::allowed leads some nowhere; throws
-/// as beam_search. The same for the same state of `random`, of which every sample of
-/// for_each_sample needs one of its own, such as `Random(seed, std::uint64_t{i} << 32)`.
+/// scores; whatever `beam`, `word_beam` and `n_best` say. Fewer where Steps::allowed leads some
+/// nowhere; throws as beam_search. The same for the same state of `random`, of which every sample
+/// of for_each_sample needs one of its own, such as `Random(seed, std::uint64_t{i} << 32)`.
 template <class State>
 std::vector<Hypothesis<State>> samples(const State& start,
                                        const Steps<std::type_identity_t<State>>& steps,
                                        std::size_t count, Random& random,
                                        SearchOptions options = {}) {
   options.n_best = count;
+  options.word_beam = options.fast_track = 0;
   return Search(SeparateStates(steps), options).run(start, count, drawn_by(random));
 }
 template <class State>
@@ -105,6 +107,7 @@ std::vector<Hypothesis<State>> samples(const State& start,
                                        std::size_t count, Random& random,
                                        SearchOptions options = {}) {
   options.n_best = count;
+  options.word_beam = options.fast_track = 0;
   return Search(JointState(steps), options).run(start, count, drawn_by(random));
 }
 

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <optional>
+#include <ranges>
 #include <utility>
 #include <vector>
 
@@ -26,8 +27,19 @@ template <class S>
 class SeparateStates {
  public:
   using State = S;
+  /// A hypothesis whose next action is a word, which goes on later or not at all.
+  struct Later {
+    State before;
+    typename SearchMemory<State>::Path path;
+    unsigned word;
+  };
 
   explicit SeparateStates(const Steps<State>& steps) : steps_(steps) {}
+
+  bool knows_words() const { return steps_.is_word != nullptr; }
+  bool is_word(std::size_t hypothesis, unsigned action) const {
+    return steps_.is_word(states_[hypothesis], action);
+  }
 
   /// So many hypotheses; whether they are done.
   bool begin(const State& start, std::size_t count) {
@@ -45,7 +57,10 @@ class SeparateStates {
     std::size_t kept = 0;
     for (std::size_t h = 0; h < states_.size(); ++h) {
       std::vector<unsigned> allowed = steps_.allowed(states_[h]);
-      if (allowed.empty()) continue;
+      if (allowed.empty()) {
+        memory_.close(paths_[h]);
+        continue;
+      }
       allowed_.push_back(std::move(allowed));
       if (kept != h) states_[kept] = std::move(states_[h]);
       paths_[kept] = paths_[h];
@@ -72,24 +87,48 @@ class SeparateStates {
   /// One more action of a hypothesis. Returns its state if it is done, else that is one of those
   /// after the next `finish_step`.
   std::optional<State> follow(const Choice& choice) {
+    return follow(states_[choice.hypothesis], paths_[choice.hypothesis], choice.action);
+  }
+  /// `later` are those that wait.
+  void finish_step(const std::ranges::range auto& later) {
+    memory_.end_step(paths_, states_, std::views::transform(later, &Later::before));
+    take_next();
+  }
+
+  Later wait(const Choice& choice) {
+    memory_.hold(paths_[choice.hypothesis]);
+    return {states_[choice.hypothesis], paths_[choice.hypothesis], choice.action};
+  }
+  std::optional<State> follow(const Later& later) {
+    return follow(later.before, later.path, later.word);
+  }
+  /// None of those that are open goes on, and none of these waits any more: those that were
+  /// followed are open.
+  void finish_word(const std::ranges::range auto& later) {
+    for (const auto path : paths_) memory_.close(path);
+    for (const Later& one : later) memory_.close(one.path);
+    take_next();
+  }
+
+ private:
+  bool is_done(const State& state) const { return steps_.is_done && steps_.is_done(state); }
+
+  std::optional<State> follow(const State& before, typename SearchMemory<State>::Path path,
+                              unsigned action) {
     memory_.begin_advance();
-    State next = steps_.advance(states_[choice.hypothesis], choice.action);
-    const auto path = memory_.end_advance(paths_[choice.hypothesis]);
+    State next = steps_.advance(before, action);
+    const auto next_path = memory_.end_advance(path);
     if (is_done(next)) return next;  // what it refers to stays
     next_.push_back(std::move(next));
-    next_paths_.push_back(path);
+    next_paths_.push_back(next_path);
     return std::nullopt;
   }
-  void finish_step() {
-    memory_.end_step(states_, paths_);
+  void take_next() {
     states_.swap(next_);
     next_.clear();
     paths_.swap(next_paths_);
     next_paths_.clear();
   }
-
- private:
-  bool is_done(const State& state) const { return steps_.is_done && steps_.is_done(state); }
 
   const Steps<State>& steps_;
   std::vector<State> states_, next_;
@@ -107,8 +146,12 @@ template <class S>
 class JointState {
  public:
   using State = S;
+  struct Later {};  ///< no hypothesis waits: it knows no words
 
   explicit JointState(const BatchedSteps<State>& steps) : steps_(steps) {}
+
+  bool knows_words() const { return false; }
+  bool is_word(std::size_t, unsigned) const { return false; }
 
   bool begin(const State& start, std::size_t count) {
     count_ = count;
@@ -137,7 +180,7 @@ class JointState {
     actions_.push_back(choice.action);
     return std::nullopt;
   }
-  void finish_step() {
+  void finish_step(const std::ranges::range auto&) {
     graph_->forget_values(last_step_, this_step_);
     last_step_ = std::exchange(this_step_, graph_->size());
     if (!from_.empty()) state_ = steps_.advance(steps_.pick(*state_, from_), actions_);
@@ -145,6 +188,10 @@ class JointState {
     from_.clear();
     actions_.clear();
   }
+
+  Later wait(const Choice&) { return {}; }
+  std::optional<State> follow(const Later&) { return std::nullopt; }
+  void finish_word(const std::ranges::range auto&) {}
 
  private:
   const BatchedSteps<State>& steps_;

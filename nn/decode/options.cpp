@@ -29,6 +29,8 @@ void check(const SearchOptions& options) {
   const auto count = [](std::size_t n) { return static_cast<double>(n); };
   need(options.beam > 0, "a beam of at least 1", count(options.beam));
   need(options.n_best > 0, "n_best of at least 1", count(options.n_best));
+  need(options.fast_track == 0 || options.word_beam > 0, "a word_beam for a fast_track",
+       count(options.word_beam));
   need(options.length_penalty >= 0 && options.length_penalty < kInfinity,
        "a length_penalty of at least 0", options.length_penalty);
   if (length_divisor(options, 0) == 0 || std::isinf(length_divisor(options, options.max_length))) {

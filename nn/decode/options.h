@@ -12,10 +12,19 @@ namespace dynet_like::nn {
 struct SearchOptions {
   /// An action after which nothing follows, such as the end of a sentence.
   std::optional<unsigned> end = {};
-  /// The most actions, the end included.
+  /// The most actions, the end included; with a word_beam, of the longest open hypothesis.
   std::size_t max_length = 1000;
   /// How many hypotheses are followed at once.
   std::size_t beam = 1;
+  /// Above 0: hypotheses compete with those of as many words, which Steps::is_word tells, so that
+  /// one that has just paid for a rare word is not lost to those that put it off (Stern et al.
+  /// 2017, "Effective Inference for Generative Neural Parsing"). Of the hypotheses that have come
+  /// to the next word so many go on, once there are `beam` of them or no other can be among the
+  /// best.
+  std::size_t word_beam = 0;
+  /// So many of the best words in every step come to the next word even if their hypotheses are
+  /// none of the `beam` best.
+  std::size_t fast_track = 0;
   /// How many are returned, if so many are found.
   std::size_t n_best = 1;
   /// A, at least 0: hypotheses of n actions, the end included, are compared by their scores divided

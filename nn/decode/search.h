@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <functional>
 #include <optional>
+#include <ranges>
 #include <span>
 #include <utility>
 #include <vector>
@@ -12,6 +13,7 @@
 #include "nn/decode/choices.h"
 #include "nn/decode/open_states.h"
 #include "nn/decode/options.h"
+#include "nn/decode/word_beam.h"
 
 namespace dynet_like::nn {
 
@@ -38,7 +40,7 @@ class Search {
 
   /// The options must outlive the search.
   Search(States states, const SearchOptions& options)
-      : options_(options), states_(std::move(states)) {
+      : options_(options), states_(std::move(states)), words_(states_, options) {
     check(options);
   }
 
@@ -46,11 +48,15 @@ class Search {
   std::vector<Hypothesis<State>> run(const State& start, std::size_t count, const Choose& choose) {
     const bool is_done = states_.begin(start, count);
     for (std::size_t i = 0; i < count; ++i) {
-      open_.push_back({0, {}});
+      open_.push_back({0, {}, 0});
       if (is_done) add_found(open_.back(), true, [&] { return start; });
     }
     if (is_done) open_.clear();
-    while (!open_.empty() && length_ < options_.max_length && !is_settled()) follow(choose);
+    while (!open_.empty() && length_ < options_.max_length && !is_settled()) {
+      states_.drop_dead_ends(open_);
+      if (!open_.empty()) follow(choose);
+      if (words_.is_over(open_)) begin_word();
+    }
     for (std::size_t h = 0; h < open_.size(); ++h) {
       add_found(open_[h], false, [&] { return states_.at(h); });
     }
@@ -59,40 +65,53 @@ class Search {
   }
 
  private:
-  struct Open {
-    double sum;
-    Trail::Place place;
-  };
+  using Words = WordBeam<States>;
 
   void follow(const Choose& choose) {
-    states_.drop_dead_ends(open_);
-    if (open_.empty()) return;
     sums_.clear();
     for (const Open& open : open_) sums_.push_back(open.sum);
-    const std::vector<Choice> choices = choose(sums_, states_.scores(options_));
-    ++length_;
+    const std::vector<Tensor> scores = states_.scores(options_);
+    std::vector<Choice> choices = choose(sums_, scores);
+    words_.add_fast_track(states_, sums_, scores, choices);
     before_.swap(open_);
     open_.clear();
     for (const Choice& choice : choices) {
-      const Trail::Place place = before_[choice.hypothesis].place;
+      const Open& before = before_[choice.hypothesis];
+      Open next = {choice.score, before.place, before.length + 1};
+      length_ = std::max(length_, next.length);
       if (choice.action == options_.end) {
-        const auto state = [&] { return states_.at(choice.hypothesis); };
-        add_found({choice.score, place}, true, state);
+        add_found(next, true, [&] { return states_.at(choice.hypothesis); });
         continue;
       }
-      const Open next = {choice.score, trail_.add(place, choice.action)};
-      if (std::optional<State> done = states_.follow(choice)) {
-        add_found(next, true, [&] { return std::move(*done); });
+      next.place = trail_.add(before.place, choice.action);
+      if (words_.takes(states_, choice)) {
+        words_.add({next, states_.wait(choice)});
       } else {
-        open_.push_back(next);
+        go_on(next, states_.follow(choice));
       }
     }
-    states_.finish_step();
+    states_.finish_step(std::views::transform(words_.waiting(), &Words::Waiting::state));
+  }
+
+  /// The best of those that have come to the next word go on, and no other does.
+  void begin_word() {
+    open_.clear();
+    for (const auto& [open, state] : words_.best()) go_on(open, states_.follow(state));
+    states_.finish_word(std::views::transform(words_.waiting(), &Words::Waiting::state));
+    words_.clear();
+  }
+
+  void go_on(const Open& open, std::optional<State> done) {
+    if (done) {
+      add_found(open, true, [&] { return std::move(*done); });
+    } else {
+      open_.push_back(open);
+    }
   }
 
   template <class MakeState>
   void add_found(const Open& open, bool is_complete, const MakeState& state) {
-    const double score = open.sum / length_divisor(options_, length_);
+    const double score = open.sum / length_divisor(options_, open.length);
     const auto behind =
         std::partition_point(found_.begin(), found_.end(), [&](const Hypothesis<State>& other) {
           return other.is_complete == is_complete ? other.score >= score : other.is_complete;
@@ -108,14 +127,16 @@ class Search {
   bool is_settled() const {
     if (!normalises(options_) || found_.size() < options_.n_best) return false;
     const double most = length_divisor(options_, options_.max_length);
-    return std::all_of(open_.begin(), open_.end(),
-                       [&](const Open& open) { return open.sum / most <= found_.back().score; });
+    const auto is_behind = [&](const Open& open) { return open.sum / most <= found_.back().score; };
+    return std::ranges::all_of(open_, is_behind) &&
+           std::ranges::all_of(words_.waiting(), is_behind, &Words::Waiting::open);
   }
 
   const SearchOptions& options_;
   States states_;
-  std::size_t length_ = 0;  ///< of what is open
+  std::size_t length_ = 0;  ///< of the longest hypothesis
   std::vector<Open> open_;
+  Words words_;
   Trail trail_;
   std::vector<Hypothesis<State>> found_;  ///< the best first
   // Of a step; they keep their memory.

@@ -52,12 +52,25 @@ class SearchMemory {
     paths_.push_back({before, 1, {begin_, graph_->size()}, {}});
     return static_cast<Path>(paths_.size() - 1);
   }
-  /// The scores of these states have been read, and steps after those that stay were recorded.
-  void end_step(const std::ranges::range auto& states, std::span<const Path> paths) {
+  /// A hypothesis waits for another step, and goes on or does not.
+  void hold(Path path) {
+    if (path != kStart) ++paths_[path].open;
+  }
+  /// It does not stay; nor do those before it to which no other goes back.
+  void close(Path path) {
+    while (path != kStart && --paths_[path].open == 0) {
+      forget(paths_[path].advance);
+      forget(paths_[path].scores);
+      path = paths_[path].before;
+    }
+  }
+  /// The scores of hypotheses with these paths have been read, and steps after those that stay were
+  /// recorded. The states are theirs and those of hypotheses that wait.
+  void end_step(std::span<const Path> paths, const std::ranges::range auto&... states) {
     for (const Nodes& nodes : scores_) forget(nodes);
     scores_.clear();
     if constexpr (kIsKnown) {
-      if (step_ >= swept_ + std::max(kManyNodes, 4 * kept_.size())) sweep(states);
+      if (step_ >= swept_ + std::max(kManyNodes, 4 * kept_.size())) sweep(states...);
     } else {
       for (const Path path : paths) close(path);
     }
@@ -82,14 +95,16 @@ class SearchMemory {
     if (nodes.begin < nodes.end) graph_->forget_values(nodes.begin, nodes.end);
   }
   /// What was recorded before this step, and not before the search, stays if a state refers to it.
-  void sweep(const std::ranges::range auto& states) {
+  void sweep(const std::ranges::range auto&... states) {
     std::vector<std::uint8_t> stays(step_, 0);
-    for (const State& state : states) {
-      visit_expressions(state, [&](const Expression& e) {
-        const std::size_t node = e.graph("decode").tape().value(e.i).node;
-        if (node < step_) stays[node] = 1;
-      });
-    }
+    const auto mark = [&](const Expression& e) {
+      const std::size_t node = e.graph("decode").tape().value(e.i).node;
+      if (node < step_) stays[node] = 1;
+    };
+    const auto mark_all = [&](const std::ranges::range auto& some) {
+      for (const State& state : some) visit_expressions(state, mark);
+    };
+    (mark_all(states), ...);
     std::erase_if(kept_, [&](std::size_t node) {
       if (stays[node] == 0) forget({node, node + 1});
       return stays[node] == 0;
@@ -102,14 +117,6 @@ class SearchMemory {
     }
     forget({swept_, step_});
     swept_ = step_;
-  }
-  /// A hypothesis does not stay; nor do those before it to which no other goes back.
-  void close(Path path) {
-    while (path != kStart && --paths_[path].open == 0) {
-      forget(paths_[path].advance);
-      forget(paths_[path].scores);
-      path = paths_[path].before;
-    }
   }
 
   ComputationGraph* graph_ = nullptr;

@@ -32,6 +32,8 @@ struct Steps {
   std::function<bool(const State&)> is_done = nullptr;
   /// The actions that are allowed in a state that is not done; without it, all are.
   std::function<std::vector<unsigned>(const State&)> allowed = nullptr;
+  /// Whether an action is the next word of a sentence; for SearchOptions::word_beam.
+  std::function<bool(const State&, unsigned action)> is_word = nullptr;
 };
 
 /// Minibatch elements of both, as of an expression; of what one cell has made, in one selection.
@@ -93,8 +95,8 @@ Expression mean_scores(const std::vector<AnySteps>& models, const std::vector<St
 }
 
 /// Several models that decide together: a state has the states of all, and the probability of an
-/// action is the mean of those that they give it. When it is done, and what is allowed, the first
-/// says. Throws UsageError for no models.
+/// action is the mean of those that they give it. When it is done, what is allowed and what is a
+/// word, the first says. Throws UsageError for no models.
 template <class State>
 Steps<std::vector<State>> ensemble(std::vector<Steps<State>> models) {
   if (models.empty()) throw UsageError("[ensemble] need at least 1 model; got 0");
@@ -105,6 +107,11 @@ Steps<std::vector<State>> ensemble(std::vector<Steps<State>> models) {
   }
   if (const auto& allowed = models[0].allowed) {
     steps.allowed = [allowed](const States& states) { return allowed(states.at(0)); };
+  }
+  if (const auto& is_word = models[0].is_word) {
+    steps.is_word = [is_word](const States& states, unsigned action) {
+      return is_word(states.at(0), action);
+    };
   }
   steps.scores = [models](const States& states) { return mean_scores(models, states); };
   steps.advance = [models = std::move(models)](const States& states, unsigned action) {
