@@ -23,7 +23,8 @@ class Rnng {
   /// constituent, `labels` goes on to the next word, which is an action of its own, the one behind
   /// it closes a constituent.
   std::vector<std::vector<unsigned>> parse(ComputationGraph& graph, const Words& sentence,
-                                           std::size_t beam) const {
+                                           nn::SearchOptions options) const {
+    options.normalise = false;  // they are logarithms of probabilities
     const State start = {{stack_, stack_.start(graph)},
                          terminals_.start(graph),
                          history_.step(history_.start(graph), of_actions_(graph, labels_ + 1))};
@@ -31,12 +32,10 @@ class Rnng {
         .scores = [&](const State& state) { return scores(state, sentence); },
         .advance = [&](const State& state, unsigned action) { return after(state, action); },
         .is_done =
-            [&](const State& state) {
-              return state.open.empty() && state.read == sentence.size();
-            }};
+            [&](const State& state) { return state.open.empty() && state.read == sentence.size(); },
+        .is_word = [](const State& state, unsigned) { return state.at_word; }};
     std::vector<std::vector<unsigned>> found;
-    for (auto& hypothesis :
-         nn::beam_search(start, steps, {.beam = beam, .n_best = 2, .normalise = false})) {
+    for (auto& hypothesis : nn::beam_search(start, steps, options)) {
       found.push_back(std::move(hypothesis.actions));
     }
     return found;
