@@ -43,6 +43,41 @@ TEST(DecodeMemoryTest, LongSearchesNeedThatOfShortOnes) {
   }
 }
 
+struct Mine {
+  LSTM::State lstm;
+  std::vector<Expression> last = {};  // of two steps
+  unsigned words = 0;
+
+  void for_each_expression(auto visit) const { visit(lstm, last, words); }
+};
+
+// A class that says its expressions: what no state refers to is given back.
+TEST(DecodeMemoryTest, StatesThatSayTheirExpressions) {
+  const Model model;
+  const Steps<LSTM::State> lstm = model.steps();
+  const Steps<Mine> steps = {
+      .scores =
+          [&](const Mine& mine) {
+            const Expression before = mine.last.empty() ? mine.lstm.h : mine.last.front();
+            return model.output(mine.lstm.h + 0.5f * before);
+          },
+      .advance =
+          [&](Mine mine, unsigned word) {
+            if (mine.last.size() == 2) mine.last.erase(mine.last.begin());
+            mine.last.push_back(mine.lstm.h);
+            mine.lstm = lstm.advance(mine.lstm, word);
+            ++mine.words;
+            return mine;
+          }};
+  const auto peak_at = [&](std::size_t length) {
+    return peak_of(model, [&](const LSTM::State& start) {
+      beam_search(Mine{start}, steps, {.max_length = length, .beam = 8});
+      greedy(Mine{start}, steps, {.max_length = length});
+    });
+  };
+  EXPECT_LT(peak_at(400), 1.2 * peak_at(40));
+}
+
 // A state that nobody knows: its values stay, and are right when an old one is read.
 TEST(DecodeMemoryTest, StatesOfTheUser) {
   struct History {
