@@ -55,20 +55,20 @@ struct Mine {
 TEST(DecodeMemoryTest, StatesThatSayTheirExpressions) {
   const Model model;
   const Steps<LSTM::State> lstm = model.steps();
-  const Steps<Mine> steps = {
-      .scores =
-          [&](const Mine& mine) {
-            const Expression before = mine.last.empty() ? mine.lstm.h : mine.last.front();
-            return model.output(mine.lstm.h + 0.5f * before);
-          },
-      .advance =
-          [&](Mine mine, unsigned word) {
-            if (mine.last.size() == 2) mine.last.erase(mine.last.begin());
-            mine.last.push_back(mine.lstm.h);
-            mine.lstm = lstm.advance(mine.lstm, word);
-            ++mine.words;
-            return mine;
-          }};
+  const Steps<Mine> steps = {.scores =
+                                 [&](const Mine& mine) {
+                                   const Expression before =
+                                       mine.last.empty() ? mine.lstm.h : mine.last.front();
+                                   return model.output(mine.lstm.h + 0.5f * before);
+                                 },
+                             .advance =
+                                 [&](Mine mine, unsigned word) {
+                                   if (mine.last.size() == 2) mine.last.erase(mine.last.begin());
+                                   mine.last.push_back(mine.lstm.h);
+                                   mine.lstm = lstm.advance(mine.lstm, word);
+                                   ++mine.words;
+                                   return mine;
+                                 }};
   const auto peak_at = [&](std::size_t length) {
     return peak_of(model, [&](const LSTM::State& start) {
       beam_search(Mine{start}, steps, {.max_length = length, .beam = 8});
