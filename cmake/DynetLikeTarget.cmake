@@ -48,6 +48,20 @@ function(dynet_like_library name)
     SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR} INSTALL_RPATH "$ORIGIN")
 endfunction()
 
+# dynet_like_precompile(NAME HEADERS...): what most sources of a library include is compiled once. Those
+# with options of their own cannot share it. Call it behind all source properties.
+function(dynet_like_precompile name)
+  target_precompile_headers(${name} PRIVATE <algorithm> <cstdint> <functional> <map> <memory> <optional>
+    <ranges> <set> <span> <string> <string_view> <unordered_map> <utility> <vector> ${ARGN})
+  get_target_property(sources ${name} SOURCES)
+  foreach(source IN LISTS sources)
+    get_source_file_property(options ${source} COMPILE_OPTIONS)
+    if(options)
+      set_source_files_properties(${source} PROPERTIES SKIP_PRECOMPILE_HEADERS ON)
+    endif()
+  endforeach()
+endfunction()
+
 # dynet_like_program(NAME SOURCES...): a program in bin/ that links the library.
 function(dynet_like_program name)
   add_executable(${name} ${ARGN})

@@ -70,7 +70,7 @@ Hypothesis<State> greedy(const State& start, const Steps<std::type_identity_t<St
         scores_as_chosen(steps.scores(found.state), 1, allowed_in(found.state, steps), options);
     memory.end_scores(memory.kStart, scores);
     const std::optional<Choice> best = best_choice(scores.value());
-    memory.end_step({}, std::span(&found.state, 1));
+    memory.end_step({}, [&](const auto& visit) { visit(found.state); });
     if (!best) throw_dead_end(length);
     found.sum += best->score;
     found.is_complete = best->action == options.end;

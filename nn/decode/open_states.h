@@ -3,7 +3,6 @@
 
 #include <cstddef>
 #include <optional>
-#include <ranges>
 #include <utility>
 #include <vector>
 
@@ -89,9 +88,13 @@ class SeparateStates {
   std::optional<State> follow(const Choice& choice) {
     return follow(states_[choice.hypothesis], paths_[choice.hypothesis], choice.action);
   }
-  /// `later` are those that wait.
-  void finish_step(const std::ranges::range auto& later) {
-    memory_.end_step(paths_, states_, std::views::transform(later, &Later::before));
+  /// `waiting` have a Later each.
+  template <class Waiting>
+  void finish_step(const std::vector<Waiting>& waiting) {
+    memory_.end_step(paths_, [&](const auto& visit) {
+      for (const State& state : states_) visit(state);
+      for (const Waiting& one : waiting) visit(one.later.before);
+    });
     take_next();
   }
 
@@ -104,9 +107,10 @@ class SeparateStates {
   }
   /// None of those that are open goes on, and none of these waits any more: those that were
   /// followed are open.
-  void finish_word(const std::ranges::range auto& later) {
+  template <class Waiting>
+  void finish_word(const std::vector<Waiting>& waiting) {
     for (const auto path : paths_) memory_.close(path);
-    for (const Later& one : later) memory_.close(one.path);
+    for (const Waiting& one : waiting) memory_.close(one.later.path);
     take_next();
   }
 
@@ -180,7 +184,8 @@ class JointState {
     actions_.push_back(choice.action);
     return std::nullopt;
   }
-  void finish_step(const std::ranges::range auto&) {
+  template <class Waiting>
+  void finish_step(const std::vector<Waiting>&) {
     graph_->forget_values(last_step_, this_step_);
     last_step_ = std::exchange(this_step_, graph_->size());
     if (!from_.empty()) state_ = steps_.advance(steps_.pick(*state_, from_), actions_);
@@ -191,7 +196,8 @@ class JointState {
 
   Later wait(const Choice&) { return {}; }
   std::optional<State> follow(const Later&) { return std::nullopt; }
-  void finish_word(const std::ranges::range auto&) {}
+  template <class Waiting>
+  void finish_word(const std::vector<Waiting>&) {}
 
  private:
   const BatchedSteps<State>& steps_;

@@ -5,7 +5,6 @@
 #include <cstddef>
 #include <functional>
 #include <optional>
-#include <ranges>
 #include <span>
 #include <utility>
 #include <vector>
@@ -90,14 +89,14 @@ class Search {
         go_on(next, states_.follow(choice));
       }
     }
-    states_.finish_step(std::views::transform(words_.waiting(), &Words::Waiting::state));
+    states_.finish_step(words_.waiting());
   }
 
   /// The best of those that have come to the next word go on, and no other does.
   void begin_word() {
     open_.clear();
-    for (const auto& [open, state] : words_.best()) go_on(open, states_.follow(state));
-    states_.finish_word(std::views::transform(words_.waiting(), &Words::Waiting::state));
+    for (const auto& [open, later] : words_.best()) go_on(open, states_.follow(later));
+    states_.finish_word(words_.waiting());
     words_.clear();
   }
 

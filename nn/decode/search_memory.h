@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <ranges>
 #include <span>
 #include <vector>
 
@@ -65,12 +64,13 @@ class SearchMemory {
     }
   }
   /// The scores of hypotheses with these paths have been read, and steps after those that stay were
-  /// recorded. The states are theirs and those of hypotheses that wait.
-  void end_step(std::span<const Path> paths, const std::ranges::range auto&... states) {
+  /// recorded. `for_each_state(visit)` goes through theirs and those of hypotheses that wait.
+  template <class ForEachState>
+  void end_step(std::span<const Path> paths, const ForEachState& for_each_state) {
     for (const Nodes& nodes : scores_) forget(nodes);
     scores_.clear();
     if constexpr (kIsKnown) {
-      if (step_ >= swept_ + std::max(kManyNodes, 4 * kept_.size())) sweep(states...);
+      if (step_ >= swept_ + std::max(kManyNodes, 4 * kept_.size())) sweep(for_each_state);
     } else {
       for (const Path path : paths) close(path);
     }
@@ -95,16 +95,14 @@ class SearchMemory {
     if (nodes.begin < nodes.end) graph_->forget_values(nodes.begin, nodes.end);
   }
   /// What was recorded before this step, and not before the search, stays if a state refers to it.
-  void sweep(const std::ranges::range auto&... states) {
+  template <class ForEachState>
+  void sweep(const ForEachState& for_each_state) {
     std::vector<std::uint8_t> stays(step_, 0);
     const auto mark = [&](const Expression& e) {
       const std::size_t node = e.graph("decode").tape().value(e.i).node;
       if (node < step_) stays[node] = 1;
     };
-    const auto mark_all = [&](const std::ranges::range auto& some) {
-      for (const State& state : some) visit_expressions(state, mark);
-    };
-    (mark_all(states), ...);
+    for_each_state([&](const State& state) { visit_expressions(state, mark); });
     std::erase_if(kept_, [&](std::size_t node) {
       if (stays[node] == 0) forget({node, node + 1});
       return stays[node] == 0;

@@ -27,7 +27,7 @@ class WordBeam {
  public:
   struct Waiting {
     Open open;  ///< with the word
-    typename States::Later state;
+    typename States::Later later;
   };
 
   /// The options must outlive it. Throws UsageError if nothing says what a word is.

@@ -228,7 +228,7 @@ TYPED_TEST(PackedProductsTest, OuterProductsAreOneChainPerElement) {
   sizes.push_back({2100, 8});
   for (const Sizes& size : sizes) {
     for (std::size_t n : {1, 2, 17, 255, 256, 600}) {
-      if (kSlowBuild && n > 256) break;
+      if (kSlowBuild && n > 17 && n != 256) continue;
       const auto dy = draw<TypeParam>(random, n * size.rows);
       const auto x = draw<TypeParam>(random, n * size.columns);
       const auto dys = this->places(dy, size.rows, n), xs = this->places(x, size.columns, n);
