@@ -28,7 +28,7 @@ if(DYNET_LIKE_WERROR)
 endif()
 # g++ 12 warns of `"text" + std::string` itself (GCC bug 105651).
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
-  list(APPEND dynet_like_warnings -Wno-restrict -Wno-stringop-overflow)
+  list(APPEND dynet_like_warnings -Wno-restrict)
 endif()
 
 # dynet_like_target(NAME): C++20, warnings, and arithmetic that is the same everywhere.

@@ -6,6 +6,8 @@
 #include <limits>
 #include <ostream>
 
+#include <fmt/format.h>
+
 #include "dynet_like/core/errors.h"
 
 namespace dynet_like {
@@ -180,8 +182,8 @@ std::istream& operator>>(std::istream& in, Dim& dim) {
 // Not by a stream, which would cut the text in silence where memory runs out.
 std::string to_string(const Dim& dim) {
   std::string text = "{";
-  for (unsigned i = 0; i < dim.nd; ++i) text += (i == 0 ? "" : ",") + std::to_string(dim.d[i]);
-  if (dim.bd != 1) text += 'X' + std::to_string(dim.bd);
+  for (unsigned i = 0; i < dim.nd; ++i) text += fmt::format("{}{}", i == 0 ? "" : ",", dim.d[i]);
+  if (dim.bd != 1) text += fmt::format("X{}", dim.bd);
   return text + '}';
 }
 
