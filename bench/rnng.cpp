@@ -33,11 +33,10 @@ Parses parse(const char* name, const Rnng& rnng, std::span<const Rnng::Words> se
   for (std::size_t i = 0; i < sentences.size(); i += together) {
     batch.clear();
     const auto some = sentences.subspan(i, std::min(together, sentences.size() - i));
-    for (auto& found : for_each_sample(batch, some, [&](ComputationGraph&graph, const auto&s) {
-           return rnng.parse(graph, s, options);
-         })) {
-      parses.push_back(std::move(found));
-    }
+    const auto find = [&](ComputationGraph& graph, const Rnng::Words& sentence) {
+      return rnng.parse(graph, sentence, options);
+    };
+    for (auto& found : for_each_sample(batch, some, find)) parses.push_back(std::move(found));
   }
   const std::chrono::duration<double> time = std::chrono::steady_clock::now() - begin;
   std::printf("%-22s %6.2f s, %.0f MB of values\n", name, time.count(),

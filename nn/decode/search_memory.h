@@ -34,7 +34,7 @@ class SearchMemory {
   void end_scores(Path path, const Expression& scores) {
     if (graph_ == nullptr) {
       graph_ = &scores.graph("decode");
-      swept_ = step_ = begin_ = graph_->size();
+      first_ = swept_ = step_ = begin_ = graph_->size();
     }
     const Nodes nodes = {begin_, graph_->size()};
     if (scores.dim().rows() >= kManyActions) {
@@ -97,18 +97,20 @@ class SearchMemory {
   /// What was recorded before this step, and not before the search, stays if a state refers to it.
   template <class ForEachState>
   void sweep(const ForEachState& for_each_state) {
-    std::vector<std::uint8_t> stays(step_, 0);
+    ++sweeps_;
+    last_sweep_.resize(step_ - first_, 0);
     const auto mark = [&](const Expression& e) {
       const std::size_t node = e.graph("decode").tape().value(e.i).node;
-      if (node < step_) stays[node] = 1;
+      if (node >= first_ && node < step_) last_sweep_[node - first_] = sweeps_;
     };
     for_each_state([&](const State& state) { visit_expressions(state, mark); });
+    const auto stays = [&](std::size_t node) { return last_sweep_[node - first_] == sweeps_; };
     std::erase_if(kept_, [&](std::size_t node) {
-      if (stays[node] == 0) forget({node, node + 1});
-      return stays[node] == 0;
+      if (!stays(node)) forget({node, node + 1});
+      return !stays(node);
     });
     for (std::size_t node = swept_; node < step_; ++node) {
-      if (stays[node] == 0) continue;
+      if (!stays(node)) continue;
       forget({swept_, node});
       kept_.push_back(node);
       swept_ = node + 1;
@@ -123,6 +125,9 @@ class SearchMemory {
   // If it is known what states refer to:
   std::size_t swept_ = 0;  ///< of the nodes before it, only those that are kept have values
   std::vector<std::size_t> kept_;
+  std::size_t first_ = 0;                  ///< node of the search
+  std::uint32_t sweeps_ = 0;               ///< so far
+  std::vector<std::uint32_t> last_sweep_;  ///< in which a state referred to a node, from the first
   // If it is not:
   std::vector<Steps> paths_{Steps{}};
 };
