@@ -39,16 +39,6 @@ struct Destination {
   }
 };
 
-/// One of several products that run in one call, for they have the same right sides: an op as it
-/// would be called alone. Of the rows that an item has in all of them, its own begin at
-/// `first_row`.
-struct JoinedPart {
-  const Signature* type = nullptr;
-  std::size_t first_row = 0;
-  const Operand* in = nullptr;
-  const Destination* dx = nullptr;  ///< in a backward call
-};
-
 /// Memory that a kernel may use while it runs; every thread has its own.
 class Workspace {
  public:
@@ -63,10 +53,6 @@ class Workspace {
 
 /// One batch forward. Outputs lie one behind the other; so do saved items, integers and reals. The
 /// library's own kernels are given no place for saved items where there is no backward pass.
-///
-/// The products of a vector may be called together: `parts` are the ops, `type` is that of one op
-/// with all their rows, and `in` are its inputs: the right sides, and the matrices with all rows if
-/// they are packed; else these have no place, nor has the bias.
 struct ForwardCall {
   const Signature* type = nullptr;
   std::size_t n = 0;
@@ -77,15 +63,11 @@ struct ForwardCall {
   const void* reals = nullptr;
   RandomKey random;
   Workspace* workspace = nullptr;
-  std::span<const JoinedPart> parts = {};
 };
 
 /// One batch backward: dx[j] receives dy times the derivative with respect to input j.
 /// Inputs and output are given only if the op declares that it needs them. Of an op that defers
 /// gradients, deferred[i] receives what item i contributes to them.
-///
-/// Of products that are called together, `dy` has the rows of all parts. Each part has inputs and
-/// destinations of its own, and comes after those before it: they may add to one place.
 struct BackwardCall {
   const Signature* type = nullptr;
   std::size_t n = 0;
@@ -97,7 +79,6 @@ struct BackwardCall {
   const void* reals = nullptr;
   RandomKey random;
   Workspace* workspace = nullptr;
-  std::span<const JoinedPart> parts = {};
 };
 
 /// The kernels of an op on a device, by DType.
@@ -111,6 +92,6 @@ struct Kernels {
 }  // namespace dynet_like::ops
 
 namespace dynet_like::detail {
-using ops::BackwardCall, ops::Destination, ops::ForwardCall, ops::JoinedPart, ops::Kernels;
+using ops::BackwardCall, ops::Destination, ops::ForwardCall, ops::Kernels;
 using ops::Operand, ops::Workspace;
 }  // namespace dynet_like::detail

@@ -57,44 +57,4 @@ const void* PackedMatrices::find(const Queue& queue, DType dtype, const void* va
   return copy.memory.data();
 }
 
-const void* JoinedMatrices::matrix(const Queue& queue, DType dtype,
-                                   std::span<const MatrixSource> sources, std::size_t uses) {
-  const std::size_t packing = queue.packing(dtype);
-  const std::lock_guard lock(mutex_);
-  if (packing_ != packing ||
-      !std::equal(sources.begin(), sources.end(), sources_.begin(), sources_.end())) {
-    sources_.assign(sources.begin(), sources.end());
-    packing_ = packing;
-    uses_ = 0;
-    made_ = false;
-  }
-  if (made_) return memory_.data();
-  uses_ += uses;
-  if (uses_ < kWorthPacking) return nullptr;
-  pack(queue, dtype);
-  made_ = true;
-  return memory_.data();
-}
-
-void JoinedMatrices::pack(const Queue& queue, DType dtype) {
-  const std::size_t columns = sources_[0].place.columns, element = size_of(dtype);
-  std::size_t rows = 0;
-  for (const MatrixSource& source : sources_) rows += source.place.rows;
-  const auto make_room = [](Block& block, std::size_t bytes) {
-    if (block.size() < bytes) block = Block(bytes);
-  };
-  make_room(together_, rows * columns * element);
-  make_room(memory_, queue.packed_bytes(dtype, rows, columns, false));
-  std::byte* first = together_.data();
-  for (const MatrixSource& source : sources_) {
-    const auto* from = static_cast<const std::byte*>(source.value) + source.place.offset * element;
-    const std::size_t bytes = source.place.rows * element;
-    for (std::size_t c = 0; c < columns; ++c) {
-      std::memcpy(first + c * rows * element, from + c * bytes, bytes);
-    }
-    first += bytes;
-  }
-  queue.pack(dtype, together_.data(), rows, columns, false, memory_.data());
-}
-
 }  // namespace dynet_like::detail

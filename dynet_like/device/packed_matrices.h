@@ -18,15 +18,6 @@ struct MatrixPlace {
   bool operator==(const MatrixPlace&) const = default;
 };
 
-/// A matrix of one of several values. What is packed is good as long as all of this stays the same;
-/// `run` counts where a version alone does not tell.
-struct MatrixSource {
-  const void* value = nullptr;
-  MatrixPlace place;
-  std::uint64_t version = 0, run = 0;
-  bool operator==(const MatrixSource&) const = default;
-};
-
 /// The packed copies of one value and of its parts. Safe for use by several threads at once, as
 /// long as nobody reads copies of an older version.
 class PackedMatrices {
@@ -53,25 +44,6 @@ class PackedMatrices {
 
   std::mutex mutex_;
   std::vector<std::unique_ptr<Copy>> copies_;
-};
-
-/// Matrices of several values packed as one, with their rows put together. Safe for use by several
-/// threads at once, as long as all of them ask for the same.
-class JoinedMatrices {
- public:
-  /// Null if it is not worth a copy yet, as above; the matrices have the same columns. The pointer
-  /// is valid until others are asked for.
-  const void* matrix(const Queue& queue, DType dtype, std::span<const MatrixSource> sources,
-                     std::size_t uses);
-
- private:
-  void pack(const Queue& queue, DType dtype);
-
-  std::mutex mutex_;
-  std::vector<MatrixSource> sources_;
-  std::size_t packing_ = 0, uses_ = 0;
-  bool made_ = false;
-  Block together_, memory_;
 };
 
 }  // namespace dynet_like::detail

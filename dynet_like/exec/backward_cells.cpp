@@ -26,14 +26,7 @@ std::span<const std::uint32_t> BackwardCells::run(std::uint32_t index) {
   find_port_edges(cells);
   make_slots(cells);
   const CellType& type = run_.common.dictionary[cells.type];
-  for (std::uint16_t step : type.backward) {
-    const std::uint16_t joint = type.steps[step].joint;
-    if (joint == CellStep::kAlone) {
-      run_step(cells, step);
-    } else if (type.is_first_of_call(step)) {
-      run_joint(cells, type.joints[joint]);
-    }
-  }
+  for (std::uint16_t step : type.backward) run_step(cells, step);
   add_slots_of_ports(cells);
   return whole_cells_;
 }
@@ -122,38 +115,6 @@ void BackwardCells::run_step(const CellBatch& cells, std::uint16_t s) {
   complete_gradients(cells, step);
   pass_.lists.reset();
   pass_.call_kernel(cells.first_batch + s, destinations(cells, step));
-}
-
-// One call for products of the same right sides: what they contribute to these is added product by
-// product.
-void BackwardCells::run_joint(const CellBatch& cells, const CellJoint& joint) {
-  const std::span<const CellStep> steps =
-      run_.common.dictionary[cells.type].joined_with(joint.first_step);
-  const std::uint32_t first = cells.first_batch + joint.first_step;
-  pass_.lists.reset();
-  std::vector<JoinedPart> parts;
-  for (std::uint32_t s = 0; s < steps.size(); ++s) {
-    complete_gradients(cells, steps[s]);
-    const NodeType& type = run_.types()[steps[s].type];
-    const Destination* const dx = destinations(cells, steps[s]);
-    const auto is_wanted = [](const Destination& to) { return to.wanted(); };
-    if (std::none_of(dx, dx + type.inputs, is_wanted)) continue;
-    auto* in = pass_.lists.allocate_array<Operand>(type.inputs);
-    for (unsigned j = 0; j < type.inputs; ++j) {
-      // No right sides: what weights get is collected.
-      in[j] = {nullptr, run_.batches[first + s].inputs[j].shared, nullptr};
-      if (in[j].shared != nullptr) in[j].packed = pass_.transpose(type, j, dx);
-    }
-    parts.push_back({&type.signature, steps[s].first_row, in, dx});
-  }
-  if (parts.empty()) return;
-  const Batch& batch = run_.batches[first];
-  BackwardCall call;
-  call.type = &joint.signature;
-  call.n = pass_.positions.size();
-  call.dy.items = places_of(pass_.lists, pass_.positions, pass_.gradients_of(first), batch.stride);
-  call.parts = parts;
-  run_backward_call(run_, *run_.queue, batch.type, call);
 }
 
 // Adds what waits for the gradients of the step's members, and finds where they lie.

@@ -1,4 +1,4 @@
-// Cells that run backward as a whole: one call per step, or per steps that are joined.
+// Cells that run backward as a whole: one call per step.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +24,6 @@ class BackwardCells {
   void add_slots_of_member(const CellBatch& cells, std::uint16_t member);
   void add_slots_of_ports(const CellBatch& cells);
   void run_step(const CellBatch& cells, std::uint16_t step);
-  void run_joint(const CellBatch& cells, const CellJoint& joint);
   void complete_gradients(const CellBatch& cells, const CellStep& step);
   const Destination* destinations(const CellBatch& cells, const CellStep& step);
   Destination destination(const CellBatch& cells, const CellStep& step, unsigned input);

@@ -103,9 +103,8 @@ double Choice::calls() {
   }
   for (std::size_t c = 0; c < trial_.cells.size(); ++c) {
     const CellType& cell = trial_.cells[c];
-    for (std::size_t s = 0; s < cell.steps.size(); ++s) {
-      if (!cell.is_first_of_call(s)) continue;
-      calls += batches[c] * double{trial_.weights[cell.steps[s].type]};
+    for (const CellStep& step : cell.steps) {
+      calls += batches[c] * double{trial_.weights[step.type]};
     }
     if (batches[c] > 0) cells_per_batch_[c] = times(c) / batches[c];
   }

@@ -23,7 +23,8 @@ const CellContributions::OfType& CellContributions::of_type(const Cell& example)
   facts.known = true;
   const CellType& type = run_.common.dictionary[example.type];
   for (std::uint16_t m = 0; m < type.pattern.size(); ++m) describe(example, m, facts);
-  join(type, facts);
+  facts.together = facts.apart;
+  std::erase_if(facts.together, [](const Contribution& c) { return c.of_port; });
   return facts;
 }
 
@@ -55,65 +56,6 @@ void CellContributions::describe(const Cell& example, std::uint16_t m, OfType& f
     }
     facts.apart.push_back(contribution);
   }
-}
-
-// The gradients of joined products lie one behind the other, and their right sides are the same: an
-// entry of one list is for all their weights. Not if one of these gets anything else from the cell,
-// which might come in between.
-void CellContributions::join(const CellType& type, OfType& facts) {
-  std::vector<Contribution> all = facts.apart;
-  std::erase_if(all, [](const Contribution& c) { return c.of_port; });
-  const auto is_complete = [](const Contribution& c) { return c.is_complete; };
-  if (type.joints.empty() || !std::all_of(all.begin(), all.end(), is_complete)) {
-    facts.together = std::move(all);
-    return;
-  }
-  const auto joint_of = [&](const Contribution& c) { return type.steps[c.step].joint; };
-  const auto has_own_target = [&](std::size_t i) {
-    return std::none_of(all.begin(), all.end(), [&](const Contribution& other) {
-      return other.what.target == all[i].what.target &&
-             (other.step != all[i].step || other.what.input != all[i].what.input);
-    });
-  };
-  std::vector<bool> is_done(all.size());
-  for (std::size_t i = 0; i < all.size(); ++i) {
-    if (is_done[i]) continue;
-    const Contribution& c = all[i];
-    std::vector<std::size_t> group;  // through one input of the joint
-    for (std::size_t k = i; k < all.size() && joint_of(c) != CellStep::kAlone; ++k) {
-      const bool is_beside = joint_of(all[k]) == joint_of(c) && all[k].place == c.place &&
-                             all[k].what.input == c.what.input;
-      if (is_beside) group.push_back(k);
-    }
-    if (group.size() < 2 || !std::all_of(group.begin(), group.end(), has_own_target)) {
-      facts.together.push_back(c);
-      continue;
-    }
-    for (std::size_t k : group) is_done[k] = true;
-    facts.together.push_back(as_one(type, all, group, facts));
-  }
-}
-
-// The members at other places of their steps have the same list.
-CellContributions::Contribution CellContributions::as_one(const CellType& type,
-                                                          std::span<const Contribution> all,
-                                                          std::span<const std::size_t> group,
-                                                          const OfType& facts) {
-  Contribution one = all[group[0]];
-  one.step = type.joints[type.steps[one.step].joint].first_step;
-  for (const Contribution& other : facts.together) {
-    const bool is_same = other.step == one.step && other.what.input == one.what.input;
-    if (is_same && other.list != kNone) one.list = other.list;
-  }
-  if (one.list != kNone) return one;
-  std::vector<SharedContributions::TypeContribution> whats;
-  for (std::size_t i : group) {
-    const CellStep& step = type.steps[all[i].step];
-    whats.push_back(all[i].what);
-    whats.back().dy_bytes += step.first_row * size_of(run_.types()[step.type].signature.dtype);
-  }
-  one.list = pass_.contributions.join(std::move(whats));
-  return one;
 }
 
 void CellContributions::list(std::uint32_t index, std::span<const std::uint32_t> whole_cells) {
@@ -168,8 +110,6 @@ void CellContributions::contribute(std::uint32_t index, std::uint16_t member) {
         pass_.contribute(member_of(cell, contribution.member), contribution.what.input);
     } else if (!contribution.is_complete) {
       pass_.contribute(member_of(cell, contribution.member));
-    } else if (contribution.list != kNone) {
-      pass_.contributions.add_joined(contribution.list, dy, factor);
     } else {
       const std::size_t integer = std::size_t{cell.place} * contribution.integers;
       pass_.contributions.add(contribution.what, dy, factor,

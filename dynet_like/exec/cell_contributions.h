@@ -23,11 +23,9 @@ class CellContributions {
   void contribute(std::uint32_t cell, std::uint16_t member);
 
  private:
-  /// What a member contributes to a shared value; its dy is an item of its step. Or what members of
-  /// all steps of a joint contribute together, as a list of contributions; the step is the first.
+  /// What a member contributes to a shared value; its dy is an item of its step.
   struct Contribution {
     std::uint16_t member = 0, step = 0, place = 0;
-    std::uint32_t list = kNone;
     bool is_complete = true;  ///< else the node must be asked
     bool of_port = false;     ///< only of cells where the port that is read is a shared value
     bool is_deferred = false;
@@ -54,9 +52,6 @@ class CellContributions {
 
   const OfType& of_type(const Cell& example);
   void describe(const Cell& example, std::uint16_t member, OfType& facts);
-  void join(const CellType& type, OfType& facts);
-  Contribution as_one(const CellType& type, std::span<const Contribution> all,
-                      std::span<const std::size_t> group, const OfType& facts);
   std::uint32_t list(const CellBatch& cells, std::span<const Contribution> all);
   bool is_apart(std::uint32_t cell) const {
     return run_.cells.all[cell].others_between || pass_.plan.cells.read_shared(cell) != 0;

@@ -44,25 +44,8 @@ std::uint32_t CellDictionary::find_or_add(CellPattern pattern, const TypeTable& 
   const auto cell = static_cast<std::uint32_t>(known - types_.begin());
   if (known != types_.end()) return cell;
   names_.resize(cell + 1);
-  CellType added = make_cell_type(std::move(pattern), types);
-  find_packed(added, types);
-  types_.push_back(std::move(added));
+  types_.push_back(make_cell_type(std::move(pattern), types));
   return cell;
-}
-
-// Many cell types may have the same gates, such as one for every number of children. They share
-// what is packed, so that it takes room once.
-void CellDictionary::find_packed(CellType& cell, const TypeTable& types) {
-  for (CellJoint& joint : cell.joints) {
-    const std::size_t inputs = joint.signature.inputs.size();
-    for (std::size_t j = inputs % 2; j < inputs; j += 2) {
-      std::vector<InputKey> matrices;
-      for (const CellStep& step : cell.joined_with(joint.first_step)) {
-        matrices.push_back(types[step.type].keys[j]);
-      }
-      joint.packed.push_back(&packed_[std::move(matrices)]);
-    }
-  }
 }
 
 bool CellDictionary::use(std::vector<CellPattern> patterns, std::vector<std::uint8_t> loose,
@@ -84,7 +67,6 @@ bool CellDictionary::use(std::vector<CellPattern> patterns, std::vector<std::uin
 
 void CellDictionary::clear() {
   types_.clear();
-  packed_.clear();
   names_.clear();
   declared_of_types_.clear();
   declared_ = 0;

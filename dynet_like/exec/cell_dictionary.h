@@ -3,7 +3,6 @@
 
 #include <cstdint>
 #include <deque>
-#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -56,11 +55,9 @@ class CellDictionary {
 
  private:
   std::uint32_t find_or_add(CellPattern pattern, const TypeTable& types);
-  void find_packed(CellType& cell, const TypeTable& types);
 
   std::deque<CellType> types_;
-  std::map<std::vector<InputKey>, JoinedMatrices> packed_;  ///< of joints, by their matrices
-  std::vector<std::vector<std::string>> names_;             ///< by cell type
+  std::vector<std::vector<std::string>> names_;  ///< by cell type
   std::unordered_map<std::uint64_t, std::vector<std::uint32_t>> declared_of_types_;
   std::size_t declared_ = 0;
   std::vector<std::uint32_t> in_use_;

@@ -43,15 +43,11 @@ class Inside {
   std::size_t sum_of_member(std::uint32_t e);
   void find_ports();
   void find_steps();
-  void join_steps();
-  bool may_join(const CellStep& step) const;
-  bool has_same_right_sides(const CellStep& a, const CellStep& b) const;
-  void add_joint(std::size_t first_step);
   void find_last_readers();
   bool shares_a_sum(const CellStep& step, std::size_t member) const;
   void find_backward_order();
   bool is_ready(std::size_t step) const;
-  bool is_in_order(std::span<const CellStep> steps) const;
+  bool is_in_order(const CellStep& step) const;
   bool comes_in_order(std::uint32_t e, std::size_t before) const;
   void run_backward(std::size_t step);
   template <class F>
@@ -162,7 +158,6 @@ void Inside::find_steps() {
       left = std::move(others);
     }
   }
-  join_steps();
   for (std::uint16_t s = 0; s < cell_.steps.size(); ++s) {
     CellStep& step = cell_.steps[s];
     step.last_reader = s;
@@ -173,75 +168,6 @@ void Inside::find_steps() {
   }
 }
 
-// Products of the same right sides come to where the first of them stands: what they read is there.
-void Inside::join_steps() {
-  std::vector<CellStep> left = std::move(cell_.steps);
-  cell_.steps.clear();
-  while (!left.empty()) {
-    const std::size_t first = cell_.steps.size();
-    const auto joins = [&](const CellStep& step) {
-      const CellStep& other = cell_.steps[first];
-      return may_join(other) && may_join(step) && has_same_right_sides(other, step);
-    };
-    cell_.steps.push_back(std::move(left.front()));
-    left.erase(left.begin());
-    std::vector<CellStep> others;
-    for (CellStep& step : left) {
-      (joins(step) ? cell_.steps : others).push_back(std::move(step));
-    }
-    left = std::move(others);
-    if (cell_.steps.size() > first + 1) add_joint(first);
-  }
-}
-
-// A matrix times a vector, or an affine map of vectors, whose weights and bias are the same in all
-// cells.
-bool Inside::may_join(const CellStep& step) const {
-  const NodeType& type = types_[step.type];
-  if (type.op->role != Role::product) return false;
-  const unsigned first = type.inputs % 2;
-  const auto& shared = type.signature.shared;
-  if (type.signature.output.cols() != 1 || (first == 1 && shared[0] == 0)) return false;
-  for (unsigned j = first; j < type.inputs; j += 2) {
-    if (shared[j] == 0 || shared[j + 1] != 0) return false;
-  }
-  return true;
-}
-
-bool Inside::has_same_right_sides(const CellStep& a, const CellStep& b) const {
-  const NodeType &type_a = types_[a.type], &type_b = types_[b.type];
-  if (type_a.op != type_b.op || type_a.inputs != type_b.inputs) return false;
-  if (a.members.size() != b.members.size()) return false;
-  for (std::size_t q = 0; q < a.members.size(); ++q) {
-    for (unsigned j = type_a.inputs % 2 + 1; j < type_a.inputs; j += 2) {
-      if (pattern().inputs_of(a.members[q])[j] != pattern().inputs_of(b.members[q])[j]) {
-        return false;
-      }
-    }
-  }
-  return true;
-}
-
-void Inside::add_joint(std::size_t first_step) {
-  CellJoint joint;
-  joint.first_step = static_cast<std::uint16_t>(first_step);
-  joint.steps = static_cast<std::uint16_t>(cell_.steps.size() - first_step);
-  joint.signature = types_[cell_.steps[first_step].type].signature;
-  unsigned rows = 0;
-  for (std::size_t s = first_step; s < cell_.steps.size(); ++s) {
-    cell_.steps[s].joint = static_cast<std::uint16_t>(cell_.joints.size());
-    cell_.steps[s].first_row = rows;
-    rows += types_[cell_.steps[s].type].output_size;
-  }
-  const std::size_t inputs = joint.signature.inputs.size();
-  for (std::size_t j = 0; j < inputs; ++j) {
-    if (joint.signature.shared[j] != 0) joint.signature.inputs[j].d[0] = rows;
-  }
-  joint.signature.output = Dim({rows});
-  joint.signature.output_size = rows;
-  cell_.joints.push_back(std::move(joint));
-}
-
 // Every step comes after those that it reads.
 void Inside::find_last_readers() {
   for (std::size_t m = 0; m < pattern().size(); ++m) {
@@ -250,12 +176,6 @@ void Inside::find_last_readers() {
       CellStep& source = cell_.steps[cell_.members[input.index].step];
       source.last_reader = std::max(source.last_reader, cell_.members[m].step);
     }
-  }
-  for (const CellJoint& joint : cell_.joints) {  // they have one block of memory
-    const std::span steps = std::span(cell_.steps).subspan(joint.first_step, joint.steps);
-    std::uint16_t last = 0;
-    for (const CellStep& step : steps) last = std::max(last, step.last_reader);
-    for (CellStep& step : steps) step.last_reader = last;
   }
 }
 
@@ -286,13 +206,13 @@ void Inside::find_backward_order() {
   while (cell_.backward.size() < cell_.steps.size()) {
     std::size_t best = cell_.steps.size();
     for (std::size_t s = cell_.steps.size(); s-- > 0;) {
-      if (!cell_.is_first_of_call(s) || !is_ready(s)) continue;
+      if (!is_ready(s)) continue;
       if (best == cell_.steps.size()) best = s;
-      if (!is_in_order(cell_.joined_with(s))) continue;
+      if (!is_in_order(cell_.steps[s])) continue;
       best = s;
       break;
     }
-    for (std::size_t i = cell_.joined_with(best).size(); i-- > 0; ++best) run_backward(best);
+    run_backward(best);
   }
   std::sort(cell_.slots.begin(), cell_.slots.end());
   for (std::size_t i = 0; i < cell_.slots.size(); ++i) {
@@ -300,32 +220,28 @@ void Inside::find_backward_order() {
   }
 }
 
-// With all that it is joined with.
+// All that reads it has run.
 bool Inside::is_ready(std::size_t step) const {
   if (ran_backward_[step]) return false;
-  const CellStep* const first = &cell_.steps[step];
   for (std::size_t m = 0; m < pattern().size(); ++m) {
     if (ran_backward_[cell_.members[m].step]) continue;
     for (const CellInput& input : pattern().inputs_of(m)) {
       if (input.from != From::member) continue;
-      if (cell_.joined_with(cell_.members[input.index].step).data() == first) return false;
+      if (cell_.members[input.index].step == step) return false;
     }
   }
   return true;
 }
 
-// One after the other.
-bool Inside::is_in_order(std::span<const CellStep> steps) const {
+bool Inside::is_in_order(const CellStep& step) const {
   std::vector<std::size_t> before;  // sums
   bool in_order = true;
-  for (const CellStep& step : steps) {
-    for_gradients(step, [&](std::uint32_t e) {
-      const std::size_t sum = sum_of_input_[e];
-      in_order &= comes_in_order(
-          e, static_cast<std::size_t>(std::count(before.begin(), before.end(), sum)));
-      before.push_back(sum);
-    });
-  }
+  for_gradients(step, [&](std::uint32_t e) {
+    const std::size_t sum = sum_of_input_[e];
+    in_order &=
+        comes_in_order(e, static_cast<std::size_t>(std::count(before.begin(), before.end(), sum)));
+    before.push_back(sum);
+  });
   return in_order;
 }
 
@@ -360,12 +276,6 @@ void Inside::run_backward(std::size_t step) {
 }
 
 }  // namespace
-
-std::size_t CellType::forward_calls() const {
-  std::size_t calls = 0;
-  for (std::size_t s = 0; s < steps.size(); ++s) calls += is_first_of_call(s) ? 1 : 0;
-  return calls;
-}
 
 CellType make_cell_type(CellPattern pattern, const TypeTable& types) {
   CellType cell;

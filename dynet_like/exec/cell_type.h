@@ -5,7 +5,6 @@
 #include <span>
 #include <vector>
 
-#include "dynet_like/device/packed_matrices.h"
 #include "dynet_like/tape/type_table.h"
 
 namespace dynet_like::detail {
@@ -39,23 +38,9 @@ struct CellPattern {
 
 /// Members of one type that run in one call.
 struct CellStep {
-  static constexpr std::uint16_t kAlone = 0xffff;
   TypeId type = 0;
   std::vector<std::uint16_t> members;
   std::uint16_t last_reader = 0;  ///< the last step that reads it; itself if none does
-  std::uint16_t joint = kAlone;   ///< in CellType::joints
-  std::uint32_t first_row = 0;    ///< of its results, among those that an item has in the joint
-};
-
-/// Steps that follow one another and run in one call: products of the same right sides with weights
-/// of their own. Results of an item lie one behind the other. They stay together in the backward
-/// pass.
-struct CellJoint {
-  std::uint16_t first_step = 0, steps = 0;
-  Signature signature;  ///< of one product with all rows
-  /// By pair of a matrix and a right side: the matrices packed together, for all lanes. They are
-  /// the dictionary's.
-  std::vector<JoinedMatrices*> packed;
 };
 
 /// A part of a member's output that other members read.
@@ -88,8 +73,7 @@ struct CellGradient {
 
 struct CellType {
   CellPattern pattern;
-  std::vector<CellStep> steps;  ///< in the order of the forward pass
-  std::vector<CellJoint> joints;
+  std::vector<CellStep> steps;          ///< in the order of the forward pass
   std::vector<std::uint16_t> backward;  ///< steps, in the order of the backward pass
   std::vector<CellMember> members;
   std::vector<CellPort> ports;
@@ -97,16 +81,6 @@ struct CellType {
   /// The inputs whose contributions wait in slots, in the order of recording.
   std::vector<std::uint32_t> slots;
   bool parts_overlap = false;  ///< different parts of a member that are read
-
-  /// Those that run in one call with this step, this one among them.
-  std::span<const CellStep> joined_with(std::size_t step) const {
-    const std::uint16_t joint = steps[step].joint;
-    if (joint == CellStep::kAlone) return std::span(steps).subspan(step, 1);
-    return std::span(steps).subspan(joints[joint].first_step, joints[joint].steps);
-  }
-  /// Whether it begins a call.
-  bool is_first_of_call(std::size_t step) const { return joined_with(step).data() == &steps[step]; }
-  std::size_t forward_calls() const;
 };
 
 /// Plans the inside of a cell.

@@ -6,7 +6,6 @@
 #include "dynet_like/core/errors.h"
 #include "dynet_like/core/make_room.h"
 #include "dynet_like/exec/make_report.h"
-#include "dynet_like/exec/value_block.h"
 
 namespace dynet_like::detail {
 
@@ -46,7 +45,7 @@ Tensor Executor::value(ValueRef ref) {
   }
   const NodeState& state = common_.tapes[ref.tape].nodes[node];
   if (is_on_cpu() && state.batch != kNone && tape.value(ref.value).identity == 0) {
-    ValueBlock(lane_of(ref.tape).run, state.batch).hand_out();
+    lane_of(ref.tape).run.batches[state.batch].is_handed_out = true;
   }
   return contiguous(ref, state.value, value_copies_);
 }

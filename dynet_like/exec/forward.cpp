@@ -185,18 +185,6 @@ void Forward::find_last_reads(const batching::Schedule& schedule, std::span<cons
     const std::uint32_t unit = state.plan_index;
     last_read_[first_batch_of_[step_of_[unit]] + batch_inside(node, unit)] = kNone;
   }
-  for (std::uint32_t step = 0; step < schedule.size(); ++step) {
-    const std::uint32_t cell = units_[schedule.batch(step)[0]].cell;
-    if (cell != kNone) read_joints_together(run_.cells.all[cell].type, first_batch_of_[step]);
-  }
-}
-
-// Batches that ran in one call have one block of memory.
-void Forward::read_joints_together(std::uint32_t cell_type, std::uint32_t first_batch) {
-  for (const CellJoint& joint : run_.common.dictionary[cell_type].joints) {
-    const auto last = std::span(last_read_).subspan(first_batch + joint.first_step, joint.steps);
-    std::fill(last.begin(), last.end(), *std::max_element(last.begin(), last.end()));
-  }
 }
 
 // Few batches end at a step: those that it reads, and its own if nothing reads them later.
@@ -229,12 +217,9 @@ void Forward::give_back_read(NodeRef consumer, ValueId input, std::size_t step,
 void Forward::give_back(std::size_t of_batch, std::size_t step, std::size_t first_batch) {
   Batch& batch = run_.batches[first_batch + of_batch];
   if (last_read_[of_batch] != step || batch.out == nullptr) return;
-  std::size_t b = first_batch + of_batch - batch.behind_first;
-  run_.values.give_back(run_.batches[b].out, run_.batches[b].block_bytes);
-  do {  // all whose block this is
-    for (NodeRef ref : run_.members_of(run_.batches[b])) run_.state(ref).value = nullptr;
-    run_.batches[b].out = nullptr;
-  } while (++b < run_.batches.size() && run_.batches[b].behind_first > 0);
+  run_.values.give_back(batch.out, batch.out_bytes);
+  for (NodeRef ref : run_.members_of(batch)) run_.state(ref).value = nullptr;
+  batch.out = nullptr;
 }
 
 }  // namespace dynet_like::detail

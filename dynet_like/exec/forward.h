@@ -29,7 +29,6 @@ class Forward {
   const batching::Schedule& plan(std::span<const NodeRef> pending);
   void add_input(NodeRef consumer, ValueId input, std::uint32_t unit);
   void find_last_reads(const batching::Schedule& schedule, std::span<const ValueRef> keep);
-  void read_joints_together(std::uint32_t cell_type, std::uint32_t first_batch);
   std::span<const std::uint32_t> last_reads_of(std::size_t step) const;
   void run_step(std::span<const NodeRef> pending, std::span<const std::uint32_t> units, bool shared,
                 std::span<const std::uint32_t> last_reads);

@@ -107,14 +107,7 @@ void NodeGradients::reserve_batch(std::uint32_t index) {
   OfBatch& of_batch = batches_[index];
   if (of_batch.gradients != kNowhere) return;
   const Batch& batch = run_.batches[index];
-  if (batch.behind_first == 0) {
-    of_batch.gradients = reserve(batch.block_bytes);
-  } else {
-    const std::uint32_t first = index - batch.behind_first;
-    reserve_batch(first);
-    const auto offset = static_cast<std::size_t>(batch.out - run_.batches[first].out);
-    of_batch.gradients = batches_[first].gradients + offset;
-  }
+  of_batch.gradients = reserve(batch.out_bytes);
   const Signature& signature = run_.types()[batch.type].signature;
   if (signature.deferred_size == 0) return;
   of_batch.deferred = reserve(batch.items * signature.deferred_size * size_of(signature.dtype));

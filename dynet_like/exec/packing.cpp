@@ -7,10 +7,9 @@ namespace {
 
 struct Packable {
   PackedMatrices* copies = nullptr;
-  MatrixSource source;
-
-  /// Of copies that are of one kind of value.
-  std::uint64_t version() const { return source.run == 0 ? source.version : source.run; }
+  const void* value = nullptr;
+  MatrixPlace place = {};
+  std::uint64_t version = 0;
 };
 
 // Tables have none: rows that wait for an update change without a new version.
@@ -22,16 +21,15 @@ Packable packable(RunState& run, const SharedMatrix& matrix) {
   const Dim& dim = matrix.type->signature.inputs[matrix.input];
   const MatrixPlace place{matrix.value->offset, dim.rows(), dim.cols()};
   if (shared.parameter == nullptr) {
-    return {shared.packed.get(), {shared.value, place, 0, shared.run + 1}};
+    return {shared.packed.get(), shared.value, place, shared.run + 1};
   }
   ParameterStorage& parameter = *shared.parameter;
   if (parameter.is_table) return {};
   if (!parameter.values.is_handed_out()) {
-    return {&parameter.values.packed,
-            {parameter.values.data(), place, parameter.values.version(), 0}};
+    return {&parameter.values.packed, parameter.values.data(), place, parameter.values.version()};
   }
   // Its memory may be written to between two runs.
-  return {shared.packed.get(), {shared.value, place, 0, run.common.runs + 1}};
+  return {shared.packed.get(), shared.value, place, run.common.runs + 1};
 }
 
 }  // namespace
@@ -46,27 +44,15 @@ const void* packed_matrix(RunState& run, const SharedMatrix& matrix, std::size_t
   const Packable packable = detail::packable(run, matrix);
   if (packable.copies == nullptr) return nullptr;
   const Signature& signature = matrix.type->signature;
-  return packable.copies->matrix(*run.queue, signature.dtype, packable.source.value,
-                                 packable.source.place, packable.version(),
-                                 n * signature.inputs[matrix.input + 1].cols());
+  return packable.copies->matrix(*run.queue, signature.dtype, packable.value, packable.place,
+                                 packable.version, n * signature.inputs[matrix.input + 1].cols());
 }
 
 const void* packed_transpose(RunState& run, const SharedMatrix& matrix) {
   const Packable packable = detail::packable(run, matrix);
   if (packable.copies == nullptr) return nullptr;
-  return packable.copies->transpose(*run.queue, matrix.type->signature.dtype, packable.source.value,
-                                    packable.source.place, packable.version());
-}
-
-const void* joined_matrix(RunState& run, std::span<const SharedMatrix> matrices, std::size_t n,
-                          JoinedMatrices& copies) {
-  std::vector<MatrixSource> sources;
-  for (const SharedMatrix& matrix : matrices) {
-    const Packable packable = detail::packable(run, matrix);
-    if (packable.copies == nullptr) return nullptr;
-    sources.push_back(packable.source);
-  }
-  return copies.matrix(*run.queue, matrices[0].type->signature.dtype, sources, n);
+  return packable.copies->transpose(*run.queue, matrix.type->signature.dtype, packable.value,
+                                    packable.place, packable.version);
 }
 
 }  // namespace dynet_like::detail

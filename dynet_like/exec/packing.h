@@ -21,8 +21,4 @@ SharedMatrix shared_matrix(const RunState& run, const NodeType& type, NodeRef ex
 /// The packed matrix for products with n items, or its transpose; null if there is none (yet).
 const void* packed_matrix(RunState& run, const SharedMatrix& matrix, std::size_t n);
 const void* packed_transpose(RunState& run, const SharedMatrix& matrix);
-/// The matrices of joined products with n items, packed together; null if there is none (yet).
-const void* joined_matrix(RunState& run, std::span<const SharedMatrix> matrices, std::size_t n,
-                          JoinedMatrices& copies);
-
 }  // namespace dynet_like::detail

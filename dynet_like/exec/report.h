@@ -40,9 +40,8 @@ struct Report {
     /// Under which it was declared, empty if it was found; "encoder, decoder" if two share a type.
     std::string name;
     std::string ops;  ///< of its nodes, in the order of recording: "2 (lookup tanh) cmult"
-    /// Of nodes that share a kernel call: "2 lookup, 2 tanh", or "4 affine_transform" of weights of
-    /// their own.
-    std::string joined;
+    /// Of nodes that share a kernel call: "2 lookup, 2 tanh".
+    std::string shared_calls;
     std::uint64_t size = 0;  ///< nodes in a cell; the planner was spared all but one of them
     std::uint64_t cells = 0, batches = 0, forward_calls = 0;
     /// How many cells ran backward as one node, and how many node by node, pass by pass. Those on

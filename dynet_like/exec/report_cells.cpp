@@ -55,15 +55,11 @@ std::string shortened(const Names& names) {
 }
 
 // Members that run in one call, call by call.
-std::string joined(const CellType& cell, const TypeTable& types) {
+std::string shared_calls(const CellType& cell, const TypeTable& types) {
   std::string text;
-  for (std::size_t s = 0; s < cell.steps.size(); ++s) {
-    if (!cell.is_first_of_call(s)) continue;
-    std::vector<TypeId> members;
-    for (const CellStep& step : cell.joined_with(s)) {
-      members.insert(members.end(), step.members.size(), step.type);
-    }
-    if (members.size() < 2) continue;
+  for (const CellStep& step : cell.steps) {
+    if (step.members.size() < 2) continue;
+    const std::vector<TypeId> members(step.members.size(), step.type);
     text += (text.empty() ? "" : ", ") + shortened(names_of(members, types));
   }
   return text;
@@ -120,9 +116,9 @@ void report_cells(std::span<const RunState* const> runs, std::span<const Refused
     const std::string name = joined_names(common.dictionary.names_of(c));
     if (count.cells > 0) {
       report.nodes_in_cells += count.cells * type.pattern.size();
-      report.cells.push_back({name, ops, joined(type, types), type.pattern.size(), count.cells,
-                              count.batches, count.batches * type.forward_calls(), count.whole,
-                              count.by_node, count.seconds});
+      report.cells.push_back({name, ops, shared_calls(type, types), type.pattern.size(),
+                              count.cells, count.batches, count.batches * type.steps.size(),
+                              count.whole, count.by_node, count.seconds});
     }
     for (std::size_t r = 0; r < kCellReasons; ++r) {
       if (count.reasons[r] == 0) continue;
@@ -158,7 +154,7 @@ void print_cells(std::ostream& out, const Report& report) {
         << cell.cells * cell.size << std::setw(10) << cell.batches << std::setw(10) << cell.cells
         << std::setw(10) << cell.forward_calls << std::setw(10) << cell.whole << std::setw(13)
         << cell.by_node << "  " << cell.ops;
-    if (!cell.joined.empty()) out << "; in one call: " << cell.joined;
+    if (!cell.shared_calls.empty()) out << "; in one call: " << cell.shared_calls;
     out << '\n';
   }
   if (cells > 0) {

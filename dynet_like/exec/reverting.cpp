@@ -15,7 +15,7 @@ bool is_shared(const Tape& tape, NodeId node) {
   return tape.value(tape.node(node).value).identity != 0;
 }
 
-// The node has no value any more. In inference nobody needs a block without values: its memory is
+// The node has no value any more. In inference nobody needs a batch without values: its memory is
 // given back. Of one with few of them, the part behind them is.
 void forget_value(RunState& run, NodeState& state) {
   state.value = nullptr;
@@ -23,7 +23,7 @@ void forget_value(RunState& run, NodeState& state) {
   --batch.left;
   if (!run.options.inference || batch.out == nullptr) return;
   ValueBlock block(run, state.batch);
-  if (block.is_empty()) {
+  if (batch.left == 0) {
     block.give_back();
   } else {
     block.move_together_if_few();
@@ -150,12 +150,9 @@ void Executor::drop_empty_batches(RunState& run) {
   };
   std::vector<NodeRef> members;
   std::uint32_t kept = 0;
-  bool is_kept = false;
   for (std::uint32_t b = 0; b < run.batches.size(); ++b) {
     Batch batch = run.batches[b];
-    // All whose values lie in one block, or none.
-    if (batch.behind_first == 0) is_kept = batch.shared || !ValueBlock(run, b).is_empty();
-    if (!is_kept) continue;
+    if (!batch.shared && batch.left == 0) continue;
     const auto first_member = static_cast<std::uint32_t>(members.size());
     for (NodeRef ref : run.members_of(batch)) {
       NodeState* const state = state_of(ref);

@@ -164,8 +164,8 @@ Batch make_batch(RunState& run, TypeId type_id, std::uint32_t members, std::uint
                   : run.values.allocate(bytes);
   };
   batch.stride = signature.output_size * element;
-  batch.out_bytes = batch.block_bytes = batch.items * batch.stride;
-  batch.out = allocate(batch.block_bytes);
+  batch.out_bytes = batch.items * batch.stride;
+  batch.out = allocate(batch.out_bytes);
   // Without a backward pass, the library's own kernels do without; others may not know of it.
   const bool keeps_saved = !run.options.inference || type.op->kernels != nullptr;
   if (signature.saved_size > 0 && keeps_saved) {
@@ -193,15 +193,6 @@ void run_kernel(RunState& run, Batch& batch) {
     run.values.give_back(std::exchange(batch.saved, nullptr), run.saved_bytes(batch));
   }
   enter(run, batch, true);
-}
-
-void run_kernel(RunState& run, std::span<Batch> batches, ForwardCall& call) {
-  if (run.common.reads_lazy_tables) {
-    for (const Batch& batch : batches) refresh_tables(run, run.types()[batch.type], batch);
-  }
-  call.random = run.random;
-  run_forward(run, batches[0].type, call);
-  for (const Batch& batch : batches) enter(run, batch, &batch == batches.data());
 }
 
 void run_batch(RunState& run, std::span<const NodeRef> members, bool shared) {

@@ -27,7 +27,4 @@ Operand packed_operand(RunState& run, const NodeType& type, NodeRef example, uns
                        std::uint32_t items);
 /// The kernel call of a batch whose inputs are known, and the batch's entry into the run.
 void run_kernel(RunState& run, Batch& batch);
-/// One call for batches of joined products, whose inputs are known, and their entry into the run.
-void run_kernel(RunState& run, std::span<Batch> batches, ForwardCall& call);
-
 }  // namespace dynet_like::detail

@@ -2,7 +2,6 @@
 #include <algorithm>
 
 #include "dynet_like/core/make_room.h"
-#include "dynet_like/exec/packing.h"
 #include "dynet_like/exec/run_batch.h"
 
 namespace dynet_like::detail {
@@ -38,9 +37,6 @@ class CellForward {
   }
   std::uint32_t list_members(const CellStep& step);
   void run_step(const CellStep& step);
-  void run_joint(const CellJoint& joint);
-  std::vector<Batch> make_batches(const CellJoint& joint);
-  const Operand* joined_operands(const CellJoint& joint);
   Operand operand(const CellStep& step, const NodeType& type, unsigned j);
   const void** copy_places(const CellInput& input, std::size_t element, const void** to) const;
   void give_back_read(std::size_t step);
@@ -58,12 +54,7 @@ void CellForward::run_steps() {
   find_ports();
   const Arena::Mark lists = run_.lists.mark();
   for (std::size_t step = 0; step < type_.steps.size(); ++step) {
-    const std::uint16_t joint = type_.steps[step].joint;
-    if (joint == CellStep::kAlone) {
-      run_step(type_.steps[step]);
-    } else if (type_.is_first_of_call(step)) {
-      run_joint(type_.joints[joint]);
-    }
+    run_step(type_.steps[step]);
     if (run_.options.inference) run_.lists.rewind(lists);  // only backward reads them later
     if (!last_reads_.empty()) give_back_read(step);
   }
@@ -133,75 +124,6 @@ void CellForward::run_step(const CellStep& step) {
   run_kernel(run_, batch);
 }
 
-// A batch for each step, and one call.
-void CellForward::run_joint(const CellJoint& joint) {
-  std::vector<Batch> batches = make_batches(joint);
-  const std::span<const CellStep> steps = type_.joined_with(joint.first_step);
-  const Operand* const together = joined_operands(joint);
-  const std::size_t inputs = joint.signature.inputs.size();
-  std::vector<JoinedPart> parts;
-  for (std::size_t s = 0; s < steps.size(); ++s) {
-    const NodeType& type = run_.types()[steps[s].type];
-    auto* own = run_.lists.allocate_array<Operand>(inputs);
-    for (unsigned j = 0; j < inputs; ++j) {
-      const bool is_own = type.signature.shared[j] != 0;
-      own[j] = is_own ? shared_operand(run_, type, example_of(steps[s]), j) : together[j];
-    }
-    batches[s].inputs = own;
-    parts.push_back({&type.signature, steps[s].first_row, own, nullptr});
-  }
-  ForwardCall call;
-  call.type = &joint.signature;
-  call.n = batches[0].items;
-  call.in = together;
-  call.out = batches[0].out;
-  call.parts = parts;
-  run_kernel(run_, batches, call);
-}
-
-std::vector<Batch> CellForward::make_batches(const CellJoint& joint) {
-  const std::span<const CellStep> steps = type_.joined_with(joint.first_step);
-  const std::uint32_t items = items_of(steps[0]);
-  const std::size_t element = size_of(joint.signature.dtype);
-  const std::size_t stride = joint.signature.output_size * element;
-  std::byte* const block = run_.values.allocate(items * stride);
-  std::vector<Batch> batches(steps.size());
-  for (std::uint32_t s = 0; s < steps.size(); ++s) {
-    Batch& batch = batches[s];
-    batch.type = steps[s].type;
-    batch.first_member = list_members(steps[s]);
-    batch.members = batch.left = batch.items = items;
-    batch.out = block + steps[s].first_row * element;
-    batch.stride = stride;
-    batch.out_bytes = (items - 1) * stride + run_.types()[batch.type].output_size * element;
-    batch.behind_first = s;
-    batch.block_bytes = s == 0 ? items * stride : 0;
-    batch.run = run_.common.runs;
-  }
-  return batches;
-}
-
-// The right sides, and the matrices packed together, if all are.
-const Operand* CellForward::joined_operands(const CellJoint& joint) {
-  const std::span<const CellStep> steps = type_.joined_with(joint.first_step);
-  const NodeType& type = run_.types()[steps[0].type];
-  auto* operands = run_.lists.allocate_array<Operand>(type.inputs);
-  std::fill_n(operands, type.inputs, Operand());
-  bool all_packed = true;
-  std::vector<SharedMatrix> matrices;
-  for (unsigned j = type.inputs % 2; j < type.inputs; j += 2) {
-    operands[j + 1] = operand(steps[0], type, j + 1);
-    matrices.clear();
-    for (const CellStep& step : steps) {
-      matrices.push_back(shared_matrix(run_, run_.types()[step.type], example_of(step), j));
-    }
-    operands[j].packed = joined_matrix(run_, matrices, items_of(steps[0]), *joint.packed[j / 2]);
-    all_packed = all_packed && operands[j].packed != nullptr;
-  }
-  for (unsigned j = 0; j < type.inputs && !all_packed; ++j) operands[j].packed = nullptr;
-  return operands;
-}
-
 Operand CellForward::operand(const CellStep& step, const NodeType& type, unsigned j) {
   const auto input_of = [&](std::uint16_t member) -> const CellInput& {
     return type_.pattern.inputs_of(member)[j];
@@ -236,7 +158,7 @@ void CellForward::give_back_read(std::size_t step) {
   for (std::size_t s = 0; s <= step; ++s) {
     if (type_.steps[s].last_reader != step || last_reads_[s] != 0) continue;
     Batch& batch = run_.batches[first_batch_ + s];
-    if (batch.block_bytes > 0) run_.values.give_back(batch.out, batch.block_bytes);
+    run_.values.give_back(batch.out, batch.out_bytes);
     batch.out = nullptr;
   }
 }

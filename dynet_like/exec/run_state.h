@@ -14,8 +14,8 @@
 
 namespace dynet_like::detail {
 
-/// Nodes that ran in one kernel call, or in a call for them and others. Outputs lie `stride` bytes
-/// apart from `out` on, and end after `out_bytes`.
+/// Nodes that ran in one kernel call. Outputs lie `stride` bytes apart from `out` on, and end after
+/// `out_bytes`.
 struct Batch {
   TypeId type = 0;
   std::uint32_t first_member = 0, members = 0, items = 0;
@@ -24,13 +24,8 @@ struct Batch {
   std::byte* out = nullptr;
   std::byte* saved = nullptr;
   std::size_t out_bytes = 0, stride = 0;
-  /// Batches that ran in one call share a block of memory, which belongs to the first of them: how
-  /// many stand before this one. How large the block is; 0 if it belongs to another.
-  std::uint32_t behind_first = 0;
-  std::size_t block_bytes = 0;
-  /// Of the first: once so few items are left in the block, they are moved together.
-  std::uint32_t few = kNone;
-  bool is_handed_out = false;  ///< of the first: a tensor points into the block, nothing moves
+  std::uint32_t few = kNone;   ///< once so few members are left, they are moved together
+  bool is_handed_out = false;  ///< a tensor points to a value, nothing moves
   const Operand* inputs = nullptr;
   const std::uint32_t* integers = nullptr;
   const void* reals = nullptr;

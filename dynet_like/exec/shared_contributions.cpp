@@ -9,7 +9,6 @@ namespace dynet_like::detail {
 
 void SharedContributions::clear() {
   // In time that follows from what was contributed: values of parameters alone clear it one by one.
-  used_joined_ = 0;
   for (Target& target : std::span(targets_).first(used_)) {
     target_of_identity_[target.identity] = kNone;
     target.clear();
@@ -19,47 +18,7 @@ void SharedContributions::clear() {
   described_.clear();
 }
 
-std::span<SharedContributions::Target> SharedContributions::targets() {
-  for (Joined& joined : std::span(joined_).first(used_joined_)) {
-    if (joined.is_claimed) divide(joined);
-  }
-  return std::span(targets_).first(used_);
-}
-
-std::uint32_t SharedContributions::join(std::vector<TypeContribution> contributions) {
-  if (joined_.size() == used_joined_) joined_.emplace_back();
-  Joined& joined = joined_[used_joined_];
-  joined.contributions = std::move(contributions);
-  joined.dy.clear();
-  joined.x.clear();
-  joined.is_claimed = false;
-  return used_joined_++;
-}
-
-void SharedContributions::claim(std::uint32_t list) {
-  Joined& joined = joined_[list];
-  for (const TypeContribution& contribution : joined.contributions) {
-    open(contribution.target).joined = list;
-  }
-  joined.is_claimed = true;
-}
-
-// Every target gets its part of what was collected.
-void SharedContributions::divide(Joined& joined) {
-  for (const TypeContribution& contribution : joined.contributions) {
-    Target& target = targets_[contribution.target];
-    target.joined = kNone;
-    for (std::size_t i = 0; i < joined.dy.size(); ++i) {
-      target.add(contribution.place, joined.dy[i] + contribution.dy_bytes, joined.x[i]);
-    }
-  }
-  joined.dy.clear();
-  joined.x.clear();
-  joined.is_claimed = false;
-}
-
 void SharedContributions::Target::clear() {
-  joined = kNone;
   runs.clear();
   dy.clear();
   x.clear();

@@ -34,7 +34,6 @@ class SharedContributions {
   };
   struct Target {
     Identity identity = 0;
-    std::uint32_t joined = kNone;  ///< the list that has its next addends
     std::vector<Run> runs;
     std::vector<const void*> dy, x;
 
@@ -80,8 +79,7 @@ class SharedContributions {
   explicit SharedContributions(CommonState& common) : common_(common) {}
 
   void clear();
-  /// All of them, complete.
-  std::span<Target> targets();
+  std::span<const Target> targets() const { return std::span(targets_).first(used_); }
 
   /// The whole of a value of this shared node, times ones, which lie there: a root of the pass.
   void seed(Identity identity, const Value& value, const void* ones);
@@ -98,45 +96,18 @@ class SharedContributions {
            std::uint32_t row) {
     Place place = contribution.place;
     if (place.kind == SharedGradient::rows) place.row = row;
-    open(contribution.target).add(place, dy + contribution.dy_bytes, factor);
-  }
-
-  /// A list for contributions to different targets that come together, with one factor: what lies
-  /// `dy_bytes` behind dy is for the target. Valid until `clear`.
-  std::uint32_t join(std::vector<TypeContribution> contributions);
-  void add_joined(std::uint32_t list, const std::byte* dy, const void* factor) {
-    Joined& joined = joined_[list];
-    if (!joined.is_claimed) claim(list);
-    joined.dy.push_back(dy);
-    joined.x.push_back(factor);
+    targets_[contribution.target].add(place, dy + contribution.dy_bytes, factor);
   }
 
  private:
-  /// While nothing else comes for its targets, a list collects for all of them.
-  struct Joined {
-    std::vector<TypeContribution> contributions;
-    std::vector<const std::byte*> dy;
-    std::vector<const void*> x;
-    bool is_claimed = false;
-  };
-
-  void claim(std::uint32_t list);
-  void divide(Joined& joined);
-  /// What was collected with others comes before what is added now.
-  Target& open(std::uint32_t target) {
-    if (targets_[target].joined != kNone) divide(joined_[targets_[target].joined]);
-    return targets_[target];
-  }
   std::uint32_t target_index(Identity identity);
-  Target& target_of(Identity identity) { return open(target_index(identity)); }
+  Target& target_of(Identity identity) { return targets_[target_index(identity)]; }
   void describe(TypeContributions& contributions, NodeRef example);
 
   CommonState& common_;
   std::vector<Target> targets_;  ///< those from `used_` on only keep their memory
   std::size_t used_ = 0;
   std::vector<std::uint32_t> target_of_identity_;
-  std::vector<Joined> joined_;  ///< those from `used_joined_` on only keep their memory
-  std::uint32_t used_joined_ = 0;
   std::vector<TypeContributions> of_type_;
   std::vector<TypeId> described_;  ///< whose contributions are known
 };

@@ -1,4 +1,4 @@
-// The memory of values that one kernel call has computed, in inference.
+// The memory of a batch's values, in inference.
 #include "dynet_like/exec/value_block.h"
 
 #include <algorithm>
@@ -12,55 +12,33 @@ constexpr std::size_t kBytesWorthMoving = 4096;  // less is not worth a call
 
 }  // namespace
 
-ValueBlock::ValueBlock(RunState& run, std::uint32_t batch) : run_(run) {
-  const std::size_t first = batch - run.batches[batch].behind_first;
-  std::size_t end = first + 1;
-  while (end < run.batches.size() && run.batches[end].behind_first > 0) ++end;
-  batches_ = std::span(run.batches).subspan(first, end - first);
-}
-
-std::uint32_t ValueBlock::members_left() const {
-  std::uint32_t left = 0;
-  for (const Batch& batch : batches_) left += batch.left;
-  return left;
-}
-
 void ValueBlock::give_back() {
-  run_.values.give_back(batches_[0].out, batches_[0].block_bytes);
-  for (Batch& batch : batches_) batch.out = nullptr;
+  run_.values.give_back(batch().out, batch().out_bytes);
+  batch().out = nullptr;
 }
 
 // Of values that are left: the state of the node, and the item.
 template <class Visit>
 void ValueBlock::for_each_value(const Visit& visit) const {
-  const std::byte* const block = batches_[0].out;
-  for (const Batch& batch : batches_) {
-    const auto index = static_cast<std::uint32_t>(&batch - run_.batches.data());
-    for (const NodeRef ref : run_.members_of(batch)) {
-      if (ref.node == kNone || ref.node >= run_.tapes[ref.tape].nodes.size()) continue;
-      NodeState& state = run_.state(ref);
-      if (state.batch != index || state.value == nullptr) continue;
-      visit(state, static_cast<std::size_t>(state.value - block) / batches_[0].stride);
-    }
+  const std::byte* const block = batch().out;
+  for (const NodeRef ref : run_.members_of(batch())) {
+    if (ref.node == kNone || ref.node >= run_.tapes[ref.tape].nodes.size()) continue;
+    NodeState& state = run_.state(ref);
+    if (state.batch != index_ || state.value == nullptr) continue;
+    visit(state, static_cast<std::size_t>(state.value - block) / batch().stride);
   }
 }
 
 void ValueBlock::move_together_if_few() {
-  Batch& first = batches_[0];
-  const std::uint32_t left = members_left();
-  std::uint32_t members = 0;
-  for (const Batch& batch : batches_) {
-    if (batch.items != batch.members) return;
-    members += batch.members;
-  }
-  if (left > std::min(first.few, members / 2) || first.is_handed_out) return;
-  first.few = left / 2;
-  if (first.block_bytes < kBytesWorthMoving) return;
+  Batch& all = batch();
+  if (all.items != all.members || all.is_handed_out) return;
+  if (all.left > std::min(all.few, all.members / 2)) return;
+  all.few = all.left / 2;
+  if (all.out_bytes < kBytesWorthMoving) return;
   try {
-    std::vector<std::uint32_t> place_of(items(), kNone);
+    std::vector<std::uint32_t> place_of(all.out_bytes / all.stride, kNone);
     std::size_t kept = 0;
     for_each_value([&](const NodeState&, std::size_t item) {
-      if (place_of[item] != kNone) return;
       place_of[item] = static_cast<std::uint32_t>(item);
       ++kept;
     });
@@ -73,12 +51,12 @@ void ValueBlock::move_together_if_few() {
 // To a smaller block, or else into the gaps before them: nothing goes where something else comes
 // from, so that a device may copy all at once.
 void ValueBlock::move_together(std::vector<std::uint32_t>& place_of, std::size_t kept) {
-  Batch& first = batches_[0];
-  std::byte* const old = first.out;
-  const std::size_t stride = first.stride, bytes = kept * stride;
+  Batch& all = batch();
+  std::byte* const old = all.out;
+  const std::size_t stride = all.stride, bytes = kept * stride;
   std::byte* const smaller = run_.values.allocate_free(bytes);
   std::byte* const to = smaller != nullptr ? smaller : old;
-  const DType dtype = run_.types()[first.type].signature.dtype;
+  const DType dtype = run_.types()[all.type].signature.dtype;
   std::uint32_t gap = 0;
   for (std::size_t item = to == old ? kept : 0; item < place_of.size(); ++item) {
     if (place_of[item] == kNone) continue;
@@ -89,13 +67,11 @@ void ValueBlock::move_together(std::vector<std::uint32_t>& place_of, std::size_t
     place_of[item] = gap++;
   }
   run_.queue->finish_sums();
-  for_each_value([&](NodeState& state, std::size_t item) {
-    state.value =
-        to + place_of[item] * stride + static_cast<std::size_t>(state.value - old) % stride;
-  });
-  run_.values.keep(old, to == old ? bytes : 0, first.block_bytes);
-  for (Batch& batch : batches_) batch.out = to + (batch.out - old);
-  first.block_bytes = bytes;
+  for_each_value(
+      [&](NodeState& state, std::size_t item) { state.value = to + place_of[item] * stride; });
+  run_.values.keep(old, to == old ? bytes : 0, all.out_bytes);
+  all.out = to;
+  all.out_bytes = bytes;
 }
 
 }  // namespace dynet_like::detail

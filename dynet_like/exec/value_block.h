@@ -1,25 +1,18 @@
-// The memory of values that one kernel call has computed, in inference: given back as they are
-// forgotten.
+// The memory of a batch's values, in inference: given back as they are forgotten.
 #pragma once
 
 #include <cstdint>
-#include <span>
 #include <vector>
 
 #include "dynet_like/exec/run_state.h"
 
 namespace dynet_like::detail {
 
-/// A block of memory, and the batches whose values are its items: one batch, or all that ran in one
-/// call.
+/// The memory in which the values of a batch lie, one behind the other.
 class ValueBlock {
  public:
-  /// The block that has the values of this batch.
-  ValueBlock(RunState& run, std::uint32_t batch);
+  ValueBlock(RunState& run, std::uint32_t batch) : run_(run), index_(batch) {}
 
-  /// The user gets a tensor that points into it.
-  void hand_out() { batches_[0].is_handed_out = true; }
-  bool is_empty() const { return members_left() == 0; }
   /// Nothing reads it any more.
   void give_back();
   /// Few values are often left for long, such as those of the best hypothesis of a beam: once half
@@ -29,14 +22,13 @@ class ValueBlock {
   void move_together_if_few();
 
  private:
-  std::uint32_t members_left() const;
-  std::size_t items() const { return batches_[0].block_bytes / batches_[0].stride; }
+  Batch& batch() const { return run_.batches[index_]; }
   template <class Visit>
   void for_each_value(const Visit& visit) const;
   void move_together(std::vector<std::uint32_t>& place_of, std::size_t kept);
 
   RunState& run_;
-  std::span<Batch> batches_;
+  std::uint32_t index_;
 };
 
 }  // namespace dynet_like::detail

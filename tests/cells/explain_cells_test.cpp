@@ -13,7 +13,7 @@ void expect_sums(const Report& report, bool all_run_backward) {
     EXPECT_GE(cell.size, 2u);
     EXPECT_LE(cell.batches, cell.cells);
     EXPECT_LE(cell.forward_calls, cell.batches * cell.size);
-    EXPECT_EQ(cell.forward_calls == cell.batches * cell.size, cell.joined.empty());
+    EXPECT_EQ(cell.forward_calls == cell.batches * cell.size, cell.shared_calls.empty());
     EXPECT_LE(cell.whole + cell.by_node, cell.cells);
     if (all_run_backward) {
       EXPECT_EQ(cell.whole + cell.by_node, cell.cells);
@@ -77,7 +77,7 @@ TEST_F(ExplainCells, CountsOfRandomProgramsAddUp) {
   EXPECT_GT(by_node, 0u);
 }
 
-TEST_F(ExplainCells, NamesWhatRepeatsAndWhatIsJoined) {
+TEST_F(ExplainCells, NamesWhatRepeatsAndWhatSharesCalls) {
   const Program gates = [&](ComputationGraph& graph, unsigned sample) {
     Expression h = word(graph, sample), c = word(graph, sample + 1);
     for (unsigned i = 0; i < length(sample); ++i) {
@@ -91,9 +91,9 @@ TEST_F(ExplainCells, NamesWhatRepeatsAndWhatIsJoined) {
   const Report::Cell* cell = find_cell(report, "2 (affine_transform logistic) 2 cmult add tanh");
   ASSERT_NE(cell, nullptr) << report;
   EXPECT_EQ(cell->size, 8u);
-  EXPECT_TRUE(contains(cell->joined, "2 logistic")) << cell->joined;
-  EXPECT_TRUE(contains(cell->joined, "2 cmult")) << cell->joined;
-  EXPECT_TRUE(contains(text_of(report), cell->ops + "; in one call: " + cell->joined + "\n"));
+  EXPECT_TRUE(contains(cell->shared_calls, "2 logistic")) << cell->shared_calls;
+  EXPECT_TRUE(contains(cell->shared_calls, "2 cmult")) << cell->shared_calls;
+  EXPECT_TRUE(contains(text_of(report), cell->ops + "; in one call: " + cell->shared_calls + "\n"));
 }
 
 TEST_F(ExplainCells, ShortensLongNames) {

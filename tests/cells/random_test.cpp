@@ -51,7 +51,7 @@ Outcome run(const RandomModel& model, std::uint64_t program, GraphOptions option
     const Report report = batch.explain();
     outcome.nodes_in_cells += report.nodes_in_cells;
     for (const Report::Cell& cell : report.cells) {
-      if (!cell.joined.empty()) outcome.joined_cells += cell.cells;
+      if (!cell.shared_calls.empty()) outcome.joined_cells += cell.cells;
     }
     if (only_totals) continue;
     for (const RandomGraph& graph : graphs) {

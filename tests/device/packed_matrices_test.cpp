@@ -5,8 +5,6 @@
 #include <vector>
 
 #include "dynet_like/device/packed_matrices.h"
-#include "dynet_like/dynet_like.h"
-#include "dynet_like/exec/cell_dictionary.h"
 
 namespace dynet_like {
 namespace {
@@ -87,72 +85,6 @@ TEST(PackedMatricesTest, PartsAtEverNewPlacesAreNotKept) {
     copies.transpose(device, DType::f32, values.data(), place, 0);
   }
   EXPECT_LE(device.packed, 64);
-}
-
-TEST(JoinedMatricesTest, IsMadeAnewWhenOneOfThemIsAnother) {
-  CountingQueue device;
-  JoinedMatrices copies;
-  std::vector<float> a = {1, 2}, b = {3, 4, 5, 6}, other = {7, 8, 9, 10};
-  MatrixSource of_a{a.data(), {0, 1, 2}, 5, 0}, of_b{b.data(), {0, 2, 2}, 5, 0};
-  const auto packed = [&](std::size_t uses) {
-    const int before = device.packed;
-    const MatrixSource sources[] = {of_a, of_b};
-    const void* const copy = copies.matrix(device, DType::f32, sources, uses);
-    if (copy != nullptr) {
-      EXPECT_EQ(first(copy), a[0]);
-    }
-    return copy == nullptr ? -1 : device.packed - before;
-  };
-  EXPECT_EQ(packed(1), -1);
-  EXPECT_EQ(packed(64), 1);
-  EXPECT_EQ(packed(1), 0);
-  a[0] = 11;
-  ++of_a.version;
-  EXPECT_EQ(packed(1), -1);
-  EXPECT_EQ(packed(64), 1);
-  ++of_b.version;
-  EXPECT_EQ(packed(64), 1);
-  ++of_b.run;
-  EXPECT_EQ(packed(64), 1);
-  of_b.value = other.data();
-  EXPECT_EQ(packed(64), 1);
-  device.layout = 16;
-  EXPECT_EQ(packed(64), 1);
-  EXPECT_EQ(packed(1), 0);
-}
-
-// However many cell types have the same gates, such as one for every number of children, what is
-// packed takes room once.
-TEST(JoinedMatricesTest, CellTypesShareThem) {
-  ParameterCollection model;
-  ComputationGraph graph;
-  const Expression x = input(graph, {4}, std::vector<float>(4, 1));
-  const auto type_of = [&](const Expression& e) {
-    return graph.tape().node(graph.tape().value(e.i).node).type;
-  };
-  const auto product = [&](unsigned rows) {
-    return type_of(parameter(graph, model.add_parameters({rows, 4})) * x);
-  };
-  const TypeId a = product(4), b = product(4), c = product(3), other = type_of(tanh(x));
-  CellDictionary dictionary;
-  const auto packed = [&](const std::vector<TypeId>& members) {
-    CellPattern pattern;
-    pattern.ports = 1;
-    for (TypeId member : members) {
-      if (member != other) pattern.inputs.push_back({});
-      pattern.inputs.push_back({CellInput::From::port});
-      pattern.members.push_back(member);
-      pattern.first_input.push_back(static_cast<std::uint32_t>(pattern.inputs.size()));
-    }
-    const CellType& cell = dictionary[dictionary.declare(pattern, graph.tape().types()).value()];
-    EXPECT_EQ(cell.joints.size(), 1u);
-    return cell.joints.at(0).packed.at(0);
-  };
-  const auto of_two = packed({a, b});
-  EXPECT_EQ(packed({a, b, other}), of_two);
-  EXPECT_EQ(packed({other, a, other, b}), of_two);
-  EXPECT_NE(packed({a, c}), of_two);
-  EXPECT_NE(packed({a, b, c}), of_two);
 }
 
 }  // namespace

@@ -28,11 +28,9 @@ struct ColumnPlace {
   }
 };
 
-/// The maps of some items. Columns of results are `stride` elements apart, or one behind the other.
+/// The maps of some items. Columns of results lie one behind the other.
 template <class E>
-void affine(const ForwardCall& call, const Affine& map, Items items, E* out,
-            std::size_t stride = 0) {
-  if (stride == 0) stride = map.rows;
+void affine(const ForwardCall& call, const Affine& map, Items items, E* out) {
   Factor<E> factors[kMostFactors];
   bool all_shared = true, all_packed = true;
   for (std::size_t p = 0; p < map.pairs; ++p) {
@@ -62,7 +60,7 @@ void affine(const ForwardCall& call, const Affine& map, Items items, E* out,
         if (map.has_bias) {
           block.bias[c] = call.in[map.bias].at<E>(item) + (bias_per_column ? column * map.rows : 0);
         }
-        block.out[c] = out + (done * map.columns + begin + c) * stride;
+        block.out[c] = out + (done * map.columns + begin + c) * map.rows;
       }
     });
   }

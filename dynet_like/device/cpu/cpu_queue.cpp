@@ -69,27 +69,6 @@ std::vector<Destination> from_item(const Destination* dx, std::size_t inputs, st
   return result;
 }
 
-// The same of joined products.
-class PartsFromItem {
- public:
-  PartsFromItem(std::span<const JoinedPart> parts, std::size_t first)
-      : parts_(parts.begin(), parts.end()), in_(parts.size()), dx_(parts.size()) {
-    for (std::size_t p = 0; p < parts.size(); ++p) {
-      const std::size_t inputs = parts[p].type->inputs.size();
-      in_[p] = from_item(parts[p].in, inputs, first);
-      dx_[p] = from_item(parts[p].dx, inputs, first);
-      parts_[p].in = in_[p].data();
-      parts_[p].dx = dx_[p].data();
-    }
-  }
-  std::span<const JoinedPart> parts() const { return parts_; }
-
- private:
-  std::vector<JoinedPart> parts_;
-  std::vector<std::vector<Operand>> in_;
-  std::vector<std::vector<Destination>> dx_;
-};
-
 // An op of the user may leave kernels out.
 template <class Kernel>
 void check_kernel(Kernel kernel, const char* direction, const Signature& type) {
@@ -127,10 +106,8 @@ class CpuQueue : public Queue {
       slice.workspace = &workspace(part);
       if (end - begin == call.n) return kernel(slice);
       const std::vector<Operand> in = from_item(call.in, type.inputs.size(), begin);
-      const PartsFromItem parts(call.parts, begin);
       slice.n = end - begin;
       slice.in = in.data();
-      slice.parts = parts.parts();
       const std::size_t element = size_of(type.dtype);
       slice.out = static_cast<std::byte*>(call.out) + begin * type.output_size * element;
       slice.saved = const_cast<void*>(advance_bytes(call.saved, begin * type.saved_size * element));
@@ -153,9 +130,7 @@ class CpuQueue : public Queue {
                 if (end - begin == call.n) return kernel(slice);
                 const std::vector<Operand> in = from_item(call.in, type.inputs.size(), begin);
                 const std::vector<Destination> dx = from_item(call.dx, type.inputs.size(), begin);
-                const PartsFromItem parts(call.parts, begin);
                 slice.n = end - begin;
-                slice.parts = parts.parts();
                 slice.in = in.data();
                 slice.out = from_item(call.out, begin);
                 slice.saved = from_item(call.saved, begin);

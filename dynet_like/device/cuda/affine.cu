@@ -42,8 +42,7 @@ __global__ void bias_gradients(Places<T> dy, Destination to, std::size_t count, 
 }  // namespace
 
 template <class T>
-void add_affine(GatheredProducts<T>& products, const ForwardCall& call, const Affine& map, T* out,
-                std::size_t stride) {
+void add_affine(GatheredProducts<T>& products, const ForwardCall& call, const Affine& map, T* out) {
   GatheredProduct<T> product;
   product.rows = static_cast<unsigned>(map.rows);
   product.columns = static_cast<unsigned>(map.columns);
@@ -54,7 +53,6 @@ void add_affine(GatheredProducts<T>& products, const ForwardCall& call, const Af
     product.bias_columns = call.type->inputs[map.bias].cols();
   }
   product.out = out;
-  product.stride = static_cast<unsigned>(stride == 0 ? map.rows * map.columns : stride);
   std::vector<Factor<T>> factors;
   for (std::size_t left = map.first; left < map.first + 2 * map.pairs; left += 2) {
     factors.push_back(
@@ -92,27 +90,6 @@ void add_right_gradients(GatheredProducts<T>& products, const BackwardCall& call
 }
 
 template <class T>
-void add_joined_right_gradients(GatheredProducts<T>& products, const BackwardCall& call,
-                                const Affine& map) {
-  for (std::size_t left = map.first; left < map.first + 2 * map.pairs; left += 2) {
-    bool is_first = true;
-    for (const JoinedPart& part : call.parts) {
-      if (!part.dx[left + 1].wanted()) continue;
-      BackwardCall one = call;
-      one.type = part.type;
-      one.in = part.in;
-      one.dx = part.dx;
-      const GatheredProduct<T> product = right_gradient<T>(one, map, left);
-      const std::vector<Factor<T>> factor = {{Places<T>(part.in[left]),
-                                              Places<T>(call.dy.items, part.first_row),
-                                              static_cast<unsigned>(part.type->output_size)}};
-      is_first ? products.add(product, factor) : products.add_in_turn(product, factor);
-      is_first = false;
-    }
-  }
-}
-
-template <class T>
 void launch_left_gradients(const BackwardCall& call, const Affine& map, const Places<T>& dy) {
   Commands& commands = commands_of(call);
   const auto rows = static_cast<unsigned>(map.rows), columns = static_cast<unsigned>(map.columns);
@@ -129,18 +106,12 @@ void launch_left_gradients(const BackwardCall& call, const Affine& map, const Pl
   }
 }
 
-template void add_affine(GatheredProducts<float>&, const ForwardCall&, const Affine&, float*,
-                         std::size_t);
-template void add_affine(GatheredProducts<double>&, const ForwardCall&, const Affine&, double*,
-                         std::size_t);
+template void add_affine(GatheredProducts<float>&, const ForwardCall&, const Affine&, float*);
+template void add_affine(GatheredProducts<double>&, const ForwardCall&, const Affine&, double*);
 template void add_right_gradients(GatheredProducts<float>&, const BackwardCall&, const Affine&,
                                   const Places<float>&, const Places<float>&);
 template void add_right_gradients(GatheredProducts<double>&, const BackwardCall&, const Affine&,
                                   const Places<double>&, const Places<double>&);
-template void add_joined_right_gradients(GatheredProducts<float>&, const BackwardCall&,
-                                         const Affine&);
-template void add_joined_right_gradients(GatheredProducts<double>&, const BackwardCall&,
-                                         const Affine&);
 template void launch_left_gradients(const BackwardCall&, const Affine&, const Places<float>&);
 template void launch_left_gradients(const BackwardCall&, const Affine&, const Places<double>&);
 

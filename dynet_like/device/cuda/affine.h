@@ -6,10 +6,9 @@
 
 namespace dynet_like::detail::cuda {
 
-/// The maps of all items, `stride` elements apart, or one behind the other.
+/// The maps of all items, one behind the other.
 template <class T>
-void add_affine(GatheredProducts<T>& products, const ForwardCall& call, const Affine& map, T* out,
-                std::size_t stride = 0);
+void add_affine(GatheredProducts<T>& products, const ForwardCall& call, const Affine& map, T* out);
 
 /// dx = W' dy for the right sides, as far as they are wanted; `dy` says where the gradients of the
 /// results lie, and `other` where what is added to W' dy does, if it is anywhere. To be launched
@@ -17,11 +16,6 @@ void add_affine(GatheredProducts<T>& products, const ForwardCall& call, const Af
 template <class T>
 void add_right_gradients(GatheredProducts<T>& products, const BackwardCall& call, const Affine& map,
                          const Places<T>& dy, const Places<T>& other = {});
-
-/// The same for joined products, part by part; `map` is that of any of them.
-template <class T>
-void add_joined_right_gradients(GatheredProducts<T>& products, const BackwardCall& call,
-                                const Affine& map);
 
 /// The gradients of matrices and bias, as far as they are wanted from the kernel: parameters get
 /// theirs elsewhere.

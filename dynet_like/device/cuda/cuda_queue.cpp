@@ -56,8 +56,6 @@ class CudaQueue final : public Queue {
         commands.stage(call.integers, call.integers == nullptr ? 0 : call.n * type.integers);
     if (call.integers == nullptr) there.integers = nullptr;
     there.reals = stage_reals(type, call.reals, call.n);
-    const StagedParts parts = stage(call.parts, call.n, in);
-    there.parts = parts.parts;
     there.workspace = &commands;
     kernel(there);
     commands.reset_scratch();
@@ -77,8 +75,6 @@ class CudaQueue final : public Queue {
     there.dy = stage(call.dy, call.n);
     const std::vector<Destination> dx = stage(call.dx, inputs, call.n);
     there.dx = dx.data();
-    const StagedParts parts = stage(call.parts, call.n, {});
-    there.parts = parts.parts;
     if (call.deferred != nullptr) there.deferred = commands.stage(call.deferred, call.n);
     if (call.integers != nullptr) {
       there.integers = commands.stage(call.integers, call.n * type.integers);
@@ -130,27 +126,6 @@ class CudaQueue final : public Queue {
                       name_of(type.dtype) + "; got none");
   }
 
-  /// Joined products, and the lists that they refer to.
-  struct StagedParts {
-    std::vector<JoinedPart> parts;
-    std::vector<std::vector<Operand>> in;
-    std::vector<std::vector<Destination>> dx;
-  };
-  /// What parts have in common is in `common` already.
-  StagedParts stage(std::span<const JoinedPart> parts, std::size_t n,
-                    std::span<const Operand> common) {
-    StagedParts there;
-    for (const JoinedPart& part : parts) {
-      const std::size_t inputs = part.type->inputs.size();
-      std::vector<Operand>& in = there.in.emplace_back(part.in, part.in + inputs);
-      for (std::size_t j = 0; j < inputs; ++j) {
-        if (in[j].items != nullptr) in[j] = common[j];
-      }
-      there.dx.push_back(stage(part.dx, inputs, n));
-      there.parts.push_back({part.type, part.first_row, in.data(), there.dx.back().data()});
-    }
-    return there;
-  }
   std::vector<Destination> stage(const Destination* dx, std::size_t inputs, std::size_t n) {
     std::vector<Destination> there;
     for (std::size_t j = 0; dx != nullptr && j < inputs; ++j) {

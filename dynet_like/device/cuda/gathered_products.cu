@@ -181,7 +181,7 @@ __device__ void finish(Accumulators<Tile>& results, const GatheredProduct<T>& pr
     T* to;
     bool add = false;
     if (product.out != nullptr) {
-      to = product.out + std::size_t{place.item} * product.stride;
+      to = product.out + std::size_t{place.item} * product.rows * product.columns;
     } else {
       to = product.to.template at<T>(place.item);
       if (to == nullptr) return;
@@ -201,17 +201,12 @@ __global__ void __launch_bounds__(Tile::threads, Tile::blocks_at_once)
   T* const right = reinterpret_cast<T*>(right_tiles);
   unsigned p = count - 1;
   while (products[p].first_block > blockIdx.x) --p;
-  const GatheredProduct<T>* product = products + (p - products[p].turn);
-  while (true) {
-    const TilePart part = tile_part_of<T, Tile>(*product);
-    Accumulators<Tile> results;
-    Loader<Tile, kTransposed> loader(*product, factors, part);
-    results.multiply_all(loader, left, right);
-    finish(results, *product, part);
-    if (product->is_last) return;
-    ++product;
-    __syncthreads();  // some threads may still read the last tiles
-  }
+  const GatheredProduct<T>& product = products[p];
+  const TilePart part = tile_part_of<T, Tile>(product);
+  Accumulators<Tile> results;
+  Loader<Tile, kTransposed> loader(product, factors, part);
+  results.multiply_all(loader, left, right);
+  finish(results, product, part);
 }
 
 }  // namespace
@@ -228,29 +223,12 @@ void GatheredProducts<T>::add(GatheredProduct<T> product, const std::vector<Fact
   products_.push_back(product);
 }
 
-template <class T>
-void GatheredProducts<T>::add_in_turn(GatheredProduct<T> product,
-                                      const std::vector<Factor<T>>& factors) {
-  const std::size_t before = products_.size();
-  add(product, factors);
-  if (before == 0 || products_.size() == before) return;
-  products_[before].turn = products_[before - 1].turn + 1;
-  products_[before - 1].is_last = false;
-}
-
 // Numbers the blocks and returns how many there are.
 template <class T>
 template <class Tile>
 std::size_t GatheredProducts<T>::place_blocks() {
   std::size_t blocks = 0;
-  for (std::size_t i = 0; i < products_.size(); ++i) {
-    GatheredProduct<T>& product = products_[i];
-    if (product.turn > 0) {
-      product.first_block = products_[i - 1].first_block;
-      product.row_tiles = products_[i - 1].row_tiles;
-      product.column_tiles = products_[i - 1].column_tiles;
-      continue;
-    }
+  for (GatheredProduct<T>& product : products_) {
     const std::size_t groups = product.is_joined ? 1 : product.items;
     const std::size_t columns = std::size_t{product.columns} * product.items / groups;
     product.first_block = launch_size(blocks);

@@ -24,15 +24,11 @@ struct GatheredProduct {
   Places<T> bias;
   unsigned bias_columns = 1;  ///< 1, or as many as the result has
 
-  /// Results of items lie `stride` elements apart from `out` on, or go to places of their own.
+  /// Results of items lie one behind the other from `out` on, or go to places of their own.
   T* out = nullptr;
-  unsigned stride = 0;
   Destination to;
 
   // Set by GatheredProducts.
-  /// Several that the same blocks compute, one after the other: which one it is.
-  unsigned turn = 0;
-  bool is_last = true;
   unsigned first_factor = 0, factor_count = 0;
   bool is_joined = true;  ///< all items have the same matrices, and their columns are one product
   unsigned first_block = 0, row_tiles = 0, column_tiles = 0;
@@ -45,9 +41,6 @@ template <class T>
 class GatheredProducts {
  public:
   void add(GatheredProduct<T> product, const std::vector<Factor<T>>& factors);
-  /// The same, but it comes after the one that was added last, which has a result of the same size:
-  /// both may add to one place.
-  void add_in_turn(GatheredProduct<T> product, const std::vector<Factor<T>>& factors);
   /// Launches one kernel, if there is anything to do. `transposed`: matrices are read as their
   /// transposes.
   void launch(Commands& commands, bool transposed);

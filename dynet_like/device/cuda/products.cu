@@ -15,14 +15,7 @@ Affine map_of(const Signature& type) {
 template <class T>
 void product_forward(const ForwardCall& call) {
   GatheredProducts<T> products;
-  T* const out = static_cast<T*>(call.out);
-  for (const JoinedPart& part : call.parts) {
-    ForwardCall one = call;
-    one.type = part.type;
-    one.in = part.in;
-    add_affine(products, one, map_of(*part.type), out + part.first_row, call.type->output_size);
-  }
-  if (call.parts.empty()) add_affine(products, call, map_of(*call.type), out);
+  add_affine(products, call, map_of(*call.type), static_cast<T*>(call.out));
   products.launch(commands_of(call), false);
 }
 
@@ -30,13 +23,9 @@ template <class T>
 void product_backward(const BackwardCall& call) {
   const Affine map = map_of(*call.type);
   GatheredProducts<T> products;
-  if (call.parts.empty()) {
-    const Places<T> dy(call.dy);
-    launch_left_gradients(call, map, dy);
-    add_right_gradients(products, call, map, dy);
-  } else {
-    add_joined_right_gradients(products, call, map);
-  }
+  const Places<T> dy(call.dy);
+  launch_left_gradients(call, map, dy);
+  add_right_gradients(products, call, map, dy);
   products.launch(commands_of(call), true);
 }
 

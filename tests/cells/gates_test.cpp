@@ -1,6 +1,4 @@
-// Products inside cells that read the same: one call, packed together, and the bits of each alone.
-#include <cstdlib>
-
+// Cells with gates: products of the same right sides have the bits of each alone.
 #include "tests/support/with_cells.h"
 
 namespace dynet_like::testing {
@@ -49,18 +47,8 @@ using Between = std::function<void(unsigned round)>;
 struct Training {
   unsigned rounds = 6, samples = 7, scale = 1;
   Between between = {};  ///< what is done after an update
-  std::string joined = "3 affine_transform";
 };
 
-std::uint64_t nodes_joined(const Report& report, const std::string& joined) {
-  std::uint64_t nodes = 0;
-  for (const Report::Cell& cell : report.cells) {
-    if (cell.joined.find(joined) != std::string::npos) nodes += cell.cells;
-  }
-  return nodes;
-}
-
-/// Trains; counts only cells in which something was joined.
 void train(Network& network, const Step& step, const Training& training, GraphOptions options,
            Notes& notes) {
   SimpleSGDTrainer trainer(network.model, 0.1f);
@@ -90,7 +78,7 @@ void train(Network& network, const Step& step, const Training& training, GraphOp
     for (const Expression& h : states) notes.add("state", h.value());
     for (const auto& storage : network.model.storages())
       notes.add(storage->name, storage->tensor());
-    notes.nodes_in_cells += nodes_joined(batch.explain(), training.joined);
+    notes.nodes_in_cells += batch.explain().nodes_in_cells;
     if (training.between) training.between(round);
   }
 }
@@ -111,16 +99,15 @@ Step plain_step(Network& network) {
   return [&](const Expression& x, const Expression& h) { return network.step(x, h); };
 }
 
-TEST(CellsJoined, TrainsTheSameBits) { expect_same_bits(plain_step); }
+TEST(CellsWithGates, TrainsTheSameBits) { expect_same_bits(plain_step); }
 
-TEST(CellsJoined, TrainsTheSameBitsInDoublePrecision) {
+TEST(CellsWithGates, TrainsTheSameBitsInDoublePrecision) {
   GraphOptions options;
   options.dtype = DType::f64;
   expect_same_bits(plain_step, options);
 }
 
-// Rows of a part begin in the middle of a vector, and of a panel.
-TEST(CellsJoined, OfManyRows) {
+TEST(CellsWithGates, OfManyRows) {
   Training training;
   training.rounds = 3;
   for (unsigned scale : {3u, 8u}) {
@@ -129,18 +116,7 @@ TEST(CellsJoined, OfManyRows) {
   }
 }
 
-// Of a launch, as the emulated GPU runs it: parts add to one place in turn, whichever block is
-// first.
-TEST(CellsJoined, InAnyOrderOfBlocks) {
-  if (default_device()->name() != "cuda-host") GTEST_SKIP() << "blocks are a GPU's";
-  for (const char* const order : {"descending", "random:3"}) {
-    ::setenv("DYNET_LIKE_CUDA_HOST_ORDER", order, 1);
-    expect_same_bits(plain_step);
-  }
-  ::unsetenv("DYNET_LIKE_CUDA_HOST_ORDER");
-}
-
-TEST(CellsJoined, WithThreads) {
+TEST(CellsWithGates, WithThreads) {
   for (unsigned threads : {2u, 3u}) {
     GraphOptions options;
     options.threads = threads;
@@ -151,7 +127,7 @@ TEST(CellsJoined, WithThreads) {
   }
 }
 
-TEST(CellsJoined, WithChecks) {
+TEST(CellsWithGates, WithChecks) {
   GraphOptions options;
   options.verify_batching = true;
   expect_same_bits(plain_step, options);
@@ -159,14 +135,14 @@ TEST(CellsJoined, WithChecks) {
   expect_same_bits(plain_step, options);
 }
 
-TEST(CellsJoined, InInference) {
+TEST(CellsWithGates, InInference) {
   GraphOptions options;
   options.inference = true;
   expect_same_bits(plain_step, options);
 }
 
-// What is packed together is packed anew when one of the weights has changed.
-class JoinedPacking : public ::testing::Test {
+// What is packed is packed anew when the weight has changed.
+class GatesPacking : public ::testing::Test {
  public:
   /// Values of one weight change between two rounds of inference, in which no others do.
   static void expect_new(const std::function<void(Network&, unsigned round)>& change) {
@@ -186,7 +162,7 @@ class JoinedPacking : public ::testing::Test {
   }
 };
 
-TEST_F(JoinedPacking, AfterAValueWasSet) {
+TEST_F(GatesPacking, AfterAValueWasSet) {
   for (std::size_t part : {0, 1, 2}) {
     expect_new([part](Network& network, unsigned round) {
       const Parameter& weights = part == 1 ? network.of_x[part] : network.of_h[part];
@@ -199,12 +175,12 @@ TEST_F(JoinedPacking, AfterAValueWasSet) {
   }
 }
 
-TEST_F(JoinedPacking, AfterABiasWasSet) {
+TEST_F(GatesPacking, AfterABiasWasSet) {
   expect_new([](Network& network, unsigned) { network.bias[2].scale(0.5f); });
 }
 
 // Whose memory was handed out may be written to at any time.
-TEST_F(JoinedPacking, AfterAWriteInPlace) {
+TEST_F(GatesPacking, AfterAWriteInPlace) {
   expect_new([](Network& network, unsigned round) {
     Tensor values = network.of_h[1].values();
     values.set(round, 0.25 * round);
@@ -218,7 +194,7 @@ TEST_F(JoinedPacking, AfterAWriteInPlace) {
   });
 }
 
-TEST(CellsJoined, WithAveragedWeights) {
+TEST(CellsWithGates, WithAveragedWeights) {
   expect_same_with_cells([](const GraphOptions& options, Notes& notes) {
     Network network(DType::f32);
     SimpleSGDTrainer averaging(network.model, 0.1f);
@@ -233,7 +209,7 @@ TEST(CellsJoined, WithAveragedWeights) {
         batch.add_loss(squared_norm(h));
       }
       notes.add("loss", std::vector<float>{batch.forward()});
-      notes.nodes_in_cells += nodes_joined(batch.explain(), "3 affine_transform");
+      notes.nodes_in_cells += batch.explain().nodes_in_cells;
     };
     for (unsigned round = 0; round < 4; ++round) {
       run();
@@ -248,7 +224,7 @@ TEST(CellsJoined, WithAveragedWeights) {
 }
 
 // A product of parameters alone is a weight, too, and is another one after an update.
-TEST(CellsJoined, OfWeightsThatFollowFromOthers) {
+TEST(CellsWithGates, OfWeightsThatFollowFromOthers) {
   expect_same_bits(
       [](Network& network) -> Step {
         return [&](const Expression& x, const Expression& h) {
@@ -259,39 +235,34 @@ TEST(CellsJoined, OfWeightsThatFollowFromOthers) {
           return tanh(cmult(a, x) + b);
         };
       },
-      {}, {.samples = 20, .joined = "2 matrix_product"});
+      {}, {.samples = 20});
 }
 
-TEST(CellsJoined, AWeightThatTwoOfThemHave) {
-  expect_same_bits(
-      [](Network& network) -> Step {
-        return [&](const Expression& x, const Expression& h) {
-          ComputationGraph& graph = *x.pg;
-          const auto gate = [&](unsigned of_bias, const Parameter& weights) {
-            return affine_transform(
-                {parameter(graph, network.bias[of_bias]), parameter(graph, weights), h});
-          };
-          const Expression a = gate(1, network.of_x[1]), b = gate(1, network.of_h[1]);
-          const Expression c = affine_transform({x, parameter(graph, network.of_x[1]), h});
-          return tanh(a + cmult(b, logistic(c)));
-        };
-      },
-      {}, {.joined = "2 affine_transform"});
+TEST(CellsWithGates, AWeightThatTwoOfThemHave) {
+  expect_same_bits([](Network& network) -> Step {
+    return [&](const Expression& x, const Expression& h) {
+      ComputationGraph& graph = *x.pg;
+      const auto gate = [&](unsigned of_bias, const Parameter& weights) {
+        return affine_transform(
+            {parameter(graph, network.bias[of_bias]), parameter(graph, weights), h});
+      };
+      const Expression a = gate(1, network.of_x[1]), b = gate(1, network.of_h[1]);
+      const Expression c = affine_transform({x, parameter(graph, network.of_x[1]), h});
+      return tanh(a + cmult(b, logistic(c)));
+    };
+  });
 }
 
-// One weight in a joined product, and alone at other places of the cell and between cells.
-TEST(CellsJoined, AWeightThatIsAlsoUsedAlone) {
-  expect_same_bits(
-      [](Network& network) -> Step {
-        return [&](const Expression& x, const Expression& h) {
-          ComputationGraph& graph = *x.pg;
-          const Expression w = parameter(graph, network.of_h[1]),
-                           v = parameter(graph, network.back[1]);
-          const Expression a = w * h, b = v * h;
-          return tanh(w * logistic(a) + cmult(b, x));
-        };
-      },
-      {}, {.joined = "2 matrix_product"});
+// One weight beside another, and alone at other places of the cell and between cells.
+TEST(CellsWithGates, AWeightThatIsAlsoUsedAlone) {
+  expect_same_bits([](Network& network) -> Step {
+    return [&](const Expression& x, const Expression& h) {
+      ComputationGraph& graph = *x.pg;
+      const Expression w = parameter(graph, network.of_h[1]), v = parameter(graph, network.back[1]);
+      const Expression a = w * h, b = v * h;
+      return tanh(w * logistic(a) + cmult(b, x));
+    };
+  });
   unsigned steps = 0;
   expect_same_bits([&](Network& network) -> Step {
     steps = 0;
@@ -304,7 +275,7 @@ TEST(CellsJoined, AWeightThatIsAlsoUsedAlone) {
   });
 }
 
-TEST(CellsJoined, SomeWeightsNeedNoGradient) {
+TEST(CellsWithGates, SomeWeightsNeedNoGradient) {
   expect_same_bits([](Network& network) {
     network.constant = 1;
     return plain_step(network);
@@ -320,39 +291,34 @@ TEST(CellsJoined, SomeWeightsNeedNoGradient) {
 }
 
 // The same steps with several members, and right sides that are parts of a value.
-TEST(CellsJoined, SeveralTimesInACell) {
-  expect_same_bits(
-      [](Network& network) -> Step {
-        return [&](const Expression& x, const Expression& h) {
-          ComputationGraph& graph = *x.pg;
-          const Expression w = parameter(graph, network.of_h[1]),
-                           v = parameter(graph, network.of_x[1]);
-          const Expression a = w * h, b = v * h, c = w * x, d = v * x;
-          const Expression u = parameter(graph, network.back[1]);
-          const Expression half = pick_range(u * tanh(a + d), 0, 6);
-          return tanh(cmult(b, c) + half);
-        };
-      },
-      {}, {.joined = "4 matrix_product"});
+TEST(CellsWithGates, SeveralTimesInACell) {
+  expect_same_bits([](Network& network) -> Step {
+    return [&](const Expression& x, const Expression& h) {
+      ComputationGraph& graph = *x.pg;
+      const Expression w = parameter(graph, network.of_h[1]), v = parameter(graph, network.of_x[1]);
+      const Expression a = w * h, b = v * h, c = w * x, d = v * x;
+      const Expression u = parameter(graph, network.back[1]);
+      const Expression half = pick_range(u * tanh(a + d), 0, 6);
+      return tanh(cmult(b, c) + half);
+    };
+  });
 }
 
 // What else reads the right side before, between and behind the products decides the order of sums.
-TEST(CellsJoined, OthersReadTheRightSide) {
-  expect_same_bits(
-      [](Network& network) -> Step {
-        return [&](const Expression& x, const Expression& h) {
-          ComputationGraph& graph = *x.pg;
-          const Expression before = cmult(h, x);
-          const Expression a = parameter(graph, network.of_h[1]) * h, between = square(h);
-          const Expression b = parameter(graph, network.of_x[1]) * h;
-          return tanh(a + b) + 0.1f * tanh(before + between + h);
-        };
-      },
-      {}, {.joined = "2 matrix_product"});
+TEST(CellsWithGates, OthersReadTheRightSide) {
+  expect_same_bits([](Network& network) -> Step {
+    return [&](const Expression& x, const Expression& h) {
+      ComputationGraph& graph = *x.pg;
+      const Expression before = cmult(h, x);
+      const Expression a = parameter(graph, network.of_h[1]) * h, between = square(h);
+      const Expression b = parameter(graph, network.of_x[1]) * h;
+      return tanh(a + b) + 0.1f * tanh(before + between + h);
+    };
+  });
 }
 
 // A seed in the middle of a cell: it runs backward node by node, others beside it as a whole.
-TEST(CellsJoined, SomeCellsRunBackwardByNode) {
+TEST(CellsWithGates, SomeCellsRunBackwardByNode) {
   std::uint64_t by_node = 0, whole = 0;
   expect_same_with_cells([&](const GraphOptions& options, Notes& notes) {
     Network network(DType::f32);
@@ -382,10 +348,9 @@ TEST(CellsJoined, SomeCellsRunBackwardByNode) {
       }
       for (const Expression& e : gates) notes.add("gradient", e.gradient());
       for (const Report::Cell& cell : batch.explain().cells) {
-        const bool joined = cell.joined.find("2 matrix_product") != std::string::npos;
-        by_node += joined ? cell.by_node : 0;
-        whole += joined ? cell.whole : 0;
-        if (joined) notes.nodes_in_cells += cell.cells;
+        by_node += cell.by_node;
+        whole += cell.whole;
+        notes.nodes_in_cells += cell.cells;
       }
     }
   });
@@ -394,7 +359,7 @@ TEST(CellsJoined, SomeCellsRunBackwardByNode) {
 }
 
 // A graph that goes on from a checkpoint again and again, as a search does.
-TEST(CellsJoined, Reverted) {
+TEST(CellsWithGates, Reverted) {
   expect_same_with_cells([](const GraphOptions& options, Notes& notes) {
     Network network(DType::f32);
     ComputationGraph graph(options);
@@ -412,13 +377,13 @@ TEST(CellsJoined, Reverted) {
       const Expression loss = squared_norm(h);
       const Gradients& gradients = graph.backward(loss);
       for (const Parameter& p : network.of_x) notes.add(p.get_fullname(), gradients.values(p));
-      notes.nodes_in_cells += nodes_joined(graph.explain(), "3 affine_transform");
+      notes.nodes_in_cells += graph.explain().nodes_in_cells;
     }
   });
 }
 
-// In inference a block is given back when none of its parts is read any more, and not before.
-TEST(CellsJoined, MemoryIsGivenBack) {
+// In inference values are given back when nothing reads them any more, and not before.
+TEST(CellsWithGates, MemoryIsGivenBack) {
   const Network network(DType::f32);
   const auto run = [&](std::size_t cells_after, bool reads_gates, Notes& notes) {
     GraphOptions options;
@@ -443,7 +408,7 @@ TEST(CellsJoined, MemoryIsGivenBack) {
       batch.forward();
       for (const Expression& e : outputs) notes.add("output", e.value());
       EXPECT_EQ(batch.explain().recomputed, 0u);
-      notes.nodes_in_cells += nodes_joined(batch.explain(), "2 matrix_product");
+      notes.nodes_in_cells += batch.explain().nodes_in_cells;
     }
     return batch.explain().peak_bytes;
   };
@@ -454,35 +419,6 @@ TEST(CellsJoined, MemoryIsGivenBack) {
     EXPECT_TRUE(same(with, without));
     EXPECT_GT(with.nodes_in_cells, 0u);
   }
-}
-
-TEST(CellsJoined, TakeOneCall) {
-  Network network(DType::f32);
-  GraphOptions options;
-  options.cells_after = 32;
-  Minibatch batch(options);
-  for (unsigned round = 0; round < 3; ++round) {
-    batch.clear();
-    for (unsigned sample = 0; sample < 8; ++sample) {
-      ComputationGraph& graph = batch.new_graph();
-      Expression h = lookup(graph, network.words, sample);
-      for (unsigned i = 0; i < 5; ++i) h = network.step(lookup(graph, network.words, i), h);
-      batch.add_loss(squared_norm(h));
-    }
-    batch.forward();
-    batch.backward();
-  }
-  const Report report = batch.explain();
-  ASSERT_FALSE(report.cells.empty()) << report;
-  std::uint64_t forward_calls = 0, backward_calls = 0, batches = 0;
-  for (const Report::Type& type : report.types) {
-    if (type.op != "affine_transform") continue;
-    forward_calls += type.forward_calls;
-    backward_calls += type.backward_calls;
-    batches += type.batches;
-  }
-  EXPECT_EQ(batches, 3 * forward_calls) << report;
-  EXPECT_EQ(batches, 3 * backward_calls) << report;
 }
 
 }  // namespace
