@@ -39,22 +39,30 @@ function(dynet_like_target name)
   set_target_properties(${name} PROPERTIES CXX_EXTENSIONS OFF POSITION_INDEPENDENT_CODE ON)
 endfunction()
 
-# dynet_like_library(NAME SOURCES...): static, or shared with -DBUILD_SHARED_LIBS=ON.
+# dynet_like_library(NAME SOURCES...): static, or shared with -DBUILD_SHARED_LIBS=ON. Calls inside a shared
+# library are as direct as inside a static one: nobody replaces its functions.
 function(dynet_like_library name)
   add_library(${name} ${ARGN})
   dynet_like_target(${name})
+  if(BUILD_SHARED_LIBS)
+    target_compile_options(${name} PRIVATE
+      $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-fno-semantic-interposition>)
+    target_link_options(${name} PRIVATE -Wl,-Bsymbolic-functions)
+  endif()
   # Before 1.0, a minor version may change the interface. Installed libraries find each other.
   set_target_properties(${name} PROPERTIES DEFINE_SYMBOL "" VERSION ${PROJECT_VERSION}
     SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR} INSTALL_RPATH "$ORIGIN")
 endfunction()
 
+# Behind a precompiled header g++ 12 warns of `"text" + std::string` by two more names (GCC bug 105651).
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
+  set(dynet_like_precompiled_warnings -Wno-array-bounds -Wno-stringop-overflow)
+endif()
+
 # dynet_like_precompile(NAME HEADERS...): what most sources of a library include is compiled once. Those
-# with options of their own cannot share it. Call it behind all source properties. Behind such a header
-# g++ 12 warns of `"text" + std::string` by two more names (GCC bug 105651).
+# with options of their own cannot share it. Call it behind all source properties.
 function(dynet_like_precompile name)
-  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
-    target_compile_options(${name} PRIVATE -Wno-array-bounds -Wno-stringop-overflow)
-  endif()
+  target_compile_options(${name} PRIVATE ${dynet_like_precompiled_warnings})
   target_precompile_headers(${name} PRIVATE <algorithm> <cstdint> <functional> <map> <memory> <optional>
     <ranges> <set> <span> <string> <string_view> <unordered_map> <utility> <vector> ${ARGN})
   get_target_property(sources ${name} SOURCES)
@@ -63,6 +71,15 @@ function(dynet_like_precompile name)
     if(options)
       set_source_files_properties(${source} PROPERTIES SKIP_PRECOMPILE_HEADERS ON)
     endif()
+  endforeach()
+endfunction()
+
+# dynet_like_precompiled(NAME...): these share the header of the layers, and so its way of addressing.
+function(dynet_like_precompiled)
+  foreach(name IN LISTS ARGN)
+    target_compile_options(${name} PRIVATE ${dynet_like_precompiled_warnings} -fPIC)
+    set_target_properties(${name} PROPERTIES POSITION_INDEPENDENT_CODE OFF)
+    target_precompile_headers(${name} REUSE_FROM dynet_like_nn)
   endforeach()
 endfunction()
 

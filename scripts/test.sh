@@ -4,13 +4,14 @@
 # usage: scripts/test.sh [ctest's arguments]
 #   scripts/test.sh -R safetensors    only the tests with that name
 #   scripts/test.sh -LE install       without the tests that build a user's project
+# DYNET_LIKE_THOROUGH=1 lets every allocation of the tests of failing memory fail, not a choice.
 # DYNET_LIKE_PRESET names another preset, such as asan; DYNET_LIKE_PYTHON a Python with numpy and
 # safetensors, in place of the one that is installed in build/python.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 if [[ ${1:-} == -h || ${1:-} == --help ]]; then
-  sed -n '2,8s/^# \{0,1\}//p' "$0"
+  sed -n '2,9s/^# \{0,1\}//p' "$0"
   exit 0
 fi
 

@@ -39,6 +39,18 @@ struct Destination {
   }
 };
 
+/// Whether item i + 1 of an argument goes on where item i, `size` elements long, ends.
+template <class T>
+bool goes_on(const Operand& operand, std::size_t i, std::size_t size) {
+  return operand.at<T>(i + 1) == operand.at<T>(i) + size;
+}
+/// The same for a destination, with the same way of writing.
+template <class T>
+bool goes_on(const Destination& destination, std::size_t i, std::size_t size) {
+  return destination.at<T>(i + 1) == destination.at<T>(i) + size &&
+         (destination.add[i + 1] != 0) == (destination.add[i] != 0);
+}
+
 /// Memory that a kernel may use while it runs; every thread has its own.
 class Workspace {
  public:
@@ -93,5 +105,5 @@ struct Kernels {
 
 namespace dynet_like::detail {
 using ops::BackwardCall, ops::Destination, ops::ForwardCall, ops::Kernels;
-using ops::Operand, ops::Workspace;
+using ops::goes_on, ops::Operand, ops::Workspace;
 }  // namespace dynet_like::detail

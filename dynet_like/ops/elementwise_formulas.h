@@ -261,3 +261,35 @@ using ElementwiseFormulas =
              LogSigmoid, Elu, Selu, Silu, Gelu, GeluTanh, Softplus, LeakyRelu, Softsign, Min, Max,
              ScalarMin, ScalarMax, Sign, Less, LessEqual, Equal, KeepWhere, DropWhere, LogitLoss,
              DivergenceTerm, ScaleGradient>;
+
+// Any formula alike: what it does not read is ignored.
+template <class F>
+inline constexpr bool reads_inputs =
+    F::needs == Needs::inputs || F::needs == Needs::inputs_and_output;
+template <class F>
+inline constexpr bool reads_output =
+    F::needs == Needs::output || F::needs == Needs::inputs_and_output;
+
+template <class F, class T>
+LANE T value_of(T a, T b, T real) {
+  if constexpr (F::inputs == 2) {
+    return F::value(a, b);
+  } else if constexpr (F::reals == 1) {
+    return F::value(a, real);
+  } else {
+    return F::value(a);
+  }
+}
+
+template <class F, unsigned j, class T>
+LANE T slope_of(T a, T b, T y, T real) {
+  if constexpr (F::inputs == 2 && j == 0) {
+    return F::slope_0(a, b, y);
+  } else if constexpr (F::inputs == 2) {
+    return F::slope_1(a, b, y);
+  } else if constexpr (F::reals == 1) {
+    return F::slope_0(a, y, real);
+  } else {
+    return F::slope_0(a, y);
+  }
+}

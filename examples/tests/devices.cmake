@@ -1,6 +1,6 @@
 # An example learns on another device what it learns on the CPU. Arguments: PROGRAM; DEVICE; WORK, a
 # scratch folder.
-set(arguments --train-trees 1500 --test-trees 600 --max-tokens 30 --hidden 24
+set(arguments --train-trees 600 --test-trees 600 --max-tokens 30 --hidden 24
     --embedding 16 --epochs 3 --threads 1)
 
 # In hundredths of a percent.

@@ -1,4 +1,5 @@
-// Every allocation of a minibatch fails once: after `clear` the same objects give the same bits.
+// Allocations of a minibatch fail, one at a time or all from one on: after `clear` the same objects
+// give the same bits.
 #include "tests/failing/failing_allocations.h"
 
 #include <gtest/gtest.h>
@@ -137,17 +138,17 @@ class FailingAllocations : public ::testing::TestWithParam<Setting> {
     EXPECT_EQ(as_scalar((world.outsider_value * 2.0f).value()), world.outsider_bits * 2);
   }
 
-  // Runs `exercise` with every allocation failing.
+  // Runs `exercise` with failing allocations.
   template <class Exercise>
   void fail_all(const Exercise& exercise) {
     const Bits expected = expected_bits();
     const std::vector<std::byte> parameters = World(GetParam()).model.bytes();
-    const std::size_t allocations = failing::fail_every_allocation(
-        [&] { return std::make_unique<World>(GetParam()); }, exercise,
-        [&](World& world, const Outcome&) {
-          EXPECT_EQ(world.model.bytes(), parameters);
-          expect_good(world, expected);
-        });
+    const std::size_t allocations =
+        failing::fail_allocations([&] { return std::make_unique<World>(GetParam()); }, exercise,
+                                  [&](World& world, const Outcome&) {
+                                    EXPECT_EQ(world.model.bytes(), parameters);
+                                    expect_good(world, expected);
+                                  });
     EXPECT_GT(allocations, 50u);
   }
 };
@@ -198,7 +199,7 @@ TEST_P(FailingAllocationsOfEveryKind, InARunThatIsRepeated) {
     return Bits::of(world.model, loss,
                     world.setting.inference ? nullptr : &world.batch->backward());
   };
-  failing::fail_every_allocation(make_world, run, [&](World& world, const Outcome&) {
+  failing::fail_allocations(make_world, run, [&](World& world, const Outcome&) {
     EXPECT_TRUE(run(world) == expected);
     EXPECT_TRUE(run(world) == expected);
   });
@@ -225,8 +226,8 @@ TEST_P(FailingAllocationsOfEveryKind, InAccumulatedGradientsAndUpdates) {
   const std::vector<std::byte> before = untouched->model.bytes();
   exercise(*untouched);
   const std::vector<std::byte> after = untouched->model.bytes();
-  const std::size_t allocations = failing::fail_every_allocation(
-      make_world, exercise, [&](World& world, const Outcome& outcome) {
+  const std::size_t allocations =
+      failing::fail_allocations(make_world, exercise, [&](World& world, const Outcome& outcome) {
         EXPECT_EQ(updated, !outcome.threw);
         EXPECT_EQ(world.model.bytes(), updated ? after : before);
         if (updated) return;
@@ -300,16 +301,16 @@ TEST(FailingAllocationsOfAGraph, LeaveItAsGoodAsNew) {
   untouched.start_anew();
   const Bits expected = untouched.run();
   const std::size_t allocations =
-      failing::fail_every_allocation([] { return std::make_unique<Alone>(); },
-                                     [](Alone& world) {
-                                       world.run();
-                                       world.graph->clear();
-                                       world.run();
-                                     },
-                                     [&](Alone& world, const Outcome&) {
-                                       world.start_anew();
-                                       EXPECT_TRUE(world.run() == expected);
-                                     });
+      failing::fail_allocations([] { return std::make_unique<Alone>(); },
+                                [](Alone& world) {
+                                  world.run();
+                                  world.graph->clear();
+                                  world.run();
+                                },
+                                [&](Alone& world, const Outcome&) {
+                                  world.start_anew();
+                                  EXPECT_TRUE(world.run() == expected);
+                                });
   EXPECT_GT(allocations, 50u);
 }
 
@@ -325,9 +326,9 @@ TEST(FailingAllocationsOfAGraph, LeaveNothingBehindWhenItIsMade) {
       Minibatch batch(options);
       for (unsigned i = 0; i < 20; ++i) batch.new_graph();
     };
-    const std::size_t allocations = failing::fail_every_allocation(
-        [] { return std::make_unique<Nothing>(); }, exercise,
-        [&](Nothing& nothing, const Outcome&) { exercise(nothing); });
+    const std::size_t allocations =
+        failing::fail_allocations([] { return std::make_unique<Nothing>(); }, exercise,
+                                  [&](Nothing& nothing, const Outcome&) { exercise(nothing); });
     EXPECT_GT(allocations, 50u);
   }
 }

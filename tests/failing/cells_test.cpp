@@ -1,4 +1,4 @@
-// Every allocation of a pass with cells fails once: the pass can be repeated.
+// Allocations of a pass with cells fail: the pass can be repeated.
 #include "tests/failing/failing_allocations.h"
 
 #include <gtest/gtest.h>
@@ -104,7 +104,7 @@ TEST(CellsFailing, APassCanBeRepeated) {
     World untouched(setting);
     const std::vector<double> expected = untouched.run();
     EXPECT_GT(untouched.batch->explain().nodes_in_cells, 0u) << untouched.batch->explain();
-    const std::size_t allocations = failing::fail_every_allocation(
+    const std::size_t allocations = failing::fail_allocations(
         [&] { return std::make_unique<World>(setting); }, [](World& world) { world.run(); },
         [&](World& world, const failing::Outcome&) {
           EXPECT_TRUE(world.run() == expected);

@@ -1,4 +1,4 @@
-// Every allocation of a program for DyNet fails once: after clear() and reset_gradient() the same
+// Allocations of a program for DyNet fail: after clear() and reset_gradient() the same
 // graph, model and trainer go on with the same bits.
 #include "tests/failing/failing_allocations.h"
 
@@ -18,7 +18,7 @@ namespace {
 
 using namespace dynet;
 using dynet_like::values_of;
-using dynet_like::failing::fail_every_allocation;
+using dynet_like::failing::fail_allocations;
 using dynet_like::failing::Outcome;
 
 struct Program {
@@ -88,16 +88,16 @@ TEST(CompatFailingAllocations, LeaveTheGraphAsGoodAsNew) {
     program.run(other);
   };
   const std::size_t allocations =
-      fail_every_allocation([] { return std::make_unique<Program>(); }, exercise,
-                            [&](Program& program, const Outcome&) {
-                              EXPECT_EQ(program.parameters(), updated ? after : before);
-                              if (updated) return;
-                              EXPECT_EQ(known_run(program, program.graph), expected);
-                              program.trainer->update();
-                              EXPECT_EQ(program.parameters(), after);
-                              program.model->reset_gradient();
-                              program.trainer->restart();
-                            });
+      fail_allocations([] { return std::make_unique<Program>(); }, exercise,
+                       [&](Program& program, const Outcome&) {
+                         EXPECT_EQ(program.parameters(), updated ? after : before);
+                         if (updated) return;
+                         EXPECT_EQ(known_run(program, program.graph), expected);
+                         program.trainer->update();
+                         EXPECT_EQ(program.parameters(), after);
+                         program.model->reset_gradient();
+                         program.trainer->restart();
+                       });
   EXPECT_GT(allocations, 50u);
 }
 
@@ -118,17 +118,17 @@ TEST(CompatFailingAllocations, LeaveTheGradientsOfTables) {
   const std::vector<float> before(8, 0.25f);
   std::vector<float> after(8, 0.25f * 0.875f);
   after[0] = after[1] = 0.5f * 0.875f;
-  fail_every_allocation([] { return std::make_unique<World>(); },
-                        [](World& world) { world.trainer.update(); },
-                        [&](World& world, const Outcome& outcome) {
-                          if (outcome.threw) {
-                            EXPECT_EQ(values_of(world.model), before);
-                            EXPECT_EQ(world.model.gradient_l2_norm(), 2);
-                            world.trainer.update();
-                          }
-                          EXPECT_EQ(values_of(world.model), after);
-                          EXPECT_EQ(world.model.gradient_l2_norm(), 0);
-                        });
+  fail_allocations([] { return std::make_unique<World>(); },
+                   [](World& world) { world.trainer.update(); },
+                   [&](World& world, const Outcome& outcome) {
+                     if (outcome.threw) {
+                       EXPECT_EQ(values_of(world.model), before);
+                       EXPECT_EQ(world.model.gradient_l2_norm(), 2);
+                       world.trainer.update();
+                     }
+                     EXPECT_EQ(values_of(world.model), after);
+                     EXPECT_EQ(world.model.gradient_l2_norm(), 0);
+                   });
 }
 
 }  // namespace

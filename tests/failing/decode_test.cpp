@@ -56,7 +56,7 @@ struct World {
 TEST(FailingSearches, LeaveAMinibatchAsGoodAsNew) {
   for (const unsigned threads : {1u, 2u}) {
     const std::vector<Found> expected = World(threads).run();
-    const std::size_t allocations = failing::fail_every_allocation(
+    const std::size_t allocations = failing::fail_allocations(
         [&] { return std::make_unique<World>(threads); }, [](World& world) { world.run(); },
         [&](World& world, const failing::Outcome&) { EXPECT_EQ(world.run(), expected); });
     EXPECT_GT(allocations, 100u);
@@ -73,7 +73,7 @@ TEST(FailingSearches, LeaveAGraphAsGoodAsNew) {
     ComputationGraph graph;
   };
   const Found expected = Alone().run();
-  failing::fail_every_allocation(
+  failing::fail_allocations(
       [] { return std::make_unique<Alone>(); }, [](Alone& world) { world.run(); },
       [&](Alone& world, const failing::Outcome&) { EXPECT_EQ(world.run(), expected); });
 }

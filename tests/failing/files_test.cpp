@@ -1,4 +1,4 @@
-// Every allocation of a save or a load fails: the file or the model stays as it was.
+// Allocations of a save or a load fail: the file or the model stays as it was.
 #include "tests/failing/failing_allocations.h"
 
 #include <gtest/gtest.h>
@@ -19,7 +19,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-using failing::fail_every_allocation;
+using failing::fail_allocations;
 using failing::Outcome;
 
 // A model in training, with all that a checkpoint may hold.
@@ -87,12 +87,12 @@ class FailingFiles : public ::testing::Test {
     save(other);
     const std::string before = content();
     const std::size_t allocations =
-        fail_every_allocation([] { return std::make_unique<int>(); }, [&](int&) { save(trained); },
-                              [&](int&, const Outcome& outcome) {
-                                EXPECT_EQ(files(), 1u);
-                                EXPECT_TRUE(content() == (outcome.threw ? before : after));
-                                std::ofstream(path(), std::ios::binary) << before;
-                              });
+        fail_allocations([] { return std::make_unique<int>(); }, [&](int&) { save(trained); },
+                         [&](int&, const Outcome& outcome) {
+                           EXPECT_EQ(files(), 1u);
+                           EXPECT_TRUE(content() == (outcome.threw ? before : after));
+                           std::ofstream(path(), std::ios::binary) << before;
+                         });
     EXPECT_GT(allocations, 10u);
   }
 
@@ -110,7 +110,7 @@ class FailingFiles : public ::testing::Test {
     load(*loaded);
     const std::vector<std::byte> after = loaded->bytes();
     const std::size_t allocations =
-        fail_every_allocation(make_world, load, [&](Training& training, const Outcome& outcome) {
+        fail_allocations(make_world, load, [&](Training& training, const Outcome& outcome) {
           EXPECT_EQ(training.bytes(), outcome.threw ? before : after);
           load(training);
           EXPECT_EQ(training.bytes(), after);

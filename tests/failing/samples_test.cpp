@@ -72,7 +72,7 @@ TEST_P(FailingSamples, LeaveAMinibatchAsGoodAsNew) {
   const auto run = GetParam().run;
   World untouched(GetParam().threads);
   const std::vector<float> expected = (untouched.*run)();
-  const std::size_t allocations = failing::fail_every_allocation(
+  const std::size_t allocations = failing::fail_allocations(
       [&] { return std::make_unique<World>(GetParam().threads); },
       [&](World& world) { (world.*run)(); },
       [&](World& world, const Outcome&) { EXPECT_EQ((world.*run)(), expected); });

@@ -16,7 +16,7 @@
 namespace dynet_like {
 namespace {
 
-using failing::fail_every_allocation;
+using failing::fail_allocations;
 using failing::Outcome;
 using trainer_kinds::add_to;
 using trainer_kinds::Bytes;
@@ -93,7 +93,7 @@ TEST_P(FailingUpdates, ChangeNothing) {
         if (update == 1) training.trainer->update(training.second);
         EXPECT_EQ(bytes_of(training.model), bytes[2]);
       };
-      fail_every_allocation(make_world, run, check);
+      fail_allocations(make_world, run, check);
     }
   }
 }
@@ -115,17 +115,17 @@ TEST_P(FailingUpdates, LeaveStatesWhole) {
     training.trainer->update(training.second);
     EXPECT_EQ(bytes_of(training.model), expected);
   };
-  fail_every_allocation(
+  fail_allocations(
       make_world, [](Training& training) { training.trainer->swap_params_to_moving_average(); },
       [&](Training& training, const Outcome& outcome) {
         if (!outcome.threw) training.trainer->swap_params_to_weights();
         train_on(training);
       });
-  fail_every_allocation(
+  fail_allocations(
       make_world,
       [](Training& training) { training.trainer->load_state(training.trainer->state()); },
       [&](Training& training, const Outcome&) { train_on(training); });
-  fail_every_allocation(
+  fail_allocations(
       make_world, [](Training& training) { training.trainer->restart(); },
       [&](Training& training, const Outcome& outcome) {
         EXPECT_FALSE(outcome.threw);
@@ -147,7 +147,7 @@ TEST_P(FailingUpdates, SwapAllOrNothing) {
   untouched->trainer->swap_params_to_moving_average(true, true);
   const Bytes averages = bytes_of(untouched->model);
   ASSERT_NE(averages, weights);
-  fail_every_allocation(
+  fail_allocations(
       make_world,
       [](Training& training) { training.trainer->swap_params_to_moving_average(true, true); },
       [&](Training& training, const Outcome& outcome) {
@@ -160,7 +160,7 @@ TEST_P(FailingUpdates, SwapAllOrNothing) {
     training->trainer->swap_params_to_moving_average(true, true);
     return training;
   };
-  fail_every_allocation(
+  fail_allocations(
       make_swapped, [](Training& training) { training.trainer->swap_params_to_weights(); },
       [&](Training& training, const Outcome& outcome) {
         EXPECT_EQ(bytes_of(training.model), outcome.threw ? averages : weights);
@@ -214,7 +214,7 @@ TEST(FailingCollections, AddTheSameAgain) {
       for (unsigned step = 0; step < failing_step; ++step) growing->add(step);
       return growing;
     };
-    const std::size_t allocations = fail_every_allocation(
+    const std::size_t allocations = fail_allocations(
         make_world, [&](Growing& growing) { growing.add(failing_step); },
         [&](Growing& growing, const Outcome& outcome) {
           Gradients gradients;
@@ -253,16 +253,16 @@ TEST(FailingGradients, AreGoodOnceTheyAreCleared) {
   Gradients more;
   add_to(more, w, {1, 2, 3});
   for (const unsigned row : {3u, 0u, 2u}) add_to(more, table, row, {1.0 + row, 2});
-  fail_every_allocation([] { return std::make_unique<Gradients>(); },
-                        [&](Gradients& sum) { sum.add(more); },
-                        [&](Gradients& sum, const Outcome&) {
-                          sum.clear();
-                          sum.add(more);
-                          EXPECT_EQ(sum.values(w), more.values(w));
-                          for (unsigned row = 0; row < 4; ++row) {
-                            EXPECT_EQ(sum.values(table, row), more.values(table, row));
-                          }
-                        });
+  fail_allocations([] { return std::make_unique<Gradients>(); },
+                   [&](Gradients& sum) { sum.add(more); },
+                   [&](Gradients& sum, const Outcome&) {
+                     sum.clear();
+                     sum.add(more);
+                     EXPECT_EQ(sum.values(w), more.values(w));
+                     for (unsigned row = 0; row < 4; ++row) {
+                       EXPECT_EQ(sum.values(table, row), more.values(table, row));
+                     }
+                   });
 }
 
 }  // namespace

@@ -2,6 +2,8 @@
 // that the CPU runs.
 #pragma once
 
+#include <cstdlib>
+
 #include "dynet_like/core/sanitizer.h"
 #include "dynet_like/device/device.h"
 
@@ -16,5 +18,11 @@ inline constexpr bool kSlowBuild = false;
 
 /// The same, also for tests on the emulated GPU. Not before main() has chosen the device.
 inline bool runs_slowly() { return kSlowBuild || default_device()->name() == "cuda-host"; }
+
+/// Whether to do all of what takes minutes: DYNET_LIKE_THOROUGH is set.
+inline bool is_thorough() {
+  static const bool result = std::getenv("DYNET_LIKE_THOROUGH") != nullptr;
+  return result;
+}
 
 }  // namespace dynet_like

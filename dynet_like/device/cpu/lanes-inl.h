@@ -143,18 +143,6 @@ HWY_INLINE void for_lanes(std::size_t n, F&& f) {
   }
 }
 
-/// Whether item i + 1 of an argument goes on where item i, `size` elements long, ends.
-template <class E>
-HWY_INLINE bool goes_on(const Operand& operand, std::size_t i, std::size_t size) {
-  return operand.at<E>(i + 1) == operand.at<E>(i) + size;
-}
-/// The same for a destination, with the same way of writing.
-template <class E>
-HWY_INLINE bool goes_on(const Destination& destination, std::size_t i, std::size_t size) {
-  return destination.at<E>(i + 1) == destination.at<E>(i) + size &&
-         (destination.add[i + 1] != 0) == (destination.add[i] != 0);
-}
-
 }  // namespace dynet_like::detail::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 

@@ -1,57 +1,61 @@
 // The elementwise ops that the C++ library's functions compute, element by element: rarely used,
 // and not worth code for every instruction set.
-#include "dynet_like/device/cpu/elementwise-inl.h"
+#include "dynet_like/device/cpu/element_functions.h"
+#include "dynet_like/device/cpu/kernel_table.h"
 #include "dynet_like/ops/special_formulas.h"
 
-HWY_BEFORE_NAMESPACE();
-namespace dynet_like::detail::HWY_NAMESPACE {
-
-template <class F, class E, class... More>
-Lanes<E> by_element(F f, Lanes<E> first, More... more) {
-  constexpr std::size_t kCount = 1 + sizeof...(More);
-  const Lanes<E> lanes[kCount] = {first, more...};
-  E x[kCount][Lanes<E>::size];
-  for (std::size_t j = 0; j < kCount; ++j) lanes[j].store(x[j]);
-  for (std::size_t i = 0; i < Lanes<E>::size; ++i) {
-    x[0][i] = [&]<std::size_t... j>(std::index_sequence<j...>) { return f(x[j][i]...); }
-    (std::make_index_sequence<kCount>());
-  }
-  return Lanes<E>::load(x[0]);
-}
-template <class F, class E, class... More>
-Group<E> by_element(F f, Group<E> first, More... more) {
-  return each([&](auto... lanes) { return by_element(f, lanes...); }, first, more...);
-}
-
-/// A formula over numbers as one over lanes.
-template <class F>
-struct ByElement : F {
-  template <class... T>
-  static auto value(T... x) {
-    return by_element([](auto... number) { return F::value(number...); }, x...);
-  }
-  template <class... T>
-  static auto slope_0(T... x) {
-    return by_element([](auto... number) { return F::slope_0(number...); }, x...);
-  }
-  template <class... T>
-  static auto slope_1(T... x) {
-    return by_element([](auto... number) { return F::slope_1(number...); }, x...);
-  }
-};
-
-}  // namespace dynet_like::detail::HWY_NAMESPACE
-HWY_AFTER_NAMESPACE();
-
 namespace dynet_like::detail {
+namespace {
+
+using cpu::ElementFunctions, cpu::FormulaInputs;
+
+template <class F, class E>
+void value(const FormulaInputs<E>& in, E* out, std::size_t n) {
+  for (std::size_t i = 0; i < n; ++i) {
+    out[i] = formulas::value_of<F>(in.a[i], F::inputs == 2 ? in.b[i] : E(0), in.real);
+  }
+}
+
+template <class F, unsigned j, class E>
+void gradient(const FormulaInputs<E>& in, E* out, std::size_t n, bool add) {
+  constexpr bool reads = formulas::reads_inputs<F>;
+  for (std::size_t i = 0; i < n; ++i) {
+    const E a = reads ? in.a[i] : E(0), b = reads && F::inputs == 2 ? in.b[i] : E(0);
+    const E y = formulas::reads_output<F> ? in.y[i] : E(0);
+    const E dx = in.dy[i] * formulas::slope_of<F, j>(a, b, y, in.real);
+    out[i] = add ? out[i] + dx : dx;
+  }
+}
+
+template <class F, class E>
+constexpr ElementFunctions<E> functions() {
+  ElementFunctions<E> result{value<F, E>, {gradient<F, 0, E>}};
+  if constexpr (F::inputs == 2) result.gradient[1] = gradient<F, 1, E>;
+  return result;
+}
+
+template <class F, class E>
+void forward(const ForwardCall& call) {
+  cpu::elementwise_forward<E>(call, functions<F, E>());
+}
+template <class F, class E>
+void backward(const BackwardCall& call) {
+  cpu::elementwise_backward<E>(call, functions<F, E>());
+}
+
+}  // namespace
+
 std::span<const cpu::KernelEntry> cpu::special_function_kernels() {
   static const std::vector<KernelEntry> table = [] {
     std::vector<KernelEntry> entries;
     formulas::SpecialFormulas::visit([&]<class F>() {
-      entries.push_back(HWY_NAMESPACE::kernel_entry<HWY_NAMESPACE::ByElement<F>>());
+      entries.push_back(
+          {F::name,
+           {{forward<F, float>, forward<F, double>}, {backward<F, float>, backward<F, double>}}});
     });
     return entries;
   }();
   return table;
 }
+
 }  // namespace dynet_like::detail

@@ -1,0 +1,39 @@
+// Elementwise formulas over stretches of elements, and the walks over items that call them.
+// Formulas are compiled for every instruction set, the walks once.
+#pragma once
+
+#include <span>
+
+#include "dynet_like/device/kernel.h"
+
+namespace dynet_like::detail::cpu {
+
+/// What a formula reads, elements one behind the other. What it does not need is not looked at.
+template <class E>
+struct FormulaInputs {
+  const E *a = nullptr, *b = nullptr, *y = nullptr, *dy = nullptr;
+  E real = 0;
+};
+
+/// A formula on n elements: out = f(a, b), and for each input dy * df/dinput, which is written or
+/// added to what is there.
+template <class E>
+struct ElementFunctions {
+  void (*value)(const FormulaInputs<E>& in, E* out, std::size_t n) = nullptr;
+  void (*gradient[2])(const FormulaInputs<E>& in, E* out, std::size_t n, bool add) = {};
+};
+
+/// The kernels of an elementwise op.
+template <class E>
+void elementwise_forward(const ForwardCall& call, const ElementFunctions<E>& functions);
+template <class E>
+void elementwise_backward(const BackwardCall& call, const ElementFunctions<E>& functions);
+
+/// The kernels of an op that is a program of formulas; the functions are in the order of
+/// ops::Function.
+template <class E>
+void program_forward(const ForwardCall& call, std::span<const ElementFunctions<E>> functions);
+template <class E>
+void program_backward(const BackwardCall& call, std::span<const ElementFunctions<E>> functions);
+
+}  // namespace dynet_like::detail::cpu
