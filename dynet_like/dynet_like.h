@@ -7,6 +7,7 @@
 #include "dynet_like/graph/cell.h"
 #include "dynet_like/graph/for_each_sample.h"
 #include "dynet_like/graph/minibatch.h"
+#include "dynet_like/graph/recursion.h"
 #include "dynet_like/io/checkpoint.h"
 #include "dynet_like/io/model_file.h"
 #include "dynet_like/io/text_model.h"

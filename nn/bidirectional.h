@@ -1,6 +1,7 @@
 // Bidirectional: recurrent layers that read a sequence from both ends.
 #pragma once
 
+#include <concepts>
 #include <span>
 #include <string>
 #include <vector>
@@ -43,6 +44,18 @@ class Bidirectional {
   /// {2 * hidden}. Throws ShapeError unless the inputs fit.
   std::vector<Expression> operator()(std::span<const Expression> xs, bool training = false) const {
     return inputs_of(layers_.size(), xs, training);
+  }
+
+  /// The same for elements that are the columns of a matrix: a node for each direction and layer.
+  /// Shapes: {inputs, n} -> {2 * hidden, n}. Throws ShapeError unless xs fits.
+  template <std::same_as<Expression> Matrix>
+  Expression operator()(Matrix xs, bool training = false) const {
+    for (std::size_t i = 0; i < layers_.size(); ++i) {
+      const auto forward = layers_[i].forward(xs), backward = layers_[i].backward.backwards(xs);
+      xs = concatenate({Recurrent::output(forward.all()), Recurrent::output(backward.all())});
+      if (i + 1 < layers_.size()) xs = dropout_(xs, training);
+    }
+    return xs;
   }
 
   /// A whole sequence as one vector: of the last layer, the forward output after the last element

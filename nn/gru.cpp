@@ -3,6 +3,7 @@
 
 #include "dynet_like/graph/computation_graph.h"
 #include "nn/gates.h"
+#include "nn/structures.h"
 
 namespace dynet_like::nn {
 
@@ -13,6 +14,11 @@ GRU::GRU(ParameterCollection& model, unsigned inputs, unsigned hidden, const std
   hidden_weights_ = add_gate_weights(own, 3, hidden, hidden, "U");
   input_bias_ = add_gate_bias(own, hidden, {0, 0, 0}, "b_x");
   hidden_bias_ = add_gate_bias(own, hidden, {0, 0, 0}, "b_h");
+  along_ = recursion<State>(
+      [cell = *this](const Expression& x, const std::vector<State>& before) {
+        return cell.step(before.empty() ? cell.start(*x.pg) : before[0], x);
+      },
+      "GRU");
 }
 
 Expression GRU::start(ComputationGraph& graph) const { return zeros(graph, Dim({hidden_})); }
@@ -35,6 +41,14 @@ std::vector<Expression> GRU::operator()(std::span<const Expression> xs) const {
     states.push_back(step(states.empty() ? start(x.graph("GRU")) : states.back(), x));
   }
   return states;
+}
+
+States<GRU::State> GRU::along(const Expression& xs) const {
+  return along_(Structure::sequence(columns_of(xs, "GRU")), xs);
+}
+
+States<GRU::State> GRU::backwards(const Expression& xs) const {
+  return along_(Structure::reversed_sequence(columns_of(xs, "GRU")), xs);
 }
 
 }  // namespace dynet_like::nn

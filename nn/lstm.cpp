@@ -3,6 +3,7 @@
 
 #include "dynet_like/graph/computation_graph.h"
 #include "nn/gates.h"
+#include "nn/structures.h"
 
 namespace dynet_like::nn {
 
@@ -12,6 +13,11 @@ LSTM::LSTM(ParameterCollection& model, unsigned inputs, unsigned hidden, const s
   input_weights_ = add_gate_weights(own, 4, hidden, inputs, "W");
   hidden_weights_ = add_gate_weights(own, 4, hidden, hidden, "U");
   bias_ = add_gate_bias(own, hidden, {1, 0, 0, 0}, "b");
+  along_ = recursion<State>(
+      [cell = *this](const Expression& x, const std::vector<State>& before) {
+        return cell.step(before.empty() ? cell.start(*x.pg) : before[0], x);
+      },
+      "LSTM");
 }
 
 LSTM::State LSTM::start(ComputationGraph& graph) const {
@@ -33,6 +39,14 @@ std::vector<LSTM::State> LSTM::operator()(std::span<const Expression> xs) const 
     states.push_back(step(states.empty() ? start(x.graph("LSTM")) : states.back(), x));
   }
   return states;
+}
+
+States<LSTM::State> LSTM::along(const Expression& xs) const {
+  return along_(Structure::sequence(columns_of(xs, "LSTM")), xs);
+}
+
+States<LSTM::State> LSTM::backwards(const Expression& xs) const {
+  return along_(Structure::reversed_sequence(columns_of(xs, "LSTM")), xs);
 }
 
 }  // namespace dynet_like::nn

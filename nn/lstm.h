@@ -1,11 +1,12 @@
 // LSTM: a layer that reads a sequence from its first element to its last.
 #pragma once
 
+#include <concepts>
 #include <span>
 #include <string>
 #include <vector>
 
-#include "dynet_like/graph/expression.h"
+#include "dynet_like/graph/recursion.h"
 #include "dynet_like/params/parameter_collection.h"
 
 namespace dynet_like::nn {
@@ -32,14 +33,25 @@ class LSTM {
   State step(const State& before, const Expression& x) const;
   /// The states after every element of a sequence that begins with it.
   std::vector<State> operator()(std::span<const Expression> xs) const;
+  /// The same as one node, for elements that are the columns of a matrix; and from the last to the
+  /// first, where the state of a column has read it and those behind it. Shapes: xs {inputs, n}.
+  /// Throws ShapeError unless xs fits.
+  template <std::same_as<Expression> Matrix>
+  States<State> operator()(const Matrix& xs) const {
+    return along(xs);
+  }
+  States<State> backwards(const Expression& xs) const;
 
   static const Expression& output(const State& state) { return state.h; }
 
   unsigned hidden() const { return hidden_; }
 
  private:
+  States<State> along(const Expression& xs) const;
+
   unsigned hidden_;
   Parameter input_weights_, hidden_weights_, bias_;
+  Recursion<State> along_;
 };
 
 }  // namespace dynet_like::nn

@@ -16,6 +16,16 @@ TreeLSTM::TreeLSTM(ParameterCollection& model, unsigned inputs, unsigned hidden,
   left_weights_ = add_gate_weights(own, 5, hidden, hidden, "U_left");
   right_weights_ = add_gate_weights(own, 5, hidden, hidden, "U_right");
   bias_ = add_gate_bias(own, hidden, {1, 1, 0, 0, 0}, "b");
+  along_ = recursion<State>(
+      [cell = *this](const Expression& x, const std::vector<State>& children) {
+        if (children.empty()) return cell.leaf(x);
+        if (children.size() != 2) {
+          throw UsageError("[TreeLSTM] need nodes with two children; got one with " +
+                           std::to_string(children.size()));
+        }
+        return cell.inner(children[0], children[1]);
+      },
+      "TreeLSTM");
 }
 
 TreeLSTM::State TreeLSTM::leaf(const Expression& x) const {
@@ -53,6 +63,10 @@ std::vector<TreeLSTM::State> TreeLSTM::operator()(const Tree& tree,
     }
   }
   return states;
+}
+
+States<TreeLSTM::State> TreeLSTM::operator()(const Structure& tree, const Expression& xs) const {
+  return along_(tree, xs);
 }
 
 }  // namespace dynet_like::nn

@@ -1,13 +1,15 @@
 // TreeLSTM: an LSTM over binary trees, from the leaves to the root.
 #pragma once
 
+#include <concepts>
 #include <span>
 #include <string>
 #include <vector>
 
-#include "dynet_like/graph/expression.h"
+#include "dynet_like/graph/recursion.h"
 #include "dynet_like/params/parameter_collection.h"
 #include "nn/data/tree.h"
+#include "nn/structures.h"
 
 namespace dynet_like::nn {
 
@@ -37,11 +39,21 @@ class TreeLSTM {
   /// Throws UsageError for another number of inputs and for a node that has not two children.
   std::vector<State> operator()(const Tree& tree, std::span<const Expression> xs) const;
 
+  /// The same as one node; xs has a column for every leaf, from left to right. `structure_of(tree)`
+  /// can be kept with the tree. Shapes: xs {inputs, leaves}. Throws ShapeError unless xs fits,
+  /// UsageError for a node that has not two children.
+  template <std::same_as<Expression> Matrix>
+  States<State> operator()(const Tree& tree, const Matrix& xs) const {
+    return (*this)(structure_of(tree), xs);
+  }
+  States<State> operator()(const Structure& tree, const Expression& xs) const;
+
   unsigned hidden() const { return hidden_; }
 
  private:
   unsigned hidden_;
   Parameter leaf_weights_, left_weights_, right_weights_, bias_;
+  Recursion<State> along_;
 };
 
 }  // namespace dynet_like::nn

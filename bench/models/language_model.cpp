@@ -1,4 +1,5 @@
 // LSTM language model.
+#include "bench/models/column_losses.h"
 #include "bench/models/models.h"
 #include "bench/models/op_cells.h"
 #include "nn/embedding.h"
@@ -25,13 +26,19 @@ class LanguageModel : public Workload {
 
   Expression loss(ComputationGraph& graph, std::size_t instance) const override {
     const std::vector<unsigned>& words = sentences_[instance].words;
-    std::vector<Expression> losses;
-    auto state = cell_.start(graph);
-    for (std::size_t i = 0; i + 1 < words.size(); ++i) {
-      state = cell_.step(state, embedding_(graph, words[i]));
-      losses.push_back(pickneglogsoftmax(output_(state.h), words[i + 1]));
+    if constexpr (std::is_same_v<Cell, nn::LSTM>) {
+      const std::vector<unsigned> before(words.begin(), words.end() - 1);
+      const std::vector<unsigned> next(words.begin() + 1, words.end());
+      return sum_of_losses(output_(cell_(embedding_.columns(graph, before)).all().h), next);
+    } else {
+      std::vector<Expression> losses;
+      auto state = cell_.start(graph);
+      for (std::size_t i = 0; i + 1 < words.size(); ++i) {
+        state = cell_.step(state, embedding_(graph, words[i]));
+        losses.push_back(pickneglogsoftmax(output_(state.h), words[i + 1]));
+      }
+      return sum(losses);
     }
-    return sum(losses);
   }
 
  private:

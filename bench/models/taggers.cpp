@@ -1,4 +1,5 @@
 // BiLSTM taggers: of word embeddings, and of characters for rare words.
+#include "bench/models/column_losses.h"
 #include "bench/models/models.h"
 #include "bench/models/op_cells.h"
 #include "nn/embedding.h"
@@ -47,6 +48,26 @@ class BiLSTM {
   Cell forward_, backward_;
 };
 
+/// The same of layers, along matrices with a column for every element.
+template <>
+class BiLSTM<nn::LSTM> {
+ public:
+  BiLSTM(ParameterCollection& model, unsigned inputs, unsigned hidden, const std::string& prefix)
+      : forward_(model, inputs, hidden, prefix + "forward"),
+        backward_(model, inputs, hidden, prefix + "backward") {}
+
+  Expression read(const Expression& xs) const {
+    return concatenate({forward_(xs).all().h, backward_.backwards(xs).all().h});
+  }
+  Expression summary(ComputationGraph&, const std::vector<Expression>& xs) const {
+    const Expression columns = concatenate_cols(xs);
+    return concatenate({forward_(columns).last().h, backward_.backwards(columns)[0].h});
+  }
+
+ private:
+  nn::LSTM forward_, backward_;
+};
+
 template <class Cell>
 class Tagger : public Workload {
  public:
@@ -64,19 +85,27 @@ class Tagger : public Workload {
 
   Expression loss(ComputationGraph& graph, std::size_t instance) const override {
     const Sentence& sentence = sentences_[instance];
-    std::vector<Expression> words, losses;
-    for (unsigned word : sentence.words) words.push_back(read_word(graph, word));
-    const std::vector<Expression> states = bilstm_.read(graph, words);
-    for (std::size_t i = 0; i < states.size(); ++i) {
-      const Expression scores = output_(tanh(hidden_layer_(states[i])));
-      losses.push_back(pickneglogsoftmax(scores, sentence.tags[i]));
+    if constexpr (std::is_same_v<Cell, nn::LSTM>) {
+      const Expression states = bilstm_.read(read_words(graph, sentence.words));
+      return sum_of_losses(output_(tanh(hidden_layer_(states))), sentence.tags);
+    } else {
+      std::vector<Expression> words, losses;
+      for (unsigned word : sentence.words) words.push_back(read_word(graph, word));
+      const std::vector<Expression> states = bilstm_.read(graph, words);
+      for (std::size_t i = 0; i < states.size(); ++i) {
+        const Expression scores = output_(tanh(hidden_layer_(states[i])));
+        losses.push_back(pickneglogsoftmax(scores, sentence.tags[i]));
+      }
+      return sum(losses);
     }
-    return sum(losses);
   }
 
  protected:
   virtual Expression read_word(ComputationGraph& graph, unsigned word) const {
     return embedding_(graph, word);
+  }
+  virtual Expression read_words(ComputationGraph& graph, const std::vector<unsigned>& words) const {
+    return embedding_.columns(graph, words);
   }
 
   std::vector<Sentence> sentences_;
@@ -105,6 +134,11 @@ class CharTagger : public Tagger<Cell> {
       characters.push_back(characters_(graph, character));
     }
     return bilstm_.summary(graph, characters);
+  }
+  Expression read_words(ComputationGraph& graph, const std::vector<unsigned>& words) const override {
+    std::vector<Expression> columns;
+    for (unsigned word : words) columns.push_back(read_word(graph, word));
+    return concatenate_cols(columns);
   }
 
   std::vector<std::vector<unsigned>> spellings_;

@@ -1,4 +1,7 @@
 // Tree-LSTM and Tree-GRU: a loss at every node of a binary tree.
+#include <array>
+
+#include "bench/models/column_losses.h"
 #include "bench/models/models.h"
 #include "bench/models/op_cells.h"
 #include "nn/embedding.h"
@@ -7,11 +10,29 @@
 #include "nn/linear.h"
 #include "nn/tree_lstm.h"
 
+namespace dynet_like {
+
+namespace bench {
+struct GRUState {
+  Expression h;
+};
+}  // namespace bench
+
+template <>
+struct StateParts<bench::GRUState> {
+  static constexpr std::size_t count = 1;
+  static std::array<Expression, 1> split(const bench::GRUState& state) { return {state.h}; }
+  static bench::GRUState join(const std::array<Expression, 1>& parts) { return {parts[0]}; }
+};
+
+}  // namespace dynet_like
+
 namespace dynet_like::bench {
 
 namespace {
 
-// A cell has leaf(x) and inner(left, right), and states with a member h.
+
+// Node by node. A cell has leaf(x) and inner(left, right), and states with a member h.
 template <class Cell>
 class TreeWorkload : public Workload {
  public:
@@ -40,6 +61,64 @@ class TreeWorkload : public Workload {
   nn::Embedding embedding_;
   Cell cell_;
   nn::Linear output_;
+};
+
+// A tree as one node. The cell has State, leaf(x) and inner(left, right).
+template <class Cell>
+class RecursiveTreeWorkload : public Workload {
+ public:
+  RecursiveTreeWorkload(unsigned hidden, const char* name)
+      : embedding_(parameters_, kTreeData.vocabulary, kEmbedding),
+        cell_(parameters_, kEmbedding, hidden, name),
+        output_(parameters_, hidden, kTreeData.labels, true, "output") {
+    for (const BinaryTree& tree : make_trees(kTreeData)) trees_.push_back(sample_of(tree));
+  }
+
+  std::size_t size() const override { return trees_.size(); }
+  std::size_t words(std::size_t instance) const override { return trees_[instance].labels.size(); }
+
+  Expression loss(ComputationGraph& graph, std::size_t instance) const override {
+    const Sample& tree = trees_[instance];
+    const auto states = along_(tree.structure, embedding_.columns(graph, tree.words));
+    return sum_of_losses(output_(states.all().h), tree.labels);
+  }
+
+ private:
+  using State = typename Cell::State;
+  struct Sample {
+    Structure structure;
+    std::vector<std::uint32_t> words;
+    std::vector<unsigned> labels;
+  };
+
+  static Sample sample_of(const BinaryTree& tree) {
+    std::vector<std::array<unsigned, 2>> children(tree.nodes.size());
+    std::vector<Structure::Vertex> vertices(tree.nodes.size());
+    std::vector<std::uint32_t> words;
+    std::vector<unsigned> labels;
+    for (std::size_t i = 0; i < tree.nodes.size(); ++i) {
+      const BinaryTree::Node& node = tree.nodes[i];
+      labels.push_back(node.label);
+      if (node.is_leaf()) {
+        vertices[i].column = static_cast<unsigned>(words.size());
+        words.push_back(node.word);
+      } else {
+        children[i] = {node.left, node.right};
+        vertices[i].predecessors = children[i];
+      }
+    }
+    return {Structure(vertices), words, labels};
+  }
+
+  std::vector<Sample> trees_;
+  nn::Embedding embedding_;
+  Cell cell_;
+  nn::Linear output_;
+  Recursion<State> along_ = recursion<State>(
+      [this](const Expression& x, const std::vector<State>& children) -> State {
+        return children.empty() ? cell_.leaf(x) : cell_.inner(children[0], children[1]);
+      },
+      "tree node");
 };
 
 // The cell of make_tree_lstm_own_forget with joined products; a leaf is the one of nn::TreeLSTM.
@@ -82,19 +161,18 @@ class OwnForgetTreeLSTM {
   nn::Linear forget_;
 };
 
-template <class Cell>
-class TreeLSTMWorkload : public TreeWorkload<Cell> {
+template <class Workload>
+class TreeLSTMWorkload : public Workload {
  public:
-  explicit TreeLSTMWorkload(unsigned hidden) : TreeWorkload<Cell>(hidden, "tree_lstm") {}
+  explicit TreeLSTMWorkload(unsigned hidden) : Workload(hidden, "tree_lstm") {}
 };
 
 // A GRU as a cell of trees, by the sum of the children's states (Tai et al. 2015, section 3.1).
 template <class Cell>
 class ChildSum {
  public:
-  struct State {
-    Expression h;
-  };
+  using State = GRUState;
+
   ChildSum(ParameterCollection& model, unsigned inputs, unsigned hidden, const char* name)
       : cell_(model, inputs, hidden, name) {}
   State leaf(const Expression& x) const { return {cell_.step(cell_.start(*x.pg), x)}; }
@@ -106,25 +184,27 @@ class ChildSum {
   Cell cell_;
 };
 
-template <class Cell>
-class TreeGRUWorkload : public TreeWorkload<ChildSum<Cell>> {
+template <class Workload>
+class TreeGRUWorkload : public Workload {
  public:
-  explicit TreeGRUWorkload(unsigned hidden) : TreeWorkload<ChildSum<Cell>>(hidden, "tree_gru") {}
+  explicit TreeGRUWorkload(unsigned hidden) : Workload(hidden, "tree_gru") {}
 };
 
 }  // namespace
 
 std::unique_ptr<Workload> make_tree_lstm(unsigned hidden, Form form) {
-  return make_form<TreeLSTMWorkload<nn::TreeLSTM>, TreeLSTMWorkload<OpTreeLSTM>>(hidden, form);
+  return make_form<TreeLSTMWorkload<RecursiveTreeWorkload<nn::TreeLSTM>>,
+                   TreeLSTMWorkload<TreeWorkload<OpTreeLSTM>>>(hidden, form);
 }
 
 std::unique_ptr<Workload> make_tree_lstm_own_forget(unsigned hidden, Form form) {
-  return make_form<TreeLSTMWorkload<OwnForgetTreeLSTM>, TreeLSTMWorkload<OpOwnForgetTreeLSTM>>(
-      hidden, form);
+  return make_form<TreeLSTMWorkload<RecursiveTreeWorkload<OwnForgetTreeLSTM>>,
+                   TreeLSTMWorkload<TreeWorkload<OpOwnForgetTreeLSTM>>>(hidden, form);
 }
 
 std::unique_ptr<Workload> make_tree_gru(unsigned hidden, Form form) {
-  return make_form<TreeGRUWorkload<nn::GRU>, TreeGRUWorkload<OpGRU>>(hidden, form);
+  return make_form<TreeGRUWorkload<RecursiveTreeWorkload<ChildSum<nn::GRU>>>,
+                   TreeGRUWorkload<TreeWorkload<ChildSum<OpGRU>>>>(hidden, form);
 }
 
 }  // namespace dynet_like::bench

@@ -194,8 +194,8 @@ Result find(const RecordSample& record_sample) {
   return result;
 }
 
-Result find(const char* model, Form form = Form::ops) {
-  const auto workload = make_model(model, kProgramHidden, form);
+Result find(const char* model) {
+  const auto workload = make_model(model, kProgramHidden, Form::ops);
   return find([&](ComputationGraph& graph, unsigned i) { workload->loss(graph, i); });
 }
 
@@ -213,11 +213,6 @@ TEST(FoundWords, TreeLSTM) {
   EXPECT_EQ(result.loose, "1 affine_transform, 1 pickneglogsoftmax");
   EXPECT_LT(result.nodes_left, 0.15);
   EXPECT_EQ(result.costly_calls, 1);
-}
-
-TEST(FoundWords, TreeLSTMOfAFusedCell) {
-  EXPECT_EQ(find("tree_lstm", Form::fused).words,
-            (Texts{kTreeOutput, "1151 times: 1 lookup, 1 lstm_cell"}));
 }
 
 // Chains of a forget gate for left children go along left children only: it has some more batches.

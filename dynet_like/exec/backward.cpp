@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "dynet_like/exec/checks.h"
+#include "dynet_like/exec/recursion_run.h"
 
 namespace dynet_like::detail {
 
@@ -69,6 +70,9 @@ void Backward::run_batch(std::uint32_t index) {
   find_members(batch);
   const NodeType& type = run_.types()[batch.type];
   if (type.inputs == 0 || pass_.members.empty()) return;
+  if (RecursionRun* const recursion = run_.recursions.find(index)) {
+    return recursion->backward(pass_, run_.members_of(batch));
+  }
   pass_.lists.reset();
   const TypeInputs& of_type = pass_.plan.nodes.inputs_of_type(pass_.members[0]);
   auto* dx = pass_.lists.allocate_array<Destination>(type.inputs);
@@ -164,12 +168,22 @@ void Backward::contribute_to_shared(std::uint32_t tape) {
       if (in_turn && is_whole) of_cells_.contribute(cell, member);
     } else if (nodes[node].reads_shared) {
       const NodeRef ref{tape, node};
+      if (run_.tape(ref).type_of(node).op->role == Role::recursion) {
+        contribute_recursion(ref);
+        continue;
+      }
       const bool by_type = !nodes[node].reads_unnamed && run_.items_of(ref) == 1;
       const bool is_done =
           by_type && pass_.contributions.contribute_by_type(ref, pass_.contribution_of(ref));
       if (!is_done) pass_.contribute(ref);
     }
   }
+}
+
+// Its columns may be those of a parameter, which have a slot as those of other nodes.
+void Backward::contribute_recursion(NodeRef ref) {
+  run_.recursions.find(run_.state(ref).batch)->contribute(ref, pass_.contributions);
+  if (run_.tape(ref).type_of(ref.node).op->is_open(0)) pass_.contribute(ref, 0);
 }
 
 const std::byte* Backward::gradient_of(NodeRef ref) const {

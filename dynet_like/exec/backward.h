@@ -42,6 +42,7 @@ class Backward {
   std::size_t stride_of(NodeRef consumer, unsigned input) const;
   void sum_slots_of_sources(std::uint32_t tape);
   void contribute_to_shared(std::uint32_t tape);
+  void contribute_recursion(NodeRef ref);
 
   RunState& run_;
   BackwardPass pass_;

@@ -7,6 +7,7 @@
 
 #include "dynet_like/core/errors.h"
 #include "dynet_like/device/open_destinations.h"
+#include "dynet_like/exec/recursion_run.h"
 
 namespace dynet_like::detail {
 
@@ -221,6 +222,31 @@ void verify_forward(RunState& run, const Batch& batch) {
     throw_different(describe(run.common, member_of_item(run, run.members_of(batch), i)), "value",
                     at, batch.items, element_at(signature.dtype, batched, at),
                     element_at(signature.dtype, alone.data(), at));
+  }
+}
+
+void verify_recursions(RunState& run, const Batch& batch) {
+  const Signature& signature = run.types()[batch.type].signature;
+  const Seen all(run.common, batch.out, batch.out_bytes);
+  const std::byte* together = all.data();
+  for (NodeRef ref : run.members_of(batch)) {
+    const std::size_t bytes = run.items_of(ref) * batch.stride;
+    const Block out(bytes, run.common.memory);
+    Batch one = batch;
+    one.out = out.data();
+    RecursionRun recursion(run, one, std::span(&ref, 1));
+    recursion.forward();
+    recursion.give_back();
+    const Seen alone(run.common, out.data(), bytes);
+    const std::size_t elements = bytes / size_of(signature.dtype);
+    const std::size_t at =
+        first_difference(signature.dtype, together, alone.data(), elements);
+    if (at != elements) {
+      throw_different(describe(run.common, ref), "value", at, batch.members,
+                      element_at(signature.dtype, together, at),
+                      element_at(signature.dtype, alone.data(), at));
+    }
+    together += bytes;
   }
 }
 

@@ -13,6 +13,8 @@ std::string describe(const CommonState& common, NodeRef ref);
 
 /// Recomputes a batch item by item. Throws NumericError at the first number whose bits differ.
 void verify_forward(RunState& run, const Batch& batch);
+/// The same for recursions, node by node.
+void verify_recursions(RunState& run, const Batch& batch);
 /// The same for a backward call, before it is made. `members` are those that take part.
 void verify_backward(RunState& run, const BackwardCall& call, Kernels::Backward kernel,
                      std::span<const NodeRef> members);

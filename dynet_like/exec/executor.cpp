@@ -175,6 +175,7 @@ void Executor::forget_values() {
   for (std::size_t l = 0; l < used_lanes_; ++l) {
     RunState& run = lanes_[l]->run;
     if (l > 0) run.batches.clear();
+    run.recursions.resize(0);
     run.members.clear();
     run.cells.resize(0, 0);
     run.values.reset();

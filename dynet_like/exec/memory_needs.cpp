@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "dynet_like/device/kernel.h"
+#include "dynet_like/exec/recursion_op.h"
 
 namespace dynet_like::detail {
 
@@ -71,9 +72,23 @@ std::size_t MemoryNeeds::bytes_of_node(const Tape& tape, NodeId node, const Node
   for (std::size_t j = 0; j < type.inputs; ++j) {
     if (signature.shared[j] == 0) bytes += sizeof(void*);
   }
+  if (type.op->role == Role::recursion) return bytes_of_recursion(tape, node, bytes);
   bytes += signature.integers * sizeof(std::uint32_t) + type.op->numbers.reals * element;
   if (!options_.inference) bytes += (signature.output_size + signature.deferred_size) * element;
   return bytes * tape.items_of(node);
+}
+
+// Programs keep what they compute for every vertex.
+std::size_t MemoryNeeds::bytes_of_recursion(const Tape& tape, NodeId node,
+                                            std::size_t of_vertex) const {
+  const RecursionOp& op = recursion_of(tape.type_of(node).signature);
+  const Vertices& vertices = *tape.recursion_of(node).vertices;
+  if (!options_.inference) of_vertex += op.state_size * size_of(op.dtype);
+  std::size_t bytes = of_vertex * vertices.size();
+  for (std::uint32_t kind : vertices.kind) {
+    bytes += op.bytes_of_vertex(vertices.kinds[kind], options_.inference);
+  }
+  return bytes;
 }
 
 // A list of arguments, and what rounding adds to each piece of memory.

@@ -32,6 +32,7 @@ class MemoryNeeds {
   };
 
   std::size_t bytes_of_node(const Tape& tape, NodeId node, const NodeType& type) const;
+  std::size_t bytes_of_recursion(const Tape& tape, NodeId node, std::size_t of_vertex) const;
   std::size_t bytes_of_batch(const NodeType& type) const;
   std::size_t bytes_of_contributions(const Tape& tape, NodeId consumer, const NodeType& type) const;
   void count_consumers(const Tape& tape);

@@ -9,6 +9,7 @@
 
 #include "batching/lower_bound.h"
 #include "dynet_like/exec/make_report.h"
+#include "dynet_like/exec/product_flops.h"
 #include "dynet_like/exec/report_cells.h"
 #include "dynet_like/exec/report_splits.h"
 
@@ -78,17 +79,6 @@ void add_splits(const std::vector<Split>& splits, const TypeTable& types, Report
   }
 }
 
-// Of one item: two for every element of a matrix and column that it meets.
-double product_flops(const NodeType& type) {
-  double flops = 0;
-  for (std::size_t j = 0; j + 1 < type.inputs; ++j) {
-    if (type.shared_gradients[j] != SharedGradient::outer_product) continue;
-    flops += 2.0 * static_cast<double>(type.signature.inputs[j].size()) *
-             type.signature.inputs[j + 1].cols();
-  }
-  return flops;
-}
-
 }  // namespace
 
 std::vector<std::uint32_t> detail::longest_chains(const RunState& run,
@@ -137,6 +127,7 @@ Report detail::make_report(std::span<const RunState* const> runs,
   std::vector<std::uint64_t> bounds = common.released_bounds;
   bounds.resize(std::max(bounds.size(), types.type_count()));
   for (const RunState* run : runs) {
+    report.product_flops += run->counts.recursion_flops;
     const std::vector<std::uint32_t> chain = longest_chains(*run);
     for (std::size_t type = 0; type < chain.size(); ++type) bounds[type] += chain[type];
   }

@@ -99,6 +99,7 @@ void Executor::revert(std::uint32_t tape, std::size_t nodes, const Mark& since) 
   if (std::all_of(behind, run.batches.end(),
                   [](const Batch& batch) { return batch.left == 0 && !batch.shared; })) {
     run.batches.resize(mark.batches);
+    run.recursions.resize(static_cast<std::uint32_t>(mark.batches));
     run.members.resize(mark.members);
     run.cells.resize(mark.cells, mark.cell_batches);
     run.values.rewind(mark.values);

@@ -3,6 +3,7 @@
 
 #include "dynet_like/exec/checks.h"
 #include "dynet_like/exec/packing.h"
+#include "dynet_like/exec/recursion_run.h"
 #include "dynet_like/exec/run_batch.h"
 
 namespace dynet_like::detail {
@@ -128,7 +129,10 @@ void note_values(RunState& run, const Batch& batch) {
 // What does not pass has no value: asked for again, it is computed and refused again.
 void enter(RunState& run, const Batch& batch, bool is_call) {
   count(run, batch, run.types()[batch.type], is_call);
-  if (run.options.verify_batching && batch.items > 1) verify_forward(run, batch);
+  const bool is_recursion = run.types()[batch.type].op->role == Role::recursion;
+  if (run.options.verify_batching && batch.items > 1) {
+    is_recursion ? verify_recursions(run, batch) : verify_forward(run, batch);
+  }
   if (run.options.detect_anomaly) check_values(run, batch);
   run.batches.push_back(batch);
 }
@@ -195,6 +199,18 @@ void run_kernel(RunState& run, Batch& batch) {
   enter(run, batch, true);
 }
 
+// A recursion runs a program in place of a kernel.
+void run_recursion(RunState& run, Batch& batch) {
+  counts_of(run, batch.type);
+  auto recursion = std::make_unique<RecursionRun>(run, batch, run.members_of(batch));
+  recursion->forward();
+  if (run.options.inference) recursion->give_back();
+  if (!run.options.inference) {
+    run.recursions.add(static_cast<std::uint32_t>(run.batches.size()), std::move(recursion));
+  }
+  enter(run, batch, false);
+}
+
 void run_batch(RunState& run, std::span<const NodeRef> members, bool shared) {
   const auto first_member = static_cast<std::uint32_t>(run.members.size());
   run.members.insert(run.members.end(), members.begin(), members.end());
@@ -205,6 +221,10 @@ void run_batch(RunState& run, std::span<const NodeRef> members, bool shared) {
   batch.first_member = first_member;
 
   const NodeType& type = run.types()[batch.type];
+  if (type.op->role == Role::recursion) {
+    run_recursion(run, batch);
+    return note_values(run, batch);
+  }
   Arena& lists = shared ? run.common.shared_lists : run.lists;
   find_inputs(run, type, batch);
   auto* inputs = lists.allocate_array<Operand>(type.inputs);

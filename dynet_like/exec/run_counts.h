@@ -55,6 +55,7 @@ struct RunCounts {
   std::vector<CellCount> of_cells;
   std::uint64_t copied_bytes = 0;
   double plan_seconds = 0;
+  double recursion_flops = 0;  ///< of the products in recursions
 };
 
 }  // namespace dynet_like::detail

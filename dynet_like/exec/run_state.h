@@ -10,6 +10,7 @@
 #include "dynet_like/exec/block_pool.h"
 #include "dynet_like/exec/common_state.h"
 #include "dynet_like/exec/lane_cells.h"
+#include "dynet_like/exec/recursions.h"
 #include "dynet_like/exec/run_counts.h"
 
 namespace dynet_like::detail {
@@ -91,6 +92,7 @@ struct RunState {
   std::vector<MemberInputs> member_inputs;  ///< of the batch that is being run
 
   LaneCells cells;
+  Recursions recursions;
 
   BlockPool values;  ///< outputs and saved items
   Arena lists;       ///< pointers and numbers of batches, for this process

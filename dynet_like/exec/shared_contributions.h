@@ -81,6 +81,8 @@ class SharedContributions {
   void clear();
   std::span<const Target> targets() const { return std::span(targets_).first(used_); }
 
+  Target& target_of(Identity identity) { return targets_[target_index(identity)]; }
+
   /// The whole of a value of this shared node, times ones, which lie there: a root of the pass.
   void seed(Identity identity, const Value& value, const void* ones);
   /// What the consumer's output gradient contributes through this edge.
@@ -101,7 +103,6 @@ class SharedContributions {
 
  private:
   std::uint32_t target_index(Identity identity);
-  Target& target_of(Identity identity) { return targets_[target_index(identity)]; }
   void describe(TypeContributions& contributions, NodeRef example);
 
   CommonState& common_;

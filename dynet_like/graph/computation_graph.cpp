@@ -159,6 +159,12 @@ void ComputationGraph::throw_beside_others(const char* user) {
       "of its own graph, and for nothing else");
 }
 
+void ComputationGraph::throw_records_function(const char* user) {
+  throw UsageError(std::string("[") + user +
+                   "] need a function of vertices that looks at no values; got one that does: it is "
+                   "called once for all vertices of a kind");
+}
+
 Tensor ComputationGraph::forward(const Expression& last) {
   if (waiter_ == nullptr) executor("forward").invalidate();
   return get_value(last);

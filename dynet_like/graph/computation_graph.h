@@ -126,8 +126,12 @@ class ComputationGraph {
   /// Whether a handle that is not stale is still recorded.
   bool is_recorded(const Expression& e) const;
   bool has_random() const;
+  /// Whether it only records what a function of vertices does.
+  bool records_a_function() const { return records_function_; }
 
  protected:
+  /// From now on it only records what a function does, and never runs.
+  void records_function() { records_function_ = true; }
   /// A spare graph of a minibatch: see Minibatch::make_graph.
   explicit ComputationGraph(const detail::GraphPlace& place);
   /// Forgets what was recorded, when it is cleared or its minibatch is. Must not throw.
@@ -157,11 +161,13 @@ class ComputationGraph {
   void forget_all();
   /// The executor. It is not to be had while samples are recorded beside each other.
   detail::Executor& executor(const char* user) const {
+    if (records_function_) throw_records_function(user);
     if (is_beside_others()) throw_beside_others(user);
     return *executor_;
   }
   LockedExecutor locked(const char* user);
   [[noreturn]] static void throw_beside_others(const char* user);
+  [[noreturn]] static void throw_records_function(const char* user);
   [[noreturn]] static void throw_not_in_use();
   [[noreturn]] static void throw_not_derived();
 
@@ -177,6 +183,7 @@ class ComputationGraph {
   /// Shapes with a minibatch dimension: those without lie in the type table.
   mutable std::map<std::pair<std::uint32_t, std::uint32_t>, Dim> minibatch_dims_;
   bool in_use_ = true;                     ///< false for a spare graph of a minibatch
+  bool records_function_ = false;
   bool beside_others_ = false;             ///< its minibatch is inside Minibatch::record
   detail::ValueWaiter* waiter_ = nullptr;  ///< of its sample, while that runs in for_each_sample
   Gradients gradients_;

@@ -30,7 +30,8 @@ enum class SharedGradient : std::uint8_t {
   dense,          ///< something that the backward kernel writes
   sum,            ///< dy itself (added over columns if dy has more of them)
   outer_product,  ///< dy x', where x is the next input
-  rows            ///< dy, in the row of the table that the node's integer names
+  rows,           ///< dy, in the row of the table that the node's integer names
+  listed          ///< whatever the run of a recursion lists
 };
 
 /// A type without its shared arguments: what shape rules and kernels look at.
@@ -56,7 +57,8 @@ enum class Role : std::uint8_t {
   table,      ///< a whole table of rows
   row,        ///< rows of a table
   copy,       ///< the same values elsewhere
-  product     ///< a matrix times columns, which products of the same columns can join
+  product,    ///< a matrix times columns
+  recursion   ///< a function of every vertex of a structure: a program, not a kernel, runs it
 };
 
 /// How nodes of an op join a batch.

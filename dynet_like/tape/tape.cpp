@@ -387,6 +387,37 @@ ValueId Tape::add_new_parameter(const std::shared_ptr<ParameterStorage>& paramet
   return id;
 }
 
+ValueId Tape::add_recursion(const std::shared_ptr<const Op>& op, std::span<const ValueId> inputs,
+                            std::uint32_t state_size, std::uint32_t most_random,
+                            const std::shared_ptr<const Vertices>& vertices) {
+  const std::uint32_t columns = op->batching.open_inputs;
+  const std::uint32_t attributes[] = {columns, state_size, static_cast<std::uint32_t>(dtype_)};
+  if (input_keys_.size() < inputs.size()) input_keys_.resize(inputs.size());
+  const std::span keys = std::span(input_keys_).first(inputs.size());
+  ValueId* const edges = edges_.reserve(inputs.size());
+  std::uint64_t hash = TypeCache::start_hash(*op);
+  bool reaches_parameter = false;
+  for (std::size_t j = 0; j < inputs.size(); ++j) {
+    const Value& value = values_[edges[j] = inputs[j]];
+    const bool is_open = op->is_open(static_cast<unsigned>(j));
+    keys[j] = input_key(is_open ? open_shape(value.shape) : value.shape,
+                        is_open ? 0 : value.identity);
+    hash = TypeCache::add_to_hash(hash, keys[j]);
+    reaches_parameter |= value.reaches_parameter;
+  }
+  check_size(Dim({state_size}), vertices->size());
+  const NodeType* type = &cache_->recent_type(hash);
+  if (!type->matches(*op, keys, attributes)) {
+    types_->keep(op);
+    type = &cache_->type(hash, *op, keys, attributes);
+  }
+  recursions_.push_back({static_cast<NodeId>(nodes_.size()), vertices, random_nodes_});
+  random_nodes_ += most_random * vertices->size();
+  const std::size_t first_number = numbers_.size();
+  numbers_.push_back(static_cast<std::uint32_t>(recursions_.size() - 1));
+  return add_node(*type, first_number, vertices->size(), reaches_parameter);
+}
+
 // Until now it has the identity of what it is a view of.
 void Tape::identify_view(ValueId id) {
   Value& view = values_[id];
@@ -469,6 +500,7 @@ void Tape::revert(const Mark& mark) {
   if (!boundaries_.empty() && boundaries_.back() == mark.nodes) boundaries_.pop_back();
   declared_.revert(mark.nodes);
   inputs_.resize(mark.inputs);
+  std::erase_if(recursions_, [&](const auto& entry) { return entry.node >= mark.nodes; });
   random_nodes_ = mark.random_nodes;
   data_.rewind(mark.data);
   parameters_.revert(static_cast<std::uint32_t>(mark.values));

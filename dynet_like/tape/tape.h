@@ -16,6 +16,7 @@
 #include "dynet_like/tape/flat_array.h"
 #include "dynet_like/tape/known_parameters.h"
 #include "dynet_like/tape/type_cache.h"
+#include "dynet_like/tape/vertices.h"
 
 namespace dynet_like::detail {
 
@@ -65,6 +66,13 @@ struct InputData {
   const float* values_now() const;
 };
 
+/// What a node of a recursion runs along, and the number of its first random node.
+struct RecordedRecursion {
+  NodeId node = 0;
+  std::shared_ptr<const Vertices> vertices;
+  std::uint32_t first_random = 0;
+};
+
 /// The record of one sample. It knows no values and no device.
 class Tape {
  public:
@@ -100,6 +108,15 @@ class Tape {
     return known != KnownParameters::kNone ? known : add_new_parameter(parameter, constant);
   }
 
+  /// A recursion: as many items as there are vertices, of which every one has its states. If it reads
+  /// columns, its first input is a matrix with any number of them.
+  ValueId add_recursion(const std::shared_ptr<const Op>& op, std::span<const ValueId> inputs,
+                        std::uint32_t state_size, std::uint32_t most_random,
+                        const std::shared_ptr<const Vertices>& vertices);
+  const RecordedRecursion& recursion_of(NodeId id) const {
+    return recursions_[numbers_[nodes_[id].first_number]];
+  }
+
   /// A view: a copy of a value with another offset, shape or number of items, which must lie in it.
   ValueId add_view(const Value& view) {
     values_.push_back(view);
@@ -124,6 +141,7 @@ class Tape {
   }
 
   const TypeTable& types() const { return *types_; }
+  const std::shared_ptr<TypeTable>& shared_types() const { return types_; }
   TypeCache& cache() { return *cache_; }
   /// From now on another thread records.
   void record_with(TypeCache& cache) { cache_ = &cache; }
@@ -169,6 +187,10 @@ class Tape {
   const InputData& input_of(NodeId id) const { return inputs_[numbers_[nodes_[id].first_number]]; }
   ParameterStorage& storage_of(NodeId id) const {
     return types_->storage(numbers_[nodes_[id].first_number]);
+  }
+
+  const std::shared_ptr<ParameterStorage>& shared_storage_of(NodeId id) const {
+    return types_->shared_storage(numbers_[nodes_[id].first_number]);
   }
 
   void set_label(NodeId id, std::string label) { labels_[id] = std::move(label); }
@@ -255,6 +277,7 @@ class Tape {
   std::vector<std::pair<NodeId, IntegersAt>> later_integers_;
 
   std::vector<InputData> inputs_;
+  std::vector<RecordedRecursion> recursions_;
   Arena data_;
   KnownParameters parameters_;
   std::unordered_map<ValueId, std::uint32_t> unique_arguments_;

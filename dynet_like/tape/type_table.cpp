@@ -84,7 +84,7 @@ NodeType TypeTable::describe(const Op& op, std::span<const InputKey> inputs,
                        name_of(first) + " and " + name_of(signature.dtype));
     }
   }
-  if (inputs.empty()) signature.dtype = static_cast<DType>(attributes[0]);
+  if (inputs.empty()) signature.dtype = static_cast<DType>(attributes[op.role == Role::recursion ? 2 : 0]);
   check_arity(op, signature.inputs);
   signature.integers = op.integers(attributes);
   if (op.shape == nullptr) {
@@ -127,6 +127,11 @@ std::uint32_t TypeTable::enter_storage(std::span<const std::uint64_t> key,
   return id;
 }
 
+void TypeTable::keep(const std::shared_ptr<const Op>& op) {
+  const std::lock_guard lock(mutex_);
+  if (std::find(ops_.begin(), ops_.end(), op) == ops_.end()) ops_.push_back(op);
+}
+
 Identity TypeTable::enter_identity(std::span<const std::uint64_t> key) {
   const std::lock_guard lock(mutex_);
   return keys_of(Kind::identity).intern(key) + 1;
@@ -150,6 +155,7 @@ bool TypeTable::trim() {
   shapes_.clear();
   types_.clear();
   storages_.clear();
+  ops_.clear();
   unique_arguments_ = 0;
   return true;
 }

@@ -108,6 +108,13 @@ class TypeTable {
   /// The number of what has this key, or Interner::kNone.
   std::uint32_t find(Kind kind, std::span<const std::uint64_t> key) const;
 
+  const std::shared_ptr<ParameterStorage>& shared_storage(std::uint32_t id) const {
+    return storages_[id];
+  }
+
+  /// An op that types need for as long as they are there.
+  void keep(const std::shared_ptr<const Op>& op);
+
   // The number of what has this key, entered if it is new.
   ShapeId enter_shape(std::span<const std::uint64_t> key, const Dim& item, DType dtype);
   /// Throws ShapeError or UsageError if the op has no such type.
@@ -142,6 +149,7 @@ class TypeTable {
   StableList<Shape> shapes_;
   StableList<NodeType> types_;
   std::vector<std::shared_ptr<ParameterStorage>> storages_;
+  std::vector<std::shared_ptr<const Op>> ops_;
   std::uint32_t unique_arguments_ = 0;
 };
 

@@ -1,0 +1,330 @@
+// Recursions backward: levels in reverse, and what their vertices contribute to shared inputs.
+#include <algorithm>
+
+#include "dynet_like/exec/backward_pass.h"
+#include "dynet_like/exec/recursion_run.h"
+
+namespace dynet_like::detail {
+
+namespace {
+
+using From = CellInput::From;
+
+bool is_wanted(const Destination& dx, std::size_t n) {
+  return std::any_of(dx.items, dx.items + n, [](void* to) { return to != nullptr; });
+}
+
+}  // namespace
+
+void RecursionRun::backward(BackwardPass& pass, std::span<const NodeRef> members) {
+  begin_backward(pass, members);
+  clear_columns();
+  for (std::uint32_t level = levels_; level-- > 0;) {
+    add_waiting(waiting_states_[level]);
+    for (std::size_t k = kinds_.size(); k-- > 0;) {
+      run_backward(kinds_[k], rows_of(kinds_[k], level), false);
+    }
+  }
+  for (std::size_t k = kinds_.size(); k-- > 0;) run_backward(kinds_[k], all_rows(kinds_[k]), true);
+  add_waiting(waiting_columns_);
+}
+
+void RecursionRun::begin_backward(BackwardPass& pass, std::span<const NodeRef> members) {
+  has_inactive_ = false;
+  for (std::size_t m = 0; m < members_.size(); ++m) {
+    Member& member = members_[m];
+    const bool active = members[m].node != kNone && pass.plan.nodes.at(member.ref).active;
+    has_inactive_ |= !active;
+    member.gradient = active ? pass.at(pass.plan.nodes.at(member.ref).place) : nullptr;
+    member.column_gradient = nullptr;
+    if (!active || !op_.reads_columns) continue;
+    const std::uint32_t edge = run_.tape(member.ref).node(member.ref.node).first_edge;
+    const EdgeGradient& columns = pass.plan.nodes.edges(member.ref.tape)[edge];
+    member.column_gradient = pass.at(columns.place);
+    member.adds_to_columns = columns.contribution == Contribution::added;
+  }
+  gradients_.reset();
+  for (Kind& kind : kinds_) {
+    for (Step& step : kind.steps) {
+      const std::size_t items = kind.rows.size() * step.members;
+      step.dy = gradients_.allocate_array<std::byte>(items * step.stride);
+      step.deferred = step.deferred_stride == 0
+                          ? nullptr
+                          : gradients_.allocate_array<std::byte>(items * step.deferred_stride);
+      step.slots.assign(step.type->inputs, nullptr);
+    }
+  }
+  waiting_states_.assign(levels_, {});
+  waiting_columns_.clear();
+}
+
+// Where not every element of every column gets just one contribution, they are added to zeros.
+void RecursionRun::clear_columns() {
+  for (Member& member : members_) {
+    if (member.column_gradient == nullptr || member.adds_to_columns) continue;
+    const Vertices& vertices = *member.vertices;
+    const Tape& tape = run_.tape(member.ref);
+    const std::uint32_t size = tape.shape_of(tape.inputs_of(member.ref.node)[0]).size;
+    bool covers = vertices.reads_columns_once && vertices.columns * op_.column_size == size;
+    for (const VertexKind& kind : vertices.kinds) {
+      covers &= !kind.reads_column || op_.find(kind)->covers_column;
+    }
+    if (covers) continue;
+    run_.queue->add_all(op_.dtype, member.column_gradient, size, {}, SumStart::zero);
+    member.adds_to_columns = true;
+  }
+  run_.queue->finish_sums();
+}
+
+void RecursionRun::run_backward(Kind& kind, Range rows, bool hoisted) {
+  if (rows.begin == rows.end) return;
+  bring_state_gradients(kind, rows, hoisted);
+  for (std::uint16_t s : kind.program->cell.backward) {
+    if (kind.program->hoisted[s] == hoisted) run_step_backward(kind, s, rows);
+  }
+}
+
+// What the vertices' states have got so far; a node without gradient stands for zeros.
+void RecursionRun::bring_state_gradients(Kind& kind, Range rows, bool hoisted) {
+  const VertexProgram& program = *kind.program;
+  for (std::size_t s = 0; s < kind.steps.size(); ++s) {
+    if (program.hoisted[s] != hoisted) continue;
+    const Step& step = kind.steps[s];
+    const std::vector<std::uint16_t>& members = program.cell.steps[s].members;
+    const bool clears = std::any_of(members.begin(), members.end(),
+                                    [&](std::uint16_t m) { return program.clears[m]; });
+    if (!clears && !has_inactive_) continue;
+    const std::size_t elements = (rows.end - rows.begin) * step.members * step.stride / element_;
+    run_.queue->add_all(op_.dtype, item(step, step.dy, step.stride, rows.begin, 0), elements, {},
+                        SumStart::zero);
+  }
+  run_.queue->finish_sums();
+  std::vector<const void*> from;
+  std::vector<void*> to;
+  for (std::uint32_t s = 0; s < program.states.size(); ++s) {
+    const std::uint16_t m = program.states[s].member;
+    if (program.hoisted[program.cell.members[m].step] != hoisted) continue;
+    from.clear();
+    to.clear();
+    for (std::uint32_t row = rows.begin; row < rows.end; ++row) {
+      const Member& member = members_[kind.rows[row].member];
+      if (member.gradient == nullptr) continue;
+      from.push_back(state_in(member.gradient, member, kind.rows[row].vertex, s));
+      to.push_back(state_of(kind, &Step::dy, row, s));
+    }
+    copy(op_.state_sizes[s], from, to, program.clears[m]);
+  }
+}
+
+void RecursionRun::run_step_backward(Kind& kind, std::size_t s, Range rows) {
+  Step& step = kind.steps[s];
+  const Signature& signature = step.type->signature;
+  const Op& op = *signature.op;
+  lists_.reset();
+  BackwardCall call;
+  call.type = &signature;
+  call.n = (rows.end - rows.begin) * step.members;
+  auto* const dx = lists_.allocate_array<Destination>(step.in.size());
+  bool wanted = step.deferred != nullptr;
+  for (unsigned j = 0; j < step.in.size(); ++j) {
+    dx[j] = destination(kind, s, j, rows);
+    if (dx[j].wanted() && !is_wanted(dx[j], call.n)) dx[j] = {};
+    wanted |= dx[j].wanted();
+  }
+  if (!wanted) return;
+  if (op.needs_inputs()) call.in = inputs_backward(kind, s, rows, dx);
+  if (op.needs_output()) call.out.items = places(step, step.out, step.stride, rows);
+  if (step.saved != nullptr) call.saved.items = places(step, step.saved, step.saved_stride, rows);
+  call.dy.items = places(step, step.dy, step.stride, rows);
+  call.dx = dx;
+  if (step.deferred != nullptr) {
+    call.deferred = places(step, step.deferred, step.deferred_stride, rows);
+  }
+  const std::size_t first = rows.begin * step.members;
+  if (step.integers != nullptr) call.integers = step.integers + first * signature.integers;
+  if (step.reals != nullptr) {
+    call.reals = static_cast<const std::byte*>(step.reals) + first * op.numbers.reals * element_;
+  }
+  call.random = run_.random;
+  TypeCount& counts = run_.counts.of_types[type_];
+  const KernelTime time(run_, counts.seconds);
+  run_.queue->backward(step.kernels->backward[static_cast<int>(op_.dtype)], call);
+  ++counts.backward_calls;
+}
+
+const Operand* RecursionRun::inputs_backward(Kind& kind, std::size_t s, Range rows,
+                                             const Destination* dx) {
+  const CellType& cell = kind.program->cell;
+  Step& step = kind.steps[s];
+  auto* const in = lists_.allocate_array<Operand>(step.in.size());
+  for (unsigned j = 0; j < step.in.size(); ++j) {
+    in[j] = step.in[j];
+    in[j].packed = nullptr;
+    if (in[j].items != nullptr) {
+      in[j].items += rows.begin * step.members;
+    } else if (j + 1 < step.in.size() && dx[j + 1].wanted()) {
+      const std::uint32_t e = cell.pattern.first_input[cell.steps[s].members[0]] + j;
+      in[j].packed =
+          packed_transpose(run_, shared_matrix(*step.type, j, kind.program->shared[e]));
+    }
+  }
+  return in;
+}
+
+void* const* RecursionRun::places(const Step& step, std::byte* block, std::size_t stride,
+                                  Range rows) {
+  const std::size_t first = rows.begin * step.members;
+  const std::size_t n = (rows.end - rows.begin) * step.members;
+  auto** const all = lists_.allocate_array<void*>(n);
+  for (std::size_t i = 0; i < n; ++i) all[i] = block + (first + i) * stride;
+  return all;
+}
+
+Destination RecursionRun::destination(Kind& kind, std::size_t s, unsigned j, Range rows) {
+  const VertexProgram& program = *kind.program;
+  const CellType& cell = program.cell;
+  Step& step = kind.steps[s];
+  const std::vector<std::uint16_t>& members = cell.steps[s].members;
+  const std::size_t q = step.members, n = (rows.end - rows.begin) * q;
+  auto** const to = lists_.allocate_array<void*>(n);
+  auto* const add = lists_.allocate_array<std::uint8_t>(n);
+  for (std::size_t p = 0; p < q; ++p) {
+    const std::uint32_t e = cell.pattern.first_input[members[p]] + j;
+    const CellInput& input = cell.pattern.inputs[e];
+    for (std::uint32_t row = rows.begin; row < rows.end; ++row) {
+      const std::size_t i = (row - rows.begin) * q + p;
+      add[i] = program.adds[e];
+      if (input.from == From::argument) {
+        const bool writes = step.type->shared_gradients[j] == SharedGradient::dense &&
+                            shared_[program.shared[e]].value.reaches_parameter;
+        to[i] = writes ? slot(step, j, row, p) : nullptr;
+      } else if (input.blocks_gradient) {
+        to[i] = nullptr;
+      } else if (input.from == From::member) {
+        const CellMember& from = cell.members[input.index];
+        const Step& producer = kind.steps[from.step];
+        to[i] = item(producer, producer.dy, producer.stride, row, from.place) +
+                input.offset * element_;
+      } else {
+        to[i] = destination_in_port(kind, step, j, e, row, p, add[i]);
+      }
+    }
+  }
+  return {to, add};
+}
+
+// Where a place has several contributors that may run in one call, each has a slot.
+void* RecursionRun::destination_in_port(Kind& kind, Step& step, unsigned j, std::uint32_t e,
+                                        std::uint32_t row, std::size_t place, std::uint8_t& add) {
+  const VertexProgram::Port& port =
+      kind.program->ports[kind.program->cell.pattern.inputs[e].index];
+  const auto& [m, v] = kind.rows[row];
+  const Member& member = members_[m];
+  const Vertices& vertices = *member.vertices;
+  if (member.gradient == nullptr || port.blocks_gradient) return nullptr;
+  std::byte* to = nullptr;
+  std::vector<Waiting>* waiting = nullptr;
+  if (port.is_state) {
+    const std::uint32_t before = vertices.predecessors_of(v)[port.predecessor];
+    to = state_in(member.gradient, member, before, port.state) + port.offset * element_;
+    if (vertices.successors[before] > 1) waiting = &waiting_states_[vertices.level[before]];
+    add = 1;
+  } else {
+    if (member.column_gradient == nullptr) return nullptr;
+    to = member.column_gradient +
+         (std::size_t{vertices.column[v]} * op_.column_size + port.offset) * element_;
+    if (!vertices.reads_columns_once) waiting = &waiting_columns_;
+    add |= static_cast<std::uint8_t>(member.adds_to_columns);
+  }
+  if (waiting == nullptr) return to;
+  std::byte* const waits = slot(step, j, row, place);
+  const auto size = static_cast<std::uint32_t>(step.type->signature.inputs[j].size());
+  waiting->push_back({to, v, size, waits});
+  add = 0;
+  return waits;
+}
+
+std::byte* RecursionRun::slot(Step& step, unsigned j, std::uint32_t row, std::size_t place) {
+  const std::size_t bytes = step.type->signature.inputs[j].size() * element_;
+  if (step.slots[j] == nullptr) {
+    step.slots[j] = gradients_.allocate_array<std::byte>(step.rows * step.members * bytes);
+  }
+  return item(step, step.slots[j], bytes, row, place);
+}
+
+// The contributions of a successor stand in the order of its program, those of several in that of
+// the vertices.
+void RecursionRun::add_waiting(std::vector<Waiting>& waiting) {
+  std::stable_sort(waiting.begin(), waiting.end(), [](const Waiting& a, const Waiting& b) {
+    return a.sum != b.sum ? a.sum < b.sum : a.successor < b.successor;
+  });
+  std::vector<const void*> addends;
+  for (std::size_t i = 0, end; i < waiting.size(); i = end) {
+    addends.clear();
+    for (end = i; end < waiting.size() && waiting[end].sum == waiting[i].sum &&
+                  waiting[end].size == waiting[i].size;
+         ++end) {
+      addends.push_back(waiting[end].addend);
+    }
+    run_.queue->add_all(op_.dtype, waiting[i].sum, waiting[i].size,
+                        {addends.data(), nullptr, addends.size()});
+  }
+  run_.queue->finish_sums();
+}
+
+void RecursionRun::contribute(NodeRef ref, SharedContributions& to) const {
+  const auto found = std::find_if(members_.begin(), members_.end(),
+                                  [&](const Member& member) { return member.ref == ref; });
+  for (std::uint32_t v = 0; v < found->vertices->size(); ++v) {
+    const Place& place = places_[found->first_vertex + v];
+    contribute(kinds_[place.kind], place.row, to);
+  }
+}
+
+void RecursionRun::contribute(const Kind& kind, std::uint32_t row, SharedContributions& to) const {
+  const CellType& cell = kind.program->cell;
+  for (std::size_t s = 0; s < kind.steps.size(); ++s) {
+    const Step& step = kind.steps[s];
+    for (std::size_t p = 0; p < step.members; ++p) {
+      const std::uint32_t first = cell.pattern.first_input[cell.steps[s].members[p]];
+      for (unsigned j = 0; j < step.in.size(); ++j) {
+        if (cell.pattern.inputs[first + j].from != From::argument) continue;
+        contribute(step, j, row * step.members + p, kind.program->shared[first + j], to);
+      }
+    }
+  }
+}
+
+void RecursionRun::contribute(const Step& step, unsigned j, std::size_t item, std::uint32_t shared,
+                              SharedContributions& to) const {
+  const Value& value = shared_[shared].value;
+  if (!value.reaches_parameter) return;
+  const Signature& signature = step.type->signature;
+  const SharedGradient kind = step.type->shared_gradients[j];
+  const bool deferred = step.deferred != nullptr;
+  const std::size_t dy_size = deferred ? signature.deferred_size : signature.output_size;
+  const std::byte* dy = (deferred ? step.deferred : step.dy) + item * dy_size * element_;
+  if (deferred) dy += signature.op->gradient.deferred_offset(signature, j) * element_;
+  const Dim& dim = signature.inputs[j];
+  const auto size = static_cast<std::uint32_t>(dim.size());
+  SharedContributions::Target& target = to.target_of(shared_[shared].producer);
+  if (kind == SharedGradient::dense) {
+    const std::byte* const addend = step.slots[j] + item * size * element_;
+    target.add({SharedGradient::sum, 0, value.offset, size, 1}, addend, nullptr);
+  } else if (kind == SharedGradient::sum) {
+    const std::size_t end = deferred ? size : dy_size;
+    for (std::size_t at = 0; at < end; at += size) {
+      target.add({kind, 0, value.offset, size, 1}, dy + at * element_, nullptr);
+    }
+  } else {
+    const Operand& x = step.in[j + 1];
+    const auto* factor = x.at<std::byte>(item);
+    const SharedContributions::Place place{kind, 0, value.offset, dim.rows(), dim.cols()};
+    for (unsigned column = 0; column < signature.inputs[j + 1].cols(); ++column) {
+      target.add(place, dy + std::size_t{column} * dim.rows() * element_,
+                 factor + std::size_t{column} * dim.cols() * element_);
+    }
+  }
+}
+
+}  // namespace dynet_like::detail

@@ -1,0 +1,443 @@
+// From the record of a vertex to its program.
+#include "dynet_like/exec/recursion_op.h"
+
+#include <algorithm>
+#include <map>
+
+#include "dynet_like/core/errors.h"
+#include "dynet_like/exec/product_flops.h"
+#include "dynet_like/ops/structured.h"
+
+namespace dynet_like::detail {
+
+namespace {
+
+using From = CellInput::From;
+
+constexpr std::uint16_t kNoMember = 0xffff;
+
+class Compiler {
+ public:
+  Compiler(const std::string& name, Tape& tape, const RecordedVertex& recorded,
+           SharedArguments& shared)
+      : name_(name), tape_(tape), recorded_(recorded), shared_(shared) {}
+
+  VertexProgram run() {
+    program_.kind = recorded_.kind;
+    find_members();
+    for (NodeId node : nodes_) add_member(node);
+    pattern_.ports = static_cast<std::uint32_t>(program_.ports.size());
+    refuse_overlaps();
+    program_.cell = make_cell_type(std::move(pattern_), tape_.types());
+    if (program_.cell.parts_overlap) {
+      refuse("parts of a value that do not overlap", "some that do: read them from identity(x)");
+    }
+    add_states();
+    program_.covers_column = covers_column();
+    find_hoisted();
+    find_sums();
+    return std::move(program_);
+  }
+
+ private:
+  [[noreturn]] void refuse(const std::string& need, const std::string& got) const {
+    throw UsageError("[" + name_ + "] need " + need + "; got " + got);
+  }
+  std::string name_of(NodeId node) const {
+    return std::string(tape_.type_of(node).op->name) + tape_.label_of(node);
+  }
+  bool is_stand_in(NodeId node) const {
+    const auto is_it = [&](ValueId value) { return tape_.value(value).node == node; };
+    return std::any_of(recorded_.column.begin(), recorded_.column.end(), is_it) ||
+           std::any_of(recorded_.states.begin(), recorded_.states.end(), is_it);
+  }
+
+  void find_members();
+  void need(const Value& value);
+  void add_member(NodeId node);
+  void push_member(TypeId type, std::span<const CellInput> inputs,
+                   std::span<const std::uint32_t> shared, VertexProgram::MemberNumbers numbers);
+  CellInput input_of(ValueId id, std::vector<std::uint32_t>& shared);
+  CellInput copy_of(const CellInput& input);
+  std::uint16_t port_of(const Value& value);
+  void refuse_overlaps() const;
+  void add_states();
+  bool covers_column() const;
+  void find_hoisted();
+  void find_sums();
+
+  const std::string& name_;
+  Tape& tape_;
+  const RecordedVertex& recorded_;
+  SharedArguments& shared_;
+  VertexProgram program_;
+  CellPattern pattern_;
+  std::vector<NodeId> nodes_;
+  std::vector<std::uint16_t> member_of_;  ///< by node
+  std::vector<Value> port_values_;
+};
+
+// Back from the results.
+void Compiler::find_members() {
+  member_of_.assign(tape_.size(), kNoMember);
+  for (ValueId result : recorded_.results) need(tape_.value(result));
+  for (auto node = static_cast<NodeId>(tape_.size()); node-- > 0;) {
+    if (member_of_[node] == kNoMember) continue;
+    nodes_.push_back(node);
+    for (ValueId input : tape_.inputs_of(node)) need(tape_.value(input));
+  }
+  std::reverse(nodes_.begin(), nodes_.end());
+  if (nodes_.size() >= kNoMember / 2) {
+    refuse("fewer than 32,767 operations in a vertex", std::to_string(nodes_.size()));
+  }
+}
+
+void Compiler::need(const Value& value) {
+  if (value.identity == 0 && !is_stand_in(value.node)) member_of_[value.node] = 0;
+}
+
+void Compiler::add_member(NodeId node) {
+  const NodeType& type = tape_.type_of(node);
+  const Op& op = *type.op;
+  if (op.role == Role::recursion) {
+    refuse("a function without recursions inside", "one: apply it to all columns before");
+  }
+  if (op.role == Role::input) {
+    refuse("a function whose data are its arguments", "an input made inside: give it as a column");
+  }
+  if (op.role == Role::row) {
+    refuse("a function of columns", "a lookup inside: look up all rows before, as columns");
+  }
+  if (tape_.items_of(node) != 1 || op.batching.open_inputs != 0) {
+    refuse("operations on single columns", name_of(node) + " of several");
+  }
+  VertexProgram::MemberNumbers numbers;
+  if (op.numbers.random) {
+    numbers.random = program_.random_members++;
+    if (numbers.random == RecursionOp::kMostRandom) refuse("at most 64 random operations", "more");
+  } else {
+    const std::span<const std::uint32_t> integers = tape_.integers_of(node);
+    numbers.integers.assign(integers.begin(), integers.end());
+  }
+  for (unsigned i = 0; i < op.numbers.reals; ++i) numbers.reals.push_back(tape_.real_of(node, i));
+  std::vector<CellInput> inputs;
+  std::vector<std::uint32_t> shared;
+  for (ValueId id : tape_.inputs_of(node)) {
+    CellInput input = input_of(id, shared);
+    // A call must not contribute twice to one place.
+    const bool again = input.from != From::argument &&
+                       std::find(inputs.begin(), inputs.end(), input) != inputs.end();
+    inputs.push_back(again ? copy_of(input) : input);
+  }
+  member_of_[node] = static_cast<std::uint16_t>(pattern_.members.size());
+  push_member(tape_.node(node).type, inputs, shared, std::move(numbers));
+}
+
+void Compiler::push_member(TypeId type, std::span<const CellInput> inputs,
+                           std::span<const std::uint32_t> shared,
+                           VertexProgram::MemberNumbers numbers) {
+  pattern_.members.push_back(type);
+  pattern_.inputs.insert(pattern_.inputs.end(), inputs.begin(), inputs.end());
+  pattern_.first_input.push_back(static_cast<std::uint32_t>(pattern_.inputs.size()));
+  program_.shared.insert(program_.shared.end(), shared.begin(), shared.end());
+  program_.numbers.push_back(std::move(numbers));
+}
+
+CellInput Compiler::copy_of(const CellInput& input) {
+  const InputKey key = input_key(input.shape, 0);
+  const NodeType& type = tape_.cache().type(ops::identity, std::span(&key, 1), {});
+  const std::uint32_t none = 0;
+  push_member(type.id, std::span(&input, 1), std::span(&none, 1), {});
+  return {From::member, input.blocks_gradient,
+          static_cast<std::uint16_t>(pattern_.members.size() - 1), 0, input.shape};
+}
+
+CellInput Compiler::input_of(ValueId id, std::vector<std::uint32_t>& shared) {
+  const Value& value = tape_.value(id);
+  CellInput input{From::argument, value.blocks_gradient, 0, 0, value.shape};
+  shared.push_back(0);
+  if (value.identity != 0) {
+    if (tape_.type_of(value.node).op->role == Role::table) {
+      refuse("a function of columns", "a table inside: look up all rows before, as columns");
+    }
+    // Values of one identity are one argument.
+    const auto known = std::find_if(shared_.begin(), shared_.end(), [&](ValueId other) {
+      return tape_.value(other).identity == value.identity;
+    });
+    shared.back() = static_cast<std::uint32_t>(known - shared_.begin());
+    if (known == shared_.end()) shared_.push_back(id);
+  } else if (is_stand_in(value.node)) {
+    input.from = From::port;
+    input.index = port_of(value);
+  } else {
+    input.from = From::member;
+    input.index = member_of_[value.node];
+    input.offset = value.offset;
+  }
+  return input;
+}
+
+std::uint16_t Compiler::port_of(const Value& value) {
+  for (std::size_t p = 0; p < port_values_.size(); ++p) {
+    if (Tape::is_same_stretch(port_values_[p], value)) return static_cast<std::uint16_t>(p);
+  }
+  VertexProgram::Port port;
+  port.offset = value.offset;
+  port.blocks_gradient = value.blocks_gradient;
+  const std::size_t states =
+      recorded_.kind.predecessors == 0 ? 1 : recorded_.states.size() / recorded_.kind.predecessors;
+  for (std::size_t i = 0; i < recorded_.states.size(); ++i) {
+    if (tape_.value(recorded_.states[i]).node != value.node) continue;
+    port.is_state = true;
+    port.predecessor = static_cast<std::uint32_t>(i / states);
+    port.state = static_cast<std::uint32_t>(i % states);
+  }
+  program_.ports.push_back(port);
+  port_values_.push_back(value);
+  return static_cast<std::uint16_t>(port_values_.size() - 1);
+}
+
+// Two calls could add to one element of a gradient at once.
+void Compiler::refuse_overlaps() const {
+  for (std::size_t p = 0; p < port_values_.size(); ++p) {
+    for (std::size_t q = 0; q < p; ++q) {
+      const Value &a = port_values_[p], &b = port_values_[q];
+      const std::uint32_t a_end = a.offset + tape_.types().shape(a.shape).size;
+      const std::uint32_t b_end = b.offset + tape_.types().shape(b.shape).size;
+      const bool either_blocks = a.blocks_gradient || b.blocks_gradient;
+      if (a.node != b.node || either_blocks || a_end <= b.offset || b_end <= a.offset) continue;
+      if (a.offset == b.offset && a_end == b_end) continue;
+      refuse("parts of an argument that do not overlap",
+             "elements " + std::to_string(a.offset) + " to " + std::to_string(a_end) + " and " +
+                 std::to_string(b.offset) + " to " + std::to_string(b_end) +
+                 ": read them from identity(x)");
+    }
+  }
+}
+
+void Compiler::add_states() {
+  for (TypeId member : program_.cell.pattern.members) {
+    program_.product_flops += product_flops(tape_.types()[member]);
+  }
+  for (ValueId result : recorded_.results) {
+    const Value& value = tape_.value(result);
+    program_.states.push_back({member_of_[value.node], value.offset});
+  }
+}
+
+bool Compiler::covers_column() const {
+  std::size_t covered = 0, size = 0;
+  for (std::size_t p = 0; p < port_values_.size(); ++p) {
+    const VertexProgram::Port& port = program_.ports[p];
+    if (!port.is_state && !port.blocks_gradient) {
+      covered += tape_.types().shape(port_values_[p].shape).size;
+    }
+  }
+  for (ValueId column : recorded_.column) size += tape_.shape_of(column).size;
+  return covered == size;
+}
+
+// Steps stand behind those that they read.
+void Compiler::find_hoisted() {
+  const CellType& cell = program_.cell;
+  program_.hoisted.assign(cell.steps.size(), true);
+  for (std::size_t s = 0; s < cell.steps.size(); ++s) {
+    for (std::uint16_t m : cell.steps[s].members) {
+      for (const CellInput& input : cell.pattern.inputs_of(m)) {
+        const bool depends =
+            (input.from == From::port && program_.ports[input.index].is_state) ||
+            (input.from == From::member && !program_.hoisted[cell.members[input.index].step]);
+        if (depends) program_.hoisted[s] = false;
+      }
+    }
+  }
+}
+
+// What a state's gradient brings is there before anything in the vertex contributes. Apart from
+// that, contributions come in the order of the backward pass.
+void Compiler::find_sums() {
+  const CellType& cell = program_.cell;
+  const CellPattern& pattern = cell.pattern;
+  program_.clears.assign(pattern.size(), false);
+  program_.adds.assign(pattern.inputs.size(), false);
+  std::vector<std::size_t> state_elements(pattern.size(), 0);
+  std::vector<bool> is_state(pattern.size(), false);
+  for (std::size_t s = 0; s < program_.states.size(); ++s) {
+    const VertexProgram::State& state = program_.states[s];
+    is_state[state.member] = true;
+    state_elements[state.member] += tape_.shape_of(recorded_.results[s]).size;
+    for (std::size_t t = 0; t < s; ++t) {
+      if (program_.states[t].member == state.member && program_.states[t].offset == state.offset) {
+        program_.clears[state.member] = true;
+      }
+    }
+  }
+  for (std::size_t m = 0; m < pattern.size(); ++m) {
+    const std::size_t size = tape_.types()[pattern.members[m]].output_size;
+    if (is_state[m] ? state_elements[m] != size : !cell.members[m].is_covered) {
+      program_.clears[m] = true;
+    }
+  }
+  std::vector<std::vector<bool>> begun(pattern.size());
+  std::vector<bool> port_begun(cell.ports.size(), false);
+  for (std::size_t m = 0; m < pattern.size(); ++m) {
+    begun[m].assign(cell.members[m].parts.size(), is_state[m] || program_.clears[m]);
+  }
+  for (std::uint16_t s : cell.backward) {
+    for (std::uint16_t m : cell.steps[s].members) {
+      for (std::uint32_t e = pattern.first_input[m]; e < pattern.first_input[m + 1]; ++e) {
+        const CellInput& input = pattern.inputs[e];
+        if (input.blocks_gradient || input.from == From::argument) continue;
+        auto has_begun = input.from == From::port ? port_begun[input.index]
+                                                  : begun[input.index][cell.gradients[e].part];
+        program_.adds[e] = has_begun;
+        has_begun = true;
+      }
+    }
+  }
+}
+
+}  // namespace
+
+std::uint32_t RecursionOp::most_random() const {
+  const bool draws = std::any_of(programs.begin(), programs.end(), [](const VertexProgram& program) {
+    return program.random_members > 0;
+  });
+  return draws ? kMostRandom : 0;
+}
+
+void RecursionOp::add_shared(Tape& tape, std::vector<ValueId>& inputs) const {
+  std::vector<ValueId> values, arguments;
+  for (const SharedRecipe& recipe : recipes) {
+    arguments.clear();
+    for (std::uint32_t input : recipe.inputs) arguments.push_back(values[input]);
+    switch (recipe.kind) {
+      case SharedRecipe::Kind::parameter: {
+        const bool is_constant = recipe.stops_gradient || recipe.parameter->frozen;
+        values.push_back(tape.add_parameter(recipe.parameter, is_constant));
+        break;
+      }
+      case SharedRecipe::Kind::constant:
+        values.push_back(tape.add_constant(recipe.dim, recipe.reals[0]));
+        break;
+      case SharedRecipe::Kind::operation:
+        values.push_back(tape.add(*recipe.op, arguments, recipe.attributes,
+                                  {recipe.integers, recipe.reals, {}}));
+        break;
+      case SharedRecipe::Kind::view: {
+        Value view = tape.value(arguments[0]);
+        view.offset += recipe.offset;
+        view.shape = tape.cache().shape(recipe.dim, dtype);
+        view.items = recipe.dim.bd;
+        view.stride = recipe.stride;
+        view.blocks_gradient |= recipe.stops_gradient;
+        view.reaches_parameter &= !recipe.stops_gradient;
+        values.push_back(tape.add_view(view));
+      }
+    }
+  }
+  for (std::uint32_t number : shared) inputs.push_back(values[number]);
+}
+
+std::size_t RecursionOp::bytes_of_vertex(const VertexKind& kind, bool inference) const {
+  const VertexProgram* const program = find(kind);
+  std::size_t bytes = 0;
+  for (TypeId member : program->cell.pattern.members) {
+    const NodeType& type = (*types)[member];
+    const Signature& signature = type.signature;
+    std::size_t elements = signature.output_size + signature.saved_size;
+    if (!inference) elements += signature.output_size + signature.deferred_size;
+    bytes += elements * size_of(dtype) + 2 * type.inputs * sizeof(void*);
+    for (const Dim& dim : signature.inputs) {
+      if (!inference) bytes += dim.size() * size_of(dtype);  // slots
+    }
+  }
+  return bytes;
+}
+
+const VertexProgram* RecursionOp::find(const VertexKind& kind) const {
+  const auto found = std::find_if(programs.begin(), programs.end(),
+                                  [&](const VertexProgram& program) { return program.kind == kind; });
+  return found == programs.end() ? nullptr : &*found;
+}
+
+namespace {
+
+class RecipeWriter {
+ public:
+  explicit RecipeWriter(const Tape& tape) : tape_(tape) {}
+
+  std::uint32_t write(ValueId id) {
+    const Value& value = tape_.value(id);
+    const std::uint32_t node = write_node(value.node);
+    const Value& whole = tape_.value(tape_.node(value.node).value);
+    if (Tape::is_same_stretch(value, whole)) return node;
+    SharedRecipe recipe;
+    recipe.kind = SharedRecipe::Kind::view;
+    recipe.inputs = {node};
+    recipe.dim = tape_.dim_of(id);
+    recipe.offset = value.offset;
+    recipe.stride = value.stride;
+    recipe.stops_gradient = value.blocks_gradient && !whole.blocks_gradient;
+    all.push_back(std::move(recipe));
+    return static_cast<std::uint32_t>(all.size() - 1);
+  }
+
+  std::vector<SharedRecipe> all;
+
+ private:
+  std::uint32_t write_node(NodeId node) {
+    const auto [known, is_new] = of_node_.try_emplace(node, 0);
+    if (is_new) {
+      SharedRecipe recipe = recipe_of(node);
+      all.push_back(std::move(recipe));
+      of_node_[node] = static_cast<std::uint32_t>(all.size() - 1);
+    }
+    return of_node_[node];
+  }
+
+  SharedRecipe recipe_of(NodeId node) {
+    const NodeType& type = tape_.type_of(node);
+    const ValueId output = tape_.node(node).value;
+    SharedRecipe recipe;
+    if (type.op->is_parameter()) {
+      recipe.parameter = tape_.shared_storage_of(node);
+      // A parameter that is frozen may be thawed later.
+      recipe.stops_gradient = tape_.value(output).blocks_gradient && !recipe.parameter->frozen;
+      return recipe;
+    }
+    recipe.dim = tape_.dim_of(output);
+    for (std::size_t r = 0; r < type.op->numbers.reals * tape_.value(output).items; ++r) {
+      recipe.reals.push_back(tape_.real_of(node, r));
+    }
+    recipe.kind = SharedRecipe::Kind::constant;
+    if (type.inputs == 0) return recipe;
+    recipe.kind = SharedRecipe::Kind::operation;
+    recipe.op = type.op;
+    recipe.attributes = type.signature.attributes;
+    const std::span<const std::uint32_t> integers = tape_.integers_of(node);
+    recipe.integers.assign(integers.begin(), integers.end());
+    for (ValueId input : tape_.inputs_of(node)) recipe.inputs.push_back(write(input));
+    return recipe;
+  }
+
+  const Tape& tape_;
+  std::map<NodeId, std::uint32_t> of_node_;
+};
+
+}  // namespace
+
+std::vector<SharedRecipe> make_recipes(const Tape& tape, const SharedArguments& values,
+                                       std::vector<std::uint32_t>& shared) {
+  RecipeWriter writer(tape);
+  shared.clear();
+  for (ValueId value : values) shared.push_back(writer.write(value));
+  return std::move(writer.all);
+}
+
+VertexProgram make_vertex_program(const std::string& name, Tape& tape,
+                                  const RecordedVertex& recorded, SharedArguments& shared) {
+  return Compiler(name, tape, recorded, shared).run();
+}
+
+}  // namespace dynet_like::detail

@@ -1,0 +1,114 @@
+// The op of a recursion: for every kind of vertices a program, made from what a function recorded.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "dynet_like/exec/cell_type.h"
+#include "dynet_like/tape/tape.h"
+#include "dynet_like/tape/vertices.h"
+
+namespace dynet_like::detail {
+
+/// What a vertex of one kind computes.
+struct VertexProgram {
+  /// Where a port's value comes from: a column of the input, or a predecessor's state.
+  struct Port {
+    bool is_state = false, blocks_gradient = false;
+    std::uint32_t predecessor = 0, state = 0;
+    std::uint32_t offset = 0;  ///< elements into it
+  };
+  /// A part of a member's output.
+  struct State {
+    std::uint16_t member = 0;
+    std::uint32_t offset = 0;
+  };
+  /// Numbers of a member, the same for all vertices.
+  struct MemberNumbers {
+    std::vector<std::uint32_t> integers;
+    std::vector<double> reals;
+    std::uint32_t random = 0;  ///< which random member it is
+  };
+
+  VertexKind kind;
+  CellType cell;
+  std::vector<Port> ports;
+  std::vector<std::uint32_t> shared;  ///< by input of the pattern: which shared input of the node
+  std::vector<State> states;
+  std::vector<MemberNumbers> numbers;
+  std::vector<bool> hoisted;  ///< by step: reads no state, even indirectly
+  std::vector<bool> clears;   ///< by member: its gradient begins with zeros
+  std::vector<bool> adds;     ///< by input: others have contributed before, in the same vertex
+  std::uint32_t random_members = 0;
+  double product_flops = 0;    ///< of a vertex, forward
+  bool covers_column = false;  ///< every element of a column gets a contribution
+};
+
+/// How a value that follows from parameters and constants alone is recorded on another tape.
+struct SharedRecipe {
+  /// A parameter, a constant, an operation on other values, or a stretch of one.
+  enum class Kind : std::uint8_t { parameter, constant, operation, view };
+  Kind kind = Kind::parameter;
+  bool stops_gradient = false;
+  std::shared_ptr<ParameterStorage> parameter;
+  const Op* op = nullptr;
+  std::vector<std::uint32_t> inputs;  ///< earlier recipes
+  std::vector<std::uint32_t> attributes, integers;
+  std::vector<double> reals;
+  Dim dim;
+  std::uint32_t offset = 0, stride = 0;
+};
+
+/// A node has the input whose columns vertices read, if any does, and then the shared ones.
+struct RecursionOp : Op {
+  /// Of every vertex so many random numbers of nodes are reserved.
+  static constexpr std::uint32_t kMostRandom = 64;
+
+  std::string its_name;
+  std::shared_ptr<TypeTable> types;  ///< of what the programs run
+  std::vector<VertexProgram> programs;
+  std::vector<SharedRecipe> recipes;
+  std::vector<std::uint32_t> shared;  ///< which of them are inputs
+  std::vector<Dim> state_dims;
+  std::vector<std::uint32_t> state_sizes;
+  std::vector<std::uint32_t> state_offsets;  ///< elements in all states before, of one vertex
+  std::uint32_t state_size = 0;              ///< of all states of a vertex
+  bool reads_columns = false;
+  std::uint32_t column_size = 0;
+  DType dtype = DType::f32;
+
+  /// Random nodes that every vertex has numbers for.
+  std::uint32_t most_random() const;
+  const VertexProgram* find(const VertexKind& kind) const;
+  /// Records the shared inputs.
+  void add_shared(Tape& tape, std::vector<ValueId>& inputs) const;
+  /// Bytes that the programs keep for a vertex of a kind; in training with their gradients.
+  std::size_t bytes_of_vertex(const VertexKind& kind, bool inference) const;
+};
+
+/// What a function recorded for vertices of a kind on a tape of its own.
+struct RecordedVertex {
+  VertexKind kind;
+  std::vector<ValueId> column, states;  ///< stand-ins; states by predecessor, then by state
+  std::vector<ValueId> results;
+};
+
+/// A shared argument of a program: a value of the recorded tape.
+using SharedArguments = std::vector<ValueId>;
+
+/// Makes the program. Arguments that are new are added to `shared`. Throws UsageError for what
+/// cannot be in one.
+VertexProgram make_vertex_program(const std::string& name, Tape& tape,
+                                  const RecordedVertex& recorded, SharedArguments& shared);
+
+/// What it takes to record these values of a tape, whose numbers among the recipes go to `shared`.
+std::vector<SharedRecipe> make_recipes(const Tape& tape, const SharedArguments& values,
+                                       std::vector<std::uint32_t>& shared);
+
+inline const RecursionOp& recursion_of(const Signature& type) {
+  return static_cast<const RecursionOp&>(*type.op);
+}
+
+}  // namespace dynet_like::detail

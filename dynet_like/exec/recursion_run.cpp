@@ -1,0 +1,320 @@
+// Recursions forward: vertices sorted by kind and level, and the calls of their steps.
+#include "dynet_like/exec/recursion_run.h"
+
+#include <algorithm>
+
+#include "dynet_like/ops/structured.h"
+
+namespace dynet_like::detail {
+
+namespace {
+
+using From = CellInput::From;
+
+}  // namespace
+
+RecursionRun::RecursionRun(RunState& run, const Batch& batch, std::span<const NodeRef> members)
+    : run_(run),
+      type_(batch.type),
+      op_(recursion_of(run.types()[batch.type].signature)),
+      element_(size_of(op_.dtype)),
+      gradients_(run.common.memory) {
+  find_members(members);
+  std::byte* out = batch.out;
+  for (Member& member : members_) {
+    member.out = out;
+    out += member.vertices->size() * batch.stride;
+  }
+  sort_vertices();
+  for (Kind& kind : kinds_) allocate(kind);
+  for (Kind& kind : kinds_) list_inputs(kind);
+}
+
+void RecursionRun::find_members(std::span<const NodeRef> refs) {
+  std::uint32_t first_vertex = 0;
+  for (NodeRef ref : refs) {
+    const Tape& tape = run_.tape(ref);
+    const RecordedRecursion& recorded = tape.recursion_of(ref.node);
+    Member member;
+    member.ref = ref;
+    member.vertices = recorded.vertices;
+    member.first_vertex = first_vertex;
+    member.first_random = recorded.first_random;
+    if (op_.reads_columns) {
+      const Value& value = tape.value(tape.inputs_of(ref.node)[0]);
+      member.columns =
+          run_.state({ref.tape, value.node}).value + std::size_t{value.offset} * element_;
+    }
+    members_.push_back(member);
+    first_vertex += member.vertices->size();
+    levels_ = std::max(levels_, member.vertices->levels);
+  }
+  places_.resize(first_vertex);
+  find_shared();
+}
+
+// They are the same for all members.
+void RecursionRun::find_shared() {
+  const NodeRef ref = members_[0].ref;
+  const Tape& tape = run_.tape(ref);
+  for (ValueId input : tape.inputs_of(ref.node).subspan(op_.reads_columns ? 1 : 0)) {
+    const Value& value = tape.value(input);
+    const NodeRef producer{ref.tape, value.node};
+    shared_.push_back({value, run_.identity_of(producer),
+                       run_.state(producer).value + std::size_t{value.offset} * element_});
+  }
+}
+
+// A counting sort: by kind, by level, by sample.
+void RecursionRun::sort_vertices() {
+  kinds_.resize(op_.programs.size());
+  std::vector<std::uint32_t> kind_of;
+  const auto for_vertices = [&](const auto& visit) {
+    for (std::uint32_t m = 0; m < members_.size(); ++m) {
+      const Vertices& vertices = *members_[m].vertices;
+      kind_of.clear();
+      for (const VertexKind& kind : vertices.kinds) {
+        kind_of.push_back(static_cast<std::uint32_t>(op_.find(kind) - op_.programs.data()));
+      }
+      for (std::uint32_t v = 0; v < vertices.size(); ++v) visit(m, v, kind_of[vertices.kind[v]]);
+    }
+  };
+  for (std::size_t k = 0; k < kinds_.size(); ++k) {
+    kinds_[k].program = &op_.programs[k];
+    kinds_[k].level_begin.assign(levels_ + 1, 0);
+  }
+  for_vertices([&](std::uint32_t m, std::uint32_t v, std::uint32_t k) {
+    ++kinds_[k].level_begin[members_[m].vertices->level[v] + 1];
+  });
+  std::vector<std::vector<std::uint32_t>> next;
+  for (Kind& kind : kinds_) {
+    for (std::uint32_t l = 0; l < levels_; ++l) kind.level_begin[l + 1] += kind.level_begin[l];
+    kind.rows.resize(kind.level_begin[levels_]);
+    next.push_back(kind.level_begin);
+  }
+  for_vertices([&](std::uint32_t m, std::uint32_t v, std::uint32_t k) {
+    const std::uint32_t row = next[k][members_[m].vertices->level[v]]++;
+    kinds_[k].rows[row] = {m, v};
+    places_[members_[m].first_vertex + v] = {k, row};
+  });
+}
+
+void RecursionRun::allocate(Kind& kind) {
+  if (kind.rows.empty()) return;
+  for (const CellStep& of : kind.program->cell.steps) {
+    const NodeType& type = (*op_.types)[of.type];
+    const Signature& signature = type.signature;
+    Step step;
+    step.type = &type;
+    step.kernels = &run_.queue->kernels(*type.op);
+    step.rows = kind.rows.size();
+    step.members = of.members.size();
+    step.stride = signature.output_size * element_;
+    step.saved_stride = signature.saved_size * element_;
+    step.deferred_stride = signature.deferred_size * element_;
+    const std::size_t items = kind.rows.size() * step.members;
+    const auto block = [&](std::size_t bytes) {
+      std::byte* const memory = run_.values.allocate(bytes);
+      blocks_.push_back({memory, bytes});
+      return memory;
+    };
+    step.out = block(items * step.stride);
+    const bool keeps_saved = !run_.options.inference || type.op->kernels != nullptr;
+    if (step.saved_stride > 0 && keeps_saved) step.saved = block(items * step.saved_stride);
+    kind.steps.push_back(std::move(step));
+  }
+}
+
+void RecursionRun::give_back() {
+  for (const auto& [memory, bytes] : blocks_) run_.values.give_back(memory, bytes);
+  blocks_.clear();
+}
+
+void RecursionRun::list_inputs(Kind& kind) {
+  const CellType& cell = kind.program->cell;
+  for (std::size_t s = 0; s < kind.steps.size(); ++s) {
+    Step& step = kind.steps[s];
+    for (unsigned j = 0; j < step.type->inputs; ++j) {
+      if (step.type->signature.shared[j] == 0) {
+        step.in.push_back({list_places(kind, cell.steps[s], j), nullptr});
+        continue;
+      }
+      const std::uint32_t e = cell.pattern.first_input[cell.steps[s].members[0]] + j;
+      const SharedMatrix matrix = shared_matrix(*step.type, j, kind.program->shared[e]);
+      Operand operand{nullptr, shared_[kind.program->shared[e]].place};
+      operand.packed = packed_matrix(run_, matrix, kind.rows.size() * step.members);
+      step.in.push_back(operand);
+    }
+    list_numbers(kind, s);
+  }
+}
+
+const void** RecursionRun::list_places(const Kind& kind, const CellStep& of, unsigned j) {
+  const std::size_t q = of.members.size();
+  auto** const places = run_.lists.allocate_array<const void*>(kind.rows.size() * q);
+  for (std::size_t p = 0; p < q; ++p) {
+    const std::uint32_t e = kind.program->cell.pattern.first_input[of.members[p]] + j;
+    for (std::uint32_t row = 0; row < kind.rows.size(); ++row) {
+      places[row * q + p] = source(kind, e, row);
+    }
+  }
+  return places;
+}
+
+const void* RecursionRun::source(const Kind& kind, std::uint32_t e, std::uint32_t row) const {
+  const CellInput& input = kind.program->cell.pattern.inputs[e];
+  if (input.from == From::member) {
+    const CellMember& from = kind.program->cell.members[input.index];
+    const Step& step = kind.steps[from.step];
+    return item(step, step.out, step.stride, row, from.place) + input.offset * element_;
+  }
+  if (input.from == From::argument) return shared_[kind.program->shared[e]].place;
+  const VertexProgram::Port& port = kind.program->ports[input.index];
+  const auto& [m, v] = kind.rows[row];
+  const Member& member = members_[m];
+  if (!port.is_state) {
+    const std::size_t column = member.vertices->column[v];
+    return member.columns + (column * op_.column_size + port.offset) * element_;
+  }
+  const std::uint32_t before = member.vertices->predecessors_of(v)[port.predecessor];
+  const Place& place = places_[member.first_vertex + before];
+  return state_of(kinds_[place.kind], &Step::out, place.row, port.state) + port.offset * element_;
+}
+
+std::byte* RecursionRun::state_of(const Kind& kind, std::byte* Step::*block, std::uint32_t row,
+                                  std::uint32_t state) const {
+  const VertexProgram::State& of = kind.program->states[state];
+  const CellMember& member = kind.program->cell.members[of.member];
+  const Step& step = kind.steps[member.step];
+  return item(step, step.*block, step.stride, row, member.place) + of.offset * element_;
+}
+
+std::byte* RecursionRun::state_in(std::byte* node, const Member& member, std::uint32_t vertex,
+                                  std::uint32_t state) const {
+  const std::size_t before = std::size_t{op_.state_offsets[state]} * member.vertices->size();
+  return node + (before + std::size_t{vertex} * op_.state_sizes[state]) * element_;
+}
+
+void RecursionRun::list_numbers(Kind& kind, std::size_t s) {
+  Step& step = kind.steps[s];
+  const CellStep& of = kind.program->cell.steps[s];
+  const Op& op = *step.type->op;
+  const std::size_t integers = step.type->signature.integers, reals = op.numbers.reals;
+  const std::size_t items = kind.rows.size() * step.members;
+  auto* const all = run_.lists.allocate_array<std::uint32_t>(items * integers);
+  auto* const real = run_.lists.allocate_array<std::byte>(items * reals * element_);
+  for (std::size_t i = 0; i < items && integers + reals > 0; ++i) {
+    const VertexProgram::MemberNumbers& numbers =
+        kind.program->numbers[of.members[i % step.members]];
+    if (op.numbers.random) {
+      const auto& [m, v] = kind.rows[i / step.members];
+      const std::uint32_t number =
+          members_[m].first_random + v * RecursionOp::kMostRandom + numbers.random;
+      const std::uint32_t draw[] = {run_.tape(members_[m].ref).sample(), number, 0};
+      std::copy_n(draw, integers, all + i * integers);
+    } else {
+      std::copy(numbers.integers.begin(), numbers.integers.end(), all + i * integers);
+    }
+    for (std::size_t r = 0; r < reals; ++r) {
+      if (op_.dtype == DType::f32) {
+        reinterpret_cast<float*>(real)[i * reals + r] = static_cast<float>(numbers.reals[r]);
+      } else {
+        reinterpret_cast<double*>(real)[i * reals + r] = numbers.reals[r];
+      }
+    }
+  }
+  step.integers = integers > 0 ? all : nullptr;
+  step.reals = reals > 0 ? real : nullptr;
+}
+
+void RecursionRun::forward() {
+  for (Kind& kind : kinds_) run_steps(kind, all_rows(kind), true);
+  for (std::uint32_t level = 0; level < levels_; ++level) {
+    for (Kind& kind : kinds_) run_steps(kind, rows_of(kind, level), false);
+  }
+  copy_states();
+  for (const Kind& kind : kinds_) {
+    run_.counts.recursion_flops +=
+        kind.program->product_flops * static_cast<double>(kind.rows.size());
+  }
+}
+
+void RecursionRun::run_steps(Kind& kind, Range rows, bool hoisted) {
+  if (rows.begin == rows.end) return;
+  for (std::size_t s = 0; s < kind.steps.size(); ++s) {
+    if (kind.program->hoisted[s] == hoisted) run_step(kind.steps[s], rows);
+  }
+}
+
+void RecursionRun::run_step(Step& step, Range rows) {
+  const std::size_t first = rows.begin * step.members;
+  const Signature& signature = step.type->signature;
+  lists_.reset();
+  auto* const in = lists_.allocate_array<Operand>(step.in.size());
+  for (std::size_t j = 0; j < step.in.size(); ++j) {
+    in[j] = step.in[j];
+    if (in[j].items != nullptr) in[j].items += first;
+  }
+  ForwardCall call;
+  call.type = &signature;
+  call.n = (rows.end - rows.begin) * step.members;
+  call.in = in;
+  call.out = step.out + first * step.stride;
+  if (step.saved != nullptr) call.saved = step.saved + first * step.saved_stride;
+  if (step.integers != nullptr) call.integers = step.integers + first * signature.integers;
+  if (step.reals != nullptr) {
+    call.reals =
+        static_cast<const std::byte*>(step.reals) + first * signature.op->numbers.reals * element_;
+  }
+  call.random = run_.random;
+  TypeCount& counts = run_.counts.of_types[type_];
+  const KernelTime time(run_, counts.seconds);
+  run_.queue->forward(step.kernels->forward[static_cast<int>(op_.dtype)], call);
+  ++counts.forward_calls;
+}
+
+// Out of the blocks of the steps into those of the nodes.
+void RecursionRun::copy_states() {
+  std::vector<const void*> from;
+  std::vector<void*> to;
+  for (std::uint32_t s = 0; s < op_.state_sizes.size(); ++s) {
+    for (const Member& member : members_) {
+      for (std::uint32_t v = 0; v < member.vertices->size(); ++v) {
+        const Place& place = places_[member.first_vertex + v];
+        from.push_back(state_of(kinds_[place.kind], &Step::out, place.row, s));
+        to.push_back(state_in(member.out, member, v, s));
+      }
+    }
+    const bool is_last = s + 1 == op_.state_sizes.size();
+    if (!is_last && op_.state_sizes[s + 1] == op_.state_sizes[s]) continue;
+    copy(op_.state_sizes[s], from, to, false);
+    from.clear();
+    to.clear();
+  }
+}
+
+// What `identity` does with gradients: it writes or adds them wherever they belong.
+void RecursionRun::copy(std::uint32_t elements, std::span<const void*> from, std::span<void*> to,
+                        bool add) {
+  if (from.empty()) return;
+  Signature signature;
+  signature.op = &ops::identity;
+  signature.dtype = op_.dtype;
+  signature.inputs = {Dim({elements})};
+  signature.shared = {0};
+  signature.output = signature.inputs[0];
+  signature.output_size = elements;
+  const std::vector<std::uint8_t> adds(from.size(), add);
+  const Destination destination{to.data(), adds.data()};
+  BackwardCall call;
+  call.type = &signature;
+  call.n = from.size();
+  call.dy.items = from.data();
+  call.dx = &destination;
+  TypeCount& counts = run_.counts.of_types[type_];
+  const KernelTime time(run_, counts.seconds);
+  const Kernels& kernels = run_.queue->kernels(ops::identity);
+  run_.queue->backward(kernels.backward[static_cast<int>(op_.dtype)], call);
+}
+
+}  // namespace dynet_like::detail

@@ -1,0 +1,150 @@
+// A batch of recursions: the vertices of all samples, level by level.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "dynet_like/exec/packing.h"
+#include "dynet_like/exec/recursion_op.h"
+#include "dynet_like/exec/run_state.h"
+#include "dynet_like/exec/shared_contributions.h"
+
+namespace dynet_like::detail {
+
+class BackwardPass;
+
+/// The nodes of one batch. It keeps what its programs computed for the backward pass.
+class RecursionRun {
+ public:
+  /// `batch` has its place for outputs, in which every node has all its vertices' first states, then
+  /// the second, and so on.
+  RecursionRun(RunState& run, const Batch& batch, std::span<const NodeRef> members);
+
+  void forward();
+  /// Gives back what only a backward pass would read.
+  void give_back();
+  /// The members that take part have complete gradients. `members` are those that there still are.
+  void backward(BackwardPass& pass, std::span<const NodeRef> members);
+  /// What a member contributed to its shared inputs: after `backward`, in the order of vertices.
+  void contribute(NodeRef member, SharedContributions& to) const;
+
+ private:
+  struct Member {
+    NodeRef ref;
+    std::shared_ptr<const Vertices> vertices;
+    std::uint32_t first_vertex = 0, first_random = 0;
+    const std::byte* columns = nullptr;
+    std::byte* out = nullptr;
+    // In the backward pass; null: not wanted.
+    std::byte *gradient = nullptr, *column_gradient = nullptr;
+    bool adds_to_columns = false;
+  };
+  struct Shared {
+    Value value;
+    Identity producer = 0;
+    const std::byte* place = nullptr;
+  };
+  /// A vertex of a member, and in which row of its kind it runs.
+  struct Row {
+    std::uint32_t member = 0, vertex = 0;
+  };
+  struct Place {
+    std::uint32_t kind = 0, row = 0;
+  };
+  struct Range {
+    std::uint32_t begin = 0, end = 0;
+  };
+  /// Calls of one type: `members` items beside each other for every row.
+  struct Step {
+    const NodeType* type = nullptr;
+    const Kernels* kernels = nullptr;
+    std::size_t rows = 0, members = 0, stride = 0, saved_stride = 0, deferred_stride = 0;
+    std::byte *out = nullptr, *saved = nullptr, *dy = nullptr, *deferred = nullptr;
+    std::vector<Operand> in;
+    const std::uint32_t* integers = nullptr;
+    const void* reals = nullptr;
+    /// By input: what is contributed to it by item, if it does not go where it belongs.
+    std::vector<std::byte*> slots;
+  };
+  struct Kind {
+    const VertexProgram* program = nullptr;
+    std::vector<std::uint32_t> level_begin;  ///< into rows
+    std::vector<Row> rows;
+    std::vector<Step> steps;
+  };
+  /// A contribution in a slot to a state of a vertex, or to a column of an input.
+  struct Waiting {
+    std::byte* sum = nullptr;
+    std::uint32_t successor = 0, size = 0;
+    const void* addend = nullptr;
+  };
+
+  void find_members(std::span<const NodeRef> refs);
+  void find_shared();
+  void sort_vertices();
+  void allocate(Kind& kind);
+  void list_inputs(Kind& kind);
+  const void** list_places(const Kind& kind, const CellStep& of, unsigned j);
+  const void* source(const Kind& kind, std::uint32_t e, std::uint32_t row) const;
+  void list_numbers(Kind& kind, std::size_t s);
+  SharedMatrix shared_matrix(const NodeType& type, unsigned j, std::uint32_t shared) const {
+    return {&type, j, &shared_[shared].value, shared_[shared].producer};
+  }
+  std::byte* item(const Step& step, std::byte* block, std::size_t stride, std::uint32_t row,
+                  std::size_t place) const {
+    return block + (row * step.members + place) * stride;
+  }
+  /// Where a state of a row lies in the block of its step: in `out` or in `dy`.
+  std::byte* state_of(const Kind& kind, std::byte* Step::*block, std::uint32_t row,
+                      std::uint32_t state) const;
+  /// Where it lies in the output of its node, or in the gradient of that.
+  std::byte* state_in(std::byte* node, const Member& member, std::uint32_t vertex,
+                      std::uint32_t state) const;
+  Range rows_of(const Kind& kind, std::uint32_t level) const {
+    return {kind.level_begin[level], kind.level_begin[level + 1]};
+  }
+  static Range all_rows(const Kind& kind) {
+    return {0, static_cast<std::uint32_t>(kind.rows.size())};
+  }
+  void run_steps(Kind& kind, Range rows, bool hoisted);
+  void run_step(Step& step, Range rows);
+  void copy_states();
+  void copy(std::uint32_t elements, std::span<const void*> from, std::span<void*> to, bool add);
+
+  void begin_backward(BackwardPass& pass, std::span<const NodeRef> members);
+  void clear_columns();
+  void run_backward(Kind& kind, Range rows, bool hoisted);
+  void bring_state_gradients(Kind& kind, Range rows, bool hoisted);
+  void run_step_backward(Kind& kind, std::size_t s, Range rows);
+  const Operand* inputs_backward(Kind& kind, std::size_t s, Range rows, const Destination* dx);
+  Destination destination(Kind& kind, std::size_t s, unsigned j, Range rows);
+  void* destination_in_port(Kind& kind, Step& step, unsigned j, std::uint32_t e, std::uint32_t row,
+                            std::size_t place, std::uint8_t& add);
+  std::byte* slot(Step& step, unsigned j, std::uint32_t row, std::size_t place);
+  void* const* places(const Step& step, std::byte* block, std::size_t stride, Range rows);
+  void add_waiting(std::vector<Waiting>& waiting);
+  void contribute(const Kind& kind, std::uint32_t row, SharedContributions& to) const;
+  void contribute(const Step& step, unsigned j, std::size_t item, std::uint32_t shared,
+                  SharedContributions& to) const;
+
+  RunState& run_;
+  TypeId type_;
+  const RecursionOp& op_;
+  std::size_t element_;
+  std::vector<Member> members_;
+  std::vector<Shared> shared_;
+  std::vector<Kind> kinds_;
+  std::vector<Place> places_;  ///< by vertex of all members
+  std::uint32_t levels_ = 0;
+  std::vector<std::pair<std::byte*, std::size_t>> blocks_;
+
+  // Of a backward pass.
+  bool has_inactive_ = false;
+  Arena gradients_;  ///< of what the programs computed
+  Arena lists_;      ///< of one call
+  std::vector<std::vector<Waiting>> waiting_states_;  ///< by level
+  std::vector<Waiting> waiting_columns_;
+};
+
+}  // namespace dynet_like::detail

@@ -1,0 +1,28 @@
+// Which batch has a recursion.
+#include "dynet_like/exec/recursions.h"
+
+#include <algorithm>
+
+#include "dynet_like/exec/recursion_run.h"
+
+namespace dynet_like::detail {
+
+Recursions::Recursions() = default;
+Recursions::~Recursions() = default;
+
+RecursionRun* Recursions::find(std::uint32_t batch) const {
+  const auto found =
+      std::lower_bound(all_.begin(), all_.end(), batch,
+                       [](const OfBatch& of, std::uint32_t number) { return of.batch < number; });
+  return found != all_.end() && found->batch == batch ? found->run.get() : nullptr;
+}
+
+void Recursions::add(std::uint32_t batch, std::unique_ptr<RecursionRun> run) {
+  all_.push_back({batch, std::move(run)});
+}
+
+void Recursions::resize(std::uint32_t batches) noexcept {
+  while (!all_.empty() && all_.back().batch >= batches) all_.pop_back();
+}
+
+}  // namespace dynet_like::detail

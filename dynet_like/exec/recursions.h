@@ -1,0 +1,32 @@
+// The recursions that a lane has run, until they are forgotten.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+namespace dynet_like::detail {
+
+class RecursionRun;
+
+class Recursions {
+ public:
+  Recursions();
+  ~Recursions();
+
+  /// That of a batch, or null.
+  RecursionRun* find(std::uint32_t batch) const;
+  /// Of a batch behind all others that have one.
+  void add(std::uint32_t batch, std::unique_ptr<RecursionRun> run);
+  /// Forgets those of batches from `batches` on.
+  void resize(std::uint32_t batches) noexcept;
+
+ private:
+  struct OfBatch {
+    std::uint32_t batch;
+    std::unique_ptr<RecursionRun> run;
+  };
+  std::vector<OfBatch> all_;
+};
+
+}  // namespace dynet_like::detail

@@ -1,0 +1,115 @@
+// Layers along a whole sequence or tree as one node: the values and gradients of their steps.
+#include <gtest/gtest.h>
+
+#include "nn/nn.h"
+#include "tests/support/same_bits.h"
+
+namespace dynet_like::nn {
+namespace {
+
+using dynet_like::testing::append, dynet_like::testing::same;
+
+constexpr unsigned kInputs = 3, kHidden = 4;
+
+Expression matrix(ComputationGraph& graph, unsigned columns) {
+  std::vector<float> numbers(kInputs * columns);
+  for (std::size_t i = 0; i < numbers.size(); ++i) numbers[i] = static_cast<float>(i % 7) - 3;
+  return input(graph, {kInputs, columns}, numbers);
+}
+
+std::vector<Expression> columns_of(const Expression& xs) {
+  std::vector<Expression> columns;
+  for (unsigned i = 0; i < xs.dim().cols(); ++i) columns.push_back(pick(xs, i, 1));
+  return columns;
+}
+
+std::vector<float> gradients_of(const ParameterCollection& model, const Gradients& gradients) {
+  std::vector<float> all;
+  for (const auto& storage : model.storages()) {
+    append(all, Tensor(storage->dim, storage->dtype,
+                       const_cast<void*>(gradients.find_dense(*storage))));
+  }
+  return all;
+}
+
+// Two losses of one graph each, whose gradients are to be those of each other.
+void expect_same(const ParameterCollection& model, const Expression& a, const Expression& b) {
+  EXPECT_FLOAT_EQ(as_scalar(a.value()), as_scalar(b.value()));
+  const std::vector<float> got = gradients_of(model, a.pg->backward(a));
+  const std::vector<float> want = gradients_of(model, b.pg->backward(b));
+  ASSERT_EQ(got.size(), want.size());
+  for (std::size_t i = 0; i < got.size(); ++i) {
+    EXPECT_NEAR(got[i], want[i], 1e-5 * (1 + std::abs(want[i]))) << i;
+  }
+}
+
+template <class Layer>
+class RecurrentAlongTest : public ::testing::Test {};
+using Layers = ::testing::Types<LSTM, GRU>;
+TYPED_TEST_SUITE(RecurrentAlongTest, Layers);
+
+TYPED_TEST(RecurrentAlongTest, HasTheStatesOfSteps) {
+  ParameterCollection model(1);
+  const TypeParam layer(model, kInputs, kHidden);
+  for (const unsigned n : {1u, 2u, 7u}) {
+    ComputationGraph graph, steps;
+    const Expression xs = matrix(graph, n);
+    const Expression left = TypeParam::output(layer(xs).all());
+    const Expression right = TypeParam::output(layer.backwards(xs)[0]);
+    std::vector<Expression> columns = columns_of(matrix(steps, n)), outputs;
+    for (const auto& state : layer(columns)) outputs.push_back(TypeParam::output(state));
+    std::reverse(columns.begin(), columns.end());
+    const Expression last = TypeParam::output(layer(columns).back());
+    const Expression all = concatenate_cols(outputs);
+    std::vector<float> got, want;
+    append(got, left.value());
+    append(got, right.value());
+    append(want, all.value());
+    append(want, last.value());
+    EXPECT_TRUE(same(got, want));
+    expect_same(model, squared_norm(left) + squared_norm(right), squared_norm(all) + squared_norm(last));
+  }
+}
+
+TYPED_TEST(RecurrentAlongTest, ReadsInBothDirections) {
+  ParameterCollection model(1);
+  const Bidirectional<TypeParam> layers(model, kInputs, kHidden, 2);
+  ComputationGraph graph, steps;
+  const Expression together = layers(matrix(graph, 5));
+  const Expression expected = concatenate_cols(layers(columns_of(matrix(steps, 5))));
+  EXPECT_EQ(together.dim(), Dim({2 * kHidden, 5}));
+  EXPECT_EQ(as_vector(together.value()), as_vector(expected.value()));
+  expect_same(model, squared_norm(together), squared_norm(expected));
+}
+
+TEST(TreeLSTMAlongTest, HasTheStatesOfNodes) {
+  ParameterCollection model(1);
+  const TreeLSTM layer(model, kInputs, kHidden);
+  Tree tree;
+  for (const char* word : {"a", "b", "c"}) tree.add_leaf(0, word);
+  tree.add_parent(0, 2);
+  tree.add_parent(0, 2);
+  ComputationGraph graph, nodes;
+  const States<CellState> states = layer(tree, matrix(graph, 3));
+  ASSERT_EQ(states.size(), tree.size());
+  std::vector<Expression> outputs;
+  for (const CellState& state : layer(tree, columns_of(matrix(nodes, 3)))) outputs.push_back(state.h);
+  const Expression all = concatenate_cols(outputs);
+  EXPECT_EQ(as_vector(states.all().h.value()), as_vector(all.value()));
+  expect_same(model, squared_norm(states.all().h), squared_norm(all));
+}
+
+TEST(TreeLSTMAlongTest, RefusesOtherTrees) {
+  ParameterCollection model(1);
+  const TreeLSTM layer(model, kInputs, kHidden);
+  Tree tree;
+  tree.add_leaf(0, "a");
+  tree.add_parent(0, 1);
+  ComputationGraph graph;
+  EXPECT_THROW(layer(tree, matrix(graph, 1)), UsageError);
+  tree.add_leaf(0, "b");
+  EXPECT_THROW(layer(tree, matrix(graph, 1)), ShapeError);
+}
+
+}  // namespace
+}  // namespace dynet_like::nn

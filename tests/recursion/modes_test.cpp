@@ -1,0 +1,205 @@
+// Recursions in all modes in which graphs run, and what their functions may not do.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <optional>
+
+#include "dynet_like/dynet_like.h"
+#include "tests/support/message_of.h"
+#include "tests/support/same_bits.h"
+
+namespace dynet_like::testing {
+namespace {
+
+constexpr unsigned kSize = 6;
+
+struct Network {
+  Network() : words(model.add_lookup_parameters(9, {kSize}, "words")) {
+    w = model.add_parameters({kSize, kSize}, "W");
+    u = model.add_parameters({kSize, kSize}, "U");
+    b = model.add_parameters({kSize}, ParameterInitUniform(-1, 1), "b");
+  }
+  Expression step(const Expression& x, const std::vector<Expression>& before) const {
+    ComputationGraph& graph = *x.pg;
+    Expression sum = affine_transform({parameter(graph, b), parameter(graph, w), x});
+    if (!before.empty()) {
+      const Expression h = dropout_rate > 0 ? dropout(before[0], dropout_rate) : before[0];
+      sum = sum + parameter(graph, u) * h;
+    }
+    return tanh(sum);
+  }
+  Recursion<Expression> recursion() const {
+    return dynet_like::recursion<Expression>(
+        [this](const Expression& x, const std::vector<Expression>& before) {
+          return step(x, before);
+        },
+        "rnn");
+  }
+  Expression columns(ComputationGraph& graph, unsigned n, unsigned first) const {
+    std::vector<Expression> rows;
+    for (unsigned i = 0; i < n; ++i) rows.push_back(lookup(graph, words, (first + i) % 9));
+    return concatenate_cols(rows);
+  }
+
+  ParameterCollection model{3};
+  LookupParameter words;
+  Parameter w, u, b;
+  float dropout_rate = 0;
+};
+
+struct Numbers {
+  std::vector<float> values, gradients;
+};
+
+// Six sentences, both ways, in one minibatch.
+Numbers train(const Network& network, const GraphOptions& options) {
+  const auto rnn = network.recursion();
+  Minibatch batch(options);
+  std::vector<Expression> all;
+  for (unsigned sample = 0; sample < 6; ++sample) {
+    ComputationGraph& graph = batch.new_graph();
+    const unsigned n = 1 + sample;
+    const Expression columns = network.columns(graph, n, sample);
+    const auto left = rnn(Structure::sequence(n), columns);
+    const auto right = rnn(Structure::reversed_sequence(n), columns);
+    all.push_back(left.all());
+    const Expression loss = squared_norm(right[0]) + sum_elems(cmult(left.all(), right.all()));
+    options.inference ? batch.add_output(loss) : batch.add_loss(loss);
+  }
+  Numbers numbers;
+  batch.forward();
+  if (!options.inference) {
+    Gradients gradients;
+    batch.backward(gradients);
+    for (const auto& storage : network.model.storages()) {
+      if (storage->is_table) continue;
+      append(numbers.gradients, Tensor(storage->dim, storage->dtype,
+                                       const_cast<void*>(gradients.find_dense(*storage))));
+    }
+  }
+  if (options.memory_limit == 0) {
+    for (const Expression& states : all) append(numbers.values, states.value());
+  }
+  return numbers;
+}
+
+TEST(RecursionModes, HaveTheSameBits) {
+  const Network network;
+  const Numbers plain = train(network, {});
+  GraphOptions verifies, detects, limited, infers, agenda;
+  verifies.verify_batching = true;
+  detects.detect_anomaly = true;
+  limited.memory_limit = 1u << 20;
+  infers.inference = true;
+  agenda.policy = batching::Policy::agenda;
+  for (const GraphOptions& options : {verifies, detects, agenda}) {
+    const Numbers numbers = train(network, options);
+    EXPECT_TRUE(same(numbers.values, plain.values));
+    EXPECT_TRUE(same(numbers.gradients, plain.gradients));
+  }
+  EXPECT_TRUE(same_sums(train(network, limited).gradients, plain.gradients));
+  EXPECT_TRUE(same(train(network, infers).values, plain.values));
+}
+
+TEST(RecursionModes, DropoutIsDrawnForEveryVertex) {
+  Network network;
+  network.dropout_rate = 0.5f;
+  Random random(5);
+  const auto rnn = network.recursion();
+  GraphOptions options;
+  options.random = &random;
+  ComputationGraph graph(options), without;
+  EXPECT_EQ(message_of<UsageError>([&] { rnn(Structure::sequence(2), network.columns(without, 2, 0)); }),
+            "[rnn] need random numbers; got a graph without: set GraphOptions::random");
+  const auto states =
+      rnn(Structure::sequence(20), concatenate_cols(std::vector<Expression>(20, input(graph, {kSize}, std::vector<float>(kSize, 1)))));
+  const std::vector<float> values = as_vector(states.all().value());
+  int different = 0;
+  for (unsigned v = 2; v < 20; ++v) {
+    different += !std::equal(values.begin() + v * kSize, values.begin() + (v + 1) * kSize,
+                             values.begin() + (v - 1) * kSize);
+  }
+  EXPECT_EQ(different, 18);
+}
+
+TEST(RecursionModes, RevertedSamplesTakeNoPart) {
+  const Network network;
+  const auto rnn = network.recursion();
+  ComputationGraph graph;
+  const Expression columns = network.columns(graph, 4, 0);
+  const Expression kept = squared_norm(rnn(Structure::sequence(4), columns).last());
+  graph.checkpoint();
+  const Expression other = squared_norm(rnn(Structure::sequence(3), network.columns(graph, 3, 5)).last());
+  graph.get_values({kept, other});
+  graph.revert();
+  const Expression again = kept + squared_norm(rnn(Structure::sequence(2), network.columns(graph, 2, 1)).last());
+  graph.backward(again);
+  ComputationGraph fresh;
+  const Expression expected = squared_norm(rnn(Structure::sequence(4), network.columns(fresh, 4, 0)).last()) +
+                              squared_norm(rnn(Structure::sequence(2), network.columns(fresh, 2, 1)).last());
+  fresh.backward(expected);
+  EXPECT_FLOAT_EQ(as_scalar(again.value()), as_scalar(expected.value()));
+}
+
+TEST(RecursionModes, AStateInTheMiddleHasAGradient) {
+  const Network network;
+  const auto rnn = network.recursion();
+  ComputationGraph graph;
+  const auto states = rnn(Structure::sequence(3), network.columns(graph, 3, 0));
+  const Expression middle = states[1];
+  graph.backward(squared_norm(states.last()));
+  EXPECT_GT(std::abs(middle.gradient().at(0)), 0);
+}
+
+TEST(RecursionModes, LearnsInSamplesThatWait) {
+  const Network network;
+  const auto rnn = network.recursion();
+  Minibatch batch;
+  std::vector<Expression> losses(5);
+  for_each_sample(batch, std::vector<unsigned>{3, 1, 4}, [&](ComputationGraph& graph, unsigned n) {
+    const auto states = rnn(Structure::sequence(n), network.columns(graph, n, n));
+    const bool positive = states.last().value().at(0) > 0;
+    const auto more = rnn(Structure::sequence(positive ? 2 : 1), network.columns(graph, 2, 0));
+    losses[n] = squared_norm(more.last() + states.last());
+  });
+  for (const Expression& loss : losses) {
+    if (loss.slot != nullptr) batch.add_loss(loss);
+  }
+  batch.forward();
+  EXPECT_NO_THROW(batch.backward());
+}
+
+TEST(RecursionModes, WhatFunctionsMayNotDo) {
+  const Network network;
+  ComputationGraph graph;
+  const Expression columns = network.columns(graph, 3, 0);
+  const Expression outside = columns * 2;
+  const auto message = [&](auto function) {
+    return message_of<std::exception>([&] { recursion<Expression>(function, "cell")(Structure::sequence(3), columns); });
+  };
+  using Before = std::vector<Expression>;
+  EXPECT_EQ(message([](const Expression& x, const Before&) {
+              return x.value().at(0) > 0 ? tanh(x) : x;
+            }),
+            "[value] need a function of vertices that looks at no values; got one that does: it is called once for all vertices of a kind");
+  EXPECT_EQ(message([&](const Expression& x, const Before&) { return x + pick(outside, 0u, 1); }),
+            "[add] need inputs of one graph; got inputs of two: what a function of vertices reads must be one of its arguments");
+  EXPECT_EQ(message([&](const Expression& x, const Before&) { return x + input(*x.pg, {kSize}, std::vector<float>(kSize)); }),
+            "[cell] need a function whose data are its arguments; got an input made inside: give it as a column");
+  EXPECT_EQ(message([&](const Expression& x, const Before&) { return x + lookup(*x.pg, network.words, 1); }),
+            "[cell] need a function of columns; got a lookup inside: look up all rows before, as columns");
+  EXPECT_EQ(message([&](const Expression& x, const Before& before) {
+              return before.empty() ? x : concatenate({x, before[0]});
+            }),
+            "[cell] need states of one shape from all vertices, {6}; got {12}");
+  EXPECT_EQ(message_of<std::exception>([&] { network.recursion()(Structure::sequence(4), columns); }),
+            "[rnn] need a matrix of at least 4 columns, one for each vertex; got {6,3}");
+  const unsigned to_1[] = {1}, to_0[] = {0}, to_2[] = {2};
+  EXPECT_EQ(message_of<std::exception>([&] { Structure(std::vector<Structure::Vertex>{{to_1}, {to_0}}); }),
+            "[Structure] need vertices that do not depend on themselves; got vertex 0, which is in a cycle or behind one");
+  EXPECT_EQ(message_of<std::exception>([&] { Structure(std::vector<Structure::Vertex>{{}, {to_2}}); }),
+            "[Structure] need predecessors among the 2 vertices; got vertex 2 before vertex 1");
+}
+
+}  // namespace
+}  // namespace dynet_like::testing

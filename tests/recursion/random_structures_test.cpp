@@ -1,0 +1,227 @@
+// Recursions along random structures: the values of the function called vertex by vertex, its
+// gradients, and the same bits whatever is in the minibatch.
+#include <gtest/gtest.h>
+
+#include <optional>
+#include <random>
+
+#include "dynet_like/dynet_like.h"
+#include "tests/support/same_bits.h"
+
+namespace dynet_like::testing {
+namespace {
+
+constexpr unsigned kHidden = 5, kInputs = 3, kWords = 11;
+
+/// Vertices, each with some predecessors before it.
+struct RandomStructure {
+  explicit RandomStructure(std::uint64_t seed) {
+    std::mt19937_64 random(seed);
+    const unsigned n = 1 + static_cast<unsigned>(random() % 12);
+    const bool is_tree = random() % 3 == 0, each_column_once = random() % 2 == 0;
+    std::vector<unsigned> free;
+    for (unsigned v = 0; v < n; ++v) {
+      std::vector<unsigned> before;
+      const unsigned most = v == 0 ? 0 : static_cast<unsigned>(random() % 4);
+      for (unsigned p = 0; p < most; ++p) {
+        if (!is_tree) before.push_back(static_cast<unsigned>(random() % v));
+        if (is_tree && !free.empty()) {
+          const std::size_t i = random() % free.size();
+          before.push_back(free[i]);
+          free.erase(free.begin() + static_cast<std::ptrdiff_t>(i));
+        }
+      }
+      free.push_back(v);
+      const bool reads = before.empty() || random() % 2 == 0;
+      columns.push_back(!reads ? Structure::kNoColumn
+                               : each_column_once ? words++ : static_cast<unsigned>(random() % 4));
+      kinds.push_back(static_cast<unsigned>(random() % 2));
+      predecessors.push_back(std::move(before));
+    }
+    if (!each_column_once) words = 4;
+    for (unsigned i = 0; i < words; ++i) ids.push_back(static_cast<unsigned>(random() % kWords));
+  }
+
+  Structure structure() const {
+    std::vector<Structure::Vertex> vertices;
+    for (std::size_t v = 0; v < kinds.size(); ++v) {
+      vertices.push_back({predecessors[v], columns[v], kinds[v]});
+    }
+    return Structure(vertices);
+  }
+
+  unsigned words = 0;
+  std::vector<std::vector<unsigned>> predecessors;
+  std::vector<unsigned> columns, kinds, ids;
+};
+
+/// A child-sum Tree-LSTM, gate by gate, with two kinds of vertices.
+struct Network {
+  explicit Network(DType dtype)
+      : model(7, dtype), words(model.add_lookup_parameters(kWords, {kInputs}, "words")) {
+    for (const char* gate : {"i", "o", "u", "f"}) {
+      of_x.push_back(model.add_parameters({kHidden, kInputs}, std::string("W") + gate));
+      of_h.push_back(model.add_parameters({kHidden, kHidden}, std::string("U") + gate));
+      bias.push_back(
+          model.add_parameters({2 * kHidden}, ParameterInitUniform(-1, 1), std::string("b") + gate));
+    }
+    gain = model.add_parameters({kHidden}, ParameterInitUniform(0.5f, 1), "gain");
+  }
+
+  Expression gate(ComputationGraph& graph, unsigned g, unsigned kind, const Expression& x,
+                  const Expression& h) const {
+    Expression sum = pick_range(parameter(graph, bias[g]), kind * kHidden, (kind + 1) * kHidden);
+    if (x.slot != nullptr) sum = sum + parameter(graph, of_x[g]) * x;
+    if (h.slot != nullptr) sum = affine_transform({sum, parameter(graph, of_h[g]), h});
+    return g == 2 ? tanh(sum) : logistic(sum);
+  }
+  CellState operator()(unsigned kind, const Expression& x,
+                       const std::vector<CellState>& before) const {
+    ComputationGraph& graph = before.empty() ? *x.pg : *before[0].h.pg;
+    Expression h;
+    for (const CellState& state : before) h = h.slot == nullptr ? state.h : h + state.h;
+    if (kind == 1 && h.slot != nullptr) h = layer_norm(h, parameter(graph, gain), zeros(graph, {kHidden}));
+    Expression c = cmult(gate(graph, 0, kind, x, h), gate(graph, 2, kind, x, h));
+    for (const CellState& state : before) c = c + cmult(gate(graph, 3, kind, x, state.h), state.c);
+    return {cmult(gate(graph, 1, kind, x, h), tanh(c)), c};
+  }
+
+  ParameterCollection model;
+  LookupParameter words;
+  std::vector<Parameter> of_x, of_h, bias;
+  Parameter gain;
+};
+
+Expression columns_of(ComputationGraph& graph, const Network& network, const RandomStructure& s) {
+  std::vector<Expression> rows;
+  for (unsigned id : s.ids) rows.push_back(lookup(graph, network.words, id));
+  return concatenate_cols(rows);
+}
+
+/// Reads all states as matrices and one by itself.
+Expression loss_of(const CellState& all, const CellState& last) {
+  return sum_elems(tanh(all.h)) + squared_norm(last.c) + sum_elems(square(pick(all.h, 0u, 1)));
+}
+
+struct Sample {
+  CellState all;
+  Expression loss;
+};
+
+Sample record(ComputationGraph& graph, const Network& network, const Recursion<CellState>& cell,
+              const RandomStructure& s) {
+  const Expression columns = columns_of(graph, network, s);
+  const States<CellState> states = cell(s.structure(), columns);
+  const CellState all = states.all();
+  return {all, loss_of(all, states.last())};
+}
+
+Sample record_vertices(ComputationGraph& graph, const Network& network, const RandomStructure& s) {
+  const Expression columns = columns_of(graph, network, s);
+  std::vector<CellState> states;
+  std::vector<Expression> hs, cs;
+  for (std::size_t v = 0; v < s.kinds.size(); ++v) {
+    std::vector<CellState> before;
+    for (unsigned p : s.predecessors[v]) before.push_back(states[p]);
+    const Expression x =
+        s.columns[v] == Structure::kNoColumn ? Expression() : pick(columns, s.columns[v], 1);
+    states.push_back(network(s.kinds[v], x, before));
+    hs.push_back(states.back().h);
+    cs.push_back(states.back().c);
+  }
+  const CellState all{concatenate_cols(hs), concatenate_cols(cs)};
+  return {all, loss_of(all, states.back())};
+}
+
+std::vector<float> gradients_of(const Network& network, const Gradients& gradients) {
+  std::vector<float> all;
+  for (const auto& storage : network.model.storages()) {
+    if (storage->is_table) {
+      for (std::uint32_t row = 0; row < storage->rows(); ++row) {
+        const Gradients::Rows* const rows = gradients.find_rows(*storage);
+        const void* const found = rows == nullptr ? nullptr : rows->find(*storage, row);
+        if (found == nullptr) continue;
+        append(all, Tensor(storage->entry_dim(), storage->dtype, const_cast<void*>(found)));
+      }
+    } else if (const void* const found = gradients.find_dense(*storage)) {
+      append(all, Tensor(storage->dim, storage->dtype, const_cast<void*>(found)));
+    }
+  }
+  return all;
+}
+
+TEST(RandomStructures, HaveTheValuesAndGradientsOfVertices) {
+  const Network network(DType::f64);
+  const auto cell = recursion<CellState>(std::cref(network), "child-sum");
+  GraphOptions options;
+  options.dtype = DType::f64;
+  for (std::uint64_t seed = 0; seed < 300; ++seed) {
+    SCOPED_TRACE(seed);
+    const RandomStructure s(seed);
+    ComputationGraph graph(options), plain(options);
+    const Sample sample = record(graph, network, cell, s);
+    const Sample expected = record_vertices(plain, network, s);
+    std::vector<float> values, expected_values;
+    for (const auto& [to, of] : {std::pair(&values, &sample), std::pair(&expected_values, &expected)}) {
+      append(*to, of->all.h.value());
+      append(*to, of->all.c.value());
+    }
+    ASSERT_TRUE(same(values, expected_values));
+    const std::vector<float> got = gradients_of(network, graph.backward(sample.loss));
+    const std::vector<float> want = gradients_of(network, plain.backward(expected.loss));
+    ASSERT_EQ(got.size(), want.size());
+    for (std::size_t i = 0; i < got.size(); ++i) ASSERT_NEAR(got[i], want[i], 1e-6 * (1 + std::abs(want[i]))) << i;
+  }
+}
+
+struct Bits {
+  std::vector<float> values, of_states, gradients;
+};
+
+// Samples one by one give what they give together; gradients are summed in the same order.
+Bits run(const Network& network, const Recursion<CellState>& cell, std::uint64_t first,
+         std::uint64_t end, bool together, const GraphOptions& options) {
+  Bits bits;
+  Minibatch batch(options);
+  Gradients gradients;
+  for (std::uint64_t seed = first; seed < end;) {
+    batch.clear();
+    std::vector<Sample> samples;
+    do {
+      samples.push_back(record(batch.new_graph(), network, cell, RandomStructure(seed)));
+      batch.add_loss(samples.back().loss);
+    } while (++seed < end && together);
+    batch.forward();
+    for (const Sample& sample : samples) {
+      append(bits.values, sample.all.h.value());
+      append(bits.values, sample.all.c.value());
+    }
+    batch.backward(gradients);
+    for (const Sample& sample : samples) append(bits.of_states, sample.all.h.gradient());
+  }
+  bits.gradients = gradients_of(network, gradients);
+  return bits;
+}
+
+TEST(RandomStructures, HaveTheSameBitsInEveryMinibatch) {
+  const Network network(DType::f32);
+  const auto cell = recursion<CellState>(std::cref(network), "child-sum");
+  for (std::uint64_t round = 0; round < 10; ++round) {
+    SCOPED_TRACE(round);
+    const Bits alone = run(network, cell, 20 * round, 20 * round + 20, false, {});
+    for (const auto policy : {batching::Policy::automatic, batching::Policy::depth, batching::Policy::none}) {
+      GraphOptions options;
+      options.policy = policy;
+      for (const unsigned threads : {1u, 2u}) {
+        options.threads = threads;
+        const Bits bits = run(network, cell, 20 * round, 20 * round + 20, true, options);
+        ASSERT_TRUE(same(bits.values, alone.values));
+        ASSERT_TRUE(same(bits.of_states, alone.of_states));
+        ASSERT_TRUE(same_sums(bits.gradients, alone.gradients));
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace dynet_like::testing
