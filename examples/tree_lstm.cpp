@@ -68,29 +68,31 @@ struct Model {
   nn::Linear classifier{parameters, options.whole("hidden"), labels};
   nn::Dropout dropout{options.real("dropout")};
 
-  /// The scores of the labels of every node; what is not used is not computed.
-  std::vector<Expression> scores(ComputationGraph& graph, const nn::Tree& tree, bool train) const {
-    std::vector<Expression> xs, scores;
-    for (const std::string& word : tree.words()) {
-      xs.push_back(dropout(embedding(graph, words.id(word)), train));
-    }
-    for (const auto& [h, c] : tree_lstm(tree, xs)) scores.push_back(classifier(dropout(h, train)));
-    return scores;
+  /// The outputs of all nodes, a column each.
+  Expression read(ComputationGraph& graph, const nn::Tree& tree, bool train) const {
+    std::vector<std::uint32_t> ids;
+    for (const std::string& word : tree.words()) ids.push_back(words.id(word));
+    return tree_lstm(tree, dropout(embedding.columns(graph, ids), train)).all().h;
   }
   /// The sum over all nodes that have a label: in ListOps, digits and complete expressions.
   Expression loss(ComputationGraph& graph, const nn::Tree& tree) const {
-    const std::vector<Expression> nodes = scores(graph, tree, true);
-    std::vector<Expression> losses;
+    std::vector<unsigned> nodes, gold;
     for (unsigned i = 0; i < tree.size(); ++i) {
       const auto label = static_cast<unsigned>(tree.label(i));
-      if (label < labels) losses.push_back(pickneglogsoftmax(nodes[i], label));
+      if (label >= labels) continue;
+      nodes.push_back(i);
+      gold.push_back(label);
     }
-    return sum(losses);
+    const Expression labelled = select_cols(read(graph, tree, true), nodes);
+    const Expression scores = classifier(dropout(labelled, true));
+    const Dim columns({labels}, static_cast<unsigned>(gold.size()));
+    return sum_batches(pickneglogsoftmax(reshape(scores, columns), gold));
   }
   /// The probabilities of the labels of every root.
   std::vector<std::vector<float>> predict(const Trees& trees) const {
     const auto record = [&](ComputationGraph& graph, std::size_t i) {
-      return softmax(scores(graph, trees[i], false).back());
+      const Expression nodes = read(graph, trees[i], false);
+      return softmax(classifier(pick(nodes, trees[i].root(), 1)));
     };
     return nn::predict(trees.size(), record, as_vector, {.graph = options.graph()});
   }

@@ -21,8 +21,8 @@ Structure structure_of(const Tree& tree) {
 unsigned columns_of(const Expression& matrix, const char* layer) {
   const Dim& dim = matrix.dim();
   if (dim.nd > 2 || dim.bd != 1) {
-    throw ShapeError("[" + std::string(layer) + "] need a matrix with a column for each element; got " +
-                     to_string(dim));
+    throw ShapeError("[" + std::string(layer) +
+                     "] need a matrix with a column for each element; got " + to_string(dim));
   }
   return dim.cols();
 }

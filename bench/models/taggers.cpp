@@ -135,7 +135,8 @@ class CharTagger : public Tagger<Cell> {
     }
     return bilstm_.summary(graph, characters);
   }
-  Expression read_words(ComputationGraph& graph, const std::vector<unsigned>& words) const override {
+  Expression read_words(ComputationGraph& graph,
+                        const std::vector<unsigned>& words) const override {
     std::vector<Expression> columns;
     for (unsigned word : words) columns.push_back(read_word(graph, word));
     return concatenate_cols(columns);

@@ -31,7 +31,6 @@ namespace dynet_like::bench {
 
 namespace {
 
-
 // Node by node. A cell has leaf(x) and inner(left, right), and states with a member h.
 template <class Cell>
 class TreeWorkload : public Workload {

@@ -239,8 +239,7 @@ void verify_recursions(RunState& run, const Batch& batch) {
     recursion.give_back();
     const Seen alone(run.common, out.data(), bytes);
     const std::size_t elements = bytes / size_of(signature.dtype);
-    const std::size_t at =
-        first_difference(signature.dtype, together, alone.data(), elements);
+    const std::size_t at = first_difference(signature.dtype, together, alone.data(), elements);
     if (at != elements) {
       throw_different(describe(run.common, ref), "value", at, batch.members,
                       element_at(signature.dtype, together, at),

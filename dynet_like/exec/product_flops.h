@@ -5,7 +5,8 @@
 
 namespace dynet_like::detail {
 
-/// Of one item: two floating-point operations for every element of a matrix and column that it meets.
+/// Of one item: two floating-point operations for every element of a matrix and column that it
+/// meets.
 inline double product_flops(const NodeType& type) {
   double flops = 0;
   for (std::size_t j = 0; j + 1 < type.inputs; ++j) {

@@ -164,8 +164,7 @@ const Operand* RecursionRun::inputs_backward(Kind& kind, std::size_t s, Range ro
       in[j].items += rows.begin * step.members;
     } else if (j + 1 < step.in.size() && dx[j + 1].wanted()) {
       const std::uint32_t e = cell.pattern.first_input[cell.steps[s].members[0]] + j;
-      in[j].packed =
-          packed_transpose(run_, shared_matrix(*step.type, j, kind.program->shared[e]));
+      in[j].packed = packed_transpose(run_, shared_matrix(*step.type, j, kind.program->shared[e]));
     }
   }
   return in;
@@ -203,8 +202,8 @@ Destination RecursionRun::destination(Kind& kind, std::size_t s, unsigned j, Ran
       } else if (input.from == From::member) {
         const CellMember& from = cell.members[input.index];
         const Step& producer = kind.steps[from.step];
-        to[i] = item(producer, producer.dy, producer.stride, row, from.place) +
-                input.offset * element_;
+        to[i] =
+            item(producer, producer.dy, producer.stride, row, from.place) + input.offset * element_;
       } else {
         to[i] = destination_in_port(kind, step, j, e, row, p, add[i]);
       }
@@ -216,8 +215,7 @@ Destination RecursionRun::destination(Kind& kind, std::size_t s, unsigned j, Ran
 // Where a place has several contributors that may run in one call, each has a slot.
 void* RecursionRun::destination_in_port(Kind& kind, Step& step, unsigned j, std::uint32_t e,
                                         std::uint32_t row, std::size_t place, std::uint8_t& add) {
-  const VertexProgram::Port& port =
-      kind.program->ports[kind.program->cell.pattern.inputs[e].index];
+  const VertexProgram::Port& port = kind.program->ports[kind.program->cell.pattern.inputs[e].index];
   const auto& [m, v] = kind.rows[row];
   const Member& member = members_[m];
   const Vertices& vertices = *member.vertices;
@@ -272,57 +270,65 @@ void RecursionRun::add_waiting(std::vector<Waiting>& waiting) {
   run_.queue->finish_sums();
 }
 
+// Kind by kind in an order that does not depend on which the program met first, argument by
+// argument, vertex by vertex.
 void RecursionRun::contribute(NodeRef ref, SharedContributions& to) const {
   const auto found = std::find_if(members_.begin(), members_.end(),
                                   [&](const Member& member) { return member.ref == ref; });
-  for (std::uint32_t v = 0; v < found->vertices->size(); ++v) {
-    const Place& place = places_[found->first_vertex + v];
-    contribute(kinds_[place.kind], place.row, to);
-  }
-}
-
-void RecursionRun::contribute(const Kind& kind, std::uint32_t row, SharedContributions& to) const {
-  const CellType& cell = kind.program->cell;
-  for (std::size_t s = 0; s < kind.steps.size(); ++s) {
-    const Step& step = kind.steps[s];
-    for (std::size_t p = 0; p < step.members; ++p) {
-      const std::uint32_t first = cell.pattern.first_input[cell.steps[s].members[p]];
-      for (unsigned j = 0; j < step.in.size(); ++j) {
-        if (cell.pattern.inputs[first + j].from != From::argument) continue;
-        contribute(step, j, row * step.members + p, kind.program->shared[first + j], to);
+  std::vector<std::uint32_t> rows;
+  for (const std::uint32_t k : op_.order) {
+    const Kind& kind = kinds_[k];
+    rows.clear();
+    for (std::uint32_t v = 0; v < found->vertices->size(); ++v) {
+      const Place& place = places_[found->first_vertex + v];
+      if (place.kind == k) rows.push_back(place.row);
+    }
+    if (rows.empty()) continue;
+    const CellType& cell = kind.program->cell;
+    for (std::size_t s = 0; s < kind.steps.size(); ++s) {
+      for (std::size_t p = 0; p < kind.steps[s].members; ++p) {
+        const std::uint32_t first = cell.pattern.first_input[cell.steps[s].members[p]];
+        for (unsigned j = 0; j < kind.steps[s].in.size(); ++j) {
+          if (cell.pattern.inputs[first + j].from != From::argument) continue;
+          contribute(kind.steps[s], j, p, kind.program->shared[first + j], rows, to);
+        }
       }
     }
   }
 }
 
-void RecursionRun::contribute(const Step& step, unsigned j, std::size_t item, std::uint32_t shared,
-                              SharedContributions& to) const {
+void RecursionRun::contribute(const Step& step, unsigned j, std::size_t place, std::uint32_t shared,
+                              std::span<const std::uint32_t> rows, SharedContributions& to) const {
   const Value& value = shared_[shared].value;
   if (!value.reaches_parameter) return;
   const Signature& signature = step.type->signature;
   const SharedGradient kind = step.type->shared_gradients[j];
   const bool deferred = step.deferred != nullptr;
   const std::size_t dy_size = deferred ? signature.deferred_size : signature.output_size;
-  const std::byte* dy = (deferred ? step.deferred : step.dy) + item * dy_size * element_;
+  const std::byte* dy = deferred ? step.deferred : step.dy;
   if (deferred) dy += signature.op->gradient.deferred_offset(signature, j) * element_;
   const Dim& dim = signature.inputs[j];
   const auto size = static_cast<std::uint32_t>(dim.size());
   SharedContributions::Target& target = to.target_of(shared_[shared].producer);
-  if (kind == SharedGradient::dense) {
-    const std::byte* const addend = step.slots[j] + item * size * element_;
-    target.add({SharedGradient::sum, 0, value.offset, size, 1}, addend, nullptr);
-  } else if (kind == SharedGradient::sum) {
-    const std::size_t end = deferred ? size : dy_size;
-    for (std::size_t at = 0; at < end; at += size) {
-      target.add({kind, 0, value.offset, size, 1}, dy + at * element_, nullptr);
-    }
-  } else {
-    const Operand& x = step.in[j + 1];
-    const auto* factor = x.at<std::byte>(item);
-    const SharedContributions::Place place{kind, 0, value.offset, dim.rows(), dim.cols()};
-    for (unsigned column = 0; column < signature.inputs[j + 1].cols(); ++column) {
-      target.add(place, dy + std::size_t{column} * dim.rows() * element_,
-                 factor + std::size_t{column} * dim.cols() * element_);
+  for (std::uint32_t row : rows) {
+    const std::size_t i = row * step.members + place;
+    const std::byte* const dy_i = dy + i * dy_size * element_;
+    if (kind == SharedGradient::dense) {
+      target.add({SharedGradient::sum, 0, value.offset, size, 1},
+                 step.slots[j] + i * size * element_, nullptr);
+    } else if (kind == SharedGradient::sum) {
+      const std::size_t end = deferred ? size : dy_size;
+      for (std::size_t at = 0; at < end; at += size) {
+        target.add({kind, 0, value.offset, size, 1}, dy_i + at * element_, nullptr);
+      }
+    } else {
+      const auto* const x = step.in[j + 1].at<std::byte>(i);
+      const std::uint32_t rows_of_matrix = dim.rows(), columns = dim.cols();
+      for (unsigned column = 0; column < signature.inputs[j + 1].cols(); ++column) {
+        target.add({kind, 0, value.offset, rows_of_matrix, columns},
+                   dy_i + std::size_t{column} * rows_of_matrix * element_,
+                   x + std::size_t{column} * columns * element_);
+      }
     }
   }
 }

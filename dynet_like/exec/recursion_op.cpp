@@ -300,9 +300,9 @@ void Compiler::find_sums() {
 }  // namespace
 
 std::uint32_t RecursionOp::most_random() const {
-  const bool draws = std::any_of(programs.begin(), programs.end(), [](const VertexProgram& program) {
-    return program.random_members > 0;
-  });
+  const bool draws =
+      std::any_of(programs.begin(), programs.end(),
+                  [](const VertexProgram& program) { return program.random_members > 0; });
   return draws ? kMostRandom : 0;
 }
 
@@ -356,8 +356,9 @@ std::size_t RecursionOp::bytes_of_vertex(const VertexKind& kind, bool inference)
 }
 
 const VertexProgram* RecursionOp::find(const VertexKind& kind) const {
-  const auto found = std::find_if(programs.begin(), programs.end(),
-                                  [&](const VertexProgram& program) { return program.kind == kind; });
+  const auto found =
+      std::find_if(programs.begin(), programs.end(),
+                   [&](const VertexProgram& program) { return program.kind == kind; });
   return found == programs.end() ? nullptr : &*found;
 }
 

@@ -69,6 +69,7 @@ struct RecursionOp : Op {
   std::string its_name;
   std::shared_ptr<TypeTable> types;  ///< of what the programs run
   std::vector<VertexProgram> programs;
+  std::vector<std::uint32_t> order;  ///< of the programs, by their kinds
   std::vector<SharedRecipe> recipes;
   std::vector<std::uint32_t> shared;  ///< which of them are inputs
   std::vector<Dim> state_dims;

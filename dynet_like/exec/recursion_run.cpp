@@ -97,6 +97,13 @@ void RecursionRun::sort_vertices() {
     kinds_[k].rows[row] = {m, v};
     places_[members_[m].first_vertex + v] = {k, row};
   });
+  for (Kind& kind : kinds_) {
+    for (const auto& [m, v] : kind.rows) {
+      for (std::uint32_t before : members_[m].vertices->predecessors_of(v)) {
+        kind.before.push_back(members_[m].first_vertex + before);
+      }
+    }
+  }
 }
 
 void RecursionRun::allocate(Kind& kind) {
@@ -176,8 +183,9 @@ const void* RecursionRun::source(const Kind& kind, std::uint32_t e, std::uint32_
     const std::size_t column = member.vertices->column[v];
     return member.columns + (column * op_.column_size + port.offset) * element_;
   }
-  const std::uint32_t before = member.vertices->predecessors_of(v)[port.predecessor];
-  const Place& place = places_[member.first_vertex + before];
+  const std::uint32_t before =
+      kind.before[row * kind.program->kind.predecessors + port.predecessor];
+  const Place& place = places_[before];
   return state_of(kinds_[place.kind], &Step::out, place.row, port.state) + port.offset * element_;
 }
 

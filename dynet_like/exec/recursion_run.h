@@ -17,8 +17,8 @@ class BackwardPass;
 /// The nodes of one batch. It keeps what its programs computed for the backward pass.
 class RecursionRun {
  public:
-  /// `batch` has its place for outputs, in which every node has all its vertices' first states, then
-  /// the second, and so on.
+  /// `batch` has its place for outputs, in which every node has all its vertices' first states,
+  /// then the second, and so on.
   RecursionRun(RunState& run, const Batch& batch, std::span<const NodeRef> members);
 
   void forward();
@@ -71,6 +71,7 @@ class RecursionRun {
     const VertexProgram* program = nullptr;
     std::vector<std::uint32_t> level_begin;  ///< into rows
     std::vector<Row> rows;
+    std::vector<std::uint32_t> before;  ///< of every row its predecessors, among all vertices
     std::vector<Step> steps;
   };
   /// A contribution in a slot to a state of a vertex, or to a column of an input.
@@ -124,9 +125,8 @@ class RecursionRun {
   std::byte* slot(Step& step, unsigned j, std::uint32_t row, std::size_t place);
   void* const* places(const Step& step, std::byte* block, std::size_t stride, Range rows);
   void add_waiting(std::vector<Waiting>& waiting);
-  void contribute(const Kind& kind, std::uint32_t row, SharedContributions& to) const;
-  void contribute(const Step& step, unsigned j, std::size_t item, std::uint32_t shared,
-                  SharedContributions& to) const;
+  void contribute(const Step& step, unsigned j, std::size_t place, std::uint32_t shared,
+                  std::span<const std::uint32_t> rows, SharedContributions& to) const;
 
   RunState& run_;
   TypeId type_;
@@ -141,8 +141,8 @@ class RecursionRun {
 
   // Of a backward pass.
   bool has_inactive_ = false;
-  Arena gradients_;  ///< of what the programs computed
-  Arena lists_;      ///< of one call
+  Arena gradients_;                                   ///< of what the programs computed
+  Arena lists_;                                       ///< of one call
   std::vector<std::vector<Waiting>> waiting_states_;  ///< by level
   std::vector<Waiting> waiting_columns_;
 };

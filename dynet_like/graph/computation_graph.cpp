@@ -160,9 +160,10 @@ void ComputationGraph::throw_beside_others(const char* user) {
 }
 
 void ComputationGraph::throw_records_function(const char* user) {
-  throw UsageError(std::string("[") + user +
-                   "] need a function of vertices that looks at no values; got one that does: it is "
-                   "called once for all vertices of a kind");
+  throw UsageError(
+      std::string("[") + user +
+      "] need a function of vertices that looks at no values; got one that does: it is "
+      "called once for all vertices of a kind");
 }
 
 Tensor ComputationGraph::forward(const Expression& last) {

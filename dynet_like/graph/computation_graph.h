@@ -182,7 +182,7 @@ class ComputationGraph {
   std::vector<Revert> reverts_;  ///< those that still matter: later ones kept more
   /// Shapes with a minibatch dimension: those without lie in the type table.
   mutable std::map<std::pair<std::uint32_t, std::uint32_t>, Dim> minibatch_dims_;
-  bool in_use_ = true;                     ///< false for a spare graph of a minibatch
+  bool in_use_ = true;  ///< false for a spare graph of a minibatch
   bool records_function_ = false;
   bool beside_others_ = false;             ///< its minibatch is inside Minibatch::record
   detail::ValueWaiter* waiter_ = nullptr;  ///< of its sample, while that runs in for_each_sample

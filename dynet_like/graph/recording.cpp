@@ -13,9 +13,9 @@ ComputationGraph& check_graph(std::string_view op, std::span<const Expression> x
   for (const Expression& x : xs) {
     if (&x.graph(op.data()) != &graph) {
       const bool records = graph.records_a_function() || x.pg->records_a_function();
-      throw UsageError("[" + std::string(op) + "] need inputs of one graph; got inputs of two" +
-                       (records ? ": what a function of vertices reads must be one of its arguments"
-                                : ""));
+      throw UsageError(
+          "[" + std::string(op) + "] need inputs of one graph; got inputs of two" +
+          (records ? ": what a function of vertices reads must be one of its arguments" : ""));
     }
     if (!graph.is_recorded(x)) Expression::throw_reverted(op.data());
   }

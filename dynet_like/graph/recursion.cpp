@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <mutex>
+#include <numeric>
 
 #include "dynet_like/core/errors.h"
 #include "dynet_like/exec/recursion_op.h"
@@ -98,6 +99,11 @@ std::shared_ptr<const RecursionOp> RecordedFunction::Definitions::op_of(
   for (const VertexKind& kind : kinds) {
     if (!knows(*op, kind)) op->programs.push_back(record(function, definition, kind));
   }
+  op->order.resize(op->programs.size());
+  std::iota(op->order.begin(), op->order.end(), 0);
+  std::sort(op->order.begin(), op->order.end(), [&](std::uint32_t a, std::uint32_t b) {
+    return op->programs[a].kind < op->programs[b].kind;
+  });
   op->recipes = make_recipes(definition.graph->tape(), definition.shared, op->shared);
   op->its_name = function.name;
   op->name = op->its_name;
@@ -156,8 +162,8 @@ VertexProgram RecordedFunction::Definitions::record(const VertexFunction& functi
     }
     // A state is the output of an operation of the vertex.
     const Value& value = tape.value(state.i);
-    const bool is_operation = value.identity == 0 && value.items == 1 &&
-                              tape.type_of(value.node).op->role != Role::input;
+    const bool is_operation =
+        value.identity == 0 && value.items == 1 && tape.type_of(value.node).op->role != Role::input;
     recorded.results.push_back(is_operation ? state.i
                                             : tape.add(ops::identity, std::span(&state.i, 1)));
     if (tape.value(recorded.results.back()).identity != 0) {
@@ -219,8 +225,9 @@ RecordedStates RecordedFunction::record(ComputationGraph& graph, const Structure
     throw UsageError("[" + function_.name + "] need a matrix whose columns the vertices read; " +
                      "got none");
   }
-  const std::shared_ptr<const RecursionOp> op = definitions_->op_of(
-      function_, tape.dtype(), reads ? column_of(columns, vertices, function_.name) : Dim(), vertices);
+  const std::shared_ptr<const RecursionOp> op =
+      definitions_->op_of(function_, tape.dtype(),
+                          reads ? column_of(columns, vertices, function_.name) : Dim(), vertices);
   if (op->most_random() > 0 && !graph.has_random()) {
     throw UsageError("[" + function_.name +
                      "] need random numbers; got a graph without: set GraphOptions::random");
@@ -228,8 +235,8 @@ RecordedStates RecordedFunction::record(ComputationGraph& graph, const Structure
   std::vector<ValueId> inputs;
   if (reads) inputs.push_back(columns.i);
   op->add_shared(tape, inputs);
-  const ValueId node = tape.add_recursion(op, inputs, op->state_size, op->most_random(),
-                                          structure.vertices());
+  const ValueId node =
+      tape.add_recursion(op, inputs, op->state_size, op->most_random(), structure.vertices());
   return {&graph, node, op.get(), vertices.size()};
 }
 

@@ -117,11 +117,10 @@ class Recursion {
   explicit Recursion(detail::VertexFunction function)
       : function_(std::make_shared<detail::RecordedFunction>(std::move(function))) {}
 
-  /// The states of all vertices; they read the columns of a matrix. Throws UsageError and ShapeError
-  /// if these do not fit the structure or what the function does.
+  /// The states of all vertices; they read the columns of a matrix. Throws UsageError and
+  /// ShapeError if these do not fit the structure or what the function does.
   States<State> operator()(const Structure& structure, const Expression& columns) const {
-    return States<State>(
-        function_->record(columns.graph("recursion"), structure, columns));
+    return States<State>(function_->record(columns.graph("recursion"), structure, columns));
   }
   /// The same for a structure without columns.
   States<State> operator()(const Structure& structure, ComputationGraph& graph) const {
@@ -133,8 +132,8 @@ class Recursion {
 };
 
 /// A function of a vertex's column and its predecessors' states that returns the vertex's state, as
-/// `State f(const Expression& column, const std::vector<State>& before)`, or with `unsigned kind` as
-/// the first argument. A vertex without column gets an empty expression.
+/// `State f(const Expression& column, const std::vector<State>& before)`, or with `unsigned kind`
+/// as the first argument. A vertex without column gets an empty expression.
 ///
 /// It is called a few times, for every kind and number of predecessors, and never once per vertex:
 /// what it records then is what every such vertex computes. So it must not look at values, nor use

@@ -10,9 +10,9 @@ namespace detail {
 struct Vertices;
 }
 
-/// The vertices of one sample, such as the words of a sentence or the nodes of a tree, and what each
-/// of them reads: the states of others and a column of a matrix. It never changes and is cheap to
-/// copy, so that one that was made of a training sample can be kept with it.
+/// The vertices of one sample, such as the words of a sentence or the nodes of a tree, and what
+/// each of them reads: the states of others and a column of a matrix. It never changes and is cheap
+/// to copy, so that one that was made of a training sample can be kept with it.
 class Structure {
  public:
   static constexpr unsigned kNoColumn = ~0u;

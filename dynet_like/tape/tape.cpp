@@ -400,8 +400,8 @@ ValueId Tape::add_recursion(const std::shared_ptr<const Op>& op, std::span<const
   for (std::size_t j = 0; j < inputs.size(); ++j) {
     const Value& value = values_[edges[j] = inputs[j]];
     const bool is_open = op->is_open(static_cast<unsigned>(j));
-    keys[j] = input_key(is_open ? open_shape(value.shape) : value.shape,
-                        is_open ? 0 : value.identity);
+    keys[j] =
+        input_key(is_open ? open_shape(value.shape) : value.shape, is_open ? 0 : value.identity);
     hash = TypeCache::add_to_hash(hash, keys[j]);
     reaches_parameter |= value.reaches_parameter;
   }
@@ -444,36 +444,6 @@ Dim Tape::dim_of(ValueId id) const {
   Dim dim = shape_of(id).dim;
   dim.bd = values_[id].items;
   return dim;
-}
-
-const std::string& Tape::label_of(NodeId id) const {
-  static const std::string none;
-  const auto found = labels_.find(id);
-  return found == labels_.end() ? none : found->second;
-}
-
-const std::string& Tape::name_of(NodeId id) const {
-  const Op& op = *type_of(id).op;
-  const std::string& label = label_of(id);
-  if (op.role == Role::row && label.empty()) return name_of(values_[inputs_of(id)[0]].node);
-  if (!op.is_parameter() || !label.empty()) return label;
-  // A parameter that was given none has one that says nothing, such as "/_2".
-  const std::string& name = storage_of(id).name;
-  return name.find("/_", name.rfind('/')) == std::string::npos ? name : label;
-}
-
-std::string Tape::labels_of(std::span<const ValueId> values) const {
-  constexpr int kMost = 8;
-  std::string result;
-  int shown = 0;
-  for (ValueId value : values) {
-    const std::string& label = name_of(values_[value].node);
-    if (label.empty()) continue;
-    if (shown++ == kMost) return result + ", ...";
-    result +=
-        (shown == 1 ? ", where " : ", ") + quoted_text(label) + " is " + to_string(dim_of(value));
-  }
-  return result;
 }
 
 Tape::Mark Tape::mark() const {

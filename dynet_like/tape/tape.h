@@ -108,8 +108,8 @@ class Tape {
     return known != KnownParameters::kNone ? known : add_new_parameter(parameter, constant);
   }
 
-  /// A recursion: as many items as there are vertices, of which every one has its states. If it reads
-  /// columns, its first input is a matrix with any number of them.
+  /// A recursion: as many items as there are vertices, of which every one has its states. If it
+  /// reads columns, its first input is a matrix with any number of them.
   ValueId add_recursion(const std::shared_ptr<const Op>& op, std::span<const ValueId> inputs,
                         std::uint32_t state_size, std::uint32_t most_random,
                         const std::shared_ptr<const Vertices>& vertices);

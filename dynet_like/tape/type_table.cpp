@@ -84,7 +84,8 @@ NodeType TypeTable::describe(const Op& op, std::span<const InputKey> inputs,
                        name_of(first) + " and " + name_of(signature.dtype));
     }
   }
-  if (inputs.empty()) signature.dtype = static_cast<DType>(attributes[op.role == Role::recursion ? 2 : 0]);
+  if (inputs.empty())
+    signature.dtype = static_cast<DType>(attributes[op.role == Role::recursion ? 2 : 0]);
   check_arity(op, signature.inputs);
   signature.integers = op.integers(attributes);
   if (op.shape == nullptr) {

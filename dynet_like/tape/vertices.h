@@ -1,6 +1,7 @@
 // The structure of a recursion: its vertices, and what each of them reads.
 #pragma once
 
+#include <compare>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -13,7 +14,7 @@ struct VertexKind {
   std::uint32_t predecessors = 0;
   bool reads_column = false;
 
-  bool operator==(const VertexKind&) const = default;
+  auto operator<=>(const VertexKind&) const = default;
 };
 
 /// Predecessors come before their successors.
@@ -24,9 +25,9 @@ struct Vertices {
   std::vector<std::uint32_t> kind, level, column;   ///< by vertex; the kind is one of those
   std::vector<std::uint32_t> first_predecessor{0};  ///< by vertex and one more, into predecessors
   std::vector<std::uint32_t> predecessors;
-  std::vector<std::uint32_t> successors;            ///< by vertex: how many
-  std::uint32_t levels = 0, columns = 0;            ///< columns that the inputs must have
-  bool reads_columns_once = true;                   ///< each of them
+  std::vector<std::uint32_t> successors;  ///< by vertex: how many
+  std::uint32_t levels = 0, columns = 0;  ///< columns that the inputs must have
+  bool reads_columns_once = true;         ///< each of them
 
   std::uint32_t size() const { return static_cast<std::uint32_t>(kind.size()); }
   std::span<const std::uint32_t> predecessors_of(std::uint32_t vertex) const {

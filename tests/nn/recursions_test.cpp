@@ -26,8 +26,8 @@ std::vector<Expression> columns_of(const Expression& xs) {
 std::vector<float> gradients_of(const ParameterCollection& model, const Gradients& gradients) {
   std::vector<float> all;
   for (const auto& storage : model.storages()) {
-    append(all, Tensor(storage->dim, storage->dtype,
-                       const_cast<void*>(gradients.find_dense(*storage))));
+    append(all,
+           Tensor(storage->dim, storage->dtype, const_cast<void*>(gradients.find_dense(*storage))));
   }
   return all;
 }
@@ -67,7 +67,8 @@ TYPED_TEST(RecurrentAlongTest, HasTheStatesOfSteps) {
     append(want, all.value());
     append(want, last.value());
     EXPECT_TRUE(same(got, want));
-    expect_same(model, squared_norm(left) + squared_norm(right), squared_norm(all) + squared_norm(last));
+    expect_same(model, squared_norm(left) + squared_norm(right),
+                squared_norm(all) + squared_norm(last));
   }
 }
 
@@ -93,7 +94,8 @@ TEST(TreeLSTMAlongTest, HasTheStatesOfNodes) {
   const States<CellState> states = layer(tree, matrix(graph, 3));
   ASSERT_EQ(states.size(), tree.size());
   std::vector<Expression> outputs;
-  for (const CellState& state : layer(tree, columns_of(matrix(nodes, 3)))) outputs.push_back(state.h);
+  for (const CellState& state : layer(tree, columns_of(matrix(nodes, 3))))
+    outputs.push_back(state.h);
   const Expression all = concatenate_cols(outputs);
   EXPECT_EQ(as_vector(states.all().h.value()), as_vector(all.value()));
   expect_same(model, squared_norm(states.all().h), squared_norm(all));

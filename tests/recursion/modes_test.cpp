@@ -109,10 +109,12 @@ TEST(RecursionModes, DropoutIsDrawnForEveryVertex) {
   GraphOptions options;
   options.random = &random;
   ComputationGraph graph(options), without;
-  EXPECT_EQ(message_of<UsageError>([&] { rnn(Structure::sequence(2), network.columns(without, 2, 0)); }),
-            "[rnn] need random numbers; got a graph without: set GraphOptions::random");
+  EXPECT_EQ(
+      message_of<UsageError>([&] { rnn(Structure::sequence(2), network.columns(without, 2, 0)); }),
+      "[rnn] need random numbers; got a graph without: set GraphOptions::random");
   const auto states =
-      rnn(Structure::sequence(20), concatenate_cols(std::vector<Expression>(20, input(graph, {kSize}, std::vector<float>(kSize, 1)))));
+      rnn(Structure::sequence(20), concatenate_cols(std::vector<Expression>(
+                                       20, input(graph, {kSize}, std::vector<float>(kSize, 1)))));
   const std::vector<float> values = as_vector(states.all().value());
   int different = 0;
   for (unsigned v = 2; v < 20; ++v) {
@@ -129,14 +131,17 @@ TEST(RecursionModes, RevertedSamplesTakeNoPart) {
   const Expression columns = network.columns(graph, 4, 0);
   const Expression kept = squared_norm(rnn(Structure::sequence(4), columns).last());
   graph.checkpoint();
-  const Expression other = squared_norm(rnn(Structure::sequence(3), network.columns(graph, 3, 5)).last());
+  const Expression other =
+      squared_norm(rnn(Structure::sequence(3), network.columns(graph, 3, 5)).last());
   graph.get_values({kept, other});
   graph.revert();
-  const Expression again = kept + squared_norm(rnn(Structure::sequence(2), network.columns(graph, 2, 1)).last());
+  const Expression again =
+      kept + squared_norm(rnn(Structure::sequence(2), network.columns(graph, 2, 1)).last());
   graph.backward(again);
   ComputationGraph fresh;
-  const Expression expected = squared_norm(rnn(Structure::sequence(4), network.columns(fresh, 4, 0)).last()) +
-                              squared_norm(rnn(Structure::sequence(2), network.columns(fresh, 2, 1)).last());
+  const Expression expected =
+      squared_norm(rnn(Structure::sequence(4), network.columns(fresh, 4, 0)).last()) +
+      squared_norm(rnn(Structure::sequence(2), network.columns(fresh, 2, 1)).last());
   fresh.backward(expected);
   EXPECT_FLOAT_EQ(as_scalar(again.value()), as_scalar(expected.value()));
 }
@@ -175,29 +180,43 @@ TEST(RecursionModes, WhatFunctionsMayNotDo) {
   const Expression columns = network.columns(graph, 3, 0);
   const Expression outside = columns * 2;
   const auto message = [&](auto function) {
-    return message_of<std::exception>([&] { recursion<Expression>(function, "cell")(Structure::sequence(3), columns); });
+    return message_of<std::exception>(
+        [&] { recursion<Expression>(function, "cell")(Structure::sequence(3), columns); });
   };
   using Before = std::vector<Expression>;
-  EXPECT_EQ(message([](const Expression& x, const Before&) {
-              return x.value().at(0) > 0 ? tanh(x) : x;
-            }),
-            "[value] need a function of vertices that looks at no values; got one that does: it is called once for all vertices of a kind");
+  EXPECT_EQ(
+      message([](const Expression& x, const Before&) { return x.value().at(0) > 0 ? tanh(x) : x; }),
+      "[value] need a function of vertices that looks at no values; got one that does: it is "
+      "called once for all vertices of a kind");
   EXPECT_EQ(message([&](const Expression& x, const Before&) { return x + pick(outside, 0u, 1); }),
-            "[add] need inputs of one graph; got inputs of two: what a function of vertices reads must be one of its arguments");
-  EXPECT_EQ(message([&](const Expression& x, const Before&) { return x + input(*x.pg, {kSize}, std::vector<float>(kSize)); }),
-            "[cell] need a function whose data are its arguments; got an input made inside: give it as a column");
-  EXPECT_EQ(message([&](const Expression& x, const Before&) { return x + lookup(*x.pg, network.words, 1); }),
-            "[cell] need a function of columns; got a lookup inside: look up all rows before, as columns");
+            "[add] need inputs of one graph; got inputs of two: what a function of vertices reads "
+            "must be one of its arguments");
+  EXPECT_EQ(message([&](const Expression& x, const Before&) {
+              return x + input(*x.pg, {kSize}, std::vector<float>(kSize));
+            }),
+            "[cell] need a function whose data are its arguments; got an input made inside: give "
+            "it as a column");
+  EXPECT_EQ(message([&](const Expression& x, const Before&) {
+              return x + lookup(*x.pg, network.words, 1);
+            }),
+            "[cell] need a function of columns; got a lookup inside: look up all rows before, as "
+            "columns");
   EXPECT_EQ(message([&](const Expression& x, const Before& before) {
               return before.empty() ? x : concatenate({x, before[0]});
             }),
             "[cell] need states of one shape from all vertices, {6}; got {12}");
-  EXPECT_EQ(message_of<std::exception>([&] { network.recursion()(Structure::sequence(4), columns); }),
-            "[rnn] need a matrix of at least 4 columns, one for each vertex; got {6,3}");
+  EXPECT_EQ(
+      message_of<std::exception>([&] { network.recursion()(Structure::sequence(4), columns); }),
+      "[rnn] need a matrix of at least 4 columns, one for each vertex; got {6,3}");
   const unsigned to_1[] = {1}, to_0[] = {0}, to_2[] = {2};
-  EXPECT_EQ(message_of<std::exception>([&] { Structure(std::vector<Structure::Vertex>{{to_1}, {to_0}}); }),
-            "[Structure] need vertices that do not depend on themselves; got vertex 0, which is in a cycle or behind one");
-  EXPECT_EQ(message_of<std::exception>([&] { Structure(std::vector<Structure::Vertex>{{}, {to_2}}); }),
+  EXPECT_EQ(message_of<std::exception>([&] {
+              Structure(std::vector<Structure::Vertex>{{to_1}, {to_0}});
+            }),
+            "[Structure] need vertices that do not depend on themselves; got vertex 0, which is in "
+            "a cycle or behind one");
+  EXPECT_EQ(message_of<std::exception>([&] {
+              Structure(std::vector<Structure::Vertex>{{}, {to_2}});
+            }),
             "[Structure] need predecessors among the 2 vertices; got vertex 2 before vertex 1");
 }
 

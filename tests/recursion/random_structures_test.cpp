@@ -33,8 +33,9 @@ struct RandomStructure {
       }
       free.push_back(v);
       const bool reads = before.empty() || random() % 2 == 0;
-      columns.push_back(!reads ? Structure::kNoColumn
-                               : each_column_once ? words++ : static_cast<unsigned>(random() % 4));
+      columns.push_back(!reads             ? Structure::kNoColumn
+                        : each_column_once ? words++
+                                           : static_cast<unsigned>(random() % 4));
       kinds.push_back(static_cast<unsigned>(random() % 2));
       predecessors.push_back(std::move(before));
     }
@@ -62,8 +63,8 @@ struct Network {
     for (const char* gate : {"i", "o", "u", "f"}) {
       of_x.push_back(model.add_parameters({kHidden, kInputs}, std::string("W") + gate));
       of_h.push_back(model.add_parameters({kHidden, kHidden}, std::string("U") + gate));
-      bias.push_back(
-          model.add_parameters({2 * kHidden}, ParameterInitUniform(-1, 1), std::string("b") + gate));
+      bias.push_back(model.add_parameters({2 * kHidden}, ParameterInitUniform(-1, 1),
+                                          std::string("b") + gate));
     }
     gain = model.add_parameters({kHidden}, ParameterInitUniform(0.5f, 1), "gain");
   }
@@ -80,7 +81,8 @@ struct Network {
     ComputationGraph& graph = before.empty() ? *x.pg : *before[0].h.pg;
     Expression h;
     for (const CellState& state : before) h = h.slot == nullptr ? state.h : h + state.h;
-    if (kind == 1 && h.slot != nullptr) h = layer_norm(h, parameter(graph, gain), zeros(graph, {kHidden}));
+    if (kind == 1 && h.slot != nullptr)
+      h = layer_norm(h, parameter(graph, gain), zeros(graph, {kHidden}));
     Expression c = cmult(gate(graph, 0, kind, x, h), gate(graph, 2, kind, x, h));
     for (const CellState& state : before) c = c + cmult(gate(graph, 3, kind, x, state.h), state.c);
     return {cmult(gate(graph, 1, kind, x, h), tanh(c)), c};
@@ -162,7 +164,8 @@ TEST(RandomStructures, HaveTheValuesAndGradientsOfVertices) {
     const Sample sample = record(graph, network, cell, s);
     const Sample expected = record_vertices(plain, network, s);
     std::vector<float> values, expected_values;
-    for (const auto& [to, of] : {std::pair(&values, &sample), std::pair(&expected_values, &expected)}) {
+    for (const auto& [to, of] :
+         {std::pair(&values, &sample), std::pair(&expected_values, &expected)}) {
       append(*to, of->all.h.value());
       append(*to, of->all.c.value());
     }
@@ -170,7 +173,8 @@ TEST(RandomStructures, HaveTheValuesAndGradientsOfVertices) {
     const std::vector<float> got = gradients_of(network, graph.backward(sample.loss));
     const std::vector<float> want = gradients_of(network, plain.backward(expected.loss));
     ASSERT_EQ(got.size(), want.size());
-    for (std::size_t i = 0; i < got.size(); ++i) ASSERT_NEAR(got[i], want[i], 1e-6 * (1 + std::abs(want[i]))) << i;
+    for (std::size_t i = 0; i < got.size(); ++i)
+      ASSERT_NEAR(got[i], want[i], 1e-6 * (1 + std::abs(want[i]))) << i;
   }
 }
 
@@ -209,7 +213,8 @@ TEST(RandomStructures, HaveTheSameBitsInEveryMinibatch) {
   for (std::uint64_t round = 0; round < 10; ++round) {
     SCOPED_TRACE(round);
     const Bits alone = run(network, cell, 20 * round, 20 * round + 20, false, {});
-    for (const auto policy : {batching::Policy::automatic, batching::Policy::depth, batching::Policy::none}) {
+    for (const auto policy :
+         {batching::Policy::automatic, batching::Policy::depth, batching::Policy::none}) {
       GraphOptions options;
       options.policy = policy;
       for (const unsigned threads : {1u, 2u}) {
