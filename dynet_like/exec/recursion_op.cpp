@@ -99,9 +99,6 @@ void Compiler::need(const Value& value) {
 void Compiler::add_member(NodeId node) {
   const NodeType& type = tape_.type_of(node);
   const Op& op = *type.op;
-  if (op.role == Role::recursion) {
-    refuse("a function without recursions inside", "one: apply it to all columns before");
-  }
   if (op.role == Role::input) {
     refuse("a function whose data are its arguments", "an input made inside: give it as a column");
   }

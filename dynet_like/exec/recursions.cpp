@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "dynet_like/core/make_room.h"
 #include "dynet_like/exec/recursion_run.h"
 
 namespace dynet_like::detail {
@@ -17,7 +18,9 @@ RecursionRun* Recursions::find(std::uint32_t batch) const {
   return found != all_.end() && found->batch == batch ? found->run.get() : nullptr;
 }
 
-void Recursions::add(std::uint32_t batch, std::unique_ptr<RecursionRun> run) {
+void Recursions::make_room() { detail::make_room(all_); }
+
+void Recursions::add(std::uint32_t batch, std::unique_ptr<RecursionRun> run) noexcept {
   all_.push_back({batch, std::move(run)});
 }
 

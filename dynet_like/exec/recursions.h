@@ -16,8 +16,10 @@ class Recursions {
 
   /// That of a batch, or null.
   RecursionRun* find(std::uint32_t batch) const;
+  /// Makes room for one more, so that `add` cannot fail.
+  void make_room();
   /// Of a batch behind all others that have one.
-  void add(std::uint32_t batch, std::unique_ptr<RecursionRun> run);
+  void add(std::uint32_t batch, std::unique_ptr<RecursionRun> run) noexcept;
   /// Forgets those of batches from `batches` on.
   void resize(std::uint32_t batches) noexcept;
 

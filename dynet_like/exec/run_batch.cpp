@@ -204,11 +204,13 @@ void run_recursion(RunState& run, Batch& batch) {
   counts_of(run, batch.type);
   auto recursion = std::make_unique<RecursionRun>(run, batch, run.members_of(batch));
   recursion->forward();
-  if (run.options.inference) recursion->give_back();
-  if (!run.options.inference) {
-    run.recursions.add(static_cast<std::uint32_t>(run.batches.size()), std::move(recursion));
+  if (run.options.inference) {
+    recursion->give_back();
+    return enter(run, batch, false);
   }
+  run.recursions.make_room();
   enter(run, batch, false);
+  run.recursions.add(static_cast<std::uint32_t>(run.batches.size() - 1), std::move(recursion));
 }
 
 void run_batch(RunState& run, std::span<const NodeRef> members, bool shared) {

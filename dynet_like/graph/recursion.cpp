@@ -213,8 +213,17 @@ RecordedFunction::RecordedFunction(VertexFunction function)
     : function_(std::move(function)), definitions_(std::make_unique<Definitions>()) {}
 RecordedFunction::~RecordedFunction() = default;
 
+RecordedStates RecordedFunction::record(const Structure& structure, const Expression& columns) {
+  return record(recording::graph_of(function_.name, columns), structure, columns);
+}
+
 RecordedStates RecordedFunction::record(ComputationGraph& graph, const Structure& structure,
                                         const Expression& columns) {
+  if (graph.records_a_function()) {
+    throw UsageError("[" + function_.name +
+                     "] need a function without recursions inside; got one: apply it to all "
+                     "columns before");
+  }
   Tape& tape = graph.tape();
   const Vertices& vertices = *structure.vertices();
   if (vertices.size() == 0) {
@@ -237,20 +246,13 @@ RecordedStates RecordedFunction::record(ComputationGraph& graph, const Structure
   op->add_shared(tape, inputs);
   const ValueId node =
       tape.add_recursion(op, inputs, op->state_size, op->most_random(), structure.vertices());
-  return {&graph, node, op.get(), vertices.size()};
+  return {graph.expression(node), op, vertices.size()};
 }
 
 Expression RecordedStates::all(std::size_t state) const {
-  Tape& tape = graph->tape();
-  Value view = tape.value(node);
-  const std::uint32_t each = op->state_sizes[state];
-  view.offset += op->state_offsets[state] * size;
   Dim dim = op->state_dims[state];
   dim.add_dim(size);
-  view.shape = tape.cache().shape(dim, op->dtype);
-  view.items = 1;
-  view.stride = each * size;
-  return graph->expression(tape.add_view(view));
+  return view(op->state_offsets[state] * size, dim);
 }
 
 Expression RecordedStates::one(std::size_t state, std::uint32_t vertex) const {
@@ -258,14 +260,19 @@ Expression RecordedStates::one(std::size_t state, std::uint32_t vertex) const {
     throw UsageError("[" + op->its_name + "] need a vertex below " + std::to_string(size) +
                      "; got " + std::to_string(vertex));
   }
-  Tape& tape = graph->tape();
-  Value view = tape.value(node);
-  const std::uint32_t each = op->state_sizes[state];
-  view.offset += op->state_offsets[state] * size + vertex * each;
-  view.shape = tape.cache().shape(op->state_dims[state], op->dtype);
+  return view(op->state_offsets[state] * size + vertex * op->state_sizes[state],
+              op->state_dims[state]);
+}
+
+Expression RecordedStates::view(std::uint32_t offset, const Dim& dim) const {
+  ComputationGraph& graph = recording::graph_of(op->its_name, node);
+  Tape& tape = graph.tape();
+  Value view = tape.value(node.i);
+  view.offset += offset;
+  view.shape = tape.cache().shape(dim, op->dtype);
   view.items = 1;
-  view.stride = each;
-  return graph->expression(tape.add_view(view));
+  view.stride = dim.batch_size();
+  return graph.expression(tape.add_view(view));
 }
 
 }  // namespace dynet_like::detail

@@ -52,15 +52,20 @@ struct VertexFunction {
       record;
 };
 
+struct RecursionOp;
+
 /// The node of a recursion.
 struct RecordedStates {
-  ComputationGraph* graph = nullptr;
-  std::uint32_t node = 0;  ///< the value that is its whole output
-  const struct RecursionOp* op = nullptr;
+  Expression node;  ///< its whole output
+  std::shared_ptr<const RecursionOp> op;
   std::uint32_t size = 0;  ///< vertices
 
+  /// Of all vertices, and of one. Throw StateError for a graph that was cleared or reverted.
   Expression all(std::size_t state) const;
   Expression one(std::size_t state, std::uint32_t vertex) const;
+
+ private:
+  Expression view(std::uint32_t offset, const Dim& dim) const;
 };
 
 /// Knows what the function does for the kinds of vertices that it has met. Threads may share it.
@@ -68,6 +73,8 @@ class RecordedFunction {
  public:
   explicit RecordedFunction(VertexFunction function);
   ~RecordedFunction();
+  RecordedStates record(const Structure& structure, const Expression& columns);
+  /// `columns` may be empty.
   RecordedStates record(ComputationGraph& graph, const Structure& structure,
                         const Expression& columns);
 
@@ -120,7 +127,7 @@ class Recursion {
   /// The states of all vertices; they read the columns of a matrix. Throws UsageError and
   /// ShapeError if these do not fit the structure or what the function does.
   States<State> operator()(const Structure& structure, const Expression& columns) const {
-    return States<State>(function_->record(columns.graph("recursion"), structure, columns));
+    return States<State>(function_->record(structure, columns));
   }
   /// The same for a structure without columns.
   States<State> operator()(const Structure& structure, ComputationGraph& graph) const {

@@ -156,6 +156,20 @@ TEST(RecursionModes, AStateInTheMiddleHasAGradient) {
   EXPECT_GT(std::abs(middle.gradient().at(0)), 0);
 }
 
+TEST(RecursionModes, StatesOfClearedGraphsAreRefused) {
+  const Network network;
+  const auto rnn = network.recursion();
+  ComputationGraph graph;
+  const auto states = rnn(Structure::sequence(3), network.columns(graph, 3, 0));
+  EXPECT_THROW(states[3], UsageError);
+  graph.clear();
+  EXPECT_THROW(states.all(), StateError);
+  graph.checkpoint();
+  const auto others = rnn(Structure::sequence(3), network.columns(graph, 3, 0));
+  graph.revert();
+  EXPECT_THROW(others.last(), StateError);
+}
+
 TEST(RecursionModes, LearnsInSamplesThatWait) {
   const Network network;
   const auto rnn = network.recursion();
@@ -201,6 +215,12 @@ TEST(RecursionModes, WhatFunctionsMayNotDo) {
             }),
             "[cell] need a function of columns; got a lookup inside: look up all rows before, as "
             "columns");
+  const auto inner = network.recursion();
+  EXPECT_EQ(
+      message([&](const Expression& x, const Before&) {
+        return inner(Structure::sequence(1), x).last();
+      }),
+      "[rnn] need a function without recursions inside; got one: apply it to all columns before");
   EXPECT_EQ(message([&](const Expression& x, const Before& before) {
               return before.empty() ? x : concatenate({x, before[0]});
             }),
