@@ -10,6 +10,7 @@ namespace dynet_like::detail {
 
 void BackwardPass::begin(std::span<const ValueRef> roots, bool full, bool whole_cells) {
   contributions.clear();
+  run.recursions.gradients.reset();
   plan.make(roots, full, whole_cells);
   runs_cells_ = whole_cells;
   if (const std::size_t bytes = plan.nodes.bytes(); bytes > block_.size()) {

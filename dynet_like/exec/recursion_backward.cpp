@@ -43,14 +43,14 @@ void RecursionRun::begin_backward(BackwardPass& pass, std::span<const NodeRef> m
     member.column_gradient = pass.at(columns.place);
     member.adds_to_columns = columns.contribution == Contribution::added;
   }
-  gradients_.reset();
   for (Kind& kind : kinds_) {
     for (Step& step : kind.steps) {
       const std::size_t items = kind.rows.size() * step.members;
-      step.dy = gradients_.allocate_array<std::byte>(items * step.stride);
-      step.deferred = step.deferred_stride == 0
-                          ? nullptr
-                          : gradients_.allocate_array<std::byte>(items * step.deferred_stride);
+      step.dy = run_.recursions.gradients.allocate_array<std::byte>(items * step.stride);
+      step.deferred =
+          step.deferred_stride == 0
+              ? nullptr
+              : run_.recursions.gradients.allocate_array<std::byte>(items * step.deferred_stride);
       step.slots.assign(step.type->inputs, nullptr);
     }
   }
@@ -99,21 +99,18 @@ void RecursionRun::bring_state_gradients(Kind& kind, Range rows, bool hoisted) {
                         SumStart::zero);
   }
   run_.queue->finish_sums();
-  std::vector<const void*> from;
-  std::vector<void*> to;
+  copies_.clear();
   for (std::uint32_t s = 0; s < program.states.size(); ++s) {
     const std::uint16_t m = program.states[s].member;
     if (program.hoisted[program.cell.members[m].step] != hoisted) continue;
-    from.clear();
-    to.clear();
     for (std::uint32_t row = rows.begin; row < rows.end; ++row) {
       const Member& member = members_[kind.rows[row].member];
       if (member.gradient == nullptr) continue;
-      from.push_back(state_in(member.gradient, member, kind.rows[row].vertex, s));
-      to.push_back(state_of(kind, &Step::dy, row, s));
+      copies_.add(op_.state_sizes[s], state_in(member.gradient, member, kind.rows[row].vertex, s),
+                  state_of(kind, &Step::dy, row, s), program.clears[m]);
     }
-    copy(op_.state_sizes[s], from, to, program.clears[m]);
   }
+  run_copies();
 }
 
 void RecursionRun::run_step_backward(Kind& kind, std::size_t s, Range rows) {
@@ -245,7 +242,8 @@ void* RecursionRun::destination_in_port(Kind& kind, Step& step, unsigned j, std:
 std::byte* RecursionRun::slot(Step& step, unsigned j, std::uint32_t row, std::size_t place) {
   const std::size_t bytes = step.type->signature.inputs[j].size() * element_;
   if (step.slots[j] == nullptr) {
-    step.slots[j] = gradients_.allocate_array<std::byte>(step.rows * step.members * bytes);
+    step.slots[j] =
+        run_.recursions.gradients.allocate_array<std::byte>(step.rows * step.members * bytes);
   }
   return item(step, step.slots[j], bytes, row, place);
 }

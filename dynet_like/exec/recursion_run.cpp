@@ -17,8 +17,7 @@ RecursionRun::RecursionRun(RunState& run, const Batch& batch, std::span<const No
     : run_(run),
       type_(batch.type),
       op_(recursion_of(run.types()[batch.type].signature)),
-      element_(size_of(op_.dtype)),
-      gradients_(run.common.memory) {
+      element_(size_of(op_.dtype)) {
   find_members(members);
   std::byte* out = batch.out;
   for (Member& member : members_) {
@@ -283,46 +282,43 @@ void RecursionRun::run_step(Step& step, Range rows) {
 
 // Out of the blocks of the steps into those of the nodes.
 void RecursionRun::copy_states() {
-  std::vector<const void*> from;
-  std::vector<void*> to;
+  copies_.clear();
   for (std::uint32_t s = 0; s < op_.state_sizes.size(); ++s) {
     for (const Member& member : members_) {
       for (std::uint32_t v = 0; v < member.vertices->size(); ++v) {
         const Place& place = places_[member.first_vertex + v];
-        from.push_back(state_of(kinds_[place.kind], &Step::out, place.row, s));
-        to.push_back(state_in(member.out, member, v, s));
+        copies_.add(op_.state_sizes[s], state_of(kinds_[place.kind], &Step::out, place.row, s),
+                    state_in(member.out, member, v, s), false);
       }
     }
-    const bool is_last = s + 1 == op_.state_sizes.size();
-    if (!is_last && op_.state_sizes[s + 1] == op_.state_sizes[s]) continue;
-    copy(op_.state_sizes[s], from, to, false);
-    from.clear();
-    to.clear();
   }
+  run_copies();
 }
 
-// What `identity` does with gradients: it writes or adds them wherever they belong.
-void RecursionRun::copy(std::uint32_t elements, std::span<const void*> from, std::span<void*> to,
-                        bool add) {
-  if (from.empty()) return;
-  Signature signature;
-  signature.op = &ops::identity;
-  signature.dtype = op_.dtype;
-  signature.inputs = {Dim({elements})};
-  signature.shared = {0};
-  signature.output = signature.inputs[0];
-  signature.output_size = elements;
-  const std::vector<std::uint8_t> adds(from.size(), add);
-  const Destination destination{to.data(), adds.data()};
-  BackwardCall call;
-  call.type = &signature;
-  call.n = from.size();
-  call.dy.items = from.data();
-  call.dx = &destination;
-  TypeCount& counts = run_.counts.of_types[type_];
-  const KernelTime time(run_, counts.seconds);
-  const Kernels& kernels = run_.queue->kernels(ops::identity);
-  run_.queue->backward(kernels.backward[static_cast<int>(op_.dtype)], call);
+// What `identity` does with gradients: it writes or adds them wherever they belong. A call for each
+// stretch of equal sizes.
+void RecursionRun::run_copies() {
+  const std::size_t n = copies_.size.size();
+  for (std::size_t first = 0, end; first < n; first = end) {
+    for (end = first; end < n && copies_.size[end] == copies_.size[first];) ++end;
+    Signature signature;
+    signature.op = &ops::identity;
+    signature.dtype = op_.dtype;
+    signature.inputs = {Dim({copies_.size[first]})};
+    signature.shared = {0};
+    signature.output = signature.inputs[0];
+    signature.output_size = copies_.size[first];
+    const Destination destination{copies_.to.data() + first, copies_.add_to.data() + first};
+    BackwardCall call;
+    call.type = &signature;
+    call.n = end - first;
+    call.dy.items = copies_.from.data() + first;
+    call.dx = &destination;
+    TypeCount& counts = run_.counts.of_types[type_];
+    const KernelTime time(run_, counts.seconds);
+    const Kernels& kernels = run_.queue->kernels(ops::identity);
+    run_.queue->backward(kernels.backward[static_cast<int>(op_.dtype)], call);
+  }
 }
 
 }  // namespace dynet_like::detail

@@ -81,6 +81,27 @@ class RecursionRun {
     const void* addend = nullptr;
   };
 
+  /// Elements that are copied, or added to what is there.
+  struct Copies {
+    std::vector<const void*> from;
+    std::vector<void*> to;
+    std::vector<std::uint8_t> add_to;
+    std::vector<std::uint32_t> size;
+
+    void add(std::uint32_t elements, const void* source, void* destination, bool adds) {
+      from.push_back(source);
+      to.push_back(destination);
+      add_to.push_back(adds);
+      size.push_back(elements);
+    }
+    void clear() {
+      from.clear();
+      to.clear();
+      add_to.clear();
+      size.clear();
+    }
+  };
+
   void find_members(std::span<const NodeRef> refs);
   void find_shared();
   void sort_vertices();
@@ -111,7 +132,7 @@ class RecursionRun {
   void run_steps(Kind& kind, Range rows, bool hoisted);
   void run_step(Step& step, Range rows);
   void copy_states();
-  void copy(std::uint32_t elements, std::span<const void*> from, std::span<void*> to, bool add);
+  void run_copies();
 
   void begin_backward(BackwardPass& pass, std::span<const NodeRef> members);
   void clear_columns();
@@ -141,8 +162,8 @@ class RecursionRun {
 
   // Of a backward pass.
   bool has_inactive_ = false;
-  Arena gradients_;                                   ///< of what the programs computed
-  Arena lists_;                                       ///< of one call
+  Arena lists_;  ///< of one call
+  Copies copies_;
   std::vector<std::vector<Waiting>> waiting_states_;  ///< by level
   std::vector<Waiting> waiting_columns_;
 };

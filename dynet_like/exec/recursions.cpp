@@ -8,7 +8,7 @@
 
 namespace dynet_like::detail {
 
-Recursions::Recursions() = default;
+Recursions::Recursions(std::shared_ptr<MemorySource> memory) : gradients(std::move(memory)) {}
 Recursions::~Recursions() = default;
 
 RecursionRun* Recursions::find(std::uint32_t batch) const {

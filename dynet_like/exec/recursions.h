@@ -5,13 +5,16 @@
 #include <memory>
 #include <vector>
 
+#include "dynet_like/core/memory.h"
+
 namespace dynet_like::detail {
 
 class RecursionRun;
 
 class Recursions {
  public:
-  Recursions();
+  /// In this memory of a device.
+  explicit Recursions(std::shared_ptr<MemorySource> memory);
   ~Recursions();
 
   /// That of a batch, or null.
@@ -22,6 +25,9 @@ class Recursions {
   void add(std::uint32_t batch, std::unique_ptr<RecursionRun> run) noexcept;
   /// Forgets those of batches from `batches` on.
   void resize(std::uint32_t batches) noexcept;
+
+  /// What programs computed in the last backward pass.
+  Arena gradients;
 
  private:
   struct OfBatch {

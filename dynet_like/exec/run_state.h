@@ -51,7 +51,10 @@ struct MemberInputs {
 /// have in common and write what is their own. Nodes that all share run in the first.
 struct RunState {
   explicit RunState(CommonState& common_state)
-      : common(common_state), cells(common.dictionary), values(common.memory) {}
+      : common(common_state),
+        cells(common.dictionary),
+        recursions(common.memory),
+        values(common.memory) {}
 
   const NodeState& state(NodeRef ref) const { return common.state(ref); }
   NodeState& state(NodeRef ref) { return common.state(ref); }

@@ -26,8 +26,8 @@ std::vector<Expression> columns_of(const Expression& xs) {
 std::vector<float> gradients_of(const ParameterCollection& model, const Gradients& gradients) {
   std::vector<float> all;
   for (const auto& storage : model.storages()) {
-    append(all,
-           Tensor(storage->dim, storage->dtype, const_cast<void*>(gradients.find_dense(*storage))));
+    const std::vector<float> values = gradients.all_values(*storage);
+    all.insert(all.end(), values.begin(), values.end());
   }
   return all;
 }

@@ -73,8 +73,8 @@ Numbers train(const Network& network, const GraphOptions& options) {
     batch.backward(gradients);
     for (const auto& storage : network.model.storages()) {
       if (storage->is_table) continue;
-      append(numbers.gradients, Tensor(storage->dim, storage->dtype,
-                                       const_cast<void*>(gradients.find_dense(*storage))));
+      const std::vector<float> values = gradients.all_values(*storage);
+      numbers.gradients.insert(numbers.gradients.end(), values.begin(), values.end());
     }
   }
   if (options.memory_limit == 0) {

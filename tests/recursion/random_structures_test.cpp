@@ -138,16 +138,8 @@ Sample record_vertices(ComputationGraph& graph, const Network& network, const Ra
 std::vector<float> gradients_of(const Network& network, const Gradients& gradients) {
   std::vector<float> all;
   for (const auto& storage : network.model.storages()) {
-    if (storage->is_table) {
-      for (std::uint32_t row = 0; row < storage->rows(); ++row) {
-        const Gradients::Rows* const rows = gradients.find_rows(*storage);
-        const void* const found = rows == nullptr ? nullptr : rows->find(*storage, row);
-        if (found == nullptr) continue;
-        append(all, Tensor(storage->entry_dim(), storage->dtype, const_cast<void*>(found)));
-      }
-    } else if (const void* const found = gradients.find_dense(*storage)) {
-      append(all, Tensor(storage->dim, storage->dtype, const_cast<void*>(found)));
-    }
+    const std::vector<float> values = gradients.all_values(*storage);
+    all.insert(all.end(), values.begin(), values.end());
   }
   return all;
 }
