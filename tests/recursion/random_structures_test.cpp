@@ -220,5 +220,33 @@ TEST(RandomStructures, HaveTheSameBitsInEveryMinibatch) {
   }
 }
 
+// Threads that record meet new kinds of vertices at once, in samples before and after each other.
+TEST(RandomStructures, HaveTheSameBitsRecordedBesideEachOther) {
+  const Network network(DType::f32);
+  for (std::uint64_t round = 0; round < 8; ++round) {
+    SCOPED_TRACE(round);
+    std::vector<float> losses[2];
+    Gradients gradients[2];
+    for (const unsigned threads : {1u, 4u}) {
+      const auto cell = recursion<CellState>(std::cref(network), "child-sum");
+      GraphOptions options;
+      options.threads = threads;
+      Minibatch batch(options);
+      const std::size_t which = threads > 1;
+      for (int pass = 0; pass < 2; ++pass) {
+        batch.clear();
+        batch.add_losses(24, [&](ComputationGraph& graph, std::size_t i) {
+          return record(graph, network, cell, RandomStructure(24 * round + i)).loss;
+        });
+        losses[which].push_back(batch.forward());
+        batch.backward(gradients[which]);
+      }
+    }
+    EXPECT_TRUE(same(losses[0], losses[1]));
+    EXPECT_TRUE(
+        same_sums(gradients_of(network, gradients[0]), gradients_of(network, gradients[1])));
+  }
+}
+
 }  // namespace
 }  // namespace dynet_like::testing
