@@ -54,6 +54,8 @@ void RecursionRun::begin_backward(BackwardPass& pass, std::span<const NodeRef> m
       step.slots.assign(step.type->inputs, nullptr);
     }
   }
+  // A pass that an exception ended may have left some.
+  copies_.clear();
   waiting_states_.assign(levels_, {});
   waiting_columns_.clear();
 }
@@ -99,10 +101,11 @@ void RecursionRun::bring_state_gradients(Kind& kind, Range rows, bool hoisted) {
                         SumStart::zero);
   }
   run_.queue->finish_sums();
-  copies_.clear();
   for (std::uint32_t s = 0; s < program.states.size(); ++s) {
     const std::uint16_t m = program.states[s].member;
     if (program.hoisted[program.cell.members[m].step] != hoisted) continue;
+    // States that overlap are added by calls of their own.
+    if (program.clears[m]) run_copies();
     for (std::uint32_t row = rows.begin; row < rows.end; ++row) {
       const Member& member = members_[kind.rows[row].member];
       if (member.gradient == nullptr) continue;

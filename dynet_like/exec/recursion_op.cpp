@@ -30,7 +30,7 @@ class Compiler {
     refuse_overlaps();
     program_.cell = make_cell_type(std::move(pattern_), tape_.types());
     if (program_.cell.parts_overlap) {
-      refuse("parts of a value that do not overlap", "some that do: read them from identity(x)");
+      refuse("parts of a value that do not overlap", "some that do: read them from a copy, x * 1");
     }
     add_states();
     program_.covers_column = covers_column();
@@ -42,9 +42,6 @@ class Compiler {
  private:
   [[noreturn]] void refuse(const std::string& need, const std::string& got) const {
     throw UsageError("[" + name_ + "] need " + need + "; got " + got);
-  }
-  std::string name_of(NodeId node) const {
-    return std::string(tape_.type_of(node).op->name) + tape_.label_of(node);
   }
   bool is_stand_in(NodeId node) const {
     const auto is_it = [&](ValueId value) { return tape_.value(value).node == node; };
@@ -106,7 +103,7 @@ void Compiler::add_member(NodeId node) {
     refuse("a function of columns", "a lookup inside: look up all rows before, as columns");
   }
   if (tape_.items_of(node) != 1 || op.batching.open_inputs != 0) {
-    refuse("operations on single columns", name_of(node) + " of several");
+    refuse("operations on single columns", std::string(op.name) + " of several");
   }
   VertexProgram::MemberNumbers numbers;
   if (op.numbers.random) {
@@ -207,7 +204,7 @@ void Compiler::refuse_overlaps() const {
       refuse("parts of an argument that do not overlap",
              "elements " + std::to_string(a.offset) + " to " + std::to_string(a_end) + " and " +
                  std::to_string(b.offset) + " to " + std::to_string(b_end) +
-                 ": read them from identity(x)");
+                 ": read them from a copy, x * 1");
     }
   }
 }
@@ -262,9 +259,13 @@ void Compiler::find_sums() {
   for (std::size_t s = 0; s < program_.states.size(); ++s) {
     const VertexProgram::State& state = program_.states[s];
     is_state[state.member] = true;
-    state_elements[state.member] += tape_.shape_of(recorded_.results[s]).size;
+    const std::uint32_t size = tape_.shape_of(recorded_.results[s]).size;
+    state_elements[state.member] += size;
     for (std::size_t t = 0; t < s; ++t) {
-      if (program_.states[t].member == state.member && program_.states[t].offset == state.offset) {
+      const VertexProgram::State& other = program_.states[t];
+      const std::uint32_t other_size = tape_.shape_of(recorded_.results[t]).size;
+      if (other.member == state.member && other.offset < state.offset + size &&
+          state.offset < other.offset + other_size) {
         program_.clears[state.member] = true;
       }
     }

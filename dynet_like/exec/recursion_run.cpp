@@ -282,7 +282,6 @@ void RecursionRun::run_step(Step& step, Range rows) {
 
 // Out of the blocks of the steps into those of the nodes.
 void RecursionRun::copy_states() {
-  copies_.clear();
   for (std::uint32_t s = 0; s < op_.state_sizes.size(); ++s) {
     for (const Member& member : members_) {
       for (std::uint32_t v = 0; v < member.vertices->size(); ++v) {
@@ -319,6 +318,7 @@ void RecursionRun::run_copies() {
     const Kernels& kernels = run_.queue->kernels(ops::identity);
     run_.queue->backward(kernels.backward[static_cast<int>(op_.dtype)], call);
   }
+  copies_.clear();
 }
 
 }  // namespace dynet_like::detail

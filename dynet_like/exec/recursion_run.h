@@ -26,7 +26,8 @@ class RecursionRun {
   void give_back();
   /// The members that take part have complete gradients. `members` are those that there still are.
   void backward(BackwardPass& pass, std::span<const NodeRef> members);
-  /// What a member contributed to its shared inputs: after `backward`, in the order of vertices.
+  /// What a member contributed to its shared inputs: after `backward`, kind by kind, and of a kind
+  /// in the order of vertices.
   void contribute(NodeRef member, SharedContributions& to) const;
 
  private:

@@ -156,6 +156,29 @@ TEST(RecursionModes, AStateInTheMiddleHasAGradient) {
   EXPECT_GT(std::abs(middle.gradient().at(0)), 0);
 }
 
+// The same stretch twice, and stretches that overlap: every state's gradient counts.
+TEST(RecursionModes, StatesMayOverlap) {
+  using State = std::array<Expression, 2>;
+  const Network network;
+  ComputationGraph graph;
+  const Expression columns = network.columns(graph, 3, 0);
+  for (const unsigned second : {0u, 2u}) {
+    const auto both = recursion<State>([&](const Expression& x, const std::vector<State>&) {
+      const Expression y = tanh(x);
+      return State{pick_range(y, 0, 3), pick_range(y, second, second + 3)};
+    });
+    const State states = both(Structure::sequence(3), columns).all();
+    const Gradients& gradients = graph.backward(sum_elems(states[0]) + sum_elems(states[1]));
+    const std::vector<float> got = gradients.all_values(*network.words.p);
+    const Expression y = tanh(columns);
+    const Expression plain =
+        sum_elems(pick_range(y, 0, 3)) + sum_elems(pick_range(y, second, second + 3));
+    const std::vector<float> want = graph.backward(plain).all_values(*network.words.p);
+    ASSERT_EQ(got.size(), want.size());
+    for (std::size_t i = 0; i < got.size(); ++i) EXPECT_FLOAT_EQ(got[i], want[i]) << i;
+  }
+}
+
 TEST(RecursionModes, StatesOfClearedGraphsAreRefused) {
   const Network network;
   const auto rnn = network.recursion();
