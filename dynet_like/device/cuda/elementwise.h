@@ -11,16 +11,9 @@ template <class F, class T>
 __global__ void elementwise_forward(Part part, Operand a, Operand b, const T* reals, T* out) {
   Place place;
   if (!find_element(part, place)) return;
-  const T x = a.at<T>(place.item)[place.at];
-  T y = 0;
-  if constexpr (F::inputs == 2) {
-    y = F::value(x, b.at<T>(place.item)[place.at]);
-  } else if constexpr (F::reals == 1) {
-    y = F::value(x, reals[place.item]);
-  } else {
-    y = F::value(x);
-  }
-  out[place.item * part.size + place.at] = y;
+  const auto read = [&](const Operand& operand) { return operand.at<T>(place.item)[place.at]; };
+  out[place.item * part.size + place.at] = formulas::value_of<F>(
+      read(a), F::inputs == 2 ? read(b) : T(0), F::reals == 1 ? reals[place.item] : T(0));
 }
 
 template <class F, class T>
@@ -31,9 +24,9 @@ __global__ void elementwise_backward(Part part, Operand a, Operand b, Operand ou
   const Target<T> to_0(dx_0, place.item), to_1(dx_1, place.item);
   if (to_0.to == nullptr && to_1.to == nullptr) return;
   const auto read = [&](const Operand& operand) { return operand.at<T>(place.item)[place.at]; };
-  const Numbers<T> x{uses_inputs<F> ? read(a) : T(0),
-                     uses_inputs<F> && F::inputs == 2 ? read(b) : T(0),
-                     uses_output<F> ? read(out) : T(0), F::reals == 1 ? reals[place.item] : T(0)};
+  const Numbers<T> x{reads_inputs<F> ? read(a) : T(0),
+                     reads_inputs<F> && F::inputs == 2 ? read(b) : T(0),
+                     reads_output<F> ? read(out) : T(0), F::reals == 1 ? reals[place.item] : T(0)};
   const T dy_here = read(dy);
   if (to_0.to != nullptr) to_0.put(dy_here * slope<F>(0, x), place.at);
   if (to_1.to != nullptr) to_1.put(dy_here * slope<F>(1, x), place.at);
@@ -57,7 +50,7 @@ void backward_elements(const BackwardCall& call) {
   const Destination none, dx_1 = F::inputs == 2 ? call.dx[1] : none;
   if (!call.dx[0].wanted() && !dx_1.wanted()) return;
   const auto input = [&](unsigned j) {
-    return uses_inputs<F> && j < F::inputs ? call.in[j] : Operand();
+    return reads_inputs<F> && j < F::inputs ? call.in[j] : Operand();
   };
   launch_elements(commands_of(call), call.n, call.type->output_size, elementwise_backward<F, T>,
                   input(0), input(1), call.out, call.dy, static_cast<const T*>(call.reals),

@@ -7,12 +7,7 @@
 
 namespace dynet_like::detail::cuda {
 
-template <class F>
-inline constexpr bool uses_inputs =
-    F::needs == Needs::inputs || F::needs == Needs::inputs_and_output;
-template <class F>
-inline constexpr bool uses_output =
-    F::needs == Needs::output || F::needs == Needs::inputs_and_output;
+using formulas::reads_inputs, formulas::reads_output;
 
 /// What a slope is computed from; zero where the formula does not need it.
 template <class T>
@@ -22,12 +17,9 @@ struct Numbers {
 template <class F, class T>
 __device__ T slope(unsigned input, const Numbers<T>& x) {
   if constexpr (F::inputs == 2) {
-    return input == 0 ? F::slope_0(x.a, x.b, x.y) : F::slope_1(x.a, x.b, x.y);
-  } else if constexpr (F::reals == 1) {
-    return F::slope_0(x.a, x.y, x.real);
-  } else {
-    return F::slope_0(x.a, x.y);
+    if (input == 1) return formulas::slope_of<F, 1>(x.a, x.b, x.y, x.real);
   }
+  return formulas::slope_of<F, 0>(x.a, x.b, x.y, x.real);
 }
 
 /// Whether an input has fewer elements than the output.
@@ -119,9 +111,9 @@ __global__ void stretched_backward(Part part, const Walks* walks, unsigned input
   const T sum = team.template sum<T>(summed.count, [&](std::uint32_t k) {
     const Offsets step = summed.at(k);
     const std::uint32_t at_out = first.out + step.out;
-    const Numbers<T> x{uses_inputs<F> ? a.at<T>(place.item)[first.a + step.a] : T(0),
-                       uses_inputs<F> ? b.at<T>(place.item)[first.b + step.b] : T(0),
-                       uses_output<F> ? out.at<T>(place.item)[at_out] : T(0), T(0)};
+    const Numbers<T> x{reads_inputs<F> ? a.at<T>(place.item)[first.a + step.a] : T(0),
+                       reads_inputs<F> ? b.at<T>(place.item)[first.b + step.b] : T(0),
+                       reads_output<F> ? out.at<T>(place.item)[at_out] : T(0), T(0)};
     return dy.at<T>(place.item)[at_out] * slope<F>(input, x);
   });
   if (team.rank == 0) target.put(sum, place.at);
@@ -146,7 +138,7 @@ void launch_stretched_backward(const BackwardCall& call) {
         commands, call.n, call.type->inputs[j].size(),
         team_for(walks.summed.count, walks.side_by_side),
         [](auto size) { return stretched_backward<size(), F, T>; }, commands.stage(&walks, 1), j,
-        uses_inputs<F> ? call.in[0] : none, uses_inputs<F> ? call.in[1] : none, call.out, call.dy,
+        reads_inputs<F> ? call.in[0] : none, reads_inputs<F> ? call.in[1] : none, call.out, call.dy,
         call.dx[j]);
   }
 }
