@@ -3,7 +3,9 @@
 #pragma once
 
 #include <span>
+#include <vector>
 
+#include "dynet_like/device/cpu/kernel_table.h"
 #include "dynet_like/device/kernel.h"
 
 namespace dynet_like::detail::cpu {
@@ -28,6 +30,35 @@ template <class E>
 void elementwise_forward(const ForwardCall& call, const ElementFunctions<E>& functions);
 template <class E>
 void elementwise_backward(const BackwardCall& call, const ElementFunctions<E>& functions);
+
+/// What loops make of a formula: `Loops::value<F, E>` and `Loops::gradient<F, j, E>`.
+template <class Loops, class F, class E>
+constexpr ElementFunctions<E> functions() {
+  ElementFunctions<E> result{Loops::template value<F, E>, {Loops::template gradient<F, 0, E>}};
+  if constexpr (F::inputs == 2) result.gradient[1] = Loops::template gradient<F, 1, E>;
+  return result;
+}
+
+template <class Loops, class F, class E>
+void formula_forward(const ForwardCall& call) {
+  elementwise_forward<E>(call, functions<Loops, F, E>());
+}
+template <class Loops, class F, class E>
+void formula_backward(const BackwardCall& call) {
+  elementwise_backward<E>(call, functions<Loops, F, E>());
+}
+
+/// The kernels of the ops of a list of formulas.
+template <class Loops, class Formulas>
+std::vector<KernelEntry> formula_entries() {
+  std::vector<KernelEntry> entries;
+  Formulas::visit([&]<class F>() {
+    entries.push_back({F::name,
+                       {{formula_forward<Loops, F, float>, formula_forward<Loops, F, double>},
+                        {formula_backward<Loops, F, float>, formula_backward<Loops, F, double>}}});
+  });
+  return entries;
+}
 
 /// The kernels of an op that is a program of formulas; the functions are in the order of
 /// ops::Function.

@@ -20,57 +20,35 @@ using cpu::ElementFunctions, cpu::FormulaInputs;
 #include "dynet_like/ops/elementwise_formulas.h"
 #undef LANE
 
-template <class F, class E>
-void value(const FormulaInputs<E>& in, E* out, std::size_t n) {
-  for_groups<E>(n, [&]<class T>(std::size_t at, std::size_t count) DYNET_LIKE_BODY {
-    const T a = load_as<T>(in.a + at, count);
-    T b(0);
-    if constexpr (F::inputs == 2) b = load_as<T>(in.b + at, count);
-    store(value_of<F>(a, b, T(in.real)), out + at, count);
-  });
-}
+struct Loops {
+  template <class F, class E>
+  static void value(const FormulaInputs<E>& in, E* out, std::size_t n) {
+    for_groups<E>(n, [&]<class T>(std::size_t at, std::size_t count) DYNET_LIKE_BODY {
+      const T a = load_as<T>(in.a + at, count);
+      T b(0);
+      if constexpr (F::inputs == 2) b = load_as<T>(in.b + at, count);
+      store(value_of<F>(a, b, T(in.real)), out + at, count);
+    });
+  }
 
-template <class F, unsigned j, class E>
-void gradient(const FormulaInputs<E>& in, E* out, std::size_t n, bool add) {
-  put_groups(n, out, add, [&]<class T>(std::size_t at, std::size_t count) DYNET_LIKE_BODY {
-    T a(0), b(0), y(0);
-    if constexpr (reads_inputs<F>) a = load_as<T>(in.a + at, count);
-    if constexpr (reads_inputs<F> && F::inputs == 2) b = load_as<T>(in.b + at, count);
-    if constexpr (reads_output<F>) y = load_as<T>(in.y + at, count);
-    return load_as<T>(in.dy + at, count) * slope_of<F, j>(a, b, y, T(in.real));
-  });
-}
-
-template <class F, class E>
-constexpr ElementFunctions<E> functions() {
-  ElementFunctions<E> result{value<F, E>, {gradient<F, 0, E>}};
-  if constexpr (F::inputs == 2) result.gradient[1] = gradient<F, 1, E>;
-  return result;
-}
-
-template <class F, class E>
-void forward(const ForwardCall& call) {
-  cpu::elementwise_forward<E>(call, functions<F, E>());
-}
-template <class F, class E>
-void backward(const BackwardCall& call) {
-  cpu::elementwise_backward<E>(call, functions<F, E>());
-}
+  template <class F, unsigned j, class E>
+  static void gradient(const FormulaInputs<E>& in, E* out, std::size_t n, bool add) {
+    put_groups(n, out, add, [&]<class T>(std::size_t at, std::size_t count) DYNET_LIKE_BODY {
+      T a(0), b(0), y(0);
+      if constexpr (reads_inputs<F>) a = load_as<T>(in.a + at, count);
+      if constexpr (reads_inputs<F> && F::inputs == 2) b = load_as<T>(in.b + at, count);
+      if constexpr (reads_output<F>) y = load_as<T>(in.y + at, count);
+      return load_as<T>(in.dy + at, count) * slope_of<F, j>(a, b, y, T(in.real));
+    });
+  }
+};
 
 std::span<const cpu::KernelEntry> elementwise_table() {
-  static const std::vector<cpu::KernelEntry> table = [] {
-    std::vector<cpu::KernelEntry> entries;
-    ElementwiseFormulas::visit([&]<class F>() {
-      entries.push_back(
-          {F::name,
-           {{forward<F, float>, forward<F, double>}, {backward<F, float>, backward<F, double>}}});
-    });
-    return entries;
-  }();
+  static const auto table = cpu::formula_entries<Loops, ElementwiseFormulas>();
   return table;
 }
 
-#define DYNET_LIKE_FUNCTIONS(F) functions<F, E>(),
+#define DYNET_LIKE_FUNCTIONS(F) cpu::functions<Loops, F, E>(),
 template <class E>
 constexpr ElementFunctions<E> kFunctions[] = {DYNET_LIKE_FORMULA_FUNCTIONS(DYNET_LIKE_FUNCTIONS)};
 #undef DYNET_LIKE_FUNCTIONS

@@ -7,54 +7,32 @@
 namespace dynet_like::detail {
 namespace {
 
-using cpu::ElementFunctions, cpu::FormulaInputs;
+using cpu::FormulaInputs;
 
-template <class F, class E>
-void value(const FormulaInputs<E>& in, E* out, std::size_t n) {
-  for (std::size_t i = 0; i < n; ++i) {
-    out[i] = formulas::value_of<F>(in.a[i], F::inputs == 2 ? in.b[i] : E(0), in.real);
+struct Loops {
+  template <class F, class E>
+  static void value(const FormulaInputs<E>& in, E* out, std::size_t n) {
+    for (std::size_t i = 0; i < n; ++i) {
+      out[i] = formulas::value_of<F>(in.a[i], F::inputs == 2 ? in.b[i] : E(0), in.real);
+    }
   }
-}
 
-template <class F, unsigned j, class E>
-void gradient(const FormulaInputs<E>& in, E* out, std::size_t n, bool add) {
-  constexpr bool reads = formulas::reads_inputs<F>;
-  for (std::size_t i = 0; i < n; ++i) {
-    const E a = reads ? in.a[i] : E(0), b = reads && F::inputs == 2 ? in.b[i] : E(0);
-    const E y = formulas::reads_output<F> ? in.y[i] : E(0);
-    const E dx = in.dy[i] * formulas::slope_of<F, j>(a, b, y, in.real);
-    out[i] = add ? out[i] + dx : dx;
+  template <class F, unsigned j, class E>
+  static void gradient(const FormulaInputs<E>& in, E* out, std::size_t n, bool add) {
+    constexpr bool reads = formulas::reads_inputs<F>;
+    for (std::size_t i = 0; i < n; ++i) {
+      const E a = reads ? in.a[i] : E(0), b = reads && F::inputs == 2 ? in.b[i] : E(0);
+      const E y = formulas::reads_output<F> ? in.y[i] : E(0);
+      const E dx = in.dy[i] * formulas::slope_of<F, j>(a, b, y, in.real);
+      out[i] = add ? out[i] + dx : dx;
+    }
   }
-}
-
-template <class F, class E>
-constexpr ElementFunctions<E> functions() {
-  ElementFunctions<E> result{value<F, E>, {gradient<F, 0, E>}};
-  if constexpr (F::inputs == 2) result.gradient[1] = gradient<F, 1, E>;
-  return result;
-}
-
-template <class F, class E>
-void forward(const ForwardCall& call) {
-  cpu::elementwise_forward<E>(call, functions<F, E>());
-}
-template <class F, class E>
-void backward(const BackwardCall& call) {
-  cpu::elementwise_backward<E>(call, functions<F, E>());
-}
+};
 
 }  // namespace
 
 std::span<const cpu::KernelEntry> cpu::special_function_kernels() {
-  static const std::vector<KernelEntry> table = [] {
-    std::vector<KernelEntry> entries;
-    formulas::SpecialFormulas::visit([&]<class F>() {
-      entries.push_back(
-          {F::name,
-           {{forward<F, float>, forward<F, double>}, {backward<F, float>, backward<F, double>}}});
-    });
-    return entries;
-  }();
+  static const auto table = formula_entries<Loops, formulas::SpecialFormulas>();
   return table;
 }
 

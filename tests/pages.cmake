@@ -1,0 +1,234 @@
+# What the documents show compiles and runs.
+
+# The first C++ block of each, or behind some words.
+function(add_document_test name document main)
+  file(READ ${PROJECT_SOURCE_DIR}/${document} text)
+  if(ARGC GREATER 3)
+    string(FIND "${text}" "${ARGV3}" heading)
+    string(SUBSTRING "${text}" ${heading} -1 text)
+  endif()
+  string(REGEX MATCH "```cpp\n(.*)" text "${text}")
+  string(FIND "${CMAKE_MATCH_1}" "```" end)
+  string(SUBSTRING "${CMAKE_MATCH_1}" 0 ${end} code)
+  file(CONFIGURE OUTPUT ${CMAKE_CURRENT_BINARY_DIR}/${name}.cpp CONTENT "@code@@main@" @ONLY)
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${document})
+  dynet_like_program(${name} ${CMAKE_CURRENT_BINARY_DIR}/${name}.cpp)
+  add_test(NAME ${name} COMMAND ${name})
+  set_tests_properties(${name} PROPERTIES LABELS pages)
+endfunction()
+add_document_test(readme_program README.md "")
+set_tests_properties(readme_program PROPERTIES PASS_REGULAR_EXPRESSION "step 200: loss 0\\.[01]")
+add_document_test(cells_program docs/cells.md "")
+set_tests_properties(cells_program PROPERTIES
+                     PASS_REGULAR_EXPRESSION "of [0-9]+ nodes.*cells: none.*the same bits")
+add_document_test(declared_cells_program docs/cells.md "" "## Declaring a cell")
+set_tests_properties(declared_cells_program PROPERTIES PASS_REGULAR_EXPRESSION
+                     "\"tree node\" of 7 nodes +14 +2 +2 ")
+add_document_test(recursions_program docs/recursions.md "")
+set_tests_properties(recursions_program PROPERTIES PASS_REGULAR_EXPRESSION "^64 nodes in 4 batches")
+add_document_test(deciding_program docs/deciding.md "")
+set_tests_properties(deciding_program PROPERTIES PASS_REGULAR_EXPRESSION
+                     "waves of samples that waited.*\n(100|9[5-9])[.0-9]* % of 1000 new")
+add_document_test(layers_program docs/layers.md "")
+set_tests_properties(layers_program PROPERTIES PASS_REGULAR_EXPRESSION "step 200: loss 0\\.[01]")
+add_document_test(own_layer_program docs/layers.md [[
+int main() {
+  ParameterCollection model;
+  const ScaledResidual first(model, 16, 32), second(model, 16, 32);
+  const bool named = model.find("/scaled_residual/mlp/layer_0/W") != nullptr &&
+                     model.find("/scaled_residual_1/scale") != nullptr && model.size() == 10;
+  GraphOptions options;
+  options.verify_batching = true;
+  Minibatch batch(options);
+  for (const unsigned n : {3, 5}) {
+    const Expression x = input(batch.new_graph(), {16, n}, std::vector<float>(16 * n, 1));
+    batch.add_loss(squared_norm(second(first(x))));
+  }
+  batch.add_loss(squared_norm(first(zeros(batch.new_graph(), {16}))));
+  batch.forward();
+  batch.backward();
+  return named ? 0 : 1;
+}
+]] "## A layer of your own")
+add_document_test(graph_sizes_program docs/layers.md [[
+int main() {
+  ParameterCollection model;
+  const nn::Linear update(model, 16, 16);
+  const Edges ring{{2, 0, 1}, {1, 1, 1}}, star{{1, 2, 3, 4, 0, 0, 0, 0}, {4, 1, 1, 1, 1}};
+  const auto batches = [&](const std::vector<Edges>& graphs) {
+    Minibatch batch;
+    for (const Edges& edges : graphs) {
+      const auto nodes = static_cast<unsigned>(edges.degrees.size());
+      const Expression h = input(batch.new_graph(), {16, nodes}, std::vector<float>(16 * nodes, 1));
+      batch.add_loss(squared_norm(segment_sum(pass_messages(update, h, edges), {nodes})));
+    }
+    batch.forward();
+    batch.backward();
+    return batch.explain().batches;
+  };
+  return batches({ring, star, ring}) == batches({star}) ? 0 : 1;
+}
+]] "## Graphs of different sizes")
+add_document_test(pointer_program docs/layers.md [[
+int main() {
+  ParameterCollection model;
+  const PointerGenerator generator(model);
+  const auto batches = [&](const std::vector<unsigned>& lengths) {
+    Minibatch batch;
+    for (const unsigned n : lengths) {
+      std::vector<unsigned> source(n);
+      for (unsigned i = 0; i < n; ++i) source[i] = i * i % 10;
+      batch.add_loss(generator.loss(batch.new_graph(), source, {source[n - 1], 7, 0}));
+    }
+    batch.forward();
+    batch.backward();
+    return batch.explain().batches;
+  };
+  return batches({5, 9, 3, 30, 17, 8}) == batches({9, 9, 9, 9, 9, 9}) ? 0 : 1;
+}
+]] "## Pointing and copying")
+# A program per model: its heading, and what it has learnt.
+foreach(model IN ITEMS "tags|## Tags|0 1 2 0 1 2 0"
+        "segments|## Segments|0-2:1 2-5:0 5-6:0 6-8:1"
+        "spans|## Constituents|0-4:1 0-2:1 0-1:0 1-2:0 2-4:1 2-3:0 3-4:0"
+        "trees|## Dependency trees|202 or 202. ... or 302"
+        "transitions|## Dependency trees by transitions|2042 20532"
+        "stacks|### Stacks that an LSTM reads|0 -> 2 with label 1, 1 on the stack.a vector of 16 numbers"
+        "ctc|## Labels without alignment|1 1 0 like the best of 3 labels")
+  string(REPLACE "|" ";" model "${model}")
+  list(GET model 0 name)
+  list(GET model 1 heading)
+  list(GET model 2 expected)
+  add_document_test(structured_${name}_program docs/structured.md "" ${heading})
+  set_tests_properties(structured_${name}_program PROPERTIES
+                       PASS_REGULAR_EXPRESSION "${expected}")
+endforeach()
+add_document_test(decoding_program docs/decoding.md "")
+set_tests_properties(decoding_program PROPERTIES LABELS "pages;training"
+                     PASS_REGULAR_EXPRESSION "(100|9[0-9]) of 100 numbers are right")
+add_document_test(training_program docs/training.md "")
+set_tests_properties(training_program PROPERTIES
+                     PASS_REGULAR_EXPRESSION "best: epoch [0-9]+ of [0-9]+, dev accuracy [19]")
+add_document_test(custom_ops_program docs/custom_ops.md [[
+#include <cmath>
+
+int main() {
+  ParameterCollection model;
+  const Parameter w = model.add_parameters({2}, ParameterInitFromVector({0, 1}));
+  GraphOptions options;
+  options.verify_batching = options.detect_anomaly = true;
+  Minibatch batch(options);
+  std::vector<Expression> outputs;
+  for (const float gate : {-2.0f, 0.0f, 1.0f}) {
+    ComputationGraph& graph = batch.new_graph();
+    outputs.push_back(layer(parameter(graph, w), input(graph, {2}, {gate, gate})));
+    batch.add_loss(sum_elems(outputs.back()));
+  }
+  batch.forward();
+  const std::vector<float> gradient = batch.backward().values(w);
+  // mish(1) and its slopes at 0 and 1; shares of it, of x the rest.
+  const float mish_of_1 = 0.8650984f, slopes[2] = {0.6f, 1.0490363f};
+  float expected[2] = {0, 0};
+  bool good = true;
+  for (std::size_t i = 0; i < 3; ++i) {
+    const float share = 1 / (1 + std::exp(std::vector{2.0f, 0.0f, -1.0f}[i]));
+    for (const int e : {0, 1}) expected[e] += share * slopes[e] + 1 - share;
+    good &= std::abs(as_vector(outputs[i].value())[1] - (share * mish_of_1 + 1 - share)) < 1e-6f;
+  }
+  for (const int e : {0, 1}) good &= std::abs(gradient[e] - expected[e]) < 1e-5f;
+  // Any numbers of columns are one batch.
+  Minibatch matrices;
+  for (const unsigned n : {1, 4, 2}) {
+    matrices.add_output(mish(input(matrices.new_graph(), {9, n}, std::vector<float>(9 * n))));
+  }
+  matrices.forward();
+  for (const Report::Type& type : matrices.explain().types) {
+    if (type.op == "mish") return good && type.nodes == 3 && type.batches == 1 ? 0 : 1;
+  }
+  return 1;
+}
+]])
+
+add_document_test(open_inputs_program docs/custom_ops.md [[
+int main() {
+  ParameterCollection model;
+  const Parameter w = model.add_parameters({2, 2}, ParameterInitFromVector({1, 0, 0, 1}));
+  GraphOptions options;
+  options.verify_batching = options.detect_anomaly = true;
+  Minibatch batch(options);
+  for (const unsigned n : {1, 4, 2}) {  // columns {1, 2}
+    std::vector<float> numbers(2 * n, 1);
+    for (unsigned column = 0; column < n; ++column) numbers[2 * column + 1] = 2;
+    ComputationGraph& graph = batch.new_graph();
+    batch.add_loss(squared_norm(sum_columns(parameter(graph, w) * input(graph, {2, n}, numbers))));
+  }
+  const bool good = batch.forward() == 5 * (1 + 16 + 4) &&
+                    batch.backward().values(w) == std::vector<float>{42, 84, 84, 168};
+  for (const Report::Type& type : batch.explain().types) {
+    if (type.op == "sum_columns") return good && type.nodes == 3 && type.batches == 1 ? 0 : 1;
+  }
+  return 1;
+}
+]] "**As a whole.**")
+
+if(DYNET_LIKE_CUDA STREQUAL HOST)
+  add_document_test(cuda_program docs/cuda.md [[
+#include <cmath>
+#include <dynet_like/dynet_like.h>
+
+int main() {
+  Op op;
+  op.name = "squareplus";
+  op.gradient.needs = Needs::output;
+  op.shape = [](std::span<const Dim> in, std::span<const std::uint32_t>) { return in[0]; };
+  op.cuda_kernels = &squareplus_on_gpus;
+  const std::shared_ptr<Device> device = open_device("cuda-host");
+  ParameterCollection model(1, DType::f32, device);
+  const Parameter w = model.add_parameters({2}, ParameterInitFromVector({0, 1.5f}));
+  GraphOptions options;
+  options.device = device;
+  Minibatch batch(options);
+  for (int sample = 0; sample < 3; ++sample) {
+    const Expression x = parameter(batch.new_graph(), w) * static_cast<float>(sample + 1);
+    batch.add_loss(sum_elems(apply_op(op, std::span(&x, 1))));
+  }
+  float loss = 0;
+  std::vector<float> gradient(2);
+  for (const float factor : {1.0f, 2.0f, 3.0f}) {
+    for (const std::size_t i : {0u, 1u}) {
+      const float x = factor * (i == 0 ? 0 : 1.5f), y = (x + std::hypot(x, 2.0f)) / 2;
+      loss += y;
+      gradient[i] += factor * (y * y / (1 + y * y));
+    }
+  }
+  const auto near = [](float a, float b) { return std::abs(a - b) < 1e-5f; };
+  bool good = near(batch.forward(), loss) && device->counts().fallbacks == 0;
+  for (const std::size_t i : {0u, 1u}) {
+    good = good && near(batch.backward().values(w)[i], gradient[i]);
+  }
+  return good ? 0 : 1;
+}
+]])
+  target_compile_definitions(cuda_program PRIVATE DYNET_LIKE_CUDA_HOST)
+  set_tests_properties(cuda_program PROPERTIES LABELS cuda)
+  add_dependencies(gpu_tests cuda_program)
+endif()
+
+add_document_test(migration_program docs/migration.md [[
+#include <cstdio>
+
+int main() {
+  {
+    dynet::ParameterCollection model;
+    dynet::LSTMBuilder lstm(1, 16, 32, model);
+    dynet::TextFileSaver("migration_old.model").save(model);
+  }
+  convert("migration_old.model", "migration_new.safetensors");
+  dynet::ParameterCollection model;
+  dynet::LSTMBuilder lstm(1, 16, 32, model);
+  dynet_like::load_parameters("migration_new.safetensors", model);
+  const int left = std::remove("migration_old.model") + std::remove("migration_new.safetensors");
+  return left;
+}
+]])
+target_link_libraries(migration_program PRIVATE dynet_like::compat)
