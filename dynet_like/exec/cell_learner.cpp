@@ -23,7 +23,6 @@ constexpr std::size_t kMostOfAWord = 4;    ///< patterns
 constexpr std::size_t kMostCompared = 64;  ///< patterns of a word
 constexpr std::size_t kMostRefused = 8;    ///< sequences to tell of
 constexpr std::uint32_t kDropped = ~std::uint32_t{0};
-constexpr TypeId kDeclared = 1u << 31;  ///< until it is known how many types of nodes there are
 
 double cost_of_call(Device& device) {
   if (CellLearner::nodes_per_call > 0) return CellLearner::nodes_per_call;
@@ -31,7 +30,8 @@ double cost_of_call(Device& device) {
 }
 
 bool is_foldable(const Tape& tape, NodeId node) {
-  return tape.items_of(node) == 1 && tape.type_of(node).op->batching.open_inputs == 0;
+  const Op& op = *tape.type_of(node).op;
+  return tape.items_of(node) == 1 && op.batching.open_inputs == 0 && op.role != Role::recursion;
 }
 
 // What a call costs, in calls of a product: what is done element by element costs little.
@@ -79,7 +79,6 @@ void CellLearner::forget_nodes() {
   std::vector<NodeId>().swap(nodes_);
   std::vector<std::uint8_t>().swap(is_foldable_);
   std::vector<Input>().swap(inputs_);
-  std::vector<std::size_t>().swap(place_of_);
   first_input_.resize(1);
   first_of_sample_.clear();
   first_of_run_.clear();
@@ -88,28 +87,19 @@ void CellLearner::forget_nodes() {
 void CellLearner::keep(std::span<const NodeRef> sample, const CommonState& common) {
   const Tape& tape = *common.tapes[sample[0].tape].tape;
   ++samples_;
-  place_of_.clear();
-  auto declared = std::partition_point(
-      common.declared.begin(), common.declared.end(),
-      [&](const DeclaredCell& cell) { return cell.first.tape < sample[0].tape; });
-  bool is_cut = true;  // words go neither into a declared cell nor across one
-  for (std::size_t i = 0; i < sample.size();) {
-    const bool is_declared = declared != common.declared.end() && declared->first == sample[i];
-    const auto place = static_cast<std::uint32_t>(types_.size());
-    if (is_cut || is_declared) first_of_sample_.push_back(place);
-    is_cut = is_declared;
-    is_foldable_.push_back(!is_declared && is_foldable(tape, sample[i].node));
-    types_.push_back(is_declared ? kDeclared | declared->type : tape.node(sample[i].node).type);
+  first_of_sample_.push_back(static_cast<std::uint32_t>(types_.size()));
+  for (std::size_t i = 0; i < sample.size(); ++i) {
+    is_foldable_.push_back(is_foldable(tape, sample[i].node));
+    types_.push_back(tape.node(sample[i].node).type);
     nodes_.push_back(sample[i].node);
-    const std::size_t nodes = is_declared ? common.dictionary[declared++->type].pattern.size() : 1;
-    place_of_.resize(i + nodes, place);
-    for (const std::size_t end = i + nodes; i < end; ++i) keep_inputs(sample, i, tape);
+    keep_inputs(sample, i, tape);
     first_input_.push_back(static_cast<std::uint32_t>(inputs_.size()));
   }
 }
 
 void CellLearner::keep_inputs(std::span<const NodeRef> sample, std::size_t index,
                               const Tape& tape) {
+  const std::size_t first = first_of_sample_.back();
   const NodeType& type = tape.type_of(sample[index].node);
   const std::span<const ValueId> ids = tape.inputs_of(sample[index].node);
   for (std::uint32_t j = 0; j < type.inputs; ++j) {
@@ -119,16 +109,9 @@ void CellLearner::keep_inputs(std::span<const NodeRef> sample, std::size_t index
     const auto found = std::lower_bound(sample.begin(), sample.end(), value.node, before);
     const bool runs = found != sample.end() && found->node == value.node;
     const std::size_t producer =
-        runs ? place_of_[static_cast<std::size_t>(found - sample.begin())] : kNone;
-    if (producer == place_of_[index]) continue;
+        runs ? first + static_cast<std::size_t>(found - sample.begin()) : kNone;
     inputs_.push_back({producer, samples_ << 32 | ids[j], value.node, value.offset, value.shape,
                        type.signature.shared[j] != 0, value.blocks_gradient});
-  }
-}
-
-void CellLearner::number_declared_types(const TypeTable& table) {
-  for (TypeId& type : types_) {
-    if (type >= kDeclared) type = static_cast<TypeId>(table.type_count() + (type - kDeclared));
   }
 }
 
@@ -136,7 +119,6 @@ void CellLearner::number_declared_types(const TypeTable& table) {
 bool CellLearner::learn(CommonState& common) {
   const TypeTable& table = common.tapes.front().tape->types();
   const std::size_t node_types = table.type_count();
-  number_declared_types(table);
   std::vector<std::uint32_t> producers, first{0};
   for (std::size_t n = 0; n < types_.size(); ++n) {
     for (const Input& input : inputs_of(n)) {
@@ -144,20 +126,13 @@ bool CellLearner::learn(CommonState& common) {
     }
     first.push_back(static_cast<std::uint32_t>(producers.size()));
   }
-  const std::size_t all_types = node_types + common.dictionary.size();
-  const batching::Dag dag{static_cast<std::uint32_t>(all_types), types_, first, producers};
+  const batching::Dag dag{static_cast<std::uint32_t>(node_types), types_, first, producers};
   const std::vector<std::uint32_t> chains = batching::longest_chains(dag);
-  std::vector<batching::TypeFacts> facts(all_types);
-  std::vector<float> weights(all_types);
+  std::vector<batching::TypeFacts> facts(node_types);
+  std::vector<float> weights(node_types);
   for (TypeId t = 0; t < node_types; ++t) {
     facts[t] = {chains[t], call_cost(table[t]), table[t].is_of_all_samples()};
     weights[t] = table[t].has_shared_input ? 2.0f : 1.0f;
-  }
-  for (std::size_t t = node_types; t < all_types; ++t) {
-    for (const CellStep& step :
-         common.dictionary[static_cast<std::uint32_t>(t - node_types)].steps) {
-      weights[t] += weights[step.type];
-    }
   }
   for (std::size_t n = 0; n < types_.size(); ++n) {
     if (is_foldable_[n] == 0) facts[types_[n]].foldable = false;
@@ -177,7 +152,7 @@ bool CellLearner::learn(CommonState& common) {
   std::vector<CellPattern> patterns;
   for (std::size_t c = 0; c < cells.size(); ++c) {
     if (!chosen[c]) refuse(found.patterns[c].members, found.times[c], CellReason::calls);
-    const bool has_room = common.dictionary.found() + patterns.size() < kMostCellTypes;
+    const bool has_room = common.dictionary.size() + patterns.size() < kMostCellTypes;
     if (chosen[c] && has_room) patterns.push_back(std::move(found.patterns[c]));
   }
   keep_largest_refused();
@@ -331,7 +306,6 @@ CellPattern CellLearner::pattern_at(std::span<const std::uint32_t> members) cons
 // Of all types of an op together: an argument of one sample makes a type of its own.
 void CellLearner::refuse_types(const TypeTable& table) {
   for (std::size_t n = 0; n < types_.size(); ++n) {
-    if (types_[n] >= table.type_count()) continue;  // a declared cell
     const NodeType& type = table[types_[n]];
     CellReason reason = CellReason::none;
     if (is_foldable_[n] == 0) reason = CellReason::minibatch;

@@ -56,7 +56,6 @@ class CellLearner {
   }
   void keep(std::span<const NodeRef> sample, const CommonState& common);
   void keep_inputs(std::span<const NodeRef> sample, std::size_t index, const Tape& tape);
-  void number_declared_types(const TypeTable& table);
   void forget_nodes();
   bool learn(CommonState& common);
   Found find_patterns(const batching::Words& words, std::span<const std::uint32_t> begin);
@@ -74,13 +73,11 @@ class CellLearner {
   void keep_largest_refused();
   CellPattern pattern_at(std::span<const std::uint32_t> members) const;
 
-  // What was declared to be a cell is one node, of a type of its own.
   std::vector<TypeId> types_;
   std::vector<NodeId> nodes_;              ///< in their samples
   std::vector<std::uint8_t> is_foldable_;  ///< by node: has one item, and a type of all samples
   std::vector<std::uint32_t> first_input_{0}, first_of_sample_, first_of_run_;
   std::vector<Input> inputs_;
-  std::vector<std::size_t> place_of_;  ///< in the list of nodes, by node of the sample
   std::uint64_t samples_ = 0;
   std::size_t graphs_ = 0;
   std::vector<RefusedCell> refused_;

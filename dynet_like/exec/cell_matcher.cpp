@@ -13,19 +13,13 @@ std::span<const Unit> CellMatcher::divide(std::span<const NodeRef> pending) {
   units_.reserve(pending.size());
   taken_.assign(pending.size(), 0);
   single_nodes_ = 0;
-  const std::vector<DeclaredCell>& declared = run_.common.declared;
-  declared_ = {std::partition_point(
-                   declared.begin(), declared.end(),
-                   [&](const DeclaredCell& cell) { return cell.first.tape < pending[0].tape; }),
-               declared.end()};
   const Tape* tape = nullptr;
   for (std::uint32_t i = 0; i < pending.size(); ++i) {
     if (i == 0 || pending[i].tape != pending[i - 1].tape) tape = &run_.tape(pending[i]);
     if (taken_[i] != 0) continue;
     // Most nodes begin nothing.
     const auto candidates = dictionary.beginning_with(tape->node(pending[i].node).type);
-    const bool may_begin = !candidates.empty() || is_declared(pending[i]);
-    const std::uint32_t cell = may_begin ? find_cell(candidates, pending, i) : kNone;
+    const std::uint32_t cell = candidates.empty() ? kNone : find_cell(candidates, pending, i);
     if (cell == kNone) {
       units_.push_back({i, kNone});
       ++single_nodes_;
@@ -36,15 +30,10 @@ std::span<const Unit> CellMatcher::divide(std::span<const NodeRef> pending) {
   return units_;
 }
 
-// What was declared comes first. If none fits, the one that got furthest tells why.
+// If none fits, the one that got furthest tells why.
 std::uint32_t CellMatcher::find_cell(std::span<const std::uint32_t> candidates,
                                      std::span<const NodeRef> pending, std::uint32_t first) {
   const CellDictionary& dictionary = run_.common.dictionary;
-  if (is_declared(pending[first])) {
-    const std::uint32_t cell = declared_[0].type;
-    if (take_declared(pending, first)) return cell;
-    run_.counts.count_reason(cell, miss_);
-  }
   std::size_t furthest = 0;
   std::uint32_t nearest = kNone;
   CellReason reason = CellReason::none;
@@ -79,8 +68,7 @@ bool CellMatcher::match_closed(const CellType& cell, std::span<const NodeRef> pe
   if (last.tape != begin.tape || last.node != begin.node + size - 1) return false;
   const Tape& tape = *run_.tapes[begin.tape].tape;
   const Node* const nodes = tape.nodes().data() + begin.node;
-  bool same = !tape.is_boundary_between(begin.node, last.node) &&
-              !tape.declared().has_edge_between(begin.node, last.node);
+  bool same = !tape.is_boundary_between(begin.node, last.node);
   for (std::uint32_t m = 0; m < size && same; ++m) {
     same = nodes[m].type == pattern.members[m] && taken_[first + m] == 0 &&
            tape.items_of(begin.node + m) == 1;
@@ -92,26 +80,6 @@ bool CellMatcher::match_closed(const CellType& cell, std::span<const NodeRef> pe
     nodes_.push_back(begin.node + m);
   }
   return fits(pattern.inputs, tape.edges().data() + nodes[0].first_edge, tape);
-}
-
-// That the nodes are of the type is known, and nothing but them that is to run lies between them.
-bool CellMatcher::take_declared(std::span<const NodeRef> pending, std::uint32_t first) {
-  const CommonState& common = run_.common;
-  const DeclaredCell declared = declared_[0];
-  declared_ = declared_.subspan(1);
-  const CellPattern& pattern = common.dictionary[declared.type].pattern;
-  const auto ports = common.declared_ports.begin() + declared.first_port;
-  begin_match();
-  ports_.assign(ports, ports + pattern.ports);
-  for (std::uint32_t m = 0; m < pattern.size(); ++m) {
-    members_.push_back(first + m);
-    nodes_.push_back(pending[first + m].node);
-  }
-  const Tape& tape = *run_.tapes[declared.first.tape].tape;
-  reads_between_ = std::any_of(ports_.begin(), ports_.end(), [&](ValueId port) {
-    return tape.value(port).node >= declared.first.node;
-  });
-  return has_one_order(declared.first.tape);
 }
 
 // Members follow one another, but for loose nodes and for those that other units have already.
@@ -138,9 +106,6 @@ bool CellMatcher::match(const CellType& cell, std::span<const NodeRef> pending,
     }
     if (m > 0 && tape.is_boundary_between(nodes_.back(), node)) {
       return miss(CellReason::checkpoint);
-    }
-    if (m > 0 && tape.declared().has_edge_between(nodes_.back(), node)) {
-      return miss(CellReason::declared);
     }
     nodes_.push_back(node);
     members_.push_back(i);

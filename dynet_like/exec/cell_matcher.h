@@ -29,9 +29,6 @@ class CellMatcher {
   using From = CellInput::From;
   std::uint32_t find_cell(std::span<const std::uint32_t> candidates,
                           std::span<const NodeRef> pending, std::uint32_t first);
-  /// Whether this is the first node of the next declared cell.
-  bool is_declared(NodeRef ref) const { return !declared_.empty() && declared_[0].first == ref; }
-  bool take_declared(std::span<const NodeRef> pending, std::uint32_t first);
   bool match(const CellType& cell, std::span<const NodeRef> pending, std::uint32_t first);
   void begin_match();
   bool match_closed(const CellType& cell, std::span<const NodeRef> pending, std::uint32_t first);
@@ -49,8 +46,7 @@ class CellMatcher {
 
   RunState& run_;
   std::vector<Unit> units_;
-  std::vector<std::uint8_t> taken_;         ///< per node, whether a unit before has it
-  std::span<const DeclaredCell> declared_;  ///< those that come next
+  std::vector<std::uint8_t> taken_;  ///< per node, whether a unit before has it
   std::size_t single_nodes_ = 0;
 
   // Of the cell that is being matched.

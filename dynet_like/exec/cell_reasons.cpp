@@ -11,12 +11,6 @@ std::string_view words_of(CellReason reason) {
       return "some of these values have a minibatch dimension";
     case CellReason::argument_of_sample:
       return "an argument that a whole batch must share belongs to one sample";
-    case CellReason::single:
-      return "the declared cell has one node to run";
-    case CellReason::too_large:
-      return "the declared cell has more than 64 nodes or 1,024 inputs";
-    case CellReason::too_many:
-      return "there are 256 other declared cells that differ in their types or links";
     case CellReason::few_alike:
       return "too few of these read one another in the same way";
     case CellReason::calls:
@@ -29,8 +23,6 @@ std::string_view words_of(CellReason reason) {
       return "nodes that were recorded in between may read values of the cell";
     case CellReason::checkpoint:
       return "a checkpoint lies in between";
-    case CellReason::declared:
-      return "a declared cell begins or ends in between";
     case CellReason::ended:
       return "begins like the cell, but the sample ends, or a value was asked for in the middle";
     case CellReason::parameter:

@@ -4,7 +4,6 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <string>
 #include <string_view>
 #include <vector>
 
@@ -14,22 +13,16 @@ namespace dynet_like::detail {
 
 enum class CellReason : std::uint8_t {
   none,
-  // Found in a declared range, or while learning: no cell type is made of these nodes.
+  // Found while learning: no cell type is made of these nodes.
   minibatch,  ///< dimension; also found while matching
   argument_of_sample,
-  // Found in a declared range.
-  single,
-  too_large,
-  too_many,
-  // Found while learning.
   few_alike,
   calls,
   // Found while matching: nodes begin like a cell.
   ops,
   links,
   between,
-  checkpoint,  ///< also found in a declared range
-  declared,
+  checkpoint,
   ended,
   // Found in a backward pass: a cell runs node by node.
   parameter,
@@ -46,12 +39,11 @@ using CellReasonCounts = std::array<std::uint64_t, kCellReasons>;
 /// What a user is told.
 std::string_view words_of(CellReason reason);
 
-/// A sequence of node types that repeats or was declared, of which no cell type was made.
+/// A sequence of node types that repeats, of which no cell type was made.
 struct RefusedCell {
   std::vector<TypeId> members;
-  std::uint64_t times = 0;  ///< among the nodes that were learned from; of what was declared, all
+  std::uint64_t times = 0;  ///< among the nodes that were learned from
   CellReason reason = CellReason::none;
-  std::string name = {};  ///< if it was declared with one
 };
 
 }  // namespace dynet_like::detail

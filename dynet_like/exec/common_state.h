@@ -27,14 +27,6 @@ struct TapeState {
   std::vector<NodeState> nodes;
 };
 
-/// Nodes that are to run and that a program has declared to be a cell: as many as its type has
-/// members, beside each other among those of their tape.
-struct DeclaredCell {
-  NodeRef first;
-  std::uint32_t type = 0;        ///< in the dictionary
-  std::uint32_t first_port = 0;  ///< into CommonState::declared_ports
-};
-
 /// An input of a shared node: a stretch of another shared value.
 struct SharedInput {
   Value value;
@@ -113,8 +105,6 @@ struct CommonState {
   OneThread nobody;
   std::vector<TapeState> tapes;
   CellDictionary dictionary;
-  std::vector<DeclaredCell> declared;  ///< of the nodes that are to run, in their order
-  std::vector<ValueId> declared_ports;
   std::vector<SharedValue> shared;  ///< by identity
 
   std::shared_ptr<MemorySource> memory;  ///< of the device

@@ -233,7 +233,6 @@ void Executor::forget_types() {
 
 void Executor::clear() {
   learner_.count_graphs(common_.tapes.size());
-  declared_.clear();
   forget_all();
   for (TapeState& tape : common_.tapes) spare_.push_back(std::move(tape.nodes));
   common_.tapes.clear();

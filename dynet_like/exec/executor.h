@@ -9,7 +9,6 @@
 #include "dynet_like/core/thread_pool.h"
 #include "dynet_like/exec/backward.h"
 #include "dynet_like/exec/cell_learner.h"
-#include "dynet_like/exec/declared_cells.h"
 #include "dynet_like/exec/forward.h"
 #include "dynet_like/exec/report.h"
 #include "dynet_like/exec/shared_gradients.h"
@@ -155,7 +154,6 @@ class Executor {
   std::vector<std::unique_ptr<Lane>> lanes_;
   std::size_t used_lanes_ = 1;  ///< the others only keep their memory
   NeededNodes needed_;
-  DeclaredCells declared_{common_};
   CellLearner learner_;
   SharedGradients shared_;
   std::uint64_t releases_ = 0;  ///< marks from before the last release mean the beginning

@@ -44,8 +44,7 @@ void Forward::run_all(std::span<const NodeRef> pending, bool shared,
 }
 
 void Forward::divide(std::span<const NodeRef> pending, bool shared) {
-  const bool may_have_cells = !run_.common.dictionary.empty() || !run_.common.declared.empty();
-  if (!shared && run_.common.uses_cells() && may_have_cells) {
+  if (!shared && run_.common.uses_cells() && !run_.common.dictionary.empty()) {
     units_ = matcher_.divide(pending);
     single_nodes_ = matcher_.single_nodes();
     return;

@@ -1,4 +1,4 @@
-// The cells of a lane, found or declared, and the batches in which they ran.
+// The cells of a lane, and the batches in which they ran.
 #pragma once
 
 #include <cstdint>

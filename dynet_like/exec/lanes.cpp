@@ -108,10 +108,7 @@ void Executor::forward(std::span<const ValueRef> targets, bool free_unread,
     needed_.resolve_aliases();
     const std::span<const NodeRef> pending =
         needed_.of_tapes(0, static_cast<std::uint32_t>(common_.tapes.size()));
-    if (common_.uses_cells()) {
-      declared_.look_at(pending);
-      learner_.look_at(pending, common_);
-    }
+    if (common_.uses_cells()) learner_.look_at(pending, common_);
     for_lanes([&](Lane& lane) {
       lane.forward.run(needed_.of_tapes(lane.run.first_tape, lane.run.end_tape), false,
                        frees ? targets : std::span<const ValueRef>());
@@ -186,9 +183,7 @@ Report Executor::report() const {
     longest = std::max(longest, lane->kernel_seconds);
     all += lane->kernel_seconds;
   }
-  std::vector<RefusedCell> refused(learner_.refused().begin(), learner_.refused().end());
-  refused.insert(refused.end(), declared_.refused().begin(), declared_.refused().end());
-  Report report = make_report(runs, refused);
+  Report report = make_report(runs, learner_.refused());
   report.kernel_seconds = kernel_seconds_ + longest;
   for (const Report::Type& type : report.types) all -= type.seconds;
   report.other_seconds = std::max(all, 0.0);

@@ -22,8 +22,7 @@ struct GraphOptions {
   unsigned threads = 1;
   /// Sequences of nodes that repeat are looked for as soon as so many nodes were recorded, and run
   /// as one node each from then on: faster, with the same results; in a graph alone, from its first
-  /// `clear` on (see docs/cells.md). 0: never, and what was declared by `cell` runs node by node,
-  /// too. Policy::none and a memory_limit allow neither.
+  /// `clear` on (see docs/cells.md). 0, Policy::none and a memory_limit: never.
   std::size_t cells_after = 512;
   /// Recompute every batch node by node; throw NumericError where a bit of a number differs. Values
   /// are NaN once they are forgotten, for who reads a tensor of theirs. Slow.

@@ -36,12 +36,15 @@ void RecursionRun::begin_backward(BackwardPass& pass, std::span<const NodeRef> m
     const bool active = members[m].node != kNone && pass.plan.nodes.at(member.ref).active;
     has_inactive_ |= !active;
     member.gradient = active ? pass.at(pass.plan.nodes.at(member.ref).place) : nullptr;
-    member.column_gradient = nullptr;
-    if (!active || !op_.reads_columns) continue;
-    const std::uint32_t edge = run_.tape(member.ref).node(member.ref.node).first_edge;
-    const EdgeGradient& columns = pass.plan.nodes.edges(member.ref.tape)[edge];
-    member.column_gradient = pass.at(columns.place);
-    member.adds_to_columns = columns.contribution == Contribution::added;
+    for (std::uint32_t i = 0; i < inputs(); ++i) {
+      Columns& columns = columns_of(m, i);
+      columns.gradient = nullptr;
+      if (!active) continue;
+      const std::uint32_t edge = run_.tape(member.ref).node(member.ref.node).first_edge + i;
+      const EdgeGradient& of_edge = pass.plan.nodes.edges(member.ref.tape)[edge];
+      columns.gradient = pass.at(of_edge.place);
+      columns.adds = of_edge.contribution == Contribution::added;
+    }
   }
   for (Kind& kind : kinds_) {
     for (Step& step : kind.steps) {
@@ -62,20 +65,25 @@ void RecursionRun::begin_backward(BackwardPass& pass, std::span<const NodeRef> m
 
 // Where not every element of every column gets just one contribution, they are added to zeros.
 void RecursionRun::clear_columns() {
-  for (Member& member : members_) {
-    if (member.column_gradient == nullptr || member.adds_to_columns) continue;
-    const Vertices& vertices = *member.vertices;
-    const Tape& tape = run_.tape(member.ref);
-    const std::uint32_t size = tape.shape_of(tape.inputs_of(member.ref.node)[0]).size;
-    bool covers = vertices.reads_columns_once && vertices.columns * op_.column_size == size;
-    for (const VertexKind& kind : vertices.kinds) {
-      covers &= !kind.reads_column || op_.find(kind)->covers_column;
-    }
-    if (covers) continue;
-    run_.queue->add_all(op_.dtype, member.column_gradient, size, {}, SumStart::zero);
-    member.adds_to_columns = true;
+  for (std::size_t m = 0; m < members_.size(); ++m) {
+    for (std::size_t i = 0; i < inputs(); ++i) clear_columns(m, i);
   }
   run_.queue->finish_sums();
+}
+
+void RecursionRun::clear_columns(std::size_t m, std::size_t i) {
+  Columns& columns = columns_of(m, i);
+  if (columns.gradient == nullptr || columns.adds) return;
+  const Vertices& vertices = *members_[m].vertices;
+  const Tape& tape = run_.tape(members_[m].ref);
+  const std::uint32_t size = tape.shape_of(tape.inputs_of(members_[m].ref.node)[i]).size;
+  bool covers = vertices.reads_columns_once && vertices.columns * op_.column_sizes[i] == size;
+  for (const VertexKind& kind : vertices.kinds) {
+    covers &= !kind.reads_column || op_.find(kind)->covers_columns[i];
+  }
+  if (covers) return;
+  run_.queue->add_all(op_.dtype, columns.gradient, size, {}, SumStart::zero);
+  columns.adds = true;
 }
 
 void RecursionRun::run_backward(Kind& kind, Range rows, bool hoisted) {
@@ -224,15 +232,16 @@ void* RecursionRun::destination_in_port(Kind& kind, Step& step, unsigned j, std:
   std::vector<Waiting>* waiting = nullptr;
   if (port.is_state) {
     const std::uint32_t before = vertices.predecessors_of(v)[port.predecessor];
-    to = state_in(member.gradient, member, before, port.state) + port.offset * element_;
+    to = state_in(member.gradient, member, before, port.index) + port.offset * element_;
     if (vertices.successors[before] > 1) waiting = &waiting_states_[vertices.level[before]];
     add = 1;
   } else {
-    if (member.column_gradient == nullptr) return nullptr;
-    to = member.column_gradient +
-         (std::size_t{vertices.column[v]} * op_.column_size + port.offset) * element_;
+    const Columns& columns = columns_of(m, port.index);
+    if (columns.gradient == nullptr) return nullptr;
+    const std::size_t first = std::size_t{vertices.column[v]} * op_.column_sizes[port.index];
+    to = columns.gradient + (first + port.offset) * element_;
     if (!vertices.reads_columns_once) waiting = &waiting_columns_;
-    add |= static_cast<std::uint8_t>(member.adds_to_columns);
+    add |= static_cast<std::uint8_t>(columns.adds);
   }
   if (waiting == nullptr) return to;
   std::byte* const waits = slot(step, j, row, place);

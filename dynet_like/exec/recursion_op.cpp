@@ -33,7 +33,7 @@ class Compiler {
       refuse("parts of a value that do not overlap", "some that do: read them from a copy, x * 1");
     }
     add_states();
-    program_.covers_column = covers_column();
+    program_.covers_columns = covers_columns();
     find_hoisted();
     find_sums();
     return std::move(program_);
@@ -45,7 +45,7 @@ class Compiler {
   }
   bool is_stand_in(NodeId node) const {
     const auto is_it = [&](ValueId value) { return tape_.value(value).node == node; };
-    return std::any_of(recorded_.column.begin(), recorded_.column.end(), is_it) ||
+    return std::any_of(recorded_.columns.begin(), recorded_.columns.end(), is_it) ||
            std::any_of(recorded_.states.begin(), recorded_.states.end(), is_it);
   }
 
@@ -59,7 +59,7 @@ class Compiler {
   std::uint16_t port_of(const Value& value);
   void refuse_overlaps() const;
   void add_states();
-  bool covers_column() const;
+  std::vector<bool> covers_columns() const;
   void find_hoisted();
   void find_sums();
 
@@ -180,11 +180,16 @@ std::uint16_t Compiler::port_of(const Value& value) {
   port.blocks_gradient = value.blocks_gradient;
   const std::size_t states =
       recorded_.kind.predecessors == 0 ? 1 : recorded_.states.size() / recorded_.kind.predecessors;
-  for (std::size_t i = 0; i < recorded_.states.size(); ++i) {
-    if (tape_.value(recorded_.states[i]).node != value.node) continue;
-    port.is_state = true;
+  const auto is_it = [&](ValueId id) { return tape_.value(id).node == value.node; };
+  const auto state = std::find_if(recorded_.states.begin(), recorded_.states.end(), is_it);
+  port.is_state = state != recorded_.states.end();
+  if (port.is_state) {
+    const auto i = static_cast<std::size_t>(state - recorded_.states.begin());
     port.predecessor = static_cast<std::uint32_t>(i / states);
-    port.state = static_cast<std::uint32_t>(i % states);
+    port.index = static_cast<std::uint32_t>(i % states);
+  } else {
+    const auto column = std::find_if(recorded_.columns.begin(), recorded_.columns.end(), is_it);
+    port.index = static_cast<std::uint32_t>(column - recorded_.columns.begin());
   }
   program_.ports.push_back(port);
   port_values_.push_back(value);
@@ -219,16 +224,19 @@ void Compiler::add_states() {
   }
 }
 
-bool Compiler::covers_column() const {
-  std::size_t covered = 0, size = 0;
+std::vector<bool> Compiler::covers_columns() const {
+  std::vector<std::size_t> covered(recorded_.columns.size(), 0);
   for (std::size_t p = 0; p < port_values_.size(); ++p) {
     const VertexProgram::Port& port = program_.ports[p];
     if (!port.is_state && !port.blocks_gradient) {
-      covered += tape_.types().shape(port_values_[p].shape).size;
+      covered[port.index] += tape_.types().shape(port_values_[p].shape).size;
     }
   }
-  for (ValueId column : recorded_.column) size += tape_.shape_of(column).size;
-  return covered == size;
+  std::vector<bool> covers;
+  for (std::size_t i = 0; i < covered.size(); ++i) {
+    covers.push_back(covered[i] == tape_.shape_of(recorded_.columns[i]).size);
+  }
+  return covers;
 }
 
 // Steps stand behind those that they read.
@@ -432,6 +440,21 @@ std::vector<SharedRecipe> make_recipes(const Tape& tape, const SharedArguments& 
   shared.clear();
   for (ValueId value : values) shared.push_back(writer.write(value));
   return std::move(writer.all);
+}
+
+// Parameters may have been frozen since: types, which name them, differ then.
+bool does_the_same(const VertexProgram& a, const VertexProgram& b, const TypeTable& types) {
+  const CellPattern &p = a.cell.pattern, &q = b.cell.pattern;
+  const auto same_type = [&](TypeId m, TypeId n) {
+    const Signature &s = types[m].signature, &t = types[n].signature;
+    return s.op == t.op && s.attributes == t.attributes && s.inputs == t.inputs;
+  };
+  const auto same_input = [](const CellInput& i, const CellInput& j) {
+    return i.from == j.from && i.index == j.index && i.offset == j.offset;
+  };
+  return std::ranges::equal(p.members, q.members, same_type) &&
+         std::ranges::equal(p.inputs, q.inputs, same_input) && a.ports == b.ports &&
+         a.states == b.states && a.numbers == b.numbers;
 }
 
 VertexProgram make_vertex_program(const std::string& name, Tape& tape,

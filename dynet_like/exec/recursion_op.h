@@ -14,22 +14,29 @@ namespace dynet_like::detail {
 
 /// What a vertex of one kind computes.
 struct VertexProgram {
-  /// Where a port's value comes from: a column of the input, or a predecessor's state.
+  /// Where a port's value comes from: a column of an input, or a predecessor's state.
   struct Port {
     bool is_state = false, blocks_gradient = false;
-    std::uint32_t predecessor = 0, state = 0;
+    std::uint32_t predecessor = 0;
+    std::uint32_t index = 0;   ///< of the input or state
     std::uint32_t offset = 0;  ///< elements into it
+
+    bool operator==(const Port&) const = default;
   };
   /// A part of a member's output.
   struct State {
     std::uint16_t member = 0;
     std::uint32_t offset = 0;
+
+    bool operator==(const State&) const = default;
   };
   /// Numbers of a member, the same for all vertices.
   struct MemberNumbers {
     std::vector<std::uint32_t> integers;
     std::vector<double> reals;
     std::uint32_t random = 0;  ///< which random member it is
+
+    bool operator==(const MemberNumbers&) const = default;
   };
 
   VertexKind kind;
@@ -42,8 +49,8 @@ struct VertexProgram {
   std::vector<bool> clears;   ///< by member: its gradient begins with zeros
   std::vector<bool> adds;     ///< by input: others have contributed before, in the same vertex
   std::uint32_t random_members = 0;
-  double product_flops = 0;    ///< of a vertex, forward
-  bool covers_column = false;  ///< every element of a column gets a contribution
+  double product_flops = 0;          ///< of a vertex, forward
+  std::vector<bool> covers_columns;  ///< by input: every element of a column gets a contribution
 };
 
 /// How a value that follows from parameters and constants alone is recorded on another tape.
@@ -61,7 +68,7 @@ struct SharedRecipe {
   std::uint32_t offset = 0, stride = 0;
 };
 
-/// A node has the input whose columns vertices read, if any does, and then the shared ones.
+/// A node has the inputs whose columns vertices read, and then the shared ones.
 struct RecursionOp : Op {
   /// Of every vertex so many random numbers of nodes are reserved.
   static constexpr std::uint32_t kMostRandom = 64;
@@ -76,8 +83,7 @@ struct RecursionOp : Op {
   std::vector<std::uint32_t> state_sizes;
   std::vector<std::uint32_t> state_offsets;  ///< elements in all states before, of one vertex
   std::uint32_t state_size = 0;              ///< of all states of a vertex
-  bool reads_columns = false;
-  std::uint32_t column_size = 0;
+  std::vector<std::uint32_t> column_sizes;   ///< by input that has columns
   DType dtype = DType::f32;
 
   /// Random nodes that every vertex has numbers for.
@@ -92,7 +98,7 @@ struct RecursionOp : Op {
 /// What a function recorded for vertices of a kind on a tape of its own.
 struct RecordedVertex {
   VertexKind kind;
-  std::vector<ValueId> column, states;  ///< stand-ins; states by predecessor, then by state
+  std::vector<ValueId> columns, states;  ///< stand-ins; states by predecessor, then by state
   std::vector<ValueId> results;
 };
 
@@ -103,6 +109,10 @@ using SharedArguments = std::vector<ValueId>;
 /// cannot be in one.
 VertexProgram make_vertex_program(const std::string& name, Tape& tape,
                                   const RecordedVertex& recorded, SharedArguments& shared);
+
+/// Whether they are the same operations on the same arguments, with the same numbers. The table is
+/// that of both.
+bool does_the_same(const VertexProgram& a, const VertexProgram& b, const TypeTable& types);
 
 /// What it takes to record these values of a tape, whose numbers among the recipes go to `shared`.
 std::vector<SharedRecipe> make_recipes(const Tape& tape, const SharedArguments& values,

@@ -39,10 +39,10 @@ void RecursionRun::find_members(std::span<const NodeRef> refs) {
     member.vertices = recorded.vertices;
     member.first_vertex = first_vertex;
     member.first_random = recorded.first_random;
-    if (op_.reads_columns) {
-      const Value& value = tape.value(tape.inputs_of(ref.node)[0]);
-      member.columns =
-          run_.state({ref.tape, value.node}).value + std::size_t{value.offset} * element_;
+    for (ValueId input : tape.inputs_of(ref.node).first(inputs())) {
+      const Value& value = tape.value(input);
+      columns_.push_back(
+          {run_.state({ref.tape, value.node}).value + std::size_t{value.offset} * element_});
     }
     members_.push_back(member);
     first_vertex += member.vertices->size();
@@ -56,7 +56,7 @@ void RecursionRun::find_members(std::span<const NodeRef> refs) {
 void RecursionRun::find_shared() {
   const NodeRef ref = members_[0].ref;
   const Tape& tape = run_.tape(ref);
-  for (ValueId input : tape.inputs_of(ref.node).subspan(op_.reads_columns ? 1 : 0)) {
+  for (ValueId input : tape.inputs_of(ref.node).subspan(inputs())) {
     const Value& value = tape.value(input);
     const NodeRef producer{ref.tape, value.node};
     shared_.push_back({value, run_.identity_of(producer),
@@ -179,13 +179,14 @@ const void* RecursionRun::source(const Kind& kind, std::uint32_t e, std::uint32_
   const auto& [m, v] = kind.rows[row];
   const Member& member = members_[m];
   if (!port.is_state) {
-    const std::size_t column = member.vertices->column[v];
-    return member.columns + (column * op_.column_size + port.offset) * element_;
+    const std::size_t first =
+        std::size_t{member.vertices->column[v]} * op_.column_sizes[port.index];
+    return columns_of(m, port.index).value + (first + port.offset) * element_;
   }
   const std::uint32_t before =
       kind.before[row * kind.program->kind.predecessors + port.predecessor];
   const Place& place = places_[before];
-  return state_of(kinds_[place.kind], &Step::out, place.row, port.state) + port.offset * element_;
+  return state_of(kinds_[place.kind], &Step::out, place.row, port.index) + port.offset * element_;
 }
 
 std::byte* RecursionRun::state_of(const Kind& kind, std::byte* Step::*block, std::uint32_t row,

@@ -35,11 +35,14 @@ class RecursionRun {
     NodeRef ref;
     std::shared_ptr<const Vertices> vertices;
     std::uint32_t first_vertex = 0, first_random = 0;
-    const std::byte* columns = nullptr;
     std::byte* out = nullptr;
-    // In the backward pass; null: not wanted.
-    std::byte *gradient = nullptr, *column_gradient = nullptr;
-    bool adds_to_columns = false;
+    std::byte* gradient = nullptr;  ///< in the backward pass; null: not wanted
+  };
+  /// A matrix whose columns a member's vertices read.
+  struct Columns {
+    const std::byte* value = nullptr;
+    std::byte* gradient = nullptr;  ///< in the backward pass; null: not wanted
+    bool adds = false;
   };
   struct Shared {
     Value value;
@@ -105,6 +108,13 @@ class RecursionRun {
 
   void find_members(std::span<const NodeRef> refs);
   void find_shared();
+  std::size_t inputs() const { return op_.column_sizes.size(); }
+  Columns& columns_of(std::size_t member, std::size_t input) {
+    return columns_[member * inputs() + input];
+  }
+  const Columns& columns_of(std::size_t member, std::size_t input) const {
+    return columns_[member * inputs() + input];
+  }
   void sort_vertices();
   void allocate(Kind& kind);
   void list_inputs(Kind& kind);
@@ -137,6 +147,7 @@ class RecursionRun {
 
   void begin_backward(BackwardPass& pass, std::span<const NodeRef> members);
   void clear_columns();
+  void clear_columns(std::size_t member, std::size_t input);
   void run_backward(Kind& kind, Range rows, bool hoisted);
   void bring_state_gradients(Kind& kind, Range rows, bool hoisted);
   void run_step_backward(Kind& kind, std::size_t s, Range rows);
@@ -155,6 +166,7 @@ class RecursionRun {
   const RecursionOp& op_;
   std::size_t element_;
   std::vector<Member> members_;
+  std::vector<Columns> columns_;  ///< by member and input
   std::vector<Shared> shared_;
   std::vector<Kind> kinds_;
   std::vector<Place> places_;  ///< by vertex of all members

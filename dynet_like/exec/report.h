@@ -34,11 +34,8 @@ struct Report {
     std::uint64_t lost = 0;  ///< batches that one type would save, at most
   };
 
-  /// Sequences of nodes that repeat or were declared are cells, and were planned and run as one
-  /// node each.
+  /// Sequences of nodes that repeat are cells, and were planned and run as one node each.
   struct Cell {
-    /// Under which it was declared, empty if it was found; "encoder, decoder" if two share a type.
-    std::string name;
     std::string ops;  ///< of its nodes, in the order of recording: "2 (lookup tanh) cmult"
     /// Of nodes that share a kernel call: "2 lookup, 2 tanh".
     std::string shared_calls;
@@ -53,7 +50,7 @@ struct Report {
   };
   /// Nodes that look like a cell but did not run as one, or cells that ran backward node by node.
   struct NotFolded {
-    std::string name, ops, reason;
+    std::string ops, reason;
     std::uint64_t times = 0;  ///< what was refused while learning, among the nodes it looked at
   };
 

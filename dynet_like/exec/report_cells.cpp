@@ -66,26 +66,14 @@ std::string shared_calls(const CellType& cell, const TypeTable& types) {
 }
 
 // Cells that differ in their links only have one line.
-void add_reason(Report& report, const std::string& name, const std::string& ops, CellReason reason,
-                std::uint64_t times) {
+void add_reason(Report& report, const std::string& ops, CellReason reason, std::uint64_t times) {
   for (Report::NotFolded& other : report.not_folded) {
-    if (other.name == name && other.ops == ops && other.reason == words_of(reason)) {
+    if (other.ops == ops && other.reason == words_of(reason)) {
       other.times += times;
       return;
     }
   }
-  report.not_folded.push_back({name, ops, std::string(words_of(reason)), times});
-}
-
-std::string joined_names(std::span<const std::string> names) {
-  std::string text;
-  for (const std::string& name : names) text += (text.empty() ? "" : ", ") + name;
-  return text;
-}
-
-// What a declared cell has in front of its ops or nodes.
-std::string shown_name(const std::string& name) {
-  return name.empty() ? "" : quoted_text(name) + " ";
+  report.not_folded.push_back({ops, std::string(words_of(reason)), times});
 }
 
 std::string_view no_cells(const GraphOptions& options) {
@@ -113,21 +101,19 @@ void report_cells(std::span<const RunState* const> runs, std::span<const Refused
     const CellCount& count = counts[c];
     const CellType& type = common.dictionary[c];
     const std::string ops = shortened(names_of(type.pattern.members, types));
-    const std::string name = joined_names(common.dictionary.names_of(c));
     if (count.cells > 0) {
       report.nodes_in_cells += count.cells * type.pattern.size();
-      report.cells.push_back({name, ops, shared_calls(type, types), type.pattern.size(),
+      report.cells.push_back({ops, shared_calls(type, types), type.pattern.size(),
                               count.cells, count.batches, count.batches * type.steps.size(),
                               count.whole, count.by_node, count.seconds});
     }
     for (std::size_t r = 0; r < kCellReasons; ++r) {
       if (count.reasons[r] == 0) continue;
-      add_reason(report, name, ops, static_cast<CellReason>(r), count.reasons[r]);
+      add_reason(report, ops, static_cast<CellReason>(r), count.reasons[r]);
     }
   }
   for (const RefusedCell& cell : refused) {
-    add_reason(report, cell.name, shortened(names_of(cell.members, types)), cell.reason,
-               cell.times);
+    add_reason(report, shortened(names_of(cell.members, types)), cell.reason, cell.times);
   }
   std::stable_sort(report.cells.begin(), report.cells.end(), [](const auto& a, const auto& b) {
     return a.cells * a.size > b.cells * b.size;
@@ -149,7 +135,7 @@ void print_cells(std::ostream& out, const Report& report) {
     const Report::Cell& cell = report.cells[i];
     cells += cell.cells;
     if (i >= kMostLines) continue;
-    const std::string label = shown_name(cell.name) + "of " + std::to_string(cell.size) + " nodes";
+    const std::string label = "of " + std::to_string(cell.size) + " nodes";
     out << std::left << std::setw(20) << label << std::right << std::setw(10)
         << cell.cells * cell.size << std::setw(10) << cell.batches << std::setw(10) << cell.cells
         << std::setw(10) << cell.forward_calls << std::setw(10) << cell.whole << std::setw(13)
@@ -164,7 +150,7 @@ void print_cells(std::ostream& out, const Report& report) {
   }
   if (!report.no_cells.empty()) out << "cells: " << report.no_cells << '\n';
   for (const Report::NotFolded& other : report.not_folded) {
-    out << "not folded: " << other.times << " times " << shown_name(other.name) << other.ops << ": "
+    out << "not folded: " << other.times << " times " << other.ops << ": "
         << other.reason << '\n';
   }
 }

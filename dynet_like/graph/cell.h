@@ -1,108 +1,205 @@
-// cell(f): a function of expressions whose nodes belong together.
+// cell(f): a function of expressions as one node.
 #pragma once
 
+#include <array>
+#include <bit>
+#include <concepts>
+#include <cstdint>
 #include <functional>
-#include <iterator>
+#include <memory>
 #include <ranges>
+#include <span>
 #include <string>
-#include <string_view>
+#include <tuple>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
-#include "dynet_like/graph/computation_graph.h"
+#include "dynet_like/graph/traced_function.h"
 
 namespace dynet_like {
 
 namespace detail::cell_arguments {
 
-/// Whether values of this type can know a graph.
 template <class T>
-constexpr bool has_graph() {
-  using Plain = std::remove_cvref_t<T>;
-  if constexpr (std::is_base_of_v<ComputationGraph, Plain>) {
-    return !std::is_const_v<std::remove_reference_t<T>>;
-  } else if constexpr (std::is_base_of_v<Expression, Plain> ||
-                       std::is_base_of_v<CellState, Plain>) {
-    return true;
-  } else if constexpr (std::is_convertible_v<T, ComputationGraph*>) {
-    return !std::is_null_pointer_v<Plain>;
-  } else if constexpr (std::ranges::forward_range<T>) {
-    using Element = std::ranges::range_reference_t<T>;
-    if constexpr (!std::is_same_v<std::remove_cvref_t<Element>, Plain>) return has_graph<Element>();
-  }
-  return false;
-}
+concept Graph = std::derived_from<T, ComputationGraph>;
+template <class T>
+concept State = requires {
+  StateParts<T>::count;
+};
+template <class T>
+concept Range = !State<T> && std::ranges::sized_range<const T> &&
+                State<std::remove_cvref_t<std::ranges::range_reference_t<const T>>>;
+/// Chooses what the function does.
+template <class T>
+concept Number = std::is_arithmetic_v<T> || std::is_enum_v<T>;
 
-/// The graph that an argument knows; null if it knows none, such as an empty vector.
 template <class T>
-ComputationGraph* graph_of(T& argument) {
-  if constexpr (!has_graph<T&>()) {
-    return nullptr;
-  } else if constexpr (std::is_base_of_v<ComputationGraph, T>) {
-    return &argument;
-  } else if constexpr (std::is_base_of_v<Expression, std::remove_const_t<T>>) {
-    return argument.slot == nullptr ? nullptr : &argument.graph("cell");
-  } else if constexpr (std::is_base_of_v<CellState, std::remove_const_t<T>>) {
-    ComputationGraph* const graph = graph_of(argument.h);
-    return graph != nullptr ? graph : graph_of(argument.c);
-  } else if constexpr (std::is_convertible_v<T&, ComputationGraph*>) {
-    return argument;
-  } else {
-    for (auto&& element : argument) {
-      if (ComputationGraph* const graph = graph_of(element)) return graph;
+struct Argument {
+  static_assert(Graph<T> || State<T> || Range<T> || Number<T>,
+                "a cell takes a ComputationGraph&, expressions, states that StateParts knows, "
+                "ranges of these, integers and numbers");
+};
+
+/// Of each type of arguments: what the function gets for it, the expressions in it, and a word that
+/// tells apart what their shapes do not.
+template <Graph T>
+struct Argument<T> {
+  using Given = ComputationGraph&;
+  static ComputationGraph* graph_of(T& graph) { return &graph; }
+  static void collect(T&, std::vector<Expression>&) {}
+  static std::uint64_t word(T&) { return 0; }
+  static Given rebuild(T&, ComputationGraph& graph, std::span<const Expression>&) { return graph; }
+};
+
+template <State T>
+struct Argument<T> {
+  using Given = T;
+  using Parts = StateParts<T>;
+  static ComputationGraph* graph_of(const T& state) {
+    for (const Expression& part : Parts::split(state)) {
+      if (part.slot != nullptr) return &part.graph("cell");
     }
     return nullptr;
   }
-}
-
-/// What is recorded while this lives is declared to be a cell.
-class Scope {
- public:
-  /// Throws UsageError unless there is a graph.
-  Scope(ComputationGraph* graph, std::string_view name);
-  ~Scope();
-  Scope(const Scope&) = delete;
-  Scope& operator=(const Scope&) = delete;
-
- private:
-  detail::Tape& tape_;
+  static void collect(const T& state, std::vector<Expression>& all) {
+    for (const Expression& part : Parts::split(state)) {
+      if (part.slot != nullptr) all.push_back(part);
+    }
+  }
+  /// What is empty stays empty.
+  static std::uint64_t word(const T& state) {
+    std::uint64_t word = 0;
+    for (const Expression& part : Parts::split(state)) word = 2 * word + (part.slot != nullptr);
+    return word;
+  }
+  static T rebuild(const T& state, ComputationGraph&, std::span<const Expression>& rest) {
+    std::array<Expression, Parts::count> parts = Parts::split(state);
+    for (Expression& part : parts) {
+      if (part.slot == nullptr) continue;
+      part = rest[0];
+      rest = rest.subspan(1);
+    }
+    return Parts::join(parts);
+  }
 };
+
+template <Range T>
+struct Argument<T> {
+  using Element = std::remove_cvref_t<std::ranges::range_reference_t<const T>>;
+  using Given = std::vector<Element>;
+  static ComputationGraph* graph_of(const T& range) {
+    for (const Element& element : range) {
+      if (ComputationGraph* const graph = Argument<Element>::graph_of(element)) return graph;
+    }
+    return nullptr;
+  }
+  static void collect(const T& range, std::vector<Expression>& all) {
+    for (const Element& element : range) Argument<Element>::collect(element, all);
+  }
+  static std::uint64_t word(const T& range) {
+    std::uint64_t word = 1;
+    for (const Element& element : range) {
+      word = (word << StateParts<Element>::count) + Argument<Element>::word(element);
+    }
+    return word;
+  }
+  static Given rebuild(const T& range, ComputationGraph& graph, std::span<const Expression>& rest) {
+    Given given;
+    for (const Element& element : range) {
+      given.push_back(Argument<Element>::rebuild(element, graph, rest));
+    }
+    return given;
+  }
+};
+
+template <Number T>
+struct Argument<T> {
+  using Given = T;
+  static ComputationGraph* graph_of(const T&) { return nullptr; }
+  static void collect(const T&, std::vector<Expression>&) {}
+  static std::uint64_t word(const T& number) {
+    if constexpr (std::is_floating_point_v<T>) {
+      return std::bit_cast<std::uint64_t>(static_cast<double>(number));
+    } else {
+      return static_cast<std::uint64_t>(number);
+    }
+  }
+  static T rebuild(const T& number, ComputationGraph&, std::span<const Expression>&) {
+    return number;
+  }
+};
+
+template <class T>
+using ArgumentOf = Argument<std::remove_cvref_t<T>>;
+
+/// Tells lists of types apart.
+template <class... Types>
+inline constexpr char kTypes = 0;
+
+[[noreturn]] void throw_without_graph(const std::string& name);
 
 }  // namespace detail::cell_arguments
 
-/// What `cell` makes. Calling it does not change it: threads may call one for graphs of their own.
+/// What `cell` makes. Copies are the same cell. Calling it does not change it: threads may call one
+/// for graphs of their own.
 template <class F>
 class CellFunction {
  public:
   CellFunction(F function, std::string name)
-      : function_(std::move(function)), name_(std::move(name)) {}
+      : function_(std::move(function)),
+        traced_(std::make_shared<detail::TracedFunction>(std::move(name))) {}
 
-  /// What the function returns. One of the arguments must know the graph: a graph, an Expression, a
-  /// CellState, or a range of these. Throws UsageError if all of them are empty.
+  /// What the function returns, as one node. Throws UsageError if no argument has a graph.
   template <class... Arguments>
-  requires std::is_invocable_v<const F&, Arguments...>
-  decltype(auto) operator()(Arguments&&... arguments) const {
-    static_assert((detail::cell_arguments::has_graph<Arguments&>() || ...),
-                  "a cell needs an argument that knows its graph: a ComputationGraph&, an "
-                  "Expression, a CellState, or a range of these");
+  requires std::is_invocable_v<const F&,
+                               typename detail::cell_arguments::ArgumentOf<Arguments>::Given...>
+  auto operator()(Arguments&&... arguments) const {
+    using namespace detail::cell_arguments;
+    using Result = std::remove_cvref_t<
+        std::invoke_result_t<const F&, typename ArgumentOf<Arguments>::Given...>>;
+    static_assert(State<Result>,
+                  "a cell returns an Expression, a CellState, a std::array of "
+                  "expressions, or a state that StateParts knows");
     ComputationGraph* graph = nullptr;
-    ((graph = graph != nullptr ? graph : detail::cell_arguments::graph_of(arguments)), ...);
-    const detail::cell_arguments::Scope scope(graph, name_);
-    return std::invoke(function_, std::forward<Arguments>(arguments)...);
+    ((graph = graph != nullptr ? graph : ArgumentOf<Arguments>::graph_of(arguments)), ...);
+    if (graph == nullptr) throw_without_graph(traced_->name());
+    // A cell inside another is a part of that.
+    if (graph->records_a_function()) return Result(std::invoke(function_, arguments...));
+
+    std::vector<Expression> all;
+    (ArgumentOf<Arguments>::collect(arguments, all), ...);
+    const std::uint64_t key[] = {reinterpret_cast<std::uintptr_t>(&kTypes<Arguments...>),
+                                 ArgumentOf<Arguments>::word(arguments)...};
+    const auto record = [&](ComputationGraph& recording, unsigned, std::span<const Expression> rest,
+                            std::span<const Expression>) {
+      std::tuple<typename ArgumentOf<Arguments>::Given...> given{
+          ArgumentOf<Arguments>::rebuild(arguments, recording, rest)...};
+      const auto parts = StateParts<Result>::split(std::apply(function_, std::move(given)));
+      return std::vector<Expression>(parts.begin(), parts.end());
+    };
+    const detail::RecordedStates states = traced_->call(*graph, all, key, record);
+    std::array<Expression, StateParts<Result>::count> parts;
+    for (std::size_t i = 0; i < parts.size(); ++i) parts[i] = states.one(i, 0);
+    return StateParts<Result>::join(parts);
   }
 
  private:
   F function_;
-  std::string name_;
+  std::shared_ptr<detail::TracedFunction> traced_;
 };
 
-/// A function of expressions, integers and numbers that records a part of a graph which belongs
-/// together, such as a node of a tree. What a call records is planned and run as one node, from the
-/// first call on, with the same bits as without. Reports call it by the name. A cell inside another
-/// is a part of that. The function must be callable as const. See docs/cells.md.
+/// A function of expressions that is recorded, planned and run as one node, forward and backward.
+///
+/// It takes expressions, states such as CellState, ranges of these, integers, numbers and a
+/// ComputationGraph&, and returns an expression or a state (see StateParts). It is called once for
+/// all arguments of the same shapes, integers and numbers, and not once per call: what it records
+/// then is what every such call computes. So it must not look at values, nor use expressions that
+/// are not its arguments. It reads parameters as always. A cell inside another is a part of that.
+/// Make it once, beside the parameters that it reads: nodes of one cell run together. Reports call
+/// it by the name. See docs/cells.md.
 template <class F>
-requires(!detail::cell_arguments::has_graph<F&>())
-    CellFunction<std::decay_t<F>> cell(F&& function, std::string name = "cell") {
+CellFunction<std::decay_t<F>> cell(F&& function, std::string name = "cell") {
   return {std::forward<F>(function), std::move(name)};
 }
 

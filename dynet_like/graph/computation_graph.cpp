@@ -109,6 +109,7 @@ bool ComputationGraph::is_recorded(const Expression& e) const {
 }
 
 bool ComputationGraph::has_random() const { return executor_->options().random != nullptr; }
+bool ComputationGraph::verifies_batching() const { return executor_->options().verify_batching; }
 
 void ComputationGraph::draw_anew() { executor_->take_step(); }
 

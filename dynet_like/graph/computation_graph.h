@@ -126,6 +126,7 @@ class ComputationGraph {
   /// Whether a handle that is not stale is still recorded.
   bool is_recorded(const Expression& e) const;
   bool has_random() const;
+  bool verifies_batching() const;
   /// Whether it only records what a function of vertices does.
   bool records_a_function() const { return records_function_; }
 

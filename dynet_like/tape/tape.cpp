@@ -388,9 +388,9 @@ ValueId Tape::add_new_parameter(const std::shared_ptr<ParameterStorage>& paramet
 }
 
 ValueId Tape::add_recursion(const std::shared_ptr<const Op>& op, std::span<const ValueId> inputs,
-                            std::uint32_t state_size, std::uint32_t most_random,
+                            std::uint32_t columns, std::uint32_t state_size,
+                            std::uint32_t most_random,
                             const std::shared_ptr<const Vertices>& vertices) {
-  const std::uint32_t columns = op->batching.open_inputs;
   const std::uint32_t attributes[] = {columns, state_size, static_cast<std::uint32_t>(dtype_)};
   if (input_keys_.size() < inputs.size()) input_keys_.resize(inputs.size());
   const std::span keys = std::span(input_keys_).first(inputs.size());
@@ -400,8 +400,8 @@ ValueId Tape::add_recursion(const std::shared_ptr<const Op>& op, std::span<const
   for (std::size_t j = 0; j < inputs.size(); ++j) {
     const Value& value = values_[edges[j] = inputs[j]];
     const bool is_open = op->is_open(static_cast<unsigned>(j));
-    keys[j] =
-        input_key(is_open ? open_shape(value.shape) : value.shape, is_open ? 0 : value.identity);
+    keys[j] = input_key(is_open ? open_shape(value.shape) : value.shape,
+                        j < columns ? 0 : value.identity);
     hash = TypeCache::add_to_hash(hash, keys[j]);
     reaches_parameter |= value.reaches_parameter;
   }
@@ -468,7 +468,6 @@ void Tape::revert(const Mark& mark) {
   // Another mark at the same place has a boundary of its own.
   std::erase_if(boundaries_, [&](NodeId node) { return node > mark.nodes || mark.nodes == 0; });
   if (!boundaries_.empty() && boundaries_.back() == mark.nodes) boundaries_.pop_back();
-  declared_.revert(mark.nodes);
   inputs_.resize(mark.inputs);
   std::erase_if(recursions_, [&](const auto& entry) { return entry.node >= mark.nodes; });
   random_nodes_ = mark.random_nodes;

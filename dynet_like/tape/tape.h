@@ -12,7 +12,6 @@
 
 #include "dynet_like/core/memory.h"
 #include "dynet_like/ops/integers_at.h"
-#include "dynet_like/tape/declared_ranges.h"
 #include "dynet_like/tape/flat_array.h"
 #include "dynet_like/tape/known_parameters.h"
 #include "dynet_like/tape/type_cache.h"
@@ -108,10 +107,10 @@ class Tape {
     return known != KnownParameters::kNone ? known : add_new_parameter(parameter, constant);
   }
 
-  /// A recursion: as many items as there are vertices, of which every one has its states. If it
-  /// reads columns, its first input is a matrix with any number of them.
+  /// A recursion: as many items as there are vertices, of which every one has its states. Vertices
+  /// read the columns of the first inputs.
   ValueId add_recursion(const std::shared_ptr<const Op>& op, std::span<const ValueId> inputs,
-                        std::uint32_t state_size, std::uint32_t most_random,
+                        std::uint32_t columns, std::uint32_t state_size, std::uint32_t most_random,
                         const std::shared_ptr<const Vertices>& vertices);
   const RecordedRecursion& recursion_of(NodeId id) const {
     return recursions_[numbers_[nodes_[id].first_number]];
@@ -213,10 +212,6 @@ class Tape {
   bool is_boundary_between(NodeId a, NodeId b) const {
     return !boundaries_.empty() && has_boundary_between(a, b);
   }
-  /// What is recorded until `end_cell` is declared to be one cell. Calls come in pairs, and nest.
-  void begin_cell(std::string_view name) { declared_.open(nodes_.size(), name); }
-  void end_cell() { declared_.close(nodes_.size()); }
-  const DeclaredRanges& declared() const { return declared_; }
 
   /// Forgets what was recorded after the mark.
   void revert(const Mark& mark);
@@ -273,7 +268,6 @@ class Tape {
   FlatArray<std::uint32_t> numbers_;
   std::vector<NodeId> shared_nodes_;
   std::vector<NodeId> boundaries_;  ///< the first nodes behind them, in ascending order
-  DeclaredRanges declared_;
   std::vector<std::pair<NodeId, IntegersAt>> later_integers_;
 
   std::vector<InputData> inputs_;

@@ -1,4 +1,4 @@
-// Cells that are found or declared change no bit: of values, gradients, and parameters' gradients.
+// Cells that are found change no bit: of values, gradients, and parameters' gradients.
 #include <gtest/gtest.h>
 
 #include "tests/support/random_cells.h"
@@ -19,7 +19,7 @@ struct Outcome {
 
 // Three minibatches one after the other, so that the last ones have cells.
 Outcome run(const RandomModel& model, std::uint64_t program, GraphOptions options,
-            bool only_totals = false, bool declared = false) {
+            bool only_totals = false) {
   constexpr unsigned kSamples = 8;
   Random random(99);
   options.random = &random;
@@ -32,7 +32,6 @@ Outcome run(const RandomModel& model, std::uint64_t program, GraphOptions option
       RandomCellsOptions cells;
       cells.noise = program % 2 == 1;
       cells.regular = program % 4 < 2;
-      cells.declared = declared;
       cells.cells = 1 + program % 3;
       graphs.push_back(record_random_cells(batch.new_graph(), model, program,
                                            1000 * program + 10 * round + s, cells));
@@ -133,39 +132,20 @@ TEST_P(RandomCells, HaveTheSameBitsInInference) {
   ASSERT_NO_FATAL_FAILURE(expect_same(run(model, GetParam(), options), inferred));
 }
 
-// Alone, and together with found ones.
-TEST_P(RandomCells, HaveTheSameBitsIfDeclared) {
-  if (is_left_out()) return;
-  const RandomModel model;
-  GraphOptions options;
-  options.cells_after = 0;
-  const Outcome reference = run(model, GetParam(), options, false, true);
-  EXPECT_EQ(reference.nodes_in_cells, 0u);
-  for (Policy policy : {Policy::depth, Policy::agenda, Policy::descent, Policy::automatic}) {
-    options.policy = policy;
-    options.cells_after = GetParam() % 3 == 0 ? 1000000 : 100;
-    options.threads = 1 + (GetParam() + static_cast<unsigned>(policy)) % 4;
-    const Outcome outcome = run(model, GetParam(), options, false, true);
-    ASSERT_NO_FATAL_FAILURE(expect_same(reference, outcome)) << batching::name_of(policy);
-  }
-}
-
 INSTANTIATE_TEST_SUITE_P(Programs, RandomCells, ::testing::Range(0u, kPrograms));
 
-TEST(RandomCellsTogether, AreFoundOrDeclared) {
+TEST(RandomCellsTogether, AreFound) {
   const RandomModel model;
-  for (bool declared : {false, true}) {
-    GraphOptions options;
-    options.cells_after = declared ? 1000000 : 100;
-    std::uint64_t in_cells = 0, joined = 0;
-    for (unsigned program = 0; program < kPrograms; program += program_step()) {
-      const Outcome outcome = run(model, program, options, true, declared);
-      in_cells += outcome.nodes_in_cells;
-      joined += outcome.joined_cells;
-    }
-    EXPECT_GT(in_cells, 10000u / program_step());
-    EXPECT_GT(joined, 1000u / program_step());
+  GraphOptions options;
+  options.cells_after = 100;
+  std::uint64_t in_cells = 0, joined = 0;
+  for (unsigned program = 0; program < kPrograms; program += program_step()) {
+    const Outcome outcome = run(model, program, options, true);
+    in_cells += outcome.nodes_in_cells;
+    joined += outcome.joined_cells;
   }
+  EXPECT_GT(in_cells, 10000u / program_step());
+  EXPECT_GT(joined, 1000u / program_step());
 }
 
 }  // namespace

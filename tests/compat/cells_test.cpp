@@ -8,7 +8,6 @@
 #include "dynet/init.h"
 #include "dynet/param-init.h"
 #include "dynet/training.h"
-#include "dynet_like/graph/cell.h"
 
 namespace {
 
@@ -20,7 +19,7 @@ struct Outcome {
 };
 
 // A chain written gate by gate, a graph for every sample, and an update after each.
-Outcome train(bool with_cells, unsigned samples, bool declared = false) {
+Outcome train(bool with_cells, unsigned samples) {
   DynetParams params;
   params.random_seed = 5;
   params.autobatch = 1;
@@ -40,11 +39,9 @@ Outcome train(bool with_cells, unsigned samples, bool declared = false) {
         const Expression a = tanh(affine_transform({eb, ew, h, eu, x}));
         return cmult(logistic(eu * a), a) + h;
       };
-      const auto declared_step = dynet_like::cell(step);
       Expression h = lookup(graph, words, sample % 10);
       for (unsigned i = 0; i < 20; ++i) {
-        const unsigned word = (sample + i) % 10;
-        h = declared ? declared_step(h, word) : step(h, word);
+        h = step(h, (sample + i) % 10);
       }
       const Expression loss = squared_norm(h);
       outcome.numbers.push_back(as_scalar(graph.forward(loss)));
@@ -65,15 +62,6 @@ TEST(CompatCells, AreFoundFromGraphToGraph) {
   EXPECT_EQ(with.numbers, without.numbers);
   EXPECT_EQ(with.first_in_cells, 0u);
   EXPECT_GE(with.last_in_cells, 80u);
-  EXPECT_EQ(without.last_in_cells, 0u);
-}
-
-TEST(CompatCells, MayBeDeclared) {
-  const Outcome with = train(true, 3, true), without = train(false, 3, true);
-  EXPECT_EQ(with.numbers, without.numbers);
-  EXPECT_EQ(with.numbers, train(false, 3).numbers);
-  EXPECT_EQ(with.first_in_cells, 20 * 7u);
-  EXPECT_EQ(with.last_in_cells, 20 * 7u);
   EXPECT_EQ(without.last_in_cells, 0u);
 }
 

@@ -33,7 +33,6 @@ struct Setting {
   bool checks = false;
   batching::Policy policy = batching::Policy::automatic;
   std::size_t cells_after = 0;  ///< few settings have cells: finding them allocates often
-  bool declared = false;        ///< a sample is a cell
 };
 
 std::ostream& operator<<(std::ostream& out, const Setting& setting) { return out << setting.name; }
@@ -66,7 +65,7 @@ struct World {
     }
     for (std::size_t i = 0; i < samples; ++i) {
       ComputationGraph& graph = batch->new_graph();
-      batch->add_loss(setting.declared ? declared_loss(graph, i) : model.loss_of(graph, i));
+      batch->add_loss(model.loss_of(graph, i));
       batch->add_output(tanh(parameter(graph, model.w)) * constant(graph, {4}, 2.0f));
     }
   }
@@ -93,12 +92,6 @@ struct World {
     batch->add_loss(sum_elems(logistic(y)));
     graph.label(y, "a label that is longer than a string without memory of its own");
     batch->explain();
-  }
-
-  Expression declared_loss(ComputationGraph& graph, std::size_t sample) const {
-    const auto loss = [&](ComputationGraph& on, std::size_t i) { return model.loss_of(on, i); };
-    return cell(loss, "a name that is longer than a string without memory of its own")(graph,
-                                                                                       sample);
   }
 
   Setting setting;
@@ -254,15 +247,12 @@ std::vector<Setting> all_settings() {
   inference.inference = true;
   two.threads = 2;
   Setting checks{"checks", 2}, depth{"depth", 3}, none{"none", 3}, cells{"cells"};
-  Setting declared{"declared"};
   cells.cells_after = 16;
-  declared.cells_after = 1000000;
-  declared.declared = true;
   checks.checks = true;
   depth.policy = batching::Policy::depth;
   none.policy = batching::Policy::none;
   std::vector<Setting> all = main_settings();
-  all.insert(all.end(), {inference, two, checks, depth, none, cells, declared});
+  all.insert(all.end(), {inference, two, checks, depth, none, cells});
   return all;
 }
 

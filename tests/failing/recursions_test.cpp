@@ -1,4 +1,5 @@
-// Allocations of a minibatch of recursions fail: after `clear` the same objects give the same bits.
+// Allocations of a minibatch of recursions and cells fail: after `clear` the same objects give the
+// same bits.
 #include <gtest/gtest.h>
 
 #include <memory>
@@ -27,7 +28,10 @@ struct World {
       std::vector<Expression> columns;
       for (unsigned i = 0; i < n; ++i) columns.push_back(lookup(graph, words, i));
       states.push_back(along(Structure::sequence(n), concatenate_cols(columns)).all());
-      const Expression loss = squared_norm(states.back());
+      std::vector<Expression> before;
+      for (const Expression& column : columns) before = {step(column, before)};
+      states.push_back(before[0]);
+      const Expression loss = squared_norm(states[states.size() - 2]) + sum_elems(before[0]);
       inference ? batch->add_output(loss) : batch->add_loss(loss);
     }
     batch->forward();
@@ -47,13 +51,15 @@ struct World {
   ParameterCollection model{1};
   LookupParameter words = model.add_lookup_parameters(5, {kSize});
   Parameter w = model.add_parameters({kSize, kSize}), b = model.add_parameters({kSize});
-  Recursion<Expression> along =
-      recursion<Expression>([this](const Expression& x, const std::vector<Expression>& before) {
-        ComputationGraph& graph = *x.pg;
-        Expression sum = x + parameter(graph, b);
-        for (const Expression& h : before) sum = sum + parameter(graph, w) * h;
-        return tanh(sum);
-      });
+  Expression vertex(const Expression& x, const std::vector<Expression>& before) const {
+    ComputationGraph& graph = *x.pg;
+    Expression sum = x + parameter(graph, b);
+    for (const Expression& h : before) sum = sum + parameter(graph, w) * h;
+    return tanh(sum);
+  }
+  CellFunction<std::function<Expression(const Expression&, const std::vector<Expression>&)>> step{
+      std::bind_front(&World::vertex, this), "step"};
+  Recursion<Expression> along = recursion<Expression>(std::bind_front(&World::vertex, this));
   bool inference;
   std::unique_ptr<Minibatch> batch;
 };

@@ -34,7 +34,6 @@ struct Sample {
       options.regular = piece.cells % 4 < 2;
       options.calls = 8;
       options.noise = piece.cells % 2 == 1;
-      options.declared = piece.cells % 5 < 2;
       graph = record_random_cells(on, model, piece.cells, piece.seed, options, graph);
     }
     pieces.push_back(piece);

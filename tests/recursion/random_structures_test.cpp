@@ -1,5 +1,5 @@
-// Recursions along random structures: the values of the function called vertex by vertex, its
-// gradients, and the same bits whatever is in the minibatch.
+// Recursions along random structures, and cells called vertex by vertex: the values of the plain
+// function, its gradients, and the same bits whatever is in the minibatch.
 #include <gtest/gtest.h>
 
 #include <optional>
@@ -118,7 +118,10 @@ Sample record(ComputationGraph& graph, const Network& network, const Recursion<C
   return {all, loss_of(all, states.last())};
 }
 
-Sample record_vertices(ComputationGraph& graph, const Network& network, const RandomStructure& s) {
+/// The function called for each vertex: itself, or a cell.
+template <class F>
+Sample record_vertices(ComputationGraph& graph, const Network& network, const F& function,
+                       const RandomStructure& s) {
   const Expression columns = columns_of(graph, network, s);
   std::vector<CellState> states;
   std::vector<Expression> hs, cs;
@@ -127,12 +130,19 @@ Sample record_vertices(ComputationGraph& graph, const Network& network, const Ra
     for (unsigned p : s.predecessors[v]) before.push_back(states[p]);
     const Expression x =
         s.columns[v] == Structure::kNoColumn ? Expression() : pick(columns, s.columns[v], 1);
-    states.push_back(network(s.kinds[v], x, before));
+    states.push_back(function(s.kinds[v], x, before));
     hs.push_back(states.back().h);
     cs.push_back(states.back().c);
   }
   const CellState all{concatenate_cols(hs), concatenate_cols(cs)};
   return {all, loss_of(all, states.back())};
+}
+
+using NetworkCell = CellFunction<std::reference_wrapper<const Network>>;
+
+Sample record(ComputationGraph& graph, const Network& network, const NetworkCell& cell,
+              const RandomStructure& s) {
+  return record_vertices(graph, network, cell, s);
 }
 
 std::vector<float> gradients_of(const Network& network, const Gradients& gradients) {
@@ -144,9 +154,8 @@ std::vector<float> gradients_of(const Network& network, const Gradients& gradien
   return all;
 }
 
-TEST(RandomStructures, HaveTheValuesAndGradientsOfVertices) {
-  const Network network(DType::f64);
-  const auto cell = recursion<CellState>(std::cref(network), "child-sum");
+template <class Cell>
+void expect_plain_values_and_gradients(const Network& network, const Cell& cell) {
   GraphOptions options;
   options.dtype = DType::f64;
   for (std::uint64_t seed = 0; seed < 300; ++seed) {
@@ -154,7 +163,7 @@ TEST(RandomStructures, HaveTheValuesAndGradientsOfVertices) {
     const RandomStructure s(seed);
     ComputationGraph graph(options), plain(options);
     const Sample sample = record(graph, network, cell, s);
-    const Sample expected = record_vertices(plain, network, s);
+    const Sample expected = record_vertices(plain, network, network, s);
     std::vector<float> values, expected_values;
     for (const auto& [to, of] :
          {std::pair(&values, &sample), std::pair(&expected_values, &expected)}) {
@@ -170,13 +179,24 @@ TEST(RandomStructures, HaveTheValuesAndGradientsOfVertices) {
   }
 }
 
+TEST(RandomStructures, HaveTheValuesAndGradientsOfVertices) {
+  const Network network(DType::f64);
+  expect_plain_values_and_gradients(network, recursion<CellState>(std::cref(network), "child-sum"));
+}
+
+TEST(RandomStructures, HaveThemAsCallsOfACell) {
+  const Network network(DType::f64);
+  expect_plain_values_and_gradients(network, cell(std::cref(network), "child-sum"));
+}
+
 struct Bits {
   std::vector<float> values, of_states, gradients;
 };
 
 // Samples one by one give what they give together; gradients are summed in the same order.
-Bits run(const Network& network, const Recursion<CellState>& cell, std::uint64_t first,
-         std::uint64_t end, bool together, const GraphOptions& options) {
+template <class Cell>
+Bits run(const Network& network, const Cell& cell, std::uint64_t first, std::uint64_t end,
+         bool together, const GraphOptions& options) {
   Bits bits;
   Minibatch batch(options);
   Gradients gradients;
@@ -199,9 +219,8 @@ Bits run(const Network& network, const Recursion<CellState>& cell, std::uint64_t
   return bits;
 }
 
-TEST(RandomStructures, HaveTheSameBitsInEveryMinibatch) {
-  const Network network(DType::f32);
-  const auto cell = recursion<CellState>(std::cref(network), "child-sum");
+template <class Cell>
+void expect_same_bits_in_every_minibatch(const Network& network, const Cell& cell) {
   for (std::uint64_t round = 0; round < 10; ++round) {
     SCOPED_TRACE(round);
     const Bits alone = run(network, cell, 20 * round, 20 * round + 20, false, {});
@@ -220,15 +239,26 @@ TEST(RandomStructures, HaveTheSameBitsInEveryMinibatch) {
   }
 }
 
-// Threads that record meet new kinds of vertices at once, in samples before and after each other.
-TEST(RandomStructures, HaveTheSameBitsRecordedBesideEachOther) {
+TEST(RandomStructures, HaveTheSameBitsInEveryMinibatch) {
   const Network network(DType::f32);
+  expect_same_bits_in_every_minibatch(network,
+                                      recursion<CellState>(std::cref(network), "child-sum"));
+}
+
+TEST(RandomStructures, HaveTheSameBitsAsCallsOfACell) {
+  const Network network(DType::f32);
+  expect_same_bits_in_every_minibatch(network, cell(std::cref(network), "child-sum"));
+}
+
+// Threads that record meet new kinds of vertices at once, in samples before and after each other.
+template <class Make>
+void expect_same_bits_recorded_beside_each_other(const Network& network, const Make& make) {
   for (std::uint64_t round = 0; round < 8; ++round) {
     SCOPED_TRACE(round);
     std::vector<float> losses[2];
     Gradients gradients[2];
     for (const unsigned threads : {1u, 4u}) {
-      const auto cell = recursion<CellState>(std::cref(network), "child-sum");
+      const auto cell = make();
       GraphOptions options;
       options.threads = threads;
       Minibatch batch(options);
@@ -246,6 +276,18 @@ TEST(RandomStructures, HaveTheSameBitsRecordedBesideEachOther) {
     EXPECT_TRUE(
         same_sums(gradients_of(network, gradients[0]), gradients_of(network, gradients[1])));
   }
+}
+
+TEST(RandomStructures, HaveTheSameBitsRecordedBesideEachOther) {
+  const Network network(DType::f32);
+  expect_same_bits_recorded_beside_each_other(
+      network, [&] { return recursion<CellState>(std::cref(network), "child-sum"); });
+}
+
+TEST(RandomStructures, HaveTheSameBitsAsCallsBesideEachOther) {
+  const Network network(DType::f32);
+  expect_same_bits_recorded_beside_each_other(
+      network, [&] { return cell(std::cref(network), "child-sum"); });
 }
 
 }  // namespace

@@ -62,7 +62,6 @@ class Walk {
       RandomCellsOptions options;
       options.calls = 3 + static_cast<unsigned>(draw(6));
       options.dropout = options_.dropout;
-      options.declared = draw(4) == 0;
       options.noise = draw(2) == 0;
       recorded_ = record_random_cells(graph_, model_, 1 + draw(3), draw(1000), options, recorded_);
     } else {

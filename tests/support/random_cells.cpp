@@ -234,11 +234,7 @@ RandomGraph record_random_cells(ComputationGraph& graph, const RandomModel& mode
     std::vector<Expression> inputs{state(), state()};
     if (choice.below(6) == 0) inputs[1] = inputs[0];
     if (choice.below(6) == 0) inputs = views(state(), state());
-    const auto record = [&](const std::vector<Expression>& in) { return recorder.record(in); };
-    for (const Expression& x :
-         options.declared ? dynet_like::cell(record)(inputs) : record(inputs)) {
-      states.push_back(x);
-    }
+    for (const Expression& x : recorder.record(inputs)) states.push_back(x);
     if (choice.below(3) != 0) {
       losses.push_back(
           pickneglogsoftmax(parameter(graph, model.w74) * states.back(), random.below(7)));

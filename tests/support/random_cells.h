@@ -12,8 +12,7 @@ struct RandomCellsOptions {
   unsigned calls = 12;  ///< per sample, about
   bool noise = true;    ///< nodes between and inside cells, checks of values with special cases
   bool dropout = true;
-  bool declared = false;  ///< every call is one of cell(f)
-  bool regular = false;   ///< the calls are the same in all samples, so that batches are full
+  bool regular = false;  ///< the calls are the same in all samples, so that batches are full
 };
 
 /// Records the calls of a sample: chains, trees and graphs of cells whose outputs have any number

@@ -1,0 +1,371 @@
+// Recording a function once for every kind of arguments, and what it does as one node.
+#include "dynet_like/graph/traced_function.h"
+
+#include <algorithm>
+#include <mutex>
+#include <numeric>
+
+#include "dynet_like/core/errors.h"
+#include "dynet_like/graph/cell.h"
+#include "dynet_like/exec/recursion_op.h"
+#include "dynet_like/graph/recording.h"
+#include "dynet_like/ops/structured.h"
+
+namespace dynet_like::detail {
+
+namespace {
+
+constexpr std::size_t kMostDefinitions = 1024;
+
+/// A graph on which a function records what a vertex does.
+class VertexGraph : public ComputationGraph {
+ public:
+  explicit VertexGraph(const GraphOptions& options) : ComputationGraph(options) {
+    records_function();
+  }
+};
+
+Dim recursion_shape(std::span<const Dim>, std::span<const std::uint32_t> attributes) {
+  return Dim({attributes[1]});
+}
+Join recursion_join(unsigned input, std::span<const std::uint32_t> attributes) {
+  return input < attributes[0] ? Join::stacked : Join::broadcast;
+}
+SharedGradient recursion_gradient(const Signature& type, unsigned input) {
+  return input < type.attributes[0] ? SharedGradient::dense : SharedGradient::listed;
+}
+
+}  // namespace
+
+/// What the function does with arguments of these shapes, in one type of numbers.
+struct TracedFunction::Definition {
+  DType dtype = DType::f32;
+  std::vector<Dim> columns;
+  std::vector<std::uint64_t> key;
+  bool is_call = false;  ///< of one vertex, whose columns are all there is of its arguments
+  std::unique_ptr<VertexGraph> graph;
+  SharedArguments shared;
+  std::vector<Dim> state_dims;
+  /// The last one has all kinds that were met; graphs may still run the others.
+  std::vector<std::shared_ptr<const RecursionOp>> ops;
+  std::shared_ptr<const Vertices> vertex;  ///< of a call
+};
+
+struct TracedFunction::Definitions {
+  explicit Definitions(const std::string& of) : name(of) {}
+
+  const std::string& name;
+  std::mutex mutex;
+  std::vector<std::unique_ptr<Definition>> all;
+
+  Definition& find(DType dtype, std::span<const Dim* const> columns, bool is_call,
+                   std::span<const std::uint64_t> key);
+  std::shared_ptr<const RecursionOp> op_of(Definition& definition, const Vertices& vertices,
+                                           const Record& record);
+  VertexProgram trace(Definition& definition, const VertexKind& kind, const Record& record);
+  /// Calls the function again. Throws UsageError if it does not record the same.
+  void verify(Definition& definition, const Vertices& vertices, const Record& record);
+  void check_states(Definition& definition, const Tape& tape, std::span<const ValueId> states);
+};
+
+TracedFunction::Definition& TracedFunction::Definitions::find(DType dtype,
+                                                              std::span<const Dim* const> columns,
+                                                              bool is_call,
+                                                              std::span<const std::uint64_t> key) {
+  const auto is_it = [&](const Dim& a, const Dim* b) { return a == *b; };
+  for (const std::unique_ptr<Definition>& known : all) {
+    if (known->dtype == dtype && known->is_call == is_call &&
+        std::equal(known->key.begin(), known->key.end(), key.begin(), key.end()) &&
+        std::equal(known->columns.begin(), known->columns.end(), columns.begin(), columns.end(),
+                   is_it)) {
+      return *known;
+    }
+  }
+  if (all.size() == kMostDefinitions) {
+    throw UsageError("[" + name + "] need at most " + std::to_string(kMostDefinitions) +
+                     " different numbers and shapes of arguments; got more: give a number that "
+                     "differs from call to call as an expression, and a row of a table as what "
+                     "lookup returns");
+  }
+  auto fresh = std::make_unique<Definition>();
+  fresh->dtype = dtype;
+  for (const Dim* column : columns) fresh->columns.push_back(*column);
+  fresh->key.assign(key.begin(), key.end());
+  fresh->is_call = is_call;
+  GraphOptions options;
+  options.dtype = dtype;
+  options.device = cpu_device();
+  static Random never_drawn;
+  options.random = &never_drawn;
+  fresh->graph = std::make_unique<VertexGraph>(options);
+  all.push_back(std::move(fresh));
+  return *all.back();
+}
+
+std::shared_ptr<const RecursionOp> TracedFunction::Definitions::op_of(Definition& definition,
+                                                                      const Vertices& vertices,
+                                                                      const Record& record) {
+  const auto knows = [](const RecursionOp& op, const VertexKind& kind) {
+    return op.find(kind) != nullptr;
+  };
+  if (!definition.ops.empty()) {
+    const auto& last = definition.ops.back();
+    if (std::all_of(vertices.kinds.begin(), vertices.kinds.end(),
+                    [&](const VertexKind& kind) { return knows(*last, kind); })) {
+      return last;
+    }
+  }
+  auto op = definition.ops.empty() ? std::make_shared<RecursionOp>()
+                                   : std::make_shared<RecursionOp>(*definition.ops.back());
+  // Those without predecessors say what states there are.
+  std::vector<VertexKind> kinds = vertices.kinds;
+  std::stable_sort(kinds.begin(), kinds.end(), [](const VertexKind& a, const VertexKind& b) {
+    return a.predecessors < b.predecessors;
+  });
+  Tape& tape = definition.graph->tape();
+  const Tape::Mark mark = tape.mark();
+  const SharedArguments shared = definition.shared;
+  try {
+    for (const VertexKind& kind : kinds) {
+      if (!knows(*op, kind)) op->programs.push_back(trace(definition, kind, record));
+    }
+  } catch (...) {  // nothing is left of what the function did
+    definition.shared = shared;
+    if (definition.ops.empty()) definition.state_dims.clear();
+    tape.revert(mark);
+    throw;
+  }
+  op->order.resize(op->programs.size());
+  std::iota(op->order.begin(), op->order.end(), 0);
+  std::sort(op->order.begin(), op->order.end(), [&](std::uint32_t a, std::uint32_t b) {
+    return op->programs[a].kind < op->programs[b].kind;
+  });
+  op->recipes = make_recipes(definition.graph->tape(), definition.shared, op->shared);
+  op->its_name = name;
+  op->name = op->its_name;
+  op->formula = definition.is_call ? "a function" : "a function of every vertex of a structure";
+  op->role = Role::recursion;
+  op->min_inputs = 0;
+  op->max_inputs = Op::kAnyNumber;
+  op->shape = recursion_shape;
+  op->batching.join = recursion_join;
+  op->batching.shareable = false;
+  op->gradient.shared = recursion_gradient;
+  op->column_sizes.clear();
+  for (const Dim& column : definition.columns) op->column_sizes.push_back(column.size());
+  if (!definition.is_call) {
+    op->batching.open_inputs = static_cast<std::uint32_t>(definition.columns.size());
+  }
+  op->dtype = definition.dtype;
+  op->types = definition.graph->tape().shared_types();
+  op->state_dims = definition.state_dims;
+  op->state_sizes.clear();
+  op->state_offsets.clear();
+  op->state_size = 0;
+  for (const Dim& dim : definition.state_dims) {
+    op->state_sizes.push_back(dim.size());
+    op->state_offsets.push_back(op->state_size);
+    op->state_size += dim.size();
+  }
+  definition.ops.push_back(op);
+  return op;
+}
+
+VertexProgram TracedFunction::Definitions::trace(Definition& definition, const VertexKind& kind,
+                                                 const Record& record) {
+  ComputationGraph& graph = *definition.graph;
+  Tape& tape = graph.tape();
+  static const float nothing = 0;  // what stands in is never read
+  RecordedVertex recorded;
+  recorded.kind = kind;
+  std::vector<Expression> columns, before;
+  const auto stand_in = [&](const Dim& dim, std::vector<ValueId>& to,
+                            std::vector<Expression>& all) {
+    to.push_back(tape.add_input_at(dim, &nothing));
+    all.push_back(graph.expression(to.back()));
+  };
+  if (kind.reads_column) {
+    for (const Dim& dim : definition.columns) stand_in(dim, recorded.columns, columns);
+  }
+  if (kind.predecessors > 0 && definition.state_dims.empty()) {
+    throw UsageError("[" + name + "] need a vertex without predecessors first; got none");
+  }
+  for (std::uint32_t p = 0; p < kind.predecessors; ++p) {
+    for (const Dim& dim : definition.state_dims) stand_in(dim, recorded.states, before);
+  }
+  for (const Expression& state : record(graph, kind.number, columns, before)) {
+    if (&state.graph(name.c_str()) != &graph) {
+      throw UsageError("[" + name +
+                       "] need states of what the function was given; got an expression of "
+                       "another graph");
+    }
+    // A state is the output of an operation of the vertex.
+    const Value& value = tape.value(state.i);
+    const bool is_operation =
+        value.identity == 0 && value.items == 1 && tape.type_of(value.node).op->role != Role::input;
+    recorded.results.push_back(is_operation ? state.i
+                                            : tape.add(ops::identity, std::span(&state.i, 1)));
+    if (tape.value(recorded.results.back()).identity != 0) {
+      throw UsageError("[" + name +
+                       "] need results that depend on an argument; got one of parameters alone: "
+                       "add it to zeros of the argument's");
+    }
+  }
+  check_states(definition, tape, recorded.results);
+  return make_vertex_program(name, tape, recorded, definition.shared);
+}
+
+void TracedFunction::Definitions::verify(Definition& definition, const Vertices& vertices,
+                                         const Record& record) {
+  Tape& tape = definition.graph->tape();
+  for (const VertexKind& kind : vertices.kinds) {
+    const Tape::Mark mark = tape.mark();
+    const SharedArguments shared = definition.shared;
+    const VertexProgram again = trace(definition, kind, record);
+    definition.shared = shared;
+    tape.revert(mark);
+    if (does_the_same(again, *definition.ops.back()->find(kind), tape.types())) continue;
+    throw UsageError("[" + name +
+                     "] need a function that does the same whenever it is called with arguments of "
+                     "the same shapes and numbers; got one that now does something else: what it "
+                     "depends on must be an argument");
+  }
+}
+
+void TracedFunction::Definitions::check_states(Definition& definition, const Tape& tape,
+                                               std::span<const ValueId> states) {
+  std::vector<Dim> dims;
+  for (ValueId state : states) dims.push_back(tape.dim_of(state));
+  if (definition.state_dims.empty()) definition.state_dims = dims;
+  for (std::size_t s = 0; s < dims.size(); ++s) {
+    if (dims[s] == definition.state_dims[s]) continue;
+    throw ShapeError("[" + name + "] need states of one shape from all vertices, " +
+                     to_string(definition.state_dims[s]) + "; got " + to_string(dims[s]));
+  }
+}
+
+namespace {
+
+Dim column_of(const Expression& columns, const Vertices& vertices, const std::string& name) {
+  Dim dim = columns.dim();
+  const unsigned have = dim.nd < 2 ? 1 : dim.d[dim.nd - 1];
+  if (dim.bd != 1 || have < vertices.columns) {
+    throw ShapeError("[" + name + "] need a matrix of at least " +
+                     std::to_string(vertices.columns) + " columns, one for each vertex; got " +
+                     to_string(dim));
+  }
+  if (dim.nd >= 2) dim.delete_dim(dim.nd - 1);
+  return dim;
+}
+
+// A vertex that reads the first column of every input: the whole of it.
+std::shared_ptr<const Vertices> one_vertex(bool reads_columns) {
+  const Structure::Vertex vertex{{}, reads_columns ? 0 : Structure::kNoColumn, 0};
+  return Structure(std::span(&vertex, 1)).vertices();
+}
+
+}  // namespace
+
+TracedFunction::TracedFunction(std::string name)
+    : name_(std::move(name)), definitions_(std::make_unique<Definitions>(name_)) {}
+TracedFunction::~TracedFunction() = default;
+
+RecordedStates TracedFunction::run(ComputationGraph& graph, const Structure& structure,
+                                   std::span<const Expression> columns, const Record& record) {
+  if (graph.records_a_function()) {
+    throw UsageError("[" + name_ +
+                     "] need a function without recursions inside; got one: apply it to all "
+                     "columns before");
+  }
+  const Vertices& vertices = *structure.vertices();
+  if (vertices.size() == 0) {
+    throw UsageError("[" + name_ + "] need at least one vertex; got none");
+  }
+  if (columns.empty() && vertices.columns > 0) {
+    throw UsageError("[" + name_ + "] need a matrix whose columns the vertices read; got none");
+  }
+  std::vector<Dim> dims;
+  std::vector<const Dim*> places;
+  for (const Expression& matrix : columns) dims.push_back(column_of(matrix, vertices, name_));
+  for (const Dim& dim : dims) places.push_back(&dim);
+  std::unique_lock lock(definitions_->mutex);
+  Definition& definition = definitions_->find(graph.tape().dtype(), places, false, {});
+  const std::shared_ptr<const RecursionOp> op = definitions_->op_of(definition, vertices, record);
+  if (graph.verifies_batching()) definitions_->verify(definition, vertices, record);
+  lock.unlock();
+  return this->record(graph, op, columns, structure.vertices());
+}
+
+RecordedStates TracedFunction::call(ComputationGraph& graph, std::span<const Expression> arguments,
+                                    std::span<const std::uint64_t> key, const Record& record) {
+  std::vector<const Dim*> dims;
+  for (const Expression& argument : arguments) {
+    if (&argument.graph(name_.c_str()) != &graph) {
+      throw UsageError("[" + name_ + "] need arguments of one graph; got some of another");
+    }
+    dims.push_back(&argument.dim());
+    if (dims.back()->bd != 1) {
+      throw ShapeError("[" + name_ + "] need arguments without minibatch dimension; got " +
+                       to_string(*dims.back()) + ": record one graph per sample");
+    }
+  }
+  std::unique_lock lock(definitions_->mutex);
+  Definition& definition = definitions_->find(graph.tape().dtype(), dims, true, key);
+  if (definition.vertex == nullptr) definition.vertex = one_vertex(!arguments.empty());
+  const std::shared_ptr<const RecursionOp> op =
+      definitions_->op_of(definition, *definition.vertex, record);
+  if (graph.verifies_batching()) definitions_->verify(definition, *definition.vertex, record);
+  lock.unlock();
+  return this->record(graph, op, arguments, definition.vertex);
+}
+
+RecordedStates TracedFunction::record(ComputationGraph& graph,
+                                      const std::shared_ptr<const RecursionOp>& op,
+                                      std::span<const Expression> columns,
+                                      const std::shared_ptr<const Vertices>& vertices) {
+  if (op->most_random() > 0 && !graph.has_random()) {
+    throw UsageError("[" + name_ +
+                     "] need random numbers; got a graph without: set GraphOptions::random");
+  }
+  Tape& tape = graph.tape();
+  std::vector<ValueId> inputs;
+  for (const Expression& matrix : columns) inputs.push_back(matrix.i);
+  op->add_shared(tape, inputs);
+  const ValueId node = tape.add_recursion(op, inputs, static_cast<std::uint32_t>(columns.size()),
+                                          op->state_size, op->most_random(), vertices);
+  return {graph.expression(node), op, vertices->size()};
+}
+
+Expression RecordedStates::all(std::size_t state) const {
+  Dim dim = op->state_dims[state];
+  dim.add_dim(size);
+  return view(op->state_offsets[state] * size, dim);
+}
+
+Expression RecordedStates::one(std::size_t state, std::uint32_t vertex) const {
+  if (vertex >= size) {
+    throw UsageError("[" + op->its_name + "] need a vertex below " + std::to_string(size) +
+                     "; got " + std::to_string(vertex));
+  }
+  return view(op->state_offsets[state] * size + vertex * op->state_sizes[state],
+              op->state_dims[state]);
+}
+
+Expression RecordedStates::view(std::uint32_t offset, const Dim& dim) const {
+  ComputationGraph& graph = recording::graph_of(op->its_name, node);
+  Tape& tape = graph.tape();
+  Value view = tape.value(node.i);
+  view.offset += offset;
+  view.shape = tape.cache().shape(dim, op->dtype);
+  view.items = 1;
+  view.stride = dim.batch_size();
+  return graph.expression(tape.add_view(view));
+}
+
+[[noreturn]] void cell_arguments::throw_without_graph(const std::string& name) {
+  throw UsageError("[" + name +
+                   "] need an argument that has a graph: a ComputationGraph, an Expression, or a "
+                   "range that is not empty; got none");
+}
+
+}  // namespace dynet_like::detail

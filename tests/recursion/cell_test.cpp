@@ -1,0 +1,398 @@
+// cell(f): what its function gets and may do, how calls batch, and errors.
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cmath>
+#include <stdexcept>
+
+#include "dynet_like/dynet_like.h"
+#include "tests/support/message_of.h"
+#include "tests/support/same_bits.h"
+
+namespace dynet_like::testing {
+namespace {
+
+constexpr unsigned kSize = 6;
+
+class Cells : public ::testing::Test {
+ protected:
+  Expression word(ComputationGraph& graph, unsigned number) const {
+    return lookup(graph, words, number % 9);
+  }
+  Expression step(const Expression& x, const Expression& h) const {
+    ComputationGraph& graph = *x.pg;
+    return tanh(
+        affine_transform({parameter(graph, b), parameter(graph, w), x, parameter(graph, u), h}));
+  }
+  auto step_cell() const {
+    return cell([this](const Expression& x, const Expression& h) { return step(x, h); }, "step");
+  }
+
+  ParameterCollection model{3};
+  LookupParameter words = model.add_lookup_parameters(9, {kSize}, "words");
+  Parameter w = model.add_parameters({kSize, kSize}, "W"),
+            u = model.add_parameters({kSize, kSize}, "U"),
+            b = model.add_parameters({kSize}, ParameterInitUniform(-1, 1), "b");
+};
+
+const Report::Type* of_op(const Report& report, const std::string& op) {
+  for (const Report::Type& type : report.types) {
+    if (type.op == op) return &type;
+  }
+  return nullptr;
+}
+
+std::vector<float> numbers_of(const Expression& e) { return as_vector(e.value()); }
+
+// ---------------------------------------------------------------------------------------- calls
+
+TEST_F(Cells, AreOneNodePerCallAndBatch) {
+  const auto step = step_cell();
+  Minibatch batch;
+  for (unsigned sample = 0; sample < 8; ++sample) {
+    ComputationGraph& graph = batch.new_graph();
+    Expression h = zeros(graph, {kSize});
+    for (unsigned i = 0; i < 1 + sample % 4; ++i) h = step(word(graph, sample + i), h);
+    batch.add_loss(squared_norm(h));
+  }
+  batch.forward();
+  batch.backward();
+  const Report report = batch.explain();
+  const Report::Type* type = of_op(report, "step");
+  ASSERT_NE(type, nullptr) << report;
+  EXPECT_EQ(type->nodes, 2 * (1 + 2 + 3 + 4u));
+  EXPECT_EQ(type->batches, 4u);
+}
+
+TEST_F(Cells, CallTheirFunctionOncePerKindOfArguments) {
+  unsigned calls = 0;
+  const auto counted = cell([&](const std::vector<Expression>& xs, unsigned kind) {
+    ++calls;
+    return kind == 0 ? tanh(sum(xs)) : logistic(sum(xs));
+  });
+  for (unsigned pass = 0; pass < 3; ++pass) {
+    Minibatch batch;
+    for (unsigned i = 0; i < 6; ++i) {
+      ComputationGraph& graph = batch.new_graph();
+      std::vector<Expression> xs(1 + i % 3, word(graph, i));
+      const Expression got = counted(xs, i % 2), total = sum(xs);
+      EXPECT_EQ(numbers_of(got), numbers_of(i % 2 == 0 ? tanh(total) : logistic(total)));
+    }
+  }
+  EXPECT_EQ(calls, 6u);
+}
+
+struct Gated {
+  Expression gate, value, nothing;
+};
+
+}  // namespace
+}  // namespace dynet_like::testing
+
+template <>
+struct dynet_like::StateParts<dynet_like::testing::Gated> {
+  using Gated = dynet_like::testing::Gated;
+  static constexpr std::size_t count = 3;
+  static std::array<Expression, 3> split(const Gated& g) { return {g.gate, g.value, g.nothing}; }
+  static Gated join(const std::array<Expression, 3>& parts) {
+    return {parts[0], parts[1], parts[2]};
+  }
+};
+
+namespace dynet_like::testing {
+namespace {
+
+// Structs of one's own, with empty members, ranges of them, numbers and a graph.
+TEST_F(Cells, TakeArgumentsOfAllKinds) {
+  enum class Mode { sum, difference };
+  const auto plain = [this](ComputationGraph& graph, const std::vector<Gated>& all,
+                            const CellState& state, Mode mode, float scale,
+                            std::span<const Expression> more) -> CellState {
+    std::vector<Expression> values{state.h, tanh(parameter(graph, b))};
+    for (const Gated& g : all) {
+      values.push_back(cmult(logistic(g.gate), g.nothing.slot == nullptr ? g.value : g.nothing));
+    }
+    for (const Expression& e : more) values.push_back(e * scale);
+    const Expression h = mode == Mode::sum ? sum(values) : values[0] - values[1];
+    return {h, cmult(h, state.c)};
+  };
+  const auto folded = cell(plain, "all kinds");
+  ComputationGraph graph;
+  const Expression x = word(graph, 1), y = word(graph, 2), none;
+  const std::vector<Gated> all{{x, y, none}, {y, x, x}, {x, x, none}};
+  const CellState state{y, x};
+  for (const Mode mode : {Mode::sum, Mode::difference}) {
+    for (const float scale : {0.5f, -2.0f}) {
+      const std::array more{x, y};
+      const CellState got = folded(graph, all, state, mode, scale, std::span(more));
+      const CellState want = plain(graph, all, state, mode, scale, more);
+      EXPECT_EQ(numbers_of(got.h), numbers_of(want.h));
+      EXPECT_EQ(numbers_of(got.c), numbers_of(want.c));
+    }
+  }
+  EXPECT_EQ(
+      numbers_of(
+          folded(graph, std::vector<Gated>{}, state, Mode::sum, 1.0f, std::vector<Expression>{}).c),
+      numbers_of(plain(graph, {}, state, Mode::sum, 1.0f, {}).c));
+}
+
+// The same argument twice, stretches that overlap, parameters, and what follows from them.
+TEST_F(Cells, AddUpGradientsOfArgumentsThatOverlap) {
+  ParameterCollection doubles(1, DType::f64);
+  const Parameter start = doubles.add_parameters({kSize}), long_one = doubles.add_parameters({9});
+  const auto plain = [](const Expression& a, const Expression& c, const Expression& d) {
+    return cmult(tanh(a), c) + pick_range(concatenate({d, a}), 2, 2 + kSize);
+  };
+  const auto folded = cell(plain);
+  GraphOptions options;
+  options.dtype = DType::f64;
+  const auto run = [&](const auto& function) {
+    ComputationGraph graph(options);
+    const Expression p = parameter(graph, start), q = tanh(parameter(graph, long_one));
+    const Expression left = pick_range(q, 0, kSize), right = pick_range(q, 2, 2 + kSize);
+    Expression h = function(p, p, left);
+    h = function(h, h, h);
+    h = function(h, left, right);
+    h = function(pick_range(concatenate({h, h}), 1, 1 + kSize), h, tanh(p));
+    const Gradients& gradients = graph.backward(squared_norm(h));
+    std::vector<float> numbers = numbers_of(h);
+    for (const Parameter& parameter : {start, long_one}) {
+      for (float g : gradients.values(parameter)) numbers.push_back(g);
+    }
+    return numbers;
+  };
+  const std::vector<float> got = run(folded), want = run(plain);
+  ASSERT_EQ(got.size(), want.size());
+  for (std::size_t i = 0; i < got.size(); ++i) EXPECT_NEAR(got[i], want[i], 1e-6f) << i;
+}
+
+TEST_F(Cells, InsideCellsAndRecursionsArePartsOfThem) {
+  const auto inner = step_cell();
+  const auto outer =
+      cell([&](const Expression& x, const Expression& h) { return inner(x, tanh(inner(x, h))); },
+           "outer");
+  const auto along = recursion<Expression>(
+      [&](const Expression& x, const std::vector<Expression>& before) {
+        return inner(x, before.empty() ? x : before[0]);
+      },
+      "along");
+  ComputationGraph graph;
+  const Expression x = word(graph, 1), y = word(graph, 2);
+  const Expression want = step(x, tanh(step(x, y)));
+  EXPECT_EQ(numbers_of(outer(x, y)), numbers_of(want));
+  const Expression last = along(Structure::sequence(2), concatenate_cols({x, y})).last();
+  EXPECT_EQ(numbers_of(last), numbers_of(step(y, step(x, x))));
+  EXPECT_EQ(of_op(graph.explain(), "step"), nullptr);
+}
+
+// ---------------------------------------------------------------------------------------- modes
+
+std::vector<float> train(
+    const Cells&,
+    const CellFunction<std::function<Expression(const Expression&, const Expression&, float)>>&
+        step,
+    const LookupParameter& words, const ParameterCollection& model, const GraphOptions& options) {
+  std::vector<float> numbers;
+  Minibatch batch(options);
+  for (int pass = 0; pass < 2; ++pass) {
+    batch.clear();
+    for (unsigned sample = 0; sample < 7; ++sample) {
+      ComputationGraph& graph = batch.new_graph();
+      Expression h = lookup(graph, words, sample);
+      for (unsigned i = 0; i < 2 + sample % 3; ++i) {
+        h = step(lookup(graph, words, (sample + i) % 9), h, sample % 2 == 0 ? 0.5f : 1.0f);
+      }
+      const Expression loss = squared_norm(h);
+      options.inference ? batch.add_output(loss) : batch.add_loss(loss);
+    }
+    numbers.push_back(batch.forward());
+    if (options.inference) continue;
+    Gradients gradients;
+    batch.backward(gradients);
+    for (const auto& storage : model.storages()) {
+      for (float g : gradients.all_values(*storage)) numbers.push_back(g);
+    }
+  }
+  return numbers;
+}
+
+TEST_F(Cells, HaveTheSameBitsInAllModes) {
+  const CellFunction<std::function<Expression(const Expression&, const Expression&, float)>> noisy{
+      [this](const Expression& x, const Expression& h, float scale) {
+        return dropout(step(x, h), 0.3f) * scale;
+      },
+      "noisy"};
+  const auto run = [&](const auto& change) {
+    Random random(5);
+    GraphOptions options;
+    options.random = &random;
+    change(options);
+    return train(*this, noisy, words, model, options);
+  };
+  const std::vector<float> expected = run([](GraphOptions&) {});
+  EXPECT_TRUE(same_sums(expected, run([](GraphOptions& o) { o.policy = batching::Policy::none; })));
+  EXPECT_TRUE(same_sums(expected, run([](GraphOptions& o) { o.threads = 2; })));
+  EXPECT_TRUE(same_sums(expected, run([](GraphOptions& o) { o.cells_after = 16; })));
+  EXPECT_TRUE(same_sums(expected,
+                        run([](GraphOptions& o) { o.verify_batching = o.detect_anomaly = true; })));
+  if (default_device()->is_cpu()) {
+    EXPECT_TRUE(same_sums(expected, run([](GraphOptions& o) { o.memory_limit = 8000; })));
+  }
+  const std::vector<float> inferred = run([](GraphOptions& o) { o.inference = true; });
+  EXPECT_EQ(inferred[0], expected[0]);
+}
+
+// Samples that ask for values between calls.
+TEST_F(Cells, ServeSamplesThatDecide) {
+  const auto step = step_cell();
+  const auto decide = [&](ComputationGraph& graph, unsigned sample, const auto& function) {
+    Expression h = word(graph, sample);
+    std::vector<float> numbers;
+    for (unsigned i = 0; i < 5; ++i) {
+      const bool is_positive = as_scalar(sum_elems(h).value()) > 0;
+      h = function(word(graph, sample + (is_positive ? i : 2 * i + 1)), h);
+      numbers.push_back(as_scalar(sum_elems(h).value()));
+    }
+    return numbers;
+  };
+  GraphOptions options;
+  options.inference = true;
+  Minibatch batch(options);
+  std::vector<std::vector<float>> got(9);
+  batch.for_each_sample(got.size(), [&](ComputationGraph& graph, std::size_t sample) {
+    got[sample] = decide(graph, static_cast<unsigned>(sample), step);
+  });
+  for (unsigned sample = 0; sample < got.size(); ++sample) {
+    ComputationGraph graph;
+    EXPECT_EQ(got[sample], decide(graph, sample, [this](const Expression& x, const Expression& h) {
+                return this->step(x, h);
+              }));
+  }
+}
+
+TEST_F(Cells, MayBeRevertedAndRecordedAgain) {
+  const auto step = step_cell();
+  ComputationGraph graph;
+  const Expression x = word(graph, 1);
+  Expression h = step(x, x);
+  const std::vector<float> first = numbers_of(step(x, h));
+  for (int round = 0; round < 3; ++round) {
+    graph.checkpoint();
+    const Expression g = step(x, h);
+    EXPECT_EQ(numbers_of(g), first);
+    graph.revert();
+  }
+  b.p->frozen = true;
+  graph.clear();
+  const Expression y = word(graph, 1);
+  const Gradients& gradients = graph.backward(squared_norm(step(y, step(y, y))));
+  EXPECT_EQ(gradients.values(b), std::vector<float>(kSize));
+  EXPECT_NE(gradients.values(w), std::vector<float>(kSize * kSize));
+}
+
+// --------------------------------------------------------------------------------------- errors
+
+TEST_F(Cells, LeaveNothingWhereTheirFunctionThrows) {
+  bool fails = true;
+  const auto faulty = cell([&](const Expression& x) {
+    const Expression y = exp(tanh(x));
+    if (fails) throw std::runtime_error("no");
+    return y;
+  });
+  ComputationGraph graph;
+  const Expression x = word(graph, 1);
+  EXPECT_THROW(faulty(x), std::runtime_error);
+  fails = false;
+  EXPECT_EQ(numbers_of(faulty(x)), numbers_of(exp(tanh(x))));
+}
+
+TEST_F(Cells, SayWhatIsWrongWithTheirArguments) {
+  const auto total = cell([](const std::vector<Expression>& xs) { return tanh(sum(xs)); });
+  const auto want =
+      "[cell] need an argument that has a graph: a ComputationGraph, an Expression, or a range "
+      "that is not empty; got none";
+  EXPECT_EQ(message_of<UsageError>([&] { total(std::vector<Expression>{}); }), want);
+  EXPECT_EQ(message_of<UsageError>([&] { total(std::vector<Expression>(2)); }), want);
+  ComputationGraph graph, other;
+  const Expression x = word(graph, 1);
+  EXPECT_EQ(message_of<UsageError>([&] {
+              total(std::vector{x, word(other, 1)});
+            }),
+            "[cell] need arguments of one graph; got some of another");
+  const std::vector<unsigned> rows{1, 2, 3};
+  EXPECT_EQ(message_of<ShapeError>([&] { total(std::vector{lookup(graph, words, rows)}); }),
+            "[cell] need arguments without minibatch dimension; got {6}x3: record one graph per "
+            "sample");
+  Expression stale;
+  {
+    ComputationGraph gone;
+    stale = word(gone, 1);
+  }
+  EXPECT_EQ(message_of<StateError>([&] { total(std::vector{stale}); }),
+            "[cell] need an expression of a living graph; got one whose graph was cleared or "
+            "destroyed");
+}
+
+TEST_F(Cells, SayWhatIsWrongWithTheirFunctions) {
+  ComputationGraph graph;
+  const Expression x = word(graph, 1), captured = word(graph, 2);
+  EXPECT_NE(message_of<UsageError>(
+                [&] { cell([&](const Expression& y) { return y + captured; }, "outside")(x); }),
+            "");
+  EXPECT_EQ(message_of<UsageError>(
+                [&] { cell([&](const Expression&) { return tanh(captured); }, "other")(x); }),
+            "[other] need states of what the function was given; got an expression of another "
+            "graph");
+  EXPECT_EQ(message_of<UsageError>([&] {
+              cell([](const Expression& y) {
+                y.value();
+                return tanh(y);
+              })(x);
+            }),
+            "[value] need a function of vertices that looks at no values; got one that does: it "
+            "is called once for all vertices of a kind");
+  EXPECT_EQ(message_of<UsageError>([&] {
+              cell([this](ComputationGraph& g, const Expression&) { return parameter(g, b); },
+                   "constant")(graph, x);
+            }),
+            "[constant] need results that depend on an argument; got one of parameters alone: add "
+            "it to zeros of the argument's");
+}
+
+TEST_F(Cells, RefuseEndlesslyManyNumbers) {
+  const auto scaled = cell([](const Expression& x, float scale) { return tanh(x * scale); });
+  ComputationGraph graph;
+  const Expression x = word(graph, 1);
+  const std::string message = message_of<UsageError>([&] {
+    for (int i = 0; i < 2000; ++i) scaled(x, static_cast<float>(i));
+  });
+  EXPECT_EQ(message,
+            "[cell] need at most 1024 different numbers and shapes of arguments; got more: give a "
+            "number that differs from call to call as an expression, and a row of a table as what "
+            "lookup returns");
+}
+
+// What a function depends on without being told is found by verify_batching.
+TEST_F(Cells, AreVerified) {
+  bool other = false;
+  const auto moody =
+      cell([&](const Expression& x) { return other ? tanh(x) : logistic(x); }, "moody");
+  GraphOptions options;
+  options.verify_batching = true;
+  ComputationGraph graph(options);
+  const Expression x = moody(moody(word(graph, 1)));
+  x.value();
+  other = true;
+  EXPECT_EQ(message_of<UsageError>([&] { moody(x); }),
+            "[moody] need a function that does the same whenever it is called with arguments of "
+            "the same shapes and numbers; got one that now does something else: what it depends on "
+            "must be an argument");
+  const auto step = step_cell();
+  for (const bool frozen : {false, true}) {  // freezing is no other function
+    b.p->frozen = frozen;
+    EXPECT_EQ(numbers_of(step(x, x)), numbers_of(this->step(x, x)));
+  }
+}
+
+}  // namespace
+}  // namespace dynet_like::testing
