@@ -1,16 +1,15 @@
 // A Tree-LSTM over dependency trees whose gates depend on the relation of a child to its head.
 //
 // No layer of nn/ has such gates. They are written here as in a paper, from public operations, and
-// declared to be one cell: cell(f). A relation is an integer of the call: it chooses rows of two
-// tables, a bias of the forget gate and a diagonal for the state that comes up. With a matrix for
-// each relation, every combination of relations would be a cell type of its own.
+// each word of a tree is one node: cell(f). A relation chooses rows of two tables, a bias of the
+// forget gate and a diagonal for the state that comes up, which are arguments of the cell.
 //
 // Every word of a tree is good (1), bad (-1) or neither (0). A child that supports its head adds
 // what it is worth, one that denies it subtracts that, and what is mentioned only does not count;
 // no word or part of the tree is worth more than 1 or less than -1. How much is the tree worth?
 //
 // Expected: at least 95 % of 1,000 new trees are right, after a few seconds. With --explain the
-// program shows what ran in the last step; the cells are named "tree node" there.
+// program shows what ran in the last step, the words as "tree node".
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
@@ -54,10 +53,6 @@ Word random_tree(Random& random, unsigned deepest = kDeepest) {
   return word;
 }
 
-struct State {
-  Expression h, c;
-};
-
 struct Gate {
   explicit Gate(ParameterCollection& model)
       : w(model.add_parameters({kHidden, kHidden})),
@@ -79,17 +74,15 @@ struct RelationTreeLSTM {
   Gate input{parameters}, output{parameters}, update{parameters}, forget{parameters};
   Parameter scores = parameters.add_parameters({3, kHidden});
 
-  // Several inputs and outputs, and integers: all of this is one node for the planner. Each number
-  // of children has a cell type.
-  State node(ComputationGraph& graph, unsigned form, const std::vector<State>& children,
-             const std::vector<Relation>& relations) const {
-    const Expression x = lookup(graph, forms, form);
+  // It is called once for each number of children: what it records then is one node for each word.
+  CellState word(const Expression& x, const std::vector<CellState>& children,
+                 const std::vector<Expression>& diagonal,
+                 const std::vector<Expression>& bias) const {
+    ComputationGraph& graph = *x.pg;
     std::vector<Expression> messages, cells;
     for (std::size_t i = 0; i < children.size(); ++i) {
-      messages.push_back(cmult(lookup(graph, diagonals, relations[i]), children[i].h));
-      const Expression keep =
-          logistic(forget(graph, x, children[i].h) + lookup(graph, forget_biases, relations[i]));
-      cells.push_back(cmult(keep, children[i].c));
+      messages.push_back(cmult(diagonal[i], children[i].h));
+      cells.push_back(cmult(logistic(forget(graph, x, children[i].h) + bias[i]), children[i].c));
     }
     const Expression h = children.empty() ? zeros(graph, {kHidden}) : sum(messages);
     cells.push_back(cmult(logistic(input(graph, x, h)), tanh(update(graph, x, h))));
@@ -97,22 +90,26 @@ struct RelationTreeLSTM {
     return {cmult(logistic(output(graph, x, h)), tanh(c)), c};
   }
 
-  template <class TreeNode>
-  State read(const TreeNode& tree_node, ComputationGraph& graph, const Word& tree) const {
-    std::vector<State> children;
-    std::vector<Relation> relations;
+  CellState read(ComputationGraph& graph, const Word& tree) const {
+    std::vector<CellState> children;
+    std::vector<Expression> diagonal, bias;
     for (const Word& child : tree.children) {
-      children.push_back(read(tree_node, graph, child));
-      relations.push_back(child.relation);
+      children.push_back(read(graph, child));
+      diagonal.push_back(lookup(graph, diagonals, child.relation));
+      bias.push_back(lookup(graph, forget_biases, child.relation));
     }
-    return tree_node(graph, tree.form, children, relations);
+    return node(lookup(graph, forms, tree.form), children, diagonal, bias);
   }
 
   // The scores of -1, 0 and 1.
   Expression operator()(ComputationGraph& graph, const Word& tree) const {
-    const auto tree_node = cell(std::bind_front(&RelationTreeLSTM::node, this), "tree node");
-    return parameter(graph, scores) * read(tree_node, graph, tree).h;
+    return parameter(graph, scores) * read(graph, tree).h;
   }
+
+  using Expressions = std::vector<Expression>;
+  CellFunction<CellState(const Expression&, const std::vector<CellState>&, const Expressions&,
+                         const Expressions&)>
+      node{std::bind_front(&RelationTreeLSTM::word, this), "tree node"};
 };
 
 int best(const Tensor& scores) {

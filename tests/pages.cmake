@@ -21,11 +21,10 @@ set_tests_properties(readme_program PROPERTIES PASS_REGULAR_EXPRESSION "step 200
 add_document_test(cells_program docs/cells.md "")
 set_tests_properties(cells_program PROPERTIES
                      PASS_REGULAR_EXPRESSION "of [0-9]+ nodes.*cells: none.*the same bits")
-add_document_test(declared_cells_program docs/cells.md "" "## Declaring a cell")
-set_tests_properties(declared_cells_program PROPERTIES PASS_REGULAR_EXPRESSION
-                     "\"tree node\" of 7 nodes +14 +2 +2 ")
 add_document_test(recursions_program docs/recursions.md "")
 set_tests_properties(recursions_program PROPERTIES PASS_REGULAR_EXPRESSION "^64 nodes in 4 batches")
+add_document_test(cell_program docs/recursions.md "" "## Step by step")
+set_tests_properties(cell_program PROPERTIES PASS_REGULAR_EXPRESSION "tree node +.* 2 +2 ")
 add_document_test(deciding_program docs/deciding.md "")
 set_tests_properties(deciding_program PROPERTIES PASS_REGULAR_EXPRESSION
                      "waves of samples that waited.*\n(100|9[5-9])[.0-9]* % of 1000 new")

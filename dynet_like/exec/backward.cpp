@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "dynet_like/exec/checks.h"
+#include "dynet_like/exec/recursion_op.h"
 #include "dynet_like/exec/recursion_run.h"
 
 namespace dynet_like::detail {
@@ -180,10 +181,13 @@ void Backward::contribute_to_shared(std::uint32_t tape) {
   }
 }
 
-// Its columns may be those of a parameter, which have a slot as those of other nodes.
+// What it reads may follow from parameters alone: that has a slot as other nodes' inputs do.
 void Backward::contribute_recursion(NodeRef ref) {
   run_.recursions.find(run_.state(ref).batch)->contribute(ref, pass_.contributions);
-  if (run_.tape(ref).type_of(ref.node).op->is_open(0)) pass_.contribute(ref, 0);
+  const Signature& type = run_.tape(ref).type_of(ref.node).signature;
+  for (std::uint32_t j = 0; j < recursion_of(type).column_sizes.size(); ++j) {
+    pass_.contribute(ref, j);
+  }
 }
 
 const std::byte* Backward::gradient_of(NodeRef ref) const {

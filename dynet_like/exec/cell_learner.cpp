@@ -308,7 +308,8 @@ void CellLearner::refuse_types(const TypeTable& table) {
   for (std::size_t n = 0; n < types_.size(); ++n) {
     const NodeType& type = table[types_[n]];
     CellReason reason = CellReason::none;
-    if (is_foldable_[n] == 0) reason = CellReason::minibatch;
+    const bool is_single = type.op->batching.open_inputs == 0 && type.op->role != Role::recursion;
+    if (is_foldable_[n] == 0 && is_single) reason = CellReason::minibatch;
     if (!type.is_of_all_samples()) reason = CellReason::argument_of_sample;
     if (reason == CellReason::none) continue;
     const auto known =

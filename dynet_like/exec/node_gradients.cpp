@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "dynet_like/exec/recursion_op.h"
+
 namespace dynet_like::detail {
 
 namespace {
@@ -162,6 +164,14 @@ void NodeGradients::link(NodeRef consumer, std::uint32_t edge_index, ValueId inp
   edge.batch = cells == kNone ? batch : run_.cells.batches[cells].first_batch;
   edge.copies = value.items == 1 && !is_open(consumer, edge_index) ? run_.items_of(consumer) : 1;
   edge.in_order = edge.copies == 1;
+  edge.adds_once = true;
+  const Tape& tape = run_.tape(consumer);
+  const NodeType& type = tape.type_of(consumer.node);
+  if (type.op->role == Role::recursion) {
+    const std::uint32_t j = edge_index - tape.node(consumer.node).first_edge;
+    const Vertices& vertices = *tape.recursion_of(consumer.node).vertices;
+    edge.adds_once = detail::adds_once(recursion_of(type.signature), vertices, j);
+  }
   insert_edge({consumer.tape, value.node}, edge_index);
 }
 
@@ -253,6 +263,7 @@ bool NodeGradients::group_contributions(NodeRef ref) {
     groups_[g].copies += all[e].copies;
     groups_[g].first_batch = std::min(groups_[g].first_batch, all[e].batch);
     groups_[g].last_batch = std::max(groups_[g].last_batch, all[e].batch);
+    groups_[g].adds_once &= all[e].adds_once;
     all[e].group = static_cast<std::uint8_t>(g);
   }
   return true;
@@ -276,10 +287,11 @@ void NodeGradients::place_in_groups(NodeRef ref) {
     Group& group = groups_[edge.group];
     if (group.readers > 0) {
       place_behind_readers(ref, e);
-    } else if (group.copies == 2 && group.first_batch != group.last_batch) {
+    } else if (group.copies == 2 && group.adds_once && group.first_batch != group.last_batch) {
       // Batches run backward from the last to the first.
       place_in_node(ref, e, edge.batch != group.last_batch);
-    } else if (!group.has_slots && edge.in_order && edge.batch < group.added_until) {
+    } else if (!group.has_slots && edge.in_order && edge.batch < group.added_until &&
+               (edge.adds_once || group.added_until == kNone)) {
       // Those before it in the order of recording have been added when it comes.
       place_in_node(ref, e, group.added_until != kNone);
       group.added_until = edge.batch;

@@ -50,6 +50,8 @@ struct EdgeGradient {
   Contribution contribution = Contribution::written;
   std::uint8_t group = 0;
   bool in_order = true;  ///< its copies may be added to one place, one after the other
+  /// Its kernels add once to every element; else they must not add to what others have added.
+  bool adds_once = true;
 };
 
 /// What a type says of its nodes' inputs: a bit for each of the first 64 that is one argument for
@@ -78,7 +80,7 @@ class NodeGradients {
     std::uint32_t copies = 0;
     std::uint32_t first_batch = kNone, last_batch = 0;  ///< of those that contribute
     std::uint32_t added_until = kNone;  ///< the batch of the last that is added in place
-    bool has_slots = false;
+    bool has_slots = false, adds_once = true;
   };
   /// Where the gradients of a batch lie, and what its kernel leaves for shared arguments.
   struct OfBatch {

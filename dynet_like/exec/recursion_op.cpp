@@ -262,6 +262,7 @@ void Compiler::find_sums() {
   const CellPattern& pattern = cell.pattern;
   program_.clears.assign(pattern.size(), false);
   program_.adds.assign(pattern.inputs.size(), false);
+  program_.adds_once.assign(recorded_.columns.size(), true);
   std::vector<std::size_t> state_elements(pattern.size(), 0);
   std::vector<bool> is_state(pattern.size(), false);
   for (std::size_t s = 0; s < program_.states.size(); ++s) {
@@ -297,6 +298,8 @@ void Compiler::find_sums() {
         auto has_begun = input.from == From::port ? port_begun[input.index]
                                                   : begun[input.index][cell.gradients[e].part];
         program_.adds[e] = has_begun;
+        const bool is_column = input.from == From::port && !program_.ports[input.index].is_state;
+        if (has_begun && is_column) program_.adds_once[program_.ports[input.index].index] = false;
         has_begun = true;
       }
     }
@@ -359,6 +362,13 @@ std::size_t RecursionOp::bytes_of_vertex(const VertexKind& kind, bool inference)
     }
   }
   return bytes;
+}
+
+bool adds_once(const RecursionOp& op, const Vertices& vertices, std::size_t input) {
+  return vertices.reads_columns_once &&
+         std::all_of(vertices.kinds.begin(), vertices.kinds.end(), [&](const VertexKind& kind) {
+           return !kind.reads_column || op.find(kind)->adds_once[input];
+         });
 }
 
 const VertexProgram* RecursionOp::find(const VertexKind& kind) const {

@@ -50,7 +50,8 @@ struct VertexProgram {
   std::vector<bool> adds;     ///< by input: others have contributed before, in the same vertex
   std::uint32_t random_members = 0;
   double product_flops = 0;          ///< of a vertex, forward
-  std::vector<bool> covers_columns;  ///< by input: every element of a column gets a contribution
+  /// By input: every element of a column gets a contribution; none gets several.
+  std::vector<bool> covers_columns, adds_once;
 };
 
 /// How a value that follows from parameters and constants alone is recorded on another tape.
@@ -117,6 +118,9 @@ bool does_the_same(const VertexProgram& a, const VertexProgram& b, const TypeTab
 /// What it takes to record these values of a tape, whose numbers among the recipes go to `shared`.
 std::vector<SharedRecipe> make_recipes(const Tape& tape, const SharedArguments& values,
                                        std::vector<std::uint32_t>& shared);
+
+/// Whether the vertices contribute at most once to every element of this input.
+bool adds_once(const RecursionOp& op, const Vertices& vertices, std::size_t input);
 
 inline const RecursionOp& recursion_of(const Signature& type) {
   return static_cast<const RecursionOp&>(*type.op);

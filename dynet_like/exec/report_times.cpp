@@ -49,9 +49,7 @@ void print_times(std::ostream& to, const Report& report) {
     types.push_back({type.seconds, type.op + ' ' + type.shapes});
     all += type.seconds;
   }
-  for (const Report::Cell& cell : report.cells) {
-    cells.push_back({cell.seconds, (cell.name.empty() ? "" : cell.name + ": ") + cell.ops});
-  }
+  for (const Report::Cell& cell : report.cells) cells.push_back({cell.seconds, cell.ops});
   if (all == 0) return;
   std::ostringstream out;  // the stream's own format stays as it is
   out << std::fixed << std::setprecision(3) << "time: " << 1e3 * report.plan_seconds

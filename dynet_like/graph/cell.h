@@ -22,7 +22,7 @@ namespace dynet_like {
 namespace detail::cell_arguments {
 
 template <class T>
-concept Graph = std::derived_from<T, ComputationGraph>;
+concept Graph = std::same_as<T, ComputationGraph>;
 template <class T>
 concept State = requires {
   StateParts<T>::count;
@@ -133,48 +133,46 @@ struct Argument<T> {
 template <class T>
 using ArgumentOf = Argument<std::remove_cvref_t<T>>;
 
-/// Tells lists of types apart.
-template <class... Types>
-inline constexpr char kTypes = 0;
-
 [[noreturn]] void throw_without_graph(const std::string& name);
 
 }  // namespace detail::cell_arguments
 
+template <class Signature>
+class CellFunction;
+
 /// What `cell` makes. Copies are the same cell. Calling it does not change it: threads may call one
 /// for graphs of their own.
-template <class F>
-class CellFunction {
+template <class Result, class... Parameters>
+class CellFunction<Result(Parameters...)> {
  public:
-  CellFunction(F function, std::string name)
+  using Function = std::function<Result(Parameters...)>;
+
+  /// Of no function; to be assigned to.
+  CellFunction() = default;
+  explicit CellFunction(Function function, std::string name = "cell")
       : function_(std::move(function)),
         traced_(std::make_shared<detail::TracedFunction>(std::move(name))) {}
 
   /// What the function returns, as one node. Throws UsageError if no argument has a graph.
-  template <class... Arguments>
-  requires std::is_invocable_v<const F&,
-                               typename detail::cell_arguments::ArgumentOf<Arguments>::Given...>
-  auto operator()(Arguments&&... arguments) const {
+  Result operator()(Parameters... arguments) const {
     using namespace detail::cell_arguments;
-    using Result = std::remove_cvref_t<
-        std::invoke_result_t<const F&, typename ArgumentOf<Arguments>::Given...>>;
     static_assert(State<Result>,
                   "a cell returns an Expression, a CellState, a std::array of "
                   "expressions, or a state that StateParts knows");
     ComputationGraph* graph = nullptr;
-    ((graph = graph != nullptr ? graph : ArgumentOf<Arguments>::graph_of(arguments)), ...);
+    ((graph = graph != nullptr ? graph : ArgumentOf<Parameters>::graph_of(arguments)), ...);
     if (graph == nullptr) throw_without_graph(traced_->name());
     // A cell inside another is a part of that.
-    if (graph->records_a_function()) return Result(std::invoke(function_, arguments...));
+    if (graph->records_a_function()) return function_(std::forward<Parameters>(arguments)...);
 
     std::vector<Expression> all;
-    (ArgumentOf<Arguments>::collect(arguments, all), ...);
-    const std::uint64_t key[] = {reinterpret_cast<std::uintptr_t>(&kTypes<Arguments...>),
-                                 ArgumentOf<Arguments>::word(arguments)...};
+    (ArgumentOf<Parameters>::collect(arguments, all), ...);
+    const std::array<std::uint64_t, sizeof...(Parameters)> key{
+        ArgumentOf<Parameters>::word(arguments)...};
     const auto record = [&](ComputationGraph& recording, unsigned, std::span<const Expression> rest,
                             std::span<const Expression>) {
-      std::tuple<typename ArgumentOf<Arguments>::Given...> given{
-          ArgumentOf<Arguments>::rebuild(arguments, recording, rest)...};
+      std::tuple<typename ArgumentOf<Parameters>::Given...> given{
+          ArgumentOf<Parameters>::rebuild(arguments, recording, rest)...};
       const auto parts = StateParts<Result>::split(std::apply(function_, std::move(given)));
       return std::vector<Expression>(parts.begin(), parts.end());
     };
@@ -185,7 +183,7 @@ class CellFunction {
   }
 
  private:
-  F function_;
+  Function function_;
   std::shared_ptr<detail::TracedFunction> traced_;
 };
 
@@ -197,10 +195,12 @@ class CellFunction {
 /// then is what every such call computes. So it must not look at values, nor use expressions that
 /// are not its arguments. It reads parameters as always. A cell inside another is a part of that.
 /// Make it once, beside the parameters that it reads: nodes of one cell run together. Reports call
-/// it by the name. See docs/cells.md.
+/// it by the name. See docs/recursions.md.
 template <class F>
-CellFunction<std::decay_t<F>> cell(F&& function, std::string name = "cell") {
-  return {std::forward<F>(function), std::move(name)};
+auto cell(F function, std::string name = "cell") {
+  return [&]<class Signature>(std::function<Signature> of_any_type) {
+    return CellFunction<Signature>(std::move(of_any_type), std::move(name));
+  }(std::function(std::move(function)));
 }
 
 }  // namespace dynet_like

@@ -163,8 +163,8 @@ void ComputationGraph::throw_beside_others(const char* user) {
 void ComputationGraph::throw_records_function(const char* user) {
   throw UsageError(
       std::string("[") + user +
-      "] need a function of vertices that looks at no values; got one that does: it is "
-      "called once for all vertices of a kind");
+      "] need a function that looks at no values; got one that does: it is called once for all "
+      "arguments of the same shapes and numbers");
 }
 
 Tensor ComputationGraph::forward(const Expression& last) {

@@ -57,7 +57,7 @@ struct World {
     for (const Expression& h : before) sum = sum + parameter(graph, w) * h;
     return tanh(sum);
   }
-  CellFunction<std::function<Expression(const Expression&, const std::vector<Expression>&)>> step{
+  CellFunction<Expression(const Expression&, const std::vector<Expression>&)> step{
       std::bind_front(&World::vertex, this), "step"};
   Recursion<Expression> along = recursion<Expression>(std::bind_front(&World::vertex, this));
   bool inference;

@@ -223,8 +223,8 @@ TEST(RecursionModes, WhatFunctionsMayNotDo) {
   using Before = std::vector<Expression>;
   EXPECT_EQ(
       message([](const Expression& x, const Before&) { return x.value().at(0) > 0 ? tanh(x) : x; }),
-      "[value] need a function of vertices that looks at no values; got one that does: it is "
-      "called once for all vertices of a kind");
+      "[value] need a function that looks at no values; got one that does: it is called once for "
+      "all arguments of the same shapes and numbers");
   EXPECT_EQ(message([&](const Expression& x, const Before&) { return x + pick(outside, 0u, 1); }),
             "[add] need inputs of one graph; got inputs of two: what a function of vertices reads "
             "must be one of its arguments");

@@ -100,9 +100,10 @@ Expression columns_of(ComputationGraph& graph, const Network& network, const Ran
   return concatenate_cols(rows);
 }
 
-/// Reads all states as matrices and one by itself.
-Expression loss_of(const CellState& all, const CellState& last) {
-  return sum_elems(tanh(all.h)) + squared_norm(last.c) + sum_elems(square(pick(all.h, 0u, 1)));
+/// Reads all states as matrices and one by itself, and the columns, too.
+Expression loss_of(const CellState& all, const CellState& last, const Expression& columns) {
+  return sum_elems(tanh(all.h)) + squared_norm(last.c) + sum_elems(square(pick(all.h, 0u, 1))) +
+         squared_norm(columns);
 }
 
 struct Sample {
@@ -115,7 +116,7 @@ Sample record(ComputationGraph& graph, const Network& network, const Recursion<C
   const Expression columns = columns_of(graph, network, s);
   const States<CellState> states = cell(s.structure(), columns);
   const CellState all = states.all();
-  return {all, loss_of(all, states.last())};
+  return {all, loss_of(all, states.last(), columns)};
 }
 
 /// The function called for each vertex: itself, or a cell.
@@ -135,10 +136,11 @@ Sample record_vertices(ComputationGraph& graph, const Network& network, const F&
     cs.push_back(states.back().c);
   }
   const CellState all{concatenate_cols(hs), concatenate_cols(cs)};
-  return {all, loss_of(all, states.back())};
+  return {all, loss_of(all, states.back(), columns)};
 }
 
-using NetworkCell = CellFunction<std::reference_wrapper<const Network>>;
+using NetworkCell =
+    CellFunction<CellState(unsigned, const Expression&, const std::vector<CellState>&)>;
 
 Sample record(ComputationGraph& graph, const Network& network, const NetworkCell& cell,
               const RandomStructure& s) {
@@ -186,7 +188,7 @@ TEST(RandomStructures, HaveTheValuesAndGradientsOfVertices) {
 
 TEST(RandomStructures, HaveThemAsCallsOfACell) {
   const Network network(DType::f64);
-  expect_plain_values_and_gradients(network, cell(std::cref(network), "child-sum"));
+  expect_plain_values_and_gradients(network, NetworkCell(std::cref(network), "child-sum"));
 }
 
 struct Bits {
@@ -247,7 +249,7 @@ TEST(RandomStructures, HaveTheSameBitsInEveryMinibatch) {
 
 TEST(RandomStructures, HaveTheSameBitsAsCallsOfACell) {
   const Network network(DType::f32);
-  expect_same_bits_in_every_minibatch(network, cell(std::cref(network), "child-sum"));
+  expect_same_bits_in_every_minibatch(network, NetworkCell(std::cref(network), "child-sum"));
 }
 
 // Threads that record meet new kinds of vertices at once, in samples before and after each other.
@@ -287,7 +289,7 @@ TEST(RandomStructures, HaveTheSameBitsRecordedBesideEachOther) {
 TEST(RandomStructures, HaveTheSameBitsAsCallsBesideEachOther) {
   const Network network(DType::f32);
   expect_same_bits_recorded_beside_each_other(
-      network, [&] { return cell(std::cref(network), "child-sum"); });
+      network, [&] { return NetworkCell(std::cref(network), "child-sum"); });
 }
 
 }  // namespace
