@@ -7,8 +7,8 @@ namespace dynet_like::bench {
 
 const std::vector<ModelKind>& all_models() {
   static const std::vector<ModelKind> models = {
-      {"tree_lstm", {50, 64, 128, 256}, "trees.txt", make_tree_lstm},
-      {"tree_lstm_own_forget", {50, 64, 128, 256}, "trees.txt", make_tree_lstm_own_forget},
+      {"tree_lstm", {50, 64, 128, 256}, "trees.txt", make_tree_lstm, true},
+      {"tree_lstm_own_forget", {50, 64, 128, 256}, "trees.txt", make_tree_lstm_own_forget, true},
       {"tagger", {50, 64, 128, 256}, "tagger.txt", make_tagger},
       {"language_model", {256}, "language_model.txt", make_language_model},
       {"char_tagger", {128}, "tagger.txt", make_char_tagger},

@@ -14,6 +14,7 @@ struct ModelKind {
   std::vector<unsigned> sizes;  ///< hidden sizes that are measured
   const char* data;             ///< the file that holds its data, see data_files.h
   std::unique_ptr<Workload> (*make)(unsigned hidden, Form form);
+  bool has_steps = false;  ///< Form::steps is there
 };
 
 /// All of them. Both forms of a model begin with the same weights, so they have the same loss.

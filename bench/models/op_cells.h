@@ -2,7 +2,9 @@
 #pragma once
 
 #include <memory>
+#include <stdexcept>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "bench/models/workload.h"
@@ -13,9 +15,7 @@ namespace dynet_like::bench {
 /// nn::TreeLSTM, op by op: "W" is here "W_i", "W_o" and "W_u", and so on.
 class OpTreeLSTM {
  public:
-  struct State {
-    Expression h, c;
-  };
+  using State = CellState;
   OpTreeLSTM(ParameterCollection& model, unsigned inputs, unsigned hidden, const std::string& name);
   State leaf(const Expression& x) const;
   State inner(const State& left, const State& right) const;
@@ -27,9 +27,7 @@ class OpTreeLSTM {
 /// The cell of make_tree_lstm_own_forget, op by op.
 class OpOwnForgetTreeLSTM {
  public:
-  struct State {
-    Expression h, c;
-  };
+  using State = CellState;
   OpOwnForgetTreeLSTM(ParameterCollection& model, unsigned inputs, unsigned hidden,
                       const std::string& name);
   State leaf(const Expression& x) const;
@@ -74,14 +72,22 @@ class OpGRU {
 /// do not fit.
 void take_values(const ParameterCollection& ops, const ParameterCollection& fused);
 
-/// A workload whose two forms begin with the same values.
-template <class Fused, class Ops>
+/// A workload whose forms begin with the same values. Throws std::invalid_argument for a form that
+/// there is not.
+template <class Fused, class Ops, class Steps = void>
 std::unique_ptr<Workload> make_form(unsigned hidden, Form form) {
   auto fused = std::make_unique<Fused>(hidden);
   if (form == Form::fused) return fused;
-  auto ops = std::make_unique<Ops>(hidden);
-  take_values(ops->parameters(), fused->parameters());
-  return ops;
+  const auto with_values = [&](auto workload) -> std::unique_ptr<Workload> {
+    take_values(workload->parameters(), fused->parameters());
+    return workload;
+  };
+  if (form == Form::ops) return with_values(std::make_unique<Ops>(hidden));
+  if constexpr (std::is_void_v<Steps>) {
+    throw std::invalid_argument("need a model whose steps are cells; got another");
+  } else {
+    return with_values(std::make_unique<Steps>(hidden));
+  }
 }
 
 }  // namespace dynet_like::bench

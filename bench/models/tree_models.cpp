@@ -62,6 +62,24 @@ class TreeWorkload : public Workload {
   nn::Linear output_;
 };
 
+// Its steps as nodes of cells.
+template <class Cell>
+class StepsOf {
+ public:
+  using State = CellState;
+
+  StepsOf(ParameterCollection& model, unsigned inputs, unsigned hidden, const char* name)
+      : cell_(model, inputs, hidden, name) {}
+  State leaf(const Expression& x) const { return leaf_(x); }
+  State inner(const State& left, const State& right) const { return inner_(left, right); }
+
+ private:
+  Cell cell_;
+  CellFunction<State(const Expression&)> leaf_{std::bind_front(&Cell::leaf, &cell_), "leaf"};
+  CellFunction<State(const State&, const State&)> inner_{std::bind_front(&Cell::inner, &cell_),
+                                                         "inner node"};
+};
+
 // A tree as one node. The cell has State, leaf(x) and inner(left, right).
 template <class Cell>
 class RecursiveTreeWorkload : public Workload {
@@ -193,12 +211,14 @@ class TreeGRUWorkload : public Workload {
 
 std::unique_ptr<Workload> make_tree_lstm(unsigned hidden, Form form) {
   return make_form<TreeLSTMWorkload<RecursiveTreeWorkload<nn::TreeLSTM>>,
-                   TreeLSTMWorkload<TreeWorkload<OpTreeLSTM>>>(hidden, form);
+                   TreeLSTMWorkload<TreeWorkload<OpTreeLSTM>>,
+                   TreeLSTMWorkload<TreeWorkload<StepsOf<OpTreeLSTM>>>>(hidden, form);
 }
 
 std::unique_ptr<Workload> make_tree_lstm_own_forget(unsigned hidden, Form form) {
   return make_form<TreeLSTMWorkload<RecursiveTreeWorkload<OwnForgetTreeLSTM>>,
-                   TreeLSTMWorkload<TreeWorkload<OpOwnForgetTreeLSTM>>>(hidden, form);
+                   TreeLSTMWorkload<TreeWorkload<OpOwnForgetTreeLSTM>>,
+                   TreeLSTMWorkload<TreeWorkload<StepsOf<OpOwnForgetTreeLSTM>>>>(hidden, form);
 }
 
 std::unique_ptr<Workload> make_tree_gru(unsigned hidden, Form form) {

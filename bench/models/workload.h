@@ -23,9 +23,9 @@ class Workload {
   ParameterCollection parameters_;
 };
 
-/// With the layers of nn/, which use fused cells where there are such; or op by op, with one affine
-/// map per gate, as programs for DyNet are written.
-enum class Form { fused, ops };
+/// With the layers of nn/, which use fused cells where there are such; op by op, with one affine
+/// map per gate, as programs for DyNet are written; or the same with each step a cell(f).
+enum class Form { fused, ops, steps };
 
 /// A word seen at most so often in all sentences is rare.
 constexpr unsigned kRareCount = 5;

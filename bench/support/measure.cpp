@@ -26,7 +26,10 @@ GraphOptions options_of(const Row& row, bool timed) {
   return options;
 }
 
-Form form_of(const Row& row) { return row.form == "fused" ? Form::fused : Form::ops; }
+Form form_of(const Row& row) {
+  if (row.form == "steps") return Form::steps;
+  return row.form == "fused" ? Form::fused : Form::ops;
+}
 
 // A model in training or in use: takes one minibatch after the other.
 class Run {

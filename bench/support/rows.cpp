@@ -41,7 +41,8 @@ std::vector<Row> all_rows() {
   std::vector<Row> rows;
   for (const ModelKind& kind : all_models()) {
     for (unsigned hidden : kind.sizes) {
-      for (const char* form : {"fused", "ops", "single"}) {
+      for (const std::string form : {"fused", "ops", "steps", "single"}) {
+        if (form == "steps" && !kind.has_steps) continue;
         for (bool train : {true, false}) {
           Row row;
           row.model = kind.name;

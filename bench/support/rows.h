@@ -14,7 +14,8 @@ struct Row {
   std::string model;
   unsigned hidden = 0, batch = 0;
   bool train = false;
-  /// "fused": with the layers of nn/; "ops": op by op; "single": op by op, without batching.
+  /// "fused": with the layers of nn/; "ops": op by op; "steps": the same,
+  /// each step a cell(f); "single": op by op, without batching.
   std::string form;
   batching::Policy policy = batching::Policy::automatic;
   unsigned threads = 1;

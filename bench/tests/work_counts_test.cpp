@@ -98,11 +98,14 @@ class Decoders {
 Bounds::Table work_of_all() {
   Bounds::Table table;
   for (const ModelKind& model : all_models()) {
-    for (const Form form : {Form::fused, Form::ops}) {
+    for (const Form form : {Form::fused, Form::ops, Form::steps}) {
+      if (form == Form::steps && !model.has_steps) continue;
       const auto workload = model.make(kHidden, form);
       for (const bool train : {true, false}) {
         const std::string name = std::string(model.name) + (train ? "/train" : "/infer") +
-                                 (form == Form::fused ? "/fused" : "/ops");
+                                 (form == Form::fused ? "/fused"
+                                  : form == Form::ops ? "/ops"
+                                                      : "/steps");
         table[name] = work_of(train, [&](Minibatch& batch) {
           for (unsigned i = 0; i < kSamples; ++i) {
             batch.add_loss(workload->loss(batch.new_graph(), i));
