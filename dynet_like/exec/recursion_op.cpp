@@ -315,7 +315,16 @@ std::uint32_t RecursionOp::most_random() const {
   return draws ? kMostRandom : 0;
 }
 
-void RecursionOp::add_shared(Tape& tape, std::vector<ValueId>& inputs) const {
+SharedInputs& RecursionOp::shared_inputs(const std::shared_ptr<const RecursionOp>& op, Tape& tape) {
+  std::uint64_t frozen = 0;
+  for (const SharedRecipe& recipe : op->recipes) {
+    if (recipe.parameter != nullptr) frozen = frozen * 31 + (recipe.parameter->frozen ? 2 : 1);
+  }
+  SharedInputs* const known = tape.find_shared_inputs(op.get(), frozen);
+  return known != nullptr ? *known : tape.keep_shared_inputs(op, frozen, op->add_shared(tape));
+}
+
+std::vector<ValueId> RecursionOp::add_shared(Tape& tape) const {
   std::vector<ValueId> values, arguments;
   for (const SharedRecipe& recipe : recipes) {
     arguments.clear();
@@ -345,7 +354,9 @@ void RecursionOp::add_shared(Tape& tape, std::vector<ValueId>& inputs) const {
       }
     }
   }
+  std::vector<ValueId> inputs;
   for (std::uint32_t number : shared) inputs.push_back(values[number]);
+  return inputs;
 }
 
 std::size_t RecursionOp::bytes_of_vertex(const VertexKind& kind, bool inference) const {

@@ -49,7 +49,7 @@ struct VertexProgram {
   std::vector<bool> clears;   ///< by member: its gradient begins with zeros
   std::vector<bool> adds;     ///< by input: others have contributed before, in the same vertex
   std::uint32_t random_members = 0;
-  double product_flops = 0;          ///< of a vertex, forward
+  double product_flops = 0;  ///< of a vertex, forward
   /// By input: every element of a column gets a contribution; none gets several.
   std::vector<bool> covers_columns, adds_once;
 };
@@ -90,10 +90,13 @@ struct RecursionOp : Op {
   /// Random nodes that every vertex has numbers for.
   std::uint32_t most_random() const;
   const VertexProgram* find(const VertexKind& kind) const;
-  /// Records the shared inputs.
-  void add_shared(Tape& tape, std::vector<ValueId>& inputs) const;
+  /// The shared inputs in a tape, recorded if they are not there yet.
+  static SharedInputs& shared_inputs(const std::shared_ptr<const RecursionOp>& op, Tape& tape);
   /// Bytes that the programs keep for a vertex of a kind; in training with their gradients.
   std::size_t bytes_of_vertex(const VertexKind& kind, bool inference) const;
+
+ private:
+  std::vector<ValueId> add_shared(Tape& tape) const;
 };
 
 /// What a function recorded for vertices of a kind on a tape of its own.

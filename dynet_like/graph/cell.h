@@ -176,7 +176,7 @@ class CellFunction<Result(Parameters...)> {
       const auto parts = StateParts<Result>::split(std::apply(function_, std::move(given)));
       return std::vector<Expression>(parts.begin(), parts.end());
     };
-    const detail::RecordedStates states = traced_->call(*graph, all, key, record);
+    const detail::RecordedStates states = traced_->call(*graph, all, key, std::ref(record));
     std::array<Expression, StateParts<Result>::count> parts;
     for (std::size_t i = 0; i < parts.size(); ++i) parts[i] = states.one(i, 0);
     return StateParts<Result>::join(parts);

@@ -328,11 +328,9 @@ RecordedStates TracedFunction::record(ComputationGraph& graph,
                      "] need random numbers; got a graph without: set GraphOptions::random");
   }
   Tape& tape = graph.tape();
-  std::vector<ValueId> inputs;
-  for (const Expression& matrix : columns) inputs.push_back(matrix.i);
-  op->add_shared(tape, inputs);
-  const ValueId node = tape.add_recursion(op, inputs, static_cast<std::uint32_t>(columns.size()),
-                                          op->state_size, op->most_random(), vertices);
+  const ValueId node =
+      tape.add_recursion(RecursionOp::shared_inputs(op, tape), recording::Values(columns).all(),
+                         op->state_size, op->most_random(), vertices);
   return {graph.expression(node), op, vertices->size()};
 }
 

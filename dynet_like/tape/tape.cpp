@@ -387,35 +387,65 @@ ValueId Tape::add_new_parameter(const std::shared_ptr<ParameterStorage>& paramet
   return id;
 }
 
-ValueId Tape::add_recursion(const std::shared_ptr<const Op>& op, std::span<const ValueId> inputs,
-                            std::uint32_t columns, std::uint32_t state_size,
-                            std::uint32_t most_random,
+ValueId Tape::add_recursion(SharedInputs& shared, std::span<const ValueId> inputs,
+                            std::uint32_t state_size, std::uint32_t most_random,
                             const std::shared_ptr<const Vertices>& vertices) {
-  const std::uint32_t attributes[] = {columns, state_size, static_cast<std::uint32_t>(dtype_)};
-  if (input_keys_.size() < inputs.size()) input_keys_.resize(inputs.size());
-  const std::span keys = std::span(input_keys_).first(inputs.size());
-  ValueId* const edges = edges_.reserve(inputs.size());
-  std::uint64_t hash = TypeCache::start_hash(*op);
-  bool reaches_parameter = false;
-  for (std::size_t j = 0; j < inputs.size(); ++j) {
-    const Value& value = values_[edges[j] = inputs[j]];
-    const bool is_open = op->is_open(static_cast<unsigned>(j));
-    keys[j] = input_key(is_open ? open_shape(value.shape) : value.shape,
-                        j < columns ? 0 : value.identity);
-    hash = TypeCache::add_to_hash(hash, keys[j]);
-    reaches_parameter |= value.reaches_parameter;
+  ValueId* const edges = edges_.reserve(inputs.size() + shared.values.size());
+  std::copy(inputs.begin(), inputs.end(), edges);
+  std::copy(shared.values.begin(), shared.values.end(), edges + inputs.size());
+  if (shared.type == SharedInputs::kNoType) {
+    const std::span all(edges, inputs.size() + shared.values.size());
+    shared.type = type_of_recursion(shared.op, all, inputs.size(), state_size).id;
   }
   check_size(Dim({state_size}), vertices->size());
-  const NodeType* type = &cache_->recent_type(hash);
-  if (!type->matches(*op, keys, attributes)) {
-    types_->keep(op);
-    type = &cache_->type(hash, *op, keys, attributes);
+  const NodeType& type = (*types_)[shared.type];
+  bool reaches_parameter = false;
+  for (std::uint32_t j = 0; j < type.inputs; ++j) {
+    reaches_parameter |= values_[edges[j]].reaches_parameter;
   }
   recursions_.push_back({static_cast<NodeId>(nodes_.size()), vertices, random_nodes_});
   random_nodes_ += most_random * vertices->size();
   const std::size_t first_number = numbers_.size();
   numbers_.push_back(static_cast<std::uint32_t>(recursions_.size() - 1));
-  return add_node(*type, first_number, vertices->size(), reaches_parameter);
+  return add_node(type, first_number, vertices->size(), reaches_parameter);
+}
+
+// The same for all nodes with these shared inputs: the shapes of the others are those that the op
+// was made for.
+const NodeType& Tape::type_of_recursion(const std::shared_ptr<const Op>& op,
+                                        std::span<const ValueId> inputs, std::size_t own,
+                                        std::uint32_t state_size) {
+  const std::uint32_t attributes[] = {static_cast<std::uint32_t>(own), state_size,
+                                      static_cast<std::uint32_t>(dtype_)};
+  if (input_keys_.size() < inputs.size()) input_keys_.resize(inputs.size());
+  const std::span keys = std::span(input_keys_).first(inputs.size());
+  std::uint64_t hash = TypeCache::start_hash(*op);
+  for (std::size_t j = 0; j < inputs.size(); ++j) {
+    const Value& value = values_[inputs[j]];
+    const bool is_open = op->is_open(static_cast<unsigned>(j));
+    keys[j] =
+        input_key(is_open ? open_shape(value.shape) : value.shape, j < own ? 0 : value.identity);
+    hash = TypeCache::add_to_hash(hash, keys[j]);
+  }
+  const NodeType* type = &cache_->recent_type(hash);
+  if (!type->matches(*op, keys, attributes)) {
+    types_->keep(op);
+    type = &cache_->type(hash, *op, keys, attributes);
+  }
+  return *type;
+}
+
+SharedInputs* Tape::find_shared_inputs(const Op* op, std::uint64_t frozen) {
+  for (SharedInputs& known : shared_inputs_) {
+    if (known.op.get() == op && known.frozen == frozen) return &known;
+  }
+  return nullptr;
+}
+
+SharedInputs& Tape::keep_shared_inputs(const std::shared_ptr<const Op>& op, std::uint64_t frozen,
+                                       std::vector<ValueId> values) {
+  shared_inputs_.push_back({op, frozen, std::move(values), values_.size()});
+  return shared_inputs_.back();
 }
 
 // Until now it has the identity of what it is a view of.
@@ -469,6 +499,8 @@ void Tape::revert(const Mark& mark) {
   std::erase_if(boundaries_, [&](NodeId node) { return node > mark.nodes || mark.nodes == 0; });
   if (!boundaries_.empty() && boundaries_.back() == mark.nodes) boundaries_.pop_back();
   inputs_.resize(mark.inputs);
+  std::erase_if(shared_inputs_,
+                [&](const auto& known) { return known.end > mark.values || mark.nodes == 0; });
   std::erase_if(recursions_, [&](const auto& entry) { return entry.node >= mark.nodes; });
   random_nodes_ = mark.random_nodes;
   data_.rewind(mark.data);

@@ -65,6 +65,17 @@ struct InputData {
   const float* values_now() const;
 };
 
+/// What all nodes of a recursion read in one tape, and their type.
+struct SharedInputs {
+  static constexpr TypeId kNoType = ~TypeId{0};
+
+  std::shared_ptr<const Op> op;
+  std::uint64_t frozen = 0;  ///< bits that say which parameters were, when they were recorded
+  std::vector<ValueId> values;
+  std::size_t end = 0;  ///< values of the tape, then
+  TypeId type = kNoType;
+};
+
 /// What a node of a recursion runs along, and the number of its first random node.
 struct RecordedRecursion {
   NodeId node = 0;
@@ -108,10 +119,14 @@ class Tape {
   }
 
   /// A recursion: as many items as there are vertices, of which every one has its states. Vertices
-  /// read the columns of the first inputs.
-  ValueId add_recursion(const std::shared_ptr<const Op>& op, std::span<const ValueId> inputs,
-                        std::uint32_t columns, std::uint32_t state_size, std::uint32_t most_random,
+  /// read the columns of `inputs`.
+  ValueId add_recursion(SharedInputs& shared, std::span<const ValueId> inputs,
+                        std::uint32_t state_size, std::uint32_t most_random,
                         const std::shared_ptr<const Vertices>& vertices);
+  /// The shared inputs of an op, if they were recorded; null if not.
+  SharedInputs* find_shared_inputs(const Op* op, std::uint64_t frozen);
+  SharedInputs& keep_shared_inputs(const std::shared_ptr<const Op>& op, std::uint64_t frozen,
+                                   std::vector<ValueId> values);
   const RecordedRecursion& recursion_of(NodeId id) const {
     return recursions_[numbers_[nodes_[id].first_number]];
   }
@@ -241,6 +256,9 @@ class Tape {
   }
   const NodeType& find_type(std::uint64_t hash, const Op& op, std::span<const ValueId> inputs,
                             std::span<InputKey> keys, std::span<const std::uint32_t> attributes);
+  const NodeType& type_of_recursion(const std::shared_ptr<const Op>& op,
+                                    std::span<const ValueId> inputs, std::size_t own,
+                                    std::uint32_t state_size);
   std::uint32_t own_argument(const Op& op, unsigned input, ValueId id);
   void check_items(const Op& op, std::span<const ValueId> inputs, std::span<InputKey> keys,
                    std::uint32_t items) const;
@@ -272,6 +290,7 @@ class Tape {
 
   std::vector<InputData> inputs_;
   std::vector<RecordedRecursion> recursions_;
+  std::vector<SharedInputs> shared_inputs_;
   Arena data_;
   KnownParameters parameters_;
   std::unordered_map<ValueId, std::uint32_t> unique_arguments_;
