@@ -10,7 +10,7 @@
 namespace dynet_like::batching {
 namespace {
 
-constexpr std::uint32_t edge = ForcedMerges::edge, gap = ForcedMerges::gap;
+constexpr std::uint32_t edge = ForcedMerges::edge;
 constexpr std::size_t most_words = 64;
 
 /// The tokens that `use` makes of the nodes of all samples, with edges around the samples.
@@ -48,8 +48,8 @@ Words find_words(std::span<const std::uint32_t> types, std::span<const std::uint
                        if (!facts[type].foldable) return;
                        if (result.loose[type] != 0) {
                          tokens.push_back(type);
-                       } else if (tokens.back() < gap) {
-                         tokens.push_back(gap);
+                       } else if (tokens.back() < ForcedMerges::gap) {
+                         tokens.push_back(ForcedMerges::gap);
                        }
                      }));
   aside.merge();

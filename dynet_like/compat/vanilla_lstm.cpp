@@ -14,7 +14,7 @@ using dynet_like::UsageError;
 
 namespace {
 
-enum { X2I, H2I, BI, X2I_MASK, H2I_MASK };
+enum { X2GATES, H2GATES, B_GATES, X_MASK, H_MASK };
 enum { LN_GH, LN_BH, LN_GX, LN_BX, LN_GC, LN_BC };
 
 std::vector<Parameter> add_weights(ParameterCollection& own, unsigned inputs, unsigned hidden) {
@@ -69,7 +69,7 @@ void VanillaLSTMBuilder::new_graph_impl(ComputationGraph& cg, bool update) {
   ln_param_vars = detail::in_graph(cg, ln_params, update);
   biases_.clear();
   for (const std::vector<Expression>& w : param_vars) {
-    biases_.push_back(with_forget_bias(w[BI], hid, forget_bias));
+    biases_.push_back(with_forget_bias(w[B_GATES], hid, forget_bias));
   }
 }
 
@@ -79,15 +79,15 @@ CellState VanillaLSTMBuilder::cell(unsigned layer, const Expression& input, int 
   Expression output = h_before(prev, layer);
   if (has_state(prev)) output = dropped(output, dropout_rate_h, layer, 1);
   if (ln_lstm) return normalised_cell(layer, x, output, prev);
-  const Expression xs[] = {w[X2I], x, w[H2I], output}, cells[] = {c_before(prev, layer)};
+  const Expression xs[] = {w[X2GATES], x, w[H2GATES], output}, cells[] = {c_before(prev, layer)};
   return lstm_cell(biases_[layer], xs, cells, true);
 }
 
 CellState VanillaLSTMBuilder::normalised_cell(unsigned layer, const Expression& x,
                                               const Expression& output, int prev) const {
   const std::vector<Expression>&w = param_vars[layer], &ln = ln_param_vars[layer];
-  Expression sums = biases_[layer] + layer_norm(w[X2I] * x, ln[LN_GX], ln[LN_BX]);
-  if (has_state(prev)) sums = sums + layer_norm(w[H2I] * output, ln[LN_GH], ln[LN_BH]);
+  Expression sums = biases_[layer] + layer_norm(w[X2GATES] * x, ln[LN_GX], ln[LN_BX]);
+  if (has_state(prev)) sums = sums + layer_norm(w[H2GATES] * output, ln[LN_GH], ln[LN_BH]);
   const Expression gates = logistic(pick_range(sums, 0, 3 * hid));
   const auto gate = [&](unsigned block) {
     return pick_range(gates, block * hid, (block + 1) * hid);
@@ -137,7 +137,7 @@ void SparseLSTMBuilder::set_sparsity(float percent) {
   }
   std::vector<float> sizes;  // of all weights, one matrix behind the other
   for (const std::vector<Parameter>& all : params) {
-    for (const unsigned i : {X2I, H2I}) {
+    for (const unsigned i : {X2GATES, H2GATES}) {
       const dynet_like::Parameter& weights = all[i];
       for (const float w : as_vector(weights.get_storage().tensor())) sizes.push_back(std::abs(w));
     }
@@ -145,7 +145,7 @@ void SparseLSTMBuilder::set_sparsity(float percent) {
   const std::vector<float> mask = mask_of(sizes, percent);
   auto at = mask.begin();
   for (const std::vector<Parameter>& all : params) {
-    for (const unsigned i : {X2I_MASK, H2I_MASK}) {
+    for (const unsigned i : {X_MASK, H_MASK}) {
       const auto end = at + static_cast<std::ptrdiff_t>(all[i].dim().size());
       all[i].set_value({at, end});
       at = end;
@@ -157,9 +157,9 @@ void SparseLSTMBuilder::new_graph_impl(ComputationGraph& cg, bool update) {
   VanillaLSTMBuilder::new_graph_impl(cg, update);
   for (unsigned layer = 0; layer < layers; ++layer) {
     std::vector<Expression>& w = param_vars[layer];
-    for (const unsigned i : {X2I, H2I}) {
-      Expression& mask = w[i + X2I_MASK];
-      mask = const_parameter(cg, params[layer][i + X2I_MASK]);
+    for (const unsigned i : {X2GATES, H2GATES}) {
+      Expression& mask = w[i + X_MASK];
+      mask = const_parameter(cg, params[layer][i + X_MASK]);
       w[i] = cmult(w[i], mask);
     }
   }
@@ -187,7 +187,7 @@ void CompactVanillaLSTMBuilder::new_graph_impl(ComputationGraph& cg, bool update
   VariationalDropout::new_graph_impl(cg, update);
   biases_.clear();
   for (const std::vector<Expression>& w : param_vars) {
-    biases_.push_back(with_forget_bias(w[BI], hid, 1));
+    biases_.push_back(with_forget_bias(w[B_GATES], hid, 1));
   }
 }
 
@@ -198,8 +198,8 @@ CellState CompactVanillaLSTMBuilder::cell(unsigned layer, const Expression& inpu
   };
   Expression output = h_before(prev, layer);
   if (has_state(prev)) output = dropped(output, dropout_rate_h, layer, 1);
-  const Expression xs[] = {noisy(w[X2I]), dropped(input, dropout_rate, layer, 0), noisy(w[H2I]),
-                           output};
+  const Expression xs[] = {noisy(w[X2GATES]), dropped(input, dropout_rate, layer, 0),
+                           noisy(w[H2GATES]), output};
   const Expression cells[] = {c_before(prev, layer)};
   return lstm_cell(noisy(biases_[layer]), xs, cells, true);
 }

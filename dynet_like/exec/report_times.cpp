@@ -11,7 +11,7 @@ namespace dynet_like::detail {
 
 namespace {
 
-constexpr std::size_t kMostLines = 20;
+constexpr std::size_t kMostTimes = 20;
 
 struct Line {
   double seconds = 0;
@@ -24,9 +24,9 @@ class Times {
 
   void print(std::vector<Line> lines) const {
     std::ranges::stable_sort(lines, std::greater(), &Line::seconds);
-    Line rest{0, std::to_string(lines.size() - std::min(lines.size(), kMostLines)) + " others"};
-    for (std::size_t i = kMostLines; i < lines.size(); ++i) rest.seconds += lines[i].seconds;
-    lines.resize(std::min(lines.size(), kMostLines));
+    Line rest{0, std::to_string(lines.size() - std::min(lines.size(), kMostTimes)) + " others"};
+    for (std::size_t i = kMostTimes; i < lines.size(); ++i) rest.seconds += lines[i].seconds;
+    lines.resize(std::min(lines.size(), kMostTimes));
     for (const Line& line : lines) print(line);
     if (rest.seconds > 0) print(rest);
   }

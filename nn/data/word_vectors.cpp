@@ -16,7 +16,7 @@ namespace dynet_like::nn {
 namespace {
 
 constexpr std::string_view kBlanks = " \t";
-constexpr std::size_t kBlockBytes = 1 << 16;
+constexpr std::size_t kFlushBytes = 1 << 16;
 constexpr std::size_t kNumberBytes = 32;
 
 void strip_end(std::string_view& text) {
@@ -158,7 +158,7 @@ void WordVectorWriter::write(std::string_view word, std::span<const float> vecto
     text_.append(digits, static_cast<std::size_t>(end - digits));
   }
   text_ += '\n';
-  if (text_.size() >= kBlockBytes) flush();
+  if (text_.size() >= kFlushBytes) flush();
 }
 
 void WordVectorWriter::flush() {

@@ -14,7 +14,7 @@ namespace dynet_like::nn {
 
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr double kInfiniteScore = std::numeric_limits<double>::infinity();
 
 [[noreturn]] void throw_not_a_score(double score, std::size_t action) {
   throw NumericError("[decode] need scores that are numbers below infinity; got " +
@@ -54,7 +54,7 @@ class BestChoices {
   }
   void add(const Choice& choice) {
     if (choice.score <= least_) return;
-    if (!(choice.score < kInfinity)) throw_not_a_score(choice.score, choice.action);
+    if (!(choice.score < kInfiniteScore)) throw_not_a_score(choice.score, choice.action);
     insert(choice);
   }
 
@@ -73,7 +73,7 @@ class BestChoices {
   }
 
   std::size_t count_;
-  double least_ = -kInfinity;  // what is not better is no choice
+  double least_ = -kInfiniteScore;  // what is not better is no choice
   std::vector<Choice> best_;
 };
 

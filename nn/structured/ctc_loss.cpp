@@ -16,7 +16,7 @@ namespace {
 /// number of labels, so that all samples share batches.
 constexpr unsigned kBlock = 16;
 /// ln of the probability of what cannot be: finite, so that its differences are numbers.
-constexpr float kNever = -1e30f;
+constexpr float kImpossible = -1e30f;
 
 /// What a path can be in the middle of: the blank before the first label, this label, the blank
 /// behind it, the next label, and so on. A path stays in a state, or goes on to the next; from a
@@ -33,13 +33,13 @@ class States {
     for (unsigned i = 0; i < kBlock; ++i) classes.push_back(class_of(block * kBlock + i));
     return classes;
   }
-  /// 0 where a path may come from two states before, else kNever.
+  /// 0 where a path may come from two states before, else kImpossible.
   std::vector<float> skips(unsigned block) const {
     std::vector<float> skips;
     for (unsigned state = block * kBlock; state < (block + 1) * kBlock; ++state) {
       const bool skips_blank =
           state % 2 == 1 && state > 1 && state < count() && class_of(state) != class_of(state - 2);
-      skips.push_back(skips_blank ? 0 : kNever);
+      skips.push_back(skips_blank ? 0 : kImpossible);
     }
     return skips;
   }
@@ -86,8 +86,8 @@ Expression ctc_loss(const Expression& scores, std::span<const unsigned> labels) 
     emitted.push_back(select_rows(all, states.classes(block)));
     skips.push_back(input(graph, {kBlock}, states.skips(block)));
   }
-  const Expression never = constant(graph, {kBlock}, kNever);
-  const Expression at_first = input(graph, {kBlock}, {0, 1}, {0, 0}, kNever);
+  const Expression never = constant(graph, {kBlock}, kImpossible);
+  const Expression at_first = input(graph, {kBlock}, {0, 1}, {0, 0}, kImpossible);
   // For every state, ln of the probability of all paths that are in it now.
   std::vector<Expression> paths(states.blocks(), never);
   paths[0] = pick_batch_elem(emitted[0], 0) + at_first;

@@ -10,7 +10,7 @@ namespace dynet_like::nn {
 
 namespace {
 
-constexpr double kNone = -std::numeric_limits<double>::infinity();
+constexpr double kNoTree = -std::numeric_limits<double>::infinity();
 
 /// Scores of the spans between a head and a last word, on either side, both included.
 class EisnerChart {
@@ -71,7 +71,7 @@ std::vector<unsigned> best_projective(const ArcScores& scores, Roots roots) {
   std::vector<unsigned> heads(n);
   const EisnerChart chart(scores, roots == Roots::one ? 1 : 0);
   if (roots == Roots::any) {
-    if (chart.whole(0, n) == kNone) throw_no_tree("eisner");
+    if (chart.whole(0, n) == kNoTree) throw_no_tree("eisner");
     chart.read_whole(0, n, heads);
     return heads;
   }
@@ -79,7 +79,7 @@ std::vector<unsigned> best_projective(const ArcScores& scores, Roots roots) {
   for (unsigned word = 1; word <= n; ++word) {
     child.offer(scores(0, word) + chart.whole(word, 1) + chart.whole(word, n), word);
   }
-  if (child.score == kNone) throw_no_tree("eisner");
+  if (child.score == kNoTree) throw_no_tree("eisner");
   heads[child.at - 1] = 0;
   chart.read_whole(child.at, 1, heads);
   chart.read_whole(child.at, n, heads);
