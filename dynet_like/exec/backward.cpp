@@ -195,7 +195,11 @@ const std::byte* Backward::gradient_of(NodeRef ref) const {
   const std::span<const NodeGradient> nodes = pass_.plan.nodes.nodes(ref.tape);
   if (ref.node >= nodes.size()) return nullptr;
   const NodeGradient& node = nodes[ref.node];
-  if (node.cell == kNone) return node.active ? pass_.at(node.place) : nullptr;
+  if (node.cell == kNone && !node.active) return nullptr;
+  if (RecursionRun* const recursion = run_.recursions.find(run_.state(ref).batch)) {
+    recursion->complete_gradients();
+  }
+  if (node.cell == kNone) return pass_.at(node.place);
   const bool is_whole = pass_.plan.cells.use(node.cell) == CellGradients::Use::whole;
   return is_whole ? pass_.gradient_of(ref) : nullptr;
 }

@@ -19,6 +19,10 @@ bool is_wanted(const Destination& dx, std::size_t n) {
 void RecursionRun::backward(BackwardPass& pass, std::span<const NodeRef> members) {
   begin_backward(pass, members);
   clear_columns();
+  for (const Kind& kind : kinds_) clear_gradients(kind);
+  run_.queue->finish_sums();
+  for (std::size_t k = 0; k < kinds_.size(); ++k) bring_state_gradients(k);
+  run_copies();
   for (std::uint32_t level = levels_; level-- > 0;) {
     add_waiting(waiting_states_[level]);
     for (std::size_t k = kinds_.size(); k-- > 0;) {
@@ -27,6 +31,27 @@ void RecursionRun::backward(BackwardPass& pass, std::span<const NodeRef> members
   }
   for (std::size_t k = kinds_.size(); k-- > 0;) run_backward(kinds_[k], all_rows(kinds_[k]), true);
   add_waiting(waiting_columns_);
+  is_complete_ = levels_ == 1;
+  if (run_.options.verify_batching) complete_gradients();
+}
+
+// What came from outside is there already, and is a part of the sum.
+void RecursionRun::complete_gradients() {
+  if (is_complete_) return;
+  for (std::size_t m = 0; m < members_.size(); ++m) {
+    const Member& member = members_[m];
+    for (std::uint32_t s = 0; s < op_.state_sizes.size() && member.gradient != nullptr; ++s) {
+      for (std::uint32_t v = 0; v < member.vertices->size(); ++v) {
+        const Place& place = places_[member.first_vertex + v];
+        const StateBlock& states = states_of(place.kind, s);
+        copies_.add(op_.state_sizes[s], states.dy + place.row * states.stride,
+                    state_in(member.gradient, member, v, s), false);
+      }
+    }
+  }
+  run_copies();
+  run_.queue->submit();
+  is_complete_ = true;
 }
 
 void RecursionRun::begin_backward(BackwardPass& pass, std::span<const NodeRef> members) {
@@ -57,6 +82,7 @@ void RecursionRun::begin_backward(BackwardPass& pass, std::span<const NodeRef> m
       step.slots.assign(step.type->inputs, nullptr);
     }
   }
+  find_state_blocks();
   // A pass that an exception ended may have left some.
   copies_.clear();
   waiting_states_.assign(levels_, {});
@@ -88,40 +114,41 @@ void RecursionRun::clear_columns(std::size_t m, std::size_t i) {
 
 void RecursionRun::run_backward(Kind& kind, Range rows, bool hoisted) {
   if (rows.begin == rows.end) return;
-  bring_state_gradients(kind, rows, hoisted);
   for (std::uint16_t s : kind.program->cell.backward) {
     if (kind.program->hoisted[s] == hoisted) run_step_backward(kind, s, rows);
   }
 }
 
-// What the vertices' states have got so far; a node without gradient stands for zeros.
-void RecursionRun::bring_state_gradients(Kind& kind, Range rows, bool hoisted) {
+// A node without gradient stands for zeros.
+void RecursionRun::clear_gradients(const Kind& kind) {
   const VertexProgram& program = *kind.program;
   for (std::size_t s = 0; s < kind.steps.size(); ++s) {
-    if (program.hoisted[s] != hoisted) continue;
     const Step& step = kind.steps[s];
     const std::vector<std::uint16_t>& members = program.cell.steps[s].members;
     const bool clears = std::any_of(members.begin(), members.end(),
                                     [&](std::uint16_t m) { return program.clears[m]; });
     if (!clears && !has_inactive_) continue;
-    const std::size_t elements = (rows.end - rows.begin) * step.members * step.stride / element_;
-    run_.queue->add_all(op_.dtype, item(step, step.dy, step.stride, rows.begin, 0), elements, {},
-                        SumStart::zero);
+    const std::size_t elements = step.rows * step.members * step.stride / element_;
+    run_.queue->add_all(op_.dtype, step.dy, elements, {}, SumStart::zero);
   }
-  run_.queue->finish_sums();
+}
+
+// What the states of all vertices have got from outside; what successors contribute is added.
+void RecursionRun::bring_state_gradients(std::size_t k) {
+  const Kind& kind = kinds_[k];
+  const VertexProgram& program = *kind.program;
   for (std::uint32_t s = 0; s < program.states.size(); ++s) {
-    const std::uint16_t m = program.states[s].member;
-    if (program.hoisted[program.cell.members[m].step] != hoisted) continue;
     // States that overlap are added by calls of their own.
-    if (program.clears[m]) run_copies();
-    for (std::uint32_t row = rows.begin; row < rows.end; ++row) {
+    const bool adds = program.clears[program.states[s].member];
+    if (adds) run_copies();
+    const StateBlock& states = states_of(k, s);
+    for (std::uint32_t row = 0; row < kind.rows.size(); ++row) {
       const Member& member = members_[kind.rows[row].member];
       if (member.gradient == nullptr) continue;
       copies_.add(op_.state_sizes[s], state_in(member.gradient, member, kind.rows[row].vertex, s),
-                  state_of(kind, &Step::dy, row, s), program.clears[m]);
+                  states.dy + row * states.stride, adds);
     }
   }
-  run_copies();
 }
 
 void RecursionRun::run_step_backward(Kind& kind, std::size_t s, Range rows) {
@@ -191,64 +218,84 @@ Destination RecursionRun::destination(Kind& kind, std::size_t s, unsigned j, Ran
   const VertexProgram& program = *kind.program;
   const CellType& cell = program.cell;
   Step& step = kind.steps[s];
-  const std::vector<std::uint16_t>& members = cell.steps[s].members;
-  const std::size_t q = step.members, n = (rows.end - rows.begin) * q;
+  const std::size_t n = (rows.end - rows.begin) * step.members;
   auto** const to = lists_.allocate_array<void*>(n);
   auto* const add = lists_.allocate_array<std::uint8_t>(n);
-  for (std::size_t p = 0; p < q; ++p) {
-    const std::uint32_t e = cell.pattern.first_input[members[p]] + j;
+  for (std::size_t p = 0; p < step.members; ++p) {
+    const std::uint32_t e = cell.pattern.first_input[cell.steps[s].members[p]] + j;
     const CellInput& input = cell.pattern.inputs[e];
+    const Contributions all{step, j, p, rows, to, add};
     for (std::uint32_t row = rows.begin; row < rows.end; ++row) {
-      const std::size_t i = (row - rows.begin) * q + p;
-      add[i] = program.adds[e];
-      if (input.from == From::argument) {
-        const bool writes = step.type->shared_gradients[j] == SharedGradient::dense &&
-                            shared_[program.shared[e]].value.reaches_parameter;
-        to[i] = writes ? slot(step, j, row, p) : nullptr;
-      } else if (input.blocks_gradient) {
-        to[i] = nullptr;
-      } else if (input.from == From::member) {
-        const CellMember& from = cell.members[input.index];
-        const Step& producer = kind.steps[from.step];
-        to[i] =
-            item(producer, producer.dy, producer.stride, row, from.place) + input.offset * element_;
-      } else {
-        to[i] = destination_in_port(kind, step, j, e, row, p, add[i]);
+      to[all.index(row)] = nullptr;
+      add[all.index(row)] = program.adds[e];
+    }
+    if (input.from == From::argument) {
+      const bool writes = step.type->shared_gradients[j] == SharedGradient::dense &&
+                          shared_[program.shared[e]].value.reaches_parameter;
+      for (std::uint32_t row = rows.begin; row < rows.end && writes; ++row) {
+        to[all.index(row)] = slot(step, j, row, p);
       }
+    } else if (input.blocks_gradient) {
+      continue;
+    } else if (input.from == From::member) {
+      const CellMember& from = cell.members[input.index];
+      const Step& producer = kind.steps[from.step];
+      for (std::uint32_t row = rows.begin; row < rows.end; ++row) {
+        to[all.index(row)] =
+            item(producer, producer.dy, producer.stride, row, from.place) + input.offset * element_;
+      }
+    } else {
+      const VertexProgram::Port& port = program.ports[input.index];
+      if (port.blocks_gradient) continue;
+      port.is_state ? to_state(kind, port, all) : to_column(kind, port, all);
     }
   }
   return {to, add};
 }
 
-// Where a place has several contributors that may run in one call, each has a slot.
-void* RecursionRun::destination_in_port(Kind& kind, Step& step, unsigned j, std::uint32_t e,
-                                        std::uint32_t row, std::size_t place, std::uint8_t& add) {
-  const VertexProgram::Port& port = kind.program->ports[kind.program->cell.pattern.inputs[e].index];
-  const auto& [m, v] = kind.rows[row];
-  const Member& member = members_[m];
-  const Vertices& vertices = *member.vertices;
-  if (member.gradient == nullptr || port.blocks_gradient) return nullptr;
-  std::byte* to = nullptr;
-  std::vector<Waiting>* waiting = nullptr;
-  if (port.is_state) {
-    const std::uint32_t before = vertices.predecessors_of(v)[port.predecessor];
-    to = state_in(member.gradient, member, before, port.index) + port.offset * element_;
-    if (vertices.successors[before] > 1) waiting = &waiting_states_[vertices.level[before]];
-    add = 1;
-  } else {
+void RecursionRun::to_column(const Kind& kind, const VertexProgram::Port& port,
+                             const Contributions& all) {
+  const std::size_t size = op_.column_sizes[port.index] * element_;
+  for (std::uint32_t row = all.rows.begin; row < all.rows.end; ++row) {
+    const auto& [m, v] = kind.rows[row];
     const Columns& columns = columns_of(m, port.index);
-    if (columns.gradient == nullptr) return nullptr;
-    const std::size_t first = std::size_t{vertices.column[v]} * op_.column_sizes[port.index];
-    to = columns.gradient + (first + port.offset) * element_;
-    if (!vertices.reads_columns_once) waiting = &waiting_columns_;
-    add |= static_cast<std::uint8_t>(columns.adds);
+    if (members_[m].gradient == nullptr || columns.gradient == nullptr) continue;
+    const std::size_t i = all.index(row);
+    all.to[i] = columns.gradient + kind.column[row] * size + port.offset * element_;
+    all.add[i] |= static_cast<std::uint8_t>(columns.adds);
+    if (!members_[m].vertices->reads_columns_once) wait_for_others(all, row, v, waiting_columns_);
   }
-  if (waiting == nullptr) return to;
-  std::byte* const waits = slot(step, j, row, place);
-  const auto size = static_cast<std::uint32_t>(step.type->signature.inputs[j].size());
-  waiting->push_back({to, v, size, waits});
-  add = 0;
-  return waits;
+}
+
+void RecursionRun::to_state(const Kind& kind, const VertexProgram::Port& port,
+                            const Contributions& all) {
+  const std::size_t predecessors = kind.program->kind.predecessors;
+  for (std::uint32_t row = all.rows.begin; row < all.rows.end; ++row) {
+    const auto& [m, v] = kind.rows[row];
+    const Member& member = members_[m];
+    if (member.gradient == nullptr) continue;
+    const std::uint32_t before = kind.before[row * predecessors + port.predecessor];
+    const StateBlock& states = states_of(places_[before].kind, port.index);
+    const std::size_t i = all.index(row);
+    all.to[i] = states.dy + places_[before].row * states.stride + port.offset * element_;
+    all.add[i] = 1;
+    const std::uint32_t vertex = before - member.first_vertex;
+    if (member.vertices->successors[vertex] > 1) {
+      wait_for_others(all, row, v, waiting_states_[member.vertices->level[vertex]]);
+    }
+  }
+}
+
+// Where a place has several contributors that may run in one call, each has a slot.
+void RecursionRun::wait_for_others(const Contributions& all, std::uint32_t row,
+                                   std::uint32_t vertex, std::vector<Waiting>& waiting) {
+  const std::size_t i = all.index(row);
+  auto* const sum = static_cast<std::byte*>(all.to[i]);
+  std::byte* const waits = slot(all.step, all.input, row, all.place);
+  const auto size = static_cast<std::uint32_t>(all.step.type->signature.inputs[all.input].size());
+  waiting.push_back({sum, vertex, size, waits});
+  all.to[i] = waits;
+  all.add[i] = 0;
 }
 
 std::byte* RecursionRun::slot(Step& step, unsigned j, std::uint32_t row, std::size_t place) {
@@ -283,8 +330,10 @@ void RecursionRun::add_waiting(std::vector<Waiting>& waiting) {
 // Kind by kind in an order that does not depend on which the program met first, argument by
 // argument, vertex by vertex.
 void RecursionRun::contribute(NodeRef ref, SharedContributions& to) const {
-  const auto found = std::find_if(members_.begin(), members_.end(),
-                                  [&](const Member& member) { return member.ref == ref; });
+  // Their outputs lie one behind the other.
+  const auto found =
+      std::lower_bound(members_.begin(), members_.end(), run_.state(ref).value,
+                       [](const Member& member, const std::byte* out) { return member.out < out; });
   std::vector<std::uint32_t> rows;
   for (const std::uint32_t k : op_.order) {
     const Kind& kind = kinds_[k];

@@ -26,6 +26,7 @@ RecursionRun::RecursionRun(RunState& run, const Batch& batch, std::span<const No
   }
   sort_vertices();
   for (Kind& kind : kinds_) allocate(kind);
+  find_state_blocks();
   for (Kind& kind : kinds_) list_inputs(kind);
 }
 
@@ -98,6 +99,7 @@ void RecursionRun::sort_vertices() {
   });
   for (Kind& kind : kinds_) {
     for (const auto& [m, v] : kind.rows) {
+      kind.column.push_back(members_[m].vertices->column[v]);
       for (std::uint32_t before : members_[m].vertices->predecessors_of(v)) {
         kind.before.push_back(members_[m].first_vertex + before);
       }
@@ -155,46 +157,65 @@ void RecursionRun::list_inputs(Kind& kind) {
   }
 }
 
-const void** RecursionRun::list_places(const Kind& kind, const CellStep& of, unsigned j) {
-  const std::size_t q = of.members.size();
-  auto** const places = run_.lists.allocate_array<const void*>(kind.rows.size() * q);
-  for (std::size_t p = 0; p < q; ++p) {
-    const std::uint32_t e = kind.program->cell.pattern.first_input[of.members[p]] + j;
-    for (std::uint32_t row = 0; row < kind.rows.size(); ++row) {
-      places[row * q + p] = source(kind, e, row);
+void RecursionRun::find_state_blocks() {
+  state_blocks_.assign(kinds_.size() * op_.state_sizes.size(), {});
+  for (std::size_t k = 0; k < kinds_.size(); ++k) {
+    for (std::uint32_t s = 0; s < op_.state_sizes.size() && !kinds_[k].rows.empty(); ++s) {
+      const VertexProgram::State& state = kinds_[k].program->states[s];
+      const CellMember& member = kinds_[k].program->cell.members[state.member];
+      const Step& step = kinds_[k].steps[member.step];
+      const std::size_t first = member.place * step.stride + state.offset * element_;
+      StateBlock& block = state_blocks_[k * op_.state_sizes.size() + s];
+      block.out = step.out + first;
+      block.dy = step.dy == nullptr ? nullptr : step.dy + first;
+      block.stride = step.members * step.stride;
     }
+  }
+}
+
+const void** RecursionRun::list_places(const Kind& kind, const CellStep& of, unsigned j) {
+  const CellType& cell = kind.program->cell;
+  const std::size_t q = of.members.size(), rows = kind.rows.size();
+  auto** const places = run_.lists.allocate_array<const void*>(rows * q);
+  for (std::size_t p = 0; p < q; ++p) {
+    const std::uint32_t e = cell.pattern.first_input[of.members[p]] + j;
+    const CellInput& input = cell.pattern.inputs[e];
+    if (input.from == From::port) {
+      const VertexProgram::Port& port = kind.program->ports[input.index];
+      port.is_state ? list_states(kind, port, places + p, q)
+                    : list_columns(kind, port, places + p, q);
+      continue;
+    }
+    const std::byte* from = shared_.empty() ? nullptr : shared_[kind.program->shared[e]].place;
+    std::size_t stride = 0;
+    if (input.from == From::member) {
+      const CellMember& producer = cell.members[input.index];
+      const Step& step = kind.steps[producer.step];
+      from = step.out + producer.place * step.stride + input.offset * element_;
+      stride = step.members * step.stride;
+    }
+    for (std::size_t row = 0; row < rows; ++row) places[row * q + p] = from + row * stride;
   }
   return places;
 }
 
-const void* RecursionRun::source(const Kind& kind, std::uint32_t e, std::uint32_t row) const {
-  const CellInput& input = kind.program->cell.pattern.inputs[e];
-  if (input.from == From::member) {
-    const CellMember& from = kind.program->cell.members[input.index];
-    const Step& step = kind.steps[from.step];
-    return item(step, step.out, step.stride, row, from.place) + input.offset * element_;
+void RecursionRun::list_columns(const Kind& kind, const VertexProgram::Port& port,
+                                const void** places, std::size_t step) const {
+  const std::size_t size = op_.column_sizes[port.index] * element_, offset = port.offset * element_;
+  for (std::size_t row = 0; row < kind.rows.size(); ++row) {
+    const std::byte* const matrix = columns_of(kind.rows[row].member, port.index).value;
+    places[row * step] = matrix + kind.column[row] * size + offset;
   }
-  if (input.from == From::argument) return shared_[kind.program->shared[e]].place;
-  const VertexProgram::Port& port = kind.program->ports[input.index];
-  const auto& [m, v] = kind.rows[row];
-  const Member& member = members_[m];
-  if (!port.is_state) {
-    const std::size_t first =
-        std::size_t{member.vertices->column[v]} * op_.column_sizes[port.index];
-    return columns_of(m, port.index).value + (first + port.offset) * element_;
-  }
-  const std::uint32_t before =
-      kind.before[row * kind.program->kind.predecessors + port.predecessor];
-  const Place& place = places_[before];
-  return state_of(kinds_[place.kind], &Step::out, place.row, port.index) + port.offset * element_;
 }
 
-std::byte* RecursionRun::state_of(const Kind& kind, std::byte* Step::*block, std::uint32_t row,
-                                  std::uint32_t state) const {
-  const VertexProgram::State& of = kind.program->states[state];
-  const CellMember& member = kind.program->cell.members[of.member];
-  const Step& step = kind.steps[member.step];
-  return item(step, step.*block, step.stride, row, member.place) + of.offset * element_;
+void RecursionRun::list_states(const Kind& kind, const VertexProgram::Port& port,
+                               const void** places, std::size_t step) const {
+  const std::size_t predecessors = kind.program->kind.predecessors;
+  for (std::size_t row = 0; row < kind.rows.size(); ++row) {
+    const Place& before = places_[kind.before[row * predecessors + port.predecessor]];
+    const StateBlock& states = states_of(before.kind, port.index);
+    places[row * step] = states.out + before.row * states.stride + port.offset * element_;
+  }
 }
 
 std::byte* RecursionRun::state_in(std::byte* node, const Member& member, std::uint32_t vertex,
@@ -287,7 +308,8 @@ void RecursionRun::copy_states() {
     for (const Member& member : members_) {
       for (std::uint32_t v = 0; v < member.vertices->size(); ++v) {
         const Place& place = places_[member.first_vertex + v];
-        copies_.add(op_.state_sizes[s], state_of(kinds_[place.kind], &Step::out, place.row, s),
+        const StateBlock& states = states_of(place.kind, s);
+        copies_.add(op_.state_sizes[s], states.out + place.row * states.stride,
                     state_in(member.out, member, v, s), false);
       }
     }

@@ -24,8 +24,11 @@ class RecursionRun {
   void forward();
   /// Gives back what only a backward pass would read.
   void give_back();
-  /// The members that take part have complete gradients. `members` are those that there still are.
+  /// The members that take part have got all gradients from outside. `members` are those that there
+  /// still are.
   void backward(BackwardPass& pass, std::span<const NodeRef> members);
+  /// Adds to the gradients of the nodes what states of theirs got from others.
+  void complete_gradients();
   /// What a member contributed to its shared inputs: after `backward`, kind by kind, and of a kind
   /// in the order of vertices.
   void contribute(NodeRef member, SharedContributions& to) const;
@@ -76,7 +79,13 @@ class RecursionRun {
     std::vector<std::uint32_t> level_begin;  ///< into rows
     std::vector<Row> rows;
     std::vector<std::uint32_t> before;  ///< of every row its predecessors, among all vertices
+    std::vector<std::uint32_t> column;  ///< by row
     std::vector<Step> steps;
+  };
+  /// Where the values and gradients of a state of a kind lie: row by row.
+  struct StateBlock {
+    std::byte *out = nullptr, *dy = nullptr;
+    std::size_t stride = 0;
   };
   /// A contribution in a slot to a state of a vertex, or to a column of an input.
   struct Waiting {
@@ -119,7 +128,10 @@ class RecursionRun {
   void allocate(Kind& kind);
   void list_inputs(Kind& kind);
   const void** list_places(const Kind& kind, const CellStep& of, unsigned j);
-  const void* source(const Kind& kind, std::uint32_t e, std::uint32_t row) const;
+  void list_columns(const Kind& kind, const VertexProgram::Port& port, const void** places,
+                    std::size_t step) const;
+  void list_states(const Kind& kind, const VertexProgram::Port& port, const void** places,
+                   std::size_t step) const;
   void list_numbers(Kind& kind, std::size_t s);
   SharedMatrix shared_matrix(const NodeType& type, unsigned j, std::uint32_t shared) const {
     return {&type, j, &shared_[shared].value, shared_[shared].producer};
@@ -128,9 +140,10 @@ class RecursionRun {
                   std::size_t place) const {
     return block + (row * step.members + place) * stride;
   }
-  /// Where a state of a row lies in the block of its step: in `out` or in `dy`.
-  std::byte* state_of(const Kind& kind, std::byte* Step::*block, std::uint32_t row,
-                      std::uint32_t state) const;
+  void find_state_blocks();
+  const StateBlock& states_of(std::size_t kind, std::uint32_t state) const {
+    return state_blocks_[kind * op_.state_sizes.size() + state];
+  }
   /// Where it lies in the output of its node, or in the gradient of that.
   std::byte* state_in(std::byte* node, const Member& member, std::uint32_t vertex,
                       std::uint32_t state) const;
@@ -149,12 +162,27 @@ class RecursionRun {
   void clear_columns();
   void clear_columns(std::size_t member, std::size_t input);
   void run_backward(Kind& kind, Range rows, bool hoisted);
-  void bring_state_gradients(Kind& kind, Range rows, bool hoisted);
+  void clear_gradients(const Kind& kind);
+  void bring_state_gradients(std::size_t kind);
   void run_step_backward(Kind& kind, std::size_t s, Range rows);
   const Operand* inputs_backward(Kind& kind, std::size_t s, Range rows, const Destination* dx);
+  /// What input j of a step contributes to, for some rows: where each contribution goes, and
+  /// whether it is added there.
+  struct Contributions {
+    Step& step;
+    unsigned input = 0;
+    std::size_t place = 0;  ///< of the member in the step
+    Range rows;
+    void** to = nullptr;
+    std::uint8_t* add = nullptr;
+
+    std::size_t index(std::uint32_t row) const { return (row - rows.begin) * step.members + place; }
+  };
   Destination destination(Kind& kind, std::size_t s, unsigned j, Range rows);
-  void* destination_in_port(Kind& kind, Step& step, unsigned j, std::uint32_t e, std::uint32_t row,
-                            std::size_t place, std::uint8_t& add);
+  void to_column(const Kind& kind, const VertexProgram::Port& port, const Contributions& all);
+  void to_state(const Kind& kind, const VertexProgram::Port& port, const Contributions& all);
+  void wait_for_others(const Contributions& contributions, std::uint32_t row, std::uint32_t vertex,
+                       std::vector<Waiting>& waiting);
   std::byte* slot(Step& step, unsigned j, std::uint32_t row, std::size_t place);
   void* const* places(const Step& step, std::byte* block, std::size_t stride, Range rows);
   void add_waiting(std::vector<Waiting>& waiting);
@@ -169,12 +197,13 @@ class RecursionRun {
   std::vector<Columns> columns_;  ///< by member and input
   std::vector<Shared> shared_;
   std::vector<Kind> kinds_;
-  std::vector<Place> places_;  ///< by vertex of all members
+  std::vector<Place> places_;             ///< by vertex of all members
+  std::vector<StateBlock> state_blocks_;  ///< by kind and state
   std::uint32_t levels_ = 0;
   std::vector<std::pair<std::byte*, std::size_t>> blocks_;
 
   // Of a backward pass.
-  bool has_inactive_ = false;
+  bool has_inactive_ = false, is_complete_ = true;
   Arena lists_;  ///< of one call
   Copies copies_;
   std::vector<std::vector<Waiting>> waiting_states_;  ///< by level
