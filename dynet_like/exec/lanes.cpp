@@ -12,8 +12,8 @@ namespace dynet_like::detail {
 
 namespace {
 
-// Fewer nodes are done before another thread has begun.
-constexpr std::size_t kNodesWorthALane = 100;
+// Fewer steps are done before another thread has begun.
+constexpr std::size_t kStepsWorthALane = 100;
 
 }  // namespace
 
@@ -59,22 +59,22 @@ void Executor::spread(std::uint32_t begin, std::uint32_t end) {
     const auto is_shared = [](const Batch& batch) { return batch.shared; };
     if (!std::all_of(batches.begin(), batches.end(), is_shared)) return;
   }
-  std::vector<std::size_t> nodes_before(end - begin + 1, 0);
+  std::vector<std::size_t> steps_before(end - begin + 1, 0);
   for (std::uint32_t t = begin; t < end; ++t) {
-    nodes_before[t - begin + 1] = nodes_before[t - begin] + common_.tapes[t].tape->size();
+    steps_before[t - begin + 1] = steps_before[t - begin] + common_.tapes[t].tape->steps();
   }
-  const std::size_t nodes = nodes_before.back();
+  const std::size_t steps = steps_before.back();
   const std::size_t count = std::clamp<std::size_t>(
-      std::min<std::size_t>(nodes / kNodesWorthALane, end - begin), 1, pool_->size());
+      std::min<std::size_t>(steps / kStepsWorthALane, end - begin), 1, pool_->size());
   use_lanes(count);
   for (std::size_t l = 0; l < count; ++l) {
-    // The boundary that is nearest to an equal share of the nodes.
-    const std::size_t share = nodes * (l + 1) / count;
-    const auto above = std::lower_bound(nodes_before.begin(), nodes_before.end(), share);
+    // The boundary that is nearest to an equal share of the steps.
+    const std::size_t share = steps * (l + 1) / count;
+    const auto above = std::lower_bound(steps_before.begin(), steps_before.end(), share);
     const bool below_is_nearer =
-        above != nodes_before.begin() && share - *(above - 1) < *above - share;
+        above != steps_before.begin() && share - *(above - 1) < *above - share;
     const auto boundary =
-        static_cast<std::uint32_t>(above - nodes_before.begin()) - (below_is_nearer ? 1 : 0);
+        static_cast<std::uint32_t>(above - steps_before.begin()) - (below_is_nearer ? 1 : 0);
     lanes_[l]->run.first_tape = l == 0 ? 0 : lanes_[l - 1]->run.end_tape;
     lanes_[l]->run.end_tape =
         l + 1 == count ? static_cast<std::uint32_t>(common_.tapes.size()) : begin + boundary;

@@ -405,6 +405,7 @@ ValueId Tape::add_recursion(SharedInputs& shared, std::span<const ValueId> input
   }
   recursions_.push_back({static_cast<NodeId>(nodes_.size()), vertices, random_nodes_});
   random_nodes_ += most_random * vertices->size();
+  vertices_ += vertices->size();
   const std::size_t first_number = numbers_.size();
   numbers_.push_back(static_cast<std::uint32_t>(recursions_.size() - 1));
   return add_node(type, first_number, vertices->size(), reaches_parameter);
@@ -502,6 +503,8 @@ void Tape::revert(const Mark& mark) {
   std::erase_if(shared_inputs_,
                 [&](const auto& known) { return known.end > mark.values || mark.nodes == 0; });
   std::erase_if(recursions_, [&](const auto& entry) { return entry.node >= mark.nodes; });
+  vertices_ = 0;
+  for (const RecordedRecursion& recursion : recursions_) vertices_ += recursion.vertices->size();
   random_nodes_ = mark.random_nodes;
   data_.rewind(mark.data);
   parameters_.revert(static_cast<std::uint32_t>(mark.values));

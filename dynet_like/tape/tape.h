@@ -163,6 +163,8 @@ class Tape {
   DType dtype() const { return dtype_; }
 
   std::size_t size() const { return nodes_.size(); }
+  /// Nodes, of a recursion its vertices: what the time of a run is about proportional to.
+  std::size_t steps() const { return nodes_.size() + vertices_; }
   std::span<const Node> nodes() const { return nodes_; }
   const Node& node(NodeId id) const { return nodes_[id]; }
   const NodeType& type_of(NodeId id) const { return (*types_)[nodes_[id].type]; }
@@ -291,6 +293,7 @@ class Tape {
   std::vector<InputData> inputs_;
   std::vector<RecordedRecursion> recursions_;
   std::vector<SharedInputs> shared_inputs_;
+  std::size_t vertices_ = 0;  ///< of recursions
   Arena data_;
   KnownParameters parameters_;
   std::unordered_map<ValueId, std::uint32_t> unique_arguments_;
