@@ -84,12 +84,10 @@ struct Model {
   Expression scores(ComputationGraph& graph, const Sentence& sentence, bool train) const {
     const std::vector<unsigned> rows = v.words.ids(sentence.column(&Word::form));
     const Expression x = dropout(embedding.columns(graph, rows), train);
-    std::vector<Expression> xs, states = {zeros(graph, {hidden})};  // the root's
-    for (unsigned i = 0; i < rows.size(); ++i) xs.push_back(pick(x, i, 1));
     const std::vector<unsigned> heads = sentence.heads(), none(heads.size(), 0);
-    for (const auto& [h, c] : tree(options.has("flat") ? none : heads, xs)) states.push_back(h);
-    const Expression all = concatenate_cols(states);
-    const Expression own = pick_range(all, 1, states.size(), 1);
+    const Structure structure = nn::heads_bottom_up(options.has("flat") ? none : heads);
+    const Expression own = tree(structure, x).all().h;
+    const Expression all = concatenate_cols({zeros(graph, {hidden}), own});  // the root's first
     return output(dropout(concatenate({own, select_cols(all, heads)}), train), train);
   }
   /// Of every word, which is an element of a minibatch here.

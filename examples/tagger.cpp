@@ -99,12 +99,11 @@ struct Model {
     constexpr std::size_t kEnd = 16;  // so many characters are read at either end of a word
     auto text = nn::split_line(word, nn::TextUnit::character);
     if (text.size() > 2 * kEnd) text.erase(text.begin() + kEnd, text.end() - kEnd);
-    std::vector<Expression> xs;
-    for (const unsigned id : v.characters.ids(text)) xs.push_back(characters(graph, id));
+    const Expression letters = characters.columns(graph, v.characters.ids(text));
     Expression whole = words(graph, v.words.id(word));
     // All of the vector or nothing: so it learns to do without.
     if (train) whole = block_dropout(whole, options.real("word-dropout"));
-    return concatenate({whole, spelling.final_states(xs)});
+    return concatenate({whole, spelling.final_states(letters)});
   }
   /// The scores of the labels of every word.
   std::vector<Expression> scores(ComputationGraph& graph, const Strings& sentence,

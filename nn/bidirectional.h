@@ -51,8 +51,7 @@ class Bidirectional {
   template <std::same_as<Expression> Matrix>
   Expression operator()(Matrix xs, bool training = false) const {
     for (std::size_t i = 0; i < layers_.size(); ++i) {
-      const auto forward = layers_[i].forward(xs), backward = layers_[i].backward.backwards(xs);
-      xs = concatenate({Recurrent::output(forward.all()), Recurrent::output(backward.all())});
+      xs = outputs(layers_[i], xs);
       if (i + 1 < layers_.size()) xs = dropout_(xs, training);
     }
     return xs;
@@ -68,6 +67,16 @@ class Bidirectional {
                         Recurrent::output(layers_.back().backward(reversed(inputs)).back())});
   }
 
+  /// The same for elements that are the columns of a matrix. Shapes: {inputs, n} -> {2 * hidden}.
+  template <std::same_as<Expression> Matrix>
+  Expression final_states(Matrix xs, bool training = false) const {
+    for (std::size_t i = 0; i + 1 < layers_.size(); ++i) {
+      xs = dropout_(outputs(layers_[i], xs), training);
+    }
+    return concatenate({Recurrent::output(layers_.back().forward(xs).last()),
+                        Recurrent::output(layers_.back().backward.backwards(xs)[0])});
+  }
+
   /// Of one direction.
   unsigned hidden() const { return layers_.front().forward.hidden(); }
 
@@ -75,6 +84,11 @@ class Bidirectional {
   struct Layer {
     Recurrent forward, backward;
   };
+
+  static Expression outputs(const Layer& layer, const Expression& xs) {
+    return concatenate({Recurrent::output(layer.forward(xs).all()),
+                        Recurrent::output(layer.backward.backwards(xs).all())});
+  }
 
   static std::vector<Expression> reversed(const std::vector<Expression>& xs) {
     return {xs.rbegin(), xs.rend()};

@@ -1,7 +1,7 @@
 // CharacterLSTM: an embedding per character, and the final states of both directions.
 #include "nn/character_lstm.h"
 
-#include <vector>
+#include "dynet_like/core/errors.h"
 
 namespace dynet_like::nn {
 
@@ -12,10 +12,8 @@ CharacterLSTM::CharacterLSTM(ParameterCollection& model, unsigned characters, un
       lstm_(own_, size, hidden, 1, 0, "lstm") {}
 
 Expression CharacterLSTM::operator()(ComputationGraph& graph, ListOf<std::uint32_t> word) const {
-  std::vector<Expression> characters;
-  characters.reserve(word.size());
-  for (const std::uint32_t character : word) characters.push_back(embedding_(graph, character));
-  return lstm_.final_states(characters);
+  if (word.size() == 0) throw UsageError("[CharacterLSTM] need at least 1 character; got 0");
+  return lstm_.final_states(embedding_.columns(graph, word));
 }
 
 }  // namespace dynet_like::nn

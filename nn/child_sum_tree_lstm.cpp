@@ -1,41 +1,13 @@
 // ChildSumTreeLSTM: nodes for the sum of the children, and for the forget gate of each.
 #include "nn/child_sum_tree_lstm.h"
 
+#include <vector>
+
 #include "dynet_like/core/errors.h"
 #include "dynet_like/graph/computation_graph.h"
 #include "nn/gates.h"
 
 namespace dynet_like::nn {
-
-namespace {
-
-/// The words in an order in which every word comes before its head.
-std::vector<std::uint32_t> children_first(std::span<const std::uint32_t> heads) {
-  const std::size_t words = heads.size();
-  std::vector<std::uint32_t> waiting_for(words + 1), order;
-  for (const std::uint32_t head : heads) {
-    if (head > words) {
-      throw UsageError("[ChildSumTreeLSTM] need heads of at most " + std::to_string(words) +
-                       "; got " + std::to_string(head));
-    }
-    ++waiting_for[head];
-  }
-  order.reserve(words);
-  for (std::uint32_t word = 1; word <= words; ++word) {
-    if (waiting_for[word] == 0) order.push_back(word);
-  }
-  for (std::size_t done = 0; done < order.size(); ++done) {
-    const std::uint32_t head = heads[order[done] - 1];
-    if (--waiting_for[head] == 0 && head != 0) order.push_back(head);
-  }
-  if (order.size() != words) {
-    throw UsageError("[ChildSumTreeLSTM] need heads without a circle; got one among " +
-                     std::to_string(words - order.size()) + " words");
-  }
-  return order;
-}
-
-}  // namespace
 
 ChildSumTreeLSTM::ChildSumTreeLSTM(ParameterCollection& model, unsigned inputs, unsigned hidden,
                                    const std::string& name)
@@ -45,6 +17,14 @@ ChildSumTreeLSTM::ChildSumTreeLSTM(ParameterCollection& model, unsigned inputs, 
   bias_ = add_gate_bias(own, hidden, {1, 0, 0, 0}, "b");
   sum_weights_ = add_gate_weights(own, 3, hidden, hidden, "U");
   forget_weights_ = add_gate_weights(own, 1, hidden, hidden, "U_f");
+  along_ = recursion<State>(
+      [cell = *this](const Expression& x, const std::vector<State>& children) {
+        if (x.slot == nullptr) {
+          throw UsageError("[ChildSumTreeLSTM] need a column for every vertex; got one without");
+        }
+        return cell.node(x, children);
+      },
+      "ChildSumTreeLSTM");
 }
 
 ChildSumTreeLSTM::State ChildSumTreeLSTM::node(const Expression& x,
@@ -73,19 +53,9 @@ ChildSumTreeLSTM::State ChildSumTreeLSTM::node(const Expression& x,
   return {cmult(o, tanh(c)), c};
 }
 
-std::vector<ChildSumTreeLSTM::State> ChildSumTreeLSTM::operator()(
-    std::span<const std::uint32_t> heads, std::span<const Expression> xs) const {
-  if (heads.size() != xs.size()) {
-    throw UsageError("[ChildSumTreeLSTM] need a head for every input; got " +
-                     std::to_string(heads.size()) + " for " + std::to_string(xs.size()));
-  }
-  std::vector<State> states(xs.size());
-  std::vector<std::vector<State>> children(xs.size() + 1);
-  for (const std::uint32_t word : children_first(heads)) {
-    states[word - 1] = node(xs[word - 1], children[word]);
-    children[heads[word - 1]].push_back(states[word - 1]);
-  }
-  return states;
+States<ChildSumTreeLSTM::State> ChildSumTreeLSTM::operator()(const Structure& tree,
+                                                             const Expression& xs) const {
+  return along_(tree, xs);
 }
 
 }  // namespace dynet_like::nn

@@ -1,13 +1,12 @@
 // ChildSumTreeLSTM: an LSTM over trees of any number of children, such as dependency trees.
 #pragma once
 
-#include <cstdint>
 #include <span>
 #include <string>
-#include <vector>
 
-#include "dynet_like/graph/expression.h"
+#include "dynet_like/graph/recursion.h"
 #include "dynet_like/params/parameter_collection.h"
+#include "nn/structures.h"
 
 namespace dynet_like::nn {
 
@@ -31,18 +30,17 @@ class ChildSumTreeLSTM {
   /// The state of a node; a leaf has no children. Shapes: x {inputs}. Throws ShapeError unless x
   /// and the children fit.
   State node(const Expression& x, std::span<const State> children = {}) const;
-  /// The states of all words of a sentence, by word. The head of a word is the number of another
-  /// word, from 1 on, or 0 for a root, as in CoNLL-U; several roots are several trees. Throws
-  /// UsageError unless there is a head for every word, all of them are there, and none is below
-  /// its own word.
-  std::vector<State> operator()(std::span<const std::uint32_t> heads,
-                                std::span<const Expression> xs) const;
+  /// The states of all vertices of a tree, such as the words of a sentence in
+  /// heads_bottom_up(heads), as one node. Shapes: xs {inputs, n}. Throws ShapeError unless xs fits,
+  /// UsageError for a vertex without column.
+  States<State> operator()(const Structure& tree, const Expression& xs) const;
 
   unsigned hidden() const { return hidden_; }
 
  private:
   unsigned hidden_;
   Parameter input_weights_, bias_, sum_weights_, forget_weights_;
+  Recursion<State> along_;
 };
 
 }  // namespace dynet_like::nn

@@ -24,6 +24,16 @@ NaryTreeLSTM::NaryTreeLSTM(ParameterCollection& model, unsigned inputs, unsigned
   std::vector<float> bias(children, 1);
   bias.resize(children + 3, 0);
   bias_ = add_gate_bias(own, hidden, bias, "b");
+  along_ = recursion<State>(
+      [cell = *this](const Expression& x, const std::vector<State>& before) {
+        return x.slot == nullptr ? cell.node(before) : cell.node(x, before);
+      },
+      "NaryTreeLSTM");
+}
+
+States<NaryTreeLSTM::State> NaryTreeLSTM::operator()(const Structure& tree,
+                                                     const Expression& xs) const {
+  return along_(tree, xs);
 }
 
 NaryTreeLSTM::State NaryTreeLSTM::node(const Expression& x, std::span<const State> children) const {

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "dynet_like/graph/expression.h"
+#include "dynet_like/graph/recursion.h"
 #include "dynet_like/params/parameter_collection.h"
 
 namespace dynet_like::nn {
@@ -34,6 +34,9 @@ class NaryTreeLSTM {
   State node(const Expression& x, std::span<const State> children = {}) const;
   /// The state of a node without input. Throws as above, and UsageError for no children.
   State node(std::span<const State> children) const;
+  /// The states of all vertices of a tree as one node; a vertex may have no column. Shapes: xs
+  /// {inputs, n}. Throws as above.
+  States<State> operator()(const Structure& tree, const Expression& xs) const;
 
   unsigned hidden() const { return hidden_; }
   unsigned children() const { return static_cast<unsigned>(child_weights_.size()); }
@@ -44,6 +47,7 @@ class NaryTreeLSTM {
   unsigned hidden_;
   Parameter input_weights_, forget_input_weights_, bias_;
   std::vector<Parameter> child_weights_;
+  Recursion<State> along_;
 };
 
 }  // namespace dynet_like::nn

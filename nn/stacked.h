@@ -1,6 +1,7 @@
 // Stacked: several recurrent layers, each of which reads the outputs of the one below.
 #pragma once
 
+#include <concepts>
 #include <span>
 #include <string>
 #include <vector>
@@ -65,6 +66,17 @@ class Stacked {
     for (const Expression& x : xs) {
       states.push_back(
           step(states.empty() ? start(x.graph("Stacked")) : states.back(), x, training));
+    }
+    return states;
+  }
+
+  /// Those of the last layer after every element, for elements that are the columns of a matrix: a
+  /// node for each layer. Shapes: xs {inputs, n}. Throws ShapeError unless xs fits.
+  template <std::same_as<Expression> Matrix>
+  States<typename Layer::State> operator()(const Matrix& xs, bool training = false) const {
+    States<typename Layer::State> states = layers_.front()(xs);
+    for (std::size_t i = 1; i < layers_.size(); ++i) {
+      states = layers_[i](dropout_(Layer::output(states.all()), training));
     }
     return states;
   }

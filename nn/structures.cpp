@@ -18,6 +18,42 @@ Structure structure_of(const Tree& tree) {
   return Structure(vertices);
 }
 
+namespace {
+
+Structure structure_of_words(const std::vector<std::vector<unsigned>>& predecessors) {
+  std::vector<Structure::Vertex> vertices(predecessors.size());
+  for (unsigned word = 0; word < vertices.size(); ++word) {
+    vertices[word] = {predecessors[word], word, 0};
+  }
+  return Structure(vertices);
+}
+
+void check_head(std::uint32_t head, std::size_t words) {
+  if (head <= words) return;
+  throw UsageError("[heads] need heads of at most " + std::to_string(words) + "; got " +
+                   std::to_string(head));
+}
+
+}  // namespace
+
+Structure heads_bottom_up(std::span<const std::uint32_t> heads) {
+  std::vector<std::vector<unsigned>> dependants(heads.size());
+  for (unsigned word = 0; word < heads.size(); ++word) {
+    check_head(heads[word], heads.size());
+    if (heads[word] > 0) dependants[heads[word] - 1].push_back(word);
+  }
+  return structure_of_words(dependants);
+}
+
+Structure heads_top_down(std::span<const std::uint32_t> heads) {
+  std::vector<std::vector<unsigned>> head_of(heads.size());
+  for (unsigned word = 0; word < heads.size(); ++word) {
+    check_head(heads[word], heads.size());
+    if (heads[word] > 0) head_of[word].push_back(heads[word] - 1);
+  }
+  return structure_of_words(head_of);
+}
+
 unsigned columns_of(const Expression& matrix, const char* layer) {
   const Dim& dim = matrix.dim();
   if (dim.nd > 2 || dim.bd != 1) {

@@ -35,7 +35,10 @@ class BiLSTM {
   }
 
   // The last states of both directions, one behind the other.
-  Expression summary(ComputationGraph& graph, const std::vector<Expression>& xs) const {
+  Expression summary(ComputationGraph& graph, const nn::Embedding& embedding,
+                     const std::vector<unsigned>& elements) const {
+    std::vector<Expression> xs;
+    for (unsigned element : elements) xs.push_back(embedding(graph, element));
     auto left = forward_.start(graph), right = backward_.start(graph);
     for (std::size_t i = 0; i < xs.size(); ++i) {
       left = forward_.step(left, xs[i]);
@@ -59,8 +62,9 @@ class BiLSTM<nn::LSTM> {
   Expression read(const Expression& xs) const {
     return concatenate({forward_(xs).all().h, backward_.backwards(xs).all().h});
   }
-  Expression summary(ComputationGraph&, const std::vector<Expression>& xs) const {
-    const Expression columns = concatenate_cols(xs);
+  Expression summary(ComputationGraph& graph, const nn::Embedding& embedding,
+                     const std::vector<unsigned>& elements) const {
+    const Expression columns = embedding.columns(graph, elements);
     return concatenate({forward_(columns).last().h, backward_.backwards(columns)[0].h});
   }
 
@@ -129,11 +133,7 @@ class CharTagger : public Tagger<Cell> {
  private:
   Expression read_word(ComputationGraph& graph, unsigned word) const override {
     if (counts_[word] > kRareCount) return Tagger<Cell>::read_word(graph, word);
-    std::vector<Expression> characters;
-    for (unsigned character : spellings_[word]) {
-      characters.push_back(characters_(graph, character));
-    }
-    return bilstm_.summary(graph, characters);
+    return bilstm_.summary(graph, characters_, spellings_[word]);
   }
   Expression read_words(ComputationGraph& graph,
                         const std::vector<unsigned>& words) const override {

@@ -75,6 +75,7 @@ TEST(BidirectionalLSTMTest, HasTheBitsOfTwoLSTMsPerLayer) {
       EXPECT_EQ(as_vector(got[i].value()), as_vector(expected[i].value())) << i;
     }
     const std::vector<float> summary = as_vector(bilstm.final_states(xs).value());
+    EXPECT_EQ(as_vector(bilstm.final_states(concatenate_cols(xs)).value()), summary);
     const std::vector<float> last = as_vector(expected.back().value()),
                              front = as_vector(expected.front().value());
     std::vector<float> ends(last.begin(), last.begin() + kHidden);

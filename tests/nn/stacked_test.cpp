@@ -45,6 +45,18 @@ TEST(StackedLSTMTest, IsTheCompositionOfItsLayers) {
   }
 }
 
+TEST(StackedLSTMTest, ReadsMatrices) {
+  ParameterCollection model(3);
+  const StackedLSTM stacked(model, 4, 5, 3, 0.5f);
+  ComputationGraph graph;
+  const std::vector<Expression> xs = some_inputs(graph, 6, 4);
+  const States<CellState> states = stacked(concatenate_cols(xs));
+  const std::vector<StackedLSTM::State> expected = stacked(xs);
+  for (unsigned i = 0; i < xs.size(); ++i) {
+    EXPECT_EQ(as_vector(states[i].c.value()), as_vector(expected[i].back().c.value()));
+  }
+}
+
 TEST(StackedLSTMTest, StepsAreTheSequence) {
   ParameterCollection model(3);
   const StackedLSTM lstm(model, 4, 5, 2, 0, "encoder");

@@ -92,6 +92,7 @@ struct Inputs {
     for (const Parameter& each : parameters) xs.push_back(parameter(graph, each));
     return xs;
   }
+  Expression columns(ComputationGraph& graph) const { return concatenate_cols(in(graph)); }
   Doubles plain(std::size_t i) const { return as_doubles(parameters[i].values()); }
 
   std::vector<Parameter> parameters;
@@ -107,7 +108,7 @@ TEST(ChildSumTreeLSTMTest, FollowsTheFormula) {
   ComputationGraph graph(double_options());
   // The third word is the root; the first, the fifth and the sixth are its children.
   const std::vector<std::uint32_t> heads = {3, 1, 0, 5, 3, 3};
-  const auto states = tree_lstm(heads, inputs.in(graph));
+  const auto states = tree_lstm(heads_bottom_up(heads), inputs.columns(graph));
   const auto plain = [&](std::size_t word, const std::vector<PlainState>& children) {
     return plain_child_sum(model, inputs.plain(word - 1), children);
   };
@@ -121,23 +122,40 @@ TEST(ChildSumTreeLSTMTest, FollowsTheFormula) {
 }
 
 TEST(ChildSumTreeLSTMTest, HeadsThatMakeNoTrees) {
+  using Heads = std::vector<std::uint32_t>;
+  EXPECT_EQ(heads_bottom_up(Heads{0, 0, 0}).size(), 3u);
+  for (const auto& structure : {heads_bottom_up, heads_top_down}) {
+    EXPECT_THROW(structure(Heads{0, 1, 4}), UsageError);
+    EXPECT_THROW(structure(Heads{0, 2, 1}), UsageError);
+    EXPECT_THROW(structure(Heads{2, 1, 0}), UsageError);
+    EXPECT_THROW(structure(Heads{2, 3, 1}), UsageError);
+  }
   ParameterCollection model;
   const ChildSumTreeLSTM tree_lstm(model, kInputs, kHidden);
   ComputationGraph graph;
-  const std::vector<Expression> xs(3, ones(graph, {kInputs}));
-  using Heads = std::vector<std::uint32_t>;
-  EXPECT_TRUE(tree_lstm(Heads{}, {}).empty());
-  EXPECT_EQ(tree_lstm(Heads{0, 0, 0}, xs).size(), 3u);
-  EXPECT_THROW(tree_lstm(Heads{0, 1}, xs), UsageError);
-  EXPECT_THROW(tree_lstm(Heads{0, 1, 4}, xs), UsageError);
-  EXPECT_THROW(tree_lstm(Heads{0, 2, 1}, xs), UsageError);
-  EXPECT_THROW(tree_lstm(Heads{2, 1, 0}, xs), UsageError);
-  EXPECT_THROW(tree_lstm(Heads{2, 3, 1}, xs), UsageError);
+  EXPECT_THROW(tree_lstm(heads_bottom_up(Heads{0, 1}), ones(graph, {kInputs})), ShapeError);
+  const Structure::Vertex without_column;
+  EXPECT_THROW(tree_lstm(Structure(std::span(&without_column, 1)), ones(graph, {kInputs, 1})),
+               UsageError);
   // A long chain needs no deep stack.
   Heads chain;
   for (std::uint32_t word = 0; word < 20000; ++word) chain.push_back(word);
-  const std::vector<Expression> many(chain.size(), xs[0]);
-  EXPECT_EQ(tree_lstm(chain, many).size(), chain.size());
+  const Expression xs = ones(graph, {kInputs, 20000});
+  EXPECT_EQ(tree_lstm(heads_bottom_up(chain), xs)[0].h.value().d.size(), kHidden);
+}
+
+// From the root to the leaves, the state of a word has read those above it.
+TEST(ChildSumTreeLSTMTest, ReadsTreesFromTheTop) {
+  ParameterCollection model;
+  const ChildSumTreeLSTM tree_lstm(model, kInputs, kHidden);
+  ComputationGraph graph;
+  const Expression xs = drawn_matrix(graph, kInputs, 3, 1);
+  const auto states = tree_lstm(heads_top_down(std::vector<std::uint32_t>{2, 0, 1}), xs);
+  CellState state = tree_lstm.node(pick(xs, 1, 1));
+  for (const unsigned word : {0u, 2u}) {
+    state = tree_lstm.node(pick(xs, word, 1), std::vector{state});
+    EXPECT_EQ(as_vector(states[word].h.value()), as_vector(state.h.value()));
+  }
 }
 
 TEST(NaryTreeLSTMTest, FollowsTheFormula) {
@@ -164,6 +182,21 @@ TEST(NaryTreeLSTMTest, FollowsTheFormula) {
                plain(3, {plain_other, plain_two, plain_leaf}));
   expect_state(tree_lstm.node(std::vector{two, leaf}),
                plain_nary(model, nullptr, {plain_two, plain_leaf}));
+}
+
+TEST(NaryTreeLSTMTest, IsOneNodeAlongAStructure) {
+  ParameterCollection model;
+  const NaryTreeLSTM tree_lstm(model, kInputs, kHidden, 3);
+  ComputationGraph graph;
+  const Expression xs = drawn_matrix(graph, kInputs, 3, 1);
+  const std::vector<unsigned> leaves{0, 1}, both{2, 1};
+  const Structure::Vertex vertices[] = {{{}, 1, 0}, {{}, 0, 0}, {leaves, 2, 0}, {both}};
+  const auto states = tree_lstm(Structure(vertices), xs);
+  const CellState first = tree_lstm.node(pick(xs, 1, 1)), second = tree_lstm.node(pick(xs, 0, 1));
+  const CellState third = tree_lstm.node(pick(xs, 2, 1), std::vector{first, second});
+  const CellState last = tree_lstm.node(std::vector{third, second});
+  EXPECT_EQ(as_vector(states[2].c.value()), as_vector(third.c.value()));
+  EXPECT_EQ(as_vector(states.last().h.value()), as_vector(last.h.value()));
 }
 
 /// With two children and inputs at the leaves it has the formula of TreeLSTM.
@@ -196,7 +229,7 @@ struct BothKinds {
   Expression loss(const std::vector<Expression>& xs, bool wide) const {
     std::vector<std::uint32_t> heads;
     for (std::uint32_t word = 0; word < xs.size(); ++word) heads.push_back(wide ? word > 0 : word);
-    const CellState root = child_sum(heads, xs).front();
+    const CellState root = child_sum(heads_bottom_up(heads), concatenate_cols(xs))[0];
     std::vector<CellState> states;
     for (const Expression& x : xs) {
       if (states.size() == 3) states = {nary.node(states)};
