@@ -6,7 +6,8 @@ namespace {
 constexpr const char* kAbout =
     "Measures training and inference, row by row:\n"
     "MODEL/hHIDDEN/bBATCH/MODE/FORM/POLICY/tTHREADS.\n"
-    "FORM is fused (layers of nn/), ops (one affine map per gate) or single (ops, no batching).\n"
+    "FORM is fused (layers of nn/), ops (one affine map per gate), steps (the same, each step a\n"
+    "cell(f); Tree-LSTMs) or single (ops, no batching).\n"
     "\n"
     "Columns: instances per second, microseconds per instance, processor time per time (less than\n"
     "100 % per thread: the machine was busy), GFLOP/s of the matrix products and their share of "
