@@ -47,6 +47,10 @@ States<GRU::State> GRU::along(const Expression& xs) const {
   return along_(Structure::sequence(columns_of(xs, "GRU")), xs);
 }
 
+States<GRU::State> GRU::operator()(const Expression& xs, const State& before) const {
+  return along_(Structure::sequence(columns_of(xs, "GRU")), xs, before);
+}
+
 States<GRU::State> GRU::backwards(const Expression& xs) const {
   return along_(Structure::reversed_sequence(columns_of(xs, "GRU")), xs);
 }

@@ -45,6 +45,10 @@ States<LSTM::State> LSTM::along(const Expression& xs) const {
   return along_(Structure::sequence(columns_of(xs, "LSTM")), xs);
 }
 
+States<LSTM::State> LSTM::operator()(const Expression& xs, const State& before) const {
+  return along_(Structure::sequence(columns_of(xs, "LSTM")), xs, before);
+}
+
 States<LSTM::State> LSTM::backwards(const Expression& xs) const {
   return along_(Structure::reversed_sequence(columns_of(xs, "LSTM")), xs);
 }

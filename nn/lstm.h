@@ -40,6 +40,8 @@ class LSTM {
   States<State> operator()(const Matrix& xs) const {
     return along(xs);
   }
+  /// The same after a state, such as that of an encoder.
+  States<State> operator()(const Expression& xs, const State& before) const;
   States<State> backwards(const Expression& xs) const;
 
   static const Expression& output(const State& state) { return state.h; }

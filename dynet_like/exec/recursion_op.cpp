@@ -376,9 +376,9 @@ std::size_t RecursionOp::bytes_of_vertex(const VertexKind& kind, bool inference)
 }
 
 bool adds_once(const RecursionOp& op, const Vertices& vertices, std::size_t input) {
-  return vertices.reads_columns_once &&
+  return op.reads_once(vertices, input) &&
          std::all_of(vertices.kinds.begin(), vertices.kinds.end(), [&](const VertexKind& kind) {
-           return !kind.reads_column || op.find(kind)->adds_once[input];
+           return !op.reads(kind, input) || op.find(kind)->adds_once[input];
          });
 }
 

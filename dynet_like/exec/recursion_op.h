@@ -84,9 +84,21 @@ struct RecursionOp : Op {
   std::vector<std::uint32_t> state_sizes;
   std::vector<std::uint32_t> state_offsets;  ///< elements in all states before, of one vertex
   std::uint32_t state_size = 0;              ///< of all states of a vertex
-  std::vector<std::uint32_t> column_sizes;   ///< by input that has columns
+  std::vector<std::uint32_t> column_sizes;   ///< by input that is not shared
+  /// So many of these, the last ones, are states that vertices without predecessors begin with, and
+  /// have no columns.
+  std::uint32_t starts = 0;
   DType dtype = DType::f32;
 
+  bool is_start(std::size_t input) const { return input + starts >= column_sizes.size(); }
+  /// Whether vertices of a kind read an input.
+  bool reads(const VertexKind& kind, std::size_t input) const {
+    return is_start(input) ? kind.predecessors == 0 : kind.reads_column;
+  }
+  /// Whether at most one vertex reads every element of it.
+  bool reads_once(const Vertices& vertices, std::size_t input) const {
+    return is_start(input) ? vertices.roots == 1 : vertices.reads_columns_once;
+  }
   /// Random nodes that every vertex has numbers for.
   std::uint32_t most_random() const;
   const VertexProgram* find(const VertexKind& kind) const;

@@ -201,7 +201,7 @@ const void** RecursionRun::list_places(const Kind& kind, const CellStep& of, uns
 
 void RecursionRun::list_columns(const Kind& kind, const VertexProgram::Port& port,
                                 const void** places, std::size_t step) const {
-  const std::size_t size = op_.column_sizes[port.index] * element_, offset = port.offset * element_;
+  const std::size_t size = column_bytes(port.index), offset = port.offset * element_;
   for (std::size_t row = 0; row < kind.rows.size(); ++row) {
     const std::byte* const matrix = columns_of(kind.rows[row].member, port.index).value;
     places[row * step] = matrix + kind.column[row] * size + offset;

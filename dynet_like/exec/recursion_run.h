@@ -121,6 +121,10 @@ class RecursionRun {
   Columns& columns_of(std::size_t member, std::size_t input) {
     return columns_[member * inputs() + input];
   }
+  /// From one column to the next.
+  std::size_t column_bytes(std::size_t input) const {
+    return op_.is_start(input) ? 0 : op_.column_sizes[input] * element_;
+  }
   const Columns& columns_of(std::size_t member, std::size_t input) const {
     return columns_[member * inputs() + input];
   }

@@ -54,11 +54,18 @@ class Recursion {
   /// ShapeError if these do not fit the structure or what the function does.
   States<State> operator()(const Structure& structure, const Expression& columns) const {
     return States<State>(function_->run(columns.graph(function_->name().c_str()), structure,
-                                        std::span(&columns, 1), record_));
+                                        std::span(&columns, 1), {}, record_));
+  }
+  /// The same from a state: vertices without predecessors get it as that of a predecessor.
+  States<State> operator()(const Structure& structure, const Expression& columns,
+                           const State& start) const {
+    return States<State>(function_->run(columns.graph(function_->name().c_str()), structure,
+                                        std::span(&columns, 1), StateParts<State>::split(start),
+                                        record_));
   }
   /// The same for a structure without columns.
   States<State> operator()(const Structure& structure, ComputationGraph& graph) const {
-    return States<State>(function_->run(graph, structure, {}, record_));
+    return States<State>(function_->run(graph, structure, {}, {}, record_));
   }
 
  private:

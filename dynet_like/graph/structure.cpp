@@ -23,6 +23,7 @@ void add_vertex(Vertices& all, const Structure::Vertex& vertex) {
   all.kind.push_back(static_cast<std::uint32_t>(known - all.kinds.begin()));
   all.column.push_back(reads_column ? vertex.column : Vertices::kNoColumn);
   if (reads_column) all.columns = std::max(all.columns, vertex.column + 1);
+  if (vertex.predecessors.empty()) ++all.roots;
   all.predecessors.insert(all.predecessors.end(), vertex.predecessors.begin(),
                           vertex.predecessors.end());
   all.first_predecessor.push_back(static_cast<std::uint32_t>(all.predecessors.size()));

@@ -42,7 +42,8 @@ struct TracedFunction::Definition {
   DType dtype = DType::f32;
   std::vector<Dim> columns;
   std::vector<std::uint64_t> key;
-  bool is_call = false;  ///< of one vertex, whose columns are all there is of its arguments
+  std::uint32_t starts = 0;  ///< so many of the last columns are states to begin with
+  bool is_call = false;      ///< of one vertex, whose columns are all there is of its arguments
   std::unique_ptr<VertexGraph> graph;
   SharedArguments shared;
   std::vector<Dim> state_dims;
@@ -60,8 +61,10 @@ struct TracedFunction::Definitions {
 
   Definition& find(DType dtype, std::span<const Dim* const> columns, bool is_call,
                    std::span<const std::uint64_t> key);
+  Definition& find(DType dtype, std::span<const Dim> columns, std::uint32_t starts);
   std::shared_ptr<const RecursionOp> op_of(Definition& definition, const Vertices& vertices,
                                            const Record& record);
+  void complete(RecursionOp& op, const Definition& definition) const;
   VertexProgram trace(Definition& definition, const VertexKind& kind, const Record& record);
   /// Calls the function again. Throws UsageError if it does not record the same.
   void verify(Definition& definition, const Vertices& vertices, const Record& record);
@@ -102,6 +105,21 @@ TracedFunction::Definition& TracedFunction::Definitions::find(DType dtype,
   return *all.back();
 }
 
+TracedFunction::Definition& TracedFunction::Definitions::find(DType dtype,
+                                                              std::span<const Dim> columns,
+                                                              std::uint32_t starts) {
+  std::vector<const Dim*> places;
+  for (const Dim& dim : columns) places.push_back(&dim);
+  const std::uint64_t key = starts;
+  Definition& definition = find(dtype, places, false, std::span(&key, 1));
+  definition.starts = starts;
+  if (definition.state_dims.empty()) {
+    const auto first = columns.subspan(columns.size() - starts);
+    definition.state_dims.assign(first.begin(), first.end());
+  }
+  return definition;
+}
+
 std::shared_ptr<const RecursionOp> TracedFunction::Definitions::op_of(Definition& definition,
                                                                       const Vertices& vertices,
                                                                       const Record& record) {
@@ -131,44 +149,50 @@ std::shared_ptr<const RecursionOp> TracedFunction::Definitions::op_of(Definition
     }
   } catch (...) {  // nothing is left of what the function did
     definition.shared = shared;
-    if (definition.ops.empty()) definition.state_dims.clear();
+    if (definition.ops.empty() && definition.starts == 0) definition.state_dims.clear();
     tape.revert(mark);
     throw;
   }
-  op->order.resize(op->programs.size());
-  std::iota(op->order.begin(), op->order.end(), 0);
-  std::sort(op->order.begin(), op->order.end(), [&](std::uint32_t a, std::uint32_t b) {
-    return op->programs[a].kind < op->programs[b].kind;
-  });
-  op->recipes = make_recipes(definition.graph->tape(), definition.shared, op->shared);
-  op->its_name = name;
-  op->name = op->its_name;
-  op->formula = definition.is_call ? "a function" : "a function of every vertex of a structure";
-  op->role = Role::recursion;
-  op->min_inputs = 0;
-  op->max_inputs = Op::kAnyNumber;
-  op->shape = recursion_shape;
-  op->batching.join = recursion_join;
-  op->batching.shareable = false;
-  op->gradient.shared = recursion_gradient;
-  op->column_sizes.clear();
-  for (const Dim& column : definition.columns) op->column_sizes.push_back(column.size());
-  if (!definition.is_call) {
-    op->batching.open_inputs = static_cast<std::uint32_t>(definition.columns.size());
-  }
-  op->dtype = definition.dtype;
-  op->types = definition.graph->tape().shared_types();
-  op->state_dims = definition.state_dims;
-  op->state_sizes.clear();
-  op->state_offsets.clear();
-  op->state_size = 0;
-  for (const Dim& dim : definition.state_dims) {
-    op->state_sizes.push_back(dim.size());
-    op->state_offsets.push_back(op->state_size);
-    op->state_size += dim.size();
-  }
+  complete(*op, definition);
   definition.ops.push_back(op);
   return op;
+}
+
+// All but the programs.
+void TracedFunction::Definitions::complete(RecursionOp& op, const Definition& definition) const {
+  op.order.resize(op.programs.size());
+  std::iota(op.order.begin(), op.order.end(), 0);
+  std::sort(op.order.begin(), op.order.end(), [&](std::uint32_t a, std::uint32_t b) {
+    return op.programs[a].kind < op.programs[b].kind;
+  });
+  op.recipes = make_recipes(definition.graph->tape(), definition.shared, op.shared);
+  op.its_name = name;
+  op.name = op.its_name;
+  op.formula = definition.is_call ? "a function" : "a function of every vertex of a structure";
+  op.role = Role::recursion;
+  op.min_inputs = 0;
+  op.max_inputs = Op::kAnyNumber;
+  op.shape = recursion_shape;
+  op.batching.join = recursion_join;
+  op.batching.shareable = false;
+  op.gradient.shared = recursion_gradient;
+  op.column_sizes.clear();
+  for (const Dim& column : definition.columns) op.column_sizes.push_back(column.size());
+  op.starts = definition.starts;
+  if (!definition.is_call) {
+    op.batching.open_inputs = static_cast<std::uint32_t>(definition.columns.size());
+  }
+  op.dtype = definition.dtype;
+  op.types = definition.graph->tape().shared_types();
+  op.state_dims = definition.state_dims;
+  op.state_sizes.clear();
+  op.state_offsets.clear();
+  op.state_size = 0;
+  for (const Dim& dim : definition.state_dims) {
+    op.state_sizes.push_back(dim.size());
+    op.state_offsets.push_back(op.state_size);
+    op.state_size += dim.size();
+  }
 }
 
 VertexProgram TracedFunction::Definitions::trace(Definition& definition, const VertexKind& kind,
@@ -178,14 +202,16 @@ VertexProgram TracedFunction::Definitions::trace(Definition& definition, const V
   static const float nothing = 0;  // what stands in is never read
   RecordedVertex recorded;
   recorded.kind = kind;
-  std::vector<Expression> columns, before;
+  std::vector<Expression> inputs, before;
   const auto stand_in = [&](const Dim& dim, std::vector<ValueId>& to,
                             std::vector<Expression>& all) {
     to.push_back(tape.add_input_at(dim, &nothing));
     all.push_back(graph.expression(to.back()));
   };
-  if (kind.reads_column) {
-    for (const Dim& dim : definition.columns) stand_in(dim, recorded.columns, columns);
+  for (const Dim& dim : definition.columns) stand_in(dim, recorded.columns, inputs);
+  const std::size_t columns = kind.reads_column ? inputs.size() - definition.starts : 0;
+  if (kind.predecessors == 0) {
+    before.assign(inputs.end() - static_cast<std::ptrdiff_t>(definition.starts), inputs.end());
   }
   if (kind.predecessors > 0 && definition.state_dims.empty()) {
     throw UsageError("[" + name + "] need a vertex without predecessors first; got none");
@@ -193,7 +219,8 @@ VertexProgram TracedFunction::Definitions::trace(Definition& definition, const V
   for (std::uint32_t p = 0; p < kind.predecessors; ++p) {
     for (const Dim& dim : definition.state_dims) stand_in(dim, recorded.states, before);
   }
-  for (const Expression& state : record(graph, kind.number, columns, before)) {
+  for (const Expression& state :
+       record(graph, kind.number, std::span(inputs).first(columns), before)) {
     if (&state.graph(name.c_str()) != &graph) {
       throw UsageError("[" + name +
                        "] need states of what the function was given; got an expression of "
@@ -271,7 +298,8 @@ TracedFunction::TracedFunction(std::string name)
 TracedFunction::~TracedFunction() = default;
 
 RecordedStates TracedFunction::run(ComputationGraph& graph, const Structure& structure,
-                                   std::span<const Expression> columns, const Record& record) {
+                                   std::span<const Expression> columns,
+                                   std::span<const Expression> start, const Record& record) {
   if (graph.records_a_function()) {
     throw UsageError("[" + name_ +
                      "] need a function without recursions inside; got one: apply it to all "
@@ -284,16 +312,24 @@ RecordedStates TracedFunction::run(ComputationGraph& graph, const Structure& str
   if (columns.empty() && vertices.columns > 0) {
     throw UsageError("[" + name_ + "] need a matrix whose columns the vertices read; got none");
   }
+  std::vector<Expression> inputs(columns.begin(), columns.end());
+  inputs.insert(inputs.end(), start.begin(), start.end());
   std::vector<Dim> dims;
-  std::vector<const Dim*> places;
   for (const Expression& matrix : columns) dims.push_back(column_of(matrix, vertices, name_));
-  for (const Dim& dim : dims) places.push_back(&dim);
+  for (const Expression& state : start) {
+    if (&state.graph(name_.c_str()) != &graph || state.dim().bd != 1) {
+      throw ShapeError("[" + name_ + "] need a state of this graph to begin with; got " +
+                       (state.dim().bd != 1 ? to_string(state.dim()) : "one of another"));
+    }
+    dims.push_back(state.dim());
+  }
   std::unique_lock lock(definitions_->mutex);
-  Definition& definition = definitions_->find(graph.tape().dtype(), places, false, {});
+  Definition& definition =
+      definitions_->find(graph.tape().dtype(), dims, static_cast<std::uint32_t>(start.size()));
   const std::shared_ptr<const RecursionOp> op = definitions_->op_of(definition, vertices, record);
   if (graph.verifies_batching()) definitions_->verify(definition, vertices, record);
   lock.unlock();
-  return this->record(graph, op, columns, structure.vertices());
+  return this->record(graph, op, inputs, structure.vertices());
 }
 
 RecordedStates TracedFunction::call(ComputationGraph& graph, std::span<const Expression> arguments,

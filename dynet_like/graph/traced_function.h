@@ -68,9 +68,11 @@ class TracedFunction {
   ~TracedFunction();
   const std::string& name() const { return name_; }
 
-  /// The function along a structure; `columns` is empty if no vertex reads any.
+  /// The function along a structure; `columns` is empty if no vertex reads any. Vertices without
+  /// predecessors get the states of `start`, if there are any.
   RecordedStates run(ComputationGraph& graph, const Structure& structure,
-                     std::span<const Expression> columns, const Record& record);
+                     std::span<const Expression> columns, std::span<const Expression> start,
+                     const Record& record);
   /// The function once. The key tells apart what the shapes of the arguments do not.
   RecordedStates call(ComputationGraph& graph, std::span<const Expression> arguments,
                       std::span<const std::uint64_t> key, const Record& record);

@@ -27,6 +27,7 @@ struct Vertices {
   std::vector<std::uint32_t> predecessors;
   std::vector<std::uint32_t> successors;  ///< by vertex: how many
   std::uint32_t levels = 0, columns = 0;  ///< columns that the inputs must have
+  std::uint32_t roots = 0;                ///< vertices without predecessors
   bool reads_columns_once = true;         ///< each of them
 
   std::uint32_t size() const { return static_cast<std::uint32_t>(kind.size()); }

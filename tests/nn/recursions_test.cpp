@@ -48,6 +48,18 @@ class RecurrentAlongTest : public ::testing::Test {};
 using Layers = ::testing::Types<LSTM, GRU>;
 TYPED_TEST_SUITE(RecurrentAlongTest, Layers);
 
+TYPED_TEST(RecurrentAlongTest, BeginsWithAState) {
+  ParameterCollection model(1);
+  const TypeParam layer(model, kInputs, kHidden);
+  ComputationGraph graph;
+  const Expression xs = matrix(graph, 3);
+  const auto first = layer(pick_range(xs, 0, 2, 1));
+  const auto rest = layer(pick_range(xs, 2, 3, 1), first.last());
+  const Expression all =
+      concatenate_cols({TypeParam::output(first.all()), TypeParam::output(rest.all())});
+  EXPECT_EQ(as_vector(all.value()), as_vector(TypeParam::output(layer(xs).all()).value()));
+}
+
 TYPED_TEST(RecurrentAlongTest, HasTheStatesOfSteps) {
   ParameterCollection model(1);
   const TypeParam layer(model, kInputs, kHidden);

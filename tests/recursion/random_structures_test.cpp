@@ -191,6 +191,54 @@ TEST(RandomStructures, HaveThemAsCallsOfACell) {
   expect_plain_values_and_gradients(network, NetworkCell(std::cref(network), "child-sum"));
 }
 
+// Vertices without predecessors get a state, one or many of them.
+TEST(RandomStructures, BeginWithAState) {
+  const Network network(DType::f64);
+  const auto cell = recursion<CellState>(std::cref(network), "child-sum");
+  GraphOptions options;
+  options.dtype = DType::f64;
+  for (std::uint64_t seed = 0; seed < 100; ++seed) {
+    SCOPED_TRACE(seed);
+    const RandomStructure s(seed);
+    const auto run = [&](const auto& states_of) {
+      ComputationGraph graph(options);
+      const Expression columns = columns_of(graph, network, s), w = parameter(graph, network.gain);
+      const CellState start{tanh(w), w * 0.5f};
+      const CellState all = states_of(graph, columns, start);
+      std::vector<float> numbers;
+      append(numbers, all.h.value());
+      const Gradients& gradients =
+          graph.backward(loss_of(all, all, columns) + squared_norm(start.c));
+      const std::vector<float> more = gradients_of(network, gradients);
+      numbers.insert(numbers.end(), more.begin(), more.end());
+      return numbers;
+    };
+    const auto got = run([&](ComputationGraph&, const Expression& columns, const CellState& start) {
+      return cell(s.structure(), columns, start).all();
+    });
+    const auto want =
+        run([&](ComputationGraph&, const Expression& columns, const CellState& start) {
+          std::vector<CellState> states;
+          std::vector<Expression> hs, cs;
+          for (std::size_t v = 0; v < s.kinds.size(); ++v) {
+            std::vector<CellState> before;
+            for (unsigned p : s.predecessors[v]) before.push_back(states[p]);
+            if (before.empty()) before = {start};
+            const Expression x = s.columns[v] == Structure::kNoColumn
+                                     ? Expression()
+                                     : pick(columns, s.columns[v], 1);
+            states.push_back(network(s.kinds[v], x, before));
+            hs.push_back(states.back().h);
+            cs.push_back(states.back().c);
+          }
+          return CellState{concatenate_cols(hs), concatenate_cols(cs)};
+        });
+    ASSERT_EQ(got.size(), want.size());
+    for (std::size_t i = 0; i < got.size(); ++i)
+      ASSERT_NEAR(got[i], want[i], 1e-6 * (1 + std::abs(want[i]))) << i;
+  }
+}
+
 struct Bits {
   std::vector<float> values, of_states, gradients;
 };
