@@ -16,6 +16,7 @@ namespace dynet_like::detail {
 namespace {
 
 constexpr std::size_t kMostDefinitions = 1024;
+constexpr std::size_t kMostStarts = 30;  // an op has bits for 32 inputs with columns
 
 /// A graph on which a function records what a vertex does.
 class VertexGraph : public ComputationGraph {
@@ -180,7 +181,7 @@ void TracedFunction::Definitions::complete(RecursionOp& op, const Definition& de
   for (const Dim& column : definition.columns) op.column_sizes.push_back(column.size());
   op.starts = definition.starts;
   if (!definition.is_call) {
-    op.batching.open_inputs = static_cast<std::uint32_t>(definition.columns.size());
+    op.batching.open_inputs = (std::uint32_t{1} << definition.columns.size()) - 1;
   }
   op.dtype = definition.dtype;
   op.types = definition.graph->tape().shared_types();
@@ -311,6 +312,10 @@ RecordedStates TracedFunction::run(ComputationGraph& graph, const Structure& str
   }
   if (columns.empty() && vertices.columns > 0) {
     throw UsageError("[" + name_ + "] need a matrix whose columns the vertices read; got none");
+  }
+  if (start.size() > kMostStarts) {
+    throw UsageError("[" + name_ + "] need at most " + std::to_string(kMostStarts) +
+                     " states to begin with; got " + std::to_string(start.size()));
   }
   std::vector<Expression> inputs(columns.begin(), columns.end());
   inputs.insert(inputs.end(), start.begin(), start.end());
