@@ -54,64 +54,6 @@ TEST(KnownParametersTest, FindsWhatWasAddedAndNotReverted) {
   EXPECT_EQ(known.find(parameter(0), true), KnownParameters::kNone);
 }
 
-std::vector<std::pair<std::uint32_t, std::uint32_t>> ends_of(const DeclaredRanges& ranges) {
-  std::vector<std::pair<std::uint32_t, std::uint32_t>> result;
-  for (const DeclaredRange& range : ranges.ending_behind(0)) {
-    result.push_back({range.begin, range.end});
-  }
-  return result;
-}
-
-TEST(DeclaredRangesTest, AreTheOutermostAndNotEmpty) {
-  DeclaredRanges ranges;
-  ranges.open(2, "a");
-  ranges.open(2, "b");
-  ranges.close(4);
-  ranges.close(5);
-  ranges.open(5, "b");
-  ranges.close(5);
-  ranges.open(5, "b");
-  ranges.close(7);
-  ranges.open(9, "a");
-  using Ends = std::vector<std::pair<std::uint32_t, std::uint32_t>>;
-  EXPECT_EQ(ends_of(ranges), (Ends{{2, 5}, {5, 7}, {9, DeclaredRange::kOpen}}));
-  EXPECT_EQ(ranges.name_of(ranges.ending_behind(4)[0]), "a");
-  EXPECT_EQ(ranges.name_of(ranges.ending_behind(5)[0]), "b");
-  EXPECT_EQ(ranges.ending_behind(7).size(), 1u);
-  // Edges lie behind one node, and before or at the other.
-  EXPECT_FALSE(ranges.has_edge_between(0, 1));
-  EXPECT_TRUE(ranges.has_edge_between(1, 2));
-  EXPECT_FALSE(ranges.has_edge_between(2, 4));
-  EXPECT_TRUE(ranges.has_edge_between(4, 5));
-  EXPECT_FALSE(ranges.has_edge_between(5, 6));
-  EXPECT_TRUE(ranges.has_edge_between(6, 7));
-  EXPECT_FALSE(ranges.has_edge_between(7, 8));
-  EXPECT_TRUE(ranges.has_edge_between(8, 9));
-  EXPECT_FALSE(ranges.has_edge_between(9, 1000));
-  EXPECT_TRUE(ranges.has_edge_between(0, 1000));
-}
-
-TEST(DeclaredRangesTest, AreCutByReverts) {
-  using Ends = std::vector<std::pair<std::uint32_t, std::uint32_t>>;
-  DeclaredRanges ranges;
-  for (unsigned begin : {0u, 10u, 20u}) {
-    ranges.open(begin, "a");
-    ranges.close(begin + 5);
-  }
-  ranges.revert(20);
-  EXPECT_EQ(ends_of(ranges), (Ends{{0, 5}, {10, 15}}));
-  ranges.revert(12);
-  EXPECT_EQ(ends_of(ranges), (Ends{{0, 5}, {10, 12}}));
-  ranges.open(15, "b");
-  ranges.revert(11);  // what is open goes on
-  EXPECT_EQ(ends_of(ranges), (Ends{{0, 5}, {10, 11}, {11, DeclaredRange::kOpen}}));
-  ranges.close(13);
-  EXPECT_EQ(ends_of(ranges), (Ends{{0, 5}, {10, 11}, {11, 13}}));
-  ranges.revert(0);
-  EXPECT_TRUE(ends_of(ranges).empty());
-  EXPECT_FALSE(ranges.has_edge_between(0, 1000));
-}
-
 TEST(HandleSlotTest, TellsHandlesOfThePresentGraphEvenIfNumbersWrapAround) {
   HandleSlot slot;
   slot.generation = slot.first_generation = ~std::uint32_t{0} - 2;
