@@ -13,6 +13,8 @@ namespace {
 
 // Types beyond this number are more likely forgotten programs than a large model.
 constexpr std::size_t kMostEntries = 1u << 16;
+// Each is a function that was recorded: few programs have more than a dozen.
+constexpr std::size_t kMostOps = 4096;
 
 void check_arity(const Op& op, std::span<const Dim> inputs) {
   if (inputs.size() >= op.min_inputs && inputs.size() <= op.max_inputs) return;
@@ -130,7 +132,13 @@ std::uint32_t TypeTable::enter_storage(std::span<const std::uint64_t> key,
 
 void TypeTable::keep(const std::shared_ptr<const Op>& op) {
   const std::lock_guard lock(mutex_);
-  if (std::find(ops_.begin(), ops_.end(), op) == ops_.end()) ops_.push_back(op);
+  if (std::find(ops_.begin(), ops_.end(), op) != ops_.end()) return;
+  if (ops_.size() == kMostOps) {
+    throw UsageError("[" + std::string(op->name) + "] need at most " + std::to_string(kMostOps) +
+                     " recursions and cells, and kinds of arguments of these; got more: make each "
+                     "once, next to the parameters that it reads, and not once for every sample");
+  }
+  ops_.push_back(op);
 }
 
 Identity TypeTable::enter_identity(std::span<const std::uint64_t> key) {
