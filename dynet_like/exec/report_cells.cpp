@@ -103,9 +103,9 @@ void report_cells(std::span<const RunState* const> runs, std::span<const Refused
     const std::string ops = shortened(names_of(type.pattern.members, types));
     if (count.cells > 0) {
       report.nodes_in_cells += count.cells * type.pattern.size();
-      report.cells.push_back({ops, shared_calls(type, types), type.pattern.size(),
-                              count.cells, count.batches, count.batches * type.steps.size(),
-                              count.whole, count.by_node, count.seconds});
+      report.cells.push_back({ops, shared_calls(type, types), type.pattern.size(), count.cells,
+                              count.batches, count.batches * type.steps.size(), count.whole,
+                              count.by_node, count.seconds});
     }
     for (std::size_t r = 0; r < kCellReasons; ++r) {
       if (count.reasons[r] == 0) continue;
@@ -150,8 +150,7 @@ void print_cells(std::ostream& out, const Report& report) {
   }
   if (!report.no_cells.empty()) out << "cells: " << report.no_cells << '\n';
   for (const Report::NotFolded& other : report.not_folded) {
-    out << "not folded: " << other.times << " times " << other.ops << ": "
-        << other.reason << '\n';
+    out << "not folded: " << other.times << " times " << other.ops << ": " << other.reason << '\n';
   }
 }
 
