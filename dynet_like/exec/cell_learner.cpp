@@ -29,9 +29,11 @@ double cost_of_call(Device& device) {
   return device.is_cpu() ? kNodesPerCall : kNodesPerLaunch;
 }
 
+bool is_foldable(const Op& op) {
+  return op.batching.open_inputs == 0 && op.role != Role::recursion;
+}
 bool is_foldable(const Tape& tape, NodeId node) {
-  const Op& op = *tape.type_of(node).op;
-  return tape.items_of(node) == 1 && op.batching.open_inputs == 0 && op.role != Role::recursion;
+  return tape.items_of(node) == 1 && is_foldable(*tape.type_of(node).op);
 }
 
 // What a call costs, in calls of a product: what is done element by element costs little.
@@ -308,8 +310,7 @@ void CellLearner::refuse_types(const TypeTable& table) {
   for (std::size_t n = 0; n < types_.size(); ++n) {
     const NodeType& type = table[types_[n]];
     CellReason reason = CellReason::none;
-    const bool is_single = type.op->batching.open_inputs == 0 && type.op->role != Role::recursion;
-    if (is_foldable_[n] == 0 && is_single) reason = CellReason::minibatch;
+    if (is_foldable_[n] == 0 && is_foldable(*type.op)) reason = CellReason::minibatch;
     if (!type.is_of_all_samples()) reason = CellReason::argument_of_sample;
     if (reason == CellReason::none) continue;
     const auto known =

@@ -38,18 +38,7 @@ void RecursionRun::backward(BackwardPass& pass, std::span<const NodeRef> members
 // What came from outside is there already, and is a part of the sum.
 void RecursionRun::complete_gradients() {
   if (is_complete_) return;
-  for (std::size_t m = 0; m < members_.size(); ++m) {
-    const Member& member = members_[m];
-    for (std::uint32_t s = 0; s < op_.state_sizes.size() && member.gradient != nullptr; ++s) {
-      for (std::uint32_t v = 0; v < member.vertices->size(); ++v) {
-        const Place& place = places_[member.first_vertex + v];
-        const StateBlock& states = states_of(place.kind, s);
-        copies_.add(op_.state_sizes[s], states.dy + place.row * states.stride,
-                    state_in(member.gradient, member, v, s), false);
-      }
-    }
-  }
-  run_copies();
+  copy_states(&StateBlock::dy, &Member::gradient);
   run_.queue->submit();
   is_complete_ = true;
 }

@@ -261,7 +261,7 @@ void RecursionRun::forward() {
   for (std::uint32_t level = 0; level < levels_; ++level) {
     for (Kind& kind : kinds_) run_steps(kind, rows_of(kind, level), false);
   }
-  copy_states();
+  copy_states(&StateBlock::out, &Member::out);
   for (const Kind& kind : kinds_) {
     run_.counts.recursion_flops +=
         kind.program->product_flops * static_cast<double>(kind.rows.size());
@@ -302,15 +302,15 @@ void RecursionRun::run_step(Step& step, Range rows) {
   ++counts.forward_calls;
 }
 
-// Out of the blocks of the steps into those of the nodes.
-void RecursionRun::copy_states() {
+void RecursionRun::copy_states(std::byte* StateBlock::*from, std::byte* Member::*to) {
   for (std::uint32_t s = 0; s < op_.state_sizes.size(); ++s) {
     for (const Member& member : members_) {
+      if (member.*to == nullptr) continue;
       for (std::uint32_t v = 0; v < member.vertices->size(); ++v) {
         const Place& place = places_[member.first_vertex + v];
         const StateBlock& states = states_of(place.kind, s);
-        copies_.add(op_.state_sizes[s], states.out + place.row * states.stride,
-                    state_in(member.out, member, v, s), false);
+        copies_.add(op_.state_sizes[s], states.*from + place.row * states.stride,
+                    state_in(member.*to, member, v, s), false);
       }
     }
   }

@@ -159,7 +159,8 @@ class RecursionRun {
   }
   void run_steps(Kind& kind, Range rows, bool hoisted);
   void run_step(Step& step, Range rows);
-  void copy_states();
+  /// Of all members that have a place for them, out of the blocks of the steps.
+  void copy_states(std::byte* StateBlock::*from, std::byte* Member::*to);
   void run_copies();
 
   void begin_backward(BackwardPass& pass, std::span<const NodeRef> members);

@@ -41,14 +41,14 @@ struct Argument {
                 "ranges of these, integers and numbers");
 };
 
-/// Of each type of arguments: what the function gets for it, the expressions in it, and a word that
-/// tells apart what their shapes do not.
+/// Of each type of arguments: what the function gets for it, the expressions in it, and words that
+/// tell apart what their shapes do not.
 template <Graph T>
 struct Argument<T> {
   using Given = ComputationGraph&;
   static ComputationGraph* graph_of(T& graph) { return &graph; }
   static void collect(T&, std::vector<Expression>&) {}
-  static std::uint64_t word(T&) { return 0; }
+  static void add_key(T&, std::vector<std::uint64_t>&) {}
   static Given rebuild(T&, ComputationGraph& graph, std::span<const Expression>&) { return graph; }
 };
 
@@ -68,10 +68,8 @@ struct Argument<T> {
     }
   }
   /// What is empty stays empty.
-  static std::uint64_t word(const T& state) {
-    std::uint64_t word = 0;
-    for (const Expression& part : Parts::split(state)) word = 2 * word + (part.slot != nullptr);
-    return word;
+  static void add_key(const T& state, std::vector<std::uint64_t>& key) {
+    for (const Expression& part : Parts::split(state)) key.push_back(part.slot != nullptr);
   }
   static T rebuild(const T& state, ComputationGraph&, std::span<const Expression>& rest) {
     std::array<Expression, Parts::count> parts = Parts::split(state);
@@ -97,12 +95,9 @@ struct Argument<T> {
   static void collect(const T& range, std::vector<Expression>& all) {
     for (const Element& element : range) Argument<Element>::collect(element, all);
   }
-  static std::uint64_t word(const T& range) {
-    std::uint64_t word = 1;
-    for (const Element& element : range) {
-      word = (word << StateParts<Element>::count) + Argument<Element>::word(element);
-    }
-    return word;
+  static void add_key(const T& range, std::vector<std::uint64_t>& key) {
+    key.push_back(std::ranges::size(range));
+    for (const Element& element : range) Argument<Element>::add_key(element, key);
   }
   static Given rebuild(const T& range, ComputationGraph& graph, std::span<const Expression>& rest) {
     Given given;
@@ -118,11 +113,11 @@ struct Argument<T> {
   using Given = T;
   static ComputationGraph* graph_of(const T&) { return nullptr; }
   static void collect(const T&, std::vector<Expression>&) {}
-  static std::uint64_t word(const T& number) {
+  static void add_key(const T& number, std::vector<std::uint64_t>& key) {
     if constexpr (std::is_floating_point_v<T>) {
-      return std::bit_cast<std::uint64_t>(static_cast<double>(number));
+      key.push_back(std::bit_cast<std::uint64_t>(static_cast<double>(number)));
     } else {
-      return static_cast<std::uint64_t>(number);
+      key.push_back(static_cast<std::uint64_t>(number));
     }
   }
   static T rebuild(const T& number, ComputationGraph&, std::span<const Expression>&) {
@@ -132,8 +127,6 @@ struct Argument<T> {
 
 template <class T>
 using ArgumentOf = Argument<std::remove_cvref_t<T>>;
-
-[[noreturn]] void throw_without_graph(const std::string& name);
 
 }  // namespace detail::cell_arguments
 
@@ -147,8 +140,6 @@ class CellFunction<Result(Parameters...)> {
  public:
   using Function = std::function<Result(Parameters...)>;
 
-  /// Of no function; to be assigned to.
-  CellFunction() = default;
   explicit CellFunction(Function function, std::string name = "cell")
       : function_(std::move(function)),
         traced_(std::make_shared<detail::TracedFunction>(std::move(name))) {}
@@ -161,14 +152,14 @@ class CellFunction<Result(Parameters...)> {
                   "expressions, or a state that StateParts knows");
     ComputationGraph* graph = nullptr;
     ((graph = graph != nullptr ? graph : ArgumentOf<Parameters>::graph_of(arguments)), ...);
-    if (graph == nullptr) throw_without_graph(traced_->name());
+    if (graph == nullptr) traced_->throw_without_graph();
     // A cell inside another is a part of that.
     if (graph->records_a_function()) return function_(std::forward<Parameters>(arguments)...);
 
     std::vector<Expression> all;
     (ArgumentOf<Parameters>::collect(arguments, all), ...);
-    const std::array<std::uint64_t, sizeof...(Parameters)> key{
-        ArgumentOf<Parameters>::word(arguments)...};
+    std::vector<std::uint64_t> key;
+    (ArgumentOf<Parameters>::add_key(arguments, key), ...);
     const auto record = [&](ComputationGraph& recording, unsigned, std::span<const Expression> rest,
                             std::span<const Expression>) {
       std::tuple<typename ArgumentOf<Parameters>::Given...> given{

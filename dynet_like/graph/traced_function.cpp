@@ -6,7 +6,6 @@
 #include <numeric>
 
 #include "dynet_like/core/errors.h"
-#include "dynet_like/graph/cell.h"
 #include "dynet_like/exec/recursion_op.h"
 #include "dynet_like/graph/recording.h"
 #include "dynet_like/ops/structured.h"
@@ -401,8 +400,8 @@ Expression RecordedStates::view(std::uint32_t offset, const Dim& dim) const {
   return graph.expression(tape.add_view(view));
 }
 
-[[noreturn]] void cell_arguments::throw_without_graph(const std::string& name) {
-  throw UsageError("[" + name +
+void TracedFunction::throw_without_graph() const {
+  throw UsageError("[" + name_ +
                    "] need an argument that has a graph: a ComputationGraph, an Expression, or a "
                    "range that is not empty; got none");
 }

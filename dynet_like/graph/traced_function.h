@@ -67,6 +67,7 @@ class TracedFunction {
   explicit TracedFunction(std::string name);
   ~TracedFunction();
   const std::string& name() const { return name_; }
+  [[noreturn]] void throw_without_graph() const;
 
   /// The function along a structure; `columns` is empty if no vertex reads any. Vertices without
   /// predecessors get the states of `start`, if there are any.

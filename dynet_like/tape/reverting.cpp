@@ -30,9 +30,10 @@ void Tape::revert(const Mark& mark) {
   inputs_.resize(mark.inputs);
   std::erase_if(shared_inputs_,
                 [&](const auto& known) { return known.end > mark.values || mark.nodes == 0; });
-  std::erase_if(recursions_, [&](const auto& entry) { return entry.node >= mark.nodes; });
-  vertices_ = 0;
-  for (const RecordedRecursion& recursion : recursions_) vertices_ += recursion.vertices->size();
+  while (!recursions_.empty() && recursions_.back().node >= mark.nodes) {
+    vertices_ -= recursions_.back().vertices->size();
+    recursions_.pop_back();
+  }
   random_nodes_ = mark.random_nodes;
   data_.rewind(mark.data);
   parameters_.revert(static_cast<std::uint32_t>(mark.values));

@@ -136,6 +136,18 @@ TEST_F(Cells, TakeArgumentsOfAllKinds) {
       numbers_of(plain(graph, {}, state, Mode::sum, 1.0f, {}).c));
 }
 
+// Where one range ends and the next begins, however long they are.
+TEST_F(Cells, TellRangesApart) {
+  using Range = std::vector<Expression>;
+  const auto difference = cell([](const Range& a, const Range& b) { return sum(a) - sum(b); });
+  ComputationGraph graph;
+  const Expression x = word(graph, 1);
+  for (const unsigned n : {2u, 70u, 71u}) {
+    const Range a(n, x), b(150 - n, x);
+    EXPECT_EQ(numbers_of(difference(a, b)), numbers_of(sum(a) - sum(b))) << n;
+  }
+}
+
 // The same argument twice, stretches that overlap, parameters, and what follows from them.
 TEST_F(Cells, AddUpGradientsOfArgumentsThatOverlap) {
   ParameterCollection doubles(1, DType::f64);
