@@ -353,9 +353,10 @@ TEST_F(Cells, SayWhatIsWrongWithTheirArguments) {
 TEST_F(Cells, SayWhatIsWrongWithTheirFunctions) {
   ComputationGraph graph;
   const Expression x = word(graph, 1), captured = word(graph, 2);
-  EXPECT_NE(message_of<UsageError>(
+  EXPECT_EQ(message_of<UsageError>(
                 [&] { cell([&](const Expression& y) { return y + captured; }, "outside")(x); }),
-            "");
+            "[add] need inputs of one graph; got inputs of two: what a function of vertices reads "
+            "must be one of its arguments");
   EXPECT_EQ(message_of<UsageError>(
                 [&] { cell([&](const Expression&) { return tanh(captured); }, "other")(x); }),
             "[other] need states of what the function was given; got an expression of another "
