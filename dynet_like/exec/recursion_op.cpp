@@ -24,8 +24,12 @@ class Compiler {
 
   VertexProgram run() {
     program_.kind = recorded_.kind;
-    find_members();
-    for (NodeId node : nodes_) add_member(node);
+    const std::vector<NodeId> nodes = nodes_of(tape_, recorded_);
+    if (nodes.size() >= kNoMember / 2) {
+      refuse("fewer than 32,767 operations in a vertex", std::to_string(nodes.size()));
+    }
+    member_of_.assign(tape_.size(), kNoMember);
+    for (NodeId node : nodes) add_member(node);
     pattern_.ports = static_cast<std::uint32_t>(program_.ports.size());
     refuse_overlaps();
     program_.cell = make_cell_type(std::move(pattern_), tape_.types());
@@ -43,14 +47,6 @@ class Compiler {
   [[noreturn]] void refuse(const std::string& need, const std::string& got) const {
     throw UsageError("[" + name_ + "] need " + need + "; got " + got);
   }
-  bool is_stand_in(NodeId node) const {
-    const auto is_it = [&](ValueId value) { return tape_.value(value).node == node; };
-    return std::any_of(recorded_.columns.begin(), recorded_.columns.end(), is_it) ||
-           std::any_of(recorded_.states.begin(), recorded_.states.end(), is_it);
-  }
-
-  void find_members();
-  void need(const Value& value);
   void add_member(NodeId node);
   void push_member(TypeId type, std::span<const CellInput> inputs,
                    std::span<const std::uint32_t> shared, VertexProgram::MemberNumbers numbers);
@@ -61,6 +57,7 @@ class Compiler {
   void add_states();
   std::vector<bool> covers_columns() const;
   void find_hoisted();
+  std::vector<std::uint16_t> backward_order() const;
   void find_sums();
 
   const std::string& name_;
@@ -69,29 +66,9 @@ class Compiler {
   SharedArguments& shared_;
   VertexProgram program_;
   CellPattern pattern_;
-  std::vector<NodeId> nodes_;
   std::vector<std::uint16_t> member_of_;  ///< by node
   std::vector<Value> port_values_;
 };
-
-// Back from the results.
-void Compiler::find_members() {
-  member_of_.assign(tape_.size(), kNoMember);
-  for (ValueId result : recorded_.results) need(tape_.value(result));
-  for (auto node = static_cast<NodeId>(tape_.size()); node-- > 0;) {
-    if (member_of_[node] == kNoMember) continue;
-    nodes_.push_back(node);
-    for (ValueId input : tape_.inputs_of(node)) need(tape_.value(input));
-  }
-  std::reverse(nodes_.begin(), nodes_.end());
-  if (nodes_.size() >= kNoMember / 2) {
-    refuse("fewer than 32,767 operations in a vertex", std::to_string(nodes_.size()));
-  }
-}
-
-void Compiler::need(const Value& value) {
-  if (value.identity == 0 && !is_stand_in(value.node)) member_of_[value.node] = 0;
-}
 
 void Compiler::add_member(NodeId node) {
   const NodeType& type = tape_.type_of(node);
@@ -160,13 +137,13 @@ CellInput Compiler::input_of(ValueId id, std::vector<std::uint32_t>& shared) {
     });
     shared.back() = static_cast<std::uint32_t>(known - shared_.begin());
     if (known == shared_.end()) shared_.push_back(id);
-  } else if (is_stand_in(value.node)) {
-    input.from = From::port;
-    input.index = port_of(value);
-  } else {
+  } else if (is_inner(tape_, recorded_, value)) {
     input.from = From::member;
     input.index = member_of_[value.node];
     input.offset = value.offset;
+  } else {
+    input.from = From::port;
+    input.index = port_of(value);
   }
   return input;
 }
@@ -255,6 +232,14 @@ void Compiler::find_hoisted() {
   }
 }
 
+// What is hoisted runs when all levels have.
+std::vector<std::uint16_t> Compiler::backward_order() const {
+  std::vector<std::uint16_t> order = program_.cell.backward;
+  std::stable_partition(order.begin(), order.end(),
+                        [&](std::uint16_t s) { return !program_.hoisted[s]; });
+  return order;
+}
+
 // What a state's gradient brings is there before anything in the vertex contributes. Apart from
 // that, contributions come in the order of the backward pass.
 void Compiler::find_sums() {
@@ -290,7 +275,7 @@ void Compiler::find_sums() {
   for (std::size_t m = 0; m < pattern.size(); ++m) {
     begun[m].assign(cell.members[m].parts.size(), is_state[m] || program_.clears[m]);
   }
-  for (std::uint16_t s : cell.backward) {
+  for (std::uint16_t s : backward_order()) {
     for (std::uint16_t m : cell.steps[s].members) {
       for (std::uint32_t e = pattern.first_input[m]; e < pattern.first_input[m + 1]; ++e) {
         const CellInput& input = pattern.inputs[e];

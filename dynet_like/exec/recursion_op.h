@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "dynet_like/exec/cell_type.h"
+#include "dynet_like/exec/recorded_vertex.h"
 #include "dynet_like/tape/tape.h"
 #include "dynet_like/tape/vertices.h"
 
@@ -109,13 +110,6 @@ struct RecursionOp : Op {
 
  private:
   std::vector<ValueId> add_shared(Tape& tape) const;
-};
-
-/// What a function recorded for vertices of a kind on a tape of its own.
-struct RecordedVertex {
-  VertexKind kind;
-  std::vector<ValueId> columns, states;  ///< stand-ins; states by predecessor, then by state
-  std::vector<ValueId> results;
 };
 
 /// A shared argument of a program: a value of the recorded tape.

@@ -4,12 +4,12 @@
 #include <concepts>
 #include <functional>
 #include <initializer_list>
+#include <memory>
 #include <span>
 #include <string>
 #include <type_traits>
 #include <utility>
 
-#include "dynet_like/device/kernel.h"
 #include "dynet_like/graph/expression.h"
 #include "dynet_like/ops/formula.h"
 
@@ -65,14 +65,12 @@ class FormulaOp {
   Expression operator()(const X&... x) const {
     return node({x...});
   }
-  const ops::Op& op() const { return op_; }
+  const ops::Op& op() const { return *op_; }
 
  private:
   Expression node(std::initializer_list<Expression> inputs) const;
 
-  std::string name_;
-  ops::Kernels kernels_;
-  ops::OpOfFormula op_;
+  std::shared_ptr<const ops::Op> op_;
 };
 
 }  // namespace dynet_like

@@ -46,6 +46,7 @@ struct TracedFunction::Definition {
   bool is_call = false;      ///< of one vertex, whose columns are all there is of its arguments
   std::unique_ptr<VertexGraph> graph;
   SharedArguments shared;
+  FormulaOps formulas;
   std::vector<Dim> state_dims;
   /// The last one has all kinds that were met; graphs may still run the others.
   std::vector<std::shared_ptr<const RecursionOp>> ops;
@@ -239,7 +240,8 @@ VertexProgram TracedFunction::Definitions::trace(Definition& definition, const V
     }
   }
   check_states(definition, tape, recorded.results);
-  return make_vertex_program(name, tape, recorded, definition.shared);
+  return make_vertex_program(name, tape, join_elementwise(tape, recorded, definition.formulas),
+                             definition.shared);
 }
 
 void TracedFunction::Definitions::verify(Definition& definition, const Vertices& vertices,

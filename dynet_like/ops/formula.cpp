@@ -61,8 +61,8 @@ class FormulaRecorder : public std::enable_shared_from_this<FormulaRecorder> {
 
   static Term apply(Function function, const Term& a, const Term* b = nullptr);
 
-  /// The steps from the nodes to a result, and to the gradients of `inputs` inputs.
-  Formula finish(std::string_view name, const Term& term, unsigned inputs);
+  /// The steps from the nodes to the results, and to the gradients of `inputs` inputs.
+  Formula finish(std::string_view name, std::span<const Term> terms, unsigned inputs);
 
  private:
   std::uint32_t add(const Node& node) {
@@ -91,11 +91,11 @@ class FormulaRecorder : public std::enable_shared_from_this<FormulaRecorder> {
   }
 
   std::uint32_t gradient_through(std::uint32_t step, unsigned operand, std::uint32_t dy);
-  std::vector<std::uint32_t> gradients(std::uint32_t result, unsigned inputs);
+  std::vector<std::uint32_t> gradients(std::span<const std::uint32_t> results, unsigned inputs);
   std::vector<std::uint32_t> last_readers(std::span<const std::uint32_t> results,
                                           std::span<const Source> there) const;
-  Program program(std::string_view name, std::span<const std::uint32_t> results,
-                  std::span<const Source> there, std::vector<Source> places);
+  Program program(std::span<const std::uint32_t> results, std::span<const Source> there,
+                  std::vector<Source> places);
   Source source(std::uint32_t node, std::span<const Source> places);
 
   std::vector<Node> nodes_;
@@ -132,11 +132,13 @@ std::uint32_t FormulaRecorder::gradient_through(std::uint32_t step, unsigned ope
   return add(node);
 }
 
-// Of all inputs, from the result back; dy is one more input.
-std::vector<std::uint32_t> FormulaRecorder::gradients(std::uint32_t result, unsigned inputs) {
-  std::vector<std::uint32_t> gradient(result + 1, kNone);
-  gradient[result] = input(inputs).node_;
-  for (std::uint32_t step = result + 1; step-- > 0;) {
+// Of all inputs, from the results back; their dys are more inputs.
+std::vector<std::uint32_t> FormulaRecorder::gradients(std::span<const std::uint32_t> results,
+                                                      unsigned inputs) {
+  const auto end = static_cast<std::uint32_t>(nodes_.size());
+  std::vector<std::uint32_t> gradient(end, kNone);
+  for (unsigned k = 0; k < results.size(); ++k) gradient[results[k]] = input(inputs + k).node_;
+  for (std::uint32_t step = end; step-- > 0;) {
     if (nodes_[step].kind != Node::step || gradient[step] == kNone) continue;
     for (unsigned j = 0; j < 2; ++j) {
       const std::uint32_t operand = nodes_[step].in[j];
@@ -182,7 +184,7 @@ std::vector<std::uint32_t> FormulaRecorder::last_readers(std::span<const std::ui
 
 // The steps that results need. Nodes without one of the `places` go to slots, each of which is free
 // again after the last step that reads it.
-Program FormulaRecorder::program(std::string_view name, std::span<const std::uint32_t> results,
+Program FormulaRecorder::program(std::span<const std::uint32_t> results,
                                  std::span<const Source> there, std::vector<Source> places) {
   std::vector<std::uint32_t> readers = last_readers(results, there), free;
   Program program;
@@ -204,46 +206,48 @@ Program FormulaRecorder::program(std::string_view name, std::span<const std::uin
     }
   }
   for (std::uint32_t result : results) program.results.push_back(source(result, places));
-  if (program.slots > Program::kMostSlots) {
-    throw UsageError("[" + std::string(name) + "] need a formula of at most " +
-                     std::to_string(Program::kMostSlots) + " numbers at once; got " +
-                     std::to_string(program.slots) + ": make two ops of it");
-  }
   return program;
 }
 
-// The backward pass finds the output, and what it would cost to compute again.
-Formula FormulaRecorder::finish(std::string_view name, const Term& term, unsigned inputs) {
-  const std::uint32_t result = term.node_;
-  if (term.recorder_.get() != this || nodes_[result].kind != Node::step) {
-    throw UsageError("[" + std::string(name) +
-                     "] need a formula that computes something from its inputs; got an input, a "
-                     "constant, or a term of another formula");
-  }
+// The backward pass finds the outputs, and what it would cost to compute again.
+Formula FormulaRecorder::finish(std::string_view name, std::span<const Term> terms,
+                                unsigned inputs) {
   Formula formula;
+  std::vector<std::uint32_t> results;
+  for (const Term& term : terms) {
+    if (term.recorder_.get() != this || nodes_[term.node_].kind != Node::step) {
+      throw UsageError("[" + std::string(name) +
+                       "] need a formula that computes something from its inputs; got an input, a "
+                       "constant, or a term of another formula");
+    }
+    const auto known = std::ranges::find(results, term.node_);
+    formula.output_of.push_back(static_cast<std::uint32_t>(known - results.begin()));
+    if (known == results.end()) results.push_back(term.node_);
+  }
   formula.inputs = inputs;
-  const std::vector<std::uint32_t> of_inputs = gradients(result, inputs);
+  formula.outputs = static_cast<unsigned>(results.size());
+  const auto written = static_cast<std::uint32_t>(nodes_.size());
+  const std::vector<std::uint32_t> of_inputs = gradients(results, inputs);
   std::vector<Source> places(nodes_.size());
-  places[result] = {Source::output, 0};
-  for (std::uint32_t i = 0; i < result; ++i) {
+  for (std::uint32_t i = 0; i < written; ++i) {
     const bool is_step = nodes_[i].kind == Node::step;
     if (is_step && is_costly(nodes_[i].function)) places[i] = {Source::saved, 0};
   }
+  for (unsigned k = 0; k < results.size(); ++k) places[results[k]] = {Source::output, k};
   const std::vector<std::uint32_t> readers = last_readers(of_inputs, places);
-  std::vector<std::uint32_t> results = {result};
-  for (std::uint32_t i = 0; i < result; ++i) {
+  for (std::uint32_t i = 0; i < written; ++i) {
     if (places[i].kind != Source::saved) continue;
     places[i] = readers[i] == kNone ? Source() : Source{Source::saved, formula.saved++};
     if (readers[i] != kNone) results.push_back(i);
   }
-  formula.backward = program(name, of_inputs, places, places);
-  formula.forward = program(name, results, std::vector<Source>(nodes_.size()), places);
+  formula.backward = program(of_inputs, places, places);
+  formula.forward = program(results, std::vector<Source>(nodes_.size()), places);
   formula.constants = constants_;
   return formula;
 }
 
 Formula record_formula(std::string_view name, unsigned inputs,
-                       const std::function<Term(std::span<const Term>)>& write) {
+                       const std::function<std::vector<Term>(std::span<const Term>)>& write) {
   const auto recorder = std::make_shared<FormulaRecorder>();
   std::vector<Term> terms;
   for (unsigned j = 0; j < inputs; ++j) terms.push_back(recorder->input(j));
@@ -282,6 +286,44 @@ Term less_equal(const Term& a, const Term& b) { return term(Function::LessEqual,
 Term equal(const Term& a, const Term& b) { return term(Function::Equal, a, b); }
 Term where(const Term& condition, const Term& a, const Term& b) {
   return term(Function::KeepWhere, a, condition) + term(Function::DropWhere, b, condition);
+}
+
+namespace {
+
+const Op* const kOps[] = {
+#define DYNET_LIKE_OP(F) &elementwise<formulas::F>,
+    DYNET_LIKE_FORMULA_FUNCTIONS(DYNET_LIKE_OP)
+#undef DYNET_LIKE_OP
+};
+/// Ops of an input and a number.
+struct WithNumber {
+  const Op* op;
+  Function function;
+  bool number_first;
+};
+constexpr WithNumber kWithNumber[] = {
+    {&elementwise<formulas::ScalarAdd>, Function::Add, false},
+    {&elementwise<formulas::ScalarSubtract>, Function::Subtract, true},
+    {&elementwise<formulas::ScalarMultiply>, Function::Cmult, false},
+    {&elementwise<formulas::ScalarDivide>, Function::Cdiv, false},
+};
+
+}  // namespace
+
+std::optional<Term> apply_elementwise(const Op& op, std::span<const Term> inputs, double real) {
+  for (const auto& [with_number, function, number_first] : kWithNumber) {
+    if (with_number != &op) continue;
+    return number_first ? term(function, real, inputs[0]) : term(function, inputs[0], real);
+  }
+  const auto found = std::find(std::begin(kOps), std::end(kOps), &op);
+  if (found == std::end(kOps)) return std::nullopt;
+  const auto function = static_cast<Function>(found - std::begin(kOps));
+  return inputs.size() == 1 ? term(function, inputs[0]) : term(function, inputs[0], inputs[1]);
+}
+
+bool is_formula_step(const Op& op) {
+  return std::ranges::any_of(kWithNumber, [&](const auto& each) { return each.op == &op; }) ||
+         std::ranges::find(kOps, &op) != std::end(kOps);
 }
 
 }  // namespace dynet_like::ops

@@ -2,9 +2,11 @@
 // library's elementwise ops.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -77,12 +79,14 @@ enum class Function : std::uint8_t { DYNET_LIKE_FORMULA_FUNCTIONS(DYNET_LIKE_NAM
 #undef DYNET_LIKE_NAME
 constexpr bool is_costly(Function function) { return function >= Function::Cdiv; }
 
-/// Where a number lies. Slots are the memory of one run; the op's output and saved numbers are
-/// there in the backward pass, too, whose dy is one more input.
+/// Where a number lies. Slots are the memory of one run; the op's outputs and saved numbers are
+/// there in the backward pass, too, whose dys are more inputs, one for each output.
 struct Source {
   enum Kind : std::uint8_t { nowhere, input, constant, slot, saved, output };
   Kind kind = nowhere;
   std::uint32_t index = 0;
+
+  bool operator==(const Source&) const = default;
 };
 
 /// One step: the value f(a, b) of a function y = f(a, b), or d times one of its slopes.
@@ -91,6 +95,8 @@ struct FormulaStep {
   Function function = Function::Negate;
   Part part = value;
   Source a, b, y, d, to;
+
+  bool operator==(const FormulaStep&) const = default;
 };
 
 /// Steps in their order, with as many numbers at once as there are slots.
@@ -99,28 +105,35 @@ struct Program {
   std::vector<FormulaStep> steps;
   std::vector<Source> results;
   std::uint32_t slots = 0;
+
+  bool operator==(const Program&) const = default;
 };
 
-/// `forward` gives the value, by its last step, and the numbers that are saved; `backward` the
-/// gradients of all inputs.
+/// `forward` gives the values and the numbers that are saved; `backward` the gradients of all
+/// inputs. Of an item, the outputs lie one behind the other, and so do the saved numbers.
 struct Formula {
-  unsigned inputs = 0, saved = 0;
+  unsigned inputs = 0, outputs = 0, saved = 0;
+  std::vector<std::uint32_t> output_of;  ///< by term that was written: those that are equal share
   std::vector<double> constants;
   Program forward, backward;
+
+  bool operator==(const Formula&) const = default;
+  /// Numbers at once, of which kernels have room for kMostSlots.
+  std::uint32_t slots() const { return std::max(forward.slots, backward.slots); }
 };
 
-/// Writes down what `write` makes of the inputs. Throws UsageError, which begins with the name, if
-/// that is no step, or more than kMostSlots numbers at once.
+/// Writes down what `write` makes of the inputs. Throws UsageError, which begins
+/// with the name, if one of them is no step.
 Formula record_formula(std::string_view name, unsigned inputs,
-                       const std::function<Term(std::span<const Term>)>& write);
+                       const std::function<std::vector<Term>(std::span<const Term>)>& write);
 
-/// An op that computes a formula, by kernels of the library's: `device/formula_kernels.h`.
-struct OpOfFormula : Op {
-  Formula program;
-};
+/// What an elementwise op of the library makes of terms; `real` is its number, if it has one.
+/// Empty: it is none that formulas have.
+std::optional<Term> apply_elementwise(const Op& op, std::span<const Term> inputs, double real);
+bool is_formula_step(const Op& op);
 
 }  // namespace dynet_like::ops
 
 namespace dynet_like::detail {
-using ops::Formula, ops::OpOfFormula, ops::Program, ops::Source, ops::FormulaStep;
+using ops::Formula, ops::Program, ops::Source, ops::FormulaStep;
 }  // namespace dynet_like::detail

@@ -15,58 +15,113 @@ class Evaluation {
 
   Evaluation(const Formula& formula, const Program& program,
              std::span<const ElementFunctions<E>> functions, Workspace& workspace)
-      : program_(program),
+      : formula_(formula),
         functions_(functions),
-        inputs_(workspace.elements<const E*>(formula.inputs + 1)),
-        constants_(workspace.elements<E>(formula.constants.size() * kBlock + 1)),
-        slots_(workspace.elements<E>(program.slots * kBlock)) {
+        first_slot_(kNowhere + 1 + formula.constants.size()),
+        first_input_(first_slot_ + program.slots),
+        first_output_(first_input_ + formula.inputs + formula.outputs),
+        first_saved_(first_output_ + formula.outputs),
+        places_(workspace.elements<E*>(first_saved_ + formula.saved)),
+        steps_(workspace.elements<Step>(program.steps.size())),
+        step_count_(program.steps.size()),
+        results_(workspace.elements<Result>(program.results.size())) {
+    places_[kNowhere] = nullptr;
+    auto* own = workspace.elements<E>((first_input_ - 1) * kBlock);
+    for (std::size_t i = kNowhere + 1; i < first_input_; ++i, own += kBlock) places_[i] = own;
     for (std::size_t i = 0; i < formula.constants.size(); ++i) {
-      std::fill_n(constants_ + i * kBlock, kBlock, static_cast<E>(formula.constants[i]));
+      std::fill_n(places_[kNowhere + 1 + i], kBlock, static_cast<E>(formula.constants[i]));
+    }
+    for (std::size_t i = 0; i < step_count_; ++i) steps_[i] = bind(program.steps[i]);
+    for (std::size_t j = 0; j < program.results.size(); ++j) {
+      const std::uint32_t place = place_of(program.results[j]);
+      const bool is_slot = program.results[j].kind == Source::slot;
+      const bool again = std::any_of(results_, results_ + j,
+                                     [&](const Result& other) { return other.place == place; });
+      results_[j] = {place, is_slot && !again ? places_[place] : nullptr};
     }
   }
 
   /// Where input j of the next block lies.
-  void set_input(std::size_t j, const E* from) { inputs_[j] = from; }
-  /// Where the output of the next block lies, and what is saved, one number at this distance from
-  /// the other. The forward program writes there, the backward program reads.
-  void set_output(E* output) { output_ = output; }
+  void set_input(std::size_t j, const E* from) { places_[first_input_ + j] = const_cast<E*>(from); }
+  /// Where the outputs of the next block lie, and what is saved, one number at `distance` from the
+  /// other. The forward program writes there, the backward program reads.
+  void set_outputs(E* outputs, std::size_t distance) {
+    for (unsigned k = 0; k < formula_.outputs; ++k) {
+      places_[first_output_ + k] = outputs + k * distance;
+    }
+  }
   void set_saved(E* saved, std::size_t distance) {
-    saved_ = saved;
-    distance_ = distance;
+    for (unsigned k = 0; k < formula_.saved; ++k) places_[first_saved_ + k] = saved + k * distance;
   }
 
   /// All steps on n elements, at most kBlock.
   void run(std::size_t n) const {
-    for (const FormulaStep& step : program_.steps) {
-      const auto& [value, gradient] = functions_[static_cast<std::size_t>(step.function)];
-      const FormulaInputs<E> in{at(step.a), at(step.b), at(step.y), at(step.d)};
-      if (step.part == FormulaStep::value) {
-        value(in, place(step.to), n);
+    for (const Step *step = steps_, *end = step + step_count_; step < end; ++step) {
+      const FormulaInputs<E> in{places_[step->a], places_[step->b], places_[step->y],
+                                places_[step->d]};
+      if (step->value != nullptr) {
+        step->value(in, places_[step->to], n);
       } else {
-        gradient[step.part == FormulaStep::slope_1](in, place(step.to), n, false);
+        step->gradient(in, places_[step->to], n, false);
       }
     }
   }
-  const E* result(std::size_t j) const { return at(program_.results[j]); }
+  /// Where a result of the next block will be put, unless it is added: a slot of its own may lie
+  /// there at once.
+  void place_result(std::size_t j, E* to, bool add) {
+    const auto& [place, slot] = results_[j];
+    if (slot != nullptr) places_[place] = to == nullptr || add ? slot : to;
+  }
+  void put(std::size_t j, E* to, bool add, std::size_t n) const {
+    const E* const result = places_[results_[j].place];
+    if (add) {
+      functions_[static_cast<std::size_t>(ops::Function::Add)].value({to, result}, to, n);
+    } else if (to != result) {
+      std::copy_n(result, n, to);
+    }
+  }
 
  private:
-  // Of an output, a saved number or a slot.
-  E* place(const Source& source) const {
-    if (source.kind == Source::slot) return slots_ + source.index * kBlock;
-    return source.kind == Source::saved ? saved_ + source.index * distance_ : output_;
+  static constexpr std::size_t kNowhere = 0;
+
+  /// What it calls, and the places of its numbers.
+  struct Step {
+    decltype(ElementFunctions<E>::value) value;
+    void (*gradient)(const FormulaInputs<E>&, E*, std::size_t, bool);
+    std::uint32_t a, b, y, d, to;
+  };
+
+  struct Result {
+    std::uint32_t place;
+    E* slot;  ///< where it lies by itself; null if that is no slot, or another result's
+  };
+
+  Step bind(const FormulaStep& step) const {
+    const auto& functions = functions_[static_cast<std::size_t>(step.function)];
+    const bool is_value = step.part == FormulaStep::value;
+    return {is_value ? functions.value : nullptr,
+            functions.gradient[step.part == FormulaStep::slope_1],
+            place_of(step.a),
+            place_of(step.b),
+            place_of(step.y),
+            place_of(step.d),
+            place_of(step.to)};
   }
-  const E* at(const Source& source) const {
-    if (source.kind == Source::nowhere) return nullptr;
-    if (source.kind == Source::input) return inputs_[source.index];
-    if (source.kind == Source::constant) return constants_ + source.index * kBlock;
-    return place(source);
+  std::uint32_t place_of(const Source& source) const {
+    // In the order of Source::Kind.
+    const std::size_t first[] = {kNowhere,    first_input_, kNowhere + 1,
+                                 first_slot_, first_saved_, first_output_};
+    return static_cast<std::uint32_t>(first[source.kind] + source.index);
   }
 
-  const Program& program_;
+  const Formula& formula_;
   std::span<const ElementFunctions<E>> functions_;
-  const E** inputs_;
-  E *constants_, *slots_, *output_ = nullptr, *saved_ = nullptr;
-  std::size_t distance_ = 0;
+  // Constants, slots, inputs, outputs and saved numbers, in this order.
+  std::size_t first_slot_, first_input_, first_output_, first_saved_;
+  E** places_;
+  Step* steps_;
+  std::size_t step_count_;
+  Result* results_;
 };
 
 // Whether item i + 1 goes on where item i ends, of all inputs.
@@ -95,8 +150,8 @@ void for_blocks(std::size_t n, std::size_t size, const GoesOn& goes_on, const F&
 template <class E>
 bool all_go_on(const BackwardCall& call, std::size_t i) {
   const Formula& formula = formula_of(*call.type);
-  const std::size_t size = call.type->output_size;
-  if (!goes_on<E>(call.dy, i, size)) return false;
+  const std::size_t size = formula_size(*call.type);
+  if (formula.outputs > 1 || !goes_on<E>(call.dy, i, size)) return false;
   if (call.type->op->needs_inputs() && !go_on<E>(call.in, formula.inputs, i, size)) return false;
   if (call.type->op->needs_output() && !goes_on<E>(call.out, i, size)) return false;
   if (formula.saved > 1 || (formula.saved == 1 && !goes_on<E>(call.saved, i, size))) return false;
@@ -113,17 +168,17 @@ bool all_go_on(const BackwardCall& call, std::size_t i) {
 template <class E>
 void program_forward(const ForwardCall& call, std::span<const ElementFunctions<E>> functions) {
   const Formula& formula = formula_of(*call.type);
-  const std::size_t size = call.type->output_size;
+  const std::size_t size = formula_size(*call.type);
   Evaluation<E> evaluation(formula, formula.forward, functions, *call.workspace);
-  // Several saved numbers lie one behind the other in every item, so that none goes on.
+  // Several numbers lie one behind the other in every item, so that none goes on.
   const auto goes_on = [&](std::size_t i) {
-    return formula.saved <= 1 && go_on<E>(call.in, formula.inputs, i, size);
+    return formula.outputs == 1 && formula.saved <= 1 && go_on<E>(call.in, formula.inputs, i, size);
   };
   for_blocks<E>(call.n, size, goes_on, [&](std::size_t i, std::size_t at, std::size_t count) {
     for (unsigned j = 0; j < formula.inputs; ++j) {
       evaluation.set_input(j, call.in[j].at<E>(i) + at);
     }
-    evaluation.set_output(static_cast<E*>(call.out) + i * size + at);
+    evaluation.set_outputs(static_cast<E*>(call.out) + i * formula.outputs * size + at, size);
     if (formula.saved > 0) {
       evaluation.set_saved(static_cast<E*>(call.saved) + i * formula.saved * size + at, size);
     }
@@ -136,24 +191,31 @@ template <class E>
 void program_backward(const BackwardCall& call, std::span<const ElementFunctions<E>> functions) {
   const Formula& formula = formula_of(*call.type);
   const Op& op = *call.type->op;
-  const std::size_t size = call.type->output_size;
+  const std::size_t size = formula_size(*call.type);
   Evaluation<E> evaluation(formula, formula.backward, functions, *call.workspace);
   const auto goes_on = [&](std::size_t i) { return all_go_on<E>(call, i); };
   for_blocks<E>(call.n, size, goes_on, [&](std::size_t i, std::size_t at, std::size_t count) {
     for (unsigned j = 0; op.needs_inputs() && j < formula.inputs; ++j) {
       evaluation.set_input(j, call.in[j].at<E>(i) + at);
     }
-    evaluation.set_input(formula.inputs, call.dy.at<E>(i) + at);
+    for (unsigned k = 0; k < formula.outputs; ++k) {
+      evaluation.set_input(formula.inputs + k, call.dy.at<E>(i) + k * size + at);
+    }
     // Places that the backward program only reads.
-    if (op.needs_output()) evaluation.set_output(const_cast<E*>(call.out.at<E>(i)) + at);
+    if (op.needs_output()) evaluation.set_outputs(const_cast<E*>(call.out.at<E>(i)) + at, size);
     if (formula.saved > 0) evaluation.set_saved(const_cast<E*>(call.saved.at<E>(i)) + at, size);
+    const auto place = [&](unsigned j) {
+      return call.dx[j].wanted() ? call.dx[j].at<E>(i) : nullptr;
+    };
+    for (unsigned j = 0; j < formula.inputs; ++j) {
+      E* const dx = place(j);
+      evaluation.place_result(j, dx == nullptr ? dx : dx + at,
+                              dx != nullptr && call.dx[j].add[i] != 0);
+    }
     evaluation.run(count);
     for (unsigned j = 0; j < formula.inputs; ++j) {
-      E* const dx = call.dx[j].wanted() ? call.dx[j].at<E>(i) : nullptr;
-      if (dx == nullptr) continue;
-      const E* const result = evaluation.result(j);
-      const bool add = call.dx[j].add[i] != 0;
-      for (std::size_t k = 0; k < count; ++k) dx[at + k] = add ? dx[at + k] + result[k] : result[k];
+      E* const dx = place(j);
+      if (dx != nullptr) evaluation.put(j, dx + at, call.dx[j].add[i] != 0, count);
     }
   });
 }

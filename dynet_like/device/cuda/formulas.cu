@@ -11,7 +11,7 @@ struct Steps {
   unsigned count;
   const Source* results;
   const double* constants;
-  unsigned saved;
+  unsigned outputs, saved;
 };
 
 template <class T>
@@ -90,7 +90,9 @@ __global__ void formula_forward(Part part, Steps program, const Operand* in, T* 
   if (!find_element(part, place)) return;
   const auto at = [&](const Source& source) -> const T* {
     if (source.kind == Source::input) return in[source.index].at<T>(place.item) + place.at;
-    if (source.kind == Source::output) return out + place.item * part.size + place.at;
+    if (source.kind == Source::output) {
+      return out + (place.item * program.outputs + source.index) * part.size + place.at;
+    }
     return saved + (place.item * program.saved + source.index) * part.size + place.at;
   };
   Evaluation<T, decltype(at)>{program, at, {}}.run();
@@ -103,9 +105,10 @@ __global__ void formula_backward(Part part, Steps program, unsigned inputs, cons
   if (!find_element(part, place)) return;
   const auto at = [&](const Source& source) -> const T* {
     const std::size_t i = place.item;
-    if (source.kind == Source::output) return out.at<T>(i) + place.at;
+    if (source.kind == Source::output) return out.at<T>(i) + source.index * part.size + place.at;
     if (source.kind == Source::saved) return saved.at<T>(i) + source.index * part.size + place.at;
-    return (source.index < inputs ? in[source.index] : dy).template at<T>(i) + place.at;
+    if (source.index < inputs) return in[source.index].at<T>(i) + place.at;
+    return dy.at<T>(i) + (source.index - inputs) * part.size + place.at;
   };
   Evaluation<T, decltype(at)> evaluation{program, at, {}};
   evaluation.run();
@@ -119,14 +122,16 @@ Steps stage(Commands& commands, const Formula& formula, const Program& program) 
   return {commands.stage(program.steps.data(), program.steps.size()),
           static_cast<unsigned>(program.steps.size()),
           commands.stage(program.results.data(), program.results.size()),
-          commands.stage(formula.constants.data(), formula.constants.size()), formula.saved};
+          commands.stage(formula.constants.data(), formula.constants.size()),
+          formula.outputs,
+          formula.saved};
 }
 
 template <class T>
 void launch_formula(const ForwardCall& call) {
   Commands& commands = commands_of(call);
   const Formula& formula = formula_of(*call.type);
-  launch_elements(commands, call.n, call.type->output_size, formula_forward<T>,
+  launch_elements(commands, call.n, formula_size(*call.type), formula_forward<T>,
                   stage(commands, formula, formula.forward),
                   commands.stage(call.in, formula.inputs), static_cast<T*>(call.out),
                   static_cast<T*>(call.saved));
@@ -137,7 +142,7 @@ void launch_formula_gradients(const BackwardCall& call) {
   Commands& commands = commands_of(call);
   const Formula& formula = formula_of(*call.type);
   const bool reads_inputs = call.type->op->needs_inputs();
-  launch_elements(commands, call.n, call.type->output_size, formula_backward<T>,
+  launch_elements(commands, call.n, formula_size(*call.type), formula_backward<T>,
                   stage(commands, formula, formula.backward), formula.inputs,
                   commands.stage(call.in, reads_inputs ? formula.inputs : 0), call.out, call.saved,
                   call.dy, commands.stage(call.dx, formula.inputs));

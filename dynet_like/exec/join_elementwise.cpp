@@ -1,0 +1,249 @@
+// Elementwise operations of a vertex that become one.
+#include <algorithm>
+#include <map>
+
+#include "dynet_like/exec/recorded_vertex.h"
+
+namespace dynet_like::detail {
+
+namespace {
+
+constexpr std::uint32_t kNoGroup = ~std::uint32_t{0};
+
+class Joiner {
+ public:
+  Joiner(Tape& tape, const RecordedVertex& vertex, FormulaOps& ops)
+      : tape_(tape), vertex_(vertex), ops_(ops), nodes_(nodes_of(tape, vertex)) {}
+
+  RecordedVertex run() {
+    facts_.resize(tape_.size());
+    for (NodeId node : nodes_) find_facts(node);
+    find_groups();
+    if (groups_.empty()) return vertex_;
+    for (std::uint32_t level = 0; level <= levels_; ++level) {
+      for (const Group& group : groups_) {
+        if (group.level == level) record(group);
+      }
+      for (NodeId node : nodes_) {
+        const Facts& facts = facts_[node];
+        if (facts.group == kNoGroup && facts.level == level) record(node);
+      }
+    }
+    RecordedVertex joined = vertex_;
+    for (ValueId& result : joined.results) result = now(result);
+    return joined;
+  }
+
+ private:
+  /// A node of a level reads elementwise nodes of levels below, or of its group, and others of
+  /// levels below or, if it is none itself, of its level.
+  struct Facts {
+    bool joins = false, reads_state = false, is_read_outside = false;
+    std::uint32_t level = 0, group = kNoGroup;
+    Value now;  ///< its output, when it is recorded
+  };
+  struct Group {
+    std::uint32_t level;
+    std::vector<NodeId> nodes;
+  };
+
+  bool can_join(NodeId node) const;
+  bool may_be_one(NodeId a, NodeId b) const;
+  void find_facts(NodeId node);
+  void find_groups();
+  void find_outside_readers();
+  ValueId now(ValueId old);
+  void record(NodeId node);
+  void record(const Group& group);
+  ops::Formula formula_of(const Group& group, std::span<const NodeId> outputs,
+                          std::vector<ValueId>& inputs);
+  const Op& op_of(ops::Formula formula);
+
+  Tape& tape_;
+  const RecordedVertex& vertex_;
+  FormulaOps& ops_;
+  std::vector<NodeId> nodes_;
+  std::vector<Facts> facts_;  ///< by node
+  std::vector<Group> groups_;
+  std::uint32_t levels_ = 0;
+};
+
+bool Joiner::can_join(NodeId node) const {
+  const Op& op = *tape_.type_of(node).op;
+  const Dim dim = tape_.dim_of(tape_.node(node).value);
+  return ops::is_formula_step(op) && dim.nd <= 1 && tape_.items_of(node) == 1 &&
+         std::ranges::all_of(tape_.inputs_of(node), [&](ValueId id) {
+           const Value& value = tape_.value(id);
+           return value.identity == 0 && value.items == 1 && !value.blocks_gradient &&
+                  tape_.dim_of(id) == dim;
+         });
+}
+
+// What reads no state runs before the levels of the structure.
+bool Joiner::may_be_one(NodeId a, NodeId b) const {
+  return facts_[a].joins && facts_[b].joins && facts_[a].reads_state == facts_[b].reads_state &&
+         tape_.dim_of(tape_.node(a).value) == tape_.dim_of(tape_.node(b).value);
+}
+
+void Joiner::find_facts(NodeId node) {
+  Facts& facts = facts_[node];
+  facts.joins = can_join(node);
+  for (ValueId id : tape_.inputs_of(node)) {
+    const Value& value = tape_.value(id);
+    facts.reads_state |= is_state(tape_, vertex_, value.node);
+    if (is_inner(tape_, vertex_, value)) facts.reads_state |= facts_[value.node].reads_state;
+  }
+  for (ValueId id : tape_.inputs_of(node)) {
+    const Value& value = tape_.value(id);
+    if (!is_inner(tape_, vertex_, value)) continue;
+    const Facts& input = facts_[value.node];
+    const bool is_before = facts.joins ? !may_be_one(value.node, node) : input.joins;
+    facts.level = std::max(facts.level, input.level + (is_before ? 1 : 0));
+  }
+  levels_ = std::max(levels_, facts.level);
+}
+
+void Joiner::find_groups() {
+  std::vector<Group> all;
+  for (NodeId node : nodes_) {
+    if (!facts_[node].joins) continue;
+    const auto mine = std::ranges::find_if(all, [&](const Group& group) {
+      return group.level == facts_[node].level && may_be_one(group.nodes[0], node);
+    });
+    if (mine == all.end()) {
+      all.push_back({facts_[node].level, {node}});
+    } else {
+      mine->nodes.push_back(node);
+    }
+  }
+  for (Group& group : all) {
+    if (group.nodes.size() == 1) continue;
+    for (NodeId node : group.nodes) facts_[node].group = static_cast<std::uint32_t>(groups_.size());
+    groups_.push_back(std::move(group));
+  }
+  find_outside_readers();
+}
+
+void Joiner::find_outside_readers() {
+  const auto note = [&](ValueId id, std::uint32_t reader) {
+    const Value& value = tape_.value(id);
+    if (!is_inner(tape_, vertex_, value)) return;
+    facts_[value.node].is_read_outside |= reader == kNoGroup || facts_[value.node].group != reader;
+  };
+  for (NodeId node : nodes_) {
+    for (ValueId id : tape_.inputs_of(node)) note(id, facts_[node].group);
+  }
+  for (ValueId id : vertex_.results) note(id, kNoGroup);
+}
+
+// The value that takes the place of one that was recorded first.
+ValueId Joiner::now(ValueId old) {
+  Value view = tape_.value(old);
+  if (!is_inner(tape_, vertex_, view)) return old;
+  const Value& whole = facts_[view.node].now;
+  if (whole.node == view.node) return old;
+  view.node = whole.node;
+  view.offset += whole.offset;
+  return tape_.add_view(view);
+}
+
+void Joiner::record(NodeId node) {
+  std::vector<ValueId> inputs;
+  const std::vector<ValueId> before(tape_.inputs_of(node).begin(), tape_.inputs_of(node).end());
+  for (ValueId id : before) inputs.push_back(now(id));
+  ValueId value = tape_.node(node).value;
+  if (inputs != before) {
+    const NodeType& type = tape_.type_of(node);
+    std::vector<std::uint32_t> integers;
+    if (!type.op->numbers.random) {
+      integers.assign(tape_.integers_of(node).begin(), tape_.integers_of(node).end());
+    }
+    std::vector<double> reals;
+    for (unsigned r = 0; r < type.op->numbers.reals; ++r) reals.push_back(tape_.real_of(node, r));
+    const std::vector<std::uint32_t> attributes = type.signature.attributes;
+    value = tape_.add(*type.op, inputs, attributes, {integers, reals, {}});
+  }
+  facts_[node].now = tape_.value(value);
+}
+
+void Joiner::record(const Group& group) {
+  std::vector<NodeId> outputs;
+  std::ranges::copy_if(group.nodes, std::back_inserter(outputs),
+                       [&](NodeId node) { return facts_[node].is_read_outside; });
+  std::vector<ValueId> inputs;
+  ops::Formula formula = formula_of(group, outputs, inputs);
+  if (formula.slots() > ops::Program::kMostSlots) {
+    for (NodeId node : group.nodes) record(node);
+    return;
+  }
+  const std::uint32_t size = tape_.shape_of(tape_.node(outputs[0]).value).size;
+  const std::uint32_t count = formula.outputs;
+  const std::span<const std::uint32_t> attributes(&count, count == 1 ? 0 : 1);
+  const std::vector<std::uint32_t> output_of = formula.output_of;
+  const Value all = tape_.value(tape_.add(op_of(std::move(formula)), inputs, attributes));
+  for (std::size_t k = 0; k < outputs.size(); ++k) {
+    facts_[outputs[k]].now = all;
+    facts_[outputs[k]].now.offset += output_of[k] * size;
+  }
+}
+
+ops::Formula Joiner::formula_of(const Group& group, std::span<const NodeId> outputs,
+                                std::vector<ValueId>& inputs) {
+  const std::uint32_t number = facts_[group.nodes[0]].group;
+  const auto input_of = [&](ValueId old) {
+    const ValueId value = now(old);
+    const auto known = std::ranges::find_if(inputs, [&](ValueId other) {
+      return Tape::is_same_stretch(tape_.value(other), tape_.value(value));
+    });
+    const auto index = static_cast<std::uint32_t>(known - inputs.begin());
+    if (known == inputs.end()) inputs.push_back(value);
+    return index;
+  };
+  struct Step {
+    NodeId node;
+    std::vector<std::pair<bool, std::uint32_t>> from;  ///< a node of the group, or an input
+  };
+  std::vector<Step> steps;
+  for (NodeId node : group.nodes) {
+    Step step{node, {}};
+    const std::vector<ValueId> ids(tape_.inputs_of(node).begin(), tape_.inputs_of(node).end());
+    for (ValueId id : ids) {
+      const Value value = tape_.value(id);
+      const bool inside = is_inner(tape_, vertex_, value) && facts_[value.node].group == number;
+      step.from.emplace_back(inside, inside ? value.node : input_of(id));
+    }
+    steps.push_back(std::move(step));
+  }
+  return ops::record_formula(
+      "elementwise", static_cast<unsigned>(inputs.size()), [&](std::span<const ops::Term> terms) {
+        std::map<NodeId, ops::Term> of_node;
+        for (const Step& step : steps) {
+          std::vector<ops::Term> from;
+          for (const auto& [inside, index] : step.from) {
+            from.push_back(inside ? of_node.at(index) : terms[index]);
+          }
+          const Op& op = *tape_.type_of(step.node).op;
+          const double real = op.numbers.reals > 0 ? tape_.real_of(step.node, 0) : 0;
+          of_node.emplace(step.node, *ops::apply_elementwise(op, from, real));
+        }
+        std::vector<ops::Term> results;
+        for (NodeId node : outputs) results.push_back(of_node.at(node));
+        return results;
+      });
+}
+
+const Op& Joiner::op_of(ops::Formula formula) {
+  const auto known =
+      std::ranges::find_if(ops_, [&](const auto& op) { return op->program == formula; });
+  if (known != ops_.end()) return **known;
+  ops_.push_back(make_formula_op("elementwise", std::move(formula)));
+  return *ops_.back();
+}
+
+}  // namespace
+
+RecordedVertex join_elementwise(Tape& tape, const RecordedVertex& vertex, FormulaOps& ops) {
+  return Joiner(tape, vertex, ops).run();
+}
+
+}  // namespace dynet_like::detail
