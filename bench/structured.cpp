@@ -82,9 +82,7 @@ class Models {
   }
 
   Expression chain(ComputationGraph& graph, unsigned words) const {
-    std::vector<Expression> emissions;
-    for (unsigned i = 0; i < words; ++i) emissions.push_back(scores(graph, {kLabels}));
-    return chain_.loss(emissions, labels(words));
+    return chain_.loss(scores(graph, {kLabels, words}), labels(words));
   }
   Expression segmentation(ComputationGraph& graph, unsigned words) const {
     std::vector<nn::LabelledSpan> gold;
@@ -137,13 +135,15 @@ Measured measure(const Model& model, const std::vector<unsigned>& lengths, doubl
 void run(int argc, char** argv) {
   namespace po = boost::program_options;
   double seconds = 0.5;
+  std::string filter;
   po::options_description options(
       "Losses of structured prediction for 32 sentences, one thread: in how many batches forward\n"
       "runs them without cells, and nanoseconds per unit to record them and run them forward and\n"
       "backward, with cells as by default. All sentences have 36 words, or 5 to 36.\n\n"
       "Options");
   options.add_options()("seconds", po::value(&seconds)->default_value(0.5, "0.5"),
-                        "of every measurement");
+                        "of every measurement")("filter", po::value(&filter)->default_value(""),
+                                                "only models whose names contain this text");
   po::variables_map values;
   if (!bench::read_command_line(argc, argv, options, values)) return;
   bench::check_range("seconds", seconds, 0.001, 3600);
@@ -157,6 +157,7 @@ void run(int argc, char** argv) {
   std::printf("%-32s %8s %9s   %-8s %8s %9s\n", "", "equal", "different", "unit", "equal",
               "different");
   for (const Model& model : models.all()) {
+    if (model.name.find(filter) == std::string::npos) continue;
     const Measured a = measure(model, equal, seconds), b = measure(model, different, seconds);
     std::printf("%-32s %8llu %9llu   %-8s %8.0f %9.0f\n", model.name.c_str(),
                 static_cast<unsigned long long>(a.batches),

@@ -105,27 +105,21 @@ struct Model {
     if (train) whole = block_dropout(whole, options.real("word-dropout"));
     return concatenate({whole, spelling.final_states(letters)});
   }
-  /// The scores of the labels of every word.
-  std::vector<Expression> scores(ComputationGraph& graph, const Strings& sentence,
-                                 bool train) const {
+  /// The scores of the labels, a column for every word.
+  Expression scores(ComputationGraph& graph, const Strings& sentence, bool train) const {
     std::vector<Expression> xs;
     for (const std::string& word : sentence) {
       xs.push_back(dropout(read_word(graph, word, train), train));
     }
-    std::vector<Expression> scores = word_lstm(xs, train);
-    for (Expression& score : scores) score = output(dropout(score, train));
-    return scores;
+    return output(dropout(word_lstm(concatenate_cols(xs), train), train));
   }
   /// The sum of the losses of a sentence's words.
   Expression loss(ComputationGraph& graph, const nn::TaggedSentence& sentence) const {
-    const std::vector<Expression> all = scores(graph, sentence.words, true);
+    const Expression all = scores(graph, sentence.words, true);
     const std::vector<unsigned> labels = v.labels.ids(sentence.tags);
     if (crf) return crf->loss(all, labels);
-    std::vector<Expression> losses;
-    for (std::size_t i = 0; i < all.size(); ++i) {
-      losses.push_back(pickneglogsoftmax(all[i], labels[i]));
-    }
-    return sum(losses);
+    const Dim by_word({v.labels.size()}, static_cast<unsigned>(labels.size()));
+    return sum_batches(pickneglogsoftmax(reshape(all, by_word), labels));
   }
   /// The labels of the words of every sentence.
   std::vector<Strings> labels(const std::vector<Strings>& sentences) const {
@@ -133,10 +127,9 @@ struct Model {
     std::vector<float> bias(v.labels.size(), 0.0f);
     if (v.labels.contains("O")) bias[v.labels.id("O")] = -options.real("outside-bias");
     const auto record = [&](auto& graph, auto i) {
-      std::vector<Expression> all = scores(graph, sentences[i], false);
       const Expression b = input(graph, {v.labels.size()}, bias);
-      for (Expression& score : all) score = score + b;
-      return concatenate_cols(crf ? crf->best(all) : all);
+      const Expression all = scores(graph, sentences[i], false) + b;
+      return crf ? crf->best(all) : all;
     };
     const auto read = [&](const Tensor& all) { return v.labels.words(argmax_of_columns(all)); };
     return nn::predict(sizes.size(), record, read, {.sizes = sizes, .graph = options.graph()});

@@ -71,7 +71,7 @@ class Joiner {
 bool Joiner::can_join(NodeId node) const {
   const Op& op = *tape_.type_of(node).op;
   const Dim dim = tape_.dim_of(tape_.node(node).value);
-  return ops::is_formula_step(op) && dim.nd <= 1 && tape_.items_of(node) == 1 &&
+  return ops::is_formula_step(op) && tape_.items_of(node) == 1 &&
          std::ranges::all_of(tape_.inputs_of(node), [&](ValueId id) {
            const Value& value = tape_.value(id);
            return value.identity == 0 && value.items == 1 && !value.blocks_gradient &&

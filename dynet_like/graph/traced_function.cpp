@@ -22,6 +22,7 @@ class VertexGraph : public ComputationGraph {
  public:
   explicit VertexGraph(const GraphOptions& options) : ComputationGraph(options) {
     records_function();
+    tape().keep_matrices();
   }
 };
 

@@ -148,7 +148,7 @@ inline ValueId Tape::add_if(const NodeType& type, const Op& op, std::span<const 
 ValueId Tape::add_any(const Op& op, std::span<const ValueId> inputs,
                       std::span<const std::uint32_t> attributes, const Numbers& numbers) {
   if (numbers.later.given()) return add_with_later_integers(op, inputs, attributes, numbers);
-  if (op.batching.by_column != nullptr) {
+  if (op.batching.by_column != nullptr && !keeps_matrices_) {
     const ValueId added = add_by_column(op, inputs, attributes, numbers);
     if (added != kNoValue) return added;
   }

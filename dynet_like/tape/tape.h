@@ -97,6 +97,9 @@ class Tape {
   Tape(std::shared_ptr<TypeTable> types, TypeCache& cache, std::uint32_t sample, DType dtype)
       : types_(std::move(types)), cache_(&cache), sample_(sample), dtype_(dtype) {}
 
+  /// From now on, columns of matrices are no minibatch elements: every node has one item.
+  void keep_matrices() { keeps_matrices_ = true; }
+
   /// Records an operation. There are as many items as the input with most of them has, or the
   /// numbers are for; inputs with one item serve all. Throws ShapeError, and UsageError for an
   /// integer that is too large.
@@ -299,9 +302,10 @@ class Tape {
   std::unordered_map<ValueId, std::uint32_t> unique_arguments_;
   std::unordered_map<NodeId, std::string> labels_;
   std::uint32_t random_nodes_ = 0;
-  std::size_t unread_ = 0;            ///< values
-  bool knows_unread_ = true;          ///< nothing was reverted
-  bool has_minibatches_ = false;      ///< or had, before something was reverted
+  std::size_t unread_ = 0;        ///< values
+  bool knows_unread_ = true;      ///< nothing was reverted
+  bool has_minibatches_ = false;  ///< or had, before something was reverted
+  bool keeps_matrices_ = false;
   std::vector<InputKey> input_keys_;  ///< of the node that is being recorded
   std::vector<std::uint64_t> words_;  ///< the key of its identity
 };

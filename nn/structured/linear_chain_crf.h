@@ -1,11 +1,12 @@
 // LinearChainCRF: scores whole sequences of tags.
 #pragma once
 
+#include <array>
 #include <span>
 #include <string>
 #include <vector>
 
-#include "dynet_like/graph/expression.h"
+#include "dynet_like/graph/recursion.h"
 #include "nn/structured/label_chain.h"
 
 namespace dynet_like::nn {
@@ -15,8 +16,8 @@ namespace dynet_like::nn {
 /// have
 ///   score(y) = start[y_1] + sum of e_t[y_t] + sum of transitions[y_t, y_(t + 1)] + end[y_n]
 /// and the probability e^score(y) / (sum of e^score over all sequences of tags). The sum and the
-/// best sequence are found position by position (Rabiner 1989). All of it is recorded, so that
-/// sentences are batched.
+/// best sequence are recursions along the sentence (Rabiner 1989). Emissions are a matrix {tags,
+/// n}.
 class LinearChainCRF {
  public:
   /// Adds its parameters "transitions" {tags, tags} (from the row's tag to the column's), "start"
@@ -24,28 +25,34 @@ class LinearChainCRF {
   /// Those of -infinity forbid what they are scores of.
   LinearChainCRF(ParameterCollection& model, unsigned tags, const std::string& name = "crf");
 
-  // All of the following throw UsageError for a sentence without words and ShapeError unless every
-  // emission is {tags}.
+  // All of the following throw ShapeError for emissions of another shape.
 
   /// The negative log likelihood of the right tags: log_partition - score. Shapes: {1}. Throws
   /// UsageError for tags that are not there, or not one per emission.
-  Expression loss(std::span<const Expression> emissions, std::span<const unsigned> gold) const;
+  Expression loss(const Expression& emissions, std::span<const unsigned> gold) const;
   /// ln of the sum of e^score over all sequences of tags. Shapes: {1}.
-  Expression log_partition(std::span<const Expression> emissions) const;
+  Expression log_partition(const Expression& emissions) const;
   /// Of one sequence of tags. Shapes: {1}. Throws as loss does.
-  Expression score(std::span<const Expression> emissions, std::span<const unsigned> tags) const;
+  Expression score(const Expression& emissions, std::span<const unsigned> tags) const;
   /// The sequence with the largest score (Viterbi 1967), of equal ones that with the first tags at
   /// the end: at every position 1 for its tag and 0 for the others, without gradient. Shapes:
-  /// {tags}.
-  std::vector<Expression> best(std::span<const Expression> emissions) const;
+  /// {tags, n}.
+  Expression best(const Expression& emissions) const;
 
   unsigned tags() const { return chain_.labels(); }
 
  private:
-  void check(std::span<const Expression> emissions) const;
-  void check(std::span<const Expression> emissions, std::span<const unsigned> tags) const;
+  /// The number of words.
+  unsigned check(const Expression& emissions) const;
+  void check(unsigned words, std::span<const unsigned> tags) const;
 
   LabelChain chain_;
+  /// For every tag, ln of the sum over all sequences that end with it at a word.
+  Recursion<Expression> prefixes_;
+  /// The largest score of these, and for every transition 1 if it is the last one of the best.
+  Recursion<std::array<Expression, 2>> best_prefixes_;
+  /// A tag from the one behind it.
+  Recursion<Expression> backwards_;
 };
 
 }  // namespace dynet_like::nn

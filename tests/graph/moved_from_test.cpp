@@ -133,7 +133,7 @@ TEST_F(MovedFromTest, Layers) {
   check_moved_from(nn::ParserState({nn::TransitionSystem::arc_hybrid}, 2),
                    [](nn::ParserState& each) { each.apply(each.allowed().front()); });
   check_moved_from(nn::LinearChainCRF(model_, 3), [&](nn::LinearChainCRF& each) {
-    try_to([&] { each.loss(xs_, std::vector<unsigned>{0, 1}); });
+    try_to([&] { each.loss(concatenate_cols(xs_), std::vector<unsigned>{0, 1}); });
   });
   check_moved_from(nn::SemiMarkovCRF(model_, 3, 2), [&](nn::SemiMarkovCRF& each) {
     const std::vector<nn::LabelledSpan> gold = {{0, 1, 2}};

@@ -56,10 +56,7 @@ TEST(NegativeIndices, AreShownAsTheyWereWritten) {
       {"batch_elem", [&] { x.value().batch_elem(minus); }},
       {"graph of a minibatch", [&] { batch.graph(static_cast<std::size_t>(minus)); }},
       {"masked", [&] { masked(column, {none}); }},
-      {"tags",
-       [&] {
-         crf.loss(std::vector<Expression>{pick_range(column, 0, 3)}, std::vector<unsigned>{none});
-       }},
+      {"tags", [&] { crf.loss(pick_range(column, 0, 3), std::vector<unsigned>{none}); }},
       {"characters", [&] { cnn(graph, {none}); }},
       {"positions", [&] { positions(x, minus); }},
       {"words", [&] { words.word(minus); }},

@@ -130,8 +130,7 @@ TEST(SemiMarkovCRFTest, OfSingleWordsIsTheLinearChain) {
   }
   ComputationGraph graph(double_options());
   const std::vector<Expression> scores = fixture.scores(graph, 5);
-  std::vector<Expression> emissions;
-  for (unsigned i = 0; i < 5; ++i) emissions.push_back(pick_batch_elem(scores[0], i));
+  const Expression emissions = reshape(scores[0], {3, 5});
   EXPECT_NEAR(fixture.crf.log_partition(scores).value().at(0),
               chain.log_partition(emissions).value().at(0), 1e-12);
 }

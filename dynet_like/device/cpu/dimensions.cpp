@@ -101,43 +101,6 @@ void cumsum_backward(const BackwardCall& call) {
   }
 }
 
-// A largest element that is infinite is the result: its difference to itself would be no number.
-template <class E>
-void logsumexp_forward(const ForwardCall& call) {
-  reduce<E>(call, [](const E* line, const Axis& axis) {
-    const E top = line[place_of_largest(line, axis) * axis.inner];
-    if (!std::isfinite(top)) return top;
-    E sum = 0;
-    for (std::size_t k = 0; k < axis.n; ++k) sum += std::exp(line[k * axis.inner] - top);
-    return top + std::log(sum);
-  });
-}
-// The parts in the sum: softmax(x). They are not taken from the result, of which a large maximum
-// leaves few digits. Infinite elements share the gradient; of -infinity everywhere none has any.
-template <class E>
-void logsumexp_backward(const BackwardCall& call) {
-  const Axis axis = axis_of(*call.type);
-  E* parts = call.workspace->elements<E>(axis.n);
-  for (std::size_t i = 0; i < call.n; ++i) {
-    E* dx = call.dx[0].at<E>(i);
-    if (dx == nullptr) continue;
-    const E *x = call.in[0].at<E>(i), *dy = call.dy.at<E>(i);
-    for_lines(axis, [&](std::size_t line, std::size_t y) {
-      const E top = x[line + place_of_largest(x + line, axis) * axis.inner];
-      E sum = 0;
-      for (std::size_t k = 0; k < axis.n; ++k) {
-        const E each = x[line + k * axis.inner];
-        parts[k] = std::isinf(top) ? E(each == top && top > 0) : std::exp(each - top);
-        sum += parts[k];
-      }
-      const E factor = sum == 0 ? E(0) : dy[y] / sum;
-      for (std::size_t k = 0; k < axis.n; ++k) {
-        put(factor * parts[k], dx + line + k * axis.inner, call.dx[0].add[i] != 0);
-      }
-    });
-  }
-}
-
 }  // namespace
 
 std::span<const cpu::KernelEntry> cpu::dimension_kernels() {
@@ -149,9 +112,7 @@ std::span<const cpu::KernelEntry> cpu::dimension_kernels() {
       {"cumsum",
        {{cumsum_forward<float>, cumsum_forward<double>},
         {cumsum_backward<float>, cumsum_backward<double>}}},
-      {"logsumexp_dim",
-       {{logsumexp_forward<float>, logsumexp_forward<double>},
-        {logsumexp_backward<float>, logsumexp_backward<double>}}}};
+      {"logsumexp_dim", logsumexp_kernels()}};
   return table;
 }
 

@@ -25,6 +25,8 @@ std::vector<KernelEntry> all_kernels();
 
 // The same for every instruction set; part of shape_kernels().
 Kernels transpose_kernels();
+// Part of dimension_kernels().
+Kernels logsumexp_kernels();
 
 /// What is no op's kernel, by DType.
 struct MatrixFunctions {

@@ -1,8 +1,4 @@
 // Softmax, log-softmax and their loss on the CPU: two passes, the maximum taken off first.
-//
-// A vector of many classes is read along the lanes. Vectors of few classes stand side by side, one
-// per lane: their elements are gathered, and nothing is summed across lanes. Which it is depends on
-// the shape alone, and a vector's arithmetic is the same in every lane.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "dynet_like/device/cpu/softmax.cpp"
 #include "hwy/foreach_target.h"  // IWYU pragma: keep
@@ -58,54 +54,6 @@ struct LogSoftmax {
     });
   }
 };
-
-// Up to this many classes are gathered, so that vectors stand side by side.
-template <class E>
-inline constexpr std::size_t few_classes = Lanes<E>::size;
-
-enum class Layout { rows, columns, gathered };
-template <class E>
-HWY_INLINE Layout layout_of(const Axis& axis) {
-  if (axis.inner == 1 && axis.n > few_classes<E>) return Layout::rows;
-  return axis.inner > Lanes<E>::size / 2 ? Layout::columns : Layout::gathered;
-}
-
-// Vectors of n elements, `stride` apart, side by side in a buffer; as many as there are lanes.
-template <class E>
-struct Gathered {
-  static constexpr std::size_t size = Lanes<E>::size;
-  std::size_t n, stride;
-
-  Columns<E> columns() const { return {n, size, size}; }
-  // Lanes without a vector are zero.
-  HWY_INLINE void gather(const E* const* from, std::size_t count, E* to) const {
-    for (std::size_t k = 0; count < size && k < n; ++k) Lanes<E>(0).store(to + k * size);
-    for (std::size_t lane = 0; lane < count; ++lane) {
-      for (std::size_t k = 0; k < n; ++k) to[k * size + lane] = from[lane][k * stride];
-    }
-  }
-  HWY_INLINE void scatter(const E* from, E* to, std::size_t lane, bool add) const {
-    for (std::size_t k = 0; k < n; ++k) put(from[k * size + lane], to + k * stride, add);
-  }
-};
-
-// f(start) for every vector of an item: where its first element stands.
-template <class F>
-HWY_INLINE void for_vectors(const Axis& axis, F&& f) {
-  for (std::size_t o = 0; o < axis.outer; ++o) {
-    for (std::size_t i = 0; i < axis.inner; ++i) f(o * axis.inner * axis.n + i);
-  }
-}
-// f(columns, start) for the vectors of an item, as many side by side as there are lanes.
-template <class E, class F>
-HWY_INLINE void for_columns(const Axis& axis, F&& f) {
-  for (std::size_t o = 0; o < axis.outer; ++o) {
-    for (std::size_t i = 0; i < axis.inner; i += Lanes<E>::size) {
-      const std::size_t count = std::min(Lanes<E>::size, axis.inner - i);
-      f(Columns<E>{axis.n, axis.inner, count}, o * axis.inner * axis.n + i);
-    }
-  }
-}
 
 template <class F, class E>
 void gathered_forward(const ForwardCall& call, const Axis& axis) {
