@@ -80,7 +80,7 @@ void Compiler::add_member(NodeId node) {
     refuse("a function of columns", "a lookup inside: look up all rows before, as columns");
   }
   if (tape_.items_of(node) != 1 || op.batching.open_inputs != 0) {
-    refuse("operations on single columns", std::string(op.name) + " of several");
+    refuse("operations without minibatch dimension", std::string(op.name) + " of several elements");
   }
   VertexProgram::MemberNumbers numbers;
   if (op.numbers.random) {
