@@ -1,4 +1,4 @@
-// SemiMarkovCRF: sums and best segmentations from left to right, a few nodes per position.
+// SemiMarkovCRF: sums as a recursion from left to right, and best segmentations.
 #include "nn/structured/semi_markov_crf.h"
 
 #include <algorithm>
@@ -6,31 +6,45 @@
 
 #include "dynet_like/core/errors.h"
 #include "dynet_like/core/text.h"
-#include "dynet_like/graph/computation_graph.h"
 #include "nn/structured/best.h"
-#include "nn/structured/minibatch_range.h"
 #include "nn/structured/span_scores.h"
 
 namespace dynet_like::nn {
 
 namespace {
 
-/// The scores of all segments with one end, a column per length, from long to short. Ends that have
-/// equally many are one node.
-std::vector<Expression> segments_by_end(std::span<const Expression> scores, unsigned words) {
-  const auto longest = static_cast<unsigned>(scores.size());
-  std::vector<Expression> by_end;
-  const auto add = [&](unsigned lengths, unsigned first_end, unsigned ends) {
-    std::vector<Expression> columns;
-    for (unsigned length = lengths; length > 0; --length) {
-      columns.push_back(minibatch_range(scores[length - 1], first_end - length, ends));
+/// A column for every end: the scores of all segments with it, from short to long. Those that would
+/// begin before the first word are zeros, which nothing reads.
+Expression segments_by_end(std::span<const Expression> scores, unsigned words, unsigned longest) {
+  const unsigned labels = scores[0].dim().rows();
+  std::vector<Expression> by_length;
+  for (unsigned length = 1; length <= longest; ++length) {
+    if (length > words) {
+      by_length.push_back(zeros(*scores[0].pg, {labels}));
+      continue;
     }
-    const Expression all = concatenate_cols(columns);
-    for (unsigned i = 0; i < ends; ++i) by_end.push_back(pick_batch_elem(all, i));
-  };
-  for (unsigned end = 1; end < longest; ++end) add(end, end, 1);
-  add(longest, longest, words - longest + 1);
-  return by_end;
+    std::vector<unsigned> counts(words, 1);
+    std::fill_n(counts.begin(), length - 1, 0);
+    const Expression all = reshape(scores[length - 1], {labels, words - length + 1});
+    by_length.push_back(reshape(segment_sum(all, counts), Dim({labels}, words)));
+  }
+  return reshape(concatenate(by_length), {labels * longest, words});
+}
+
+/// What segments that end at a word have before them: the words before, from the last one on, and
+/// with kind `from_start` the beginning of the sentence.
+enum Kind : unsigned { from_words, from_start };
+
+Structure ends_of(unsigned words, unsigned longest) {
+  std::vector<std::vector<unsigned>> before(words);
+  std::vector<Structure::Vertex> vertices;
+  for (unsigned word = 0; word < words; ++word) {
+    for (unsigned length = 1; length <= std::min(word, longest); ++length) {
+      before[word].push_back(word - length);
+    }
+    vertices.push_back({before[word], word, word < longest ? from_start : from_words});
+  }
+  return Structure(vertices);
 }
 
 unsigned at_least_one(unsigned max_length) {
@@ -42,7 +56,22 @@ unsigned at_least_one(unsigned max_length) {
 
 SemiMarkovCRF::SemiMarkovCRF(ParameterCollection& model, unsigned labels, unsigned max_length,
                              const std::string& name)
-    : max_length_(at_least_one(max_length)), chain_(model, labels, name) {}
+    : max_length_(at_least_one(max_length)),
+      chain_(model, labels, name),
+      prefixes_(recursion<Prefixes>(
+          [chain = chain_](unsigned kind, const Expression& segments,
+                           const std::vector<Prefixes>& before) {
+            ComputationGraph& graph = *segments.pg;
+            const unsigned n = chain.labels();
+            std::vector<Expression> starts;
+            for (const Prefixes& each : before) starts.push_back(each[1]);
+            if (kind == from_start) starts.push_back(parameter(graph, chain.start));
+            const auto lengths = static_cast<unsigned>(starts.size());
+            const Expression scores = reshape(pick_range(segments, 0, n * lengths), {n, lengths});
+            const Expression upto = logsumexp_dim(concatenate_cols(starts) + scores, 1);
+            return Prefixes{upto, logsumexp_dim(upto + parameter(graph, chain.transitions), 0)};
+          },
+          "SemiMarkovCRF")) {}
 
 unsigned SemiMarkovCRF::check(std::span<const Expression> scores) const {
   const unsigned words = check_span_scores("SemiMarkovCRF", scores, max_length_);
@@ -78,31 +107,28 @@ Expression SemiMarkovCRF::loss(std::span<const Expression> scores,
 
 Expression SemiMarkovCRF::log_partition(std::span<const Expression> scores) const {
   const unsigned words = check(scores);
-  ComputationGraph& graph = *scores[0].pg;
-  const Expression transitions = parameter(graph, chain_.transitions);
-  const std::vector<Expression> by_end = segments_by_end(scores, words);
-  // For every position and label, ln of the sum over what can stand before a segment that begins
-  // there with this label.
-  std::vector<Expression> before = {parameter(graph, chain_.start)};
-  while (true) {
-    const std::size_t end = before.size(), lengths = std::min(end, scores.size());
-    const std::vector<Expression> starts(before.end() - static_cast<long>(lengths), before.end());
-    const Expression upto = logsumexp_dim(concatenate_cols(starts) + by_end[end - 1], 1);
-    if (end == words) return logsumexp_dim(upto + parameter(graph, chain_.end), 0);
-    before.push_back(logsumexp_dim(upto + transitions, 0));
-  }
+  const States<Prefixes> prefixes =
+      prefixes_(ends_of(words, max_length_), segments_by_end(scores, words, max_length_));
+  return logsumexp_dim(prefixes.last()[0] + parameter(*scores[0].pg, chain_.end), 0);
 }
 
 Expression SemiMarkovCRF::score(std::span<const Expression> scores,
                                 std::span<const LabelledSpan> segments) const {
   check(check(scores), segments);
   std::vector<unsigned> sequence;
-  std::vector<Expression> terms;
+  std::vector<std::vector<unsigned>> starts(scores.size()), labels(scores.size());  // by length
   for (const auto& [start, end, label] : segments) {
-    terms.push_back(pick(pick_batch_elem(scores[end - start - 1], start), label));
+    starts[end - start - 1].push_back(start);
+    labels[end - start - 1].push_back(label);
     sequence.push_back(label);
   }
-  terms.push_back(chain_.score(*scores[0].pg, sequence));
+  std::vector<Expression> terms = {chain_.score(*scores[0].pg, sequence)};
+  for (std::size_t i = 0; i < scores.size(); ++i) {
+    if (starts[i].empty()) continue;
+    const Expression picked = pick(pick_batch_elems(scores[i], starts[i]), labels[i]);
+    const auto count = static_cast<unsigned>(starts[i].size());
+    terms.push_back(reshape(segment_sum(reshape(picked, {1, count}), {count}), {1}));
+  }
   return sum(terms);
 }
 

@@ -1,11 +1,12 @@
 // SemiMarkovCRF: scores whole segmentations of a sentence into labelled segments.
 #pragma once
 
+#include <array>
 #include <span>
 #include <string>
 #include <vector>
 
-#include "dynet_like/graph/expression.h"
+#include "dynet_like/graph/recursion.h"
 #include "nn/structured/label_chain.h"
 #include "nn/structured/labelled_span.h"
 
@@ -15,8 +16,8 @@ namespace dynet_like::nn {
 /// segments of at most `max_length` words, each with a label. Segments s_1, ..., s_k with labels y
 /// have
 ///   score = start[y_1] + sum of scores(s_i)[y_i] + sum of transitions[y_i, y_(i + 1)] + end[y_k]
-/// and the probability e^score / (sum of e^score over all segmentations). All of it is recorded, so
-/// that sentences are batched.
+/// and the probability e^score / (sum of e^score over all segmentations). The sum is a recursion
+/// along the sentence.
 ///
 /// Scores come by length: scores[l - 1] are those of all segments of l words, {labels} with a
 /// minibatch element for every start, so n - l + 1 of them, for every length up to max_length that
@@ -54,8 +55,13 @@ class SemiMarkovCRF {
   unsigned check(std::span<const Expression> scores) const;
   void check(unsigned words, std::span<const LabelledSpan> segments) const;
 
+  /// For every label, ln of the sum over all segmentations up to a word: whose last segment has the
+  /// label, and with what a segment with the label behind it adds.
+  using Prefixes = std::array<Expression, 2>;
+
   unsigned max_length_;
   LabelChain chain_;
+  Recursion<Prefixes> prefixes_;
 };
 
 }  // namespace dynet_like::nn
