@@ -237,6 +237,7 @@ const Op& Joiner::op_of(ops::Formula formula) {
       std::ranges::find_if(ops_, [&](const auto& op) { return op->program == formula; });
   if (known != ops_.end()) return **known;
   ops_.push_back(make_formula_op("elementwise", std::move(formula)));
+  tape_.shared_types()->keep(ops_.back());  // graphs may outlive the function
   return *ops_.back();
 }
 

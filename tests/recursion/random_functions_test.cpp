@@ -179,6 +179,26 @@ TEST(RandomFunctions, HaveTheValuesAndGradientsOfDirectCalls) {
   }
 }
 
+TEST(RandomFunctions, MayBeGoneWhenTheirGraphsRun) {
+  ParameterCollection model(1);
+  const LookupParameter words = model.add_lookup_parameters(5, {kSize}, "words");
+  const RandomFunction function(3, model);
+  Minibatch batch, expected;
+  {
+    const auto along = recursion<States2>(function, "random");
+    for (unsigned length = 1; length <= 3; ++length) {
+      batch.add_loss(call_along(batch.new_graph(), words, along, length));
+    }
+  }
+  const auto along = recursion<States2>(function, "random");
+  for (unsigned length = 1; length <= 3; ++length) {
+    expected.add_loss(call_along(expected.new_graph(), words, along, length));
+  }
+  EXPECT_EQ(batch.forward(), expected.forward());
+  EXPECT_TRUE(same(batch.backward().all_values(*model.storages()[0]),
+                   expected.backward().all_values(*model.storages()[0])));
+}
+
 // An LSTM gate by gate is a product and an elementwise call per gate matrix and level, not eight.
 TEST(RandomFunctions, RunElementwiseOperationsTogether) {
   ParameterCollection model(3);
