@@ -1,4 +1,5 @@
 // The cell whose forget gates see both children.
+#include "bench/by_hand/parameters.h"
 #include "bench/by_hand/tree_cells.h"
 #include "dynet_like/ops/structured.h"
 

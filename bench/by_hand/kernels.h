@@ -24,6 +24,11 @@ Places places(std::size_t begin, std::size_t end, const Place& place) {
   return all;
 }
 
+/// The same for n items that lie one behind the other, `size` numbers each.
+inline Places rows(const float* first, std::size_t n, std::size_t size) {
+  return places(0, n, [&](std::size_t v) { return first + v * size; });
+}
+
 /// Where the gradients of an argument go: written, or added to what is there.
 class GradientPlaces {
  public:
@@ -31,7 +36,9 @@ class GradientPlaces {
     for (const void* place : places) places_.push_back(const_cast<void*>(place));
   }
   void* const* items() const { return places_.data(); }
-  Destination destination() const { return {items(), add_.data()}; }
+  Destination destination() const { return from(0); }
+  /// Those from item `first` on.
+  Destination from(std::size_t first) const { return {items() + first, add_.data() + first}; }
 
  private:
   std::vector<void*> places_;
@@ -75,6 +82,8 @@ class Layer {
   Layer(Queue& queue, const Op& op, std::vector<Dim> inputs,
         std::vector<std::uint32_t> attributes = {});
 
+  /// An input that could be shared, such as a bias, is one per item after all.
+  void stack(unsigned input) { type_.shared[input] = 0; }
   const Signature& type() const { return type_; }
   void forward(std::size_t n, std::span<const Operand> in, float* out, float* saved,
                const std::uint32_t* integers = nullptr);

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "bench/by_hand/own_forget_gates.h"
+#include "bench/by_hand/parameters.h"
 #include "bench/by_hand/tree_cells.h"
 #include "dynet_like/ops/structured.h"
 

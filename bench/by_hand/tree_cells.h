@@ -49,7 +49,4 @@ std::unique_ptr<InnerCell> make_both_forget_cell(Queue& queue, Workload& model);
 /// and what is pointwise while the sums are in the cache.
 std::unique_ptr<InnerCell> make_own_forget_cell(Queue& queue, Workload& model);
 
-/// A parameter of the model.
-Weight weight_of(Queue& queue, Workload& model, const std::string& name);
-
 }  // namespace dynet_like::bench::by_hand

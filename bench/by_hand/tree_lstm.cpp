@@ -5,6 +5,7 @@
 #include <numeric>
 #include <stdexcept>
 
+#include "bench/by_hand/parameters.h"
 #include "bench/models/models.h"
 #include "dynet_like/device/updates.h"
 #include "dynet_like/ops/structured.h"
@@ -13,10 +14,6 @@ namespace dynet_like::bench::by_hand {
 
 namespace {
 
-std::vector<float> values_of(Workload& model, const std::string& name) {
-  return as_vector(model.parameters().find(name)->tensor());
-}
-
 MakeInnerCell cell_of(const std::string& name) {
   if (name == TreeLSTM::kBothForget) return make_both_forget_cell;
   if (name == TreeLSTM::kOwnForget) return make_own_forget_cell;
@@ -24,10 +21,6 @@ MakeInnerCell cell_of(const std::string& name) {
 }
 
 }  // namespace
-
-Weight weight_of(Queue& queue, Workload& model, const std::string& name) {
-  return Weight(queue, name, model.parameters().find(name)->dim, values_of(model, name));
-}
 
 TreeLSTM::TreeLSTM(const std::string& name, unsigned hidden)
     : TreeLSTM(*make_model(name, hidden, Form::fused), hidden, cell_of(name)) {}

@@ -1,0 +1,37 @@
+// Copies of the model's parameters.
+#include "bench/by_hand/parameters.h"
+
+#include "dynet_like/device/updates.h"
+
+namespace dynet_like::bench::by_hand {
+
+std::vector<float> values_of(Workload& model, const std::string& name) {
+  return as_vector(model.parameters().find(name)->tensor());
+}
+
+Weight weight_of(Queue& queue, Workload& model, const std::string& name) {
+  return Weight(queue, name, model.parameters().find(name)->dim, values_of(model, name));
+}
+
+// A matrix lies column by column.
+Weight columns_of(Queue& queue, Workload& model, const std::string& name, unsigned first,
+                  unsigned end) {
+  const std::vector<float> all = values_of(model, name);
+  const unsigned height = model.parameters().find(name)->dim.rows();
+  const auto column = [&](std::size_t c) { return all.begin() + static_cast<long>(c * height); };
+  return Weight(queue, name, Dim({height, end - first}), {column(first), column(end)});
+}
+
+Places Table::rows(std::span<const unsigned> words) const {
+  return places(0, words.size(), [&](std::size_t v) { return values_.data() + words[v] * size_; });
+}
+
+// The changes of the words follow one another: their sum is that of the sum of the gradients.
+void Table::update(std::span<const unsigned> words, const float* gradients, float rate) {
+  for (std::size_t v = 0; v < words.size(); ++v) {
+    float* row = values_.data() + words[v] * size_;
+    updates::descend(DType::f32, row, gradients + v * size_, size_, rate, 1);
+  }
+}
+
+}  // namespace dynet_like::bench::by_hand
