@@ -24,10 +24,14 @@ void Weight::pack() {
   queue_->pack(DType::f32, values_.data(), rows, columns, true, packed_transpose_.data());
 }
 
-void Weight::set_gradient(const Places& dy, const Places& x) {
+void Weight::set_gradient(const Places& dy, const Places& x) { sum_products(dy, x, true); }
+
+void Weight::add_gradient(const Places& dy, const Places& x) { sum_products(dy, x, false); }
+
+void Weight::sum_products(const Places& dy, const Places& x, bool fresh) {
   queue_->add_outer_products(
       DType::f32,
-      {gradient_.data(), dim_.rows(), dim_.cols(), {dy.data(), x.data(), dy.size()}, true});
+      {gradient_.data(), dim_.rows(), dim_.cols(), {dy.data(), x.data(), dy.size()}, fresh});
 }
 
 void Weight::set_gradient(const Places& dy) {

@@ -60,6 +60,7 @@ class Weight {
 
   /// The gradient becomes the sum of all dy_i x_i', or of all dy_i; then it may be added to.
   void set_gradient(const Places& dy, const Places& x);
+  void add_gradient(const Places& dy, const Places& x);
   void set_gradient(const Places& dy);
   /// gradient[first, first + size) += the sum of all dy_i.
   void add_gradient(std::size_t first, std::size_t size, const Places& dy);
@@ -68,6 +69,7 @@ class Weight {
 
  private:
   void pack();
+  void sum_products(const Places& dy, const Places& x, bool fresh);
 
   Queue* queue_;
   std::string name_;

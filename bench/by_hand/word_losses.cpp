@@ -9,6 +9,17 @@
 
 namespace dynet_like::bench::by_hand {
 
+namespace {
+
+// The kernel of weight gradients takes so many words at a time, and all of the gradient each time:
+// stretches of other lengths would read and write it more often.
+constexpr std::size_t kAddends = 256;
+
+// Scores that stay in the cache between product and loss.
+constexpr std::size_t kScoreBytes = std::size_t{2} << 20;
+
+}  // namespace
+
 WordLosses::WordLosses(Queue& queue, Workload& model, const std::string& path)
     : weights_(weight_of(queue, model, path + "/W")),
       bias_(weight_of(queue, model, path + "/b")),
@@ -17,64 +28,57 @@ WordLosses::WordLosses(Queue& queue, Workload& model, const std::string& path)
                     {bias_.dim(), weights_.dim(), Dim({weights_.dim().cols()})}),
       loss_layer_(queue, ops::pickneglogsoftmax, {bias_.dim()}) {}
 
-// For every stretch all weights are read once, so that it should not be short either.
-std::size_t WordLosses::at_a_time() const {
-  constexpr std::size_t kScoreBytes = std::size_t{4} << 20;
-  return std::max(kScoreBytes / (classes_ * sizeof(float)), std::size_t{24});
-}
-
 double WordLosses::forward(const Places& xs, const std::vector<std::uint32_t>& labels,
                            Arena& arena) {
-  const std::size_t n = xs.size(), most = std::min(n, at_a_time());
-  auto* scores = arena.allocate_array<float>(most * classes_);
-  auto* losses = arena.allocate_array<float>(n);
-  for (std::size_t first = 0; first < n; first += most) {
-    forward({std::min(most, n - first), xs.data() + first, labels.data() + first, scores,
-             losses + first, nullptr});
-  }
-  return std::accumulate(losses, losses + n, 0.0);
+  return for_stretches(xs, labels, arena, false,
+                       [&](std::size_t, const Words& words) { forward(words); });
 }
 
 double WordLosses::forward_and_backward(const Places& xs, const std::vector<std::uint32_t>& labels,
                                         Arena& arena, const Places& dxs) {
-  const std::size_t n = xs.size(), most = at_a_time();
-  auto* scores = arena.allocate_array<float>(n * classes_);
-  auto* losses = arena.allocate_array<float>(n);
-  auto* saved = arena.allocate_array<float>(n * loss_layer_.type().saved_size);
   const GradientPlaces dx(dxs, false);
-  for (std::size_t first = 0; first < n; first += most) {
-    const Words words{std::min(most, n - first),
-                      xs.data() + first,
-                      labels.data() + first,
-                      scores + first * classes_,
-                      losses + first,
-                      saved + first * loss_layer_.type().saved_size};
+  return for_stretches(xs, labels, arena, true, [&](std::size_t first, const Words& words) {
     forward(words);
-    backward(words, dx.from(first));
+    backward(words, dx.from(first), first == 0);
+  });
+}
+
+template <class Visit>
+double WordLosses::for_stretches(const Places& xs, const std::vector<std::uint32_t>& labels,
+                                 Arena& arena, bool train, const Visit& visit) {
+  const std::size_t fit = std::max(kScoreBytes / (classes_ * sizeof(float)), std::size_t{24});
+  const std::size_t n = xs.size();
+  const std::size_t most = std::min(n, train ? (fit + kAddends - 1) / kAddends * kAddends : fit);
+  auto* scores = arena.allocate_array<float>(most * classes_);
+  auto* losses = arena.allocate_array<float>(n);
+  auto* saved = train ? arena.allocate_array<float>(most * loss_layer_.type().saved_size) : nullptr;
+  for (std::size_t first = 0, end; first < n; first = end) {
+    end = std::min(first + most, n);
+    visit(first, Words{Places(xs.begin() + first, xs.begin() + end), labels.data() + first, scores,
+                       losses + first, saved});
   }
-  const Places dscores = rows(scores, n, classes_);
-  weights_.set_gradient(dscores, xs);
-  bias_.set_gradient(dscores);
   return std::accumulate(losses, losses + n, 0.0);
 }
 
 void WordLosses::forward(const Words& words) {
-  const Operand in[] = {bias_.operand(), weights_.operand(), {words.xs}};
-  scores_layer_.forward(words.count, in, words.scores, nullptr);
-  const Places scores = rows(words.scores, words.count, classes_);
+  const std::size_t n = words.xs.size();
+  const Operand in[] = {bias_.operand(), weights_.operand(), {words.xs.data()}};
+  scores_layer_.forward(n, in, words.scores, nullptr);
+  const Places scores = rows(words.scores, n, classes_);
   const Operand loss_in[] = {{scores.data()}};
-  loss_layer_.forward(words.count, loss_in, words.losses, words.saved, words.labels);
+  loss_layer_.forward(n, loss_in, words.losses, words.saved, words.labels);
 }
 
-void WordLosses::backward(const Words& words, const Destination& dx) {
+void WordLosses::backward(const Words& words, const Destination& dx, bool is_first) {
+  const std::size_t n = words.xs.size();
   const float one = 1;
-  const Places ones(words.count, &one), scores = rows(words.scores, words.count, classes_);
-  const Places saved = rows(words.saved, words.count, loss_layer_.type().saved_size);
+  const Places ones(n, &one), scores = rows(words.scores, n, classes_);
+  const Places saved = rows(words.saved, n, loss_layer_.type().saved_size);
   const GradientPlaces dscores(scores, false);
   const Operand loss_in[] = {{scores.data()}};
   const Destination loss_dx[] = {dscores.destination()};
   BackwardCall loss;
-  loss.n = words.count;
+  loss.n = n;
   loss.in = loss_in;
   loss.saved.items = saved.data();
   loss.dy.items = ones.data();
@@ -82,14 +86,21 @@ void WordLosses::backward(const Words& words, const Destination& dx) {
   loss.integers = words.labels;
   loss_layer_.backward(loss);
 
-  const Operand in[] = {bias_.operand(), weights_.transposed(), {words.xs}};
+  const Operand in[] = {bias_.operand(), weights_.transposed(), {words.xs.data()}};
   const Destination to[] = {{}, {}, dx};
   BackwardCall call;
-  call.n = words.count;
+  call.n = n;
   call.in = in;
   call.dy.items = scores.data();
   call.dx = to;
   scores_layer_.backward(call);
+  if (is_first) {
+    weights_.set_gradient(scores, words.xs);
+    bias_.set_gradient(scores);
+  } else {
+    weights_.add_gradient(scores, words.xs);
+    bias_.add_gradient(0, classes_, scores);
+  }
 }
 
 }  // namespace dynet_like::bench::by_hand

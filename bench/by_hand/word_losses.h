@@ -10,8 +10,9 @@
 
 namespace dynet_like::bench::by_hand {
 
-/// An affine map and pickneglogsoftmax. Some words are run at a time: their scores are still in the
-/// cache when the loss reads them, and when gradients take their place.
+/// An affine map and pickneglogsoftmax. Where there are many classes, some words are run at a time:
+/// their scores are still in the cache when the loss reads them, when gradients take their place,
+/// and when weights and words get theirs.
 class WordLosses {
  public:
   /// Begins with the parameters of the model's layer at that path, such as "/output".
@@ -30,14 +31,16 @@ class WordLosses {
  private:
   // Some of the words.
   struct Words {
-    std::size_t count;
-    const void* const* xs;
+    Places xs;
     const std::uint32_t* labels;
     float *scores, *losses, *saved;
   };
-  std::size_t at_a_time() const;
+  // visit(first, words) for one stretch after the other, which all have the same scores.
+  template <class Visit>
+  double for_stretches(const Places& xs, const std::vector<std::uint32_t>& labels, Arena& arena,
+                       bool train, const Visit& visit);
   void forward(const Words& words);
-  void backward(const Words& words, const Destination& dx);
+  void backward(const Words& words, const Destination& dx, bool is_first);
 
   Weight weights_, bias_;
   std::size_t classes_;
