@@ -7,6 +7,7 @@
 #include <regex>
 #include <sstream>
 
+#include "bench/by_hand/sequence_model.h"
 #include "bench/by_hand/tree_lstm.h"
 #include "bench/models/models.h"
 #include "bench/support/data_files.h"
@@ -86,6 +87,12 @@ nlohmann::json describe(const bench::ModelKind& model, unsigned hidden, const st
     const std::vector<bench::BinaryTree> trees = bench::make_trees(bench::kTreeData);
     bench::by_hand::TreeLSTM by_hand(model.name, hidden);
     entry["losses"]["by_hand"] = by_hand.forward({trees.data(), kInstances}, false) / kInstances;
+  }
+  if (bench::by_hand::has_sequence_model(model.name)) {
+    const auto by_hand = bench::by_hand::make_sequence_model(model.name, hidden);
+    const std::vector<bench::Sentence> sentences = bench::make_sentences(by_hand->data());
+    entry["losses"]["by_hand"] =
+        by_hand->forward({sentences.data(), kInstances}, false) / kInstances;
   }
   return entry;
 }

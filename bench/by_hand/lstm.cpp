@@ -10,8 +10,16 @@ namespace dynet_like::bench::by_hand {
 
 namespace {
 
-// The cell takes one product at least: the first step has that of a column of zeros with a zero.
-const Dim kOneColumn({1});
+// So many sequences are worth reading W for. Where they are, its products are best made by the
+// cell, while the gates' sums are in the cache.
+constexpr std::size_t kWide = 16;
+
+Dim vector_for(const Weight& weight) { return Dim({weight.dim().cols()}); }
+
+Places part(const Places& all, std::size_t first, std::size_t n) {
+  const auto begin = all.begin() + static_cast<std::ptrdiff_t>(first);
+  return Places(begin, begin + static_cast<std::ptrdiff_t>(n));
+}
 
 }  // namespace
 
@@ -20,14 +28,16 @@ LSTM::LSTM(Queue& queue, Workload& model, const std::string& path)
       u_(weight_of(queue, model, path + "/U")),
       bias_(weight_of(queue, model, path + "/b")),
       hidden_(u_.dim().cols()),
-      input_layer_(queue, ops::affine_transform, {bias_.dim(), w_.dim(), Dim({w_.dim().cols()})}),
-      first_layer_(queue, ops::lstm_cell,
-                   {bias_.dim(), Dim({u_.dim().cols()}), bias_.dim(), kOneColumn}, {1, 0}),
-      layer_(queue, ops::lstm_cell,
-             {bias_.dim(), Dim({u_.dim().cols()}), u_.dim(), Dim({u_.dim().cols()})}, {1, 0}),
-      zeros_(4 * hidden_) {
-  first_layer_.stack(0);
-  layer_.stack(0);
+      first_layer_(queue, ops::lstm_cell, {bias_.dim(), vector_for(u_), w_.dim(), vector_for(w_)},
+                   {1, 0}),
+      wide_layer_(queue, ops::lstm_cell,
+                  {bias_.dim(), vector_for(u_), w_.dim(), vector_for(w_), u_.dim(), vector_for(u_)},
+                  {1, 0}),
+      narrow_layer_(queue, ops::lstm_cell, {bias_.dim(), vector_for(u_), u_.dim(), vector_for(u_)},
+                    {1, 0}),
+      input_layer_(queue, ops::affine_transform, {bias_.dim(), w_.dim(), vector_for(w_)}),
+      zeros_(hidden_) {
+  narrow_layer_.stack(0);
 }
 
 void LSTM::allocate(Arena& arena, bool train) {
@@ -35,11 +45,11 @@ void LSTM::allocate(Arena& arena, bool train) {
   const auto array = [&](bool needed, std::size_t each) {
     return needed ? arena.allocate_array<float>(n * each) : nullptr;
   };
-  sums_ = array(true, 4 * hidden_);
+  gates_ = array(true, 4 * hidden_);
   states_ = array(true, 2 * hidden_);
-  saved_ = array(train, layer_.type().saved_size);
+  saved_ = array(train, wide_layer_.type().saved_size);
   dstates_ = array(train, 2 * hidden_);
-  sum_places_ = rows(sums_, n, 4 * hidden_);
+  gate_places_ = rows(gates_, n, 4 * hidden_);
   h_ = rows(states_, n, 2 * hidden_);
   c_ = rows(states_ + hidden_, n, 2 * hidden_);
   if (!train) return;
@@ -50,87 +60,109 @@ void LSTM::allocate(Arena& arena, bool train) {
 void LSTM::forward(const Steps& steps, const Places& xs, Arena& arena, bool train) {
   steps_ = &steps;
   xs_ = xs;
+  for (narrow_ = 1; steps.width(narrow_) >= kWide;) ++narrow_;
   allocate(arena, train);
-  const Operand inputs[] = {bias_.operand(), w_.operand(), {xs_.data()}};
-  input_layer_.forward(size(), inputs, sums_, nullptr);
+  forward_narrow_inputs();
   for (std::size_t step = 0; step < steps.count(); ++step) {
-    const std::size_t begin = steps.begin(step);
+    const std::size_t begin = steps.begin(step), n = steps.width(step);
     float* states = states_ + begin * 2 * hidden_;
-    float* saved = train ? saved_ + begin * layer_.type().saved_size : nullptr;
-    const Operand zeros{nullptr, zeros_.data()}, sums{sum_places_.data() + begin};
+    float* saved = train ? saved_ + begin * wide_layer_.type().saved_size : nullptr;
+    const Operand w = w_.operand(), u = u_.operand(), bias = bias_.operand();
+    const Operand x{xs_.data() + begin};
     if (step == 0) {
-      const Operand in[] = {sums, zeros, zeros, zeros};
-      first_layer_.forward(steps.width(step), in, states, saved);
+      const Operand in[] = {bias, {nullptr, zeros_.data()}, w, x};
+      first_layer_.forward(n, in, states, saved);
+      continue;
+    }
+    const std::size_t before = steps.begin(step - 1);
+    const Operand c{c_.data() + before}, h{h_.data() + before};
+    if (step < narrow_) {
+      const Operand in[] = {bias, c, w, x, u, h};
+      wide_layer_.forward(n, in, states, saved);
     } else {
-      const std::size_t before = steps.begin(step - 1);
-      const Operand in[] = {sums, {c_.data() + before}, u_.operand(), {h_.data() + before}};
-      layer_.forward(steps.width(step), in, states, saved);
+      const Operand in[] = {{gate_places_.data() + begin}, c, u, h};
+      narrow_layer_.forward(n, in, states, saved);
     }
   }
 }
 
+void LSTM::forward_narrow_inputs() {
+  const std::size_t first = narrow_begin();
+  if (first == size()) return;
+  const Operand in[] = {bias_.operand(), w_.operand(), {xs_.data() + first}};
+  input_layer_.forward(size() - first, in, gates_ + first * 4 * hidden_, nullptr);
+}
+
 void LSTM::backward(const GradientPlaces& dx) {
-  for (std::size_t step = steps_->count(); step-- > 0;) backward_step(step);
-  backward_inputs(dx);
+  for (std::size_t step = steps_->count(); step-- > 0;) backward_step(step, dx);
+  backward_narrow_inputs(dx);
   set_weight_gradients();
 }
 
 // An h has got a gradient from outside, to which the step behind adds; a c gets only one from that
 // step, or none at the end of a sequence.
-void LSTM::backward_step(std::size_t step) {
+void LSTM::backward_step(std::size_t step, const GradientPlaces& dx) {
   const std::size_t begin = steps_->begin(step), n = steps_->width(step);
   for (std::size_t v = begin + steps_->width(step + 1); v < begin + n; ++v) {
     std::fill_n(dstates_ + (2 * v + 1) * hidden_, hidden_, 0.0f);
   }
-  const std::size_t each = layer_.type().saved_size;
+  const std::size_t each = wide_layer_.type().saved_size;
   const Places saved = rows(saved_ + begin * each, n, each);
-  const GradientPlaces dsums(Places(sum_places_.begin() + begin, sum_places_.begin() + begin + n),
-                             false);
+  const GradientPlaces dgates(part(gate_places_, begin, n), false);
   BackwardCall call;
   call.n = n;
   call.saved.items = saved.data();
   call.dy.items = dh_.data() + begin;
-  call.deferred = dsums.items();
-  const Operand zeros{nullptr, zeros_.data()}, sums{sum_places_.data() + begin};
-  if (step == 0) {
-    const Operand in[] = {sums, zeros, zeros, zeros};
-    const Destination none[4] = {};
+  call.deferred = dgates.items();
+  const Operand w = w_.transposed(), u = u_.transposed(), bias = bias_.operand();
+  const Operand x{xs_.data() + begin};
+  const auto run = [&](Layer& layer, const Operand* in, const Destination* to) {
     call.in = in;
-    call.dx = none;
-    return first_layer_.backward(call);
+    call.dx = to;
+    layer.backward(call);
+  };
+  if (step == 0) {
+    const Operand in[] = {bias, {nullptr, zeros_.data()}, w, x};
+    const Destination to[] = {{}, {}, {}, dx.from(begin)};
+    return run(first_layer_, in, to);
   }
   const std::size_t before = steps_->begin(step - 1);
-  const auto of_those_before = [&](const Places& all) {
-    return Places(all.begin() + before, all.begin() + before + n);
-  };
-  const GradientPlaces dc(of_those_before(dc_), false), dh(of_those_before(dh_), true);
-  const Operand in[] = {sums, {c_.data() + before}, u_.transposed(), {h_.data() + before}};
-  const Destination dx[] = {{}, dc.destination(), {}, dh.destination()};
-  call.in = in;
-  call.dx = dx;
-  layer_.backward(call);
+  const GradientPlaces dc(part(dc_, before, n), false), dh(part(dh_, before, n), true);
+  const Operand c{c_.data() + before}, h{h_.data() + before};
+  if (step < narrow_) {
+    const Operand in[] = {bias, c, w, x, u, h};
+    const Destination to[] = {{}, dc.destination(), {}, dx.from(begin), {}, dh.destination()};
+    run(wide_layer_, in, to);
+  } else {
+    const Operand in[] = {{gate_places_.data() + begin}, c, u, h};
+    const Destination to[] = {{}, dc.destination(), {}, dh.destination()};
+    run(narrow_layer_, in, to);
+  }
 }
 
-void LSTM::backward_inputs(const GradientPlaces& dx) {
-  const Operand in[] = {bias_.operand(), w_.transposed(), {xs_.data()}};
-  const Destination to[] = {{}, {}, dx.destination()};
+void LSTM::backward_narrow_inputs(const GradientPlaces& dx) {
+  const std::size_t first = narrow_begin();
+  if (first == size()) return;
+  const Operand in[] = {bias_.operand(), w_.transposed(), {xs_.data() + first}};
+  const Destination to[] = {{}, {}, dx.from(first)};
   BackwardCall call;
-  call.n = size();
+  call.n = size() - first;
   call.in = in;
-  call.dy.items = sum_places_.data();
+  call.dy.items = gate_places_.data() + first;
   call.dx = to;
   input_layer_.backward(call);
 }
 
 void LSTM::set_weight_gradients() {
-  w_.set_gradient(sum_places_, xs_);
-  bias_.set_gradient(sum_places_);
+  w_.set_gradient(gate_places_, xs_);
+  bias_.set_gradient(gate_places_);
   Places before;
   for (std::size_t step = 1; step < steps_->count(); ++step) {
-    const auto first = h_.begin() + steps_->begin(step - 1);
-    before.insert(before.end(), first, first + steps_->width(step));
+    const auto first = h_.begin() + static_cast<std::ptrdiff_t>(steps_->begin(step - 1));
+    before.insert(before.end(), first, first + static_cast<std::ptrdiff_t>(steps_->width(step)));
   }
-  u_.set_gradient(Places(sum_places_.begin() + steps_->width(0), sum_places_.end()), before);
+  const std::size_t first = steps_->width(0);
+  u_.set_gradient(part(gate_places_, first, size() - first), before);
 }
 
 double LSTM::product_flops() const {

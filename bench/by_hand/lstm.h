@@ -1,6 +1,7 @@
 // An LSTM over the sequences of a minibatch, step by step.
 #pragma once
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -10,8 +11,9 @@
 
 namespace dynet_like::bench::by_hand {
 
-/// Does what nn::LSTM does. What it reads does not depend on states, so that W x + b is one product
-/// for all elements; a step is then one call of the library's kernel. There is no product with the
+/// Does what nn::LSTM does. A step is one call of the library's kernel. Where few sequences have a
+/// step, a product takes as long to read W as to multiply: for all such steps, which are the last
+/// ones, W x + b is one product, since it does not depend on states. There is no product with the
 /// zeros before the first step.
 class LSTM {
  public:
@@ -33,23 +35,26 @@ class LSTM {
 
  private:
   void allocate(Arena& arena, bool train);
-  void backward_step(std::size_t step);
-  void backward_inputs(const GradientPlaces& dx);
+  void backward_step(std::size_t step, const GradientPlaces& dx);
+  void forward_narrow_inputs();
+  void backward_narrow_inputs(const GradientPlaces& dx);
   void set_weight_gradients();
+  std::size_t narrow_begin() const { return steps_->begin(std::min(narrow_, steps_->count())); }
   std::size_t size() const { return steps_->elements().size(); }
 
   Weight w_, u_, bias_;
   std::size_t hidden_;
-  Layer input_layer_, first_layer_, layer_;
+  Layer first_layer_, wide_layer_, narrow_layer_, input_layer_;
   std::vector<float> zeros_;
 
   const Steps* steps_ = nullptr;
+  std::size_t narrow_ = 0;  ///< the first step of those with few sequences
   Places xs_;
-  // By element; a state is h, then c. The backward pass does not need the gates' sums of inputs:
-  // the gradients of the sums take their place.
-  float *sums_ = nullptr, *states_ = nullptr;
+  // By element; a state is h, then c. The backward pass does not need W x + b: the gradients of the
+  // gates take its place.
+  float *gates_ = nullptr, *states_ = nullptr;
   float *saved_ = nullptr, *dstates_ = nullptr;  ///< null without training
-  Places sum_places_, h_, c_, dh_, dc_;
+  Places gate_places_, h_, c_, dh_, dc_;
 };
 
 }  // namespace dynet_like::bench::by_hand

@@ -13,8 +13,9 @@
 namespace dynet_like::bench::by_hand {
 
 /// Does by hand what the library does for make_model(name, hidden, Form::fused), with its kernels
-/// and beginning with the same weights: sentences are ordered by their length, the words of a step
-/// of the LSTM are run together, and everything else is one call for all words of the minibatch.
+/// and beginning with the same weights: sentences are ordered by their length, and the words of a
+/// step of the LSTM are run together; the layers around it take all words of the minibatch at once,
+/// or as many as the cache is good for.
 class SequenceModel {
  public:
   virtual ~SequenceModel() = default;
