@@ -14,14 +14,22 @@ Weight::Weight(Queue& queue, std::string name, const Dim& dim, std::vector<float
   if (dim_.cols() == 1) return;
   packed_ = Block(queue.packed_bytes(DType::f32, dim_.rows(), dim_.cols(), false));
   packed_transpose_ = Block(queue.packed_bytes(DType::f32, dim_.rows(), dim_.cols(), true));
-  pack();
+  pack_transpose();
 }
 
-void Weight::pack() {
-  if (dim_.cols() == 1) return;
-  const std::size_t rows = dim_.rows(), columns = dim_.cols();
-  queue_->pack(DType::f32, values_.data(), rows, columns, false, packed_.data());
-  queue_->pack(DType::f32, values_.data(), rows, columns, true, packed_transpose_.data());
+Operand Weight::operand(std::size_t columns) {
+  columns_ += columns;
+  if (packed_.size() > 0 && !is_packed_ && columns_ >= kWorthPacking) {
+    queue_->pack(DType::f32, values_.data(), dim_.rows(), dim_.cols(), false, packed_.data());
+    is_packed_ = true;
+  }
+  return {nullptr, values_.data(), is_packed_ ? packed_.data() : nullptr};
+}
+
+void Weight::pack_transpose() {
+  if (packed_transpose_.size() == 0) return;
+  queue_->pack(DType::f32, values_.data(), dim_.rows(), dim_.cols(), true,
+               packed_transpose_.data());
 }
 
 void Weight::set_gradient(const Places& dy, const Places& x) { sum_products(dy, x, true); }
@@ -45,7 +53,9 @@ void Weight::add_gradient(std::size_t first, std::size_t size, const Places& dy)
 
 void Weight::update(float rate) {
   updates::descend(DType::f32, values_.data(), gradient_.data(), values_.size(), rate, 1);
-  pack();
+  columns_ = 0;
+  is_packed_ = false;
+  pack_transpose();
 }
 
 Layer::Layer(Queue& queue, const Op& op, std::vector<Dim> inputs,

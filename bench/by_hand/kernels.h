@@ -55,7 +55,8 @@ class Weight {
   /// Floating-point operations of its product with a vector.
   double flops() const { return 2.0 * static_cast<double>(dim_.size()); }
   const float* values() const { return values_.data(); }
-  Operand operand() const { return {nullptr, values_.data(), packed_.data()}; }
+  /// For products with so many columns. It is not packed for few of them since the last update.
+  Operand operand(std::size_t columns = kWorthPacking);
   Operand transposed() const { return {nullptr, values_.data(), packed_transpose_.data()}; }
 
   /// The gradient becomes the sum of all dy_i x_i', or of all dy_i; then it may be added to.
@@ -68,7 +69,10 @@ class Weight {
   void update(float rate);
 
  private:
-  void pack();
+  // As in the library. The transpose is always packed: its kernel would do it otherwise.
+  static constexpr std::size_t kWorthPacking = 32;
+
+  void pack_transpose();
   void sum_products(const Places& dy, const Places& x, bool fresh);
 
   Queue* queue_;
@@ -76,6 +80,8 @@ class Weight {
   Dim dim_;
   std::vector<float> values_, gradient_;
   Block packed_, packed_transpose_;
+  std::size_t columns_ = 0;  ///< of products since the last update
+  bool is_packed_ = false;
 };
 
 /// An op with fixed shapes. Matrices and biases are shared, everything else is one per item.

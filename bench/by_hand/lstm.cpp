@@ -62,12 +62,12 @@ void LSTM::forward(const Steps& steps, const Places& xs, Arena& arena, bool trai
   xs_ = xs;
   for (narrow_ = 1; steps.width(narrow_) >= kWide;) ++narrow_;
   allocate(arena, train);
-  forward_narrow_inputs();
+  const Operand w = w_.operand(), u = u_.operand(), bias = bias_.operand();
+  forward_narrow_inputs(w);
   for (std::size_t step = 0; step < steps.count(); ++step) {
     const std::size_t begin = steps.begin(step), n = steps.width(step);
     float* states = states_ + begin * 2 * hidden_;
     float* saved = train ? saved_ + begin * wide_layer_.type().saved_size : nullptr;
-    const Operand w = w_.operand(), u = u_.operand(), bias = bias_.operand();
     const Operand x{xs_.data() + begin};
     if (step == 0) {
       const Operand in[] = {bias, {nullptr, zeros_.data()}, w, x};
@@ -86,10 +86,10 @@ void LSTM::forward(const Steps& steps, const Places& xs, Arena& arena, bool trai
   }
 }
 
-void LSTM::forward_narrow_inputs() {
+void LSTM::forward_narrow_inputs(const Operand& w) {
   const std::size_t first = narrow_begin();
   if (first == size()) return;
-  const Operand in[] = {bias_.operand(), w_.operand(), {xs_.data() + first}};
+  const Operand in[] = {bias_.operand(), w, {xs_.data() + first}};
   input_layer_.forward(size() - first, in, gates_ + first * 4 * hidden_, nullptr);
 }
 

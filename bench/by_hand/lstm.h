@@ -36,7 +36,7 @@ class LSTM {
  private:
   void allocate(Arena& arena, bool train);
   void backward_step(std::size_t step, const GradientPlaces& dx);
-  void forward_narrow_inputs();
+  void forward_narrow_inputs(const Operand& w);
   void backward_narrow_inputs(const GradientPlaces& dx);
   void set_weight_gradients();
   std::size_t narrow_begin() const { return steps_->begin(std::min(narrow_, steps_->count())); }

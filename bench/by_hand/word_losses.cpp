@@ -60,9 +60,10 @@ double WordLosses::for_stretches(const Places& xs, const std::vector<std::uint32
   return std::accumulate(losses, losses + n, 0.0);
 }
 
+// There are so many weights that it is not worth packing them for the words of one sentence.
 void WordLosses::forward(const Words& words) {
   const std::size_t n = words.xs.size();
-  const Operand in[] = {bias_.operand(), weights_.operand(), {words.xs.data()}};
+  const Operand in[] = {bias_.operand(), weights_.operand(n), {words.xs.data()}};
   scores_layer_.forward(n, in, words.scores, nullptr);
   const Places scores = rows(words.scores, n, classes_);
   const Operand loss_in[] = {{scores.data()}};
