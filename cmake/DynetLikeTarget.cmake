@@ -42,8 +42,10 @@ endfunction()
 # dynet_like_unite(NAME SOURCES...): up to 8 sources of a folder are compiled as one, which takes half of the time.
 function(dynet_like_unite name)
   set_target_properties(${name} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
-  # g++ takes the sources for headers, in which unnamed namespaces would be a mistake.
-  target_compile_options(${name} PRIVATE $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-subobject-linkage> --param=large-unit-insns=100000)
+  # g++ takes the sources for headers, in which unnamed namespaces would be a mistake. And in what it
+  # thinks a large unit it inlines less, which costs programs with many small nodes 3 %.
+  target_compile_options(${name} PRIVATE
+    "$<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-subobject-linkage;--param=large-unit-insns=100000>")
   set(size 8)
   foreach(source IN LISTS ARGN)
     cmake_path(GET source PARENT_PATH folder)
