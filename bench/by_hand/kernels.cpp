@@ -92,4 +92,13 @@ void Layer::backward(const BackwardCall& call) {
   queue_->backward(kernels_->backward[static_cast<int>(DType::f32)], complete);
 }
 
+void Layer::backward(const Operand* in, std::span<const void* const> dy, const Destination* dx) {
+  BackwardCall call;
+  call.n = dy.size();
+  call.in = in;
+  call.dy.items = dy.data();
+  call.dx = dx;
+  backward(call);
+}
+
 }  // namespace dynet_like::bench::by_hand

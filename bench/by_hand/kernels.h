@@ -97,6 +97,8 @@ class Layer {
                const std::uint32_t* integers = nullptr);
   /// Everything but the type, the input count and the kernel is the caller's.
   void backward(const BackwardCall& call);
+  /// Of an op that needs its inputs only.
+  void backward(const Operand* in, std::span<const void* const> dy, const Destination* dx);
 
  private:
   Queue* queue_;

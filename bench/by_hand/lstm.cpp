@@ -145,12 +145,7 @@ void LSTM::backward_narrow_inputs(const GradientPlaces& dx) {
   if (first == size()) return;
   const Operand in[] = {bias_.operand(), w_.transposed(), {xs_.data() + first}};
   const Destination to[] = {{}, {}, dx.from(first)};
-  BackwardCall call;
-  call.n = size() - first;
-  call.in = in;
-  call.dy.items = gate_places_.data() + first;
-  call.dx = to;
-  input_layer_.backward(call);
+  input_layer_.backward(in, std::span(gate_places_).subspan(first), to);
 }
 
 void LSTM::set_weight_gradients() {

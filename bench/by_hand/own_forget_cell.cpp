@@ -53,14 +53,14 @@ class OwnForgetCell : public InnerCell {
                           right_.transposed(),
                           {nodes.right_h.data()}};
     const Destination dx[] = {{}, {}, left_dh.destination(), {}, right_dh.destination()};
-    backward_through(layer_, in, dsums(nodes.first, end, 0), dx);
+    layer_.backward(in, dsums(nodes.first, end, 0), dx);
 
     const Places children = both(nodes.left_h, nodes.right_h);
     const GradientPlaces dh(both(gradients.left_dh, gradients.right_dh), true);
     const Operand forget_in[] = {forget_bias_.operand(), forget_.transposed(), {children.data()}};
     const Destination forget_dx[] = {{}, {}, dh.destination()};
-    backward_through(forget_layer_, forget_in,
-                     both(dsums(nodes.first, end, 3), dsums(nodes.first, end, 4)), forget_dx);
+    forget_layer_.backward(forget_in, both(dsums(nodes.first, end, 3), dsums(nodes.first, end, 4)),
+                           forget_dx);
   }
 
   void set_weight_gradients(const InnerNodes& all) override {
@@ -115,16 +115,6 @@ class OwnForgetCell : public InnerCell {
     by_hand::backward({hidden_, nodes.count, gradients.dstates.data(), nodes.left_c.data(),
                        nodes.right_c.data(), saved_ + nodes.first * kOwnForgetSaved * hidden_,
                        dsums_ + nodes.first * 5 * hidden_, left_dc.items(), right_dc.items()});
-  }
-
-  static void backward_through(Layer& layer, const Operand* in, const Places& dy,
-                               const Destination* dx) {
-    BackwardCall call;
-    call.n = dy.size();
-    call.in = in;
-    call.dy.items = dy.data();
-    call.dx = dx;
-    layer.backward(call);
   }
 
   Weight left_, right_, bias_, forget_, forget_bias_;

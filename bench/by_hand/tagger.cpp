@@ -56,12 +56,7 @@ class HiddenLayer {
     const Operand in[] = {
         bias_.operand(), left_.transposed(), {left.data()}, right_.transposed(), {right.data()}};
     const Destination dx[] = {{}, {}, to_left.destination(), {}, to_right.destination()};
-    BackwardCall call;
-    call.n = left.size();
-    call.in = in;
-    call.dy.items = sums_.data();
-    call.dx = dx;
-    sum_layer_.backward(call);
+    sum_layer_.backward(in, sums_, dx);
     left_.set_gradient(sums_, left);
     right_.set_gradient(sums_, right);
     bias_.set_gradient(sums_);

@@ -2,7 +2,6 @@
 #include "bench/by_hand/tree_lstm.h"
 
 #include <algorithm>
-#include <numeric>
 #include <stdexcept>
 
 #include "bench/by_hand/parameters.h"
@@ -28,17 +27,12 @@ TreeLSTM::TreeLSTM(const std::string& name, unsigned hidden)
 TreeLSTM::TreeLSTM(Workload& model, unsigned hidden, MakeInnerCell make_cell)
     : queue_(make_cpu_queue()),
       hidden_(hidden),
-      classes_(kTreeData.labels),
       table_(values_of(model, "/embedding/E")),
       w_(weight_of(*queue_, model, "/tree_lstm/W")),
-      output_(weight_of(*queue_, model, "/output/W")),
-      output_bias_(weight_of(*queue_, model, "/output/b")),
+      output_(*queue_, model, "/output"),
       cell_(make_cell(*queue_, model)),
       leaf_layer_(*queue_, ops::lstm_cell, {Dim({3 * hidden}), w_.dim(), Dim({kEmbedding})},
-                  {0, 0}),
-      output_layer_(*queue_, ops::affine_transform,
-                    {output_bias_.dim(), output_.dim(), Dim({hidden})}),
-      loss_layer_(*queue_, ops::pickneglogsoftmax, {output_bias_.dim()}) {}
+                  {0, 0}) {}
 
 double TreeLSTM::forward(std::span<const BinaryTree> trees, bool train) {
   find_levels(trees);
@@ -48,7 +42,7 @@ double TreeLSTM::forward(std::span<const BinaryTree> trees, bool train) {
     const std::size_t begin = level_begins_[level];
     cell_->forward(inner_nodes(begin, level_begins_[level + 1]), h(begin));
   }
-  return forward_losses();
+  return run_losses(train);
 }
 
 // Sorts the nodes of all trees by their height, by counting.
@@ -96,12 +90,8 @@ void TreeLSTM::allocate(bool train) {
     return needed ? arena_.allocate_array<float>(count) : nullptr;
   };
   states_ = array(true, size() * 2 * hidden_);
-  scores_ = array(true, size() * classes_);
-  losses_ = array(true, size());
   leaf_saved_ = array(train, leaves() * leaf_layer_.type().saved_size);
-  loss_saved_ = array(train, size() * loss_layer_.type().saved_size);
   dstates_ = array(train, size() * 2 * hidden_);
-  dscores_ = array(train, size() * classes_);
   leaf_dgates_ = array(train, leaves() * 3 * hidden_);
   cell_->allocate(arena_, size() - leaves(), train);
 }
@@ -121,18 +111,16 @@ void TreeLSTM::forward_leaves() {
   leaf_layer_.forward(leaves(), in, h(0), leaf_saved_);
 }
 
-double TreeLSTM::forward_losses() {
+// In training they are the first contribution to every dh; a root's dc gets none.
+double TreeLSTM::run_losses(bool train) {
   const Places hs = places(0, size(), [&](std::size_t v) { return h(v); });
-  const Operand in[] = {output_bias_.operand(), output_.operand(), {hs.data()}};
-  output_layer_.forward(size(), in, scores_, nullptr);
-  const Places scores = places(0, size(), [&](std::size_t v) { return scores_ + v * classes_; });
-  const Operand loss_in[] = {{scores.data()}};
-  loss_layer_.forward(size(), loss_in, losses_, loss_saved_, labels_.data());
-  return std::accumulate(losses_, losses_ + size(), 0.0);
+  if (!train) return output_.forward(hs, labels_, arena_);
+  for (unsigned root : roots_) std::fill_n(dc(root), hidden_, 0.0f);
+  const Places dhs = places(0, size(), [&](std::size_t v) { return dh(v); });
+  return output_.forward_and_backward(hs, labels_, arena_, dhs);
 }
 
 void TreeLSTM::update(float rate) {
-  backward_losses();
   for (std::size_t level = levels(); --level > 0;) {
     backward_level(level_begins_[level], level_begins_[level + 1]);
   }
@@ -143,44 +131,9 @@ void TreeLSTM::update(float rate) {
 
 std::vector<Weight*> TreeLSTM::weights() {
   std::vector<Weight*> all = cell_->weights();
-  all.insert(all.end(), {&w_, &output_, &output_bias_});
+  all.push_back(&w_);
+  for (Weight* weight : output_.weights()) all.push_back(weight);
   return all;
-}
-
-// The first contribution to every h; a root's c gets none.
-void TreeLSTM::backward_losses() {
-  const std::size_t n = size();
-  const float one = 1;
-  const Places ones(n, &one), hs = places(0, n, [&](std::size_t v) { return h(v); });
-  const Places scores = places(0, n, [&](std::size_t v) { return scores_ + v * classes_; });
-  const std::size_t each = loss_layer_.type().saved_size;
-  const Places saved = places(0, n, [&](std::size_t v) { return loss_saved_ + v * each; });
-  const Places dscores = places(0, n, [&](std::size_t v) { return dscores_ + v * classes_; });
-
-  const GradientPlaces dscore(dscores, false);
-  const Operand loss_in[] = {{scores.data()}};
-  const Destination loss_dx[] = {dscore.destination()};
-  BackwardCall loss;
-  loss.n = n;
-  loss.in = loss_in;
-  loss.saved.items = saved.data();
-  loss.dy.items = ones.data();
-  loss.dx = loss_dx;
-  loss.integers = labels_.data();
-  loss_layer_.backward(loss);
-
-  const GradientPlaces to_h(places(0, n, [&](std::size_t v) { return dh(v); }), false);
-  const Operand in[] = {output_bias_.operand(), output_.transposed(), {hs.data()}};
-  const Destination dx[] = {{}, {}, to_h.destination()};
-  BackwardCall call;
-  call.n = n;
-  call.in = in;
-  call.dy.items = dscores.data();
-  call.dx = dx;
-  output_layer_.backward(call);
-  output_.set_gradient(dscores, hs);
-  output_bias_.set_gradient(dscores);
-  for (unsigned root : roots_) std::fill_n(dc(root), hidden_, 0.0f);
 }
 
 void TreeLSTM::backward_level(std::size_t begin, std::size_t end) {
@@ -225,7 +178,7 @@ void TreeLSTM::backward_leaves(float rate) {
 
 double TreeLSTM::product_flops() const {
   const auto n = static_cast<double>(size()), leaf = static_cast<double>(leaves());
-  return leaf * w_.flops() + (n - leaf) * cell_->product_flops() + n * output_.flops();
+  return leaf * w_.flops() + (n - leaf) * cell_->product_flops() + n * output_.product_flops();
 }
 
 }  // namespace dynet_like::bench::by_hand

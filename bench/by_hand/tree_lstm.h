@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "bench/by_hand/tree_cells.h"
+#include "bench/by_hand/word_losses.h"
 #include "bench/models/workload.h"
 
 namespace dynet_like::bench::by_hand {
@@ -43,8 +44,7 @@ class TreeLSTM {
   void find_levels(std::span<const BinaryTree> trees);
   void allocate(bool train);
   void forward_leaves();
-  double forward_losses();
-  void backward_losses();
+  double run_losses(bool train);
   void backward_level(std::size_t begin, std::size_t end);
   void backward_leaves(float rate);
 
@@ -60,11 +60,12 @@ class TreeLSTM {
   float* dc(std::size_t node) const { return dh(node) + hidden_; }
 
   std::unique_ptr<Queue> queue_;
-  std::size_t hidden_, classes_;
+  std::size_t hidden_;
   std::vector<float> table_;
-  Weight w_, output_, output_bias_;
+  Weight w_;
+  WordLosses output_;
   std::unique_ptr<InnerCell> cell_;
-  Layer leaf_layer_, output_layer_, loss_layer_;
+  Layer leaf_layer_;
 
   // Nodes by height, leaves first; children are places in this order.
   std::vector<std::size_t> level_begins_;
@@ -73,9 +74,8 @@ class TreeLSTM {
 
   // By node, in the same order; a state is h, then c. Null in inference: what is for training.
   Arena arena_;
-  float *states_, *scores_, *losses_;
-  float *leaf_saved_, *loss_saved_;
-  float *dstates_, *dscores_, *leaf_dgates_;
+  float *states_, *leaf_saved_;
+  float *dstates_, *leaf_dgates_;
 };
 
 }  // namespace dynet_like::bench::by_hand

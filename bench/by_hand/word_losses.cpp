@@ -89,12 +89,7 @@ void WordLosses::backward(const Words& words, const Destination& dx, bool is_fir
 
   const Operand in[] = {bias_.operand(), weights_.transposed(), {words.xs.data()}};
   const Destination to[] = {{}, {}, dx};
-  BackwardCall call;
-  call.n = n;
-  call.in = in;
-  call.dy.items = scores.data();
-  call.dx = to;
-  scores_layer_.backward(call);
+  scores_layer_.backward(in, scores, to);
   if (is_first) {
     weights_.set_gradient(scores, words.xs);
     bias_.set_gradient(scores);

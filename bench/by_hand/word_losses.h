@@ -1,4 +1,4 @@
-// Scores of classes for every word, and the losses of these.
+// Scores of classes for every word or node, and the losses of these.
 #pragma once
 
 #include <cstdint>
