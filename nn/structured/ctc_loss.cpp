@@ -3,6 +3,7 @@
 
 #include "dynet_like/core/errors.h"
 #include "dynet_like/graph/computation_graph.h"
+#include "dynet_like/ops/chains.h"
 #include "nn/structured/ctc.h"
 
 namespace dynet_like::nn {

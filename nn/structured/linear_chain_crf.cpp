@@ -4,6 +4,7 @@
 #include "dynet_like/core/errors.h"
 #include "dynet_like/core/text.h"
 #include "dynet_like/graph/computation_graph.h"
+#include "dynet_like/ops/chains.h"
 
 namespace dynet_like::nn {
 

@@ -16,11 +16,11 @@
 HWY_BEFORE_NAMESPACE();
 namespace dynet_like::detail::HWY_NAMESPACE {
 
-// The states of an item. Lists of numbers by state are `width` long, with a vector before and one
-// behind them, so that neighbours can be read.
+// The states of an item. Lists of numbers by state are `width` long, with room for two neighbours
+// before and behind them.
 template <class E>
 struct States {
-  static constexpr std::size_t kLanes = Lanes<E>::size;
+  static constexpr std::size_t kLanes = Lanes<E>::size, kMargin = HWY_MAX(kLanes, 2);
   static constexpr double kNever = -std::numeric_limits<double>::infinity();
 
   std::size_t classes, steps, labels = 0, count, width;
@@ -42,9 +42,9 @@ struct States {
     }
   }
   E* list(Workspace& workspace, double fill) const {
-    E* const all = workspace.elements<E>(width + 2 * kLanes);
-    std::fill_n(all, width + 2 * kLanes, static_cast<E>(fill));
-    return all + kLanes;
+    E* const all = workspace.elements<E>(width + 2 * kMargin);
+    std::fill_n(all, width + 2 * kMargin, static_cast<E>(fill));
+    return all + kMargin;
   }
   bool is_label(E number) const { return number >= 0 && number < static_cast<E>(classes - 1); }
   std::size_t class_of(std::size_t k) const { return static_cast<std::size_t>(label[k]); }
