@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # Installs the packages that building needs; does nothing where all are there.
 #
-# usage: scripts/install_deps.sh [--dev]
+# usage: scripts/install_deps.sh [--dev | --mpi]
 #   --dev   also clang with its tools and sanitizers, and valgrind
+#   --mpi   also Open MPI, to train in several processes
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -13,12 +14,13 @@ packages=(g++ cmake ninja-build ccache pkg-config libeigen3-dev libboost-dev
 case "${1:-}" in
   "") ;;
   --dev) packages+=(clang clang-format libclang-rt-dev valgrind) ;;
+  --mpi) packages+=(openmpi-bin libopenmpi-dev) ;;
   -h | --help)
-    sed -n '2,5s/^# \{0,1\}//p' "$0"
+    sed -n '2,6s/^# \{0,1\}//p' "$0"
     exit 0
     ;;
   *)
-    echo "install_deps.sh: need --dev or nothing; got $1" >&2
+    echo "install_deps.sh: need --dev, --mpi or nothing; got $1" >&2
     exit 2
     ;;
 esac
@@ -65,6 +67,7 @@ Not a Debian or Ubuntu system: please install these with your package manager.
   Boost (program_options)                              examples and benchmarks
   GoogleTest 1.12, Google Benchmark                    tests and benchmarks
   Python 3 with venv and pip                           tests that compare with numpy
+  Open MPI                                             training in several processes (not needed)
 CMake says:
 END
   tail -n 15 "$scratch/log" >&2
