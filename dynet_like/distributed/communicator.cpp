@@ -48,4 +48,9 @@ std::vector<std::string> gather_texts(Communicator& ranks, const std::string& mi
   return texts;
 }
 
+void append_bytes(Communicator::Bytes& bytes, const void* data, std::size_t size) {
+  const auto* const from = static_cast<const std::byte*>(data);
+  bytes.insert(bytes.end(), from, from + size);
+}
+
 }  // namespace dynet_like

@@ -46,7 +46,7 @@ class Communicator {
 
   /// Ends all ranks, for one that cannot go on. With MPI it does not return.
   virtual void fail(const std::string& why) = 0;
-  /// While `asks()` is true, a call waits half a second for others, and no longer: so that a
+  /// While `asks()` is true, a call waits a third of a second for others, and no longer: so that a
   /// process that was asked to end can still save. Nothing: never. `asks` must not throw.
   virtual void give_up_when(std::function<bool()> /*asks*/) {}
 
@@ -64,5 +64,8 @@ void broadcast(Communicator& ranks, Communicator::Bytes& bytes);
 
 /// Texts of all ranks, by rank.
 std::vector<std::string> gather_texts(Communicator& ranks, const std::string& mine);
+
+/// Puts `size` bytes at the end.
+void append_bytes(Communicator::Bytes& bytes, const void* data, std::size_t size);
 
 }  // namespace dynet_like

@@ -11,12 +11,6 @@ namespace dynet_like::detail {
 
 namespace {
 
-template <class Number>
-void append(Communicator::Bytes& bytes, std::span<const Number> numbers) {
-  const std::span<const std::byte> raw = std::as_bytes(numbers);
-  bytes.insert(bytes.end(), raw.begin(), raw.end());
-}
-
 std::size_t bytes_of_entry(const ParameterStorage& table) {
   return table.entry_size() * size_of(table.dtype);
 }
@@ -34,11 +28,11 @@ RowList::RowList(const ParameterStorage& table, const Gradients::Rows* rows)
 void RowList::append_places(Communicator::Bytes& bytes,
                             std::span<const std::uint32_t> places) const {
   const auto count = static_cast<std::uint32_t>(places.size());
-  append(bytes, std::span<const std::uint32_t>(&count, 1));
+  append_bytes(bytes, &count, sizeof(std::uint32_t));
   for (const std::uint32_t place : places)
-    append(bytes, std::span<const std::uint32_t>(&rows_[place], 1));
+    append_bytes(bytes, &rows_[place], sizeof(std::uint32_t));
   for (const std::uint32_t place : places) {
-    append(bytes, std::span<const std::byte>(values_).subspan(place * entry_bytes_, entry_bytes_));
+    append_bytes(bytes, &values_[place * entry_bytes_], entry_bytes_);
   }
 }
 
@@ -59,8 +53,7 @@ void RowList::sort() {
   sorted.values_.reserve(values_.size());
   for (const std::uint32_t place : order) {
     sorted.rows_.push_back(rows_[place]);
-    append(sorted.values_,
-           std::span<const std::byte>(values_).subspan(place * entry_bytes_, entry_bytes_));
+    append_bytes(sorted.values_, &values_[place * entry_bytes_], entry_bytes_);
   }
   *this = std::move(sorted);
 }

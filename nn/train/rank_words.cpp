@@ -23,11 +23,6 @@ struct Fixed {
   double busy_seconds;
 };
 
-void append(Bytes& bytes, const void* data, std::size_t size) {
-  const auto* const from = static_cast<const std::byte*>(data);
-  bytes.insert(bytes.end(), from, from + size);
-}
-
 Bytes to_bytes(const RankWord& word) {
   const Fixed fixed = {word.epoch,
                        word.minibatch,
@@ -39,9 +34,9 @@ Bytes to_bytes(const RankWord& word) {
                        word.failure.empty() ? 0u : 1u,
                        word.busy_seconds};
   Bytes bytes;
-  append(bytes, &fixed, sizeof(fixed));
-  append(bytes, word.shard_losses.data(), word.shard_losses.size() * sizeof(double));
-  append(bytes, word.failure.data(), word.failure.size());
+  append_bytes(bytes, &fixed, sizeof(fixed));
+  append_bytes(bytes, word.shard_losses.data(), word.shard_losses.size() * sizeof(double));
+  append_bytes(bytes, word.failure.data(), word.failure.size());
   return bytes;
 }
 

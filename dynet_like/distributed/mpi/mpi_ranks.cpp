@@ -24,7 +24,8 @@ using Bytes = Communicator::Bytes;
 using Seconds = std::chrono::duration<double>;
 
 constexpr int kTag = 1;
-constexpr Seconds kGrace{0.5};    // of who was asked to end
+constexpr Seconds kGrace{0.3};  // of who was asked to end
+constexpr Seconds kSaving{5};
 constexpr Seconds kBusy{0.0005};  // so long a wait costs a processor: then others may need it
 constexpr auto kNap = std::chrono::microseconds(50);
 
@@ -105,6 +106,8 @@ class MpiRanks final : public Communicator {
   }
 
   void fail(const std::string& why) override {
+    // Rank 0 saves, and ends all itself; and what all have found out is said once.
+    if (rank_ > 0) std::this_thread::sleep_for(failed_ ? kSaving : kGrace);
     std::fprintf(stderr, "%s ends all %u ranks: %s\n", name(rank_).c_str(), size_, why.c_str());
     std::fflush(stderr);
     MPI_Abort(world_, 1);
