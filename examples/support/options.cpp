@@ -157,10 +157,21 @@ std::string Options::help() const {
   return text.str();
 }
 
+void Options::add_shards() {
+  const std::string count = is_started_by_mpi_ ? "8" : "1";
+  program_.options.push_back(
+      {"shards",
+       "N",
+       count,
+       count,
+       "parts of a minibatch that are summed by themselves, for processes to share (by mpirun 8)",
+       {1, 1024},
+       Option::Saved::remembered});
+}
+
 void Options::add_common_options() {
   constexpr auto no = Option::Saved::no, remembered = Option::Saved::remembered;
   const std::string threads = fmt::to_string(std::min(most_threads_, kMostThreads));
-  const std::string shards = is_started_by_mpi_ ? "8" : "1";
   const auto& [epochs, batch, rate, decay] = program_.defaults;
   const bool has_decay = !decay.usual.empty();
   const char* const schedule = has_decay ? "of Adam, in the first epoch"
@@ -183,13 +194,6 @@ void Options::add_common_options() {
       {"batch-size", "N", batch.usual, batch.special, "samples in a minibatch", {1, 1e5}},
       {"learning-rate", "X", rate.usual, rate.special, schedule, {1e-9, 10}},
       {"seed", "N", "1", "1", "of everything random", {0, 1e15}},
-      {"shards",
-       "N",
-       shards,
-       shards,
-       "parts of a minibatch that are summed by themselves, for processes to share; by mpirun 8",
-       {1, 1024},
-       remembered},
       {"threads", "N", threads, threads, "they change no result", {1, 256}, no, true},
       {"device",
        "NAME",
@@ -233,6 +237,7 @@ void Options::add_common_options() {
     if (option.kind == "FILE") option.saved = remembered;
   }
   program_.options.insert(program_.options.end(), common.begin(), common.end());
+  add_shards();
 }
 
 void Options::read_command_line(int argc, char** argv) {

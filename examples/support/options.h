@@ -112,6 +112,7 @@ class Options {
 
  private:
   void add_common_options();
+  void add_shards();
   void read_command_line(int argc, char** argv);
   void take_over(const Metadata& saved, const std::string& file, const char* kind);
   void fill_in();

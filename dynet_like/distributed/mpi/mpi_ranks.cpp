@@ -23,8 +23,8 @@ using Clock = std::chrono::steady_clock;
 using Bytes = Communicator::Bytes;
 using Seconds = std::chrono::duration<double>;
 
-constexpr int kTag = 1;
-constexpr Seconds kGrace{0.3};  // of who was asked to end
+constexpr int kTag = 1, kRollCall = 2;
+constexpr Seconds kGrace{0.2};  // of who was asked to end
 constexpr Seconds kSaving{5};
 constexpr Seconds kBusy{0.0005};  // so long a wait costs a processor: then others may need it
 constexpr auto kNap = std::chrono::microseconds(50);
@@ -179,8 +179,8 @@ class MpiRanks final : public Communicator {
         failed_ = true;
         throw RankError(fmt::format(
             "[Communicator] need all ranks within {:.4g} s; got none of {} after {:.1f} s{}",
-            limit_.count(), is_meeting ? missing(requests) : "those that a transfer waits for",
-            waited, gives_up ? ", and was asked to end" : ""));
+            limit_.count(), is_meeting ? missing(requests) : roll_call(), waited,
+            gives_up ? ", and was asked to end" : ""));
       }
       // Bytes move in these calls alone.
       if (is_meeting && waited > kBusy.count()) {
@@ -191,10 +191,31 @@ class MpiRanks final : public Communicator {
     }
   }
 
-  std::string missing(std::span<const MPI_Request> requests) const {
+  // Those that wait in the same transfer find out at about the same time, and say so.
+  std::string roll_call() {
+    std::vector<MPI_Request> requests(size_, MPI_REQUEST_NULL);
+    for (unsigned r = 0; r < size_; ++r) {
+      const int other = static_cast<int>(r);
+      MPI_Request sent = MPI_REQUEST_NULL;
+      MPI_Irecv(&coming_[r], 1, MPI_UINT64_T, other, kRollCall, world_, &requests[r]);
+      MPI_Isend(&sizes_[r], 1, MPI_UINT64_T, other, kRollCall, world_, &sent);
+    }
+    const Clock::time_point start = Clock::now();
+    for (int done = 0; done == 0 && seconds_since(start) < kGrace.count();) {
+      MPI_Testall(static_cast<int>(size_), requests.data(), &done, MPI_STATUSES_IGNORE);
+      std::this_thread::yield();
+    }
+    const std::string text = missing(requests);
+    return text.empty() ? "the bytes of a rank that is slow" : text;
+  }
+
+  // Those from which nothing has come; the first requests are for that, by rank.
+  std::string missing(std::span<MPI_Request> requests) const {
     std::string text;
     for (unsigned r = 0; r < size_; ++r) {
-      if (requests[r] != MPI_REQUEST_NULL) text += (text.empty() ? "" : ", ") + name(r);
+      int has_come = 0;
+      MPI_Test(&requests[r], &has_come, MPI_STATUS_IGNORE);
+      if (has_come == 0) text += (text.empty() ? "" : ", ") + name(r);
     }
     return text;
   }
