@@ -34,7 +34,7 @@ void GradientExchange::find_parameters() {
   tables_.clear();
   dense_size_ = 0;
   for (const auto& storage : model_.storages()) {
-    if (!storage->updated) continue;
+    if (!storage->updated || storage->frozen) continue;
     if (storage->is_table) {
       tables_.push_back(storage);
     } else {
@@ -55,7 +55,8 @@ Gradients& GradientExchange::sum(std::span<Gradients> own) {
   if (ranks_->size() == 1) {
     std::swap(total_, *nodes.front());
     for (const auto& storage : model_.storages()) {
-      if (!storage->updated) total_.clear(*storage);  // which is not sent either
+      const bool is_sent = storage->updated && !storage->frozen;
+      if (!is_sent) total_.clear(*storage);
     }
     sort_rows();
   } else {

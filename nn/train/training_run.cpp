@@ -138,6 +138,8 @@ TrainingRun::MinibatchRange TrainingRun::begin_minibatches(Minibatches list) {
   }
   bar_.emplace(fmt::format("epoch {}/{}", progress_.epochs + 1, options_.epochs), units(samples),
                options_.unit, units(done), options_.progress_bar && is_writer());
+  rank_times_ = {};
+  rank_times_.before = ranks_->times();
   minibatches_ = std::move(list);
   progress_.order = order;
   position_ = progress_.minibatches;
@@ -159,6 +161,7 @@ bool TrainingRun::begin_minibatch() {
     shared_->begin(minibatches_[position_], costs_);
     random_.number_samples_from(shared_->first_sample());
   }
+  minibatch_start_ = std::chrono::steady_clock::now();
   in_minibatch_ = true;
   return true;
 }
@@ -185,6 +188,8 @@ void TrainingRun::end_minibatches() {
   drop_pending();
   progress_.seconds += bar_->seconds();
   trained_seconds_ += bar_->seconds();
+  rank_times_.seconds = bar_->seconds();
+  rank_times_.after = ranks_->times();
   bar_.reset();
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
@@ -188,6 +189,7 @@ class TrainingRun {
   float update_shared(Minibatch& batch, std::size_t losses);
   void check_same_score(std::optional<double> score);
   void broadcast_values();
+  std::string shares_of_time() const;
   void with_ranks(const std::function<void()>& work);
 
   void finish(const DevScore& dev_score);
@@ -224,6 +226,13 @@ class TrainingRun {
   Minibatches minibatches_;           // of this epoch
   std::vector<std::uint32_t> costs_;  // of their samples; empty: all the same
   std::optional<SharedMinibatch> shared_;
+  // Where the time of an epoch's minibatches went.
+  struct RankTimes {
+    Communicator::Times before, after;
+    double seconds = 0, mean_busy = 0, most_busy = 0;
+  };
+  RankTimes rank_times_;
+  std::chrono::steady_clock::time_point minibatch_start_;
   std::size_t position_ = 0;
   bool in_minibatch_ = false;
   bool is_saved_ = false;  // in the checkpoint, as it is

@@ -132,6 +132,7 @@ void TrainingRun::print_line(const Evaluation& evaluation) const {
     line += fmt::format(", dev {} {}", options_.score_name, score_text(*evaluation.score));
   }
   line += fmt::format(", {:.0f} {}/s", units_per_second(), options_.unit);
+  line += shares_of_time();
   if (evaluation.skipped > 0) line += fmt::format(", {} updates skipped", evaluation.skipped);
   if (evaluation.is_best) line += ", best so far";
   *options_.lines << line << std::endl;

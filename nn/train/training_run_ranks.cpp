@@ -1,9 +1,11 @@
 // TrainingRun: what several ranks do together.
 #include <algorithm>
+#include <chrono>
 #include <cstring>
 #include <exception>
 #include <fstream>
 #include <iterator>
+#include <set>
 
 #include <fmt/format.h>
 
@@ -48,14 +50,25 @@ std::string fingerprint_of(const ParameterCollection& model) {
   return fingerprint.text();
 }
 
-/// Of the file that this process runs; "unknown" where the system does not show it.
+/// Of the files that this process runs, the program and the library's; "unknown" where the system
+/// does not show them.
 std::string fingerprint_of_program() {
-  std::ifstream in("/proc/self/exe", std::ios::binary);
-  const std::string bytes{std::istreambuf_iterator<char>(in), {}};
-  if (bytes.empty()) return "unknown";
+  std::set<std::string> files = {"/proc/self/exe"};
+  std::ifstream maps("/proc/self/maps");
+  for (std::string line; std::getline(maps, line);) {
+    const std::size_t path = line.find('/');
+    if (path == std::string::npos || line.find("/libdynet_like") == std::string::npos) continue;
+    files.insert(line.substr(path));
+  }
   Fingerprint fingerprint;
-  fingerprint.add(bytes);
-  return fingerprint.text();
+  std::size_t size = 0;
+  for (const std::string& file : files) {
+    std::ifstream in(file, std::ios::binary);
+    const std::string bytes{std::istreambuf_iterator<char>(in), {}};
+    fingerprint.add(bytes);
+    size += bytes.size();
+  }
+  return size == 0 ? "unknown" : fmt::format("{} bytes, {}", size, fingerprint.text());
 }
 
 }  // namespace
@@ -139,7 +152,11 @@ float TrainingRun::update_shared(Minibatch& batch, std::size_t losses) {
     mine.random = place.random;
     mine.stops = place.stops;
     mine.losses = losses;
+    const std::chrono::duration<double> busy = std::chrono::steady_clock::now() - minibatch_start_;
+    mine.busy_seconds = busy.count();
     const AllWords all = agree(mine);
+    rank_times_.mean_busy += all.mean_busy_seconds;
+    rank_times_.most_busy += all.most_busy_seconds;
     if (failure) {
       has_agreed_ = false;  // as the others, which threw
       std::rethrow_exception(failure);
@@ -164,6 +181,17 @@ void TrainingRun::check_same_score(std::optional<double> score) {
         "[TrainingRun] need the same dev score on all ranks; got {} on rank 0 and {} on {}", all[0],
         all[r], ranks_->name(r)));
   }
+}
+
+// Of the minibatches of an epoch, on this rank. Imbalance is what would be gained if all ranks took
+// equally long for what they compute.
+std::string TrainingRun::shares_of_time() const {
+  const auto& [before, after, seconds, mean_busy, most_busy] = rank_times_;
+  if (ranks_->size() == 1 || seconds <= 0 || most_busy <= 0) return "";
+  return fmt::format(", communication {:.1f} %, waiting {:.1f} %, imbalance {:.1f} %",
+                     100 * (after.transfer - before.transfer) / seconds,
+                     100 * (after.waiting - before.waiting) / seconds,
+                     100 * (most_busy - mean_busy) / seconds);
 }
 
 void TrainingRun::broadcast_values() {

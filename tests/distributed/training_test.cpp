@@ -6,6 +6,8 @@
 #include <filesystem>
 #include <limits>
 #include <mutex>
+#include <regex>
+#include <sstream>
 
 #include "dynet_like/core/errors.h"
 #include "tests/distributed/program.h"
@@ -97,6 +99,33 @@ TEST_P(RanksTest, StopTogetherAndGoOnWithAnotherNumber) {
     EXPECT_EQ(second.curve, whole.curve);
     EXPECT_EQ(second.updates, whole.updates);
   }
+}
+
+// Of the time of an epoch's minibatches: where it went.
+TEST(RankTimesTest, AreInTheLineOfAnEpoch) {
+  std::ostringstream lines, nothing;
+  run_ranks(2, [&](const Ranks& ranks) {
+    const Setting printing = {"printing", [&](TrainingOptions& options) {
+                                options.lines = ranks->rank() == 0 ? &lines : &nothing;
+                                options.epochs = 1;
+                              }};
+    Program(printing, ranks, "").train();
+  });
+  EXPECT_EQ(nothing.str(), "");
+  std::smatch shares;
+  const std::string text = lines.str();
+  ASSERT_TRUE(std::regex_search(
+      text, shares,
+      std::regex("communication ([0-9.]+) %, waiting ([0-9.]+) %, imbalance ([0-9.]+) %")))
+      << text;
+  double all = 0;
+  for (const std::size_t i : {1, 2, 3}) all += std::stod(shares[i].str());
+  EXPECT_GT(all, 0);
+  EXPECT_LE(std::stod(shares[1].str()) + std::stod(shares[2].str()), 101) << text;
+  std::ostringstream alone;
+  const Setting printing = {"printing", [&](TrainingOptions& options) { options.lines = &alone; }};
+  Program(printing, single_process(), "").train();
+  EXPECT_EQ(alone.str().find("communication"), std::string::npos);
 }
 
 class RankFaultsTest : public testing::Test {
