@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
 # Installs the packages that building needs; does nothing where all are there.
 #
-# usage: scripts/install_deps.sh [--dev] [--docs]
+# usage: scripts/install_deps.sh [--dev] [--docs] [--mpi]
 #   --dev    also clang with its tools and sanitizers, and valgrind
 #   --docs   also MkDocs and Doxygen, for the target `docs`
+#   --mpi    also Open MPI, to train in several processes
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -15,12 +16,13 @@ for option in "$@"; do
   case "$option" in
     --dev) packages+=(clang clang-format libclang-rt-dev valgrind) ;;
     --docs) packages+=(mkdocs doxygen) ;;
+    --mpi) packages+=(openmpi-bin libopenmpi-dev) ;;
     -h | --help)
-      sed -n '2,6s/^# \{0,1\}//p' "$0"
+      sed -n '2,7s/^# \{0,1\}//p' "$0"
       exit 0
       ;;
     *)
-      echo "install_deps.sh: need --dev, --docs or nothing; got $option" >&2
+      echo "install_deps.sh: need --dev, --docs, --mpi or nothing; got $option" >&2
       exit 2
       ;;
   esac
@@ -69,6 +71,7 @@ Not a Debian or Ubuntu system: please install these with your package manager.
   GoogleTest 1.12, Google Benchmark                    tests and benchmarks
   Python 3 with venv and pip                           tests that compare with numpy
   MkDocs 1.4, Doxygen 1.9                              the site
+  Open MPI                                             training in several processes (not needed)
 CMake says:
 END
   tail -n 15 "$scratch/log" >&2

@@ -92,28 +92,28 @@ int train(const Options& options) {
   training.mean_losses = true;
   training.better = nn::Better::smaller;
   training.score_text = [](double nats) { return fmt::format("{:.4f}", nats); };
-  training.units_per_sample =
-      static_cast<double>(task.train_characters) / static_cast<double>(streams.pieces());
+  training.units_per_sample = static_cast<double>(task.train_characters) /
+                              static_cast<double>(streams.pieces() * streams.count());
   training.texts["vocabulary"] = task.encoding.vocabulary.to_text();
   fmt::print("{} characters to train on, {} held out; {} different {}s; {} parameters\n",
              task.train_characters, task.held_out_characters, task.encoding.vocabulary.size(),
              options.text("level"), parameters.parameter_count());
   flush_output();
   nn::TrainingRun run(parameters, trainer, training);
-  const nn::Minibatches pieces =
-      nn::sorted_minibatches(std::vector<std::uint32_t>(streams.pieces(), 1), 1);
   Minibatch batch(options.graph(&run.random()));
   while (run.next_epoch()) {
-    for (const auto& piece : run.minibatches(pieces)) {
+    for (const auto& some : run.minibatches(streams.minibatches())) {
+      const std::size_t piece = run.progress().minibatches;
       batch.clear();
-      reader.add_losses(batch, piece.front(), true);
-      const float loss = batch.forward();
-      const Gradients& gradients = batch.backward();
-      reader.keep_states();  // before the parameters change
-      run.update(gradients, static_cast<double>(loss), streams.predictions(piece.front()));
+      reader.add_losses(batch, some, piece, true);
+      batch.forward();
+      reader.read_states(options.ranks());  // before the parameters change
+      run.update(batch, streams.predictions(piece, some));
+      reader.keep_states();
     }
     run.finish_epoch([&] {
-      return total_nats(model, task.held_out(), kHeldOutStreams, options.whole("threads")) /
+      return total_nats(model, task.held_out(), kHeldOutStreams, options.whole("threads"),
+                        &options.ranks()) /
              static_cast<double>(task.held_out_characters);
     });
   }

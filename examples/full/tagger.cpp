@@ -132,7 +132,8 @@ struct Model {
       return crf ? crf->best(all) : all;
     };
     const auto read = [&](const Tensor& all) { return v.labels.words(argmax_of_columns(all)); };
-    return nn::predict(sizes.size(), record, read, {.sizes = sizes, .graph = options.graph()});
+    return nn::predict(sizes.size(), record, read,
+                       {.sizes = sizes, .graph = options.graph(), .ranks = &options.ranks()});
   }
 };
 

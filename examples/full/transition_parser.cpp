@@ -152,14 +152,17 @@ struct Model {
   }
   /// The same for many, so many at once.
   Sentences parse(Sentences sentences, unsigned threads, unsigned together = kTogether) const {
+    parse(sentences, threads, nn::sorted_minibatches(nn::sizes_of(sentences), together));
+    return sentences;
+  }
+  void parse(Sentences& sentences, unsigned threads, const nn::Minibatches& minibatches) const {
     GraphOptions graph_options = options.graph();
     graph_options.threads = threads;
     Minibatch batch(graph_options);
-    for (const auto& some : nn::sorted_minibatches(nn::sizes_of(sentences), together)) {
+    for (const auto& some : minibatches) {
       batch.clear();
       for_each_sample(batch, some, [&](auto& graph, auto i) { parse(graph, sentences[i]); });
     }
-    return sentences;
   }
 };
 
@@ -212,7 +215,11 @@ int train(const Options& options) {
   Minibatch batch(options.graph(&run.random()));
   const std::vector<std::uint32_t> sizes = nn::sizes_of(possible);
   const auto evaluate = [&](const Sentences& gold) {
-    return nn::AttachmentScores(gold, model.parse(gold, options.whole("threads")));
+    Sentences found = gold;
+    share_trees(options.ranks(), kTogether, found, [&](const nn::Minibatches& own) {
+      model.parse(found, options.whole("threads"), own);
+    });
+    return nn::AttachmentScores(gold, found);
   };
   while (run.next_epoch()) {
     for (const auto& some : run.minibatches(sizes)) {

@@ -94,7 +94,8 @@ struct Model {
       const Expression nodes = read(graph, trees[i], false);
       return softmax(classifier(pick(nodes, trees[i].root(), 1)));
     };
-    return nn::predict(trees.size(), record, as_vector, {.graph = options.graph()});
+    const nn::PredictionOptions how = {.graph = options.graph(), .ranks = &options.ranks()};
+    return nn::predict(trees.size(), record, as_vector, how);
   }
 };
 

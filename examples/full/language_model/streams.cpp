@@ -2,8 +2,12 @@
 #include "examples/full/language_model/streams.h"
 
 #include <algorithm>
+#include <cstring>
+#include <numeric>
 
 #include <fmt/core.h>
+
+#include "dynet_like/distributed/shards.h"
 
 namespace dynet_like::examples {
 
@@ -27,11 +31,15 @@ std::span<const std::uint32_t> Streams::piece(unsigned stream, std::size_t piece
   return units_.subspan(begin + first, last - first + 1);
 }
 
-std::size_t Streams::predictions(std::size_t piece) const {
+nn::Minibatches Streams::minibatches() const {
+  std::vector<std::uint32_t> all(count_);
+  std::iota(all.begin(), all.end(), 0u);
+  return nn::Minibatches(pieces_, all);
+}
+
+std::size_t Streams::predictions(std::size_t piece, std::span<const std::uint32_t> some) const {
   std::size_t count = 0;
-  for (unsigned stream = 0; stream < count_; ++stream) {
-    count += this->piece(stream, piece).size() - 1;
-  }
+  for (const std::uint32_t stream : some) count += this->piece(stream, piece).size() - 1;
   return count;
 }
 
@@ -47,28 +55,61 @@ StreamReader::StreamReader(const LanguageModel& model, const Streams& streams,
   for (unsigned i = 0; i < model.layers(); ++i) layers_.push_back({add("h"), add("c")});
 }
 
-void StreamReader::add_losses(Minibatch& batch, std::size_t piece, bool training) {
-  batch.add_losses(streams_.count(), [&](ComputationGraph& graph, std::size_t i) {
-    const auto stream = static_cast<unsigned>(i);
+void StreamReader::add_losses(Minibatch& batch, std::span<const std::uint32_t> some,
+                              std::size_t piece, bool training) {
+  recorded_.assign(some.begin(), some.end());
+  batch.add_losses(some.size(), [&](ComputationGraph& graph, std::size_t i) {
+    const std::uint32_t stream = some[i];
     LanguageModel::Reading reading =
         model_.read(graph, piece == 0 ? model_.start(graph) : kept(graph, stream),
                     streams_.piece(stream, piece), training);
     ends_[stream] = std::move(reading.end);
     return reading.loss;
   });
-  for (const LanguageModel::State& end : ends_) {
-    for (const nn::LSTM::State& layer : end) {
+  for (const std::uint32_t stream : recorded_) {
+    for (const nn::LSTM::State& layer : ends_[stream]) {
       batch.add_output(layer.h);
       batch.add_output(layer.c);
     }
   }
 }
 
+// As bytes: the number of the stream, then its state.
+void StreamReader::read_states(Communicator& ranks) {
+  const std::size_t size = 2 * layers_.size() * model_.hidden();
+  Communicator::Bytes mine;
+  for (const std::uint32_t stream : recorded_) {
+    append_bytes(mine, &stream, sizeof(stream));
+    for (const nn::LSTM::State& layer : ends_[stream]) {
+      for (const Expression& part : {layer.h, layer.c}) {
+        append_bytes(mine, part.value().v, model_.hidden() * sizeof(float));
+      }
+    }
+  }
+  std::vector<Communicator::Bytes> all;
+  ranks.all_gather(mine, all);
+  states_.clear();
+  for (const Communicator::Bytes& bytes : all) {
+    const std::size_t step = sizeof(std::uint32_t) + size * sizeof(float);
+    for (std::size_t at = 0; at + step <= bytes.size(); at += step) {
+      StreamState& state = states_.emplace_back(StreamState{0, std::vector<float>(size)});
+      std::memcpy(&state.stream, &bytes[at], sizeof(state.stream));
+      std::memcpy(state.numbers.data(), &bytes[at + sizeof(state.stream)], size * sizeof(float));
+    }
+  }
+}
+
 void StreamReader::keep_states() {
-  for (unsigned stream = 0; stream < streams_.count(); ++stream) {
-    for (unsigned i = 0; i < layers_.size(); ++i) {
-      layers_[i].h.initialize(stream, as_vector(ends_[stream][i].h.value()));
-      layers_[i].c.initialize(stream, as_vector(ends_[stream][i].c.value()));
+  for (const auto& [stream, numbers] : states_) {
+    auto next = numbers.begin();
+    const auto take = [&] {
+      const auto begin = next;
+      next += model_.hidden();
+      return std::vector<float>(begin, next);
+    };
+    for (const LayerStates& layer : layers_) {
+      layer.h.initialize(stream, take());
+      layer.c.initialize(stream, take());
     }
   }
 }
@@ -82,22 +123,39 @@ LanguageModel::State StreamReader::kept(ComputationGraph& graph, unsigned stream
 }
 
 double total_nats(const LanguageModel& model, std::span<const std::uint32_t> units,
-                  unsigned streams, unsigned threads) {
+                  unsigned streams, unsigned threads, Communicator* ranks) {
   constexpr unsigned kPieceLength = 128;  // bounds the memory, and nothing else
   const Streams text(units, streams, kPieceLength);
   StreamReader reader(model, text, ParameterCollection());
+  const std::shared_ptr<Communicator> alone = single_process();
+  Communicator& all_ranks = ranks != nullptr ? *ranks : *alone;
+  const Range own = part_of_rank(text.count(), all_ranks.rank(), all_ranks.size());
+  std::vector<std::uint32_t> some(own.size());
+  std::iota(some.begin(), some.end(), static_cast<std::uint32_t>(own.begin));
   GraphOptions options;
   options.inference = true;
   options.threads = threads;
   Minibatch batch(options);
-  double nats = 0;
+  std::vector<double> nats(some.size(), 0.0);
   for (std::size_t piece = 0; piece < text.pieces(); ++piece) {
     batch.clear();
-    reader.add_losses(batch, piece, false);
-    nats += static_cast<double>(batch.forward());
+    reader.add_losses(batch, some, piece, false);
+    batch.forward();
+    for (std::uint32_t i = 0; i < some.size(); ++i) nats[i] += batch.loss_of(i, i + 1);
+    reader.read_states(*alone);
     reader.keep_states();
   }
-  return nats;
+  std::vector<Communicator::Bytes> all;
+  all_ranks.all_gather(std::as_bytes(std::span(nats)), all);
+  double total = 0;
+  for (const Communicator::Bytes& bytes : all) {
+    for (std::size_t at = 0; at < bytes.size(); at += sizeof(double)) {
+      double of_stream = 0;
+      std::memcpy(&of_stream, &bytes[at], sizeof(of_stream));
+      total += of_stream;
+    }
+  }
+  return total;
 }
 
 }  // namespace dynet_like::examples

@@ -17,6 +17,7 @@
 #include "dynet_like/core/text.h"
 #include "dynet_like/io/safetensors.h"
 #include "examples/full/support/data_files.h"
+#include "examples/full/support/ranks.h"
 #include "nn/data/word_vectors.h"
 
 namespace dynet_like::examples {
@@ -122,8 +123,12 @@ std::string resume_command_of(int argc, char** argv) {
 
 }  // namespace
 
-Options::Options(Program program, int argc, char** argv)
-    : program_(std::move(program)), resume_command_(resume_command_of(argc, argv)) {
+Options::Options(Program program, int argc, char** argv, std::shared_ptr<Communicator> ranks)
+    : program_(std::move(program)),
+      ranks_(ranks != nullptr ? ranks : single_process()),
+      most_threads_(std::max(1u, std::thread::hardware_concurrency() / ranks_here(*ranks_))),
+      is_started_by_mpi_(ranks != nullptr),
+      resume_command_(resume_command_of(argc, argv)) {
   add_common_options();
   read_command_line(argc, argv);
   if (has("help")) return;
@@ -152,10 +157,21 @@ std::string Options::help() const {
   return text.str();
 }
 
+void Options::add_shards() {
+  const std::string count = is_started_by_mpi_ ? "8" : "1";
+  program_.options.push_back(
+      {"shards",
+       "N",
+       count,
+       count,
+       "parts of a minibatch that are summed by themselves, for processes to share (by mpirun 8)",
+       {1, 1024},
+       Option::Saved::remembered});
+}
+
 void Options::add_common_options() {
   constexpr auto no = Option::Saved::no, remembered = Option::Saved::remembered;
-  const std::string threads =
-      fmt::to_string(std::clamp(std::thread::hardware_concurrency(), 1u, kMostThreads));
+  const std::string threads = fmt::to_string(std::min(most_threads_, kMostThreads));
   const auto& [epochs, batch, rate, decay] = program_.defaults;
   const bool has_decay = !decay.usual.empty();
   const char* const schedule = has_decay ? "of Adam, in the first epoch"
@@ -221,6 +237,7 @@ void Options::add_common_options() {
     if (option.kind == "FILE") option.saved = remembered;
   }
   program_.options.insert(program_.options.end(), common.begin(), common.end());
+  add_shards();
 }
 
 void Options::read_command_line(int argc, char** argv) {
@@ -313,6 +330,8 @@ nn::TrainingOptions Options::training(const std::string& unit,
     training.schedule_by_epoch = true;
   }
   training.seed = seed();
+  training.shards = whole("shards");
+  training.ranks = ranks_;
   training.output = text("output");
   training.resume = has("resume");
   training.settings = all(Option::Saved::setting);
@@ -366,6 +385,11 @@ void Options::need_none(const char* option, Names others) const {
     if (!typed_.contains(option) || !typed_.contains(other)) continue;
     throw UsageError(fmt::format("need --{} or --{}; got both", option, other));
   }
+}
+
+void Options::need_one_process(const char* option) const {
+  if (ranks_->size() == 1) return;
+  throw UsageError(fmt::format("need --{} in one process; got {} of them", option, ranks_->size()));
 }
 
 void Options::need_all_or_none(Names options) const {

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <set>
 #include <string>
@@ -49,9 +50,10 @@ struct Program {
   std::function<bool(const Options&)> is_special;
   std::vector<Option> options;
   /// The usual and the special defaults of options that all examples have, beside "seed",
-  /// "patience", "threads", "device", "output", "resume", "report", "explain", "apply" and "help".
-  /// Without defaults of "decay" there is none: the rate follows a schedule of the program's own,
-  /// which ends with the last epoch, so that a run goes on with the same number of epochs only.
+  /// "patience", "shards", "threads", "device", "output", "resume", "report", "explain", "apply"
+  /// and "help". Without defaults of "decay" there is none: the rate follows a schedule of the
+  /// program's own, which ends with the last epoch, so that a run goes on with the same number of
+  /// epochs only.
   struct Defaults {
     struct Pair {
       std::string usual, special;
@@ -66,7 +68,9 @@ class Options {
   /// the table. --device becomes the default device. With --help all else is ignored. Throws
   /// UsageError for what is not in the table, out of its range or makes no sense, FileError for a
   /// checkpoint that is missing or of another example, and DeviceError.
-  Options(Program program, int argc, char** argv);
+  /// `ranks`: the processes that mpirun has started, if it has. Then shards are 8 by default, and
+  /// the threads those that each of them may have.
+  Options(Program program, int argc, char** argv, std::shared_ptr<Communicator> ranks = nullptr);
 
   std::string help() const;
   /// Whether an option was given, here or in the run that this one goes on with.
@@ -89,6 +93,8 @@ class Options {
   nn::TrainingOptions training(const std::string& unit, const std::string& score_name) const;
   /// With random numbers for training, without for inference.
   GraphOptions graph(Random* random = nullptr) const;
+  /// The processes that train together: this one, unless mpirun has started several.
+  Communicator& ranks() const { return *ranks_; }
   /// The same command line with --resume, as one would type it in a shell.
   const std::string& resume_command() const { return resume_command_; }
 
@@ -101,9 +107,12 @@ class Options {
   void need_none(const char* option, Names others) const;
   /// These options belong together; they may be in the checkpoint, too.
   void need_all_or_none(Names options) const;
+  /// With this option there is no sense in several processes.
+  void need_one_process(const char* option) const;
 
  private:
   void add_common_options();
+  void add_shards();
   void read_command_line(int argc, char** argv);
   void take_over(const Metadata& saved, const std::string& file, const char* kind);
   void fill_in();
@@ -111,6 +120,9 @@ class Options {
   std::string fingerprint() const;
 
   Program program_;
+  std::shared_ptr<Communicator> ranks_;
+  unsigned most_threads_ = 1;
+  bool is_started_by_mpi_ = false;
   bool is_special_ = false;
   std::set<std::string> typed_, given_;        ///< on the command line; there or in the checkpoint
   std::map<std::string, std::string> values_;  ///< those given, and defaults; of flags "yes"

@@ -1,6 +1,8 @@
 // Treebanks, and the vocabularies of their words.
 #include "examples/full/support/parsing.h"
 
+#include <sstream>
+
 #include "examples/full/support/generated.h"
 #include "examples/full/support/word_vectors.h"
 
@@ -23,6 +25,31 @@ nn::Splits<nn::ConlluSentence> load_trees(const Options& options) {
   if (options.has("train")) return {read("train"), read("dev"), read("test")};
   const auto make = [&](auto n, int part) { return generated_trees(n, options.seed() + part); };
   return {make(options.whole("train-sentences"), 0), make(200, 1), make(500, 2)};
+}
+
+// As texts: who parses them changes heads and labels only.
+void share_trees(Communicator& ranks, std::size_t together,
+                 std::vector<nn::ConlluSentence>& sentences,
+                 const std::function<void(const nn::Minibatches&)>& parse) {
+  const nn::Minibatches all = nn::sorted_minibatches(nn::sizes_of(sentences), together);
+  std::vector<nn::Minibatches> by_rank(ranks.size());
+  for (std::size_t i = 0; i < all.size(); ++i) by_rank[i % ranks.size()].push_back(all[i]);
+  parse(by_rank[ranks.rank()]);
+  if (ranks.size() == 1) return;
+  std::vector<nn::ConlluSentence> mine;
+  for (const auto& some : by_rank[ranks.rank()]) {
+    for (const std::uint32_t i : some) mine.push_back(sentences[i]);
+  }
+  const std::vector<std::string> texts = gather_texts(ranks, nn::to_conllu(mine));
+  for (unsigned r = 0; r < ranks.size(); ++r) {
+    if (by_rank[r].empty()) continue;
+    std::istringstream in(texts[r]);
+    const auto parsed = nn::read_conllu(in, ranks.name(r), {.max_file_bytes = texts[r].size()});
+    auto next = parsed.begin();
+    for (const auto& some : by_rank[r]) {
+      for (const std::uint32_t i : some) sentences[i] = *next++;
+    }
+  }
 }
 
 TreeVocabularies::TreeVocabularies(const std::vector<nn::ConlluSentence>& sentences,

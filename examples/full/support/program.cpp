@@ -14,10 +14,13 @@
 
 #include "dynet_like/core/errors.h"
 #include "dynet_like/io/atomic_file.h"
+#include "examples/full/support/ranks.h"
 
 namespace dynet_like::examples {
 
 namespace {
+
+constexpr int kInterrupted = 130;
 
 // A file that is opened would get the number of a standard stream that is closed, and what is
 // printed would go into it. What stands there instead cannot be read or written either.
@@ -48,29 +51,40 @@ int run_program(const std::string& name, const std::function<int()>& run) {
 int run_program(const Program& program, int argc, char** argv,
                 const std::function<int(Options&)>& train,
                 const std::function<int(Options&)>& apply) {
-  return run_program(program.name, [&] {
-    Options options(program, argc, argv);
+  std::shared_ptr<Communicator> ranks;
+  const int status = run_program(program.name, [&] {
+    ranks = started_ranks();
+    if (ranks != nullptr && ranks->rank() > 0) silence_output();
+    Options options(program, argc, argv, ranks);
     if (options.has("help")) {
       fmt::print("{}", options.help());
       return 0;
     }
-    if (options.has("apply")) return apply(options);
+    if (options.has("apply")) {
+      options.need_one_process("apply");
+      return apply(options);
+    }
     if (options.has("report"))
       detail::AtomicFile check(options.text("report"));  // leaves nothing behind
     return train(options);
   });
+  const bool has_failed = status != 0 && status != kInterrupted;
+  if (has_failed && ranks != nullptr) ranks->fail(fmt::format("exit status {}", status));
+  return status;
 }
 
 void begin_training(const Options& options, const ParameterCollection& model,
                     const std::array<std::size_t, 3>& counts) {
   fmt::print("{} samples for training, {} for dev", counts[0], counts[1]);
   if (counts[2] > 0) fmt::print(" and {} for test", counts[2]);
-  fmt::print("; {} parameters, {} threads\n", model.parameter_count(), options.text("threads"));
+  fmt::print("; {} parameters, {} threads", model.parameter_count(), options.text("threads"));
+  const unsigned ranks = options.ranks().size();
+  if (ranks > 1) fmt::print(" in each of {} processes", ranks);
+  fmt::print("\n");
   flush_output();
 }
 
 int stopped(const Options& options) {
-  constexpr int kInterrupted = 130;
   fmt::print("Stopped and saved. To go on:\n  {}\n", options.resume_command());
   return kInterrupted;
 }
@@ -84,7 +98,7 @@ int finish(const Options& options, const nn::TrainingRun& run, nlohmann::json re
   fmt::print("{}\n", run.summary());
   report["epochs"] = run.progress().epochs;
   report["seconds"] = run.progress().seconds;
-  if (options.has("report"))
+  if (options.has("report") && run.is_writer())
     detail::write_atomically(options.text("report"), report.dump(2) + '\n');
   return 0;
 }

@@ -67,7 +67,11 @@ TEST(LanguageModelTest, EveryUnitButTheFirstIsPredictedOnce) {
         }
         ASSERT_EQ(predicted, Units(units.begin() + 1, units.end()));
         std::size_t predictions = 0;
-        for (std::size_t p = 0; p < streams.pieces(); ++p) predictions += streams.predictions(p);
+        const nn::Minibatches minibatches = streams.minibatches();
+        ASSERT_EQ(minibatches.size(), streams.pieces());
+        for (std::size_t p = 0; p < streams.pieces(); ++p) {
+          predictions += streams.predictions(p, minibatches[p]);
+        }
         EXPECT_EQ(predictions, streams.predictions());
       }
     }
@@ -238,15 +242,15 @@ TEST(LanguageModelTest, NatsOfTheGrammarAreThoseOfItsSentences) {
 /// All epochs of a run. Calls back after every update, and for the dev score of an epoch.
 void train(nn::TrainingRun& run, Minibatch& batch, StreamReader& reader,
            const std::function<void()>& after_update, const std::function<double()>& dev_score) {
-  const std::vector<std::uint32_t> ones(reader.streams().pieces(), 1);
   while (run.next_epoch()) {
-    for (const auto& piece : run.minibatches(nn::sorted_minibatches(ones, 1))) {
+    for (const auto& some : run.minibatches(reader.streams().minibatches())) {
+      const std::size_t piece = run.progress().minibatches;
       batch.clear();
-      reader.add_losses(batch, piece.front(), true);
-      const auto loss = static_cast<double>(batch.forward());
-      const Gradients& gradients = batch.backward();
+      reader.add_losses(batch, some, piece, true);
+      batch.forward();
+      reader.read_states(run.ranks());
+      run.update(batch, reader.streams().predictions(piece, some));
       reader.keep_states();
-      run.update(gradients, loss, reader.streams().predictions(piece.front()));
       after_update();
     }
     run.finish_epoch(dev_score);

@@ -1,0 +1,209 @@
+// TrainingRun: what several ranks do together.
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <exception>
+#include <fstream>
+#include <iterator>
+#include <set>
+
+#include <fmt/format.h>
+
+#include "dynet_like/core/errors.h"
+#include "dynet_like/device/instruction_set.h"
+#include "nn/train/training_run.h"
+
+namespace dynet_like::nn {
+
+namespace {
+
+/// FNV-1a (Fowler, Noll and Vo), of eight bytes at a time.
+class Fingerprint {
+ public:
+  void add(std::span<const std::byte> bytes) {
+    for (std::size_t at = 0; at < bytes.size(); at += sizeof(std::uint64_t)) {
+      std::uint64_t word = 0;
+      std::memcpy(&word, bytes.data() + at, std::min(sizeof(word), bytes.size() - at));
+      value_ = (value_ ^ word) * 0x100000001b3;
+      value_ ^= value_ >> 29;
+    }
+  }
+  void add(const std::string& text) { add(std::as_bytes(std::span(text))); }
+  std::string text() const { return fmt::format("{:016x}", value_); }
+
+ private:
+  std::uint64_t value_ = 0xcbf29ce484222325;
+};
+
+std::span<std::byte> values_of(const ParameterStorage& storage) {
+  return {static_cast<std::byte*>(storage.tensor().data()),
+          storage.size() * size_of(storage.dtype)};
+}
+
+std::string fingerprint_of(const ParameterCollection& model) {
+  Fingerprint fingerprint;
+  for (const auto& storage : model.storages()) {
+    storage->refresh_rows();
+    fingerprint.add(storage->name + ' ' + to_string(storage->dim));
+    fingerprint.add(values_of(*storage));
+  }
+  return fingerprint.text();
+}
+
+/// Of the files that this process runs, the program and the library's; "unknown" where the system
+/// does not show them.
+std::string fingerprint_of_program() {
+  std::set<std::string> files = {"/proc/self/exe"};
+  std::ifstream maps("/proc/self/maps");
+  for (std::string line; std::getline(maps, line);) {
+    const std::size_t path = line.find('/');
+    if (path == std::string::npos || line.find("/libdynet_like") == std::string::npos) continue;
+    files.insert(line.substr(path));
+  }
+  Fingerprint fingerprint;
+  std::size_t size = 0;
+  for (const std::string& file : files) {
+    std::ifstream in(file, std::ios::binary);
+    const std::string bytes{std::istreambuf_iterator<char>(in), {}};
+    fingerprint.add(bytes);
+    size += bytes.size();
+  }
+  return size == 0 ? "unknown" : fmt::format("{} bytes, {}", size, fingerprint.text());
+}
+
+}  // namespace
+
+// What was lost with a rank is what came after the last update.
+void TrainingRun::with_ranks(const std::function<void()>& work) {
+  try {
+    work();
+  } catch (const RankError& error) {
+    std::string what = error.what();
+    put_weights_back();
+    drop_pending();
+    if (!checkpoint_.empty() && is_writer()) {
+      save();
+      what += fmt::format(
+          "; the last update is saved in {}: go on from there, with fewer ranks if "
+          "need be",
+          checkpoint_.string());
+    }
+    throw RankError(what);
+  }
+}
+
+void TrainingRun::begin_sharing() {
+  if (is_shared()) shared_.emplace(ranks_, model_, options_.shards);
+  check_alike();
+}
+
+void TrainingRun::check_alike() {
+  if (ranks_->size() == 1) return;
+  Metadata mine = all_settings();
+  mine["program"] = fingerprint_of_program();
+  mine["instruction set"] = instruction_set();
+  mine["names, shapes and values of parameters"] = fingerprint_of(model_);
+  mine["epochs to train"] = fmt::to_string(options_.epochs);
+  mine["patience"] = fmt::to_string(options_.patience);
+  mine["updates so far"] = fmt::to_string(progress_.updates);
+  nn::check_alike(*ranks_, mine);
+}
+
+RankWord TrainingRun::word() const {
+  RankWord word;
+  word.epoch = progress_.epochs + 1;
+  word.minibatch = in_minibatch_ ? position_ + 1 : 0;
+  word.order = progress_.order;
+  word.random = random_.position();
+  word.stops = wants_to_stop();
+  return word;
+}
+
+AllWords TrainingRun::agree(const RankWord& mine) {
+  AllWords all;
+  with_ranks([&] { all = exchange(*ranks_, mine); });
+  all_stop_ |= all.any_stops;
+  has_agreed_ = true;
+  return all;
+}
+
+// Who has agreed with an update need not do so again before the next minibatch.
+bool TrainingRun::agree_to_stop() {
+  if (ranks_->size() > 1 && !has_agreed_) agree(word());
+  has_agreed_ = false;
+  return interrupted();
+}
+
+float TrainingRun::update_shared(Minibatch& batch, std::size_t losses) {
+  RankWord mine;
+  std::exception_ptr failure;
+  try {
+    finite_loss(batch);
+    mine.shard_losses = shared_->backward(batch);
+  } catch (const std::exception& error) {
+    failure = std::current_exception();
+    mine.failure = error.what();
+  }
+  try {
+    const RankWord place = word();
+    mine.epoch = place.epoch;
+    mine.minibatch = place.minibatch;
+    mine.order = place.order;
+    mine.random = place.random;
+    mine.stops = place.stops;
+    mine.losses = losses;
+    const std::chrono::duration<double> busy = std::chrono::steady_clock::now() - minibatch_start_;
+    mine.busy_seconds = busy.count();
+    const AllWords all = agree(mine);
+    rank_times_.mean_busy += all.mean_busy_seconds;
+    rank_times_.most_busy += all.most_busy_seconds;
+    if (failure) {
+      has_agreed_ = false;  // as the others, which threw
+      std::rethrow_exception(failure);
+    }
+    add_pending(all.loss, all.losses);
+    if (update_is_due()) make_due_update();
+    return static_cast<float>(all.loss);
+  } catch (...) {
+    drop_pending();
+    throw;
+  }
+}
+
+void TrainingRun::check_same_score(std::optional<double> score) {
+  if (ranks_->size() == 1) return;
+  const std::string mine = score ? fmt::to_string(*score) : "none";
+  std::vector<std::string> all;
+  with_ranks([&] { all = gather_texts(*ranks_, mine); });
+  for (unsigned r = 1; r < ranks_->size(); ++r) {
+    if (all[r] == all[0]) continue;
+    throw UsageError(fmt::format(
+        "[TrainingRun] need the same dev score on all ranks; got {} on rank 0 and {} on {}", all[0],
+        all[r], ranks_->name(r)));
+  }
+}
+
+// Of the minibatches of an epoch, on this rank. Imbalance is what would be gained if all ranks took
+// equally long for what they compute.
+std::string TrainingRun::shares_of_time() const {
+  const auto& [before, after, seconds, mean_busy, most_busy] = rank_times_;
+  if (ranks_->size() == 1 || seconds <= 0 || most_busy <= 0) return "";
+  return fmt::format(", communication {:.1f} %, waiting {:.1f} %, imbalance {:.1f} %",
+                     100 * (after.transfer - before.transfer) / seconds,
+                     100 * (after.waiting - before.waiting) / seconds,
+                     100 * (most_busy - mean_busy) / seconds);
+}
+
+void TrainingRun::broadcast_values() {
+  for (const auto& storage : model_.storages()) {
+    storage->refresh_rows();
+    const std::span<std::byte> values = values_of(*storage);
+    Communicator::Bytes bytes(values.begin(), values.end());
+    broadcast(*ranks_, bytes);
+    if (is_writer()) continue;
+    std::copy(bytes.begin(), bytes.end(), values.begin());
+    storage->values_written();
+  }
+}
+
+}  // namespace dynet_like::nn
