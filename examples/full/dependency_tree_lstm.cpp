@@ -27,19 +27,19 @@ using Sentences = std::vector<Sentence>;
 
 const Program kProgram = {
     "dependency_tree_lstm",
-    "Learns to label the arcs of dependency trees from files in CoNLL-U. --apply reads trees in\n"
-    "CoNLL-U from standard input and writes them with the labels that it finds.\n",
+    "Learns to label the arcs of dependency trees in CoNLL-U. --apply reads trees in CoNLL-U from\n"
+    "standard input, and writes them with the labels that it finds.\n",
     "with --train",
     [](const Options& options) { return options.has("train"); },
     {{"train", "FILE", "", "", "trees to train on, with --dev and --test"},
      {"dev", "FILE", "", "", "trees to choose the best epoch on"},
      {"test", "FILE", "", "", "trees to test on"},
-     {"train-trees", "N", "2000", kNever, "how many to make and train on", {1, 1e7}},
-     {"flat", "", "", "", "leave out dependants: every word is a tree of its own"},
-     {"min-count", "N", "2", "2", "rarer words are unknown", {1, 1e6}},
+     {"train-trees", "N", "2000", kNever, "size of the generated training data", {1, 1e7}},
+     {"flat", "", "", "", "ignore dependants: every word is a tree of its own"},
+     {"min-count", "N", "2", "2", "known words occur N times or more", {1, 1e6}},
      {"embedding", "N", "16", "100", "size of a word's vector", {1, 4096}},
      {"hidden", "N", "32", "200", "size of a state", {1, 4096}},
-     {"dropout", "X", "0.3", "0.3", "share of zeros in words, states and the network", {0, 0.95}},
+     {"dropout", "X", "0.3", "0.3", "dropout rate of words, states and the network", {0, 0.95}},
      kVectors,
      kMoreWords,
      kLowerCase,

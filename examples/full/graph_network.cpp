@@ -22,18 +22,17 @@ using Texts = std::vector<Text>;
 
 const Program kProgram = {
     "graph_network",
-    "Learns classes of molecules from lines \"label TAB molecule\", which is atoms and bonds such "
+    "Classifies molecules. A line is \"label TAB molecule\"; a molecule is atoms and bonds, such "
     "as\n"
-    "\"C O N 1=2 1-3\". --apply writes every molecule of standard input, a line, after its label "
-    "and a\n"
-    "tab.\n",
+    "\"C O N 1=2 1-3\". --apply reads molecules, one per line, and writes each behind its label "
+    "and a tab.\n",
     "with --train",
     [](const Options& options) { return options.has("train"); },
     {{"train", "FILE", "", "", "molecules to train on, with --dev"},
      {"dev", "FILE", "", "", "molecules to choose the best epoch on"},
-     {"train-molecules", "N", "8000", kNever, "how many to make and train on", {1, 1e7}},
-     {"hidden", "N", "64", "64", "numbers of an atom", {1, 4096}},
-     {"rounds", "N", "3", "3", "how often atoms get messages", {1, 100}}},
+     {"train-molecules", "N", "8000", kNever, "size of the generated training data", {1, 1e7}},
+     {"hidden", "N", "64", "64", "size of an atom's vector", {1, 4096}},
+     {"rounds", "N", "3", "3", "rounds of messages", {1, 100}}},
     {{"4", "20"}, {"32", "32"}, {"0.003", "0.003"}}};
 
 const std::string kBonds = "-=#", kUnknown = "<unknown>";

@@ -27,23 +27,31 @@ constexpr auto kNotSaved = Option::Saved::no;
 
 const Program kProgram = {
     "language_model",
-    "Learns to predict a text, but for its last tenth; then it writes. --apply writes every line\n"
-    "of standard input after its nats per character, the end of the line included, and a tab.\n",
+    "Learns to predict a text, keeps the last tenth for testing, and writes a sample.\n"
+    "--apply reads lines, and writes each behind its nats per character and a tab. The end of a "
+    "line\n"
+    "counts as a character.\n",
     "with --train",
     [](const Options& options) { return options.has("train"); },
     {{"train", "FILE", "", "", "a text; without one, sentences of a small grammar are generated"},
-     {"sentences", "N", "10000", kNever, "how many", {100, 1e6}},
+     {"sentences", "N", "10000", kNever, "number of generated sentences", {100, 1e6}},
      {"level", "character|word", "character", "character", "what is predicted"},
-     {"min-count", "N", "2", "2", "what is rarer in the training part is unknown", {1, 1e6}},
+     {"min-count", "N", "2", "2", "known units occur N times or more in training", {1, 1e6}},
      {"embedding", "N", "16", "64", "size of a character's or word's vector", {1, 4096}},
      {"hidden", "N", "128", "256", "size of h and c of every LSTM", {1, 4096}},
      {"layers", "N", "1", "2", "LSTMs on top of each other", {1, 16}},
-     {"dropout", "X", "0", "0.2", "share of zeros in their outputs", {0, 0.95}},
-     {"sequence-length", "N", "32", "64", "predictions between updates, per stream", {2, 1e4}},
-     {"clip", "X", "0.25", "0.25", "the largest norm of the gradient", {1e-6, 1e6}},
-     {"sample", "N", "", "", "do not train; write so many units", {1, 1e5}, kNotSaved},
-     {"temperature", "X", "1", "1", "below 1, what is likely is more so", {0.01, 100}, kNotSaved},
-     {"prompt", "TEXT", "", "", "what they follow, in the same line", {}, kNotSaved}},
+     {"dropout", "X", "0", "0.2", "dropout rate of their outputs", {0, 0.95}},
+     {"sequence-length", "N", "32", "64", "units of each stream between updates", {2, 1e4}},
+     {"clip", "X", "0.25", "0.25", "clip the norm of the gradient to X", {1e-6, 1e6}},
+     {"sample", "N", "", "", "do not train; write N units", {1, 1e5}, kNotSaved},
+     {"temperature",
+      "X",
+      "1",
+      "1",
+      "divides scores; below 1, likely units become more likely",
+      {0.01, 100},
+      kNotSaved},
+     {"prompt", "TEXT", "", "", "text that the sample continues", {}, kNotSaved}},
     {{"6", "8"}, {"16", "32"}, {"0.01", "0.002"}, {"0.6", "0.85"}}};
 
 nn::TextUnit unit_of(const Options& options) {

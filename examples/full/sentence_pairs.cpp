@@ -21,16 +21,18 @@ using namespace dynet_like::examples;
 
 const Program kProgram = {
     "sentence_pairs",
-    "Learns what sentences say about others from lines \"sentence TAB sentence TAB label\", where\n"
-    "brackets may say what belongs together. --apply writes lines \"sentence TAB sentence\" of\n"
-    "standard input after their labels and a tab.\n",
+    "Learns the relation of two sentences from lines \"sentence TAB sentence TAB label\". "
+    "Sentences may\n"
+    "have brackets for phrases. --apply reads lines \"sentence TAB sentence\", and writes each "
+    "behind\n"
+    "its label and a tab.\n",
     "with --train",
     [](const Options& options) { return options.has("train"); },
     {{"train", "FILE", "", "", "pairs to train on, with --dev"},
      {"dev", "FILE", "", "", "pairs to choose the best epoch on"},
      {"test", "FILE", "", "", "pairs to test on, if there are any"},
-     {"train-pairs", "N", "30000", kNever, "how many to make and train on", {1, 1e5}},
-     {"min-count", "N", "2", "2", "rarer words are unknown", {1, 1e6}},
+     {"train-pairs", "N", "30000", kNever, "size of the generated training data", {1, 1e5}},
+     {"min-count", "N", "2", "2", "known words occur N times or more", {1, 1e6}},
      {"embedding", "N", "32", "32", "size of a word's vector", {1, 4096}},
      {"hidden", "N", "64", "64", "size of a node's h and c", {1, 4096}},
      kVectors,

@@ -34,25 +34,30 @@ constexpr auto kSaved = Option::Saved::setting;
 
 const Program kProgram = {
     "seq2seq",
-    "Learns to translate: the commands of SCAN into actions, where files are named *.txt, or else\n"
-    "lines \"sentence TAB sentence\", or commands that it generates. --apply translates "
-    "sentences,\n"
-    "one per line.\n",
+    "Learns to translate. Files named *.txt are commands of SCAN; others have lines\n"
+    "\"sentence TAB sentence\". Without files it generates commands. --apply translates sentences, "
+    "one\n"
+    "per line.\n",
     "for SCAN",
     [](const Options& options) { return options.text("train").ends_with(".txt"); },
     {{"train", "FILE", "", "", "pairs to train on, with --test"},
      {"dev", "FILE", "", "", "to choose the best epoch on; without it, a twentieth of --train"},
      {"test", "FILE", "", "", "pairs to test on"},
-     {"train-pairs", "N", "4000", kNever, "generated pairs to train on", {1, 2e4}},
-     {"test-pairs", "N", "500", kNever, "those to choose and to test on", {1, 1e4}},
-     {"min-count", "N", "1", "1", "rarer words of the first sentences are unknown", {1, 1e6}},
+     {"train-pairs", "N", "4000", kNever, "size of the generated training data", {1, 2e4}},
+     {"test-pairs",
+      "N",
+      "500",
+      kNever,
+      "size of the development data and of the test data",
+      {1, 1e4}},
+     {"min-count", "N", "1", "1", "known words of the source occur N times or more", {1, 1e6}},
      {"embedding", "N", "32", "64", "size of a word's vector", {1, 4096}},
      {"hidden", "N", "96", "128", "size of an LSTM", {1, 4096}},
-     {"dropout", "X", "0.1", "0.2", "share of zeros in words and outputs", {0, 0.95}},
-     {"beam", "N", "1", "1", "follow so many hypotheses; 1: greedy", {1, 1e4}, kSaved, true},
-     {"length-penalty", "X", "0", "0", "lets longer ones win", {0, 10}, kSaved, true},
-     {"max-length", "N", "100", "100", "the most words to write", {1, 1e5}, kSaved, true},
-     {"sample", "", "", "", "draw every word, do not search", {}, kSaved, true}},
+     {"dropout", "X", "0.1", "0.2", "dropout rate of words and outputs", {0, 0.95}},
+     {"beam", "N", "1", "1", "beam size; 1: greedy search", {1, 1e4}, kSaved, true},
+     {"length-penalty", "X", "0", "0", "favours longer hypotheses", {0, 10}, kSaved, true},
+     {"max-length", "N", "100", "100", "most words of a translation", {1, 1e5}, kSaved, true},
+     {"sample", "", "", "", "sample every word instead of searching", {}, kSaved, true}},
     {{"12", "15"}, {"16", "16"}, {"0.006", "0.002"}, {"0.8", "0.8"}}};
 
 std::vector<std::string_view> words_of(const std::string& sentence) {

@@ -35,18 +35,18 @@ constexpr double kRare = 0.25;  // a word that comes n times is left out at kRar
 
 const Program kProgram = {
     "stack_lstm_parser",
-    "Learns to parse from files in CoNLL-U. --apply reads sentences in CoNLL-U from standard "
-    "input\n"
-    "and writes them with the heads and labels that it finds.\n",
+    "Learns to parse sentences in CoNLL-U. --apply reads sentences in CoNLL-U from standard input, "
+    "and\n"
+    "writes them with the heads and labels that it finds.\n",
     "with --train",
     [](const Options& options) { return options.has("train"); },
     {{"train", "FILE", "", "", "sentences to train on, with --dev and --test"},
-     {"dev", "FILE", "", "", "sentences to choose the best epoch on"},
+     {"dev", "FILE", "", "", "development data: sentences to choose the best epoch on"},
      {"test", "FILE", "", "", "sentences to test on"},
-     {"train-sentences", "N", "1500", kNever, "how many to make and train on", {1, 1e7}},
+     {"train-sentences", "N", "1500", kNever, "size of the generated training data", {1, 1e7}},
      {"embedding", "N", "32", "100", "size of a word's vector", {1, 4096}},
      {"hidden", "N", "32", "100", "size of an LSTM", {4, 4096}},
-     {"dropout", "X", "0.2", "0.33", "share of zeros", {0, 0.95}},
+     {"dropout", "X", "0.2", "0.33", "dropout rate", {0, 0.95}},
      kVectors,
      kMoreWords,
      kLowerCase,

@@ -22,19 +22,20 @@ using Texts = std::vector<Text>;
 
 const Program kProgram = {
     "text_classifier",
-    "Learns classes of texts from lines \"label TAB text\". --apply writes every text of standard\n"
-    "input, a line, after its label and a tab.\n",
+    "Classifies texts. A line is \"label TAB text\". --apply reads texts, one per line, and writes "
+    "each\n"
+    "behind its label and a tab.\n",
     "with --train",
     [](const Options& options) { return options.has("train"); },
     {{"train", "FILE", "", "", "texts to train on, with --dev"},
      {"dev", "FILE", "", "", "texts to choose the best epoch on"},
      {"test", "FILE", "", "", "texts to test on, if there are any"},
-     {"train-texts", "N", "8000", kNever, "how many to make and train on", {1, 1e7}},
-     {"min-count", "N", "2", "2", "rarer words are unknown", {1, 1e6}},
+     {"train-texts", "N", "8000", kNever, "size of the generated training data", {1, 1e7}},
+     {"min-count", "N", "2", "2", "known words occur N times or more", {1, 1e6}},
      {"embedding", "N", "64", "64", "size of a word's vector", {1, 4096}},
      {"hidden", "N", "128", "128", "size of a window's vector", {1, 4096}},
-     {"heads", "N", "4", "4", "parts of it that have attention of their own", {1, 64}},
-     {"dropout", "X", "0.4", "0.4", "share of zeros in words and texts", {0, 0.95}},
+     {"heads", "N", "4", "4", "attention heads", {1, 64}},
+     {"dropout", "X", "0.4", "0.4", "dropout rate of words and texts", {0, 0.95}},
      kVectors,
      kMoreWords,
      kLowerCase,

@@ -24,21 +24,27 @@ using Trees = std::vector<nn::Tree>;
 
 const Program kProgram = {
     "tree_lstm",
-    "Labels trees: ListOps such as [MAX 2 [MIN 4 7 ] 0 ], or those of a treebank, whose files are\n"
-    "named *.txt. --apply writes trees, one per line as their files have them, after the label of\n"
-    "the root and a tab.\n",
+    "Labels trees. Files named *.txt are treebanks; others are ListOps such as [MAX 2 [MIN 4 7 ] 0 "
+    "].\n"
+    "--apply reads trees, one per line as in their files, and writes each behind its label and a "
+    "tab.\n",
     "for a treebank",
     [](const Options& options) { return options.text("train").ends_with(".txt"); },
     {{"train", "FILE", "", "", "trees to train on"},
      {"dev", "FILE", kNever, "", "trees to choose the best epoch on"},
      {"test", "FILE", "", "", "trees to test on"},
-     {"train-trees", "N", "80000", kNever, "ListOps to train on, without a file", {1, 1e8}},
-     {"test-trees", "N", "2000", kNever, "to choose the best epoch on, and to test on", {1, 1e7}},
-     {"max-tokens", "N", "100", kNever, "the most tokens of those", {20, 1e4}},
-     {"min-count", "N", "1", "2", "rarer words are unknown", {1, 1e6}},
+     {"train-trees", "N", "80000", kNever, "size of the generated training data", {1, 1e8}},
+     {"test-trees",
+      "N",
+      "2000",
+      kNever,
+      "size of the development data and of the test data",
+      {1, 1e7}},
+     {"max-tokens", "N", "100", kNever, "most tokens of a generated expression", {20, 1e4}},
+     {"min-count", "N", "1", "2", "known words occur N times or more", {1, 1e6}},
      {"embedding", "N", "64", "150", "size of a word's vector", {1, 4096}},
      {"hidden", "N", "96", "150", "size of a node's h and c", {1, 4096}},
-     {"dropout", "X", "0", "0.5", "share of zeros in words and outputs", {0, 0.95}},
+     {"dropout", "X", "0", "0.5", "dropout rate of words and outputs", {0, 0.95}},
      kVectors,
      kMoreWords,
      kLowerCase,

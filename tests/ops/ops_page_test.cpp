@@ -68,11 +68,17 @@ std::map<std::string, std::string> calls_of(const fs::path& folder) {
   return calls;
 }
 
+// Of the first case with the most dimensions that is no single number.
 std::string shapes_of(const Op& op) {
   const std::vector<OpCase> cases = good_cases(op);
   if (cases.empty() || cases[0].inputs.empty()) return "";
-  const Signature type =
-      signature_of({&op, cases[std::min<std::size_t>(1, cases.size() - 1)], ""}, DType::f32);
+  const auto dimensions = [](const OpCase& each) {
+    unsigned most = 0;
+    for (const Dim& dim : each.inputs) most = std::max(most, dim.nd);
+    return std::pair{most, each.inputs[0].size() > 1};
+  };
+  const OpCase& most = *std::ranges::max_element(cases, {}, dimensions);
+  const Signature type = signature_of({&op, most, ""}, DType::f32);
   std::ostringstream shapes;
   for (const Dim& dim : type.inputs) shapes << dim << ' ';
   shapes << "-> " << type.output;

@@ -174,27 +174,27 @@ void Options::add_common_options() {
   const std::string threads = fmt::to_string(std::min(most_threads_, kMostThreads));
   const auto& [epochs, batch, rate, decay] = program_.defaults;
   const bool has_decay = !decay.usual.empty();
-  const char* const schedule = has_decay ? "of Adam, in the first epoch"
+  const char* const schedule = has_decay ? "learning rate of Adam in the first epoch"
                                          : "of Adam, at its highest; it falls until the last epoch";
   std::vector<Option> common = {
       {"epochs",
        "N",
        epochs.usual,
        epochs.special,
-       "how often all samples are seen",
+       "passes over the training data",
        {1, 1e6},
        has_decay ? remembered : Option::Saved::setting},
       {"patience",
        "N",
        "0",
        "0",
-       "stop after N epochs without a better one; 0: never",
+       "stop after N epochs without improvement; 0: never",
        {0, 1e6},
        remembered},
       {"batch-size", "N", batch.usual, batch.special, "samples in a minibatch", {1, 1e5}},
       {"learning-rate", "X", rate.usual, rate.special, schedule, {1e-9, 10}},
-      {"seed", "N", "1", "1", "of everything random", {0, 1e15}},
-      {"threads", "N", threads, threads, "they change no result", {1, 256}, no, true},
+      {"seed", "N", "1", "1", "seed of all random numbers", {0, 1e15}},
+      {"threads", "N", threads, threads, "results do not depend on it", {1, 256}, no, true},
       {"device",
        "NAME",
        "",
@@ -208,29 +208,23 @@ void Options::add_common_options() {
        "FOLDER",
        program_.name,
        program_.name,
-       "for the best model and the checkpoint",
+       "folder of the best model and the checkpoint",
        {},
        no,
        true},
-      {"resume",
-       "",
-       "",
-       "",
-       "go on from the checkpoint in that folder; the other options need not be given again",
-       {},
-       no},
-      {"explain", "", "", "", "show at the end how a minibatch ran", {}, no},
+      {"resume", "", "", "", "continue from the checkpoint in --output, with its options", {}, no},
+      {"explain", "", "", "", "show at the end how a minibatch was batched", {}, no},
       {"report", "FILE", "", "", "write the results there as JSON", {}, no},
       {"apply",
        "",
        "",
        "",
-       "do not train; apply the best model in that folder to the lines of standard input",
+       "apply the best model in --output to the lines of standard input",
        {},
        no},
-      {"help", "", "", "", "show this", {}, no}};
+      {"help", "", "", "", "show this help", {}, no}};
   if (has_decay) {
-    const char* const text = "the rate's factor from epoch to epoch";
+    const char* const text = "factor of the learning rate after every epoch";
     common.push_back({"decay", "X", decay.usual, decay.special, text, {0.01, 1}});
   }
   for (Option& option : program_.options) {

@@ -10,16 +10,12 @@ namespace dynet_like::examples {
 // For a program's table. With --vectors and without --embedding, this is the size of the vectors.
 inline const Option kVectors = {
     "vectors", "FILE", "", "",
-    "vectors of words to begin with, as text of word2vec, GloVe or fastText; --embedding is their "
-    "size"};
-inline const Option kMoreWords = {"more-words",
-                                  "N",
-                                  "100000",
-                                  "100000",
-                                  "words that only --vectors has: the first N are known, too",
-                                  {0, 1e8}};
-inline const Option kLowerCase = {"lower-case", "", "", "", "words are the same in capitals"};
-inline const Option kDigits = {"digits", "", "", "", "words are the same with other digits"};
+    "initial word vectors, as text of word2vec, GloVe or fastText; they set --embedding"};
+inline const Option kMoreWords = {
+    "more-words", "N", "100000", "100000", "also know the first N words that only --vectors has",
+    {0, 1e8}};
+inline const Option kLowerCase = {"lower-case", "", "", "", "treat capitals like small letters"};
+inline const Option kDigits = {"digits", "", "", "", "treat all digits alike"};
 
 /// What --lower-case and --digits say, for a vocabulary of words.
 nn::WordNormalisation normalisation_of(const Options& options);
