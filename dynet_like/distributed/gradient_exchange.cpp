@@ -138,14 +138,13 @@ void GradientExchange::exchange_bucket(const Nodes& nodes, Range bucket) {
       from += mine.size() * element;
     }
   }
-  const Bytes sum(tree.total(), tree.total() + mine.size() * element);
-  ranks_->all_gather(sum, received_);
+  ranks_->all_gather(std::span(tree.total(), mine.size() * element), sums_);
   for (unsigned r = 0; r < size; ++r) {
     for_each_stretch(slice_of(r), [&](ParameterStorage& p, std::size_t first, std::size_t at,
                                       std::size_t count) {
       bool fresh = false;
       auto* const to = static_cast<std::byte*>(total_.dense(p, fresh));
-      device.write(to + first * element, received_[r].data() + at * element, count * element);
+      device.write(to + first * element, sums_[r].data() + at * element, count * element);
     });
   }
 }
@@ -158,9 +157,9 @@ void GradientExchange::exchange_tables(const Nodes& nodes) {
   sent_.resize(1);
   sent_[0].clear();
   for (const auto& table : tables_) RowList(*table, sum->find_rows(*table)).append_to(sent_[0]);
-  ranks_->all_gather(sent_[0], received_);
+  ranks_->all_gather(sent_[0], sums_);
   std::vector<RowReader> readers;
-  for (const Bytes& bytes : received_) readers.emplace_back(bytes);
+  for (const Bytes& bytes : sums_) readers.emplace_back(bytes);
   for (const auto& table : tables_) {
     RowList all;
     for (RowReader& reader : readers) all.add(reader.read(*table));

@@ -58,7 +58,7 @@ class GradientExchange {
   std::vector<std::shared_ptr<ParameterStorage>> tables_;
   Gradients total_;
   std::vector<Gradients> received_rows_;  ///< by node of the tree
-  std::vector<Communicator::Bytes> sent_, received_;
+  std::vector<Communicator::Bytes> sent_, received_, sums_;
 };
 
 }  // namespace dynet_like

@@ -1,13 +1,18 @@
-// Communicator of MPI: short messages say who has come, collectives carry the bytes.
+// Communicator of MPI: each rank tells each other how much will come, and then sends it.
+//
+// Messages, not collective calls: so it is known at any time of which ranks nothing has come. Open
+// MPI's own non-blocking all-to-all and all-gather send the same messages.
 #include "dynet_like/distributed/mpi_ranks.h"
 
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <limits>
 #include <optional>
 #include <thread>
+#include <utility>
 
 #include <fmt/format.h>
 #include <mpi.h>
@@ -23,7 +28,7 @@ using Clock = std::chrono::steady_clock;
 using Bytes = Communicator::Bytes;
 using Seconds = std::chrono::duration<double>;
 
-constexpr int kTag = 1, kRollCall = 2;
+constexpr int kTag = 1;
 constexpr Seconds kGrace{0.2};  // of who was asked to end
 constexpr Seconds kSaving{5};
 constexpr Seconds kBusy{0.0005};  // so long a wait costs a processor: then others may need it
@@ -57,6 +62,7 @@ class MpiRanks final : public Communicator {
     size_ = static_cast<unsigned>(size);
     sizes_.resize(size_);
     coming_.resize(size_);
+    requests_.resize(2 * std::size_t{size_});
     find_names();
   }
 
@@ -71,38 +77,11 @@ class MpiRanks final : public Communicator {
   std::string name(unsigned rank) const override { return names_.at(rank); }
 
   void all_to_all(std::span<const Bytes> to, std::vector<Bytes>& from) override {
-    for (unsigned r = 0; r < size_; ++r) sizes_[r] = to[r].size();
-    const Layout out = lay_out(sizes_);
-    meet();
-    const Clock::time_point start = Clock::now();
-    const Layout in = lay_out(coming_);
-    out_.resize(out.total);
-    for (unsigned r = 0; r < size_; ++r)
-      std::copy(to[r].begin(), to[r].end(), out_.data() + out.at[r]);
-    in_.resize(in.total);
-    MPI_Request request = MPI_REQUEST_NULL;
-    check(MPI_Ialltoallv(out_.data(), out.counts.data(), out.at.data(), MPI_BYTE, in_.data(),
-                         in.counts.data(), in.at.data(), MPI_BYTE, world_, &request),
-          "MPI_Ialltoallv");
-    finish(request);
-    take_apart(in, from);
-    times_.transfer += seconds_since(start);
+    std::vector<std::span<const std::byte>> parts(to.begin(), to.end());
+    exchange(parts, from);
   }
-
   void all_gather(std::span<const std::byte> mine, std::vector<Bytes>& all) override {
-    sizes_.assign(size_, mine.size());
-    meet();
-    const Clock::time_point start = Clock::now();
-    const Layout in = lay_out(coming_);
-    out_.assign(mine.begin(), mine.end());
-    in_.resize(in.total);
-    MPI_Request request = MPI_REQUEST_NULL;
-    check(MPI_Iallgatherv(out_.data(), static_cast<int>(out_.size()), MPI_BYTE, in_.data(),
-                          in.counts.data(), in.at.data(), MPI_BYTE, world_, &request),
-          "MPI_Iallgatherv");
-    finish(request);
-    take_apart(in, all);
-    times_.transfer += seconds_since(start);
+    exchange(std::vector<std::span<const std::byte>>(size_, mine), all);
   }
 
   void fail(const std::string& why) override {
@@ -116,59 +95,60 @@ class MpiRanks final : public Communicator {
   void give_up_when(std::function<bool()> asks) override { asks_ = std::move(asks); }
 
  private:
-  /// Where the bytes of each rank lie.
-  struct Layout {
-    std::vector<int> counts, at;
-    std::size_t total = 0;
-  };
-
-  Layout lay_out(std::span<const std::uint64_t> sizes) const {
-    Layout layout;
-    for (const std::uint64_t size : sizes) {
-      layout.counts.push_back(static_cast<int>(size));
-      layout.at.push_back(static_cast<int>(layout.total));
-      layout.total += size;
-      if (layout.total <= std::numeric_limits<int>::max()) continue;
-      throw UsageError(fmt::format("[Communicator] need at most {} bytes in a call; got {} or more",
-                                   std::numeric_limits<int>::max(), layout.total));
-    }
-    return layout;
-  }
-
-  void take_apart(const Layout& in, std::vector<Bytes>& from) const {
+  void exchange(const std::vector<std::span<const std::byte>>& to, std::vector<Bytes>& from) {
+    if (failed_) throw RankError("[Communicator] need all ranks; got a failure before");
+    Clock::time_point start = Clock::now();
+    for (unsigned r = 0; r < size_; ++r) sizes_[r] = to[r].size();
+    begin([&](int r) { return std::pair(&coming_[r], sizeof(std::uint64_t)); },
+          [&](int r) { return std::pair(&sizes_[r], sizeof(std::uint64_t)); });
+    wait(true);
+    times_.waiting += seconds_since(start);
+    start = Clock::now();
     from.resize(size_);
     for (unsigned r = 0; r < size_; ++r) {
-      const std::byte* const first = in_.data() + in.at[r];
-      from[r].assign(first, first + in.counts[r]);
+      check_size(sizes_[r]);
+      check_size(coming_[r]);
+      from[r].resize(coming_[r]);
     }
+    begin([&](int r) { return std::pair(from[r].data(), from[r].size()); },
+          [&](int r) { return std::pair(to[r].data(), to[r].size()); });
+    wait(false);
+    times_.transfer += seconds_since(start);
   }
 
-  // The size of what comes, to each rank and from each: so it is known who has not come.
-  void meet() {
-    if (failed_) throw RankError("[Communicator] need all ranks; got a failure before");
-    const Clock::time_point start = Clock::now();
-    std::vector<MPI_Request> requests(2 * size_, MPI_REQUEST_NULL);
+  void check_size(std::uint64_t size) const {
+    constexpr auto kMost = static_cast<std::uint64_t>(std::numeric_limits<int>::max());
+    if (size <= kMost) return;
+    throw UsageError(fmt::format(
+        "[Communicator] need at most {} bytes from a rank to another; got {}", kMost, size));
+  }
+
+  // Messages to and from all others; what is for this rank itself is copied.
+  template <class In, class Out>
+  void begin(const In& in, const Out& out) {
+    std::fill(requests_.begin(), requests_.end(), MPI_REQUEST_NULL);
     for (unsigned r = 0; r < size_; ++r) {
-      const int other = static_cast<int>(r);
-      check(MPI_Irecv(&coming_[r], 1, MPI_UINT64_T, other, kTag, world_, &requests[r]),
+      const auto other = static_cast<int>(r);
+      const auto [to, room] = in(other);
+      const auto [from, size] = out(other);
+      if (r == rank_) {
+        if (size > 0) std::memcpy(to, from, size);
+        continue;
+      }
+      check(MPI_Irecv(to, static_cast<int>(room), MPI_BYTE, other, kTag, world_, &requests_[r]),
             "MPI_Irecv");
-      check(MPI_Isend(&sizes_[r], 1, MPI_UINT64_T, other, kTag, world_, &requests[size_ + r]),
+      check(MPI_Isend(from, static_cast<int>(size), MPI_BYTE, other, kTag, world_,
+                      &requests_[size_ + r]),
             "MPI_Isend");
     }
-    wait(requests, true);
-    times_.waiting += seconds_since(start);
   }
 
-  void finish(MPI_Request request) {
-    std::vector<MPI_Request> requests = {request};
-    wait(requests, false);
-  }
-
-  void wait(std::vector<MPI_Request>& requests, bool is_meeting) {
+  // Until all messages are through.
+  void wait(bool is_meeting) {
     const Clock::time_point start = Clock::now();
     std::optional<Clock::time_point> asked;
     for (int done = 0;;) {
-      check(MPI_Testall(static_cast<int>(requests.size()), requests.data(), &done,
+      check(MPI_Testall(static_cast<int>(requests_.size()), requests_.data(), &done,
                         MPI_STATUSES_IGNORE),
             "MPI_Testall");
       if (done != 0) return;
@@ -179,8 +159,7 @@ class MpiRanks final : public Communicator {
         failed_ = true;
         throw RankError(fmt::format(
             "[Communicator] need all ranks within {:.4g} s; got none of {} after {:.1f} s{}",
-            limit_.count(), is_meeting ? missing(requests) : roll_call(), waited,
-            gives_up ? ", and was asked to end" : ""));
+            limit_.count(), missing(), waited, gives_up ? ", and was asked to end" : ""));
       }
       // Bytes move in these calls alone.
       if (is_meeting && waited > kBusy.count()) {
@@ -191,31 +170,15 @@ class MpiRanks final : public Communicator {
     }
   }
 
-  // Those that wait in the same transfer find out at about the same time, and say so.
-  std::string roll_call() {
-    std::vector<MPI_Request> requests(size_, MPI_REQUEST_NULL);
-    for (unsigned r = 0; r < size_; ++r) {
-      const int other = static_cast<int>(r);
-      MPI_Request sent = MPI_REQUEST_NULL;
-      MPI_Irecv(&coming_[r], 1, MPI_UINT64_T, other, kRollCall, world_, &requests[r]);
-      MPI_Isend(&sizes_[r], 1, MPI_UINT64_T, other, kRollCall, world_, &sent);
-    }
-    const Clock::time_point start = Clock::now();
-    for (int done = 0; done == 0 && seconds_since(start) < kGrace.count();) {
-      MPI_Testall(static_cast<int>(size_), requests.data(), &done, MPI_STATUSES_IGNORE);
-      std::this_thread::yield();
-    }
-    const std::string text = missing(requests);
-    return text.empty() ? "the bytes of a rank that is slow" : text;
-  }
-
-  // Those from which nothing has come; the first requests are for that, by rank.
-  std::string missing(std::span<MPI_Request> requests) const {
+  // Those that have not sent, or not received.
+  std::string missing() {
     std::string text;
     for (unsigned r = 0; r < size_; ++r) {
-      int has_come = 0;
-      MPI_Test(&requests[r], &has_come, MPI_STATUS_IGNORE);
-      if (has_come == 0) text += (text.empty() ? "" : ", ") + name(r);
+      int has_sent = 0, has_received = 0;
+      MPI_Test(&requests_[r], &has_sent, MPI_STATUS_IGNORE);
+      MPI_Test(&requests_[size_ + r], &has_received, MPI_STATUS_IGNORE);
+      if (has_sent != 0 && has_received != 0) continue;
+      text += (text.empty() ? "" : ", ") + name(r);
     }
     return text;
   }
@@ -238,7 +201,7 @@ class MpiRanks final : public Communicator {
   std::function<bool()> asks_;
   // MPI may still look at these after a call has failed.
   std::vector<std::uint64_t> sizes_, coming_;
-  Bytes out_, in_;
+  std::vector<MPI_Request> requests_;  ///< what comes from each rank, and what goes to it
 };
 
 }  // namespace
