@@ -69,6 +69,12 @@ done
 for step in "${steps[@]}"; do
   [[ " ${all_steps[*]} " == *" $step "* ]] || fail "need steps of ${all_steps[*]}; got $step"
 done
+# CUDA 13 needs driver 580: to know that after an hour of building would be late.
+if [[ $device == cuda ]] && command -v nvidia-smi >/dev/null; then
+  driver="$(nvidia-smi --query-gpu=driver_version --format=csv,noheader 2>/dev/null | head -n 1)"
+  [[ ! $driver =~ ^([0-9]+)\. ]] || ((BASH_REMATCH[1] >= 580)) ||
+    fail "need a driver of version 580 or later for CUDA 13; got $driver"
+fi
 mkdir -p "$results" || fail "need a folder for --results; got $results"
 results="$(cd "$results" && pwd)"
 cd "$root" || exit 2

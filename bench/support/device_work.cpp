@@ -58,7 +58,7 @@ PhaseWork operator+(const PhaseWork& a, const PhaseWork& b) {
           a.fallbacks + b.fallbacks};
 }
 
-double DeviceWork::predicted_seconds(double host) const {
+double DeviceWork::predicted_seconds(const Gpu& gpu, double host) const {
   const GpuWork first = gpu_work(forward, forward_flops, 2 * value_bytes + weight_bytes);
   GpuWork rest = gpu_work(backward + update, 0, 0);
   const bool trains = gradient_bytes > 0;
@@ -66,7 +66,7 @@ double DeviceWork::predicted_seconds(double host) const {
     rest.flops = 2 * forward_flops;
     rest.memory_bytes = value_bytes + 2 * gradient_bytes + 5 * weight_bytes;
   }
-  return predict_seconds({}, first, rest, host);
+  return predict_seconds(gpu, first, rest, host);
 }
 
 double weight_bytes(const ParameterCollection& parameters) {

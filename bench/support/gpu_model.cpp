@@ -1,4 +1,4 @@
-// The two formulas.
+// The formulas.
 #include "bench/support/gpu_model.h"
 
 #include <algorithm>
@@ -12,9 +12,15 @@ double busy_seconds(const Gpu& gpu, const GpuWork& work) {
          work.bus_bytes / gpu.bus_bytes_per_second;
 }
 
+double asking_seconds(const Gpu& gpu, const GpuWork& work) {
+  return (work.launches + work.copies) * gpu.host_call_seconds;
+}
+
 double predict_seconds(const Gpu& gpu, const GpuWork& forward, const GpuWork& rest,
                        double host_seconds) {
-  return busy_seconds(gpu, forward) + std::max(busy_seconds(gpu, rest), host_seconds) +
+  const double until_forward =
+      std::max(asking_seconds(gpu, rest) + host_seconds, busy_seconds(gpu, rest));
+  return until_forward + std::max(asking_seconds(gpu, forward), busy_seconds(gpu, forward)) +
          (forward.waits + rest.waits) * gpu.wait_seconds;
 }
 

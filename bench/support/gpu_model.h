@@ -3,14 +3,20 @@
 
 namespace dynet_like::bench {
 
-/// What the model knows of a GPU; the defaults are an H100's, rounded.
+/// What the model knows of a GPU and of the processor that drives it. Nothing of it was measured on
+/// one: `kFast` and `kSlow` are as good and as bad as documents and other people's measurements of
+/// an H100 let us expect.
 struct Gpu {
-  double launch_seconds = 2.5e-6;  ///< from the end of one small kernel to the end of the next
-  double bytes_per_second = 3.3e12;
-  double flops_per_second = 60e12;  ///< fp32, without tensor cores
-  double bus_bytes_per_second = 25e9;
-  double wait_seconds = 10e-6;  ///< from the end of a kernel until the host goes on
+  double launch_seconds;  ///< from the end of one small kernel to the end of the next
+  double bytes_per_second;
+  double flops_per_second;  ///< fp32, without tensor cores
+  double bus_bytes_per_second;
+  double wait_seconds;       ///< from the end of a kernel until the host goes on
+  double host_call_seconds;  ///< of the host, for a launch or copy and the lists that it needs
 };
+// Kernels of few blocks reach a part of the memory's speed and a small part of the arithmetic.
+inline constexpr Gpu kFast{2e-6, 3.0e12, 40e12, 25e9, 8e-6, 2e-6};
+inline constexpr Gpu kSlow{3.5e-6, 1.5e12, 10e12, 12e9, 20e-6, 5e-6};
 
 /// What a GPU is asked to do, in one phase of a minibatch.
 struct GpuWork {
@@ -32,13 +38,17 @@ struct GpuWork {
 /// kernels' maxima.)
 double busy_seconds(const Gpu& gpu, const GpuWork& work);
 
-/// Seconds of a minibatch whose loss is read after the forward pass, as bench/throughput does:
+/// Seconds that the host needs to ask for a phase.
+double asking_seconds(const Gpu& gpu, const GpuWork& work);
+
+/// Seconds of a minibatch whose loss is read after the forward pass, as bench/throughput does, when
+/// one follows the other:
 ///
-///   busy(forward) + max(busy(rest), host) + waits * wait
+///   max(asking(rest) + host, busy(rest)) + max(asking(forward), busy(forward)) + waits * wait
 ///
-/// Forward needs its plan, and the host needs the loss, so that forward is beside nothing. While
-/// the device works on the rest (backward and update) the host records and plans the next
-/// minibatch: the slower one counts. In inference there is no rest, and host work comes on top.
+/// When the loss is known the host asks for the rest (backward and update) and then records and
+/// plans the next minibatch, while the device works on the rest. Then both work on forward, since
+/// the device begins while the host still asks; and the host waits for the loss.
 double predict_seconds(const Gpu& gpu, const GpuWork& forward, const GpuWork& rest,
                        double host_seconds);
 

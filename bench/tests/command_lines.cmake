@@ -66,7 +66,7 @@ if(devices MATCHES "cuda-host")
       --seconds 0.01 --device cuda-host --host-us 1e6 --json rows.json)
   # A second of the host, and what the device takes.
   file(READ ${WORK}/rows.json rows)
-  string(JSON predicted GET "${rows}" 0 predicted_us)
+  string(JSON predicted GET "${rows}" 0 predicted_us_least)
   string(JSON launches GET "${rows}" 0 forward_launches)
   if(predicted LESS 1000000 OR predicted GREATER 1010000 OR launches LESS 1)
     message(FATAL_ERROR "need launches and a second for the host; got ${rows}")

@@ -6,13 +6,17 @@
 namespace dynet_like::bench {
 namespace {
 
-// A launch takes 2, a byte of memory 1/10, an operation 1/100, a byte over the bus 1, a wait 5.
-constexpr Gpu kGpu{2, 10, 100, 1, 5};
+// A launch takes 2, a byte of memory 1/10, an operation 1/100, a byte over the bus 1, a wait 5, and
+// the host 3 to ask for a launch or copy.
+constexpr Gpu kGpu{2, 10, 100, 1, 5, 3};
+// The same with a host that takes no time.
+constexpr Gpu kAlone{2, 10, 100, 1, 5, 0};
 
 TEST(GpuModelTest, LaunchesAndCopiesAddUp) {
   EXPECT_DOUBLE_EQ(busy_seconds(kGpu, {}), 0);
   EXPECT_DOUBLE_EQ(busy_seconds(kGpu, {.launches = 3}), 6);
   EXPECT_DOUBLE_EQ(busy_seconds(kGpu, {.launches = 3, .copies = 1, .bus_bytes = 7}), 15);
+  EXPECT_DOUBLE_EQ(asking_seconds(kGpu, {.launches = 3, .copies = 1, .bus_bytes = 7}), 12);
 }
 
 TEST(GpuModelTest, TheSlowerOfMemoryAndArithmeticCounts) {
@@ -22,12 +26,17 @@ TEST(GpuModelTest, TheSlowerOfMemoryAndArithmeticCounts) {
   EXPECT_DOUBLE_EQ(busy_seconds(kGpu, {.launches = 1, .flops = 500, .memory_bytes = 60}), 8);
 }
 
-TEST(GpuModelTest, TheHostWorksBesideAllButForward) {
+TEST(GpuModelTest, TheHostWorksBesideTheDevice) {
   const GpuWork forward{.launches = 10}, rest{.launches = 20};
-  EXPECT_DOUBLE_EQ(predict_seconds(kGpu, forward, rest, 0), 60);
-  EXPECT_DOUBLE_EQ(predict_seconds(kGpu, forward, rest, 40), 60);
-  EXPECT_DOUBLE_EQ(predict_seconds(kGpu, forward, rest, 41), 61);
-  EXPECT_DOUBLE_EQ(predict_seconds(kGpu, forward, {}, 41), 61);
+  EXPECT_DOUBLE_EQ(predict_seconds(kAlone, forward, rest, 0), 60);
+  EXPECT_DOUBLE_EQ(predict_seconds(kAlone, forward, rest, 40), 60);
+  EXPECT_DOUBLE_EQ(predict_seconds(kAlone, forward, rest, 41), 61);
+  EXPECT_DOUBLE_EQ(predict_seconds(kAlone, forward, {}, 41), 61);
+  // A host that asks more slowly than the device works keeps it waiting.
+  EXPECT_DOUBLE_EQ(predict_seconds(kGpu, forward, rest, 0), 90);
+  EXPECT_DOUBLE_EQ(predict_seconds(kGpu, forward, rest, 7), 97);
+  const GpuWork slow{.flops = 8000};
+  EXPECT_DOUBLE_EQ(predict_seconds(kGpu, slow, slow, 70), 160);
 }
 
 TEST(GpuModelTest, EveryWaitCosts) {
@@ -36,12 +45,11 @@ TEST(GpuModelTest, EveryWaitCosts) {
   EXPECT_DOUBLE_EQ(predict_seconds(kGpu, {.waits = 1}, {}, 3), 8);
 }
 
-// 100 launches of 2.5 us, 33 MB at 3.3 TB/s are 10 us, 1.2 GFLOP at 60 TFLOP/s are 20 us, 250 kB
-// at 25 GB/s are 10 us.
-TEST(GpuModelTest, TheDefaultsAreAnH100) {
-  const GpuWork work{100, 1.2e9, 33e6, 1, 250e3, 1};
-  EXPECT_NEAR(busy_seconds({}, work) * 1e6, 250 + 2.5 + 20 + 10, 1e-9);
-  EXPECT_NEAR(predict_seconds({}, work, {}, 0) * 1e6, 292.5, 1e-9);
+TEST(GpuModelTest, ThereIsARange) {
+  const GpuWork forward{100, 1.2e9, 33e6, 1, 250e3, 1}, rest{150, 2.4e9, 66e6, 1, 500e3, 0};
+  EXPECT_LT(2 * predict_seconds(kFast, forward, rest, 0),
+            predict_seconds(kSlow, forward, rest, 0));
+  EXPECT_NEAR(busy_seconds(kFast, forward) * 1e6, 202 + 30 + 10, 1e-9);
 }
 
 }  // namespace

@@ -175,7 +175,7 @@ __device__ void finish(Accumulators<Tile>& results, const GatheredProduct<T>& pr
       const T* bias = product.bias.at(place.item);
       bias += product.bias_columns == 1 ? part.row + row : at;
       for (unsigned i = 0; i < Tile::group_rows; ++i) {
-        if (i < left) group[i] = group[i] + bias[i];
+        if (i < left) group[i] = group[i] + *global(bias + i);
       }
     }
     T* to;

@@ -32,19 +32,30 @@ __device__ bool is_aligned(const T* at) {
   return reinterpret_cast<std::uintptr_t>(at) % sizeof(Vector<T>) == 0;
 }
 
+/// The same pointer, which nvcc then knows to be one of the device's memory: of those that come
+/// from lists it thinks that they could be of shared memory, and makes slower loads.
+template <class T>
+__device__ T* global(T* at) {
+#ifdef __CUDA_ARCH__
+  __builtin_assume(__isGlobal(at));
+#endif
+  return at;
+}
+
 /// The first `count` of kVector elements, from anywhere, and zeros.
 template <class T>
 __device__ void load_vector(const T* from, unsigned count, T* to) {
   if (count >= kVector<T> && is_aligned(from)) {
-    unpack(*reinterpret_cast<const Vector<T>*>(from), to);
+    unpack(*reinterpret_cast<const Vector<T>*>(global(from)), to);
   } else {
-    for (unsigned i = 0; i < kVector<T>; ++i) to[i] = i < count ? from[i] : T(0);
+    for (unsigned i = 0; i < kVector<T>; ++i) to[i] = i < count ? *global(from + i) : T(0);
   }
 }
 
 /// Writes or adds the first `count` of kCount numbers.
 template <unsigned kCount, class T>
 __device__ void put_vector(const T* results, T* to, unsigned count, bool add) {
+  to = global(to);
   if (kCount == kVector<T> && count >= kCount && is_aligned(to)) {
     T there[kVector<T>] = {};
     if (add) unpack(*reinterpret_cast<const Vector<T>*>(to), there);
