@@ -85,7 +85,7 @@ GradientExchange::Nodes GradientExchange::own_nodes(std::span<Gradients> own) {
 
 // use(parameter, first element of it, first in the range, count)
 template <class Use>
-void GradientExchange::for_each_stretch(Range elements, const Use& use) const {
+void GradientExchange::for_each_stretch(RankPart elements, const Use& use) const {
   for (const Dense& one : dense_) {
     const std::size_t begin = std::max(one.begin, elements.begin);
     const std::size_t end = std::min(one.begin + one.parameter->size(), elements.end);
@@ -102,17 +102,17 @@ void GradientExchange::exchange_dense(const Nodes& nodes) {
   }
 }
 
-void GradientExchange::exchange_bucket(const Nodes& nodes, Range bucket) {
+void GradientExchange::exchange_bucket(const Nodes& nodes, RankPart bucket) {
   const std::size_t element = size_of(model_.dtype());
   const unsigned size = ranks_->size();
   Device& device = *model_.device();
   const auto slice_of = [&](unsigned rank) {
-    const Range part = part_of_rank(bucket.size(), rank, size);
-    return Range{bucket.begin + part.begin, bucket.begin + part.end};
+    const RankPart part = part_of_rank(bucket.size(), rank, size);
+    return RankPart{bucket.begin + part.begin, bucket.begin + part.end};
   };
   sent_.resize(size);
   for (unsigned r = 0; r < size; ++r) {
-    const Range slice = slice_of(r);
+    const RankPart slice = slice_of(r);
     sent_[r].resize(nodes.size() * slice.size() * element);
     std::byte* to = sent_[r].data();
     for (Gradients* const node : nodes) {
@@ -125,7 +125,7 @@ void GradientExchange::exchange_bucket(const Nodes& nodes, Range bucket) {
     }
   }
   ranks_->all_to_all(sent_, received_);
-  const Range mine = slice_of(ranks_->rank());
+  const RankPart mine = slice_of(ranks_->rank());
   const auto add = [&](std::byte* left, const std::byte* right) {
     const Pair pair = {left, right, mine.size()};
     cpu_updates().add(model_.dtype(), std::span(&pair, 1));

@@ -23,7 +23,7 @@ class GradientExchange {
                    unsigned shards);
 
   /// The shards that are this rank's to compute.
-  Range own_shards() const { return part_of_rank(shards_, ranks_->rank(), ranks_->size()); }
+  RankPart own_shards() const { return part_of_rank(shards_, ranks_->rank(), ranks_->size()); }
 
   /// The sum over the shards of all ranks, valid until the next call. `own` are this rank's, one
   /// object each; what they hold is used up. Rows of tables are in ascending order, and parameters
@@ -42,13 +42,13 @@ class GradientExchange {
   void find_parameters();
   Nodes own_nodes(std::span<Gradients> own);
   void exchange_dense(const Nodes& nodes);
-  void exchange_bucket(const Nodes& nodes, Range bucket);
+  void exchange_bucket(const Nodes& nodes, RankPart bucket);
   void exchange_tables(const Nodes& nodes);
   void send_rows(const Nodes& nodes);
   Gradients* sum_of_received_rows();
   void sort_rows();
   template <class Use>
-  void for_each_stretch(Range elements, const Use& use) const;
+  void for_each_stretch(RankPart elements, const Use& use) const;
 
   std::shared_ptr<Communicator> ranks_;
   ParameterCollection model_;

@@ -45,7 +45,7 @@ Shards cut_into_shards(std::span<const std::uint32_t> samples, std::span<const s
 
 namespace detail {
 
-std::vector<TreeNode> tree_nodes(Range shards) {
+std::vector<TreeNode> tree_nodes(RankPart shards) {
   std::vector<TreeNode> nodes;
   for (std::size_t first = shards.begin; first < shards.end;) {
     unsigned level = 0;

@@ -24,14 +24,14 @@ Shards cut_into_shards(std::span<const std::uint32_t> samples, std::span<const s
                        unsigned count);
 
 /// Numbers from `begin` to `end` - 1.
-struct Range {
+struct RankPart {
   std::size_t begin = 0, end = 0;
   std::size_t size() const { return end - begin; }
 };
 
 /// The part of `count` things, one behind the other, that a rank has: as many as the others, or one
 /// more or less.
-inline Range part_of_rank(std::size_t count, unsigned rank, unsigned ranks) {
+inline RankPart part_of_rank(std::size_t count, unsigned rank, unsigned ranks) {
   return {count * rank / ranks, count * (rank + 1) / ranks};
 }
 
@@ -47,7 +47,7 @@ struct TreeNode {
 };
 
 /// The largest nodes of the tree that these shards make, in order.
-std::vector<TreeNode> tree_nodes(Range shards);
+std::vector<TreeNode> tree_nodes(RankPart shards);
 
 /// Adds up nodes that come in order. `Sum` is anything for which add(left, right) makes the left
 /// one the sum.

@@ -16,7 +16,7 @@ SharedMinibatch::SharedMinibatch(std::shared_ptr<Communicator> ranks,
 void SharedMinibatch::begin(std::span<const std::uint32_t> samples,
                             std::span<const std::uint32_t> costs) {
   const Shards all = cut_into_shards(samples, costs, shards_);
-  const Range own = exchange_.own_shards();
+  const RankPart own = exchange_.own_shards();
   first_sample_ = own.begin == 0 ? 0 : all.ends[own.begin - 1];
   own_samples_.assign(all.samples.begin() + first_sample_,
                       all.samples.begin() + all.ends[own.end - 1]);

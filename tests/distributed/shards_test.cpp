@@ -70,7 +70,7 @@ TEST(ShardsOfMinibatchesTest, AreSharedOutEvenly) {
   for (unsigned ranks = 1; ranks <= 9; ++ranks) {
     std::size_t next = 0;
     for (unsigned rank = 0; rank < ranks; ++rank) {
-      const Range part = part_of_rank(9, rank, ranks);
+      const RankPart part = part_of_rank(9, rank, ranks);
       EXPECT_EQ(part.begin, next);
       EXPECT_LE(part.size(), 9 / ranks + 1);
       EXPECT_GE(part.size(), 9 / ranks);

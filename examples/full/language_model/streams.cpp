@@ -129,7 +129,7 @@ double total_nats(const LanguageModel& model, std::span<const std::uint32_t> uni
   StreamReader reader(model, text, ParameterCollection());
   const std::shared_ptr<Communicator> alone = single_process();
   Communicator& all_ranks = ranks != nullptr ? *ranks : *alone;
-  const Range own = part_of_rank(text.count(), all_ranks.rank(), all_ranks.size());
+  const RankPart own = part_of_rank(text.count(), all_ranks.rank(), all_ranks.size());
   std::vector<std::uint32_t> some(own.size());
   std::iota(some.begin(), some.end(), static_cast<std::uint32_t>(own.begin));
   GraphOptions options;
