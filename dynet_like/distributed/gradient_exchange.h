@@ -18,7 +18,7 @@ namespace dynet_like {
 /// gradients go in buckets of a few megabytes; of tables the rows that some shard has touched.
 class GradientExchange {
  public:
-  /// Throws UsageError unless there is a shard for each rank.
+  /// Throws UsageError unless there is a shard for each rank, and parameters are on the CPU.
   GradientExchange(std::shared_ptr<Communicator> ranks, const ParameterCollection& model,
                    unsigned shards);
 

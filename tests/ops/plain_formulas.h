@@ -307,8 +307,8 @@ inline const std::map<std::string_view, PlainOp>& structured_ops() {
       {"chain_log_partition",
        {[](Type type, const Item& item, const Index&) { return plain_log_partition(type, item); },
         [](const Givens& g) {
-          const Expression square = pick_range(g.a, 0, 3, 1), vector = pick(g.b, 0, 1);
-          return chain_log_partition(g.a, square, vector, vector, {2, -1, 0, 1});
+          return chain_log_partition(g.a, pick_range(g.a, 0, 3, 1), pick(g.b, 0, 1),
+                                     pick(g.b, 1, 1), {2, -1, 0, 1});
         }}},
       {"ctc_log_probability",
        {[](Type type, const Item& item, const Index&) { return plain_ctc(type, item); },

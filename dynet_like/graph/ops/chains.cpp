@@ -7,6 +7,7 @@
 
 #include "dynet_like/core/errors.h"
 #include "dynet_like/core/text.h"
+#include "dynet_like/ops/axis.h"
 #include "dynet_like/ops/chains.h"
 #include "dynet_like/ops/ops.h"
 #include "dynet_like/ops/structured.h"
