@@ -25,8 +25,10 @@ struct Outcome {
     if (values.size() != other.values.size() || rows != other.rows || norm != other.norm)
       return false;
     for (std::size_t i = 0; i < values.size(); ++i) {
-      if (values[i].size() != other.values[i].size() ||
-          std::memcmp(values[i].data(), other.values[i].data(), 8 * values[i].size()) != 0)
+      const std::size_t size = values[i].size();
+      if (size != other.values[i].size()) return false;
+      const std::size_t bytes = size * sizeof(double);
+      if (size > 0 && std::memcmp(values[i].data(), other.values[i].data(), bytes) != 0)
         return false;
     }
     return true;
