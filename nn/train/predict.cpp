@@ -56,9 +56,13 @@ class OutputReader {
 
   /// Those of the next sample, as views of the bytes.
   void read(std::vector<Tensor>& outputs) {
-    outputs.resize(take<std::size_t>());
+    const auto count = take<std::size_t>();
+    if (count > rest_.size() / sizeof(OutputHead)) refuse(count);
+    outputs.resize(count);
     for (Tensor& output : outputs) {
       const auto head = take<OutputHead>();
+      const std::size_t size = head.dim.size() * size_of(head.dtype);
+      if (size > head.bytes) refuse(size);
       output = Tensor(head.dim, head.dtype, skip(head.bytes));
     }
   }
@@ -70,12 +74,13 @@ class OutputReader {
     std::memcpy(&value, skip(sizeof(T)), sizeof(T));
     return value;
   }
+  [[noreturn]] void refuse(std::size_t size) const {
+    throw RankError(fmt::format("[predict] need {} more bytes of outputs from a rank; got {}", size,
+                                rest_.size()));
+  }
   std::byte* skip(std::size_t size) {
     size = (size + 7) / 8 * 8;
-    if (size > rest_.size()) {
-      throw RankError(fmt::format("[predict] need {} more bytes of outputs from a rank; got {}",
-                                  size, rest_.size()));
-    }
+    if (size > rest_.size()) refuse(size);
     std::byte* const begin = rest_.data();
     rest_ = rest_.subspan(size);
     return begin;

@@ -1,74 +1,54 @@
 // TrainingRun: what several ranks do together.
 #include <algorithm>
 #include <chrono>
-#include <cstring>
 #include <exception>
 #include <fstream>
-#include <iterator>
 #include <set>
 
 #include <fmt/format.h>
 
 #include "dynet_like/core/errors.h"
 #include "dynet_like/device/instruction_set.h"
+#include "nn/train/fingerprint.h"
 #include "nn/train/training_run.h"
 
 namespace dynet_like::nn {
 
 namespace {
 
-/// FNV-1a (Fowler, Noll and Vo), of eight bytes at a time.
-class Fingerprint {
- public:
-  void add(std::span<const std::byte> bytes) {
-    for (std::size_t at = 0; at < bytes.size(); at += sizeof(std::uint64_t)) {
-      std::uint64_t word = 0;
-      std::memcpy(&word, bytes.data() + at, std::min(sizeof(word), bytes.size() - at));
-      value_ = (value_ ^ word) * 0x100000001b3;
-      value_ ^= value_ >> 29;
-    }
-  }
-  void add(const std::string& text) { add(std::as_bytes(std::span(text))); }
-  std::string text() const { return fmt::format("{:016x}", value_); }
-
- private:
-  std::uint64_t value_ = 0xcbf29ce484222325;
-};
-
 std::span<std::byte> values_of(const ParameterStorage& storage) {
   return {static_cast<std::byte*>(storage.tensor().data()),
           storage.size() * size_of(storage.dtype)};
 }
 
-std::string fingerprint_of(const ParameterCollection& model) {
+std::uint64_t fingerprint_of_values(const ParameterCollection& model) {
   Fingerprint fingerprint;
   for (const auto& storage : model.storages()) {
     storage->refresh_rows();
-    fingerprint.add(storage->name + ' ' + to_string(storage->dim));
-    fingerprint.add(values_of(*storage));
+    const std::string name = storage->name + ' ' + to_string(storage->dim);
+    fingerprint.add_words(std::as_bytes(std::span(name)));
+    fingerprint.add_words(values_of(*storage));
   }
-  return fingerprint.text();
+  return fingerprint.value();
 }
 
 /// Of the files that this process runs, the program and the library's; "unknown" where the system
 /// does not show them.
 std::string fingerprint_of_program() {
-  std::set<std::string> files = {"/proc/self/exe"};
+  std::set<std::string> libraries;
   std::ifstream maps("/proc/self/maps");
   for (std::string line; std::getline(maps, line);) {
     const std::size_t path = line.find('/');
     if (path == std::string::npos || line.find("/libdynet_like") == std::string::npos) continue;
-    files.insert(line.substr(path));
+    libraries.insert(line.substr(path));
   }
-  Fingerprint fingerprint;
-  std::size_t size = 0;
-  for (const std::string& file : files) {
-    std::ifstream in(file, std::ios::binary);
-    const std::string bytes{std::istreambuf_iterator<char>(in), {}};
-    fingerprint.add(bytes);
-    size += bytes.size();
+  std::vector<std::string> files = {"/proc/self/exe"};
+  files.insert(files.end(), libraries.begin(), libraries.end());
+  try {
+    return fingerprint_of(files);
+  } catch (const FileError&) {
+    return "unknown";
   }
-  return size == 0 ? "unknown" : fmt::format("{} bytes, {}", size, fingerprint.text());
 }
 
 }  // namespace
@@ -100,9 +80,11 @@ void TrainingRun::begin_sharing() {
 void TrainingRun::check_alike() {
   if (ranks_->size() == 1) return;
   Metadata mine = all_settings();
-  mine["program"] = fingerprint_of_program();
+  static const std::string program = fingerprint_of_program();  // megabytes are read once
+  mine["program"] = program;
   mine["instruction set"] = instruction_set();
-  mine["names, shapes and values of parameters"] = fingerprint_of(model_);
+  mine["names, shapes and values of parameters"] =
+      fmt::format("{:016x}", fingerprint_of_values(model_));
   mine["epochs to train"] = fmt::to_string(options_.epochs);
   mine["patience"] = fmt::to_string(options_.patience);
   mine["updates so far"] = fmt::to_string(progress_.updates);
@@ -135,23 +117,21 @@ bool TrainingRun::agree_to_stop() {
 }
 
 float TrainingRun::update_shared(Minibatch& batch, std::size_t losses) {
-  RankWord mine;
+  std::vector<double> shard_losses;
   std::exception_ptr failure;
+  std::string what;
   try {
     finite_loss(batch);
-    mine.shard_losses = shared_->backward(batch);
+    shard_losses = shared_->backward(batch);
   } catch (const std::exception& error) {
     failure = std::current_exception();
-    mine.failure = error.what();
+    what = error.what();
   }
   try {
-    const RankWord place = word();
-    mine.epoch = place.epoch;
-    mine.minibatch = place.minibatch;
-    mine.order = place.order;
-    mine.random = place.random;
-    mine.stops = place.stops;
+    RankWord mine = word();
     mine.losses = losses;
+    mine.shard_losses = std::move(shard_losses);
+    mine.failure = std::move(what);
     const std::chrono::duration<double> busy = std::chrono::steady_clock::now() - minibatch_start_;
     mine.busy_seconds = busy.count();
     const AllWords all = agree(mine);

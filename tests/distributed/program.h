@@ -13,20 +13,14 @@
 #include "nn/linear.h"
 #include "nn/lstm.h"
 #include "nn/train.h"
+#include "tests/support/training_setting.h"
 
 namespace dynet_like::nn::ranks_program {
 
 constexpr unsigned kSamples = 61, kBatch = 16, kWords = 23,
                    kShards = 8;  // four minibatches an epoch
 
-/// What a run does beside the plain one.
-struct Setting {
-  const char* name;
-  std::function<void(TrainingOptions&)> options = [](TrainingOptions&) {};
-  std::function<void(Trainer&)> trainer = [](Trainer&) {};
-};
-
-inline void PrintTo(const Setting& setting, std::ostream* out) { *out << setting.name; }
+using Setting = TrainingSetting;
 
 struct Program {
   ParameterCollection model;

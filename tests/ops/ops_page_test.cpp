@@ -11,6 +11,7 @@
 
 #include "dynet_like/ops/families.h"
 #include "tests/ops/cases.h"
+#include "tests/support/source_text.h"
 
 namespace dynet_like::ops {
 
@@ -25,13 +26,6 @@ namespace dynet_like::op_cases {
 namespace {
 
 namespace fs = std::filesystem;
-
-std::string text_of(const fs::path& file) {
-  std::ifstream in(file);
-  std::ostringstream text;
-  text << in.rdbuf();
-  return text.str();
-}
 
 // "return f(g.a);" as a user writes it: "f(x)".
 std::string as_users_write(std::string code) {
@@ -56,7 +50,7 @@ std::map<std::string, std::string> calls_of(const fs::path& folder) {
       {"drop_where", "where(condition, x, y)"}};
   for (const char* file : {"table_test.cpp", "plain_formulas.h"}) {
     std::string name;
-    const std::string text = text_of(folder / file);
+    const std::string text = source_text(folder / file);
     const std::regex part(R"re(\{"([a-z_]+)",|\[\]\(const Givens& g\) \{([^\[]*?;) \}|)re"
                           R"re(\[\]\(const Givens& g\) \{([^]*?;)\s*\}\}[,}])re");
     for (std::sregex_iterator each(text.begin(), text.end(), part), end; each != end; ++each) {
@@ -145,7 +139,7 @@ TEST(OpsPageTest, IsThatOfTheTable) {
   const fs::path file = fs::path(root) / "docs/ops.md";
   const std::string now = page(root);
   if (std::getenv("DYNET_LIKE_UPDATE_PAGES") != nullptr) std::ofstream(file) << now;
-  EXPECT_TRUE(text_of(file) == now)
+  EXPECT_TRUE(source_text(file) == now)
       << "run DYNET_LIKE_UPDATE_PAGES=1 ops_tests --gtest_filter='OpsPageTest*'";
 }
 

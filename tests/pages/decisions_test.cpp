@@ -5,22 +5,16 @@
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
 #include <regex>
-#include <sstream>
 #include <string>
 #include <vector>
+
+#include "tests/support/source_text.h"
 
 namespace {
 
 namespace fs = std::filesystem;
-
-std::string text_of(const fs::path& file) {
-  std::ifstream in(file);
-  std::ostringstream text;
-  text << in.rdbuf();
-  return text.str();
-}
+using dynet_like::source_text;
 
 class DecisionsTest : public ::testing::Test {
  protected:
@@ -35,12 +29,12 @@ class DecisionsTest : public ::testing::Test {
 };
 
 TEST_F(DecisionsTest, AreInTheIndex) {
-  const std::string index = text_of(root_ / "docs/decisions/README.md");
+  const std::string index = source_text(root_ / "docs/decisions/README.md");
   EXPECT_GT(records_.size(), 20u);
   for (std::size_t i = 0; i < records_.size(); ++i) {
     std::string number = std::to_string(i + 1);
     number.insert(0, 4 - number.size(), '0');
-    const std::string text = text_of(records_[i]), name = records_[i].filename();
+    const std::string text = source_text(records_[i]), name = records_[i].filename();
     EXPECT_TRUE(name.starts_with(number + '-')) << name;
     ASSERT_TRUE(text.starts_with("# " + number + ' ')) << name;
     const std::string title = text.substr(7, text.find('\n') - 7);
@@ -53,7 +47,7 @@ TEST_F(DecisionsTest, NameFilesThatAreThere) {
   const std::regex path(R"(`([a-z_]+/[a-z_/]+(\.[a-z]+)?)`)");
   std::size_t found = 0;
   for (const fs::path& record : records_) {
-    const std::string text = text_of(record);
+    const std::string text = source_text(record);
     for (std::sregex_iterator each(text.begin(), text.end(), path), end; each != end; ++each) {
       const std::string name = (*each)[1];
       EXPECT_TRUE(fs::exists(root_ / name) || fs::exists(root_ / "dynet_like" / name))

@@ -27,7 +27,7 @@ struct ChainShape {
   std::size_t tags, width;
 
   explicit ChainShape(const Signature& type)
-      : tags(type.inputs[0].rows()), width(RoundUpTo(tags, Lanes<E>::size)) {}
+      : tags(type.inputs[0].rows()), width(hwy::RoundUpTo(tags, Lanes<E>::size)) {}
 
   std::size_t matrix() const { return tags * width; }
   // f(at, count) for all vectors, `count` elements of which are tags.
@@ -42,11 +42,6 @@ struct ChainShape {
     return select(Lanes<E>::first(count), load(from, count), none());
   }
   static HWY_INLINE Lanes<E> none() { return Lanes<E>(-std::numeric_limits<double>::infinity()); }
-
- private:
-  static constexpr std::size_t RoundUpTo(std::size_t n, std::size_t unit) {
-    return (n + unit - 1) / unit * unit;
-  }
 };
 
 // e^(A - the largest of the column), by column and by row.
@@ -255,8 +250,7 @@ class ChainGradients {
 
   void run(const Chain<E>& chain, const BackwardCall& call, std::size_t item) {
     const auto adds = [&](unsigned j) {
-      return call.dx[j].wanted() &&
-             (call.dx[j].add[item] != 0 || shares_destination(call, j, item));
+      return call.dx[j].wanted() && adds_to_destination(call, j, item);
     };
     const auto to = [&](unsigned j) {
       return call.dx[j].wanted() ? call.dx[j].at<E>(item) : nullptr;

@@ -35,7 +35,7 @@ struct States {
         label(call.in[1].template at<E>(i)) {
     while (labels < steps && is_label(label[labels])) ++labels;
     count = 2 * labels + 1;
-    width = (count + kLanes - 1) / kLanes * kLanes;
+    width = hwy::RoundUpTo(count, kLanes);
     skips = list(*call.workspace, kNever);
     for (std::size_t k = 1; k < labels; ++k) {
       if (class_of(k) != class_of(k - 1)) skips[2 * k + 1] = 0;
@@ -201,16 +201,13 @@ void go_back(const BackwardCall& call, std::size_t i, E* to, bool add) {
 
 template <class E>
 void ctc_backward(const BackwardCall& call) {
-  const auto adds = [&](unsigned j, std::size_t i) {
-    return call.dx[j].add[i] != 0 || shares_destination(call, j, i);
-  };
   for (std::size_t i = 0; i < call.n; ++i) {
     for (unsigned j = 0; j < 2; ++j) {
       E* const to = call.dx[j].wanted() ? call.dx[j].at<E>(i) : nullptr;
       if (to == nullptr) continue;
       if (j == 0) {
-        go_back(call, i, to, adds(j, i));
-      } else if (!adds(j, i)) {
+        go_back(call, i, to, adds_to_destination(call, j, i));
+      } else if (!adds_to_destination(call, j, i)) {
         std::fill_n(to, call.integers[i], E(0));
       }
     }

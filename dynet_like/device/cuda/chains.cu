@@ -4,24 +4,28 @@
 #include <limits>
 
 #include "dynet_like/device/cuda/kernel_table.h"
+#include "dynet_like/device/cuda/teams.h"
 #include "dynet_like/device/cuda/warps.h"
 
 namespace dynet_like::detail::cuda {
 
 namespace {
 
-struct Larger {
-  template <class T>
-  __device__ T operator()(T a, T b) const {
-    return a < b ? b : a;
-  }
-};
-
 // f(j) for j < n by one lane each; what they have written is there for all afterwards.
 template <class F>
 __device__ void each_of(unsigned n, const F& f) {
   for (unsigned j = lane_of_warp(); j < n; j += kWarp) f(j);
   __syncwarp();
+}
+
+// ln of the sum of e^f(k) over k < n, by one lane; -infinity where all are.
+template <class T, class F>
+__device__ T log_sum(unsigned n, const F& f) {
+  T top = -std::numeric_limits<T>::infinity(), sum = 0;
+  for (unsigned k = 0; k < n; ++k) top = Larger()(top, f(k));
+  if (std::isinf(top)) return top;
+  for (unsigned k = 0; k < n; ++k) sum = sum + std::exp(f(k) - top);
+  return top + std::log(sum);
 }
 
 // Takes the largest off and returns it; -infinity everywhere stays.
@@ -60,11 +64,7 @@ struct Chain {
   }
   // ln of the sum over tags i of e^(before[i] + transition(i, j)), by one lane.
   __device__ T sum_before(const T* before, unsigned j) const {
-    T top = -std::numeric_limits<T>::infinity(), sum = 0;
-    for (unsigned i = 0; i < tags; ++i) top = Larger()(top, before[i] + transition(i, j));
-    if (std::isinf(top)) return top;
-    for (unsigned i = 0; i < tags; ++i) sum = sum + std::exp(before[i] + transition(i, j) - top);
-    return top + std::log(sum);
+    return log_sum<T>(tags, [&](unsigned i) { return before[i] + transition(i, j); });
   }
   // The same of the end, by the warp.
   __device__ T sum_at_end(const T* logs) const {
@@ -245,21 +245,11 @@ struct States {
     return skips_blank(state) ? 3 : state > 0 ? 2 : 1;
   }
   __device__ T sum_into(const T* logs, unsigned state) const {
-    T top = -std::numeric_limits<T>::infinity(), sum = 0;
-    const unsigned ways = ways_into(state);
-    for (unsigned k = 0; k < ways; ++k) top = Larger()(top, logs[state - k]);
-    if (std::isinf(top)) return top;
-    for (unsigned k = 0; k < ways; ++k) sum = sum + std::exp(logs[state - k] - top);
-    return top + std::log(sum);
+    return log_sum<T>(ways_into(state), [&](unsigned k) { return logs[state - k]; });
   }
   // A path ends in the last blank or in the last label.
   __device__ T sum_at_end(const T* logs) const {
-    T top = logs[count - 1], sum = 0;
-    const unsigned ends = labels > 0 ? 2 : 1;
-    for (unsigned k = 1; k < ends; ++k) top = Larger()(top, logs[count - 1 - k]);
-    if (std::isinf(top)) return top;
-    for (unsigned k = 0; k < ends; ++k) sum = sum + std::exp(logs[count - 1 - k] - top);
-    return top + std::log(sum);
+    return log_sum<T>(labels > 0 ? 2 : 1, [&](unsigned k) { return logs[count - 1 - k]; });
   }
 };
 

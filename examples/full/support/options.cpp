@@ -16,9 +16,9 @@
 #include "dynet_like/core/errors.h"
 #include "dynet_like/core/text.h"
 #include "dynet_like/io/safetensors.h"
-#include "examples/full/support/data_files.h"
 #include "examples/full/support/ranks.h"
 #include "nn/data/word_vectors.h"
+#include "nn/train/fingerprint.h"
 
 namespace dynet_like::examples {
 
@@ -362,7 +362,7 @@ std::string Options::fingerprint() const {
     if (option.saved != Option::Saved::remembered || path.empty()) continue;
     if (option.kind == "FILE") files.push_back(path);
   }
-  return fingerprint_of(files);
+  return nn::fingerprint_of(files);
 }
 
 void Options::need_only(const char* option, Names others) const {

@@ -9,7 +9,6 @@
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
-#include "examples/full/support/data_files.h"
 #include "examples/full/support/lines.h"
 #include "examples/full/support/measure.h"
 #include "examples/full/support/options.h"
