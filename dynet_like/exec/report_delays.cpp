@@ -27,7 +27,7 @@ struct Ran {
   }
 };
 
-void look_at(const RunState& run, std::vector<Ran>& types) {
+void look_at(const RunState& run, const std::vector<bool>& wanted, std::vector<Ran>& types) {
   std::vector<std::uint32_t> depth;
   for (std::uint32_t t = run.first_tape; t < run.end_tape; ++t) {
     const TapeState& state = run.tapes[t];
@@ -37,7 +37,8 @@ void look_at(const RunState& run, std::vector<Ran>& types) {
       for (ValueId input : tape.inputs_of(node)) {
         depth[node] = std::max(depth[node], depth[tape.value(input).node] + 1);
       }
-      if (state.nodes[node].batch == kNone || tape.value(tape.node(node).value).identity != 0) {
+      if (state.nodes[node].batch == kNone || !wanted[tape.node(node).type] ||
+          tape.value(tape.node(node).value).identity != 0) {
         continue;
       }
       const Batch& batch = run.batches[state.nodes[node].batch];
@@ -63,11 +64,16 @@ std::vector<Split> find_delays(std::span<const RunState* const> runs, const Reco
   std::vector<Split> delays;
   const GraphOptions& options = runs[0]->options;
   if (recorded.samples < 2 || options.policy == batching::Policy::none) return delays;
+  std::vector<bool> may_be(counts.size());
+  for (TypeId type = 0; type < counts.size(); ++type) {
+    may_be[type] = counts[type].nodes > 0 && counts[type].batches >= 2 * bounds[type];
+  }
+  if (std::ranges::find(may_be, true) == may_be.end()) return delays;
   std::vector<Ran> all(counts.size());
   std::vector<std::uint64_t> calls(counts.size()), needed(counts.size());
   for (const RunState* run : runs) {
     std::vector<Ran> types(counts.size());
-    look_at(*run, types);
+    look_at(*run, may_be, types);
     for (TypeId type = 0; type < types.size(); ++type) {
       calls[type] += types[type].calls.size();
       needed[type] += types[type].most;
