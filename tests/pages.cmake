@@ -28,6 +28,15 @@ if(TARGET dynet_like_mpi)
                        PASS_REGULAR_EXPRESSION "3 processes: status 0" ENVIRONMENT
     "OMPI_ALLOW_RUN_AS_ROOT=1;OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1;OMPI_MCA_rmaps_base_oversubscribe=1")
 endif()
+add_document_test(explain_program docs/usage.md "" "## What did not batch")
+target_compile_options(explain_program PRIVATE -g)
+string(JOIN "\n" expected
+  "not together: softmax \"weights\", 4 nodes of 4 types in 4 batches"
+  "  split by length: input 0 is {5}, {6}, {7} or {8}"
+  "  at [^\n]*explain_program.cpp:14"
+  "  instead: segment_softmax.x, {n}, 0. takes any length. so does attention.q, k, v., which takes the products with keys and values, too"
+  "  saves up to 3 batches, 3 kernel calls")
+set_tests_properties(explain_program PROPERTIES PASS_REGULAR_EXPRESSION "${expected}")
 add_document_test(cells_program docs/cells.md "")
 set_tests_properties(cells_program PROPERTIES
                      PASS_REGULAR_EXPRESSION "of [0-9]+ nodes.*cells: none.*the same bits")

@@ -49,6 +49,10 @@ struct GraphOptions {
   /// Measure the time spent in planning and in kernels: explain() tells it by type of node and by
   /// cell. Of a GPU, that is the time that this process takes to ask for kernels, and waits.
   bool measure_time = false;
+  /// Keep the calls that led to every recorded node, so that explain() tells by file and line where
+  /// what did not batch was recorded: needs debug information (-g). Recording takes many times as
+  /// long.
+  bool record_places = false;
   /// The stack of every sample in for_each_sample. What is not touched takes no memory.
   std::size_t stack_bytes = std::size_t{1} << 20;
 };

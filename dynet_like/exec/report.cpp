@@ -1,4 +1,4 @@
-// Counting batches against their bound, memory, and explaining why types did not merge.
+// Counting batches against their bound, and memory.
 #include "dynet_like/exec/report.h"
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 #include "dynet_like/exec/make_report.h"
 #include "dynet_like/exec/product_flops.h"
 #include "dynet_like/exec/report_cells.h"
-#include "dynet_like/exec/report_splits.h"
+#include "dynet_like/exec/report_merges.h"
 
 namespace dynet_like {
 
@@ -19,7 +19,7 @@ using namespace detail;
 
 namespace {
 
-constexpr std::size_t kMostNearMisses = 20, kMostConsumers = 3;
+constexpr std::size_t kMostConsumers = 3;
 
 std::string shapes_of(const Signature& type) {
   std::ostringstream out;
@@ -67,16 +67,6 @@ void print_largest_consumers(std::ostream& out, const std::vector<Report::Type>&
         << std::llround(100 * static_cast<double>(type->value_bytes) / total) << " %";
   }
   out << '\n';
-}
-
-void add_splits(const std::vector<Split>& splits, const TypeTable& types, Report& report) {
-  report.advice = advice(splits, types);
-  for (const Split& split : splits) {
-    if (report.near_misses.size() == kMostNearMisses) break;
-    report.near_misses.push_back({std::string(types[split.types[0]].op->name),
-                                  words_of(split, types), split.types.size(), split.nodes,
-                                  split.batches, split.lost});
-  }
 }
 
 }  // namespace
@@ -148,7 +138,7 @@ Report detail::make_report(std::span<const RunState* const> runs,
   }
   std::stable_sort(report.types.begin(), report.types.end(),
                    [](const auto& a, const auto& b) { return a.nodes > b.nodes; });
-  add_splits(find_splits(runs, counts), types, report);
+  report_merges(runs, counts, bounds, report);
   report_cells(runs, refused, report);
   return report;
 }
@@ -182,12 +172,7 @@ std::ostream& operator<<(std::ostream& out, const Report& report) {
     out << "on the CPU, with copies from the device and back: " << type.op << ' ' << type.shapes
         << '\n';
   }
-  for (const Report::NearMiss& miss : report.near_misses) {
-    out << "not together: " << miss.nodes << " nodes " << miss.op << " of " << miss.types
-        << " types in " << miss.batches << " batches, up to " << miss.lost
-        << " more than of one type: " << miss.difference << '\n';
-  }
-  for (const std::string& sentence : report.advice) out << "advice: " << sentence << '\n';
+  print_merges(out, report);
   return out;
 }
 

@@ -25,13 +25,24 @@ struct Report {
     /// In its kernels, forward and backward, of all threads; if GraphOptions::measure_time was set.
     double seconds = 0;
   };
-  /// Types of one op whose nodes could not share batches, but could if they were written in another
-  /// way. Different parameters, tables and ops are none of these, nor are types that every sample
-  /// of a minibatch has.
-  struct NearMiss {
-    std::string op, difference;
+  /// Nodes of one operation that ran in more batches than they would if one thing were the same.
+  /// Types that every sample of a minibatch has are none of these: they are sizes of a model.
+  struct MissedMerge {
+    std::string op;
+    std::string label;  ///< of its nodes, at most three; empty if they have none
+    /// What differs: "length" (of a sequence), "columns", "shape", "arguments", "inputs" (their
+    /// number), "constant", "parameter", "depth" (in the graphs), or "call" (in which they ran).
+    std::string field;
+    std::string difference;  ///< its values: "input 0 is {5}, {6} or {7}"
+    /// Where most of the nodes were recorded, "model.cpp:12", at most three; the name of a function
+    /// if its file is not known. Empty without GraphOptions::record_places.
+    std::vector<std::string> places;
+    std::string advice;  ///< what to write instead
     std::uint64_t types = 0, nodes = 0, batches = 0;
-    std::uint64_t lost = 0;  ///< batches that one type would save, at most
+    std::uint64_t saved_batches = 0, saved_calls = 0;  ///< at most, if it were the same
+    /// In kernels of these nodes, and what of it would be saved at most: as much as these batches
+    /// took on average. 0 without GraphOptions::measure_time.
+    double seconds = 0, saved_seconds = 0;
   };
 
   /// Sequences of nodes that repeat are cells, and were planned and run as one node each.
@@ -60,9 +71,9 @@ struct Report {
   };
   static constexpr std::size_t kKeptWaves = 10'000;
 
-  std::vector<Type> types;            ///< most nodes first
-  std::vector<NearMiss> near_misses;  ///< most lost batches first, at most 20
-  std::vector<std::string> advice;    ///< what to write instead, a sentence for each cause
+  std::vector<Type> types;  ///< most nodes first
+  /// What did not batch: most expensive first, by time or else by kernel calls; at most 20.
+  std::vector<MissedMerge> missed_merges;
   std::uint64_t nodes = 0, batches = 0, kernel_calls = 0, bound = 0;
   /// How many of the nodes ran again, because inference had freed their values before a later call
   /// read them.
@@ -88,6 +99,11 @@ struct Report {
   double plan_seconds = 0, kernel_seconds = 0;
   /// In kernels that are of no type, of all threads: sums of gradients, packing of weights, copies.
   double other_seconds = 0;
+
+  /// All of it as a JSON object, whose names are those of the members.
+  std::string json() const;
+  /// A page for a browser, which needs no other file: where the time goes, and what did not batch.
+  std::string html() const;
 };
 
 /// How the waves went, in at most a dozen lines; nothing if there were none.

@@ -1,7 +1,5 @@
-// What to write where types of one op did not share batches.
+// What to write where nodes of one op did not share batches.
 #include <algorithm>
-#include <ostream>
-#include <sstream>
 
 #include "dynet_like/exec/report_splits.h"
 
@@ -64,6 +62,16 @@ constexpr Advice kAdvice[] = {
     {Of::any, "", Difference::inputs, "give all the same number of inputs, if that can be"},
     {Of::any, "", Difference::constants,
      "input(graph, dim, values) in place of constant(graph, dim, value) makes the numbers data"},
+    {Of::op, "lookup", Difference::parameters,
+     "one table with the rows of all: add to the row where its own rows begin"},
+    {Of::any, "", Difference::parameters,
+     "vectors and small matrices can be rows of a table, lookup(graph, table, i): nodes that read "
+     "different rows share batches, and each has a copy"},
+    {Of::any, "", Difference::call,
+     "ask for the values of all samples at once: batch.forward() or batch.compute(expressions), or "
+     "let samples wait for each other in for_each_sample"},
+    {Of::any, "", Difference::depth,
+     "cell(f) or recursion(f) makes one node of many, and the planner has fewer to put in order"},
     {Of::any, "", Difference::length,
      "fill up to a few lengths, such as multiples of 8, if the model can tell what is filled in"},
     {Of::any, "", Difference::shape,
@@ -101,37 +109,15 @@ void replace(std::string& text, std::string_view what, const std::string& value)
   }
 }
 
-// Numbers that differ from type to type: sizes of the last dimension, or of inputs.
-struct Range {
-  std::uint32_t least = ~0u, most = 0;
-
-  void add(std::uint32_t number) {
-    least = std::min(least, number);
-    most = std::max(most, number);
-  }
-};
-
-Range range_of(const Split& split, const TypeTable& types) {
-  Range range;
-  for (TypeId id : split.types) {
-    const NodeType& type = types[id];
-    if (split.difference == Difference::inputs) {
-      range.add(type.inputs);
-    } else if (split.difference <= Difference::columns) {
-      const Dim& dim = type.signature.inputs[split.input];
-      range.add(dim[dim.nd - 1]);
-    }
-  }
-  return range;
-}
-
 std::string sentence(const Split& split, const TypeTable& types) {
   const Signature& type = types[split.types[0]].signature;
   const auto* advice = std::ranges::find_if(
       kAdvice, [&](const Advice& candidate) { return fits(candidate, split, type); });
   std::string text(advice->text);
   replace(text, "{op}", std::string(type.op->name));
-  replace(text, "{most}", std::to_string(range_of(split, types).most));
+  std::uint32_t most = 0;
+  for (TypeId id : split.types) most = std::max(most, types[id].inputs);
+  replace(text, "{most}", std::to_string(most));
   if (!type.attributes.empty()) replace(text, "{d}", std::to_string(type.attributes[0]));
   if (split.difference <= Difference::columns) {
     Dim column = type.inputs[split.input];
@@ -141,66 +127,13 @@ std::string sentence(const Split& split, const TypeTable& types) {
   return text;
 }
 
-// "5 lengths (5 to 9)"
-std::string how_many(std::size_t count, Difference difference, const Range& range) {
-  std::string text = std::to_string(count);
-  switch (difference) {
-    case Difference::length:
-      text += " lengths";
-      break;
-    case Difference::columns:
-      text += " numbers of columns";
-      break;
-    case Difference::shape:
-      return text + " shapes";
-    case Difference::arguments:
-      return text + " sets of arguments";
-    case Difference::inputs:
-      text += " numbers of inputs";
-      break;
-    case Difference::constants:
-      return text + " constants";
-  }
-  return text + " (" + std::to_string(range.least) + " to " + std::to_string(range.most) + ')';
-}
-
-// Splits with one sentence.
-struct Cause {
-  std::string sentence;
-  Difference difference;
-  std::vector<std::string_view> ops;
-  std::size_t types = 0;  ///< of the op that has most
-  Range range;
-};
-
 }  // namespace
 
-std::vector<std::string> advice(std::span<const Split> splits, const TypeTable& types) {
-  std::vector<Cause> causes;
-  for (const Split& split : splits) {
-    const std::string text = sentence(split, types);
-    auto cause = std::ranges::find(causes, text, &Cause::sentence);
-    if (cause == causes.end()) {
-      causes.push_back({text, split.difference, {}, 0, {}});
-      cause = causes.end() - 1;
-    }
-    const std::string_view op = types[split.types[0]].op->name;
-    if (std::ranges::find(cause->ops, op) == cause->ops.end()) cause->ops.push_back(op);
-    cause->types = std::max(cause->types, split.types.size());
-    const Range range = range_of(split, types);
-    cause->range.add(range.least);
-    cause->range.add(range.most);
+std::string advice(const Split& split, const RunState& run) {
+  if (split.difference == Difference::depth && run.options.policy != batching::Policy::automatic) {
+    return "let GraphOptions::policy be automatic: it puts off what nothing waits for";
   }
-  std::vector<std::string> sentences;
-  for (const Cause& cause : causes) {
-    std::string text = how_many(cause.types, cause.difference, cause.range) + " split ";
-    for (std::size_t i = 0; i < cause.ops.size(); ++i) {
-      text += (i == 0 ? "" : i + 1 < cause.ops.size() ? ", " : " and ");
-      text += cause.ops[i];
-    }
-    sentences.push_back(text + ": " + cause.sentence);
-  }
-  return sentences;
+  return sentence(split, run.types());
 }
 
 }  // namespace dynet_like::detail

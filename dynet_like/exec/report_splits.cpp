@@ -5,48 +5,20 @@
 #include <map>
 #include <sstream>
 
+#include "dynet_like/core/text.h"
+#include "dynet_like/ops/structured.h"
+
 namespace dynet_like::detail {
 
 namespace {
 
 using Words = std::vector<std::uint64_t>;
 
-// What the recorded nodes tell of a type.
-struct Seen {
-  NodeRef example;            ///< its first node
-  std::uint32_t samples = 0;  ///< that have such nodes
-  std::uint32_t last_sample = kNone;
-};
-
-struct Program {
-  std::vector<Seen> of_types;
-  std::uint32_t samples = 0;
-};
-
-Program look_at(std::span<const RunState* const> runs, std::size_t types) {
-  Program program;
-  program.of_types.resize(types);
-  for (const RunState* run : runs) {
-    for (std::uint32_t t = run->first_tape; t < run->end_tape; ++t) {
-      const Tape& tape = *run->tapes[t].tape;
-      program.samples += tape.size() > 0 ? 1 : 0;
-      for (NodeId node = 0; node < tape.size(); ++node) {
-        Seen& seen = program.of_types[tape.node(node).type];
-        if (seen.last_sample == t) continue;
-        if (seen.last_sample == kNone) seen.example = {t, node};
-        seen.last_sample = t;
-        ++seen.samples;
-      }
-    }
-  }
-  return program;
-}
-
 // Groups types step by step; what is in a group has no more part in later steps.
 class Grouping {
  public:
-  Grouping(std::span<const RunState* const> runs, std::span<const TypeCount> counts)
-      : state_(*runs[0]), types_(state_.types()), program_(look_at(runs, types_.type_count())) {
+  Grouping(const RunState& state, const Recorded& recorded, std::span<const TypeCount> counts)
+      : state_(state), types_(state_.types()), recorded_(recorded) {
     for (TypeId type = 0; type < counts.size(); ++type) {
       if (counts[type].nodes > 0 && is_of_data(type)) left_.push_back(type);
     }
@@ -58,28 +30,37 @@ class Grouping {
     group({.constants = true});
     group({.shapes = true, .attributes = true});
     group({.attributes = true, .inputs = false});
+    // A graph by itself is a model, in which every parameter has its place.
+    if (recorded_.samples > 1) {
+      group({.shapes = true, .attributes = true, .constants = true, .parameters = false});
+    }
     return std::move(splits_);
   }
 
  private:
-  // What types of a group have in common beside op, element type and parameters.
+  // What types of a group have in common beside op and element type.
   struct Common {
-    bool shapes = false, attributes = false, constants = false, inputs = true;
+    bool shapes = false, attributes = false, constants = false, inputs = true, parameters = true;
   };
 
   // Not what all samples have in common, either because it is computed once for them, or because
   // it is the same model that each of them goes through.
   bool is_of_data(TypeId type) const {
-    const Seen& seen = program_.of_types[type];
+    const Seen& seen = recorded_.of_types[type];
     if (seen.samples == 0 || state_.identity_of(seen.example) != 0) return false;
-    return program_.samples == 1 || seen.samples < program_.samples;
+    return recorded_.samples == 1 || seen.samples < recorded_.samples;
   }
 
-  bool is_constant(TypeId type, unsigned input) const {
-    const NodeRef example = program_.of_types[type].example;
+  // What the example of a type reads there.
+  NodeRef producer(TypeId type, unsigned input) const {
+    const NodeRef example = recorded_.of_types[type].example;
     const Tape& tape = state_.tape(example);
-    const NodeType& producer = tape.type_of(tape.value(tape.inputs_of(example.node)[input]).node);
-    return producer.inputs == 0 && !producer.op->is_parameter();
+    return {example.tape, tape.value(tape.inputs_of(example.node)[input]).node};
+  }
+  bool is_constant(TypeId type, unsigned input) const {
+    const NodeRef of = producer(type, input);
+    const NodeType& type_of = state_.tape(of).type_of(of.node);
+    return type_of.inputs == 0 && !type_of.op->is_parameter();
   }
 
   Words key(TypeId id, const Common& common) const {
@@ -91,7 +72,9 @@ class Grouping {
     // Of an op with any number of inputs, the first must have the same parameters.
     const unsigned compared = common.inputs ? type.inputs : type.op->min_inputs;
     for (unsigned j = 0; j < compared; ++j) {
-      const bool counts = common.constants || !is_shared_constant(id, j);
+      const bool is_of_sample = argument_of(type.keys[j]) >= kFirstUniqueArgument;
+      const bool counts =
+          is_of_sample || (is_shared_constant(id, j) ? common.constants : common.parameters);
       words.push_back(counts ? argument_of(type.keys[j]) : 0);
       if (common.shapes || !common.inputs) words.push_back(shape_of(type.keys[j]));
     }
@@ -118,13 +101,14 @@ class Grouping {
       if (kept == 0) continue;
       splits_.push_back(describe(std::move(types)));
       sort(splits_.back());
+      splits_.back().words = words_of(splits_.back());
     }
     std::sort(left_.begin(), left_.end());
   }
 
   // Of one sample it is not known what differs from sample to sample: two sizes of a model are more
   // likely than two lengths.
-  std::size_t fewest() const { return program_.samples == 1 ? 3 : 2; }
+  std::size_t fewest() const { return recorded_.samples == 1 ? 3 : 2; }
 
   // Those whose inputs are the first of those of the type with most inputs go to the front.
   std::size_t count_beginnings(std::vector<TypeId>& types) const {
@@ -139,7 +123,8 @@ class Grouping {
   }
 
   Split describe(std::vector<TypeId> types) const {
-    Split split{Difference::length, std::move(types)};
+    Split split;
+    split.types = std::move(types);
     const NodeType& first = types_[split.types[0]];
     const auto any = [&](const auto& differs) {
       return std::any_of(split.types.begin(), split.types.end(),
@@ -163,7 +148,16 @@ class Grouping {
     const bool have_other_attributes = any([&](const NodeType& type) {
       return type.signature.attributes != first.signature.attributes;
     });
-    split.difference = have_other_attributes ? Difference::arguments : Difference::constants;
+    if (have_other_attributes) {
+      split.difference = Difference::arguments;
+      return split;
+    }
+    const auto differs = [&](unsigned j) {
+      return any([&](const NodeType& type) { return type.keys[j] != first.keys[j]; });
+    };
+    while (!differs(split.input)) ++split.input;
+    split.difference =
+        is_constant(first.id, split.input) ? Difference::constants : Difference::parameters;
     return split;
   }
 
@@ -204,37 +198,63 @@ class Grouping {
     return result;
   }
 
+  std::string words_of(const Split& split) const {
+    std::vector<std::string> values;
+    for (TypeId type : split.types) values.push_back(value_of(split, type));
+    const bool has_input = types_[split.types[0]].inputs > 0;
+    const std::string what = split.difference == Difference::inputs      ? "the number of inputs is"
+                             : split.difference == Difference::arguments ? "arguments are"
+                             : has_input ? "input " + std::to_string(split.input) + " is"
+                                         : "the shape is";
+    return what + ' ' + listed(std::move(values));
+  }
+
+  std::string value_of(const Split& split, TypeId id) const {
+    const Signature& type = types_[id].signature;
+    std::ostringstream value;
+    switch (split.difference) {
+      case Difference::inputs:
+        return std::to_string(type.inputs.size());
+      case Difference::arguments:
+        for (std::size_t i = 0; i < type.attributes.size(); ++i) {
+          value << (i > 0 ? "," : "") << type.attributes[i];
+        }
+        return '(' + value.str() + ')';
+        break;
+      case Difference::constants:
+      case Difference::parameters:
+        return name_of(producer(id, split.input));
+      default:
+        value << (type.inputs.empty() ? type.output : type.inputs[split.input]);
+    }
+    return value.str();
+  }
+
+  // Of what is the same for all nodes of a type.
+  std::string name_of(NodeRef argument) const {
+    const Tape& tape = state_.tape(argument);
+    const Op& op = *tape.type_of(argument.node).op;
+    const std::string& label = tape.label_of(argument.node);
+    if (!label.empty()) return quoted_text(label);
+    if (op.is_parameter()) return quoted_text(tape.storage_of(argument.node).name);
+    std::ostringstream name;
+    name << op.name;
+    if (&op == &ops::constant) name << ' ' << tape.real_of(argument.node, 0);
+    return name.str();
+  }
+
   const RunState& state_;
   const TypeTable& types_;
-  Program program_;
+  const Recorded& recorded_;
   std::vector<TypeId> left_;
   std::vector<Split> splits_;
 };
 
-std::string value_of(const Split& split, const Signature& type) {
-  if (split.difference == Difference::inputs) return std::to_string(type.inputs.size());
-  std::ostringstream value;
-  if (split.difference == Difference::arguments) {
-    for (std::size_t i = 0; i < type.attributes.size(); ++i) {
-      value << (i > 0 ? "," : "") << type.attributes[i];
-    }
-    return "(" + value.str() + ")";
-  }
-  value << (type.inputs.empty() ? type.output : type.inputs[split.input]);
-  return value.str();
-}
-
-std::string name_of_values(const Split& split, const NodeType& type) {
-  if (split.difference == Difference::inputs) return "the number of inputs is";
-  if (split.difference == Difference::arguments) return "arguments are";
-  return type.inputs == 0 ? "the shape is" : "input " + std::to_string(split.input) + " is";
-}
-
 }  // namespace
 
-std::vector<Split> find_splits(std::span<const RunState* const> runs,
+std::vector<Split> find_splits(std::span<const RunState* const> runs, const Recorded& recorded,
                                std::span<const TypeCount> counts) {
-  std::vector<Split> splits = Grouping(runs, counts).run();
+  std::vector<Split> splits = Grouping(*runs[0], recorded, counts).run();
   // As if each were one type.
   std::vector<std::uint32_t> merged(runs[0]->types().type_count());
   for (std::uint32_t type = 0; type < merged.size(); ++type) merged[type] = type;
@@ -250,34 +270,11 @@ std::vector<Split> find_splits(std::span<const RunState* const> runs,
   for (Split& split : splits) {
     std::uint64_t released_bound = 0;
     for (TypeId type : split.types) {
-      split.nodes += counts[type].nodes;
-      split.batches += counts[type].batches;
       if (type < released.size()) released_bound = std::max(released_bound, released[type]);
     }
-    const std::uint64_t needed = bounds[split.types[0]] + released_bound;
-    split.lost = split.batches - std::min(split.batches, needed);
+    split.bound = bounds[split.types[0]] + released_bound;
   }
-  std::erase_if(splits, [](const Split& split) { return split.lost == 0; });
-  std::sort(splits.begin(), splits.end(), [](const Split& a, const Split& b) {
-    return a.lost != b.lost ? a.lost > b.lost : a.types[0] < b.types[0];
-  });
   return splits;
-}
-
-std::string words_of(const Split& split, const TypeTable& types) {
-  constexpr std::size_t kMostValues = 5, kShownOfMany = 3;
-  if (split.difference == Difference::constants) return "a constant differs";
-  std::vector<std::string> values;
-  for (TypeId id : split.types) {
-    std::string value = value_of(split, types[id].signature);
-    if (std::ranges::find(values, value) == values.end()) values.push_back(std::move(value));
-  }
-  const bool are_many = values.size() > kMostValues;
-  std::string text = name_of_values(split, types[split.types[0]]) + " ";
-  for (std::size_t i = 0; i + 1 < values.size() && (!are_many || i < kShownOfMany); ++i) {
-    text += (i > 0 ? ", " : "") + values[i];
-  }
-  return text + (are_many ? ", ..." : "") + " or " + values.back();
 }
 
 }  // namespace dynet_like::detail

@@ -1,4 +1,4 @@
-// Types of one op whose nodes could share batches if the program were written in another way.
+// Nodes of one op that could share batches if the program were written in another way.
 #pragma once
 
 #include <cstdint>
@@ -12,33 +12,52 @@ namespace dynet_like::detail {
 
 /// What keeps nodes of one op from being of one type.
 enum class Difference : std::uint8_t {
-  length,     ///< the last dimension, along which the op works
-  columns,    ///< the last dimension, of whose columns the op takes each by itself
-  shape,      ///< other dimensions
-  arguments,  ///< attributes of the op
-  inputs,     ///< how many inputs there are
-  constants   ///< matrices of constants
+  length,      ///< the last dimension, along which the op works
+  columns,     ///< the last dimension, of whose columns the op takes each by itself
+  shape,       ///< other dimensions
+  arguments,   ///< attributes of the op
+  inputs,      ///< how many inputs there are
+  constants,   ///< matrices of constants
+  parameters,  ///< parameters, tables, or what follows from these alone
+  depth,       ///< where in their graphs the nodes of one type are
+  call         ///< in which calls of the program they ran
 };
 
-/// Types of one op, at least two, from small to large.
+/// Types of one op, from small to large; at least two, or one whose nodes ran apart.
 struct Split {
-  Difference difference;
+  Difference difference = Difference::length;
   std::vector<TypeId> types;
-  std::uint64_t nodes = 0, batches = 0;
-  std::uint64_t lost = 0;  ///< so many batches less would do, at best, if it were one type
-  unsigned input = 0;      ///< of a shape that differs
+  unsigned input = 0;       ///< the one that differs
+  std::string words;        ///< "input 0 is {16,5}, {16,6} or {16,7}"
+  std::uint64_t bound = 0;  ///< so few batches would do, at best, if they did not differ
 };
 
-/// Most batches lost first. Leaves out what no way of writing brings together: nodes of different
-/// parameters, tables or ops, what every sample has (sizes of a model, but not lengths of data),
-/// and what no schedule could have put into fewer batches.
-std::vector<Split> find_splits(std::span<const RunState* const> runs,
+/// What the recorded nodes tell of a type.
+struct Seen {
+  NodeRef example;            ///< its first node
+  std::uint32_t samples = 0;  ///< that have such nodes
+  std::uint32_t last_sample = kNone;
+};
+
+struct Recorded {
+  std::vector<Seen> of_types;
+  std::uint32_t samples = 0;
+};
+
+/// Types that differ. Leaves out what no way of writing brings together: nodes of different ops,
+/// and what every sample has (sizes of a model, but not lengths of data).
+std::vector<Split> find_splits(std::span<const RunState* const> runs, const Recorded& recorded,
                                std::span<const TypeCount> counts);
 
-/// "input 0 is {16,5}, {16,6} or {16,7}"; of many, the first three and the last.
-std::string words_of(const Split& split, const TypeTable& types);
+/// Types of no such split whose nodes took at least twice as many batches as they need.
+std::vector<Split> find_delays(std::span<const RunState* const> runs, const Recorded& recorded,
+                               std::span<const TypeCount> counts,
+                               std::span<const std::uint64_t> bounds);
 
-/// What to write instead, a sentence for every cause: "5 lengths (5 to 9) split softmax: ...".
-std::vector<std::string> advice(std::span<const Split> splits, const TypeTable& types);
+/// "5, 6 or 7"; of many, the first three and the last: "5, 6, 7, ... or 36". No value twice.
+std::string listed(std::vector<std::string> values);
+
+/// What to write instead.
+std::string advice(const Split& split, const RunState& run);
 
 }  // namespace dynet_like::detail

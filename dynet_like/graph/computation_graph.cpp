@@ -89,6 +89,7 @@ ComputationGraph::ComputationGraph(GraphMemory memory)
       own_executor_(std::move(memory.executor)),
       executor_(own_executor_.get()),
       index_(executor_->add_tape(*tape_)) {
+  use(true);
   executor_->take_step();
 }
 
@@ -97,8 +98,9 @@ ComputationGraph::ComputationGraph(const GraphPlace& place)
       types_(place.types),
       tape_(std::make_unique<Tape>(types_, place.cache, place.sample,
                                    place.executor.options().dtype)),
-      executor_(&place.executor),
-      in_use_(false) {}
+      executor_(&place.executor) {
+  use(false);
+}
 
 ComputationGraph::~ComputationGraph() = default;
 
@@ -139,10 +141,18 @@ std::size_t ComputationGraph::values_kept_since(std::uint32_t generation) const 
   return first == reverts_.end() ? tape_->values().size() : first->values;
 }
 
-void ComputationGraph::throw_not_in_use() {
-  throw UsageError(
-      "[ComputationGraph] need a graph of a minibatch that is in use; got one that was "
-      "cleared: ask for a new_graph");
+void ComputationGraph::use(bool in_use) {
+  in_use_ = in_use;
+  looks_at_calls_ = !in_use || executor_->options().record_places;
+}
+
+void ComputationGraph::look_at_call() {
+  if (!in_use_) {
+    throw UsageError(
+        "[ComputationGraph] need a graph of a minibatch that is in use; got one that was "
+        "cleared: ask for a new_graph");
+  }
+  tape_->note_call();
 }
 
 void ComputationGraph::throw_not_derived() {

@@ -116,7 +116,7 @@ class ComputationGraph {
 
   /// For ops: the tape, and an expression for one of its values.
   detail::Tape& tape() {
-    if (!in_use_) throw_not_in_use();
+    if (looks_at_calls_) look_at_call();
     return *tape_;
   }
   const detail::Tape& tape() const { return *tape_; }
@@ -169,7 +169,8 @@ class ComputationGraph {
   LockedExecutor locked(const char* user);
   [[noreturn]] static void throw_beside_others(const char* user);
   [[noreturn]] static void throw_records_function(const char* user);
-  [[noreturn]] static void throw_not_in_use();
+  void use(bool in_use);
+  void look_at_call();
   [[noreturn]] static void throw_not_derived();
 
   detail::OwnedHandleSlot slot_;
@@ -183,7 +184,8 @@ class ComputationGraph {
   std::vector<Revert> reverts_;  ///< those that still matter: later ones kept more
   /// Shapes with a minibatch dimension: those without lie in the type table.
   mutable std::map<std::pair<std::uint32_t, std::uint32_t>, Dim> minibatch_dims_;
-  bool in_use_ = true;  ///< false for a spare graph of a minibatch
+  bool in_use_ = true;           ///< false for a spare graph of a minibatch
+  bool looks_at_calls_ = false;  ///< what records must ask: it is spare, or places are recorded
   bool records_function_ = false;
   bool beside_others_ = false;             ///< its minibatch is inside Minibatch::record
   detail::ValueWaiter* waiter_ = nullptr;  ///< of its sample, while that runs in for_each_sample

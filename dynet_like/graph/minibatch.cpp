@@ -62,7 +62,7 @@ ComputationGraph& Minibatch::new_graph() {
   ComputationGraph& graph = *graphs_[used_];
   graph.tape_->set_sample(executor_->first_sample() + static_cast<std::uint32_t>(used_));
   graph.index_ = executor_->add_tape(*graph.tape_);
-  graph.in_use_ = true;
+  graph.use(true);
   ++used_;
   return graph;
 }
@@ -427,7 +427,7 @@ void Minibatch::clear() {
   executor_->take_step();
   for (std::size_t i = 0; i < used_; ++i) {
     graphs_[i]->forget_records();
-    graphs_[i]->in_use_ = false;
+    graphs_[i]->use(false);
   }
   used_ = 0;
   losses_.clear();

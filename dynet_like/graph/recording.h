@@ -59,8 +59,8 @@ inline Expression with_number(const Op& op, const Expression& x, float c) {
 
 inline Expression binary(const Op& op, const Expression& a, const Expression& b) {
   const bool good = a.is_latest() && b.slot == a.slot && b.generation == a.generation;
-  ComputationGraph& graph = good ? *a.pg : check_graph(op.name, std::array{a, b});
   const ValueId values[] = {a.i, b.i};
+  ComputationGraph& graph = good ? *a.pg : check_graph(op.name, std::array{a, b});
   return graph.expression(graph.tape().add(op, values));
 }
 

@@ -38,6 +38,7 @@ void Tape::revert(const Mark& mark) {
   data_.rewind(mark.data);
   parameters_.revert(static_cast<std::uint32_t>(mark.values));
   std::erase_if(unique_arguments_, [&](const auto& entry) { return entry.first >= mark.values; });
+  calls_.revert(static_cast<NodeId>(mark.nodes));
   std::erase_if(labels_, [&](const auto& entry) { return entry.first >= mark.nodes; });
 }
 

@@ -12,6 +12,7 @@
 
 #include "dynet_like/core/memory.h"
 #include "dynet_like/ops/integers_at.h"
+#include "dynet_like/tape/call_stacks.h"
 #include "dynet_like/tape/flat_array.h"
 #include "dynet_like/tape/known_parameters.h"
 #include "dynet_like/tape/type_cache.h"
@@ -19,7 +20,6 @@
 
 namespace dynet_like::detail {
 
-using NodeId = std::uint32_t;
 using ValueId = std::uint32_t;
 
 /// An operation that was recorded. How many inputs and numbers it has follows from its type.
@@ -222,6 +222,11 @@ class Tape {
   /// What a message adds on these values, ", where "W" is {3,4}, "h" is {5}": those with a name.
   std::string labels_of(std::span<const ValueId> values) const;
 
+  /// What is recorded until the next time belongs to the call that this is called in.
+  void note_call() { calls_.note(static_cast<NodeId>(nodes_.size())); }
+  /// The call that recorded a node, if calls were noted, or null.
+  const CallStack* call_of(NodeId id) const { return calls_.find(id); }
+
   /// How many random nodes there are, and were; nodes to come are counted from there.
   std::uint32_t random_nodes() const { return random_nodes_; }
   void count_random_nodes_from(std::uint32_t count) { random_nodes_ = count; }
@@ -303,6 +308,7 @@ class Tape {
   KnownParameters parameters_;
   std::unordered_map<ValueId, std::uint32_t> unique_arguments_;
   std::unordered_map<NodeId, std::string> labels_;
+  CallStacks calls_;
   std::uint32_t random_nodes_ = 0;
   std::size_t unread_ = 0;        ///< values
   bool knows_unread_ = true;      ///< nothing was reverted

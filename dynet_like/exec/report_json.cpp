@@ -1,0 +1,92 @@
+// A report as JSON.
+#include <nlohmann/json.hpp>
+
+#include "dynet_like/exec/report.h"
+
+namespace dynet_like {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json json_of(const Report::Type& type) {
+  return {{"op", type.op},
+          {"shapes", type.shapes},
+          {"nodes", type.nodes},
+          {"batches", type.batches},
+          {"bound", type.bound},
+          {"forward_calls", type.forward_calls},
+          {"backward_calls", type.backward_calls},
+          {"value_bytes", type.value_bytes},
+          {"runs_on_cpu", type.runs_on_cpu},
+          {"seconds", type.seconds}};
+}
+
+Json json_of(const Report::MissedMerge& merge) {
+  return {{"op", merge.op},
+          {"label", merge.label},
+          {"field", merge.field},
+          {"difference", merge.difference},
+          {"places", merge.places},
+          {"advice", merge.advice},
+          {"types", merge.types},
+          {"nodes", merge.nodes},
+          {"batches", merge.batches},
+          {"saved_batches", merge.saved_batches},
+          {"saved_calls", merge.saved_calls},
+          {"seconds", merge.seconds},
+          {"saved_seconds", merge.saved_seconds}};
+}
+
+Json json_of(const Report::Cell& cell) {
+  return {{"ops", cell.ops},         {"shared_calls", cell.shared_calls},
+          {"size", cell.size},       {"cells", cell.cells},
+          {"batches", cell.batches}, {"forward_calls", cell.forward_calls},
+          {"whole", cell.whole},     {"by_node", cell.by_node},
+          {"seconds", cell.seconds}};
+}
+
+Json json_of(const Report::NotFolded& other) {
+  return {{"ops", other.ops}, {"reason", other.reason}, {"times", other.times}};
+}
+
+Json json_of(const Report::Wave& wave) {
+  return {{"samples", wave.samples}, {"nodes", wave.nodes}, {"batches", wave.batches}};
+}
+
+template <class T>
+Json list_of(const std::vector<T>& rows) {
+  Json list = Json::array();
+  for (const T& row : rows) list.push_back(json_of(row));
+  return list;
+}
+
+}  // namespace
+
+std::string Report::json() const {
+  const Json all = {{"types", list_of(types)},
+                    {"missed_merges", list_of(missed_merges)},
+                    {"nodes", nodes},
+                    {"batches", batches},
+                    {"kernel_calls", kernel_calls},
+                    {"bound", bound},
+                    {"recomputed", recomputed},
+                    {"nodes_in_cells", nodes_in_cells},
+                    {"cells", list_of(cells)},
+                    {"not_folded", list_of(not_folded)},
+                    {"no_cells", no_cells},
+                    {"waves", list_of(waves)},
+                    {"wave_count", wave_count},
+                    {"copied_bytes", copied_bytes},
+                    {"value_bytes", value_bytes},
+                    {"gradient_bytes", gradient_bytes},
+                    {"peak_bytes", peak_bytes},
+                    {"product_flops", product_flops},
+                    {"plan_seconds", plan_seconds},
+                    {"kernel_seconds", kernel_seconds},
+                    {"other_seconds", other_seconds}};
+  // Labels are the user's: what is not UTF-8 in them is replaced.
+  return all.dump(2, ' ', false, Json::error_handler_t::replace) + '\n';
+}
+
+}  // namespace dynet_like

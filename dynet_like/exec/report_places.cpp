@@ -1,0 +1,163 @@
+// Asks addr2line, which every compiler's linker comes with, for the lines of addresses.
+#include "dynet_like/exec/report_places.h"
+
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <link.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <set>
+#include <sstream>
+
+namespace dynet_like::detail {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+// What a call was compiled from: several lines if functions were inlined, the innermost first.
+struct CodeLine {
+  std::string function, place;  ///< empty: not known
+};
+using CodeLines = std::map<const void*, std::vector<CodeLine>>;
+
+/// What a program writes, or nothing if there is no such program.
+std::string output_of(const std::vector<std::string>& command) {
+  int ends[2];
+  if (pipe2(ends, O_CLOEXEC) != 0) return "";
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO);
+  posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
+  std::vector<char*> words;
+  for (const std::string& word : command) words.push_back(const_cast<char*>(word.c_str()));
+  words.push_back(nullptr);
+  pid_t process = 0;
+  const bool runs = posix_spawnp(&process, words[0], &actions, nullptr, words.data(), environ) == 0;
+  posix_spawn_file_actions_destroy(&actions);
+  close(ends[1]);
+  std::string text;
+  char part[4096];
+  for (ssize_t n = 1; runs && n > 0;) {
+    n = read(ends[0], part, sizeof(part));
+    if (n > 0) text.append(part, static_cast<std::size_t>(n));
+  }
+  close(ends[0]);
+  if (runs) waitpid(process, nullptr, 0);
+  return text;
+}
+
+// "file.cpp:12 (discriminator 3)" without what people need not know; nothing for "??:0".
+std::string place_of(std::string text) {
+  text.resize(std::min(text.size(), text.find(" (")));
+  const std::size_t colon = text.rfind(':');
+  if (colon == std::string::npos || text.starts_with("??")) return "";
+  const std::string line = text.substr(colon + 1);
+  if (line == "0" || line == "?") return "";
+  return fs::path(text.substr(0, colon)).lexically_normal().string() + ':' + line;
+}
+
+// Addresses of a file, by their place in it.
+void find_lines(const std::string& file, const std::map<std::uintptr_t, const void*>& addresses,
+                CodeLines& lines) {
+  std::vector<std::string> command = {"addr2line", "-a", "-C", "-f", "-i", "-e", file};
+  for (const auto& [offset, address] : addresses) {
+    std::ostringstream number;
+    number << "0x" << std::hex << offset;
+    command.push_back(number.str());
+  }
+  std::istringstream answer(output_of(command));
+  auto next = addresses.begin();
+  std::vector<CodeLine>* current = nullptr;
+  for (std::string text, place; std::getline(answer, text);) {
+    if (text.starts_with("0x") && next != addresses.end()) {
+      current = &lines[(next++)->second];
+    } else if (current != nullptr && std::getline(answer, place)) {
+      current->push_back({text == "??" ? "" : text, place_of(place)});
+    }
+  }
+}
+
+CodeLines lines_of(const std::set<const void*>& addresses) {
+  std::map<std::string, std::map<std::uintptr_t, const void*>> files;
+  for (const void* address : addresses) {
+    // The call ends before the address that it returns to.
+    const auto call = reinterpret_cast<std::uintptr_t>(address) - 1;
+    Dl_info info;
+    link_map* object = nullptr;
+    if (dladdr1(reinterpret_cast<const void*>(call), &info, reinterpret_cast<void**>(&object),
+                RTLD_DL_LINKMAP) == 0 ||
+        object == nullptr) {
+      continue;
+    }
+    std::string file = object->l_name;
+    std::error_code error;
+    if (file.empty()) file = fs::read_symlink("/proc/self/exe", error).string();
+    if (!file.empty()) files[file][call - object->l_addr] = address;
+  }
+  CodeLines lines;
+  for (const auto& [file, of_file] : files) find_lines(file, of_file, lines);
+  return lines;
+}
+
+bool is_of_library(const std::string& place) {
+  static const std::string root = [] {
+    const std::string file = __FILE__;
+    const std::size_t begin = file.rfind("dynet_like/exec/");
+    return begin == std::string::npos ? file : file.substr(0, begin);
+  }();
+  // Its sources, its installed headers, and the system's.
+  for (const char* folder : {"dynet_like/", "nn/", "batching/"}) {
+    if (place.starts_with(root + folder)) return true;
+    if (place.find(std::string("/include/") + folder) != std::string::npos) return true;
+  }
+  return place.starts_with("/usr/include/");
+}
+
+std::string place_of(const CallStack& call, const CodeLines& lines) {
+  std::string function;
+  for (const void* address : call) {
+    const auto found = lines.find(address);
+    if (found == lines.end()) continue;
+    for (const CodeLine& line : found->second) {
+      if (!line.place.empty() && !is_of_library(line.place)) return line.place;
+      const bool is_own = line.place.empty() && !line.function.empty() &&
+                          !line.function.starts_with("dynet_like::") &&
+                          !line.function.starts_with("std::") && line.function[0] != '_';
+      if (is_own && function.empty()) function = line.function;
+    }
+  }
+  return function;
+}
+
+}  // namespace
+
+std::vector<std::vector<std::string>> places_of(
+    std::span<const std::map<CallStack, std::uint64_t>> groups, std::size_t most) {
+  std::set<const void*> addresses;
+  for (const auto& calls : groups) {
+    for (const auto& [call, times] : calls) addresses.insert(call.begin(), call.end());
+  }
+  addresses.erase(nullptr);
+  const CodeLines lines = lines_of(addresses);
+  std::vector<std::vector<std::string>> places;
+  for (const auto& calls : groups) {
+    std::map<std::string, std::uint64_t> counts;
+    for (const auto& [call, times] : calls) counts[place_of(call, lines)] += times;
+    counts.erase("");
+    std::vector<std::pair<std::string, std::uint64_t>> sorted(counts.begin(), counts.end());
+    std::ranges::stable_sort(sorted, std::ranges::greater(),
+                             &std::pair<std::string, std::uint64_t>::second);
+    places.emplace_back();
+    for (const auto& [place, times] : sorted) {
+      if (places.back().size() < most) places.back().push_back(place);
+    }
+  }
+  return places;
+}
+
+}  // namespace dynet_like::detail

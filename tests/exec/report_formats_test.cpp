@@ -1,0 +1,142 @@
+// A report as JSON and as a page.
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "dynet_like/dynet_like.h"
+
+namespace dynet_like {
+namespace {
+
+using Json = nlohmann::json;
+
+Report of_sentences(const std::string& label, bool measure_time = false) {
+  GraphOptions options;
+  options.measure_time = measure_time;
+  Minibatch batch(options);
+  for (unsigned n = 5; n <= 9; ++n) {
+    const Expression x = input(batch.new_graph(), {n}, std::vector<float>(n, 1));
+    const Expression scores = softmax(x);
+    scores.label(label);
+    batch.add_output(scores);
+  }
+  batch.forward();
+  return batch.explain();
+}
+
+Report of_all_parts() {
+  Report report;
+  report.types.push_back({"tanh", "{2} -> {2}", 1, 2, 3, 4, 5, 6, true, 0.5});
+  report.missed_merges.push_back({"softmax",
+                                  "scores",
+                                  "length",
+                                  "input 0 is {1} or {2}",
+                                  {"a.cpp:1", "b.cpp:2"},
+                                  "pad",
+                                  2,
+                                  9,
+                                  8,
+                                  7,
+                                  6,
+                                  0.25,
+                                  0.125});
+  report.cells.push_back({"tanh exp", "2 tanh", 2, 3, 4, 5, 6, 7, 0.75});
+  report.not_folded.push_back({"exp log", "no reason", 3});
+  report.waves = {{1, 2, 3}, {4, 5, 6}};
+  report.wave_count = 2;
+  report.nodes = 11, report.batches = 12, report.kernel_calls = 13, report.bound = 14;
+  report.recomputed = 15, report.nodes_in_cells = 16, report.no_cells = "none";
+  report.copied_bytes = 17, report.value_bytes = 18, report.gradient_bytes = 19;
+  report.peak_bytes = 20, report.product_flops = 21, report.plan_seconds = 22;
+  report.kernel_seconds = 23, report.other_seconds = 24;
+  return report;
+}
+
+TEST(ReportJsonTest, HasAllMembers) {
+  const Json expected = Json::parse(R"({
+    "types": [{"op": "tanh", "shapes": "{2} -> {2}", "nodes": 1, "batches": 2, "forward_calls": 3,
+               "backward_calls": 4, "bound": 5, "value_bytes": 6, "runs_on_cpu": true,
+               "seconds": 0.5}],
+    "missed_merges": [{"op": "softmax", "label": "scores", "field": "length",
+                       "difference": "input 0 is {1} or {2}", "places": ["a.cpp:1", "b.cpp:2"],
+                       "advice": "pad", "types": 2, "nodes": 9, "batches": 8, "saved_batches": 7,
+                       "saved_calls": 6, "seconds": 0.25, "saved_seconds": 0.125}],
+    "cells": [{"ops": "tanh exp", "shared_calls": "2 tanh", "size": 2, "cells": 3, "batches": 4,
+               "forward_calls": 5, "whole": 6, "by_node": 7, "seconds": 0.75}],
+    "not_folded": [{"ops": "exp log", "reason": "no reason", "times": 3}],
+    "waves": [{"samples": 1, "nodes": 2, "batches": 3}, {"samples": 4, "nodes": 5, "batches": 6}],
+    "wave_count": 2, "nodes": 11, "batches": 12, "kernel_calls": 13, "bound": 14,
+    "recomputed": 15, "nodes_in_cells": 16, "no_cells": "none", "copied_bytes": 17,
+    "value_bytes": 18, "gradient_bytes": 19, "peak_bytes": 20, "product_flops": 21.0,
+    "plan_seconds": 22.0, "kernel_seconds": 23.0, "other_seconds": 24.0})");
+  EXPECT_EQ(Json::parse(of_all_parts().json()), expected);
+  EXPECT_TRUE(Json::parse(Report().json())["types"].empty());
+}
+
+TEST(ReportJsonTest, HasTheLabelsOfUsers) {
+  const std::string label = "\"quoted\" \\ \n </script> \xc3\xa4";
+  const Json report = Json::parse(of_sentences(label).json());
+  EXPECT_EQ(report["missed_merges"][0]["label"], label);
+  EXPECT_EQ(report["missed_merges"][0]["field"], "length");
+  // What is not UTF-8 is replaced.
+  const Json replaced = Json::parse(of_sentences("a\xff").json());
+  EXPECT_EQ(replaced["missed_merges"][0]["label"], "a\xef\xbf\xbd");
+}
+
+bool contains(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+TEST(ReportHtmlTest, EscapesText) {
+  const std::string page = of_sentences("<script>alert('&\"')</script>").html();
+  EXPECT_FALSE(contains(page, "<script"));
+  EXPECT_TRUE(contains(page, "“&lt;script&gt;alert(&#39;&amp;&quot;&#39;)&lt;/script&gt;”"));
+  Report report = of_all_parts();
+  report.types[0].op = report.types[0].shapes = report.cells[0].ops = "<x>";
+  Report::MissedMerge& merge = report.missed_merges[0];
+  merge.op = merge.field = merge.difference = merge.advice = merge.places[0] = "<x>";
+  EXPECT_FALSE(contains(report.html(), "<x"));
+}
+
+TEST(ReportHtmlTest, NeedsNoOtherFile) {
+  for (const Report& report : {Report(), of_all_parts(), of_sentences("", true)}) {
+    const std::string page = report.html();
+    EXPECT_TRUE(page.starts_with("<!DOCTYPE html>"));
+    for (const char* other : {"http:", "https:", "src=", "href=", "url(", "@import", "<script"}) {
+      EXPECT_FALSE(contains(page, other)) << other;
+    }
+    EXPECT_FALSE(contains(page, "nan")) << page;
+  }
+}
+
+TEST(ReportHtmlTest, ShowsRowsAndBars) {
+  const std::string page = of_all_parts().html();
+  EXPECT_TRUE(contains(page, "<h1>11 nodes in 12 batches</h1>"));
+  EXPECT_TRUE(contains(page, "<b>7</b> of 8<br><small>batches saved</small>"));
+  EXPECT_TRUE(contains(page, "style=\"width:87.5%\""));
+  EXPECT_TRUE(contains(page, "6 kernel calls, 125 ms"));
+  EXPECT_TRUE(contains(page, "Split by <strong>length</strong>: input 0 is {1} or {2}."));
+  EXPECT_TRUE(contains(page, "<div class=place>b.cpp:2</div>"));
+  EXPECT_TRUE(contains(page, "<h2>Where the time goes</h2>"));
+  EXPECT_TRUE(contains(page, "<td class=n>500 ms<td class=n>7<td class=n>1<td class=n>2"));
+  EXPECT_TRUE(contains(page, "<i style=\"height:50.0%\"></i><i style=\"height:100.0%\"></i>"));
+  const std::string unmeasured = of_sentences("").html();
+  EXPECT_TRUE(contains(unmeasured, "<h2>Where kernel calls go</h2>"));
+  EXPECT_TRUE(contains(unmeasured, "GraphOptions::record_places shows files and lines here."));
+}
+
+// Of many types the largest have a row each, and of many waves several have one bar.
+TEST(ReportHtmlTest, StaysSmall) {
+  Report report;
+  report.types.resize(1000, {"tanh", "", 1, 1, 1, 0, 1, 1, false, 0.001});
+  report.waves.resize(Report::kKeptWaves, {1, 1, 5});
+  report.kernel_calls = 1000;
+  EXPECT_LT(report.html().size(), 30'000u);
+  EXPECT_TRUE(contains(report.html(), "981 others"));
+  EXPECT_TRUE(contains(report.html(), "5 batches in the largest bar, on average of its 25 waves"));
+}
+
+}  // namespace
+}  // namespace dynet_like
