@@ -55,11 +55,11 @@ struct Plus {
     return a + b;
   }
 };
-/// Of a NaN and a number either.
+/// Of a NaN and a number the NaN: lanes that combine them in other orders must come to one result.
 struct Larger {
   template <class T>
   __device__ T operator()(T a, T b) const {
-    return b < a ? a : b;
+    return b < a || std::isnan(a) ? a : b;
   }
 };
 
