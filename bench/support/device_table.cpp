@@ -40,14 +40,17 @@ nlohmann::json device_columns(const Row& row, const Result& result, double host_
 
 void print_device_table(const std::string& device, const nlohmann::json& rows) {
   fmt::print(
-      "\nPer minibatch on {}. The last four columns are predicted, not measured: from an H100 of which what is "
+      "\nPer minibatch on {}. The last four columns are predicted, not measured: from an H100 of "
+      "which what is "
       "not known\nis good to one of which it is bad.\n"
       "{:<48}{:>24}{:>14}{:>16}{:>10}{:>7}{:>7}{:>7}{:>8}{:>9}{:>10}{:>18}{:>20}\n"
-      "{:<48}{:>8}{:>8}{:>8}{:>7}{:>7}{:>8}{:>8}{:>10}{:>7}{:>7}{:>7}{:>8}{:>9}{:>10}{:>9}{:>9}{:>10}{:>10}"
+      "{:<48}{:>8}{:>8}{:>8}{:>7}{:>7}{:>8}{:>8}{:>10}{:>7}{:>7}{:>7}{:>8}{:>9}{:>10}{:>9}{:>9}{:>"
+      "10}{:>10}"
       "\n",
       device, "row", "launches", "per batch", "copies", "bus", "waits", "allo-", "fall-", "memory",
       "host", "measured", "predicted", "inst/s", "", "forward", "backw.", "update", "forw.",
-      "backw.", "to dev.", "to host", "kB", "", "cations", "backs", "MB", "us", "us", "least us", "most us", "most", "least");
+      "backw.", "to dev.", "to host", "kB", "", "cations", "backs", "MB", "us", "us", "least us",
+      "most us", "most", "least");
   for (const nlohmann::json& row : rows) {
     const auto get = [&](const char* key) { return row.at(key).get<double>(); };
     fmt::print(

@@ -53,11 +53,11 @@ struct DeviceWork {
   double host_seconds = 0;  ///< for recording and planning; of the quickest minibatch
 
   PhaseWork all() const { return forward + backward + update; }
-  /// On a GPU, where the host works that long on recording and planning a minibatch. Memory that kernels read
-  /// and write is estimated, without caches: forward writes every value, reads it once, and reads
-  /// the weights; backward reads values and weights, writes gradients, reads those of nodes once;
-  /// an update reads weights and their gradients, and writes weights. Tables are not counted, since
-  /// few of their rows are touched.
+  /// On a GPU, where the host works that long on recording and planning a minibatch. Memory that
+  /// kernels read and write is estimated, without caches: forward writes every value, reads it
+  /// once, and reads the weights; backward reads values and weights, writes gradients, reads those
+  /// of nodes once; an update reads weights and their gradients, and writes weights. Tables are not
+  /// counted, since few of their rows are touched.
   double predicted_seconds(const Gpu& gpu, double host) const;
 };
 

@@ -47,8 +47,7 @@ TEST(GpuModelTest, EveryWaitCosts) {
 
 TEST(GpuModelTest, ThereIsARange) {
   const GpuWork forward{100, 1.2e9, 33e6, 1, 250e3, 1}, rest{150, 2.4e9, 66e6, 1, 500e3, 0};
-  EXPECT_LT(2 * predict_seconds(kFast, forward, rest, 0),
-            predict_seconds(kSlow, forward, rest, 0));
+  EXPECT_LT(2 * predict_seconds(kFast, forward, rest, 0), predict_seconds(kSlow, forward, rest, 0));
   EXPECT_NEAR(busy_seconds(kFast, forward) * 1e6, 202 + 30 + 10, 1e-9);
 }
 

@@ -23,7 +23,8 @@ Executor::Executor(const GraphOptions& options)
       queue_(make_queue(pool_, kernel_seconds_)),
       needed_(common_),
       shared_(common_),
-      results_(common_.memory) {
+      results_(common_.memory),
+      reading_(common_.options.device->make_reading()) {
   use_lanes(1);
 }
 

@@ -11,13 +11,15 @@ namespace {
 
 // More is copied by itself.
 constexpr std::size_t kLargestList = std::size_t{1} << 20;
+// Submissions under way before one waits: more than a minibatch has.
+constexpr std::size_t kMostStagings = 64;
 
 }  // namespace
 
 Commands::Commands(Runtime& runtime, std::shared_ptr<MemorySource> memory)
-    : runtime_(runtime),
-      stagings_{Staging(runtime), Staging(runtime)},
-      scratch_(std::move(memory)) {}
+    : runtime_(runtime), scratch_(std::move(memory)) {
+  stagings_.push_back(std::make_unique<Staging>(runtime));
+}
 
 void Commands::multiply(const LibraryProduct& product) {
   finish_sums();
@@ -34,6 +36,14 @@ void Commands::zero(void* to, std::size_t size) {
   if (size == 0) return;
   finish_sums();
   calls_.append([=](Runtime& runtime) { runtime.zero(to, size); });
+}
+
+void Commands::read(void* to, const void* from, std::size_t size, Mark arrived) {
+  finish_sums();
+  calls_.append([=](Runtime& runtime) {
+    runtime.copy_to_host(to, from, size);
+    runtime.mark(arrived);
+  });
 }
 
 // Whether it may run beside those that wait: it reads none of their results, and its own place is
@@ -90,7 +100,7 @@ void Commands::write(void* to, const void* from, std::size_t size) {
     return;
   }
   const std::size_t element = size_of(DType::f32);
-  const void* const staged = stagings_[current_].add(from, size);
+  const void* const staged = stagings_[current_]->add(from, size);
   if (size % element != 0) return copy(to, staged, size);
   add_all(DType::f32, to, size / element, {&staged, nullptr, 1}, SumStart::first);
 }
@@ -130,23 +140,38 @@ void Commands::finish_sums() {
 
 void Commands::submit() {
   finish_sums();
+  calls_asked_ = 0;
+  calls_wanted_ = kFirstCalls;
   if (calls_.empty()) return;
-  Staging& staging = stagings_[current_];
   const RuntimeUse use(runtime_);
+  Staging& staging = *stagings_[current_];
   try {
+    const std::size_t next = find_next_staging();
     staging.upload();
     calls_.run(runtime_);
-    runtime_.mark(current_);
+    staging.end_reading();
+    largest_ = std::max(largest_, staging.used());
+    current_ = next;
   } catch (...) {
     calls_.clear();
     throw;
   }
   calls_.clear();
   reset_scratch();
-  // The lists of the submission before: the device may still read them.
-  current_ = 1 - current_;
-  runtime_.wait_for(current_);
-  stagings_[current_].recycle();
+  stagings_[current_]->recycle(largest_);
+}
+
+// The oldest one if its lists were read, else a new one.
+std::size_t Commands::find_next_staging() {
+  const std::size_t oldest = (current_ + 1) % stagings_.size();
+  const bool is_free = oldest != current_ && stagings_[oldest]->is_read();
+  if (!is_free && stagings_.size() < kMostStagings) {
+    const auto place = stagings_.begin() + static_cast<std::ptrdiff_t>(current_ + 1);
+    stagings_.insert(place, std::make_unique<Staging>(runtime_));
+    return current_ + 1;
+  }
+  stagings_[oldest]->wait_until_read();
+  return oldest;
 }
 
 }  // namespace dynet_like::detail::cuda
