@@ -59,8 +59,8 @@ class Models {
  private:
   Expression scores(ComputationGraph& graph, const Dim& dim) const {
     // Of data, not of parameters alone: that would be computed once for all samples.
-    const Expression number = parameter(graph, shift_) + input(graph, 0.0f);
-    return reshape(zeros(graph, Dim({1}, dim.size())) + number, dim);
+    const std::vector<float> data(dim.batch_size() * dim.bd);
+    return input(graph, dim, data) + parameter(graph, shift_);
   }
   /// Of all parts of up to `longest` words, by their length.
   std::vector<Expression> parts(ComputationGraph& graph, unsigned words, unsigned longest) const {

@@ -27,7 +27,8 @@ else()
   endif()
   target_compile_options(dynet_like PRIVATE "$<$<COMPILE_LANGUAGE:CUDA>:${cuda_options}>")
   # Programs start without a driver: the runtime is linked statically and looks for it when it is
-  # asked for devices; of cuBLAS only the headers are used, and it is loaded when its products are asked for.
+  # asked for devices; of cuBLAS only the headers are used, and it is loaded when its products
+  # are allowed.
   target_include_directories(dynet_like SYSTEM PRIVATE ${CUDAToolkit_INCLUDE_DIRS})
   target_link_libraries(dynet_like PRIVATE CUDA::cudart_static ${CMAKE_DL_LIBS})
 endif()

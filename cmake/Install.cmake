@@ -36,4 +36,10 @@ install(FILES ${PROJECT_BINARY_DIR}/dynet_like-config.cmake
               cmake/FindHighway.cmake
         DESTINATION ${package_folder})
 install(EXPORT dynet_like-targets NAMESPACE dynet_like:: DESTINATION ${package_folder})
+# Who finds the package needs MPI for this one only.
+if(TARGET dynet_like_mpi)
+  install(TARGETS dynet_like_mpi EXPORT dynet_like-mpi-targets
+          ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+  install(EXPORT dynet_like-mpi-targets NAMESPACE dynet_like:: DESTINATION ${package_folder})
+endif()
 install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})

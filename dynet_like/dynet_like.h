@@ -11,6 +11,7 @@
 #include "dynet_like/io/checkpoint.h"
 #include "dynet_like/io/model_file.h"
 #include "dynet_like/io/text_model.h"
+#include "dynet_like/ops/chains.h"
 #include "dynet_like/ops/dynet_ops.h"
 #include "dynet_like/ops/ops.h"
 #include "dynet_like/params/gradients.h"

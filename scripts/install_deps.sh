@@ -1,8 +1,10 @@
 #!/usr/bin/env bash
 # Installs the packages that building needs; does nothing where all are there.
 #
-# usage: scripts/install_deps.sh [--dev]
-#   --dev   also clang with its tools and sanitizers, and valgrind
+# usage: scripts/install_deps.sh [--dev] [--docs] [--mpi]
+#   --dev    also clang with its tools and sanitizers, and valgrind
+#   --docs   also MkDocs and Doxygen, for the target `docs`
+#   --mpi    also Open MPI, to train in several processes
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -10,18 +12,21 @@ packages=(g++ cmake ninja-build ccache pkg-config libeigen3-dev libboost-dev
   libboost-context-dev libboost-program-options-dev libhwy-dev libfmt-dev nlohmann-json3-dev
   zlib1g-dev libgtest-dev libbenchmark-dev python3-venv)
 
-case "${1:-}" in
-  "") ;;
-  --dev) packages+=(clang clang-format libclang-rt-dev valgrind) ;;
-  -h | --help)
-    sed -n '2,5s/^# \{0,1\}//p' "$0"
-    exit 0
-    ;;
-  *)
-    echo "install_deps.sh: need --dev or nothing; got $1" >&2
-    exit 2
-    ;;
-esac
+for option in "$@"; do
+  case "$option" in
+    --dev) packages+=(clang clang-format libclang-rt-dev valgrind) ;;
+    --docs) packages+=(mkdocs doxygen) ;;
+    --mpi) packages+=(openmpi-bin libopenmpi-dev) ;;
+    -h | --help)
+      sed -n '2,7s/^# \{0,1\}//p' "$0"
+      exit 0
+      ;;
+    *)
+      echo "install_deps.sh: need --dev, --docs, --mpi or nothing; got $option" >&2
+      exit 2
+      ;;
+  esac
+done
 
 is_installed() {
   [[ "$(dpkg-query -W -f='${db:Status-Status}' "$1" 2>/dev/null)" == installed ]]
@@ -65,6 +70,8 @@ Not a Debian or Ubuntu system: please install these with your package manager.
   Boost (program_options)                              examples and benchmarks
   GoogleTest 1.12, Google Benchmark                    tests and benchmarks
   Python 3 with venv and pip                           tests that compare with numpy
+  MkDocs 1.4, Doxygen 1.9                              the site
+  Open MPI                                             training in several processes (not needed)
 CMake says:
 END
   tail -n 15 "$scratch/log" >&2

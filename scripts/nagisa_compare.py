@@ -1,4 +1,4 @@
-"""Compares examples/dynet_japanese_tagger with the package nagisa, whose model it reads.
+"""Compares examples/full/dynet_japanese_tagger with the package nagisa, whose model it reads.
 
 usage: nagisa_compare.py PROGRAM FOLDER [LINES]
 FOLDER is what scripts/nagisa_model.sh has written. Every n-th of its lines of text is taken, so that

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Fetches the model of nagisa, a tagger for Japanese that was trained with DyNet, for
-# examples/dynet_japanese_tagger.
+# examples/full/dynet_japanese_tagger.
 #
 # usage: scripts/nagisa_model.sh [FOLDER]
 # The package is installed from PyPI into build/python. The model, its dictionary as text, and lines

@@ -18,6 +18,16 @@ function(add_document_test name document main)
 endfunction()
 add_document_test(readme_program README.md "")
 set_tests_properties(readme_program PROPERTIES PASS_REGULAR_EXPRESSION "step 200: loss 0\\.[01]")
+if(TARGET dynet_like_mpi)
+  add_document_test(distributed_program docs/distributed.md "")
+  target_link_libraries(distributed_program PRIVATE dynet_like::mpi)
+  set_tests_properties(distributed_program PROPERTIES PASS_REGULAR_EXPRESSION "1 processes: status 0"
+                       ENVIRONMENT "OMPI_ALLOW_RUN_AS_ROOT=1;OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1")
+  add_test(NAME distributed_program_of_3 COMMAND ${MPIEXEC_EXECUTABLE} -n 3 $<TARGET_FILE:distributed_program>)
+  set_tests_properties(distributed_program_of_3 PROPERTIES LABELS pages
+                       PASS_REGULAR_EXPRESSION "3 processes: status 0" ENVIRONMENT
+    "OMPI_ALLOW_RUN_AS_ROOT=1;OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1;OMPI_MCA_rmaps_base_oversubscribe=1")
+endif()
 add_document_test(cells_program docs/cells.md "")
 set_tests_properties(cells_program PROPERTIES
                      PASS_REGULAR_EXPRESSION "of [0-9]+ nodes.*cells: none.*the same bits")

@@ -43,7 +43,7 @@ constexpr const char* kHead =
 # also where it asks for over 5 % less, so that the bounds stay sharp. Never edit this file; it is
 # written by
 #   DYNET_LIKE_UPDATE_BOUNDS=1 ctest --preset cuda-host -R DeviceWorkCounts
-# Whoever raises a bound says why in docs/decisions.md.
+# Whoever raises a bound says why in docs/decisions.
 )";
 
 Bounds device_bounds() {

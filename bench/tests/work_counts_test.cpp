@@ -43,7 +43,7 @@ constexpr const char* kHead =
 # The test WorkCounts fails where a row takes more (bytes: 1 % more), and also where it takes over
 # 5 % less, so that the bounds stay sharp. Never edit this file; it is written by
 #   DYNET_LIKE_UPDATE_BOUNDS=1 ctest --preset release -R WorkCounts
-# Whoever raises a bound says why in docs/decisions.md.
+# Whoever raises a bound says why in docs/decisions.
 )";
 
 Bounds work_bounds() {

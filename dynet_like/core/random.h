@@ -20,6 +20,7 @@ inline double unit_interval(std::uint32_t word) { return (word >> 8) * 0x1p-24; 
 struct RandomKey {
   std::uint64_t seed = 0;
   std::uint64_t step = 0;
+  std::uint32_t first_sample = 0;  ///< the number of the first sample of a minibatch
 };
 
 /// The words of one random node: a function of (seed, step, sample, ordinal, index).
@@ -60,8 +61,12 @@ class Random {
   /// The key of the next step: every call gives another, and all graphs of a step share one. Safe
   /// to call from several threads.
   RandomKey next_step() {
-    return {seed_, std::atomic_ref(position_).fetch_add(1, std::memory_order_relaxed)};
+    return {seed_, std::atomic_ref(position_).fetch_add(1, std::memory_order_relaxed),
+            first_sample_};
   }
+  /// The samples of minibatches that take a step from now on are numbered from here: those of a
+  /// part of a larger minibatch then have the numbers that they have there.
+  void number_samples_from(std::uint32_t first) { first_sample_ = first; }
 
   static constexpr result_type min() { return 0; }
   static constexpr result_type max() { return ~result_type{0}; }
@@ -85,6 +90,7 @@ class Random {
 
  private:
   std::uint64_t seed_, position_;
+  std::uint32_t first_sample_ = 0;
 };
 
 }  // namespace dynet_like

@@ -14,7 +14,13 @@ inline bool shares_destination(const BackwardCall& call, unsigned j, std::size_t
   return i > 0 && call.type->op->is_open(j) && dx.wanted() && dx.items[i] == dx.items[i - 1];
 }
 
-/// The same for any input: such items must not be separated.
+/// Whether what item i contributes to input j is added to what is there, or to what the item before
+/// it has written.
+inline bool adds_to_destination(const BackwardCall& call, unsigned j, std::size_t i) {
+  return call.dx[j].add[i] != 0 || shares_destination(call, j, i);
+}
+
+/// The same as shares_destination for any input: such items must not be separated.
 inline bool shares_a_destination(const BackwardCall& call, std::size_t i) {
   if (call.type->op->batching.open_inputs == 0) return false;
   for (unsigned j = 0; j < call.type->inputs.size(); ++j) {

@@ -9,15 +9,19 @@
 
 namespace dynet_like::detail {
 
-void Backward::run(std::span<const ValueRef> roots, bool full) {
+void Backward::run(std::span<const ValueRef> roots, bool full,
+                   std::span<const std::uint32_t> part_ends) {
   const bool by_node = run_.options.verify_batching || run_.options.detect_anomaly;
-  run_pass(roots, full, !by_node);
-  if (run_.options.verify_batching && !run_.cells.batches.empty()) verify_cells(roots, full);
+  run_pass(roots, full, !by_node, part_ends);
+  if (run_.options.verify_batching && !run_.cells.batches.empty()) {
+    verify_cells(roots, full, part_ends);
+  }
 }
 
-void Backward::verify_cells(std::span<const ValueRef> roots, bool full) {
+void Backward::verify_cells(std::span<const ValueRef> roots, bool full,
+                            std::span<const std::uint32_t> part_ends) {
   if (in_cells_ == nullptr) in_cells_ = std::make_unique<Backward>(run_);
-  in_cells_->run_pass(roots, full, true);
+  in_cells_->run_pass(roots, full, true, part_ends);
   for (std::uint32_t t = run_.first_tape; t < run_.end_tape; ++t) {
     const std::size_t nodes = run_.tapes[t].nodes.size();
     for (NodeId node = 0; node < nodes; ++node) {
@@ -29,7 +33,8 @@ void Backward::verify_cells(std::span<const ValueRef> roots, bool full) {
   verify_contributions(run_.common, in_cells_->contributions(), contributions());
 }
 
-void Backward::run_pass(std::span<const ValueRef> roots, bool full, bool whole_cells) {
+void Backward::run_pass(std::span<const ValueRef> roots, bool full, bool whole_cells,
+                        std::span<const std::uint32_t> part_ends) {
   was_run_ = false;
   pass_.begin(roots, full, whole_cells);
   of_cells_.begin();
@@ -42,6 +47,10 @@ void Backward::run_pass(std::span<const ValueRef> roots, bool full, bool whole_c
     if (pass_.gradients_of(b) != nullptr && has_single_nodes(b)) run_batch(b);
   }
   for (std::uint32_t t = run_.first_tape; t < run_.end_tape; ++t) {
+    while (pass_.contributions.parts() < part_ends.size() &&
+           part_ends[pass_.contributions.parts()] <= t) {
+      pass_.contributions.end_part();
+    }
     if (full) sum_slots_of_sources(t);
     for (const Value& root : pass_.plan.nodes.shared_roots(t)) {
       const Shape& shape = run_.types().shape(root.shape);
@@ -50,6 +59,7 @@ void Backward::run_pass(std::span<const ValueRef> roots, bool full, bool whole_c
     }
     contribute_to_shared(t);
   }
+  while (pass_.contributions.parts() < part_ends.size()) pass_.contributions.end_part();
   was_run_ = true;
 }
 

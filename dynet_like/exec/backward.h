@@ -20,8 +20,10 @@ class Backward {
   /// Finds the gradients of the sum of these values, those of them that are in this lane; `full`:
   /// inputs have gradients too. What parameters and what follows from them alone get is collected.
   /// Modes that check every node run cells node by node; verify_batching runs them as a whole, too,
-  /// and compares.
-  void run(std::span<const ValueRef> roots, bool full);
+  /// and compares. `part_ends`: what the tapes below each of these, and no part before, contribute
+  /// to shared values is a part of its own.
+  void run(std::span<const ValueRef> roots, bool full,
+           std::span<const std::uint32_t> part_ends = {});
   SharedContributions& contributions() { return pass_.contributions; }
 
   /// The gradient of a node's output in the last pass, or null if it has none.
@@ -32,8 +34,10 @@ class Backward {
   bool was_run() const { return was_run_; }
 
  private:
-  void run_pass(std::span<const ValueRef> roots, bool full, bool whole_cells);
-  void verify_cells(std::span<const ValueRef> roots, bool full);
+  void run_pass(std::span<const ValueRef> roots, bool full, bool whole_cells,
+                std::span<const std::uint32_t> part_ends);
+  void verify_cells(std::span<const ValueRef> roots, bool full,
+                    std::span<const std::uint32_t> part_ends);
   bool is_last_of_cells(std::uint32_t batch) const;
   bool has_single_nodes(std::uint32_t batch) const;
   void run_batch(std::uint32_t index);

@@ -47,6 +47,10 @@ class Executor {
   /// A pass is begin, run over all roots (or part by part, releasing tapes between), finish.
   void begin_backward();
   void run_backward(std::span<const ValueRef> roots, Gradients& gradients, bool full = false);
+  /// A whole pass that sums what parameters get by parts: that of the tapes below ends[i], and of
+  /// no part before, is added to gradients[i]. The last one ends with the last tape.
+  void run_backward_by_parts(std::span<const ValueRef> roots, std::span<const std::uint32_t> ends,
+                             std::span<Gradients> gradients);
   void finish_backward(Gradients& gradients);
   /// Whether there was a pass over the tape since its values were computed.
   bool has_gradients(std::uint32_t tape) { return lane_of(tape).backward.was_run(); }
@@ -94,6 +98,8 @@ class Executor {
   void forget_types();
   /// From now on random nodes have other numbers.
   void take_step() { common_.take_step(); }
+  /// The number of the first sample, for random nodes.
+  std::uint32_t first_sample() const { return common_.random.first_sample; }
 
   void on_gradient_complete(std::function<void(const ParameterStorage&)> callback) {
     common_.on_gradient_complete = std::move(callback);

@@ -150,6 +150,30 @@ void Executor::run_backward(std::span<const ValueRef> roots, Gradients& gradient
   note_peak();
 }
 
+void Executor::run_backward_by_parts(std::span<const ValueRef> roots,
+                                     std::span<const std::uint32_t> ends,
+                                     std::span<Gradients> gradients) {
+  begin_backward();
+  {
+    const OneThread::Use use(common_.one_thread());
+    ++common_.runs;
+    roots_.assign(roots.begin(), roots.end());
+    for_lanes([&](Lane& lane) { lane.backward.run(roots, false, ends); });
+  }
+  for (std::size_t part = 0; part < ends.size(); ++part) {
+    {
+      const OneThread::Use use(common_.one_thread());
+      shared_.begin();
+      for (std::size_t l = 0; l < used_lanes_; ++l) {
+        shared_.add_part(lanes_[l]->backward.contributions(), part, *queue_, gradients[part]);
+      }
+    }
+    finish_backward(gradients[part]);
+  }
+  for (std::size_t l = 0; l < used_lanes_; ++l) lanes_[l]->backward.contributions().clear();
+  note_peak();
+}
+
 std::size_t Executor::value_bytes() const {
   std::size_t bytes = 0;
   for (std::size_t l = 0; l < used_lanes_; ++l) bytes += lanes_[l]->run.values.arena().used();

@@ -13,7 +13,7 @@ void SharedContributions::clear() {
     target_of_identity_[target.identity] = kNone;
     target.clear();
   }
-  used_ = 0;
+  used_ = parts_ = 0;
   for (TypeId type : described_) of_type_[type].known = false;
   described_.clear();
 }
@@ -22,12 +22,30 @@ void SharedContributions::Target::clear() {
   runs.clear();
   dy.clear();
   x.clear();
+  part_ends.clear();
+  part_begin = 0;
 }
 
-SharedContributions::Target SharedContributions::Target::grouped() const {
+// Targets that came later have nothing in the parts before.
+void SharedContributions::end_part() {
+  ++parts_;
+  for (Target& target : std::span(targets_).first(used_)) {
+    target.part_ends.resize(parts_ - 1, target.part_begin);
+    target.part_begin = target.runs.size();
+    target.part_ends.push_back(target.part_begin);
+  }
+}
+
+SharedContributions::Runs SharedContributions::runs_of_part(const Target& target,
+                                                            std::size_t part) const {
+  return {&target, part == 0 ? 0 : target.part_ends[part - 1], target.part_ends[part]};
+}
+
+SharedContributions::Target SharedContributions::Runs::grouped() const {
   std::map<std::array<std::uint32_t, 5>, std::vector<std::size_t>> runs_at;  // by place
   std::vector<const std::vector<std::size_t>*> places;
-  for (std::size_t r = 0; r < runs.size(); ++r) {
+  const std::vector<Run>& runs = target->runs;
+  for (std::size_t r = begin; r < end; ++r) {
     const Place& place = runs[r].place;
     auto& at = runs_at[{static_cast<std::uint32_t>(place.kind), place.row, place.offset, place.rows,
                         place.columns}];
@@ -35,10 +53,10 @@ SharedContributions::Target SharedContributions::Target::grouped() const {
     at.push_back(r);
   }
   Target result;
-  result.identity = identity;
+  result.identity = target->identity;
   for (const std::vector<std::size_t>* at : places) {
     for (const std::size_t r : *at) {
-      const Addends some = addends(r);
+      const Addends some = target->addends(r);
       for (std::size_t i = 0; i < some.n; ++i) result.add(runs[r].place, some.dy[i], some.x[i]);
     }
   }

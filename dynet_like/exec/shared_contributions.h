@@ -36,9 +36,13 @@ class SharedContributions {
     Identity identity = 0;
     std::vector<Run> runs;
     std::vector<const void*> dy, x;
+    std::vector<std::size_t> part_ends;  ///< in runs, see end_part()
+    std::size_t part_begin = 0;          ///< of the part that is not at its end
 
     void add(const Place& place, const void* from, const void* factor) {
-      if (runs.empty() || runs.back().place != place) runs.push_back({place, dy.size()});
+      if (runs.size() == part_begin || runs.back().place != place) {
+        runs.push_back({place, dy.size()});
+      }
       dy.push_back(from);
       x.push_back(factor);
     }
@@ -48,9 +52,18 @@ class SharedContributions {
       return {dy.data() + first, x.data() + first, end - first};
     }
     void clear();
+  };
+  /// Some of a target's runs, one behind the other.
+  struct Runs {
+    const Target* target;
+    std::size_t begin, end;
+
+    std::span<const Run> all() const { return std::span(target->runs).subspan(begin, end - begin); }
+    Addends addends(std::size_t run) const { return target->addends(begin + run); }
     /// The same with one run for each place, in the order of their first addends.
     Target grouped() const;
   };
+  static Runs all_runs(const Target& target) { return {&target, 0, target.runs.size()}; }
   /// A node that contributes: one of a tape, or a shared one.
   struct Consumer {
     const NodeType* type;
@@ -83,6 +96,11 @@ class SharedContributions {
 
   Target& target_of(Identity identity) { return targets_[target_index(identity)]; }
 
+  /// What comes from now on belongs to the next part, which is added up by itself.
+  void end_part();
+  std::size_t parts() const { return parts_; }
+  Runs runs_of_part(const Target& target, std::size_t part) const;
+
   /// The whole of a value of this shared node, times ones, which lie there: a root of the pass.
   void seed(Identity identity, const Value& value, const void* ones);
   /// What the consumer's output gradient contributes through this edge.
@@ -108,6 +126,7 @@ class SharedContributions {
   CommonState& common_;
   std::vector<Target> targets_;  ///< those from `used_` on only keep their memory
   std::size_t used_ = 0;
+  std::size_t parts_ = 0;  ///< that are at their end
   std::vector<std::uint32_t> target_of_identity_;
   std::vector<TypeContributions> of_type_;
   std::vector<TypeId> described_;  ///< whose contributions are known

@@ -18,26 +18,35 @@ void SharedGradients::begin() {
 }
 
 void SharedGradients::add(SharedContributions& contributions, Queue& queue, Gradients& gradients) {
-  for (const Target& target : contributions.targets()) add(target, queue, gradients);
+  for (const Target& target : contributions.targets()) {
+    add(SharedContributions::all_runs(target), queue, gradients);
+  }
   contributions.clear();
 }
 
-void SharedGradients::add(const Target& target, Queue& queue, Gradients& gradients) {
-  if (target.runs.empty()) return;
-  SharedValue& shared = common_.shared[target.identity];
+void SharedGradients::add_part(const SharedContributions& contributions, std::size_t part,
+                               Queue& queue, Gradients& gradients) {
+  for (const Target& target : contributions.targets()) {
+    add(contributions.runs_of_part(target, part), queue, gradients);
+  }
+}
+
+void SharedGradients::add(const Runs& runs, Queue& queue, Gradients& gradients) {
+  if (runs.begin == runs.end) return;
+  SharedValue& shared = common_.shared[runs.target->identity];
   const Signature& signature = common_.types()[shared.type].signature;
   bool fresh = false;
   if (shared.parameter == nullptr) {
     std::byte* sum = derived_gradient(shared, fresh);
-    add_all(target, queue, signature.dtype, sum, signature.output_size * shared.items, fresh);
+    add_all(runs, queue, signature.dtype, sum, signature.output_size * shared.items, fresh);
   } else {
     ParameterStorage& parameter = *shared.parameter;
     if (is_touched_.insert(&parameter).second) touched_.push_back(&parameter);
     if (parameter.is_table) {
-      add_to_table(target, queue, parameter, gradients);
+      add_to_table(runs, queue, parameter, gradients);
     } else {
       auto* sum = static_cast<std::byte*>(gradients.dense(parameter, fresh));
-      add_all(target, queue, signature.dtype, sum, parameter.size(), fresh);
+      add_all(runs, queue, signature.dtype, sum, parameter.size(), fresh);
       check(shared, sum);
     }
   }
@@ -45,9 +54,10 @@ void SharedGradients::add(const Target& target, Queue& queue, Gradients& gradien
 
 // Rows one by one; if the table was used as a whole, too, or in another shape, all rows are brought
 // together for it.
-void SharedGradients::add_to_table(const Target& target, Queue& queue, ParameterStorage& table,
+void SharedGradients::add_to_table(const Runs& runs, Queue& queue, ParameterStorage& table,
                                    Gradients& gradients) {
-  const bool as_whole = std::any_of(target.runs.begin(), target.runs.end(), [&](const auto& run) {
+  const std::span<const SharedContributions::Run> all = runs.all();
+  const bool as_whole = std::any_of(all.begin(), all.end(), [&](const auto& run) {
     return run.place.kind != SharedGradient::rows || run.place.offset != 0 ||
            run.place.rows != table.entry_size();
   });
@@ -57,13 +67,13 @@ void SharedGradients::add_to_table(const Target& target, Queue& queue, Parameter
     touched.resize(table.rows());
     std::iota(touched.begin(), touched.end(), 0);
   } else {
-    for (const auto& run : target.runs) touched.push_back(run.place.row);
+    for (const auto& run : all) touched.push_back(run.place.row);
   }
   rows.touch(table, touched);
   if (!as_whole) {
-    for (std::size_t r = 0; r < target.runs.size(); ++r) {
-      queue.add_all(table.dtype, rows.entry(table, target.runs[r].place.row), table.entry_size(),
-                    target.addends(r));
+    for (std::size_t r = 0; r < all.size(); ++r) {
+      queue.add_all(table.dtype, rows.entry(table, all[r].place.row), table.entry_size(),
+                    runs.addends(r));
     }
     return;
   }
@@ -76,7 +86,7 @@ void SharedGradients::add_to_table(const Target& target, Queue& queue, Parameter
     copy(whole + row * bytes, rows.entry(table, row));
   }
   queue.finish_sums();
-  add_all(target, queue, table.dtype, whole, table.size(), false);
+  add_all(runs, queue, table.dtype, whole, table.size(), false);
   queue.finish_sums();
   for (std::uint32_t row = 0; row < table.rows(); ++row) {
     copy(rows.entry(table, row), whole + row * bytes);
@@ -84,14 +94,14 @@ void SharedGradients::add_to_table(const Target& target, Queue& queue, Parameter
 }
 
 // `fresh`: the sum, of `size` elements, holds nothing yet.
-void SharedGradients::add_all(const Target& all, Queue& queue, DType dtype, std::byte* sum,
+void SharedGradients::add_all(const Runs& all, Queue& queue, DType dtype, std::byte* sum,
                               std::size_t size, bool fresh) {
   // A GPU does not keep the order of addends anyway, and would be asked for a launch per run.
-  const bool groups = all.runs.size() > 1 && !common_.options.device->is_cpu();
+  const bool groups = all.end - all.begin > 1 && !common_.options.device->is_cpu();
   const Target of_places = groups ? all.grouped() : Target();
-  const Target& target = groups ? of_places : all;
-  for (std::size_t r = 0; r < target.runs.size(); ++r) {
-    const SharedContributions::Place& place = target.runs[r].place;
+  const Runs runs = groups ? SharedContributions::all_runs(of_places) : all;
+  for (std::size_t r = 0; r < runs.all().size(); ++r) {
+    const SharedContributions::Place& place = runs.all()[r].place;
     if (fresh && std::size_t{place.rows} * place.columns != size) {
       queue.add_all(dtype, sum, size, {}, SumStart::zero);
       fresh = false;
@@ -99,9 +109,9 @@ void SharedGradients::add_all(const Target& all, Queue& queue, DType dtype, std:
     const std::size_t at = place.offset + std::size_t{place.row} * place.rows;
     std::byte* to = sum + at * size_of(dtype);
     if (place.kind == SharedGradient::outer_product) {
-      queue.add_outer_products(dtype, {to, place.rows, place.columns, target.addends(r), fresh});
+      queue.add_outer_products(dtype, {to, place.rows, place.columns, runs.addends(r), fresh});
     } else {
-      queue.add_all(dtype, to, place.rows, target.addends(r),
+      queue.add_all(dtype, to, place.rows, runs.addends(r),
                     fresh ? SumStart::zero : SumStart::there);
     }
     fresh = false;

@@ -22,12 +22,16 @@ class SharedGradients {
   void begin();
   /// Adds up contributions, and forgets them.
   void add(SharedContributions& contributions, Queue& queue, Gradients& gradients);
+  /// Adds up those of one part, and does not.
+  void add_part(const SharedContributions& contributions, std::size_t part, Queue& queue,
+                Gradients& gradients);
   /// Goes on through nodes of parameters alone, which ran in `lane`, and reports the parameters
   /// that are complete.
   void finish(RunState& lane, Queue& queue, Gradients& gradients);
 
  private:
   using Target = SharedContributions::Target;
+  using Runs = SharedContributions::Runs;
   /// What a shared node's inputs get from it.
   struct Contributions {
     std::uint32_t items;
@@ -36,10 +40,9 @@ class SharedGradients {
     const std::byte* dy;  ///< or what the kernel left for weights and biases
   };
 
-  void add(const Target& target, Queue& queue, Gradients& gradients);
-  void add_to_table(const Target& target, Queue& queue, ParameterStorage& table,
-                    Gradients& gradients);
-  void add_all(const Target& target, Queue& queue, DType dtype, std::byte* sum, std::size_t size,
+  void add(const Runs& runs, Queue& queue, Gradients& gradients);
+  void add_to_table(const Runs& runs, Queue& queue, ParameterStorage& table, Gradients& gradients);
+  void add_all(const Runs& all, Queue& queue, DType dtype, std::byte* sum, std::size_t size,
                bool fresh);
   void find_recording_order();
   std::byte* derived_gradient(SharedValue& shared, bool& fresh);

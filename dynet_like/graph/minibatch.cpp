@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <string>
 
 #include "dynet_like/core/errors.h"
@@ -59,6 +60,7 @@ ComputationGraph& Minibatch::new_graph() {
         make_graph({types_, *caches_[0], *executor_, static_cast<std::uint32_t>(used_)}));
   }
   ComputationGraph& graph = *graphs_[used_];
+  graph.tape_->set_sample(executor_->first_sample() + static_cast<std::uint32_t>(used_));
   graph.index_ = executor_->add_tape(*graph.tape_);
   graph.in_use_ = true;
   ++used_;
@@ -128,7 +130,7 @@ void Minibatch::begin_forward() {
   }
   if (forgets_ == executor_->forgets()) return;
   computed_losses_ = computed_outputs_ = read_losses_ = 0;
-  total_ = 0;
+  loss_values_.clear();
 }
 
 float Minibatch::forward() {
@@ -149,7 +151,7 @@ void Minibatch::start() {
     } else {
       train_in_parts(losses);
     }
-    for (const double loss : losses) total_ += loss;
+    loss_values_.insert(loss_values_.end(), losses.begin(), losses.end());
     read_losses_ = losses_.size();
   }
   computed_losses_ = losses_.size();
@@ -161,6 +163,20 @@ void Minibatch::start() {
 }
 
 float Minibatch::loss() {
+  read_new_losses();
+  return static_cast<float>(std::accumulate(loss_values_.begin(), loss_values_.end(), 0.0));
+}
+
+double Minibatch::loss_of(std::uint32_t begin, std::uint32_t end) {
+  read_new_losses();
+  double sum = 0;
+  for (std::size_t i = 0; i < loss_values_.size(); ++i) {
+    if (is_within(ref(losses_[i], "loss_of"), begin, end)) sum += loss_values_[i];
+  }
+  return sum;
+}
+
+void Minibatch::read_new_losses() {
   check_alone("loss");
   const bool is_read = read_losses_ == computed_losses_;
   if (!is_read && forgets_ != executor_->forgets()) {
@@ -171,13 +187,11 @@ float Minibatch::loss() {
   if (!ran_forward_) {
     throw UsageError("[loss] need a call of start or forward that succeeded; got none");
   }
-  if (!is_read) {
-    std::vector<double> losses(computed_losses_ - read_losses_);
-    read_losses({0, static_cast<std::uint32_t>(used_)}, losses);
-    for (const double loss : losses) total_ += loss;
-    read_losses_ = computed_losses_;
-  }
-  return static_cast<float>(total_);
+  if (is_read) return;
+  std::vector<double> losses(computed_losses_ - read_losses_);
+  read_losses({0, static_cast<std::uint32_t>(used_)}, losses);
+  loss_values_.insert(loss_values_.end(), losses.begin(), losses.end());
+  read_losses_ = computed_losses_;
 }
 
 void Minibatch::check_finite_loss() {
@@ -274,11 +288,46 @@ void Minibatch::backward(Gradients& gradients) {
   }
   executor_->finish_backward(gradients);
   if (in_parts) forgets_ = executor_->forgets();
+  trained_all(&gradients);
+}
+
+// What graphs ask for gradients, unless they are the caller's.
+void Minibatch::trained_all(const Gradients* gradients) {
   trained_losses_ = losses_.size();
   for (std::size_t i = 0; i < used_; ++i) {
-    const bool is_callers = &gradients != graphs_[i]->collected_;
-    graphs_[i]->last_gradients_ = is_callers ? nullptr : &gradients;
+    const bool is_callers = gradients != graphs_[i]->collected_;
+    graphs_[i]->last_gradients_ = is_callers ? nullptr : gradients;
   }
+}
+
+void Minibatch::backward(std::span<const std::uint32_t> ends, std::span<Gradients> gradients) {
+  check_backward();
+  check_shards(ends);
+  if (gradients.size() != ends.size()) {
+    throw UsageError("[backward] need gradients for each shard; got " +
+                     std::to_string(gradients.size()) + " for " + std::to_string(ends.size()));
+  }
+  for (const Gradients& some : gradients) some.check_not_used();
+  std::vector<ValueRef> losses;
+  choose(losses_, {0, static_cast<std::uint32_t>(used_)}, losses);
+  executor_->forward(losses);  // what was forgotten since
+  executor_->run_backward_by_parts(losses, ends, gradients);
+  trained_all(nullptr);
+}
+
+void Minibatch::check_shards(std::span<const std::uint32_t> ends) const {
+  if (parts_.size() > 1) {
+    throw UsageError(
+        "[backward] need a minibatch that runs as a whole for gradients of shards; got "
+        "one in " +
+        std::to_string(parts_.size()) + " parts: raise GraphOptions::memory_limit");
+  }
+  const bool is_whole = (ends.empty() ? 0 : ends.back()) == used_;
+  if (is_whole && std::is_sorted(ends.begin(), ends.end())) return;
+  throw UsageError("[backward] need ends of shards that do not fall, the last of them " +
+                   std::to_string(used_) + ", the number of samples; got " +
+                   std::to_string(ends.size()) + " shards" +
+                   (ends.empty() ? "" : ", the last with end " + std::to_string(ends.back())));
 }
 
 void Minibatch::check_backward() {
@@ -384,7 +433,7 @@ void Minibatch::clear() {
   losses_.clear();
   outputs_.clear();
   computed_losses_ = computed_outputs_ = read_losses_ = 0;
-  total_ = 0;
+  loss_values_.clear();
   forgets_ = executor_->forgets();
   parts_.clear();
   waves_.clear();

@@ -75,6 +75,9 @@ class Minibatch {
   /// `start` was called before, StateError if its values are gone.
   void start();
   float loss();
+  /// The sum of the losses of samples `begin` to `end` - 1, in the order of add_loss. Throws as
+  /// `loss`.
+  double loss_of(std::uint32_t begin, std::uint32_t end);
   /// Throws NumericError if the sum of the losses that `forward` returned is not finite: the
   /// message has the first sample with such a loss, and its first node with such a number, for
   /// which it is computed once more. Costs nothing if the sum is finite.
@@ -94,6 +97,12 @@ class Minibatch {
   /// of one. If it throws, some may have been added: clear them. Throws UsageError if a trainer has
   /// used them and they were not cleared since.
   void backward(Gradients& gradients);
+
+  /// The same for shards of the minibatch: what samples below ends[i], and in no shard before, give
+  /// is added to gradients[i], with the bits of a minibatch that has these samples alone. Throws
+  /// UsageError unless `ends` do not fall, the last one is size(), and the minibatch runs as a
+  /// whole (see memory_limit).
+  void backward(std::span<const std::uint32_t> ends, std::span<Gradients> gradients);
 
   /// How many of the losses had a backward pass since the last `clear`.
   std::size_t trained_losses() const { return trained_losses_; }
@@ -143,8 +152,11 @@ class Minibatch {
               std::vector<detail::ValueRef>& chosen) const;
   void forward_new(Part part);
   void read_losses(Part part, std::span<double> losses);
+  void read_new_losses();
   void run_backward(Part part, Gradients& gradients);
   void check_backward();
+  void check_shards(std::span<const std::uint32_t> ends) const;
+  void trained_all(const Gradients* gradients);
   std::string first_not_finite(const detail::ValueRef& loss);
 
   std::shared_ptr<detail::TypeTable> types_;
@@ -159,7 +171,7 @@ class Minibatch {
   // What `forward` has computed of them, from the first on.
   std::size_t computed_losses_ = 0, computed_outputs_ = 0;
   std::size_t read_losses_ = 0;                        ///< of those that were computed
-  double total_ = 0;                                   ///< of these
+  std::vector<double> loss_values_;                    ///< these
   std::uint64_t forgets_ = 0, parameter_changes_ = 0;  ///< of the executor, when that was
   std::vector<Part> parts_;
   std::vector<Report::Wave> waves_;  ///< see Report

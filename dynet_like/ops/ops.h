@@ -1,4 +1,4 @@
-// The operations: everything that makes an Expression. Read this to know what there is.
+// All operations but those of chains.h: what makes an Expression. Read this to know what there is.
 //
 // Every operation batches automatically: equal operations on equal shapes run in one kernel call,
 // whichever samples they belong to. Every operation takes a minibatch dimension: inputs have the

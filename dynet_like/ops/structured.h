@@ -47,6 +47,12 @@ extern const Op softmax, log_softmax, pickneglogsoftmax;
 extern const Op segment_softmax;
 /// Of scores, a gate, weights and the words that these are for. Integer: the number of weights.
 extern const Op copy_log_softmax;
+/// Of emissions, transitions, start, end and tags, where -1 is any. Attribute: columns that are
+/// kept room for, at least as many as there are. Integer: the number of columns.
+extern const Op chain_log_partition;
+/// Of logarithms of probabilities and labels, behind which there is -1. Attribute: numbers that are
+/// kept, at least (2 labels + 1) steps. Integer: the number of steps.
+extern const Op ctc_log_probability;
 
 /// Of a query, keys and values. Attribute: the number of heads. Integers: the number of keys, and
 /// the first and the end of those that the query sees.

@@ -162,7 +162,9 @@ class Tape {
   TypeCache& cache() { return *cache_; }
   /// From now on another thread records.
   void record_with(TypeCache& cache) { cache_ = &cache; }
+  /// Its number, for random nodes; to be set before anything is recorded.
   std::uint32_t sample() const { return sample_; }
+  void set_sample(std::uint32_t sample) { sample_ = sample; }
   DType dtype() const { return dtype_; }
 
   std::size_t size() const { return nodes_.size(); }

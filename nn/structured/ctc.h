@@ -18,9 +18,10 @@ namespace dynet_like::nn {
 /// -ln of the probability of `labels`, all paths summed up step by step. Shapes: {labels + 1,
 /// steps}, or a {labels + 1} per step -> {1}. Throws UsageError for labels that are not there, no
 /// steps, and too few of them: one per label, and one more between equal ones; ShapeError for
-/// other shapes. Scores of -infinity forbid classes; the loss is 10^30 or more if no path is left.
-Expression ctc_loss(const Expression& scores, std::span<const unsigned> labels);
-Expression ctc_loss(std::span<const Expression> scores, std::span<const unsigned> labels);
+/// other shapes. Scores of -infinity forbid classes; the loss is infinite, without gradient, if no
+/// path is left.
+Expression ctc_loss(const Expression& scores, const std::vector<unsigned>& labels);
+Expression ctc_loss(std::span<const Expression> scores, const std::vector<unsigned>& labels);
 
 // Decoders read scores {labels + 1, steps}. They throw ShapeError unless it is such a matrix, and
 // NumericError for NaN, infinity and a step whose scores are all -infinity.

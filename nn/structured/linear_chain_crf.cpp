@@ -1,9 +1,10 @@
-// LinearChainCRF: the forward algorithm and Viterbi's as recursions.
+// LinearChainCRF: sums over sequences are one operation, Viterbi's algorithm is a recursion.
 #include "nn/structured/linear_chain_crf.h"
 
 #include "dynet_like/core/errors.h"
 #include "dynet_like/core/text.h"
 #include "dynet_like/graph/computation_graph.h"
+#include "dynet_like/ops/chains.h"
 
 namespace dynet_like::nn {
 
@@ -13,13 +14,6 @@ constexpr GradientMode kNoGradient = GradientMode::zero_gradient;
 
 LinearChainCRF::LinearChainCRF(ParameterCollection& model, unsigned tags, const std::string& name)
     : chain_(model, tags, name),
-      prefixes_(recursion<Expression>(
-          [chain = chain_](const Expression& emission, const std::vector<Expression>& before) {
-            ComputationGraph& graph = *emission.pg;
-            if (before.empty()) return emission + parameter(graph, chain.start);
-            return emission + logsumexp_dim(before[0] + parameter(graph, chain.transitions), 0);
-          },
-          "LinearChainCRF")),
       best_prefixes_(recursion<std::array<Expression, 2>>(
           [chain = chain_](const Expression& emission,
                            const std::vector<std::array<Expression, 2>>& before) {
@@ -45,7 +39,22 @@ unsigned LinearChainCRF::check(const Expression& emissions) const {
                    " scores, one per tag, for every word; got " + to_string(dim));
 }
 
-void LinearChainCRF::check(unsigned words, std::span<const unsigned> tags) const {
+Expression LinearChainCRF::loss(const Expression& emissions, std::span<const unsigned> gold) const {
+  return log_partition(emissions) - score(emissions, gold);
+}
+
+Expression LinearChainCRF::log_partition(const Expression& emissions,
+                                         const std::vector<int>& tags) const {
+  check(emissions);
+  ComputationGraph& graph = *emissions.pg;
+  return chain_log_partition(emissions, parameter(graph, chain_.transitions),
+                             parameter(graph, chain_.start), parameter(graph, chain_.end), tags);
+}
+
+// One sequence is all that there are.
+Expression LinearChainCRF::score(const Expression& emissions,
+                                 std::span<const unsigned> tags) const {
+  const unsigned words = check(emissions);
   if (tags.size() != words) {
     throw UsageError("[LinearChainCRF] need one tag per emission; got " +
                      std::to_string(tags.size()) + " for " + std::to_string(words));
@@ -56,25 +65,7 @@ void LinearChainCRF::check(unsigned words, std::span<const unsigned> tags) const
                        "; got " + detail::index_text(tag));
     }
   }
-}
-
-Expression LinearChainCRF::loss(const Expression& emissions, std::span<const unsigned> gold) const {
-  return log_partition(emissions) - score(emissions, gold);
-}
-
-Expression LinearChainCRF::log_partition(const Expression& emissions) const {
-  const Expression last = prefixes_(Structure::sequence(check(emissions)), emissions).last();
-  return logsumexp_dim(last + parameter(*emissions.pg, chain_.end), 0);
-}
-
-Expression LinearChainCRF::score(const Expression& emissions,
-                                 std::span<const unsigned> tags) const {
-  const unsigned words = check(emissions);
-  check(words, tags);
-  const Expression by_word = reshape(emissions, Dim({this->tags()}, words));
-  const Expression of_words = pick(by_word, std::vector<unsigned>(tags.begin(), tags.end()));
-  return chain_.score(*emissions.pg, tags) +
-         reshape(segment_sum(reshape(of_words, {1, words}), {words}, 1), {1});
+  return log_partition(emissions, {tags.begin(), tags.end()});
 }
 
 Expression LinearChainCRF::best(const Expression& emissions) const {

@@ -15,9 +15,8 @@ namespace dynet_like::nn {
 /// of a network. Tags y of a sentence with emissions e, a vector of one score per tag and position,
 /// have
 ///   score(y) = start[y_1] + sum of e_t[y_t] + sum of transitions[y_t, y_(t + 1)] + end[y_n]
-/// and the probability e^score(y) / (sum of e^score over all sequences of tags). The sum and the
-/// best sequence are recursions along the sentence (Rabiner 1989). Emissions are a matrix {tags,
-/// n}.
+/// and the probability e^score(y) / (sum of e^score over all sequences of tags). Emissions are a
+/// matrix {tags, n}.
 class LinearChainCRF {
  public:
   /// Adds its parameters "transitions" {tags, tags} (from the row's tag to the column's), "start"
@@ -30,8 +29,11 @@ class LinearChainCRF {
   /// The negative log likelihood of the right tags: log_partition - score. Shapes: {1}. Throws
   /// UsageError for tags that are not there, or not one per emission.
   Expression loss(const Expression& emissions, std::span<const unsigned> gold) const;
-  /// ln of the sum of e^score over all sequences of tags. Shapes: {1}.
-  Expression log_partition(const Expression& emissions) const;
+  /// ln of the sum of e^score over all sequences of tags. Shapes: {1}. With `tags`, one per
+  /// emission, only over sequences that have them; a negative one stands for any tag. Where only
+  /// some tags of a sentence are known, the loss is log_partition(e) - log_partition(e, known)
+  /// (Tsuboi et al. 2008). Throws UsageError for tags that are not there, or not one per emission.
+  Expression log_partition(const Expression& emissions, const std::vector<int>& tags = {}) const;
   /// Of one sequence of tags. Shapes: {1}. Throws as loss does.
   Expression score(const Expression& emissions, std::span<const unsigned> tags) const;
   /// The sequence with the largest score (Viterbi 1967), of equal ones that with the first tags at
@@ -44,12 +46,10 @@ class LinearChainCRF {
  private:
   /// The number of words.
   unsigned check(const Expression& emissions) const;
-  void check(unsigned words, std::span<const unsigned> tags) const;
 
   LabelChain chain_;
-  /// For every tag, ln of the sum over all sequences that end with it at a word.
-  Recursion<Expression> prefixes_;
-  /// The largest score of these, and for every transition 1 if it is the last one of the best.
+  /// For every tag, the largest score of sequences that end with it at a word, and for every
+  /// transition 1 if it is the last one of the best.
   Recursion<std::array<Expression, 2>> best_prefixes_;
   /// A tag from the one behind it.
   Recursion<Expression> backwards_;

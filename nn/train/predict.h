@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "dynet_like/distributed/communicator.h"
 #include "dynet_like/graph/minibatch.h"
 
 namespace dynet_like::nn {
@@ -21,6 +22,9 @@ struct PredictionOptions {
   std::span<const std::uint32_t> sizes = {};
   /// Threads and all else; `inference` is set.
   GraphOptions graph = {};
+  /// Processes that share the samples, if any. All of them must make the same call; all get all
+  /// outputs.
+  Communicator* ranks = nullptr;
 };
 
 /// Records what is wanted of sample i, beside other samples if there are threads.

@@ -5,10 +5,12 @@
 #include <cstdint>
 #include <functional>
 #include <iostream>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "dynet_like/distributed/communicator.h"
 #include "dynet_like/io/model_file.h"
 #include "nn/train/group_schedule.h"
 #include "nn/train/schedules.h"
@@ -44,6 +46,15 @@ struct TrainingOptions {
   std::vector<GroupsFrom> groups = {};
   /// For the order of the samples, and for TrainingRun::random().
   std::uint64_t seed = 1;
+
+  /// Each minibatch is cut into so many parts, which are summed by themselves and then added: a
+  /// setting, on which bits depend. Ranks share them out, so there must be one for each; 8 are good
+  /// for 1, 2, 4 or 8 ranks.
+  unsigned shards = 1;
+  /// The processes that train together; null: this one alone. Bits do not depend on how many there
+  /// are, and a checkpoint goes on with another number. Rank 0 alone writes files and prints; on
+  /// another machine it needs the same checkpoint to resume.
+  std::shared_ptr<Communicator> ranks = {};
 
   /// A folder, made if need be, for the best model, the checkpoint and the learning curve; without
   /// one the best model is kept in memory, and nothing can be resumed.

@@ -8,6 +8,7 @@
 
 #include "dynet_like/core/errors.h"
 #include "dynet_like/core/text.h"
+#include "nn/train/fingerprint.h"
 
 namespace dynet_like::nn {
 
@@ -85,13 +86,12 @@ TrainingProgress TrainingProgress::from(const Metadata& metadata, const std::str
 }
 
 std::uint64_t fingerprint(const Minibatches& minibatches) {
-  std::uint64_t value = 0xcbf29ce484222325;  // FNV-1a (Fowler, Noll and Vo), number by number
-  const auto add = [&](std::uint64_t number) { value = (value ^ number) * 0x100000001b3; };
+  Fingerprint all;
   for (const auto& samples : minibatches) {
-    add(samples.size());
-    for (const std::uint32_t sample : samples) add(sample);
+    all.add(samples.size());
+    for (const std::uint32_t sample : samples) all.add(sample);
   }
-  return value == 0 ? 1 : value;
+  return all.value() == 0 ? 1 : all.value();
 }
 
 }  // namespace dynet_like::nn

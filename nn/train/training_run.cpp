@@ -32,6 +32,7 @@ Random stream(std::uint64_t seed, Purpose purpose, unsigned epoch, std::size_t m
 TrainingRun::TrainingRun(const ParameterCollection& model, Trainer& trainer,
                          TrainingOptions options)
     : options_(std::move(options)),
+      ranks_(options_.ranks != nullptr ? options_.ranks : single_process()),
       model_(model),
       trainer_(trainer),
       groups_(model, trainer, options_.groups),
@@ -44,12 +45,13 @@ TrainingRun::TrainingRun(const ParameterCollection& model, Trainer& trainer,
       random_(options_.seed) {
   check_options();
   if (options_.plateau && !options_.schedule) options_.schedule = trainer.learning_rate;
-  if (!options_.output.empty()) take_folder();
+  if (!options_.output.empty() && is_writer()) take_folder();
   if (options_.resume) resume();
-  if (!options_.output.empty()) begin_files();
+  if (!options_.output.empty() && is_writer()) begin_files();
+  begin_sharing();
 }
 
-TrainingRun::~TrainingRun() = default;
+TrainingRun::~TrainingRun() { ranks_->give_up_when({}); }
 
 bool TrainingRun::next_epoch() {
   if (phase_ == Phase::trained) {
@@ -57,17 +59,21 @@ bool TrainingRun::next_epoch() {
   }
   if (phase_ == Phase::over) return false;
   put_weights_back();
+  const bool stops = agree_to_stop();
   const bool is_patient =
       options_.patience == 0 ||
       progress_.epochs < std::uint64_t{progress_.best_epoch} + options_.patience;
-  if (interrupted()) {
+  if (stops) {
     if (!checkpoint_.empty() && !is_saved_) save();
     end();
   } else if (progress_.epochs >= options_.epochs || !is_patient) {
     if (progress_.best_epoch > 0) load_best();
     end();
   } else {
-    if (options_.watch_interrupts && !watch_) watch_.emplace();
+    if (options_.watch_interrupts && !watch_) {
+      watch_.emplace();
+      ranks_->give_up_when([this] { return wants_to_stop(); });
+    }
     groups_.begin_epoch(progress_.epochs + 1);
     phase_ = Phase::training;
     set_learning_rate();
@@ -79,6 +85,7 @@ bool TrainingRun::next_epoch() {
 void TrainingRun::end() {
   groups_.thaw();
   stopped_ = interrupted();
+  ranks_->give_up_when({});
   watch_.reset();
   phase_ = Phase::over;
 }
@@ -95,16 +102,18 @@ Random TrainingRun::order_random() const {
 
 TrainingRun::MinibatchRange TrainingRun::minibatches(std::span<const std::uint32_t> sizes) {
   Random random = order_random();
-  return begin_minibatches(
-      similar_size_minibatches(sizes, options_.batch_size, kPoolBatches, random));
+  return minibatches(similar_size_minibatches(sizes, options_.batch_size, kPoolBatches, random),
+                     sizes);
 }
 
 TrainingRun::MinibatchRange TrainingRun::minibatches(std::size_t sample_count) {
   Random random = order_random();
-  return begin_minibatches(shuffled_minibatches(sample_count, options_.batch_size, random));
+  return minibatches(shuffled_minibatches(sample_count, options_.batch_size, random));
 }
 
-TrainingRun::MinibatchRange TrainingRun::minibatches(Minibatches list) {
+TrainingRun::MinibatchRange TrainingRun::minibatches(Minibatches list,
+                                                     std::span<const std::uint32_t> sizes) {
+  costs_.assign(sizes.begin(), sizes.end());
   return begin_minibatches(std::move(list));
 }
 
@@ -128,7 +137,9 @@ TrainingRun::MinibatchRange TrainingRun::begin_minibatches(Minibatches list) {
     if (i < progress_.minibatches) done += list[i].size();
   }
   bar_.emplace(fmt::format("epoch {}/{}", progress_.epochs + 1, options_.epochs), units(samples),
-               options_.unit, units(done), options_.progress_bar);
+               options_.unit, units(done), options_.progress_bar && is_writer());
+  rank_times_ = {};
+  rank_times_.before = ranks_->times();
   minibatches_ = std::move(list);
   progress_.order = order;
   position_ = progress_.minibatches;
@@ -141,18 +152,27 @@ bool TrainingRun::begin_minibatch() {
     phase_ = Phase::trained;
     return false;
   }
-  if (interrupted()) {
+  if (agree_to_stop()) {
     if (!checkpoint_.empty()) save();
     return false;
   }
   random_ = stream(options_.seed, Purpose::minibatch, progress_.epochs, position_);
+  if (shared_) {
+    shared_->begin(minibatches_[position_], costs_);
+    random_.number_samples_from(shared_->first_sample());
+  }
+  minibatch_start_ = std::chrono::steady_clock::now();
   in_minibatch_ = true;
   return true;
 }
 
+const std::vector<std::uint32_t>& TrainingRun::samples() const {
+  return shared_ ? shared_->own_samples() : minibatches_[position_];
+}
+
 void TrainingRun::end_minibatch() {
   // The last minibatch of an update may have been passed over.
-  if (pending_.minibatches > 0 && update_is_due()) make_update(gradients_);
+  if (pending_.minibatches > 0 && update_is_due()) make_due_update();
   in_minibatch_ = false;
   const std::size_t samples = units(minibatches_[position_].size());
   ++position_;
@@ -168,6 +188,8 @@ void TrainingRun::end_minibatches() {
   drop_pending();
   progress_.seconds += bar_->seconds();
   trained_seconds_ += bar_->seconds();
+  rank_times_.seconds = bar_->seconds();
+  rank_times_.after = ranks_->times();
   bar_.reset();
 }
 
@@ -202,6 +224,7 @@ float TrainingRun::finite_loss(Minibatch& batch) const {
 float TrainingRun::update(Minibatch& batch, std::size_t losses) {
   check_in_minibatch();
   check_cleared(batch);
+  if (shared_) return update_shared(batch, losses);
   try {
     const float loss = finite_loss(batch);
     if (options_.accumulate == 1 && !options_.mean_losses) {
@@ -212,7 +235,7 @@ float TrainingRun::update(Minibatch& batch, std::size_t losses) {
     // In parts it has run backward already.
     batch.parts() > 1 ? gradients_.add(batch.backward()) : batch.backward(gradients_);
     add_pending(static_cast<double>(loss), losses);
-    if (update_is_due()) make_update(gradients_);
+    if (update_is_due()) make_due_update();
     return loss;
   } catch (...) {
     drop_pending();
@@ -222,10 +245,16 @@ float TrainingRun::update(Minibatch& batch, std::size_t losses) {
 
 void TrainingRun::update(const Gradients& gradients, double loss, std::size_t losses) {
   check_in_minibatch();
+  if (shared_) {
+    throw UsageError(
+        fmt::format("[TrainingRun] need update(minibatch) to sum gradients by shards; got "
+                    "gradients for {} shards",
+                    options_.shards));
+  }
   try {
     gradients_.add(gradients);
     add_pending(loss, losses);
-    if (update_is_due()) make_update(gradients_);
+    if (update_is_due()) make_due_update();
   } catch (...) {
     drop_pending();
     throw;
@@ -242,10 +271,16 @@ bool TrainingRun::update_is_due() const {
   return (position_ + 1) % options_.accumulate == 0 || position_ + 1 == minibatches_.size();
 }
 
-void TrainingRun::make_update(const Gradients& gradients) {
+void TrainingRun::make_due_update() {
+  Gradients* gradients = &gradients_;
+  if (shared_) with_ranks([&] { gradients = &shared_->sum(); });
   if (options_.mean_losses && pending_.losses > 0) {
-    gradients_.scale(1 / static_cast<double>(pending_.losses));
+    gradients->scale(1 / static_cast<double>(pending_.losses));
   }
+  make_update(*gradients);
+}
+
+void TrainingRun::make_update(const Gradients& gradients) {
   set_learning_rate();
   is_saved_ = false;
   const std::uint64_t updates = trainer_.updates();
@@ -272,6 +307,7 @@ void TrainingRun::make_update(const Gradients& gradients) {
 void TrainingRun::drop_pending() {
   pending_ = {};
   gradients_.clear();
+  if (shared_) shared_->clear();
 }
 
 double TrainingRun::units_per_second() const {

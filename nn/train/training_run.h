@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
@@ -15,6 +16,7 @@
 #include <vector>
 
 #include "dynet_like/core/random.h"
+#include "dynet_like/distributed/communicator.h"
 #include "dynet_like/graph/minibatch.h"
 #include "dynet_like/io/safetensors.h"
 #include "dynet_like/train/trainer.h"
@@ -24,6 +26,8 @@
 #include "nn/train/group_schedule.h"
 #include "nn/train/interrupt.h"
 #include "nn/train/progress_bar.h"
+#include "nn/train/rank_words.h"
+#include "nn/train/shared_minibatch.h"
 #include "nn/train/training_options.h"
 #include "nn/train/training_progress.h"
 
@@ -68,23 +72,31 @@ class TrainingRun {
   /// similar sizes together, in a random order, or as they are given. They must be the same if the
   /// epoch goes on after a checkpoint. After Ctrl-C or stop() they end early, and a checkpoint is
   /// saved. Throws UsageError outside of an epoch.
+  ///
+  /// With several shards or ranks the loop's body is given the samples that are this rank's, and
+  /// makes one graph for each, in their order; there may be none. Shards cost about the same by
+  /// `sizes`; without any, they have as many samples.
   MinibatchRange minibatches(std::span<const std::uint32_t> sizes);
   MinibatchRange minibatches(std::size_t sample_count);
-  MinibatchRange minibatches(Minibatches list);
+  MinibatchRange minibatches(Minibatches list, std::span<const std::uint32_t> sizes = {});
 
   /// Random numbers for dropout (as GraphOptions::random) and for choices of the loop: a function
   /// of seed, epoch and minibatch. Clear or make a Minibatch that draws from them when the loop's
-  /// body begins. Only one thread may draw by itself.
+  /// body begins. Only one thread may draw by itself; with several ranks not sample by sample,
+  /// since numbers would depend on the rank: draw a seed, and make a Random of it and the sample's
+  /// number.
   Random& random() { return random_; }
 
   /// Runs a minibatch forward and backward and, unless gradients are accumulated and more are to
   /// come, updates the parameters. `losses` is for means: how many losses it has, by default one
-  /// per sample. Returns the sum of the losses. Throws NumericError as TrainingOptions::not_finite
-  /// says, and UsageError outside of the minibatches, or if the minibatch was not cleared since its
-  /// last backward pass.
+  /// per sample. Returns the sum of the losses, of all ranks. Throws NumericError as
+  /// TrainingOptions::not_finite says, and UsageError outside of the minibatches, or if the
+  /// minibatch was not cleared since its last backward pass. With several ranks it also throws
+  /// UsageError if they are not at the same place, and RankError if another one is gone, hangs or
+  /// has failed: then rank 0 has saved the last update.
   float update(Minibatch& batch);
   float update(Minibatch& batch, std::size_t losses);
-  /// The same with gradients of your own.
+  /// The same with gradients of your own. Throws UsageError if there are several shards.
   void update(const Gradients& gradients, double loss, std::size_t losses);
 
   /// Ends the epoch: the model, with its moving averages if the trainer takes them, is kept if its
@@ -102,10 +114,15 @@ class TrainingRun {
 
   /// Asks the run to end as Ctrl-C does. Other threads may call it.
   void stop() { stopped_ = true; }
-  /// Whether it was asked to.
-  bool interrupted() const { return stopped_ || (watch_ && watch_->interrupted()); }
+  /// Whether it was asked to; with several ranks, whether one was and all know it.
+  bool interrupted() const { return ranks_->size() == 1 ? wants_to_stop() : all_stop_; }
   /// Saves a checkpoint of the last update; UsageError without a folder.
   void save();
+
+  /// The processes that train together.
+  Communicator& ranks() { return *ranks_; }
+  /// Whether this is the one that writes files and prints.
+  bool is_writer() const { return ranks_->rank() == 0; }
 
   const TrainingProgress& progress() const { return progress_; }
   const LearningCurve& curve() const { return progress_.curve; }
@@ -143,13 +160,14 @@ class TrainingRun {
   void resume();
   Metadata best_metadata(const TrainingProgress& progress) const;
   SafetensorsFile read_best(const TrainingProgress& progress) const;
-  void load_best() const;
+  void load_best();
 
   void end();
   void set_learning_rate();
   MinibatchRange begin_minibatches(Minibatches list);
   Random order_random() const;
   bool begin_minibatch();
+  const std::vector<std::uint32_t>& samples() const;
   void end_minibatch();
   void end_minibatches();
   void check_in_minibatch() const;
@@ -157,13 +175,27 @@ class TrainingRun {
   float finite_loss(Minibatch& batch) const;
   void add_pending(double loss, std::size_t losses);
   bool update_is_due() const;
+  void make_due_update();
   void make_update(const Gradients& gradients);
   void drop_pending();
+
+  bool is_shared() const { return options_.shards > 1; }
+  bool wants_to_stop() const { return stopped_ || (watch_ && watch_->interrupted()); }
+  void begin_sharing();
+  void check_alike();
+  RankWord word() const;
+  AllWords agree(const RankWord& mine);
+  bool agree_to_stop();
+  float update_shared(Minibatch& batch, std::size_t losses);
+  void check_same_score(std::optional<double> score);
+  void broadcast_values();
+  std::string shares_of_time() const;
+  void with_ranks(const std::function<void()>& work);
 
   void finish(const DevScore& dev_score);
   void put_averages_in_place();
   void put_weights_back();
-  Evaluation evaluate(const DevScore& dev_score) const;
+  Evaluation evaluate(const DevScore& dev_score);
   TrainingProgress progress_after(const Evaluation& evaluation) const;
   bool is_better(std::optional<double> score) const;
   void keep_best(const TrainingProgress& progress);
@@ -174,6 +206,7 @@ class TrainingRun {
   std::size_t units(std::size_t samples) const;
 
   TrainingOptions options_;
+  std::shared_ptr<Communicator> ranks_;
   ParameterCollection model_;
   Trainer& trainer_;
   GroupSchedule groups_;
@@ -188,7 +221,18 @@ class TrainingRun {
   Phase phase_ = Phase::between;
   std::atomic<bool> stopped_ = false;
   std::optional<InterruptWatch> watch_;
-  Minibatches minibatches_;  // of this epoch
+  bool all_stop_ = false;             // ranks have agreed to
+  bool has_agreed_ = false;           // ranks have, since the last minibatch began
+  Minibatches minibatches_;           // of this epoch
+  std::vector<std::uint32_t> costs_;  // of their samples; empty: all the same
+  std::optional<SharedMinibatch> shared_;
+  // Where the time of an epoch's minibatches went.
+  struct RankTimes {
+    Communicator::Times before, after;
+    double seconds = 0, mean_busy = 0, most_busy = 0;
+  };
+  RankTimes rank_times_;
+  std::chrono::steady_clock::time_point minibatch_start_;
   std::size_t position_ = 0;
   bool in_minibatch_ = false;
   bool is_saved_ = false;  // in the checkpoint, as it is
@@ -205,9 +249,7 @@ class TrainingRun::MinibatchRange {
   class Iterator {
    public:
     explicit Iterator(TrainingRun& run) : run_(run) {}
-    const std::vector<std::uint32_t>& operator*() const {
-      return run_.minibatches_[run_.position_];
-    }
+    const std::vector<std::uint32_t>& operator*() const { return run_.samples(); }
     Iterator& operator++() {
       run_.end_minibatch();
       return *this;

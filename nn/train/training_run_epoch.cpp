@@ -73,9 +73,10 @@ void TrainingRun::put_weights_back() {
   averages_in_place_ = false;
 }
 
-TrainingRun::Evaluation TrainingRun::evaluate(const DevScore& dev_score) const {
+TrainingRun::Evaluation TrainingRun::evaluate(const DevScore& dev_score) {
   Evaluation evaluation;
   evaluation.score = dev_score();
+  check_same_score(evaluation.score);
   evaluation.loss = progress_.mean_loss();
   evaluation.is_best = is_better(evaluation.score);
   evaluation.skipped = progress_.skipped - progress_.skipped_before;
@@ -124,13 +125,14 @@ void TrainingRun::add_events() {
 }
 
 void TrainingRun::print_line(const Evaluation& evaluation) const {
-  if (options_.lines == nullptr) return;
+  if (options_.lines == nullptr || !is_writer()) return;
   std::string line =
       fmt::format("epoch {}/{}: loss {:.4f}", progress_.epochs, options_.epochs, evaluation.loss);
   if (evaluation.score) {
     line += fmt::format(", dev {} {}", options_.score_name, score_text(*evaluation.score));
   }
   line += fmt::format(", {:.0f} {}/s", units_per_second(), options_.unit);
+  line += shares_of_time();
   if (evaluation.skipped > 0) line += fmt::format(", {} updates skipped", evaluation.skipped);
   if (evaluation.is_best) line += ", best so far";
   *options_.lines << line << std::endl;

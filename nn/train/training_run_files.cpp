@@ -75,6 +75,9 @@ void TrainingRun::check_options() const {
   };
   need(options_.batch_size > 0, "a batch size above 0", "0");
   need(options_.accumulate > 0, "1 minibatch per update or more", "0");
+  need(options_.shards >= ranks_->size(),
+       "a shard for each rank (a run that has begun with fewer goes on with fewer ranks)",
+       fmt::format("{} for {} ranks", options_.shards, ranks_->size()));
   need(options_.units_per_sample > 0 && std::isfinite(options_.units_per_sample),
        "units per sample above 0", fmt::to_string(options_.units_per_sample));
   need(!options_.resume || !options_.output.empty(), "a folder to go on from", "none");
@@ -116,6 +119,7 @@ Metadata TrainingRun::all_settings() const {
   add("plateau", options_.plateau ? options_.plateau->description() : "none");
   add("groups", groups_.description());
   add("seed", fmt::to_string(options_.seed));
+  add("shards", options_.shards == 1 ? "none" : fmt::to_string(options_.shards));
   return all;
 }
 
@@ -143,6 +147,9 @@ void TrainingRun::begin_files() {
 
 void TrainingRun::save() {
   if (checkpoint_.empty()) throw UsageError("[TrainingRun] need a folder to save in; got none");
+  is_saved_ = true;
+  if (!is_writer()) return;
+  is_saved_ = false;
   TrainingProgress progress = progress_;
   if (bar_) progress.seconds += bar_->seconds();
   Metadata metadata = all_settings();
@@ -156,7 +163,7 @@ void TrainingRun::resume() {
   const SafetensorsFile file = SafetensorsFile::read(checkpoint_);
   check_settings(file.name(), file.metadata(), all_settings());
   TrainingProgress progress = TrainingProgress::from(file.metadata(), file.name());
-  if (progress.best_epoch > 0) read_best(progress);
+  if (progress.best_epoch > 0 && is_writer()) read_best(progress);
   Random random;  // every minibatch has its own
   groups_.begin_epoch(progress.epochs + 1);
   load_checkpoint(checkpoint_, model_, trainer_, random);
@@ -190,16 +197,17 @@ SafetensorsFile TrainingRun::read_best(const TrainingProgress& progress) const {
 }
 
 void TrainingRun::keep_best(const TrainingProgress& progress) {
-  best_.keep(best_metadata(progress));
+  if (best_.file().empty() || is_writer()) best_.keep(best_metadata(progress));
 }
 
-void TrainingRun::load_best() const {
+void TrainingRun::load_best() {
   if (best_.file().empty()) return best_.load();
-  load_parameters(read_best(progress_), model_);
+  if (is_writer()) load_parameters(read_best(progress_), model_);
+  with_ranks([&] { broadcast_values(); });
 }
 
 void TrainingRun::write_curve() const {
-  if (options_.output.empty()) return;
+  if (options_.output.empty() || !is_writer()) return;
   const std::filesystem::path folder = options_.output;
   curve().write_csv(folder / "curve.csv");
   curve().write_svg(folder / "curve.svg");
@@ -207,6 +215,7 @@ void TrainingRun::write_curve() const {
 
 void TrainingRun::write_report(const std::filesystem::path& path,
                                const std::map<std::string, double>& results) const {
+  if (!is_writer()) return;
   nlohmann::ordered_json report = {{"epochs", progress_.epochs},
                                    {"updates", progress_.updates},
                                    {"skipped_updates", progress_.skipped},

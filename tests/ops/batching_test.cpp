@@ -221,11 +221,13 @@ std::size_t items_for_three_threads(const OpCall& call) {
   return static_cast<std::size_t>(std::ceil(310'000 / cost));
 }
 
-// All but those whose items are so small that there would have to be too many of them.
+// All but those whose items are so small that there would have to be too many of them, or so large
+// that a few of them are enough.
 bool can_be_split(const OpCall& call) {
   if (call.op->numbers.integer_count != nullptr)
     return false;  // their number follows from the shape
-  return call.inputs() > 0 && items_for_three_threads(enlarged(call)) <= 20'000;
+  const std::size_t items = items_for_three_threads(enlarged(call));
+  return call.inputs() > 0 && items >= 12 && items <= 20'000;
 }
 std::vector<OpCall> calls_to_split() {
   std::vector<OpCall> all = calls_where(can_be_split), some;

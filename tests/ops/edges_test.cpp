@@ -49,6 +49,14 @@ TEST_P(OpEdgesTest, LogSumExpOfInfinities) {
   EXPECT_EQ(gradient(logsumexp_dim(mixed, 0), mixed), (Doubles{0, 0.5, 0, 0.5}));
 }
 
+TEST_P(OpEdgesTest, LargestOfNothingButInfinities) {
+  for (const unsigned n : {1u, 3u, 8u, 16u, 50u}) {
+    const Expression x = vector(std::vector<float>(n, -kInf));
+    EXPECT_EQ(values(max_dim(x)), Doubles{-kInfinity}) << n;
+    EXPECT_EQ(values(logsumexp_dim(x, 0)), Doubles{-kInfinity}) << n;
+  }
+}
+
 TEST_P(OpEdgesTest, LogSigmoidOfLargeNumbers) {
   const Expression x = vector({1e4f, -1e4f, kInf, -kInf, 0});
   const Expression y = log_sigmoid(x);

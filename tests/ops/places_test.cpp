@@ -3,23 +3,16 @@
 
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
 #include <map>
-#include <sstream>
 #include <vector>
 
 #include "dynet_like/ops/structured.h"
+#include "tests/support/source_text.h"
 
 namespace dynet_like {
 namespace {
 
 namespace fs = std::filesystem;
-
-std::string text_of(const fs::path& path) {
-  std::ostringstream text;
-  text << std::ifstream(path).rdbuf();
-  return text.str();
-}
 
 // Without extension, those of the sources in a folder that have these words.
 std::vector<std::string> files_with(const fs::path& folder, const std::string& words) {
@@ -29,7 +22,7 @@ std::vector<std::string> files_with(const fs::path& folder, const std::string& w
     const fs::path extension = entry.path().extension();
     if (extension != ".cpp" && extension != ".cu") continue;
     const auto [text, is_new] = texts.try_emplace(entry.path());
-    if (is_new) text->second = text_of(entry.path());
+    if (is_new) text->second = source_text(entry.path());
     if (text->second.find(words) != std::string::npos) stems.push_back(entry.path().stem());
   }
   return stems;

@@ -304,6 +304,17 @@ inline const std::map<std::string_view, PlainOp>& structured_ops() {
           return copy_log_softmax(pick(g.a, 0, 1), pick_range(pick(g.b, 0, 1), 0, 1),
                                   pick(g.b, 1, 1), {2, 0, 2});
         }}},
+      {"chain_log_partition",
+       {[](Type type, const Item& item, const Index&) { return plain_log_partition(type, item); },
+        [](const Givens& g) {
+          return chain_log_partition(g.a, pick_range(g.a, 0, 3, 1), pick(g.b, 0, 1),
+                                     pick(g.b, 1, 1), {2, -1, 0, 1});
+        }}},
+      {"ctc_log_probability",
+       {[](Type type, const Item& item, const Index&) { return plain_ctc(type, item); },
+        [](const Givens& g) {
+          return ctc_log_probability(g.a, {1, 0});
+        }}},
       {"segment_softmax",
        {[](Type type, const Item& item, const Index& index) {
           const double own = at(type, item, 0, {index[0], item.integers[3]});

@@ -180,6 +180,54 @@ inline double loss_of_class(const Item& item) {
   return std::log(total) - item.inputs[0][item.integers[0]];
 }
 
+// The forward algorithm. A tag is given where the number is not negative.
+inline double plain_log_partition(const Signature& type, const Item& item) {
+  const unsigned tags = type.inputs[0].rows();
+  const auto emission = [&](unsigned t, unsigned tag) {
+    const double given = item.inputs[4][t];
+    return given < 0 || std::floor(given) == tag ? item.inputs[0][t * tags + tag] : -INFINITY;
+  };
+  std::vector<double> sums;
+  for (unsigned tag = 0; tag < tags; ++tag) {
+    sums.push_back(std::exp(emission(0, tag) + item.inputs[2][tag]));
+  }
+  for (unsigned t = 1; t < item.integers[0]; ++t) {
+    std::vector<double> next(tags, 0);
+    for (unsigned tag = 0; tag < tags; ++tag) {
+      for (unsigned before = 0; before < tags; ++before) {
+        const double transition = item.inputs[1][tag * tags + before];
+        next[tag] += sums[before] * std::exp(transition + emission(t, tag));
+      }
+    }
+    sums = next;
+  }
+  double total = 0;
+  for (unsigned tag = 0; tag < tags; ++tag) total += sums[tag] * std::exp(item.inputs[3][tag]);
+  return std::log(total);
+}
+
+// The recursion of the paper over states: a blank, the first label, a blank, and so on.
+inline double plain_ctc(const Signature& type, const Item& item) {
+  const unsigned classes = type.inputs[0].rows();
+  std::vector<unsigned> states = {classes - 1};
+  for (const double label : item.inputs[1]) {
+    if (label < 0) break;
+    states.insert(states.end(), {static_cast<unsigned>(label), classes - 1});
+  }
+  std::vector<double> sums(states.size(), 0);
+  for (unsigned t = 0; t < item.integers[0]; ++t) {
+    std::vector<double> next;
+    for (std::size_t s = 0; s < states.size(); ++s) {
+      double sum = sums[s] + (s > 0 ? sums[s - 1] : 0);
+      if (s > 1 && states[s] != classes - 1 && states[s] != states[s - 2]) sum += sums[s - 2];
+      if (t == 0) sum = s < 2 ? 1 : 0;
+      next.push_back(sum * std::exp(item.inputs[0][t * classes + states[s]]));
+    }
+    sums = next;
+  }
+  return std::log(sums.back() + (sums.size() > 1 ? sums[sums.size() - 2] : 0));
+}
+
 inline Plain of_elementwise(PlainElementwise::Function value) {
   return [value](const Signature& type, const Item& item, const Index& index) {
     const auto input = [&](std::size_t j) {

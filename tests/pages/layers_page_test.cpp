@@ -3,24 +3,18 @@
 
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
 #include <regex>
 #include <set>
 #include <sstream>
 #include <string>
 #include <vector>
 
+#include "tests/support/source_text.h"
+
 namespace {
 
 namespace fs = std::filesystem;
-
-std::string text_of(const fs::path& file) {
-  std::ifstream in(file);
-  std::ostringstream text;
-  text << in.rdbuf();
-  if (!in || text.str().empty()) throw std::runtime_error("need " + file.string());
-  return text.str();
-}
+using dynet_like::source_text;
 
 std::vector<std::smatch> matches(const std::string& text, const std::regex& pattern) {
   return {std::sregex_iterator(text.begin(), text.end(), pattern), {}};
@@ -58,10 +52,10 @@ struct Layers {
 /// The classes of the headers that nn/nn.h includes, but for nested ones, and other names of them.
 Layers layers_of(const fs::path& root) {
   Layers layers;
-  const std::string umbrella = text_of(root / "nn/nn.h");
+  const std::string umbrella = source_text(root / "nn/nn.h");
   for (const std::smatch& include :
        matches(umbrella, std::regex("#include \"(nn/[\\w/]+\\.h)\""))) {
-    const std::string header = text_of(root / include.str(1));
+    const std::string header = source_text(root / include.str(1));
     for (const std::smatch& alias :
          matches(header, std::regex(R"((?:^|\n)using (\w+) = \w+<\w+>;)"))) {
       layers.names.insert(alias[1]);
@@ -83,7 +77,7 @@ Layers layers_of(const fs::path& root) {
 
 Layers table_of(const fs::path& root) {
   Layers layers;
-  const std::string page = text_of(root / "docs/layers.md");
+  const std::string page = source_text(root / "docs/layers.md");
   for (const std::smatch& row : matches(page, std::regex(R"(\n\| (`[^|]*) \| ([^|]*) \|)"))) {
     const std::string first = row[1], second = row[2];
     for (const std::smatch& name : matches(first, std::regex(R"(`(\w+)(?:<\w+>)?`)"))) {

@@ -6,23 +6,17 @@
 #include <cctype>
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
 #include <map>
 #include <regex>
 #include <sstream>
 #include <string>
 
+#include "tests/support/source_text.h"
+
 namespace {
 
 namespace fs = std::filesystem;
-
-std::string text_of(const fs::path& file) {
-  std::ifstream in(file);
-  std::ostringstream text;
-  text << in.rdbuf();
-  if (!in || text.str().empty()) throw std::runtime_error("need " + file.string());
-  return text.str();
-}
+using dynet_like::source_text;
 
 /// What stands between two words; empty if they are not there.
 std::string between(const std::string& text, const std::string& begin, const std::string& end) {
@@ -33,11 +27,11 @@ std::string between(const std::string& text, const std::string& begin, const std
 
 TEST(RequirementsTest, AreThoseOfTheBuild) {
   const fs::path root = std::getenv("DYNET_LIKE_SOURCE_DIR");
-  const std::string build = text_of(root / "CMakeLists.txt");
+  const std::string build = source_text(root / "CMakeLists.txt");
   const std::string readme =
-      between(text_of(root / "README.md"), "The library needs", "examples and benchmarks");
+      between(source_text(root / "README.md"), "The library needs", "examples and benchmarks");
   std::string script;  // the lines of its list that end so
-  std::istringstream lines(text_of(root / "scripts/install_deps.sh"));
+  std::istringstream lines(source_text(root / "scripts/install_deps.sh"));
   for (std::string line; std::getline(lines, line);) {
     if (line.ends_with(" the library")) script += line + '\n';
   }

@@ -133,7 +133,7 @@ unsigned fewest_steps(const Labels& labels) {
   return steps;
 }
 
-TEST(CtcTest, ManyLabelsAreInSeveralBlocks) {
+TEST(CtcTest, ManyLabelsAreInSeveralVectors) {
   for (const unsigned count : {0u, 7u, 8u, 9u, 15u, 16u, 23u}) {
     const Fixture fixture(6, 40);
     GraphOptions options = double_options();
@@ -202,10 +202,9 @@ TEST(CtcTest, SequencesOfAllLengthsShareBatches) {
   const auto loss = [&](ComputationGraph& graph, unsigned count) {
     return ctc_loss(first_steps(graph, fixture, 2 * count), labels_of(count, 3));
   };
-  // But for the node that joins the columns of all blocks.
   expect_lengths_share_batches(4, loss);
-  EXPECT_LE(batches_of({36, 36, 36}, loss), 12);
-  EXPECT_LE(batches_of({5, 20, 36}, loss), 20);
+  EXPECT_LE(batches_of({36, 36, 36}, loss), 6);
+  EXPECT_LE(batches_of({5, 20, 36}, loss), 7);
 }
 
 TEST(CtcTest, LargeScoresDoNotOverflow) {
@@ -281,7 +280,8 @@ TEST(CtcTest, ForbiddenClassesAreInNoPath) {
   EXPECT_NEAR(loss.value().at(0), std::log(4.0 / 3), 1e-6);
   graph.backward(loss, true);
   EXPECT_TRUE(x.gradient().is_valid());
-  EXPECT_GE(ctc_loss(x, Labels{1}).value().at(0), 1e30f);
+  const Expression impossible = ctc_loss(x, Labels{1});
+  EXPECT_EQ(impossible.value().at(0), std::numeric_limits<float>::infinity());
 }
 
 TEST(CtcTest, Errors) {
@@ -298,7 +298,7 @@ TEST(CtcTest, Errors) {
   EXPECT_EQ(message_of<UsageError>([&] {
               ctc_loss(scores, Labels{1, 1, 0});
             }),
-            "[ctc_loss] need at least 4 steps for 3 labels; got 3");
+            "[ctc_log_probability] need at least 4 steps for 3 labels; got 3");
   std::vector<float> numbers(12, 0.0f);
   EXPECT_THROW(ctc_greedy(Tensor(Dim({3, 2}, 2), numbers.data())), ShapeError);
   EXPECT_THROW(ctc_greedy(Tensor(Dim({1, 2}), numbers.data())), ShapeError);

@@ -19,6 +19,7 @@
 #include "nn/linear.h"
 #include "nn/train.h"
 #include "tests/support/device_memory.h"
+#include "tests/support/training_setting.h"
 
 namespace dynet_like::nn::training_program {
 
@@ -36,14 +37,7 @@ inline std::string text_of(const std::filesystem::path& file) {
   return {std::istreambuf_iterator<char>(in), {}};
 }
 
-/// What a run does beside the plain one.
-struct Setting {
-  const char* name;
-  std::function<void(TrainingOptions&)> options = [](TrainingOptions&) {};
-  std::function<void(Trainer&)> trainer = [](Trainer&) {};
-};
-
-inline void PrintTo(const Setting& setting, std::ostream* out) { *out << setting.name; }
+using Setting = TrainingSetting;
 
 struct Program {
   using Hook = std::function<void(TrainingRun&, int minibatch)>;

@@ -9,6 +9,7 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/support/message_of.h"
 #include "tests/support/training_program.h"
 
 namespace dynet_like::nn {
@@ -169,6 +170,19 @@ TEST(TrainingRunsTest, OptionsAreChecked) {
   EXPECT_THROW(with([](TrainingOptions& o) { o.units_per_sample = 0; }), UsageError);
   EXPECT_THROW(with([](TrainingOptions& o) { o.plateau = Plateau{.factor = 2}; }), UsageError);
   EXPECT_THROW(with([](TrainingOptions& o) { o.settings["training.x"] = ""; }), UsageError);
+}
+
+TEST(TrainingRunsTest, ShardsAreSummedOnTheCpu) {
+  const auto start = [] {
+    Program({"shards", [](TrainingOptions& options) { options.shards = 2; }}, "");
+  };
+  if (default_device()->is_cpu()) {
+    EXPECT_NO_THROW(start());
+    return;
+  }
+  EXPECT_EQ(message_of<UsageError>(start),
+            "[GradientExchange] need parameters on the CPU to sum them by shards; got " +
+                default_device()->name());
 }
 
 TEST(TrainingRunsTest, CallsOutOfOrderAreRefused) {

@@ -94,9 +94,6 @@ void copying_backward(const BackwardCall& call) {
   const std::size_t n = call.type->output_size;
   E *const sums = call.workspace->elements<E>(n), *const slopes = call.workspace->elements<E>(n);
   const Row<E> row{n};
-  const auto adds = [&](unsigned j, std::size_t i) {
-    return call.dx[j].add[i] != 0 || shares_destination(call, j, i);
-  };
   for (std::size_t i = 0; i < call.n; ++i) {
     const auto to = [&](unsigned j) { return call.dx[j].wanted() ? call.dx[j].at<E>(i) : nullptr; };
     Copying<E> item(call, i, sums);
@@ -115,7 +112,7 @@ void copying_backward(const BackwardCall& call) {
         row.template reduce<Sum>([&]<class T>(std::size_t at, std::size_t count)
                                      DYNET_LIKE_BODY { return load_as<T>(slopes + at, count); });
     if (E* const dx = to(0); dx != nullptr) {
-      const bool add = adds(0, i);
+      const bool add = adds_to_destination(call, 0, i);
       row.each([&]<class T>(std::size_t at, std::size_t count) DYNET_LIKE_BODY {
         const T share = exp_of_negative((load_as<T>(item.x + at, count) - T(top)) - T(log_sum));
         put(load_as<T>(slopes + at, count) - share * T(sum), dx + at, count, add);
@@ -123,10 +120,12 @@ void copying_backward(const BackwardCall& call) {
     }
     if (E* const dgate = to(1); dgate != nullptr) {
       const Lanes<E> of_generated = sum * exp(lanes_of(item.log_copy));
-      put(of_generated - lanes_of(of_copies) * exp(generate), dgate, 1, adds(1, i));
+      put(of_generated - lanes_of(of_copies) * exp(generate), dgate, 1,
+          adds_to_destination(call, 1, i));
     }
     for (const unsigned j : {2u, 3u}) {
-      if (to(j) != nullptr && !adds(j, i)) std::fill_n(to(j), item.places, E(0));
+      if (to(j) != nullptr && !adds_to_destination(call, j, i))
+        std::fill_n(to(j), item.places, E(0));
     }
     if (E* const dweights = to(2); dweights != nullptr) {
       // What is as good as impossible has a large slope, but none that is infinite.

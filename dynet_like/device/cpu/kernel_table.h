@@ -27,6 +27,8 @@ std::vector<KernelEntry> all_kernels();
 Kernels transpose_kernels();
 // Part of dimension_kernels().
 Kernels logsumexp_kernels();
+// Part of chain_kernels().
+Kernels ctc_kernels();
 
 /// What is no op's kernel, by DType.
 struct MatrixFunctions {

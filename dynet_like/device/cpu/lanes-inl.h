@@ -66,7 +66,19 @@ struct Lanes {
   static HWY_INLINE Mask first(std::size_t n) { return hn::FirstN(Tag(), n); }
 
   HWY_INLINE E sum() const { return hn::GetLane(hn::SumOfLanes(Tag(), v)); }
-  HWY_INLINE E max() const { return hn::GetLane(hn::MaxOfLanes(Tag(), v)); }
+  HWY_INLINE E max() const { return largest<Tag>(v); }
+
+ private:
+  // By halves: MaxOfLanes of Highway's emulated vectors takes -infinity for the lowest number.
+  template <class D>
+  static HWY_INLINE E largest(hn::Vec<D> x) {
+    if constexpr (hn::MaxLanes(D()) > 1) {
+      const hn::Half<D> half;
+      return largest<hn::Half<D>>(hn::Max(hn::LowerHalf(half, x), hn::UpperHalf(half, x)));
+    } else {
+      return hn::GetLane(x);
+    }
+  }
 };
 
 /// For lambdas of kernels: they are compiled for the target, and into the loop that calls them.

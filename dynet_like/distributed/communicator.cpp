@@ -1,0 +1,56 @@
+// Communicator of one process, and what all of them can do.
+#include "dynet_like/distributed/communicator.h"
+
+#include <unistd.h>
+
+#include <fmt/format.h>
+
+namespace dynet_like {
+
+namespace {
+
+class SingleProcess final : public Communicator {
+ public:
+  unsigned rank() const override { return 0; }
+  unsigned size() const override { return 1; }
+  std::string name(unsigned /*rank*/) const override {
+    return fmt::format("rank 0 (process {})", ::getpid());
+  }
+  void all_to_all(std::span<const Bytes> to, std::vector<Bytes>& from) override {
+    from.assign(to.begin(), to.end());
+  }
+  void all_gather(std::span<const std::byte> mine, std::vector<Bytes>& all) override {
+    all.resize(1);
+    all[0].assign(mine.begin(), mine.end());
+  }
+  void fail(const std::string& /*why*/) override {}
+};
+
+}  // namespace
+
+std::shared_ptr<Communicator> single_process() { return std::make_shared<SingleProcess>(); }
+
+void broadcast(Communicator& ranks, Communicator::Bytes& bytes) {
+  if (ranks.size() == 1) return;
+  std::vector<Communicator::Bytes> all;
+  ranks.all_gather(
+      ranks.rank() == 0 ? std::span<const std::byte>(bytes) : std::span<const std::byte>(), all);
+  bytes = std::move(all[0]);
+}
+
+std::vector<std::string> gather_texts(Communicator& ranks, const std::string& mine) {
+  std::vector<Communicator::Bytes> all;
+  ranks.all_gather(std::as_bytes(std::span(mine)), all);
+  std::vector<std::string> texts;
+  for (const Communicator::Bytes& bytes : all) {
+    texts.emplace_back(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  }
+  return texts;
+}
+
+void append_bytes(Communicator::Bytes& bytes, const void* data, std::size_t size) {
+  const auto* const from = static_cast<const std::byte*>(data);
+  bytes.insert(bytes.end(), from, from + size);
+}
+
+}  // namespace dynet_like

@@ -1,0 +1,71 @@
+// Communicator: the processes that train together, as each of them sees them.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+namespace dynet_like {
+
+/// Another process of a run is gone, hangs, or says that it has failed.
+struct RankError : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+/// Ranks from 0 to size() - 1 that exchange bytes. All ranks make the same calls in the same order;
+/// one thread of a process makes them. Bytes are of machines of one kind: nothing is converted.
+class Communicator {
+ public:
+  using Bytes = std::vector<std::byte>;
+  /// Seconds that went by in calls so far: until the last rank had come, and from then on.
+  struct Times {
+    double waiting = 0, transfer = 0;
+  };
+
+  Communicator() = default;
+  virtual ~Communicator() = default;
+  Communicator(const Communicator&) = delete;
+  Communicator& operator=(const Communicator&) = delete;
+
+  virtual unsigned rank() const = 0;
+  virtual unsigned size() const = 0;
+  /// For people: "rank 1 (process 4711 on node2)".
+  virtual std::string name(unsigned rank) const = 0;
+
+  /// Sends to[r] to each rank r; from[r] becomes what rank r has sent to this one. Both have
+  /// size() entries, and `from` keeps its memory. Throws RankError, as all_gather does, if a rank
+  /// does not come within the time limit, is gone or has called fail(): then no call will work any
+  /// more.
+  virtual void all_to_all(std::span<const Bytes> to, std::vector<Bytes>& from) = 0;
+  /// The same bytes to all ranks.
+  virtual void all_gather(std::span<const std::byte> mine, std::vector<Bytes>& all) = 0;
+
+  /// Ends all ranks, for one that cannot go on. With MPI it does not return.
+  virtual void fail(const std::string& why) = 0;
+  /// While `asks()` is true, a call waits a third of a second for others, and no longer: so that a
+  /// process that was asked to end can still save. Nothing: never. `asks` must not throw.
+  virtual void give_up_when(std::function<bool()> /*asks*/) {}
+
+  const Times& times() const { return times_; }
+
+ protected:
+  Times times_;
+};
+
+/// One rank: this process alone.
+std::shared_ptr<Communicator> single_process();
+
+/// What rank 0 has, on all ranks.
+void broadcast(Communicator& ranks, Communicator::Bytes& bytes);
+
+/// Texts of all ranks, by rank.
+std::vector<std::string> gather_texts(Communicator& ranks, const std::string& mine);
+
+/// Puts `size` bytes at the end.
+void append_bytes(Communicator::Bytes& bytes, const void* data, std::size_t size);
+
+}  // namespace dynet_like

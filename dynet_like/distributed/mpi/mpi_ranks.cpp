@@ -1,0 +1,232 @@
+// Communicator of MPI: each rank tells each other how much will come, and then sends it.
+//
+// Messages, not collective calls: so it is known at any time of which ranks nothing has come. Open
+// MPI's own non-blocking all-to-all and all-gather send the same messages.
+#include "dynet_like/distributed/mpi_ranks.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <limits>
+#include <optional>
+#include <thread>
+#include <utility>
+
+#include <fmt/format.h>
+#include <mpi.h>
+#include <unistd.h>
+
+#include "dynet_like/core/errors.h"
+
+namespace dynet_like {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using Bytes = Communicator::Bytes;
+using Seconds = std::chrono::duration<double>;
+
+constexpr int kTag = 1;
+constexpr Seconds kGrace{0.2};  // of who was asked to end
+constexpr Seconds kSaving{5};
+constexpr Seconds kBusy{0.0005};  // so long a wait costs a processor: then others may need it
+constexpr auto kNap = std::chrono::microseconds(50);
+
+double seconds_since(Clock::time_point start) { return Seconds(Clock::now() - start).count(); }
+
+void check(int result, const char* what) {
+  if (result == MPI_SUCCESS) return;
+  char text[MPI_MAX_ERROR_STRING] = {};
+  int length = 0;
+  MPI_Error_string(result, text, &length);
+  throw RankError(fmt::format("[Communicator] need {} to work; got: {}", what,
+                              std::string(text, static_cast<std::size_t>(length))));
+}
+
+class MpiRanks final : public Communicator {
+ public:
+  explicit MpiRanks(Seconds limit) : limit_(limit) {
+    int is_there = 0, level = 0;
+    MPI_Initialized(&is_there);
+    owns_mpi_ = is_there == 0;
+    if (owns_mpi_)
+      check(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &level), "MPI_Init");
+    check(MPI_Comm_dup(MPI_COMM_WORLD, &world_), "MPI_Comm_dup");
+    MPI_Comm_set_errhandler(world_, MPI_ERRORS_RETURN);
+    int rank = 0, size = 0;
+    MPI_Comm_rank(world_, &rank);
+    MPI_Comm_size(world_, &size);
+    rank_ = static_cast<unsigned>(rank);
+    size_ = static_cast<unsigned>(size);
+    sizes_.resize(size_);
+    coming_.resize(size_);
+    requests_.resize(2 * std::size_t{size_});
+    find_names();
+  }
+
+  ~MpiRanks() override {
+    if (failed_) return;  // others may be gone, and MPI would wait for them
+    MPI_Comm_free(&world_);
+    if (owns_mpi_) MPI_Finalize();
+  }
+
+  unsigned rank() const override { return rank_; }
+  unsigned size() const override { return size_; }
+  std::string name(unsigned rank) const override { return names_.at(rank); }
+
+  void all_to_all(std::span<const Bytes> to, std::vector<Bytes>& from) override {
+    std::vector<std::span<const std::byte>> parts(to.begin(), to.end());
+    exchange(parts, from);
+  }
+  void all_gather(std::span<const std::byte> mine, std::vector<Bytes>& all) override {
+    exchange(std::vector<std::span<const std::byte>>(size_, mine), all);
+  }
+
+  void fail(const std::string& why) override {
+    // Rank 0 saves, and ends all itself; and what all have found out is said once.
+    if (rank_ > 0) std::this_thread::sleep_for(failed_ ? kSaving : kGrace);
+    std::fprintf(stderr, "%s ends all %u ranks: %s\n", name(rank_).c_str(), size_, why.c_str());
+    std::fflush(stderr);
+    MPI_Abort(world_, 1);
+  }
+
+  void give_up_when(std::function<bool()> asks) override { asks_ = std::move(asks); }
+
+ private:
+  void exchange(const std::vector<std::span<const std::byte>>& to, std::vector<Bytes>& from) {
+    if (failed_) throw RankError("[Communicator] need all ranks; got a failure before");
+    Clock::time_point start = Clock::now();
+    for (unsigned r = 0; r < size_; ++r) sizes_[r] = to[r].size();
+    begin([&](int r) { return std::pair(&coming_[r], sizeof(std::uint64_t)); },
+          [&](int r) { return std::pair(&sizes_[r], sizeof(std::uint64_t)); });
+    wait(true);
+    times_.waiting += seconds_since(start);
+    start = Clock::now();
+    from.resize(size_);
+    for (unsigned r = 0; r < size_; ++r) {
+      check_size(sizes_[r]);
+      check_size(coming_[r]);
+      from[r].resize(coming_[r]);
+    }
+    begin([&](int r) { return std::pair(from[r].data(), from[r].size()); },
+          [&](int r) { return std::pair(to[r].data(), to[r].size()); });
+    wait(false);
+    times_.transfer += seconds_since(start);
+  }
+
+  void check_size(std::uint64_t size) const {
+    constexpr auto kMost = static_cast<std::uint64_t>(std::numeric_limits<int>::max());
+    if (size <= kMost) return;
+    throw UsageError(fmt::format(
+        "[Communicator] need at most {} bytes from a rank to another; got {}", kMost, size));
+  }
+
+  // Messages to and from all others; what is for this rank itself is copied.
+  template <class In, class Out>
+  void begin(const In& in, const Out& out) {
+    std::fill(requests_.begin(), requests_.end(), MPI_REQUEST_NULL);
+    for (unsigned r = 0; r < size_; ++r) {
+      const auto other = static_cast<int>(r);
+      const auto [to, room] = in(other);
+      const auto [from, size] = out(other);
+      if (r == rank_) {
+        if (size > 0) std::memcpy(to, from, size);
+        continue;
+      }
+      check(MPI_Irecv(to, static_cast<int>(room), MPI_BYTE, other, kTag, world_, &requests_[r]),
+            "MPI_Irecv");
+      check(MPI_Isend(from, static_cast<int>(size), MPI_BYTE, other, kTag, world_,
+                      &requests_[size_ + r]),
+            "MPI_Isend");
+    }
+  }
+
+  // Until all messages are through.
+  void wait(bool is_meeting) {
+    const Clock::time_point start = Clock::now();
+    std::optional<Clock::time_point> asked;
+    for (int done = 0;;) {
+      check(MPI_Testall(static_cast<int>(requests_.size()), requests_.data(), &done,
+                        MPI_STATUSES_IGNORE),
+            "MPI_Testall");
+      if (done != 0) return;
+      const double waited = seconds_since(start);
+      if (asks_ && !asked && asks_()) asked = Clock::now();
+      const bool gives_up = asked && seconds_since(*asked) > kGrace.count();
+      if (gives_up || waited > limit_.count()) {
+        failed_ = true;
+        throw RankError(fmt::format(
+            "[Communicator] need all ranks within {:.4g} s; got none of {} after {:.1f} s{}",
+            limit_.count(), missing(), waited, gives_up ? ", and was asked to end" : ""));
+      }
+      // Bytes move in these calls alone.
+      if (is_meeting && waited > kBusy.count()) {
+        std::this_thread::sleep_for(kNap);
+      } else {
+        std::this_thread::yield();
+      }
+    }
+  }
+
+  // Those that have not sent, or not received.
+  std::string missing() {
+    std::string text;
+    for (unsigned r = 0; r < size_; ++r) {
+      int has_sent = 0, has_received = 0;
+      MPI_Test(&requests_[r], &has_sent, MPI_STATUS_IGNORE);
+      MPI_Test(&requests_[size_ + r], &has_received, MPI_STATUS_IGNORE);
+      if (has_sent != 0 && has_received != 0) continue;
+      text += (text.empty() ? "" : ", ") + name(r);
+    }
+    return text;
+  }
+
+  void find_names() {
+    char host[MPI_MAX_PROCESSOR_NAME] = {};
+    int length = 0;
+    MPI_Get_processor_name(host, &length);
+    names_.assign(size_, "");
+    for (unsigned r = 0; r < size_; ++r) names_[r] = fmt::format("rank {}", r);
+    const std::string mine = fmt::format("rank {} (process {} on {})", rank_, ::getpid(), host);
+    names_ = gather_texts(*this, mine);
+  }
+
+  Seconds limit_;
+  bool owns_mpi_ = false, failed_ = false;
+  MPI_Comm world_ = MPI_COMM_NULL;
+  unsigned rank_ = 0, size_ = 1;
+  std::vector<std::string> names_;
+  std::function<bool()> asks_;
+  // MPI may still look at these after a call has failed.
+  std::vector<std::uint64_t> sizes_, coming_;
+  std::vector<MPI_Request> requests_;  ///< what comes from each rank, and what goes to it
+};
+
+}  // namespace
+
+std::chrono::duration<double> rank_time_limit() {
+  const char* const text = std::getenv("DYNET_LIKE_RANK_TIME_LIMIT");
+  if (text == nullptr) return std::chrono::minutes(10);
+  char* end = nullptr;
+  const double seconds = std::strtod(text, &end);
+  if (end != text && *end == '\0' && seconds > 0 && seconds < 1e9) return Seconds(seconds);
+  throw UsageError(
+      fmt::format("need seconds above 0 in DYNET_LIKE_RANK_TIME_LIMIT; got \"{}\"", text));
+}
+
+bool is_started_by_mpi() {
+  // Open MPI, MPICH and its relatives, and Slurm's PMIx and PMI2.
+  for (const char* const name :
+       {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "PMIX_RANK", "MPI_LOCALNRANKS"}) {
+    if (std::getenv(name) != nullptr) return true;
+  }
+  return false;
+}
+
+std::shared_ptr<Communicator> mpi_ranks(std::chrono::duration<double> time_limit) {
+  return std::make_shared<MpiRanks>(time_limit);
+}
+
+}  // namespace dynet_like

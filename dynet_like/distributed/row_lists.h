@@ -1,0 +1,63 @@
+// Rows of a table's gradient, as bytes that ranks exchange.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "dynet_like/distributed/communicator.h"
+#include "dynet_like/params/gradients.h"
+
+namespace dynet_like::detail {
+
+/// Some rows and their values, in this process's memory.
+class RowList {
+ public:
+  RowList() = default;
+  /// All that there are; null: none.
+  RowList(const ParameterStorage& table, const Gradients::Rows* rows);
+
+  /// As many rows as `takes(row)` says: their number, then which they are, then their values.
+  template <class Takes>
+  void append_to(Communicator::Bytes& bytes, const Takes& takes) const {
+    std::vector<std::uint32_t> places;
+    for (std::uint32_t i = 0; i < rows_.size(); ++i) {
+      if (takes(rows_[i])) places.push_back(i);
+    }
+    append_places(bytes, places);
+  }
+  void append_to(Communicator::Bytes& bytes) const {
+    append_to(bytes, [](std::uint32_t) { return true; });
+  }
+  /// Others of the same table.
+  void add(const RowList& more);
+  /// In ascending order.
+  void sort();
+  /// They become all that these gradients have of the table.
+  void put_into(Gradients& gradients, const ParameterStorage& table) const;
+
+ private:
+  friend class RowReader;
+  void append_places(Communicator::Bytes& bytes, std::span<const std::uint32_t> places) const;
+
+  std::vector<std::uint32_t> rows_;
+  std::vector<std::byte> values_;
+  std::size_t entry_bytes_ = 0;
+};
+
+/// Reads what append_to() has written, list by list.
+class RowReader {
+ public:
+  explicit RowReader(const Communicator::Bytes& bytes) : rest_(bytes) {}
+
+  /// Throws RankError unless there is a list of this table.
+  RowList read(const ParameterStorage& table);
+
+ private:
+  std::span<const std::byte> take(std::size_t size);
+
+  std::span<const std::byte> rest_;
+};
+
+}  // namespace dynet_like::detail

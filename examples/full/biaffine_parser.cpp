@@ -1,0 +1,162 @@
+// A graph-based dependency parser: every word chooses its head and the label of the arc to it.
+// Dozat and Manning (2017), without characters and pretrained vectors: words and parts of speech,
+// LSTMs from both ends, biaffine scores. Training minimises the cross-entropy of each word's head
+// and label; a sentence gets the best tree of all (Chu and Liu 1965, Edmonds 1967).
+//   biaffine_parser    a toy grammar: UAS and LAS 96.8 %; 2 seconds of processor time
+//   biaffine_parser --train en_ewt-ud-train.conllu --dev en_ewt-ud-dev.conllu
+//       --test en_ewt-ud-test.conllu    the English Web Treebank (Universal Dependencies 2.16),
+//       words and parts of speech as annotated, punctuation and subtypes of labels counted: UAS
+//       88.1 %, LAS 85.7 %; 4.5 minutes of processor time, which two threads share
+// Words are columns of matrices: what is done to each of them runs for all words of all sentences
+// of a minibatch at once, whatever their lengths are.
+#include "examples/full/support/parsing.h"
+#include "examples/full/support/program.h"
+#include "examples/full/support/word_vectors.h"
+#include "nn/nn.h"
+
+namespace {
+
+using namespace dynet_like;
+using namespace dynet_like::examples;
+using Word = nn::ConlluColumns;
+using Sentence = nn::ConlluSentence;
+using Sentences = std::vector<Sentence>;
+
+const Program kProgram = {
+    "biaffine_parser",
+    "Learns to parse sentences in CoNLL-U. --apply reads sentences in CoNLL-U from standard input, "
+    "and\n"
+    "writes them with the heads and labels that it finds.\n",
+    "with --train",
+    [](const Options& options) { return options.has("train"); },
+    {{"train", "FILE", "", "", "sentences to train on, with --dev and --test"},
+     {"dev", "FILE", "", "", "development data: sentences to choose the best epoch on"},
+     {"test", "FILE", "", "", "sentences to test on"},
+     {"train-sentences", "N", "1500", kNever, "size of the generated training data", {1, 1e7}},
+     {"min-count", "N", "2", "2", "known words occur N times or more", {1, 1e6}},
+     {"embedding", "N", "16", "100", "size of a word's vector", {1, 4096}},
+     {"hidden", "N", "32", "200", "size of an LSTM; a tag's vector has a quarter of it", {4, 4096}},
+     {"dropout", "X", "0.33", "0.33", "dropout rate, also of whole words", {0, 0.95}},
+     kVectors,
+     kMoreWords,
+     kLowerCase,
+     kDigits},
+    {{"8", "15"}, {"32", "32"}, {"0.01", "0.002"}}};
+
+struct Model {
+  ParameterCollection& parameters;
+  const Options& options;
+  TreeVocabularies v;
+  float rate = options.real("dropout");
+  unsigned size = options.whole("embedding");
+  unsigned hidden = options.whole("hidden"), small = 2 * hidden / 5;
+  nn::Embedding words{parameters, v.words.size(), size, "words"};
+  nn::Embedding tags{parameters, v.tags.size(), hidden / 4, "tags"};
+  nn::BidirectionalLSTM encoder{parameters, size + hidden / 4, hidden, 2, rate};
+  nn::Linear arc_heads{parameters, 2 * hidden, hidden, true, "arc_heads"};
+  nn::Linear arc_dependants{parameters, 2 * hidden, hidden, true, "arc_dependants"};
+  nn::Linear label_heads{parameters, 2 * hidden, small, true, "label_heads"};
+  nn::Linear label_dependants{parameters, 2 * hidden, small, true, "label_dependants"};
+  nn::BiaffineArcs arcs{parameters, hidden};
+  nn::BiaffineLabels labels{parameters, small, v.labels.size()};
+  nn::Dropout dropout{rate};
+
+  /// A column per word for each of the four parts that it may have; heads begin with the root.
+  struct Encoded {
+    Expression arc_heads, arc_dependants, label_heads, label_dependants;
+  };
+  Encoded encode(ComputationGraph& graph, const Sentence& sentence, bool train) const {
+    Expression word = words.columns(graph, v.word_ids(sentence));
+    Expression tag = tags.columns(graph, v.tag_ids(sentence));
+    if (train) {  // a whole word, or all that is known of its part of speech
+      word = dropout_dim(word, 0, rate);
+      tag = dropout_dim(tag, 0, rate);
+    }
+    const Expression x = concatenate({word, tag});
+    std::vector<Expression> xs;
+    for (unsigned i = 0; i < x.dim().cols(); ++i) xs.push_back(pick(x, i, 1));
+    const Expression all = dropout(concatenate_cols(encoder(xs, train)), train);
+    const Expression own = pick_range(all, 1, xs.size(), 1);
+    const auto part = [&](const auto& map, auto& of) { return dropout(rectify(map(of)), train); };
+    return {part(arc_heads, all), part(arc_dependants, own), part(label_heads, all),
+            part(label_dependants, own)};
+  }
+  /// Of the heads and of the labels, a number per word, which is an element of a minibatch here.
+  Expression loss(ComputationGraph& graph, const Sentence& sentence) const {
+    const auto heads = sentence.heads(), gold = v.label_ids(sentence);
+    const unsigned n = heads.size();
+    const Encoded x = encode(graph, sentence, true);
+    const Expression arc_scores = arcs(x.arc_heads, x.arc_dependants);
+    const Expression label_scores = labels(select_cols(x.label_heads, heads), x.label_dependants);
+    return pickneglogsoftmax(reshape(arc_scores, Dim({n + 1}, n)), heads) +
+           pickneglogsoftmax(reshape(label_scores, Dim({v.labels.size()}, n)), gold);
+  }
+  /// The same sentences with the heads and labels that are found.
+  Sentences parse(Sentences sentences) const {
+    const std::vector<std::uint32_t> sizes = nn::sizes_of(sentences);
+    const auto scores = [&](auto& graph, auto i) -> std::vector<Expression> {
+      const Encoded x = encode(graph, sentences[i], false);
+      return {arcs(x.arc_heads, x.arc_dependants),
+              labels.all_pairs(x.label_heads, x.label_dependants)};
+    };
+    const auto set_tree = [&](std::size_t i, std::span<const Tensor> scores) {
+      const std::vector<unsigned> heads = nn::chu_liu_edmonds(scores[0]);
+      sentences[i].set_heads(heads);
+      sentences[i].set_column(&Word::deprel, v.labels.words(nn::best_labels(scores[1], heads)));
+    };
+    nn::predict_outputs(sizes.size(), scores, set_tree, {.sizes = sizes, .graph = options.graph()});
+    return sentences;
+  }
+};
+
+int train(const Options& options) {
+  const nn::Splits<Sentence> data = load_trees(options);
+  ParameterCollection parameters(options.seed());
+  const Model model{parameters, options, TreeVocabularies(data.train, options)};
+  load_vectors(options, model.v.words, model.words);
+  AdamTrainer trainer(parameters, 0.001f, 0.9f, 0.99f);
+  trainer.enable_clipping(5);
+  nn::TrainingOptions training = options.training("sentences", "LAS");
+  training.mean_losses = true;
+  const nn::CosineRate cosine = {.peak = options.real("learning-rate"),
+                                 .updates = training.updates(data.train.size()),
+                                 .floor = 1e-5f};
+  training.schedule = nn::WarmUp{100, cosine};
+  training.texts = model.v.texts();
+  begin_training(options, parameters, data);
+  nn::TrainingRun run(parameters, trainer, training);
+  Minibatch batch(options.graph(&run.random()));
+  const std::vector<std::uint32_t> sizes = nn::sizes_of(data.train);
+  const auto loss = [&](auto& graph, auto i) { return model.loss(graph, data.train[i]); };
+  const auto evaluate = [&](const Sentences& gold) {
+    return nn::AttachmentScores(gold, model.parse(gold));
+  };
+  while (run.next_epoch()) {
+    for (const auto& some : run.minibatches(sizes)) {
+      batch.clear();
+      batch.add_losses(some.size(), [&](auto& graph, auto i) { return loss(graph, some[i]); });
+      run.update(batch, nn::total_size(sizes, some));
+    }
+    run.finish_epoch([&] { return evaluate(data.dev).labelled(); });
+  }
+  if (run.interrupted()) return stopped(options);
+  const nn::AttachmentScores test = evaluate(data.test);
+  fmt::print("test: UAS {:.1f} %, LAS {:.1f} % of {} words\n", 100 * test.unlabelled(),
+             100 * test.labelled(), test.words());
+  nlohmann::json report = measure_batching(options, run, sizes.size(), "sentences_per_s", loss);
+  report.update({{"uas", test.unlabelled()}, {"las", test.labelled()}});
+  return finish(options, run, report);
+}
+
+int apply(Options& options) {
+  const nn::SavedModel saved = options.load_model();
+  ParameterCollection parameters;
+  const Model model{parameters, options, TreeVocabularies(saved)};
+  saved.load(parameters);
+  fmt::print("{}", nn::to_conllu(model.parse(nn::read_conllu(std::cin, kStandardInput))));
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) { return run_program(kProgram, argc, argv, train, apply); }

@@ -1,0 +1,108 @@
+// A greedy decoder: an LSTM reads a number digit by digit, another one writes it backwards.
+//
+// What the decoder reads next depends on what it wrote before, so values are needed after every
+// step. It is written for one number: in for_each_sample the decoders of all numbers wait for each
+// other's scores, which are computed together.
+//
+// Expected: at least 95 % of 1,000 new numbers of up to 6 digits are right, after a few seconds.
+#include <cstdio>
+#include <vector>
+
+#include "dynet_like/dynet_like.h"
+#include "examples/full/support/program.h"
+#include "nn/nn.h"
+
+using namespace dynet_like;
+
+namespace {
+
+using Number = std::vector<unsigned>;
+
+constexpr unsigned kEnd = 10, kSymbols = 11;  // the digits, and one that begins and ends
+constexpr unsigned kLongest = 6, kHidden = 64, kBatch = 32, kSteps = 6000;
+
+struct Translator {
+  ParameterCollection parameters;
+  LookupParameter digits = parameters.add_lookup_parameters(kSymbols, {16});
+  nn::LSTM encoder{parameters, 16, kHidden}, decoder{parameters, 16, kHidden};
+  nn::Linear output{parameters, kHidden, kSymbols};
+
+  nn::LSTM::State read(ComputationGraph& graph, const Number& number) const {
+    nn::LSTM::State state = encoder.start(graph);
+    for (unsigned digit : number) state = encoder.step(state, lookup(graph, digits, digit));
+    return state;
+  }
+
+  // The scores of the next symbol, after this one was written.
+  Expression step(ComputationGraph& graph, nn::LSTM::State& state, unsigned written) const {
+    state = decoder.step(state, lookup(graph, digits, written));
+    return output(state.h);
+  }
+
+  Expression loss(ComputationGraph& graph, const Number& number) const {
+    nn::LSTM::State state = read(graph, number);
+    std::vector<Expression> losses;
+    unsigned written = kEnd;
+    for (auto digit = number.rbegin(); digit != number.rend(); written = *digit++) {
+      losses.push_back(pickneglogsoftmax(step(graph, state, written), *digit));
+    }
+    losses.push_back(pickneglogsoftmax(step(graph, state, written), kEnd));
+    return sum(losses);
+  }
+};
+
+Number random_number(Random& random) {
+  Number number(1 + random.below(kLongest));
+  for (unsigned& digit : number) digit = static_cast<unsigned>(random.below(10));
+  return number;
+}
+
+// What the decoder writes for a number.
+Number decode(const Translator& model, ComputationGraph& graph, const Number& number) {
+  nn::LSTM::State state = model.read(graph, number);
+  Number written;
+  unsigned last = kEnd;
+  while (written.size() <= kLongest) {
+    last = static_cast<unsigned>(argmax(model.step(graph, state, last).value()));
+    if (last == kEnd) break;
+    written.push_back(last);
+  }
+  return written;
+}
+
+void run() {
+  Random random(1);
+  Translator model;
+  AdamTrainer trainer(model.parameters, 0.002f);
+  Minibatch batch;
+  for (unsigned step = 1; step <= kSteps; ++step, batch.clear()) {
+    for (unsigned sample = 0; sample < kBatch; ++sample) {
+      batch.add_loss(model.loss(batch.new_graph(), random_number(random)));
+    }
+    const float loss = batch.forward();
+    trainer.update(batch.backward());
+    if (step % 1000 == 0) std::printf("step %u: loss %.3f\n", step, loss / kBatch);
+  }
+  std::vector<Number> numbers(1000);
+  for (Number& number : numbers) number = random_number(random);
+  GraphOptions options;
+  options.inference = true;
+  Minibatch decoding(options);
+  const auto written = for_each_sample(
+      decoding, numbers,
+      [&](ComputationGraph& graph, const Number& number) { return decode(model, graph, number); });
+  unsigned right = 0;
+  for (std::size_t i = 0; i < numbers.size(); ++i) {
+    right += written[i] == Number(numbers[i].rbegin(), numbers[i].rend());
+  }
+  std::printf("%.1f %% of %zu new numbers are right\n", right / 10.0, numbers.size());
+}
+
+}  // namespace
+
+int main() {
+  return examples::run_program("greedy_decoder", [] {
+    run();
+    return 0;
+  });
+}

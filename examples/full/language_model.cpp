@@ -1,0 +1,189 @@
+// Language model: learns to predict a text, batched automatically across streams of it. Every
+// stream is recorded by itself, with a plain loop over its characters or words. The model is LSTMs
+// on top of each other, with dropout between them (Zaremba et al. 2014), trained by truncated
+// backpropagation: what a stream has read is data for its next piece. Run time of one thread,
+// beside other work:
+//   language_model
+//       sentences of a small grammar: 0.354 nats per character, where 0.337 are the least that any
+//       model can reach; 30 seconds
+//   language_model --train FILE
+//       Shakespeare's plays, 1.1 million characters (Karpathy 2015): about 1.5 nats per character
+//       of the last tenth; some 10 minutes
+// The model is language_model/model.h, truncated backpropagation language_model/streams.h.
+#include <fmt/ostream.h>
+
+#include "examples/full/language_model/sampling.h"
+#include "examples/full/language_model/streams.h"
+#include "examples/full/language_model/task.h"
+#include "examples/full/support/program.h"
+
+namespace {
+
+using namespace dynet_like;
+using namespace dynet_like::examples;
+
+constexpr unsigned kHeldOutStreams = 32;
+constexpr auto kNotSaved = Option::Saved::no;
+
+const Program kProgram = {
+    "language_model",
+    "Learns to predict a text, keeps the last tenth for testing, and writes a sample.\n"
+    "--apply reads lines, and writes each behind its nats per character and a tab. The end of a "
+    "line\n"
+    "counts as a character.\n",
+    "with --train",
+    [](const Options& options) { return options.has("train"); },
+    {{"train", "FILE", "", "", "a text; without one, sentences of a small grammar are generated"},
+     {"sentences", "N", "10000", kNever, "number of generated sentences", {100, 1e6}},
+     {"level", "character|word", "character", "character", "what is predicted"},
+     {"min-count", "N", "2", "2", "known units occur N times or more in training", {1, 1e6}},
+     {"embedding", "N", "16", "64", "size of a character's or word's vector", {1, 4096}},
+     {"hidden", "N", "128", "256", "size of h and c of every LSTM", {1, 4096}},
+     {"layers", "N", "1", "2", "LSTMs on top of each other", {1, 16}},
+     {"dropout", "X", "0", "0.2", "dropout rate of their outputs", {0, 0.95}},
+     {"sequence-length", "N", "32", "64", "units of each stream between updates", {2, 1e4}},
+     {"clip", "X", "0.25", "0.25", "clip the norm of the gradient to X", {1e-6, 1e6}},
+     {"sample", "N", "", "", "do not train; write N units", {1, 1e5}, kNotSaved},
+     {"temperature",
+      "X",
+      "1",
+      "1",
+      "divides scores; below 1, likely units become more likely",
+      {0.01, 100},
+      kNotSaved},
+     {"prompt", "TEXT", "", "", "text that the sample continues", {}, kNotSaved}},
+    {{"6", "8"}, {"16", "32"}, {"0.01", "0.002"}, {"0.6", "0.85"}}};
+
+nn::TextUnit unit_of(const Options& options) {
+  return options.text("level") == "word" ? nn::TextUnit::word : nn::TextUnit::character;
+}
+
+Task load_task(const Options& options) {
+  const nn::TextUnit unit = unit_of(options);
+  const std::string file = options.text("train");
+  const unsigned min_count = options.whole("min-count");
+  if (!file.empty()) return make_task(nn::read_text(file, unit), file, unit, min_count);
+  return generated_task(options.whole("sentences"), options.seed(), unit, min_count);
+}
+
+ModelOptions model_options(const Options& options, const Encoding& encoding) {
+  return {.units = encoding.vocabulary.size(),
+          .embedding = options.whole("embedding"),
+          .hidden = options.whole("hidden"),
+          .layers = options.whole("layers"),
+          .dropout = options.real("dropout")};
+}
+
+/// The options' prompt and `count` characters or words that the model draws after it.
+std::string sampled_text(const LanguageModel& model, const Encoding& encoding,
+                         const Options& options, unsigned count) {
+  Random random(options.seed());
+  std::vector<std::uint32_t> units = encoding.beginning(options.text("prompt"));
+  const float temperature = options.real("temperature");
+  const auto drawn =
+      sample(model, units, {count, temperature, encoding.vocabulary.unknown()}, random);
+  units.insert(units.end(), drawn.begin(), drawn.end());
+  return encoding.text(std::span(units).subspan(1));
+}
+
+int train(const Options& options) {
+  const Task task = load_task(options);
+  ParameterCollection parameters(options.seed());
+  const LanguageModel model(parameters, model_options(options, task.encoding));
+  const Streams streams(task.train(), options.whole("batch-size"),
+                        options.whole("sequence-length"));
+  // A checkpoint in the middle of an epoch needs the states of the streams, too.
+  StreamReader reader(model, streams, parameters.add_subcollection("streams"));
+  AdamTrainer trainer(parameters);
+  trainer.enable_clipping(options.real("clip"));
+  nn::TrainingOptions training = options.training("characters", "nats per character");
+  training.mean_losses = true;
+  training.better = nn::Better::smaller;
+  training.score_text = [](double nats) { return fmt::format("{:.4f}", nats); };
+  training.units_per_sample = static_cast<double>(task.train_characters) /
+                              static_cast<double>(streams.pieces() * streams.count());
+  training.texts["vocabulary"] = task.encoding.vocabulary.to_text();
+  fmt::print("{} characters to train on, {} held out; {} different {}s; {} parameters\n",
+             task.train_characters, task.held_out_characters, task.encoding.vocabulary.size(),
+             options.text("level"), parameters.parameter_count());
+  flush_output();
+  nn::TrainingRun run(parameters, trainer, training);
+  Minibatch batch(options.graph(&run.random()));
+  while (run.next_epoch()) {
+    for (const auto& some : run.minibatches(streams.minibatches())) {
+      const std::size_t piece = run.progress().minibatches;
+      batch.clear();
+      reader.add_losses(batch, some, piece, true);
+      batch.forward();
+      reader.read_states(options.ranks());  // before the parameters change
+      run.update(batch, streams.predictions(piece, some));
+      reader.keep_states();
+    }
+    run.finish_epoch([&] {
+      return total_nats(model, task.held_out(), kHeldOutStreams, options.whole("threads"),
+                        &options.ranks()) /
+             static_cast<double>(task.held_out_characters);
+    });
+  }
+  if (run.interrupted()) return stopped(options);
+  if (options.has("explain")) fmt::print("{}\n", fmt::streamed(batch.explain()));
+  const double nats = run.progress().best_score, speed = run.units_per_second();
+  nlohmann::json report = {{"nats_per_character", nats},
+                           {"best_epoch", run.progress().best_epoch},
+                           {"characters_per_second", nullptr}};  // unless it has trained
+  if (speed > 0) report["characters_per_second"] = speed;
+  const bool is_words = task.encoding.unit == nn::TextUnit::word;
+  if (is_words) {  // the end of a line counts as a word
+    nn::Perplexity perplexity;
+    perplexity.add(nats * static_cast<double>(task.held_out_characters), task.held_out_size());
+    report["perplexity_per_word"] = perplexity.value();
+    fmt::print("perplexity {:.1f} per word\n", perplexity.value());
+  }
+  if (task.least_nats > 0) {
+    fmt::print("no model can do better than {:.4f} nats per character\n", task.least_nats);
+  }
+  fmt::print("{}\n\n", sampled_text(model, task.encoding, options, is_words ? 60 : 300));
+  return finish(options, run, report);
+}
+
+std::string nats_of_lines(std::span<const std::string> lines, const LanguageModel& model,
+                          const Encoding& encoding, const Options& options) {
+  const auto record = [&](auto& graph, auto i) {
+    return model.read(graph, model.start(graph), encoding.line(lines[i])).loss;
+  };
+  const auto read = [](const Tensor& loss) { return loss.at(0); };
+  const auto nats = nn::predict(lines.size(), record, read, {.graph = options.graph()});
+  std::string text;
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    const auto characters = static_cast<double>(nn::count_characters(lines[i]) + 1);
+    text += fmt::format("{:.4f}\t{}\n", nats[i] / characters, lines[i]);
+  }
+  return text;
+}
+
+int use(Options& options) {
+  const nn::SavedModel saved = options.load_model();
+  const Encoding encoding = {unit_of(options), saved.vocabulary("vocabulary")};
+  ParameterCollection parameters;
+  const LanguageModel model(parameters, model_options(options, encoding));
+  // The states between the pieces of the training text are there, too.
+  saved.load(parameters, ExtraTensors::ignore);
+  if (options.has("sample")) {
+    fmt::print("{}\n", sampled_text(model, encoding, options, options.whole("sample")));
+    return 0;
+  }
+  constexpr std::size_t kTogether = 64;
+  answer_lines(std::cin, std::cout, kTogether, [&](const auto& lines, std::size_t) {
+    return nats_of_lines(lines, model, encoding, options);
+  });
+  return 0;
+}
+
+int train_or_sample(Options& options) {
+  options.need_only("sample", {"output", "temperature", "prompt", "seed", "device"});
+  return options.has("sample") ? use(options) : train(options);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) { return run_program(kProgram, argc, argv, train_or_sample, use); }

@@ -1,0 +1,35 @@
+// What the language model learns and is tested on: a text, of which the last tenth is held out.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "examples/full/language_model/encoding.h"
+
+namespace dynet_like::examples {
+
+struct Task {
+  Encoding encoding;  ///< what is rare in the training part is unknown
+  std::vector<std::uint32_t> units;
+  std::size_t train_size = 0;  ///< in units: nine tenths
+  std::size_t train_characters = 0, held_out_characters = 0;
+  double least_nats = 0;  ///< of generated text, per character: no model can do better
+
+  std::span<const std::uint32_t> train() const { return std::span(units).first(train_size); }
+  /// After the last unit of the training part, from which its first one is predicted.
+  std::span<const std::uint32_t> held_out() const {
+    return std::span(units).subspan(train_size - 1);
+  }
+  std::size_t held_out_size() const { return units.size() - train_size; }
+};
+
+/// Sentences of a small grammar.
+Task generated_task(unsigned sentences, std::uint64_t seed, nn::TextUnit unit, unsigned min_count);
+
+/// A text from a file. Throws FileError, with `file` as its name, if it has fewer than 20 units.
+Task make_task(const nn::Text& text, const std::string& file, nn::TextUnit unit,
+               unsigned min_count);
+
+}  // namespace dynet_like::examples

@@ -1,0 +1,166 @@
+// A Tree-LSTM over dependency trees whose gates depend on the relation of a child to its head.
+//
+// No layer of nn/ has such gates. They are written here as in a paper, from public operations, and
+// each word of a tree is one node: cell(f). A relation chooses rows of two tables, a bias of the
+// forget gate and a diagonal for the state that comes up, which are arguments of the cell.
+//
+// Every word of a tree is good (1), bad (-1) or neither (0). A child that supports its head adds
+// what it is worth, one that denies it subtracts that, and what is mentioned only does not count;
+// no word or part of the tree is worth more than 1 or less than -1. How much is the tree worth?
+//
+// Expected: at least 95 % of 1,000 new trees are right, after a few seconds. With --explain the
+// program shows what ran in the last step, the words as "tree node".
+#include <algorithm>
+#include <cstdio>
+#include <cstring>
+#include <functional>
+#include <iostream>
+#include <vector>
+
+#include "dynet_like/dynet_like.h"
+#include "examples/full/support/program.h"
+
+using namespace dynet_like;
+
+namespace {
+
+enum Relation : unsigned { kSupports, kDenies, kMentions, kRelations };
+constexpr unsigned kForms = 30, kDeepest = 4, kMostChildren = 3, kHidden = 32, kBatch = 32;
+constexpr unsigned kSteps = 1500;
+
+// A word is a tree with all that depends on it.
+struct Word {
+  unsigned form = 0;
+  Relation relation = kSupports;  // to its head
+  std::vector<Word> children;
+};
+
+int worth(const Word& word) {
+  int sum = static_cast<int>(word.form % 3) - 1;
+  for (const Word& child : word.children) {
+    if (child.relation == kSupports) sum += worth(child);
+    if (child.relation == kDenies) sum -= worth(child);
+  }
+  return std::clamp(sum, -1, 1);
+}
+
+Word random_tree(Random& random, unsigned deepest = kDeepest) {
+  Word word{static_cast<unsigned>(random.below(kForms)),
+            static_cast<Relation>(random.below(kRelations)),
+            {}};
+  const auto children = deepest == 0 ? 0 : random.below(kMostChildren + 1);
+  for (unsigned i = 0; i < children; ++i) word.children.push_back(random_tree(random, deepest - 1));
+  return word;
+}
+
+struct Gate {
+  explicit Gate(ParameterCollection& model)
+      : w(model.add_parameters({kHidden, kHidden})),
+        u(model.add_parameters({kHidden, kHidden})),
+        b(model.add_parameters({kHidden}, ParameterInitConst(0))) {}
+  Expression operator()(ComputationGraph& graph, const Expression& x, const Expression& h) const {
+    return affine_transform({parameter(graph, b), parameter(graph, w), x, parameter(graph, u), h});
+  }
+  Parameter w, u, b;
+};
+
+struct RelationTreeLSTM {
+  ParameterCollection parameters{1};
+  LookupParameter forms = parameters.add_lookup_parameters(kForms, {kHidden});
+  LookupParameter diagonals =
+      parameters.add_lookup_parameters(kRelations, {kHidden}, ParameterInitConst(1));
+  LookupParameter forget_biases =
+      parameters.add_lookup_parameters(kRelations, {kHidden}, ParameterInitConst(1));
+  Gate input{parameters}, output{parameters}, update{parameters}, forget{parameters};
+  Parameter scores = parameters.add_parameters({3, kHidden});
+
+  // It is called once for each number of children: what it records then is one node for each word.
+  CellState word(const Expression& x, const std::vector<CellState>& children,
+                 const std::vector<Expression>& diagonal,
+                 const std::vector<Expression>& bias) const {
+    ComputationGraph& graph = *x.pg;
+    std::vector<Expression> messages, cells;
+    for (std::size_t i = 0; i < children.size(); ++i) {
+      messages.push_back(cmult(diagonal[i], children[i].h));
+      cells.push_back(cmult(logistic(forget(graph, x, children[i].h) + bias[i]), children[i].c));
+    }
+    const Expression h = children.empty() ? zeros(graph, {kHidden}) : sum(messages);
+    cells.push_back(cmult(logistic(input(graph, x, h)), tanh(update(graph, x, h))));
+    const Expression c = sum(cells);
+    return {cmult(logistic(output(graph, x, h)), tanh(c)), c};
+  }
+
+  CellState read(ComputationGraph& graph, const Word& tree) const {
+    std::vector<CellState> children;
+    std::vector<Expression> diagonal, bias;
+    for (const Word& child : tree.children) {
+      children.push_back(read(graph, child));
+      diagonal.push_back(lookup(graph, diagonals, child.relation));
+      bias.push_back(lookup(graph, forget_biases, child.relation));
+    }
+    return node(lookup(graph, forms, tree.form), children, diagonal, bias);
+  }
+
+  // The scores of -1, 0 and 1.
+  Expression operator()(ComputationGraph& graph, const Word& tree) const {
+    return parameter(graph, scores) * read(graph, tree).h;
+  }
+
+  using Expressions = std::vector<Expression>;
+  CellFunction<CellState(const Expression&, const std::vector<CellState>&, const Expressions&,
+                         const Expressions&)>
+      node{std::bind_front(&RelationTreeLSTM::word, this), "tree node"};
+};
+
+int best(const Tensor& scores) {
+  return static_cast<int>(std::max_element(scores.v, scores.v + 3) - scores.v) - 1;
+}
+
+unsigned right_of(const RelationTreeLSTM& model, const std::vector<Word>& trees) {
+  GraphOptions options;
+  options.inference = true;
+  Minibatch batch(options);
+  std::vector<Expression> outputs;
+  for (const Word& tree : trees) {
+    outputs.push_back(model(batch.new_graph(), tree));
+    batch.add_output(outputs.back());
+  }
+  batch.forward();
+  unsigned right = 0;
+  for (std::size_t i = 0; i < trees.size(); ++i)
+    right += best(outputs[i].value()) == worth(trees[i]);
+  return right;
+}
+
+void run(bool explains) {
+  Random random(1);
+  RelationTreeLSTM model;
+  AdamTrainer trainer(model.parameters, 0.003f);
+  Minibatch batch;
+  for (unsigned step = 1; step <= kSteps; ++step) {
+    batch.clear();
+    for (unsigned sample = 0; sample < kBatch; ++sample) {
+      const Word tree = random_tree(random);
+      const auto label = static_cast<unsigned>(worth(tree) + 1);
+      batch.add_loss(pickneglogsoftmax(model(batch.new_graph(), tree), label));
+    }
+    const float loss = batch.forward();
+    trainer.update(batch.backward());
+    if (step % 250 == 0) std::printf("step %u: loss %.3f\n", step, loss / kBatch);
+  }
+  if (explains) std::cout << batch.explain() << std::flush;
+  std::vector<Word> trees(1000);
+  for (Word& tree : trees) tree = random_tree(random);
+  std::printf("%.1f %% of %zu new trees are right\n", right_of(model, trees) / 10.0, trees.size());
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  return examples::run_program("relation_tree", [&] {
+    const bool explains = argc == 2 && std::strcmp(argv[1], "--explain") == 0;
+    if (argc > 1 && !explains) throw UsageError("usage: relation_tree [--explain]");
+    run(explains);
+    return 0;
+  });
+}

@@ -1,0 +1,219 @@
+// A transition-based dependency parser whose next step depends on all that it has read and done:
+// the stack LSTM parser of Dyer et al. (2015).
+//
+// LSTMs read the stack, the buffer from its end, and what was done so far; where a word leaves the
+// stack, the LSTM of the stack goes back to where it was before (`nn::StackState`). A word that
+// gets a dependant is replaced by a composition of both and the label of the arc. Transitions are
+// those of arc-standard, with labels. Training follows the static oracle, so that nothing waits;
+// in parsing `for_each_sample` runs the steps of many sentences together.
+//   stack_lstm_parser    a toy grammar: UAS and LAS 100.0 %; 4 seconds of processor time
+//   stack_lstm_parser --train en_ewt-ud-train.conllu --dev en_ewt-ud-dev.conllu
+//       --test en_ewt-ud-test.conllu    the English Web Treebank (Universal Dependencies 2.16),
+//       words and parts of speech as annotated, no vectors from elsewhere, punctuation and subtypes
+//       of labels counted: UAS 87.7 %, LAS 85.5 %; 15 epochs, 3.5 minutes of processor time
+#include <algorithm>
+
+#include <fmt/ostream.h>
+
+#include "examples/full/support/parsing.h"
+#include "examples/full/support/program.h"
+#include "examples/full/support/word_vectors.h"
+#include "nn/nn.h"
+
+namespace {
+
+using namespace dynet_like;
+using namespace dynet_like::examples;
+using Word = nn::ConlluColumns;
+using Sentence = nn::ConlluSentence;
+using Sentences = std::vector<Sentence>;
+using Stack = nn::StackState<nn::LSTM>;
+
+constexpr unsigned kTogether = 128;     // sentences that are parsed at once
+constexpr std::size_t kMeasured = 512;  // sentences
+constexpr double kRare = 0.25;  // a word that comes n times is left out at kRare / (kRare + n)
+
+const Program kProgram = {
+    "stack_lstm_parser",
+    "Learns to parse sentences in CoNLL-U. --apply reads sentences in CoNLL-U from standard input, "
+    "and\n"
+    "writes them with the heads and labels that it finds.\n",
+    "with --train",
+    [](const Options& options) { return options.has("train"); },
+    {{"train", "FILE", "", "", "sentences to train on, with --dev and --test"},
+     {"dev", "FILE", "", "", "development data: sentences to choose the best epoch on"},
+     {"test", "FILE", "", "", "sentences to test on"},
+     {"train-sentences", "N", "1500", kNever, "size of the generated training data", {1, 1e7}},
+     {"embedding", "N", "32", "100", "size of a word's vector", {1, 4096}},
+     {"hidden", "N", "32", "100", "size of an LSTM", {4, 4096}},
+     {"dropout", "X", "0.2", "0.33", "dropout rate", {0, 0.95}},
+     kVectors,
+     kMoreWords,
+     kLowerCase,
+     kDigits},
+    {{"6", "15"}, {"32", "32"}, {"0.01", "0.003"}}};
+
+struct Model {
+  ParameterCollection& parameters;
+  const Options& options;
+  TreeVocabularies v;
+  nn::TransitionSystem system{nn::TransitionSystem::arc_standard, v.labels.size()};
+  unsigned size = options.whole("embedding"), hidden = options.whole("hidden");
+  nn::Embedding words{parameters, v.words.size(), size, "words"};
+  nn::Embedding tags{parameters, v.tags.size(), hidden / 4, "tags"};
+  nn::Embedding actions{parameters, system.size(), hidden / 4, "actions"};
+  nn::Embedding relations{parameters, system.size(), hidden / 4, "relations"};
+  nn::Linear tokens{parameters, size + hidden / 4, hidden, true, "tokens"};
+  nn::Linear composition{parameters, 2 * hidden + hidden / 4, hidden, true, "composition"};
+  nn::LSTM stack_reader{parameters, hidden, hidden, "stack"};
+  nn::LSTM buffer_reader{parameters, hidden, hidden, "buffer"};
+  nn::LSTM action_reader{parameters, hidden / 4, hidden, "history"};
+  nn::Linear summary{parameters, 3 * hidden, hidden, true, "summary"};
+  nn::Linear transitions{parameters, hidden, system.size(), true, "transitions"};
+  nn::Dropout dropout{options.real("dropout")};
+
+  /// A sentence on its way to a tree, with what the LSTMs have read.
+  struct Parse {
+    nn::ParserState state;
+    Stack stack, buffer;
+    nn::LSTM::State history;
+  };
+  Parse start(ComputationGraph& graph, const Sentence& sentence,
+              const std::vector<unsigned>& word_ids, bool train) const {
+    const Expression x =
+        concatenate({words.columns(graph, word_ids), tags.columns(graph, v.tag_ids(sentence))});
+    const Expression all = dropout(rectify(tokens(x)), train);
+    Parse parse{{system, sentence.words.size()},
+                {stack_reader, stack_reader.start(graph)},
+                {buffer_reader, buffer_reader.start(graph)},
+                action_reader.start(graph)};
+    parse.buffer.push(pick(all, 0, 1));  // the root is behind the words
+    for (unsigned i = word_ids.size() - 1; i > 0; --i) parse.buffer.push(pick(all, i, 1));
+    return parse;
+  }
+  Expression scores(const Parse& parse, bool train) const {
+    const Expression x = summary(
+        concatenate({parse.stack.top(), parse.buffer.top(), nn::LSTM::output(parse.history)}));
+    return transitions(dropout(rectify(x), train));
+  }
+  void apply(ComputationGraph& graph, Parse& parse, unsigned transition) const {
+    const nn::TransitionStep step = parse.state.apply(transition);
+    if (step.pushed) {
+      parse.stack.push(parse.buffer.pop());
+    } else {
+      Expression head = parse.stack.pop(), dependant = parse.stack.pop();
+      if (step.kind == nn::TransitionKind::right) std::swap(head, dependant);
+      parse.stack.push(
+          tanh(composition(concatenate({head, dependant, relations(graph, transition)}))));
+    }
+    parse.history = action_reader.step(parse.history, actions(graph, transition));
+  }
+
+  /// Of the transitions that the oracle wants, among those that are allowed. The random numbers are
+  /// for words that are left out.
+  Expression loss(ComputationGraph& graph, const Sentence& sentence, Random random) const {
+    std::vector<unsigned> ids = v.word_ids(sentence);
+    for (unsigned& id : ids) {
+      if (random.uniform() < kRare / (kRare + v.words.count(id))) id = *v.words.unknown();
+    }
+    const std::vector<unsigned> heads = sentence.heads(), labels = v.label_ids(sentence);
+    std::vector<Expression> losses;
+    Parse parse = start(graph, sentence, ids, true);
+    while (!parse.state.is_done()) {
+      const unsigned right = parse.state.oracle(heads, labels);
+      const std::vector<unsigned> allowed = parse.state.allowed();
+      if (allowed.size() > 1)
+        losses.push_back(-pick(log_softmax(scores(parse, true), allowed), right));
+      apply(graph, parse, right);
+    }
+    return sum(losses);
+  }
+
+  /// Writes the heads and labels that are found into the sentence.
+  void parse(ComputationGraph& graph, Sentence& sentence) const {
+    Parse parse = start(graph, sentence, v.word_ids(sentence), false);
+    while (!parse.state.is_done()) {
+      const std::vector<unsigned> allowed = parse.state.allowed();
+      apply(graph, parse,
+            allowed.size() == 1 ? allowed[0] : argmax(scores(parse, false).value(), allowed));
+    }
+    sentence.set_heads(parse.state.heads());
+    sentence.set_column(&Word::deprel, v.labels.words(parse.state.labels()));
+  }
+  /// The same for many, so many at once.
+  Sentences parse(Sentences sentences, unsigned threads, unsigned together = kTogether) const {
+    GraphOptions graph_options = options.graph();
+    graph_options.threads = threads;
+    Minibatch batch(graph_options);
+    for (const auto& some : nn::sorted_minibatches(nn::sizes_of(sentences), together)) {
+      batch.clear();
+      for_each_sample(batch, some, [&](auto& graph, auto i) { parse(graph, sentences[i]); });
+    }
+    return sentences;
+  }
+};
+
+int train(const Options& options) {
+  const nn::Splits<Sentence> data = load_trees(options);
+  Sentences possible = data.train;
+  std::erase_if(possible, [](auto& s) { return !nn::TransitionSystem::can_make(s.heads()); });
+  if (possible.empty())
+    throw UsageError("need a tree without crossing arcs and with one root to learn from; got none");
+  ParameterCollection parameters(options.seed());
+  const Model model{parameters, options, TreeVocabularies(data.train, options)};
+  load_vectors(options, model.v.words, model.words);
+  AdamTrainer trainer(parameters, 0.001f, 0.9f, 0.99f);
+  trainer.enable_clipping(5);
+  nn::TrainingOptions training = options.training("sentences", "LAS");
+  training.mean_losses = true;
+  const nn::CosineRate cosine = {.peak = options.real("learning-rate"),
+                                 .updates = training.updates(possible.size()),
+                                 .floor = 1e-5f};
+  training.schedule = nn::WarmUp{100, cosine};
+  training.texts = model.v.texts();
+  begin_training(options, parameters, data);
+  fmt::print("without {} trees for training, which transitions cannot make\n",
+             data.train.size() - possible.size());
+  nn::TrainingRun run(parameters, trainer, training);
+  Minibatch batch(options.graph(&run.random()));
+  const std::vector<std::uint32_t> sizes = nn::sizes_of(possible);
+  const auto evaluate = [&](const Sentences& gold) {
+    return nn::AttachmentScores(gold, model.parse(gold, options.whole("threads")));
+  };
+  while (run.next_epoch()) {
+    for (const auto& some : run.minibatches(sizes)) {
+      batch.clear();
+      const std::uint64_t seed = run.random()();
+      batch.add_losses(for_each_sample(batch, some, [&](ComputationGraph& graph, std::uint32_t i) {
+        return model.loss(graph, possible[i], Random(seed, std::uint64_t{i} << 32));
+      }));
+      run.update(batch, nn::total_size(sizes, some));
+    }
+    run.finish_epoch([&] { return evaluate(data.dev).labelled(); });
+  }
+  if (run.interrupted()) return stopped(options);
+  if (options.has("explain")) fmt::print("{}\n", fmt::streamed(batch.explain()));
+  const nn::AttachmentScores test = evaluate(data.test);
+  fmt::print("test: UAS {:.1f} %, LAS {:.1f} % of {} words\n", 100 * test.unlabelled(),
+             100 * test.labelled(), test.words());
+  Sentences some = data.test;
+  some.resize(std::min(some.size(), kMeasured));
+  nlohmann::json report = measure_waiting("sentences", some.size(), kTogether,
+                                          [&](unsigned n) { return model.parse(some, 1, n); });
+  report.update({{"uas", test.unlabelled()}, {"las", test.labelled()}});
+  return finish(options, run, report);
+}
+
+int apply(Options& options) {
+  const nn::SavedModel saved = options.load_model();
+  ParameterCollection parameters;
+  const Model model{parameters, options, TreeVocabularies(saved)};
+  saved.load(parameters);
+  const Sentences sentences = nn::read_conllu(std::cin, kStandardInput);
+  fmt::print("{}", nn::to_conllu(model.parse(sentences, options.whole("threads"))));
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) { return run_program(kProgram, argc, argv, train, apply); }

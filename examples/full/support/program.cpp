@@ -1,0 +1,115 @@
+// Exit statuses, messages and reports.
+#include "examples/full/support/program.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <exception>
+#include <system_error>
+
+#include <fmt/core.h>
+#include <nlohmann/json.hpp>
+
+#include "dynet_like/core/errors.h"
+#include "dynet_like/io/atomic_file.h"
+#include "examples/full/support/ranks.h"
+
+namespace dynet_like::examples {
+
+namespace {
+
+constexpr int kInterrupted = 130;
+
+// A file that is opened would get the number of a standard stream that is closed, and what is
+// printed would go into it. What stands there instead cannot be read or written either.
+void occupy_closed_streams() {
+  for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    const bool is_closed = ::fcntl(stream, F_GETFD) == -1;
+    if (is_closed) ::open("/dev/null", stream == STDIN_FILENO ? O_WRONLY : O_RDONLY);
+  }
+}
+
+}  // namespace
+
+int run_program(const std::string& name, const std::function<int()>& run) {
+  occupy_closed_streams();
+  try {
+    const int status = run();
+    flush_output();
+    // std::cin takes an error for the end.
+    if (std::ferror(stdin) != 0) throw FileError(kStandardInput, "need to read it; got an error");
+    return status;
+  } catch (const std::exception& error) {
+    // fmt::print would throw where it cannot be written.
+    std::fprintf(stderr, "%s: %s\n", name.c_str(), error.what());
+    return dynamic_cast<const UsageError*>(&error) != nullptr ? 2 : 1;
+  }
+}
+
+int run_program(const Program& program, int argc, char** argv,
+                const std::function<int(Options&)>& train,
+                const std::function<int(Options&)>& apply) {
+  std::shared_ptr<Communicator> ranks;
+  const int status = run_program(program.name, [&] {
+    ranks = started_ranks();
+    if (ranks != nullptr && ranks->rank() > 0) silence_output();
+    Options options(program, argc, argv, ranks);
+    if (options.has("help")) {
+      fmt::print("{}", options.help());
+      return 0;
+    }
+    if (options.has("apply")) {
+      options.need_one_process("apply");
+      return apply(options);
+    }
+    if (options.has("report"))
+      detail::AtomicFile check(options.text("report"));  // leaves nothing behind
+    return train(options);
+  });
+  const bool has_failed = status != 0 && status != kInterrupted;
+  if (has_failed && ranks != nullptr) ranks->fail(fmt::format("exit status {}", status));
+  return status;
+}
+
+void begin_training(const Options& options, const ParameterCollection& model,
+                    const std::array<std::size_t, 3>& counts) {
+  fmt::print("{} samples for training, {} for dev", counts[0], counts[1]);
+  if (counts[2] > 0) fmt::print(" and {} for test", counts[2]);
+  fmt::print("; {} parameters, {} threads", model.parameter_count(), options.text("threads"));
+  const unsigned ranks = options.ranks().size();
+  if (ranks > 1) fmt::print(" in each of {} processes", ranks);
+  fmt::print("\n");
+  flush_output();
+}
+
+int stopped(const Options& options) {
+  fmt::print("Stopped and saved. To go on:\n  {}\n", options.resume_command());
+  return kInterrupted;
+}
+
+void report_test(nlohmann::json& report, double accuracy) {
+  fmt::print("test accuracy: {:.2f} %\n", 100 * accuracy);
+  report["test_accuracy"] = accuracy;
+}
+
+int finish(const Options& options, const nn::TrainingRun& run, nlohmann::json report) {
+  fmt::print("{}\n", run.summary());
+  report["epochs"] = run.progress().epochs;
+  report["seconds"] = run.progress().seconds;
+  if (options.has("report") && run.is_writer())
+    detail::write_atomically(options.text("report"), report.dump(2) + '\n');
+  return 0;
+}
+
+void flush_output() {
+  if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) fail_output();
+}
+
+void fail_output() {
+  const std::string reason = std::generic_category().message(errno);
+  throw FileError("standard output", fmt::format("need to write it; got: {}", reason));
+}
+
+}  // namespace dynet_like::examples

@@ -1,0 +1,47 @@
+// Sentences in, words with tags out.
+#include "examples/full/support/tagging.h"
+
+#include <iostream>
+
+#include "examples/full/support/lines.h"
+#include "nn/data/text.h"
+
+namespace dynet_like::examples {
+
+std::vector<std::uint32_t> sizes_of(const std::vector<Strings>& sentences) {
+  std::vector<std::uint32_t> sizes;
+  for (const Strings& words : sentences) sizes.push_back(static_cast<std::uint32_t>(words.size()));
+  return sizes;
+}
+
+nn::SpanScores tag_scores(const std::vector<nn::TaggedSentence>& gold, const TagWords& tags_of) {
+  std::vector<Strings> words;
+  for (const nn::TaggedSentence& sentence : gold) words.push_back(sentence.words);
+  const std::vector<Strings> tags = tags_of(words);
+  nn::SpanScores scores;
+  for (std::size_t i = 0; i < gold.size(); ++i) scores.add(gold[i].tags, tags[i]);
+  return scores;
+}
+
+int tag_lines(const TagWords& tags_of) {
+  constexpr std::size_t kTogether = 64;
+  answer_lines(std::cin, std::cout, kTogether, [&](const auto& lines, std::size_t) {
+    std::vector<Strings> sentences;
+    for (const std::string& line : lines) {
+      const auto words = nn::split_line(line, nn::TextUnit::word);
+      if (!words.empty()) sentences.emplace_back(words.begin(), words.end());
+    }
+    const std::vector<Strings> tags = tags_of(sentences);
+    std::string text;
+    for (std::size_t s = 0; s < sentences.size(); ++s) {
+      for (std::size_t i = 0; i < sentences[s].size(); ++i) {
+        text += sentences[s][i] + '\t' + tags[s][i] + '\n';
+      }
+      text += '\n';
+    }
+    return text;
+  });
+  return 0;
+}
+
+}  // namespace dynet_like::examples

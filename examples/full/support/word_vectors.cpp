@@ -1,0 +1,30 @@
+// Vectors of words from elsewhere, in vocabularies and tables.
+#include "examples/full/support/word_vectors.h"
+
+#include <fmt/core.h>
+
+#include "nn/data/word_vectors.h"
+
+namespace dynet_like::examples {
+
+nn::WordNormalisation normalisation_of(const Options& options) {
+  return {.lower_case = options.has("lower-case"), .digits = options.has("digits")};
+}
+
+nn::Vocabulary known_words(const nn::Vocabulary& counted, const Options& options) {
+  const bool has_rare = !options.text("min-count").empty();
+  nn::Vocabulary words = counted.trimmed(has_rare ? options.whole("min-count") : 1);
+  if (options.has("vectors")) {
+    nn::add_words_with_vectors(options.text("vectors"), words, options.whole("more-words"));
+  }
+  return words;
+}
+
+void load_vectors(const Options& options, const nn::Vocabulary& words, const nn::Embedding& table) {
+  if (!options.has("vectors")) return;
+  const std::string& file = options.text("vectors");
+  const unsigned found = nn::read_word_vectors(file, words, table.table());
+  fmt::print("{} of {} words have vectors in {}\n", found, words.size(), file);
+}
+
+}  // namespace dynet_like::examples

@@ -1,0 +1,28 @@
+// What the tagger example learns: sentences from files, or generated ones.
+#pragma once
+
+#include <string>
+
+#include "examples/full/support/options.h"
+#include "nn/data/splits.h"
+#include "nn/data/tagged_sentences.h"
+#include "nn/train/span_scores.h"
+
+namespace dynet_like::examples {
+
+struct TaggedData : nn::Splits<nn::TaggedSentence> {
+  /// What is counted, as the report names it: "upos_accuracy", "label_accuracy" or, where labels
+  /// begin with "B-", "entity_f1".
+  std::string score_name = "label_accuracy";
+
+  bool has_entities() const { return score_name == "entity_f1"; }
+  double score(const nn::SpanScores& scores) const {
+    return has_entities() ? scores.f1() : scores.labels().value();
+  }
+};
+
+/// The files of --train, --dev and --test, or generated sentences.
+/// Throws UsageError for options that do not go together, and FileError for files of no use.
+TaggedData load_sentences(const Options& options);
+
+}  // namespace dynet_like::examples

@@ -1,0 +1,194 @@
+// A Transformer encoder that tags words, such as with their parts of speech. A word is the sum of
+// vectors: of its form, its ends, and the kinds of its characters. The encoder gets it with its two
+// neighbours. Sentences of any lengths share batches. With two threads, beside other work:
+//   transformer_tagger
+//       generated sentences, where a word far before may tell the tag: all dev words; 18 seconds
+//   transformer_tagger --train en_ewt-ud-train.conllu --dev en_ewt-ud-dev.conllu
+//       UPOS in the English Web Treebank (Universal Dependencies): 94.7 % of the dev words;
+//       3 minutes with one thread
+#include "examples/full/support/generated.h"
+#include "examples/full/support/program.h"
+#include "examples/full/support/tagging.h"
+#include "examples/full/support/word_features.h"
+#include "examples/full/support/word_vectors.h"
+#include "nn/nn.h"
+
+namespace {
+
+using namespace dynet_like;
+using namespace dynet_like::examples;
+using Sentence = nn::TaggedSentence;
+
+const Program kProgram = {
+    "transformer_tagger",
+    "Tags words, with parts of speech (UPOS) for example. --apply reads sentences, one per line, "
+    "and\n"
+    "writes every word with its tag, and a blank line behind each sentence.\n",
+    "with --train",
+    [](const Options& options) { return options.has("train"); },
+    {{"train", "FILE", "", "", "sentences to train on, with --dev"},
+     {"dev", "FILE", "", "", "development data: sentences to choose the best epoch on"},
+     {"test", "FILE", "", "", "sentences to test on, if there are any"},
+     {"train-sentences", "N", "2000", kNever, "size of the generated training data", {1, 1e7}},
+     {"min-count",
+      "N",
+      "2",
+      "2",
+      "known forms, endings and the like occur N times or more",
+      {1, 1e6}},
+     {"size", "N", "160", "160", "size of a word's vector, a multiple of --heads", {1, 4096}},
+     {"hidden", "N", "320", "320", "inner size of a layer", {1, 4096}},
+     {"heads", "N", "4", "4", "attention heads per layer", {1, 64}},
+     {"layers", "N", "2", "2", "layers of the encoder", {1, 16}},
+     {"feature-dropout",
+      "X",
+      "0.25",
+      "0.25",
+      "dropout rate of forms, endings and kinds",
+      {0, 0.95}},
+     {"embedding", "N", "", "", "size of a vector for the whole word, or none", {1, 4096}},
+     {"dropout", "X", "0.3", "0.3", "dropout rate in the encoder", {0, 0.95}},
+     kVectors,
+     kMoreWords,
+     kLowerCase,
+     kDigits},
+    {{"16", "16"}, {"32", "32"}, {"0.0015", "0.0015"}}};
+
+nn::Splits<Sentence> load(const Options& options) {
+  const auto read = [](const std::string& file) { return nn::read_conllu_tags(file); };
+  if (auto data = read_splits<Sentence>(options, read)) return *data;
+  const auto make = [&](auto n, int i) { return generated_marked_words(n, options.seed() + i); };
+  return {make(options.whole("train-sentences"), 0), make(500, 1), {}};
+}
+
+struct Vocabularies {
+  nn::Vocabulary features, tags;
+  nn::Vocabulary words;  ///< for --embedding and --vectors
+};
+
+Vocabularies vocabularies_of(const std::vector<Sentence>& sentences, const Options& options) {
+  Vocabularies v = {{}, {}, nn::Vocabulary(normalisation_of(options))};
+  v.words.set_unknown("unknown");
+  for (const auto& [words, tags] : sentences) {
+    v.words.add_all(words);
+    v.features.add_all(sentence_features(words));
+    v.tags.add_all(tags);
+  }
+  v.features.set_unknown("unknown");
+  v.features = v.features.trimmed(options.whole("min-count"));
+  v.words = known_words(v.words, options);
+  v.tags.set_unknown("unknown");  // a tag that training lacks
+  return v;
+}
+
+/// Vectors of whole words, of another size than that of their features.
+struct Words {
+  nn::Embedding vectors;
+  nn::Linear map;
+};
+
+struct Model {
+  ParameterCollection& parameters;
+  const Options& options;
+  Vocabularies v;
+  unsigned size = options.whole("size");
+  nn::Embedding features{parameters, v.features.size(), size};
+  nn::Linear before{parameters, size, size, false, "before"};
+  nn::Linear here{parameters, size, size, true, "here"};
+  nn::Linear behind{parameters, size, size, false, "behind"};
+  nn::SinusoidalPositions positions{1024, size};
+  unsigned hidden = options.whole("hidden"), heads = options.whole("heads");
+  nn::TransformerOptions kind = {.dropout = options.real("dropout")};
+  nn::TransformerEncoder encoder{parameters, size, hidden, heads, options.whole("layers"), kind};
+  nn::Linear output{parameters, size, v.tags.size()};
+  nn::Dropout dropout{options.real("dropout")};
+  std::optional<Words> words = new_words();
+
+  std::optional<Words> new_words() const {
+    if (options.text("embedding").empty()) return {};
+    const unsigned from = options.whole("embedding");
+    return Words{{parameters, v.words.size(), from, "words"},
+                 {parameters, from, size, false, "map"}};
+  }
+  /// The scores of the tags of every word, as elements of a minibatch: {tags} each.
+  Expression scores(ComputationGraph& graph, const Strings& sentence, bool train) const {
+    const std::vector<unsigned> rows = v.features.ids(sentence_features(sentence));
+    const unsigned n = sentence.size();
+    const Expression vectors =
+        dropout_batch(features.minibatch(graph, rows), train ? options.real("feature-dropout") : 0);
+    const Expression sums = sum_cols(reshape(vectors, Dim({size, kWordFeatures}, n + 2)));
+    Expression all = reshape(sums, Dim({size, n + 2}));
+    if (words) {
+      std::vector<unsigned> ids = v.words.ids(sentence);
+      ids.insert(ids.begin(), *v.words.unknown());
+      ids.push_back(*v.words.unknown());
+      all = all + words->map(dropout(words->vectors.columns(graph, ids), train));
+    }
+    const Expression x = before(pick_range(all, 0, n, 1)) + here(pick_range(all, 1, n + 1, 1)) +
+                         behind(pick_range(all, 2, n + 2, 1));
+    const Expression scores = output(encoder(dropout(positions(x), train), train));
+    return reshape(scores, Dim({v.tags.size()}, n));
+  }
+  /// Of every word.
+  Expression loss(ComputationGraph& graph, const Sentence& sentence) const {
+    return pickneglogsoftmax(scores(graph, sentence.words, true), v.tags.ids(sentence.tags));
+  }
+  /// The best tags of the words of every sentence.
+  std::vector<Strings> tags(const std::vector<Strings>& sentences) const {
+    const std::vector<std::uint32_t> sizes = sizes_of(sentences);
+    const auto record = [&](auto& graph, auto i) { return scores(graph, sentences[i], false); };
+    const auto read = [&](const Tensor& scores) { return v.tags.words(argmax_of_columns(scores)); };
+    return nn::predict(sizes.size(), record, read, {.sizes = sizes, .graph = options.graph()});
+  }
+};
+
+int train(const Options& options) {
+  const nn::Splits<Sentence> data = load(options);
+  ParameterCollection parameters(options.seed());
+  const Model model{parameters, options, vocabularies_of(data.train, options)};
+  if (model.words) load_vectors(options, model.v.words, model.words->vectors);
+  AdamWTrainer trainer(parameters);
+  trainer.exponential_moving_average(0.999f);
+  nn::TrainingOptions training = options.training("sentences", "accuracy");
+  training.mean_losses = true;
+  const std::uint64_t updates = training.updates(data.train.size());
+  training.schedule =
+      nn::WarmUp{200, nn::CosineRate{.peak = options.real("learning-rate"), .updates = updates}};
+  training.texts = {{"features", model.v.features.to_text()},
+                    {"tags", model.v.tags.to_text()},
+                    {"words", model.v.words.to_text()}};
+  begin_training(options, parameters, data);
+  nn::TrainingRun run(parameters, trainer, training);
+  Minibatch batch(options.graph(&run.random()));
+  const std::vector<std::uint32_t> sizes = nn::sizes_of(data.train);
+  const auto loss = [&](auto& graph, auto i) { return model.loss(graph, data.train[i]); };
+  const auto tags = [&](const auto& sentences) { return model.tags(sentences); };
+  while (run.next_epoch()) {
+    for (const auto& some : run.minibatches(sizes)) {
+      batch.clear();
+      batch.add_losses(some.size(), [&](auto& graph, auto i) { return loss(graph, some[i]); });
+      run.update(batch, nn::total_size(sizes, some));
+    }
+    run.finish_epoch([&] { return tag_scores(data.dev, tags).labels().value(); });
+  }
+  if (run.interrupted()) return stopped(options);
+  nlohmann::json report = measure_batching(options, run, sizes.size(), "sentences_per_s", loss);
+  report["dev_accuracy"] = run.progress().best_score;
+  if (!data.test.empty()) report_test(report, tag_scores(data.test, tags).labels().value());
+  return finish(options, run, report);
+}
+
+int apply(Options& options) {
+  const nn::SavedModel saved = options.load_model();
+  ParameterCollection parameters;
+  const Model model{
+      parameters,
+      options,
+      {saved.vocabulary("features"), saved.vocabulary("tags"), saved.vocabulary("words")}};
+  saved.load(parameters);
+  return tag_lines([&](const auto& sentences) { return model.tags(sentences); });
+}
+
+}  // namespace
+
+int main(int argc, char** argv) { return run_program(kProgram, argc, argv, train, apply); }

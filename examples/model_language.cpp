@@ -1,0 +1,55 @@
+// Models language: an LSTM predicts every character of a text from those before it, and then
+// writes.
+//   model_language [FILE]    any text
+#include <dynet_like/dynet_like.h>
+#include <nn/data.h>
+#include <nn/nn.h>
+#include <nn/train.h>
+#include <cstdio>
+using namespace dynet_like;
+
+int main(int argc, char** argv) {
+  const nn::Text text = nn::read_text(argc > 1 ? argv[1] : "LICENSE", nn::TextUnit::character);
+  const unsigned characters = text.vocabulary.size(), length = 64;  // of a sample
+  const std::size_t train = (text.units.size() - 1) / length;
+
+  ParameterCollection model(1);
+  const nn::Embedding embedding(model, characters, 32);
+  const nn::LSTM lstm(model, 32, 128);
+  const nn::Linear output(model, 128, characters);
+
+  AdamTrainer trainer(model, 0.01f);
+  nn::TrainingRun run(model, trainer, {.epochs = 15, .batch_size = 16});
+  Minibatch batch;
+  while (run.next_epoch()) {
+    for (const auto& samples : run.minibatches(train)) {
+      batch.clear();
+      for (const unsigned i : samples) {
+        const auto begin = text.units.begin() + i * length;
+        const std::vector<unsigned> read(begin, begin + length),
+            next(begin + 1, begin + length + 1);
+        const Expression states = lstm(embedding.columns(batch.new_graph(), read)).all().h;
+        const Expression scores = reshape(output(states), Dim({characters}, length));
+        batch.add_loss(pickneglogsoftmax(scores, next));
+      }
+      run.update(batch);
+    }
+    run.finish_epoch();
+  }
+
+  GraphOptions options;
+  options.inference = true;
+  ComputationGraph graph(options);
+  const nn::Steps<nn::LSTM::State> steps = {
+      .scores = [&](const auto& state) { return output(state.h); },
+      .advance = [&](const auto& state,
+                     unsigned unit) { return lstm.step(state, embedding(graph, unit)); }};
+  const std::string beginning = "The ";
+  nn::LSTM::State state = lstm.start(graph);
+  for (const char c : beginning) state = steps.advance(state, text.vocabulary.id({&c, 1}));
+  Random random(1);
+  const auto units =
+      nn::sample(state, steps, random, {.max_length = 200, .temperature = 0.5f}).actions;
+  const std::string more = nn::join_units(text.vocabulary, units, nn::TextUnit::character);
+  std::printf("%s%s\n", beginning.c_str(), more.c_str());
+}

@@ -1,0 +1,189 @@
+// TrainingRun: what several ranks do together.
+#include <algorithm>
+#include <chrono>
+#include <exception>
+#include <fstream>
+#include <set>
+
+#include <fmt/format.h>
+
+#include "dynet_like/core/errors.h"
+#include "dynet_like/device/instruction_set.h"
+#include "nn/train/fingerprint.h"
+#include "nn/train/training_run.h"
+
+namespace dynet_like::nn {
+
+namespace {
+
+std::span<std::byte> values_of(const ParameterStorage& storage) {
+  return {static_cast<std::byte*>(storage.tensor().data()),
+          storage.size() * size_of(storage.dtype)};
+}
+
+std::uint64_t fingerprint_of_values(const ParameterCollection& model) {
+  Fingerprint fingerprint;
+  for (const auto& storage : model.storages()) {
+    storage->refresh_rows();
+    const std::string name = storage->name + ' ' + to_string(storage->dim);
+    fingerprint.add_words(std::as_bytes(std::span(name)));
+    fingerprint.add_words(values_of(*storage));
+  }
+  return fingerprint.value();
+}
+
+/// Of the files that this process runs, the program and the library's; "unknown" where the system
+/// does not show them.
+std::string fingerprint_of_program() {
+  std::set<std::string> libraries;
+  std::ifstream maps("/proc/self/maps");
+  for (std::string line; std::getline(maps, line);) {
+    const std::size_t path = line.find('/');
+    if (path == std::string::npos || line.find("/libdynet_like") == std::string::npos) continue;
+    libraries.insert(line.substr(path));
+  }
+  std::vector<std::string> files = {"/proc/self/exe"};
+  files.insert(files.end(), libraries.begin(), libraries.end());
+  try {
+    return fingerprint_of(files);
+  } catch (const FileError&) {
+    return "unknown";
+  }
+}
+
+}  // namespace
+
+// What was lost with a rank is what came after the last update.
+void TrainingRun::with_ranks(const std::function<void()>& work) {
+  try {
+    work();
+  } catch (const RankError& error) {
+    std::string what = error.what();
+    put_weights_back();
+    drop_pending();
+    if (!checkpoint_.empty() && is_writer()) {
+      save();
+      what += fmt::format(
+          "; the last update is saved in {}: go on from there, with fewer ranks if "
+          "need be",
+          checkpoint_.string());
+    }
+    throw RankError(what);
+  }
+}
+
+void TrainingRun::begin_sharing() {
+  if (is_shared()) shared_.emplace(ranks_, model_, options_.shards);
+  check_alike();
+}
+
+void TrainingRun::check_alike() {
+  if (ranks_->size() == 1) return;
+  Metadata mine = all_settings();
+  static const std::string program = fingerprint_of_program();  // megabytes are read once
+  mine["program"] = program;
+  mine["instruction set"] = instruction_set();
+  mine["names, shapes and values of parameters"] =
+      fmt::format("{:016x}", fingerprint_of_values(model_));
+  mine["epochs to train"] = fmt::to_string(options_.epochs);
+  mine["patience"] = fmt::to_string(options_.patience);
+  mine["updates so far"] = fmt::to_string(progress_.updates);
+  nn::check_alike(*ranks_, mine);
+}
+
+RankWord TrainingRun::word() const {
+  RankWord word;
+  word.epoch = progress_.epochs + 1;
+  word.minibatch = in_minibatch_ ? position_ + 1 : 0;
+  word.order = progress_.order;
+  word.random = random_.position();
+  word.stops = wants_to_stop();
+  return word;
+}
+
+AllWords TrainingRun::agree(const RankWord& mine) {
+  AllWords all;
+  with_ranks([&] { all = exchange(*ranks_, mine); });
+  all_stop_ |= all.any_stops;
+  has_agreed_ = true;
+  return all;
+}
+
+// Who has agreed with an update need not do so again before the next minibatch.
+bool TrainingRun::agree_to_stop() {
+  if (ranks_->size() > 1 && !has_agreed_) agree(word());
+  has_agreed_ = false;
+  return interrupted();
+}
+
+float TrainingRun::update_shared(Minibatch& batch, std::size_t losses) {
+  std::vector<double> shard_losses;
+  std::exception_ptr failure;
+  std::string what;
+  try {
+    finite_loss(batch);
+    shard_losses = shared_->backward(batch);
+  } catch (const std::exception& error) {
+    failure = std::current_exception();
+    what = error.what();
+  }
+  try {
+    RankWord mine = word();
+    mine.losses = losses;
+    mine.shard_losses = std::move(shard_losses);
+    mine.failure = std::move(what);
+    const std::chrono::duration<double> busy = std::chrono::steady_clock::now() - minibatch_start_;
+    mine.busy_seconds = busy.count();
+    const AllWords all = agree(mine);
+    rank_times_.mean_busy += all.mean_busy_seconds;
+    rank_times_.most_busy += all.most_busy_seconds;
+    if (failure) {
+      has_agreed_ = false;  // as the others, which threw
+      std::rethrow_exception(failure);
+    }
+    add_pending(all.loss, all.losses);
+    if (update_is_due()) make_due_update();
+    return static_cast<float>(all.loss);
+  } catch (...) {
+    drop_pending();
+    throw;
+  }
+}
+
+void TrainingRun::check_same_score(std::optional<double> score) {
+  if (ranks_->size() == 1) return;
+  const std::string mine = score ? fmt::to_string(*score) : "none";
+  std::vector<std::string> all;
+  with_ranks([&] { all = gather_texts(*ranks_, mine); });
+  for (unsigned r = 1; r < ranks_->size(); ++r) {
+    if (all[r] == all[0]) continue;
+    throw UsageError(fmt::format(
+        "[TrainingRun] need the same dev score on all ranks; got {} on rank 0 and {} on {}", all[0],
+        all[r], ranks_->name(r)));
+  }
+}
+
+// Of the minibatches of an epoch, on this rank. Imbalance is what would be gained if all ranks took
+// equally long for what they compute.
+std::string TrainingRun::shares_of_time() const {
+  const auto& [before, after, seconds, mean_busy, most_busy] = rank_times_;
+  if (ranks_->size() == 1 || seconds <= 0 || most_busy <= 0) return "";
+  return fmt::format(", communication {:.1f} %, waiting {:.1f} %, imbalance {:.1f} %",
+                     100 * (after.transfer - before.transfer) / seconds,
+                     100 * (after.waiting - before.waiting) / seconds,
+                     100 * (most_busy - mean_busy) / seconds);
+}
+
+void TrainingRun::broadcast_values() {
+  for (const auto& storage : model_.storages()) {
+    storage->refresh_rows();
+    const std::span<std::byte> values = values_of(*storage);
+    Communicator::Bytes bytes(values.begin(), values.end());
+    broadcast(*ranks_, bytes);
+    if (is_writer()) continue;
+    std::copy(bytes.begin(), bytes.end(), values.begin());
+    storage->values_written();
+  }
+}
+
+}  // namespace dynet_like::nn

@@ -1,0 +1,75 @@
+// Communicators: bytes between ranks, and what comes of ranks that are gone or hang.
+#include "dynet_like/distributed/communicator.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "dynet_like/core/errors.h"
+#include "tests/distributed/ranks_of_threads.h"
+#include "tests/support/message_of.h"
+
+namespace dynet_like {
+namespace {
+
+using Bytes = Communicator::Bytes;
+using namespace std::chrono_literals;
+
+Bytes bytes_of(const std::string& text) {
+  const auto bytes = std::as_bytes(std::span(text));
+  return {bytes.begin(), bytes.end()};
+}
+
+// Different lengths, nothing at all among them, many times over.
+void exchange_texts(Communicator& ranks) {
+  std::vector<Bytes> to(ranks.size()), from;
+  for (int round = 0; round < 50; ++round) {
+    const auto text = [&](unsigned sender, unsigned receiver) {
+      return std::string((sender * 7 + receiver * 3 + static_cast<unsigned>(round)) % 5,
+                         static_cast<char>('a' + sender));
+    };
+    for (unsigned r = 0; r < ranks.size(); ++r) to[r] = bytes_of(text(ranks.rank(), r));
+    ranks.all_to_all(to, from);
+    ASSERT_EQ(from.size(), ranks.size());
+    for (unsigned r = 0; r < ranks.size(); ++r) {
+      EXPECT_EQ(from[r], bytes_of(text(r, ranks.rank())));
+    }
+    const auto texts = gather_texts(ranks, text(ranks.rank(), 0));
+    for (unsigned r = 0; r < ranks.size(); ++r) EXPECT_EQ(texts[r], text(r, 0));
+    Bytes word = bytes_of(ranks.rank() == 0 ? "from the first" : "other");
+    broadcast(ranks, word);
+    EXPECT_EQ(word, bytes_of("from the first"));
+  }
+}
+
+TEST(CommunicatorTest, ExchangesBytes) {
+  exchange_texts(*single_process());
+  for (unsigned count = 1; count <= 5; ++count) {
+    run_ranks(count, [](const auto& ranks) { exchange_texts(*ranks); });
+  }
+}
+
+TEST(CommunicatorTest, NamesARankThatHangs) {
+  const auto ranks = thread_ranks(3, 50ms);
+  std::thread other([&] { EXPECT_THROW(gather_texts(*ranks[2], ""), RankError); });
+  EXPECT_EQ(message_of<RankError>([&] { gather_texts(*ranks[0], ""); }),
+            "[Communicator] need all ranks within 50 ms; got none of rank 1 (thread)");
+  other.join();
+  EXPECT_THROW(gather_texts(*ranks[1], ""), RankError);
+}
+
+TEST(CommunicatorTest, SaysWhyARankHasFailed) {
+  auto ranks = thread_ranks(2, 60s);
+  std::thread other([&] { ranks[1]->fail("out of paper"); });
+  EXPECT_EQ(message_of<RankError>([&] { gather_texts(*ranks[0], ""); }),
+            "[Communicator] need all ranks; got none of rank 1 (thread): out of paper");
+  other.join();
+  ranks = thread_ranks(2, 60s);
+  ranks[1] = nullptr;
+  EXPECT_EQ(message_of<RankError>([&] { gather_texts(*ranks[0], ""); }),
+            "[Communicator] need all ranks; got none of rank 1 (thread): it has ended");
+  EXPECT_THROW(thread_ranks(0), UsageError);
+}
+
+}  // namespace
+}  // namespace dynet_like

@@ -1,0 +1,186 @@
+// GradientExchange: the same bits on all ranks, whatever their number.
+#include "dynet_like/distributed/gradient_exchange.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+#include <mutex>
+
+#include "dynet_like/core/errors.h"
+#include "dynet_like/core/random.h"
+#include "tests/distributed/ranks_of_threads.h"
+#include "tests/support/message_of.h"
+
+namespace dynet_like {
+namespace {
+
+/// All that a trainer sees of gradients.
+struct Outcome {
+  std::vector<std::vector<double>> values;
+  std::vector<std::vector<std::uint32_t>> rows;
+  double norm = 0;
+
+  bool operator==(const Outcome& other) const {
+    if (values.size() != other.values.size() || rows != other.rows || norm != other.norm)
+      return false;
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      const std::size_t size = values[i].size();
+      if (size != other.values[i].size()) return false;
+      const std::size_t bytes = size * sizeof(double);
+      if (size > 0 && std::memcmp(values[i].data(), other.values[i].data(), bytes) != 0)
+        return false;
+    }
+    return true;
+  }
+};
+
+struct Model {
+  explicit Model(DType dtype, unsigned large) : parameters(1, dtype) {
+    add(parameters.add_parameters({3}));
+    add(parameters.add_parameters({large, 5}));
+    add(parameters.add_parameters({7}));
+    parameters.storages()[2]->updated = false;
+    add(parameters.add_parameters({2, 2}));  // whose gradient no shard has
+    wide = parameters.add_lookup_parameters(40, {6});
+    narrow = parameters.add_lookup_parameters(9, {1});
+    unused = parameters.add_lookup_parameters(5, {2});
+  }
+  void add(const Parameter& parameter) { dense.push_back(parameter); }
+
+  ParameterCollection parameters;
+  std::vector<Parameter> dense;
+  LookupParameter wide, narrow, unused;
+};
+
+/// Gradients of a shard: a function of its number. Some have no rows, or not all parameters.
+void fill(Gradients& gradients, const Model& model, std::size_t shard) {
+  Random random(100 + shard);
+  const auto numbers = [&](std::size_t count) {
+    std::vector<float> values(count);
+    for (float& value : values) {
+      value = static_cast<float>(random.normal() * std::pow(10.0, random.below(6)));
+      if (random.below(10) == 0) value = -0.0f;
+    }
+    return values;
+  };
+  for (std::size_t i = 0; i < 3; ++i) {
+    const ParameterStorage& storage = model.dense[i].get_storage();
+    if ((shard + i) % 4 != 3) gradients.set_values(storage, numbers(storage.size()));
+  }
+  if (shard % 3 == 1) return;
+  for (const LookupParameter& table : {model.wide, model.narrow}) {
+    const ParameterStorage& storage = table.get_storage();
+    for (unsigned i = 0; i < 12; ++i) {
+      const std::uint32_t row = random.below(static_cast<std::uint32_t>(storage.rows()));
+      const std::vector<float> values = numbers(storage.entry_size());
+      std::byte* const entry = gradients.rows(storage).entry(storage, row);
+      for (std::size_t k = 0; k < values.size(); ++k) {
+        if (storage.dtype == DType::f32) {
+          reinterpret_cast<float*>(entry)[k] = values[k];
+        } else {
+          reinterpret_cast<double*>(entry)[k] = static_cast<double>(values[k]);
+        }
+      }
+    }
+  }
+}
+
+Outcome outcome_of(const Model& model, const Gradients& gradients) {
+  Outcome outcome;
+  for (const auto& storage : model.parameters.storages()) {
+    outcome.values.push_back(gradients.all_doubles(*storage));
+    const Gradients::Rows* const rows = gradients.find_rows(*storage);
+    outcome.rows.push_back(rows == nullptr ? std::vector<std::uint32_t>() : rows->rows);
+  }
+  outcome.norm = gradients.norm(model.parameters);
+  return outcome;
+}
+
+/// Of two exchanges, one behind the other, on all ranks: they must agree.
+Outcome exchanged(unsigned ranks, unsigned shards, DType dtype, unsigned large) {
+  std::mutex mutex;
+  std::vector<Outcome> outcomes;
+  run_ranks(ranks, [&](const std::shared_ptr<Communicator>& rank) {
+    const Model model(dtype, large);
+    GradientExchange exchange(rank, model.parameters, shards);
+    std::vector<Gradients> own(exchange.own_shards().size());
+    Outcome outcome;
+    for (std::size_t round = 0; round < 2; ++round) {
+      for (std::size_t i = 0; i < own.size(); ++i) {
+        own[i].clear();
+        fill(own[i], model, 50 * round + exchange.own_shards().begin + i);
+      }
+      Gradients& sum = exchange.sum(own);
+      sum.scale(0.5);
+      outcome = outcome_of(model, sum);
+    }
+    const std::lock_guard lock(mutex);
+    outcomes.push_back(std::move(outcome));
+  });
+  for (const Outcome& outcome : outcomes) EXPECT_TRUE(outcome == outcomes.front());
+  return outcomes.front();
+}
+
+TEST(GradientExchangeTest, HasTheSameBitsOnAnyNumberOfRanks) {
+  for (const DType dtype : {DType::f32, DType::f64}) {
+    for (const unsigned shards : {8u, 5u}) {
+      const Outcome one = exchanged(1, shards, dtype, 30);
+      EXPECT_TRUE(std::isfinite(one.norm));
+      EXPECT_GT(one.norm, 0);
+      for (unsigned ranks = 2; ranks <= shards; ++ranks) {
+        EXPECT_TRUE(exchanged(ranks, shards, dtype, 30) == one)
+            << ranks << " ranks, " << shards << " shards";
+      }
+    }
+  }
+}
+
+TEST(GradientExchangeTest, GoesInSeveralBuckets) {
+  const unsigned large = 500'000;  // 10 MB
+  const Outcome one = exchanged(1, 2, DType::f32, large);
+  EXPECT_TRUE(exchanged(2, 2, DType::f32, large) == one);
+}
+
+// In long double, of each element and row.
+TEST(GradientExchangeTest, AddsUpTheShards) {
+  const Model model(DType::f64, 30);
+  GradientExchange exchange(single_process(), model.parameters, 6);
+  std::vector<Gradients> own(6);
+  std::vector<std::vector<long double>> expected;
+  for (const auto& storage : model.parameters.storages()) {
+    expected.emplace_back(storage->size(), 0.0L);
+  }
+  for (std::size_t shard = 0; shard < 6; ++shard) {
+    fill(own[shard], model, shard);
+    for (std::size_t i = 0; i < expected.size(); ++i) {
+      const auto values = own[shard].all_doubles(*model.parameters.storages()[i]);
+      for (std::size_t k = 0; k < values.size(); ++k) {
+        expected[i][k] += static_cast<long double>(values[k]);
+      }
+    }
+  }
+  const Gradients& sum = exchange.sum(own);
+  for (std::size_t i = 0; i < expected.size(); ++i) {
+    const ParameterStorage& storage = *model.parameters.storages()[i];
+    if (!storage.updated) continue;
+    const auto values = sum.all_doubles(storage);
+    if (values.empty()) continue;  // a table without rows
+    for (std::size_t k = 0; k < values.size(); ++k) {
+      EXPECT_NEAR(values[k], static_cast<double>(expected[i][k]), 1e-9) << storage.name;
+    }
+  }
+  EXPECT_EQ(sum.find_rows(model.unused.get_storage()), nullptr);
+  EXPECT_NE(sum.find_rows(model.wide.get_storage()), nullptr);
+  EXPECT_NE(sum.find_dense(model.dense[3].get_storage()), nullptr);
+}
+
+TEST(GradientExchangeTest, NeedsAShardForEachRank) {
+  const ParameterCollection model;
+  EXPECT_EQ(message_of<UsageError>(
+                [&] { run_ranks(3, [&](const auto& rank) { GradientExchange(rank, model, 2); }); }),
+            "[GradientExchange] need a shard for each rank; got 2 for 3 ranks");
+}
+
+}  // namespace
+}  // namespace dynet_like

@@ -1,0 +1,166 @@
+// Gradients of shards: consecutive samples of one minibatch, each summed by itself.
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "dynet_like/core/errors.h"
+#include "dynet_like/dynet_like.h"
+#include "nn/embedding.h"
+#include "nn/linear.h"
+#include "nn/lstm.h"
+#include "tests/support/message_of.h"
+
+namespace dynet_like {
+namespace {
+
+using Ends = std::vector<std::uint32_t>;
+
+constexpr std::uint32_t kSamples = 24;
+
+/// Sequences of different lengths with everything that gradients come from: rows of tables,
+/// weights, cells, a function of a parameter alone, a table as a whole, and dropout.
+struct Model {
+  ParameterCollection parameters{3};
+  nn::Embedding words{parameters, 11, 6};
+  nn::LSTM lstm{parameters, 6, 8};
+  nn::Linear output{parameters, 8, 5};
+  Parameter scale = parameters.add_parameters({8});
+  LookupParameter whole = parameters.add_lookup_parameters(5, {8});
+
+  Expression loss(ComputationGraph& graph, std::uint32_t sample) const {
+    nn::LSTM::State state = lstm.start(graph);
+    const unsigned length = 1 + sample * 7 % 9;
+    for (unsigned t = 0; t < length; ++t) {
+      state = lstm.step(state, dropout(words(graph, (sample + t * t) % 11), 0.3f));
+    }
+    const Expression h = cmult(state.h, tanh(parameter(graph, scale)));
+    const Expression scores =
+        output(dropout(h, 0.5f)) + 0.1f * (transpose(parameter(graph, whole)) * h);
+    return pickneglogsoftmax(scores, sample % 5);
+  }
+
+  std::vector<std::vector<float>> values(const Gradients& gradients) const {
+    std::vector<std::vector<float>> all;
+    for (const auto& storage : parameters.storages()) all.push_back(gradients.all_values(*storage));
+    return all;
+  }
+};
+
+GraphOptions options_of(Random& random, unsigned threads, std::size_t cells_after) {
+  GraphOptions options;
+  options.random = &random;
+  options.threads = threads;
+  options.cells_after = cells_after;
+  return options;
+}
+
+struct Setting {
+  unsigned threads;
+  std::size_t cells_after;
+  bool verify;
+};
+
+class ShardsTest : public testing::TestWithParam<Setting> {
+ protected:
+  Model model_;
+};
+
+// With their numbers in the whole, samples alone have the losses and gradients of the shard.
+TEST_P(ShardsTest, HaveTheBitsOfMinibatchesOfTheirOwn) {
+  const auto [threads, cells_after, verify] = GetParam();
+  for (const Ends& ends :
+       {Ends{24}, Ends{1, 24}, Ends{0, 5, 5, 17, 24}, Ends{3, 6, 9, 12, 15, 18, 21, 24}}) {
+    SCOPED_TRACE(testing::PrintToString(ends));
+    Random random(7, 40);
+    GraphOptions options = options_of(random, threads, cells_after);
+    options.verify_batching = verify;
+    Minibatch batch(options);
+    for (int round = 0; round < 2; ++round) {  // cells are found in the first
+      random = Random(7, 41);
+      batch.clear();
+      batch.add_losses(kSamples, [&](auto& graph, auto i) { return model_.loss(graph, i); });
+      batch.forward();
+      std::vector<Gradients> gradients(ends.size());
+      batch.backward(ends, gradients);
+      std::uint32_t begin = 0;
+      for (std::size_t shard = 0; shard < ends.size(); ++shard) {
+        Random numbers(7, 41);
+        numbers.number_samples_from(begin);
+        Minibatch alone(options_of(numbers, 1, 0));
+        alone.add_losses(ends[shard] - begin,
+                         [&](auto& graph, auto i) { return model_.loss(graph, begin + i); });
+        alone.forward();
+        EXPECT_EQ(batch.loss_of(begin, ends[shard]), alone.loss_of(0, ends[shard] - begin));
+        EXPECT_EQ(model_.values(gradients[shard]), model_.values(alone.backward()))
+            << "shard " << shard;
+        begin = ends[shard];
+      }
+    }
+  }
+}
+
+// What is there already is continued, so that minibatches accumulate shard by shard.
+TEST_P(ShardsTest, AddToWhatIsThere) {
+  const auto [threads, cells_after, verify] = GetParam();
+  Random random(7), numbers(7);
+  Minibatch batch(options_of(random, threads, cells_after));
+  Minibatch alone(options_of(numbers, 1, 0));
+  std::vector<Gradients> gradients(2);
+  Gradients expected;
+  for (int round = 0; round < 2; ++round) {
+    batch.clear();
+    batch.add_losses(kSamples, [&](auto& graph, auto i) { return model_.loss(graph, i); });
+    batch.forward();
+    batch.backward(Ends{10, kSamples}, gradients);
+    alone.clear();
+    alone.add_losses(10, [&](auto& graph, auto i) { return model_.loss(graph, i); });
+    alone.forward();
+    alone.backward(expected);
+  }
+  EXPECT_EQ(model_.values(gradients[0]), model_.values(expected));
+}
+
+TEST_P(ShardsTest, RefusesEndsThatDoNotFit) {
+  Random random(7);
+  Minibatch batch(options_of(random, 1, 0));
+  batch.add_losses(4, [&](auto& graph, auto i) { return model_.loss(graph, i); });
+  batch.forward();
+  std::vector<Gradients> gradients(2);
+  const auto message = [&](const Ends& ends) {
+    return message_of<UsageError>([&] { batch.backward(ends, gradients); });
+  };
+  EXPECT_EQ(message({1, 3}),
+            "[backward] need ends of shards that do not fall, the last of them 4, the number of "
+            "samples; got 2 shards, the last with end 3");
+  EXPECT_NE(message({5, 4}).find("do not fall"), std::string::npos);
+  EXPECT_NE(message({}).find("got 0 shards"), std::string::npos);
+  EXPECT_EQ(message({4}), "[backward] need gradients for each shard; got 2 for 1");
+  batch.backward(Ends{2, 4}, gradients);
+  EXPECT_EQ(batch.trained_losses(), 4u);
+}
+
+TEST_P(ShardsTest, RefusesAMinibatchInParts) {
+  Random random(7);
+  GraphOptions options = options_of(random, 1, 0);
+  options.memory_limit = 1;
+  Minibatch batch(options);
+  batch.add_losses(4, [&](auto& graph, auto i) { return model_.loss(graph, i); });
+  batch.forward();
+  std::vector<Gradients> gradients(1);
+  EXPECT_NE(message_of<UsageError>([&] { batch.backward(Ends{4}, gradients); }).find("in 4 parts"),
+            std::string::npos);
+}
+
+INSTANTIATE_TEST_SUITE_P(Ways, ShardsTest,
+                         testing::Values(Setting{1, 0, false}, Setting{1, 1, false},
+                                         Setting{3, 1, false}, Setting{2, 1, true}),
+                         [](const auto& info) {
+                           return "Threads" + std::to_string(info.param.threads) + "Cells" +
+                                  std::to_string(info.param.cells_after) +
+                                  (info.param.verify ? "Verified" : "");
+                         });
+
+}  // namespace
+}  // namespace dynet_like

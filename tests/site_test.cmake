@@ -1,0 +1,16 @@
+# Shows that scripts/site.py accepts links that lead somewhere, and names those that do not. Arguments:
+# PYTHON, SCRIPT, WORK.
+file(REMOVE_RECURSE ${WORK})
+file(WRITE ${WORK}/b/index.html "<h1 id='there'>B</h1>")
+foreach(case IN ITEMS "b/index.html#there|0" "b|0" "https://example.org/none|1" "none.html|1" "b/index.html#none|1")
+  string(REPLACE "|" ";" case "${case}")
+  list(POP_FRONT case link)
+  file(WRITE ${WORK}/a.html "<a href='${link}'>x</a>")
+  execute_process(COMMAND ${PYTHON} ${SCRIPT} check ${WORK} RESULT_VARIABLE result ERROR_VARIABLE message OUTPUT_QUIET)
+  if(NOT result EQUAL case)
+    message(SEND_ERROR "${link}: need status ${case}; got ${result}: ${message}")
+  endif()
+  if(result EQUAL 1 AND NOT message MATCHES "a.html: ${link}|there are none")
+    message(SEND_ERROR "${link}: need its page in the message; got ${message}")
+  endif()
+endforeach()

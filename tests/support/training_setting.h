@@ -1,0 +1,19 @@
+// What a training run of a test does beside the plain one.
+#pragma once
+
+#include <functional>
+#include <ostream>
+
+#include "nn/train.h"
+
+namespace dynet_like::nn {
+
+struct TrainingSetting {
+  const char* name;
+  std::function<void(TrainingOptions&)> options = [](TrainingOptions&) {};
+  std::function<void(Trainer&)> trainer = [](Trainer&) {};
+};
+
+inline void PrintTo(const TrainingSetting& setting, std::ostream* out) { *out << setting.name; }
+
+}  // namespace dynet_like::nn
