@@ -122,7 +122,7 @@ void Executor::forward(std::span<const ValueRef> targets, bool free_unread,
     needed_.forget();
     throw;
   }
-  gather(read_soon);
+  if (!read_soon.empty()) gather(read_soon);  // else what is on its way stays
   queue_->submit();
   note_peak();
 }

@@ -21,6 +21,7 @@ void Executor::gather(std::span<const ValueRef> values) {
   std::size_t bytes = 0;
   for (const ValueRef& ref : values) bytes += bytes_of(ref);
   std::byte* to = results_.allocate_array<std::byte>(bytes);
+  std::vector<Gathered> gathered;
   for (const ValueRef& ref : values) {
     const Tape& tape = *common_.tapes[ref.tape].tape;
     const Value& value = tape.value(ref.value);
@@ -30,12 +31,13 @@ void Executor::gather(std::span<const ValueRef> values) {
     const void* const from = node + value.offset * size_of(dtype);
     queue_->add_all(dtype, to, bytes_of(ref) / size_of(dtype), {&from, nullptr, 1},
                     SumStart::first);
-    gathered_.push_back({ref, to});
+    gathered.push_back({ref, to});
     to += bytes_of(ref);
   }
-  if (gathered_.empty()) return;
-  const std::byte* const there = gathered_.front().at;
+  if (gathered.empty()) return;
+  const std::byte* const there = gathered.front().at;
   reading_->begin(there, static_cast<std::size_t>(to - there));
+  gathered_ = std::move(gathered);
 }
 
 std::size_t Executor::bytes_of(ValueRef ref) const {

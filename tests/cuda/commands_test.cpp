@@ -214,6 +214,26 @@ TEST_F(CommandsTest, AnErrorLeavesItUsable) {
   EXPECT_EQ(read(a, 2), (Floats{41, 82}));
 }
 
+// A submission larger than any before: memory for lists is there after one more round.
+TEST_F(CommandsTest, MemoryForListsGrowsAtOnce) {
+  const Floats numbers(40000, 1);
+  float* const there = make(numbers);
+  const auto submit_all = [&](const std::vector<std::size_t>& sizes) {
+    for (const std::size_t size : sizes) {
+      commands_.write(there, numbers.data(), size * sizeof(float));
+      commands_.submit();
+    }
+    runtime_.wait();
+  };
+  submit_all(std::vector<std::size_t>(20, 10));
+  const std::vector<std::size_t> round = {10, 20, 40000, 10, 10};
+  submit_all(round);
+  submit_all(round);
+  const std::uint64_t allocations = runtime_.counts().allocations;
+  for (int i = 0; i < 10; ++i) submit_all(round);
+  EXPECT_EQ(runtime_.counts().allocations, allocations);
+}
+
 TEST_F(CommandsTest, ErrorsOfArgumentsComeBeforeTheDevice) {
   float* const a = make({1});
   const float here = 1;

@@ -18,7 +18,9 @@ constexpr std::size_t kMostStagings = 64;
 
 Commands::Commands(Runtime& runtime, std::shared_ptr<MemorySource> memory)
     : runtime_(runtime), scratch_(std::move(memory)) {
+  for (auto* list : {&free_, &under_way_}) list->reserve(kMostStagings);
   stagings_.push_back(std::make_unique<Staging>(runtime));
+  current_ = stagings_.back().get();
 }
 
 void Commands::multiply(const LibraryProduct& product) {
@@ -100,7 +102,7 @@ void Commands::write(void* to, const void* from, std::size_t size) {
     return;
   }
   const std::size_t element = size_of(DType::f32);
-  const void* const staged = stagings_[current_]->add(from, size);
+  const void* const staged = current_->add(from, size);
   if (size % element != 0) return copy(to, staged, size);
   add_all(DType::f32, to, size / element, {&staged, nullptr, 1}, SumStart::first);
 }
@@ -144,34 +146,42 @@ void Commands::submit() {
   calls_wanted_ = kFirstCalls;
   if (calls_.empty()) return;
   const RuntimeUse use(runtime_);
-  Staging& staging = *stagings_[current_];
   try {
-    const std::size_t next = find_next_staging();
-    staging.upload();
+    find_free_staging();
+    current_->upload();
     calls_.run(runtime_);
-    staging.end_reading();
-    largest_ = std::max(largest_, staging.used());
-    current_ = next;
+    current_->end_reading();
   } catch (...) {
     calls_.clear();
     throw;
   }
   calls_.clear();
   reset_scratch();
-  stagings_[current_]->recycle(largest_);
+  if (current_->used() > largest_) {
+    largest_ = current_->used();
+    for (Staging* const staging : free_) staging->recycle(largest_);
+  }
+  under_way_.push_back(current_);
+  current_ = free_.back();
+  free_.pop_back();
 }
 
-// The oldest one if its lists were read, else a new one.
-std::size_t Commands::find_next_staging() {
-  const std::size_t oldest = (current_ + 1) % stagings_.size();
-  const bool is_free = oldest != current_ && stagings_[oldest]->is_read();
-  if (!is_free && stagings_.size() < kMostStagings) {
-    const auto place = stagings_.begin() + static_cast<std::ptrdiff_t>(current_ + 1);
-    stagings_.insert(place, std::make_unique<Staging>(runtime_));
-    return current_ + 1;
+// A new one if the lists of all others have yet to be read; where there are very many, waits.
+void Commands::find_free_staging() {
+  const auto free_oldest = [&] {
+    free_.push_back(under_way_.front());
+    under_way_.erase(under_way_.begin());
+    free_.back()->recycle(largest_);
+  };
+  while (!under_way_.empty() && under_way_.front()->is_read()) free_oldest();
+  if (!free_.empty()) return;
+  if (stagings_.size() < kMostStagings) {
+    stagings_.push_back(std::make_unique<Staging>(runtime_));
+    stagings_.back()->recycle(largest_);
+    return free_.push_back(stagings_.back().get());
   }
-  stagings_[oldest]->wait_until_read();
-  return oldest;
+  under_way_.front()->wait_until_read();
+  free_oldest();
 }
 
 }  // namespace dynet_like::detail::cuda

@@ -98,7 +98,7 @@ class Commands : public Workspace {
   /// Where a list will lie on the device when the kernels of this submission run.
   template <class T>
   T* stage(const T* list, std::size_t count) {
-    return static_cast<T*>(stagings_[current_]->add(list, count * sizeof(T)));
+    return static_cast<T*>(current_->add(list, count * sizeof(T)));
   }
   void* bytes(std::size_t size) override { return scratch_.allocate(size); }
   /// The next call may use the scratch memory again.
@@ -150,7 +150,7 @@ class Commands : public Workspace {
   bool joins_sums(DType dtype, const std::byte* sum, std::size_t size,
                   const Addends& addends) const;
 
-  std::size_t find_next_staging();
+  void find_free_staging();
 
   static constexpr unsigned kFirstCalls = 12, kMostCalls = 48;
 
@@ -158,8 +158,11 @@ class Commands : public Workspace {
   CallList calls_;
   unsigned calls_asked_ = 0;  ///< since the last submission
   unsigned calls_wanted_ = kFirstCalls;
-  std::vector<std::unique_ptr<Staging>> stagings_;  ///< a ring: behind the current is the oldest
-  std::size_t current_ = 0, largest_ = 0;           ///< most bytes of a submission
+  std::vector<std::unique_ptr<Staging>> stagings_;
+  Staging* current_;
+  std::vector<Staging*> free_;       ///< with room for the largest submission so far
+  std::vector<Staging*> under_way_;  ///< the oldest first
+  std::size_t largest_ = 0;          ///< bytes of that
   Arena scratch_;
   bool library_products_ = false;
 

@@ -2,6 +2,7 @@
 #include "dynet_like/device/cuda/staging.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 
 namespace dynet_like::detail::cuda {
@@ -67,7 +68,7 @@ void Staging::recycle(std::size_t size) noexcept {
   if (chunks_.size() == 1 && chunks_[0].size >= size) return;
   free_chunks();
   try {
-    if (size > 0) add_chunk(std::max(size, kFirstChunk));
+    if (size > 0) add_chunk(std::max(std::bit_ceil(size), kFirstChunk));
   } catch (...) {  // the next list begins with a small one
   }
 }
