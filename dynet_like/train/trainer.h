@@ -70,9 +70,9 @@ class Trainer {
   /// the parameters, or there are gradients but the trainer has no parameters or all of them are of
   /// another model's. Whatever it throws, also if memory runs out, no parameter has changed.
   ///
-  /// Nothing waits for a GPU: it looks at the gradients itself, and changes nothing unless they are
-  /// finite. Then the call after this, of `update` or of another function that needs to know,
-  /// throws NumericError before it does anything, and that update does not count.
+  /// A GPU checks the gradients itself, and nobody waits for it. If it refuses an update, the next
+  /// call of `update`, or of another function that depends on it, throws NumericError before it
+  /// does anything, and the refused update does not count.
   void update(const Gradients& gradients);
   /// Waits until it is known whether the last update was made, and throws NumericError if not.
   void finish_update();
@@ -98,7 +98,8 @@ class Trainer {
   /// From now on the learning rate is set after every update, and follows the cycle. Throws
   /// UsageError as CyclicalRate::check() does.
   void follow(const CyclicalRate& cycle);
-  /// Number of updates since the start or the last restart, and of those that were clipped.
+  /// Number of updates since the start or the last restart, with one that a GPU may yet refuse, and
+  /// of those that were clipped.
   std::uint64_t updates() const { return updates_; }
   std::uint64_t clipped_updates() {
     finish_update();

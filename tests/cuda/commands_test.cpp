@@ -104,7 +104,7 @@ TEST_F(CommandsTest, ASumThatAnotherReadsRunsBefore) {
   add(b, 2, {c}, SumStart::zero);
   EXPECT_EQ(read(a, 2), (Floats{31, 62}));
   EXPECT_EQ(read(b, 2), (Floats{42, 22}));
-  // Nobody may write what another sum reads, and this is not looked for: but such races are found.
+  // A sum must not write what another reads. Nothing checks that, but the emulator finds the race.
   add(a, 2, {b});
   add(b, 2, {c}, SumStart::zero);
   const std::string error = message_of<DeviceError>([&] { read(a, 2); });
@@ -148,12 +148,12 @@ TEST_F(CommandsTest, WritesTakeWhatIsThereNow) {
 }
 
 TEST_F(CommandsTest, OneCopyAndNoAllocationPerSubmission) {
-  float *const a = make(Floats(1000)), *const b = make(Floats(1000, 1));
+  float *const a = make(Floats(16)), *const b = make(Floats(16, 1));
   const std::vector<const void*> addends(40000, b);  // more than the first chunks hold
   const auto submit = [&] {
-    add(a, 1000, addends);
+    add(a, 16, addends);
     commands_.finish_sums();
-    add(a, 1000, {b});
+    add(a, 16, {b});
     static_cast<void>(commands_.bytes(5000));
     commands_.submit();
     runtime_.wait();
