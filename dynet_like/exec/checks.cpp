@@ -188,6 +188,12 @@ std::string describe(const CommonState& common, NodeRef ref) {
          (label.empty() ? "" : " (\"" + label + "\")") + names_of_inputs(tape, ref.node);
 }
 
+std::size_t first_not_finite(const CommonState& common, DType dtype, const std::byte* values,
+                             std::size_t n) {
+  const Seen seen(common, values, n * size_of(dtype));
+  return first_not_finite(dtype, seen.data(), n);
+}
+
 void check_finite(const CommonState& common, const std::string& node, const char* what, DType dtype,
                   const std::byte* values, std::size_t n) {
   const Seen seen(common, values, n * size_of(dtype));

@@ -27,6 +27,9 @@ void verify_gradient(const RunState& run, NodeRef ref, const std::byte* in_cells
 void verify_contributions(const CommonState& common, SharedContributions& in_cells,
                           SharedContributions& by_node);
 
+/// The first of n elements that is not finite, or n.
+std::size_t first_not_finite(const CommonState& common, DType dtype, const std::byte* values,
+                             std::size_t n);
 /// Throws NumericError, with `node` and `what`, at the first element that is not finite.
 void check_finite(const CommonState& common, const std::string& node, const char* what, DType dtype,
                   const std::byte* values, std::size_t n);

@@ -157,6 +157,10 @@ void RecursionRun::run_step_backward(Kind& kind, std::size_t s, Range rows) {
     wanted |= dx[j].wanted();
   }
   if (!wanted) return;
+  if (run_.options.detect_anomaly) {
+    const std::size_t first = rows.begin * step.members;
+    check_finite(kind, s, step.dy + first * step.stride, rows, "gradient");
+  }
   if (op.needs_inputs()) call.in = inputs_backward(kind, s, rows, dx);
   if (op.needs_output()) call.out.items = places(step, step.out, step.stride, rows);
   if (step.saved != nullptr) call.saved.items = places(step, step.saved, step.saved_stride, rows);

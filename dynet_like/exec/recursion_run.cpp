@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "dynet_like/exec/checks.h"
 #include "dynet_like/ops/structured.h"
 
 namespace dynet_like::detail {
@@ -109,6 +110,11 @@ void RecursionRun::sort_vertices() {
 
 void RecursionRun::allocate(Kind& kind) {
   if (kind.rows.empty()) return;
+  std::size_t widest = 0;
+  for (std::uint32_t level = 0; level < levels_; ++level) {
+    const auto [begin, end] = rows_of(kind, level);
+    widest = std::max<std::size_t>(widest, end - begin);
+  }
   for (const CellStep& of : kind.program->cell.steps) {
     const NodeType& type = (*op_.types)[of.type];
     const Signature& signature = type.signature;
@@ -120,7 +126,8 @@ void RecursionRun::allocate(Kind& kind) {
     step.stride = signature.output_size * element_;
     step.saved_stride = signature.saved_size * element_;
     step.deferred_stride = signature.deferred_size * element_;
-    const std::size_t items = kind.rows.size() * step.members;
+    step.of_level = is_of_level(*kind.program, kind.steps.size());
+    const std::size_t items = (step.of_level ? widest : kind.rows.size()) * step.members;
     const auto block = [&](std::size_t bytes) {
       std::byte* const memory = run_.values.allocate(bytes);
       blocks_.push_back({memory, bytes});
@@ -131,6 +138,15 @@ void RecursionRun::allocate(Kind& kind) {
     if (step.saved_stride > 0 && keeps_saved) step.saved = block(items * step.saved_stride);
     kind.steps.push_back(std::move(step));
   }
+}
+
+// Without a backward pass: no state, which other levels read, and nothing that runs for all.
+bool RecursionRun::is_of_level(const VertexProgram& program, std::size_t s) const {
+  return run_.options.inference && !program.hoisted[s] &&
+         std::none_of(program.states.begin(), program.states.end(),
+                      [&](const VertexProgram::State& state) {
+                        return program.cell.members[state.member].step == s;
+                      });
 }
 
 void RecursionRun::give_back() {
@@ -188,13 +204,20 @@ const void** RecursionRun::list_places(const Kind& kind, const CellStep& of, uns
     }
     const std::byte* from = shared_.empty() ? nullptr : shared_[kind.program->shared[e]].place;
     std::size_t stride = 0;
+    bool of_level = false;
     if (input.from == From::member) {
       const CellMember& producer = cell.members[input.index];
       const Step& step = kind.steps[producer.step];
       from = step.out + producer.place * step.stride + input.offset * element_;
       stride = step.members * step.stride;
+      of_level = step.of_level;
     }
-    for (std::size_t row = 0; row < rows; ++row) places[row * q + p] = from + row * stride;
+    for (std::uint32_t level = 0; level < levels_; ++level) {
+      const auto [begin, end] = rows_of(kind, level);
+      for (std::size_t row = begin, at = of_level ? 0 : begin; row < end; ++row, ++at) {
+        places[row * q + p] = from + at * stride;
+      }
+    }
   }
   return places;
 }
@@ -271,8 +294,28 @@ void RecursionRun::forward() {
 void RecursionRun::run_steps(Kind& kind, Range rows, bool hoisted) {
   if (rows.begin == rows.end) return;
   for (std::size_t s = 0; s < kind.steps.size(); ++s) {
-    if (kind.program->hoisted[s] == hoisted) run_step(kind.steps[s], rows);
+    Step& step = kind.steps[s];
+    if (kind.program->hoisted[s] != hoisted) continue;
+    run_step(step, rows);
+    if (!run_.options.detect_anomaly) continue;
+    const std::size_t first = step.of_level ? 0 : rows.begin * step.members;
+    check_finite(kind, s, step.out + first * step.stride, rows, "value");
   }
+}
+
+void RecursionRun::check_finite(const Kind& kind, std::size_t s, const std::byte* values,
+                                Range rows, const char* what) const {
+  const Step& step = kind.steps[s];
+  const std::size_t size = step.stride / element_;
+  const std::size_t n = (rows.end - rows.begin) * step.members * size;
+  const std::size_t at = first_not_finite(run_.common, op_.dtype, values, n);
+  if (at == n) return;
+  const std::size_t item = at / size;
+  const Row& row = kind.rows[rows.begin + item / step.members];
+  const std::string where = std::string(step.type->op->name) + " in vertex " +
+                            std::to_string(row.vertex) + " of " +
+                            describe(run_.common, members_[row.member].ref);
+  detail::check_finite(run_.common, where, what, op_.dtype, values + item * step.stride, size);
 }
 
 void RecursionRun::run_step(Step& step, Range rows) {
@@ -288,8 +331,9 @@ void RecursionRun::run_step(Step& step, Range rows) {
   call.type = &signature;
   call.n = (rows.end - rows.begin) * step.members;
   call.in = in;
-  call.out = step.out + first * step.stride;
-  if (step.saved != nullptr) call.saved = step.saved + first * step.saved_stride;
+  const std::size_t at = step.of_level ? 0 : first;
+  call.out = step.out + at * step.stride;
+  if (step.saved != nullptr) call.saved = step.saved + at * step.saved_stride;
   if (step.integers != nullptr) call.integers = step.integers + first * signature.integers;
   if (step.reals != nullptr) {
     call.reals =

@@ -67,6 +67,8 @@ class RecursionRun {
     const NodeType* type = nullptr;
     const Kernels* kernels = nullptr;
     std::size_t rows = 0, members = 0, stride = 0, saved_stride = 0, deferred_stride = 0;
+    /// Its outputs are read in their level alone, and the next level writes over them.
+    bool of_level = false;
     std::byte *out = nullptr, *saved = nullptr, *dy = nullptr, *deferred = nullptr;
     std::vector<Operand> in;
     const std::uint32_t* integers = nullptr;
@@ -130,6 +132,7 @@ class RecursionRun {
   }
   void sort_vertices();
   void allocate(Kind& kind);
+  bool is_of_level(const VertexProgram& program, std::size_t s) const;
   void list_inputs(Kind& kind);
   const void** list_places(const Kind& kind, const CellStep& of, unsigned j);
   void list_columns(const Kind& kind, const VertexProgram::Port& port, const void** places,
@@ -159,6 +162,9 @@ class RecursionRun {
   }
   void run_steps(Kind& kind, Range rows, bool hoisted);
   void run_step(Step& step, Range rows);
+  /// detect_anomaly, for what a step wrote or got: its outputs, or their gradients.
+  void check_finite(const Kind& kind, std::size_t s, const std::byte* block, Range rows,
+                    const char* what) const;
   /// Of all members that have a place for them, out of the blocks of the steps.
   void copy_states(std::byte* StateBlock::*from, std::byte* Member::*to);
   void run_copies();

@@ -101,6 +101,64 @@ TEST(RecursionModes, HaveTheSameBits) {
   EXPECT_TRUE(same(train(network, infers).values, plain.values));
 }
 
+// The operation and the vertex are named, forward and backward.
+TEST(RecursionModes, DetectAnomalyNamesTheVertex) {
+  ParameterCollection model;
+  const Parameter numbers = model.add_parameters({1, 4}, "numbers"),
+                  factor = model.add_parameters({1, 1}, ParameterInitConst(1), "factor");
+  const auto roots = recursion<Expression>(
+      [&](const Expression& x, const std::vector<Expression>& before) {
+        const Expression root = sqrt(parameter(*x.pg, factor) * x);
+        return before.empty() ? root : root + before[0];
+      },
+      "roots");
+  GraphOptions options;
+  options.detect_anomaly = true;
+  const auto error_of = [&](const std::vector<float>& values) {
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      numbers.values().set(i, static_cast<double>(values[i]));
+    }
+    ComputationGraph graph(options);
+    const auto states = roots(Structure::sequence(4), parameter(graph, numbers));
+    return message_of<NumericError>([&] { graph.backward(sum_elems(states.all())); });
+  };
+  EXPECT_EQ(error_of({1, 4, 9, 16}), "nothing was thrown");
+  const std::string forward = error_of({1, 4, -9, 16}), backward = error_of({1, 0, 9, 16});
+  EXPECT_TRUE(
+      forward.ends_with("nan in element 0 of the value of sqrt in vertex 2 of roots, node "
+                        "2 of sample 0, of \"/numbers\", \"/factor\""))
+      << forward;
+  EXPECT_TRUE(
+      backward.ends_with("inf in element 0 of the gradient of matrix_product in vertex 1 of "
+                         "roots, node 2 of sample 0, of \"/numbers\", \"/factor\""))
+      << backward;
+}
+
+// What a level computes on the way to its states is written over by the next.
+TEST(RecursionModes, InferenceReusesWhatOneLevelComputes) {
+  constexpr unsigned kWide = 50;
+  ParameterCollection model;
+  const Parameter in = model.add_parameters({kWide, 1}), out = model.add_parameters({1, kWide});
+  const auto narrow =
+      recursion<Expression>([&](const Expression& x, const std::vector<Expression>& before) {
+        if (before.empty()) return x;
+        return tanh(parameter(*x.pg, out) * tanh(parameter(*x.pg, in) * before[0]));
+      });
+  const auto peak = [&](bool inference, unsigned n) {
+    GraphOptions options;
+    options.inference = inference;
+    ComputationGraph graph(options);
+    const std::vector<float> numbers(n);
+    narrow(Structure::sequence(n), input(graph, {1, n}, numbers)).last().value();
+    return static_cast<double>(graph.explain().peak_bytes);
+  };
+  const auto per_vertex = [&](bool inference) {
+    return (peak(inference, 40000) - peak(inference, 20000)) / 20000;
+  };
+  EXPECT_GT(per_vertex(false), 2 * kWide * sizeof(float));
+  EXPECT_LT(per_vertex(true), 0.5 * kWide * sizeof(float));
+}
+
 TEST(RecursionModes, DropoutIsDrawnForEveryVertex) {
   Network network;
   network.dropout_rate = 0.5f;

@@ -106,6 +106,21 @@ class Chain {
       return emissions(0, at, count) + ChainShape<E>::load_scores(start_ + at, count);
     });
   }
+  // Whether one tag is possible in a column: then no other has a sum.
+  HWY_INLINE bool has_one_tag(std::size_t t) const {
+    return tags_[t] >= 0 && tags_[t] < static_cast<E>(shape_.tags);
+  }
+  std::size_t tag(std::size_t t) const { return static_cast<std::size_t>(tags_[t]); }
+  // Whether column t follows from one transition.
+  HWY_INLINE bool is_known(std::size_t t) const { return has_one_tag(t) && has_one_tag(t - 1); }
+  // `step` where it is.
+  HWY_INLINE E known_step(std::size_t t, const E* before, E* logs) const {
+    const E score = before[tag(t - 1)] + transitions_.scores[tag(t) * shape_.tags + tag(t - 1)] +
+                    emissions_[t * shape_.tags + tag(t)];
+    std::fill_n(logs, shape_.width, -std::numeric_limits<E>::infinity());
+    logs[tag(t)] = std::isinf(score) ? score : E(0);
+    return score;
+  }
   // Of column t, from those before, whose powers of e go to `powers`.
   HWY_INLINE E step(std::size_t t, const E* before, E* powers, E* sums, E* logs) const {
     shape_.each([&](std::size_t at, std::size_t)
@@ -214,10 +229,14 @@ void chain_forward(const ForwardCall& call) {
     double base = static_cast<double>(chain.begin(logs[0]));
     for (std::size_t t = 1; t < chain.length; ++t) {
       const E* const before = logs[(t - 1) % 2];
-      base += static_cast<double>(chain.step(t, before, powers, sums, logs[t % 2]));
+      const bool is_known = chain.is_known(t);
+      base += static_cast<double>(is_known ? chain.known_step(t, before, logs[t % 2])
+                                           : chain.step(t, before, powers, sums, logs[t % 2]));
       if (call.saved == nullptr) continue;
-      std::copy_n(before, shape.tags, saved);
-      std::copy_n(sums, shape.tags, saved + shape.tags);
+      if (!is_known) {
+        std::copy_n(before, shape.tags, saved);
+        std::copy_n(sums, shape.tags, saved + shape.tags);
+      }
       saved += 2 * shape.tags;
     }
     const E* const last = logs[(chain.length - 1) % 2];
@@ -225,9 +244,9 @@ void chain_forward(const ForwardCall& call) {
     E largest, sum;
     chain.finish(last, powers, largest, sum);
     const double result = base + static_cast<double>(largest);
-    const bool is_known = !std::isinf(result) || std::isnan(sum);
+    const bool is_possible = !std::isinf(result) || std::isnan(sum);
     static_cast<E*>(call.out)[i] =
-        static_cast<E>(is_known ? result + std::log(static_cast<double>(sum)) : result);
+        static_cast<E>(is_possible ? result + std::log(static_cast<double>(sum)) : result);
   }
 }
 
@@ -264,7 +283,8 @@ class ChainGradients {
     for (std::size_t t = chain.length; t-- > 0;) {
       E* const dx = to(0);
       put_slopes(dx == nullptr ? nullptr : dx + t * shape_.tags, adds(0));
-      if (t > 0) step(chain, column(saved, t - 1));
+      if (t == 0) break;
+      chain.is_known(t) ? known_step(chain, t) : step(chain, column(saved, t - 1));
     }
     put_slopes(to(2), adds(2));
     if (wants_transitions_) put_transitions(to(1), adds(1));
@@ -325,6 +345,19 @@ class ChainGradients {
     });
     if (any_small) add_small(chain);
   }
+  // The same where one transition is possible: it gets all.
+  HWY_INLINE void known_step(const Chain<E>& chain, std::size_t t) {
+    const E slope = slopes_[chain.tag(t)];
+    std::fill_n(slopes_, shape_.width, E(0));
+    slopes_[chain.tag(t - 1)] = slope;
+    if (!wants_transitions_) return;
+    begin_exact();
+    exact_[chain.tag(t) * shape_.width + chain.tag(t - 1)] += slope;
+  }
+  HWY_INLINE void begin_exact() {
+    if (!has_exact_) std::fill_n(exact_, shape_.matrix(), E(0));
+    has_exact_ = true;
+  }
   // Of tags whose sums are made of logarithms.
   HWY_NOINLINE void keep_slopes_of_small(const E* sums) {
     small_.clear();
@@ -334,8 +367,7 @@ class ChainGradients {
     }
   }
   HWY_NOINLINE void add_small(const Chain<E>& chain) {
-    if (wants_transitions_ && !has_exact_) std::fill_n(exact_, shape_.matrix(), E(0));
-    has_exact_ = true;
+    if (wants_transitions_) begin_exact();
     for (const auto& [j, slope] : small_) {
       const E sum = chain.exact(logs_, j);
       const E* const column = transitions_.scores + j * shape_.tags;

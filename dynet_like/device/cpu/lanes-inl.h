@@ -8,6 +8,7 @@
 #define DYNET_LIKE_LANES_INL
 #endif
 
+#include <algorithm>
 #include <cstddef>
 #include <utility>
 
@@ -26,9 +27,9 @@ struct Lanes {
   using Tag = hn::ScalableTag<E>;
   using Mask = hn::Mask<Tag>;
   static constexpr std::size_t size = hn::MaxLanes(Tag());
-  // x86's own instructions, and whether masked loads and stores leave other memory alone.
-  static constexpr bool is_x86 =
-      HWY_ARCH_X86 && HWY_TARGET != HWY_EMU128 && HWY_TARGET != HWY_SCALAR;
+  // Without SIMD; x86's own instructions; whether masked loads and stores leave other memory alone.
+  static constexpr bool is_emulated = HWY_TARGET == HWY_EMU128 || HWY_TARGET == HWY_SCALAR;
+  static constexpr bool is_x86 = HWY_ARCH_X86 && !is_emulated;
   static constexpr bool masks_memory = is_x86 && HWY_TARGET <= HWY_AVX2;
 
   hn::Vec<Tag> v;
@@ -66,17 +67,13 @@ struct Lanes {
   static HWY_INLINE Mask first(std::size_t n) { return hn::FirstN(Tag(), n); }
 
   HWY_INLINE E sum() const { return hn::GetLane(hn::SumOfLanes(Tag(), v)); }
-  HWY_INLINE E max() const { return largest<Tag>(v); }
-
- private:
-  // By halves: MaxOfLanes of Highway's emulated vectors takes -infinity for the lowest number.
-  template <class D>
-  static HWY_INLINE E largest(hn::Vec<D> x) {
-    if constexpr (hn::MaxLanes(D()) > 1) {
-      const hn::Half<D> half;
-      return largest<hn::Half<D>>(hn::Max(hn::LowerHalf(half, x), hn::UpperHalf(half, x)));
+  HWY_INLINE E max() const {
+    if constexpr (is_emulated) {  // whose MaxOfLanes takes -infinity for the lowest number
+      E lanes[size];
+      store(lanes);
+      return *std::max_element(lanes, lanes + size);
     } else {
-      return hn::GetLane(x);
+      return hn::GetLane(hn::MaxOfLanes(Tag(), v));
     }
   }
 };
