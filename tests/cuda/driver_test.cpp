@@ -86,6 +86,24 @@ TEST_F(DriverTest, WhatIsCopiedMustStayAsItIs) {
   runtime_.free_pinned(pinned);
 }
 
+// Of two copies to the same memory the later one stays, as the stream's order says.
+TEST_F(DriverTest, CopiesToTheSameMemoryFollowOneAnother) {
+  const Floats ones = {1, 1, 1, 1};
+  runtime_.copy_to_device(there_, ones.data(), 16);
+  runtime_.wait();
+  auto* const pinned = static_cast<float*>(runtime_.allocate_pinned(16));
+  runtime_.copy_to_host(pinned, there_, 8);
+  launch(4, add_one, there_);
+  runtime_.copy_to_host(pinned, there_, 16);
+  runtime_.wait();
+  EXPECT_EQ(Floats(pinned, pinned + 4), (Floats{2, 2, 2, 2}));
+  runtime_.copy_to_host(pinned, there_, 8);
+  runtime_.copy_to_host(pinned, there_, 16);
+  pinned[3] = 5;
+  EXPECT_HAS(error_of_wait(), "need 16 bytes of this process as they were");
+  runtime_.free_pinned(pinned);
+}
+
 TEST_F(DriverTest, PinnedMemoryIsFreedAfterAWait) {
   auto* const pinned = static_cast<float*>(runtime_.allocate_pinned(16));
   runtime_.copy_to_host(pinned, there_, 16);

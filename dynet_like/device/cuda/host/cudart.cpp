@@ -253,6 +253,7 @@ cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t size, cudaMe
       driver.need_host(what, to);
       std::memset(to, 0xff, size);  // until it arrives it is not there
       work.here = to;
+      work.writes_here = true;
     } else {
       driver.need_device(what, to, size);
     }

@@ -7,6 +7,7 @@
 #include <functional>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "dynet_like/core/errors.h"
 #include "dynet_like/device/cuda/host/faults.h"
@@ -19,6 +20,19 @@ constexpr std::size_t kAddresses = std::size_t{16} << 30;
 
 std::uint64_t digest_of(const void* at, std::size_t size) {
   return std::hash<std::string_view>()({static_cast<const char*>(at), size});
+}
+
+void need_unchanged(const Work& work) {
+  if (work.here == nullptr || digest_of(work.here, work.size) == work.digest) return;
+  throw DeviceError("[cuda-host] need " + std::to_string(work.size) +
+                    " bytes of this process as they were until they were copied; got others: a "
+                    "wait is missing");
+}
+
+bool overlaps(const Work& work, const void* at, std::size_t size) {
+  const auto* const here = static_cast<const std::byte*>(work.here);
+  const auto* const begin = static_cast<const std::byte*>(at);
+  return here != nullptr && here < begin + size && begin < here + work.size;
 }
 
 }  // namespace
@@ -116,12 +130,17 @@ void Driver::run_first(cudaStream_t stream) {
   Work work = std::move(stream->queue.front());
   stream->queue.pop_front();
   ++stream->done;
-  if (work.here != nullptr && digest_of(work.here, work.size) != work.digest) {
-    throw DeviceError("[cuda-host] need " + std::to_string(work.size) +
-                      " bytes of this process as they were until they were copied; got others: a "
-                      "wait is missing");
+  need_unchanged(work);
+  if (!work.writes_here) return work.run(work);
+  // Of what comes later, some may have the same memory: the stream itself changes it.
+  std::vector<Work*, OwnMemory<Work*>> beside;
+  for (Work& later : stream->queue) {
+    if (!overlaps(later, work.here, work.size)) continue;
+    need_unchanged(later);
+    beside.push_back(&later);
   }
   work.run(work);
+  for (Work* const later : beside) later->digest = digest_of(later->here, later->size);
 }
 
 void Driver::run_all() {
@@ -129,11 +148,9 @@ void Driver::run_all() {
 }
 
 bool Driver::is_in_use(const void* at, std::size_t size) const {
-  const auto* const begin = static_cast<const std::byte*>(at);
   for (const cudaStream_t stream : streams) {
     for (const Work& work : stream->queue) {
-      const auto* const here = static_cast<const std::byte*>(work.here);
-      if (here != nullptr && here < begin + size && begin < here + work.size) return true;
+      if (overlaps(work, at, size)) return true;
     }
   }
   return false;

@@ -32,6 +32,7 @@ struct Work {
   const void* here = nullptr;
   std::size_t size = 0;
   std::uint64_t digest = 0;
+  bool writes_here = false;
 
   template <class T>
   T& as() {
