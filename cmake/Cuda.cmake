@@ -7,10 +7,13 @@ target_compile_definitions(dynet_like PRIVATE DYNET_LIKE_CUDA)
 
 if(DYNET_LIKE_CUDA STREQUAL HOST)
   file(GLOB host_sources CONFIGURE_DEPENDS ${folder}/host/*.cpp)
-  list(FILTER sources EXCLUDE REGEX "/cuda_(runtime|cublas)\\.cpp$")
-  set_source_files_properties(${kernels} PROPERTIES LANGUAGE CXX COMPILE_OPTIONS "-xc++")
+  list(FILTER sources EXCLUDE REGEX "/loader\\.cpp$")
+  set_source_files_properties(${kernels} PROPERTIES LANGUAGE CXX
+                              COMPILE_OPTIONS "${dynet_like_host_kernel_options}")
   target_sources(dynet_like PRIVATE ${sources} ${host_sources} ${kernels})
   target_compile_definitions(dynet_like PRIVATE DYNET_LIKE_CUDA_HOST)
+  # CUDA's runtime and cuBLAS, which run on the CPU.
+  target_include_directories(dynet_like PRIVATE ${folder}/host/toolkit)
 else()
   find_package(CUDAToolkit REQUIRED)
   target_sources(dynet_like PRIVATE ${sources} ${kernels})
@@ -24,7 +27,8 @@ else()
   endif()
   target_compile_options(dynet_like PRIVATE "$<$<COMPILE_LANGUAGE:CUDA>:${cuda_options}>")
   # Programs start without a driver: the runtime is linked statically and looks for it when it is
-  # asked for devices; of cuBLAS only the headers are used, and it is loaded for the first product.
+  # asked for devices; of cuBLAS only the headers are used, and it is loaded when its products
+  # are allowed.
   target_include_directories(dynet_like SYSTEM PRIVATE ${CUDAToolkit_INCLUDE_DIRS})
   target_link_libraries(dynet_like PRIVATE CUDA::cudart_static ${CMAKE_DL_LIBS})
 endif()

@@ -108,3 +108,12 @@ function(dynet_like_program name)
   dynet_like_target(${name})
   target_link_libraries(${name} PRIVATE dynet_like::nn fmt::fmt)
 endfunction()
+
+# Kernels for GPUs that run on the CPU: every access is told to hooks of the emulator, which finds races and
+# misaligned vectors, and functions round as a GPU's. Sanitizers of the whole build have their own hooks.
+set(dynet_like_host_kernel_options -xc++)
+if(NOT DYNET_LIKE_SANITIZE)
+  list(APPEND dynet_like_host_kernel_options -fsanitize=thread -fsanitize=alignment
+       -include ${PROJECT_SOURCE_DIR}/dynet_like/device/cuda/host/libm.h
+       "$<$<CXX_COMPILER_ID:GNU>:--param=tsan-instrument-func-entry-exit=0>")
+endif()

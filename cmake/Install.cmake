@@ -21,7 +21,7 @@ if(DYNET_LIKE_CUDA)
   install(FILES ${launcher_headers} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/dynet_like/device/cuda)
 endif()
 if(DYNET_LIKE_CUDA STREQUAL HOST)
-  install(FILES dynet_like/device/cuda/host/words.h
+  install(FILES dynet_like/device/cuda/host/function.h dynet_like/device/cuda/host/words.h
           DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/dynet_like/device/cuda/host)
 endif()
 

@@ -12,6 +12,7 @@ set_source_files_properties(${folder}/main.cpp PROPERTIES COMPILE_DEFINITIONS
   "DYNET_LIKE_SOURCE_DIR=\"${PROJECT_SOURCE_DIR}\";DYNET_LIKE_DATA=\"${data}\"")
 if(DYNET_LIKE_CUDA STREQUAL HOST)
   target_compile_definitions(test_support PUBLIC DYNET_LIKE_CUDA_HOST)
+  target_include_directories(test_support PUBLIC ${PROJECT_SOURCE_DIR}/dynet_like/device/cuda/host/toolkit)
 endif()
 # Tests are compiled more often than they run: with little optimisation, and with none where a sanitizer
 # makes code three times as long to compile. The library keeps its own. A precompiled header serves code

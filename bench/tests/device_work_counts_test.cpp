@@ -96,17 +96,19 @@ void check_rules(const std::string& name, const Work& work) {
     EXPECT_EQ(pass->allocations, 0u) << name;
     EXPECT_EQ(pass->fallbacks, 0u) << name;
   }
-  EXPECT_LE(work.forward.copies_to_device, 1u) << name;
-  EXPECT_LE(work.backward.copies_to_device, 1u) << name;
-  // The losses come back in one copy, and nothing else does.
+  // The device begins while a pass is being asked for: lists travel with 12 calls, 24, and 48 each.
+  for (const DeviceCounts* pass : {&work.forward, &work.backward}) {
+    EXPECT_LE(pass->copies_to_device, 3 + work.kernel_calls / 24) << name;
+  }
+  // The losses come back in one copy, and the host waits for them and for nothing else.
   EXPECT_EQ(work.forward.copies_to_host, 1u) << name;
   EXPECT_EQ(work.forward.synchronisations, 1u) << name;
   EXPECT_EQ(work.backward.copies_to_host, 0u) << name;
   EXPECT_EQ(work.backward.synchronisations, 0u) << name;
-  // An update is two passes: it asks first whether all gradients are finite, and waits for that.
-  EXPECT_LE(work.update.copies_to_device, 2u) << name;
+  // What an update asks of the gradients stays on the device; the trainer hears of it later.
+  EXPECT_LE(work.update.copies_to_device, 1u) << name;
   EXPECT_LE(work.update.copies_to_host, 1u) << name;
-  EXPECT_LE(work.update.synchronisations, 1u) << name;
+  EXPECT_EQ(work.update.synchronisations, 0u) << name;
 }
 
 void add_rows(const ModelKind& model, Form form, Bounds::Table& table) {

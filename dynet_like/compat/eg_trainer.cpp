@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -119,11 +120,13 @@ class EGCore : public dynet_like::Trainer {
     const Gradients& all = gradients;
     const Gradients none = {};
     dynet_like::Trainer::update(all.has_any_of(collection_) ? all : none);
+    finish_update();
     count_decay();
   }
 
  protected:
-  double norm_for_clipping(const Gradients&, std::span<const Storage>) const override {
+  std::optional<double> norm_for_clipping(const Gradients&,
+                                          std::span<const Storage>) const override {
     return norm_of_all_;
   }
 

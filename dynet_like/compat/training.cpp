@@ -3,6 +3,7 @@
 
 #include <iostream>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 
@@ -22,7 +23,7 @@ class ClippingByAll : public Core {
       : Core(m, arguments...), collection_(m) {}
 
  protected:
-  double norm_for_clipping(
+  std::optional<double> norm_for_clipping(
       const dynet_like::Gradients& gradients,
       std::span<const std::shared_ptr<dynet_like::ParameterStorage>>) const override {
     return gradients.norm(collection_, true);
@@ -97,6 +98,7 @@ void Trainer::update() {
   const std::uint64_t clips_before = core_->clipped_updates();
   detail::take_written_gradients();
   change_parameters();
+  core_->finish_update();  // as in DyNet, it is known now whether it was made
   const auto clipped = static_cast<real>(core_->clipped_updates() - clips_before);
   learning_rate = core_->learning_rate;  // some rules change it
   ++updates;

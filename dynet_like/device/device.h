@@ -9,19 +9,21 @@
 #include <vector>
 
 #include "dynet_like/core/memory.h"
+#include "dynet_like/device/device_counts.h"
 #include "dynet_like/device/queue.h"
 #include "dynet_like/device/updates.h"
 
 namespace dynet_like {
 
-/// What a device was asked to do since it was opened. The CPU counts nothing.
-struct DeviceCounts {
-  std::uint64_t launches = 0;  ///< of kernels, and of library products
-  std::uint64_t copies_to_device = 0, bytes_to_device = 0;
-  std::uint64_t copies_to_host = 0, bytes_to_host = 0;
-  std::uint64_t synchronisations = 0;  ///< waits of the host for the device
-  std::uint64_t allocations = 0, bytes_in_use = 0, peak_bytes = 0;
-  std::uint64_t fallbacks = 0;  ///< batches of ops without a kernel there, run on the CPU
+/// Bytes of a device on their way to this process, beside whatever is asked for later.
+class Reading {
+ public:
+  virtual ~Reading() = default;
+  /// Asks for `size` bytes as they are after all that was asked for before. Those of an earlier
+  /// call are forgotten.
+  virtual void begin(const void* from, std::size_t size) = 0;
+  /// Waits for them, and for nothing else. They stay until the next `begin`.
+  virtual std::byte* wait() = 0;
 };
 
 /// The CPU, or a GPU. Its functions do what they are asked for in the order of the calls, those of
@@ -43,6 +45,8 @@ class Device {
   /// Bytes of this process to the device and back; `read` waits for all that was asked for before.
   virtual void write(void* to, const void* from, std::size_t size) = 0;
   virtual void read(void* to, const void* from, std::size_t size) = 0;
+  /// Null for the CPU, whose memory need not be read.
+  virtual std::unique_ptr<Reading> make_reading() { return nullptr; }
   /// From one place on the device to another, which must not overlap.
   virtual void copy(void* to, const void* from, std::size_t size) = 0;
   virtual void zero(void* to, std::size_t size) = 0;
@@ -52,6 +56,7 @@ class Device {
 
   /// Lets cuBLAS make the largest products of weight gradients, which may be faster. Their bits
   /// then follow from its version, too. Off unless it is asked for; the CPU has no use for it.
+  /// Throws DeviceError if cuBLAS is not there.
   virtual void allow_library_products(bool /*allow*/) {}
 
   virtual DeviceCounts counts() const { return {}; }

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <span>
 
 #include "dynet_like/core/dtype.h"
@@ -59,6 +60,26 @@ struct AdamConstants {
   float beta_1, beta_2, epsilon;
 };
 
+/// Whether gradients are finite, and the factor that clips them, as a device finds out while this
+/// process goes on: the passes of an update may depend on it.
+class GradientCheck {
+ public:
+  struct Result {
+    double factor = 1;  ///< of the gradients; NaN: passes that depend on it have changed nothing
+    double norm = 0;    ///< if there is a threshold
+    /// The first number that is not finite, if there is one: which of all, and what it is.
+    bool has_fault = false;
+    std::size_t fault_at = 0;
+    double fault = 0;
+  };
+
+  virtual ~GradientCheck() = default;
+  /// Asks for it. Gradients whose norm is larger than `threshold` are scaled down to it; 0 is none.
+  virtual void begin(DType dtype, std::span<const Stretch> stretches, double threshold) = 0;
+  /// Waits for it, and for nothing that was asked for later.
+  virtual Result wait() = 0;
+};
+
 /// The passes of a device over its own memory. Every number is rounded after every operation, so
 /// that all devices agree. Lists are of no use after a call.
 class Updates {
@@ -92,9 +113,16 @@ class Updates {
   /// The sum of the squares of all these numbers, in double; not finite if one of them is not.
   virtual double sum_of_squares(DType dtype, std::span<const Stretch> stretches) const = 0;
 
+  /// Null where passes happen at once, so that there is nothing to go on with.
+  virtual std::unique_ptr<GradientCheck> make_gradient_check() const { return nullptr; }
+
   /// Makes these passes. If one throws, none of them changes anything: a device does not begin
-  /// before all of them were asked for.
-  virtual void together(const std::function<void()>& passes) const { passes(); }
+  /// before all of them were asked for. With a check, which has begun, gradients are multiplied by
+  /// its factor, and if they are not finite nothing is changed.
+  virtual void together(const std::function<void()>& passes,
+                        const GradientCheck* /*check*/ = nullptr) const {
+    passes();
+  }
 };
 
 /// The CPU's passes, with the best instruction set of this machine.

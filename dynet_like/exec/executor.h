@@ -140,7 +140,7 @@ class Executor {
   Tensor contiguous(ValueRef ref, const std::byte* node, Copies& copies);
   const std::byte* whole_table(const ParameterStorage& table, const Gradients& gradients);
   void gather(std::span<const ValueRef> values);
-  Block read_gathered();
+  std::byte* read_gathered();
   std::size_t bytes_of(ValueRef ref) const;
   void count_bounds();
   std::size_t count_batches() const;
@@ -177,6 +177,7 @@ class Executor {
   };
   Arena results_;
   std::vector<Gathered> gathered_;
+  std::unique_ptr<Reading> reading_;           ///< of what was gathered
   std::vector<std::vector<NodeState>> spare_;  ///< memory of tapes that were cleared
 };
 

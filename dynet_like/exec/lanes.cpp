@@ -23,7 +23,8 @@ Executor::Executor(const GraphOptions& options)
       queue_(make_queue(pool_, kernel_seconds_)),
       needed_(common_),
       shared_(common_),
-      results_(common_.memory) {
+      results_(common_.memory),
+      reading_(common_.options.device->make_reading()) {
   use_lanes(1);
 }
 
@@ -121,7 +122,7 @@ void Executor::forward(std::span<const ValueRef> targets, bool free_unread,
     needed_.forget();
     throw;
   }
-  gather(read_soon);
+  if (!read_soon.empty()) gather(read_soon);  // else what is on its way stays
   queue_->submit();
   note_peak();
 }

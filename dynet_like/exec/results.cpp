@@ -21,6 +21,7 @@ void Executor::gather(std::span<const ValueRef> values) {
   std::size_t bytes = 0;
   for (const ValueRef& ref : values) bytes += bytes_of(ref);
   std::byte* to = results_.allocate_array<std::byte>(bytes);
+  std::vector<Gathered> gathered;
   for (const ValueRef& ref : values) {
     const Tape& tape = *common_.tapes[ref.tape].tape;
     const Value& value = tape.value(ref.value);
@@ -30,9 +31,13 @@ void Executor::gather(std::span<const ValueRef> values) {
     const void* const from = node + value.offset * size_of(dtype);
     queue_->add_all(dtype, to, bytes_of(ref) / size_of(dtype), {&from, nullptr, 1},
                     SumStart::first);
-    gathered_.push_back({ref, to});
+    gathered.push_back({ref, to});
     to += bytes_of(ref);
   }
+  if (gathered.empty()) return;
+  const std::byte* const there = gathered.front().at;
+  reading_->begin(there, static_cast<std::size_t>(to - there));
+  gathered_ = std::move(gathered);
 }
 
 std::size_t Executor::bytes_of(ValueRef ref) const {
@@ -41,14 +46,7 @@ std::size_t Executor::bytes_of(ValueRef ref) const {
 }
 
 // They lie one behind the other.
-Block Executor::read_gathered() {
-  if (gathered_.empty()) return Block();
-  const std::byte* const there = gathered_.front().at;
-  const Gathered& last = gathered_.back();
-  Block here(static_cast<std::size_t>(last.at - there) + bytes_of(last.ref));
-  common_.options.device->read(here.data(), there, here.size());
-  return here;
-}
+std::byte* Executor::read_gathered() { return gathered_.empty() ? nullptr : reading_->wait(); }
 
 void Executor::bring(std::span<const ValueRef> values) {
   if (is_on_cpu()) return;
@@ -59,9 +57,9 @@ void Executor::bring(std::span<const ValueRef> values) {
   }
   gather(wanted);
   queue_->submit();
-  const Block here = read_gathered();
+  std::byte* const here = read_gathered();
   for (const Gathered& gathered : gathered_) {
-    const std::byte* const from = here.data() + (gathered.at - gathered_.front().at);
+    const std::byte* const from = here + (gathered.at - gathered_.front().at);
     value_copies_.try_emplace({gathered.ref.tape, gathered.ref.value}, from,
                               from + bytes_of(gathered.ref));
   }
@@ -69,7 +67,7 @@ void Executor::bring(std::span<const ValueRef> values) {
 }
 
 void Executor::sum_values(std::span<const ValueRef> values, std::span<double> sums) {
-  const Block here = read_gathered();
+  std::byte* const here = read_gathered();
   const std::byte* const there = gathered_.empty() ? nullptr : gathered_.front().at;
   std::size_t next = 0;  // they come in the same order
   for (std::size_t i = 0; i < values.size(); ++i) {
@@ -81,7 +79,7 @@ void Executor::sum_values(std::span<const ValueRef> values, std::span<double> su
     }
     const Tape& tape = *common_.tapes[values[i].tape].tape;
     sums[i] = sum_of(Tensor(tape.dim_of(values[i].value), tape.shape_of(values[i].value).dtype,
-                            here.data() + (gathered_[next].at - there)));
+                            here + (gathered_[next].at - there)));
   }
 }
 

@@ -2,6 +2,7 @@
 #include "dynet_like/params/parameter_values.h"
 
 #include <algorithm>
+#include <mutex>
 #include <utility>
 
 #include "dynet_like/device/cpu/digest.h"
@@ -22,6 +23,9 @@ void ParameterValues::move_to_shared_memory() {
 
 std::byte* ParameterValues::on_host() const {
   if (is_on_cpu()) return data();
+  // Several threads may be the first to read; a copy that arrives must not overwrite one in use.
+  static std::mutex mutex;
+  const std::lock_guard lock(mutex);
   if (!copy_is_good_) read();
   return copy_.data();
 }

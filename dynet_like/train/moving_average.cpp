@@ -81,9 +81,13 @@ void ParameterAverages::prepare(std::span<const std::shared_ptr<ParameterStorage
     averages_.push_back(std::move(average));
   }
   pairs_.clear();
-  for (const Average& average : averages_) {
+  taken_.clear();
+  taken_.reserve(averages_.size());
+  for (std::size_t i = 0; i < averages_.size(); ++i) {
+    const Average& average = averages_[i];
     const ParameterStorage& storage = *average.parameter;
     if (!storage.updated) continue;
+    taken_.push_back(i);
     const double share = settings.kind == MovingAverage::Cumulative
                              ? 1 / static_cast<double>(average.count + 1)
                              : 1 - static_cast<double>(settings.beta);
@@ -103,9 +107,7 @@ void ParameterAverages::take() const {
 }
 
 void ParameterAverages::count() {
-  for (Average& average : averages_) {
-    if (average.parameter->updated) ++average.count;
-  }
+  for (const std::size_t i : taken_) ++averages_[i].count;
 }
 
 void ParameterAverages::replace(std::vector<Average> averages) {

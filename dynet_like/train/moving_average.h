@@ -69,6 +69,7 @@ class ParameterAverages {
  private:
   std::vector<Average> averages_;
   std::vector<detail::Pair> pairs_;                    // what take() is about to do
+  std::vector<std::size_t> taken_;                     // which averages these are
   std::unordered_set<const ParameterStorage*> known_;  // those in averages_
   bool swapped_ = false, saved_ = false;
 };

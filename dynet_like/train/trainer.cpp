@@ -12,60 +12,12 @@
 #include "dynet_like/core/text.h"
 #include "dynet_like/device/updates.h"
 #include "dynet_like/train/parameter_state.h"
+#include "dynet_like/train/update_check.h"
 #include "dynet_like/train/update_rule.h"
 
 namespace dynet_like {
 
 using namespace detail;
-
-namespace {
-
-struct Fault {
-  std::size_t at;
-  double value;
-};
-
-// The first element that is not finite.
-std::optional<Fault> find_fault(const ParameterStorage& storage, const Stretch& stretch) {
-  const std::size_t bytes = stretch.count * size_of(storage.dtype);
-  const Block copy(bytes);
-  storage.device().read(copy.data(), stretch.begin, bytes);
-  const Tensor numbers(Dim({static_cast<unsigned>(stretch.count)}), storage.dtype, copy.data());
-  for (std::size_t i = 0; i < stretch.count; ++i) {
-    if (!std::isfinite(numbers.at(i))) return Fault{i, numbers.at(i)};
-  }
-  return {};
-}
-
-[[noreturn]] void refuse(const ParameterStorage& storage, double value, const std::string& place) {
-  throw NumericError(fmt::format("[Trainer] need finite gradients; got {} for \"{}\", element {}",
-                                 value, storage.name, place));
-}
-
-// All in one pass; what is wrong is looked for only then.
-void check_finite(const Gradients& gradients,
-                  std::span<const std::shared_ptr<ParameterStorage>> storages) {
-  if (storages.empty()) return;
-  std::vector<Stretch> all;
-  for (const auto& storage : storages) {
-    for (const Stretch& stretch : gradients.stretches(*storage)) all.push_back(stretch);
-  }
-  const ParameterStorage& any = *storages.front();
-  if (any.device().updates().all_finite(any.dtype, all)) return;
-  for (const auto& storage : storages) {
-    for (const Stretch& stretch : gradients.stretches(*storage)) {
-      const auto fault = find_fault(*storage, stretch);
-      if (!fault) continue;
-      if (!storage->is_table) refuse(*storage, fault->value, fmt::to_string(fault->at));
-      const std::size_t entry = storage->entry_size();
-      refuse(*storage, fault->value,
-             fmt::format("{} of row {}", fault->at % entry,
-                         gradients.find_rows(*storage)->rows[fault->at / entry]));
-    }
-  }
-}
-
-}  // namespace
 
 // What one update changes: in one pass, or table by table on the CPU, where rows are left behind.
 struct Trainer::Changes {
@@ -81,7 +33,10 @@ struct Trainer::Changes {
 
 Trainer::Trainer(ParameterCollection collection, float learning_rate,
                  std::shared_ptr<const UpdateRule> rule)
-    : learning_rate(learning_rate), collection_(std::move(collection)), rule_(std::move(rule)) {}
+    : learning_rate(learning_rate),
+      collection_(std::move(collection)),
+      rule_(std::move(rule)),
+      check_(std::make_unique<UpdateCheck>()) {}
 
 Trainer::~Trainer() {
   for (const auto& parameter : parameters_) parameter->detach();
@@ -120,18 +75,13 @@ std::vector<std::shared_ptr<ParameterStorage>> Trainer::updated_storages() const
   return updated;
 }
 
-double Trainer::norm_for_clipping(
-    const Gradients& gradients, std::span<const std::shared_ptr<ParameterStorage>> updated) const {
-  return gradients.norm(updated);
-}
-
 // The factor that clips the gradients. Throws NumericError unless all of them are finite; a finite
 // norm says that they are.
-double Trainer::gradient_scale(const Gradients& gradients) const {
+double Trainer::gradient_scale(const Gradients& gradients, Storages updated,
+                               std::optional<double> own_norm) const {
   const bool clips = clip_threshold > 0;
-  const auto updated = updated_storages();
-  const double norm = clips ? norm_for_clipping(gradients, updated) : 0;
-  if (!clips || !std::isfinite(norm)) check_finite(gradients, updated);
+  const double norm = !clips ? 0 : own_norm ? *own_norm : gradients.norm(updated);
+  if (!clips || !std::isfinite(norm)) UpdateCheck::need_finite(gradients, updated);
   if (!std::isfinite(norm)) {
     throw NumericError(fmt::format("[Trainer] need a finite norm of the gradients; got {}", norm));
   }
@@ -203,11 +153,18 @@ void Trainer::check_own(const Gradients& gradients) const {
 }
 
 void Trainer::update(const Gradients& gradients) {
+  finish_update();
   check_settings();
   find_parameters();
   check_own(gradients);
   // All that can fail comes first.
-  const std::vector<Step> steps = this->steps(gradient_scale(gradients));
+  const auto updated = updated_storages();
+  const std::optional<double> own_norm =
+      clip_threshold > 0 ? norm_for_clipping(gradients, updated) : std::nullopt;
+  const bool device_decides =
+      !own_norm && check_->begin(gradients, updated, static_cast<double>(clip_threshold));
+  const std::vector<Step> steps =
+      this->steps(device_decides ? 1 : gradient_scale(gradients, updated, own_norm));
   const bool averages = averages_.is_due(updates_ + 1);
   const bool exact = sparse_updates == SparseUpdates::exact;
   std::vector<Changes> changes(steps.size());
@@ -220,20 +177,34 @@ void Trainer::update(const Gradients& gradients) {
     parameter.prepare(steps[group], exact);
     plan(parameter, gradients, steps[group], changes[group]);
   }
-  if (averages) averages_.prepare(updated_storages());
-  collection_.device()->updates().together([&] {
+  if (averages) averages_.prepare(updated);
+  const auto all = [&] {
     for (std::size_t group = 0; group < steps.size(); ++group) make(changes[group], steps[group]);
     if (averages) averages_.take();
-  });
+  };
+  collection_.device()->updates().together(all, device_decides ? check_->condition() : nullptr);
   collection_.device()->submit();
   for (const Changes& some : changes) {
     for (ParameterState* parameter : some.parameters) parameter->storage().values.device_written();
   }
-  if (averages) averages_.count();
   gradients.mark_used();
   ++updates_;
-  if (steps.front().scale != 1) ++clipped_updates_;
   if (cycle_) learning_rate = cycle_->after(updates_);
+  unfinished_ = {true, device_decides, averages, steps.front().scale != 1};
+  if (!device_decides) finish_update();
+}
+
+void Trainer::finish_update() {
+  const Unfinished update = std::exchange(unfinished_, {});
+  if (!update.any) return;
+  try {
+    if (update.device_decides ? check_->finish() : update.clipped) ++clipped_updates_;
+    if (update.averages) averages_.count();
+  } catch (const NumericError&) {
+    --updates_;
+    if (cycle_) learning_rate = cycle_->after(updates_);
+    throw;
+  }
 }
 
 void Trainer::plan(ParameterState& parameter, const Gradients& gradients, Step step,
@@ -268,6 +239,7 @@ void Trainer::enable_clipping(float threshold) {
 }
 
 void Trainer::restart() {
+  unfinished_ = {};
   for (const auto& parameter : parameters_) parameter->forget();
   averages_.replace({});
   updates_ = clipped_updates_ = 0;
@@ -280,6 +252,7 @@ void Trainer::restart(float learning_rate) {
 }
 
 void Trainer::forget_moments() {
+  finish_update();
   for (const auto& parameter : parameters_) parameter->forget();
   if (averages_.swapped()) averages_.replace({});
 }
@@ -318,6 +291,7 @@ void Trainer::cumulative_moving_average(unsigned update_freq) {
 }
 
 void Trainer::swap_params_to_moving_average(bool save_weights, bool bias_correction) {
+  finish_update();
   averages_.swap_in(save_weights, bias_correction);
 }
 

@@ -19,6 +19,7 @@ namespace dynet_like {
 namespace detail {
 class ParameterState;
 struct Step;
+class UpdateCheck;
 class UpdateRule;
 }  // namespace detail
 
@@ -68,7 +69,13 @@ class Trainer {
   /// and UsageError if the learning rate or the weight decay is out of range, averages stand in for
   /// the parameters, or there are gradients but the trainer has no parameters or all of them are of
   /// another model's. Whatever it throws, also if memory runs out, no parameter has changed.
+  ///
+  /// A GPU checks the gradients itself, and nobody waits for it. If it refuses an update, the next
+  /// call of `update`, or of another function that depends on it, throws NumericError before it
+  /// does anything, and the refused update does not count.
   void update(const Gradients& gradients);
+  /// Waits until it is known whether the last update was made, and throws NumericError if not.
+  void finish_update();
 
   /// Gradients whose norm over all updated parameters is larger are scaled down to it (Pascanu et
   /// al. 2013). It is off at first, unlike DyNet's.
@@ -91,9 +98,13 @@ class Trainer {
   /// From now on the learning rate is set after every update, and follows the cycle. Throws
   /// UsageError as CyclicalRate::check() does.
   void follow(const CyclicalRate& cycle);
-  /// Number of updates since the start or the last restart, and of those that were clipped.
+  /// Number of updates since the start or the last restart, with one that a GPU may yet refuse, and
+  /// of those that were clipped.
   std::uint64_t updates() const { return updates_; }
-  std::uint64_t clipped_updates() const { return clipped_updates_; }
+  std::uint64_t clipped_updates() {
+    finish_update();
+    return clipped_updates_;
+  }
 
   /// Moving averages of the updated parameters, taken in every update_freq-th update. Averages are
   /// of whole tables, which costs a pass over all rows each time. Throws UsageError unless
@@ -129,12 +140,21 @@ class Trainer {
   Trainer(ParameterCollection collection, float learning_rate,
           std::shared_ptr<const detail::UpdateRule> rule);
 
-  /// The norm that is compared with the threshold: that of the gradients of what is updated.
-  virtual double norm_for_clipping(
-      const Gradients& gradients, std::span<const std::shared_ptr<ParameterStorage>> updated) const;
+  using Storages = std::span<const std::shared_ptr<ParameterStorage>>;
+
+  /// The norm that is compared with the threshold, if it is not that of the gradients of what is
+  /// updated, which a device finds itself.
+  virtual std::optional<double> norm_for_clipping(const Gradients& /*gradients*/,
+                                                  Storages /*updated*/) const {
+    return {};
+  }
 
  private:
   struct Changes;
+  /// What is to be counted of the last update once it is known whether it was made.
+  struct Unfinished {
+    bool any = false, device_decides = false, averages = false, clipped = false;
+  };
 
   std::string kind() const;
   void find_parameters();
@@ -146,7 +166,8 @@ class Trainer {
   void check_weights_in_place() const;
   void check_own(const Gradients& gradients) const;
   void start_averaging(const MovingAverageSettings& settings);
-  double gradient_scale(const Gradients& gradients) const;
+  double gradient_scale(const Gradients& gradients, Storages updated,
+                        std::optional<double> own_norm) const;
   void plan(detail::ParameterState& parameter, const Gradients& gradients, detail::Step step,
             Changes& changes) const;
   void make(const Changes& changes, detail::Step step) const;
@@ -163,6 +184,8 @@ class Trainer {
   std::uint64_t updates_ = 0, clipped_updates_ = 0;
   std::optional<CyclicalRate> cycle_;
   ParameterAverages averages_;
+  std::unique_ptr<detail::UpdateCheck> check_;
+  Unfinished unfinished_;
 };
 
 }  // namespace dynet_like

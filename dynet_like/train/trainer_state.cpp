@@ -64,6 +64,7 @@ std::string Trainer::kind() const {
 }
 
 TrainerState Trainer::state() {
+  finish_update();
   check_weights_in_place();
   find_parameters();
   TrainerState state;
@@ -153,6 +154,7 @@ void Trainer::load_state(const TrainerState& state) {
   }
   averages_.replace(std::move(averages));
   // From here on nothing fails.
+  unfinished_ = {};
   for (const auto& parameter : parameters_) {
     with_moments.contains(parameter.get()) ? parameter->refresh_all() : parameter->forget();
   }

@@ -283,15 +283,20 @@ void TrainingRun::make_due_update() {
 void TrainingRun::make_update(const Gradients& gradients) {
   set_learning_rate();
   is_saved_ = false;
+  const std::uint64_t updates = trainer_.updates();
   try {
     if (!std::isfinite(pending_.loss)) {
       throw NumericError(fmt::format("[TrainingRun] need a finite loss; got {}", pending_.loss));
     }
     trainer_.update(gradients);
+    // Later is early enough, unless the next update is to be made all the same.
+    const bool is_last = position_ + 1 == minibatches_.size();
+    if (options_.not_finite != NotFinite::fail || is_last) trainer_.finish_update();
     ++progress_.updates;
     progress_.loss += pending_.loss;
     progress_.losses += pending_.losses;
   } catch (const NumericError&) {
+    if (trainer_.updates() < updates) --progress_.updates;  // it was the one before
     if (options_.not_finite == NotFinite::fail) throw;
     ++progress_.skipped;
   }

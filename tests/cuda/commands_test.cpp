@@ -37,6 +37,7 @@ class CommandsTest : public testing::Test {
     memory_.push_back(runtime_.allocate(numbers.size() * sizeof(float)));
     auto* const there = static_cast<float*>(memory_.back());
     runtime_.copy_to_device(there, numbers.data(), numbers.size() * sizeof(float));
+    runtime_.wait();
     return there;
   }
   Floats read(const void* from, std::size_t size) {
@@ -99,9 +100,15 @@ TEST_F(CommandsTest, ASumThatAnotherReadsRunsBefore) {
   EXPECT_EQ(launches(), 2u);
   EXPECT_EQ(read(c, 2), (Floats{42, 22}));
   add(a, 2, {b});
-  add(b, 2, {c}, SumStart::zero);  // what the other reads is not what it had read
+  commands_.finish_sums();
+  add(b, 2, {c}, SumStart::zero);
   EXPECT_EQ(read(a, 2), (Floats{31, 62}));
   EXPECT_EQ(read(b, 2), (Floats{42, 22}));
+  // A sum must not write what another reads. Nothing checks that, but the emulator finds the race.
+  add(a, 2, {b});
+  add(b, 2, {c}, SumStart::zero);
+  const std::string error = message_of<DeviceError>([&] { read(a, 2); });
+  EXPECT_NE(error.find("need a barrier between threads"), std::string::npos) << error;
 }
 
 TEST_F(CommandsTest, OverlappingPlacesRunOneAfterTheOther) {
@@ -141,14 +148,15 @@ TEST_F(CommandsTest, WritesTakeWhatIsThereNow) {
 }
 
 TEST_F(CommandsTest, OneCopyAndNoAllocationPerSubmission) {
-  float *const a = make(Floats(1000)), *const b = make(Floats(1000, 1));
+  float *const a = make(Floats(16)), *const b = make(Floats(16, 1));
   const std::vector<const void*> addends(40000, b);  // more than the first chunks hold
   const auto submit = [&] {
-    add(a, 1000, addends);
+    add(a, 16, addends);
     commands_.finish_sums();
-    add(a, 1000, {b});
+    add(a, 16, {b});
     static_cast<void>(commands_.bytes(5000));
     commands_.submit();
+    runtime_.wait();
   };
   for (int i = 0; i < 4; ++i) submit();
   const DeviceCounts before = runtime_.counts();
@@ -158,11 +166,35 @@ TEST_F(CommandsTest, OneCopyAndNoAllocationPerSubmission) {
   EXPECT_EQ(after.launches - before.launches, 15u);  // so many addends take two
   EXPECT_EQ(after.allocations, before.allocations);
   EXPECT_EQ(after.bytes_in_use, before.bytes_in_use);
-  EXPECT_EQ(after.synchronisations, before.synchronisations);
+  EXPECT_EQ(after.synchronisations - before.synchronisations, 5u);
   EXPECT_EQ(read(a, 1)[0], 9 * 40001);
 }
 
 __global__ void fail(const float*) { throw DeviceError("a kernel failed"); }
+
+__global__ void nothing(const float*) {}
+
+TEST_F(CommandsTest, TheDeviceBeginsWhileItIsAskedForMore) {
+  float* const a = make({1});
+  const auto launched_after = [&](unsigned calls) {
+    for (unsigned i = 0; i < calls; ++i) {
+      commands_.launch({1, 1, 1, 1}, nothing, a);
+      commands_.end_call();
+    }
+    return runtime_.counts().launches;
+  };
+  EXPECT_EQ(launched_after(11), 0u);
+  EXPECT_EQ(launched_after(1), 12u);
+  EXPECT_EQ(launched_after(23), 12u);
+  EXPECT_EQ(launched_after(1), 36u);
+  EXPECT_EQ(launched_after(47), 36u);
+  EXPECT_EQ(launched_after(1 + 48), 36u + 96u);
+  commands_.submit();  // a pass ends
+  EXPECT_EQ(launched_after(12), 132u + 12u);
+  EXPECT_EQ(runtime_.counts().synchronisations, 1u);  // that of `make`
+  commands_.submit();
+  runtime_.wait();
+}
 
 TEST_F(CommandsTest, AnErrorLeavesItUsable) {
   float *const a = make({1, 2}), *const b = make({10, 20});
@@ -170,12 +202,36 @@ TEST_F(CommandsTest, AnErrorLeavesItUsable) {
     add(a, 2, {b});
     commands_.launch({1, 1, 1, 1}, fail, a);
     commands_.zero(a, 2 * sizeof(float));  // comes after it, so it does not happen
-    EXPECT_EQ(message_of<DeviceError>([&] { commands_.submit(); }), "a kernel failed");
+    const std::string error = message_of<DeviceError>([&] {
+      commands_.submit();
+      runtime_.wait();
+    });
+    EXPECT_NE(error.find("a kernel failed"), std::string::npos) << error;
     EXPECT_EQ(launches(), 0u);
   }
   EXPECT_EQ(read(a, 2), (Floats{31, 62}));
   add(a, 2, {b});
   EXPECT_EQ(read(a, 2), (Floats{41, 82}));
+}
+
+// A submission larger than any before: memory for lists is there after one more round.
+TEST_F(CommandsTest, MemoryForListsGrowsAtOnce) {
+  const Floats numbers(40000, 1);
+  float* const there = make(numbers);
+  const auto submit_all = [&](const std::vector<std::size_t>& sizes) {
+    for (const std::size_t size : sizes) {
+      commands_.write(there, numbers.data(), size * sizeof(float));
+      commands_.submit();
+    }
+    runtime_.wait();
+  };
+  submit_all(std::vector<std::size_t>(20, 10));
+  const std::vector<std::size_t> round = {10, 20, 40000, 10, 10};
+  submit_all(round);
+  submit_all(round);
+  const std::uint64_t allocations = runtime_.counts().allocations;
+  for (int i = 0; i < 10; ++i) submit_all(round);
+  EXPECT_EQ(runtime_.counts().allocations, allocations);
 }
 
 TEST_F(CommandsTest, ErrorsOfArgumentsComeBeforeTheDevice) {
@@ -190,11 +246,13 @@ TEST_F(CommandsTest, ErrorsOfArgumentsComeBeforeTheDevice) {
 // c = a b + beta c of matrices in larger ones, against sums in long double.
 template <class T>
 void check_products(Runtime& runtime, DType dtype) {
+  runtime.open_products();
   Random random(3);
   const auto make = [&](std::vector<T>& numbers) {
     for (T& number : numbers) number = static_cast<T>(random.normal());
     void* const there = runtime.allocate(numbers.size() * sizeof(T));
     runtime.copy_to_device(there, numbers.data(), numbers.size() * sizeof(T));
+    runtime.wait();
     return there;
   };
   for (const auto& [rows, columns, inner] :
@@ -249,6 +307,7 @@ TEST_F(CommandsTest, LibraryProductsAreProducts) {
 TEST_F(CommandsTest, ProductsRunInTheirPlace) {
   float *const a = make({1, 2, 3, 4}), *const x = make({1, 1}), *const y = make({0, 0});
   add(x, 2, {x + 0});
+  runtime_.open_products();
   LibraryProduct product{DType::f32, 2, 1, 2, a, 2, false, x, 2, false, y, 2, 0};
   commands_.multiply(product);
   add(y, 2, {x});

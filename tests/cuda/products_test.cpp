@@ -326,6 +326,7 @@ TYPED_TEST(CudaOuterProductsTest, LibraryOnlyWhereAskedForAndLarge) {
   };
   static_assert(160 * 150 * 720 >= kLibraryProduct && 160 * 150 * 300 < kLibraryProduct);
   EXPECT_EQ(launches_of(720), 2u) << "chunks, and the sum of their sums";
+  this->shared_->runtime.open_products();
   this->shared_->commands.allow_library_products(true);
   EXPECT_EQ(launches_of(720), 3u) << "both sides are gathered and multiplied";
   EXPECT_EQ(launches_of(300), 2u);

@@ -1,4 +1,4 @@
-// Trainers on the device that runs CUDA's kernels on the CPU: the bits of the CPU, few launches,
+// Trainers on a GPU, or on the CPU in its place: the bits of the CPU, few launches,
 // checkpoints that move between devices, and memory of this process that takes part.
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -14,6 +14,8 @@
 
 #include "dynet_like/dynet_like.h"
 #include "dynet_like/io/checkpoint.h"
+#include "tests/support/cuda_device.h"
+#include "tests/support/message_of.h"
 #include "tests/train/trainer_kinds.h"
 
 namespace dynet_like {
@@ -23,7 +25,7 @@ using trainer_kinds::Kind;
 using trainer_kinds::kinds;
 using trainer_kinds::random_values;
 
-std::shared_ptr<Device> cuda() { return open_device("cuda-host"); }
+std::shared_ptr<Device> cuda() { return open_device(kCudaDevice); }
 
 /// A model of dense parameters and tables with gradients by hand: the same numbers on all devices.
 struct Training {
@@ -151,8 +153,8 @@ TEST_P(CudaTraining, TakesFewLaunches) {
   training.trainer->update(gradients);
   cuda()->read(&ignored, training.w.get_storage().values.data(), sizeof ignored);
   const DeviceCounts after = cuda()->counts();
-  EXPECT_LE(after.launches - before.launches, 4u);  // check twice, update, average
-  EXPECT_LE(after.synchronisations - before.synchronisations, 2u);
+  EXPECT_LE(after.launches - before.launches, 4u);                  // check twice, update, average
+  EXPECT_EQ(after.synchronisations - before.synchronisations, 1u);  // this test's own
 }
 
 TEST_P(CudaTraining, GoesOnFromACheckpointOfAnotherDevice) {
@@ -182,6 +184,74 @@ TEST_P(CudaTraining, GoesOnFromACheckpointOfAnotherDevice) {
 
 INSTANTIATE_TEST_SUITE_P(AllTrainers, CudaTraining, ::testing::ValuesIn(kinds()),
                          [](const auto& info) { return std::string(info.param.name); });
+
+// Trains on eight minibatches, and reads their losses before backward or after it. Bounds what each
+// asks of a device.
+std::vector<float> losses_in_training(const std::shared_ptr<Device>& device) {
+  ParameterCollection model(1, DType::f32, device);
+  const Parameter w = model.add_parameters({8, 8});
+  const LookupParameter words = model.add_lookup_parameters(5, {8});
+  AdamTrainer trainer(model, 0.01f);
+  trainer.enable_clipping(0.1f);
+  GraphOptions options;
+  options.device = device;
+  Minibatch batch(options);
+  std::vector<float> losses;
+  for (unsigned step = 0; step < 8; ++step, batch.clear()) {
+    const DeviceCounts before = device->counts();
+    for (unsigned sample = 0; sample < 3; ++sample) {
+      ComputationGraph& graph = batch.new_graph();
+      Expression h = lookup(graph, words, sample);
+      for (unsigned i = 0; i < 20 + sample; ++i) h = tanh(parameter(graph, w) * h);
+      batch.add_loss(sum_elems(square(h)));
+    }
+    batch.start();
+    if (step % 2 == 0) losses.push_back(batch.loss());
+    const Gradients& gradients = batch.backward();
+    if (step % 2 == 1) losses.push_back(batch.loss());
+    trainer.update(gradients);
+    const DeviceCounts after = device->counts();
+    EXPECT_LE(after.synchronisations - before.synchronisations, 1u) << step;
+    EXPECT_LE(after.copies_to_host - before.copies_to_host, 2u) << step;
+    if (step > 3) {
+      EXPECT_EQ(after.allocations, before.allocations) << step;
+    }
+    EXPECT_EQ(trainer.updates(), step + 1);
+  }
+  EXPECT_EQ(trainer.clipped_updates(), 8u);
+  return losses;
+}
+
+// Forward, backward and update of a minibatch wait for the losses alone.
+TEST(CudaTrainingLoop, AMinibatchWaitsOnce) {
+  const std::vector<float> expected = losses_in_training(cpu_device());
+  const std::vector<float> losses = losses_in_training(cuda());
+  for (std::size_t i = 0; i < expected.size(); ++i) EXPECT_NEAR(losses[i], expected[i], 1e-5) << i;
+}
+
+// Products of the library within a pass: the numbers of the project's own, but for rounding.
+TEST(CudaGradients, MayBeProductsOfTheLibrary) {
+  const auto gradients_with = [](bool library) {
+    cuda()->allow_library_products(library);
+    ParameterCollection model(1, DType::f32, cuda());
+    const Parameter w = model.add_parameters({256, 256}), x = model.add_parameters({256, 300});
+    GraphOptions options;
+    options.device = cuda();
+    ComputationGraph graph(options);
+    std::vector<Expression> losses;
+    for (unsigned column = 0; column < 300; ++column) {
+      losses.push_back(
+          sum_elems(square(parameter(graph, w) * pick(parameter(graph, x), column, 1))));
+    }
+    const Gradients& gradients = graph.backward(sum(losses));
+    return gradients.values(w);
+  };
+  const std::vector<float> own = gradients_with(false), library = gradients_with(true);
+  cuda()->allow_library_products(false);
+  float largest = 0;
+  for (const float number : own) largest = std::max(largest, std::abs(number));
+  for (std::size_t i = 0; i < own.size(); ++i) ASSERT_NEAR(own[i], library[i], 1e-5f * largest);
+}
 
 // What a program writes into values() reaches the next run and the next update, and it sees what
 // the device has changed.
@@ -235,11 +305,43 @@ TEST(CudaGradients, AddUpAndAreChecked) {
     add_to(a, table, 2, bad);
     SimpleSGDTrainer trainer(model);
     const std::vector<float> before = as_vector(w.get_storage().tensor());
-    EXPECT_THROW(trainer.update(a), NumericError);
+    EXPECT_THROW(trainer_kinds::update_now(trainer, a), NumericError);
+    EXPECT_EQ(trainer.updates(), 0u);
     EXPECT_EQ(as_vector(w.get_storage().tensor()), before);
     a.clear();
     EXPECT_EQ(a.values(w), std::vector<float>(3000, 0));
   }
+}
+
+// An update waits for nothing; the next call says what became of it.
+TEST_P(CudaTraining, TheNextCallSaysThatAnUpdateWasRefused) {
+  Training training(GetParam(), DType::f32, cuda()), twin(GetParam(), DType::f32, cuda());
+  for (Training* one : {&training, &twin}) {
+    one->trainer->enable_clipping(3.0f);
+    one->trainer->cumulative_moving_average();
+    one->trainer->sparse_updates = SparseUpdates::exact;
+    one->trainer->follow({0.01f, 0.1f, 4});
+    one->step(0);
+  }
+  Gradients bad = training.gradients(1);
+  std::vector<double> row(7, 0);
+  row[3] = std::numeric_limits<double>::quiet_NaN();
+  add_to(bad, training.words, 8, row);
+  const DeviceCounts before = cuda()->counts();
+  training.trainer->update(bad);
+  EXPECT_EQ(cuda()->counts().synchronisations, before.synchronisations);
+  bad.clear();  // what was looked at is gone
+  const std::string message =
+      message_of<NumericError>([&] { training.trainer->update(training.gradients(2)); });
+  EXPECT_EQ(message, "[Trainer] need finite gradients; got nan for \"/words\", element 3 of row 8");
+  EXPECT_EQ(training.trainer->updates(), 1u);
+  EXPECT_EQ(training.trainer->learning_rate, twin.trainer->learning_rate);
+  expect_same(training, twin, true);
+  twin.random = training.random;
+  training.step(3), twin.step(3);
+  training.trainer->finish_update();
+  expect_same(training, twin, true);
+  EXPECT_EQ(training.trainer->clipped_updates(), twin.trainer->clipped_updates());
 }
 
 }  // namespace

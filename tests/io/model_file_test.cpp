@@ -51,7 +51,9 @@ struct Training {
   std::unique_ptr<Trainer> trainer;
   Random random;
 
-  Training(std::uint64_t seed, DType dtype, const Kind& kind) : model(seed, dtype), random(seed) {
+  Training(std::uint64_t seed, DType dtype, const Kind& kind,
+           const std::shared_ptr<Device>& device = default_device())
+      : model(seed, dtype, device), random(seed) {
     matrix = model.add_parameters({3, 4}, "W");
     ParameterCollection part = model.add_subcollection("part");
     vector = part.add_parameters({5}, ParameterInitNormal(), "b");
@@ -392,9 +394,10 @@ TEST_F(ModelFileTest, ACorruptedHeaderChangesNothing) {
   EXPECT_TRUE(Snapshot(training) == before);
 }
 
-// A child process with a limit on file sizes, which stands for a full disk or a kill.
+// A child process with a limit on file sizes, which stands for a full disk or a kill. It cannot use
+// a GPU that its parent has opened.
 TEST_F(ModelFileTest, AFailedOrKilledSaveLeavesTheOldFile) {
-  Training training(1, DType::f32, adam_);
+  Training training(1, DType::f32, adam_, cpu_device());
   training.step();
   save_checkpoint(path(), training.model, *training.trainer, training.random);
   const std::string before = contents(path());

@@ -9,6 +9,9 @@
 #include <system_error>
 
 #include "dynet_like/exec/cell_learner.h"
+#ifdef DYNET_LIKE_CUDA_HOST
+#include "dynet_like/device/cuda/host/faults.h"
+#endif
 
 // Memory that is not there is an error to handle, under the sanitizers too.
 extern "C" const char* __asan_default_options();
@@ -19,6 +22,16 @@ extern "C" const char* __tsan_default_options() { return "allocator_may_return_n
 namespace {
 
 constexpr std::string_view kDevice = "--device=";
+
+#ifdef DYNET_LIKE_CUDA_HOST
+// No test may leave behind what was wrong on the device and nobody saw.
+class FaultListener final : public testing::EmptyTestEventListener {
+  void OnTestEnd(const testing::TestInfo&) override {
+    const std::string fault = dynet_like::detail::cuda::host::take_fault();
+    if (!fault.empty()) ADD_FAILURE() << fault;
+  }
+};
+#endif
 
 // What an environment variable of this name says goes before it.
 void set_default(const char* name, const std::string& value) { ::setenv(name, value.c_str(), 0); }
@@ -47,6 +60,9 @@ int main(int argc, char** argv) {
     return 2;
   }
   ::setenv("TMPDIR", folder.c_str(), 1);
+#ifdef DYNET_LIKE_CUDA_HOST
+  testing::UnitTest::GetInstance()->listeners().Append(new FaultListener());
+#endif
   const int result = RUN_ALL_TESTS();
   std::error_code ignored;
   std::filesystem::remove_all(folder, ignored);

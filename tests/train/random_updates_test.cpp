@@ -6,6 +6,7 @@
 #include <cmath>
 #include <limits>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -116,11 +117,11 @@ struct Descent : SimpleSGDTrainer {
   Descent(const ParameterCollection& model, bool clips_by_all)
       : SimpleSGDTrainer(model, 1.0f), model(model), clips_by_all(clips_by_all) {}
 
-  double norm_for_clipping(
+  std::optional<double> norm_for_clipping(
       const Gradients& gradients,
-      std::span<const std::shared_ptr<ParameterStorage>> updated) const override {
-    return clips_by_all ? gradients.norm(model, true)
-                        : SimpleSGDTrainer::norm_for_clipping(gradients, updated);
+      std::span<const std::shared_ptr<ParameterStorage>>) const override {
+    if (!clips_by_all) return {};
+    return gradients.norm(model, true);
   }
 
   const ParameterCollection model;

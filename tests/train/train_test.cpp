@@ -314,7 +314,7 @@ TEST(TrainerClippingTest, TheNormMustBeANumber) {
   Gradients gradients;
   add_to(gradients, w, {1e200});
   trainer.enable_clipping();
-  EXPECT_THROW(trainer.update(gradients), NumericError);
+  EXPECT_THROW(update_now(trainer, gradients), NumericError);
   EXPECT_EQ(w.values().at(0), 0.0);
 }
 
@@ -332,13 +332,16 @@ TEST_P(TrainerTest, GradientsThatAreNotFiniteChangeNothing) {
     add_to(gradients, table, 1, {1, -std::nan("")});
     const Bytes before = bytes_of(first.get_storage());
     const std::uint64_t version = first.get_storage().values.version();
-    EXPECT_EQ(message_of<NumericError>([&] { trainer->update(gradients); }),
+    EXPECT_EQ(message_of<NumericError>([&] { update_now(*trainer, gradients); }),
               "[Trainer] need finite gradients; got inf for \"/bad\", element 1");
     bad.set_updated(false);
-    const std::string message = message_of<NumericError>([&] { trainer->update(gradients); });
+    const std::string message = message_of<NumericError>([&] { update_now(*trainer, gradients); });
     EXPECT_NE(message.find("nan for \"/table\", element 1 of row 1"), std::string::npos) << message;
     EXPECT_TRUE(bytes_of(first.get_storage()) == before);
-    EXPECT_EQ(first.get_storage().values.version(), version);
+    // Another device may have changed them, as far as this process knew.
+    if (default_device()->is_cpu()) {
+      EXPECT_EQ(first.get_storage().values.version(), version);
+    }
     EXPECT_EQ(trainer->updates(), 0u);
     table.set_updated(false);
     trainer->learning_rate = std::numeric_limits<float>::infinity();

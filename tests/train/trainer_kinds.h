@@ -29,6 +29,12 @@ inline Doubles random_values(Random& random, std::size_t n) {
   return values;
 }
 
+// An update that is made or refused when it returns, on every device.
+inline void update_now(Trainer& trainer, const Gradients& gradients) {
+  trainer.update(gradients);
+  trainer.finish_update();
+}
+
 // One trainer, and its formula in double: (w, moments, g, rate, t) of a whole parameter.
 struct Kind {
   const char* name;

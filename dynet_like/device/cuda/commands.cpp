@@ -11,13 +11,17 @@ namespace {
 
 // More is copied by itself.
 constexpr std::size_t kLargestList = std::size_t{1} << 20;
+// Submissions under way before one waits: more than a minibatch has.
+constexpr std::size_t kMostStagings = 64;
 
 }  // namespace
 
 Commands::Commands(Runtime& runtime, std::shared_ptr<MemorySource> memory)
-    : runtime_(runtime),
-      stagings_{Staging(runtime), Staging(runtime)},
-      scratch_(std::move(memory)) {}
+    : runtime_(runtime), scratch_(std::move(memory)) {
+  for (auto* list : {&free_, &under_way_}) list->reserve(kMostStagings);
+  stagings_.push_back(std::make_unique<Staging>(runtime));
+  current_ = stagings_.back().get();
+}
 
 void Commands::multiply(const LibraryProduct& product) {
   finish_sums();
@@ -34,6 +38,14 @@ void Commands::zero(void* to, std::size_t size) {
   if (size == 0) return;
   finish_sums();
   calls_.append([=](Runtime& runtime) { runtime.zero(to, size); });
+}
+
+void Commands::read(void* to, const void* from, std::size_t size, Mark arrived) {
+  finish_sums();
+  calls_.append([=](Runtime& runtime) {
+    runtime.copy_to_host(to, from, size);
+    runtime.mark(arrived);
+  });
 }
 
 // Whether it may run beside those that wait: it reads none of their results, and its own place is
@@ -90,7 +102,7 @@ void Commands::write(void* to, const void* from, std::size_t size) {
     return;
   }
   const std::size_t element = size_of(DType::f32);
-  const void* const staged = stagings_[current_].add(from, size);
+  const void* const staged = current_->add(from, size);
   if (size % element != 0) return copy(to, staged, size);
   add_all(DType::f32, to, size / element, {&staged, nullptr, 1}, SumStart::first);
 }
@@ -130,23 +142,46 @@ void Commands::finish_sums() {
 
 void Commands::submit() {
   finish_sums();
+  calls_asked_ = 0;
+  calls_wanted_ = kFirstCalls;
   if (calls_.empty()) return;
-  Staging& staging = stagings_[current_];
   const RuntimeUse use(runtime_);
   try {
-    staging.upload();
+    find_free_staging();
+    current_->upload();
     calls_.run(runtime_);
-    runtime_.mark(current_);
+    current_->end_reading();
   } catch (...) {
     calls_.clear();
     throw;
   }
   calls_.clear();
   reset_scratch();
-  // The lists of the submission before: the device may still read them.
-  current_ = 1 - current_;
-  runtime_.wait_for(current_);
-  stagings_[current_].recycle();
+  if (current_->used() > largest_) {
+    largest_ = current_->used();
+    for (Staging* const staging : free_) staging->recycle(largest_);
+  }
+  under_way_.push_back(current_);
+  current_ = free_.back();
+  free_.pop_back();
+}
+
+// A new one if the lists of all others have yet to be read; where there are very many, waits.
+void Commands::find_free_staging() {
+  const auto free_oldest = [&] {
+    free_.push_back(under_way_.front());
+    under_way_.erase(under_way_.begin());
+    free_.back()->recycle(largest_);
+  };
+  while (!under_way_.empty() && under_way_.front()->is_read()) free_oldest();
+  if (!free_.empty()) return;
+  if (stagings_.size() < kMostStagings) {
+    stagings_.push_back(std::make_unique<Staging>(runtime_));
+    stagings_.back()->recycle(largest_);
+    return free_.push_back(stagings_.back().get());
+  }
+  under_way_.front()->wait_until_read();
+  free_oldest();
 }
 
 }  // namespace dynet_like::detail::cuda

@@ -1,8 +1,10 @@
 // What a device was asked to do and has not begun: lists, kernels and their arguments.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <map>
+#include <memory>
 #include <new>
 #include <span>
 #include <type_traits>
@@ -66,7 +68,9 @@ struct SumSegment {
 /// The commands of a device, in order. What launches kernels is given this as its workspace: its
 /// memory is scratch memory of the device, valid for the kernels that one call launches.
 ///
-/// Nothing begins before `submit`: lists travel in one copy, then the kernels are launched.
+/// Nothing begins before `submit`: lists travel in one copy, then the kernels are launched. Lists
+/// of the submissions before stay where they are until the device has read them; nobody waits for
+/// that unless very many are under way.
 class Commands : public Workspace {
  public:
   Commands(Runtime& runtime, std::shared_ptr<MemorySource> memory);
@@ -88,11 +92,13 @@ class Commands : public Workspace {
   void allow_library_products(bool allow) { library_products_ = allow; }
   void copy(void* to, const void* from, std::size_t size);
   void zero(void* to, std::size_t size);
+  /// To pinned memory of this process; the mark is put behind it.
+  void read(void* to, const void* from, std::size_t size, Mark arrived);
 
   /// Where a list will lie on the device when the kernels of this submission run.
   template <class T>
   T* stage(const T* list, std::size_t count) {
-    return static_cast<T*>(stagings_[current_].add(list, count * sizeof(T)));
+    return static_cast<T*>(current_->add(list, count * sizeof(T)));
   }
   void* bytes(std::size_t size) override { return scratch_.allocate(size); }
   /// The next call may use the scratch memory again.
@@ -106,6 +112,15 @@ class Commands : public Workspace {
   void finish_sums();
 
   void submit();
+  /// Submits the first dozen calls, then twice as many, then always four dozen, so that the device
+  /// begins while its commands are still being asked for.
+  void end_call() {
+    reset_scratch();
+    if (++calls_asked_ < calls_wanted_ || !segments_.empty()) return;
+    const unsigned next = std::min(2 * calls_wanted_, kMostCalls);
+    submit();
+    calls_wanted_ = next;
+  }
 
   /// Asks for what `calls` asks for, or for nothing if it throws and has submitted nothing.
   template <class Calls>
@@ -135,10 +150,19 @@ class Commands : public Workspace {
   bool joins_sums(DType dtype, const std::byte* sum, std::size_t size,
                   const Addends& addends) const;
 
+  void find_free_staging();
+
+  static constexpr unsigned kFirstCalls = 12, kMostCalls = 48;
+
   Runtime& runtime_;
   CallList calls_;
-  Staging stagings_[2];
-  unsigned current_ = 0;
+  unsigned calls_asked_ = 0;  ///< since the last submission
+  unsigned calls_wanted_ = kFirstCalls;
+  std::vector<std::unique_ptr<Staging>> stagings_;
+  Staging* current_;
+  std::vector<Staging*> free_;       ///< with room for the largest submission so far
+  std::vector<Staging*> under_way_;  ///< the oldest first
+  std::size_t largest_ = 0;          ///< bytes of that
   Arena scratch_;
   bool library_products_ = false;
 

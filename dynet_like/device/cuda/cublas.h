@@ -1,4 +1,4 @@
-// The functions of cuBLAS in use, loaded when the first product wants them.
+// The functions of cuBLAS in use, loaded when library products are asked for.
 #pragma once
 
 #include <cublas_v2.h>
@@ -17,7 +17,7 @@ struct Cublas {
   decltype(&cublasGetStatusString) status_string;
 
   /// Throws DeviceError, with what the loader says, if it is not there.
-  static const Cublas& get();
+  static Cublas load();
   /// Throws DeviceError with the call and cuBLAS's text unless the status is success.
   void check(cublasStatus_t status, const char* call) const;
 };

@@ -83,6 +83,7 @@ class CudaDevice final : public Device {
     shared_->runtime.copy_to_host(to, from, size);
     shared_->runtime.wait();
   }
+  std::unique_ptr<Reading> make_reading() override { return cuda::make_reading(shared_); }
   void copy(void* to, const void* from, std::size_t size) override {
     const Lock lock(shared_->mutex);
     shared_->commands.copy(to, from, size);
@@ -97,6 +98,7 @@ class CudaDevice final : public Device {
   }
   void allow_library_products(bool allow) override {
     const Lock lock(shared_->mutex);
+    if (allow) shared_->runtime.open_products();
     shared_->commands.allow_library_products(allow);
   }
   DeviceCounts counts() const override {

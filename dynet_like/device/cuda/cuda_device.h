@@ -33,6 +33,7 @@ struct Shared {
 };
 
 std::unique_ptr<Queue> make_queue(std::shared_ptr<Shared> shared);
+std::unique_ptr<Reading> make_reading(std::shared_ptr<Shared> shared);
 std::unique_ptr<Updates> make_updates(std::shared_ptr<Shared> shared);
 
 }  // namespace dynet_like::detail::cuda

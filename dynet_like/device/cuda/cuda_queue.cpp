@@ -58,7 +58,7 @@ class CudaQueue final : public Queue {
     there.reals = stage_reals(type, call.reals, call.n);
     there.workspace = &commands;
     kernel(there);
-    commands.reset_scratch();
+    commands.end_call();
   }
 
   void backward(Kernels::Backward kernel, const BackwardCall& call) override {
@@ -82,13 +82,13 @@ class CudaQueue final : public Queue {
     there.reals = stage_reals(type, call.reals, call.n);
     there.workspace = &commands;
     kernel(there);
-    commands.reset_scratch();
+    commands.end_call();
   }
 
   void add_outer_products(DType dtype, const OuterProducts& call) override {
     const Lock lock(shared_->mutex);
     launch_outer_products(shared_->commands, dtype, call);
-    shared_->commands.reset_scratch();
+    shared_->commands.end_call();
   }
   void add_all(DType dtype, void* sum, std::size_t size, const Addends& addends,
                SumStart start) override {

@@ -5,10 +5,12 @@
 #include <climits>
 #include <map>
 #include <string>
+#include <string_view>
 
 #include "dynet_like/core/errors.h"
+#include "dynet_like/core/make_room.h"
 #include "dynet_like/device/cuda/cublas.h"
-#include "dynet_like/device/cuda/launch.h"
+#include "dynet_like/device/cuda/language.h"
 #include "dynet_like/device/cuda/runtime.h"
 
 namespace dynet_like::detail::cuda {
@@ -26,6 +28,40 @@ void check(cudaError_t error, const char* call) {
                     " to succeed; got: " + cudaGetErrorString(error));
 }
 
+// Also says how to find out what failed where an error comes later than its cause.
+void check_work(cudaError_t error, const char* call) {
+  if (error == cudaSuccess) return;
+  const char* const hint =
+      error == cudaErrorInvalidValue ? "" : " (with CUDA_LAUNCH_BLOCKING=1 the kernel is named)";
+  throw DeviceError("[cuda] need " + std::string(call) +
+                    " to succeed; got: " + cudaGetErrorString(error) + hint);
+}
+
+std::string name_of(int device) {
+  const std::string_view family = kFamily;
+  const bool is_alone = family == "cuda-host" && device == 0;
+  return std::string(family) + (is_alone ? "" : ":" + std::to_string(device));
+}
+
+// The calling thread's, for a while. Errors come again in the calls that follow.
+class CurrentDevice {
+ public:
+  explicit CurrentDevice(int device) {
+    cudaGetDevice(&before_);
+    if (before_ != device) cudaSetDevice(device);
+    is_other_ = before_ != device;
+  }
+  ~CurrentDevice() {
+    if (is_other_) cudaSetDevice(before_);
+  }
+  CurrentDevice(const CurrentDevice&) = delete;
+  CurrentDevice& operator=(const CurrentDevice&) = delete;
+
+ private:
+  int before_ = 0;
+  bool is_other_ = false;
+};
+
 std::string version_text(int version) {
   return std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10);
 }
@@ -38,16 +74,19 @@ int to_int(std::size_t number) {
 }  // namespace
 
 struct Runtime::Implementation {
-  int device = 0;
+  int device = 0, device_before = 0;
   unsigned depth = 0;
   bool is_busy = false;  ///< something was begun that nobody has waited for
   cudaStream_t stream = nullptr;
-  cudaEvent_t marks[2] = {};
+  std::vector<cudaEvent_t> marks;
+  std::vector<Mark> free_marks;  ///< with room for all
+  Cublas cublas{};
   cublasHandle_t products = nullptr;
   void* workspace = nullptr;
   std::map<void*, std::size_t> sizes;
 
   explicit Implementation(unsigned index) : device(static_cast<int>(index)) {
+    const CurrentDevice current(device);
     check(cudaSetDevice(device), "cudaSetDevice");
     cudaDeviceProp properties;
     check(cudaGetDeviceProperties(&properties, device), "cudaGetDeviceProperties");
@@ -56,29 +95,15 @@ struct Runtime::Implementation {
                         std::string(properties.name) + " of " + std::to_string(properties.major) +
                         "." + std::to_string(properties.minor));
     }
-    try {
-      check(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "cudaStreamCreateWithFlags");
-      for (cudaEvent_t& event : marks) {
-        check(cudaEventCreateWithFlags(&event, cudaEventDisableTiming), "cudaEventCreateWithFlags");
-      }
-    } catch (...) {
-      release();
-      throw;
-    }
+    check(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "cudaStreamCreateWithFlags");
   }
-  ~Implementation() {
-    cudaSetDevice(device);
-    release();
-  }
-
   // Errors are of no use here: the process may end, and the driver with it.
-  void release() noexcept {
+  ~Implementation() {
+    const CurrentDevice current(device);
     if (stream != nullptr) cudaStreamSynchronize(stream);
-    if (products != nullptr) Cublas::get().destroy(products);
+    if (products != nullptr) cublas.destroy(products);
     if (workspace != nullptr) cudaFree(workspace);
-    for (const cudaEvent_t event : marks) {
-      if (event != nullptr) cudaEventDestroy(event);
-    }
+    for (const cudaEvent_t event : marks) cudaEventDestroy(event);
     if (stream != nullptr) cudaStreamDestroy(stream);
   }
 };
@@ -87,7 +112,7 @@ std::vector<std::string> Runtime::names() {
   int count = 0;
   if (cudaGetDeviceCount(&count) != cudaSuccess) count = 0;
   std::vector<std::string> names;
-  for (int i = 0; i < count; ++i) names.push_back("cuda:" + std::to_string(i));
+  for (int i = 0; i < count; ++i) names.push_back(name_of(i));
   return names;
 }
 
@@ -112,10 +137,19 @@ Runtime::Runtime(unsigned device) : implementation_(std::make_unique<Implementat
 Runtime::~Runtime() = default;
 
 void Runtime::begin_use() {
-  if (implementation_->depth == 0) check(cudaSetDevice(implementation_->device), "cudaSetDevice");
-  ++implementation_->depth;
+  Implementation& own = *implementation_;
+  if (own.depth == 0) {
+    check(cudaGetDevice(&own.device_before), "cudaGetDevice");
+    if (own.device_before != own.device) check(cudaSetDevice(own.device), "cudaSetDevice");
+  }
+  ++own.depth;
 }
-void Runtime::end_use() noexcept { --implementation_->depth; }
+void Runtime::end_use() noexcept {
+  const Implementation& own = *implementation_;
+  if (--implementation_->depth == 0 && own.device_before != own.device) {
+    cudaSetDevice(own.device_before);
+  }
+}
 
 void* Runtime::allocate(std::size_t size) {
   const RuntimeUse use(*this);
@@ -125,9 +159,9 @@ void* Runtime::allocate(std::size_t size) {
     cudaGetLastError();  // has been seen
     std::size_t free = 0, total = 0;
     cudaMemGetInfo(&free, &total);
-    throw DeviceError("[cuda:" + std::to_string(implementation_->device) + "] need " +
-                      std::to_string(size) + " bytes of device memory; got a device with " +
-                      std::to_string(free) + " of " + std::to_string(total) + " bytes free, " +
+    throw DeviceError("[" + name_of(implementation_->device) + "] need " + std::to_string(size) +
+                      " bytes of device memory; got a device with " + std::to_string(free) +
+                      " of " + std::to_string(total) + " bytes free, " +
                       std::to_string(counts_.bytes_in_use) + " in use here");
   }
   check(error, "cudaMalloc");
@@ -148,7 +182,7 @@ void Runtime::free(void* memory) noexcept {
   if (found == implementation_->sizes.end()) return;
   counts_.bytes_in_use -= found->second;
   implementation_->sizes.erase(found);
-  cudaSetDevice(implementation_->device);
+  const CurrentDevice current(implementation_->device);
   cudaFree(memory);
 }
 
@@ -160,7 +194,10 @@ void* Runtime::allocate_pinned(std::size_t size) {
   throw DeviceError("[cuda] need " + std::to_string(size) + " bytes of pinned memory; got none");
 }
 void Runtime::free_pinned(void* memory) noexcept {
-  if (memory != nullptr) cudaFreeHost(memory);
+  if (memory == nullptr) return;
+  const CurrentDevice current(implementation_->device);
+  if (implementation_->is_busy) cudaStreamSynchronize(implementation_->stream);
+  cudaFreeHost(memory);
 }
 
 void Runtime::copy_to_device(void* to, const void* from, std::size_t size) {
@@ -191,32 +228,50 @@ void Runtime::zero(void* to, std::size_t size) {
   implementation_->is_busy = true;
 }
 
-void Runtime::launch(const Shape& shape, Threads, const Call& call) {
+void Runtime::launch(const Shape& shape, const KernelCall& call) {
   const RuntimeUse use(*this);
   const dim3 blocks(shape.blocks_x, shape.blocks_y, shape.blocks_z);
   const dim3 threads(shape.threads_x, shape.threads_y);
-  check(cudaLaunchKernel(call.kernel, blocks, threads, call.arguments, 0, implementation_->stream),
-        "cudaLaunchKernel");
+  const cudaError_t error =
+      cudaLaunchKernel(call.kernel, blocks, threads, call.arguments, 0, implementation_->stream);
+  if (error != cudaSuccess) {
+    const std::string text = cudaGetErrorString(error);
+    const char* name = nullptr;
+    if (cudaFuncGetName(&name, call.kernel) != cudaSuccess || name == nullptr) name = "a kernel";
+    throw DeviceError("[cuda] need a launch of " + std::string(name) + " to succeed; got: " + text);
+  }
   ++counts_.launches;
   implementation_->is_busy = true;
 }
 
-void Runtime::multiply(const LibraryProduct& p) {
+void Runtime::open_products() {
+  Implementation& own = *implementation_;
+  if (own.products != nullptr) return;
   const RuntimeUse use(*this);
-  const Cublas& cublas = Cublas::get();
-  cublasHandle_t& handle = implementation_->products;
-  if (implementation_->workspace == nullptr) {
-    implementation_->workspace = allocate(kProductWorkspace);
-    implementation_->sizes.erase(implementation_->workspace);  // freed with the handle
-  }
-  if (handle == nullptr) {
-    cublas.check(cublas.create(&handle), "cublasCreate");
-    cublas.check(cublas.set_stream(handle, implementation_->stream), "cublasSetStream");
-    cublas.check(cublas.set_workspace(handle, implementation_->workspace, kProductWorkspace),
+  own.cublas = Cublas::load();
+  const Cublas& cublas = own.cublas;
+  try {
+    own.workspace = allocate(kProductWorkspace);
+    cublas.check(cublas.create(&own.products), "cublasCreate");
+    cublas.check(cublas.set_stream(own.products, own.stream), "cublasSetStream");
+    cublas.check(cublas.set_workspace(own.products, own.workspace, kProductWorkspace),
                  "cublasSetWorkspace");
     // No TF32, and the same algorithm whatever else runs.
-    cublas.check(cublas.set_math_mode(handle, CUBLAS_PEDANTIC_MATH), "cublasSetMathMode");
+    cublas.check(cublas.set_math_mode(own.products, CUBLAS_PEDANTIC_MATH), "cublasSetMathMode");
+  } catch (...) {
+    if (own.products != nullptr) cublas.destroy(own.products);
+    if (own.workspace != nullptr) free(own.workspace);
+    own.products = nullptr;
+    own.workspace = nullptr;
+    throw;
   }
+}
+
+void Runtime::multiply(const LibraryProduct& p) {
+  const RuntimeUse use(*this);
+  const Cublas& cublas = implementation_->cublas;
+  const cublasHandle_t handle = implementation_->products;
+  if (handle == nullptr) throw DeviceError("[multiply] need open_products() before; got none");
   const cublasOperation_t a_op = p.a_transposed ? CUBLAS_OP_T : CUBLAS_OP_N;
   const cublasOperation_t b_op = p.b_transposed ? CUBLAS_OP_T : CUBLAS_OP_N;
   const auto multiply = [&]<class T>(auto gemm, T one, T beta, const char* call) {
@@ -237,24 +292,47 @@ void Runtime::multiply(const LibraryProduct& p) {
 void Runtime::wait() {
   if (!implementation_->is_busy) return;
   const RuntimeUse use(*this);
-  check(cudaStreamSynchronize(implementation_->stream), "cudaStreamSynchronize");
+  ++counts_.synchronisations;
   implementation_->is_busy = false;
-  ++counts_.synchronisations;
+  check_work(cudaStreamSynchronize(implementation_->stream), "cudaStreamSynchronize");
 }
 
-void Runtime::mark(unsigned which) {
+Mark Runtime::make_mark() {
+  std::vector<cudaEvent_t>& marks = implementation_->marks;
+  std::vector<Mark>& free = implementation_->free_marks;
+  if (!free.empty()) {
+    const Mark mark = free.back();
+    free.pop_back();
+    return mark;
+  }
   const RuntimeUse use(*this);
-  check(cudaEventRecord(implementation_->marks[which], implementation_->stream), "cudaEventRecord");
+  make_room(marks);
+  free.reserve(marks.capacity());
+  cudaEvent_t event = nullptr;
+  check(cudaEventCreateWithFlags(&event, cudaEventDisableTiming), "cudaEventCreateWithFlags");
+  marks.push_back(event);
+  return static_cast<Mark>(marks.size() - 1);
+}
+void Runtime::free_mark(Mark mark) noexcept { implementation_->free_marks.push_back(mark); }
+
+void Runtime::mark(Mark mark) {
+  const RuntimeUse use(*this);
+  check(cudaEventRecord(implementation_->marks[mark], implementation_->stream), "cudaEventRecord");
 }
 
-void Runtime::wait_for(unsigned which) {
+bool Runtime::has_passed(Mark mark) {
   const RuntimeUse use(*this);
-  const cudaEvent_t event = implementation_->marks[which];
-  const cudaError_t state = cudaEventQuery(event);
-  if (state != cudaErrorNotReady) return check(state, "cudaEventQuery");
-  cudaGetLastError();  // says only that it is not ready
-  check(cudaEventSynchronize(event), "cudaEventSynchronize");
+  const cudaError_t state = cudaEventQuery(implementation_->marks[mark]);
+  if (state != cudaErrorNotReady) check_work(state, "cudaEventQuery");
+  if (state == cudaErrorNotReady) cudaGetLastError();  // says only that it is not ready
+  return state == cudaSuccess;
+}
+
+void Runtime::wait_for(Mark mark) {
+  if (has_passed(mark)) return;
+  const RuntimeUse use(*this);
   ++counts_.synchronisations;
+  check_work(cudaEventSynchronize(implementation_->marks[mark]), "cudaEventSynchronize");
 }
 
 }  // namespace dynet_like::detail::cuda

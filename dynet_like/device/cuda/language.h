@@ -15,6 +15,12 @@
 
 namespace dynet_like::detail::cuda {
 
+#if defined(DYNET_LIKE_CUDA_HOST)
+constexpr const char* kFamily = "cuda-host";  // of devices
+#else
+constexpr const char* kFamily = "cuda";
+#endif
+
 constexpr unsigned kWarp = 32;
 constexpr unsigned kWholeWarp = 0xffffffffu;
 

@@ -7,6 +7,9 @@
 
 #include "dynet_like/device/cuda/language.h"
 #include "dynet_like/device/cuda/runtime.h"
+#if defined(DYNET_LIKE_CUDA_HOST)
+#include "dynet_like/device/cuda/host/function.h"
+#endif
 
 namespace dynet_like::detail::cuda {
 
@@ -17,25 +20,14 @@ void launch(Runtime& runtime, const Shape& shape, Threads threads, void (*kernel
 
 #if !defined(DYNET_LIKE_CUDA_HOST)
 
-struct Runtime::Call {
-  const void* kernel;
-  void** arguments;
-};
-
 template <class... Parameters>
-void launch(Runtime& runtime, const Shape& shape, Threads threads, void (*kernel)(Parameters...),
+void launch(Runtime& runtime, const Shape& shape, Threads, void (*kernel)(Parameters...),
             Parameters... arguments) {
   void* pointers[] = {static_cast<void*>(&arguments)...};
-  runtime.launch(shape, threads, {reinterpret_cast<const void*>(kernel), pointers});
+  runtime.launch(shape, {reinterpret_cast<const void*>(kernel), pointers});
 }
 
 #else
-
-struct Runtime::Call {
-  void (*run)(const void* kernel);  ///< as one thread
-  const void* kernel;
-  std::span<const void* const> pointers;  ///< its arguments: addresses of the device, or null
-};
 
 template <class T>
 const void* address_in(const T& argument) {
@@ -50,10 +42,16 @@ template <class... Parameters>
 void launch(Runtime& runtime, const Shape& shape, Threads threads, void (*kernel)(Parameters...),
             Parameters... arguments) {
   const std::array<const void*, sizeof...(Parameters)> pointers = {address_in(arguments)...};
-  const auto thread = [&] { kernel(arguments...); };
-  using Thread = decltype(thread);
-  runtime.launch(shape, threads,
-                 {[](const void* call) { (*static_cast<Thread*>(call))(); }, &thread, pointers});
+  using Call = host::StoredCall<Parameters...>;
+  const Call call{kernel, {arguments...}};
+  const host::Function function{reinterpret_cast<const void*>(kernel),
+                                &call,
+                                sizeof(Call),
+                                Call::run,
+                                pointers,
+                                threads == Threads::cooperating,
+                                __PRETTY_FUNCTION__};
+  runtime.launch(shape, {&function, nullptr});
 }
 
 #endif

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "dynet_like/core/dtype.h"
-#include "dynet_like/device/device.h"
+#include "dynet_like/device/device_counts.h"
 
 namespace dynet_like::detail::cuda {
 
@@ -21,6 +21,15 @@ struct Shape {
 /// Whether threads of a block wait for each other, at barriers or in shuffles. On the CPU those
 /// that do not run in a plain loop.
 enum class Threads : std::uint8_t { independent, cooperating };
+
+/// A kernel with its arguments, as CUDA's runtime wants them.
+struct KernelCall {
+  const void* kernel;
+  void** arguments;
+};
+
+/// A point among what was begun.
+using Mark = unsigned;
 
 /// c = a b + beta c, column-major, as a library computes it: a is [rows, inner], or [inner, rows]
 /// if it is transposed; b is [inner, columns], or [columns, inner].
@@ -39,7 +48,8 @@ struct LibraryProduct {
 };
 
 /// One device with one stream, on which everything happens in the order of the calls. Not for use
-/// by several threads at once. Errors of the driver throw DeviceError.
+/// by several threads at once. Errors of the driver throw DeviceError, and may be those of what was
+/// begun before. The calling thread's device is afterwards what it was before.
 class Runtime {
  public:
   /// The names of the devices there are, and why there are none.
@@ -54,31 +64,38 @@ class Runtime {
   /// Memory of the device, aligned to 256 bytes. `allocate` throws DeviceError with the size.
   void* allocate(std::size_t size);
   void free(void* memory) noexcept;
-  /// Memory of this process from which copies are fast and need not be waited for.
+  /// Memory of this process from which copies are fast and need not be waited for. To free it waits
+  /// for all that was begun.
   void* allocate_pinned(std::size_t size);
   void free_pinned(void* memory) noexcept;
 
-  /// Begins a copy of memory that lives, and does not change, until `wait`.
+  /// Begins a copy of memory that lives, and does not change, until somebody has waited for it.
   void copy_to_device(void* to, const void* from, std::size_t size);
   void copy_to_host(void* to, const void* from, std::size_t size);
   void copy(void* to, const void* from, std::size_t size);
   void zero(void* to, std::size_t size);
 
-  /// Makes the device ready for what this thread asks for. All functions do that by themselves, but
-  /// it costs a system call or two: once around many of them is cheaper. May be nested.
+  /// Makes the device this thread's current one. All functions do that by themselves, but once
+  /// around many of them is cheaper. May be nested.
   void begin_use();
   void end_use() noexcept;
 
-  /// Begins a kernel; `call` is what the launch function of launch.h makes of it.
-  struct Call;
-  void launch(const Shape& shape, Threads threads, const Call& call);
+  /// Begins a kernel; `call` is what the launch function of launch.h makes of it. An error names
+  /// the kernel; errors that come later do so if CUDA_LAUNCH_BLOCKING=1 makes every launch a wait.
+  void launch(const Shape& shape, const KernelCall& call);
+  /// Makes ready for products of the library; once is enough. They need it.
+  void open_products();
   void multiply(const LibraryProduct& product);
 
   /// Waits for all that was begun.
   void wait();
-  /// Marks a point, one of two, and waits until it is passed; at once if it was never marked.
-  void mark(unsigned which);
-  void wait_for(unsigned which);
+  Mark make_mark();
+  void free_mark(Mark mark) noexcept;
+  /// Puts a mark behind all that was begun; from where it was before it is taken away.
+  void mark(Mark mark);
+  /// Whether all before it is done; also if it was never put anywhere.
+  bool has_passed(Mark mark);
+  void wait_for(Mark mark);
 
   const DeviceCounts& counts() const { return counts_; }
 

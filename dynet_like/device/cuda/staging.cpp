@@ -2,6 +2,7 @@
 #include "dynet_like/device/cuda/staging.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 
 namespace dynet_like::detail::cuda {
@@ -12,7 +13,10 @@ constexpr std::size_t kFirstChunk = std::size_t{64} << 10;
 
 }  // namespace
 
-Staging::~Staging() { free_chunks(); }
+Staging::~Staging() {
+  free_chunks();
+  runtime_.free_mark(read_);
+}
 
 void Staging::free_chunks() noexcept {
   for (const Chunk& chunk : chunks_) {
@@ -53,17 +57,20 @@ void Staging::upload() {
   }
 }
 
-void Staging::recycle() noexcept {
-  if (chunks_.size() > 1) {
-    std::size_t size = 0;
-    for (const Chunk& chunk : chunks_) size += chunk.size;
-    free_chunks();
-    try {
-      add_chunk(size);
-    } catch (...) {  // the next list begins with a small one
-    }
-  }
+std::size_t Staging::used() const {
+  std::size_t used = 0;
+  for (const Chunk& chunk : chunks_) used += chunk.used;
+  return used;
+}
+
+void Staging::recycle(std::size_t size) noexcept {
   for (Chunk& chunk : chunks_) chunk.used = 0;
+  if (chunks_.size() == 1 && chunks_[0].size >= size) return;
+  free_chunks();
+  try {
+    if (size > 0) add_chunk(std::max(std::bit_ceil(size), kFirstChunk));
+  } catch (...) {  // the next list begins with a small one
+  }
 }
 
 }  // namespace dynet_like::detail::cuda

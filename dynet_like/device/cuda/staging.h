@@ -12,7 +12,7 @@ namespace dynet_like::detail::cuda {
 /// at once, and travels in one copy as soon as one chunk is large enough for all.
 class Staging {
  public:
-  explicit Staging(Runtime& runtime) : runtime_(runtime) {}
+  explicit Staging(Runtime& runtime) : runtime_(runtime), read_(runtime.make_mark()) {}
   ~Staging();
   Staging(const Staging&) = delete;
   Staging& operator=(const Staging&) = delete;
@@ -21,8 +21,14 @@ class Staging {
   void* add(const void* from, std::size_t size);
   /// Begins the copy of all that was added.
   void upload();
-  /// Forgets all lists; the device must have read them.
-  void recycle() noexcept;
+  /// What was begun until now are all readers of the lists.
+  void end_reading() { runtime_.mark(read_); }
+  bool is_read() { return runtime_.has_passed(read_); }
+  void wait_until_read() { runtime_.wait_for(read_); }
+  /// Forgets all lists, which the device must have read. There is room for so many bytes then.
+  void recycle(std::size_t size) noexcept;
+  /// Bytes of the lists.
+  std::size_t used() const;
   bool empty() const { return chunks_.empty() || (chunks_.size() == 1 && chunks_[0].used == 0); }
 
  private:
@@ -34,6 +40,7 @@ class Staging {
   void free_chunks() noexcept;
 
   Runtime& runtime_;
+  const Mark read_;
   std::vector<Chunk> chunks_;
 };
 

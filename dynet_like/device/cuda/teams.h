@@ -3,6 +3,7 @@
 // whatever it is batched with.
 #pragma once
 
+#include <cmath>
 #include <limits>
 #include <type_traits>
 

@@ -3,62 +3,14 @@
 #include <algorithm>
 #include <vector>
 
-#include "dynet_like/device/cuda/cuda_device.h"
+#include "dynet_like/device/cuda/gradient_checks.h"
 
 namespace dynet_like::detail::cuda {
 
 namespace {
 
 constexpr unsigned kThreads = 256;
-constexpr unsigned kWarps = kThreads / kWarp;
-constexpr std::size_t kPerBlock = 4 * kThreads;      // elements, where each is by itself
-constexpr std::size_t kSumPerBlock = 16 * kThreads;  // where they are added up
-
-/// One of several things that share a launch, and its first block.
-template <class Thing>
-struct Part {
-  Thing thing;
-  std::size_t first_block;
-};
-
-/// What this block works on: the last part that does not begin after it.
-template <class Thing>
-__device__ const Part<Thing>& part_of_block(const Part<Thing>* parts, unsigned count) {
-  unsigned first = 0;
-  while (count > 1) {
-    const unsigned half = count / 2;
-    if (parts[first + half].first_block <= blockIdx.x)
-      first += half, count -= half;
-    else
-      count = half;
-  }
-  return parts[first];
-}
-
-/// The parts of a launch on the device, with as many blocks as they need.
-template <class Thing>
-struct Parts {
-  const Part<Thing>* list;
-  unsigned count, blocks;
-};
-
-template <class Thing, class BlocksOf>
-Parts<Thing> stage_parts(Commands& commands, std::span<const Thing> things,
-                         const BlocksOf& blocks_of) {
-  std::vector<Part<Thing>> parts;
-  std::size_t blocks = 0;
-  for (const Thing& thing : things) {
-    const std::size_t own = blocks_of(thing);
-    if (own > 0) parts.push_back({thing, blocks});
-    blocks += own;
-  }
-  return {commands.stage(parts.data(), parts.size()), static_cast<unsigned>(parts.size()),
-          static_cast<unsigned>(blocks)};
-}
-
-std::size_t blocks_for(std::size_t elements, std::size_t per_block) {
-  return (elements + per_block - 1) / per_block;
-}
+constexpr std::size_t kPerBlock = 4 * kThreads;  // elements, where each is by itself
 
 std::size_t rows_of(const Elements& e) { return std::max<std::size_t>(e.row_count, 1); }
 
@@ -156,11 +108,16 @@ struct Adadelta {
 };
 
 template <class T, class Formula>
-__global__ void update_elements(Parts<Elements> parts, Formula formula, T scale, T keep) {
-  const Part<Elements>& part = part_of_block(parts.list, parts.count);
-  const Elements& e = part.thing;
+__global__ void update_elements(Pieces<Elements> pieces, Formula formula, T scale, T keep,
+                                const Verdict* verdict) {
+  if (verdict != nullptr) {
+    if (verdict->factor != verdict->factor) return;
+    scale = scale * static_cast<T>(verdict->factor);
+  }
+  const Piece<Elements>& piece = piece_of_block(pieces, blockIdx.x);
+  const Elements& e = piece.thing;
   const std::size_t size = e.row_count == 0 ? e.count : e.count * e.row_count;
-  const std::size_t begin = (blockIdx.x - part.first_block) * kPerBlock;
+  const std::size_t begin = (blockIdx.x - piece.first_block) * kPerBlock;
   for (std::size_t i = begin + threadIdx.x; i < size && i < begin + kPerBlock; i += kThreads) {
     const std::size_t in_row = i % e.count;
     const Row row = find_row<T>(e, i / e.count);
@@ -176,34 +133,12 @@ __global__ void update_elements(Parts<Elements> parts, Formula formula, T scale,
   }
 }
 
-struct Plus {
-  template <class T>
-  __device__ T operator()(T a, T b) const {
-    return a + b;
-  }
-};
-
-/// The values of all threads of a block combined, in the same order in each of them.
-template <class T, class Combine>
-__device__ T reduce_block(T value, const Combine& combine) {
-  SHARED_ARRAY(T, of_warp, kWarps);
-  for (unsigned by = kWarp / 2; by > 0; by /= 2) {
-    value = combine(value, __shfl_xor_sync(kWholeWarp, value, by));
-  }
-  __syncthreads();  // an earlier result has been read
-  if (threadIdx.x % kWarp == 0) of_warp[threadIdx.x / kWarp] = value;
-  __syncthreads();
-  value = of_warp[0];
-  for (unsigned w = 1; w < kWarps; ++w) value = combine(value, of_warp[w]);
-  return value;
-}
-
 template <class T>
-__global__ void scale_elements(Parts<Elements> parts, const double* factors, std::size_t count) {
-  const Part<Elements>& part = part_of_block(parts.list, parts.count);
-  const Elements& e = part.thing;
+__global__ void scale_elements(Pieces<Elements> pieces, const double* factors, std::size_t count) {
+  const Piece<Elements>& piece = piece_of_block(pieces, blockIdx.x);
+  const Elements& e = piece.thing;
   const std::size_t size = e.row_count == 0 ? e.count : e.count * e.row_count;
-  const std::size_t begin = (blockIdx.x - part.first_block) * kPerBlock;
+  const std::size_t begin = (blockIdx.x - piece.first_block) * kPerBlock;
   for (std::size_t i = begin + threadIdx.x; i < size && i < begin + kPerBlock; i += kThreads) {
     T* const to = static_cast<T*>(e.values) + find_row<T>(e, i / e.count).index * e.count;
     T value = to[i % e.count];
@@ -225,50 +160,16 @@ struct Add {
 };
 
 template <class T, class Formula>
-__global__ void combine_pairs(Parts<Pair> parts, Formula formula) {
-  const Part<Pair>& part = part_of_block(parts.list, parts.count);
-  const Pair& pair = part.thing;
-  const std::size_t begin = (blockIdx.x - part.first_block) * kPerBlock;
+__global__ void combine_pairs(Pieces<Pair> pieces, Formula formula, const Verdict* verdict) {
+  if (verdict != nullptr && verdict->factor != verdict->factor) return;
+  const Piece<Pair>& piece = piece_of_block(pieces, blockIdx.x);
+  const Pair& pair = piece.thing;
+  const std::size_t begin = (blockIdx.x - piece.first_block) * kPerBlock;
   for (std::size_t i = begin + threadIdx.x; i < pair.count && i < begin + kPerBlock;
        i += kThreads) {
     T& to = static_cast<T*>(pair.to)[i];
     to = formula(to, static_cast<const T*>(pair.from)[i], pair.share);
   }
-}
-
-struct Square {
-  __device__ double operator()(double x) const { return x * x; }
-};
-
-// 0 for every finite x, else NaN.
-struct Nothing {
-  __device__ double operator()(double x) const { return x * 0; }
-};
-
-template <class T, class Term>
-__global__ void sum_blocks(Parts<Stretch> parts, Term term, double* sums) {
-  const Part<Stretch>& part = part_of_block(parts.list, parts.count);
-  const T* const x = static_cast<const T*>(part.thing.begin);
-  const std::size_t begin = (blockIdx.x - part.first_block) * kSumPerBlock;
-  double sum = 0;
-  for (std::size_t i = begin + threadIdx.x; i < part.thing.count && i < begin + kSumPerBlock;
-       i += kThreads) {
-    sum = sum + term(static_cast<double>(x[i]));
-  }
-  sum = reduce_block(sum, Plus());
-  if (threadIdx.x == 0) sums[blockIdx.x] = sum;
-}
-
-__global__ void add_up(const double* sums, std::size_t count, double* total) {
-  double sum = 0;
-  for (std::size_t i = threadIdx.x; i < count; i += kThreads) sum = sum + sums[i];
-  sum = reduce_block(sum, Plus());
-  if (threadIdx.x == 0) *total = sum;
-}
-
-template <class F>
-auto with_type(DType dtype, const F& f) {
-  return dtype == DType::f32 ? f(float()) : f(double());
 }
 
 class CudaUpdates final : public Updates {
@@ -316,11 +217,11 @@ class CudaUpdates final : public Updates {
 
   void scale(const Elements& e, std::span<const double> factors) const override {
     const Lock lock(shared_->mutex);
-    const Parts<Elements> parts = stage_elements(std::span(&e, 1), blocks_of_elements);
-    if (parts.blocks == 0) return;
+    const Pieces<Elements> pieces = stage_elements(std::span(&e, 1), blocks_of_elements);
+    if (pieces.blocks == 0) return;
     const double* const there = commands().stage(factors.data(), factors.size());
     with_type(e.dtype, [&]<class T>(T) {
-      commands().launch(shape(parts.blocks), scale_elements<T>, parts, there, factors.size());
+      commands().launch(shape(pieces.blocks), scale_elements<T>, pieces, there, factors.size());
     });
   }
   void average(DType dtype, std::span<const Pair> pairs) const override {
@@ -330,14 +231,23 @@ class CudaUpdates final : public Updates {
     with_type(dtype, [&]<class T>(T) { combine<T>(pairs, Add<T>()); });
   }
   bool all_finite(DType dtype, std::span<const Stretch> stretches) const override {
-    return sum(dtype, stretches, Nothing()) == 0;
+    return sums_.all_finite(dtype, stretches);
   }
   double sum_of_squares(DType dtype, std::span<const Stretch> stretches) const override {
-    return sum(dtype, stretches, Square());
+    return sums_.sum_of_squares(dtype, stretches);
+  }
+  std::unique_ptr<GradientCheck> make_gradient_check() const override {
+    return cuda::make_gradient_check(shared_);
   }
 
-  void together(const std::function<void()>& passes) const override {
+  void together(const std::function<void()>& passes, const GradientCheck* check) const override {
     const Lock lock(shared_->mutex);
+    struct Depending {
+      const Verdict*& verdict;
+      ~Depending() { verdict = nullptr; }
+    };
+    const Depending depending{verdict_};
+    if (check != nullptr) verdict_ = verdict_of(*check);
     commands().together(passes);
   }
 
@@ -346,63 +256,45 @@ class CudaUpdates final : public Updates {
 
   static Shape shape(unsigned blocks) { return {blocks, 1, 1, kThreads}; }
   static std::size_t blocks_of_elements(const Elements& e) {
-    return blocks_for(e.count * rows_of(e), kPerBlock);
+    return count_blocks(e.count * rows_of(e), kPerBlock);
   }
   Commands& commands() const { return shared_->commands; }
 
   template <class BlocksOf>
-  Parts<Elements> stage_elements(std::span<const Elements> all, const BlocksOf& blocks_of) const {
+  Pieces<Elements> stage_elements(std::span<const Elements> all, const BlocksOf& blocks_of) const {
     std::vector<Elements> there(all.begin(), all.end());
     for (Elements& e : there) {
       if (e.rows != nullptr) e.rows = commands().stage(e.rows, e.row_count);
       if (e.slots != nullptr) e.slots = commands().stage(e.slots, e.row_count);
     }
-    return stage_parts<Elements>(commands(), there, blocks_of);
+    return stage_pieces<Elements>(commands(), there, blocks_of);
   }
 
   // formula_of(rate) makes the formula.
   template <class FormulaOf>
   void update(std::span<const Elements> all, Step step, const FormulaOf& formula_of) const {
     const Lock lock(shared_->mutex);
-    const Parts<Elements> parts = stage_elements(all, blocks_of_elements);
-    if (parts.blocks == 0) return;
+    const Pieces<Elements> pieces = stage_elements(all, blocks_of_elements);
+    if (pieces.blocks == 0) return;
     with_type(all.front().dtype, [&]<class T>(T) {
       const auto formula = formula_of(static_cast<T>(step.rate));
-      commands().launch(shape(parts.blocks), update_elements<T, decltype(formula_of(T()))>, parts,
-                        formula, step.scale, step.keep);
+      commands().launch(shape(pieces.blocks), update_elements<T, decltype(formula_of(T()))>, pieces,
+                        formula, step.scale, step.keep, verdict_);
     });
   }
 
   template <class T, class Formula>
   void combine(std::span<const Pair> pairs, Formula formula) const {
     const Lock lock(shared_->mutex);
-    const auto parts = stage_parts(
-        commands(), pairs, [](const Pair& pair) { return blocks_for(pair.count, kPerBlock); });
-    if (parts.blocks == 0) return;
-    commands().launch(shape(parts.blocks), combine_pairs<T, Formula>, parts, formula);
-  }
-
-  template <class Term>
-  double sum(DType dtype, std::span<const Stretch> stretches, Term term) const {
-    const Lock lock(shared_->mutex);
-    const auto parts = stage_parts(commands(), stretches, [](const Stretch& stretch) {
-      return blocks_for(stretch.count, kSumPerBlock);
-    });
-    if (parts.blocks == 0) return 0;
-    auto* const sums = commands().template elements<double>(parts.blocks + std::size_t{1});
-    double* const total = sums + parts.blocks;
-    with_type(dtype, [&]<class T>(T) {
-      commands().launch_cooperating(shape(parts.blocks), sum_blocks<T, Term>, parts, term, sums);
-    });
-    commands().launch_cooperating(shape(1), add_up, sums, parts.blocks, total);
-    commands().submit();
-    double result = 0;
-    shared_->runtime.copy_to_host(&result, total, sizeof(result));
-    shared_->runtime.wait();
-    return result;
+    const auto pieces = stage_pieces(
+        commands(), pairs, [](const Pair& pair) { return count_blocks(pair.count, kPerBlock); });
+    if (pieces.blocks == 0) return;
+    commands().launch(shape(pieces.blocks), combine_pairs<T, Formula>, pieces, formula, verdict_);
   }
 
   const std::shared_ptr<Shared> shared_;
+  const GradientSums sums_{shared_};
+  mutable const Verdict* verdict_ = nullptr;  // on which passes depend; set under the lock
 };
 
 }  // namespace

@@ -30,7 +30,8 @@ void* SharedMemory::array(Place place, const void* id, std::size_t size) {
   auto found = std::find_if(arrays_.begin(), arrays_.end(),
                             [&](const Array& array) { return array.id == id; });
   if (found == arrays_.end()) {
-    arrays_.push_back({id, size, false, std::make_unique<std::byte[]>(size)});
+    arrays_.push_back({id, size, false, std::make_unique<std::byte[]>(size),
+                       std::make_unique<Visits[]>(size / 4 + 1)});
     found = arrays_.end() - 1;
   }
   if (!found->used) {
@@ -42,6 +43,9 @@ void* SharedMemory::array(Place place, const void* id, std::size_t size) {
     }
     found->used = true;
     std::memset(found->memory.get(), 0xff, size);
+    if (Races* const races = Races::running(); races != nullptr) {
+      races->share(found->memory.get(), size, found->visits.get());
+    }
   }
   return found->memory.get();
 }
@@ -49,6 +53,7 @@ void* SharedMemory::array(Place place, const void* id, std::size_t size) {
 void SharedMemory::reset() {
   for (Array& array : arrays_) array.used = false;
   used_ = 0;
+  if (Races* const races = Races::running(); races != nullptr) races->unshare();
 }
 
 void CooperatingBlock::run(unsigned threads, const Kernel& kernel, Order order,
@@ -94,6 +99,12 @@ void CooperatingBlock::run_ready(Order order, std::mt19937_64& random) {
   for (unsigned i = 0; i < count_; ++i) {
     Thread& thread = *threads_[sequence.next()];
     if (thread.state != State::ready) continue;
+    const auto number =
+        static_cast<std::uint16_t>(thread.index.y * position.block_size.x + thread.index.x);
+    if (Races* const races = Races::running(); races != nullptr) {
+      races->moment.thread = number;
+      races->moment.warp_operations = warp_operations_[number / kLanes];
+    }
     position.thread = thread.index;
     running_ = &thread;
     thread.fiber.resume();
@@ -170,6 +181,7 @@ void CooperatingBlock::exchange_bits(unsigned warp, unsigned mask) {
     if (thread.from < kLanes) thread.bits = given[thread.from];
     thread.state = State::ready;
   }
+  ++warp_operations_[warp / kLanes];
 }
 
 // False if all have returned.
@@ -183,6 +195,7 @@ bool CooperatingBlock::release_barrier() {
   }
   if (first.state == State::returned) return false;
   for (unsigned t = 0; t < count_; ++t) threads_[t]->state = State::ready;
+  if (Races* const races = Races::running(); races != nullptr) ++races->moment.barriers;
   return true;
 }
 

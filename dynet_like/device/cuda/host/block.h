@@ -10,6 +10,7 @@
 
 #include "dynet_like/core/fiber.h"
 #include "dynet_like/device/cuda/host/order.h"
+#include "dynet_like/device/cuda/host/races.h"
 #include "dynet_like/device/cuda/host/words.h"
 
 namespace dynet_like::detail::cuda::host {
@@ -33,6 +34,7 @@ class SharedMemory {
     std::size_t size;
     bool used;
     std::unique_ptr<std::byte[]> memory;
+    std::unique_ptr<Visits[]> visits;
   };
   std::vector<Array> arrays_;
   std::size_t used_ = 0;
@@ -82,6 +84,7 @@ class CooperatingBlock {
 
   std::vector<std::unique_ptr<Thread>> threads_;  ///< of the largest block so far
   unsigned count_ = 0;
+  std::uint16_t warp_operations_[32] = {};  ///< by warp, since the program began
   Thread* running_ = nullptr;
   Kernel kernel_{};
   bool abandoned_ = false;

@@ -19,6 +19,8 @@ CooperatingBlock& cooperating(Place place) {
                     place.file + ":" + std::to_string(place.line));
 }
 
+}  // namespace
+
 void check_shape(const Shape& shape) {
   const std::uint64_t threads = std::uint64_t{shape.threads_x} * shape.threads_y;
   const bool is_good = shape.blocks_x > 0 && shape.blocks_x <= 0x7fffffff && shape.blocks_y > 0 &&
@@ -35,8 +37,6 @@ void check_shape(const Shape& shape) {
       ") of threads (" + join(shape.threads_x, shape.threads_y) + ")");
 }
 
-}  // namespace
-
 void barrier(Place place) { cooperating(place).barrier(place); }
 void warp_barrier(Place place, unsigned mask) { cooperating(place).exchange(place, mask, 0, 32); }
 std::uint64_t exchange(Place place, unsigned mask, std::uint64_t bits, unsigned from) {
@@ -51,24 +51,37 @@ void Emulator::set_schedule(const Schedule& schedule) {
   schedule_ = schedule;
 }
 
-void Emulator::execute(const Shape& shape, Threads threads, const Kernel& kernel) {
-  check_shape(shape);
+void Emulator::execute(const Shape& shape, Threads threads, const Kernel& kernel,
+                       const void* code) {
   const unsigned count = shape.threads_x * shape.threads_y;
   const std::uint64_t plane = std::uint64_t{shape.blocks_x} * shape.blocks_y;
   const std::uint64_t blocks = plane * shape.blocks_z;
   position.block_size = {shape.threads_x, shape.threads_y, 1};
   position.grid_size = {shape.blocks_x, shape.blocks_y, shape.blocks_z};
   struct Running {
-    explicit Running(CooperatingBlock* block) { running_block = block; }
-    ~Running() { running_block = nullptr; }
+    Running(CooperatingBlock* block, Races* races) {
+      running_block = block;
+      Races::running() = races;
+    }
+    ~Running() {
+      running_block = nullptr;
+      Races::running() = nullptr;
+    }
   };
-  const Running running(threads == Threads::cooperating ? &block_ : nullptr);
+  // To look at all of them would make programs that train for long three times as slow.
+  constexpr std::uint64_t kFirst = 16, kOneOf = 64;
+  const std::uint64_t before = launches_[code]++;
+  const bool is_looked_at = before < kFirst || before % kOneOf == 0;
+  const Running running(threads == Threads::cooperating ? &block_ : nullptr,
+                        is_looked_at ? &races_ : nullptr);
+  races_.begin_launch();
   Sequence sequence(blocks, schedule_.order, random_);
   for (std::uint64_t b = 0; b < blocks; ++b) {
     const std::uint64_t at = sequence.next();
     position.block = {static_cast<unsigned>(at % shape.blocks_x),
                       static_cast<unsigned>(at % plane / shape.blocks_x),
                       static_cast<unsigned>(at / plane)};
+    races_.moment.block = static_cast<std::uint32_t>(at);
     if (threads == Threads::cooperating) {
       block_.run(count, kernel, schedule_.order, random_);
       continue;
@@ -78,9 +91,11 @@ void Emulator::execute(const Shape& shape, Threads threads, const Kernel& kernel
       const unsigned t = static_cast<unsigned>(in_block.next());
       const bool in_first_row = t < shape.threads_x;  // a division would cost more than the rest
       position.thread = in_first_row ? Index{t} : Index{t % shape.threads_x, t / shape.threads_x};
+      races_.moment.thread = static_cast<std::uint16_t>(t);
       kernel.run(kernel.kernel);
     }
   }
+  races_.check();
 }
 
 }  // namespace dynet_like::detail::cuda::host

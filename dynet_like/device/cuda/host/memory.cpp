@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <utility>
 
 #include "dynet_like/core/errors.h"
 #include "dynet_like/core/sanitizer.h"
@@ -22,6 +23,12 @@ constexpr std::size_t kMostCloses = 20000;
 constexpr std::uint16_t kGuardWord = 0xfff1;  // float and double: a NaN that none computes
 
 std::size_t round_up(std::size_t size, std::size_t unit) { return (size + unit - 1) / unit * unit; }
+
+void write_guard(std::byte* at) {
+  for (std::size_t i = 0; i < kGuard; i += sizeof(kGuardWord)) {
+    std::memcpy(at + i, &kGuardWord, sizeof(kGuardWord));
+  }
+}
 
 void fill_with_nans(std::byte* memory, std::size_t size) { std::memset(memory, 0xff, size); }
 
@@ -74,9 +81,7 @@ void* Memory::allocate(std::size_t size) {
   open();
   unpoison(memory, held);
   fill_with_nans(memory, size);
-  for (std::size_t i = 0; i < kGuard; i += sizeof(kGuardWord)) {
-    std::memcpy(memory + size + i, &kGuardWord, sizeof(kGuardWord));
-  }
+  write_guard(memory + size);
   poison(memory + size, held - size);
   close();
   return memory;
@@ -176,6 +181,7 @@ void Memory::note_written_guard(std::size_t offset, const Allocation& allocation
     if (std::memcmp(guard, &kGuardWord, sizeof(kGuardWord)) == 0) continue;
     fault_ = "[cuda-host] need writes within an allocation; got one " + std::to_string(i) +
              " bytes behind one of " + std::to_string(allocation.size) + " bytes";
+    write_guard(base_ + offset + allocation.size);  // to say it once
     return;
   }
 }
@@ -189,7 +195,7 @@ void Memory::check() {
     note_written_guard(next->first, next->second);
     checked_to_ = next->first + 1;
   }
-  if (!fault_.empty()) throw DeviceError(fault_);
+  if (!fault_.empty()) throw DeviceError(std::exchange(fault_, {}));
 }
 
 }  // namespace dynet_like::detail::cuda::host

@@ -36,9 +36,12 @@ class Memory {
   bool holds(const void* at, std::size_t size) const;
   /// Whether it is an address of the range.
   bool has_address(const void* at) const;
-  /// Throws DeviceError if a guard was ever written to, or something else freed. Needs open memory.
+  /// Throws DeviceError, once, if a guard was written to, or something else freed. Needs open
+  /// memory.
   void check();
 
+  const std::byte* begin() const { return base_; }
+  std::size_t size() const { return size_; }
   std::size_t bytes_in_use() const { return bytes_in_use_; }
 
  private:

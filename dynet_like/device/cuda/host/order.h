@@ -8,7 +8,9 @@ namespace dynet_like::detail::cuda::host {
 
 enum class Order : std::uint8_t { ascending, descending, random };
 
-/// Results must be the same bits in all of them: one that is not depends on a race.
+/// Results must be the same bits in all of them: one that is not depends on a race. Launches and
+/// copies run as late as they may, at once if the order is descending, now and then if it is
+/// random.
 struct Schedule {
   Order order = Order::ascending;
   std::uint64_t seed = 1;  ///< of the random order

@@ -1,0 +1,210 @@
+// Sums over gradients, in an order that depends on sizes alone; and the first number that is not
+// finite.
+#include "dynet_like/device/cuda/gradient_checks.h"
+
+#include <cmath>
+#include <utility>
+
+namespace dynet_like::detail::cuda {
+
+namespace {
+
+constexpr unsigned kThreads = 256;
+constexpr unsigned kWarps = kThreads / kWarp;
+constexpr std::size_t kPerBlock = 16 * kThreads;  // numbers
+
+struct Plus {
+  template <class T>
+  __device__ T operator()(T a, T b) const {
+    return a + b;
+  }
+};
+
+/// The values of all threads of a block combined, in the same order in each of them.
+template <class T, class Combine>
+__device__ T reduce_block(T value, const Combine& combine) {
+  SHARED_ARRAY(T, of_warp, kWarps);
+  for (unsigned by = kWarp / 2; by > 0; by /= 2) {
+    value = combine(value, __shfl_xor_sync(kWholeWarp, value, by));
+  }
+  __syncthreads();  // an earlier result has been read
+  if (threadIdx.x % kWarp == 0) of_warp[threadIdx.x / kWarp] = value;
+  __syncthreads();
+  value = of_warp[0];
+  for (unsigned w = 1; w < kWarps; ++w) value = combine(value, of_warp[w]);
+  return value;
+}
+
+struct Least {
+  __device__ std::uint64_t operator()(std::uint64_t a, std::uint64_t b) const {
+    return a < b ? a : b;
+  }
+};
+
+struct Square {
+  __device__ double operator()(double x) const { return x * x; }
+};
+
+// 0 for every finite x, else NaN.
+struct Nothing {
+  __device__ double operator()(double x) const { return x * 0; }
+};
+
+template <class T, class Term>
+__global__ void sum_blocks(Pieces<Stretch> pieces, Term term, double* sums, std::uint64_t* faults) {
+  const Piece<Stretch>& piece = piece_of_block(pieces, blockIdx.x);
+  const T* const x = static_cast<const T*>(piece.thing.begin);
+  const std::size_t begin = (blockIdx.x - piece.first_block) * kPerBlock;
+  double sum = 0;
+  std::uint64_t fault = kNoFault;
+  for (std::size_t i = begin + threadIdx.x; i < piece.thing.count && i < begin + kPerBlock;
+       i += kThreads) {
+    const double number = static_cast<double>(x[i]);
+    sum = sum + term(number);
+    const bool is_finite = number * 0 == 0;
+    if (!is_finite && fault == kNoFault) fault = blockIdx.x * kPerBlock + (i - begin);
+  }
+  sum = reduce_block(sum, Plus());
+  fault = reduce_block(fault, Least());
+  if (threadIdx.x != 0) return;
+  sums[blockIdx.x] = sum;
+  faults[blockIdx.x] = fault;
+}
+
+// The factor of gradients whose squares have that sum; without a threshold it is 1.
+__device__ double factor_for(double sum, double threshold) {
+  const bool is_finite = sum * 0 == 0;
+  if (!is_finite) return sum * 0;
+  const double norm = std::sqrt(sum);
+  return threshold > 0 && norm > threshold ? threshold / norm : 1;
+}
+
+template <class T>
+__global__ void decide(Pieces<Stretch> pieces, const double* sums, const std::uint64_t* faults,
+                       double threshold, Verdict* verdict) {
+  double sum = 0;
+  std::uint64_t fault = kNoFault;
+  for (std::size_t i = threadIdx.x; i < pieces.blocks; i += kThreads) {
+    sum = sum + sums[i];
+    fault = Least()(fault, faults[i]);
+  }
+  sum = reduce_block(sum, Plus());
+  fault = reduce_block(fault, Least());
+  if (threadIdx.x != 0) return;
+  double number = 0;
+  if (fault != kNoFault) {
+    const std::size_t block = fault / kPerBlock;
+    const Piece<Stretch>& piece = piece_of_block(pieces, block);
+    const std::size_t at = (block - piece.first_block) * kPerBlock + fault % kPerBlock;
+    number = static_cast<double>(static_cast<const T*>(piece.thing.begin)[at]);
+  }
+  *verdict = {factor_for(sum, threshold), sum, fault, number};
+}
+
+std::size_t blocks_of(const Stretch& stretch) { return count_blocks(stretch.count, kPerBlock); }
+
+// False if there are no numbers.
+template <class Term>
+bool launch_sum(Commands& commands, DType dtype, std::span<const Stretch> stretches, Term term,
+                double threshold, Verdict* verdict) {
+  const auto pieces = stage_pieces(commands, stretches, blocks_of);
+  if (pieces.blocks == 0) return false;
+  auto* const sums = commands.template elements<double>(pieces.blocks);
+  auto* const faults = commands.template elements<std::uint64_t>(pieces.blocks);
+  const Shape blocks{pieces.blocks, 1, 1, kThreads}, block{1, 1, 1, kThreads};
+  with_type(dtype, [&]<class T>(T) {
+    commands.launch_cooperating(blocks, sum_blocks<T, Term>, pieces, term, sums, faults);
+    commands.launch_cooperating(block, decide<T>, pieces, sums, faults, threshold, verdict);
+  });
+  return true;
+}
+
+using Lock = std::lock_guard<std::recursive_mutex>;
+
+class CudaGradientCheck final : public GradientCheck {
+ public:
+  explicit CudaGradientCheck(std::shared_ptr<Shared> shared)
+      : shared_(std::move(shared)), reading_(make_reading(shared_)) {
+    const Lock lock(shared_->mutex);
+    verdict_ = static_cast<Verdict*>(shared_->runtime.allocate(sizeof(Verdict)));
+  }
+  ~CudaGradientCheck() override {
+    const Lock lock(shared_->mutex);
+    try {
+      shared_->commands.submit();  // what waits may write there
+    } catch (...) {                // an error that the next call will meet again
+    }
+    shared_->runtime.free(verdict_);
+  }
+
+  void begin(DType dtype, std::span<const Stretch> stretches, double threshold) override {
+    const Lock lock(shared_->mutex);
+    has_norm_ = threshold > 0;
+    blocks_.clear();
+    for (const Stretch& stretch : stretches) blocks_.push_back(blocks_of(stretch));
+    counts_.clear();
+    for (const Stretch& stretch : stretches) counts_.push_back(stretch.count);
+    Commands& commands = shared_->commands;
+    is_empty_ = has_norm_ ? !launch_sum(commands, dtype, stretches, Square(), threshold, verdict_)
+                          : !launch_sum(commands, dtype, stretches, Nothing(), 0, verdict_);
+    if (!is_empty_) reading_->begin(verdict_, sizeof(Verdict));
+  }
+  Result wait() override {
+    if (is_empty_) return {};
+    const auto& verdict = *reinterpret_cast<const Verdict*>(reading_->wait());
+    Result result;
+    result.factor = verdict.factor;
+    if (has_norm_) result.norm = std::sqrt(verdict.sum);
+    result.has_fault = verdict.fault_at != kNoFault;
+    if (!result.has_fault) return result;
+    result.fault = verdict.fault;
+    std::size_t block = verdict.fault_at / kPerBlock, stretch = 0;
+    for (; block >= blocks_[stretch]; ++stretch) {
+      block -= blocks_[stretch];
+      result.fault_at += counts_[stretch];
+    }
+    result.fault_at += block * kPerBlock + verdict.fault_at % kPerBlock;
+    return result;
+  }
+  const Verdict* verdict() const { return is_empty_ ? nullptr : verdict_; }
+
+ private:
+  const std::shared_ptr<Shared> shared_;
+  const std::unique_ptr<Reading> reading_;
+  Verdict* verdict_ = nullptr;
+  std::vector<std::size_t> blocks_, counts_;  // of stretches
+  bool has_norm_ = false, is_empty_ = true;
+};
+
+}  // namespace
+
+template <class Term>
+double GradientSums::wait_for_sum(DType dtype, std::span<const Stretch> stretches,
+                                  Term term) const {
+  const Lock lock(shared_->mutex);
+  Commands& commands = shared_->commands;
+  auto* const verdict = commands.template elements<Verdict>(1);
+  if (!launch_sum(commands, dtype, stretches, term, 0, verdict)) return 0;
+  commands.submit();
+  Verdict here;
+  shared_->runtime.copy_to_host(&here, verdict, sizeof(here));
+  shared_->runtime.wait();
+  return here.sum;
+}
+
+bool GradientSums::all_finite(DType dtype, std::span<const Stretch> stretches) const {
+  return wait_for_sum(dtype, stretches, Nothing()) == 0;
+}
+double GradientSums::sum_of_squares(DType dtype, std::span<const Stretch> stretches) const {
+  return wait_for_sum(dtype, stretches, Square());
+}
+
+std::unique_ptr<GradientCheck> make_gradient_check(std::shared_ptr<Shared> shared) {
+  return std::make_unique<CudaGradientCheck>(std::move(shared));
+}
+
+const Verdict* verdict_of(const GradientCheck& check) {
+  return static_cast<const CudaGradientCheck&>(check).verdict();
+}
+
+}  // namespace dynet_like::detail::cuda

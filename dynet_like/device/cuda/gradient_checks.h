@@ -1,0 +1,31 @@
+// Sums over gradients: whether they are finite, their norm, and what an update makes of that.
+#pragma once
+
+#include <memory>
+#include <span>
+
+#include "dynet_like/device/cuda/cuda_device.h"
+#include "dynet_like/device/cuda/pieces.h"
+
+namespace dynet_like::detail::cuda {
+
+/// Sums for which the host waits.
+class GradientSums {
+ public:
+  explicit GradientSums(std::shared_ptr<Shared> shared) : shared_(std::move(shared)) {}
+
+  bool all_finite(DType dtype, std::span<const Stretch> stretches) const;
+  double sum_of_squares(DType dtype, std::span<const Stretch> stretches) const;
+
+ private:
+  template <class Term>
+  double wait_for_sum(DType dtype, std::span<const Stretch> stretches, Term term) const;
+
+  const std::shared_ptr<Shared> shared_;
+};
+
+std::unique_ptr<GradientCheck> make_gradient_check(std::shared_ptr<Shared> shared);
+/// Where the device finds the result of such a check.
+const Verdict* verdict_of(const GradientCheck& check);
+
+}  // namespace dynet_like::detail::cuda

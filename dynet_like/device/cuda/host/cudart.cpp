@@ -1,0 +1,330 @@
+// CUDA's runtime on the CPU: what is wrong in a call is an error, and work is queued.
+#include <cuda_runtime.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <new>
+
+#include "dynet_like/core/errors.h"
+#include "dynet_like/device/cuda/host/driver.h"
+
+using namespace dynet_like;
+using namespace dynet_like::detail::cuda;
+using host::Driver, host::Work;
+
+namespace {
+
+constexpr int kVersion = 13000;
+
+template <class T>
+Work make_work(void (*run)(Work&), const T& needed) {
+  Work work;
+  work.run = run;
+  work.bytes.reset(static_cast<std::byte*>(std::malloc(sizeof(T))));
+  if (work.bytes == nullptr) throw std::bad_alloc();
+  ::new (static_cast<void*>(work.bytes.get())) T(needed);
+  return work;
+}
+
+// Objects of the driver do not come from operator new, which tests let fail.
+template <class T>
+T* make_object(int device) {
+  void* const memory = std::malloc(sizeof(T));
+  if (memory == nullptr) throw std::bad_alloc();
+  T* const object = ::new (memory) T();
+  object->device = device;
+  return object;
+}
+template <class T>
+void destroy_object(T* object) {
+  object->~T();
+  std::free(object);
+}
+
+struct Bytes {
+  void* to;
+  const void* from;
+  std::size_t size;
+  int byte;
+};
+
+bool runs_at_once() {
+  const char* const value = std::getenv("CUDA_LAUNCH_BLOCKING");
+  return value != nullptr && *value == '1';
+}
+
+void need_ended(const char* what, bool ended) {
+  if (ended) return;
+  throw DeviceError("[" + std::string(what) + "] need a wait for the work that uses it; got none");
+}
+
+}  // namespace
+
+cudaError_t cudaGetDeviceCount(int* count) {
+  *count = Driver::get().device_count;
+  return cudaSuccess;
+}
+cudaError_t cudaDriverGetVersion(int* version) { return *version = kVersion, cudaSuccess; }
+cudaError_t cudaRuntimeGetVersion(int* version) { return *version = kVersion, cudaSuccess; }
+
+const char* cudaGetErrorString(cudaError_t error) {
+  switch (error) {
+    case cudaSuccess:
+      return "no error";
+    case cudaErrorMemoryAllocation:
+      return "out of memory";
+    case cudaErrorNotReady:
+      return "device not ready";
+    default:
+      return Driver::get().text();
+  }
+}
+cudaError_t cudaGetLastError() { return cudaSuccess; }
+
+cudaError_t cudaGetDevice(int* device) { return *device = host::current_device(), cudaSuccess; }
+cudaError_t cudaSetDevice(int device) {
+  return Driver::get().call([&] {
+    if (device < 0 || device >= Driver::get().device_count) {
+      throw DeviceError("[cudaSetDevice] need a device that there is; got " +
+                        std::to_string(device));
+    }
+    host::current_device() = device;
+  });
+}
+cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int) {
+  return Driver::get().call([&] {
+    std::strcpy(properties->name, "the CPU in place of a GPU");
+    properties->major = 9;
+    properties->minor = 0;
+  });
+}
+
+cudaError_t cudaMalloc(void** memory, std::size_t size) {
+  Driver& driver = Driver::get();
+  const Driver::Call call;
+  if (call.error != cudaSuccess) return call.error;
+  try {
+    *memory = driver.memory().allocate(size);
+  } catch (const std::exception&) {
+    return cudaErrorMemoryAllocation;
+  }
+  return cudaSuccess;
+}
+cudaError_t cudaFree(void* memory) {
+  Driver& driver = Driver::get();
+  return driver.call(
+      [&] {
+        driver.run_all();  // CUDA waits, too
+        driver.memory().free(memory);
+      },
+      Driver::Call::gives_back);
+}
+cudaError_t cudaMallocHost(void** memory, std::size_t size) {
+  Driver& driver = Driver::get();
+  return driver.call([&] {
+    *memory = std::malloc(std::max<std::size_t>(size, 1));
+    if (*memory == nullptr) throw std::bad_alloc();
+    driver.pinned.emplace(*memory, size);
+  });
+}
+cudaError_t cudaFreeHost(void* memory) {
+  Driver& driver = Driver::get();
+  return driver.call(
+      [&] {
+        const auto found = driver.pinned.find(memory);
+        if (found == driver.pinned.end()) {
+          throw DeviceError("[cudaFreeHost] need pinned memory; got another address");
+        }
+        need_ended("cudaFreeHost", !driver.is_in_use(memory, found->second));
+        driver.pinned.erase(found);
+        std::free(memory);
+      },
+      Driver::Call::gives_back);
+}
+cudaError_t cudaMemGetInfo(std::size_t* free, std::size_t* total) {
+  return Driver::get().call([&] {
+    *total = Driver::get().memory().size();
+    *free = *total - Driver::get().memory().bytes_in_use();
+  });
+}
+
+cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned) {
+  return Driver::get().call([&] {
+    *stream = make_object<CUstream_st>(host::current_device());
+    Driver::get().streams.insert(*stream);
+  });
+}
+cudaError_t cudaStreamDestroy(cudaStream_t stream) {
+  Driver& driver = Driver::get();
+  return driver.call(
+      [&] {
+        driver.need_stream("cudaStreamDestroy", stream);
+        need_ended("cudaStreamDestroy", stream->queue.empty());
+        for (const cudaEvent_t event : driver.events) {
+          if (event->stream == stream) event->stream = nullptr;
+        }
+        driver.streams.erase(stream);
+        destroy_object(stream);
+      },
+      Driver::Call::gives_back);
+}
+
+// Faults of work that ran late are this call's.
+cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
+  Driver& driver = Driver::get();
+  return driver.call([&] {
+    driver.need_stream("cudaStreamSynchronize", stream);
+    driver.run_until(stream, stream->queued());
+    if (const std::string fault = std::exchange(driver.fault, {}); !fault.empty()) {
+      throw DeviceError(fault);
+    }
+  });
+}
+
+cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned) {
+  return Driver::get().call([&] {
+    *event = make_object<CUevent_st>(host::current_device());
+    Driver::get().events.insert(*event);
+  });
+}
+cudaError_t cudaEventDestroy(cudaEvent_t event) {
+  Driver& driver = Driver::get();
+  return driver.call(
+      [&] {
+        driver.need_event("cudaEventDestroy", event);
+        driver.events.erase(event);
+        destroy_object(event);
+      },
+      Driver::Call::gives_back);
+}
+cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
+  Driver& driver = Driver::get();
+  return driver.call([&] {
+    driver.need_stream("cudaEventRecord", stream);
+    driver.need_event("cudaEventRecord", event);
+    driver.need_current("cudaEventRecord", stream->device);
+    driver.need_current("cudaEventRecord", event->device);
+    event->stream = stream;
+    event->at = stream->queued();
+  });
+}
+cudaError_t cudaEventQuery(cudaEvent_t event) {
+  Driver& driver = Driver::get();
+  bool passed = false;
+  const cudaError_t error = driver.call([&] {
+    driver.need_event("cudaEventQuery", event);
+    passed = event->stream == nullptr || event->stream->done >= event->at;
+  });
+  return error == cudaSuccess && !passed ? cudaErrorNotReady : error;
+}
+cudaError_t cudaEventSynchronize(cudaEvent_t event) {
+  Driver& driver = Driver::get();
+  return driver.call([&] {
+    driver.need_event("cudaEventSynchronize", event);
+    if (event->stream == nullptr) return;
+    driver.run_until(event->stream, event->at);
+    if (const std::string fault = std::exchange(driver.fault, {}); !fault.empty()) {
+      throw DeviceError(fault);
+    }
+  });
+}
+
+cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t size, cudaMemcpyKind kind,
+                            cudaStream_t stream) {
+  Driver& driver = Driver::get();
+  return driver.call([&] {
+    const char* const what = "cudaMemcpyAsync";
+    driver.need_stream(what, stream);
+    Work work = make_work(
+        [](Work& copy) {
+          const Bytes& bytes = copy.as<Bytes>();
+          std::memmove(bytes.to, bytes.from, bytes.size);
+        },
+        Bytes{to, from, size, 0});
+    work.size = size;
+    if (kind == cudaMemcpyHostToDevice) {
+      driver.need_host(what, from);
+      work.here = from;
+    } else {
+      driver.need_device(what, from, size);
+    }
+    if (kind == cudaMemcpyDeviceToHost) {
+      driver.need_host(what, to);
+      std::memset(to, 0xff, size);  // until it arrives it is not there
+      work.here = to;
+      work.writes_here = true;
+    } else {
+      driver.need_device(what, to, size);
+    }
+    driver.queue(stream, std::move(work));
+  });
+}
+cudaError_t cudaMemsetAsync(void* to, int byte, std::size_t size, cudaStream_t stream) {
+  Driver& driver = Driver::get();
+  return driver.call([&] {
+    driver.need_stream("cudaMemsetAsync", stream);
+    driver.need_current("cudaMemsetAsync", stream->device);
+    driver.need_device("cudaMemsetAsync", to, size);
+    driver.queue(stream, make_work(
+                             [](Work& fill) {
+                               const Bytes& bytes = fill.as<Bytes>();
+                               std::memset(bytes.to, bytes.byte, bytes.size);
+                             },
+                             Bytes{to, nullptr, size, byte}));
+  });
+}
+
+namespace {
+
+struct Launch {
+  Shape shape;
+  void (*run)(const void*);
+  bool cooperates;
+  const void* code;
+};
+// The call lies behind it, as aligned as anything.
+constexpr std::size_t kBehind = (sizeof(Launch) + 15) / 16 * 16;
+
+void run_launch(Work& work) {
+  const Launch& launch = work.as<Launch>();
+  Driver::get().emulator().execute(launch.shape,
+                                   launch.cooperates ? Threads::cooperating : Threads::independent,
+                                   {launch.run, work.bytes.get() + kBehind}, launch.code);
+}
+
+}  // namespace
+
+cudaError_t cudaLaunchKernel(const void* kernel, dim3 blocks, dim3 threads, void**, std::size_t,
+                             cudaStream_t stream) {
+  Driver& driver = Driver::get();
+  const auto& function = *static_cast<const host::Function*>(kernel);
+  return driver.call([&] {
+    driver.need_stream("cudaLaunchKernel", stream);
+    driver.need_current("cudaLaunchKernel", stream->device);
+    for (const void* pointer : function.pointers) {
+      if (pointer == nullptr || driver.memory().holds(pointer, 0)) continue;
+      throw DeviceError(
+          "[launch] need arguments that are null or addresses of the device; got another");
+    }
+    const Shape shape{blocks.x, blocks.y, blocks.z, threads.x, threads.y};
+    host::check_shape(shape);
+    Work work;
+    work.run = run_launch;
+    work.bytes.reset(static_cast<std::byte*>(std::malloc(kBehind + function.size)));
+    if (work.bytes == nullptr) throw std::bad_alloc();
+    ::new (static_cast<void*>(work.bytes.get()))
+        Launch{shape, function.run, function.cooperates, function.kernel};
+    std::memcpy(work.bytes.get() + kBehind, function.call, function.size);
+    driver.queue(stream, std::move(work));
+    if (!runs_at_once()) return;
+    driver.run_until(stream, stream->queued());
+    if (const std::string fault = std::exchange(driver.fault, {}); !fault.empty()) {
+      throw DeviceError(fault);
+    }
+  });
+}
+cudaError_t cudaFuncGetName(const char** name, const void* kernel) {
+  *name = static_cast<const host::Function*>(kernel)->name;
+  return cudaSuccess;
+}

@@ -1,0 +1,180 @@
+// The driver's rules: which calls are in order, and when queued work runs.
+#include "dynet_like/device/cuda/host/driver.h"
+
+#include <unistd.h>
+
+#include <cstring>
+#include <functional>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "dynet_like/core/errors.h"
+#include "dynet_like/device/cuda/host/faults.h"
+
+namespace dynet_like::detail::cuda::host {
+
+namespace {
+
+constexpr std::size_t kAddresses = std::size_t{16} << 30;
+
+std::uint64_t digest_of(const void* at, std::size_t size) {
+  return std::hash<std::string_view>()({static_cast<const char*>(at), size});
+}
+
+void need_unchanged(const Work& work) {
+  if (work.here == nullptr || digest_of(work.here, work.size) == work.digest) return;
+  throw DeviceError("[cuda-host] need " + std::to_string(work.size) +
+                    " bytes of this process as they were until they were copied; got others: a "
+                    "wait is missing");
+}
+
+bool overlaps(const Work& work, const void* at, std::size_t size) {
+  const auto* const here = static_cast<const std::byte*>(work.here);
+  const auto* const begin = static_cast<const std::byte*>(at);
+  return here != nullptr && here < begin + size && begin < here + work.size;
+}
+
+}  // namespace
+
+int& current_device() {
+  static thread_local int device = 0;
+  return device;
+}
+
+Driver& Driver::get() {
+  static Driver* const driver = new Driver();
+  return *driver;
+}
+
+Driver::Driver() : memory_(kAddresses), process_(::getpid()) {}
+
+Driver::Call::Call(Kind kind) : lock_(Driver::get().mutex_) {
+  error = Driver::get().begin_call(kind);
+}
+
+cudaError_t Driver::begin_call(Call::Kind kind) {
+  if (::getpid() != process_) {
+    text_ = "[cuda-host] need the process that opened the device; got a fork of it";
+    return cudaErrorInitializationError;
+  }
+  if (kind == Call::gives_back) return cudaSuccess;
+  if (calls_until_failure != kNever && calls_until_failure-- == 0) {
+    calls_until_failure = kNever;
+    return explain("[cuda-host] this call was to fail");
+  }
+  if (fault.empty()) return cudaSuccess;
+  text_ = std::exchange(fault, {});
+  return cudaErrorLaunchFailure;
+}
+
+cudaError_t Driver::explain(const std::string& text, Call::Kind kind) {
+  text_ = text;
+  if (kind == Call::gives_back && fault.empty()) fault = text;
+  return cudaErrorUnknown;
+}
+
+void Driver::need_device(const char* what, const void* at, std::size_t size) const {
+  if (memory_.holds(at, size)) return;
+  throw DeviceError("[" + std::string(what) + "] need " + std::to_string(size) +
+                    " bytes within one allocation of the device; got another address");
+}
+void Driver::need_host(const char* what, const void* at) const {
+  if (!memory_.has_address(at)) return;
+  throw DeviceError("[" + std::string(what) +
+                    "] need memory of this process; got an address of the device");
+}
+void Driver::need_stream(const char* what, cudaStream_t stream) const {
+  if (streams.contains(stream)) return;
+  throw DeviceError("[" + std::string(what) + "] need a stream that lives; got another");
+}
+void Driver::need_event(const char* what, cudaEvent_t event) const {
+  if (events.contains(event)) return;
+  throw DeviceError("[" + std::string(what) + "] need an event that lives; got another");
+}
+void Driver::need_current(const char* what, int device) const {
+  if (device == current_device()) return;
+  throw DeviceError("[" + std::string(what) + "] need the current device, " +
+                    std::to_string(current_device()) + "; got a stream of device " +
+                    std::to_string(device));
+}
+
+void Driver::queue(cudaStream_t stream, Work work) {
+  const Schedule schedule = read_schedule();
+  emulator_.set_schedule(schedule);
+  order_ = schedule.order;
+  if (work.here != nullptr) work.digest = digest_of(work.here, work.size);
+  stream->queue.push_back(std::move(work));
+  std::uint64_t now = 0;
+  if (order_ == Order::descending) now = stream->queue.size();
+  if (order_ == Order::random && random_() % 4 == 0) now = random_() % (stream->queue.size() + 1);
+  run_until(stream, stream->done + now);
+}
+
+void Driver::run_until(cudaStream_t stream, std::uint64_t done) {
+  if (stream->done >= done) return;
+  memory_.open();
+  try {
+    while (stream->done < done) run_first(stream);
+    memory_.check();
+  } catch (const std::exception& wrong) {
+    // What follows a fault does not happen.
+    if (fault.empty()) fault = wrong.what();
+    stream->done += stream->queue.size();
+    stream->queue.clear();
+  }
+  memory_.close();
+}
+
+void Driver::run_first(cudaStream_t stream) {
+  Work work = std::move(stream->queue.front());
+  stream->queue.pop_front();
+  ++stream->done;
+  need_unchanged(work);
+  if (!work.writes_here) return work.run(work);
+  // Of what comes later, some may have the same memory: the stream itself changes it.
+  std::vector<Work*, OwnMemory<Work*>> beside;
+  for (Work& later : stream->queue) {
+    if (!overlaps(later, work.here, work.size)) continue;
+    need_unchanged(later);
+    beside.push_back(&later);
+  }
+  work.run(work);
+  for (Work* const later : beside) later->digest = digest_of(later->here, later->size);
+}
+
+void Driver::run_all() {
+  for (const cudaStream_t stream : streams) run_until(stream, stream->queued());
+}
+
+bool Driver::is_in_use(const void* at, std::size_t size) const {
+  for (const cudaStream_t stream : streams) {
+    for (const Work& work : stream->queue) {
+      if (overlaps(work, at, size)) return true;
+    }
+  }
+  return false;
+}
+
+std::string take_fault() { return std::exchange(Driver::get().fault, {}); }
+
+void fail_call(std::uint64_t calls) { Driver::get().calls_until_failure = calls; }
+bool stop_failing() {
+  return std::exchange(Driver::get().calls_until_failure, Driver::kNever) == Driver::kNever;
+}
+
+void set_device_count(int count) { Driver::get().device_count = count; }
+void hide_cublas(bool hidden) { Driver::get().cublas_hidden = hidden; }
+
+std::uint64_t live_objects() {
+  const Driver& driver = Driver::get();
+  return driver.streams.size() + driver.events.size() + driver.handles.size() +
+         driver.pinned.size();
+}
+std::uint64_t queued_work() {
+  std::uint64_t count = 0;
+  for (const cudaStream_t stream : Driver::get().streams) count += stream->queue.size();
+  return count;
+}
+
+}  // namespace dynet_like::detail::cuda::host

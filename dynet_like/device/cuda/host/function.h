@@ -1,0 +1,35 @@
+// What a launch on the CPU needs to know of a kernel, beside its code.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <tuple>
+#include <type_traits>
+
+namespace dynet_like::detail::cuda::host {
+
+/// A kernel with its arguments, which a launch copies: nvcc's compiler keeps the like for cudart.
+struct Function {
+  const void* kernel;
+  const void* call;  ///< a StoredCall
+  std::size_t size;
+  void (*run)(const void* call);          ///< as one thread
+  std::span<const void* const> pointers;  ///< its arguments: addresses of the device, or null
+  bool cooperates;                        ///< threads of a block wait for each other
+  const char* name;
+};
+
+template <class... Parameters>
+struct StoredCall {
+  void (*kernel)(Parameters...);
+  std::tuple<Parameters...> arguments;
+
+  // Bytes of it travel, as a GPU's arguments do.
+  static_assert((std::is_trivially_copyable_v<Parameters> && ...));
+  static void run(const void* call) {
+    const auto* const self = static_cast<const StoredCall*>(call);
+    std::apply(self->kernel, self->arguments);
+  }
+};
+
+}  // namespace dynet_like::detail::cuda::host

@@ -1,0 +1,135 @@
+// Visits of threads, and what the compiler calls for them.
+#include "dynet_like/device/cuda/host/races.h"
+
+#include <dlfcn.h>
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstring>
+#include <utility>
+
+#include "dynet_like/core/errors.h"
+
+namespace dynet_like::detail::cuda::host {
+
+namespace {
+
+constexpr std::size_t kUnit = 4;
+constexpr unsigned kLanes = 32;
+// Several readers: of one warp (its number is added), of one block, of several.
+constexpr std::uint16_t kManyOfWarp = 0x800, kManyOfBlock = 0xfff;
+constexpr std::uint32_t kManyBlocks = 0xffffffffu;
+
+unsigned warp_of(std::uint16_t thread) {
+  return thread >= kManyOfWarp ? thread - kManyOfWarp : thread / kLanes;
+}
+
+}  // namespace
+
+Races*& Races::running() {
+  static thread_local Races* running __attribute__((tls_model("initial-exec"))) = nullptr;
+  return running;
+}
+
+// Without so many addresses nothing is looked at but what blocks share.
+Races::Races(const std::byte* memory, std::size_t size) {
+  void* const visits = ::mmap(nullptr, size / kUnit * sizeof(Visits), PROT_READ | PROT_WRITE,
+                              MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (visits == MAP_FAILED) return;
+  device_ = {reinterpret_cast<std::uintptr_t>(memory), size, static_cast<Visits*>(visits)};
+}
+Races::~Races() {
+  if (device_.visits != nullptr) ::munmap(device_.visits, device_.size / kUnit * sizeof(Visits));
+}
+
+void Races::share(const std::byte* memory, std::size_t size, Visits* visits) {
+  if (shared_count_ == kMostShared) throw DeviceError("[cuda-host] need fewer shared arrays");
+  shared_[shared_count_++] = {reinterpret_cast<std::uintptr_t>(memory), size, visits};
+}
+
+// Whether nothing says that it was before what the thread does now.
+bool Races::is_beside(const Visit& visit, std::uint8_t bytes) const {
+  if (visit.launch != moment.launch || (visit.bytes & bytes) == 0) return false;
+  if (visit.block != moment.block) return true;
+  if (visit.thread == moment.thread || visit.barriers != moment.barriers) return false;
+  const bool same_warp =
+      visit.thread != kManyOfBlock && warp_of(visit.thread) == moment.thread / kLanes;
+  return !same_warp || visit.warp_operations == moment.warp_operations;
+}
+
+// Readers beside those before are several. (Of threads that read other bytes of the four, the last
+// is known.)
+void Races::note_read(Visit& visit, std::uint8_t bytes) const {
+  const Visit before = visit;
+  visit = {moment.launch,          moment.block,  moment.barriers,
+           moment.warp_operations, moment.thread, bytes};
+  if (!is_beside(before, bytes)) return;
+  visit.bytes |= before.bytes;
+  if (before.block != moment.block) {
+    visit.block = kManyBlocks;
+    return;
+  }
+  const bool same_warp =
+      before.thread != kManyOfBlock && warp_of(before.thread) == moment.thread / kLanes;
+  visit.thread = same_warp ? kManyOfWarp + moment.thread / kLanes : kManyOfBlock;
+}
+
+void Races::access(std::uintptr_t at, std::size_t size, bool writes, const void* code) noexcept {
+  const Range* range = at - device_.begin < device_.size ? &device_ : nullptr;
+  for (unsigned i = 0; range == nullptr && i < shared_count_; ++i) {
+    if (at - shared_[i].begin < shared_[i].size) range = &shared_[i];
+  }
+  if (range == nullptr) return;
+  const bool is_shared = range != &device_;
+  const std::size_t first = at - range->begin, end = first + size;
+  for (std::size_t unit = first / kUnit; unit * kUnit < end; ++unit) {
+    const std::size_t from = std::max(first, unit * kUnit) - unit * kUnit;
+    const std::size_t to = std::min(end, (unit + 1) * kUnit) - unit * kUnit;
+    const auto bytes = static_cast<std::uint8_t>((1u << to) - (1u << from));
+    Visits& visits = range->visits[unit];
+    // Every block has its own shared memory.
+    if (is_shared && visits.write.block != moment.block) visits.write = {};
+    if (is_shared && visits.read.block != moment.block) visits.read = {};
+    if (is_beside(visits.write, bytes)) note(visits.write, true, writes, code);
+    if (!writes) {
+      note_read(visits.read, bytes);
+      continue;
+    }
+    if (is_beside(visits.read, bytes)) note(visits.read, false, true, code);
+    visits.write = {moment.launch,          moment.block,  moment.barriers,
+                    moment.warp_operations, moment.thread, bytes};
+  }
+}
+
+void Races::note(const Visit& other, bool other_writes, bool writes, const void* code) noexcept {
+  if (fault_[0] != 0) return;
+  ::Dl_info info = {};
+  ::dladdr(code, &info);
+  const char* const file = info.dli_fname == nullptr ? "?" : info.dli_fname;
+  const auto offset = static_cast<const char*>(code) - static_cast<const char*>(info.dli_fbase);
+  std::snprintf(fault_, sizeof(fault_),
+                "[cuda-host] need a barrier between threads where one of them writes; got a %s by "
+                "thread %u of block %u beside a %s by thread %u of block %u (0x%zx in %s)",
+                writes ? "write" : "read", unsigned{moment.thread}, moment.block,
+                other_writes ? "write" : "read", unsigned{other.thread}, other.block,
+                static_cast<std::size_t>(offset), file);
+}
+
+void Races::note_misaligned(std::uintptr_t at, std::size_t alignment, const char* file,
+                            unsigned line) noexcept {
+  if (fault_[0] != 0) return;
+  std::snprintf(fault_, sizeof(fault_),
+                "[cuda-host] need an address that is a multiple of %zu; got one that is %zu beyond "
+                "at %s:%u",
+                alignment, at % alignment, file, line);
+}
+
+void Races::check() {
+  if (fault_[0] == 0) return;
+  const std::string fault = fault_;
+  fault_[0] = 0;
+  throw DeviceError(fault);
+}
+
+}  // namespace dynet_like::detail::cuda::host

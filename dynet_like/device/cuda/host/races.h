@@ -1,0 +1,76 @@
+// Finds two threads of a launch at one address, one of which writes, with nothing between them.
+//
+// The compiler tells of every access of a kernel, as for its thread sanitizer. The last write and
+// the last reads of every four bytes are known with the times of their threads: how often their
+// block was at a barrier, and their warp in an operation that it waits in.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "dynet_like/device/cuda/host/own_memory.h"
+#include "dynet_like/device/cuda/host/words.h"
+
+namespace dynet_like::detail::cuda::host {
+
+/// Who was at some bytes, and when.
+struct Visit {
+  std::uint32_t launch = 0, block = 0;
+  std::uint32_t barriers = 0;
+  std::uint16_t warp_operations = 0;
+  std::uint16_t thread : 12 = 0, bytes : 4 = 0;  ///< of the block; which of four
+};
+struct Visits {
+  Visit write, read;
+};
+
+/// Where the thread that runs now is in time.
+struct Moment {
+  std::uint32_t launch = 0, block = 0;
+  std::uint32_t barriers = 0;
+  std::uint16_t warp_operations = 0;
+  std::uint16_t thread = 0;
+};
+
+class Races {
+ public:
+  /// Of the calling thread's launch; null: nobody looks.
+  static Races*& running();
+
+  /// The memory of a device, whose addresses are reserved once.
+  explicit Races(const std::byte* memory, std::size_t size);
+  ~Races();
+  Races(const Races&) = delete;
+  Races& operator=(const Races&) = delete;
+
+  void begin_launch() { ++moment.launch; }
+  void access(std::uintptr_t at, std::size_t size, bool writes, const void* code) noexcept;
+  /// Memory that the threads of a block share, and what is known of it.
+  void share(const std::byte* memory, std::size_t size, Visits* visits);
+  void unshare() { shared_count_ = 0; }
+  void note_misaligned(std::uintptr_t at, std::size_t alignment, const char* file,
+                       unsigned line) noexcept;
+  /// Throws DeviceError if something was found.
+  void check();
+
+  Moment moment;
+
+ private:
+  struct Range {
+    std::uintptr_t begin = 0;
+    std::size_t size = 0;
+    Visits* visits = nullptr;
+  };
+  bool is_beside(const Visit& visit, std::uint8_t bytes) const;
+  void note_read(Visit& visit, std::uint8_t bytes) const;
+  void note(const Visit& other, bool other_writes, bool writes, const void* code) noexcept;
+
+  static constexpr unsigned kMostShared = 16;
+  Range device_, shared_[kMostShared];
+  unsigned shared_count_ = 0;
+  char fault_[400] = {};  // of fixed size: nothing may be thrown inside an access
+};
+
+}  // namespace dynet_like::detail::cuda::host

@@ -1,0 +1,72 @@
+// Many stretches of numbers in one launch.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "dynet_like/device/cuda/commands.h"
+
+namespace dynet_like::detail::cuda {
+
+/// One of several things that share a launch, and its first block.
+template <class Thing>
+struct Piece {
+  Thing thing;
+  std::size_t first_block;
+};
+
+/// The pieces of a launch on the device, with as many blocks as they need.
+template <class Thing>
+struct Pieces {
+  const Piece<Thing>* list;
+  unsigned count, blocks;
+};
+
+/// What a block works on: the last piece that does not begin after it.
+template <class Thing>
+__device__ const Piece<Thing>& piece_of_block(const Pieces<Thing>& pieces, std::size_t block) {
+  unsigned first = 0, count = pieces.count;
+  while (count > 1) {
+    const unsigned half = count / 2;
+    if (pieces.list[first + half].first_block <= block)
+      first += half, count -= half;
+    else
+      count = half;
+  }
+  return pieces.list[first];
+}
+
+template <class Thing, class BlocksOf>
+Pieces<Thing> stage_pieces(Commands& commands, std::span<const Thing> things,
+                           const BlocksOf& blocks_of) {
+  std::vector<Piece<Thing>> pieces;
+  std::size_t blocks = 0;
+  for (const Thing& thing : things) {
+    const std::size_t own = blocks_of(thing);
+    if (own > 0) pieces.push_back({thing, blocks});
+    blocks += own;
+  }
+  return {commands.stage(pieces.data(), pieces.size()), static_cast<unsigned>(pieces.size()),
+          static_cast<unsigned>(blocks)};
+}
+
+inline std::size_t count_blocks(std::size_t elements, std::size_t per_block) {
+  return (elements + per_block - 1) / per_block;
+}
+
+template <class F>
+auto with_type(DType dtype, const F& f) {
+  return dtype == DType::f32 ? f(float()) : f(double());
+}
+
+/// What a check of gradients leaves on the device for the passes that depend on it.
+struct Verdict {
+  double factor;  ///< of gradients; NaN: nothing may be changed
+  double sum;
+  std::uint64_t fault_at;  ///< the first number that is not finite, counted by blocks; or kNoFault
+  double fault;
+};
+constexpr std::uint64_t kNoFault = ~std::uint64_t{0};
+
+}  // namespace dynet_like::detail::cuda

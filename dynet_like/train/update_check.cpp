@@ -1,0 +1,104 @@
+// Checks of gradients, and where they were not finite.
+#include "dynet_like/train/update_check.h"
+
+#include <cmath>
+#include <optional>
+#include <string>
+
+#include <fmt/format.h>
+
+#include "dynet_like/core/errors.h"
+
+namespace dynet_like::detail {
+
+namespace {
+
+struct Fault {
+  std::size_t at;
+  double value;
+};
+
+// The first element that is not finite.
+std::optional<Fault> find_fault(const ParameterStorage& storage, const Stretch& stretch) {
+  const std::size_t bytes = stretch.count * size_of(storage.dtype);
+  const Block copy(bytes);
+  storage.device().read(copy.data(), stretch.begin, bytes);
+  const Tensor numbers(Dim({static_cast<unsigned>(stretch.count)}), storage.dtype, copy.data());
+  for (std::size_t i = 0; i < stretch.count; ++i) {
+    if (!std::isfinite(numbers.at(i))) return Fault{i, numbers.at(i)};
+  }
+  return {};
+}
+
+// `rows`: those that gradients are of, for a table.
+[[noreturn]] void refuse(const ParameterStorage& storage, const Fault& fault,
+                         const std::uint32_t* rows) {
+  std::string place = fmt::to_string(fault.at);
+  if (rows != nullptr) {
+    const std::size_t entry = storage.entry_size();
+    place = fmt::format("{} of row {}", fault.at % entry, rows[fault.at / entry]);
+  }
+  throw NumericError(fmt::format("[Trainer] need finite gradients; got {} for \"{}\", element {}",
+                                 fault.value, storage.name, place));
+}
+
+}  // namespace
+
+// All in one pass; what is wrong is looked for only then.
+void UpdateCheck::need_finite(const Gradients& gradients, Storages storages) {
+  if (storages.empty()) return;
+  std::vector<Stretch> all;
+  for (const auto& storage : storages) {
+    for (const Stretch& stretch : gradients.stretches(*storage)) all.push_back(stretch);
+  }
+  const ParameterStorage& any = *storages.front();
+  if (any.device().updates().all_finite(any.dtype, all)) return;
+  for (const auto& storage : storages) {
+    for (const Stretch& stretch : gradients.stretches(*storage)) {
+      const auto fault = find_fault(*storage, stretch);
+      if (!fault) continue;
+      const Gradients::Rows* const rows =
+          storage->is_table ? gradients.find_rows(*storage) : nullptr;
+      refuse(*storage, *fault, rows == nullptr ? nullptr : rows->rows.data());
+    }
+  }
+}
+
+bool UpdateCheck::begin(const Gradients& gradients, Storages storages, double clip_threshold) {
+  if (storages.empty()) return false;
+  const ParameterStorage& any = *storages.front();
+  const Updates& updates = any.device().updates();
+  if (check_ == nullptr) check_ = updates.make_gradient_check();
+  if (check_ == nullptr) return false;
+  std::vector<Stretch> all;
+  checked_.clear();
+  rows_.clear();
+  for (const auto& storage : storages) {
+    const Gradients::Rows* const rows = gradients.find_rows(*storage);
+    for (const Stretch& stretch : gradients.stretches(*storage)) {
+      all.push_back(stretch);
+      const bool is_of_rows = rows != nullptr && stretch.begin == rows->values.data();
+      checked_.push_back({storage, stretch.count, rows_.size(), is_of_rows});
+      if (is_of_rows) rows_.insert(rows_.end(), rows->rows.begin(), rows->rows.end());
+    }
+  }
+  check_->begin(any.dtype, all, clip_threshold);
+  return true;
+}
+
+bool UpdateCheck::finish() {
+  const GradientCheck::Result result = check_->wait();
+  if (!std::isnan(result.factor)) return result.factor != 1;
+  std::size_t at = result.fault_at;
+  for (const Checked& checked : checked_) {
+    if (result.has_fault && at < checked.count) {
+      refuse(*checked.storage, {at, result.fault},
+             checked.is_of_rows ? rows_.data() + checked.first_row : nullptr);
+    }
+    at -= checked.count;
+  }
+  throw NumericError(
+      fmt::format("[Trainer] need a finite norm of the gradients; got {}", result.norm));
+}
+
+}  // namespace dynet_like::detail

@@ -1,0 +1,287 @@
+// The stand-in for CUDA's driver finds what a program does wrong, and the library, which runs on
+// it, does none of that: objects, devices, processes, waits, and calls that fail.
+#include <cuda_runtime.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "dynet_like/core/errors.h"
+#include "dynet_like/device/cuda/host/faults.h"
+#include "dynet_like/device/cuda/host/order.h"
+#include "dynet_like/device/cuda/launch.h"
+#include "dynet_like/dynet_like.h"
+#include "tests/support/message_of.h"
+
+namespace dynet_like::detail::cuda {
+namespace {
+
+using Floats = std::vector<float>;
+
+#define EXPECT_HAS(text, part) EXPECT_NE((text).find(part), std::string::npos) << (text)
+
+__global__ void add_one(float* to) { to[threadIdx.x] = to[threadIdx.x] + 1; }
+__global__ void throws_an_error(float*) { throw DeviceError("a kernel failed"); }
+
+// A runtime, and what a program that calls CUDA itself has.
+class DriverTest : public testing::Test {
+ protected:
+  ~DriverTest() override {
+    runtime_.free(there_);
+    host::set_schedule({});
+    host::set_device_count(1);
+    host::hide_cublas(false);
+    host::stop_failing();
+    cudaSetDevice(0);
+  }
+  template <class... Parameters>
+  void launch(unsigned threads, void (*kernel)(Parameters...),
+              std::type_identity_t<Parameters>... arguments) {
+    cuda::launch<Parameters...>(runtime_, {1, 1, 1, threads}, Threads::independent, kernel,
+                                arguments...);
+  }
+  std::string error_of_wait() {
+    return message_of<DeviceError>([&] { runtime_.wait(); });
+  }
+
+  Runtime runtime_{0};
+  float* const there_ = static_cast<float*>(runtime_.allocate(4 * sizeof(float)));
+};
+
+TEST_F(DriverTest, WorkRunsWhenSomebodyWaits) {
+  Floats numbers = {1, 2, 3, 4};
+  runtime_.copy_to_device(there_, numbers.data(), 16);
+  launch(4, add_one, there_);
+  EXPECT_EQ(host::queued_work(), 2u);
+  Floats got(4);
+  runtime_.copy_to_host(got.data(), there_, 16);
+  EXPECT_TRUE(std::isnan(got[0]));  // a missing wait
+  runtime_.wait();
+  EXPECT_EQ(got, (Floats{2, 3, 4, 5}));
+  for (const host::Schedule schedule :
+       {host::Schedule{host::Order::descending}, {host::Order::random, 1}}) {
+    host::set_schedule(schedule);
+    for (int i = 0; i < 20; ++i) launch(4, add_one, there_);
+    EXPECT_LT(host::queued_work(), 20u);
+    runtime_.wait();
+  }
+}
+
+TEST_F(DriverTest, WhatIsCopiedMustStayAsItIs) {
+  auto* const pinned = static_cast<float*>(runtime_.allocate_pinned(16));
+  for (int i = 0; i < 4; ++i) pinned[i] = 1;
+  runtime_.copy_to_device(there_, pinned, 16);
+  pinned[3] = 2;
+  EXPECT_HAS(error_of_wait(), "need 16 bytes of this process as they were until they were copied");
+  runtime_.copy_to_host(pinned, there_, 16);
+  pinned[0] = 2;
+  EXPECT_HAS(error_of_wait(), "need 16 bytes of this process as they were");
+  runtime_.copy_to_device(there_, pinned, 16);
+  runtime_.wait();
+  pinned[3] = 2;
+  EXPECT_EQ(error_of_wait(), "nothing was thrown");
+  runtime_.free_pinned(pinned);
+}
+
+// Of two copies to the same memory the later one stays, as the stream's order says.
+TEST_F(DriverTest, CopiesToTheSameMemoryFollowOneAnother) {
+  const Floats ones = {1, 1, 1, 1};
+  runtime_.copy_to_device(there_, ones.data(), 16);
+  runtime_.wait();
+  auto* const pinned = static_cast<float*>(runtime_.allocate_pinned(16));
+  runtime_.copy_to_host(pinned, there_, 8);
+  launch(4, add_one, there_);
+  runtime_.copy_to_host(pinned, there_, 16);
+  runtime_.wait();
+  EXPECT_EQ(Floats(pinned, pinned + 4), (Floats{2, 2, 2, 2}));
+  runtime_.copy_to_host(pinned, there_, 8);
+  runtime_.copy_to_host(pinned, there_, 16);
+  pinned[3] = 5;
+  EXPECT_HAS(error_of_wait(), "need 16 bytes of this process as they were");
+  runtime_.free_pinned(pinned);
+}
+
+TEST_F(DriverTest, PinnedMemoryIsFreedAfterAWait) {
+  auto* const pinned = static_cast<float*>(runtime_.allocate_pinned(16));
+  runtime_.copy_to_host(pinned, there_, 16);
+  EXPECT_EQ(cudaFreeHost(pinned + 1), cudaErrorUnknown);
+  EXPECT_HAS(host::take_fault(), "[cudaFreeHost] need pinned memory; got another address");
+  EXPECT_EQ(cudaFreeHost(pinned), cudaErrorUnknown);  // nobody may look at that,
+  EXPECT_HAS(error_of_wait(), "[cudaFreeHost] need a wait for the work that uses it; got none");
+  runtime_.copy_to_host(pinned, there_, 16);
+  runtime_.free_pinned(pinned);
+  EXPECT_EQ(host::take_fault(), "");
+}
+
+TEST_F(DriverTest, ObjectsLiveAsLongAsTheyAreUsed) {
+  const std::uint64_t before = host::live_objects();
+  {
+    Runtime other(0);
+    const Mark mark = other.make_mark();
+    other.open_products();
+    void* const pinned = other.allocate_pinned(8);
+    EXPECT_GE(host::live_objects(), before + 4);
+    void* const memory = other.allocate(4);
+    other.zero(memory, 4);
+    other.mark(mark);
+    other.free_pinned(pinned);
+    other.free(memory);
+  }
+  EXPECT_EQ(host::live_objects(), before);
+  cudaStream_t stream = nullptr;
+  cudaEvent_t event = nullptr;
+  EXPECT_EQ(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), cudaSuccess);
+  EXPECT_EQ(cudaEventCreateWithFlags(&event, cudaEventDisableTiming), cudaSuccess);
+  EXPECT_EQ(cudaMemsetAsync(there_, 0, 4, stream), cudaSuccess);
+  EXPECT_EQ(cudaStreamDestroy(stream), cudaErrorUnknown);
+  EXPECT_HAS(host::take_fault(), "[cudaStreamDestroy] need a wait for the work that uses it");
+  EXPECT_EQ(cudaStreamSynchronize(stream), cudaSuccess);
+  EXPECT_EQ(cudaStreamDestroy(stream), cudaSuccess);
+  EXPECT_EQ(cudaEventRecord(event, stream), cudaErrorUnknown);
+  EXPECT_HAS(std::string(cudaGetErrorString(cudaErrorUnknown)), "need a stream that lives");
+  EXPECT_EQ(cudaEventDestroy(event), cudaSuccess);
+  EXPECT_EQ(cudaEventQuery(event), cudaErrorUnknown);
+  EXPECT_HAS(std::string(cudaGetErrorString(cudaErrorUnknown)), "need an event that lives");
+}
+
+TEST_F(DriverTest, TheDeviceOfTheThreadIsLeftAsItIs) {
+  host::set_device_count(2);
+  EXPECT_EQ(Runtime::names(), (std::vector<std::string>{"cuda-host", "cuda-host:1"}));
+  cudaStream_t stream = nullptr;
+  EXPECT_EQ(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), cudaSuccess);
+  EXPECT_EQ(cudaSetDevice(1), cudaSuccess);
+  EXPECT_EQ(cudaMemsetAsync(there_, 0, 4, stream), cudaErrorUnknown);  // of the other device
+  EXPECT_HAS(std::string(cudaGetErrorString(cudaErrorUnknown)),
+             "need the current device, 1; got a stream of device 0");
+  const auto expect_kept = [](const char* what) {
+    int device = -1;
+    EXPECT_EQ(cudaGetDevice(&device), cudaSuccess);
+    EXPECT_EQ(device, 1) << what;
+  };
+  Floats numbers(4);
+  {
+    Runtime other(0);
+    expect_kept("Runtime");
+    void* const memory = other.allocate(16);
+    expect_kept("allocate");
+    void* const pinned = other.allocate_pinned(16);
+    other.zero(memory, 16);
+    other.copy_to_host(numbers.data(), memory, 16);
+    const Mark mark = other.make_mark();
+    other.mark(mark);
+    other.open_products();
+    other.wait_for(mark);
+    expect_kept("wait_for");
+    other.wait();
+    EXPECT_THROW(cuda::launch<float*>(other, {0}, Threads::independent, add_one, there_),
+                 DeviceError);
+    expect_kept("launch");
+    other.free_pinned(pinned);
+    other.free(memory);
+    expect_kept("free");
+  }
+  expect_kept("~Runtime");
+  EXPECT_EQ(numbers, Floats(4, 0));
+  EXPECT_THROW(Runtime(7), DeviceError);
+  expect_kept("an error");
+  EXPECT_EQ(cudaStreamDestroy(stream), cudaSuccess);
+  EXPECT_EQ(host::take_fault(), "");
+}
+
+TEST_F(DriverTest, AForkCannotUseIt) {
+  const ::pid_t child = ::fork();
+  if (child == 0) {
+    const std::string error =
+        message_of<DeviceError>([&] { runtime_.zero(there_, sizeof(float)); });
+    ::_exit(error.find("got a fork of it") == std::string::npos ? 1 : 42);
+  }
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 42) << status;
+}
+
+TEST_F(DriverTest, TheLibraryIsLoadedWhenItIsAskedFor) {
+  host::hide_cublas(true);
+  EXPECT_EQ(message_of<DeviceError>([&] { runtime_.open_products(); }),
+            "[cuda] need libcublas.so.13; got: no such file");
+  LibraryProduct product;
+  product.rows = product.columns = product.inner = 1;
+  product.a_stride = product.b_stride = product.c_stride = 1;
+  product.a = product.b = product.c = there_;
+  EXPECT_EQ(message_of<DeviceError>([&] { runtime_.multiply(product); }),
+            "[multiply] need open_products() before; got none");
+  const auto device = open_device("cuda-host");
+  EXPECT_THROW(device->allow_library_products(true), DeviceError);
+  device->allow_library_products(false);  // needs nothing
+  host::hide_cublas(false);
+  const float number = 3;
+  runtime_.copy_to_device(there_, &number, sizeof(number));
+  runtime_.open_products();
+  runtime_.multiply(product);
+  float got = 0;
+  runtime_.copy_to_host(&got, there_, sizeof(got));
+  runtime_.wait();
+  EXPECT_EQ(got, 9);
+}
+
+TEST_F(DriverTest, AFaultyKernelIsNamedWhereLaunchesWait) {
+  launch(1, throws_an_error, there_);
+  const std::string late = error_of_wait();
+  EXPECT_HAS(late, "a kernel failed (with CUDA_LAUNCH_BLOCKING=1 the kernel is named)");
+  ::setenv("CUDA_LAUNCH_BLOCKING", "1", 1);
+  const std::string error = message_of<DeviceError>([&] { launch(1, throws_an_error, there_); });
+  ::unsetenv("CUDA_LAUNCH_BLOCKING");
+  EXPECT_HAS(error, "[cuda] need a launch of ");
+  EXPECT_HAS(error, "Parameters = {float*}");
+  EXPECT_HAS(error, "a kernel failed");
+}
+
+// Two steps of training; the numbers that they end with.
+Floats train(const std::shared_ptr<Device>& device) {
+  ParameterCollection model(1, DType::f32, device);
+  const Parameter w = model.add_parameters({2, 3}, ParameterInitConst(0.25f));
+  const LookupParameter table = model.add_lookup_parameters(4, {3}, ParameterInitConst(0.5f));
+  AdamTrainer trainer(model, 0.1f);
+  trainer.enable_clipping(0.5f);
+  GraphOptions options;
+  options.device = device;
+  Minibatch batch(options);
+  Floats result;
+  for (int step = 0; step < 2; ++step, batch.clear()) {
+    for (unsigned i = 0; i < 3; ++i) {
+      ComputationGraph& graph = batch.new_graph();
+      batch.add_loss(sum_elems(square(tanh(parameter(graph, w) * lookup(graph, table, i)))));
+    }
+    result.push_back(batch.forward());
+    trainer.update(batch.backward());
+  }
+  for (const float number : as_vector(w.values())) result.push_back(number);
+  return result;
+}
+
+// Every call fails once: that is a DeviceError or of no account, and afterwards all is as before.
+TEST_F(DriverTest, WhateverFailsCanBeTriedAgain) {
+  const auto device = open_device("cuda-host");
+  const Floats expected = train(device);
+  std::uint64_t calls = 0;
+  for (;; ++calls) {
+    host::fail_call(calls);
+    try {
+      EXPECT_EQ(train(device), expected) << calls;
+    } catch (const DeviceError& error) {
+      const std::string text = error.what();
+      if (text.find("pinned memory; got none") != std::string::npos) continue;
+      EXPECT_HAS(text, "this call was to fail") << calls;
+    }
+    if (!host::stop_failing()) break;
+    static_cast<void>(host::take_fault());
+    ASSERT_EQ(train(device), expected) << calls;
+  }
+  EXPECT_GT(calls, 50u);
+}
+
+}  // namespace
+}  // namespace dynet_like::detail::cuda

@@ -1,0 +1,152 @@
+// Kernels that lose updates, read misaligned vectors or index beyond their arrays, on purpose: what
+// the compiler tells of their accesses shows it, in whatever order threads run.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "dynet_like/core/errors.h"
+#include "dynet_like/device/cuda/host/order.h"
+#include "dynet_like/device/cuda/launch.h"
+#include "tests/support/message_of.h"
+
+namespace dynet_like::detail::cuda {
+namespace {
+
+#define EXPECT_HAS(text, part) EXPECT_NE((text).find(part), std::string::npos) << (text)
+
+constexpr unsigned kThreads = 64;
+
+class RacesTest : public testing::Test {
+ protected:
+  void SetUp() override { runtime_.zero(there_, kBytes); }
+  ~RacesTest() override {
+    runtime_.free(there_);
+    host::set_schedule({});
+  }
+  // What is found of a kernel of two blocks, whatever the order is.
+  template <class... Parameters>
+  std::string error_of(Threads threads, void (*kernel)(Parameters...),
+                       std::type_identity_t<Parameters>... arguments) {
+    std::string error;
+    for (const host::Order order :
+         {host::Order::ascending, host::Order::descending, host::Order::random}) {
+      host::set_schedule({order, 5});
+      error = message_of<DeviceError>([&] {
+        cuda::launch<Parameters...>(runtime_, {2, 1, 1, kThreads}, threads, kernel, arguments...);
+        runtime_.wait();
+      });
+      if (error == "nothing was thrown") break;
+    }
+    return error;
+  }
+
+  static constexpr std::size_t kBytes = 4096;
+  Runtime runtime_{0};
+  float* const there_ = static_cast<float*>(runtime_.allocate(kBytes));
+};
+
+const std::string kRace =
+    "[cuda-host] need a barrier between threads where one of them writes; got a ";
+
+__global__ void add_to_sum(float* sum) { *sum = *sum + 1; }
+__global__ void add_to_own(float* sums) {
+  float& sum = sums[blockIdx.x * blockDim.x + threadIdx.x];
+  sum = sum + sums[1023];
+}
+// Threads of a block by turns: every one of them sees the sum of those before.
+__global__ void add_by_turns(float* sums) {
+  for (unsigned turn = 0; turn < blockDim.x; ++turn) {
+    if (turn == threadIdx.x) sums[blockIdx.x] = sums[blockIdx.x] + 1;
+    __syncthreads();
+  }
+}
+
+TEST_F(RacesTest, ALostUpdate) {
+  EXPECT_HAS(error_of(Threads::independent, add_to_sum, there_), kRace);
+  EXPECT_HAS(error_of(Threads::cooperating, add_to_sum, there_), kRace);
+  EXPECT_EQ(error_of(Threads::independent, add_to_own, there_), "nothing was thrown");
+  EXPECT_EQ(error_of(Threads::cooperating, add_by_turns, there_), "nothing was thrown");
+}
+
+__global__ void add_across_blocks(float* sums) {
+  if (threadIdx.x == 0) *sums = *sums + 1;
+  __syncthreads();
+}
+__global__ void read_a_neighbour(float* numbers) {
+  const unsigned i = threadIdx.x, other = (i + 1) % blockDim.x;
+  float* const own = numbers + blockIdx.x * blockDim.x;
+  own[i] = own[other];
+}
+
+TEST_F(RacesTest, BarriersOrderOneBlock) {
+  EXPECT_HAS(error_of(Threads::cooperating, add_across_blocks, there_), " of block 1 beside a ");
+  EXPECT_HAS(error_of(Threads::cooperating, read_a_neighbour, there_), kRace);
+}
+
+template <bool with_barrier>
+__global__ void share_a_number(float* to) {
+  SHARED_ARRAY(float, numbers, kThreads);
+  numbers[threadIdx.x] = 1;
+  if constexpr (with_barrier) __syncthreads();
+  to[blockIdx.x * blockDim.x + threadIdx.x] = numbers[(threadIdx.x + 1) % blockDim.x];
+}
+// A warp writes, waits for itself, and reads what its lanes wrote.
+template <bool with_wait>
+__global__ void share_in_a_warp(float* to) {
+  SHARED_ARRAY(float, numbers, kThreads);
+  const unsigned warp = threadIdx.x / kWarp * kWarp, lane = threadIdx.x % kWarp;
+  numbers[threadIdx.x] = 1;
+  if constexpr (with_wait) __syncwarp();
+  const float other = numbers[warp + (lane + 1) % kWarp];
+  if constexpr (with_wait) __syncwarp();
+  numbers[threadIdx.x] = other;
+  to[blockIdx.x * blockDim.x + threadIdx.x] = other;
+}
+
+TEST_F(RacesTest, SharedMemoryNeedsThem) {
+  EXPECT_EQ(error_of(Threads::cooperating, share_a_number<true>, there_), "nothing was thrown");
+  EXPECT_HAS(error_of(Threads::cooperating, share_a_number<false>, there_), kRace);
+  EXPECT_EQ(error_of(Threads::cooperating, share_in_a_warp<true>, there_), "nothing was thrown");
+  EXPECT_HAS(error_of(Threads::cooperating, share_in_a_warp<false>, there_), kRace);
+}
+
+__global__ void read_vector(float* numbers, unsigned at) {
+  const auto* const vectors = reinterpret_cast<const float4*>(numbers + at);
+  numbers[128 + blockIdx.x * blockDim.x + threadIdx.x] = vectors->x + vectors->w;
+}
+
+TEST_F(RacesTest, AMisalignedVector) {
+  EXPECT_EQ(error_of(Threads::independent, read_vector, there_, 4), "nothing was thrown");
+  const std::string error = error_of(Threads::independent, read_vector, there_, 3);
+  EXPECT_HAS(error, "need an address that is a multiple of 16; got one that is 12 beyond at ");
+  EXPECT_HAS(error, "races_test.cpp:");
+}
+
+__global__ void exponentials(float* to) {
+  const unsigned i = blockIdx.x * blockDim.x + threadIdx.x;
+  to[i] = std::exp(static_cast<float>(i) / 16);
+}
+
+// Functions are as far from the CPU's as a GPU's may be, and the same every time.
+TEST_F(RacesTest, FunctionsRoundAsAGpus) {
+  EXPECT_EQ(error_of(Threads::independent, exponentials, there_), "nothing was thrown");
+  std::vector<float> first(128), second(128);
+  runtime_.copy_to_host(first.data(), there_, 512);
+  EXPECT_EQ(error_of(Threads::independent, exponentials, there_), "nothing was thrown");
+  runtime_.copy_to_host(second.data(), there_, 512);
+  runtime_.wait();
+  EXPECT_EQ(first, second);
+  EXPECT_EQ(first[0], 1);
+  int others = 0;
+  for (int i = 0; i < 128; ++i) {
+    const auto exact = static_cast<float>(std::exp(i / 16.0));
+    EXPECT_NEAR(first[i], exact, 3e-7 * exact);
+    others += first[i] != exact;
+  }
+  EXPECT_GT(others, 50);
+}
+
+}  // namespace
+}  // namespace dynet_like::detail::cuda

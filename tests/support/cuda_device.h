@@ -1,0 +1,30 @@
+// The device that tests of the back end for GPUs use: the emulator, or the first GPU in a build for
+// GPUs; and the order in which the emulator runs threads, which nobody sets on a GPU.
+#pragma once
+
+#include <cstdint>
+
+#ifdef DYNET_LIKE_CUDA_HOST
+#include "dynet_like/device/cuda/host/order.h"
+#endif
+
+namespace dynet_like {
+
+#ifdef DYNET_LIKE_CUDA_HOST
+
+inline constexpr const char* kCudaDevice = "cuda-host";
+/// 0: in ascending order; else in another one.
+inline void set_thread_order(std::uint64_t number) {
+  using detail::cuda::host::Order;
+  const Order order = number % 2 == 1 ? Order::descending : Order::random;
+  detail::cuda::host::set_schedule({number == 0 ? Order::ascending : order, number + 1});
+}
+
+#else
+
+inline constexpr const char* kCudaDevice = "cuda";
+inline void set_thread_order(std::uint64_t) {}
+
+#endif
+
+}  // namespace dynet_like
