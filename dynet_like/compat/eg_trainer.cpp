@@ -42,6 +42,7 @@ class EGRule : public dynet_like::detail::UpdateRule {
     return "EGTrainer(momentum=" + std::string(text.data(), end) + ")";
   }
   std::vector<std::string> moments() const override { return {"velocity"}; }
+  bool runs_on_device() const override { return false; }
   void apply(const dynet_like::detail::Updates&, std::span<const Elements> all,
              Step step) const override {
     if (device_->is_cpu()) return apply_here(all, step);

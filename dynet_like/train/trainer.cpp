@@ -162,7 +162,8 @@ void Trainer::update(const Gradients& gradients) {
   const std::optional<double> own_norm =
       clip_threshold > 0 ? norm_for_clipping(gradients, updated) : std::nullopt;
   const bool device_decides =
-      !own_norm && check_->begin(gradients, updated, static_cast<double>(clip_threshold));
+      !own_norm && rule_->runs_on_device() &&
+      check_->begin(gradients, updated, static_cast<double>(clip_threshold));
   const std::vector<Step> steps =
       this->steps(device_decides ? 1 : gradient_scale(gradients, updated, own_norm));
   const bool averages = averages_.is_due(updates_ + 1);

@@ -33,6 +33,9 @@ class UpdateRule {
   /// mode. `updates` are those of the elements' device.
   virtual void apply(const Updates& updates, std::span<const Elements> all, Step step) const = 0;
 
+  /// Whether `updates` do all of it. Otherwise an update waits for the check of its gradients.
+  virtual bool runs_on_device() const { return true; }
+
   /// Whether a zero gradient changes values or moments that are not zero.
   virtual bool acts_without_gradient() const { return !moments().empty(); }
 };

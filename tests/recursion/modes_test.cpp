@@ -153,7 +153,7 @@ TEST(RecursionModes, InferenceReusesWhatOneLevelComputes) {
     return static_cast<double>(graph.explain().peak_bytes);
   };
   const auto per_vertex = [&](bool inference) {
-    return (peak(inference, 40000) - peak(inference, 20000)) / 20000;
+    return (peak(inference, 2000) - peak(inference, 1000)) / 1000;
   };
   EXPECT_GT(per_vertex(false), 2 * kWide * sizeof(float));
   EXPECT_LT(per_vertex(true), 0.5 * kWide * sizeof(float));
