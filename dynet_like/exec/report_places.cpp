@@ -110,7 +110,8 @@ bool is_of_library(const std::string& place) {
     const std::size_t begin = file.rfind("dynet_like/exec/");
     return begin == std::string::npos ? file : file.substr(0, begin);
   }();
-  // Its sources, its installed headers, and the system's.
+  // A file that CMake made of several; its sources, its installed headers, and the system's.
+  if (place.find("/Unity/unity_") != std::string::npos) return true;
   for (const char* folder : {"dynet_like/", "nn/", "batching/"}) {
     if (place.starts_with(root + folder)) return true;
     if (place.find(std::string("/include/") + folder) != std::string::npos) return true;
