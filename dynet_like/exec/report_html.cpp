@@ -3,11 +3,14 @@
 
 #include <algorithm>
 
+#include "dynet_like/core/xml_text.h"
 #include "dynet_like/exec/report.h"
 
 namespace dynet_like {
 
 namespace {
+
+using detail::xml_text;
 
 constexpr std::string_view kBeginning = R"(<!DOCTYPE html>
 <html lang="en">
@@ -41,32 +44,6 @@ article p { color: inherit; }
 .waves i { flex: 1; min-width: 1px; background: var(--bar); }
 </style>
 )";
-
-std::string escaped(std::string_view text) {
-  std::string result;
-  for (const char c : text) {
-    switch (c) {
-      case '&':
-        result += "&amp;";
-        break;
-      case '<':
-        result += "&lt;";
-        break;
-      case '>':
-        result += "&gt;";
-        break;
-      case '"':
-        result += "&quot;";
-        break;
-      case '\'':
-        result += "&#39;";
-        break;
-      default:
-        result += c;
-    }
-  }
-  return result;
-}
 
 // With a blank between thousands.
 std::string grouped(std::uint64_t number) {
@@ -143,7 +120,7 @@ std::string part_of_costs(const Report& report) {
                                         grouped(type.bound)};
     if (is_measured) numbers.insert(numbers.begin(), time_of(type.seconds));
     bars.push_back(
-        {"<code>" + escaped(type.op) + "</code> <small>" + escaped(type.shapes) + "</small>",
+        {"<code>" + xml_text(type.op) + "</code> <small>" + xml_text(type.shapes) + "</small>",
          is_measured ? type.seconds : static_cast<double>(calls), numbers});
   }
   const std::vector<std::string> counts = {"calls", "nodes", "batches", "at least"};
@@ -174,11 +151,11 @@ std::string article_of(const Report::MissedMerge& merge) {
   text += fmt::format(
       "<div><code>{}</code>{} <small>{} nodes of {} type{}</small>\n<p>Split by "
       "<strong>{}</strong>: {}.</p>\n<p><small>Instead:</small> {}.</p>\n",
-      escaped(merge.op), merge.label.empty() ? "" : " “" + escaped(merge.label) + "”",
-      grouped(merge.nodes), grouped(merge.types), merge.types == 1 ? "" : "s", escaped(merge.field),
-      escaped(merge.difference), escaped(merge.advice));
+      xml_text(merge.op), merge.label.empty() ? "" : " “" + xml_text(merge.label) + "”",
+      grouped(merge.nodes), grouped(merge.types), merge.types == 1 ? "" : "s",
+      xml_text(merge.field), xml_text(merge.difference), xml_text(merge.advice));
   for (const std::string& place : merge.places) {
-    text += "<div class=place>" + escaped(place) + "</div>\n";
+    text += "<div class=place>" + xml_text(place) + "</div>\n";
   }
   return text + "</div></article>\n";
 }
@@ -221,7 +198,7 @@ std::string part_of_cells(const Report& report) {
   std::string text;
   for (const Report::Cell& cell : report.cells) {
     text += fmt::format("<tr><td><code>{}</code><td class=n>{}<td class=n>{}<td class=n>{}\n",
-                        escaped(cell.ops), grouped(cell.size), grouped(cell.cells),
+                        xml_text(cell.ops), grouped(cell.size), grouped(cell.cells),
                         grouped(cell.batches));
   }
   if (text.empty()) return "";

@@ -9,7 +9,7 @@
 #include <fmt/format.h>
 
 #include "nn/train/learning_curve.h"
-#include "nn/train/xml_text.h"
+#include "dynet_like/core/xml_text.h"
 
 namespace dynet_like::nn {
 
@@ -108,7 +108,7 @@ class Chart {
   void text(double x, double y, const char* anchor, const std::string& content,
             const std::string& attributes = "") {
     svg_ += fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"{}\"{}>{}</text>\n", x, y,
-                        anchor, attributes, xml_text(content));
+                        anchor, attributes, detail::xml_text(content));
   }
   void line(double x1, double y1, double x2, double y2, const char* colour) {
     svg_ += fmt::format(

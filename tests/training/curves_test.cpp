@@ -13,7 +13,7 @@
 #include "dynet_like/core/errors.h"
 #include "nn/train/event_file.h"
 #include "nn/train/learning_curve.h"
-#include "nn/train/xml_text.h"
+#include "dynet_like/core/xml_text.h"
 #include "tests/support/message_of.h"
 
 namespace dynet_like::nn {
@@ -147,15 +147,15 @@ TEST(SvgTest, DrawsWhateverThereIs) {
 }
 
 TEST(XmlTest, LeavesNothingThatIsNoCharacter) {
-  EXPECT_EQ(xml_text("a<b>&\"c"), "a&lt;b&gt;&amp;&quot;c");
-  EXPECT_EQ(xml_text("\xC3\xA9 \xE2\x82\xAC \xF0\x9F\x98\x80"),
+  EXPECT_EQ(detail::xml_text("a<b>&\"c"), "a&lt;b&gt;&amp;&quot;c");
+  EXPECT_EQ(detail::xml_text("\xC3\xA9 \xE2\x82\xAC \xF0\x9F\x98\x80"),
             "\xC3\xA9 \xE2\x82\xAC \xF0\x9F\x98\x80");
   const std::string replaced = "\xEF\xBF\xBD";
-  EXPECT_EQ(xml_text(std::string_view("\0", 1)), replaced);
-  EXPECT_EQ(xml_text("\xC3"), replaced);
-  EXPECT_EQ(xml_text("\xC0\x80"), replaced + replaced);                 // too long a form
-  EXPECT_EQ(xml_text("\xED\xA0\x80"), replaced + replaced + replaced);  // half of a pair
-  EXPECT_EQ(xml_text("\xEF\xBF\xBF"), replaced + replaced + replaced);
+  EXPECT_EQ(detail::xml_text(std::string_view("\0", 1)), replaced);
+  EXPECT_EQ(detail::xml_text("\xC3"), replaced);
+  EXPECT_EQ(detail::xml_text("\xC0\x80"), replaced + replaced);                 // too long a form
+  EXPECT_EQ(detail::xml_text("\xED\xA0\x80"), replaced + replaced + replaced);  // half of a pair
+  EXPECT_EQ(detail::xml_text("\xEF\xBF\xBF"), replaced + replaced + replaced);
 }
 
 // Known values: the check value of CRC-32C, and those of RFC 3720, B.4.

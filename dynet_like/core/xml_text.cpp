@@ -1,10 +1,10 @@
 // xml_text: character by character.
-#include "nn/train/xml_text.h"
+#include "dynet_like/core/xml_text.h"
 
 #include <cstddef>
 #include <cstdint>
 
-namespace dynet_like::nn {
+namespace dynet_like::detail {
 
 namespace {
 
@@ -49,6 +49,9 @@ std::string xml_text(std::string_view text) {
       case '"':
         result += "&quot;";
         break;
+      case '\'':
+        result += "&#39;";
+        break;
       default:
         result += length == 0 ? std::string_view("\xEF\xBF\xBD") : text.substr(0, length);
     }
@@ -57,4 +60,4 @@ std::string xml_text(std::string_view text) {
   return result;
 }
 
-}  // namespace dynet_like::nn
+}  // namespace dynet_like::detail
