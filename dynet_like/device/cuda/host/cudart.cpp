@@ -175,10 +175,7 @@ cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
   Driver& driver = Driver::get();
   return driver.call([&] {
     driver.need_stream("cudaStreamSynchronize", stream);
-    driver.run_until(stream, stream->queued());
-    if (const std::string fault = std::exchange(driver.fault, {}); !fault.empty()) {
-      throw DeviceError(fault);
-    }
+    driver.wait_until(stream, stream->queued());
   });
 }
 
@@ -223,10 +220,7 @@ cudaError_t cudaEventSynchronize(cudaEvent_t event) {
   return driver.call([&] {
     driver.need_event("cudaEventSynchronize", event);
     if (event->stream == nullptr) return;
-    driver.run_until(event->stream, event->at);
-    if (const std::string fault = std::exchange(driver.fault, {}); !fault.empty()) {
-      throw DeviceError(fault);
-    }
+    driver.wait_until(event->stream, event->at);
   });
 }
 
@@ -318,10 +312,7 @@ cudaError_t cudaLaunchKernel(const void* kernel, dim3 blocks, dim3 threads, void
     std::memcpy(work.bytes.get() + kBehind, function.call, function.size);
     driver.queue(stream, std::move(work));
     if (!runs_at_once()) return;
-    driver.run_until(stream, stream->queued());
-    if (const std::string fault = std::exchange(driver.fault, {}); !fault.empty()) {
-      throw DeviceError(fault);
-    }
+    driver.wait_until(stream, stream->queued());
   });
 }
 cudaError_t cudaFuncGetName(const char** name, const void* kernel) {

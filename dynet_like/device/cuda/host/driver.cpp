@@ -143,6 +143,11 @@ void Driver::run_first(cudaStream_t stream) {
   for (Work* const later : beside) later->digest = digest_of(later->here, later->size);
 }
 
+void Driver::wait_until(cudaStream_t stream, std::uint64_t done) {
+  run_until(stream, done);
+  if (const std::string text = std::exchange(fault, {}); !text.empty()) throw DeviceError(text);
+}
+
 void Driver::run_all() {
   for (const cudaStream_t stream : streams) run_until(stream, stream->queued());
 }

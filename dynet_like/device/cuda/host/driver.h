@@ -101,6 +101,8 @@ class Driver {
   void queue(cudaStream_t stream, Work work);
   /// Runs what a stream has queued until so much was done.
   void run_until(cudaStream_t stream, std::uint64_t done);
+  /// The same, and throws what went wrong.
+  void wait_until(cudaStream_t stream, std::uint64_t done);
   void run_all();
   /// Whether queued work still needs these bytes of this process.
   bool is_in_use(const void* at, std::size_t size) const;
