@@ -93,6 +93,7 @@ TEST(ReportHtmlTest, EscapesText) {
   const std::string page = of_sentences("<script>alert('&\"')</script>").html();
   EXPECT_FALSE(contains(page, "<script"));
   EXPECT_TRUE(contains(page, "“&lt;script&gt;alert(&#39;&amp;&quot;&#39;)&lt;/script&gt;”"));
+  EXPECT_TRUE(contains(of_sentences("a\xff").html(), "“a\xef\xbf\xbd”"));
   Report report = of_all_parts();
   report.types[0].op = report.types[0].shapes = report.cells[0].ops = "<x>";
   Report::MissedMerge& merge = report.missed_merges[0];
