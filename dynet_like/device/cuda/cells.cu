@@ -1,7 +1,10 @@
 // Kernels of ops: LSTM and GRU cells. The products of all gates are one launch, what is pointwise
-// another.
+// another; for few columns of an LSTM it is the same one.
+#include <bit>
+
 #include "dynet_like/device/cuda/affine.h"
 #include "dynet_like/device/cuda/deferred.h"
+#include "dynet_like/device/cuda/gathered_tiles.h"
 #include "dynet_like/device/cuda/kernel_table.h"
 
 namespace dynet_like::detail::cuda {
@@ -15,23 +18,18 @@ __device__ T logistic(T x) {
 
 // ---------------------------------------------------------------------------------------- LSTM
 
-template <class T>
-__global__ void lstm_items(LstmLayout layout, std::size_t count, const T* sums,
-                           const Operand* cells, T* out, T* saved) {
-  const std::size_t at = thread_index();
-  if (at >= count) return;
-  const std::size_t item = at / layout.hidden;
-  const auto e = static_cast<unsigned>(at % layout.hidden);
-  sums += item * layout.rows + e;
+// Element e of an item, whose sums `sum` gives by their row.
+template <class T, class Sum>
+__device__ void lstm_element(const LstmLayout& layout, std::size_t item, unsigned e, const Sum& sum,
+                             const Operand* cells, T* out, T* saved) {
   out += item * 2 * layout.hidden + e;
   T* const kept =
       saved == nullptr ? nullptr : saved + item * (std::size_t{layout.rows} + layout.hidden) + e;
-  const T i = logistic(sums[layout.i]), o = logistic(sums[layout.o]);
-  const T u = std::tanh(sums[layout.u]);
+  const T i = logistic(sum(layout.i)), o = logistic(sum(layout.o)), u = std::tanh(sum(layout.u));
   T c = i * u;
   for (unsigned k = 0; k < layout.children; ++k) {
     const unsigned row = layout.f + k * layout.hidden;
-    const T f = logistic(sums[row]);
+    const T f = logistic(sum(row));
     c = std::fma(f, cells[k].at<T>(item)[e], c);
     if (kept != nullptr) kept[row] = f;
   }
@@ -46,12 +44,78 @@ __global__ void lstm_items(LstmLayout layout, std::size_t count, const T* sums,
 }
 
 template <class T>
+__global__ void lstm_items(LstmLayout layout, std::size_t count, const T* sums,
+                           const Operand* cells, T* out, T* saved) {
+  const std::size_t at = thread_index();
+  if (at >= count) return;
+  const std::size_t item = at / layout.hidden;
+  const auto e = static_cast<unsigned>(at % layout.hidden);
+  sums += item * layout.rows + e;
+  lstm_element(
+      layout, item, e, [&](unsigned row) { return sums[row]; }, cells, out, saved);
+}
+
+// Few columns: the block that has summed the gates of some elements goes on with them.
+template <class Tile, class T>
+__global__ void __launch_bounds__(kWarp* kMostChunks, Tile::blocks_at_once)
+    multiply_lstm_items(LstmLayout layout, unsigned shift, const GatheredProduct<T>* products,
+                        const Factor<T>* factors, const Operand* cells, T* out, T* saved) {
+  const GatheredProduct<T>& product = *products;
+  const unsigned size = 1u << shift;
+  TilePart part = tile_part_of<Tile>(product);
+  part.row = blockIdx.x % product.row_tiles * size;
+  part.rows = layout.hidden - part.row;
+  const RowsOfGates rows{part.row, part.rows, layout.rows / layout.hidden, shift, layout.hidden};
+  ChunkSums<Tile, false> sums;
+  sums.compute(product, factors, part, rows);
+  const unsigned threads = blockDim.x * blockDim.y;
+  for (unsigned i = threadIdx.y * blockDim.x + threadIdx.x; i < size * Tile::columns;
+       i += threads) {
+    const unsigned e = i % size, column = i / size;
+    if (e >= part.rows || column >= part.columns) continue;
+    const std::size_t item = place_of(product, part, column).item;
+    const T* const bias = product.bias.at(item) + part.row + e;
+    const auto sum = [&](unsigned row) {
+      return sums.at(row / layout.hidden * size + e, column) + bias[row];
+    };
+    lstm_element(layout, item, part.row + e, sum, cells, out, saved);
+  }
+}
+
+// Whether one launch does all; a tile must have at least a vector of every gate.
+template <class Tile, class T>
+bool launch_joined_lstm(GatheredProducts<T>& products, const ForwardCall& call,
+                        const LstmLayout& layout) {
+  const unsigned gates = layout.rows / layout.hidden;
+  const unsigned elements = std::bit_floor(Tile::rows / gates);
+  if (elements < kVector<T>) return false;
+  Commands& commands = commands_of(call);
+  const std::size_t blocks = products.place_blocks(gates * elements, Tile::columns);
+  commands.launch_cooperating({launch_size(blocks), 1, 1, kWarp, products.most_chunks()},
+                              multiply_lstm_items<Tile, T>, layout, std::countr_zero(elements),
+                              products.stage_products(commands), products.stage_factors(commands),
+                              commands.stage(call.in + 1, layout.children),
+                              static_cast<T*>(call.out), static_cast<T*>(call.saved));
+  return true;
+}
+
+template <class T>
 void lstm_forward(const ForwardCall& call) {
   const LstmLayout layout(*call.type);
   Commands& commands = commands_of(call);
   T* const sums = commands.elements<T>(call.n * layout.rows);
   GatheredProducts<T> products;
   add_affine(products, call, layout.map(*call.type), sums);
+  if (products.empty()) return;
+  const TileSize size = products.tile_size();
+  using Tiles = WarpTiles<T>;
+  if (size == TileSize::tiny && launch_joined_lstm<typename Tiles::Tiny>(products, call, layout)) {
+    return;
+  }
+  if (size <= TileSize::small &&
+      launch_joined_lstm<typename Tiles::Small>(products, call, layout)) {
+    return;
+  }
   products.launch(commands, false);
   const std::size_t count = call.n * layout.hidden;
   launch_each(commands, count, lstm_items<T>, layout, count, sums,

@@ -29,14 +29,18 @@ struct GatheredProduct {
   Destination to;
 
   // Set by GatheredProducts.
-  unsigned first_factor = 0, factor_count = 0;
+  unsigned first_factor = 0, factor_count = 0, terms = 0;
   bool is_joined = true;  ///< all items have the same matrices, and their columns are one product
   unsigned first_block = 0, row_tiles = 0, column_tiles = 0;
 };
 
-/// Products that do not depend on each other. Every element of a result is one chain of fused
-/// multiply-adds over the columns of all its matrices, from the first to the last, whatever it is
-/// computed with, and then the bias is added.
+/// Tiles for few, some and many columns.
+enum class TileSize : std::uint8_t { tiny, small, medium, large };
+
+/// Products that do not depend on each other. Every element of a result is a sum over the columns
+/// of all its matrices, from the first to the last: chains of fused multiply-adds, up to four of
+/// equal length, whose sums are added in order, and then the bias. How many follows from the number
+/// of terms alone, so that the bits do not depend on what it is computed with.
 template <class T>
 class GatheredProducts {
  public:
@@ -45,11 +49,28 @@ class GatheredProducts {
   /// transposes.
   void launch(Commands& commands, bool transposed);
 
+  bool empty() const { return products_.empty(); }
+  TileSize tile_size();
+  unsigned most_chunks() const;
+  /// For kernels that go on with the results: numbers the blocks, each with `rows` x `columns`
+  /// results, and returns how many there are.
+  std::size_t place_blocks(unsigned rows, unsigned columns);
+  const GatheredProduct<T>* stage_products(Commands& commands) const {
+    return commands.stage(products_.data(), products_.size());
+  }
+  const Factor<T>* stage_factors(Commands& commands) const {
+    return commands.stage(factors_.data(), factors_.size());
+  }
+
  private:
   template <class Tile>
-  std::size_t place_blocks();
+  std::size_t place_blocks() {
+    return place_blocks(Tile::rows, Tile::columns);
+  }
   template <class Tile>
   void launch_tiles(Commands& commands, bool transposed);
+  template <class Tile>
+  void launch_warp_tiles(Commands& commands, bool transposed);
 
   std::vector<Factor<T>> factors_;
   std::vector<GatheredProduct<T>> products_;

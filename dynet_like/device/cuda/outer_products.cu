@@ -135,7 +135,7 @@ __global__ void __launch_bounds__(OuterTile<T>::threads, OuterTile<T>::blocks_at
   OuterLoader<T> loader(dy, x, block, rows, columns);
   results.multiply_all(loader, left, right);
   for_groups([](const T* group, T* place, unsigned count) {
-    put_vector<Tile::group_rows>(group, place, count, false);
+    put_vector<Tile::group_rows>(group, place, count);
   });
 }
 

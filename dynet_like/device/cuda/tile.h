@@ -52,18 +52,27 @@ __device__ void load_vector(const T* from, unsigned count, T* to) {
   }
 }
 
-/// Writes or adds the first `count` of kCount numbers.
+/// Adds the first `count` of kCount numbers.
 template <unsigned kCount, class T>
-__device__ void put_vector(const T* results, T* to, unsigned count, bool add) {
+__device__ void add_vector(const T* from, unsigned count, T* to) {
+  T there[kCount];
+  if constexpr (kCount == kVector<T>) {
+    load_vector(from, count, there);
+  } else {
+    for (unsigned i = 0; i < kCount; ++i) there[i] = i < count ? *global(from + i) : T(0);
+  }
+  for (unsigned i = 0; i < kCount; ++i) to[i] = to[i] + there[i];
+}
+
+/// Writes the first `count` of kCount numbers.
+template <unsigned kCount, class T>
+__device__ void put_vector(const T* results, T* to, unsigned count) {
   to = global(to);
   if (kCount == kVector<T> && count >= kCount && is_aligned(to)) {
-    T there[kVector<T>] = {};
-    if (add) unpack(*reinterpret_cast<const Vector<T>*>(to), there);
-    for (unsigned i = 0; i < kCount; ++i) there[i] = add ? there[i] + results[i] : results[i];
-    *reinterpret_cast<Vector<T>*>(to) = pack(there);
+    *reinterpret_cast<Vector<T>*>(to) = pack(results);
   } else {
     for (unsigned i = 0; i < kCount; ++i) {
-      if (i < count) to[i] = add ? to[i] + results[i] : results[i];
+      if (i < count) to[i] = results[i];
     }
   }
 }
@@ -177,14 +186,18 @@ struct Accumulators {
   }
 
   /// All tiles that a loader brings. Each side has two buffers: while one pair is multiplied, the
-  /// next is on its way in registers.
+  /// next is on its way in registers. A tile of one warp waits for that warp alone.
   template <class Loader>
   __device__ void multiply_all(Loader& loader, T* left, T* right) {
     constexpr unsigned kLeft = Tile::left_vectors * kVector<T>;
     constexpr unsigned kRight = Tile::right_vectors * kVector<T>;
     for (unsigned buffer = 0;; buffer ^= 1) {
       loader.store(left + buffer * kLeft, right + buffer * kRight);
-      __syncthreads();
+      if constexpr (Tile::threads == kWarp) {
+        __syncwarp();
+      } else {
+        __syncthreads();
+      }
       const unsigned terms = loader.terms();
       const bool more = loader.load_next();
       multiply(left + buffer * kLeft, right + buffer * kRight, terms);
