@@ -16,6 +16,62 @@ __device__ T logistic(T x) {
   return T(1) / (T(1) + std::exp(-x));
 }
 
+// For few columns the block that has summed the gates of some elements goes on with them.
+template <class Tile, class T>
+struct BlockOfGates {
+  TilePart part;
+  RowsOfGates rows;
+
+  __device__ BlockOfGates(const GatheredProduct<T>& product, unsigned hidden, unsigned gates,
+                          unsigned shift)
+      : part(tile_part_of<Tile>(product)) {
+    part.row = (blockIdx.x % product.row_tiles) << shift;
+    part.rows = hidden - part.row;
+    rows = {part.row, part.rows, gates, shift, hidden};
+    first_item_ = part.first_item + part.column;
+  }
+  __device__ unsigned line(unsigned gate, unsigned e) const { return (gate << rows.shift) + e; }
+  __device__ T bias(const GatheredProduct<T>& product, std::size_t item, unsigned gate,
+                    unsigned e) const {
+    return product.bias.at(item)[gate * rows.hidden + part.row + e];
+  }
+  /// Calls f(element, column, item) for what this thread has to do.
+  template <class F>
+  __device__ void for_elements(const F& f) const {
+    const unsigned size = Tile::columns << rows.shift, threads = blockDim.x * blockDim.y;
+    for (unsigned i = threadIdx.y * blockDim.x + threadIdx.x; i < size; i += threads) {
+      const unsigned e = rows.element(i), column = i >> rows.shift;
+      if (e < part.rows && column < part.columns) f(e, column, first_item_ + column);
+    }
+  }
+
+ private:
+  std::size_t first_item_;
+};
+
+// Calls launch.operator()<Tile>(shape, shift) if one launch is to do all. A tile must have at least
+// a vector of every gate: 1 << shift elements.
+template <class Tile, class T, class Launch>
+bool in_joined_tiles_of(GatheredProducts<T>& products, unsigned gates, const Launch& launch) {
+  const unsigned elements = std::bit_floor(Tile::rows / gates);
+  if (elements < kVector<T>) return false;
+  const std::size_t blocks = products.place_blocks(gates * elements, Tile::columns);
+  launch.template operator()<Tile>(
+      Shape{launch_size(blocks / products.size()), 1, 1, kWarp, products.most_chunks()},
+      std::countr_zero(elements));
+  return true;
+}
+template <class T, class Launch>
+bool in_joined_tiles(GatheredProducts<T>& products, unsigned gates, const Launch& launch) {
+  using Tiles = WarpTiles<T>;
+  if (products.size() == 0 || !products.all_joined()) return false;
+  const TileSize size = products.tile_size();
+  return (size == TileSize::tiny &&
+          in_joined_tiles_of<typename Tiles::Tiny>(products, gates, launch)) ||
+         (size <= TileSize::small &&
+          in_joined_tiles_of<typename Tiles::Small>(products, gates, launch));
+}
+
 // ---------------------------------------------------------------------------------------- LSTM
 
 // Element e of an item, whose sums `sum` gives by their row.
@@ -55,48 +111,20 @@ __global__ void lstm_items(LstmLayout layout, std::size_t count, const T* sums,
       layout, item, e, [&](unsigned row) { return sums[row]; }, cells, out, saved);
 }
 
-// Few columns: the block that has summed the gates of some elements goes on with them.
 template <class Tile, class T>
 __global__ void __launch_bounds__(kWarp* kMostChunks, Tile::blocks_at_once)
-    multiply_lstm_items(LstmLayout layout, unsigned shift, const GatheredProduct<T>* products,
+    multiply_lstm_items(LstmLayout layout, unsigned shift, const GatheredProduct<T>* product,
                         const Factor<T>* factors, const Operand* cells, T* out, T* saved) {
-  const GatheredProduct<T>& product = *products;
-  const unsigned size = 1u << shift;
-  TilePart part = tile_part_of<Tile>(product);
-  part.row = blockIdx.x % product.row_tiles * size;
-  part.rows = layout.hidden - part.row;
-  const RowsOfGates rows{part.row, part.rows, layout.rows / layout.hidden, shift, layout.hidden};
+  const BlockOfGates<Tile, T> block(*product, layout.hidden, layout.rows / layout.hidden, shift);
   ChunkSums<Tile, false> sums;
-  sums.compute(product, factors, part, rows);
-  const unsigned threads = blockDim.x * blockDim.y;
-  for (unsigned i = threadIdx.y * blockDim.x + threadIdx.x; i < size * Tile::columns;
-       i += threads) {
-    const unsigned e = i % size, column = i / size;
-    if (e >= part.rows || column >= part.columns) continue;
-    const std::size_t item = place_of(product, part, column).item;
-    const T* const bias = product.bias.at(item) + part.row + e;
+  sums.compute(*product, factors, block.part, block.rows);
+  block.for_elements([&](unsigned e, unsigned column, std::size_t item) {
     const auto sum = [&](unsigned row) {
-      return sums.at(row / layout.hidden * size + e, column) + bias[row];
+      const unsigned gate = row / layout.hidden;
+      return sums.at(block.line(gate, e), column) + block.bias(*product, item, gate, e);
     };
-    lstm_element(layout, item, part.row + e, sum, cells, out, saved);
-  }
-}
-
-// Whether one launch does all; a tile must have at least a vector of every gate.
-template <class Tile, class T>
-bool launch_joined_lstm(GatheredProducts<T>& products, const ForwardCall& call,
-                        const LstmLayout& layout) {
-  const unsigned gates = layout.rows / layout.hidden;
-  const unsigned elements = std::bit_floor(Tile::rows / gates);
-  if (elements < kVector<T>) return false;
-  Commands& commands = commands_of(call);
-  const std::size_t blocks = products.place_blocks(gates * elements, Tile::columns);
-  commands.launch_cooperating({launch_size(blocks), 1, 1, kWarp, products.most_chunks()},
-                              multiply_lstm_items<Tile, T>, layout, std::countr_zero(elements),
-                              products.stage_products(commands), products.stage_factors(commands),
-                              commands.stage(call.in + 1, layout.children),
-                              static_cast<T*>(call.out), static_cast<T*>(call.saved));
-  return true;
+    lstm_element(layout, item, block.part.row + e, sum, cells, out, saved);
+  });
 }
 
 template <class T>
@@ -106,21 +134,19 @@ void lstm_forward(const ForwardCall& call) {
   T* const sums = commands.elements<T>(call.n * layout.rows);
   GatheredProducts<T> products;
   add_affine(products, call, layout.map(*call.type), sums);
-  if (products.empty()) return;
-  const TileSize size = products.tile_size();
-  using Tiles = WarpTiles<T>;
-  if (size == TileSize::tiny && launch_joined_lstm<typename Tiles::Tiny>(products, call, layout)) {
-    return;
-  }
-  if (size <= TileSize::small &&
-      launch_joined_lstm<typename Tiles::Small>(products, call, layout)) {
-    return;
-  }
+  const Operand* const cells = commands.stage(call.in + 1, layout.children);
+  T *const out = static_cast<T*>(call.out), *const saved = static_cast<T*>(call.saved);
+  const unsigned gates = layout.rows / layout.hidden;
+  const bool joined =
+      in_joined_tiles(products, gates, [&]<class Tile>(const Shape& shape, int shift) {
+        commands.launch_cooperating(shape, multiply_lstm_items<Tile, T>, layout, shift,
+                                    products.stage_products(commands),
+                                    products.stage_factors(commands), cells, out, saved);
+      });
+  if (joined) return;
   products.launch(commands, false);
   const std::size_t count = call.n * layout.hidden;
-  launch_each(commands, count, lstm_items<T>, layout, count, sums,
-              commands.stage(call.in + 1, layout.children), static_cast<T*>(call.out),
-              static_cast<T*>(call.saved));
+  launch_each(commands, count, lstm_items<T>, layout, count, sums, cells, out, saved);
 }
 
 // With t = tanh c: do = dh t, dc += dh o (1 - t^2); then through the sum and the nonlinearities.
@@ -169,30 +195,66 @@ void lstm_backward(const BackwardCall& call) {
 
 // ----------------------------------------------------------------------------------------- GRU
 
-// r and z are of both sums; of n, only the part of h goes through the reset gate.
-template <class T>
-__global__ void gru_items(unsigned hidden, std::size_t count, const T* sums_h, const T* sums_x,
-                          Operand before, T* out, T* saved) {
-  const std::size_t at = thread_index();
-  if (at >= count) return;
-  const std::size_t item = at / hidden, e = at % hidden;
-  sums_h += item * 3 * hidden + e;
-  if (sums_x != nullptr) sums_x += item * 3 * hidden + e;
-  const auto sum = [&](unsigned gate) {
-    const T of_h = sums_h[gate * hidden];
-    return sums_x == nullptr ? of_h : of_h + sums_x[gate * hidden];
-  };
-  const T r = logistic(sum(0)), z = logistic(sum(1)), inner = sums_h[2 * hidden];
+// r and z are of both sums; of n, only the part of h goes through the reset gate. Element e of an
+// item: `of_h` and `of_x` give the sums of a gate.
+template <class T, class SumH, class SumX>
+__device__ void gru_element(unsigned hidden, std::size_t item, std::size_t e, const SumH& of_h,
+                            const SumX& of_x, bool has_x, const Operand& before, T* out, T* saved) {
+  const auto sum = [&](unsigned gate) { return has_x ? of_h(gate) + of_x(gate) : of_h(gate); };
+  const T r = logistic(sum(0)), z = logistic(sum(1)), inner = of_h(2);
   T total = r * inner;
-  if (sums_x != nullptr) total = total + sums_x[2 * hidden];
+  if (has_x) total = total + of_x(2);
   const T n = std::tanh(total);
-  out[at] = std::fma(z, before.at<T>(item)[e], (T(1) - z) * n);
+  out[item * hidden + e] = std::fma(z, before.at<T>(item)[e], (T(1) - z) * n);
   if (saved == nullptr) return;
   saved += item * 4 * hidden + e;
   saved[0] = r;
   saved[hidden] = z;
   saved[2 * hidden] = n;
   saved[3 * hidden] = inner;
+}
+
+template <class T>
+__global__ void gru_items(unsigned hidden, std::size_t count, const T* sums_h, const T* sums_x,
+                          Operand before, T* out, T* saved) {
+  const std::size_t at = thread_index();
+  if (at >= count) return;
+  const std::size_t item = at / hidden, e = at % hidden, first = item * 3 * hidden + e;
+  gru_element(
+      hidden, item, e, [&](unsigned gate) { return sums_h[first + gate * hidden]; },
+      [&](unsigned gate) { return sums_x[first + gate * hidden]; }, sums_x != nullptr, before, out,
+      saved);
+}
+
+// Few columns: a block computes the sums of h, then those of x, then the elements.
+template <class Tile, class T>
+__global__ void __launch_bounds__(kWarp* kMostChunks, Tile::blocks_at_once)
+    multiply_gru_items(unsigned hidden, unsigned shift, const GatheredProduct<T>* products,
+                       bool has_x, const Factor<T>* factors, Operand before, T* out, T* saved) {
+  SHARED_ARRAY(T, sums_of_h, Tile::rows * Tile::columns);
+  const BlockOfGates<Tile, T> block(products[0], hidden, 3, shift);
+  ChunkSums<Tile, false> sums;
+  sums.compute(products[0], factors, block.part, block.rows);
+  block.for_elements([&](unsigned e, unsigned column, std::size_t item) {
+    for (unsigned gate = 0; gate < 3; ++gate) {
+      const unsigned line = block.line(gate, e);
+      sums_of_h[column * Tile::rows + line] =
+          sums.at(line, column) + block.bias(products[0], item, gate, e);
+    }
+  });
+  if (has_x) {
+    __syncthreads();
+    sums.compute(products[1], factors, block.part, block.rows);
+  }
+  block.for_elements([&](unsigned e, unsigned column, std::size_t item) {
+    gru_element(
+        hidden, item, block.part.row + e,
+        [&](unsigned gate) { return sums_of_h[column * Tile::rows + block.line(gate, e)]; },
+        [&](unsigned gate) {
+          return sums.at(block.line(gate, e), column) + block.bias(products[1], item, gate, e);
+        },
+        has_x, before, out, saved);
+  });
 }
 
 template <class T>
@@ -205,9 +267,16 @@ void gru_forward(const ForwardCall& call) {
   GatheredProducts<T> products;
   add_affine(products, call, layout.of_h, sums_h);
   if (layout.has_x()) add_affine(products, call, layout.of_x, sums_x);
+  T *const out = static_cast<T*>(call.out), *const saved = static_cast<T*>(call.saved);
+  const bool joined = in_joined_tiles(products, 3, [&]<class Tile>(const Shape& shape, int shift) {
+    commands.launch_cooperating(shape, multiply_gru_items<Tile, T>, layout.hidden, shift,
+                                products.stage_products(commands), layout.has_x(),
+                                products.stage_factors(commands), call.in[2], out, saved);
+  });
+  if (joined) return;
   products.launch(commands, false);
-  launch_each(commands, count, gru_items<T>, layout.hidden, count, sums_h, sums_x, call.in[2],
-              static_cast<T*>(call.out), static_cast<T*>(call.saved));
+  launch_each(commands, count, gru_items<T>, layout.hidden, count, sums_h, sums_x, call.in[2], out,
+              saved);
 }
 
 // h' = (1 - z) n + z h. What the gradient of h gets through z goes to `through_z`.

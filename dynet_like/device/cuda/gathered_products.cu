@@ -149,6 +149,12 @@ std::size_t GatheredProducts<T>::place_blocks(unsigned rows, unsigned columns) {
 }
 
 template <class T>
+bool GatheredProducts<T>::all_joined() const {
+  return std::all_of(products_.begin(), products_.end(),
+                     [](const GatheredProduct<T>& product) { return product.is_joined; });
+}
+
+template <class T>
 unsigned GatheredProducts<T>::most_chunks() const {
   unsigned chunks = 1;
   for (const GatheredProduct<T>& product : products_) {
@@ -185,7 +191,7 @@ void GatheredProducts<T>::launch_warp_tiles(Commands& commands, bool transposed)
 
 template <class T>
 void GatheredProducts<T>::launch(Commands& commands, bool transposed) {
-  if (empty()) return;
+  if (products_.empty()) return;
   switch (tile_size()) {
     case TileSize::tiny:
       return launch_warp_tiles<typename WarpTiles<T>::Tiny>(commands, transposed);

@@ -49,7 +49,9 @@ class GatheredProducts {
   /// transposes.
   void launch(Commands& commands, bool transposed);
 
-  bool empty() const { return products_.empty(); }
+  std::size_t size() const { return products_.size(); }
+  /// Whether every matrix is that of all items.
+  bool all_joined() const;
   TileSize tile_size();
   unsigned most_chunks() const;
   /// For kernels that go on with the results: numbers the blocks, each with `rows` x `columns`

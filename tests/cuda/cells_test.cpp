@@ -1,4 +1,4 @@
-// LSTM cells of the back end for GPUs: one launch for few columns, two for many, the same bits.
+// Cells of the back end for GPUs: one launch for few columns, two for many, the same bits.
 #include <gtest/gtest.h>
 
 #include "dynet_like/ops/structured.h"
@@ -7,32 +7,49 @@
 namespace dynet_like::detail::cuda {
 namespace {
 
-// b + W h1 + ... + W x, and the cells of the children.
 template <class T>
-class CudaLstmTest : public CudaMemoryTest<T> {
+class CudaCellsTest : public CudaMemoryTest<T> {
  protected:
   using Numbers = std::vector<T>;
 
-  void make_cells(unsigned children, unsigned hidden, unsigned inputs, std::size_t n) {
-    children_ = children;
+  // b, c1, ..., then W h and W x.
+  void make_lstm(unsigned children, unsigned hidden, unsigned inputs, std::size_t n) {
     const unsigned rows = (children + 3) * hidden;
     type_ = {};
     type_.op = &ops::lstm_cell;
-    type_.dtype = this->kType;
     type_.attributes = {children, 0};
-    type_.inputs = {Dim({rows})};
-    for (unsigned k = 0; k < children; ++k) type_.inputs.push_back(Dim({hidden}));
-    for (const unsigned inner : {hidden, inputs}) {
-      type_.inputs.push_back(Dim({rows, inner}));
-      type_.inputs.push_back(Dim({inner}));
-    }
+    type_.inputs.assign(1, Dim({rows}));
+    type_.inputs.insert(type_.inputs.end(), children, Dim({hidden}));
+    type_.shared.assign(1 + children, 0);
+    type_.shared[0] = 1;
+    for (const unsigned inner : {hidden, inputs}) add_pair(rows, inner);
     type_.output = Dim({2 * hidden});
-    type_.output_size = 2 * hidden;
+    kept_ = (children + 4) * hidden;
+    make_items(n);
+  }
+  // b, W h, b, W x.
+  void make_gru(unsigned hidden, unsigned inputs, std::size_t n) {
+    type_ = {};
+    type_.op = &ops::gru_cell;
+    for (const unsigned inner : {hidden, inputs}) {
+      type_.inputs.push_back(Dim({3 * hidden}));
+      type_.shared.push_back(1);
+      add_pair(3 * hidden, inner);
+    }
+    type_.output = Dim({hidden});
+    kept_ = 4 * hidden;
+    make_items(n);
+  }
+  void add_pair(unsigned rows, unsigned inner) {
+    type_.inputs.insert(type_.inputs.end(), {Dim({rows, inner}), Dim({inner})});
+    type_.shared.insert(type_.shared.end(), {1, 0});
+  }
+  void make_items(std::size_t n) {
+    type_.dtype = this->kType;
+    type_.output_size = type_.output.size();
     items_.assign(type_.inputs.size(), {});
-    type_.shared.assign(type_.inputs.size(), 0);
     for (std::size_t j = 0; j < items_.size(); ++j) {
-      type_.shared[j] = j == 0 || (j > children && (j - children) % 2 == 1);
-      for (std::size_t i = 0; i < (type_.shared[j] ? 1 : n); ++i) {
+      for (std::size_t i = 0; i < (type_.shared[j] != 0 ? 1 : n); ++i) {
         items_[j].push_back(this->make(this->draw(type_.inputs[j].size()), i % 2));
       }
     }
@@ -48,10 +65,9 @@ class CudaLstmTest : public CudaMemoryTest<T> {
         in[j].items = items_[j].data() + first;
       }
     }
-    const std::size_t hidden = type_.output_size / 2, size = 2 * hidden,
-                      kept = (children_ + 4) * hidden;
-    T *const out = this->make(Numbers(n * size, T(7))), *const saved =
-                                                            this->make(Numbers(n * kept));
+    const std::size_t size = type_.output_size, kept = kept_;
+    T* const out = this->make(Numbers(n * size, T(7)));
+    T* const saved = this->make(Numbers(n * kept));
     ForwardCall call;
     call.type = &type_;
     call.n = n;
@@ -84,30 +100,36 @@ class CudaLstmTest : public CudaMemoryTest<T> {
     }
   }
 
-  unsigned children_ = 0;
   Signature type_;
+  std::size_t kept_ = 0;  // elements of an item
   std::vector<std::vector<const void*>> items_;
 };
 using Types = testing::Types<float, double>;
-TYPED_TEST_SUITE(CudaLstmTest, Types);
+TYPED_TEST_SUITE(CudaCellsTest, Types);
 
-TYPED_TEST(CudaLstmTest, SameBitsInOneLaunchAndInTwo) {
-  this->make_cells(1, 50, 90, 1100);  // 140 terms: two chunks
+TYPED_TEST(CudaCellsTest, SameBitsInOneLaunchAndInTwo) {
+  this->make_lstm(1, 50, 90, 1100);  // 140 terms: two chunks
   this->check(1100, 2);
-  this->make_cells(2, 37, 20, 41);
+  this->make_lstm(2, 37, 20, 41);
+  this->check(41, 1);
+  this->make_gru(70, 140, 900);
+  this->check(900, 2);
+  this->make_gru(21, 3, 41);
   this->check(41, 1);
 }
 
 // A tile has no room for a vector of each of 19 gates.
-TYPED_TEST(CudaLstmTest, ManyChildrenAreTwoLaunches) {
-  this->make_cells(16, 5, 3, 4);
+TYPED_TEST(CudaCellsTest, ManyChildrenAreTwoLaunches) {
+  this->make_lstm(16, 5, 3, 4);
   const auto together = this->forward(0, 4, 2);
   const auto alone = this->forward(3, 1, 2);
   EXPECT_TRUE(this->same_bits(alone, {together.end() - alone.size(), together.end()}));
 }
 
-TYPED_TEST(CudaLstmTest, AnyOrderOfBlocksAndThreads) {
-  this->make_cells(1, 21, 130, 20);
+TYPED_TEST(CudaCellsTest, AnyOrderOfBlocksAndThreads) {
+  this->make_lstm(1, 21, 130, 20);
+  EXPECT_TRUE(this->same_in_all_orders([&] { return this->forward(0, 20, 1); }));
+  this->make_gru(21, 130, 20);
   EXPECT_TRUE(this->same_in_all_orders([&] { return this->forward(0, 20, 1); }));
 }
 
