@@ -15,6 +15,18 @@
 
 namespace dynet_like {
 
+/// How a GPU computes large products: those of thousands of columns, and sums of so many outer
+/// products. Tensor cores are for 32-bit numbers; their sums have 32 bits, too. With all but
+/// `exact` an item may have other bits in a large batch than in a small one; the bits are still the
+/// same from run to run.
+enum class LargeProducts : std::uint8_t {
+  exact,    ///< as small ones: every product and sum is rounded to 24 bits
+  library,  ///< those of weight gradients by cuBLAS, as exactly; the bits follow from its version
+  tf32x3,   ///< tensor cores, numbers in two parts of 11 bits each: almost as exact
+  tf32,     ///< tensor cores, numbers rounded to 11 bits
+  bf16      ///< tensor cores, numbers rounded to 8 bits
+};
+
 /// Bytes of a device on their way to this process, beside whatever is asked for later.
 class Reading {
  public:
@@ -54,10 +66,9 @@ class Device {
   /// Lets the device begin with what it was asked for; does not wait for it.
   virtual void submit() {}
 
-  /// Lets cuBLAS make the largest products of weight gradients, which may be faster. Their bits
-  /// then follow from its version, too. Off unless it is asked for; the CPU has no use for it.
-  /// Throws DeviceError if cuBLAS is not there.
-  virtual void allow_library_products(bool /*allow*/) {}
+  /// How large products are computed from now on; `exact` unless it is asked for. The CPU has no
+  /// use for it. Throws DeviceError if cuBLAS is wanted and not there.
+  virtual void set_large_products(LargeProducts /*how*/) {}
 
   virtual DeviceCounts counts() const { return {}; }
 };

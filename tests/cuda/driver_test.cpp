@@ -214,8 +214,8 @@ TEST_F(DriverTest, TheLibraryIsLoadedWhenItIsAskedFor) {
   EXPECT_EQ(message_of<DeviceError>([&] { runtime_.multiply(product); }),
             "[multiply] need open_products() before; got none");
   const auto device = open_device("cuda-host");
-  EXPECT_THROW(device->allow_library_products(true), DeviceError);
-  device->allow_library_products(false);  // needs nothing
+  EXPECT_THROW(device->set_large_products(LargeProducts::library), DeviceError);
+  device->set_large_products(LargeProducts::exact);  // needs nothing
   host::hide_cublas(false);
   const float number = 3;
   runtime_.copy_to_device(there_, &number, sizeof(number));

@@ -132,7 +132,7 @@ class CudaAffineTest : public CudaMemoryTest<T> {
   }
 
   void check_forward(const AffineBatch<T>& b, const Numbers& y) {
-    const double allowed = this->tolerance(b.inner[0] + b.inner[1]);
+    const double allowed = roundings_ * this->tolerance(b.inner[0] + b.inner[1]);
     for (std::size_t i = 0; i < b.n; ++i) {
       for (unsigned c = 0; c < b.columns; ++c) {
         for (unsigned r = 0; r < b.rows; ++r) {
@@ -163,7 +163,7 @@ class CudaAffineTest : public CudaMemoryTest<T> {
             for (unsigned r = 0; r < b.rows; ++r) {
               sum += double{w[k * b.rows + r]} * b.dy[i][c * b.rows + r];
             }
-            ASSERT_NEAR(dx[2 + 2 * p][i][c * inner + k], sum, this->tolerance(b.rows));
+            ASSERT_NEAR(dx[2 + 2 * p][i][c * inner + k], sum, roundings_ * this->tolerance(b.rows));
           }
           for (unsigned r = 0; r < (b.matrices_wanted ? b.rows : 0); ++r) {
             double sum = start;
@@ -201,6 +201,8 @@ class CudaAffineTest : public CudaMemoryTest<T> {
     check_forward(b);
     check_backward(b);
   }
+
+  double roundings_ = 1;  // how much larger than those of exact products they may be
 };
 TYPED_TEST_SUITE(CudaAffineTest, Types);
 
@@ -254,12 +256,51 @@ TYPED_TEST(CudaAffineTest, ChunksOfManyTerms) {
   this->check_backward(this->make_batch(140, 270, 1, 830, true, false));
 }
 
+// Large products by tensor cores. They are less exact, or the test would see other products.
+class CudaTensorProductsTest : public CudaAffineTest<float> {
+ protected:
+  struct Kind {
+    LargeProducts how;
+    double roundings;
+  };
+  static constexpr Kind kKinds[] = {
+      {LargeProducts::tf32x3, 4}, {LargeProducts::tf32, 1 << 13}, {LargeProducts::bf16, 1 << 16}};
+};
+
+TEST_F(CudaTensorProductsTest, AreAsExactAsTheirNumbers) {
+  const auto columns = make_batch(1030, 9, 1, 980, true, false);  // large if not transposed
+  const auto rows = make_batch(13, 1030, 1, 980, true, true);     // if transposed
+  const Numbers exact = forward(columns, 0, columns.n);
+  const auto exact_gradients = backward(rows, 0, rows.n, 0.5f);
+  for (const auto& [how, roundings] : kKinds) {
+    SCOPED_TRACE(static_cast<int>(how));
+    shared_->commands.set_large_products(how);
+    roundings_ = roundings;
+    const Numbers y = forward(columns, 0, columns.n);
+    EXPECT_FALSE(same_bits(y, exact));
+    CudaAffineTest::check_forward(columns, y);
+    if (how == LargeProducts::tf32x3) {
+      const auto dx = backward(rows, 0, rows.n, 0.5f);
+      EXPECT_FALSE(same_bits(dx[2][0], exact_gradients[2][0]));
+      CudaAffineTest::check_backward(rows, dx, 0.5);
+      continue;
+    }
+    double error = 0;
+    for (std::size_t i = 0; i < y.size(); ++i) {
+      error = std::max(error, std::abs(double{y[i]} - exact[i]));
+    }
+    EXPECT_GT(error, tolerance(14)) << "of products of rounded numbers";
+  }
+}
+
 // ------------------------------------------------------------------------------- outer products
 
 template <class T>
 class CudaOuterProductsTest : public CudaMemoryTest<T> {
  protected:
   using Numbers = std::vector<T>;
+
+  double roundings_ = 1;
 
   // Addends repeat from the 41st on.
   void check(std::size_t rows, std::size_t columns, std::size_t n, bool fresh) {
@@ -295,7 +336,7 @@ class CudaOuterProductsTest : public CudaMemoryTest<T> {
         for (std::size_t i = 0; i < n; ++i) {
           sum += double{dy[i % kDifferent][r]} * x[i % kDifferent][c];
         }
-        ASSERT_NEAR(results[0][c * rows + r], sum, this->tolerance(n) * (1 + n / 40.0))
+        ASSERT_NEAR(results[0][c * rows + r], sum, roundings_ * this->tolerance(n) * (1 + n / 40.0))
             << rows << " x " << columns << ", " << n << " addends, row " << r << ", column " << c;
       }
     }
@@ -347,14 +388,23 @@ TYPED_TEST(CudaOuterProductsTest, LibraryOnlyWhereAskedForAndLarge) {
     this->check(160, 150, n, false);
     return (this->launches() - before) / 4;  // every check computes twice
   };
-  static_assert(160 * 150 * 720 >= kLibraryProduct && 160 * 150 * 300 < kLibraryProduct);
+  static_assert(160 * 150 * 720 >= kLargeOuterProducts && 160 * 150 * 300 < kLargeOuterProducts);
   EXPECT_EQ(launches_of(720), 2u) << "chunks, and the sum of their sums";
   this->shared_->runtime.open_products();
-  this->shared_->commands.allow_library_products(true);
+  this->shared_->commands.set_large_products(LargeProducts::library);
   EXPECT_EQ(launches_of(720), 3u) << "both sides are gathered and multiplied";
   EXPECT_EQ(launches_of(300), 2u);
-  this->shared_->commands.allow_library_products(false);
+  this->shared_->commands.set_large_products(LargeProducts::exact);
   EXPECT_EQ(launches_of(720), 2u);
+}
+
+TYPED_TEST(CudaOuterProductsTest, ByTensorCores) {
+  for (const LargeProducts how :
+       {LargeProducts::tf32x3, LargeProducts::tf32, LargeProducts::bf16}) {
+    this->shared_->commands.set_large_products(how);
+    this->roundings_ = how == LargeProducts::tf32x3 ? 4 : 1 << 16;
+    this->check(161, 149, 720, how == LargeProducts::bf16);
+  }
 }
 
 TYPED_TEST(CudaOuterProductsTest, AnyOrderOfBlocksAndThreads) {

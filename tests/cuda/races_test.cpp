@@ -148,5 +148,35 @@ TEST_F(RacesTest, FunctionsRoundAsAGpus) {
   EXPECT_GT(others, 50);
 }
 
+// What may begin before the kernel before it has ended waits before it reads.
+__global__ void add_after_wait(float* sums) {
+  wait_for_earlier();
+  sums[blockIdx.x * blockDim.x + threadIdx.x] += 1;
+}
+__global__ void wait_after_read(float* sums) {
+  const float before = sums[1000];
+  wait_for_earlier();
+  sums[blockIdx.x * blockDim.x + threadIdx.x] = before;
+}
+__global__ void some_wait(float* sums) {
+  if (threadIdx.x != 5) wait_for_earlier();
+  sums[blockIdx.x * blockDim.x + threadIdx.x] = 1;
+}
+
+TEST_F(RacesTest, EarlyKernelsWaitFirst) {
+  const auto error_of_early = [&](void (*kernel)(float*)) {
+    return message_of<DeviceError>([&] {
+      cuda::launch<float*>(runtime_, early({2, 1, 1, kThreads}), Threads::independent, kernel,
+                           there_);
+      runtime_.wait();
+    });
+  };
+  const std::string fault = "[cuda-host] need wait_for_earlier before the memory of the device";
+  EXPECT_EQ(error_of_early(add_after_wait), "nothing was thrown");
+  EXPECT_HAS(error_of_early(wait_after_read), fault);
+  EXPECT_HAS(error_of_early(some_wait), fault);
+  EXPECT_EQ(error_of(Threads::independent, wait_after_read, there_), "nothing was thrown");
+}
+
 }  // namespace
 }  // namespace dynet_like::detail::cuda

@@ -232,7 +232,7 @@ TEST(CudaTrainingLoop, AMinibatchWaitsOnce) {
 // Products of the library within a pass: the numbers of the project's own, but for rounding.
 TEST(CudaGradients, MayBeProductsOfTheLibrary) {
   const auto gradients_with = [](bool library) {
-    cuda()->allow_library_products(library);
+    cuda()->set_large_products(library ? LargeProducts::library : LargeProducts::exact);
     ParameterCollection model(1, DType::f32, cuda());
     const Parameter w = model.add_parameters({256, 256}), x = model.add_parameters({256, 300});
     GraphOptions options;
@@ -247,7 +247,7 @@ TEST(CudaGradients, MayBeProductsOfTheLibrary) {
     return gradients.values(w);
   };
   const std::vector<float> own = gradients_with(false), library = gradients_with(true);
-  cuda()->allow_library_products(false);
+  cuda()->set_large_products(LargeProducts::exact);
   float largest = 0;
   for (const float number : own) largest = std::max(largest, std::abs(number));
   for (std::size_t i = 0; i < own.size(); ++i) ASSERT_NEAR(own[i], library[i], 1e-5f * largest);

@@ -57,7 +57,7 @@ bool in_joined_tiles_of(GatheredProducts<T>& products, unsigned gates, const Lau
   if (elements < kVector<T>) return false;
   const std::size_t blocks = products.place_blocks(gates * elements, Tile::columns);
   launch.template operator()<Tile>(
-      Shape{launch_size(blocks / products.size()), 1, 1, kWarp, products.most_chunks()},
+      early({launch_size(blocks / products.size()), 1, 1, kWarp, products.most_chunks()}),
       std::countr_zero(elements));
   return true;
 }
@@ -115,6 +115,7 @@ template <class Tile, class T>
 __global__ void __launch_bounds__(kWarp* kMostChunks, Tile::blocks_at_once)
     multiply_lstm_items(LstmLayout layout, unsigned shift, const GatheredProduct<T>* product,
                         const Factor<T>* factors, const Operand* cells, T* out, T* saved) {
+  wait_for_earlier();
   const BlockOfGates<Tile, T> block(*product, layout.hidden, layout.rows / layout.hidden, shift);
   ChunkSums<Tile, false> sums;
   sums.compute(*product, factors, block.part, block.rows);
@@ -232,6 +233,7 @@ __global__ void __launch_bounds__(kWarp* kMostChunks, Tile::blocks_at_once)
     multiply_gru_items(unsigned hidden, unsigned shift, const GatheredProduct<T>* products,
                        bool has_x, const Factor<T>* factors, Operand before, T* out, T* saved) {
   SHARED_ARRAY(T, sums_of_h, Tile::rows * Tile::columns);
+  wait_for_earlier();
   const BlockOfGates<Tile, T> block(products[0], hidden, 3, shift);
   ChunkSums<Tile, false> sums;
   sums.compute(products[0], factors, block.part, block.rows);

@@ -14,6 +14,7 @@
 #include "dynet_like/device/cuda/launch.h"
 #include "dynet_like/device/cuda/runtime.h"
 #include "dynet_like/device/cuda/staging.h"
+#include "dynet_like/device/device.h"
 #include "dynet_like/device/queue.h"
 
 namespace dynet_like::detail::cuda {
@@ -86,10 +87,8 @@ class Commands : public Workspace {
     append_launch(shape, Threads::cooperating, kernel, static_cast<Parameters>(arguments)...);
   }
   void multiply(const LibraryProduct& product);
-  /// Whether large sums of outer products are the library's: faster, perhaps, but in an order of
-  /// additions that is its own.
-  bool library_products() const { return library_products_; }
-  void allow_library_products(bool allow) { library_products_ = allow; }
+  LargeProducts large_products() const { return large_products_; }
+  void set_large_products(LargeProducts how) { large_products_ = how; }
   void copy(void* to, const void* from, std::size_t size);
   void zero(void* to, std::size_t size);
   /// To pinned memory of this process; the mark is put behind it.
@@ -164,7 +163,7 @@ class Commands : public Workspace {
   std::vector<Staging*> under_way_;  ///< the oldest first
   std::size_t largest_ = 0;          ///< bytes of that
   Arena scratch_;
-  bool library_products_ = false;
+  LargeProducts large_products_ = LargeProducts::exact;
 
   // Sums that have not been launched.
   DType sums_dtype_ = DType::f32;
@@ -176,9 +175,9 @@ class Commands : public Workspace {
 /// Launches sums that do not depend on each other.
 void launch_sums(Commands& commands, DType dtype, std::span<const SumSegment> segments,
                  std::span<const void* const> addends);
-/// From so many multiply-adds on a sum of outer products may be the library's: copying both sides
-/// to where it can read them then takes a small part of the time.
-constexpr std::size_t kLibraryProduct = std::size_t{1} << 24;
+/// From so many multiply-adds on a sum of outer products is large. Copying both sides to where a
+/// library can read them then takes a small part of the time.
+constexpr std::size_t kLargeOuterProducts = std::size_t{1} << 24;
 /// sum += dy x', or = if it is fresh; addends lie in lists of this process.
 void launch_outer_products(Commands& commands, DType dtype, const OuterProducts& call);
 

@@ -96,10 +96,10 @@ class CudaDevice final : public Device {
     const Lock lock(shared_->mutex);
     shared_->commands.submit();
   }
-  void allow_library_products(bool allow) override {
+  void set_large_products(LargeProducts how) override {
     const Lock lock(shared_->mutex);
-    if (allow) shared_->runtime.open_products();
-    shared_->commands.allow_library_products(allow);
+    if (how == LargeProducts::library) shared_->runtime.open_products();
+    shared_->commands.set_large_products(how);
   }
   DeviceCounts counts() const override {
     const Lock lock(shared_->mutex);

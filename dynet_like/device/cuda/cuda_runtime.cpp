@@ -20,7 +20,7 @@ namespace {
 // What CUDA's documents recommend for Hopper. Of one size, so that a product has the same bits in
 // every run.
 constexpr std::size_t kProductWorkspace = std::size_t{32} << 20;
-constexpr int kLeastCapability = 80;
+constexpr int kLeastCapability = 80, kEarlyCapability = 90;
 
 void check(cudaError_t error, const char* call) {
   if (error == cudaSuccess) return;
@@ -74,7 +74,10 @@ int to_int(std::size_t number) {
 }  // namespace
 
 struct Runtime::Implementation {
-  int device = 0, device_before = 0;
+  enum class Early : std::uint8_t { unknown, no, yes };
+
+  int device = 0, device_before = 0, capability = 0;
+  Early early = Early::unknown;
   unsigned depth = 0;
   bool is_busy = false;  ///< something was begun that nobody has waited for
   cudaStream_t stream = nullptr;
@@ -90,13 +93,27 @@ struct Runtime::Implementation {
     check(cudaSetDevice(device), "cudaSetDevice");
     cudaDeviceProp properties;
     check(cudaGetDeviceProperties(&properties, device), "cudaGetDeviceProperties");
-    if (10 * properties.major + properties.minor < kLeastCapability) {
+    capability = 10 * properties.major + properties.minor;
+    if (capability < kLeastCapability) {
       throw DeviceError("[cuda] need a GPU of compute capability 8.0 or later; got " +
                         std::string(properties.name) + " of " + std::to_string(properties.major) +
                         "." + std::to_string(properties.minor));
     }
     check(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "cudaStreamCreateWithFlags");
   }
+  // Whether kernels may begin before the one before has ended. The GPU must know how, and kernels
+  // must have been compiled for such a GPU: code for others does not wait.
+  bool begins_early(const void* kernel) {
+    if (early == Early::unknown) {
+      cudaFuncAttributes attributes{};
+      check(cudaFuncGetAttributes(&attributes, kernel), "cudaFuncGetAttributes");
+      const bool knows =
+          capability >= kEarlyCapability && attributes.ptxVersion >= kEarlyCapability;
+      early = knows ? Early::yes : Early::no;
+    }
+    return early == Early::yes;
+  }
+
   // Errors are of no use here: the process may end, and the driver with it.
   ~Implementation() {
     const CurrentDevice current(device);
@@ -230,10 +247,17 @@ void Runtime::zero(void* to, std::size_t size) {
 
 void Runtime::launch(const Shape& shape, const KernelCall& call) {
   const RuntimeUse use(*this);
-  const dim3 blocks(shape.blocks_x, shape.blocks_y, shape.blocks_z);
-  const dim3 threads(shape.threads_x, shape.threads_y);
-  const cudaError_t error =
-      cudaLaunchKernel(call.kernel, blocks, threads, call.arguments, 0, implementation_->stream);
+  cudaLaunchAttribute attribute{};
+  attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+  attribute.val.programmaticStreamSerializationAllowed = 1;
+  const bool is_early = shape.waits && implementation_->begins_early(call.kernel);
+  const cudaLaunchConfig_t config{{shape.blocks_x, shape.blocks_y, shape.blocks_z},
+                                  {shape.threads_x, shape.threads_y},
+                                  0,
+                                  implementation_->stream,
+                                  &attribute,
+                                  is_early ? 1u : 0u};
+  const cudaError_t error = cudaLaunchKernelExC(&config, call.kernel, call.arguments);
   if (error != cudaSuccess) {
     const std::string text = cudaGetErrorString(error);
     const char* name = nullptr;

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "dynet_like/device/cuda/gathered_tiles.h"
+#include "dynet_like/device/cuda/tensor_tile.h"
 
 namespace dynet_like::detail::cuda {
 
@@ -62,8 +63,13 @@ __device__ void finish_chunk(Accumulators<Tile>& results, const GatheredProduct<
     const ResultPlace<T> place(product, part, row, column);
     if (place.to == nullptr) return;
     const unsigned count = part.rows - row;
-    if (place.add || !first) add_vector<Tile::group_rows>(place.to, count, group);
-    if (last && place.bias != nullptr) add_vector<Tile::group_rows>(place.bias, count, group);
+    const auto add = [&](const T* from) {
+      T there[Tile::group_rows];
+      get_vector<Tile::group_rows>(from, count, there);
+      for (unsigned i = 0; i < Tile::group_rows; ++i) group[i] = group[i] + there[i];
+    };
+    if (place.add || !first) add(place.to);
+    if (last && place.bias != nullptr) add(place.bias);
     put_vector<Tile::group_rows>(group, place.to, count);
   });
 }
@@ -71,6 +77,7 @@ __device__ void finish_chunk(Accumulators<Tile>& results, const GatheredProduct<
 template <class T>
 __device__ const GatheredProduct<T>& product_of_block(const GatheredProduct<T>* products,
                                                       unsigned count) {
+  wait_for_earlier();
   unsigned p = count - 1;
   while (products[p].first_block > blockIdx.x) --p;
   return products[p];
@@ -91,8 +98,7 @@ __global__ void __launch_bounds__(Tile::threads, Tile::blocks_at_once)
     Accumulators<Tile> results;
     Loader<Tile, kTransposed, RowsInOrder> loader(product, factors, part, RowsInOrder{part}, begin,
                                                   last ? terms : begin + length);
-    results.multiply_all(loader, reinterpret_cast<T*>(left_tiles),
-                         reinterpret_cast<T*>(right_tiles));
+    multiply_all(results, loader, left_tiles, right_tiles);
     finish_chunk(results, product, begin == 0, last);
     if (last) break;
     __syncthreads();  // the tiles were read
@@ -174,7 +180,7 @@ TileSize GatheredProducts<T>::tile_size() {
 template <class T>
 template <class Tile>
 void GatheredProducts<T>::launch_tiles(Commands& commands, bool transposed) {
-  const Shape shape{launch_size(place_blocks<Tile>()), 1, 1, Tile::threads};
+  const Shape shape = early({launch_size(place_blocks<Tile>()), 1, 1, Tile::threads});
   commands.launch_cooperating(
       shape, transposed ? multiply_in_blocks<Tile, true, T> : multiply_in_blocks<Tile, false, T>,
       stage_products(commands), static_cast<unsigned>(products_.size()), stage_factors(commands));
@@ -183,10 +189,21 @@ void GatheredProducts<T>::launch_tiles(Commands& commands, bool transposed) {
 template <class T>
 template <class Tile>
 void GatheredProducts<T>::launch_warp_tiles(Commands& commands, bool transposed) {
-  const Shape shape{launch_size(place_blocks<Tile>()), 1, 1, kWarp, most_chunks()};
+  const Shape shape = early({launch_size(place_blocks<Tile>()), 1, 1, kWarp, most_chunks()});
   commands.launch_cooperating(
       shape, transposed ? multiply_in_warps<Tile, true, T> : multiply_in_warps<Tile, false, T>,
       stage_products(commands), static_cast<unsigned>(products_.size()), stage_factors(commands));
+}
+
+template <class T>
+void GatheredProducts<T>::launch_large(Commands& commands, bool transposed) {
+  if constexpr (std::is_same_v<T, float>) {
+    const LargeProducts how = commands.large_products();
+    if (how != LargeProducts::exact && how != LargeProducts::library) {
+      return with_tensor_tile(how, [&]<class Tile>() { launch_tiles<Tile>(commands, transposed); });
+    }
+  }
+  launch_tiles<typename BlockTiles<T>::Large>(commands, transposed);
 }
 
 template <class T>
@@ -200,7 +217,7 @@ void GatheredProducts<T>::launch(Commands& commands, bool transposed) {
     case TileSize::medium:
       return launch_tiles<typename BlockTiles<T>::Medium>(commands, transposed);
     case TileSize::large:
-      return launch_tiles<typename BlockTiles<T>::Large>(commands, transposed);
+      return launch_large(commands, transposed);
   }
 }
 

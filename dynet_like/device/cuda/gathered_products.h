@@ -73,6 +73,7 @@ class GatheredProducts {
   void launch_tiles(Commands& commands, bool transposed);
   template <class Tile>
   void launch_warp_tiles(Commands& commands, bool transposed);
+  void launch_large(Commands& commands, bool transposed);
 
   std::vector<Factor<T>> factors_;
   std::vector<GatheredProduct<T>> products_;

@@ -228,8 +228,7 @@ class ChunkSums {
     if (chunk < count_) {
       Loader<Tile, kTransposed, Rows> loader(product, factors, part, rows, chunks.begin(chunk),
                                              chunks.end(chunk));
-      results.multiply_all(loader, reinterpret_cast<T*>(left_tiles + chunk * kLeft),
-                           reinterpret_cast<T*>(right_tiles + chunk * kRight));
+      multiply_all(results, loader, left_tiles + chunk * kLeft, right_tiles + chunk * kRight);
     }
     __syncthreads();
     if (chunk < count_) {

@@ -82,6 +82,7 @@ __device__ double factor_for(double sum, double threshold) {
 template <class T>
 __global__ void decide(Pieces<Stretch> pieces, const double* sums, const std::uint64_t* faults,
                        double threshold, Verdict* verdict) {
+  wait_for_earlier();
   double sum = 0;
   std::uint64_t fault = kNoFault;
   for (std::size_t i = threadIdx.x; i < pieces.blocks; i += kThreads) {
@@ -111,7 +112,7 @@ bool launch_sum(Commands& commands, DType dtype, std::span<const Stretch> stretc
   if (pieces.blocks == 0) return false;
   auto* const sums = commands.template elements<double>(pieces.blocks);
   auto* const faults = commands.template elements<std::uint64_t>(pieces.blocks);
-  const Shape blocks{pieces.blocks, 1, 1, kThreads}, block{1, 1, 1, kThreads};
+  const Shape blocks = early({pieces.blocks, 1, 1, kThreads}), block = early({1, 1, 1, kThreads});
   with_type(dtype, [&]<class T>(T) {
     commands.launch_cooperating(blocks, sum_blocks<T, Term>, pieces, term, sums, faults);
     commands.launch_cooperating(block, decide<T>, pieces, sums, faults, threshold, verdict);

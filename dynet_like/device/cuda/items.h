@@ -25,11 +25,13 @@ template <class... Parameters, class... Arguments>
 void launch_each(Commands& commands, std::size_t count, void (*kernel)(Parameters...),
                  const Arguments&... arguments) {
   if (count == 0) return;
-  commands.launch({launch_size(ceil_divide(count, kThreads)), 1, 1, kThreads}, kernel,
+  commands.launch(early({launch_size(ceil_divide(count, kThreads)), 1, 1, kThreads}), kernel,
                   arguments...);
 }
-/// The number of this thread in a launch of one dimension.
+/// The number of this thread in a launch of one dimension. Every kernel begins with this, or with
+/// what says which other part of the work is the thread's: they wait for the kernels before.
 __device__ inline std::size_t thread_index() {
+  wait_for_earlier();
   return std::size_t{blockIdx.x} * blockDim.x + threadIdx.x;
 }
 

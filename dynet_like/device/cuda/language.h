@@ -21,6 +21,19 @@ constexpr const char* kFamily = "cuda-host";  // of devices
 constexpr const char* kFamily = "cuda";
 #endif
 
+/// Lets the next kernel begin, and waits until those before have ended and what they wrote is
+/// there.
+#if defined(__CUDACC__)
+__device__ inline void wait_for_earlier() {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+  asm volatile("griddepcontrol.launch_dependents;");
+  asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif
+}
+#elif defined(DYNET_LIKE_CUDA_HOST)
+inline void wait_for_earlier() { host::note_wait(); }
+#endif
+
 constexpr unsigned kWarp = 32;
 constexpr unsigned kWholeWarp = 0xffffffffu;
 

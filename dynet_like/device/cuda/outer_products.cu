@@ -6,7 +6,7 @@
 #include <algorithm>
 
 #include "dynet_like/device/cuda/items.h"
-#include "dynet_like/device/cuda/tile.h"
+#include "dynet_like/device/cuda/tensor_tile.h"
 
 namespace dynet_like::detail::cuda {
 
@@ -29,9 +29,9 @@ struct OuterBlock {
 };
 
 // Brings the tiles of the next addends to shared memory.
-template <class T>
+template <class Tile>
 class OuterLoader {
-  using Tile = OuterTile<T>;
+  using T = typename Tile::Element;
 
  public:
   __device__ OuterLoader(const void* const* dy, const void* const* x, const OuterBlock& block,
@@ -99,15 +99,13 @@ class OuterLoader {
 
 // The sum of chunk c goes to sums + c * rows * columns. `add`: it begins with what is there, so
 // that a chain does not depend on how many calls it is made of.
-template <class T>
-__global__ void __launch_bounds__(OuterTile<T>::threads, OuterTile<T>::blocks_at_once)
+template <class Tile, class T>
+__global__ void __launch_bounds__(Tile::threads, Tile::blocks_at_once)
     outer_products(T* sums, unsigned rows, unsigned columns, const void* const* dy,
                    const void* const* x, std::size_t n, std::size_t chunk_length, bool add) {
-  using Tile = OuterTile<T>;
   SHARED_ARRAY(Vector<T>, left_tiles, 2 * Tile::left_vectors);
   SHARED_ARRAY(Vector<T>, right_tiles, 2 * Tile::right_vectors);
-  T* const left = reinterpret_cast<T*>(left_tiles);
-  T* const right = reinterpret_cast<T*>(right_tiles);
+  wait_for_earlier();
   const unsigned row_tiles = (rows + Tile::rows - 1) / Tile::rows;
   const unsigned column_tiles = (columns + Tile::columns - 1) / Tile::columns;
   const unsigned rest = blockIdx.x / row_tiles;
@@ -130,10 +128,12 @@ __global__ void __launch_bounds__(OuterTile<T>::threads, OuterTile<T>::blocks_at
     });
   };
   if (add) {
-    for_groups([](T* group, const T* from, unsigned count) { load_vector(from, count, group); });
+    for_groups([](T* group, const T* from, unsigned count) {
+      get_vector<Tile::group_rows>(from, count, group);
+    });
   }
-  OuterLoader<T> loader(dy, x, block, rows, columns);
-  results.multiply_all(loader, left, right);
+  OuterLoader<Tile> loader(dy, x, block, rows, columns);
+  multiply_all(results, loader, left_tiles, right_tiles);
   for_groups([](const T* group, T* place, unsigned count) {
     put_vector<Tile::group_rows>(group, place, count);
   });
@@ -166,13 +166,10 @@ void multiply_by_library(Commands& commands, const OuterProducts& call) {
   commands.multiply(product);
 }
 
-template <class T>
-void launch(Commands& commands, DType dtype, const OuterProducts& call) {
-  using Tile = OuterTile<T>;
+template <class Tile>
+void launch_tiles(Commands& commands, DType dtype, const OuterProducts& call) {
+  using T = typename Tile::Element;
   const std::size_t n = call.addends.n, size = call.rows * call.columns;
-  if (commands.library_products() && n * size >= kLibraryProduct) {
-    return multiply_by_library<T>(commands, call);
-  }
   const std::size_t tiles =
       ceil_divide(call.rows, Tile::rows) * ceil_divide(call.columns, Tile::columns);
   const std::size_t wanted =
@@ -183,15 +180,30 @@ void launch(Commands& commands, DType dtype, const OuterProducts& call) {
 
   T* const sum = static_cast<T*>(call.sum);
   T* const to = chunks == 1 ? sum : commands.elements<T>(chunks * size);
-  commands.launch_cooperating({launch_size(tiles * chunks), 1, 1, Tile::threads}, outer_products<T>,
-                              to, call.rows, call.columns, commands.stage(call.addends.dy, n),
-                              commands.stage(call.addends.x, n), n, length,
-                              chunks == 1 && !call.fresh);
+  commands.launch_cooperating(early({launch_size(tiles * chunks), 1, 1, Tile::threads}),
+                              outer_products<Tile, T>, to, call.rows, call.columns,
+                              commands.stage(call.addends.dy, n), commands.stage(call.addends.x, n),
+                              n, length, chunks == 1 && !call.fresh);
   if (chunks == 1) return;
   std::vector<const void*> sums(chunks);
   for (std::size_t c = 0; c < chunks; ++c) sums[c] = to + c * size;
   const SumSegment segment{sum, size, 0, chunks, call.fresh ? SumStart::first : SumStart::there};
   launch_sums(commands, dtype, {&segment, 1}, sums);
+}
+
+template <class T>
+void launch(Commands& commands, DType dtype, const OuterProducts& call) {
+  if (call.addends.n * call.rows * call.columns >= kLargeOuterProducts) {
+    const LargeProducts how = commands.large_products();
+    if (how == LargeProducts::library) return multiply_by_library<T>(commands, call);
+    if constexpr (std::is_same_v<T, float>) {
+      if (how != LargeProducts::exact) {
+        return with_tensor_tile(how,
+                                [&]<class Tile>() { launch_tiles<Tile>(commands, dtype, call); });
+      }
+    }
+  }
+  launch_tiles<OuterTile<T>>(commands, dtype, call);
 }
 
 }  // namespace

@@ -26,6 +26,7 @@ struct Pieces {
 /// What a block works on: the last piece that does not begin after it.
 template <class Thing>
 __device__ const Piece<Thing>& piece_of_block(const Pieces<Thing>& pieces, std::size_t block) {
+  wait_for_earlier();
   unsigned first = 0, count = pieces.count;
   while (count > 1) {
     const unsigned half = count / 2;

@@ -16,7 +16,15 @@ namespace dynet_like::detail::cuda {
 struct Shape {
   unsigned blocks_x = 1, blocks_y = 1, blocks_z = 1;
   unsigned threads_x = 1, threads_y = 1;
+  /// Its threads call wait_for_earlier before they touch memory. So it may begin before the kernels
+  /// before it have ended (programmatic dependent launch), where the GPU can do that.
+  bool waits = false;
 };
+/// The same for such a kernel.
+inline Shape early(Shape shape) {
+  shape.waits = true;
+  return shape;
+}
 
 /// Whether threads of a block wait for each other, at barriers or in shuffles. On the CPU those
 /// that do not run in a plain loop.

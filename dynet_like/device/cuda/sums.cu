@@ -65,6 +65,7 @@ __device__ void add_many(const SumSegment& segment, const void* const* addends,
 template <class T, bool kLong>
 __global__ void __launch_bounds__(kBlock)
     add_segments(const SumSegment* segments, const SumBlock* blocks, const void* const* addends) {
+  wait_for_earlier();
   const SumBlock block = blocks[blockIdx.x];
   const SumSegment& segment = segments[block.segment];
   addends += segment.first;
@@ -87,7 +88,7 @@ void launch_chunks(Commands& commands, std::span<const SumSegment> segments,
     for (std::uint32_t i = 0; i < stretches; ++i) blocks.push_back({s, i});
   }
   if (blocks.empty()) return;
-  const Shape shape{launch_size(blocks.size()), 1, 1, kBlock};
+  const Shape shape = early({launch_size(blocks.size()), 1, 1, kBlock});
   const auto* there = commands.stage(segments.data(), segments.size());
   const auto* of_blocks = commands.stage(blocks.data(), blocks.size());
   const auto* list = commands.stage(addends.data(), addends.size());

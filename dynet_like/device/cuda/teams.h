@@ -117,6 +117,7 @@ struct Team {
 /// The line of a team of a launch by launch_teams; false if it has none.
 template <unsigned size>
 __device__ bool find_line(const Part& part, Place& place) {
+  wait_for_earlier();
   const std::size_t thread = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x;
   const auto index = static_cast<std::uint32_t>(thread / size);
   place = place_in(part, index);

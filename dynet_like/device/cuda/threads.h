@@ -38,7 +38,7 @@ void for_parts(std::size_t n, std::size_t size, unsigned team, const Launch& lau
 }
 
 inline Shape blocks_for(std::size_t threads, unsigned block) {
-  return {static_cast<unsigned>((threads + block - 1) / block), 1, 1, block};
+  return early({static_cast<unsigned>((threads + block - 1) / block), 1, 1, block});
 }
 
 /// Launches a thread for each of `size` elements of n items.
@@ -52,6 +52,7 @@ void launch_elements(Commands& commands, std::size_t n, std::size_t size,
 
 /// The element of a thread of such a launch; false if it has none.
 __device__ inline bool find_element(const Part& part, Place& place) {
+  wait_for_earlier();
   const std::uint32_t index = blockIdx.x * blockDim.x + threadIdx.x;
   place = place_in(part, index);
   return index < part.count;

@@ -52,16 +52,14 @@ __device__ void load_vector(const T* from, unsigned count, T* to) {
   }
 }
 
-/// Adds the first `count` of kCount numbers.
+/// The first `count` of kCount numbers, and zeros.
 template <unsigned kCount, class T>
-__device__ void add_vector(const T* from, unsigned count, T* to) {
-  T there[kCount];
+__device__ void get_vector(const T* from, unsigned count, T* to) {
   if constexpr (kCount == kVector<T>) {
-    load_vector(from, count, there);
+    load_vector(from, count, to);
   } else {
-    for (unsigned i = 0; i < kCount; ++i) there[i] = i < count ? *global(from + i) : T(0);
+    for (unsigned i = 0; i < kCount; ++i) to[i] = i < count ? *global(from + i) : T(0);
   }
-  for (unsigned i = 0; i < kCount; ++i) to[i] = to[i] + there[i];
 }
 
 /// Writes the first `count` of kCount numbers.
@@ -103,7 +101,7 @@ struct Tile {
   static constexpr unsigned threads_along_rows = kRows / kThreadRows;
   static constexpr unsigned threads = threads_along_rows * (kColumns / kThreadColumns);
   /// Blocks for whose registers a multiprocessor has room: what a thread has in flight must fit.
-  static constexpr unsigned blocks_at_once = kThreadRows * kThreadColumns > 16 ? 3 : 4;
+  static constexpr unsigned blocks_at_once = kThreadRows * kThreadColumns * sizeof(T) > 64 ? 3 : 4;
 
   // In shared memory the numbers of one term lie together. Vectors begin at aligned places, but
   // where columns are read one by one; padding spreads what is written in columns over the banks.
@@ -185,26 +183,6 @@ struct Accumulators {
     }
   }
 
-  /// All tiles that a loader brings. Each side has two buffers: while one pair is multiplied, the
-  /// next is on its way in registers. A tile of one warp waits for that warp alone.
-  template <class Loader>
-  __device__ void multiply_all(Loader& loader, T* left, T* right) {
-    constexpr unsigned kLeft = Tile::left_vectors * kVector<T>;
-    constexpr unsigned kRight = Tile::right_vectors * kVector<T>;
-    for (unsigned buffer = 0;; buffer ^= 1) {
-      loader.store(left + buffer * kLeft, right + buffer * kRight);
-      if constexpr (Tile::threads == kWarp) {
-        __syncwarp();
-      } else {
-        __syncthreads();
-      }
-      const unsigned terms = loader.terms();
-      const bool more = loader.load_next();
-      multiply(left + buffer * kLeft, right + buffer * kRight, terms);
-      if (!more) break;
-    }
-  }
-
   /// Calls finish(row, column, results) for every group of rows in a column of the tile: there are
   /// Tile::group_rows results.
   template <class Finish>
@@ -216,5 +194,28 @@ struct Accumulators {
     });
   }
 };
+
+/// All tiles that a loader brings. Each side has two buffers: while one pair is multiplied, the
+/// next is on its way in registers. A tile of one warp waits for that warp alone.
+template <class Tile, class Loader>
+__device__ void multiply_all(Accumulators<Tile>& results, Loader& loader,
+                             Vector<typename Tile::Element>* left_tiles,
+                             Vector<typename Tile::Element>* right_tiles) {
+  using T = typename Tile::Element;
+  for (unsigned buffer = 0;; buffer ^= 1) {
+    T* const left = reinterpret_cast<T*>(left_tiles + buffer * Tile::left_vectors);
+    T* const right = reinterpret_cast<T*>(right_tiles + buffer * Tile::right_vectors);
+    loader.store(left, right);
+    if constexpr (Tile::threads == kWarp) {
+      __syncwarp();
+    } else {
+      __syncthreads();
+    }
+    const unsigned terms = loader.terms();
+    const bool more = loader.load_next();
+    results.multiply(left, right, terms);
+    if (!more) break;
+  }
+}
 
 }  // namespace dynet_like::detail::cuda

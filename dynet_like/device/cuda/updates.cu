@@ -110,6 +110,7 @@ struct Adadelta {
 template <class T, class Formula>
 __global__ void update_elements(Pieces<Elements> pieces, Formula formula, T scale, T keep,
                                 const Verdict* verdict) {
+  wait_for_earlier();
   if (verdict != nullptr) {
     if (verdict->factor != verdict->factor) return;
     scale = scale * static_cast<T>(verdict->factor);
@@ -161,6 +162,7 @@ struct Add {
 
 template <class T, class Formula>
 __global__ void combine_pairs(Pieces<Pair> pieces, Formula formula, const Verdict* verdict) {
+  wait_for_earlier();
   if (verdict != nullptr && verdict->factor != verdict->factor) return;
   const Piece<Pair>& piece = piece_of_block(pieces, blockIdx.x);
   const Pair& pair = piece.thing;
@@ -254,7 +256,7 @@ class CudaUpdates final : public Updates {
  private:
   using Lock = std::lock_guard<std::recursive_mutex>;
 
-  static Shape shape(unsigned blocks) { return {blocks, 1, 1, kThreads}; }
+  static Shape shape(unsigned blocks) { return early({blocks, 1, 1, kThreads}); }
   static std::size_t blocks_of_elements(const Elements& e) {
     return count_blocks(e.count * rows_of(e), kPerBlock);
   }

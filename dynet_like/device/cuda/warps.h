@@ -11,8 +11,8 @@ void launch_warps(Commands& commands, std::size_t n, void (*kernel)(Parameters..
                   const Arguments&... arguments) {
   if (n == 0) return;
   constexpr unsigned kThreadsOfWarps = 4 * kWarp;
-  commands.launch_cooperating({launch_size(ceil_divide(n, 4)), 1, 1, kThreadsOfWarps}, kernel,
-                              arguments...);
+  commands.launch_cooperating(early({launch_size(ceil_divide(n, 4)), 1, 1, kThreadsOfWarps}),
+                              kernel, arguments...);
 }
 /// The item of this warp, and the first element of this lane: the next is kWarp further.
 __device__ inline std::size_t item_of_warp() { return thread_index() / kWarp; }

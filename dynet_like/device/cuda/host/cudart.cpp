@@ -289,19 +289,22 @@ void run_launch(Work& work) {
 
 }  // namespace
 
-cudaError_t cudaLaunchKernel(const void* kernel, dim3 blocks, dim3 threads, void**, std::size_t,
-                             cudaStream_t stream) {
+cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t* config, const void* kernel, void**) {
   Driver& driver = Driver::get();
+  const auto& [blocks, threads, shared_bytes, stream, attributes, attribute_count] = *config;
   const auto& function = *static_cast<const host::Function*>(kernel);
   return driver.call([&] {
-    driver.need_stream("cudaLaunchKernel", stream);
-    driver.need_current("cudaLaunchKernel", stream->device);
+    driver.need_stream("cudaLaunchKernelExC", stream);
+    driver.need_current("cudaLaunchKernelExC", stream->device);
     for (const void* pointer : function.pointers) {
       if (pointer == nullptr || driver.memory().holds(pointer, 0)) continue;
       throw DeviceError(
           "[launch] need arguments that are null or addresses of the device; got another");
     }
-    const Shape shape{blocks.x, blocks.y, blocks.z, threads.x, threads.y};
+    Shape shape{blocks.x, blocks.y, blocks.z, threads.x, threads.y};
+    for (unsigned i = 0; i < attribute_count; ++i) {
+      shape.waits = attributes[i].val.programmaticStreamSerializationAllowed != 0;
+    }
     host::check_shape(shape);
     Work work;
     work.run = run_launch;
@@ -314,6 +317,9 @@ cudaError_t cudaLaunchKernel(const void* kernel, dim3 blocks, dim3 threads, void
     if (!runs_at_once()) return;
     driver.wait_until(stream, stream->queued());
   });
+}
+cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* attributes, const void*) {
+  return Driver::get().call([&] { attributes->ptxVersion = 90; });
 }
 cudaError_t cudaFuncGetName(const char** name, const void* kernel) {
   *name = static_cast<const host::Function*>(kernel)->name;

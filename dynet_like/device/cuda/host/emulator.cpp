@@ -42,6 +42,9 @@ void warp_barrier(Place place, unsigned mask) { cooperating(place).exchange(plac
 std::uint64_t exchange(Place place, unsigned mask, std::uint64_t bits, unsigned from) {
   return cooperating(place).exchange(place, mask, bits, from);
 }
+void note_wait() {
+  if (Races* const races = Races::running(); races != nullptr) races->note_wait();
+}
 void* shared_memory(Place place, const void* id, std::size_t size) {
   return cooperating(place).shared_memory(place, id, size);
 }
@@ -74,7 +77,7 @@ void Emulator::execute(const Shape& shape, Threads threads, const Kernel& kernel
   const bool is_looked_at = before < kFirst || before % kOneOf == 0;
   const Running running(threads == Threads::cooperating ? &block_ : nullptr,
                         is_looked_at ? &races_ : nullptr);
-  races_.begin_launch();
+  races_.begin_launch(shape.waits);
   Sequence sequence(blocks, schedule_.order, random_);
   for (std::uint64_t b = 0; b < blocks; ++b) {
     const std::uint64_t at = sequence.next();

@@ -82,6 +82,7 @@ void Races::access(std::uintptr_t at, std::size_t size, bool writes, const void*
   }
   if (range == nullptr) return;
   const bool is_shared = range != &device_;
+  if (must_wait_ && !is_shared && !has_waited()) note_early(code);
   const std::size_t first = at - range->begin, end = first + size;
   for (std::size_t unit = first / kUnit; unit * kUnit < end; ++unit) {
     const std::size_t from = std::max(first, unit * kUnit) - unit * kUnit;
@@ -114,6 +115,18 @@ void Races::note(const Visit& other, bool other_writes, bool writes, const void*
                 writes ? "write" : "read", unsigned{moment.thread}, moment.block,
                 other_writes ? "write" : "read", unsigned{other.thread}, other.block,
                 static_cast<std::size_t>(offset), file);
+}
+
+void Races::note_early(const void* code) noexcept {
+  if (fault_[0] != 0) return;
+  ::Dl_info info = {};
+  ::dladdr(code, &info);
+  const auto offset = static_cast<const char*>(code) - static_cast<const char*>(info.dli_fbase);
+  std::snprintf(fault_, sizeof(fault_),
+                "[cuda-host] need wait_for_earlier before the memory of the device is touched; got "
+                "an access by thread %u of block %u (0x%zx in %s)",
+                unsigned{moment.thread}, moment.block, static_cast<std::size_t>(offset),
+                info.dli_fname == nullptr ? "?" : info.dli_fname);
 }
 
 void Races::note_misaligned(std::uintptr_t at, std::size_t alignment, const char* file,

@@ -45,7 +45,13 @@ class Races {
   Races(const Races&) = delete;
   Races& operator=(const Races&) = delete;
 
-  void begin_launch() { ++moment.launch; }
+  /// `must_wait`: it may begin before those before it have ended, and no thread may touch the
+  /// device's memory before it has waited for them.
+  void begin_launch(bool must_wait) {
+    ++moment.launch;
+    must_wait_ = must_wait;
+  }
+  void note_wait() { waits_[moment.thread] = {moment.launch, moment.block}; }
   void access(std::uintptr_t at, std::size_t size, bool writes, const void* code) noexcept;
   /// Memory that the threads of a block share, and what is known of it.
   void share(const std::byte* memory, std::size_t size, Visits* visits);
@@ -63,11 +69,21 @@ class Races {
     std::size_t size = 0;
     Visits* visits = nullptr;
   };
+  struct Wait {
+    std::uint32_t launch = 0, block = 0;
+  };
+  bool has_waited() const {
+    const Wait& wait = waits_[moment.thread];
+    return wait.launch == moment.launch && wait.block == moment.block;
+  }
+  void note_early(const void* code) noexcept;
   bool is_beside(const Visit& visit, std::uint8_t bytes) const;
   void note_read(Visit& visit, std::uint8_t bytes) const;
   void note(const Visit& other, bool other_writes, bool writes, const void* code) noexcept;
 
-  static constexpr unsigned kMostShared = 16;
+  static constexpr unsigned kMostShared = 16, kMostThreads = 1024;
+  Wait waits_[kMostThreads];  ///< the last of each thread of a block
+  bool must_wait_ = false;
   Range device_, shared_[kMostShared];
   unsigned shared_count_ = 0;
   char fault_[400] = {};  // of fixed size: nothing may be thrown inside an access

@@ -34,12 +34,17 @@ struct Place {
 // These throw DeviceError, which ends the launch, if a GPU's threads would wait for ever or get
 // values that nothing defines.
 
+/// The thread has waited for the kernels before its own.
+void note_wait();
 /// Waits for all threads of the block, which must wait at the same place.
 void barrier(Place place);
 /// Waits for the threads of the warp that `mask` names.
 void warp_barrier(Place place, unsigned mask = 0xffffffffu);
 /// The same, and returns what the one of lane `from` gave; its own bits if there is no such lane.
 std::uint64_t exchange(Place place, unsigned mask, std::uint64_t bits, unsigned from);
+/// sum += a b of a warp, in a block of up to 256 threads, as tensor_cores.h says.
+void multiply_add(Place place, float* sum, const std::uint32_t* a, const std::uint32_t* b,
+                  unsigned per_word);
 /// Memory of the block that runs, the same for all its threads; `id` names the array.
 void* shared_memory(Place place, const void* id, std::size_t size);
 
