@@ -57,6 +57,7 @@ class Memory {
   void protect(int access);
   void note_written_guard(std::size_t offset, const Allocation& allocation) noexcept;
 
+  void* range_ = nullptr;  ///< and some more than is used of it
   std::byte* base_ = nullptr;
   std::size_t size_ = 0;  ///< of the range
   std::size_t end_ = 0;   ///< of what was ever in use
