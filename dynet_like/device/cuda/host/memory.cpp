@@ -168,6 +168,13 @@ bool Memory::has_address(const void* at) const {
   return !std::less<const void*>()(at, base_) && std::less<const void*>()(at, base_ + size_);
 }
 
+std::size_t Memory::size_at(const void* begin) const {
+  if (!has_address(begin)) return 0;
+  const auto found =
+      allocations_.find(static_cast<std::size_t>(static_cast<const std::byte*>(begin) - base_));
+  return found == allocations_.end() ? 0 : found->second.size;
+}
+
 bool Memory::holds(const void* at, std::size_t size) const {
   if (!has_address(at)) return false;
   const auto offset = static_cast<std::size_t>(static_cast<const std::byte*>(at) - base_);
