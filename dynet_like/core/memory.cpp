@@ -74,41 +74,56 @@ Block::Block(std::size_t size) : size_(size) {
 }
 
 Arena::Arena(std::shared_ptr<MemorySource> source)
-    : source_(std::move(source)), spoils_(kSpoils && source_ == nullptr) {}
+    : source_(std::move(source)),
+      spoils_(kSpoils && source_ == nullptr),
+      gap_(source_ == nullptr ? 0 : source_->gap()) {}
 
 void* Arena::allocate(std::size_t size) {
-  size = (size + 63) / 64 * 64;
-  while (chunk_ < chunks_.size() && used_ + size > chunks_[chunk_].size()) {
+  const std::size_t room = room_for(size);
+  while (chunk_ < chunks_.size() && used_ + room > chunks_[chunk_].size()) {
     ++chunk_;
     used_ = 0;
   }
   if (chunk_ == chunks_.size()) {
     const std::size_t grown = chunks_.empty() ? kFirstChunk : 2 * chunks_.back().size();
     // A little more than was asked for: what the next minibatch asks for is a little more, too.
-    chunks_.emplace_back(std::max(size + size / 4, std::min(grown, kLargestChunk)), source_);
+    chunks_.emplace_back(std::max(room + room / 4, std::min(grown, kLargestChunk)), source_);
     used_ = 0;
+    take_back(chunks_.back().data(), chunks_.back().size());
   }
   std::byte* memory = chunks_[chunk_].data() + used_;
-  used_ += size;
-  total_ += size;
+  used_ += room;
+  total_ += rounded(size);
   peak_ = std::max(peak_, total_);
-  if (spoils_) unpoison(memory, size);
+  if (spoils_) unpoison(memory, room);
+  lend(memory, size);
   return memory;
+}
+
+// All bytes that were handed out after the mark, by chunk.
+template <class Action>
+void Arena::for_all_from(const Mark& mark, const Action& action) const {
+  for (std::size_t c = mark.chunk; c < chunks_.size() && c <= chunk_; ++c) {
+    const std::size_t begin = c == mark.chunk ? mark.used : 0;
+    const std::size_t end = c == chunk_ ? used_ : chunks_[c].size();
+    if (begin < end) action(chunks_[c].data() + begin, end - begin);
+  }
 }
 
 // All bits are one: NaN as a float and as a double.
 void Arena::spoil_from(const Mark& mark) {
-  for (std::size_t c = mark.chunk; c < chunks_.size() && c <= chunk_; ++c) {
-    const std::size_t begin = c == mark.chunk ? mark.used : 0;
-    const std::size_t end = c == chunk_ ? used_ : chunks_[c].size();
-    unpoison(chunks_[c].data() + begin, end - begin);
-    std::memset(chunks_[c].data() + begin, 0xff, end - begin);
-    poison(chunks_[c].data() + begin, end - begin);
-  }
+  for_all_from(mark, [](std::byte* memory, std::size_t size) {
+    unpoison(memory, size);
+    std::memset(memory, 0xff, size);
+    poison(memory, size);
+  });
 }
 
 void Arena::rewind(const Mark& mark) {
   if (spoils_) spoil_from(mark);
+  if (source_ != nullptr) {
+    for_all_from(mark, [&](const std::byte* memory, std::size_t size) { take_back(memory, size); });
+  }
   chunk_ = mark.chunk;
   used_ = mark.used;
   total_ = mark.total;

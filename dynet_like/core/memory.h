@@ -18,6 +18,13 @@ class MemorySource {
   /// Uninitialised bytes, aligned to 64 at least. Throws DeviceError.
   virtual std::byte* allocate(std::size_t size) = 0;
   virtual void free(std::byte* memory, std::size_t size) noexcept = 0;
+
+  // Where somebody looks for code that touches what it was not given:
+  /// Bytes that an arena leaves unused behind everything that it hands out.
+  virtual std::size_t gap() const { return 0; }
+  /// An arena hands out these bytes, or takes them back; at first it has all of a chunk.
+  virtual void lend(const std::byte*, std::size_t) {}
+  virtual void take_back(const std::byte*, std::size_t) noexcept {}
 };
 
 struct FreeAligned {
@@ -63,6 +70,17 @@ class Arena {
 
   /// Uninitialised memory, aligned to 64 bytes, valid until the arena is reset or rewound.
   void* allocate(std::size_t size);
+  /// How many bytes of a chunk that takes: what lies behind them is handed out next.
+  std::size_t room_for(std::size_t size) const {
+    return size == 0 ? 0 : rounded(size) + rounded(gap_);
+  }
+  /// For who hands on what was handed out, and takes it back.
+  void lend(const std::byte* memory, std::size_t size) const {
+    if (source_ != nullptr) source_->lend(memory, size);
+  }
+  void take_back(const std::byte* memory, std::size_t size) const noexcept {
+    if (source_ != nullptr) source_->take_back(memory, size);
+  }
   template <class T>
   T* allocate_array(std::size_t count) {
     return static_cast<T*>(allocate(count * sizeof(T)));
@@ -79,16 +97,20 @@ class Arena {
   /// Whether a chunk begins there: what lies before it belongs to another, if to any.
   bool begins_chunk(const std::byte* memory) const;
 
-  /// Bytes handed out now, at most so far, and held.
+  /// Bytes handed out now, at most so far (without what lies unused behind them), and held.
   std::size_t used() const { return total_; }
   std::size_t peak() const { return peak_; }
   std::size_t capacity() const;
 
  private:
+  static std::size_t rounded(std::size_t size) { return (size + 63) / 64 * 64; }
+  template <class Action>
+  void for_all_from(const Mark& mark, const Action& action) const;
   void spoil_from(const Mark& mark);
 
   std::shared_ptr<MemorySource> source_;
   bool spoils_;
+  std::size_t gap_;
   std::vector<Block> chunks_;
   std::size_t chunk_ = 0, used_ = 0, total_ = 0, peak_ = 0;
 };

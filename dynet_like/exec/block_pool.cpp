@@ -6,12 +6,6 @@
 
 namespace dynet_like::detail {
 
-namespace {
-
-std::size_t rounded(std::size_t size) { return (size + 63) / 64 * 64; }
-
-}  // namespace
-
 void BlockPool::add(std::byte* piece, std::size_t size) noexcept {
   try {
     free_.emplace(piece, size);
@@ -28,22 +22,24 @@ void BlockPool::remove(Pieces::iterator piece) {
 
 std::byte* BlockPool::allocate(std::size_t size) {
   std::byte* const free = allocate_free(size);
-  return free != nullptr ? free : arena_.allocate_array<std::byte>(rounded(size));
+  return free != nullptr ? free : arena_.allocate_array<std::byte>(size);
 }
 
 std::byte* BlockPool::allocate_free(std::size_t size) {
-  size = rounded(size);
-  const auto found = by_size_.lower_bound({size, nullptr});
+  const std::size_t room = arena_.room_for(size);
+  const auto found = by_size_.lower_bound({room, nullptr});
   if (found == by_size_.end() || size == 0) return nullptr;
   const auto [all, piece] = *found;
   remove(free_.find(piece));
-  if (all > size) add(piece + size, all - size);
+  if (all > room) add(piece + room, all - room);
+  arena_.lend(piece, size);
   return piece;
 }
 
 void BlockPool::keep(std::byte* block, std::size_t kept, std::size_t size) noexcept {
-  std::byte* begin = block + rounded(kept);
-  std::byte* end = block + rounded(size);
+  std::byte* begin = block + arena_.room_for(kept);
+  std::byte* end = block + arena_.room_for(size);
+  arena_.take_back(block + kept, size - kept);
   if (begin == end) return;
   const auto next = free_.lower_bound(begin);
   const auto before = next == free_.begin() ? free_.end() : std::prev(next);

@@ -113,8 +113,10 @@ void Commands::forget_sums() {
   segment_at_.clear();
 }
 
+// Comes before every call that is asked for.
 void Commands::finish_sums() {
-  if (segments_.empty()) return;
+  Loans& loans = runtime_.loans();
+  if (segments_.empty()) return loans.expect_call(calls_.size());
   // The addends of a segment together, in the order in which they came.
   std::vector<const void*> sorted(addends_.size());
   std::vector<SumSegment> segments = segments_;
@@ -131,13 +133,17 @@ void Commands::finish_sums() {
   // Whoever launches asks for finished sums; if there is no memory they wait on.
   std::vector<SumSegment> waiting;
   waiting.swap(segments_);
+  loans.begin_late_calls();
   try {
     launch_sums(*this, sums_dtype_, segments, sorted);
   } catch (...) {
+    loans.end_late_calls();
     waiting.swap(segments_);
     throw;
   }
+  loans.end_late_calls();
   forget_sums();
+  loans.expect_call(calls_.size());
 }
 
 void Commands::submit() {
@@ -149,9 +155,12 @@ void Commands::submit() {
   try {
     find_free_staging();
     current_->upload();
+    runtime_.loans().begin_calls();
     calls_.run(runtime_);
+    runtime_.loans().end_calls();
     current_->end_reading();
   } catch (...) {
+    runtime_.loans().end_calls();
     calls_.clear();
     throw;
   }

@@ -37,6 +37,13 @@ class DeviceMemory final : public MemorySource {
     in_use_ -= freed_.size();
     freed_.clear();
   }
+  std::size_t gap() const override { return Loans::kGap; }
+  void lend(const std::byte* memory, std::size_t size) override {
+    shared_->runtime.loans().lend(memory, size);
+  }
+  void take_back(const std::byte* memory, std::size_t size) noexcept override {
+    shared_->runtime.loans().take_back(memory, size);
+  }
 
  private:
   std::shared_ptr<Shared> shared_;
@@ -52,6 +59,13 @@ class OwnMemory final : public MemorySource {
     return static_cast<std::byte*>(runtime_.allocate(size));
   }
   void free(std::byte* memory, std::size_t) noexcept override { runtime_.free(memory); }
+  std::size_t gap() const override { return Loans::kGap; }
+  void lend(const std::byte* memory, std::size_t size) override {
+    runtime_.loans().lend(memory, size);
+  }
+  void take_back(const std::byte* memory, std::size_t size) noexcept override {
+    runtime_.loans().take_back(memory, size);
+  }
 
  private:
   Runtime& runtime_;

@@ -153,6 +153,8 @@ std::string Runtime::why_none() {
 Runtime::Runtime(unsigned device) : implementation_(std::make_unique<Implementation>(device)) {}
 Runtime::~Runtime() = default;
 
+Loans& Runtime::loans() { return loans_of(implementation_->stream); }
+
 void Runtime::begin_use() {
   Implementation& own = *implementation_;
   if (own.depth == 0) {

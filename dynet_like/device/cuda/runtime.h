@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "dynet_like/core/dtype.h"
+#include "dynet_like/device/cuda/loans.h"
 #include "dynet_like/device/device_counts.h"
 
 namespace dynet_like::detail::cuda {
@@ -106,6 +107,8 @@ class Runtime {
   void wait_for(Mark mark);
 
   const DeviceCounts& counts() const { return counts_; }
+  /// Of the memory that its kernels touch.
+  Loans& loans();
 
  private:
   struct Implementation;

@@ -36,6 +36,7 @@ void Staging::add_chunk(std::size_t size) {
     runtime_.free(there);
     throw;
   }
+  runtime_.loans().take_back(there, size);
 }
 
 void* Staging::add(const void* from, std::size_t size) {
@@ -48,6 +49,7 @@ void* Staging::add(const void* from, std::size_t size) {
   if (size > 0) std::memcpy(chunk.here + chunk.used, from, size);
   void* const there = chunk.there + chunk.used;
   chunk.used += rounded;
+  runtime_.loans().lend(there, size);
   return there;
 }
 
@@ -64,7 +66,10 @@ std::size_t Staging::used() const {
 }
 
 void Staging::recycle(std::size_t size) noexcept {
-  for (Chunk& chunk : chunks_) chunk.used = 0;
+  for (Chunk& chunk : chunks_) {
+    runtime_.loans().take_back(chunk.there, chunk.used);
+    chunk.used = 0;
+  }
   if (chunks_.size() == 1 && chunks_[0].size >= size) return;
   free_chunks();
   try {

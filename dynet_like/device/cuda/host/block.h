@@ -19,6 +19,8 @@ namespace dynet_like::detail::cuda::host {
 struct Kernel {
   void (*run)(const void*);
   const void* kernel;
+  const void* code = nullptr;  ///< the kernel's own, which no other has
+  const char* name = "";
 };
 
 /// Arrays that the threads of a block share, by their names. Fresh memory is NaNs.

@@ -105,7 +105,7 @@ cudaError_t cudaMalloc(void** memory, std::size_t size) {
   const Driver::Call call;
   if (call.error != cudaSuccess) return call.error;
   try {
-    *memory = driver.memory().allocate(size);
+    *memory = driver.allocate(size);
   } catch (const std::exception&) {
     return cudaErrorMemoryAllocation;
   }
@@ -113,12 +113,7 @@ cudaError_t cudaMalloc(void** memory, std::size_t size) {
 }
 cudaError_t cudaFree(void* memory) {
   Driver& driver = Driver::get();
-  return driver.call(
-      [&] {
-        driver.run_all();  // CUDA waits, too
-        driver.memory().free(memory);
-      },
-      Driver::Call::gives_back);
+  return driver.call([&] { driver.free(memory); }, Driver::Call::gives_back);
 }
 cudaError_t cudaMallocHost(void** memory, std::size_t size) {
   Driver& driver = Driver::get();
@@ -276,15 +271,19 @@ struct Launch {
   void (*run)(const void*);
   bool cooperates;
   const void* code;
+  const char* name;
+  Loans* loans;
 };
 // The call lies behind it, as aligned as anything.
 constexpr std::size_t kBehind = (sizeof(Launch) + 15) / 16 * 16;
 
 void run_launch(Work& work) {
   const Launch& launch = work.as<Launch>();
-  Driver::get().emulator().execute(launch.shape,
-                                   launch.cooperates ? Threads::cooperating : Threads::independent,
-                                   {launch.run, work.bytes.get() + kBehind}, launch.code);
+  Driver& driver = Driver::get();
+  launch.loans->bring(work.asked, driver.lent());
+  driver.emulator().execute(launch.shape,
+                            launch.cooperates ? Threads::cooperating : Threads::independent,
+                            {launch.run, work.bytes.get() + kBehind, launch.code, launch.name});
 }
 
 }  // namespace
@@ -310,8 +309,8 @@ cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t* config, const void* ke
     work.run = run_launch;
     work.bytes.reset(static_cast<std::byte*>(std::malloc(kBehind + function.size)));
     if (work.bytes == nullptr) throw std::bad_alloc();
-    ::new (static_cast<void*>(work.bytes.get()))
-        Launch{shape, function.run, function.cooperates, function.kernel};
+    ::new (static_cast<void*>(work.bytes.get())) Launch{
+        shape, function.run, function.cooperates, function.kernel, function.name, &stream->loans};
     std::memcpy(work.bytes.get() + kBehind, function.call, function.size);
     driver.queue(stream, std::move(work));
     if (!runs_at_once()) return;

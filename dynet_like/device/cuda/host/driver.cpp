@@ -99,10 +99,25 @@ void Driver::need_current(const char* what, int device) const {
                     std::to_string(device));
 }
 
+void* Driver::allocate(std::size_t size) {
+  void* const memory = memory_.allocate(size);
+  lent_.open(memory, size);
+  return memory;
+}
+void Driver::free(void* memory) {
+  run_all();  // CUDA waits, too
+  if (const std::size_t size = memory_.size_at(memory); size > 0) {
+    for (const cudaStream_t stream : streams) stream->loans.forget(memory, size);
+    lent_.close(memory, size);
+  }
+  memory_.free(memory);
+}
+
 void Driver::queue(cudaStream_t stream, Work work) {
   const Schedule schedule = read_schedule();
   emulator_.set_schedule(schedule);
   order_ = schedule.order;
+  work.asked = stream->loans.next_call();
   if (work.here != nullptr) work.digest = digest_of(work.here, work.size);
   stream->queue.push_back(std::move(work));
   std::uint64_t now = 0;

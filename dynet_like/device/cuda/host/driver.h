@@ -18,6 +18,8 @@
 
 #include "dynet_like/device/cuda/host/emulator.h"
 #include "dynet_like/device/cuda/host/function.h"
+#include "dynet_like/device/cuda/host/lent_memory.h"
+#include "dynet_like/device/cuda/host/loans.h"
 #include "dynet_like/device/cuda/host/memory.h"
 
 namespace dynet_like::detail::cuda::host {
@@ -33,6 +35,7 @@ struct Work {
   std::size_t size = 0;
   std::uint64_t digest = 0;
   bool writes_here = false;
+  Loans::Period asked;
 
   template <class T>
   T& as() {
@@ -49,6 +52,7 @@ struct CUstream_st {
   int device = 0;
   dynet_like::detail::cuda::host::OwnList<dynet_like::detail::cuda::host::Work> queue;
   std::uint64_t done = 0;  ///< pieces of work since it was made
+  dynet_like::detail::cuda::Loans loans;
   std::uint64_t queued() const { return done + queue.size(); }
 };
 struct CUevent_st {
@@ -107,7 +111,13 @@ class Driver {
   /// Whether queued work still needs these bytes of this process.
   bool is_in_use(const void* at, std::size_t size) const;
 
-  Memory& memory() { return memory_; }
+  /// Throws DeviceError if there is no room.
+  void* allocate(std::size_t size);
+  /// Waits for all that is queued.
+  void free(void* memory);
+
+  const Memory& memory() const { return memory_; }
+  LentMemory& lent() { return lent_; }
   Emulator& emulator() { return emulator_; }
 
   template <class T>
@@ -133,7 +143,8 @@ class Driver {
 
   std::recursive_mutex mutex_;
   Memory memory_;
-  Races races_{memory_.begin(), memory_.size()};
+  LentMemory lent_{memory_.begin(), memory_.size()};
+  Races races_{memory_.begin(), memory_.size(), lent_};
   Emulator emulator_{races_};
   std::mt19937_64 random_{1};
   Order order_ = Order::ascending;

@@ -54,8 +54,7 @@ void Emulator::set_schedule(const Schedule& schedule) {
   schedule_ = schedule;
 }
 
-void Emulator::execute(const Shape& shape, Threads threads, const Kernel& kernel,
-                       const void* code) {
+void Emulator::execute(const Shape& shape, Threads threads, const Kernel& kernel) {
   const unsigned count = shape.threads_x * shape.threads_y;
   const std::uint64_t plane = std::uint64_t{shape.blocks_x} * shape.blocks_y;
   const std::uint64_t blocks = plane * shape.blocks_z;
@@ -71,13 +70,11 @@ void Emulator::execute(const Shape& shape, Threads threads, const Kernel& kernel
       Races::running() = nullptr;
     }
   };
-  // To look at all of them would make programs that train for long three times as slow.
+  // To look for races in all of them would make programs that train for long three times as slow.
   constexpr std::uint64_t kFirst = 16, kOneOf = 64;
-  const std::uint64_t before = launches_[code]++;
-  const bool is_looked_at = before < kFirst || before % kOneOf == 0;
-  const Running running(threads == Threads::cooperating ? &block_ : nullptr,
-                        is_looked_at ? &races_ : nullptr);
-  races_.begin_launch(shape.waits);
+  const std::uint64_t before = launches_[kernel.code]++;
+  const Running running(threads == Threads::cooperating ? &block_ : nullptr, &races_);
+  races_.begin_launch(before < kFirst || before % kOneOf == 0, shape.waits);
   Sequence sequence(blocks, schedule_.order, random_);
   for (std::uint64_t b = 0; b < blocks; ++b) {
     const std::uint64_t at = sequence.next();
@@ -98,7 +95,7 @@ void Emulator::execute(const Shape& shape, Threads threads, const Kernel& kernel
       kernel.run(kernel.kernel);
     }
   }
-  races_.check();
+  races_.check(kernel.name);
 }
 
 }  // namespace dynet_like::detail::cuda::host

@@ -22,9 +22,9 @@ class Emulator {
   void set_schedule(const Schedule& schedule);
 
   /// Throws DeviceError for threads that wait for each other although they are independent, or wait
-  /// for what does not happen; and what Races finds. `code` names the kernel: the first launches of
-  /// each are looked at, and then some.
-  void execute(const Shape& shape, Threads threads, const Kernel& kernel, const void* code);
+  /// for what does not happen; and what Races finds: the first launches of each kernel are looked
+  /// at, and then some.
+  void execute(const Shape& shape, Threads threads, const Kernel& kernel);
 
  private:
   Races& races_;

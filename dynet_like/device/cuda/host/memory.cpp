@@ -16,7 +16,7 @@ namespace dynet_like::detail::cuda::host {
 namespace {
 
 constexpr std::size_t kAlignment = 256, kGuard = 64;
-constexpr std::size_t kStep = std::size_t{2} << 20;  // of what is in use
+constexpr std::size_t kStep = std::size_t{2} << 20;  // of what is in use: a huge page
 // Without keys of the processor, a system call that takes microseconds: after so many of them the
 // memory stays open, so that long tests end.
 constexpr std::size_t kMostCloses = 20000;
@@ -36,10 +36,13 @@ void fill_with_nans(std::byte* memory, std::size_t size) { std::memset(memory, 0
 
 Memory::Memory(std::size_t size) {
   for (size_ = round_up(size, kStep); size_ >= kStep; size_ = round_up(size_ / 4, kStep)) {
-    void* const range =
-        ::mmap(nullptr, size_, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (range != MAP_FAILED) {
-      base_ = static_cast<std::byte*>(range);
+    range_ = ::mmap(nullptr, size_ + kStep, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
+                    -1, 0);
+    if (range_ != MAP_FAILED) {
+      base_ =
+          reinterpret_cast<std::byte*>(round_up(reinterpret_cast<std::uintptr_t>(range_), kStep));
+      // Of huge pages there are few to protect.
+      ::madvise(base_, size_, MADV_HUGEPAGE);
       key_ = ::pkey_alloc(0, PKEY_DISABLE_ACCESS);
       return;
     }
@@ -51,7 +54,7 @@ Memory::Memory(std::size_t size) {
 
 Memory::~Memory() {
   unpoison(base_, end_);
-  ::munmap(base_, size_);
+  ::munmap(range_, size_ + kStep);
   if (key_ >= 0) ::pkey_free(key_);
 }
 
@@ -163,6 +166,13 @@ void Memory::close() noexcept {
 
 bool Memory::has_address(const void* at) const {
   return !std::less<const void*>()(at, base_) && std::less<const void*>()(at, base_ + size_);
+}
+
+std::size_t Memory::size_at(const void* begin) const {
+  if (!has_address(begin)) return 0;
+  const auto found =
+      allocations_.find(static_cast<std::size_t>(static_cast<const std::byte*>(begin) - base_));
+  return found == allocations_.end() ? 0 : found->second.size;
 }
 
 bool Memory::holds(const void* at, std::size_t size) const {

@@ -34,6 +34,8 @@ class Memory {
 
   /// Whether these bytes, or the end of them if there are none, belong to one allocation.
   bool holds(const void* at, std::size_t size) const;
+  /// Of the allocation that begins there; 0 if none does.
+  std::size_t size_at(const void* begin) const;
   /// Whether it is an address of the range.
   bool has_address(const void* at) const;
   /// Throws DeviceError, once, if a guard was written to, or something else freed. Needs open
@@ -57,6 +59,7 @@ class Memory {
   void protect(int access);
   void note_written_guard(std::size_t offset, const Allocation& allocation) noexcept;
 
+  void* range_ = nullptr;  ///< and some more than is used of it
   std::byte* base_ = nullptr;
   std::size_t size_ = 0;  ///< of the range
   std::size_t end_ = 0;   ///< of what was ever in use

@@ -25,15 +25,23 @@ unsigned warp_of(std::uint16_t thread) {
   return thread >= kManyOfWarp ? thread - kManyOfWarp : thread / kLanes;
 }
 
+// Where code lies: addr2line finds its line.
+struct Line {
+  explicit Line(const void* code) {
+    ::Dl_info info = {};
+    ::dladdr(code, &info);
+    if (info.dli_fname != nullptr) file = info.dli_fname;
+    offset = static_cast<std::size_t>(static_cast<const char*>(code) -
+                                      static_cast<const char*>(info.dli_fbase));
+  }
+  const char* file = "?";
+  std::size_t offset;
+};
+
 }  // namespace
 
-Races*& Races::running() {
-  static thread_local Races* running __attribute__((tls_model("initial-exec"))) = nullptr;
-  return running;
-}
-
 // Without so many addresses nothing is looked at but what blocks share.
-Races::Races(const std::byte* memory, std::size_t size) {
+Races::Races(const std::byte* memory, std::size_t size, const LentMemory& lent) : lent_(lent) {
   void* const visits = ::mmap(nullptr, size / kUnit * sizeof(Visits), PROT_READ | PROT_WRITE,
                               MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (visits == MAP_FAILED) return;
@@ -75,11 +83,8 @@ void Races::note_read(Visit& visit, std::uint8_t bytes) const {
   visit.thread = same_warp ? kManyOfWarp + moment.thread / kLanes : kManyOfBlock;
 }
 
-void Races::access(std::uintptr_t at, std::size_t size, bool writes, const void* code) noexcept {
-  const Range* range = at - device_.begin < device_.size ? &device_ : nullptr;
-  for (unsigned i = 0; range == nullptr && i < shared_count_; ++i) {
-    if (at - shared_[i].begin < shared_[i].size) range = &shared_[i];
-  }
+void Races::visit(const Range* range, std::uintptr_t at, std::size_t size, bool writes,
+                  const void* code) noexcept {
   if (range == nullptr) return;
   const bool is_shared = range != &device_;
   if (must_wait_ && !is_shared && !has_waited()) note_early(code);
@@ -103,30 +108,35 @@ void Races::access(std::uintptr_t at, std::size_t size, bool writes, const void*
   }
 }
 
+void Races::note_outside(std::uintptr_t at, std::size_t size, bool writes,
+                         const void* code) noexcept {
+  if (fault_[0] != 0) return;
+  const Line line(code);
+  std::snprintf(fault_, sizeof(fault_),
+                "[cuda-host] need accesses within values; got a %s of %zu bytes by thread %u of "
+                "block %u, %s (0x%zx in %s)",
+                writes ? "write" : "read", size, unsigned{moment.thread}, moment.block,
+                lent_.place_of(at, size).c_str(), line.offset, line.file);
+}
+
 void Races::note(const Visit& other, bool other_writes, bool writes, const void* code) noexcept {
   if (fault_[0] != 0) return;
-  ::Dl_info info = {};
-  ::dladdr(code, &info);
-  const char* const file = info.dli_fname == nullptr ? "?" : info.dli_fname;
-  const auto offset = static_cast<const char*>(code) - static_cast<const char*>(info.dli_fbase);
+  const Line line(code);
   std::snprintf(fault_, sizeof(fault_),
                 "[cuda-host] need a barrier between threads where one of them writes; got a %s by "
                 "thread %u of block %u beside a %s by thread %u of block %u (0x%zx in %s)",
                 writes ? "write" : "read", unsigned{moment.thread}, moment.block,
-                other_writes ? "write" : "read", unsigned{other.thread}, other.block,
-                static_cast<std::size_t>(offset), file);
+                other_writes ? "write" : "read", unsigned{other.thread}, other.block, line.offset,
+                line.file);
 }
 
 void Races::note_early(const void* code) noexcept {
   if (fault_[0] != 0) return;
-  ::Dl_info info = {};
-  ::dladdr(code, &info);
-  const auto offset = static_cast<const char*>(code) - static_cast<const char*>(info.dli_fbase);
+  const Line line(code);
   std::snprintf(fault_, sizeof(fault_),
                 "[cuda-host] need wait_for_earlier before the memory of the device is touched; got "
                 "an access by thread %u of block %u (0x%zx in %s)",
-                unsigned{moment.thread}, moment.block, static_cast<std::size_t>(offset),
-                info.dli_fname == nullptr ? "?" : info.dli_fname);
+                unsigned{moment.thread}, moment.block, line.offset, line.file);
 }
 
 void Races::note_misaligned(std::uintptr_t at, std::size_t alignment, const char* file,
@@ -138,11 +148,11 @@ void Races::note_misaligned(std::uintptr_t at, std::size_t alignment, const char
                 alignment, at % alignment, file, line);
 }
 
-void Races::check() {
+void Races::check(const char* kernel) {
   if (fault_[0] == 0) return;
   const std::string fault = fault_;
   fault_[0] = 0;
-  throw DeviceError(fault);
+  throw DeviceError(fault + " of " + kernel);
 }
 
 }  // namespace dynet_like::detail::cuda::host

@@ -10,6 +10,7 @@
 #include <memory>
 #include <string>
 
+#include "dynet_like/device/cuda/host/lent_memory.h"
 #include "dynet_like/device/cuda/host/own_memory.h"
 #include "dynet_like/device/cuda/host/words.h"
 
@@ -37,33 +38,44 @@ struct Moment {
 class Races {
  public:
   /// Of the calling thread's launch; null: nobody looks.
-  static Races*& running();
+  static Races*& running() { return running_; }
 
-  /// The memory of a device, whose addresses are reserved once.
-  explicit Races(const std::byte* memory, std::size_t size);
+  /// The memory of a device, whose addresses are reserved once, and what of it may be touched.
+  Races(const std::byte* memory, std::size_t size, const LentMemory& lent);
   ~Races();
   Races(const Races&) = delete;
   Races& operator=(const Races&) = delete;
 
+  /// Of every launch it is looked where its accesses lie; whether they are races only of some.
   /// `must_wait`: it may begin before those before it have ended, and no thread may touch the
   /// device's memory before it has waited for them.
-  void begin_launch(bool must_wait) {
+  void begin_launch(bool looks_for_races, bool must_wait) {
     ++moment.launch;
+    looks_ = looks_for_races;
     must_wait_ = must_wait;
   }
   void note_wait() { waits_[moment.thread] = {moment.launch, moment.block}; }
-  void access(std::uintptr_t at, std::size_t size, bool writes, const void* code) noexcept;
+  void access(std::uintptr_t at, std::size_t size, bool writes, const void* code) noexcept {
+    const bool is_in_device = at - device_.begin < device_.size;
+    if (is_in_device && !lent_.holds(at, size)) [[unlikely]]
+      note_outside(at, size, writes, code);
+    if (looks_) visit(is_in_device ? &device_ : shared_at(at), at, size, writes, code);
+  }
   /// Memory that the threads of a block share, and what is known of it.
   void share(const std::byte* memory, std::size_t size, Visits* visits);
   void unshare() { shared_count_ = 0; }
   void note_misaligned(std::uintptr_t at, std::size_t alignment, const char* file,
                        unsigned line) noexcept;
-  /// Throws DeviceError if something was found.
-  void check();
+  /// Throws DeviceError, with the name of the kernel, if something was found.
+  void check(const char* kernel);
 
   Moment moment;
 
  private:
+  // Every access of a kernel asks for it.
+  static inline thread_local constinit Races* running_ __attribute__((tls_model("initial-exec"))) =
+      nullptr;
+
   struct Range {
     std::uintptr_t begin = 0;
     std::size_t size = 0;
@@ -77,8 +89,17 @@ class Races {
     return wait.launch == moment.launch && wait.block == moment.block;
   }
   void note_early(const void* code) noexcept;
+  const Range* shared_at(std::uintptr_t at) const {
+    for (unsigned i = 0; i < shared_count_; ++i) {
+      if (at - shared_[i].begin < shared_[i].size) return &shared_[i];
+    }
+    return nullptr;
+  }
+  void visit(const Range* range, std::uintptr_t at, std::size_t size, bool writes,
+             const void* code) noexcept;
   bool is_beside(const Visit& visit, std::uint8_t bytes) const;
   void note_read(Visit& visit, std::uint8_t bytes) const;
+  void note_outside(std::uintptr_t at, std::size_t size, bool writes, const void* code) noexcept;
   void note(const Visit& other, bool other_writes, bool writes, const void* code) noexcept;
 
   static constexpr unsigned kMostShared = 16, kMostThreads = 1024;
@@ -86,6 +107,8 @@ class Races {
   bool must_wait_ = false;
   Range device_, shared_[kMostShared];
   unsigned shared_count_ = 0;
+  bool looks_ = false;
+  const LentMemory& lent_;
   char fault_[400] = {};  // of fixed size: nothing may be thrown inside an access
 };
 
