@@ -148,9 +148,11 @@ void Commands::submit() {
   const RuntimeUse use(runtime_);
   try {
     find_free_staging();
+    if (busy_time_) busy_time_->begin_submission();
     current_->upload();
     calls_.run(runtime_);
     current_->end_reading();
+    if (busy_time_) busy_time_->end_submission();
   } catch (...) {
     calls_.clear();
     throw;

@@ -101,10 +101,15 @@ class CudaDevice final : public Device {
     if (allow) shared_->runtime.open_products();
     shared_->commands.allow_library_products(allow);
   }
+  void measure_busy_time() override {
+    const Lock lock(shared_->mutex);
+    shared_->commands.measure_busy_time();
+  }
   DeviceCounts counts() const override {
     const Lock lock(shared_->mutex);
     DeviceCounts counts = shared_->runtime.counts();
     counts.fallbacks = shared_->fallbacks;
+    counts.busy_seconds = shared_->commands.busy_seconds();
     return counts;
   }
 
