@@ -116,7 +116,7 @@ double flops_per_word(Run& run, const Row& row, double seconds, Result& result) 
     device.host_seconds = std::min(device.host_seconds, host);
   };
   for (int i = 0; i < kWarmUp; ++i) take_host_time(run.step(batch));
-  default_device()->measure_busy_time();
+  default_device()->measure_busy_time(true);
   PhaseCounts counts(*default_device());
   const double before = run.words();
   double time = 0, record = 0, plan = 0, kernels = 0, update = 0, flops = 0, minibatches = 0;
@@ -157,6 +157,7 @@ double flops_per_word(Run& run, const Row& row, double seconds, Result& result) 
   device.bytes_in_use = static_cast<double>(now.bytes_in_use);
   device.peak_bytes = static_cast<double>(now.peak_bytes);
   device.busy_seconds = now.busy_seconds / minibatches;
+  default_device()->measure_busy_time(false);
   device.forward_flops = flops / (row.train ? 3 : 1) / minibatches;
   device.weight_bytes = weight_bytes(run.parameters());
   return flops / (run.words() - before);

@@ -59,10 +59,10 @@ class Device {
   /// Throws DeviceError if cuBLAS is not there.
   virtual void allow_library_products(bool /*allow*/) {}
 
-  /// From now on counts().busy_seconds is what the device took for the submissions that it has
-  /// done, measured on the device: from the first copy of each to its last kernel. That costs two
-  /// events each. For benchmarks.
-  virtual void measure_busy_time() {}
+  /// From now on, until it is told otherwise, counts().busy_seconds is what the device took for the
+  /// submissions that it has done, measured on the device: from the first copy of each to its last
+  /// kernel. That costs two events each. For benchmarks.
+  virtual void measure_busy_time(bool /*wanted*/) {}
 
   virtual DeviceCounts counts() const { return {}; }
 };

@@ -205,7 +205,7 @@ TEST_F(CommandsTest, BusyTimeIsThatOfSubmissions) {
   submit();
   runtime_.wait();
   EXPECT_EQ(commands_.busy_seconds(), 0) << "nobody asked for it";
-  commands_.measure_busy_time();
+  commands_.measure_busy_time(true);
   submit();
   EXPECT_EQ(commands_.busy_seconds(), 0) << "the device has not come to it";
   runtime_.wait();
@@ -221,6 +221,9 @@ TEST_F(CommandsTest, BusyTimeIsThatOfSubmissions) {
   for (int i = 0; i < 600; ++i) submit();
   runtime_.wait();
   EXPECT_GT(commands_.busy_seconds(), once);
+  commands_.measure_busy_time(false);
+  submit();
+  EXPECT_EQ(commands_.busy_seconds(), 0);
 }
 
 TEST_F(CommandsTest, AnErrorLeavesItUsable) {

@@ -114,8 +114,11 @@ class Commands : public Workspace {
   void finish_sums();
 
   void submit();
-  /// From now on; and what it took so far.
-  void measure_busy_time() { busy_time_.emplace(runtime_); }
+  /// From now on, or no longer; and what it took since then.
+  void measure_busy_time(bool wanted) {
+    busy_time_.reset();
+    if (wanted) busy_time_.emplace(runtime_);
+  }
   double busy_seconds() { return busy_time_ ? busy_time_->seconds() : 0; }
   /// Submits the first dozen calls, then twice as many, then always four dozen, so that the device
   /// begins while its commands are still being asked for.

@@ -101,9 +101,9 @@ class CudaDevice final : public Device {
     if (allow) shared_->runtime.open_products();
     shared_->commands.allow_library_products(allow);
   }
-  void measure_busy_time() override {
+  void measure_busy_time(bool wanted) override {
     const Lock lock(shared_->mutex);
-    shared_->commands.measure_busy_time();
+    shared_->commands.measure_busy_time(wanted);
   }
   DeviceCounts counts() const override {
     const Lock lock(shared_->mutex);
