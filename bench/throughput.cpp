@@ -25,8 +25,11 @@ constexpr const char* kAbout =
     "bus,\n"
     "waits of the host, allocations, batches that ran on the CPU for want of a kernel, megabytes "
     "in\n"
-    "use. From these and the products it predicts the time on an H100; bench/support/gpu_model.h\n"
-    "has the formula and its constants. The host's time is that of recording and planning on this\n"
+    "use, and how long it was busy: from the first copy of a submission to its last kernel, gaps\n"
+    "between launches included. From the counts and the products it predicts the time on an H100;\n"
+    "bench/support/gpu_model.h has the formula and its constants, and --constants gives those that "
+    "the\n"
+    "program constants measured. The host's time is that of recording and planning on this\n"
     "machine, or --host-us. cuda-host runs a GPU's kernels on the CPU: its counts are a GPU's, "
     "its\n"
     "speed means nothing.";

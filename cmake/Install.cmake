@@ -16,7 +16,7 @@ install(DIRECTORY ${PROJECT_BINARY_DIR}/dynet_like/compat/dynet
         DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/dynet_like/compat)
 # But launchers of a user's own kernels include these.
 if(DYNET_LIKE_CUDA)
-  set(launcher_headers commands.h language.h launch.h runtime.h staging.h)
+  set(launcher_headers busy_time.h commands.h language.h launch.h runtime.h staging.h)
   list(TRANSFORM launcher_headers PREPEND dynet_like/device/cuda/)
   install(FILES ${launcher_headers} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/dynet_like/device/cuda)
 endif()

@@ -1,35 +1,32 @@
 #!/usr/bin/env bash
-# Builds the project for GPUs, tests and measures it on this machine's GPU, and leaves texts and JSON.
-# It needs no network: scripts/gpu_pack.sh makes a folder that has what is needed beside CUDA 13.0,
-# CMake 3.25, Ninja, g++ 12 or clang 14 and, for the comparison, Python with PyTorch for CUDA.
+# Tries and measures on this machine's GPU what scripts/gpu_pack.sh built. Needs no compiler and no
+# network; stop it at any time, and call it again to go on.
 #
-# usage: FOLDER/gpu_check.sh [OPTION...]           a folder of gpu_pack.sh
-#        scripts/gpu_check.sh [OPTION...]          any checkout whose dependencies are installed
-#   --results DIR    where everything goes (default: gpu_results beside the sources)
-#   --steps LIST     some of the steps below, with commas between them (default: all)
-#   --targets LIST   build these programs only, with commas between them, and run only their tests:
-#                    ops_tests,throughput for a first look (default: everything)
-#   --device NAME    cuda (default); cuda-host rehearses without a GPU: it builds the preset
-#                    cuda-host, and kernels run on the CPU
-#   --jobs N         compilers at once (default: the number of processors)
-#   --python PATH    the Python that has PyTorch (default: python3)
-#   --seconds S      how long a row of the benchmark is measured (default: 2)
+# usage: FOLDER/gpu_check.sh [OPTION...]
+#   --results DIR   where everything goes (default: FOLDER/results)
+#   --minutes M     how long this call may take, in minutes; it ends before a step that has too
+#                   little time left (default: 25). Where a command may take ten, call it with 9
+#                   until it says that all is done.
+#   --again STEP    does this step once more, though it is done
+#   --device NAME   cuda (default), or cuda-host if that was packed
+#   --python PATH   the Python that has PyTorch and numpy (default: python3)
 #
-# Steps, in this order:
-#   machine      what this machine is: GPU, driver, toolkit, compiler, PyTorch
-#   configure    the build, in build/PRESET of the sources
-#   build        the build itself; programs that compile are built even if others do not
-#   tests        ctest -L gpu: the tests of the library with everything on the GPU (cuda-host: -L cuda)
-#   sanitizer    compute-sanitizer over some of them (memory, races, barriers); skipped if it is not
-#                installed
-#   throughput   bench/throughput --device NAME, which also predicts the time of a minibatch: the
-#                table has the predictions beside what was measured
-#   peers        the same work in PyTorch on the same GPU; skipped without PyTorch or a GPU
+# Steps, in this order, with the minutes that each of them may take:
+#   machine      1  GPU, driver, processor, C library, PyTorch
+#   smoke        1  each thing that the library needs of a GPU, once; if it fails, all ends
+#   constants    4  what launches, copies, waits and products cost; products against cuBLAS
+#   ops          9  every op against its bound, and the tests of ops
+#   tests        9  more tests of the library, and two examples, which learn
+#   throughput   9  models of the benchmark, with predictions from the constants; a row at a time
+#   peers        9  the same work in PyTorch; skipped without PyTorch
+#   sanitizer    6  compute-sanitizer over some tests of ops; skipped if it is not installed
 #
-# A step that fails is recorded, and the others run all the same. The results: STEP.txt, all that a
-# step printed; summary.txt and summary.json, a line per step with its state and its seconds;
-# tests.xml, throughput.json, peers.json. Exit status: 0 if no step failed, 1 otherwise. With an H100
-# and 16 processors we expect the better part of an hour, most of it for building and for the peers.
+# A step has parts. One that has ended, whether well or not, is not done again with the same
+# results; one that was cut short or skipped is. After each part there are, in the results:
+#   results.tar.gz   everything, far below 16 MiB: this is what to bring home
+#   summary.txt      a line per part: step, part, ok, failed, cut or skipped, seconds, its last line
+# and beside them STEP.PART.txt, what it printed, and *.json, figures. Exit status: 0 if all steps are
+# done and well, 1 if not, 2 if nothing can run here.
 set -uo pipefail
 
 fail() {
@@ -37,26 +34,28 @@ fail() {
   exit 2
 }
 
-root="$(cd "$(dirname "$0")/.." && pwd)"
-all_steps=(machine configure build tests sanitizer throughput peers)
-steps=("${all_steps[@]}") targets=() device=cuda jobs="$(nproc)" python=python3 seconds=2
-results="$root/../gpu_results"
+here="$(cd "$(dirname "$0")" && pwd)"
+all_steps=(machine smoke constants ops tests throughput peers sanitizer)
+declare -A most=([machine]=60 [smoke]=60 [constants]=240 [ops]=540 [tests]=540 [throughput]=540
+  [peers]=540 [sanitizer]=360)
+# Too little for a step to begin with.
+declare -A least=([machine]=5 [smoke]=10 [constants]=90 [ops]=120 [tests]=90 [throughput]=60
+  [peers]=180 [sanitizer]=60)
+results="$here/results" minutes=25 again="" device=cuda python=python3
 while (($# > 0)); do
   case "$1" in
     -h | --help)
-      sed -n '2,37s/^# \{0,1\}//p' "$0"
+      sed -n '2,34s/^# \{0,1\}//p' "$0"
       exit 0
       ;;
-    --results | --steps | --targets | --device | --jobs | --python | --seconds)
+    --results | --minutes | --again | --device | --python)
       (($# > 1)) || fail "need a value after $1; got nothing"
       case "$1" in
         --results) results="$2" ;;
-        --steps) IFS=, read -ra steps <<<"$2" ;;
-        --targets) IFS=, read -ra targets <<<"$2" ;;
+        --minutes) minutes="$2" ;;
+        --again) again="$2" ;;
         --device) device="$2" ;;
-        --jobs) jobs="$2" ;;
         --python) python="$2" ;;
-        --seconds) seconds="$2" ;;
       esac
       shift
       ;;
@@ -65,125 +64,229 @@ while (($# > 0)); do
   shift
 done
 [[ $device == cuda || $device == cuda-host ]] || fail "need --device cuda or cuda-host; got $device"
-[[ $jobs =~ ^[1-9][0-9]*$ ]] || fail "need a number for --jobs; got $jobs"
-for step in "${steps[@]}"; do
-  [[ " ${all_steps[*]} " == *" $step "* ]] || fail "need steps of ${all_steps[*]}; got $step"
-done
-# CUDA 13 needs driver 580: to know that after an hour of building would be late.
-if [[ $device == cuda ]] && command -v nvidia-smi >/dev/null; then
+[[ $minutes =~ ^[1-9][0-9]*$ ]] || fail "need a number for --minutes; got $minutes"
+[[ -z $again || " ${all_steps[*]} " == *" $again "* ]] ||
+  fail "need one of ${all_steps[*]} for --again; got $again"
+if [[ $device == cuda ]]; then
   driver="$(nvidia-smi --query-gpu=driver_version --format=csv,noheader 2>/dev/null | head -n 1)"
-  [[ ! $driver =~ ^([0-9]+)\. ]] || ((BASH_REMATCH[1] >= 580)) ||
+  [[ $driver =~ ^([0-9]+)\. ]] || fail "need a GPU that nvidia-smi shows; got none"
+  ((BASH_REMATCH[1] >= 580)) ||
     fail "need a driver of version 580 or later for CUDA 13; got $driver"
 fi
+[[ -x $here/bin/smoke ]] || fail "need a folder that gpu_pack.sh filled; got no $here/bin/smoke"
 mkdir -p "$results" || fail "need a folder for --results; got $results"
 results="$(cd "$results" && pwd)"
-cd "$root" || exit 2
+cd "$here" || exit 2
 export PATH="$PATH:/usr/local/cuda/bin"
-build="build/$device"
-third_party="$root/../third_party"
+parts="$results/parts.tsv"  # step, part, state, seconds, last line
+touch "$parts"
+[[ -z $again ]] || sed -i "/^$again\t/d" "$parts"
+
+# ------------------------------------------------------------------------------- parts and results
+
+write_results() {
+  awk -F '\t' '{printf "%-11s%-28s%-9s%5d s  %s\n", $1, $2, $3, $4, $5}' "$parts" >"$results/summary.txt"
+  (shopt -s nullglob && cd "$results" && tar -czf new.tar.gz -- *.txt *.tsv *.json &&
+    mv new.tar.gz results.tar.gz)
+}
+
+finish() {
+  write_results
+  echo
+  cat "$results/summary.txt"
+  [[ -n $ended_early ]] || echo "all steps are done"
+  echo "results: $(stat -c %s "$results/results.tar.gz") bytes in $results/results.tar.gz"
+  [[ -z $ended_early ]] && ! grep -qP '^[^\t]*\t[^\t]*\t(failed|cut)\t' "$parts"
+}
+
+stop() {
+  local job
+  for job in $(jobs -p); do kill "$job"; done
+  wait
+  echo "stopped; call it again to go on"
+  ended_early=yes
+  finish
+  exit 1
+}
+trap stop INT TERM
+
+record() {  # STEP PART STATE SECONDS TEXT
+  sed -i "/^$1\t$2\t/d" "$parts"
+  printf '%s\t%s\t%s\t%d\t%s\n' "$@" >>"$parts"
+  write_results
+  printf '[%5d s] %s %s: %s\n' "$SECONDS" "$1" "$2" "$3"
+}
+
+# part NAME COMMAND...: unless it is done. A command that cannot run here returns 77; its last line
+# says why.
+part() {
+  local name="$1" file="$results/$step.$1.txt" begin=$SECONDS state=failed status
+  [[ $name != "$step" ]] || file="$results/$step.txt"
+  shift
+  ! grep -qP "^$step\t$name\t(ok|failed)\t" "$parts" || return 0
+  limit=$((end - SECONDS))
+  ((limit > 0)) || { record "$step" "$name" cut 0 "no time was left" && return 1; }
+  "$@" >"$file" 2>&1 </dev/null &
+  wait $!
+  status=$?
+  ((status != 0)) || state=ok
+  ((status != 77)) || state=skipped
+  ((status != 124 && status != 137)) || state="cut"
+  # Of what it printed the end is enough.
+  [[ $(stat -c %s "$file") -lt 1000000 ]] ||
+    { tail -c 500000 "$file" >"$file.end" && mv "$file.end" "$file"; }
+  record "$step" "$name" "$state" $((SECONDS - begin)) \
+    "$(grep -v '^\s*$' "$file" | tail -n 1 | tr '\t' ' ' | tr -d '\000-\037' | cut -c1-150)"
+  [[ $state == ok ]]
+}
 
 # ------------------------------------------------------------------------------------- the steps
-# What they print goes to a file. One that cannot run here returns 77; its last line says why.
 
-step_machine() {
+# In place of this process, so that who ends it ends the command.
+limited() { exec timeout --kill-after=10 "$limit" "$@"; }
+# A program of bin/. cuBLAS is found where PyTorch has it, if the system does not know it.
+own() {
+  local program="$1"
+  shift
+  limited env ${cublas:+"LD_LIBRARY_PATH=$cublas"} "bin/$program" "$@"
+}
+
+find_cublas() {
+  ldconfig -p 2>/dev/null | grep -q 'libcublas\.so\.13' && return
+  local folders=(/usr/local/cuda/lib64) found
+  mapfile -t -O 1 folders < <("$python" -c 'import nvidia; print(*nvidia.__path__, sep="\n")' 2>/dev/null)
+  found="$(find -L "${folders[@]}" -maxdepth 3 -name libcublas.so.13 2>/dev/null | head -n 1)"
+  [[ -z $found ]] || dirname "$found"
+}
+cublas=""
+[[ $device != cuda ]] || cublas="$(find_cublas)"
+
+describe_machine() {
   date -u
+  cat packed.txt
+  command -v compute-sanitizer || echo "no compute-sanitizer"
+  "$python" -c 'import torch; print("PyTorch", torch.__version__, "GPU:", torch.cuda.is_available())' ||
+    echo "no PyTorch"
+  echo "cuBLAS: ${cublas:-where the loader looks, or nowhere}"
+  getconf GNU_LIBC_VERSION
   uname -srm
-  cat .packed_commit 2>/dev/null || git rev-parse HEAD
   lscpu | grep -E '^(Model name|CPU\(s\))'
-  local missing=()
-  for command in nvidia-smi nvcc cmake ninja c++ "$python" compute-sanitizer; do
-    command -v "$command" || missing+=("$command")
-  done
-  nvcc --version
-  cmake --version | head -1
-  c++ --version | head -1
-  "$python" -c 'import torch; print("PyTorch", torch.__version__, "GPU:", torch.cuda.is_available())'
+  [[ $device == cuda ]] || return 0
   nvidia-smi
-  local status=$?
-  ((${#missing[@]} == 0)) || echo "not on the PATH: ${missing[*]}"
-  [[ $device != cuda ]] || return $status
+  nvidia-smi --query-gpu=name,driver_version,clocks.max.sm,clocks.max.mem,pcie.link.gen.max \
+    --format=csv,noheader
 }
 
-step_configure() {
-  local options=()
-  [[ ! -d $third_party ]] || options+=("-DCMAKE_PREFIX_PATH=$(cd "$third_party" && pwd)"
-    -DCMAKE_FIND_PACKAGE_PREFER_CONFIG=ON)
-  cmake --preset "$device" "${options[@]}"
-}
-
-step_build() {
-  local options=(--parallel "$jobs")
-  ((${#targets[@]} == 0)) || options+=(--target "${targets[@]}")
-  cmake --build "$build" "${options[@]}" -- -k 0
-}
-
-step_tests() {
-  local label=gpu  # cases of programs that are not built have none
-  [[ $device == cuda ]] || label=cuda
-  ctest --preset "$device" -L "^$label\$" --output-junit "$results/tests.xml"
-}
-
-step_sanitizer() {
-  if [[ $device != cuda ]] || ! command -v compute-sanitizer >/dev/null; then
-    echo "compute-sanitizer is not on the PATH, or there is no GPU"
-    return 77
-  fi
-  local tool status=0 op cases=
-  for op in lstm affine softmax lookup sum matrix_product; do cases+="*OpBatching*$op*:"; done
-  for tool in memcheck racecheck synccheck initcheck; do
-    echo "== $tool"
-    timeout 1200 compute-sanitizer --tool "$tool" --error-exitcode 1 "$build/bin/ops_tests" \
-      --gtest_filter="$cases" --device=cuda || status=1
+# Several processes, so that one that dies takes only a part of the cases along. A rehearsal has
+# time for one in forty.
+run_tests() {
+  local program="$1" filter="$2" count=4 shards=4 shard status=0 pids=()
+  [[ $device == cuda ]] || count=40 shards=1
+  for ((shard = 0; shard < shards; ++shard)); do
+    GTEST_TOTAL_SHARDS=$count GTEST_SHARD_INDEX=$shard own "$program" "--device=$device" \
+      "--gtest_filter=$filter" --gtest_brief=1 >"$results/$step.$program.$shard.txt" 2>&1 &
+    pids+=($!)
   done
+  trap 'kill "${pids[@]}"' TERM
+  for shard in "${!pids[@]}"; do
+    wait "${pids[shard]}" || status=$?
+    grep -E '^\[ +(FAILED|SKIPPED) +\]|error' "$results/$step.$program.$shard.txt" | head -n 50
+  done
+  awk '/^\[ +[A-Z]+ +\] [0-9]+ test/ {sum[$2] += $4}
+    END {print sum["PASSED"] + 0 " passed, " sum["FAILED"] + 0 " failed, " sum["SKIPPED"] + 0 " skipped"}' \
+    "$results/$step.$program".[0-9].txt
   return $status
 }
 
-step_throughput() {
-  timeout 7200 "$build/bin/throughput" --device "$device" --seconds "$seconds" --runs 3 \
-    --filter '/b(64|256)/.*/fused/auto/t1' --json "$results/throughput.json"
+test_parts() {  # of the programs whose names match
+  local program filter
+  while read -r program filter; do
+    [[ ! $program =~ $1 ]] || part "$program" run_tests "$program" "$filter"
+  done <gpu_tests.txt
 }
 
-step_peers() {
+run_row() {
+  local options=(--runs 3 --seconds 2) constants="$results/constants.json"
+  [[ $device == cuda ]] || options=(--seconds 0.01)
+  ! grep -qs '"gpu"' "$constants" || options+=(--constants "$constants")
+  own throughput --device "$device" --filter "^$1\$" "${options[@]}" \
+    --json "${file%.txt}.json"
+}
+
+throughput_parts() {
+  local models=(tree_lstm/h64 tree_lstm/h256 tagger/h256 language_model/h256) batches=(64 256)
+  [[ $device == cuda ]] || models=(tree_lstm/h64) batches=(64)
+  local mode model batch
+  for mode in train infer; do
+    for batch in "${batches[@]}"; do
+      for model in "${models[@]}"; do
+        part "${model//\//_}_b${batch}_$mode" run_row "$model/b$batch/$mode/fused/auto/t1"
+      done
+    done
+  done
+}
+
+compare_with_torch() {
   if [[ $device != cuda ]] ||
     ! "$python" -c 'import numpy, torch; assert torch.cuda.is_available()'; then
     echo "there is no PyTorch with numpy that has a GPU"
     return 77
   fi
-  timeout 7200 "$python" bench/peers/run.py --device cuda --build "$build" --python "$python" \
-    --json "$results/peers.json"
+  limited "$python" bench/peers/run.py --device cuda --build "$here" --python "$python" \
+    --filter "$1" --rounds 2 --json "${file%.txt}.json"
 }
 
-# ----------------------------------------------------------------------------------- the summary
-
-say() { printf '[%5d s] %s\n' "$SECONDS" "$1"; }
-
-quoted() { printf '"%s"' "$(tr -d '\000-\037' <<<"$1" | sed 's/\\/\\\\/g; s/"/\\"/g')"; }
-
-failures=0 lines=()
-: >"$results/summary.txt"
-# Also after every step, so that nothing is lost if the machine goes away.
-record() {
-  local step="$1" state="$2" took="$3" why="$4" entries
-  printf '%-11s %-8s %6d s  %s\n' "$step" "$state" "$took" "$why" >>"$results/summary.txt"
-  lines+=("{\"step\": \"$step\", \"state\": \"$state\", \"seconds\": $took, \"last_line\": $(quoted "$why")}")
-  entries="$(printf ',\n  %s' "${lines[@]}")"
-  printf '[\n  %s\n]\n' "${entries:4}" >"$results/summary.json"
+sanitize() {
+  if [[ $device != cuda ]] || ! command -v compute-sanitizer >/dev/null; then
+    echo "compute-sanitizer is not on the PATH, or there is no GPU"
+    return 77
+  fi
+  local op cases=
+  for op in lstm affine softmax lookup sum matrix_product; do cases+="*OpBatching*$op*:"; done
+  limited compute-sanitizer --tool "$1" --error-exitcode 1 bin/ops_tests --device=cuda \
+    --gtest_brief=1 "--gtest_filter=$cases"
 }
 
-for step in "${steps[@]}"; do
-  say "$step begins; its output is in $results/$step.txt"
-  begin=$SECONDS
-  (step_"$step") >"$results/$step.txt" 2>&1 </dev/null
-  status=$?
-  state=failed
-  ((status != 0)) || state=ok
-  ((status != 77)) || state=skipped
-  [[ $state != failed ]] || failures=$((failures + 1))
-  why=""
-  [[ $state == ok ]] || why="$(grep -v '^\s*$' "$results/$step.txt" | tail -n 1 | cut -c1-200)"
-  record "$step" "$state" "$((SECONDS - begin))" "$why"
-  say "$step: $state${why:+: $why}"
+run_step() {
+  local tool model
+  case "$step" in
+    machine) part machine describe_machine ;;
+    smoke) part smoke own smoke --device "$device" ;;
+    constants)
+      part constants own constants --device "$device" --json "$results/constants.json"
+      ;;
+    ops) test_parts '^(cuda|ops)_' ;;
+    tests)
+      test_parts '^(train|graph|exec|cells)_'
+      export DYNET_LIKE_DEVICE=$device
+      part classify_trees own classify_trees
+      part tag_words own tag_words
+      unset DYNET_LIKE_DEVICE
+      ;;
+    throughput) throughput_parts ;;
+    peers)
+      for model in tree_lstm tagger language_model; do
+        part "$model" compare_with_torch "$model/h256/b(64|256)/"
+      done
+      ;;
+    sanitizer) for tool in memcheck racecheck synccheck initcheck; do part "$tool" sanitize "$tool"; done ;;
+  esac
+}
+
+ended_early=""
+for step in "${all_steps[@]}"; do
+  left=$((60 * minutes - SECONDS))
+  if ((left < least[$step])); then
+    echo "no time is left for $step and what follows; call it again to go on"
+    ended_early=yes
+    break
+  fi
+  end=$((SECONDS + (left < most[$step] ? left : most[$step])))
+  run_step
+  if [[ $step == smoke ]] && ! grep -qP '^smoke\tsmoke\tok\t' "$parts"; then
+    echo "nothing else makes sense before smoke is well" >&2
+    ended_early=yes
+    break
+  fi
 done
-echo
-cat "$results/summary.txt"
-((failures == 0))
+finish

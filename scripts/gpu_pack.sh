@@ -1,21 +1,23 @@
 #!/usr/bin/env bash
-# Fills a folder with all that a machine with a GPU needs to build and test the project without a
-# network: take the folder there, and run FOLDER/gpu_check.sh.
+# Builds what is to run on another machine's GPU and fills a folder with it, below 64 MiB: take the
+# folder there and run FOLDER/gpu_check.sh. Nothing is compiled there.
 #
-# usage: scripts/gpu_pack.sh [--data DATA] [--list] FOLDER
-#   --data DATA  also the data sets, from this folder; tests that need them skip visibly without
-#   --list       only say what would be packed; nothing is written
+# usage: scripts/gpu_pack.sh [OPTION...] FOLDER
+#   --device NAME  cuda (default), built by nvcc of CUDA 13; or cuda-host, which rehearses: kernels
+#                  run on the CPU
+#   --arch LIST    GPUs to build for, as CMake names them, with semicolons (default: 90-real, which
+#                  is the machine code of H100 and H200)
+#   --build DIR    where it is built (default: build/gpu_pack, or build/cuda-host)
+#   --jobs N       compilers at once (default: the number of processors)
 #
-# What is in the folder then, about 60 MB:
-#   source/       the last commit; changes that are not committed are left out, with a warning
-#   third_party/  a prefix for CMake, from the Debian packages of this machine: Eigen, fmt,
-#                 nlohmann-json and Boost (the folders in use) as headers; Highway, zlib, GoogleTest and
-#                 Boost's program_options and context as libraries, with their licences
-#   shared/data/  the data sets, with --data
-#   gpu_check.sh  starts source/scripts/gpu_check.sh, whose --help says what it does
-# The libraries are those of this machine: for its processor, its C library and its C++ library, or
-# later ones. The other machine brings CUDA 13.0, CMake 3.25, Ninja and g++ 12 or clang 14, and for
-# the comparison Python with PyTorch for CUDA.
+# What is in the folder then:
+#   gpu_check.sh   runs all of it; its --help says how
+#   bin/           smoke, constants, throughput, dump, two examples and the programs of tests, stripped
+#   lib/           the library with its kernels, and the libraries of this machine that it needs; the
+#                  other machine brings Linux on x86-64 with glibc 2.36 or later and a driver of
+#                  version 580 or later, and if they are to be used cuBLAS 13 and PyTorch for CUDA
+#   bench/peers/   the comparison with PyTorch
+#   examples/data  what the examples learn from
 set -euo pipefail
 
 fail() {
@@ -23,20 +25,24 @@ fail() {
   exit "${2:-1}"
 }
 
-data="" list=no folder=""
+device=cuda arch=90-real build="" jobs="$(nproc)" folder=""
 while (($# > 0)); do
   case "$1" in
     -h | --help)
-      sed -n '2,20s/^# \{0,1\}//p' "$0"
+      sed -n '2,23s/^# \{0,1\}//p' "$0"
       exit 0
       ;;
-    --list) list=yes ;;
-    --data)
-      (($# > 1)) || fail "need a folder after --data; got nothing" 2
-      data="$(realpath -- "$2")"
+    --device | --arch | --build | --jobs)
+      (($# > 1)) || fail "need a value after $1; got nothing" 2
+      case "$1" in
+        --device) device="$2" ;;
+        --arch) arch="$2" ;;
+        --build) build="$2" ;;
+        --jobs) jobs="$2" ;;
+      esac
       shift
       ;;
-    -*) fail "need --data, --list or a folder; got $1" 2 ;;
+    -*) fail "need an option or a folder; got $1 (see --help)" 2 ;;
     *)
       [[ -z $folder ]] || fail "need one folder; got $folder and $1" 2
       folder="$(realpath -m -- "$1")"
@@ -46,67 +52,40 @@ while (($# > 0)); do
 done
 [[ -n $folder ]] || fail "need a folder; got none (see --help)" 2
 [[ ! -e $folder || -z "$(ls -A "$folder")" ]] || fail "need an empty folder; got $folder" 2
-[[ -z $data || -d $data ]] || fail "need a folder after --data; got $data" 2
+[[ $device == cuda || $device == cuda-host ]] || fail "need --device cuda or cuda-host; got $device" 2
+[[ $jobs =~ ^[1-9][0-9]*$ ]] || fail "need a number for --jobs; got $jobs" 2
 cd "$(dirname "$0")/.."
-
-# Copied whole, or for Boost in part; then libraries.
-packages=(libeigen3-dev libfmt-dev nlohmann-json3-dev libhwy-dev libhwy1 libgtest-dev zlib1g-dev
-  libboost1.74-dev libboost-program-options1.74-dev libboost-context1.74-dev)
-header_folders=(eigen3 fmt nlohmann hwy gtest zlib.h zconf.h)  # and files
-library_folder="/usr/lib/$(gcc -print-multiarch)"
-libraries=(libhwy.so.1 libgtest.a libgtest_main.a libz.a libboost_program_options.a libboost_context.a)
-
-# The folders below boost/ of which the project's includes need a header, as a whole: which headers
-# of these are read depends on the compiler.
-boost_folders() {
-  local includes
-  includes="$(git grep -h '^#include <boost/' -- '*.h' '*.cpp' '*.cu' | sort -u)"
-  g++ -std=c++20 -M -xc++ - <<<"$includes" | tr ' ' '\n' |
-    sed -n 's,^/usr/include/boost/\([^/]*\)/.*,\1,p' | sort -u
-}
-
-for folder_or_file in "${header_folders[@]/#//usr/include/}" "${libraries[@]/#/$library_folder/}"; do
-  [[ -e $folder_or_file ]] || fail "need $folder_or_file; got nothing there: run scripts/install_deps.sh"
-done
-mapfile -t boost < <(boost_folders)
-((${#boost[@]} > 0)) || fail "need Boost's headers below /usr/include; got none"
-
-if [[ -n "$(git status --porcelain)" ]]; then
-  echo "gpu_pack.sh: changes that are not committed are left out" >&2
+options=(-DBUILD_SHARED_LIBS=ON)
+if [[ $device == cuda ]]; then
+  export PATH="$PATH:/usr/local/cuda/bin"
+  command -v nvcc >/dev/null || fail "need nvcc of CUDA 13 on the PATH; got none"
+  options+=("-DCMAKE_CUDA_ARCHITECTURES=$arch")
+  build="${build:-build/gpu_pack}"
 fi
-if [[ $list == yes ]]; then
-  echo "commit $(git rev-parse HEAD)"
-  printf 'headers /usr/include/%s\n' "${header_folders[@]}"
-  printf 'headers /usr/include/boost/%s\n' "${boost[@]}"
-  printf "library $library_folder/%s\n" "${libraries[@]}"
-  [[ -z $data ]] || echo "data $data"
-  exit 0
-fi
+build="${build:-build/$device}"
 
-mkdir -p "$folder/source" "$folder"/third_party/{include/boost,lib/cmake,licenses}
-git archive HEAD | tar -x -C "$folder/source"
-git rev-parse HEAD >"$folder/source/.packed_commit"
-(cd /usr/include && cp -rL "${header_folders[@]}" "$folder/third_party/include/")
-(cd /usr/include/boost && cp -rL ./*.hpp "${boost[@]}" "$folder/third_party/include/boost/")
-(cd "$library_folder" && cp -L "${libraries[@]}" "$folder/third_party/lib/")
-for config in scripts/gpu_third_party/*Config.cmake; do
-  name="$(basename "$config" Config.cmake)"
-  mkdir "$folder/third_party/lib/cmake/$name"
-  cp "$config" "$folder/third_party/lib/cmake/$name/"
-done
-for package in "${packages[@]}"; do
-  [[ ! -f /usr/share/doc/$package/copyright ]] ||
-    cp "/usr/share/doc/$package/copyright" "$folder/third_party/licenses/$package"
-done
-if [[ -n $data ]]; then
-  mkdir -p "$folder/shared"
-  cp -r "$data" "$folder/shared/data"
-  chmod -R u+w "$folder/shared/data"
-fi
-cat >"$folder/gpu_check.sh" <<'END'
-#!/usr/bin/env bash
-# Builds and tests what is packed here; --help says how.
-exec "$(dirname "$0")/source/scripts/gpu_check.sh" "$@"
-END
-chmod +x "$folder/gpu_check.sh"
-du -sh "$folder" | sed 's/\s.*/ packed; on the other machine run gpu_check.sh in this folder/'
+cmake --preset "$device" -B "$build" "${options[@]}" >/dev/null
+cmake --build "$build" --parallel "$jobs" --target gpu_pack
+cmake --install "$build" --component gpu_pack --strip --prefix "$folder" >/dev/null
+
+# Of what is linked, the C library and the loader are the other machine's.
+own='/(ld-linux-x86-64|libc|libm|libdl|libpthread|librt)\.so'
+mapfile -t needed < <(ldd "$folder"/bin/* | awk '/=> \//{print $3}' | sort -u |
+  grep -Ev "^$folder/|$own")
+((${#needed[@]} == 0)) || cp -Lt "$folder/lib" "${needed[@]}"
+missing="$(ldd "$folder"/bin/* | grep 'not found' | sort -u || true)"
+[[ -z $missing ]] || fail "need all libraries; got: $missing"
+
+mkdir -p "$folder"/{bench/peers,examples}
+cp -r examples/data "$folder/examples/"
+cp bench/peers/{cells,data,model,run,sequences,trees,worker}.py "$folder/bench/peers/"
+cp scripts/gpu_check.sh "$folder/"
+changed=""
+[[ -z "$(git status --porcelain 2>/dev/null)" ]] || changed=" with changes"
+echo "$(git rev-parse HEAD 2>/dev/null || echo unknown)$changed, for $device" >"$folder/packed.txt"
+
+(cd "$folder" && find . -type f -size +8k -printf '%s %P\n' | sort -rn |
+  awk '{printf "%9.2f MiB  %s\n", $1 / 1048576, $2}')
+bytes="$(find "$folder" -type f -printf '%s\n' | awk '{sum += $1} END {print sum}')"
+awk "BEGIN {printf \"%9.2f MiB  in all; there, run gpu_check.sh in this folder\n\", $bytes / 1048576}"
+((bytes < 64 * 1048576)) || fail "need less than 64 MiB in all; got $bytes bytes"

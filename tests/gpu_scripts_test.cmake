@@ -1,5 +1,6 @@
-# The scripts for machines with a GPU, as far as they run anywhere: their syntax, their command
-# lines, what would be packed, and that steps which fail are recorded.
+# The scripts for machines with a GPU, as far as they run anywhere: their syntax, their command lines,
+# and how a check goes on: with programs in place of those that are packed, and a GPU's tools in place
+# of a GPU.
 # Arguments: ROOT, the sources; WORK, a folder.
 file(REMOVE_RECURSE ${WORK})
 file(MAKE_DIRECTORY ${WORK}/full)
@@ -12,6 +13,7 @@ function(run status regex)
   if(NOT got STREQUAL status OR NOT output MATCHES "${regex}")
     message(FATAL_ERROR "${ARGN}: need exit status ${status} and ${regex}; got ${got}:\n${output}")
   endif()
+  set(output "${output}" PARENT_SCOPE)
 endfunction()
 
 find_program(shellcheck shellcheck)
@@ -25,66 +27,92 @@ foreach(name IN ITEMS gpu_pack gpu_check)
   run(2 "got --no-such-option" ${script} --no-such-option)
 endforeach()
 
-# The test programs that it names are there: each is a folder.
-file(READ ${ROOT}/scripts/gpu_check.sh text)
-string(REGEX MATCHALL "bin/[a-z]+_tests|[a-z]+_tests," programs "${text}")
-list(LENGTH programs count)
-if(count LESS 2)
-  message(FATAL_ERROR "gpu_check.sh: need the names of test programs; got ${programs}")
-endif()
-foreach(program IN LISTS programs)
-  string(REGEX REPLACE "^bin/|_tests.*" "" folder ${program})
-  if(NOT IS_DIRECTORY ${ROOT}/tests/${folder})
-    message(FATAL_ERROR "gpu_check.sh: need programs of folders of tests; got ${folder}_tests")
-  endif()
-endforeach()
-
 set(pack ${ROOT}/scripts/gpu_pack.sh)
 run(2 "need a folder; got none" ${pack})
 run(2 "need one folder; got .*/a and b" ${pack} a b)
 run(2 "need an empty folder; got .*/full" ${pack} full)
-run(2 "need a folder after --data; got nothing" ${pack} packed --data)
-if(EXISTS ${ROOT}/.git AND EXISTS /usr/include/gtest)
-  run(0 "commit [0-9a-f]+\n.*headers /usr/include/eigen3\n.*/boost/math\n.*/libhwy\\.so\\.1\n"
-      ${pack} --list packed)
-else()
-  message(STATUS "[  SKIPPED ] what would be packed (need a checkout and Debian's packages)")
-endif()
-if(EXISTS ${WORK}/packed)
-  message(FATAL_ERROR "gpu_pack.sh --list: need no folder; got one")
-endif()
+run(2 "need --device cuda or cuda-host; got tpu" ${pack} --device tpu packed)
+run(2 "need a number for --jobs; got 0" ${pack} --jobs 0 packed)
+run(2 "need a value after --arch; got nothing" ${pack} packed --arch)
+# All that the steps name is packed.
+file(READ ${ROOT}/tests/gpu_pack.cmake packed)
+file(READ ${ROOT}/scripts/gpu_check.sh text)
+string(REGEX MATCHALL "own [a-z_]+" programs "${text}")
+foreach(program IN LISTS programs)
+  string(REPLACE "own " "" name "${program}")
+  if(NOT packed MATCHES " ${name} ")
+    message(FATAL_ERROR "gpu_check.sh: need programs that are packed; got ${program}")
+  endif()
+endforeach()
 
-# Sources without a build: the benchmark fails, the next step runs all the same.
-file(COPY ${ROOT}/scripts/gpu_check.sh DESTINATION ${WORK}/sources/scripts)
-set(check ${WORK}/sources/scripts/gpu_check.sh)
+# A folder as if it were packed, whose programs say that they ran. One test program fails.
+set(folder ${WORK}/folder)
+file(COPY ${ROOT}/scripts/gpu_check.sh DESTINATION ${folder})
+set(check ${folder}/gpu_check.sh)
 run(2 "need --device cuda or cuda-host; got tpu" ${check} --device tpu)
-run(2 "need a number for --jobs; got 0" ${check} --jobs 0)
-run(2 "need steps of machine .*; got nothing" ${check} --steps nothing)
+run(2 "need a number for --minutes; got 0" ${check} --minutes 0)
+run(2 "need one of machine .*; got nothing" ${check} --again nothing)
 run(2 "need a value after --results; got nothing" ${check} --results)
-file(WRITE ${WORK}/sources/.packed_commit "none\n")
-# Drivers that are too old are found before anything is built.
+run(2 "need a folder that gpu_pack.sh filled" ${check} --device cuda-host)
+
+function(write_program file text)
+  file(WRITE ${file} "#!/bin/sh\n${text}\n")
+  file(CHMOD ${file} PERMISSIONS OWNER_READ OWNER_WRITE OWNER_EXECUTE)
+endfunction()
+foreach(name IN ITEMS smoke constants throughput classify_trees tag_words ops_tests graph_tests)
+  write_program(${folder}/bin/${name} "echo ${name} >>${WORK}/ran; echo figures of ${name}")
+endforeach()
+write_program(${folder}/bin/graph_tests "echo '[  PASSED  ] 3 tests.'; echo '[  FAILED  ] 1 test, listed below:'; exit 1")
+file(WRITE ${folder}/gpu_tests.txt "ops_tests -A.*:B*\ngraph_tests -A.*:B*\n")
+file(WRITE ${folder}/packed.txt "a commit\n")
+
+# need_lines(FILE REGEX...): each in its turn.
+function(need_lines file)
+  file(READ ${file} text)
+  string(JOIN ".*" regex ${ARGN})
+  if(NOT text MATCHES "${regex}")
+    message(FATAL_ERROR "need ${regex}; got ${text}")
+  endif()
+endfunction()
+run(1 "results: [0-9]+ bytes" ${check} --python false --device cuda-host --results results)
+need_lines(${WORK}/results/summary.txt "machine +machine +ok" "smoke +smoke +ok +[0-9]+ s  figures of smoke"
+  "constants +constants +ok" "ops +ops_tests +ok" "tests +graph_tests +failed +[0-9]+ s  3 passed, 1 failed, 0 skipped" "classify_trees +ok" "tag_words +ok"
+  "throughput +tree_lstm_h64_b64_train +ok" "peers +[a-z0-9_]+ *skipped +[0-9]+ s  there is no PyTorch"
+  "sanitizer +memcheck +skipped")
+run(0 "smoke.txt" tar -tzf results/results.tar.gz)
+# What has ended is not done again, unless it is asked for.
+file(REMOVE ${WORK}/ran)
+run(1 "" ${check} --python false --device cuda-host --results results)
+if(EXISTS ${WORK}/ran)
+  message(FATAL_ERROR "gpu_check.sh: need steps that are done once; got them twice")
+endif()
+run(1 "" ${check} --python false --device cuda-host --results results --again smoke)
+need_lines(${WORK}/ran "^smoke\n$")
+# Nothing begins that has no time to end.
+run(1 "no time is left for constants" ${check} --python false --device cuda-host --results short --minutes 1)
+# Nothing follows a smoke test that fails.
+write_program(${folder}/bin/smoke "echo no GPU; exit 1")
+run(1 "nothing else makes sense" ${check} --python false --device cuda-host --results failed)
+need_lines(${WORK}/failed/summary.txt "smoke +smoke +failed +[0-9]+ s  no GPU\n$")
+
+# Who stops it loses nothing.
+write_program(${folder}/bin/smoke "touch ${WORK}/began; sleep 20")
+write_program(${WORK}/stop "${check} --python false --device cuda-host --results stopped &
+while ! [ -e began ]; do sleep 0.1; done
+kill -TERM $!; wait $!; echo stopped $?")
+run(0 "machine +machine +ok.*stopped 1\n$" ./stop)
+
+# Drivers that are too old are found before anything else.
 foreach(driver IN ITEMS 570.86.15 580.65.06)
-  file(WRITE ${WORK}/bin_${driver}/nvidia-smi "#!/bin/sh\necho ${driver}\n")
-  file(CHMOD ${WORK}/bin_${driver}/nvidia-smi PERMISSIONS OWNER_READ OWNER_WRITE OWNER_EXECUTE)
+  write_program(${WORK}/bin_${driver}/nvidia-smi "echo ${driver}")
 endforeach()
 function(run_with_driver driver status regex)
   run(${status} "${regex}" ${CMAKE_COMMAND} -E env "PATH=${WORK}/bin_${driver}:$ENV{PATH}" ${check}
-      --steps machine --results ${WORK}/results_${driver})
+      --results ${WORK}/results_${driver})
 endfunction()
 run_with_driver(570.86.15 2 "need a driver of version 580 or later for CUDA 13; got 570.86.15")
 if(EXISTS ${WORK}/results_570.86.15)
   message(FATAL_ERROR "gpu_check.sh: need no results with an old driver; got some")
 endif()
-run_with_driver(580.65.06 0 "machine: ok")
-run(1 "throughput: failed.*sanitizer: skipped.*machine: ok" ${check} --device cuda-host
-    --steps throughput,sanitizer,machine --results ${WORK}/results)
-file(READ ${WORK}/results/summary.json summary)
-foreach(expected IN ITEMS 0/throughput/failed 1/sanitizer/skipped 2/machine/ok)
-  string(REPLACE "/" ";" expected ${expected})
-  list(POP_FRONT expected i step state)
-  string(JSON got_step GET "${summary}" ${i} step)
-  string(JSON got_state GET "${summary}" ${i} state)
-  if(NOT "${got_step} ${got_state}" STREQUAL "${step} ${state}")
-    message(FATAL_ERROR "need ${step} ${state} in the summary; got ${summary}")
-  endif()
-endforeach()
+write_program(${folder}/bin/smoke "echo no GPU; exit 1")
+run_with_driver(580.65.06 1 "machine machine: ok.*smoke smoke: failed")

@@ -29,7 +29,7 @@ MODELS = [
     ("tagger", 256),
     ("language_model", 256),
 ]
-BATCHES = (64, 1)
+BATCHES = (64, 1, 256)
 MODES = ("train", "infer")
 VARIANTS = ("per node", "batched", "compiled", "by hand")
 
@@ -180,7 +180,7 @@ def parse_arguments():
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     option = parser.add_argument
-    option("--filter", default="", help="only rows that contain this regular expression")
+    option("--filter", default="/b(64|1)/", help="only rows that contain this (/b(64|1)/)")
     option("--list", action="store_true", help="print the names of the rows")
     option("--rounds", type=int, default=3, help="take the median of so many (3)")
     option("--seconds", type=float, default=0.5, help="how long a measurement takes (0.5)")
@@ -218,7 +218,8 @@ def main():
         subprocess.run([HERE / "setup.sh"], check=True, stdout=sys.stderr)
         arguments.python = SCRATCH / "venv/bin/python"
     SCRATCH.mkdir(parents=True, exist_ok=True)
-    run([arguments.build / "bin/dump", SCRATCH / "data"])
+    names = "|".join(dict.fromkeys("{}_h{}".format(*row.model) for row in rows))
+    run([arguments.build / "bin/dump", SCRATCH / "data", "--filter", f"^({names})$"])
     version = measure_rows(rows, arguments)
     print(f"Instances per second; device: {arguments.device}; threads: {arguments.threads}; "
           f"PyTorch {version}\n")

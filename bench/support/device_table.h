@@ -11,9 +11,11 @@ namespace dynet_like::bench {
 
 /// The columns of a device for one row, to be added to the row's object. `host_seconds` is what the
 /// host takes for recording and planning a minibatch.
-nlohmann::json device_columns(const Row& row, const Result& result, double host_seconds);
+nlohmann::json device_columns(const Row& row, const Result& result, double host_seconds,
+                              const GpuRange& range);
 
 /// A table of rows that have these columns.
-void print_device_table(const std::string& device, const nlohmann::json& rows);
+void print_device_table(const std::string& device, const nlohmann::json& rows,
+                        const GpuRange& range);
 
 }  // namespace dynet_like::bench

@@ -50,6 +50,7 @@ struct DeviceWork {
   double bytes_in_use = 0, peak_bytes = 0;  ///< of the device's memory
   double forward_flops = 0;                 ///< of products; backward has twice as many
   double value_bytes = 0, gradient_bytes = 0, weight_bytes = 0;
+  double busy_seconds = 0;  ///< of the device, in submissions
   double host_seconds = 0;  ///< for recording and planning; of the quickest minibatch
 
   PhaseWork all() const { return forward + backward + update; }

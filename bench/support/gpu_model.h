@@ -1,11 +1,14 @@
 // Predicts how long a GPU takes for a minibatch, from what it is asked to do.
 #pragma once
 
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
 namespace dynet_like::bench {
 
-/// What the model knows of a GPU and of the processor that drives it. Nothing of it was measured on
-/// one: `kFast` and `kSlow` are as good and as bad as documents and other people's measurements of
-/// an H100 let us expect.
+/// What the model knows of a GPU and of the processor that drives it. `kFast` and `kSlow` were not
+/// measured: they are as good and as bad as documents and other people's measurements of an H100
+/// let us expect. bench/gpu/constants measures its own.
 struct Gpu {
   double launch_seconds;  ///< from the end of one small kernel to the end of the next
   double bytes_per_second;
@@ -17,6 +20,18 @@ struct Gpu {
 // Kernels of few blocks reach a part of the memory's speed and a small part of the arithmetic.
 inline constexpr Gpu kFast{2e-6, 3.0e12, 40e12, 25e9, 8e-6, 2e-6};
 inline constexpr Gpu kSlow{3.5e-6, 1.5e12, 10e12, 12e9, 20e-6, 5e-6};
+
+/// Between which ends a prediction lies. With measured constants both are the same.
+struct GpuRange {
+  Gpu fast = kFast, slow = kSlow;
+  bool is_measured = false;
+};
+
+/// An object with the names of Gpu, and back. What is missing or not above 0 is a UsageError.
+nlohmann::json to_json(const Gpu& gpu);
+Gpu gpu_of(const nlohmann::json& json);
+/// The constants that bench/gpu/constants wrote to this file. Throws FileError or UsageError.
+GpuRange read_constants(const std::filesystem::path& file);
 
 /// What a GPU is asked to do, in one phase of a minibatch.
 struct GpuWork {

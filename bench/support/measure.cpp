@@ -116,6 +116,7 @@ double flops_per_word(Run& run, const Row& row, double seconds, Result& result) 
     device.host_seconds = std::min(device.host_seconds, host);
   };
   for (int i = 0; i < kWarmUp; ++i) take_host_time(run.step(batch));
+  default_device()->measure_busy_time(true);
   PhaseCounts counts(*default_device());
   const double before = run.words();
   double time = 0, record = 0, plan = 0, kernels = 0, update = 0, flops = 0, minibatches = 0;
@@ -139,6 +140,7 @@ double flops_per_word(Run& run, const Row& row, double seconds, Result& result) 
     device.gradient_bytes += static_cast<double>(report.gradient_bytes);
     ++minibatches;
   } while (time < seconds);
+  run.finish();
   const double outside = time - kernels - update;
   result.record_ns = record / result.nodes * 1e9;
   result.plan_ns = plan / result.nodes * 1e9;
@@ -154,6 +156,8 @@ double flops_per_word(Run& run, const Row& row, double seconds, Result& result) 
   const DeviceCounts now = default_device()->counts();
   device.bytes_in_use = static_cast<double>(now.bytes_in_use);
   device.peak_bytes = static_cast<double>(now.peak_bytes);
+  device.busy_seconds = now.busy_seconds / minibatches;
+  default_device()->measure_busy_time(false);
   device.forward_flops = flops / (row.train ? 3 : 1) / minibatches;
   device.weight_bytes = weight_bytes(run.parameters());
   return flops / (run.words() - before);

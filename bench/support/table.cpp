@@ -25,6 +25,7 @@ struct Options {
   double seconds = 1;
   int runs = 1;
   double host_us = 0;  ///< 0: as measured
+  GpuRange range;
   bool counts_devices = false;
 };
 
@@ -108,7 +109,7 @@ void measure_all(const std::vector<Row>& rows, const Options& options, const Mea
       if (on_device) {
         const double host =
             options.host_us > 0 ? options.host_us / 1e6 : result.device.host_seconds;
-        all.back().update(device_columns(rows[i], result, host));
+        all.back().update(device_columns(rows[i], result, host, options.range));
       }
       print(all.back());
       if (!options.json_file.empty()) {
@@ -116,7 +117,7 @@ void measure_all(const std::vector<Row>& rows, const Options& options, const Mea
       }
     }
   }
-  if (on_device) print_device_table(default_device()->name(), all);
+  if (on_device) print_device_table(default_device()->name(), all, options.range);
 }
 
 void run(int argc, char** argv, const TableProgram& program) {
@@ -134,7 +135,10 @@ void run(int argc, char** argv, const TableProgram& program) {
       "seconds", po::value(&chosen.seconds)->default_value(chosen.seconds), "how long a run takes");
   if (program.counts_devices) {
     options.add_options()("host-us", po::value(&chosen.host_us),
-                          "microseconds of the host per minibatch, for the prediction");
+                          "microseconds of the host per minibatch, for the prediction")(
+        "constants", po::value<std::string>()->value_name("FILE"),
+        "predict from what the program constants wrote to this file (default: from the range of an "
+        "H100 in bench/support/gpu_model.h)");
   }
   po::variables_map values;
   if (!read_command_line(argc, argv, options, values)) return;
@@ -144,6 +148,9 @@ void run(int argc, char** argv, const TableProgram& program) {
   check_range("seconds", chosen.seconds, 0.001, 3600);
   check_range("runs", chosen.runs, 1, 1000);
   if (values.contains("host-us")) check_range("host-us", chosen.host_us, 0.001, 1e9);
+  if (values.contains("constants")) {
+    chosen.range = read_constants(values["constants"].as<std::string>());
+  }
   if (!chosen.json_file.empty()) detail::AtomicFile writable(chosen.json_file);
   std::vector<Row> rows;
   const std::regex wanted(chosen.filter);

@@ -2,6 +2,11 @@
 #include "bench/support/gpu_model.h"
 
 #include <gtest/gtest.h>
+#include <stdlib.h>
+
+#include <fstream>
+
+#include "dynet_like/core/errors.h"
 
 namespace dynet_like::bench {
 namespace {
@@ -43,6 +48,44 @@ TEST(GpuModelTest, EveryWaitCosts) {
   EXPECT_DOUBLE_EQ(predict_seconds(kGpu, {.waits = 1}, {.waits = 2}, 0), 15);
   // A wait is no work of the device: the host is not beside it.
   EXPECT_DOUBLE_EQ(predict_seconds(kGpu, {.waits = 1}, {}, 3), 8);
+}
+
+TEST(GpuModelTest, ConstantsTravelInFiles) {
+  const Gpu gpu = gpu_of(to_json(kGpu));
+  EXPECT_EQ(to_json(gpu), to_json(kGpu));
+  EXPECT_EQ(gpu.launch_seconds, 2);
+  EXPECT_EQ(gpu.host_call_seconds, 3);
+  const std::string file = std::string(::getenv("TMPDIR")) + "/constants.json";
+  std::ofstream(file) << nlohmann::json{{"device", "cuda:0"}, {"gpu", to_json(kGpu)}};
+  const GpuRange range = read_constants(file);
+  EXPECT_TRUE(range.is_measured);
+  EXPECT_EQ(to_json(range.fast), to_json(kGpu));
+  EXPECT_EQ(to_json(range.slow), to_json(kGpu));
+  EXPECT_FALSE(GpuRange().is_measured);
+}
+
+TEST(GpuModelTest, ConstantsThatMakeNoSenseAreErrors) {
+  nlohmann::json json = to_json(kGpu);
+  const auto error_of = [&]() -> std::string {
+    try {
+      gpu_of(json);
+    } catch (const UsageError& error) {
+      return error.what();
+    }
+    return "nothing was thrown";
+  };
+  json["wait_seconds"] = 0;
+  EXPECT_EQ(error_of(), "need a number above 0 for wait_seconds; got 0");
+  json["wait_seconds"] = "long";
+  EXPECT_EQ(error_of(), "need a number above 0 for wait_seconds; got none");
+  json.erase("wait_seconds");
+  EXPECT_EQ(error_of(), "need a number above 0 for wait_seconds; got none");
+  const std::string folder = ::getenv("TMPDIR");
+  EXPECT_THROW(read_constants(folder + "/none.json"), FileError);
+  for (const char* const text : {"", "{", "[]", "{}", R"({"gpu": 3})"}) {
+    std::ofstream(folder + "/bad.json") << text;
+    EXPECT_THROW(read_constants(folder + "/bad.json"), UsageError) << text;
+  }
 }
 
 TEST(GpuModelTest, ThereIsARange) {

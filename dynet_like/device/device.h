@@ -70,6 +70,11 @@ class Device {
   /// use for it. Throws DeviceError if cuBLAS is wanted and not there.
   virtual void set_large_products(LargeProducts /*how*/) {}
 
+  /// From now on, until it is told otherwise, counts().busy_seconds is what the device took for the
+  /// submissions that it has done, measured on the device: from the first copy of each to its last
+  /// kernel. That costs two events each. For benchmarks.
+  virtual void measure_busy_time(bool /*wanted*/) {}
+
   virtual DeviceCounts counts() const { return {}; }
 };
 

@@ -13,6 +13,7 @@ struct DeviceCounts {
   std::uint64_t synchronisations = 0;  ///< waits of the host for the device
   std::uint64_t allocations = 0, bytes_in_use = 0, peak_bytes = 0;
   std::uint64_t fallbacks = 0;  ///< batches of ops without a kernel there, run on the CPU
+  double busy_seconds = 0;      ///< while Device::measure_busy_time is on
 };
 
 }  // namespace dynet_like

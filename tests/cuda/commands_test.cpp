@@ -196,6 +196,36 @@ TEST_F(CommandsTest, TheDeviceBeginsWhileItIsAskedForMore) {
   runtime_.wait();
 }
 
+TEST_F(CommandsTest, BusyTimeIsThatOfSubmissions) {
+  float* const sum = make({1, 2});
+  const auto submit = [&] {
+    add(sum, 2, {sum + 0}, SumStart::zero);
+    commands_.submit();
+  };
+  submit();
+  runtime_.wait();
+  EXPECT_EQ(commands_.busy_seconds(), 0) << "nobody asked for it";
+  commands_.measure_busy_time(true);
+  submit();
+  EXPECT_EQ(commands_.busy_seconds(), 0) << "the device has not come to it";
+  runtime_.wait();
+  const double once = commands_.busy_seconds();
+  EXPECT_GT(once, 0);
+  runtime_.zero(sum, 8);  // is no submission
+  runtime_.wait();
+  EXPECT_EQ(commands_.busy_seconds(), once);
+  // More than may be under way without a look at them.
+  const std::uint64_t waits = runtime_.counts().synchronisations;
+  for (int i = 0; i < 60; ++i) submit();
+  EXPECT_EQ(runtime_.counts().synchronisations, waits);
+  for (int i = 0; i < 600; ++i) submit();
+  runtime_.wait();
+  EXPECT_GT(commands_.busy_seconds(), once);
+  commands_.measure_busy_time(false);
+  submit();
+  EXPECT_EQ(commands_.busy_seconds(), 0);
+}
+
 TEST_F(CommandsTest, AnErrorLeavesItUsable) {
   float *const a = make({1, 2}), *const b = make({10, 20});
   for (int i = 0; i < 3; ++i) {

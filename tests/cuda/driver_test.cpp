@@ -147,6 +147,34 @@ TEST_F(DriverTest, ObjectsLiveAsLongAsTheyAreUsed) {
   EXPECT_HAS(std::string(cudaGetErrorString(cudaErrorUnknown)), "need an event that lives");
 }
 
+TEST_F(DriverTest, TimedMarksTellWhatTheDeviceTook) {
+  const Mark first = runtime_.make_mark(MarkKind::timed);
+  const Mark last = runtime_.make_mark(MarkKind::timed);
+  const Mark plain = runtime_.make_mark();
+  const auto error_between = [&](Mark a, Mark b) {
+    return message_of<DeviceError>([&] { runtime_.seconds_between(a, b); });
+  };
+  EXPECT_HAS(error_between(first, last), "need events that tell times and are passed");
+  runtime_.mark(first);
+  launch(4, add_one, there_);
+  runtime_.mark(last);
+  runtime_.mark(plain);
+  EXPECT_HAS(error_between(first, last), "need events that tell times and are passed");
+  runtime_.wait();
+  const double seconds = runtime_.seconds_between(first, last);
+  EXPECT_GT(seconds, 0);
+  EXPECT_EQ(runtime_.seconds_between(first, first), 0);
+  EXPECT_HAS(error_between(first, plain), "need events that tell times and are passed");
+  // What comes later does not change it, and marks that are free are used again by their kind.
+  launch(4, add_one, there_);
+  runtime_.wait();
+  EXPECT_EQ(runtime_.seconds_between(first, last), seconds);
+  runtime_.free_mark(plain);
+  runtime_.free_mark(last);
+  EXPECT_EQ(runtime_.make_mark(MarkKind::timed), last);
+  EXPECT_EQ(runtime_.make_mark(), plain);
+}
+
 TEST_F(DriverTest, TheDeviceOfTheThreadIsLeftAsItIs) {
   host::set_device_count(2);
   EXPECT_EQ(Runtime::names(), (std::vector<std::string>{"cuda-host", "cuda-host:1"}));

@@ -154,11 +154,13 @@ void Commands::submit() {
   const RuntimeUse use(runtime_);
   try {
     find_free_staging();
+    if (busy_time_) busy_time_->begin_submission();
     current_->upload();
     runtime_.loans().begin_calls();
     calls_.run(runtime_);
     runtime_.loans().end_calls();
     current_->end_reading();
+    if (busy_time_) busy_time_->end_submission();
   } catch (...) {
     runtime_.loans().end_calls();
     calls_.clear();

@@ -6,11 +6,13 @@
 #include <map>
 #include <memory>
 #include <new>
+#include <optional>
 #include <span>
 #include <type_traits>
 #include <vector>
 
 #include "dynet_like/core/memory.h"
+#include "dynet_like/device/cuda/busy_time.h"
 #include "dynet_like/device/cuda/launch.h"
 #include "dynet_like/device/cuda/runtime.h"
 #include "dynet_like/device/cuda/staging.h"
@@ -111,6 +113,12 @@ class Commands : public Workspace {
   void finish_sums();
 
   void submit();
+  /// From now on, or no longer; and what it took since then.
+  void measure_busy_time(bool wanted) {
+    busy_time_.reset();
+    if (wanted) busy_time_.emplace(runtime_);
+  }
+  double busy_seconds() { return busy_time_ ? busy_time_->seconds() : 0; }
   /// Submits the first dozen calls, then twice as many, then always four dozen, so that the device
   /// begins while its commands are still being asked for.
   void end_call() {
@@ -164,6 +172,7 @@ class Commands : public Workspace {
   std::size_t largest_ = 0;          ///< bytes of that
   Arena scratch_;
   LargeProducts large_products_ = LargeProducts::exact;
+  std::optional<BusyTime> busy_time_;  ///< if somebody wants to know
 
   // Sums that have not been launched.
   DType sums_dtype_ = DType::f32;

@@ -115,10 +115,15 @@ class CudaDevice final : public Device {
     if (how == LargeProducts::library) shared_->runtime.open_products();
     shared_->commands.set_large_products(how);
   }
+  void measure_busy_time(bool wanted) override {
+    const Lock lock(shared_->mutex);
+    shared_->commands.measure_busy_time(wanted);
+  }
   DeviceCounts counts() const override {
     const Lock lock(shared_->mutex);
     DeviceCounts counts = shared_->runtime.counts();
     counts.fallbacks = shared_->fallbacks;
+    counts.busy_seconds = shared_->commands.busy_seconds();
     return counts;
   }
 

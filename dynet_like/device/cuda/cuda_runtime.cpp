@@ -82,7 +82,8 @@ struct Runtime::Implementation {
   bool is_busy = false;  ///< something was begun that nobody has waited for
   cudaStream_t stream = nullptr;
   std::vector<cudaEvent_t> marks;
-  std::vector<Mark> free_marks;  ///< with room for all
+  std::vector<MarkKind> kinds;      ///< of these
+  std::vector<Mark> free_marks[2];  ///< by MarkKind, with room for all
   Cublas cublas{};
   cublasHandle_t products = nullptr;
   void* workspace = nullptr;
@@ -323,9 +324,10 @@ void Runtime::wait() {
   check_work(cudaStreamSynchronize(implementation_->stream), "cudaStreamSynchronize");
 }
 
-Mark Runtime::make_mark() {
+Mark Runtime::make_mark(MarkKind kind) {
   std::vector<cudaEvent_t>& marks = implementation_->marks;
-  std::vector<Mark>& free = implementation_->free_marks;
+  std::vector<MarkKind>& kinds = implementation_->kinds;
+  std::vector<Mark>& free = implementation_->free_marks[static_cast<int>(kind)];
   if (!free.empty()) {
     const Mark mark = free.back();
     free.pop_back();
@@ -333,13 +335,18 @@ Mark Runtime::make_mark() {
   }
   const RuntimeUse use(*this);
   make_room(marks);
+  make_room(kinds);
   free.reserve(marks.capacity());
   cudaEvent_t event = nullptr;
-  check(cudaEventCreateWithFlags(&event, cudaEventDisableTiming), "cudaEventCreateWithFlags");
+  const unsigned flags = kind == MarkKind::timed ? cudaEventDefault : cudaEventDisableTiming;
+  check(cudaEventCreateWithFlags(&event, flags), "cudaEventCreateWithFlags");
   marks.push_back(event);
+  kinds.push_back(kind);
   return static_cast<Mark>(marks.size() - 1);
 }
-void Runtime::free_mark(Mark mark) noexcept { implementation_->free_marks.push_back(mark); }
+void Runtime::free_mark(Mark mark) noexcept {
+  implementation_->free_marks[static_cast<int>(implementation_->kinds[mark])].push_back(mark);
+}
 
 void Runtime::mark(Mark mark) {
   const RuntimeUse use(*this);
@@ -359,6 +366,15 @@ void Runtime::wait_for(Mark mark) {
   const RuntimeUse use(*this);
   ++counts_.synchronisations;
   check_work(cudaEventSynchronize(implementation_->marks[mark]), "cudaEventSynchronize");
+}
+
+double Runtime::seconds_between(Mark first, Mark last) {
+  const RuntimeUse use(*this);
+  const std::vector<cudaEvent_t>& marks = implementation_->marks;
+  float milliseconds = 0;
+  check_work(cudaEventElapsedTime(&milliseconds, marks[first], marks[last]),
+             "cudaEventElapsedTime");
+  return double{milliseconds} / 1e3;
 }
 
 }  // namespace dynet_like::detail::cuda

@@ -39,6 +39,8 @@ struct KernelCall {
 
 /// A point among what was begun.
 using Mark = unsigned;
+/// Whether a mark tells when the device came to it, which costs it a little.
+enum class MarkKind : std::uint8_t { plain, timed };
 
 /// c = a b + beta c, column-major, as a library computes it: a is [rows, inner], or [inner, rows]
 /// if it is transposed; b is [inner, columns], or [columns, inner].
@@ -98,13 +100,15 @@ class Runtime {
 
   /// Waits for all that was begun.
   void wait();
-  Mark make_mark();
+  Mark make_mark(MarkKind kind = MarkKind::plain);
   void free_mark(Mark mark) noexcept;
   /// Puts a mark behind all that was begun; from where it was before it is taken away.
   void mark(Mark mark);
   /// Whether all before it is done; also if it was never put anywhere.
   bool has_passed(Mark mark);
   void wait_for(Mark mark);
+  /// What the device took from one timed mark to a later one, both of which it has passed.
+  double seconds_between(Mark first, Mark last);
 
   const DeviceCounts& counts() const { return counts_; }
   /// Of the memory that its kernels touch.

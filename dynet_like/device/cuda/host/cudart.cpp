@@ -174,9 +174,10 @@ cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
   });
 }
 
-cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned) {
+cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned flags) {
   return Driver::get().call([&] {
     *event = make_object<CUevent_st>(host::current_device());
+    (*event)->is_timed = flags != cudaEventDisableTiming;
     Driver::get().events.insert(*event);
   });
 }
@@ -199,6 +200,8 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
     driver.need_current("cudaEventRecord", event->device);
     event->stream = stream;
     event->at = stream->queued();
+    event->passed = {};
+    driver.note_times(stream);
   });
 }
 cudaError_t cudaEventQuery(cudaEvent_t event) {
@@ -216,6 +219,21 @@ cudaError_t cudaEventSynchronize(cudaEvent_t event) {
     driver.need_event("cudaEventSynchronize", event);
     if (event->stream == nullptr) return;
     driver.wait_until(event->stream, event->at);
+  });
+}
+
+cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t first, cudaEvent_t last) {
+  Driver& driver = Driver::get();
+  return driver.call([&] {
+    const char* const what = "cudaEventElapsedTime";
+    for (const cudaEvent_t event : {first, last}) {
+      driver.need_event(what, event);
+      if (!event->is_timed || event->stream == nullptr || event->stream->done < event->at) {
+        throw DeviceError("[" + std::string(what) +
+                          "] need events that tell times and are passed; got another");
+      }
+    }
+    *milliseconds = std::chrono::duration<float, std::milli>(last->passed - first->passed).count();
   });
 }
 

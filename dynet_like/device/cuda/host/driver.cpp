@@ -130,7 +130,10 @@ void Driver::run_until(cudaStream_t stream, std::uint64_t done) {
   if (stream->done >= done) return;
   memory_.open();
   try {
-    while (stream->done < done) run_first(stream);
+    while (stream->done < done) {
+      run_first(stream);
+      note_times(stream);
+    }
     memory_.check();
   } catch (const std::exception& wrong) {
     // What follows a fault does not happen.
@@ -156,6 +159,15 @@ void Driver::run_first(cudaStream_t stream) {
   }
   work.run(work);
   for (Work* const later : beside) later->digest = digest_of(later->here, later->size);
+}
+
+void Driver::note_times(cudaStream_t stream) {
+  for (const cudaEvent_t event : events) {
+    const bool is_there = event->stream == stream && event->at == stream->done;
+    if (event->is_timed && is_there && event->passed == decltype(event->passed)()) {
+      event->passed = std::chrono::steady_clock::now();
+    }
+  }
 }
 
 void Driver::wait_until(cudaStream_t stream, std::uint64_t done) {

@@ -8,6 +8,7 @@
 #include <cuda_runtime.h>
 #include <sys/types.h>
 
+#include <chrono>
 #include <list>
 #include <map>
 #include <memory>
@@ -59,6 +60,8 @@ struct CUevent_st {
   int device = 0;
   CUstream_st* stream = nullptr;  ///< where it was recorded last
   std::uint64_t at = 0;           ///< it is passed when so much was done
+  bool is_timed = false;
+  std::chrono::steady_clock::time_point passed;  ///< when, if it is timed; {}: not yet
 };
 
 namespace dynet_like::detail::cuda::host {
@@ -108,6 +111,8 @@ class Driver {
   /// The same, and throws what went wrong.
   void wait_until(cudaStream_t stream, std::uint64_t done);
   void run_all();
+  /// Of timed events that the stream has just come to.
+  void note_times(cudaStream_t stream);
   /// Whether queued work still needs these bytes of this process.
   bool is_in_use(const void* at, std::size_t size) const;
 

@@ -1,0 +1,77 @@
+// A device with what lies behind it, for programs that measure or try single calls.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <vector>
+
+#include "dynet_like/device/cuda/cuda_device.h"
+
+namespace dynet_like::bench::gpu {
+
+namespace cuda = detail::cuda;
+
+/// The device that --device or the environment names, opened a second time. Throws UsageError if it
+/// is the CPU.
+class Access {
+ public:
+  Access();
+  ~Access();
+  Access(const Access&) = delete;
+  Access& operator=(const Access&) = delete;
+
+  cuda::Runtime& runtime() { return shared_->runtime; }
+  cuda::Commands& commands() { return shared_->commands; }
+  detail::Queue& queue() { return *queue_; }
+  /// Kernels run on the CPU: sizes are to be small, and times mean nothing.
+  bool is_emulated() const { return is_emulated_; }
+
+  /// Memory of the device that lives as long as this, or until it is freed.
+  void* make(std::size_t bytes);
+  void free(void* memory);
+  float* put(const std::vector<float>& numbers);
+  std::vector<float> get(const float* there, std::size_t count);
+
+ private:
+  std::shared_ptr<cuda::Shared> shared_;
+  std::unique_ptr<detail::Queue> queue_;
+  bool is_emulated_ = false;
+  std::vector<void*> memory_;
+};
+
+/// Numbers from -1 to 1.
+std::vector<float> draw(std::size_t count, unsigned seed);
+
+/// A product of a matrix [rows, inner] and `columns` right sides that lie one behind the other:
+/// as an op of the library, W x; its gradient for x, W' dy; and its gradient for W, dy x'.
+class Product {
+ public:
+  Product(Access& access, std::size_t rows, std::size_t inner, std::size_t columns);
+  ~Product();
+  Product(const Product&) = delete;
+  Product& operator=(const Product&) = delete;
+
+  enum Kind { forward, gradient, outer };
+  /// Asks for one, by the library's own kernels or by cuBLAS, without submitting it.
+  void ask(Kind kind, bool by_cublas);
+
+  double flops() const { return 2.0 * static_cast<double>(rows_ * inner_ * columns_); }
+  /// What `ask` computes, and how many numbers.
+  const float* result(Kind kind) const { return results_[kind]; }
+  std::size_t result_size(Kind kind) const;
+  float *w, *x, *dy;
+
+ private:
+  cuda::LibraryProduct library_product(Kind kind) const;
+  void ask_own(Kind kind);
+
+  Access& access_;
+  std::size_t rows_, inner_, columns_;
+  ops::Signature type_;
+  float* results_[3];
+  std::vector<const void*> x_places_, dy_places_;
+  std::vector<void*> dx_places_;
+  std::vector<std::uint8_t> add_;
+};
+
+}  // namespace dynet_like::bench::gpu
