@@ -242,7 +242,10 @@ std::vector<ProductCosts> Measures::products(std::size_t rows, std::size_t inner
              repeats;
     };
     const char* const names[] = {"W x", "W' dy", "dy x'"};
-    all.push_back({names[kind], rows, inner, columns, product.flops(), seconds(false),
+    const std::uint64_t before = access_.commands().product_terms();
+    product.ask(kind, false);
+    const auto terms = static_cast<double>(access_.commands().product_terms() - before);
+    all.push_back({names[kind], rows, inner, columns, product.flops(), terms, seconds(false),
                    has_cublas_ ? seconds(true) : 0});
   }
   return all;
@@ -262,7 +265,9 @@ Gpu gpu_of(const CallCosts& calls, const std::vector<CopyCosts>& copies,
   gpu.bus_bytes_per_second = static_cast<double>(largest.bytes) / largest.to_device;
   for (const ProductCosts& product : products) {
     if (product.kind != products[0].kind || product.columns > kColumns) continue;
-    gpu.flops_per_second = product.flops / std::max(kShortest, product.own - calls.device_launch);
+    const double own = std::max(kShortest, product.own - calls.device_launch);
+    if (product.columns == 1) gpu.term_seconds = own / product.terms;
+    gpu.flops_per_second = product.flops / own;
   }
   return gpu;
 }

@@ -32,7 +32,8 @@ struct CopyCosts {
 struct ProductCosts {
   std::string kind;
   std::size_t rows = 0, inner = 0, columns = 0;
-  double flops = 0, own = 0, cublas = 0;  ///< seconds; 0: there is no cuBLAS
+  double flops = 0, terms = 0;  ///< one by one in a thread
+  double own = 0, cublas = 0;   ///< seconds; 0: there is no cuBLAS
 };
 
 class Measures {

@@ -8,7 +8,7 @@ namespace {
 constexpr std::uint64_t DeviceCounts::*kCounters[] = {
     &DeviceCounts::launches,       &DeviceCounts::copies_to_device, &DeviceCounts::bytes_to_device,
     &DeviceCounts::copies_to_host, &DeviceCounts::bytes_to_host,    &DeviceCounts::synchronisations,
-    &DeviceCounts::allocations,    &DeviceCounts::fallbacks};
+    &DeviceCounts::allocations,    &DeviceCounts::fallbacks,        &DeviceCounts::product_terms};
 
 GpuWork gpu_work(const PhaseWork& phase, double flops, double memory_bytes) {
   return {phase.launches,
@@ -16,7 +16,8 @@ GpuWork gpu_work(const PhaseWork& phase, double flops, double memory_bytes) {
           memory_bytes,
           phase.copies_to_device + phase.copies_to_host,
           phase.bytes_to_device + phase.bytes_to_host,
-          phase.synchronisations};
+          phase.synchronisations,
+          phase.product_terms};
 }
 
 }  // namespace
@@ -44,7 +45,8 @@ PhaseWork mean(const DeviceCounts& sum, double minibatches) {
   return {per_minibatch(sum.launches),        per_minibatch(sum.copies_to_device),
           per_minibatch(sum.bytes_to_device), per_minibatch(sum.copies_to_host),
           per_minibatch(sum.bytes_to_host),   per_minibatch(sum.synchronisations),
-          per_minibatch(sum.allocations),     per_minibatch(sum.fallbacks)};
+          per_minibatch(sum.allocations),     per_minibatch(sum.fallbacks),
+          per_minibatch(sum.product_terms)};
 }
 
 PhaseWork operator+(const PhaseWork& a, const PhaseWork& b) {
@@ -55,7 +57,8 @@ PhaseWork operator+(const PhaseWork& a, const PhaseWork& b) {
           a.bytes_to_host + b.bytes_to_host,
           a.synchronisations + b.synchronisations,
           a.allocations + b.allocations,
-          a.fallbacks + b.fallbacks};
+          a.fallbacks + b.fallbacks,
+          a.product_terms + b.product_terms};
 }
 
 double DeviceWork::predicted_seconds(const Gpu& gpu, double host) const {

@@ -20,7 +20,8 @@ constexpr Constant kConstants[] = {{"launch_seconds", &Gpu::launch_seconds},
                                    {"flops_per_second", &Gpu::flops_per_second},
                                    {"bus_bytes_per_second", &Gpu::bus_bytes_per_second},
                                    {"wait_seconds", &Gpu::wait_seconds},
-                                   {"host_call_seconds", &Gpu::host_call_seconds}};
+                                   {"host_call_seconds", &Gpu::host_call_seconds},
+                                   {"term_seconds", &Gpu::term_seconds}};
 
 }  // namespace
 
@@ -56,7 +57,8 @@ GpuRange read_constants(const std::filesystem::path& file) {
 double busy_seconds(const Gpu& gpu, const GpuWork& work) {
   const double memory = work.memory_bytes / gpu.bytes_per_second;
   const double products = work.flops / gpu.flops_per_second;
-  return (work.launches + work.copies) * gpu.launch_seconds + std::max(memory, products) +
+  const double chains = work.product_terms * gpu.term_seconds;
+  return (work.launches + work.copies) * gpu.launch_seconds + std::max({memory, products, chains}) +
          work.bus_bytes / gpu.bus_bytes_per_second;
 }
 

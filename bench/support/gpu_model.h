@@ -16,10 +16,11 @@ struct Gpu {
   double bus_bytes_per_second;
   double wait_seconds;       ///< from the end of a kernel until the host goes on
   double host_call_seconds;  ///< of the host, for a launch or copy and the lists that it needs
+  double term_seconds;       ///< of a product, for each term that its threads add one by one
 };
 // Kernels of few blocks reach a part of the memory's speed and a small part of the arithmetic.
-inline constexpr Gpu kFast{2e-6, 3.0e12, 40e12, 25e9, 8e-6, 2e-6};
-inline constexpr Gpu kSlow{3.5e-6, 1.5e12, 10e12, 12e9, 20e-6, 5e-6};
+inline constexpr Gpu kFast{2e-6, 3.0e12, 40e12, 25e9, 8e-6, 2e-6, 8e-9};
+inline constexpr Gpu kSlow{3.5e-6, 1.5e12, 10e12, 12e9, 20e-6, 5e-6, 20e-9};
 
 /// Between which ends a prediction lies. With measured constants both are the same.
 struct GpuRange {
@@ -40,17 +41,19 @@ struct GpuWork {
   double memory_bytes = 0;  ///< that kernels read and write
   double copies = 0, bus_bytes = 0;
   double waits = 0;
+  double product_terms = 0;  ///< of the longest chain of each product, added up
 };
 
 /// Seconds that the device is busy with a phase:
 ///
-///   (launches + copies) * launch + max(memory_bytes / bandwidth, flops / peak) + bus_bytes / bus
+///   (launches + copies) * launch + bus_bytes / bus
+///     + max(memory_bytes / bandwidth, flops / peak, product_terms * term)
 ///
 /// Everything is in one stream, where a kernel begins when the one before it has ended. So the
 /// fixed costs of kernels and copies add up, and come on top of what the kernels do. Inside a
-/// kernel, memory and arithmetic go on at the same time: the slower one counts. (The maximum is
-/// that of the sums, since the amounts per kernel are not known: it is at most the sum of the
-/// kernels' maxima.)
+/// kernel, memory and arithmetic go on at the same time: the slower one counts. A product of few
+/// columns is neither, but waits for one tile after the other. (The maximum is that of the sums,
+/// since the amounts per kernel are not known: it is at most the sum of the kernels' maxima.)
 double busy_seconds(const Gpu& gpu, const GpuWork& work);
 
 /// Seconds that the host needs to ask for a phase.

@@ -11,11 +11,11 @@
 namespace dynet_like::bench {
 namespace {
 
-// A launch takes 2, a byte of memory 1/10, an operation 1/100, a byte over the bus 1, a wait 5, and
-// the host 3 to ask for a launch or copy.
-constexpr Gpu kGpu{2, 10, 100, 1, 5, 3};
+// A launch takes 2, a byte of memory 1/10, an operation 1/100, a byte over the bus 1, a wait 5, the
+// host 3 to ask for a launch or copy, and a term of a product 1/2.
+constexpr Gpu kGpu{2, 10, 100, 1, 5, 3, 0.5};
 // The same with a host that takes no time.
-constexpr Gpu kAlone{2, 10, 100, 1, 5, 0};
+constexpr Gpu kAlone{2, 10, 100, 1, 5, 0, 0.5};
 
 TEST(GpuModelTest, LaunchesAndCopiesAddUp) {
   EXPECT_DOUBLE_EQ(busy_seconds(kGpu, {}), 0);
@@ -29,6 +29,11 @@ TEST(GpuModelTest, TheSlowerOfMemoryAndArithmeticCounts) {
   EXPECT_DOUBLE_EQ(busy_seconds(kGpu, {.flops = 500, .memory_bytes = 40}), 5);
   EXPECT_DOUBLE_EQ(busy_seconds(kGpu, {.flops = 500, .memory_bytes = 60}), 6);
   EXPECT_DOUBLE_EQ(busy_seconds(kGpu, {.launches = 1, .flops = 500, .memory_bytes = 60}), 8);
+}
+
+TEST(GpuModelTest, ProductsOfFewColumnsWaitForTheirTerms) {
+  EXPECT_DOUBLE_EQ(busy_seconds(kGpu, {.flops = 500, .product_terms = 9}), 5);
+  EXPECT_DOUBLE_EQ(busy_seconds(kGpu, {.flops = 500, .product_terms = 12}), 6);
 }
 
 TEST(GpuModelTest, TheHostWorksBesideTheDevice) {
@@ -89,7 +94,8 @@ TEST(GpuModelTest, ConstantsThatMakeNoSenseAreErrors) {
 }
 
 TEST(GpuModelTest, ThereIsARange) {
-  const GpuWork forward{100, 1.2e9, 33e6, 1, 250e3, 1}, rest{150, 2.4e9, 66e6, 1, 500e3, 0};
+  const GpuWork forward{100, 1.2e9, 33e6, 1, 250e3, 1, 1000},
+      rest{150, 2.4e9, 66e6, 1, 500e3, 0, 2000};
   EXPECT_LT(2 * predict_seconds(kFast, forward, rest, 0), predict_seconds(kSlow, forward, rest, 0));
   EXPECT_NEAR(busy_seconds(kFast, forward) * 1e6, 202 + 30 + 10, 1e-9);
 }

@@ -7,7 +7,8 @@ namespace dynet_like {
 
 /// What a device was asked to do since it was opened. The CPU counts nothing.
 struct DeviceCounts {
-  std::uint64_t launches = 0;  ///< of kernels, and of library products
+  std::uint64_t launches = 0;       ///< of kernels, and of library products
+  std::uint64_t product_terms = 0;  ///< of its products, those that a thread adds one by one
   std::uint64_t copies_to_device = 0, bytes_to_device = 0;
   std::uint64_t copies_to_host = 0, bytes_to_host = 0;
   std::uint64_t synchronisations = 0;  ///< waits of the host for the device

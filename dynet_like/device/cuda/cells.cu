@@ -52,24 +52,25 @@ struct BlockOfGates {
 // Calls launch.operator()<Tile>(shape, shift) if one launch is to do all. A tile must have at least
 // a vector of every gate: 1 << shift elements.
 template <class Tile, class T, class Launch>
-bool in_joined_tiles_of(GatheredProducts<T>& products, unsigned gates, const Launch& launch) {
+bool in_joined_tiles_of(Commands& commands, GatheredProducts<T>& products, unsigned gates,
+                        const Launch& launch) {
   const unsigned elements = std::bit_floor(Tile::rows / gates);
   if (elements < kVector<T>) return false;
-  const std::size_t blocks = products.place_blocks(gates * elements, Tile::columns);
-  launch.template operator()<Tile>(
-      early({launch_size(blocks / products.size()), 1, 1, kWarp, products.most_chunks()}),
-      std::countr_zero(elements));
+  Shape shape = products.shape_in_warps(commands, gates * elements, Tile::columns);
+  shape.blocks_x /= static_cast<unsigned>(products.size());  // each has all products of its part
+  launch.template operator()<Tile>(shape, std::countr_zero(elements));
   return true;
 }
 template <class T, class Launch>
-bool in_joined_tiles(GatheredProducts<T>& products, unsigned gates, const Launch& launch) {
+bool in_joined_tiles(Commands& commands, GatheredProducts<T>& products, unsigned gates,
+                     const Launch& launch) {
   using Tiles = WarpTiles<T>;
   if (products.size() == 0 || !products.all_joined()) return false;
   const TileSize size = products.tile_size();
   return (size == TileSize::tiny &&
-          in_joined_tiles_of<typename Tiles::Tiny>(products, gates, launch)) ||
+          in_joined_tiles_of<typename Tiles::Tiny>(commands, products, gates, launch)) ||
          (size <= TileSize::small &&
-          in_joined_tiles_of<typename Tiles::Small>(products, gates, launch));
+          in_joined_tiles_of<typename Tiles::Small>(commands, products, gates, launch));
 }
 
 // ---------------------------------------------------------------------------------------- LSTM
@@ -139,7 +140,7 @@ void lstm_forward(const ForwardCall& call) {
   T *const out = static_cast<T*>(call.out), *const saved = static_cast<T*>(call.saved);
   const unsigned gates = layout.rows / layout.hidden;
   const bool joined =
-      in_joined_tiles(products, gates, [&]<class Tile>(const Shape& shape, int shift) {
+      in_joined_tiles(commands, products, gates, [&]<class Tile>(const Shape& shape, int shift) {
         commands.launch_cooperating(shape, multiply_lstm_items<Tile, T>, layout, shift,
                                     products.stage_products(commands),
                                     products.stage_factors(commands), cells, out, saved);
@@ -270,11 +271,12 @@ void gru_forward(const ForwardCall& call) {
   add_affine(products, call, layout.of_h, sums_h);
   if (layout.has_x()) add_affine(products, call, layout.of_x, sums_x);
   T *const out = static_cast<T*>(call.out), *const saved = static_cast<T*>(call.saved);
-  const bool joined = in_joined_tiles(products, 3, [&]<class Tile>(const Shape& shape, int shift) {
-    commands.launch_cooperating(shape, multiply_gru_items<Tile, T>, layout.hidden, shift,
-                                products.stage_products(commands), layout.has_x(),
-                                products.stage_factors(commands), call.in[2], out, saved);
-  });
+  const bool joined =
+      in_joined_tiles(commands, products, 3, [&]<class Tile>(const Shape& shape, int shift) {
+        commands.launch_cooperating(shape, multiply_gru_items<Tile, T>, layout.hidden, shift,
+                                    products.stage_products(commands), layout.has_x(),
+                                    products.stage_factors(commands), call.in[2], out, saved);
+      });
   if (joined) return;
   products.launch(commands, false);
   launch_each(commands, count, gru_items<T>, layout.hidden, count, sums_h, sums_x, call.in[2], out,

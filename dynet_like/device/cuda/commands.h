@@ -89,6 +89,9 @@ class Commands : public Workspace {
     append_launch(shape, Threads::cooperating, kernel, static_cast<Parameters>(arguments)...);
   }
   void multiply(const LibraryProduct& product);
+  /// Asks for a product whose threads have chains of so many terms; this only counts.
+  void count_terms(std::size_t terms) { product_terms_ += terms; }
+  std::uint64_t product_terms() const { return product_terms_; }
   LargeProducts large_products() const { return large_products_; }
   void set_large_products(LargeProducts how) { large_products_ = how; }
   void copy(void* to, const void* from, std::size_t size);
@@ -172,6 +175,7 @@ class Commands : public Workspace {
   std::size_t largest_ = 0;          ///< bytes of that
   Arena scratch_;
   LargeProducts large_products_ = LargeProducts::exact;
+  std::uint64_t product_terms_ = 0;
   std::optional<BusyTime> busy_time_;  ///< if somebody wants to know
 
   // Sums that have not been launched.

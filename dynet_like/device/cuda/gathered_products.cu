@@ -161,12 +161,15 @@ bool GatheredProducts<T>::all_joined() const {
 }
 
 template <class T>
-unsigned GatheredProducts<T>::most_chunks() const {
-  unsigned chunks = 1;
+Shape GatheredProducts<T>::shape_in_warps(Commands& commands, unsigned rows, unsigned columns) {
+  unsigned chunks = 1, terms = 0;
   for (const GatheredProduct<T>& product : products_) {
-    chunks = std::max(chunks, Chunks(product.terms).count);
+    const Chunks own(product.terms);
+    chunks = std::max(chunks, own.count);
+    terms = std::max(terms, own.length);
   }
-  return chunks;
+  commands.count_terms(terms);
+  return early({launch_size(place_blocks(rows, columns)), 1, 1, kWarp, chunks});
 }
 
 template <class T>
@@ -180,6 +183,9 @@ TileSize GatheredProducts<T>::tile_size() {
 template <class T>
 template <class Tile>
 void GatheredProducts<T>::launch_tiles(Commands& commands, bool transposed) {
+  unsigned terms = 0;
+  for (const GatheredProduct<T>& product : products_) terms = std::max(terms, product.terms);
+  commands.count_terms(terms);
   const Shape shape = early({launch_size(place_blocks<Tile>()), 1, 1, Tile::threads});
   commands.launch_cooperating(
       shape, transposed ? multiply_in_blocks<Tile, true, T> : multiply_in_blocks<Tile, false, T>,
@@ -189,7 +195,7 @@ void GatheredProducts<T>::launch_tiles(Commands& commands, bool transposed) {
 template <class T>
 template <class Tile>
 void GatheredProducts<T>::launch_warp_tiles(Commands& commands, bool transposed) {
-  const Shape shape = early({launch_size(place_blocks<Tile>()), 1, 1, kWarp, most_chunks()});
+  const Shape shape = shape_in_warps(commands, Tile::rows, Tile::columns);
   commands.launch_cooperating(
       shape, transposed ? multiply_in_warps<Tile, true, T> : multiply_in_warps<Tile, false, T>,
       stage_products(commands), static_cast<unsigned>(products_.size()), stage_factors(commands));

@@ -53,10 +53,9 @@ class GatheredProducts {
   /// Whether every matrix is that of all items.
   bool all_joined() const;
   TileSize tile_size();
-  unsigned most_chunks() const;
-  /// For kernels that go on with the results: numbers the blocks, each with `rows` x `columns`
-  /// results, and returns how many there are.
-  std::size_t place_blocks(unsigned rows, unsigned columns);
+  /// For a kernel that computes each chunk in a warp: numbers the blocks, each with `rows` x
+  /// `columns` results.
+  Shape shape_in_warps(Commands& commands, unsigned rows, unsigned columns);
   const GatheredProduct<T>* stage_products(Commands& commands) const {
     return commands.stage(products_.data(), products_.size());
   }
@@ -65,6 +64,7 @@ class GatheredProducts {
   }
 
  private:
+  std::size_t place_blocks(unsigned rows, unsigned columns);
   template <class Tile>
   std::size_t place_blocks() {
     return place_blocks(Tile::rows, Tile::columns);

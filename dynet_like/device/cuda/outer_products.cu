@@ -178,6 +178,7 @@ void launch_tiles(Commands& commands, DType dtype, const OuterProducts& call) {
   const std::size_t length = ceil_divide(ceil_divide(n, wanted), Tile::depth) * Tile::depth;
   const std::size_t chunks = ceil_divide(n, length);
 
+  commands.count_terms(std::min(n, length));
   T* const sum = static_cast<T*>(call.sum);
   T* const to = chunks == 1 ? sum : commands.elements<T>(chunks * size);
   commands.launch_cooperating(early({launch_size(tiles * chunks), 1, 1, Tile::threads}),
