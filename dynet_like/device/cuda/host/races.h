@@ -46,7 +46,7 @@ class Races {
   Races(const Races&) = delete;
   Races& operator=(const Races&) = delete;
 
-  /// Of every launch it is looked where its accesses lie; whether they are races only of some.
+  /// Whether accesses lie within values is looked at always; whether they are races costs more.
   void begin_launch(bool looks_for_races) {
     ++moment.launch;
     looks_ = looks_for_races;
