@@ -167,8 +167,13 @@ TEST_F(LoansTest, SumsSeeWhatHeldWhenTheyWereAskedFor) {
   commands_.add_all(DType::f32, sum, 5, {&addend, nullptr, 1}, SumStart::there);
   ask_to_write(small, 4);
   EXPECT_EQ(error_of_asked(), kNothing);
-  commands_.add_all(DType::f32, sum, 6, {&addend, nullptr, 1}, SumStart::there);
-  EXPECT_HAS(error_of_asked(), kNeed + "read of 4 bytes");
+  std::string error =
+      kNothing;  // other tests may have launched it often: then not all are looked at
+  for (int i = 0; i < 8 && error == kNothing; ++i) {
+    commands_.add_all(DType::f32, sum, 6, {&addend, nullptr, 1}, SumStart::there);
+    error = error_of_asked();
+  }
+  EXPECT_HAS(error, kNeed + "read of 4 bytes");
   runtime_.free(sum);
 }
 

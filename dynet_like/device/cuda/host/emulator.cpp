@@ -71,10 +71,12 @@ void Emulator::execute(const Shape& shape, Threads threads, const Kernel& kernel
     }
   };
   // To look for races in all of them would make programs that train for long three times as slow.
-  constexpr std::uint64_t kFirst = 16, kOneOf = 64;
   const std::uint64_t before = launches_[kernel.code]++;
-  const Running running(threads == Threads::cooperating ? &block_ : nullptr, &races_);
-  races_.begin_launch(before < kFirst || before % kOneOf == 0, shape.waits);
+  const bool looks_for_races = before < 16 || before % 64 == 0;
+  const bool looks = looks_for_races || before < 256 || before % 8 == 0;
+  const Running running(threads == Threads::cooperating ? &block_ : nullptr,
+                        looks ? &races_ : nullptr);
+  races_.begin_launch(looks_for_races, shape.waits);
   Sequence sequence(blocks, schedule_.order, random_);
   for (std::uint64_t b = 0; b < blocks; ++b) {
     const std::uint64_t at = sequence.next();

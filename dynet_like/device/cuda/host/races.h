@@ -46,7 +46,7 @@ class Races {
   Races(const Races&) = delete;
   Races& operator=(const Races&) = delete;
 
-  /// Of every launch it is looked where its accesses lie; whether they are races only of some.
+  /// Whether accesses lie within values is looked at always; whether they are races costs more.
   /// `must_wait`: it may begin before those before it have ended, and no thread may touch the
   /// device's memory before it has waited for them.
   void begin_launch(bool looks_for_races, bool must_wait) {
