@@ -63,7 +63,8 @@ const Op matrix_product = [] {
   Op op;
   op.name = "matrix_product";
   op.role = Role::product;
-  op.formula = "W x, a chain of fused multiply-adds over the columns of W per element, on GPUs up to four";
+  op.formula =
+      "W x, a chain of fused multiply-adds over the columns of W per element, on GPUs up to four";
   op.min_inputs = op.max_inputs = 2;
   op.batching.join = [](unsigned input, Attributes) {
     return input == 0 ? Join::broadcast : Join::stacked;
@@ -82,7 +83,9 @@ const Op affine_transform = [] {
   Op op;
   op.name = "affine_transform";
   op.role = Role::product;
-  op.formula = "(W1 x1 + W2 x2 + ...) + b, a chain over the columns of all W per element, on GPUs up to four";
+  op.formula =
+      "(W1 x1 + W2 x2 + ...) + b, a chain over the columns of all W per element, on GPUs up to "
+      "four";
   op.min_inputs = 3;
   op.max_inputs = 33;  // sixteen products
   op.batching.join = [](unsigned input, Attributes) {

@@ -308,7 +308,13 @@ void run_launch(Work& work) {
 
 cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t* config, const void* kernel, void**) {
   Driver& driver = Driver::get();
-  const auto& [blocks, threads, shared_bytes, stream, attributes, attribute_count] = *config;
+  // By place: the words of kernels have two of the names.
+  const auto& [blocks, threads, shared_bytes, queue, attributes, attribute_count] = *config;
+  const cudaStream_t stream = queue;
+  Shape shape{blocks.x, blocks.y, blocks.z, threads.x, threads.y};
+  for (unsigned i = 0; i < attribute_count; ++i) {
+    shape.waits = attributes[i].val.programmaticStreamSerializationAllowed != 0;
+  }
   const auto& function = *static_cast<const host::Function*>(kernel);
   return driver.call([&] {
     driver.need_stream("cudaLaunchKernelExC", stream);
@@ -317,10 +323,6 @@ cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t* config, const void* ke
       if (pointer == nullptr || driver.memory().holds(pointer, 0)) continue;
       throw DeviceError(
           "[launch] need arguments that are null or addresses of the device; got another");
-    }
-    Shape shape{blocks.x, blocks.y, blocks.z, threads.x, threads.y};
-    for (unsigned i = 0; i < attribute_count; ++i) {
-      shape.waits = attributes[i].val.programmaticStreamSerializationAllowed != 0;
     }
     host::check_shape(shape);
     Work work;
