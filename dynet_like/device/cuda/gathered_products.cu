@@ -30,10 +30,11 @@ constexpr std::size_t kEnoughBlocks = 128;
 // Tiny tiles are for no more than this, where time is latency.
 constexpr std::size_t kMostTinyBlocks = 264;
 
-// Where a result goes and what is added to it.
+// Where a result goes, and what is added to it: first the bias, then what is there.
 template <class T>
 struct ResultPlace {
   T* to = nullptr;  // null if it is not wanted
+  T* partial = nullptr;
   const T* bias = nullptr;
   bool add = false;
 
@@ -41,12 +42,14 @@ struct ResultPlace {
                          unsigned column) {
     const ColumnPlace place = place_of(product, part, column);
     const std::size_t at = std::size_t{place.column} * product.rows + part.row + row;
+    const std::size_t in_block = std::size_t{place.item} * product.rows * product.columns + at;
     if (product.out != nullptr) {
-      to = product.out + std::size_t{place.item} * product.rows * product.columns + at;
+      to = partial = product.out + in_block;
     } else {
       to = product.to.template at<T>(place.item);
       if (to == nullptr) return;
       to += at;
+      partial = product.partial + in_block;
       add = product.to.add[place.item] != 0;
     }
     if (!product.has_bias) return;
@@ -66,10 +69,12 @@ __device__ void finish_chunk(Accumulators<Tile>& results, const GatheredProduct<
     const auto add = [&](const T* from) {
       T there[Tile::group_rows];
       get_vector<Tile::group_rows>(from, count, there);
-      for (unsigned i = 0; i < Tile::group_rows; ++i) group[i] = group[i] + there[i];
+      for (unsigned i = 0; i < Tile::group_rows; ++i) group[i] = there[i] + group[i];
     };
-    if (place.add || !first) add(place.to);
-    if (last && place.bias != nullptr) add(place.bias);
+    if (!first) add(place.partial);
+    if (!last) return put_vector<Tile::group_rows>(group, place.partial, count);
+    if (place.bias != nullptr) add(place.bias);
+    if (place.add) add(place.to);
     put_vector<Tile::group_rows>(group, place.to, count);
   });
 }
@@ -120,8 +125,9 @@ __global__ void __launch_bounds__(kWarp* kMostChunks, Tile::blocks_at_once)
     if (row >= part.rows || column >= part.columns) continue;
     const ResultPlace<T> place(product, part, row, column);
     if (place.to == nullptr) continue;
-    const T sum = sums.at(row, column, place.add ? place.to : nullptr);
-    *place.to = place.bias == nullptr ? sum : sum + *place.bias;
+    T sum = sums.at(row, column);
+    if (place.bias != nullptr) sum = *place.bias + sum;
+    put(sum, place.to, place.add);
   }
 }
 
@@ -184,7 +190,12 @@ template <class T>
 template <class Tile>
 void GatheredProducts<T>::launch_tiles(Commands& commands, bool transposed) {
   unsigned terms = 0;
-  for (const GatheredProduct<T>& product : products_) terms = std::max(terms, product.terms);
+  for (GatheredProduct<T>& product : products_) {
+    terms = std::max(terms, product.terms);
+    if (product.out != nullptr || Chunks(product.terms).count == 1) continue;
+    const std::size_t size = std::size_t{product.rows} * product.columns;
+    product.partial = commands.elements<T>(size * product.items);
+  }
   commands.count_terms(terms);
   const Shape shape = early({launch_size(place_blocks<Tile>()), 1, 1, Tile::threads});
   commands.launch_cooperating(

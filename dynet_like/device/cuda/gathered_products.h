@@ -32,6 +32,7 @@ struct GatheredProduct {
   unsigned first_factor = 0, factor_count = 0, terms = 0;
   bool is_joined = true;  ///< all items have the same matrices, and their columns are one product
   unsigned first_block = 0, row_tiles = 0, column_tiles = 0;
+  T* partial = nullptr;  ///< sums of the first chunks, one item behind the other, if `out` is null
 };
 
 /// Tiles for few, some and many columns.

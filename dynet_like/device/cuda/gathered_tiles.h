@@ -240,11 +240,9 @@ class ChunkSums {
     __syncthreads();
   }
 
-  /// The sum of an element. `start`, if there is any, is added after the first chunk.
-  __device__ T at(unsigned line, unsigned column, const T* start = nullptr) const {
+  __device__ T at(unsigned line, unsigned column) const {
     const T* const from = sums_ + column * Tile::rows + line;
     T sum = from[0];
-    if (start != nullptr) sum = *start + sum;
     for (unsigned c = 1; c < count_; ++c) sum = sum + from[c * kSize];
     return sum;
   }
