@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "dynet_like/core/errors.h"
-#include "dynet_like/device/cuda/commands.h"
+#include "dynet_like/device/cuda/cuda_device.h"
 #include "dynet_like/device/cuda/host/order.h"
 #include "dynet_like/dynet_like.h"
 #include "dynet_like/exec/block_pool.h"
@@ -19,26 +19,6 @@ namespace {
 
 const std::string kNothing = "nothing was thrown";
 const std::string kNeed = "[cuda-host] need accesses within values; got a ";
-
-// As the library's devices have it.
-class LendingMemory final : public MemorySource {
- public:
-  explicit LendingMemory(Runtime& runtime) : runtime_(runtime) {}
-  std::byte* allocate(std::size_t size) override {
-    return static_cast<std::byte*>(runtime_.allocate(size));
-  }
-  void free(std::byte* memory, std::size_t) noexcept override { runtime_.free(memory); }
-  std::size_t gap() const override { return Loans::kGap; }
-  void lend(const std::byte* memory, std::size_t size) override {
-    runtime_.loans().lend(memory, size);
-  }
-  void take_back(const std::byte* memory, std::size_t size) noexcept override {
-    runtime_.loans().take_back(memory, size);
-  }
-
- private:
-  Runtime& runtime_;
-};
 
 __global__ void write_at(float* to, unsigned at) { to[at] = 1; }
 __global__ void read_at(const float* from, unsigned at, float* to) { *to = from[at]; }
@@ -59,7 +39,7 @@ class LoansTest : public testing::Test {
   }
 
   Runtime runtime_{0};
-  const std::shared_ptr<LendingMemory> memory_ = std::make_shared<LendingMemory>(runtime_);
+  const std::shared_ptr<MemorySource> memory_ = own_memory(runtime_);
   Commands commands_{runtime_, memory_};
   Arena arena_{memory_};
 };

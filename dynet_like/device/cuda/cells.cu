@@ -1,5 +1,5 @@
 // Kernels of ops: LSTM and GRU cells. The products of all gates are one launch, what is pointwise
-// another; for few columns of an LSTM it is the same one.
+// another; for few columns it is the same one.
 #include <bit>
 
 #include "dynet_like/device/cuda/affine.h"

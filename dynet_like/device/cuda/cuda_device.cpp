@@ -51,7 +51,6 @@ class DeviceMemory final : public MemorySource {
   std::vector<std::byte*> freed_;  // with room for all that is in use
 };
 
-// Scratch memory and lists of the commands themselves.
 class OwnMemory final : public MemorySource {
  public:
   explicit OwnMemory(Runtime& runtime) : runtime_(runtime) {}
@@ -137,14 +136,17 @@ class CudaDevice final : public Device {
 
 }  // namespace
 
-Shared::Shared(unsigned device)
-    : runtime(device), commands(runtime, std::make_shared<OwnMemory>(runtime)) {}
+std::shared_ptr<MemorySource> own_memory(Runtime& runtime) {
+  return std::make_shared<OwnMemory>(runtime);
+}
+
+Shared::Shared(unsigned device) : runtime(device), commands(runtime, own_memory(runtime)) {}
 
 const void* Shared::ones(DType dtype, std::size_t size) {
   std::vector<Block>& blocks = ones_[static_cast<int>(dtype)];
   if (blocks.empty() || blocks.back().size() < size * size_of(dtype)) {
     const std::size_t count = std::max<std::size_t>(2 * size, 1024);
-    Block block(count * size_of(dtype), std::make_shared<OwnMemory>(runtime));
+    Block block(count * size_of(dtype), own_memory(runtime));
     if (dtype == DType::f32) {
       const std::vector<float> ones(count, 1.0f);
       commands.write(block.data(), ones.data(), block.size());

@@ -32,6 +32,8 @@ struct Shared {
   std::vector<Block> ones_[2];  ///< by DType
 };
 
+/// Scratch memory and lists of the commands themselves, which the runtime must outlive.
+std::shared_ptr<MemorySource> own_memory(Runtime& runtime);
 std::unique_ptr<Queue> make_queue(std::shared_ptr<Shared> shared);
 std::unique_ptr<Reading> make_reading(std::shared_ptr<Shared> shared);
 std::unique_ptr<Updates> make_updates(std::shared_ptr<Shared> shared);
