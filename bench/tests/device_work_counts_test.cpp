@@ -14,7 +14,7 @@
 namespace dynet_like::bench {
 namespace {
 
-constexpr unsigned kSamples = 16;
+constexpr unsigned kSamples = 8;
 constexpr unsigned kHidden = 12;  // as in work_counts_test.cpp
 /// Minibatches until memory of all kinds is there.
 constexpr int kWarmUp = 3;
@@ -36,7 +36,7 @@ constexpr std::array kQuantities = {
 };
 
 constexpr const char* kHead =
-    R"(# What the first 16 instances of every model of bench/models ask of a device, with layers of 12
+    R"(# What the first 8 instances of every model of bench/models ask of a device, with layers of 12
 # numbers, in the fourth minibatch: forward, backward and update by gradient descent.
 #
 # The test DeviceWorkCounts fails where a row asks for more (bytes to the device: 1 % more), and
