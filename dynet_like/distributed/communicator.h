@@ -1,9 +1,11 @@
 // Communicator: the processes that train together, as each of them sees them.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <stdexcept>
 #include <string>
@@ -21,6 +23,10 @@ struct RankError : std::runtime_error {
 class Communicator {
  public:
   using Bytes = std::vector<std::byte>;
+  struct Message {
+    unsigned from = 0;
+    Bytes bytes;
+  };
   /// Seconds that went by in calls so far: until the last rank had come, and from then on.
   struct Times {
     double waiting = 0, transfer = 0;
@@ -33,6 +39,8 @@ class Communicator {
 
   virtual unsigned rank() const = 0;
   virtual unsigned size() const = 0;
+  /// How long a rank waits for others.
+  virtual std::chrono::duration<double> time_limit() const { return std::chrono::minutes(10); }
   /// For people: "rank 1 (process 4711 on node2)".
   virtual std::string name(unsigned rank) const = 0;
 
@@ -43,6 +51,14 @@ class Communicator {
   virtual void all_to_all(std::span<const Bytes> to, std::vector<Bytes>& from) = 0;
   /// The same bytes to all ranks.
   virtual void all_gather(std::span<const std::byte> mine, std::vector<Bytes>& all) = 0;
+
+  /// Messages from one rank to another, which may be itself; those of a pair arrive in their order.
+  /// Both return at once, and bytes move only within calls. Another thread than the one that makes
+  /// the calls above may make these, while no other call is made.
+  virtual void send(unsigned to, Bytes bytes) = 0;
+  virtual std::optional<Message> receive() = 0;
+  /// Whether something that was sent has not been handed over.
+  virtual bool is_sending() = 0;
 
   /// Ends all ranks, for one that cannot go on. With MPI it does not return.
   virtual void fail(const std::string& why) = 0;

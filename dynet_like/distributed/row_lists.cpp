@@ -25,6 +25,15 @@ RowList::RowList(const ParameterStorage& table, const Gradients::Rows* rows)
   table.device().read(values_.data(), rows->values.data(), values_.size());
 }
 
+RowList::RowList(const ParameterStorage& table, std::vector<std::uint32_t> rows)
+    : rows_(std::move(rows)), entry_bytes_(bytes_of_entry(table)) {
+  const auto* const from = static_cast<const std::byte*>(table.tensor().data());
+  values_.reserve(rows_.size() * entry_bytes_);
+  for (const std::uint32_t row : rows_) {
+    append_bytes(values_, from + row * entry_bytes_, entry_bytes_);
+  }
+}
+
 void RowList::append_places(Communicator::Bytes& bytes,
                             std::span<const std::uint32_t> places) const {
   const auto count = static_cast<std::uint32_t>(places.size());
@@ -63,6 +72,14 @@ void RowList::put_into(Gradients& gradients, const ParameterStorage& table) cons
   Gradients::Rows& rows = gradients.rows(table);
   rows.touch(table, rows_);
   table.device().write(rows.values.data(), values_.data(), values_.size());
+}
+
+void RowList::put_into(ParameterStorage& table) const {
+  auto* const to = static_cast<std::byte*>(table.tensor().data());
+  for (std::size_t i = 0; i < rows_.size(); ++i) {
+    std::memcpy(to + rows_[i] * entry_bytes_, &values_[i * entry_bytes_], entry_bytes_);
+    table.values_written(rows_[i] * table.entry_size(), table.entry_size());
+  }
 }
 
 std::span<const std::byte> RowReader::take(std::size_t size) {

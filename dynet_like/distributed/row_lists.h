@@ -1,4 +1,4 @@
-// Rows of a table's gradient, as bytes that ranks exchange.
+// Rows of a table, or of its gradient, as bytes that ranks exchange.
 #pragma once
 
 #include <cstddef>
@@ -17,6 +17,8 @@ class RowList {
   RowList() = default;
   /// All that there are; null: none.
   RowList(const ParameterStorage& table, const Gradients::Rows* rows);
+  /// The values of these rows.
+  RowList(const ParameterStorage& table, std::vector<std::uint32_t> rows);
 
   /// As many rows as `takes(row)` says: their number, then which they are, then their values.
   template <class Takes>
@@ -36,6 +38,9 @@ class RowList {
   void sort();
   /// They become all that these gradients have of the table.
   void put_into(Gradients& gradients, const ParameterStorage& table) const;
+  /// They become values of the table.
+  void put_into(ParameterStorage& table) const;
+  const std::vector<std::uint32_t>& rows() const { return rows_; }
 
  private:
   friend class RowReader;
@@ -49,14 +54,14 @@ class RowList {
 /// Reads what append_to() has written, list by list.
 class RowReader {
  public:
-  explicit RowReader(const Communicator::Bytes& bytes) : rest_(bytes) {}
+  explicit RowReader(std::span<const std::byte> bytes) : rest_(bytes) {}
 
   /// Throws RankError unless there is a list of this table.
   RowList read(const ParameterStorage& table);
-
- private:
+  /// What stands between lists. Throws RankError unless there are so many bytes.
   std::span<const std::byte> take(std::size_t size);
 
+ private:
   std::span<const std::byte> rest_;
 };
 

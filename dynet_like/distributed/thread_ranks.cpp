@@ -2,22 +2,21 @@
 #include "dynet_like/distributed/thread_ranks.h"
 
 #include <condition_variable>
+#include <deque>
 #include <mutex>
 
 #include <fmt/format.h>
 
 #include "dynet_like/core/errors.h"
+#include "dynet_like/distributed/elapsed.h"
 
 namespace dynet_like {
 
 namespace {
 
+using detail::seconds_since;
 using Clock = std::chrono::steady_clock;
 using Bytes = Communicator::Bytes;
-
-double seconds_since(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
 
 /// What a rank sends: something for each rank, or one thing for all. Whoever reads it keeps it
 /// alive.
@@ -26,13 +25,15 @@ using Sent = std::shared_ptr<const std::vector<Bytes>>;
 /// Rounds: all lay out what they send, all take what is for them. A rank may be in the next round
 /// while others still take from this one, so there are two tables.
 struct Meeting {
-  explicit Meeting(unsigned count) : tables{std::vector<Sent>(count), std::vector<Sent>(count)} {}
+  explicit Meeting(unsigned count)
+      : tables{std::vector<Sent>(count), std::vector<Sent>(count)}, messages(count) {}
 
   std::mutex mutex;
   std::condition_variable changed;
   std::vector<Sent> tables[2];  ///< by rank; of rounds with even and odd numbers
   unsigned came = 0;
   std::uint64_t round = 0;
+  std::vector<std::deque<Communicator::Message>> messages;  ///< to each rank
   std::string failure;
 };
 
@@ -44,6 +45,7 @@ class ThreadRank final : public Communicator {
 
   unsigned rank() const override { return rank_; }
   unsigned size() const override { return static_cast<unsigned>(meeting_->tables[0].size()); }
+  std::chrono::duration<double> time_limit() const override { return limit_; }
   std::string name(unsigned rank) const override { return fmt::format("rank {} (thread)", rank); }
 
   void all_to_all(std::span<const Bytes> to, std::vector<Bytes>& from) override {
@@ -52,6 +54,21 @@ class ThreadRank final : public Communicator {
   void all_gather(std::span<const std::byte> mine, std::vector<Bytes>& all) override {
     exchange({Bytes(mine.begin(), mine.end())}, all);
   }
+
+  void send(unsigned to, Bytes bytes) override {
+    const std::lock_guard lock(meeting_->mutex);
+    meeting_->messages.at(to).push_back({rank_, std::move(bytes)});
+  }
+  std::optional<Message> receive() override {
+    const std::lock_guard lock(meeting_->mutex);
+    std::deque<Message>& mine = meeting_->messages[rank_];
+    if (mine.empty() && !meeting_->failure.empty()) throw RankError(meeting_->failure);
+    if (mine.empty()) return {};
+    Message first = std::move(mine.front());
+    mine.pop_front();
+    return first;
+  }
+  bool is_sending() override { return false; }
 
   void fail(const std::string& why) override {
     const std::lock_guard lock(meeting_->mutex);

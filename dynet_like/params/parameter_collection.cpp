@@ -1,6 +1,7 @@
 // ParameterCollection: names, layout and first values.
 #include "dynet_like/params/parameter_collection.h"
 
+#include <cstring>
 #include <utility>
 
 #include "dynet_like/core/errors.h"
@@ -67,22 +68,35 @@ std::shared_ptr<ParameterStorage> ParameterCollection::add(const Dim& dim, bool 
     throw ShapeError("[ParameterCollection] need at least one element and no minibatch; got " +
                      to_string(dim));
   }
-  auto parameter = std::make_shared<ParameterStorage>();
   unsigned& uses = uses_of(name);
-  parameter->name = full_name(name, uses);
-  if (find(parameter->name) != nullptr) {
-    throw UsageError("[ParameterCollection] need a new name; \"" + parameter->name + "\" is taken");
+  const std::string full = full_name(name, uses);
+  if (find(full) != nullptr) {
+    throw UsageError("[ParameterCollection] need a new name; \"" + full + "\" is taken");
   }
+  auto parameter = make(full, dim, is_table);
+  // Every parameter has a stretch of the seed's sequence for itself.
+  Random random(storage_->seed, static_cast<std::uint64_t>(parameter->index + 1) << 40);
+  init.initialize(parameter->tensor_to_fill(), random);
+  parameter->values_written();
+  take(parameter);
+  ++uses;
+  return parameter;
+}
+
+std::shared_ptr<ParameterStorage> ParameterCollection::make(const std::string& full_name,
+                                                            const Dim& dim, bool is_table) const {
+  auto parameter = std::make_shared<ParameterStorage>();
+  parameter->name = full_name;
   parameter->dim = dim;
   parameter->dtype = storage_->dtype;
   parameter->is_table = is_table;
   parameter->layout = storage_->layout;
   parameter->values.allocate(*device(), dim.size() * size_of(storage_->dtype), !is_table);
   parameter->index = storage_->all.size();
-  // Every parameter has a stretch of the seed's sequence for itself.
-  Random random(storage_->seed, static_cast<std::uint64_t>(parameter->index + 1) << 40);
-  init.initialize(parameter->tensor_to_fill(), random);
-  parameter->values_written();
+  return parameter;
+}
+
+void ParameterCollection::take(const std::shared_ptr<ParameterStorage>& parameter) {
   CollectionLayout& layout = *storage_->layout;
   CollectionLayout::Entry entry = {layout.dense_size, parameter->size(), parameter->rows(),
                                    parameter->entry_size(), parameter->name};
@@ -91,10 +105,23 @@ std::shared_ptr<ParameterStorage> ParameterCollection::add(const Dim& dim, bool 
   storage_->by_name.emplace(parameter->name, parameter->index);
   // From here on nothing fails.
   layout.entries.push_back(std::move(entry));
-  if (!is_table) layout.dense_size += (dim.size() + 15) / 16 * 16;
+  if (!parameter->is_table) layout.dense_size += (parameter->size() + 15) / 16 * 16;
   storage_->all.push_back(parameter);
-  ++uses;
-  return parameter;
+}
+
+ParameterCollection ParameterCollection::copy() const {
+  ParameterCollection result(storage_->seed, dtype(), device());
+  for (const auto& from : storages()) {
+    from->refresh_rows();
+    const auto to = result.make(from->name, from->dim, from->is_table);
+    to->updated = from->updated;
+    to->frozen = from->frozen;
+    std::memcpy(to->tensor_to_fill().data(), from->tensor().data(),
+                from->size() * size_of(from->dtype));
+    to->values_written();
+    result.take(to);
+  }
+  return result;
 }
 
 std::vector<std::shared_ptr<ParameterStorage>> ParameterCollection::storages() const {

@@ -50,6 +50,10 @@ class ParameterCollection {
   /// A collection whose parameters belong to this one too.
   ParameterCollection add_subcollection(const std::string& name = "");
 
+  /// A collection of its own that begins with the same full names, shapes and values, and the same
+  /// flags; nothing is shared with this one.
+  ParameterCollection copy() const;
+
   const std::string& get_fullname() const { return path_->name; }
   /// The parameters and tables of this (sub)collection, in the order of their creation.
   std::vector<std::shared_ptr<ParameterStorage>> storages() const;
@@ -78,6 +82,9 @@ class ParameterCollection {
   std::string full_name(const std::string& name, unsigned uses) const;
   std::shared_ptr<ParameterStorage> add(const Dim& dim, bool is_table, const ParameterInit& init,
                                         const std::string& name);
+  std::shared_ptr<ParameterStorage> make(const std::string& full_name, const Dim& dim,
+                                         bool is_table) const;
+  void take(const std::shared_ptr<ParameterStorage>& parameter);
 
   std::shared_ptr<detail::CollectionStorage> storage_;
   std::shared_ptr<Path> path_;

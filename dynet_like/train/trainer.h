@@ -124,6 +124,10 @@ class Trainer {
   /// call of any other member. Throws UsageError while averages stand in for the parameters, as
   /// load_state() does.
   TrainerState state();
+  /// A trainer of copies of the parameters, in a collection of their own, with the same settings
+  /// and state. Throws UsageError while averages stand in for the parameters.
+  std::unique_ptr<Trainer> copy();
+  const ParameterCollection& parameters() const { return collection_; }
   /// Goes on from a state. Throws UsageError, before anything is changed, unless it is of the same
   /// kind of trainer with the same constants and fits the parameters.
   void load_state(const TrainerState& state);

@@ -93,6 +93,21 @@ TrainerState Trainer::state() {
   return state;
 }
 
+std::unique_ptr<Trainer> Trainer::copy() {
+  TrainerState from = state();
+  std::unique_ptr<Trainer> result(new Trainer(collection_.copy(), learning_rate, rule_));
+  result->cycle_ = cycle_;
+  result->set_groups(groups_.all());
+  for (TrainerState::Moment& moment : from.moments) {
+    moment.parameter = result->collection_.find(moment.parameter->name);
+  }
+  for (TrainerState::Average& average : from.averages) {
+    average.parameter = result->collection_.find(average.parameter->name);
+  }
+  result->load_state(from);
+  return result;
+}
+
 void Trainer::check(const TrainerState& state) const {
   if (state.kind != kind()) {
     throw UsageError(

@@ -97,6 +97,11 @@ int train(const Options& options) {
   AdamTrainer trainer(parameters);
   trainer.enable_clipping(options.real("clip"));
   nn::TrainingOptions training = options.training("characters", "nats per character");
+  if (options.whole("staleness") > 0 || options.whole("backup-ranks") > 0) {
+    throw UsageError(
+        "need processes that share each minibatch, whose states go on in the next; got "
+        "--staleness or --backup-ranks");
+  }
   training.mean_losses = true;
   training.better = nn::Better::smaller;
   training.score_text = [](double nats) { return fmt::format("{:.4f}", nats); };

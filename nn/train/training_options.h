@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "dynet_like/distributed/communicator.h"
+#include "dynet_like/distributed/turns.h"
 #include "dynet_like/io/model_file.h"
 #include "nn/train/group_schedule.h"
 #include "nn/train/schedules.h"
@@ -55,6 +56,11 @@ struct TrainingOptions {
   /// are, and a checkpoint goes on with another number. Rank 0 alone writes files and prints; on
   /// another machine it needs the same checkpoint to resume.
   std::shared_ptr<Communicator> ranks = {};
+  /// Ranks that do not wait for each other after every minibatch: each trains on whole ones, and
+  /// takes the next when it is done, so that slow ranks take fewer. Bits then depend on the ranks
+  /// and on chance. Parameters must be on the CPU, tables be updated lazily and not decay. A
+  /// staleness of 0 without backup ranks is the same as none: ranks share each minibatch.
+  std::optional<Relaxation> relaxation = {};
 
   /// A folder, made if need be, for the best model, the checkpoint and the learning curve; without
   /// one the best model is kept in memory, and nothing can be resumed.

@@ -91,13 +91,20 @@ void TrainingRun::end() {
 }
 
 void TrainingRun::set_learning_rate() {
-  if (!options_.schedule) return;
-  const std::uint64_t step = options_.schedule_by_epoch ? progress_.epochs : progress_.updates;
-  trainer_.learning_rate = options_.schedule->rate(step) * progress_.plateau.scale;
+  if (options_.schedule) trainer_.learning_rate = scheduled_rate(progress_.updates);
+}
+
+float TrainingRun::scheduled_rate(std::uint64_t update) const {
+  const std::uint64_t step = options_.schedule_by_epoch ? progress_.epochs : update;
+  return options_.schedule->rate(step) * progress_.plateau.scale;
 }
 
 Random TrainingRun::order_random() const {
   return stream(options_.seed, Purpose::order, progress_.epochs, 0);
+}
+
+Random TrainingRun::minibatch_random() const {
+  return stream(options_.seed, Purpose::minibatch, progress_.epochs, position_);
 }
 
 TrainingRun::MinibatchRange TrainingRun::minibatches(std::span<const std::uint32_t> sizes) {
@@ -143,11 +150,15 @@ TrainingRun::MinibatchRange TrainingRun::begin_minibatches(Minibatches list) {
   minibatches_ = std::move(list);
   progress_.order = order;
   position_ = progress_.minibatches;
+  if (is_relaxed()) {
+    server_.emplace(ranks_, trainer_, *options_.relaxation, position_, minibatches_.size());
+  }
   return MinibatchRange(*this);
 }
 
 // Whether there is another one.
 bool TrainingRun::begin_minibatch() {
+  if (server_) return begin_relaxed_minibatch();
   if (position_ == minibatches_.size()) {
     phase_ = Phase::trained;
     return false;
@@ -156,7 +167,7 @@ bool TrainingRun::begin_minibatch() {
     if (!checkpoint_.empty()) save();
     return false;
   }
-  random_ = stream(options_.seed, Purpose::minibatch, progress_.epochs, position_);
+  random_ = minibatch_random();
   if (shared_) {
     shared_->begin(minibatches_[position_], costs_);
     random_.number_samples_from(shared_->first_sample());
@@ -171,6 +182,10 @@ const std::vector<std::uint32_t>& TrainingRun::samples() const {
 }
 
 void TrainingRun::end_minibatch() {
+  if (server_) {
+    in_minibatch_ = false;
+    return;
+  }
   // The last minibatch of an update may have been passed over.
   if (pending_.minibatches > 0 && update_is_due()) make_due_update();
   in_minibatch_ = false;
@@ -185,6 +200,7 @@ void TrainingRun::end_minibatch() {
 // Also after a break and an exception.
 void TrainingRun::end_minibatches() {
   in_minibatch_ = false;
+  server_.reset();
   drop_pending();
   progress_.seconds += bar_->seconds();
   trained_seconds_ += bar_->seconds();
@@ -224,6 +240,7 @@ float TrainingRun::finite_loss(Minibatch& batch) const {
 float TrainingRun::update(Minibatch& batch, std::size_t losses) {
   check_in_minibatch();
   check_cleared(batch);
+  if (server_) return update_relaxed(batch, losses);
   if (shared_) return update_shared(batch, losses);
   try {
     const float loss = finite_loss(batch);
@@ -245,11 +262,11 @@ float TrainingRun::update(Minibatch& batch, std::size_t losses) {
 
 void TrainingRun::update(const Gradients& gradients, double loss, std::size_t losses) {
   check_in_minibatch();
-  if (shared_) {
+  if (shared_ || server_) {
     throw UsageError(
-        fmt::format("[TrainingRun] need update(minibatch) to sum gradients by shards; got "
-                    "gradients for {} shards",
-                    options_.shards));
+        fmt::format("[TrainingRun] need update(minibatch) where ranks or shards train together; "
+                    "got gradients for {} ranks and {} shards",
+                    ranks_->size(), options_.shards));
   }
   try {
     gradients_.add(gradients);

@@ -17,6 +17,7 @@
 
 #include "dynet_like/core/random.h"
 #include "dynet_like/distributed/communicator.h"
+#include "dynet_like/distributed/parameter_server.h"
 #include "dynet_like/graph/minibatch.h"
 #include "dynet_like/io/safetensors.h"
 #include "dynet_like/train/trainer.h"
@@ -166,6 +167,7 @@ class TrainingRun {
   void set_learning_rate();
   MinibatchRange begin_minibatches(Minibatches list);
   Random order_random() const;
+  Random minibatch_random() const;
   bool begin_minibatch();
   const std::vector<std::uint32_t>& samples() const;
   void end_minibatch();
@@ -179,7 +181,15 @@ class TrainingRun {
   void make_update(const Gradients& gradients);
   void drop_pending();
 
-  bool is_shared() const { return options_.shards > 1; }
+  bool is_relaxed() const;
+  bool begin_relaxed_minibatch();
+  bool finish_relaxed_minibatches();
+  void show_begun(std::size_t first, std::size_t end);
+  float update_relaxed(Minibatch& batch, std::size_t losses);
+  std::string relaxed_shares_of_time() const;
+  float scheduled_rate(std::uint64_t update) const;
+
+  bool is_shared() const { return options_.shards > 1 && !is_relaxed(); }
   bool wants_to_stop() const { return stopped_ || (watch_ && watch_->interrupted()); }
   void begin_sharing();
   void check_alike();
@@ -226,6 +236,8 @@ class TrainingRun {
   Minibatches minibatches_;           // of this epoch
   std::vector<std::uint32_t> costs_;  // of their samples; empty: all the same
   std::optional<SharedMinibatch> shared_;
+  std::optional<ParameterServer> server_;  // while ranks train without waiting for each other
+  ParameterServer::Report relaxed_;        // of the last epoch in which they did
   // Where the time of an epoch's minibatches went.
   struct RankTimes {
     Communicator::Times before, after;

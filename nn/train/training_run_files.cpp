@@ -75,9 +75,13 @@ void TrainingRun::check_options() const {
   };
   need(options_.batch_size > 0, "a batch size above 0", "0");
   need(options_.accumulate > 0, "1 minibatch per update or more", "0");
-  need(options_.shards >= ranks_->size(),
+  need(is_relaxed() || options_.shards >= ranks_->size(),
        "a shard for each rank (a run that has begun with fewer goes on with fewer ranks)",
        fmt::format("{} for {} ranks", options_.shards, ranks_->size()));
+  if (is_relaxed()) options_.relaxation->check(ranks_->size());
+  need(!is_relaxed() || options_.accumulate == 1,
+       "1 minibatch per update where ranks do not wait for each other",
+       fmt::to_string(options_.accumulate));
   need(options_.units_per_sample > 0 && std::isfinite(options_.units_per_sample),
        "units per sample above 0", fmt::to_string(options_.units_per_sample));
   need(!options_.resume || !options_.output.empty(), "a folder to go on from", "none");

@@ -61,7 +61,9 @@ void TrainingRun::with_ranks(const std::function<void()>& work) {
     std::string what = error.what();
     put_weights_back();
     drop_pending();
-    if (!checkpoint_.empty() && is_writer()) {
+    if (server_ && !checkpoint_.empty()) {
+      what += fmt::format("; go on from the last epoch, in {}", checkpoint_.string());
+    } else if (!checkpoint_.empty() && is_writer()) {
       save();
       what += fmt::format(
           "; the last update is saved in {}: go on from there, with fewer ranks if "
@@ -87,6 +89,8 @@ void TrainingRun::check_alike() {
       fmt::format("{:016x}", fingerprint_of_values(model_));
   mine["epochs to train"] = fmt::to_string(options_.epochs);
   mine["patience"] = fmt::to_string(options_.patience);
+  mine["staleness"] = fmt::to_string(is_relaxed() ? options_.relaxation->staleness : 0);
+  mine["backup ranks"] = fmt::to_string(is_relaxed() ? options_.relaxation->backup_ranks : 0);
   mine["updates so far"] = fmt::to_string(progress_.updates);
   nn::check_alike(*ranks_, mine);
 }
@@ -166,6 +170,7 @@ void TrainingRun::check_same_score(std::optional<double> score) {
 // Of the minibatches of an epoch, on this rank. Imbalance is what would be gained if all ranks took
 // equally long for what they compute.
 std::string TrainingRun::shares_of_time() const {
+  if (is_relaxed()) return relaxed_shares_of_time();
   const auto& [before, after, seconds, mean_busy, most_busy] = rank_times_;
   if (ranks_->size() == 1 || seconds <= 0 || most_busy <= 0) return "";
   return fmt::format(", communication {:.1f} %, waiting {:.1f} %, imbalance {:.1f} %",

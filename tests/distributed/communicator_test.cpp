@@ -49,6 +49,33 @@ TEST(CommunicatorTest, ExchangesBytes) {
   }
 }
 
+// Each rank sends to all, itself too; messages of a pair come in their order.
+void send_messages(Communicator& ranks) {
+  constexpr unsigned kMessages = 40;
+  const auto text = [](unsigned from, unsigned i) {
+    return std::string(i % 7 == 0 ? 100'000 : i, static_cast<char>('a' + from));
+  };
+  for (unsigned i = 0; i < kMessages; ++i) {
+    for (unsigned to = 0; to < ranks.size(); ++to) ranks.send(to, bytes_of(text(ranks.rank(), i)));
+  }
+  std::vector<unsigned> came(ranks.size(), 0);
+  for (unsigned all = 0; all < ranks.size() * kMessages || ranks.is_sending();) {
+    const auto message = ranks.receive();
+    if (!message) continue;
+    EXPECT_EQ(message->bytes, bytes_of(text(message->from, came[message->from]++)));
+    ++all;
+  }
+  EXPECT_FALSE(ranks.receive().has_value());
+  gather_texts(ranks, "the end");
+}
+
+TEST(CommunicatorTest, SendsMessages) {
+  send_messages(*single_process());
+  for (unsigned count = 1; count <= 4; ++count) {
+    run_ranks(count, [](const auto& ranks) { send_messages(*ranks); });
+  }
+}
+
 TEST(CommunicatorTest, NamesARankThatHangs) {
   const auto ranks = thread_ranks(3, 50ms);
   std::thread other([&] { EXPECT_THROW(gather_texts(*ranks[2], ""), RankError); });

@@ -86,6 +86,30 @@ TEST_F(MpiTest, TrainsWithTheSameBitsOnAnyNumberOfRanks) {
   }
 }
 
+TEST_F(MpiTest, TrainsWithoutWaitingForAll) {
+  for (const std::string setting : {"stale", "backup"}) {
+    for (unsigned ranks = 2; ranks <= 3; ++ranks) {
+      const Ending ending = run(ranks, setting + " " + path(setting));
+      EXPECT_EQ(ending.status, 0) << ending.output;
+      const std::string updates = setting == "stale" ? "12 updates" : " updates";
+      EXPECT_NE(ending.output.find(updates), std::string::npos) << ending.output;
+    }
+  }
+}
+
+TEST_F(MpiTest, ARankThatHangsWhileOthersGoOnIsNamed) {
+  for (const std::string rank : {"0", "1"}) {
+    const Ending ending =
+        run(3, "stale " + path("hang") + " hang " + rank + " 4", "DYNET_LIKE_RANK_TIME_LIMIT=1");
+    EXPECT_NE(ending.status, 0);
+    EXPECT_NE(ending.output.find(
+                  "need each rank to ask for a minibatch within 1 s; got nothing from rank " +
+                  rank + " (process "),
+              std::string::npos)
+        << ending.output;
+  }
+}
+
 TEST_F(MpiTest, ARankThatDiesLeavesACheckpointThatFewerGoOnFrom) {
   expect_recovery("die 2 6", 3, 2, "and was asked to end");
 }

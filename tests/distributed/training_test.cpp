@@ -247,8 +247,8 @@ TEST_F(RankFaultsTest, RefuseWhatDependsOnTheRank) {
   for ([[maybe_unused]] const auto& samples : alone.run->minibatches(kSamples)) {
     EXPECT_EQ(
         message_of<UsageError>([&] { alone.run->update(Gradients(), 0, 0); }),
-        "[TrainingRun] need update(minibatch) to sum gradients by shards; got gradients for 8 "
-        "shards");
+        "[TrainingRun] need update(minibatch) where ranks or shards train together; got gradients "
+        "for 1 ranks and 8 shards");
   }
 }
 

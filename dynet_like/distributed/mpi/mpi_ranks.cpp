@@ -9,7 +9,9 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <deque>
 #include <limits>
+#include <list>
 #include <optional>
 #include <thread>
 #include <utility>
@@ -19,22 +21,22 @@
 #include <unistd.h>
 
 #include "dynet_like/core/errors.h"
+#include "dynet_like/distributed/elapsed.h"
 
 namespace dynet_like {
 
 namespace {
 
+using detail::seconds_since;
 using Clock = std::chrono::steady_clock;
 using Bytes = Communicator::Bytes;
 using Seconds = std::chrono::duration<double>;
 
-constexpr int kTag = 1;
+constexpr int kTag = 1, kMessageTag = 2;
 constexpr Seconds kGrace{0.2};  // of who was asked to end
 constexpr Seconds kSaving{5};
 constexpr Seconds kBusy{0.0005};  // so long a wait costs a processor: then others may need it
 constexpr auto kNap = std::chrono::microseconds(50);
-
-double seconds_since(Clock::time_point start) { return Seconds(Clock::now() - start).count(); }
 
 void check(int result, const char* what) {
   if (result == MPI_SUCCESS) return;
@@ -52,7 +54,7 @@ class MpiRanks final : public Communicator {
     MPI_Initialized(&is_there);
     owns_mpi_ = is_there == 0;
     if (owns_mpi_)
-      check(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &level), "MPI_Init");
+      check(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, &level), "MPI_Init");
     check(MPI_Comm_dup(MPI_COMM_WORLD, &world_), "MPI_Comm_dup");
     MPI_Comm_set_errhandler(world_, MPI_ERRORS_RETURN);
     int rank = 0, size = 0;
@@ -74,6 +76,7 @@ class MpiRanks final : public Communicator {
 
   unsigned rank() const override { return rank_; }
   unsigned size() const override { return size_; }
+  Seconds time_limit() const override { return limit_; }
   std::string name(unsigned rank) const override { return names_.at(rank); }
 
   void all_to_all(std::span<const Bytes> to, std::vector<Bytes>& from) override {
@@ -82,6 +85,47 @@ class MpiRanks final : public Communicator {
   }
   void all_gather(std::span<const std::byte> mine, std::vector<Bytes>& all) override {
     exchange(std::vector<std::span<const std::byte>>(size_, mine), all);
+  }
+
+  void send(unsigned to, Bytes bytes) override {
+    if (to == rank_) {
+      to_itself_.push_back(std::move(bytes));
+      return;
+    }
+    check_size(bytes.size());
+    check_threads();
+    Sending& sending = sending_.emplace_back(Sending{std::move(bytes)});
+    check(MPI_Isend(sending.bytes.data(), static_cast<int>(sending.bytes.size()), MPI_BYTE,
+                    static_cast<int>(to), kMessageTag, world_, &sending.request),
+          "MPI_Isend");
+  }
+
+  std::optional<Message> receive() override {
+    if (!to_itself_.empty()) {
+      Message first = {rank_, std::move(to_itself_.front())};
+      to_itself_.pop_front();
+      return first;
+    }
+    int is_there = 0, size = 0;
+    MPI_Message message;
+    MPI_Status status;
+    check(MPI_Improbe(MPI_ANY_SOURCE, kMessageTag, world_, &is_there, &message, &status),
+          "MPI_Improbe");
+    if (is_there == 0) return {};
+    MPI_Get_count(&status, MPI_BYTE, &size);
+    Message next = {static_cast<unsigned>(status.MPI_SOURCE),
+                    Bytes(static_cast<std::size_t>(size))};
+    check(MPI_Mrecv(next.bytes.data(), size, MPI_BYTE, &message, MPI_STATUS_IGNORE), "MPI_Mrecv");
+    return next;
+  }
+
+  bool is_sending() override {
+    std::erase_if(sending_, [](Sending& sending) {
+      int done = 0;
+      check(MPI_Test(&sending.request, &done, MPI_STATUS_IGNORE), "MPI_Test");
+      return done != 0;
+    });
+    return !sending_.empty();
   }
 
   void fail(const std::string& why) override {
@@ -95,6 +139,20 @@ class MpiRanks final : public Communicator {
   void give_up_when(std::function<bool()> asks) override { asks_ = std::move(asks); }
 
  private:
+  struct Sending {
+    Bytes bytes;
+    MPI_Request request = MPI_REQUEST_NULL;
+  };
+
+  static void check_threads() {
+    int level = 0;
+    MPI_Query_thread(&level);
+    if (level >= MPI_THREAD_SERIALIZED) return;
+    throw UsageError(
+        "[Communicator] need MPI_THREAD_SERIALIZED for messages; got an MPI that was started, or "
+        "built, for one thread");
+  }
+
   void exchange(const std::vector<std::span<const std::byte>>& to, std::vector<Bytes>& from) {
     if (failed_) throw RankError("[Communicator] need all ranks; got a failure before");
     Clock::time_point start = Clock::now();
@@ -201,6 +259,8 @@ class MpiRanks final : public Communicator {
   std::function<bool()> asks_;
   // MPI may still look at these after a call has failed.
   std::vector<std::uint64_t> sizes_, coming_;
+  std::list<Sending> sending_;
+  std::deque<Bytes> to_itself_;
   std::vector<MPI_Request> requests_;  ///< what comes from each rank, and what goes to it
 };
 

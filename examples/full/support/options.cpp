@@ -157,6 +157,7 @@ std::string Options::help() const {
   return text.str();
 }
 
+// How processes train together.
 void Options::add_shards() {
   const std::string count = is_started_by_mpi_ ? "8" : "1";
   program_.options.push_back(
@@ -167,6 +168,23 @@ void Options::add_shards() {
        "parts of a minibatch that are summed by themselves, for processes to share (by mpirun 8)",
        {1, 1024},
        Option::Saved::remembered});
+  const Option::Saved remembered = Option::Saved::remembered;
+  program_.options.push_back({"staleness",
+                              "N",
+                              "0",
+                              "0",
+                              "processes take whole minibatches in turn; a gradient may lack N "
+                              "updates. 0: they share each",
+                              {0, 1e9},
+                              remembered});
+  program_.options.push_back(
+      {"backup-ranks",
+       "N",
+       "0",
+       "0",
+       "processes take whole minibatches in rounds, which do not wait for the last N of them",
+       {0, 1e6},
+       remembered});
 }
 
 void Options::add_common_options() {
@@ -326,6 +344,7 @@ nn::TrainingOptions Options::training(const std::string& unit,
   training.seed = seed();
   training.shards = whole("shards");
   training.ranks = ranks_;
+  training.relaxation = {whole("staleness"), whole("backup-ranks")};
   training.output = text("output");
   training.resume = has("resume");
   training.settings = all(Option::Saved::setting);

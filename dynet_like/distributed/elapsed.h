@@ -1,0 +1,12 @@
+// Seconds since a moment.
+#pragma once
+
+#include <chrono>
+
+namespace dynet_like::detail {
+
+inline double seconds_since(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+}  // namespace dynet_like::detail
