@@ -2,7 +2,7 @@
 """Time to an accuracy on the dev set where one of several ranks is slow.
 
 Each way to train runs once with ranks of equal speed and once with the last rank stopped for a
-part of every 40 ms, so that it is SLOWDOWN times slower. A line per run: seconds to the accuracy,
+part of every 4 ms, so that it is SLOWDOWN times slower. A line per run: seconds to the accuracy,
 seconds per epoch, and what the last epoch's line says of waiting and staleness.
 
 usage: slow_rank.py PROGRAM [--mpirun mpirun] [--ranks 2] [--slowdown 4] [--accuracy 75] -- OPTIONS
@@ -15,6 +15,7 @@ import re
 import shutil
 import signal
 import subprocess
+import sys
 import tempfile
 import threading
 import time
@@ -26,7 +27,7 @@ ENVIRONMENT = {
     "OMPI_MCA_rmaps_base_oversubscribe": "1",
     "OMPI_MCA_hwloc_base_binding_policy": "none",
 }
-PERIOD = 0.04  # seconds
+PERIOD = 0.004  # seconds
 EPOCH = re.compile(r"epoch (\d+)/\d+: .*?dev \S+ ([0-9.]+) %")
 SHARES = re.compile(r"(?:communication|waiting).*?(?=, best|$)")
 
@@ -98,8 +99,10 @@ def main():
     parser.add_argument("--ranks", type=int, default=2)
     parser.add_argument("--slowdown", type=float, default=4)
     parser.add_argument("--accuracy", type=float, default=75, help="per cent, on the dev set")
-    parser.add_argument("rest", nargs="*", help="options of the program, after --")
-    options = parser.parse_args()
+    own = sys.argv[1:]
+    at = own.index("--") if "--" in own else len(own)
+    options = parser.parse_args(own[:at])
+    options.rest = own[at + 1 :]
     print(f"{'way':<16}{'slow':>6}{'to accuracy':>13}{'per epoch':>11}{'best':>8}")
     for slowdown in (1, options.slowdown):
         for name, way in ways(options.ranks).items():

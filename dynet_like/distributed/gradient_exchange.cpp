@@ -64,8 +64,12 @@ Gradients& GradientExchange::sum(std::span<Gradients> own) {
     }
     sort_rows();
   } else {
-    exchange_dense(nodes);
-    exchange_tables(nodes);
+    const std::size_t bucket = kBucketBytes / size_of(model_.dtype());
+    std::size_t begin = 0;
+    for (; dense_size_ - begin > bucket; begin += bucket) {
+      exchange(nodes, {begin, begin + bucket}, false);
+    }
+    exchange(nodes, {begin, dense_size_}, !tables_.empty());
   }
   return total_;
 }
@@ -99,85 +103,51 @@ void GradientExchange::for_each_stretch(RankPart elements, const Use& use) const
   }
 }
 
-void GradientExchange::exchange_dense(const Nodes& nodes) {
-  const std::size_t elements = kBucketBytes / size_of(model_.dtype());
-  for (std::size_t begin = 0; begin < dense_size_; begin += elements) {
-    exchange_bucket(nodes, {begin, std::min(begin + elements, dense_size_)});
-  }
-}
-
-void GradientExchange::exchange_bucket(const Nodes& nodes, RankPart bucket) {
-  const std::size_t element = size_of(model_.dtype());
+// Rows go with the last bucket: each exchange costs a way through the network and back.
+void GradientExchange::exchange(const Nodes& nodes, RankPart bucket, bool with_tables) {
   const unsigned size = ranks_->size();
-  Device& device = *model_.device();
   const auto slice_of = [&](unsigned rank) {
     const RankPart part = part_of_rank(bucket.size(), rank, size);
     return RankPart{bucket.begin + part.begin, bucket.begin + part.end};
   };
   sent_.resize(size);
-  for (unsigned r = 0; r < size; ++r) {
-    const RankPart slice = slice_of(r);
-    sent_[r].resize(nodes.size() * slice.size() * element);
-    std::byte* to = sent_[r].data();
-    for (Gradients* const node : nodes) {
-      for_each_stretch(
-          slice, [&](ParameterStorage& p, std::size_t first, std::size_t at, std::size_t count) {
-            const auto* const from = static_cast<const std::byte*>(node->find_dense(p));
-            device.read(to + at * element, from + first * element, count * element);
-          });
-      to += slice.size() * element;
-    }
-  }
+  for (unsigned r = 0; r < size; ++r) append_dense(nodes, slice_of(r), sent_[r]);
+  if (with_tables) append_rows(nodes);
   ranks_->all_to_all(sent_, received_);
   const RankPart mine = slice_of(ranks_->rank());
-  const auto add = [&](std::byte* left, const std::byte* right) {
-    const Pair pair = {left, right, mine.size()};
-    cpu_updates().add(model_.dtype(), std::span(&pair, 1));
-  };
-  TreeSum<std::byte*, decltype(add)> tree(add);
-  for (unsigned r = 0; r < size; ++r) {
-    std::byte* from = received_[r].data();
-    for (const TreeNode& node : tree_nodes(part_of_rank(shards_, r, size))) {
-      tree.push(node.level, from);
-      from += mine.size() * element;
-    }
+  append_sum(mine);
+  if (with_tables) {
+    const Gradients& sum = sum_of_rows(mine.size());
+    for (const auto& table : tables_) RowList(*table, sum.find_rows(*table)).append_to(sum_);
   }
-  ranks_->all_gather(std::span(tree.total(), mine.size() * element), sums_);
+  ranks_->all_gather(sum_, sums_);
+  std::vector<RowReader> readers;
   for (unsigned r = 0; r < size; ++r) {
-    for_each_stretch(slice_of(r), [&](ParameterStorage& p, std::size_t first, std::size_t at,
-                                      std::size_t count) {
-      bool fresh = false;
-      auto* const to = static_cast<std::byte*>(total_.dense(p, fresh));
-      device.write(to + first * element, sums_[r].data() + at * element, count * element);
-    });
+    readers.emplace_back(sums_[r]);
+    const RankPart slice = slice_of(r);
+    take_dense(slice, readers.back().take(slice.size() * size_of(model_.dtype())));
   }
+  if (with_tables) take_rows(std::move(readers));
 }
 
-void GradientExchange::exchange_tables(const Nodes& nodes) {
-  if (tables_.empty()) return;
-  send_rows(nodes);
-  ranks_->all_to_all(sent_, received_);
-  const Gradients* const sum = sum_of_received_rows();
-  sent_.resize(1);
-  sent_[0].clear();
-  for (const auto& table : tables_) RowList(*table, sum->find_rows(*table)).append_to(sent_[0]);
-  ranks_->all_gather(sent_[0], sums_);
-  std::vector<RowReader> readers;
-  for (const Bytes& bytes : sums_) readers.emplace_back(bytes);
-  for (const auto& table : tables_) {
-    RowList all;
-    for (RowReader& reader : readers) all.add(reader.read(*table));
-    all.sort();
-    all.put_into(total_, *table);
+void GradientExchange::append_dense(const Nodes& nodes, RankPart slice, Bytes& bytes) const {
+  const std::size_t element = size_of(model_.dtype());
+  bytes.resize(nodes.size() * slice.size() * element);
+  std::byte* to = bytes.data();
+  for (Gradients* const node : nodes) {
+    for_each_stretch(
+        slice, [&](ParameterStorage& p, std::size_t first, std::size_t at, std::size_t count) {
+          const auto* const from = static_cast<const std::byte*>(node->find_dense(p));
+          p.device().read(to + at * element, from + first * element, count * element);
+        });
+    to += slice.size() * element;
   }
 }
 
 // A row belongs to the rank of its number: frequent words, which are in most shards, have small
 // ones.
-void GradientExchange::send_rows(const Nodes& nodes) {
+void GradientExchange::append_rows(const Nodes& nodes) {
   const unsigned size = ranks_->size();
-  sent_.resize(size);
-  for (Bytes& bytes : sent_) bytes.clear();
   for (const Gradients* const node : nodes) {
     for (const auto& table : tables_) {
       const RowList all(*table, node->find_rows(*table));
@@ -188,20 +158,61 @@ void GradientExchange::send_rows(const Nodes& nodes) {
   }
 }
 
-Gradients* GradientExchange::sum_of_received_rows() {
+// What all ranks have sent of this rank's slice.
+void GradientExchange::append_sum(RankPart slice) {
+  const std::size_t bytes = slice.size() * size_of(model_.dtype());
+  const auto add = [&](std::byte* left, const std::byte* right) {
+    const Pair pair = {left, right, slice.size()};
+    cpu_updates().add(model_.dtype(), std::span(&pair, 1));
+  };
+  TreeSum<std::byte*, decltype(add)> tree(add);
+  for (unsigned r = 0; r < ranks_->size(); ++r) {
+    std::byte* from = received_[r].data();
+    for (const TreeNode& node : tree_nodes(part_of_rank(shards_, r, ranks_->size()))) {
+      tree.push(node.level, from);
+      from += bytes;
+    }
+  }
+  sum_.clear();
+  append_bytes(sum_, tree.total(), bytes);
+}
+
+void GradientExchange::take_dense(RankPart slice, std::span<const std::byte> values) {
+  const std::size_t element = size_of(model_.dtype());
+  for_each_stretch(
+      slice, [&](ParameterStorage& p, std::size_t first, std::size_t at, std::size_t count) {
+        bool fresh = false;
+        auto* const to = static_cast<std::byte*>(total_.dense(p, fresh));
+        p.device().write(to + first * element, values.data() + at * element, count * element);
+      });
+}
+
+// They stand behind the dense gradients of each node.
+const Gradients& GradientExchange::sum_of_rows(std::size_t dense_elements) {
   const auto add = [](Gradients* left, const Gradients* right) { left->add(*right); };
   TreeSum<Gradients*, decltype(add)> tree(add);
   received_rows_.resize(shards_);
   for (unsigned r = 0; r < ranks_->size(); ++r) {
+    const auto nodes = tree_nodes(part_of_rank(shards_, r, ranks_->size()));
     RowReader reader(received_[r]);
-    for (const TreeNode& node : tree_nodes(part_of_rank(shards_, r, ranks_->size()))) {
+    reader.take(nodes.size() * dense_elements * size_of(model_.dtype()));
+    for (const TreeNode& node : nodes) {
       Gradients& gradients = received_rows_[node.shard];
       gradients.clear();
       for (const auto& table : tables_) reader.read(*table).put_into(gradients, *table);
       tree.push(node.level, &gradients);
     }
   }
-  return tree.total();
+  return *tree.total();
+}
+
+void GradientExchange::take_rows(std::vector<RowReader> readers) {
+  for (const auto& table : tables_) {
+    RowList all;
+    for (RowReader& reader : readers) all.add(reader.read(*table));
+    all.sort();
+    all.put_into(total_, *table);
+  }
 }
 
 void GradientExchange::sort_rows() {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "dynet_like/distributed/communicator.h"
+#include "dynet_like/distributed/row_lists.h"
 #include "dynet_like/distributed/shards.h"
 #include "dynet_like/params/gradients.h"
 
@@ -41,11 +42,13 @@ class GradientExchange {
 
   void find_parameters();
   Nodes own_nodes(std::span<Gradients> own);
-  void exchange_dense(const Nodes& nodes);
-  void exchange_bucket(const Nodes& nodes, RankPart bucket);
-  void exchange_tables(const Nodes& nodes);
-  void send_rows(const Nodes& nodes);
-  Gradients* sum_of_received_rows();
+  void exchange(const Nodes& nodes, RankPart bucket, bool with_tables);
+  void append_dense(const Nodes& nodes, RankPart slice, Communicator::Bytes& bytes) const;
+  void append_rows(const Nodes& nodes);
+  void append_sum(RankPart slice);
+  void take_dense(RankPart slice, std::span<const std::byte> values);
+  const Gradients& sum_of_rows(std::size_t dense_elements);
+  void take_rows(std::vector<detail::RowReader> readers);
   void sort_rows();
   template <class Use>
   void for_each_stretch(RankPart elements, const Use& use) const;
@@ -59,6 +62,7 @@ class GradientExchange {
   Gradients total_;
   std::vector<Gradients> received_rows_;  ///< by node of the tree
   std::vector<Communicator::Bytes> sent_, received_, sums_;
+  Communicator::Bytes sum_;
 };
 
 }  // namespace dynet_like

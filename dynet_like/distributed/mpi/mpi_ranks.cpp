@@ -1,4 +1,4 @@
-// Communicator of MPI: each rank tells each other how much will come, and then sends it.
+// Communicator of MPI: each rank sends to each other, and receives what it finds.
 //
 // Messages, not collective calls: so it is known at any time of which ranks nothing has come. Open
 // MPI's own non-blocking all-to-all and all-gather send the same messages.
@@ -62,8 +62,6 @@ class MpiRanks final : public Communicator {
     MPI_Comm_size(world_, &size);
     rank_ = static_cast<unsigned>(rank);
     size_ = static_cast<unsigned>(size);
-    sizes_.resize(size_);
-    coming_.resize(size_);
     requests_.resize(2 * std::size_t{size_});
     find_names();
   }
@@ -155,61 +153,68 @@ class MpiRanks final : public Communicator {
 
   void exchange(const std::vector<std::span<const std::byte>>& to, std::vector<Bytes>& from) {
     if (failed_) throw RankError("[Communicator] need all ranks; got a failure before");
+    for (const std::span<const std::byte> bytes : to) check_size(bytes.size());
+    from.resize(size_);
+    from[rank_].assign(to[rank_].begin(), to[rank_].end());
+    std::fill(requests_.begin(), requests_.end(), MPI_REQUEST_NULL);
+    for (unsigned r = 0; r < size_; ++r) {
+      if (r == rank_) continue;
+      check(MPI_Isend(to[r].data(), static_cast<int>(to[r].size()), MPI_BYTE, static_cast<int>(r),
+                      kTag, world_, &requests_[size_ + r]),
+            "MPI_Isend");
+    }
+    has_come_.assign(size_, false);
+    has_come_[rank_] = true;
     Clock::time_point start = Clock::now();
-    for (unsigned r = 0; r < size_; ++r) sizes_[r] = to[r].size();
-    begin([&](int r) { return std::pair(&coming_[r], sizeof(std::uint64_t)); },
-          [&](int r) { return std::pair(&sizes_[r], sizeof(std::uint64_t)); });
-    wait(true);
+    wait([&] { return all_have_come(from); });
     times_.waiting += seconds_since(start);
     start = Clock::now();
-    from.resize(size_);
-    for (unsigned r = 0; r < size_; ++r) {
-      check_size(sizes_[r]);
-      check_size(coming_[r]);
-      from[r].resize(coming_[r]);
-    }
-    begin([&](int r) { return std::pair(from[r].data(), from[r].size()); },
-          [&](int r) { return std::pair(to[r].data(), to[r].size()); });
-    wait(false);
+    wait([&] { return all_is_through(); });
     times_.transfer += seconds_since(start);
   }
 
-  void check_size(std::uint64_t size) const {
+  static void check_size(std::uint64_t size) {
     constexpr auto kMost = static_cast<std::uint64_t>(std::numeric_limits<int>::max());
     if (size <= kMost) return;
     throw UsageError(fmt::format(
         "[Communicator] need at most {} bytes from a rank to another; got {}", kMost, size));
   }
 
-  // Messages to and from all others; what is for this rank itself is copied.
-  template <class In, class Out>
-  void begin(const In& in, const Out& out) {
-    std::fill(requests_.begin(), requests_.end(), MPI_REQUEST_NULL);
+  // Begins to receive what others have begun to send: a message says itself how long it is.
+  bool all_have_come(std::vector<Bytes>& from) {
+    bool all = true;
     for (unsigned r = 0; r < size_; ++r) {
-      const auto other = static_cast<int>(r);
-      const auto [to, room] = in(other);
-      const auto [from, size] = out(other);
-      if (r == rank_) {
-        if (size > 0) std::memcpy(to, from, size);
+      if (has_come_[r]) continue;
+      int is_there = 0, size = 0;
+      MPI_Message message;
+      MPI_Status status;
+      check(MPI_Improbe(static_cast<int>(r), kTag, world_, &is_there, &message, &status),
+            "MPI_Improbe");
+      if (is_there == 0) {
+        all = false;
         continue;
       }
-      check(MPI_Irecv(to, static_cast<int>(room), MPI_BYTE, other, kTag, world_, &requests_[r]),
-            "MPI_Irecv");
-      check(MPI_Isend(from, static_cast<int>(size), MPI_BYTE, other, kTag, world_,
-                      &requests_[size_ + r]),
-            "MPI_Isend");
+      MPI_Get_count(&status, MPI_BYTE, &size);
+      from[r].resize(static_cast<std::size_t>(size));
+      check(MPI_Imrecv(from[r].data(), size, MPI_BYTE, &message, &requests_[r]), "MPI_Imrecv");
+      has_come_[r] = true;
     }
+    return all;
   }
 
-  // Until all messages are through.
-  void wait(bool is_meeting) {
+  bool all_is_through() {
+    int done = 0;
+    check(MPI_Testall(static_cast<int>(requests_.size()), requests_.data(), &done,
+                      MPI_STATUSES_IGNORE),
+          "MPI_Testall");
+    return done != 0;
+  }
+
+  template <class Done>
+  void wait(const Done& is_done) {
     const Clock::time_point start = Clock::now();
     std::optional<Clock::time_point> asked;
-    for (int done = 0;;) {
-      check(MPI_Testall(static_cast<int>(requests_.size()), requests_.data(), &done,
-                        MPI_STATUSES_IGNORE),
-            "MPI_Testall");
-      if (done != 0) return;
+    while (!is_done()) {
       const double waited = seconds_since(start);
       if (asks_ && !asked && asks_()) asked = Clock::now();
       const bool gives_up = asked && seconds_since(*asked) > kGrace.count();
@@ -220,6 +225,8 @@ class MpiRanks final : public Communicator {
             limit_.count(), missing(), waited, gives_up ? ", and was asked to end" : ""));
       }
       // Bytes move in these calls alone.
+      const bool is_meeting =
+          std::find(has_come_.begin(), has_come_.end(), false) != has_come_.end();
       if (is_meeting && waited > kBusy.count()) {
         std::this_thread::sleep_for(kNap);
       } else {
@@ -235,7 +242,7 @@ class MpiRanks final : public Communicator {
       int has_sent = 0, has_received = 0;
       MPI_Test(&requests_[r], &has_sent, MPI_STATUS_IGNORE);
       MPI_Test(&requests_[size_ + r], &has_received, MPI_STATUS_IGNORE);
-      if (has_sent != 0 && has_received != 0) continue;
+      if (has_come_[r] && has_sent != 0 && has_received != 0) continue;
       text += (text.empty() ? "" : ", ") + name(r);
     }
     return text;
@@ -257,8 +264,8 @@ class MpiRanks final : public Communicator {
   unsigned rank_ = 0, size_ = 1;
   std::vector<std::string> names_;
   std::function<bool()> asks_;
+  std::vector<bool> has_come_;  ///< by rank: it has begun to send
   // MPI may still look at these after a call has failed.
-  std::vector<std::uint64_t> sizes_, coming_;
   std::list<Sending> sending_;
   std::deque<Bytes> to_itself_;
   std::vector<MPI_Request> requests_;  ///< what comes from each rank, and what goes to it
