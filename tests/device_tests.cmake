@@ -18,7 +18,11 @@ else()
   return()
 endif()
 
-add_dependencies(gpu_tests cuda_tests)
+add_dependencies(gpu_tests cuda_tests distributed_tests)
+# Ranks exchange what a device has computed.
+test_cases(distributed_tests PREFIX ${prefix}. FILTER All/RanksTest.TrainWith*
+           ARGUMENTS --device=${device}
+           PROPERTIES LABELS ${label} SKIP_REGULAR_EXPRESSION "there is no CUDA driver|finds no GPU")
 list(JOIN cpu_only_cases ":" cpu_only_filter)
 foreach(program IN LISTS test_programs)
   if(program IN_LIST cpu_only_programs)

@@ -24,10 +24,6 @@ constexpr std::size_t kBucketBytes = std::size_t{8} << 20;
 GradientExchange::GradientExchange(std::shared_ptr<Communicator> ranks,
                                    const ParameterCollection& model, unsigned shards)
     : ranks_(std::move(ranks)), model_(model), shards_(shards) {
-  if (!model.device()->is_cpu()) {
-    throw UsageError("[GradientExchange] need parameters on the CPU to sum them by shards; got " +
-                     model.device()->name());
-  }
   if (shards_ >= ranks_->size()) return;
   throw UsageError(fmt::format("[GradientExchange] need a shard for each rank; got {} for {} ranks",
                                shards_, ranks_->size()));

@@ -19,7 +19,8 @@ namespace dynet_like {
 /// gradients go in buckets of a few megabytes; of tables the rows that some shard has touched.
 class GradientExchange {
  public:
-  /// Throws UsageError unless there is a shard for each rank, and parameters are on the CPU.
+  /// Throws UsageError unless there is a shard for each rank. From a GPU, gradients go through the
+  /// memory of the host.
   GradientExchange(std::shared_ptr<Communicator> ranks, const ParameterCollection& model,
                    unsigned shards);
 
