@@ -8,7 +8,8 @@ It makes two network namespaces with their own host names, which is a matter of 
 between them: a packet takes its bytes divided by the rate, one after the other, and then the delay
 (one way; there and back are two). Where `tc` has netem that does the same; this needs /dev/net/tun
 only, but takes a part of a processor, of which the table shows how much. mpirun starts a rank in
-each by an agent in the place of ssh; messages go by TCP alone. All is removed at the end.
+each by an agent in the place of ssh; messages go by TCP alone. The best model must have the bits
+that two ranks on one host give. All is removed at the end.
 
 Settings take turns, --repeats times. The table has medians: samples per second of training, the
 most of all turns, ratios to one process with one thread in the same turn, and what the last epoch's
@@ -198,7 +199,7 @@ def piece(source, target, end, count):
 class Training:
     def __init__(self, name, arguments, hidden, batch_size):
         pattern, end, options = EXAMPLES[name]
-        self.name, self.hidden = name, hidden
+        self.name, self.hidden, self.best = name, hidden, None
         self.work = Path(arguments.work).resolve() / name
         self.work.mkdir(parents=True, exist_ok=True)
         self.command = [str(Path(arguments.programs).resolve() / name), *options]
@@ -221,6 +222,15 @@ class Training:
             sys.exit(f"need {self.name} to train; got status {run.returncode}\n{run.stdout}")
         return numbers_of(epochs[-1])
 
+    def run_ranks(self, prefix):
+        """The same of two ranks, whose best model must have the same bits each time."""
+        numbers = self.run(prefix, 1)
+        best = (self.work / "run/best.safetensors").read_bytes()
+        if self.best not in (None, best):
+            sys.exit(f"need the same best model of {self.name} on one host and on two; got others")
+        self.best = best
+        return numbers
+
 
 def numbers_of(epoch):
     """What an epoch's line says: samples per second, and the shares of several ranks."""
@@ -235,14 +245,14 @@ def settings(training, hosts, delays):
     def over(delay):
         hosts.link.delay = delay / 1000
         before, start = hosts.link.busy, time.monotonic()
-        result = training.run(hosts.mpirun(), 1)
+        result = training.run_ranks(hosts.mpirun())
         share = 100 * (hosts.link.busy - before) / (time.monotonic() - start)
         return [*result, share]
 
     return {
         "1 process, 1 thread": lambda: training.run([], 1),
         "1 process, 2 threads": lambda: training.run([], 2),
-        "2 ranks, 1 host": lambda: training.run(["mpirun", "-n", "2"], 1),
+        "2 ranks, 1 host": lambda: training.run_ranks(["mpirun", "-n", "2"]),
     } | {f"2 ranks, {delay:g} ms": lambda delay=delay: over(delay) for delay in delays}
 
 
