@@ -191,9 +191,10 @@ def ask():
 
 
 def piece(source, target, end, count):
-    """The first samples of a file."""
-    samples = source.read_text(encoding="utf-8").split(end)[:count]
-    target.write_text("".join(sample + end for sample in samples), encoding="utf-8")
+    """Samples from all over a file, whose beginning may differ from the rest."""
+    samples = source.read_text(encoding="utf-8").split(end)
+    some = samples[:: max(1, len(samples) // count)][:count]
+    target.write_text("".join(sample + end for sample in some if sample), encoding="utf-8")
 
 
 class Training:
