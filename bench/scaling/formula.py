@@ -1,0 +1,130 @@
+"""The seconds that an update takes on many machines, for bench/scaling.py.
+
+A rank's minibatch with u words takes f(u) seconds, with the update, which all ranks
+make alike: measured for batches of 4 to 256, and straight lines between. Another shard of a rank
+adds the time by which 8 shards are slower than one, by 7. Samples are cut into shards as the
+library does it, one per rank or 8, with the sizes of real data; the slowest rank is waited for. An
+exchange sends sizes to all others, and then bytes: 2 latencies, or 4 for more than 64 kilobytes, as
+Open MPI asks first; 2 (R - 1) times a message's time of the processor; and the bytes that a rank
+sends by the rate, of which 94 % are not headers. There is one to agree; two for every 8 megabytes of
+dense gradients (slices of a rank's sums to their owners, and a sum to all); two for rows of tables,
+as many as words differ in the samples. Packing, adding and unpacking takes a time per byte: what 2
+ranks on one host take longer than the rest says. Missing: congestion, slow starts of TCP, faults.
+"""
+
+import heapq
+import itertools
+import re
+from collections import Counter
+
+import numpy as np
+
+BATCHES = (4, 8, 16, 32, 64, 128, 256)
+EAGER = 1 << 16  # bytes from which on Open MPI asks first: two more latencies
+BUCKET = 8 << 20  # as in gradient_exchange.cpp
+PAYLOAD = 1448 / 1538  # of TCP, in a packet on Ethernet with the gap to the next
+
+
+def sentences_of(name, text):
+    """Lists of words, one for each sample."""
+    if name == "tree_lstm":
+        return [re.findall(r" ([^ ()]+)\)", line) for line in text.splitlines()]
+    return [[line.split("\t")[1] for line in block.splitlines() if line[0].isdigit()
+             and line.split("\t")[0].isdigit()] for block in text.split("\n\n") if block]  # fmt: skip
+
+
+class Example:
+    """What is known of an example: costs, and the words of its real data."""
+
+    def __init__(self, name, text, costs):
+        sentences = sentences_of(name, text)
+        counts = Counter(word for sentence in sentences for word in sentence)
+        known = {word: i for i, (word, n) in enumerate(counts.items(), 1) if n > 1}
+        self.rows = [{known.get(word, 0) for word in one} for one in sentences]
+        self.sizes = np.array([len(sentence) for sentence in sentences])
+        self.costs, (self.dense, self.row) = costs, costs["bytes"]
+        rates = {key: max(values) for key, values in costs["turns"].items()}
+        seconds = [n / rates[f"batch {n}"] for n in BATCHES]
+        self.points = np.array(BATCHES) * self.sizes.mean(), np.array(seconds)
+        self.shard = max(0.0, 64 / rates["shards 8"] - 64 / rates["batch 64"]) / 7
+        self.best, self.handling = max(rates[f"batch {n}"] for n in BATCHES), 0.0
+        here = 1e6, 0.0  # Gbit/s and latency between ranks of one host: nothing but handling
+        rest = 64 / rates["simulated here 2"] - self.step(2, 64, *here).sum()
+        self.handling = max(0.0, rest) / self.sent(2, 64)
+
+    def compute(self, words):
+        """Seconds of a minibatch with so many words: between what was measured, and on in a
+        straight line at both ends."""
+        x, y = self.points
+        low, high = (y[1] - y[0]) / (x[1] - x[0]), (y[-1] - y[-2]) / (x[-1] - x[-2])
+        inner = np.interp(words, x, y)
+        return inner + low * np.minimum(words - x[0], 0) + high * np.maximum(words - x[-1], 0)
+
+    def step(self, ranks, batch, gigabits, latency):
+        """Seconds of an update: the mean of the ranks, what the slowest takes more, and the
+        exchanges. The latency is in microseconds."""
+        random, rate = np.random.default_rng(1), gigabits * 1e9 / 8 * PAYLOAD
+        parts = []
+        for _ in range(5):
+            shards, own = self.share(ranks, random.choice(len(self.sizes), batch))
+            words = np.array([sum(self.sizes[shard].sum() for shard in some) for some in own])
+            times = self.compute(words) + self.shard * (np.array([*map(len, own)]) - 1)
+            exchange = sum(
+                latency * 1e-6 * (2 if size < EAGER else 4)
+                + (ranks - 1) * (2 * self.costs["message"] + size / rate + size * self.handling)
+                for size in self.messages(ranks, shards, own)
+            )
+            parts.append((times.mean(), times.max() - times.mean(), exchange))
+        return np.mean(parts, axis=0)
+
+    def sent(self, ranks, batch):
+        """The bytes that a rank sends."""
+        samples = np.random.default_rng(1).choice(len(self.sizes), batch)
+        return (ranks - 1) * sum(self.messages(ranks, *self.share(ranks, samples)))
+
+    def rate(self, ranks, batch, gigabits, latency):
+        return batch / self.step(ranks, batch, gigabits, latency).sum()
+
+    def share(self, ranks, samples):
+        """All shards, and those of each rank."""
+        shards = cut_into_shards(samples, self.sizes, max(8, ranks))
+        cuts = [len(shards) * r // ranks for r in range(ranks + 1)]
+        return shards, [shards[begin:end] for begin, end in itertools.pairwise(cuts)]
+
+    def messages(self, ranks, shards, own):
+        """Bytes to each other rank in the exchanges of an update."""
+        cuts = np.cumsum([0, *map(len, own)])
+        sums = max(tree_nodes(begin, end) for begin, end in itertools.pairwise(cuts))
+        rows, all_rows = max(map(self.count_rows, own)), self.count_rows(shards)
+        yield 100  # to agree
+        for begin in range(0, self.dense, BUCKET):
+            size = min(BUCKET, self.dense - begin)
+            yield sums * size / ranks
+            yield size / ranks
+        yield rows * self.row / ranks
+        yield all_rows * self.row / ranks
+
+    def count_rows(self, shards):
+        return len(set().union(*(self.rows[sample] for shard in shards for sample in shard)))
+
+
+def cut_into_shards(samples, sizes, count):
+    """The largest sample first, each into the shard that has least; as shards.cpp does it."""
+    loads = [(0, shard) for shard in range(count)]
+    shards = [[] for _ in range(count)]
+    for sample in samples[np.argsort(-sizes[samples], kind="stable")]:
+        load, shard = heapq.heappop(loads)
+        shards[shard].append(sample)
+        heapq.heappush(loads, (load + max(1, sizes[sample]), shard))
+    return [np.array(shard, int) for shard in shards]
+
+
+def tree_nodes(begin, end):
+    """How many sums a rank has of its shards."""
+    count = 0
+    while begin < end:
+        width = 1
+        while begin % (2 * width) == 0 and begin + 2 * width <= end:
+            width *= 2
+        begin, count = begin + width, count + 1
+    return count
