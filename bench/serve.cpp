@@ -1,12 +1,11 @@
 // What a server gains by running requests together, and what attacks do to it: every answer is
 // counted, and compared with the bits of its request alone.
-#include <sys/resource.h>
-
 #include <algorithm>
 #include <atomic>
 #include <bit>
 #include <chrono>
 #include <cstdio>
+#include <ctime>
 #include <fstream>
 #include <functional>
 #include <stdexcept>
@@ -28,7 +27,7 @@ using Seconds = std::chrono::duration<double>;
 using SteadyClock = std::chrono::steady_clock;
 
 struct Settings {
-  unsigned clients = 200, hidden = 256, batch = 64, connections = 0;
+  unsigned clients = 200, hidden = 128, batch = 64, connections = 0;
   double seconds = 60;
 };
 
@@ -96,19 +95,29 @@ void ask(Client& client, const Questions& questions, std::size_t i, Counts& coun
   }
 }
 
-/// In threads of its own, as long as this lives.
+/// In threads of its own, until it is stopped or destroyed.
 class RunningServer {
  public:
   RunningServer(const Writer& writer, const serve::Options& options)
-      : server_(std::cref(writer), options), thread_([this] { server_.run(); }) {}
-  ~RunningServer() {
-    server_.stop();
-    thread_.join();
-  }
+      : server_(std::cref(writer), options), thread_([this] {
+          server_.run();
+          timespec used = {};
+          clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
+          handler_seconds_ =
+              static_cast<double>(used.tv_sec) + 1e-9 * static_cast<double>(used.tv_nsec);
+        }) {}
+  ~RunningServer() { stop(); }
   unsigned short port() const { return server_.port(); }
+  /// Returns the processor time of the thread that runs handlers.
+  double stop() {
+    server_.stop();
+    if (thread_.joinable()) thread_.join();
+    return handler_seconds_;
+  }
 
  private:
   serve::Server server_;
+  double handler_seconds_ = 0;
   std::thread thread_;
 };
 
@@ -135,10 +144,15 @@ void run_for(double seconds, unsigned threads,
   for (std::thread& thread : all) thread.join();
 }
 
-/// Clients that ask one question after the other. Returns the answers per second.
-double measure(const Settings& settings, const Writer& writer, const Questions& questions,
-               std::size_t largest_batch, Counts& counts) {
-  const RunningServer server(writer, options_of(largest_batch));
+/// How many answers a second.
+struct Speed {
+  double of_clock, of_handler;  ///< of processor time of the thread that runs handlers
+};
+
+/// Clients that ask one question after the other.
+Speed measure(const Settings& settings, const Writer& writer, const Questions& questions,
+              std::size_t largest_batch, Counts& counts) {
+  RunningServer server(writer, options_of(largest_batch));
   std::vector<std::vector<double>> times(settings.clients);
   const auto begin = SteadyClock::now();
   run_for(settings.seconds, settings.clients,
@@ -151,17 +165,18 @@ double measure(const Settings& settings, const Writer& writer, const Questions& 
             }
           });
   const double took = Seconds(SteadyClock::now() - begin).count();
+  const double used = server.stop();
   std::vector<double> all;
   for (const auto& each : times) all.insert(all.end(), each.begin(), each.end());
   std::sort(all.begin(), all.end());
   const auto percentile = [&](double share) {
     return 1000 * all[static_cast<std::size_t>(share * static_cast<double>(all.size() - 1))];
   };
-  const double speed = static_cast<double>(all.size()) / took;
-  std::printf("%13zu %12.0f %10.1f %10.1f\n", largest_batch, speed, percentile(0.5),
-              percentile(0.99));
+  const auto count = static_cast<double>(all.size());
+  std::printf("%13zu %12.0f %12.0f %10.1f %10.1f\n", largest_batch, count / took, count / used,
+              percentile(0.5), percentile(0.99));
   std::fflush(stdout);
-  return speed;
+  return {count / took, count / used};
 }
 
 /// What this process has in memory, in bytes.
@@ -254,12 +269,12 @@ void run(int argc, char** argv) {
   namespace po = boost::program_options;
   Settings settings;
   po::options_description all(
-      "A server and its clients, in one process on loopback: an LSTM reads a text and writes one,\n"
-      "letter by letter. Prints answers per second, and the median and 99th percentile of their\n"
-      "times in milliseconds, one by one and together. With --connections instead: clients "
-      "vanish,\n"
-      "are slow or send garbage while others ask, and so many connections come one after the\n"
-      "other. No answer may be lost, or have other bits than alone.\n\nOptions");
+      "A server and its clients, in one process on loopback: an LSTM reads a text and writes\n"
+      "one, letter by letter. Prints answers per second, and per second of processor time of the\n"
+      "thread that runs handlers, and the median and 99th percentile of their times, one by one\n"
+      "and together. With --connections instead: clients vanish, are slow or send garbage while\n"
+      "others ask, and so many connections come one after the other. No answer may be lost, or\n"
+      "have other bits than alone.\n\nOptions");
   all.add_options()("clients", po::value(&settings.clients)->default_value(settings.clients),
                     "that ask, each one question after the other")(
       "seconds", po::value(&settings.seconds)->default_value(settings.seconds), "of each row")(
@@ -281,10 +296,12 @@ void run(int argc, char** argv) {
   if (settings.connections > 0) {
     attack(settings, writer, questions, counts);
   } else {
-    std::printf("%13s %12s %10s %10s\n", "largest batch", "answers/s", "p50 ms", "p99 ms");
-    const double alone = measure(settings, writer, questions, 1, counts);
-    const double together = measure(settings, writer, questions, settings.batch, counts);
-    std::printf("%.1f times as many\n", together / alone);
+    std::printf("%13s %12s %12s %10s %10s\n", "largest batch", "answers/s", "/s of thread",
+                "p50 ms", "p99 ms");
+    const Speed alone = measure(settings, writer, questions, 1, counts);
+    const Speed together = measure(settings, writer, questions, settings.batch, counts);
+    std::printf("%.1f times as many, per second of processor time %.1f times\n",
+                together.of_clock / alone.of_clock, together.of_handler / alone.of_handler);
   }
   std::printf("refused: %llu, lost: %llu, wrong bits: %llu\n",
               static_cast<unsigned long long>(counts.refused),

@@ -10,7 +10,7 @@
 #include <boost/asio/signal_set.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/strand.hpp>
-#include <boost/beast/http/write.hpp>
+#include <boost/beast/core/error.hpp>
 #include <csignal>
 #include <exception>
 #include <optional>
@@ -86,7 +86,7 @@ class Server::Impl {
   // Of the thread that runs handlers; they may run on several.
   std::atomic<std::size_t> running_ = 0;
   std::size_t taken_ = 0;
-  bool wave_begins_ = false;
+  bool wave_begins_ = true, takes_some_ = true;
 };
 
 Server::Impl::Impl(Handler handler, const Options& options)
@@ -137,16 +137,10 @@ void Server::Impl::accept() {
 
 void Server::Impl::on_accept(tcp::socket socket) {
   try {
-    if (site_.connections.size() < site_.options.connections) {
-      return std::make_shared<Connection>(std::move(socket), site_)->start();
-    }
-    // It fits into the buffer of a new socket, so that nothing waits.
-    beast::error_code ignored;
-    beast::http::write(
-        socket, make_response({503, "too many connections\n"}, "text/plain; charset=utf-8", false),
-        ignored);
-    site_.metrics.count_answer(503);
-    socket.shutdown(tcp::socket::shutdown_send, ignored);
+    const std::size_t open = site_.connections.size(), most = site_.options.connections;
+    if (open / 2 >= most) return;  // so many are being refused that this one is not even told
+    const auto connection = std::make_shared<Connection>(std::move(socket), site_);
+    open < most ? connection->start() : connection->refuse();
   } catch (const std::exception&) {  // no memory for this one
   }
 }
@@ -245,6 +239,7 @@ void Server::Impl::run_handlers() {
       // Those that ran have been answered. If none did, none ever will.
       if (taken_ == taken) throw;
       running_ = 0;
+      wave_begins_ = true;
       batch.clear();
     }
   }
@@ -252,8 +247,15 @@ void Server::Impl::run_handlers() {
 
 // Between waves. All that runs now was in the last one: what has ended is no longer counted.
 std::optional<Request> Server::Impl::next(bool idle) {
-  if (std::exchange(wave_begins_, false) && running_ > 0) site_.metrics.add_batch(running_);
-  while (running_ < site_.options.largest_batch) {
+  const std::size_t largest = site_.options.largest_batch;
+  if (std::exchange(wave_begins_, false)) {
+    if (running_ > 0) site_.metrics.add_batch(running_);
+    // What comes first in a request often takes many steps, such as reading it. Alone it would take
+    // them in batches of one: if many wait, they are let in by groups.
+    const std::size_t group = std::max<std::size_t>(largest / 4, 1);
+    takes_some_ = largest - running_ >= std::min(site_.queue.size(), group);
+  }
+  while (takes_some_ && running_ < largest) {
     std::optional<Request> request = site_.queue.pop(idle);
     if (!request.has_value()) break;
     if (Clock::now() < request->deadline()) {

@@ -25,7 +25,7 @@ struct Options {
   /// A request that has waited for so long is answered with 504, and never computed.
   std::chrono::milliseconds deadline{10'000};
   std::size_t largest_body = 64 << 10;  ///< bytes of a request; more is refused with 413
-  std::size_t connections = 1024;       ///< open ones; more are closed with 503
+  std::size_t connections = 1024;       ///< open ones; more are told 503, and closed
   /// For a client to send a request, from when the last one was answered, and to read an answer.
   std::chrono::milliseconds client_timeout{30'000};
   /// For requests that wait when the server stops; the rest is answered with 503.

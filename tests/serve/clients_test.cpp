@@ -159,6 +159,7 @@ TEST(ServerClientsTest, NoMoreConnectionsThanAllowed) {
     second.send(http::verb::post, "/", "b");
     EXPECT_EQ(first.receive().body() + second.receive().body(), "ab");
     Client third(server.port());
+    third.send(http::verb::post, "/", "never read");
     const std::string refusal = third.receive_all();
     EXPECT_NE(refusal.find("503"), std::string::npos) << refusal;
     EXPECT_NE(refusal.find("Retry-After: 1"), std::string::npos) << refusal;

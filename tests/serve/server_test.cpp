@@ -4,10 +4,12 @@
 #include <algorithm>
 #include <atomic>
 #include <bit>
+#include <chrono>
 #include <cstdint>
 #include <future>
 #include <stdexcept>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "dynet_like/dynet_like.h"
@@ -111,6 +113,42 @@ TEST(ServerTest, NoMoreThanTheLargestBatchRunAtOnce) {
   EXPECT_LE(most, 3);
   EXPECT_EQ(metric(server.port(), "dynet_like_batch_size_bucket{le=\"4\"}"),
             metric(server.port(), "dynet_like_batch_size_count"));
+}
+
+// When many wait, a quarter of the largest batch is let in together.
+TEST(ServerTest, ManyThatWaitComeInGroups) {
+  std::atomic<int> may_end = 0;
+  Options options;
+  options.largest_batch = 8;
+  RunningServer server(
+      [&](ComputationGraph& graph, const std::string& text) {
+        for (int left = may_end;; left = may_end) {
+          as_scalar(square(input(graph, 2.0f)).value());
+          if (left > 0 && may_end.compare_exchange_strong(left, left - 1)) return text;
+        }
+      },
+      options);
+  std::vector<std::future<std::string>> answers;
+  const auto ask = [&](int count) {
+    for (int i = 0; i < count; ++i) {
+      answers.push_back(
+          std::async(std::launch::async, [&] { return post(server.port(), "x").body(); }));
+    }
+  };
+  const auto waiting = [&] { return metric(server.port(), "dynet_like_queue_length"); };
+  const auto requests = [&] { return metric(server.port(), "dynet_like_requests_total"); };
+  ask(8);
+  EXPECT_TRUE(eventually([&] { return requests() == 8 && waiting() == 0; }));
+  ask(5);
+  EXPECT_TRUE(eventually([&] { return waiting() == 5; }));
+  may_end = 1;
+  EXPECT_TRUE(eventually([&] { return may_end == 0; }));
+  std::this_thread::sleep_for(std::chrono::milliseconds(30));
+  EXPECT_EQ(waiting(), 5);
+  may_end = 1;
+  EXPECT_TRUE(eventually([&] { return waiting() == 3; }));
+  may_end = 11;
+  for (auto& answer : answers) EXPECT_EQ(answer.get(), "x");
 }
 
 TEST(ServerTest, AnExceptionIsTheAnswerOfItsRequestOnly) {

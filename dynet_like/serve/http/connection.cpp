@@ -32,8 +32,7 @@ unsigned status_of(beast::error_code error) {
   return error.category() == make_error_code(http::error::body_limit).category() ? 400 : 0;
 }
 
-}  // namespace
-
+// With 503 the client is asked to try again.
 Response make_response(Answer answer, const std::string& content_type, bool keep_alive) {
   Response response(http::int_to_status(answer.status), 11);
   response.set(http::field::content_type, content_type);
@@ -43,6 +42,8 @@ Response make_response(Answer answer, const std::string& content_type, bool keep
   response.prepare_payload();
   return response;
 }
+
+}  // namespace
 
 void Connections::add(Connection* connection) {
   const std::lock_guard lock(mutex_);
@@ -86,6 +87,12 @@ Connection::~Connection() { site_.connections.remove(this); }
 
 void Connection::start() {
   asio::post(stream_.get_executor(), [self = shared_from_this()] { self->read(); });
+}
+
+void Connection::refuse() {
+  asio::post(stream_.get_executor(), [self = shared_from_this()] {
+    self->respond({503, "too many connections\n"}, kPlainText, false);
+  });
 }
 
 void Connection::close_if_reading() {

@@ -18,9 +18,6 @@ namespace dynet_like::serve {
 
 using Response = boost::beast::http::response<boost::beast::http::string_body>;
 
-/// With 503 the client is asked to try again.
-Response make_response(Answer answer, const std::string& content_type, bool keep_alive);
-
 /// Lives as long as something is to be done for it. All that it does, it does on the strand of its
 /// socket; only its constructor and destructor run on other threads.
 class Connection : public std::enable_shared_from_this<Connection> {
@@ -30,8 +27,9 @@ class Connection : public std::enable_shared_from_this<Connection> {
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
 
-  /// From any thread.
+  /// From any thread: one of these begins.
   void start();
+  void refuse();
   /// From any thread: nothing comes that would be answered.
   void close_if_reading();
 
