@@ -27,36 +27,37 @@ using Seconds = std::chrono::duration<double>;
 using SteadyClock = std::chrono::steady_clock;
 
 struct Settings {
-  unsigned clients = 200, hidden = 128, batch = 64, connections = 0;
+  unsigned clients = 200, hidden = 256, words = 10000, batch = 64, connections = 0;
   double seconds = 60;
 };
 
-/// Reads a text and writes another one of the same length, letter by letter, with random weights:
-/// what it writes makes no sense, and takes as long. It ends with a sum over the bits of all
-/// scores.
+/// Reads a text and writes as many words, one after the other, with random weights: what it writes
+/// makes no sense, and takes as long. Behind each word are the bits of its score.
 struct Writer {
-  explicit Writer(unsigned hidden)
-      : letters(model, 32, hidden), lstm(model, hidden, hidden), output(model, hidden, 32) {}
+  Writer(unsigned hidden, unsigned words)
+      : letters(model, 256, hidden),
+        vocabulary(model, words, hidden),
+        reader(model, hidden, hidden),
+        writer(model, hidden, hidden),
+        output(model, hidden, words) {}
 
   std::string operator()(ComputationGraph& graph, const std::string& text) const {
-    nn::LSTM::State state = lstm.start(graph);
-    for (const char c : text)
-      state = lstm.step(state, letters(graph, static_cast<unsigned>(c % 32)));
+    nn::LSTM::State state = reader.start(graph);
+    for (const unsigned char c : text) state = reader.step(state, letters(graph, c));
     std::string written;
-    std::uint32_t bits = 0;
-    while (written.size() < text.size()) {
-      const std::vector<float> scores = as_vector(output(state.h).value());
-      for (const float score : scores) bits = bits * 31 + std::bit_cast<std::uint32_t>(score);
-      const auto best = std::max_element(scores.begin(), scores.end()) - scores.begin();
-      written += static_cast<char>('@' + best);
-      state = lstm.step(state, letters(graph, static_cast<unsigned>(best)));
+    for (std::size_t left = text.size(); left > 0; --left) {
+      const Tensor scores = output(state.h).value();
+      const unsigned word = argmax(scores);
+      written += std::to_string(word) + ":" +
+                 std::to_string(std::bit_cast<std::uint32_t>(scores.v[word])) + " ";
+      state = writer.step(state, vocabulary(graph, word));
     }
-    return written + " " + std::to_string(bits);
+    return written;
   }
 
   ParameterCollection model{1};
-  nn::Embedding letters;
-  nn::LSTM lstm;
+  nn::Embedding letters, vocabulary;
+  nn::LSTM reader, writer;
   nn::Linear output;
 };
 
@@ -269,8 +270,8 @@ void run(int argc, char** argv) {
   namespace po = boost::program_options;
   Settings settings;
   po::options_description all(
-      "A server and its clients, in one process on loopback: an LSTM reads a text and writes\n"
-      "one, letter by letter. Prints answers per second, and per second of processor time of the\n"
+      "A server and its clients, in one process on loopback: an LSTM reads a text, and\n"
+      "one writes words. Prints answers per second, and per second of processor time of the\n"
       "thread that runs handlers, and the median and 99th percentile of their times, one by one\n"
       "and together. With --connections instead: clients vanish, are slow or send garbage while\n"
       "others ask, and so many connections come one after the other. No answer may be lost, or\n"
@@ -279,6 +280,7 @@ void run(int argc, char** argv) {
                     "that ask, each one question after the other")(
       "seconds", po::value(&settings.seconds)->default_value(settings.seconds), "of each row")(
       "hidden", po::value(&settings.hidden)->default_value(settings.hidden), "the sizes of layers")(
+      "words", po::value(&settings.words)->default_value(settings.words), "to choose from")(
       "batch", po::value(&settings.batch)->default_value(settings.batch), "the largest one")(
       "connections", po::value(&settings.connections)->default_value(settings.connections),
       "under attack");
@@ -287,10 +289,11 @@ void run(int argc, char** argv) {
   bench::check_range("clients", settings.clients, 1, 2000);
   bench::check_range("seconds", settings.seconds, 0.001, 3600);
   bench::check_range("hidden", settings.hidden, 1, 4096);
+  bench::check_range("words", settings.words, 1, 1e6);
   bench::check_range("batch", settings.batch, 1, 4096);
   bench::check_range("connections", settings.connections, 0, 1e7);
 
-  const Writer writer(settings.hidden);
+  const Writer writer(settings.hidden, settings.words);
   const Questions questions(writer);
   Counts counts;
   if (settings.connections > 0) {
