@@ -11,7 +11,7 @@ install(TARGETS dynet_like_batching dynet_like dynet_like_nn dynet_like_compat E
 # The devices' kernels are no part of the interface: their headers need SIMD or CUDA.
 install(DIRECTORY batching dynet_like nn DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
         FILES_MATCHING PATTERN "*.h"
-        REGEX "dynet_like/device/(cpu|cuda)$" EXCLUDE)
+        REGEX "dynet_like/(device/(cpu|cuda)|serve/http)$" EXCLUDE)
 install(DIRECTORY ${PROJECT_BINARY_DIR}/dynet_like/compat/dynet
         DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/dynet_like/compat)
 # But launchers of a user's own kernels include these.
@@ -35,6 +35,10 @@ install(FILES ${PROJECT_BINARY_DIR}/dynet_like-config.cmake
               ${PROJECT_BINARY_DIR}/dynet_like-config-version.cmake
               cmake/FindHighway.cmake
         DESTINATION ${package_folder})
+if(TARGET dynet_like_serve)
+  install(TARGETS dynet_like_serve EXPORT dynet_like-targets
+          ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+endif()
 install(EXPORT dynet_like-targets NAMESPACE dynet_like:: DESTINATION ${package_folder})
 # Who finds the package needs MPI for this one only.
 if(TARGET dynet_like_mpi)

@@ -67,6 +67,7 @@ Not a Debian or Ubuntu system: please install these with your package manager.
   a C++20 compiler (g++ 12, clang 14 or later), CMake 3.25 or later, Ninja, pkg-config, ccache
   Google Highway 1.0, fmt 9, nlohmann-json 3.11, zlib  the library
   Eigen 3.4, Boost 1.74 (context)                      the library
+  Boost (Beast, headers)                               a server (not needed)
   Boost (program_options)                              examples and benchmarks
   GoogleTest 1.12, Google Benchmark                    tests and benchmarks
   Python 3 with venv and pip                           tests that compare with numpy

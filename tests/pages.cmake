@@ -1,6 +1,6 @@
 # What the documents show compiles and runs.
 
-# The first C++ block of each, or behind some words.
+# The first C++ block of each, or behind some words. It is run by `document_runner`, if there is one.
 function(add_document_test name document main)
   file(READ ${PROJECT_SOURCE_DIR}/${document} text)
   if(ARGC GREATER 3)
@@ -13,7 +13,7 @@ function(add_document_test name document main)
   file(CONFIGURE OUTPUT ${CMAKE_CURRENT_BINARY_DIR}/${name}.cpp CONTENT "@code@@main@" @ONLY)
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${document})
   dynet_like_program(${name} ${CMAKE_CURRENT_BINARY_DIR}/${name}.cpp)
-  add_test(NAME ${name} COMMAND ${name})
+  add_test(NAME ${name} COMMAND ${document_runner} $<TARGET_FILE:${name}>)
   set_tests_properties(${name} PROPERTIES LABELS pages)
 endfunction()
 add_document_test(readme_program README.md "")
@@ -27,6 +27,14 @@ if(TARGET dynet_like_mpi)
   set_tests_properties(distributed_program_of_3 PROPERTIES LABELS pages
                        PASS_REGULAR_EXPRESSION "3 processes: status 0" ENVIRONMENT
     "OMPI_ALLOW_RUN_AS_ROOT=1;OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1;OMPI_MCA_rmaps_base_oversubscribe=1")
+endif()
+find_package(Python3 QUIET COMPONENTS Interpreter)
+if(TARGET dynet_like_serve AND Python3_FOUND)
+  set(document_runner Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/serve/program_test.py
+      "once upon a" "[a-z]+")
+  add_document_test(serving_program docs/serving.md "")
+  target_link_libraries(serving_program PRIVATE dynet_like::serve)
+  unset(document_runner)
 endif()
 add_document_test(explain_program docs/usage.md "" "## What did not batch")
 target_compile_options(explain_program PRIVATE -g)

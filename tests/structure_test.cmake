@@ -51,6 +51,7 @@ expect("" tests/a_test.cpp "// A." "#include \"nn/b.h\"" "#include \"batching/da
 expect("" dynet_like/exec/a.h "// A." "#include \"batching/dag.h\"")
 expect("" dynet_like/io/a.cpp "// A." "#include <nlohmann/json.hpp>" "#include <fmt/core.h>")
 expect("" dynet_like/device/cpu/a.h "// A." "#include <hwy/highway.h>")
+expect("" dynet_like/serve/http/a.h "// A." "#include <boost/asio/post.hpp>")
 expect("" dynet_like/device/cuda/a.cu "// A." "#include <cuda_runtime.h>")
 string(REPEAT "  call()\n" 68 body)
 expect("" nn/a.cpp "// A." "void f() {" "${body}}")
@@ -104,6 +105,8 @@ expect("need a folder that is in the list of layers" dynet_like/stray/a.h "// A.
 expect("need a folder that is in the list of layers" dynet_like/stray.h "// A.")
 
 # Third-party headers in public headers.
+expect("without third-party headers; got boost/asio/post.hpp" dynet_like/serve/a.h "// A."
+       "#include <boost/asio/post.hpp>")
 foreach(header IN ITEMS hwy/highway.h Eigen/Core fmt/core.h nlohmann/json.hpp spdlog/spdlog.h
         boost/context/fiber.hpp zlib.h immintrin.h xmmintrin.h arm_neon.h cuda_runtime.h)
   foreach(folder IN ITEMS batching dynet_like/exec nn/data)

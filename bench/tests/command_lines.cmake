@@ -1,5 +1,5 @@
 # Command lines of the benchmarks that make no sense, and outputs that cannot be written.
-# Arguments: PROGRAMS, their folder; WORK, a folder.
+# Arguments: PROGRAMS, their folder; WORK, a folder; SERVE, whether there is a server.
 file(REMOVE_RECURSE ${WORK})
 file(MAKE_DIRECTORY ${WORK})
 
@@ -48,6 +48,12 @@ run(0 "alone .*together .*joined " graph_networks --seconds 0.001 --molecules 9 
 run(2 "need a number from 1 to 100000 for --batch; got 0" graph_networks --batch 0)
 run(0 "together +[0-9.]+ s" rnng --hidden 8 --words 50 --sentences 2 --beam 2)
 run(2 "need a number from 1 to 10000 for --sentences; got 0" rnng --sentences 0)
+if(SERVE)
+  run(0 "connections.*--device NAME" serve --help)
+  run(2 "need a number from 1 to 2000 for --clients; got 0" serve --clients 0)
+  run(0 "times as many.*lost: 0, wrong bits: 0" serve --seconds 0.1 --clients 8 --hidden 8 --words 9)
+  run(0 " 50 to 50 connections.*lost: 0, wrong bits: 0" serve --connections 50 --hidden 8 --words 9)
+endif()
 run(1 "none.conllu: " transformer --data none.conllu)
 run(2 "no model matches" dump --filter no_such_model)
 run(0 "\"tree_lstm_h64\"" dump --filter ^tree_lstm_h64$)

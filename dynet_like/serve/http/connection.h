@@ -1,0 +1,66 @@
+// One client of a server: reads a request, waits for its answer, writes it, and begins again.
+#pragma once
+
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/beast/core/flat_buffer.hpp>
+#include <boost/beast/core/tcp_stream.hpp>
+#include <boost/beast/http/message.hpp>
+#include <boost/beast/http/parser.hpp>
+#include <boost/beast/http/string_body.hpp>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "dynet_like/serve/http/site.h"
+
+namespace dynet_like::serve {
+
+using Response = boost::beast::http::response<boost::beast::http::string_body>;
+
+/// Lives as long as something is to be done for it. All that it does, it does on the strand of its
+/// socket; only its constructor and destructor run on other threads.
+class Connection : public std::enable_shared_from_this<Connection> {
+ public:
+  Connection(boost::asio::ip::tcp::socket socket, Site& site);
+  ~Connection();
+  Connection(const Connection&) = delete;
+  Connection& operator=(const Connection&) = delete;
+
+  /// From any thread: one of these begins.
+  void start();
+  void refuse();
+  /// From any thread: nothing comes that would be answered.
+  void close_if_reading();
+
+ private:
+  using Error = boost::beast::error_code;
+  enum class State { reading, waiting, writing, gone };
+
+  void read();
+  void read_body(Error error);
+  void on_read(Error error);
+  void on_bad_read(Error error);
+  void route();
+  void enqueue();
+  void watch_deadline(Clock::time_point deadline);
+  void watch_client();
+  void on_readable();
+  void on_answer(Answer answer);
+  void respond(Answer answer, const std::string& content_type, bool keep_alive);
+  void on_written(Error error);
+  void drain();
+  void close();
+
+  Site& site_;
+  boost::beast::tcp_stream stream_;
+  boost::asio::steady_timer deadline_;
+  boost::beast::flat_buffer buffer_;
+  std::optional<boost::beast::http::request_parser<boost::beast::http::string_body>> parser_;
+  std::optional<Response> response_;
+  State state_ = State::reading;
+  RequestQueue::Ticket ticket_ = 0;  ///< while it waits
+  bool is_watching_ = false;         ///< the socket will tell when there is something to read
+};
+
+}  // namespace dynet_like::serve

@@ -1,0 +1,277 @@
+// A server: what it answers, and that requests run together with the bits that they have alone.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <bit>
+#include <chrono>
+#include <cstdint>
+#include <future>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "dynet_like/dynet_like.h"
+#include "tests/serve/client.h"
+#include "tests/support/message_of.h"
+#include "tests/support/walker.h"
+
+namespace dynet_like::serve {
+namespace {
+
+using namespace serve::testing;
+using dynet_like::testing::Walker;
+
+std::string echo(ComputationGraph&, const std::string& text) { return text; }
+
+// The bits of a walk, as text.
+std::string walk(const Walker& walker, ComputationGraph& graph, const std::string& sample) {
+  std::string text;
+  for (const float score : walker.walk(graph, static_cast<unsigned>(std::stoul(sample))).scores) {
+    text += std::to_string(std::bit_cast<std::uint32_t>(score)) + " ";
+  }
+  return text;
+}
+
+void expect_batches_of_the_same_bits(unsigned threads) {
+  const Walker walker;
+  constexpr unsigned kRequests = 24;
+  std::vector<std::string> expected;
+  for (unsigned i = 0; i < kRequests; ++i) {
+    ComputationGraph alone;
+    expected.push_back(walk(walker, alone, std::to_string(i)));
+  }
+  Gate gate;
+  Options options;
+  options.graph.threads = threads;
+  options.io_threads = threads;
+  RunningServer server(
+      [&](ComputationGraph& graph, const std::string& text) {
+        if (text == "gate") return gate.pass(), text;
+        return walk(walker, graph, text);
+      },
+      options);
+  auto first = std::async(std::launch::async, [&] { return post(server.port(), "gate").body(); });
+  gate.wait_until_reached();
+  std::vector<std::future<std::string>> answers;
+  for (unsigned i = 0; i < kRequests; ++i) {
+    answers.push_back(std::async(std::launch::async, [&server, i] {
+      return post(server.port(), std::to_string(i)).body();
+    }));
+  }
+  EXPECT_TRUE(
+      eventually([&] { return metric(server.port(), "dynet_like_queue_length") == kRequests; }));
+  gate.open();
+  for (unsigned i = 0; i < kRequests; ++i) EXPECT_EQ(answers[i].get(), expected[i]) << i;
+  EXPECT_EQ(first.get(), "gate");
+  const double all = metric(server.port(), "dynet_like_batch_size_count");
+  EXPECT_GT(all, 0);
+  EXPECT_LT(metric(server.port(), "dynet_like_batch_size_bucket{le=\"16\"}"), all);
+  EXPECT_EQ(metric(server.port(), "dynet_like_batch_size_bucket{le=\"32\"}"), all);
+}
+
+TEST(ServerTest, BatchesOfTheSameBits) { expect_batches_of_the_same_bits(1); }
+TEST(ServerTest, BatchesOfTheSameBitsWithThreads) { expect_batches_of_the_same_bits(2); }
+
+TEST(ServerTest, ARequestJoinsOthersThatRun) {
+  std::atomic<bool> second_has_run = false;
+  Gate begun;
+  begun.open();
+  RunningServer server([&](ComputationGraph& graph, const std::string& text) -> std::string {
+    if (text == "second") return second_has_run = true, text;
+    begun.pass();
+    for (int step = 1;; ++step) {
+      as_scalar(square(input(graph, 2.0f)).value());
+      if (second_has_run) return text;
+    }
+  });
+  auto first = std::async(std::launch::async, [&] { return post(server.port(), "first").body(); });
+  begun.wait_until_reached();
+  EXPECT_EQ(post(server.port(), "second").body(), "second");
+  EXPECT_EQ(first.get(), "first");
+}
+
+TEST(ServerTest, NoMoreThanTheLargestBatchRunAtOnce) {
+  std::atomic<int> running = 0, most = 0;
+  Options options;
+  options.largest_batch = 3;
+  RunningServer server(
+      [&](ComputationGraph& graph, const std::string& text) {
+        most = std::max<int>(most, ++running);
+        for (int step = 0; step < 20; ++step) as_scalar(square(input(graph, 2.0f)).value());
+        --running;
+        return text;
+      },
+      options);
+  std::vector<std::future<std::string>> answers;
+  for (int i = 0; i < 12; ++i) {
+    answers.push_back(
+        std::async(std::launch::async, [&] { return post(server.port(), "x").body(); }));
+  }
+  for (auto& answer : answers) EXPECT_EQ(answer.get(), "x");
+  EXPECT_LE(most, 3);
+  EXPECT_EQ(metric(server.port(), "dynet_like_batch_size_bucket{le=\"4\"}"),
+            metric(server.port(), "dynet_like_batch_size_count"));
+}
+
+// When many wait, a quarter of the largest batch is let in together.
+TEST(ServerTest, ManyThatWaitComeInGroups) {
+  std::atomic<int> may_end = 0;
+  Options options;
+  options.largest_batch = 8;
+  RunningServer server(
+      [&](ComputationGraph& graph, const std::string& text) {
+        for (int left = may_end;; left = may_end) {
+          as_scalar(square(input(graph, 2.0f)).value());
+          if (left > 0 && may_end.compare_exchange_strong(left, left - 1)) return text;
+        }
+      },
+      options);
+  std::vector<std::future<std::string>> answers;
+  const auto ask = [&](int count) {
+    for (int i = 0; i < count; ++i) {
+      answers.push_back(
+          std::async(std::launch::async, [&] { return post(server.port(), "x").body(); }));
+    }
+  };
+  const auto waiting = [&] { return metric(server.port(), "dynet_like_queue_length"); };
+  const auto requests = [&] { return metric(server.port(), "dynet_like_requests_total"); };
+  ask(8);
+  EXPECT_TRUE(eventually([&] { return requests() == 8 && waiting() == 0; }));
+  ask(5);
+  EXPECT_TRUE(eventually([&] { return waiting() == 5; }));
+  may_end = 1;
+  EXPECT_TRUE(eventually([&] { return may_end == 0; }));
+  std::this_thread::sleep_for(std::chrono::milliseconds(30));
+  EXPECT_EQ(waiting(), 5);
+  may_end = 1;
+  EXPECT_TRUE(eventually([&] { return waiting() == 3; }));
+  may_end = 11;
+  for (auto& answer : answers) EXPECT_EQ(answer.get(), "x");
+}
+
+TEST(ServerTest, AnExceptionIsTheAnswerOfItsRequestOnly) {
+  Gate gate;
+  RunningServer server([&](ComputationGraph& graph, const std::string& text) -> std::string {
+    if (text == "gate") gate.pass();
+    if (text == "mine") throw std::runtime_error("my message");
+    if (text == "bad") throw BadRequest("no such word");
+    if (text == "shape") (void)(input(graph, {2}, {1, 2}) * input(graph, {3}, {1, 2, 3}));
+    if (text == "number") throw 7;
+    return std::to_string(as_scalar(square(input(graph, 3.0f)).value()));
+  });
+  auto first =
+      std::async(std::launch::async, [&] { return post(server.port(), "gate").result_int(); });
+  gate.wait_until_reached();
+  const std::vector<std::string> texts = {"mine", "good", "bad", "shape", "number", "good"};
+  std::vector<std::future<http::response<http::string_body>>> answers;
+  for (const std::string& text : texts) {
+    answers.push_back(
+        std::async(std::launch::async, [&, text] { return post(server.port(), text); }));
+  }
+  EXPECT_TRUE(eventually([&] { return metric(server.port(), "dynet_like_queue_length") == 6; }));
+  gate.open();
+  const std::vector<unsigned> statuses = {500, 200, 400, 500, 500, 200};
+  const std::vector<std::string> parts = {"my message",       "9.0",    "no such word",
+                                          "[matrix_product]", "failed", "9.0"};
+  for (std::size_t i = 0; i < texts.size(); ++i) {
+    const auto answer = answers[i].get();
+    EXPECT_EQ(answer.result_int(), statuses[i]) << texts[i];
+    EXPECT_NE(answer.body().find(parts[i]), std::string::npos) << answer.body();
+  }
+  EXPECT_EQ(first.get(), 200u);
+}
+
+TEST(ServerTest, AFullQueueRefuses) {
+  Gate gate;
+  Options options;
+  options.queue_length = 2;
+  RunningServer server(
+      [&](ComputationGraph&, const std::string& text) { return gate.pass(), text; }, options);
+  auto first = std::async(std::launch::async, [&] { return post(server.port(), "a").body(); });
+  gate.wait_until_reached();
+  auto second = std::async(std::launch::async, [&] { return post(server.port(), "b").body(); });
+  auto third = std::async(std::launch::async, [&] { return post(server.port(), "c").body(); });
+  EXPECT_TRUE(eventually([&] { return metric(server.port(), "dynet_like_queue_length") == 2; }));
+  const auto refused = post(server.port(), "d");
+  EXPECT_EQ(refused.result_int(), 503u);
+  EXPECT_EQ(refused[http::field::retry_after], "1");
+  gate.open();
+  EXPECT_EQ(first.get() + second.get() + third.get(), "abc");
+  EXPECT_EQ(metric(server.port(), "dynet_like_rejected_total"), 1);
+}
+
+TEST(ServerTest, WhatWaitsTooLongIsNeverComputed) {
+  Gate gate;
+  std::atomic<int> runs = 0;
+  Options options;
+  options.deadline = std::chrono::milliseconds(50);
+  RunningServer server(
+      [&](ComputationGraph&, const std::string& text) { return ++runs, gate.pass(), text; },
+      options);
+  auto first = std::async(std::launch::async, [&] { return post(server.port(), "a").body(); });
+  gate.wait_until_reached();
+  EXPECT_EQ(post(server.port(), "b").result_int(), 504u);  // while the first one still runs
+  EXPECT_EQ(metric(server.port(), "dynet_like_queue_length"), 0);
+  gate.open();
+  EXPECT_EQ(first.get(), "a");
+  EXPECT_EQ(runs, 1);
+  EXPECT_EQ(metric(server.port(), "dynet_like_deadline_exceeded_total"), 1);
+  EXPECT_EQ(metric(server.port(), "dynet_like_answers_total{code=\"200\"}"), 3);
+}
+
+TEST(ServerTest, OtherPathsAndMethods) {
+  Options options;
+  options.path = "/tag";
+  options.content_type = "application/json";
+  RunningServer server(echo, options);
+  EXPECT_EQ(get(server.port(), "/healthz"), "ok\n");
+  Client client(server.port());  // all by one connection
+  const auto status = [&](http::verb method, const std::string& target) {
+    client.send(method, target, "text");
+    return client.receive().result_int();
+  };
+  EXPECT_EQ(status(http::verb::post, "/"), 404u);
+  EXPECT_EQ(status(http::verb::get, "/tag"), 405u);
+  EXPECT_EQ(status(http::verb::post, "/metrics"), 405u);
+  client.send(http::verb::post, "/tag?x=1", "text");
+  const auto answer = client.receive();
+  EXPECT_EQ(answer.body(), "text");
+  EXPECT_EQ(answer[http::field::content_type], "application/json");
+  EXPECT_EQ(metric(server.port(), "dynet_like_requests_total"), 1);
+  EXPECT_EQ(metric(server.port(), "dynet_like_latency_seconds_count"), 1);
+  EXPECT_EQ(metric(server.port(), "dynet_like_latency_seconds_bucket{le=\"+Inf\"}"), 1);
+}
+
+TEST(ServerTest, OptionsThatMakeNoSense) {
+  const auto message = [](auto change) {
+    Options options;
+    options.port = 0;
+    change(options);
+    return message_of<UsageError>([&] { Server(echo, options); });
+  };
+  EXPECT_NE(message([](Options& o) { o.io_threads = 0; }).find("io_thread"), std::string::npos);
+  EXPECT_NE(message([](Options& o) { o.largest_batch = 0; }).find("batch"), std::string::npos);
+  EXPECT_NE(message([](Options& o) { o.path = "tag"; }).find("got tag"), std::string::npos);
+  EXPECT_NE(message([](Options& o) { o.deadline = {}; }).find("time limits"), std::string::npos);
+}
+
+TEST(ServerTest, AnAddressThatCannotBeHad) {
+  RunningServer server(echo);
+  Options options;
+  options.port = server.port();
+  EXPECT_THROW(Server(echo, options), DeviceError);
+  options.address = "no address";
+  EXPECT_THROW(Server(echo, options), DeviceError);
+}
+
+TEST(ServerTest, GraphsThatCannotBeMadeEndIt) {
+  Options options;
+  options.graph.stack_bytes = 1;
+  RunningServer server(echo, options);
+  EXPECT_THROW(server.wait(), UsageError);
+}
+
+}  // namespace
+}  // namespace dynet_like::serve
