@@ -2,7 +2,6 @@
 #include "dynet_like/distributed/gradient_exchange.h"
 
 #include <algorithm>
-#include <cstring>
 
 #include <fmt/format.h>
 
@@ -46,45 +45,14 @@ void GradientExchange::find_parameters() {
 
 Gradients& GradientExchange::sum(std::span<Gradients> own) {
   find_parameters();
-  // What a shard does not read counts as zeros, whoever adds it.
-  for (Gradients& shard : own) {
-    for (const Dense& one : dense_) shard.dense(*one.parameter);
-  }
   total_.clear();
-  const Nodes nodes = own_nodes(own);
-  if (ranks_->size() == 1) {
-    std::swap(total_, *nodes.front());
-    for (const auto& storage : model_.storages()) {
-      const bool is_sent = storage->updated && !storage->frozen;
-      if (!is_sent) total_.clear(*storage);
-    }
-    sort_rows();
-  } else {
-    const std::size_t bucket = kBucketBytes / size_of(model_.dtype());
-    std::size_t begin = 0;
-    for (; dense_size_ - begin > bucket; begin += bucket) {
-      exchange(nodes, {begin, begin + bucket}, false);
-    }
-    exchange(nodes, {begin, dense_size_}, !tables_.empty());
+  const std::size_t bucket = kBucketBytes / size_of(model_.dtype());
+  std::size_t begin = 0;
+  for (; dense_size_ - begin > bucket; begin += bucket) {
+    exchange(own, {begin, begin + bucket}, false);
   }
+  exchange(own, {begin, dense_size_}, !tables_.empty());
   return total_;
-}
-
-GradientExchange::Nodes GradientExchange::own_nodes(std::span<Gradients> own) {
-  const auto add = [](Gradients* left, const Gradients* right) { left->add(*right); };
-  TreeSum<Gradients*, decltype(add)> tree(add);
-  const std::size_t first = own_shards().begin;
-  Nodes nodes;
-  for (const TreeNode& node : tree_nodes(own_shards())) {
-    TreeSum<Gradients*, decltype(add)> of_node(add);
-    for (std::size_t i = 0; i < std::size_t{1} << node.level; ++i) {
-      of_node.push(0, &own[node.shard - first + i]);
-    }
-    nodes.push_back(of_node.total());
-    if (ranks_->size() == 1) tree.push(node.level, nodes.back());
-  }
-  if (ranks_->size() == 1) return {tree.total()};
-  return nodes;
 }
 
 // use(parameter, first element of it, first in the range, count)
@@ -100,18 +68,18 @@ void GradientExchange::for_each_stretch(RankPart elements, const Use& use) const
 }
 
 // Rows go with the last bucket: each exchange costs a way through the network and back.
-void GradientExchange::exchange(const Nodes& nodes, RankPart bucket, bool with_tables) {
+void GradientExchange::exchange(std::span<Gradients> own, RankPart bucket, bool with_tables) {
   const unsigned size = ranks_->size();
   const auto slice_of = [&](unsigned rank) {
     const RankPart part = part_of_rank(bucket.size(), rank, size);
     return RankPart{bucket.begin + part.begin, bucket.begin + part.end};
   };
   sent_.resize(size);
-  for (unsigned r = 0; r < size; ++r) append_dense(nodes, slice_of(r), sent_[r]);
-  if (with_tables) append_rows(nodes);
+  for (unsigned r = 0; r < size; ++r) write_dense(own, slice_of(r), sent_[r]);
+  if (with_tables) append_rows(own);
   ranks_->all_to_all(sent_, received_);
   const RankPart mine = slice_of(ranks_->rank());
-  append_sum(mine);
+  write_sum(mine.size());
   if (with_tables) {
     const Gradients& sum = sum_of_rows(mine.size());
     for (const auto& table : tables_) RowList(*table, sum.find_rows(*table)).append_to(sum_);
@@ -126,27 +94,60 @@ void GradientExchange::exchange(const Nodes& nodes, RankPart bucket, bool with_t
   if (with_tables) take_rows(std::move(readers));
 }
 
-void GradientExchange::append_dense(const Nodes& nodes, RankPart slice, Bytes& bytes) const {
+// The sum of each node of this rank's shards. What a shard does not read counts as zeros.
+void GradientExchange::write_dense(std::span<const Gradients> own, RankPart slice, Bytes& bytes) {
   const std::size_t element = size_of(model_.dtype());
+  const std::vector<TreeNode> nodes = tree_nodes(own_shards());
   bytes.resize(nodes.size() * slice.size() * element);
   std::byte* to = bytes.data();
-  for (Gradients* const node : nodes) {
-    for_each_stretch(
-        slice, [&](ParameterStorage& p, std::size_t first, std::size_t at, std::size_t count) {
-          const auto* const from = static_cast<const std::byte*>(node->find_dense(p));
-          p.device().read(to + at * element, from + first * element, count * element);
-        });
+  for (const TreeNode& node : nodes) {
+    const auto shards = own.subspan(node.shard - own_shards().begin, std::size_t{1} << node.level);
+    for_each_stretch(slice, [&](const ParameterStorage& parameter, std::size_t first,
+                                std::size_t at, std::size_t count) {
+      const std::vector<Piece> pieces = pieces_of(shards, parameter, first, count);
+      sum_pieces(model_.dtype(), pieces, to + at * element, count);
+    });
     to += slice.size() * element;
   }
 }
 
+// Where some elements of a parameter's gradients lie in the memory of the host.
+std::vector<Piece> GradientExchange::pieces_of(std::span<const Gradients> shards,
+                                               const ParameterStorage& parameter, std::size_t first,
+                                               std::size_t count) {
+  const std::size_t element = size_of(parameter.dtype);
+  Device& device = parameter.device();
+  on_host_.resize(device.is_cpu() ? 0 : shards.size() * count * element);
+  std::vector<Piece> pieces;
+  for (const Gradients& shard : shards) {
+    const auto* values = static_cast<const std::byte*>(shard.find_dense(parameter));
+    if (values != nullptr) values += first * element;
+    if (values != nullptr && !device.is_cpu()) {
+      std::byte* const copy = on_host_.data() + pieces.size() * count * element;
+      device.read(copy, values, count * element);
+      values = copy;
+    }
+    pieces.push_back({0, values});
+  }
+  return pieces;
+}
+
 // A row belongs to the rank of its number: frequent words, which are in most shards, have small
-// ones.
-void GradientExchange::append_rows(const Nodes& nodes) {
+// ones. Dense gradients are not needed any more.
+void GradientExchange::append_rows(std::span<Gradients> own) {
   const unsigned size = ranks_->size();
-  for (const Gradients* const node : nodes) {
+  for (Gradients& shard : own) {
+    for (const Dense& one : dense_) shard.clear(*one.parameter);
+  }
+  const auto add = [](Gradients* left, const Gradients* right) { left->add(*right); };
+  for (const TreeNode& node : tree_nodes(own_shards())) {
+    TreeSum<Gradients*, decltype(add)> tree(add);
+    for (std::size_t i = 0; i < std::size_t{1} << node.level; ++i) {
+      tree.push(0, &own[node.shard - own_shards().begin + i]);
+    }
+    const Gradients* const sum = tree.total();
     for (const auto& table : tables_) {
-      const RowList all(*table, node->find_rows(*table));
+      const RowList all(*table, sum->find_rows(*table));
       for (unsigned r = 0; r < size; ++r) {
         all.append_to(sent_[r], [&](std::uint32_t row) { return row % size == r; });
       }
@@ -155,22 +156,18 @@ void GradientExchange::append_rows(const Nodes& nodes) {
 }
 
 // What all ranks have sent of this rank's slice.
-void GradientExchange::append_sum(RankPart slice) {
-  const std::size_t bytes = slice.size() * size_of(model_.dtype());
-  const auto add = [&](std::byte* left, const std::byte* right) {
-    const Pair pair = {left, right, slice.size()};
-    cpu_updates().add(model_.dtype(), std::span(&pair, 1));
-  };
-  TreeSum<std::byte*, decltype(add)> tree(add);
+void GradientExchange::write_sum(std::size_t elements) {
+  const std::size_t bytes = elements * size_of(model_.dtype());
+  std::vector<Piece> pieces;
   for (unsigned r = 0; r < ranks_->size(); ++r) {
-    std::byte* from = received_[r].data();
+    const std::byte* from = received_[r].data();
     for (const TreeNode& node : tree_nodes(part_of_rank(shards_, r, ranks_->size()))) {
-      tree.push(node.level, from);
+      pieces.push_back({node.level, from});
       from += bytes;
     }
   }
-  sum_.clear();
-  append_bytes(sum_, tree.total(), bytes);
+  sum_.resize(bytes);
+  sum_pieces(model_.dtype(), pieces, sum_.data(), elements);
 }
 
 void GradientExchange::take_dense(RankPart slice, std::span<const std::byte> values) {
@@ -207,15 +204,6 @@ void GradientExchange::take_rows(std::vector<RowReader> readers) {
     RowList all;
     for (RowReader& reader : readers) all.add(reader.read(*table));
     all.sort();
-    all.put_into(total_, *table);
-  }
-}
-
-void GradientExchange::sort_rows() {
-  for (const auto& table : tables_) {
-    RowList all(*table, total_.find_rows(*table));
-    all.sort();
-    total_.clear(*table);
     all.put_into(total_, *table);
   }
 }

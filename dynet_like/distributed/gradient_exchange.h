@@ -10,6 +10,7 @@
 #include "dynet_like/distributed/communicator.h"
 #include "dynet_like/distributed/row_lists.h"
 #include "dynet_like/distributed/shards.h"
+#include "dynet_like/distributed/sum_pieces.h"
 #include "dynet_like/params/gradients.h"
 
 namespace dynet_like {
@@ -33,8 +34,6 @@ class GradientExchange {
   Gradients& sum(std::span<Gradients> own);
 
  private:
-  /// Sums of shards that this rank has made.
-  using Nodes = std::vector<Gradients*>;
   /// A parameter that is no table, and where its gradient lies in that of all.
   struct Dense {
     std::shared_ptr<ParameterStorage> parameter;
@@ -42,15 +41,16 @@ class GradientExchange {
   };
 
   void find_parameters();
-  Nodes own_nodes(std::span<Gradients> own);
-  void exchange(const Nodes& nodes, RankPart bucket, bool with_tables);
-  void append_dense(const Nodes& nodes, RankPart slice, Communicator::Bytes& bytes) const;
-  void append_rows(const Nodes& nodes);
-  void append_sum(RankPart slice);
+  void exchange(std::span<Gradients> own, RankPart bucket, bool with_tables);
+  void write_dense(std::span<const Gradients> own, RankPart slice, Communicator::Bytes& bytes);
+  std::vector<detail::Piece> pieces_of(std::span<const Gradients> shards,
+                                       const ParameterStorage& parameter, std::size_t first,
+                                       std::size_t count);
+  void append_rows(std::span<Gradients> own);
+  void write_sum(std::size_t elements);
   void take_dense(RankPart slice, std::span<const std::byte> values);
   const Gradients& sum_of_rows(std::size_t dense_elements);
   void take_rows(std::vector<detail::RowReader> readers);
-  void sort_rows();
   template <class Use>
   void for_each_stretch(RankPart elements, const Use& use) const;
 
@@ -63,7 +63,7 @@ class GradientExchange {
   Gradients total_;
   std::vector<Gradients> received_rows_;  ///< by node of the tree
   std::vector<Communicator::Bytes> sent_, received_, sums_;
-  Communicator::Bytes sum_;
+  Communicator::Bytes sum_, on_host_;
 };
 
 }  // namespace dynet_like
