@@ -4,12 +4,13 @@ A rank's minibatch with u words takes f(u) seconds, with the update, which all r
 make alike: measured for batches of 4 to 256, and straight lines between. Another shard of a rank
 adds the time by which 8 shards are slower than one, by 7. Samples are cut into shards as the
 library does it, one per rank or 8, with the sizes of real data; the slowest rank is waited for. An
-exchange sends sizes to all others, and then bytes: 2 latencies, or 4 for more than 64 kilobytes, as
-Open MPI asks first; 2 (R - 1) times a message's time of the processor; and the bytes that a rank
-sends by the rate, of which 94 % are not headers. There is one to agree; two for every 8 megabytes of
-dense gradients (slices of a rank's sums to their owners, and a sum to all); two for rows of tables,
-as many as words differ in the samples. Packing, adding and unpacking takes a time per byte: what 2
-ranks on one host take longer than the rest says. Missing: congestion, slow starts of TCP, faults.
+exchange sends bytes to all others: 1 latency, or 3 for more than 64 kilobytes, as Open MPI asks
+first; R - 1 times a message's time of the processor; and the bytes that a rank sends by the rate, of
+which 94 % are not headers. There is one to agree, and two for every 8 megabytes of dense gradients
+(slices of a rank's sums to their owners, and a sum to all). The last two take the rows of tables
+along, as many as words differ in the samples. Packing, adding and unpacking takes a time per byte:
+what 2 ranks on one host take longer than the rest says. Missing: congestion, slow starts of TCP,
+faults.
 """
 
 import heapq
@@ -70,8 +71,8 @@ class Example:
             words = np.array([sum(self.sizes[shard].sum() for shard in some) for some in own])
             times = self.compute(words) + self.shard * (np.array([*map(len, own)]) - 1)
             exchange = sum(
-                latency * 1e-6 * (2 if size < EAGER else 4)
-                + (ranks - 1) * (2 * self.costs["message"] + size / rate + size * self.handling)
+                latency * 1e-6 * (1 if size < EAGER else 3)
+                + (ranks - 1) * (self.costs["message"] + size / rate + size * self.handling)
                 for size in self.messages(ranks, shards, own)
             )
             parts.append((times.mean(), times.max() - times.mean(), exchange))
@@ -98,11 +99,9 @@ class Example:
         rows, all_rows = max(map(self.count_rows, own)), self.count_rows(shards)
         yield 100  # to agree
         for begin in range(0, self.dense, BUCKET):
-            size = min(BUCKET, self.dense - begin)
-            yield sums * size / ranks
-            yield size / ranks
-        yield rows * self.row / ranks
-        yield all_rows * self.row / ranks
+            size, is_last = min(BUCKET, self.dense - begin), begin + BUCKET >= self.dense
+            yield (sums * size + is_last * rows * self.row) / ranks
+            yield (size + is_last * all_rows * self.row) / ranks
 
     def count_rows(self, shards):
         return len(set().union(*(self.rows[sample] for shard in shards for sample in shard)))

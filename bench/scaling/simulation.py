@@ -66,7 +66,7 @@ def compile_example(name, build, work):
     """The example, linked with SimGrid's MPI; only what includes mpi.h may know of it."""
     objects = []
     for compiler, source, more in (
-        ("smpicxx", "dynet_like/distributed/mpi/mpi_ranks.cpp", ["-DMPI_Testall=wait_for_all"]),
+        ("smpicxx", "dynet_like/distributed/mpi/mpi_ranks.cpp", ["-DMPI_Testall=wait_for_all", "-DMPI_Improbe=wait_for_message", "-DMPI_Imrecv=receive_found"]),
         ("smpicxx", "bench/scaling/simulated_clock.cpp", []),
         ("c++", f"examples/full/{name}.cpp", ["-Dmain=program_main"]),
     ):
