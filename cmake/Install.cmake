@@ -1,4 +1,5 @@
-# Installs the libraries, the public headers and a CMake package named dynet_like.
+# Installs the libraries, the public headers, and packages for CMake and pkg-config, both named
+# dynet_like; `cpack` makes a package for Debian of them.
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
@@ -47,3 +48,17 @@ if(TARGET dynet_like_mpi)
   install(EXPORT dynet_like-mpi-targets NAMESPACE dynet_like:: DESTINATION ${package_folder})
 endif()
 install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
+
+set(pkgconfig_folder ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+file(RELATIVE_PATH prefix_from_pkgconfig /${pkgconfig_folder} /)
+configure_file(cmake/dynet_like.pc.in ${PROJECT_BINARY_DIR}/dynet_like.pc @ONLY)
+install(FILES ${PROJECT_BINARY_DIR}/dynet_like.pc DESTINATION ${pkgconfig_folder})
+
+set(CPACK_GENERATOR DEB)
+set(CPACK_PACKAGE_NAME libdynet-like-dev)
+set(CPACK_PACKAGE_CONTACT "The authors of dynet_like")
+set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
+set(CPACK_DEBIAN_PACKAGE_SECTION libdevel)
+set(CPACK_DEBIAN_PACKAGE_DEPENDS
+    "g++, libboost-context-dev, libboost-dev, libfmt-dev, libhwy-dev, zlib1g-dev")
+include(CPack)
