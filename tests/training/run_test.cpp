@@ -172,19 +172,6 @@ TEST(TrainingRunsTest, OptionsAreChecked) {
   EXPECT_THROW(with([](TrainingOptions& o) { o.settings["training.x"] = ""; }), UsageError);
 }
 
-TEST(TrainingRunsTest, ShardsAreSummedOnTheCpu) {
-  const auto start = [] {
-    Program({"shards", [](TrainingOptions& options) { options.shards = 2; }}, "");
-  };
-  if (default_device()->is_cpu()) {
-    EXPECT_NO_THROW(start());
-    return;
-  }
-  EXPECT_EQ(message_of<UsageError>(start),
-            "[GradientExchange] need parameters on the CPU to sum them by shards; got " +
-                default_device()->name());
-}
-
 TEST(TrainingRunsTest, CallsOutOfOrderAreRefused) {
   Program program(kPlain, "");
   TrainingRun& run = *program.run;
