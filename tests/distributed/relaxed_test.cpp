@@ -298,12 +298,12 @@ TEST(RelaxedRanksTest, EndWithOneThatThrows) {
 
 TEST(ParameterServerTest, NamesARankThatHangs) {
   for (const unsigned silent : {0u, 1u}) {
-    const auto ranks = thread_ranks(2, 200ms);
+    const auto ranks = thread_ranks(2, 500ms);
     std::thread other([&] {
       Model model;
       ParameterServer server(ranks[silent], model.trainer, {.staleness = 1}, 0, 20);
       server.next();
-      std::this_thread::sleep_for(600ms);
+      std::this_thread::sleep_for(1500ms);
     });
     Model model;
     ParameterServer server(ranks[1 - silent], model.trainer, {.staleness = 1}, 0, 20);
@@ -312,7 +312,7 @@ TEST(ParameterServerTest, NamesARankThatHangs) {
     });
     EXPECT_EQ(
         message,
-        "[ParameterServer] need each rank to ask for a minibatch within 0.2 s; got nothing from " +
+        "[ParameterServer] need each rank to ask for a minibatch within 0.5 s; got nothing from " +
             ranks[0]->name(silent));
     other.join();
   }
