@@ -21,12 +21,8 @@ import threading
 import time
 from pathlib import Path
 
-ENVIRONMENT = {
-    "OMPI_ALLOW_RUN_AS_ROOT": "1",
-    "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
-    "OMPI_MCA_rmaps_base_oversubscribe": "1",
-    "OMPI_MCA_hwloc_base_binding_policy": "none",
-}
+from hosts import ENVIRONMENT
+
 PERIOD = 0.004  # seconds
 EPOCH = re.compile(r"epoch (\d+)/\d+: .*?dev \S+ ([0-9.]+) %")
 SHARES = re.compile(r"(?:communication|waiting).*?(?=, best|$)")

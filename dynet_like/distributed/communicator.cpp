@@ -62,6 +62,14 @@ std::vector<std::string> gather_texts(Communicator& ranks, const std::string& mi
   return texts;
 }
 
+std::string names_of(const Communicator& ranks, const std::function<bool(unsigned)>& is_one) {
+  std::string names;
+  for (unsigned r = 0; r < ranks.size(); ++r) {
+    if (is_one(r)) names += (names.empty() ? "" : ", ") + ranks.name(r);
+  }
+  return names;
+}
+
 void append_bytes(Communicator::Bytes& bytes, const void* data, std::size_t size) {
   const auto* const from = static_cast<const std::byte*>(data);
   bytes.insert(bytes.end(), from, from + size);

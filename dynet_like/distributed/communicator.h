@@ -81,6 +81,9 @@ void broadcast(Communicator& ranks, Communicator::Bytes& bytes);
 /// Texts of all ranks, by rank.
 std::vector<std::string> gather_texts(Communicator& ranks, const std::string& mine);
 
+/// The names of some ranks, for messages: of those for which `is_one(rank)`.
+std::string names_of(const Communicator& ranks, const std::function<bool(unsigned)>& is_one);
+
 /// Puts `size` bytes at the end.
 void append_bytes(Communicator::Bytes& bytes, const void* data, std::size_t size);
 

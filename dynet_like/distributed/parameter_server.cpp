@@ -173,18 +173,18 @@ void ParameterServer::post(unsigned to, const Header& header, std::span<const st
 
 template <class Ready>
 void ParameterServer::wait_until(std::unique_lock<std::mutex>& lock, double limit,
-                                 const std::string& awaited, const Ready& ready) {
+                                 const Awaited& awaited, const Ready& ready) {
   const Clock::time_point start = Clock::now();
   const bool in_time = changed_.wait_for(lock, limit * ranks_->time_limit(),
                                          [&] { return failure_ != nullptr || ready(); });
   waiting_ += seconds_since(start);
   if (failure_) std::rethrow_exception(failure_);
   if (in_time) return;
-  throw RankError(fmt::format("[ParameterServer] need {} within {:.4g} s; got none", awaited,
+  throw RankError(fmt::format("[ParameterServer] need {} within {:.4g} s; got none", awaited(),
                               limit * ranks_->time_limit().count()));
 }
 
-Communicator::Message ParameterServer::answer(double limit, const std::string& awaited) {
+Communicator::Message ParameterServer::answer(double limit, const Awaited& awaited) {
   std::unique_lock lock(mutex_);
   wait_until(lock, limit, awaited, [&] { return !answers_.empty(); });
   Communicator::Message first = std::move(answers_.front());
@@ -195,7 +195,8 @@ Communicator::Message ParameterServer::answer(double limit, const std::string& a
 std::optional<std::size_t> ParameterServer::next(bool stops) {
   if (wants_gradient_) skip();
   post(0, {.kind = Kind::ask, .flag = stops ? 1u : 0u});
-  const Communicator::Message message = answer(kPatience, "a turn from " + ranks_->name(0));
+  const Communicator::Message message =
+      answer(kPatience, [&] { return "a turn from " + ranks_->name(0); });
   Header header;
   Header::read(message.bytes, header);
   turn_.reset();
@@ -213,11 +214,9 @@ void ParameterServer::pull() {
   }
   std::vector<bool> has_come(ranks_->size(), false);
   for (unsigned i = 0; i < ranks_->size(); ++i) {
-    std::string missing;
-    for (unsigned r = 0; r < ranks_->size(); ++r) {
-      if (!has_come[r]) missing += (missing.empty() ? "" : ", ") + ranks_->name(r);
-    }
-    const Communicator::Message message = answer(1, "values from " + missing);
+    const Communicator::Message message = answer(1, [&] {
+      return "values from " + names_of(*ranks_, [&](unsigned r) { return !has_come[r]; });
+    });
     Header header;
     read_values(Header::read(message.bytes, header), shares_[message.from]);
     versions_[message.from] = header.version;
@@ -232,16 +231,12 @@ void ParameterServer::push(const Gradients& gradients, std::optional<float> lear
   }
   wants_gradient_ = false;
   if (!gradient_counts()) return;
+  expect_acknowledgements({.kind = Kind::done, .losses = losses, .loss = loss});
   const Header header = {.kind = Kind::push,
                          .needed = turn_->needed,
                          .learning_rate = learning_rate.value_or(0),
                          .has_rate = learning_rate.has_value(),
                          .minibatch = turn_->minibatch};
-  {
-    const std::lock_guard lock(mutex_);
-    not_acknowledged_ = ranks_->size();
-    done_ = Header{.kind = Kind::done, .losses = losses, .loss = loss}.with({});
-  }
   for (unsigned server = 0; server < ranks_->size(); ++server) {
     Bytes payload;
     append_gradients(payload, gradients, shares_[server]);
@@ -254,20 +249,24 @@ void ParameterServer::push(const Gradients& gradients, std::optional<float> lear
 void ParameterServer::skip() {
   wants_gradient_ = false;
   if (!gradient_counts()) return;
-  {
-    const std::lock_guard lock(mutex_);
-    not_acknowledged_ = ranks_->size();
-    done_ = Header{.kind = Kind::done, .flag = 1}.with({});
-  }
+  expect_acknowledgements({.kind = Kind::done, .flag = 1});
   for (unsigned server = 0; server < ranks_->size(); ++server) {
     post(server, {.kind = Kind::push, .flag = 1, .needed = turn_->needed});
   }
 }
 
+// Of all servers; then rank 0 is told that it is done.
+void ParameterServer::expect_acknowledgements(const Header& done) {
+  const std::lock_guard lock(mutex_);
+  not_acknowledged_ = ranks_->size();
+  done_ = done.with({});
+}
+
 bool ParameterServer::gradient_counts() {
   if (turn_->round == 0) return true;
   post(0, {.kind = Kind::ready});
-  const Communicator::Message message = answer(1, "an answer from " + ranks_->name(0));
+  const Communicator::Message message =
+      answer(1, [&] { return "an answer from " + ranks_->name(0); });
   Header header;
   Header::read(message.bytes, header);
   return header.flag != 0;
@@ -276,7 +275,8 @@ bool ParameterServer::gradient_counts() {
 ParameterServer::Report ParameterServer::finish() {
   {
     std::unique_lock lock(mutex_);
-    wait_until(lock, kPatience, "the end of all minibatches", [&] { return is_over_; });
+    const auto awaited = [] { return std::string("the end of all minibatches"); };
+    wait_until(lock, kPatience, awaited, [&] { return is_over_; });
   }
   thread_.join();
   std::vector<Bytes> all;

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <deque>
 #include <exception>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -85,9 +86,11 @@ class ParameterServer {
   void post(unsigned to, const Header& header, std::span<const std::byte> payload = {});
   void pull();
   bool gradient_counts();
-  Communicator::Message answer(double limit, const std::string& awaited);
+  void expect_acknowledgements(const Header& done);
+  using Awaited = std::function<std::string()>;  ///< what a message says if it does not come
+  Communicator::Message answer(double limit, const Awaited& awaited);
   template <class Ready>
-  void wait_until(std::unique_lock<std::mutex>& lock, double limit, const std::string& awaited,
+  void wait_until(std::unique_lock<std::mutex>& lock, double limit, const Awaited& awaited,
                   const Ready& ready);
 
   // The thread.

@@ -106,10 +106,7 @@ class ThreadRank final : public Communicator {
     }
     const auto is_over = [&] { return m.round != round || !m.failure.empty(); };
     if (!m.changed.wait_for(lock, limit_, is_over)) {
-      std::string missing;
-      for (unsigned r = 0; r < size(); ++r) {
-        if (table[r] == nullptr) missing += (missing.empty() ? "" : ", ") + name(r);
-      }
+      const std::string missing = names_of(*this, [&](unsigned r) { return table[r] == nullptr; });
       m.failure = fmt::format("[Communicator] need all ranks within {} ms; got none of {}",
                               limit_.count(), missing);
       m.changed.notify_all();

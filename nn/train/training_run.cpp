@@ -249,8 +249,7 @@ float TrainingRun::update(Minibatch& batch, std::size_t losses) {
       make_update(batch.backward());
       return loss;
     }
-    // In parts it has run backward already.
-    batch.parts() > 1 ? gradients_.add(batch.backward()) : batch.backward(gradients_);
+    add_gradients(batch);
     add_pending(static_cast<double>(loss), losses);
     if (update_is_due()) make_due_update();
     return loss;
@@ -276,6 +275,11 @@ void TrainingRun::update(const Gradients& gradients, double loss, std::size_t lo
     drop_pending();
     throw;
   }
+}
+
+void TrainingRun::add_gradients(Minibatch& batch) {
+  // In parts it has run backward already.
+  batch.parts() > 1 ? gradients_.add(batch.backward()) : batch.backward(gradients_);
 }
 
 void TrainingRun::add_pending(double loss, std::size_t losses) {

@@ -175,6 +175,7 @@ class TrainingRun {
   void check_in_minibatch() const;
   static void check_cleared(const Minibatch& batch);
   float finite_loss(Minibatch& batch) const;
+  void add_gradients(Minibatch& batch);
   void add_pending(double loss, std::size_t losses);
   bool update_is_due() const;
   void make_due_update();

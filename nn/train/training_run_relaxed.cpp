@@ -57,8 +57,7 @@ void TrainingRun::show_begun(std::size_t first, std::size_t end) {
 float TrainingRun::update_relaxed(Minibatch& batch, std::size_t losses) {
   try {
     const float loss = finite_loss(batch);
-    // In parts it has run backward already.
-    batch.parts() > 1 ? gradients_.add(batch.backward()) : batch.backward(gradients_);
+    add_gradients(batch);
     if (options_.mean_losses && losses > 0) gradients_.scale(1 / static_cast<double>(losses));
     const double norm = gradients_.norm(trainer_.parameters());
     const auto threshold = static_cast<double>(trainer_.clip_threshold);

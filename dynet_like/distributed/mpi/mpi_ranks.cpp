@@ -237,15 +237,12 @@ class MpiRanks final : public Communicator {
 
   // Those that have not sent, or not received.
   std::string missing() {
-    std::string text;
-    for (unsigned r = 0; r < size_; ++r) {
+    return names_of(*this, [&](unsigned r) {
       int has_sent = 0, has_received = 0;
       MPI_Test(&requests_[r], &has_sent, MPI_STATUS_IGNORE);
       MPI_Test(&requests_[size_ + r], &has_received, MPI_STATUS_IGNORE);
-      if (has_come_[r] && has_sent != 0 && has_received != 0) continue;
-      text += (text.empty() ? "" : ", ") + name(r);
-    }
-    return text;
+      return !has_come_[r] || has_sent == 0 || has_received == 0;
+    });
   }
 
   void find_names() {

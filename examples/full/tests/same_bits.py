@@ -16,15 +16,11 @@ import sys
 import time
 from pathlib import Path
 
+from kill_ranks import ENVIRONMENT
+
 # With 6 shards, 4 ranks have one or two each. The last minibatch of an epoch is smaller.
 COMMON = ["--epochs", "8", "--shards", "6", "--hidden", "12", "--embedding", "8"]
 STOPPED = (3, 1, 4)  # ranks that begin, go on, and end
-ENVIRONMENT = {
-    "OMPI_ALLOW_RUN_AS_ROOT": "1",
-    "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
-    "OMPI_MCA_rmaps_base_oversubscribe": "1",
-    "OMPI_MCA_hwloc_base_binding_policy": "none",
-}
 EWT = "ud_english_ewt/en_ewt-ud-{}.conllu"
 # The data of an example, the end of a sample in it, how many samples for training and for each of
 # the others, and options. The tagger averages parameters; the next two clip gradients. Tables of
