@@ -19,12 +19,10 @@ class SingleProcess final : public Communicator {
   std::string name(unsigned /*rank*/) const override {
     return fmt::format("rank 0 (process {})", ::getpid());
   }
-  void all_to_all(std::span<const Bytes> to, std::vector<Bytes>& from) override {
-    from.assign(to.begin(), to.end());
-  }
-  void all_gather(std::span<const std::byte> mine, std::vector<Bytes>& all) override {
-    all.resize(1);
-    all[0].assign(mine.begin(), mine.end());
+  void begin(Round& /*round*/) override {}
+  void end(Round& round) override {
+    round.from.resize(1);
+    round.from[0].assign(round.to[0].begin(), round.to[0].end());
   }
   void send(unsigned /*to*/, Bytes bytes) override { messages_.push_back(std::move(bytes)); }
   std::optional<Message> receive() override {
@@ -41,6 +39,13 @@ class SingleProcess final : public Communicator {
 };
 
 }  // namespace
+
+void Communicator::all_gather(std::span<const std::byte> mine, std::vector<Bytes>& all) {
+  Round round = {std::vector(size(), mine), std::move(all)};
+  begin(round);
+  end(round);
+  all = std::move(round.from);
+}
 
 std::shared_ptr<Communicator> single_process() { return std::make_shared<SingleProcess>(); }
 

@@ -27,6 +27,11 @@ class Communicator {
     unsigned from = 0;
     Bytes bytes;
   };
+  /// What goes to each rank, and what has come from it; both have size() entries.
+  struct Round {
+    std::vector<std::span<const std::byte>> to;
+    std::vector<Bytes> from;  ///< keeps its memory
+  };
   /// Seconds that went by in calls so far: until the last rank had come, and from then on.
   struct Times {
     double waiting = 0, transfer = 0;
@@ -44,13 +49,17 @@ class Communicator {
   /// For people: "rank 1 (process 4711 on node2)".
   virtual std::string name(unsigned rank) const = 0;
 
-  /// Sends to[r] to each rank r; from[r] becomes what rank r has sent to this one. Both have
-  /// size() entries, and `from` keeps its memory. Throws RankError, as all_gather does, if a rank
-  /// does not come within the time limit, is gone or has called fail(): then no call will work any
-  /// more.
-  virtual void all_to_all(std::span<const Bytes> to, std::vector<Bytes>& from) = 0;
-  /// The same bytes to all ranks.
-  virtual void all_gather(std::span<const std::byte> mine, std::vector<Bytes>& all) = 0;
+  /// Begins to send to[r] to each rank r, and returns; several rounds may be on their way. The
+  /// round and the memory of `to` must stay as they are until its end. Bytes move in calls alone.
+  virtual void begin(Round& round) = 0;
+  /// Ends the first of the rounds that have begun: from[r] becomes what rank r has sent to this
+  /// one. Throws RankError if a rank does not come within the time limit, is gone or has called
+  /// fail(): then no call will work any more.
+  virtual void end(Round& round) = 0;
+  /// Lets bytes of rounds move, and returns at once.
+  virtual void progress() {}
+  /// A round that sends the same bytes to all ranks. Rounds that began before must have ended.
+  void all_gather(std::span<const std::byte> mine, std::vector<Bytes>& all);
 
   /// Messages from one rank to another, which may be itself; those of a pair arrive in their order.
   /// Both return at once, and bytes move only within calls. Another thread than the one that makes

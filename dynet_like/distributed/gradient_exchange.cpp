@@ -14,9 +14,7 @@ using namespace detail;
 
 namespace {
 
-using Bytes = Communicator::Bytes;
-
-constexpr std::size_t kBucketBytes = std::size_t{8} << 20;
+constexpr std::size_t kBucketBytes = std::size_t{1} << 20;
 
 }  // namespace
 
@@ -28,103 +26,170 @@ GradientExchange::GradientExchange(std::shared_ptr<Communicator> ranks,
                                shards_, ranks_->size()));
 }
 
-void GradientExchange::find_parameters() {
+// Parameters may be frozen between two sums.
+void GradientExchange::begin() {
   dense_.clear();
+  index_.clear();
   tables_.clear();
-  dense_size_ = 0;
+  std::size_t size = 0;
   for (const auto& storage : model_.storages()) {
     if (!storage->updated || storage->frozen) continue;
     if (storage->is_table) {
       tables_.push_back(storage);
     } else {
-      dense_.push_back({storage, dense_size_});
-      dense_size_ += storage->size();
+      index_[storage.get()] = dense_.size();
+      dense_.push_back({storage, size});
+      size += storage->size();
     }
   }
+  const std::size_t most = kBucketBytes / size_of(model_.dtype());
+  buckets_.resize(std::max<std::size_t>(1, (size + most - 1) / most));
+  for (std::size_t b = 0; b < buckets_.size(); ++b) {
+    Bucket& bucket = buckets_[b];
+    bucket.elements = {b * most, std::min(size, (b + 1) * most)};
+    bucket.packed = 0;
+    bucket.is_sent = false;
+    bucket.to.resize(ranks_->size());
+    for (unsigned r = 0; r < ranks_->size(); ++r) {
+      bucket.to[r].resize(tree_nodes(own_shards()).size() * slice_of(bucket, r).size() *
+                          size_of(model_.dtype()));
+    }
+  }
+  step_ = Step::packing;
 }
 
-Gradients& GradientExchange::sum(std::span<Gradients> own) {
-  find_parameters();
+void GradientExchange::clear() {
   total_.clear();
-  const std::size_t bucket = kBucketBytes / size_of(model_.dtype());
-  std::size_t begin = 0;
-  for (; dense_size_ - begin > bucket; begin += bucket) {
-    exchange(own, {begin, begin + bucket}, false);
-  }
-  exchange(own, {begin, dense_size_}, !tables_.empty());
-  return total_;
+  step_ = Step::none;
 }
 
-// use(parameter, first element of it, first in the range, count)
-template <class Use>
-void GradientExchange::for_each_stretch(RankPart elements, const Use& use) const {
-  for (const Dense& one : dense_) {
-    const std::size_t begin = std::max(one.begin, elements.begin);
-    const std::size_t end = std::min(one.begin + one.parameter->size(), elements.end);
-    if (begin < end) {
-      use(*one.parameter, begin - one.begin, begin - elements.begin, end - begin);
-    }
-  }
+RankPart GradientExchange::slice_of(const Bucket& bucket, unsigned rank) const {
+  const RankPart part = part_of_rank(bucket.elements.size(), rank, ranks_->size());
+  return {bucket.elements.begin + part.begin, bucket.elements.begin + part.end};
 }
 
-// Rows go with the last bucket: each exchange costs a way through the network and back.
-void GradientExchange::exchange(std::span<Gradients> own, RankPart bucket, bool with_tables) {
-  const unsigned size = ranks_->size();
-  const auto slice_of = [&](unsigned rank) {
-    const RankPart part = part_of_rank(bucket.size(), rank, size);
-    return RankPart{bucket.begin + part.begin, bucket.begin + part.end};
-  };
-  sent_.resize(size);
-  for (unsigned r = 0; r < size; ++r) write_dense(own, slice_of(r), sent_[r]);
-  if (with_tables) append_rows(own);
-  ranks_->all_to_all(sent_, received_);
-  const RankPart mine = slice_of(ranks_->rank());
-  write_sum(mine.size());
-  if (with_tables) {
-    const Gradients& sum = sum_of_rows(mine.size());
-    for (const auto& table : tables_) RowList(*table, sum.find_rows(*table)).append_to(sum_);
-  }
-  ranks_->all_gather(sum_, sums_);
-  std::vector<RowReader> readers;
-  for (unsigned r = 0; r < size; ++r) {
-    readers.emplace_back(sums_[r]);
-    const RankPart slice = slice_of(r);
-    take_dense(slice, readers.back().take(slice.size() * size_of(model_.dtype())));
-  }
-  if (with_tables) take_rows(std::move(readers));
+void GradientExchange::pack(std::span<Gradients> own, const ParameterStorage& parameter) {
+  if (step_ != Step::packing) begin();
+  const auto found = index_.find(&parameter);
+  if (found == index_.end()) return;
+  pack(own, dense_[found->second]);
+  send_complete_buckets(buckets_.size() - 1);
+  ranks_->progress();
+}
+
+void GradientExchange::pack(std::span<Gradients> own, Dense& dense) {
+  for (Bucket& bucket : buckets_) pack(own, dense, bucket);
+  for (Gradients& shard : own) shard.clear(*dense.parameter);
+  dense.is_packed = true;
 }
 
 // The sum of each node of this rank's shards. What a shard does not read counts as zeros.
-void GradientExchange::write_dense(std::span<const Gradients> own, RankPart slice, Bytes& bytes) {
+void GradientExchange::pack(std::span<const Gradients> own, const Dense& dense, Bucket& bucket) {
   const std::size_t element = size_of(model_.dtype());
-  const std::vector<TreeNode> nodes = tree_nodes(own_shards());
-  bytes.resize(nodes.size() * slice.size() * element);
-  std::byte* to = bytes.data();
-  for (const TreeNode& node : nodes) {
-    const auto shards = own.subspan(node.shard - own_shards().begin, std::size_t{1} << node.level);
-    for_each_stretch(slice, [&](const ParameterStorage& parameter, std::size_t first,
-                                std::size_t at, std::size_t count) {
-      const std::vector<Piece> pieces = pieces_of(shards, parameter, first, count);
-      sum_pieces(model_.dtype(), pieces, to + at * element, count);
-    });
-    to += slice.size() * element;
+  for (unsigned r = 0; r < ranks_->size(); ++r) {
+    const RankPart slice = slice_of(bucket, r);
+    const RankPart here = common_part(slice, {dense.begin, dense.begin + dense.parameter->size()});
+    if (here.size() == 0) continue;
+    std::byte* to = bucket.to[r].data() + (here.begin - slice.begin) * element;
+    for (const TreeNode& node : tree_nodes(own_shards())) {
+      const auto shards =
+          own.subspan(node.shard - own_shards().begin, std::size_t{1} << node.level);
+      const std::vector<Piece> pieces =
+          pieces_of(shards, *dense.parameter, {here.begin - dense.begin, here.end - dense.begin});
+      sum_pieces(model_.dtype(), pieces, to, here.size());
+      to += slice.size() * element;
+    }
+    bucket.packed += here.size();
   }
+}
+
+// Rows go with the last bucket: a round of their own would be another way through the network.
+void GradientExchange::send(std::span<Gradients> own) {
+  if (step_ != Step::packing) begin();
+  for (Dense& dense : dense_) {
+    if (!dense.is_packed) pack(own, dense);
+  }
+  if (!tables_.empty()) append_rows(own, buckets_.back());
+  send_complete_buckets(buckets_.size());
+  step_ = Step::sent;
+}
+
+void GradientExchange::send_nothing() {
+  if (step_ == Step::sent) return;
+  if (step_ != Step::packing) begin();
+  for (Bucket& bucket : buckets_) {
+    if (bucket.is_sent) continue;
+    for (Communicator::Bytes& bytes : bucket.to) bytes.clear();
+    send(bucket);
+  }
+  step_ = Step::sent;
+}
+
+// In their order, which is the same one on all ranks.
+void GradientExchange::send_complete_buckets(std::size_t end) {
+  for (std::size_t b = 0; b < end && buckets_[b].packed == buckets_[b].elements.size(); ++b) {
+    if (!buckets_[b].is_sent) send(buckets_[b]);
+  }
+}
+
+void GradientExchange::send(Bucket& bucket) {
+  bucket.parts.to.assign(bucket.to.begin(), bucket.to.end());
+  ranks_->begin(bucket.parts);
+  bucket.is_sent = true;
+}
+
+void GradientExchange::receive() {
+  for (Bucket& bucket : buckets_) {
+    ranks_->end(bucket.parts);
+    for (unsigned r = 0; r < ranks_->size(); ++r) check_size(bucket, r);
+  }
+  step_ = Step::received;
+}
+
+void GradientExchange::check_size(const Bucket& bucket, unsigned from) const {
+  const std::size_t got = bucket.parts.from[from].size();
+  const std::size_t need = tree_nodes(part_of_rank(shards_, from, ranks_->size())).size() *
+                           slice_of(bucket, ranks_->rank()).size() * size_of(model_.dtype());
+  const bool has_rows = &bucket == &buckets_.back() && !tables_.empty();
+  if (got == need || got == 0 || (has_rows && got > need)) return;
+  throw UsageError(
+      fmt::format("[GradientExchange] need {} bytes of gradients from {}; got {}: "
+                  "what ranks do must not depend on the rank",
+                  need, ranks_->name(from), got));
+}
+
+Gradients& GradientExchange::sum() {
+  if (step_ != Step::received) throw UsageError("[GradientExchange] need receive() before sum()");
+  total_.clear();
+  for (Bucket& bucket : buckets_) {
+    write_sum(bucket);
+    if (&bucket == &buckets_.back() && !tables_.empty()) append_sum_of_rows(bucket);
+    bucket.sums.to.assign(ranks_->size(), bucket.sum);
+    ranks_->begin(bucket.sums);
+  }
+  for (Bucket& bucket : buckets_) {
+    ranks_->end(bucket.sums);
+    take_sums(bucket);
+  }
+  step_ = Step::none;
+  return total_;
 }
 
 // Where some elements of a parameter's gradients lie in the memory of the host.
 std::vector<Piece> GradientExchange::pieces_of(std::span<const Gradients> shards,
-                                               const ParameterStorage& parameter, std::size_t first,
-                                               std::size_t count) {
+                                               const ParameterStorage& parameter,
+                                               RankPart elements) {
   const std::size_t element = size_of(parameter.dtype);
   Device& device = parameter.device();
-  on_host_.resize(device.is_cpu() ? 0 : shards.size() * count * element);
+  const std::size_t bytes = elements.size() * element;
+  on_host_.resize(device.is_cpu() ? 0 : shards.size() * bytes);
   std::vector<Piece> pieces;
   for (const Gradients& shard : shards) {
     const auto* values = static_cast<const std::byte*>(shard.find_dense(parameter));
-    if (values != nullptr) values += first * element;
+    if (values != nullptr) values += elements.begin * element;
     if (values != nullptr && !device.is_cpu()) {
-      std::byte* const copy = on_host_.data() + pieces.size() * count * element;
-      device.read(copy, values, count * element);
+      std::byte* const copy = on_host_.data() + pieces.size() * bytes;
+      device.read(copy, values, bytes);
       values = copy;
     }
     pieces.push_back({0, values});
@@ -133,12 +198,9 @@ std::vector<Piece> GradientExchange::pieces_of(std::span<const Gradients> shards
 }
 
 // A row belongs to the rank of its number: frequent words, which are in most shards, have small
-// ones. Dense gradients are not needed any more.
-void GradientExchange::append_rows(std::span<Gradients> own) {
+// ones.
+void GradientExchange::append_rows(std::span<Gradients> own, Bucket& bucket) {
   const unsigned size = ranks_->size();
-  for (Gradients& shard : own) {
-    for (const Dense& one : dense_) shard.clear(*one.parameter);
-  }
   const auto add = [](Gradients* left, const Gradients* right) { left->add(*right); };
   for (const TreeNode& node : tree_nodes(own_shards())) {
     TreeSum<Gradients*, decltype(add)> tree(add);
@@ -149,46 +211,37 @@ void GradientExchange::append_rows(std::span<Gradients> own) {
     for (const auto& table : tables_) {
       const RowList all(*table, sum->find_rows(*table));
       for (unsigned r = 0; r < size; ++r) {
-        all.append_to(sent_[r], [&](std::uint32_t row) { return row % size == r; });
+        all.append_to(bucket.to[r], [&](std::uint32_t row) { return row % size == r; });
       }
     }
   }
 }
 
 // What all ranks have sent of this rank's slice.
-void GradientExchange::write_sum(std::size_t elements) {
+void GradientExchange::write_sum(Bucket& bucket) {
+  const std::size_t elements = slice_of(bucket, ranks_->rank()).size();
   const std::size_t bytes = elements * size_of(model_.dtype());
   std::vector<Piece> pieces;
   for (unsigned r = 0; r < ranks_->size(); ++r) {
-    const std::byte* from = received_[r].data();
+    RowReader reader(bucket.parts.from[r]);
     for (const TreeNode& node : tree_nodes(part_of_rank(shards_, r, ranks_->size()))) {
-      pieces.push_back({node.level, from});
-      from += bytes;
+      pieces.push_back({node.level, reader.take(bytes).data()});
     }
   }
-  sum_.resize(bytes);
-  sum_pieces(model_.dtype(), pieces, sum_.data(), elements);
-}
-
-void GradientExchange::take_dense(RankPart slice, std::span<const std::byte> values) {
-  const std::size_t element = size_of(model_.dtype());
-  for_each_stretch(
-      slice, [&](ParameterStorage& p, std::size_t first, std::size_t at, std::size_t count) {
-        bool fresh = false;
-        auto* const to = static_cast<std::byte*>(total_.dense(p, fresh));
-        p.device().write(to + first * element, values.data() + at * element, count * element);
-      });
+  bucket.sum.resize(bytes);
+  sum_pieces(model_.dtype(), pieces, bucket.sum.data(), elements);
 }
 
 // They stand behind the dense gradients of each node.
-const Gradients& GradientExchange::sum_of_rows(std::size_t dense_elements) {
+void GradientExchange::append_sum_of_rows(Bucket& bucket) {
+  const std::size_t bytes = slice_of(bucket, ranks_->rank()).size() * size_of(model_.dtype());
   const auto add = [](Gradients* left, const Gradients* right) { left->add(*right); };
   TreeSum<Gradients*, decltype(add)> tree(add);
   received_rows_.resize(shards_);
   for (unsigned r = 0; r < ranks_->size(); ++r) {
     const auto nodes = tree_nodes(part_of_rank(shards_, r, ranks_->size()));
-    RowReader reader(received_[r]);
-    reader.take(nodes.size() * dense_elements * size_of(model_.dtype()));
+    RowReader reader(bucket.parts.from[r]);
+    reader.take(nodes.size() * bytes);
     for (const TreeNode& node : nodes) {
       Gradients& gradients = received_rows_[node.shard];
       gradients.clear();
@@ -196,7 +249,32 @@ const Gradients& GradientExchange::sum_of_rows(std::size_t dense_elements) {
       tree.push(node.level, &gradients);
     }
   }
-  return *tree.total();
+  const Gradients& sum = *tree.total();
+  for (const auto& table : tables_) RowList(*table, sum.find_rows(*table)).append_to(bucket.sum);
+}
+
+void GradientExchange::take_sums(Bucket& bucket) {
+  std::vector<RowReader> readers;
+  for (unsigned r = 0; r < ranks_->size(); ++r) {
+    readers.emplace_back(bucket.sums.from[r]);
+    const RankPart slice = slice_of(bucket, r);
+    take_dense(slice, readers.back().take(slice.size() * size_of(model_.dtype())));
+  }
+  if (&bucket == &buckets_.back() && !tables_.empty()) take_rows(std::move(readers));
+}
+
+void GradientExchange::take_dense(RankPart slice, std::span<const std::byte> values) {
+  const std::size_t element = size_of(model_.dtype());
+  for (const Dense& dense : dense_) {
+    ParameterStorage& parameter = *dense.parameter;
+    const RankPart here = common_part({dense.begin, dense.begin + parameter.size()}, slice);
+    if (here.size() == 0) continue;
+    bool fresh = false;
+    auto* const to = static_cast<std::byte*>(total_.dense(parameter, fresh));
+    parameter.device().write(to + (here.begin - dense.begin) * element,
+                             values.data() + (here.begin - slice.begin) * element,
+                             here.size() * element);
+  }
 }
 
 void GradientExchange::take_rows(std::vector<RowReader> readers) {

@@ -84,8 +84,8 @@ void RowList::put_into(ParameterStorage& table) const {
 
 std::span<const std::byte> RowReader::take(std::size_t size) {
   if (size > rest_.size()) {
-    throw RankError(fmt::format("[GradientExchange] need {} more bytes of rows from a rank; got {}",
-                                size, rest_.size()));
+    throw RankError(fmt::format("[GradientExchange] need {} more bytes from a rank; got {}", size,
+                                rest_.size()));
   }
   const std::span<const std::byte> taken = rest_.first(size);
   rest_ = rest_.subspan(size);

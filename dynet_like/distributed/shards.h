@@ -1,6 +1,7 @@
 // Shards: the parts of a minibatch that are summed by themselves, whoever computes them.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -28,6 +29,12 @@ struct RankPart {
   std::size_t begin = 0, end = 0;
   std::size_t size() const { return end - begin; }
 };
+
+/// Those that are in both; of size 0 if there are none.
+inline RankPart common_part(RankPart a, RankPart b) {
+  const std::size_t begin = std::max(a.begin, b.begin);
+  return {begin, std::max(begin, std::min(a.end, b.end))};
+}
 
 /// The part of `count` things, one behind the other, that a rank has: as many as the others, or one
 /// more or less.

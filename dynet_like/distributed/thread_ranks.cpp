@@ -18,21 +18,15 @@ using detail::seconds_since;
 using Clock = std::chrono::steady_clock;
 using Bytes = Communicator::Bytes;
 
-/// What a rank sends: something for each rank, or one thing for all. Whoever reads it keeps it
-/// alive.
-using Sent = std::shared_ptr<const std::vector<Bytes>>;
-
-/// Rounds: all lay out what they send, all take what is for them. A rank may be in the next round
-/// while others still take from this one, so there are two tables.
+/// Where ranks lay out what they send, and take what is for them.
 struct Meeting {
-  explicit Meeting(unsigned count)
-      : tables{std::vector<Sent>(count), std::vector<Sent>(count)}, messages(count) {}
+  explicit Meeting(unsigned count) : sent(count), messages(count) {
+    for (auto& from : sent) from.resize(count);
+  }
 
   std::mutex mutex;
   std::condition_variable changed;
-  std::vector<Sent> tables[2];  ///< by rank; of rounds with even and odd numbers
-  unsigned came = 0;
-  std::uint64_t round = 0;
+  std::vector<std::vector<std::deque<Bytes>>> sent;         ///< in rounds, by sender and receiver
   std::vector<std::deque<Communicator::Message>> messages;  ///< to each rank
   std::string failure;
 };
@@ -44,15 +38,42 @@ class ThreadRank final : public Communicator {
   ~ThreadRank() override { fail("it has ended"); }
 
   unsigned rank() const override { return rank_; }
-  unsigned size() const override { return static_cast<unsigned>(meeting_->tables[0].size()); }
+  unsigned size() const override { return static_cast<unsigned>(meeting_->messages.size()); }
   std::chrono::duration<double> time_limit() const override { return limit_; }
   std::string name(unsigned rank) const override { return fmt::format("rank {} (thread)", rank); }
 
-  void all_to_all(std::span<const Bytes> to, std::vector<Bytes>& from) override {
-    exchange({to.begin(), to.end()}, from);
+  void begin(Round& round) override {
+    const std::lock_guard lock(meeting_->mutex);
+    if (!meeting_->failure.empty()) throw RankError(meeting_->failure);
+    for (unsigned r = 0; r < size(); ++r) {
+      meeting_->sent[rank_][r].emplace_back(round.to[r].begin(), round.to[r].end());
+    }
+    meeting_->changed.notify_all();
   }
-  void all_gather(std::span<const std::byte> mine, std::vector<Bytes>& all) override {
-    exchange({Bytes(mine.begin(), mine.end())}, all);
+
+  void end(Round& round) override {
+    const Clock::time_point start = Clock::now();
+    std::unique_lock lock(meeting_->mutex);
+    Meeting& m = *meeting_;
+    const auto has_come = [&](unsigned r) { return !m.sent[r][rank_].empty(); };
+    const auto all_have_come = [&] {
+      bool all = true;
+      for (unsigned r = 0; r < size(); ++r) all &= has_come(r);
+      return all;
+    };
+    if (!m.changed.wait_for(lock, limit_, [&] { return all_have_come() || !m.failure.empty(); })) {
+      const std::string missing = names_of(*this, [&](unsigned r) { return !has_come(r); });
+      m.failure = fmt::format("[Communicator] need all ranks within {} ms; got none of {}",
+                              limit_.count(), missing);
+      m.changed.notify_all();
+    }
+    times_.waiting += seconds_since(start);
+    if (!all_have_come()) throw RankError(m.failure);
+    round.from.resize(size());
+    for (unsigned r = 0; r < size(); ++r) {
+      round.from[r] = std::move(m.sent[r][rank_].front());
+      m.sent[r][rank_].pop_front();
+    }
   }
 
   void send(unsigned to, Bytes bytes) override {
@@ -80,42 +101,6 @@ class ThreadRank final : public Communicator {
   }
 
  private:
-  void exchange(std::vector<Bytes> to, std::vector<Bytes>& from) {
-    const std::vector<Sent> all = meet(std::make_shared<const std::vector<Bytes>>(std::move(to)));
-    const Clock::time_point start = Clock::now();
-    from.resize(size());
-    for (unsigned r = 0; r < size(); ++r) {
-      from[r] = all[r]->size() == 1 ? all[r]->front() : (*all[r])[rank_];
-    }
-    times_.transfer += seconds_since(start);
-  }
-
-  std::vector<Sent> meet(Sent mine) {
-    const Clock::time_point start = Clock::now();
-    std::unique_lock lock(meeting_->mutex);
-    Meeting& m = *meeting_;
-    if (!m.failure.empty()) throw RankError(m.failure);
-    const std::uint64_t round = m.round;
-    std::vector<Sent>& table = m.tables[round % 2];
-    table[rank_] = std::move(mine);
-    if (++m.came == size()) {
-      m.came = 0;
-      ++m.round;
-      m.tables[m.round % 2].assign(size(), nullptr);
-      m.changed.notify_all();
-    }
-    const auto is_over = [&] { return m.round != round || !m.failure.empty(); };
-    if (!m.changed.wait_for(lock, limit_, is_over)) {
-      const std::string missing = names_of(*this, [&](unsigned r) { return table[r] == nullptr; });
-      m.failure = fmt::format("[Communicator] need all ranks within {} ms; got none of {}",
-                              limit_.count(), missing);
-      m.changed.notify_all();
-    }
-    times_.waiting += seconds_since(start);
-    if (m.round == round) throw RankError(m.failure);
-    return table;
-  }
-
   std::shared_ptr<Meeting> meeting_;
   unsigned rank_;
   std::chrono::milliseconds limit_;

@@ -113,9 +113,6 @@ struct CommonState {
   Arena shared_values;  ///< values and gradients of shared nodes
   Arena shared_lists;   ///< and the lists of their batches
 
-  /// Called when the gradient of a parameter will not change any more in this pass.
-  std::function<void(const ParameterStorage&)> on_gradient_complete;
-
   std::vector<ReadParameter> read_parameters;
   bool reads_lazy_tables = false;
   std::uint64_t runs = 0;                      ///< forward and backward, so far

@@ -48,9 +48,10 @@ class Executor {
   void begin_backward();
   void run_backward(std::span<const ValueRef> roots, Gradients& gradients, bool full = false);
   /// A whole pass that sums what parameters get by parts: that of the tapes below ends[i], and of
-  /// no part before, is added to gradients[i]. The last one ends with the last tape.
+  /// no part before, is added to gradients[i]. The last one ends with the last tape. `complete` is
+  /// told of parameters that only samples read, one by one.
   void run_backward_by_parts(std::span<const ValueRef> roots, std::span<const std::uint32_t> ends,
-                             std::span<Gradients> gradients);
+                             std::span<Gradients> gradients, const OnComplete& complete);
   void finish_backward(Gradients& gradients);
   /// Whether there was a pass over the tape since its values were computed.
   bool has_gradients(std::uint32_t tape) { return lane_of(tape).backward.was_run(); }
@@ -101,9 +102,6 @@ class Executor {
   /// The number of the first sample, for random nodes.
   std::uint32_t first_sample() const { return common_.random.first_sample; }
 
-  void on_gradient_complete(std::function<void(const ParameterStorage&)> callback) {
-    common_.on_gradient_complete = std::move(callback);
-  }
   void detect_anomaly(bool detect) { common_.options.detect_anomaly = detect; }
   const GraphOptions& options() const { return common_.options; }
   Report report() const;

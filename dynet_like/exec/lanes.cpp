@@ -152,24 +152,18 @@ void Executor::run_backward(std::span<const ValueRef> roots, Gradients& gradient
 
 void Executor::run_backward_by_parts(std::span<const ValueRef> roots,
                                      std::span<const std::uint32_t> ends,
-                                     std::span<Gradients> gradients) {
+                                     std::span<Gradients> gradients, const OnComplete& complete) {
   begin_backward();
-  {
-    const OneThread::Use use(common_.one_thread());
-    ++common_.runs;
-    roots_.assign(roots.begin(), roots.end());
-    for_lanes([&](Lane& lane) { lane.backward.run(roots, false, ends); });
+  const OneThread::Use use(common_.one_thread());
+  ++common_.runs;
+  roots_.assign(roots.begin(), roots.end());
+  for_lanes([&](Lane& lane) { lane.backward.run(roots, false, ends); });
+  std::vector<const SharedContributions*> contributions;
+  for (std::size_t l = 0; l < used_lanes_; ++l) {
+    contributions.push_back(&lanes_[l]->backward.contributions());
   }
-  for (std::size_t part = 0; part < ends.size(); ++part) {
-    {
-      const OneThread::Use use(common_.one_thread());
-      shared_.begin();
-      for (std::size_t l = 0; l < used_lanes_; ++l) {
-        shared_.add_part(lanes_[l]->backward.contributions(), part, *queue_, gradients[part]);
-      }
-    }
-    finish_backward(gradients[part]);
-  }
+  shared_.add_parts(contributions, lanes_[0]->run, *queue_, gradients, complete);
+  queue_->submit();
   for (std::size_t l = 0; l < used_lanes_; ++l) lanes_[l]->backward.contributions().clear();
   note_peak();
 }

@@ -37,7 +37,7 @@ void SharedContributions::end_part() {
 }
 
 SharedContributions::Runs SharedContributions::runs_of_part(const Target& target,
-                                                            std::size_t part) const {
+                                                            std::size_t part) {
   return {&target, part == 0 ? 0 : target.part_ends[part - 1], target.part_ends[part]};
 }
 

@@ -95,11 +95,17 @@ class SharedContributions {
   std::span<const Target> targets() const { return std::span(targets_).first(used_); }
 
   Target& target_of(Identity identity) { return targets_[target_index(identity)]; }
+  /// The same, or null if nothing contributes to it.
+  const Target* find(Identity identity) const {
+    const bool is_known =
+        identity < target_of_identity_.size() && target_of_identity_[identity] != kNone;
+    return is_known ? &targets_[target_of_identity_[identity]] : nullptr;
+  }
 
   /// What comes from now on belongs to the next part, which is added up by itself.
   void end_part();
   std::size_t parts() const { return parts_; }
-  Runs runs_of_part(const Target& target, std::size_t part) const;
+  static Runs runs_of_part(const Target& target, std::size_t part);
 
   /// The whole of a value of this shared node, times ones, which lie there: a root of the pass.
   void seed(Identity identity, const Value& value, const void* ones);

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <numeric>
+#include <set>
+#include <utility>
 
 #include "dynet_like/exec/backward_call.h"
 #include "dynet_like/exec/checks.h"
@@ -13,8 +15,6 @@ void SharedGradients::begin() {
   for (SharedValue& shared : common_.shared) shared.has_gradient = false;
   contributions_.reset();
   own_.clear();
-  touched_.clear();
-  is_touched_.clear();
 }
 
 void SharedGradients::add(SharedContributions& contributions, Queue& queue, Gradients& gradients) {
@@ -24,11 +24,54 @@ void SharedGradients::add(SharedContributions& contributions, Queue& queue, Grad
   contributions.clear();
 }
 
-void SharedGradients::add_part(const SharedContributions& contributions, std::size_t part,
-                               Queue& queue, Gradients& gradients) {
-  for (const Target& target : contributions.targets()) {
-    add(contributions.runs_of_part(target, part), queue, gradients);
+// Parameters that only samples read come first, one by one, in an order that does not depend on
+// what was recorded. Then come all others and what follows from parameters alone, part by part: its
+// gradient goes on to parameters.
+void SharedGradients::add_parts(std::span<const SharedContributions* const> lanes, RunState& lane,
+                                Queue& queue, std::span<Gradients> gradients,
+                                const OnComplete& complete) {
+  begin();
+  find_recording_order();
+  std::set<std::pair<std::size_t, Identity>> single;  // with the index of the parameter
+  std::set<Identity> others;
+  for (const SharedContributions* of_lane : lanes) {
+    for (const Target& target : of_lane->targets()) {
+      if (only_samples_read(target.identity)) {
+        single.emplace(common_.shared[target.identity].parameter->index, target.identity);
+      } else {
+        others.insert(target.identity);
+      }
+    }
   }
+  const auto add_part = [&](Identity identity, std::size_t part) {
+    for (const SharedContributions* of_lane : lanes) {
+      const Target* const target = of_lane->find(identity);
+      if (target != nullptr) {
+        add(SharedContributions::runs_of_part(*target, part), queue, gradients[part]);
+      }
+    }
+  };
+  for (const auto& [index, identity] : single) {
+    for (std::size_t part = 0; part < gradients.size(); ++part) add_part(identity, part);
+    if (!complete) continue;
+    queue.submit();
+    complete(*common_.shared[identity].parameter);
+  }
+  for (std::size_t part = 0; part < gradients.size(); ++part) {
+    begin();
+    for (const Identity identity : others) add_part(identity, part);
+    finish(lane, queue, gradients[part]);
+  }
+}
+
+bool SharedGradients::only_samples_read(Identity identity) const {
+  const SharedValue& shared = common_.shared[identity];
+  if (shared.parameter == nullptr || shared.parameter->is_table) return false;
+  return std::none_of(recorded_.begin(), recorded_.end(), [&](Identity node) {
+    const std::vector<SharedInput>& inputs = common_.shared[node].inputs;
+    return std::any_of(inputs.begin(), inputs.end(),
+                       [&](const SharedInput& input) { return input.producer == identity; });
+  });
 }
 
 void SharedGradients::add(const Runs& runs, Queue& queue, Gradients& gradients) {
@@ -41,7 +84,6 @@ void SharedGradients::add(const Runs& runs, Queue& queue, Gradients& gradients) 
     add_all(runs, queue, signature.dtype, sum, signature.output_size * shared.items, fresh);
   } else {
     ParameterStorage& parameter = *shared.parameter;
-    if (is_touched_.insert(&parameter).second) touched_.push_back(&parameter);
     if (parameter.is_table) {
       add_to_table(runs, queue, parameter, gradients);
     } else {
@@ -137,10 +179,6 @@ void SharedGradients::finish(RunState& lane, Queue& queue, Gradients& gradients)
   for (std::size_t i = recorded_.size(); i-- > 0;) {
     const SharedValue& shared = common_.shared[recorded_[i]];
     if (shared.has_gradient) run_backward(lane, queue, shared, gradients);
-  }
-  if (!common_.on_gradient_complete) return;
-  for (const ParameterStorage* parameter : std::vector(touched_)) {
-    common_.on_gradient_complete(*parameter);
   }
 }
 

@@ -1,7 +1,8 @@
 // Gradients of parameters and of what follows from parameters alone: deferred, in recording order.
 #pragma once
 
-#include <unordered_set>
+#include <functional>
+#include <span>
 #include <vector>
 
 #include "dynet_like/exec/run_state.h"
@@ -9,6 +10,9 @@
 #include "dynet_like/params/gradients.h"
 
 namespace dynet_like::detail {
+
+/// Told of a parameter whose gradients a pass will not change any more.
+using OnComplete = std::function<void(const ParameterStorage&)>;
 
 /// Adds up what the nodes of all lanes contributed to shared values: one chain per element, in the
 /// order of samples, nodes, inputs and items, continued from lane to lane, from run to run and from
@@ -22,11 +26,11 @@ class SharedGradients {
   void begin();
   /// Adds up contributions, and forgets them.
   void add(SharedContributions& contributions, Queue& queue, Gradients& gradients);
-  /// Adds up those of one part, and does not.
-  void add_part(const SharedContributions& contributions, std::size_t part, Queue& queue,
-                Gradients& gradients);
-  /// Goes on through nodes of parameters alone, which ran in `lane`, and reports the parameters
-  /// that are complete.
+  /// A whole pass, by parts: what each contributes, in all lanes, is added to gradients[part]. For
+  /// what it needs `lane`, see finish(). `complete` may be empty.
+  void add_parts(std::span<const SharedContributions* const> lanes, RunState& lane, Queue& queue,
+                 std::span<Gradients> gradients, const OnComplete& complete);
+  /// Goes on through nodes of parameters alone, which ran in `lane`.
   void finish(RunState& lane, Queue& queue, Gradients& gradients);
 
  private:
@@ -40,6 +44,7 @@ class SharedGradients {
     const std::byte* dy;  ///< or what the kernel left for weights and biases
   };
 
+  bool only_samples_read(Identity identity) const;
   void add(const Runs& runs, Queue& queue, Gradients& gradients);
   void add_to_table(const Runs& runs, Queue& queue, ParameterStorage& table, Gradients& gradients);
   void add_all(const Runs& all, Queue& queue, DType dtype, std::byte* sum, std::size_t size,
@@ -53,9 +58,7 @@ class SharedGradients {
   void check(const SharedValue& shared, const std::byte* gradient) const;
 
   CommonState& common_;
-  SharedContributions own_;                 ///< of shared nodes
-  std::vector<ParameterStorage*> touched_;  ///< in the order in which they were first added to
-  std::unordered_set<const ParameterStorage*> is_touched_;
+  SharedContributions own_;  ///< of shared nodes
   std::vector<Identity> recorded_;
   std::vector<bool> is_recorded_;  ///< by identity
   Arena contributions_;            ///< of shared nodes

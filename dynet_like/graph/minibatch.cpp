@@ -48,10 +48,6 @@ bool Minibatch::trains_in_parts() const {
   return parts_.size() > 1 && !executor_->options().inference;
 }
 
-void Minibatch::on_gradient_complete(std::function<void(const ParameterStorage&)> callback) {
-  executor_->on_gradient_complete(std::move(callback));
-}
-
 ComputationGraph& Minibatch::new_graph() {
   check_alone("new_graph");
   if (used_ == graphs_.size()) {
@@ -300,7 +296,8 @@ void Minibatch::trained_all(const Gradients* gradients) {
   }
 }
 
-void Minibatch::backward(std::span<const std::uint32_t> ends, std::span<Gradients> gradients) {
+void Minibatch::backward(std::span<const std::uint32_t> ends, std::span<Gradients> gradients,
+                         const std::function<void(const ParameterStorage&)>& complete) {
   check_backward();
   check_shards(ends);
   if (gradients.size() != ends.size()) {
@@ -311,7 +308,7 @@ void Minibatch::backward(std::span<const std::uint32_t> ends, std::span<Gradient
   std::vector<ValueRef> losses;
   choose(losses_, {0, static_cast<std::uint32_t>(used_)}, losses);
   executor_->forward(losses);  // what was forgotten since
-  executor_->run_backward_by_parts(losses, ends, gradients);
+  executor_->run_backward_by_parts(losses, ends, gradients, complete);
   trained_all(nullptr);
 }
 

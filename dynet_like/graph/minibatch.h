@@ -101,8 +101,10 @@ class Minibatch {
   /// The same for shards of the minibatch: what samples below ends[i], and in no shard before, give
   /// is added to gradients[i], with the bits of a minibatch that has these samples alone. Throws
   /// UsageError unless `ends` do not fall, the last one is size(), and the minibatch runs as a
-  /// whole (see memory_limit).
-  void backward(std::span<const std::uint32_t> ends, std::span<Gradients> gradients);
+  /// whole (see memory_limit). `complete` is called for each parameter, tables aside, that samples
+  /// alone read, when its gradients of all shards are there: soon enough to find them in the cache.
+  void backward(std::span<const std::uint32_t> ends, std::span<Gradients> gradients,
+                const std::function<void(const ParameterStorage&)>& complete = {});
 
   /// How many of the losses had a backward pass since the last `clear`.
   std::size_t trained_losses() const { return trained_losses_; }
@@ -116,9 +118,6 @@ class Minibatch {
   /// In how many parts the last `forward` ran: 1 unless GraphOptions::memory_limit needs more, 0
   /// without samples or before `forward`.
   std::size_t parts() const { return parts_.size(); }
-  /// Calls back when a parameter's gradient is complete, in `backward`; in `forward`, if that runs
-  /// backward part by part.
-  void on_gradient_complete(std::function<void(const ParameterStorage&)> callback);
 
  protected:
   /// A spare graph, which a derived class may make as one of a class of its own.

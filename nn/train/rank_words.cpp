@@ -17,14 +17,18 @@ namespace {
 
 using Bytes = Communicator::Bytes;
 
+/// What no gradients begin with.
+constexpr std::uint64_t kWord = 0xd3c0'd1a1'09e5'a11d;
+
 /// The part of a word that always has the same size.
 struct Fixed {
-  std::uint64_t epoch, minibatch, order, random, losses, stops, shards, has_failed;
+  std::uint64_t is_word, epoch, minibatch, order, random, losses, stops, shards, has_failed;
   double busy_seconds;
 };
 
 Bytes to_bytes(const RankWord& word) {
-  const Fixed fixed = {word.epoch,
+  const Fixed fixed = {kWord,
+                       word.epoch,
                        word.minibatch,
                        word.order,
                        word.random,
@@ -49,6 +53,12 @@ RankWord from_bytes(const Bytes& bytes, const std::string& rank) {
   };
   need(sizeof(fixed));
   std::memcpy(&fixed, bytes.data(), sizeof(fixed));
+  if (fixed.is_word != kWord) {
+    throw UsageError(
+        fmt::format("[TrainingRun] need all ranks at the same place; got gradients of "
+                    "{}: what ranks do must not depend on the rank",
+                    rank));
+  }
   if (fixed.shards > bytes.size()) need(fixed.shards);
   const std::size_t text = sizeof(fixed) + fixed.shards * sizeof(double);
   need(text);

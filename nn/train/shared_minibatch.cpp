@@ -1,6 +1,8 @@
 // SharedMinibatch: one graph per own sample, run together, summed shard by shard.
 #include "nn/train/shared_minibatch.h"
 
+#include <functional>
+
 #include <fmt/format.h>
 
 #include "dynet_like/core/errors.h"
@@ -26,14 +28,17 @@ void SharedMinibatch::begin(std::span<const std::uint32_t> samples,
   }
 }
 
-std::vector<double> SharedMinibatch::backward(Minibatch& batch) {
+std::vector<double> SharedMinibatch::backward(Minibatch& batch, bool sends) {
   if (batch.size() != own_samples_.size()) {
     throw UsageError(
         fmt::format("[TrainingRun] need a graph for each sample that the loop is given, "
                     "in this order, to sum their gradients by shards; got {} for {}",
                     batch.size(), own_samples_.size()));
   }
-  batch.backward(own_ends_, gradients_);
+  std::function<void(const ParameterStorage&)> pack;
+  if (sends) pack = [&](const ParameterStorage& p) { exchange_.pack(gradients_, p); };
+  batch.backward(own_ends_, gradients_, pack);
+  if (sends) send();
   std::vector<double> losses;
   std::uint32_t begin = 0;
   for (const std::uint32_t end : own_ends_) {
@@ -44,6 +49,7 @@ std::vector<double> SharedMinibatch::backward(Minibatch& batch) {
 }
 
 void SharedMinibatch::clear() {
+  exchange_.clear();
   for (Gradients& gradients : gradients_) gradients.clear();
 }
 

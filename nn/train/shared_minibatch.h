@@ -24,10 +24,16 @@ class SharedMinibatch {
   std::uint32_t first_sample() const { return first_sample_; }
 
   /// Runs a minibatch of these samples backward: what each shard gets is added to what it has. The
-  /// losses of the shards, in order. Throws UsageError for another number of samples.
-  std::vector<double> backward(Minibatch& batch);
-  /// Adds up the gradients of all shards of all ranks; valid until the next call.
-  Gradients& sum() { return exchange_.sum(gradients_); }
+  /// losses of the shards, in order. `sends`: also sends the gradients, for sum(). Throws
+  /// UsageError for another number of samples.
+  std::vector<double> backward(Minibatch& batch, bool sends);
+  /// Sends them, if backward() did not.
+  void send() { exchange_.send(gradients_); }
+  /// For what backward() has not sent because it has thrown.
+  void send_nothing() { exchange_.send_nothing(); }
+  void receive() { exchange_.receive(); }
+  /// The gradients of all shards of all ranks, once they were received.
+  Gradients& sum() { return exchange_.sum(); }
   void clear();
 
  private:

@@ -187,7 +187,15 @@ void TrainingRun::end_minibatch() {
     return;
   }
   // The last minibatch of an update may have been passed over.
-  if (pending_.minibatches > 0 && update_is_due()) make_due_update();
+  if (pending_.minibatches > 0 && update_is_due()) {
+    if (shared_) {
+      with_ranks([&] {
+        shared_->send();
+        shared_->receive();
+      });
+    }
+    make_due_update();
+  }
   in_minibatch_ = false;
   const std::size_t samples = units(minibatches_[position_].size());
   ++position_;

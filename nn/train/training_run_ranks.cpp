@@ -122,11 +122,12 @@ bool TrainingRun::agree_to_stop() {
 
 float TrainingRun::update_shared(Minibatch& batch, std::size_t losses) {
   std::vector<double> shard_losses;
+  const bool is_due = update_is_due();
   std::exception_ptr failure;
   std::string what;
   try {
     finite_loss(batch);
-    shard_losses = shared_->backward(batch);
+    shard_losses = shared_->backward(batch, is_due);
   } catch (const std::exception& error) {
     failure = std::current_exception();
     what = error.what();
@@ -138,6 +139,12 @@ float TrainingRun::update_shared(Minibatch& batch, std::size_t losses) {
     mine.failure = std::move(what);
     const std::chrono::duration<double> busy = std::chrono::steady_clock::now() - minibatch_start_;
     mine.busy_seconds = busy.count();
+    if (is_due) {
+      with_ranks([&] {
+        if (failure) shared_->send_nothing();
+        shared_->receive();
+      });
+    }
     const AllWords all = agree(mine);
     rank_times_.mean_busy += all.mean_busy_seconds;
     rank_times_.most_busy += all.most_busy_seconds;

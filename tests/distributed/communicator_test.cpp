@@ -22,17 +22,20 @@ Bytes bytes_of(const std::string& text) {
 
 // Different lengths, nothing at all among them, many times over.
 void exchange_texts(Communicator& ranks) {
-  std::vector<Bytes> to(ranks.size()), from;
+  std::vector<Bytes> to(ranks.size());
+  Communicator::Round sent;
   for (int round = 0; round < 50; ++round) {
     const auto text = [&](unsigned sender, unsigned receiver) {
       return std::string((sender * 7 + receiver * 3 + static_cast<unsigned>(round)) % 5,
                          static_cast<char>('a' + sender));
     };
     for (unsigned r = 0; r < ranks.size(); ++r) to[r] = bytes_of(text(ranks.rank(), r));
-    ranks.all_to_all(to, from);
-    ASSERT_EQ(from.size(), ranks.size());
+    sent.to.assign(to.begin(), to.end());
+    ranks.begin(sent);
+    ranks.end(sent);
+    ASSERT_EQ(sent.from.size(), ranks.size());
     for (unsigned r = 0; r < ranks.size(); ++r) {
-      EXPECT_EQ(from[r], bytes_of(text(r, ranks.rank())));
+      EXPECT_EQ(sent.from[r], bytes_of(text(r, ranks.rank())));
     }
     const auto texts = gather_texts(ranks, text(ranks.rank(), 0));
     for (unsigned r = 0; r < ranks.size(); ++r) EXPECT_EQ(texts[r], text(r, 0));
@@ -46,6 +49,40 @@ TEST(CommunicatorTest, ExchangesBytes) {
   exchange_texts(*single_process());
   for (unsigned count = 1; count <= 5; ++count) {
     run_ranks(count, [](const auto& ranks) { exchange_texts(*ranks); });
+  }
+}
+
+// Of very different sizes, which MPI sends in different ways.
+void exchange_rounds_at_once(Communicator& ranks) {
+  constexpr std::size_t kRounds = 6;
+  const auto text = [](unsigned from, unsigned to, std::size_t round) {
+    return std::string(round % 2 == 0 ? 1'000'000 + from : to * round,
+                       static_cast<char>('a' + round));
+  };
+  std::vector<std::string> texts;
+  texts.reserve(kRounds * ranks.size());
+  std::vector<Communicator::Round> rounds(kRounds);
+  for (std::size_t i = 0; i < kRounds; ++i) {
+    for (unsigned r = 0; r < ranks.size(); ++r) {
+      texts.push_back(text(ranks.rank(), r, i));
+      rounds[i].to.push_back(std::as_bytes(std::span(texts.back())));
+    }
+    ranks.begin(rounds[i]);
+    ranks.progress();
+  }
+  for (std::size_t i = 0; i < kRounds; ++i) {
+    ranks.end(rounds[i]);
+    ASSERT_EQ(rounds[i].from.size(), ranks.size());
+    for (unsigned r = 0; r < ranks.size(); ++r) {
+      EXPECT_EQ(rounds[i].from[r], bytes_of(text(r, ranks.rank(), i)));
+    }
+  }
+}
+
+TEST(CommunicatorTest, HasSeveralRoundsOnTheirWay) {
+  exchange_rounds_at_once(*single_process());
+  for (unsigned count = 1; count <= 4; ++count) {
+    run_ranks(count, [](const auto& ranks) { exchange_rounds_at_once(*ranks); });
   }
 }
 

@@ -97,7 +97,20 @@ Outcome outcome_of(const Model& model, const Gradients& gradients) {
   return outcome;
 }
 
-/// Of two exchanges, one behind the other, on all ranks: they must agree.
+/// Some parameters early, the others late; `packed` may name those that have no part in it.
+Gradients& sum_of(GradientExchange& exchange, std::span<Gradients> own,
+                  const std::vector<Parameter>& packed) {
+  for (const Parameter& parameter : packed) exchange.pack(own, parameter.get_storage());
+  exchange.send(own);
+  exchange.receive();
+  return exchange.sum();
+}
+
+std::vector<Parameter> packed(const Model& model, std::size_t round) {
+  return round == 0 ? std::vector<Parameter>() : std::vector{model.dense[2], model.dense[1]};
+}
+
+/// Of three exchanges, one behind the other, on all ranks: they must agree.
 Outcome exchanged(unsigned ranks, unsigned shards, DType dtype, unsigned large) {
   std::mutex mutex;
   std::vector<Outcome> outcomes;
@@ -106,12 +119,12 @@ Outcome exchanged(unsigned ranks, unsigned shards, DType dtype, unsigned large) 
     GradientExchange exchange(rank, model.parameters, shards);
     std::vector<Gradients> own(exchange.own_shards().size());
     Outcome outcome;
-    for (std::size_t round = 0; round < 2; ++round) {
+    for (std::size_t round = 0; round < 3; ++round) {
       for (std::size_t i = 0; i < own.size(); ++i) {
         own[i].clear();
         fill(own[i], model, 50 * round + exchange.own_shards().begin + i);
       }
-      Gradients& sum = exchange.sum(own);
+      Gradients& sum = sum_of(exchange, own, packed(model, round));
       sum.scale(0.5);
       outcome = outcome_of(model, sum);
     }
@@ -160,7 +173,7 @@ TEST(GradientExchangeTest, AddsUpTheShards) {
       }
     }
   }
-  const Gradients& sum = exchange.sum(own);
+  const Gradients& sum = sum_of(exchange, own, {});
   for (std::size_t i = 0; i < expected.size(); ++i) {
     const ParameterStorage& storage = *model.parameters.storages()[i];
     if (!storage.updated) continue;
@@ -173,6 +186,40 @@ TEST(GradientExchangeTest, AddsUpTheShards) {
   EXPECT_EQ(sum.find_rows(model.unused.get_storage()), nullptr);
   EXPECT_NE(sum.find_rows(model.wide.get_storage()), nullptr);
   EXPECT_NE(sum.find_dense(model.dense[3].get_storage()), nullptr);
+}
+
+// The others must not wait for a rank that has failed on the way, and all can begin anew.
+TEST(GradientExchangeTest, GoesOnAfterARankHadNothingToSend) {
+  const unsigned large = 500'000;
+  const Outcome one = exchanged(1, 3, DType::f32, large);
+  run_ranks(3, [&](const std::shared_ptr<Communicator>& rank) {
+    const Model model(DType::f32, large);
+    GradientExchange exchange(rank, model.parameters, 3);
+    std::vector<Gradients> own(1);
+    Outcome outcome;
+    for (std::size_t round = 0; round < 3; ++round) {
+      for (const bool fails : {true, false}) {
+        own[0].clear();
+        fill(own[0], model, 50 * round + rank->rank());
+        exchange.pack(own, model.dense[fails ? 0 : 1].get_storage());
+        if (fails && rank->rank() == 1) exchange.pack(own, model.dense[1].get_storage());
+        if (fails && rank->rank() > 0) {
+          exchange.send_nothing();
+        } else {
+          exchange.send(own);
+        }
+        exchange.receive();
+        if (fails) {
+          exchange.clear();
+          continue;
+        }
+        Gradients& sum = exchange.sum();
+        sum.scale(0.5);
+        outcome = outcome_of(model, sum);
+      }
+    }
+    EXPECT_TRUE(outcome == one);
+  });
 }
 
 TEST(GradientExchangeTest, NeedsAShardForEachRank) {

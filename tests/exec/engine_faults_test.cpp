@@ -52,11 +52,12 @@ TEST_F(EngineFaults, APassThatThrowsLeavesNothing) {
   expect_right(parts);
 
   Minibatch batch;
-  batch.on_gradient_complete([](const ParameterStorage&) { throw std::runtime_error("stop"); });
-  batch.add_loss(sum_elems(parameter(batch.new_graph(), a)));
+  ComputationGraph& graph = batch.new_graph();
+  batch.add_loss(dot_product(parameter(graph, a), input(graph, Dim({2}), {3, 1})));
   batch.forward();
-  EXPECT_THROW(batch.backward(), std::runtime_error);
-  batch.on_gradient_complete(nullptr);
+  Gradients gradients;
+  const auto stop = [](const ParameterStorage&) { throw std::runtime_error("stop"); };
+  EXPECT_THROW(batch.backward(std::vector{1u}, std::span(&gradients, 1), stop), std::runtime_error);
   expect_right(batch);
 }
 

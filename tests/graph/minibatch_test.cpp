@@ -162,18 +162,6 @@ TEST_F(MinibatchTest, ComputesSharedExpressionsOnce) {
   for (std::size_t i = 0; i < expected.size(); ++i) EXPECT_NEAR(gradient[i], expected[i], 1e-5);
 }
 
-TEST_F(MinibatchTest, TellsWhenAGradientIsComplete) {
-  Minibatch batch;
-  std::multiset<std::string> complete;
-  batch.on_gradient_complete(
-      [&](const ParameterStorage& parameter) { complete.insert(parameter.name); });
-  record(batch, 3);
-  batch.forward();
-  EXPECT_TRUE(complete.empty());
-  batch.backward();
-  EXPECT_EQ(complete, (std::multiset<std::string>{"/_0", "/_1", "/_2"}));
-}
-
 TEST_F(MinibatchTest, DrawsNewNumbersPerStep) {
   Random random(5);
   GraphOptions options;

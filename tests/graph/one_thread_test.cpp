@@ -44,15 +44,17 @@ class OneThreadTest : public ::testing::Test {
   // Another thread runs backward, and stays in the callback for the gradient meanwhile.
   void while_it_runs(const std::function<void()>& meanwhile) {
     Gate gate;
-    minibatch_.on_gradient_complete([&](const ParameterStorage&) { gate.stay(); });
     minibatch_.forward();
-    std::vector<float> gradient;
-    std::thread other([&] { gradient = minibatch_.backward().values(w_); });
+    Gradients gradients;
+    std::thread other([&] {
+      minibatch_.backward(std::vector{1u}, std::span(&gradients, 1),
+                          [&](const ParameterStorage&) { gate.stay(); });
+    });
     gate.wait_for_inside();
     meanwhile();
     gate.open();
     other.join();
-    EXPECT_EQ(gradient, std::vector<float>{3});
+    EXPECT_EQ(gradients.values(w_), std::vector<float>{3});
   }
 
   ParameterCollection model_{1};

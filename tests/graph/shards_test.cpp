@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -120,6 +121,31 @@ TEST_P(ShardsTest, AddToWhatIsThere) {
     alone.backward(expected);
   }
   EXPECT_EQ(model_.values(gradients[0]), model_.values(expected));
+}
+
+// Each once, with gradients of all shards that do not change any more.
+TEST_P(ShardsTest, TellOfParametersThatOnlySamplesRead) {
+  const auto [threads, cells_after, verify] = GetParam();
+  Random random(7);
+  Minibatch batch(options_of(random, threads, cells_after));
+  batch.add_losses(kSamples, [&](auto& graph, auto i) { return model_.loss(graph, i); });
+  batch.forward();
+  std::vector<Gradients> gradients(3);
+  std::map<const ParameterStorage*, std::vector<std::vector<float>>> told;
+  const auto values_of = [&](const ParameterStorage& parameter) {
+    std::vector<std::vector<float>> values;
+    for (const Gradients& some : gradients) values.push_back(some.all_values(parameter));
+    return values;
+  };
+  batch.backward(Ends{9, 10, kSamples}, gradients, [&](const ParameterStorage& parameter) {
+    EXPECT_TRUE(told.emplace(&parameter, values_of(parameter)).second) << parameter.name;
+  });
+  for (const auto& storage : model_.parameters.storages()) {
+    const bool is_told = !storage->is_table && storage.get() != &model_.scale.get_storage();
+    ASSERT_EQ(told.count(storage.get()), is_told ? 1 : 0) << storage->name;
+    if (!is_told) continue;
+    EXPECT_EQ(told[storage.get()], values_of(*storage)) << storage->name;
+  }
 }
 
 TEST_P(ShardsTest, RefusesEndsThatDoNotFit) {

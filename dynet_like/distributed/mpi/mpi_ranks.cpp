@@ -62,7 +62,6 @@ class MpiRanks final : public Communicator {
     MPI_Comm_size(world_, &size);
     rank_ = static_cast<unsigned>(rank);
     size_ = static_cast<unsigned>(size);
-    requests_.resize(2 * std::size_t{size_});
     find_names();
   }
 
@@ -77,12 +76,36 @@ class MpiRanks final : public Communicator {
   Seconds time_limit() const override { return limit_; }
   std::string name(unsigned rank) const override { return names_.at(rank); }
 
-  void all_to_all(std::span<const Bytes> to, std::vector<Bytes>& from) override {
-    std::vector<std::span<const std::byte>> parts(to.begin(), to.end());
-    exchange(parts, from);
+  void begin(Round& round) override {
+    if (failed_) throw RankError("[Communicator] need all ranks; got a failure before");
+    for (const std::span<const std::byte> bytes : round.to) check_size(bytes.size());
+    round.from.resize(size_);
+    round.from[rank_].assign(round.to[rank_].begin(), round.to[rank_].end());
+    Open& open = rounds_.emplace_back(Open{&round, std::vector<bool>(size_, false), {}});
+    open.requests.assign(2 * std::size_t{size_}, MPI_REQUEST_NULL);
+    open.has_come[rank_] = true;
+    for (unsigned r = 0; r < size_; ++r) {
+      if (r == rank_) continue;
+      check(MPI_Isend(round.to[r].data(), static_cast<int>(round.to[r].size()), MPI_BYTE,
+                      static_cast<int>(r), kTag, world_, &open.requests[size_ + r]),
+            "MPI_Isend");
+    }
   }
-  void all_gather(std::span<const std::byte> mine, std::vector<Bytes>& all) override {
-    exchange(std::vector<std::span<const std::byte>>(size_, mine), all);
+
+  void end(Round& /*round*/) override {
+    if (failed_) throw RankError("[Communicator] need all ranks; got a failure before");
+    Clock::time_point start = Clock::now();
+    wait([&] { return rounds_.front().all_have_come(); });
+    times_.waiting += seconds_since(start);
+    start = Clock::now();
+    wait([&] { return rounds_.front().is_through(); });
+    times_.transfer += seconds_since(start);
+    rounds_.pop_front();
+  }
+
+  void progress() override {
+    find_messages();
+    for (Open& open : rounds_) open.is_through();
   }
 
   void send(unsigned to, Bytes bytes) override {
@@ -142,6 +165,24 @@ class MpiRanks final : public Communicator {
     MPI_Request request = MPI_REQUEST_NULL;
   };
 
+  /// A round that has begun.
+  struct Open {
+    Round* round;
+    std::vector<bool> has_come;         ///< by rank: it has begun to send
+    std::vector<MPI_Request> requests;  ///< what comes from each rank, and what goes to it
+
+    bool all_have_come() const {
+      return std::find(has_come.begin(), has_come.end(), false) == has_come.end();
+    }
+    bool is_through() {
+      int done = 0;
+      check(MPI_Testall(static_cast<int>(requests.size()), requests.data(), &done,
+                        MPI_STATUSES_IGNORE),
+            "MPI_Testall");
+      return done != 0;
+    }
+  };
+
   static void check_threads() {
     int level = 0;
     MPI_Query_thread(&level);
@@ -151,28 +192,6 @@ class MpiRanks final : public Communicator {
         "built, for one thread");
   }
 
-  void exchange(const std::vector<std::span<const std::byte>>& to, std::vector<Bytes>& from) {
-    if (failed_) throw RankError("[Communicator] need all ranks; got a failure before");
-    for (const std::span<const std::byte> bytes : to) check_size(bytes.size());
-    from.resize(size_);
-    from[rank_].assign(to[rank_].begin(), to[rank_].end());
-    std::fill(requests_.begin(), requests_.end(), MPI_REQUEST_NULL);
-    for (unsigned r = 0; r < size_; ++r) {
-      if (r == rank_) continue;
-      check(MPI_Isend(to[r].data(), static_cast<int>(to[r].size()), MPI_BYTE, static_cast<int>(r),
-                      kTag, world_, &requests_[size_ + r]),
-            "MPI_Isend");
-    }
-    has_come_.assign(size_, false);
-    has_come_[rank_] = true;
-    Clock::time_point start = Clock::now();
-    wait([&] { return all_have_come(from); });
-    times_.waiting += seconds_since(start);
-    start = Clock::now();
-    wait([&] { return all_is_through(); });
-    times_.transfer += seconds_since(start);
-  }
-
   static void check_size(std::uint64_t size) {
     constexpr auto kMost = static_cast<std::uint64_t>(std::numeric_limits<int>::max());
     if (size <= kMost) return;
@@ -180,41 +199,32 @@ class MpiRanks final : public Communicator {
         "[Communicator] need at most {} bytes from a rank to another; got {}", kMost, size));
   }
 
-  // Begins to receive what others have begun to send: a message says itself how long it is.
-  bool all_have_come(std::vector<Bytes>& from) {
-    bool all = true;
+  // Begins to receive what others have begun to send: a message says itself how long it is. Those
+  // of a rank come in the order of rounds.
+  void find_messages() {
     for (unsigned r = 0; r < size_; ++r) {
-      if (has_come_[r]) continue;
-      int is_there = 0, size = 0;
-      MPI_Message message;
-      MPI_Status status;
-      check(MPI_Improbe(static_cast<int>(r), kTag, world_, &is_there, &message, &status),
-            "MPI_Improbe");
-      if (is_there == 0) {
-        all = false;
-        continue;
+      for (Open& open : rounds_) {
+        if (open.has_come[r]) continue;
+        int is_there = 0, size = 0;
+        MPI_Message message;
+        MPI_Status status;
+        check(MPI_Improbe(static_cast<int>(r), kTag, world_, &is_there, &message, &status),
+              "MPI_Improbe");
+        if (is_there == 0) break;
+        MPI_Get_count(&status, MPI_BYTE, &size);
+        Bytes& from = open.round->from[r];
+        from.resize(static_cast<std::size_t>(size));
+        check(MPI_Imrecv(from.data(), size, MPI_BYTE, &message, &open.requests[r]), "MPI_Imrecv");
+        open.has_come[r] = true;
       }
-      MPI_Get_count(&status, MPI_BYTE, &size);
-      from[r].resize(static_cast<std::size_t>(size));
-      check(MPI_Imrecv(from[r].data(), size, MPI_BYTE, &message, &requests_[r]), "MPI_Imrecv");
-      has_come_[r] = true;
     }
-    return all;
-  }
-
-  bool all_is_through() {
-    int done = 0;
-    check(MPI_Testall(static_cast<int>(requests_.size()), requests_.data(), &done,
-                      MPI_STATUSES_IGNORE),
-          "MPI_Testall");
-    return done != 0;
   }
 
   template <class Done>
   void wait(const Done& is_done) {
     const Clock::time_point start = Clock::now();
     std::optional<Clock::time_point> asked;
-    while (!is_done()) {
+    while (find_messages(), !is_done()) {
       const double waited = seconds_since(start);
       if (asks_ && !asked && asks_()) asked = Clock::now();
       const bool gives_up = asked && seconds_since(*asked) > kGrace.count();
@@ -225,9 +235,7 @@ class MpiRanks final : public Communicator {
             limit_.count(), missing(), waited, gives_up ? ", and was asked to end" : ""));
       }
       // Bytes move in these calls alone.
-      const bool is_meeting =
-          std::find(has_come_.begin(), has_come_.end(), false) != has_come_.end();
-      if (is_meeting && waited > kBusy.count()) {
+      if (!rounds_.front().all_have_come() && waited > kBusy.count()) {
         std::this_thread::sleep_for(kNap);
       } else {
         std::this_thread::yield();
@@ -237,11 +245,12 @@ class MpiRanks final : public Communicator {
 
   // Those that have not sent, or not received.
   std::string missing() {
+    Open& open = rounds_.front();
     return names_of(*this, [&](unsigned r) {
       int has_sent = 0, has_received = 0;
-      MPI_Test(&requests_[r], &has_sent, MPI_STATUS_IGNORE);
-      MPI_Test(&requests_[size_ + r], &has_received, MPI_STATUS_IGNORE);
-      return !has_come_[r] || has_sent == 0 || has_received == 0;
+      MPI_Test(&open.requests[r], &has_sent, MPI_STATUS_IGNORE);
+      MPI_Test(&open.requests[size_ + r], &has_received, MPI_STATUS_IGNORE);
+      return !open.has_come[r] || has_sent == 0 || has_received == 0;
     });
   }
 
@@ -261,11 +270,10 @@ class MpiRanks final : public Communicator {
   unsigned rank_ = 0, size_ = 1;
   std::vector<std::string> names_;
   std::function<bool()> asks_;
-  std::vector<bool> has_come_;  ///< by rank: it has begun to send
   // MPI may still look at these after a call has failed.
+  std::list<Open> rounds_;
   std::list<Sending> sending_;
   std::deque<Bytes> to_itself_;
-  std::vector<MPI_Request> requests_;  ///< what comes from each rank, and what goes to it
 };
 
 }  // namespace
