@@ -5,7 +5,7 @@ usage: scripts/cuda_kernels.py [--summary] [FILE.cu...]   builds these, or all k
        scripts/cuda_kernels.py [--summary] --read FILE...   reads what `nvcc -Xptxas -v` printed
 
 --summary: a row for all instances of a template, with the most that one of them takes.
-The table is Markdown, for docs/cuda.md. Exit status: 0, 1 if a kernel spills, 2 for errors.
+The table is Markdown. Exit status: 0, 1 if a kernel spills, 2 for errors.
 """
 
 import concurrent.futures

@@ -1,4 +1,4 @@
-// docs/cuda.md: the tests that plant a fault for each check are there.
+// docs/emulator.md: the tests that plant a fault for each check are there.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -29,7 +29,7 @@ std::set<std::string> tests_in(const fs::path& folder) {
 
 TEST(CudaPageTest, EveryCheckHasATestWithAPlantedFault) {
   const fs::path root = std::getenv("DYNET_LIKE_SOURCE_DIR");
-  const std::string page = source_text(root / "docs/cuda.md");
+  const std::string page = source_text(root / "docs/emulator.md");
   const std::set<std::string> tests = tests_in(root / "tests/cuda");
   const std::regex row(R"(\n\| ([^|\n]+) \| [^|\n]+ \| `(\w+\.\w+)` \|)");
   std::set<std::string> named;
