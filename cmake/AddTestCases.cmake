@@ -2,8 +2,9 @@
 # is one test, which runs all of them.
 #
 # filter: GoogleTest's, of the cases; prefix: of the tests' names; arguments: the program's;
-# properties: the tests'.
-function(add_test_cases program filter prefix arguments properties)
+# properties: the tests'; by: "case", or "suite" for one test of all these cases of a suite, where programs
+# take long to start.
+function(add_test_cases program filter prefix arguments properties by)
   if(NOT EXISTS ${program})
     add_test(${prefix}${program}_is_not_built not_built)
     return()
@@ -12,23 +13,30 @@ function(add_test_cases program filter prefix arguments properties)
                   COMMAND_ERROR_IS_FATAL ANY)
   string(REGEX REPLACE "[][;]" "_" lines "${lines}")
   string(REPLACE "\n" ";" lines "${lines}")
-  set(names "")
+  set(names "")  # of tests; cases_NAME is the filter of each
   foreach(line IN LISTS lines)
     string(REGEX REPLACE " +#.*" "" line "${line}")
     if(line MATCHES "^([^ ]+)\\.$")
       string(REGEX REPLACE "/[0-9]+$" "/*" suite ${CMAKE_MATCH_1})
     elseif(line MATCHES "^  ([^/]+)(/?)")
       string(REGEX REPLACE "/$" "/*" case "${CMAKE_MATCH_1}${CMAKE_MATCH_2}")
-      list(APPEND names ${suite}.${case})
+      set(name ${suite})
+      if(by STREQUAL case)
+        set(name ${suite}.${case})
+      endif()
+      string(REPLACE "/*" "" name "${prefix}${name}")
+      list(APPEND names ${name})
+      list(APPEND cases_${name} ${suite}.${case})
     endif()
   endforeach()
   list(REMOVE_DUPLICATES names)
   foreach(name IN LISTS names)
-    string(REPLACE "/*" "" short "${prefix}${name}")
-    add_test(${short} ${program} --gtest_filter=${name} ${arguments})
-    set_tests_properties(${short} PROPERTIES ${properties})
-    if(name MATCHES "/")  # many cases: ctest begins with what takes long
-      set_tests_properties(${short} PROPERTIES COST 100)
+    list(REMOVE_DUPLICATES cases_${name})
+    list(JOIN cases_${name} : cases)
+    add_test(${name} ${program} --gtest_filter=${cases} ${arguments})
+    set_tests_properties(${name} PROPERTIES ${properties})
+    if(cases MATCHES "/")  # many cases: ctest begins with what takes long
+      set_tests_properties(${name} PROPERTIES COST 100)
     endif()
   endforeach()
 endfunction()
