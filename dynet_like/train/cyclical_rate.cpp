@@ -11,12 +11,11 @@
 namespace dynet_like {
 
 void CyclicalRate::check() const {
-  if (std::isfinite(rate_min) && std::isfinite(rate_max) && rate_min <= rate_max &&
-      std::isfinite(step_size) && step_size > 0 && gamma >= 0 && gamma <= 1) {
+  if (rate_min >= 0 && std::isfinite(rate_max) && rate_min <= rate_max && std::isfinite(step_size) && step_size > 0 && gamma >= 0 && gamma <= 1) {
     return;
   }
   throw UsageError(
-      fmt::format("[CyclicalRate] need finite rates with rate_min <= rate_max, step_size > 0 and "
+      fmt::format("[CyclicalRate] need finite rates with 0 <= rate_min <= rate_max, step_size > 0 and "
                   "0 <= gamma <= 1; got {}, {}, {}, {}",
                   rate_min, rate_max, step_size, gamma));
 }
