@@ -44,8 +44,8 @@ class DecayingRule : public UpdateRule {
   DecayingRule(const char* name, float rho, float epsilon)
       : name_(name), rho_(rho), epsilon_(epsilon) {
     if (rho >= 0 && rho < 1 && epsilon > 0 && std::isfinite(epsilon)) return;
-    throw UsageError(
-        fmt::format("[{}] need 0 <= rho < 1 and a finite epsilon > 0; got {}, {}", name, rho, epsilon));
+    throw UsageError(fmt::format("[{}] need 0 <= rho < 1 and a finite epsilon > 0; got {}, {}",
+                                 name, rho, epsilon));
   }
 
   std::string description() const override {

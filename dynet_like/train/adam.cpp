@@ -23,8 +23,8 @@ class AdamRule : public UpdateRule {
     const auto decays = [](float beta) { return beta >= 0 && beta < 1; };
     if (!decays(beta_1) || !decays(beta_2) || !(epsilon > 0 && std::isfinite(epsilon))) {
       throw UsageError(
-          fmt::format("[{}] need 0 <= beta_1, beta_2 < 1 and a finite epsilon > 0; got {}, {}, {}", name,
-                      beta_1, beta_2, epsilon));
+          fmt::format("[{}] need 0 <= beta_1, beta_2 < 1 and a finite epsilon > 0; got {}, {}, {}",
+                      name, beta_1, beta_2, epsilon));
     }
   }
 

@@ -67,8 +67,9 @@ class Trainer {
 
   /// One step. Throws NumericError if a gradient is not finite (always checked; it costs little),
   /// and UsageError if the learning rate (finite, from 0), the weight decay or the threshold of
-  /// clipping is out of range, averages stand in for the parameters, or there are gradients but the trainer has no parameters or all of them are of
-  /// another model's. Whatever it throws, also if memory runs out, no parameter has changed.
+  /// clipping is out of range, averages stand in for the parameters, or there are gradients but the
+  /// trainer has no parameters or all of them are of another model's. Whatever it throws, also if
+  /// memory runs out, no parameter has changed.
   ///
   /// A GPU checks the gradients itself, and nobody waits for it. If it refuses an update, the next
   /// call of `update`, or of another function that depends on it, throws NumericError before it
