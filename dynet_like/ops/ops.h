@@ -168,7 +168,7 @@ Expression log_softmax(const Expression& x, unsigned d = 0);
 /// UsageError for a word that is not below n.
 Expression copy_log_softmax(const Expression& x, const Expression& gate, const Expression& weights,
                             const std::vector<unsigned>& words);
-/// Negative log likelihood of class v; a list: of as many as minibatch elements. Shapes: {n} -> {1}
+/// Negative log likelihood of class v; several v: one per minibatch element. Shapes: {n} -> {1}.
 Expression pickneglogsoftmax(const Expression& x, unsigned v);
 Expression pickneglogsoftmax(const Expression& x, const std::vector<unsigned>& v);
 Expression pickneglogsoftmax(const Expression& x, IntegersAt v);
