@@ -82,8 +82,7 @@ TEST(PositionsTest, Errors) {
   ComputationGraph graph;
   const auto check = [&](const auto& positions) {
     EXPECT_NO_THROW(positions(zeros(graph, {3, 6})));
-    const std::string message =
-        message_of<UsageError>([&] { positions(zeros(graph, {3, 2}), 5); });
+    const std::string message = message_of<UsageError>([&] { positions(zeros(graph, {3, 2}), 5); });
     EXPECT_NE(message.find("need columns at the 6 positions that it was made for; got 2 columns "
                            "from position 5 on"),
               std::string::npos)

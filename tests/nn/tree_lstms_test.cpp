@@ -137,8 +137,9 @@ TEST(ChildSumTreeLSTMTest, HeadsThatMakeNoTrees) {
   EXPECT_THROW(tree_lstm(heads_bottom_up(Heads{0, 1}), ones(graph, {kInputs})), ShapeError);
   EXPECT_THROW(tree_lstm(heads_bottom_up(Heads{0, 1}), ones(graph, {kInputs, 3})), ShapeError);
   const Structure::Vertex without_column;
-  const std::string message = message_of<UsageError>(
-      [&] { tree_lstm(Structure(std::span(&without_column, 1)), ones(graph, {kInputs, 1})); });
+  const std::string message = message_of<UsageError>([&] {
+    tree_lstm(Structure(std::span(&without_column, 1)), ones(graph, {kInputs, 1}));
+  });
   EXPECT_NE(message.find("NaryTreeLSTM"), std::string::npos) << message;
   // A long chain needs no deep stack.
   Heads chain;

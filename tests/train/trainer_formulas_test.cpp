@@ -47,8 +47,9 @@ TEST(TrainerDefaultsTest, ConstantsAreChecked) {
   EXPECT_THROW(AdadeltaTrainer(model, nan), UsageError);
   EXPECT_EQ(message_of<UsageError>([&] { RMSPropTrainer(model, 0.1f, 0.5f, -0.5f); }),
             "[RMSPropTrainer] need 0 <= rho < 1 and a finite epsilon > 0; got -0.5, 0.5");
-  EXPECT_EQ(message_of<UsageError>([&] { AmsgradTrainer(model, 0.1f, 0.5f, 1.0f, 1.0f); }),
-            "[AmsgradTrainer] need 0 <= beta_1, beta_2 < 1 and a finite epsilon > 0; got 0.5, 1, 1");
+  EXPECT_EQ(
+      message_of<UsageError>([&] { AmsgradTrainer(model, 0.1f, 0.5f, 1.0f, 1.0f); }),
+      "[AmsgradTrainer] need 0 <= beta_1, beta_2 < 1 and a finite epsilon > 0; got 0.5, 1, 1");
   SimpleSGDTrainer trainer(model, 0.1f);
   EXPECT_EQ(message_of<UsageError>([&] {
               trainer.follow({0.5f, 0.25f, 10, 1});
