@@ -61,6 +61,13 @@ function(dynet_like_unite name)
   endforeach()
 endfunction()
 
+# Sanitizers, and the emulator of GPUs, look for symbols of their own in all libraries.
+if(BUILD_SHARED_LIBS AND NOT DYNET_LIKE_SANITIZE AND NOT DYNET_LIKE_CUDA STREQUAL "HOST")
+  set(dynet_like_exports ${PROJECT_SOURCE_DIR}/cmake/exported_symbols.map)
+  include(CheckLinkerFlag)
+  check_linker_flag(CXX -Wl,--version-script=${dynet_like_exports} DYNET_LIKE_HIDES_SYMBOLS)
+endif()
+
 # dynet_like_library(NAME SOURCES...): static, or shared with -DBUILD_SHARED_LIBS=ON. Calls inside a shared
 # library are as direct as inside a static one: nobody replaces its functions.
 function(dynet_like_library name)
@@ -71,6 +78,10 @@ function(dynet_like_library name)
     target_compile_options(${name} PRIVATE
       $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-fno-semantic-interposition>)
     target_link_options(${name} PRIVATE -Wl,-Bsymbolic-functions)
+    if(DYNET_LIKE_HIDES_SYMBOLS)
+      target_link_options(${name} PRIVATE -Wl,--version-script=${dynet_like_exports})
+      set_target_properties(${name} PROPERTIES LINK_DEPENDS ${dynet_like_exports})
+    endif()
   endif()
   # Before 1.0, a minor version may change the interface. Installed libraries find each other.
   set_target_properties(${name} PROPERTIES DEFINE_SYMBOL "" VERSION ${PROJECT_VERSION}

@@ -1,11 +1,17 @@
-# Finds Google Highway and defines Highway::highway, from its CMake package or from pkg-config.
+# Finds Google Highway and defines Highway::highway, from its CMake package, Conan's or from pkg-config.
 # It is installed beside the library's own package, whose static libraries link Highway too.
 
 find_package(hwy CONFIG QUIET)
+if(NOT TARGET hwy::hwy)
+  find_package(highway CONFIG QUIET)
+endif()
 set(_highway_target "")
 if(TARGET hwy::hwy)
   set(_highway_target hwy::hwy)
   set(Highway_VERSION ${hwy_VERSION})
+elseif(TARGET highway::hwy)
+  set(_highway_target highway::hwy)
+  set(Highway_VERSION ${highway_VERSION})
 else()
   find_package(PkgConfig QUIET)
   if(PkgConfig_FOUND)

@@ -1,5 +1,5 @@
-# Installs the libraries, the public headers, and packages for CMake and pkg-config, both named
-# dynet_like; `cpack` makes a package for Debian of them.
+# Installs the libraries, the public headers, and packages for CMake and pkg-config, and one in the Common
+# Package Specification (cps-org.github.io), all named dynet_like; `cpack` makes a package for Debian of them.
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
@@ -53,6 +53,8 @@ set(pkgconfig_folder ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 file(RELATIVE_PATH prefix_from_pkgconfig /${pkgconfig_folder} /)
 configure_file(cmake/dynet_like.pc.in ${PROJECT_BINARY_DIR}/dynet_like.pc @ONLY)
 install(FILES ${PROJECT_BINARY_DIR}/dynet_like.pc DESTINATION ${pkgconfig_folder})
+
+include(cmake/Cps.cmake)
 
 set(CPACK_GENERATOR DEB)
 set(CPACK_PACKAGE_NAME libdynet-like-dev)

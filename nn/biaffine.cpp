@@ -5,6 +5,7 @@
 
 #include "dynet_like/core/errors.h"
 #include "dynet_like/graph/computation_graph.h"
+#include "nn/check_input.h"
 
 namespace dynet_like::nn {
 
@@ -16,6 +17,9 @@ BiaffineArcs::BiaffineArcs(ParameterCollection& model, unsigned inputs, const st
 
 Expression BiaffineArcs::operator()(const Expression& heads, const Expression& dependants) const {
   ComputationGraph& graph = heads.graph("BiaffineArcs");
+  for (const Expression& words : {heads, dependants}) {
+    check_input("BiaffineArcs", words, bias_.dim()[0], true);
+  }
   return transpose(heads) *
          affine_transform({parameter(graph, bias_), parameter(graph, weights_), dependants});
 }
@@ -33,6 +37,9 @@ BiaffineLabels::BiaffineLabels(ParameterCollection& model, unsigned inputs, unsi
 
 Expression BiaffineLabels::operator()(const Expression& heads, const Expression& dependants) const {
   ComputationGraph& graph = heads.graph("BiaffineLabels");
+  for (const Expression& words : {heads, dependants}) {
+    check_input("BiaffineLabels", words, head_weights_.dim()[1], true);
+  }
   const Dim& dim = heads.dim();
   if (dim.single_batch() != dependants.dim().single_batch()) {
     throw ShapeError("[BiaffineLabels] need as many heads as dependants; got " + to_string(dim) +
@@ -52,6 +59,9 @@ Expression BiaffineLabels::operator()(const Expression& heads, const Expression&
 
 Expression BiaffineLabels::all_pairs(const Expression& heads, const Expression& dependants) const {
   ComputationGraph& graph = heads.graph("BiaffineLabels");
+  for (const Expression& words : {heads, dependants}) {
+    check_input("BiaffineLabels", words, head_weights_.dim()[1], true);
+  }
   const unsigned inputs = head_weights_.dim()[1], labels = bias_.dim()[0];
   const unsigned m = heads.dim().cols(), n = dependants.dim().cols();
   // Column j has U_l d_j + V_l' for all labels l: the product with a head is all that it adds.

@@ -5,6 +5,7 @@
 
 #include "dynet_like/core/errors.h"
 #include "dynet_like/graph/computation_graph.h"
+#include "nn/check_input.h"
 #include "nn/gates.h"
 
 namespace dynet_like::nn {
@@ -20,7 +21,9 @@ ChildSumTreeLSTM::ChildSumTreeLSTM(ParameterCollection& model, unsigned inputs, 
   along_ = recursion<State>(
       [cell = *this](const Expression& x, const std::vector<State>& children) {
         if (x.slot == nullptr) {
-          throw UsageError("[ChildSumTreeLSTM] need a column for every vertex; got one without");
+          throw UsageError(
+              "[ChildSumTreeLSTM] need a column for every vertex; got one without, as inner nodes "
+              "of a structure_of(tree) are: NaryTreeLSTM and TreeLSTM take those");
         }
         return cell.node(x, children);
       },
@@ -30,6 +33,10 @@ ChildSumTreeLSTM::ChildSumTreeLSTM(ParameterCollection& model, unsigned inputs, 
 ChildSumTreeLSTM::State ChildSumTreeLSTM::node(const Expression& x,
                                                std::span<const State> children) const {
   ComputationGraph& graph = x.graph("ChildSumTreeLSTM");
+  check_input("ChildSumTreeLSTM", x, input_weights_.dim()[1]);
+  for (const State& child : children) {
+    check_input("ChildSumTreeLSTM", child.h, hidden_, false, "states");
+  }
   const unsigned n = hidden_;
   // What all gates get from the input, once.
   const Expression from_x =
@@ -55,6 +62,7 @@ ChildSumTreeLSTM::State ChildSumTreeLSTM::node(const Expression& x,
 
 States<ChildSumTreeLSTM::State> ChildSumTreeLSTM::operator()(const Structure& tree,
                                                              const Expression& xs) const {
+  check_columns("ChildSumTreeLSTM", tree, xs);
   return along_(tree, xs);
 }
 

@@ -31,8 +31,8 @@ class ChildSumTreeLSTM {
   /// and the children fit.
   State node(const Expression& x, std::span<const State> children = {}) const;
   /// The states of all vertices of a tree, such as the words of a sentence in
-  /// heads_bottom_up(heads), as one node. Shapes: xs {inputs, n}. Throws ShapeError unless xs fits,
-  /// UsageError for a vertex without column.
+  /// heads_bottom_up(heads), as one node. Shapes: xs {inputs, n}, with n the columns that the
+  /// structure reads. Throws ShapeError unless xs fits, UsageError for a vertex without column.
   States<State> operator()(const Structure& tree, const Expression& xs) const;
 
   unsigned hidden() const { return hidden_; }

@@ -4,6 +4,7 @@
 #include "dynet_like/core/errors.h"
 #include "dynet_like/graph/computation_graph.h"
 #include "dynet_like/ops/ops.h"
+#include "nn/check_input.h"
 
 namespace dynet_like::nn {
 
@@ -20,6 +21,8 @@ CopyOutput::CopyOutput(ParameterCollection& model, unsigned states, unsigned mea
 Expression CopyOutput::operator()(const Expression& state, const Attended& found,
                                   const std::vector<unsigned>& source) const {
   ComputationGraph& graph = state.graph("CopyOutput");
+  check_input("CopyOutput", state, state_weights_.dim()[1], false, "states");
+  check_input("CopyOutput", found.mean, mean_weights_.dim()[1], false, "means");
   const Expression all =
       affine_transform({parameter(graph, bias_), parameter(graph, state_weights_), state,
                         parameter(graph, mean_weights_), found.mean});

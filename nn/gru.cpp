@@ -2,6 +2,7 @@
 #include "nn/gru.h"
 
 #include "dynet_like/graph/computation_graph.h"
+#include "nn/check_input.h"
 #include "nn/gates.h"
 #include "nn/structures.h"
 
@@ -25,12 +26,15 @@ Expression GRU::start(ComputationGraph& graph) const { return zeros(graph, Dim({
 
 Expression GRU::step(const Expression& h, const Expression& x) const {
   ComputationGraph& graph = x.graph("GRU");
+  check_input("GRU", x, input_weights_.dim()[1]);
+  check_input("GRU", h, hidden_, false, "states");
   return gru_cell(parameter(graph, hidden_bias_), parameter(graph, hidden_weights_), h,
                   parameter(graph, input_bias_), parameter(graph, input_weights_), x);
 }
 
 Expression GRU::step_without_input(const Expression& h) const {
   ComputationGraph& graph = h.graph("GRU");
+  check_input("GRU", h, hidden_, false, "states");
   return gru_cell(parameter(graph, hidden_bias_), parameter(graph, hidden_weights_), h);
 }
 

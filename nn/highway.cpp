@@ -3,6 +3,7 @@
 
 #include "dynet_like/core/errors.h"
 #include "dynet_like/graph/computation_graph.h"
+#include "nn/check_input.h"
 #include "nn/gates.h"
 
 namespace dynet_like::nn {
@@ -20,6 +21,7 @@ Highway::Highway(ParameterCollection& model, unsigned size, unsigned layers, Act
 
 Expression Highway::operator()(const Expression& x) const {
   ComputationGraph& graph = x.graph("Highway");
+  check_input("Highway", x, size_, true);
   Expression y = x;
   for (const Layer& layer : layers_) {
     const Expression sums =

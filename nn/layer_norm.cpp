@@ -2,6 +2,7 @@
 #include "nn/layer_norm.h"
 
 #include "dynet_like/graph/computation_graph.h"
+#include "nn/check_input.h"
 
 namespace dynet_like::nn {
 
@@ -13,6 +14,7 @@ LayerNorm::LayerNorm(ParameterCollection& model, unsigned size, const std::strin
 
 Expression LayerNorm::operator()(const Expression& x) const {
   ComputationGraph& graph = x.graph("LayerNorm");
+  check_input("LayerNorm", x, gain_.dim()[0], true);
   return layer_norm(x, parameter(graph, gain_), parameter(graph, bias_));
 }
 

@@ -2,6 +2,7 @@
 #include "nn/linear.h"
 
 #include "dynet_like/graph/computation_graph.h"
+#include "nn/check_input.h"
 
 namespace dynet_like::nn {
 
@@ -14,6 +15,7 @@ Linear::Linear(ParameterCollection& model, unsigned inputs, unsigned outputs, bo
 
 Expression Linear::operator()(const Expression& x) const {
   ComputationGraph& graph = x.graph("Linear");
+  check_input("Linear", x, weights_.dim()[1], true);
   const Expression weights = parameter(graph, weights_);
   if (bias_.p == nullptr) return weights * x;
   return affine_transform({parameter(graph, bias_), weights, x});

@@ -3,6 +3,7 @@
 
 #include "dynet_like/core/errors.h"
 #include "dynet_like/graph/computation_graph.h"
+#include "nn/check_input.h"
 #include "nn/gates.h"
 
 namespace dynet_like::nn {
@@ -33,11 +34,13 @@ NaryTreeLSTM::NaryTreeLSTM(ParameterCollection& model, unsigned inputs, unsigned
 
 States<NaryTreeLSTM::State> NaryTreeLSTM::operator()(const Structure& tree,
                                                      const Expression& xs) const {
+  check_columns("NaryTreeLSTM", tree, xs);
   return along_(tree, xs);
 }
 
 NaryTreeLSTM::State NaryTreeLSTM::node(const Expression& x, std::span<const State> children) const {
   ComputationGraph& graph = x.graph("NaryTreeLSTM");
+  check_input("NaryTreeLSTM", x, input_weights_.dim()[1]);
   const Expression weights = parameter(graph, input_weights_);
   if (children.empty()) {
     const unsigned first = this->children() * hidden_;
@@ -63,6 +66,9 @@ NaryTreeLSTM::State NaryTreeLSTM::inner(std::vector<Expression> products,
                      " children; got " + std::to_string(children.size()));
   }
   ComputationGraph& graph = children.front().h.graph("NaryTreeLSTM");
+  for (const State& child : children) {
+    check_input("NaryTreeLSTM", child.h, hidden_, false, "states");
+  }
   std::vector<Expression> cells;
   for (std::size_t child = 0; child < child_weights_.size(); ++child) {
     const bool is_there = child < children.size();

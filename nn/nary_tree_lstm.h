@@ -35,7 +35,7 @@ class NaryTreeLSTM {
   /// The state of a node without input. Throws as above, and UsageError for no children.
   State node(std::span<const State> children) const;
   /// The states of all vertices of a tree as one node; a vertex may have no column. Shapes: xs
-  /// {inputs, n}. Throws as above.
+  /// {inputs, n}, with n the columns that the structure reads. Throws as above.
   States<State> operator()(const Structure& tree, const Expression& xs) const;
 
   unsigned hidden() const { return hidden_; }

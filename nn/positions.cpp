@@ -20,8 +20,9 @@ void check_fits(const char* layer, const Expression& x, unsigned first, std::siz
                      to_string(dim));
   }
   if (first > positions || dim.cols() > positions - first) {
-    throw UsageError('[' + std::string(layer) + "] need positions below " +
-                     std::to_string(positions) + "; got " + std::to_string(dim.cols()) + " from " +
+    throw UsageError('[' + std::string(layer) + "] need columns at the " +
+                     std::to_string(positions) + " positions that it was made for; got " +
+                     std::to_string(dim.cols()) + " columns from position " +
                      detail::index_text(first) + " on");
   }
 }

@@ -2,6 +2,7 @@
 #include "nn/tied_linear.h"
 
 #include "dynet_like/graph/computation_graph.h"
+#include "nn/check_input.h"
 
 namespace dynet_like::nn {
 
@@ -15,6 +16,7 @@ TiedLinear::TiedLinear(ParameterCollection& model, const Embedding& embedding, b
 
 Expression TiedLinear::operator()(const Expression& x) const {
   ComputationGraph& graph = x.graph("TiedLinear");
+  check_input("TiedLinear", x, table_.dim()[0], true);
   const Expression weights = transpose(parameter(graph, table_));
   if (bias_.p == nullptr) return weights * x;
   return affine_transform({parameter(graph, bias_), weights, x});

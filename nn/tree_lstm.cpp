@@ -3,6 +3,7 @@
 
 #include "dynet_like/core/errors.h"
 #include "dynet_like/graph/computation_graph.h"
+#include "nn/check_input.h"
 #include "nn/gates.h"
 
 namespace dynet_like::nn {
@@ -30,6 +31,7 @@ TreeLSTM::TreeLSTM(ParameterCollection& model, unsigned inputs, unsigned hidden,
 
 TreeLSTM::State TreeLSTM::leaf(const Expression& x) const {
   ComputationGraph& graph = x.graph("TreeLSTM");
+  check_input("TreeLSTM", x, leaf_weights_.dim()[1]);
   const unsigned n = hidden_;
   const Expression bias = pick_range(parameter(graph, bias_), 2 * n, 5 * n);
   const Expression xs[] = {parameter(graph, leaf_weights_), x};
@@ -38,6 +40,9 @@ TreeLSTM::State TreeLSTM::leaf(const Expression& x) const {
 
 TreeLSTM::State TreeLSTM::inner(const State& left, const State& right) const {
   ComputationGraph& graph = left.h.graph("TreeLSTM");
+  for (const State* child : {&left, &right}) {
+    check_input("TreeLSTM", child->h, hidden_, false, "states");
+  }
   const Expression xs[] = {parameter(graph, left_weights_), left.h,
                            parameter(graph, right_weights_), right.h};
   const Expression cells[] = {left.c, right.c};
@@ -66,6 +71,7 @@ std::vector<TreeLSTM::State> TreeLSTM::operator()(const Tree& tree,
 }
 
 States<TreeLSTM::State> TreeLSTM::operator()(const Structure& tree, const Expression& xs) const {
+  check_columns("TreeLSTM", tree, xs);
   return along_(tree, xs);
 }
 

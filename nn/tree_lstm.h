@@ -40,7 +40,7 @@ class TreeLSTM {
   std::vector<State> operator()(const Tree& tree, std::span<const Expression> xs) const;
 
   /// The same as one node; xs has a column for every leaf, from left to right. `structure_of(tree)`
-  /// can be kept with the tree. Shapes: xs {inputs, leaves}. Throws ShapeError unless xs fits,
+  /// can be kept with the tree. Shapes: xs {inputs, leaves}. Throws ShapeError for another shape,
   /// UsageError for a node that has not two children.
   template <std::same_as<Expression> Matrix>
   States<State> operator()(const Tree& tree, const Matrix& xs) const {

@@ -43,3 +43,58 @@ set(next "[](bool) { return std::optional<int>(); }")
 expect_error("" "for_each_arriving(batch, 2, ${next}, [](ComputationGraph&, int) {});")
 expect_error("${const_sample}" "for_each_arriving(batch, 2, ${next}, [](ComputationGraph&) {});")
 expect_error("std::optional" "for_each_arriving(batch, 2, [] { return 1; }, [](auto&, int) {});")
+
+# Whoever names some members gets the defaults of all others, without a warning for those.
+file(WRITE ${WORK}/options.cpp [[
+#include <dynet_like/dynet_like.h>
+#include <dynet_like/serve/server.h>
+#include <nn/data.h>
+#include <nn/nn.h>
+#include <nn/train.h>
+#include <nn/decode/decode.h>
+#include <nn/structured/ctc.h>
+#include <nn/structured/parser_state.h>
+using namespace dynet_like;
+int main() {
+  GraphOptions{.threads = 2};
+  ParameterGroup{.rate = 0.5f};
+  CyclicalRate{.rate_max = 0.2f};
+  serve::Options{.port = 80};
+  nn::TextLimits{};
+  nn::TreebankOptions{.label_count = 8};
+  nn::TabSeparatedOptions{.has_header = true};
+  nn::LabelledTextColumns{.text = 2};
+  nn::LabelledText{.text = "a"};
+  nn::TextPair{.first = "a"};
+  nn::TaggedSentence{.words = {}};
+  nn::ConlluColumns{.form = "a"};
+  nn::ConlluMultiword{.first = 1};
+  nn::ConlluEmptyNode{.after = 1};
+  nn::ConlluSentence{.words = {}};
+  nn::Splits<int>{.train = {}};
+  nn::MLPOptions{.dropout = 0.1f};
+  nn::TransformerOptions{.causal = true};
+  nn::CharacterFilters{.width = 2};
+  nn::SearchOptions{.beam = 2};
+  nn::ListOpsFileOptions{.max_depth = 9};
+  nn::ListOpsGeneratorOptions{.max_depth = 9};
+  nn::ListOpsSizes{.train = 9};
+  nn::CtcLabels{.log_probability = 1};
+  nn::LabelledSpan{.end = 1};
+  nn::TransitionSystem{.labels = 2};
+  nn::TransitionStep{.kind = nn::TransitionKind::left};
+  nn::TransitionStep::LabelledArc{.head = 1};
+  nn::Arc{.head = 1};
+  nn::TypedSpan{.begin = 1};
+  nn::TrainingOptions{.epochs = 1};
+  nn::GroupsFrom{.epoch = 2};
+  nn::ConstantRate{};
+  nn::CosineRate{.peak = 1};
+  nn::Plateau{.patience = 1};
+}
+]])
+execute_process(COMMAND ${COMPILER} -std=c++20 -fsyntax-only -Wall -Wextra -Werror -Wno-unused-value -I ${ROOT}
+                ${WORK}/options.cpp RESULT_VARIABLE got ERROR_VARIABLE errors OUTPUT_QUIET)
+if(NOT got EQUAL 0)
+  message(FATAL_ERROR "need options of which some are named without warnings; got\n${errors}")
+endif()

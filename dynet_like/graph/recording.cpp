@@ -41,6 +41,15 @@ std::string labels_of(const Expression& x) {
   return x.pg == nullptr ? "" : x.pg->tape().labels_of(std::span(&x.i, 1));
 }
 
+void check_one_each(std::string_view op, const Expression& x, std::size_t integers) {
+  const unsigned elements = graph_of(op, x).tape().shape_of(x.i).dim.bd;
+  if (integers != 1 || elements == 1) return;
+  throw UsageError(
+      "[" + std::string(op) + "] need an integer for each of " + std::to_string(elements) +
+      " minibatch elements; got a list of 1: give the integer itself if it is for all" +
+      labels_of(x));
+}
+
 }  // namespace dynet_like::detail::recording
 
 namespace dynet_like {

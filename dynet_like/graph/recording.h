@@ -28,6 +28,13 @@ ComputationGraph& check_graph(std::string_view op, std::span<const Expression> x
 /// The same labels, for the end of a message.
 std::string labels_of(const Expression& x);
 
+/// Throws UsageError for a list of one integer where x has several minibatch elements: each needs
+/// its own, and DyNet refuses it, too.
+void check_one_each(std::string_view op, const Expression& x, std::size_t integers);
+inline void check_one_each(std::string_view op, const Expression& x, const IntegersAt& integers) {
+  if (!integers.is_one()) check_one_each(op, x, integers.size());
+}
+
 /// The graph of the inputs. They are handles of one graph if they have one slot and generation.
 inline ComputationGraph& graph_of(std::string_view op, std::span<const Expression> xs) {
   bool good = !xs.empty() && xs[0].is_latest();

@@ -28,6 +28,7 @@ class IntegersAt {
   IntegersAt(P lists) : lists_(lists) {}
 
   bool given() const { return one_ != nullptr || list_ != nullptr || lists_ != nullptr; }
+  bool is_one() const { return one_ != nullptr; }
   /// What is there now, lists one behind the other. Throws UsageError for lists of unequal length.
   List now() const;
   std::size_t size() const { return now().size(); }

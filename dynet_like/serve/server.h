@@ -32,7 +32,7 @@ struct Options {
   std::chrono::milliseconds stop_timeout{10'000};
   /// While it runs, the first SIGINT or SIGTERM stops it, and the second one kills the program.
   bool stop_on_signals = true;
-  GraphOptions graph;  ///< always of inference
+  GraphOptions graph = {};  ///< always of inference
 };
 
 /// What a handler throws for a request that makes no sense: 400, with this message.

@@ -1,4 +1,5 @@
 // AdagradTrainer, AdadeltaTrainer and RMSPropTrainer: steps relative to the size of gradients.
+#include <cmath>
 #include <memory>
 #include <string>
 #include <utility>
@@ -20,8 +21,8 @@ namespace {
 class AdagradRule : public UpdateRule {
  public:
   explicit AdagradRule(float epsilon) : epsilon_(epsilon) {
-    if (epsilon > 0) return;
-    throw UsageError(fmt::format("[AdagradTrainer] need epsilon > 0; got {}", epsilon));
+    if (epsilon > 0 && std::isfinite(epsilon)) return;
+    throw UsageError(fmt::format("[AdagradTrainer] need a finite epsilon > 0; got {}", epsilon));
   }
 
   std::string description() const override {
@@ -42,9 +43,9 @@ class DecayingRule : public UpdateRule {
  public:
   DecayingRule(const char* name, float rho, float epsilon)
       : name_(name), rho_(rho), epsilon_(epsilon) {
-    if (rho >= 0 && rho < 1 && epsilon > 0) return;
-    throw UsageError(
-        fmt::format("[{}] need 0 <= rho < 1 and epsilon > 0; got {}, {}", name, rho, epsilon));
+    if (rho >= 0 && rho < 1 && epsilon > 0 && std::isfinite(epsilon)) return;
+    throw UsageError(fmt::format("[{}] need 0 <= rho < 1 and a finite epsilon > 0; got {}, {}",
+                                 name, rho, epsilon));
   }
 
   std::string description() const override {

@@ -21,10 +21,10 @@ class AdamRule : public UpdateRule {
       : constants_(constants), name_(name) {
     const auto [beta_1, beta_2, epsilon] = constants;
     const auto decays = [](float beta) { return beta >= 0 && beta < 1; };
-    if (!decays(beta_1) || !decays(beta_2) || !(epsilon > 0)) {
+    if (!decays(beta_1) || !decays(beta_2) || !(epsilon > 0 && std::isfinite(epsilon))) {
       throw UsageError(
-          fmt::format("[{}] need 0 <= beta_1, beta_2 < 1 and epsilon > 0; got {}, {}, {}", name,
-                      beta_1, beta_2, epsilon));
+          fmt::format("[{}] need 0 <= beta_1, beta_2 < 1 and a finite epsilon > 0; got {}, {}, {}",
+                      name, beta_1, beta_2, epsilon));
     }
   }
 

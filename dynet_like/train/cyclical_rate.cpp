@@ -11,14 +11,14 @@
 namespace dynet_like {
 
 void CyclicalRate::check() const {
-  if (std::isfinite(rate_min) && std::isfinite(rate_max) && rate_min <= rate_max &&
+  if (rate_min >= 0 && std::isfinite(rate_max) && rate_min <= rate_max &&
       std::isfinite(step_size) && step_size > 0 && gamma >= 0 && gamma <= 1) {
     return;
   }
-  throw UsageError(
-      fmt::format("[CyclicalRate] need finite rates with rate_min <= rate_max, step_size > 0 and "
-                  "0 <= gamma <= 1; got {}, {}, {}, {}",
-                  rate_min, rate_max, step_size, gamma));
+  throw UsageError(fmt::format(
+      "[CyclicalRate] need finite rates with 0 <= rate_min <= rate_max, step_size > 0 and "
+      "0 <= gamma <= 1; got {}, {}, {}, {}",
+      rate_min, rate_max, step_size, gamma));
 }
 
 float CyclicalRate::after(std::uint64_t updates) const {

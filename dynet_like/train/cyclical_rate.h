@@ -13,7 +13,7 @@ struct CyclicalRate {
   float rate_min = 0.01f, rate_max = 0.1f, step_size = 2000, gamma = 1;
   std::uint64_t first = 0;  ///< Updates before the cycle begins, with rate_min.
 
-  /// Throws UsageError unless the rates are finite and rate_min <= rate_max, step_size > 0 and
+  /// Throws UsageError unless the rates are finite, 0 <= rate_min <= rate_max, step_size > 0 and
   /// 0 <= gamma <= 1.
   void check() const;
   /// The rate after so many updates.

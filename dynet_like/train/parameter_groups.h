@@ -15,8 +15,8 @@ namespace dynet_like {
 
 /// How a trainer updates the parameters whose full names, such as "/lstm/b", match a pattern.
 struct ParameterGroup {
-  std::string pattern;  ///< '*' stands for any characters, '/' too, and '?' for one.
-  float rate = 1;       ///< A factor of the trainer's learning rate.
+  std::string pattern = {};  ///< '*' stands for any characters, '/' too, and '?' for one.
+  float rate = 1;            ///< A factor of the trainer's learning rate.
   std::optional<float> weight_decay = {};  ///< In the place of the trainer's.
   bool frozen = false;                     ///< The trainer leaves them alone.
 

@@ -31,9 +31,18 @@ struct Trainer::Changes {
   std::vector<Table> tables;
 };
 
+namespace {
+
+float checked_rate(float rate) {
+  if (std::isfinite(rate) && rate >= 0) return rate;
+  throw UsageError(fmt::format("[Trainer] need a finite learning rate from 0; got {}", rate));
+}
+
+}  // namespace
+
 Trainer::Trainer(ParameterCollection collection, float learning_rate,
                  std::shared_ptr<const UpdateRule> rule)
-    : learning_rate(learning_rate),
+    : learning_rate(checked_rate(learning_rate)),
       collection_(std::move(collection)),
       rule_(std::move(rule)),
       check_(std::make_unique<UpdateCheck>()) {}
@@ -97,8 +106,10 @@ void Trainer::check_weights_in_place() const {
 }
 
 void Trainer::check_settings() const {
-  if (!std::isfinite(learning_rate)) {
-    throw UsageError(fmt::format("[Trainer] need a finite learning rate; got {}", learning_rate));
+  checked_rate(learning_rate);
+  if (!(clip_threshold >= 0)) {
+    throw UsageError(
+        fmt::format("[Trainer] need a clipping threshold from 0; got {}", clip_threshold));
   }
   if (!(weight_decay >= 0 && weight_decay < 1)) {
     throw UsageError(
@@ -248,6 +259,7 @@ void Trainer::restart() {
 }
 
 void Trainer::restart(float learning_rate) {
+  checked_rate(learning_rate);
   restart();
   this->learning_rate = learning_rate;
 }

@@ -66,9 +66,10 @@ class Trainer {
   Trainer& operator=(const Trainer&) = delete;
 
   /// One step. Throws NumericError if a gradient is not finite (always checked; it costs little),
-  /// and UsageError if the learning rate or the weight decay is out of range, averages stand in for
-  /// the parameters, or there are gradients but the trainer has no parameters or all of them are of
-  /// another model's. Whatever it throws, also if memory runs out, no parameter has changed.
+  /// and UsageError if the learning rate (finite, from 0), the weight decay or the threshold of
+  /// clipping is out of range, averages stand in for the parameters, or there are gradients but the
+  /// trainer has no parameters or all of them are of another model's. Whatever it throws, also if
+  /// memory runs out, no parameter has changed.
   ///
   /// A GPU checks the gradients itself, and nobody waits for it. If it refuses an update, the next
   /// call of `update`, or of another function that depends on it, throws NumericError before it
@@ -82,7 +83,8 @@ class Trainer {
   void enable_clipping(float threshold = 5.0f);
   void disable_clipping() { clip_threshold = 0; }
 
-  /// Forgets the moments and the averages and starts to count anew. The parameters stay.
+  /// Forgets the moments and the averages and starts to count anew. The parameters stay. Throws
+  /// UsageError for a learning rate out of range.
   void restart();
   void restart(float learning_rate);
   /// Forgets the moments alone: all that counts updates, as a bias correction, a cycle of the
@@ -132,7 +134,7 @@ class Trainer {
   /// kind of trainer with the same constants and fits the parameters.
   void load_state(const TrainerState& state);
 
-  float learning_rate;
+  float learning_rate;       ///< Finite, from 0: with 0 the parameters stay.
   float clip_threshold = 0;  ///< 0 is off.
   /// After every update all parameters that are updated, with or without a gradient, are multiplied
   /// by 1 minus this (decoupled, Loshchilov and Hutter 2019); from 0, which is off, to below 1.

@@ -5,6 +5,9 @@
 
 namespace dynet_like {
 
+// All throw UsageError unless the learning rate is finite and at least 0, and for an infinite
+// epsilon.
+
 /// Stochastic gradient descent: w -= rate * g.
 class SimpleSGDTrainer : public Trainer {
  public:

@@ -19,9 +19,9 @@ namespace dynet_like::nn {
 struct ConlluColumns {
   static constexpr std::int32_t kNoHead = -1;  ///< "_" in the file
 
-  std::string form, lemma, upos, xpos, feats;
+  std::string form = {}, lemma = {}, upos = {}, xpos = {}, feats = {};
   std::int32_t head = kNoHead;  ///< the number of a word, from 1, or 0 for the root
-  std::string deprel, deps, misc;
+  std::string deprel = {}, deps = {}, misc = {};
 
   bool operator==(const ConlluColumns&) const = default;
 };
@@ -29,7 +29,7 @@ struct ConlluColumns {
 /// A piece of text that stands for several words: the line "3-4" of "don't". It has no head.
 struct ConlluMultiword {
   std::uint32_t first = 0, last = 0;  ///< numbers of words, from 1
-  ConlluColumns columns;
+  ConlluColumns columns = {};
 
   bool operator==(const ConlluMultiword&) const = default;
 };
@@ -37,17 +37,17 @@ struct ConlluMultiword {
 /// A word that is not in the text: the lines "5.1" and "5.2" come after word 5. It has no head.
 struct ConlluEmptyNode {
   std::uint32_t after = 0;  ///< the number of a word, or 0
-  ConlluColumns columns;
+  ConlluColumns columns = {};
 
   bool operator==(const ConlluEmptyNode&) const = default;
 };
 
 /// A sentence: words[i] has the number i + 1. All else is in the order of the file.
 struct ConlluSentence {
-  std::vector<std::string> comments;  ///< whole lines, with their "#"
-  std::vector<ConlluColumns> words;
-  std::vector<ConlluMultiword> multiwords;
-  std::vector<ConlluEmptyNode> empty_nodes;
+  std::vector<std::string> comments = {};  ///< whole lines, with their "#"
+  std::vector<ConlluColumns> words = {};
+  std::vector<ConlluMultiword> multiwords = {};
+  std::vector<ConlluEmptyNode> empty_nodes = {};
 
   /// The heads of all words: heads()[i] is that of word i + 1. Throws UsageError where one has
   /// none.

@@ -35,7 +35,7 @@ class Column {
 struct TabSeparatedOptions {
   /// Whether the first line has the names of the columns; it has, too, if one is chosen by name.
   bool has_header = false;
-  TextLimits limits;
+  TextLimits limits = {};
 };
 
 /// The chosen columns of every line, in the order chosen. Blank lines are skipped; all others must
@@ -51,7 +51,7 @@ std::vector<std::vector<std::string>> read_tab_separated(std::istream& stream,
 
 /// A text and its class.
 struct LabelledText {
-  std::string label, text;
+  std::string label = {}, text = {};
 
   bool operator==(const LabelledText&) const = default;
 };

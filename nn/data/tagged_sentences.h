@@ -13,7 +13,7 @@ namespace dynet_like::nn {
 
 /// Words and their tags, as many of these as of those.
 struct TaggedSentence {
-  std::vector<std::string> words, tags;
+  std::vector<std::string> words = {}, tags = {};
 
   bool operator==(const TaggedSentence&) const = default;
 };

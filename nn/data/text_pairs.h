@@ -12,7 +12,7 @@ namespace dynet_like::nn {
 /// A sentence and its translation, a premise and a hypothesis, a question and an answer. Many have
 /// no label. See tab_separated.h for files that have both texts, and labels, in one line.
 struct TextPair {
-  std::string first, second, label;
+  std::string first = {}, second = {}, label = {};
 
   bool operator==(const TextPair&) const = default;
 };

@@ -18,7 +18,7 @@ struct TreebankOptions {
   int label_count = 5;
   /// The most brackets that may be open at once, which is Tree::depth() (the treebank has 30).
   std::size_t max_depth = 10'000;
-  TextLimits limits;
+  TextLimits limits = {};
 };
 
 /// Reads one tree such as "(3 (2 It) (4 (2 's) (3 good)))" (Socher et al. 2013): a node is a label

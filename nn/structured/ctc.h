@@ -30,7 +30,7 @@ Expression ctc_loss(std::span<const Expression> scores, const std::vector<unsign
 std::vector<unsigned> ctc_greedy(const Tensor& scores);
 
 struct CtcLabels {
-  std::vector<unsigned> labels;
+  std::vector<unsigned> labels = {};
   double log_probability = 0;  ///< of the paths that were kept
 };
 

@@ -29,7 +29,7 @@ struct TransitionSystem {
     arc_eager,     ///< Nivre 2003: one is on the stack and one in the buffer; reduce
     arc_hybrid,    ///< Kuhlmann et al. 2011: left as in arc-eager, right as in arc-standard
   };
-  Arcs arcs;
+  Arcs arcs = arc_standard;
   std::uint32_t labels = 1;
 
   /// The number of transitions.
@@ -45,13 +45,13 @@ struct TransitionSystem {
 /// What a transition has done. All that changes is in it.
 struct TransitionStep {
   struct LabelledArc {
-    std::uint32_t head, dependant, label;
+    std::uint32_t head = 0, dependant = 0, label = 0;
     bool operator==(const LabelledArc&) const = default;
   };
   TransitionKind kind = TransitionKind::shift;
-  std::optional<LabelledArc> arc;       ///< that was made
-  std::optional<std::uint32_t> pushed;  ///< the word that went from the buffer to the stack
-  std::optional<std::uint32_t> popped;  ///< the word that left the stack
+  std::optional<LabelledArc> arc = {};       ///< that was made
+  std::optional<std::uint32_t> pushed = {};  ///< the word that went from the buffer to the stack
+  std::optional<std::uint32_t> popped = {};  ///< the word that left the stack
   bool operator==(const TransitionStep&) const = default;
 };
 

@@ -13,7 +13,7 @@ namespace dynet_like::nn {
 /// The groups of a trainer from an epoch on; the first one is 1.
 struct GroupsFrom {
   unsigned epoch = 1;
-  std::vector<ParameterGroup> groups;
+  std::vector<ParameterGroup> groups = {};
 };
 
 /// Gives a trainer its groups, as a function of the epoch. What they freeze is read as a constant

@@ -88,7 +88,7 @@ class Perplexity {
 /// A word's head and the label of the arc to it.
 struct Arc {
   std::uint32_t head = 0;  ///< from 1; 0 is the root
-  std::string label;
+  std::string label = {};
 };
 
 /// Dependency trees: the share of words with the right head (UAS), and with the right label, too

@@ -14,7 +14,7 @@ namespace dynet_like::nn {
 
 /// The words from `begin` to `end` - 1.
 struct TypedSpan {
-  std::string type;
+  std::string type = {};
   std::size_t begin = 0, end = 0;
 
   auto operator<=>(const TypedSpan&) const = default;

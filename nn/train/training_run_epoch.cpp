@@ -1,6 +1,7 @@
 // TrainingRun: the end of an epoch.
 #include <chrono>
 #include <cmath>
+#include <limits>
 #include <ostream>
 #include <utility>
 
@@ -77,7 +78,9 @@ TrainingRun::Evaluation TrainingRun::evaluate(const DevScore& dev_score) {
   Evaluation evaluation;
   evaluation.score = dev_score();
   check_same_score(evaluation.score);
-  evaluation.loss = progress_.mean_loss();
+  // Without any, as when all updates were skipped, there is no mean: a gap in the curve.
+  evaluation.loss =
+      progress_.losses > 0 ? progress_.mean_loss() : std::numeric_limits<double>::quiet_NaN();
   evaluation.is_best = is_better(evaluation.score);
   evaluation.skipped = progress_.skipped - progress_.skipped_before;
   return evaluation;
@@ -126,8 +129,9 @@ void TrainingRun::add_events() {
 
 void TrainingRun::print_line(const Evaluation& evaluation) const {
   if (options_.lines == nullptr || !is_writer()) return;
-  std::string line =
-      fmt::format("epoch {}/{}: loss {:.4f}", progress_.epochs, options_.epochs, evaluation.loss);
+  std::string line = fmt::format(
+      "epoch {}/{}: {}", progress_.epochs, options_.epochs,
+      std::isnan(evaluation.loss) ? "no loss" : fmt::format("loss {:.4f}", evaluation.loss));
   if (evaluation.score) {
     line += fmt::format(", dev {} {}", options_.score_name, score_text(*evaluation.score));
   }

@@ -10,6 +10,7 @@
 #include "nn/nary_tree_lstm.h"
 #include "nn/tree_lstm.h"
 #include "tests/support/layers.h"
+#include "tests/support/message_of.h"
 
 namespace dynet_like::nn {
 namespace {
@@ -134,9 +135,12 @@ TEST(ChildSumTreeLSTMTest, HeadsThatMakeNoTrees) {
   const ChildSumTreeLSTM tree_lstm(model, kInputs, kHidden);
   ComputationGraph graph;
   EXPECT_THROW(tree_lstm(heads_bottom_up(Heads{0, 1}), ones(graph, {kInputs})), ShapeError);
+  EXPECT_THROW(tree_lstm(heads_bottom_up(Heads{0, 1}), ones(graph, {kInputs, 3})), ShapeError);
   const Structure::Vertex without_column;
-  EXPECT_THROW(tree_lstm(Structure(std::span(&without_column, 1)), ones(graph, {kInputs, 1})),
-               UsageError);
+  const std::string message = message_of<UsageError>([&] {
+    tree_lstm(Structure(std::span(&without_column, 1)), ones(graph, {kInputs, 1}));
+  });
+  EXPECT_NE(message.find("NaryTreeLSTM"), std::string::npos) << message;
   // A long chain needs no deep stack.
   Heads chain;
   for (std::uint32_t word = 0; word < 20000; ++word) chain.push_back(word);
@@ -273,7 +277,11 @@ TEST(TreeLSTMsTest, SizesThatDoNotFit) {
   EXPECT_THROW(NaryTreeLSTM(model, 3, 3, 16), UsageError);
   const BothKinds kinds(model);
   ComputationGraph graph;
-  const Expression x = ones(graph, {kInputs}), wrong = ones(graph, {kInputs + 2});
+  const Expression x = ones(graph, {kInputs}), wrong = ones(graph, {kInputs + 2}),
+                   xs = ones(graph, {kInputs, 2});
+  const auto states = kinds.nary(heads_bottom_up(std::vector<std::uint32_t>{0, 1}), xs);
+  EXPECT_EQ(states.size(), 2u);
+  EXPECT_THROW(kinds.nary(heads_bottom_up(std::vector<std::uint32_t>{0}), xs), ShapeError);
   EXPECT_THROW(kinds.child_sum.node(wrong), ShapeError);
   EXPECT_THROW(kinds.child_sum.node(x, std::vector<CellState>{{wrong, wrong}}), ShapeError);
   EXPECT_THROW(kinds.nary.node(wrong), ShapeError);

@@ -101,8 +101,9 @@ TEST(TrainerFormulaTest, ConstantsAreChecked) {
   EXPECT_THROW(MomentumSGDTrainer(model, 0.1f, -0.1f), UsageError);
   EXPECT_THROW(AdamTrainer(model, 0.1f, 1.0f), UsageError);
   EXPECT_THROW(AdamTrainer(model, 0.1f, 0.9f, std::nanf("")), UsageError);
-  EXPECT_EQ(message_of<UsageError>([&] { AdamTrainer(model, 0.1f, 0.5f, 0.25f, 0.0f); }),
-            "[AdamTrainer] need 0 <= beta_1, beta_2 < 1 and epsilon > 0; got 0.5, 0.25, 0");
+  EXPECT_EQ(
+      message_of<UsageError>([&] { AdamTrainer(model, 0.1f, 0.5f, 0.25f, 0.0f); }),
+      "[AdamTrainer] need 0 <= beta_1, beta_2 < 1 and a finite epsilon > 0; got 0.5, 0.25, 0");
 }
 
 // A parameter without a gradient has one of zeros, in lazy mode, too.

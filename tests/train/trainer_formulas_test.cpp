@@ -41,26 +41,57 @@ TEST(TrainerDefaultsTest, ConstantsAreChecked) {
   ParameterCollection model;
   const float nan = std::nanf(""), infinity = std::numeric_limits<float>::infinity();
   EXPECT_EQ(message_of<UsageError>([&] { AdagradTrainer(model, 0.1f, 0.0f); }),
-            "[AdagradTrainer] need epsilon > 0; got 0");
+            "[AdagradTrainer] need a finite epsilon > 0; got 0");
   EXPECT_EQ(message_of<UsageError>([&] { AdadeltaTrainer(model, 1e-6f, 1.0f); }),
-            "[AdadeltaTrainer] need 0 <= rho < 1 and epsilon > 0; got 1, 1e-06");
+            "[AdadeltaTrainer] need 0 <= rho < 1 and a finite epsilon > 0; got 1, 1e-06");
   EXPECT_THROW(AdadeltaTrainer(model, nan), UsageError);
   EXPECT_EQ(message_of<UsageError>([&] { RMSPropTrainer(model, 0.1f, 0.5f, -0.5f); }),
-            "[RMSPropTrainer] need 0 <= rho < 1 and epsilon > 0; got -0.5, 0.5");
-  EXPECT_EQ(message_of<UsageError>([&] { AmsgradTrainer(model, 0.1f, 0.5f, 1.0f, 1.0f); }),
-            "[AmsgradTrainer] need 0 <= beta_1, beta_2 < 1 and epsilon > 0; got 0.5, 1, 1");
+            "[RMSPropTrainer] need 0 <= rho < 1 and a finite epsilon > 0; got -0.5, 0.5");
+  EXPECT_EQ(
+      message_of<UsageError>([&] { AmsgradTrainer(model, 0.1f, 0.5f, 1.0f, 1.0f); }),
+      "[AmsgradTrainer] need 0 <= beta_1, beta_2 < 1 and a finite epsilon > 0; got 0.5, 1, 1");
   SimpleSGDTrainer trainer(model, 0.1f);
   EXPECT_EQ(message_of<UsageError>([&] {
               trainer.follow({0.5f, 0.25f, 10, 1});
             }),
-            "[CyclicalRate] need finite rates with rate_min <= rate_max, step_size > 0 and "
+            "[CyclicalRate] need finite rates with 0 <= rate_min <= rate_max, step_size > 0 and "
             "0 <= gamma <= 1; got 0.5, 0.25, 10, 1");
   EXPECT_THROW(trainer.follow({0.1f, infinity}), UsageError);
   EXPECT_THROW(trainer.follow({nan, 0.1f}), UsageError);
+  EXPECT_THROW(trainer.follow({-0.1f, 0.1f}), UsageError);
   EXPECT_THROW(trainer.follow({0.1f, 0.2f, 0.0f}), UsageError);
   EXPECT_THROW(trainer.follow({0.1f, 0.2f, 10, 1.5f}), UsageError);
   EXPECT_THROW(trainer.follow({0.1f, 0.2f, 10, -0.5f}), UsageError);
   EXPECT_EQ(trainer.learning_rate, 0.1f);
+}
+
+TEST(TrainerDefaultsTest, RatesAreChecked) {
+  ParameterCollection model;
+  const Parameter w = model.add_parameters({1}, ParameterInitConst(4));
+  const float nan = std::nanf(""), infinity = std::numeric_limits<float>::infinity();
+  EXPECT_EQ(message_of<UsageError>([&] { AdamTrainer(model, -1); }),
+            "[Trainer] need a finite learning rate from 0; got -1");
+  for (const float wrong : {-0.5f, nan, infinity}) {
+    EXPECT_THROW(SimpleSGDTrainer(model, wrong), UsageError);
+    EXPECT_THROW(MomentumSGDTrainer(model, wrong), UsageError);
+    EXPECT_THROW(AdagradTrainer(model, wrong), UsageError);
+    EXPECT_THROW(RMSPropTrainer(model, wrong), UsageError);
+    EXPECT_THROW(AdamWTrainer(model, wrong), UsageError);
+    EXPECT_THROW(AmsgradTrainer(model, wrong), UsageError);
+    EXPECT_THROW(AdadeltaTrainer(model, wrong), UsageError);  // its epsilon
+    EXPECT_THROW(AdamTrainer(model, 0.1f, 0.9f, 0.999f, wrong), UsageError);
+    SimpleSGDTrainer trainer(model, 0);
+    EXPECT_THROW(trainer.restart(wrong), UsageError);
+    trainer.update({});
+    trainer.learning_rate = wrong;
+    EXPECT_THROW(trainer.update({}), UsageError);
+  }
+  SimpleSGDTrainer trainer(model, 0);
+  for (const float wrong : {-1.0f, nan}) {
+    trainer.clip_threshold = wrong;
+    EXPECT_THROW(trainer.update({}), UsageError);
+  }
+  EXPECT_EQ(as_scalar(w.values()), 4.0f);
 }
 
 TEST(CyclicalRateTest, RisesAndFalls) {

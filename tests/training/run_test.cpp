@@ -308,6 +308,29 @@ TEST(InterruptWatchTest, SeveralShareTheSignals) {
   EXPECT_FALSE(is_default());
 }
 
+TEST(TrainingRunsTest, AnEpochWithoutUpdatesHasNoLoss) {
+  std::ostringstream lines;
+  TrainingOptions options;
+  options.epochs = 2;
+  options.not_finite = NotFinite::skip;
+  options.lines = &lines;
+  OneWeight one;
+  TrainingRun run(one.model, one.trainer, options);
+  while (run.next_epoch()) {
+    for (const auto& samples : run.minibatches(Minibatches{{0}})) {
+      const bool is_bad = run.progress().epochs == samples[0];
+      one.add_loss(is_bad ? std::numeric_limits<float>::infinity() : 1);
+      run.update(one.batch);
+    }
+    run.finish_epoch();
+  }
+  EXPECT_EQ(run.curve().value("train loss", 1), std::nullopt);
+  EXPECT_TRUE(run.curve().value("train loss", 2));
+  const std::string text = lines.str();
+  EXPECT_NE(text.find("epoch 1/2: no loss, "), std::string::npos) << text;
+  EXPECT_NE(text.find("epoch 2/2: loss "), std::string::npos) << text;
+}
+
 TEST(TrainingRunsTest, GradientsThatAreNotFinite) {
   const float infinity = std::numeric_limits<float>::infinity();
   std::ostringstream lines;

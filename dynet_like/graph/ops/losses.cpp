@@ -103,9 +103,11 @@ Expression hinge(const Expression& x, unsigned index, float margin) {
   return hinge_along(x, {std::span(&index, 1)}, 0, margin);
 }
 Expression hinge(const Expression& x, const std::vector<unsigned>& indices, float margin) {
+  check_one_each("hinge", x, indices.size());
   return hinge_along(x, {indices}, 0, margin);
 }
 Expression hinge(const Expression& x, IntegersAt indices, float margin) {
+  check_one_each("hinge", x, indices);
   return hinge_along(x, {{}, {}, indices}, 0, margin);
 }
 Expression hinge_dim(const Expression& x, const std::vector<unsigned>& indices, unsigned d,
@@ -163,6 +165,7 @@ Expression poisson_loss(const Expression& x, unsigned y) {
   return unary(ops::poisson_loss, x, {}, {std::span(&y, 1)});
 }
 Expression poisson_loss(const Expression& x, IntegersAt y) {
+  check_one_each("poisson_loss", x, y);
   return unary(ops::poisson_loss, x, {}, {{}, {}, y});
 }
 

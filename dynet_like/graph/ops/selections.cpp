@@ -327,6 +327,7 @@ std::vector<unsigned> strided(const Expression& x, unsigned size, int stride, in
 }  // namespace
 
 Expression pick(const Expression& x, IntegersAt v, unsigned d) {
+  check_one_each("pick", x, v);
   // One of every minibatch element.
   const std::uint32_t attributes[] = {d, 1};
   const Expression picked = unary(ops::select, x, attributes, {{}, {}, v});

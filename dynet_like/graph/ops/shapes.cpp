@@ -173,6 +173,7 @@ Expression pick(const Expression& x, unsigned v, unsigned d) {
 Expression pick(const Expression& x, const std::vector<unsigned>& v, unsigned d) {
   ComputationGraph& graph = graph_of("pick", x);
   check_range("pick", x, v, 1, d);
+  check_one_each("pick", x, v.size());
   return graph.expression(pick(graph.tape(), x.i, v, d));
 }
 Expression pick_range(const Expression& x, unsigned start, unsigned end, unsigned d) {

@@ -48,7 +48,14 @@ const Op pickneglogsoftmax = [] {
   op.numbers.integer_limit = [](const Signature& type) { return type.inputs[0].rows(); };
   op.gradient.saved_size = [](const Signature&) -> std::size_t { return 2; };
   op.shape = [](Inputs in, Attributes) {
-    if (in[0].size() != in[0].rows()) throw_shape_error("pickneglogsoftmax", "a vector", in);
+    if (in[0].size() != in[0].rows()) {
+      std::string rule = "a vector";
+      if (in[0].nd == 2) {
+        rule += ", which every column becomes in reshape(scores, Dim({" +
+                std::to_string(in[0].rows()) + "}, " + std::to_string(in[0].cols()) + "))";
+      }
+      throw_shape_error("pickneglogsoftmax", rule, in);
+    }
     return Dim({1});
   };
   op.cost = [](const Signature& type) { return 8.0 * type.inputs[0].size(); };
@@ -109,9 +116,11 @@ Expression pickneglogsoftmax(const Expression& x, unsigned v) {
   return unary(ops::pickneglogsoftmax, x, {}, {std::span(&v, 1)});
 }
 Expression pickneglogsoftmax(const Expression& x, IntegersAt v) {
+  check_one_each("pickneglogsoftmax", x, v);
   return unary(ops::pickneglogsoftmax, x, {}, {{}, {}, v});
 }
 Expression pickneglogsoftmax(const Expression& x, const std::vector<unsigned>& v) {
+  check_one_each("pickneglogsoftmax", x, v.size());
   return unary(ops::pickneglogsoftmax, x, {}, {v});
 }
 Expression cross_entropy(const Expression& x, unsigned v, float smoothing) {

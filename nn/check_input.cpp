@@ -1,0 +1,30 @@
+// Checks of what comes into a layer.
+#include "nn/check_input.h"
+
+#include <string>
+
+#include "dynet_like/core/errors.h"
+#include "dynet_like/graph/recording.h"
+#include "dynet_like/tape/vertices.h"
+
+namespace dynet_like::nn {
+
+void check_input(const char* layer, const Expression& x, unsigned size, bool or_columns,
+                 const char* what) {
+  const Dim& dim = x.dim();
+  if (dim.rows() == size && (or_columns || dim.batch_size() == size)) return;
+  throw ShapeError('[' + std::string(layer) + "] need " + what + " of size " +
+                   std::to_string(size) + "; got " + to_string(dim) +
+                   detail::recording::labels_of(x));
+}
+
+void check_columns(const char* layer, const Structure& structure, const Expression& xs) {
+  const Dim& dim = xs.dim();
+  const unsigned columns = structure.vertices()->columns;
+  if (dim.cols() == columns || columns == 0) return;
+  throw ShapeError('[' + std::string(layer) + "] need a matrix of " + std::to_string(columns) +
+                   " columns, as many as the structure reads; got " + to_string(dim) +
+                   detail::recording::labels_of(xs));
+}
+
+}  // namespace dynet_like::nn
