@@ -29,7 +29,7 @@ const TimelineLabel kSpans[] = {
     {"collect contributions", "gradients", "", {}},
     {"sum gradients of parameters", "gradients", "", {}},
     {"sum of outer products", "gradients", "", {"rows", "columns", "addends"}},
-    {"sum", "gradients", "", {"elements", "addends"}},
+    {"sum", "gradients", "", {"elements", "addends", "calls"}},
     {"finish sums", "device", "", {}},
     {"pack weights", "pack", "", {"rows", "columns"}},
     {"write to device", "device", "", {"bytes"}},
@@ -115,6 +115,25 @@ void TimelineTrack::add(std::uint32_t label, TimelineClock::time_point begin,
     --state.taken_;
     ++state.dropped_;
   }
+}
+
+void TimelineTrack::add_to_last(std::uint32_t label, TimelineClock::time_point begin,
+                                TimelineClock::time_point end,
+                                const TimelineNumbers& numbers) noexcept {
+  const bool follows = extended_ != 0 && extended_ == boundary_;
+  if (follows && state.runs_at(end)) {
+    const std::lock_guard lock(mutex_);
+    Event& last = events_.back();
+    if (last.label == label) {
+      last.end += state.nanoseconds(end) - state.nanoseconds(begin);
+      for (std::size_t i = 0; i < numbers.size(); ++i) last.numbers[i] += numbers[i];
+      boundary_ = extended_ = end.time_since_epoch().count();
+      return;
+    }
+  }
+  const std::size_t before = events_.size();
+  add(label, begin, end, numbers);
+  extended_ = events_.size() > before ? boundary_.load() : 0;
 }
 
 void HeldBytes::note(std::size_t values, std::size_t gradients, bool at_once) noexcept {

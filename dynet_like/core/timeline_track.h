@@ -67,6 +67,7 @@ class TimelineList {
   }
   std::size_t size() const { return size_; }
   const T& operator[](std::size_t i) const { return chunks_[i / kChunk][i % kChunk]; }
+  T& back() { return chunks_[(size_ - 1) / kChunk][(size_ - 1) % kChunk]; }
 
  private:
   static constexpr std::size_t kChunk = 4096;
@@ -91,6 +92,11 @@ class TimelineTrack {
   void add(std::uint32_t label, TimelineClock::time_point begin, TimelineClock::time_point end,
            const TimelineNumbers& numbers = {}) noexcept;
 
+  /// The same of a short call, of which there are many: those with one label that follow one
+  /// another, with nothing between, are one event, as long as all of them together. Its numbers are
+  /// their sums.
+  void add_to_last(std::uint32_t label, TimelineClock::time_point begin,
+                   TimelineClock::time_point end, const TimelineNumbers& numbers) noexcept;
   /// Begins an event that may have others inside.
   TimelineClock::time_point begin() noexcept {
     const TimelineClock::time_point now = TimelineClock::now();
@@ -109,6 +115,7 @@ class TimelineTrack {
 
   mutable std::mutex mutex_;
   std::atomic<TimelineClock::rep> boundary_ = 0;  ///< where one began or ended last
+  TimelineClock::rep extended_ = 0;  ///< the boundary behind an event that may become longer
   TimelineList<Event> events_;
 };
 
@@ -138,6 +145,9 @@ class TimelineState {
 
   /// Whether there is room for one more; `begin` and `end` are cut where it was stopped.
   bool take(TimelineClock::time_point begin, TimelineClock::time_point& end) noexcept;
+  bool runs_at(TimelineClock::time_point time) const {
+    return time.time_since_epoch().count() < stopped_;
+  }
   std::uint64_t nanoseconds(TimelineClock::time_point time) const;
   std::vector<Row> rows() const;
 
@@ -178,6 +188,8 @@ class TimelineScope {
   /// It is no event after all.
   void leave_out() { track_ = nullptr; }
   TimelineClock::time_point begin() const { return begin_; }
+  /// Whether there was no other event inside.
+  bool is_empty() const { return track_ == nullptr || track_->not_before(begin_) == begin_; }
 
  private:
   TimelineTrack* track_;

@@ -34,7 +34,7 @@ class TimedQueue : public Queue {
   }
   void add_all(DType dtype, void* sum, std::size_t size, const Addends& addends,
                SumStart start) override {
-    const Timer timer(clock_, TimelineSpan::sum, numbers(size, addends.n));
+    const Timer timer(clock_, TimelineSpan::sum, numbers(size, addends.n, 1));
     queue_->add_all(dtype, sum, size, addends, start);
   }
   void finish_sums() override {
@@ -75,7 +75,12 @@ class TimedQueue : public Queue {
     ~Timer() {
       const TimelineClock::time_point end = TimelineClock::now();
       clock_.seconds += std::chrono::duration<double>(end - begin_).count();
-      if (clock_.track != nullptr) clock_.track->add(label_, begin_, end, numbers_);
+      if (clock_.track == nullptr) return;
+      if (label_ == static_cast<std::uint32_t>(TimelineSpan::sum)) {
+        clock_.track->add_to_last(label_, begin_, end, numbers_);
+      } else {
+        clock_.track->add(label_, begin_, end, numbers_);
+      }
     }
 
    private:

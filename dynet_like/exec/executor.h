@@ -9,6 +9,7 @@
 
 #include "dynet_like/core/thread_pool.h"
 #include "dynet_like/exec/backward.h"
+#include "dynet_like/exec/batch_picture.h"
 #include "dynet_like/exec/cell_learner.h"
 #include "dynet_like/exec/forward.h"
 #include "dynet_like/exec/report.h"
@@ -112,6 +113,7 @@ class Executor {
   void detect_anomaly(bool detect) { common_.options.detect_anomaly = detect; }
   const GraphOptions& options() const { return common_.options; }
   Report report() const;
+  std::string draw_batches(const BatchPicture& what) const;
   /// Nodes and batches of the last `forward`.
   struct Size {
     std::uint64_t nodes = 0, batches = 0;

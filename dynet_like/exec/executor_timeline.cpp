@@ -33,7 +33,8 @@ void Executor::note_recording(TimelineTrack* track, TimelineClock::time_point en
 }
 
 void Executor::look_for_cells(std::span<const NodeRef> pending) {
-  const TimelineScope scope(clock_.track, TimelineSpan::look_for_cells);
+  TimelineScope scope(clock_.track, TimelineSpan::look_for_cells);
+  if (pending.empty()) scope.leave_out();
   learner_.look_at(pending, common_);
   if (common_.timeline == nullptr) return;
   const CellDictionary& cells = common_.dictionary;

@@ -98,6 +98,7 @@ void Executor::for_lanes(const Work& work) {
     TimelineScope scope(lane.clock.track, TimelineSpan::lane);
     scope.count(l);
     work(lane);
+    if (scope.is_empty()) scope.leave_out();
   });
 }
 
