@@ -21,8 +21,9 @@ struct RowMark {
 struct BatchRow {
   std::size_t kind = 0;  ///< into BatchRows::kinds
   std::uint64_t run = 0, calls = 1;
-  std::size_t nodes = 0, units = 0, samples = 0;        ///< units: nodes or cells
-  bool shared = false;                                  ///< of parameters alone, for all samples
+  std::size_t nodes = 0, units = 0, samples = 0;  ///< units: nodes or cells
+  bool shared = false;                            ///< of parameters alone, for all samples
+  bool is_alone() const { return units == 1 && !shared; }
   std::map<std::uint32_t, std::vector<RowMark>> marks;  ///< by sample, of those with columns
 };
 

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <numeric>
 #include <set>
 #include <tuple>
 
@@ -19,13 +18,13 @@ namespace dynet_like::detail {
 
 namespace {
 
-constexpr double kMargin = 16, kLabels = 250, kColumn = 84, kBars = 150, kRow = 24, kRunRow = 20;
+constexpr double kMargin = 16, kLabels = 320, kColumn = 84, kBars = 110, kRow = 24, kRunRow = 20;
 constexpr double kDot = 5, kBetweenDots = 15, kBox = 20, kBetweenBoxes = 24;
 constexpr std::size_t kMostDots = 5, kMostBoxes = 3, kLongestName = 30, kLegendColumns = 3;
 // Colours that are told apart, also by who sees few of them; the last is for all other types.
-constexpr std::array<const char*, 11> kColours = {"#4477aa", "#ee6677", "#228833", "#ccbb44",
-                                                  "#66ccee", "#aa3377", "#ee8833", "#7755bb",
-                                                  "#44aa99", "#997744", "#a0a8b4"};
+constexpr std::array<const char*, 15> kColours = {
+    "#4477aa", "#ee6677", "#228833", "#ccbb44", "#66ccee", "#aa3377", "#ee8833", "#7755bb",
+    "#44aa99", "#997744", "#113366", "#dd99cc", "#77bb55", "#772222", "#a0a8b4"};
 
 constexpr std::string_view kStyle =
     "<style>\n"
@@ -33,7 +32,8 @@ constexpr std::string_view kStyle =
     ".faint { fill: #667085; }\n"
     ".title { font-size: 16px; font-weight: 600; }\n"
     ".alone text.count { fill: #b42318; font-weight: 600; }\n"
-    ".edge { fill: none; stroke: #98a2b3; stroke-width: 1; opacity: .55; }\n"
+    ".edge { fill: none; stroke: #8590a2; stroke-width: 1; opacity: .6; }\n"
+    ".far { opacity: .3; }\n"
     ".band { fill: #f0f2f6; } .row:hover .band { fill: #dce6f8; }\n"
     ".many { font-size: 11px; fill: #fff; text-anchor: middle; }\n"
     "</style>\n";
@@ -61,11 +61,16 @@ class BatchDrawing {
     if (all_.rows.empty()) {
       throw UsageError(
           "[draw_batches] need values that were computed and not forgotten: call forward before, "
-          "and clear, or parts of a memory_limit, not between; got no batch");
+          "without parts for a memory_limit; got no batch");
+    }
+    if (what.first_row >= all_.rows.size()) {
+      throw UsageError(fmt::format("[draw_batches] need a first row below {}; got {}",
+                                   all_.rows.size(), what.first_row));
     }
     end_ = std::min(end_, all_.rows.size());
     samples_ = std::min(what_.samples, runs_[0]->tapes.size());
     for (std::size_t r = what_.first_row; r < end_; ++r) has_shared_ |= all_.rows[r].shared;
+    has_runs_ = all_.rows.front().run != all_.rows.back().run;
     choose_colours();
   }
 
@@ -95,16 +100,22 @@ class BatchDrawing {
   }
   const char* colour(const BatchRow& row) const { return kColours[colours_[row.kind]]; }
 
-  // Those with most nodes get one of their own.
+  // Those with most nodes in the rows that are shown get one of their own.
   void choose_colours() {
-    order_.resize(all_.kinds.size());
-    std::iota(order_.begin(), order_.end(), std::size_t{0});
-    std::ranges::stable_sort(order_, std::greater(),
-                             [&](std::size_t k) { return all_.kinds[k].nodes; });
-    colours_.resize(order_.size());
-    for (std::size_t i = 0; i < order_.size(); ++i) {
-      colours_[order_[i]] = std::min(i, kColours.size() - 1);
+    std::vector<std::size_t> nodes(all_.kinds.size());
+    for (std::size_t r = what_.first_row; r < end_; ++r) {
+      const BatchRow& row = all_.rows[r];
+      if (nodes[row.kind] == 0) order_.push_back(row.kind);
+      nodes[row.kind] += row.nodes;
     }
+    std::vector<std::size_t> rank = order_;
+    std::ranges::stable_sort(rank, std::greater(), [&](std::size_t kind) { return nodes[kind]; });
+    rank.resize(std::min(rank.size(), kColours.size() - 1));
+    others_ = order_.size() - rank.size();
+    std::erase_if(order_,
+                  [&](std::size_t kind) { return std::ranges::find(rank, kind) == rank.end(); });
+    colours_.assign(all_.kinds.size(), kColours.size() - 1);
+    for (std::size_t i = 0; i < order_.size(); ++i) colours_[order_[i]] = i;
   }
 
   void add_text(double x, double y, const std::string& text, const char* attributes = "") {
@@ -113,19 +124,22 @@ class BatchDrawing {
   }
 
   void draw_heading() {
-    std::size_t alone = 0;
-    for (const BatchRow& row : all_.rows) alone += row.units == 1 ? 1 : 0;
+    std::size_t alone = 0, batches = 0;
+    for (const BatchRow& row : all_.rows) {
+      alone += row.is_alone() ? 1 : 0;
+      batches += row.calls;
+    }
     y_ = kMargin + 16;
-    add_text(
-        kMargin, y_,
-        fmt::format("{} of {} in {}", counted(all_.nodes, "node"),
-                    counted(runs_[0]->tapes.size(), "sample"), counted(all_.rows.size(), "batch")),
-        "class=\"title\"");
+    add_text(kMargin, y_,
+             fmt::format("{} of {} in {}", counted(all_.nodes, "node"),
+                         counted(runs_[0]->tapes.size(), "sample"), counted(batches, "batch")),
+             "class=\"title\"");
     y_ += 20;
-    std::string shown = fmt::format(
-        "A row is a batch, in the order in which they ran; a column is a sample. {} of one node "
-        "that ran alone (○).",
-        counted(alone, "batch"));
+    std::string shown =
+        "A row is a batch, or cells that ran together, in the order in which they ran; a column "
+        "is a sample.";
+    if (alone > 0) shown += fmt::format(" ○ ran alone: {}.", counted(alone, "row"));
+    if (has_runs_) shown += " A run is a forward pass, or a wave of samples that waited.";
     const std::size_t samples = runs_[0]->tapes.size();
     if (samples_ < samples) shown += fmt::format(" Columns: the first {} samples.", samples_);
     if (what_.first_row > 0 || end_ < all_.rows.size()) {
@@ -138,18 +152,17 @@ class BatchDrawing {
   void draw_legend() {
     const double width = (width_ - 2 * kMargin) / kLegendColumns;
     const auto letters = static_cast<std::size_t>(width / 6.6);
-    const std::size_t named = std::min(order_.size(), kColours.size() - 1);
-    const std::size_t entries = named + (order_.size() > named ? 1 : 0);
+    const std::size_t named = order_.size(), entries = named + (others_ > 0 ? 1 : 0);
     for (std::size_t i = 0; i < entries; ++i) {
       const double x = kMargin + width * static_cast<double>(i % kLegendColumns);
       if (i % kLegendColumns == 0) y_ += 20;
-      const RowKind& kind = all_.kinds[order_[i]];
+      const RowKind kind = i < named ? all_.kinds[order_[i]] : RowKind();
       text_ += fmt::format(
           "<rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"12\" height=\"12\" rx=\"{}\" fill=\"{}\"/>\n", x,
-          y_ - 10, kind.is_cell ? 2 : 6, kColours[i]);
+          y_ - 10, kind.is_cell ? 2 : 6, i < named ? kColours[i] : kColours.back());
       const std::string name = (kind.is_cell ? "cell: " : "") + kind.op + ' ' + kind.shapes;
       add_text(x + 18, y_,
-               i == named ? counted(order_.size() - named, "other type")
+               i == named ? counted(others_, "other type")
                           : shortened(name, letters > 12 ? letters - 4 : letters));
     }
     y_ += 14;
@@ -158,9 +171,8 @@ class BatchDrawing {
   void place_rows() {
     y_ += 24;  // the names of columns
     top_ = y_;
-    std::uint64_t run = all_.rows[std::min(what_.first_row, all_.rows.size() - 1)].run;
-    const bool has_runs = all_.rows.front().run != all_.rows.back().run;
-    bool is_first = has_runs;
+    std::uint64_t run = all_.rows[what_.first_row].run;
+    bool is_first = has_runs_;
     for (std::size_t r = what_.first_row; r < end_; ++r) {
       const BatchRow& row = all_.rows[r];
       if (is_first || row.run != run) {
@@ -175,8 +187,8 @@ class BatchDrawing {
     if (end_ < all_.rows.size()) {
       y_ += kRow;
       add_text(kMargin, y_ - 7,
-               fmt::format("… {} more: BatchPicture::first_row and rows show them",
-                           counted(all_.rows.size() - end_, "batch")),
+               fmt::format("… and {} more, which BatchPicture::first_row and rows show",
+                           counted(all_.rows.size() - end_, "row")),
                "class=\"faint\"");
     }
   }
@@ -188,7 +200,7 @@ class BatchDrawing {
                is_shared ? "all samples" : fmt::format("sample {}", c - (has_shared_ ? 1 : 0)),
                "class=\"faint\" text-anchor=\"middle\"");
     }
-    add_text(width_ - kMargin - kBars + 10, top_ - 8, "nodes in the batch", "class=\"faint\"");
+    add_text(kMargin + kLabels - 10, top_ - 8, "nodes", "class=\"faint\" text-anchor=\"end\"");
     std::size_t number = runs_before();
     for (const auto& [r, y] : run_of_row_) {
       text_ += fmt::format(
@@ -201,7 +213,7 @@ class BatchDrawing {
   // Runs whose first batches are in rows that are left out; one that goes on is counted later.
   std::size_t runs_before() const {
     std::set<std::uint64_t> runs;
-    for (std::size_t r = 0; r < what_.first_row && what_.first_row < end_; ++r) {
+    for (std::size_t r = 0; r < what_.first_row; ++r) {
       if (all_.rows[r].run != all_.rows[what_.first_row].run) runs.insert(all_.rows[r].run);
     }
     return runs.size();
@@ -218,7 +230,7 @@ class BatchDrawing {
       const double left = kMargin + kLabels, right = width_ - kMargin - kBars;
       const RowKind& kind = all_.kinds[row.kind];
       text_ += fmt::format("<g class=\"row{}\" id=\"batch-{}\"><title>{}</title>\n",
-                           row.units == 1 ? " alone" : "", r, xml_text(title_of(row)));
+                           row.is_alone() ? " alone" : "", r, xml_text(title_of(row)));
       text_ += fmt::format(
           "<rect class=\"band\" x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"{}\" "
           "rx=\"8\"/>\n",
@@ -230,9 +242,8 @@ class BatchDrawing {
       text_ += fmt::format(
           "<rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"8\" fill=\"{}\"/>\n",
           right + 10, y - 4, std::max(width, 1.0), colour(row));
-      add_text(right + 16 + width, y + 4,
-               row.units == 1 ? fmt::format("{} alone", row.nodes) : std::to_string(row.nodes),
-               "class=\"count\"");
+      add_text(left - 10, y + 4, (row.is_alone() ? "alone: " : "") + std::to_string(row.nodes),
+               "class=\"count\" text-anchor=\"end\"");
       text_ += "</g>\n";
     }
   }
@@ -299,11 +310,12 @@ class BatchDrawing {
   // Those that pass by other rows keep beside them.
   void draw_edge(Point from, Point to) {
     const double rows = (to.y - from.y) / kRow;
+    const bool is_far = rows > 4;
     const double aside = rows < 1.5 ? 0 : std::min(kColumn / 2 - 6, 4 + 2.5 * rows);
     text_ += fmt::format(
-        "<path class=\"edge\" d=\"M{:.1f} {:.1f}C{:.1f} {:.1f} {:.1f} {:.1f} {:.1f} {:.1f}\"/>\n",
-        from.x, from.y, from.x + aside, from.y + kRow * .8, to.x + aside, to.y - kRow * .8, to.x,
-        to.y);
+        "<path class=\"edge{}\" d=\"M{:.1f} {:.1f}C{:.1f} {:.1f} {:.1f} {:.1f} {:.1f} {:.1f}\"/>\n",
+        is_far ? " far" : "", from.x, from.y, from.x + aside, from.y + kRow * .8, to.x + aside,
+        to.y - kRow * .8, to.x, to.y);
   }
 
   void draw_marks() {
@@ -329,7 +341,7 @@ class BatchDrawing {
 
   void draw_mark(const BatchRow& row, const RowMark& mark, Point at) {
     const std::string look =
-        row.units == 1
+        row.is_alone()
             ? fmt::format("fill=\"#fff\" stroke=\"{}\" stroke-width=\"2.5\"", colour(row))
             : fmt::format("fill=\"{}\"", colour(row));
     const std::string title = "<title>" + xml_text(mark.title) + "</title>";
@@ -348,8 +360,9 @@ class BatchDrawing {
   std::size_t end_;  ///< of the rows that are shown
   BatchRows all_;
   std::size_t samples_ = 0;
-  bool has_shared_ = false;
-  std::vector<std::size_t> order_, colours_;  ///< of kinds: most nodes first; by kind
+  bool has_shared_ = false, has_runs_ = false;
+  std::vector<std::size_t> order_, colours_;  ///< kinds with a colour of their own; by kind
+  std::size_t others_ = 0;                    ///< kinds without
   double width_ = 0, y_ = 0, top_ = 0;
   std::vector<double> middle_;                              ///< of rows that are shown
   std::vector<std::pair<std::size_t, double>> run_of_row_;  ///< rows with which a run begins
