@@ -23,7 +23,7 @@ constexpr double kDot = 5, kBetweenDots = 15, kBox = 20, kBetweenBoxes = 24;
 constexpr std::size_t kMostDots = 5, kMostBoxes = 3, kLongestName = 30, kLegendColumns = 3;
 // Colours that are told apart, also by who sees few of them; the last is for all other types.
 constexpr std::array<const char*, 15> kColours = {
-    "#4477aa", "#ee6677", "#228833", "#ccbb44", "#66ccee", "#aa3377", "#ee8833", "#7755bb",
+    "#4477aa", "#ee6677", "#228833", "#b9a526", "#66ccee", "#aa3377", "#ee8833", "#7755bb",
     "#44aa99", "#997744", "#113366", "#dd99cc", "#77bb55", "#772222", "#a0a8b4"};
 
 constexpr std::string_view kStyle =
