@@ -104,7 +104,7 @@ TEST_F(BatchPictureTest, HasOneMarkForManyNodes) {
   ComputationGraph& graph = batch.new_graph();
   std::vector<Expression> all;
   for (int i = 0; i < 9; ++i) all.push_back(chain(graph, 1));
-  batch.add_output(sum(all));
+  batch.add_output(concatenate(all));
   batch.forward();
   const std::string svg = batch.draw_batches();
   expect_well_formed(svg);

@@ -78,7 +78,6 @@ TEST_F(GraphTimelineTest, HasEveryKernelCallOnce) {
       expect_calls(all, report);
       EXPECT_FALSE(all.named("plan").empty());
       EXPECT_FALSE(all.named("sum gradients of parameters").empty());
-      EXPECT_FALSE(all.named("pack weights").empty());
       EXPECT_EQ(all.named("forward").size(), 1u);
       EXPECT_EQ(all.named("backward").size(), 1u);
       EXPECT_EQ(all.named("forward")[0].args["nodes"], report.nodes);
@@ -112,6 +111,7 @@ TEST_F(GraphTimelineTest, TellsTheTimeOfExplain) {
       calls += event.args.contains("calls") ? event.args["calls"].get<std::size_t>() : 1;
     }
   }
+  EXPECT_FALSE(all.named("pack weights").empty());
   EXPECT_GT(report.kernel_seconds, 0);
   EXPECT_NEAR(seconds, report.kernel_seconds, 2e-9 * static_cast<double>(calls + 1));
 }
