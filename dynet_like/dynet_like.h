@@ -4,6 +4,7 @@
 #include "dynet_like/core/draw.h"
 #include "dynet_like/core/errors.h"
 #include "dynet_like/core/largest.h"
+#include "dynet_like/core/timeline.h"
 #include "dynet_like/graph/cell.h"
 #include "dynet_like/graph/for_each_sample.h"
 #include "dynet_like/graph/minibatch.h"

@@ -45,6 +45,9 @@ string(JOIN "\n" expected
   "  instead: segment_softmax.x, {n}, 0. takes any length. so does attention.q, k, v., which takes the products with keys and values, too"
   "  saves up to 3 batches, 3 kernel calls")
 set_tests_properties(explain_program PROPERTIES PASS_REGULAR_EXPRESSION "${expected}")
+add_document_test(timeline_program docs/usage.md "" "## What ran when")
+set_tests_properties(timeline_program PROPERTIES PASS_REGULAR_EXPRESSION "[1-9][0-9]+ events, 0 dropped")
+add_document_test(picture_program docs/usage.md "" "## What ran together")
 add_document_test(cells_program docs/cells.md "")
 set_tests_properties(cells_program PROPERTIES
                      PASS_REGULAR_EXPRESSION "of [0-9]+ nodes.*cells: none.*the same bits")

@@ -36,8 +36,7 @@ void Backward::verify_cells(std::span<const ValueRef> roots, bool full,
 void Backward::run_pass(std::span<const ValueRef> roots, bool full, bool whole_cells,
                         std::span<const std::uint32_t> part_ends) {
   was_run_ = false;
-  pass_.begin(roots, full, whole_cells);
-  of_cells_.begin();
+  begin_pass(roots, full, whole_cells);
   for (auto b = static_cast<std::uint32_t>(run_.batches.size()); b-- > 0;) {
     if (is_last_of_cells(b)) {
       const std::uint32_t cells = run_.batches[b].cells;
@@ -46,6 +45,7 @@ void Backward::run_pass(std::span<const ValueRef> roots, bool full, bool whole_c
     }
     if (pass_.gradients_of(b) != nullptr && has_single_nodes(b)) run_batch(b);
   }
+  const TimelineScope scope(run_.track(), TimelineSpan::collect);
   for (std::uint32_t t = run_.first_tape; t < run_.end_tape; ++t) {
     while (pass_.contributions.parts() < part_ends.size() &&
            part_ends[pass_.contributions.parts()] <= t) {
@@ -61,6 +61,14 @@ void Backward::run_pass(std::span<const ValueRef> roots, bool full, bool whole_c
   }
   while (pass_.contributions.parts() < part_ends.size()) pass_.contributions.end_part();
   was_run_ = true;
+}
+
+void Backward::begin_pass(std::span<const ValueRef> roots, bool full, bool whole_cells) {
+  const TimelineScope scope(run_.track(), TimelineSpan::plan_gradients);
+  pass_.begin(roots, full, whole_cells);
+  of_cells_.begin();
+  run_.gradient_bytes = pass_.plan.nodes.bytes();
+  run_.note_held(true);
 }
 
 bool Backward::is_last_of_cells(std::uint32_t b) const {
@@ -82,6 +90,8 @@ void Backward::run_batch(std::uint32_t index) {
   const NodeType& type = run_.types()[batch.type];
   if (type.inputs == 0 || pass_.members.empty()) return;
   if (RecursionRun* const recursion = run_.recursions.find(index)) {
+    TimelineScope scope(run_.track(), TimelineSpan::recursion_backward);
+    scope.count(batch.members);
     return recursion->backward(pass_, run_.members_of(batch));
   }
   pass_.lists.reset();

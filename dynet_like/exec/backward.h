@@ -38,6 +38,7 @@ class Backward {
                 std::span<const std::uint32_t> part_ends);
   void verify_cells(std::span<const ValueRef> roots, bool full,
                     std::span<const std::uint32_t> part_ends);
+  void begin_pass(std::span<const ValueRef> roots, bool full, bool whole_cells);
   bool is_last_of_cells(std::uint32_t batch) const;
   bool has_single_nodes(std::uint32_t batch) const;
   void run_batch(std::uint32_t index);

@@ -56,14 +56,14 @@ BackwardCall BackwardItems::call(const NodeType& type, const Operand* in, void**
 }
 
 void run_backward_call(RunState& run, Queue& queue, TypeId type, BackwardCall& call,
-                       std::span<const NodeRef> members) {
+                       std::span<const NodeRef> members, std::size_t nodes) {
   call.random = run.random;
   const Kernels::Backward kernel = run.kernels(type).backward[static_cast<int>(call.type->dtype)];
   if (run.options.verify_batching && call.n > 1 && !members.empty()) {
     verify_backward(run, call, kernel, members);
   }
   TypeCount& counts = run.counts.of_types[type];
-  const KernelTime time(run, counts.seconds);
+  const KernelTime time(run, counts.seconds, nodes);
   queue.backward(kernel, call);
   ++counts.backward_calls;
 }

@@ -37,8 +37,9 @@ class BackwardItems {
 };
 
 /// Has the queue run the kernel of these nodes, and counts the call. With verify_batching the items
-/// of `members`, if given, are compared with calls of their own first.
+/// of `members`, if given, are compared with calls of their own first. `nodes`: how many there are,
+/// if not as many as items.
 void run_backward_call(RunState& run, Queue& queue, TypeId type, BackwardCall& call,
-                       std::span<const NodeRef> members = {});
+                       std::span<const NodeRef> members = {}, std::size_t nodes = 0);
 
 }  // namespace dynet_like::detail

@@ -22,10 +22,12 @@ std::span<const std::uint32_t> BackwardCells::run(std::uint32_t index) {
     }
   }
   if (whole_cells_.empty()) return {};
+  const CellType& type = run_.common.dictionary[cells.type];
+  TimelineScope scope(run_.track(), run_.common.label_of_cell(cells.type, true));
+  scope.count(whole_cells_.size(), whole_cells_.size() * type.pattern.size());
   const KernelTime time(run_, run_.counts.cell(cells.type).seconds);
   find_port_edges(cells);
   make_slots(cells);
-  const CellType& type = run_.common.dictionary[cells.type];
   for (std::uint16_t step : type.backward) run_step(cells, step);
   add_slots_of_ports(cells);
   return whole_cells_;

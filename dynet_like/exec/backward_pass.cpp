@@ -51,8 +51,11 @@ void BackwardPass::call_kernel(std::uint32_t index, const Destination* dx) {
   }
   // Of cells there are no members to tell of: their pass is compared as a whole.
   const bool knows_members = !runs_cells_;
+  // Of cells every node is one item.
+  const bool single = batch.items == batch.members;
   run_backward_call(run, *run.queue, batch.type, call,
-                    knows_members ? std::span<const NodeRef>(members) : std::span<const NodeRef>());
+                    knows_members ? std::span<const NodeRef>(members) : std::span<const NodeRef>(),
+                    single ? positions.size() : members.size());
 }
 
 const void* BackwardPass::transpose(const NodeType& type, unsigned j, const Destination* dx) {

@@ -8,6 +8,8 @@
 #include <vector>
 
 #include "dynet_like/core/memory.h"
+#include "dynet_like/core/timeline.h"
+#include "dynet_like/core/timeline_track.h"
 #include "dynet_like/device/packed_matrices.h"
 #include "dynet_like/exec/cell_dictionary.h"
 #include "dynet_like/exec/node_ref.h"
@@ -72,8 +74,11 @@ struct CommonState {
   explicit CommonState(const GraphOptions& graph_options)
       : options(graph_options),
         memory(options.device->memory()),
+        timeline(options.timeline == nullptr ? nullptr : options.timeline->state()),
         inputs(memory),
-        shared_values(memory) {}
+        shared_values(memory) {
+    if (timeline != nullptr) options.measure_time = true;
+  }
 
   /// From now on dropout draws other numbers.
   void take_step() {
@@ -97,6 +102,10 @@ struct CommonState {
   std::uint32_t items_of(NodeRef ref) const { return tape(ref).items_of(ref.node); }
   Identity identity_of(NodeRef ref) const { return output(ref).identity; }
   const TypeTable& types() const { return tapes.front().tape->types(); }
+  /// On the timeline; 0 without one.
+  std::uint32_t label_of_cell(std::uint32_t type, bool backward = false) const {
+    return timeline == nullptr ? 0 : cell_labels[2 * type + (backward ? 1 : 0)];
+  }
   /// Who runs these tapes.
   OneThread& one_thread() { return tapes.empty() ? nobody : types().runs; }
 
@@ -108,6 +117,9 @@ struct CommonState {
   std::vector<SharedValue> shared;  ///< by identity
 
   std::shared_ptr<MemorySource> memory;  ///< of the device
+
+  std::shared_ptr<TimelineState> timeline;  ///< null: none
+  std::vector<std::uint32_t> cell_labels;   ///< on it, by type of cell: forward, backward
 
   Arena inputs;         ///< those that were brought to the device
   Arena shared_values;  ///< values and gradients of shared nodes

@@ -18,6 +18,7 @@ std::uint32_t Executor::add_tape(Tape& tape) {
     common_.tapes.back().nodes = std::move(spare_.back());
     spare_.pop_back();
   }
+  note_recording_begins();
   // The last lane has the last tapes, so that the order of lanes is that of recording.
   lanes_[used_lanes_ - 1]->run.end_tape = static_cast<std::uint32_t>(common_.tapes.size());
   return static_cast<std::uint32_t>(common_.tapes.size() - 1);
@@ -187,6 +188,7 @@ void Executor::forget_values() {
   common_.inputs.reset();
   forget_gradients();
   value_copies_.clear();
+  note_held();
 }
 
 // Only the first lane has any. What backward needs of their members is in the shared values.
@@ -224,10 +226,12 @@ void Executor::forget_all() {
   common_.shared_lists.reset();
   common_.read_parameters.clear();
   common_.reads_lazy_tables = false;
+  note_held();
 }
 
 void Executor::forget_types() {
   common_.dictionary.clear();
+  common_.cell_labels.clear();
   learner_.clear();
 }
 
@@ -243,9 +247,10 @@ void Executor::clear() {
     run.first_tape = run.end_tape = 0;
     run.kernels_of_type.clear();
     run.counts = {};
-    lane->kernel_seconds = 0;
+    lane->clock.seconds = 0;
   }
-  kernel_seconds_ = 0;
+  clock_.seconds = 0;
+  forget_recording();
   use_lanes(1);
 }
 

@@ -4,10 +4,12 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 
 #include "dynet_like/core/thread_pool.h"
 #include "dynet_like/exec/backward.h"
+#include "dynet_like/exec/batch_picture.h"
 #include "dynet_like/exec/cell_learner.h"
 #include "dynet_like/exec/forward.h"
 #include "dynet_like/exec/report.h"
@@ -102,9 +104,14 @@ class Executor {
   /// The number of the first sample, for random nodes.
   std::uint32_t first_sample() const { return common_.random.first_sample; }
 
+  /// Of the calling thread; null without GraphOptions::timeline.
+  TimelineTrack* track() const;
+  /// What is recorded from here on is told of as recorded by others.
+  void forget_recording() { recorded_since_.reset(); }
   void detect_anomaly(bool detect) { common_.options.detect_anomaly = detect; }
   const GraphOptions& options() const { return common_.options; }
   Report report() const;
+  std::string draw_batches(const BatchPicture& what) const;
   /// Nodes and batches of the last `forward`.
   struct Size {
     std::uint64_t nodes = 0, batches = 0;
@@ -124,10 +131,10 @@ class Executor {
     Forward forward;
     Backward backward;
     std::unique_ptr<Queue> queue;
-    double kernel_seconds = 0;
+    KernelClock clock;
   };
 
-  std::unique_ptr<Queue> make_queue(std::shared_ptr<ThreadPool> pool, double& seconds) const;
+  std::unique_ptr<Queue> make_queue(std::shared_ptr<ThreadPool> pool, KernelClock& clock) const;
   std::size_t lane_index(std::uint32_t tape) const;
   Lane& lane_of(std::uint32_t tape) { return *lanes_[lane_index(tape)]; }
   bool is_on_cpu() const { return common_.memory == nullptr; }
@@ -150,10 +157,15 @@ class Executor {
   void forget_all();
   void forget_gradients();
   void note_peak();
+  TimelineTrack* use_track();
+  void note_recording_begins();
+  void note_recording(TimelineTrack* track, TimelineClock::time_point end, std::size_t nodes);
+  void look_for_cells(std::span<const NodeRef> pending);
+  void note_held();
 
   CommonState common_;
   std::shared_ptr<ThreadPool> pool_;
-  double kernel_seconds_ = 0;
+  KernelClock clock_;
   std::unique_ptr<Queue> queue_;  ///< with all threads
   std::vector<std::unique_ptr<Lane>> lanes_;
   std::size_t used_lanes_ = 1;  ///< the others only keep their memory
@@ -165,6 +177,8 @@ class Executor {
   bool reads_freed_ = false;  ///< values that were freed have been needed again
   std::size_t peak_ = 0;      ///< see Report::peak_bytes
   Size last_forward_;
+  HeldBytes held_{common_.timeline};  ///< by shared values; lanes have their own
+  std::optional<TimelineClock::time_point> recorded_since_;  ///< if there is a timeline
   Copies value_copies_, gradient_copies_;
   std::vector<ValueRef> roots_;  ///< of the last pass
   Block table_gradient_;

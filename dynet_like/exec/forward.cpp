@@ -25,15 +25,7 @@ void Forward::run(std::span<const NodeRef> pending, bool shared, std::span<const
 
 void Forward::run_all(std::span<const NodeRef> pending, bool shared,
                       std::span<const ValueRef> keep) {
-  const auto begin = std::chrono::steady_clock::now();
-  frees_ = !keep.empty();
-  divide(pending, shared);
-  const batching::Schedule& schedule = plan(pending);
-  if (frees_) find_last_reads(schedule, keep);
-  if (run_.options.measure_time) {
-    run_.counts.plan_seconds +=
-        std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-  }
+  const batching::Schedule& schedule = make_plan(pending, shared, keep);
   const std::size_t first_batch = run_.batches.size();
   const Arena::Mark lists = run_.lists.mark();
   for (std::size_t step = 0; step < schedule.size(); ++step) {
@@ -41,6 +33,22 @@ void Forward::run_all(std::span<const NodeRef> pending, bool shared,
     if (run_.options.inference) run_.lists.rewind(lists);  // only backward reads them later
     if (frees_) give_back_unread(step, first_batch);
   }
+}
+
+const batching::Schedule& Forward::make_plan(std::span<const NodeRef> pending, bool shared,
+                                             std::span<const ValueRef> keep) {
+  const auto begin = std::chrono::steady_clock::now();
+  TimelineScope scope(run_.track(), TimelineSpan::plan);
+  frees_ = !keep.empty();
+  divide(pending, shared);
+  const batching::Schedule& schedule = plan(pending);
+  if (frees_) find_last_reads(schedule, keep);
+  scope.count(pending.size(), schedule.size());
+  if (run_.options.measure_time) {
+    run_.counts.plan_seconds +=
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  }
+  return schedule;
 }
 
 void Forward::divide(std::span<const NodeRef> pending, bool shared) {

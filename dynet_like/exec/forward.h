@@ -26,6 +26,8 @@ class Forward {
  private:
   void run_all(std::span<const NodeRef> pending, bool shared, std::span<const ValueRef> keep);
   void divide(std::span<const NodeRef> pending, bool shared);
+  const batching::Schedule& make_plan(std::span<const NodeRef> pending, bool shared,
+                                      std::span<const ValueRef> keep);
   const batching::Schedule& plan(std::span<const NodeRef> pending);
   void add_input(NodeRef consumer, ValueId input, std::uint32_t unit);
   void find_last_reads(const batching::Schedule& schedule, std::span<const ValueRef> keep);

@@ -20,7 +20,7 @@ constexpr std::size_t kStepsWorthALane = 100;
 Executor::Executor(const GraphOptions& options)
     : common_(options),
       pool_(std::make_shared<ThreadPool>(std::max(1u, options.threads))),
-      queue_(make_queue(pool_, kernel_seconds_)),
+      queue_(make_queue(pool_, clock_)),
       needed_(common_),
       shared_(common_),
       results_(common_.memory),
@@ -29,16 +29,16 @@ Executor::Executor(const GraphOptions& options)
 }
 
 std::unique_ptr<Queue> Executor::make_queue(std::shared_ptr<ThreadPool> pool,
-                                            double& seconds) const {
+                                            KernelClock& clock) const {
   std::unique_ptr<Queue> queue = common_.options.device->make_queue(std::move(pool));
   if (!common_.options.measure_time) return queue;
-  return std::make_unique<TimedQueue>(std::move(queue), seconds);
+  return std::make_unique<TimedQueue>(std::move(queue), clock, is_on_cpu());
 }
 
 void Executor::use_lanes(std::size_t count) {
   while (lanes_.size() < count) {
     auto lane = std::make_unique<Lane>(common_);
-    lane->queue = make_queue(nullptr, lane->kernel_seconds);
+    lane->queue = make_queue(nullptr, lane->clock);
     if (common_.options.verify_batching) lane->run.values.spoil();
     lanes_.push_back(std::move(lane));
   }
@@ -46,7 +46,8 @@ void Executor::use_lanes(std::size_t count) {
   for (std::size_t l = 0; l < count; ++l) {
     Lane& lane = *lanes_[l];
     lane.run.queue = count == 1 ? queue_.get() : lane.queue.get();
-    lane.run.kernel_seconds = count == 1 ? &kernel_seconds_ : &lane.kernel_seconds;
+    KernelClock* const clock = count == 1 ? &clock_ : &lane.clock;
+    lane.run.clock = common_.options.measure_time ? clock : nullptr;
   }
   for (std::size_t l = count; l < lanes_.size(); ++l) {
     lanes_[l]->run.first_tape = lanes_[l]->run.end_tape = 0;
@@ -91,7 +92,14 @@ std::size_t Executor::lane_index(std::uint32_t tape) const {
 template <class Work>
 void Executor::for_lanes(const Work& work) {
   if (used_lanes_ == 1) return work(*lanes_[0]);
-  pool_->run(static_cast<unsigned>(used_lanes_), [&](unsigned lane) { work(*lanes_[lane]); });
+  pool_->run(static_cast<unsigned>(used_lanes_), [&](unsigned l) {
+    Lane& lane = *lanes_[l];
+    lane.clock.track = track();
+    TimelineScope scope(lane.clock.track, TimelineSpan::lane);
+    scope.count(l);
+    work(lane);
+    if (scope.is_empty()) scope.leave_out();
+  });
 }
 
 void Executor::forward(std::span<const ValueRef> targets, bool free_unread,
@@ -99,6 +107,8 @@ void Executor::forward(std::span<const ValueRef> targets, bool free_unread,
   const OneThread::Use use(common_.one_thread());
   ++common_.runs;
   const std::size_t batches_before = count_batches();
+  TimelineTrack* const track = use_track();
+  TimelineScope scope(track, TimelineSpan::forward);
   try {
     needed_.collect(targets);
     for (const ReadParameter& read : common_.read_parameters) read.parameter->values.take_writes();
@@ -109,7 +119,8 @@ void Executor::forward(std::span<const ValueRef> targets, bool free_unread,
     needed_.resolve_aliases();
     const std::span<const NodeRef> pending =
         needed_.of_tapes(0, static_cast<std::uint32_t>(common_.tapes.size()));
-    if (common_.uses_cells()) learner_.look_at(pending, common_);
+    note_recording(track, scope.begin(), pending.size());
+    if (common_.uses_cells()) look_for_cells(pending);
     for_lanes([&](Lane& lane) {
       lane.forward.run(needed_.of_tapes(lane.run.first_tape, lane.run.end_tape), false,
                        frees ? targets : std::span<const ValueRef>());
@@ -118,6 +129,8 @@ void Executor::forward(std::span<const ValueRef> targets, bool free_unread,
     for (std::size_t l = 0; l < used_lanes_; ++l) single_nodes += lanes_[l]->forward.single_nodes();
     learner_.count_single_nodes(single_nodes);
     last_forward_ = {needed_.shared().size() + pending.size(), count_batches() - batches_before};
+    scope.count(last_forward_.nodes, last_forward_.batches);
+    if (last_forward_.nodes == 0) scope.leave_out();
   } catch (...) {
     needed_.forget();
     throw;
@@ -125,6 +138,7 @@ void Executor::forward(std::span<const ValueRef> targets, bool free_unread,
   if (!read_soon.empty()) gather(read_soon);  // else what is on its way stays
   queue_->submit();
   note_peak();
+  note_recording_begins();
 }
 
 std::size_t Executor::count_batches() const {
@@ -143,7 +157,10 @@ void Executor::run_backward(std::span<const ValueRef> roots, Gradients& gradient
   const OneThread::Use use(common_.one_thread());
   ++common_.runs;
   roots_.insert(roots_.end(), roots.begin(), roots.end());
+  TimelineTrack* const track = use_track();
+  const TimelineScope scope(track, TimelineSpan::backward);
   for_lanes([&](Lane& lane) { lane.backward.run(roots, full); });
+  const TimelineScope sums(track, TimelineSpan::sum_parameters);
   for (std::size_t l = 0; l < used_lanes_; ++l) {
     shared_.add(lanes_[l]->backward.contributions(), *queue_, gradients);
   }
@@ -157,7 +174,11 @@ void Executor::run_backward_by_parts(std::span<const ValueRef> roots,
   const OneThread::Use use(common_.one_thread());
   ++common_.runs;
   roots_.assign(roots.begin(), roots.end());
-  for_lanes([&](Lane& lane) { lane.backward.run(roots, false, ends); });
+  {
+    const TimelineScope scope(use_track(), TimelineSpan::backward);
+    for_lanes([&](Lane& lane) { lane.backward.run(roots, false, ends); });
+  }
+  const TimelineScope scope(use_track(), TimelineSpan::sum_parameters);
   std::vector<const SharedContributions*> contributions;
   for (std::size_t l = 0; l < used_lanes_; ++l) {
     contributions.push_back(&lanes_[l]->backward.contributions());
@@ -185,10 +206,12 @@ void Executor::note_peak() {
     bytes += common_.options.inference ? run.lists.peak() : run.lists.used();
   }
   peak_ = std::max(peak_, bytes);
+  note_held();
 }
 
 void Executor::finish_backward(Gradients& gradients) {
   const OneThread::Use use(common_.one_thread());
+  const TimelineScope scope(use_track(), TimelineSpan::sum_parameters);
   shared_.finish(lanes_[0]->run, *queue_, gradients);
   queue_->submit();
 }
@@ -196,14 +219,14 @@ void Executor::finish_backward(Gradients& gradients) {
 // Lanes that are not in use any more have counted what ran in parts before, and keep their memory.
 Report Executor::report() const {
   std::vector<const RunState*> runs;
-  double longest = 0, all = kernel_seconds_;
+  double longest = 0, all = clock_.seconds;
   for (const auto& lane : lanes_) {
     runs.push_back(&lane->run);
-    longest = std::max(longest, lane->kernel_seconds);
-    all += lane->kernel_seconds;
+    longest = std::max(longest, lane->clock.seconds);
+    all += lane->clock.seconds;
   }
   Report report = make_report(runs, learner_.refused());
-  report.kernel_seconds = kernel_seconds_ + longest;
+  report.kernel_seconds = clock_.seconds + longest;
   for (const Report::Type& type : report.types) all -= type.seconds;
   report.other_seconds = std::max(all, 0.0);
   for (const auto& lane : lanes_) report.gradient_bytes += lane->backward.bytes();

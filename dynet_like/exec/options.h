@@ -10,6 +10,8 @@
 
 namespace dynet_like {
 
+class Timeline;
+
 /// Options of a graph or of a minibatch of graphs. Results never depend on policy, threads,
 /// memory_limit or the checks; but on a GPU memory_limit may change the last bits of parameters'
 /// gradients, since sums of many addends are made of chunks there.
@@ -49,6 +51,9 @@ struct GraphOptions {
   /// Measure the time spent in planning and in kernels: explain() tells it by type of node and by
   /// cell. Of a GPU, that is the time that this process takes to ask for kernels, and waits.
   bool measure_time = false;
+  /// Gets an event for each thing that is done, and when: for a picture of a few minibatches. Then
+  /// time is measured, too. Of a GPU, it has this process's calls. Null: nothing is kept.
+  Timeline* timeline = nullptr;
   /// Keep the calls that led to every recorded node, so that explain() tells by file and line where
   /// what did not batch was recorded: needs debug information (-g). Recording takes many times as
   /// long.

@@ -21,17 +21,6 @@ namespace {
 
 constexpr std::size_t kMostConsumers = 3;
 
-std::string shapes_of(const Signature& type) {
-  std::ostringstream out;
-  const std::size_t shown = std::min<std::size_t>(type.inputs.size(), 5);
-  for (std::size_t j = 0; j < shown; ++j) {
-    out << type.inputs[j] << (type.shared[j] != 0 ? "* " : " ");
-  }
-  if (shown < type.inputs.size()) out << "... ";
-  out << "-> " << type.output;
-  return out.str();
-}
-
 // What several lanes have counted.
 std::vector<TypeCount> counts_of(std::span<const RunState* const> runs) {
   std::vector<TypeCount> counts;
@@ -126,7 +115,7 @@ Report detail::make_report(std::span<const RunState* const> runs,
     const TypeCount& count = counts[id];
     if (count.nodes == 0) continue;
     const NodeType& type = types[id];
-    report.types.push_back({std::string(type.op->name), shapes_of(type.signature), count.nodes,
+    report.types.push_back({std::string(type.op->name), shapes_text(type.signature), count.nodes,
                             count.batches, count.forward_calls, count.backward_calls, bounds[id],
                             count.items * value_bytes(type.signature),
                             runs[0]->queue->runs_on_cpu(*type.op), count.seconds});

@@ -87,6 +87,10 @@ std::string_view no_cells(const GraphOptions& options) {
 
 }  // namespace
 
+std::string ops_of(const CellType& cell, const TypeTable& types) {
+  return shortened(names_of(cell.pattern.members, types));
+}
+
 void report_cells(std::span<const RunState* const> runs, std::span<const RefusedCell> refused,
                   Report& report) {
   const CommonState& common = runs[0]->common;
@@ -100,7 +104,7 @@ void report_cells(std::span<const RunState* const> runs, std::span<const Refused
   for (std::uint32_t c = 0; c < counts.size(); ++c) {
     const CellCount& count = counts[c];
     const CellType& type = common.dictionary[c];
-    const std::string ops = shortened(names_of(type.pattern.members, types));
+    const std::string ops = ops_of(type, types);
     if (count.cells > 0) {
       report.nodes_in_cells += count.cells * type.pattern.size();
       report.cells.push_back({ops, shared_calls(type, types), type.pattern.size(), count.cells,

@@ -18,7 +18,7 @@ namespace {
 
 using MissedMerge = Report::MissedMerge;
 
-constexpr std::size_t kMostRows = 20, kMostNames = 3;
+constexpr std::size_t kMostRows = 20, kMostLabels = 3;
 
 Recorded look_at(std::span<const RunState* const> runs, std::size_t types) {
   Recorded recorded;
@@ -116,13 +116,13 @@ void add_names(std::span<const RunState* const> runs, std::vector<Row>& rows) {
       if (r == kNone) continue;
       const std::string& label = tape.label_of(node);
       if (!label.empty() && std::ranges::find(labels[r], label) == labels[r].end() &&
-          labels[r].size() < kMostNames) {
+          labels[r].size() < kMostLabels) {
         labels[r].push_back(label);
       }
       if (const CallStack* call = tape.call_of(node)) ++calls[r][*call];
     }
   }
-  std::vector<std::vector<std::string>> places = places_of(calls, kMostNames);
+  std::vector<std::vector<std::string>> places = places_of(calls, kMostLabels);
   for (std::uint32_t r = 0; r < rows.size(); ++r) {
     rows[r].merge.places = std::move(places[r]);
     for (const std::string& label : labels[r]) {

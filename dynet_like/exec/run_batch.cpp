@@ -93,8 +93,8 @@ TypeCount& counts_of(RunState& run, TypeId type) {
   return run.counts.of_types[type];
 }
 
-void run_forward(RunState& run, TypeId type, const ForwardCall& call) {
-  const KernelTime time(run, counts_of(run, type).seconds);
+void run_forward(RunState& run, TypeId type, const ForwardCall& call, std::size_t nodes) {
+  const KernelTime time(run, counts_of(run, type).seconds, nodes);
   run.queue->forward(run.kernels(type).forward[static_cast<int>(call.type->dtype)], call);
 }
 
@@ -135,6 +135,7 @@ void enter(RunState& run, const Batch& batch, bool is_call) {
   }
   if (run.options.detect_anomaly) check_values(run, batch);
   run.batches.push_back(batch);
+  run.note_held();
 }
 
 }  // namespace
@@ -191,7 +192,7 @@ void run_kernel(RunState& run, Batch& batch) {
 
   const ForwardCall call{&signature,     batch.items, batch.inputs, batch.out, batch.saved,
                          batch.integers, batch.reals, run.random,   nullptr};
-  run_forward(run, batch.type, call);
+  run_forward(run, batch.type, call, batch.members);
   // Without a backward pass nobody reads what was saved.
   if (run.options.inference && batch.saved != nullptr && !batch.shared) {
     run.values.give_back(std::exchange(batch.saved, nullptr), run.saved_bytes(batch));
@@ -202,6 +203,8 @@ void run_kernel(RunState& run, Batch& batch) {
 // A recursion runs a program in place of a kernel.
 void run_recursion(RunState& run, Batch& batch) {
   counts_of(run, batch.type);
+  TimelineScope scope(run.track(), TimelineSpan::recursion);
+  scope.count(batch.members);
   auto recursion = std::make_unique<RecursionRun>(run, batch, run.members_of(batch));
   recursion->forward();
   if (run.options.inference) {

@@ -63,6 +63,8 @@ void CellForward::run_steps() {
 void CellForward::run() {
   double seconds = 0;
   {
+    TimelineScope scope(run_.track(), run_.common.label_of_cell(run_.cells.all[cells_[0]].type));
+    scope.count(cells_.size(), cells_.size() * type_.pattern.size());
     const KernelTime time(run_, seconds);
     run_steps();
   }

@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "dynet_like/device/kernel_clock.h"
 #include "dynet_like/device/queue.h"
 #include "dynet_like/exec/block_pool.h"
 #include "dynet_like/exec/common_state.h"
@@ -54,7 +55,8 @@ struct RunState {
       : common(common_state),
         cells(common.dictionary),
         recursions(common.memory),
-        values(common.memory) {}
+        values(common.memory),
+        held(common.timeline) {}
 
   const NodeState& state(NodeRef ref) const { return common.state(ref); }
   NodeState& state(NodeRef ref) { return common.state(ref); }
@@ -76,6 +78,12 @@ struct RunState {
     if (known == nullptr) known = &queue->kernels(*types()[type].op);
     return *known;
   }
+  /// Where events of its thread go; null without a timeline.
+  TimelineTrack* track() const { return clock == nullptr ? nullptr : clock->track; }
+  /// Tells a timeline, if there is one, of the bytes of values and gradients.
+  void note_held(bool at_once = false) {
+    if (common.timeline != nullptr) held.note(values.arena().used(), gradient_bytes, at_once);
+  }
 
   CommonState& common;
   const GraphOptions& options = common.options;
@@ -85,8 +93,7 @@ struct RunState {
 
   std::uint32_t first_tape = 0, end_tape = 0;
   Queue* queue = nullptr;
-  static constexpr double kNotMeasured = 0;
-  const double* kernel_seconds = &kNotMeasured;  ///< of that queue so far, if time is measured
+  KernelClock* clock = nullptr;  ///< of that queue, if time is measured
   std::vector<const Kernels*> kernels_of_type;
 
   std::vector<Batch> batches;
@@ -97,25 +104,34 @@ struct RunState {
   LaneCells cells;
   Recursions recursions;
 
-  BlockPool values;  ///< outputs and saved items
-  Arena lists;       ///< pointers and numbers of batches, for this process
+  BlockPool values;                ///< outputs and saved items
+  Arena lists;                     ///< pointers and numbers of batches, for this process
+  std::size_t gradient_bytes = 0;  ///< for a timeline, which is told of both
+  HeldBytes held;
 
   RunCounts counts;
 };
 
 /// While it is there, what the lane's queue spends in kernels is added to `seconds` as well.
+/// `nodes`: of the one kernel call, if a timeline is to tell of them.
 class KernelTime {
  public:
-  KernelTime(const RunState& run, double& seconds)
-      : all_(*run.kernel_seconds), seconds_(seconds), begin_(all_) {}
+  KernelTime(const RunState& run, double& seconds, std::size_t nodes = 0)
+      : clock_(run.clock), seconds_(seconds) {
+    if (clock_ == nullptr) return;
+    begin_ = clock_->seconds;
+    clock_->nodes = static_cast<std::uint32_t>(nodes);
+  }
   KernelTime(const KernelTime&) = delete;
   KernelTime& operator=(const KernelTime&) = delete;
-  ~KernelTime() { seconds_ += all_ - begin_; }
+  ~KernelTime() {
+    if (clock_ != nullptr) seconds_ += clock_->seconds - begin_;
+  }
 
  private:
-  const double& all_;
+  KernelClock* clock_;
   double& seconds_;
-  double begin_;
+  double begin_ = 0;
 };
 
 }  // namespace dynet_like::detail

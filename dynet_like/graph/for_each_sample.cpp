@@ -67,6 +67,7 @@ void Minibatch::run_on_fibers(std::size_t first, const RunSample& run, const Tak
   SampleFibers::Job job;
   job.count = used_ - first;
   job.threads = use_threads(job.count);
+  job.track = [&] { return executor_->track(); };
   job.run = [&](std::size_t i, ValueWaiter& waiter) {
     ComputationGraph& graph = *graphs_[first + i];
     graph.waiter_ = &waiter;
@@ -110,13 +111,16 @@ void Minibatch::use_again(ComputationGraph& graph) {
 }
 
 void Minibatch::compute_wave(std::span<const ValueRef> values, std::size_t samples) {
+  TimelineScope scope(executor_->track(), TimelineSpan::wave);
+  executor_->forget_recording();  // samples did that
   forget_changed(false);
   executor_->spread(0, static_cast<std::uint32_t>(used_));
   executor_->forward(values);
   executor_->bring(values);
+  const Executor::Size size = executor_->last_forward();
+  scope.count(samples, size.nodes, size.batches);
   ++wave_count_;
   if (waves_.size() == Report::kKeptWaves) return;
-  const Executor::Size size = executor_->last_forward();
   waves_.push_back({samples, size.nodes, size.batches});
 }
 

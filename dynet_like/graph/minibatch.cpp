@@ -418,6 +418,11 @@ Report Minibatch::explain() const {
   return report;
 }
 
+std::string Minibatch::draw_batches(const BatchPicture& what) const {
+  check_alone("draw_batches");
+  return executor_->draw_batches(what);
+}
+
 void Minibatch::clear() {
   check_alone("clear");
   executor_->clear();

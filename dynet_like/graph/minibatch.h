@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "dynet_like/exec/batch_picture.h"
 #include "dynet_like/graph/computation_graph.h"
 
 namespace dynet_like {
@@ -115,6 +116,9 @@ class Minibatch {
 
   /// How the nodes were batched since the last clear.
   Report explain() const;
+  /// A picture of what ran together, as an SVG: a row for every batch, a column for every sample.
+  /// Throws UsageError if nothing has run since the last clear.
+  std::string draw_batches(const BatchPicture& what = {}) const;
   /// In how many parts the last `forward` ran: 1 unless GraphOptions::memory_limit needs more, 0
   /// without samples or before `forward`.
   std::size_t parts() const { return parts_.size(); }

@@ -66,6 +66,8 @@ std::vector<Expression> Minibatch::record_from(std::size_t first, const RecordSa
   SampleOrder order(count);
   const auto work = [&](unsigned thread) {
     TypeCache& cache = *caches_[thread];
+    TimelineScope scope(executor_->track(), TimelineSpan::record_samples);
+    std::size_t recorded = 0;
     while (const std::optional<std::size_t> i = order.next()) {
       ComputationGraph& graph = *graphs_[first + *i];
       std::exception_ptr failure;
@@ -80,6 +82,7 @@ std::vector<Expression> Minibatch::record_from(std::size_t first, const RecordSa
       graph.tape_->record_with(*caches_[0]);
       cache.end_sample();
       order.finish(*i, failure);
+      scope.count(++recorded);
     }
   };
   if (threads == 1) {

@@ -115,6 +115,8 @@ void SampleFibers::Part::keep_stacks(std::size_t most) {
 }
 
 void SampleFibers::Part::resume(SampleOrder* order) {
+  TimelineScope scope(all_.job_->track(), TimelineSpan::run_samples);
+  scope.count(open_.size());
   for (Sample* sample : open_) {
     try {
       if (order != nullptr) all_.job_->prepare(sample->index, thread_, *order);

@@ -48,6 +48,7 @@ class SampleFibers {
     std::function<void(std::size_t sample, unsigned thread, Turn& turn)> prepare;
     std::function<void(std::span<const ValueRef>, std::size_t samples)> compute;
     std::function<Tensor(ValueRef)> read;
+    std::function<TimelineTrack*()> track;  ///< of the calling thread
     /// When it has ended, between waves.
     std::function<void(std::size_t sample)> end;
   };

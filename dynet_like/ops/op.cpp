@@ -1,6 +1,7 @@
 // What shape rules have in common.
 #include "dynet_like/ops/op.h"
 
+#include <algorithm>
 #include <sstream>
 
 #include "dynet_like/core/errors.h"
@@ -21,6 +22,17 @@ void throw_shape_error(std::string_view op, std::string_view rule, std::span<con
   }
   if (at < got.size()) message << " and " << got.size() - at << " more";
   throw ShapeError(message.str());
+}
+
+std::string shapes_text(const Signature& type) {
+  std::ostringstream out;
+  const std::size_t shown = std::min<std::size_t>(type.inputs.size(), 5);
+  for (std::size_t j = 0; j < shown; ++j) {
+    out << type.inputs[j] << (type.shared[j] != 0 ? "* " : " ");
+  }
+  if (shown < type.inputs.size()) out << "... ";
+  out << "-> " << type.output;
+  return out.str();
 }
 
 Axis::Axis(const Dim& dim, unsigned d) : n(dim[d]) {

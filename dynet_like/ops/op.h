@@ -168,6 +168,10 @@ std::span<const Op* const> all_ops();
 [[noreturn]] void throw_shape_error(std::string_view op, std::string_view rule,
                                     std::span<const Dim> got);
 
+/// The shapes of an item, "{64,128}* {128} -> {64}": shared inputs are marked by a star, and of
+/// many inputs the first are shown.
+std::string shapes_text(const Signature& type);
+
 /// A shape as [inner, n, outer] around dimension d, as every op along a dimension sees its items.
 struct Axis {
   std::size_t inner = 1, n = 1, outer = 1;
@@ -177,6 +181,6 @@ struct Axis {
 }  // namespace dynet_like::ops
 
 namespace dynet_like::detail {
-using ops::all_ops, ops::Axis, ops::input_size, ops::throw_shape_error;
+using ops::all_ops, ops::Axis, ops::input_size, ops::shapes_text, ops::throw_shape_error;
 using ops::Join, ops::Needs, ops::Op, ops::Role, ops::SharedGradient, ops::Signature;
 }  // namespace dynet_like::detail

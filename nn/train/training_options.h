@@ -15,6 +15,7 @@
 #include "dynet_like/io/model_file.h"
 #include "nn/train/group_schedule.h"
 #include "nn/train/schedules.h"
+#include "nn/train/timed_minibatches.h"
 
 namespace dynet_like::nn {
 
@@ -78,6 +79,9 @@ struct TrainingOptions {
   Metadata texts = {};
   /// An event file for TensorBoard, too.
   bool events = false;
+
+  /// Shows the first minibatches and their updates as a picture.
+  TimelineOptions timeline = {};
 
   // What people see. But for DyNet's interface, nothing else in the library prints by itself.
 

@@ -42,7 +42,8 @@ TrainingRun::TrainingRun(const ParameterCollection& model, Trainer& trainer,
       best_(model, options_.output.empty()
                        ? ""
                        : std::filesystem::path(options_.output) / "best.safetensors"),
-      random_(options_.seed) {
+      random_(options_.seed),
+      timed_(options_.timeline) {
   check_options();
   if (options_.plateau && !options_.schedule) options_.schedule = trainer.learning_rate;
   if (!options_.output.empty() && is_writer()) take_folder();
@@ -88,6 +89,7 @@ void TrainingRun::end() {
   ranks_->give_up_when({});
   watch_.reset();
   phase_ = Phase::over;
+  if (is_writer()) timed_.finish();
 }
 
 void TrainingRun::set_learning_rate() {
@@ -174,6 +176,7 @@ bool TrainingRun::begin_minibatch() {
   }
   minibatch_start_ = std::chrono::steady_clock::now();
   in_minibatch_ = true;
+  timed_.begin();
   return true;
 }
 
@@ -184,6 +187,7 @@ const std::vector<std::uint32_t>& TrainingRun::samples() const {
 void TrainingRun::end_minibatch() {
   if (server_) {
     in_minibatch_ = false;
+    timed_.end(is_writer());
     return;
   }
   // The last minibatch of an update may have been passed over.
@@ -203,11 +207,13 @@ void TrainingRun::end_minibatch() {
   is_saved_ = false;
   trained_units_ += static_cast<double>(samples);
   bar_->advance(samples, progress_.mean_loss());
+  timed_.end(is_writer());
 }
 
 // Also after a break and an exception.
 void TrainingRun::end_minibatches() {
   in_minibatch_ = false;
+  timed_.leave();
   server_.reset();
   drop_pending();
   progress_.seconds += bar_->seconds();
@@ -317,6 +323,8 @@ void TrainingRun::make_update(const Gradients& gradients) {
     if (!std::isfinite(pending_.loss)) {
       throw NumericError(fmt::format("[TrainingRun] need a finite loss; got {}", pending_.loss));
     }
+    std::optional<Timeline::Scope> update;
+    timed_.open(update, "update");
     trainer_.update(gradients);
     // Later is early enough, unless the next update is to be made all the same.
     const bool is_last = position_ + 1 == minibatches_.size();

@@ -251,6 +251,7 @@ class TrainingRun {
   bool is_saved_ = false;  // in the checkpoint, as it is
   Random random_;
   Gradients gradients_;
+  TimedMinibatches timed_;
   Pending pending_;
   std::optional<ProgressBar> bar_;
   double trained_units_ = 0, trained_seconds_ = 0;  // of this run

@@ -233,6 +233,7 @@ void Options::add_common_options() {
       {"resume", "", "", "", "continue from the checkpoint in --output, with its options", {}, no},
       {"explain", "", "", "", "show at the end how a minibatch was batched", {}, no},
       {"report", "FILE", "", "", "write the results there as JSON", {}, no},
+      {"timeline", "FILE", "", "", "write there what ran when, for ui.perfetto.dev", {}, no},
       {"apply",
        "",
        "",
@@ -352,6 +353,9 @@ nn::TrainingOptions Options::training(const std::string& unit,
   training.settings[kCase] = is_special_ ? program_.special_case : "usual";
   training.settings["data"] = fingerprint();
   training.arguments = all(Option::Saved::remembered);
+  if (has("timeline")) {
+    training.timeline = {.timeline = timeline_.get(), .file = text("timeline")};
+  }
   return training;
 }
 
@@ -360,6 +364,7 @@ GraphOptions Options::graph(Random* random) const {
   options.threads = whole("threads");
   options.random = random;
   options.inference = random == nullptr;
+  if (random != nullptr && has("timeline")) options.timeline = timeline_.get();
   return options;
 }
 

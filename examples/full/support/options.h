@@ -50,10 +50,10 @@ struct Program {
   std::function<bool(const Options&)> is_special;
   std::vector<Option> options;
   /// The usual and the special defaults of options that all examples have, beside "seed",
-  /// "patience", "shards", "threads", "device", "output", "resume", "report", "explain", "apply"
-  /// and "help". Without defaults of "decay" there is none: the rate follows a schedule of the
-  /// program's own, which ends with the last epoch, so that a run goes on with the same number of
-  /// epochs only.
+  /// "patience", "shards", "threads", "device", "output", "resume", "report", "timeline",
+  /// "explain", "apply" and "help". Without defaults of "decay" there is none: the rate follows a
+  /// schedule of the program's own, which ends with the last epoch, so that a run goes on with the
+  /// same number of epochs only.
   struct Defaults {
     struct Pair {
       std::string usual, special;
@@ -127,6 +127,7 @@ class Options {
   std::set<std::string> typed_, given_;        ///< on the command line; there or in the checkpoint
   std::map<std::string, std::string> values_;  ///< those given, and defaults; of flags "yes"
   std::string resume_command_;
+  std::shared_ptr<Timeline> timeline_ = std::make_shared<Timeline>();
 };
 
 }  // namespace dynet_like::examples

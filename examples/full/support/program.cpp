@@ -66,6 +66,7 @@ int run_program(const Program& program, int argc, char** argv,
     }
     if (options.has("report"))
       detail::AtomicFile check(options.text("report"));  // leaves nothing behind
+    if (options.has("timeline")) detail::AtomicFile check(options.text("timeline"));
     return train(options);
   });
   const bool has_failed = status != 0 && status != kInterrupted;

@@ -1,0 +1,219 @@
+// What a timeline keeps: events of each thread, with labels that they share.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <utility>
+#include <vector>
+
+namespace dynet_like::detail {
+
+using TimelineClock = std::chrono::steady_clock;
+using TimelineNumbers = std::array<std::uint32_t, 3>;
+
+/// What many events have in common.
+struct TimelineLabel {
+  std::string name;
+  const char* category = "";
+  std::string shapes = {};
+  std::array<const char*, 3> numbers{};  ///< their names, as far as there are some
+};
+
+/// Labels that every timeline has, as their numbers.
+enum class TimelineSpan : std::uint32_t {
+  record,
+  record_samples,
+  run_samples,
+  wave,
+  forward,
+  lane,
+  look_for_cells,
+  plan,
+  recursion,
+  recursion_backward,
+  backward,
+  plan_gradients,
+  collect,
+  sum_parameters,
+  outer_products,
+  sum,
+  finish_sums,
+  pack,
+  write,
+  submit,
+  count
+};
+
+/// Elements that stay where they are: what grows must not move a million of them between two
+/// kernel calls.
+template <class T>
+class TimelineList {
+ public:
+  void push_back(const T& element) {
+    if (size_ == chunks_.size() * kChunk) chunks_.push_back(std::make_unique<T[]>(kChunk));
+    chunks_[size_ / kChunk][size_ % kChunk] = element;
+    ++size_;
+  }
+  std::size_t size() const { return size_; }
+  const T& operator[](std::size_t i) const { return chunks_[i / kChunk][i % kChunk]; }
+  T& back() { return chunks_[(size_ - 1) / kChunk][(size_ - 1) % kChunk]; }
+
+ private:
+  static constexpr std::size_t kChunk = 4096;
+  std::vector<std::unique_ptr<T[]>> chunks_;
+  std::size_t size_ = 0;
+};
+
+class TimelineState;
+
+/// The events of one thread, in the order in which they ended. Times are nanoseconds since the
+/// timeline began.
+class TimelineTrack {
+ public:
+  struct Event {
+    std::uint64_t begin = 0, end = 0;
+    std::uint32_t label = 0;
+    TimelineNumbers numbers{};
+  };
+  explicit TimelineTrack(TimelineState& state) : state(state) {}
+
+  /// What has no room, or finds no memory, is dropped.
+  void add(std::uint32_t label, TimelineClock::time_point begin, TimelineClock::time_point end,
+           const TimelineNumbers& numbers = {}) noexcept;
+
+  /// The same of a short call, of which there are many: those with one label that follow one
+  /// another, with nothing between, are one event, as long as all of them together. Its numbers are
+  /// their sums.
+  void add_to_last(std::uint32_t label, TimelineClock::time_point begin,
+                   TimelineClock::time_point end, const TimelineNumbers& numbers) noexcept;
+  /// Begins an event that may have others inside.
+  TimelineClock::time_point begin() noexcept {
+    const TimelineClock::time_point now = TimelineClock::now();
+    boundary_ = now.time_since_epoch().count();
+    return now;
+  }
+  /// Where an event can begin that is told of later, if it began there: not within another one.
+  TimelineClock::time_point not_before(TimelineClock::time_point time) const {
+    return std::max(time, TimelineClock::time_point(TimelineClock::duration(boundary_)));
+  }
+
+  TimelineState& state;
+
+ private:
+  friend class TimelineState;
+
+  mutable std::mutex mutex_;
+  std::atomic<TimelineClock::rep> boundary_ = 0;  ///< where one began or ended last
+  TimelineClock::rep extended_ = 0;  ///< the boundary behind an event that may become longer
+  TimelineList<Event> events_;
+};
+
+class TimelineState {
+ public:
+  explicit TimelineState(std::size_t most_events);
+
+  /// That of the calling thread.
+  TimelineTrack& track();
+  /// The number of a label, the same for equal ones. 0 once there is no room for events.
+  std::uint32_t label(const TimelineLabel& label);
+  /// What graphs hold, together, changes by so much.
+  void hold(std::int64_t values, std::int64_t gradients) noexcept;
+  void stop();
+  std::size_t size() const;
+  std::size_t dropped() const { return dropped_; }
+  /// The file, piece by piece.
+  void write_json(const std::function<void(std::string_view)>& write) const;
+
+ private:
+  friend class TimelineTrack;
+  struct Row;
+  struct Held {
+    std::uint64_t at = 0;
+    std::int64_t values = 0, gradients = 0;
+  };
+
+  /// Whether there is room for one more; `begin` and `end` are cut where it was stopped.
+  bool take(TimelineClock::time_point begin, TimelineClock::time_point& end) noexcept;
+  bool runs_at(TimelineClock::time_point time) const {
+    return time.time_since_epoch().count() < stopped_;
+  }
+  std::uint64_t nanoseconds(TimelineClock::time_point time) const;
+  std::vector<Row> rows() const;
+
+  const std::size_t most_events_;
+  const TimelineClock::time_point origin_ = TimelineClock::now();
+  std::atomic<std::size_t> taken_ = 0, dropped_ = 0;
+  std::atomic<TimelineClock::rep> stopped_;  ///< since the clock's epoch
+
+  mutable std::mutex held_mutex_;
+  std::int64_t values_ = 0, gradients_ = 0;
+  TimelineList<Held> held_;
+
+  mutable std::mutex mutex_;
+  std::vector<TimelineLabel> labels_;
+  std::map<std::string, std::uint32_t> known_labels_;
+  std::vector<std::unique_ptr<TimelineTrack>> tracks_;
+  std::map<std::thread::id, TimelineTrack*> track_of_;
+};
+
+/// An event of the library's own, from here to the end of the scope; nothing without a track.
+class TimelineScope {
+ public:
+  TimelineScope(TimelineTrack* track, std::uint32_t label) : track_(track), label_(label) {
+    if (track_ != nullptr) begin_ = track_->begin();
+  }
+  TimelineScope(TimelineTrack* track, TimelineSpan span)
+      : TimelineScope(track, static_cast<std::uint32_t>(span)) {}
+  ~TimelineScope() {
+    if (track_ != nullptr) track_->add(label_, begin_, TimelineClock::now(), numbers_);
+  }
+  TimelineScope(const TimelineScope&) = delete;
+  TimelineScope& operator=(const TimelineScope&) = delete;
+
+  void count(std::size_t first, std::size_t second = 0, std::size_t third = 0) {
+    numbers_ = {static_cast<std::uint32_t>(first), static_cast<std::uint32_t>(second),
+                static_cast<std::uint32_t>(third)};
+  }
+  /// It is no event after all.
+  void leave_out() { track_ = nullptr; }
+  TimelineClock::time_point begin() const { return begin_; }
+  /// Whether there was no other event inside.
+  bool is_empty() const { return track_ == nullptr || track_->not_before(begin_) == begin_; }
+
+ private:
+  TimelineTrack* track_;
+  std::uint32_t label_;
+  TimelineClock::time_point begin_{};
+  TimelineNumbers numbers_{};
+};
+
+/// The part that one owner has in what all graphs hold. The first bytes and the last are told of
+/// at once, what is between in steps that a curve shows.
+class HeldBytes {
+ public:
+  HeldBytes() = default;
+  explicit HeldBytes(std::shared_ptr<TimelineState> state) : state_(std::move(state)) {}
+  ~HeldBytes() { note(0, 0, true); }
+  HeldBytes(const HeldBytes&) = delete;
+  HeldBytes& operator=(const HeldBytes&) = delete;
+
+  /// `at_once`: however small the change is.
+  void note(std::size_t values, std::size_t gradients, bool at_once = false) noexcept;
+
+ private:
+  std::shared_ptr<TimelineState> state_;
+  std::size_t values_ = 0, gradients_ = 0;
+};
+
+}  // namespace dynet_like::detail

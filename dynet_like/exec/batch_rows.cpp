@@ -1,0 +1,136 @@
+// Collecting rows: batches of nodes one by one, those of cells together.
+#include "dynet_like/exec/batch_rows.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "dynet_like/exec/report_cells.h"
+
+namespace dynet_like::detail {
+
+namespace {
+
+/// Where a row comes from.
+struct Source {
+  const RunState* run;
+  std::uint32_t batch;
+
+  const Batch& get() const { return run->batches[batch]; }
+};
+
+class RowMaker {
+ public:
+  RowMaker(std::span<const RunState* const> runs, std::size_t samples)
+      : types_(runs[0]->types()), samples_(samples) {
+    for (const RunState* run : runs) {
+      for (std::uint32_t b = 0; b < run->batches.size(); ++b) {
+        if (is_row(*run, b)) sources_.push_back({run, b});
+      }
+    }
+    std::ranges::stable_sort(sources_, {}, [](const Source& source) { return source.get().run; });
+  }
+
+  BatchRows make(std::size_t first, std::size_t end) {
+    for (std::size_t i = 0; i < sources_.size(); ++i) {
+      marks_ = i >= first && i < end;
+      add(sources_[i]);
+    }
+    return std::move(made_);
+  }
+
+ private:
+  // Steps of cells are no rows, and neither is what was computed before values were released.
+  static bool is_row(const RunState& run, std::uint32_t b) {
+    const Batch& batch = run.batches[b];
+    if (batch.cells == kNone) return batch.members > 0;
+    return run.cells.batches[batch.cells].first_batch == b;
+  }
+
+  void add(const Source& source) {
+    BatchRow row;
+    const Batch& batch = source.get();
+    row.run = batch.run;
+    row.shared = batch.shared;
+    seen_.clear();
+    batch.cells == kNone ? add_nodes(*source.run, batch, row)
+                         : add_cells(*source.run, source.run->cells.batches[batch.cells], row);
+    if (row.nodes == 0) return;  // all reverted
+    row.samples = seen_.size();
+    RowKind& kind = made_.kinds[row.kind];
+    kind.nodes += row.nodes;
+    ++kind.rows;
+    made_.nodes += row.nodes;
+    made_.rows.push_back(std::move(row));
+  }
+
+  void add_nodes(const RunState& run, const Batch& batch, BatchRow& row) {
+    const Signature& signature = types_[batch.type].signature;
+    row.kind = kind_of(batch.type, [&] {
+      return RowKind{std::string(signature.op->name), shapes_text(signature)};
+    });
+    const RowKind& kind = made_.kinds[row.kind];
+    for (NodeRef ref : run.members_of(batch)) {
+      if (ref.node == kNone) continue;  // reverted
+      ++row.nodes;
+      ++row.units;
+      seen_.insert(ref.tape);
+      if (!is_marked(ref.tape) && !batch.shared) continue;
+      if (!marks_) continue;
+      const std::string& label = run.tape(ref).label_of(ref.node);
+      row.marks[ref.tape].push_back(
+          {{ref},
+           fmt::format("{} {}\nsample {}, node {}{}", kind.op, kind.shapes, ref.tape, ref.node,
+                       label.empty() ? "" : " \"" + label + '"')});
+    }
+  }
+
+  void add_cells(const RunState& run, const CellBatch& batch, BatchRow& row) {
+    const CellType& type = run.common.dictionary[batch.type];
+    row.kind = kind_of(types_.type_count() + batch.type, [&] {
+      return RowKind{ops_of(type, types_), fmt::format("a cell of {} nodes", type.pattern.size()),
+                     true};
+    });
+    row.calls = type.steps.size();
+    for (std::uint32_t c : run.cells.cells_of(batch)) {
+      const Cell& cell = run.cells.all[c];
+      if (cell.batch == kNone) continue;  // reverted
+      ++row.units;
+      row.nodes += type.pattern.size();
+      seen_.insert(cell.tape);
+      if (!is_marked(cell.tape) || !marks_) continue;
+      RowMark mark;
+      for (NodeId node : run.cells.nodes_of(cell)) mark.nodes.push_back({cell.tape, node});
+      mark.title = fmt::format("cell: {}\nsample {}, nodes {} to {}", made_.kinds[row.kind].op,
+                               cell.tape, mark.nodes.front().node, mark.nodes.back().node);
+      row.marks[cell.tape].push_back(std::move(mark));
+    }
+  }
+
+  bool is_marked(std::uint32_t sample) const { return sample < samples_; }
+
+  template <class Make>
+  std::size_t kind_of(std::size_t number, const Make& make) {
+    const auto [known, is_new] = kinds_.try_emplace(number, made_.kinds.size());
+    if (is_new) made_.kinds.push_back(make());
+    return known->second;
+  }
+
+  const TypeTable& types_;
+  std::size_t samples_;
+  std::vector<Source> sources_;
+  bool marks_ = false;
+  BatchRows made_;
+  std::map<std::size_t, std::size_t> kinds_;  ///< by type; cells behind nodes
+  std::set<std::uint32_t> seen_;              ///< samples of the row
+};
+
+}  // namespace
+
+BatchRows rows_of(std::span<const RunState* const> runs, std::size_t samples, std::size_t first,
+                  std::size_t end) {
+  return RowMaker(runs, samples).make(first, end);
+}
+
+}  // namespace dynet_like::detail

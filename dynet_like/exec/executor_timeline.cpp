@@ -1,0 +1,61 @@
+// What an executor tells a timeline beside kernel calls: recording, cells, bytes.
+#include "dynet_like/exec/executor.h"
+#include "dynet_like/exec/report_cells.h"
+
+namespace dynet_like::detail {
+
+TimelineTrack* Executor::track() const {
+  return common_.timeline == nullptr ? nullptr : &common_.timeline->track();
+}
+
+// Kernel calls of the queue with all threads are events of the caller. Recording is told of late:
+// what has become an event meanwhile is none of it.
+TimelineTrack* Executor::use_track() {
+  clock_.track = track();
+  if (clock_.track != nullptr && recorded_since_.has_value()) {
+    recorded_since_ = clock_.track->not_before(*recorded_since_);
+  }
+  return clock_.track;
+}
+
+// From the first new graph, or the end of a run: recording, and whatever else the program does.
+void Executor::note_recording_begins() {
+  if (common_.timeline == nullptr || recorded_since_.has_value()) return;
+  recorded_since_ = TimelineClock::now();
+}
+
+void Executor::note_recording(TimelineTrack* track, TimelineClock::time_point end,
+                              std::size_t nodes) {
+  if (track == nullptr || nodes == 0 || !recorded_since_.has_value()) return;
+  track->add(static_cast<std::uint32_t>(TimelineSpan::record), *recorded_since_, end,
+             {static_cast<std::uint32_t>(nodes)});
+  recorded_since_.reset();
+}
+
+void Executor::look_for_cells(std::span<const NodeRef> pending) {
+  TimelineScope scope(clock_.track, TimelineSpan::look_for_cells);
+  if (pending.empty()) scope.leave_out();
+  learner_.look_at(pending, common_);
+  if (common_.timeline == nullptr) return;
+  const CellDictionary& cells = common_.dictionary;
+  for (auto type = static_cast<std::uint32_t>(common_.cell_labels.size() / 2); type < cells.size();
+       ++type) {
+    const std::string name = "cell: " + ops_of(cells[type], common_.types());
+    common_.cell_labels.push_back(
+        common_.timeline->label({name, "forward", "", {"cells", "nodes"}}));
+    common_.cell_labels.push_back(
+        common_.timeline->label({name + " backward", "backward", "", {"cells", "nodes"}}));
+  }
+}
+
+// Of all lanes, those that are not in use any more too.
+void Executor::note_held() {
+  if (common_.timeline == nullptr) return;
+  held_.note(common_.shared_values.used(), 0, true);
+  for (const std::unique_ptr<Lane>& lane : lanes_) {
+    lane->run.gradient_bytes = lane->backward.bytes();
+    lane->run.note_held(true);
+  }
+}
+
+}  // namespace dynet_like::detail
