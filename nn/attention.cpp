@@ -70,7 +70,8 @@ BilinearAttention::BilinearAttention(ParameterCollection& model, unsigned states
     : weights_(model.add_subcollection(name).add_parameters({queries, states}, "W")) {}
 
 AttentionMemory BilinearAttention::read(const Expression& states) const {
-  check_input("BilinearAttention", states, weights_.dim()[1], true, "states");
+  check_input("BilinearAttention", states, weights_.dim()[1], weights_.get_storage(), true,
+              "states");
   return {scaled_keys(parameter(states.graph("BilinearAttention"), weights_) * states), states};
 }
 
@@ -103,7 +104,8 @@ AdditiveAttention::AdditiveAttention(ParameterCollection& model, unsigned states
 
 AttentionMemory AdditiveAttention::read(const Expression& states) const {
   ComputationGraph& graph = states.graph("AdditiveAttention");
-  check_input("AdditiveAttention", states, state_weights_.dim()[1], true, "states");
+  check_input("AdditiveAttention", states, state_weights_.dim()[1], state_weights_.get_storage(),
+              true, "states");
   const Expression keys =
       affine_transform({parameter(graph, bias_), parameter(graph, state_weights_), states});
   return {keys, states};
@@ -118,7 +120,8 @@ Expression AdditiveAttention::scores(const AttentionMemory& memory, const Expres
   if (query.dim().cols() != 1) {
     throw ShapeError("[AdditiveAttention] need one query {k}; got " + to_string(query.dim()));
   }
-  check_input("AdditiveAttention", query, query_weights_.dim()[1], false, "queries");
+  check_input("AdditiveAttention", query, query_weights_.dim()[1], query_weights_.get_storage(),
+              false, "queries");
   const Expression hidden = tanh_of_sum(memory.keys, parameter(graph, query_weights_) * query);
   return parameter(graph, score_weights_) * hidden;
 }

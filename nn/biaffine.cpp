@@ -18,7 +18,7 @@ BiaffineArcs::BiaffineArcs(ParameterCollection& model, unsigned inputs, const st
 Expression BiaffineArcs::operator()(const Expression& heads, const Expression& dependants) const {
   ComputationGraph& graph = heads.graph("BiaffineArcs");
   for (const Expression& words : {heads, dependants}) {
-    check_input("BiaffineArcs", words, bias_.dim()[0], true);
+    check_input("BiaffineArcs", words, bias_.dim()[0], weights_.get_storage(), true);
   }
   return transpose(heads) *
          affine_transform({parameter(graph, bias_), parameter(graph, weights_), dependants});
@@ -38,7 +38,7 @@ BiaffineLabels::BiaffineLabels(ParameterCollection& model, unsigned inputs, unsi
 Expression BiaffineLabels::operator()(const Expression& heads, const Expression& dependants) const {
   ComputationGraph& graph = heads.graph("BiaffineLabels");
   for (const Expression& words : {heads, dependants}) {
-    check_input("BiaffineLabels", words, head_weights_.dim()[1], true);
+    check_input("BiaffineLabels", words, head_weights_.dim()[1], weights_.get_storage(), true);
   }
   const Dim& dim = heads.dim();
   if (dim.single_batch() != dependants.dim().single_batch()) {
@@ -60,7 +60,7 @@ Expression BiaffineLabels::operator()(const Expression& heads, const Expression&
 Expression BiaffineLabels::all_pairs(const Expression& heads, const Expression& dependants) const {
   ComputationGraph& graph = heads.graph("BiaffineLabels");
   for (const Expression& words : {heads, dependants}) {
-    check_input("BiaffineLabels", words, head_weights_.dim()[1], true);
+    check_input("BiaffineLabels", words, head_weights_.dim()[1], weights_.get_storage(), true);
   }
   const unsigned inputs = head_weights_.dim()[1], labels = bias_.dim()[0];
   const unsigned m = heads.dim().cols(), n = dependants.dim().cols();

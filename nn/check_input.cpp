@@ -9,12 +9,12 @@
 
 namespace dynet_like::nn {
 
-void check_input(const char* layer, const Expression& x, unsigned size, bool or_columns,
-                 const char* what) {
+void check_input(const char* layer, const Expression& x, unsigned size,
+                 const ParameterStorage& parameter, bool or_columns, const char* what) {
   const Dim& dim = x.dim();
   if (dim.rows() == size && (or_columns || dim.batch_size() == size)) return;
   throw ShapeError('[' + std::string(layer) + "] need " + what + " of size " +
-                   std::to_string(size) + "; got " + to_string(dim) +
+                   std::to_string(size) + " for \"" + parameter.name + "\"; got " + to_string(dim) +
                    detail::recording::labels_of(x));
 }
 

@@ -33,9 +33,9 @@ ChildSumTreeLSTM::ChildSumTreeLSTM(ParameterCollection& model, unsigned inputs, 
 ChildSumTreeLSTM::State ChildSumTreeLSTM::node(const Expression& x,
                                                std::span<const State> children) const {
   ComputationGraph& graph = x.graph("ChildSumTreeLSTM");
-  check_input("ChildSumTreeLSTM", x, input_weights_.dim()[1]);
+  check_input("ChildSumTreeLSTM", x, input_weights_.dim()[1], input_weights_.get_storage());
   for (const State& child : children) {
-    check_input("ChildSumTreeLSTM", child.h, hidden_, false, "states");
+    check_input("ChildSumTreeLSTM", child.h, hidden_, sum_weights_.get_storage(), false, "states");
   }
   const unsigned n = hidden_;
   // What all gates get from the input, once.

@@ -21,8 +21,10 @@ CopyOutput::CopyOutput(ParameterCollection& model, unsigned states, unsigned mea
 Expression CopyOutput::operator()(const Expression& state, const Attended& found,
                                   const std::vector<unsigned>& source) const {
   ComputationGraph& graph = state.graph("CopyOutput");
-  check_input("CopyOutput", state, state_weights_.dim()[1], false, "states");
-  check_input("CopyOutput", found.mean, mean_weights_.dim()[1], false, "means");
+  check_input("CopyOutput", state, state_weights_.dim()[1], state_weights_.get_storage(), false,
+              "states");
+  check_input("CopyOutput", found.mean, mean_weights_.dim()[1], mean_weights_.get_storage(), false,
+              "means");
   const Expression all =
       affine_transform({parameter(graph, bias_), parameter(graph, state_weights_), state,
                         parameter(graph, mean_weights_), found.mean});

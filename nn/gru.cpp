@@ -26,15 +26,15 @@ Expression GRU::start(ComputationGraph& graph) const { return zeros(graph, Dim({
 
 Expression GRU::step(const Expression& h, const Expression& x) const {
   ComputationGraph& graph = x.graph("GRU");
-  check_input("GRU", x, input_weights_.dim()[1]);
-  check_input("GRU", h, hidden_, false, "states");
+  check_input("GRU", x, input_weights_.dim()[1], input_weights_.get_storage());
+  check_input("GRU", h, hidden_, hidden_weights_.get_storage(), false, "states");
   return gru_cell(parameter(graph, hidden_bias_), parameter(graph, hidden_weights_), h,
                   parameter(graph, input_bias_), parameter(graph, input_weights_), x);
 }
 
 Expression GRU::step_without_input(const Expression& h) const {
   ComputationGraph& graph = h.graph("GRU");
-  check_input("GRU", h, hidden_, false, "states");
+  check_input("GRU", h, hidden_, hidden_weights_.get_storage(), false, "states");
   return gru_cell(parameter(graph, hidden_bias_), parameter(graph, hidden_weights_), h);
 }
 

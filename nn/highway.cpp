@@ -21,7 +21,7 @@ Highway::Highway(ParameterCollection& model, unsigned size, unsigned layers, Act
 
 Expression Highway::operator()(const Expression& x) const {
   ComputationGraph& graph = x.graph("Highway");
-  check_input("Highway", x, size_, true);
+  check_input("Highway", x, size_, layers_.front().weights.get_storage(), true);
   Expression y = x;
   for (const Layer& layer : layers_) {
     const Expression sums =

@@ -14,7 +14,7 @@ LayerNorm::LayerNorm(ParameterCollection& model, unsigned size, const std::strin
 
 Expression LayerNorm::operator()(const Expression& x) const {
   ComputationGraph& graph = x.graph("LayerNorm");
-  check_input("LayerNorm", x, gain_.dim()[0], true);
+  check_input("LayerNorm", x, gain_.dim()[0], gain_.get_storage(), true);
   return layer_norm(x, parameter(graph, gain_), parameter(graph, bias_));
 }
 

@@ -15,7 +15,7 @@ Linear::Linear(ParameterCollection& model, unsigned inputs, unsigned outputs, bo
 
 Expression Linear::operator()(const Expression& x) const {
   ComputationGraph& graph = x.graph("Linear");
-  check_input("Linear", x, weights_.dim()[1], true);
+  check_input("Linear", x, weights_.dim()[1], weights_.get_storage(), true);
   const Expression weights = parameter(graph, weights_);
   if (bias_.p == nullptr) return weights * x;
   return affine_transform({parameter(graph, bias_), weights, x});

@@ -40,7 +40,7 @@ States<NaryTreeLSTM::State> NaryTreeLSTM::operator()(const Structure& tree,
 
 NaryTreeLSTM::State NaryTreeLSTM::node(const Expression& x, std::span<const State> children) const {
   ComputationGraph& graph = x.graph("NaryTreeLSTM");
-  check_input("NaryTreeLSTM", x, input_weights_.dim()[1]);
+  check_input("NaryTreeLSTM", x, input_weights_.dim()[1], input_weights_.get_storage());
   const Expression weights = parameter(graph, input_weights_);
   if (children.empty()) {
     const unsigned first = this->children() * hidden_;
@@ -67,7 +67,8 @@ NaryTreeLSTM::State NaryTreeLSTM::inner(std::vector<Expression> products,
   }
   ComputationGraph& graph = children.front().h.graph("NaryTreeLSTM");
   for (const State& child : children) {
-    check_input("NaryTreeLSTM", child.h, hidden_, false, "states");
+    check_input("NaryTreeLSTM", child.h, hidden_, child_weights_.front().get_storage(), false,
+                "states");
   }
   std::vector<Expression> cells;
   for (std::size_t child = 0; child < child_weights_.size(); ++child) {

@@ -16,7 +16,7 @@ TiedLinear::TiedLinear(ParameterCollection& model, const Embedding& embedding, b
 
 Expression TiedLinear::operator()(const Expression& x) const {
   ComputationGraph& graph = x.graph("TiedLinear");
-  check_input("TiedLinear", x, table_.dim()[0], true);
+  check_input("TiedLinear", x, table_.dim()[0], table_.get_storage(), true);
   const Expression weights = transpose(parameter(graph, table_));
   if (bias_.p == nullptr) return weights * x;
   return affine_transform({parameter(graph, bias_), weights, x});

@@ -31,7 +31,7 @@ TreeLSTM::TreeLSTM(ParameterCollection& model, unsigned inputs, unsigned hidden,
 
 TreeLSTM::State TreeLSTM::leaf(const Expression& x) const {
   ComputationGraph& graph = x.graph("TreeLSTM");
-  check_input("TreeLSTM", x, leaf_weights_.dim()[1]);
+  check_input("TreeLSTM", x, leaf_weights_.dim()[1], leaf_weights_.get_storage());
   const unsigned n = hidden_;
   const Expression bias = pick_range(parameter(graph, bias_), 2 * n, 5 * n);
   const Expression xs[] = {parameter(graph, leaf_weights_), x};
@@ -41,7 +41,7 @@ TreeLSTM::State TreeLSTM::leaf(const Expression& x) const {
 TreeLSTM::State TreeLSTM::inner(const State& left, const State& right) const {
   ComputationGraph& graph = left.h.graph("TreeLSTM");
   for (const State* child : {&left, &right}) {
-    check_input("TreeLSTM", child->h, hidden_, false, "states");
+    check_input("TreeLSTM", child->h, hidden_, left_weights_.get_storage(), false, "states");
   }
   const Expression xs[] = {parameter(graph, left_weights_), left.h,
                            parameter(graph, right_weights_), right.h};

@@ -42,7 +42,7 @@ std::string labels_of(const Expression& x) {
 }
 
 void check_one_each(std::string_view op, const Expression& x, std::size_t integers) {
-  const unsigned elements = graph_of(op, x).tape().shape_of(x.i).dim.bd;
+  const unsigned elements = graph_of(op, x).tape().dim_of(x.i).bd;
   if (integers != 1 || elements == 1) return;
   throw UsageError(
       "[" + std::string(op) + "] need an integer for each of " + std::to_string(elements) +

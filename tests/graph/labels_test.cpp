@@ -68,11 +68,11 @@ TEST_F(LabelsTest, ParametersAndTablesAreNamed) {
   const nn::Linear linear(model, 3, 2, true, "output");
   const nn::Embedding words(model, 10, 4, "words");
   const Expression word = words(graph_, 7);
-  EXPECT_TRUE(
-      message([&] {
-        linear(word);
-      }).ends_with("where \"/output/b\" is {2}, \"/output/W\" is {2,3}, \"/words/E\" is {4}"))
-      << message([&] { linear(word); });
+  EXPECT_EQ(message([&] { linear(word); }),
+            "[Linear] need inputs of size 3 for \"/output/W\"; got {4}, where \"/words/E\" is {4}");
+  const auto product = [&] { parameter(graph_, linear.weights()) * word; };
+  EXPECT_TRUE(message(product).ends_with("where \"/output/W\" is {2,3}, \"/words/E\" is {4}"))
+      << message(product);
   EXPECT_EQ(message_of<UsageError>([&] { words(graph_, 12); }),
             "[lookup] need an integer below 10; got 12, where \"/words/E\" is {4,10}");
   EXPECT_TRUE(

@@ -245,7 +245,8 @@ TEST(LaterIntegersOfMatrices, AreThoseOfTheirElements) {
         result.insert(result.end(), slopes.begin(), slopes.end());
         return result;
       };
-      EXPECT_EQ(numbers_of(true, true), numbers_of(false, true));
+      const bool has_its_own = chosen.size() == elements || elements == 1;
+      if (has_its_own) EXPECT_EQ(numbers_of(true, true), numbers_of(false, true));
       EXPECT_EQ(numbers_of(true, false), numbers_of(false, false));
     }
   }
