@@ -11,7 +11,7 @@ TimelineTrack* Executor::track() const {
 // Kernel calls of the queue with all threads are events of the caller. Recording is told of late:
 // what has become an event meanwhile is none of it.
 TimelineTrack* Executor::use_track() {
-  clock_.track = track();
+  clock_.track = lanes_[0]->clock.track = track();  // the first lane has shared nodes before others
   if (clock_.track != nullptr && recorded_since_.has_value()) {
     recorded_since_ = clock_.track->not_before(*recorded_since_);
   }
