@@ -4,21 +4,21 @@
 namespace dynet_like::nn {
 
 void TimedMinibatches::open(std::optional<Timeline::Scope>& scope, std::string_view name) const {
-  if (options_.timeline != nullptr) scope.emplace(*options_.timeline, name);
+  if (timeline_ != nullptr) scope.emplace(*timeline_, name);
 }
 
 void TimedMinibatches::begin() { open(minibatch_, "minibatch"); }
 
 void TimedMinibatches::end(bool saves) {
   minibatch_.reset();
-  if (++timed_ != options_.minibatches || options_.timeline == nullptr) return;
-  options_.timeline->stop();
+  if (++timed_ != minibatches_ || timeline_ == nullptr) return;
+  timeline_->stop();
   if (saves) finish();
 }
 
 void TimedMinibatches::finish() {
-  if (options_.timeline == nullptr || options_.file.empty() || is_saved_) return;
-  options_.timeline->save(options_.file);
+  if (timeline_ == nullptr || file_.empty() || is_saved_) return;
+  timeline_->save(file_);
   is_saved_ = true;
 }
 

@@ -10,19 +10,11 @@
 
 namespace dynet_like::nn {
 
-struct TimelineOptions {
-  /// Gets an event for every minibatch and for every update. Those of graphs it has by
-  /// GraphOptions::timeline. Must outlive the run; null: none.
-  Timeline* timeline = nullptr;
-  /// It stops after so many minibatches, so that the picture stays small; 0: it does not.
-  unsigned minibatches = 20;
-  /// The timeline is saved here as soon as it stops, or at the end of the run; empty: nowhere.
-  std::string file = {};
-};
-
 class TimedMinibatches {
  public:
-  explicit TimedMinibatches(TimelineOptions options) : options_(std::move(options)) {}
+  /// See TrainingOptions.
+  TimedMinibatches(Timeline* timeline, unsigned minibatches, std::string file)
+      : timeline_(timeline), minibatches_(minibatches), file_(std::move(file)) {}
 
   void begin();
   /// `saves`: if it is the last one. Throws FileError.
@@ -35,7 +27,9 @@ class TimedMinibatches {
   void open(std::optional<Timeline::Scope>& scope, std::string_view name) const;
 
  private:
-  TimelineOptions options_;
+  Timeline* timeline_;
+  unsigned minibatches_;
+  std::string file_;
   std::optional<Timeline::Scope> minibatch_;
   unsigned timed_ = 0;
   bool is_saved_ = false;

@@ -80,8 +80,15 @@ struct TrainingOptions {
   /// An event file for TensorBoard, too.
   bool events = false;
 
-  /// Shows the first minibatches and their updates as a picture.
-  TimelineOptions timeline = {};
+  // A picture of the first minibatches.
+
+  /// Gets an event for every minibatch and for every update. Those of graphs it has by
+  /// GraphOptions::timeline. Must outlive the run; null: none.
+  Timeline* timeline = nullptr;
+  /// It stops after so many minibatches, so that the picture stays small; 0: it does not.
+  unsigned timeline_minibatches = 20;
+  /// The timeline is saved here as soon as it stops, or at the end of the run; empty: nowhere.
+  std::string timeline_file = {};
 
   // What people see. But for DyNet's interface, nothing else in the library prints by itself.
 

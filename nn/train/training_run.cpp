@@ -43,7 +43,7 @@ TrainingRun::TrainingRun(const ParameterCollection& model, Trainer& trainer,
                        ? ""
                        : std::filesystem::path(options_.output) / "best.safetensors"),
       random_(options_.seed),
-      timed_(options_.timeline) {
+      timed_(options_.timeline, options_.timeline_minibatches, options_.timeline_file) {
   check_options();
   if (options_.plateau && !options_.schedule) options_.schedule = trainer.learning_rate;
   if (!options_.output.empty() && is_writer()) take_folder();

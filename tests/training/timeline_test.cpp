@@ -19,7 +19,9 @@ const Setting kPlain = {"plain"};
 void train(Timeline& timeline, unsigned minibatches, const std::string& file,
            const Program::Hook& after = {}) {
   Program program(kPlain, "", false, [&](TrainingOptions& options) {
-    options.timeline = {&timeline, minibatches, file};
+    options.timeline = &timeline;
+    options.timeline_minibatches = minibatches;
+    options.timeline_file = file;
   });
   program.train({}, after);
 }

@@ -354,7 +354,8 @@ nn::TrainingOptions Options::training(const std::string& unit,
   training.settings["data"] = fingerprint();
   training.arguments = all(Option::Saved::remembered);
   if (has("timeline")) {
-    training.timeline = {.timeline = timeline_.get(), .file = text("timeline")};
+    training.timeline = timeline_.get();
+    training.timeline_file = text("timeline");
   }
   return training;
 }
