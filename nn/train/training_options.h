@@ -15,7 +15,7 @@
 #include "dynet_like/io/model_file.h"
 #include "nn/train/group_schedule.h"
 #include "nn/train/schedules.h"
-#include "nn/train/timed_minibatches.h"
+#include "dynet_like/core/timeline.h"
 
 namespace dynet_like::nn {
 

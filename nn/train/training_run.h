@@ -29,6 +29,7 @@
 #include "nn/train/progress_bar.h"
 #include "nn/train/rank_words.h"
 #include "nn/train/shared_minibatch.h"
+#include "nn/train/timed_minibatches.h"
 #include "nn/train/training_options.h"
 #include "nn/train/training_progress.h"
 
