@@ -10,12 +10,12 @@
 #include <string>
 #include <vector>
 
+#include "dynet_like/core/timeline.h"
 #include "dynet_like/distributed/communicator.h"
 #include "dynet_like/distributed/turns.h"
 #include "dynet_like/io/model_file.h"
 #include "nn/train/group_schedule.h"
 #include "nn/train/schedules.h"
-#include "dynet_like/core/timeline.h"
 
 namespace dynet_like::nn {
 
