@@ -6,11 +6,11 @@ adds the time by which 8 shards are slower than one, by 7. Samples are cut into 
 library does it, one per rank or 8, with the sizes of real data; the slowest rank is waited for. An
 exchange sends bytes to all others: 1 latency, or 3 for more than 64 kilobytes, as Open MPI asks
 first; R - 1 times a message's time of the processor; and the bytes that a rank sends by the rate, of
-which 94 % are not headers. There is one to agree, and two for every 8 megabytes of dense gradients
-(slices of a rank's sums to their owners, and a sum to all). The last two take the rows of tables
-along, as many as words differ in the samples. Packing, adding and unpacking takes a time per byte:
-what 2 ranks on one host take longer than the rest says. Missing: congestion, slow starts of TCP,
-faults.
+which 94 % are not headers. There is one to agree, and two for gradients (slices of a rank's sums to
+their owners, and a sum to all), each of a message per megabyte. They take the rows of tables along,
+as many as words differ in the samples. Packing, adding and unpacking takes a time per byte: what 2
+ranks on one host take longer than the rest says. Missing: congestion, slow starts of TCP, faults,
+and what is gained because gradients are sent while others are computed.
 """
 
 import heapq
@@ -22,7 +22,7 @@ import numpy as np
 
 BATCHES = (4, 8, 16, 32, 64, 128, 256)
 EAGER = 1 << 16  # bytes from which on Open MPI asks first: two more latencies
-BUCKET = 8 << 20  # as in gradient_exchange.cpp
+BUCKET = 1 << 20  # as in gradient_exchange.cpp
 PAYLOAD = 1448 / 1538  # of TCP, in a packet on Ethernet with the gap to the next
 
 
@@ -71,9 +71,9 @@ class Example:
             words = np.array([sum(self.sizes[shard].sum() for shard in some) for some in own])
             times = self.compute(words) + self.shard * (np.array([*map(len, own)]) - 1)
             exchange = sum(
-                latency * 1e-6 * (1 if size < EAGER else 3)
-                + (ranks - 1) * (self.costs["message"] + size / rate + size * self.handling)
-                for size in self.messages(ranks, shards, own)
+                latency * 1e-6 * (1 if size < EAGER * count else 3)
+                + (ranks - 1) * (self.costs["message"] * count + size / rate + size * self.handling)
+                for size, count in self.messages(ranks, shards, own)
             )
             parts.append((times.mean(), times.max() - times.mean(), exchange))
         return np.mean(parts, axis=0)
@@ -81,7 +81,8 @@ class Example:
     def sent(self, ranks, batch):
         """The bytes that a rank sends."""
         samples = np.random.default_rng(1).choice(len(self.sizes), batch)
-        return (ranks - 1) * sum(self.messages(ranks, *self.share(ranks, samples)))
+        messages = self.messages(ranks, *self.share(ranks, samples))
+        return (ranks - 1) * sum(size for size, _ in messages)
 
     def rate(self, ranks, batch, gigabits, latency):
         return batch / self.step(ranks, batch, gigabits, latency).sum()
@@ -93,15 +94,14 @@ class Example:
         return shards, [shards[begin:end] for begin, end in itertools.pairwise(cuts)]
 
     def messages(self, ranks, shards, own):
-        """Bytes to each other rank in the exchanges of an update."""
+        """Bytes to each other rank in the exchanges of an update, and in how many messages."""
         cuts = np.cumsum([0, *map(len, own)])
         sums = max(tree_nodes(begin, end) for begin, end in itertools.pairwise(cuts))
         rows, all_rows = max(map(self.count_rows, own)), self.count_rows(shards)
-        yield 100  # to agree
-        for begin in range(0, self.dense, BUCKET):
-            size, is_last = min(BUCKET, self.dense - begin), begin + BUCKET >= self.dense
-            yield (sums * size + is_last * rows * self.row) / ranks
-            yield (size + is_last * all_rows * self.row) / ranks
+        buckets = max(1, -(-self.dense // BUCKET))
+        yield 100, 1  # to agree
+        yield (sums * self.dense + rows * self.row) / ranks, buckets
+        yield (self.dense + all_rows * self.row) / ranks, buckets
 
     def count_rows(self, shards):
         return len(set().union(*(self.rows[sample] for shard in shards for sample in shard)))
