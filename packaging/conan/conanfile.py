@@ -15,6 +15,7 @@ class DynetLike(ConanFile):
     settings = "os", "arch", "compiler", "build_type"
     options = {"shared": [True, False], "fPIC": [True, False], "native": [True, False]}
     default_options = {"shared": False, "fPIC": True, "native": False}
+    implements = ["auto_shared_fpic"]
 
     @property
     def _root(self):

@@ -308,26 +308,26 @@ TEST(NnTest, SizesThatDoNotFit) {
   EXPECT_THROW(tree_lstm.inner({x, x}, {x, x}), ShapeError);
   const auto refusal = [](const auto& action) { return message_of<ShapeError>(action); };
   EXPECT_EQ(refusal([&] { linear(x); }),
-            "[Linear] need inputs of size 3 for \"/linear/W\"; got {4}");
+            "[Linear] need inputs of size 3 for \"/linear_1/W\"; got {4}");
   EXPECT_EQ(refusal([&] {
               lstm(ones(graph, {4, 3}));
             }),
-            "[LSTM] need inputs of size 3 for \"/lstm/W\"; got {4}");
+            "[LSTM] need inputs of size 3 for \"/lstm_1/W\"; got {4}");
   EXPECT_EQ(refusal([&] {
               lstm.step({x, x}, ones(graph, {3}));
             }),
-            "[LSTM] need states of size 2 for \"/lstm/U\"; got {4}");
+            "[LSTM] need states of size 2 for \"/lstm_1/U\"; got {4}");
   EXPECT_EQ(refusal([&] {
               GRU(model, 3, 2)(ones(graph, {4, 3}));
             }),
             "[GRU] need inputs of size 3 for \"/gru/W\"; got {4}");
   EXPECT_EQ(refusal([&] { tree_lstm.leaf(x); }),
-            "[TreeLSTM] need inputs of size 3 for \"/tree_lstm/W\"; got {4}");
+            "[TreeLSTM] need inputs of size 3 for \"/tree_lstm_1/W\"; got {4}");
   const Tree tree = parse_tree("(0 (1 a) (1 b))", "a string", 1);
   EXPECT_EQ(refusal([&] {
               tree_lstm(tree, ones(graph, {4, 2}));
             }),
-            "[TreeLSTM] need inputs of size 3 for \"/tree_lstm/W\"; got {4}");
+            "[TreeLSTM] need inputs of size 3 for \"/tree_lstm_1/W\"; got {4}");
   EXPECT_EQ(refusal([&] {
               tree_lstm(tree, ones(graph, {3, 3}));
             }),
