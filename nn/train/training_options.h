@@ -82,8 +82,8 @@ struct TrainingOptions {
 
   // A picture of the first minibatches.
 
-  /// Gets an event for every minibatch and for every update. Those of graphs it has by
-  /// GraphOptions::timeline. Must outlive the run; null: none.
+  /// Gets an event for every minibatch, every update and whatever ranks wait for each other. Those
+  /// of graphs it has by GraphOptions::timeline. Must outlive the run; null: none.
   Timeline* timeline = nullptr;
   /// It stops after so many minibatches, so that the picture stays small; 0: it does not.
   unsigned timeline_minibatches = 20;

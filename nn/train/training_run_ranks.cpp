@@ -3,6 +3,7 @@
 #include <chrono>
 #include <exception>
 #include <fstream>
+#include <optional>
 #include <set>
 
 #include <fmt/format.h>
@@ -55,6 +56,8 @@ std::string fingerprint_of_program() {
 
 // What was lost with a rank is what came after the last update.
 void TrainingRun::with_ranks(const std::function<void()>& work) {
+  std::optional<Timeline::Scope> scope;
+  if (ranks_->size() > 1) timed_.open(scope, "ranks");
   try {
     work();
   } catch (const RankError& error) {

@@ -14,6 +14,7 @@
 #include "tests/distributed/ranks_of_threads.h"
 #include "tests/distributed/settings.h"
 #include "tests/support/message_of.h"
+#include "tests/support/timeline_events.h"
 
 namespace dynet_like::nn {
 namespace {
@@ -102,6 +103,24 @@ TEST_P(RanksTest, StopTogetherAndGoOnWithAnotherNumber) {
 }
 
 // Of the time of an epoch's minibatches: where it went.
+TEST(RankTimesTest, AreOnATimeline) {
+  const auto events_of = [](const Ranks& ranks) {
+    Timeline timeline;
+    const Setting timed = {"timed",
+                           [&](TrainingOptions& options) { options.timeline = &timeline; }};
+    Program(timed, ranks, "").train();
+    const TimelineEvents events(timeline.json());
+    events.expect_nested();
+    return std::pair(events.named("ranks").size(), events.named("update").size());
+  };
+  EXPECT_EQ(events_of(single_process()).first, 0u);
+  run_ranks(2, [&](const Ranks& ranks) {
+    const auto [waits, updates] = events_of(ranks);
+    EXPECT_GT(updates, 0u);
+    EXPECT_GE(waits, 3 * updates);  // for gradients, losses and sums
+  });
+}
+
 TEST(RankTimesTest, AreInTheLineOfAnEpoch) {
   std::ostringstream lines, nothing;
   run_ranks(2, [&](const Ranks& ranks) {
