@@ -48,6 +48,10 @@ set_tests_properties(explain_program PROPERTIES PASS_REGULAR_EXPRESSION "${expec
 add_document_test(timeline_program docs/usage.md "" "## What ran when")
 set_tests_properties(timeline_program PROPERTIES PASS_REGULAR_EXPRESSION "[1-9][0-9]+ events, 0 dropped")
 add_document_test(picture_program docs/usage.md "" "## What ran together")
+set_tests_properties(picture_program PROPERTIES FIXTURES_SETUP picture WORKING_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR})
+add_test(NAME picture_of_the_page COMMAND ${CMAKE_COMMAND} -E compare_files --ignore-eol
+         ${PROJECT_SOURCE_DIR}/docs/batches.svg ${CMAKE_CURRENT_BINARY_DIR}/batches.svg)
+set_tests_properties(picture_of_the_page PROPERTIES FIXTURES_REQUIRED picture LABELS pages)
 add_document_test(cells_program docs/cells.md "")
 set_tests_properties(cells_program PROPERTIES
                      PASS_REGULAR_EXPRESSION "of [0-9]+ nodes.*cells: none.*the same bits")
