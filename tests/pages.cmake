@@ -36,7 +36,7 @@ if(TARGET dynet_like_serve AND Python3_FOUND)
   target_link_libraries(serving_program PRIVATE dynet_like::serve)
   unset(document_runner)
 endif()
-add_document_test(explain_program docs/usage.md "" "## What did not batch")
+add_document_test(explain_program docs/reports.md "" "## What did not batch")
 target_compile_options(explain_program PRIVATE -g)
 string(JOIN "\n" expected
   "not together: softmax \"weights\", 4 nodes of 4 types in 4 batches"
@@ -45,9 +45,9 @@ string(JOIN "\n" expected
   "  instead: segment_softmax.x, {n}, 0. takes any length. so does attention.q, k, v., which takes the products with keys and values, too"
   "  saves up to 3 batches, 3 kernel calls")
 set_tests_properties(explain_program PROPERTIES PASS_REGULAR_EXPRESSION "${expected}")
-add_document_test(timeline_program docs/usage.md "" "## What ran when")
+add_document_test(timeline_program docs/reports.md "" "## What ran when")
 set_tests_properties(timeline_program PROPERTIES PASS_REGULAR_EXPRESSION "[1-9][0-9]+ events, 0 dropped")
-add_document_test(picture_program docs/usage.md "" "## What ran together")
+add_document_test(picture_program docs/reports.md "" "## What ran together")
 set_tests_properties(picture_program PROPERTIES FIXTURES_SETUP picture WORKING_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR})
 add_test(NAME picture_of_the_page COMMAND ${CMAKE_COMMAND} -E compare_files --ignore-eol
          ${PROJECT_SOURCE_DIR}/docs/batches.svg ${CMAKE_CURRENT_BINARY_DIR}/batches.svg)
