@@ -28,8 +28,8 @@ std::string between(const std::string& text, const std::string& begin, const std
 TEST(RequirementsTest, AreThoseOfTheBuild) {
   const fs::path root = std::getenv("DYNET_LIKE_SOURCE_DIR");
   const std::string build = source_text(root / "CMakeLists.txt");
-  const std::string readme =
-      between(source_text(root / "README.md"), "The library needs", "examples and benchmarks");
+  const std::string page = between(source_text(root / "docs/installing.md"), "The library needs",
+                                   "examples and benchmarks");
   std::string script;  // the lines of its list that end so
   std::istringstream lines(source_text(root / "scripts/install_deps.sh"));
   for (std::string line; std::getline(lines, line);) {
@@ -47,7 +47,7 @@ TEST(RequirementsTest, AreThoseOfTheBuild) {
     ASSERT_TRUE(names.contains((*each)[1])) << (*each)[1];
     const std::string name = names.at((*each)[1]), component = (*each)[3];
     ++found;
-    for (const std::string& text : {readme, script}) {
+    for (const std::string& text : {page, script}) {
       EXPECT_NE(text.find(name), std::string::npos) << name << " in " << text;
       EXPECT_NE(text.find(component), std::string::npos) << component << " in " << text;
     }
