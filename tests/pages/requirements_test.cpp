@@ -1,5 +1,5 @@
-// What building needs, as CMakeLists.txt says it: README.md and scripts/install_deps.sh say the
-// same.
+// What building needs, as CMakeLists.txt says it: docs/installing.md and scripts/install_deps.sh
+// say the same.
 #include <gtest/gtest.h>
 
 #include <algorithm>
