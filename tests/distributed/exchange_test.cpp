@@ -150,7 +150,7 @@ TEST(GradientExchangeTest, HasTheSameBitsOnAnyNumberOfRanks) {
 }
 
 TEST(GradientExchangeTest, GoesInSeveralBuckets) {
-  const unsigned large = 500'000;  // 10 MB
+  const unsigned large = 150'000;  // 3 MB
   const Outcome one = exchanged(1, 2, DType::f32, large);
   EXPECT_TRUE(exchanged(2, 2, DType::f32, large) == one);
 }
@@ -190,7 +190,7 @@ TEST(GradientExchangeTest, AddsUpTheShards) {
 
 // The others must not wait for a rank that has failed on the way, and all can begin anew.
 TEST(GradientExchangeTest, GoesOnAfterARankHadNothingToSend) {
-  const unsigned large = 500'000;
+  const unsigned large = 150'000;
   const Outcome one = exchanged(1, 3, DType::f32, large);
   run_ranks(3, [&](const std::shared_ptr<Communicator>& rank) {
     const Model model(DType::f32, large);
