@@ -138,9 +138,10 @@ void GradientExchange::send(Bucket& bucket) {
   bucket.is_sent = true;
 }
 
+// All rounds end before anything else is thrown: until then bytes arrive in their memory.
 void GradientExchange::receive() {
-  for (Bucket& bucket : buckets_) {
-    ranks_->end(bucket.parts);
+  for (Bucket& bucket : buckets_) ranks_->end(bucket.parts);
+  for (const Bucket& bucket : buckets_) {
     for (unsigned r = 0; r < ranks_->size(); ++r) check_size(bucket, r);
   }
   step_ = Step::received;

@@ -66,7 +66,7 @@ class MpiRanks final : public Communicator {
   }
 
   ~MpiRanks() override {
-    if (failed_) return;  // others may be gone, and MPI would wait for them
+    if (failed_ || !rounds_.empty()) return;  // others may be gone, and MPI would wait for them
     MPI_Comm_free(&world_);
     if (owns_mpi_) MPI_Finalize();
   }
