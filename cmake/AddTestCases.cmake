@@ -1,10 +1,9 @@
-# Run by ctest: makes a test of every case of a program of GoogleTest. A case with parameters or types
-# is one test, which runs all of them.
+# Run by ctest: makes a test of every suite of a program of GoogleTest. Cases are none of their own: a
+# program with sanitizers needs half a second to start.
 #
 # filter: GoogleTest's, of the cases; prefix: of the tests' names; arguments: the program's;
-# properties: the tests'; by: "case", or "suite" for one test of all these cases of a suite, where programs
-# take long to start.
-function(add_test_cases program filter prefix arguments properties by)
+# properties: the tests'.
+function(add_test_cases program filter prefix arguments properties)
   if(NOT EXISTS ${program})
     add_test(${prefix}${program}_is_not_built not_built)
     return()
@@ -20,11 +19,7 @@ function(add_test_cases program filter prefix arguments properties by)
       string(REGEX REPLACE "/[0-9]+$" "/*" suite ${CMAKE_MATCH_1})
     elseif(line MATCHES "^  ([^/]+)(/?)")
       string(REGEX REPLACE "/$" "/*" case "${CMAKE_MATCH_1}${CMAKE_MATCH_2}")
-      set(name ${suite})
-      if(by STREQUAL case)
-        set(name ${suite}.${case})
-      endif()
-      string(REPLACE "/*" "" name "${prefix}${name}")
+      string(REPLACE "/*" "" name "${prefix}${suite}")
       list(APPEND names ${name})
       list(APPEND cases_${name} ${suite}.${case})
     endif()

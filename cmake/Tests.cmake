@@ -34,11 +34,10 @@ function(test_program name)
   target_precompile_headers(${name} REUSE_FROM test_support)
 endfunction()
 
-set(DYNET_LIKE_TEST_BY case CACHE STRING "What is a test for ctest: case or suite")
 set(DYNET_LIKE_TESTS_LEFT_OUT "" CACHE STRING "GoogleTest's patterns of cases that ctest does not run")
 
-# test_cases(PROGRAM [PREFIX prefix] [FILTER filter] [ARGUMENTS ...] [PROPERTIES ...]): each case, or
-# suite, is a test for ctest. A program may be named several times, with other arguments and prefixes.
+# test_cases(PROGRAM [PREFIX prefix] [FILTER filter] [ARGUMENTS ...] [PROPERTIES ...]): each suite
+# is a test for ctest. A program may be named several times, with other arguments and prefixes.
 function(test_cases program)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "PREFIX;FILTER" "ARGUMENTS;PROPERTIES")
   if(NOT arg_FILTER)
@@ -57,6 +56,6 @@ function(test_cases program)
   file(GENERATE OUTPUT ${file} CONTENT
 "include(${PROJECT_SOURCE_DIR}/cmake/AddTestCases.cmake)
 add_test_cases($<TARGET_FILE:${program}> \"${arg_FILTER}\" \"${arg_PREFIX}\" \"${arg_ARGUMENTS}\"
-  \"WORKING_DIRECTORY;${PROJECT_BINARY_DIR};TIMEOUT;900;${arg_PROPERTIES}\" ${DYNET_LIKE_TEST_BY})\n")
+  \"WORKING_DIRECTORY;${PROJECT_BINARY_DIR};TIMEOUT;900;${arg_PROPERTIES}\")\n")
   set_property(DIRECTORY APPEND PROPERTY TEST_INCLUDE_FILES ${file})
 endfunction()

@@ -2,7 +2,7 @@
 # Installs what is missing, builds the release preset and runs all tests.
 #
 # usage: scripts/test.sh [ctest's arguments]
-#   scripts/test.sh -R safetensors    only the tests with that name
+#   scripts/test.sh -R Safetensors    only the suites with that name
 #   scripts/test.sh -LE install       without the tests that build a user's project
 # DYNET_LIKE_THOROUGH=1 lets every allocation of the tests of failing memory fail, not a choice.
 # DYNET_LIKE_PRESET names another preset, such as asan; DYNET_LIKE_PYTHON a Python with numpy and
