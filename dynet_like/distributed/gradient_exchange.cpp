@@ -21,9 +21,14 @@ constexpr std::size_t kBucketBytes = std::size_t{1} << 20;
 GradientExchange::GradientExchange(std::shared_ptr<Communicator> ranks,
                                    const ParameterCollection& model, unsigned shards)
     : ranks_(std::move(ranks)), model_(model), shards_(shards) {
-  if (shards_ >= ranks_->size()) return;
-  throw UsageError(fmt::format("[GradientExchange] need a shard for each rank; got {} for {} ranks",
-                               shards_, ranks_->size()));
+  if (shards_ < ranks_->size()) {
+    throw UsageError(
+        fmt::format("[GradientExchange] need a shard for each rank; got {} for {} ranks", shards_,
+                    ranks_->size()));
+  }
+  for (unsigned r = 0; r < ranks_->size(); ++r) {
+    nodes_.push_back(tree_nodes(part_of_rank(shards_, r, ranks_->size())));
+  }
 }
 
 // Parameters may be frozen between two sums.
@@ -51,7 +56,7 @@ void GradientExchange::begin() {
     bucket.is_sent = false;
     bucket.to.resize(ranks_->size());
     for (unsigned r = 0; r < ranks_->size(); ++r) {
-      bucket.to[r].resize(tree_nodes(own_shards()).size() * slice_of(bucket, r).size() *
+      bucket.to[r].resize(nodes_[ranks_->rank()].size() * slice_of(bucket, r).size() *
                           size_of(model_.dtype()));
     }
   }
@@ -86,12 +91,14 @@ void GradientExchange::pack(std::span<Gradients> own, Dense& dense) {
 // The sum of each node of this rank's shards. What a shard does not read counts as zeros.
 void GradientExchange::pack(std::span<const Gradients> own, const Dense& dense, Bucket& bucket) {
   const std::size_t element = size_of(model_.dtype());
+  const RankPart parameter = {dense.begin, dense.begin + dense.parameter->size()};
+  if (common_part(bucket.elements, parameter).size() == 0) return;
   for (unsigned r = 0; r < ranks_->size(); ++r) {
     const RankPart slice = slice_of(bucket, r);
-    const RankPart here = common_part(slice, {dense.begin, dense.begin + dense.parameter->size()});
+    const RankPart here = common_part(slice, parameter);
     if (here.size() == 0) continue;
     std::byte* to = bucket.to[r].data() + (here.begin - slice.begin) * element;
-    for (const TreeNode& node : tree_nodes(own_shards())) {
+    for (const TreeNode& node : nodes_[ranks_->rank()]) {
       const auto shards =
           own.subspan(node.shard - own_shards().begin, std::size_t{1} << node.level);
       const std::vector<Piece> pieces =
@@ -149,8 +156,8 @@ void GradientExchange::receive() {
 
 void GradientExchange::check_size(const Bucket& bucket, unsigned from) const {
   const std::size_t got = bucket.parts.from[from].size();
-  const std::size_t need = tree_nodes(part_of_rank(shards_, from, ranks_->size())).size() *
-                           slice_of(bucket, ranks_->rank()).size() * size_of(model_.dtype());
+  const std::size_t need =
+      nodes_[from].size() * slice_of(bucket, ranks_->rank()).size() * size_of(model_.dtype());
   const bool has_rows = &bucket == &buckets_.back() && !tables_.empty();
   if (got == need || got == 0 || (has_rows && got > need)) return;
   throw UsageError(
@@ -203,7 +210,7 @@ std::vector<Piece> GradientExchange::pieces_of(std::span<const Gradients> shards
 void GradientExchange::append_rows(std::span<Gradients> own, Bucket& bucket) {
   const unsigned size = ranks_->size();
   const auto add = [](Gradients* left, const Gradients* right) { left->add(*right); };
-  for (const TreeNode& node : tree_nodes(own_shards())) {
+  for (const TreeNode& node : nodes_[ranks_->rank()]) {
     TreeSum<Gradients*, decltype(add)> tree(add);
     for (std::size_t i = 0; i < std::size_t{1} << node.level; ++i) {
       tree.push(0, &own[node.shard - own_shards().begin + i]);
@@ -225,7 +232,7 @@ void GradientExchange::write_sum(Bucket& bucket) {
   std::vector<Piece> pieces;
   for (unsigned r = 0; r < ranks_->size(); ++r) {
     RowReader reader(bucket.parts.from[r]);
-    for (const TreeNode& node : tree_nodes(part_of_rank(shards_, r, ranks_->size()))) {
+    for (const TreeNode& node : nodes_[r]) {
       pieces.push_back({node.level, reader.take(bytes).data()});
     }
   }
@@ -240,10 +247,9 @@ void GradientExchange::append_sum_of_rows(Bucket& bucket) {
   TreeSum<Gradients*, decltype(add)> tree(add);
   received_rows_.resize(shards_);
   for (unsigned r = 0; r < ranks_->size(); ++r) {
-    const auto nodes = tree_nodes(part_of_rank(shards_, r, ranks_->size()));
     RowReader reader(bucket.parts.from[r]);
-    reader.take(nodes.size() * bytes);
-    for (const TreeNode& node : nodes) {
+    reader.take(nodes_[r].size() * bytes);
+    for (const TreeNode& node : nodes_[r]) {
       Gradients& gradients = received_rows_[node.shard];
       gradients.clear();
       for (const auto& table : tables_) reader.read(*table).put_into(gradients, *table);

@@ -88,6 +88,7 @@ class GradientExchange {
   std::shared_ptr<Communicator> ranks_;
   ParameterCollection model_;
   unsigned shards_;
+  std::vector<std::vector<detail::TreeNode>> nodes_;  ///< of the shards of each rank
   Step step_ = Step::none;
   std::vector<Dense> dense_;
   std::unordered_map<const ParameterStorage*, std::size_t> index_;  ///< into dense_

@@ -58,9 +58,6 @@ class RowMaker {
                          : add_cells(*source.run, source.run->cells.batches[batch.cells], row);
     if (row.nodes == 0) return;  // all reverted
     row.samples = seen_.size();
-    RowKind& kind = made_.kinds[row.kind];
-    kind.nodes += row.nodes;
-    ++kind.rows;
     made_.nodes += row.nodes;
     made_.rows.push_back(std::move(row));
   }
@@ -76,8 +73,7 @@ class RowMaker {
       ++row.nodes;
       ++row.units;
       seen_.insert(ref.tape);
-      if (!is_marked(ref.tape) && !batch.shared) continue;
-      if (!marks_) continue;
+      if (!marks_ || (!is_marked(ref.tape) && !batch.shared)) continue;
       const std::string& label = run.tape(ref).label_of(ref.node);
       row.marks[ref.tape].push_back(
           {{ref},

@@ -31,7 +31,6 @@ struct BatchRow {
 struct RowKind {
   std::string op, shapes;
   bool is_cell = false;
-  std::size_t nodes = 0, rows = 0;
 };
 
 struct BatchRows {

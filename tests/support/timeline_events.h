@@ -38,21 +38,9 @@ struct TimelineEvents {
   }
 
   /// Of all rows.
-  std::vector<Event> named(const std::string& name) const {
-    std::vector<Event> found;
-    for (const auto& [tid, events] : rows) {
-      std::ranges::copy_if(events, std::back_inserter(found),
-                           [&](const Event& event) { return event.name == name; });
-    }
-    return found;
-  }
+  std::vector<Event> named(const std::string& name) const { return all_with(&Event::name, name); }
   std::vector<Event> of(const std::string& category) const {
-    std::vector<Event> found;
-    for (const auto& [tid, events] : rows) {
-      std::ranges::copy_if(events, std::back_inserter(found),
-                           [&](const Event& event) { return event.category == category; });
-    }
-    return found;
+    return all_with(&Event::category, category);
   }
   /// Every row has a name, and what begins within an event ends within it.
   void expect_nested() const {
@@ -79,6 +67,16 @@ struct TimelineEvents {
   std::map<int, std::vector<Event>> rows;  ///< in the order of the file
   std::map<int, std::string> names;
   std::vector<Json> held;
+
+ private:
+  std::vector<Event> all_with(std::string Event::*member, const std::string& value) const {
+    std::vector<Event> found;
+    for (const auto& [tid, events] : rows) {
+      std::ranges::copy_if(events, std::back_inserter(found),
+                           [&](const Event& event) { return event.*member == value; });
+    }
+    return found;
+  }
 };
 
 }  // namespace dynet_like

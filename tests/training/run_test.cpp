@@ -308,12 +308,17 @@ TEST(InterruptWatchTest, SeveralShareTheSignals) {
   EXPECT_FALSE(is_default());
 }
 
-TEST(TrainingRunsTest, AnEpochWithoutUpdatesHasNoLoss) {
-  std::ostringstream lines;
+TrainingOptions two_epochs_that_skip(std::ostream& lines) {
   TrainingOptions options;
   options.epochs = 2;
   options.not_finite = NotFinite::skip;
   options.lines = &lines;
+  return options;
+}
+
+TEST(TrainingRunsTest, AnEpochWithoutUpdatesHasNoLoss) {
+  std::ostringstream lines;
+  const TrainingOptions options = two_epochs_that_skip(lines);
   OneWeight one;
   TrainingRun run(one.model, one.trainer, options);
   while (run.next_epoch()) {
@@ -334,10 +339,7 @@ TEST(TrainingRunsTest, AnEpochWithoutUpdatesHasNoLoss) {
 TEST(TrainingRunsTest, GradientsThatAreNotFinite) {
   const float infinity = std::numeric_limits<float>::infinity();
   std::ostringstream lines;
-  TrainingOptions options;
-  options.epochs = 2;
-  options.not_finite = NotFinite::skip;
-  options.lines = &lines;
+  TrainingOptions options = two_epochs_that_skip(lines);
   {
     OneWeight one;
     TrainingRun run(one.model, one.trainer, options);
