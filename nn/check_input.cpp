@@ -20,7 +20,7 @@ void check_input(const char* layer, const Expression& x, unsigned size,
 
 void check_columns(const char* layer, const Structure& structure, const Expression& xs) {
   const Dim& dim = xs.dim();
-  const unsigned columns = structure.vertices()->columns;
+  const unsigned columns = structure.vertices()->matrix(0).columns;
   if (dim.cols() == columns || columns == 0) return;
   throw ShapeError('[' + std::string(layer) + "] need a matrix of " + std::to_string(columns) +
                    " columns, as many as the structure reads; got " + to_string(dim) +

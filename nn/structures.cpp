@@ -1,6 +1,7 @@
 // Structures of trees and matrices.
 #include "nn/structures.h"
 
+#include <array>
 #include <string>
 #include <vector>
 
@@ -9,11 +10,15 @@
 
 namespace dynet_like::nn {
 
-Structure structure_of(const Tree& tree) {
+Structure structure_of(const Tree& tree, TreeColumns columns) {
   std::vector<Structure::Vertex> vertices(tree.size());
+  std::vector<std::array<unsigned, 2>> of_node(tree.size());
   for (std::uint32_t node = 0; node < tree.size(); ++node) {
+    const unsigned leaf = tree.is_leaf(node) ? tree.nodes()[node].word : Structure::kNoColumn;
     vertices[node].predecessors = tree.children(node);
-    if (tree.is_leaf(node)) vertices[node].column = tree.nodes()[node].word;
+    vertices[node].column = columns == TreeColumns::leaves ? leaf : node;
+    of_node[node] = {leaf, node};
+    if (columns == TreeColumns::leaves_and_nodes) vertices[node].columns = of_node[node];
   }
   return Structure(vertices);
 }

@@ -13,9 +13,15 @@ struct Expression;
 
 namespace dynet_like::nn {
 
-/// A vertex for every node of a tree, with its children as predecessors. Leaf k from the left reads
-/// column k.
-Structure structure_of(const Tree& tree);
+/// Which nodes of a tree read columns.
+enum class TreeColumns {
+  leaves,            ///< leaf k from the left reads column k
+  nodes,             ///< node i reads column i
+  leaves_and_nodes,  ///< of two matrices: the first as `leaves`, the second as `nodes`
+};
+
+/// A vertex for every node of a tree, with its children as predecessors.
+Structure structure_of(const Tree& tree, TreeColumns columns = TreeColumns::leaves);
 
 /// A vertex for every word of a sentence, which reads the column of its number. The head of a word
 /// is the number of another word, from 1 on, or 0 for a root, as in CoNLL-U; several roots are

@@ -92,7 +92,7 @@ void RecursionRun::clear_columns(std::size_t m, std::size_t i) {
   const Vertices& vertices = *members_[m].vertices;
   const Tape& tape = run_.tape(members_[m].ref);
   const std::uint32_t size = tape.shape_of(tape.inputs_of(members_[m].ref.node)[i]).size;
-  const std::uint32_t read = op_.is_start(i) ? 1 : vertices.columns;
+  const std::uint32_t read = op_.is_start(i) ? 1 : vertices.matrix(i).columns;
   bool covers = op_.reads_once(vertices, i) && read * op_.column_sizes[i] == size;
   for (const VertexKind& kind : vertices.kinds) {
     covers &= !op_.reads(kind, i) || op_.find(kind)->covers_columns[i];
@@ -249,13 +249,13 @@ Destination RecursionRun::destination(Kind& kind, std::size_t s, unsigned j, Ran
 
 void RecursionRun::to_column(const Kind& kind, const VertexProgram::Port& port,
                              const Contributions& all) {
-  const std::size_t size = column_bytes(port.index);
   for (std::uint32_t row = all.rows.begin; row < all.rows.end; ++row) {
     const auto& [m, v] = kind.rows[row];
     const Columns& columns = columns_of(m, port.index);
     if (members_[m].gradient == nullptr || columns.gradient == nullptr) continue;
     const std::size_t i = all.index(row);
-    all.to[i] = columns.gradient + kind.column[row] * size + port.offset * element_;
+    const std::size_t begin = begin_of_column(kind.rows[row], port.index);
+    all.to[i] = columns.gradient + begin + port.offset * element_;
     all.add[i] |= static_cast<std::uint8_t>(columns.adds);
     if (!op_.reads_once(*members_[m].vertices, port.index)) {
       wait_for_others(all, row, v, waiting_columns_);

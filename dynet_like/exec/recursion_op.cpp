@@ -30,13 +30,16 @@ class Compiler {
     }
     member_of_.assign(tape_.size(), kNoMember);
     for (NodeId node : nodes) add_member(node);
+    for (ValueId result : recorded_.results) add_state(result);
     pattern_.ports = static_cast<std::uint32_t>(program_.ports.size());
     refuse_overlaps();
     program_.cell = make_cell_type(std::move(pattern_), tape_.types());
     if (program_.cell.parts_overlap) {
       refuse("parts of a value that do not overlap", "some that do: read them from a copy, x * 1");
     }
-    add_states();
+    for (TypeId member : program_.cell.pattern.members) {
+      program_.product_flops += product_flops(tape_.types()[member]);
+    }
     program_.covers_columns = covers_columns();
     find_hoisted();
     find_sums();
@@ -51,10 +54,10 @@ class Compiler {
   void push_member(TypeId type, std::span<const CellInput> inputs,
                    std::span<const std::uint32_t> shared, VertexProgram::MemberNumbers numbers);
   CellInput input_of(ValueId id, std::vector<std::uint32_t>& shared);
-  CellInput copy_of(const CellInput& input);
+  CellInput copy_of(const CellInput& input, std::uint32_t shared = 0);
   std::uint16_t port_of(const Value& value);
   void refuse_overlaps() const;
-  void add_states();
+  void add_state(ValueId result);
   std::vector<bool> covers_columns() const;
   void find_hoisted();
   std::vector<std::uint16_t> backward_order() const;
@@ -114,11 +117,10 @@ void Compiler::push_member(TypeId type, std::span<const CellInput> inputs,
   program_.numbers.push_back(std::move(numbers));
 }
 
-CellInput Compiler::copy_of(const CellInput& input) {
+CellInput Compiler::copy_of(const CellInput& input, std::uint32_t shared) {
   const InputKey key = input_key(input.shape, 0);
   const NodeType& type = tape_.cache().type(ops::identity, std::span(&key, 1), {});
-  const std::uint32_t none = 0;
-  push_member(type.id, std::span(&input, 1), std::span(&none, 1), {});
+  push_member(type.id, std::span(&input, 1), std::span(&shared, 1), {});
   return {From::member, input.blocks_gradient,
           static_cast<std::uint16_t>(pattern_.members.size() - 1), 0, input.shape};
 }
@@ -191,14 +193,19 @@ void Compiler::refuse_overlaps() const {
   }
 }
 
-void Compiler::add_states() {
-  for (TypeId member : program_.cell.pattern.members) {
-    program_.product_flops += product_flops(tape_.types()[member]);
-  }
-  for (ValueId result : recorded_.results) {
-    const Value& value = tape_.value(result);
+// What follows from parameters alone is copied, so that every vertex has its own.
+void Compiler::add_state(ValueId result) {
+  const Value& value = tape_.value(result);
+  if (value.identity == 0) {
     program_.states.push_back({member_of_[value.node], value.offset});
+    return;
   }
+  if (value.items != 1) {
+    refuse("states without minibatch dimension", to_string(tape_.dim_of(result)));
+  }
+  std::vector<std::uint32_t> shared;
+  const CellInput input = input_of(result, shared);
+  program_.states.push_back({copy_of(input, shared[0]).index, 0});
 }
 
 std::vector<bool> Compiler::covers_columns() const {

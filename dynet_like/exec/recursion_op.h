@@ -94,11 +94,11 @@ struct RecursionOp : Op {
   bool is_start(std::size_t input) const { return input + starts >= column_sizes.size(); }
   /// Whether vertices of a kind read an input.
   bool reads(const VertexKind& kind, std::size_t input) const {
-    return is_start(input) ? kind.predecessors == 0 : kind.reads_column;
+    return is_start(input) ? kind.predecessors == 0 : kind.reads_matrix(input);
   }
   /// Whether at most one vertex reads every element of it.
   bool reads_once(const Vertices& vertices, std::size_t input) const {
-    return is_start(input) ? vertices.roots == 1 : vertices.reads_columns_once;
+    return is_start(input) ? vertices.roots == 1 : vertices.matrix(input).is_read_once;
   }
   /// Random nodes that every vertex has numbers for.
   std::uint32_t most_random() const;

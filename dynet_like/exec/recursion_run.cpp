@@ -100,7 +100,6 @@ void RecursionRun::sort_vertices() {
   });
   for (Kind& kind : kinds_) {
     for (const auto& [m, v] : kind.rows) {
-      kind.column.push_back(members_[m].vertices->column[v]);
       for (std::uint32_t before : members_[m].vertices->predecessors_of(v)) {
         kind.before.push_back(members_[m].first_vertex + before);
       }
@@ -224,10 +223,10 @@ const void** RecursionRun::list_places(const Kind& kind, const CellStep& of, uns
 
 void RecursionRun::list_columns(const Kind& kind, const VertexProgram::Port& port,
                                 const void** places, std::size_t step) const {
-  const std::size_t size = column_bytes(port.index), offset = port.offset * element_;
   for (std::size_t row = 0; row < kind.rows.size(); ++row) {
     const std::byte* const matrix = columns_of(kind.rows[row].member, port.index).value;
-    places[row * step] = matrix + kind.column[row] * size + offset;
+    const std::size_t begin = begin_of_column(kind.rows[row], port.index);
+    places[row * step] = matrix + begin + port.offset * element_;
   }
 }
 

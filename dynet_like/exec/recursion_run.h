@@ -81,7 +81,6 @@ class RecursionRun {
     std::vector<std::uint32_t> level_begin;  ///< into rows
     std::vector<Row> rows;
     std::vector<std::uint32_t> before;  ///< of every row its predecessors, among all vertices
-    std::vector<std::uint32_t> column;  ///< by row
     std::vector<Step> steps;
   };
   /// Where the values and gradients of a state of a kind lie: row by row.
@@ -123,9 +122,11 @@ class RecursionRun {
   Columns& columns_of(std::size_t member, std::size_t input) {
     return columns_[member * inputs() + input];
   }
-  /// From one column to the next.
-  std::size_t column_bytes(std::size_t input) const {
-    return op_.is_start(input) ? 0 : op_.column_sizes[input] * element_;
+  /// Where a vertex's column of an input begins in it, in bytes.
+  std::size_t begin_of_column(const Row& row, std::size_t input) const {
+    if (op_.is_start(input)) return 0;
+    const std::size_t column = members_[row.member].vertices->column_of(row.vertex, input);
+    return column * op_.column_sizes[input] * element_;
   }
   const Columns& columns_of(std::size_t member, std::size_t input) const {
     return columns_[member * inputs() + input];

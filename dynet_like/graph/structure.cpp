@@ -14,15 +14,42 @@ namespace {
 
 using detail::VertexKind, detail::Vertices;
 
+// The matrices that vertices tell apart, or 1 if they read the same column of all.
+std::size_t matrices_of(std::span<const Structure::Vertex> vertices) {
+  constexpr std::size_t kMost = 30;
+  std::size_t matrices = 0;
+  for (const Structure::Vertex& vertex : vertices) {
+    const std::size_t own = vertex.columns.size();
+    if (own == 0) continue;
+    if (own > kMost || (matrices != 0 && own != matrices)) {
+      throw UsageError("[Structure] need a column for each input matrix, of which there may be " +
+                       std::to_string(matrices == 0 ? kMost : matrices) + "; got " +
+                       std::to_string(own) + " columns");
+    }
+    matrices = own;
+  }
+  return std::max<std::size_t>(matrices, 1);
+}
+
+// Bits of the matrices that it reads, whose columns are added.
+std::uint32_t add_columns(Vertices& all, const Structure::Vertex& vertex) {
+  std::uint32_t reads = 0;
+  for (std::size_t i = 0; i < all.matrices.size(); ++i) {
+    const std::uint32_t column = vertex.columns.empty() ? vertex.column : vertex.columns[i];
+    all.column.push_back(column);
+    if (column == Structure::kNoColumn) continue;
+    all.matrices[i].columns = std::max(all.matrices[i].columns, column + 1);
+    reads |= std::uint32_t{1} << i;
+  }
+  return all.matrices.size() == 1 && reads != 0 ? VertexKind::kReadsAll : reads;
+}
+
 void add_vertex(Vertices& all, const Structure::Vertex& vertex) {
-  const bool reads_column = vertex.column != Structure::kNoColumn;
   const VertexKind kind{vertex.kind, static_cast<std::uint32_t>(vertex.predecessors.size()),
-                        reads_column};
+                        add_columns(all, vertex)};
   auto known = std::find(all.kinds.begin(), all.kinds.end(), kind);
   if (known == all.kinds.end()) known = all.kinds.insert(known, kind);
   all.kind.push_back(static_cast<std::uint32_t>(known - all.kinds.begin()));
-  all.column.push_back(reads_column ? vertex.column : Vertices::kNoColumn);
-  if (reads_column) all.columns = std::max(all.columns, vertex.column + 1);
   if (vertex.predecessors.empty()) ++all.roots;
   all.predecessors.insert(all.predecessors.end(), vertex.predecessors.begin(),
                           vertex.predecessors.end());
@@ -73,15 +100,19 @@ void find_levels(Vertices& all) {
 }
 
 void count_columns(Vertices& all) {
-  std::vector<bool> is_read(all.columns, false);
-  std::size_t read = 0;
-  for (std::uint32_t column : all.column) {
-    if (column == Vertices::kNoColumn) continue;
-    ++read;
-    if (is_read[column]) all.reads_columns_once = false;
-    is_read[column] = true;
+  for (std::size_t i = 0; i < all.matrices.size(); ++i) {
+    Vertices::Matrix& matrix = all.matrices[i];
+    std::vector<bool> is_read(matrix.columns, false);
+    std::size_t read = 0;
+    for (std::uint32_t v = 0; v < all.size(); ++v) {
+      const std::uint32_t column = all.column_of(v, i);
+      if (column == Vertices::kNoColumn) continue;
+      ++read;
+      if (is_read[column]) matrix.is_read_once = false;
+      is_read[column] = true;
+    }
+    if (read != matrix.columns) matrix.is_read_once = false;
   }
-  if (read != all.columns) all.reads_columns_once = false;
 }
 
 }  // namespace
@@ -93,6 +124,7 @@ Structure::Structure(std::span<const Vertex> vertices) {
                      std::to_string(vertices.size()));
   }
   auto all = std::make_shared<Vertices>();
+  all->matrices.resize(matrices_of(vertices));
   for (const Vertex& vertex : vertices) add_vertex(*all, vertex);
   count_successors(*all);
   find_levels(*all);

@@ -20,13 +20,17 @@ class Structure {
   struct Vertex {
     /// The vertices whose states it reads, in the order in which the function gets them.
     std::span<const unsigned> predecessors = {};
+    /// The column that it reads, of every input matrix.
     unsigned column = kNoColumn;
     /// The program's own: the function may do something else for each.
     unsigned kind = 0;
+    /// Instead of `column`, one for each input matrix. A vertex that has none of them may leave
+    /// this empty.
+    std::span<const unsigned> columns = {};
   };
 
-  /// Any graph without cycles. Throws UsageError for a predecessor that there is not, and for a
-  /// cycle.
+  /// Any graph without cycles. Throws UsageError for a predecessor that there is not, for a cycle,
+  /// and for vertices that read different numbers of matrices.
   explicit Structure(std::span<const Vertex> vertices);
   /// n vertices in a row: vertex i reads column i and, but for the first, vertex i - 1.
   static Structure sequence(unsigned n);

@@ -15,7 +15,7 @@ namespace dynet_like::detail {
 namespace {
 
 constexpr std::size_t kMostDefinitions = 1024;
-constexpr std::size_t kMostStarts = 30;  // an op has bits for 32 inputs with columns
+constexpr std::size_t kMostInputs = 31;  // an op has bits for so many inputs with columns
 
 /// A graph on which a function records what a vertex does.
 class VertexGraph : public ComputationGraph {
@@ -70,6 +70,8 @@ struct TracedFunction::Definitions {
   VertexProgram trace(Definition& definition, const VertexKind& kind, const Record& record);
   /// Calls the function again. Throws UsageError if it does not record the same.
   void verify(Definition& definition, const Vertices& vertices, const Record& record);
+  /// What a part of a state that the function left empty is.
+  ValueId zeros_for(const Definition& definition, Tape& tape, std::size_t state) const;
   void check_states(Definition& definition, const Tape& tape, std::span<const ValueId> states);
 };
 
@@ -204,14 +206,16 @@ VertexProgram TracedFunction::Definitions::trace(Definition& definition, const V
   static const float nothing = 0;  // what stands in is never read
   RecordedVertex recorded;
   recorded.kind = kind;
-  std::vector<Expression> inputs, before;
+  std::vector<Expression> inputs, columns, before;
   const auto stand_in = [&](const Dim& dim, std::vector<ValueId>& to,
                             std::vector<Expression>& all) {
     to.push_back(tape.add_input_at(dim, &nothing));
     all.push_back(graph.expression(to.back()));
   };
   for (const Dim& dim : definition.columns) stand_in(dim, recorded.columns, inputs);
-  const std::size_t columns = kind.reads_column ? inputs.size() - definition.starts : 0;
+  for (std::size_t i = 0; i < inputs.size() - definition.starts; ++i) {
+    columns.push_back(kind.reads_matrix(i) ? inputs[i] : Expression());
+  }
   if (kind.predecessors == 0) {
     before.assign(inputs.end() - static_cast<std::ptrdiff_t>(definition.starts), inputs.end());
   }
@@ -221,28 +225,37 @@ VertexProgram TracedFunction::Definitions::trace(Definition& definition, const V
   for (std::uint32_t p = 0; p < kind.predecessors; ++p) {
     for (const Dim& dim : definition.state_dims) stand_in(dim, recorded.states, before);
   }
-  for (const Expression& state :
-       record(graph, kind.number, std::span(inputs).first(columns), before)) {
+  for (const Expression& state : record(graph, kind.number, columns, before)) {
+    if (state.slot == nullptr) {
+      recorded.results.push_back(zeros_for(definition, tape, recorded.results.size()));
+      continue;
+    }
     if (&state.graph(name.c_str()) != &graph) {
       throw UsageError("[" + name +
                        "] need states of what the function was given; got an expression of "
                        "another graph");
     }
-    // A state is the output of an operation of the vertex.
+    // A state is the output of an operation of the vertex, or of parameters alone.
     const Value& value = tape.value(state.i);
-    const bool is_operation =
-        value.identity == 0 && value.items == 1 && tape.type_of(value.node).op->role != Role::input;
-    recorded.results.push_back(is_operation ? state.i
-                                            : tape.add(ops::identity, std::span(&state.i, 1)));
-    if (tape.value(recorded.results.back()).identity != 0) {
-      throw UsageError("[" + name +
-                       "] need results that depend on an argument; got one of parameters alone: "
-                       "add it to zeros of the argument's");
-    }
+    const bool is_argument = value.identity == 0 &&
+                             (value.items != 1 || tape.type_of(value.node).op->role == Role::input);
+    recorded.results.push_back(is_argument ? tape.add(ops::identity, std::span(&state.i, 1))
+                                           : state.i);
   }
   check_states(definition, tape, recorded.results);
   return make_vertex_program(name, tape, join_elementwise(tape, recorded, definition.formulas),
                              definition.shared);
+}
+
+ValueId TracedFunction::Definitions::zeros_for(const Definition& definition, Tape& tape,
+                                               std::size_t state) const {
+  if (definition.state_dims.empty()) {
+    throw UsageError("[" + name +
+                     "] need all parts of a state from the first kind of vertices, "
+                     "which has the fewest predecessors; got an empty part " +
+                     std::to_string(state) + ": return zeros of its shape");
+  }
+  return tape.add_constant(definition.state_dims[state], 0);
 }
 
 void TracedFunction::Definitions::verify(Definition& definition, const Vertices& vertices,
@@ -276,13 +289,12 @@ void TracedFunction::Definitions::check_states(Definition& definition, const Tap
 
 namespace {
 
-Dim column_of(const Expression& columns, const Vertices& vertices, const std::string& name) {
+Dim column_of(const Expression& columns, std::uint32_t need, const std::string& name) {
   Dim dim = columns.dim();
   const unsigned have = dim.nd < 2 ? 1 : dim.d[dim.nd - 1];
-  if (dim.bd != 1 || have < vertices.columns) {
-    throw ShapeError("[" + name + "] need a matrix of at least " +
-                     std::to_string(vertices.columns) + " columns, one for each vertex; got " +
-                     to_string(dim));
+  if (dim.bd != 1 || have < need) {
+    throw ShapeError("[" + name + "] need a matrix of at least " + std::to_string(need) +
+                     " columns, which the vertices read; got " + to_string(dim));
   }
   if (dim.nd >= 2) dim.delete_dim(dim.nd - 1);
   return dim;
@@ -295,6 +307,16 @@ std::shared_ptr<const Vertices> one_vertex(bool reads_columns) {
 }
 
 }  // namespace
+
+Expression only_column(const std::string& name, const std::vector<Expression>& columns) {
+  if (columns.size() > 1) {
+    throw UsageError("[" + name +
+                     "] need a function of `const std::vector<Expression>& columns` "
+                     "for several input matrices; got a function of one column, and " +
+                     std::to_string(columns.size()) + " matrices");
+  }
+  return columns.empty() ? Expression() : columns[0];
+}
 
 TracedFunction::TracedFunction(std::string name)
     : name_(std::move(name)), definitions_(std::make_unique<Definitions>(name_)) {}
@@ -312,17 +334,25 @@ RecordedStates TracedFunction::run(ComputationGraph& graph, const Structure& str
   if (vertices.size() == 0) {
     throw UsageError("[" + name_ + "] need at least one vertex; got none");
   }
-  if (columns.empty() && vertices.columns > 0) {
+  if (columns.empty() && vertices.matrix(0).columns > 0) {
     throw UsageError("[" + name_ + "] need a matrix whose columns the vertices read; got none");
   }
-  if (start.size() > kMostStarts) {
-    throw UsageError("[" + name_ + "] need at most " + std::to_string(kMostStarts) +
-                     " states to begin with; got " + std::to_string(start.size()));
+  if (vertices.matrices.size() > 1 && columns.size() != vertices.matrices.size()) {
+    throw UsageError("[" + name_ + "] need as many matrices as the vertices have columns, " +
+                     std::to_string(vertices.matrices.size()) + "; got " +
+                     std::to_string(columns.size()));
+  }
+  if (columns.size() + start.size() > kMostInputs) {
+    throw UsageError("[" + name_ + "] need at most " + std::to_string(kMostInputs) +
+                     " input matrices and states to begin with; got " +
+                     std::to_string(columns.size() + start.size()));
   }
   std::vector<Expression> inputs(columns.begin(), columns.end());
   inputs.insert(inputs.end(), start.begin(), start.end());
   std::vector<Dim> dims;
-  for (const Expression& matrix : columns) dims.push_back(column_of(matrix, vertices, name_));
+  for (std::size_t i = 0; i < columns.size(); ++i) {
+    dims.push_back(column_of(columns[i], vertices.matrix(i).columns, name_));
+  }
   for (const Expression& state : start) {
     if (&state.graph(name_.c_str()) != &graph || state.dim().bd != 1) {
       throw ShapeError("[" + name_ + "] need a state of this graph to begin with; got " +

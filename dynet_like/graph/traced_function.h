@@ -55,6 +55,9 @@ struct RecordedStates {
   Expression view(std::uint32_t offset, const Dim& dim) const;
 };
 
+/// The one that there may be; an empty expression if there is none. Throws UsageError for more.
+Expression only_column(const std::string& name, const std::vector<Expression>& columns);
+
 /// What a function does with the arguments that it has met. Threads may share it.
 class TracedFunction {
  public:

@@ -12,7 +12,13 @@ namespace dynet_like::detail {
 struct VertexKind {
   std::uint32_t number = 0;  ///< the user's
   std::uint32_t predecessors = 0;
-  bool reads_column = false;
+  /// Bit i: a column of input matrix i. All bits: of every matrix, however many there are.
+  std::uint32_t reads = 0;
+  static constexpr std::uint32_t kReadsAll = ~std::uint32_t{0};
+
+  bool reads_matrix(std::size_t i) const {
+    return reads == kReadsAll || (i < 32 && (reads >> i & 1) != 0);
+  }
 
   auto operator<=>(const VertexKind&) const = default;
 };
@@ -21,16 +27,30 @@ struct VertexKind {
 struct Vertices {
   static constexpr std::uint32_t kNoColumn = ~std::uint32_t{0};
 
-  std::vector<VertexKind> kinds;                    ///< that there are
-  std::vector<std::uint32_t> kind, level, column;   ///< by vertex; the kind is one of those
+  /// What vertices read of an input matrix.
+  struct Matrix {
+    std::uint32_t columns = 0;  ///< that it must have
+    bool is_read_once = true;   ///< each of them
+  };
+
+  std::vector<VertexKind> kinds;           ///< that there are
+  std::vector<std::uint32_t> kind, level;  ///< by vertex; the kind is one of those
+  std::vector<std::uint32_t> column;       ///< by vertex and matrix
+  /// One alone stands for any number: a vertex then reads the same column of all.
+  std::vector<Matrix> matrices;
   std::vector<std::uint32_t> first_predecessor{0};  ///< by vertex and one more, into predecessors
   std::vector<std::uint32_t> predecessors;
   std::vector<std::uint32_t> successors;  ///< by vertex: how many
-  std::uint32_t levels = 0, columns = 0;  ///< columns that the inputs must have
-  std::uint32_t roots = 0;                ///< vertices without predecessors
-  bool reads_columns_once = true;         ///< each of them
+  std::uint32_t levels = 0;
+  std::uint32_t roots = 0;  ///< vertices without predecessors
 
   std::uint32_t size() const { return static_cast<std::uint32_t>(kind.size()); }
+  const Matrix& matrix(std::size_t input) const {
+    return matrices[matrices.size() == 1 ? 0 : input];
+  }
+  std::uint32_t column_of(std::uint32_t vertex, std::size_t input) const {
+    return matrices.size() == 1 ? column[vertex] : column[vertex * matrices.size() + input];
+  }
   std::span<const std::uint32_t> predecessors_of(std::uint32_t vertex) const {
     return std::span(predecessors)
         .subspan(first_predecessor[vertex],

@@ -308,7 +308,7 @@ TEST(RecursionModes, WhatFunctionsMayNotDo) {
             "[cell] need states of one shape from all vertices, {6}; got {12}");
   EXPECT_EQ(
       message_of<std::exception>([&] { network.recursion()(Structure::sequence(4), columns); }),
-      "[rnn] need a matrix of at least 4 columns, one for each vertex; got {6,3}");
+      "[rnn] need a matrix of at least 4 columns, which the vertices read; got {6,3}");
   const unsigned to_1[] = {1}, to_0[] = {0}, to_2[] = {2};
   EXPECT_EQ(message_of<std::exception>([&] {
               Structure(std::vector<Structure::Vertex>{{to_1}, {to_0}});

@@ -1,0 +1,272 @@
+// Recursions with several input matrices, and with kinds that have not all parts of a state.
+#include <gtest/gtest.h>
+
+#include <map>
+
+#include "dynet_like/dynet_like.h"
+#include "nn/data/tree.h"
+#include "nn/structures.h"
+#include "tests/support/message_of.h"
+#include "tests/support/same_bits.h"
+
+namespace dynet_like::testing {
+namespace {
+
+constexpr unsigned kSize = 4, kLabel = 3;
+
+/// Vertices that read words of one matrix and labels of another, and states of two parts.
+struct Network {
+  Network() {
+    words = model.add_parameters({kSize, 8}, ParameterInitUniform(-1, 1), "words");
+    labels = model.add_parameters({kLabel, 8}, ParameterInitUniform(-1, 1), "labels");
+    w = model.add_parameters({kSize, kSize}, "W");
+    u = model.add_parameters({kSize, kSize}, "U");
+    v = model.add_parameters({kSize, kLabel}, "V");
+    b = model.add_parameters({kSize}, ParameterInitUniform(-1, 1), "b");
+  }
+  // Kind 1 has no h, kind 2 has for h what is the same for all.
+  CellState step(ComputationGraph& graph, unsigned kind, const std::vector<Expression>& columns,
+                 const std::vector<CellState>& before) const {
+    Expression sum = parameter(graph, b);
+    if (columns[0].slot != nullptr) sum = sum + parameter(graph, w) * columns[0];
+    if (columns[1].slot != nullptr) sum = sum + parameter(graph, v) * columns[1];
+    for (const CellState& state : before) sum = sum + parameter(graph, u) * state.h + state.c;
+    const Expression c = tanh(sum);
+    if (kind == 1) return {Expression(), c};
+    if (kind == 2) return {tanh(parameter(graph, b)), c};
+    return {logistic(sum), c};
+  }
+  Recursion<CellState> recursion() const {
+    return dynet_like::recursion<CellState>(
+        [this](unsigned kind, const std::vector<Expression>& columns,
+               const std::vector<CellState>& before) {
+          for (const Expression& x : columns) {
+            if (x.slot != nullptr) return step(*x.pg, kind, columns, before);
+          }
+          return step(*before[0].c.pg, kind, columns, before);
+        },
+        "lattice");
+  }
+
+  ParameterCollection model{3};
+  Parameter words, labels, w, u, v, b;
+};
+
+/// Vertices of both matrices, of one, and of the other; kinds 0, 1 and 2.
+struct Lattice {
+  explicit Lattice(unsigned n) {
+    constexpr unsigned kNone = Structure::kNoColumn;
+    for (unsigned i = 0; i < n; ++i) {
+      if (i > 0) before.push_back({i - 1, i / 2});
+      if (i == 0) before.push_back({});
+      columns.push_back({i % 3 == 1 ? kNone : i % 8, i % 3 == 2 ? kNone : (3 * i) % 8});
+      kinds.push_back(i % 4 == 2 ? 1 : i % 5 == 4 ? 2 : 0);
+    }
+  }
+  Structure structure() const {
+    std::vector<Structure::Vertex> vertices;
+    for (std::size_t i = 0; i < before.size(); ++i) {
+      vertices.push_back({before[i], Structure::kNoColumn, kinds[i], columns[i]});
+    }
+    return Structure(vertices);
+  }
+  std::vector<std::vector<unsigned>> before, columns;
+  std::vector<unsigned> kinds;
+};
+
+struct Numbers {
+  std::vector<float> values;
+  std::map<std::string, std::vector<float>> gradients;
+};
+
+Numbers numbers_of(const Network& network, Minibatch& batch, const std::vector<Expression>& all) {
+  Numbers numbers;
+  batch.forward();
+  Gradients gradients;
+  batch.backward(gradients);
+  for (const auto& storage : network.model.storages()) {
+    numbers.gradients[storage->name] = gradients.all_values(*storage);
+  }
+  for (const Expression& states : all) append(numbers.values, states.value());
+  return numbers;
+}
+
+Numbers as_recursions(const Network& network, const std::vector<unsigned>& sizes,
+                      const GraphOptions& options = {}) {
+  const auto lattice = network.recursion();
+  Minibatch batch(options);
+  std::vector<Expression> all;
+  for (unsigned n : sizes) {
+    ComputationGraph& graph = batch.new_graph();
+    const auto states = lattice(Lattice(n).structure(), {parameter(graph, network.words),
+                                                         parameter(graph, network.labels)});
+    all.push_back(states.all().h);
+    all.push_back(states.all().c);
+    batch.add_loss(squared_norm(all.back()) + sum_elems(all[all.size() - 2]));
+  }
+  return numbers_of(network, batch, all);
+}
+
+Numbers by_hand(const Network& network, const std::vector<unsigned>& sizes,
+                const GraphOptions& options) {
+  Minibatch batch(options);
+  std::vector<Expression> all;
+  for (unsigned n : sizes) {
+    ComputationGraph& graph = batch.new_graph();
+    const Lattice lattice(n);
+    std::vector<CellState> states;
+    std::vector<Expression> h, c;
+    for (unsigned i = 0; i < n; ++i) {
+      std::vector<Expression> columns(2);
+      const Parameter matrices[] = {network.words, network.labels};
+      for (unsigned m = 0; m < 2; ++m) {
+        if (lattice.columns[i][m] == Structure::kNoColumn) continue;
+        columns[m] = pick(parameter(graph, matrices[m]), lattice.columns[i][m], 1);
+      }
+      std::vector<CellState> before;
+      for (unsigned p : lattice.before[i]) before.push_back(states[p]);
+      states.push_back(network.step(graph, lattice.kinds[i], columns, before));
+      if (states.back().h.slot == nullptr) states.back().h = zeros(graph, {kSize});
+      h.push_back(states.back().h);
+      c.push_back(states.back().c);
+    }
+    all.push_back(concatenate_cols(h));
+    all.push_back(concatenate_cols(c));
+    batch.add_loss(squared_norm(all.back()) + sum_elems(all[all.size() - 2]));
+  }
+  return numbers_of(network, batch, all);
+}
+
+std::vector<float> floats(const Expression& x) {
+  std::vector<float> all;
+  append(all, x.value());
+  return all;
+}
+
+void expect_near(const Numbers& a, const Numbers& b) {
+  ASSERT_EQ(a.values.size(), b.values.size());
+  for (std::size_t i = 0; i < a.values.size(); ++i) EXPECT_NEAR(a.values[i], b.values[i], 1e-6);
+  for (const auto& [name, gradient] : a.gradients) {
+    const std::vector<float>& other = b.gradients.at(name);
+    ASSERT_EQ(gradient.size(), other.size()) << name;
+    for (std::size_t i = 0; i < gradient.size(); ++i) {
+      EXPECT_NEAR(gradient[i], other[i], 1e-5) << name;
+    }
+  }
+}
+
+TEST(RecursionInputs, AreColumnsOfSeveralMatrices) {
+  const Network network;
+  const std::vector<unsigned> sizes = {7, 1, 12, 3};
+  const Numbers together = as_recursions(network, sizes);
+  expect_near(together, by_hand(network, sizes, {}));
+  std::vector<float> alone;
+  for (unsigned n : sizes) {
+    const std::vector<float> values = as_recursions(network, {n}).values;
+    alone.insert(alone.end(), values.begin(), values.end());
+  }
+  EXPECT_TRUE(same(together.values, alone));
+  GraphOptions verifies;
+  verifies.verify_batching = true;
+  EXPECT_TRUE(same(as_recursions(network, sizes, verifies).values, alone));
+}
+
+// One column of a structure is that of all matrices.
+TEST(RecursionInputs, MayShareTheirColumns) {
+  const Network network;
+  const auto lattice = network.recursion();
+  ComputationGraph graph;
+  const std::vector<Expression> matrices = {parameter(graph, network.words),
+                                            parameter(graph, network.labels)};
+  const Expression shared = lattice(Structure::sequence(5), matrices).all().h;
+  std::vector<std::vector<unsigned>> before(5), columns(5);
+  std::vector<Structure::Vertex> vertices(5);
+  for (unsigned i = 0; i < 5; ++i) {
+    if (i > 0) before[i] = {i - 1};
+    columns[i] = {i, i};
+    vertices[i] = {before[i], Structure::kNoColumn, 0, columns[i]};
+  }
+  EXPECT_EQ(floats(shared), floats(lattice(Structure(vertices), matrices).all().h));
+}
+
+TEST(RecursionInputs, OfTreesAreAtLeavesOrAtAllNodes) {
+  nn::Tree tree;  // (0 1) 2
+  for (const char* word : {"the", "cat"}) tree.add_leaf(0, word);
+  tree.add_parent(0, 2);
+  tree.add_leaf(0, "sleeps");
+  tree.add_parent(0, 2);
+  const auto sum = recursion<Expression>(
+      [](const std::vector<Expression>& columns, const std::vector<Expression>& before) {
+        std::vector<Expression> all = before;
+        for (const Expression& x : columns) {
+          if (x.slot != nullptr) all.push_back(x);
+        }
+        return dynet_like::sum(all);
+      },
+      "sum");
+  ComputationGraph graph;
+  const Expression leaves = input(graph, {1, 3}, {1, 2, 4});
+  const Expression nodes = input(graph, {1, 5}, {10, 20, 40, 80, 160});
+  EXPECT_EQ(floats(sum(nn::structure_of(tree), leaves).last()), std::vector<float>{7});
+  EXPECT_EQ(floats(sum(nn::structure_of(tree, nn::TreeColumns::nodes), nodes).last()),
+            std::vector<float>{310});
+  EXPECT_EQ(
+      floats(
+          sum(nn::structure_of(tree, nn::TreeColumns::leaves_and_nodes), {leaves, nodes}).last()),
+      std::vector<float>{317});
+}
+
+TEST(RecursionInputs, ThatDoNotFitAreRefused) {
+  const Network network;
+  const auto lattice = network.recursion();
+  ComputationGraph graph;
+  const Expression words = parameter(graph, network.words);
+  const Expression labels = parameter(graph, network.labels);
+  const Structure structure = Lattice(7).structure();
+  EXPECT_EQ(message_of<UsageError>([&] {
+              lattice(structure, {words, labels, words});
+            }),
+            "[lattice] need as many matrices as the vertices have columns, 2; got 3");
+  EXPECT_EQ(message_of<ShapeError>([&] {
+              lattice(structure, {words, pick_range(labels, 0, 2, 1)});
+            }),
+            "[lattice] need a matrix of at least 5 columns, which the vertices read; got {3,2}");
+  const auto one = recursion<Expression>(
+      [](const Expression& x, const std::vector<Expression>&) { return tanh(x); }, "one");
+  EXPECT_EQ(message_of<UsageError>([&] {
+              one(Structure::sequence(2), {words, words});
+            }),
+            "[one] need a function of `const std::vector<Expression>& columns` for several input "
+            "matrices; got a function of one column, and 2 matrices");
+  const unsigned two[] = {0, 1}, three[] = {0, 1, 2};
+  EXPECT_EQ(message_of<UsageError>([&] {
+              Structure(std::vector<Structure::Vertex>{{{}, 0, 0, two}, {{}, 0, 0, three}});
+            }),
+            "[Structure] need a column for each input matrix, of which there may be 2; got 3 "
+            "columns");
+  const auto half = recursion<CellState>(
+      [](const Expression& x, const std::vector<CellState>&) {
+        return CellState{tanh(x), Expression()};
+      },
+      "half");
+  EXPECT_EQ(
+      message_of<UsageError>([&] { half(Structure::sequence(2), words); }),
+      "[half] need all parts of a state from the first kind of vertices, which has the fewest "
+      "predecessors; got an empty part 1: return zeros of its shape");
+}
+
+// A cell may return what follows from parameters alone.
+TEST(RecursionInputs, NeedNotReachTheResult) {
+  const Network network;
+  ComputationGraph graph;
+  const auto constant = cell(
+      [&](ComputationGraph& g, const Expression&) { return parameter(g, network.b); }, "constant");
+  const Expression result = constant(graph, zeros(graph, {1}));
+  EXPECT_EQ(floats(result), floats(parameter(graph, network.b)));
+  Gradients gradients;
+  graph.backward(sum_elems(result), gradients);
+  EXPECT_EQ(gradients.all_values(*network.model.storages().back()), std::vector<float>(kSize, 1));
+}
+
+}  // namespace
+}  // namespace dynet_like::testing
