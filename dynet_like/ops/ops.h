@@ -8,6 +8,10 @@
 // A NaN wins over all numbers: it is both the larger and the smaller of the two, in max and min,
 // along dimensions, in pools, rectify and hinge. Of max, min and pools, the first NaN gets the
 // gradient.
+//
+// What an operation leaves out, as pick, max, where and dropout do, leaves no trace in the result,
+// were it infinite or NaN, and gets 0 times the gradient of the result. Where a function made it
+// whose slope there is infinite or NaN, that function makes NaN of the 0: see `where`.
 #pragma once
 
 #include <cstdint>
@@ -251,7 +255,8 @@ Expression noise(const Expression& x, float stddev);
 /// Zero with probability p, else x / (1 - p) (Srivastava et al. 2014). Needs GraphOptions::random.
 /// Leave it out, or p 0, where you do not train.
 Expression dropout(const Expression& x, float p);
-/// The same for all elements along dimension d at once, for whole minibatch elements, for all of x.
+/// The same for all elements along dimension d at once, for whole minibatch elements, for all of x:
+/// a product with 0 or 1 / (1 - p), which of infinity and 0 is NaN.
 Expression dropout_dim(const Expression& x, unsigned d, float p);
 Expression dropout_batch(const Expression& x, float p);
 Expression block_dropout(const Expression& x, float p);
@@ -366,8 +371,9 @@ Expression scatter_add(const Expression& x, const std::vector<unsigned>& places,
                        unsigned d = 0);
 Expression scatter_max(const Expression& x, const std::vector<unsigned>& places, unsigned count,
                        unsigned d = 0);
-/// Of the first lengths[0] columns, the next lengths[1], and so on: sum, mean (two nodes), largest
-/// element (-infinity without any), and softmax. `d`: along another dimension.
+/// Of the first lengths[0] columns, the next lengths[1], and so on: sum and mean (two nodes), which
+/// are 0 without any, largest element (-infinity without any), and softmax. `d`: along another
+/// dimension.
 /// Shapes: {n, k} -> {n, segments}; of softmax, that of x.
 Expression segment_sum(const Expression& x, const std::vector<unsigned>& lengths, unsigned d = 1);
 Expression segment_mean(const Expression& x, const std::vector<unsigned>& lengths, unsigned d = 1);
@@ -450,8 +456,10 @@ Expression greater_equal(const Expression& a, const Expression& b);
 Expression greater_equal(const Expression& a, float b);
 Expression equal(const Expression& a, const Expression& b);
 Expression equal(const Expression& a, float b);
-/// a where the condition is not 0, else b, in three nodes; what is not taken leaves no trace, were
-/// it infinite or NaN. Where the condition is NaN, so is the result. It gets no gradient.
+/// a where the condition is not 0, else b, in three nodes. Where the condition is NaN, so is the
+/// result. It gets no gradient. What is not taken gets the gradient 0: a function with an infinite
+/// slope there, as log has at 0, makes NaN of it. Choose what it reads, too:
+///     where(p, log(where(p, x, ones(graph, {1}))), b)
 Expression where(const Expression& condition, const Expression& a, const Expression& b);
 
 // ------------------------------------------------------------------------------------- gradients
