@@ -12,8 +12,9 @@ struct Expression;
 /// emissions[y_t, t] + the sum of transitions[y_t, y_(t + 1)] + end[y_n] (Rabiner 1989): the
 /// partition function of a conditional random field. With `tags`, a number per column, only over
 /// sequences that have them; a negative one stands for any tag. Scores of -infinity forbid
-/// something. Any number of columns batches. Shapes: emissions {tags, n}, transitions {tags, tags}
-/// from row to column, start and end {tags} -> {1}. Throws UsageError for a tag that is not there.
+/// something; where all is forbidden it is -infinity, without gradient. Any number of columns
+/// batches. Shapes: emissions {tags, n}, transitions {tags, tags} from row to column, start and end
+/// {tags} -> {1}. Throws UsageError for a tag that is not there.
 Expression chain_log_partition(const Expression& emissions, const Expression& transitions,
                                const Expression& start, const Expression& end,
                                const std::vector<int>& tags = {});
@@ -21,7 +22,8 @@ Expression chain_log_partition(const Expression& emissions, const Expression& tr
 /// labels, where equal neighbours count as one and the last class, the blank, counts as none
 /// (connectionist temporal classification, Graves et al. 2006). Any number of steps batches.
 /// Shapes: {labels + 1, steps} -> {1}. Throws UsageError for a label that is not there, and for
-/// fewer steps than the labels need. See nn::ctc_loss.
+/// fewer steps than the labels need. -infinity, without gradient, where no path is possible. See
+/// nn::ctc_loss.
 Expression ctc_log_probability(const Expression& log_probabilities,
                                const std::vector<unsigned>& labels);
 

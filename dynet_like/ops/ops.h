@@ -6,8 +6,7 @@
 // minibatch element. Shapes that do not fit throw ShapeError, arguments out of range UsageError.
 //
 // A NaN wins over all numbers: it is both the larger and the smaller of the two, in max and min,
-// along dimensions, in pools, rectify and hinge. Of max, min and pools, the first NaN gets the
-// gradient.
+// along dimensions, in pools, rectify and hinge. Of several the first gets the gradient.
 #pragma once
 
 #include <cstdint>
@@ -251,7 +250,7 @@ Expression noise(const Expression& x, float stddev);
 /// Zero with probability p, else x / (1 - p) (Srivastava et al. 2014). Needs GraphOptions::random.
 /// Leave it out, or p 0, where you do not train.
 Expression dropout(const Expression& x, float p);
-/// The same for all elements along dimension d at once, for whole minibatch elements, for all of x.
+/// The same, as a product, for all elements along dimension d, whole minibatch elements, all of x.
 Expression dropout_dim(const Expression& x, unsigned d, float p);
 Expression dropout_batch(const Expression& x, float p);
 Expression block_dropout(const Expression& x, float p);
@@ -366,8 +365,8 @@ Expression scatter_add(const Expression& x, const std::vector<unsigned>& places,
                        unsigned d = 0);
 Expression scatter_max(const Expression& x, const std::vector<unsigned>& places, unsigned count,
                        unsigned d = 0);
-/// Of the first lengths[0] columns, the next lengths[1], and so on: sum, mean (two nodes), largest
-/// element (-infinity without any), and softmax. `d`: along another dimension.
+/// Of the first lengths[0] columns, the next lengths[1], and so on: sum and mean (0 without any),
+/// largest element (-infinity without any), softmax. `d`: along another dimension.
 /// Shapes: {n, k} -> {n, segments}; of softmax, that of x.
 Expression segment_sum(const Expression& x, const std::vector<unsigned>& lengths, unsigned d = 1);
 Expression segment_mean(const Expression& x, const std::vector<unsigned>& lengths, unsigned d = 1);
@@ -450,8 +449,9 @@ Expression greater_equal(const Expression& a, const Expression& b);
 Expression greater_equal(const Expression& a, float b);
 Expression equal(const Expression& a, const Expression& b);
 Expression equal(const Expression& a, float b);
-/// a where the condition is not 0, else b, in three nodes; what is not taken leaves no trace, were
-/// it infinite or NaN. Where the condition is NaN, so is the result. It gets no gradient.
+/// a where the condition is not 0, else b, in three nodes. Where the condition is NaN, so is the
+/// result. It gets no gradient, and what is not taken gets 0, of which an infinite slope makes NaN,
+/// as that of log(x) at 0: write where(p, log(where(p, x, ones(graph, {1}))), b).
 Expression where(const Expression& condition, const Expression& a, const Expression& b);
 
 // ------------------------------------------------------------------------------------- gradients

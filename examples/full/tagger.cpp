@@ -182,19 +182,27 @@ int train(const Options& options) {
       batch.add_losses(some.size(), [&](auto& graph, auto i) { return loss(graph, some[i]); });
       run.update(batch, nn::total_size(sizes, some));
     }
-    run.finish_epoch([&] { return data.score(tag_scores(data.dev, labels)); });
+    run.finish_epoch([&] {
+      return data.has_entities() ? span_scores(data.dev, labels).f1()
+                                 : tag_accuracy(data.dev, labels).value();
+    });
   }
   if (run.interrupted()) return stopped(options);
-  const nn::SpanScores test = tag_scores(data.test, labels);
-  fmt::print("test {}: {:.2f} %", data.score_name, 100 * data.score(test));
-  const double precision = test.all().precision(), recall = test.all().recall();
+  nlohmann::json scores = {{"dev_score", run.progress().best_score}};
+  std::string details;
   if (data.has_entities()) {
-    fmt::print(" (precision {:.2f} %, recall {:.2f} %)", 100 * precision, 100 * recall);
+    const nn::SpanScores test = span_scores(data.test, labels);
+    const double precision = test.all().precision(), recall = test.all().recall();
+    scores.update({{"entity_precision", precision}, {"entity_recall", recall}});
+    scores[data.score_name] = test.f1();
+    details = fmt::format(" (precision {:.2f} %, recall {:.2f} %)", 100 * precision, 100 * recall);
+  } else {
+    scores[data.score_name] = tag_accuracy(data.test, labels).value();
   }
+  fmt::print("test {}: {:.2f} %{}", data.score_name, 100 * scores[data.score_name].get<double>(),
+             details);
   auto report = measure_batching(options, run, sizes.size(), "sentences_per_second", loss);
-  report.update({{data.score_name, data.score(test)}, {"dev_score", run.progress().best_score}});
-  if (data.has_entities())
-    report.update({{"entity_precision", precision}, {"entity_recall", recall}});
+  report.update(scores);
   return finish(options, run, report);
 }
 

@@ -169,12 +169,12 @@ int train(const Options& options) {
       batch.add_losses(some.size(), [&](auto& graph, auto i) { return loss(graph, some[i]); });
       run.update(batch, nn::total_size(sizes, some));
     }
-    run.finish_epoch([&] { return tag_scores(data.dev, tags).labels().value(); });
+    run.finish_epoch([&] { return tag_accuracy(data.dev, tags).value(); });
   }
   if (run.interrupted()) return stopped(options);
   nlohmann::json report = measure_batching(options, run, sizes.size(), "sentences_per_s", loss);
   report["dev_accuracy"] = run.progress().best_score;
-  if (!data.test.empty()) report_test(report, tag_scores(data.test, tags).labels().value());
+  if (!data.test.empty()) report_test(report, tag_accuracy(data.test, tags).value());
   return finish(options, run, report);
 }
 

@@ -24,7 +24,8 @@ namespace dynet_like::nn {
 /// What `advance` records is computed with the scores of the next step, if there is one.
 template <class State>
 struct Steps {
-  /// The scores of all actions, logarithms of probabilities or any others. Shapes: {actions}.
+  /// The scores of all actions, logarithms of probabilities or any others; -infinity forbids one.
+  /// Where none is left, say so by `allowed`: -infinity alone has no softmax. Shapes: {actions}.
   std::function<Expression(const State&)> scores;
   /// The state after one more action; not called for SearchOptions::end.
   std::function<State(const State&, unsigned action)> advance;

@@ -19,7 +19,7 @@ namespace dynet_like::nn {
 /// steps}, or a {labels + 1} per step -> {1}. Throws UsageError for labels that are not there, no
 /// steps, and too few of them: one per label, and one more between equal ones; ShapeError for
 /// other shapes. Scores of -infinity forbid classes; the loss is infinite, without gradient, if no
-/// path is left.
+/// path spells the labels, and NaN if a step has no class left.
 Expression ctc_loss(const Expression& scores, const std::vector<unsigned>& labels);
 Expression ctc_loss(std::span<const Expression> scores, const std::vector<unsigned>& labels);
 

@@ -2,6 +2,7 @@
 #include "nn/structured/dependency_losses.h"
 
 #include <algorithm>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -84,20 +85,26 @@ struct EisnerSums {
 
 /// The scores of a sentence that is filled up with words that can hang on its first one only, for
 /// nothing: every tree is still one tree. There are few sizes, for which sentences share batches.
-/// Words do not hang on themselves.
+/// Words hang on themselves for so little that it counts only, and cancels out, where all else is
+/// forbidden.
 Expression filled_up(const Expression& scores, unsigned words) {
   constexpr unsigned kStep = 8;
   const unsigned filled = (words + kStep - 1) / kStep * kStep, size = (words + 1) * words;
-  const unsigned never = size, for_nothing = size + 1;
+  const unsigned itself = size, for_nothing = size + 1, never = size + 2;
   std::vector<unsigned> places;
   for (unsigned word = 1; word <= filled; ++word) {
     for (unsigned head = 0; head <= filled; ++head) {
-      const bool is_arc = word <= words && head <= words && head != word;
+      const bool is_arc = word <= words && head <= words;
       const bool fills_up = word > words && head == 1;
-      places.push_back(is_arc ? head + (words + 1) * (word - 1) : fills_up ? for_nothing : never);
+      places.push_back(head == word ? itself
+                       : is_arc     ? head + (words + 1) * (word - 1)
+                       : fills_up   ? for_nothing
+                                    : never);
     }
   }
-  const Expression others = input(*scores.pg, {2}, std::vector<float>{-1e30f, 0});
+  using Limits = std::numeric_limits<float>;
+  const std::vector<float> numbers = {Limits::lowest(), 0, -Limits::infinity()};
+  const Expression others = input(*scores.pg, {3}, numbers);
   const Expression all = concatenate({reshape(scores, Dim({size})), others});
   return reshape(select_rows(all, places), Dim({filled + 1, filled}));
 }

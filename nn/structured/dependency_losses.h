@@ -12,7 +12,8 @@ namespace dynet_like::nn {
 // root. The score of a tree is the sum of those of its arcs, its probability e^score / (sum of
 // e^score over all trees). Results are {1}. The gradient of a log partition by a score is the
 // probability that the arc is in the tree. The functions throw ShapeError for other shapes, and
-// UsageError for heads that are not those of such a tree.
+// UsageError for heads that are not those of such a tree. The loss of a forbidden tree is infinite,
+// with a finite gradient; where all trees are forbidden, log partitions are -infinity, losses NaN.
 
 /// The score of one tree.
 Expression tree_score(const Expression& scores, std::span<const unsigned> heads,
@@ -26,7 +27,8 @@ Expression projective_tree_loss(const Expression& scores, std::span<const unsign
 
 /// The same over all trees, by the determinant of a matrix {n, n} (Tutte 1948; Koo et al. 2007).
 /// Sums and differences of e^score in float tell scores apart up to about 15 (30 in double): where
-/// a cycle is that much better than any tree, the result is wrong, -infinity or NaN.
+/// a cycle is that much better than any tree, the result is wrong, -infinity or NaN. Where all
+/// trees are forbidden, gradients are NaN.
 Expression matrix_tree_log_partition(const Expression& scores, Roots roots = Roots::one);
 Expression matrix_tree_loss(const Expression& scores, std::span<const unsigned> heads,
                             Roots roots = Roots::one);

@@ -16,7 +16,9 @@ namespace dynet_like::nn {
 /// have
 ///   score(y) = start[y_1] + sum of e_t[y_t] + sum of transitions[y_t, y_(t + 1)] + end[y_n]
 /// and the probability e^score(y) / (sum of e^score over all sequences of tags). Emissions are a
-/// matrix {tags, n}.
+/// matrix {tags, n}. Scores of -infinity forbid a tag. The loss of forbidden tags is infinite, with
+/// a finite gradient; where all sequences are forbidden, the log partition is -infinity without
+/// gradient, the loss NaN, and `best` one of them.
 class LinearChainCRF {
  public:
   /// Adds its parameters "transitions" {tags, tags} (from the row's tag to the column's), "start"

@@ -22,7 +22,9 @@ namespace dynet_like::nn {
 /// Scores come by length: scores[l - 1] are those of all segments of l words, {labels} with a
 /// minibatch element for every start, so n - l + 1 of them, for every length up to max_length that
 /// a sentence of n words has. Functions throw UsageError for a sentence without words and
-/// ShapeError for other shapes.
+/// ShapeError for other shapes. Scores of -infinity forbid a segment. The loss of forbidden
+/// segments is infinite, with a finite gradient; where all segmentations are forbidden, the log
+/// partition is -infinity, the loss NaN.
 class SemiMarkovCRF {
  public:
   /// Adds its parameters "transitions" {labels, labels} (from the row's label to the column's),

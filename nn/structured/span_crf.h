@@ -15,7 +15,9 @@ namespace dynet_like::nn {
 //
 // Scores come by width: scores[w - 1] are those of all spans of w words, {labels} with a minibatch
 // element for every start, so n - w + 1 of them. The functions throw UsageError for a sentence
-// without words and ShapeError for other shapes.
+// without words and ShapeError for other shapes. Scores of -infinity forbid a labelled span. The
+// loss of a forbidden tree is infinite, with a finite gradient; where all trees are forbidden, the
+// log partition is -infinity, the loss NaN.
 
 /// The negative log likelihood of the right tree, whose spans may come in any order. Shapes: {1}.
 /// Throws UsageError unless they make a binary tree with labels that are there.

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "dynet_like/core/errors.h"
-#include "dynet_like/graph/expression.h"
+#include "dynet_like/graph/computation_graph.h"
 
 namespace dynet_like::nn {
 
@@ -46,12 +46,12 @@ inline std::vector<double> checked_numbers(const std::string& user, const Tensor
   return numbers;
 }
 
-/// The numbers of checked scores.
+/// The numbers of checked scores, for which a sample waits once.
 class SpanNumbers {
  public:
   SpanNumbers(const std::string& user, std::span<const Expression> scores)
       : labels_(scores[0].dim().rows()) {
-    for (const Expression& each : scores) values_.push_back(checked_numbers(user, each.value()));
+    for (const Tensor& each : values_of(scores)) values_.push_back(checked_numbers(user, each));
   }
 
   /// Of a span of `width` words: the scores of its labels.

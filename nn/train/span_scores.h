@@ -20,17 +20,22 @@ struct TypedSpan {
   auto operator<=>(const TypedSpan&) const = default;
 };
 
-/// The spans that labels of the kinds IOB1, BIO (IOB2) or BIOES mark, as CoNLL's script conlleval
-/// reads them (Tjong Kim Sang and De Meulder 2003). "B-x" and "S-x" begin a span of type x; "I-x"
-/// and "E-x" continue one of their type, and begin one where there is none to continue: after
-/// another type, "E-x", "S-x" or a word that is outside. "O" and labels without such a letter are
-/// outside.
+/// The spans that labels mark, as CoNLL's script conlleval reads them (Tjong Kim Sang and De
+/// Meulder 2003), in the schemes IOB1, IOB2 (BIO), IOE1, IOE2, BIOES, BILOU, BMES and BMEWO. A
+/// label is "O", outside of all spans, or has a letter and a type x: "B-x", or "x-B" if all labels
+/// have the letter behind; x may be missing with its hyphen. Where both readings fit, the letter is
+/// in front.
+/// - B begins a span; S, U and W are a whole one.
+/// - I and M go on, E and L end: the span of the word before if it has the same type and has not
+///   ended, else a span that begins with this word.
+/// Throws UsageError for other labels: for parts of speech there is Accuracy.
 std::vector<TypedSpan> spans_of(std::span<const std::string> labels);
 
 /// Spans with exactly the right words and type, together and by type; and the accuracy of labels.
 class SpanScores {
  public:
-  /// One sentence. Throws UsageError unless there are as many labels predicted as are right.
+  /// One sentence. Throws UsageError unless there are as many labels predicted as are right, and
+  /// for labels that spans_of does not read.
   void add(std::span<const std::string> gold, std::span<const std::string> predicted);
 
   const PrecisionRecall& all() const { return all_; }

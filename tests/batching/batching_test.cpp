@@ -386,6 +386,19 @@ TEST(Planner, ChainsTooLongForNarrowCounters) {
   EXPECT_EQ(batches(graph.dag(), Policy::automatic), length);
 }
 
+// At the largest number of a narrow counter, signed or not, and on both sides of it.
+TEST(Planner, ChainsAsLongAsCountersReach) {
+  for (const Id limit : {32'767u, 65'535u}) {
+    for (const Id length : {limit - 1, limit, limit + 1}) {
+      DagBuilder graph;
+      Id node = graph.add(0);
+      for (Id i = 1; i < length; ++i) node = graph.add(0, {node});
+      EXPECT_EQ(longest_chains(graph.dag()), std::vector<Id>{length});
+      EXPECT_EQ(batches(graph.dag(), Policy::descent), length);
+    }
+  }
+}
+
 TEST(LowerBound, NeverAboveTheOptimum) {
   Random random(11);
   int reached = 0;

@@ -90,6 +90,15 @@ TYPED_TEST(ChoicesTest, TheBestOfOne) {
   }
 }
 
+// A float that is next to a sum in double may be above it.
+TEST(ChoicesOfFloatsTest, WhatAFloatRoundsUpIsBetter) {
+  std::vector<float> scores = {0, 0.1f};  // above 0.1
+  const Tensor tensor(Dim({1}, 2), scores.data());
+  const std::vector<double> so_far = {0.1, 0};
+  EXPECT_EQ(best_choices(so_far, std::span(&tensor, 1), 1),
+            (std::vector<Choice>{{1, 0, static_cast<double>(0.1f)}}));
+}
+
 // Wherever it stands, behind however many better ones.
 TYPED_TEST(ChoicesTest, NaNAndInfinityAreNoScores) {
   for (const TypeParam bad : {std::numeric_limits<TypeParam>::quiet_NaN(), kInfinity<TypeParam>}) {

@@ -1,4 +1,6 @@
 // Losses, similarities and choices that are made of operations.
+#include <cmath>
+#include <functional>
 #include <limits>
 
 #include "tests/ops/composed_function.h"
@@ -148,6 +150,48 @@ TEST_F(ComposedLossesTest, WhatWhereLeavesOutLeavesNoTrace) {
   EXPECT_FLOAT_EQ(logs[2], std::log(4.0f));
   graph_.backward(sum_elems(y), true);
   EXPECT_EQ(as_vector(x.gradient()), (std::vector<float>{0, 0, 0.25f}));
+  constexpr float kInf = std::numeric_limits<float>::infinity();
+  const float nan = std::nanf("");
+  const Expression a = input(graph_, {4}, {1, kInf, nan, -kInf});
+  const Expression b = input(graph_, {4}, {nan, 2, 3, 4});
+  const Expression chosen = where(input(graph_, {4}, {-1, 0, 0, 0}), a, b);
+  EXPECT_EQ(as_vector(chosen.value()), (std::vector<float>{1, 2, 3, 4}));
+  graph_.backward(squared_norm(chosen), true);
+  EXPECT_EQ(as_vector(a.gradient()), (std::vector<float>{2, 0, 0, 0}));
+  EXPECT_EQ(as_vector(b.gradient()), (std::vector<float>{0, 4, 6, 8}));
+}
+
+// A function whose slope is infinite where it is not taken reads what was chosen, too.
+TEST_F(ComposedLossesTest, FunctionsWithInfiniteSlopesReadWhatWasChosen) {
+  using Function = std::function<Expression(const Expression&)>;
+  struct Case {
+    Function condition, function;
+    std::vector<float> x, slopes;
+  };
+  const Expression one = ones(graph_, {1});
+  const auto positive = [](auto& x) { return greater(x, 0.0f); };
+  const Case cases[] = {
+      {positive, [](auto& x) { return log(x); }, {0, 2, -1}, {3, 0.5f, 3}},
+      {positive, [](auto& x) { return sqrt(x); }, {0, 4, -4}, {3, 0.25f, 3}},
+      {[](auto& x) { return less(x, 10.0f); },
+       [](auto& x) { return exp(x); },
+       {1e10f, 0, 1e3f},
+       {3, 1, 3}},
+      {[](auto& x) { return 1.0f - equal(x, 0.0f); },
+       [&](auto& x) { return one / x; },
+       {0, 2, -1},
+       {3, -0.25f, -1}},
+      {positive, [&](auto& x) { return pow(x, -one); }, {0, 2, -0.0f}, {3, -0.25f, 3}}};
+  for (const auto& [condition, function, numbers, slopes] : cases) {
+    const Expression x = input(graph_, {3}, numbers), p = condition(x);
+    const auto gradient = [&](const Expression& read) {
+      graph_.backward(sum_elems(where(p, function(read), 3.0f * x)), true);
+      return as_vector(x.gradient());
+    };
+    const std::vector<float> right = gradient(where(p, x, one)), wrong = gradient(x);
+    for (std::size_t i = 0; i < 3; ++i) EXPECT_FLOAT_EQ(right[i], slopes[i]) << i;
+    EXPECT_TRUE(std::isnan(wrong[0])) << wrong[0];
+  }
 }
 
 TEST_F(ComposedLossesTest, NothingIsLostOfLargeLogits) {

@@ -172,6 +172,18 @@ TEST(SemiMarkovCRFTest, SentencesOfAllLengthsShareBatches) {
   });
 }
 
+TEST(SemiMarkovCRFTest, SentencesThatWaitForTheirSegmentsTakeOneWave) {
+  const Fixture fixture(9, 3, 4, DType::f32);
+  Minibatch batch;
+  for_each_sample(batch, 9, [&](ComputationGraph& graph, std::size_t i) {
+    const auto words = static_cast<unsigned>(i) + 1;
+    ComputationGraph own;
+    EXPECT_EQ(fixture.crf.best(fixture.scores(graph, words)),
+              fixture.crf.best(fixture.scores(own, words)));
+  });
+  EXPECT_EQ(batch.explain().wave_count, 1u);
+}
+
 TEST(SemiMarkovCRFTest, LargeScoresDoNotOverflow) {
   ParameterCollection model;
   const SemiMarkovCRF crf(model, 2, 2);

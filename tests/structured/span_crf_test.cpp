@@ -156,6 +156,22 @@ TEST(SpanCRFTest, SentencesOfAllLengthsShareBatches) {
   });
 }
 
+// However many widths a sentence has, it waits for all their scores at once.
+TEST(SpanCRFTest, SentencesThatWaitForTheirTreesTakeOneWave) {
+  const Fixture fixture(12, 2, DType::f32);
+  std::vector<Spans> alone;
+  for (unsigned words = 1; words <= 12; ++words) {
+    ComputationGraph graph;
+    alone.push_back(best_spans(fixture.scores(graph, words)));
+  }
+  Minibatch batch;
+  const auto together = for_each_sample(batch, 12, [&](ComputationGraph& graph, std::size_t i) {
+    return best_spans(fixture.scores(graph, static_cast<unsigned>(i) + 1));
+  });
+  EXPECT_EQ(together, alone);
+  EXPECT_EQ(batch.explain().wave_count, 1u);
+}
+
 TEST(SpanCRFTest, LargeScoresDoNotOverflow) {
   ComputationGraph graph;
   const std::vector<Expression> scores = {constant(graph, Dim({2}, 3), 1e4f),

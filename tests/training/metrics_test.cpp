@@ -1,5 +1,6 @@
 // Metrics, against numbers computed by hand and published ones.
 #include <cmath>
+#include <map>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -10,6 +11,7 @@
 #include "nn/train/bleu.h"
 #include "nn/train/metrics.h"
 #include "nn/train/span_scores.h"
+#include "tests/support/message_of.h"
 
 namespace dynet_like::nn {
 namespace {
@@ -118,17 +120,74 @@ TEST(MetricsTest, AttachmentInCoNLLU) {
 
 using Spans = std::vector<TypedSpan>;
 
-TEST(SpansTest, AreMarkedInThreeWays) {
-  const Spans two = {{"PER", 0, 2}, {"PER", 2, 3}};
-  EXPECT_EQ(spans_of(words("B-PER I-PER B-PER O")), two);
-  EXPECT_EQ(spans_of(words("I-PER I-PER B-PER O")), two);  // IOB1
-  EXPECT_EQ(spans_of(words("B-PER E-PER S-PER O")), two);
+// Every scheme marks spans of one word, of two and of three, and two of one type that touch.
+TEST(SpansTest, OfEverySchemeAreTheSame) {
+  const Spans right = {{"PER", 1, 2}, {"ORG", 3, 5}, {"ORG", 5, 8}, {"PER", 8, 9}};
+  const std::map<std::string, std::string> of_scheme = {
+      {"IOB1", "O I-PER O I-ORG I-ORG B-ORG I-ORG I-ORG I-PER O"},
+      {"IOB2", "O B-PER O B-ORG I-ORG B-ORG I-ORG I-ORG B-PER O"},
+      {"IOE1", "O I-PER O I-ORG E-ORG I-ORG I-ORG I-ORG I-PER O"},
+      {"IOE2", "O E-PER O I-ORG E-ORG I-ORG I-ORG E-ORG E-PER O"},
+      {"BIOES", "O S-PER O B-ORG E-ORG B-ORG I-ORG E-ORG S-PER O"},
+      {"BILOU", "O U-PER O B-ORG L-ORG B-ORG I-ORG L-ORG U-PER O"},
+      {"BMES", "O S-PER O B-ORG E-ORG B-ORG M-ORG E-ORG S-PER O"},
+      {"BMEWO", "O W-PER O B-ORG E-ORG B-ORG M-ORG E-ORG W-PER O"},
+  };
+  for (const auto& [scheme, labels] : of_scheme) {
+    std::vector<std::string> in_front = words(labels), behind = in_front;
+    EXPECT_EQ(spans_of(in_front), right) << scheme;
+    for (std::string& label : behind) {
+      if (label != "O") label = label.substr(2) + '-' + label[0];
+    }
+    EXPECT_EQ(spans_of(behind), right) << scheme << ", letters behind";
+  }
+}
+
+TEST(SpansTest, OfLettersAlone) {
+  EXPECT_EQ(spans_of(words("B M E S B E")), (Spans{{"", 0, 3}, {"", 3, 4}, {"", 4, 6}}));
+  EXPECT_EQ(spans_of(words("B I B-x-y O E")), (Spans{{"", 0, 2}, {"x-y", 2, 3}, {"", 4, 5}}));
+  EXPECT_EQ(spans_of({}), Spans());
   EXPECT_EQ(spans_of(words("O O")), Spans());
-  EXPECT_EQ(spans_of(words("B-A I-B I-B")), (Spans{{"A", 0, 1}, {"B", 1, 3}}));
-  EXPECT_EQ(spans_of(words("O I-A O I-A")), (Spans{{"A", 1, 2}, {"A", 3, 4}}));
-  EXPECT_EQ(spans_of(words("E-A E-A S-A I-A B-A")),
-            (Spans{{"A", 0, 1}, {"A", 1, 2}, {"A", 2, 3}, {"A", 3, 4}, {"A", 4, 5}}));
-  EXPECT_EQ(spans_of(words("B I B-x-y NOUN E")), (Spans{{"", 0, 2}, {"x-y", 2, 3}, {"", 4, 5}}));
+}
+
+// As conlleval and seqeval read what no annotator wrote, but a model may say.
+TEST(SpansTest, OfLabelsThatDoNotFollowEachOther) {
+  const std::map<std::string, Spans> right = {
+      {"B-A I-B I-B", {{"A", 0, 1}, {"B", 1, 3}}},
+      {"O I-A O I-A", {{"A", 1, 2}, {"A", 3, 4}}},
+      {"E-A E-A S-A I-A B-A", {{"A", 0, 1}, {"A", 1, 2}, {"A", 2, 3}, {"A", 3, 4}, {"A", 4, 5}}},
+      {"L-A L-A U-A M-A B-A", {{"A", 0, 1}, {"A", 1, 2}, {"A", 2, 3}, {"A", 3, 4}, {"A", 4, 5}}},
+      {"B-A S-A I-A E-A", {{"A", 0, 1}, {"A", 1, 2}, {"A", 2, 4}}},
+      {"B-A L-B I-B L-B", {{"A", 0, 1}, {"B", 1, 2}, {"B", 2, 4}}},
+      {"B-A B-A O L-A", {{"A", 0, 1}, {"A", 1, 2}, {"A", 3, 4}}},
+      {"I-A U-A W-A I-B", {{"A", 0, 1}, {"A", 1, 2}, {"A", 2, 3}, {"B", 3, 4}}},
+  };
+  for (const auto& [labels, spans] : right) EXPECT_EQ(spans_of(words(labels)), spans) << labels;
+}
+
+// Nothing is taken for outside, or for a span, that is no label.
+TEST(SpansTest, OfOtherLabelsAreRefused) {
+  for (const char* label : {"NOUN", "Bank", "BIO", "o", "b-PER", "B_PER", "O-PER", "PER-O", "X-PER",
+                            "PER-b", "-", "<unk>", "I\tPER", "V-PER", "N-PER"}) {
+    EXPECT_THROW(spans_of(std::vector<std::string>{label}), UsageError) << label;
+  }
+  EXPECT_THROW(spans_of(std::vector<std::string>{""}), UsageError);
+  const auto message = [](const std::string& labels) {
+    return message_of<UsageError>([&] { spans_of(words(labels)); });
+  };
+  EXPECT_EQ(message("O B-PER NOUN Bank"),
+            "[spans_of] need labels O and, all with the letter in front or all with it behind, B-x "
+            "or x-B with a letter of BIESLUMW; got \"NOUN\" beside \"B-PER\"");
+  EXPECT_EQ(message("Bank O").substr(120), "got \"Bank\"");
+  EXPECT_EQ(message("B-PER PER-I").substr(120), "got \"PER-I\" beside \"B-PER\"");
+  // A letter that is a type: all labels have it in front, or else all behind.
+  EXPECT_EQ(spans_of(words("B-S I-S")), (Spans{{"S", 0, 2}}));
+  EXPECT_EQ(spans_of(words("S-B S-I PER-B")), (Spans{{"S", 0, 2}, {"PER", 2, 3}}));
+  SpanScores scores;
+  EXPECT_THROW(scores.add(words("B-A NOUN"), words("B-A O")), UsageError);
+  EXPECT_THROW(scores.add(words("B-A O"), words("B-A NOUN")), UsageError);
+  EXPECT_EQ(scores.labels().count(), 0u);
+  EXPECT_EQ(scores.all().gold, 0u);
 }
 
 // Precision 1/3, recall 1/2: one of two spans is found, one is too long, and one is not there.

@@ -106,7 +106,8 @@ struct End {
   End(const States<E>& states, const E* logs) {
     const E last = logs[states.count - 1];
     const E before = states.labels > 0 ? logs[states.count - 2] : static_cast<E>(States<E>::kNever);
-    const E top = std::max(last, before);
+    // A NaN of either wins.
+    const E top = std::isnan(last) || before < last ? last : before;
     blank = label = 0;
     log_sum = top;
     if (std::isinf(top)) return;

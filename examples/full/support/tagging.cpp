@@ -8,16 +8,33 @@
 
 namespace dynet_like::examples {
 
+namespace {
+
+std::vector<Strings> words_of(const std::vector<nn::TaggedSentence>& sentences) {
+  std::vector<Strings> words;
+  for (const nn::TaggedSentence& sentence : sentences) words.push_back(sentence.words);
+  return words;
+}
+
+}  // namespace
+
 std::vector<std::uint32_t> sizes_of(const std::vector<Strings>& sentences) {
   std::vector<std::uint32_t> sizes;
   for (const Strings& words : sentences) sizes.push_back(static_cast<std::uint32_t>(words.size()));
   return sizes;
 }
 
-nn::SpanScores tag_scores(const std::vector<nn::TaggedSentence>& gold, const TagWords& tags_of) {
-  std::vector<Strings> words;
-  for (const nn::TaggedSentence& sentence : gold) words.push_back(sentence.words);
-  const std::vector<Strings> tags = tags_of(words);
+nn::Accuracy tag_accuracy(const std::vector<nn::TaggedSentence>& gold, const TagWords& tags_of) {
+  const std::vector<Strings> tags = tags_of(words_of(gold));
+  nn::Accuracy accuracy;
+  for (std::size_t i = 0; i < gold.size(); ++i) {
+    for (std::size_t k = 0; k < tags[i].size(); ++k) accuracy.add(gold[i].tags[k] == tags[i][k]);
+  }
+  return accuracy;
+}
+
+nn::SpanScores span_scores(const std::vector<nn::TaggedSentence>& gold, const TagWords& tags_of) {
+  const std::vector<Strings> tags = tags_of(words_of(gold));
   nn::SpanScores scores;
   for (std::size_t i = 0; i < gold.size(); ++i) scores.add(gold[i].tags, tags[i]);
   return scores;

@@ -19,8 +19,10 @@ using TagWords = std::function<std::vector<Strings>(const std::vector<Strings>& 
 /// The number of words of each sentence.
 std::vector<std::uint32_t> sizes_of(const std::vector<Strings>& sentences);
 
-/// What is right of the tags that are found for these sentences, and of the spans that they mark.
-nn::SpanScores tag_scores(const std::vector<nn::TaggedSentence>& gold, const TagWords& tags_of);
+/// How many of the tags that are found for these sentences are right.
+nn::Accuracy tag_accuracy(const std::vector<nn::TaggedSentence>& gold, const TagWords& tags_of);
+/// The same, and how many of the spans that they mark. Throws as SpanScores does.
+nn::SpanScores span_scores(const std::vector<nn::TaggedSentence>& gold, const TagWords& tags_of);
 
 /// Writes "word TAB tag" for every word of standard input, where a line is a sentence, and a blank
 /// line behind each. Lines without words are left out. Returns exit status 0.

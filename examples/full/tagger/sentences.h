@@ -6,7 +6,6 @@
 #include "examples/full/support/options.h"
 #include "nn/data/splits.h"
 #include "nn/data/tagged_sentences.h"
-#include "nn/train/span_scores.h"
 
 namespace dynet_like::examples {
 
@@ -16,9 +15,6 @@ struct TaggedData : nn::Splits<nn::TaggedSentence> {
   std::string score_name = "label_accuracy";
 
   bool has_entities() const { return score_name == "entity_f1"; }
-  double score(const nn::SpanScores& scores) const {
-    return has_entities() ? scores.f1() : scores.labels().value();
-  }
 };
 
 /// The files of --train, --dev and --test, or generated sentences.

@@ -1,0 +1,202 @@
+// Searches where scores of -infinity forbid much, all but one action, the end or everything:
+// against an enumeration of all hypotheses.
+#include "nn/decode/decode.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <set>
+
+#include "dynet_like/dynet_like.h"
+#include "tests/decode/decoders.h"
+
+namespace dynet_like::nn {
+namespace {
+
+constexpr float kNever = -std::numeric_limits<float>::infinity();
+
+/// Scores that follow from the actions before, at least one of them possible.
+std::vector<float> scores_after(const Actions& actions, std::uint64_t seed, double forbidden,
+                                bool may_end) {
+  for (const unsigned action : actions) seed = 31 * seed + action + 1;
+  Random random(seed);
+  const auto possible = static_cast<unsigned>(random.below(kActions));
+  std::vector<float> scores(kActions);
+  for (unsigned i = 0; i < kActions; ++i) {
+    const bool forbids = random.uniform() < forbidden;
+    scores[i] = i != possible && forbids ? kNever : static_cast<float>(3 * random.normal());
+  }
+  if (!may_end) {
+    if (possible == kEnd) scores[0] = 0;
+    scores[kEnd] = kNever;
+  }
+  return scores;
+}
+
+struct Setting {
+  std::uint64_t seed = 0;
+  double forbidden = 0;
+  bool may_end = true;
+
+  std::vector<float> scores(const Actions& actions) const {
+    return scores_after(actions, seed, forbidden, may_end);
+  }
+  Steps<Actions> steps(ComputationGraph& graph) const {
+    return {
+        .scores = [this, &graph](
+                      const Actions& actions) { return input(graph, {kActions}, scores(actions)); },
+        .advance =
+            [](Actions actions, unsigned action) {
+              actions.push_back(action);
+              return actions;
+            }};
+  }
+};
+
+struct Found {
+  Actions actions;
+  double sum = 0;
+  bool is_complete = false;
+};
+
+void enumerate(const Setting& setting, std::size_t max_length, const Found& before,
+               std::vector<Found>& all) {
+  if (before.actions.size() == max_length) {
+    all.push_back(before);
+    return;
+  }
+  const std::vector<float> scores = setting.scores(before.actions);
+  double total = 0;
+  for (const float score : scores) total += std::exp(static_cast<double>(score));
+  for (unsigned action = 0; action < kActions; ++action) {
+    if (scores[action] == kNever) continue;
+    Found next = before;
+    next.sum += static_cast<double>(scores[action]) - std::log(total);
+    if (action == kEnd) {
+      next.is_complete = true;
+      all.push_back(next);
+    } else {
+      next.actions.push_back(action);
+      enumerate(setting, max_length, next, all);
+    }
+  }
+}
+
+/// All hypotheses that are possible, the best first.
+std::vector<Found> enumerate(const Setting& setting, std::size_t max_length) {
+  std::vector<Found> all;
+  // The end is an action, too: what is as long as it may be without it is not complete.
+  enumerate(setting, max_length, {}, all);
+  std::ranges::stable_sort(all, [](const Found& a, const Found& b) {
+    return std::pair(a.is_complete, a.sum) > std::pair(b.is_complete, b.sum);
+  });
+  return all;
+}
+
+template <class F>
+void for_each_setting(const F& f) {
+  for (const double forbidden : {0.0, 0.5, 0.8, 1.0}) {
+    for (const bool may_end : {true, false}) {
+      for (std::uint64_t seed = 0; seed < 12; ++seed) {
+        const Setting setting = {seed, forbidden, may_end};
+        for (const std::size_t max_length : {0u, 1u, 4u}) f(setting, max_length);
+      }
+    }
+  }
+}
+
+TEST(DecodeEdgesTest, WideBeamsFindAllThatIsPossible) {
+  for_each_setting([](const Setting& setting, std::size_t max_length) {
+    const std::vector<Found> all = enumerate(setting, max_length);
+    ComputationGraph graph;
+    for (const std::size_t n_best : {1u, 3u, 1000u}) {
+      const auto found =
+          beam_search(Actions(), setting.steps(graph),
+                      {.end = kEnd, .max_length = max_length, .beam = 1000, .n_best = n_best});
+      ASSERT_EQ(found.size(), std::min(n_best, all.size()));
+      for (std::size_t i = 0; i < found.size(); ++i) {
+        EXPECT_EQ(found[i].actions, all[i].actions);
+        EXPECT_EQ(found[i].is_complete, all[i].is_complete);
+        EXPECT_NEAR(found[i].sum, all[i].sum, 1e-5);
+      }
+    }
+  });
+}
+
+TEST(DecodeEdgesTest, GreedyTakesTheBestOfWhatIsPossible) {
+  for_each_setting([](const Setting& setting, std::size_t max_length) {
+    Actions actions;
+    bool is_complete = false;
+    for (std::size_t length = 0; length < max_length && !is_complete; ++length) {
+      const std::vector<float> scores = setting.scores(actions);
+      const auto best = static_cast<unsigned>(std::ranges::max_element(scores) - scores.begin());
+      is_complete = best == kEnd;
+      if (!is_complete) actions.push_back(best);
+    }
+    ComputationGraph graph;
+    for (const bool normalise : {false, true}) {
+      const auto found = greedy(Actions(), setting.steps(graph),
+                                {.end = kEnd, .max_length = max_length, .normalise = normalise});
+      EXPECT_EQ(found.actions, actions);
+      EXPECT_EQ(found.is_complete, is_complete);
+    }
+  });
+}
+
+TEST(DecodeEdgesTest, SamplesAreWhatIsPossible) {
+  Random random(3);
+  for_each_setting([&](const Setting& setting, std::size_t max_length) {
+    std::set<std::pair<Actions, bool>> possible;
+    for (const Found& each : enumerate(setting, max_length)) {
+      possible.insert({each.actions, each.is_complete});
+    }
+    ComputationGraph graph;
+    for (const auto& drawn : samples(Actions(), setting.steps(graph), 8, random,
+                                     {.end = kEnd, .max_length = max_length})) {
+      EXPECT_TRUE(possible.contains({drawn.actions, drawn.is_complete}));
+    }
+  });
+}
+
+// What `allowed` leaves out is as what a score of -infinity forbids, and a way to say that nothing
+// is left: scores of -infinity alone have no softmax.
+TEST(DecodeEdgesTest, NothingIsLeft) {
+  ComputationGraph graph;
+  Steps<Actions> steps = Setting{}.steps(graph);
+  const auto scores = steps.scores;
+  steps.scores = [&](const Actions& actions) {
+    if (actions != Actions{0}) return scores(actions);
+    return constant(graph, Dim({kActions}), kNever);
+  };
+  const SearchOptions plain = {.max_length = 3, .beam = 1000, .n_best = 1000, .normalise = false};
+  for (const auto& found : beam_search(Actions(), steps, plain)) EXPECT_NE(found.actions[0], 0u);
+  EXPECT_EQ(beam_search(Actions(), steps, plain).size(), 3u * kActions * kActions);
+  EXPECT_THROW(beam_search(Actions(), steps, {.beam = 1000}), NumericError);
+  steps.allowed = [](const Actions& actions) {
+    return actions == Actions{0} ? Actions() : Actions{0, 1, 2, 3};
+  };
+  const SearchOptions logarithms = {.max_length = 3, .beam = 1000, .n_best = 1000};
+  EXPECT_EQ(beam_search(Actions(), steps, logarithms).size(), 3u * kActions * kActions);
+}
+
+// Exactly on the limits of the options.
+TEST(DecodeEdgesTest, OptionsOnTheirLimits) {
+  ComputationGraph graph;
+  const Setting setting;
+  const Steps<Actions> steps = setting.steps(graph);
+  for (const SearchOptions& options :
+       {SearchOptions{.max_length = 2, .temperature = 1e-20f}, SearchOptions{.max_length = 1},
+        SearchOptions{.max_length = 0}, SearchOptions{.max_length = 2, .length_penalty = 0}}) {
+    const auto found = greedy(Actions(), steps, options);
+    EXPECT_EQ(found.actions.size(), options.max_length);
+    EXPECT_EQ(beam_search(Actions(), steps, options).at(0).actions, found.actions);
+  }
+  EXPECT_THROW(greedy(Actions(), steps, {.temperature = std::nextafter(1e-20f, 0.0f)}), UsageError);
+  EXPECT_NO_THROW(greedy(Actions(), steps, {.end = kActions - 1, .max_length = 1}));
+  EXPECT_THROW(greedy(Actions(), steps, {.end = kActions, .max_length = 1}), ShapeError);
+}
+
+}  // namespace
+}  // namespace dynet_like::nn
