@@ -16,10 +16,12 @@ namespace dynet_like::serve {
 
 using Clock = std::chrono::steady_clock;
 
-/// A status of HTTP, and a text.
+/// What a client is answered, by HTTP.
 struct Answer {
   unsigned status = 200;
   std::string text;
+  std::string allow = {};         ///< methods of the target, for 405 and OPTIONS
+  std::string content_type = {};  ///< of the text; empty: plain text
 };
 
 /// A request that is answered once: when it is destroyed at the latest, with 500.

@@ -49,9 +49,14 @@ using Handler = std::function<std::string(ComputationGraph& graph, const std::st
 /// what it did, as Prometheus reads it. Other answers:
 ///
 ///     400  no HTTP, or the handler throws BadRequest      404, 405  another path or method
-///     413  a body above largest_body                      431       a head above 8 KiB
-///     500  the handler throws: with its message           503       the queue is full
+///     413  a body above largest_body                      414, 431  a target or head above 8 KiB
+///     415  a Content-Encoding                             417       an unknown Expect
+///     500  the handler throws: with its message           501       an unknown method or coding
+///     503  the queue is full                              505       no HTTP/1
 ///     504  the request waited longer than its deadline
+///
+/// It does what RFC 9110 and 9112 demand, also HEAD and OPTIONS. A connection is closed after a
+/// request whose end is not clear.
 ///
 /// On the CPU an answer has the bits that it has alone. A client that has gone is not computed for,
 /// unless its request runs already. To close the sending end of a connection counts as going.

@@ -45,7 +45,7 @@ TEST(ServerClientsTest, Garbage) {
   const std::string head = "POST / HTTP/1.1\r\nHost: test\r\n";
   for (const std::string& bytes :
        {std::string("\0\1\2\3\r\n\r\n", 8), std::string("hello\r\n\r\n"),
-        std::string("POST / HTTP/7.3\r\n\r\n"), head + "Content-Length: -1\r\n\r\n",
+        std::string("POST / HTTP\r\n\r\n"), head + "Content-Length: -1\r\n\r\n",
         head + "Content-Length: 99999999999999999999999\r\n\r\n",
         head + "Content-Length: 3\r\nContent-Length: 4\r\n\r\nabc",
         head + "Transfer-Encoding: chunked\r\n\r\nxyz\r\n", head + "no colon\r\n\r\n"}) {
@@ -69,6 +69,26 @@ TEST(ServerClientsTest, SeveralRequestsAtOnceAndContinue) {
   EXPECT_EQ(client.receive().body(), "d");
   client.send("POST / HTTP/1.0\r\nContent-Length: 1\r\n\r\ne");
   EXPECT_NE(client.receive_all().find("\r\n\r\ne"), std::string::npos);
+}
+
+// One who sends the next request before the first has run has not gone.
+TEST(ServerClientsTest, WhoSendsTheNextRequestEarlyIsAnswered) {
+  Gate gate;
+  RunningServer server(
+      [&](ComputationGraph&, const std::string& text) { return gate.pass(), text; });
+  auto first = std::async(std::launch::async, [&] { return post(server.port(), "a").body(); });
+  gate.wait_until_reached();
+  Client client(server.port());
+  client.send(http::verb::post, "/", "b");
+  EXPECT_TRUE(eventually([&] { return metric(server.port(), "dynet_like_queue_length") == 1; }));
+  client.send(http::verb::post, "/", "c");
+  std::this_thread::sleep_for(std::chrono::milliseconds(30));  // the server sees it
+  EXPECT_EQ(metric(server.port(), "dynet_like_queue_length"), 1);
+  gate.open();
+  EXPECT_EQ(first.get(), "a");
+  EXPECT_EQ(client.receive().body(), "b");
+  EXPECT_EQ(client.receive().body(), "c");
+  EXPECT_EQ(metric(server.port(), "dynet_like_vanished_total"), 0);
 }
 
 TEST(ServerClientsTest, ThoseThatVanishAreNotComputed) {
@@ -118,7 +138,7 @@ TEST(ServerClientsTest, SlowWritersAreCutOff) {
   RunningServer server(echo, options);
   Client silent(server.port()), head(server.port()), body(server.port()), dripping(server.port());
   head.send("POST / HTTP/1.1\r\nHost:");
-  body.send("POST / HTTP/1.1\r\nContent-Length: 10\r\n\r\nabc");
+  body.send("POST / HTTP/1.1\r\nHost: test\r\nContent-Length: 10\r\n\r\nabc");
   std::thread drip([&] {  // a byte now and then does not help
     for (const char byte : std::string("POST / HTTP/1.1\r\nHost: test of slow")) {
       dripping.send(std::string(1, byte));

@@ -1,11 +1,14 @@
 // A server: what it answers, and that requests run together with the bits that they have alone.
 #include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
 #include <bit>
 #include <chrono>
 #include <cstdint>
+#include <fstream>
 #include <future>
 #include <stdexcept>
 #include <string>
@@ -264,6 +267,64 @@ TEST(ServerTest, AnAddressThatCannotBeHad) {
   EXPECT_THROW(Server(echo, options), DeviceError);
   options.address = "no address";
   EXPECT_THROW(Server(echo, options), DeviceError);
+}
+
+// For the fibers of samples: so much and a little more than what the process has now.
+class LimitedAddressSpace {
+ public:
+  explicit LimitedAddressSpace(std::size_t more) {
+    std::size_t pages = 0;
+    std::ifstream("/proc/self/statm") >> pages;
+    ::getrlimit(RLIMIT_AS, &before_);
+    rlimit limit = before_;
+    limit.rlim_cur = pages * static_cast<std::size_t>(::sysconf(_SC_PAGESIZE)) + more;
+    ::setrlimit(RLIMIT_AS, &limit);
+  }
+  ~LimitedAddressSpace() { ::setrlimit(RLIMIT_AS, &before_); }
+
+ private:
+  rlimit before_ = {};
+};
+
+// Where there is no stack for one more request, those that run are refused, and what was taken
+// keeps no place of the next batch.
+TEST(ServerTest, ABatchThatFailedKeepsNoPlaces) {
+  constexpr std::size_t kStack = 128 << 20, kBatch = 4, kRequests = 12;
+  Gate gate;
+  Options options;
+  options.largest_batch = kBatch;
+  options.graph.stack_bytes = kStack;
+  RunningServer server(
+      [&](ComputationGraph& graph, const std::string& text) {
+        if (text == "gate") gate.pass();
+        for (int step = 0; step < 5; ++step) as_scalar(square(input(graph, 2.0f)).value());
+        return text;
+      },
+      options);
+  std::vector<std::future<unsigned>> answers;
+  const auto ask = [&](const std::string& text) {
+    answers.push_back(std::async(std::launch::async,
+                                 [&, text] { return post(server.port(), text).result_int(); }));
+  };
+  ask("gate");
+  gate.wait_until_reached();
+  for (std::size_t i = 0; i < kRequests; ++i) ask("x");
+  EXPECT_TRUE(
+      eventually([&] { return metric(server.port(), "dynet_like_queue_length") == kRequests; }));
+  {
+    const LimitedAddressSpace limited(2 * kStack + kStack / 2);
+    gate.open();
+    std::size_t failed = 0;
+    for (auto& answer : answers) failed += answer.get() == 500;
+    EXPECT_GT(failed, 0u);
+  }
+  const auto batches = [&](const std::string& which) {
+    return metric(server.port(), "dynet_like_batch_size_" + which);
+  };
+  const double before = batches("count"), before_of_one = batches("bucket{le=\"1\"}");
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(post(server.port(), "good").body(), "good");
+  EXPECT_GT(batches("count"), before);
+  EXPECT_EQ(batches("bucket{le=\"1\"}") - before_of_one, batches("count") - before);
 }
 
 TEST(ServerTest, GraphsThatCannotBeMadeEndIt) {

@@ -3,12 +3,18 @@
 // limit.
 #include "dynet_like/serve/http/connection.h"
 
+#include <fmt/chrono.h>
+
+#include <algorithm>
 #include <boost/asio/post.hpp>
 #include <boost/beast/http/error.hpp>
 #include <boost/beast/http/read.hpp>
 #include <boost/beast/http/write.hpp>
+#include <ctime>
 #include <string_view>
 #include <utility>
+
+#include "dynet_like/serve/http/request_head.h"
 
 namespace dynet_like::serve {
 
@@ -20,28 +26,44 @@ using asio::ip::tcp;
 namespace {
 
 constexpr std::size_t kBufferBytes = 64 << 10;
-constexpr std::uint32_t kHeadBytes = 8 << 10;
 constexpr std::chrono::seconds kDrainTime{1};
-const std::string kPlainText = "text/plain; charset=utf-8";
 
 // 0: it is the client that has failed, so that there is nobody to tell.
 unsigned status_of(beast::error_code error) {
-  if (error == http::error::end_of_stream || error == http::error::partial_message) return 0;
+  if (error == http::error::partial_message) return 0;
   if (error == http::error::body_limit) return 413;
   if (error == http::error::header_limit || error == http::error::buffer_overflow) return 431;
   return error.category() == make_error_code(http::error::body_limit).category() ? 400 : 0;
 }
 
+// RFC 9110, 6.6.1. The format uses the names of the language C, whatever the locale is.
+std::string date_now() {
+  return fmt::format("{:%a, %d %b %Y %H:%M:%S GMT}", fmt::gmtime(std::time(nullptr)));
+}
+
 // With 503 the client is asked to try again.
-Response make_response(Answer answer, const std::string& content_type, bool keep_alive) {
+Response make_response(Answer answer) {
   Response response(http::int_to_status(answer.status), 11);
-  response.set(http::field::content_type, content_type);
+  response.set(http::field::date, date_now());
+  response.set(http::field::content_type,
+               answer.content_type.empty() ? "text/plain; charset=utf-8" : answer.content_type);
+  if (!answer.allow.empty()) response.set(http::field::allow, answer.allow);
   if (answer.status == 503) response.set(http::field::retry_after, "1");
-  response.keep_alive(keep_alive);
   response.body() = std::move(answer.text);
   response.prepare_payload();
   return response;
 }
+
+// RFC 9112, 7.1.1. Beast takes a line feed in quotes, where others see the end of the line.
+void check_chunk_extensions(std::uint64_t, beast::string_view extensions,
+                            beast::error_code& error) {
+  const auto is_control = [](char c) { return (c >= 0 && c < ' ' && c != '\t') || c == '\x7f'; };
+  if (std::any_of(extensions.begin(), extensions.end(), is_control)) {
+    error = http::error::bad_chunk_extension;
+  }
+}
+
+bool is_100_continue(beast::string_view expect) { return beast::iequals(expect, "100-continue"); }
 
 }  // namespace
 
@@ -91,7 +113,7 @@ void Connection::start() {
 
 void Connection::refuse() {
   asio::post(stream_.get_executor(), [self = shared_from_this()] {
-    self->respond({503, "too many connections\n"}, kPlainText, false);
+    self->respond({503, "too many connections\n"}, false);
   });
 }
 
@@ -110,65 +132,110 @@ void Connection::close() {
 void Connection::read() {
   if (site_.is_stopping) return drain();
   state_ = State::reading;
+  is_head_ = false;
+  stream_.expires_after(site_.options.client_timeout);
+  read_head();
+}
+
+void Connection::read_head() {
+  const auto bytes = [this] {
+    return std::string_view(static_cast<const char*>(buffer_.data().data()), buffer_.size());
+  };
+  while (bytes().starts_with("\r\n")) buffer_.consume(2);  // RFC 9112, 2.2
+  FoundHead head = find_head(bytes());
+  is_head_ = bytes().starts_with("HEAD ");
+  if (head.refusal.has_value()) return respond(std::move(*head.refusal), false);
+  if (head.size > 0) return parse_head(head.size);
+  stream_.async_read_some(buffer_.prepare(kHeadBytes),
+                          [self = shared_from_this()](Error error, std::size_t size) {
+                            self->buffer_.commit(size);
+                            error ? self->on_bad_read(error) : self->read_head();
+                          });
+}
+
+void Connection::parse_head(std::size_t size) {
+  const auto bytes = static_cast<char*>(buffer_.data().data());
+  // Of HTTP/1.2 and later, as if it were 1.1 (RFC 9110, 2.5), which is the last that Beast knows.
+  char& minor_version = bytes[std::string_view(bytes, size).find("\r\n") - 1];
+  if (minor_version > '1') minor_version = '1';
   parser_.emplace();
   parser_->header_limit(kHeadBytes);
   parser_->body_limit(site_.options.largest_body);
-  stream_.expires_after(site_.options.client_timeout);
-  http::async_read_header(
-      stream_, buffer_, *parser_,
-      [self = shared_from_this()](Error error, std::size_t) { self->read_body(error); });
+  parser_->on_chunk_header(check_chunk_extensions);
+  Error error;
+  buffer_.consume(parser_->put(asio::buffer(bytes, size), error));
+  if (error) return on_bad_read(error);
+  if (auto refusal = refusal_of_fields(parser_->get())) return respond(std::move(*refusal), false);
+  keep_alive_ = parser_->keep_alive();  // trailers of a body could change it
+  answer_ = answer_without_handler();
+  read_body();
 }
 
-void Connection::read_body(Error error) {
-  if (error) return on_bad_read(error);
-  if (beast::iequals(parser_->get()[http::field::expect], "100-continue")) {
-    parser_->get().erase(http::field::expect);
-    response_.emplace(http::status::continue_, 11);
-    return http::async_write(
-        stream_, *response_,
-        [self = shared_from_this()](Error failed, std::size_t) { self->read_body(failed); });
-  }
-  http::async_read(
-      stream_, buffer_, *parser_,
-      [self = shared_from_this()](Error failed, std::size_t) { self->on_read(failed); });
+// A client that asks whether to send its body is told at once; it may send none then.
+void Connection::read_body() {
+  if (parser_->is_done()) return on_read({});
+  const auto& fields = parser_->get();
+  if (fields.version() < 11 || !is_100_continue(fields[http::field::expect])) return read_content();
+  if (answer_.has_value()) return respond(std::move(*answer_), false);
+  response_.emplace(http::status::continue_, 11);
+  http::async_write(stream_, *response_, [self = shared_from_this()](Error error, std::size_t) {
+    error ? self->on_bad_read(error) : self->read_content();
+  });
+}
+
+void Connection::read_content() {
+  http::async_read(stream_, buffer_, *parser_,
+                   [self = shared_from_this()](Error error, std::size_t) { self->on_read(error); });
 }
 
 void Connection::on_read(Error error) {
   if (error) return on_bad_read(error);
   stream_.expires_never();
-  route();
+  answer_.has_value() ? respond(std::move(*answer_), keep_alive_) : enqueue();
 }
 
 void Connection::on_bad_read(Error error) {
   if (error == beast::error::timeout) site_.metrics.count_slow();
   const unsigned status = status_of(error);
   if (status == 0) return close();
-  respond({status, "bad request: " + error.message() + "\n"}, kPlainText, false);
+  respond({status, "bad request: " + error.message() + "\n"}, false);
 }
 
-void Connection::route() {
-  const auto& request = parser_->get();
-  const std::string_view target(request.target().data(), request.target().size());
-  const std::string_view path = target.substr(0, target.find('?'));
-  const bool is_health = path == "/healthz", is_metrics = path == "/metrics";
-  if (!is_health && !is_metrics && path != site_.options.path) {
-    return respond({404, "not found\n"}, kPlainText, request.keep_alive());
+// RFC 9110, 9, 15.5 and 15.6.
+std::optional<Answer> Connection::answer_without_handler() {
+  const auto& fields = parser_->get();
+  const http::verb method = fields.method();
+  if (method == http::verb::unknown || method == http::verb::connect) {
+    return Answer{501, "need GET, HEAD, POST or OPTIONS\n"};
   }
-  const http::verb method = is_health || is_metrics ? http::verb::get : http::verb::post;
-  if (request.method() != method) {
-    return respond({405, "need " + std::string(http::to_string(method)) + "\n"}, kPlainText,
-                   request.keep_alive());
+  const std::string_view path = path_of({fields.target().data(), fields.target().size()});
+  const bool is_all = path == "*", is_health = path == "/healthz", is_metrics = path == "/metrics";
+  if (!is_all && !is_health && !is_metrics && path != site_.options.path) {
+    return Answer{404, "not found\n"};
   }
-  if (is_health) {
-    const bool serves = !site_.is_stopping;
-    return respond({serves ? 200u : 503u, serves ? "ok\n" : "stopping\n"}, kPlainText,
-                   request.keep_alive());
+  const bool reports = is_health || is_metrics;
+  const std::string allow = is_all    ? "GET, HEAD, POST, OPTIONS"
+                            : reports ? "GET, HEAD, OPTIONS"
+                                      : "POST, OPTIONS";
+  if (method == http::verb::options) return Answer{200, "", allow};
+  const bool gets = method == http::verb::get || method == http::verb::head;
+  if (reports ? !gets : method != http::verb::post) {
+    return Answer{405, "need " + allow + "\n", allow};
   }
+  if (is_health) return site_.is_stopping ? Answer{503, "stopping\n"} : Answer{200, "ok\n"};
   if (is_metrics) {
-    return respond({200, site_.metrics.text(site_.queue.size(), site_.connections.size())},
-                   "text/plain; version=0.0.4", request.keep_alive());
+    return Answer{200, site_.metrics.text(site_.queue.size(), site_.connections.size()), "",
+                  "text/plain; version=0.0.4"};
   }
-  enqueue();
+  const auto coding = fields[http::field::content_encoding];
+  if (!coding.empty() && !beast::iequals(coding, "identity")) {
+    return Answer{415, "need a body without Content-Encoding\n"};
+  }
+  const auto expect = fields[http::field::expect];
+  if (fields.version() > 10 && !expect.empty() && !is_100_continue(expect)) {
+    return Answer{417, "need Expect: 100-continue, or none\n"};
+  }
+  return std::nullopt;
 }
 
 void Connection::enqueue() {
@@ -183,8 +250,8 @@ void Connection::enqueue() {
   const std::optional<RequestQueue::Ticket> ticket = site_.queue.push(request);
   if (!ticket.has_value()) {
     request.drop();
-    return respond({503, site_.is_stopping ? "stopping\n" : "too many requests wait\n"}, kPlainText,
-                   parser_->get().keep_alive());
+    return respond({503, site_.is_stopping ? "stopping\n" : "too many requests wait\n"},
+                   keep_alive_);
   }
   // An answer that is there already has been posted, and comes after this.
   state_ = State::waiting;
@@ -230,15 +297,20 @@ void Connection::on_readable() {
 void Connection::on_answer(Answer answer) {
   if (state_ != State::waiting) return;
   deadline_.cancel();
-  const bool is_handlers = answer.status == 200;
-  respond(std::move(answer), is_handlers ? site_.options.content_type : kPlainText,
-          parser_->get().keep_alive());
+  if (answer.status == 200) answer.content_type = site_.options.content_type;
+  respond(std::move(answer), keep_alive_);
 }
 
-void Connection::respond(Answer answer, const std::string& content_type, bool keep_alive) {
+void Connection::respond(Answer answer, bool keep_alive) {
   state_ = State::writing;
   site_.metrics.count_answer(answer.status);
-  response_ = make_response(std::move(answer), content_type, keep_alive && !site_.is_stopping);
+  response_ = make_response(std::move(answer));
+  response_->keep_alive(keep_alive && !site_.is_stopping);
+  // A client of HTTP/1.0 must be told.
+  if (response_->keep_alive() && parser_->get().version() < 11) {
+    response_->set(http::field::connection, "keep-alive");
+  }
+  if (is_head_) response_->body().clear();  // its length is told nevertheless
   stream_.expires_after(site_.options.client_timeout);
   http::async_write(stream_, *response_, [self = shared_from_this()](Error error, std::size_t) {
     self->on_written(error);

@@ -38,16 +38,19 @@ class Connection : public std::enable_shared_from_this<Connection> {
   enum class State { reading, waiting, writing, gone };
 
   void read();
-  void read_body(Error error);
+  void read_head();
+  void parse_head(std::size_t size);
+  void read_body();
+  void read_content();
   void on_read(Error error);
   void on_bad_read(Error error);
-  void route();
+  std::optional<Answer> answer_without_handler();
   void enqueue();
   void watch_deadline(Clock::time_point deadline);
   void watch_client();
   void on_readable();
   void on_answer(Answer answer);
-  void respond(Answer answer, const std::string& content_type, bool keep_alive);
+  void respond(Answer answer, bool keep_alive);
   void on_written(Error error);
   void drain();
   void close();
@@ -58,6 +61,9 @@ class Connection : public std::enable_shared_from_this<Connection> {
   boost::beast::flat_buffer buffer_;
   std::optional<boost::beast::http::request_parser<boost::beast::http::string_body>> parser_;
   std::optional<Response> response_;
+  std::optional<Answer> answer_;  ///< that the head alone decides
+  bool is_head_ = false;          ///< the answer has no body
+  bool keep_alive_ = false;
   State state_ = State::reading;
   RequestQueue::Ticket ticket_ = 0;  ///< while it waits
   bool is_watching_ = false;         ///< the socket will tell when there is something to read
