@@ -3,6 +3,7 @@
 
 #include "dynet/globals.h"
 #include "dynet_like/core/errors.h"
+#include "dynet_like/core/nearest_names.h"
 #include "dynet_like/io/text_model.h"
 
 namespace dynet {
@@ -75,13 +76,17 @@ void TextFileLoader::populate(ParameterCollection& model, const std::string& key
 
 TextModelEntry TextFileLoader::find(bool is_table, const std::string& key) const {
   TextModelReader reader(filename_);
+  std::vector<std::string> names;
   while (reader.next()) {
     if (reader.header().is_table != is_table) continue;
     if (key.empty() || reader.header().name == path_of(key)) return reader.read();
+    names.push_back(reader.header().name);
   }
+  const std::vector<std::string_view> views(names.begin(), names.end());
   throw FileError(filename_, std::string("[TextFileLoader] need ") +
                                  (is_table ? "#LookupParameter# " : "#Parameter# ") +
-                                 (key.empty() ? "" : path_of(key)) + "; got none");
+                                 (key.empty() ? "" : path_of(key)) + "; got none" +
+                                 dynet_like::detail::nearest_names_text(path_of(key), views));
 }
 
 void TextFileLoader::populate(Parameter& param, const std::string& key) {

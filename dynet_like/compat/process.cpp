@@ -9,6 +9,7 @@
 #include "dynet/model.h"
 #include "dynet_like/compat/profile.h"
 #include "dynet_like/core/errors.h"
+#include "dynet_like/core/nearest_names.h"
 
 namespace dynet {
 
@@ -199,7 +200,10 @@ const Option& find_option(const std::string& name) {
   for (const Option& option : kOptions) {
     if (option.name == name) return option;
   }
-  throw dynet_like::UsageError("[dynet::initialize] need a known option; got --dynet-" + name);
+  std::vector<std::string_view> names;
+  for (const Option& option : kOptions) names.push_back(option.name);
+  throw dynet_like::UsageError("[dynet::initialize] need a known option; got --dynet-" + name +
+                               dynet_like::detail::nearest_names_text(name, names));
 }
 
 }  // namespace

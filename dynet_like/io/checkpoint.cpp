@@ -13,6 +13,7 @@
 
 #include "dynet_like/core/errors.h"
 #include "dynet_like/core/memory.h"
+#include "dynet_like/core/nearest_names.h"
 #include "dynet_like/io/safetensors_header.h"
 #include "dynet_like/io/tensor_file.h"
 
@@ -135,7 +136,11 @@ struct LoadedTensors {
     const std::size_t slash = std::min(rest.find('/'), rest.size());
     auto parameter = collection.find(rest.substr(slash));
     if (parameter == nullptr) {
-      tensor_file::fail(path, "moments of the collection's parameters", shown(name));
+      std::vector<std::string_view> names;
+      const auto storages = collection.storages();
+      for (const auto& storage : storages) names.push_back(storage->name);
+      tensor_file::fail(path, "moments of the collection's parameters",
+                        shown(name) + nearest_names_text(rest.substr(slash), names));
     }
     memory.emplace_back(parameter->size() * size_of(parameter->dtype));
     Tensor values(parameter->dim, parameter->dtype, memory.back().data());
@@ -225,8 +230,9 @@ double number_of(const Metadata& metadata, const std::string& key) {
   const std::string text = found == metadata.end() ? "" : found->second;
   const std::optional<double> number = parse<double>(text);
   if (!number) {
-    throw UsageError(fmt::format("[number_of] need a number under {}; got {}", shown(key),
-                                 found == metadata.end() ? "no such key" : shown(text)));
+    throw UsageError(fmt::format(
+        "[number_of] need a number under {}; got {}", shown(key),
+        found == metadata.end() ? "no such key" + nearest_keys_text(key, metadata) : shown(text)));
   }
   return *number;
 }

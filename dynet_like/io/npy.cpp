@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <limits>
 #include <optional>
 #include <utility>
 
@@ -109,13 +110,16 @@ class HeaderParser {
 
   void read_type() {
     skip_blanks();
-    if (text_.starts_with('[')) fail("elements that are plain numbers", text_);
+    if (text_.starts_with('[')) fail("elements that are no records", text_);
     const std::string_view type = quoted();
+    header_.dtype = type;
     for (const auto& [numpy, name] : kTypes) {
       if (type == numpy) header_.dtype = name;
     }
-    if (type.starts_with('>')) fail("little-endian numbers", type);
-    if (header_.dtype.empty()) fail("a type such as '<f4' or '<f8'", type);
+    if (type.empty() || safetensors_item_size(type) > 0)
+      fail("a type such as '<f4' or '<f8'", type);
+    const std::optional<TextType> text = text_type(type);
+    header_.item_bytes = text ? text->bytes : safetensors_item_size(header_.dtype);
   }
 
   void read_shape() {
@@ -143,7 +147,28 @@ class HeaderParser {
   Header header_;
 };
 
+// Whether an array of this shape has so many bytes.
+bool is_shape_of(std::span<const std::uint64_t> shape, std::uint64_t item_bytes,
+                 std::uint64_t bytes) {
+  std::uint64_t count = item_bytes;
+  for (const std::uint64_t size : shape) {
+    if (size != 0 && count > std::numeric_limits<std::uint64_t>::max() / size) return false;
+    count *= size;
+  }
+  return count == bytes;
+}
+
 }  // namespace
+
+std::optional<TextType> text_type(std::string_view dtype) {
+  const bool is_unicode = dtype.starts_with("<U");
+  if (!is_unicode && !dtype.starts_with("|S")) return std::nullopt;
+  std::uint32_t length = 0;
+  const char* const end = dtype.data() + dtype.size();
+  const auto [stop, error] = std::from_chars(dtype.data() + 2, end, length);
+  if (error != std::errc{} || stop != end || length == 0) return std::nullopt;
+  return TextType{length * (is_unicode ? std::size_t{4} : 1), is_unicode};
+}
 
 Header parse_header(std::span<const std::byte> bytes, const std::string& file,
                     const std::string& array) {
@@ -166,9 +191,9 @@ Header parse_header(std::span<const std::byte> bytes, const std::string& file,
   }
   Header header = HeaderParser(text.substr(begin, length), file, array).parse();
   header.data_begin = begin + length;
-  const auto need = safetensors::byte_count({"", header.dtype, header.shape, {}});
-  if (need != text.size() - header.data_begin) {
-    messages.fail(fmt::format("a shape that is one of {} bytes", text.size() - header.data_begin),
+  const std::size_t size = text.size() - header.data_begin;
+  if (header.item_bytes > 0 && !is_shape_of(header.shape, header.item_bytes, size)) {
+    messages.fail(fmt::format("a shape that is one of {} bytes", size),
                   fmt::format("{} of ({})", header.dtype, fmt::join(header.shape, ", ")));
   }
   return header;

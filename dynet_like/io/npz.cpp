@@ -2,6 +2,7 @@
 #include "dynet_like/io/npz.h"
 
 #include <algorithm>
+#include <cstring>
 #include <set>
 #include <string_view>
 #include <utility>
@@ -9,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "dynet_like/core/errors.h"
+#include "dynet_like/core/nearest_names.h"
 #include "dynet_like/core/text.h"
 #include "dynet_like/io/atomic_file.h"
 #include "dynet_like/io/input_file.h"
@@ -47,6 +49,21 @@ void check_names(std::span<const TensorEntry> entries) {
                       kNameLimit, quoted_text(entry.name), good ? " twice" : ""));
     }
   }
+}
+
+/// Code points of 32 bits in UTF-8 (RFC 3629); U+FFFD for what is none.
+std::string utf8_of(std::string_view text) {
+  std::string result;
+  for (; !text.empty(); text.remove_prefix(sizeof(std::uint32_t))) {
+    std::uint32_t code = 0;
+    std::memcpy(&code, text.data(), sizeof(code));
+    if (code > 0x10FFFF || (code >= 0xD800 && code < 0xE000)) code = 0xFFFD;
+    const int more = code < 0x80 ? 0 : code < 0x800 ? 1 : code < 0x10000 ? 2 : 3;
+    constexpr std::uint32_t kFirst[] = {0, 0xC0, 0xE0, 0xF0};
+    result += static_cast<char>(kFirst[more] | code >> (6 * more));
+    for (int i = more; i-- > 0;) result += static_cast<char>(0x80 | (code >> (6 * i) & 0x3F));
+  }
+  return result;
 }
 
 }  // namespace
@@ -88,14 +105,32 @@ NumpyFile NumpyFile::parse(std::vector<std::byte> bytes, const std::string& name
 void NumpyFile::add(const std::string& name, std::span<const std::byte> bytes) {
   npy::Header header = npy::parse_header(bytes, this->name(), name);
   bytes = bytes.subspan(header.data_begin);
-  if (header.column_major && header.shape.size() > 1) {
+  if (header.column_major && header.shape.size() > 1 && header.item_bytes > 0) {
     std::vector<std::byte>& copy = storage_.emplace_back(bytes.size());
-    reorder(header.shape, safetensors_item_size(header.dtype), bytes.data(), copy.data(),
-            ElementOrder::row_major);
+    reorder(header.shape, header.item_bytes, bytes.data(), copy.data(), ElementOrder::row_major);
     bytes = copy;
   }
   index_.emplace(name, entries_.size());
   entries_.push_back({name, std::move(header.dtype), std::move(header.shape), bytes});
+}
+
+std::vector<std::string> NumpyFile::texts(const std::string& name) const {
+  const TensorEntry* const entry = find(name);
+  const auto type = entry == nullptr ? std::nullopt : npy::text_type(entry->dtype);
+  if (!type) {
+    throw FileError(this->name(),
+                    fmt::format("[npz] need an array of texts named {}; got {}", quoted_text(name),
+                                entry == nullptr ? "none" + nearest_keys_text(name, index_)
+                                                 : "one of " + quoted_text(entry->dtype)));
+  }
+  std::vector<std::string> texts;
+  for (auto bytes = entry->bytes; !bytes.empty(); bytes = bytes.subspan(type->bytes)) {
+    std::string& text =
+        texts.emplace_back(reinterpret_cast<const char*>(bytes.data()), type->bytes);
+    if (type->is_unicode) text = utf8_of(text);
+    text.resize(text.find_last_not_of('\0') + 1);
+  }
+  return texts;
 }
 
 void write_npz(const std::filesystem::path& path, std::span<const TensorEntry> entries) {

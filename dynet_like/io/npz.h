@@ -18,15 +18,21 @@ inline constexpr std::uint64_t kMaxInflatedBytes = std::uint64_t{1} << 32;
 
 /// The arrays of a file of numpy, all of them row-major, whatever they are in the file. Of an .npz
 /// file they have the names that savez was given ("arr_0" without); that of an .npy file has none.
+/// Arrays other than of little-endian numbers, truths and texts have numpy's name of their type,
+/// such as "|O" for objects, and their bytes as they are in the file.
 class NumpyFile : public TensorEntries {
  public:
   /// Reads a file of either kind: which one its first bytes say. Throws FileError if it cannot be
-  /// read, is damaged, or has arrays other than of little-endian numbers or truths.
+  /// read, is damaged, or has records.
   static NumpyFile read(const std::filesystem::path& path,
                         std::uint64_t max_inflated_bytes = kMaxInflatedBytes);
   /// The same for bytes in memory; `name` stands for the file in messages.
   static NumpyFile parse(std::vector<std::byte> bytes, const std::string& name,
                          std::uint64_t max_inflated_bytes = kMaxInflatedBytes);
+
+  /// The elements of an array of texts, such as words beside their vectors: "<U5" in UTF-8, "|S5"
+  /// as they are. Throws FileError if there is no such array, or one of other elements.
+  std::vector<std::string> texts(const std::string& name) const;
 
  private:
   using TensorEntries::TensorEntries;

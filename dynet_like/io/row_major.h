@@ -3,14 +3,36 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <numeric>
 #include <span>
 
 namespace dynet_like::detail {
 
 enum class ElementOrder { row_major, column_major };
 
-/// Copies an array of elements of 1, 2, 4 or 8 bytes into one of the order `to_order` from one of
-/// the other order.
+/// Calls visit(row_major, column_major) with the places of every element of an array in both
+/// orders. It goes along the last dimension, which is dense on one side.
+template <class Visit>
+void for_each_place(std::span<const std::uint64_t> shape, const Visit& visit) {
+  const auto outer = shape.first(shape.empty() ? 0 : shape.size() - 1);
+  const std::uint64_t length = shape.empty() ? 1 : shape.back();
+  const std::uint64_t runs =
+      std::accumulate(outer.begin(), outer.end(), std::uint64_t{1}, std::multiplies<>());
+  for (std::uint64_t run = 0; run < runs; ++run) {
+    // A run is the elements along the last dimension; the others' indices follow from its number.
+    std::uint64_t place = 0, rest = run, stride = runs;
+    for (std::size_t i = outer.size(); i-- > 0;) {
+      stride /= outer[i];
+      place += rest % outer[i] * stride;
+      rest /= outer[i];
+    }
+    for (std::uint64_t i = 0; i < length; ++i) visit(run * length + i, place + i * runs);
+  }
+}
+
+/// Copies an array of elements of so many bytes into one of the order `to_order` from one of the
+/// other order.
 void reorder(std::span<const std::uint64_t> shape, std::size_t item_bytes, const std::byte* from,
              std::byte* to, ElementOrder to_order);
 

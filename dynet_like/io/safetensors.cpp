@@ -101,7 +101,9 @@ SafetensorsFile SafetensorsFile::read(const std::filesystem::path& path) {
   input.read(std::as_writable_bytes(std::span(text)));
   const std::uint64_t data_size = size - kPrefix - text.size();
   Header header = safetensors::parse_header(text, data_size, name);
-  return {name, input.read(data_size), 0, std::move(header)};
+  std::vector<std::byte> data = input.read(data_size);
+  safetensors::check_data(header, data, name);
+  return {name, std::move(data), 0, std::move(header)};
 }
 
 SafetensorsFile SafetensorsFile::parse(std::vector<std::byte> bytes, const std::string& name) {
@@ -109,6 +111,7 @@ SafetensorsFile SafetensorsFile::parse(std::vector<std::byte> bytes, const std::
   const std::size_t data_begin = kPrefix + length;
   const std::string_view text(reinterpret_cast<const char*>(bytes.data()) + kPrefix, length);
   Header header = safetensors::parse_header(text, bytes.size() - data_begin, name);
+  safetensors::check_data(header, std::span(bytes).subspan(data_begin), name);
   return {name, std::move(bytes), data_begin, std::move(header)};
 }
 

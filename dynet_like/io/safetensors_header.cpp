@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <limits>
+#include <map>
 #include <tuple>
 #include <utility>
 
@@ -12,32 +13,28 @@
 #include <nlohmann/json.hpp>
 
 #include "dynet_like/core/errors.h"
+#include "dynet_like/io/checksum.h"
 
 namespace dynet_like {
 
-std::size_t safetensors_item_size(std::string_view dtype) {
-  static constexpr std::array<std::pair<std::string_view, std::size_t>, 15> kSizes = {{
-      {"BOOL", 1},
-      {"U8", 1},
-      {"I8", 1},
-      {"F8_E5M2", 1},
-      {"F8_E4M3", 1},
-      {"I16", 2},
-      {"U16", 2},
-      {"F16", 2},
-      {"BF16", 2},
-      {"I32", 4},
-      {"U32", 4},
-      {"F32", 4},
-      {"I64", 8},
-      {"U64", 8},
-      {"F64", 8},
+namespace {
+
+/// 0 for a name that is not known.
+std::size_t item_bits(std::string_view dtype) {
+  static constexpr std::array<std::pair<std::string_view, std::size_t>, 20> kBits = {{
+      {"F4", 4},   {"F6_E2M3", 6}, {"F6_E3M2", 6}, {"BOOL", 8},    {"U8", 8},
+      {"I8", 8},   {"F8_E5M2", 8}, {"F8_E4M3", 8}, {"F8_E8M0", 8}, {"I16", 16},
+      {"U16", 16}, {"F16", 16},    {"BF16", 16},   {"I32", 32},    {"U32", 32},
+      {"F32", 32}, {"C64", 64},    {"F64", 64},    {"I64", 64},    {"U64", 64},
   }};
-  for (const auto& [name, size] : kSizes) {
-    if (name == dtype) return size;
-  }
-  return 0;
+  const auto found = std::find_if(kBits.begin(), kBits.end(),
+                                  [&](const auto& known) { return known.first == dtype; });
+  return found == kBits.end() ? 0 : found->second;
 }
+
+}  // namespace
+
+std::size_t safetensors_item_size(std::string_view dtype) { return item_bits(dtype) / 8; }
 
 namespace safetensors {
 
@@ -45,6 +42,15 @@ namespace {
 
 constexpr std::size_t kAlignment = 8;
 constexpr const char* kMetadata = "__metadata__";
+// Of the header with zeros in the place of its own digits, and of the data. There are two, so that
+// one damaged key does not hide that there are checksums.
+constexpr const char* kHeaderChecksum = "dynet_like.header_crc32";
+constexpr const char* kDataChecksum = "dynet_like.data_crc32";
+constexpr std::string_view kNoDigits = "00000000";
+constexpr const char* kDamaged =
+    ": the file is damaged (a program that writes other tensors must leave the checksums out)";
+
+using detail::checksum;
 
 // What the header says of one tensor.
 struct Claim {
@@ -54,7 +60,7 @@ struct Claim {
 };
 
 // Reads the header's JSON as a stream of events, so that no nesting but the format's is followed
-// and nothing is stored that the format does not know.
+// and nothing is stored that the format does not know: values of unknown keys are skipped.
 class HeaderReader final : public nlohmann::json::json_sax_t {
  public:
   explicit HeaderReader(const std::string& file) : file_(file) {}
@@ -62,13 +68,21 @@ class HeaderReader final : public nlohmann::json::json_sax_t {
   std::vector<Claim>& claims() { return claims_; }
   std::map<std::string, std::string>& metadata() { return metadata_; }
 
-  bool null() override { return refuse("null"); }
-  bool boolean(bool value) override { return refuse(value ? "true" : "false"); }
-  bool number_integer(number_integer_t value) override { return refuse(fmt::to_string(value)); }
-  bool number_float(number_float_t, const string_t& text) override { return refuse(shown(text)); }
-  bool binary(binary_t&) override { return refuse("binary data"); }
+  bool null() override {
+    if (place_ == Place::top && key_ == kMetadata) return true;  // as good as none
+    return skip() || refuse("null");
+  }
+  bool boolean(bool value) override { return skip() || refuse(value ? "true" : "false"); }
+  bool number_integer(number_integer_t value) override {
+    return skip() || refuse(fmt::to_string(value));
+  }
+  bool number_float(number_float_t, const string_t& text) override {
+    return skip() || refuse(shown(text));
+  }
+  bool binary(binary_t&) override { return skip() || refuse("binary data"); }
 
   bool number_unsigned(number_unsigned_t value) override {
+    if (skip()) return true;
     if (place_ != Place::shape && place_ != Place::offsets) return refuse(fmt::to_string(value));
     const bool shape = place_ == Place::shape;
     auto& numbers = shape ? claims_.back().entry.shape : claims_.back().offsets;
@@ -78,6 +92,7 @@ class HeaderReader final : public nlohmann::json::json_sax_t {
   }
 
   bool string(string_t& value) override {
+    if (skip()) return true;
     if (place_ == Place::metadata) {
       metadata_[key_] = value;
     } else if (place_ == Place::tensor && key_ == "dtype") {
@@ -89,6 +104,7 @@ class HeaderReader final : public nlohmann::json::json_sax_t {
   }
 
   bool start_object(std::size_t) override {
+    if (skip(1)) return true;
     if (place_ == Place::start) {
       place_ = Place::top;
     } else if (place_ == Place::top) {
@@ -101,6 +117,7 @@ class HeaderReader final : public nlohmann::json::json_sax_t {
   }
 
   bool key(string_t& name) override {
+    if (place_ == Place::unknown) return true;
     if (place_ == Place::metadata && metadata_.contains(name)) {
       fail(file_, "unique keys in the metadata", shown(name) + " twice");
     }
@@ -113,6 +130,7 @@ class HeaderReader final : public nlohmann::json::json_sax_t {
   }
 
   bool end_object() override {
+    if (skip(-1)) return true;
     if (place_ == Place::tensor) {
       const Claim& claim = claims_.back();
       if (!claim.has_dtype || !claim.has_shape || !claim.has_offsets) {
@@ -124,12 +142,14 @@ class HeaderReader final : public nlohmann::json::json_sax_t {
   }
 
   bool start_array(std::size_t) override {
+    if (skip(1)) return true;
     if (place_ != Place::tensor || key_ == "dtype") return refuse("an array");
     place_ = key_ == "shape" ? Place::shape : Place::offsets;
     return true;
   }
 
   bool end_array() override {
+    if (skip(-1)) return true;
     const std::size_t count = claims_.back().offsets.size();
     if (place_ == Place::offsets && count != 2) return refuse(fmt::format("{} numbers", count));
     place_ = Place::tensor;
@@ -146,7 +166,16 @@ class HeaderReader final : public nlohmann::json::json_sax_t {
   }
 
  private:
-  enum class Place { start, top, metadata, tensor, shape, offsets, end };
+  enum class Place { start, top, metadata, tensor, shape, offsets, unknown, end };
+
+  // Whether this is the value of an unknown key, or a part of it. Brackets make it deeper or less
+  // deep; outside of all of them it ends.
+  bool skip(int deeper = 0) {
+    if (place_ != Place::unknown) return false;
+    depth_ += deeper;
+    if (depth_ == 0) place_ = Place::tensor;
+    return true;
+  }
 
   void mark(const std::string& key) {
     Claim& claim = claims_.back();
@@ -154,7 +183,10 @@ class HeaderReader final : public nlohmann::json::json_sax_t {
     if (key == "dtype") known = &claim.has_dtype;
     if (key == "shape") known = &claim.has_shape;
     if (key == "data_offsets") known = &claim.has_offsets;
-    if (known == nullptr) fail(file_, "dtype, shape or data_offsets" + of_tensor(), shown(key));
+    if (known == nullptr) {
+      place_ = Place::unknown;
+      return;
+    }
     if (std::exchange(*known, true)) {
       fail(file_, "unique keys" + of_tensor(), shown(key) + " twice");
     }
@@ -175,6 +207,7 @@ class HeaderReader final : public nlohmann::json::json_sax_t {
 
   const std::string& file_;
   Place place_ = Place::start;
+  int depth_ = 0;  // of brackets in the value of an unknown key
   std::string key_;
   bool has_metadata_ = false;
   std::vector<Claim> claims_;
@@ -192,10 +225,14 @@ HeaderReader read_json(std::string_view text, const std::string& file) {
   return reader;
 }
 
+std::string number_text(const std::optional<std::uint64_t>& bytes) {
+  return bytes ? fmt::to_string(*bytes) : "a whole number below 2^64 of";
+}
+
 void check_claim(const Claim& claim, std::uint64_t data_size, const std::string& file) {
   const TensorEntry& entry = claim.entry;
   const std::string of = " of " + shown(entry.name);
-  if (safetensors_item_size(entry.dtype) == 0) fail(file, "a known dtype" + of, shown(entry.dtype));
+  if (item_bits(entry.dtype) == 0) fail(file, "a known dtype" + of, shown(entry.dtype));
   const std::uint64_t begin = claim.offsets[0], end = claim.offsets[1];
   if (begin > end || end > data_size) {
     fail(file, fmt::format("data_offsets{} that rise and end by byte {}", of, data_size),
@@ -204,8 +241,8 @@ void check_claim(const Claim& claim, std::uint64_t data_size, const std::string&
   const std::optional<std::uint64_t> need = byte_count(entry);
   if (need != end - begin) {
     fail(file,
-         fmt::format("{} bytes for {} [{}]{}", need ? fmt::to_string(*need) : "2^64 or more",
-                     entry.dtype, fmt::join(entry.shape, ", "), of),
+         fmt::format("{} bytes for {} [{}]{}", number_text(need), entry.dtype,
+                     fmt::join(entry.shape, ", "), of),
          fmt::format("{} bytes", end - begin));
   }
 }
@@ -231,7 +268,7 @@ void check_for_writing(const TensorEntry& entry) {
   const std::string of = " of " + shown(entry.name);
   const std::optional<std::uint64_t> need = byte_count(entry);
   if (entry.name == kMetadata) throw UsageError("[save] need another name; got " + entry.name);
-  if (safetensors_item_size(entry.dtype) == 0) {
+  if (item_bits(entry.dtype) == 0) {
     throw UsageError("[save] need a known dtype" + of + "; got " + shown(entry.dtype));
   }
   if (entry.shape.size() > kRankLimit) {
@@ -239,9 +276,9 @@ void check_for_writing(const TensorEntry& entry) {
                                  entry.shape.size()));
   }
   if (need != entry.bytes.size()) {
-    throw UsageError(fmt::format("[save] need {} bytes for {} [{}]{}; got {}",
-                                 need ? fmt::to_string(*need) : "2^64 or more", entry.dtype,
-                                 fmt::join(entry.shape, ", "), of, entry.bytes.size()));
+    throw UsageError(fmt::format("[save] need {} bytes for {} [{}]{}; got {}", number_text(need),
+                                 entry.dtype, fmt::join(entry.shape, ", "), of,
+                                 entry.bytes.size()));
   }
 }
 
@@ -254,25 +291,56 @@ std::string json_text(const std::string& text) {
   }
 }
 
-std::string metadata_text(const std::map<std::string, std::string>& metadata) {
-  std::vector<std::string> pairs;
-  pairs.reserve(metadata.size());
+std::string metadata_text(std::span<const TensorEntry* const> entries,
+                          const std::map<std::string, std::string>& metadata) {
+  std::uint32_t data = 0;
+  for (const TensorEntry* entry : entries) data = checksum(entry->bytes, data);
+  std::vector<std::string> pairs = {
+      fmt::format(R"("{}":"{}")", kHeaderChecksum, kNoDigits),
+      fmt::format(R"("{}":"{}")", kDataChecksum, detail::checksum_text(data))};
   for (const auto& [key, value] : metadata) {
+    if (key == kHeaderChecksum || key == kDataChecksum) {
+      throw UsageError("[save] need other keys of metadata than the file's own; got " + key);
+    }
     pairs.push_back(json_text(key) + ":" + json_text(value));
   }
   return fmt::format("\"{}\":{{{}}}", kMetadata, fmt::join(pairs, ","));
+}
+
+// Takes the checksums out of the metadata. The header's is that of its bytes, names and shapes too.
+std::optional<std::uint32_t> take_checksums(std::string_view text,
+                                            std::map<std::string, std::string>& metadata,
+                                            const std::string& file) {
+  const auto own = metadata.extract(kHeaderChecksum), data = metadata.extract(kDataChecksum);
+  if (own.empty() && data.empty()) return std::nullopt;  // a file of another program
+  const std::string start = fmt::format("\"{}\":\"", kHeaderChecksum);
+  const std::size_t place = text.find(start) + start.size();
+  if (own.empty() || data.empty() || place < start.size() ||
+      text.size() - place < kNoDigits.size()) {
+    fail(file, fmt::format("both {} and {} in the metadata", kHeaderChecksum, kDataChecksum),
+         "one: the file is damaged");
+  }
+  const std::string_view rest = text.substr(place + kNoDigits.size());
+  const std::uint32_t sum = checksum(rest, checksum(kNoDigits, checksum(text.substr(0, place))));
+  const auto said = detail::parse_checksum(data.mapped());
+  if (!said || detail::parse_checksum(own.mapped()) != sum) {
+    fail(file, "a header with the checksum " + shown(own.mapped()),
+         detail::checksum_text(sum) + kDamaged);
+  }
+  return said;
 }
 
 }  // namespace
 
 Header parse_header(std::string_view text, std::uint64_t data_size, const std::string& file) {
   HeaderReader reader = read_json(text, file);
+  Header header;
+  header.data_checksum = take_checksums(text, reader.metadata(), file);
   std::vector<Claim>& claims = reader.claims();
   for (const Claim& claim : claims) check_claim(claim, data_size, file);
   std::sort(claims.begin(), claims.end(), [](const Claim& a, const Claim& b) {
     return std::tie(a.offsets, a.entry.name) < std::tie(b.offsets, b.entry.name);
   });
-  Header header;
   for (std::size_t i = 0; i < claims.size(); ++i) {
     const std::string& name = claims[i].entry.name;
     if (!header.index.emplace(name, i).second) fail(file, "unique names", shown(name) + " twice");
@@ -286,10 +354,18 @@ Header parse_header(std::string_view text, std::uint64_t data_size, const std::s
   return header;
 }
 
+void check_data(const Header& header, std::span<const std::byte> data, const std::string& file) {
+  if (!header.data_checksum) return;
+  const std::uint32_t sum = checksum(data);
+  if (sum == *header.data_checksum) return;
+  fail(file, "data with the checksum " + detail::checksum_text(*header.data_checksum),
+       detail::checksum_text(sum) + kDamaged);
+}
+
 std::string header_text(std::span<const TensorEntry* const> entries,
                         const std::map<std::string, std::string>& metadata) {
-  std::vector<std::string> items;
-  if (!metadata.empty()) items.push_back(metadata_text(metadata));
+  std::vector<std::string> items = {metadata_text(entries, metadata)};
+  const std::size_t digits = 1 + items[0].find(kNoDigits);  // behind the first bracket
   std::uint64_t offset = 0;
   for (const TensorEntry* entry : entries) {
     check_for_writing(*entry);
@@ -300,6 +376,7 @@ std::string header_text(std::span<const TensorEntry* const> entries,
   }
   std::string text = fmt::format("{{{}}}", fmt::join(items, ","));
   text.resize((text.size() + kAlignment - 1) / kAlignment * kAlignment, ' ');
+  text.replace(digits, kNoDigits.size(), detail::checksum_text(checksum(text)));
   if (text.size() > kHeaderLimit) {
     throw UsageError(
         fmt::format("[save] need a header of at most {} bytes; got {}", kHeaderLimit, text.size()));
@@ -308,12 +385,14 @@ std::string header_text(std::span<const TensorEntry* const> entries,
 }
 
 std::optional<std::uint64_t> byte_count(const TensorEntry& entry) {
-  std::uint64_t count = safetensors_item_size(entry.dtype);
+  const std::size_t bits = item_bits(entry.dtype), parts = bits % 8 == 0 ? 1 : 8;  // of a byte
+  std::uint64_t count = bits * parts / 8;
   for (const std::uint64_t size : entry.shape) {
     if (size != 0 && count > std::numeric_limits<std::uint64_t>::max() / size) return {};
     count *= size;
   }
-  return count;
+  if (count % parts != 0) return {};
+  return count / parts;
 }
 
 std::string shown(std::string_view text) {

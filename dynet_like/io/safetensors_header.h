@@ -22,18 +22,24 @@ struct Header {
   std::vector<TensorEntry> entries;
   std::vector<std::size_t> begins;  ///< Where each entry's bytes begin in the data.
   std::map<std::string, std::size_t, std::less<>> index;
-  std::map<std::string, std::string> metadata;
+  std::map<std::string, std::string> metadata;  ///< without the checksums
+  std::optional<std::uint32_t> data_checksum;   ///< if a file has one
 };
 
-/// Throws FileError unless the header is right in every respect for `data_size` bytes of data.
+/// Throws FileError unless the header is right in every respect for `data_size` bytes of data, and
+/// has the checksum that it says, if it says one.
 Header parse_header(std::string_view text, std::uint64_t data_size, const std::string& file);
 
-/// The header for tensors whose data follow each other in this order, padded to 8 bytes. Throws
-/// UsageError for what the format does not allow.
+/// Throws FileError unless the data have the checksum that the header says, if it says one.
+void check_data(const Header& header, std::span<const std::byte> data, const std::string& file);
+
+/// The header for tensors whose data follow each other in this order, with the checksums of both,
+/// padded to 8 bytes. Throws UsageError for what the format does not allow.
 std::string header_text(std::span<const TensorEntry* const> entries,
                         const std::map<std::string, std::string>& metadata);
 
-/// Bytes of a tensor of this dtype and shape; nothing if they are 2^64 or more.
+/// Bytes of a tensor of this dtype and shape; nothing if they are 2^64 bits or more, or no whole
+/// number.
 std::optional<std::uint64_t> byte_count(const TensorEntry& entry);
 
 /// Text in quotes for a message, cut and without control characters.

@@ -3,12 +3,17 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <limits>
 #include <set>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include "dynet_like/core/errors.h"
+#include "dynet_like/core/nearest_names.h"
 #include "dynet_like/io/row_major.h"
 #include "dynet_like/io/safetensors_header.h"
 
@@ -53,10 +58,40 @@ void copy(const NamedTensor& tensor, const std::byte* from, std::byte* to, Eleme
   }
 }
 
+bool is_half(const TensorEntry& entry) { return entry.dtype == "F16" || entry.dtype == "BF16"; }
+
+// A number of 16 bits, IEEE 754's or the first half of a float; a float has all of their values.
+float half_value(std::uint16_t bits, bool is_brain_float) {
+  if (is_brain_float) return std::bit_cast<float>(std::uint32_t{bits} << 16);
+  const int exponent = bits >> 10 & 31, fraction = bits & 1023;
+  float value = std::ldexp(static_cast<float>(fraction + (exponent > 0 ? 1024 : 0)),
+                           std::max(exponent, 1) - 25);
+  if (exponent == 31) {
+    using Limits = std::numeric_limits<float>;
+    value = fraction == 0 ? Limits::infinity() : Limits::quiet_NaN();
+  }
+  return std::copysign(value, bits >> 15 == 0 ? 1.0f : -1.0f);
+}
+
+// Fills a tensor with what a file has in 16 bits a number.
+void widen(const TensorEntry& entry, const NamedTensor& tensor) {
+  const Rows rows(tensor);
+  const std::size_t size = tensor.values.d.size() / rows.count;
+  Tensor values = tensor.values;
+  const bool is_brain_float = entry.dtype == "BF16";
+  for (std::size_t i = 0; i < rows.count; ++i) {
+    for_each_place(rows.shape(), [&](std::uint64_t row_major, std::uint64_t column_major) {
+      std::uint16_t bits = 0;
+      std::memcpy(&bits, entry.bytes.data() + (i * size + row_major) * sizeof(bits), sizeof(bits));
+      values.set(i * size + column_major, half_value(bits, is_brain_float));
+    });
+  }
+}
+
 void check_shape(const std::string& path, const TensorEntry& entry, const NamedTensor& tensor) {
   const auto dtype = safetensors_name(tensor.values.dtype());
   const std::vector<std::uint64_t> shape = file_shape(tensor);
-  if (entry.dtype == dtype && entry.shape == shape) return;
+  if ((entry.dtype == dtype || is_half(entry)) && entry.shape == shape) return;
   fail(path, fmt::format("{} [{}] for {}", dtype, fmt::join(shape, ", "), shown(tensor.name)),
        fmt::format("{} [{}]", entry.dtype, fmt::join(entry.shape, ", ")));
 }
@@ -110,8 +145,10 @@ void check(const TensorEntries& file, std::span<const NamedTensor> tensors, bool
     if (!known) extra.push_back(entry.name);
   }
   if (!missing.empty()) {
-    const std::string unknown =
-        extra.empty() ? "" : fmt::format(", with no parameter for {}", names_text(extra));
+    const std::string unknown = extra.empty()
+                                    ? ""
+                                    : fmt::format(", {} of them with no parameter{}", extra.size(),
+                                                  nearest_names_text(missing[0], extra));
     fail(file.name(), "tensors named " + names_text(missing),
          fmt::format("{} others{}", file.entries().size(), unknown));
   }
@@ -124,8 +161,13 @@ void check(const TensorEntries& file, std::span<const NamedTensor> tensors, bool
 
 void read(const TensorEntries& file, std::span<const NamedTensor> tensors) {
   for (const NamedTensor& tensor : tensors) {
-    const std::byte* from = file.find(tensor.name)->bytes.data();
-    copy(tensor, from, static_cast<std::byte*>(tensor.values.data()), ElementOrder::column_major);
+    const TensorEntry& entry = *file.find(tensor.name);
+    if (is_half(entry)) {
+      widen(entry, tensor);
+    } else {
+      copy(tensor, entry.bytes.data(), static_cast<std::byte*>(tensor.values.data()),
+           ElementOrder::column_major);
+    }
   }
 }
 

@@ -43,8 +43,9 @@ struct Entries {
 };
 Entries entries_of(std::span<const NamedTensor> tensors);
 
-/// Throws FileError unless the file has these tensors, in their shapes and types, and, if they are
-/// refused, no others but a trainer's.
+/// Throws FileError unless the file has these tensors, in their shapes and types or in numbers of
+/// 16 bits, which become those when they are read, and, if they are refused, no others but a
+/// trainer's.
 void check(const TensorEntries& file, std::span<const NamedTensor> tensors, bool refuse_extra);
 /// Fills tensors that were checked. Cannot fail.
 void read(const TensorEntries& file, std::span<const NamedTensor> tensors);

@@ -30,8 +30,15 @@ Storages storages_of(const ParameterCollection& collection, bool tables) {
 // What a collection takes from a file, in the order of the file.
 struct Wanted {
   Storages parameters, tables;
-  std::string_view key;
+  std::string key;  // a path with a slash at its end; or empty
 };
+
+// "/lstm" is a part of "/lstm/b", but not of "/lstm_1/b".
+std::string folder_of(std::string_view key) {
+  std::string folder(key);
+  if (!folder.empty() && !folder.ends_with('/')) folder += '/';
+  return folder;
+}
 
 [[noreturn]] void fail(const TextModelReader& reader, const std::string& need,
                        const std::string& got) {
@@ -94,7 +101,8 @@ void save_text_model(const std::filesystem::path& path, const ParameterCollectio
 
 void load_text_model(const std::filesystem::path& path, const ParameterCollection& collection,
                      std::string_view key, Gradients* gradients) {
-  const Wanted wanted = {storages_of(collection, false), storages_of(collection, true), key};
+  const Wanted wanted = {storages_of(collection, false), storages_of(collection, true),
+                         folder_of(key)};
   for_each_wanted(path, wanted, [](TextModelReader&, ParameterStorage&) {});
   std::vector<std::pair<ParameterStorage*, TextModelEntry>> loaded;
   for_each_wanted(path, wanted, [&](TextModelReader& reader, ParameterStorage& parameter) {

@@ -22,10 +22,10 @@ void save_text_model(const std::filesystem::path& path, const ParameterCollectio
 
 /// Fills a collection from such a file. Names do not matter, as in DyNet: the n-th #Parameter# goes
 /// to the n-th parameter that is no table, the n-th #LookupParameter# to the n-th table. With a
-/// key, such as "/encoder", only objects count whose name begins with it. The
-/// gradients of the file replace those of `gradients`, if there are any. Throws FileError, before
-/// anything is changed, unless there is one object of the same shape for every parameter. If memory
-/// runs out, no parameter has changed, but some of the gradients may have.
+/// key, such as "/encoder", only objects count whose path begins with it: "/encoder/W", but not
+/// "/encoder_1/W". The gradients of the file replace those of `gradients`, if there are any. Throws
+/// FileError, before anything is changed, unless there is one object of the same shape for every
+/// parameter. If memory runs out, no parameter has changed, but some of the gradients may have.
 void load_text_model(const std::filesystem::path& path, const ParameterCollection& collection,
                      std::string_view key = {}, Gradients* gradients = nullptr);
 

@@ -34,8 +34,6 @@ std::vector<Member> members(std::span<const std::byte> archive, const std::strin
 /// The inflated bytes of a deflated member. Throws FileError where they are not as the archive
 /// says.
 std::vector<std::byte> inflate(const Member& member, const std::string& file);
-/// The checksum of one piece of bytes behind another.
-std::uint32_t checksum(std::span<const std::byte> first, std::span<const std::byte> second = {});
 /// Throws FileError unless these are the bytes of which the archive has the checksum.
 void check(const Member& member, std::span<const std::byte> bytes, const std::string& file);
 

@@ -9,6 +9,7 @@
 
 #include "dynet_like/core/errors.h"
 #include "dynet_like/core/text.h"
+#include "dynet_like/io/checksum.h"
 #include "dynet_like/io/zip.h"
 
 namespace dynet_like::detail::zip {
@@ -238,22 +239,13 @@ std::vector<std::byte> inflate(const Member& member, const std::string& file) {
   return result;
 }
 
-std::uint32_t checksum(std::span<const std::byte> first, std::span<const std::byte> second) {
-  uLong sum = crc32_z(0, nullptr, 0);
-  for (const auto bytes : {first, second}) {
-    // Without bytes it would begin anew.
-    if (bytes.empty()) continue;
-    sum = crc32_z(sum, reinterpret_cast<const Bytef*>(bytes.data()), bytes.size());
-  }
-  return static_cast<std::uint32_t>(sum);
-}
-
 void check(const Member& member, std::span<const std::byte> bytes, const std::string& file) {
   const std::uint32_t sum = checksum(bytes);
   if (sum == member.crc) return;
   fail(file,
-       fmt::format("bytes with the checksum {:08x} in {}", member.crc, quoted_text(member.name)),
-       fmt::format("{:08x}", sum));
+       fmt::format("bytes with the checksum {} in {}", checksum_text(member.crc),
+                   quoted_text(member.name)),
+       checksum_text(sum));
 }
 
 }  // namespace dynet_like::detail::zip

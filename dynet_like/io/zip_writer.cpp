@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <initializer_list>
 
+#include "dynet_like/io/checksum.h"
 #include "dynet_like/io/zip.h"
 
 namespace dynet_like::detail::zip {
@@ -32,7 +33,7 @@ std::string little_endian(std::initializer_list<Number> numbers) {
 
 void Writer::add(std::string_view name, std::span<const std::byte> first,
                  std::span<const std::byte> second) {
-  const std::uint64_t size = first.size() + second.size(), crc = checksum(first, second);
+  const std::uint64_t size = first.size() + second.size(), crc = checksum(second, checksum(first));
   const bool wide = std::max(size, position_) >= wide_from_;
   const std::uint64_t short_size = wide ? kNarrow : size, short_begin = wide ? kNarrow : position_;
   const std::string extra =

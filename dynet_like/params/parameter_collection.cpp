@@ -46,6 +46,12 @@ ParameterCollection ParameterCollection::add_subcollection(const std::string& na
   result.path_ = std::make_shared<Path>();
   unsigned& uses = uses_of(name);
   result.path_->name = full_name(name, uses) + "/";
+  // A second "a" is "a_1", as one that is given this name. No name of a parameter has a slash.
+  if (path_->uses.contains(result.path_->name)) {
+    throw UsageError("[ParameterCollection] need a new name; \"" + result.path_->name +
+                     "\" is taken");
+  }
+  path_->uses[result.path_->name] = 1;
   ++uses;
   return result;
 }

@@ -23,6 +23,16 @@ std::vector<std::string_view> ColumnLine::columns() const {
   return result;
 }
 
+std::vector<std::string_view> ColumnLine::words() const {
+  constexpr std::string_view kBlanks = " \t";
+  std::vector<std::string_view> result;
+  for (std::size_t end = 0, begin; (begin = text.find_first_not_of(kBlanks, end)) != text.npos;) {
+    end = std::min(text.find_first_of(kBlanks, begin), text.size());
+    result.push_back(text.substr(begin, end - begin));
+  }
+  return result;
+}
+
 std::vector<std::string_view> ColumnLine::columns(std::size_t count) const {
   // Counted first, so that a line of nothing but tabs costs nothing.
   const auto tabs = static_cast<std::size_t>(std::count(text.begin(), text.end(), '\t'));

@@ -1,4 +1,4 @@
-// A line of a file with tabs between its columns, and where it is for messages.
+// A line of a file with tabs or blanks between its columns, and where it is for messages.
 #pragma once
 
 #include <cstddef>
@@ -18,6 +18,8 @@ struct ColumnLine {
   [[noreturn]] void fail(const std::string& what, std::string_view at = {}) const;
   /// The text between the tabs.
   std::vector<std::string_view> columns() const;
+  /// What is between spaces and tabs, of which any number may stand anywhere.
+  std::vector<std::string_view> words() const;
   /// The same; throws FileError unless there are `count` columns.
   std::vector<std::string_view> columns(std::size_t count) const;
 };

@@ -251,9 +251,16 @@ std::vector<std::uint32_t> ConlluSentence::heads() const {
 }
 
 std::optional<std::string_view> ConlluSentence::comment(std::string_view key) const {
-  const std::string start = "# " + std::string(key) + " = ";
-  for (const std::string& comment : comments) {
-    if (comment.starts_with(start)) return std::string_view(comment).substr(start.size());
+  const auto skip_spaces = [](std::string_view text) {
+    return text.substr(std::min(text.find_first_not_of(' '), text.size()));
+  };
+  for (const std::string_view comment : comments) {
+    std::string_view rest = skip_spaces(comment.substr(std::min<std::size_t>(comment.size(), 1)));
+    if (!rest.starts_with(key)) continue;
+    rest = skip_spaces(rest.substr(key.size()));
+    if (!rest.starts_with('=')) continue;
+    rest.remove_prefix(1);
+    return rest.substr(rest.starts_with(' ') ? 1 : 0);
   }
   return {};
 }

@@ -59,7 +59,7 @@ struct ConlluSentence {
   /// of them, and for heads that are no words.
   void set_heads(std::span<const std::uint32_t> heads);
   void set_column(Column column, std::span<const std::string> texts);
-  /// What stands behind "# key = ", such as for the keys "sent_id" and "text".
+  /// What stands behind "# key = " or "#key=", such as for the keys "sent_id" and "text".
   std::optional<std::string_view> comment(std::string_view key) const;
 
   bool operator==(const ConlluSentence&) const = default;

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "dynet_like/core/errors.h"
+#include "dynet_like/core/nearest_names.h"
 #include "nn/data/column_line.h"
 
 namespace dynet_like::nn {
@@ -15,19 +16,26 @@ class Rows {
  public:
   Rows(std::istream& stream, const std::string& file, const std::vector<Column>& columns,
        const TabSeparatedOptions& options)
-      : file_(file), columns_(columns), lines_(stream, file, options.limits) {
+      : file_(file),
+        columns_(columns),
+        is_ragged_(options.ragged),
+        lines_(stream, file, options.limits) {
     if (columns.empty()) throw UsageError("[tab-separated] need a column; got none");
-    const bool has_header = options.has_header || std::any_of(columns.begin(), columns.end(),
-                                                              [](auto& c) { return c.has_name(); });
-    if (has_header && next_line()) places_ = find_columns();
+    has_header_ = options.has_header ||
+                  std::any_of(columns.begin(), columns.end(), [](auto& c) { return c.has_name(); });
+    if (has_header_ && next_line()) places_ = find_columns();
   }
 
   bool next() {
     if (!next_line()) return false;
     if (places_.empty()) places_ = find_columns();
-    const std::vector<std::string_view> all = line().columns(column_count_);
+    const std::vector<std::string_view> all =
+        is_ragged_ ? line().columns() : line().columns(column_count_);
+    column_count_ = std::max(column_count_, all.size());
     row_.clear();
-    for (const std::size_t place : places_) row_.push_back(all[place]);
+    for (const std::size_t place : places_) {
+      row_.push_back(place < all.size() ? all[place] : text_.substr(text_.size()));
+    }
     ++count_;
     return true;
   }
@@ -41,8 +49,13 @@ class Rows {
     return row_[i];
   }
 
-  void check_not_empty() const {
+  void check() const {
     if (count_ == 0) throw FileError(file_, "need at least one line of columns; got none");
+    const std::size_t last = *std::max_element(places_.begin(), places_.end());
+    if (last < column_count_) return;
+    throw FileError(file_, "need a column with number " + std::to_string(last) +
+                               ", counted from 0, in some line; got at most " +
+                               std::to_string(column_count_) + " columns");
   }
 
  private:
@@ -62,7 +75,7 @@ class Rows {
     std::vector<std::size_t> places;
     for (const Column& column : columns_) {
       places.push_back(column.has_name() ? find(column.name(), all) : column.number());
-      if (places.back() >= all.size()) {
+      if (places.back() >= all.size() && !(is_ragged_ && !has_header_)) {
         line().fail("need a column with number " + std::to_string(column.number()) +
                     ", counted from 0; got " + std::to_string(all.size()) + " columns");
       }
@@ -73,16 +86,17 @@ class Rows {
   std::size_t find(const std::string& name, const std::vector<std::string_view>& all) const {
     const auto found = std::find(all.begin(), all.end(), name);
     if (found == all.end() || std::find(found + 1, all.end(), name) != all.end()) {
-      std::string names(text_);
-      std::replace(names.begin(), names.end(), '\t', ' ');
-      line().fail("need one column that is named " + detail::quoted_text(name) + "; got " +
-                  (found == all.end() ? "none" : "several") + " in " + detail::quoted_text(names));
+      line().fail(
+          "need one column that is named " + detail::quoted_text(name) + "; got " +
+          (found == all.end() ? "none" + detail::nearest_names_text(name, all) : "several"));
     }
     return static_cast<std::size_t>(found - all.begin());
   }
 
   const std::string& file_;
   const std::vector<Column>& columns_;
+  const bool is_ragged_;
+  bool has_header_ = false;
   LineReader lines_;
   std::string_view text_;
   std::size_t column_count_ = 0, count_ = 0;
@@ -99,7 +113,7 @@ std::vector<std::vector<std::string>> read_tab_separated(std::istream& stream,
   Rows rows(stream, file, columns, options);
   std::vector<std::vector<std::string>> result;
   while (rows.next()) result.emplace_back(rows.row().begin(), rows.row().end());
-  rows.check_not_empty();
+  rows.check();
   return result;
 }
 
@@ -120,7 +134,7 @@ std::vector<LabelledText> read_labelled_texts(const std::string& path,
   while (rows.next()) {
     texts.push_back({std::string(rows.label(0)), std::string(rows.row()[1])});
   }
-  rows.check_not_empty();
+  rows.check();
   return texts;
 }
 
@@ -135,7 +149,7 @@ std::vector<TextPair> read_text_pairs(const std::string& path, const TextPairCol
     const std::string_view label = columns.label ? rows.label(2) : "";
     pairs.push_back({std::string(rows.row()[0]), std::string(rows.row()[1]), std::string(label)});
   }
-  rows.check_not_empty();
+  rows.check();
   return pairs;
 }
 

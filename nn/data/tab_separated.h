@@ -35,12 +35,15 @@ class Column {
 struct TabSeparatedOptions {
   /// Whether the first line has the names of the columns; it has, too, if one is chosen by name.
   bool has_header = false;
+  /// Whether lines may have more or fewer columns than the first; what a line lacks is empty.
+  bool ragged = false;
   TextLimits limits = {};
 };
 
 /// The chosen columns of every line, in the order chosen. Blank lines are skipped; all others must
-/// have as many columns as the first. Throws FileError where the file is missing, without lines,
-/// too large or malformed, or lacks a column. `file` is the name of a stream in messages.
+/// have as many columns as the first, unless they are ragged. Throws FileError where the file is
+/// missing, without lines, too large or malformed, or lacks a column. `file` is the name of a
+/// stream in messages.
 std::vector<std::vector<std::string>> read_tab_separated(const std::string& path,
                                                          const std::vector<Column>& columns,
                                                          const TabSeparatedOptions& options = {});

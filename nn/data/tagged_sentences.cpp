@@ -1,6 +1,7 @@
 // Words and tags: of columns line by line, of CoNLL-U from what its own reader gives.
 #include "nn/data/tagged_sentences.h"
 
+#include <algorithm>
 #include <string_view>
 #include <utility>
 
@@ -12,13 +13,57 @@ namespace dynet_like::nn {
 
 namespace {
 
-void add_word(const ColumnLine& line, TaggedSentence& sentence) {
-  const std::vector<std::string_view> columns = line.columns(2);
-  if (columns[0].empty()) line.fail("need a word; got nothing", columns[0]);
-  if (columns[1].empty()) line.fail("need a tag; got nothing", columns[1]);
-  sentence.words.emplace_back(columns[0]);
-  sentence.tags.emplace_back(columns[1]);
-}
+constexpr std::string_view kDocument = "-DOCSTART-";
+
+// Takes the lines of one sentence after the other.
+class ColumnsParser {
+ public:
+  explicit ColumnsParser(const TaggedColumns& columns)
+      : columns_(columns), last_(std::max(columns.word, columns.tag)) {
+    if (columns.count == 0 || last_ < columns.count) return;
+    throw UsageError("[read_columns] need a word and a tag among " + std::to_string(columns.count) +
+                     " columns, counted from 0; got columns " + std::to_string(columns.word) +
+                     " and " + std::to_string(columns.tag));
+  }
+
+  void add(const ColumnLine& line) {
+    if (line.text.find_first_not_of(" \t") == line.text.npos) return finish();
+    if (columns_.comments && sentence_.words.empty() && line.text.starts_with('#')) return;
+    const std::vector<std::string_view> columns = split(line);
+    if (columns[columns_.word] == kDocument) return finish();
+    if (columns[columns_.word].empty()) {
+      line.fail("need a word; got nothing", columns[columns_.word]);
+    }
+    if (columns[columns_.tag].empty()) {
+      line.fail("need a tag; got nothing", columns[columns_.tag]);
+    }
+    sentence_.words.emplace_back(columns[columns_.word]);
+    sentence_.tags.emplace_back(columns[columns_.tag]);
+  }
+
+  void finish() {
+    if (!sentence_.words.empty()) sentences_.push_back(std::exchange(sentence_, {}));
+  }
+  std::vector<TaggedSentence>& sentences() { return sentences_; }
+
+ private:
+  std::vector<std::string_view> split(const ColumnLine& line) {
+    if (columns_.count > 0 && !columns_.by_spaces) return line.columns(columns_.count);
+    std::vector<std::string_view> result = columns_.by_spaces ? line.words() : line.columns();
+    if (columns_.count == 0 && result.size() > last_) columns_.count = result.size();
+    if (result.size() == columns_.count) return result;
+    line.fail("need " +
+              (columns_.count > 0 ? std::to_string(columns_.count)
+                                  : "more than " + std::to_string(last_)) +
+              " columns with " + (columns_.by_spaces ? "spaces" : "tabs") + " between them; got " +
+              std::to_string(result.size()));
+  }
+
+  TaggedColumns columns_;
+  std::size_t last_;  // the number of the last column that is wanted
+  TaggedSentence sentence_;
+  std::vector<TaggedSentence> sentences_;
+};
 
 std::vector<TaggedSentence> tagged(std::vector<ConlluSentence> sentences) {
   std::vector<TaggedSentence> result;
@@ -53,29 +98,18 @@ std::vector<TaggedSentence> read_conllu_tags(const std::string& path, const Text
 }
 
 std::vector<TaggedSentence> read_columns(std::istream& stream, const std::string& file,
-                                         const TextLimits& limits) {
-  LineReader lines(stream, file, limits);
-  std::vector<TaggedSentence> sentences;
-  TaggedSentence sentence;
-  const auto finish = [&] {
-    if (!sentence.words.empty()) sentences.push_back(std::exchange(sentence, {}));
-  };
-  std::string_view text;
-  while (lines.next(text)) {
-    if (text.find_first_not_of(" \t") == text.npos) {
-      finish();
-    } else {
-      add_word({text, file, lines.number()}, sentence);
-    }
-  }
-  finish();
-  if (sentences.empty()) throw FileError(file, "need at least one sentence; got none");
-  return sentences;
+                                         const TaggedColumns& columns) {
+  ColumnsParser parser(columns);
+  LineReader lines(stream, file, columns.limits);
+  for (std::string_view text; lines.next(text);) parser.add({text, file, lines.number()});
+  parser.finish();
+  if (parser.sentences().empty()) throw FileError(file, "need at least one sentence; got none");
+  return std::move(parser.sentences());
 }
 
-std::vector<TaggedSentence> read_columns(const std::string& path, const TextLimits& limits) {
-  std::ifstream stream = open_text(path, limits);
-  return read_columns(stream, path, limits);
+std::vector<TaggedSentence> read_columns(const std::string& path, const TaggedColumns& columns) {
+  std::ifstream stream = open_text(path, columns.limits);
+  return read_columns(stream, path, columns);
 }
 
 }  // namespace dynet_like::nn

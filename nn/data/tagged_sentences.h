@@ -1,4 +1,4 @@
-// Sentences with a tag per word, from CoNLL-U files and from files with a word and a tag per line.
+// Sentences with a tag per word, from CoNLL-U files and from files with columns in every line.
 #pragma once
 
 #include <cstdint>
@@ -28,11 +28,25 @@ std::vector<TaggedSentence> read_conllu_tags(const std::string& path,
 std::vector<TaggedSentence> read_conllu_tags(std::istream& stream, const std::string& file,
                                              const TextLimits& limits = {});
 
-/// Reads a file with "word TAB tag" on every line and blank lines, which may have spaces and tabs,
-/// between sentences. Throws FileError where the file is missing, without sentences, too large or
-/// malformed. `file` is the name of a stream in messages.
-std::vector<TaggedSentence> read_columns(const std::string& path, const TextLimits& limits = {});
+/// What the columns of a file are; by default "word TAB tag".
+struct TaggedColumns {
+  std::size_t count = 2;          ///< of columns in every line; 0: as many as in the first
+  std::size_t word = 0, tag = 1;  ///< their numbers, from 0
+  bool by_spaces = false;         ///< Spaces or tabs part columns, any number of them, not one tab.
+  bool comments = false;          ///< Lines in front of a sentence that begin with "#" are skipped.
+  TextLimits limits = {};
+};
+
+/// The entities of CoNLL-2003: a word, its part of speech, its chunk and its entity.
+inline constexpr TaggedColumns kConll2003 = {.count = 4, .word = 0, .tag = 3, .by_spaces = true};
+
+/// Reads a file with a word and its columns on every line and blank lines, which may have spaces
+/// and tabs, between sentences. Lines of the word "-DOCSTART-" end a sentence and are no part of
+/// one. Throws FileError where the file is missing, without sentences, too large or malformed, and
+/// UsageError for a word or tag beyond the columns. `file` is the name of a stream in messages.
+std::vector<TaggedSentence> read_columns(const std::string& path,
+                                         const TaggedColumns& columns = {});
 std::vector<TaggedSentence> read_columns(std::istream& stream, const std::string& file,
-                                         const TextLimits& limits = {});
+                                         const TaggedColumns& columns = {});
 
 }  // namespace dynet_like::nn

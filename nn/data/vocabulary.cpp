@@ -10,6 +10,7 @@
 #include "dynet_like/core/errors.h"
 #include "dynet_like/core/text.h"
 #include "dynet_like/io/atomic_file.h"
+#include "dynet_like/io/checksum.h"
 #include "nn/data/text_lines.h"
 
 namespace dynet_like::nn {
@@ -27,13 +28,18 @@ constexpr std::string_view kEscaped = "\\\t\n\r";
 
 constexpr std::string_view kHexadecimal = "0123456789abcdef";
 
+// The first line of a file. With another bit anywhere it is malformed: as a line of a word, it has
+// no number for a count.
+constexpr std::string_view kChecksum = "\\checksum\tcrc32\t";
+
 void append_escaped(std::string_view word, std::string& text) {
   // The mark would be skipped if the word were the first.
   const bool escapes_bytes = !detail::is_utf8(word) || word.starts_with(detail::kByteOrderMark);
   for (const char c : word) {
     if (const std::size_t which = kEscaped.find(c); which != kEscaped.npos) {
       text += {'\\', kEscapeLetters[which]};
-    } else if (const auto byte = static_cast<unsigned char>(c); escapes_bytes && byte >= 0x80) {
+    } else if (const auto byte = static_cast<unsigned char>(c);
+               byte == 0 || (escapes_bytes && byte >= 0x80)) {
       text += {'\\', 'x', kHexadecimal[byte >> 4], kHexadecimal[byte & 15]};
     } else {
       text += c;
@@ -55,6 +61,10 @@ class EntryParser {
 
   Entry parse() {
     Entry entry;
+    // Blocks of zeros are what a disk has lost.
+    if (const std::size_t zero = line_.find('\0'); zero != line_.npos) {
+      fail("need text; got a zero byte", zero);
+    }
     unescape(field(), entry.word);
     if (entry.word.empty()) fail("need a word; got an empty one");
     if (more_) entry.count = read_count(field());
@@ -224,7 +234,10 @@ std::string Vocabulary::to_text() const {
   return text;
 }
 
-void Vocabulary::save(const std::string& path) const { detail::write_atomically(path, to_text()); }
+void Vocabulary::save(const std::string& path) const {
+  const std::string text = to_text(), sum = detail::checksum_text(detail::checksum(text));
+  detail::write_atomically(path, std::string(kChecksum) + sum + '\n' + text);
+}
 
 Vocabulary Vocabulary::load(const std::string& path) {
   std::ifstream stream = open_text(path, kLimits);
@@ -236,11 +249,49 @@ Vocabulary Vocabulary::from_text(std::string_view text, const std::string& file)
   return read(stream, file);
 }
 
+Vocabulary Vocabulary::load_list(const std::string& path) {
+  std::ifstream stream = open_text(path, kLimits);
+  return read_list(stream, path);
+}
+
+Vocabulary Vocabulary::from_list(std::string_view text, const std::string& file) {
+  std::istringstream stream{std::string(text)};
+  return read_list(stream, file);
+}
+
+/// Appends a word of a file in its normal form.
+void Vocabulary::append_new(const std::string& word, std::uint64_t count, const std::string& file,
+                            std::size_t line) {
+  if (contains(word)) {
+    throw FileError(file, "need each word once; got again " + detail::quoted_text(word), line);
+  }
+  append(word, count);
+}
+
+Vocabulary Vocabulary::read_list(std::istream& stream, const std::string& file) {
+  LineReader lines(stream, file, kLimits);
+  Vocabulary result;
+  for (std::string_view line; lines.next(line);) {
+    if (line.empty()) throw FileError(file, "need a word; got an empty line", lines.number());
+    result.append_new(std::string(line), 0, file, lines.number());
+  }
+  if (result.size() == 0) throw FileError(file, "need at least one word; got an empty file");
+  result.freeze();
+  return result;
+}
+
 Vocabulary Vocabulary::read(std::istream& stream, const std::string& file) {
   LineReader lines(stream, file, kLimits);
   Vocabulary result;
+  std::optional<std::string> said;  // the checksum of all lines but the first
+  std::uint32_t sum = 0;
   std::string_view line;
   while (lines.next(line)) {
+    if (lines.number() == 1 && line.starts_with(kChecksum)) {
+      said = line.substr(kChecksum.size());
+      continue;
+    }
+    if (said) sum = detail::checksum("\n", detail::checksum(line, sum));
     if (result.size() == 0 && (line == kLowerCase || line == kDigits)) {
       (line == kDigits ? result.normalisation_.digits : result.normalisation_.lower_case) = true;
       continue;
@@ -253,15 +304,16 @@ Vocabulary Vocabulary::read(std::istream& stream, const std::string& file) {
                           detail::quoted_text(form) + "; got " + detail::quoted_text(entry.word),
                       lines.number());
     }
-    if (result.contains(entry.word)) {
-      throw FileError(file, "need each word once; got again " + detail::quoted_text(entry.word),
-                      lines.number());
-    }
-    const std::uint32_t id = result.append(entry.word, entry.count);
+    result.append_new(entry.word, entry.count, file, lines.number());
     if (entry.unknown && result.unknown_) {
       throw FileError(file, "need at most one unknown word; got another", lines.number());
     }
-    if (entry.unknown) result.unknown_ = id;
+    if (entry.unknown) result.unknown_ = result.size() - 1;
+  }
+  if (said && detail::parse_checksum(*said) != sum) {
+    throw FileError(file, "need lines with the checksum " + detail::quoted_text(*said) + "; got " +
+                              detail::checksum_text(sum) +
+                              ": the file is damaged (without its first line it is read as it is)");
   }
   if (result.size() == 0) throw FileError(file, "need at least one word; got an empty file");
   result.freeze();

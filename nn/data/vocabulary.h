@@ -70,7 +70,8 @@ class Vocabulary {
 
   // As text in UTF-8: a line "word TAB count" per word in the order of the ids; the unknown word's
   // line ends in "TAB unknown". Backslash, tab, line feed and carriage return are written as \\,
-  // \t, \n and \r, and the bytes of a word that is not UTF-8 as \x and two hexadecimal digits.
+  // \t, \n and \r, zero bytes and those of a word that is not UTF-8 as \x and two hexadecimal
+  // digits.
   // Lines "\lower-case" and "\digits" in front say how words are normalised. What is read may lack
   // counts, which are 0 then, and is frozen, for its ids belong to a model.
 
@@ -80,10 +81,19 @@ class Vocabulary {
   /// is empty or malformed, a word that comes twice or is not normalised as the text says, a line
   /// over 8 MiB and a text over 1 GiB.
   static Vocabulary from_text(std::string_view text, const std::string& file);
-  /// Writes the text as a file, atomically (see AtomicFile). Throws FileError, UsageError.
+  /// Writes the text as a file, atomically (see AtomicFile), behind a line with its checksum.
+  /// Throws FileError, UsageError.
   void save(const std::string& path) const;
-  /// Reads such a file. Throws FileError as from_text() does, and for a file that is missing.
+  /// Reads such a file, or one without a checksum. Throws FileError as from_text() does, for a file
+  /// that is missing, and for lines that have not the checksum of the first one.
   static Vocabulary load(const std::string& path);
+
+  /// A plain list of words, such as BERT's vocab.txt: line i, from 0, is the word with the id i, as
+  /// it is, without escapes and counts. The result is frozen; set_unknown("[UNK]") names the word
+  /// for others. Throws FileError for a list that is missing or empty, an empty line, a word that
+  /// comes twice. `file` is where a text is from.
+  static Vocabulary load_list(const std::string& path);
+  static Vocabulary from_list(std::string_view text, const std::string& file);
 
  private:
   /// Lets string views be looked up without a copy.
@@ -95,6 +105,9 @@ class Vocabulary {
   };
 
   static Vocabulary read(std::istream& stream, const std::string& file);
+  static Vocabulary read_list(std::istream& stream, const std::string& file);
+  void append_new(const std::string& word, std::uint64_t count, const std::string& file,
+                  std::size_t line);
   std::uint32_t append(std::string_view word, std::uint64_t count);
   void check_id(std::uint32_t id) const;
 

@@ -54,16 +54,17 @@ void check_rows(const Vocabulary& words, const LookupParameter& table) {
 
 }  // namespace
 
-WordVectorReader::WordVectorReader(const std::string& path, const TextLimits& limits)
-    : WordVectorReader(std::make_unique<std::ifstream>(open_text(path, limits)), path, limits) {}
+WordVectorReader::WordVectorReader(const std::string& path, const WordVectorOptions& options)
+    : WordVectorReader(std::make_unique<std::ifstream>(open_text(path, options.limits)), path,
+                       options) {}
 
 WordVectorReader::WordVectorReader(std::istream& stream, const std::string& file,
-                                   const TextLimits& limits)
-    : file_(file), max_size_(limits.max_line_bytes / 2), lines_(stream, file, limits) {}
+                                   const WordVectorOptions& options)
+    : file_(file), options_(options), lines_(stream, file, options.limits) {}
 
 WordVectorReader::WordVectorReader(std::unique_ptr<std::istream> stream, const std::string& file,
-                                   const TextLimits& limits)
-    : WordVectorReader(*stream, file, limits) {
+                                   const WordVectorOptions& options)
+    : WordVectorReader(*stream, file, options) {
   own_stream_ = std::move(stream);
 }
 
@@ -72,10 +73,12 @@ void WordVectorReader::fail(const std::string& what) const {
 }
 
 bool WordVectorReader::next() {
+  if (count_ == options_.most_words) return false;
   std::string_view line;
-  if (!lines_.next(line)) return end();
-  if (lines_.number() == 1 && parse_header(line) && !lines_.next(line)) return end();
-  parse(line);
+  do {
+    if (!lines_.next(line)) return end();
+    if (lines_.number() == 1 && parse_header(line) && !lines_.next(line)) return end();
+  } while (!parse(line));
   ++count_;
   if (expected_ && count_ > *expected_) {
     fail("need " + std::to_string(*expected_) + " words, as the first line says; got more");
@@ -101,33 +104,44 @@ bool WordVectorReader::parse_header(std::string_view line) {
   const std::optional<std::uint64_t> size = whole_number(take_last(rest));
   const std::optional<std::uint64_t> count = whole_number(rest);
   if (!size || !count) return false;
-  if (*size == 0 || *size > max_size_) {
-    fail("need 1 to " + std::to_string(max_size_) + " numbers in a vector; got " +
+  const std::size_t most = options_.limits.max_line_bytes / 2;
+  if (*size == 0 || *size > most) {
+    fail("need 1 to " + std::to_string(most) + " numbers in a vector; got " +
          std::to_string(*size));
   }
   size_ = *size;
-  expected_ = count;
+  if (options_.skipped_lines == nullptr) expected_ = count;
   return true;
 }
 
-void WordVectorReader::parse(std::string_view line) {
-  const std::string need = "need a word and " + std::to_string(std::max<std::size_t>(size_, 1)) +
-                           " finite numbers; got ";
+// False for a line that is passed over.
+bool WordVectorReader::parse(std::string_view line) {
+  const std::string_view whole = line;
   strip_end(line);
   vector_.resize(size_);
   for (std::size_t i = size_; i-- > 0;) {
     const std::string_view text = take_last(line);
     const std::optional<float> number = detail::parse_float(text);
-    if (!number || !std::isfinite(*number)) fail(need + detail::quoted_text(text));
+    if (!number || !std::isfinite(*number)) return refuse(detail::quoted_text(text));
     vector_[i] = *number;
   }
-  if (size_ == 0 || line.empty() || kBlanks.find(line.front()) != kBlanks.npos) {
-    fail(need + (size_ == 0 ? detail::quoted_text(line) : "no word in front"));
-  }
+  // Two blanks in front: a word that is one, and the one behind it.
+  const std::size_t blanks = std::min(whole.find_first_not_of(kBlanks), whole.size());
+  if (line.empty() && blanks == 2) line = whole.substr(0, 1);
+  if (size_ == 0) return refuse(detail::quoted_text(line));
+  if (line.empty() || (blanks > 0 && line.size() > 1)) return refuse("no word in front");
   word_ = line;
-  // The last part of a word with blanks is no number, or there would be one too many.
-  const std::string_view last = take_last(line);
-  if (!line.empty() && detail::parse_float(last)) fail(need + "also " + detail::quoted_text(last));
+  return true;
+}
+
+// Throws unless such lines are passed over.
+bool WordVectorReader::refuse(std::string_view got) const {
+  if (options_.skipped_lines == nullptr || size_ == 0) {
+    fail("need a word and " + std::to_string(std::max<std::size_t>(size_, 1)) +
+         " finite numbers; got " + std::string(got));
+  }
+  ++*options_.skipped_lines;
+  return false;
 }
 
 void WordVectorWriter::write(std::string_view word, std::span<const float> vector) {
@@ -172,12 +186,12 @@ void WordVectorWriter::commit() {
 }
 
 std::uint32_t read_word_vectors(const std::string& path, const Vocabulary& words,
-                                const LookupParameter& table, const TextLimits& limits) {
+                                const LookupParameter& table, const WordVectorOptions& options) {
   check_rows(words, table);
   const std::size_t size = table.get_storage().entry_size();
   std::vector<std::vector<float>> vectors(words.size());  // by id; empty if the word is not there
   std::vector<bool> is_same(words.size());                // as the word is in the file
-  for (WordVectorReader reader(path, limits); reader.next();) {
+  for (WordVectorReader reader(path, options); reader.next();) {
     if (reader.size() != size) {
       throw FileError(path,
                       "need vectors of " + std::to_string(size) + " numbers for " +
@@ -201,10 +215,10 @@ std::uint32_t read_word_vectors(const std::string& path, const Vocabulary& words
 }
 
 std::uint32_t add_words_with_vectors(const std::string& path, Vocabulary& words, std::uint32_t most,
-                                     const TextLimits& limits) {
+                                     const WordVectorOptions& options) {
   if (words.frozen()) throw UsageError("words with vectors need a vocabulary that is not frozen");
   std::uint32_t added = 0;
-  for (WordVectorReader reader(path, limits); added < most && reader.next();) {
+  for (WordVectorReader reader(path, options); added < most && reader.next();) {
     if (words.contains(reader.word())) continue;
     words.add(reader.word());
     ++added;

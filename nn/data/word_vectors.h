@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <istream>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <span>
@@ -22,21 +23,33 @@ namespace dynet_like::nn {
 inline constexpr TextLimits kWordVectorLimits = {.max_line_bytes = std::size_t{1} << 20,
                                                  .max_file_bytes = std::size_t{1} << 34};
 
+/// How much of a file is read, and what of it may be malformed.
+struct WordVectorOptions {
+  /// What follows so many words is not read: files have frequent words first.
+  std::uint64_t most_words = std::numeric_limits<std::uint64_t>::max();
+  /// Lines that are not a word and its numbers are passed over, and counted here; the file may have
+  /// another number of words than its first line says. Without it such a file is refused.
+  std::uint64_t* skipped_lines = nullptr;
+  TextLimits limits = kWordVectorLimits;
+};
+
 /// Reads a file line by line: a word, then equally many finite numbers on every line, parted by
 /// spaces or tabs. A first line of two whole numbers is how many words and numbers follow, as
-/// word2vec and fastText write it; it is checked. A word may have blanks inside if the number of
-/// numbers is known, as some of GloVe have. A word that comes again is given again.
+/// word2vec and fastText write it; it is checked. Otherwise the first line's word has no blanks.
+/// The numbers are the last ones of a line, so that words may have blanks and numbers in them, such
+/// as "May 5", or be one space. A word that comes again is given again.
 class WordVectorReader {
  public:
   /// Throws FileError, as next() does, where the file is missing, malformed or over a limit.
-  explicit WordVectorReader(const std::string& path, const TextLimits& limits = kWordVectorLimits);
+  explicit WordVectorReader(const std::string& path, const WordVectorOptions& options = {});
   /// The same for a stream, which must outlive the reader; `file` is its name in messages.
   WordVectorReader(std::istream& stream, const std::string& file,
-                   const TextLimits& limits = kWordVectorLimits);
+                   const WordVectorOptions& options = {});
   WordVectorReader(const WordVectorReader&) = delete;  // it refers to what it has
   WordVectorReader& operator=(const WordVectorReader&) = delete;
 
-  /// Goes to the next word; false after the last one. Throws FileError with the line.
+  /// Goes to the next word; false after the last one that is wanted. Throws FileError with the
+  /// line.
   bool next();
   /// Of the present word; both hold until the next call.
   std::string_view word() const { return word_; }
@@ -48,15 +61,16 @@ class WordVectorReader {
 
  private:
   WordVectorReader(std::unique_ptr<std::istream> stream, const std::string& file,
-                   const TextLimits& limits);
+                   const WordVectorOptions& options);
   [[noreturn]] void fail(const std::string& what) const;
   bool end() const;
   bool parse_header(std::string_view line);
-  void parse(std::string_view line);
+  bool parse(std::string_view line);
+  bool refuse(std::string_view got) const;
 
   std::unique_ptr<std::istream> own_stream_;
   std::string file_;
-  std::size_t max_size_;
+  WordVectorOptions options_;
   LineReader lines_;
   std::optional<std::uint64_t> expected_;  // the number of words, if the first line says it
   std::uint64_t count_ = 0;
@@ -92,13 +106,13 @@ class WordVectorWriter {
 /// anything is changed.
 std::uint32_t read_word_vectors(const std::string& path, const Vocabulary& words,
                                 const LookupParameter& table,
-                                const TextLimits& limits = kWordVectorLimits);
+                                const WordVectorOptions& options = {});
 
 /// Adds the words of the file that the vocabulary lacks, each with count 1, but no more than
 /// `most`; what is behind those is not read: files have frequent words first. Returns how many it
 /// added. Throws UsageError for a frozen vocabulary, FileError.
 std::uint32_t add_words_with_vectors(const std::string& path, Vocabulary& words, std::uint32_t most,
-                                     const TextLimits& limits = kWordVectorLimits);
+                                     const WordVectorOptions& options = {});
 
 /// Writes the rows of all words in the order of their ids. Throws UsageError where the table has
 /// fewer rows than the vocabulary words or something cannot be written, FileError.

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "dynet_like/core/errors.h"
+#include "dynet_like/core/nearest_names.h"
 #include "dynet_like/core/text.h"
 
 namespace dynet_like::nn {
@@ -11,8 +12,9 @@ namespace dynet_like::nn {
 const std::string& SavedModel::text(const std::string& name) const {
   const auto found = file_.metadata().find(name);
   if (found != file_.metadata().end()) return found->second;
-  throw FileError(file_.name(), fmt::format("need a model with {} in its metadata; got none",
-                                            detail::quoted_text(name)));
+  throw FileError(file_.name(), fmt::format("need a model with {} in its metadata; got none{}",
+                                            detail::quoted_text(name),
+                                            detail::nearest_keys_text(name, file_.metadata())));
 }
 
 Vocabulary SavedModel::vocabulary(const std::string& name) const {

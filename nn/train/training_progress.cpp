@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "dynet_like/core/errors.h"
+#include "dynet_like/core/nearest_names.h"
 #include "dynet_like/core/text.h"
 #include "nn/train/fingerprint.h"
 
@@ -22,7 +23,8 @@ Number number_in(const Metadata& metadata, const std::string& key, const std::st
   if (!text.empty() && error == std::errc() && stop == end) return number;
   throw FileError(
       file, fmt::format("need a number as {} in its metadata; got {}", detail::quoted_text(key),
-                        found == metadata.end() ? "none" : detail::quoted_text(text)));
+                        found == metadata.end() ? "none" + detail::nearest_keys_text(key, metadata)
+                                                : detail::quoted_text(text)));
 }
 
 template double number_in(const Metadata&, const std::string&, const std::string&);

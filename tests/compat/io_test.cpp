@@ -2,6 +2,7 @@
 #include <dynet/dynet.h>
 #include <dynet/expr.h>
 #include <dynet/io.h>
+#include <dynet/lstm.h>
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -118,6 +119,36 @@ TEST_F(CompatIoTest, KeysNameObjects) {
   EXPECT_EQ(as_vector(*q.values()), (Floats{5}));
   EXPECT_THROW(TextFileLoader("/nowhere/at/all").populate(q, "/p"), dynet_like::FileError);
   EXPECT_THROW(TextFileSaver("/nowhere/at/all").save(p), dynet_like::FileError);
+}
+
+// DyNet takes "/vanilla-lstm-builder" for the first builder alone, though all names begin so.
+TEST_F(CompatIoTest, KeysOfCollectionsAreWholeComponents) {
+  ParameterCollection model;
+  const VanillaLSTMBuilder first(1, 2, 3, model), second(1, 2, 3, model);
+  std::vector<Floats> values;
+  for (const auto& parameter : model.parameters_list())
+    values.push_back(as_vector(parameter->values));
+  save_dynet_model(path_, &model);
+  for (const unsigned which : {0u, 1u}) {
+    ParameterCollection other;
+    VanillaLSTMBuilder builder(1, 2, 3, other);
+    TextFileLoader(path_).populate(
+        builder.get_parameter_collection(),
+        which == 0 ? "/vanilla-lstm-builder" : "vanilla-lstm-builder_1/");
+    for (unsigned i = 0; i < 3; ++i) {
+      EXPECT_EQ(as_vector(other.parameters_list()[i]->values), values[3 * which + i]) << which << i;
+    }
+    EXPECT_THROW(TextFileLoader(path_).populate(other, "/vanilla"), dynet_like::FileError);
+  }
+  Parameter one = model.add_parameters({1});
+  try {
+    TextFileLoader(path_).populate(one, "/vanilla-lstm-builder/_3");
+    ADD_FAILURE() << "there is no such object";
+  } catch (const dynet_like::FileError& error) {
+    EXPECT_NE(std::string(error.what()).find("got none, the nearest are \"/vanilla-lstm-builder/_"),
+              std::string::npos)
+        << error.what();
+  }
 }
 
 TEST_F(CompatIoTest, VectorsAreWrittenAndRead) {

@@ -60,6 +60,12 @@ TEST(ConlluTest, ReadsAllColumns) {
   EXPECT_EQ(first.comment("sent_id"), "s-1");
   EXPECT_EQ(first.comment("text"), "We don't.");
   EXPECT_EQ(first.comment("no key"), std::nullopt);
+  const ConlluSentence other = {.comments = {"#", "#text", "#text_en = no", "# texts=no",
+                                             "#  text=  We =", "#text=again", "#id =1", "#end = "}};
+  EXPECT_EQ(other.comment("text"), " We =");
+  EXPECT_EQ(other.comment("id"), "1");
+  EXPECT_EQ(other.comment("end"), "");
+  EXPECT_EQ(other.comment("tex"), std::nullopt);
   ASSERT_EQ(first.words.size(), 3u);
   EXPECT_EQ(first.words[0], (ConlluColumns{"We", "we", "PRON", "PRP", "Case=Nom|Number=Plur", 3,
                                            "nsubj", "3:nsubj", "_"}));

@@ -14,14 +14,14 @@ namespace {
 
 using Sentences = std::vector<TaggedSentence>;
 
-Sentences columns(const std::string& text, const TextLimits& limits = {}) {
+Sentences columns(const std::string& text, const TaggedColumns& columns = {}) {
   std::istringstream stream(text);
-  return read_columns(stream, "file", limits);
+  return read_columns(stream, "file", columns);
 }
 
 void expect_error(const std::string& text, std::size_t line, std::size_t column,
-                  const std::string& part) {
-  expect_file_error([&] { columns(text); }, line, column, part);
+                  const std::string& part, const TaggedColumns& chosen = {}) {
+  expect_file_error([&] { columns(text, chosen); }, line, column, part);
 }
 
 TEST(ConlluTagsTest, AreFormsAndTags) {
@@ -54,10 +54,55 @@ TEST(ColumnsTest, Errors) {
   expect_error(" \n\t\n", 0, 0, "at least one sentence");
 }
 
+TEST(ColumnsTest, ReadsConll2003) {
+  const std::string text =
+      "-DOCSTART- -X- -X- O\n\nEU NNP B-NP B-ORG\nrejects VBZ B-VP O\n\n. . O O\n"
+      "-DOCSTART- -X- O O\n#1 CD  B-NP\tO \n";
+  EXPECT_EQ(columns(text, kConll2003),
+            (Sentences{{{"EU", "rejects"}, {"B-ORG", "O"}}, {{"."}, {"O"}}, {{"#1"}, {"O"}}}));
+  EXPECT_EQ(columns(text, {.count = 0, .word = 3, .tag = 1, .by_spaces = true})[0],
+            (TaggedSentence{{"O"}, {"-X-"}}))
+      << "the mark is one in the column of words only";
+  const auto options = [](std::size_t count, std::size_t tag) {
+    return TaggedColumns{.count = count, .word = 0, .tag = tag, .by_spaces = true};
+  };
+  for (const std::size_t tag : {1, 2, 3}) {
+    const std::vector<std::string> tags = {"NNP", "B-NP", "B-ORG"};
+    EXPECT_EQ(columns(text, options(4, tag))[0].tags[0], tags[tag - 1]);
+    EXPECT_EQ(columns(text, options(0, tag)), columns(text, options(4, tag)));
+  }
+  EXPECT_THROW(columns(text, options(4, 4)), UsageError);
+  EXPECT_THROW(columns(text, {.count = 2, .word = 2, .tag = 0}), UsageError);
+  expect_error(text, 1, 0, "need 3 columns with spaces between them; got 4", options(3, 2));
+  expect_error(text, 1, 0, "need more than 4 columns with spaces between them; got 4",
+               options(0, 4));
+  expect_error("a b\na b c\n", 2, 0, "need 2 columns with spaces between them; got 3",
+               options(0, 1));
+  expect_error("a b\na\n", 2, 0, "need 2 columns with spaces between them; got 1", options(0, 1));
+}
+
+TEST(ColumnsTest, ReadsSeveralColumnsBetweenTabs) {
+  const TaggedColumns four = {.count = 4, .word = 1, .tag = 3};
+  EXPECT_EQ(columns("1\tNew York\t\tB\n2\tis\tVBZ\tO\n", four),
+            (Sentences{{{"New York", "is"}, {"B", "O"}}}));
+  expect_error("1\ta\tX\tO\n2\tb\tX\n", 2, 0, "need 4 columns with tabs between them; got 3", four);
+  expect_error("1\ta\tX\t\n", 1, 7, "need a tag", four);
+  expect_error("1\t\tX\tO\n", 1, 3, "need a word", four);
+  const TaggedColumns any = {.count = 0};
+  EXPECT_EQ(columns("a\tX\t1\nb\tY\t\n", any), (Sentences{{{"a", "b"}, {"X", "Y"}}}));
+  expect_error("a\tX\t1\nb\tY\n", 2, 0, "need 3 columns with tabs between them; got 2", any);
+}
+
+TEST(ColumnsTest, CommentsAreInFrontOfSentences) {
+  const std::string text = "# id 1\tx\ty\n#\tO\n\n# id 2\na\tO\n#\tB\n\n#only\n";
+  EXPECT_EQ(columns(text, {.comments = true}), (Sentences{{{"a", "#"}, {"O", "B"}}}));
+  expect_error(text, 1, 0, "need 2 columns with tabs between them; got 3");
+}
+
 TEST(TaggedSentencesTest, LimitsOfLinesAndFiles) {
-  EXPECT_THROW(columns("abcdefgh\tO\n", {9, 100}), FileError);
-  EXPECT_NO_THROW(columns("abcdefgh\tO\n", {10, 100}));
-  EXPECT_THROW(columns("a\tO\nb\tO\nc\tO\n", {10, 11}), FileError);
+  EXPECT_THROW(columns("abcdefgh\tO\n", {.limits = {9, 100}}), FileError);
+  EXPECT_NO_THROW(columns("abcdefgh\tO\n", {.limits = {10, 100}}));
+  EXPECT_THROW(columns("a\tO\nb\tO\nc\tO\n", {.limits = {10, 11}}), FileError);
 }
 
 TEST(TaggedSentencesTest, FilesThatAreNotThere) {

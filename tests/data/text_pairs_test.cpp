@@ -54,8 +54,7 @@ TEST(TabSeparatedTest, ColumnsAreChosenByNumberAndName) {
   EXPECT_EQ(table(text, {"text", "label"}), (Table{{"\"a\" film", "good"}, {"", "bad"}}));
   EXPECT_EQ(table(text, {std::string("label"), 0}), (Table{{"good", "1"}, {"bad", "2"}}));
   EXPECT_EQ(table(text, {0}), (Table{{"id"}, {"1"}, {"2"}}));
-  EXPECT_EQ(table(text, {0u, 0}, {.has_header = true, .limits = {}}),
-            (Table{{"1", "1"}, {"2", "2"}}));
+  EXPECT_EQ(table(text, {0u, 0}, {.has_header = true}), (Table{{"1", "1"}, {"2", "2"}}));
   EXPECT_EQ(table("one", {0}), (Table{{"one"}}));
 }
 
@@ -68,15 +67,32 @@ TEST(TabSeparatedTest, Errors) {
   expect_error("a\tb\nc\td\te\n", {0}, 2, "need 2 columns with tabs between them; got 3");
   expect_error("\na\tb\n", {2}, 2, "need a column with number 2, counted from 0; got 2 columns");
   expect_error("a\tb\nc\td\n", {"c"}, 1,
-               "need one column that is named \"c\"; got none in \"a b\"");
+               "need one column that is named \"c\"; got none, the nearest are \"a\", \"b\"");
   expect_error("a\ta\nc\td\n", {"a"}, 1, "need one column that is named \"a\"; got several");
   expect_error("a\tb\n", {"a"}, 0, "need at least one line of columns; got none");
   expect_error(" \n", {"a"}, 0, "need at least one line of columns; got none");
   expect_error("", {0}, 0, "need at least one line of columns; got none");
   EXPECT_THROW(table("a\n", {}), UsageError);
-  EXPECT_THROW(table("abc\n", {0}, {.has_header = false, .limits = {2, 100}}), FileError);
-  EXPECT_THROW(table("a\nb\n", {0}, {.has_header = false, .limits = {2, 3}}), FileError);
+  EXPECT_THROW(table("abc\n", {0}, {.limits = {2, 100}}), FileError);
+  EXPECT_THROW(table("a\nb\n", {0}, {.limits = {2, 3}}), FileError);
   EXPECT_THROW(read_tab_separated("there/is/no/such/file", {0}), FileError);
+}
+
+TEST(TabSeparatedTest, LinesMayDifferInLength) {
+  const TabSeparatedOptions ragged = {.ragged = true};
+  EXPECT_EQ(table("a\tb\nc\nd\te\tf\n", {2, 0, 1}, ragged),
+            (Table{{"", "a", "b"}, {"", "c", ""}, {"f", "d", "e"}}));
+  EXPECT_EQ(table("x\ty\n1\n1\t2\t3\n", {"y", "x"}, ragged), (Table{{"", "1"}, {"2", "1"}}));
+  const auto expect_error = [&](const std::string& text, const std::vector<Column>& columns,
+                                std::size_t line, const std::string& part) {
+    expect_file_error([&] { table(text, columns, ragged); }, line, 0, part);
+  };
+  expect_error("a\tb\nc\n", {2}, 0,
+               "need a column with number 2, counted from 0, in some line; got at most 2 columns");
+  expect_error("x\ty\n1\t2\t3\n", {"x", 2}, 1, "need a column with number 2");
+  expect_error("\n", {0}, 0, "need at least one line of columns; got none");
+  const TextFile file("good\ta film\nbad\n\tx\n");
+  expect_file_error([&] { read_labelled_texts(file.path(), {}, ragged); }, 3, 1, "need a label");
 }
 
 TEST(TabSeparatedTest, LabelledTexts) {

@@ -8,11 +8,13 @@
 #include <fstream>
 #include <set>
 #include <optional>
-#include <sstream>
+#include <tuple>
 #include <utility>
 
 #include "dynet_like/core/errors.h"
 #include "dynet_like/io/safetensors.h"
+#include "tests/support/damaged_files.h"
+#include "tests/support/file_errors.h"
 
 namespace dynet_like::nn {
 namespace {
@@ -161,6 +163,35 @@ TEST(Vocabulary, NormalisesWhatIsAddedAndLookedUp) {
   EXPECT_EQ(words.set_unknown("THE"), 0u);
 }
 
+// The unknown word has a count of its own, at every limit and in every place.
+TEST(Vocabulary, TheUnknownWordKeepsItsCountWhenTrimmed) {
+  for (const char* unknown : {"a", "b", "c"}) {
+    for (std::uint64_t least = 0; least < 5; ++least) {
+      Vocabulary words;
+      words.add_all(std::vector<std::string>{"a", "b", "c", "b", "c", "c"});  // 1, 2, 3 times
+      words.set_unknown(unknown);
+      const Vocabulary trimmed = words.trimmed(least);
+      std::uint64_t total = 0;
+      for (std::uint32_t id = 0; id < trimmed.size(); ++id) {
+        total += trimmed.count(id);
+        const std::uint64_t own = words.count(*words.find(trimmed.word(id)));
+        if (trimmed.unknown() == id) {
+          EXPECT_EQ(trimmed.word(id), unknown);
+          EXPECT_GE(trimmed.count(id), own);
+        } else {
+          EXPECT_EQ(trimmed.count(id), own);
+          EXPECT_GE(own, least);
+        }
+      }
+      EXPECT_EQ(total, 6u) << "nothing is lost: " << unknown << ' ' << least;
+      for (const char* word : {"a", "b", "c"}) {
+        const bool stays = word == std::string(unknown) || words.count(words.id(word)) >= least;
+        EXPECT_EQ(trimmed.contains(word), stays) << word << ' ' << unknown << ' ' << least;
+      }
+    }
+  }
+}
+
 TEST_F(VocabularyFile, KeepsHowWordsAreNormalised) {
   for (const auto& [normalisation, front] :
        {std::pair(WordNormalisation{}, ""),
@@ -211,9 +242,62 @@ TEST_F(VocabularyFile, WritesOneReadableLinePerWord) {
   words.add("a");
   words.set_unknown("<unk>");
   words.save(path_);
-  std::stringstream text;
-  text << std::ifstream(path_).rdbuf();
-  EXPECT_EQ(text.str(), "a\t2\n<unk>\t0\tunknown\n");
+  EXPECT_EQ(words.to_text(), "a\t2\n<unk>\t0\tunknown\n");
+  // The CRC-32 of these 20 bytes, as Python's zlib has it.
+  EXPECT_EQ(file_contents(path_), "\\checksum\tcrc32\t02289713\n" + words.to_text());
+}
+
+TEST_F(VocabularyFile, DamageIsSeen) {
+  Vocabulary words;
+  for (int i = 0; i < 200; ++i) words.add("word" + std::to_string(i % 150));
+  words.add("\n");
+  words.set_unknown(std::string("\0 unknown", 9));
+  words.save(path_);
+  const Damaged damaged = expect_damage_is_seen(
+      path_, [](const std::string& path) { return Vocabulary::load(path).to_text(); });
+  EXPECT_GE(damaged.refused, 1190u);  // hexadecimal digits in capitals, and no line end at the end
+}
+
+TEST_F(VocabularyFile, ALineWithAnotherChecksumIsRefused) {
+  Vocabulary words;
+  words.add("a");
+  words.save(path_);
+  const std::string good = file_contents(path_), lines = "a\t1\n";
+  std::string windows;
+  for (const char c : good) windows += c == '\n' ? "\r\n" : std::string(1, c);
+  write(windows);
+  EXPECT_EQ(Vocabulary::load(path_).to_text(), lines) << "another program's line ends";
+  write(lines);
+  EXPECT_EQ(Vocabulary::load(path_).to_text(), lines) << "without a checksum";
+  expect_error(good + "b\t1\n", 0, 0, "need lines with the checksum \"");
+  expect_error(good + "b\t1\n", 0, 0, ": the file is damaged");
+  expect_error(good.substr(0, good.find('\n') - 1) + "\n" + lines, 0, 0, "need lines with");
+  expect_error(lines + good, 2, 1, "backslash");
+  expect_error("\\checksum\tcrc32\t\n" + lines, 0, 0, "checksum \"\"");
+  expect_error(std::string("a\0\t1\n", 5), 1, 2, "got a zero byte");
+}
+
+TEST_F(VocabularyFile, ReadsPlainLists) {
+  write("[PAD]\n[UNK]\r\n\\\na\tb\n\"\n##ing\n\xe4\xba\xba\n unused");
+  Vocabulary words = Vocabulary::load_list(path_);
+  EXPECT_EQ(words.words(std::vector<std::uint32_t>{0, 1, 2, 3, 4, 5, 6, 7}),
+            (std::vector<std::string>{"[PAD]", "[UNK]", "\\", "a\tb", "\"", "##ing", "\xe4\xba\xba",
+                                      " unused"}));
+  EXPECT_EQ(words.size(), 8u);
+  EXPECT_TRUE(words.frozen());
+  EXPECT_EQ(words.count(7), 0u);
+  EXPECT_EQ(words.set_unknown("[UNK]"), 1u);
+  EXPECT_EQ(words.id("##inG"), 1u);
+  words.save(path_);
+  EXPECT_EQ(Vocabulary::load(path_).to_text(), words.to_text());
+  for (const auto& [text, line, part] : {std::tuple("", 0, "empty file"),
+                                         {"a\n\nb\n", 2, "empty line"},
+                                         {"a\nb\na\n", 3, "\"a\""}}) {
+    const std::string copy = text;
+    expect_file_error([&] { Vocabulary::from_list(copy, "list"); }, static_cast<std::size_t>(line),
+                      0, part);
+  }
+  EXPECT_THROW(Vocabulary::load_list(path_ + ".missing"), FileError);
 }
 
 TEST_F(VocabularyFile, LoadsWordsWithoutCountsAndWindowsLineEnds) {

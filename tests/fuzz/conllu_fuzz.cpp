@@ -33,6 +33,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       } catch (const UsageError&) {  // a word without a head
       }
       for (const nn::ConlluColumns& word : sentence.words) nn::conllu_value(word.feats, "Number");
+      if (const auto text = sentence.comment("text")) require(text->find('\n') == text->npos);
     }
     const std::string text = nn::to_conllu(sentences);
     std::istringstream again(text);

@@ -9,9 +9,10 @@
 #include <vector>
 
 #include "dynet_like/core/errors.h"
+#include "dynet_like/io/checksum.h"
+#include "dynet_like/io/npy.h"
 #include "dynet_like/io/npz.h"
 #include "dynet_like/io/safetensors.h"
-#include "dynet_like/io/zip.h"
 
 namespace {
 
@@ -30,10 +31,12 @@ void try_parse(Bytes bytes) {
     std::size_t total = 0, sum = 0;
     for (const dynet_like::TensorEntry& entry : file.entries()) {
       require(file.find(entry.name) == &entry);
+      const auto text = dynet_like::detail::npy::text_type(entry.dtype);
       std::size_t count = dynet_like::safetensors_item_size(entry.dtype);
-      require(count != 0);
+      if (text) count = text->bytes;
       for (const std::uint64_t length : entry.shape) count *= length;
-      require(count == entry.bytes.size());
+      require(count == entry.bytes.size() || count == 0);
+      if (text) require(file.texts(entry.name).size() * text->bytes == count);
       for (const std::byte byte : entry.bytes) sum += std::to_integer<std::size_t>(byte);
       total += entry.bytes.size();
     }
@@ -52,8 +55,8 @@ Bytes archive_of(const Bytes& bytes) {
     return text;
   };
   const std::string name = "a.npy", size = number(bytes.size(), 4),
-                    common = number(0, 8) + number(dynet_like::detail::zip::checksum(bytes), 4) +
-                             size + size + number(name.size(), 2),
+                    common = number(0, 8) + number(dynet_like::detail::checksum(bytes), 4) + size +
+                             size + number(name.size(), 2),
                     local = "PK\3\4" + number(20, 2) + common + number(0, 2) + name,
                     entry =
                         "PK\1\2" + number(20, 2) + number(20, 2) + common + number(0, 16) + name,

@@ -1,5 +1,9 @@
 // Models as numpy's arrays, single tensors of files, and models in Python and back.
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
 #include <cstdio>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -155,6 +159,77 @@ TEST_F(ModelInPythonTest, LoadsWhatPythonSaves) {
   EXPECT_TRUE(deflated.values() == twice.values());
   EXPECT_EQ(as_vector(stored.matrix.values())[1 + 2 * 3], 84);
   EXPECT_EQ(as_vector(deflated.matrices.values(4))[1 + 2 * 2], 88);
+}
+
+TEST(ModelArraysTest, AMistypedNameGetsTheNearestOfAll) {
+  const std::string path = temporary("model_arrays_test_names.safetensors");
+  ParameterCollection saved;
+  for (int i = 0; i < 100; ++i) {
+    saved.add_subcollection("layer_" + std::to_string(i)).add_parameters({1}, "W");
+  }
+  save_parameters(path, saved);
+  const Parameter one = ParameterCollection().add_parameters({1}, "one");
+  EXPECT_EQ(message_of<FileError>(
+                [&] { load_parameter(SafetensorsFile::read(path), "/layer_77/V", one); }),
+            path +
+                ": [load] need tensors named \"/layer_77/V\"; got 100 others, 100 of them with no "
+                "parameter, the nearest are \"/layer_77/W\", \"/layer_7/W\", \"/layer_17/W\"");
+  EXPECT_NE(message_of<UsageError>([] {
+              number_of({{"epochs", "1"}}, "epoch");
+            }).find("got no such key, the only one is \"epochs\""),
+            std::string::npos);
+}
+
+// Numbers of 16 bits in the place of the parameters' own: all of them, in both types.
+TEST(ModelArraysTest, HalvesBecomeFloatsAndDoubles) {
+  const std::string path = temporary("model_arrays_test_halves.safetensors");
+  std::vector<std::uint16_t> bits(1 << 16);
+  for (std::size_t i = 0; i < bits.size(); ++i) bits[i] = static_cast<std::uint16_t>(i);
+  const auto bytes = std::as_bytes(std::span(bits));
+  for (const DType dtype : {DType::f32, DType::f64}) {
+    ParameterCollection model(1, dtype);
+    const Parameter matrix = model.add_parameters({256, 256}, "W");
+    const LookupParameter table = model.add_lookup_parameters(4, {128, 128}, "T");
+    for (const char* name : {"F16", "BF16"}) {
+      const std::vector<TensorEntry> entries = {{"/W", name, {256, 256}, bytes},
+                                                {"/T", name, {4, 128, 128}, bytes}};
+      write_safetensors(path, entries);
+      load_parameters(path, model);
+      const auto expected = [&](unsigned i) {  // the value of the bits i
+        const int exponent_bits = std::string(name) == "F16" ? 5 : 8,
+                  fraction_bits = 15 - exponent_bits, bias = (1 << (exponent_bits - 1)) - 1;
+        const unsigned fraction = i & ((1u << fraction_bits) - 1);
+        const int exponent = static_cast<int>(i >> fraction_bits) & ((1 << exponent_bits) - 1);
+        double value = std::ldexp(fraction, -fraction_bits);
+        if (exponent == (1 << exponent_bits) - 1) {
+          value = fraction == 0 ? HUGE_VAL : std::nan("");
+        } else {
+          value = std::ldexp(value + (exponent > 0 ? 1 : 0), std::max(exponent, 1) - bias);
+        }
+        return std::copysign(value, i >> 15 == 0 ? 1.0 : -1.0);
+      };
+      const auto check = [&](double found, unsigned i) {
+        const double right = expected(i);
+        ASSERT_TRUE(std::isnan(right) ? std::isnan(found) : found == right) << name << ' ' << i;
+        ASSERT_EQ(std::signbit(found), std::signbit(right)) << name << ' ' << i;
+      };
+      const std::vector<double> w = as_doubles(matrix.values()), t = as_doubles(table.all_values());
+      for (unsigned row = 0; row < 256; ++row) {  // of the file
+        for (unsigned column = 0; column < 256; ++column) {
+          check(w[row + 256 * column], 256 * row + column);
+        }
+      }
+      for (unsigned i = 0; i < 1u << 16; ++i) {
+        const unsigned entry = i >> 14, row = i >> 7 & 127, column = i & 127;
+        check(t[entry << 14 | column << 7 | row], i);
+      }
+    }
+    const std::vector<TensorEntry> other = {{"/W", "F16", {256, 128, 2}, bytes},
+                                            {"/T", "F16", {4, 128, 128}, bytes}};
+    write_safetensors(path, other);
+    EXPECT_NE(message_of<FileError>([&] { load_parameters(path, model); }).find("got F16 [256, 1"),
+              std::string::npos);
+  }
 }
 
 }  // namespace

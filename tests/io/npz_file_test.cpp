@@ -162,11 +162,12 @@ TEST_F(NpzTest, HeadersOfArrays) {
          "shape once in the header of \"\"; got \"more\"");
   refuse("{" + order + type + sizes + "} x", "need nothing behind the dictionary");
   refuse("{'fortran_order': 0, " + type + sizes + "}", "need True or False");
-  refuse("{'descr': '>f8', " + order + "'shape': ()}", "need little-endian numbers");
-  refuse("{'descr': '|O', " + order + sizes + "}", "need a type such as '<f4' or '<f8'");
-  refuse("{'descr': '<c8', " + order + "'shape': ()}", "need a type such as");
-  refuse("{'descr': [('a', '<f4')], " + order + sizes + "}",
-         "need elements that are plain numbers");
+  refuse("{'descr': '', " + order + sizes + "}", "need a type such as '<f4' or '<f8'");
+  refuse("{'descr': 'F64', " + order + "'shape': ()}", "need a type such as");
+  refuse("{'descr': [('a', '<f4')], " + order + sizes + "}", "need elements that are no records");
+  refuse("{'descr': '<U3', " + order + "'shape': ()}", "one of 8 bytes in the header of");
+  refuse("{'descr': '|S4', " + order + "'shape': (3,)}", "one of 8 bytes in the header of");
+  refuse("{'descr': '|S8', " + order + "'shape': (0,)}", "one of 8 bytes in the header of");
   refuse("{'shape': 8, " + order + type + "}", "need \"(\"");
   refuse("{'shape': (-8,), " + order + type + "}", "need whole numbers below 2^64");
   refuse("{'shape': (18446744073709551616,), " + order + type + "}", "need whole numbers");
@@ -186,6 +187,46 @@ TEST_F(NpzTest, HeadersOfArrays) {
   expect_refused(good + "x", "need a shape that is one of 9 bytes");
   expect_refused(replaced(good, 6, "\4"), "need version 1, 2 or 3");
   expect_refused(replaced(good, 8, "\xff\xff"), "need all that its length says");
+}
+
+TEST_F(NpzTest, TextsAndOtherElements) {
+  const auto file = [](const std::string& type, const std::string& shape, const std::string& data) {
+    return parse(
+        npy("{'descr': '" + type + "', 'fortran_order': False, 'shape': " + shape + "}", data));
+  };
+  const auto wide = [](const std::u32string& text) {
+    std::string bytes;
+    for (const char32_t c : text) bytes += little_endian(c, 4);
+    return bytes;
+  };
+  using Texts = std::vector<std::string>;
+  EXPECT_EQ(file("<U2", "(3,)", wide(std::u32string(U"ab\u00e9\0\0\0", 6))).texts(""),
+            (Texts{"ab", "\u00e9", ""}));
+  EXPECT_EQ(file("<U4", "(1, 1)", wide(U"\u007f\u07ff\uffff\U0010ffff")).texts(""),
+            (Texts{"\u007f\u07ff\uffff\U0010ffff"}));
+  EXPECT_EQ(file("<U3", "(1,)", little_endian(0xd800, 4) + little_endian(0x110000, 4) + "\1\1\1\1")
+                .texts(""),
+            (Texts{"\ufffd\ufffd\ufffd"}));
+  EXPECT_EQ(file("|S3", "(2,)", std::string("a\0b\xff\0\0", 6)).texts(""),
+            (Texts{std::string("a\0b", 3), "\xff"}));
+  EXPECT_EQ(file("|S3", "(0,)", "").texts(""), Texts());
+  EXPECT_EQ(
+      parse(npy("{'descr': '|S1', 'fortran_order': True, 'shape': (2, 3)}", "adbecf")).texts(""),
+      (Texts{"a", "b", "c", "d", "e", "f"}));
+  EXPECT_EQ(parse(npy("{'descr': '|S3', 'fortran_order': True, 'shape': (2, 2)}", "abcghidefjkl"))
+                .texts(""),
+            (Texts{"abc", "def", "ghi", "jkl"}));
+  // What cannot be used does not stand in the way of what can.
+  for (const char* type : {"|O", ">f4", "<c8", "<M8[s]", "<U0", "<U", "<U99999999999", "|S0"}) {
+    const NumpyFile other = file(type, "(1000,)", "some bytes");
+    EXPECT_EQ(other.find("")->dtype, type);
+    EXPECT_EQ(other.find("")->bytes.size(), 10u);
+    expect_file_error([&] { other.texts(""); }, 0, 0,
+                      "need an array of texts named \"\"; got one of \"" + std::string(type));
+  }
+  const NumpyFile numbers = parse(written(some_entries()));
+  expect_file_error([&] { numbers.texts("matrx"); }, 0, 0,
+                    "named \"matrx\"; got none, the nearest are \"matrix\"");
 }
 
 /// Where the parts of an archive of one member are.
@@ -403,8 +444,9 @@ numpy.savez("stored.npz", **arrays)
 numpy.savez_compressed("deflated.npz", **arrays)
 numpy.save("one.npy", arrays["columns"])
 numpy.lib.format.write_array(open("two.npy", "wb"), arrays["rows"], version=(2, 0))
-numpy.savez("big.npz", arrays["rows"].astype(">f4"))
-numpy.savez("objects.npz", numpy.array([{}, None]))
+numpy.savez("words.npz", numpy.array([{}, None]), big=arrays["rows"].astype(">f4"),
+            words=numpy.array(["a", "caf\u00e9", "", "\U0001f600"]), W=arrays["rows"],
+            table=numpy.asfortranarray([["a", "bc"], ["d", "e"]]), bytes=numpy.array([b"a", b"bcd"]))
 numpy.savez("records.npz", numpy.zeros(2, dtype=[("a", "<f4")]))
 )");
   std::vector<double> to_24;
@@ -428,12 +470,16 @@ numpy.savez("records.npz", numpy.zeros(2, dtype=[("a", "<f4")]))
   }
   EXPECT_EQ(values_of<double>(NumpyFile::read(path("one.npy")).entries()[0]), to_24);
   EXPECT_EQ(values_of<float>(NumpyFile::read(path("two.npy")).entries()[0]).back(), 23);
-  for (const auto& [name, part] :
-       {std::pair("big.npz", "need little-endian numbers in the header of \"arr_0\"; got \">f4\""),
-        std::pair("objects.npz", "need a type such as"),
-        std::pair("records.npz", "need elements that are plain numbers")}) {
-    expect_file_error([&, file = name] { NumpyFile::read(path(file)); }, 0, 0, part);
-  }
+  const NumpyFile words = NumpyFile::read(path("words.npz"));
+  using Texts = std::vector<std::string>;
+  EXPECT_EQ(words.texts("words"), (Texts{"a", "caf\u00e9", "", "\U0001f600"}));
+  EXPECT_EQ(words.texts("table"), (Texts{"a", "bc", "d", "e"}));
+  EXPECT_EQ(words.texts("bytes"), (Texts{"a", "bcd"}));
+  EXPECT_EQ(values_of<float>(*words.find("W")).back(), 23);
+  EXPECT_EQ(words.find("big")->dtype, ">f4");
+  EXPECT_EQ(words.find("arr_0")->dtype, "|O");
+  expect_file_error([&] { NumpyFile::read(path("records.npz")); }, 0, 0,
+                    "need elements that are no records");
 }
 
 }  // namespace

@@ -127,7 +127,10 @@ TEST_F(SafetensorsTest, EveryTensorIsAlignedToItsElements) {
 
 TEST_F(SafetensorsTest, NoTensors) {
   write_safetensors(path(), {});
-  EXPECT_EQ(contents(path()), file_text("{}      ", ""));
+  const std::string text = contents(path());
+  EXPECT_EQ(text.substr(8, 44), "{\"__metadata__\":{\"dynet_like.header_crc32\":\"");
+  EXPECT_EQ(text.substr(60), "\",\"dynet_like.data_crc32\":\"00000000\"}}      ");
+  EXPECT_TRUE(SafetensorsFile::read(path()).metadata().empty());
   EXPECT_TRUE(SafetensorsFile::read(path()).entries().empty());
 }
 
@@ -142,6 +145,38 @@ TEST_F(SafetensorsTest, TheFormatsOwnExample) {
   EXPECT_EQ(file.entries()[1].name, "z");
   EXPECT_EQ(file.entries()[1].bytes.size(), 0u);
   EXPECT_EQ(values_of<char>(file.entries()[2]), (std::vector<char>{'b', 'b'}));
+}
+
+// What others write and the reference reads: keys that nobody knows, and metadata that are null.
+TEST_F(SafetensorsTest, WhatIsNotKnownIsSkipped) {
+  for (const char* more : {"\"stride\":[1,[2],{\"dtype\":\"F64\"}]", "\"n\":null", "\"n\":-1.5e3",
+                           "\"n\":{}", "\"n\":\"dtype\",\"m\":true,\"o\":7", "\"n\":[],\"n\":[]"}) {
+    const std::string description =
+        std::string(R"({"dtype":"F32",)") + more + R"(,"shape":[2],"data_offsets":[0,8]})";
+    const SafetensorsFile file =
+        parse(file_text("{\"__metadata__\":null,\"x\":" + description + "}", "12345678"));
+    EXPECT_EQ(file.find("x")->shape, (std::vector<std::uint64_t>{2})) << more;
+    EXPECT_EQ(file.find("x")->dtype, "F32");
+    EXPECT_TRUE(file.metadata().empty());
+  }
+}
+
+TEST_F(SafetensorsTest, AllTypesOfTheReference) {
+  for (const auto& [dtype, bits] : {std::pair("BOOL", 8), {"F4", 4},      {"F6_E2M3", 6},
+                                    {"F6_E3M2", 6},       {"U8", 8},      {"I8", 8},
+                                    {"F8_E5M2", 8},       {"F8_E4M3", 8}, {"F8_E8M0", 8},
+                                    {"I16", 16},          {"U16", 16},    {"F16", 16},
+                                    {"BF16", 16},         {"I32", 32},    {"U32", 32},
+                                    {"F32", 32},          {"C64", 64},    {"F64", 64},
+                                    {"I64", 64},          {"U64", 64}}) {
+    const std::vector<std::byte> bytes(static_cast<std::size_t>(bits), std::byte{7});
+    const TensorEntry entry = {"x", dtype, {2, 4}, bytes};  // 8 elements
+    write_safetensors(path(), std::span(&entry, 1));
+    const SafetensorsFile file = SafetensorsFile::read(path());
+    EXPECT_EQ(file.find("x")->dtype, dtype);
+    EXPECT_EQ(values_of<std::byte>(*file.find("x")), bytes);
+    EXPECT_EQ(safetensors_item_size(dtype), static_cast<std::size_t>(bits / 8));
+  }
 }
 
 struct Hostile {
@@ -202,7 +237,11 @@ std::vector<Hostile> hostile_files() {
       {"NullTensor", one("null"), "need an object for \"x\"; got null"},
       {"EmptyTensor", one("{}"), "need dtype, shape and data_offsets of \"x\""},
       {"NoOffsets", one(R"({"dtype":"F32","shape":[2]})"), "got only some of them"},
-      {"OtherKey", one(R"({"stride":[1]})"), "data_offsets of \"x\"; got \"stride\""},
+      {"OtherKeyAlone", one(R"({"stride":[1]})"), "got only some of them"},
+      {"OtherKeyOpen", one(R"({"stride":[{"a":[1,)"), "need a header of valid JSON"},
+      {"HalfAByte", one(tensor("[3]", "[0,1]", "\"F4\""), "1"),
+       "need a whole number below 2^64 of bytes for F4 [3] of \"x\"; got 1 bytes"},
+      {"NestedMetadata", file_text("{\"__metadata__\":null,\"__metadata__\":{}}", ""), "twice"},
       {"KeyTwice", one(R"({"dtype":"F32","dtype":"F32"})"), "got \"dtype\" twice"},
       {"UnknownDtype", one(tensor("[2]", "[0,8]", "\"F33\"")), "dtype of \"x\"; got \"F33\""},
       {"DtypeNumber", one(tensor("[2]", "[0,8]", "32")), "text as dtype of \"x\"; got 32"},
@@ -213,8 +252,8 @@ std::vector<Hostile> hostile_files() {
       {"ShapeTooLarge", one(tensor("[18446744073709551616]", "[0,8]")), "need a shape"},
       {"ShapeBool", one(tensor("[true]", "[0,8]")), "got true"},
       {"ShapeNested", one(tensor("[[2]]", "[0,8]")), "got an array"},
-      {"ShapeOverflow", one(tensor("[4294967296,4294967296]", "[0,0]"), ""), "2^64 or more"},
-      {"ShapeOverflowToFit", one(tensor("[4611686018427387906]", "[0,8]")), "2^64 or more"},
+      {"ShapeOverflow", one(tensor("[4294967296,4294967296]", "[0,0]"), ""), "below 2^64"},
+      {"ShapeOverflowToFit", one(tensor("[4611686018427387906]", "[0,8]")), "below 2^64"},
       {"ShapeTooLong",
        one(tensor("[1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,"
                   "1,1]",
@@ -290,9 +329,11 @@ TEST_F(SafetensorsTest, WritingRefusesWhatCouldNotBeRead) {
       {{"x", "F32", std::vector<std::uint64_t>(33, 1), bytes.first(4)}},
       {{"__metadata__", "F32", {2}, bytes}},
       {{"\xFF", "F32", {2}, bytes}},
+      {{"x", "F4", {5}, bytes.first(2)}},
   };
   for (const auto& entries : bad) EXPECT_THROW(write_safetensors(path(), entries), UsageError);
   EXPECT_THROW(write_safetensors(path(), {}, {{"k", "\xC3"}}), UsageError);
+  EXPECT_THROW(write_safetensors(path(), {}, {{"dynet_like.data_crc32", "0"}}), UsageError);
   EXPECT_EQ(files(), 0u);
 }
 
@@ -384,10 +425,11 @@ with safetensors.safe_open("model.safetensors", framework="numpy") as file:
         tensor = file.get_tensor(name)
         tensors[name] = {"dtype": str(tensor.dtype), "shape": list(tensor.shape),
                          "sum": float(tensor.sum(dtype=numpy.float64))}
-    print(json.dumps({"metadata": file.metadata(), "tensors": tensors}, sort_keys=True))
+    metadata = {key: text for key, text in file.metadata().items() if "dynet_like." not in key}
+    print(json.dumps({"metadata": metadata, "checksums": len(file.metadata()) - 1, "tensors": tensors}, sort_keys=True))
 )";
   EXPECT_EQ(run(program),
-            "{\"metadata\": {\"by\": \"C++\"}, \"tensors\": {"
+            "{\"checksums\": 2, \"metadata\": {\"by\": \"C++\"}, \"tensors\": {"
             "\"matrix\": {\"dtype\": \"float32\", \"shape\": [2, 3], \"sum\": 3.75}, "
             "\"none\": {\"dtype\": \"float32\", \"shape\": [0, 2], \"sum\": 0.0}, "
             "\"small\": {\"dtype\": \"uint8\", \"shape\": [3], \"sum\": 6.0}, "

@@ -38,6 +38,20 @@ TEST(ParameterCollection, NamesAsDyNetDoes) {
   EXPECT_THROW(model.add_parameters({1}, "X"), UsageError);
 }
 
+// Two parts of one name would each have the other's parameters.
+TEST(ParameterCollection, PartsHaveNamesOfTheirOwn) {
+  for (const bool number_first : {false, true}) {
+    ParameterCollection model;
+    model.add_subcollection("a").add_parameters({1}, "W");
+    model.add_subcollection(number_first ? "a_1" : "a").add_parameters({2}, "W");
+    EXPECT_THROW(model.add_subcollection(number_first ? "a" : "a_1"), UsageError);
+    EXPECT_EQ(model.add_subcollection("b").size(), 0u);
+    EXPECT_EQ(model.add_subcollection("a_11").size(), 0u);
+    model.add_parameters({1}, "X");
+    EXPECT_EQ(model.size(), 3u);
+  }
+}
+
 TEST(ParameterCollection, DrawsFromItsSeedAndThePosition) {
   ParameterCollection a(5), b(5), c(6);
   const Floats first = as_vector(a.add_parameters({50}).values());

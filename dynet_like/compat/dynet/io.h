@@ -59,7 +59,7 @@ class TextFileLoader : public Loader {
   explicit TextFileLoader(const std::string& filename) : filename_(filename) {}
 
   /// Without a key, all objects of the file in their order, and all of them must fit; with a key,
-  /// those whose name begins with it.
+  /// those whose path begins with it: "/rnn" stands for "/rnn/_0", not for "/rnn_1/_0".
   void populate(ParameterCollection& model, const std::string& key = "") override;
   /// The first object of its kind, or the one with this name.
   void populate(Parameter& param, const std::string& key = "") override;

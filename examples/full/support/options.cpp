@@ -14,6 +14,7 @@
 #include <fmt/format.h>
 
 #include "dynet_like/core/errors.h"
+#include "dynet_like/core/nearest_names.h"
 #include "dynet_like/core/text.h"
 #include "dynet_like/io/safetensors.h"
 #include "examples/full/support/ranks.h"
@@ -262,6 +263,12 @@ void Options::read_command_line(int argc, char** argv) {
     po::store(
         po::command_line_parser(argc, argv).options(description).positional({}).style(style).run(),
         found);
+  } catch (const po::unknown_option& error) {
+    std::vector<std::string> names;
+    for (const Option& option : program_.options) names.push_back("--" + option.name);
+    const std::vector<std::string_view> views(names.begin(), names.end());
+    throw UsageError(fmt::format("{}{}; see --help", error.what(),
+                                 detail::nearest_names_text(error.get_option_name(), views)));
   } catch (const po::error& error) {
     throw UsageError(std::string(error.what()) + "; see --help");
   }

@@ -1,0 +1,157 @@
+// Damaged models, checkpoints and arrays: no bit changes what is read.
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <memory>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "dynet_like/io/checkpoint.h"
+#include "dynet_like/io/model_file.h"
+#include "dynet_like/io/npz.h"
+#include "dynet_like/io/safetensors.h"
+#include "tests/support/damaged_files.h"
+#include "tests/support/file_errors.h"
+#include "tests/support/python.h"
+#include "tests/train/trainer_kinds.h"
+
+namespace dynet_like {
+namespace {
+
+using namespace detail::trainer_kinds;
+
+ParameterCollection some_model(std::uint64_t seed) {
+  ParameterCollection model(seed);
+  model.add_parameters({7, 5}, "W");
+  model.add_subcollection("part").add_parameters({300}, ParameterInitNormal(), "b");
+  model.add_lookup_parameters(9, {4}, "words");
+  return model;
+}
+
+Gradients some_gradients(const ParameterCollection& model) {
+  Gradients gradients;
+  Random random(3);
+  for (const auto& storage : model.storages()) {
+    const Doubles values = random_values(random, storage->size());
+    gradients.set_values(*storage, std::vector<float>(values.begin(), values.end()));
+  }
+  return gradients;
+}
+
+/// All that a checkpoint says.
+struct Checkpoint {
+  std::vector<std::vector<std::byte>> parameters, moments;
+  std::vector<double> numbers;
+  Metadata metadata;
+
+  explicit Checkpoint(const std::string& path) {
+    const ParameterCollection model = some_model(2);
+    const std::unique_ptr<Trainer> trainer = kinds()[2].make(model);
+    Random random;
+    metadata = load_checkpoint(path, model, *trainer, random);
+    for (const auto& storage : model.storages()) parameters.push_back(bytes_of(*storage));
+    const TrainerState state = trainer->state();
+    const auto add = [&](const Tensor& values) {
+      const auto* data = static_cast<const std::byte*>(values.data());
+      moments.emplace_back(data, data + values.d.size() * size_of(values.dtype()));
+    };
+    for (const TrainerState::Moment& moment : state.moments) add(moment.values);
+    for (const TrainerState::Average& average : state.averages) {
+      add(average.values);
+      numbers.push_back(static_cast<double>(average.count));
+    }
+    for (const double number :
+         {double{state.learning_rate}, double{state.clip_threshold}, double{state.weight_decay},
+          static_cast<double>(state.updates), static_cast<double>(state.clipped_updates),
+          static_cast<double>(random.seed()), static_cast<double>(random.position()),
+          double{state.moving_average.beta}}) {
+      numbers.push_back(number);
+    }
+  }
+  bool operator==(const Checkpoint&) const = default;
+};
+
+class DamagedFilesTest : public PythonTest {
+ protected:
+  void SetUp() override {}  // needs no Python
+};
+
+TEST_F(DamagedFilesTest, Models) {
+  const std::string file = path("model.safetensors");
+  save_parameters(file, some_model(1), {{"epoch", "3"}, {"words", "a\nb\n"}});
+  const Damaged damaged = expect_damage_is_seen(file, [](const std::string& path) {
+    const ParameterCollection model = some_model(2);
+    Metadata metadata = load_parameters(path, model);
+    std::vector<Bytes> values;
+    for (const auto& storage : model.storages()) values.push_back(bytes_of(*storage));
+    return std::pair(std::move(metadata), std::move(values));
+  });
+  EXPECT_EQ(damaged.read, 0u);
+}
+
+TEST_F(DamagedFilesTest, Checkpoints) {
+  const std::string file = path("checkpoint.safetensors");
+  const ParameterCollection model = some_model(1);
+  const std::unique_ptr<Trainer> trainer = kinds()[2].make(model);
+  trainer->exponential_moving_average(0.9f);
+  for (int i = 0; i < 3; ++i) trainer->update(some_gradients(model));
+  save_checkpoint(file, model, *trainer, Random(5), {{"epoch", "3"}});
+  const auto answer = [](const std::string& path) { return Checkpoint(path); };
+  EXPECT_EQ(expect_damage_is_seen(file, answer).read, 0u);
+  EXPECT_EQ(answer(file).metadata, (Metadata{{"epoch", "3"}}));
+}
+
+TEST_F(DamagedFilesTest, ArraysOfNumpy) {
+  const std::string file = path("model.npz");
+  save_npz(file, some_model(1));
+  expect_damage_is_seen(file, [](const std::string& path) {
+    const ParameterCollection model = some_model(2);
+    load_npz(path, model);
+    std::vector<Bytes> values;
+    for (const auto& storage : model.storages()) values.push_back(bytes_of(*storage));
+    return values;
+  });
+}
+
+TEST_F(DamagedFilesTest, SayWhatDoesNotFit) {
+  const std::string file = path("model.safetensors");
+  save_parameters(file, some_model(1), {{"epoch", "3"}});
+  const std::string good = file_contents(file);
+  const auto expect_refused = [&](std::size_t place, char bit, const std::string& part) {
+    std::string text = good;
+    text[place] = static_cast<char>(text[place] ^ bit);
+    std::ofstream(file, std::ios::binary) << text;
+    expect_file_error([&] { SafetensorsFile::read(file); }, 0, 0, part);
+    const auto bytes = std::as_bytes(std::span(text));
+    expect_file_error(
+        [&] {
+          SafetensorsFile::parse({bytes.begin(), bytes.end()}, "memory");
+        },
+        0, 0, part);
+  };
+  expect_refused(good.size() - 1, 1, "need data with the checksum ");
+  expect_refused(good.size() - 1, 1, ": the file is damaged");
+  expect_refused(good.find("\"3\"") + 1, 1, "need a header with the checksum ");
+  expect_refused(good.find("header_crc32"), 1, "need both dynet_like.header_crc32 and");
+  expect_refused(good.find("data_crc32"), 1, "need both dynet_like.header_crc32 and");
+}
+
+TEST_F(DamagedFilesTest, OtherProgramsFilesHaveNoChecksum) {
+  const ParameterCollection saved = some_model(1), loaded = some_model(2);
+  const std::string file = path("model.safetensors");
+  save_parameters(file, saved);
+  std::string text = file_contents(file);
+  // The same bytes of a writer that knows no checksums: spaces take their place.
+  const std::size_t begin = text.find("\"__metadata__\""), end = text.find("},", begin) + 2;
+  text.replace(begin, end - begin, end - begin, ' ');
+  std::ofstream(file, std::ios::binary) << text;
+  load_parameters(file, loaded);
+  for (const auto& storage : saved.storages()) {
+    EXPECT_EQ(bytes_of(*storage), bytes_of(*loaded.find(storage->name)));
+  }
+}
+
+}  // namespace
+}  // namespace dynet_like
