@@ -15,6 +15,7 @@
 #include "dynet_like/ops/chains.h"
 #include "dynet_like/ops/dynet_ops.h"
 #include "dynet_like/ops/ops.h"
+#include "dynet_like/params/collection_values.h"
 #include "dynet_like/params/gradients.h"
 #include "dynet_like/params/parameter_collection.h"
 #include "dynet_like/train/trainers.h"

@@ -60,22 +60,24 @@ struct AdamConstants {
   float beta_1, beta_2, epsilon;
 };
 
-/// Whether gradients are finite, and the factor that clips them, as a device finds out while this
-/// process goes on: the passes of an update may depend on it.
+/// Whether gradients are below a limit, and the factor that clips them, as a device finds out while
+/// this process goes on: the passes of an update may depend on it.
 class GradientCheck {
  public:
   struct Result {
     double factor = 1;  ///< of the gradients; NaN: passes that depend on it have changed nothing
     double norm = 0;    ///< if there is a threshold
-    /// The first number that is not finite, if there is one: which of all, and what it is.
+    /// The first fault, if there is one: which of all numbers, and what it is.
     bool has_fault = false;
     std::size_t fault_at = 0;
     double fault = 0;
   };
 
   virtual ~GradientCheck() = default;
-  /// Asks for it. Gradients whose norm is larger than `threshold` are scaled down to it; 0 is none.
-  virtual void begin(DType dtype, std::span<const Stretch> stretches, double threshold) = 0;
+  /// Asks for it. Numbers are faults unless their size is below `limit`, which may be infinity.
+  /// Gradients whose norm is larger than `threshold` are scaled down to it; 0 is none.
+  virtual void begin(DType dtype, std::span<const Stretch> stretches, double limit,
+                     double threshold) = 0;
   /// Waits for it, and for nothing that was asked for later.
   virtual Result wait() = 0;
 };
@@ -103,13 +105,14 @@ class Updates {
 
   /// values *= factor, with one factor after the other.
   virtual void scale(const Elements& e, std::span<const double> factors) const = 0;
-  /// to += share * (from - to).
+  /// to += share * (from - to); what is infinite, and is not averaged with its opposite, stays.
   virtual void average(DType dtype, std::span<const Pair> pairs) const = 0;
   /// to += from, element by element.
   virtual void add(DType dtype, std::span<const Pair> pairs) const = 0;
 
-  /// Whether none of all these numbers is infinite or NaN.
-  virtual bool all_finite(DType dtype, std::span<const Stretch> stretches) const = 0;
+  /// Whether the size of all these numbers is below a limit, which may be infinity; that of NaN is
+  /// not.
+  virtual bool all_below(DType dtype, std::span<const Stretch> stretches, double limit) const = 0;
   /// The sum of the squares of all these numbers, in double; not finite if one of them is not.
   virtual double sum_of_squares(DType dtype, std::span<const Stretch> stretches) const = 0;
 
@@ -118,7 +121,7 @@ class Updates {
 
   /// Makes these passes. If one throws, none of them changes anything: a device does not begin
   /// before all of them were asked for. With a check, which has begun, gradients are multiplied by
-  /// its factor, and if they are not finite nothing is changed.
+  /// its factor, and if they are refused nothing is changed.
   virtual void together(const std::function<void()>& passes,
                         const GradientCheck* /*check*/ = nullptr) const {
     passes();
@@ -144,7 +147,7 @@ void adam(DType dtype, void* w, void* m, void* v, const void* g, std::size_t n,
 void amsgrad(DType dtype, void* w, void* m, void* v, void* top, const void* g, std::size_t n,
              const AdamConstants& constants, double rate, double scale);
 
-/// With h = scale * g: s += h^2; w -= rate * h / sqrt(s + epsilon).
+/// With h = scale * g: s += h^2, at most the largest number; w -= rate * h / sqrt(s + epsilon).
 void adagrad(DType dtype, void* w, void* s, const void* g, std::size_t n, double epsilon,
              double rate, double scale);
 
@@ -160,11 +163,11 @@ void adadelta(DType dtype, void* w, void* s, void* d, const void* g, std::size_t
 /// x *= factor, with one factor after the other; elements stay in registers meanwhile.
 void scale(DType dtype, void* x, std::size_t n, std::span<const double> factors);
 
-/// mean += share * (x - mean).
+/// mean += share * (x - mean); an infinite mean += share * x.
 void average(DType dtype, void* mean, const void* x, std::size_t n, double share);
 
-/// Whether none of n numbers is infinite or NaN.
-bool all_finite(DType dtype, const void* x, std::size_t n);
+/// Whether the size of all n numbers is below the limit; that of NaN is not.
+bool all_below(DType dtype, const void* x, std::size_t n, double limit);
 
 /// x_1^2 + x_2^2 + ... in double, in an order that depends on n and the instruction set alone. Not
 /// finite if one of the numbers is not.

@@ -3,10 +3,12 @@
 
 #include <algorithm>
 #include <cstring>
+#include <map>
 
 #include <fmt/format.h>
 
 #include "dynet_like/core/errors.h"
+#include "dynet_like/distributed/alike.h"
 #include "dynet_like/distributed/elapsed.h"
 
 namespace dynet_like {
@@ -48,6 +50,7 @@ struct ParameterServer::Header {
   std::uint32_t has_rate = 0;
   std::uint64_t minibatch = 0, round = 0, version = 0, losses = 0;
   std::uint64_t skipped = 0, dropped = 0;
+  std::uint64_t session = 0;
   double loss = 0;
 
   Bytes with(std::span<const std::byte> payload) const {
@@ -145,6 +148,7 @@ ParameterServer::ParameterServer(std::shared_ptr<Communicator> ranks, Trainer& t
       trainer_(trainer),
       first_(first),
       next_(first),
+      session_(begin_session(*ranks_, trainer, relaxation, first, end)),
       shares_(shares_of(trainer.parameters(), ranks_->size())),
       versions_(ranks_->size(), 0),
       served_(trainer, shares_[ranks_->rank()]) {
@@ -153,6 +157,28 @@ ParameterServer::ParameterServer(std::shared_ptr<Communicator> ranks, Trainer& t
     coordinator_ = std::make_unique<Coordinator>(std::move(turns), ranks_->size());
   }
   thread_ = std::thread([this] { serve(); });
+}
+
+// Ranks that differ would serve each other other values. Messages of an earlier server of theirs,
+// one that failed, may be on their way: the number that is returned tells them apart.
+std::uint64_t ParameterServer::begin_session(Communicator& ranks, Trainer& trainer,
+                                             const Relaxation& relaxation, std::size_t first,
+                                             std::size_t end) {
+  auto session = static_cast<std::uint64_t>(Clock::now().time_since_epoch().count());
+  if (ranks.size() == 1) return session;
+  std::map<std::string, std::string> mine = {
+      {"minibatches", fmt::format("{} to {}", first, end)},
+      {"staleness", fmt::to_string(relaxation.staleness)},
+      {"backup ranks", fmt::to_string(relaxation.backup_ranks)}};
+  describe_settings(trainer, mine);
+  describe_state(trainer, mine);
+  describe(trainer.parameters(), mine);
+  check_alike(ranks, "[ParameterServer] need the same trainer, parameters and arguments", mine);
+  Bytes bytes;
+  append_bytes(bytes, &session, sizeof(session));
+  broadcast(ranks, bytes);
+  std::memcpy(&session, bytes.data(), sizeof(session));
+  return session;
 }
 
 ParameterServer::~ParameterServer() {
@@ -165,8 +191,13 @@ ParameterServer::~ParameterServer() {
 
 // The worker.
 
+Bytes ParameterServer::message(Header header, std::span<const std::byte> payload) const {
+  header.session = session_;
+  return header.with(payload);
+}
+
 void ParameterServer::post(unsigned to, const Header& header, std::span<const std::byte> payload) {
-  Bytes bytes = header.with(payload);
+  Bytes bytes = message(header, payload);
   const std::lock_guard lock(mutex_);
   posted_.emplace_back(to, std::move(bytes));
 }
@@ -259,7 +290,7 @@ void ParameterServer::skip() {
 void ParameterServer::expect_acknowledgements(const Header& done) {
   const std::lock_guard lock(mutex_);
   not_acknowledged_ = ranks_->size();
-  done_ = done.with({});
+  done_ = message(done);
 }
 
 bool ParameterServer::gradient_counts() {
@@ -351,11 +382,12 @@ bool ParameterServer::send_posted() {
   return !posted.empty();
 }
 
-void ParameterServer::handle(Communicator::Message message) {
+void ParameterServer::handle(Communicator::Message received) {
   Header header;
-  const std::span<const std::byte> payload = Header::read(message.bytes, header);
-  const unsigned from = message.from;
-  const auto answer = [&](unsigned rank, const Header& to) { ranks_->send(rank, to.with({})); };
+  const std::span<const std::byte> payload = Header::read(received.bytes, header);
+  if (header.session != session_) return;
+  const unsigned from = received.from;
+  const auto answer = [&](unsigned rank, const Header& to) { ranks_->send(rank, message(to)); };
   switch (header.kind) {
     case Kind::ask:
       coordinator_->ask(from, header.flag != 0);
@@ -369,7 +401,7 @@ void ParameterServer::handle(Communicator::Message message) {
     case Kind::pull: {
       Bytes values;
       served_.append_values(values, header.version);
-      ranks_->send(from, Header{.kind = Kind::values, .version = served_.version()}.with(values));
+      ranks_->send(from, message({.kind = Kind::values, .version = served_.version()}, values));
       return;
     }
     case Kind::push:
@@ -385,7 +417,7 @@ void ParameterServer::handle(Communicator::Message message) {
       throw RankError(std::string(reinterpret_cast<const char*>(payload.data()), payload.size()));
     default: {
       const std::lock_guard lock(mutex_);
-      answers_.push_back(std::move(message));
+      answers_.push_back(std::move(received));
       changed_.notify_all();
       return;
     }
@@ -404,7 +436,7 @@ void ParameterServer::keep_push(unsigned from, const Header& header,
   pushed_.push_back(from);
   if (pushed_.size() < header.needed) return;
   served_.update(learning_rate_);
-  for (const unsigned rank : pushed_) ranks_->send(rank, Header{.kind = Kind::pushed}.with({}));
+  for (const unsigned rank : pushed_) ranks_->send(rank, message({.kind = Kind::pushed}));
   pushed_.clear();
 }
 
@@ -439,7 +471,7 @@ void ParameterServer::fail(std::exception_ptr failure) {
     changed_.notify_all();
   }
   try {
-    const Bytes bytes = Header{.kind = Kind::failed}.with(std::as_bytes(std::span(why)));
+    const Bytes bytes = message({.kind = Kind::failed}, std::as_bytes(std::span(why)));
     for (unsigned rank = 0; rank < ranks_->size(); ++rank) {
       if (rank != ranks_->rank()) ranks_->send(rank, bytes);
     }

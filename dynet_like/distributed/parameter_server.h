@@ -50,7 +50,8 @@ class ParameterServer {
   };
 
   /// Minibatches from `first` to `end` - 1. Throws UsageError as Relaxation::check() does, for
-  /// parameters on a GPU, and for tables that are updated exactly or decay.
+  /// parameters on a GPU, for tables that are updated exactly or decay, and where ranks have other
+  /// arguments, parameters, or trainers of other settings.
   ParameterServer(std::shared_ptr<Communicator> ranks, Trainer& trainer, Relaxation relaxation,
                   std::size_t first, std::size_t end);
   /// Unless finish() has returned, all other ranks fail.
@@ -82,6 +83,11 @@ class ParameterServer {
   struct Header;
   class Coordinator;
 
+  static std::uint64_t begin_session(Communicator& ranks, Trainer& trainer,
+                                     const Relaxation& relaxation, std::size_t first,
+                                     std::size_t end);
+  Bytes message(Header header, std::span<const std::byte> payload = {}) const;
+
   // The worker.
   void post(unsigned to, const Header& header, std::span<const std::byte> payload = {});
   void pull();
@@ -98,7 +104,7 @@ class ParameterServer {
   void serve_until_over();
   void check_on_time() const;
   bool send_posted();
-  void handle(Communicator::Message message);
+  void handle(Communicator::Message received);
   void keep_push(unsigned from, const Header& header, std::span<const std::byte> gradients);
   void acknowledged();
   void end_all(const Header& over);
@@ -107,6 +113,7 @@ class ParameterServer {
   std::shared_ptr<Communicator> ranks_;
   Trainer& trainer_;
   std::size_t first_, next_;
+  std::uint64_t session_;
   std::vector<detail::Storages> shares_;
 
   // The worker's.

@@ -39,25 +39,17 @@ void copy_values(ParameterStorage& to, const std::byte* from) {
   to.values_written();
 }
 
-float decay_of(const Trainer& trainer, const ParameterStorage& storage) {
-  float decay = trainer.weight_decay;
-  for (const ParameterGroup& group : trainer.groups()) {
-    if (!matches(group.pattern, storage.name)) continue;
-    decay = group.weight_decay.value_or(trainer.weight_decay);
-  }
-  return decay;
-}
-
 void check_served(const Trainer& trainer) {
   const ParameterCollection& parameters = trainer.parameters();
   if (!parameters.device()->is_cpu()) {
     throw UsageError("[ParameterServer] need parameters on the CPU; got " +
                      parameters.device()->name());
   }
+  const ParameterGroups groups(trainer.groups(), parameters.storages());
   for (const auto& storage : parameters.storages()) {
     if (!storage->is_table || !is_updated(*storage)) continue;
     const bool is_lazy = trainer.sparse_updates == SparseUpdates::lazy;
-    const float decay = decay_of(trainer, *storage);
+    const float decay = groups.settings_of(*storage).weight_decay.value_or(trainer.weight_decay);
     if (is_lazy && decay == 0) continue;
     throw UsageError(fmt::format(
         "[ParameterServer] need lazy updates without weight decay for tables, so that rows without "

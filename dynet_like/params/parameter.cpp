@@ -43,6 +43,13 @@ void change_values(ParameterStorage& storage, const Change& change) {
   storage.values_written();
 }
 
+// Zero times infinity would be NaN.
+void zero_all(ParameterStorage& storage) {
+  storage.refresh_rows();
+  std::memset(storage.tensor_to_fill().data(), 0, storage.size() * size_of(storage.dtype));
+  storage.values_written();
+}
+
 Tensor row_of(const ParameterStorage& storage, unsigned row) {
   if (row >= storage.rows()) {
     throw UsageError("[" + storage.name + "] need a row below " + std::to_string(storage.rows()) +
@@ -77,7 +84,7 @@ void Parameter::set_value(const std::vector<float>& values) const {
   storage.values_written();
 }
 
-void Parameter::zero() const { scale(0); }
+void Parameter::zero() const { zero_all(get_storage()); }
 
 void Parameter::scale(float factor) const {
   change_values(get_storage(),
@@ -118,7 +125,7 @@ void LookupParameter::initialize(unsigned row, const std::vector<float>& values)
   storage.values_written(row * storage.entry_size(), storage.entry_size());
 }
 
-void LookupParameter::zero() const { scale(0); }
+void LookupParameter::zero() const { zero_all(get_storage()); }
 
 void LookupParameter::scale(float factor) const {
   change_values(get_storage(),

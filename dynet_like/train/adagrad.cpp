@@ -29,6 +29,7 @@ class AdagradRule : public UpdateRule {
     return fmt::format("AdagradTrainer(epsilon={})", epsilon_);
   }
   std::vector<std::string> moments() const override { return {"square"}; }
+  bool squares_gradients() const override { return true; }
   bool acts_without_gradient() const override { return false; }
   void apply(const Updates& updates, std::span<const Elements> all, Step step) const override {
     updates.adagrad(all, static_cast<double>(epsilon_), step);
@@ -51,6 +52,7 @@ class DecayingRule : public UpdateRule {
   std::string description() const override {
     return fmt::format("{}(rho={}, epsilon={})", name_, rho_, epsilon_);
   }
+  bool squares_gradients() const override { return true; }
 
  protected:
   double rho() const { return static_cast<double>(rho_); }

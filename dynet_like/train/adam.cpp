@@ -33,6 +33,7 @@ class AdamRule : public UpdateRule {
                        constants_.beta_2, constants_.epsilon);
   }
   std::vector<std::string> moments() const override { return {"mean", "square"}; }
+  bool squares_gradients() const override { return true; }
   double rate(double learning_rate, std::uint64_t update) const override {
     const auto bias = [&](float beta) {
       return 1 - std::pow(static_cast<double>(beta), static_cast<double>(update));

@@ -26,8 +26,9 @@ struct GradientDifference {
 /// every call: without dropout. `each`, if given, is called for every number that was compared.
 ///
 /// Use a collection and a graph of DType::f64: errors are below 1e-7 then, unless the loss has a
-/// kink nearby. In floats, steps are wider and errors below 1e-2. Afterwards all parameters are as
-/// they were. For each number it computes the loss twice, so take a small model.
+/// kink nearby. Numbers that are not finite are passed over. In floats, steps are wider and errors
+/// below 1e-2. Afterwards all parameters are as they were. For each number it computes the loss
+/// twice, so take a small model.
 GradientDifference check_gradients(
     const ParameterCollection& model,
     const std::function<Expression(ComputationGraph& graph)>& loss_of,

@@ -71,6 +71,11 @@ void MovingAverageSettings::check() const {
   }
 }
 
+std::string MovingAverageSettings::description() const {
+  return fmt::format("{}(beta={}, update_freq={})", kAverageNames[static_cast<int>(kind)], beta,
+                     update_freq);
+}
+
 void ParameterAverages::prepare(std::span<const std::shared_ptr<ParameterStorage>> parameters) {
   for (const auto& parameter : parameters) {
     if (!parameter->updated || known_.contains(parameter.get())) continue;

@@ -5,6 +5,7 @@
 #include <iosfwd>
 #include <memory>
 #include <span>
+#include <string>
 #include <unordered_set>
 #include <vector>
 
@@ -27,6 +28,7 @@ struct MovingAverageSettings {
 
   /// Throws UsageError unless 0 < beta < 1, if there is one, and update_freq > 0.
   void check() const;
+  std::string description() const;
 };
 
 /// The averages of a trainer's parameters, and their weights while the averages stand in for them.

@@ -27,12 +27,12 @@ std::string names_of(std::span<const std::shared_ptr<ParameterStorage>> paramete
 }  // namespace
 
 void ParameterGroup::check() const {
-  const float decay = weight_decay.value_or(0);
-  if (std::isfinite(rate) && rate >= 0 && decay >= 0 && decay < 1) return;
+  const float factor = rate.value_or(1), decay = weight_decay.value_or(0);
+  if (std::isfinite(factor) && factor >= 0 && decay >= 0 && decay < 1) return;
   throw UsageError(
       fmt::format("[ParameterGroup] need a finite rate from 0 and a weight decay from 0 to below "
                   "1; got {} and {} for \"{}\"",
-                  rate, decay, pattern));
+                  factor, decay, pattern));
 }
 
 // Without recursion: on a mismatch, the last '*' takes one character more.
@@ -70,22 +70,26 @@ ParameterGroups::ParameterGroups(std::vector<ParameterGroup> groups,
   }
 }
 
-std::size_t ParameterGroups::number_of(const ParameterStorage& parameter) const {
-  std::size_t number = groups_.size();
-  while (number > 0 && !matches(groups_[number - 1].pattern, parameter.name)) --number;
-  return number;
+GroupSettings ParameterGroups::settings_of(const ParameterStorage& parameter) const {
+  GroupSettings settings;
+  for (const ParameterGroup& group : groups_) {
+    if (!matches(group.pattern, parameter.name)) continue;
+    if (group.rate) settings.rate = *group.rate;
+    if (group.weight_decay) settings.weight_decay = group.weight_decay;
+    if (group.frozen) settings.frozen = *group.frozen;
+  }
+  return settings;
 }
 
 std::string ParameterGroups::description() const {
   std::string text;
   for (const ParameterGroup& group : groups_) {
-    text += fmt::format("{}\"{}\":", text.empty() ? "" : "; ", group.pattern);
-    if (group.frozen) {
-      text += " frozen";
-      continue;
-    }
-    text += fmt::format(" rate {}", group.rate);
-    if (group.weight_decay) text += fmt::format(", weight decay {}", *group.weight_decay);
+    std::vector<std::string> given;
+    if (group.rate) given.push_back(fmt::format("rate {}", *group.rate));
+    if (group.weight_decay) given.push_back(fmt::format("weight decay {}", *group.weight_decay));
+    if (group.frozen) given.push_back(*group.frozen ? "frozen" : "not frozen");
+    text += fmt::format("{}\"{}\": {}", text.empty() ? "" : "; ", group.pattern,
+                        given.empty() ? "nothing" : fmt::to_string(fmt::join(given, ", ")));
   }
   return text;
 }

@@ -13,12 +13,13 @@
 
 namespace dynet_like {
 
-/// How a trainer updates the parameters whose full names, such as "/lstm/b", match a pattern.
+/// How a trainer updates the parameters whose full names, such as "/lstm/b", match a pattern. What
+/// is not given is left to groups before it, and to the trainer.
 struct ParameterGroup {
-  std::string pattern = {};  ///< '*' stands for any characters, '/' too, and '?' for one.
-  float rate = 1;            ///< A factor of the trainer's learning rate.
+  std::string pattern = {};        ///< '*' stands for any characters, '/' too, and '?' for one.
+  std::optional<float> rate = {};  ///< A factor of the trainer's learning rate.
   std::optional<float> weight_decay = {};  ///< In the place of the trainer's.
-  bool frozen = false;                     ///< The trainer leaves them alone.
+  std::optional<bool> frozen = {};         ///< Whether the trainer leaves them alone.
 
   /// Throws UsageError unless 0 <= rate and 0 <= weight_decay < 1.
   void check() const;
@@ -27,7 +28,16 @@ struct ParameterGroup {
 /// Whether a name matches a pattern as a whole.
 bool matches(std::string_view pattern, std::string_view name);
 
-/// Parameters in groups: each belongs to the last group whose pattern its name matches.
+/// What groups make of a parameter: each setting is that of the last group that gives it and whose
+/// pattern the parameter's name matches.
+struct GroupSettings {
+  float rate = 1;
+  std::optional<float> weight_decay = {};
+  bool frozen = false;
+  bool operator==(const GroupSettings&) const = default;
+};
+
+/// Groups of parameters.
 class ParameterGroups {
  public:
   ParameterGroups() = default;
@@ -35,8 +45,7 @@ class ParameterGroups {
   ParameterGroups(std::vector<ParameterGroup> groups,
                   std::span<const std::shared_ptr<ParameterStorage>> parameters);
 
-  /// The number of a parameter's group, from 1; 0: none.
-  std::size_t number_of(const ParameterStorage& parameter) const;
+  GroupSettings settings_of(const ParameterStorage& parameter) const;
   const std::vector<ParameterGroup>& all() const { return groups_; }
   /// Patterns and what is done, for the kind of a trainer's state; empty without groups.
   std::string description() const;

@@ -1,7 +1,9 @@
 // Trainer: checks the gradients, then updates one parameter after the other.
 #include "dynet_like/train/trainer.h"
 
+#include <algorithm>
 #include <cmath>
+#include <limits>
 #include <optional>
 #include <utility>
 
@@ -38,6 +40,14 @@ float checked_rate(float rate) {
   throw UsageError(fmt::format("[Trainer] need a finite learning rate from 0; got {}", rate));
 }
 
+// Where one is among those that differ; a new one is put at the end.
+std::size_t place_of(const GroupSettings& one, std::vector<GroupSettings>& all) {
+  const auto found = std::find(all.begin(), all.end(), one);
+  const auto place = static_cast<std::size_t>(found - all.begin());
+  if (found == all.end()) all.push_back(one);
+  return place;
+}
+
 }  // namespace
 
 Trainer::Trainer(ParameterCollection collection, float learning_rate,
@@ -56,9 +66,10 @@ void Trainer::find_parameters() {
   const auto storages = collection_.storages();
   for (std::size_t i = parameters_.size(); i < storages.size(); ++i) {
     make_room(parameters_);
-    make_room(group_of_);
-    parameters_.push_back(std::make_shared<ParameterState>(rule_, storages[i]));
-    group_of_.push_back(groups_.number_of(*storages[i]));
+    make_room(settings_of_);
+    auto parameter = std::make_shared<ParameterState>(rule_, storages[i]);
+    settings_of_.push_back(place_of(groups_.settings_of(*storages[i]), settings_));
+    parameters_.push_back(std::move(parameter));
   }
 }
 
@@ -70,9 +81,7 @@ ParameterState* Trainer::find(const ParameterStorage& storage) const {
 }
 
 bool Trainer::updates(std::size_t parameter) const {
-  const std::size_t group = group_of_[parameter];
-  return parameters_[parameter]->storage().updated &&
-         (group == 0 || !groups_.all()[group - 1].frozen);
+  return parameters_[parameter]->storage().updated && !settings_[settings_of_[parameter]].frozen;
 }
 
 std::vector<std::shared_ptr<ParameterStorage>> Trainer::updated_storages() const {
@@ -84,18 +93,34 @@ std::vector<std::shared_ptr<ParameterStorage>> Trainer::updated_storages() const
   return updated;
 }
 
-// The factor that clips the gradients. Throws NumericError unless all of them are finite; a finite
-// norm says that they are.
+// The size that gradients must stay below before they are clipped. Means of squares of those below
+// it are finite, however they are rounded.
+double Trainer::gradient_limit() const {
+  const double limit = collection_.dtype() == DType::f32 ? 0x1p63 : 0x1p511;
+  const bool clips = clip_threshold > 0 && static_cast<double>(clip_threshold) < limit;
+  return rule_->squares_gradients() && !clips ? limit : std::numeric_limits<double>::infinity();
+}
+
+// The factor that clips the gradients. Throws NumericError unless all of them are below the limit;
+// a finite norm says that they are finite.
 double Trainer::gradient_scale(const Gradients& gradients, Storages updated,
                                std::optional<double> own_norm) const {
   const bool clips = clip_threshold > 0;
   const double norm = !clips ? 0 : own_norm ? *own_norm : gradients.norm(updated);
-  if (!clips || !std::isfinite(norm)) UpdateCheck::need_finite(gradients, updated);
+  const double limit = gradient_limit();
+  if (!clips || !std::isfinite(norm) || std::isfinite(limit)) {
+    UpdateCheck::need_below(limit, gradients, updated);
+  }
   if (!std::isfinite(norm)) {
     throw NumericError(fmt::format("[Trainer] need a finite norm of the gradients; got {}", norm));
   }
   const double threshold = static_cast<double>(clip_threshold);
   return clips && norm > threshold ? threshold / norm : 1;
+}
+
+void Trainer::check_gradients(const Gradients& gradients) {
+  find_parameters();
+  UpdateCheck::need_below(gradient_limit(), gradients, updated_storages());
 }
 
 void Trainer::check_weights_in_place() const {
@@ -118,14 +143,10 @@ void Trainer::check_settings() const {
   check_weights_in_place();
 }
 
-// How much is multiplied by what in the next update of a group.
-Step Trainer::step_of(std::size_t group, double scale) const {
-  double rate = static_cast<double>(learning_rate), decay = static_cast<double>(weight_decay);
-  if (group > 0) {
-    const ParameterGroup& own = groups_.all()[group - 1];
-    rate *= static_cast<double>(own.rate);
-    if (own.weight_decay) decay = static_cast<double>(*own.weight_decay);
-  }
+// How much is multiplied by what in the next update of parameters with these settings.
+Step Trainer::step_of(const GroupSettings& settings, double scale) const {
+  const double rate = static_cast<double>(learning_rate) * static_cast<double>(settings.rate);
+  const double decay = static_cast<double>(settings.weight_decay.value_or(weight_decay));
   Step step = {rule_->rate(rate, updates_ + 1), scale, 1 - decay};
   if (!rule_->decay_follows_rate()) return step;
   step.keep = 1 - rate * decay;
@@ -139,12 +160,10 @@ Step Trainer::step_of(std::size_t group, double scale) const {
   return step;
 }
 
-// By the number of the group.
+// By their place in settings_.
 std::vector<Step> Trainer::steps(double scale) const {
   std::vector<Step> steps;
-  for (std::size_t group = 0; group <= groups_.all().size(); ++group) {
-    steps.push_back(step_of(group, scale));
-  }
+  for (const GroupSettings& settings : settings_) steps.push_back(step_of(settings, scale));
   return steps;
 }
 
@@ -174,7 +193,7 @@ void Trainer::update(const Gradients& gradients) {
       clip_threshold > 0 ? norm_for_clipping(gradients, updated) : std::nullopt;
   const bool device_decides =
       !own_norm && rule_->runs_on_device() &&
-      check_->begin(gradients, updated, static_cast<double>(clip_threshold));
+      check_->begin(gradient_limit(), gradients, updated, static_cast<double>(clip_threshold));
   const std::vector<Step> steps =
       this->steps(device_decides ? 1 : gradient_scale(gradients, updated, own_norm));
   const bool averages = averages_.is_due(updates_ + 1);
@@ -184,14 +203,14 @@ void Trainer::update(const Gradients& gradients) {
     if (!updates(i)) continue;
     ParameterState& parameter = *parameters_[i];
     ParameterStorage& storage = parameter.storage();
-    const std::size_t group = group_of_[i];
+    const std::size_t settings = settings_of_[i];
     storage.values.take_writes();
-    parameter.prepare(steps[group], exact);
-    plan(parameter, gradients, steps[group], changes[group]);
+    parameter.prepare(steps[settings], exact);
+    plan(parameter, gradients, steps[settings], changes[settings]);
   }
   if (averages) averages_.prepare(updated);
   const auto all = [&] {
-    for (std::size_t group = 0; group < steps.size(); ++group) make(changes[group], steps[group]);
+    for (std::size_t i = 0; i < steps.size(); ++i) make(changes[i], steps[i]);
     if (averages) averages_.take();
   };
   collection_.device()->updates().together(all, device_decides ? check_->condition() : nullptr);
@@ -272,12 +291,14 @@ void Trainer::forget_moments() {
 
 void Trainer::set_groups(std::vector<ParameterGroup> groups) {
   ParameterGroups found(std::move(groups), collection_.storages());
-  std::vector<std::size_t> group_of;
+  std::vector<GroupSettings> settings = {GroupSettings()};
+  std::vector<std::size_t> settings_of;
   for (const auto& parameter : parameters_) {
-    group_of.push_back(found.number_of(parameter->storage()));
+    settings_of.push_back(place_of(found.settings_of(parameter->storage()), settings));
   }
   groups_ = std::move(found);
-  group_of_ = std::move(group_of);
+  settings_ = std::move(settings);
+  settings_of_ = std::move(settings_of);
 }
 
 void Trainer::follow(const CyclicalRate& cycle) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -65,11 +66,13 @@ class Trainer {
   Trainer(const Trainer&) = delete;
   Trainer& operator=(const Trainer&) = delete;
 
-  /// One step. Throws NumericError if a gradient is not finite (always checked; it costs little),
-  /// and UsageError if the learning rate (finite, from 0), the weight decay or the threshold of
+  /// One step. Throws NumericError if a gradient is not finite (always checked; it costs little)
+  /// or, for trainers that keep squares of gradients, too large for a finite one: from 2^63
+  /// (9.2e18) on in float, 2^511 in double, before it is clipped if the threshold is that large.
+  /// Throws UsageError if the learning rate (finite, from 0), the weight decay or the threshold of
   /// clipping is out of range, averages stand in for the parameters, or there are gradients but the
   /// trainer has no parameters or all of them are of another model's. Whatever it throws, also if
-  /// memory runs out, no parameter has changed.
+  /// memory runs out, no parameter has changed. The same gradients again make another step.
   ///
   /// A GPU checks the gradients itself, and nobody waits for it. If it refuses an update, the next
   /// call of `update`, or of another function that depends on it, throws NumericError before it
@@ -77,6 +80,9 @@ class Trainer {
   void update(const Gradients& gradients);
   /// Waits until it is known whether the last update was made, and throws NumericError if not.
   void finish_update();
+
+  /// Throws NumericError for gradients that an update would refuse, and makes none.
+  void check_gradients(const Gradients& gradients);
 
   /// Gradients whose norm over all updated parameters is larger are scaled down to it (Pascanu et
   /// al. 2013). It is off at first, unlike DyNet's.
@@ -91,10 +97,11 @@ class Trainer {
   /// learning rate and averages, goes on. Averages that stand in for the parameters become their
   /// values.
   void forget_moments();
-  /// From now on these groups are updated in their own way, as ParameterGroup says; none: all
-  /// alike. Parameters that are added later belong to them, too. Throws UsageError, before anything
-  /// is changed, if a group is out of range or its pattern matches no parameter. Groups are part of
-  /// the kind of a state: set them before it is loaded.
+  /// From now on these groups are updated in their own way: for each parameter, each setting is
+  /// that of the last group that gives it and whose pattern matches; none: all alike. Parameters
+  /// that are added later belong to them, too. Throws UsageError, before anything is changed, if a
+  /// group is out of range or its pattern matches no parameter. Groups are part of the kind of a
+  /// state: set them before it is loaded.
   void set_groups(std::vector<ParameterGroup> groups);
   const std::vector<ParameterGroup>& groups() const { return groups_.all(); }
   /// From now on the learning rate is set after every update, and follows the cycle. Throws
@@ -126,6 +133,9 @@ class Trainer {
   /// call of any other member. Throws UsageError while averages stand in for the parameters, as
   /// load_state() does.
   TrainerState state();
+  /// All that an update depends on beside parameters, gradients and state, as texts by name: what
+  /// several processes that train together compare.
+  std::map<std::string, std::string> settings() const;
   /// A trainer of copies of the parameters, in a collection of their own, with the same settings
   /// and state. Throws UsageError while averages stand in for the parameters.
   std::unique_ptr<Trainer> copy();
@@ -165,13 +175,14 @@ class Trainer {
   std::string kind() const;
   void find_parameters();
   void check_settings() const;
-  detail::Step step_of(std::size_t group, double scale) const;
+  detail::Step step_of(const GroupSettings& settings, double scale) const;
   std::vector<detail::Step> steps(double scale) const;
   bool updates(std::size_t parameter) const;
   std::vector<std::shared_ptr<ParameterStorage>> updated_storages() const;
   void check_weights_in_place() const;
   void check_own(const Gradients& gradients) const;
   void start_averaging(const MovingAverageSettings& settings);
+  double gradient_limit() const;
   double gradient_scale(const Gradients& gradients, Storages updated,
                         std::optional<double> own_norm) const;
   void plan(detail::ParameterState& parameter, const Gradients& gradients, detail::Step step,
@@ -186,7 +197,8 @@ class Trainer {
   std::shared_ptr<const detail::UpdateRule> rule_;
   std::vector<std::shared_ptr<detail::ParameterState>> parameters_;  // in the collection's order
   ParameterGroups groups_;
-  std::vector<std::size_t> group_of_;  // by parameter: 0 is none
+  std::vector<GroupSettings> settings_{GroupSettings()};  // those that differ
+  std::vector<std::size_t> settings_of_;                  // by parameter, into them
   std::uint64_t updates_ = 0, clipped_updates_ = 0;
   std::optional<CyclicalRate> cycle_;
   ParameterAverages averages_;

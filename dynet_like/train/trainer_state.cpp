@@ -63,6 +63,15 @@ std::string Trainer::kind() const {
   return kind;
 }
 
+std::map<std::string, std::string> Trainer::settings() const {
+  return {{"kind", kind()},
+          {"learning rate", fmt::to_string(learning_rate)},
+          {"clipping threshold", fmt::to_string(clip_threshold)},
+          {"weight decay", fmt::to_string(weight_decay)},
+          {"sparse updates", sparse_updates == SparseUpdates::lazy ? "lazy" : "exact"},
+          {"moving average", averages_.settings.description()}};
+}
+
 TrainerState Trainer::state() {
   finish_update();
   check_weights_in_place();

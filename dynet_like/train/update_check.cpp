@@ -18,25 +18,32 @@ struct Fault {
   double value;
 };
 
-// The first element that is not finite.
-std::optional<Fault> find_fault(const ParameterStorage& storage, const Stretch& stretch) {
+// The first element whose size is not below the limit.
+std::optional<Fault> find_fault(double limit, const ParameterStorage& storage,
+                                const Stretch& stretch) {
   const std::size_t bytes = stretch.count * size_of(storage.dtype);
   const Block copy(bytes);
   storage.device().read(copy.data(), stretch.begin, bytes);
   const Tensor numbers(Dim({static_cast<unsigned>(stretch.count)}), storage.dtype, copy.data());
   for (std::size_t i = 0; i < stretch.count; ++i) {
-    if (!std::isfinite(numbers.at(i))) return Fault{i, numbers.at(i)};
+    if (!(std::abs(numbers.at(i)) < limit)) return Fault{i, numbers.at(i)};
   }
   return {};
 }
 
 // `rows`: those that gradients are of, for a table.
-[[noreturn]] void refuse(const ParameterStorage& storage, const Fault& fault,
+[[noreturn]] void refuse(double limit, const ParameterStorage& storage, const Fault& fault,
                          const std::uint32_t* rows) {
   std::string place = fmt::to_string(fault.at);
   if (rows != nullptr) {
     const std::size_t entry = storage.entry_size();
     place = fmt::format("{} of row {}", fault.at % entry, rows[fault.at / entry]);
+  }
+  if (std::isfinite(fault.value)) {
+    throw NumericError(
+        fmt::format("[Trainer] need gradients below {:.3g}, so that their squares are finite; got "
+                    "{:.6g} for \"{}\", element {}: clip them, or scale the loss down",
+                    limit, fault.value, storage.name, place));
   }
   throw NumericError(fmt::format("[Trainer] need finite gradients; got {} for \"{}\", element {}",
                                  fault.value, storage.name, place));
@@ -45,26 +52,27 @@ std::optional<Fault> find_fault(const ParameterStorage& storage, const Stretch& 
 }  // namespace
 
 // All in one pass; what is wrong is looked for only then.
-void UpdateCheck::need_finite(const Gradients& gradients, Storages storages) {
+void UpdateCheck::need_below(double limit, const Gradients& gradients, Storages storages) {
   if (storages.empty()) return;
   std::vector<Stretch> all;
   for (const auto& storage : storages) {
     for (const Stretch& stretch : gradients.stretches(*storage)) all.push_back(stretch);
   }
   const ParameterStorage& any = *storages.front();
-  if (any.device().updates().all_finite(any.dtype, all)) return;
+  if (any.device().updates().all_below(any.dtype, all, limit)) return;
   for (const auto& storage : storages) {
     for (const Stretch& stretch : gradients.stretches(*storage)) {
-      const auto fault = find_fault(*storage, stretch);
+      const auto fault = find_fault(limit, *storage, stretch);
       if (!fault) continue;
       const Gradients::Rows* const rows =
           storage->is_table ? gradients.find_rows(*storage) : nullptr;
-      refuse(*storage, *fault, rows == nullptr ? nullptr : rows->rows.data());
+      refuse(limit, *storage, *fault, rows == nullptr ? nullptr : rows->rows.data());
     }
   }
 }
 
-bool UpdateCheck::begin(const Gradients& gradients, Storages storages, double clip_threshold) {
+bool UpdateCheck::begin(double limit, const Gradients& gradients, Storages storages,
+                        double clip_threshold) {
   if (storages.empty()) return false;
   const ParameterStorage& any = *storages.front();
   const Updates& updates = any.device().updates();
@@ -82,7 +90,8 @@ bool UpdateCheck::begin(const Gradients& gradients, Storages storages, double cl
       if (is_of_rows) rows_.insert(rows_.end(), rows->rows.begin(), rows->rows.end());
     }
   }
-  check_->begin(any.dtype, all, clip_threshold);
+  limit_ = limit;
+  check_->begin(any.dtype, all, limit, clip_threshold);
   return true;
 }
 
@@ -92,7 +101,7 @@ bool UpdateCheck::finish() {
   std::size_t at = result.fault_at;
   for (const Checked& checked : checked_) {
     if (result.has_fault && at < checked.count) {
-      refuse(*checked.storage, {at, result.fault},
+      refuse(limit_, *checked.storage, {at, result.fault},
              checked.is_of_rows ? rows_.data() + checked.first_row : nullptr);
     }
     at -= checked.count;

@@ -1,4 +1,4 @@
-// Whether the gradients of an update are finite, and what clips them: asked of their device.
+// Whether the gradients of an update may be used, and what clips them: asked of their device.
 #pragma once
 
 #include <cstdint>
@@ -16,11 +16,12 @@ class UpdateCheck {
  public:
   using Storages = std::span<const std::shared_ptr<ParameterStorage>>;
 
-  /// Throws NumericError, which names the first element that is not finite.
-  static void need_finite(const Gradients& gradients, Storages storages);
+  /// Throws NumericError, which names the first element whose size is not below the limit, which
+  /// may be infinity.
+  static void need_below(double limit, const Gradients& gradients, Storages storages);
 
   /// Asks a device that goes on meanwhile; false if theirs does not.
-  bool begin(const Gradients& gradients, Storages storages, double clip_threshold);
+  bool begin(double limit, const Gradients& gradients, Storages storages, double clip_threshold);
   /// What passes may depend on from then on.
   const GradientCheck* condition() const { return check_.get(); }
   /// Waits for the answer. Returns whether gradients were clipped; throws NumericError, as above.
@@ -35,6 +36,7 @@ class UpdateCheck {
   };
 
   std::unique_ptr<GradientCheck> check_;
+  double limit_ = 0;
   std::vector<Checked> checked_;
   std::vector<std::uint32_t> rows_;
 };

@@ -33,6 +33,9 @@ class UpdateRule {
   /// mode. `updates` are those of the elements' device.
   virtual void apply(const Updates& updates, std::span<const Elements> all, Step step) const = 0;
 
+  /// Whether moments have squares of gradients, which must be finite.
+  virtual bool squares_gradients() const { return false; }
+
   /// Whether `updates` do all of it. Otherwise an update waits for the check of its gradients.
   virtual bool runs_on_device() const { return true; }
 

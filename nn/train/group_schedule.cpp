@@ -52,8 +52,7 @@ void GroupSchedule::begin_epoch(unsigned epoch) {
   const ParameterGroups found(groups, storages);
   std::vector<std::shared_ptr<ParameterStorage>> frozen;
   for (const auto& parameter : storages) {
-    const std::size_t number = found.number_of(*parameter);
-    if (number > 0 && groups[number - 1].frozen) frozen.push_back(parameter);
+    if (found.settings_of(*parameter).frozen) frozen.push_back(parameter);
   }
   trainer_.set_groups(std::move(groups));
   thaw();

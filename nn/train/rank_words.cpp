@@ -3,13 +3,10 @@
 
 #include <algorithm>
 #include <cstring>
-#include <set>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "dynet_like/core/errors.h"
-#include "dynet_like/core/text.h"
 
 namespace dynet_like::nn {
 
@@ -22,7 +19,8 @@ constexpr std::uint64_t kWord = 0xd3c0'd1a1'09e5'a11d;
 
 /// The part of a word that always has the same size.
 struct Fixed {
-  std::uint64_t is_word, epoch, minibatch, order, random, losses, stops, shards, has_failed;
+  std::uint64_t is_word, epoch, minibatch, order, sizes, random, trainer, parameters, terms, losses,
+      stops, shards, has_failed;
   double busy_seconds;
 };
 
@@ -31,7 +29,11 @@ Bytes to_bytes(const RankWord& word) {
                        word.epoch,
                        word.minibatch,
                        word.order,
+                       word.sizes,
                        word.random,
+                       word.trainer,
+                       word.parameters,
+                       word.terms,
                        word.losses,
                        word.stops ? 1u : 0u,
                        word.shard_losses.size(),
@@ -62,9 +64,19 @@ RankWord from_bytes(const Bytes& bytes, const std::string& rank) {
   if (fixed.shards > bytes.size()) need(fixed.shards);
   const std::size_t text = sizeof(fixed) + fixed.shards * sizeof(double);
   need(text);
-  RankWord word = {fixed.epoch,  fixed.minibatch,    fixed.order,
-                   fixed.random, fixed.losses,       fixed.stops != 0,
-                   {},           fixed.busy_seconds, ""};
+  RankWord word = {fixed.epoch,
+                   fixed.minibatch,
+                   fixed.order,
+                   fixed.sizes,
+                   fixed.random,
+                   fixed.trainer,
+                   fixed.parameters,
+                   fixed.terms,
+                   fixed.losses,
+                   fixed.stops != 0,
+                   {},
+                   fixed.busy_seconds,
+                   ""};
   word.shard_losses.resize(fixed.shards);
   std::copy(bytes.begin() + sizeof(fixed), bytes.begin() + static_cast<std::ptrdiff_t>(text),
             reinterpret_cast<std::byte*>(word.shard_losses.data()));
@@ -84,6 +96,7 @@ void check_place(const RankWord& word, const RankWord& first, const std::string&
   check("epoch", word.epoch, first.epoch);
   check("minibatch", word.minibatch, first.minibatch);
   check("minibatches with the fingerprint", word.order, first.order);
+  check("sizes of samples with the fingerprint", word.sizes, first.sizes);
   check("a position of random()", word.random, first.random);
 }
 
@@ -95,6 +108,7 @@ AllWords exchange(Communicator& ranks, const RankWord& mine) {
   std::vector<RankWord> words;
   for (unsigned r = 0; r < ranks.size(); ++r) words.push_back(from_bytes(all[r], ranks.name(r)));
   AllWords result;
+  bool any_fails = false;
   for (unsigned r = 0; r < ranks.size(); ++r) {
     const RankWord& word = words[r];
     if (!word.failure.empty() && mine.failure.empty()) {
@@ -104,36 +118,17 @@ AllWords exchange(Communicator& ranks, const RankWord& mine) {
     if (mine.failure.empty()) check_place(word, words[0], ranks.name(r));
     for (const double loss : word.shard_losses) result.loss += loss;
     result.losses += word.losses;
+    result.terms += word.terms;
+    result.same_trainer &= word.trainer == words[0].trainer;
+    result.same_parameters &= word.parameters == words[0].parameters;
+    any_fails |= !word.failure.empty();
     result.any_stops |= word.stops;
     result.mean_busy_seconds += word.busy_seconds / ranks.size();
     result.most_busy_seconds = std::max(result.most_busy_seconds, word.busy_seconds);
   }
+  // Who has failed would compare alone.
+  if (any_fails) result.same_trainer = result.same_parameters = true;
   return result;
-}
-
-void check_alike(Communicator& ranks, const Metadata& mine) {
-  if (ranks.size() == 1) return;
-  const std::vector<std::string> texts = gather_texts(ranks, nlohmann::json(mine).dump());
-  std::vector<Metadata> all;
-  for (const std::string& text : texts) all.push_back(nlohmann::json::parse(text).get<Metadata>());
-  std::set<std::string> names;
-  for (const Metadata& some : all) {
-    for (const auto& [name, value] : some) names.insert(name);
-  }
-  const auto value_of = [&](unsigned rank, const std::string& name) {
-    const auto found = all[rank].find(name);
-    return found == all[rank].end() ? "nothing" : detail::quoted_text(found->second);
-  };
-  for (const std::string& name : names) {
-    for (unsigned r = 1; r < ranks.size(); ++r) {
-      if (value_of(r, name) == value_of(0, name)) continue;
-      throw UsageError(
-          fmt::format("[TrainingRun] need the same program, data and options on all ranks; got as "
-                      "{}: {} on {}, "
-                      "and {} on {}",
-                      name, value_of(0, name), ranks.name(0), value_of(r, name), ranks.name(r)));
-    }
-  }
 }
 
 }  // namespace dynet_like::nn

@@ -61,7 +61,7 @@ struct TrainingOptions {
   /// takes the next when it is done, so that slow ranks take fewer. Bits then depend on the ranks
   /// and on chance. Parameters must be on the CPU, tables be updated lazily and not decay. A
   /// staleness of 0 without backup ranks is the same as none: ranks share each minibatch. If one
-  /// throws, all do, and the epoch begins anew with the values that each rank had last.
+  /// throws, all do, and the epoch begins anew with the values that rank 0 had last.
   std::optional<Relaxation> relaxation = {};
 
   /// A folder, made if need be, for the best model, the checkpoint and the learning curve; without

@@ -9,6 +9,7 @@
 
 #include "dynet_like/core/errors.h"
 #include "dynet_like/io/folder_lock.h"
+#include "nn/train/fingerprint.h"
 
 namespace dynet_like::nn {
 
@@ -123,6 +124,9 @@ TrainingRun::MinibatchRange TrainingRun::minibatches(std::size_t sample_count) {
 TrainingRun::MinibatchRange TrainingRun::minibatches(Minibatches list,
                                                      std::span<const std::uint32_t> sizes) {
   costs_.assign(sizes.begin(), sizes.end());
+  Fingerprint costs;
+  for (const std::uint32_t size : sizes) costs.add(size);
+  costs_digest_ = costs.value();
   return begin_minibatches(std::move(list));
 }
 
@@ -153,6 +157,8 @@ TrainingRun::MinibatchRange TrainingRun::begin_minibatches(Minibatches list) {
   progress_.order = order;
   position_ = progress_.minibatches;
   if (is_relaxed()) {
+    if (has_diverged_) with_ranks([&] { broadcast_values(); });
+    has_diverged_ = false;
     server_.emplace(ranks_, trainer_, *options_.relaxation, position_, minibatches_.size());
   }
   return MinibatchRange(*this);
@@ -210,10 +216,12 @@ void TrainingRun::end_minibatch() {
   timed_.end(is_writer());
 }
 
-// Also after a break and an exception.
+// Also after a break and an exception, where ranks may be at different places.
 void TrainingRun::end_minibatches() {
+  if (phase_ == Phase::training) random_ = minibatch_random();
   in_minibatch_ = false;
   timed_.leave();
+  has_diverged_ |= server_.has_value();
   server_.reset();
   drop_pending();
   progress_.seconds += bar_->seconds();
@@ -239,6 +247,15 @@ void TrainingRun::check_cleared(const Minibatch& batch) {
                   batch.trained_losses()));
 }
 
+// An update all the same would be one by moments and decay alone.
+void TrainingRun::check_losses(std::uint64_t terms) const {
+  if (terms > 0) return;
+  throw UsageError(
+      fmt::format("[TrainingRun] need a loss or more in a minibatch; got none in minibatch {} of "
+                  "epoch {}: pass over it, without update()",
+                  position_ + 1, progress_.epochs + 1));
+}
+
 float TrainingRun::finite_loss(Minibatch& batch) const {
   const float loss = batch.forward();
   if (options_.not_finite == NotFinite::skip) return loss;
@@ -259,11 +276,14 @@ float TrainingRun::update(Minibatch& batch, std::size_t losses) {
   try {
     const float loss = finite_loss(batch);
     if (options_.accumulate == 1 && !options_.mean_losses) {
+      const Gradients& gradients = batch.backward();
+      check_losses(batch.trained_losses());
       add_pending(static_cast<double>(loss), losses);
-      make_update(batch.backward());
+      make_update(gradients);
       return loss;
     }
     add_gradients(batch);
+    check_losses(batch.trained_losses());
     add_pending(static_cast<double>(loss), losses);
     if (update_is_due()) make_due_update();
     return loss;
@@ -281,8 +301,15 @@ void TrainingRun::update(const Gradients& gradients, double loss, std::size_t lo
                     "got gradients for {} ranks and {} shards",
                     ranks_->size(), options_.shards));
   }
+  if (gradients.is_used()) {
+    throw UsageError(
+        "[TrainingRun] need gradients that no update has used; got some that one has: clear and "
+        "compute them for each minibatch");
+  }
+  if (!gradients.has_any_of(model_)) check_losses(losses);
   try {
     gradients_.add(gradients);
+    gradients.mark_used();
     add_pending(loss, losses);
     if (update_is_due()) make_due_update();
   } catch (...) {

@@ -93,12 +93,15 @@ class TrainingRun {
   /// come, updates the parameters. `losses` is for means: how many losses it has, by default one
   /// per sample. Returns the sum of the losses, of all ranks. Throws NumericError as
   /// TrainingOptions::not_finite says, and UsageError outside of the minibatches, or if the
-  /// minibatch was not cleared since its last backward pass. With several ranks it also throws
-  /// UsageError if they are not at the same place, and RankError if another one is gone, hangs or
+  /// minibatch was not cleared since its last backward pass, or has no losses: pass over it then.
+  /// With several ranks it also throws UsageError if they are not at the same place, or if their
+  /// trainers' settings or, after 1, 2, 4, 8, ... updates and at the end of an epoch, their
+  /// parameters differ, and RankError if another one is gone, hangs or
   /// has failed: then rank 0 has saved the last update.
   float update(Minibatch& batch);
   float update(Minibatch& batch, std::size_t losses);
-  /// The same with gradients of your own. Throws UsageError if there are several shards.
+  /// The same with gradients of your own. Throws UsageError if there are several shards, for
+  /// gradients that an update has used, and for none of no losses.
   void update(const Gradients& gradients, double loss, std::size_t losses);
 
   /// Ends the epoch: the model, with its moving averages if the trainer takes them, is kept if its
@@ -187,6 +190,8 @@ class TrainingRun {
   bool begin_relaxed_minibatch();
   bool finish_relaxed_minibatches();
   void show_begun(std::size_t first, std::size_t end);
+  void clip_own_gradients();
+  bool prepare_own_gradients(float loss, std::size_t losses);
   float update_relaxed(Minibatch& batch, std::size_t losses);
   std::string relaxed_shares_of_time() const;
   float scheduled_rate(std::uint64_t update) const;
@@ -196,10 +201,12 @@ class TrainingRun {
   void begin_sharing();
   void check_alike();
   RankWord word() const;
-  AllWords agree(const RankWord& mine);
+  AllWords agree(RankWord mine, bool compares_parameters = false);
+  bool comparison_is_due() const;
   bool agree_to_stop();
   float update_shared(Minibatch& batch, std::size_t losses);
   void check_same_score(std::optional<double> score);
+  void check_losses(std::uint64_t terms) const;
   void broadcast_values();
   std::string shares_of_time() const;
   void with_ranks(const std::function<void()>& work);
@@ -235,8 +242,11 @@ class TrainingRun {
   std::optional<InterruptWatch> watch_;
   bool all_stop_ = false;             // ranks have agreed to
   bool has_agreed_ = false;           // ranks have, since the last minibatch began
+  std::uint64_t compared_ = 0;        // the updates after which parameters were compared last
+  bool has_diverged_ = false;         // ranks that do not wait for each other have failed
   Minibatches minibatches_;           // of this epoch
   std::vector<std::uint32_t> costs_;  // of their samples; empty: all the same
+  std::uint64_t costs_digest_ = 0;
   std::optional<SharedMinibatch> shared_;
   std::optional<ParameterServer> server_;  // while ranks train without waiting for each other
   ParameterServer::Report relaxed_;        // of the last epoch in which they did

@@ -1,5 +1,6 @@
 // TrainingRun: what several ranks do together.
 #include <algorithm>
+#include <bit>
 #include <chrono>
 #include <exception>
 #include <fstream>
@@ -10,6 +11,7 @@
 
 #include "dynet_like/core/errors.h"
 #include "dynet_like/device/instruction_set.h"
+#include "dynet_like/distributed/alike.h"
 #include "nn/train/fingerprint.h"
 #include "nn/train/training_run.h"
 
@@ -17,20 +19,11 @@ namespace dynet_like::nn {
 
 namespace {
 
+constexpr const char* kAlike = "[TrainingRun] need the same program, data and options";
+
 std::span<std::byte> values_of(const ParameterStorage& storage) {
   return {static_cast<std::byte*>(storage.tensor().data()),
           storage.size() * size_of(storage.dtype)};
-}
-
-std::uint64_t fingerprint_of_values(const ParameterCollection& model) {
-  Fingerprint fingerprint;
-  for (const auto& storage : model.storages()) {
-    storage->refresh_rows();
-    const std::string name = storage->name + ' ' + to_string(storage->dim);
-    fingerprint.add_words(std::as_bytes(std::span(name)));
-    fingerprint.add_words(values_of(*storage));
-  }
-  return fingerprint.value();
 }
 
 /// Of the files that this process runs, the program and the library's; "unknown" where the system
@@ -88,14 +81,23 @@ void TrainingRun::check_alike() {
   static const std::string program = fingerprint_of_program();  // megabytes are read once
   mine["program"] = program;
   mine["instruction set"] = instruction_set();
-  mine["names, shapes and values of parameters"] =
-      fmt::format("{:016x}", fingerprint_of_values(model_));
+  mine["device"] = model_.device()->is_cpu() ? "the CPU" : "a GPU";
+  mine["not finite"] = options_.not_finite == NotFinite::skip ? "skip" : "fail";
+  detail::describe_settings(trainer_, mine);
+  detail::describe(model_, mine);
+  detail::describe_state(trainer_, mine);
   mine["epochs to train"] = fmt::to_string(options_.epochs);
   mine["patience"] = fmt::to_string(options_.patience);
   mine["staleness"] = fmt::to_string(is_relaxed() ? options_.relaxation->staleness : 0);
   mine["backup ranks"] = fmt::to_string(is_relaxed() ? options_.relaxation->backup_ranks : 0);
   mine["updates so far"] = fmt::to_string(progress_.updates);
-  nn::check_alike(*ranks_, mine);
+  dynet_like::check_alike(*ranks_, kAlike, mine);
+}
+
+// So often that differences are found soon, and so seldom that it takes no time. Ranks that do not
+// wait for each other have the same ones at the end of an epoch.
+bool TrainingRun::comparison_is_due() const {
+  return !is_relaxed() && std::has_single_bit(progress_.updates) && progress_.updates != compared_;
 }
 
 RankWord TrainingRun::word() const {
@@ -103,14 +105,33 @@ RankWord TrainingRun::word() const {
   word.epoch = progress_.epochs + 1;
   word.minibatch = in_minibatch_ ? position_ + 1 : 0;
   word.order = progress_.order;
+  word.sizes = costs_digest_;
   word.random = random_.position();
   word.stops = wants_to_stop();
   return word;
 }
 
-AllWords TrainingRun::agree(const RankWord& mine) {
+AllWords TrainingRun::agree(RankWord mine, bool compares_parameters) {
+  if (ranks_->size() > 1) {
+    Fingerprint settings;
+    for (const auto& [name, value] : trainer_.settings()) {
+      settings.add_words(std::as_bytes(std::span(value)));
+    }
+    mine.trainer = settings.value();
+    if (compares_parameters || comparison_is_due()) {
+      compared_ = progress_.updates;
+      mine.parameters = detail::digest_of(model_);
+    }
+  }
   AllWords all;
-  with_ranks([&] { all = exchange(*ranks_, mine); });
+  with_ranks([&] {
+    all = exchange(*ranks_, mine);
+    // Once more, for what differs.
+    Metadata what;
+    if (!all.same_trainer) detail::describe_settings(trainer_, what);
+    if (!all.same_parameters) detail::describe(model_, what);
+    if (!what.empty()) dynet_like::check_alike(*ranks_, kAlike, what);
+  });
   all_stop_ |= all.any_stops;
   has_agreed_ = true;
   return all;
@@ -138,6 +159,7 @@ float TrainingRun::update_shared(Minibatch& batch, std::size_t losses) {
   try {
     RankWord mine = word();
     mine.losses = losses;
+    mine.terms = batch.trained_losses();
     mine.shard_losses = std::move(shard_losses);
     mine.failure = std::move(what);
     const std::chrono::duration<double> busy = std::chrono::steady_clock::now() - minibatch_start_;
@@ -155,6 +177,7 @@ float TrainingRun::update_shared(Minibatch& batch, std::size_t losses) {
       has_agreed_ = false;  // as the others, which threw
       std::rethrow_exception(failure);
     }
+    check_losses(all.terms);
     add_pending(all.loss, all.losses);
     if (update_is_due()) make_due_update();
     return static_cast<float>(all.loss);
@@ -164,8 +187,11 @@ float TrainingRun::update_shared(Minibatch& batch, std::size_t losses) {
   }
 }
 
+// The score, and what it is of.
 void TrainingRun::check_same_score(std::optional<double> score) {
   if (ranks_->size() == 1) return;
+  agree(word(), true);
+  has_agreed_ = false;  // on whether to stop, ranks agree again
   const std::string mine = score ? fmt::to_string(*score) : "none";
   std::vector<std::string> all;
   with_ranks([&] { all = gather_texts(*ranks_, mine); });

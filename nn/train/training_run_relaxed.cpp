@@ -35,6 +35,7 @@ bool TrainingRun::finish_relaxed_minibatches() {
   progress_.updates += relaxed_.updates;
   progress_.skipped += relaxed_.skipped;
   progress_.minibatches = position_ = relaxed_.next;
+  random_ = minibatch_random();  // ranks were at different places
   is_saved_ = false;
   all_stop_ |= relaxed_.stopped;
   if (position_ == minibatches_.size()) {
@@ -54,22 +55,42 @@ void TrainingRun::show_begun(std::size_t first, std::size_t end) {
 }
 
 // Each rank clips its own gradients: none has those of all.
+void TrainingRun::clip_own_gradients() {
+  trainer_.check_gradients(gradients_);
+  const double norm = gradients_.norm(trainer_.parameters());
+  const auto threshold = static_cast<double>(trainer_.clip_threshold);
+  if (!std::isfinite(norm)) {
+    throw NumericError(
+        fmt::format("[TrainingRun] need a finite norm of the gradients; got {}", norm));
+  }
+  if (threshold > 0 && norm > threshold) gradients_.scale(threshold / norm);
+}
+
+// Whether there is something to push.
+bool TrainingRun::prepare_own_gradients(float loss, std::size_t losses) {
+  try {
+    if (!std::isfinite(loss)) {
+      throw NumericError(fmt::format("[TrainingRun] need a finite loss; got {}", loss));
+    }
+    if (options_.mean_losses && losses > 0) gradients_.scale(1 / static_cast<double>(losses));
+    clip_own_gradients();
+    return true;
+  } catch (const NumericError& error) {
+    if (options_.not_finite == NotFinite::skip) return false;
+    throw NumericError(fmt::format("{}; in minibatch {} of epoch {}", error.what(), position_ + 1,
+                                   progress_.epochs + 1));
+  }
+}
+
 float TrainingRun::update_relaxed(Minibatch& batch, std::size_t losses) {
   try {
     const float loss = finite_loss(batch);
     add_gradients(batch);
-    if (options_.mean_losses && losses > 0) gradients_.scale(1 / static_cast<double>(losses));
-    const double norm = gradients_.norm(trainer_.parameters());
-    const auto threshold = static_cast<double>(trainer_.clip_threshold);
-    if (std::isfinite(loss) && std::isfinite(norm)) {
-      if (threshold > 0 && norm > threshold) gradients_.scale(threshold / norm);
+    check_losses(batch.trained_losses());
+    if (prepare_own_gradients(loss, losses)) {
       std::optional<float> rate;
       if (options_.schedule) rate = scheduled_rate(progress_.updates + server_->update_number());
       with_ranks([&] { server_->push(gradients_, rate, static_cast<double>(loss), losses); });
-    } else if (options_.not_finite == NotFinite::fail) {
-      throw NumericError(fmt::format(
-          "[TrainingRun] need finite gradients; got a norm of {} in minibatch {} of epoch {}", norm,
-          position_ + 1, progress_.epochs + 1));
     } else {
       with_ranks([&] { server_->skip(); });
     }

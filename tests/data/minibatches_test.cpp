@@ -139,6 +139,25 @@ TEST(Minibatches, OfATotalSizeAreShuffledAndSimilar) {
 }
 
 /// As they were before there was another batch size: runs that were interrupted go on with them.
+// Pools as large as numbers get, of a product that is just representable, and one that is not.
+TEST(Minibatches, OfPoolsWithoutALimit) {
+  const std::vector<std::uint32_t> sizes = random_sizes(500);
+  const auto make = [&](std::uint64_t total, std::size_t pool) {
+    Random random(3);
+    return similar_size_minibatches(sizes, TotalSize{total}, pool, random);
+  };
+  constexpr std::size_t kLargest = std::numeric_limits<std::size_t>::max();
+  for (const std::uint64_t total : {std::uint64_t{64}, std::uint64_t{96}}) {
+    const Minibatches one_pool = make(total, 25000 / total);  // of all samples
+    EXPECT_LT(spread(one_pool, sizes), 60u);
+    const std::size_t fits = kLargest / total;
+    for (const std::size_t pool :
+         {fits - 1, fits, fits + 1, fits + 2, 2 * fits + 2, kLargest - 1, kLargest}) {
+      EXPECT_EQ(make(total, pool), one_pool) << pool;
+    }
+  }
+}
+
 TEST(Minibatches, StayWhatTheyWere) {
   const std::vector<std::uint32_t> sizes = {5, 1, 4, 1, 3, 9, 2, 6};
   Random random(1);

@@ -197,11 +197,16 @@ TYPED_TEST(UpdatesTest, ScaleAndAverageArePlainLoops) {
     for (const std::size_t n : sizes()) {
       State<E> got(n), expected(n);
       updates::scale(dtype_of<E>, got.w.data(), n, factors);
+      for (std::size_t i = 0; i < n; ++i) {
+        if (i % 5 == 1) expected.m[i] = got.m[i] = -std::numeric_limits<E>::infinity();
+        if (i % 3 == 1) expected.g[i] = got.g[i] = -std::numeric_limits<E>::infinity();
+      }
       updates::average(dtype_of<E>, got.m.data(), got.g.data(), n, kRho);
       for (std::size_t i = 0; i < n; ++i) {
         E& m = expected.m[i];
         for (const double factor : factors) expected.w[i] *= static_cast<E>(factor);
-        m += static_cast<E>(kRho) * (expected.g[i] - m);
+        m += static_cast<E>(kRho) * (std::isinf(m) ? expected.g[i] : expected.g[i] - m);
+        ASSERT_FALSE(std::isnan(m));
       }
       ASSERT_TRUE(same_bytes(got.w, expected.w)) << n << " elements";
       ASSERT_TRUE(same_bytes(got.m, expected.m)) << n << " elements";
@@ -209,20 +214,30 @@ TYPED_TEST(UpdatesTest, ScaleAndAverageArePlainLoops) {
   });
 }
 
-TYPED_TEST(UpdatesTest, FindsWhatIsNotFinite) {
+TYPED_TEST(UpdatesTest, FindsWhatIsNotBelowALimit) {
   using E = TypeParam;
   using Limits = std::numeric_limits<E>;
   on_every_target([] {
     for (const std::size_t n : sizes()) {
       State<E> state(n);
       for (E& x : state.g) x = x < 0 ? Limits::lowest() : x < 1 ? Limits::denorm_min() : x;
-      ASSERT_TRUE(updates::all_finite(dtype_of<E>, state.g.data(), n)) << n << " elements";
+      const double infinity = std::numeric_limits<double>::infinity();
+      const auto all_below = [n](const std::vector<E>& x, double limit) {
+        return updates::all_below(dtype_of<E>, x.data(), n, limit);
+      };
+      ASSERT_TRUE(all_below(state.g, infinity)) << n << " elements";
       for (std::size_t i = 0; i<n; i += n> 70 ? 13 : 1) {
         for (const E bad : {Limits::infinity(), -Limits::infinity(), Limits::quiet_NaN()}) {
           std::vector<E> x = state.g;
           x[i] = bad;
-          ASSERT_FALSE(updates::all_finite(dtype_of<E>, x.data(), n)) << i << " of " << n;
+          ASSERT_FALSE(all_below(x, infinity)) << i << " of " << n;
           ASSERT_FALSE(std::isfinite(updates::sum_of_squares(dtype_of<E>, x.data(), n)));
+        }
+        for (const E large : {E{8}, E{-8}}) {
+          std::vector<E> x(n, -7);
+          x[i] = large;
+          ASSERT_FALSE(all_below(x, 8)) << i << " of " << n;
+          ASSERT_TRUE(all_below(x, 8.5)) << i << " of " << n;
         }
       }
     }

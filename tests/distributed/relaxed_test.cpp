@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cmath>
 #include <filesystem>
+#include <limits>
 #include <map>
 #include <mutex>
 #include <thread>
@@ -253,6 +254,94 @@ TEST(ParameterServerTest, MinibatchesWithoutGradientsAreNoUpdates) {
       if (backups == 0) {
         EXPECT_EQ(report.updates, 10u);
       }
+    });
+  }
+}
+
+// A rate of its own is used as it is, and none means the trainer's.
+TEST(ParameterServerTest, ARateOfZeroIsARate) {
+  Model model;
+  ParameterServer server(single_process(), model.trainer, {}, 0, 3);
+  for (const auto& rate : std::vector<std::optional<float>>{0.0f, {}, 0.25f}) {
+    ASSERT_TRUE(server.next());
+    server.push(model.ones(0), rate, 0, 1);
+  }
+  EXPECT_FALSE(server.next());
+  server.finish();
+  // Zero; then the last rate that the trainer had; then a quarter.
+  EXPECT_EQ(as_vector(model.w.values())[0], 0.75f);
+}
+
+TEST(ParameterServerTest, ARateIsOfItsOwnUpdate) {
+  Model model;
+  ParameterServer server(single_process(), model.trainer, {}, 0, 1);
+  ASSERT_TRUE(server.next());
+  server.push(model.ones(0), {}, 0, 1);
+  EXPECT_FALSE(server.next());
+  server.finish();
+  EXPECT_EQ(as_vector(model.w.values())[0], 0.5f);
+}
+
+// Messages that were on their way when it failed are of no epoch, and all begin with the same
+// values.
+TEST(RelaxedRanksTest, GoOnTogetherAfterOneHasThrown) {
+  for (unsigned count = 1; count <= 3; ++count) {
+    std::mutex mutex;
+    std::vector<std::vector<float>> values;
+    run_ranks(count, [&](const Ranks& ranks) {
+      const Setting small = {"small", [](TrainingOptions& options) { options.batch_size = 2; }};
+      Program program(relaxed(small, {}), ranks, "");
+      unsigned failures = 0;
+      const auto fail = [&](TrainingRun& run, std::uint64_t) {
+        const bool is_due = run.progress().epochs == failures && failures < 2;
+        if (ranks->rank() + 1 == count && is_due) throw UsageError("no more power");
+        std::this_thread::sleep_for(1ms);  // so that it has something to do
+      };
+      for (; failures < 2; ++failures) {
+        program.after_update = fail;
+        EXPECT_THROW(program.train(), std::exception);
+      }
+      program.after_update = {};
+      program.train();
+      EXPECT_EQ(program.run->progress().epochs, 3u);
+      const std::lock_guard lock(mutex);
+      values.push_back(program.values());
+    });
+    for (const auto& some : values) EXPECT_EQ(some, values.front());
+  }
+}
+
+// Fewer minibatches than ranks: one of them has nothing to do.
+TEST(RelaxedRanksTest, MayHaveNothingToDo) {
+  const Setting one = {"one", [](TrainingOptions& options) { options.batch_size = kSamples; }};
+  const Ran ran = train(3, {}, one);
+  EXPECT_EQ(ran.updates, 3u);
+  for (const auto& values : ran.values) EXPECT_EQ(values, ran.values.front());
+}
+
+// What a server would refuse is left out by the rank that has computed it.
+TEST(RelaxedRanksTest, SkipWhatCannotBeUsed) {
+  for (const float factor : {std::numeric_limits<float>::infinity(), 1e20f}) {
+    run_ranks(2, [&](const Ranks& ranks) {
+      const Setting skips = {"skips", [](TrainingOptions& options) {
+                               options.not_finite = NotFinite::skip;
+                               options.relaxation = Relaxation{};
+                               options.epochs = 1;
+                             }};
+      Program program(skips, ranks, "");
+      EXPECT_TRUE(program.run->next_epoch());
+      for (const auto& samples : program.run->minibatches(Program::sizes())) {
+        program.batch->clear();
+        program.batch->add_losses(samples.size(), [&](auto& graph, auto i) {
+          const Expression loss = program.loss(graph, samples[i], true);
+          return samples[i] == 7 ? loss * factor : loss;
+        });
+        program.run->update(*program.batch);
+      }
+      program.run->finish_epoch();
+      EXPECT_EQ(program.run->progress().skipped, 1u);
+      EXPECT_EQ(program.run->progress().updates, 3u);
+      for (const float value : program.values()) EXPECT_TRUE(std::isfinite(value));
     });
   }
 }

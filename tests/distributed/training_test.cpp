@@ -194,7 +194,7 @@ TEST_F(RankFaultsTest, NameWhatDiffers) {
                          SimpleSGDTrainer trainer(model);
                          TrainingRun(model, trainer, {.shards = 2, .ranks = ranks});
                        })
-                .find("got as names, shapes and values of parameters: "),
+                .find("got as parameter /linear/W: "),
             std::string::npos);
   EXPECT_EQ(
       failure_of(3,

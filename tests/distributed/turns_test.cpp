@@ -121,7 +121,64 @@ TEST(TurnsTest, AStopEndsSoonAndLeavesNoRoundOpen) {
   }
 }
 
+// A round of two gradients of three ranks: before it, in it, when both have begun, and behind it.
+TEST(TurnsTest, AStopFillsTheRoundThatIsOpen) {
+  const auto after_stop = [](unsigned begun, unsigned done) {
+    Turns turns(0, 100, {.backup_ranks = 1}, 3);
+    for (unsigned rank = 0; rank < begun; ++rank) EXPECT_TRUE(turns.give(rank));
+    for (unsigned rank = 0; rank < done; ++rank) {
+      EXPECT_TRUE(turns.counts(rank));
+      turns.done(rank);
+    }
+    turns.stop();
+    std::size_t given = 0;
+    for (unsigned rank = 0; rank < 3; ++rank) {
+      const bool is_free = !turns.turn_of(rank);
+      given += is_free && turns.give(rank) ? 1 : 0;
+    }
+    EXPECT_TRUE(turns.is_over());
+    EXPECT_EQ(turns.next(), begun + given);
+    return given;
+  };
+  EXPECT_EQ(after_stop(0, 0), 0u);
+  EXPECT_EQ(after_stop(1, 0), 1u);
+  EXPECT_EQ(after_stop(1, 1), 1u);  // else its gradient would wait for ever
+  EXPECT_EQ(after_stop(2, 0), 0u);
+  EXPECT_EQ(after_stop(2, 1), 0u);
+  EXPECT_EQ(after_stop(2, 2), 0u);
+  EXPECT_EQ(after_stop(3, 2), 0u);
+}
+
+// The last round needs what is left, and no rank joins a round twice.
+TEST(TurnsTest, TheLastRoundIsSmaller) {
+  Turns turns(5, 8, {.backup_ranks = 1}, 3);
+  const auto give = [&](unsigned rank) { return turns.give(rank).value().needed; };
+  EXPECT_EQ(give(0), 2u);
+  EXPECT_EQ(give(1), 2u);
+  for (unsigned rank = 0; rank < 2; ++rank) {
+    EXPECT_TRUE(turns.counts(rank));
+    turns.done(rank);
+    EXPECT_FALSE(turns.is_over());
+  }
+  EXPECT_EQ(give(2), 1u);
+  EXPECT_TRUE(turns.is_over());
+  EXPECT_FALSE(turns.give(0));
+  EXPECT_TRUE(turns.anyone_trains());
+  EXPECT_TRUE(turns.counts(2));
+  turns.done(2);
+  EXPECT_FALSE(turns.anyone_trains());
+  Turns again(0, 100, {.backup_ranks = 1}, 3);
+  EXPECT_TRUE(again.give(0));
+  EXPECT_TRUE(again.counts(0));
+  again.done(0);
+  EXPECT_FALSE(again.give(0)) << "the round is not over";
+  EXPECT_TRUE(again.give(1));
+}
+
 TEST(TurnsTest, RefusesWhatLeavesRanksIdle) {
+  EXPECT_NO_THROW(Relaxation{.staleness = 3}.check(4));
+  EXPECT_NO_THROW(Relaxation{.staleness = 0}.check(1));
+  EXPECT_NO_THROW((Relaxation{.staleness = 0, .backup_ranks = 2}.check(3)));
   EXPECT_EQ(message_of<UsageError>([] { Relaxation{.staleness = 2}.check(4); }),
             "[Relaxation] need a staleness of 3 or more, so that 4 ranks can work at once; got 2");
   EXPECT_EQ(message_of<UsageError>([] { Relaxation{.backup_ranks = 3}.check(3); }),

@@ -1,8 +1,11 @@
 // FolderLock: one holder at a time, in this process or another, and none after a process was
 // killed.
+#include <atomic>
 #include <csignal>
 #include <filesystem>
 #include <string>
+#include <thread>
+#include <vector>
 
 #include <sys/wait.h>
 #include <unistd.h>
@@ -62,6 +65,30 @@ TEST(FolderLockTest, EndsWithItsProcess) {
   ::waitpid(child, nullptr, 0);
   EXPECT_NO_THROW(FolderLock{folder});
   for (const int end : ready) ::close(end);
+}
+
+// Who opens the file just before its holder removes it has locked a file that others do not see.
+TEST(FolderLockTest, HasOneHolderWhileOthersComeAndGo) {
+  const fs::path folder = new_folder("coming_and_going");
+  std::atomic<int> holders = 0, most = 0, times = 0;
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([&] {
+      for (int i = 0; i < 20000; ++i) {
+        try {
+          const FolderLock lock(folder);
+          const int now = ++holders;
+          if (now > most) most = now;
+          ++times;
+          --holders;
+        } catch (const FileError&) {  // another one has it
+        }
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(most, 1);
+  EXPECT_GT(times, 1000);
 }
 
 TEST(FolderLockTest, NeedsAFolderToWriteIn) {

@@ -46,15 +46,37 @@ struct Model {
   }
 };
 
-TEST(ParameterGroupsTest, TheLastMatchWins) {
+// Whatever their order: a rate for a layer does not bring back the decay of a bias.
+TEST(ParameterGroupsTest, EachSettingIsThatOfItsLastMatch) {
+  const ParameterGroup layer = {.pattern = "/lstm/*", .rate = 2},
+                       biases = {.pattern = "*/b", .weight_decay = 0};
+  for (const auto& groups : {std::vector{layer, biases}, std::vector{biases, layer}}) {
+    Model model;
+    SimpleSGDTrainer trainer(model.all, 1);
+    trainer.weight_decay = 0.5f;
+    trainer.set_groups(groups);
+    trainer.update(model.gradients());
+    EXPECT_EQ(as_scalar(model.w.values()), (4 - 2) * 0.5f);
+    EXPECT_EQ(as_scalar(model.b.values()), 4 - 2.0f);
+    EXPECT_EQ(as_vector(model.words.all_values()), (std::vector<float>{2, 1.5f, 2}));
+  }
+}
+
+TEST(ParameterGroupsTest, ALaterMatchTakesBackWhatItGives) {
   Model model;
   SimpleSGDTrainer trainer(model.all, 1);
   trainer.weight_decay = 0.5f;
-  trainer.set_groups({{.pattern = "/lstm/*", .rate = 2}, {.pattern = "*/b", .weight_decay = 0}});
+  trainer.set_groups({{.pattern = "*", .rate = 3, .weight_decay = 0, .frozen = true},
+                      {.pattern = "/lstm/*", .rate = 2, .frozen = false},
+                      {.pattern = "*/b", .rate = 1, .weight_decay = 0.25f},
+                      {.pattern = "*/W"}});
   trainer.update(model.gradients());
-  EXPECT_EQ(as_scalar(model.w.values()), (4 - 2) * 0.5f);
-  EXPECT_EQ(as_scalar(model.b.values()), 3.0f);  // not of the first group: its rate is 1
-  EXPECT_EQ(as_vector(model.words.all_values()), (std::vector<float>{2, 1.5f, 2}));
+  EXPECT_EQ(as_scalar(model.w.values()), 4 - 2.0f);
+  EXPECT_EQ(as_scalar(model.b.values()), (4 - 1) * 0.75f);
+  EXPECT_EQ(as_vector(model.words.all_values()), std::vector<float>(3, 4));
+  EXPECT_EQ(trainer.state().kind,
+            "SimpleSGDTrainer() with groups \"*\": rate 3, weight decay 0, frozen; \"/lstm/*\": "
+            "rate 2, not frozen; \"*/b\": rate 1, weight decay 0.25; \"*/W\": nothing");
 }
 
 TEST(ParameterGroupsTest, FrozenParametersCountForNothing) {
@@ -87,13 +109,16 @@ TEST(ParameterGroupsTest, FrozenParametersCountForNothing) {
 TEST(ParameterGroupsTest, LaterParametersBelongToThem) {
   Model model;
   SimpleSGDTrainer trainer(model.all, 1);
-  trainer.set_groups({{.pattern = "/lstm/*", .frozen = true}});
+  trainer.set_groups({{.pattern = "/lstm/*", .rate = 2}, {.pattern = "*/?", .frozen = true}});
   trainer.update(model.gradients());
-  const Parameter late = model.lstm.add_parameters({1}, ParameterInitConst(4));
+  const Parameter late = model.lstm.add_parameters({1}, ParameterInitConst(4)),
+                  later = model.lstm.add_parameters({1}, ParameterInitConst(4), "c");
   Gradients gradients;
   add_to(gradients, late, {1.0});
+  add_to(gradients, later, {1.0});
   trainer.update(gradients);
-  EXPECT_EQ(as_scalar(late.values()), 4.0f);
+  EXPECT_EQ(as_scalar(late.values()), 2.0f);
+  EXPECT_EQ(as_scalar(later.values()), 4.0f);
 }
 
 TEST(ParameterGroupsTest, WhatIsRefusedChangesNothing) {

@@ -110,6 +110,117 @@ TEST(TrainingMistakesTest, AForgottenClear) {
   EXPECT_EQ(message(1, true).find("[add_loss] need a minibatch that was cleared since "), 0u);
 }
 
+// It would be an update by moments and decay alone.
+TEST(TrainingMistakesTest, AMinibatchWithoutLosses) {
+  for (const unsigned accumulate : {1, 2}) {
+    for (const unsigned shards : {1, 2}) {
+      for (const bool is_relaxed : {false, true}) {
+        if (is_relaxed && accumulate * shards > 1) continue;
+        TwoSamples two;
+        two.options.accumulate = accumulate;
+        two.options.shards = shards;
+        if (is_relaxed) two.options.relaxation = Relaxation{};
+        two.trainer.weight_decay = 0.5f;
+        TrainingRun run(two.model, two.trainer, two.options);
+        ASSERT_TRUE(run.next_epoch());
+        const auto train = [&](bool has_losses) {
+          for (const auto& samples : run.minibatches(Minibatches{{0, 1}, {2, 3}})) {
+            two.batch.clear();
+            const bool is_empty = !has_losses && samples[0] == 2;
+            if (!is_empty) two.add_losses(0);
+            if (is_empty) two.batch.new_graph(), two.batch.new_graph();
+            run.update(two.batch);
+          }
+        };
+        EXPECT_EQ(message_of<UsageError>([&] { train(false); }),
+                  "[TrainingRun] need a loss or more in a minibatch; got none in minibatch 2 of "
+                  "epoch 1: pass over it, without update()");
+        ASSERT_TRUE(run.next_epoch());
+        train(true);
+        run.finish_epoch();
+        EXPECT_EQ(run.progress().updates, accumulate == 1 ? 2u : 1u);
+      }
+    }
+  }
+}
+
+TEST(TrainingMistakesTest, AMinibatchWithoutSamples) {
+  TwoSamples two;
+  TrainingRun run(two.model, two.trainer, two.options);
+  ASSERT_TRUE(run.next_epoch());
+  EXPECT_THROW(
+      {
+        for ([[maybe_unused]] const auto& samples : run.minibatches(Minibatches{{}})) {
+          run.update(two.batch);
+        }
+      },
+      UsageError);
+  EXPECT_EQ(two.trainer.updates(), 0u);
+}
+
+TEST(TrainingMistakesTest, GradientsOfAnotherUpdate) {
+  for (const unsigned accumulate : {1, 2}) {
+    TwoSamples two;
+    two.options.accumulate = accumulate;
+    TrainingRun run(two.model, two.trainer, two.options);
+    ASSERT_TRUE(run.next_epoch());
+    Gradients gradients;
+    const auto train = [&](bool computes) {
+      for ([[maybe_unused]] const auto& samples : run.minibatches(Minibatches{{0}, {1}})) {
+        if (computes) {
+          gradients.clear();
+          ComputationGraph graph;
+          graph.backward(parameter(graph, two.w), gradients);
+        }
+        run.update(gradients, 1, 1);
+      }
+    };
+    train(true);
+    run.finish_epoch();
+    EXPECT_EQ(as_scalar(two.w.values()), 6.0f);
+    ASSERT_TRUE(run.next_epoch());
+    EXPECT_EQ(message_of<UsageError>([&] { train(false); }),
+              "[TrainingRun] need gradients that no update has used; got some that one has: clear "
+              "and compute them for each minibatch");
+    EXPECT_EQ(as_scalar(two.w.values()), 6.0f);
+    gradients.clear();
+    ASSERT_TRUE(run.next_epoch());
+    EXPECT_THROW(
+        {
+          for ([[maybe_unused]] const auto& samples : run.minibatches(2)) {
+            run.update(gradients, 0, 0);
+          }
+        },
+        UsageError);
+  }
+}
+
+// A note is of one epoch.
+TEST(TrainingMistakesTest, NotesOfAnotherEpoch) {
+  TwoSamples two;
+  two.options.epochs = 3;
+  TrainingRun run(two.model, two.trainer, two.options);
+  while (run.next_epoch()) {
+    for ([[maybe_unused]] const auto& samples : run.minibatches(2)) {
+      two.batch.clear();
+      two.add_losses(0);
+      run.update(two.batch);
+    }
+    if (run.progress().epochs != 1) run.note("noted", run.progress().epochs);
+    if (run.progress().epochs == 1) run.note("in the second", 7);
+    run.finish_epoch();
+  }
+  const auto noted = [&](const char* name, unsigned epoch) {
+    return run.curve().value(name, epoch);
+  };
+  EXPECT_EQ(noted("noted", 1), 0);
+  EXPECT_EQ(noted("noted", 2), std::nullopt);
+  EXPECT_EQ(noted("noted", 3), 2);
+  EXPECT_EQ(noted("in the second", 1), std::nullopt);
+  EXPECT_EQ(noted("in the second", 2), 7);
+  EXPECT_EQ(noted("in the second", 3), std::nullopt);
+}
+
 // Another minibatch each time, at the same place.
 TEST(TrainingMistakesTest, MinibatchesOfTheLoopNeedNoClear) {
   TwoSamples two;

@@ -124,9 +124,9 @@ class CpuUpdates final : public Updates {
                           : add_elements<double>(pair.to, pair.from, pair.count);
     }
   }
-  bool all_finite(DType dtype, std::span<const Stretch> stretches) const override {
+  bool all_below(DType dtype, std::span<const Stretch> stretches, double limit) const override {
     return std::all_of(stretches.begin(), stretches.end(), [&](const Stretch& stretch) {
-      return updates::all_finite(dtype, stretch.begin, stretch.count);
+      return updates::all_below(dtype, stretch.begin, stretch.count, limit);
     });
   }
   double sum_of_squares(DType dtype, std::span<const Stretch> stretches) const override {

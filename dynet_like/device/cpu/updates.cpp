@@ -4,6 +4,8 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "dynet_like/device/cpu/updates.cpp"
 #include "hwy/foreach_target.h"  // IWYU pragma: keep
+#include <limits>
+
 #include "dynet_like/device/cpu/reduce-inl.h"
 #include "dynet_like/device/updates.h"
 
@@ -66,7 +68,8 @@ template <class E>
 void adagrad_elements(E* w, E* s, const E* g, std::size_t n, E epsilon, E rate, E scale) {
   for_groups<E>(n, [&]<class T>(std::size_t at, std::size_t count) DYNET_LIKE_BODY {
     const T h = T(scale) * load_as<T>(g + at, count);
-    const T sum = load_as<T>(s + at, count) + h * h;
+    // A sum of many may overflow: then steps stay small.
+    const T sum = min(load_as<T>(s + at, count) + h * h, T(std::numeric_limits<E>::max()));
     store(sum, s + at, count);
     const T step = T(rate) * h / sqrt(sum + T(epsilon));
     store(load_as<T>(w + at, count) - step, w + at, count);
@@ -110,17 +113,20 @@ void scale_elements(E* x, std::size_t n, std::span<const double> factors) {
 template <class E>
 void average_elements(E* mean, const E* x, std::size_t n, E share) {
   for_groups<E>(n, [&]<class T>(std::size_t at, std::size_t count) DYNET_LIKE_BODY {
-    const T old = load_as<T>(mean + at, count);
-    store(old + T(share) * (load_as<T>(x + at, count) - old), mean + at, count);
+    const T old = load_as<T>(mean + at, count), value = load_as<T>(x + at, count);
+    // The difference of two infinities would be NaN.
+    const T change =
+        select(abs(old) < T(std::numeric_limits<double>::infinity()), value - old, value);
+    store(old + T(share) * change, mean + at, count);
   });
 }
 
-// 0 x is 0 for every finite x, else NaN.
 template <class E>
-bool all_elements_finite(const E* x, std::size_t n) {
-  const auto nothing = [&]<class T>(std::size_t at, std::size_t count)
-                           DYNET_LIKE_BODY { return load_as<T>(x + at, count) * T(0); };
-  return hn::GetLane(Row<E>{n}.template reduce<Sum>(nothing).v) == 0;
+bool all_elements_below(const E* x, std::size_t n, double limit) {
+  const auto is_fault = [&]<class T>(std::size_t at, std::size_t count) DYNET_LIKE_BODY {
+    return select(abs(load_as<T>(x + at, count)) < T(limit), T(0), T(1));
+  };
+  return hn::GetLane(Row<E>{n}.template reduce<Maximum>(is_fault).v) <= 0;
 }
 
 HWY_INLINE Lanes<double> load_squares(const double* x) {
@@ -214,9 +220,9 @@ void average(DType dtype, void* mean, const void* x, std::size_t n, double share
     average_elements(static_cast<E*>(mean), static_cast<const E*>(x), n, static_cast<E>(share));
   });
 }
-bool all_finite(DType dtype, const void* x, std::size_t n) {
-  return with_type(dtype,
-                   [&]<class E>(E) { return all_elements_finite(static_cast<const E*>(x), n); });
+bool all_below(DType dtype, const void* x, std::size_t n, double limit) {
+  return with_type(
+      dtype, [&]<class E>(E) { return all_elements_below(static_cast<const E*>(x), n, limit); });
 }
 double sum_of_squares(DType dtype, const void* x, std::size_t n) {
   return with_type(dtype,
@@ -238,7 +244,7 @@ HWY_EXPORT(rmsprop);
 HWY_EXPORT(adadelta);
 HWY_EXPORT(scale);
 HWY_EXPORT(average);
-HWY_EXPORT(all_finite);
+HWY_EXPORT(all_below);
 HWY_EXPORT(sum_of_squares);
 
 void descend(DType dtype, void* w, const void* g, std::size_t n, double rate, double scale) {
@@ -274,8 +280,8 @@ void scale(DType dtype, void* x, std::size_t n, std::span<const double> factors)
 void average(DType dtype, void* mean, const void* x, std::size_t n, double share) {
   HWY_DYNAMIC_DISPATCH(average)(dtype, mean, x, n, share);
 }
-bool all_finite(DType dtype, const void* x, std::size_t n) {
-  return HWY_DYNAMIC_DISPATCH(all_finite)(dtype, x, n);
+bool all_below(DType dtype, const void* x, std::size_t n, double limit) {
+  return HWY_DYNAMIC_DISPATCH(all_below)(dtype, x, n, limit);
 }
 double sum_of_squares(DType dtype, const void* x, std::size_t n) {
   return HWY_DYNAMIC_DISPATCH(sum_of_squares)(dtype, x, n);

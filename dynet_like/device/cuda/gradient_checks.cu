@@ -1,8 +1,9 @@
-// Sums over gradients, in an order that depends on sizes alone; and the first number that is not
-// finite.
+// Sums over gradients, in an order that depends on sizes alone; and the first number whose size is
+// not below a limit.
 #include "dynet_like/device/cuda/gradient_checks.h"
 
 #include <cmath>
+#include <limits>
 #include <utility>
 
 namespace dynet_like::detail::cuda {
@@ -12,6 +13,7 @@ namespace {
 constexpr unsigned kThreads = 256;
 constexpr unsigned kWarps = kThreads / kWarp;
 constexpr std::size_t kPerBlock = 16 * kThreads;  // numbers
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 struct Plus {
   template <class T>
@@ -45,13 +47,13 @@ struct Square {
   __device__ double operator()(double x) const { return x * x; }
 };
 
-// 0 for every finite x, else NaN.
 struct Nothing {
-  __device__ double operator()(double x) const { return x * 0; }
+  __device__ double operator()(double) const { return 0; }
 };
 
 template <class T, class Term>
-__global__ void sum_blocks(Pieces<Stretch> pieces, Term term, double* sums, std::uint64_t* faults) {
+__global__ void sum_blocks(Pieces<Stretch> pieces, Term term, double limit, double* sums,
+                           std::uint64_t* faults) {
   const Piece<Stretch>& piece = piece_of_block(pieces, blockIdx.x);
   const T* const x = static_cast<const T*>(piece.thing.begin);
   const std::size_t begin = (blockIdx.x - piece.first_block) * kPerBlock;
@@ -61,8 +63,8 @@ __global__ void sum_blocks(Pieces<Stretch> pieces, Term term, double* sums, std:
        i += kThreads) {
     const double number = static_cast<double>(x[i]);
     sum = sum + term(number);
-    const bool is_finite = number * 0 == 0;
-    if (!is_finite && fault == kNoFault) fault = blockIdx.x * kPerBlock + (i - begin);
+    const bool is_below = std::fabs(number) < limit;
+    if (!is_below && fault == kNoFault) fault = blockIdx.x * kPerBlock + (i - begin);
   }
   sum = reduce_block(sum, Plus());
   fault = reduce_block(fault, Least());
@@ -72,9 +74,9 @@ __global__ void sum_blocks(Pieces<Stretch> pieces, Term term, double* sums, std:
 }
 
 // The factor of gradients whose squares have that sum; without a threshold it is 1.
-__device__ double factor_for(double sum, double threshold) {
+__device__ double factor_for(double sum, double threshold, bool has_fault) {
   const bool is_finite = sum * 0 == 0;
-  if (!is_finite) return sum * 0;
+  if (!is_finite || has_fault) return std::numeric_limits<double>::quiet_NaN();
   const double norm = std::sqrt(sum);
   return threshold > 0 && norm > threshold ? threshold / norm : 1;
 }
@@ -99,7 +101,7 @@ __global__ void decide(Pieces<Stretch> pieces, const double* sums, const std::ui
     const std::size_t at = (block - piece.first_block) * kPerBlock + fault % kPerBlock;
     number = static_cast<double>(static_cast<const T*>(piece.thing.begin)[at]);
   }
-  *verdict = {factor_for(sum, threshold), sum, fault, number};
+  *verdict = {factor_for(sum, threshold, fault != kNoFault), sum, fault, number};
 }
 
 std::size_t blocks_of(const Stretch& stretch) { return count_blocks(stretch.count, kPerBlock); }
@@ -107,14 +109,14 @@ std::size_t blocks_of(const Stretch& stretch) { return count_blocks(stretch.coun
 // False if there are no numbers.
 template <class Term>
 bool launch_sum(Commands& commands, DType dtype, std::span<const Stretch> stretches, Term term,
-                double threshold, Verdict* verdict) {
+                double limit, double threshold, Verdict* verdict) {
   const auto pieces = stage_pieces(commands, stretches, blocks_of);
   if (pieces.blocks == 0) return false;
   auto* const sums = commands.template elements<double>(pieces.blocks);
   auto* const faults = commands.template elements<std::uint64_t>(pieces.blocks);
   const Shape blocks = early({pieces.blocks, 1, 1, kThreads}), block = early({1, 1, 1, kThreads});
   with_type(dtype, [&]<class T>(T) {
-    commands.launch_cooperating(blocks, sum_blocks<T, Term>, pieces, term, sums, faults);
+    commands.launch_cooperating(blocks, sum_blocks<T, Term>, pieces, term, limit, sums, faults);
     commands.launch_cooperating(block, decide<T>, pieces, sums, faults, threshold, verdict);
   });
   return true;
@@ -138,7 +140,8 @@ class CudaGradientCheck final : public GradientCheck {
     shared_->runtime.free(verdict_);
   }
 
-  void begin(DType dtype, std::span<const Stretch> stretches, double threshold) override {
+  void begin(DType dtype, std::span<const Stretch> stretches, double limit,
+             double threshold) override {
     const Lock lock(shared_->mutex);
     has_norm_ = threshold > 0;
     blocks_.clear();
@@ -146,8 +149,9 @@ class CudaGradientCheck final : public GradientCheck {
     counts_.clear();
     for (const Stretch& stretch : stretches) counts_.push_back(stretch.count);
     Commands& commands = shared_->commands;
-    is_empty_ = has_norm_ ? !launch_sum(commands, dtype, stretches, Square(), threshold, verdict_)
-                          : !launch_sum(commands, dtype, stretches, Nothing(), 0, verdict_);
+    is_empty_ = has_norm_
+                    ? !launch_sum(commands, dtype, stretches, Square(), limit, threshold, verdict_)
+                    : !launch_sum(commands, dtype, stretches, Nothing(), limit, 0, verdict_);
     if (!is_empty_) reading_->begin(verdict_, sizeof(Verdict));
   }
   Result wait() override {
@@ -180,24 +184,24 @@ class CudaGradientCheck final : public GradientCheck {
 }  // namespace
 
 template <class Term>
-double GradientSums::wait_for_sum(DType dtype, std::span<const Stretch> stretches,
-                                  Term term) const {
+Verdict GradientSums::wait_for_verdict(DType dtype, std::span<const Stretch> stretches, Term term,
+                                       double limit) const {
   const Lock lock(shared_->mutex);
   Commands& commands = shared_->commands;
   auto* const verdict = commands.template elements<Verdict>(1);
-  if (!launch_sum(commands, dtype, stretches, term, 0, verdict)) return 0;
+  Verdict here = {1, 0, kNoFault, 0};
+  if (!launch_sum(commands, dtype, stretches, term, limit, 0, verdict)) return here;
   commands.submit();
-  Verdict here;
   shared_->runtime.copy_to_host(&here, verdict, sizeof(here));
   shared_->runtime.wait();
-  return here.sum;
+  return here;
 }
 
-bool GradientSums::all_finite(DType dtype, std::span<const Stretch> stretches) const {
-  return wait_for_sum(dtype, stretches, Nothing()) == 0;
+bool GradientSums::all_below(DType dtype, std::span<const Stretch> stretches, double limit) const {
+  return wait_for_verdict(dtype, stretches, Nothing(), limit).fault_at == kNoFault;
 }
 double GradientSums::sum_of_squares(DType dtype, std::span<const Stretch> stretches) const {
-  return wait_for_sum(dtype, stretches, Square());
+  return wait_for_verdict(dtype, stretches, Square(), kInfinity).sum;
 }
 
 std::unique_ptr<GradientCheck> make_gradient_check(std::shared_ptr<Shared> shared) {

@@ -1,4 +1,5 @@
-// Sums over gradients: whether they are finite, their norm, and what an update makes of that.
+// Sums over gradients: whether they are below a limit, their norm, and what an update makes of
+// that.
 #pragma once
 
 #include <memory>
@@ -14,12 +15,13 @@ class GradientSums {
  public:
   explicit GradientSums(std::shared_ptr<Shared> shared) : shared_(std::move(shared)) {}
 
-  bool all_finite(DType dtype, std::span<const Stretch> stretches) const;
+  bool all_below(DType dtype, std::span<const Stretch> stretches, double limit) const;
   double sum_of_squares(DType dtype, std::span<const Stretch> stretches) const;
 
  private:
   template <class Term>
-  double wait_for_sum(DType dtype, std::span<const Stretch> stretches, Term term) const;
+  Verdict wait_for_verdict(DType dtype, std::span<const Stretch> stretches, Term term,
+                           double limit) const;
 
   const std::shared_ptr<Shared> shared_;
 };

@@ -65,7 +65,7 @@ auto with_type(DType dtype, const F& f) {
 struct Verdict {
   double factor;  ///< of gradients; NaN: nothing may be changed
   double sum;
-  std::uint64_t fault_at;  ///< the first number that is not finite, counted by blocks; or kNoFault
+  std::uint64_t fault_at;  ///< the first number that is not below the limit, by blocks; or kNoFault
   double fault;
 };
 constexpr std::uint64_t kNoFault = ~std::uint64_t{0};

@@ -1,6 +1,8 @@
 // Passes over parameters and their gradients: many stretches in one launch. Every number is rounded
 // after every operation, as on the CPU, and sums have an order that depends on sizes alone.
 #include <algorithm>
+#include <cmath>
+#include <limits>
 #include <vector>
 
 #include "dynet_like/device/cuda/gradient_checks.h"
@@ -79,9 +81,9 @@ struct Amsgrad {
 
 template <class T>
 struct Adagrad {
-  T epsilon, rate;
+  T epsilon, rate, largest = std::numeric_limits<T>::max();
   __device__ T operator()(T w, T h, const Moments<T>& m) const {
-    const T sum = m[0] = m[0] + h * h;
+    const T sum = m[0] = fmin(m[0] + h * h, largest);
     return w - rate * h / sqrt(sum + epsilon);
   }
 };
@@ -151,7 +153,8 @@ __global__ void scale_elements(Pieces<Elements> pieces, const double* factors, s
 template <class T>
 struct TowardsMean {
   __device__ T operator()(T mean, T x, double share) const {
-    return mean + static_cast<T>(share) * (x - mean);
+    // The difference of two infinities would be NaN.
+    return mean + static_cast<T>(share) * (std::isinf(mean) ? x : x - mean);
   }
 };
 
@@ -232,8 +235,8 @@ class CudaUpdates final : public Updates {
   void add(DType dtype, std::span<const Pair> pairs) const override {
     with_type(dtype, [&]<class T>(T) { combine<T>(pairs, Add<T>()); });
   }
-  bool all_finite(DType dtype, std::span<const Stretch> stretches) const override {
-    return sums_.all_finite(dtype, stretches);
+  bool all_below(DType dtype, std::span<const Stretch> stretches, double limit) const override {
+    return sums_.all_below(dtype, stretches, limit);
   }
   double sum_of_squares(DType dtype, std::span<const Stretch> stretches) const override {
     return sums_.sum_of_squares(dtype, stretches);

@@ -1,0 +1,120 @@
+// Comparing ranks: texts by name, and digests of numbers.
+#include "dynet_like/distributed/alike.h"
+
+#include <algorithm>
+#include <set>
+#include <string_view>
+#include <vector>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "dynet_like/core/errors.h"
+#include "dynet_like/core/text.h"
+#include "dynet_like/device/cpu/digest.h"
+
+namespace dynet_like {
+
+namespace {
+
+using Texts = std::map<std::string, std::string>;
+
+constexpr std::size_t kShown = 40;  // bytes of a text in a message
+
+std::vector<Texts> texts_of_all(Communicator& ranks, const Texts& mine) {
+  constexpr auto kReplace = nlohmann::json::error_handler_t::replace;
+  std::vector<Texts> all;
+  for (const std::string& text :
+       gather_texts(ranks, nlohmann::json(mine).dump(-1, ' ', false, kReplace))) {
+    all.push_back(nlohmann::json::parse(text).get<Texts>());
+  }
+  return all;
+}
+
+std::uint64_t digest_of_values(const Tensor& values) {
+  return detail::digest(values.data(), values.d.size() * size_of(values.dtype()));
+}
+
+std::string description_of(const ParameterStorage& storage) {
+  storage.refresh_rows();
+  return fmt::format("{} {}{}{}{}, digest {:016x}", name_of(storage.dtype), to_string(storage.dim),
+                     storage.is_table ? ", a table" : "", storage.updated ? "" : ", not updated",
+                     storage.frozen ? ", frozen" : "", digest_of_values(storage.tensor()));
+}
+
+// Messages show the beginning of texts, or what differs where that is later.
+std::size_t place_of_difference(const std::string& a, const std::string& b) {
+  constexpr std::size_t kBefore = 10;
+  const auto length = static_cast<std::ptrdiff_t>(std::min(a.size(), b.size()));
+  const auto place = std::mismatch(a.begin(), a.begin() + length, b.begin()).first - a.begin();
+  const auto at = static_cast<std::size_t>(place);
+  return at + kBefore < kShown ? 0 : at - kBefore;
+}
+
+std::string shown(const std::string* text, std::size_t from) {
+  if (text == nullptr) return "nothing";
+  return (from > 0 ? "..." : "") + detail::quoted_text(std::string_view(*text).substr(from));
+}
+
+}  // namespace
+
+void check_alike(Communicator& ranks, const std::string& rule, const Texts& mine) {
+  if (ranks.size() == 1) return;
+  const std::vector<Texts> all = texts_of_all(ranks, mine);
+  std::set<std::string> names;
+  for (const Texts& some : all) {
+    for (const auto& [name, value] : some) names.insert(name);
+  }
+  const auto find = [&](unsigned rank, const std::string& name) {
+    const auto found = all[rank].find(name);
+    return found == all[rank].end() ? nullptr : &found->second;
+  };
+  for (const std::string& name : names) {
+    const std::string* const a = find(0, name);
+    for (unsigned r = 1; r < ranks.size(); ++r) {
+      const std::string* const b = find(r, name);
+      const bool have_both = a != nullptr && b != nullptr;
+      if (have_both ? *a == *b : a == b) continue;
+      const std::size_t from = have_both ? place_of_difference(*a, *b) : 0;
+      throw UsageError(fmt::format("{} on all ranks; got as {}: {} on {}, and {} on {}", rule, name,
+                                   shown(a, from), ranks.name(0), shown(b, from), ranks.name(r)));
+    }
+  }
+}
+
+namespace detail {
+
+std::uint64_t digest_of(const ParameterCollection& parameters) {
+  std::string all;
+  for (const auto& storage : parameters.storages()) {
+    all += storage->name + ' ' + description_of(*storage) + '\n';
+  }
+  return digest(all.data(), all.size());
+}
+
+void describe(const ParameterCollection& parameters, Texts& texts) {
+  for (const auto& storage : parameters.storages()) {
+    texts["parameter " + storage->name] = description_of(*storage);
+  }
+}
+
+void describe_settings(const Trainer& trainer, Texts& texts) {
+  for (const auto& [name, value] : trainer.settings()) texts["trainer's " + name] = value;
+}
+
+void describe_state(Trainer& trainer, Texts& texts) {
+  const TrainerState state = trainer.state();
+  texts["trainer's updates"] = fmt::to_string(state.updates);
+  for (const TrainerState::Moment& moment : state.moments) {
+    texts[fmt::format("moment {} of {}", moment.name, moment.parameter->name)] =
+        fmt::format("digest {:016x}", digest_of_values(moment.values));
+  }
+  for (const TrainerState::Average& average : state.averages) {
+    texts["average of " + average.parameter->name] =
+        fmt::format("{} values, digest {:016x}", average.count, digest_of_values(average.values));
+  }
+}
+
+}  // namespace detail
+
+}  // namespace dynet_like

@@ -1,0 +1,98 @@
+// Copies and checks of the values of a collection.
+#include "dynet_like/params/collection_values.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "dynet_like/core/errors.h"
+
+namespace dynet_like {
+
+namespace {
+
+using Storage = std::shared_ptr<ParameterStorage>;
+
+std::string_view name_in(const ParameterCollection& collection, const ParameterStorage& storage) {
+  return std::string_view(storage.name).substr(collection.get_fullname().size());
+}
+
+std::string description_of(const ParameterStorage& storage) {
+  return fmt::format("{} {}{}", name_of(storage.dtype), to_string(storage.dim),
+                     storage.is_table ? ", a table" : "");
+}
+
+[[noreturn]] void refuse_alone(const ParameterStorage& storage, const char* side) {
+  throw UsageError(
+      fmt::format("[copy_values] need the same parameters in both collections; got \"{}\" only in "
+                  "the one to copy {}",
+                  storage.name, side));
+}
+
+std::vector<std::pair<Storage, Storage>> pairs_of(const ParameterCollection& from,
+                                                  const ParameterCollection& to) {
+  std::unordered_map<std::string_view, Storage> targets;
+  const std::vector<Storage> all = to.storages();
+  for (const Storage& storage : all) targets.emplace(name_in(to, *storage), storage);
+  std::vector<std::pair<Storage, Storage>> pairs;
+  for (const Storage& storage : from.storages()) {
+    const auto found = targets.find(name_in(from, *storage));
+    if (found == targets.end()) refuse_alone(*storage, "from");
+    const std::string source = description_of(*storage), target = description_of(*found->second);
+    if (source != target) {
+      throw UsageError(fmt::format("[copy_values] need {} for \"{}\"; got {} of \"{}\"", target,
+                                   found->second->name, source, storage->name));
+    }
+    pairs.emplace_back(storage, std::move(found->second));
+    targets.erase(found);
+  }
+  for (const Storage& storage : all) {
+    if (targets.contains(name_in(to, *storage))) refuse_alone(*storage, "to");
+  }
+  return pairs;
+}
+
+template <class Number>
+std::size_t first_nan(const Tensor& values) {
+  const auto* const begin = static_cast<const Number*>(values.data());
+  const auto* const end = begin + values.d.size();
+  return static_cast<std::size_t>(
+      std::find_if(begin, end, [](Number number) { return std::isnan(number); }) - begin);
+}
+
+}  // namespace
+
+void copy_values(const ParameterCollection& from, const ParameterCollection& to) {
+  const auto pairs = pairs_of(from, to);
+  check_no_nan(from);
+  for (const auto& [source, target] : pairs) {
+    if (source == target) continue;
+    target->refresh_rows();
+    std::memcpy(target->tensor_to_fill().data(), source->tensor().data(),
+                source->size() * size_of(source->dtype));
+    target->values_written();
+  }
+}
+
+void check_no_nan(const ParameterCollection& parameters) {
+  for (const Storage& storage : parameters.storages()) {
+    storage->refresh_rows();
+    const Tensor values = storage->tensor();
+    const std::size_t at =
+        storage->dtype == DType::f32 ? first_nan<float>(values) : first_nan<double>(values);
+    if (at == storage->size()) continue;
+    const std::size_t entry = storage->entry_size();
+    throw NumericError(fmt::format(
+        "[check_no_nan] need values that are numbers; got nan for \"{}\", element {}{}",
+        storage->name, at % entry, storage->is_table ? fmt::format(" of row {}", at / entry) : ""));
+  }
+}
+
+}  // namespace dynet_like

@@ -1,0 +1,22 @@
+// The values of all parameters of a collection: copied to another one, and looked through.
+#pragma once
+
+#include "dynet_like/params/parameter_collection.h"
+
+namespace dynet_like {
+
+/// Gives parameters of `to` the values of those in `from` that have the same names behind the names
+/// of the (sub)collections, on whatever devices: such as for a model that serves while the other is
+/// trained on. Flags and moments stay. Throws UsageError unless both have the same names, shapes
+/// and types, and NumericError for a NaN in `from`; then nothing has changed.
+///
+/// It reads one and writes the other: no trainer may update `from` meanwhile, and nobody may read
+/// `to`.
+void copy_values(const ParameterCollection& from, const ParameterCollection& to);
+
+/// Throws NumericError, which names the first NaN, if a value is one: for a model from elsewhere,
+/// before it answers. Infinite values pass, since -infinity is the score of what is forbidden. It
+/// reads all values once, at the speed of memory.
+void check_no_nan(const ParameterCollection& parameters);
+
+}  // namespace dynet_like
