@@ -1,6 +1,8 @@
 // A function of one vertex, applied along the structure of a whole sample as one node.
 #pragma once
 
+#include <array>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -53,25 +55,60 @@ class Recursion {
   /// The states of all vertices; they read the columns of a matrix. Throws UsageError and
   /// ShapeError if these do not fit the structure or what the function does.
   States<State> operator()(const Structure& structure, const Expression& columns) const {
-    return States<State>(function_->run(columns.graph(function_->name().c_str()), structure,
-                                        std::span(&columns, 1), {}, record_));
+    return run(structure, columns, {});
   }
   /// The same from a state: vertices without predecessors get it as that of a predecessor.
   States<State> operator()(const Structure& structure, const Expression& columns,
                            const State& start) const {
-    return States<State>(function_->run(columns.graph(function_->name().c_str()), structure,
-                                        std::span(&columns, 1), StateParts<State>::split(start),
-                                        record_));
+    return run(structure, columns, StateParts<State>::split(start));
   }
   /// The same for a structure without columns.
   States<State> operator()(const Structure& structure, ComputationGraph& graph) const {
-    return States<State>(function_->run(graph, structure, {}, {}, record_));
+    return States<State>(function().run(graph, structure, {}, {}, record_));
   }
 
  private:
+  detail::TracedFunction& function() const {
+    return detail::TracedFunction::of(function_, "recursion", record_ != nullptr);
+  }
+  States<State> run(const Structure& structure, const Expression& columns,
+                    std::span<const Expression> start) const {
+    ComputationGraph& graph = columns.graph(function().name().c_str());
+    return States<State>(function().run(graph, structure, std::span(&columns, 1), start, record_));
+  }
+
   std::shared_ptr<detail::TracedFunction> function_;
   detail::TracedFunction::Record record_;
 };
+
+namespace detail {
+
+template <class State, class F>
+TracedFunction::Record record_of(F function) {
+  return [function = std::move(function)](ComputationGraph&, unsigned kind,
+                                          std::span<const Expression> columns,
+                                          std::span<const Expression> before) {
+    using Parts = StateParts<State>;
+    std::vector<State> states;
+    for (std::size_t i = 0; i < before.size(); i += Parts::count) {
+      std::array<Expression, Parts::count> parts;
+      for (std::size_t p = 0; p < parts.size(); ++p) parts[p] = before[i + p];
+      states.push_back(Parts::join(parts));
+    }
+    const Expression column = columns.empty() ? Expression() : columns[0];
+    const auto parts = Parts::split([&] {
+      if constexpr (std::is_invocable_v<const F&, unsigned, const Expression&,
+                                        const std::vector<State>&>) {
+        return function(kind, column, states);
+      } else {
+        return function(column, states);
+      }
+    }());
+    return std::vector<Expression>(parts.begin(), parts.end());
+  };
+}
+
+}  // namespace detail
 
 /// A function of a vertex's column and its predecessors' states that returns the vertex's state, as
 /// `State f(const Expression& column, const std::vector<State>& before)`, or with `unsigned kind`
@@ -82,27 +119,28 @@ class Recursion {
 /// expressions that are not its arguments. It reads parameters as always.
 template <class State, class F>
 Recursion<State> recursion(F f, std::string name = "recursion") {
-  using Parts = StateParts<State>;
-  return {std::move(name),
-          [f = std::move(f)](ComputationGraph&, unsigned kind, std::span<const Expression> columns,
-                             std::span<const Expression> before) {
-            std::vector<State> states;
-            for (std::size_t i = 0; i < before.size(); i += Parts::count) {
-              std::array<Expression, Parts::count> parts;
-              for (std::size_t p = 0; p < parts.size(); ++p) parts[p] = before[i + p];
-              states.push_back(Parts::join(parts));
-            }
-            const Expression column = columns.empty() ? Expression() : columns[0];
-            const auto parts = Parts::split([&]() -> State {
-              if constexpr (std::is_invocable_v<const F&, unsigned, const Expression&,
-                                                const std::vector<State>&>) {
-                return f(kind, column, states);
-              } else {
-                return f(column, states);
-              }
-            }());
-            return std::vector<Expression>(parts.begin(), parts.end());
-          }};
+  static_assert(
+      requires { StateParts<State>::count; },
+      "need recursion<State> of an Expression, a CellState, a std::array of expressions, or a "
+      "state "
+      "that StateParts knows");
+  using Before = const std::vector<State>&;
+  constexpr bool has_kind =
+      std::is_invocable_r_v<State, const F&, unsigned, const Expression&, Before>;
+  constexpr bool fits =
+      has_kind || std::is_invocable_r_v<State, const F&, const Expression&, Before>;
+  static_assert(fits,
+                "need a function (const Expression& column, const std::vector<State>& before) that "
+                "returns a State, or one with unsigned kind as its first argument; it may change "
+                "nothing of its own");
+  detail::TracedFunction::Record record;
+  if constexpr (fits) {
+    using OfKind = std::function<State(unsigned, const Expression&, Before)>;
+    using OfAny = std::function<State(const Expression&, Before)>;
+    std::conditional_t<has_kind, OfKind, OfAny> function(std::move(f));
+    if (function != nullptr) record = detail::record_of<State>(std::move(function));
+  }
+  return {std::move(name), std::move(record)};
 }
 
 }  // namespace dynet_like
