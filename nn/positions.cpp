@@ -4,6 +4,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "dynet_like/core/counted.h"
 #include "dynet_like/core/errors.h"
 #include "dynet_like/core/text.h"
 #include "dynet_like/ops/ops.h"
@@ -16,13 +17,13 @@ void check_fits(const char* layer, const Expression& x, unsigned first, std::siz
                 unsigned size) {
   const Dim& dim = x.dim();
   if (dim.rows() != size || dim.ndims() > 2) {
-    throw ShapeError('[' + std::string(layer) + "] need " + std::to_string(size) + " rows; got " +
-                     to_string(dim));
+    throw ShapeError('[' + std::string(layer) + "] need " + detail::counted(size, "row") +
+                     "; got " + to_string(dim));
   }
   if (first > positions || dim.cols() > positions - first) {
     throw UsageError('[' + std::string(layer) + "] need columns at the " +
-                     std::to_string(positions) + " positions that it was made for; got " +
-                     std::to_string(dim.cols()) + " columns from position " +
+                     detail::counted(positions, "position") + " that it was made for; got " +
+                     detail::counted(dim.cols(), "column") + " from position " +
                      detail::index_text(first) + " on");
   }
 }

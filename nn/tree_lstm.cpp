@@ -1,6 +1,7 @@
 // TreeLSTM: one node per node of the tree.
 #include "nn/tree_lstm.h"
 
+#include "dynet_like/core/counted.h"
 #include "dynet_like/core/errors.h"
 #include "dynet_like/graph/computation_graph.h"
 #include "nn/check_input.h"
@@ -53,7 +54,7 @@ std::vector<TreeLSTM::State> TreeLSTM::operator()(const Tree& tree,
                                                   std::span<const Expression> xs) const {
   if (xs.size() != tree.leaf_count()) {
     throw UsageError("[TreeLSTM] need an input for every leaf; got " + std::to_string(xs.size()) +
-                     " for " + std::to_string(tree.leaf_count()) + " leaves");
+                     " for " + detail::counted(tree.leaf_count(), "leaf", "leaves"));
   }
   std::vector<State> states;
   states.reserve(tree.size());

@@ -44,6 +44,25 @@ expect_error("" "for_each_arriving(batch, 2, ${next}, [](ComputationGraph&, int)
 expect_error("${const_sample}" "for_each_arriving(batch, 2, ${next}, [](ComputationGraph&) {});")
 expect_error("std::optional" "for_each_arriving(batch, 2, [] { return 1; }, [](auto&, int) {});")
 
+set(before "const std::vector<Expression>& before")
+set(x "const Expression& x")
+expect_error("" "recursion<Expression>([](${x}, ${before}) { return x; }, \"words\");")
+expect_error("" "recursion<CellState>([](unsigned, auto x, auto&) { return CellState{x, x}; });")
+set(vertex "Expression& column, const std::vector<State>& before")
+expect_error("${vertex}" "recursion<Expression>([](${x}) { return x; });")
+expect_error("${vertex}" "recursion<Expression>([](${x}, ${before}) { return 1; });")
+expect_error("${vertex}" "recursion<CellState>([](${x}, ${before}) { return x; });")
+expect_error("${vertex}" "int n = 0; recursion<Expression>([n](${x}, ${before}) mutable { ++n; return x; });")
+expect_error("${vertex}" "recursion<Expression>(1);")
+set(state "a state that StateParts knows")
+expect_error("${state}" "recursion<float>([](${x}, const std::vector<float>&) { return 1.0f; });")
+expect_error("${state}" "cell([](${x}) { return 1; });")
+expect_error("${state}" "cell([](${x}) {});")
+expect_error("" "cell([](${x}, unsigned, float, ${before}) { return x; });")
+expect_error("arguments have types" "cell([](auto x) { return x; });")
+expect_error("arguments have types" "cell(1);")
+expect_error("a cell takes" "cell([](${x}, const unsigned* i) { return pick(x, i); })(Expression(), nullptr);")
+
 # Whoever names some members gets the defaults of all others, without a warning for those.
 file(WRITE ${WORK}/options.cpp [[
 #include <dynet_like/dynet_like.h>

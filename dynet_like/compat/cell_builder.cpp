@@ -23,7 +23,7 @@ std::vector<Expression> CellBuilder::get_s(RNNPointer i) const {
 }
 
 void CellBuilder::start_new_sequence_impl(const std::vector<Expression>& h_0) {
-  if (!h_0.empty()) check_count("initial states", h_0.size(), num_h0_components());
+  if (!h_0.empty()) check_count("initial state", h_0.size(), num_h0_components());
   const auto middle = h_0.begin() + static_cast<std::ptrdiff_t>(h_0.size() / 2);
   LayeredBuilder::start_new_sequence_impl({middle, h_0.end()});
   c.clear();
@@ -54,7 +54,7 @@ Expression CellBuilder::set_h_impl(int prev, const std::vector<Expression>& h_ne
 
 Expression CellBuilder::set_s_impl(int prev, const std::vector<Expression>& s_new) {
   if (s_new.empty()) return set_h_impl(prev, {});
-  if (s_new.size() != layers) check_count("cells and outputs", s_new.size(), 2 * layers);
+  if (s_new.size() != layers) check_count("state", s_new.size(), 2 * layers);
   const auto end_of_cells = s_new.begin() + static_cast<std::ptrdiff_t>(layers);
   const Expression output = LayeredBuilder::set_h_impl(prev, {end_of_cells, s_new.end()});
   c.emplace_back(s_new.begin(), end_of_cells);

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "dynet_like/compat/class_file.h"
+#include "dynet_like/core/counted.h"
 #include "dynet_like/core/errors.h"
 
 namespace dynet {
@@ -24,8 +25,8 @@ Expression detail::neg_log_softmax_of_each(SoftmaxBuilder& builder, const Expres
   const unsigned elements = rep.dim().bd;
   if (words.empty() || (elements != 1 && elements != words.size())) {
     throw UsageError("[neg_log_softmax] need one word per minibatch element; got " +
-                     std::to_string(words.size()) + " words, " + std::to_string(elements) +
-                     " elements");
+                     dynet_like::detail::counted(words.size(), "word") + ", " +
+                     dynet_like::detail::counted(elements, "element"));
   }
   std::vector<Expression> losses;
   for (unsigned i = 0; i < words.size(); ++i) {

@@ -9,6 +9,7 @@
 #include <span>
 
 #include "dynet/globals.h"
+#include "dynet_like/core/counted.h"
 #include "dynet_like/core/errors.h"
 #include "dynet_like/core/make_room.h"
 #include "dynet_like/device/updates.h"
@@ -24,8 +25,8 @@ namespace {
 
 void check_size(const std::string& name, std::size_t need, std::size_t got) {
   if (need == got) return;
-  throw ShapeError("[" + name + "] need " + std::to_string(need) + " elements; got " +
-                   std::to_string(got));
+  throw ShapeError("[" + name + "] need " + dynet_like::detail::counted(need, "element") +
+                   "; got " + std::to_string(got));
 }
 
 // Adds numbers of this process to some of the parameter's device, one stretch after the other.

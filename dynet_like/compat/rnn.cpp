@@ -5,6 +5,7 @@
 #include <typeinfo>
 #include <utility>
 
+#include "dynet_like/core/counted.h"
 #include "dynet_like/core/errors.h"
 
 namespace dynet {
@@ -116,7 +117,7 @@ std::vector<std::vector<Expression>> in_graph(ComputationGraph& cg,
 namespace {
 
 std::string shapes_of(const std::vector<std::vector<Parameter>>& params) {
-  std::string shapes = std::to_string(params.size()) + " layers";
+  std::string shapes = dynet_like::detail::counted(params.size(), "layer");
   for (const std::vector<Parameter>& of_layer : params) {
     for (const Parameter& p : of_layer) shapes += " " + to_string(p.dim());
   }
@@ -168,7 +169,7 @@ void LayeredBuilder::new_graph_impl(ComputationGraph& cg, bool update) {
 }
 
 void LayeredBuilder::start_new_sequence_impl(const std::vector<Expression>& h_0) {
-  if (!h_0.empty()) check_count("initial states", h_0.size(), layers);
+  if (!h_0.empty()) check_count("initial state", h_0.size(), layers);
   h.clear();
   h0 = h_0;
 }
@@ -183,7 +184,7 @@ Expression OutputBuilder::add_input_impl(int prev, const Expression& x) {
 }
 
 Expression LayeredBuilder::set_h_impl(int prev, const std::vector<Expression>& h_new) {
-  if (!h_new.empty()) check_count("outputs", h_new.size(), layers);
+  if (!h_new.empty()) check_count("output", h_new.size(), layers);
   std::vector<Expression> outputs = h_new;
   for (unsigned layer = 0; h_new.empty() && layer < layers; ++layer) {
     outputs.push_back(h_before(prev, layer));
@@ -194,14 +195,14 @@ Expression LayeredBuilder::set_h_impl(int prev, const std::vector<Expression>& h
 
 void LayeredBuilder::check_state(RNNPointer i) const {
   if (i >= -1 && i < static_cast<int>(h.size())) return;
-  throw UsageError("[RNNBuilder] need -1 or one of " + std::to_string(h.size()) + " states; got " +
-                   std::to_string(i));
+  throw UsageError("[RNNBuilder] need -1 or one of " +
+                   dynet_like::detail::counted(h.size(), "state") + "; got " + std::to_string(i));
 }
 
 void LayeredBuilder::check_count(const char* what, std::size_t count, std::size_t need) const {
   if (count == need) return;
-  throw UsageError("[RNNBuilder] need " + std::to_string(need) + " " + what + " for " +
-                   std::to_string(layers) + " layers; got " + std::to_string(count));
+  throw UsageError("[RNNBuilder] need " + dynet_like::detail::counted(need, what) + " for " +
+                   dynet_like::detail::counted(layers, "layer") + "; got " + std::to_string(count));
 }
 
 Expression LayeredBuilder::h_before(int prev, unsigned layer) const {

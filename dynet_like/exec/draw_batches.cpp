@@ -9,6 +9,7 @@
 #include <set>
 #include <tuple>
 
+#include "dynet_like/core/counted.h"
 #include "dynet_like/core/errors.h"
 #include "dynet_like/core/xml_text.h"
 #include "dynet_like/exec/batch_rows.h"
@@ -44,11 +45,6 @@ struct Point {
 
 std::string shortened(const std::string& text, std::size_t most) {
   return text.size() <= most ? text : text.substr(0, most - 1) + "…";
-}
-
-std::string counted(std::size_t n, const std::string& what) {
-  const bool is_batch = what.ends_with("ch");
-  return fmt::format("{} {}{}", n, what, n == 1 ? "" : is_batch ? "es" : "s");
 }
 
 class BatchDrawing {
@@ -132,7 +128,8 @@ class BatchDrawing {
     y_ = kMargin + 16;
     add_text(kMargin, y_,
              fmt::format("{} of {} in {}", counted(all_.nodes, "node"),
-                         counted(runs_[0]->tapes.size(), "sample"), counted(batches, "batch")),
+                         counted(runs_[0]->tapes.size(), "sample"),
+                         counted(batches, "batch", "batches")),
              "class=\"title\"");
     y_ += 20;
     std::string shown =

@@ -3,6 +3,7 @@
 #include <map>
 
 #include "dynet_like/exec/recorded_vertex.h"
+#include "dynet_like/ops/structured.h"
 
 namespace dynet_like::detail {
 
@@ -39,6 +40,7 @@ class Joiner {
   /// levels below or, if it is none itself, of its level.
   struct Facts {
     bool joins = false, reads_state = false, is_read_outside = false;
+    bool keeps_output = false;  ///< does not share one with what is equal
     std::uint32_t level = 0, group = kNoGroup;
     Value now;  ///< its output, when it is recorded
   };
@@ -57,6 +59,7 @@ class Joiner {
   void record(const Group& group);
   ops::Formula formula_of(const Group& group, std::span<const NodeId> outputs,
                           std::vector<ValueId>& inputs);
+  Value copy_of(NodeId node);
   const Op& op_of(ops::Formula formula);
 
   Tape& tape_;
@@ -128,12 +131,18 @@ void Joiner::find_outside_readers() {
   const auto note = [&](ValueId id, std::uint32_t reader) {
     const Value& value = tape_.value(id);
     if (!is_inner(tape_, vertex_, value)) return;
-    facts_[value.node].is_read_outside |= reader == kNoGroup || facts_[value.node].group != reader;
+    Facts& facts = facts_[value.node];
+    facts.is_read_outside |= reader == kNoGroup || facts.group != reader;
+    facts.keeps_output |=
+        tape_.types().shape(value.shape).size != tape_.type_of(value.node).output_size;
   };
   for (NodeId node : nodes_) {
     for (ValueId id : tape_.inputs_of(node)) note(id, facts_[node].group);
   }
-  for (ValueId id : vertex_.results) note(id, kNoGroup);
+  for (ValueId id : vertex_.results) {
+    note(id, kNoGroup);
+    facts_[tape_.value(id).node].keeps_output = true;  // a state has a gradient of its own
+  }
 }
 
 // The value that takes the place of one that was recorded first.
@@ -181,10 +190,25 @@ void Joiner::record(const Group& group) {
   const std::span<const std::uint32_t> attributes(&count, count == 1 ? 0 : 1);
   const std::vector<std::uint32_t> output_of = formula.output_of;
   const Value all = tape_.value(tape_.add(op_of(std::move(formula)), inputs, attributes));
+  std::vector<bool> is_kept(count, false);
+  std::vector<std::uint32_t> sharers(count, 0);
   for (std::size_t k = 0; k < outputs.size(); ++k) {
-    facts_[outputs[k]].now = all;
-    facts_[outputs[k]].now.offset += output_of[k] * size;
+    ++sharers[output_of[k]];
+    if (facts_[outputs[k]].keeps_output) is_kept[output_of[k]] = true;
   }
+  for (std::size_t k = 0; k < outputs.size(); ++k) {
+    Value& now = facts_[outputs[k]].now = all;
+    now.offset += output_of[k] * size;
+    // Parts that readers want of equal ones may overlap.
+    if (sharers[output_of[k]] > 1 && is_kept[output_of[k]]) now = copy_of(outputs[k]);
+  }
+}
+
+Value Joiner::copy_of(NodeId node) {
+  Value view = facts_[node].now;
+  view.shape = tape_.value(tape_.node(node).value).shape;
+  const ValueId stretch = tape_.add_view(view);
+  return tape_.value(tape_.add(ops::identity, std::span(&stretch, 1)));
 }
 
 ops::Formula Joiner::formula_of(const Group& group, std::span<const NodeId> outputs,

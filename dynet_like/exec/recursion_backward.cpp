@@ -31,7 +31,9 @@ void RecursionRun::backward(BackwardPass& pass, std::span<const NodeRef> members
   }
   for (std::size_t k = kinds_.size(); k-- > 0;) run_backward(kinds_[k], all_rows(kinds_[k]), true);
   add_waiting(waiting_columns_);
-  is_complete_ = levels_ == 1;
+  is_complete_ = levels_ == 1 && std::ranges::none_of(kinds_, [](const Kind& kind) {
+                   return !kind.rows.empty() && kind.program->adds_to_states;
+                 });
   if (run_.options.verify_batching) complete_gradients();
 }
 

@@ -56,6 +56,9 @@ class Compiler {
   CellInput input_of(ValueId id, std::vector<std::uint32_t>& shared);
   CellInput copy_of(const CellInput& input, std::uint32_t shared = 0);
   std::uint16_t port_of(const Value& value);
+  std::uint32_t elements_of(const Value& value) const {
+    return tape_.types().shape(value.shape).size;
+  }
   void refuse_overlaps() const;
   void add_state(ValueId result);
   std::vector<bool> covers_columns() const;
@@ -98,9 +101,11 @@ void Compiler::add_member(NodeId node) {
   std::vector<std::uint32_t> shared;
   for (ValueId id : tape_.inputs_of(node)) {
     CellInput input = input_of(id, shared);
-    // A call must not contribute twice to one place.
-    const bool again = input.from != From::argument &&
-                       std::find(inputs.begin(), inputs.end(), input) != inputs.end();
+    // A call must not contribute twice to one place, in whatever shapes it reads that.
+    const bool again = std::ranges::any_of(inputs, [&](const CellInput& other) {
+      return input.from != From::argument && input.from == other.from &&
+             input.index == other.index && input.offset == other.offset;
+    });
     inputs.push_back(again ? copy_of(input) : input);
   }
   member_of_[node] = static_cast<std::uint16_t>(pattern_.members.size());
@@ -150,9 +155,15 @@ CellInput Compiler::input_of(ValueId id, std::vector<std::uint32_t>& shared) {
   return input;
 }
 
+// The same elements are one port in all shapes: what they get is one sum.
 std::uint16_t Compiler::port_of(const Value& value) {
   for (std::size_t p = 0; p < port_values_.size(); ++p) {
-    if (Tape::is_same_stretch(port_values_[p], value)) return static_cast<std::uint16_t>(p);
+    const Value& known = port_values_[p];
+    if (known.node == value.node && known.offset == value.offset &&
+        elements_of(known) == elements_of(value) &&
+        known.blocks_gradient == value.blocks_gradient) {
+      return static_cast<std::uint16_t>(p);
+    }
   }
   VertexProgram::Port port;
   port.offset = value.offset;
@@ -180,8 +191,8 @@ void Compiler::refuse_overlaps() const {
   for (std::size_t p = 0; p < port_values_.size(); ++p) {
     for (std::size_t q = 0; q < p; ++q) {
       const Value &a = port_values_[p], &b = port_values_[q];
-      const std::uint32_t a_end = a.offset + tape_.types().shape(a.shape).size;
-      const std::uint32_t b_end = b.offset + tape_.types().shape(b.shape).size;
+      const std::uint32_t a_end = a.offset + elements_of(a);
+      const std::uint32_t b_end = b.offset + elements_of(b);
       const bool either_blocks = a.blocks_gradient || b.blocks_gradient;
       if (a.node != b.node || either_blocks || a_end <= b.offset || b_end <= a.offset) continue;
       if (a.offset == b.offset && a_end == b_end) continue;
@@ -213,7 +224,7 @@ std::vector<bool> Compiler::covers_columns() const {
   for (std::size_t p = 0; p < port_values_.size(); ++p) {
     const VertexProgram::Port& port = program_.ports[p];
     if (!port.is_state && !port.blocks_gradient) {
-      covered[port.index] += tape_.types().shape(port_values_[p].shape).size;
+      covered[port.index] += elements_of(port_values_[p]);
     }
   }
   std::vector<bool> covers;
@@ -260,6 +271,7 @@ void Compiler::find_sums() {
   for (std::size_t s = 0; s < program_.states.size(); ++s) {
     const VertexProgram::State& state = program_.states[s];
     is_state[state.member] = true;
+    if (!cell.members[state.member].parts.empty()) program_.adds_to_states = true;
     const std::uint32_t size = tape_.shape_of(recorded_.results[s]).size;
     state_elements[state.member] += size;
     for (std::size_t t = 0; t < s; ++t) {
@@ -267,7 +279,7 @@ void Compiler::find_sums() {
       const std::uint32_t other_size = tape_.shape_of(recorded_.results[t]).size;
       if (other.member == state.member && other.offset < state.offset + size &&
           state.offset < other.offset + other_size) {
-        program_.clears[state.member] = true;
+        program_.clears[state.member] = program_.adds_to_states = true;
       }
     }
   }
@@ -300,10 +312,10 @@ void Compiler::find_sums() {
 
 }  // namespace
 
-std::uint32_t RecursionOp::most_random() const {
-  const bool draws =
-      std::any_of(programs.begin(), programs.end(),
-                  [](const VertexProgram& program) { return program.random_members > 0; });
+// Whatever other kinds there are: which were met before must not change what is drawn.
+std::uint32_t RecursionOp::most_random(const Vertices& vertices) const {
+  const bool draws = std::ranges::any_of(
+      vertices.kinds, [&](const VertexKind& kind) { return find(kind)->random_members > 0; });
   return draws ? kMostRandom : 0;
 }
 

@@ -46,9 +46,10 @@ struct VertexProgram {
   std::vector<std::uint32_t> shared;  ///< by input of the pattern: which shared input of the node
   std::vector<State> states;
   std::vector<MemberNumbers> numbers;
-  std::vector<bool> hoisted;  ///< by step: reads no state, even indirectly
-  std::vector<bool> clears;   ///< by member: its gradient begins with zeros
-  std::vector<bool> adds;     ///< by input: others have contributed before, in the same vertex
+  std::vector<bool> hoisted;    ///< by step: reads no state, even indirectly
+  std::vector<bool> clears;     ///< by member: its gradient begins with zeros
+  std::vector<bool> adds;       ///< by input: others have contributed before, in the same vertex
+  bool adds_to_states = false;  ///< the vertex itself does, or one state has a part of another
   std::uint32_t random_members = 0;
   double product_flops = 0;  ///< of a vertex, forward
   /// By input: every element of a column gets a contribution; none gets several.
@@ -100,8 +101,8 @@ struct RecursionOp : Op {
   bool reads_once(const Vertices& vertices, std::size_t input) const {
     return is_start(input) ? vertices.roots == 1 : vertices.matrix(input).is_read_once;
   }
-  /// Random nodes that every vertex has numbers for.
-  std::uint32_t most_random() const;
+  /// Random nodes that each of these vertices has numbers for.
+  std::uint32_t most_random(const Vertices& vertices) const;
   const VertexProgram* find(const VertexKind& kind) const;
   /// The shared inputs in a tape, recorded if they are not there yet.
   static SharedInputs& shared_inputs(const std::shared_ptr<const RecursionOp>& op, Tape& tape);

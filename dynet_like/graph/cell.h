@@ -137,6 +137,11 @@ class CellFunction;
 /// for graphs of their own.
 template <class Result, class... Parameters>
 class CellFunction<Result(Parameters...)> {
+  static_assert(
+      detail::cell_arguments::State<Result>,
+      "a cell returns an Expression, a CellState, a std::array of expressions, or a state "
+      "that StateParts knows");
+
  public:
   using Function = std::function<Result(Parameters...)>;
 
@@ -147,12 +152,11 @@ class CellFunction<Result(Parameters...)> {
   /// What the function returns, as one node. Throws UsageError if no argument has a graph.
   Result operator()(Parameters... arguments) const {
     using namespace detail::cell_arguments;
-    static_assert(State<Result>,
-                  "a cell returns an Expression, a CellState, a std::array of "
-                  "expressions, or a state that StateParts knows");
+    detail::TracedFunction& traced =
+        detail::TracedFunction::of(traced_, "cell", function_ != nullptr);
     ComputationGraph* graph = nullptr;
     ((graph = graph != nullptr ? graph : ArgumentOf<Parameters>::graph_of(arguments)), ...);
-    if (graph == nullptr) traced_->throw_without_graph();
+    if (graph == nullptr) traced.throw_without_graph();
     // A cell inside another is a part of that.
     if (graph->records_a_function()) return function_(std::forward<Parameters>(arguments)...);
 
@@ -167,7 +171,7 @@ class CellFunction<Result(Parameters...)> {
       const auto parts = StateParts<Result>::split(std::apply(function_, std::move(given)));
       return std::vector<Expression>(parts.begin(), parts.end());
     };
-    const detail::RecordedStates states = traced_->call(*graph, all, key, std::ref(record));
+    const detail::RecordedStates states = traced.call(*graph, all, key, std::ref(record));
     std::array<Expression, StateParts<Result>::count> parts;
     for (std::size_t i = 0; i < parts.size(); ++i) parts[i] = states.one(i, 0);
     return StateParts<Result>::join(parts);
@@ -189,6 +193,10 @@ class CellFunction<Result(Parameters...)> {
 /// it by the name. See docs/recursions.md.
 template <class F>
 auto cell(F function, std::string name = "cell") {
+  static_assert(
+      requires { std::function(function); },
+      "need a function whose arguments have types, as in "
+      "cell([](const Expression& x, unsigned kind) { ... }), and are not auto");
   return [&]<class Signature>(std::function<Signature> of_any_type) {
     return CellFunction<Signature>(std::move(of_any_type), std::move(name));
   }(std::function(std::move(function)));

@@ -6,6 +6,7 @@
 #include <numeric>
 #include <string>
 
+#include "dynet_like/core/counted.h"
 #include "dynet_like/core/errors.h"
 #include "dynet_like/core/make_room.h"
 #include "dynet_like/core/text.h"
@@ -323,7 +324,7 @@ void Minibatch::check_shards(std::span<const std::uint32_t> ends) const {
   if (is_whole && std::is_sorted(ends.begin(), ends.end())) return;
   throw UsageError("[backward] need ends of shards that do not fall, the last of them " +
                    std::to_string(used_) + ", the number of samples; got " +
-                   std::to_string(ends.size()) + " shards" +
+                   detail::counted(ends.size(), "shard") +
                    (ends.empty() ? "" : ", the last with end " + std::to_string(ends.back())));
 }
 
@@ -337,7 +338,7 @@ void Minibatch::check_backward() {
   if (!ran_forward_ || computed_losses_ != losses_.size()) {
     throw UsageError(
         "[backward] need a call of forward that succeeded, after every add_loss; got " +
-        std::to_string(losses_.size()) + " losses, " +
+        detail::counted(losses_.size(), "loss", "losses") + ", " +
         std::to_string(ran_forward_ ? computed_losses_ : 0) + " of them computed");
   }
   executor_->check_parameters("backward");

@@ -1,6 +1,8 @@
 // A function of one vertex, applied along the structure of a whole sample as one node.
 #pragma once
 
+#include <array>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -53,41 +55,92 @@ class Recursion {
   /// The states of all vertices; they read the columns of a matrix. Throws UsageError and
   /// ShapeError if these do not fit the structure or what the function does.
   States<State> operator()(const Structure& structure, const Expression& columns) const {
-    return States<State>(function_->run(columns.graph(function_->name().c_str()), structure,
-                                        std::span(&columns, 1), {}, record_));
+    return run(structure, std::span(&columns, 1), {});
   }
   /// The same with several matrices, of which a function gets columns as a vector.
   States<State> operator()(const Structure& structure,
                            const std::vector<Expression>& columns) const {
-    return along(structure, columns, {});
+    return run(structure, columns, {});
   }
   States<State> operator()(const Structure& structure, const std::vector<Expression>& columns,
                            const State& start) const {
-    return along(structure, columns, StateParts<State>::split(start));
+    return run(structure, columns, StateParts<State>::split(start));
   }
   /// The same from a state: vertices without predecessors get it as that of a predecessor.
   States<State> operator()(const Structure& structure, const Expression& columns,
                            const State& start) const {
-    return States<State>(function_->run(columns.graph(function_->name().c_str()), structure,
-                                        std::span(&columns, 1), StateParts<State>::split(start),
-                                        record_));
+    return run(structure, std::span(&columns, 1), StateParts<State>::split(start));
   }
   /// The same for a structure without columns.
   States<State> operator()(const Structure& structure, ComputationGraph& graph) const {
-    return States<State>(function_->run(graph, structure, {}, {}, record_));
+    return States<State>(function().run(graph, structure, {}, {}, record_));
   }
 
  private:
-  States<State> along(const Structure& structure, const std::vector<Expression>& columns,
-                      std::span<const Expression> start) const {
-    if (columns.empty()) function_->throw_without_graph();
-    return States<State>(function_->run(columns[0].graph(function_->name().c_str()), structure,
-                                        columns, start, record_));
+  detail::TracedFunction& function() const {
+    return detail::TracedFunction::of(function_, "recursion", record_ != nullptr);
+  }
+  States<State> run(const Structure& structure, std::span<const Expression> columns,
+                    std::span<const Expression> start) const {
+    if (columns.empty()) function().throw_without_graph();
+    ComputationGraph& graph = columns[0].graph(function().name().c_str());
+    return States<State>(function().run(graph, structure, columns, start, record_));
   }
 
   std::shared_ptr<detail::TracedFunction> function_;
   detail::TracedFunction::Record record_;
 };
+
+namespace detail {
+
+/// How a function of a vertex is called: with its kind, and with one column or several.
+template <class State, class F>
+struct FormOf {
+  template <class... Arguments>
+  static constexpr bool takes =
+      std::is_invocable_r_v<State, const F&, Arguments..., const std::vector<State>&>;
+  using One = const Expression&;
+  using Several = const std::vector<Expression>&;
+
+  static constexpr bool has_kind = takes<unsigned, One> || takes<unsigned, Several>;
+  static constexpr bool has_columns =
+      !takes<unsigned, One> && (takes<unsigned, Several> || (!takes<One> && takes<Several>));
+  static constexpr bool fits = has_kind || has_columns || takes<One>;
+  using Input = std::conditional_t<has_columns, Several, One>;
+  using Signature = std::conditional_t<has_kind, State(unsigned, Input, const std::vector<State>&),
+                                       State(Input, const std::vector<State>&)>;
+};
+
+template <class State, class F>
+TracedFunction::Record record_of(F function, const std::string& name) {
+  return [function = std::move(function), name](ComputationGraph&, unsigned kind,
+                                                std::span<const Expression> columns,
+                                                std::span<const Expression> before) {
+    using Parts = StateParts<State>;
+    std::vector<State> states;
+    for (std::size_t i = 0; i < before.size(); i += Parts::count) {
+      std::array<Expression, Parts::count> parts;
+      for (std::size_t p = 0; p < parts.size(); ++p) parts[p] = before[i + p];
+      states.push_back(Parts::join(parts));
+    }
+    const std::vector<Expression> all(columns.begin(), columns.end());
+    const auto parts = Parts::split([&] {
+      using Form = FormOf<State, F>;
+      if constexpr (Form::has_kind && Form::has_columns) {
+        return function(kind, all, states);
+      } else if constexpr (Form::has_kind) {
+        return function(kind, only_column(name, all), states);
+      } else if constexpr (Form::has_columns) {
+        return function(all, states);
+      } else {
+        return function(only_column(name, all), states);
+      }
+    }());
+    return std::vector<Expression>(parts.begin(), parts.end());
+  };
+}
+
+}  // namespace detail
 
 /// A function of a vertex's column and its predecessors' states that returns the vertex's state, as
 /// `State f(const Expression& column, const std::vector<State>& before)`, or with `unsigned kind`
@@ -100,32 +153,21 @@ class Recursion {
 /// expressions that are not its arguments. It reads parameters as always.
 template <class State, class F>
 Recursion<State> recursion(F f, std::string name = "recursion") {
-  using Parts = StateParts<State>;
-  return {name, [f = std::move(f), name](ComputationGraph&, unsigned kind,
-                                         std::span<const Expression> columns,
-                                         std::span<const Expression> before) {
-            std::vector<State> states;
-            for (std::size_t i = 0; i < before.size(); i += Parts::count) {
-              std::array<Expression, Parts::count> parts;
-              for (std::size_t p = 0; p < parts.size(); ++p) parts[p] = before[i + p];
-              states.push_back(Parts::join(parts));
-            }
-            const std::vector<Expression> all(columns.begin(), columns.end());
-            const auto parts = Parts::split([&]() -> State {
-              using Before = const std::vector<State>&;
-              using Columns = const std::vector<Expression>&;
-              if constexpr (std::is_invocable_v<const F&, unsigned, const Expression&, Before>) {
-                return f(kind, detail::only_column(name, all), states);
-              } else if constexpr (std::is_invocable_v<const F&, unsigned, Columns, Before>) {
-                return f(kind, all, states);
-              } else if constexpr (std::is_invocable_v<const F&, const Expression&, Before>) {
-                return f(detail::only_column(name, all), states);
-              } else {
-                return f(all, states);
-              }
-            }());
-            return std::vector<Expression>(parts.begin(), parts.end());
-          }};
+  static_assert(
+      requires { StateParts<State>::count; },
+      "need recursion<State> of an Expression, a CellState, a std::array of expressions, or a "
+      "state that StateParts knows");
+  using Form = detail::FormOf<State, F>;
+  static_assert(Form::fits,
+                "need a function (const Expression& column, const std::vector<State>& before) that "
+                "returns a State, or one with unsigned kind as its first argument; it may change "
+                "nothing of its own");
+  detail::TracedFunction::Record record;
+  if constexpr (Form::fits) {
+    std::function<typename Form::Signature> function(std::move(f));
+    if (function != nullptr) record = detail::record_of<State>(std::move(function), name);
+  }
+  return {std::move(name), std::move(record)};
 }
 
 }  // namespace dynet_like

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "dynet_like/core/errors.h"
+#include "dynet_like/graph/traced_function.h"
 
 namespace dynet_like::detail {
 
@@ -184,6 +185,11 @@ void SampleFibers::Sample::wait_for(std::span<const ValueRef> refs, std::span<Te
     throw UsageError(
         "[value] need the function of the sample that the graph belongs to; got another one: in "
         "for_each_sample a graph is its sample's alone");
+  }
+  if (TracedFunction::is_being_recorded()) {
+    throw UsageError(
+        "[value] need a function that looks at no values; got one of a recursion or cell that asks "
+        "for one of its sample");
   }
   if (part.all().unwinding_) throw_unwound();
   wanted = refs;

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "dynet_like/core/counted.h"
 #include "dynet_like/core/errors.h"
 #include "dynet_like/tape/vertices.h"
 
@@ -61,9 +62,9 @@ void count_successors(Vertices& all) {
   for (std::uint32_t v = 0; v < all.size(); ++v) {
     for (std::uint32_t before : all.predecessors_of(v)) {
       if (before >= all.size()) {
-        throw UsageError("[Structure] need predecessors among the " + std::to_string(all.size()) +
-                         " vertices; got vertex " + std::to_string(before) + " before vertex " +
-                         std::to_string(v));
+        throw UsageError("[Structure] need predecessors among the " +
+                         detail::counted(all.size(), "vertex", "vertices") + "; got vertex " +
+                         std::to_string(before) + " before vertex " + std::to_string(v));
       }
       ++all.successors[before];
     }

@@ -5,6 +5,7 @@
 #include <mutex>
 #include <numeric>
 
+#include "dynet_like/core/counted.h"
 #include "dynet_like/core/errors.h"
 #include "dynet_like/exec/recursion_op.h"
 #include "dynet_like/graph/recording.h"
@@ -17,12 +18,46 @@ namespace {
 constexpr std::size_t kMostDefinitions = 1024;
 constexpr std::size_t kMostInputs = 31;  // an op has bits for so many inputs with columns
 
+// The name of the function that this thread records. It holds a lock then, and may wait for
+// nothing.
+thread_local const std::string* recorded_function = nullptr;
+
+class FunctionScope {
+ public:
+  explicit FunctionScope(const std::string& name) { recorded_function = &name; }
+  ~FunctionScope() { recorded_function = nullptr; }
+  FunctionScope(const FunctionScope&) = delete;
+  FunctionScope& operator=(const FunctionScope&) = delete;
+};
+
+/// Takes back what a function records, unless it is to be kept.
+class Attempt {
+ public:
+  Attempt(Tape& tape, SharedArguments& shared)
+      : tape_(tape), shared_(shared), mark_(tape.mark()), arguments_(shared.size()) {}
+  ~Attempt() {
+    if (is_kept_) return;
+    shared_.resize(arguments_);
+    tape_.revert(mark_);
+  }
+  Attempt(const Attempt&) = delete;
+  Attempt& operator=(const Attempt&) = delete;
+  void keep() { is_kept_ = true; }
+
+ private:
+  Tape& tape_;
+  SharedArguments& shared_;
+  Tape::Mark mark_;
+  std::size_t arguments_;
+  bool is_kept_ = false;
+};
+
 /// A graph on which a function records what a vertex does.
 class VertexGraph : public ComputationGraph {
  public:
   explicit VertexGraph(const GraphOptions& options) : ComputationGraph(options) {
     records_function();
-    tape().keep_matrices();
+    tape().record_function();
   }
 };
 
@@ -79,6 +114,7 @@ TracedFunction::Definition& TracedFunction::Definitions::find(DType dtype,
                                                               std::span<const Dim* const> columns,
                                                               bool is_call,
                                                               std::span<const std::uint64_t> key) {
+  if (!all.empty() && all.back()->ops.empty()) all.pop_back();  // its function threw
   const auto is_it = [&](const Dim& a, const Dim* b) { return a == *b; };
   for (const std::unique_ptr<Definition>& known : all) {
     if (known->dtype == dtype && known->is_call == is_call &&
@@ -117,10 +153,8 @@ TracedFunction::Definition& TracedFunction::Definitions::find(DType dtype,
   const std::uint64_t key = starts;
   Definition& definition = find(dtype, places, false, std::span(&key, 1));
   definition.starts = starts;
-  if (definition.state_dims.empty()) {
-    const auto first = columns.subspan(columns.size() - starts);
-    definition.state_dims.assign(first.begin(), first.end());
-  }
+  const auto first = columns.subspan(columns.size() - starts);
+  if (definition.state_dims.empty()) definition.state_dims.assign(first.begin(), first.end());
   return definition;
 }
 
@@ -144,21 +178,13 @@ std::shared_ptr<const RecursionOp> TracedFunction::Definitions::op_of(Definition
   std::stable_sort(kinds.begin(), kinds.end(), [](const VertexKind& a, const VertexKind& b) {
     return a.predecessors < b.predecessors;
   });
-  Tape& tape = definition.graph->tape();
-  const Tape::Mark mark = tape.mark();
-  const SharedArguments shared = definition.shared;
-  try {
-    for (const VertexKind& kind : kinds) {
-      if (!knows(*op, kind)) op->programs.push_back(trace(definition, kind, record));
-    }
-  } catch (...) {  // nothing is left of what the function did
-    definition.shared = shared;
-    if (definition.ops.empty() && definition.starts == 0) definition.state_dims.clear();
-    tape.revert(mark);
-    throw;
+  Attempt attempt(definition.graph->tape(), definition.shared);
+  for (const VertexKind& kind : kinds) {
+    if (!knows(*op, kind)) op->programs.push_back(trace(definition, kind, record));
   }
   complete(*op, definition);
   definition.ops.push_back(op);
+  attempt.keep();
   return op;
 }
 
@@ -225,7 +251,11 @@ VertexProgram TracedFunction::Definitions::trace(Definition& definition, const V
   for (std::uint32_t p = 0; p < kind.predecessors; ++p) {
     for (const Dim& dim : definition.state_dims) stand_in(dim, recorded.states, before);
   }
-  for (const Expression& state : record(graph, kind.number, columns, before)) {
+  const std::vector<Expression> states = [&] {
+    const FunctionScope scope(name);
+    return record(graph, kind.number, columns, before);
+  }();
+  for (const Expression& state : states) {
     if (state.slot == nullptr) {
       recorded.results.push_back(zeros_for(definition, tape, recorded.results.size()));
       continue;
@@ -262,11 +292,8 @@ void TracedFunction::Definitions::verify(Definition& definition, const Vertices&
                                          const Record& record) {
   Tape& tape = definition.graph->tape();
   for (const VertexKind& kind : vertices.kinds) {
-    const Tape::Mark mark = tape.mark();
-    const SharedArguments shared = definition.shared;
+    const Attempt attempt(tape, definition.shared);
     const VertexProgram again = trace(definition, kind, record);
-    definition.shared = shared;
-    tape.revert(mark);
     if (does_the_same(again, *definition.ops.back()->find(kind), tape.types())) continue;
     throw UsageError("[" + name +
                      "] need a function that does the same whenever it is called with arguments of "
@@ -293,8 +320,8 @@ Dim column_of(const Expression& columns, std::uint32_t need, const std::string& 
   Dim dim = columns.dim();
   const unsigned have = dim.nd < 2 ? 1 : dim.d[dim.nd - 1];
   if (dim.bd != 1 || have < need) {
-    throw ShapeError("[" + name + "] need a matrix of at least " + std::to_string(need) +
-                     " columns, which the vertices read; got " + to_string(dim));
+    throw ShapeError("[" + name + "] need a matrix of at least " + counted(need, "column") +
+                     ", which the vertices read; got " + to_string(dim));
   }
   if (dim.nd >= 2) dim.delete_dim(dim.nd - 1);
   return dim;
@@ -322,10 +349,12 @@ TracedFunction::TracedFunction(std::string name)
     : name_(std::move(name)), definitions_(std::make_unique<Definitions>(name_)) {}
 TracedFunction::~TracedFunction() = default;
 
+bool TracedFunction::is_being_recorded() { return recorded_function != nullptr; }
+
 RecordedStates TracedFunction::run(ComputationGraph& graph, const Structure& structure,
                                    std::span<const Expression> columns,
                                    std::span<const Expression> start, const Record& record) {
-  if (graph.records_a_function()) {
+  if (graph.records_a_function() || is_being_recorded()) {
     throw UsageError("[" + name_ +
                      "] need a function without recursions inside; got one: apply it to all "
                      "columns before");
@@ -371,6 +400,11 @@ RecordedStates TracedFunction::run(ComputationGraph& graph, const Structure& str
 
 RecordedStates TracedFunction::call(ComputationGraph& graph, std::span<const Expression> arguments,
                                     std::span<const std::uint64_t> key, const Record& record) {
+  if (is_being_recorded()) {
+    throw UsageError("[" + name_ +
+                     "] need a function that calls cells with what it is given; got " +
+                     *recorded_function + ", which calls one on another graph");
+  }
   std::vector<const Dim*> dims;
   for (const Expression& argument : arguments) {
     if (&argument.graph(name_.c_str()) != &graph) {
@@ -396,14 +430,15 @@ RecordedStates TracedFunction::record(ComputationGraph& graph,
                                       const std::shared_ptr<const RecursionOp>& op,
                                       std::span<const Expression> columns,
                                       const std::shared_ptr<const Vertices>& vertices) {
-  if (op->most_random() > 0 && !graph.has_random()) {
+  const std::uint32_t most_random = op->most_random(*vertices);
+  if (most_random > 0 && !graph.has_random()) {
     throw UsageError("[" + name_ +
                      "] need random numbers; got a graph without: set GraphOptions::random");
   }
   Tape& tape = graph.tape();
   const ValueId node =
       tape.add_recursion(RecursionOp::shared_inputs(op, tape), recording::Values(columns).all(),
-                         op->state_size, op->most_random(), vertices);
+                         op->state_size, most_random, vertices);
   return {graph.expression(node), op, vertices->size()};
 }
 
@@ -431,6 +466,14 @@ Expression RecordedStates::view(std::uint32_t offset, const Dim& dim) const {
   view.items = 1;
   view.stride = dim.batch_size();
   return graph.expression(tape.add_view(view));
+}
+
+TracedFunction& TracedFunction::of(const std::shared_ptr<TracedFunction>& function,
+                                   const char* what, bool has_function) {
+  if (function != nullptr && has_function) return *function;
+  throw UsageError(
+      "[" + (function == nullptr ? what : function->name_) + "] need a function; got " +
+      (function == nullptr ? "an object that was made without, or moved from" : "an empty one"));
 }
 
 void TracedFunction::throw_without_graph() const {

@@ -71,6 +71,11 @@ class TracedFunction {
   ~TracedFunction();
   const std::string& name() const { return name_; }
   [[noreturn]] void throw_without_graph() const;
+  /// What a handle refers to. Throws UsageError if that is nothing, or an empty function.
+  static TracedFunction& of(const std::shared_ptr<TracedFunction>& function, const char* what,
+                            bool has_function);
+  /// Whether this thread is inside a function that is recorded.
+  static bool is_being_recorded();
 
   /// The function along a structure; `columns` is empty if no vertex reads any. Vertices without
   /// predecessors get the states of `start`, if there are any.

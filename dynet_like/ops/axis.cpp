@@ -1,12 +1,14 @@
 // What ops along one dimension have in common.
 #include "dynet_like/ops/axis.h"
+#include "dynet_like/core/counted.h"
 
 namespace dynet_like::ops {
 
 void check_axis(std::string_view op, Inputs in, Attributes attributes, std::size_t count) {
   if (attributes.size() != count) {
     throw_shape_error(op,
-                      std::to_string(count) + " attributes, the first of them a dimension, not " +
+                      detail::counted(count, "attribute") +
+                          ", the first of them a dimension, not " +
                           std::to_string(attributes.size()),
                       in);
   }

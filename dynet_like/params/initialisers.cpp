@@ -10,6 +10,7 @@
 #include <span>
 #include <string_view>
 
+#include "dynet_like/core/counted.h"
 #include "dynet_like/core/errors.h"
 #include "dynet_like/core/text.h"
 
@@ -142,7 +143,8 @@ void ParameterInitSaxe::initialize(const Tensor& values, Random& random) const {
 }
 
 void ParameterInitFromFile::initialize(const Tensor& values, Random&) const {
-  const std::string need = std::to_string(values.d.size()) + " numbers for " + to_string(values.d);
+  const std::string need =
+      detail::counted(values.d.size(), "number") + " for " + to_string(values.d);
   Words words(path_);
   std::vector<float> numbers;
   for (std::string_view word; !(word = words.next()).empty();) {

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "dynet_like/core/counted.h"
 #include "dynet_like/core/errors.h"
 #include "dynet_like/core/text.h"
 
@@ -23,7 +24,7 @@ ParameterStorage& checked(const std::shared_ptr<ParameterStorage>& storage, cons
 
 void check_size(const Dim& dim, const std::vector<float>& values, const std::string& name) {
   if (values.size() == dim.size()) return;
-  throw ShapeError("[" + name + "] need " + std::to_string(dim.size()) + " values for " +
+  throw ShapeError("[" + name + "] need " + detail::counted(dim.size(), "value") + " for " +
                    to_string(dim) + "; got " + std::to_string(values.size()));
 }
 

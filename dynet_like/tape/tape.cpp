@@ -5,6 +5,7 @@
 #include <bit>
 #include <ranges>
 
+#include "dynet_like/core/counted.h"
 #include "dynet_like/core/errors.h"
 #include "dynet_like/core/text.h"
 #include "dynet_like/ops/structured.h"
@@ -32,13 +33,10 @@ void check_size(Dim item, std::uint32_t items) {
 void check_count(const Op& op, const char* what, std::size_t each, std::size_t items,
                  std::size_t got) {
   if (got == each || got == each * items) return;
-  if (each == 0) {
-    throw UsageError("[" + std::string(op.name) + "] need no " + what + "; got " +
-                     std::to_string(got));
-  }
-  throw UsageError("[" + std::string(op.name) + "] need " + std::to_string(each) + " " + what +
-                   " for each of " + std::to_string(items) + " minibatch elements; got " +
-                   std::to_string(got));
+  const std::string of_items = " for each of " + std::to_string(items) + " minibatch elements";
+  throw UsageError("[" + std::string(op.name) + "] need " +
+                   (each == 0 ? "no " + std::string(what) + "s" : counted(each, what)) +
+                   (items > 1 ? of_items : "") + "; got " + std::to_string(got));
 }
 
 bool are_given(const Numbers& numbers) {
@@ -74,7 +72,7 @@ std::uint32_t items_of_numbers(const Op& op, unsigned integers, const Numbers& n
 const float* InputData::values_now() const {
   if (vector == nullptr) return place;
   if (vector->size() != size) {
-    throw ShapeError("[input] need " + std::to_string(size) + " values, as it was recorded; got " +
+    throw ShapeError("[input] need " + counted(size, "value") + ", as it was recorded; got " +
                      std::to_string(vector->size()));
   }
   return vector->data();
@@ -148,7 +146,7 @@ inline ValueId Tape::add_if(const NodeType& type, const Op& op, std::span<const 
 ValueId Tape::add_any(const Op& op, std::span<const ValueId> inputs,
                       std::span<const std::uint32_t> attributes, const Numbers& numbers) {
   if (numbers.later.given()) return add_with_later_integers(op, inputs, attributes, numbers);
-  if (op.batching.by_column != nullptr && !keeps_matrices_) {
+  if (op.batching.by_column != nullptr && !records_function_) {
     const ValueId added = add_by_column(op, inputs, attributes, numbers);
     if (added != kNoValue) return added;
   }
@@ -209,6 +207,13 @@ ShapeId Tape::open_shape(ShapeId id) {
 ValueId Tape::add_with_later_integers(const Op& op, std::span<const ValueId> inputs,
                                       std::span<const std::uint32_t> attributes,
                                       const Numbers& numbers) {
+  if (records_function_) {
+    throw UsageError(
+        "[" + std::string(op.name) +
+        "] need the integers themselves in a function that is recorded once for all "
+        "its calls; got a pointer to some that are read when the graph runs: make them "
+        "an argument of the cell or the kind of the vertex, or call this outside");
+  }
   const std::vector<std::uint32_t> zeros(numbers.later.size(), 0);
   const Numbers until_then{zeros, numbers.reals, {}};
   ValueId result = add_expected(op, inputs, attributes, &until_then);
@@ -229,7 +234,7 @@ void Tape::read_later(NodeId id) {
   const std::vector<std::uint32_t> integers = found->second.now();
   const std::size_t all = integers_of(id).size();
   with_labels(*this, inputs_of(id), [&] {
-    check_count(*type.op, "integers", type.signature.integers, items_of(id), integers.size());
+    check_count(*type.op, "integer", type.signature.integers, items_of(id), integers.size());
     check_integers(type, integers);
   });
   std::uint32_t* const to = numbers_.data() + nodes_[id].first_number;
@@ -284,9 +289,9 @@ void Tape::add_numbers(const Op& op, const NodeType& type, std::uint32_t items,
                        const Numbers& numbers) {
   const std::span integers = numbers.integers;
   const std::span reals = numbers.reals;
-  check_count(op, "integers", op.numbers.random ? 0 : type.signature.integers, items,
+  check_count(op, "integer", op.numbers.random ? 0 : type.signature.integers, items,
               integers.size());
-  check_count(op, "reals", op.numbers.reals, items, reals.size());
+  check_count(op, "real", op.numbers.reals, items, reals.size());
   if (op.numbers.random) {
     for (std::uint32_t item = 0; item < items; ++item) {
       std::uint32_t* const to = numbers_.append(3);
@@ -330,8 +335,8 @@ ValueId Tape::add_source(const NodeType& type, std::uint32_t items, std::uint32_
 
 ValueId Tape::add_input(const Dim& dim, std::span<const float> values) {
   if (values.size() != dim.size()) {
-    throw ShapeError("[input] need " + std::to_string(dim.size()) + " values for " +
-                     to_string(dim) + "; got " + std::to_string(values.size()));
+    throw ShapeError("[input] need " + counted(dim.size(), "value") + " for " + to_string(dim) +
+                     "; got " + std::to_string(values.size()));
   }
   const NodeType& type = cache_->source_type(ops::input, dim, dtype_);
   void* data = data_.allocate(values.size() * size_of(dtype_));

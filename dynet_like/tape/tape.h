@@ -97,8 +97,9 @@ class Tape {
   Tape(std::shared_ptr<TypeTable> types, TypeCache& cache, std::uint32_t sample, DType dtype)
       : types_(std::move(types)), cache_(&cache), sample_(sample), dtype_(dtype) {}
 
-  /// From now on, columns of matrices are no minibatch elements: every node has one item.
-  void keep_matrices() { keeps_matrices_ = true; }
+  /// From now on it records what a function does with any arguments: columns of matrices are no
+  /// minibatch elements, so that every node has one item, and no integers are read later.
+  void record_function() { records_function_ = true; }
 
   /// Records an operation. There are as many items as the input with most of them has, or the
   /// numbers are for; inputs with one item serve all. Throws ShapeError, and UsageError for an
@@ -313,7 +314,7 @@ class Tape {
   std::size_t unread_ = 0;        ///< values
   bool knows_unread_ = true;      ///< nothing was reverted
   bool has_minibatches_ = false;  ///< or had, before something was reverted
-  bool keeps_matrices_ = false;
+  bool records_function_ = false;
   std::vector<InputKey> input_keys_;  ///< of the node that is being recorded
   std::vector<std::uint64_t> words_;  ///< the key of its identity
 };

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "dynet_like/core/counted.h"
 #include "dynet_like/core/errors.h"
 #include "dynet_like/core/text.h"
 #include "dynet_like/ops/structured.h"
@@ -14,7 +15,7 @@ namespace {
 
 void check_start(const Tape& tape, ValueId x, const RangeShape& range, std::uint32_t start) {
   if (start <= range.last_start) return;
-  throw ShapeError("[pick_range] need " + std::to_string(range.length) + " elements of dimension " +
+  throw ShapeError("[pick_range] need " + counted(range.length, "element") + " of dimension " +
                    std::to_string(range.d) + " from " + index_text(start) + "; got " +
                    to_string(tape.dim_of(x)) + tape.labels_of(std::span(&x, 1)));
 }
@@ -31,7 +32,7 @@ ValueId reshape(Tape& tape, ValueId x, const Dim& dim) {
   const Dim from = tape.dim_of(x);
   dim.check();
   if (from.size() != dim.size()) {
-    throw ShapeError("[reshape] need a shape of " + std::to_string(from.size()) + " elements for " +
+    throw ShapeError("[reshape] need a shape of " + counted(from.size(), "element") + " for " +
                      to_string(from) + "; got " + to_string(dim) +
                      tape.labels_of(std::span(&x, 1)));
   }

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "dynet_like/core/counted.h"
 #include "dynet_like/core/errors.h"
 
 namespace dynet_like::nn {
@@ -37,7 +38,7 @@ std::uint32_t Tree::add_parent(std::int32_t label, std::uint32_t child_count) {
   for (std::uint32_t i = 0; i < child_count; ++i) {
     if (end == 0) {
       children_.resize(first_child);
-      throw UsageError("a parent needs " + std::to_string(child_count) + " subtrees; got " +
+      throw UsageError("a parent needs " + detail::counted(child_count, "subtree") + "; got " +
                        std::to_string(i));
     }
     children_.push_back(end - 1);

@@ -35,7 +35,7 @@ inline Choose drawn_by(Random& random) {
 ///
 /// Of hypotheses with equal scores those of the better beginning come first, then those with the
 /// lower action. Throws UsageError for options that make no sense and where Steps::allowed leads
-/// all of them nowhere, NumericError for scores that are NaN or infinity.
+/// all of them nowhere or a function is missing, NumericError for scores that are NaN or infinity.
 template <class State>
 std::vector<Hypothesis<State>> beam_search(const State& start,
                                            const Steps<std::type_identity_t<State>>& steps,
@@ -58,6 +58,7 @@ Hypothesis<State> greedy(const State& start, const Steps<std::type_identity_t<St
                          SearchOptions options = {}) {
   options.normalise = options.normalise.value_or(options.length_penalty > 0);
   check(options);
+  complete(steps);
   Hypothesis<State> found = {{}, 0, 0, false, start};
   const auto is_done = [&] { return steps.is_done && steps.is_done(found.state); };
   found.is_complete = is_done();

@@ -33,7 +33,7 @@ class SeparateStates {
     unsigned word;
   };
 
-  explicit SeparateStates(const Steps<State>& steps) : steps_(steps) {}
+  explicit SeparateStates(const Steps<State>& steps) : steps_(complete(steps)) {}
 
   bool knows_words() const { return steps_.is_word != nullptr; }
   bool is_word(std::size_t hypothesis, unsigned action) const {
@@ -152,7 +152,7 @@ class JointState {
   using State = S;
   struct Later {};  ///< no hypothesis waits: it knows no words
 
-  explicit JointState(const BatchedSteps<State>& steps) : steps_(steps) {}
+  explicit JointState(const BatchedSteps<State>& steps) : steps_(complete(steps)) {}
 
   bool knows_words() const { return false; }
   bool is_word(std::size_t, unsigned) const { return false; }

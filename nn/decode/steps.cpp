@@ -2,11 +2,17 @@
 #include "nn/decode/steps.h"
 
 #include <limits>
+#include <string>
 
 #include "dynet_like/graph/computation_graph.h"
 #include "dynet_like/tape/tape.h"
 
 namespace dynet_like::nn {
+
+void throw_without(const char* function) {
+  throw UsageError("[decode] need steps with functions of their own; got an empty `" +
+                   std::string(function) + "`");
+}
 
 Expression masked(const Expression& scores, ListOf<unsigned> allowed) {
   return fill_other_rows(scores, allowed, -std::numeric_limits<float>::infinity());

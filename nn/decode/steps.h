@@ -71,9 +71,23 @@ struct BatchedSteps {
       };
 };
 
+[[noreturn]] void throw_without(const char* function);
+
+/// The same steps. Throws UsageError if one of the functions that every decoder has is missing.
+template <class AnySteps>
+const AnySteps& complete(const AnySteps& steps) {
+  if (!steps.scores) throw_without("scores");
+  if (!steps.advance) throw_without("advance");
+  if constexpr (requires { steps.pick; }) {
+    if (!steps.pick) throw_without("pick");
+  }
+  return steps;
+}
+
 /// The same decoder, one hypothesis at a time.
 template <class State>
 Steps<State> steps_of_one(const BatchedSteps<State>& steps) {
+  complete(steps);
   return {.scores = steps.scores,
           .advance = [advance = steps.advance](const State& state, unsigned action) {
             return advance(state, {action});
@@ -97,10 +111,11 @@ Expression mean_scores(const std::vector<AnySteps>& models, const std::vector<St
 
 /// Several models that decide together: a state has the states of all, and the probability of an
 /// action is the mean of those that they give it. When it is done, what is allowed and what is a
-/// word, the first says. Throws UsageError for no models.
+/// word, the first says. Throws UsageError for no models, and as `complete`.
 template <class State>
 Steps<std::vector<State>> ensemble(std::vector<Steps<State>> models) {
   if (models.empty()) throw UsageError("[ensemble] need at least 1 model; got 0");
+  for (const Steps<State>& model : models) complete(model);
   using States = std::vector<State>;
   Steps<States> steps;
   if (const auto& is_done = models[0].is_done) {
@@ -128,6 +143,7 @@ Steps<std::vector<State>> ensemble(std::vector<Steps<State>> models) {
 template <class State>
 BatchedSteps<std::vector<State>> ensemble(std::vector<BatchedSteps<State>> models) {
   if (models.empty()) throw UsageError("[ensemble] need at least 1 model; got 0");
+  for (const BatchedSteps<State>& model : models) complete(model);
   using States = std::vector<State>;
   BatchedSteps<States> steps = {
       .scores = [models](const States& states) { return mean_scores(models, states); },

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "dynet_like/core/counted.h"
 #include "nn/structured/arc_scores.h"
 
 namespace dynet_like::nn {
@@ -44,7 +45,7 @@ std::vector<unsigned> best_labels(const Tensor& scores, std::span<const unsigned
   const Dim& dim = scores.d;
   if (dim.nd > 3 || dim.bd != 1 || dim[2] != heads.size() || dim[1] != heads.size() + 1) {
     throw ShapeError("[best_labels] need scores {labels, n + 1, n} for n = " +
-                     std::to_string(heads.size()) + " words; got " + to_string(dim));
+                     detail::counted(heads.size(), "word") + "; got " + to_string(dim));
   }
   return labels_of(as_doubles(scores), heads);
 }

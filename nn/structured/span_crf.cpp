@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "dynet_like/core/counted.h"
 #include "dynet_like/core/text.h"
 #include "dynet_like/graph/computation_graph.h"
 #include "nn/structured/best.h"
@@ -44,9 +45,9 @@ void check_tree(std::span<const LabelledSpan> tree, unsigned words, unsigned lab
   if (spans.size() == 2 * std::size_t{words} - 1 && is_tree(spans, next, 0, words)) return;
   std::string all;
   for (const LabelledSpan& span : spans) all += ", " + text_of(span);
-  throw UsageError("[span_score] need the " + std::to_string(2 * std::size_t{words} - 1) +
-                   " spans of a binary tree over " + std::to_string(words) + " words; got " +
-                   std::to_string(spans.size()) + " spans" + all);
+  throw UsageError("[span_score] need the " + detail::counted(2 * std::size_t{words} - 1, "span") +
+                   " of a binary tree over " + detail::counted(words, "word") + "; got " +
+                   detail::counted(spans.size(), "span") + all);
 }
 
 /// The best tree of every span, from narrow to wide.

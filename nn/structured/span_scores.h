@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "dynet_like/core/counted.h"
 #include "dynet_like/core/errors.h"
 #include "dynet_like/graph/computation_graph.h"
 
@@ -21,15 +22,15 @@ inline unsigned check_span_scores(const std::string& user, std::span<const Expre
   const Dim first = scores[0].dim();
   const unsigned words = first.bd, widths = std::min(words, max_width), labels = first.rows();
   if (scores.size() != widths) {
-    throw ShapeError("[" + user + "] need the scores of " + std::to_string(widths) +
-                     " widths for " + std::to_string(words) + " words; got those of " +
+    throw ShapeError("[" + user + "] need the scores of " + detail::counted(widths, "width") +
+                     " for " + detail::counted(words, "word") + "; got those of " +
                      std::to_string(scores.size()));
   }
   for (unsigned width = 1; width <= widths; ++width) {
     const Dim dim = scores[width - 1].dim(), needed = Dim({labels}, words - width + 1);
     if (dim.rows() == labels && dim.batch_size() == labels && dim.bd == needed.bd) continue;
     throw ShapeError("[" + user + "] need a score per label for every span of " +
-                     std::to_string(width) + " words, " + to_string(needed) + "; got " +
+                     detail::counted(width, "word") + ", " + to_string(needed) + "; got " +
                      to_string(dim));
   }
   return words;

@@ -282,6 +282,36 @@ TEST_F(AttentionTest, MinibatchesOfQueriesAreOneNode) {
   }
 }
 
+// A decoder's memory that grows: keys that begin at one place, more or fewer of them.
+TEST_F(AttentionTest, TellsApartHowManyKeysThereAre) {
+  constexpr unsigned kColumns = 9;
+  std::vector<unsigned> rows(kColumns);
+  std::iota(rows.begin(), rows.end(), 0);
+  const auto numbers_of = [&](const std::vector<unsigned>& counts, batching::Policy policy) {
+    GraphOptions options;
+    options.policy = policy;
+    ComputationGraph graph(options);
+    const Expression x = tanh(reshape(lookup(graph, table, rows), Dim({kRows, kColumns})));
+    std::vector<Expression> losses;
+    for (const unsigned n : counts) {
+      const Expression seen = pick_range(x, 0, n, 1), all = cos(x);
+      const Expression y = attention(pick(x, 3u, 1), seen, pick_range(all, 0, n, 1), kHeads);
+      losses.push_back(squared_norm(tanh(y)));
+    }
+    std::vector<float> numbers;
+    for (const Tensor& loss : graph.get_values(losses)) testing::append(numbers, loss);
+    const std::vector<float> sums = graph.backward(sum(losses)).all_values(*model.storages()[0]);
+    numbers.insert(numbers.end(), sums.begin(), sums.end());
+    return numbers;
+  };
+  for (const std::vector<unsigned>& counts :
+       {std::vector<unsigned>{1, 2, 3, 9}, {9, 8, 1, 2}, {4, 4, 5, 5, 4}}) {
+    const std::vector<float> alone = numbers_of(counts, batching::Policy::none);
+    EXPECT_TRUE(testing::same(numbers_of(counts, batching::Policy::automatic), alone));
+    EXPECT_TRUE(testing::same(numbers_of(counts, batching::Policy::agenda), alone));
+  }
+}
+
 // What all queries contribute to keys and values is one addend, whichever other reader comes first.
 TEST_F(AttentionTest, ContributesToKeysAsAWhole) {
   constexpr unsigned kColumns = 7;

@@ -111,12 +111,10 @@ TEST(UserOpsTest, WithNumbersThatDoNotFit) {
   }
   for (const Op* op : {&numbered, &numbered_columns}) {
     apply_op(*op, {matrix}, {}, {1, 2}, {0.5});
-    EXPECT_EQ(call(*op, matrix, {1, 2, 3}, {0.5}),
-              "[numbered] need 2 integers for each of 1 minibatch elements; got 3");
-    EXPECT_EQ(call(*op, matrix, {}, {0.5}),
-              "[numbered] need 2 integers for each of 1 minibatch elements; got 0");
+    EXPECT_EQ(call(*op, matrix, {1, 2, 3}, {0.5}), "[numbered] need 2 integers; got 3");
+    EXPECT_EQ(call(*op, matrix, {}, {0.5}), "[numbered] need 2 integers; got 0");
     EXPECT_EQ(call(*op, matrix, {1, 2, 3, 4, 5, 6}, {0.5, 1.5}),
-              "[numbered] need 1 reals for each of 3 minibatch elements; got 2");
+              "[numbered] need 1 real for each of 3 minibatch elements; got 2");
     EXPECT_EQ(apply_op(*op, {two}, {}, {1, 2, 3, 4}, {0.5, 1.5}).dim(), two.dim());
   }
 }
@@ -148,10 +146,7 @@ TEST(UserOpsTest, WithAnyNumberOfColumns) {
   EXPECT_EQ(message({9, 2}, {2, 1}), need + "{9,2}");
   EXPECT_EQ(message(Dim({9, 2}, 2), {2}), need + "{9,2X2}");
   EXPECT_EQ(message({9}, {1}), need + "{9}");
-  EXPECT_EQ(message_of<UsageError>([&] {
-              call({9, 2}, {});
-            }),
-            "[open] need 1 integers for each of 1 minibatch elements; got 0");
+  EXPECT_EQ(message_of<UsageError>([&] { call({9, 2}, {}); }), "[open] need 1 integer; got 0");
 }
 
 }  // namespace

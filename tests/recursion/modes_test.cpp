@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <optional>
+#include <set>
 
 #include "dynet_like/dynet_like.h"
 #include "tests/support/message_of.h"
@@ -134,6 +135,65 @@ TEST(RecursionModes, DetectAnomalyNamesTheVertex) {
       << backward;
 }
 
+// Wherever the vertex stands in its batch, and whichever of its two products it is.
+TEST(RecursionModes, DetectAnomalyNamesEveryVertex) {
+  constexpr unsigned kVertices = 4, kSamples = 2;
+  ParameterCollection model;
+  const Parameter weights = model.add_parameters({2, 2}, ParameterInitIdentity());
+  const LookupParameter words = model.add_lookup_parameters(kVertices * kSamples, {4});
+  for (const bool reads_states : {false, true}) {  // else all vertices are one batch
+    const auto roots = recursion<Expression>(
+        [&](const Expression& x, const std::vector<Expression>& before) {
+          const bool reads = reads_states && !before.empty();
+          const Expression all = reads ? x + before[0] * 0.0f : x * 1.0f;
+          const auto root = [&](unsigned first) {
+            return sqrt(parameter(*x.pg, weights) * pick_range(all, first, first + 2));
+          };
+          return concatenate({root(0), root(2)});
+        },
+        "roots");
+    const auto error_of = [&](unsigned word, unsigned element, float number) {
+      for (unsigned row = 0; row < kVertices * kSamples; ++row) {
+        std::vector<float> ones(4, 1);
+        if (row == word) ones[element] = number;
+        words.initialize(row, ones);
+      }
+      GraphOptions options;
+      options.detect_anomaly = true;
+      Minibatch batch(options);
+      for (unsigned s = 0; s < kSamples; ++s) {
+        ComputationGraph& graph = batch.new_graph();
+        std::vector<Expression> columns;
+        for (unsigned v = 0; v < kVertices; ++v) {
+          columns.push_back(lookup(graph, words, s * kVertices + v));
+        }
+        const Structure structure =
+            s == 0 ? Structure::sequence(kVertices) : Structure::reversed_sequence(kVertices);
+        batch.add_loss(sum_elems(roots(structure, concatenate_cols(columns)).all()));
+      }
+      return message_of<NumericError>([&] {
+        batch.forward();
+        batch.backward();
+      });
+    };
+    EXPECT_EQ(error_of(0, 0, 4), "nothing was thrown");
+    for (unsigned word = 0; word < kVertices * kSamples; ++word) {
+      for (const unsigned element : {1u, 3u}) {
+        const std::string where =
+            "matrix_product in vertex " + std::to_string(word % kVertices) + " of roots";
+        const std::string backward = error_of(word, element, 0);
+        EXPECT_NE(backward.find("the gradient of " + where), std::string::npos) << backward;
+        EXPECT_NE(backward.find("of sample " + std::to_string(word / kVertices)), std::string::npos)
+            << backward;
+        weights.values().set(3, 3e38);
+        const std::string forward = error_of(word, element, 3e38f);
+        EXPECT_NE(forward.find("the value of " + where), std::string::npos) << forward;
+        weights.values().set(3, 1);
+      }
+    }
+  }
+}
+
 // What a level computes on the way to its states is written over by the next.
 TEST(RecursionModes, InferenceReusesWhatOneLevelComputes) {
   constexpr unsigned kWide = 50;
@@ -180,6 +240,58 @@ TEST(RecursionModes, DropoutIsDrawnForEveryVertex) {
                              values.begin() + (v - 1) * kSize);
   }
   EXPECT_EQ(different, 18);
+}
+
+// Every random operation of a vertex, of each vertex, of nodes before and behind, in every sample:
+// as many as there may be. Ones of a vector are dropped, so that a value is a mask.
+TEST(RecursionModes, NoTwoRandomOperationsDrawTheSame) {
+  constexpr unsigned kWide = 96, kVertices = 3;
+  const auto masks_of = [](unsigned operations, bool of_cell) {
+    const auto noisy = [=](const Expression& x) {
+      std::vector<Expression> masks;
+      for (unsigned i = 0; i < operations; ++i) masks.push_back(dropout(x, 0.5f));
+      return concatenate(masks);
+    };
+    const auto along = recursion<Expression>(
+        [&](const Expression& x, const std::vector<Expression>&) { return noisy(x); }, "noisy");
+    const auto step = cell(noisy, "noisy");
+    Random random(5);
+    GraphOptions options;
+    options.random = &random;
+    Minibatch batch(options);
+    std::vector<Expression> all;
+    for (unsigned sample = 0; sample < 2; ++sample) {
+      ComputationGraph& graph = batch.new_graph();
+      const Expression x = input(graph, {kWide}, std::vector<float>(kWide, 1));
+      all.push_back(dropout(x, 0.5f));
+      for (unsigned call = 0; call < 2; ++call) {
+        if (of_cell) all.push_back(step(x));
+        const std::vector<Expression> columns(kVertices, x);
+        const Structure sequence = Structure::sequence(kVertices);
+        if (!of_cell) all.push_back(along(sequence, concatenate_cols(columns)).all());
+        all.push_back(dropout(x, 0.5f));
+      }
+    }
+    std::set<std::vector<float>> masks;
+    std::size_t drawn = 0;
+    for (const Expression& e : all) {
+      const std::vector<float> values = as_vector(e.value());
+      for (std::size_t at = 0; at < values.size(); at += kWide, ++drawn) {
+        const auto first = values.begin() + static_cast<std::ptrdiff_t>(at);
+        masks.insert(std::vector<float>(first, first + kWide));
+      }
+    }
+    EXPECT_EQ(drawn, 2 * (3 + 2 * operations * (of_cell ? 1 : kVertices)));
+    EXPECT_EQ(masks.size(), drawn);
+  };
+  for (const bool of_cell : {false, true}) {
+    for (const unsigned operations : {1u, 2u, 63u, 64u}) {
+      SCOPED_TRACE(operations);
+      masks_of(operations, of_cell);
+    }
+    EXPECT_EQ(message_of<UsageError>([&] { masks_of(65, of_cell); }),
+              "[noisy] need at most 64 random operations; got more");
+  }
 }
 
 TEST(RecursionModes, RevertedSamplesTakeNoPart) {

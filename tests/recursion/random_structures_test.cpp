@@ -6,6 +6,7 @@
 #include <random>
 
 #include "dynet_like/dynet_like.h"
+#include "tests/recursion/random_structure.h"
 #include "tests/support/same_bits.h"
 
 namespace dynet_like::testing {
@@ -13,47 +14,14 @@ namespace {
 
 constexpr unsigned kHidden = 5, kInputs = 3, kWords = 11;
 
-/// Vertices, each with some predecessors before it.
-struct RandomStructure {
-  explicit RandomStructure(std::uint64_t seed) {
+/// With the words that its columns are.
+struct SentenceStructure : RandomStructure {
+  explicit SentenceStructure(std::uint64_t seed) : RandomStructure(seed, 12, 2) {
     std::mt19937_64 random(seed);
-    const unsigned n = 1 + static_cast<unsigned>(random() % 12);
-    const bool is_tree = random() % 3 == 0, each_column_once = random() % 2 == 0;
-    std::vector<unsigned> free;
-    for (unsigned v = 0; v < n; ++v) {
-      std::vector<unsigned> before;
-      const unsigned most = v == 0 ? 0 : static_cast<unsigned>(random() % 4);
-      for (unsigned p = 0; p < most; ++p) {
-        if (!is_tree) before.push_back(static_cast<unsigned>(random() % v));
-        if (is_tree && !free.empty()) {
-          const std::size_t i = random() % free.size();
-          before.push_back(free[i]);
-          free.erase(free.begin() + static_cast<std::ptrdiff_t>(i));
-        }
-      }
-      free.push_back(v);
-      const bool reads = before.empty() || random() % 2 == 0;
-      columns.push_back(!reads             ? Structure::kNoColumn
-                        : each_column_once ? words++
-                                           : static_cast<unsigned>(random() % 4));
-      kinds.push_back(static_cast<unsigned>(random() % 2));
-      predecessors.push_back(std::move(before));
-    }
-    if (!each_column_once) words = 4;
     for (unsigned i = 0; i < words; ++i) ids.push_back(static_cast<unsigned>(random() % kWords));
   }
 
-  Structure structure() const {
-    std::vector<Structure::Vertex> vertices;
-    for (std::size_t v = 0; v < kinds.size(); ++v) {
-      vertices.push_back({predecessors[v], columns[v], kinds[v]});
-    }
-    return Structure(vertices);
-  }
-
-  unsigned words = 0;
-  std::vector<std::vector<unsigned>> predecessors;
-  std::vector<unsigned> columns, kinds, ids;
+  std::vector<unsigned> ids;
 };
 
 /// A child-sum Tree-LSTM, gate by gate, with two kinds of vertices.
@@ -94,7 +62,7 @@ struct Network {
   Parameter gain;
 };
 
-Expression columns_of(ComputationGraph& graph, const Network& network, const RandomStructure& s) {
+Expression columns_of(ComputationGraph& graph, const Network& network, const SentenceStructure& s) {
   std::vector<Expression> rows;
   for (unsigned id : s.ids) rows.push_back(lookup(graph, network.words, id));
   return concatenate_cols(rows);
@@ -112,7 +80,7 @@ struct Sample {
 };
 
 Sample record(ComputationGraph& graph, const Network& network, const Recursion<CellState>& cell,
-              const RandomStructure& s) {
+              const SentenceStructure& s) {
   const Expression columns = columns_of(graph, network, s);
   const States<CellState> states = cell(s.structure(), columns);
   const CellState all = states.all();
@@ -122,7 +90,7 @@ Sample record(ComputationGraph& graph, const Network& network, const Recursion<C
 /// The function called for each vertex: itself, or a cell.
 template <class F>
 Sample record_vertices(ComputationGraph& graph, const Network& network, const F& function,
-                       const RandomStructure& s) {
+                       const SentenceStructure& s) {
   const Expression columns = columns_of(graph, network, s);
   std::vector<CellState> states;
   std::vector<Expression> hs, cs;
@@ -143,7 +111,7 @@ using NetworkCell =
     CellFunction<CellState(unsigned, const Expression&, const std::vector<CellState>&)>;
 
 Sample record(ComputationGraph& graph, const Network& network, const NetworkCell& cell,
-              const RandomStructure& s) {
+              const SentenceStructure& s) {
   return record_vertices(graph, network, cell, s);
 }
 
@@ -162,7 +130,7 @@ void expect_plain_values_and_gradients(const Network& network, const Cell& cell)
   options.dtype = DType::f64;
   for (std::uint64_t seed = 0; seed < 300; ++seed) {
     SCOPED_TRACE(seed);
-    const RandomStructure s(seed);
+    const SentenceStructure s(seed);
     ComputationGraph graph(options), plain(options);
     const Sample sample = record(graph, network, cell, s);
     const Sample expected = record_vertices(plain, network, network, s);
@@ -199,7 +167,7 @@ TEST(RandomStructures, BeginWithAState) {
   options.dtype = DType::f64;
   for (std::uint64_t seed = 0; seed < 100; ++seed) {
     SCOPED_TRACE(seed);
-    const RandomStructure s(seed);
+    const SentenceStructure s(seed);
     const auto run = [&](const auto& states_of) {
       ComputationGraph graph(options);
       const Expression columns = columns_of(graph, network, s), w = parameter(graph, network.gain);
@@ -254,7 +222,7 @@ Bits run(const Network& network, const Cell& cell, std::uint64_t first, std::uin
     batch.clear();
     std::vector<Sample> samples;
     do {
-      samples.push_back(record(batch.new_graph(), network, cell, RandomStructure(seed)));
+      samples.push_back(record(batch.new_graph(), network, cell, SentenceStructure(seed)));
       batch.add_loss(samples.back().loss);
     } while (++seed < end && together);
     batch.forward();
@@ -316,7 +284,7 @@ void expect_same_bits_recorded_beside_each_other(const Network& network, const M
       for (int pass = 0; pass < 2; ++pass) {
         batch.clear();
         batch.add_losses(24, [&](ComputationGraph& graph, std::size_t i) {
-          return record(graph, network, cell, RandomStructure(24 * round + i)).loss;
+          return record(graph, network, cell, SentenceStructure(24 * round + i)).loss;
         });
         losses[which].push_back(batch.forward());
         batch.backward(gradients[which]);

@@ -214,7 +214,7 @@ TEST(SpanCRFTest, Errors) {
   EXPECT_EQ(message_of<UsageError>([&] {
               span_loss(good, Spans{{0, 2, 0}});
             }),
-            "[span_score] need the 3 spans of a binary tree over 2 words; got 1 spans, 0 to 2");
+            "[span_score] need the 3 spans of a binary tree over 2 words; got 1 span, 0 to 2");
   const float nan = std::numeric_limits<float>::quiet_NaN();
   EXPECT_THROW(best_spans(Scores{input(graph, nan)}), NumericError);
   EXPECT_THROW(best_spans(Scores{input(graph, std::numeric_limits<float>::infinity())}),

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "dynet_like/core/counted.h"
 #include "dynet_like/core/errors.h"
 #include "dynet_like/core/text.h"
 #include "dynet_like/ops/axis.h"
@@ -140,8 +141,8 @@ Expression ctc_log_probability(const Expression& log_probabilities,
                      labels_of(log_probabilities));
   }
   if (fewest > steps) {
-    throw UsageError("[ctc_log_probability] need at least " + std::to_string(fewest) +
-                     " steps for " + std::to_string(labels.size()) + " labels; got " +
+    throw UsageError("[ctc_log_probability] need at least " + detail::counted(fewest, "step") +
+                     " for " + detail::counted(labels.size(), "label") + "; got " +
                      std::to_string(steps) + labels_of(log_probabilities));
   }
   std::vector<float> numbers(labels.begin(), labels.end());

@@ -1,6 +1,7 @@
 // Losses, distances and similarities.
 #include "dynet_like/graph/recording.h"
 
+#include "dynet_like/core/counted.h"
 #include "dynet_like/core/errors.h"
 #include "dynet_like/ops/axis.h"
 #include "dynet_like/ops/ops.h"
@@ -29,8 +30,8 @@ const Op hinge = [] {
     const Dim result = without_axis(in, attributes);
     if (attributes[1] != result.size()) {
       throw_shape_error(
-          "hinge", std::to_string(result.size()) + " lines, not " + std::to_string(attributes[1]),
-          in);
+          "hinge",
+          detail::counted(result.size(), "line") + ", not " + std::to_string(attributes[1]), in);
     }
     return result;
   };

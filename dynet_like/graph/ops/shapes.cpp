@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "dynet_like/core/counted.h"
 #include "dynet_like/core/errors.h"
 #include "dynet_like/core/text.h"
 #include "dynet_like/ops/axis.h"
@@ -198,8 +199,8 @@ Expression concatenate_to_batch(Expressions xs) { return in_one_minibatch(xs); }
 Expression fold_rows(const Expression& x, unsigned rows) {
   const Dim dim = x.dim();
   if (rows == 0 || dim.rows() % rows != 0) {
-    throw UsageError("[fold_rows] need a divisor of " + std::to_string(dim.rows()) + " rows; got " +
-                     std::to_string(rows) + labels_of(x));
+    throw UsageError("[fold_rows] need a divisor of " + detail::counted(dim.rows(), "row") +
+                     "; got " + std::to_string(rows) + labels_of(x));
   }
   return sum_dim(reshape(x, Dim({rows, dim.rows() / rows, dim.cols()}, dim.bd)), {0});
 }

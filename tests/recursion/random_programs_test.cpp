@@ -1,0 +1,458 @@
+// Random programs of recursions, cells and plain operations whose arguments are read in several
+// shapes, by several readers, inside and outside: the values and gradients of the functions called
+// directly, and the same bits under every policy, with any number of threads, in any minibatch.
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cmath>
+#include <random>
+
+#include "dynet_like/dynet_like.h"
+#include "tests/recursion/random_structure.h"
+#include "tests/support/same_bits.h"
+#include "tests/support/slow_build.h"
+
+namespace dynet_like::testing {
+namespace {
+
+using batching::Policy;
+using State = std::array<Expression, 2>;
+using Dice = std::mt19937_64;
+
+constexpr unsigned kSize = 6, kWords = 9, kSamples = 4;
+
+unsigned roll(Dice& dice, unsigned sides) { return static_cast<unsigned>(dice() % sides); }
+
+Dim random_shape(Dice& dice) {
+  static const std::array shapes{Dim({6}), Dim({2, 3}), Dim({3, 2}), Dim({6, 1}), Dim({1, 6})};
+  return shapes[roll(dice, shapes.size())];
+}
+
+Expression vector_of(const Expression& x) { return reshape(x, Dim({kSize})); }
+
+struct Model {
+  explicit Model(DType dtype) : collection(5, dtype) {
+    words = collection.add_lookup_parameters(kWords, {kSize});
+    for (unsigned i = 0; i < 3; ++i) {
+      square.push_back(collection.add_parameters({kSize, kSize}));
+      bias.push_back(collection.add_parameters({kSize}, ParameterInitUniform(-1, 1)));
+    }
+    twos = collection.add_parameters({2, 2});
+    threes = collection.add_parameters({3, 3});
+  }
+
+  std::vector<float> all(const Gradients& gradients) const {
+    std::vector<float> numbers;
+    for (const auto& storage : collection.storages()) {
+      std::vector<float> values = gradients.all_values(*storage);
+      values.resize(storage->dim.size());  // of what nothing depends on there may be none
+      numbers.insert(numbers.end(), values.begin(), values.end());
+    }
+    return numbers;
+  }
+
+  ParameterCollection collection;
+  LookupParameter words;
+  std::vector<Parameter> square, bias;
+  Parameter twos, threes;
+};
+
+/// What a vertex of one kind does: new values of those that there are, each read in shapes that
+/// differ from reader to reader; some by halves, some in one half alone.
+class Body {
+ public:
+  Body(const Model& model, std::uint64_t seed, bool noise)
+      : model_(model), seed_(seed), noise_(noise) {}
+
+  State operator()(unsigned kind, const Expression& x, const std::vector<State>& before,
+                   const Dim& first, const Dim& second) const {
+    Dice dice(seed_ + 77 * kind);
+    Values values;
+    const auto add = [&](const Expression& e) {
+      values.push_back({e, std::max(roll(dice, 5), 2u) - 2});
+    };
+    if (x.slot != nullptr) add(x);
+    for (const State& state : before) {
+      for (const Expression& part : state) add(part);
+    }
+    const unsigned steps = 2 + roll(dice, 10);
+    for (unsigned step = 0; step < steps; ++step) add(operation(values, dice));
+    return results(values, dice, first, second);
+  }
+
+ private:
+  /// Used as a whole, by halves, or its first half alone.
+  struct Part {
+    Expression e;
+    unsigned use;
+  };
+  using Values = std::vector<Part>;
+
+  static Expression half(const Part& part, unsigned which, Dice& dice) {
+    static const std::array shapes{Dim({3}), Dim({1, 3}), Dim({3, 1})};
+    const Expression h = pick_range(vector_of(part.e), 3 * which, 3 * which + 3);
+    const Expression read = reshape(h, shapes[roll(dice, 3)]);
+    return reshape(roll(dice, 2) == 0 ? tanh(read) : read * 0.5f, Dim({3}));
+  }
+  static Expression read(const Part& part, Dice& dice) {
+    if (part.use == 0) return part.e;
+    const Expression first = half(part, 0, dice);
+    return concatenate({first, half(part, part.use == 1, dice)});
+  }
+  static Expression any(const Values& values, Dice& dice) {
+    return read(values[roll(dice, static_cast<unsigned>(values.size()))], dice);
+  }
+  static Expression any(const Values& values, Dice& dice, const Dim& shape) {
+    return reshape(any(values, dice), shape);
+  }
+
+  Expression operation(const Values& values, Dice& dice) const {
+    ComputationGraph& graph = *values[0].e.pg;
+    const Dim all({kSize}), wide({2, 3}), high({3, 2}), shape = random_shape(dice);
+    const auto matrix = [&] { return parameter(graph, model_.square[roll(dice, 3)]); };
+    const auto bias = [&] { return parameter(graph, model_.bias[roll(dice, 3)]); };
+    switch (roll(dice, noise_ ? 17 : 15)) {
+      case 0:
+        return matrix() * any(values, dice, all);
+      case 1: {
+        const Expression w = matrix(), u = matrix(), a = any(values, dice, all);
+        return affine_transform({bias(), w, a, u, any(values, dice, all)});
+      }
+      case 2:
+        return parameter(graph, model_.twos) * any(values, dice, wide);
+      case 3:
+        return parameter(graph, model_.threes) * any(values, dice, high);
+      case 4: {  // the same argument on both sides, perhaps
+        const Expression a = any(values, dice), b = roll(dice, 2) == 0 ? a : any(values, dice);
+        const Expression four = reshape(reshape(a, wide) * reshape(b, high), Dim({4}));
+        return concatenate({tanh(four), pick_range(tanh(four), 1, 3)});
+      }
+      case 5: {
+        const Expression a = any(values, dice);
+        const Expression dot = reshape(a, Dim({1, kSize})) * vector_of(a);
+        return tanh(bias() * reshape(dot, Dim({1})));
+      }
+      case 6:
+        return softmax(any(values, dice, shape));
+      case 7:
+        return transpose(any(values, dice, wide));
+      case 8: {
+        const Expression a = any(values, dice, shape);
+        return cmult(logistic(a), reshape(nobackprop(any(values, dice)), shape));
+      }
+      case 9: {
+        const Expression a = any(values, dice, shape);
+        return max(a, any(values, dice, shape));
+      }
+      case 10: {
+        const Expression a = any(values, dice, shape);
+        return a + any(values, dice, shape);
+      }
+      case 11: {
+        const Expression a = any(values, dice, shape);
+        return cmult(a, any(values, dice, shape));
+      }
+      case 12:
+        return tanh(any(values, dice, shape));
+      case 13:
+        return layer_norm(any(values, dice, all), bias(), bias());
+      case 14:
+        return any(values, dice, shape) * 0.75f;
+      default:
+        return dropout(any(values, dice, shape), 0.3f);
+    }
+  }
+
+  /// Values, parts of one value that may overlap, and, where nothing is compared with direct calls,
+  /// whose results are not values of their own then, arguments as they are.
+  State results(const Values& values, Dice& dice, const Dim& first, const Dim& second) const {
+    const Expression a = any(values, dice), b = read(values.back(), dice);
+    switch (roll(dice, 4)) {
+      case 0: {
+        const Expression both = concatenate({vector_of(tanh(a)), vector_of(b)});
+        const unsigned begin = 2 * roll(dice, 4);
+        return {reshape(pick_range(both, 0, kSize), first),
+                reshape(pick_range(both, begin, begin + kSize), second)};
+      }
+      case 1:
+        return {reshape(noise_ ? a : tanh(a), first), reshape(tanh(b), second)};
+      case 2: {
+        const Expression c = tanh(b);
+        return {reshape(c, first), reshape(c, second)};
+      }
+      default:
+        return {reshape(tanh(b), first), reshape(tanh(a), second)};
+    }
+  }
+
+  const Model& model_;
+  std::uint64_t seed_;
+  bool noise_;
+};
+
+using Cell = CellFunction<State(unsigned, const Expression&, const std::vector<State>&)>;
+
+/// Two recursions and a cell, and how a sample uses them.
+class Program {
+ public:
+  Program(const Model& model, std::uint64_t seed) : model_(model), seed_(seed) {
+    Dice dice(seed);
+    has_noise_ = roll(dice, 4) == 0;
+    column_ = random_shape(dice);
+    for (Dim& dim : states_) dim = random_shape(dice);
+    const auto function = [&, this](unsigned number) {
+      return [this, body = Body(model, 1000 * seed + number, has_noise_)](
+                 unsigned kind, const Expression& x, const std::vector<State>& before) {
+        return body(kind, x, before, states_[0], states_[1]);
+      };
+    };
+    for (unsigned i = 0; i < 2; ++i) {
+      functions_.emplace_back(function(i));
+      along_.push_back(recursion<State>(function(i), i == 0 ? "first" : "second"));
+    }
+    functions_.emplace_back(function(2));
+    cell_.emplace(functions_[2], "cell");
+  }
+  Program(const Program&) = delete;
+  Program& operator=(const Program&) = delete;
+
+  bool has_noise() const { return has_noise_; }
+
+  struct Sample {
+    Expression loss;
+    std::vector<Expression> watched, matrices;
+  };
+
+  /// With recursions and cells, or their functions called directly.
+  Sample record(ComputationGraph& graph, unsigned number, bool directly) const {
+    Dice dice(seed_ ^ 0x5555);  // samples of a program do the same along structures of their own
+    const RandomStructure s(kSamples * seed_ + number, 7, 2);
+    std::vector<Expression> rows;
+    for (unsigned i = 0; i < s.words; ++i) {
+      rows.push_back(lookup(graph, model_.words, (number + i) % kWords));
+    }
+    Sample sample;
+    const Expression words = tanh(concatenate_cols(rows));
+    const Expression given = input(graph, {kSize}, {0.5f, -1, 2, 0.25f, -0.5f, 1});
+    const State start = {reshape(tanh(given + parameter(graph, model_.bias[0])), states_[0]),
+                         reshape(cmult(given, parameter(graph, model_.bias[1])), states_[1])};
+    std::vector<Expression> terms;
+    // What others read, outside: as it is, and in another shape.
+    const auto read = [&](const Expression& e, bool is_matrix = false) {
+      (is_matrix ? sample.matrices : sample.watched).push_back(e);
+      const Dim shape = random_shape(dice);
+      for (unsigned i = roll(dice, 3); i > 0; --i) {
+        const bool as_it_is = roll(dice, 2) == 0 || e.dim().size() != kSize;
+        const Expression seen = as_it_is ? e : reshape(e, shape);
+        terms.push_back(roll(dice, 2) == 0 ? squared_norm(seen) : sum_elems(tanh(seen)));
+      }
+    };
+    read(words);
+    for (const Expression& part : start) read(part);
+    const bool begins = roll(dice, 2) == 0;
+    const Along first = along(0, directly, s, words, begins ? &start : nullptr);
+    for (const Expression& part : first.all) read(part, true);
+    const State last = first.last;
+    for (const Expression& part : last) read(part);
+    const bool of_states = roll(dice, 2) == 0;  // a state of every vertex: more than enough columns
+    const Expression columns =
+        of_states && s.kinds.size() >= s.words ? first.all[roll(dice, 2)] : words;
+    const Along second = along(1, directly, s, columns, roll(dice, 2) == 0 ? &last : nullptr);
+    for (const Expression& part : second.all) read(part, true);
+    // Cells whose arguments others read, and that read each other's.
+    std::vector<State> known = {start, last, second.last};
+    for (unsigned i = 0; i < 3; ++i) {
+      const State &a = known[roll(dice, static_cast<unsigned>(known.size()))], &b = known.back();
+      const Expression x = reshape(a[roll(dice, 2)], column_);
+      const std::vector<State> before = roll(dice, 3) == 0 ? std::vector{a, b} : std::vector{b};
+      const unsigned kind = roll(dice, 2);
+      known.push_back(directly ? functions_[2](kind, x, before) : (*cell_)(kind, x, before));
+      for (const Expression& part : known.back()) read(part);
+    }
+    for (const Expression& part : known.back()) terms.push_back(squared_norm(part));
+    terms.push_back(squared_norm(second.last[0]));
+    sample.loss = sum(terms);
+    return sample;
+  }
+
+ private:
+  struct Along {
+    State all, last;
+  };
+
+  Along along(unsigned number, bool directly, const RandomStructure& s, const Expression& columns,
+              const State* start) const {
+    const unsigned n = columns.dim().size() / kSize;
+    if (!directly) {
+      Dim dim = column_;
+      dim.add_dim(n);
+      const Expression matrix = reshape(columns, dim);
+      const States<State> states = start != nullptr ? along_[number](s.structure(), matrix, *start)
+                                                    : along_[number](s.structure(), matrix);
+      return {flat(states.all(), states.size()), states.last()};
+    }
+    const Expression matrix = reshape(columns, Dim({kSize, n}));
+    std::vector<State> states;
+    std::array<std::vector<Expression>, 2> parts;
+    for (std::size_t v = 0; v < s.kinds.size(); ++v) {
+      std::vector<State> before;
+      for (unsigned p : s.predecessors[v]) before.push_back(states[p]);
+      if (before.empty() && start != nullptr) before = {*start};
+      const Expression x = s.columns[v] == Structure::kNoColumn
+                               ? Expression()
+                               : reshape(pick(matrix, s.columns[v], 1), column_);
+      states.push_back(functions_[number](s.kinds[v], x, before));
+      for (unsigned i = 0; i < 2; ++i) parts[i].push_back(vector_of(states.back()[i]));
+    }
+    return {{concatenate_cols(parts[0]), concatenate_cols(parts[1])}, states.back()};
+  }
+  static State flat(const State& all, unsigned vertices) {
+    const Dim dim({kSize, vertices});
+    return {reshape(all[0], dim), reshape(all[1], dim)};
+  }
+
+  const Model& model_;
+  std::uint64_t seed_;
+  bool has_noise_ = false;
+  Dim column_;
+  std::array<Dim, 2> states_;
+  std::vector<Cell::Function> functions_;
+  std::vector<Recursion<State>> along_;
+  std::optional<Cell> cell_;
+};
+
+struct Numbers {
+  std::vector<float> values, gradients, of_matrices, parameters;
+};
+
+/// All samples in minibatches of so many.
+Numbers run(const Model& model, const Program& program, GraphOptions options, unsigned together,
+            bool directly = false) {
+  Random random(3);
+  if (program.has_noise()) options.random = &random;
+  options.dtype = model.collection.dtype();
+  Minibatch batch(options);
+  Gradients gradients;
+  Numbers numbers;
+  for (unsigned first = 0; first < kSamples; first += together) {
+    batch.clear();
+    std::vector<Program::Sample> samples;
+    for (unsigned i = first; i < std::min(first + together, kSamples); ++i) {
+      samples.push_back(program.record(batch.new_graph(), i, directly));
+      batch.add_loss(samples.back().loss);
+    }
+    batch.forward();
+    batch.backward(gradients);
+    for (const Program::Sample& sample : samples) {
+      append(numbers.values, sample.loss.value());
+      for (const Expression& e : sample.matrices) {
+        append(numbers.values, e.value());
+        // Called directly, states have gradients, and a matrix of them has what reads that.
+        if (!directly) append(numbers.of_matrices, e.gradient());
+      }
+      for (const Expression& e : sample.watched) {
+        append(numbers.values, e.value());
+        append(numbers.gradients, e.gradient());
+      }
+    }
+  }
+  numbers.parameters = model.all(gradients);
+  return numbers;
+}
+
+void expect_same(const Numbers& got, const Numbers& want) {
+  EXPECT_TRUE(same(got.values, want.values)) << "values";
+  EXPECT_TRUE(same(got.gradients, want.gradients)) << "gradients";
+  EXPECT_TRUE(same(got.of_matrices, want.of_matrices)) << "gradients of matrices";
+  EXPECT_TRUE(same_sums(got.parameters, want.parameters)) << "parameters";
+}
+
+void expect_near(const std::vector<float>& got, const std::vector<float>& want) {
+  ASSERT_EQ(got.size(), want.size());
+  for (std::size_t i = 0; i < got.size(); ++i) {
+    ASSERT_NEAR(got[i], want[i], 1e-5 * (1 + std::abs(want[i]))) << i;
+  }
+}
+
+constexpr unsigned kPart = 100;
+
+// DYNET_LIKE_THOROUGH: 10,000 programs.
+unsigned part_count() { return is_thorough() ? 100 : 3; }
+
+template <class Check>
+void for_programs(const Check& check) {
+  for (std::uint64_t seed = 0; seed < part_count() * kPart; ++seed) {
+    SCOPED_TRACE(seed);
+    ASSERT_NO_FATAL_FAILURE(check(seed));
+    if (::testing::Test::HasFailure()) return;
+  }
+}
+
+TEST(RandomPrograms, HaveTheValuesAndGradientsOfDirectCalls) {
+  const Model model(DType::f64);
+  for_programs([&](std::uint64_t seed) {
+    const Program program(model, seed);
+    if (program.has_noise()) return;  // others draw other numbers
+    const Numbers got = run(model, program, {}, kSamples);
+    const Numbers want = run(model, program, {}, kSamples, true);
+    ASSERT_NO_FATAL_FAILURE(expect_near(got.values, want.values));
+    ASSERT_NO_FATAL_FAILURE(expect_near(got.gradients, want.gradients));
+    ASSERT_NO_FATAL_FAILURE(expect_near(got.parameters, want.parameters));
+  });
+}
+
+TEST(RandomPrograms, HaveTheSameBits) {
+  const Model model(DType::f32);
+  for_programs([&](std::uint64_t seed) {
+    const Program program(model, seed);
+    GraphOptions options;
+    options.policy = Policy::none;
+    const Numbers want = run(model, program, options, kSamples);
+    unsigned threads = static_cast<unsigned>(seed);
+    for (const Policy policy :
+         {Policy::none, Policy::depth, Policy::agenda, Policy::descent, Policy::automatic}) {
+      options.policy = policy;
+      options.threads = 1 + ++threads % 3;
+      options.cells_after = seed % 2 == 0 ? 0 : 16;
+      SCOPED_TRACE(std::string(batching::name_of(policy)) + ", threads " +
+                   std::to_string(options.threads));
+      expect_same(run(model, program, options, kSamples), want);
+      if (program.has_noise()) continue;  // a sample draws what its number says
+      SCOPED_TRACE("alone or few");
+      expect_same(run(model, program, options, 1 + threads % 2), want);
+    }
+  });
+}
+
+// Where everything is checked: against items one by one, and functions called again.
+TEST(RandomPrograms, HaveTheSameBitsVerified) {
+  const Model model(DType::f32);
+  for_programs([&](std::uint64_t seed) {
+    if (seed % 5 != 0) return;
+    const Program program(model, seed);
+    const Numbers want = run(model, program, {}, kSamples);
+    GraphOptions options;
+    options.verify_batching = options.detect_anomaly = true;
+    expect_same(run(model, program, options, kSamples), want);
+  });
+}
+
+// The functions called directly, in cells that are found.
+TEST(RandomPrograms, HaveTheSameBitsCalledDirectly) {
+  const Model model(DType::f32);
+  for_programs([&](std::uint64_t seed) {
+    const Program program(model, seed);
+    GraphOptions options;
+    options.policy = Policy::none;
+    options.cells_after = 0;
+    const Numbers want = run(model, program, options, kSamples, true);
+    options.policy = Policy::automatic;
+    options.cells_after = 16;
+    options.threads = 1 + static_cast<unsigned>(seed % 3);
+    expect_same(run(model, program, options, kSamples, true), want);
+    if (!program.has_noise()) expect_same(run(model, program, options, 1, true), want);
+  });
+}
+
+}  // namespace
+}  // namespace dynet_like::testing
