@@ -183,5 +183,37 @@ TEST(BatchedStepsTest, NeedScoresOfEveryHypothesis) {
             "{4}");
 }
 
+// Every search, of one model or several.
+template <class AnySteps>
+void expect_refused(const LSTM::State& start, const AnySteps& steps, const std::string& missing) {
+  Random random(1);
+  const auto check = [&](const auto& search) {
+    EXPECT_EQ(message_of<UsageError>(search),
+              "[decode] need steps with functions of their own; got an empty `" + missing + "`");
+  };
+  check([&] { greedy(start, steps); });
+  check([&] { beam_search(start, steps); });
+  check([&] { sample(start, steps, random); });
+  check([&] { samples(start, steps, 3, random); });
+  check([&] { ensemble(std::vector{steps}); });
+}
+
+TEST(DecodeTest, FunctionsMayNotBeMissing) {
+  const Model model;
+  ComputationGraph graph;
+  const LSTM::State start = model.start(graph, 0);
+  expect_refused(start, Steps<LSTM::State>(), "scores");
+  Steps<LSTM::State> steps = model.steps();
+  steps.advance = nullptr;
+  expect_refused(start, steps, "advance");
+  BatchedSteps<LSTM::State> batched = model.batched_steps();
+  batched.pick = nullptr;
+  expect_refused(start, batched, "pick");
+  batched.advance = nullptr;
+  expect_refused(start, batched, "advance");
+  batched.scores = nullptr;
+  expect_refused(start, batched, "scores");
+}
+
 }  // namespace
 }  // namespace dynet_like::nn

@@ -32,7 +32,10 @@ TEST(LayerNamesPageTest, HasTheNamesOfTheLayers) {
   using Model = ParameterCollection;
   const std::string rows[] = {
       row_of("Linear", [](Model& m) { nn::Linear(m, 8, 8); }),
-      row_of("MLP", [](Model& m) { nn::MLP(m, 8, {8, 8}); }),
+      row_of("MLP",
+             [](Model& m) {
+               nn::MLP(m, 8, {8, 8});
+             }),
       row_of("LayerNorm", [](Model& m) { nn::LayerNorm(m, 8); }),
       row_of("Embedding", [](Model& m) { nn::Embedding(m, 8, 8); }),
       row_of("LearnedPositions", [](Model& m) { nn::LearnedPositions(m, 8, 8); }),
