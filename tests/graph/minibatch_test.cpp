@@ -205,7 +205,7 @@ TEST_F(MinibatchTest, RefusesWhatIsNotItsOwn) {
   const Expression vector = input(batch.new_graph(), Dim({2}), {1, 2});
   EXPECT_TRUE(contains(message_of<ShapeError>([&] { batch.add_loss(vector); }), "got {2}"));
   batch.add_loss(sum_elems(vector));
-  EXPECT_TRUE(contains(message_of<UsageError>([&] { batch.backward(); }), "1 losses, 0 of them"));
+  EXPECT_TRUE(contains(message_of<UsageError>([&] { batch.backward(); }), "1 loss, 0 of them"));
 }
 
 /// Values of 32 bytes per node, but for the losses with what their softmax keeps.
