@@ -36,7 +36,7 @@ void check_count(const Op& op, const char* what, std::size_t each, std::size_t i
   const std::string of_items = " for each of " + std::to_string(items) + " minibatch elements";
   throw UsageError("[" + std::string(op.name) + "] need " +
                    (each == 0 ? "no " + std::string(what) + "s" : counted(each, what)) +
-                   (items > 1 ? of_items : "") + "; got " + std::to_string(got));
+                   (each > 0 && items > 1 ? of_items : "") + "; got " + std::to_string(got));
 }
 
 bool are_given(const Numbers& numbers) {
