@@ -96,17 +96,19 @@ namespace detail {
 /// How a function of a vertex is called: with its kind, and with one column or several.
 template <class State, class F>
 struct FormOf {
-  template <class... Arguments>
-  static constexpr bool takes =
-      std::is_invocable_r_v<State, const F&, Arguments..., const std::vector<State>&>;
   using One = const Expression&;
   using Several = const std::vector<Expression>&;
+  template <class... Arguments>
+  using Takes = std::is_invocable_r<State, const F&, Arguments..., const std::vector<State>&>;
 
-  static constexpr bool has_kind = takes<unsigned, One> || takes<unsigned, Several>;
+  // One by one: a function of any arguments may not compile with some.
+  using WithOne = std::disjunction<Takes<unsigned, One>, Takes<One>>;
   static constexpr bool has_columns =
-      !takes<unsigned, One> && (takes<unsigned, Several> || (!takes<One> && takes<Several>));
-  static constexpr bool fits = has_kind || has_columns || takes<One>;
+      std::conjunction_v<std::negation<WithOne>,
+                         std::disjunction<Takes<unsigned, Several>, Takes<Several>>>;
+  static constexpr bool fits = WithOne::value || has_columns;
   using Input = std::conditional_t<has_columns, Several, One>;
+  static constexpr bool has_kind = Takes<unsigned, Input>::value;
   using Signature = std::conditional_t<has_kind, State(unsigned, Input, const std::vector<State>&),
                                        State(Input, const std::vector<State>&)>;
 };
