@@ -184,8 +184,8 @@ TEST_F(ComposedLossesTest, FunctionsWithInfiniteSlopesReadWhatWasChosen) {
       {positive, [&](auto& x) { return pow(x, -one); }, {0, 2, -0.0f}, {3, -0.25f, 3}}};
   for (const auto& [condition, function, numbers, slopes] : cases) {
     const Expression x = input(graph_, {3}, numbers), p = condition(x);
-    const auto gradient = [&](const Expression& read) {
-      graph_.backward(sum_elems(where(p, function(read), 3.0f * x)), true);
+    const auto gradient = [&, &f = function](const Expression& read) {
+      graph_.backward(sum_elems(where(p, f(read), 3.0f * x)), true);
       return as_vector(x.gradient());
     };
     const std::vector<float> right = gradient(where(p, x, one)), wrong = gradient(x);

@@ -69,7 +69,8 @@ TEST(RefusedFunctions, TakeNoIntegersByPointer) {
           << message;
     }
   };
-  for (const auto& [name, call] : calls_with_pointers(table)) {
+  for (const auto& [name, function] : calls_with_pointers(table)) {
+    const auto& call = function;
     for (const IntegersAt& at : {IntegersAt(&one), IntegersAt(&list), IntegersAt(&lists)}) {
       SCOPED_TRACE(name);
       call(x, at).value();  // outside they are read

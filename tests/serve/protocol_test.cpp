@@ -223,7 +223,7 @@ TEST_F(ProtocolTest, AnswersToHeadHaveNoBody) {
     const std::size_t date = head.find("Date: ");
     return head.substr(0, date) + head.substr(head.find('\n', date) + 1);
   };
-  for (const std::string rest :
+  for (const std::string& rest :
        {"/healthz HTTP/1.1\r\n" + kHost, "/nothing HTTP/1.1\r\n" + kHost, "/ HTTP/1.1\r\n" + kHost,
         std::string("/healthz HTTP/1.1\r\n"), std::string("/healthz HTTP/3.1\r\n"),
         "/healthz HTTP/1.1\r\n" + kHost + "no colon\r\n",
