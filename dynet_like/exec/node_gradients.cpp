@@ -170,7 +170,8 @@ void NodeGradients::link(NodeRef consumer, std::uint32_t edge_index, ValueId inp
   if (type.op->role == Role::recursion) {
     const std::uint32_t j = edge_index - tape.node(consumer.node).first_edge;
     const Vertices& vertices = *tape.recursion_of(consumer.node).vertices;
-    edge.adds_once = detail::adds_once(recursion_of(type.signature), vertices, j);
+    const std::uint32_t elements = tape.types().shape(value.shape).size;
+    edge.adds_once = recursion_of(type.signature).adds_once(vertices, j, elements);
   }
   insert_edge({consumer.tape, value.node}, edge_index);
 }

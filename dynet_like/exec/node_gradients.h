@@ -50,7 +50,8 @@ struct EdgeGradient {
   Contribution contribution = Contribution::written;
   std::uint8_t group = 0;
   bool in_order = true;  ///< its copies may be added to one place, one after the other
-  /// Its kernels add once to every element; else they must not add to what others have added.
+  /// Its kernels add to every element, and once; else they must not add to what others have added,
+  /// whose zeros would keep their sign or not.
   bool adds_once = true;
 };
 

@@ -94,12 +94,7 @@ void RecursionRun::clear_columns(std::size_t m, std::size_t i) {
   const Vertices& vertices = *members_[m].vertices;
   const Tape& tape = run_.tape(members_[m].ref);
   const std::uint32_t size = tape.shape_of(tape.inputs_of(members_[m].ref.node)[i]).size;
-  const std::uint32_t read = op_.is_start(i) ? 1 : vertices.matrix(i).columns;
-  bool covers = op_.reads_once(vertices, i) && read * op_.column_sizes[i] == size;
-  for (const VertexKind& kind : vertices.kinds) {
-    covers &= !op_.reads(kind, i) || op_.find(kind)->covers_columns[i];
-  }
-  if (covers) return;
+  if (op_.covers(vertices, i, size)) return;
   run_.queue->add_all(op_.dtype, columns.gradient, size, {}, SumStart::zero);
   columns.adds = true;
 }
@@ -278,7 +273,8 @@ void RecursionRun::to_state(const Kind& kind, const VertexProgram::Port& port,
     all.to[i] = states.dy + places_[before].row * states.stride + port.offset * element_;
     all.add[i] = 1;
     const std::uint32_t vertex = before - member.first_vertex;
-    if (member.vertices->successors[vertex] > 1) {
+    if (member.vertices->successors[vertex] > 1 ||
+        kinds_[places_[before].kind].program->states_overlap) {
       wait_for_others(all, row, v, waiting_states_[member.vertices->level[vertex]]);
     }
   }
@@ -318,6 +314,10 @@ void RecursionRun::add_waiting(std::vector<Waiting>& waiting) {
                   waiting[end].size == waiting[i].size;
          ++end) {
       addends.push_back(waiting[end].addend);
+    }
+    // Sums of states that overlap follow one another.
+    if (i > 0 && waiting[i].sum < waiting[i - 1].sum + waiting[i - 1].size * element_) {
+      run_.queue->finish_sums();
     }
     run_.queue->add_all(op_.dtype, waiting[i].sum, waiting[i].size,
                         {addends.data(), nullptr, addends.size()});

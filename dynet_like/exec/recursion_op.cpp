@@ -279,7 +279,7 @@ void Compiler::find_sums() {
       const std::uint32_t other_size = tape_.shape_of(recorded_.results[t]).size;
       if (other.member == state.member && other.offset < state.offset + size &&
           state.offset < other.offset + other_size) {
-        program_.clears[state.member] = program_.adds_to_states = true;
+        program_.clears[state.member] = program_.adds_to_states = program_.states_overlap = true;
       }
     }
   }
@@ -379,10 +379,19 @@ std::size_t RecursionOp::bytes_of_vertex(const VertexKind& kind, bool inference)
   return bytes;
 }
 
-bool adds_once(const RecursionOp& op, const Vertices& vertices, std::size_t input) {
-  return op.reads_once(vertices, input) &&
-         std::all_of(vertices.kinds.begin(), vertices.kinds.end(), [&](const VertexKind& kind) {
-           return !op.reads(kind, input) || op.find(kind)->adds_once[input];
+bool RecursionOp::covers(const Vertices& vertices, std::size_t input, std::size_t elements) const {
+  const std::size_t columns = is_start(input) ? 1 : vertices.matrix(input).columns;
+  return reads_once(vertices, input) && columns * column_sizes[input] == elements &&
+         std::ranges::all_of(vertices.kinds, [&](const VertexKind& kind) {
+           return !reads(kind, input) || find(kind)->covers_columns[input];
+         });
+}
+
+bool RecursionOp::adds_once(const Vertices& vertices, std::size_t input,
+                            std::size_t elements) const {
+  return covers(vertices, input, elements) &&
+         std::ranges::all_of(vertices.kinds, [&](const VertexKind& kind) {
+           return !reads(kind, input) || find(kind)->adds_once[input];
          });
 }
 

@@ -50,6 +50,7 @@ struct VertexProgram {
   std::vector<bool> clears;     ///< by member: its gradient begins with zeros
   std::vector<bool> adds;       ///< by input: others have contributed before, in the same vertex
   bool adds_to_states = false;  ///< the vertex itself does, or one state has a part of another
+  bool states_overlap = false;
   std::uint32_t random_members = 0;
   double product_flops = 0;  ///< of a vertex, forward
   /// By input: every element of a column gets a contribution; none gets several.
@@ -101,6 +102,10 @@ struct RecursionOp : Op {
   bool reads_once(const Vertices& vertices, std::size_t input) const {
     return is_start(input) ? vertices.roots == 1 : vertices.matrix(input).is_read_once;
   }
+  /// Whether every element of an input, which has so many, gets a contribution.
+  bool covers(const Vertices& vertices, std::size_t input, std::size_t elements) const;
+  /// Whether it gets just one.
+  bool adds_once(const Vertices& vertices, std::size_t input, std::size_t elements) const;
   /// Random nodes that each of these vertices has numbers for.
   std::uint32_t most_random(const Vertices& vertices) const;
   const VertexProgram* find(const VertexKind& kind) const;
@@ -128,9 +133,6 @@ bool does_the_same(const VertexProgram& a, const VertexProgram& b, const TypeTab
 /// What it takes to record these values of a tape, whose numbers among the recipes go to `shared`.
 std::vector<SharedRecipe> make_recipes(const Tape& tape, const SharedArguments& values,
                                        std::vector<std::uint32_t>& shared);
-
-/// Whether the vertices contribute at most once to every element of this input.
-bool adds_once(const RecursionOp& op, const Vertices& vertices, std::size_t input);
 
 inline const RecursionOp& recursion_of(const Signature& type) {
   return static_cast<const RecursionOp&>(*type.op);

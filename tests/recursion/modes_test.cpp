@@ -349,6 +349,51 @@ TEST(RecursionModes, StatesMayOverlap) {
   }
 }
 
+// One operation of a later vertex reads both: two contributions of one call to the same elements.
+TEST(RecursionModes, StatesThatOverlapMayBeReadTogether) {
+  using State = std::array<Expression, 2>;
+  const Network network;
+  const auto step = [](const Expression& x, const std::vector<State>& before, unsigned second) {
+    const auto read = [](const State& b) { return concatenate({cmult(b[0], b[1]), b[0]}); };
+    const Expression y = tanh(before.empty() ? x : x + read(before[0]));
+    return State{pick_range(y, 0, 3), pick_range(y, second, second + 3)};
+  };
+  for (const unsigned second : {0u, 2u}) {
+    ComputationGraph graph;
+    const Expression columns = network.columns(graph, 4, 0);
+    const auto both = recursion<State>([&](const Expression& x, const std::vector<State>& before) {
+      return step(x, before, second);
+    });
+    const State last = both(Structure::sequence(4), columns).last();
+    const std::vector<float> got =
+        graph.backward(sum_elems(cmult(last[0], last[1]))).all_values(*network.words.p);
+    std::vector<State> before;
+    for (unsigned v = 0; v < 4; ++v) before = {step(pick(columns, v, 1), before, second)};
+    const std::vector<float> want =
+        graph.backward(sum_elems(cmult(before[0][0], before[0][1]))).all_values(*network.words.p);
+    ASSERT_EQ(got.size(), want.size());
+    for (std::size_t i = 0; i < got.size(); ++i) EXPECT_NEAR(got[i], want[i], 1e-6) << i;
+  }
+}
+
+// What it gives to a column that no vertex reads is zero, whichever of two readers runs first: the
+// other gives -0 there.
+TEST(RecursionModes, ColumnsThatNobodyReadsGetZero) {
+  const Network network;
+  const auto rnn = network.recursion();
+  for (const bool is_first : {false, true}) {
+    ComputationGraph graph;
+    const Expression columns = tanh(network.columns(graph, 2, 0));
+    const auto other = [&] { return sum_elems(columns * -0.0f); };
+    const auto along = [&] { return sum_elems(rnn(Structure::sequence(1), columns).last()); };
+    const Expression first = is_first ? along() : other();
+    const Expression second = is_first ? other() : along();
+    graph.backward(first + second);
+    const std::vector<float> gradient = as_vector(columns.gradient());
+    for (std::size_t i = kSize; i < 2 * kSize; ++i) EXPECT_FALSE(std::signbit(gradient[i])) << i;
+  }
+}
+
 TEST(RecursionModes, StatesOfClearedGraphsAreRefused) {
   const Network network;
   const auto rnn = network.recursion();
