@@ -169,8 +169,11 @@ Timeline::Scope::Scope(Timeline& timeline, std::string_view name)
     : state_(timeline.state_),
       track_(state_->track()),
       label_(state_->label({std::string(name), "program"})),
-      begin_(track_.begin()) {}
+      begin_(track_.begin().time_since_epoch().count()) {}
 
-Timeline::Scope::~Scope() { track_.add(label_, begin_, detail::TimelineClock::now()); }
+Timeline::Scope::~Scope() {
+  using Clock = detail::TimelineClock;
+  track_.add(label_, Clock::time_point(Clock::duration(begin_)), Clock::now());
+}
 
 }  // namespace dynet_like

@@ -1,10 +1,8 @@
 // A timeline: what ran when, and on which thread, for a picture of a few minibatches.
 #pragma once
 
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <filesystem>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -45,7 +43,7 @@ class Timeline {
   /// In the trace event format, for ui.perfetto.dev and chrome://tracing.
   std::string json() const;
   /// The same as a file, which is replaced as a whole or not at all. Throws FileError.
-  void save(const std::filesystem::path& path) const;
+  void save(const std::string& path) const;
 
   const std::shared_ptr<detail::TimelineState>& state() const { return state_; }
 
@@ -64,7 +62,7 @@ class Timeline::Scope {
   std::shared_ptr<detail::TimelineState> state_;
   detail::TimelineTrack& track_;
   std::uint32_t label_;
-  std::chrono::steady_clock::time_point begin_;
+  std::int64_t begin_;  ///< ticks of the steady clock
 };
 
 template <class F>

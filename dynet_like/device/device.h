@@ -10,10 +10,14 @@
 
 #include "dynet_like/core/memory.h"
 #include "dynet_like/device/device_counts.h"
-#include "dynet_like/device/queue.h"
-#include "dynet_like/device/updates.h"
 
 namespace dynet_like {
+
+namespace detail {
+class Queue;
+class ThreadPool;
+class Updates;
+}  // namespace detail
 
 /// How a GPU computes large products: those of thousands of columns, and sums of so many outer
 /// products. Tensor cores are for 32-bit numbers; their sums have 32 bits, too. With all but

@@ -1,5 +1,6 @@
 // Finding and making packed copies.
 #include "dynet_like/device/packed_matrices.h"
+#include "dynet_like/device/queue.h"
 
 #include <algorithm>
 #include <cstring>

@@ -7,10 +7,12 @@
 #include <span>
 #include <vector>
 
+#include "dynet_like/core/dtype.h"
 #include "dynet_like/core/memory.h"
-#include "dynet_like/device/queue.h"
 
 namespace dynet_like::detail {
+
+class Queue;
 
 /// A matrix that products multiply with: part of a value, beginning at element `offset`.
 struct MatrixPlace {

@@ -26,7 +26,8 @@ Packable packable(RunState& run, const SharedMatrix& matrix) {
   ParameterStorage& parameter = *shared.parameter;
   if (parameter.is_table) return {};
   if (!parameter.values.is_handed_out()) {
-    return {&parameter.values.packed, parameter.values.data(), place, parameter.values.version()};
+    return {parameter.values.packed.get(), parameter.values.data(), place,
+            parameter.values.version()};
   }
   // Its memory may be written to between two runs.
   return {shared.packed.get(), shared.value, place, run.common.runs + 1};

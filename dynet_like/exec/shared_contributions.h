@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "dynet_like/device/kernel.h"
+#include "dynet_like/device/queue.h"
 #include "dynet_like/exec/common_state.h"
 
 namespace dynet_like::detail {

@@ -6,8 +6,8 @@
 #include <concepts>
 #include <cstdint>
 #include <functional>
+#include <iterator>
 #include <memory>
-#include <ranges>
 #include <span>
 #include <string>
 #include <tuple>
@@ -28,8 +28,12 @@ concept State = requires {
   StateParts<T>::count;
 };
 template <class T>
-concept Range = !State<T> && std::ranges::sized_range<const T> &&
-                State<std::remove_cvref_t<std::ranges::range_reference_t<const T>>>;
+using Element = std::remove_cvref_t<decltype(*std::begin(std::declval<const T&>()))>;
+template <class T>
+concept Range = !State<T> && requires(const T& range) {
+  std::size(range);
+  requires State<Element<T>>;
+};
 /// Chooses what the function does.
 template <class T>
 concept Number = std::is_arithmetic_v<T> || std::is_enum_v<T>;
@@ -84,26 +88,24 @@ struct Argument<T> {
 
 template <Range T>
 struct Argument<T> {
-  using Element = std::remove_cvref_t<std::ranges::range_reference_t<const T>>;
-  using Given = std::vector<Element>;
+  using Given = std::vector<Element<T>>;
+  using OfElement = Argument<Element<T>>;
   static ComputationGraph* graph_of(const T& range) {
-    for (const Element& element : range) {
-      if (ComputationGraph* const graph = Argument<Element>::graph_of(element)) return graph;
+    for (const auto& element : range) {
+      if (ComputationGraph* const graph = OfElement::graph_of(element)) return graph;
     }
     return nullptr;
   }
   static void collect(const T& range, std::vector<Expression>& all) {
-    for (const Element& element : range) Argument<Element>::collect(element, all);
+    for (const auto& element : range) OfElement::collect(element, all);
   }
   static void add_key(const T& range, std::vector<std::uint64_t>& key) {
-    key.push_back(std::ranges::size(range));
-    for (const Element& element : range) Argument<Element>::add_key(element, key);
+    key.push_back(std::size(range));
+    for (const auto& element : range) OfElement::add_key(element, key);
   }
   static Given rebuild(const T& range, ComputationGraph& graph, std::span<const Expression>& rest) {
     Given given;
-    for (const Element& element : range) {
-      given.push_back(Argument<Element>::rebuild(element, graph, rest));
-    }
+    for (const auto& element : range) given.push_back(OfElement::rebuild(element, graph, rest));
     return given;
   }
 };

@@ -4,7 +4,7 @@
 #include <concepts>
 #include <cstddef>
 #include <optional>
-#include <ranges>
+#include <iterator>
 #include <string>
 #include <type_traits>
 #include <vector>
@@ -21,9 +21,11 @@ namespace detail {
 template <class F, class Count>
 concept TakesNumbers = std::integral<Count> && std::invocable<F&, ComputationGraph&, std::size_t>;
 template <class F, class Samples>
-concept TakesSamples =
-    std::ranges::random_access_range<Samples> && std::ranges::sized_range<Samples> &&
-    std::invocable<F&, ComputationGraph&, std::ranges::range_reference_t<Samples>>;
+concept TakesSamples = requires(Samples& samples) {
+  { std::begin(samples) } -> std::random_access_iterator;
+  std::size(samples);
+  requires std::invocable<F&, ComputationGraph&, decltype(*std::begin(samples))>;
+};
 
 }  // namespace detail
 
@@ -81,9 +83,9 @@ auto for_each_sample(Minibatch& batch, Count count, F&& f) {
 template <class Samples, class F>
 requires detail::TakesSamples<F, Samples>
 auto for_each_sample(Minibatch& batch, Samples&& samples, F&& f) {
-  using Distance = std::ranges::range_difference_t<Samples>;
-  const auto begin = std::ranges::begin(samples);
-  return for_each_sample(batch, static_cast<std::size_t>(std::ranges::size(samples)),
+  const auto begin = std::begin(samples);
+  using Distance = std::iter_difference_t<decltype(begin)>;
+  return for_each_sample(batch, static_cast<std::size_t>(std::size(samples)),
                          [&](ComputationGraph& graph, std::size_t i) -> decltype(auto) {
                            return f(graph, begin[static_cast<Distance>(i)]);
                          });

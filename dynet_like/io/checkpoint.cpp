@@ -53,7 +53,7 @@ std::optional<Number> parse(const std::string& text) {
 
 // The library's own metadata of a file. What was added later is optional, all else must be there.
 struct Settings {
-  const std::filesystem::path& path;
+  const std::string& path;
   const Metadata& metadata;
 
   const std::string& text(const char* key) const {
@@ -119,7 +119,7 @@ struct LoadedTensors {
   std::vector<TrainerState::Average> averages;
   std::vector<Block> memory;
 
-  LoadedTensors(const std::filesystem::path& path, const SafetensorsFile& file,
+  LoadedTensors(const std::string& path, const SafetensorsFile& file,
                 const ParameterCollection& collection) {
     std::vector<NamedTensor> tensors;
     for (const TensorEntry& entry : file.entries()) {
@@ -130,7 +130,7 @@ struct LoadedTensors {
     tensor_file::read(file, tensors);
   }
 
-  NamedTensor add(const std::filesystem::path& path, const std::string& name,
+  NamedTensor add(const std::string& path, const std::string& name,
                   const ParameterCollection& collection) {
     const std::string rest = name.substr(tensor_file::kTrainer.size());
     const std::size_t slash = std::min(rest.find('/'), rest.size());
@@ -169,7 +169,7 @@ void add(const MovingAverageSettings& settings, std::span<const TrainerState::Av
 
 }  // namespace
 
-void save_checkpoint(const std::filesystem::path& path, const ParameterCollection& collection,
+void save_checkpoint(const std::string& path, const ParameterCollection& collection,
                      Trainer& trainer, const Random& random, const Metadata& metadata) {
   tensor_file::check_keys(metadata);
   const TrainerState state = trainer.state();
@@ -190,7 +190,7 @@ void save_checkpoint(const std::filesystem::path& path, const ParameterCollectio
   write_safetensors(path, tensor_file::entries_of(tensors).entries, all);
 }
 
-Metadata load_checkpoint(const std::filesystem::path& path, const ParameterCollection& collection,
+Metadata load_checkpoint(const std::string& path, const ParameterCollection& collection,
                          Trainer& trainer, Random& random) {
   const SafetensorsFile file = SafetensorsFile::read(path);
   const Settings settings{path, file.metadata()};
@@ -216,7 +216,7 @@ Metadata load_checkpoint(const std::filesystem::path& path, const ParameterColle
   try {
     trainer.load_state(state);  // changes nothing if it throws, and nothing throws after it
   } catch (const UsageError& error) {
-    throw FileError(path.string(), error.what());
+    throw FileError(path, error.what());
   }
   tensor_file::read(file, tensors, parameters);
   random = position;

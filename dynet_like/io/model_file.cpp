@@ -30,14 +30,14 @@ void load_one(const TensorEntries& file, const std::string& name,
 
 }  // namespace
 
-void save_parameters(const std::filesystem::path& path, const ParameterCollection& collection,
+void save_parameters(const std::string& path, const ParameterCollection& collection,
                      const Metadata& metadata) {
   tensor_file::check_keys(metadata);
   const auto tensors = tensor_file::tensors_of(collection.storages());
   write_safetensors(path, tensor_file::entries_of(tensors).entries, metadata);
 }
 
-Metadata load_parameters(const std::filesystem::path& path, const ParameterCollection& collection,
+Metadata load_parameters(const std::string& path, const ParameterCollection& collection,
                          ExtraTensors extra) {
   return load_parameters(SafetensorsFile::read(path), collection, extra);
 }
@@ -50,13 +50,12 @@ Metadata load_parameters(const SafetensorsFile& file, const ParameterCollection&
   return metadata;
 }
 
-void save_npz(const std::filesystem::path& path, const ParameterCollection& collection) {
+void save_npz(const std::string& path, const ParameterCollection& collection) {
   const auto tensors = tensor_file::tensors_of(collection.storages());
   write_npz(path, tensor_file::entries_of(tensors).entries);
 }
 
-void load_npz(const std::filesystem::path& path, const ParameterCollection& collection,
-              ExtraTensors extra) {
+void load_npz(const std::string& path, const ParameterCollection& collection, ExtraTensors extra) {
   const tensor_file::Parameters parameters = collection.storages();
   load(NumpyFile::read(path), parameters, tensor_file::tensors_of(parameters), extra);
 }

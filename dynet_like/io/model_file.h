@@ -1,7 +1,6 @@
 // Model files: the parameters of a collection by name.
 #pragma once
 
-#include <filesystem>
 #include <map>
 #include <string>
 
@@ -22,21 +21,21 @@ enum class ExtraTensors { refuse, ignore };
 /// the full ones, such as "/lstm/W"; a matrix has shape [rows, columns], a table of n entries
 /// [n, entry...], row-major, so that W[i][j] is the same element in other languages.
 /// Throws FileError if the file cannot be written, UsageError for keys that begin "dynet_like.".
-void save_parameters(const std::filesystem::path& path, const ParameterCollection& collection,
+void save_parameters(const std::string& path, const ParameterCollection& collection,
                      const Metadata& metadata = {});
 
 /// Reads all parameters and tables from such a file, or from a checkpoint, and returns its
 /// metadata. Throws FileError unless the file has every parameter in its shape and type and, if
 /// they are refused, no other tensors. Whatever it throws, nothing has changed.
-Metadata load_parameters(const std::filesystem::path& path, const ParameterCollection& collection,
+Metadata load_parameters(const std::string& path, const ParameterCollection& collection,
                          ExtraTensors extra = ExtraTensors::refuse);
 /// The same from a file that was read before, such as for what its metadata say of the model.
 Metadata load_parameters(const SafetensorsFile& file, const ParameterCollection& collection,
                          ExtraTensors extra = ExtraTensors::refuse);
 
 /// The same as arrays of numpy, in an .npz file; it has no place for metadata. Throw as above.
-void save_npz(const std::filesystem::path& path, const ParameterCollection& collection);
-void load_npz(const std::filesystem::path& path, const ParameterCollection& collection,
+void save_npz(const std::string& path, const ParameterCollection& collection);
+void load_npz(const std::string& path, const ParameterCollection& collection,
               ExtraTensors extra = ExtraTensors::refuse);
 
 /// Reads one tensor of a file, a SafetensorsFile or a NumpyFile, into a parameter or a table, such

@@ -12,6 +12,7 @@
 
 #include "dynet_like/core/errors.h"
 #include "dynet_like/core/text.h"
+#include "dynet_like/io/text_model_file.h"
 
 namespace dynet_like {
 
@@ -88,7 +89,7 @@ TextModelEntry text_model_entry(const ParameterStorage& parameter, const Gradien
           gradients == nullptr ? std::vector<float>() : gradients->all_values(parameter)};
 }
 
-void save_text_model(const std::filesystem::path& path, const ParameterCollection& collection,
+void save_text_model(const std::string& path, const ParameterCollection& collection,
                      const Gradients* gradients) {
   TextModelWriter writer(path);
   for (const bool tables : {false, true}) {
@@ -99,7 +100,7 @@ void save_text_model(const std::filesystem::path& path, const ParameterCollectio
   writer.commit();
 }
 
-void load_text_model(const std::filesystem::path& path, const ParameterCollection& collection,
+void load_text_model(const std::string& path, const ParameterCollection& collection,
                      std::string_view key, Gradients* gradients) {
   const Wanted wanted = {storages_of(collection, false), storages_of(collection, true),
                          folder_of(key)};

@@ -1,14 +1,16 @@
 // The parameters of a collection in DyNet's text format.
 #pragma once
 
-#include <filesystem>
 #include <string_view>
 
-#include "dynet_like/io/text_model_file.h"
 #include "dynet_like/params/gradients.h"
 #include "dynet_like/params/parameter_collection.h"
 
 namespace dynet_like {
+
+namespace detail {
+struct TextModelEntry;
+}
 
 /// A parameter or table as an object of such a file, under its full name, with its gradient if
 /// there is one. Doubles are rounded to floats: all that the format holds.
@@ -17,7 +19,7 @@ detail::TextModelEntry text_model_entry(const ParameterStorage& parameter,
 
 /// Writes all parameters of a collection, then all its tables, as DyNet does; the file appears
 /// whole or not at all. Throws FileError.
-void save_text_model(const std::filesystem::path& path, const ParameterCollection& collection,
+void save_text_model(const std::string& path, const ParameterCollection& collection,
                      const Gradients* gradients = nullptr);
 
 /// Fills a collection from such a file. Names do not matter, as in DyNet: the n-th #Parameter# goes
@@ -26,7 +28,7 @@ void save_text_model(const std::filesystem::path& path, const ParameterCollectio
 /// "/encoder_1/W". The gradients of the file replace those of `gradients`, if there are any. Throws
 /// FileError, before anything is changed, unless there is one object of the same shape for every
 /// parameter. If memory runs out, no parameter has changed, but some of the gradients may have.
-void load_text_model(const std::filesystem::path& path, const ParameterCollection& collection,
+void load_text_model(const std::string& path, const ParameterCollection& collection,
                      std::string_view key = {}, Gradients* gradients = nullptr);
 
 }  // namespace dynet_like

@@ -8,7 +8,7 @@
 
 namespace dynet_like {
 
-void Timeline::save(const std::filesystem::path& path) const {
+void Timeline::save(const std::string& path) const {
   constexpr std::size_t kPiece = 1 << 20;
   detail::AtomicFile file(path);
   std::string text;

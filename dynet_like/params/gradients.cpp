@@ -9,6 +9,7 @@
 
 #include "dynet_like/core/errors.h"
 #include "dynet_like/core/make_room.h"
+#include "dynet_like/device/updates.h"
 
 namespace dynet_like {
 

@@ -1,7 +1,6 @@
 // Gradients: what a backward pass produces and a trainer consumes, an object of its own.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -11,6 +10,10 @@
 #include "dynet_like/params/parameter_collection.h"
 
 namespace dynet_like {
+
+namespace detail {
+struct Stretch;
+}
 
 /// The gradients of parameters: per collection one dense buffer, and touched rows per table.
 ///

@@ -5,7 +5,6 @@
 #include <map>
 #include <memory>
 #include <string>
-#include <unordered_map>
 #include <vector>
 
 #include "dynet_like/params/initialisers.h"
@@ -20,7 +19,7 @@ struct CollectionStorage {
   DType dtype = DType::f32;
   std::uint64_t seed = 0;
   std::vector<std::shared_ptr<ParameterStorage>> all;
-  std::unordered_map<std::string, std::size_t> by_name;  ///< into `all`
+  std::map<std::string, std::size_t> by_name;  ///< into `all`
   std::shared_ptr<CollectionLayout> layout = std::make_shared<CollectionLayout>();
 };
 

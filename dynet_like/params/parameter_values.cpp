@@ -6,10 +6,12 @@
 #include <utility>
 
 #include "dynet_like/device/cpu/digest.h"
+#include "dynet_like/device/packed_matrices.h"
 
 namespace dynet_like::detail {
 
 void ParameterValues::allocate(Device& device, std::size_t size, bool is_watched) {
+  packed = std::make_shared<PackedMatrices>();
   memory_ = Block(size, device.memory());
   device_ = &device;
   is_watched_ = is_watched;

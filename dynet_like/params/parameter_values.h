@@ -4,12 +4,14 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 
 #include "dynet_like/core/memory.h"
 #include "dynet_like/device/device.h"
-#include "dynet_like/device/packed_matrices.h"
 
 namespace dynet_like::detail {
+
+class PackedMatrices;
 
 /// Memory of a device and, if that is not the CPU, a copy in this process for those who read and
 /// write there. Every change counts the version up. Whoever holds the memory may write to it at any
@@ -61,7 +63,7 @@ class ParameterValues {
   bool differ(const Snapshot& seen) const;
 
   /// Copies for products, by version; of no use once somebody holds the memory.
-  PackedMatrices packed;
+  std::shared_ptr<PackedMatrices> packed;
 
  private:
   bool is_on_cpu() const { return device_->is_cpu(); }

@@ -78,12 +78,13 @@ std::string MovingAverageSettings::description() const {
 
 void ParameterAverages::prepare(std::span<const std::shared_ptr<ParameterStorage>> parameters) {
   for (const auto& parameter : parameters) {
-    if (!parameter->updated || known_.contains(parameter.get())) continue;
+    if (known_.size() <= parameter->index) known_.resize(parameter->index + 1);
+    if (!parameter->updated || known_[parameter->index]) continue;
     Average average = {parameter, 0, make_block(*parameter), {}};
     parameter->device().zero(average.values.data(), average.values.size());
     make_room(averages_);
-    known_.insert(parameter.get());
     averages_.push_back(std::move(average));
+    known_[parameter->index] = true;
   }
   pairs_.clear();
   taken_.clear();
@@ -116,8 +117,12 @@ void ParameterAverages::count() {
 }
 
 void ParameterAverages::replace(std::vector<Average> averages) {
-  std::unordered_set<const ParameterStorage*> known;
-  for (const Average& average : averages) known.insert(average.parameter.get());
+  std::vector<bool> known;
+  for (const Average& average : averages) {
+    const std::size_t index = average.parameter->index;
+    if (known.size() <= index) known.resize(index + 1);
+    known[index] = true;
+  }
   averages_ = std::move(averages);
   known_ = std::move(known);
   swapped_ = saved_ = false;

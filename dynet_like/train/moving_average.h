@@ -6,12 +6,15 @@
 #include <memory>
 #include <span>
 #include <string>
-#include <unordered_set>
 #include <vector>
 
 #include "dynet_like/params/parameter.h"
 
 namespace dynet_like {
+
+namespace detail {
+struct Pair;
+}
 
 /// Cumulative: the mean of all values so far (Polyak and Juditsky 1992). Exponential:
 /// a = beta a + (1 - beta) w, from zero.
@@ -70,9 +73,9 @@ class ParameterAverages {
 
  private:
   std::vector<Average> averages_;
-  std::vector<detail::Pair> pairs_;                    // what take() is about to do
-  std::vector<std::size_t> taken_;                     // which averages these are
-  std::unordered_set<const ParameterStorage*> known_;  // those in averages_
+  std::vector<detail::Pair> pairs_;  // what take() is about to do
+  std::vector<std::size_t> taken_;   // which averages these are
+  std::vector<bool> known_;          // by the parameter's index: it is in averages_
   bool swapped_ = false, saved_ = false;
 };
 

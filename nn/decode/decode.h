@@ -63,7 +63,7 @@ Hypothesis<State> greedy(const State& start, const Steps<std::type_identity_t<St
   const auto is_done = [&] { return steps.is_done && steps.is_done(found.state); };
   found.is_complete = is_done();
   std::size_t length = 0;
-  SearchMemory<State> memory;
+  SearchMemory memory(knows_expressions<State>());
   for (; !found.is_complete && length < options.max_length; ++length) {
     memory.begin_step();
     memory.begin_scores();
@@ -71,7 +71,8 @@ Hypothesis<State> greedy(const State& start, const Steps<std::type_identity_t<St
         scores_as_chosen(steps.scores(found.state), 1, allowed_in(found.state, steps), options);
     memory.end_scores(memory.kStart, scores);
     const std::optional<Choice> best = best_choice(scores.value());
-    memory.end_step({}, [&](const auto& visit) { visit(found.state); });
+    memory.end_step(
+        {}, [&](const SearchMemory::Mark& mark) { visit_known_expressions(found.state, mark); });
     if (!best) throw_dead_end(length);
     found.sum += best->score;
     found.is_complete = best->action == options.end;

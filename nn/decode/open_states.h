@@ -10,6 +10,7 @@
 #include "nn/decode/choices.h"
 #include "nn/decode/options.h"
 #include "nn/decode/search_memory.h"
+#include "nn/decode/state_expressions.h"
 #include "nn/decode/steps.h"
 
 namespace dynet_like::nn {
@@ -29,7 +30,7 @@ class SeparateStates {
   /// A hypothesis whose next action is a word, which goes on later or not at all.
   struct Later {
     State before;
-    typename SearchMemory<State>::Path path;
+    SearchMemory::Path path;
     unsigned word;
   };
 
@@ -43,7 +44,7 @@ class SeparateStates {
   /// So many hypotheses; whether they are done.
   bool begin(const State& start, std::size_t count) {
     states_.assign(count, start);
-    paths_.assign(count, SearchMemory<State>::kStart);
+    paths_.assign(count, SearchMemory::kStart);
     return is_done(start);
   }
   const State& at(std::size_t hypothesis) const { return states_[hypothesis]; }
@@ -91,9 +92,9 @@ class SeparateStates {
   /// `waiting` have a Later each.
   template <class Waiting>
   void finish_step(const std::vector<Waiting>& waiting) {
-    memory_.end_step(paths_, [&](const auto& visit) {
-      for (const State& state : states_) visit(state);
-      for (const Waiting& one : waiting) visit(one.later.before);
+    memory_.end_step(paths_, [&](const SearchMemory::Mark& mark) {
+      for (const State& state : states_) visit_known_expressions(state, mark);
+      for (const Waiting& one : waiting) visit_known_expressions(one.later.before, mark);
     });
     take_next();
   }
@@ -117,8 +118,7 @@ class SeparateStates {
  private:
   bool is_done(const State& state) const { return steps_.is_done && steps_.is_done(state); }
 
-  std::optional<State> follow(const State& before, typename SearchMemory<State>::Path path,
-                              unsigned action) {
+  std::optional<State> follow(const State& before, SearchMemory::Path path, unsigned action) {
     memory_.begin_advance();
     State next = steps_.advance(before, action);
     const auto next_path = memory_.end_advance(path);
@@ -136,10 +136,10 @@ class SeparateStates {
 
   const Steps<State>& steps_;
   std::vector<State> states_, next_;
-  std::vector<typename SearchMemory<State>::Path> paths_, next_paths_;
+  std::vector<SearchMemory::Path> paths_, next_paths_;
   std::vector<std::vector<unsigned>> allowed_;
   std::vector<Expression> scores_;
-  SearchMemory<State> memory_;
+  SearchMemory memory_{knows_expressions<State>()};
 };
 
 /// One state, whose minibatch elements are those of the hypotheses. The steps must outlive it.

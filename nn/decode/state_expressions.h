@@ -1,8 +1,9 @@
 // Which expressions a state refers to.
 #pragma once
 
-#include <ranges>
+#include <iterator>
 #include <type_traits>
+#include <utility>
 
 #include "dynet_like/graph/expression.h"
 
@@ -27,8 +28,8 @@ constexpr bool knows_expressions() {
     return true;
   } else if constexpr (requires(const State& s) { s.for_each_expression([](const auto&...) {}); }) {
     return true;
-  } else if constexpr (std::ranges::forward_range<const State>) {
-    using Element = std::ranges::range_value_t<const State>;
+  } else if constexpr (requires(const State& s) { std::begin(s) != std::end(s); }) {
+    using Element = std::remove_cvref_t<decltype(*std::begin(std::declval<const State&>()))>;
     if constexpr (!std::is_same_v<Element, State>) return knows_expressions<Element>();
   }
   return false;
@@ -48,9 +49,14 @@ void visit_expressions(const State& state, const Visit& visit) {
   } else if constexpr (requires { state.for_each_expression([](const auto&...) {}); }) {
     state.for_each_expression(
         [&](const auto&... parts) { (visit_expressions(parts, visit), ...); });
-  } else if constexpr (std::ranges::forward_range<const State>) {
+  } else {
     for (const auto& part : state) visit_expressions(part, visit);
   }
+}
+/// The same; with none if they are not known.
+template <class State, class Visit>
+void visit_known_expressions(const State& state, const Visit& visit) {
+  if constexpr (knows_expressions<State>()) visit_expressions(state, visit);
 }
 
 }  // namespace dynet_like::nn

@@ -1,6 +1,7 @@
 // Masks of actions, and states of several hypotheses.
 #include "nn/decode/steps.h"
 
+#include <cmath>
 #include <limits>
 #include <string>
 
@@ -12,6 +13,10 @@ namespace dynet_like::nn {
 void throw_without(const char* function) {
   throw UsageError("[decode] need steps with functions of their own; got an empty `" +
                    std::string(function) + "`");
+}
+
+Expression mean_of_distributions(const std::vector<Expression>& log_probabilities) {
+  return logsumexp(log_probabilities) - std::log(static_cast<float>(log_probabilities.size()));
 }
 
 Expression masked(const Expression& scores, ListOf<unsigned> allowed) {

@@ -1,7 +1,6 @@
 // What a decoder does step by step, in functions of the user: a sequence, or a transition system.
 #pragma once
 
-#include <cmath>
 #include <functional>
 #include <utility>
 #include <vector>
@@ -99,14 +98,17 @@ Steps<State> steps_of_one(const BatchedSteps<State>& steps) {
 /// -infinity). Shapes: {actions} -> {actions}. Throws UsageError for an action that is not there.
 Expression masked(const Expression& scores, ListOf<unsigned> allowed);
 
-/// Logarithms of the means of the probabilities that models give in their states.
+/// The logarithm of the mean of several distributions, whose logarithms these are.
+Expression mean_of_distributions(const std::vector<Expression>& log_probabilities);
+
+/// The same of what models give in their states.
 template <class AnySteps, class State>
 Expression mean_scores(const std::vector<AnySteps>& models, const std::vector<State>& states) {
   std::vector<Expression> scores;
   for (std::size_t i = 0; i < models.size(); ++i) {
     scores.push_back(log_softmax(models[i].scores(states.at(i))));
   }
-  return logsumexp(scores) - std::log(static_cast<float>(models.size()));
+  return mean_of_distributions(scores);
 }
 
 /// Several models that decide together: a state has the states of all, and the probability of an

@@ -12,6 +12,7 @@
 
 #include "dynet_like/device/cuda/kernel_table.h"
 #include "dynet_like/device/device.h"
+#include "dynet_like/device/queue.h"
 #include "dynet_like/ops/special_formulas.h"
 #include "tests/ops/cases.h"
 #include "tests/support/cuda_device.h"

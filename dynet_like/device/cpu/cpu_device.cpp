@@ -2,6 +2,8 @@
 #include <cstring>
 
 #include "dynet_like/device/device.h"
+#include "dynet_like/device/updates.h"
+#include "dynet_like/device/queue.h"
 
 namespace dynet_like::detail {
 

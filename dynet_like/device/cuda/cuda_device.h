@@ -9,6 +9,8 @@
 
 #include "dynet_like/device/cuda/commands.h"
 #include "dynet_like/device/device.h"
+#include "dynet_like/device/updates.h"
+#include "dynet_like/device/queue.h"
 
 namespace dynet_like::detail::cuda {
 
