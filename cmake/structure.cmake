@@ -6,6 +6,7 @@
 # - outside tests, with their tables, no function has more than 70 lines;
 # - every op is in the op table, so that the generated tests see it;
 # - nn/data.h includes all headers of nn/data;
+# - no header that dynet_like/dynet_like.h or nn/nn.h includes needs a standard header that is slow to compile;
 # - examples to copy have at most 60 lines, and nothing of the larger ones.
 cmake_minimum_required(VERSION 3.25)
 
@@ -205,6 +206,27 @@ function(check_data_header)
   endforeach()
 endfunction()
 
+# All that the header includes, and what these include.
+set(slow_headers chrono cmath filesystem fstream future iomanip iostream locale mutex random ranges regex sstream thread)
+function(check_slow_headers header)
+  set(files ${header})
+  set(known ${header})
+  while(files)
+    list(POP_FRONT files file)
+    file(STRINGS ${ROOT}/${file} includes REGEX "^#include ")
+    foreach(include IN LISTS includes)
+      string(REGEX MATCH "[<\"]([^>\"]+)" match "${include}")
+      set(path ${CMAKE_MATCH_1})
+      if(path IN_LIST slow_headers)
+        fault(${file} "need a header that compiles quickly, since ${header} includes it; got <${path}>")
+      elseif(EXISTS ${ROOT}/${path} AND NOT path IN_LIST known)
+        list(APPEND files ${path})
+        list(APPEND known ${path})
+      endif()
+    endforeach()
+  endwhile()
+endfunction()
+
 set(patterns .ci/*)
 foreach(folder IN ITEMS batching dynet_like nn examples tests bench cmake scripts docs)
   foreach(extension IN ITEMS h cpp cu cuh cmake in md py sh txt)
@@ -239,6 +261,11 @@ check_op_table()
 if(EXISTS ${ROOT}/nn/data.h)
   check_data_header()
 endif()
+foreach(header IN ITEMS dynet_like/dynet_like.h nn/nn.h)
+  if(EXISTS ${ROOT}/${header})
+    check_slow_headers(${header})
+  endif()
+endforeach()
 get_property(faults GLOBAL PROPERTY faults)
 if(faults GREATER 0)
   message(FATAL_ERROR "${faults} faults in ${count} files")

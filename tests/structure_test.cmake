@@ -32,6 +32,10 @@ endfunction()
 expect("" nn/data.h "// A." "#include \"nn/data/b.h\"")
 expect("need all headers of nn/data; got none of nn/data/b.h" nn/data.h "// A.")
 
+# What everybody includes.
+expect("" nn/nn.h "// A." "#include <vector>" "#include \"batching/dag.h\"")
+expect("since nn/nn.h includes it; got <regex>" nn/nn.h "// A." "#include <regex>")
+
 # Includes of earlier layers, and of the own one.
 foreach(good IN ITEMS
         "core/a.cpp core/dim.h" "ops/a.cpp core/dim.h" "device/a.h ops/op.h"
