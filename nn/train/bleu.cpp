@@ -73,12 +73,12 @@ double Bleu::precision(std::size_t n) const {
 }
 
 double Bleu::brevity_penalty() const {
-  if (length_ == 0) return 0;
   const auto c = static_cast<double>(length_), r = static_cast<double>(reference_length_);
-  return c > r ? 1 : std::exp(1 - r / c);
+  return c >= r ? 1 : std::exp(1 - r / c);
 }
 
 double Bleu::value(BleuSmoothing smoothing) const {
+  if (matches_[0] == 0) return 0;
   double sum = 0, smallest = 1;
   for (std::size_t n = 1; n <= kOrder; ++n) {
     auto matches = static_cast<double>(matches_[n - 1]), all = static_cast<double>(ngrams_[n - 1]);

@@ -254,6 +254,22 @@ TEST(BleuTest, BrevityPenalty) {
   EXPECT_THROW(empty.add(words("a"), std::vector<Bleu::Tokens>()), UsageError);
 }
 
+// As sacrebleu 2.6 has it.
+TEST(BleuTest, WhereNothingMatches) {
+  for (const char* const reference : {"", "a b c d e"}) {
+    Bleu bleu;
+    bleu.add(words("v w x y z"), words(reference));
+    EXPECT_EQ(bleu.value(BleuSmoothing::exponential), 0) << reference;
+    EXPECT_EQ(bleu.value(BleuSmoothing::add_one), 0) << reference;
+  }
+  Bleu of_empty_sentences;
+  of_empty_sentences.add({}, Bleu::Tokens());
+  EXPECT_EQ(of_empty_sentences.brevity_penalty(), 1);
+  of_empty_sentences.add({}, words("a"));
+  EXPECT_EQ(of_empty_sentences.brevity_penalty(), 0);
+  EXPECT_EQ(of_empty_sentences.value(), 0);
+}
+
 TEST(BleuTest, Smoothing) {
   Bleu bleu;  // 4 of 5 words, 2 of 4 pairs, 0 of 3, 0 of 2
   bleu.add(words("a b x c d"), words("a b y c d"));
