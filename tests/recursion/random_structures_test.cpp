@@ -268,6 +268,24 @@ TEST(RandomStructures, HaveTheSameBitsAsCallsOfACell) {
   expect_same_bits_in_every_minibatch(network, NetworkCell(std::cref(network), "child-sum"));
 }
 
+// A function is recorded when it meets a new kind of vertex: not in which order must matter.
+TEST(RandomStructures, HaveTheSameBitsWhicheverKindsCameFirst) {
+  const Network network(DType::f32);
+  for (std::uint64_t first = 0; first < 200; first += 20) {
+    SCOPED_TRACE(first);
+    const auto cell = recursion<CellState>(std::cref(network), "child-sum");
+    const auto other = recursion<CellState>(std::cref(network), "child-sum");
+    for (std::uint64_t seed = first + 20; seed-- > first;) {
+      run(network, other, seed, seed + 1, true, {});
+    }
+    const Bits want = run(network, cell, first, first + 20, true, {});
+    const Bits bits = run(network, other, first, first + 20, true, {});
+    ASSERT_TRUE(same(bits.values, want.values));
+    ASSERT_TRUE(same(bits.of_states, want.of_states));
+    ASSERT_TRUE(same_sums(bits.gradients, want.gradients));
+  }
+}
+
 // Threads that record meet new kinds of vertices at once, in samples before and after each other.
 template <class Make>
 void expect_same_bits_recorded_beside_each_other(const Network& network, const Make& make) {
