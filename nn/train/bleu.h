@@ -11,8 +11,8 @@ namespace dynet_like::nn {
 
 /// What stands for a precision of 0, so that one such does not make the whole 0. None: it does.
 /// Add one: to numbers of matches and of n-grams for n > 1 (Lin and Och 2004). Exponential: the
-/// i-th precision of 0 becomes 1 / (2^i * n-grams), as in NIST's mteval and sacrebleu. Where no word
-/// matches, BLEU is 0 in any case.
+/// i-th precision of 0 becomes 1 / (2^i * n-grams), as in NIST's mteval and sacrebleu. Where no
+/// word matches, BLEU is 0 in any case.
 enum class BleuSmoothing { none, add_one, exponential };
 
 /// BLEU of a corpus with n-grams up to 4 (Papineni et al. 2002): brevity penalty * geometric mean
