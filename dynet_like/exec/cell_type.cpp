@@ -2,6 +2,10 @@
 #include "dynet_like/exec/cell_type.h"
 
 #include <algorithm>
+#include <functional>
+#include <set>
+#include <unordered_map>
+#include <unordered_set>
 
 #include "batching/dag_builder.h"
 #include "batching/planner.h"
@@ -13,6 +17,7 @@ namespace {
 using From = CellInput::From;
 
 constexpr std::size_t kNoSum = ~std::size_t{0};
+constexpr std::uint32_t kNoStep = ~std::uint32_t{0};
 
 bool has_gradient(const CellInput& input) {
   return input.from == From::port || (input.from == From::member && !input.blocks_gradient);
@@ -44,9 +49,9 @@ class Inside {
   void find_ports();
   void find_steps();
   void find_last_readers();
-  bool shares_a_sum(const CellStep& step, std::size_t member) const;
+  bool takes_sums(std::size_t member, std::uint32_t step);
   void find_backward_order();
-  bool is_ready(std::size_t step) const;
+  void count_readers();
   bool is_in_order(const CellStep& step) const;
   bool comes_in_order(std::uint32_t e, std::size_t before) const;
   void run_backward(std::size_t step);
@@ -58,7 +63,9 @@ class Inside {
   std::vector<Sum> sums_;  ///< those of ports come first
   std::vector<std::vector<std::size_t>> sums_of_member_;
   std::vector<std::size_t> sum_of_input_;
-  std::vector<bool> ran_backward_;
+  std::vector<std::uint32_t> step_of_sum_;  ///< the last that has members which add to it
+  std::vector<std::uint32_t> readers_;  ///< by step: inputs that read it and have not run backward
+  std::set<std::size_t, std::greater<>> ready_;
 };
 
 void Inside::find_sums() {
@@ -125,12 +132,11 @@ void Inside::find_ports() {
 // As all nodes are planned; but two that add to one gradient must not be in one call.
 void Inside::find_steps() {
   batching::DagBuilder dag;
-  std::vector<TypeId> types;
+  std::unordered_map<TypeId, std::uint32_t> types;
   std::vector<std::uint32_t> sources;
   for (std::size_t m = 0; m < pattern().size(); ++m) {
-    const auto type = std::find(types.begin(), types.end(), pattern().members[m]);
-    const auto number = static_cast<std::uint32_t>(type - types.begin());
-    if (type == types.end()) types.push_back(pattern().members[m]);
+    const auto next = static_cast<std::uint32_t>(types.size());
+    const std::uint32_t number = types.try_emplace(pattern().members[m], next).first->second;
     sources.clear();
     for (const CellInput& input : pattern().inputs_of(m)) {
       if (input.from == From::member) sources.push_back(input.index);
@@ -148,7 +154,7 @@ void Inside::find_steps() {
       step.type = pattern().members[left.front()];
       std::vector<std::uint32_t> others;
       for (std::uint32_t m : left) {
-        if (shares_a_sum(step, m)) {
+        if (!takes_sums(m, static_cast<std::uint32_t>(cell_.steps.size()))) {
           others.push_back(m);
           continue;
         }
@@ -179,15 +185,17 @@ void Inside::find_last_readers() {
   }
 }
 
-bool Inside::shares_a_sum(const CellStep& step, std::size_t member) const {
-  bool shares = false;
-  for_gradients(step, [&](std::uint32_t e) {
-    for (std::uint32_t o = pattern().first_input[member]; o < pattern().first_input[member + 1];
-         ++o) {
-      shares |= sum_of_input_[e] == sum_of_input_[o];
-    }
-  });
-  return shares;
+// Unless the step has another member that adds to one of them.
+bool Inside::takes_sums(std::size_t member, std::uint32_t step) {
+  const std::uint32_t first = pattern().first_input[member];
+  const auto sums = std::span(sum_of_input_).subspan(first, pattern().inputs_of(member).size());
+  step_of_sum_.resize(sums_.size(), kNoStep);
+  const auto is_taken = [&](std::size_t sum) { return sum != kNoSum && step_of_sum_[sum] == step; };
+  if (std::ranges::any_of(sums, is_taken)) return false;
+  for (const std::size_t sum : sums) {
+    if (sum != kNoSum) step_of_sum_[sum] = step;
+  }
+  return true;
 }
 
 template <class F>
@@ -202,17 +210,11 @@ void Inside::for_gradients(const CellStep& step, const F& f) const {
 // From the last step to the first, but so that gradients that are summed in one place come in the
 // order of recording, wherever that can be.
 void Inside::find_backward_order() {
-  ran_backward_.assign(cell_.steps.size(), false);
+  count_readers();
   while (cell_.backward.size() < cell_.steps.size()) {
-    std::size_t best = cell_.steps.size();
-    for (std::size_t s = cell_.steps.size(); s-- > 0;) {
-      if (!is_ready(s)) continue;
-      if (best == cell_.steps.size()) best = s;
-      if (!is_in_order(cell_.steps[s])) continue;
-      best = s;
-      break;
-    }
-    run_backward(best);
+    const auto in_order = std::ranges::find_if(
+        ready_, [&](std::size_t step) { return is_in_order(cell_.steps[step]); });
+    run_backward(in_order != ready_.end() ? *in_order : *ready_.begin());
   }
   std::sort(cell_.slots.begin(), cell_.slots.end());
   for (std::size_t i = 0; i < cell_.slots.size(); ++i) {
@@ -220,28 +222,21 @@ void Inside::find_backward_order() {
   }
 }
 
-// All that reads it has run.
-bool Inside::is_ready(std::size_t step) const {
-  if (ran_backward_[step]) return false;
-  for (std::size_t m = 0; m < pattern().size(); ++m) {
-    if (ran_backward_[cell_.members[m].step]) continue;
-    for (const CellInput& input : pattern().inputs_of(m)) {
-      if (input.from != From::member) continue;
-      if (cell_.members[input.index].step == step) return false;
-    }
+void Inside::count_readers() {
+  readers_.assign(cell_.steps.size(), 0);
+  for (const CellInput& input : pattern().inputs) {
+    if (input.from == From::member) ++readers_[cell_.members[input.index].step];
   }
-  return true;
+  for (std::size_t step = 0; step < readers_.size(); ++step) {
+    if (readers_[step] == 0) ready_.insert(step);
+  }
 }
 
 bool Inside::is_in_order(const CellStep& step) const {
-  std::vector<std::size_t> before;  // sums
+  std::unordered_map<std::size_t, std::size_t> before;  // by sum
   bool in_order = true;
-  for_gradients(step, [&](std::uint32_t e) {
-    const std::size_t sum = sum_of_input_[e];
-    in_order &=
-        comes_in_order(e, static_cast<std::size_t>(std::count(before.begin(), before.end(), sum)));
-    before.push_back(sum);
-  });
+  for_gradients(
+      step, [&](std::uint32_t e) { in_order &= comes_in_order(e, before[sum_of_input_[e]]++); });
   return in_order;
 }
 
@@ -257,21 +252,27 @@ bool Inside::comes_in_order(std::uint32_t e, std::size_t before) const {
 
 // One call must not contribute twice to one place.
 void Inside::run_backward(std::size_t step) {
-  std::vector<std::size_t> in_call;
+  std::unordered_set<std::size_t> in_call;
   for_gradients(cell_.steps[step], [&](std::uint32_t e) {
     const std::size_t s = sum_of_input_[e];
     Sum& sum = sums_[s];
-    const bool twice = std::find(in_call.begin(), in_call.end(), s) != in_call.end();
-    if (twice || !comes_in_order(e, 0)) {
+    if (in_call.contains(s) || !comes_in_order(e, 0)) {
       cell_.slots.push_back(e);
       return;
     }
     cell_.gradients[e].adds = sum.begun;
     sum.begun = true;
     ++sum.in_place;
-    in_call.push_back(s);
+    in_call.insert(s);
   });
-  ran_backward_[step] = true;
+  ready_.erase(step);
+  for (std::uint16_t m : cell_.steps[step].members) {
+    for (const CellInput& input : pattern().inputs_of(m)) {
+      if (input.from != From::member) continue;
+      const std::uint16_t source = cell_.members[input.index].step;
+      if (--readers_[source] == 0) ready_.insert(source);
+    }
+  }
   cell_.backward.push_back(static_cast<std::uint16_t>(step));
 }
 

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <unordered_map>
 #include <vector>
 
 #include "dynet_like/core/memory.h"
@@ -52,6 +53,7 @@ struct SharedValue {
   /// Of what is no parameter: the sum of what its consumers contributed in this pass, if anything.
   std::byte* gradient = nullptr;
   bool has_gradient = false;
+  bool is_met = false;  ///< by the tapes that there are
 };
 
 /// A parameter as it was when a run read it.
@@ -109,12 +111,28 @@ struct CommonState {
   /// Who runs these tapes.
   OneThread& one_thread() { return tapes.empty() ? nobody : types().runs; }
 
+  /// The shared value with this identity, which a tape has.
+  SharedValue& meet(Identity identity) {
+    SharedValue& value = shared[identity];
+    if (!value.is_met) {
+      met_shared.push_back(identity);
+      value.is_met = true;
+    }
+    return value;
+  }
+  /// Forgets shared values, in the time that follows from how many were met; allocates nothing.
+  void forget_shared() {
+    for (const Identity identity : met_shared) shared[identity] = SharedValue();
+    met_shared.clear();
+  }
+
   GraphOptions options;
   RandomKey random;
   OneThread nobody;
   std::vector<TapeState> tapes;
   CellDictionary dictionary;
-  std::vector<SharedValue> shared;  ///< by identity
+  std::vector<SharedValue> shared;  ///< by identity, of all that there are
+  std::vector<Identity> met_shared;
 
   std::shared_ptr<MemorySource> memory;  ///< of the device
 
@@ -127,9 +145,10 @@ struct CommonState {
 
   std::vector<ReadParameter> read_parameters;
   bool reads_lazy_tables = false;
-  std::uint64_t runs = 0;                      ///< forward and backward, so far
-  std::vector<std::uint64_t> released_bounds;  ///< by type: of nodes whose values were released
-  std::uint64_t recomputed = 0;                ///< nodes that ran again after they had been freed
+  std::uint64_t runs = 0;  ///< forward and backward, so far
+  /// By type: of nodes whose values were released.
+  std::unordered_map<TypeId, std::uint64_t> released_bounds;
+  std::uint64_t recomputed = 0;  ///< nodes that ran again after they had been freed
 };
 
 }  // namespace dynet_like::detail

@@ -198,7 +198,8 @@ void Executor::keep_shared_batches() {
   for (Batch& batch : batches) {
     if (batch.shared) batch.first_member = kept++;  // where it will be, for a moment
   }
-  for (SharedValue& shared : common_.shared) {
+  for (const Identity identity : common_.met_shared) {
+    SharedValue& shared = common_.shared[identity];
     if (shared.batch != kNone) shared.batch = batches[shared.batch].first_member;
   }
   std::erase_if(batches, [](const Batch& batch) { return !batch.shared; });
@@ -221,7 +222,7 @@ void Executor::forget_all() {
   forget_values();
   for (TapeState& tape : common_.tapes) tape.nodes.clear();
   for (const std::unique_ptr<Lane>& lane : lanes_) lane->run.batches.clear();
-  common_.shared.clear();
+  common_.forget_shared();
   common_.shared_values.reset();
   common_.shared_lists.reset();
   common_.read_parameters.clear();
@@ -230,6 +231,8 @@ void Executor::forget_all() {
 }
 
 void Executor::forget_types() {
+  for (const std::unique_ptr<Lane>& lane : lanes_) lane->run.kernels_of_type.clear();
+  common_.shared.clear();
   common_.dictionary.clear();
   common_.cell_labels.clear();
   learner_.clear();
@@ -245,8 +248,7 @@ void Executor::clear() {
   for (const std::unique_ptr<Lane>& lane : lanes_) {
     RunState& run = lane->run;
     run.first_tape = run.end_tape = 0;
-    run.kernels_of_type.clear();
-    run.counts = {};
+    run.counts.clear();
     lane->clock.seconds = 0;
   }
   clock_.seconds = 0;

@@ -108,36 +108,26 @@ const batching::Schedule& Forward::plan(std::span<const NodeRef> pending) {
   first_input_.assign(1, 0);
   inputs_.clear();
   input_batch_.clear();
-  // What the last plan has left, or one that an exception ended.
-  for (std::uint32_t type : used_types_) plan_type_of_[type] = kNone;
-  used_types_.clear();
   const std::size_t node_types = run_.types().type_count();
-  plan_type_of_.resize(node_types + run_.common.dictionary.size(), kNone);
-  const auto add_type = [&](std::size_t type) {
-    if (plan_type_of_[type] == kNone) {
-      used_types_.push_back(static_cast<std::uint32_t>(type));
-      plan_type_of_[type] = static_cast<std::uint32_t>(used_types_.size() - 1);
-    }
-    type_.push_back(plan_type_of_[type]);
-  };
+  types_.begin(node_types + run_.common.dictionary.size());
   for (std::uint32_t u = 0; u < units_.size(); ++u) {
     const NodeRef ref = pending[units_[u].node];
     TapeState& state = run_.tapes[ref.tape];
     const Tape& tape = *state.tape;
     if (units_[u].cell == kNone) {
-      add_type(tape.node(ref.node).type);
+      type_.push_back(types_.number(tape.node(ref.node).type));
       state.nodes[ref.node].plan_index = u;
       for (ValueId input : tape.inputs_of(ref.node)) add_input(ref, input, u);
     } else {
       const Cell& cell = run_.cells.all[units_[u].cell];
-      add_type(node_types + cell.type);
+      type_.push_back(types_.number(node_types + cell.type));
       for (NodeId node : run_.cells.nodes_of(cell)) state.nodes[node].plan_index = u;
       for (ValueId input : run_.cells.ports_of(cell)) add_input(ref, input, u);
     }
     first_input_.push_back(static_cast<std::uint32_t>(inputs_.size()));
   }
   return planner_.plan(
-      {static_cast<std::uint32_t>(used_types_.size()), type_, first_input_, inputs_},
+      {static_cast<std::uint32_t>(types_.all().size()), type_, first_input_, inputs_},
       run_.options.policy);
 }
 

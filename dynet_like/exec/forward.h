@@ -6,6 +6,7 @@
 
 #include "batching/planner.h"
 #include "dynet_like/exec/cell_matcher.h"
+#include "dynet_like/exec/met_types.h"
 #include "dynet_like/exec/needed.h"
 
 namespace dynet_like::detail {
@@ -50,7 +51,8 @@ class Forward {
   std::size_t single_nodes_ = 0;
 
   // The view of the planner: units instead of nodes.
-  std::vector<std::uint32_t> type_, first_input_, inputs_, plan_type_of_, used_types_;
+  std::vector<std::uint32_t> type_, first_input_, inputs_;
+  MetTypes types_;
   // Per batch that the schedule makes: the last step that reads it. A step of cells makes several.
   bool frees_ = false;
   std::vector<std::uint32_t> step_of_, first_batch_of_, last_read_;

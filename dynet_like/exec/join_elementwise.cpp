@@ -17,18 +17,19 @@ class Joiner {
       : tape_(tape), vertex_(vertex), ops_(ops), nodes_(nodes_of(tape, vertex)) {}
 
   RecordedVertex run() {
-    facts_.resize(tape_.size());
+    facts_.resize(tape_.size() - vertex_.first);
     for (NodeId node : nodes_) find_facts(node);
     find_groups();
     if (groups_.empty()) return vertex_;
+    std::vector<std::vector<NodeId>> single(levels_ + 1);
+    for (NodeId node : nodes_) {
+      if (of(node).group == kNoGroup) single[of(node).level].push_back(node);
+    }
+    std::ranges::stable_sort(groups_, {}, &Group::level);
+    auto group = groups_.begin();
     for (std::uint32_t level = 0; level <= levels_; ++level) {
-      for (const Group& group : groups_) {
-        if (group.level == level) record(group);
-      }
-      for (NodeId node : nodes_) {
-        const Facts& facts = facts_[node];
-        if (facts.group == kNoGroup && facts.level == level) record(node);
-      }
+      for (; group != groups_.end() && group->level == level; ++group) record(*group);
+      for (NodeId node : single[level]) record(node);
     }
     RecordedVertex joined = vertex_;
     for (ValueId& result : joined.results) result = now(result);
@@ -49,6 +50,8 @@ class Joiner {
     std::vector<NodeId> nodes;
   };
 
+  Facts& of(NodeId node) { return facts_[node - vertex_.first]; }
+  const Facts& of(NodeId node) const { return facts_[node - vertex_.first]; }
   bool can_join(NodeId node) const;
   bool may_be_one(NodeId a, NodeId b) const;
   void find_facts(NodeId node);
@@ -66,7 +69,7 @@ class Joiner {
   const RecordedVertex& vertex_;
   FormulaOps& ops_;
   std::vector<NodeId> nodes_;
-  std::vector<Facts> facts_;  ///< by node
+  std::vector<Facts> facts_;  ///< by node of the vertex
   std::vector<Group> groups_;
   std::uint32_t levels_ = 0;
 };
@@ -84,22 +87,22 @@ bool Joiner::can_join(NodeId node) const {
 
 // What reads no state runs before the levels of the structure.
 bool Joiner::may_be_one(NodeId a, NodeId b) const {
-  return facts_[a].joins && facts_[b].joins && facts_[a].reads_state == facts_[b].reads_state &&
+  return of(a).joins && of(b).joins && of(a).reads_state == of(b).reads_state &&
          tape_.dim_of(tape_.node(a).value) == tape_.dim_of(tape_.node(b).value);
 }
 
 void Joiner::find_facts(NodeId node) {
-  Facts& facts = facts_[node];
+  Facts& facts = of(node);
   facts.joins = can_join(node);
   for (ValueId id : tape_.inputs_of(node)) {
     const Value& value = tape_.value(id);
-    facts.reads_state |= is_state(tape_, vertex_, value.node);
-    if (is_inner(tape_, vertex_, value)) facts.reads_state |= facts_[value.node].reads_state;
+    facts.reads_state |= is_state(vertex_, value.node);
+    if (is_inner(vertex_, value)) facts.reads_state |= of(value.node).reads_state;
   }
   for (ValueId id : tape_.inputs_of(node)) {
     const Value& value = tape_.value(id);
-    if (!is_inner(tape_, vertex_, value)) continue;
-    const Facts& input = facts_[value.node];
+    if (!is_inner(vertex_, value)) continue;
+    const Facts& input = of(value.node);
     const bool is_before = facts.joins ? !may_be_one(value.node, node) : input.joins;
     facts.level = std::max(facts.level, input.level + (is_before ? 1 : 0));
   }
@@ -108,20 +111,22 @@ void Joiner::find_facts(NodeId node) {
 
 void Joiner::find_groups() {
   std::vector<Group> all;
+  std::vector<std::vector<std::size_t>> of_level(levels_ + 1);
   for (NodeId node : nodes_) {
-    if (!facts_[node].joins) continue;
-    const auto mine = std::ranges::find_if(all, [&](const Group& group) {
-      return group.level == facts_[node].level && may_be_one(group.nodes[0], node);
-    });
-    if (mine == all.end()) {
-      all.push_back({facts_[node].level, {node}});
+    if (!of(node).joins) continue;
+    std::vector<std::size_t>& here = of_level[of(node).level];
+    const auto mine = std::ranges::find_if(
+        here, [&](std::size_t group) { return may_be_one(all[group].nodes[0], node); });
+    if (mine == here.end()) {
+      here.push_back(all.size());
+      all.push_back({of(node).level, {node}});
     } else {
-      mine->nodes.push_back(node);
+      all[*mine].nodes.push_back(node);
     }
   }
   for (Group& group : all) {
     if (group.nodes.size() == 1) continue;
-    for (NodeId node : group.nodes) facts_[node].group = static_cast<std::uint32_t>(groups_.size());
+    for (NodeId node : group.nodes) of(node).group = static_cast<std::uint32_t>(groups_.size());
     groups_.push_back(std::move(group));
   }
   find_outside_readers();
@@ -130,26 +135,26 @@ void Joiner::find_groups() {
 void Joiner::find_outside_readers() {
   const auto note = [&](ValueId id, std::uint32_t reader) {
     const Value& value = tape_.value(id);
-    if (!is_inner(tape_, vertex_, value)) return;
-    Facts& facts = facts_[value.node];
+    if (!is_inner(vertex_, value)) return;
+    Facts& facts = of(value.node);
     facts.is_read_outside |= reader == kNoGroup || facts.group != reader;
     facts.keeps_output |=
         tape_.types().shape(value.shape).size != tape_.type_of(value.node).output_size;
   };
   for (NodeId node : nodes_) {
-    for (ValueId id : tape_.inputs_of(node)) note(id, facts_[node].group);
+    for (ValueId id : tape_.inputs_of(node)) note(id, of(node).group);
   }
   for (ValueId id : vertex_.results) {
     note(id, kNoGroup);
-    facts_[tape_.value(id).node].keeps_output = true;  // a state has a gradient of its own
+    of(tape_.value(id).node).keeps_output = true;  // a state has a gradient of its own
   }
 }
 
 // The value that takes the place of one that was recorded first.
 ValueId Joiner::now(ValueId old) {
   Value view = tape_.value(old);
-  if (!is_inner(tape_, vertex_, view)) return old;
-  const Value& whole = facts_[view.node].now;
+  if (!is_inner(vertex_, view)) return old;
+  const Value& whole = of(view.node).now;
   if (whole.node == view.node) return old;
   view.node = whole.node;
   view.offset += whole.offset;
@@ -172,13 +177,13 @@ void Joiner::record(NodeId node) {
     const std::vector<std::uint32_t> attributes = type.signature.attributes;
     value = tape_.add(*type.op, inputs, attributes, {integers, reals, {}});
   }
-  facts_[node].now = tape_.value(value);
+  of(node).now = tape_.value(value);
 }
 
 void Joiner::record(const Group& group) {
   std::vector<NodeId> outputs;
   std::ranges::copy_if(group.nodes, std::back_inserter(outputs),
-                       [&](NodeId node) { return facts_[node].is_read_outside; });
+                       [&](NodeId node) { return of(node).is_read_outside; });
   std::vector<ValueId> inputs;
   ops::Formula formula = formula_of(group, outputs, inputs);
   if (formula.slots() > ops::Program::kMostSlots) {
@@ -194,10 +199,10 @@ void Joiner::record(const Group& group) {
   std::vector<std::uint32_t> sharers(count, 0);
   for (std::size_t k = 0; k < outputs.size(); ++k) {
     ++sharers[output_of[k]];
-    if (facts_[outputs[k]].keeps_output) is_kept[output_of[k]] = true;
+    if (of(outputs[k]).keeps_output) is_kept[output_of[k]] = true;
   }
   for (std::size_t k = 0; k < outputs.size(); ++k) {
-    Value& now = facts_[outputs[k]].now = all;
+    Value& now = of(outputs[k]).now = all;
     now.offset += output_of[k] * size;
     // Parts that readers want of equal ones may overlap.
     if (sharers[output_of[k]] > 1 && is_kept[output_of[k]]) now = copy_of(outputs[k]);
@@ -205,7 +210,7 @@ void Joiner::record(const Group& group) {
 }
 
 Value Joiner::copy_of(NodeId node) {
-  Value view = facts_[node].now;
+  Value view = of(node).now;
   view.shape = tape_.value(tape_.node(node).value).shape;
   const ValueId stretch = tape_.add_view(view);
   return tape_.value(tape_.add(ops::identity, std::span(&stretch, 1)));
@@ -213,7 +218,7 @@ Value Joiner::copy_of(NodeId node) {
 
 ops::Formula Joiner::formula_of(const Group& group, std::span<const NodeId> outputs,
                                 std::vector<ValueId>& inputs) {
-  const std::uint32_t number = facts_[group.nodes[0]].group;
+  const std::uint32_t number = of(group.nodes[0]).group;
   const auto input_of = [&](ValueId old) {
     const ValueId value = now(old);
     const auto known = std::ranges::find_if(inputs, [&](ValueId other) {
@@ -233,7 +238,7 @@ ops::Formula Joiner::formula_of(const Group& group, std::span<const NodeId> outp
     const std::vector<ValueId> ids(tape_.inputs_of(node).begin(), tape_.inputs_of(node).end());
     for (ValueId id : ids) {
       const Value value = tape_.value(id);
-      const bool inside = is_inner(tape_, vertex_, value) && facts_[value.node].group == number;
+      const bool inside = is_inner(vertex_, value) && of(value.node).group == number;
       step.from.emplace_back(inside, inside ? value.node : input_of(id));
     }
     steps.push_back(std::move(step));

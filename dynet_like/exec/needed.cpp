@@ -25,7 +25,9 @@ void NeededNodes::collect(std::span<const ValueRef> targets) {
   shared_.clear();
   aliases_.clear();
   recomputed_ = 0;
-  common_.shared.resize(common_.types().identity_count());
+  if (common_.shared.size() < common_.types().identity_count()) {
+    common_.shared.resize(common_.types().identity_count());
+  }
   for (std::size_t i = 0; i < targets.size();) {
     const std::uint32_t tape = targets[i].tape;
     const bool is_new_tape = common_.tapes[tape].nodes.empty();
@@ -91,7 +93,7 @@ bool NeededNodes::enter(NodeRef ref) {
     return false;
   }
   if (const Identity identity = tape.value(recorded.value).identity; identity != 0) {
-    SharedValue& shared = common_.shared[identity];
+    SharedValue& shared = common_.meet(identity);
     common_.state(ref).value = shared.value;
     if (shared.value != nullptr) return false;
     if (shared.pending) {
@@ -113,7 +115,7 @@ void NeededNodes::place_source(NodeRef ref) {
   NodeState& state = common_.state(ref);
   if (tape.type_of(ref.node).op->role != Role::input) {
     ParameterStorage& parameter = tape.storage_of(ref.node);
-    SharedValue& shared = common_.shared[common_.identity_of(ref)];
+    SharedValue& shared = common_.meet(common_.identity_of(ref));
     check_device(parameter);
     if (shared.parameter == nullptr) common_.read_parameters.emplace_back(parameter);
     if (shared.parameter == nullptr && parameter.values.is_handed_out()) {
@@ -181,7 +183,7 @@ std::span<const NodeRef> NeededNodes::of_tapes(std::uint32_t begin, std::uint32_
 }
 
 void NeededNodes::forget() {
-  for (SharedValue& shared : common_.shared) shared.pending = false;
+  for (const Identity identity : common_.met_shared) common_.shared[identity].pending = false;
   for (TapeState& tape : common_.tapes) {
     for (NodeState& state : tape.nodes) state.plan_index = kNone;
   }

@@ -48,7 +48,9 @@ void NodeGradients::begin(bool full) {
   bytes_ = 0;
   zeros_.clear();
   ones_.clear();
-  types_.assign(run_.types().type_count(), {});
+  for (const TypeId type : met_types_) types_[type] = {};
+  met_types_.clear();
+  types_.resize(run_.types().type_count());
   batches_.assign(run_.batches.size(), {});
   if (tapes_.size() < run_.end_tape) tapes_.resize(run_.end_tape);
   for (std::uint32_t t = run_.first_tape; t < run_.end_tape; ++t) {
@@ -135,6 +137,7 @@ const TypeInputs& NodeGradients::inputs_of_type(NodeRef example) {
   const Tape& tape = run_.tape(example);
   TypeInputs& result = types_[tape.node(example.node).type];
   if (result.known) return result;
+  met_types_.push_back(tape.node(example.node).type);
   result.known = true;
   const NodeType& type = tape.type_of(example.node);
   const std::span<const ValueId> inputs = tape.inputs_of(example.node);

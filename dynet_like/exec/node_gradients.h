@@ -164,6 +164,7 @@ class NodeGradients {
   std::vector<TapeGradients> tapes_;  ///< those of other lanes are empty
   std::vector<OfBatch> batches_;
   std::vector<TypeInputs> types_;
+  std::vector<TypeId> met_types_;
   std::vector<Elements> zeros_, ones_;
   std::size_t bytes_ = 0;
   std::vector<Group> groups_;  ///< of the node that is being decided

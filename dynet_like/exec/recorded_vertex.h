@@ -13,15 +13,28 @@ namespace dynet_like::detail {
 /// What a function recorded for vertices of a kind on a tape of its own.
 struct RecordedVertex {
   VertexKind kind;
+  NodeId first =
+      0;  ///< of its nodes: the stand-ins for columns, then those for states, then all else
   std::vector<ValueId> columns, states;  ///< stand-ins; states by predecessor, then by state
   std::vector<ValueId> results;
 };
 
-/// Whether the node stands in for a column, or for a state.
-bool is_column(const Tape& tape, const RecordedVertex& vertex, NodeId node);
-bool is_state(const Tape& tape, const RecordedVertex& vertex, NodeId node);
+/// Which column or state, of those above, the node stands in for; none if that is not below their
+/// number.
+inline std::size_t column_at(const RecordedVertex& vertex, NodeId node) {
+  return std::size_t{node} - vertex.first;
+}
+inline std::size_t state_at(const RecordedVertex& vertex, NodeId node) {
+  return column_at(vertex, node) - vertex.columns.size();
+}
+inline bool is_state(const RecordedVertex& vertex, NodeId node) {
+  return state_at(vertex, node) < vertex.states.size();
+}
 /// Whether the value is computed in the vertex.
-bool is_inner(const Tape& tape, const RecordedVertex& vertex, const Value& value);
+inline bool is_inner(const RecordedVertex& vertex, const Value& value) {
+  return value.identity == 0 &&
+         column_at(vertex, value.node) >= vertex.columns.size() + vertex.states.size();
+}
 /// Those that the results need, in their order.
 std::vector<NodeId> nodes_of(const Tape& tape, const RecordedVertex& vertex);
 

@@ -25,14 +25,15 @@ void RecursionRun::backward(BackwardPass& pass, std::span<const NodeRef> members
   run_copies();
   for (std::uint32_t level = levels_; level-- > 0;) {
     add_waiting(waiting_states_[level]);
-    for (std::size_t k = kinds_.size(); k-- > 0;) {
-      run_backward(kinds_[k], rows_of(kinds_[k], level), false);
+    const std::span<const OfKind> all = of_level(level);
+    for (std::size_t i = all.size(); i-- > 0;) {
+      run_backward(kinds_[all[i].kind], all[i].rows, false);
     }
   }
   for (std::size_t k = kinds_.size(); k-- > 0;) run_backward(kinds_[k], all_rows(kinds_[k]), true);
   add_waiting(waiting_columns_);
   is_complete_ = levels_ == 1 && std::ranges::none_of(kinds_, [](const Kind& kind) {
-                   return !kind.rows.empty() && kind.program->adds_to_states;
+                   return kind.program->adds_to_states;
                  });
   if (run_.options.verify_batching) complete_gradients();
 }
@@ -100,7 +101,6 @@ void RecursionRun::clear_columns(std::size_t m, std::size_t i) {
 }
 
 void RecursionRun::run_backward(Kind& kind, Range rows, bool hoisted) {
-  if (rows.begin == rows.end) return;
   for (std::uint16_t s : kind.program->cell.backward) {
     if (kind.program->hoisted[s] == hoisted) run_step_backward(kind, s, rows);
   }
@@ -332,15 +332,18 @@ void RecursionRun::contribute(NodeRef ref, SharedContributions& to) const {
   const auto found =
       std::lower_bound(members_.begin(), members_.end(), run_.state(ref).value,
                        [](const Member& member, const std::byte* out) { return member.out < out; });
+  const auto places = std::span(places_).subspan(found->first_vertex, found->vertices->size());
+  std::vector<Place> by_kind(places.begin(), places.end());
+  if (!std::ranges::is_sorted(by_kind, {}, &Place::kind)) {
+    std::ranges::stable_sort(by_kind, {}, &Place::kind);
+  }
   std::vector<std::uint32_t> rows;
-  for (const std::uint32_t k : op_.order) {
-    const Kind& kind = kinds_[k];
+  for (auto place = by_kind.begin(); place != by_kind.end();) {
+    const Kind& kind = kinds_[place->kind];
     rows.clear();
-    for (std::uint32_t v = 0; v < found->vertices->size(); ++v) {
-      const Place& place = places_[found->first_vertex + v];
-      if (place.kind == k) rows.push_back(place.row);
+    for (const std::uint32_t k = place->kind; place != by_kind.end() && place->kind == k; ++place) {
+      rows.push_back(place->row);
     }
-    if (rows.empty()) continue;
     const CellType& cell = kind.program->cell;
     for (std::size_t s = 0; s < kind.steps.size(); ++s) {
       for (std::size_t p = 0; p < kind.steps[s].members; ++p) {

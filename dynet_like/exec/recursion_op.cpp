@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
+#include <tuple>
 
 #include "dynet_like/core/errors.h"
 #include "dynet_like/exec/product_flops.h"
@@ -16,6 +18,9 @@ using From = CellInput::From;
 
 constexpr std::uint16_t kNoMember = 0xffff;
 
+/// Node, first element, number of elements, and whether gradients stop there.
+using Stretch = std::tuple<NodeId, std::uint32_t, std::uint32_t, bool>;
+
 class Compiler {
  public:
   Compiler(const std::string& name, Tape& tape, const RecordedVertex& recorded,
@@ -28,7 +33,7 @@ class Compiler {
     if (nodes.size() >= kNoMember / 2) {
       refuse("fewer than 32,767 operations in a vertex", std::to_string(nodes.size()));
     }
-    member_of_.assign(tape_.size(), kNoMember);
+    member_of_.assign(tape_.size() - recorded_.first, kNoMember);
     for (NodeId node : nodes) add_member(node);
     for (ValueId result : recorded_.results) add_state(result);
     pattern_.ports = static_cast<std::uint32_t>(program_.ports.size());
@@ -72,8 +77,11 @@ class Compiler {
   SharedArguments& shared_;
   VertexProgram program_;
   CellPattern pattern_;
-  std::vector<std::uint16_t> member_of_;  ///< by node
+  std::uint16_t& member_at(NodeId node) { return member_of_[node - recorded_.first]; }
+
+  std::vector<std::uint16_t> member_of_;  ///< by node of the vertex
   std::vector<Value> port_values_;
+  std::map<Stretch, std::uint16_t> port_at_;
 };
 
 void Compiler::add_member(NodeId node) {
@@ -99,16 +107,15 @@ void Compiler::add_member(NodeId node) {
   for (unsigned i = 0; i < op.numbers.reals; ++i) numbers.reals.push_back(tape_.real_of(node, i));
   std::vector<CellInput> inputs;
   std::vector<std::uint32_t> shared;
+  std::set<std::tuple<From, std::uint16_t, std::uint32_t>> places;
   for (ValueId id : tape_.inputs_of(node)) {
     CellInput input = input_of(id, shared);
     // A call must not contribute twice to one place, in whatever shapes it reads that.
-    const bool again = std::ranges::any_of(inputs, [&](const CellInput& other) {
-      return input.from != From::argument && input.from == other.from &&
-             input.index == other.index && input.offset == other.offset;
-    });
+    const bool again = input.from != From::argument &&
+                       !places.emplace(input.from, input.index, input.offset).second;
     inputs.push_back(again ? copy_of(input) : input);
   }
-  member_of_[node] = static_cast<std::uint16_t>(pattern_.members.size());
+  member_at(node) = static_cast<std::uint16_t>(pattern_.members.size());
   push_member(tape_.node(node).type, inputs, shared, std::move(numbers));
 }
 
@@ -144,9 +151,9 @@ CellInput Compiler::input_of(ValueId id, std::vector<std::uint32_t>& shared) {
     });
     shared.back() = static_cast<std::uint32_t>(known - shared_.begin());
     if (known == shared_.end()) shared_.push_back(id);
-  } else if (is_inner(tape_, recorded_, value)) {
+  } else if (is_inner(recorded_, value)) {
     input.from = From::member;
-    input.index = member_of_[value.node];
+    input.index = member_at(value.node);
     input.offset = value.offset;
   } else {
     input.from = From::port;
@@ -157,50 +164,48 @@ CellInput Compiler::input_of(ValueId id, std::vector<std::uint32_t>& shared) {
 
 // The same elements are one port in all shapes: what they get is one sum.
 std::uint16_t Compiler::port_of(const Value& value) {
-  for (std::size_t p = 0; p < port_values_.size(); ++p) {
-    const Value& known = port_values_[p];
-    if (known.node == value.node && known.offset == value.offset &&
-        elements_of(known) == elements_of(value) &&
-        known.blocks_gradient == value.blocks_gradient) {
-      return static_cast<std::uint16_t>(p);
-    }
+  const auto [known, is_new] =
+      port_at_.try_emplace({value.node, value.offset, elements_of(value), value.blocks_gradient},
+                           static_cast<std::uint16_t>(port_values_.size()));
+  if (!is_new) return known->second;
+  if (port_values_.size() == kNoMember) {
+    refuse("at most 65,535 different values from outside in a vertex", "more");
   }
   VertexProgram::Port port;
   port.offset = value.offset;
   port.blocks_gradient = value.blocks_gradient;
-  const std::size_t states =
-      recorded_.kind.predecessors == 0 ? 1 : recorded_.states.size() / recorded_.kind.predecessors;
-  const auto is_it = [&](ValueId id) { return tape_.value(id).node == value.node; };
-  const auto state = std::find_if(recorded_.states.begin(), recorded_.states.end(), is_it);
-  port.is_state = state != recorded_.states.end();
+  port.is_state = is_state(recorded_, value.node);
   if (port.is_state) {
-    const auto i = static_cast<std::size_t>(state - recorded_.states.begin());
-    port.predecessor = static_cast<std::uint32_t>(i / states);
-    port.index = static_cast<std::uint32_t>(i % states);
+    const auto states = static_cast<std::uint32_t>(recorded_.states.size() /
+                                                   std::max(recorded_.kind.predecessors, 1u));
+    const auto i = static_cast<std::uint32_t>(state_at(recorded_, value.node));
+    port.predecessor = i / states;
+    port.index = i % states;
   } else {
-    const auto column = std::find_if(recorded_.columns.begin(), recorded_.columns.end(), is_it);
-    port.index = static_cast<std::uint32_t>(column - recorded_.columns.begin());
+    port.index = static_cast<std::uint32_t>(column_at(recorded_, value.node));
   }
   program_.ports.push_back(port);
   port_values_.push_back(value);
-  return static_cast<std::uint16_t>(port_values_.size() - 1);
+  return known->second;
 }
 
-// Two calls could add to one element of a gradient at once.
+// Two calls could add to one element of a gradient at once. Of values that do not overlap, each
+// ends where the next begins, or before.
 void Compiler::refuse_overlaps() const {
-  for (std::size_t p = 0; p < port_values_.size(); ++p) {
-    for (std::size_t q = 0; q < p; ++q) {
-      const Value &a = port_values_[p], &b = port_values_[q];
-      const std::uint32_t a_end = a.offset + elements_of(a);
-      const std::uint32_t b_end = b.offset + elements_of(b);
-      const bool either_blocks = a.blocks_gradient || b.blocks_gradient;
-      if (a.node != b.node || either_blocks || a_end <= b.offset || b_end <= a.offset) continue;
-      if (a.offset == b.offset && a_end == b_end) continue;
-      refuse("parts of an argument that do not overlap",
-             "elements " + std::to_string(a.offset) + " to " + std::to_string(a_end) + " and " +
-                 std::to_string(b.offset) + " to " + std::to_string(b_end) +
-                 ": read them from a copy, x * 1");
+  const Stretch* before = nullptr;
+  for (const auto& [stretch, port] : port_at_) {
+    const auto& [node, begin, size, blocks] = stretch;
+    if (blocks) continue;
+    if (before != nullptr && std::get<0>(*before) == node) {
+      const std::uint32_t other = std::get<1>(*before), end = other + std::get<2>(*before);
+      if (begin < end) {
+        refuse("parts of an argument that do not overlap",
+               "elements " + std::to_string(begin) + " to " + std::to_string(begin + size) +
+                   " and " + std::to_string(other) + " to " + std::to_string(end) +
+                   ": read them from a copy, x * 1");
+      }
     }
+    before = &stretch;
   }
 }
 
@@ -208,7 +213,7 @@ void Compiler::refuse_overlaps() const {
 void Compiler::add_state(ValueId result) {
   const Value& value = tape_.value(result);
   if (value.identity == 0) {
-    program_.states.push_back({member_of_[value.node], value.offset});
+    program_.states.push_back({member_at(value.node), value.offset});
     return;
   }
   if (value.items != 1) {
@@ -395,11 +400,11 @@ bool RecursionOp::adds_once(const Vertices& vertices, std::size_t input,
          });
 }
 
-const VertexProgram* RecursionOp::find(const VertexKind& kind) const {
-  const auto found =
-      std::find_if(programs.begin(), programs.end(),
-                   [&](const VertexProgram& program) { return program.kind == kind; });
-  return found == programs.end() ? nullptr : &*found;
+std::size_t RecursionOp::place_of(const VertexKind& kind) const {
+  const auto kind_of = [](const auto& program) { return program->kind; };
+  const auto found = std::ranges::lower_bound(programs, kind, {}, kind_of);
+  const bool is_there = found != programs.end() && (*found)->kind == kind;
+  return static_cast<std::size_t>((is_there ? found : programs.end()) - programs.begin());
 }
 
 namespace {

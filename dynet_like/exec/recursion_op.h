@@ -79,8 +79,8 @@ struct RecursionOp : Op {
 
   std::string its_name;
   std::shared_ptr<TypeTable> types;  ///< of what the programs run
-  std::vector<VertexProgram> programs;
-  std::vector<std::uint32_t> order;  ///< of the programs, by their kinds
+  /// In the order of their kinds. An op with more kinds has those of the one before, too.
+  std::vector<std::shared_ptr<const VertexProgram>> programs;
   std::vector<SharedRecipe> recipes;
   std::vector<std::uint32_t> shared;  ///< which of them are inputs
   std::vector<Dim> state_dims;
@@ -108,7 +108,12 @@ struct RecursionOp : Op {
   bool adds_once(const Vertices& vertices, std::size_t input, std::size_t elements) const;
   /// Random nodes that each of these vertices has numbers for.
   std::uint32_t most_random(const Vertices& vertices) const;
-  const VertexProgram* find(const VertexKind& kind) const;
+  /// Its place among the programs, or their number if there is none.
+  std::size_t place_of(const VertexKind& kind) const;
+  const VertexProgram* find(const VertexKind& kind) const {
+    const std::size_t place = place_of(kind);
+    return place == programs.size() ? nullptr : programs[place].get();
+  }
   /// The shared inputs in a tape, recorded if they are not there yet.
   static SharedInputs& shared_inputs(const std::shared_ptr<const RecursionOp>& op, Tape& tape);
   /// Bytes that the programs keep for a vertex of a kind; in training with their gradients.

@@ -66,53 +66,88 @@ void RecursionRun::find_shared() {
   }
 }
 
-// A counting sort: by kind, by level, by sample.
-void RecursionRun::sort_vertices() {
-  kinds_.resize(op_.programs.size());
-  std::vector<std::uint32_t> kind_of;
-  const auto for_vertices = [&](const auto& visit) {
-    for (std::uint32_t m = 0; m < members_.size(); ++m) {
-      const Vertices& vertices = *members_[m].vertices;
-      kind_of.clear();
-      for (const VertexKind& kind : vertices.kinds) {
-        kind_of.push_back(static_cast<std::uint32_t>(op_.find(kind) - op_.programs.data()));
-      }
-      for (std::uint32_t v = 0; v < vertices.size(); ++v) visit(m, v, kind_of[vertices.kind[v]]);
-    }
+// Of all that the function has met, those of these structures. Says which are those of vertices.
+void RecursionRun::find_kinds() {
+  std::vector<std::size_t> programs;  // places, member by member
+  for (const Member& member : members_) {
+    for (const VertexKind& kind : member.vertices->kinds) programs.push_back(op_.place_of(kind));
+  }
+  std::vector<std::size_t> met = programs;
+  std::ranges::sort(met);
+  met.erase(std::unique(met.begin(), met.end()), met.end());
+  for (const std::size_t place : met) {
+    kinds_.emplace_back();
+    kinds_.back().program = op_.programs[place].get();
+  }
+  const auto number_of = [&](std::size_t place) {
+    return static_cast<std::uint32_t>(std::ranges::lower_bound(met, place) - met.begin());
   };
-  for (std::size_t k = 0; k < kinds_.size(); ++k) {
-    kinds_[k].program = &op_.programs[k];
-    kinds_[k].level_begin.assign(levels_ + 1, 0);
-  }
-  for_vertices([&](std::uint32_t m, std::uint32_t v, std::uint32_t k) {
-    ++kinds_[k].level_begin[members_[m].vertices->level[v] + 1];
-  });
-  std::vector<std::vector<std::uint32_t>> next;
-  for (Kind& kind : kinds_) {
-    for (std::uint32_t l = 0; l < levels_; ++l) kind.level_begin[l + 1] += kind.level_begin[l];
-    kind.rows.resize(kind.level_begin[levels_]);
-    next.push_back(kind.level_begin);
-  }
-  for_vertices([&](std::uint32_t m, std::uint32_t v, std::uint32_t k) {
-    const std::uint32_t row = next[k][members_[m].vertices->level[v]]++;
-    kinds_[k].rows[row] = {m, v};
-    places_[members_[m].first_vertex + v] = {k, row};
-  });
-  for (Kind& kind : kinds_) {
-    for (const auto& [m, v] : kind.rows) {
-      for (std::uint32_t before : members_[m].vertices->predecessors_of(v)) {
-        kind.before.push_back(members_[m].first_vertex + before);
-      }
+  std::vector<std::uint32_t> numbers(programs.size());
+  std::ranges::transform(programs, numbers.begin(), number_of);
+  const std::uint32_t* number = numbers.data();
+  for (const Member& member : members_) {
+    Place* const places = places_.data() + member.first_vertex;
+    for (std::uint32_t v = 0; v < member.vertices->size(); ++v) {
+      places[v].kind = number[member.vertices->kind[v]];
     }
+    number += member.vertices->kinds.size();
+  }
+}
+
+// A counting sort by level; then the rows of each kind are those of its levels, one after the
+// other, and of a level in the order of samples and vertices.
+void RecursionRun::sort_vertices() {
+  find_kinds();
+  std::vector<std::uint32_t> begin(levels_ + 1, 0), rows(kinds_.size(), 0);
+  for (const Member& member : members_) {
+    for (const std::uint32_t level : member.vertices->level) ++begin[level + 1];
+  }
+  for (std::uint32_t l = 0; l < levels_; ++l) begin[l + 1] += begin[l];
+  std::vector<Row> by_level(places_.size());
+  std::vector<std::uint32_t> next = begin;
+  for (std::uint32_t m = 0; m < members_.size(); ++m) {
+    const Vertices& vertices = *members_[m].vertices;
+    for (std::uint32_t v = 0; v < vertices.size(); ++v) {
+      by_level[next[vertices.level[v]]++] = {m, v};
+      ++rows[places_[members_[m].first_vertex + v].kind];
+    }
+  }
+  for (std::size_t k = 0; k < kinds_.size(); ++k) {
+    kinds_[k].rows.reserve(rows[k]);
+    kinds_[k].before.reserve(std::size_t{rows[k]} * kinds_[k].program->kind.predecessors);
+  }
+  std::vector<std::uint32_t> kinds;  // of a level
+  for (std::uint32_t level = 0; level < levels_; ++level) {
+    kinds.clear();
+    for (std::uint32_t i = begin[level]; i < begin[level + 1]; ++i) {
+      Place& place = places_[members_[by_level[i].member].first_vertex + by_level[i].vertex];
+      Kind& kind = kinds_[place.kind];
+      place.row = static_cast<std::uint32_t>(kind.rows.size());
+      if (kind.levels.empty() || kind.levels.back().level != level) {
+        kind.levels.push_back({level, {place.row, place.row}});
+        kinds.push_back(place.kind);
+      }
+      add_row(kind, by_level[i]);
+    }
+    std::ranges::sort(kinds);
+    for (const std::uint32_t k : kinds) of_level_.push_back({k, kinds_[k].levels.back().rows});
+    level_begin_.push_back(static_cast<std::uint32_t>(of_level_.size()));
+  }
+}
+
+void RecursionRun::add_row(Kind& kind, const Row& row) {
+  const Member& member = members_[row.member];
+  kind.rows.push_back(row);
+  ++kind.levels.back().rows.end;
+  for (const std::uint32_t before : member.vertices->predecessors_of(row.vertex)) {
+    kind.before.push_back(member.first_vertex + before);
   }
 }
 
 void RecursionRun::allocate(Kind& kind) {
-  if (kind.rows.empty()) return;
   std::size_t widest = 0;
-  for (std::uint32_t level = 0; level < levels_; ++level) {
-    const auto [begin, end] = rows_of(kind, level);
-    widest = std::max<std::size_t>(widest, end - begin);
+  for (const OfLevel& level : kind.levels) {
+    widest = std::max<std::size_t>(widest, level.rows.end - level.rows.begin);
   }
   for (const CellStep& of : kind.program->cell.steps) {
     const NodeType& type = (*op_.types)[of.type];
@@ -175,7 +210,7 @@ void RecursionRun::list_inputs(Kind& kind) {
 void RecursionRun::find_state_blocks() {
   state_blocks_.assign(kinds_.size() * op_.state_sizes.size(), {});
   for (std::size_t k = 0; k < kinds_.size(); ++k) {
-    for (std::uint32_t s = 0; s < op_.state_sizes.size() && !kinds_[k].rows.empty(); ++s) {
+    for (std::uint32_t s = 0; s < op_.state_sizes.size(); ++s) {
       const VertexProgram::State& state = kinds_[k].program->states[s];
       const CellMember& member = kinds_[k].program->cell.members[state.member];
       const Step& step = kinds_[k].steps[member.step];
@@ -211,8 +246,8 @@ const void** RecursionRun::list_places(const Kind& kind, const CellStep& of, uns
       stride = step.members * step.stride;
       of_level = step.of_level;
     }
-    for (std::uint32_t level = 0; level < levels_; ++level) {
-      const auto [begin, end] = rows_of(kind, level);
+    for (const OfLevel& level : kind.levels) {
+      const auto& [begin, end] = level.rows;
       for (std::size_t row = begin, at = of_level ? 0 : begin; row < end; ++row, ++at) {
         places[row * q + p] = from + at * stride;
       }
@@ -281,7 +316,7 @@ void RecursionRun::list_numbers(Kind& kind, std::size_t s) {
 void RecursionRun::forward() {
   for (Kind& kind : kinds_) run_steps(kind, all_rows(kind), true);
   for (std::uint32_t level = 0; level < levels_; ++level) {
-    for (Kind& kind : kinds_) run_steps(kind, rows_of(kind, level), false);
+    for (const OfKind& of : of_level(level)) run_steps(kinds_[of.kind], of.rows, false);
   }
   copy_states(&StateBlock::out, &Member::out);
   for (const Kind& kind : kinds_) {
@@ -291,7 +326,6 @@ void RecursionRun::forward() {
 }
 
 void RecursionRun::run_steps(Kind& kind, Range rows, bool hoisted) {
-  if (rows.begin == rows.end) return;
   for (std::size_t s = 0; s < kind.steps.size(); ++s) {
     Step& step = kind.steps[s];
     if (kind.program->hoisted[s] != hoisted) continue;

@@ -76,10 +76,15 @@ class RecursionRun {
     /// By input: what is contributed to it by item, if it does not go where it belongs.
     std::vector<std::byte*> slots;
   };
+  /// Rows of a kind that are of one level.
+  struct OfLevel {
+    std::uint32_t level = 0;
+    Range rows;
+  };
   struct Kind {
     const VertexProgram* program = nullptr;
-    std::vector<std::uint32_t> level_begin;  ///< into rows
     std::vector<Row> rows;
+    std::vector<OfLevel> levels;        ///< in which it has vertices, from the first on
     std::vector<std::uint32_t> before;  ///< of every row its predecessors, among all vertices
     std::vector<Step> steps;
   };
@@ -116,6 +121,16 @@ class RecursionRun {
     }
   };
 
+  /// Rows of a level that are of one kind.
+  struct OfKind {
+    std::uint32_t kind = 0;
+    Range rows;
+  };
+  std::span<const OfKind> of_level(std::uint32_t level) const {
+    return std::span(of_level_).subspan(level_begin_[level],
+                                        level_begin_[level + 1] - level_begin_[level]);
+  }
+
   void find_members(std::span<const NodeRef> refs);
   void find_shared();
   std::size_t inputs() const { return op_.column_sizes.size(); }
@@ -131,7 +146,9 @@ class RecursionRun {
   const Columns& columns_of(std::size_t member, std::size_t input) const {
     return columns_[member * inputs() + input];
   }
+  void find_kinds();
   void sort_vertices();
+  void add_row(Kind& kind, const Row& row);
   void allocate(Kind& kind);
   bool is_of_level(const VertexProgram& program, std::size_t s) const;
   void list_inputs(Kind& kind);
@@ -155,9 +172,6 @@ class RecursionRun {
   /// Where it lies in the output of its node, or in the gradient of that.
   std::byte* state_in(std::byte* node, const Member& member, std::uint32_t vertex,
                       std::uint32_t state) const;
-  Range rows_of(const Kind& kind, std::uint32_t level) const {
-    return {kind.level_begin[level], kind.level_begin[level + 1]};
-  }
   static Range all_rows(const Kind& kind) {
     return {0, static_cast<std::uint32_t>(kind.rows.size())};
   }
@@ -208,9 +222,11 @@ class RecursionRun {
   std::vector<Member> members_;
   std::vector<Columns> columns_;  ///< by member and input
   std::vector<Shared> shared_;
-  std::vector<Kind> kinds_;
-  std::vector<Place> places_;             ///< by vertex of all members
-  std::vector<StateBlock> state_blocks_;  ///< by kind and state
+  std::vector<Kind> kinds_;  ///< that there are, in the order of the op's programs
+  std::vector<OfKind> of_level_;
+  std::vector<std::uint32_t> level_begin_{0};  ///< by level and one more, into of_level_
+  std::vector<Place> places_;                  ///< by vertex of all members
+  std::vector<StateBlock> state_blocks_;       ///< by kind and state
   std::uint32_t levels_ = 0;
   std::vector<std::pair<std::byte*, std::size_t>> blocks_;
 

@@ -60,34 +60,55 @@ void print_largest_consumers(std::ostream& out, const std::vector<Report::Type>&
 
 }  // namespace
 
-std::vector<std::uint32_t> detail::longest_chains(const RunState& run,
-                                                  std::span<const std::uint32_t> merged) {
-  std::vector<std::uint32_t> type, first_input{0}, inputs, index;
+namespace {
+
+struct RanNodes {
+  std::vector<std::uint32_t> type, first_input{0}, inputs;
+
+  std::vector<std::uint32_t> longest_chains(std::size_t types) const {
+    return batching::longest_chains({static_cast<std::uint32_t>(types), type, first_input, inputs});
+  }
+};
+
+// Those of a lane. `number` gives types other numbers.
+template <class Number>
+RanNodes ran_nodes(const RunState& run, const Number& number) {
+  RanNodes all;
+  std::vector<std::uint32_t> index;
   for (std::uint32_t t = run.first_tape; t < run.end_tape; ++t) {
     const TapeState& tape = run.tapes[t];
     index.assign(tape.nodes.size(), kNone);
     for (NodeId node = 0; node < tape.nodes.size(); ++node) {
       if (tape.nodes[node].batch == kNone) continue;
-      index[node] = static_cast<std::uint32_t>(type.size());
-      const TypeId of_node = tape.tape->node(node).type;
-      type.push_back(merged.empty() ? of_node : merged[of_node]);
+      index[node] = static_cast<std::uint32_t>(all.type.size());
+      all.type.push_back(number(tape.tape->node(node).type));
       for (ValueId input : tape.tape->inputs_of(node)) {
         const std::uint32_t producer = index[tape.tape->value(input).node];
-        if (producer != kNone) inputs.push_back(producer);
+        if (producer != kNone) all.inputs.push_back(producer);
       }
-      first_input.push_back(static_cast<std::uint32_t>(inputs.size()));
+      all.first_input.push_back(static_cast<std::uint32_t>(all.inputs.size()));
     }
   }
-  const auto types = static_cast<std::uint32_t>(run.types().type_count());
-  return batching::longest_chains({types, type, first_input, inputs});
+  return all;
+}
+
+}  // namespace
+
+std::vector<std::uint32_t> detail::longest_chains(const RunState& run,
+                                                  std::span<const std::uint32_t> merged) {
+  const auto number = [&](TypeId type) { return merged.empty() ? type : merged[type]; };
+  return ran_nodes(run, number).longest_chains(run.types().type_count());
 }
 
 void detail::count_released_bounds(RunState& run) {
   if (run.tapes.empty() || run.batches.empty()) return;
-  const std::vector<std::uint32_t> bounds = longest_chains(run);
-  std::vector<std::uint64_t>& released = run.common.released_bounds;
-  released.resize(std::max(released.size(), bounds.size()));
-  for (std::size_t type = 0; type < bounds.size(); ++type) released[type] += bounds[type];
+  MetTypes& types = run.released_types;
+  types.begin(run.types().type_count());
+  const RanNodes nodes = ran_nodes(run, [&](TypeId type) { return types.number(type); });
+  const std::vector<std::uint32_t> bounds = nodes.longest_chains(types.all().size());
+  for (std::size_t i = 0; i < bounds.size(); ++i) {
+    run.common.released_bounds[types.all()[i]] += bounds[i];
+  }
 }
 
 Report detail::make_report(std::span<const RunState* const> runs,
@@ -103,8 +124,8 @@ Report detail::make_report(std::span<const RunState* const> runs,
   report.recomputed = common.recomputed;
   if (common.tapes.empty()) return report;
   const TypeTable& types = runs[0]->types();
-  std::vector<std::uint64_t> bounds = common.released_bounds;
-  bounds.resize(std::max(bounds.size(), types.type_count()));
+  std::vector<std::uint64_t> bounds(types.type_count());
+  for (const auto& [type, bound] : common.released_bounds) bounds[type] = bound;
   for (const RunState* run : runs) {
     report.product_flops += run->counts.recursion_flops;
     const std::vector<std::uint32_t> chain = longest_chains(*run);

@@ -266,11 +266,12 @@ std::vector<Split> find_splits(std::span<const RunState* const> runs, const Reco
     const std::vector<std::uint32_t> chains = longest_chains(*run, merged);
     for (std::size_t type = 0; type < chains.size(); ++type) bounds[type] += chains[type];
   }
-  const std::vector<std::uint64_t>& released = runs[0]->common.released_bounds;
+  const auto& released = runs[0]->common.released_bounds;
   for (Split& split : splits) {
     std::uint64_t released_bound = 0;
     for (TypeId type : split.types) {
-      if (type < released.size()) released_bound = std::max(released_bound, released[type]);
+      const auto found = released.find(type);
+      if (found != released.end()) released_bound = std::max(released_bound, found->second);
     }
     split.bound = bounds[split.types[0]] + released_bound;
   }

@@ -89,8 +89,7 @@ void refresh_tables(const RunState& run, const NodeType& type, const Batch& batc
 }
 
 TypeCount& counts_of(RunState& run, TypeId type) {
-  if (run.counts.of_types.size() <= type) run.counts.of_types.resize(run.types().type_count());
-  return run.counts.of_types[type];
+  return run.counts.type(type, run.types().type_count());
 }
 
 void run_forward(RunState& run, TypeId type, const ForwardCall& call, std::size_t nodes) {

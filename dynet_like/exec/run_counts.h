@@ -11,6 +11,7 @@ namespace dynet_like::detail {
 
 /// How many nodes of a type ran in how many batches.
 struct TypeCount {
+  bool is_met = false;
   std::uint64_t nodes = 0, items = 0, batches = 0, forward_calls = 0, backward_calls = 0;
   double seconds = 0;
 
@@ -43,6 +44,15 @@ struct CellCount {
 };
 
 struct RunCounts {
+  /// `types`: how many there are.
+  TypeCount& type(std::uint32_t type, std::size_t types) {
+    if (of_types.size() <= type) of_types.resize(types);
+    if (!of_types[type].is_met) {
+      met_types.push_back(type);
+      of_types[type].is_met = true;
+    }
+    return of_types[type];
+  }
   CellCount& cell(std::uint32_t type) {
     if (of_cells.size() <= type) of_cells.resize(type + 1);
     return of_cells[type];
@@ -51,7 +61,17 @@ struct RunCounts {
     ++cell(cell_type).reasons[static_cast<std::size_t>(reason)];
   }
 
+  /// Begins anew, in the time that follows from what was met; allocates nothing.
+  void clear() {
+    for (const std::uint32_t type : met_types) of_types[type] = {};
+    met_types.clear();
+    of_cells.clear();
+    copied_bytes = 0;
+    plan_seconds = recursion_flops = 0;
+  }
+
   std::vector<TypeCount> of_types;
+  std::vector<std::uint32_t> met_types;
   std::vector<CellCount> of_cells;
   std::uint64_t copied_bytes = 0;
   double plan_seconds = 0;

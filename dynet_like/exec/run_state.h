@@ -11,6 +11,7 @@
 #include "dynet_like/exec/block_pool.h"
 #include "dynet_like/exec/common_state.h"
 #include "dynet_like/exec/lane_cells.h"
+#include "dynet_like/exec/met_types.h"
 #include "dynet_like/exec/recursions.h"
 #include "dynet_like/exec/run_counts.h"
 
@@ -95,6 +96,7 @@ struct RunState {
   Queue* queue = nullptr;
   KernelClock* clock = nullptr;  ///< of that queue, if time is measured
   std::vector<const Kernels*> kernels_of_type;
+  MetTypes released_types;  ///< of nodes whose bound is counted
 
   std::vector<Batch> batches;
   std::size_t batches_after_drop = 0;  ///< see Executor::drop_empty_batches

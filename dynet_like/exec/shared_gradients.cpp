@@ -12,7 +12,7 @@
 namespace dynet_like::detail {
 
 void SharedGradients::begin() {
-  for (SharedValue& shared : common_.shared) shared.has_gradient = false;
+  for (const Identity identity : common_.met_shared) common_.shared[identity].has_gradient = false;
   contributions_.reset();
   own_.clear();
 }
@@ -184,14 +184,15 @@ void SharedGradients::finish(RunState& lane, Queue& queue, Gradients& gradients)
 
 // The identities of shared nodes, by where each comes first.
 void SharedGradients::find_recording_order() {
+  for (const Identity identity : recorded_) is_recorded_[identity] = false;
   recorded_.clear();
-  is_recorded_.assign(common_.shared.size(), false);
+  is_recorded_.resize(common_.shared.size());
   for (const TapeState& tape : common_.tapes) {
     for (NodeId node : tape.tape->shared_nodes()) {
       const Identity identity = tape.tape->value(tape.tape->node(node).value).identity;
       if (identity >= is_recorded_.size() || is_recorded_[identity]) continue;
-      is_recorded_[identity] = true;
       recorded_.push_back(identity);
+      is_recorded_[identity] = true;  // only now: this is what the next time resets
     }
   }
 }

@@ -14,6 +14,7 @@ namespace {
 
 constexpr std::size_t kBytesWorthGivingBack = 16 << 20;
 constexpr std::size_t kLeastStack = 64 << 10;
+constexpr std::size_t kSamplesWorthALook = 1024;
 
 }  // namespace
 
@@ -88,9 +89,27 @@ void Minibatch::run_on_fibers(std::size_t first, const RunSample& run, const Tak
     for (const std::uint32_t tape : ended) executor_->end_sample(tape);
     ended.clear();
   };
+  // Nothing is recorded: what there is of types, and of models that are gone, goes as in `clear`.
+  const auto forget_all_samples = [&] {
+    executor_->clear();
+    for (std::size_t i = 0; i < used_; ++i) graphs_[i]->forget_records();
+    if (types_->trim()) {
+      executor_->forget_types();
+      for (const std::unique_ptr<TypeCache>& cache : caches_) cache->forget();
+    }
+    for (std::size_t i = 0; i < used_; ++i) {
+      graphs_[i]->index_ = executor_->add_tape(*graphs_[i]->tape_);
+    }
+  };
   std::vector<std::size_t> numbers(take != nullptr ? job.count : 0);  // of those that have come
   if (take != nullptr) {
-    job.take = [&, come = std::size_t{0}](std::size_t i, bool idle) mutable {
+    job.take = [&, come = std::size_t{0}, looked = std::size_t{0}](std::size_t i,
+                                                                   bool idle) mutable {
+      if (come >= looked + kSamplesWorthALook && first == 0 && types_->has_much_to_forget()) {
+        if (!idle) return false;  // those that are there end first
+        forget_all_samples();
+        looked = come;
+      }
       if (!take(i, idle)) return false;
       numbers[i] = come++;
       return true;

@@ -3,6 +3,7 @@
 
 #include "dynet_like/core/errors.h"
 #include "dynet_like/device/formula_kernels.h"
+#include "dynet_like/graph/recording.h"
 #include "dynet_like/ops/ops.h"
 
 namespace dynet_like {
@@ -20,6 +21,8 @@ FormulaOp::FormulaOp(std::string name, const detail::FormulaWriter& writer) {
 }
 
 Expression FormulaOp::node(std::initializer_list<Expression> inputs) const {
+  detail::Tape& tape = detail::recording::graph_of(op_->name, *inputs.begin()).tape();
+  if (!tape.keeps(op_.get())) tape.keep(op_);
   return apply_op(*op_, inputs);
 }
 

@@ -49,8 +49,8 @@ FormulaWriter formula_writer(const F& formula) {
 ///
 /// The formula takes one to eight terms and returns a term; the constructor calls it, once. Its
 /// gradient follows from it. It runs with the library's SIMD on the CPU, and on GPUs. All inputs
-/// have one shape, which is the output's; others throw ShapeError. It must live as long as graphs
-/// use it.
+/// have one shape, which is the output's; others throw ShapeError. Graphs that have used it keep
+/// what they need of it.
 class FormulaOp {
  public:
   /// Throws UsageError for a formula that computes nothing, or is too large.

@@ -2,6 +2,7 @@
 #include "dynet_like/graph/structure.h"
 
 #include <algorithm>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -45,12 +46,31 @@ std::uint32_t add_columns(Vertices& all, const Structure::Vertex& vertex) {
   return all.matrices.size() == 1 && reads != 0 ? VertexKind::kReadsAll : reads;
 }
 
-void add_vertex(Vertices& all, const Structure::Vertex& vertex) {
-  const VertexKind kind{vertex.kind, static_cast<std::uint32_t>(vertex.predecessors.size()),
-                        add_columns(all, vertex)};
-  auto known = std::find(all.kinds.begin(), all.kinds.end(), kind);
-  if (known == all.kinds.end()) known = all.kinds.insert(known, kind);
-  all.kind.push_back(static_cast<std::uint32_t>(known - all.kinds.begin()));
+// Numbers of kinds. Most structures have a few.
+class KindNumbers {
+ public:
+  explicit KindNumbers(std::vector<VertexKind>& kinds) : kinds_(kinds) {}
+
+  std::uint32_t of(const VertexKind& kind) {
+    const auto size = static_cast<std::uint32_t>(kinds_.size());
+    const auto few = std::min(size, kFew);
+    const auto known = std::find(kinds_.begin(), kinds_.begin() + few, kind) - kinds_.begin();
+    if (known < few) return static_cast<std::uint32_t>(known);
+    std::uint32_t number = size;
+    if (size >= kFew) number = numbers_.try_emplace(kind, size).first->second;
+    if (number == size) kinds_.push_back(kind);
+    return number;
+  }
+
+ private:
+  static constexpr std::uint32_t kFew = 8;
+  std::vector<VertexKind>& kinds_;
+  std::map<VertexKind, std::uint32_t> numbers_;  ///< of those behind the first few
+};
+
+void add_vertex(Vertices& all, KindNumbers& kinds, const Structure::Vertex& vertex) {
+  all.kind.push_back(kinds.of({vertex.kind, static_cast<std::uint32_t>(vertex.predecessors.size()),
+                               add_columns(all, vertex)}));
   if (vertex.predecessors.empty()) ++all.roots;
   all.predecessors.insert(all.predecessors.end(), vertex.predecessors.begin(),
                           vertex.predecessors.end());
@@ -71,41 +91,68 @@ void count_successors(Vertices& all) {
   }
 }
 
-// Mostly predecessors have smaller numbers, or all have larger ones: then one way through all
-// vertices is enough. Every other way settles one more at least, unless there is a cycle.
-void find_levels(Vertices& all) {
-  constexpr std::uint32_t kUnknown = ~std::uint32_t{0};
-  all.level.assign(all.size(), kUnknown);
-  std::uint32_t known = 0;
-  const auto settle = [&](std::uint32_t v) {
-    if (all.level[v] != kUnknown) return;
-    std::uint32_t level = 0;
-    for (std::uint32_t before : all.predecessors_of(v)) {
-      if (all.level[before] == kUnknown) return;
-      level = std::max(level, all.level[before] + 1);
-    }
-    all.level[v] = level;
-    all.levels = std::max(all.levels, level + 1);
-    ++known;
-  };
-  for (std::uint32_t before = kUnknown; known < all.size() && known != before;) {
-    before = known;
-    for (std::uint32_t v = 0; v < all.size(); ++v) settle(v);
-    for (std::uint32_t v = all.size(); v-- > 0;) settle(v);
+constexpr std::uint32_t kUnknown = ~std::uint32_t{0};
+
+// Of a vertex whose predecessors' levels are known. Returns whether they are.
+bool find_level(Vertices& all, std::uint32_t v) {
+  std::uint32_t level = 0;
+  for (const std::uint32_t before : all.predecessors_of(v)) {
+    if (all.level[before] == kUnknown) return false;
+    level = std::max(level, all.level[before] + 1);
   }
-  if (known == all.size()) return;
+  all.level[v] = level;
+  all.levels = std::max(all.levels, level + 1);
+  return true;
+}
+
+// Vertices in any order: each one is settled when the last of its predecessors is.
+void find_levels_in_any_order(Vertices& all) {
+  std::vector<std::uint32_t> first{0}, successors(all.predecessors.size()), missing(all.size());
+  for (const std::uint32_t count : all.successors) first.push_back(first.back() + count);
+  std::vector<std::uint32_t> next(first.begin(), first.end() - 1), settled;
+  for (std::uint32_t v = 0; v < all.size(); ++v) {
+    for (const std::uint32_t before : all.predecessors_of(v)) {
+      successors[next[before]++] = v;
+      missing[v] += all.level[before] == kUnknown ? 1 : 0;
+    }
+    if (missing[v] == 0 && all.level[v] == kUnknown) settled.push_back(v);
+  }
+  while (!settled.empty()) {
+    const std::uint32_t v = settled.back();
+    settled.pop_back();
+    find_level(all, v);
+    for (std::uint32_t i = first[v]; i < first[v + 1]; ++i) {
+      if (--missing[successors[i]] == 0) settled.push_back(successors[i]);
+    }
+  }
+}
+
+// Mostly predecessors have smaller numbers, or all have larger ones: then one way through all
+// vertices is enough.
+void find_levels(Vertices& all) {
+  all.level.assign(all.size(), kUnknown);
+  std::uint32_t unknown = all.size();
+  for (std::uint32_t v = 0; v < all.size(); ++v) unknown -= find_level(all, v) ? 1 : 0;
+  for (std::uint32_t v = all.size(); unknown > 0 && v-- > 0;) {
+    if (all.level[v] == kUnknown) unknown -= find_level(all, v) ? 1 : 0;
+  }
+  if (unknown == 0) return;
+  find_levels_in_any_order(all);
   const auto in_cycle = std::find(all.level.begin(), all.level.end(), kUnknown);
+  if (in_cycle == all.level.end()) return;
   throw UsageError("[Structure] need vertices that do not depend on themselves; got vertex " +
                    std::to_string(in_cycle - all.level.begin()) +
                    ", which is in a cycle or behind one");
 }
 
+// There may be any number of columns: those of a matrix with more than vertices are not all read.
 void count_columns(Vertices& all) {
   for (std::size_t i = 0; i < all.matrices.size(); ++i) {
     Vertices::Matrix& matrix = all.matrices[i];
-    std::vector<bool> is_read(matrix.columns, false);
+    matrix.is_read_once = matrix.columns <= all.size();
+    std::vector<bool> is_read(matrix.is_read_once ? matrix.columns : 0, false);
     std::size_t read = 0;
-    for (std::uint32_t v = 0; v < all.size(); ++v) {
+    for (std::uint32_t v = 0; v < all.size() && matrix.is_read_once; ++v) {
       const std::uint32_t column = all.column_of(v, i);
       if (column == Vertices::kNoColumn) continue;
       ++read;
@@ -119,14 +166,19 @@ void count_columns(Vertices& all) {
 }  // namespace
 
 Structure::Structure(std::span<const Vertex> vertices) {
-  constexpr std::size_t kMost = 1u << 28;
-  if (vertices.size() >= kMost) {
-    throw UsageError("[Structure] need fewer than 2^28 vertices; got " +
-                     std::to_string(vertices.size()));
+  constexpr std::size_t kMost = 1u << 28, kMostPredecessors = std::size_t{1} << 32;
+  std::size_t predecessors = 0;
+  for (const Vertex& vertex : vertices) predecessors += vertex.predecessors.size();
+  if (vertices.size() >= kMost || predecessors >= kMostPredecessors) {
+    throw UsageError(
+        "[Structure] need fewer than 2^28 vertices, with fewer than 2^32 predecessors; "
+        "got " +
+        std::to_string(vertices.size()) + " and " + std::to_string(predecessors));
   }
   auto all = std::make_shared<Vertices>();
   all->matrices.resize(matrices_of(vertices));
-  for (const Vertex& vertex : vertices) add_vertex(*all, vertex);
+  KindNumbers kinds(all->kinds);
+  for (const Vertex& vertex : vertices) add_vertex(*all, kinds, vertex);
   count_successors(*all);
   find_levels(*all);
   count_columns(*all);

@@ -2,8 +2,8 @@
 #include "dynet_like/graph/traced_function.h"
 
 #include <algorithm>
+#include <map>
 #include <mutex>
-#include <numeric>
 
 #include "dynet_like/core/counted.h"
 #include "dynet_like/core/errors.h"
@@ -16,7 +16,8 @@ namespace dynet_like::detail {
 namespace {
 
 constexpr std::size_t kMostDefinitions = 1024;
-constexpr std::size_t kMostInputs = 31;  // an op has bits for so many inputs with columns
+constexpr std::size_t kMostStates = 16384;  // of all predecessors of a vertex
+constexpr std::size_t kMostInputs = 31;     // an op has bits for so many inputs with columns
 
 // The name of the function that this thread records. It holds a lock then, and may wait for
 // nothing.
@@ -77,15 +78,14 @@ SharedGradient recursion_gradient(const Signature& type, unsigned input) {
 struct TracedFunction::Definition {
   DType dtype = DType::f32;
   std::vector<Dim> columns;
-  std::vector<std::uint64_t> key;
   std::uint32_t starts = 0;  ///< so many of the last columns are states to begin with
   bool is_call = false;      ///< of one vertex, whose columns are all there is of its arguments
   std::unique_ptr<VertexGraph> graph;
   SharedArguments shared;
   FormulaOps formulas;
   std::vector<Dim> state_dims;
-  /// The last one has all kinds that were met; graphs may still run the others.
-  std::vector<std::shared_ptr<const RecursionOp>> ops;
+  /// Of all kinds that were met. Graphs may still run those of fewer.
+  std::shared_ptr<const RecursionOp> op;
   std::shared_ptr<const Vertices> vertex;  ///< of a call
 };
 
@@ -94,7 +94,10 @@ struct TracedFunction::Definitions {
 
   const std::string& name;
   std::mutex mutex;
-  std::vector<std::unique_ptr<Definition>> all;
+  /// By what tells them apart, as words.
+  std::map<std::vector<std::uint64_t>, std::unique_ptr<Definition>> all;
+  std::vector<std::uint64_t> words;                             ///< of what is being looked for
+  decltype(all)::iterator last = all.end(), fresh = all.end();  ///< found last; made last
 
   Definition& find(DType dtype, std::span<const Dim* const> columns, bool is_call,
                    std::span<const std::uint64_t> key);
@@ -114,35 +117,37 @@ TracedFunction::Definition& TracedFunction::Definitions::find(DType dtype,
                                                               std::span<const Dim* const> columns,
                                                               bool is_call,
                                                               std::span<const std::uint64_t> key) {
-  if (!all.empty() && all.back()->ops.empty()) all.pop_back();  // its function threw
-  const auto is_it = [&](const Dim& a, const Dim* b) { return a == *b; };
-  for (const std::unique_ptr<Definition>& known : all) {
-    if (known->dtype == dtype && known->is_call == is_call &&
-        std::equal(known->key.begin(), known->key.end(), key.begin(), key.end()) &&
-        std::equal(known->columns.begin(), known->columns.end(), columns.begin(), columns.end(),
-                   is_it)) {
-      return *known;
-    }
+  words = {static_cast<std::uint64_t>(dtype), is_call, key.size()};
+  words.insert(words.end(), key.begin(), key.end());
+  for (const Dim* column : columns) {
+    words.push_back(std::uint64_t{column->bd} << 32 | column->nd);
+    words.insert(words.end(), column->d, column->d + column->nd);
   }
+  if (last != all.end() && last->second->op != nullptr && last->first == words) {
+    return *last->second;
+  }
+  if (fresh != all.end() && fresh->second->op == nullptr) all.erase(fresh);  // its function threw
+  fresh = all.end();
+  last = all.find(words);
+  if (last != all.end()) return *last->second;
   if (all.size() == kMostDefinitions) {
     throw UsageError("[" + name + "] need at most " + std::to_string(kMostDefinitions) +
                      " different numbers and shapes of arguments; got more: give a number that "
                      "differs from call to call as an expression, and a row of a table as what "
                      "lookup returns");
   }
-  auto fresh = std::make_unique<Definition>();
-  fresh->dtype = dtype;
-  for (const Dim* column : columns) fresh->columns.push_back(*column);
-  fresh->key.assign(key.begin(), key.end());
-  fresh->is_call = is_call;
+  auto definition = std::make_unique<Definition>();
+  definition->dtype = dtype;
+  for (const Dim* column : columns) definition->columns.push_back(*column);
+  definition->is_call = is_call;
   GraphOptions options;
   options.dtype = dtype;
   options.device = cpu_device();
   static Random never_drawn;
   options.random = &never_drawn;
-  fresh->graph = std::make_unique<VertexGraph>(options);
-  all.push_back(std::move(fresh));
-  return *all.back();
+  definition->graph = std::make_unique<VertexGraph>(options);
+  last = fresh = all.emplace(words, std::move(definition)).first;
+  return *fresh->second;
 }
 
 TracedFunction::Definition& TracedFunction::Definitions::find(DType dtype,
@@ -161,40 +166,29 @@ TracedFunction::Definition& TracedFunction::Definitions::find(DType dtype,
 std::shared_ptr<const RecursionOp> TracedFunction::Definitions::op_of(Definition& definition,
                                                                       const Vertices& vertices,
                                                                       const Record& record) {
-  const auto knows = [](const RecursionOp& op, const VertexKind& kind) {
-    return op.find(kind) != nullptr;
-  };
-  if (!definition.ops.empty()) {
-    const auto& last = definition.ops.back();
-    if (std::all_of(vertices.kinds.begin(), vertices.kinds.end(),
-                    [&](const VertexKind& kind) { return knows(*last, kind); })) {
-      return last;
-    }
-  }
-  auto op = definition.ops.empty() ? std::make_shared<RecursionOp>()
-                                   : std::make_shared<RecursionOp>(*definition.ops.back());
-  // Those without predecessors say what states there are.
-  std::vector<VertexKind> kinds = vertices.kinds;
-  std::stable_sort(kinds.begin(), kinds.end(), [](const VertexKind& a, const VertexKind& b) {
-    return a.predecessors < b.predecessors;
+  const RecursionOp* const before = definition.op.get();
+  std::vector<VertexKind> kinds;  // that are new
+  std::ranges::copy_if(vertices.kinds, std::back_inserter(kinds), [&](const VertexKind& kind) {
+    return before == nullptr || before->find(kind) == nullptr;
   });
+  if (kinds.empty()) return definition.op;
+  // Those without predecessors say what states there are.
+  std::ranges::stable_sort(kinds, {}, &VertexKind::predecessors);
+  auto op =
+      before == nullptr ? std::make_shared<RecursionOp>() : std::make_shared<RecursionOp>(*before);
   Attempt attempt(definition.graph->tape(), definition.shared);
   for (const VertexKind& kind : kinds) {
-    if (!knows(*op, kind)) op->programs.push_back(trace(definition, kind, record));
+    op->programs.push_back(std::make_shared<VertexProgram>(trace(definition, kind, record)));
   }
   complete(*op, definition);
-  definition.ops.push_back(op);
+  definition.op = op;
   attempt.keep();
   return op;
 }
 
-// All but the programs.
+// All but what the programs do.
 void TracedFunction::Definitions::complete(RecursionOp& op, const Definition& definition) const {
-  op.order.resize(op.programs.size());
-  std::iota(op.order.begin(), op.order.end(), 0);
-  std::sort(op.order.begin(), op.order.end(), [&](std::uint32_t a, std::uint32_t b) {
-    return op.programs[a].kind < op.programs[b].kind;
-  });
+  std::ranges::sort(op.programs, {}, [](const auto& program) { return program->kind; });
   op.recipes = make_recipes(definition.graph->tape(), definition.shared, op.shared);
   op.its_name = name;
   op.name = op.its_name;
@@ -230,8 +224,14 @@ VertexProgram TracedFunction::Definitions::trace(Definition& definition, const V
   ComputationGraph& graph = *definition.graph;
   Tape& tape = graph.tape();
   static const float nothing = 0;  // what stands in is never read
+  if (std::size_t{kind.predecessors} * definition.state_dims.size() > kMostStates) {
+    throw UsageError("[" + name + "] need at most " + std::to_string(kMostStates) +
+                     " states that a vertex reads; got " + std::to_string(kind.predecessors) +
+                     " predecessors, with " + counted(definition.state_dims.size(), "state"));
+  }
   RecordedVertex recorded;
   recorded.kind = kind;
+  recorded.first = static_cast<NodeId>(tape.size());
   std::vector<Expression> inputs, columns, before;
   const auto stand_in = [&](const Dim& dim, std::vector<ValueId>& to,
                             std::vector<Expression>& all) {
@@ -294,7 +294,7 @@ void TracedFunction::Definitions::verify(Definition& definition, const Vertices&
   for (const VertexKind& kind : vertices.kinds) {
     const Attempt attempt(tape, definition.shared);
     const VertexProgram again = trace(definition, kind, record);
-    if (does_the_same(again, *definition.ops.back()->find(kind), tape.types())) continue;
+    if (does_the_same(again, *definition.op->find(kind), tape.types())) continue;
     throw UsageError("[" + name +
                      "] need a function that does the same whenever it is called with arguments of "
                      "the same shapes and numbers; got one that now does something else: what it "

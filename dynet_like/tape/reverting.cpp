@@ -30,6 +30,7 @@ void Tape::revert(const Mark& mark) {
   inputs_.resize(mark.inputs);
   std::erase_if(shared_inputs_,
                 [&](const auto& known) { return known.end > mark.values || mark.nodes == 0; });
+  if (mark.nodes == 0) kept_ops_.clear();
   while (!recursions_.empty() && recursions_.back().node >= mark.nodes) {
     vertices_ -= recursions_.back().vertices->size();
     recursions_.pop_back();

@@ -7,6 +7,7 @@
 
 #include "dynet_like/core/counted.h"
 #include "dynet_like/core/errors.h"
+#include "dynet_like/core/make_room.h"
 #include "dynet_like/core/text.h"
 #include "dynet_like/ops/structured.h"
 #include "dynet_like/tape/columns.h"
@@ -433,12 +434,16 @@ const NodeType& Tape::type_of_recursion(const std::shared_ptr<const Op>& op,
         input_key(is_open ? open_shape(value.shape) : value.shape, j < own ? 0 : value.identity);
     hash = TypeCache::add_to_hash(hash, keys[j]);
   }
-  const NodeType* type = &cache_->recent_type(hash);
-  if (!type->matches(*op, keys, attributes)) {
-    types_->keep(op);
-    type = &cache_->type(hash, *op, keys, attributes);
-  }
-  return *type;
+  keep(op);
+  const NodeType& type = cache_->recent_type(hash);
+  return type.matches(*op, keys, attributes) ? type : cache_->type(hash, *op, keys, attributes);
+}
+
+void Tape::keep(const std::shared_ptr<const Op>& op) {
+  if (keeps(op.get())) return;
+  make_room(kept_ops_);
+  types_->keep(op);
+  kept_ops_.push_back(op.get());
 }
 
 SharedInputs* Tape::find_shared_inputs(const Op* op, std::uint64_t frozen) {

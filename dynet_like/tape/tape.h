@@ -1,6 +1,7 @@
 // The tape: what recording writes, as flat arrays of nodes, edges, values and numbers.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -131,6 +132,10 @@ class Tape {
   SharedInputs* find_shared_inputs(const Op* op, std::uint64_t frozen);
   SharedInputs& keep_shared_inputs(const std::shared_ptr<const Op>& op, std::uint64_t frozen,
                                    std::vector<ValueId> values);
+  /// An op that the tape may have nodes of: once kept, it lives until the tape is cleared, at
+  /// least.
+  bool keeps(const Op* op) const { return std::ranges::find(kept_ops_, op) != kept_ops_.end(); }
+  void keep(const std::shared_ptr<const Op>& op);
   const RecordedRecursion& recursion_of(NodeId id) const {
     return recursions_[numbers_[nodes_[id].first_number]];
   }
@@ -304,6 +309,7 @@ class Tape {
   std::vector<InputData> inputs_;
   std::vector<RecordedRecursion> recursions_;
   std::vector<SharedInputs> shared_inputs_;
+  std::vector<const Op*> kept_ops_;
   std::size_t vertices_ = 0;  ///< of recursions
   Arena data_;
   KnownParameters parameters_;

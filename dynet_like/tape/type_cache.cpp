@@ -97,6 +97,10 @@ const ParameterSource& TypeCache::parameter(const std::shared_ptr<ParameterStora
     source.type = &source_type(op, storage->dim, storage->dtype);
     source.storage = number;
   }
+  if (source.kept_after != table_.trims()) {
+    table_.keep(number, storage);
+    source.kept_after = table_.trims();
+  }
   if (source.identity[constant] == 0) {
     const IdentityKind kind = constant ? IdentityKind::constant_parameter : IdentityKind::parameter;
     const std::uint64_t words[] = {static_cast<std::uint64_t>(kind), number};

@@ -41,7 +41,8 @@ struct RangeShape {
 struct ParameterSource {
   std::uint32_t storage = Interner::kNone;  ///< its number
   const NodeType* type = nullptr;
-  Identity identity[2] = {};  ///< by constancy; 0: not asked for yet
+  Identity identity[2] = {};     ///< by constancy; 0: not asked for yet
+  std::uint64_t kept_after = 0;  ///< TypeTable::trims, when the table was told to keep it
 };
 
 /// Answers as the table does, mostly without its lock. One thread uses it at a time.

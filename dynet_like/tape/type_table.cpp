@@ -11,8 +11,6 @@ namespace dynet_like::detail {
 
 namespace {
 
-// Types beyond this number are more likely forgotten programs than a large model.
-constexpr std::size_t kMostEntries = 1u << 16;
 // Each is a function that was recorded: few programs have more than a dozen.
 constexpr std::size_t kMostOps = 4096;
 
@@ -30,10 +28,7 @@ void check_arity(const Op& op, std::span<const Dim> inputs) {
 std::uint32_t TypeTable::find(Kind kind, std::span<const std::uint64_t> key) const {
   const std::lock_guard lock(mutex_);
   const std::uint32_t number = keys_of(kind).find(key);
-  if (number == Interner::kNone) return number;
-  // Where a parameter was that is gone there may be another by now, to be entered.
-  if (kind == Kind::storage && storages_[number] == nullptr) return Interner::kNone;
-  return kind == Kind::identity ? number + 1 : number;
+  return kind == Kind::identity && number != Interner::kNone ? number + 1 : number;
 }
 
 std::span<const std::uint64_t> TypeTable::shape_key(
@@ -125,20 +120,28 @@ std::uint32_t TypeTable::enter_storage(std::span<const std::uint64_t> key,
   const std::lock_guard lock(mutex_);
   make_room(storages_);
   const std::uint32_t id = keys_of(Kind::storage).intern(key);
-  if (id == storages_.size()) storages_.emplace_back();
-  storages_[id] = parameter;
+  if (id == storages_.size()) storages_.push_back({parameter, nullptr});
+  storages_[id].held = parameter;
   return id;
+}
+
+void TypeTable::keep(std::uint32_t storage, const std::shared_ptr<ParameterStorage>& parameter) {
+  const std::lock_guard lock(mutex_);
+  storages_[storage].held = parameter;
 }
 
 void TypeTable::keep(const std::shared_ptr<const Op>& op) {
   const std::lock_guard lock(mutex_);
-  if (std::find(ops_.begin(), ops_.end(), op) != ops_.end()) return;
-  if (ops_.size() == kMostOps) {
+  if (const auto known = ops_.find(op.get()); known != ops_.end()) {
+    known->second.held = op;
+    return;
+  }
+  if (op->role == Role::recursion && ops_.size() >= kMostOps) {
     throw UsageError("[" + std::string(op->name) + "] need at most " + std::to_string(kMostOps) +
                      " recursions and cells, and kinds of arguments of these; got more: make each "
                      "once, next to the parameters that it reads, and not once for every sample");
   }
-  ops_.push_back(op);
+  ops_.emplace(op.get(), Guest<const Op>{op, op});
 }
 
 Identity TypeTable::enter_identity(std::span<const std::uint64_t> key) {
@@ -151,22 +154,43 @@ std::uint32_t TypeTable::unique_argument() {
   return kFirstUniqueArgument + unique_arguments_++;
 }
 
+std::size_t TypeTable::size() const {
+  return types_.size() + shapes_.size() + storages_.size() + identity_count() - 1;
+}
+
 bool TypeTable::trim() {
-  bool trimmed = false;
-  for (std::shared_ptr<ParameterStorage>& storage : storages_) {
-    if (storage.use_count() != 1) continue;
-    storage.reset();
-    trimmed = true;
+  if (trims_++ == last_forgotten_) most_entries_ = std::max(kFewEntries, kGenerations * size());
+  let_go();
+  if (!has_much_to_forget()) return false;
+  forget();
+  return true;
+}
+
+bool TypeTable::has_much_to_forget() const { return size() >= most_entries_ || is_anything_gone(); }
+
+// Ops of recursions have parameters, which are to end with their models. Other ops stay until
+// nobody else has them, since reports name them.
+void TypeTable::let_go() {
+  for (auto& [place, op] : ops_) {
+    if (op.held != nullptr && op.held->role == Role::recursion) op.held.reset();
   }
-  const std::size_t entries = types_.size() + shapes_.size() + storages_.size() + identity_count();
-  if (entries < kMostEntries) return trimmed;
+  for (Guest<ParameterStorage>& storage : storages_) storage.held.reset();
+}
+
+bool TypeTable::is_anything_gone() const {
+  return std::ranges::any_of(ops_, [](const auto& op) { return op.second.is_gone(); }) ||
+         std::ranges::any_of(storages_, [](const auto& storage) { return storage.is_gone(); });
+}
+
+void TypeTable::forget() {
   for (Interner& keys : keys_) keys.clear();
   shapes_.clear();
   types_.clear();
   storages_.clear();
   ops_.clear();
   unique_arguments_ = 0;
-  return true;
+  most_entries_ = kFewEntries;
+  last_forgotten_ = trims_;
 }
 
 }  // namespace dynet_like::detail

@@ -7,6 +7,7 @@
 #include <memory>
 #include <mutex>
 #include <span>
+#include <unordered_map>
 #include <vector>
 
 #include "dynet_like/core/one_thread.h"
@@ -86,6 +87,16 @@ struct NodeType {
   }
 };
 
+/// Something of others that entries of a table name. While graphs are recorded that may read it,
+/// the table owns it, too; between that, only its place in memory: nothing else comes to lie there.
+template <class T>
+struct Guest {
+  std::weak_ptr<T> known;
+  std::shared_ptr<T> held;
+
+  bool is_gone() const { return held != nullptr ? held.use_count() == 1 : known.expired(); }
+};
+
 /// The types, shapes, parameters and identities that the graphs of a minibatch have in common.
 /// Threads that record look up and enter through a TypeCache each; what has a number stays where
 /// it is and is read without a lock.
@@ -100,7 +111,7 @@ class TypeTable {
 
   const Shape& shape(ShapeId id) const { return shapes_[id]; }
   const NodeType& operator[](TypeId id) const { return types_[id]; }
-  ParameterStorage& storage(std::uint32_t id) const { return *storages_[id]; }
+  ParameterStorage& storage(std::uint32_t id) const { return *storages_[id].held; }
   /// Not while others record.
   std::size_t type_count() const { return types_.size(); }
   std::size_t identity_count() const { return keys_of(Kind::identity).size() + 1; }
@@ -109,18 +120,22 @@ class TypeTable {
   std::uint32_t find(Kind kind, std::span<const std::uint64_t> key) const;
 
   const std::shared_ptr<ParameterStorage>& shared_storage(std::uint32_t id) const {
-    return storages_[id];
+    return storages_[id].held;
   }
 
-  /// An op that types need for as long as they are there.
+  /// An op that graphs need until `trim`. Their types may stay longer, but not longer than the op.
   void keep(const std::shared_ptr<const Op>& op);
+  /// The same for a parameter with this number.
+  void keep(std::uint32_t storage, const std::shared_ptr<ParameterStorage>& parameter);
+  /// Another number after every `trim`: from then on nothing is kept.
+  std::uint64_t trims() const { return trims_; }
 
   // The number of what has this key, entered if it is new.
   ShapeId enter_shape(std::span<const std::uint64_t> key, const Dim& item, DType dtype);
   /// Throws ShapeError or UsageError if the op has no such type.
   TypeId enter_type(std::span<const std::uint64_t> key, const Op& op,
                     std::span<const InputKey> inputs, std::span<const std::uint32_t> attributes);
-  /// The parameter stays alive as long as the table, or until `trim`.
+  /// The parameter is kept.
   std::uint32_t enter_storage(std::span<const std::uint64_t> key,
                               const std::shared_ptr<ParameterStorage>& parameter);
   /// Of a value that follows from parameters, constants and the words of the key alone.
@@ -129,28 +144,44 @@ class TypeTable {
   /// An argument that is one value of one graph; never an identity.
   std::uint32_t unique_argument();
 
-  /// Lets go of parameters that nobody else has, and of everything once it has grown large; no
-  /// graph may hold a number any more. Returns whether anything was: then caches must forget, too.
+  /// No graph is recorded any more: lets go of what was kept, so that it ends with its owner. If
+  /// something known is gone, or if there are far more entries than one generation of graphs has
+  /// made, forgets all. Returns whether it did: then caches must forget, too. Allocates nothing.
   bool trim();
+  /// Whether `trim` would forget all. Not while others record.
+  bool has_much_to_forget() const;
+  /// Entries of all kinds. Not while others record.
+  std::size_t size() const;
 
   /// The key of a shape; `words` is where it is written.
   static std::span<const std::uint64_t> shape_key(
       std::array<std::uint64_t, Dim::kMaxDimensions + 1>& words, const Dim& item, DType dtype);
 
  private:
+  // What programs with ever new shapes leave is forgotten now and then: all that there is, so that
+  // a few minibatches cost what the first ones did. A program whose graphs have many types keeps
+  // them: the first graphs tell how many these are.
+  static constexpr std::size_t kFewEntries = 1u << 14, kGenerations = 4;
+
   Interner& keys_of(Kind kind) { return keys_[static_cast<std::size_t>(kind)]; }
   const Interner& keys_of(Kind kind) const { return keys_[static_cast<std::size_t>(kind)]; }
   ShapeId add_shape(std::span<const std::uint64_t> key, const Dim& item, DType dtype);
   NodeType describe(const Op& op, std::span<const InputKey> inputs,
                     std::span<const std::uint32_t> attributes);
 
+  void let_go();
+  bool is_anything_gone() const;
+  void forget();
+
   mutable std::mutex mutex_;
   std::array<Interner, kKinds> keys_;
   StableList<Shape> shapes_;
   StableList<NodeType> types_;
-  std::vector<std::shared_ptr<ParameterStorage>> storages_;
-  std::vector<std::shared_ptr<const Op>> ops_;
+  std::vector<Guest<ParameterStorage>> storages_;
+  std::unordered_map<const Op*, Guest<const Op>> ops_;
   std::uint32_t unique_arguments_ = 0;
+  std::uint64_t trims_ = 0, last_forgotten_ = 0;  ///< trims, when all was forgotten
+  std::size_t most_entries_ = kFewEntries;
 };
 
 }  // namespace dynet_like::detail
