@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "bench/support/gpu_model.h"
+#include "dynet_like/device/queue.h"
 #include "dynet_like/dynet_like.h"
 
 namespace dynet_like::bench {

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "dynet_like/tape/tape.h"
 #include "tests/support/random_cells.h"
 #include "tests/support/slow_build.h"
 

@@ -7,6 +7,7 @@
 #include <thread>
 #include <vector>
 
+#include "dynet_like/tape/tape.h"
 #include "dynet_like/dynet_like.h"
 
 namespace dynet_like {

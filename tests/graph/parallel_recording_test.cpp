@@ -9,6 +9,7 @@
 #include <stdexcept>
 #include <thread>
 
+#include "dynet_like/tape/tape.h"
 #include "dynet_like/dynet_like.h"
 #include "tests/support/message_of.h"
 

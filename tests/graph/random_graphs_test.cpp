@@ -3,6 +3,7 @@
 
 #include <cmath>
 
+#include "dynet_like/tape/tape.h"
 #include "tests/support/random_graph.h"
 #include "tests/support/same_bits.h"
 #include "tests/support/slow_build.h"
