@@ -29,8 +29,9 @@ class Structure {
     std::span<const unsigned> columns = {};
   };
 
-  /// Any graph without cycles. Throws UsageError for a predecessor that there is not, for a cycle,
-  /// and for vertices that read different numbers of matrices.
+  /// Any graph without cycles, its vertices in any order. Throws UsageError for a predecessor that
+  /// there is not, for a cycle, for vertices that read different numbers of matrices, and for 2^28
+  /// vertices or 2^32 predecessors.
   explicit Structure(std::span<const Vertex> vertices);
   /// n vertices in a row: vertex i reads column i and, but for the first, vertex i - 1.
   static Structure sequence(unsigned n);

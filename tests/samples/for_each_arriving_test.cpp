@@ -1,9 +1,14 @@
 // for_each_arriving: samples that come while others run.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <memory>
 #include <optional>
 #include <stdexcept>
+#include <utility>
+#include <vector>
 
+#include "dynet_like/tape/tape.h"
 #include "tests/support/message_of.h"
 #include "tests/support/walker.h"
 
@@ -44,6 +49,65 @@ TEST(ForEachArrivingTest, SamplesThatComeWhileOthersRun) {
     EXPECT_EQ(most, seen.size() / 2);
     EXPECT_LT(bytes, 200'000u);
     EXPECT_EQ(batch.size(), 5u);
+  }
+}
+
+struct Swapped {
+  explicit Swapped(unsigned seed) : model(seed) {}
+  ParameterCollection model;
+  Parameter w = model.add_parameters({3});
+  Recursion<Expression> rnn =
+      recursion<Expression>([this](const Expression& x, const std::vector<Expression>&) {
+        return tanh(parameter(*x.pg, w) + x);
+      });
+};
+
+// A server that runs for long, with ever new shapes and one model after the other: neither the
+// types of shapes stay for ever, nor the models.
+TEST(ForEachArrivingTest, ForgetsWhatItMetLongAgo) {
+  constexpr unsigned kSamples = 12000, kOfAModel = 100;
+  GraphOptions options;
+  options.inference = true;
+  for (const unsigned threads : {1u, 2u}) {
+    options.threads = threads;
+    Minibatch batch(options);
+    std::vector<std::weak_ptr<ParameterStorage>> weights;
+    std::shared_ptr<Swapped> swapped;
+    std::size_t most_entries = 0;
+    std::ptrdiff_t most_models = 0;
+    std::vector<float> seen(kSamples);
+    unsigned next = 0;
+    const auto take =
+        [&](bool idle) -> std::optional<std::pair<unsigned, std::shared_ptr<Swapped>>> {
+      if (next == kSamples || (next % 7 == 0 && !idle)) return std::nullopt;
+      if (next % kOfAModel == 0) {
+        swapped = std::make_shared<Swapped>(next);
+        weights.push_back(swapped->w.p);
+        most_models = std::max(most_models, std::ranges::count_if(weights, [](const auto& weight) {
+                                 return !weight.expired();
+                               }));
+      }
+      return std::pair{next++, swapped};
+    };
+    for_each_arriving(batch, 5, take, [&](ComputationGraph& graph, const auto& sample) {
+      const unsigned i = sample.first;
+      if (threads == 1) most_entries = std::max(most_entries, graph.tape().types().size());
+      const Expression x = tanh(zeros(graph, {1 + i % 100, 1 + i / 100}) + 1.0f);
+      const Expression y = sample.second->rnn(Structure::sequence(2), zeros(graph, {3, 2})).last();
+      seen[i] = as_scalar((mean_elems(x) + sum_elems(y)).value());
+    });
+    for (unsigned i = 0; i < kSamples; i += 997) {
+      const Swapped same(i / kOfAModel * kOfAModel);
+      ComputationGraph graph;
+      const Expression x = tanh(zeros(graph, {1 + i % 100, 1 + i / 100}) + 1.0f);
+      const Expression y = same.rnn(Structure::sequence(2), zeros(graph, {3, 2})).last();
+      EXPECT_EQ(seen[i], as_scalar((mean_elems(x) + sum_elems(y)).value())) << i;
+    }
+    EXPECT_LT(most_entries, 30000u);
+    EXPECT_LT(most_models, 30);
+    swapped = nullptr;
+    batch.clear();
+    for (const auto& weight : weights) EXPECT_TRUE(weight.expired());
   }
 }
 
