@@ -7,8 +7,8 @@
 #include <thread>
 #include <vector>
 
-#include "dynet_like/tape/tape.h"
 #include "dynet_like/dynet_like.h"
+#include "dynet_like/tape/tape.h"
 
 namespace dynet_like {
 namespace {

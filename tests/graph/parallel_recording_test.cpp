@@ -9,12 +9,14 @@
 #include <stdexcept>
 #include <thread>
 
-#include "dynet_like/tape/tape.h"
 #include "dynet_like/dynet_like.h"
+#include "dynet_like/tape/tape.h"
 #include "tests/support/message_of.h"
 
 namespace dynet_like {
 namespace {
+
+using ops::Op, ops::Join;
 
 constexpr unsigned kSamples = 40;
 
