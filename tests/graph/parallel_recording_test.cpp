@@ -16,7 +16,7 @@
 namespace dynet_like {
 namespace {
 
-using ops::Op, ops::Join;
+using namespace detail;
 
 constexpr unsigned kSamples = 40;
 
