@@ -6,6 +6,7 @@
 
 #include "dynet_like/core/errors.h"
 #include "dynet_like/core/make_room.h"
+#include "dynet_like/core/text.h"
 #include "dynet_like/exec/executor.h"
 #include "dynet_like/graph/sample_fibers.h"
 
@@ -257,6 +258,10 @@ Tensor ComputationGraph::get_gradient(const Expression& e) const {
 }
 
 const Dim& ComputationGraph::dim_of(std::uint32_t id) const {
+  if (id >= tape_->values().size()) {
+    throw UsageError("[ComputationGraph] need a value below " +
+                     std::to_string(tape_->values().size()) + "; got " + index_text(id));
+  }
   const Value& value = tape_->value(id);
   if (value.items == 1) return tape_->shape_of(id).dim;
   const auto [found, is_new] = minibatch_dims_.try_emplace({value.shape, value.items});
