@@ -88,8 +88,8 @@ void Minibatch::check_loss(const Expression& loss, const char* user) const {
     throw UsageError(std::string("[") + user +
                      "] need a minibatch that was cleared since a trainer has used its gradients; "
                      "got one with " +
-                     std::to_string(trained_losses_) +
-                     " losses that would be trained on again: call clear after an update");
+                     counted(trained_losses_, "loss", "losses") +
+                     " that would be trained on again: call clear after an update");
   }
   const Dim dim = checked(loss, user).dim();
   if (dim.batch_size() == 1) return;
@@ -318,7 +318,7 @@ void Minibatch::check_shards(std::span<const std::uint32_t> ends) const {
     throw UsageError(
         "[backward] need a minibatch that runs as a whole for gradients of shards; got "
         "one in " +
-        std::to_string(parts_.size()) + " parts: raise GraphOptions::memory_limit");
+        counted(parts_.size(), "part") + ": raise GraphOptions::memory_limit");
   }
   const bool is_whole = (ends.empty() ? 0 : ends.back()) == used_;
   if (is_whole && std::is_sorted(ends.begin(), ends.end())) return;

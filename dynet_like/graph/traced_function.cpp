@@ -340,7 +340,7 @@ Expression only_column(const std::string& name, const std::vector<Expression>& c
     throw UsageError("[" + name +
                      "] need a function of `const std::vector<Expression>& columns` "
                      "for several input matrices; got a function of one column, and " +
-                     std::to_string(columns.size()) + " matrices");
+                     counted(columns.size(), "matrix", "matrices"));
   }
   return columns.empty() ? Expression() : columns[0];
 }

@@ -105,8 +105,9 @@ Expression chain_log_partition(const Expression& emissions, const Expression& tr
   }
   const unsigned length = dim.cols();
   if (!tags.empty() && tags.size() != length) {
-    throw UsageError("[chain_log_partition] need a tag for each of " + std::to_string(length) +
-                     " columns; got " + std::to_string(tags.size()) + labels_of(emissions));
+    throw UsageError("[chain_log_partition] need a tag for each of " +
+                     detail::counted(length, "column") + "; got " + std::to_string(tags.size()) +
+                     labels_of(emissions));
   }
   std::vector<float> numbers(length, -1);
   for (std::size_t t = 0; t < tags.size(); ++t) {

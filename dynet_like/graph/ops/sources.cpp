@@ -1,4 +1,5 @@
 // What brings values in: inputs, constants, parameters, rows of tables.
+#include "dynet_like/core/counted.h"
 #include "dynet_like/graph/recording.h"
 
 #include "dynet_like/core/errors.h"
@@ -98,8 +99,9 @@ Expression input(ComputationGraph& graph, const Dim& dim, const std::vector<floa
 Expression input(ComputationGraph& graph, const Dim& dim, const std::vector<unsigned>& elements,
                  const std::vector<float>& values, float elsewhere) {
   if (elements.size() != values.size()) {
-    throw UsageError("[input] need a value for each of " + std::to_string(elements.size()) +
-                     " elements; got " + std::to_string(values.size()));
+    throw UsageError("[input] need a value for each of " +
+                     detail::counted(elements.size(), "element") + "; got " +
+                     std::to_string(values.size()));
   }
   std::vector<float> all(dim.size(), elsewhere);
   for (std::size_t i = 0; i < elements.size(); ++i) {
