@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "dynet_like/core/counted.h"
 #include "dynet_like/core/errors.h"
 #include "dynet_like/graph/recording.h"
 #include "dynet_like/tape/vertices.h"
@@ -22,9 +23,9 @@ void check_columns(const char* layer, const Structure& structure, const Expressi
   const Dim& dim = xs.dim();
   const unsigned columns = structure.vertices()->matrix(0).columns;
   if (dim.cols() == columns || columns == 0) return;
-  throw ShapeError('[' + std::string(layer) + "] need a matrix of " + std::to_string(columns) +
-                   " columns, as many as the structure reads; got " + to_string(dim) +
-                   detail::recording::labels_of(xs));
+  throw ShapeError('[' + std::string(layer) + "] need a matrix of " +
+                   detail::counted(columns, "column") + ", as many as the structure reads; got " +
+                   to_string(dim) + detail::recording::labels_of(xs));
 }
 
 }  // namespace dynet_like::nn

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "dynet_like/core/counted.h"
 #include "dynet_like/core/errors.h"
 #include "nn/dropout.h"
 #include "nn/gru.h"
@@ -47,8 +48,9 @@ class Stacked {
   /// ShapeError unless x fits, UsageError unless `before` has a state for every layer.
   State step(const State& before, const Expression& x, bool training = false) const {
     if (before.size() != layers_.size()) {
-      throw UsageError("[Stacked] need a state for each of " + std::to_string(layers_.size()) +
-                       " layers; got " + std::to_string(before.size()));
+      throw UsageError("[Stacked] need a state for each of " +
+                       detail::counted(layers_.size(), "layer") + "; got " +
+                       std::to_string(before.size()));
     }
     State after;
     after.reserve(layers_.size());

@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "dynet_like/core/counted.h"
 #include "dynet_like/core/errors.h"
 #include "dynet_like/ops/ops.h"
 
@@ -27,8 +28,8 @@ VariationalDropout::Mask VariationalDropout::start(ComputationGraph& graph, unsi
 Expression VariationalDropout::Mask::operator()(const Expression& x) const {
   if (!factors_) return x;
   if (x.dim().rows() != factors_->dim().rows() || x.dim().ndims() > 2) {
-    throw ShapeError("[VariationalDropout] need " + std::to_string(factors_->dim().rows()) +
-                     " rows; got " + to_string(x.dim()));
+    throw ShapeError("[VariationalDropout] need " + detail::counted(factors_->dim().rows(), "row") +
+                     "; got " + to_string(x.dim()));
   }
   return cmult(x, *factors_);
 }

@@ -3,6 +3,7 @@
 
 #include <iostream>
 
+#include "dynet_like/core/text.h"
 #include "dynet_like/train/gradient_check.h"
 
 namespace dynet {
@@ -28,8 +29,9 @@ bool check_grad(ParameterCollection& m, Expression& expr, int verbosity) {
     const bool same = here.error() <= kTolerance;
     good = good && same;
     if (verbosity <= (same ? 1 : 0)) return;
-    std::cerr << (same ? "" : "*** ") << here.parameter << " element " << here.element << ": slope "
-              << here.slope << ", gradient " << here.gradient << '\n';
+    std::cerr << (same ? "" : "*** ") << dynet_like::detail::visible_text(here.parameter)
+              << " element " << here.element << ": slope " << here.slope << ", gradient "
+              << here.gradient << '\n';
   };
   dynet_like::detail::check_gradients(m, detail::gradients(), value, compare);
   value();

@@ -12,6 +12,7 @@
 #include "dynet_like/core/counted.h"
 #include "dynet_like/core/errors.h"
 #include "dynet_like/core/make_room.h"
+#include "dynet_like/core/nearest_names.h"
 #include "dynet_like/device/updates.h"
 #include "dynet_like/params/gradients.h"
 
@@ -461,7 +462,10 @@ std::shared_ptr<Storage> find_by_name(const std::vector<std::shared_ptr<Storage>
     storage->hand_out();
     return storage;
   }
-  throw UsageError("[ParameterCollection] need the full name of a parameter; got \"" + name + "\"");
+  std::vector<std::string_view> names;
+  for (const auto& storage : all) names.push_back(storage->name);
+  throw UsageError("[ParameterCollection] need the full name of a parameter; got \"" + name + '"' +
+                   dynet_like::detail::nearest_names_text(name, names));
 }
 
 }  // namespace

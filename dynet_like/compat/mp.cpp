@@ -16,6 +16,7 @@
 #include <stdexcept>
 
 #include "dynet_like/compat/spare_memory.h"
+#include "dynet_like/core/counted.h"
 #include "dynet_like/core/errors.h"
 
 namespace dynet::mp {
@@ -101,8 +102,8 @@ Children::Children(unsigned count, const Work& work) {
   if (threads > 1 && get_number_of_active_graphs() > 0) {
     throw dynet_like::UsageError(
         "[mp] need graphs that are made in LearnFromDatum, or --dynet-threads 1; got " +
-        std::to_string(get_number_of_active_graphs()) + " graphs and " + std::to_string(threads) +
-        " threads");
+        dynet_like::detail::counted(get_number_of_active_graphs(), "graph") + " and " +
+        dynet_like::detail::counted(threads, "thread"));
   }
   std::cout.flush();
   std::fflush(nullptr);

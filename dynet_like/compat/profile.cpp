@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "dynet/globals.h"
+#include "dynet_like/core/counted.h"
 
 namespace dynet {
 
@@ -60,8 +61,8 @@ void detail::print_profile() {
   std::vector<std::pair<std::string, Work>> rows(all.by_operation.begin(), all.by_operation.end());
   std::stable_sort(rows.begin(), rows.end(),
                    [](const auto& a, const auto& b) { return a.second.nodes > b.second.nodes; });
-  std::cerr << "profile of " << all.graphs << " graphs: " << all.kernel_seconds
-            << " seconds in kernels, " << all.plan_seconds << " in planning\n"
+  std::cerr << "profile of " << dynet_like::detail::counted(all.graphs, "graph") << ": "
+            << all.kernel_seconds << " seconds in kernels, " << all.plan_seconds << " in planning\n"
             << std::left << std::setw(24) << "operation" << std::right << std::setw(12) << "nodes"
             << std::setw(12) << "batches" << std::setw(12) << "calls" << '\n';
   for (const auto& [operation, work] : rows) {

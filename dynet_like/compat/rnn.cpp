@@ -80,8 +80,9 @@ void RNNBuilder::check_can_follow(RNNPointer prev) const {
                                                             : "without a graph"));
   }
   if (prev < -1 || prev >= static_cast<int>(heads_.size())) {
-    throw UsageError("[add_input] need -1 or one of " + std::to_string(heads_.size()) +
-                     " states; got " + std::to_string(prev));
+    throw UsageError("[add_input] need -1 or one of " +
+                     dynet_like::detail::counted(heads_.size(), "state") + "; got " +
+                     std::to_string(prev));
   }
 }
 

@@ -9,6 +9,7 @@
 
 #include "dynet/globals.h"
 #include "dynet/param-init.h"
+#include "dynet_like/core/counted.h"
 #include "dynet_like/core/errors.h"
 #include "dynet_like/ops/op.h"
 
@@ -80,8 +81,8 @@ std::vector<std::size_t> largest(const float* line, std::size_t stride, std::siz
 void check_count(const Dim& dim, unsigned d, unsigned num) {
   check_dimension(dim, d);
   if (num == 0 || num > dim.d[d]) {
-    throw UsageError("[TensorTools] need 1 to " + std::to_string(dim.d[d]) + " elements; got " +
-                     std::to_string(num));
+    throw UsageError("[TensorTools] need 1 to " + dynet_like::detail::counted(dim.d[d], "element") +
+                     "; got " + std::to_string(num));
   }
 }
 
@@ -170,8 +171,9 @@ void TensorTools::copy_element(const Tensor& from, int from_index, Tensor& to, i
 }
 void TensorTools::set_elements(const Tensor& x, const std::vector<float>& values) {
   if (values.size() < x.d.size()) {
-    throw ShapeError("[TensorTools::set_elements] need at least " + std::to_string(x.d.size()) +
-                     " values for " + to_string(x.d) + "; got " + std::to_string(values.size()));
+    throw ShapeError("[TensorTools::set_elements] need at least " +
+                     dynet_like::detail::counted(x.d.size(), "value") + " for " + to_string(x.d) +
+                     "; got " + std::to_string(values.size()));
   }
   std::copy_n(values.begin(), x.d.size(), x.v);
 }
@@ -187,8 +189,9 @@ void TensorTools::accumulate(Tensor& sum, const Tensor& x) {
 void TensorTools::logsumexp(const Tensor& x, Tensor& m, Tensor& z, unsigned d) {
   const std::size_t lines = with_size(x.d, d, 1).size();
   if (m.d.size() != lines || z.d.size() != lines) {
-    throw ShapeError("[TensorTools::logsumexp] need results of " + std::to_string(lines) +
-                     " elements; got " + to_string(m.d) + " " + to_string(z.d));
+    throw ShapeError("[TensorTools::logsumexp] need results of " +
+                     dynet_like::detail::counted(lines, "element") + "; got " + to_string(m.d) +
+                     " " + to_string(z.d));
   }
   for_lines(x.d, d, 1, [&](std::size_t first, std::size_t stride, std::size_t line) {
     float top = -std::numeric_limits<float>::infinity();

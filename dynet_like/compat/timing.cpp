@@ -4,6 +4,7 @@
 #include <iostream>
 
 #include "dynet_like/core/errors.h"
+#include "dynet_like/core/nearest_names.h"
 
 namespace dynet {
 
@@ -12,8 +13,8 @@ Timer::~Timer() { std::cerr << '[' << message_ << ' ' << timing_.stop() << " ms]
 void NamedTimer::stop(const std::string& name) {
   const auto found = running_.find(name);
   if (found == running_.end()) {
-    throw dynet_like::UsageError("[NamedTimer] need a timer that was started; got \"" + name +
-                                 "\"");
+    throw dynet_like::UsageError("[NamedTimer] need a timer that was started; got \"" + name + '"' +
+                                 dynet_like::detail::nearest_keys_text(name, running_));
   }
   milliseconds_[name] += found->second.stop();
   running_.erase(found);

@@ -7,13 +7,17 @@
 
 namespace dynet_like::detail {
 
-/// "1 integer", "2 integers"; "1 vertex", "2 vertices" where the plural is given.
+/// "integer" for one, "integers" for others; "vertex", "vertices" where the plural is given.
+inline std::string noun_for(std::uint64_t count, std::string_view noun,
+                            std::string_view plural = {}) {
+  if (count == 1) return std::string(noun);
+  return plural.empty() ? std::string(noun) + 's' : std::string(plural);
+}
+
+/// "1 integer", "2 integers", "2 vertices".
 inline std::string counted(std::uint64_t count, std::string_view noun,
                            std::string_view plural = {}) {
-  std::string text = std::to_string(count) + ' ';
-  text += count == 1 || plural.empty() ? noun : plural;
-  if (count != 1 && plural.empty()) text += 's';
-  return text;
+  return std::to_string(count) + ' ' + noun_for(count, noun, plural);
 }
 
 }  // namespace dynet_like::detail

@@ -1,7 +1,9 @@
-// FileError's message: "file:line:column: what", the form that editors and terminals can follow.
+// Messages: a FileError's is "file:line:column: what", the form that editors can follow.
 #include "dynet_like/core/errors.h"
 
 #include <fmt/format.h>
+
+#include "dynet_like/core/text.h"
 
 namespace dynet_like {
 
@@ -15,9 +17,20 @@ std::string located(const std::string& file, std::size_t line, std::size_t colum
 
 }  // namespace
 
+ShapeError::ShapeError(const std::string& what)
+    : std::invalid_argument(detail::visible_text(what)) {}
+UsageError::UsageError(const std::string& what)
+    : std::invalid_argument(detail::visible_text(what)) {}
+StateError::StateError(const std::string& what) : std::runtime_error(detail::visible_text(what)) {}
+NumericError::NumericError(const std::string& what)
+    : std::runtime_error(detail::visible_text(what)) {}
+DeviceError::DeviceError(const std::string& what)
+    : std::runtime_error(detail::visible_text(what)) {}
+
 FileError::FileError(const std::string& file, const std::string& what, std::size_t line,
                      std::size_t column)
-    : std::runtime_error(fmt::format("{}: {}", located(file, line, column), what)),
+    : std::runtime_error(
+          detail::visible_text(fmt::format("{}: {}", located(file, line, column), what))),
       file_(file),
       line_(line),
       column_(column) {}

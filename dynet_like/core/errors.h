@@ -7,30 +7,33 @@
 
 namespace dynet_like {
 
+// Messages may hold names, labels and texts of files. What a terminal would obey in them is shown
+// as \xNN, and so is what is no UTF-8.
+
 /// Shapes or arguments of an operation that do not fit: "[op] need <rule>; got <values>".
 struct ShapeError : std::invalid_argument {
-  using std::invalid_argument::invalid_argument;
+  explicit ShapeError(const std::string& what);
 };
 
 /// An argument, or a call, that makes no sense.
 struct UsageError : std::invalid_argument {
-  using std::invalid_argument::invalid_argument;
+  explicit UsageError(const std::string& what);
 };
 
 /// A call that came too late or too early: an expression whose graph was cleared, a gradient
 /// before the backward pass.
 struct StateError : std::runtime_error {
-  using std::runtime_error::runtime_error;
+  explicit StateError(const std::string& what);
 };
 
 /// A value or a gradient that is not finite, or a batch that differs from its nodes run one by one.
 struct NumericError : std::runtime_error {
-  using std::runtime_error::runtime_error;
+  explicit NumericError(const std::string& what);
 };
 
 /// A device or memory that is not there.
 struct DeviceError : std::runtime_error {
-  using std::runtime_error::runtime_error;
+  explicit DeviceError(const std::string& what);
 };
 
 /// A file that is missing or malformed. Lines and columns count from 1; 0 means not applicable.

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "dynet_like/core/counted.h"
 #include "dynet_like/core/errors.h"
 
 namespace dynet_like {
@@ -55,8 +56,8 @@ std::vector<unsigned> argmax_of_columns(const Tensor& tensor) {
 std::vector<unsigned> top_k_of_columns(const Tensor& tensor, unsigned k) {
   const unsigned rows = tensor.d.rows();
   if (k > rows) {
-    throw ShapeError("[top_k_of_columns] need columns of at least " + std::to_string(k) +
-                     " elements; got " + to_string(tensor.d));
+    throw ShapeError("[top_k_of_columns] need columns of at least " +
+                     detail::counted(k, "element") + "; got " + to_string(tensor.d));
   }
   std::vector<unsigned> result, all(rows);
   for (std::size_t first = 0; first < tensor.d.size(); first += rows) {

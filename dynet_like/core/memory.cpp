@@ -7,6 +7,7 @@
 #include <cstring>
 #include <string>
 
+#include "dynet_like/core/counted.h"
 #include "dynet_like/core/errors.h"
 #include "dynet_like/core/sanitizer.h"
 
@@ -25,8 +26,8 @@ constexpr bool kSpoils = true;
 #endif
 
 [[noreturn]] void throw_no_memory(std::size_t size) {
-  throw DeviceError("[memory] need " + std::to_string(size) +
-                    " bytes; the system has no more. Bound the memory of a minibatch with "
+  throw DeviceError("[memory] need " + counted(size, "byte") +
+                    "; the system has no more. Bound the memory of a minibatch with "
                     "GraphOptions::memory_limit, or make minibatches smaller");
 }
 

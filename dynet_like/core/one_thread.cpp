@@ -8,9 +8,14 @@ namespace dynet_like::detail {
 void OneThread::throw_busy() {
   throw UsageError(
       "[ComputationGraph] need one thread at a time in a graph, or in all graphs of a minibatch; "
-      "got "
-      "a second one while another records or runs: give each thread graphs of its own, or set "
+      "got a second one while another records or runs: give each thread graphs of its own, or set "
       "GraphOptions::threads and use add_losses");
+}
+
+void Running::throw_running() {
+  throw UsageError(
+      "[ComputationGraph] need a graph, or a minibatch, that is not being run; got one that is, by "
+      "one thread at a time: call it when the run has ended");
 }
 
 }  // namespace dynet_like::detail

@@ -1,7 +1,9 @@
 // Tensor: access and text form.
 #include "dynet_like/core/tensor.h"
 
+#include <bit>
 #include <cmath>
+#include <cstdint>
 #include <ostream>
 
 #include "dynet_like/core/errors.h"
@@ -24,11 +26,26 @@ bool Tensor::is_valid() const {
   return true;
 }
 
+void Tensor::throw_empty() {
+  throw UsageError("[Tensor] need a tensor of elements; got one that was made of nothing");
+}
+
+// No operation makes a NaN whose bits are all one: memory that was given back has those.
+void Tensor::check_not_forgotten(std::size_t i) const {
+  const bool is_forgotten = v64 != nullptr ? ~std::bit_cast<std::uint64_t>(v64[i]) == 0
+                                           : ~std::bit_cast<std::uint32_t>(v[i]) == 0;
+  if (!is_forgotten) return;
+  throw StateError(
+      "[Tensor] need values that are still there; got some that were forgotten: copy a tensor with "
+      "as_vector before the graph is cleared, reverted or computed anew");
+}
+
 Tensor Tensor::batch_elem(unsigned b) const {
   if (b >= d.bd) {
     throw ShapeError("[batch_elem] need an element of " + to_string(d) + "; got element " +
                      detail::index_text(b));
   }
+  if (data() == nullptr) throw_empty();
   const std::size_t bytes = std::size_t{b} * d.batch_size() * size_of(dtype());
   return Tensor(d.single_batch(), dtype(), static_cast<std::byte*>(data()) + bytes);
 }

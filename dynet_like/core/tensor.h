@@ -13,9 +13,9 @@ namespace dynet_like {
 
 /// Elements in column-major order that somebody else owns: a graph, until it is cleared, or a
 /// parameter. Copy what you need for longer, with as_vector: what is read of a graph that was
-/// cleared is wrong. It is NaN with GraphOptions::verify_batching and in debug builds, and the
-/// address sanitizer stops at it. Members have DyNet's names; a tensor of doubles has `v64` instead
-/// of `v`.
+/// cleared is wrong. With GraphOptions::verify_batching and in debug builds it is NaN in `v`, and
+/// functions throw StateError; the address sanitizer stops at it. Members have DyNet's names; a
+/// tensor of doubles has `v64` instead of `v`.
 struct Tensor {
   Dim d;
   float* v = nullptr;
@@ -29,10 +29,15 @@ struct Tensor {
   DType dtype() const { return v64 != nullptr ? DType::f64 : DType::f32; }
   void* data() const { return v64 != nullptr ? static_cast<void*>(v64) : v; }
 
-  /// Element i, whatever the type.
-  double at(std::size_t i) const { return v64 != nullptr ? v64[i] : static_cast<double>(v[i]); }
+  /// Element i, whatever the type. Throws UsageError, as all that reads elements does, for a tensor
+  /// that was made of nothing.
+  double at(std::size_t i) const {
+    const double number = v64 != nullptr ? v64[i] : static_cast<double>(floats()[i]);
+    if (number != number) check_not_forgotten(i);
+    return number;
+  }
   void set(std::size_t i, double value) const {
-    v64 != nullptr ? void(v64[i] = value) : void(v[i] = static_cast<float>(value));
+    v64 != nullptr ? void(v64[i] = value) : void(floats()[i] = static_cast<float>(value));
   }
 
   /// Whether every element is a finite number.
@@ -42,6 +47,14 @@ struct Tensor {
   /// Element b of the minibatch. Throws ShapeError if there is none.
   Tensor batch_elem(unsigned b) const;
   std::vector<Tensor> batch_elems() const;
+
+ private:
+  float* floats() const {
+    if (v == nullptr) throw_empty();
+    return v;
+  }
+  void check_not_forgotten(std::size_t i) const;
+  [[noreturn]] static void throw_empty();
 };
 
 /// The only element. Throws ShapeError if there are more.

@@ -18,6 +18,13 @@ namespace {
 
 constexpr std::size_t kQuotedBytes = 40;
 
+// Whether a terminal does something else with a character than to show it: control characters
+// (C0, C1), what parts lines and paragraphs, and what turns the direction of text.
+bool is_obeyed(std::uint32_t code) {
+  return code < 0x20 || (code >= 0x7F && code < 0xA0) || (code >= 0x2028 && code <= 0x202E) ||
+         (code >= 0x2066 && code <= 0x2069);
+}
+
 }  // namespace
 
 std::optional<float> parse_float(std::string_view text) {
@@ -36,23 +43,51 @@ std::optional<float> parse_float(std::string_view text) {
   return value;
 }
 
+Utf8Character first_character(std::string_view text) {
+  if (text.empty()) return {};
+  const auto first = static_cast<unsigned char>(text.front());
+  const int ones = std::countl_one(first);  // none, or as many as the character has bytes
+  const std::size_t size = ones == 0 ? 1 : static_cast<std::size_t>(ones);
+  if (ones == 1 || ones > 4 || size > text.size()) return {};
+  std::uint32_t code = first & (0xFFu >> (ones + 1));
+  for (const char c : text.substr(1, size - 1)) {
+    if ((c & 0xC0) != 0x80) return {};
+    code = code << 6 | (static_cast<unsigned char>(c) & 0x3Fu);
+  }
+  constexpr std::uint32_t kLeast[] = {0, 0x80, 0x800, 0x10000};
+  const bool is_surrogate = code >= 0xD800 && code < 0xE000;
+  if (code < kLeast[size - 1] || code > 0x10FFFF || is_surrogate) return {};
+  return {size, code};
+}
+
 bool is_utf8(std::string_view text) {
   while (!text.empty()) {
-    const auto first = static_cast<unsigned char>(text.front());
-    const int ones = std::countl_one(first);  // none, or as many as the character has bytes
-    const std::size_t size = ones == 0 ? 1 : static_cast<std::size_t>(ones);
-    if (ones == 1 || ones > 4 || size > text.size()) return false;
-    std::uint32_t code = first & (0xFFu >> (ones + 1));
-    for (const char c : text.substr(1, size - 1)) {
-      if ((c & 0xC0) != 0x80) return false;
-      code = code << 6 | (static_cast<unsigned char>(c) & 0x3Fu);
-    }
-    constexpr std::uint32_t kLeast[] = {0, 0x80, 0x800, 0x10000};
-    const bool is_surrogate = code >= 0xD800 && code < 0xE000;
-    if (code < kLeast[size - 1] || code > 0x10FFFF || is_surrogate) return false;
-    text.remove_prefix(size);
+    const std::size_t bytes = first_character(text).bytes;
+    if (bytes == 0) return false;
+    text.remove_prefix(bytes);
   }
   return true;
+}
+
+std::string visible_text(std::string_view text) {
+  constexpr char digits[] = "0123456789ABCDEF";
+  std::string result;
+  result.reserve(text.size());
+  while (!text.empty()) {
+    const auto [bytes, code] = first_character(text);
+    const std::size_t size = std::max(bytes, std::size_t{1});
+    const bool is_shown = bytes != 0 && !is_obeyed(code);
+    for (const char c : text.substr(0, size)) {
+      const auto byte = static_cast<unsigned char>(c);
+      if (is_shown) {
+        result += c;
+      } else {
+        result += {'\\', 'x', digits[byte >> 4], digits[byte & 15]};
+      }
+    }
+    text.remove_prefix(size);
+  }
+  return result;
 }
 
 std::size_t byte_order_mark_bytes(std::string_view beginning, const std::string& file) {
@@ -72,17 +107,11 @@ std::size_t byte_order_mark_bytes(std::string_view beginning, const std::string&
 }
 
 std::string quoted_text(std::string_view text) {
-  constexpr char digits[] = "0123456789ABCDEF";
-  std::string result = "\"";
-  for (const char c : text.substr(0, kQuotedBytes)) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (byte >= 0x20 && byte != 0x7F) {
-      result += c;
-    } else {
-      result += {'\\', 'x', digits[byte >> 4], digits[byte & 15]};
-    }
+  std::size_t end = 0;  // of whole characters
+  while (end < std::min(text.size(), kQuotedBytes)) {
+    end += std::max(first_character(text.substr(end)).bytes, std::size_t{1});
   }
-  return result + (text.size() > kQuotedBytes ? "...\"" : "\"");
+  return '"' + visible_text(text.substr(0, end)) + (end < text.size() ? "...\"" : "\"");
 }
 
 std::string listed_names(std::span<const std::string> names, std::size_t most) {

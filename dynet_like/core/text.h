@@ -18,6 +18,17 @@ std::optional<float> parse_float(std::string_view text);
 /// Whether it is UTF-8 as of RFC 3629: nothing but shortest forms, no surrogates.
 bool is_utf8(std::string_view text);
 
+/// The bytes of the character that begins a text in such UTF-8, and its number; of none 0.
+struct Utf8Character {
+  std::size_t bytes = 0;
+  std::uint32_t code = 0;
+};
+Utf8Character first_character(std::string_view text);
+
+/// Any text as a message or a report may show it: control characters, those that turn the direction
+/// of text or end a line, and bytes that are not UTF-8 become \xNN. Shown again it stays as it is.
+std::string visible_text(std::string_view text);
+
 /// What some programs write in front of a text in UTF-8.
 inline constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
 
@@ -25,7 +36,7 @@ inline constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
 /// FileError for the mark of UTF-16 or UTF-32.
 std::size_t byte_order_mark_bytes(std::string_view beginning, const std::string& file);
 
-/// Text from a file as a message may show it: quoted, without control characters, not too long.
+/// Text from a file as a message may show it: visible, quoted, not too long.
 std::string quoted_text(std::string_view text);
 
 /// Names in quotes as a message may list them: the first `most`, and how many more there are.

@@ -7,6 +7,7 @@
 #include <thread>
 #include <utility>
 
+#include "dynet_like/core/counted.h"
 #include "dynet_like/core/errors.h"
 
 namespace dynet_like::detail {
@@ -65,8 +66,8 @@ ThreadPool::ThreadPool(unsigned threads)
     }
   } catch (const std::system_error& error) {
     stop(started);
-    throw DeviceError("[threads] need " + std::to_string(others_) +
-                      " threads beside the caller's; got " + std::to_string(started) + ", then " +
+    throw DeviceError("[threads] need " + counted(others_, "thread") +
+                      " beside the caller's; got " + std::to_string(started) + ", then " +
                       error.what() + ". Choose fewer with GraphOptions::threads");
   } catch (...) {
     stop(started);

@@ -5,6 +5,8 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "dynet_like/core/counted.h"
+#include "dynet_like/core/text.h"
 #include "dynet_like/core/timeline_track.h"
 
 namespace dynet_like::detail {
@@ -14,9 +16,7 @@ namespace {
 using Event = TimelineTrack::Event;
 
 // Whatever bytes a name has, the file is UTF-8.
-std::string json_text(const std::string& text) {
-  return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
-}
+std::string json_text(const std::string& text) { return nlohmann::json(visible_text(text)).dump(); }
 
 // Those that begin first, and of these those with others inside.
 void sort(std::vector<Event>& events) {
@@ -95,11 +95,12 @@ std::vector<TimelineState::Row> TimelineState::rows() const {
 
 void TimelineState::write_json(const std::function<void(std::string_view)>& write) const {
   const std::lock_guard lock(mutex_);
-  write(fmt::format(R"({{"displayTimeUnit":"ms","otherData":{{"events":{},"dropped":{}}},
+  write(
+      fmt::format(R"({{"displayTimeUnit":"ms","otherData":{{"events":{},"dropped":{}}},
 "traceEvents":[
 {{"ph":"M","pid":1,"tid":0,"name":"process_name","args":{{"name":"dynet_like{}"}}}})",
-                    size(), dropped(),
-                    dropped() == 0 ? "" : fmt::format(" ({} events dropped)", dropped())));
+                  size(), dropped(),
+                  dropped() == 0 ? "" : fmt::format(" ({} dropped)", counted(dropped(), "event"))));
   std::vector<std::string> heads;
   for (const TimelineLabel& label : labels_) {
     heads.push_back(fmt::format(R"("name":{},"cat":"{}")", json_text(label.name), label.category));

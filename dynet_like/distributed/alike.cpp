@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "dynet_like/core/counted.h"
 #include "dynet_like/core/errors.h"
 #include "dynet_like/core/text.h"
 #include "dynet_like/device/cpu/digest.h"
@@ -110,8 +111,8 @@ void describe_state(Trainer& trainer, Texts& texts) {
         fmt::format("digest {:016x}", digest_of_values(moment.values));
   }
   for (const TrainerState::Average& average : state.averages) {
-    texts["average of " + average.parameter->name] =
-        fmt::format("{} values, digest {:016x}", average.count, digest_of_values(average.values));
+    texts["average of " + average.parameter->name] = fmt::format(
+        "{}, digest {:016x}", counted(average.count, "value"), digest_of_values(average.values));
   }
 }
 

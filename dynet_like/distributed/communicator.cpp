@@ -8,6 +8,8 @@
 
 #include <fmt/format.h>
 
+#include "dynet_like/core/text.h"
+
 namespace dynet_like {
 
 namespace {
@@ -39,6 +41,8 @@ class SingleProcess final : public Communicator {
 };
 
 }  // namespace
+
+RankError::RankError(const std::string& what) : std::runtime_error(detail::visible_text(what)) {}
 
 void Communicator::all_gather(std::span<const std::byte> mine, std::vector<Bytes>& all) {
   Round round = {std::vector(size(), mine), std::move(all)};

@@ -15,7 +15,7 @@ namespace dynet_like {
 
 /// Another process of a run is gone, hangs, or says that it has failed.
 struct RankError : std::runtime_error {
-  using std::runtime_error::runtime_error;
+  explicit RankError(const std::string& what);
 };
 
 /// Ranks from 0 to size() - 1 that exchange bytes. All ranks make the same calls in the same order;

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "dynet_like/core/counted.h"
 #include "dynet_like/core/errors.h"
 #include "dynet_like/distributed/row_lists.h"
 
@@ -22,9 +23,8 @@ GradientExchange::GradientExchange(std::shared_ptr<Communicator> ranks,
                                    const ParameterCollection& model, unsigned shards)
     : ranks_(std::move(ranks)), model_(model), shards_(shards) {
   if (shards_ < ranks_->size()) {
-    throw UsageError(
-        fmt::format("[GradientExchange] need a shard for each rank; got {} for {} ranks", shards_,
-                    ranks_->size()));
+    throw UsageError(fmt::format("[GradientExchange] need a shard for each rank; got {} for {}",
+                                 shards_, counted(ranks_->size(), "rank")));
   }
   for (unsigned r = 0; r < ranks_->size(); ++r) {
     nodes_.push_back(tree_nodes(part_of_rank(shards_, r, ranks_->size())));
@@ -161,9 +161,9 @@ void GradientExchange::check_size(const Bucket& bucket, unsigned from) const {
   const bool has_rows = &bucket == &buckets_.back() && !tables_.empty();
   if (got == need || got == 0 || (has_rows && got > need)) return;
   throw UsageError(
-      fmt::format("[GradientExchange] need {} bytes of gradients from {}; got {}: "
+      fmt::format("[GradientExchange] need {} of gradients from {}; got {}: "
                   "what ranks do must not depend on the rank",
-                  need, ranks_->name(from), got));
+                  counted(need, "byte"), ranks_->name(from), got));
 }
 
 Gradients& GradientExchange::sum() {

@@ -29,6 +29,8 @@ class GradientExchange {
   /// memory of the host.
   GradientExchange(std::shared_ptr<Communicator> ranks, const ParameterCollection& model,
                    unsigned shards);
+  GradientExchange(const GradientExchange&) = delete;  // rounds on their way know where it is
+  GradientExchange& operator=(const GradientExchange&) = delete;
 
   /// The shards that are this rank's to compute.
   RankPart own_shards() const { return part_of_rank(shards_, ranks_->rank(), ranks_->size()); }

@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "dynet_like/core/counted.h"
 #include "dynet_like/core/errors.h"
 #include "dynet_like/distributed/alike.h"
 #include "dynet_like/distributed/elapsed.h"
@@ -64,8 +65,8 @@ struct ParameterServer::Header {
   // What stands behind it.
   static std::span<const std::byte> read(const Bytes& bytes, Header& header) {
     if (bytes.size() < sizeof(header)) {
-      throw RankError(fmt::format("[ParameterServer] need a message of {} bytes or more; got {}",
-                                  sizeof(header), bytes.size()));
+      throw RankError(fmt::format("[ParameterServer] need a message of {} or more; got {}",
+                                  counted(sizeof(header), "byte"), bytes.size()));
     }
     std::memcpy(&header, bytes.data(), sizeof(header));
     return std::span(bytes).subspan(sizeof(header));

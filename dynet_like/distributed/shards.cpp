@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "dynet_like/core/counted.h"
 #include "dynet_like/core/errors.h"
 
 namespace dynet_like {
@@ -16,8 +17,8 @@ Shards cut_into_shards(std::span<const std::uint32_t> samples, std::span<const s
   const auto cost_of = [&](std::size_t place) -> std::uint64_t {
     if (costs.empty()) return 1;
     if (samples[place] < costs.size()) return costs[samples[place]];
-    throw UsageError(fmt::format("[Shards] need a cost for each sample; got sample {} and {} costs",
-                                 samples[place], costs.size()));
+    throw UsageError(fmt::format("[Shards] need a cost for each sample; got sample {} and {}",
+                                 samples[place], detail::counted(costs.size(), "cost")));
   };
   std::vector<std::size_t> order(samples.size());
   std::iota(order.begin(), order.end(), std::size_t{0});

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "dynet_like/core/counted.h"
 #include "dynet_like/core/errors.h"
 
 namespace dynet_like {
@@ -16,8 +17,8 @@ void Relaxation::check(unsigned ranks) const {
   }
   if (backup_ranks == 0 && staleness < ranks - 1) {
     throw UsageError(fmt::format(
-        "[Relaxation] need a staleness of {} or more, so that {} ranks can work at once; got {}",
-        ranks - 1, ranks, staleness));
+        "[Relaxation] need a staleness of {} or more, so that {} can work at once; got {}",
+        ranks - 1, detail::counted(ranks, "rank"), staleness));
   }
 }
 

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <set>
 
+#include "dynet_like/core/counted.h"
+#include "dynet_like/core/text.h"
 #include "dynet_like/exec/report_cells.h"
 
 namespace dynet_like::detail {
@@ -65,7 +67,7 @@ class RowMaker {
   void add_nodes(const RunState& run, const Batch& batch, BatchRow& row) {
     const Signature& signature = types_[batch.type].signature;
     row.kind = kind_of(batch.type, [&] {
-      return RowKind{std::string(signature.op->name), shapes_text(signature)};
+      return RowKind{visible_text(signature.op->name), shapes_text(signature)};
     });
     const RowKind& kind = made_.kinds[row.kind];
     for (NodeRef ref : run.members_of(batch)) {
@@ -78,15 +80,15 @@ class RowMaker {
       row.marks[ref.tape].push_back(
           {{ref},
            fmt::format("{} {}\nsample {}, node {}{}", kind.op, kind.shapes, ref.tape, ref.node,
-                       label.empty() ? "" : " \"" + label + '"')});
+                       label.empty() ? "" : " \"" + visible_text(label) + '"')});
     }
   }
 
   void add_cells(const RunState& run, const CellBatch& batch, BatchRow& row) {
     const CellType& type = run.common.dictionary[batch.type];
     row.kind = kind_of(types_.type_count() + batch.type, [&] {
-      return RowKind{ops_of(type, types_), fmt::format("a cell of {} nodes", type.pattern.size()),
-                     true};
+      return RowKind{visible_text(ops_of(type, types_)),
+                     fmt::format("a cell of {}", counted(type.pattern.size(), "node")), true};
     });
     row.calls = type.steps.size();
     for (std::uint32_t c : run.cells.cells_of(batch)) {

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "dynet_like/core/counted.h"
 #include "dynet_like/core/errors.h"
 #include "dynet_like/device/open_destinations.h"
 #include "dynet_like/exec/recursion_run.h"
@@ -37,9 +38,9 @@ std::size_t first_difference(DType dtype, const std::byte* a, const std::byte* b
                                   double alone) {
   char numbers[64];
   std::snprintf(numbers, sizeof(numbers), "%.9g in the batch and %.9g", batched, alone);
-  throw NumericError("[verify_batching] need the same bits in a batch of " + std::to_string(items) +
-                     " items and alone; got for " + node + ", element " + std::to_string(element) +
-                     " of its " + what + ", " + numbers + " alone");
+  throw NumericError("[verify_batching] need the same bits in a batch of " +
+                     counted(items, "item") + " and alone; got for " + node + ", element " +
+                     std::to_string(element) + " of its " + what + ", " + numbers + " alone");
 }
 
 [[noreturn]] void throw_different_in_cells(const std::string& where) {

@@ -108,8 +108,8 @@ struct CommonState {
   std::uint32_t label_of_cell(std::uint32_t type, bool backward = false) const {
     return timeline == nullptr ? 0 : cell_labels[2 * type + (backward ? 1 : 0)];
   }
-  /// Who runs these tapes.
-  OneThread& one_thread() { return tapes.empty() ? nobody : types().runs; }
+  /// Whether these tapes are being run.
+  Running& running() { return tapes.empty() ? runs_nothing : types().runs; }
 
   /// The shared value with this identity, which a tape has.
   SharedValue& meet(Identity identity) {
@@ -128,7 +128,7 @@ struct CommonState {
 
   GraphOptions options;
   RandomKey random;
-  OneThread nobody;
+  Running runs_nothing;
   std::vector<TapeState> tapes;
   CellDictionary dictionary;
   std::vector<SharedValue> shared;  ///< by identity, of all that there are

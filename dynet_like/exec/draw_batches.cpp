@@ -138,7 +138,8 @@ class BatchDrawing {
     if (alone > 0) shown += fmt::format(" ○ ran alone: {}.", counted(alone, "row"));
     if (has_runs_) shown += " A run is a forward pass, or a wave of samples that waited.";
     const std::size_t samples = runs_[0]->tapes.size();
-    if (samples_ < samples) shown += fmt::format(" Columns: the first {} samples.", samples_);
+    if (samples_ < samples)
+      shown += fmt::format(" Columns: the first {}.", counted(samples_, "sample"));
     if (what_.first_row > 0 || end_ < all_.rows.size()) {
       shown += fmt::format(" Rows: {} to {} of {}.", what_.first_row + 1, end_, all_.rows.size());
     }

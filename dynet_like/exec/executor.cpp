@@ -10,7 +10,7 @@
 namespace dynet_like::detail {
 
 std::uint32_t Executor::add_tape(Tape& tape) {
-  const OneThread::Use use(tape.types().runs);
+  const Running::Use use(tape.types().runs);
   make_room(common_.tapes);
   spare_.reserve(common_.tapes.capacity());  // `clear` must not fail
   common_.tapes.push_back({&tape, {}});

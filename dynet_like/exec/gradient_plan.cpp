@@ -5,6 +5,7 @@
 
 #include <array>
 
+#include "dynet_like/core/counted.h"
 #include "dynet_like/exec/checks.h"
 
 namespace dynet_like::detail {
@@ -32,7 +33,7 @@ void GradientPlan::decide_tape(std::uint32_t tape) {
 }
 
 std::string GradientPlan::to_string() const {
-  std::string text = fmt::format("{} bytes\n", nodes.bytes());
+  std::string text = fmt::format("{}\n", counted(nodes.bytes(), "byte"));
   for (std::uint32_t t = run_.first_tape; t < run_.end_tape; ++t) {
     const std::span<const NodeGradient> all = nodes.nodes(t);
     for (auto node = static_cast<NodeId>(all.size()); node-- > 0;) {

@@ -104,7 +104,7 @@ void Executor::for_lanes(const Work& work) {
 
 void Executor::forward(std::span<const ValueRef> targets, bool free_unread,
                        std::span<const ValueRef> read_soon) {
-  const OneThread::Use use(common_.one_thread());
+  const Running::Use use(common_.running());
   ++common_.runs;
   const std::size_t batches_before = count_batches();
   TimelineTrack* const track = use_track();
@@ -154,7 +154,7 @@ void Executor::begin_backward() {
 }
 
 void Executor::run_backward(std::span<const ValueRef> roots, Gradients& gradients, bool full) {
-  const OneThread::Use use(common_.one_thread());
+  const Running::Use use(common_.running());
   ++common_.runs;
   roots_.insert(roots_.end(), roots.begin(), roots.end());
   TimelineTrack* const track = use_track();
@@ -171,7 +171,7 @@ void Executor::run_backward_by_parts(std::span<const ValueRef> roots,
                                      std::span<const std::uint32_t> ends,
                                      std::span<Gradients> gradients, const OnComplete& complete) {
   begin_backward();
-  const OneThread::Use use(common_.one_thread());
+  const Running::Use use(common_.running());
   ++common_.runs;
   roots_.assign(roots.begin(), roots.end());
   {
@@ -210,7 +210,7 @@ void Executor::note_peak() {
 }
 
 void Executor::finish_backward(Gradients& gradients) {
-  const OneThread::Use use(common_.one_thread());
+  const Running::Use use(common_.running());
   const TimelineScope scope(use_track(), TimelineSpan::sum_parameters);
   shared_.finish(lanes_[0]->run, *queue_, gradients);
   queue_->submit();

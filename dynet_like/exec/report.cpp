@@ -8,6 +8,8 @@
 #include <sstream>
 
 #include "batching/lower_bound.h"
+#include "dynet_like/core/counted.h"
+#include "dynet_like/core/text.h"
 #include "dynet_like/exec/make_report.h"
 #include "dynet_like/exec/product_flops.h"
 #include "dynet_like/exec/report_cells.h"
@@ -56,6 +58,18 @@ void print_largest_consumers(std::ostream& out, const std::vector<Report::Type>&
         << std::llround(100 * static_cast<double>(type->value_bytes) / total) << " %";
   }
   out << '\n';
+}
+
+// Names of functions, labels and parameters are the program's, those of files the compiler's.
+void make_visible(Report& report) {
+  const auto show = [](auto&... texts) { ((texts = visible_text(texts)), ...); };
+  for (Report::Type& type : report.types) show(type.op, type.shapes);
+  for (Report::MissedMerge& merge : report.missed_merges) {
+    show(merge.op, merge.label, merge.difference, merge.advice);
+    for (std::string& place : merge.places) show(place);
+  }
+  for (Report::Cell& cell : report.cells) show(cell.ops, cell.shared_calls);
+  for (Report::NotFolded& other : report.not_folded) show(other.ops, other.reason);
 }
 
 }  // namespace
@@ -150,6 +164,7 @@ Report detail::make_report(std::span<const RunState* const> runs,
                    [](const auto& a, const auto& b) { return a.nodes > b.nodes; });
   report_merges(runs, counts, bounds, report);
   report_cells(runs, refused, report);
+  make_visible(report);
   return report;
 }
 
@@ -164,9 +179,10 @@ std::ostream& operator<<(std::ostream& out, const Report& report) {
         << type.forward_calls << std::setw(10) << type.backward_calls << std::setw(13)
         << type.value_bytes << "  " << type.shapes << '\n';
   }
-  out << report.nodes << " nodes in " << report.batches << " batches (at least " << report.bound
-      << "), " << report.kernel_calls << " kernel calls, " << report.copied_bytes
-      << " bytes copied, " << report.value_bytes << " bytes of values, " << report.gradient_bytes
+  out << counted(report.nodes, "node") << " in " << counted(report.batches, "batch", "batches")
+      << " (at least " << report.bound << "), " << counted(report.kernel_calls, "kernel call")
+      << ", " << counted(report.copied_bytes, "byte") << " copied, "
+      << counted(report.value_bytes, "byte") << " of values, " << report.gradient_bytes
       << " of gradients, " << report.peak_bytes << " at the peak\n";
   if (report.recomputed > 0) {
     out << report.recomputed

@@ -34,8 +34,9 @@ struct Report {
     /// number), "constant", "parameter", "depth" (in the graphs), or "call" (in which they ran).
     std::string field;
     std::string difference;  ///< its values: "input 0 is {5}, {6} or {7}"
-    /// Where most of the nodes were recorded, "model.cpp:12", at most three; the name of a function
-    /// if its file is not known. Empty without GraphOptions::record_places.
+    /// Where most of the nodes were recorded, "model.cpp:12", at most three; the name of a
+    /// function, and what to do, if it has no debug information. Empty without
+    /// GraphOptions::record_places.
     std::vector<std::string> places;
     std::string advice;  ///< what to write instead
     std::uint64_t types = 0, nodes = 0, batches = 0;

@@ -5,6 +5,7 @@
 #include <iomanip>
 #include <ostream>
 
+#include "dynet_like/core/counted.h"
 #include "dynet_like/core/text.h"
 
 namespace dynet_like::detail {
@@ -139,7 +140,7 @@ void print_cells(std::ostream& out, const Report& report) {
     const Report::Cell& cell = report.cells[i];
     cells += cell.cells;
     if (i >= kMostLines) continue;
-    const std::string label = "of " + std::to_string(cell.size) + " nodes";
+    const std::string label = "of " + counted(cell.size, "node");
     out << std::left << std::setw(20) << label << std::right << std::setw(10)
         << cell.cells * cell.size << std::setw(10) << cell.batches << std::setw(10) << cell.cells
         << std::setw(10) << cell.forward_calls << std::setw(10) << cell.whole << std::setw(13)
@@ -148,13 +149,14 @@ void print_cells(std::ostream& out, const Report& report) {
     out << '\n';
   }
   if (cells > 0) {
-    out << report.nodes_in_cells << " of the nodes ran in " << cells
-        << " cells, each planned as one node: " << report.nodes_in_cells - cells
-        << " nodes less to plan\n";
+    out << report.nodes_in_cells << " of the nodes ran in " << counted(cells, "cell")
+        << ", each planned as one node: " << counted(report.nodes_in_cells - cells, "node")
+        << " less to plan\n";
   }
   if (!report.no_cells.empty()) out << "cells: " << report.no_cells << '\n';
   for (const Report::NotFolded& other : report.not_folded) {
-    out << "not folded: " << other.times << " times " << other.ops << ": " << other.reason << '\n';
+    out << "not folded: " << counted(other.times, "time") << ' ' << other.ops << ": "
+        << other.reason << '\n';
   }
 }
 

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <set>
 
+#include "dynet_like/core/counted.h"
 #include "dynet_like/exec/report_splits.h"
 
 namespace dynet_like::detail {
@@ -89,8 +90,8 @@ std::vector<Split> find_delays(std::span<const RunState* const> runs, const Reco
       delays.push_back({Difference::call,
                         {type},
                         0,
-                        "values were asked for in " + std::to_string(calls[type]) +
-                            " calls, of which a sample needs " + std::to_string(needed[type]),
+                        "values were asked for in " + counted(calls[type], "call") +
+                            ", of which a sample needs " + std::to_string(needed[type]),
                         bound});
     } else if (!all[type].in_cells && all[type].depths.size() > 1) {
       delays.push_back({Difference::depth, {type}, 0, words_of(all[type].depths), bound});

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "dynet_like/core/counted.h"
 #include "dynet_like/core/xml_text.h"
 #include "dynet_like/exec/report.h"
 
@@ -52,9 +53,13 @@ std::string grouped(std::uint64_t number) {
   return text;
 }
 
+std::string grouped(std::uint64_t number, std::string_view noun, std::string_view plural = {}) {
+  return grouped(number) + ' ' + detail::noun_for(number, noun, plural);
+}
+
 std::string bytes(std::uint64_t count) {
   const auto number = static_cast<double>(count);
-  if (count < 10'000) return grouped(count) + " bytes";
+  if (count < 10'000) return grouped(count, "byte");
   return count < 10'000'000 ? fmt::format("{:.0f} kB", number / 1e3)
                             : fmt::format("{:.0f} MB", number / 1e6);
 }
@@ -104,7 +109,7 @@ std::string table_of(std::vector<Bar> bars, double all, const std::vector<std::s
     }
   }
   if (bars.size() > kMostBars) {
-    text += row_of(fmt::format("{} others", bars.size() - kMostBars), rest, "", {}, columns.size());
+    text += row_of(detail::counted(bars.size() - kMostBars, "other"), rest, "", {}, columns.size());
   }
   return text + "</table>\n";
 }
@@ -149,10 +154,10 @@ std::string article_of(const Report::MissedMerge& merge) {
       grouped(merge.saved_batches), grouped(merge.batches), share, grouped(merge.saved_calls),
       merge.seconds > 0 ? ", " + time_of(merge.saved_seconds) : "");
   text += fmt::format(
-      "<div><code>{}</code>{} <small>{} nodes of {} type{}</small>\n<p>Split by "
+      "<div><code>{}</code>{} <small>{} of {} type{}</small>\n<p>Split by "
       "<strong>{}</strong>: {}.</p>\n<p><small>Instead:</small> {}.</p>\n",
       xml_text(merge.op), merge.label.empty() ? "" : " “" + xml_text(merge.label) + "”",
-      grouped(merge.nodes), grouped(merge.types), merge.types == 1 ? "" : "s",
+      grouped(merge.nodes, "node"), grouped(merge.types), merge.types == 1 ? "" : "s",
       xml_text(merge.field), xml_text(merge.difference), xml_text(merge.advice));
   for (const std::string& place : merge.places) {
     text += "<div class=place>" + xml_text(place) + "</div>\n";
@@ -183,10 +188,11 @@ std::string part_of_waves(const Report& report) {
   }
   const std::uint64_t most = std::max<std::uint64_t>(1, std::ranges::max(batches));
   std::string text = fmt::format(
-      "<h2>Batches per wave</h2>\n<p>{} waves of samples that waited for values; {} batches in the "
+      "<h2>Batches per wave</h2>\n<p>{} of samples that waited for values; {} in the "
       "largest{}.</p>\n<div class=waves>",
-      grouped(report.wave_count), grouped(each == 1 ? most : most / each),
-      each == 1 ? "" : fmt::format(" bar, on average of its {} waves", each));
+      grouped(report.wave_count, "wave"),
+      grouped(each == 1 ? most : most / each, "batch", "batches"),
+      each == 1 ? "" : fmt::format(" bar, on average of its {}", detail::counted(each, "wave")));
   for (const std::uint64_t height : batches) {
     text += fmt::format("<i style=\"height:{:.1f}%\"></i>",
                         100 * static_cast<double>(height) / static_cast<double>(most));
@@ -213,9 +219,10 @@ std::string part_of_cells(const Report& report) {
 std::string Report::html() const {
   std::string text(kBeginning);
   text += fmt::format(
-      "<h1>{} nodes in {} batches</h1>\n<p>No schedule has fewer than {} batches with these types. "
-      "{} kernel calls. {} at the peak.</p>\n",
-      grouped(nodes), grouped(batches), grouped(bound), grouped(kernel_calls), bytes(peak_bytes));
+      "<h1>{} in {}</h1>\n<p>No schedule has fewer than {} with these types. "
+      "{}. {} at the peak.</p>\n",
+      grouped(nodes, "node"), grouped(batches, "batch", "batches"),
+      grouped(bound, "batch", "batches"), grouped(kernel_calls, "kernel call"), bytes(peak_bytes));
   return text + part_of_merges(*this) + part_of_costs(*this) + part_of_waves(*this) +
          part_of_cells(*this);
 }

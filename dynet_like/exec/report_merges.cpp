@@ -8,6 +8,7 @@
 #include <ostream>
 #include <sstream>
 
+#include "dynet_like/core/counted.h"
 #include "dynet_like/core/text.h"
 #include "dynet_like/exec/report_places.h"
 #include "dynet_like/exec/report_splits.h"
@@ -176,9 +177,9 @@ void print_merges(std::ostream& to, const Report& report) {
   for (const MissedMerge& merge : report.missed_merges) {
     out << "not together: " << merge.op;
     if (!merge.label.empty()) out << ' ' << quoted_text(merge.label);
-    out << ", " << merge.nodes << " nodes of " << merge.types
-        << (merge.types == 1 ? " type in " : " types in ") << merge.batches
-        << " batches\n  split by " << merge.field << ": " << merge.difference << '\n';
+    out << ", " << counted(merge.nodes, "node") << " of " << counted(merge.types, "type") << " in "
+        << counted(merge.batches, "batch", "batches") << "\n  split by " << merge.field << ": "
+        << merge.difference << '\n';
     for (std::size_t i = 0; i < merge.places.size(); ++i) {
       out << (i == 0 ? "  at " : ", ") << merge.places[i];
     }
@@ -186,8 +187,8 @@ void print_merges(std::ostream& to, const Report& report) {
     const auto known = std::ranges::find(report.missed_merges, merge.advice, &MissedMerge::advice);
     out << "  instead: " << (&*known == &merge ? merge.advice : "as for " + known->op + " above")
         << '\n'
-        << "  saves up to " << merge.saved_batches << " batches, " << merge.saved_calls
-        << " kernel calls";
+        << "  saves up to " << counted(merge.saved_batches, "batch", "batches") << ", "
+        << counted(merge.saved_calls, "kernel call");
     if (merge.seconds > 0) {
       out << ", " << 1e3 * merge.saved_seconds << " of " << 1e3 * merge.seconds << " ms";
     }

@@ -82,6 +82,16 @@ void find_lines(const std::string& file, const std::map<std::uintptr_t, const vo
   }
 }
 
+// Whether a file belongs to the compiler or to the system: it calls programs, and is none.
+bool is_of_system(const std::string& file) {
+  const std::string name = fs::path(file).filename().string();
+  for (const char* beginning : {"libc.", "libc-", "libpthread", "libstdc++", "libc++", "libgcc_s",
+                                "libm.", "ld-", "linux-vdso"}) {
+    if (name.starts_with(beginning)) return true;
+  }
+  return false;
+}
+
 CodeLines lines_of(const std::set<const void*>& addresses) {
   std::map<std::string, std::map<std::uintptr_t, const void*>> files;
   for (const void* address : addresses) {
@@ -97,7 +107,7 @@ CodeLines lines_of(const std::set<const void*>& addresses) {
     std::string file = object->l_name;
     std::error_code error;
     if (file.empty()) file = fs::read_symlink("/proc/self/exe", error).string();
-    if (!file.empty()) files[file][call - object->l_addr] = address;
+    if (!file.empty() && !is_of_system(file)) files[file][call - object->l_addr] = address;
   }
   CodeLines lines;
   for (const auto& [file, of_file] : files) find_lines(file, of_file, lines);
@@ -119,20 +129,45 @@ bool is_of_library(const std::string& place) {
   return place.starts_with("/usr/include/");
 }
 
+// The name of a function without what it returns and takes: those of templates begin with a type.
+std::string_view name_in(std::string_view function) {
+  int depth = 0;  // in brackets
+  std::size_t begin = 0;
+  for (std::size_t at = 0; at < function.size(); ++at) {
+    const char c = function[at];
+    if (c == '(' && depth == 0 && !function.substr(at).starts_with("(anonymous namespace)")) {
+      return function.substr(begin, at - begin);
+    }
+    if (c == ' ' && depth == 0) begin = at + 1;
+    depth += c == '<' || c == '{' || c == '(' ? 1 : c == '>' || c == '}' || c == ')' ? -1 : 0;
+  }
+  return function.substr(begin);
+}
+
+// Where people cannot be told the line.
+bool is_own_function(const std::string& function) {
+  const std::string_view name = name_in(function);
+  return !name.empty() && name[0] != '_' && !name.starts_with("dynet_like::") &&
+         !name.starts_with("std::") && name != "start_thread" && !name.starts_with("clone");
+}
+
+// What is behind main belongs to the C library, whose lines are nobody's.
 std::string place_of(const CallStack& call, const CodeLines& lines) {
   std::string function;
   for (const void* address : call) {
     const auto found = lines.find(address);
     if (found == lines.end()) continue;
+    bool is_main = false;
     for (const CodeLine& line : found->second) {
       if (!line.place.empty() && !is_of_library(line.place)) return line.place;
-      const bool is_own = line.place.empty() && !line.function.empty() &&
-                          !line.function.starts_with("dynet_like::") &&
-                          !line.function.starts_with("std::") && line.function[0] != '_';
-      if (is_own && function.empty()) function = line.function;
+      is_main |= line.function == "main";
+      if (line.place.empty() && function.empty() && is_own_function(line.function)) {
+        function = line.function;
+      }
     }
+    if (is_main) break;
   }
-  return function;
+  return function.empty() ? "" : function + " (no debug information: compile with -g)";
 }
 
 }  // namespace

@@ -12,8 +12,8 @@
 namespace dynet_like::detail {
 
 /// For every group of calls, with how often each was made: the places outside the library that were
-/// made most, at most `most` of them. A place is "model.cpp:12", or the name of a function if its
-/// file is not known; places of which nothing is known are left out.
+/// made most, at most `most` of them. A place is "model.cpp:12", or the name of a function without
+/// debug information, and that it has none; places of which nothing is known are left out.
 std::vector<std::vector<std::string>> places_of(
     std::span<const std::map<CallStack, std::uint64_t>> groups, std::size_t most);
 

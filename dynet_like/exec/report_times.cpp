@@ -5,6 +5,7 @@
 #include <ostream>
 #include <sstream>
 
+#include "dynet_like/core/counted.h"
 #include "dynet_like/exec/make_report.h"
 
 namespace dynet_like::detail {
@@ -24,7 +25,7 @@ class Times {
 
   void print(std::vector<Line> lines) const {
     std::ranges::stable_sort(lines, std::greater(), &Line::seconds);
-    Line rest{0, std::to_string(lines.size() - std::min(lines.size(), kMostTimes)) + " others"};
+    Line rest{0, counted(lines.size() - std::min(lines.size(), kMostTimes), "other")};
     for (std::size_t i = kMostTimes; i < lines.size(); ++i) rest.seconds += lines[i].seconds;
     lines.resize(std::min(lines.size(), kMostTimes));
     for (const Line& line : lines) print(line);

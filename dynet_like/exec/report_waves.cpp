@@ -3,6 +3,7 @@
 #include <iomanip>
 #include <ostream>
 
+#include "dynet_like/core/counted.h"
 #include "dynet_like/exec/report.h"
 
 namespace dynet_like {
@@ -25,9 +26,9 @@ void print_waves(std::ostream& out, const Report& report) {
     return static_cast<double>(count) / static_cast<double>(report.waves.size());
   };
   const std::streamsize precision = out.precision(1);
-  out << report.wave_count << " waves of samples that waited for values; on average " << std::fixed
-      << per_wave(sum.samples) << " samples, " << per_wave(sum.nodes) << " nodes, "
-      << per_wave(sum.batches) << " batches\n"
+  out << detail::counted(report.wave_count, "wave")
+      << " of samples that waited for values; on average " << std::fixed << per_wave(sum.samples)
+      << " samples, " << per_wave(sum.nodes) << " nodes, " << per_wave(sum.batches) << " batches\n"
       << std::defaultfloat;
   out.precision(precision);
   const std::size_t lines = std::min(kLines, report.waves.size());
@@ -35,8 +36,10 @@ void print_waves(std::ostream& out, const Report& report) {
     // From the first to the last, at equal distances.
     const std::size_t i = lines == 1 ? 0 : line * (report.waves.size() - 1) / (lines - 1);
     const Report::Wave& wave = report.waves[i];
-    out << "  wave " << std::setw(6) << i << ": " << std::setw(6) << wave.samples << " samples, "
-        << std::setw(8) << wave.nodes << " nodes, " << std::setw(6) << wave.batches << " batches\n";
+    out << "  wave " << std::setw(6) << i << ": " << std::setw(6) << wave.samples << ' '
+        << detail::noun_for(wave.samples, "sample") << ", " << std::setw(8) << wave.nodes << ' '
+        << detail::noun_for(wave.nodes, "node") << ", " << std::setw(6) << wave.batches << ' '
+        << detail::noun_for(wave.batches, "batch", "batches") << '\n';
   }
 }
 

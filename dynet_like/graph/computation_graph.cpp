@@ -6,6 +6,7 @@
 
 #include "dynet_like/core/errors.h"
 #include "dynet_like/core/make_room.h"
+#include "dynet_like/core/text.h"
 #include "dynet_like/exec/executor.h"
 #include "dynet_like/graph/sample_fibers.h"
 
@@ -116,10 +117,14 @@ bool ComputationGraph::verifies_batching() const { return executor_->options().v
 void ComputationGraph::draw_anew() { executor_->take_step(); }
 
 void ComputationGraph::detect_anomaly(bool detect) {
+  const OneThread::Use use(tape_->user());
   executor("detect_anomaly").detect_anomaly(detect);
 }
 
-Report ComputationGraph::explain() const { return executor("explain").report(); }
+Report ComputationGraph::explain() const {
+  const OneThread::Use use(tape_->user());
+  return executor("explain").report();
+}
 
 ValueRef ComputationGraph::ref(const Expression& e, const char* user) const {
   if (&e.graph(user) != this) {
@@ -178,13 +183,19 @@ void ComputationGraph::throw_records_function(const char* user) {
 }
 
 Tensor ComputationGraph::forward(const Expression& last) {
-  if (waiter_ == nullptr) executor("forward").invalidate();
+  if (waiter_ != nullptr) return get_value(last);
+  const OneThread::Use use(tape_->user());
+  executor("forward").invalidate();
   return get_value(last);
 }
 
+// Where a sample waits, others of its thread go on: it is not inside meanwhile.
 Tensor ComputationGraph::get_value(const Expression& e) {
+  if (waiter_ == nullptr) {
+    const OneThread::Use use(tape_->user());
+    return executor("value").value(ref(e, "value"));
+  }
   const ValueRef wanted = ref(e, "value");
-  if (waiter_ == nullptr) return executor("value").value(wanted);
   Tensor value;
   waiter_->wait_for(std::span(&wanted, 1), std::span(&value, 1));
   return value;
@@ -192,14 +203,19 @@ Tensor ComputationGraph::get_value(const Expression& e) {
 
 std::vector<Tensor> ComputationGraph::get_values(Expressions expressions) {
   std::vector<ValueRef> wanted;
-  wanted.reserve(expressions.size());
-  for (const Expression& e : expressions) wanted.push_back(ref(e, "values_of"));
-  std::vector<Tensor> values(wanted.size());
-  if (wanted.empty()) return values;
+  const auto refer = [&] {
+    wanted.reserve(expressions.size());
+    for (const Expression& e : expressions) wanted.push_back(ref(e, "values_of"));
+  };
+  std::vector<Tensor> values(expressions.size());
+  if (values.empty()) return values;
   if (waiter_ != nullptr) {
+    refer();
     waiter_->wait_for(wanted, values);
     return values;
   }
+  const OneThread::Use use(tape_->user());
+  refer();
   Executor& executor = this->executor("values_of");
   executor.forward(wanted);
   executor.bring(wanted);
@@ -214,6 +230,7 @@ std::vector<Tensor> values_of(Expressions expressions) {
 }
 
 const Gradients& ComputationGraph::backward(const Expression& loss, bool full) {
+  const OneThread::Use use(tape_->user());
   if (collected_ == nullptr) gradients_.clear();
   Gradients& gradients = collected_ != nullptr ? *collected_ : gradients_;
   backward(loss, gradients, full);
@@ -221,6 +238,7 @@ const Gradients& ComputationGraph::backward(const Expression& loss, bool full) {
 }
 
 void ComputationGraph::backward(const Expression& loss, Gradients& gradients, bool full) {
+  const OneThread::Use use(tape_->user());
   const ValueRef root = ref(loss, "backward");
   Executor& executor = this->executor("backward");
   if (executor.options().inference) {
@@ -241,6 +259,7 @@ void ComputationGraph::backward(const Expression& loss, Gradients& gradients, bo
 }
 
 Tensor ComputationGraph::get_gradient(const Expression& e) const {
+  const OneThread::Use use(tape_->user());
   static const Gradients none;
   const ValueRef value = ref(e, "gradient");
   const bool is_parameter = tape_->type_of(tape_->value(value.value).node).op->is_parameter();
@@ -257,8 +276,14 @@ Tensor ComputationGraph::get_gradient(const Expression& e) const {
 }
 
 const Dim& ComputationGraph::dim_of(std::uint32_t id) const {
+  tape_->user().check();
+  if (id >= tape_->values().size()) {
+    throw UsageError("[ComputationGraph] need a value below " +
+                     std::to_string(tape_->values().size()) + "; got " + index_text(id));
+  }
   const Value& value = tape_->value(id);
   if (value.items == 1) return tape_->shape_of(id).dim;
+  const OneThread::Use use(tape_->user());
   const auto [found, is_new] = minibatch_dims_.try_emplace({value.shape, value.items});
   if (is_new) found->second = tape_->dim_of(id);
   return found->second;
@@ -271,6 +296,7 @@ ComputationGraph::LockedExecutor ComputationGraph::locked(const char* user) {
 }
 
 void ComputationGraph::checkpoint() {
+  const OneThread::Use use(tape_->user());
   tape();
   const auto [executor, lock] = locked("checkpoint");
   tape_->note_boundary();
@@ -278,6 +304,7 @@ void ComputationGraph::checkpoint() {
 }
 
 void ComputationGraph::revert() {
+  const OneThread::Use use(tape_->user());
   const auto [executor, lock] = locked("revert");
   if (checkpoints_.empty()) throw UsageError("[revert] need a checkpoint before; got none");
   make_room(reverts_);  // nothing fails from here on
@@ -291,16 +318,21 @@ void ComputationGraph::revert() {
 }
 
 void ComputationGraph::forget_values(std::size_t first, std::size_t end) {
+  const OneThread::Use use(tape_->user());
   const auto [executor, lock] = locked("forget_values");
   executor->forget_values(index_, first, end);
 }
 
-void ComputationGraph::invalidate() { executor("invalidate").invalidate(); }
+void ComputationGraph::invalidate() {
+  const OneThread::Use use(tape_->user());
+  executor("invalidate").invalidate();
+}
 
 void ComputationGraph::clear() {
   if (own_executor_ == nullptr) {
     throw UsageError("[clear] need a graph of its own; got one of a minibatch: clear that");
   }
+  const OneThread::Use use(tape_->user());
   forget_all();
   executor_->take_step();
   executor_->add_tape(*tape_);
@@ -331,6 +363,7 @@ void ComputationGraph::forget_records() {
 }
 
 void ComputationGraph::label(const Expression& e, std::string name) {
+  const OneThread::Use use(tape_->user());
   tape_->set_label(tape_->value(ref(e, "label").value).node, std::move(name));
 }
 

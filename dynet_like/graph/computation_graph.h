@@ -111,7 +111,8 @@ class ComputationGraph {
     throw_not_derived();
   }
 
-  /// The shape of a value, with the minibatch dimension; valid until the graph is cleared.
+  /// The shape of a value, with the minibatch dimension; valid until the graph is cleared. Throws
+  /// UsageError if there is no such value.
   const Dim& dim_of(std::uint32_t value) const;
 
   /// For ops: the tape, and an expression for one of its values.

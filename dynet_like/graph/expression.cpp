@@ -3,6 +3,8 @@
 
 #include <ostream>
 
+#include "dynet_like/core/errors.h"
+#include "dynet_like/core/text.h"
 #include "dynet_like/graph/computation_graph.h"
 #include "dynet_like/tape/tape.h"
 
@@ -10,13 +12,17 @@ namespace dynet_like {
 
 using namespace detail;
 
+void GraphPointer::throw_empty() {
+  throw StateError("[Expression] need an expression of a graph; got an empty one");
+}
+
 std::ostream& operator<<(std::ostream& out, const Expression& x) {
   if (x.is_stale() || !x.pg->is_recorded(x)) return out << "(cleared expression)";
   const Tape& tape = x.pg->tape();
   const NodeId node = tape.value(x.i).node;
-  out << tape.type_of(node).op->name << ' ' << x.dim();
+  out << visible_text(tape.type_of(node).op->name) << ' ' << x.dim();
   const std::string& label = tape.label_of(node);
-  if (!label.empty()) out << " \"" << label << '"';
+  if (!label.empty()) out << " \"" << visible_text(label) << '"';
   return out;
 }
 

@@ -37,9 +37,14 @@ class GraphPointer {
   operator ComputationGraph*() const { return graph_; }
   template <DerivedGraph Derived>
   operator Derived*() const;
-  ComputationGraph& operator*() const { return *graph_; }
+  /// These throw StateError if there is none.
+  ComputationGraph& operator*() const {
+    if (graph_ == nullptr) throw_empty();
+    return *graph_;
+  }
   template <class Which = detail::ShownGraph, class Graph = decltype(shown_graph(Which(), 0))>
   Graph operator->() const {
+    if (graph_ == nullptr) throw_empty();
     return *this;
   }
 
@@ -50,6 +55,8 @@ class GraphPointer {
   friend bool operator==(GraphPointer a, Graph* b) { return a.graph_ == b; }
 
  private:
+  [[noreturn]] static void throw_empty();
+
   ComputationGraph* graph_;
 };
 

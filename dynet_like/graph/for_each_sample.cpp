@@ -2,6 +2,7 @@
 #include "dynet_like/graph/for_each_sample.h"
 
 #include "dynet_like/core/errors.h"
+#include "dynet_like/graph/alone.h"
 #include "dynet_like/graph/rethrow_in_sample.h"
 #include "dynet_like/graph/sample_fibers.h"
 #include "dynet_like/exec/executor.h"
@@ -19,12 +20,12 @@ constexpr std::size_t kSamplesWorthALook = 1024;
 }  // namespace
 
 void Minibatch::run_samples(std::size_t count, const RunSample& run) {
-  check_alone("for_each_sample");
+  const Alone alone(*this, "for_each_sample");
   run_with_graphs(count, run, nullptr);
 }
 
 void Minibatch::run_arriving(std::size_t at_once, const TakeSample& take, const RunSample& run) {
-  check_alone("for_each_arriving");
+  const Alone alone(*this, "for_each_arriving");
   if (!executor_->options().inference || at_once == 0) {
     throw UsageError(
         "[for_each_arriving] need GraphOptions::inference, and at least one sample at once; got " +
@@ -147,7 +148,7 @@ void Minibatch::compute_wave(std::span<const ValueRef> values, std::size_t sampl
 unsigned Minibatch::use_threads(std::size_t samples) {
   const std::size_t most = std::max(1u, executor_->options().threads);
   const auto threads = static_cast<unsigned>(std::clamp<std::size_t>(samples, 1, most));
-  while (caches_.size() < threads) caches_.push_back(std::make_unique<TypeCache>(*types_));
+  while (caches_.size() < threads) caches_.push_back(std::make_unique<TypeCache>(*types_, true));
   return threads;
 }
 

@@ -1,6 +1,7 @@
 // Elementwise ops of one's own.
 #include "dynet_like/graph/formula_op.h"
 
+#include "dynet_like/core/counted.h"
 #include "dynet_like/core/errors.h"
 #include "dynet_like/device/formula_kernels.h"
 #include "dynet_like/graph/recording.h"
@@ -14,7 +15,7 @@ FormulaOp::FormulaOp(std::string name, const detail::FormulaWriter& writer) {
   });
   if (formula.slots() > ops::Program::kMostSlots) {
     throw UsageError("[" + name + "] need a formula of at most " +
-                     std::to_string(ops::Program::kMostSlots) + " numbers at once; got " +
+                     detail::counted(ops::Program::kMostSlots, "number") + " at once; got " +
                      std::to_string(formula.slots()) + ": make two ops of it");
   }
   op_ = detail::make_formula_op(std::move(name), std::move(formula));

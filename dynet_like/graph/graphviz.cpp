@@ -3,6 +3,7 @@
 
 #include <ostream>
 
+#include "dynet_like/core/text.h"
 #include "dynet_like/graph/computation_graph.h"
 #include "dynet_like/tape/tape.h"
 
@@ -15,7 +16,7 @@ namespace {
 // Labels are the user's words.
 std::string escaped(const std::string& label) {
   std::string result;
-  for (const char c : label) {
+  for (const char c : visible_text(label)) {
     if (c == '"' || c == '\\') result += '\\';
     result += c;
   }
@@ -29,7 +30,8 @@ void write_graphviz(std::ostream& out, const ComputationGraph& graph) {
   out << "digraph dynet_like {\n  rankdir=LR;\n  node [shape=box];\n";
   for (NodeId node = 0; node < tape.size(); ++node) {
     const std::string& label = tape.label_of(node);
-    out << "  n" << node << " [label=\"" << node << ' ' << tape.type_of(node).op->name << "\\n"
+    out << "  n" << node << " [label=\"" << node << ' '
+        << escaped(std::string(tape.type_of(node).op->name)) << "\\n"
         << (label.empty() ? "" : escaped(label) + "\\n") << tape.dim_of(tape.node(node).value)
         << "\"];\n";
     for (const ValueId input : tape.inputs_of(node)) {

@@ -12,6 +12,7 @@
 #include "dynet_like/core/text.h"
 #include "dynet_like/exec/memory_needs.h"
 #include "dynet_like/exec/executor.h"
+#include "dynet_like/graph/alone.h"
 #include "dynet_like/graph/sample_fibers.h"
 
 namespace dynet_like {
@@ -50,7 +51,7 @@ bool Minibatch::trains_in_parts() const {
 }
 
 ComputationGraph& Minibatch::new_graph() {
-  check_alone("new_graph");
+  const Alone alone(*this, "new_graph");
   if (used_ == graphs_.size()) {
     make_room(graphs_);
     graphs_.push_back(
@@ -69,7 +70,7 @@ std::unique_ptr<ComputationGraph> Minibatch::make_graph(const GraphPlace& place)
 }
 
 ComputationGraph& Minibatch::graph(std::size_t sample) {
-  check_alone("Minibatch::graph");
+  const Alone alone(*this, "Minibatch::graph");
   if (sample >= used_) {
     throw UsageError("[Minibatch::graph] need a sample below " + std::to_string(used_) + "; got " +
                      index_text(sample));
@@ -88,8 +89,8 @@ void Minibatch::check_loss(const Expression& loss, const char* user) const {
     throw UsageError(std::string("[") + user +
                      "] need a minibatch that was cleared since a trainer has used its gradients; "
                      "got one with " +
-                     std::to_string(trained_losses_) +
-                     " losses that would be trained on again: call clear after an update");
+                     counted(trained_losses_, "loss", "losses") +
+                     " that would be trained on again: call clear after an update");
   }
   const Dim dim = checked(loss, user).dim();
   if (dim.batch_size() == 1) return;
@@ -98,13 +99,13 @@ void Minibatch::check_loss(const Expression& loss, const char* user) const {
 }
 
 void Minibatch::add_loss(const Expression& loss) {
-  check_alone("add_loss");
+  const Alone alone(*this, "add_loss");
   check_loss(loss, "add_loss");
   losses_.push_back(loss);
 }
 
 void Minibatch::add_output(const Expression& output) {
-  check_alone("add_output");
+  const Alone alone(*this, "add_output");
   ref(checked(output, "add_output"), "add_output");
   outputs_.push_back(output);
 }
@@ -131,12 +132,13 @@ void Minibatch::begin_forward() {
 }
 
 float Minibatch::forward() {
+  const Alone alone(*this, "forward");
   start();
   return loss();
 }
 
 void Minibatch::start() {
-  check_alone("forward");
+  const Alone alone(*this, "forward");
   begin_forward();
   if (parts_.size() <= 1) {
     for (const Part& part : parts_) forward_new(part);
@@ -160,11 +162,13 @@ void Minibatch::start() {
 }
 
 float Minibatch::loss() {
+  const Alone alone(*this, "loss");
   read_new_losses();
   return static_cast<float>(std::accumulate(loss_values_.begin(), loss_values_.end(), 0.0));
 }
 
 double Minibatch::loss_of(std::uint32_t begin, std::uint32_t end) {
+  const Alone alone(*this, "loss");
   read_new_losses();
   double sum = 0;
   for (std::size_t i = 0; i < loss_values_.size(); ++i) {
@@ -174,7 +178,6 @@ double Minibatch::loss_of(std::uint32_t begin, std::uint32_t end) {
 }
 
 void Minibatch::read_new_losses() {
-  check_alone("loss");
   const bool is_read = read_losses_ == computed_losses_;
   if (!is_read && forgets_ != executor_->forgets()) {
     throw StateError(
@@ -192,6 +195,7 @@ void Minibatch::read_new_losses() {
 }
 
 void Minibatch::check_finite_loss() {
+  const Alone alone(*this, "check_finite_loss");
   const float sum = loss();
   if (std::isfinite(sum)) return;
   const bool in_parts = parts_.size() > 1;
@@ -251,7 +255,7 @@ void Minibatch::infer_in_parts(std::span<double> losses) {
 }
 
 void Minibatch::compute(std::span<const Expression> expressions) {
-  check_alone("compute");
+  const Alone alone(*this, "compute");
   std::vector<ValueRef> targets;
   targets.reserve(expressions.size());
   for (const Expression& e : expressions) targets.push_back(ref(checked(e, "compute"), "compute"));
@@ -263,6 +267,7 @@ void Minibatch::compute(std::span<const Expression> expressions) {
 }
 
 const Gradients& Minibatch::backward() {
+  const Alone alone(*this, "backward");
   check_backward();
   if (!ran_backward_) {
     gradients_.clear();
@@ -274,6 +279,7 @@ const Gradients& Minibatch::backward() {
 }
 
 void Minibatch::backward(Gradients& gradients) {
+  const Alone alone(*this, "backward");
   check_backward();
   gradients.check_not_used();
   const bool in_parts = parts_.size() > 1;
@@ -299,6 +305,7 @@ void Minibatch::trained_all(const Gradients* gradients) {
 
 void Minibatch::backward(std::span<const std::uint32_t> ends, std::span<Gradients> gradients,
                          const std::function<void(const ParameterStorage&)>& complete) {
+  const Alone alone(*this, "backward");
   check_backward();
   check_shards(ends);
   if (gradients.size() != ends.size()) {
@@ -318,7 +325,7 @@ void Minibatch::check_shards(std::span<const std::uint32_t> ends) const {
     throw UsageError(
         "[backward] need a minibatch that runs as a whole for gradients of shards; got "
         "one in " +
-        std::to_string(parts_.size()) + " parts: raise GraphOptions::memory_limit");
+        counted(parts_.size(), "part") + ": raise GraphOptions::memory_limit");
   }
   const bool is_whole = (ends.empty() ? 0 : ends.back()) == used_;
   if (is_whole && std::is_sorted(ends.begin(), ends.end())) return;
@@ -329,7 +336,6 @@ void Minibatch::check_shards(std::span<const std::uint32_t> ends) const {
 }
 
 void Minibatch::check_backward() {
-  check_alone("backward");
   if (executor_->options().inference) {
     throw UsageError(
         "[backward] need a minibatch that keeps its values; got "
@@ -412,7 +418,7 @@ void Minibatch::run_backward(Part part, Gradients& gradients) {
 }
 
 Report Minibatch::explain() const {
-  check_alone("explain");
+  const Alone alone(*this, "explain");
   Report report = executor_->report();
   report.waves = waves_;
   report.wave_count = wave_count_;
@@ -420,12 +426,12 @@ Report Minibatch::explain() const {
 }
 
 std::string Minibatch::draw_batches(const BatchPicture& what) const {
-  check_alone("draw_batches");
+  const Alone alone(*this, "draw_batches");
   return executor_->draw_batches(what);
 }
 
 void Minibatch::clear() {
-  check_alone("clear");
+  const Alone alone(*this, "clear");
   executor_->clear();
   executor_->take_step();
   for (std::size_t i = 0; i < used_; ++i) {

@@ -1,6 +1,7 @@
 // Minibatch: many graphs that are planned and run together.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <functional>
 #include <initializer_list>
@@ -135,7 +136,8 @@ class Minibatch {
 
   const Expression& checked(const Expression& e, const char* user) const;
   void check_loss(const Expression& loss, const char* user) const;
-  void check_alone(const char* user) const;
+  class Alone;
+  void check_not_recording(const char* user) const;
   void set_recording(bool recording);
   std::vector<Expression> record_from(std::size_t first, const RecordSample& record);
   void run_with_graphs(std::size_t count, const RunSample& run, const TakeSample& take);
@@ -165,7 +167,7 @@ class Minibatch {
   std::shared_ptr<detail::TypeTable> types_;
   std::vector<std::unique_ptr<detail::TypeCache>>
       caches_;                                    ///< by thread; the first is the caller's
-  bool recording_ = false;                        ///< inside `record` or `run_samples`
+  std::atomic<bool> recording_ = false;           ///< inside `record` or `run_samples`
   std::unique_ptr<detail::SampleFibers> fibers_;  ///< made for the first samples that need them
   std::unique_ptr<detail::Executor> executor_;
   std::vector<std::unique_ptr<ComputationGraph>> graphs_;  ///< those behind `used_` are spare

@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "dynet_like/core/errors.h"
-#include "dynet_like/graph/minibatch.h"
+#include "dynet_like/graph/alone.h"
 #include "dynet_like/graph/rethrow_in_sample.h"
 #include "dynet_like/graph/sample_order.h"
 #include "dynet_like/exec/executor.h"
@@ -12,9 +12,8 @@ namespace dynet_like {
 
 using namespace detail;
 
-void Minibatch::check_alone(const char* user) const {
-  types_->runs.check();
-  if (!recording_) return;
+void Minibatch::check_not_recording(const char* user) const {
+  if (!recording_.load(std::memory_order_relaxed)) return;
   throw UsageError(std::string("[") + user +
                    "] need a minibatch that is not being recorded; got one inside record, "
                    "add_losses or for_each_sample");
@@ -29,12 +28,13 @@ void Minibatch::set_recording(bool recording) {
 }
 
 void Minibatch::add_losses(std::span<const Expression> losses) {
-  check_alone("add_losses");
+  const Alone alone(*this, "add_losses");
   for (const Expression& loss : losses) check_loss(loss, "add_losses");
   losses_.insert(losses_.end(), losses.begin(), losses.end());
 }
 
 void Minibatch::add_losses(std::size_t count, const RecordSample& loss_of) {
+  const Alone alone(*this, "record");
   const std::vector<Expression> losses = record(count, [&](ComputationGraph& graph, std::size_t i) {
     const Expression loss = loss_of(graph, i);
     check_loss(loss, "add_losses");
@@ -44,7 +44,7 @@ void Minibatch::add_losses(std::size_t count, const RecordSample& loss_of) {
 }
 
 std::vector<Expression> Minibatch::record(std::size_t count, const RecordSample& record) {
-  check_alone("record");
+  const Alone alone(*this, "record");
   const std::size_t first = used_;
   for (std::size_t i = 0; i < count; ++i) new_graph();
   // Not in a destructor: g++ 12 drops stores to members just before it goes on unwinding.

@@ -56,7 +56,7 @@ namespace dynet_like {
 
 Expression apply_op(const ops::Op& op, Expressions inputs, ListOf<std::uint32_t> attributes,
                     ListOf<std::uint32_t> integers, ListOf<double> reals) {
-  ComputationGraph& graph = detail::recording::graph_of(op.name, inputs);
+  const detail::recording::Recorder graph = detail::recording::graph_of(op.name, inputs);
   return graph.expression(
       graph.tape().add(op, detail::recording::Values(inputs).all(), attributes, {integers, reals}));
 }

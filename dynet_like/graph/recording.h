@@ -6,6 +6,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "dynet_like/graph/computation_graph.h"
@@ -22,6 +23,27 @@ using Integers = std::span<const std::uint32_t>;
 /// Finds out which of the handles is no good, if any is: throws.
 ComputationGraph& check_graph(std::string_view op, std::span<const Expression> xs);
 
+/// The graph that an operation records in: no other thread may use it while this lives.
+class Recorder {
+ public:
+  /// Throws UsageError if another thread does.
+  explicit Recorder(ComputationGraph& graph)
+      : graph_(graph), use_(std::as_const(graph).tape().user()) {}
+  /// The graph of expressions, which another thread may have cleared before this one was let in.
+  Recorder(std::string_view op, ComputationGraph& graph, std::span<const Expression> xs)
+      : Recorder(graph) {
+    if (!xs[0].is_latest()) check_graph(op, xs);
+  }
+
+  Tape& tape() const { return graph_.tape(); }
+  Expression expression(ValueId value) const { return graph_.expression(value); }
+  operator ComputationGraph&() const { return graph_; }
+
+ private:
+  ComputationGraph& graph_;
+  OneThread::Use use_;
+};
+
 /// throw_shape_error with the shapes of these expressions and the labels that they have.
 [[noreturn]] void refuse_shapes(std::string_view op, std::string_view rule,
                                 std::initializer_list<Expression> xs);
@@ -36,26 +58,27 @@ inline void check_one_each(std::string_view op, const Expression& x, const Integ
 }
 
 /// The graph of the inputs. They are handles of one graph if they have one slot and generation.
-inline ComputationGraph& graph_of(std::string_view op, std::span<const Expression> xs) {
+inline Recorder graph_of(std::string_view op, std::span<const Expression> xs) {
   bool good = !xs.empty() && xs[0].is_latest();
   for (const Expression& x : xs.subspan(good ? 1 : 0)) {
     good = good && x.slot == xs[0].slot && x.generation == xs[0].generation;
   }
-  return good ? *xs[0].pg : check_graph(op, xs);
+  return Recorder(op, good ? *xs[0].pg : check_graph(op, xs), xs);
 }
 
-inline ComputationGraph& graph_of(std::string_view user, const Expression& x) {
-  return x.is_latest() ? *x.pg : check_graph(user, std::span(&x, 1));
+inline Recorder graph_of(std::string_view user, const Expression& x) {
+  const std::span xs(&x, 1);
+  return Recorder(user, x.is_latest() ? *x.pg : check_graph(user, xs), xs);
 }
 
 inline Expression unary(const Op& op, const Expression& x, Integers attributes = {}) {
-  ComputationGraph& graph = graph_of(op.name, x);
+  const Recorder graph = graph_of(op.name, x);
   return graph.expression(graph.tape().add(op, std::span(&x.i, 1), attributes));
 }
 
 inline Expression unary(const Op& op, const Expression& x, Integers attributes,
                         const Numbers& numbers) {
-  ComputationGraph& graph = graph_of(op.name, x);
+  const Recorder graph = graph_of(op.name, x);
   return graph.expression(graph.tape().add(op, std::span(&x.i, 1), attributes, numbers));
 }
 
@@ -67,7 +90,8 @@ inline Expression with_number(const Op& op, const Expression& x, float c) {
 inline Expression binary(const Op& op, const Expression& a, const Expression& b) {
   const bool good = a.is_latest() && b.slot == a.slot && b.generation == a.generation;
   const ValueId values[] = {a.i, b.i};
-  ComputationGraph& graph = good ? *a.pg : check_graph(op.name, std::array{a, b});
+  const Recorder graph(good ? *a.pg : check_graph(op.name, std::array{a, b}));
+  if (!a.is_latest()) check_graph(op.name, std::array{a, b});
   return graph.expression(graph.tape().add(op, values));
 }
 
@@ -95,7 +119,7 @@ Expression reduce_batches(const Op& op, const Expression& x);
 Expression reduce_elements(const Op& op, const Expression& x);
 
 inline Expression many(const Op& op, std::span<const Expression> xs, Integers attributes = {}) {
-  ComputationGraph& graph = graph_of(op.name, xs);
+  const Recorder graph = graph_of(op.name, xs);
   return graph.expression(graph.tape().add(op, Values(xs).all(), attributes));
 }
 

@@ -19,6 +19,9 @@ template <class State>
 class States {
  public:
   explicit States(const detail::RecordedStates& recorded) : recorded_(recorded) {}
+  // To move is to copy: it never has no node.
+  States(const States&) = default;
+  States& operator=(const States&) = default;
 
   /// Every part as a matrix with a column for each vertex.
   State all() const {

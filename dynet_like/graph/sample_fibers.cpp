@@ -7,6 +7,7 @@
 #include <string>
 #include <utility>
 
+#include "dynet_like/core/counted.h"
 #include "dynet_like/core/errors.h"
 #include "dynet_like/graph/traced_function.h"
 
@@ -149,9 +150,9 @@ void SampleFibers::Part::give_fiber(Sample& sample) {
       if (spare_.capacity() == fibers_) spare_.reserve(2 * spare_.capacity() + 8);
       spare_.push_back(std::make_unique<Fiber>(all_.stack_bytes_, fibers_));
     } catch (const std::bad_alloc&) {
-      throw DeviceError("[for_each_sample] need a stack of " + std::to_string(all_.stack_bytes_) +
-                        " bytes for each of " + std::to_string(all_.job_->count) +
-                        " samples; got room for " + std::to_string(fibers_) +
+      throw DeviceError("[for_each_sample] need a stack of " + counted(all_.stack_bytes_, "byte") +
+                        " for each of " + counted(all_.job_->count, "sample") + "; got room for " +
+                        std::to_string(fibers_) +
                         ": choose fewer samples, smaller stacks by GraphOptions::stack_bytes or, "
                         "for tens of thousands, more memory regions by sysctl vm.max_map_count");
     }

@@ -26,7 +26,7 @@ std::size_t matrices_of(std::span<const Structure::Vertex> vertices) {
     if (own > kMost || (matrices != 0 && own != matrices)) {
       throw UsageError("[Structure] need a column for each input matrix, of which there may be " +
                        std::to_string(matrices == 0 ? kMost : matrices) + "; got " +
-                       std::to_string(own) + " columns");
+                       detail::counted(own, "column"));
     }
     matrices = own;
   }

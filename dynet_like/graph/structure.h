@@ -33,6 +33,9 @@ class Structure {
   /// there is not, for a cycle, for vertices that read different numbers of matrices, and for 2^28
   /// vertices or 2^32 predecessors.
   explicit Structure(std::span<const Vertex> vertices);
+  // To move is to copy: it never has no vertices to ask.
+  Structure(const Structure&) = default;
+  Structure& operator=(const Structure&) = default;
   /// n vertices in a row: vertex i reads column i and, but for the first, vertex i - 1.
   static Structure sequence(unsigned n);
   /// The same from the last to the first: vertex i reads column i and vertex i + 1.

@@ -340,7 +340,7 @@ Expression only_column(const std::string& name, const std::vector<Expression>& c
     throw UsageError("[" + name +
                      "] need a function of `const std::vector<Expression>& columns` "
                      "for several input matrices; got a function of one column, and " +
-                     std::to_string(columns.size()) + " matrices");
+                     counted(columns.size(), "matrix", "matrices"));
   }
   return columns.empty() ? Expression() : columns[0];
 }
@@ -354,6 +354,7 @@ bool TracedFunction::is_being_recorded() { return recorded_function != nullptr; 
 RecordedStates TracedFunction::run(ComputationGraph& graph, const Structure& structure,
                                    std::span<const Expression> columns,
                                    std::span<const Expression> start, const Record& record) {
+  const recording::Recorder here(graph);
   if (graph.records_a_function() || is_being_recorded()) {
     throw UsageError("[" + name_ +
                      "] need a function without recursions inside; got one: apply it to all "
@@ -400,6 +401,7 @@ RecordedStates TracedFunction::run(ComputationGraph& graph, const Structure& str
 
 RecordedStates TracedFunction::call(ComputationGraph& graph, std::span<const Expression> arguments,
                                     std::span<const std::uint64_t> key, const Record& record) {
+  const recording::Recorder here(graph);
   if (is_being_recorded()) {
     throw UsageError("[" + name_ +
                      "] need a function that calls cells with what it is given; got " +
@@ -458,7 +460,7 @@ Expression RecordedStates::one(std::size_t state, std::uint32_t vertex) const {
 }
 
 Expression RecordedStates::view(std::uint32_t offset, const Dim& dim) const {
-  ComputationGraph& graph = recording::graph_of(op->its_name, node);
+  const recording::Recorder graph = recording::graph_of(op->its_name, node);
   Tape& tape = graph.tape();
   Value view = tape.value(node.i);
   view.offset += offset;

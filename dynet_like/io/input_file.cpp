@@ -12,6 +12,7 @@
 
 #include <fmt/format.h>
 
+#include "dynet_like/core/counted.h"
 #include "dynet_like/core/errors.h"
 
 namespace dynet_like::detail {
@@ -45,7 +46,7 @@ void InputFile::read(std::span<std::byte> bytes) {
     const auto count = ::read(descriptor_, bytes.data(), std::min(bytes.size(), kReadLimit));
     if (count < 0 && errno == EINTR) continue;
     if (count < 0) fail("to read the file", system_reason());
-    if (count == 0) fail(fmt::format("{} bytes more", bytes.size()), "the end");
+    if (count == 0) fail(fmt::format("{} more", counted(bytes.size(), "byte")), "the end");
     bytes = bytes.subspan(static_cast<std::size_t>(count));
   }
 }
@@ -55,7 +56,7 @@ std::vector<std::byte> InputFile::read(std::uint64_t size) {
   try {
     bytes.resize(size);
   } catch (const std::exception&) {  // bad_alloc or length_error
-    fail(fmt::format("memory for {} bytes of data", size), "less");
+    fail(fmt::format("memory for {} of data", counted(size, "byte")), "less");
   }
   read(bytes);
   return bytes;

@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "dynet_like/core/counted.h"
 #include "dynet_like/core/errors.h"
 #include "dynet_like/core/text.h"
 #include "dynet_like/io/safetensors_header.h"
@@ -131,7 +132,7 @@ class HeaderParser {
       if (error != std::errc{}) fail("whole numbers below 2^64 as shape", text_);
       text_.remove_prefix(static_cast<std::size_t>(end - text_.data()));
       if (header_.shape.size() == safetensors::kRankLimit) {
-        fail(fmt::format("at most {} dimensions", safetensors::kRankLimit), text_);
+        fail(fmt::format("at most {}", counted(safetensors::kRankLimit, "dimension")), text_);
       }
       header_.shape.push_back(size);
       if (!accept(',')) {
@@ -193,7 +194,7 @@ Header parse_header(std::span<const std::byte> bytes, const std::string& file,
   header.data_begin = begin + length;
   const std::size_t size = text.size() - header.data_begin;
   if (header.item_bytes > 0 && !is_shape_of(header.shape, header.item_bytes, size)) {
-    messages.fail(fmt::format("a shape that is one of {} bytes", size),
+    messages.fail(fmt::format("a shape that is one of {}", counted(size, "byte")),
                   fmt::format("{} of ({})", header.dtype, fmt::join(header.shape, ", ")));
   }
   return header;
@@ -208,11 +209,11 @@ std::string header_text(const TensorEntry& entry) {
   }
   if (safetensors::byte_count(entry) != entry.bytes.size() ||
       entry.shape.size() > safetensors::kRankLimit) {
-    throw UsageError(
-        fmt::format("[npz] need the bytes of {} ({}), of at most {} dimensions, for "
-                    "{}; got {}",
-                    entry.dtype, fmt::join(entry.shape, ", "), safetensors::kRankLimit,
-                    quoted_text(entry.name), entry.bytes.size()));
+    throw UsageError(fmt::format(
+        "[npz] need the bytes of {} ({}), of at most {}, for "
+        "{}; got {}",
+        entry.dtype, fmt::join(entry.shape, ", "), counted(safetensors::kRankLimit, "dimension"),
+        quoted_text(entry.name), entry.bytes.size()));
   }
   std::string header =
       fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': ({}{}), }}", type->first,

@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include "dynet_like/core/counted.h"
 #include "dynet_like/core/errors.h"
 #include "dynet_like/core/nearest_names.h"
 #include "dynet_like/core/text.h"
@@ -44,9 +45,9 @@ void check_names(std::span<const TensorEntry> entries) {
                       entry.name.find('\0') == std::string::npos;
     if (!good || !names.insert(entry.name).second) {
       throw UsageError(
-          fmt::format("[npz] need unique names of 1 to {} bytes, none of them 0; got "
+          fmt::format("[npz] need unique names of 1 to {}, none of them 0; got "
                       "{}{}",
-                      kNameLimit, quoted_text(entry.name), good ? " twice" : ""));
+                      counted(kNameLimit, "byte"), quoted_text(entry.name), good ? " twice" : ""));
     }
   }
 }

@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include "dynet_like/core/counted.h"
 #include "dynet_like/core/errors.h"
 #include "dynet_like/io/atomic_file.h"
 #include "dynet_like/io/input_file.h"
@@ -30,7 +31,7 @@ constexpr std::size_t kPrefix = 8;  // the header's length, little-endian
 std::uint64_t header_length(std::span<const std::byte> start, std::uint64_t file_size,
                             const std::string& file) {
   if (file_size < kPrefix) {
-    fail(file, fmt::format("at least {} bytes", kPrefix), fmt::to_string(file_size));
+    fail(file, fmt::format("at least {}", counted(kPrefix, "byte")), fmt::to_string(file_size));
   }
   std::uint64_t length = 0;
   for (std::size_t i = kPrefix; i-- > 0;) {
@@ -46,7 +47,8 @@ std::uint64_t header_length(std::span<const std::byte> start, std::uint64_t file
              "those of numpy");
   }
   if (const std::uint64_t limit = file_size - kPrefix; length > limit) {
-    fail(file, fmt::format("a header of at most {} bytes in a file of {}", limit, file_size),
+    fail(file,
+         fmt::format("a header of at most {} in a file of {}", counted(limit, "byte"), file_size),
          fmt::to_string(length));
   }
   return length;

@@ -12,6 +12,7 @@
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
+#include "dynet_like/core/counted.h"
 #include "dynet_like/core/errors.h"
 #include "dynet_like/io/checksum.h"
 
@@ -151,7 +152,7 @@ class HeaderReader final : public nlohmann::json::json_sax_t {
   bool end_array() override {
     if (skip(-1)) return true;
     const std::size_t count = claims_.back().offsets.size();
-    if (place_ == Place::offsets && count != 2) return refuse(fmt::format("{} numbers", count));
+    if (place_ == Place::offsets && count != 2) return refuse(detail::counted(count, "number"));
     place_ = Place::tensor;
     return true;
   }
@@ -200,7 +201,8 @@ class HeaderReader final : public nlohmann::json::json_sax_t {
     if (place_ == Place::top) return "an object for " + shown(key_);
     if (key_ == "dtype") return "text as dtype" + of_tensor();
     if (key_ == "data_offsets") return "data_offsets of two integers from 0" + of_tensor();
-    return fmt::format("a shape of at most {} integers from 0{}", kRankLimit, of_tensor());
+    return fmt::format("a shape of at most {} from 0{}", detail::counted(kRankLimit, "integer"),
+                       of_tensor());
   }
 
   std::string of_tensor() const { return " of " + shown(claims_.back().entry.name); }
@@ -225,8 +227,8 @@ HeaderReader read_json(std::string_view text, const std::string& file) {
   return reader;
 }
 
-std::string number_text(const std::optional<std::uint64_t>& bytes) {
-  return bytes ? fmt::to_string(*bytes) : "a whole number below 2^64 of";
+std::string bytes_text(const std::optional<std::uint64_t>& bytes) {
+  return bytes ? detail::counted(*bytes, "byte") : "a whole number below 2^64 of bytes";
 }
 
 void check_claim(const Claim& claim, std::uint64_t data_size, const std::string& file) {
@@ -241,9 +243,9 @@ void check_claim(const Claim& claim, std::uint64_t data_size, const std::string&
   const std::optional<std::uint64_t> need = byte_count(entry);
   if (need != end - begin) {
     fail(file,
-         fmt::format("{} bytes for {} [{}]{}", number_text(need), entry.dtype,
+         fmt::format("{} for {} [{}]{}", bytes_text(need), entry.dtype,
                      fmt::join(entry.shape, ", "), of),
-         fmt::format("{} bytes", end - begin));
+         detail::counted(end - begin, "byte"));
   }
 }
 
@@ -260,7 +262,8 @@ void check_layout(std::span<const Claim> claims, std::uint64_t data_size, const 
     end = claim.offsets[1];
   }
   if (end != data_size) {
-    fail(file, fmt::format("{} bytes of data behind the header", end), fmt::to_string(data_size));
+    fail(file, fmt::format("{} of data behind the header", detail::counted(end, "byte")),
+         fmt::to_string(data_size));
   }
 }
 
@@ -272,11 +275,11 @@ void check_for_writing(const TensorEntry& entry) {
     throw UsageError("[save] need a known dtype" + of + "; got " + shown(entry.dtype));
   }
   if (entry.shape.size() > kRankLimit) {
-    throw UsageError(fmt::format("[save] need at most {} dimensions{}; got {}", kRankLimit, of,
-                                 entry.shape.size()));
+    throw UsageError(fmt::format("[save] need at most {}{}; got {}",
+                                 detail::counted(kRankLimit, "dimension"), of, entry.shape.size()));
   }
   if (need != entry.bytes.size()) {
-    throw UsageError(fmt::format("[save] need {} bytes for {} [{}]{}; got {}", number_text(need),
+    throw UsageError(fmt::format("[save] need {} for {} [{}]{}; got {}", bytes_text(need),
                                  entry.dtype, fmt::join(entry.shape, ", "), of,
                                  entry.bytes.size()));
   }
@@ -378,8 +381,8 @@ std::string header_text(std::span<const TensorEntry* const> entries,
   text.resize((text.size() + kAlignment - 1) / kAlignment * kAlignment, ' ');
   text.replace(digits, kNoDigits.size(), detail::checksum_text(checksum(text)));
   if (text.size() > kHeaderLimit) {
-    throw UsageError(
-        fmt::format("[save] need a header of at most {} bytes; got {}", kHeaderLimit, text.size()));
+    throw UsageError(fmt::format("[save] need a header of at most {}; got {}",
+                                 detail::counted(kHeaderLimit, "byte"), text.size()));
   }
   return text;
 }

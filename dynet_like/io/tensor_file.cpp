@@ -12,6 +12,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "dynet_like/core/counted.h"
 #include "dynet_like/core/errors.h"
 #include "dynet_like/core/nearest_names.h"
 #include "dynet_like/io/row_major.h"
@@ -150,7 +151,7 @@ void check(const TensorEntries& file, std::span<const NamedTensor> tensors, bool
                                     : fmt::format(", {} of them with no parameter{}", extra.size(),
                                                   nearest_names_text(missing[0], extra));
     fail(file.name(), "tensors named " + names_text(missing),
-         fmt::format("{} others{}", file.entries().size(), unknown));
+         fmt::format("{}{}", counted(file.entries().size(), "other"), unknown));
   }
   if (refuse_extra && !extra.empty()) {
     fail(file.name(), "no tensors but the collection's", names_text(extra));

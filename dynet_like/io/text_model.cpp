@@ -10,7 +10,9 @@
 
 #include <fmt/format.h>
 
+#include "dynet_like/core/counted.h"
 #include "dynet_like/core/errors.h"
+#include "dynet_like/core/nearest_names.h"
 #include "dynet_like/core/text.h"
 #include "dynet_like/io/text_model_file.h"
 
@@ -51,9 +53,13 @@ template <class Visit>
 void for_each_wanted(const std::filesystem::path& path, const Wanted& wanted, const Visit& visit) {
   TextModelReader reader(path);
   std::size_t parameters = 0, tables = 0;
+  std::vector<std::string> others;
   while (reader.next()) {
     const TextModelHeader& header = reader.header();
-    if (!header.name.starts_with(wanted.key)) continue;
+    if (!header.name.starts_with(wanted.key)) {
+      others.push_back(header.name);
+      continue;
+    }
     const Storages& storages = header.is_table ? wanted.tables : wanted.parameters;
     const std::size_t place = header.is_table ? tables++ : parameters++;
     if (place >= storages.size()) continue;
@@ -64,10 +70,13 @@ void for_each_wanted(const std::filesystem::path& path, const Wanted& wanted, co
     visit(reader, *storages[place]);
   }
   if (parameters != wanted.parameters.size() || tables != wanted.tables.size()) {
+    const std::vector<std::string_view> views(others.begin(), others.end());
     fail(reader,
-         fmt::format("{} parameters and {} tables with names that begin {}",
-                     wanted.parameters.size(), wanted.tables.size(), quoted_text(wanted.key)),
-         fmt::format("{} and {}", parameters, tables));
+         fmt::format("{} and {} with names that begin {}",
+                     counted(wanted.parameters.size(), "parameter"),
+                     counted(wanted.tables.size(), "table"), quoted_text(wanted.key)),
+         fmt::format("{} and {}{}", parameters, tables,
+                     parameters + tables > 0 ? "" : nearest_names_text(wanted.key, views)));
   }
 }
 

@@ -14,6 +14,7 @@
 
 #include <fmt/format.h>
 
+#include "dynet_like/core/counted.h"
 #include "dynet_like/core/errors.h"
 #include "dynet_like/core/text.h"
 
@@ -143,7 +144,7 @@ void TextModelReader::skip_numbers() {
   }
   need(1);
   if (!ahead().starts_with('\n')) {
-    fail(fmt::format("the end of a line after {} bytes of numbers", bytes_),
+    fail(fmt::format("the end of a line after {} of numbers", counted(bytes_, "byte")),
          quoted_text(ahead().substr(0, 1)), line_);
   }
   ++begin_;
@@ -157,8 +158,8 @@ bool TextModelReader::next() {
   const std::string_view text = ahead().substr(0, kHeaderBytes);
   const std::size_t length = text.find('\n');
   if (length == text.npos) {
-    fail(fmt::format("a header line of less than {} bytes", kHeaderBytes), quoted_text(text),
-         line_);
+    fail(fmt::format("a header line of less than {}", counted(kHeaderBytes, "byte")),
+         quoted_text(text), line_);
   }
   begin_ += length + 1;
   parse_header(text.substr(0, length));
@@ -188,8 +189,8 @@ void TextModelReader::parse_header(std::string_view text) {
   const std::uint64_t left = file_size_ - std::min(file_size_, position());
   const std::optional<std::uint64_t> bytes = parse_size(fields[3]);
   if (!bytes || *bytes < least || *bytes > left) {
-    fail(fmt::format("{} to {} bytes of numbers for {} in the rest of the file", least, left,
-                     to_string(*dim)),
+    fail(fmt::format("{} to {} of numbers for {} in the rest of the file", least,
+                     counted(left, "byte"), to_string(*dim)),
          quoted_text(fields[3]), line_);
   }
   bytes_ = *bytes;
@@ -205,7 +206,8 @@ TextModelEntry TextModelReader::read() {
   TextModelEntry entry = {header_.is_table, header_.name, header_.dim, read_line(line_ + 1), {}};
   if (header_.has_gradient) entry.gradient = read_line(line_ + 2);
   if (position() != numbers_end_) {
-    fail(fmt::format("{} bytes of numbers, as they are there", bytes_ + position() - numbers_end_),
+    fail(fmt::format("{} of numbers, as they are there",
+                     counted(bytes_ + position() - numbers_end_, "byte")),
          fmt::to_string(bytes_), line_);
   }
   return entry;
@@ -220,7 +222,7 @@ std::vector<float> TextModelReader::read_line(std::size_t line) {
   }
   need(1);
   if (!ahead().starts_with('\n')) {
-    fail(fmt::format("the end of the line after {} numbers", numbers.size()),
+    fail(fmt::format("the end of the line after {}", counted(numbers.size(), "number")),
          quoted_text(ahead().substr(0, 1)), line, position() - start + 1);
   }
   ++begin_;
@@ -237,7 +239,7 @@ float TextModelReader::read_number(std::size_t line, std::uint64_t line_position
   const std::string_view number(text.begin(), stop);
   const std::optional<float> value = parse_float(number);
   if (!value || stop == text.end()) {
-    fail(fmt::format("{} numbers for {}", header_.dim.size(), to_string(header_.dim)),
+    fail(fmt::format("{} for {}", counted(header_.dim.size(), "number"), to_string(header_.dim)),
          fmt::format("{} as number {}", quoted_text(number), index + 1), line,
          position() - line_position + 1);
   }
@@ -271,10 +273,11 @@ void TextModelWriter::write(const TextModelEntry& entry) {
   const bool full = !entry.gradient.empty();
   if (entry.values.size() != entry.dim.size() ||
       (full && entry.gradient.size() != entry.dim.size())) {
-    throw ShapeError(fmt::format(
-        "[TextModelWriter] need {} values and as many gradients or none "
-        "for {}; got {} and {}",
-        entry.dim.size(), to_string(entry.dim), entry.values.size(), entry.gradient.size()));
+    throw ShapeError(
+        fmt::format("[TextModelWriter] need {} and as many gradients or none "
+                    "for {}; got {} and {}",
+                    counted(entry.dim.size(), "value"), to_string(entry.dim), entry.values.size(),
+                    entry.gradient.size()));
   }
   const std::size_t bytes =
       written_bytes(entry.values) + (full ? written_bytes(entry.gradient) : 0);

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 #include <zlib.h>
 
+#include "dynet_like/core/counted.h"
 #include "dynet_like/core/errors.h"
 #include "dynet_like/core/text.h"
 #include "dynet_like/io/checksum.h"
@@ -87,7 +88,8 @@ Directory find_directory(Bytes archive, const std::string& file) {
   if (disks != 0 || total != count) fail(file, "a zip archive in one part", "one in several");
   if (begin > end_begin || size != end_begin - begin || count > size / kEntryBytes) {
     fail(file, fmt::format("a directory that ends at byte {}", end_begin),
-         fmt::format("{} members in {} bytes from byte {}", count, size, begin));
+         fmt::format("{} in {} from byte {}", counted(count, "member"), counted(size, "byte"),
+                     begin));
   }
   return {archive.subspan(begin, size), begin, count};
 }
@@ -115,7 +117,7 @@ void read_wide_numbers(Bytes extra, Entry& entry, const std::string& file) {
     if (!is_wide) continue;
     if (bytes < 8 * wide.size()) {
       fail(file, fmt::format("{} Zip64 numbers for {}", wide.size(), quoted_text(entry.name)),
-           fmt::format("{} bytes", bytes));
+           counted(bytes, "byte"));
     }
     for (std::size_t i = 0; i < wide.size(); ++i) *wide[i] = number_at(field, 8 * i, 8);
     return;
@@ -149,7 +151,9 @@ Entry read_entry(Bytes& rest, const std::string& file) {
   // What its bytes can hold: a size that lies must not cost memory.
   const std::uint64_t least = entry.size / kDeflateRatio + (entry.size % kDeflateRatio != 0);
   if (entry.method == 0 ? entry.size != entry.packed : least > entry.packed) {
-    fail(file, fmt::format("{} of a size that {} bytes hold", shown, entry.packed),
+    fail(file,
+         fmt::format("{} of a size that {}", shown,
+                     counted(entry.packed, "byte holds", "bytes hold")),
          fmt::to_string(entry.size));
   }
   return entry;
@@ -169,8 +173,10 @@ Bytes bytes_of(const Entry& entry, Bytes archive, std::uint64_t& free_from,
   const std::size_t header = kLocalBytes + name + extra;
   if (!has_signature(local, "PK\3\4") || header > local.size() ||
       entry.packed > local.size() - header || text_at(local, kLocalBytes, name) != entry.name) {
-    fail(file, fmt::format("{} and its {} bytes where the directory says", shown, entry.packed),
-         "something else");
+    fail(
+        file,
+        fmt::format("{} and its {} where the directory says", shown, counted(entry.packed, "byte")),
+        "something else");
   }
   free_from = entry.begin + header + entry.packed;
   return local.subspan(header, entry.packed);
@@ -196,7 +202,9 @@ std::vector<Member> members(std::span<const std::byte> archive, const std::strin
     }
     const std::uint64_t inflated = entry.method == 0 ? 0 : entry.size;
     if (inflated > max_inflated_bytes - total) {
-      fail(file, fmt::format("at most {} bytes when all is inflated", max_inflated_bytes), "more");
+      fail(file,
+           fmt::format("at most {} when all is inflated", counted(max_inflated_bytes, "byte")),
+           "more");
     }
     total += inflated;
     const Bytes bytes = bytes_of(entry, archive.first(directory.begin), free_from, file);
@@ -212,7 +220,7 @@ std::vector<std::byte> inflate(const Member& member, const std::string& file) {
   try {
     result.resize(member.size);
   } catch (const std::exception&) {  // bad_alloc or length_error
-    fail(file, fmt::format("memory for {} bytes of data", member.size), "less");
+    fail(file, fmt::format("memory for {} of data", counted(member.size, "byte")), "less");
   }
   z_stream stream = {};
   if (inflateInit2(&stream, -MAX_WBITS) != Z_OK) throw std::bad_alloc();
@@ -233,7 +241,9 @@ std::vector<std::byte> inflate(const Member& member, const std::string& file) {
   }
   ::inflateEnd(&stream);
   if (status != Z_STREAM_END || in != 0 || out != 0) {
-    fail(file, fmt::format("{} bytes when {} is inflated", member.size, quoted_text(member.name)),
+    fail(file,
+         fmt::format("{} when {} is inflated", counted(member.size, "byte"),
+                     quoted_text(member.name)),
          "others");
   }
   return result;

@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "dynet_like/core/counted.h"
 #include "dynet_like/core/errors.h"
 
 namespace dynet_like {
@@ -16,7 +17,7 @@ IntegersAt::List IntegersAt::now() const {
     if (list.size() != lists_->front().size()) {
       throw UsageError("[IntegersAt] need lists of one length; got " +
                        std::to_string(lists_->front().size()) + " and " +
-                       std::to_string(list.size()) + " integers");
+                       detail::counted(list.size(), "integer"));
     }
     all.insert(all.end(), list.begin(), list.end());
   }

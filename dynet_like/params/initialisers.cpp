@@ -161,9 +161,8 @@ void ParameterInitFromFile::initialize(const Tensor& values, Random&) const {
 
 void ParameterInitFromVector::initialize(const Tensor& values, Random&) const {
   if (values_.size() != values.d.size()) {
-    throw ShapeError("[ParameterInitFromVector] need " + std::to_string(values.d.size()) +
-                     " values for " + to_string(values.d) + "; got " +
-                     std::to_string(values_.size()));
+    throw ShapeError("[ParameterInitFromVector] need " + counted(values.d.size(), "value") +
+                     " for " + to_string(values.d) + "; got " + std::to_string(values_.size()));
   }
   for (std::size_t i = 0; i < values_.size(); ++i) {
     values.set(i, static_cast<double>(values_[i]));

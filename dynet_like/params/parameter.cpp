@@ -64,6 +64,10 @@ Tensor row_of(const ParameterStorage& storage, unsigned row) {
 
 }  // namespace
 
+void ParameterStorage::throw_no_collection() {
+  throw StateError("[ParameterStorage] need a parameter of a collection; got one of none");
+}
+
 Dim ParameterStorage::entry_dim() const {
   Dim entry = dim;
   if (is_table) entry.resize(dim.nd - 1);

@@ -62,7 +62,11 @@ struct ParameterStorage {
   std::size_t rows() const { return is_table ? dim.d[dim.nd - 1] : 1; }
   std::size_t entry_size() const { return size() / rows(); }
   Dim entry_dim() const;
-  Device& device() const { return *layout->device; }
+  /// Throws StateError if it belongs to no collection.
+  Device& device() const {
+    if (layout == nullptr) throw_no_collection();
+    return *layout->device;
+  }
 
   /// The values as this process sees them: themselves on the CPU, else a copy, which is one with
   /// what is on the device. After writing to it call values_written().
@@ -78,6 +82,9 @@ struct ParameterStorage {
   void refresh_rows() const {
     if (refresher != nullptr) refresher->refresh_all();
   }
+
+ private:
+  [[noreturn]] static void throw_no_collection();
 };
 
 /// A handle on a parameter; copies refer to the same values.

@@ -66,7 +66,7 @@ class ParameterValues {
   std::shared_ptr<PackedMatrices> packed;
 
  private:
-  bool is_on_cpu() const { return device_->is_cpu(); }
+  bool is_on_cpu() const { return device_ == nullptr || device_->is_cpu(); }
   std::uint64_t digest() const;
   void read() const;
   void write(std::size_t first, std::size_t count) const;

@@ -166,6 +166,8 @@ class Tape {
   const TypeTable& types() const { return *types_; }
   const std::shared_ptr<TypeTable>& shared_types() const { return types_; }
   TypeCache& cache() { return *cache_; }
+  /// Who uses it, or another tape that is recorded with the same cache.
+  OneThread& user() const { return cache_->user(); }
   /// From now on another thread records.
   void record_with(TypeCache& cache) { cache_ = &cache; }
   /// Its number, for random nodes; to be set before anything is recorded.

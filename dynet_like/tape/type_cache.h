@@ -48,14 +48,22 @@ struct ParameterSource {
 /// Answers as the table does, mostly without its lock. One thread uses it at a time.
 class TypeCache {
  public:
-  explicit TypeCache(TypeTable& table) : table_(table) { forget(); }
+  /// `beside_others`: graphs that record with it have a thread of their own, beside those of the
+  /// table's other graphs.
+  explicit TypeCache(TypeTable& table, bool beside_others = false)
+      : table_(table), user_(beside_others ? own_user_ : table.user) {
+    forget();
+  }
   TypeCache(const TypeCache&) = delete;
   TypeCache& operator=(const TypeCache&) = delete;
+
+  /// Who uses the graphs that record with it: nobody else may.
+  OneThread& user() const { return user_; }
 
   /// Somebody records, while nobody runs what was recorded. Throws UsageError.
   class Recording {
    public:
-    explicit Recording(TypeCache& cache) : use_(cache.recording_) { cache.table_.runs.check(); }
+    explicit Recording(TypeCache& cache) : use_(cache.user_) { cache.table_.runs.check(); }
 
    private:
     OneThread::Use use_;
@@ -145,7 +153,8 @@ class TypeCache {
   const RangeShape& describe_range(ShapeId from, std::uint32_t d, std::uint32_t length);
 
   TypeTable& table_;
-  OneThread recording_;
+  OneThread own_user_;
+  OneThread& user_;
   Turn* turn_ = nullptr;
   std::size_t sample_ = 0;
   std::array<const NodeType*, std::size_t{1} << kRecentBits> recent_;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "dynet_like/core/counted.h"
 #include "dynet_like/core/errors.h"
 #include "dynet_like/core/make_room.h"
 #include "dynet_like/tape/columns.h"
@@ -137,8 +138,9 @@ void TypeTable::keep(const std::shared_ptr<const Op>& op) {
     return;
   }
   if (op->role == Role::recursion && ops_.size() >= kMostOps) {
-    throw UsageError("[" + std::string(op->name) + "] need at most " + std::to_string(kMostOps) +
-                     " recursions and cells, and kinds of arguments of these; got more: make each "
+    throw UsageError("[" + std::string(op->name) + "] need at most " +
+                     counted(kMostOps, "recursion") +
+                     " and cells, and kinds of arguments of these; got more: make each "
                      "once, next to the parameters that it reads, and not once for every sample");
   }
   ops_.emplace(op.get(), Guest<const Op>{op, op});

@@ -102,8 +102,9 @@ struct Guest {
 /// it is and is read without a lock.
 class TypeTable {
  public:
-  /// Who runs the nodes of these types.
-  mutable OneThread runs;
+  /// Who uses the graphs of these types, and whether their nodes are being run.
+  mutable OneThread user;
+  mutable Running runs;
 
   /// What there are numbers of.
   enum class Kind { shape, type, storage, identity };

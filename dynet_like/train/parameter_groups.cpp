@@ -8,7 +8,7 @@
 #include <fmt/format.h>
 
 #include "dynet_like/core/errors.h"
-#include "dynet_like/core/text.h"
+#include "dynet_like/core/nearest_names.h"
 
 namespace dynet_like {
 
@@ -16,12 +16,14 @@ using namespace detail;
 
 namespace {
 
-constexpr std::size_t kMostNames = 100;  // in a message
-
-std::string names_of(std::span<const std::shared_ptr<ParameterStorage>> parameters) {
-  std::vector<std::string> names;
+// What the pattern was meant to match, perhaps: a star stands for no letters there.
+std::string nearest_text(std::string pattern,
+                         std::span<const std::shared_ptr<ParameterStorage>> parameters) {
+  if (parameters.empty()) return " for no parameters";
+  std::erase(pattern, '*');
+  std::vector<std::string_view> names;
   for (const auto& parameter : parameters) names.push_back(parameter->name);
-  return names.empty() ? "no parameters" : listed_names(names, kMostNames);
+  return nearest_names_text(pattern, names);
 }
 
 }  // namespace
@@ -65,8 +67,8 @@ ParameterGroups::ParameterGroups(std::vector<ParameterGroup> groups,
     });
     if (is_used) continue;
     throw UsageError(
-        fmt::format("[ParameterGroup] need a pattern that matches a parameter; got \"{}\" for {}",
-                    group.pattern, names_of(parameters)));
+        fmt::format("[ParameterGroup] need a pattern that matches a parameter; got \"{}\"{}",
+                    group.pattern, nearest_text(group.pattern, parameters)));
   }
 }
 

@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "dynet_like/core/counted.h"
 #include "dynet_like/core/errors.h"
 #include "dynet_like/train/parameter_state.h"
 #include "dynet_like/train/trainer.h"
@@ -158,8 +159,8 @@ void Trainer::check_averages(const TrainerState& state) const {
         find(*parameter) == nullptr || !known.insert(parameter.get()).second) {
       throw UsageError(
           fmt::format("[Trainer] need averages of some values of its parameters, once each, and "
-                      "none without averaging; got one of {} values of \"{}\"",
-                      count, parameter->name));
+                      "none without averaging; got one of {} of \"{}\"",
+                      counted(count, "value"), parameter->name));
     }
     check_shape(*parameter, "average", values);
   }

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "dynet_like/core/counted.h"
 #include "dynet_like/core/errors.h"
 
 namespace dynet_like::nn {
@@ -37,7 +38,7 @@ std::vector<std::string_view> ColumnLine::columns(std::size_t count) const {
   // Counted first, so that a line of nothing but tabs costs nothing.
   const auto tabs = static_cast<std::size_t>(std::count(text.begin(), text.end(), '\t'));
   if (tabs + 1 != count) {
-    fail("need " + std::to_string(count) + " columns with tabs between them; got " +
+    fail("need " + detail::counted(count, "column") + " with tabs between them; got " +
          std::to_string(tabs + 1));
   }
   return columns();

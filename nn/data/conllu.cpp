@@ -6,6 +6,7 @@
 #include <charconv>
 #include <utility>
 
+#include "dynet_like/core/counted.h"
 #include "dynet_like/core/errors.h"
 #include "dynet_like/io/atomic_file.h"
 #include "nn/data/column_line.h"
@@ -232,8 +233,8 @@ void append_sentence(const ConlluSentence& sentence, std::string& text) {
 
 void check_one_per_word(const char* user, std::size_t count, std::size_t words) {
   if (count == words) return;
-  throw UsageError(std::string("[") + user + "] need one for each of " + std::to_string(words) +
-                   " words; got " + std::to_string(count));
+  throw UsageError(std::string("[") + user + "] need one for each of " +
+                   detail::counted(words, "word") + "; got " + std::to_string(count));
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "dynet_like/core/counted.h"
 #include "dynet_like/core/errors.h"
 #include "dynet_like/core/nearest_names.h"
 #include "nn/data/column_line.h"
@@ -55,7 +56,7 @@ class Rows {
     if (last < column_count_) return;
     throw FileError(file_, "need a column with number " + std::to_string(last) +
                                ", counted from 0, in some line; got at most " +
-                               std::to_string(column_count_) + " columns");
+                               detail::counted(column_count_, "column"));
   }
 
  private:
@@ -77,7 +78,7 @@ class Rows {
       places.push_back(column.has_name() ? find(column.name(), all) : column.number());
       if (places.back() >= all.size() && !(is_ragged_ && !has_header_)) {
         line().fail("need a column with number " + std::to_string(column.number()) +
-                    ", counted from 0; got " + std::to_string(all.size()) + " columns");
+                    ", counted from 0; got " + detail::counted(all.size(), "column"));
       }
     }
     return places;
@@ -105,6 +106,11 @@ class Rows {
 };
 
 }  // namespace
+
+void Column::throw_no_name() const {
+  throw UsageError("[tab-separated] need a column with a name; got number " +
+                   std::to_string(number_));
+}
 
 std::vector<std::vector<std::string>> read_tab_separated(std::istream& stream,
                                                          const std::string& file,

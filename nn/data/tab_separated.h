@@ -24,9 +24,15 @@ class Column {
 
   bool has_name() const { return name_.has_value(); }
   std::uint64_t number() const { return number_; }
-  const std::string& name() const { return *name_; }
+  /// Throws UsageError for a column that is chosen by its number.
+  const std::string& name() const {
+    if (!name_) throw_no_name();
+    return *name_;
+  }
 
  private:
+  [[noreturn]] void throw_no_name() const;
+
   std::uint64_t number_ = 0;
   std::optional<std::string> name_;
 };

@@ -5,6 +5,7 @@
 #include <string_view>
 #include <utility>
 
+#include "dynet_like/core/counted.h"
 #include "dynet_like/core/errors.h"
 #include "nn/data/column_line.h"
 #include "nn/data/conllu.h"
@@ -21,9 +22,9 @@ class ColumnsParser {
   explicit ColumnsParser(const TaggedColumns& columns)
       : columns_(columns), last_(std::max(columns.word, columns.tag)) {
     if (columns.count == 0 || last_ < columns.count) return;
-    throw UsageError("[read_columns] need a word and a tag among " + std::to_string(columns.count) +
-                     " columns, counted from 0; got columns " + std::to_string(columns.word) +
-                     " and " + std::to_string(columns.tag));
+    throw UsageError("[read_columns] need a word and a tag among " +
+                     detail::counted(columns.count, "column") + ", counted from 0; got columns " +
+                     std::to_string(columns.word) + " and " + std::to_string(columns.tag));
   }
 
   void add(const ColumnLine& line) {
@@ -53,9 +54,9 @@ class ColumnsParser {
     if (columns_.count == 0 && result.size() > last_) columns_.count = result.size();
     if (result.size() == columns_.count) return result;
     line.fail("need " +
-              (columns_.count > 0 ? std::to_string(columns_.count)
-                                  : "more than " + std::to_string(last_)) +
-              " columns with " + (columns_.by_spaces ? "spaces" : "tabs") + " between them; got " +
+              (columns_.count > 0 ? detail::counted(columns_.count, "column")
+                                  : "more than " + detail::counted(last_, "column")) +
+              " with " + (columns_.by_spaces ? "spaces" : "tabs") + " between them; got " +
               std::to_string(result.size()));
   }
 

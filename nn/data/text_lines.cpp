@@ -8,6 +8,7 @@
 #include <system_error>
 #include <utility>
 
+#include "dynet_like/core/counted.h"
 #include "dynet_like/core/errors.h"
 
 namespace dynet_like::nn {
@@ -18,15 +19,15 @@ constexpr std::size_t kBlockBytes = 1 << 16;
 
 void check_file_bytes(std::uintmax_t bytes, const std::string& file, const TextLimits& limits) {
   if (bytes > limits.max_file_bytes) {
-    throw FileError(file, "need at most " + std::to_string(limits.max_file_bytes) +
-                              " bytes in the file; got " + std::to_string(bytes) + " or more");
+    throw FileError(file, "need at most " + detail::counted(limits.max_file_bytes, "byte") +
+                              " in the file; got " + std::to_string(bytes) + " or more");
   }
 }
 
 [[noreturn]] void fail_line_bytes(const std::string& file, std::size_t line_number,
                                   const TextLimits& limits) {
   throw FileError(file,
-                  "need at most " + std::to_string(limits.max_line_bytes) + " bytes in a line",
+                  "need at most " + detail::counted(limits.max_line_bytes, "byte") + " in a line",
                   line_number);
 }
 

@@ -5,6 +5,7 @@
 
 #include "dynet_like/core/counted.h"
 #include "dynet_like/core/errors.h"
+#include "dynet_like/core/text.h"
 
 namespace dynet_like::nn {
 
@@ -67,6 +68,19 @@ std::vector<std::uint32_t> Tree::heights() const {
     }
   }
   return heights;
+}
+
+void Tree::throw_empty() { throw UsageError("a tree needs nodes to have a root; got none"); }
+
+void Tree::throw_no_node(std::uint32_t node) const {
+  throw UsageError("a tree needs a node below " + std::to_string(size()) + "; got " +
+                   detail::index_text(node));
+}
+
+void Tree::throw_not(bool leaf, std::uint32_t node) {
+  throw UsageError((leaf ? "a word needs a leaf of its tree; got node "
+                         : "a child needs a parent; got the leaf ") +
+                   std::to_string(node));
 }
 
 std::uint32_t Tree::depth() const { return nodes_.empty() ? 0 : heights().back(); }

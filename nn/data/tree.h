@@ -37,8 +37,12 @@ class Tree {
   /// Appends the parent of the last `child_count` subtrees that have no parent yet and returns
   /// its number. Throws UsageError where there are fewer, or where child_count is 0.
   std::uint32_t add_parent(std::int32_t label, std::uint32_t child_count);
-  /// Gives a node another label.
-  void set_label(std::uint32_t node, std::int32_t label) { nodes_[node].label = label; }
+  /// Gives a node another label. Throws UsageError, as all functions of a node do, if there is no
+  /// such node.
+  void set_label(std::uint32_t node, std::int32_t label) {
+    check(node);
+    nodes_[node].label = label;
+  }
   void reserve(std::size_t node_count, std::size_t leaf_count);
 
   /// The nodes in post-order.
@@ -48,21 +52,32 @@ class Tree {
   /// The number of nodes, leaves included.
   std::uint32_t size() const { return static_cast<std::uint32_t>(nodes_.size()); }
   std::uint32_t leaf_count() const { return static_cast<std::uint32_t>(words_.size()); }
-  /// The last node; the tree must not be empty.
-  std::uint32_t root() const { return size() - 1; }
+  /// The last node. Throws UsageError for an empty tree.
+  std::uint32_t root() const {
+    if (nodes_.empty()) throw_empty();
+    return size() - 1;
+  }
 
-  std::int32_t label(std::uint32_t node) const { return nodes_[node].label; }
-  bool is_leaf(std::uint32_t node) const { return nodes_[node].child_count == 0; }
-  /// The word of a leaf.
-  const std::string& word(std::uint32_t leaf) const { return words_[nodes_[leaf].word]; }
+  std::int32_t label(std::uint32_t node) const { return at(node).label; }
+  bool is_leaf(std::uint32_t node) const { return at(node).child_count == 0; }
+  /// The word of a leaf. Throws UsageError for a node that is none.
+  const std::string& word(std::uint32_t leaf) const {
+    check(leaf, true);
+    return words_[nodes_[leaf].word];
+  }
   /// The children of a node from left to right.
   std::span<const std::uint32_t> children(std::uint32_t node) const {
-    return std::span(children_).subspan(nodes_[node].first_child, nodes_[node].child_count);
+    return std::span(children_).subspan(at(node).first_child, at(node).child_count);
   }
-  /// The first child of a node that is no leaf.
-  std::uint32_t left(std::uint32_t node) const { return children_[nodes_[node].first_child]; }
-  /// The last child of a node that is no leaf.
-  std::uint32_t right(std::uint32_t node) const { return node - 1; }
+  /// The first child, and the last one, of a node. Throw UsageError for a leaf.
+  std::uint32_t left(std::uint32_t node) const {
+    check(node, false);
+    return children_[nodes_[node].first_child];
+  }
+  std::uint32_t right(std::uint32_t node) const {
+    check(node, false);
+    return node - 1;
+  }
 
   /// For every node, the nodes on the longest path down to a leaf, both ends counted: a leaf has
   /// height 1. All nodes of one height can be computed together.
@@ -73,6 +88,20 @@ class Tree {
   bool operator==(const Tree&) const = default;
 
  private:
+  const Node& at(std::uint32_t node) const {
+    check(node);
+    return nodes_[node];
+  }
+  void check(std::uint32_t node) const {
+    if (node >= nodes_.size()) throw_no_node(node);
+  }
+  void check(std::uint32_t node, bool leaf) const {
+    if (is_leaf(node) != leaf) throw_not(leaf, node);
+  }
+  [[noreturn]] static void throw_empty();
+  [[noreturn]] void throw_no_node(std::uint32_t node) const;
+  [[noreturn]] static void throw_not(bool leaf, std::uint32_t node);
+
   std::vector<Node> nodes_;
   std::vector<std::uint32_t> children_;
   std::vector<std::string> words_;

@@ -9,6 +9,7 @@
 #include <system_error>
 #include <utility>
 
+#include "dynet_like/core/counted.h"
 #include "dynet_like/core/errors.h"
 
 namespace dynet_like::nn {
@@ -48,7 +49,8 @@ std::optional<std::uint64_t> whole_number(std::string_view text) {
 void check_rows(const Vocabulary& words, const LookupParameter& table) {
   if (table.rows() < words.size()) {
     throw UsageError("word vectors need a table with a row for each of " +
-                     std::to_string(words.size()) + " words; got " + std::to_string(table.rows()));
+                     detail::counted(words.size(), "word") + "; got " +
+                     std::to_string(table.rows()));
   }
 }
 
@@ -81,7 +83,7 @@ bool WordVectorReader::next() {
   } while (!parse(line));
   ++count_;
   if (expected_ && count_ > *expected_) {
-    fail("need " + std::to_string(*expected_) + " words, as the first line says; got more");
+    fail("need " + detail::counted(*expected_, "word") + ", as the first line says; got more");
   }
   return true;
 }
@@ -90,7 +92,7 @@ bool WordVectorReader::next() {
 bool WordVectorReader::end() const {
   if (lines_.number() == 0) fail("need at least one word; got an empty file");
   if (expected_ && count_ < *expected_) {
-    fail("need " + std::to_string(*expected_) + " words, as the first line says; got " +
+    fail("need " + detail::counted(*expected_, "word") + ", as the first line says; got " +
          std::to_string(count_));
   }
   return false;
@@ -106,7 +108,7 @@ bool WordVectorReader::parse_header(std::string_view line) {
   if (!size || !count) return false;
   const std::size_t most = options_.limits.max_line_bytes / 2;
   if (*size == 0 || *size > most) {
-    fail("need 1 to " + std::to_string(most) + " numbers in a vector; got " +
+    fail("need 1 to " + detail::counted(most, "number") + " in a vector; got " +
          std::to_string(*size));
   }
   size_ = *size;
@@ -194,7 +196,7 @@ std::uint32_t read_word_vectors(const std::string& path, const Vocabulary& words
   for (WordVectorReader reader(path, options); reader.next();) {
     if (reader.size() != size) {
       throw FileError(path,
-                      "need vectors of " + std::to_string(size) + " numbers for " +
+                      "need vectors of " + detail::counted(size, "number") + " for " +
                           table.get_fullname() + "; got " + std::to_string(reader.size()),
                       reader.line());
     }

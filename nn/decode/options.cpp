@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "dynet_like/core/counted.h"
 #include "dynet_like/core/errors.h"
 #include "dynet_like/ops/ops.h"
 #include "nn/decode/steps.h"
@@ -56,11 +57,12 @@ Expression scores_as_chosen(const Expression& scores, std::size_t hypotheses,
   const Dim& dim = scores.dim();
   if (dim.batch_size() != dim.rows() || dim.batch_elems() != hypotheses ||
       options.end >= dim.rows()) {
-    throw ShapeError("[decode] need a column with the scores of all actions" +
-                     (options.end ? ", the end " + std::to_string(*options.end) : std::string()) +
-                     (hypotheses > 1 ? ", for each of " + std::to_string(hypotheses) + " hypotheses"
-                                     : std::string()) +
-                     "; got " + to_string(dim));
+    throw ShapeError(
+        "[decode] need a column with the scores of all actions" +
+        (options.end ? ", the end " + std::to_string(*options.end) : std::string()) +
+        (hypotheses > 1 ? ", for each of " + detail::counted(hypotheses, "hypothesis", "hypotheses")
+                        : std::string()) +
+        "; got " + to_string(dim));
   }
   Expression chosen = options.temperature == 1 ? scores : scores / options.temperature;
   if (allowed) chosen = masked(chosen, *allowed);
@@ -70,8 +72,8 @@ Expression scores_as_chosen(const Expression& scores, std::size_t hypotheses,
 void throw_dead_end(std::size_t actions) {
   throw UsageError(
       "[decode] need an allowed action wherever a hypothesis is not done; got none for any after " +
-      std::to_string(actions) +
-      " actions: `allowed` must leave a way to the end, or `beam` room for hypotheses that have "
+      detail::counted(actions, "action") +
+      ": `allowed` must leave a way to the end, or `beam` room for hypotheses that have "
       "one");
 }
 

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "dynet_like/core/counted.h"
 #include "dynet_like/core/errors.h"
 #include "dynet_like/graph/computation_graph.h"
 #include "nn/structured/span_chart.h"
@@ -122,8 +123,8 @@ Expression tree_score(const Expression& scores, std::span<const unsigned> heads,
   if (heads.size() != words || !is_tree(heads, roots)) {
     std::string all;
     for (const unsigned head : heads) all += " " + std::to_string(head);
-    throw UsageError("[tree_score] need the heads of a tree of " + std::to_string(words) +
-                     " words with " + (roots == Roots::one ? "one root" : "roots") + "; got" + all);
+    throw UsageError("[tree_score] need the heads of a tree of " + detail::counted(words, "word") +
+                     " with " + (roots == Roots::one ? "one root" : "roots") + "; got" + all);
   }
   std::vector<Expression> terms;
   for (unsigned i = 0; i < words; ++i) terms.push_back(pick(pick(scores, i, 1), heads[i]));

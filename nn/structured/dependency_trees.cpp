@@ -15,8 +15,9 @@ std::vector<unsigned> labels_of(const std::vector<double>& scores,
                                 std::span<const unsigned> heads) {
   const std::size_t n = heads.size(), arcs = n * (n + 1);
   if (n == 0 || scores.empty() || scores.size() % arcs != 0) {
-    throw UsageError("[best_labels] need as many scores for each arc between " + std::to_string(n) +
-                     " words, at least 1; got " + std::to_string(scores.size()));
+    throw UsageError("[best_labels] need as many scores for each arc between " +
+                     detail::counted(n, "word") + ", at least 1; got " +
+                     std::to_string(scores.size()));
   }
   const std::size_t labels = scores.size() / arcs;
   std::vector<unsigned> best;

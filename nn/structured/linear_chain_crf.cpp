@@ -1,6 +1,7 @@
 // LinearChainCRF: sums over sequences are one operation, Viterbi's algorithm is a recursion.
 #include "nn/structured/linear_chain_crf.h"
 
+#include "dynet_like/core/counted.h"
 #include "dynet_like/core/errors.h"
 #include "dynet_like/core/text.h"
 #include "dynet_like/graph/computation_graph.h"
@@ -35,8 +36,8 @@ LinearChainCRF::LinearChainCRF(ParameterCollection& model, unsigned tags, const 
 unsigned LinearChainCRF::check(const Expression& emissions) const {
   const Dim dim = emissions.dim();
   if (dim.nd <= 2 && dim.bd == 1 && dim.rows() == tags()) return dim.cols();
-  throw ShapeError("[LinearChainCRF] need a column of " + std::to_string(tags()) +
-                   " scores, one per tag, for every word; got " + to_string(dim));
+  throw ShapeError("[LinearChainCRF] need a column of " + detail::counted(tags(), "score") +
+                   ", one per tag, for every word; got " + to_string(dim));
 }
 
 Expression LinearChainCRF::loss(const Expression& emissions, std::span<const unsigned> gold) const {

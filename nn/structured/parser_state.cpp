@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "dynet_like/core/counted.h"
 #include "dynet_like/core/errors.h"
 #include "nn/data/dependency_tree.h"
 
@@ -60,9 +61,9 @@ LabelledTransition TransitionSystem::transition(std::uint32_t number) const {
 std::uint32_t TransitionSystem::number(TransitionKind kind, std::uint32_t label) const {
   if (!has_kind(*this, kind) || label >= (makes_arc(kind) ? labels : 1)) {
     throw UsageError(
-        fmt::format("[TransitionSystem] need a transition of {} with {} labels; got kind {} and "
+        fmt::format("[TransitionSystem] need a transition of {} with {}; got kind {} and "
                     "label {}",
-                    kNames[arcs], labels, static_cast<int>(kind), label));
+                    kNames[arcs], detail::counted(labels, "label"), static_cast<int>(kind), label));
   }
   constexpr std::uint32_t kFirst[] = {0, 1, 1, 1};  // plus so many times the labels:
   constexpr std::uint32_t kTimes[] = {0, 0, 1, 2};
@@ -173,9 +174,9 @@ void ParserState::check_tree(std::span<const std::uint32_t> heads,
   }
   if (heads.size() == words && (labels.empty() || labels.size() == words)) return;
   throw UsageError(
-      fmt::format("[ParserState] need the heads of {} words, and as many labels or none; got {} "
+      fmt::format("[ParserState] need the heads of {}, and as many labels or none; got {} "
                   "and {}",
-                  words, heads.size(), labels.size()));
+                  detail::counted(words, "word"), heads.size(), labels.size()));
 }
 
 // Whether the word has all its dependants.
@@ -199,9 +200,9 @@ std::uint32_t ParserState::oracle(std::span<const std::uint32_t> heads,
   }
   throw UsageError(
       fmt::format("[ParserState] need a tree without crossing arcs, with one word below the root, "
-                  "that can be made from here; got no transition for it with {} words on the stack "
+                  "that can be made from here; got no transition for it with {} on the stack "
                   "and {} in the buffer",
-                  stack_size(), buffer_size()));
+                  detail::counted(stack_size(), "word"), buffer_size()));
 }
 
 // Arc-eager: the last word is below one on the stack that can have its dependants or be done in

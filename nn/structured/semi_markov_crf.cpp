@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "dynet_like/core/counted.h"
 #include "dynet_like/core/errors.h"
 #include "dynet_like/core/text.h"
 #include "nn/structured/best.h"
@@ -88,16 +89,16 @@ void SemiMarkovCRF::check(unsigned words, std::span<const LabelledSpan> segments
                        detail::index_text(segment.label));
     }
     if (segment.start != end || segment.end <= end || segment.end - end > max_length_) {
-      throw UsageError("[SemiMarkovCRF] need segments of up to " + std::to_string(max_length_) +
-                       " words, each where the last one ends; got " +
-                       std::to_string(segment.start) + " to " + std::to_string(segment.end) +
-                       " behind " + std::to_string(end));
+      throw UsageError("[SemiMarkovCRF] need segments of up to " +
+                       detail::counted(max_length_, "word") +
+                       ", each where the last one ends; got " + std::to_string(segment.start) +
+                       " to " + std::to_string(segment.end) + " behind " + std::to_string(end));
     }
     end = segment.end;
   }
   if (end == words) return;
-  throw UsageError("[SemiMarkovCRF] need segments of all " + std::to_string(words) +
-                   " words; got those of " + std::to_string(end));
+  throw UsageError("[SemiMarkovCRF] need segments of all " + detail::counted(words, "word") +
+                   "; got those of " + std::to_string(end));
 }
 
 Expression SemiMarkovCRF::loss(std::span<const Expression> scores,

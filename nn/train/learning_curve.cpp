@@ -8,7 +8,9 @@
 
 #include <fmt/format.h>
 
+#include "dynet_like/core/counted.h"
 #include "dynet_like/core/errors.h"
+#include "dynet_like/core/nearest_names.h"
 #include "dynet_like/core/text.h"
 #include "dynet_like/io/atomic_file.h"
 
@@ -109,11 +111,14 @@ void LearningCurve::add(const std::map<std::string, double>& values) {
 
 std::optional<double> LearningCurve::value(const std::string& column, std::size_t epoch) const {
   const std::size_t place = this->column(column);
-  if (place == names_.size() || epoch == 0 || epoch > epochs_) {
+  if (place == names_.size()) {
+    const std::vector<std::string_view> names(names_.begin(), names_.end());
+    throw UsageError("[LearningCurve] need a column of the table; got " +
+                     detail::quoted_text(column) + detail::nearest_names_text(column, names));
+  }
+  if (epoch == 0 || epoch > epochs_) {
     throw UsageError(
-        fmt::format("[LearningCurve] need a column and an epoch from 1 to {}; got {} "
-                    "and {}",
-                    epochs_, detail::quoted_text(column), epoch));
+        fmt::format("[LearningCurve] need an epoch from 1 to {}; got {}", epochs_, epoch));
   }
   return values_[place][epoch - 1];
 }
@@ -144,8 +149,9 @@ LearningCurve LearningCurve::from_csv(std::string_view text, const std::string& 
   while (!csv.at_end()) {
     const std::vector<std::string> fields = csv.record();
     if (fields.size() != names.size() || fields.front() != fmt::to_string(curve.epochs_ + 1)) {
-      csv.fail(fmt::format("{} fields for epoch {}", names.size(), curve.epochs_ + 1),
-               fields.front());
+      csv.fail(
+          fmt::format("{} for epoch {}", detail::counted(names.size(), "field"), curve.epochs_ + 1),
+          fields.front());
     }
     for (std::size_t i = 1; i < fields.size(); ++i) {
       curve.values_[i - 1].push_back(number_in(csv, fields[i]));

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "dynet_like/core/counted.h"
 #include "dynet_like/core/errors.h"
 
 namespace dynet_like::nn {
@@ -50,8 +51,8 @@ RankWord from_bytes(const Bytes& bytes, const std::string& rank) {
   Fixed fixed = {};
   const auto need = [&](std::size_t size) {
     if (bytes.size() >= size) return;
-    throw RankError(fmt::format("[TrainingRun] need a word of {} bytes or more from {}; got {}",
-                                size, rank, bytes.size()));
+    throw RankError(fmt::format("[TrainingRun] need a word of {} or more from {}; got {}",
+                                detail::counted(size, "byte"), rank, bytes.size()));
   };
   need(sizeof(fixed));
   std::memcpy(&fixed, bytes.data(), sizeof(fixed));

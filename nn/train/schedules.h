@@ -80,6 +80,9 @@ class Schedule {
     schedule.check();
   }
   Schedule(const CyclicalRate& cycle);
+  // To move is to copy: there is always a rate.
+  Schedule(const Schedule&) = default;
+  Schedule& operator=(const Schedule&) = default;
 
   float rate(std::uint64_t step) const { return rate_(step); }
   const std::string& description() const { return description_; }

@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "dynet_like/core/counted.h"
 #include "dynet_like/core/errors.h"
 #include "dynet_like/io/folder_lock.h"
 #include "nn/train/fingerprint.h"
@@ -296,10 +297,10 @@ float TrainingRun::update(Minibatch& batch, std::size_t losses) {
 void TrainingRun::update(const Gradients& gradients, double loss, std::size_t losses) {
   check_in_minibatch();
   if (shared_ || server_) {
-    throw UsageError(
-        fmt::format("[TrainingRun] need update(minibatch) where ranks or shards train together; "
-                    "got gradients for {} ranks and {} shards",
-                    ranks_->size(), options_.shards));
+    throw UsageError(fmt::format(
+        "[TrainingRun] need update(minibatch) where ranks or shards train together; "
+        "got gradients for {} and {}",
+        detail::counted(ranks_->size(), "rank"), detail::counted(options_.shards, "shard")));
   }
   if (gradients.is_used()) {
     throw UsageError(

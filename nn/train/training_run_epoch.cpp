@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "dynet_like/core/counted.h"
 #include "dynet_like/core/errors.h"
 #include "nn/train/training_run.h"
 
@@ -137,7 +138,8 @@ void TrainingRun::print_line(const Evaluation& evaluation) const {
   }
   line += fmt::format(", {:.0f} {}/s", units_per_second(), options_.unit);
   line += shares_of_time();
-  if (evaluation.skipped > 0) line += fmt::format(", {} updates skipped", evaluation.skipped);
+  if (evaluation.skipped > 0)
+    line += fmt::format(", {} skipped", detail::counted(evaluation.skipped, "update"));
   if (evaluation.is_best) line += ", best so far";
   *options_.lines << line << std::endl;
   // Who prints for hours should not learn at the end that the disk is full.

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "dynet_like/core/counted.h"
 #include "dynet_like/core/errors.h"
 #include "dynet_like/core/text.h"
 #include "dynet_like/io/atomic_file.h"
@@ -77,7 +78,7 @@ void TrainingRun::check_options() const {
   need(options_.accumulate > 0, "1 minibatch per update or more", "0");
   need(is_relaxed() || options_.shards >= ranks_->size(),
        "a shard for each rank (a run that has begun with fewer goes on with fewer ranks)",
-       fmt::format("{} for {} ranks", options_.shards, ranks_->size()));
+       fmt::format("{} for {}", options_.shards, detail::counted(ranks_->size(), "rank")));
   if (is_relaxed()) options_.relaxation->check(ranks_->size());
   need(!is_relaxed() || options_.accumulate == 1,
        "1 minibatch per update where ranks do not wait for each other",

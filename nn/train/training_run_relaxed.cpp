@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "dynet_like/core/counted.h"
 #include "dynet_like/core/errors.h"
 #include "nn/train/training_run.h"
 
@@ -107,7 +108,8 @@ std::string TrainingRun::relaxed_shares_of_time() const {
   std::string text = fmt::format(", waiting {:.1f} %, staleness {:.2f} (at most {})",
                                  100 * relaxed_.waiting / rank_times_.seconds,
                                  relaxed_.mean_staleness, relaxed_.most_staleness);
-  if (relaxed_.dropped > 0) text += fmt::format(", {} gradients too late", relaxed_.dropped);
+  if (relaxed_.dropped > 0)
+    text += fmt::format(", {} too late", detail::counted(relaxed_.dropped, "gradient"));
   return text;
 }
 

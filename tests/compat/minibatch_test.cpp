@@ -249,7 +249,7 @@ TEST(CompatMinibatchTest, ItsWorkIsInTheProfileOnce) {
   profiling_flag = 0;
   cleanup();
   const std::string text = testing::internal::GetCapturedStderr();
-  EXPECT_NE(text.find("profile of 1 graphs"), std::string::npos) << text;
+  EXPECT_NE(text.find("profile of 1 graph"), std::string::npos) << text;
   EXPECT_NE(text.find("square                             5           1"), std::string::npos)
       << text;
 }

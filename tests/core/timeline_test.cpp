@@ -47,8 +47,8 @@ TEST(TimelineTest, NamesMayHaveAnyBytes) {
   timeline.time(name, [] {});
   timeline.time("no UTF-8: \xff", [] {});
   const TimelineEvents events(timeline.json());
-  EXPECT_EQ(events.named(name).size(), 1u);
-  EXPECT_EQ(events.named("no UTF-8: \xef\xbf\xbd").size(), 1u);
+  EXPECT_EQ(events.named("\"quoted\" \\ \\x0A\\x09\\x01 </script> \xc3\xa4").size(), 1u);
+  EXPECT_EQ(events.named("no UTF-8: \\xFF").size(), 1u);
 }
 
 TEST(TimelineTest, EveryThreadHasARow) {

@@ -137,7 +137,7 @@ TEST(WordVectorReader, RejectsMalformedFiles) {
 
 TEST(WordVectorReader, ChecksTheLineOfSizes) {
   expect_error("2 2\na 1 2\n", 2, "need 2 words, as the first line says; got 1");
-  expect_error("1 2\na 1 2\nb 1 2\n", 3, "need 1 words");
+  expect_error("1 2\na 1 2\nb 1 2\n", 3, "need 1 word,");
   expect_error("1 2\na 1\n", 2, "2 finite numbers; got \"a\"");
   expect_error("1 0\na\n", 1, "got 0");
   expect_error("1 18446744073709551615\na 1\n", 1, "got 18446744073709551615");

@@ -318,7 +318,7 @@ TEST(BeamSearchTest, DeadEnds) {
   for (const std::string& said :
        {message_of<UsageError>([&] { beam_search(Actions(), steps, {.beam = 1}); }),
         message_of<UsageError>([&] { greedy(Actions(), steps); })}) {
-    EXPECT_NE(said.find("got none for any after 1 actions"), std::string::npos) << said;
+    EXPECT_NE(said.find("got none for any after 1 action"), std::string::npos) << said;
   }
   steps.allowed = [](const Actions& actions) { return actions.empty() ? Actions{0} : Actions{}; };
   EXPECT_THROW(sample(Actions(), steps, random), UsageError);

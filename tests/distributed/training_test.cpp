@@ -282,7 +282,7 @@ TEST_F(RankFaultsTest, RefuseWhatDependsOnTheRank) {
     EXPECT_EQ(
         message_of<UsageError>([&] { alone.run->update(Gradients(), 0, 0); }),
         "[TrainingRun] need update(minibatch) where ranks or shards train together; got gradients "
-        "for 1 ranks and 8 shards");
+        "for 1 rank and 8 shards");
   }
 }
 

@@ -15,7 +15,7 @@ TEST(ReportWavesTest, LeavesThePrecisionOfTheStream) {
   });
   std::ostringstream text;
   text << batch.explain();
-  EXPECT_NE(text.str().find("1 waves of samples"), std::string::npos) << text.str();
+  EXPECT_NE(text.str().find("1 wave of samples"), std::string::npos) << text.str();
   text.str("");
   text << 98.76;
   EXPECT_EQ(text.str(), "98.76");

@@ -1,8 +1,10 @@
-// A tensor that a program keeps beyond the values it shows is found: it reads NaN with
-// verify_batching and in debug builds, and the address sanitizer stops the program.
+// A tensor that a program keeps beyond the values it shows is found: with verify_batching and in
+// debug builds it is NaN, and functions refuse it; the address sanitizer stops the program.
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <limits>
+#include <sstream>
 #include <vector>
 
 #include "dynet_like/core/sanitizer.h"
@@ -34,6 +36,10 @@ void expect_found(const Tensor& tensor) {
     EXPECT_DEATH(read(tensor), "use-after-poison");
   } else {
     EXPECT_TRUE(std::isnan(read(tensor)));
+    EXPECT_THROW(as_vector(tensor), StateError);
+    EXPECT_THROW(as_doubles(tensor), StateError);
+    EXPECT_THROW(argmax(tensor), StateError);
+    EXPECT_THROW(std::ostringstream() << tensor, StateError);
   }
 }
 
@@ -83,6 +89,17 @@ TEST_F(StaleTensorsTest, NewValuesAreWhole) {
   for (int i = 0; i < 3; ++i) {
     graph.clear();
     EXPECT_EQ(as_vector(value(graph)), before);
+  }
+}
+
+// A NaN of a program's own is a number like any other.
+TEST_F(StaleTensorsTest, OtherNaNsAreRead) {
+  ComputationGraph graph(verifying());
+  for (const float nan : {std::nanf(""), -std::nanf(""), std::nanf("1"),
+                          std::numeric_limits<float>::signaling_NaN()}) {
+    const Expression x = input(graph, {1}, {nan});
+    EXPECT_TRUE(std::isnan(as_scalar(x.value())));
+    EXPECT_TRUE(std::isnan(as_scalar(sqrt(x - x).value())));
   }
 }
 

@@ -7,6 +7,7 @@
 #include <thread>
 #include <vector>
 
+#include "dynet_like/core/sanitizer.h"
 #include "dynet_like/dynet_like.h"
 #include "dynet_like/tape/tape.h"
 
@@ -58,6 +59,8 @@ class OneThreadTest : public ::testing::Test {
     EXPECT_EQ(gradients.values(w_), std::vector<float>{3});
   }
 
+  const std::vector<std::function<void()>> all_uses();
+
   ParameterCollection model_{1};
   Parameter w_ = model_.add_parameters({1});
   Minibatch minibatch_;
@@ -67,16 +70,8 @@ class OneThreadTest : public ::testing::Test {
 
 TEST_F(OneThreadTest, WhatRunsIsNotDisturbed) {
   while_it_runs([&] {
-    const std::function<void()> uses[] = {[&] { tanh(x_); },
-                                          [&] { input(graph_, {1}, {1}); },
-                                          [&] { minibatch_.forward(); },
-                                          [&] { unread_.value(); },
-                                          [&] { minibatch_.new_graph(); },
-                                          [&] { minibatch_.clear(); },
-                                          [&] { minibatch_.backward(); }};
-    for (const std::function<void()>& use : uses) {
-      EXPECT_NE(error_of(use).find("one thread at a time"), std::string::npos)
-          << &use - uses << ": " << error_of(use);
+    for (const std::function<void()>& use : all_uses()) {
+      EXPECT_NE(error_of(use).find("one thread at a time"), std::string::npos) << error_of(use);
     }
   });
   EXPECT_EQ(as_scalar(square(x_).value()), 9.0f);
@@ -94,15 +89,180 @@ TEST_F(OneThreadTest, OtherMinibatchesGoOn) {
   });
 }
 
-TEST_F(OneThreadTest, WhatIsRecordedIsNotDisturbed) {
+// What any thread may be refused, by what it does.
+const std::vector<std::function<void()>> OneThreadTest::all_uses() {
+  return {[&] { tanh(x_); },
+          [&] { x_ + x_; },
+          [&] { input(graph_, {1}, {1}); },
+          [&] { parameter(graph_, w_); },
+          [&] {
+            reshape(x_, {1, 1});
+          },
+          [&] { x_.dim(); },
+          [&] { x_.label("x"); },
+          [&] { unread_.value(); },
+          [&] { graph_.forward(x_); },
+          [&] { graph_.get_values({x_}); },
+          [&] { graph_.backward(x_); },
+          [&] { graph_.checkpoint(); },
+          [&] { graph_.revert(); },
+          [&] { graph_.invalidate(); },
+          [&] { graph_.forget_values(0, 1); },
+          [&] { graph_.explain(); },
+          [&] { minibatch_.new_graph(); },
+          [&] { minibatch_.graph(0); },
+          [&] { minibatch_.add_loss(x_); },
+          [&] { minibatch_.add_output(x_); },
+          [&] { minibatch_.add_losses(1, [&](ComputationGraph&, std::size_t) { return x_; }); },
+          [&] { minibatch_.forward(); },
+          [&] { minibatch_.loss(); },
+          [&] { minibatch_.compute({x_}); },
+          [&] { minibatch_.backward(); },
+          [&] { minibatch_.explain(); },
+          [&] { for_each_sample(minibatch_, 1, [](ComputationGraph&, std::size_t) {}); },
+          [&] { minibatch_.clear(); }};
+}
+
+TEST_F(OneThreadTest, WhoRecordsKeepsAllOthersOut) {
   const std::size_t size = graph_.size();
-  {
-    const detail::TypeCache::Recording other(graph_.tape().cache());
-    EXPECT_NE(error_of([&] { tanh(x_); }).find("one thread at a time"), std::string::npos);
-    EXPECT_NE(error_of([&] { input(graph_, {1}, {1}); }), "");
+  Gate gate;
+  std::thread other([&] {
+    const detail::OneThread::Use use(graph_.tape().user());
+    tanh(x_);  // it may enter again
+    gate.stay();
+  });
+  gate.wait_for_inside();
+  const auto uses = all_uses();
+  for (std::size_t i = 0; i < uses.size(); ++i) {
+    EXPECT_NE(error_of(uses[i]).find("one thread at a time"), std::string::npos)
+        << i << ": " << error_of(uses[i]);
   }
-  EXPECT_EQ(graph_.size(), size);
+  gate.open();
+  other.join();
+  EXPECT_EQ(graph_.size(), size + 1);
   EXPECT_EQ(as_scalar(square(x_).value()), 9.0f);
+}
+
+TEST_F(OneThreadTest, CallbacksOfARunDoNotRecord) {
+  minibatch_.forward();
+  Gradients gradients;
+  std::string recording, running;
+  minibatch_.backward(std::vector{1u}, std::span(&gradients, 1), [&](const ParameterStorage&) {
+    recording = error_of([&] { tanh(x_); });
+    running = error_of([&] { minibatch_.forward(); });
+  });
+  EXPECT_NE(recording.find("not being run"), std::string::npos) << recording;
+  EXPECT_NE(running.find("not being run"), std::string::npos) << running;
+}
+
+// ---------------------------------------------------------------------- without any arrangement
+
+// Two threads do the same things to one object, thousands of times: whatever is refused, nothing
+// breaks.
+void in_two_threads(const std::function<void(Random&)>& use, unsigned times) {
+  std::atomic<int> ready = 0;
+  const auto work = [&](std::uint64_t seed) {
+    Random random(seed);
+    ++ready;
+    while (ready < 2) std::this_thread::yield();
+    for (unsigned i = 0; i < times; ++i) {
+      try {
+        use(random);
+      } catch (const UsageError&) {
+      } catch (const StateError&) {
+      }
+    }
+  };
+  std::thread one([&] { work(1); }), other([&] { work(2); });
+  one.join();
+  other.join();
+}
+
+#ifdef DYNET_LIKE_TSAN
+constexpr bool kThreadSanitizer = true;
+#else
+constexpr bool kThreadSanitizer = false;
+#endif
+
+class TwoThreadsTest : public ::testing::TestWithParam<unsigned> {
+ protected:
+  Expression record(ComputationGraph& graph, std::uint32_t n) {
+    Expression h = input(graph, {n}, std::vector<float>(n, 0.5f));
+    for (int i = 0; i < 4; ++i) h = tanh(h + h);
+    return sum_elems(h) + sum_elems(parameter(graph, w_));
+  }
+  float result(Minibatch& batch) {
+    batch.clear();
+    for (std::uint32_t n = 1; n < 6; ++n) batch.add_loss(record(batch.new_graph(), n));
+    batch.forward();
+    return batch.backward().values(w_)[0] + batch.loss();
+  }
+
+  ParameterCollection model_{1};
+  Parameter w_ = model_.add_parameters({1}, ParameterInitConst(1));
+};
+
+TEST_P(TwoThreadsTest, OfAMinibatch) {
+  GraphOptions options;
+  options.threads = kThreadSanitizer ? 1 : GetParam();
+  options.cells_after = 64;
+  Minibatch batch(options);
+  const auto use = [&](Random& random) {
+    const std::uint32_t size = 1 + random.below(5);
+    switch (random.below(kThreadSanitizer ? 6 : 8)) {
+      case 0:
+        return batch.clear();
+      case 1:
+        return void(batch.forward());
+      case 2:
+        return void(batch.backward());
+      case 3:
+        return void(record(batch.new_graph(), size).value());
+      case 4:
+        return void(batch.explain());
+      case 6:  // These give graphs to threads, which is no race of the guard's.
+        return batch.add_losses(size, [&](ComputationGraph& graph, std::size_t i) {
+          return record(graph, static_cast<std::uint32_t>(i) + 1);
+        });
+      case 7:
+        return for_each_sample(batch, size, [&](ComputationGraph& graph, std::size_t i) {
+          record(graph, static_cast<std::uint32_t>(i) + 1).value();
+        });
+      default:
+        return batch.add_loss(record(batch.new_graph(), size));
+    }
+  };
+  in_two_threads(use, kThreadSanitizer ? 500 : 4000);
+  Minibatch fresh(options);
+  EXPECT_EQ(result(batch), result(fresh));
+}
+
+INSTANTIATE_TEST_SUITE_P(Threads, TwoThreadsTest, ::testing::Values(1u, 2u));
+
+TEST_F(TwoThreadsTest, OfAGraph) {
+  ComputationGraph graph;
+  const auto use = [&](Random& random) {
+    switch (random.below(8)) {
+      case 0:
+        return graph.clear();
+      case 1:
+        return graph.checkpoint();
+      case 2:
+        return graph.revert();
+      case 3:
+        return void(graph.backward(record(graph, 2)));
+      case 4:
+        return graph.invalidate();
+      case 5:
+        return void(concatenate_cols({record(graph, 2), record(graph, 1)}).value());
+      default:
+        return void(record(graph, 1 + random.below(9)).value());
+    }
+  };
+  in_two_threads(use, kThreadSanitizer ? 500 : 4000);
+  graph.clear();
+  const Expression loss = record(graph, 3);
+  EXPECT_EQ(graph.backward(loss).values(w_)[0], 1.0f);
 }
 
 }  // namespace

@@ -190,9 +190,9 @@ TEST_F(ModelFileTest, WhatDoesNotFitChangesNothing) {
     return message.substr(std::min(prefix.size(), message.size()));
   };
   EXPECT_EQ(refused([](ParameterCollection& other) { other.add_parameters({2}, "a"); }),
-            "tensors named \"/W\"; got 1 others");
+            "tensors named \"/W\"; got 1 other");
   EXPECT_EQ(refused([](ParameterCollection& other) { other.add_parameters({2}, "V"); }),
-            "tensors named \"/a\", \"/W\"; got 1 others, 1 of them with no parameter, the only one "
+            "tensors named \"/a\", \"/W\"; got 1 other, 1 of them with no parameter, the only one "
             "is \"/V\"");
   EXPECT_EQ(refused([](ParameterCollection& other) {
               other.add_parameters({2}, "a");

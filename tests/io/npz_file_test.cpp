@@ -314,9 +314,9 @@ TEST_F(NpzTest, DeflatedMembersThatLie) {
   expect_refused(deflated(one, 1, 1), "need bytes with the checksum 00000001");
   expect_refused(deflated(one, 2), "need 2 bytes when \"a.npy\" is inflated");
   expect_refused(deflated(one, 0), "need 0 bytes when");
-  expect_refused(deflated(one.substr(0, 5), 1), "need 1 bytes when");
-  expect_refused(deflated(one + "x", 1), "need 1 bytes when");
-  expect_refused(deflated("\7", 1), "need 1 bytes when");
+  expect_refused(deflated(one.substr(0, 5), 1), "need 1 byte when");
+  expect_refused(deflated(one + "x", 1), "need 1 byte when");
+  expect_refused(deflated("\7", 1), "need 1 byte when");
   expect_refused(deflated("", 0), "need 0 bytes when");
   expect_refused(deflated(one, 6 * 1032 + 1), "of a size that 6 bytes hold");
   expect_file_error([&] { parse(deflated(one, 6 * 1032), 6 * 1032 - 1); }, 0, 0,

@@ -44,7 +44,7 @@ TEST(TextModelKeysTest, AreWholeComponentsOfAPath) {
   for (const char* key : {"/lst", "/lstm/W", "/lstmX", "lstm", "/lstm//", "/lstm_1/W"}) {
     EXPECT_NE(message_of<FileError>([&] {
                 load_text_model(path, loaded.first, key);
-              }).find("need 1 parameters and 1 tables with names that begin"),
+              }).find("need 1 parameter and 1 table with names that begin"),
               std::string::npos)
         << key;
   }

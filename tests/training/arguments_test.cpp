@@ -124,7 +124,7 @@ TEST(TrainingArgumentsTest, AreInUtf8) {
   const std::string other = "M\xFCll";
   EXPECT_EQ(message_of<UsageError>(
                 [&] { make([&](TrainingOptions& options) { options.settings["name"] = other; }); }),
-            "[TrainingRun] need text in UTF-8; got \"" + other + "\"");
+            "[TrainingRun] need text in UTF-8; got \"M\\xFCll\"");
   for (Metadata TrainingOptions::*const metadata :
        {&TrainingOptions::settings, &TrainingOptions::arguments, &TrainingOptions::texts}) {
     EXPECT_THROW(make([&](TrainingOptions& options) { (options.*metadata)["text"] = other; }),

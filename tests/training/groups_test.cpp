@@ -127,8 +127,8 @@ TEST(ParameterGroupsTest, WhatIsRefusedChangesNothing) {
   trainer.set_groups({{.pattern = "*/b", .frozen = true}});
   EXPECT_EQ(
       message_of<UsageError>([&] { trainer.set_groups({{.pattern = "*/c"}}); }),
-      "[ParameterGroup] need a pattern that matches a parameter; got \"*/c\" for \"/lstm/W\", "
-      "\"/lstm/b\", \"/words\"");
+      "[ParameterGroup] need a pattern that matches a parameter; got \"*/c\", the nearest are "
+      "\"/words\", \"/lstm/W\", \"/lstm/b\"");
   EXPECT_THROW(trainer.set_groups({{.pattern = "*", .rate = -1}}), UsageError);
   EXPECT_THROW(trainer.set_groups({{.pattern = "*", .rate = INFINITY}}), UsageError);
   EXPECT_THROW(trainer.set_groups({{.pattern = "*", .weight_decay = 1}}), UsageError);

@@ -23,9 +23,10 @@ class FunctionNode {
 
   Expression operator()(ComputationGraph&, const Arguments& xs) const {
     if (xs.size() < least_ || xs.size() > most_) {
-      DYNET_LIKE_THROW(UsageError, "[add_function] need " << least_ << " arguments"
-                                                          << (most_ > least_ ? " or more" : "")
-                                                          << "; got " << xs.size());
+      DYNET_LIKE_THROW(UsageError, "[add_function] need "
+                                       << least_ << (least_ == 1 ? " argument" : " arguments")
+                                       << (most_ > least_ ? " or more" : "") << "; got "
+                                       << xs.size());
     }
     return function_(xs);
   }

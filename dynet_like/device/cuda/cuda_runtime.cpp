@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 
+#include "dynet_like/core/counted.h"
 #include "dynet_like/core/errors.h"
 #include "dynet_like/core/make_room.h"
 #include "dynet_like/device/cuda/cublas.h"
@@ -179,10 +180,10 @@ void* Runtime::allocate(std::size_t size) {
     cudaGetLastError();  // has been seen
     std::size_t free = 0, total = 0;
     cudaMemGetInfo(&free, &total);
-    throw DeviceError("[" + name_of(implementation_->device) + "] need " + std::to_string(size) +
-                      " bytes of device memory; got a device with " + std::to_string(free) +
-                      " of " + std::to_string(total) + " bytes free, " +
-                      std::to_string(counts_.bytes_in_use) + " in use here");
+    throw DeviceError("[" + name_of(implementation_->device) + "] need " + counted(size, "byte") +
+                      " of device memory; got a device with " + std::to_string(free) + " of " +
+                      counted(total, "byte") + " free, " + std::to_string(counts_.bytes_in_use) +
+                      " in use here");
   }
   check(error, "cudaMalloc");
   try {
@@ -211,7 +212,7 @@ void* Runtime::allocate_pinned(std::size_t size) {
   void* memory = nullptr;
   if (cudaMallocHost(&memory, std::max<std::size_t>(size, 1)) == cudaSuccess) return memory;
   cudaGetLastError();
-  throw DeviceError("[cuda] need " + std::to_string(size) + " bytes of pinned memory; got none");
+  throw DeviceError("[cuda] need " + counted(size, "byte") + " of pinned memory; got none");
 }
 void Runtime::free_pinned(void* memory) noexcept {
   if (memory == nullptr) return;

@@ -1,4 +1,5 @@
 // Attention: every query looks at as many keys as there are.
+#include "dynet_like/core/counted.h"
 #include "dynet_like/graph/recording.h"
 
 #include "dynet_like/core/errors.h"
@@ -15,7 +16,7 @@ bool can_share(std::uint32_t heads, const Dim& queries, const Dim& values) {
   return heads > 0 && queries.rows() % heads == 0 && values.rows() % heads == 0;
 }
 std::string rule_of_heads(std::uint32_t heads) {
-  return "rows that " + std::to_string(heads) + " heads can share";
+  return "rows that " + detail::counted(heads, "head") + " can share";
 }
 
 }  // namespace

@@ -153,7 +153,7 @@ CellState lstm_cell(const Expression& b, Expressions xs, Expressions cells, bool
   inputs.insert(inputs.end(), xs.begin(), xs.end());
   const std::uint32_t attributes[] = {static_cast<std::uint32_t>(cells.size()), input_first};
   const Expression both = many(ops::lstm_cell, inputs, attributes);
-  ComputationGraph& graph = *both.pg;
+  const Recorder graph(*both.pg);
   const std::uint32_t hidden = graph.tape().shape_of(both.i).size / 2;
   const std::uint32_t start[] = {0, hidden};
   return {graph.expression(pick_range(graph.tape(), both.i, std::span(start, 1), hidden, 0)),

@@ -97,7 +97,7 @@ Expression chain_log_partition(const Expression& emissions, const Expression& tr
                                const Expression& start, const Expression& end,
                                const std::vector<int>& tags) {
   const Expression all[] = {emissions, transitions, start, end};
-  ComputationGraph& graph = graph_of("chain_log_partition", all);
+  const Recorder graph = graph_of("chain_log_partition", all);
   const Dim dim = emissions.dim();
   if (dim.nd > 2 || dim.bd != 1 || dim.size() == 0) {
     refuse_shapes("chain_log_partition", "emissions {tags, n} without minibatch",
@@ -105,8 +105,9 @@ Expression chain_log_partition(const Expression& emissions, const Expression& tr
   }
   const unsigned length = dim.cols();
   if (!tags.empty() && tags.size() != length) {
-    throw UsageError("[chain_log_partition] need a tag for each of " + std::to_string(length) +
-                     " columns; got " + std::to_string(tags.size()) + labels_of(emissions));
+    throw UsageError("[chain_log_partition] need a tag for each of " +
+                     detail::counted(length, "column") + "; got " + std::to_string(tags.size()) +
+                     labels_of(emissions));
   }
   std::vector<float> numbers(length, -1);
   for (std::size_t t = 0; t < tags.size(); ++t) {
@@ -125,7 +126,7 @@ Expression chain_log_partition(const Expression& emissions, const Expression& tr
 
 Expression ctc_log_probability(const Expression& log_probabilities,
                                const std::vector<unsigned>& labels) {
-  ComputationGraph& graph = graph_of("ctc_log_probability", log_probabilities);
+  const Recorder graph = graph_of("ctc_log_probability", log_probabilities);
   const Dim dim = log_probabilities.dim();
   if (dim.nd > 2 || dim.bd != 1 || dim.rows() < 2 || dim.cols() == 0) {
     refuse_shapes("ctc_log_probability", "{labels + 1, steps} without minibatch",

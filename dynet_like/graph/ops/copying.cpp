@@ -50,7 +50,7 @@ using namespace detail::recording;
 
 Expression copy_log_softmax(const Expression& x, const Expression& gate, const Expression& weights,
                             const std::vector<unsigned>& words) {
-  ComputationGraph& graph = graph_of("copy_log_softmax", std::array{x, gate, weights});
+  const Recorder graph = graph_of("copy_log_softmax", std::array{x, gate, weights});
   const auto places = static_cast<unsigned>(words.size());
   if (places == 0 || weights.dim().size() != places) {
     refuse_shapes("copy_log_softmax",

@@ -200,7 +200,7 @@ Expression scale_gradient(const Expression& x, float factor) {
 Expression flip_gradient(const Expression& x) { return scale_gradient(x, -1); }
 
 Expression nobackprop(const Expression& x) {
-  ComputationGraph& graph = graph_of("nobackprop", x);
+  const Recorder graph = graph_of("nobackprop", x);
   return graph.expression(without_gradient(graph.tape(), x.i));
 }
 

@@ -64,7 +64,7 @@ using namespace detail::recording;
 namespace {
 
 Expression hinge_along(const Expression& x, Numbers indices, unsigned d, float margin) {
-  ComputationGraph& graph = graph_of("hinge", x);
+  const Recorder graph = graph_of("hinge", x);
   const Dim& dim = graph.tape().shape_of(x.i).dim;
   const unsigned lines = d < dim.nd ? dim.batch_size() / dim.d[d] : 1;
   const std::uint32_t attributes[] = {d, lines};

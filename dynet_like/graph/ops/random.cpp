@@ -84,7 +84,8 @@ void check(const char* distribution, bool is_good, const char* rule, float a, fl
 Expression draw(ComputationGraph& graph, const Op& distribution, const Dim& dim, float a, float b) {
   check_random(distribution.name, graph);
   const double parameters[] = {static_cast<double>(a), static_cast<double>(b)};
-  return graph.expression(graph.tape().add_random(distribution, dim, parameters));
+  const Recorder here(graph);
+  return here.expression(here.tape().add_random(distribution, dim, parameters));
 }
 
 // Columns as minibatch elements: matrices of any number of columns are drawn in one batch.
@@ -99,7 +100,7 @@ Dim by_column(Dim dim) {
 Expression masked(const char* user, const Expression& x, const Dim& mask, float p) {
   check_probability(user, x, p);
   if (p == 0) return x;
-  ComputationGraph& graph = graph_of(user, x);
+  const Recorder graph = graph_of(user, x);
   check_random(user, graph);
   return cmult(x, reshape(random_bernoulli(graph, by_column(mask), 1 - p, 1 / (1 - p)), mask));
 }
@@ -125,7 +126,7 @@ Expression random_gumbel(ComputationGraph& graph, const Dim& dim, float mu, floa
 }
 Expression noise(const Expression& x, float stddev) {
   check("noise", stddev >= 0, "a standard deviation of at least 0", 0, stddev);
-  ComputationGraph& graph = graph_of("noise", x);
+  const Recorder graph = graph_of("noise", x);
   return x + reshape(random_normal(graph, by_column(x.dim()), 0, stddev), x.dim());
 }
 Expression dropout(const Expression& x, float p) {

@@ -82,7 +82,7 @@ namespace {
 constexpr std::size_t kGroup = 4;
 
 Expression sum_in_groups(std::span<const Expression> xs) {
-  ComputationGraph& graph = graph_of(ops::sum.name, xs);
+  const Recorder graph = graph_of(ops::sum.name, xs);
   if (xs.size() == 1) return xs[0];
   Tape& tape = graph.tape();
   Values values(xs);

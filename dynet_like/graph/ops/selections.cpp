@@ -1,4 +1,5 @@
 // Elements chosen along a dimension, by integers or by their size; the minibatch is one, too.
+#include "dynet_like/core/counted.h"
 #include "dynet_like/graph/recording.h"
 
 #include <algorithm>
@@ -66,7 +67,8 @@ const Op kmax_pooling = [] {
     if (attributes[1] == 0 || attributes[1] > size) {
       throw_shape_error(
           "kmax_pooling",
-          "1 to " + std::to_string(size) + " elements, not " + std::to_string(attributes[1]), in);
+          "1 to " + detail::counted(size, "element") + ", not " + std::to_string(attributes[1]),
+          in);
     }
     return with_axis(in, attributes, attributes[1]);
   };
@@ -261,8 +263,8 @@ Expression scatter(const char* user, const Op& op, const Expression& x, Integers
   const Columns columns(user, x, d);
   if (places.size() != columns.count() || count == 0) {
     refuse_shapes(user,
-                  "a place for each of " + std::to_string(columns.count()) +
-                      " elements, and at least one; not " + std::to_string(places.size()) + " in " +
+                  "a place for each of " + detail::counted(columns.count(), "element") +
+                      ", and at least one; not " + std::to_string(places.size()) + " in " +
                       std::to_string(count),
                   {x});
   }

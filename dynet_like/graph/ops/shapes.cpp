@@ -167,18 +167,18 @@ Expression concatenate(Expressions xs, unsigned d) {
 }
 Expression concatenate_cols(Expressions xs) { return concatenate(xs, 1); }
 Expression pick(const Expression& x, unsigned v, unsigned d) {
-  ComputationGraph& graph = graph_of("pick", x);
+  const Recorder graph = graph_of("pick", x);
   check_range("pick", x, std::span(&v, 1), 1, d);
   return graph.expression(pick(graph.tape(), x.i, std::span(&v, 1), d));
 }
 Expression pick(const Expression& x, const std::vector<unsigned>& v, unsigned d) {
-  ComputationGraph& graph = graph_of("pick", x);
+  const Recorder graph = graph_of("pick", x);
   check_range("pick", x, v, 1, d);
   check_one_each("pick", x, v.size());
   return graph.expression(pick(graph.tape(), x.i, v, d));
 }
 Expression pick_range(const Expression& x, unsigned start, unsigned end, unsigned d) {
-  ComputationGraph& graph = graph_of("pick_range", x);
+  const Recorder graph = graph_of("pick_range", x);
   Tape& tape = graph.tape();
   const RangeShape* range = tape.cache().recent_range(tape.value(x.i).shape, d, end - start);
   if (range != nullptr && range->is_contiguous && start <= range->last_start) {
@@ -192,7 +192,7 @@ Expression pick_range(const Expression& x, unsigned start, unsigned end, unsigne
   return graph.expression(pick_range(tape, x.i, std::span(&start, 1), end - start, d));
 }
 Expression pick_batch_elem(const Expression& x, unsigned v) {
-  ComputationGraph& graph = graph_of("pick_batch_elem", x);
+  const Recorder graph = graph_of("pick_batch_elem", x);
   return graph.expression(pick_minibatch_elements(graph.tape(), x.i, v, 1));
 }
 Expression concatenate_to_batch(Expressions xs) { return in_one_minibatch(xs); }
@@ -205,11 +205,11 @@ Expression fold_rows(const Expression& x, unsigned rows) {
   return sum_dim(reshape(x, Dim({rows, dim.rows() / rows, dim.cols()}, dim.bd)), {0});
 }
 Expression reshape(const Expression& x, const Dim& dim) {
-  ComputationGraph& graph = graph_of("reshape", x);
+  const Recorder graph = graph_of("reshape", x);
   return graph.expression(reshape(graph.tape(), x.i, dim));
 }
 Expression transpose(const Expression& x, const std::vector<unsigned>& dims) {
-  ComputationGraph& graph = graph_of("transpose", x);
+  const Recorder graph = graph_of("transpose", x);
   return graph.expression(transpose(graph.tape(), x.i, dims));
 }
 

@@ -133,7 +133,7 @@ Expression cross_entropy(const Expression& x, const std::vector<unsigned>& v, fl
   return smoothed(x, v, smoothing);
 }
 Expression log_softmax(const Expression& x, const std::vector<unsigned>& restriction) {
-  ComputationGraph& graph = graph_of("log_softmax", x);
+  const Recorder graph = graph_of("log_softmax", x);
   if (restriction.empty()) {
     throw UsageError("[log_softmax] need at least one class; got none" + labels_of(x));
   }

@@ -1,4 +1,5 @@
 // What brings values in: inputs, constants, parameters, rows of tables.
+#include "dynet_like/core/counted.h"
 #include "dynet_like/graph/recording.h"
 
 #include "dynet_like/core/errors.h"
@@ -70,36 +71,43 @@ namespace {
 Expression add_lookup(ComputationGraph& graph, const LookupParameter& table, const Numbers& rows,
                       bool constant) {
   if (table.p == nullptr) table.get_storage();  // throws
-  Tape& tape = graph.tape();
+  const Recorder here(graph);
+  Tape& tape = here.tape();
   const ValueId values[] = {tape.add_parameter(table.p, constant || table.p->frozen)};
-  return graph.expression(tape.add(ops::lookup, values, {}, rows));
+  return here.expression(tape.add(ops::lookup, values, {}, rows));
 }
 
 template <class Handle>
 Expression add_parameter(ComputationGraph& graph, const Handle& handle, bool constant) {
   if (handle.p == nullptr) handle.get_storage();  // throws
-  return graph.expression(graph.tape().add_parameter(handle.p, constant || handle.p->frozen));
+  const Recorder here(graph);
+  return here.expression(here.tape().add_parameter(handle.p, constant || handle.p->frozen));
 }
 
 }  // namespace
 
 Expression input(ComputationGraph& graph, float value) {
-  return graph.expression(graph.tape().add_input(Dim({1}), std::span(&value, 1)));
+  const Recorder here(graph);
+  return here.expression(here.tape().add_input(Dim({1}), std::span(&value, 1)));
 }
 Expression input(ComputationGraph& graph, const float* value) {
-  return graph.expression(graph.tape().add_input_at(Dim({1}), value));
+  const Recorder here(graph);
+  return here.expression(here.tape().add_input_at(Dim({1}), value));
 }
 Expression input(ComputationGraph& graph, const Dim& dim, const std::vector<float>& values) {
-  return graph.expression(graph.tape().add_input(dim, values));
+  const Recorder here(graph);
+  return here.expression(here.tape().add_input(dim, values));
 }
 Expression input(ComputationGraph& graph, const Dim& dim, const std::vector<float>* values) {
-  return graph.expression(graph.tape().add_input_at(dim, values));
+  const Recorder here(graph);
+  return here.expression(here.tape().add_input_at(dim, values));
 }
 Expression input(ComputationGraph& graph, const Dim& dim, const std::vector<unsigned>& elements,
                  const std::vector<float>& values, float elsewhere) {
   if (elements.size() != values.size()) {
-    throw UsageError("[input] need a value for each of " + std::to_string(elements.size()) +
-                     " elements; got " + std::to_string(values.size()));
+    throw UsageError("[input] need a value for each of " +
+                     detail::counted(elements.size(), "element") + "; got " +
+                     std::to_string(values.size()));
   }
   std::vector<float> all(dim.size(), elsewhere);
   for (std::size_t i = 0; i < elements.size(); ++i) {
@@ -127,7 +135,8 @@ Expression one_hot(ComputationGraph& graph, unsigned n, const std::vector<unsign
   return input(graph, dim, values);
 }
 Expression constant(ComputationGraph& graph, const Dim& dim, float value) {
-  return graph.expression(graph.tape().add_constant(dim, static_cast<double>(value)));
+  const Recorder here(graph);
+  return here.expression(here.tape().add_constant(dim, static_cast<double>(value)));
 }
 Expression zeros(ComputationGraph& graph, const Dim& dim) { return constant(graph, dim, 0.0f); }
 Expression ones(ComputationGraph& graph, const Dim& dim) { return constant(graph, dim, 1.0f); }

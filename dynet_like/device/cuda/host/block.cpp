@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "dynet_like/core/counted.h"
 #include "dynet_like/core/errors.h"
 
 namespace dynet_like::detail::cuda::host {
@@ -37,9 +38,8 @@ void* SharedMemory::array(Place place, const void* id, std::size_t size) {
   if (!found->used) {
     used_ += size;
     if (used_ > kLargestShared) {
-      throw DeviceError("[cuda-host] need at most " + std::to_string(kLargestShared) +
-                        " bytes of shared memory; got " + std::to_string(used_) + " at " +
-                        text(place));
+      throw DeviceError("[cuda-host] need at most " + counted(kLargestShared, "byte") +
+                        " of shared memory; got " + std::to_string(used_) + " at " + text(place));
     }
     found->used = true;
     std::memset(found->memory.get(), 0xff, size);

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "dynet_like/core/counted.h"
 #include "dynet_like/core/errors.h"
 #include "dynet_like/device/cuda/host/faults.h"
 
@@ -24,8 +25,8 @@ std::uint64_t digest_of(const void* at, std::size_t size) {
 
 void need_unchanged(const Work& work) {
   if (work.here == nullptr || digest_of(work.here, work.size) == work.digest) return;
-  throw DeviceError("[cuda-host] need " + std::to_string(work.size) +
-                    " bytes of this process as they were until they were copied; got others: a "
+  throw DeviceError("[cuda-host] need " + counted(work.size, "byte") +
+                    " of this process as they were until they were copied; got others: a "
                     "wait is missing");
 }
 
@@ -76,8 +77,8 @@ cudaError_t Driver::explain(const std::string& text, Call::Kind kind) {
 
 void Driver::need_device(const char* what, const void* at, std::size_t size) const {
   if (memory_.holds(at, size)) return;
-  throw DeviceError("[" + std::string(what) + "] need " + std::to_string(size) +
-                    " bytes within one allocation of the device; got another address");
+  throw DeviceError("[" + std::string(what) + "] need " + counted(size, "byte") +
+                    " within one allocation of the device; got another address");
 }
 void Driver::need_host(const char* what, const void* at) const {
   if (!memory_.has_address(at)) return;

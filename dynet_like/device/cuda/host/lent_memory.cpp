@@ -5,6 +5,8 @@
 
 #include <cstring>
 
+#include "dynet_like/core/counted.h"
+
 namespace dynet_like::detail::cuda::host {
 
 // Without so many addresses everything is open.
@@ -46,8 +48,7 @@ std::string LentMemory::place_of(std::uintptr_t at, std::size_t size) const {
   }
   const std::size_t end = unit * kUnit + units_[unit];
   while (unit > 0 && units_[unit - 1] == kUnit) --unit;
-  return std::to_string(first - end) + " bytes behind a value of " +
-         std::to_string(end - unit * kUnit) + " bytes";
+  return counted(first - end, "byte") + " behind a value of " + counted(end - unit * kUnit, "byte");
 }
 
 }  // namespace dynet_like::detail::cuda::host

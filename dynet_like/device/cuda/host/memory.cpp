@@ -8,6 +8,7 @@
 #include <cstring>
 #include <utility>
 
+#include "dynet_like/core/counted.h"
 #include "dynet_like/core/errors.h"
 #include "dynet_like/core/sanitizer.h"
 
@@ -48,8 +49,8 @@ Memory::Memory(std::size_t size) {
     }
     if (size_ == kStep) break;
   }
-  throw DeviceError("[cuda-host] need addresses for " + std::to_string(size) +
-                    " bytes; got none from the system");
+  throw DeviceError("[cuda-host] need addresses for " + counted(size, "byte") +
+                    "; got none from the system");
 }
 
 Memory::~Memory() {
@@ -60,9 +61,9 @@ Memory::~Memory() {
 
 void* Memory::allocate(std::size_t size) {
   const auto no_room = [&] {
-    return DeviceError("[cuda-host] need " + std::to_string(size) +
-                       " bytes of device memory; got a range of " + std::to_string(size_) +
-                       " bytes, of which " + std::to_string(bytes_in_use_) + " are in use");
+    return DeviceError("[cuda-host] need " + counted(size, "byte") +
+                       " of device memory; got a range of " + counted(size_, "byte") +
+                       ", of which " + std::to_string(bytes_in_use_) + " are in use");
   };
   if (size > size_) throw no_room();
   const std::size_t held = round_up(size + kGuard, kAlignment);
@@ -140,8 +141,8 @@ void Memory::give_back(std::size_t offset, std::size_t size) {
 
 void Memory::protect(int access) {
   if (end_ == 0 || ::pkey_mprotect(base_, end_, access, key_) == 0) return;
-  throw DeviceError("[cuda-host] need " + std::to_string(end_) +
-                    " bytes of memory; got: " + std::strerror(errno));
+  throw DeviceError("[cuda-host] need " + counted(end_, "byte") +
+                    " of memory; got: " + std::strerror(errno));
 }
 
 void Memory::open() {
@@ -189,8 +190,8 @@ void Memory::note_written_guard(std::size_t offset, const Allocation& allocation
   for (std::size_t i = 0; i < kGuard; i += sizeof(kGuardWord)) {
     const std::byte* const guard = base_ + offset + allocation.size + i;
     if (std::memcmp(guard, &kGuardWord, sizeof(kGuardWord)) == 0) continue;
-    fault_ = "[cuda-host] need writes within an allocation; got one " + std::to_string(i) +
-             " bytes behind one of " + std::to_string(allocation.size) + " bytes";
+    fault_ = "[cuda-host] need writes within an allocation; got one " + counted(i, "byte") +
+             " behind one of " + counted(allocation.size, "byte");
     write_guard(base_ + offset + allocation.size);  // to say it once
     return;
   }

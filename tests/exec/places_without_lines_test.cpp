@@ -1,0 +1,72 @@
+// Places in a program without debug information: functions, and what is missing.
+#include <gtest/gtest.h>
+
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "dynet_like/dynet_like.h"
+
+// A function of a program.
+[[gnu::noinline]] void record_sample(dynet_like::Minibatch& batch, unsigned n) {
+  dynet_like::ComputationGraph& graph = batch.new_graph();
+  const dynet_like::Expression x = dynet_like::input(graph, {n}, std::vector<float>(n, 1));
+  batch.add_loss(sum_elems(softmax(x)));
+}
+
+namespace dynet_like {
+namespace {
+
+class PlacesWithoutLinesTest : public ::testing::Test {
+ protected:
+  // The places of all rows of the report, which may not be empty.
+  std::vector<std::string> places() {
+    batch_.forward();
+    std::vector<std::string> all;
+    for (const Report::MissedMerge& merge : batch_.explain().missed_merges) {
+      all.insert(all.end(), merge.places.begin(), merge.places.end());
+    }
+    EXPECT_FALSE(batch_.explain().missed_merges.empty());
+    return all;
+  }
+
+  const GraphOptions options_ = [] {
+    GraphOptions options;
+    options.record_places = true;
+    return options;
+  }();
+  Minibatch batch_{options_};
+};
+
+TEST_F(PlacesWithoutLinesTest, NameTheFunctionAndSayWhatIsMissing) {
+  for (unsigned n = 2; n < 6; ++n) record_sample(batch_, n);
+  for (const std::string& place : places()) {
+    EXPECT_TRUE(place.starts_with("record_sample(")) << place;
+    EXPECT_NE(place.find("compile with -g"), std::string::npos) << place;
+  }
+}
+
+// All that calls this is of the library, of the test's framework, or of the system.
+TEST_F(PlacesWithoutLinesTest, AreNotInTheCLibrary) {
+  for (unsigned n = 2; n < 6; ++n) {
+    std::thread([&] {
+      ComputationGraph& graph = batch_.new_graph();
+      batch_.add_loss(sum_elems(softmax(input(graph, {n}, std::vector<float>(n, 1)))));
+    }).join();
+  }
+  for (const std::string& place : places()) ADD_FAILURE() << place;
+}
+
+TEST_F(PlacesWithoutLinesTest, OfMainAreThoseOfMain) {
+  for (unsigned n = 2; n < 6; ++n) {
+    ComputationGraph& graph = batch_.new_graph();
+    batch_.add_loss(sum_elems(softmax(input(graph, {n}, std::vector<float>(n, 1)))));
+  }
+  for (const std::string& place : places()) {
+    EXPECT_EQ(place.find(".c:"), std::string::npos) << place;
+    EXPECT_EQ(place.find("libc"), std::string::npos) << place;
+  }
+}
+
+}  // namespace
+}  // namespace dynet_like

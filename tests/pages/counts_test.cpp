@@ -1,0 +1,62 @@
+// Messages say "1 integer" and "2 integers": a number that may be one is beside no plural.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <regex>
+#include <set>
+#include <string>
+
+#include "tests/support/source_text.h"
+
+namespace dynet_like {
+namespace {
+
+// What follows a number, and is no noun in the plural.
+const std::set<std::string> kOthers = {"as",    "for", "has",  "is",   "its",   "less",
+                                       "mixes", "ms",  "plus", "runs", "times", "was"};
+
+// The words of a source in which a number is followed by a plural that is always there.
+std::vector<std::string> fixed_plurals(const std::string& source) {
+  static const std::regex numbers(R"re((to_string\([^";]*\)\s*\+\s*"|[^a-z]\{\}) ([a-z]+s)\b)re");
+  std::vector<std::string> found;
+  for (std::sregex_iterator each(source.begin(), source.end(), numbers), end; each != end; ++each) {
+    if (!kOthers.contains((*each)[2])) found.push_back((*each)[2]);
+  }
+  return found;
+}
+
+TEST(CountsTest, AreFoundInSources) {
+  using Words = std::vector<std::string>;
+  EXPECT_EQ(fixed_plurals(R"(throw E("need " + std::to_string(n) + " bytes; got none");)"),
+            Words{"bytes"});
+  EXPECT_EQ(fixed_plurals("to_string(a.size()) +\n    \" words\""), Words{"words"});
+  EXPECT_EQ(fixed_plurals(R"(fmt::format("{} rows of {}", n, m))"), Words{"rows"});
+  EXPECT_EQ(fixed_plurals(R"(counted(n, "row") + " of " + to_string(m) + " is")"), Words{});
+}
+
+TEST(CountsTest, AgreeWithTheirNouns) {
+  const std::filesystem::path root = std::getenv("DYNET_LIKE_SOURCE_DIR");
+  // The numbers of these are limits, or the text is compared with that of older files.
+  const std::set<std::string> left_out = {"mpi_ranks.cpp", "event_file.cpp", "fingerprint.cpp",
+                                          "served_parameters.cpp"};
+  std::size_t files = 0;
+  for (const char* folder : {"batching", "dynet_like", "nn"}) {
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(root / folder)) {
+      const std::string extension = entry.path().extension();
+      if ((extension != ".h" && extension != ".cpp") ||
+          left_out.contains(entry.path().filename())) {
+        continue;
+      }
+      ++files;
+      for (const std::string& word : fixed_plurals(source_text(entry.path()))) {
+        ADD_FAILURE() << entry.path() << ": a number and \"" << word
+                      << "\": use counted() of dynet_like/core/counted.h";
+      }
+    }
+  }
+  EXPECT_GT(files, 500u);
+}
+
+}  // namespace
+}  // namespace dynet_like
