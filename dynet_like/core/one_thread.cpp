@@ -5,6 +5,8 @@
 
 namespace dynet_like::detail {
 
+constinit thread_local char this_thread_mark = 0;
+
 void OneThread::throw_busy() {
   throw UsageError(
       "[ComputationGraph] need one thread at a time in a graph, or in all graphs of a minibatch; "

@@ -1,0 +1,180 @@
+// What functions of vertices may contain, and what is checked of them.
+#include <algorithm>
+#include <limits>
+
+#include <gtest/gtest.h>
+
+#include "dynet_like/device/kernel.h"
+#include "dynet_like/dynet_like.h"
+#include "tests/support/message_of.h"
+
+namespace dynet_like::testing {
+namespace {
+
+using ops::ForwardCall, ops::Kernels, ops::Op, ops::Signature;
+
+constexpr unsigned kSize = 4;
+
+struct RecursionFunctions : ::testing::Test {
+  using Before = std::vector<Expression>;
+
+  Expression numbers(ComputationGraph& graph, unsigned columns) const {
+    std::vector<float> values(kSize * columns);
+    for (std::size_t i = 0; i < values.size(); ++i) values[i] = 0.1f * static_cast<float>(i) - 0.5f;
+    return input(graph, {kSize, columns}, values);
+  }
+  std::vector<float> gradient(ComputationGraph& graph, const Expression& loss) const {
+    return graph.backward(loss).values(w);
+  }
+
+  ParameterCollection model{5};
+  Parameter w = model.add_parameters({kSize}, ParameterInitUniform(-1, 1), "w");
+};
+
+// One such operation has two numbers of its own.
+TEST_F(RecursionFunctions, DrawBetweenBounds) {
+  const auto along = recursion<Expression>([](const Expression& x, const Before&) {
+    return x * 0.0f + random_uniform(*x.pg, {kSize}, 2, 3);
+  });
+  ComputationGraph graph;
+  const std::vector<float> drawn =
+      as_vector(along(Structure::sequence(5), numbers(graph, 5)).all().value());
+  const auto [least, most] = std::ranges::minmax(drawn);
+  EXPECT_GE(least, 2);
+  EXPECT_LT(most, 3);
+  EXPECT_GT(most - least, 0.3f);
+}
+
+// A gradient of all columns reaches one column that is added to each.
+TEST_F(RecursionFunctions, AddAParameterToEveryColumn) {
+  const auto function = [&](const Expression& x, const Before& before) {
+    const Expression matrix = concatenate_cols({x, square(x), x + 1.0f});
+    const Expression sum = tanh(colwise_add(matrix, parameter(*x.pg, w)));
+    return before.empty() ? sum : cmult(sum, before[0]);
+  };
+  ComputationGraph graph;
+  const Expression columns = numbers(graph, 2);
+  const auto along = recursion<Expression>(function);
+  const std::vector<float> got =
+      gradient(graph, squared_norm(along(Structure::sequence(2), columns).last()));
+  const Expression first = function(pick(columns, 0u, 1), {});
+  const std::vector<float> want =
+      gradient(graph, squared_norm(function(pick(columns, 1u, 1), {first})));
+  for (unsigned i = 0; i < kSize; ++i) EXPECT_FLOAT_EQ(got[i], want[i]) << i;
+}
+
+TEST_F(RecursionFunctions, HoldGradientsBackFromAParameter) {
+  const auto along = recursion<Expression>([&](const Expression& x, const Before&) {
+    const Expression part = pick_range(nobackprop(parameter(*x.pg, w)), 0, 2);
+    return cmult(x, concatenate({part, part}));
+  });
+  ComputationGraph graph;
+  const Expression loss = sum_elems(along(Structure::sequence(3), numbers(graph, 3)).all());
+  EXPECT_EQ(gradient(graph, loss), std::vector<float>(kSize, 0));
+}
+
+// The same graph goes on after a parameter was frozen, and after it was let go.
+TEST_F(RecursionFunctions, ReadParametersAsTheyAreNow) {
+  const auto along = recursion<Expression>(
+      [&](const Expression& x, const Before&) { return cmult(x, parameter(*x.pg, w)); });
+  ComputationGraph graph;
+  const Expression columns = numbers(graph, 1);
+  const auto loss = [&] { return sum_elems(along(Structure::sequence(1), columns).last()); };
+  const std::vector<float> moves = gradient(graph, loss());
+  EXPECT_NE(moves, std::vector<float>(kSize, 0));
+  w.get_storage().frozen = true;
+  EXPECT_EQ(gradient(graph, loss()), std::vector<float>(kSize, 0));
+  w.get_storage().frozen = false;
+  EXPECT_EQ(gradient(graph, loss()), moves);
+}
+
+// It is called again, and must do what was recorded: with the same numbers, and the same parts.
+TEST_F(RecursionFunctions, AreCalledAgainWhereBatchingIsVerified) {
+  unsigned calls = 0;
+  const auto number = recursion<Expression>(
+      [&](const Expression& x, const Before&) { return x * static_cast<float>(++calls); });
+  const auto part = recursion<Expression>([&](const Expression& x, const Before&) {
+    const unsigned first = ++calls % 2;
+    return pick_range(tanh(x), first, first + 2) * 2.0f;
+  });
+  for (const auto& along : {number, part}) {
+    GraphOptions options;
+    options.verify_batching = true;
+    EXPECT_THROW(
+        {
+          ComputationGraph graph(options);
+          along(Structure::sequence(1), numbers(graph, 1)).last().value();
+          along(Structure::sequence(1), numbers(graph, 1)).last().value();
+        },
+        UsageError);
+  }
+}
+
+// Forward kernels of the user are always given a place for what they save.
+void add_saved(const ForwardCall& call) {
+  for (std::size_t i = 0; i < call.n; ++i) {
+    for (unsigned k = 0; k < kSize; ++k) {
+      const float x = call.in[0].at<float>(i)[k];
+      static_cast<float*>(call.saved)[i * kSize + k] = x;
+      static_cast<float*>(call.out)[i * kSize + k] =
+          x + static_cast<float*>(call.saved)[i * kSize + k];
+    }
+  }
+}
+
+TEST_F(RecursionFunctions, CallKernelsOfTheUser) {
+  static const Kernels kernels{{add_saved, nullptr}, {}};
+  static const Op op = [] {
+    Op result;
+    result.name = "twice";
+    result.gradient.saved_size = [](const Signature& signature) { return signature.output_size; };
+    result.shape = [](std::span<const Dim> in, std::span<const std::uint32_t>) { return in[0]; };
+    result.kernels = &kernels;
+    return result;
+  }();
+  const auto along = recursion<Expression>([](const Expression& x, const Before& before) {
+    const Expression y = apply_op(op, std::span(&x, 1));
+    return before.empty() ? y : y + before[0];
+  });
+  for (const bool inference : {false, true}) {
+    GraphOptions options;
+    options.inference = inference;
+    ComputationGraph graph(options);
+    const Expression columns = numbers(graph, 3);
+    const auto got = as_vector(along(Structure::sequence(3), columns).last().value());
+    const auto want = as_vector((2.0f * sum_dim(columns, {1})).value());
+    for (unsigned i = 0; i < kSize; ++i) EXPECT_FLOAT_EQ(got[i], want[i]) << inference;
+  }
+}
+
+// A sample whose states nobody reads has no gradients, whatever its memory holds.
+TEST_F(RecursionFunctions, SamplesThatNobodyReadAreNoAnomaly) {
+  const auto along = recursion<Expression>([&](const Expression& x, const Before& before) {
+    const Expression y = cmult(x, parameter(*x.pg, w));
+    return before.empty() ? y : tanh(y + before[0]);
+  });
+  for (const unsigned unread : {0u, 1u, 2u}) {
+    Minibatch batch;
+    for (const bool leaves_nan : {true, false}) {
+      batch.clear();
+      std::vector<Expression> unused;
+      for (unsigned sample = 0; sample < 3; ++sample) {
+        ComputationGraph& graph = batch.new_graph();
+        graph.detect_anomaly(!leaves_nan);
+        const Expression last = along(Structure::sequence(3), numbers(graph, 3)).last();
+        if (sample == unread && !leaves_nan) {
+          unused.push_back(last);
+          continue;
+        }
+        const float factor = leaves_nan ? std::numeric_limits<float>::infinity() : 1.0f;
+        batch.add_loss(sum_elems(last * factor));
+      }
+      for (const Expression& e : unused) e.value();
+      batch.forward();
+      EXPECT_NO_THROW(batch.backward());
+    }
+  }
+}
+
+}  // namespace
+}  // namespace dynet_like::testing
