@@ -19,6 +19,7 @@
 namespace dynet_like::bench {
 namespace {
 
+using namespace detail;
 using batching::DagBuilder;
 using batching::Place;
 using batching::Words;
