@@ -14,10 +14,12 @@
 #include "batching/place_words.h"
 #include "bench/models/models.h"
 #include "bench/tests/recorded_programs.h"
+#include "dynet_like/tape/tape.h"
 
 namespace dynet_like::bench {
 namespace {
 
+using namespace detail;
 using batching::DagBuilder;
 using batching::Place;
 using batching::Words;
