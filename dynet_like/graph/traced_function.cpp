@@ -225,9 +225,9 @@ VertexProgram TracedFunction::Definitions::trace(Definition& definition, const V
   Tape& tape = graph.tape();
   static const float nothing = 0;  // what stands in is never read
   if (std::size_t{kind.predecessors} * definition.state_dims.size() > kMostStates) {
-    throw UsageError("[" + name + "] need at most " + std::to_string(kMostStates) +
-                     " states that a vertex reads; got " + std::to_string(kind.predecessors) +
-                     " predecessors, with " + counted(definition.state_dims.size(), "state"));
+    throw UsageError("[" + name + "] need at most " + counted(kMostStates, "state") +
+                     " that a vertex reads; got " + counted(kind.predecessors, "predecessor") +
+                     ", with " + counted(definition.state_dims.size(), "state"));
   }
   RecordedVertex recorded;
   recorded.kind = kind;

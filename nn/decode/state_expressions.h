@@ -9,6 +9,11 @@
 
 namespace dynet_like::nn {
 
+template <class T>
+concept RangeOfParts = requires(const T& range) {
+  std::begin(range) != std::end(range);
+};
+
 /// Whether it is known which expressions a state refers to. It is of an Expression, a CellState, a
 /// range of what is known, and of a class that says it:
 ///
@@ -28,7 +33,7 @@ constexpr bool knows_expressions() {
     return true;
   } else if constexpr (requires(const State& s) { s.for_each_expression([](const auto&...) {}); }) {
     return true;
-  } else if constexpr (requires(const State& s) { std::begin(s) != std::end(s); }) {
+  } else if constexpr (RangeOfParts<State>) {
     using Element = std::remove_cvref_t<decltype(*std::begin(std::declval<const State&>()))>;
     if constexpr (!std::is_same_v<Element, State>) return knows_expressions<Element>();
   }
@@ -49,7 +54,7 @@ void visit_expressions(const State& state, const Visit& visit) {
   } else if constexpr (requires { state.for_each_expression([](const auto&...) {}); }) {
     state.for_each_expression(
         [&](const auto&... parts) { (visit_expressions(parts, visit), ...); });
-  } else {
+  } else if constexpr (RangeOfParts<State>) {
     for (const auto& part : state) visit_expressions(part, visit);
   }
 }

@@ -109,13 +109,13 @@ void use_decoding(Types& types) {
   const Batched batched{.scores = scores,
                         .advance = [](const Expression& x, const auto&) { return x; }};
   types.use("Steps", words, use_steps);
-  types.use("Steps", Words{.scores = scores}, use_steps);
+  types.use("Steps", Words{.scores = scores, .advance = nullptr}, use_steps);
   types.use("Steps", Words{.scores = nullptr, .advance = words.advance}, use_steps);
   types.use("BatchedSteps", batched, [&](const Batched& steps) {
     use_steps(steps);
     ATTEMPT(nn::steps_of_one(steps));
   });
-  types.use("BatchedSteps", Batched{.scores = scores}, use_steps);
+  types.use("BatchedSteps", Batched{.scores = scores, .advance = nullptr}, use_steps);
   types.use("BatchedSteps", Batched{scores, batched.advance, nullptr}, use_steps);
   types.use("SearchOptions", nn::SearchOptions(),
             [](const nn::SearchOptions& empty) { ATTEMPT(nn::check(empty)); });
@@ -139,11 +139,13 @@ void use_decoding(Types& types) {
             });
   types.use("Search", nn::Search(nn::JointState<Expression>(batched), options),
             [&](auto& search) { ATTEMPT(search.run(start, 1, nn::best_of_beam(options))); });
-  types.use("SearchMemory", nn::SearchMemory<Expression>(), [&](auto& memory) {
-    ATTEMPT(memory.begin_step());
-    ATTEMPT(memory.begin_scores());
-    ATTEMPT(memory.end_scores(0, start));
-  });
+  for (const bool is_known : {false, true}) {
+    types.use("SearchMemory", nn::SearchMemory(is_known), [&](auto& memory) {
+      ATTEMPT(memory.begin_step());
+      ATTEMPT(memory.begin_scores());
+      ATTEMPT(memory.end_scores(0, start));
+    });
+  }
   nn::SeparateStates<Expression> states(words);
   types.use("WordBeam", nn::WordBeam<nn::SeparateStates<Expression>>(states, options),
             [&](auto& beam) {

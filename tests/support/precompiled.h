@@ -22,7 +22,10 @@
 #include <string_view>
 #include <vector>
 
+#include "dynet_like/device/queue.h"
+#include "dynet_like/device/updates.h"
 #include "dynet_like/dynet_like.h"
+#include "dynet_like/tape/tape.h"
 #include "nn/nn.h"
 
 // Tests look behind the interface.
