@@ -5,6 +5,18 @@
 
 namespace dynet_like::detail {
 
+bool reads_earlier_nodes(const Tape& tape, const RecordedVertex& vertex) {
+  const auto is_earlier = [&](ValueId id) {
+    const Value& value = tape.value(id);
+    return value.identity == 0 && value.node < vertex.first;
+  };
+  if (std::ranges::any_of(vertex.results, is_earlier)) return true;
+  for (NodeId node = vertex.first; node < tape.size(); ++node) {
+    if (std::ranges::any_of(tape.inputs_of(node), is_earlier)) return true;
+  }
+  return false;
+}
+
 // Back from the results.
 std::vector<NodeId> nodes_of(const Tape& tape, const RecordedVertex& vertex) {
   std::vector<bool> is_needed(tape.size() - vertex.first);

@@ -35,6 +35,9 @@ inline bool is_inner(const RecordedVertex& vertex, const Value& value) {
   return value.identity == 0 &&
          column_at(vertex, value.node) >= vertex.columns.size() + vertex.states.size();
 }
+/// Whether the results or nodes of the vertex read what was computed before it: that is not there
+/// when it runs.
+bool reads_earlier_nodes(const Tape& tape, const RecordedVertex& vertex);
 /// Those that the results need, in their order.
 std::vector<NodeId> nodes_of(const Tape& tape, const RecordedVertex& vertex);
 

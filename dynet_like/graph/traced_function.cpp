@@ -272,6 +272,11 @@ VertexProgram TracedFunction::Definitions::trace(Definition& definition, const V
     recorded.results.push_back(is_argument ? tape.add(ops::identity, std::span(&state.i, 1))
                                            : state.i);
   }
+  if (reads_earlier_nodes(tape, recorded)) {
+    throw UsageError("[" + name +
+                     "] need a function that keeps no expression from call to call; got one of an "
+                     "earlier call");
+  }
   check_states(definition, tape, recorded.results);
   return make_vertex_program(name, tape, join_elementwise(tape, recorded, definition.formulas),
                              definition.shared);

@@ -302,6 +302,33 @@ TEST(RefusedFunctions, LeaveNoSizesOfStates) {
   EXPECT_EQ(along(Structure::sequence(2), columns).all().dim(), Dim({3, 2}));
 }
 
+// Kinds of vertices are recorded on one graph, where an expression of an earlier kind is not stale.
+TEST(RefusedFunctions, KeepNoExpressionsFromCallToCall) {
+  GraphOptions options;
+  Random random(3);
+  options.random = &random;
+  ComputationGraph graph(options);
+  const Expression columns = input(graph, {4, 2}, std::vector<float>(8, 1));
+  const std::string message =
+      "[recursion] need a function that keeps no expression from call to call; got one of an "
+      "earlier call";
+  for (const bool is_result : {false, true}) {
+    for (const bool knows_one : {false, true}) {
+      bool keeps = true;
+      Expression mask;
+      const auto along = recursion<Expression>([&](const Expression& x, const Before& before) {
+        if (!keeps || mask.pg != x.pg) mask = dropout(ones(*x.pg, {4}), 0.5f);
+        if (before.empty()) return cmult(mask, x);
+        return is_result ? mask : cmult(mask, before[0]);
+      });
+      if (knows_one) along(Structure::sequence(1), columns);
+      EXPECT_EQ(message_of<UsageError>([&] { along(Structure::sequence(2), columns); }), message);
+      keeps = false;
+      EXPECT_EQ(numbers_of(along(Structure::sequence(2), columns).all()).size(), 8u);
+    }
+  }
+}
+
 // ------------------------------------------------------------------------------ no function at all
 
 TEST(RefusedFunctions, MayNotBeMissing) {
