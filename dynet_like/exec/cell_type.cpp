@@ -6,6 +6,7 @@
 #include <set>
 #include <unordered_map>
 #include <unordered_set>
+#include <utility>
 
 #include "batching/dag_builder.h"
 #include "batching/planner.h"
@@ -42,6 +43,12 @@ class Inside {
     std::size_t in_place = 0;  ///< how many of the first have been added where they belong
     bool begun = false;
   };
+  /// The inputs of a step that have gradients, each with how many of those before add to the same
+  /// sum. The first of them come in order.
+  struct Waiting {
+    std::vector<std::pair<std::uint32_t, std::size_t>> inputs;
+    std::size_t first = 0;  ///< that was not seen to come in order
+  };
 
   const CellPattern& pattern() const { return cell_.pattern; }
   void find_sums();
@@ -52,7 +59,9 @@ class Inside {
   bool takes_sums(std::size_t member, std::uint32_t step);
   void find_backward_order();
   void count_readers();
-  bool is_in_order(const CellStep& step) const;
+  void list_gradients();
+  void make_ready(std::size_t step);
+  void look_at_order(std::size_t step);
   bool comes_in_order(std::uint32_t e, std::size_t before) const;
   void run_backward(std::size_t step);
   template <class F>
@@ -65,7 +74,10 @@ class Inside {
   std::vector<std::size_t> sum_of_input_;
   std::vector<std::uint32_t> step_of_sum_;  ///< the last that has members which add to it
   std::vector<std::uint32_t> readers_;  ///< by step: inputs that read it and have not run backward
-  std::set<std::size_t, std::greater<>> ready_;
+  std::vector<std::size_t> step_of_input_;
+  std::vector<Waiting> waiting_;                    ///< by step
+  std::set<std::size_t, std::greater<>> ready_;     ///< steps whose readers have run
+  std::set<std::size_t, std::greater<>> in_order_;  ///< those of them that come in order
 };
 
 void Inside::find_sums() {
@@ -210,15 +222,26 @@ void Inside::for_gradients(const CellStep& step, const F& f) const {
 // From the last step to the first, but so that gradients that are summed in one place come in the
 // order of recording, wherever that can be.
 void Inside::find_backward_order() {
+  list_gradients();
   count_readers();
   while (cell_.backward.size() < cell_.steps.size()) {
-    const auto in_order = std::ranges::find_if(
-        ready_, [&](std::size_t step) { return is_in_order(cell_.steps[step]); });
-    run_backward(in_order != ready_.end() ? *in_order : *ready_.begin());
+    run_backward(in_order_.empty() ? *ready_.begin() : *in_order_.begin());
   }
   std::sort(cell_.slots.begin(), cell_.slots.end());
   for (std::size_t i = 0; i < cell_.slots.size(); ++i) {
     cell_.gradients[cell_.slots[i]].slot = static_cast<std::uint16_t>(i);
+  }
+}
+
+void Inside::list_gradients() {
+  step_of_input_.resize(pattern().inputs.size());
+  waiting_.resize(cell_.steps.size());
+  for (std::size_t step = 0; step < cell_.steps.size(); ++step) {
+    std::unordered_map<std::size_t, std::size_t> before;  // by sum
+    for_gradients(cell_.steps[step], [&](std::uint32_t e) {
+      step_of_input_[e] = step;
+      waiting_[step].inputs.push_back({e, before[sum_of_input_[e]]++});
+    });
   }
 }
 
@@ -228,16 +251,25 @@ void Inside::count_readers() {
     if (input.from == From::member) ++readers_[cell_.members[input.index].step];
   }
   for (std::size_t step = 0; step < readers_.size(); ++step) {
-    if (readers_[step] == 0) ready_.insert(step);
+    if (readers_[step] == 0) make_ready(step);
   }
 }
 
-bool Inside::is_in_order(const CellStep& step) const {
-  std::unordered_map<std::size_t, std::size_t> before;  // by sum
-  bool in_order = true;
-  for_gradients(
-      step, [&](std::uint32_t e) { in_order &= comes_in_order(e, before[sum_of_input_[e]]++); });
-  return in_order;
+void Inside::make_ready(std::size_t step) {
+  ready_.insert(step);
+  look_at_order(step);
+}
+
+// An input that comes in order does so until its step runs: only that adds to the sum then. So each
+// is passed once.
+void Inside::look_at_order(std::size_t step) {
+  Waiting& waiting = waiting_[step];
+  while (waiting.first < waiting.inputs.size()) {
+    const auto& [e, before] = waiting.inputs[waiting.first];
+    if (!comes_in_order(e, before)) return;
+    ++waiting.first;
+  }
+  in_order_.insert(step);
 }
 
 // If so many others are added to the sum before. Of two members that are all that reads something,
@@ -252,7 +284,7 @@ bool Inside::comes_in_order(std::uint32_t e, std::size_t before) const {
 
 // One call must not contribute twice to one place.
 void Inside::run_backward(std::size_t step) {
-  std::unordered_set<std::size_t> in_call;
+  std::unordered_set<std::size_t> in_call;  // sums
   for_gradients(cell_.steps[step], [&](std::uint32_t e) {
     const std::size_t s = sum_of_input_[e];
     Sum& sum = sums_[s];
@@ -266,12 +298,20 @@ void Inside::run_backward(std::size_t step) {
     in_call.insert(s);
   });
   ready_.erase(step);
+  in_order_.erase(step);
   for (std::uint16_t m : cell_.steps[step].members) {
     for (const CellInput& input : pattern().inputs_of(m)) {
       if (input.from != From::member) continue;
       const std::uint16_t source = cell_.members[input.index].step;
-      if (--readers_[source] == 0) ready_.insert(source);
+      if (--readers_[source] == 0) make_ready(source);
     }
+  }
+  // Those that are next may come in order now.
+  for (const std::size_t s : in_call) {
+    const Sum& sum = sums_[s];
+    if (sum.in_place == sum.inputs.size()) continue;
+    const std::size_t next = step_of_input_[sum.inputs[sum.in_place]];
+    if (ready_.contains(next)) look_at_order(next);
   }
   cell_.backward.push_back(static_cast<std::uint16_t>(step));
 }

@@ -39,6 +39,7 @@ class Compiler {
     pattern_.ports = static_cast<std::uint32_t>(program_.ports.size());
     refuse_overlaps();
     program_.cell = make_cell_type(std::move(pattern_), tape_.types());
+    refuse_too_many();
     if (program_.cell.parts_overlap) {
       refuse("parts of a value that do not overlap", "some that do: read them from a copy, x * 1");
     }
@@ -65,6 +66,7 @@ class Compiler {
     return tape_.types().shape(value.shape).size;
   }
   void refuse_overlaps() const;
+  void refuse_too_many() const;
   void add_state(ValueId result);
   std::vector<bool> covers_columns() const;
   void find_hoisted();
@@ -122,6 +124,12 @@ void Compiler::add_member(NodeId node) {
 void Compiler::push_member(TypeId type, std::span<const CellInput> inputs,
                            std::span<const std::uint32_t> shared,
                            VertexProgram::MemberNumbers numbers) {
+  if (pattern_.members.size() == kNoMember || inputs.size() > kNoMember) {
+    refuse(
+        "at most 65,535 operations in a vertex, with copies of what one reads twice, and as "
+        "many inputs of each",
+        "more");
+  }
   pattern_.members.push_back(type);
   pattern_.inputs.insert(pattern_.inputs.end(), inputs.begin(), inputs.end());
   pattern_.first_input.push_back(static_cast<std::uint32_t>(pattern_.inputs.size()));
@@ -206,6 +214,17 @@ void Compiler::refuse_overlaps() const {
       }
     }
     before = &stretch;
+  }
+}
+
+// Parts and slots have numbers of 16 bits.
+void Compiler::refuse_too_many() const {
+  const CellType& cell = program_.cell;
+  if (cell.slots.size() > CellGradient::kNoSlot) {
+    refuse("at most 65,535 contributions to gradients that wait in a vertex", "more");
+  }
+  for (const CellMember& member : cell.members) {
+    if (member.parts.size() > kNoMember) refuse("at most 65,535 parts of a value", "more");
   }
 }
 

@@ -167,6 +167,20 @@ TEST(LargeStructures, HaveLongPrograms) {
   EXPECT_EQ(as_scalar(rnn(Structure(vertices), x).last().value()), kMost + 1.0f);
 }
 
+// A value that an operation reads again is copied: the copies are operations, too.
+TEST(LargeStructures, RefuseTooManyCopies) {
+  ComputationGraph graph;
+  const Expression x = input(graph, {2}, {3, 5});
+  const auto repeated = [](unsigned count) {
+    return cell(
+        [count](const Expression& y) { return concatenate(std::vector<Expression>(count, y)); });
+  };
+  EXPECT_EQ(message_of<UsageError>([&] { repeated(70000)(x); }),
+            "[cell] need at most 65,535 operations in a vertex, with copies of what one reads "
+            "twice, and as many inputs of each; got more");
+  EXPECT_EQ(as_vector(repeated(3)(x).value()), (std::vector<float>{3, 5, 3, 5, 3, 5}));
+}
+
 TEST(LargeStructures, RefuseVerticesWithTooManyPredecessors) {
   constexpr unsigned kMost = 100000;
   std::vector<unsigned> leaves(kMost);
@@ -194,7 +208,7 @@ TEST(LargeStructures, RefuseTooManyPredecessorsBeforeTheyTakeMemory) {
             "131072 and 8589869056");
 }
 
-// A column far away takes no memory: the test ends within what others take, see CMakeLists.
+// The last that there can be, too.
 TEST(LargeStructures, ReadAnyColumn) {
   const Structure::Vertex last{{}, 4294967294u};
   const Structure structure(std::span(&last, 1));
