@@ -65,6 +65,7 @@ struct SharedRecipe {
   bool stops_gradient = false;
   std::shared_ptr<ParameterStorage> parameter;
   const Op* op = nullptr;
+  std::shared_ptr<const Op> owner;    ///< of an op that is not the library's own
   std::vector<std::uint32_t> inputs;  ///< earlier recipes
   std::vector<std::uint32_t> attributes, integers;
   std::vector<double> reals;

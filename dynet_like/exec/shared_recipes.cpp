@@ -59,6 +59,7 @@ class RecipeWriter {
     if (type.inputs == 0) return recipe;
     recipe.kind = SharedRecipe::Kind::operation;
     recipe.op = type.op;
+    recipe.owner = tape_.types().owner_of(type.op);
     recipe.attributes = type.signature.attributes;
     const std::span<const std::uint32_t> integers = tape_.integers_of(node);
     recipe.integers.assign(integers.begin(), integers.end());
@@ -104,6 +105,7 @@ std::vector<ValueId> RecursionOp::add_shared(Tape& tape) const {
         values.push_back(tape.add_constant(recipe.dim, recipe.reals[0]));
         break;
       case SharedRecipe::Kind::operation:
+        if (recipe.owner != nullptr) tape.keep(recipe.owner);
         values.push_back(tape.add(*recipe.op, arguments, recipe.attributes,
                                   {recipe.integers, recipe.reals, {}}));
         break;

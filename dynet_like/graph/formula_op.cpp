@@ -5,7 +5,6 @@
 #include "dynet_like/core/errors.h"
 #include "dynet_like/device/formula_kernels.h"
 #include "dynet_like/graph/recording.h"
-#include "dynet_like/ops/ops.h"
 
 namespace dynet_like {
 
@@ -22,9 +21,10 @@ FormulaOp::FormulaOp(std::string name, const detail::FormulaWriter& writer) {
 }
 
 Expression FormulaOp::node(std::initializer_list<Expression> inputs) const {
-  detail::Tape& tape = detail::recording::graph_of(op_->name, *inputs.begin()).tape();
-  if (!tape.keeps(op_.get())) tape.keep(op_);
-  return apply_op(*op_, inputs);
+  const std::span<const Expression> all(inputs.begin(), inputs.size());
+  const detail::recording::Recorder graph = detail::recording::graph_of(op_->name, all);
+  graph.tape().keep(op_);
+  return graph.expression(graph.tape().add(*op_, detail::recording::Values(all).all()));
 }
 
 }  // namespace dynet_like

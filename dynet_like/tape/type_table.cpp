@@ -137,13 +137,21 @@ void TypeTable::keep(const std::shared_ptr<const Op>& op) {
     known->second.held = op;
     return;
   }
-  if (op->role == Role::recursion && ops_.size() >= kMostOps) {
+  const bool is_recursion = op->role == Role::recursion;
+  if (is_recursion && recursions_ >= kMostOps) {
     throw UsageError("[" + std::string(op->name) + "] need at most " +
                      counted(kMostOps, "recursion") +
                      " and cells, and kinds of arguments of these; got more: make each "
                      "once, next to the parameters that it reads, and not once for every sample");
   }
   ops_.emplace(op.get(), Guest<const Op>{op, op});
+  if (is_recursion) ++recursions_;
+}
+
+std::shared_ptr<const Op> TypeTable::owner_of(const Op* op) const {
+  const std::lock_guard lock(mutex_);
+  const auto known = ops_.find(op);
+  return known == ops_.end() ? nullptr : known->second.held;
 }
 
 Identity TypeTable::enter_identity(std::span<const std::uint64_t> key) {
@@ -160,12 +168,17 @@ std::size_t TypeTable::size() const {
   return types_.size() + shapes_.size() + storages_.size() + identity_count() - 1;
 }
 
-bool TypeTable::trim() {
-  if (trims_++ == last_forgotten_) most_entries_ = std::max(kFewEntries, kGenerations * size());
+bool TypeTable::trim(bool ends_generation) {
+  ++trims_;
+  if (ends_generation) {
+    largest_generation_ = std::max(largest_generation_, size() - size_at_last_trim_);
+    most_entries_ = std::max(kFewEntries, kGenerations * largest_generation_);
+  }
   let_go();
-  if (!has_much_to_forget()) return false;
-  forget();
-  return true;
+  const bool forgets = has_much_to_forget();
+  if (forgets) forget();
+  size_at_last_trim_ = size();
+  return forgets;
 }
 
 bool TypeTable::has_much_to_forget() const { return size() >= most_entries_ || is_anything_gone(); }
@@ -190,9 +203,8 @@ void TypeTable::forget() {
   types_.clear();
   storages_.clear();
   ops_.clear();
+  recursions_ = 0;
   unique_arguments_ = 0;
-  most_entries_ = kFewEntries;
-  last_forgotten_ = trims_;
 }
 
 }  // namespace dynet_like::detail

@@ -128,6 +128,8 @@ class TypeTable {
   void keep(const std::shared_ptr<const Op>& op);
   /// The same for a parameter with this number.
   void keep(std::uint32_t storage, const std::shared_ptr<ParameterStorage>& parameter);
+  /// Of an op that was kept since `trim`; otherwise null.
+  std::shared_ptr<const Op> owner_of(const Op* op) const;
   /// Another number after every `trim`: from then on nothing is kept.
   std::uint64_t trims() const { return trims_; }
 
@@ -146,9 +148,10 @@ class TypeTable {
   std::uint32_t unique_argument();
 
   /// No graph is recorded any more: lets go of what was kept, so that it ends with its owner. If
-  /// something known is gone, or if there are far more entries than one generation of graphs has
-  /// made, forgets all. Returns whether it did: then caches must forget, too. Allocates nothing.
-  bool trim();
+  /// something known is gone, or if there are far more entries than any one generation of graphs
+  /// has made, forgets all. Returns whether it did: then caches must forget, too. Allocates
+  /// nothing. Samples that come for as long as the program runs are no generation.
+  bool trim(bool ends_generation = true);
   /// Whether `trim` would forget all. Not while others record.
   bool has_much_to_forget() const;
   /// Entries of all kinds. Not while others record.
@@ -161,7 +164,7 @@ class TypeTable {
  private:
   // What programs with ever new shapes leave is forgotten now and then: all that there is, so that
   // a few minibatches cost what the first ones did. A program whose graphs have many types keeps
-  // them: the first graphs tell how many these are.
+  // them: the largest generation tells how many these are.
   static constexpr std::size_t kFewEntries = 1u << 14, kGenerations = 4;
 
   Interner& keys_of(Kind kind) { return keys_[static_cast<std::size_t>(kind)]; }
@@ -181,7 +184,9 @@ class TypeTable {
   std::vector<Guest<ParameterStorage>> storages_;
   std::unordered_map<const Op*, Guest<const Op>> ops_;
   std::uint32_t unique_arguments_ = 0;
-  std::uint64_t trims_ = 0, last_forgotten_ = 0;  ///< trims, when all was forgotten
+  std::size_t recursions_ = 0;  ///< among the ops
+  std::uint64_t trims_ = 0;
+  std::size_t size_at_last_trim_ = 0, largest_generation_ = 0;
   std::size_t most_entries_ = kFewEntries;
 };
 

@@ -230,6 +230,34 @@ TEST(GoneModelsTest, AreNotTakenForTheNext) {
   }
 }
 
+// A formula inside a recursion's function, of parameters alone, is recorded on graphs that have not
+// met it by itself. Each model has another formula, where that of the last one lay.
+struct FormulaOfParameters : Model {
+  explicit FormulaOfParameters(unsigned seed)
+      : Model(seed), scaled("scaled", [seed](Term x) { return tanh(x * double(seed)); }) {}
+  Expression output(const Expression& x) override {
+    return rnn(Structure::sequence(2), concatenate_cols({x, x})).last();
+  }
+  FormulaOp scaled;
+  Recursion<Expression> rnn =
+      recursion<Expression>([this](const Expression& x, const std::vector<Expression>&) {
+        return scaled(parameter(*x.pg, w)) * x;
+      });
+};
+
+TEST(GoneModelsTest, LeaveNoFormulasOfTheirParameters) {
+  Minibatch batch(options_of(false));
+  for (unsigned round = 0; round < 20; ++round) {
+    FormulaOfParameters model(1 + round % 3);
+    const Numbers numbers = run(batch, model, false);
+    Minibatch fresh(options_of(false));
+    EXPECT_EQ(numbers, run(fresh, model, false)) << round;
+    const detail::TypeTable& types = batch.new_graph().tape().types();
+    EXPECT_EQ(types.owner_of(&model.scaled.op()).get(), &model.scaled.op()) << round;
+    batch.clear();
+  }
+}
+
 std::size_t entries_of(Minibatch& batch) { return batch.new_graph().tape().types().size(); }
 
 TEST(GoneModelsTest, LeaveTablesAsLargeAsTheyWere) {
@@ -249,8 +277,8 @@ TEST(GoneModelsTest, LeaveTablesAsLargeAsTheyWere) {
   }
 }
 
-// A model that stays keeps what is known of it.
-TEST(GoneModelsTest, DoNotMakeOthersForgotten) {
+// What is known of a model that stays is known in the next minibatch, too.
+TEST(GoneModelsTest, AreForgottenNotBeforeTheyAreGone) {
   Minibatch batch(options_of(false));
   FoundCells model(1);
   for (unsigned i = 0; i < 3; ++i) {
@@ -264,6 +292,19 @@ TEST(GoneModelsTest, DoNotMakeOthersForgotten) {
   EXPECT_GT(entries, 10u);
   batch.clear();
   EXPECT_EQ(entries_of(batch), entries);
+}
+
+// Formulas have no parameters: a program may have as many as it likes beside its recursions.
+TEST(GoneModelsTest, MayBeBesideManyFormulas) {
+  ComputationGraph graph;
+  const Expression x = input(graph, {1}, {0.5f});
+  std::vector<std::unique_ptr<FormulaOp>> formulas;
+  for (unsigned i = 0; i < 4100; ++i) {
+    formulas.push_back(std::make_unique<FormulaOp>("f", [](Term y) { return tanh(y); }));
+    (*formulas.back())(x);
+  }
+  const auto step = cell([](const Expression& y) { return tanh(y); });
+  EXPECT_EQ(as_scalar(step(x).value()), as_scalar(tanh(x).value()));
 }
 
 }  // namespace

@@ -195,5 +195,19 @@ TEST(TypeTableTest, ForgetsWhenItHasGrownLarge) {
   EXPECT_EQ(as_scalar(sum_elems(tanh(zeros(*graph, Dim({3})))).value()), 0.0f);
 }
 
+// A graph that is cleared before anything is recorded says nothing of how large others are.
+TEST(TypeTableTest, KeepsWhatLargeGraphsNeedBesideSmallOnes) {
+  ComputationGraph graph;
+  std::size_t entries = 0;
+  for (unsigned round = 0; round < 4; ++round) {
+    graph.clear();
+    for (unsigned n = 1; n <= 8000; ++n) tanh(ones(graph, Dim({n})));
+    if (round == 0) entries = graph.tape().types().size();
+    ASSERT_GT(entries, std::size_t{1} << 14);
+    graph.clear();
+    EXPECT_EQ(graph.tape().types().size(), entries) << round;
+  }
+}
+
 }  // namespace
 }  // namespace dynet_like

@@ -125,6 +125,11 @@ TEST(FormulaOpTest, InferenceKeepsNothingOfTheFirstLayers) {
   EXPECT_LT(peak_of(60), 1.2 * peak_of(10));
 }
 
+TEST(FormulaOpTest, RefusesNoInputsAtAll) {
+  const FormulaOp negative("negative", [](Term x) { return -x; });
+  EXPECT_NE(message_of<ShapeError>([&] { negative(); }).find("[negative]"), std::string::npos);
+}
+
 TEST(FormulaOpTest, RefusesWhatIsNoFormula) {
   const auto message = [](const auto& formula) {
     return message_of<UsageError>([&] { FormulaOp("f", formula); });
