@@ -93,8 +93,10 @@ void Minibatch::run_on_fibers(std::size_t first, const RunSample& run, const Tak
   // Nothing is recorded: what there is of types, and of models that are gone, goes as in `clear`.
   const auto forget_all_samples = [&] {
     executor_->clear();
+    waves_.clear();
+    wave_count_ = 0;
     for (std::size_t i = 0; i < used_; ++i) graphs_[i]->forget_records();
-    if (types_->trim()) {
+    if (types_->trim(false)) {
       executor_->forget_types();
       for (const std::unique_ptr<TypeCache>& cache : caches_) cache->forget();
     }
@@ -104,12 +106,16 @@ void Minibatch::run_on_fibers(std::size_t first, const RunSample& run, const Tak
   };
   std::vector<std::size_t> numbers(take != nullptr ? job.count : 0);  // of those that have come
   if (take != nullptr) {
-    job.take = [&, come = std::size_t{0}, looked = std::size_t{0}](std::size_t i,
-                                                                   bool idle) mutable {
-      if (come >= looked + kSamplesWorthALook && first == 0 && types_->has_much_to_forget()) {
+    job.take = [&, come = std::size_t{0}, looked = std::size_t{0}, drains = false](
+                   std::size_t i, bool idle) mutable {
+      if (first == 0 && come >= looked + kSamplesWorthALook) {
+        drains = types_->has_much_to_forget();
+        looked = come;
+      }
+      if (drains) {
         if (!idle) return false;  // those that are there end first
         forget_all_samples();
-        looked = come;
+        drains = false;
       }
       if (!take(i, idle)) return false;
       numbers[i] = come++;

@@ -115,7 +115,8 @@ class Minibatch {
   /// thrown before, even because memory ran out, the minibatch is as good as new then.
   void clear();
 
-  /// How the nodes were batched since the last clear.
+  /// How the nodes were batched since the last clear, or since for_each_arriving last forgot what
+  /// it need not know any more.
   Report explain() const;
   /// A picture of what ran together, as an SVG: a row for every batch, a column for every sample.
   /// Throws UsageError if nothing has run since the last clear.
