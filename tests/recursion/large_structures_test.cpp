@@ -167,6 +167,33 @@ TEST(LargeStructures, HaveLongPrograms) {
   EXPECT_EQ(as_scalar(rnn(Structure(vertices), x).last().value()), kMost + 1.0f);
 }
 
+// The same with operations that stay apart, all of which add to the gradient of one column.
+TEST(LargeStructures, HaveLongBackwardPrograms) {
+  constexpr unsigned kMost = 2000;
+  const auto rnn = recursion<Expression>([](const Expression& x, const Before& before) {
+    Expression h = x;
+    for (const Expression& state : before) h = h + dot_product(state, x);
+    return h;
+  });
+  std::vector<unsigned> leaves(kMost);
+  std::iota(leaves.begin(), leaves.end(), 0);
+  std::vector<Structure::Vertex> vertices;
+  for (unsigned v = 0; v < kMost; ++v) vertices.push_back({{}, v});
+  vertices.push_back({leaves, 0});
+  ParameterCollection model;
+  const Parameter columns = model.add_parameters({kMost});
+  columns.set_value(std::vector<float>(kMost, 1));
+  ComputationGraph graph;
+  const Expression x = reshape(parameter(graph, columns), Dim({1, kMost}));
+  const Expression last = rnn(Structure(vertices), x).last();
+  EXPECT_EQ(as_scalar(last.value()), kMost + 1.0f);
+  std::vector<float> slopes(kMost, 1);
+  slopes[0] = kMost + 2;
+  std::vector<float> found = graph.backward(sum_elems(last)).all_values(*columns.p);
+  found.resize(kMost);
+  EXPECT_EQ(found, slopes);
+}
+
 // A value that an operation reads again is copied: the copies are operations, too.
 TEST(LargeStructures, RefuseTooManyCopies) {
   ComputationGraph graph;
