@@ -66,6 +66,9 @@ class OneThreadTest : public ::testing::Test {
   Minibatch minibatch_;
   ComputationGraph& graph_ = minibatch_.new_graph();
   Expression x_ = input(graph_, {1}, {3}), w_here_ = parameter(graph_, w_), unread_ = exp(x_);
+  Recursion<Expression> steps_ = recursion<Expression>(
+      [](const Expression& x, const std::vector<Expression>&) { return tanh(x); });
+  States<Expression> all_steps_ = steps_(Structure::sequence(1), x_);
 };
 
 TEST_F(OneThreadTest, WhatRunsIsNotDisturbed) {
@@ -98,6 +101,15 @@ const std::vector<std::function<void()>> OneThreadTest::all_uses() {
           [&] {
             reshape(x_, {1, 1});
           },
+          [&] { pick(x_, 0u); },
+          [&] { nobackprop(w_here_); },
+          [&] { attention(x_, x_, x_, 1); },
+          [&] { attention_weights(x_, x_, 1); },
+          [&] {
+            logsumexp({x_, x_});
+          },
+          [&] { steps_(Structure::sequence(1), x_); },
+          [&] { all_steps_.last(); },
           [&] { x_.dim(); },
           [&] { x_.label("x"); },
           [&] { unread_.value(); },
@@ -147,12 +159,21 @@ TEST_F(OneThreadTest, CallbacksOfARunDoNotRecord) {
   minibatch_.forward();
   Gradients gradients;
   std::string recording, running;
+  std::vector<std::string> views;
+  const std::size_t values = graph_.tape().values().size();
   minibatch_.backward(std::vector{1u}, std::span(&gradients, 1), [&](const ParameterStorage&) {
     recording = error_of([&] { tanh(x_); });
+    views = {error_of([&] {
+               reshape(x_, {1, 1});
+             }),
+             error_of([&] { pick(x_, 0u); }), error_of([&] { nobackprop(w_here_); }),
+             error_of([&] { parameter(graph_, w_); })};
     running = error_of([&] { minibatch_.forward(); });
   });
   EXPECT_NE(recording.find("not being run"), std::string::npos) << recording;
   EXPECT_NE(running.find("not being run"), std::string::npos) << running;
+  EXPECT_EQ(views, std::vector<std::string>(4, recording));
+  EXPECT_EQ(graph_.tape().values().size(), values);
 }
 
 // ---------------------------------------------------------------------- without any arrangement
