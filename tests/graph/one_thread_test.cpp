@@ -3,12 +3,14 @@
 
 #include <atomic>
 #include <functional>
+#include <sstream>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "dynet_like/core/sanitizer.h"
 #include "dynet_like/dynet_like.h"
+#include "dynet_like/graph/graphviz.h"
 #include "dynet_like/tape/tape.h"
 
 namespace dynet_like {
@@ -110,6 +112,12 @@ const std::vector<std::function<void()>> OneThreadTest::all_uses() {
           },
           [&] { steps_(Structure::sequence(1), x_); },
           [&] { all_steps_.last(); },
+          [&] { std::ostringstream() << x_; },
+          [&] {
+            std::ostringstream out;
+            write_graphviz(out, graph_);
+          },
+          [&] { Expression(&graph_, x_.i); },
           [&] { x_.dim(); },
           [&] { x_.label("x"); },
           [&] { unread_.value(); },
