@@ -184,6 +184,45 @@ TEST_F(OneThreadTest, CallbacksOfARunDoNotRecord) {
   EXPECT_EQ(graph_.tape().values().size(), values);
 }
 
+// Samples of two threads stay between two operations; a third thread comes.
+void expect_no_stranger(
+    const std::function<void(
+        Minibatch&, const std::function<Expression(ComputationGraph&, std::size_t)>&)>& record) {
+  GraphOptions options;
+  options.threads = 2;
+  Minibatch minibatch(options);
+  input(minibatch.new_graph(), {1}, {1});  // a type that is known: no sample waits for another
+  Gate gates[2];
+  Expression xs[2];
+  std::string errors[2];
+  std::thread stranger([&] {
+    for (const Gate& gate : gates) gate.wait_for_inside();
+    for (int i = 0; i < 2; ++i) errors[i] = error_of([&] { tanh(xs[i]); });
+    for (Gate& gate : gates) gate.open();
+  });
+  record(minibatch, [&](ComputationGraph& graph, std::size_t i) {
+    xs[i] = input(graph, {1}, {1});
+    gates[i].stay();
+    return xs[i];
+  });
+  stranger.join();
+  for (const std::string& error : errors) {
+    EXPECT_NE(error.find("one thread at a time"), std::string::npos) << error;
+  }
+}
+
+TEST(ThreadsThatRecordTest, KeepOthersOutBetweenOperations) {
+  expect_no_stranger(
+      [](Minibatch& minibatch, const auto& record) { minibatch.add_losses(2, record); });
+}
+
+TEST(ThreadsThatRecordTest, KeepOthersOutOfSamplesThatDecide) {
+  expect_no_stranger([](Minibatch& minibatch, const auto& record) {
+    for_each_sample(minibatch, 2,
+                    [&](ComputationGraph& graph, std::size_t i) { record(graph, i); });
+  });
+}
+
 // ---------------------------------------------------------------------- without any arrangement
 
 // Two threads do the same things to one object, thousands of times: whatever is refused, nothing
