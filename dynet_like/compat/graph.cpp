@@ -9,6 +9,7 @@
 #include "dynet/expr.h"
 #include "dynet_like/compat/profile.h"
 #include "dynet_like/compat/spare_memory.h"
+#include "dynet_like/core/counted.h"
 #include "dynet_like/core/errors.h"
 #include "dynet_like/graph/graphviz.h"
 #include "dynet_like/tape/tape.h"
@@ -226,7 +227,10 @@ void ComputationGraph::dump(const std::string& filename, bool show_values, bool 
     std::size_t bad = 0;
     for (const float element : elements) bad += std::isfinite(element) ? 0 : 1;
     out << "  " << what << ": ";
-    if (nan_check_only) out << bad << " of " << elements.size() << " elements are not finite\n";
+    if (nan_check_only) {
+      out << bad << " of " << dynet_like::detail::counted(elements.size(), "element")
+          << (bad == 1 ? " is" : " are") << " not finite\n";
+    }
     for (std::size_t i = 0; !nan_check_only && i < elements.size(); ++i) {
       out << elements[i] << (i + 1 < elements.size() ? ' ' : '\n');
     }

@@ -9,6 +9,7 @@
 
 #include "dynet_like/core/counted.h"
 #include "dynet_like/core/errors.h"
+#include "dynet_like/core/forgotten.h"
 #include "dynet_like/core/sanitizer.h"
 
 namespace dynet_like::detail {
@@ -111,11 +112,13 @@ void Arena::for_all_from(const Mark& mark, const Action& action) const {
   }
 }
 
-// All bits are one: NaN as a float and as a double.
+// Chunks begin and end, and what is handed out begins, at multiples of the size of a double.
 void Arena::spoil_from(const Mark& mark) {
   for_all_from(mark, [](std::byte* memory, std::size_t size) {
     unpoison(memory, size);
-    std::memset(memory, 0xff, size);
+    for (std::size_t i = 0; i + sizeof(kForgottenDouble) <= size; i += sizeof(kForgottenDouble)) {
+      std::memcpy(memory + i, &kForgottenDouble, sizeof(kForgottenDouble));
+    }
     poison(memory, size);
   });
 }

@@ -16,8 +16,8 @@ void OneThread::throw_busy() {
 
 void Running::throw_running() {
   throw UsageError(
-      "[ComputationGraph] need a graph, or a minibatch, that is not being run; got one that is, by "
-      "one thread at a time: call it when the run has ended");
+      "[ComputationGraph] need a graph, or a minibatch, that is not being run; got one that is: "
+      "call it when the run has ended");
 }
 
 }  // namespace dynet_like::detail

@@ -7,6 +7,7 @@
 #include <ostream>
 
 #include "dynet_like/core/errors.h"
+#include "dynet_like/core/forgotten.h"
 #include "dynet_like/core/text.h"
 
 namespace dynet_like {
@@ -30,10 +31,10 @@ void Tensor::throw_empty() {
   throw UsageError("[Tensor] need a tensor of elements; got one that was made of nothing");
 }
 
-// No operation makes a NaN whose bits are all one: memory that was given back has those.
 void Tensor::check_not_forgotten(std::size_t i) const {
-  const bool is_forgotten = v64 != nullptr ? ~std::bit_cast<std::uint64_t>(v64[i]) == 0
-                                           : ~std::bit_cast<std::uint32_t>(v[i]) == 0;
+  const bool is_forgotten = v64 != nullptr
+                                ? std::bit_cast<std::uint64_t>(v64[i]) == detail::kForgottenDouble
+                                : std::bit_cast<std::uint32_t>(v[i]) == detail::kForgottenFloat;
   if (!is_forgotten) return;
   throw StateError(
       "[Tensor] need values that are still there; got some that were forgotten: copy a tensor with "

@@ -19,10 +19,10 @@ namespace {
 constexpr std::size_t kQuotedBytes = 40;
 
 // Whether a terminal does something else with a character than to show it: control characters
-// (C0, C1), what parts lines and paragraphs, and what turns the direction of text.
+// (C0, C1), what parts lines and paragraphs, and what turns the direction of text or marks it.
 bool is_obeyed(std::uint32_t code) {
   return code < 0x20 || (code >= 0x7F && code < 0xA0) || (code >= 0x2028 && code <= 0x202E) ||
-         (code >= 0x2066 && code <= 0x2069);
+         (code >= 0x2066 && code <= 0x2069) || code == 0x061C || code == 0x200E || code == 0x200F;
 }
 
 }  // namespace

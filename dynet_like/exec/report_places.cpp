@@ -12,6 +12,7 @@
 #include <filesystem>
 #include <set>
 #include <sstream>
+#include <string_view>
 
 namespace dynet_like::detail {
 
@@ -80,16 +81,6 @@ void find_lines(const std::string& file, const std::map<std::uintptr_t, const vo
       current->push_back({text == "??" ? "" : text, place_of(place)});
     }
   }
-}
-
-// Whether a file belongs to the compiler or to the system: it calls programs, and is none.
-bool is_of_system(const std::string& file) {
-  const std::string name = fs::path(file).filename().string();
-  for (const char* beginning : {"libc.", "libc-", "libpthread", "libstdc++", "libc++", "libgcc_s",
-                                "libm.", "ld-", "linux-vdso"}) {
-    if (name.starts_with(beginning)) return true;
-  }
-  return false;
 }
 
 CodeLines lines_of(const std::set<const void*>& addresses) {
@@ -171,6 +162,24 @@ std::string place_of(const CallStack& call, const CodeLines& lines) {
 }
 
 }  // namespace
+
+// Named "libm.so.6", "libm-2.31.so" or "libc.musl-x86_64.so.1": a program's own "libm-parser.so" is
+// not one of them.
+bool is_of_system(const std::string& file) {
+  const std::string name = fs::path(file).filename().string();
+  const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
+  for (const std::string_view stem : {"libc", "libpthread", "libstdc++", "libc++", "libc++abi",
+                                      "libgcc_s", "libm", "ld", "linux-vdso", "linux-gate"}) {
+    if (!name.starts_with(stem)) continue;
+    const std::string rest = name.substr(stem.size());
+    if (rest.starts_with(".so")) return true;
+    if (rest.size() > 1 && rest[0] == '-' && is_digit(rest[1])) return true;
+  }
+  for (const char* beginning : {"ld-linux", "ld-musl-", "libc.musl-", "linux-vdso"}) {
+    if (name.starts_with(beginning) && name.find(".so") != std::string::npos) return true;
+  }
+  return false;
+}
 
 std::vector<std::vector<std::string>> places_of(
     std::span<const std::map<CallStack, std::uint64_t>> groups, std::size_t most) {

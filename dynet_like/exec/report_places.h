@@ -17,4 +17,7 @@ namespace dynet_like::detail {
 std::vector<std::vector<std::string>> places_of(
     std::span<const std::map<CallStack, std::uint64_t>> groups, std::size_t most);
 
+/// Whether a file belongs to the compiler or to the system: it calls programs, and is none.
+bool is_of_system(const std::string& file);
+
 }  // namespace dynet_like::detail

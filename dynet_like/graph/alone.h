@@ -6,7 +6,7 @@
 
 namespace dynet_like {
 
-/// This thread uses the minibatch as long as it lives.
+/// This thread has the minibatch to itself as long as it lives.
 class Minibatch::Alone {
  public:
   /// Throws UsageError if another thread uses it, it runs, or samples of it are being recorded.

@@ -15,9 +15,15 @@ namespace dynet_like {
 using namespace detail;
 
 Expression::Expression(ComputationGraph* graph, std::uint32_t value) {
-  if (graph == nullptr || value >= graph->tape().values().size()) {
+  if (graph == nullptr) {
     throw UsageError("[Expression] need a value of a graph; got number " + std::to_string(value) +
-                     " of " + std::to_string(graph == nullptr ? 0 : graph->tape().values().size()));
+                     " of 0");
+  }
+  const Tape& tape = graph->tape();
+  const OneThread::Use use(tape.user());
+  if (value >= tape.values().size()) {
+    throw UsageError("[Expression] need a value of a graph; got number " + std::to_string(value) +
+                     " of " + std::to_string(tape.values().size()));
   }
   *this = graph->expression(value);
 }

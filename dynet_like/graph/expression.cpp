@@ -2,6 +2,7 @@
 #include "dynet_like/graph/expression.h"
 
 #include <ostream>
+#include <utility>
 
 #include "dynet_like/core/errors.h"
 #include "dynet_like/core/text.h"
@@ -17,6 +18,8 @@ void GraphPointer::throw_empty() {
 }
 
 std::ostream& operator<<(std::ostream& out, const Expression& x) {
+  if (x.is_stale()) return out << "(cleared expression)";
+  const OneThread::Use use(std::as_const(*x.pg).tape().user());
   if (x.is_stale() || !x.pg->is_recorded(x)) return out << "(cleared expression)";
   const Tape& tape = x.pg->tape();
   const NodeId node = tape.value(x.i).node;

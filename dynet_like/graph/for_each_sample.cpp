@@ -47,12 +47,12 @@ void Minibatch::run_with_graphs(std::size_t count, const RunSample& run, const T
     fibers_ = std::make_unique<SampleFibers>(executor_->options().stack_bytes);
   }
   const auto end = [&] {
-    set_recording(false);
     for (std::size_t sample = first; sample < used_; ++sample) {
       graphs_[sample]->waiter_ = nullptr;
       graphs_[sample]->tape_->record_with(*caches_[0]);
     }
     for (const std::unique_ptr<TypeCache>& cache : caches_) cache->end_sample();
+    set_recording(false);
   };
   // Not in a destructor: g++ 12 drops stores to members just before it goes on unwinding.
   try {
@@ -79,6 +79,7 @@ void Minibatch::run_on_fibers(std::size_t first, const RunSample& run, const Tak
     caches_[thread]->begin_sample(&turn, i);
     graphs_[first + i]->tape_->record_with(*caches_[thread]);
   };
+  job.user = [&](unsigned thread) -> OneThread& { return caches_[thread]->user(); };
   job.compute = [&](std::span<const ValueRef> values, std::size_t samples) {
     compute_wave(values, samples);
   };

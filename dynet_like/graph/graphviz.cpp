@@ -27,6 +27,7 @@ std::string escaped(const std::string& label) {
 
 void write_graphviz(std::ostream& out, const ComputationGraph& graph) {
   const Tape& tape = graph.tape();
+  const OneThread::Use use(tape.user());
   out << "digraph dynet_like {\n  rankdir=LR;\n  node [shape=box];\n";
   for (NodeId node = 0; node < tape.size(); ++node) {
     const std::string& label = tape.label_of(node);

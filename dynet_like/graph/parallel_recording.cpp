@@ -66,6 +66,7 @@ std::vector<Expression> Minibatch::record_from(std::size_t first, const RecordSa
   SampleOrder order(count);
   const auto work = [&](unsigned thread) {
     TypeCache& cache = *caches_[thread];
+    const OneThread::Use use(cache.user());  // between two operations, too
     TimelineScope scope(executor_->track(), TimelineSpan::record_samples);
     std::size_t recorded = 0;
     while (const std::optional<std::size_t> i = order.next()) {

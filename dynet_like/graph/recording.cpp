@@ -1,6 +1,7 @@
 // Handles and shapes that are no good.
 #include "dynet_like/graph/recording.h"
 
+#include "dynet_like/core/counted.h"
 #include "dynet_like/core/errors.h"
 #include "dynet_like/ops/ops.h"
 #include "dynet_like/tape/labels.h"
@@ -44,10 +45,9 @@ std::string labels_of(const Expression& x) {
 void check_one_each(std::string_view op, const Expression& x, std::size_t integers) {
   const unsigned elements = graph_of(op, x).tape().dim_of(x.i).bd;
   if (integers != 1 || elements == 1) return;
-  throw UsageError(
-      "[" + std::string(op) + "] need an integer for each of " + std::to_string(elements) +
-      " minibatch elements; got a list of 1: give the integer itself if it is for all" +
-      labels_of(x));
+  throw UsageError("[" + std::string(op) + "] need an integer for each of " +
+                   counted(elements, "minibatch element") +
+                   "; got a list of 1: give the integer itself if it is for all" + labels_of(x));
 }
 
 }  // namespace dynet_like::detail::recording

@@ -24,11 +24,13 @@ using Integers = std::span<const std::uint32_t>;
 ComputationGraph& check_graph(std::string_view op, std::span<const Expression> xs);
 
 /// The graph that an operation records in: no other thread may use it while this lives.
-class Recorder {
+class [[nodiscard]] Recorder {
  public:
-  /// Throws UsageError if another thread does.
+  /// Throws UsageError if another thread does, or what was recorded is being run.
   explicit Recorder(ComputationGraph& graph)
-      : graph_(graph), use_(std::as_const(graph).tape().user()) {}
+      : graph_(graph), use_(std::as_const(graph).tape().user()) {
+    std::as_const(graph).tape().types().runs.check();
+  }
   /// The graph of expressions, which another thread may have cleared before this one was let in.
   Recorder(std::string_view op, ComputationGraph& graph, std::span<const Expression> xs)
       : Recorder(graph) {
@@ -58,7 +60,7 @@ inline void check_one_each(std::string_view op, const Expression& x, const Integ
 }
 
 /// The graph of the inputs. They are handles of one graph if they have one slot and generation.
-inline Recorder graph_of(std::string_view op, std::span<const Expression> xs) {
+[[nodiscard]] inline Recorder graph_of(std::string_view op, std::span<const Expression> xs) {
   bool good = !xs.empty() && xs[0].is_latest();
   for (const Expression& x : xs.subspan(good ? 1 : 0)) {
     good = good && x.slot == xs[0].slot && x.generation == xs[0].generation;
@@ -66,7 +68,7 @@ inline Recorder graph_of(std::string_view op, std::span<const Expression> xs) {
   return Recorder(op, good ? *xs[0].pg : check_graph(op, xs), xs);
 }
 
-inline Recorder graph_of(std::string_view user, const Expression& x) {
+[[nodiscard]] inline Recorder graph_of(std::string_view user, const Expression& x) {
   const std::span xs(&x, 1);
   return Recorder(user, x.is_latest() ? *x.pg : check_graph(user, xs), xs);
 }

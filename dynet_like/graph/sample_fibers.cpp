@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <exception>
 #include <new>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -119,8 +120,10 @@ void SampleFibers::Part::keep_stacks(std::size_t most) {
 void SampleFibers::Part::resume(SampleOrder* order) {
   TimelineScope scope(all_.job_->track(), TimelineSpan::run_samples);
   scope.count(open_.size());
+  std::optional<OneThread::Use> use;  // between two operations of a sample, too
   for (Sample* sample : open_) {
     try {
+      if (order != nullptr && !use.has_value()) use.emplace(all_.job_->user(thread_));
       if (order != nullptr) all_.job_->prepare(sample->index, thread_, *order);
       if (sample->fiber == nullptr) give_fiber(*sample);
       resume(*sample);

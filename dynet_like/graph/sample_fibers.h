@@ -46,6 +46,8 @@ class SampleFibers {
     std::function<void(std::size_t sample, ValueWaiter& waiter)> run;
     /// With several threads: before a sample goes on, by the thread that it runs on.
     std::function<void(std::size_t sample, unsigned thread, Turn& turn)> prepare;
+    /// Who uses the graphs of the samples of a thread, where there are several.
+    std::function<OneThread&(unsigned thread)> user;
     std::function<void(std::span<const ValueRef>, std::size_t samples)> compute;
     std::function<Tensor(ValueRef)> read;
     std::function<TimelineTrack*()> track;  ///< of the calling thread

@@ -82,7 +82,6 @@ const float* InputData::values_now() const {
 // The edges lie in reserved room. There is a whole node or, if memory runs out, none.
 inline ValueId Tape::add_node(const NodeType& type, std::size_t first_number, std::uint32_t items,
                               bool reaches_parameter) {
-  const TypeCache::Recording recording(*cache_);
   const auto node = static_cast<NodeId>(nodes_.size());
   const auto result = static_cast<ValueId>(values_.size());
   *values_.reserve(1) = {node, 0, type.output_shape, 0, items, type.output_size, reaches_parameter};

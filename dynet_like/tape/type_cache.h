@@ -60,15 +60,6 @@ class TypeCache {
   /// Who uses the graphs that record with it: nobody else may.
   OneThread& user() const { return user_; }
 
-  /// Somebody records, while nobody runs what was recorded. Throws UsageError.
-  class Recording {
-   public:
-    explicit Recording(TypeCache& cache) : use_(cache.user_) { cache.table_.runs.check(); }
-
-   private:
-    OneThread::Use use_;
-  };
-
   /// From now on a sample is recorded beside others; without a turn: alone.
   void begin_sample(Turn* turn, std::size_t sample) {
     turn_ = turn;

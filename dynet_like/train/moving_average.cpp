@@ -78,6 +78,11 @@ std::string MovingAverageSettings::description() const {
 
 void ParameterAverages::prepare(std::span<const std::shared_ptr<ParameterStorage>> parameters) {
   for (const auto& parameter : parameters) {
+    const ParameterStorage& first = *(averages_.empty() ? parameters[0] : averages_[0].parameter);
+    if (parameter->layout != first.layout) {
+      throw UsageError(
+          "[Trainer] need parameters of one collection for moving averages; got some of two");
+    }
     if (known_.size() <= parameter->index) known_.resize(parameter->index + 1);
     if (!parameter->updated || known_[parameter->index]) continue;
     Average average = {parameter, 0, make_block(*parameter), {}};

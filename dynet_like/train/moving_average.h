@@ -56,7 +56,8 @@ class ParameterAverages {
   bool swapped() const { return swapped_; }
 
   /// All that may fail before averages are taken. Parameters that are updated and have no average
-  /// yet get zeros.
+  /// yet get zeros. Throws UsageError unless all parameters are of one collection, or of
+  /// subcollections of it: their numbers tell them apart.
   void prepare(std::span<const std::shared_ptr<ParameterStorage>> parameters);
   /// Takes the values of all parameters with an average, of those that are updated; and then counts
   /// them.

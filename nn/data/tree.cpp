@@ -12,7 +12,8 @@ namespace dynet_like::nn {
 namespace {
 
 void check_room(std::size_t node_count) {
-  if (node_count >= Tree::kNoWord) throw UsageError("a tree needs fewer than 2^32 - 1 nodes");
+  if (node_count >= Tree::kNoWord)
+    throw UsageError("[Tree] need fewer than 2^32 - 1 nodes; got as many");
 }
 
 }  // namespace
@@ -31,7 +32,7 @@ std::uint32_t Tree::add_leaf(std::int32_t label, std::string_view word) {
 
 std::uint32_t Tree::add_parent(std::int32_t label, std::uint32_t child_count) {
   check_room(nodes_.size());
-  if (child_count == 0) throw UsageError("a parent needs children; got 0");
+  if (child_count == 0) throw UsageError("[Tree] need children of a parent; got 0");
   // A subtree ends right before the first node of the one to its right.
   const std::uint32_t number = size();
   const std::size_t first_child = children_.size();
@@ -39,8 +40,8 @@ std::uint32_t Tree::add_parent(std::int32_t label, std::uint32_t child_count) {
   for (std::uint32_t i = 0; i < child_count; ++i) {
     if (end == 0) {
       children_.resize(first_child);
-      throw UsageError("a parent needs " + detail::counted(child_count, "subtree") + "; got " +
-                       std::to_string(i));
+      throw UsageError("[Tree] need " + detail::counted(child_count, "subtree") +
+                       " for a parent; got " + std::to_string(i));
     }
     children_.push_back(end - 1);
     end = nodes_[end - 1].first_node;
@@ -70,16 +71,16 @@ std::vector<std::uint32_t> Tree::heights() const {
   return heights;
 }
 
-void Tree::throw_empty() { throw UsageError("a tree needs nodes to have a root; got none"); }
+void Tree::throw_empty() { throw UsageError("[Tree] need nodes for a root; got none"); }
 
 void Tree::throw_no_node(std::uint32_t node) const {
-  throw UsageError("a tree needs a node below " + std::to_string(size()) + "; got " +
+  throw UsageError("[Tree] need a node below " + std::to_string(size()) + "; got " +
                    detail::index_text(node));
 }
 
 void Tree::throw_not(bool leaf, std::uint32_t node) {
-  throw UsageError((leaf ? "a word needs a leaf of its tree; got node "
-                         : "a child needs a parent; got the leaf ") +
+  throw UsageError((leaf ? "[Tree] need a leaf for a word; got the parent "
+                         : "[Tree] need a parent for a child; got the leaf ") +
                    std::to_string(node));
 }
 

@@ -12,8 +12,8 @@ namespace dynet_like::detail {
 namespace {
 
 TEST(VisibleTextTest, ShowsWhatIsText) {
-  for (const char* text :
-       {"", "a b", "Grüße, 世界 🙂", "~\u00A0\u2027\u202F\u2065", "\\x1B", "\\"}) {
+  for (const char* text : {"", "a b", "Grüße, 世界 🙂", "~\u00A0\u2027\u202F\u2065",
+                           "\u061B\u061D\u200D\u2010", "\\x1B", "\\"}) {
     EXPECT_EQ(visible_text(text), text);
   }
 }
@@ -24,6 +24,7 @@ TEST(VisibleTextTest, ShowsControlCharactersAsBytes) {
   EXPECT_EQ(visible_text(std::string("\0\x1F \x7F", 4)), "\\x00\\x1F \\x7F");
   EXPECT_EQ(visible_text("\u0080\u009B\u009F\u00A0"), "\\xC2\\x80\\xC2\\x9B\\xC2\\x9F\u00A0");
   EXPECT_EQ(visible_text("\u2028\u202E"), "\\xE2\\x80\\xA8\\xE2\\x80\\xAE");
+  EXPECT_EQ(visible_text("\u061C\u200E\u200F"), "\\xD8\\x9C\\xE2\\x80\\x8E\\xE2\\x80\\x8F");
   EXPECT_EQ(visible_text("\u2066\u2069"), "\\xE2\\x81\\xA6\\xE2\\x81\\xA9");
 }
 

@@ -9,6 +9,7 @@
 #include <sstream>
 
 #include "dynet_like/core/errors.h"
+#include "tests/support/message_of.h"
 
 namespace dynet_like::nn {
 namespace {
@@ -84,9 +85,15 @@ TEST(Tree, ParentsNeedSubtrees) {
   Tree tree;
   tree.add_leaf(0, "a");
   const Tree before = tree;
-  EXPECT_THROW(tree.add_parent(0, 0), UsageError);
-  EXPECT_THROW(tree.add_parent(0, 2), UsageError);
+  const auto error = [](const auto& f) { return message_of<UsageError>(f); };
+  EXPECT_EQ(error([&] { tree.add_parent(0, 0); }), "[Tree] need children of a parent; got 0");
+  EXPECT_EQ(error([&] { tree.add_parent(0, 2); }), "[Tree] need 2 subtrees for a parent; got 1");
   EXPECT_EQ(tree, before);
+  EXPECT_EQ(error([] { Tree().root(); }), "[Tree] need nodes for a root; got none");
+  EXPECT_EQ(error([&] { tree.label(1); }), "[Tree] need a node below 1; got 1");
+  EXPECT_EQ(error([&] { tree.left(0); }), "[Tree] need a parent for a child; got the leaf 0");
+  tree.add_parent(0, 1);
+  EXPECT_EQ(error([&] { tree.word(1); }), "[Tree] need a leaf for a word; got the parent 1");
 }
 
 TEST(Treebank, WritesWhatItReads) {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "dynet_like/dynet_like.h"
+#include "dynet_like/exec/report_places.h"
 
 // A function of a program.
 [[gnu::noinline]] void record_sample(dynet_like::Minibatch& batch, unsigned n) {
@@ -72,6 +73,21 @@ TEST_F(PlacesWithoutLinesTest, OfMainAreThoseOfMain) {
   for (const std::string& place : places()) {
     EXPECT_EQ(place.find(".c:"), std::string::npos) << place;
     EXPECT_EQ(place.find("libc"), std::string::npos) << place;
+  }
+}
+
+TEST(SystemFilesTest, AreKnownByTheirNames) {
+  for (const char* file : {"/lib/x86_64-linux-gnu/libc.so.6", "/lib/libc-2.31.so",
+                           "/lib/libpthread-2.31.so", "/usr/lib/libstdc++.so.6.0.30", "libc++.so.1",
+                           "libc++abi.so.1", "libgcc_s.so.1", "libm.so.6", "libm-2.31.so",
+                           "/lib64/ld-linux-x86-64.so.2", "ld-2.31.so", "/lib/ld-musl-x86_64.so.1",
+                           "libc.musl-x86_64.so.1", "linux-vdso.so.1", "linux-vdso64.so.1"}) {
+    EXPECT_TRUE(detail::is_of_system(file)) << file;
+  }
+  for (const char* file :
+       {"ld-train", "/home/user/ld-2-train/train", "libc-parser.so", "libc-", "libc++-models.so",
+        "libmodel.so", "libm", "libpthreads.so", "ld-linux", "/lib/libcrypt.so.1", ""}) {
+    EXPECT_FALSE(detail::is_of_system(file)) << file;
   }
 }
 

@@ -2,7 +2,9 @@
 // debug builds it is NaN, and functions refuse it; the address sanitizer stops the program.
 #include <gtest/gtest.h>
 
+#include <bit>
 #include <cmath>
+#include <cstdint>
 #include <limits>
 #include <sstream>
 #include <vector>
@@ -95,12 +97,25 @@ TEST_F(StaleTensorsTest, NewValuesAreWhole) {
 // A NaN of a program's own is a number like any other.
 TEST_F(StaleTensorsTest, OtherNaNsAreRead) {
   ComputationGraph graph(verifying());
-  for (const float nan : {std::nanf(""), -std::nanf(""), std::nanf("1"),
+  for (const float nan : {std::nanf(""), -std::nanf(""), std::nanf("1"), std::bit_cast<float>(~0u),
                           std::numeric_limits<float>::signaling_NaN()}) {
     const Expression x = input(graph, {1}, {nan});
     EXPECT_TRUE(std::isnan(as_scalar(x.value())));
     EXPECT_TRUE(std::isnan(as_scalar(sqrt(x - x).value())));
   }
+  double ones = std::bit_cast<double>(~std::uint64_t{0});
+  EXPECT_TRUE(std::isnan(Tensor(Dim({1}), &ones).at(0)));
+}
+
+TEST_F(StaleTensorsTest, OfDoubles) {
+  GraphOptions options = verifying();
+  options.dtype = DType::f64;
+  ComputationGraph graph(options);
+  const Tensor kept = tanh(input(graph, {3}, {1, 2, 3})).value();
+  EXPECT_EQ(as_doubles(kept)[1], std::tanh(2.0));
+  graph.clear();
+  if constexpr (kAddressSanitizer) return;
+  for (std::size_t i = 0; i < 3; ++i) EXPECT_THROW(kept.at(i), StateError);
 }
 
 #ifndef NDEBUG

@@ -3,12 +3,14 @@
 
 #include <atomic>
 #include <functional>
+#include <sstream>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "dynet_like/core/sanitizer.h"
 #include "dynet_like/dynet_like.h"
+#include "dynet_like/graph/graphviz.h"
 #include "dynet_like/tape/tape.h"
 
 namespace dynet_like {
@@ -66,6 +68,9 @@ class OneThreadTest : public ::testing::Test {
   Minibatch minibatch_;
   ComputationGraph& graph_ = minibatch_.new_graph();
   Expression x_ = input(graph_, {1}, {3}), w_here_ = parameter(graph_, w_), unread_ = exp(x_);
+  Recursion<Expression> steps_ = recursion<Expression>(
+      [](const Expression& x, const std::vector<Expression>&) { return tanh(x); });
+  States<Expression> all_steps_ = steps_(Structure::sequence(1), x_);
 };
 
 TEST_F(OneThreadTest, WhatRunsIsNotDisturbed) {
@@ -98,6 +103,21 @@ const std::vector<std::function<void()>> OneThreadTest::all_uses() {
           [&] {
             reshape(x_, {1, 1});
           },
+          [&] { pick(x_, 0u); },
+          [&] { nobackprop(w_here_); },
+          [&] { attention(x_, x_, x_, 1); },
+          [&] { attention_weights(x_, x_, 1); },
+          [&] {
+            logsumexp({x_, x_});
+          },
+          [&] { steps_(Structure::sequence(1), x_); },
+          [&] { all_steps_.last(); },
+          [&] { std::ostringstream() << x_; },
+          [&] {
+            std::ostringstream out;
+            write_graphviz(out, graph_);
+          },
+          [&] { Expression(&graph_, x_.i); },
           [&] { x_.dim(); },
           [&] { x_.label("x"); },
           [&] { unread_.value(); },
@@ -147,12 +167,60 @@ TEST_F(OneThreadTest, CallbacksOfARunDoNotRecord) {
   minibatch_.forward();
   Gradients gradients;
   std::string recording, running;
+  std::vector<std::string> views;
+  const std::size_t values = graph_.tape().values().size();
   minibatch_.backward(std::vector{1u}, std::span(&gradients, 1), [&](const ParameterStorage&) {
     recording = error_of([&] { tanh(x_); });
+    views = {error_of([&] {
+               reshape(x_, {1, 1});
+             }),
+             error_of([&] { pick(x_, 0u); }), error_of([&] { nobackprop(w_here_); }),
+             error_of([&] { parameter(graph_, w_); })};
     running = error_of([&] { minibatch_.forward(); });
   });
   EXPECT_NE(recording.find("not being run"), std::string::npos) << recording;
   EXPECT_NE(running.find("not being run"), std::string::npos) << running;
+  EXPECT_EQ(views, std::vector<std::string>(4, recording));
+  EXPECT_EQ(graph_.tape().values().size(), values);
+}
+
+// Samples of two threads stay between two operations; a third thread comes.
+void expect_no_stranger(
+    const std::function<void(
+        Minibatch&, const std::function<Expression(ComputationGraph&, std::size_t)>&)>& record) {
+  GraphOptions options;
+  options.threads = 2;
+  Minibatch minibatch(options);
+  input(minibatch.new_graph(), {1}, {1});  // a type that is known: no sample waits for another
+  Gate gates[2];
+  Expression xs[2];
+  std::string errors[2];
+  std::thread stranger([&] {
+    for (const Gate& gate : gates) gate.wait_for_inside();
+    for (int i = 0; i < 2; ++i) errors[i] = error_of([&] { tanh(xs[i]); });
+    for (Gate& gate : gates) gate.open();
+  });
+  record(minibatch, [&](ComputationGraph& graph, std::size_t i) {
+    xs[i] = input(graph, {1}, {1});
+    gates[i].stay();
+    return xs[i];
+  });
+  stranger.join();
+  for (const std::string& error : errors) {
+    EXPECT_NE(error.find("one thread at a time"), std::string::npos) << error;
+  }
+}
+
+TEST(ThreadsThatRecordTest, KeepOthersOutBetweenOperations) {
+  expect_no_stranger(
+      [](Minibatch& minibatch, const auto& record) { minibatch.add_losses(2, record); });
+}
+
+TEST(ThreadsThatRecordTest, KeepOthersOutOfSamplesThatDecide) {
+  expect_no_stranger([](Minibatch& minibatch, const auto& record) {
+    for_each_sample(minibatch, 2,
+                    [&](ComputationGraph& graph, std::size_t i) { record(graph, i); });
+  });
 }
 
 // ---------------------------------------------------------------------- without any arrangement

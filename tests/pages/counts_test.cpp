@@ -13,12 +13,13 @@ namespace dynet_like {
 namespace {
 
 // What follows a number, and is no noun in the plural.
-const std::set<std::string> kOthers = {"as",    "for", "has",  "is",   "its",   "less",
-                                       "mixes", "ms",  "plus", "runs", "times", "was"};
+const std::set<std::string> kOthers = {"as", "for",  "has",  "is",    "its", "less",   "mixes",
+                                       "ms", "plus", "runs", "times", "was", "seconds"};
 
 // The words of a source in which a number is followed by a plural that is always there.
 std::vector<std::string> fixed_plurals(const std::string& source) {
-  static const std::regex numbers(R"re((to_string\([^";]*\)\s*\+\s*"|[^a-z]\{\}) ([a-z]+s)\b)re");
+  static const std::regex numbers(
+      R"re((to_string\([^";]*\)\s*\+\s*"|<<[^"<>;]*<<\s*"|[^a-z]\{\}) ([a-z]+s)\b(?!=))re");
   std::vector<std::string> found;
   for (std::sregex_iterator each(source.begin(), source.end(), numbers), end; each != end; ++each) {
     if (!kOthers.contains((*each)[2])) found.push_back((*each)[2]);
@@ -31,15 +32,19 @@ TEST(CountsTest, AreFoundInSources) {
   EXPECT_EQ(fixed_plurals(R"(throw E("need " + std::to_string(n) + " bytes; got none");)"),
             Words{"bytes"});
   EXPECT_EQ(fixed_plurals("to_string(a.size()) +\n    \" words\""), Words{"words"});
+  EXPECT_EQ(fixed_plurals("out << \"more than \" << others\n << \" arguments; got \" << n"),
+            Words{"arguments"});
+  EXPECT_EQ(fixed_plurals(R"(out << n << " is" << text << " lr=" << rate << " clips=" << clips)"),
+            Words{});
   EXPECT_EQ(fixed_plurals(R"(fmt::format("{} rows of {}", n, m))"), Words{"rows"});
   EXPECT_EQ(fixed_plurals(R"(counted(n, "row") + " of " + to_string(m) + " is")"), Words{});
 }
 
 TEST(CountsTest, AgreeWithTheirNouns) {
   const std::filesystem::path root = std::getenv("DYNET_LIKE_SOURCE_DIR");
-  // The numbers of these are limits, or the text is compared with that of older files.
+  // The numbers of these are limits or means, or the text is compared with that of older files.
   const std::set<std::string> left_out = {"mpi_ranks.cpp", "event_file.cpp", "fingerprint.cpp",
-                                          "served_parameters.cpp"};
+                                          "served_parameters.cpp", "report_waves.cpp"};
   std::size_t files = 0;
   for (const char* folder : {"batching", "dynet_like", "nn"}) {
     for (const auto& entry : std::filesystem::recursive_directory_iterator(root / folder)) {

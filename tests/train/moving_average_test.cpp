@@ -349,5 +349,25 @@ TEST_F(AverageFileTest, OldFilesLoadAndBadOnesAreRefused) {
             std::string::npos);
 }
 
+// Parameters of two collections have the same numbers.
+TEST(ParameterAveragesTest, AreOfOneCollection) {
+  ParameterCollection model(1), other(2);
+  ParameterCollection part = model.add_subcollection("part");
+  const Parameter a = model.add_parameters({1}), b = part.add_parameters({1}),
+                  c = other.add_parameters({1});
+  ParameterAverages averages;
+  averages.settings.kind = MovingAverage::Cumulative;
+  averages.prepare(std::vector{a.p, b.p});
+  EXPECT_EQ(averages.all().size(), 2u);
+  const std::string expected =
+      "[Trainer] need parameters of one collection for moving averages; got some of two";
+  EXPECT_EQ(message_of<UsageError>([&] { averages.prepare(std::vector{c.p}); }), expected);
+  EXPECT_EQ(message_of<UsageError>([&] {
+              ParameterAverages().prepare(std::vector{a.p, c.p});
+            }),
+            expected);
+  EXPECT_EQ(averages.all().size(), 2u);
+}
+
 }  // namespace
 }  // namespace dynet_like

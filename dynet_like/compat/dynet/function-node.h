@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "dynet/expr.h"
+#include "dynet_like/core/counted.h"
 
 namespace dynet::detail {
 
@@ -24,7 +25,7 @@ class FunctionNode {
   Expression operator()(ComputationGraph&, const Arguments& xs) const {
     if (xs.size() < least_ || xs.size() > most_) {
       DYNET_LIKE_THROW(UsageError, "[add_function] need "
-                                       << least_ << (least_ == 1 ? " argument" : " arguments")
+                                       << dynet_like::detail::counted(least_, "argument")
                                        << (most_ > least_ ? " or more" : "") << "; got "
                                        << xs.size());
     }

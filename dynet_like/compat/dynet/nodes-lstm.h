@@ -4,6 +4,7 @@
 #include <cstddef>
 
 #include "dynet/function-node.h"
+#include "dynet_like/core/counted.h"
 
 namespace dynet {
 
@@ -14,7 +15,8 @@ struct VanillaLSTMGates : detail::FunctionNode {
           const std::size_t others = dropout ? 6 : 4;
           if (xs.size() <= others) {
             DYNET_LIKE_THROW(UsageError, "[VanillaLSTMGates] need more than "
-                                             << others << " arguments; got " << xs.size());
+                                             << dynet_like::detail::counted(others, "argument")
+                                             << "; got " << xs.size());
           }
           const auto first = xs.end() - static_cast<std::ptrdiff_t>(others);
           const Arguments inputs(xs.begin(), first);

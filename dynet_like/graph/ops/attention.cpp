@@ -145,7 +145,7 @@ Expression attend(const Expression& q, const Expression& k, const Expression& v,
 
 Expression attention(const Expression& q, const Expression& k, const Expression& v, unsigned heads,
                      bool causal) {
-  graph_of("attention", std::array{q, k, v});
+  const Recorder graph = graph_of("attention", std::array{q, k, v});
   const Dim queries = q.dim(), keys = k.dim(), values = v.dim();
   const unsigned elements = std::max({queries.bd, keys.bd, values.bd});
   const auto fits = [&](const Dim& dim) {
@@ -165,7 +165,7 @@ Expression attention(const Expression& q, const Expression& k, const Expression&
 }
 
 Expression attention_weights(const Expression& q, const Expression& k, unsigned heads) {
-  graph_of("attention_weights", std::array{q, k});
+  const Recorder graph = graph_of("attention_weights", std::array{q, k});
   const Dim queries = q.dim(), keys = k.dim();
   const unsigned elements = std::max(queries.bd, keys.bd);
   const auto fits = [&](const Dim& dim) {

@@ -68,7 +68,7 @@ namespace {
 
 // The expressions become columns; theirs is the shape of the result.
 Expression logsumexp_of(std::span<const Expression> xs) {
-  graph_of("logsumexp", xs);
+  check_graph("logsumexp", xs);
   const Dim dim = xs[0].dim().single_batch();
   std::vector<Expression> columns;
   for (const Expression& x : xs) {

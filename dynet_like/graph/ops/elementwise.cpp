@@ -16,7 +16,7 @@ using Binary = Expression (*)(const Expression&, const Expression&);
 
 // Of many, two by two from the first.
 Expression extreme(const char* name, Binary of_two, std::span<const Expression> xs) {
-  graph_of(name, xs);
+  check_graph(name, xs);
   Expression result = xs[0];
   for (const Expression& x : xs.subspan(1)) result = of_two(result, x);
   return result;

@@ -75,7 +75,7 @@ Expression hinge_along(const Expression& x, Numbers indices, unsigned d, float m
 
 // Elementwise operations would stretch what was meant to be something else.
 void check_equal_shapes(std::string_view user, const Expression& x, const Expression& y) {
-  graph_of(user, std::array{x, y});
+  check_graph(user, std::array{x, y});
   const Dim a = x.dim(), b = y.dim();
   for (unsigned d = 0; d < Dim::kMaxDimensions; ++d) {
     if (a[d] != b[d]) refuse_shapes(user, "equal shapes", {x, y});

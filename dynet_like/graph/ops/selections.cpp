@@ -139,7 +139,7 @@ Expression select(const Expression& x, IntegersAt elements, unsigned d) {
 
 Expression fill(const char* user, const Expression& x, ListOf<unsigned> rows, bool fills_these,
                 float number) {
-  graph_of(user, x);
+  check_graph(user, std::span(&x, 1));
   const std::uint32_t count = x.dim().rows();
   constexpr std::uint32_t kAll = (1u << detail::kRowsOfAMask) - 1;
   std::vector<std::uint32_t> masks(detail::masks_of_rows(count), fills_these ? 0 : kAll);
@@ -166,7 +166,7 @@ struct Segment {
 class Columns {
  public:
   Columns(const char* user, const Expression& x, unsigned d) : dim_(x.dim()) {
-    graph_of(user, x);
+    check_graph(user, std::span(&x, 1));
     if (d >= dim_.nd || dim_[d] == 0) {
       refuse_shapes(user, "elements along dimension " + std::to_string(d), {x});
     }

@@ -143,7 +143,7 @@ void check_range(const char* user, const Expression& x, std::span<const unsigned
 }
 
 Expression in_one_minibatch(std::span<const Expression> xs) {
-  graph_of("concatenate_to_batch", xs);
+  check_graph("concatenate_to_batch", xs);
   const Dim dim = xs[0].dim().single_batch();
   std::vector<Expression> columns;
   unsigned count = 0;
