@@ -42,8 +42,9 @@ inline constexpr TaggedColumns kConll2003 = {.count = 4, .word = 0, .tag = 3, .b
 
 /// Reads a file with a word and its columns on every line and blank lines, which may have spaces
 /// and tabs, between sentences. Lines of the word "-DOCSTART-" end a sentence and are no part of
-/// one. Throws FileError where the file is missing, without sentences, too large or malformed, and
-/// UsageError for a word or tag beyond the columns. `file` is the name of a stream in messages.
+/// one, whatever columns they have. Throws FileError where the file is missing, without sentences,
+/// too large or malformed, and UsageError for a word or tag beyond the columns. `file` is the name
+/// of a stream in messages.
 std::vector<TaggedSentence> read_columns(const std::string& path,
                                          const TaggedColumns& columns = {});
 std::vector<TaggedSentence> read_columns(std::istream& stream, const std::string& file,
