@@ -170,6 +170,7 @@ class TrainingRun {
   void end();
   void set_learning_rate();
   MinibatchRange begin_minibatches(Minibatches list);
+  void begin_server();
   Random order_random() const;
   Random minibatch_random() const;
   bool begin_minibatch();
@@ -205,6 +206,7 @@ class TrainingRun {
   bool comparison_is_due() const;
   bool agree_to_stop();
   float update_shared(Minibatch& batch, std::size_t losses);
+  void check_same_parameters();
   void check_same_score(std::optional<double> score);
   void check_losses(std::uint64_t terms) const;
   void broadcast_values();
