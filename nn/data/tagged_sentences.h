@@ -32,8 +32,9 @@ std::vector<TaggedSentence> read_conllu_tags(std::istream& stream, const std::st
 struct TaggedColumns {
   std::size_t count = 2;          ///< of columns in every line; 0: as many as in the first
   std::size_t word = 0, tag = 1;  ///< their numbers, from 0
-  bool by_spaces = false;         ///< Spaces or tabs part columns, any number of them, not one tab.
-  bool comments = false;          ///< Lines in front of a sentence that begin with "#" are skipped.
+  /// Any number of spaces and tabs stands between columns, instead of one tab.
+  bool by_spaces = false;
+  bool comments = false;  ///< Lines in front of a sentence that begin with "#" are skipped.
   TextLimits limits = {};
 };
 
