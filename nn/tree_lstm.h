@@ -41,7 +41,7 @@ class TreeLSTM {
 
   /// The same as one node; xs has a column for every leaf, from left to right. `structure_of(tree)`
   /// can be kept with the tree. Shapes: xs {inputs, leaves}. Throws ShapeError for another shape,
-  /// UsageError for a node that has not two children.
+  /// UsageError for a node that has not two children, or has some and a column.
   template <std::same_as<Expression> Matrix>
   States<State> operator()(const Tree& tree, const Matrix& xs) const {
     return (*this)(structure_of(tree), xs);

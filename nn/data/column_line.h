@@ -18,10 +18,10 @@ struct ColumnLine {
   [[noreturn]] void fail(const std::string& what, std::string_view at = {}) const;
   /// The text between the tabs.
   std::vector<std::string_view> columns() const;
-  /// What is between spaces and tabs, of which any number may stand anywhere.
-  std::vector<std::string_view> words() const;
   /// The same; throws FileError unless there are `count` columns.
   std::vector<std::string_view> columns(std::size_t count) const;
+  /// What is between spaces and tabs, of which any number may stand anywhere.
+  std::vector<std::string_view> words() const;
 };
 
 }  // namespace dynet_like::nn

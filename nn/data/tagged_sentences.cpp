@@ -30,6 +30,7 @@ class ColumnsParser {
   void add(const ColumnLine& line) {
     if (line.text.find_first_not_of(" \t") == line.text.npos) return finish();
     if (columns_.comments && sentence_.words.empty() && line.text.starts_with('#')) return;
+    if (is_document(line.text)) return finish();
     const std::vector<std::string_view> columns = split(line);
     if (columns[columns_.word] == kDocument) return finish();
     if (columns[columns_.word].empty()) {
@@ -48,6 +49,16 @@ class ColumnsParser {
   std::vector<TaggedSentence>& sentences() { return sentences_; }
 
  private:
+  // A mark may lack the other columns, and does not say how many there are.
+  bool is_document(std::string_view text) const {
+    const std::string_view blanks = columns_.by_spaces ? " \t" : "\t";
+    if (columns_.by_spaces) text.remove_prefix(text.find_first_not_of(blanks));
+    if (!text.starts_with(kDocument)) return false;
+    text.remove_prefix(kDocument.size());
+    if (text.find_first_not_of(" \t") == text.npos) return true;
+    return columns_.word == 0 && blanks.find(text.front()) != blanks.npos;
+  }
+
   std::vector<std::string_view> split(const ColumnLine& line) {
     if (columns_.count > 0 && !columns_.by_spaces) return line.columns(columns_.count);
     std::vector<std::string_view> result = columns_.by_spaces ? line.words() : line.columns();

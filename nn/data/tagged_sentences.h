@@ -32,8 +32,9 @@ std::vector<TaggedSentence> read_conllu_tags(std::istream& stream, const std::st
 struct TaggedColumns {
   std::size_t count = 2;          ///< of columns in every line; 0: as many as in the first
   std::size_t word = 0, tag = 1;  ///< their numbers, from 0
-  bool by_spaces = false;         ///< Spaces or tabs part columns, any number of them, not one tab.
-  bool comments = false;          ///< Lines in front of a sentence that begin with "#" are skipped.
+  /// Any number of spaces and tabs stands between columns, instead of one tab.
+  bool by_spaces = false;
+  bool comments = false;  ///< Lines in front of a sentence that begin with "#" are skipped.
   TextLimits limits = {};
 };
 
@@ -42,8 +43,9 @@ inline constexpr TaggedColumns kConll2003 = {.count = 4, .word = 0, .tag = 3, .b
 
 /// Reads a file with a word and its columns on every line and blank lines, which may have spaces
 /// and tabs, between sentences. Lines of the word "-DOCSTART-" end a sentence and are no part of
-/// one. Throws FileError where the file is missing, without sentences, too large or malformed, and
-/// UsageError for a word or tag beyond the columns. `file` is the name of a stream in messages.
+/// one, whatever columns they have. Throws FileError where the file is missing, without sentences,
+/// too large or malformed, and UsageError for a word or tag beyond the columns. `file` is the name
+/// of a stream in messages.
 std::vector<TaggedSentence> read_columns(const std::string& path,
                                          const TaggedColumns& columns = {});
 std::vector<TaggedSentence> read_columns(std::istream& stream, const std::string& file,

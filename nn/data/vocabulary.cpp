@@ -61,10 +61,10 @@ class EntryParser {
 
   Entry parse() {
     Entry entry;
-    // Blocks of zeros are what a disk has lost.
-    if (const std::size_t zero = line_.find('\0'); zero != line_.npos) {
-      fail("need text; got a zero byte", zero);
-    }
+    // Zeros are what a disk has lost, such as the line of the checksum: other damage to that line
+    // is malformed, but zeros would be a word. Elsewhere they may be of a word, as versions without
+    // a checksum wrote it.
+    if (line_number_ == 1 && line_.starts_with('\0')) fail("need text; got a zero byte");
     unescape(field(), entry.word);
     if (entry.word.empty()) fail("need a word; got an empty one");
     if (more_) entry.count = read_count(field());

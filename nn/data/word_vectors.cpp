@@ -112,6 +112,7 @@ bool WordVectorReader::parse_header(std::string_view line) {
          std::to_string(*size));
   }
   size_ = *size;
+  has_sizes_ = true;
   if (options_.skipped_lines == nullptr) expected_ = count;
   return true;
 }
@@ -127,6 +128,7 @@ bool WordVectorReader::parse(std::string_view line) {
     if (!number || !std::isfinite(*number)) return refuse(detail::quoted_text(text));
     vector_[i] = *number;
   }
+  if (has_sizes_ && lines_.number() == 2) check_size(line);
   // Two blanks in front: a word that is one, and the one behind it.
   const std::size_t blanks = std::min(whole.find_first_not_of(kBlanks), whole.size());
   if (line.empty() && blanks == 2) line = whole.substr(0, 1);
@@ -134,6 +136,15 @@ bool WordVectorReader::parse(std::string_view line) {
   if (line.empty() || (blanks > 0 && line.size() > 1)) return refuse("no word in front");
   word_ = line;
   return true;
+}
+
+// What is in front of the numbers of the line behind that of sizes: another size would be seen in
+// no other way, since numbers may be a part of words.
+void WordVectorReader::check_size(std::string_view word) const {
+  const std::optional<float> number = detail::parse_float(take_last(word));
+  if (word.empty() || !number || !std::isfinite(*number)) return;
+  fail("need a word and " + detail::counted(size_, "number") +
+       ", as the first line says; got more");
 }
 
 // Throws unless such lines are passed over.

@@ -27,8 +27,9 @@ inline constexpr TextLimits kWordVectorLimits = {.max_line_bytes = std::size_t{1
 struct WordVectorOptions {
   /// What follows so many words is not read: files have frequent words first.
   std::uint64_t most_words = std::numeric_limits<std::uint64_t>::max();
-  /// Lines that are not a word and its numbers are passed over, and counted here; the file may have
-  /// another number of words than its first line says. Without it such a file is refused.
+  /// If set, lines that are not a word and its numbers are skipped, and their number is added here;
+  /// it must outlive the reader. The file may then have another number of words than its first line
+  /// says. Otherwise such lines and files are refused.
   std::uint64_t* skipped_lines = nullptr;
   TextLimits limits = kWordVectorLimits;
 };
@@ -37,7 +38,8 @@ struct WordVectorOptions {
 /// spaces or tabs. A first line of two whole numbers is how many words and numbers follow, as
 /// word2vec and fastText write it; it is checked. Otherwise the first line's word has no blanks.
 /// The numbers are the last ones of a line, so that words may have blanks and numbers in them, such
-/// as "May 5", or be one space. A word that comes again is given again.
+/// as "May 5", or be one space; but a number too many behind the line of sizes means that these are
+/// wrong, which is refused. A word that comes again is given again.
 class WordVectorReader {
  public:
   /// Throws FileError, as next() does, where the file is missing, malformed or over a limit.
@@ -66,6 +68,7 @@ class WordVectorReader {
   bool end() const;
   bool parse_header(std::string_view line);
   bool parse(std::string_view line);
+  void check_size(std::string_view word) const;
   bool refuse(std::string_view got) const;
 
   std::unique_ptr<std::istream> own_stream_;
@@ -73,6 +76,7 @@ class WordVectorReader {
   WordVectorOptions options_;
   LineReader lines_;
   std::optional<std::uint64_t> expected_;  // the number of words, if the first line says it
+  bool has_sizes_ = false;                 // whether the first line is one of sizes
   std::uint64_t count_ = 0;
   std::size_t size_ = 0;
   std::string_view word_;

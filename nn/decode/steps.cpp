@@ -11,8 +11,7 @@
 namespace dynet_like::nn {
 
 void throw_without(const char* function) {
-  throw UsageError("[decode] need steps with functions of their own; got an empty `" +
-                   std::string(function) + "`");
+  throw UsageError("[decode] need steps with a function `" + std::string(function) + "`; got none");
 }
 
 Expression mean_of_distributions(const std::vector<Expression>& log_probabilities) {

@@ -86,8 +86,8 @@ struct EisnerSums {
 
 /// The scores of a sentence that is filled up with words that can hang on its first one only, for
 /// nothing: every tree is still one tree. There are few sizes, for which sentences share batches.
-/// Words hang on themselves for so little that it counts only, and cancels out, where all else is
-/// forbidden.
+/// An arc from a word to itself has the lowest finite score, so that a column of forbidden arcs has
+/// a finite maximum; the Laplacian cancels it.
 Expression filled_up(const Expression& scores, unsigned words) {
   constexpr unsigned kStep = 8;
   const unsigned filled = (words + kStep - 1) / kStep * kStep, size = (words + 1) * words;

@@ -23,8 +23,8 @@ struct LabelChain {
 
   unsigned labels() const { return start.dim()[0]; }
 
-  /// start[y_1] + sum of transitions[y_t, y_(t + 1)] + end[y_n], for labels that are there: one
-  /// sequence is all that there are.
+  /// start[y_1] + sum of transitions[y_t, y_(t + 1)] + end[y_n], for labels that are there: the log
+  /// partition of a chain whose labels are all given.
   Expression score(ComputationGraph& graph, std::span<const unsigned> sequence) const {
     const Dim dim({labels(), static_cast<unsigned>(sequence.size())});
     const Expression nothing = input(graph, dim, std::vector<float>(dim.size()));

@@ -52,7 +52,7 @@ Expression LinearChainCRF::log_partition(const Expression& emissions,
                              parameter(graph, chain_.start), parameter(graph, chain_.end), tags);
 }
 
-// One sequence is all that there are.
+// The log partition of a chain whose labels are all given.
 Expression LinearChainCRF::score(const Expression& emissions,
                                  std::span<const unsigned> tags) const {
   const unsigned words = check(emissions);

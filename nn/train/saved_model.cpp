@@ -6,6 +6,7 @@
 #include "dynet_like/core/errors.h"
 #include "dynet_like/core/nearest_names.h"
 #include "dynet_like/core/text.h"
+#include "dynet_like/params/collection_values.h"
 
 namespace dynet_like::nn {
 
@@ -19,6 +20,13 @@ const std::string& SavedModel::text(const std::string& name) const {
 
 Vocabulary SavedModel::vocabulary(const std::string& name) const {
   return Vocabulary::from_text(text(name), fmt::format("{}, {}", file_.name(), name));
+}
+
+void SavedModel::load(const ParameterCollection& model, ExtraTensors extra) const {
+  const ParameterCollection tried = model.copy();
+  load_parameters(file_, tried, extra);
+  check_no_nan(tried);
+  load_parameters(file_, model, extra);
 }
 
 }  // namespace dynet_like::nn

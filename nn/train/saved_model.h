@@ -6,7 +6,7 @@
 
 #include "dynet_like/io/model_file.h"
 #include "dynet_like/io/safetensors.h"
-#include "dynet_like/params/collection_values.h"
+#include "dynet_like/params/parameter_collection.h"
 #include "nn/data/vocabulary.h"
 #include "nn/train/training_progress.h"
 
@@ -31,11 +31,8 @@ class SavedModel {
   /// A text that Vocabulary::to_text() made.
   Vocabulary vocabulary(const std::string& name) const;
   /// Reads the parameters into a model that has them all. Throws NumericError, too, if one of them
-  /// is NaN: the model has them then, and should answer nobody.
-  void load(const ParameterCollection& model, ExtraTensors extra = ExtraTensors::refuse) const {
-    load_parameters(file_, model, extra);
-    check_no_nan(model);
-  }
+  /// is NaN. Whatever it throws, the model stays as it was.
+  void load(const ParameterCollection& model, ExtraTensors extra = ExtraTensors::refuse) const;
 
  private:
   SafetensorsFile file_;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <optional>
 #include <string_view>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -51,32 +52,54 @@ std::optional<Label> read_label(std::string_view text, bool in_front) {
   return Label{*role, in_front ? text.substr(2) : text.substr(0, text.size() - 2)};
 }
 
-std::vector<Label> read_labels(std::span<const std::string> texts) {
-  std::string unread;
-  for (const bool in_front : {true, false}) {
-    std::vector<Label> labels;
-    for (const std::string& text : texts) {
-      const std::optional<Label> label = read_label(text, in_front);
-      if (!label) break;
-      labels.push_back(*label);
-    }
-    if (labels.size() == texts.size()) return labels;
-    const std::string text = detail::quoted_text(texts[labels.size()]);
-    if (unread != text) unread += (unread.empty() ? "" : " beside ") + text;
+using Texts = std::vector<std::string_view>;
+
+// Up to the first that is none.
+std::vector<Label> read_side(const Texts& texts, bool in_front) {
+  std::vector<Label> labels;
+  for (const std::string_view text : texts) {
+    const std::optional<Label> label = read_label(text, in_front);
+    if (!label) break;
+    labels.push_back(*label);
   }
-  throw UsageError(
-      "[spans_of] need labels O and, all with the letter in front or all with it behind, B-x or "
-      "x-B with a letter of BIESLUMW; got " +
-      unread);
+  return labels;
 }
 
-}  // namespace
+struct Reading {
+  std::vector<Label> labels;
+  std::optional<bool> in_front = {};  ///< where the letters are, unless both would fit
+};
 
-std::vector<TypedSpan> spans_of(std::span<const std::string> labels) {
+/// `in_front`: where others had their letters, if that is known.
+Reading read_labels(const Texts& texts, std::optional<bool> in_front = {}) {
+  std::vector<Label> front = read_side(texts, true), behind = read_side(texts, false);
+  const bool fits_front = front.size() == texts.size(), fits_behind = behind.size() == texts.size();
+  if (!fits_front && !fits_behind) {
+    std::string unread = detail::quoted_text(texts[front.size()]);
+    const std::string other = detail::quoted_text(texts[behind.size()]);
+    if (unread != other) unread += " beside " + other;
+    throw UsageError(
+        "[spans_of] need labels O and, all with the letter in front or all with it behind, B-x or "
+        "x-B with a letter of BIESLUMW; got " +
+        unread);
+  }
+  if (in_front && !(*in_front ? fits_front : fits_behind)) {
+    throw UsageError(
+        fmt::format("[SpanScores] need the letter of labels {}, as in a sentence before; got {}",
+                    *in_front ? "in front" : "behind",
+                    detail::quoted_text(texts[*in_front ? front.size() : behind.size()])));
+  }
+  Reading reading;
+  reading.labels = in_front.value_or(fits_front) ? std::move(front) : std::move(behind);
+  if (fits_front != fits_behind) reading.in_front = fits_front;
+  return reading;
+}
+
+std::vector<TypedSpan> marked_spans(std::span<const Label> labels) {
   std::vector<TypedSpan> spans;
   bool is_open = false;  // may the last span go on with this word?
   std::size_t word = 0;
-  for (const auto& [role, type] : read_labels(labels)) {
+  for (const auto& [role, type] : labels) {
     const std::size_t begin = word++;
     const bool goes_on = role == Role::inside || role == Role::end;
     if (goes_on && is_open && spans.back().type == type) {
@@ -89,6 +112,12 @@ std::vector<TypedSpan> spans_of(std::span<const std::string> labels) {
   return spans;
 }
 
+}  // namespace
+
+std::vector<TypedSpan> spans_of(std::span<const std::string> labels) {
+  return marked_spans(read_labels(Texts(labels.begin(), labels.end())).labels);
+}
+
 void SpanScores::add(std::span<const std::string> gold, std::span<const std::string> predicted) {
   if (gold.size() != predicted.size()) {
     throw UsageError(
@@ -96,7 +125,14 @@ void SpanScores::add(std::span<const std::string> gold, std::span<const std::str
                     "for {}",
                     predicted.size(), gold.size()));
   }
-  const std::vector<TypedSpan> there = spans_of(gold), found = spans_of(predicted);
+  // Together: alone, a few labels of one side may fit the other one, too.
+  Texts texts(gold.begin(), gold.end());
+  texts.insert(texts.end(), predicted.begin(), predicted.end());
+  const Reading reading = read_labels(texts, letters_in_front_);
+  const std::span<const Label> labels = reading.labels;
+  const std::vector<TypedSpan> there = marked_spans(labels.first(gold.size()));
+  const std::vector<TypedSpan> found = marked_spans(labels.subspan(gold.size()));
+  if (reading.in_front) letters_in_front_ = reading.in_front;
   for (std::size_t i = 0; i < gold.size(); ++i) labels_.add(gold[i] == predicted[i]);
   const auto count = [&](const std::string& type, std::size_t PrecisionRecall::*member) {
     ++(all_.*member);

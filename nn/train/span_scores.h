@@ -4,6 +4,7 @@
 #include <compare>
 #include <cstddef>
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -34,8 +35,9 @@ std::vector<TypedSpan> spans_of(std::span<const std::string> labels);
 /// Spans with exactly the right words and type, together and by type; and the accuracy of labels.
 class SpanScores {
  public:
-  /// One sentence. Throws UsageError unless there are as many labels predicted as are right, and
-  /// for labels that spans_of does not read.
+  /// One sentence. Throws UsageError unless there are as many labels predicted as are right, for
+  /// labels that spans_of does not read, right and predicted ones together, and for letters that
+  /// are on another side than those of a sentence before.
   void add(std::span<const std::string> gold, std::span<const std::string> predicted);
 
   const PrecisionRecall& all() const { return all_; }
@@ -47,6 +49,7 @@ class SpanScores {
   PrecisionRecall all_;
   std::map<std::string, PrecisionRecall> by_type_;
   Accuracy labels_;
+  std::optional<bool> letters_in_front_;  // of labels; not known while both sides fit
 };
 
 }  // namespace dynet_like::nn

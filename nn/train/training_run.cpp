@@ -157,12 +157,20 @@ TrainingRun::MinibatchRange TrainingRun::begin_minibatches(Minibatches list) {
   minibatches_ = std::move(list);
   progress_.order = order;
   position_ = progress_.minibatches;
-  if (is_relaxed()) {
+  if (is_relaxed()) begin_server();
+  return MinibatchRange(*this);
+}
+
+// Where it throws there is no loop that would end, and another one may begin.
+void TrainingRun::begin_server() {
+  try {
     if (has_diverged_) with_ranks([&] { broadcast_values(); });
     has_diverged_ = false;
     server_.emplace(ranks_, trainer_, *options_.relaxation, position_, minibatches_.size());
+  } catch (...) {
+    bar_.reset();
+    throw;
   }
-  return MinibatchRange(*this);
 }
 
 // Whether there is another one.
@@ -310,9 +318,9 @@ void TrainingRun::update(const Gradients& gradients, double loss, std::size_t lo
   if (!gradients.has_any_of(model_)) check_losses(losses);
   try {
     gradients_.add(gradients);
-    gradients.mark_used();
     add_pending(loss, losses);
     if (update_is_due()) make_due_update();
+    gradients.mark_used();  // those of an update that failed may be used again
   } catch (...) {
     drop_pending();
     throw;

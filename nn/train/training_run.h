@@ -93,20 +93,21 @@ class TrainingRun {
   /// come, updates the parameters. `losses` is for means: how many losses it has, by default one
   /// per sample. Returns the sum of the losses, of all ranks. Throws NumericError as
   /// TrainingOptions::not_finite says, and UsageError outside of the minibatches, or if the
-  /// minibatch was not cleared since its last backward pass, or has no losses: pass over it then.
-  /// With several ranks it also throws UsageError if they are not at the same place, or if their
-  /// trainers' settings or, after 1, 2, 4, 8, ... updates and at the end of an epoch, their
-  /// parameters differ, and RankError if another one is gone, hangs or
-  /// has failed: then rank 0 has saved the last update.
+  /// minibatch was not cleared since its last backward pass, or if it has no losses on any rank; a
+  /// rank without losses of its own still calls update. With several ranks it also throws
+  /// UsageError if they are not at the same place, or if their trainers' settings or, after 1, 2,
+  /// 4, 8, ... updates, their parameters differ, and RankError if another one is gone, hangs or has
+  /// failed: then rank 0 has saved the last update.
   float update(Minibatch& batch);
   float update(Minibatch& batch, std::size_t losses);
   /// The same with gradients of your own. Throws UsageError if there are several shards, for
-  /// gradients that an update has used, and for none of no losses.
+  /// gradients that an update has used, and if there are neither gradients nor losses.
   void update(const Gradients& gradients, double loss, std::size_t losses);
 
   /// Ends the epoch: the model, with its moving averages if the trainer takes them, is kept if its
   /// score is the best so far, which an equal one is not; then saves a checkpoint. Does nothing if
-  /// the minibatches ended early. Throws UsageError, before all else, unless all were used.
+  /// the minibatches ended early. Throws UsageError, before all else, unless all were used; with
+  /// several ranks also if their parameters or scores differ, and RankError as update() does.
   void finish_epoch(const std::function<double()>& dev_score);
   /// The same for a score that is known. Throws UsageError if the trainer takes moving averages.
   void finish_epoch(double dev_score);
@@ -170,6 +171,7 @@ class TrainingRun {
   void end();
   void set_learning_rate();
   MinibatchRange begin_minibatches(Minibatches list);
+  void begin_server();
   Random order_random() const;
   Random minibatch_random() const;
   bool begin_minibatch();
@@ -205,6 +207,7 @@ class TrainingRun {
   bool comparison_is_due() const;
   bool agree_to_stop();
   float update_shared(Minibatch& batch, std::size_t losses);
+  void check_same_parameters();
   void check_same_score(std::optional<double> score);
   void check_losses(std::uint64_t terms) const;
   void broadcast_values();

@@ -39,6 +39,7 @@ void TrainingRun::finish(const DevScore& dev_score) {
   const auto start = std::chrono::steady_clock::now();
   Evaluation evaluation;
   TrainingProgress after;
+  check_same_parameters();
   put_averages_in_place();
   try {
     evaluation = evaluate(dev_score);

@@ -187,11 +187,16 @@ float TrainingRun::update_shared(Minibatch& batch, std::size_t losses) {
   }
 }
 
-// The score, and what it is of.
-void TrainingRun::check_same_score(std::optional<double> score) {
+// Of what the next epoch begins with: moving averages may be the same where parameters are not.
+void TrainingRun::check_same_parameters() {
   if (ranks_->size() == 1) return;
+  put_weights_back();  // if that failed before
   agree(word(), true);
   has_agreed_ = false;  // on whether to stop, ranks agree again
+}
+
+void TrainingRun::check_same_score(std::optional<double> score) {
+  if (ranks_->size() == 1) return;
   const std::string mine = score ? fmt::to_string(*score) : "none";
   std::vector<std::string> all;
   with_ranks([&] { all = gather_texts(*ranks_, mine); });

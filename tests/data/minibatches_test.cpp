@@ -138,7 +138,6 @@ TEST(Minibatches, OfATotalSizeAreShuffledAndSimilar) {
   EXPECT_LT(spread(batches, sizes) * 4, spread(shuffled_minibatches(1000, 10, first), sizes));
 }
 
-/// As they were before there was another batch size: runs that were interrupted go on with them.
 // Pools as large as numbers get, of a product that is just representable, and one that is not.
 TEST(Minibatches, OfPoolsWithoutALimit) {
   const std::vector<std::uint32_t> sizes = random_sizes(500);
@@ -158,6 +157,7 @@ TEST(Minibatches, OfPoolsWithoutALimit) {
   }
 }
 
+/// As they were before there was another batch size: runs that were interrupted go on with them.
 TEST(Minibatches, StayWhatTheyWere) {
   const std::vector<std::uint32_t> sizes = {5, 1, 4, 1, 3, 9, 2, 6};
   Random random(1);

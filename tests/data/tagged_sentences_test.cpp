@@ -73,12 +73,30 @@ TEST(ColumnsTest, ReadsConll2003) {
   }
   EXPECT_THROW(columns(text, options(4, 4)), UsageError);
   EXPECT_THROW(columns(text, {.count = 2, .word = 2, .tag = 0}), UsageError);
-  expect_error(text, 1, 0, "need 3 columns with spaces between them; got 4", options(3, 2));
-  expect_error(text, 1, 0, "need more than 4 columns with spaces between them; got 4",
+  expect_error(text, 3, 0, "need 3 columns with spaces between them; got 4", options(3, 2));
+  expect_error(text, 3, 0, "need more than 4 columns with spaces between them; got 4",
                options(0, 4));
   expect_error("a b\na b c\n", 2, 0, "need 2 columns with spaces between them; got 3",
                options(0, 1));
   expect_error("a b\na\n", 2, 0, "need 2 columns with spaces between them; got 1", options(0, 1));
+}
+
+TEST(ColumnsTest, MarksOfDocumentsMayLackColumns) {
+  const Sentences two = {{{"a"}, {"X"}}, {{"b"}, {"Y"}}};
+  const TaggedColumns any = {.count = 0, .by_spaces = true};
+  for (const std::string mark : {"-DOCSTART-", "-DOCSTART- O", " -DOCSTART-\t-X- -X- O "}) {
+    EXPECT_EQ(columns(mark + "\na X 1\n" + mark + "\nb Y 2\n", any), two) << mark;
+    EXPECT_EQ(columns(mark + "\na _ _ X\n" + mark + "\nb _ _ Y\n", kConll2003), two) << mark;
+  }
+  for (const std::string mark : {"-DOCSTART-", "-DOCSTART- ", "-DOCSTART-\tO\tO\tO"}) {
+    EXPECT_EQ(columns(mark + "\na\tX\n" + mark + "\nb\tY\n"), two) << mark;
+    EXPECT_EQ(columns(mark + "\na\tX\t\n" + mark + "\nb\tY\t\n", {.count = 0}), two) << mark;
+  }
+  EXPECT_EQ(
+      columns("1 a X\n-DOCSTART-\n2 b Y\n", {.count = 0, .word = 1, .tag = 2, .by_spaces = true}),
+      two);
+  EXPECT_EQ(columns("-DOCSTART- 2\tX\n-DOCSTART-2\tY\n")[0].words.size(), 2u) << "other words";
+  expect_error("-DOCSTART-\n", 0, 0, "at least one sentence", any);
 }
 
 TEST(ColumnsTest, ReadsSeveralColumnsBetweenTabs) {

@@ -274,7 +274,20 @@ TEST_F(VocabularyFile, ALineWithAnotherChecksumIsRefused) {
   expect_error(good.substr(0, good.find('\n') - 1) + "\n" + lines, 0, 0, "need lines with");
   expect_error(lines + good, 2, 1, "backslash");
   expect_error("\\checksum\tcrc32\t\n" + lines, 0, 0, "checksum \"\"");
-  expect_error(std::string("a\0\t1\n", 5), 1, 2, "got a zero byte");
+  for (const std::size_t lost : {10, 23, 24, 25}) {  // to the line's first tab, its end, and behind
+    expect_error(std::string(lost, '\0') + good.substr(lost), 1, 1, "got a zero byte");
+  }
+}
+
+// As they were written before there were checksums.
+TEST_F(VocabularyFile, MayHaveZeroBytesInWords) {
+  for (const std::string& text : {std::string("a\0b\t1\n", 6), std::string("a\t1\n\0b\t1\n", 9)}) {
+    const Vocabulary words = Vocabulary::from_text(text, "file");
+    EXPECT_EQ(words.word(words.size() - 1).size(), text.size() == 6 ? 3u : 2u);
+    EXPECT_EQ(words.count(words.size() - 1), 1u);
+    EXPECT_EQ(Vocabulary::from_text(words.to_text(), "file").words(std::vector<std::uint32_t>{0}),
+              words.words(std::vector<std::uint32_t>{0}));
+  }
 }
 
 TEST_F(VocabularyFile, ReadsPlainLists) {

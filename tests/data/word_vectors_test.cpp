@@ -64,7 +64,7 @@ TEST(WordVectorReader, TakesWordsWithBlanks) {
 }
 
 TEST(WordVectorReader, TheLastFieldsAreTheNumbers) {
-  EXPECT_EQ(read("2 2\nMay 5 0.1 0.2\na 3 4\n"), (Words{{"May 5", {0.1f, 0.2f}}, {"a", {3, 4}}}));
+  EXPECT_EQ(read("2 2\na 3 4\nMay 5 0.1 0.2\n"), (Words{{"a", {3, 4}}, {"May 5", {0.1f, 0.2f}}}));
   EXPECT_EQ(read("a 3 4\nMay 5 1 2\n1 2 3 4 5\n"),
             (Words{{"a", {3, 4}}, {"May 5", {1, 2}}, {"1 2 3", {4, 5}}}));
   EXPECT_EQ(read("2 2\n  1 2\n\t\t3 4 \n"), (Words{{" ", {1, 2}}, {"\t", {3, 4}}}));
@@ -140,6 +140,13 @@ TEST(WordVectorReader, ChecksTheLineOfSizes) {
   expect_error("1 2\na 1 2\nb 1 2\n", 3, "need 1 word,");
   expect_error("1 2\na 1\n", 2, "2 finite numbers; got \"a\"");
   expect_error("1 0\na\n", 1, "got 0");
+  std::uint64_t skipped = 0;
+  for (std::uint64_t* counts : {static_cast<std::uint64_t*>(nullptr), &skipped}) {
+    for (const char* text : {"5 1\n5 1 2\n", "2 2\nthe 1 2 3\n, 1 2 3\n"}) {
+      expect_error(text, 2, ", as the first line says; got more", {.skipped_lines = counts});
+    }
+  }
+  EXPECT_EQ(read("1 2\n1999 3 4\n"), (Words{{"1999", {3, 4}}}));
   expect_error("1 18446744073709551615\na 1\n", 1, "got 18446744073709551615");
   expect_error("1 600000\na 1\n", 1, "got 600000");
 }

@@ -189,7 +189,7 @@ void expect_refused(const LSTM::State& start, const AnySteps& steps, const std::
   Random random(1);
   const auto check = [&](const auto& search) {
     EXPECT_EQ(message_of<UsageError>(search),
-              "[decode] need steps with functions of their own; got an empty `" + missing + "`");
+              "[decode] need steps with a function `" + missing + "`; got none");
   };
   check([&] { greedy(start, steps); });
   check([&] { beam_search(start, steps); });

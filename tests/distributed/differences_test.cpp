@@ -222,6 +222,20 @@ TEST(RankParametersTest, AreComparedAtTheEndOfAnEpoch) {
   EXPECT_NE(message.find("got as parameter /table: "), std::string::npos) << message;
 }
 
+// After the fifth update averages are taken, of parameters that are still the same.
+TEST(RankParametersTest, AreComparedAtTheEndOfAnEpochWhateverTheirAverages) {
+  const std::string message = failure_of([&](const Ranks& ranks) {
+    Training training;
+    training.trainer->exponential_moving_average(0.75f, 5);
+    TrainingRun run(training.model, *training.trainer, options_for(ranks, false));
+    EXPECT_TRUE(run.next_epoch());
+    train_epoch(training, run, [&](unsigned before) {
+      if (before == 5 && ranks->rank() == 1) training.table.initialize(5, {2, 3});
+    });
+  });
+  EXPECT_NE(message.find("got as parameter /table: "), std::string::npos) << message;
+}
+
 TEST(RankDataTest, SizesOfSamplesAreCompared) {
   const std::string message = failure_of([&](const Ranks& ranks) {
     Training training;

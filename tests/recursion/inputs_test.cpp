@@ -4,8 +4,11 @@
 #include <map>
 
 #include "dynet_like/dynet_like.h"
+#include "nn/child_sum_tree_lstm.h"
 #include "nn/data/tree.h"
+#include "nn/nary_tree_lstm.h"
 #include "nn/structures.h"
+#include "nn/tree_lstm.h"
 #include "tests/support/message_of.h"
 #include "tests/support/same_bits.h"
 
@@ -214,6 +217,29 @@ TEST(RecursionInputs, OfTreesAreAtLeavesOrAtAllNodes) {
       floats(
           sum(nn::structure_of(tree, nn::TreeColumns::leaves_and_nodes), {leaves, nodes}).last()),
       std::vector<float>{317});
+}
+
+// A layer that has no use for a column says so.
+TEST(RecursionInputs, OfInnerNodesAreForLayersThatTakeThem) {
+  nn::Tree tree;  // 0 1
+  tree.add_leaf(0, "the");
+  tree.add_leaf(0, "cat");
+  tree.add_parent(0, 2);
+  const Structure structure = nn::structure_of(tree, nn::TreeColumns::nodes);
+  ParameterCollection model(1);
+  const nn::TreeLSTM leaves_only(model, kLabel, kSize);
+  const nn::NaryTreeLSTM nary(model, kLabel, kSize, 2);
+  const nn::ChildSumTreeLSTM child_sum(model, kLabel, kSize);
+  ComputationGraph graph;
+  const Expression xs = input(graph, {kLabel, 3}, {1, 2, 3, 4, 5, 6, 7, 8, 9});
+  EXPECT_EQ(message_of<UsageError>([&] { leaves_only(structure, xs); }),
+            "[TreeLSTM] need inputs at leaves only; got one at an inner node: NaryTreeLSTM takes "
+            "those");
+  EXPECT_EQ(floats(leaves_only(tree, pick_range(xs, 0, 2, 1)).last().h).size(), kSize);
+  const Expression others = input(graph, {kLabel, 3}, {1, 2, 3, 4, 5, 6, 7, 8, 10});
+  EXPECT_NE(floats(nary(structure, xs).last().h), floats(nary(structure, others).last().h));
+  EXPECT_NE(floats(child_sum(structure, xs).last().h),
+            floats(child_sum(structure, others).last().h));
 }
 
 TEST(RecursionInputs, ThatDoNotFitAreRefused) {

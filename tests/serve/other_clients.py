@@ -110,6 +110,7 @@ def with_curl():
     try:
         curl("--version")
     except FileNotFoundError:
+        print("other_clients.py: no curl, which is left out")
         return
     check(curl("-d", "hi", "URL/") == b"hi", "an answer to curl")
     check(curl("-H", "Transfer-Encoding: chunked", "-d", "hi", "URL/") == b"hi", "chunks of curl")

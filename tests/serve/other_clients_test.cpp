@@ -20,7 +20,7 @@ TEST(OtherClientsTest, AreSatisfied) {
   }
   RunningServer server([](ComputationGraph&, const std::string& text) { return text; });
   const char* const source = std::getenv("DYNET_LIKE_SOURCE_DIR");
-  const std::string program = std::string(source) + "/tests/serve/other_clients.py ";
+  const std::string program = "'" + std::string(source) + "/tests/serve/other_clients.py' ";
   EXPECT_EQ(std::system((python + program + std::to_string(server.port())).c_str()), 0);
 }
 

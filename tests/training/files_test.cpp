@@ -166,6 +166,29 @@ TEST(TrainingFilesTest, WritesWhatPeopleAndProgramsRead) {
   EXPECT_THROW(saved.number<double>("model"), FileError);
 }
 
+// Also into a part of a model, whose values are then those that it had.
+TEST(TrainingFilesTest, SavedModelsWithNaNChangeNothing) {
+  const std::string folder = new_folder("nan");
+  fs::create_directories(folder);
+  const fs::path file = fs::path(folder) / "best.safetensors";
+  ParameterCollection model;
+  ParameterCollection part = model.add_subcollection("part");
+  const Parameter first = part.add_parameters({2}, ParameterInitConst(1), "first");
+  const Parameter second = part.add_parameters({2}, ParameterInitConst(2), "second");
+  save_parameters(file.string(), part);
+  const SavedModel good(folder);
+  second.set_value({2, std::nanf("")});
+  save_parameters(file.string(), part);
+  const SavedModel bad(folder);
+  first.set_value({3, 3});
+  second.set_value({4, 4});
+  const std::string message = message_of<NumericError>([&] { bad.load(part); });
+  EXPECT_NE(message.find("got nan for \"/part/second\", element 1"), std::string::npos) << message;
+  EXPECT_EQ(values_of(model), (std::vector<float>{3, 3, 4, 4}));
+  good.load(part);
+  EXPECT_EQ(values_of(model), (std::vector<float>{1, 1, 2, 2}));
+}
+
 TEST(TrainingFilesTest, EventsAreAppendedAfterResumingAndBeginAnewElse) {
   const std::string folder = new_folder("events");
   const fs::path file = fs::path(folder) / "events.out.tfevents.0.run";

@@ -190,6 +190,27 @@ TEST(SpansTest, OfOtherLabelsAreRefused) {
   EXPECT_EQ(scores.all().gold, 0u);
 }
 
+// Letters of predicted labels are where those of the right ones are, in this sentence and later.
+TEST(SpansTest, OfBothListsHaveTheLetterOnOneSide) {
+  SpanScores scores;
+  scores.add(words("S-B S-I PER-B"), words("S-B S-I O"));
+  EXPECT_EQ(scores.all().gold, 2u);
+  EXPECT_EQ(scores.all().found, 1u);
+  EXPECT_EQ(scores.all().right, 1u);
+  EXPECT_EQ(scores.by_type().at("S").f1(), 1);
+  scores.add(words("S-B S-I"), words("O O"));  // would fit the other side
+  EXPECT_EQ(scores.by_type().at("S").gold, 2u);
+  EXPECT_EQ(message_of<UsageError>([&] { scores.add(words("O B-PER"), words("O O")); }),
+            "[SpanScores] need the letter of labels behind, as in a sentence before; got "
+            "\"B-PER\"");
+  EXPECT_THROW(scores.add(words("PER-B"), words("B-PER")), UsageError);
+  EXPECT_EQ(scores.all().gold, 3u);
+  SpanScores others;
+  others.add(words("O B I"), words("O O B"));  // fit both
+  others.add(words("O B-PER"), words("O O"));
+  EXPECT_THROW(others.add(words("PER-B"), words("O")), UsageError);
+}
+
 // Precision 1/3, recall 1/2: one of two spans is found, one is too long, and one is not there.
 TEST(SpansTest, AreComparedAsAWhole) {
   SpanScores scores;

@@ -195,6 +195,53 @@ TEST(TrainingMistakesTest, GradientsOfAnotherUpdate) {
   }
 }
 
+// Nothing was updated by them.
+TEST(TrainingMistakesTest, GradientsOfAnUpdateThatFailedAreNotUsed) {
+  TwoSamples two;
+  TrainingRun run(two.model, two.trainer, two.options);
+  Gradients gradients;
+  ComputationGraph graph;
+  graph.backward(parameter(graph, two.w), gradients);
+  const auto train = [&](double loss) {
+    EXPECT_TRUE(run.next_epoch());
+    for ([[maybe_unused]] const auto& samples : run.minibatches(Minibatches{{0}})) {
+      run.update(gradients, loss, 1);
+    }
+  };
+  EXPECT_THROW(train(std::nan("")), NumericError);
+  EXPECT_EQ(as_scalar(two.w.values()), 8.0f);
+  train(1);
+  EXPECT_EQ(as_scalar(two.w.values()), 7.0f);
+  EXPECT_TRUE(gradients.is_used());
+}
+
+// What a server refuses is told each time, and may be mended.
+TEST(TrainingMistakesTest, ALoopThatDidNotBeginIsNotInTheWay) {
+  if (!default_device()->is_cpu()) GTEST_SKIP() << "a server needs parameters on the CPU";
+  ParameterCollection model;
+  const LookupParameter table = model.add_lookup_parameters(2, {1}, ParameterInitConst(8), "table");
+  SimpleSGDTrainer trainer(model, 1);
+  TrainingOptions options;
+  options.lines = nullptr;
+  options.relaxation = Relaxation{};
+  TrainingRun run(model, trainer, options);
+  ASSERT_TRUE(run.next_epoch());
+  trainer.sparse_updates = SparseUpdates::exact;
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_EQ(message_of<UsageError>([&] { run.minibatches(2); }).find("[ParameterServer] "), 0u);
+  }
+  trainer.sparse_updates = SparseUpdates::lazy;
+  for (const auto& samples : run.minibatches(2)) {
+    Minibatch batch;
+    for (const std::uint32_t sample : samples) {
+      batch.add_loss(lookup(batch.new_graph(), table, sample));
+    }
+    run.update(batch);
+  }
+  run.finish_epoch();
+  EXPECT_EQ(as_vector(table.all_values()), (std::vector<float>{7, 7}));
+}
+
 // A note is of one epoch.
 TEST(TrainingMistakesTest, NotesOfAnotherEpoch) {
   TwoSamples two;

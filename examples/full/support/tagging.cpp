@@ -3,6 +3,8 @@
 
 #include <iostream>
 
+#include "dynet_like/core/counted.h"
+#include "dynet_like/core/errors.h"
 #include "examples/full/support/lines.h"
 #include "nn/data/text.h"
 
@@ -16,6 +18,19 @@ std::vector<Strings> words_of(const std::vector<nn::TaggedSentence>& sentences) 
   return words;
 }
 
+// Of all sentences, and of the words of each.
+std::vector<Strings> tags_for(const std::vector<Strings>& sentences, const TagWords& tags_of) {
+  std::vector<Strings> tags = tags_of(sentences);
+  const auto check = [](std::size_t needed, std::size_t got, const char* what) {
+    if (needed == got) return;
+    throw UsageError("[tags] need tags of " + detail::counted(needed, what) + "; got " +
+                     std::to_string(got));
+  };
+  check(sentences.size(), tags.size(), "sentence");
+  for (std::size_t i = 0; i < tags.size(); ++i) check(sentences[i].size(), tags[i].size(), "word");
+  return tags;
+}
+
 }  // namespace
 
 std::vector<std::uint32_t> sizes_of(const std::vector<Strings>& sentences) {
@@ -25,7 +40,7 @@ std::vector<std::uint32_t> sizes_of(const std::vector<Strings>& sentences) {
 }
 
 nn::Accuracy tag_accuracy(const std::vector<nn::TaggedSentence>& gold, const TagWords& tags_of) {
-  const std::vector<Strings> tags = tags_of(words_of(gold));
+  const std::vector<Strings> tags = tags_for(words_of(gold), tags_of);
   nn::Accuracy accuracy;
   for (std::size_t i = 0; i < gold.size(); ++i) {
     for (std::size_t k = 0; k < tags[i].size(); ++k) accuracy.add(gold[i].tags[k] == tags[i][k]);
@@ -34,7 +49,7 @@ nn::Accuracy tag_accuracy(const std::vector<nn::TaggedSentence>& gold, const Tag
 }
 
 nn::SpanScores span_scores(const std::vector<nn::TaggedSentence>& gold, const TagWords& tags_of) {
-  const std::vector<Strings> tags = tags_of(words_of(gold));
+  const std::vector<Strings> tags = tags_for(words_of(gold), tags_of);
   nn::SpanScores scores;
   for (std::size_t i = 0; i < gold.size(); ++i) scores.add(gold[i].tags, tags[i]);
   return scores;
@@ -48,7 +63,7 @@ int tag_lines(const TagWords& tags_of) {
       const auto words = nn::split_line(line, nn::TextUnit::word);
       if (!words.empty()) sentences.emplace_back(words.begin(), words.end());
     }
-    const std::vector<Strings> tags = tags_of(sentences);
+    const std::vector<Strings> tags = tags_for(sentences, tags_of);
     std::string text;
     for (std::size_t s = 0; s < sentences.size(); ++s) {
       for (std::size_t i = 0; i < sentences[s].size(); ++i) {

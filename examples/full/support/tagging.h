@@ -19,7 +19,8 @@ using TagWords = std::function<std::vector<Strings>(const std::vector<Strings>& 
 /// The number of words of each sentence.
 std::vector<std::uint32_t> sizes_of(const std::vector<Strings>& sentences);
 
-/// How many of the tags that are found for these sentences are right.
+/// How many of the tags that are found for these sentences are right. Throws UsageError, as do the
+/// others, unless every word has one.
 nn::Accuracy tag_accuracy(const std::vector<nn::TaggedSentence>& gold, const TagWords& tags_of);
 /// The same, and how many of the spans that they mark. Throws as SpanScores does.
 nn::SpanScores span_scores(const std::vector<nn::TaggedSentence>& gold, const TagWords& tags_of);

@@ -6,6 +6,8 @@
 #include <fstream>
 #include <set>
 
+#include "dynet_like/core/errors.h"
+#include "examples/full/support/tagging.h"
 #include "examples/full/tagger/generator.h"
 #include "examples/full/tagger/sentences.h"
 
@@ -13,6 +15,24 @@ namespace dynet_like::examples {
 namespace {
 
 using Labels = std::vector<std::string>;
+
+// A tagger that forgets some would look better than it is.
+TEST(TaggingTest, NeedsATagForEveryWord) {
+  const std::vector<nn::TaggedSentence> gold = {{{"a", "b"}, {"O", "B"}}, {{"c"}, {"O"}}};
+  const auto says = [](std::vector<Labels> tags) {
+    return [tags](const std::vector<Labels>&) { return tags; };
+  };
+  EXPECT_EQ(tag_accuracy(gold, says({{"O", "O"}, {"O"}})).value(), 2.0 / 3);
+  EXPECT_EQ(span_scores(gold, says({{"O", "B"}, {"O"}})).f1(), 1);
+  for (const auto& tags : {std::vector<Labels>{{"O", "B"}},
+                           {{"O"}, {"O"}},
+                           {{"O", "B"}, {"O", "O"}},
+                           {{"O", "B"}, {"O"}, {"O"}}}) {
+    EXPECT_THROW(tag_accuracy(gold, says(tags)), UsageError);
+    EXPECT_THROW(span_scores(gold, says(tags)), UsageError);
+  }
+}
+
 TEST(GeneratorTest, DependsOnTheSeedAlone) {
   Random one(1), again(1), two(2);
   const auto sentences = generate_sentences(200, one);
