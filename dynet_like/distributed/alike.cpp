@@ -13,6 +13,7 @@
 #include "dynet_like/core/errors.h"
 #include "dynet_like/core/text.h"
 #include "dynet_like/device/cpu/digest.h"
+#include "dynet_like/device/instruction_set.h"
 
 namespace dynet_like {
 
@@ -57,7 +58,24 @@ std::string shown(const std::string* text, std::size_t from) {
   return (from > 0 ? "..." : "") + detail::quoted_text(std::string_view(*text).substr(from));
 }
 
+// Of moments and averages.
+void describe_state(Trainer& trainer, Texts& texts) {
+  const TrainerState state = trainer.state();
+  texts["trainer's updates"] = fmt::to_string(state.updates);
+  for (const TrainerState::Moment& moment : state.moments) {
+    texts[fmt::format("moment {} of {}", moment.name, moment.parameter->name)] =
+        fmt::format("digest {:016x}", digest_of_values(moment.values));
+  }
+  for (const TrainerState::Average& average : state.averages) {
+    texts["average of " + average.parameter->name] =
+        fmt::format("{}, digest {:016x}", detail::counted(average.count, "value"),
+                    digest_of_values(average.values));
+  }
+}
+
 }  // namespace
+
+namespace detail {
 
 void check_alike(Communicator& ranks, const std::string& rule, const Texts& mine) {
   if (ranks.size() == 1) return;
@@ -83,7 +101,19 @@ void check_alike(Communicator& ranks, const std::string& rule, const Texts& mine
   }
 }
 
-namespace detail {
+// Whether averages stand in for the weights is a setting: there is no state then, and a rank that
+// found that out alone would leave the others waiting.
+void check_alike(Communicator& ranks, const std::string& rule, Texts mine, Trainer& trainer,
+                 const ParameterCollection& parameters) {
+  if (ranks.size() == 1) return;
+  mine["instruction set"] = instruction_set();
+  describe_settings(trainer, mine);
+  check_alike(ranks, rule, mine);
+  Texts state;
+  describe_state(trainer, state);
+  describe(parameters, state);
+  check_alike(ranks, rule, state);
+}
 
 std::uint64_t digest_of(const ParameterCollection& parameters) {
   std::string all;
@@ -101,19 +131,6 @@ void describe(const ParameterCollection& parameters, Texts& texts) {
 
 void describe_settings(const Trainer& trainer, Texts& texts) {
   for (const auto& [name, value] : trainer.settings()) texts["trainer's " + name] = value;
-}
-
-void describe_state(Trainer& trainer, Texts& texts) {
-  const TrainerState state = trainer.state();
-  texts["trainer's updates"] = fmt::to_string(state.updates);
-  for (const TrainerState::Moment& moment : state.moments) {
-    texts[fmt::format("moment {} of {}", moment.name, moment.parameter->name)] =
-        fmt::format("digest {:016x}", digest_of_values(moment.values));
-  }
-  for (const TrainerState::Average& average : state.averages) {
-    texts["average of " + average.parameter->name] = fmt::format(
-        "{}, digest {:016x}", counted(average.count, "value"), digest_of_values(average.values));
-  }
 }
 
 }  // namespace detail
