@@ -14,6 +14,7 @@
 #include "dynet_like/core/text.h"
 #include "dynet_like/device/cpu/digest.h"
 #include "dynet_like/device/instruction_set.h"
+#include "dynet_like/params/collection_values.h"
 
 namespace dynet_like {
 
@@ -37,11 +38,11 @@ std::uint64_t digest_of_values(const Tensor& values) {
   return detail::digest(values.data(), values.d.size() * size_of(values.dtype()));
 }
 
-std::string description_of(const ParameterStorage& storage) {
+std::string state_of(const ParameterStorage& storage) {
   storage.refresh_rows();
-  return fmt::format("{} {}{}{}{}, digest {:016x}", name_of(storage.dtype), to_string(storage.dim),
-                     storage.is_table ? ", a table" : "", storage.updated ? "" : ", not updated",
-                     storage.frozen ? ", frozen" : "", digest_of_values(storage.tensor()));
+  return fmt::format("{}{}{}, digest {:016x}", detail::description_of(storage),
+                     storage.updated ? "" : ", not updated", storage.frozen ? ", frozen" : "",
+                     digest_of_values(storage.tensor()));
 }
 
 // Messages show the beginning of texts, or what differs where that is later.
@@ -118,14 +119,14 @@ void check_alike(Communicator& ranks, const std::string& rule, Texts mine, Train
 std::uint64_t digest_of(const ParameterCollection& parameters) {
   std::string all;
   for (const auto& storage : parameters.storages()) {
-    all += storage->name + ' ' + description_of(*storage) + '\n';
+    all += storage->name + ' ' + state_of(*storage) + '\n';
   }
   return digest(all.data(), all.size());
 }
 
 void describe(const ParameterCollection& parameters, Texts& texts) {
   for (const auto& storage : parameters.storages()) {
-    texts["parameter " + storage->name] = description_of(*storage);
+    texts["parameter " + storage->name] = state_of(*storage);
   }
 }
 
