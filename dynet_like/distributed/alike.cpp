@@ -13,6 +13,8 @@
 #include "dynet_like/core/errors.h"
 #include "dynet_like/core/text.h"
 #include "dynet_like/device/cpu/digest.h"
+#include "dynet_like/device/instruction_set.h"
+#include "dynet_like/params/collection_values.h"
 
 namespace dynet_like {
 
@@ -36,11 +38,11 @@ std::uint64_t digest_of_values(const Tensor& values) {
   return detail::digest(values.data(), values.d.size() * size_of(values.dtype()));
 }
 
-std::string description_of(const ParameterStorage& storage) {
+std::string state_of(const ParameterStorage& storage) {
   storage.refresh_rows();
-  return fmt::format("{} {}{}{}{}, digest {:016x}", name_of(storage.dtype), to_string(storage.dim),
-                     storage.is_table ? ", a table" : "", storage.updated ? "" : ", not updated",
-                     storage.frozen ? ", frozen" : "", digest_of_values(storage.tensor()));
+  return fmt::format("{}{}{}, digest {:016x}", detail::description_of(storage),
+                     storage.updated ? "" : ", not updated", storage.frozen ? ", frozen" : "",
+                     digest_of_values(storage.tensor()));
 }
 
 // Messages show the beginning of texts, or what differs where that is later.
@@ -57,7 +59,24 @@ std::string shown(const std::string* text, std::size_t from) {
   return (from > 0 ? "..." : "") + detail::quoted_text(std::string_view(*text).substr(from));
 }
 
+// Of moments and averages.
+void describe_state(Trainer& trainer, Texts& texts) {
+  const TrainerState state = trainer.state();
+  texts["trainer's updates"] = fmt::to_string(state.updates);
+  for (const TrainerState::Moment& moment : state.moments) {
+    texts[fmt::format("moment {} of {}", moment.name, moment.parameter->name)] =
+        fmt::format("digest {:016x}", digest_of_values(moment.values));
+  }
+  for (const TrainerState::Average& average : state.averages) {
+    texts["average of " + average.parameter->name] =
+        fmt::format("{}, digest {:016x}", detail::counted(average.count, "value"),
+                    digest_of_values(average.values));
+  }
+}
+
 }  // namespace
+
+namespace detail {
 
 void check_alike(Communicator& ranks, const std::string& rule, const Texts& mine) {
   if (ranks.size() == 1) return;
@@ -83,37 +102,36 @@ void check_alike(Communicator& ranks, const std::string& rule, const Texts& mine
   }
 }
 
-namespace detail {
+// Whether averages stand in for the weights is a setting: there is no state then, and a rank that
+// found that out alone would leave the others waiting.
+void check_alike(Communicator& ranks, const std::string& rule, Texts mine, Trainer& trainer,
+                 const ParameterCollection& parameters) {
+  if (ranks.size() == 1) return;
+  mine["instruction set"] = instruction_set();
+  describe_settings(trainer, mine);
+  check_alike(ranks, rule, mine);
+  Texts state;
+  describe_state(trainer, state);
+  describe(parameters, state);
+  check_alike(ranks, rule, state);
+}
 
 std::uint64_t digest_of(const ParameterCollection& parameters) {
   std::string all;
   for (const auto& storage : parameters.storages()) {
-    all += storage->name + ' ' + description_of(*storage) + '\n';
+    all += storage->name + ' ' + state_of(*storage) + '\n';
   }
   return digest(all.data(), all.size());
 }
 
 void describe(const ParameterCollection& parameters, Texts& texts) {
   for (const auto& storage : parameters.storages()) {
-    texts["parameter " + storage->name] = description_of(*storage);
+    texts["parameter " + storage->name] = state_of(*storage);
   }
 }
 
 void describe_settings(const Trainer& trainer, Texts& texts) {
   for (const auto& [name, value] : trainer.settings()) texts["trainer's " + name] = value;
-}
-
-void describe_state(Trainer& trainer, Texts& texts) {
-  const TrainerState state = trainer.state();
-  texts["trainer's updates"] = fmt::to_string(state.updates);
-  for (const TrainerState::Moment& moment : state.moments) {
-    texts[fmt::format("moment {} of {}", moment.name, moment.parameter->name)] =
-        fmt::format("digest {:016x}", digest_of_values(moment.values));
-  }
-  for (const TrainerState::Average& average : state.averages) {
-    texts["average of " + average.parameter->name] = fmt::format(
-        "{}, digest {:016x}", counted(average.count, "value"), digest_of_values(average.values));
-  }
 }
 
 }  // namespace detail

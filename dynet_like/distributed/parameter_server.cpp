@@ -167,14 +167,12 @@ std::uint64_t ParameterServer::begin_session(Communicator& ranks, Trainer& train
                                              std::size_t end) {
   auto session = static_cast<std::uint64_t>(Clock::now().time_since_epoch().count());
   if (ranks.size() == 1) return session;
-  std::map<std::string, std::string> mine = {
+  const std::map<std::string, std::string> mine = {
       {"minibatches", fmt::format("{} to {}", first, end)},
       {"staleness", fmt::to_string(relaxation.staleness)},
       {"backup ranks", fmt::to_string(relaxation.backup_ranks)}};
-  describe_settings(trainer, mine);
-  describe_state(trainer, mine);
-  describe(trainer.parameters(), mine);
-  check_alike(ranks, "[ParameterServer] need the same trainer, parameters and arguments", mine);
+  check_alike(ranks, "[ParameterServer] need the same trainer, parameters and arguments", mine,
+              trainer, trainer.parameters());
   Bytes bytes;
   append_bytes(bytes, &session, sizeof(session));
   broadcast(ranks, bytes);

@@ -69,6 +69,8 @@ class ParameterServer {
             std::uint64_t losses);
   /// There are none.
   void skip();
+  /// Of how many minibatches the update is, whose gradients are added up.
+  unsigned summands() const { return turn_->needed; }
   /// Waits for all workers, and makes the trainer and its parameters the same everywhere.
   Report finish();
   /// The first minibatch that nobody had begun when this worker got its last one.

@@ -34,7 +34,7 @@ Number take_number(RowReader& reader) {
   return number;
 }
 
-void copy_values(ParameterStorage& to, const std::byte* from) {
+void write_values(ParameterStorage& to, const std::byte* from) {
   std::memcpy(to.tensor_to_fill().data(), from, bytes_of(to));
   to.values_written();
 }
@@ -99,7 +99,7 @@ void read_values(std::span<const std::byte> bytes, const Storages& share) {
     if (storage->is_table) {
       reader.read(*storage).put_into(*storage);
     } else {
-      copy_values(*storage, reader.take(bytes_of(*storage)).data());
+      write_values(*storage, reader.take(bytes_of(*storage)).data());
     }
   }
 }
@@ -209,7 +209,7 @@ void load_states(Trainer& trainer, std::span<const Bytes> states,
     all.updates = take_number<std::uint64_t>(reader);
     all.learning_rate = take_number<float>(reader);
     for (const auto& storage : shares[rank]) {
-      copy_values(*storage, reader.take(bytes_of(*storage)).data());
+      write_values(*storage, reader.take(bytes_of(*storage)).data());
       const auto moments = take_number<std::uint32_t>(reader);
       for (std::uint32_t i = 0; i < moments; ++i) {
         const std::span<const std::byte> name = reader.take(take_number<std::uint32_t>(reader));

@@ -20,13 +20,17 @@ using detail::VertexKind, detail::Vertices;
 std::size_t matrices_of(std::span<const Structure::Vertex> vertices) {
   constexpr std::size_t kMost = 30;
   std::size_t matrices = 0;
-  for (const Structure::Vertex& vertex : vertices) {
-    const std::size_t own = vertex.columns.size();
+  for (std::size_t v = 0; v < vertices.size(); ++v) {
+    const std::size_t own = vertices[v].columns.size();
     if (own == 0) continue;
-    if (own > kMost || (matrices != 0 && own != matrices)) {
-      throw UsageError("[Structure] need a column for each input matrix, of which there may be " +
-                       std::to_string(matrices == 0 ? kMost : matrices) + "; got " +
-                       detail::counted(own, "column"));
+    if (own > kMost) {
+      throw UsageError("[Structure] need at most " + std::to_string(kMost) +
+                       " columns per vertex; got " + std::to_string(own));
+    }
+    if (matrices != 0 && own != matrices) {
+      throw UsageError("[Structure] need as many columns as other vertices have, " +
+                       std::to_string(matrices) + "; got " + std::to_string(own) + " for vertex " +
+                       std::to_string(v));
     }
     matrices = own;
   }

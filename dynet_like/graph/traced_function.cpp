@@ -284,6 +284,10 @@ VertexProgram TracedFunction::Definitions::trace(Definition& definition, const V
 
 ValueId TracedFunction::Definitions::zeros_for(const Definition& definition, Tape& tape,
                                                std::size_t state) const {
+  if (definition.state_dims.empty() && definition.is_call) {
+    throw UsageError("[" + name + "] need all parts of a state; got an empty part " +
+                     std::to_string(state) + ": return zeros of its shape");
+  }
   if (definition.state_dims.empty()) {
     throw UsageError("[" + name +
                      "] need all parts of a state from the first kind of vertices, "

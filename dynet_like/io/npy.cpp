@@ -111,7 +111,7 @@ class HeaderParser {
 
   void read_type() {
     skip_blanks();
-    if (text_.starts_with('[')) fail("elements that are no records", text_);
+    if (text_.starts_with('[')) fail("an array without named fields", text_);
     const std::string_view type = quoted();
     header_.dtype = type;
     for (const auto& [numpy, name] : kTypes) {

@@ -227,8 +227,10 @@ HeaderReader read_json(std::string_view text, const std::string& file) {
   return reader;
 }
 
-std::string bytes_text(const std::optional<std::uint64_t>& bytes) {
-  return bytes ? detail::counted(*bytes, "byte") : "a whole number below 2^64 of bytes";
+constexpr const char* kWholeBytes = " whose size is a whole number of bytes below 2^64";
+
+std::string shape_of(const TensorEntry& entry) {
+  return fmt::format("{} [{}]", entry.dtype, fmt::join(entry.shape, ", "));
 }
 
 void check_claim(const Claim& claim, std::uint64_t data_size, const std::string& file) {
@@ -241,10 +243,9 @@ void check_claim(const Claim& claim, std::uint64_t data_size, const std::string&
          fmt::format("[{}, {}]", begin, end));
   }
   const std::optional<std::uint64_t> need = byte_count(entry);
-  if (need != end - begin) {
-    fail(file,
-         fmt::format("{} for {} [{}]{}", bytes_text(need), entry.dtype,
-                     fmt::join(entry.shape, ", "), of),
+  if (!need) fail(file, "a shape" + of + kWholeBytes, shape_of(entry));
+  if (*need != end - begin) {
+    fail(file, fmt::format("{} for {}{}", detail::counted(*need, "byte"), shape_of(entry), of),
          detail::counted(end - begin, "byte"));
   }
 }
@@ -278,10 +279,12 @@ void check_for_writing(const TensorEntry& entry) {
     throw UsageError(fmt::format("[save] need at most {}{}; got {}",
                                  detail::counted(kRankLimit, "dimension"), of, entry.shape.size()));
   }
-  if (need != entry.bytes.size()) {
-    throw UsageError(fmt::format("[save] need {} for {} [{}]{}; got {}", bytes_text(need),
-                                 entry.dtype, fmt::join(entry.shape, ", "), of,
-                                 entry.bytes.size()));
+  if (!need) {
+    throw UsageError("[save] need a shape" + of + kWholeBytes + "; got " + shape_of(entry));
+  }
+  if (*need != entry.bytes.size()) {
+    throw UsageError(fmt::format("[save] need {} for {}{}; got {}", detail::counted(*need, "byte"),
+                                 shape_of(entry), of, entry.bytes.size()));
   }
 }
 
@@ -318,10 +321,13 @@ std::optional<std::uint32_t> take_checksums(std::string_view text,
   if (own.empty() && data.empty()) return std::nullopt;  // a file of another program
   const std::string start = fmt::format("\"{}\":\"", kHeaderChecksum);
   const std::size_t place = text.find(start) + start.size();
-  if (own.empty() || data.empty() || place < start.size() ||
-      text.size() - place < kNoDigits.size()) {
+  if (own.empty() || data.empty()) {
     fail(file, fmt::format("both {} and {} in the metadata", kHeaderChecksum, kDataChecksum),
          "one: the file is damaged");
+  }
+  if (place < start.size() || text.size() - place < kNoDigits.size()) {
+    fail(file, fmt::format("{} as this library writes it", kHeaderChecksum),
+         std::string("it in another form") + kDamaged);
   }
   const std::string_view rest = text.substr(place + kNoDigits.size());
   const std::uint32_t sum = checksum(rest, checksum(kNoDigits, checksum(text.substr(0, place))));

@@ -38,8 +38,8 @@ void check_data(const Header& header, std::span<const std::byte> data, const std
 std::string header_text(std::span<const TensorEntry* const> entries,
                         const std::map<std::string, std::string>& metadata);
 
-/// Bytes of a tensor of this dtype and shape; nothing if they are 2^64 bits or more, or no whole
-/// number.
+/// Bytes of a tensor of this dtype and shape; nothing if they are 2^64 or more (of elements below a
+/// byte: 2^64 bits), or not a whole number.
 std::optional<std::uint64_t> byte_count(const TensorEntry& entry);
 
 /// Text in quotes for a message, cut and without control characters.

@@ -6,7 +6,7 @@
 // minibatch element. Shapes that do not fit throw ShapeError, arguments out of range UsageError.
 //
 // A NaN wins over all numbers: it is both the larger and the smaller of the two, in max and min,
-// along dimensions, in pools, rectify and hinge. Of several the first gets the gradient.
+// along dimensions, in pools, rectify and hinge. Of max, min, pools the first gets the gradient.
 #pragma once
 
 #include <cstdint>
@@ -247,10 +247,10 @@ Expression random_bernoulli(ComputationGraph& graph, const Dim& dim, float p, fl
 Expression random_gumbel(ComputationGraph& graph, const Dim& dim, float mu = 0.0f,
                          float beta = 1.0f);
 Expression noise(const Expression& x, float stddev);
-/// Zero with probability p, else x / (1 - p) (Srivastava et al. 2014). Needs GraphOptions::random.
-/// Leave it out, or p 0, where you do not train.
+/// Zero with probability p, else x / (1 - p) (Srivastava et al. 2014). Without training p is 0.
 Expression dropout(const Expression& x, float p);
-/// The same, as a product, for all elements along dimension d, whole minibatch elements, all of x.
+/// The same for what stays or goes together, by a product: dropout_dim for all elements along
+/// dimension d, dropout_batch for a whole minibatch element, block_dropout for all of x.
 Expression dropout_dim(const Expression& x, unsigned d, float p);
 Expression dropout_batch(const Expression& x, float p);
 Expression block_dropout(const Expression& x, float p);

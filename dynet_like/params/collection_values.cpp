@@ -24,11 +24,6 @@ std::string_view name_in(const ParameterCollection& collection, const ParameterS
   return std::string_view(storage.name).substr(collection.get_fullname().size());
 }
 
-std::string description_of(const ParameterStorage& storage) {
-  return fmt::format("{} {}{}", name_of(storage.dtype), to_string(storage.dim),
-                     storage.is_table ? ", a table" : "");
-}
-
 [[noreturn]] void refuse_alone(const ParameterStorage& storage, const char* side) {
   throw UsageError(
       fmt::format("[copy_values] need the same parameters in both collections; got \"{}\" only in "
@@ -45,7 +40,8 @@ std::vector<std::pair<Storage, Storage>> pairs_of(const ParameterCollection& fro
   for (const Storage& storage : from.storages()) {
     const auto found = targets.find(name_in(from, *storage));
     if (found == targets.end()) refuse_alone(*storage, "from");
-    const std::string source = description_of(*storage), target = description_of(*found->second);
+    const std::string source = detail::description_of(*storage);
+    const std::string target = detail::description_of(*found->second);
     if (source != target) {
       throw UsageError(fmt::format("[copy_values] need {} for \"{}\"; got {} of \"{}\"", target,
                                    found->second->name, source, storage->name));
@@ -67,21 +63,8 @@ std::size_t first_nan(const Tensor& values) {
       std::find_if(begin, end, [](Number number) { return std::isnan(number); }) - begin);
 }
 
-}  // namespace
-
-void copy_values(const ParameterCollection& from, const ParameterCollection& to) {
-  const auto pairs = pairs_of(from, to);
-  check_no_nan(from);
-  for (const auto& [source, target] : pairs) {
-    if (source == target) continue;
-    target->refresh_rows();
-    std::memcpy(target->tensor_to_fill().data(), source->tensor().data(),
-                source->size() * size_of(source->dtype));
-    target->values_written();
-  }
-}
-
-void check_no_nan(const ParameterCollection& parameters) {
+// `caller` begins the message.
+void refuse_nan(const ParameterCollection& parameters, const char* caller) {
   for (const Storage& storage : parameters.storages()) {
     storage->refresh_rows();
     const Tensor values = storage->tensor();
@@ -90,9 +73,35 @@ void check_no_nan(const ParameterCollection& parameters) {
     if (at == storage->size()) continue;
     const std::size_t entry = storage->entry_size();
     throw NumericError(fmt::format(
-        "[check_no_nan] need values that are numbers; got nan for \"{}\", element {}{}",
+        "[{}] need values that are numbers; got nan for \"{}\", element {}{}", caller,
         storage->name, at % entry, storage->is_table ? fmt::format(" of row {}", at / entry) : ""));
   }
 }
+
+}  // namespace
+
+std::string detail::description_of(const ParameterStorage& storage) {
+  return fmt::format("{} {}{}", name_of(storage.dtype), to_string(storage.dim),
+                     storage.is_table ? ", a table" : "");
+}
+
+void copy_values(const ParameterCollection& from, const ParameterCollection& to) {
+  const auto pairs = pairs_of(from, to);
+  refuse_nan(from, "copy_values");
+  // On a GPU that takes memory for a copy here, as refuse_nan() did for `from`: all that may fail
+  // for want of it comes first.
+  for (const auto& [source, target] : pairs) {
+    target->refresh_rows();
+    target->tensor();
+  }
+  for (const auto& [source, target] : pairs) {
+    if (source == target) continue;
+    std::memcpy(target->tensor_to_fill().data(), source->tensor().data(),
+                source->size() * size_of(source->dtype));
+    target->values_written();
+  }
+}
+
+void check_no_nan(const ParameterCollection& parameters) { refuse_nan(parameters, "check_no_nan"); }
 
 }  // namespace dynet_like

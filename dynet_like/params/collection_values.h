@@ -1,6 +1,8 @@
 // The values of all parameters of a collection: copied to another one, and looked through.
 #pragma once
 
+#include <string>
+
 #include "dynet_like/params/parameter_collection.h"
 
 namespace dynet_like {
@@ -10,13 +12,20 @@ namespace dynet_like {
 /// trained on. Flags and moments stay. Throws UsageError unless both have the same names, shapes
 /// and types, and NumericError for a NaN in `from`; then nothing has changed.
 ///
-/// It reads one and writes the other: no trainer may update `from` meanwhile, and nobody may read
-/// `to`.
+/// No trainer may update `from` meanwhile, and nobody may read it either if a trainer left rows of
+/// its tables behind (SparseUpdates::exact), which are brought up to date; nobody may read `to`.
 void copy_values(const ParameterCollection& from, const ParameterCollection& to);
 
 /// Throws NumericError, which names the first NaN, if a value is one: for a model from elsewhere,
 /// before it answers. Infinite values pass, since -infinity is the score of what is forbidden. It
 /// reads all values once, at the speed of memory.
 void check_no_nan(const ParameterCollection& parameters);
+
+namespace detail {
+
+/// Such as "float {2,3}, a table".
+std::string description_of(const ParameterStorage& storage);
+
+}  // namespace detail
 
 }  // namespace dynet_like

@@ -45,14 +45,12 @@ ParameterCollection ParameterCollection::add_subcollection(const std::string& na
   ParameterCollection result = *this;
   result.path_ = std::make_shared<Path>();
   unsigned& uses = uses_of(name);
-  result.path_->name = full_name(name, uses) + "/";
-  // A second "a" is "a_1", as one that is given this name. No name of a parameter has a slash.
-  if (path_->uses.contains(result.path_->name)) {
-    throw UsageError("[ParameterCollection] need a new name; \"" + result.path_->name +
-                     "\" is taken");
-  }
+  // A second "a" is "a_1", unless one was given this name. No name of a parameter has a slash.
+  unsigned number = uses;
+  while (path_->uses.contains(full_name(name, number) + "/")) ++number;
+  result.path_->name = full_name(name, number) + "/";
   path_->uses[result.path_->name] = 1;
-  ++uses;
+  uses = number + 1;
   return result;
 }
 

@@ -93,10 +93,14 @@ std::vector<std::shared_ptr<ParameterStorage>> Trainer::updated_storages() const
   return updated;
 }
 
-// The size that gradients must stay below before they are clipped. Means of squares of those below
-// it are finite, however they are rounded.
+// Means of squares of gradients below it are finite, however they are rounded.
+double Trainer::moment_limit() const {
+  return collection_.dtype() == DType::f32 ? 0x1p63 : 0x1p511;
+}
+
+// The size that gradients must stay below before they are clipped.
 double Trainer::gradient_limit() const {
-  const double limit = collection_.dtype() == DType::f32 ? 0x1p63 : 0x1p511;
+  const double limit = moment_limit();
   const bool clips = clip_threshold > 0 && static_cast<double>(clip_threshold) < limit;
   return rule_->squares_gradients() && !clips ? limit : std::numeric_limits<double>::infinity();
 }
@@ -118,9 +122,17 @@ double Trainer::gradient_scale(const Gradients& gradients, Storages updated,
   return clips && norm > threshold ? threshold / norm : 1;
 }
 
-void Trainer::check_gradients(const Gradients& gradients) {
+void Trainer::refuse_unusable(const Gradients& gradients, unsigned summands) {
   find_parameters();
   UpdateCheck::need_below(gradient_limit(), gradients, updated_storages());
+  if (summands <= 1) return;
+  const double largest = collection_.dtype() == DType::f32
+                             ? static_cast<double>(std::numeric_limits<float>::max())
+                             : std::numeric_limits<double>::max();
+  const double limit = rule_->squares_gradients() ? moment_limit() : largest;
+  const std::string reason = fmt::format("{} of them can be added up", summands);
+  // One part more, for rounding.
+  UpdateCheck::need_below(limit / (summands + 1.0), gradients, updated_storages(), reason.c_str());
 }
 
 void Trainer::check_weights_in_place() const {

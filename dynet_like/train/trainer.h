@@ -67,8 +67,8 @@ class Trainer {
   Trainer& operator=(const Trainer&) = delete;
 
   /// One step. Throws NumericError if a gradient is not finite (always checked; it costs little)
-  /// or, for trainers that keep squares of gradients, too large for a finite one: from 2^63
-  /// (9.2e18) on in float, 2^511 in double, before it is clipped if the threshold is that large.
+  /// or, for trainers that keep moments of squares, too large for finite ones: from 2^63 (9.2e18)
+  /// on in float, 2^511 in double, unless the threshold of clipping is below that.
   /// Throws UsageError if the learning rate (finite, from 0), the weight decay or the threshold of
   /// clipping is out of range, averages stand in for the parameters, or there are gradients but the
   /// trainer has no parameters or all of them are of another model's. Whatever it throws, also if
@@ -81,8 +81,9 @@ class Trainer {
   /// Waits until it is known whether the last update was made, and throws NumericError if not.
   void finish_update();
 
-  /// Throws NumericError for gradients that an update would refuse, and makes none.
-  void check_gradients(const Gradients& gradients);
+  /// Throws NumericError for gradients that an update would refuse, and makes none. `summands`: or
+  /// whose sum with so many others, less one, that pass this it could refuse without clipping.
+  void refuse_unusable(const Gradients& gradients, unsigned summands = 1);
 
   /// Gradients whose norm over all updated parameters is larger are scaled down to it (Pascanu et
   /// al. 2013). It is off at first, unlike DyNet's.
@@ -182,6 +183,7 @@ class Trainer {
   void check_weights_in_place() const;
   void check_own(const Gradients& gradients) const;
   void start_averaging(const MovingAverageSettings& settings);
+  double moment_limit() const;
   double gradient_limit() const;
   double gradient_scale(const Gradients& gradients, Storages updated,
                         std::optional<double> own_norm) const;

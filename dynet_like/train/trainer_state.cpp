@@ -70,7 +70,8 @@ std::map<std::string, std::string> Trainer::settings() const {
           {"clipping threshold", fmt::to_string(clip_threshold)},
           {"weight decay", fmt::to_string(weight_decay)},
           {"sparse updates", sparse_updates == SparseUpdates::lazy ? "lazy" : "exact"},
-          {"moving average", averages_.settings.description()}};
+          {"moving average", averages_.settings.description()},
+          {"weights", averages_.swapped() ? "averages in their place" : "in their place"}};
 }
 
 TrainerState Trainer::state() {

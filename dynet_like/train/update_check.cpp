@@ -33,7 +33,7 @@ std::optional<Fault> find_fault(double limit, const ParameterStorage& storage,
 
 // `rows`: those that gradients are of, for a table.
 [[noreturn]] void refuse(double limit, const ParameterStorage& storage, const Fault& fault,
-                         const std::uint32_t* rows) {
+                         const std::uint32_t* rows, const char* reason) {
   std::string place = fmt::to_string(fault.at);
   if (rows != nullptr) {
     const std::size_t entry = storage.entry_size();
@@ -41,9 +41,9 @@ std::optional<Fault> find_fault(double limit, const ParameterStorage& storage,
   }
   if (std::isfinite(fault.value)) {
     throw NumericError(
-        fmt::format("[Trainer] need gradients below {:.3g}, so that their squares are finite; got "
-                    "{:.6g} for \"{}\", element {}: clip them, or scale the loss down",
-                    limit, fault.value, storage.name, place));
+        fmt::format("[Trainer] need gradients below {:.3g}, so that {}; got {:.6g} for \"{}\", "
+                    "element {}: clip them, or scale the loss down",
+                    limit, reason, fault.value, storage.name, place));
   }
   throw NumericError(fmt::format("[Trainer] need finite gradients; got {} for \"{}\", element {}",
                                  fault.value, storage.name, place));
@@ -52,7 +52,8 @@ std::optional<Fault> find_fault(double limit, const ParameterStorage& storage,
 }  // namespace
 
 // All in one pass; what is wrong is looked for only then.
-void UpdateCheck::need_below(double limit, const Gradients& gradients, Storages storages) {
+void UpdateCheck::need_below(double limit, const Gradients& gradients, Storages storages,
+                             const char* reason) {
   if (storages.empty()) return;
   std::vector<Stretch> all;
   for (const auto& storage : storages) {
@@ -66,7 +67,7 @@ void UpdateCheck::need_below(double limit, const Gradients& gradients, Storages 
       if (!fault) continue;
       const Gradients::Rows* const rows =
           storage->is_table ? gradients.find_rows(*storage) : nullptr;
-      refuse(limit, *storage, *fault, rows == nullptr ? nullptr : rows->rows.data());
+      refuse(limit, *storage, *fault, rows == nullptr ? nullptr : rows->rows.data(), reason);
     }
   }
 }
@@ -102,7 +103,7 @@ bool UpdateCheck::finish() {
   for (const Checked& checked : checked_) {
     if (result.has_fault && at < checked.count) {
       refuse(limit_, *checked.storage, {at, result.fault},
-             checked.is_of_rows ? rows_.data() + checked.first_row : nullptr);
+             checked.is_of_rows ? rows_.data() + checked.first_row : nullptr, kFiniteMoments);
     }
     at -= checked.count;
   }

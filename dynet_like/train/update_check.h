@@ -15,10 +15,12 @@ namespace dynet_like::detail {
 class UpdateCheck {
  public:
   using Storages = std::span<const std::shared_ptr<ParameterStorage>>;
+  static constexpr const char* kFiniteMoments = "moments of their squares stay finite";
 
   /// Throws NumericError, which names the first element whose size is not below the limit, which
-  /// may be infinity.
-  static void need_below(double limit, const Gradients& gradients, Storages storages);
+  /// may be infinity. `reason`: what is so below it.
+  static void need_below(double limit, const Gradients& gradients, Storages storages,
+                         const char* reason = kFiniteMoments);
 
   /// Asks a device that goes on meanwhile; false if theirs does not.
   bool begin(double limit, const Gradients& gradients, Storages storages, double clip_threshold);

@@ -10,7 +10,6 @@
 #include <fmt/format.h>
 
 #include "dynet_like/core/errors.h"
-#include "dynet_like/device/instruction_set.h"
 #include "dynet_like/distributed/alike.h"
 #include "nn/train/fingerprint.h"
 #include "nn/train/training_run.h"
@@ -80,18 +79,14 @@ void TrainingRun::check_alike() {
   Metadata mine = all_settings();
   static const std::string program = fingerprint_of_program();  // megabytes are read once
   mine["program"] = program;
-  mine["instruction set"] = instruction_set();
   mine["device"] = model_.device()->is_cpu() ? "the CPU" : "a GPU";
   mine["not finite"] = options_.not_finite == NotFinite::skip ? "skip" : "fail";
-  detail::describe_settings(trainer_, mine);
-  detail::describe(model_, mine);
-  detail::describe_state(trainer_, mine);
   mine["epochs to train"] = fmt::to_string(options_.epochs);
   mine["patience"] = fmt::to_string(options_.patience);
   mine["staleness"] = fmt::to_string(is_relaxed() ? options_.relaxation->staleness : 0);
   mine["backup ranks"] = fmt::to_string(is_relaxed() ? options_.relaxation->backup_ranks : 0);
   mine["updates so far"] = fmt::to_string(progress_.updates);
-  dynet_like::check_alike(*ranks_, kAlike, mine);
+  detail::check_alike(*ranks_, kAlike, mine, trainer_, model_);
 }
 
 // So often that differences are found soon, and so seldom that it takes no time. Ranks that do not
@@ -130,7 +125,7 @@ AllWords TrainingRun::agree(RankWord mine, bool compares_parameters) {
     Metadata what;
     if (!all.same_trainer) detail::describe_settings(trainer_, what);
     if (!all.same_parameters) detail::describe(model_, what);
-    if (!what.empty()) dynet_like::check_alike(*ranks_, kAlike, what);
+    if (!what.empty()) detail::check_alike(*ranks_, kAlike, what);
   });
   all_stop_ |= all.any_stops;
   has_agreed_ = true;

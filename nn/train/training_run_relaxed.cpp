@@ -55,9 +55,10 @@ void TrainingRun::show_begun(std::size_t first, std::size_t end) {
   bar_->advance(samples, progress_.mean_loss());
 }
 
-// Each rank clips its own gradients: none has those of all.
+// Each rank clips its own gradients: none has those of all. A server that refuses their sum ends
+// the run.
 void TrainingRun::clip_own_gradients() {
-  trainer_.check_gradients(gradients_);
+  trainer_.refuse_unusable(gradients_);
   const double norm = gradients_.norm(trainer_.parameters());
   const auto threshold = static_cast<double>(trainer_.clip_threshold);
   if (!std::isfinite(norm)) {
@@ -65,6 +66,7 @@ void TrainingRun::clip_own_gradients() {
         fmt::format("[TrainingRun] need a finite norm of the gradients; got {}", norm));
   }
   if (threshold > 0 && norm > threshold) gradients_.scale(threshold / norm);
+  if (server_->summands() > 1) trainer_.refuse_unusable(gradients_, server_->summands());
 }
 
 // Whether there is something to push.

@@ -171,6 +171,31 @@ TEST_P(RankDifferencesTest, AreNamedWhenAServerBegins) {
   EXPECT_NE(message.find(GetParam().what), std::string::npos) << message;
 }
 
+// Where averages stand in for weights there is no state to compare; the other rank must not wait
+// for it.
+TEST(RankAveragesTest, ThatStandInForWeightsAreNamed) {
+  const std::vector<std::function<void(const Ranks&, Training&)>> beginnings = {
+      [](const Ranks& ranks, Training& training) {
+        ParameterServer(ranks, *training.trainer, {}, 0, 1);
+      },
+      [](const Ranks& ranks, Training& training) {
+        TrainingRun(training.model, *training.trainer, options_for(ranks, false));
+      }};
+  for (const auto& begin : beginnings) {
+    const std::string message = failure_of([&](const Ranks& ranks) {
+      Training training;
+      training.trainer->exponential_moving_average(0.75f);
+      training.trainer->update({});
+      if (ranks->rank() == 1) training.trainer->swap_params_to_moving_average();
+      begin(ranks, training);
+    });
+    EXPECT_NE(message.find(
+                  both("trainer's weights", "\"in their place\"", "\"averages in their place\"")),
+              std::string::npos)
+        << message;
+  }
+}
+
 class RankSettingsTest : public testing::TestWithParam<Difference> {};
 INSTANTIATE_TEST_SUITE_P(All, RankSettingsTest, testing::ValuesIn(settings()),
                          [](const auto& test) { return test.param.name; });
@@ -254,7 +279,7 @@ TEST(AlikeTest, ShowsWhatDiffersInLongTexts) {
   const std::string same(100, 'x');
   const auto message = [&](const std::string& first, const std::string& second) {
     return failure_of([&](const Ranks& ranks) {
-      check_alike(*ranks, "need the same", {{"text", ranks->rank() == 0 ? first : second}});
+      detail::check_alike(*ranks, "need the same", {{"text", ranks->rank() == 0 ? first : second}});
     });
   };
   EXPECT_EQ(message(same + "ab", same + "ac"),

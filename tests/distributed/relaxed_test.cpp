@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cmath>
 #include <filesystem>
+#include <future>
 #include <limits>
 #include <map>
 #include <mutex>
@@ -288,14 +289,21 @@ TEST(RelaxedRanksTest, GoOnTogetherAfterOneHasThrown) {
   for (unsigned count = 1; count <= 3; ++count) {
     std::mutex mutex;
     std::vector<std::vector<float>> values;
+    std::promise<void> throws[2];
+    const std::shared_future<void> has_thrown[] = {throws[0].get_future().share(),
+                                                   throws[1].get_future().share()};
     run_ranks(count, [&](const Ranks& ranks) {
       const Setting small = {"small", [](TrainingOptions& options) { options.batch_size = 2; }};
       Program program(relaxed(small, {}), ranks, "");
       unsigned failures = 0;
       const auto fail = [&](TrainingRun& run, std::uint64_t) {
         const bool is_due = run.progress().epochs == failures && failures < 2;
-        if (ranks->rank() + 1 == count && is_due) throw UsageError("no more power");
-        std::this_thread::sleep_for(1ms);  // so that it has something to do
+        if (!is_due) return;
+        if (ranks->rank() + 1 == count) {
+          throws[failures].set_value();
+          throw UsageError("no more power");
+        }
+        has_thrown[failures].wait_for(30s);  // so that it has something to do
       };
       for (; failures < 2; ++failures) {
         program.after_update = fail;
@@ -317,6 +325,36 @@ TEST(RelaxedRanksTest, MayHaveNothingToDo) {
   const Ran ran = train(3, {}, one);
   EXPECT_EQ(ran.updates, 3u);
   for (const auto& values : ran.values) EXPECT_EQ(values, ran.values.front());
+}
+
+// Two gradients of which each may be used, but not their sum.
+TEST(RelaxedRanksTest, SkipWhatCannotBeAddedUp) {
+  run_ranks(3, [&](const Ranks& ranks) {
+    ParameterCollection model;
+    const Parameter w = model.add_parameters({1}, ParameterInitConst(1), "w");
+    AdamTrainer trainer(model);
+    TrainingOptions options;
+    options.epochs = 1;
+    options.batch_size = 1;
+    options.shards = 1;
+    options.ranks = ranks;
+    options.lines = nullptr;
+    options.watch_interrupts = false;
+    options.not_finite = NotFinite::skip;
+    options.relaxation = Relaxation{.backup_ranks = 1};
+    TrainingRun run(model, trainer, options);
+    EXPECT_TRUE(run.next_epoch());
+    Minibatch batch;
+    for (const auto& samples : run.minibatches(12)) {
+      batch.clear();
+      batch.add_losses(samples.size(), [&](ComputationGraph& graph, std::size_t) {
+        return parameter(graph, w) * 5e18f;
+      });
+      run.update(batch);
+    }
+    run.finish_epoch();
+    EXPECT_LE(run.progress().updates, 1u);  // the last minibatch may be alone in its round
+  });
 }
 
 // What a server would refuse is left out by the rank that has computed it.

@@ -1,6 +1,7 @@
 // Damaged models, checkpoints and arrays: no bit changes what is read.
 #include <gtest/gtest.h>
 
+#include <cstring>
 #include <fstream>
 #include <memory>
 #include <span>
@@ -136,6 +137,17 @@ TEST_F(DamagedFilesTest, SayWhatDoesNotFit) {
   expect_refused(good.find("\"3\"") + 1, 1, "need a header with the checksum ");
   expect_refused(good.find("header_crc32"), 1, "need both dynet_like.header_crc32 and");
   expect_refused(good.find("data_crc32"), 1, "need both dynet_like.header_crc32 and");
+  // Another program has written the same header with spaces.
+  std::string spaced = good;
+  spaced.insert(spaced.find(':', spaced.find("header_crc32")) + 1, 8, ' ');
+  std::uint64_t size = 0;
+  std::memcpy(&size, spaced.data(), sizeof(size));
+  size += 8;
+  std::memcpy(spaced.data(), &size, sizeof(size));
+  std::ofstream(file, std::ios::binary) << spaced;
+  expect_file_error([&] { SafetensorsFile::read(file); }, 0, 0,
+                    "need dynet_like.header_crc32 as this library writes it; got it in another "
+                    "form: the file is damaged (a program ");
 }
 
 TEST_F(DamagedFilesTest, OtherProgramsFilesHaveNoChecksum) {

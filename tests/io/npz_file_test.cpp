@@ -164,7 +164,7 @@ TEST_F(NpzTest, HeadersOfArrays) {
   refuse("{'fortran_order': 0, " + type + sizes + "}", "need True or False");
   refuse("{'descr': '', " + order + sizes + "}", "need a type such as '<f4' or '<f8'");
   refuse("{'descr': 'F64', " + order + "'shape': ()}", "need a type such as");
-  refuse("{'descr': [('a', '<f4')], " + order + sizes + "}", "need elements that are no records");
+  refuse("{'descr': [('a', '<f4')], " + order + sizes + "}", "need an array without named fields");
   refuse("{'descr': '<U3', " + order + "'shape': ()}", "one of 8 bytes in the header of");
   refuse("{'descr': '|S4', " + order + "'shape': (3,)}", "one of 8 bytes in the header of");
   refuse("{'descr': '|S8', " + order + "'shape': (0,)}", "one of 8 bytes in the header of");
@@ -479,7 +479,7 @@ numpy.savez("records.npz", numpy.zeros(2, dtype=[("a", "<f4")]))
   EXPECT_EQ(words.find("big")->dtype, ">f4");
   EXPECT_EQ(words.find("arr_0")->dtype, "|O");
   expect_file_error([&] { NumpyFile::read(path("records.npz")); }, 0, 0,
-                    "need elements that are no records");
+                    "need an array without named fields");
 }
 
 }  // namespace

@@ -240,7 +240,7 @@ std::vector<Hostile> hostile_files() {
       {"OtherKeyAlone", one(R"({"stride":[1]})"), "got only some of them"},
       {"OtherKeyOpen", one(R"({"stride":[{"a":[1,)"), "need a header of valid JSON"},
       {"HalfAByte", one(tensor("[3]", "[0,1]", "\"F4\""), "1"),
-       "need a whole number below 2^64 of bytes for F4 [3] of \"x\"; got 1 byte"},
+       "need a shape of \"x\" whose size is a whole number of bytes below 2^64; got F4 [3]"},
       {"NestedMetadata", file_text("{\"__metadata__\":null,\"__metadata__\":{}}", ""), "twice"},
       {"KeyTwice", one(R"({"dtype":"F32","dtype":"F32"})"), "got \"dtype\" twice"},
       {"UnknownDtype", one(tensor("[2]", "[0,8]", "\"F33\"")), "dtype of \"x\"; got \"F33\""},

@@ -112,7 +112,7 @@ TEST(CopyValuesTest, WhatIsRefusedChangesNothing) {
   const Model bad(1);
   bad.table.all_values().set(7, std::nan(""));
   EXPECT_EQ(message_of<NumericError>([&] { copy_values(bad.all, to.all); }),
-            "[check_no_nan] need values that are numbers; got nan for \"/model/table\", element 1 "
+            "[copy_values] need values that are numbers; got nan for \"/model/table\", element 1 "
             "of row 2");
   EXPECT_EQ(to.values(), before);
 }

@@ -44,7 +44,9 @@ TEST(ParameterCollection, PartsHaveNamesOfTheirOwn) {
     ParameterCollection model;
     model.add_subcollection("a").add_parameters({1}, "W");
     model.add_subcollection(number_first ? "a_1" : "a").add_parameters({2}, "W");
-    EXPECT_THROW(model.add_subcollection(number_first ? "a" : "a_1"), UsageError);
+    EXPECT_EQ(model.add_subcollection(number_first ? "a" : "a_1").get_fullname(),
+              number_first ? "/a_2/" : "/a_1_1/");
+    EXPECT_EQ(model.add_subcollection("a").get_fullname(), number_first ? "/a_3/" : "/a_2/");
     EXPECT_EQ(model.add_subcollection("b").size(), 0u);
     EXPECT_EQ(model.add_subcollection("a_11").size(), 0u);
     model.add_parameters({1}, "X");

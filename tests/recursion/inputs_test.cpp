@@ -268,8 +268,12 @@ TEST(RecursionInputs, ThatDoNotFitAreRefused) {
   EXPECT_EQ(message_of<UsageError>([&] {
               Structure(std::vector<Structure::Vertex>{{{}, 0, 0, two}, {{}, 0, 0, three}});
             }),
-            "[Structure] need a column for each input matrix, of which there may be 2; got 3 "
-            "columns");
+            "[Structure] need as many columns as other vertices have, 2; got 3 for vertex 1");
+  const std::vector<unsigned> many(31);
+  EXPECT_EQ(message_of<UsageError>([&] {
+              Structure(std::vector<Structure::Vertex>{{{}, 0, 0, many}});
+            }),
+            "[Structure] need at most 30 columns per vertex; got 31");
   const auto half = recursion<CellState>(
       [](const Expression& x, const std::vector<CellState>&) {
         return CellState{tanh(x), Expression()};
@@ -279,6 +283,14 @@ TEST(RecursionInputs, ThatDoNotFitAreRefused) {
       message_of<UsageError>([&] { half(Structure::sequence(2), words); }),
       "[half] need all parts of a state from the first kind of vertices, which has the fewest "
       "predecessors; got an empty part 1: return zeros of its shape");
+  const auto half_cell = cell(
+      [](const Expression& x) {
+        return CellState{tanh(x), Expression()};
+      },
+      "half_cell");
+  EXPECT_EQ(
+      message_of<UsageError>([&] { half_cell(words); }),
+      "[half_cell] need all parts of a state; got an empty part 1: return zeros of its shape");
 }
 
 // A cell may return what follows from parameters alone.

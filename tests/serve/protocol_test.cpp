@@ -204,7 +204,8 @@ TEST_F(ProtocolTest, Methods) {
        {with_line("PO(ST / HTTP/1.1"), 400, false, ""},
        {post_with(kHost + "Content-Encoding: gzip\r\nContent-Length: 2\r\n"), 415, true, ""},
        {post_with(kHost + "Content-Encoding: identity\r\nContent-Length: 2\r\n"), 200, true, "hi"},
-       {post_with(kHost + "Expect: tea\r\nContent-Length: 2\r\n"), 417, true, ""}});
+       {post_with(kHost + "Expect: tea\r\nContent-Length: 2\r\n"), 417, false, ""},
+       {post_with(kHost + "Expect: tea\r\n", ""), 417, true, ""}});
   const auto allowed = [&](const std::string& line) {
     const std::string all = answers_to(with_line(line));
     const std::size_t begin = all.find("Allow: ");
@@ -241,7 +242,7 @@ TEST_F(ProtocolTest, AnswersToHeadHaveNoBody) {
 TEST_F(ProtocolTest, WhetherABodyIsWanted) {
   const std::string fields = kHost + "Content-Length: 2\r\nExpect: 100-Continue\r\n";
   Client good(server_.port()), old(server_.port()), other(server_.port()), large(server_.port()),
-      empty(server_.port());
+      empty(server_.port()), unknown(server_.port());
   good.send(post_with(fields, ""));
   EXPECT_EQ(good.receive().result_int(), 100u);
   good.send("hi");
@@ -254,6 +255,8 @@ TEST_F(ProtocolTest, WhetherABodyIsWanted) {
   EXPECT_TRUE(large.receive_all().starts_with("HTTP/1.1 413 "));
   empty.send(post_with(kHost + "Connection: close\r\nExpect: 100-continue\r\n", ""));
   EXPECT_TRUE(empty.receive_all().starts_with("HTTP/1.1 200 "));
+  unknown.send(post_with(kHost + "Content-Length: 2\r\nExpect: tea\r\n", ""));
+  EXPECT_TRUE(unknown.receive_all().starts_with("HTTP/1.1 417 "));
 }
 
 // RFC 9112, 9.3.

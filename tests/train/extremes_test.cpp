@@ -93,13 +93,18 @@ TEST_P(ExtremesTest, AGradientMovesItsElementOrIsRefused) {
             EXPECT_EQ(elements.trainer->updates(), 0u);
             EXPECT_EQ(elements.values(), before);
           } else {
+            const auto value = [&] {
+              return of_row ? elements.values().second : elements.values().first;
+            };
+            const double before = value();
             update();
+            EXPECT_TRUE(spike > 0 ? value() < before : value() > before) << value();
           }
         }
         elements.expect_finite_moments();
-        const auto before = elements.values();
-        for (int step = 0; step < 3 && is_refused; ++step) elements.update(1, 1);
         if (!is_refused) continue;
+        const auto before = elements.values();
+        for (int step = 0; step < 3; ++step) elements.update(1, 1);
         EXPECT_LT(elements.values().first, before.first);
         EXPECT_LT(elements.values().second, before.second);
       }
@@ -113,14 +118,42 @@ TEST_P(ExtremesTest, WhatIsRefusedIsNamed) {
     EXPECT_NO_THROW(elements.update(1e20, -1e20));
     return;
   }
-  EXPECT_EQ(message_of<NumericError>([&] { elements.update(1e20, 1); }),
-            "[Trainer] need gradients below 9.22e+18, so that their squares are finite; got 1e+20 "
-            "for \"/w\", element 0: clip them, or scale the loss down");
-  EXPECT_EQ(message_of<NumericError>([&] { elements.update(1, -1e20); }),
-            "[Trainer] need gradients below 9.22e+18, so that their squares are finite; got -1e+20 "
-            "for \"/table\", element 0 of row 1: clip them, or scale the loss down");
+  EXPECT_EQ(
+      message_of<NumericError>([&] { elements.update(1e20, 1); }),
+      "[Trainer] need gradients below 9.22e+18, so that moments of their squares stay finite; "
+      "got 1e+20 for \"/w\", element 0: clip them, or scale the loss down");
+  EXPECT_EQ(
+      message_of<NumericError>([&] { elements.update(1, -1e20); }),
+      "[Trainer] need gradients below 9.22e+18, so that moments of their squares stay finite; "
+      "got -1e+20 for \"/table\", element 0 of row 1: clip them, or scale the loss down");
   EXPECT_EQ(message_of<NumericError>([&] { elements.update(kInfinity, 1); }),
             "[Trainer] need finite gradients; got inf for \"/w\", element 0");
+}
+
+// Each rank that adds to an update checks its own part.
+TEST_P(ExtremesTest, WhatCannotBeAddedUpIsRefused) {
+  for (const DType dtype : {DType::f32, DType::f64}) {
+    const bool is_float = dtype == DType::f32;
+    const double largest =
+        is_float ? double{std::numeric_limits<float>::max()} : std::numeric_limits<double>::max();
+    const double limit = !GetParam().squares ? largest : is_float ? 0x1p63 : 0x1p511;
+    Elements elements(GetParam(), dtype);
+    const auto gradients = [&](double value) {
+      Gradients all;
+      add_to(all, elements.w, {value});
+      return all;
+    };
+    const Gradients half = gradients(limit / 2), third = gradients(0.33 * limit);
+    EXPECT_NO_THROW(elements.trainer->refuse_unusable(half));
+    const std::string message =
+        message_of<NumericError>([&] { elements.trainer->refuse_unusable(half, 2); });
+    EXPECT_NE(message.find(", so that 2 of them can be added up; got "), std::string::npos)
+        << message;
+    EXPECT_NO_THROW(elements.trainer->refuse_unusable(third, 2));
+    Gradients sum = gradients(0.33 * limit);
+    sum.add(third);
+    EXPECT_NO_THROW(update_now(*elements.trainer, sum));
+  }
 }
 
 TEST_P(ExtremesTest, ClippedGradientsAreSmall) {

@@ -171,11 +171,12 @@ void Connection::parse_head(std::size_t size) {
   read_body();
 }
 
-// A client that asks whether to send its body is told at once; it may send none then.
+// A client that asks whether to send its body is told at once; it may send none then. So it is with
+// one that expects what is unknown here, for which there is an answer.
 void Connection::read_body() {
   if (parser_->is_done()) return on_read({});
   const auto& fields = parser_->get();
-  if (fields.version() < 11 || !is_100_continue(fields[http::field::expect])) return read_content();
+  if (fields.version() < 11 || fields[http::field::expect].empty()) return read_content();
   if (answer_.has_value()) return respond(std::move(*answer_), false);
   response_.emplace(http::status::continue_, 11);
   http::async_write(stream_, *response_, [self = shared_from_this()](Error error, std::size_t) {
