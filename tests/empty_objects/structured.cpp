@@ -139,13 +139,11 @@ void use_decoding(Types& types) {
             });
   types.use("Search", nn::Search(nn::JointState<Expression>(batched), options),
             [&](auto& search) { ATTEMPT(search.run(start, 1, nn::best_of_beam(options))); });
-  for (const bool is_known : {false, true}) {
-    types.use("SearchMemory", nn::SearchMemory(is_known), [&](auto& memory) {
-      ATTEMPT(memory.begin_step());
-      ATTEMPT(memory.begin_scores());
-      ATTEMPT(memory.end_scores(0, start));
-    });
-  }
+  types.use("SearchMemory", nn::SearchMemory(true), [&](auto& memory) {
+    ATTEMPT(memory.begin_step());
+    ATTEMPT(memory.begin_scores());
+    ATTEMPT(memory.end_scores(0, start));
+  });
   nn::SeparateStates<Expression> states(words);
   types.use("WordBeam", nn::WordBeam<nn::SeparateStates<Expression>>(states, options),
             [&](auto& beam) {
