@@ -86,7 +86,7 @@ INSTANTIATE_TEST_SUITE_P(All, OpBatchingTest, ::testing::ValuesIn(all_calls()), 
 TEST_P(OpBatchingTest, SameBytesAsAloneInOneBatch) {
   for_each_trial(kMost, false, [&](Trial& trial, DType dtype, bool own_inputs) {
     const Reference alone(trial);
-    for (std::size_t n = 1; n <= kMost; n += runs_slowly() ? 4 : 1) {
+    for (std::size_t n = 1; n <= kMost; n += runs_slowly() ? 8 : 1) {
       for (const auto& counts : layouts(GetParam(), n)) {
         const Outcomes batch = trial.together(counts);
         expect_equal(alone, batch, dtype);
