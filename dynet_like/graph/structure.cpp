@@ -24,8 +24,8 @@ std::size_t matrices_of(std::span<const Structure::Vertex> vertices) {
     const std::size_t own = vertices[v].columns.size();
     if (own == 0) continue;
     if (own > kMost) {
-      throw UsageError("[Structure] need at most " + std::to_string(kMost) +
-                       " columns per vertex; got " + std::to_string(own));
+      throw UsageError("[Structure] need at most " + detail::counted(kMost, "column") +
+                       " per vertex; got " + std::to_string(own));
     }
     if (matrices != 0 && own != matrices) {
       throw UsageError("[Structure] need as many columns as other vertices have, " +

@@ -112,7 +112,7 @@ TEST_F(StaleTensorsTest, OfDoubles) {
   options.dtype = DType::f64;
   ComputationGraph graph(options);
   const Tensor kept = tanh(input(graph, {3}, {1, 2, 3})).value();
-  EXPECT_EQ(as_doubles(kept)[1], std::tanh(2.0));
+  EXPECT_DOUBLE_EQ(as_doubles(kept)[1], std::tanh(2.0));
   graph.clear();
   if constexpr (kAddressSanitizer) return;
   for (std::size_t i = 0; i < 3; ++i) EXPECT_THROW(kept.at(i), StateError);
