@@ -83,8 +83,11 @@ class Stacked {
     return states;
   }
 
-  /// That of the last layer. Shapes: {hidden}.
-  static const Expression& output(const State& state) { return Layer::output(state.back()); }
+  /// That of the last layer. Shapes: {hidden}. Throws UsageError for a state of no layers.
+  static const Expression& output(const State& state) {
+    if (state.empty()) throw UsageError("[Stacked] need a state with a layer or more; got none");
+    return Layer::output(state.back());
+  }
 
   unsigned layers() const { return static_cast<unsigned>(layers_.size()); }
   unsigned hidden() const { return layers_.front().hidden(); }

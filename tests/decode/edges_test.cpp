@@ -44,14 +44,15 @@ struct Setting {
     return scores_after(actions, seed, forbidden, may_end);
   }
   Steps<Actions> steps(ComputationGraph& graph) const {
-    return {
-        .scores = [this, &graph](
-                      const Actions& actions) { return input(graph, {kActions}, scores(actions)); },
-        .advance =
-            [](Actions actions, unsigned action) {
-              actions.push_back(action);
-              return actions;
-            }};
+    return {.scores =
+                [setting = *this, &graph](const Actions& actions) {
+                  return input(graph, {kActions}, setting.scores(actions));
+                },
+            .advance =
+                [](Actions actions, unsigned action) {
+                  actions.push_back(action);
+                  return actions;
+                }};
   }
 };
 
