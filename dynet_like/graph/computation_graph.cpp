@@ -30,6 +30,7 @@ Expression::Expression(ComputationGraph* graph, std::uint32_t value) {
 
 const Dim& Expression::dim() const {
   ComputationGraph& owner = graph("dim");
+  const OneThread::Use use(std::as_const(owner).tape().user());
   if (!owner.is_recorded(*this)) throw_reverted("dim");
   return owner.dim_of(i);
 }
@@ -282,14 +283,13 @@ Tensor ComputationGraph::get_gradient(const Expression& e) const {
 }
 
 const Dim& ComputationGraph::dim_of(std::uint32_t id) const {
-  tape_->user().check();
+  const OneThread::Use use(tape_->user());
   if (id >= tape_->values().size()) {
     throw UsageError("[ComputationGraph] need a value below " +
                      std::to_string(tape_->values().size()) + "; got " + index_text(id));
   }
   const Value& value = tape_->value(id);
   if (value.items == 1) return tape_->shape_of(id).dim;
-  const OneThread::Use use(tape_->user());
   const auto [found, is_new] = minibatch_dims_.try_emplace({value.shape, value.items});
   if (is_new) found->second = tape_->dim_of(id);
   return found->second;

@@ -55,6 +55,10 @@ class SpanNumbers {
     for (const Tensor& each : values_of(scores)) values_.push_back(checked_numbers(user, each));
   }
 
+  // To move is to copy: it is never without numbers.
+  SpanNumbers(const SpanNumbers&) = default;
+  SpanNumbers& operator=(const SpanNumbers&) = default;
+
   /// Of a span of `width` words: the scores of its labels.
   std::span<const double> operator()(unsigned start, unsigned width) const {
     return std::span(values_[width - 1]).subspan(std::size_t{labels_} * start, labels_);
