@@ -51,6 +51,10 @@ class ArcScores {
     }
   }
 
+  // To move is to copy: it is never without numbers.
+  ArcScores(const ArcScores&) = default;
+  ArcScores& operator=(const ArcScores&) = default;
+
   unsigned words() const { return words_; }
   /// -infinity for what is no arc: to the root, or from a word to itself.
   double operator()(unsigned head, unsigned word) const {
