@@ -5,20 +5,14 @@
 
 namespace dynet_like::detail {
 
-/// Tells threads apart, by its address. There is one in all libraries and the program. At a fixed
-/// distance from what the thread has for itself, it costs one instruction to find.
+/// Tells threads apart, by its address. There is one in all libraries and the program. It lies at a
+/// fixed offset in a thread's storage (initial-exec), so that its address costs one instruction.
 extern constinit thread_local char this_thread_mark [[gnu::tls_model("initial-exec")]];
 
 /// Who may use something: a thread that is inside keeps all others out, and may enter again. It
 /// costs an atomic operation that no other thread contends for, and less to enter again.
 class OneThread {
  public:
-  /// Throws UsageError if another thread is inside.
-  void check() const {
-    const void* const owner = owner_.load(std::memory_order_relaxed);
-    if (owner != nullptr && owner != &this_thread_mark) throw_busy();
-  }
-
   /// Inside for as long as it lives. Throws UsageError if another thread is.
   class Use {
    public:
