@@ -50,9 +50,12 @@ TEST_F(RecursionFunctions, DrawBetweenBounds) {
 
 // A gradient of all columns reaches one column that is added to each.
 TEST_F(RecursionFunctions, AddAParameterToEveryColumn) {
+  const Parameter u = model.add_parameters({kSize, kSize}, "u");
   const auto function = [&](const Expression& x, const Before& before) {
     const Expression matrix = concatenate_cols({x, square(x), x + 1.0f});
-    const Expression sum = tanh(colwise_add(matrix, parameter(*x.pg, w)));
+    const Expression bias = parameter(*x.pg, w);
+    const Expression sum =
+        tanh(affine_transform({bias, parameter(*x.pg, u), colwise_add(matrix, bias)}));
     return before.empty() ? sum : cmult(sum, before[0]);
   };
   ComputationGraph graph;
