@@ -35,6 +35,16 @@ Structure chain(const std::vector<unsigned>& order) {
   return Structure(vertices);
 }
 
+/// Vertices without predecessors, vertex i with column i, and one that reads the first of them.
+Structure fan(unsigned leaves, unsigned read) {
+  std::vector<unsigned> all(leaves);
+  std::iota(all.begin(), all.end(), 0);
+  std::vector<Structure::Vertex> vertices;
+  for (unsigned v = 0; v < leaves; ++v) vertices.push_back({{}, v});
+  vertices.push_back({std::span(all).first(read), 0});
+  return Structure(vertices);
+}
+
 TEST(LargeStructures, AreChainsInAnyOrder) {
   constexpr unsigned kVertices = 200000;
   const std::vector<unsigned> order = shuffled(kVertices, 1);
@@ -157,14 +167,9 @@ TEST(LargeStructures, HaveLongPrograms) {
     for (const Expression& state : before) h = h + cmult(state, x);
     return h;
   });
-  std::vector<unsigned> leaves(kMost);
-  std::iota(leaves.begin(), leaves.end(), 0);
-  std::vector<Structure::Vertex> vertices;
-  for (unsigned v = 0; v < kMost; ++v) vertices.push_back({{}, v});
-  vertices.push_back({leaves, 0});
   ComputationGraph graph;
   const Expression x = input(graph, {1, kMost}, std::vector<float>(kMost, 1));
-  EXPECT_EQ(as_scalar(rnn(Structure(vertices), x).last().value()), kMost + 1.0f);
+  EXPECT_EQ(as_scalar(rnn(fan(kMost, kMost), x).last().value()), kMost + 1.0f);
 }
 
 // The same with operations that stay apart, all of which add to the gradient of one column.
@@ -175,17 +180,12 @@ TEST(LargeStructures, HaveLongBackwardPrograms) {
     for (const Expression& state : before) h = h + dot_product(state, x);
     return h;
   });
-  std::vector<unsigned> leaves(kMost);
-  std::iota(leaves.begin(), leaves.end(), 0);
-  std::vector<Structure::Vertex> vertices;
-  for (unsigned v = 0; v < kMost; ++v) vertices.push_back({{}, v});
-  vertices.push_back({leaves, 0});
   ParameterCollection model;
   const Parameter columns = model.add_parameters({kMost});
   columns.set_value(std::vector<float>(kMost, 1));
   ComputationGraph graph;
   const Expression x = reshape(parameter(graph, columns), Dim({1, kMost}));
-  const Expression last = rnn(Structure(vertices), x).last();
+  const Expression last = rnn(fan(kMost, kMost), x).last();
   EXPECT_EQ(as_scalar(last.value()), kMost + 1.0f);
   std::vector<float> slopes(kMost, 1);
   slopes[0] = kMost + 2;
@@ -210,18 +210,11 @@ TEST(LargeStructures, RefuseTooManyCopies) {
 
 TEST(LargeStructures, RefuseVerticesWithTooManyPredecessors) {
   constexpr unsigned kMost = 100000;
-  std::vector<unsigned> leaves(kMost);
-  std::iota(leaves.begin(), leaves.end(), 0);
-  std::vector<Structure::Vertex> vertices;
-  for (unsigned v = 0; v < kMost; ++v) vertices.push_back({{}, v});
-  vertices.push_back({leaves, 0});
   Kinds all;
-  EXPECT_EQ(message_of<UsageError>([&] { all.of(Structure(vertices), kMost); }),
+  EXPECT_EQ(message_of<UsageError>([&] { all.of(fan(kMost, kMost), kMost); }),
             "[recursion] need at most 16384 states that a vertex reads; got 100000 predecessors, "
             "with 1 state");
-  vertices.resize(kMost);
-  vertices.push_back({std::span(leaves).first(16384), 0});
-  EXPECT_EQ(all.of(Structure(vertices), kMost).size(), kMost + 2u);
+  EXPECT_EQ(all.of(fan(kMost, 16384), kMost).size(), kMost + 2u);
 }
 
 // The numbers of all predecessors, of which many vertices may name the same.
