@@ -12,7 +12,8 @@ namespace dynet_like::detail {
 /// Gives types dense numbers, in the order in which they are met. Keeps its memory.
 class MetTypes {
  public:
-  /// Forgets them; from now on types are below `count`. In the time that the last ones took.
+  /// Forgets them; from now on types are below `count`. Takes time in proportion to those that were
+  /// met.
   void begin(std::size_t count) {
     for (const std::uint32_t type : met_) number_of_[type] = kNone;
     met_.clear();

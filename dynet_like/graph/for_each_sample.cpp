@@ -91,16 +91,14 @@ void Minibatch::run_on_fibers(std::size_t first, const RunSample& run, const Tak
     for (const std::uint32_t tape : ended) executor_->end_sample(tape);
     ended.clear();
   };
-  // Nothing is recorded: what there is of types, and of models that are gone, goes as in `clear`.
+  // Nothing is recorded: types are trimmed, as `clear` does, and models that are gone are
+  // forgotten.
   const auto forget_all_samples = [&] {
     executor_->clear();
     waves_.clear();
     wave_count_ = 0;
     for (std::size_t i = 0; i < used_; ++i) graphs_[i]->forget_records();
-    if (types_->trim(false)) {
-      executor_->forget_types();
-      for (const std::unique_ptr<TypeCache>& cache : caches_) cache->forget();
-    }
+    trim_types(false);
     for (std::size_t i = 0; i < used_; ++i) {
       graphs_[i]->index_ = executor_->add_tape(*graphs_[i]->tape_);
     }

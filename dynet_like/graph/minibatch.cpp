@@ -451,10 +451,13 @@ void Minibatch::clear() {
   ran_forward_ = ran_backward_ = false;
   trained_losses_ = 0;
   if (fibers_ != nullptr) fibers_->keep_stacks(kKeptStacks);
-  if (types_->trim()) {
-    executor_->forget_types();
-    for (const std::unique_ptr<TypeCache>& cache : caches_) cache->forget();
-  }
+  trim_types(true);
+}
+
+void Minibatch::trim_types(bool ends_generation) {
+  if (!types_->trim(ends_generation)) return;
+  executor_->forget_types();
+  for (const std::unique_ptr<TypeCache>& cache : caches_) cache->forget();
 }
 
 }  // namespace dynet_like

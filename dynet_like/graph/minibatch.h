@@ -148,6 +148,8 @@ class Minibatch {
   unsigned use_threads(std::size_t samples);
   detail::ValueRef ref(const Expression& e, const char* user) const;
   void forget_changed(bool look_at_memory);
+  /// While nothing is recorded: forgets all types if some are of what is gone, or if they are many.
+  void trim_types(bool ends_generation);
   void find_parts();
   bool trains_in_parts() const;
   void begin_forward();
