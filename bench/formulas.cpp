@@ -108,7 +108,7 @@ void measure(unsigned size, bool after_product, double seconds) {
   for (int round = 0; std::chrono::steady_clock::now() - begin < limit || round < 6; ++round) {
     for (std::size_t k = 0; k < all.size(); ++k) {
       const double time = run_once(all[k], shift, after_product ? &matrix : nullptr, batches[k]);
-      if (round < 3) continue;  // warm-up, and until cells are learnt
+      if (round < 3) continue;  // warm-up
       times[k].push_back(time);
       ratios[k].push_back(time / times[0].back());
     }

@@ -124,9 +124,7 @@ Measured measure(const Model& model, const std::vector<unsigned>& lengths, doubl
     times.push_back(std::chrono::duration<double, std::nano>(Clock::now() - start).count() / units);
   }
   std::sort(times.begin(), times.end());
-  GraphOptions options;
-  options.cells_after = 0;
-  Minibatch counted(options);
+  Minibatch counted;
   for (const unsigned words : lengths) counted.add_loss(model.loss(counted.new_graph(), words));
   counted.forward();
   return {counted.explain().batches, times[times.size() / 2]};
@@ -138,8 +136,8 @@ void run(int argc, char** argv) {
   std::string filter;
   po::options_description options(
       "Losses of structured prediction for 32 sentences, one thread: in how many batches forward\n"
-      "runs them without cells, and nanoseconds per unit to record them and run them forward and\n"
-      "backward, with cells as by default. All sentences have 36 words, or 5 to 36.\n\n"
+      "runs them, and nanoseconds per unit to record them and run them forward and backward. All\n"
+      "sentences have 36 words, or 5 to 36.\n\n"
       "Options");
   options.add_options()("seconds", po::value(&seconds)->default_value(0.5, "0.5"),
                         "of every measurement")("filter", po::value(&filter)->default_value(""),

@@ -67,10 +67,9 @@ void run(int argc, char** argv) {
   std::string file;
   po::options_description options(
       "A Transformer tagger (2 layers of size 128, 4 heads) on 32 sentences, one thread: in how\n"
-      "many batches forward runs them without cells, and how many words it trains on in a second\n"
-      "of the processor, with cells as by default. It is written with the ops attention and\n"
-      "layer_norm, and from other operations. Sentences have different lengths, or all their mean\n"
-      "length.\n\n"
+      "many batches forward runs them, and how many words it trains on in a second of the\n"
+      "processor. It is written with the ops attention and layer_norm, and from other operations.\n"
+      "Sentences have different lengths, or all their mean length.\n\n"
       "Options");
   auto add = options.add_options();
   add("seconds", po::value(&seconds)->default_value(2, "2"), "of every measurement");

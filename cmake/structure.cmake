@@ -19,9 +19,9 @@ set(function_limit 70)
 set(to_copy "^examples/[^/]+\\.cpp$")
 set(to_copy_limit 60)
 # Each layer may include those before it, and itself.
-set(layers core ops device params tape exec graph train io distributed serve dynet_like nn compat programs)
-# batching/ knows no tensor, so it stands outside: from exec on, every layer may include it.
-set(first_batching_user exec)
+set(layers core ops device params tape program exec graph train io distributed serve dynet_like nn compat programs)
+# batching/ knows no tensor, so it stands outside: from program on, every layer may include it.
+set(first_batching_user program)
 set(program_folders examples tests bench)
 set(third_party "hwy/|Eigen/|unsupported/|fmt/|nlohmann/|spdlog/|boost/|gtest/|benchmark/"
     "|zlib\\.h|[a-z]*mmintrin\\.h|immintrin\\.h|x86intrin\\.h|arm_neon\\.h|arm_sve\\.h|cuda|cublas|mpi\\.h")

@@ -257,7 +257,7 @@ run_step() {
       ;;
     ops) test_parts '^(cuda|ops)_' ;;
     tests)
-      test_parts '^(train|graph|exec|cells)_'
+      test_parts '^(train|graph|exec|chains)_'
       export DYNET_LIKE_DEVICE=$device
       part classify_trees own classify_trees
       part tag_words own tag_words

@@ -4,7 +4,7 @@
 if(NOT BUILD_SHARED_LIBS OR NOT DYNET_LIKE_BUILD_BENCH OR NOT DYNET_LIKE_BUILD_EXAMPLES)
   return()
 endif()
-set(gpu_tests cuda ops train graph exec cells)
+set(gpu_tests cuda ops train graph exec chains)
 list(TRANSFORM gpu_tests APPEND _tests)
 set(programs smoke constants throughput dump classify_trees tag_words ${gpu_tests})
 add_custom_target(gpu_pack DEPENDS ${programs})

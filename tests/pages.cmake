@@ -52,9 +52,6 @@ set_tests_properties(picture_program PROPERTIES FIXTURES_SETUP picture WORKING_D
 add_test(NAME picture_of_the_page COMMAND ${CMAKE_COMMAND} -E compare_files --ignore-eol
          ${PROJECT_SOURCE_DIR}/docs/batches.svg ${CMAKE_CURRENT_BINARY_DIR}/batches.svg)
 set_tests_properties(picture_of_the_page PROPERTIES FIXTURES_REQUIRED picture LABELS pages)
-add_document_test(cells_program docs/cells.md "")
-set_tests_properties(cells_program PROPERTIES
-                     PASS_REGULAR_EXPRESSION "of [0-9]+ nodes.*cells: none.*the same bits")
 add_document_test(recursions_program docs/recursions.md "")
 set_tests_properties(recursions_program PROPERTIES PASS_REGULAR_EXPRESSION "^64 nodes in 4 batches")
 add_document_test(cell_program docs/recursions.md "" "## Step by step")

@@ -39,7 +39,7 @@ expect("since nn/nn.h includes it; got <regex>" nn/nn.h "// A." "#include <regex
 # Includes of earlier layers, and of the own one.
 foreach(good IN ITEMS
         "core/a.cpp core/dim.h" "ops/a.cpp core/dim.h" "device/a.h ops/op.h"
-        "params/a.h device/device.h" "tape/a.h params/a.h" "exec/a.h tape/tape.h"
+        "params/a.h device/device.h" "tape/a.h params/a.h" "program/a.h tape/tape.h" "exec/a.h program/a.h"
         "graph/a.h exec/executor.h" "train/a.h graph/graph.h" "io/a.h train/trainer.h"
         "compat/a.h dynet_like.h" "compat/a.h io/text.h" "dynet_like.h io/text.h"
         "device/cpu/a.cpp device/cpu/product.h" "exec/a.cpp device/cpu/product.h")
@@ -83,8 +83,8 @@ expect("" nn/a.cpp "// A, with \"text]\" that is hard to scan: [ ; \${x}" "// #i
 set(later "need includes of earlier layers only; got")
 foreach(bad IN ITEMS
         "device/cuda/a.cu exec/executor.h" "core/a.cpp ops/op.h" "ops/a.cpp device/device.h" "device/a.h params/parameter.h"
-        "device/cpu/a.cpp tape/tape.h" "params/a.h tape/tape.h" "tape/a.h exec/executor.h"
-        "exec/a.h graph/graph.h" "graph/a.h train/trainer.h" "train/a.h io/text.h"
+        "device/cpu/a.cpp tape/tape.h" "params/a.h tape/tape.h" "tape/a.h program/program.h"
+        "program/a.h exec/executor.h" "exec/a.h graph/graph.h" "graph/a.h train/trainer.h" "train/a.h io/text.h"
         "io/a.h compat/dynet.h" "graph/a.cpp dynet_like.h" "core/a.h nowhere/b.h")
   string(REPLACE " " ";" pair ${bad})
   list(GET pair 0 from)

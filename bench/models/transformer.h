@@ -114,12 +114,10 @@ void record(Minibatch& batch, const TransformerTagger& tagger,
   for (const unsigned words : lengths) batch.add_loss(tagger.loss<Ops>(batch.new_graph(), words));
 }
 
-/// What forward runs, without cells.
+/// What forward runs.
 template <class Ops>
 Report explain(const TransformerTagger& tagger, const std::vector<unsigned>& lengths) {
-  GraphOptions options;
-  options.cells_after = 0;
-  Minibatch batch(options);
+  Minibatch batch;
   record<Ops>(batch, tagger, lengths);
   batch.forward();
   return batch.explain();

@@ -9,7 +9,6 @@
 #include "bench/models/models.h"
 #include "bench/support/bounds.h"
 #include "bench/support/device_work.h"
-#include "dynet_like/exec/cell_learner.h"
 
 namespace dynet_like::bench {
 namespace {
@@ -129,7 +128,6 @@ void add_rows(const ModelKind& model, Form form, Bounds::Table& table) {
 
 TEST(DeviceWorkCounts, StayWithinTheirBounds) {
   ASSERT_EQ(default_device()->name(), "cuda-host");  // ctest sets it
-  CellLearner::nodes_per_call = 0;                   // as on a GPU, not as other tests want it
   Bounds::Table table;
   for (const ModelKind& model : all_models()) {
     for (const Form form : {Form::fused, Form::ops}) add_rows(model, form, table);

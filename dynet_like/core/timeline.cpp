@@ -20,7 +20,6 @@ const TimelineLabel kSpans[] = {
     {"wave", "forward", "", {"samples", "nodes", "batches"}},
     {"forward", "forward", "", {"nodes", "batches"}},
     {"lane", "lane", "", {"lane"}},
-    {"look for cells", "plan", "", {}},
     {"plan", "plan", "", {"nodes", "batches"}},
     {"recursion", "recursion", "", {"nodes"}},
     {"recursion backward", "recursion", "", {"nodes"}},

@@ -38,7 +38,6 @@ enum class TimelineSpan : std::uint32_t {
   wave,
   forward,
   lane,
-  look_for_cells,
   plan,
   recursion,
   recursion_backward,

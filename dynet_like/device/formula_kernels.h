@@ -17,7 +17,7 @@ struct OpOfFormula : Op {
   Kernels cpu;
 };
 
-/// The formula must have at most Program::kMostSlots slots.
+/// The formula must have at most FormulaSteps::kMostSlots slots.
 std::shared_ptr<const OpOfFormula> make_formula_op(std::string name, Formula formula);
 
 /// The CPU's, for the instruction set that is chosen now.

@@ -1,4 +1,4 @@
-// Collecting rows: batches of nodes one by one, those of cells together.
+// Collecting rows, batch by batch.
 #include "dynet_like/exec/batch_rows.h"
 
 #include <fmt/format.h>
@@ -8,7 +8,6 @@
 
 #include "dynet_like/core/counted.h"
 #include "dynet_like/core/text.h"
-#include "dynet_like/exec/report_cells.h"
 
 namespace dynet_like::detail {
 
@@ -28,7 +27,8 @@ class RowMaker {
       : types_(runs[0]->types()), samples_(samples) {
     for (const RunState* run : runs) {
       for (std::uint32_t b = 0; b < run->batches.size(); ++b) {
-        if (is_row(*run, b)) sources_.push_back({run, b});
+        // What was computed before values were released is none.
+        if (run->batches[b].members > 0) sources_.push_back({run, b});
       }
     }
     std::ranges::stable_sort(sources_, {}, [](const Source& source) { return source.get().run; });
@@ -43,21 +43,13 @@ class RowMaker {
   }
 
  private:
-  // Steps of cells are no rows, and neither is what was computed before values were released.
-  static bool is_row(const RunState& run, std::uint32_t b) {
-    const Batch& batch = run.batches[b];
-    if (batch.cells == kNone) return batch.members > 0;
-    return run.cells.batches[batch.cells].first_batch == b;
-  }
-
   void add(const Source& source) {
     BatchRow row;
     const Batch& batch = source.get();
     row.run = batch.run;
     row.shared = batch.shared;
     seen_.clear();
-    batch.cells == kNone ? add_nodes(*source.run, batch, row)
-                         : add_cells(*source.run, source.run->cells.batches[batch.cells], row);
+    add_nodes(*source.run, batch, row);
     if (row.nodes == 0) return;  // all reverted
     row.samples = seen_.size();
     made_.nodes += row.nodes;
@@ -65,44 +57,20 @@ class RowMaker {
   }
 
   void add_nodes(const RunState& run, const Batch& batch, BatchRow& row) {
-    const Signature& signature = types_[batch.type].signature;
-    row.kind = kind_of(batch.type, [&] {
+    const Signature& signature = batch.signature();
+    row.kind = kind_of(batch.type->id, [&] {
       return RowKind{visible_text(signature.op->name), shapes_text(signature)};
     });
     const RowKind& kind = made_.kinds[row.kind];
     for (NodeRef ref : run.members_of(batch)) {
       if (ref.node == kNone) continue;  // reverted
       ++row.nodes;
-      ++row.units;
       seen_.insert(ref.tape);
       if (!marks_ || (!is_marked(ref.tape) && !batch.shared)) continue;
       const std::string& label = run.tape(ref).label_of(ref.node);
       row.marks[ref.tape].push_back(
-          {{ref},
-           fmt::format("{} {}\nsample {}, node {}{}", kind.op, kind.shapes, ref.tape, ref.node,
-                       label.empty() ? "" : " \"" + visible_text(label) + '"')});
-    }
-  }
-
-  void add_cells(const RunState& run, const CellBatch& batch, BatchRow& row) {
-    const CellType& type = run.common.dictionary[batch.type];
-    row.kind = kind_of(types_.type_count() + batch.type, [&] {
-      return RowKind{visible_text(ops_of(type, types_)),
-                     fmt::format("a cell of {}", counted(type.pattern.size(), "node")), true};
-    });
-    row.calls = type.steps.size();
-    for (std::uint32_t c : run.cells.cells_of(batch)) {
-      const Cell& cell = run.cells.all[c];
-      if (cell.batch == kNone) continue;  // reverted
-      ++row.units;
-      row.nodes += type.pattern.size();
-      seen_.insert(cell.tape);
-      if (!is_marked(cell.tape) || !marks_) continue;
-      RowMark mark;
-      for (NodeId node : run.cells.nodes_of(cell)) mark.nodes.push_back({cell.tape, node});
-      mark.title = fmt::format("cell: {}\nsample {}, nodes {} to {}", made_.kinds[row.kind].op,
-                               cell.tape, mark.nodes.front().node, mark.nodes.back().node);
-      row.marks[cell.tape].push_back(std::move(mark));
+          {ref, fmt::format("{} {}\nsample {}, node {}{}", kind.op, kind.shapes, ref.tape, ref.node,
+                            label.empty() ? "" : " \"" + visible_text(label) + '"')});
     }
   }
 
@@ -120,7 +88,7 @@ class RowMaker {
   std::vector<Source> sources_;
   bool marks_ = false;
   BatchRows made_;
-  std::map<std::size_t, std::size_t> kinds_;  ///< by type; cells behind nodes
+  std::map<std::size_t, std::size_t> kinds_;  ///< by type
   std::set<std::uint32_t> seen_;              ///< samples of the row
 };
 

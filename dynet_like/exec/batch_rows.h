@@ -11,26 +11,25 @@
 
 namespace dynet_like::detail {
 
-/// A node, or a cell, which is drawn as one.
+/// A node that is drawn.
 struct RowMark {
-  std::vector<NodeRef> nodes;
+  NodeRef node;
   std::string title;  ///< for who points at it
 };
 
-/// Nodes that ran in one kernel call, or cells that ran together.
+/// Nodes that ran in one kernel call.
 struct BatchRow {
   std::size_t kind = 0;  ///< into BatchRows::kinds
-  std::uint64_t run = 0, calls = 1;
-  std::size_t nodes = 0, units = 0, samples = 0;  ///< units: nodes or cells
-  bool shared = false;                            ///< of parameters alone, for all samples
-  bool is_alone() const { return units == 1 && !shared; }
+  std::uint64_t run = 0;
+  std::size_t nodes = 0, samples = 0;
+  bool shared = false;  ///< of parameters alone, for all samples
+  bool is_alone() const { return nodes == 1 && !shared; }
   std::map<std::uint32_t, std::vector<RowMark>> marks;  ///< by sample, of those with columns
 };
 
-/// A type of node or of cell.
+/// A type of nodes.
 struct RowKind {
   std::string op, shapes;
-  bool is_cell = false;
 };
 
 struct BatchRows {

@@ -43,13 +43,6 @@ std::size_t first_difference(DType dtype, const std::byte* a, const std::byte* b
                      std::to_string(element) + " of its " + what + ", " + numbers + " alone");
 }
 
-[[noreturn]] void throw_different_in_cells(const std::string& where) {
-  throw NumericError(
-      "[verify_batching] need the same bits from cells as from their nodes, backward; "
-      "got others for " +
-      where);
-}
-
 std::size_t first_not_finite(DType dtype, const std::byte* values, std::size_t n) {
   std::size_t i = 0;
   while (i < n && std::isfinite(element_at(dtype, values, i))) ++i;
@@ -202,26 +195,20 @@ void check_finite(const CommonState& common, const std::string& node, const char
 }
 
 void verify_forward(RunState& run, const Batch& batch) {
-  const NodeType& type = run.types()[batch.type];
-  const Signature& signature = type.signature;
-  const std::size_t element = size_of(signature.dtype);
-  const Block out(signature.output_size * element, run.common.memory);
-  const Block saved(signature.saved_size * element, run.common.memory);
+  const Signature& signature = batch.signature();
+  const Block out(batch.stride(), run.common.memory);
+  const Block saved(batch.saved_stride(), run.common.memory);
   const Seen all(run.common, batch.out, batch.out_bytes);
+  const auto dtype = static_cast<int>(signature.dtype);
+  Arena lists;
   for (std::uint32_t i = 0; i < batch.items; ++i) {
-    const std::vector<Operand> in = item_of(batch.inputs, type.inputs, i);
-    const ForwardCall call{
-        &signature,
-        1,
-        in.data(),
-        out.data(),
-        saved.data(),
-        batch.integers == nullptr ? nullptr : batch.integers + i * type.signature.integers,
-        real_of_item(signature, batch.reals, i),
-        run.random,
-        nullptr};
-    run.queue->forward(run.kernels(batch.type).forward[static_cast<int>(signature.dtype)], call);
-    const std::byte* batched = all.data() + i * batch.stride;
+    Rows one = part_of(batch, i, 1, lists);
+    one.out = out.data();
+    one.saved = saved.data();
+    const std::vector<Operand> in = item_of(one.in, batch.type->inputs, 0);
+    one.in = in.data();
+    run.queue->forward(batch.kernels->forward[dtype], forward_call(one, run.random));
+    const std::byte* batched = all.data() + i * batch.stride();
     const Seen alone(run.common, out.data(), out.size());
     const std::size_t at =
         first_difference(signature.dtype, batched, alone.data(), signature.output_size);
@@ -233,11 +220,11 @@ void verify_forward(RunState& run, const Batch& batch) {
 }
 
 void verify_recursions(RunState& run, const Batch& batch) {
-  const Signature& signature = run.types()[batch.type].signature;
+  const Signature& signature = batch.signature();
   const Seen all(run.common, batch.out, batch.out_bytes);
   const std::byte* together = all.data();
   for (NodeRef ref : run.members_of(batch)) {
-    const std::size_t bytes = run.items_of(ref) * batch.stride;
+    const std::size_t bytes = run.items_of(ref) * batch.stride();
     const Block out(bytes, run.common.memory);
     Batch one = batch;
     one.out = out.data();
@@ -308,67 +295,8 @@ void verify_backward(RunState& run, const BackwardCall& call, Kernels::Backward 
   }
 }
 
-void verify_gradient(const RunState& run, NodeRef ref, const std::byte* in_cells,
-                     const std::byte* by_node) {
-  const Signature& signature = run.tape(ref).type_of(ref.node).signature;
-  const std::size_t size = run.items_of(ref) * signature.output_size;
-  const std::size_t bytes = size * size_of(signature.dtype);
-  const Seen a(run.common, in_cells, bytes), b(run.common, by_node, bytes);
-  if (first_difference(signature.dtype, a.data(), b.data(), size) == size) return;
-  throw_different_in_cells("the gradient of " + describe(run.common, ref));
-}
-
-namespace {
-
-// Whether addends are the same numbers for the same places, in the same order.
-bool is_same(const CommonState& common, DType dtype, const SharedContributions::Target& a,
-             const SharedContributions::Target& b) {
-  if (a.dy.size() != b.dy.size() || a.runs.size() != b.runs.size()) return false;
-  const auto same = [&](const void* x, const void* y, std::size_t size) {
-    if (x == nullptr || y == nullptr) return x == y;
-    const Seen seen_x(common, static_cast<const std::byte*>(x), size * size_of(dtype));
-    const Seen seen_y(common, static_cast<const std::byte*>(y), size * size_of(dtype));
-    return first_difference(dtype, seen_x.data(), seen_y.data(), size) == size;
-  };
-  for (std::size_t r = 0; r < a.runs.size(); ++r) {
-    const SharedContributions::Place& place = a.runs[r].place;
-    if (place != b.runs[r].place || a.runs[r].first != b.runs[r].first) return false;
-    const Addends some = a.addends(r), others = b.addends(r);
-    for (std::size_t i = 0; i < some.n; ++i) {
-      if (!same(some.dy[i], others.dy[i], place.rows)) return false;
-      if (!same(some.x[i], others.x[i], place.columns)) return false;
-    }
-  }
-  return true;
-}
-
-// Throws unless the others have all that these have.
-void find_each(const CommonState& common, std::span<const SharedContributions::Target> these,
-               std::span<const SharedContributions::Target> others) {
-  for (const SharedContributions::Target& target : these) {
-    const SharedValue& shared = common.shared[target.identity];
-    const auto same = std::find_if(others.begin(), others.end(), [&](const auto& other) {
-      return other.identity == target.identity;
-    });
-    const DType dtype = common.types()[shared.type].signature.dtype;
-    const bool is_there = same != others.end() && is_same(common, dtype, target, *same);
-    if (is_there || target.dy.empty()) continue;
-    throw_different_in_cells(shared.parameter != nullptr
-                                 ? "the gradient of \"" + shared.parameter->name + '"'
-                                 : "what " + describe(common, shared.representative) + " gets");
-  }
-}
-
-}  // namespace
-
-void verify_contributions(const CommonState& common, SharedContributions& in_cells,
-                          SharedContributions& by_node) {
-  find_each(common, in_cells.targets(), by_node.targets());
-  find_each(common, by_node.targets(), in_cells.targets());
-}
-
 void check_values(const RunState& run, const Batch& batch) {
-  const Signature& signature = run.types()[batch.type].signature;
+  const Signature& signature = batch.signature();
   const Seen all(run.common, batch.out, batch.out_bytes);
   const std::byte* values = all.data();
   for (NodeRef ref : run.members_of(batch)) {
@@ -377,7 +305,7 @@ void check_values(const RunState& run, const Batch& batch) {
     if (first_not_finite(signature.dtype, values, size) < size) {
       refuse_not_finite(describe(run.common, ref), "value", signature.dtype, values, size);
     }
-    values += items * batch.stride;
+    values += items * batch.stride();
   }
 }
 

@@ -4,7 +4,6 @@
 #include <string>
 
 #include "dynet_like/exec/run_state.h"
-#include "dynet_like/exec/shared_contributions.h"
 
 namespace dynet_like::detail {
 
@@ -18,14 +17,6 @@ void verify_recursions(RunState& run, const Batch& batch);
 /// The same for a backward call, before it is made. `members` are those that take part.
 void verify_backward(RunState& run, const BackwardCall& call, Kernels::Backward kernel,
                      std::span<const NodeRef> members);
-
-/// Compares what a node gets in a pass that runs cells as a whole with what it gets node by node:
-/// throws NumericError at the first number whose bits differ.
-void verify_gradient(const RunState& run, NodeRef ref, const std::byte* in_cells,
-                     const std::byte* by_node);
-/// The same of what all nodes contribute to shared values.
-void verify_contributions(const CommonState& common, SharedContributions& in_cells,
-                          SharedContributions& by_node);
 
 /// The first of n elements that is not finite, or n.
 std::size_t first_not_finite(const CommonState& common, DType dtype, const std::byte* values,

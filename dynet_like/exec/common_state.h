@@ -12,7 +12,6 @@
 #include "dynet_like/core/timeline.h"
 #include "dynet_like/core/timeline_track.h"
 #include "dynet_like/device/packed_matrices.h"
-#include "dynet_like/exec/cell_dictionary.h"
 #include "dynet_like/exec/node_ref.h"
 #include "dynet_like/exec/options.h"
 
@@ -87,12 +86,6 @@ struct CommonState {
     if (options.random != nullptr) random = options.random->next_step();
   }
 
-  /// One by one means one by one, and the bound on memory is known for single nodes only.
-  bool uses_cells() const {
-    return options.cells_after > 0 && options.policy != batching::Policy::none &&
-           options.memory_limit == 0;
-  }
-
   const NodeState& state(NodeRef ref) const { return tapes[ref.tape].nodes[ref.node]; }
   NodeState& state(NodeRef ref) { return tapes[ref.tape].nodes[ref.node]; }
   const Tape& tape(NodeRef ref) const { return *tapes[ref.tape].tape; }
@@ -104,10 +97,6 @@ struct CommonState {
   std::uint32_t items_of(NodeRef ref) const { return tape(ref).items_of(ref.node); }
   Identity identity_of(NodeRef ref) const { return output(ref).identity; }
   const TypeTable& types() const { return tapes.front().tape->types(); }
-  /// On the timeline; 0 without one.
-  std::uint32_t label_of_cell(std::uint32_t type, bool backward = false) const {
-    return timeline == nullptr ? 0 : cell_labels[2 * type + (backward ? 1 : 0)];
-  }
   /// Whether these tapes are being run.
   Running& running() { return tapes.empty() ? runs_nothing : types().runs; }
 
@@ -130,14 +119,12 @@ struct CommonState {
   RandomKey random;
   Running runs_nothing;
   std::vector<TapeState> tapes;
-  CellDictionary dictionary;
   std::vector<SharedValue> shared;  ///< by identity, of all that there are
   std::vector<Identity> met_shared;
 
   std::shared_ptr<MemorySource> memory;  ///< of the device
 
   std::shared_ptr<TimelineState> timeline;  ///< null: none
-  std::vector<std::uint32_t> cell_labels;   ///< on it, by type of cell: forward, backward
 
   Arena inputs;         ///< those that were brought to the device
   Arena shared_values;  ///< values and gradients of shared nodes

@@ -20,8 +20,8 @@ namespace dynet_like::detail {
 namespace {
 
 constexpr double kMargin = 16, kLabels = 320, kColumn = 84, kBars = 110, kRow = 24, kRunRow = 20;
-constexpr double kDot = 5, kBetweenDots = 15, kBox = 20, kBetweenBoxes = 24;
-constexpr std::size_t kMostDots = 5, kMostBoxes = 3, kLongestName = 30, kLegendColumns = 3;
+constexpr double kDot = 5, kBetweenDots = 15;
+constexpr std::size_t kMostDots = 5, kLongestName = 30, kLegendColumns = 3;
 // Colours that are told apart, also by who sees few of them; the last is for all other types.
 constexpr std::array<const char*, 15> kColours = {
     "#4477aa", "#ee6677", "#228833", "#b9a526", "#66ccee", "#aa3377", "#ee8833", "#7755bb",
@@ -120,21 +120,18 @@ class BatchDrawing {
   }
 
   void draw_heading() {
-    std::size_t alone = 0, batches = 0;
+    std::size_t alone = 0;
     for (const BatchRow& row : all_.rows) {
       alone += row.is_alone() ? 1 : 0;
-      batches += row.calls;
     }
     y_ = kMargin + 16;
     add_text(kMargin, y_,
              fmt::format("{} of {} in {}", counted(all_.nodes, "node"),
                          counted(runs_[0]->tapes.size(), "sample"),
-                         counted(batches, "batch", "batches")),
+                         counted(all_.rows.size(), "batch", "batches")),
              "class=\"title\"");
     y_ += 20;
-    std::string shown =
-        "A row is a batch, or cells that ran together, in the order in which they ran; a column "
-        "is a sample.";
+    std::string shown = "A row is a batch, in the order in which they ran; a column is a sample.";
     if (alone > 0) shown += fmt::format(" ○ ran alone: {}.", counted(alone, "row"));
     if (has_runs_) shown += " A run is a forward pass, or a wave of samples that waited.";
     const std::size_t samples = runs_[0]->tapes.size();
@@ -156,9 +153,9 @@ class BatchDrawing {
       if (i % kLegendColumns == 0) y_ += 20;
       const RowKind kind = i < named ? all_.kinds[order_[i]] : RowKind();
       text_ += fmt::format(
-          "<rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"12\" height=\"12\" rx=\"{}\" fill=\"{}\"/>\n", x,
-          y_ - 10, kind.is_cell ? 2 : 6, i < named ? kColours[i] : kColours.back());
-      const std::string name = (kind.is_cell ? "cell: " : "") + kind.op + ' ' + kind.shapes;
+          "<rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"12\" height=\"12\" rx=\"6\" fill=\"{}\"/>\n", x,
+          y_ - 10, i < named ? kColours[i] : kColours.back());
+      const std::string name = kind.op + ' ' + kind.shapes;
       add_text(x + 18, y_,
                i == named ? counted(others_, "other type")
                           : shortened(name, letters > 12 ? letters - 4 : letters));
@@ -234,8 +231,7 @@ class BatchDrawing {
           "rx=\"8\"/>\n",
           left + 4, y - kRow / 2 + 2, right - left - 8, kRow - 4);
       add_text(kMargin, y + 4, std::to_string(r + 1), "class=\"faint\"");
-      add_text(kMargin + 36, y + 4,
-               shortened((kind.is_cell ? "cell: " : "") + kind.op, kLongestName));
+      add_text(kMargin + 36, y + 4, shortened(kind.op, kLongestName));
       const double width = 70 * static_cast<double>(row.nodes) / static_cast<double>(most);
       text_ += fmt::format(
           "<rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"8\" fill=\"{}\"/>\n",
@@ -248,24 +244,16 @@ class BatchDrawing {
 
   std::string title_of(const BatchRow& row) const {
     const RowKind& kind = all_.kinds[row.kind];
-    std::string title =
-        fmt::format("{}{} {}\n{} of {}", kind.is_cell ? "cell: " : "", kind.op, kind.shapes,
-                    counted(row.nodes, "node"), counted(row.samples, "sample"));
-    if (kind.is_cell) {
-      title += fmt::format(" in {} and {}", counted(row.units, "cell"),
-                           counted(row.calls, "kernel call"));
-    }
-    return title;
+    return fmt::format("{} {}\n{} of {}", kind.op, kind.shapes, counted(row.nodes, "node"),
+                       counted(row.samples, "sample"));
   }
 
   // Where each mark of a column is; one point for all where they are too many.
-  std::vector<Point> places(const BatchRow& row, std::size_t c, std::size_t marks, double y) const {
-    const bool is_cell = all_.kinds[row.kind].is_cell;
-    const double between = is_cell ? kBetweenBoxes : kBetweenDots;
+  std::vector<Point> places(std::size_t c, std::size_t marks, double y) const {
     std::vector<Point> points(marks, Point{column(c), y});
-    if (marks > (is_cell ? kMostBoxes : kMostDots)) return points;
+    if (marks > kMostDots) return points;
     for (std::size_t i = 0; i < marks; ++i) {
-      points[i].x += between * (static_cast<double>(i) - static_cast<double>(marks - 1) / 2);
+      points[i].x += kBetweenDots * (static_cast<double>(i) - static_cast<double>(marks - 1) / 2);
     }
     return points;
   }
@@ -275,8 +263,7 @@ class BatchDrawing {
     for (std::size_t r = what_.first_row; r < end_; ++r) {
       for (const auto& [sample, marks] : all_.rows[r].marks) {
         const std::size_t c = column_of(all_.rows[r], sample);
-        visit(all_.rows[r], marks,
-              places(all_.rows[r], c, marks.size(), middle_[r - what_.first_row]));
+        visit(all_.rows[r], marks, places(c, marks.size(), middle_[r - what_.first_row]));
       }
     }
   }
@@ -285,20 +272,19 @@ class BatchDrawing {
     std::map<std::pair<std::uint32_t, NodeId>, Point> at;
     for_marks([&](const BatchRow&, const auto& marks, const auto& points) {
       for (std::size_t i = 0; i < marks.size(); ++i) {
-        for (NodeRef ref : marks[i].nodes) at[{ref.tape, ref.node}] = points[i];
+        at[{marks[i].node.tape, marks[i].node.node}] = points[i];
       }
     });
     std::set<std::tuple<double, double, double, double>> drawn;
     for_marks([&](const BatchRow&, const auto& marks, const auto& points) {
       for (std::size_t i = 0; i < marks.size(); ++i) {
-        for (NodeRef ref : marks[i].nodes) {
-          for (ValueId input : runs_[0]->tape(ref).inputs_of(ref.node)) {
-            const auto from = at.find({ref.tape, runs_[0]->tape(ref).value(input).node});
-            if (from == at.end()) continue;
-            const auto [x, y] = from->second;
-            if (y < points[i].y && drawn.insert({x, y, points[i].x, points[i].y}).second) {
-              draw_edge(from->second, points[i]);
-            }
+        const NodeRef ref = marks[i].node;
+        for (ValueId input : runs_[0]->tape(ref).inputs_of(ref.node)) {
+          const auto from = at.find({ref.tape, runs_[0]->tape(ref).value(input).node});
+          if (from == at.end()) continue;
+          const auto [x, y] = from->second;
+          if (y < points[i].y && drawn.insert({x, y, points[i].x, points[i].y}).second) {
+            draw_edge(from->second, points[i]);
           }
         }
       }
@@ -318,10 +304,7 @@ class BatchDrawing {
 
   void draw_marks() {
     for_marks([&](const BatchRow& row, const auto& marks, const auto& points) {
-      const bool is_cell = all_.kinds[row.kind].is_cell;
-      if (marks.size() > (is_cell ? kMostBoxes : kMostDots)) {
-        return draw_many(row, marks, points[0]);
-      }
+      if (marks.size() > kMostDots) return draw_many(row, marks, points[0]);
       for (std::size_t i = 0; i < marks.size(); ++i) draw_mark(row, marks[i], points[i]);
     });
   }
@@ -330,9 +313,9 @@ class BatchDrawing {
     constexpr double kWidth = 64, kHeight = 16;
     text_ += fmt::format(
         "<g><title>{} like: {}</title><rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"{}\" height=\"{}\" "
-        "rx=\"{}\" fill=\"{}\"/>",
+        "rx=\"8\" fill=\"{}\"/>",
         marks.size(), xml_text(marks[0].title), at.x - kWidth / 2, at.y - kHeight / 2, kWidth,
-        kHeight, all_.kinds[row.kind].is_cell ? 3 : 8, colour(row));
+        kHeight, colour(row));
     add_text(at.x, at.y + 4, fmt::format("× {}", marks.size()), "class=\"many\"");
     text_ += "</g>\n";
   }
@@ -343,14 +326,8 @@ class BatchDrawing {
             ? fmt::format("fill=\"#fff\" stroke=\"{}\" stroke-width=\"2.5\"", colour(row))
             : fmt::format("fill=\"{}\"", colour(row));
     const std::string title = "<title>" + xml_text(mark.title) + "</title>";
-    if (all_.kinds[row.kind].is_cell) {
-      text_ += fmt::format(
-          "<rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"{}\" height=\"14\" rx=\"3\" {}>{}</rect>\n",
-          at.x - kBox / 2, at.y - 7, kBox, look, title);
-    } else {
-      text_ += fmt::format("<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"{}\" {}>{}</circle>\n", at.x,
-                           at.y, kDot, look, title);
-    }
+    text_ += fmt::format("<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"{}\" {}>{}</circle>\n", at.x,
+                         at.y, kDot, look, title);
   }
 
   std::span<const RunState* const> runs_;

@@ -178,7 +178,6 @@ void Executor::forget_values() {
     if (l > 0) run.batches.clear();
     run.recursions.resize(0);
     run.members.clear();
-    run.cells.resize(0, 0);
     run.values.reset();
     run.lists.reset();
   }
@@ -233,13 +232,9 @@ void Executor::forget_all() {
 void Executor::forget_types() {
   for (const std::unique_ptr<Lane>& lane : lanes_) lane->run.kernels_of_type.clear();
   common_.shared.clear();
-  common_.dictionary.clear();
-  common_.cell_labels.clear();
-  learner_.clear();
 }
 
 void Executor::clear() {
-  learner_.count_graphs(common_.tapes.size());
   forget_all();
   for (TapeState& tape : common_.tapes) spare_.push_back(std::move(tape.nodes));
   common_.tapes.clear();

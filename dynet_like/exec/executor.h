@@ -10,7 +10,6 @@
 #include "dynet_like/core/thread_pool.h"
 #include "dynet_like/exec/backward.h"
 #include "dynet_like/exec/batch_picture.h"
-#include "dynet_like/exec/cell_learner.h"
 #include "dynet_like/exec/forward.h"
 #include "dynet_like/exec/report.h"
 #include "dynet_like/exec/shared_gradients.h"
@@ -79,7 +78,7 @@ class Executor {
   struct Mark {
     std::uint64_t releases = 0, runs = 0;
     std::uint32_t lane = 0;
-    std::size_t batches = 0, members = 0, cells = 0, cell_batches = 0;
+    std::size_t batches = 0, members = 0;
     Arena::Mark values, lists;
   };
   Mark mark(std::uint32_t tape) const;
@@ -160,7 +159,6 @@ class Executor {
   TimelineTrack* use_track();
   void note_recording_begins();
   void note_recording(TimelineTrack* track, TimelineClock::time_point end, std::size_t nodes);
-  void look_for_cells(std::span<const NodeRef> pending);
   void note_held();
 
   CommonState common_;
@@ -170,7 +168,6 @@ class Executor {
   std::vector<std::unique_ptr<Lane>> lanes_;
   std::size_t used_lanes_ = 1;  ///< the others only keep their memory
   NeededNodes needed_;
-  CellLearner learner_;
   SharedGradients shared_;
   std::uint64_t releases_ = 0;  ///< marks from before the last release mean the beginning
   std::uint64_t forgets_ = 0, parameter_changes_ = 0;

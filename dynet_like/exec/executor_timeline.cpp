@@ -1,6 +1,5 @@
-// What an executor tells a timeline beside kernel calls: recording, cells, bytes.
+// What an executor tells a timeline beside kernel calls: recording, bytes.
 #include "dynet_like/exec/executor.h"
-#include "dynet_like/exec/report_cells.h"
 
 namespace dynet_like::detail {
 
@@ -30,22 +29,6 @@ void Executor::note_recording(TimelineTrack* track, TimelineClock::time_point en
   track->add(static_cast<std::uint32_t>(TimelineSpan::record), *recorded_since_, end,
              {static_cast<std::uint32_t>(nodes)});
   recorded_since_.reset();
-}
-
-void Executor::look_for_cells(std::span<const NodeRef> pending) {
-  TimelineScope scope(clock_.track, TimelineSpan::look_for_cells);
-  if (pending.empty()) scope.leave_out();
-  learner_.look_at(pending, common_);
-  if (common_.timeline == nullptr) return;
-  const CellDictionary& cells = common_.dictionary;
-  for (auto type = static_cast<std::uint32_t>(common_.cell_labels.size() / 2); type < cells.size();
-       ++type) {
-    const std::string name = "cell: " + ops_of(cells[type], common_.types());
-    common_.cell_labels.push_back(
-        common_.timeline->label({name, "forward", "", {"cells", "nodes"}}));
-    common_.cell_labels.push_back(
-        common_.timeline->label({name + " backward", "backward", "", {"cells", "nodes"}}));
-  }
 }
 
 // Of all lanes, those that are not in use any more too.

@@ -120,14 +120,10 @@ void Executor::forward(std::span<const ValueRef> targets, bool free_unread,
     const std::span<const NodeRef> pending =
         needed_.of_tapes(0, static_cast<std::uint32_t>(common_.tapes.size()));
     note_recording(track, scope.begin(), pending.size());
-    if (common_.uses_cells()) look_for_cells(pending);
     for_lanes([&](Lane& lane) {
       lane.forward.run(needed_.of_tapes(lane.run.first_tape, lane.run.end_tape), false,
                        frees ? targets : std::span<const ValueRef>());
     });
-    std::size_t single_nodes = 0;
-    for (std::size_t l = 0; l < used_lanes_; ++l) single_nodes += lanes_[l]->forward.single_nodes();
-    learner_.count_single_nodes(single_nodes);
     last_forward_ = {needed_.shared().size() + pending.size(), count_batches() - batches_before};
     scope.count(last_forward_.nodes, last_forward_.batches);
     if (last_forward_.nodes == 0) scope.leave_out();
@@ -225,7 +221,7 @@ Report Executor::report() const {
     longest = std::max(longest, lane->clock.seconds);
     all += lane->clock.seconds;
   }
-  Report report = make_report(runs, learner_.refused());
+  Report report = make_report(runs);
   report.kernel_seconds = clock_.seconds + longest;
   for (const Report::Type& type : report.types) all -= type.seconds;
   report.other_seconds = std::max(all, 0.0);

@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "dynet_like/device/kernel.h"
-#include "dynet_like/exec/recursion_op.h"
+#include "dynet_like/program/recursion_op.h"
 
 namespace dynet_like::detail {
 

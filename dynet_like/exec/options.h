@@ -22,10 +22,6 @@ struct GraphOptions {
   /// and where there are few samples, they share the work of large batches. If the system starts
   /// fewer, making the graph or minibatch throws DeviceError.
   unsigned threads = 1;
-  /// Sequences of nodes that repeat are looked for as soon as so many nodes were recorded, and run
-  /// as one node each from then on: faster, with the same results; in a graph alone, from its first
-  /// `clear` on (see docs/cells.md). 0, Policy::none and a memory_limit: never.
-  std::size_t cells_after = 512;
   /// Recompute every batch node by node; throw NumericError where a bit of a number differs. Values
   /// are NaN once they are forgotten, for who reads a tensor of theirs. Slow.
   bool verify_batching = false;
@@ -48,8 +44,8 @@ struct GraphOptions {
   /// (0: no limit). A sample that needs more by itself is a part of its own. Outputs in inference,
   /// and what `compute` and `value` are asked for, come on top of the limit.
   std::size_t memory_limit = 0;
-  /// Measure the time spent in planning and in kernels: explain() tells it by type of node and by
-  /// cell. Of a GPU, that is the time that this process takes to ask for kernels, and waits.
+  /// Measure the time spent in planning and in kernels: explain() tells it by type of node.
+  /// Of a GPU, that is the time that this process takes to ask for kernels, and waits.
   bool measure_time = false;
   /// Gets an event for each thing that is done, and when: for a picture of a few minibatches. Then
   /// time is measured, too. Of a GPU, it has this process's calls. Null: nothing is kept.

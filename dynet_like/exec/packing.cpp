@@ -13,13 +13,13 @@ struct Packable {
 };
 
 // Tables have none: rows that wait for an update change without a new version.
-Packable packable(RunState& run, const SharedMatrix& matrix) {
-  if (matrix.type->shared_gradients[matrix.input] != SharedGradient::outer_product) return {};
-  if (run.queue->packing(matrix.type->signature.dtype) == 0) return {};
-  SharedValue& shared = run.shared[matrix.producer];
+Packable packable(RunState& run, const NodeType& type, unsigned j, const SharedArgument& argument) {
+  if (type.shared_gradients[j] != SharedGradient::outer_product) return {};
+  if (run.queue->packing(type.signature.dtype) == 0) return {};
+  SharedValue& shared = run.shared[argument.producer];
   if (shared.value == nullptr) return {};
-  const Dim& dim = matrix.type->signature.inputs[matrix.input];
-  const MatrixPlace place{matrix.value->offset, dim.rows(), dim.cols()};
+  const Dim& dim = type.signature.inputs[j];
+  const MatrixPlace place{argument.offset, dim.rows(), dim.cols()};
   if (shared.parameter == nullptr) {
     return {shared.packed.get(), shared.value, place, shared.run + 1};
   }
@@ -35,24 +35,19 @@ Packable packable(RunState& run, const SharedMatrix& matrix) {
 
 }  // namespace
 
-SharedMatrix shared_matrix(const RunState& run, const NodeType& type, NodeRef example, unsigned j) {
-  const Tape& tape = run.tape(example);
-  const Value& value = tape.value(tape.inputs_of(example.node)[j]);
-  return {&type, j, &value, run.identity_of({example.tape, value.node})};
+const void* packed_matrix(RunState& run, const NodeType& type, unsigned j,
+                          const SharedArgument& argument, std::size_t n) {
+  const Packable packable = detail::packable(run, type, j, argument);
+  if (packable.copies == nullptr) return nullptr;
+  return packable.copies->matrix(*run.queue, type.signature.dtype, packable.value, packable.place,
+                                 packable.version, n * type.signature.inputs[j + 1].cols());
 }
 
-const void* packed_matrix(RunState& run, const SharedMatrix& matrix, std::size_t n) {
-  const Packable packable = detail::packable(run, matrix);
+const void* packed_transpose(RunState& run, const NodeType& type, unsigned j,
+                             const SharedArgument& argument) {
+  const Packable packable = detail::packable(run, type, j, argument);
   if (packable.copies == nullptr) return nullptr;
-  const Signature& signature = matrix.type->signature;
-  return packable.copies->matrix(*run.queue, signature.dtype, packable.value, packable.place,
-                                 packable.version, n * signature.inputs[matrix.input + 1].cols());
-}
-
-const void* packed_transpose(RunState& run, const SharedMatrix& matrix) {
-  const Packable packable = detail::packable(run, matrix);
-  if (packable.copies == nullptr) return nullptr;
-  return packable.copies->transpose(*run.queue, matrix.type->signature.dtype, packable.value,
+  return packable.copies->transpose(*run.queue, type.signature.dtype, packable.value,
                                     packable.place, packable.version);
 }
 

@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "dynet_like/core/make_room.h"
-#include "dynet_like/exec/recursion_run.h"
+#include "dynet_like/exec/recursion_backward.h"
 
 namespace dynet_like::detail {
 

@@ -11,8 +11,7 @@
 #include "dynet_like/core/counted.h"
 #include "dynet_like/core/text.h"
 #include "dynet_like/exec/make_report.h"
-#include "dynet_like/exec/product_flops.h"
-#include "dynet_like/exec/report_cells.h"
+#include "dynet_like/program/product_flops.h"
 #include "dynet_like/exec/report_merges.h"
 
 namespace dynet_like {
@@ -68,8 +67,6 @@ void make_visible(Report& report) {
     show(merge.op, merge.label, merge.difference, merge.advice);
     for (std::string& place : merge.places) show(place);
   }
-  for (Report::Cell& cell : report.cells) show(cell.ops, cell.shared_calls);
-  for (Report::NotFolded& other : report.not_folded) show(other.ops, other.reason);
 }
 
 }  // namespace
@@ -125,8 +122,7 @@ void detail::count_released_bounds(RunState& run) {
   }
 }
 
-Report detail::make_report(std::span<const RunState* const> runs,
-                           std::span<const RefusedCell> refused) {
+Report detail::make_report(std::span<const RunState* const> runs) {
   Report report;
   const CommonState& common = runs[0]->common;
   for (const RunState* run : runs) {
@@ -163,7 +159,6 @@ Report detail::make_report(std::span<const RunState* const> runs,
   std::stable_sort(report.types.begin(), report.types.end(),
                    [](const auto& a, const auto& b) { return a.nodes > b.nodes; });
   report_merges(runs, counts, bounds, report);
-  report_cells(runs, refused, report);
   make_visible(report);
   return report;
 }
@@ -190,7 +185,6 @@ std::ostream& operator<<(std::ostream& out, const Report& report) {
         << "later call read them (compute() keeps what it computes)\n";
   }
   print_largest_consumers(out, report.types);
-  print_cells(out, report);
   print_waves(out, report);
   print_times(out, report);
   for (const Report::Type& type : report.types) {

@@ -46,26 +46,6 @@ struct Report {
     double seconds = 0, saved_seconds = 0;
   };
 
-  /// Sequences of nodes that repeat are cells, and were planned and run as one node each.
-  struct Cell {
-    std::string ops;  ///< of its nodes, in the order of recording: "2 (lookup tanh) cmult"
-    /// Of nodes that share a kernel call: "2 lookup, 2 tanh".
-    std::string shared_calls;
-    std::uint64_t size = 0;  ///< nodes in a cell; the planner was spared all but one of them
-    std::uint64_t cells = 0, batches = 0, forward_calls = 0;
-    /// How many cells ran backward as one node, and how many node by node, pass by pass. Those on
-    /// which no loss depends do neither.
-    std::uint64_t whole = 0, by_node = 0;
-    /// In kernels of its nodes, forward, and backward as a whole; see Type::seconds, where they
-    /// count, too.
-    double seconds = 0;
-  };
-  /// Nodes that look like a cell but did not run as one, or cells that ran backward node by node.
-  struct NotFolded {
-    std::string ops, reason;
-    std::uint64_t times = 0;  ///< what was refused while learning, among the nodes it looked at
-  };
-
   /// In for_each_sample: samples waited for values, which were computed together.
   struct Wave {
     std::uint64_t samples = 0, nodes = 0, batches = 0;
@@ -79,11 +59,6 @@ struct Report {
   /// How many of the nodes ran again, because inference had freed their values before a later call
   /// read them.
   std::uint64_t recomputed = 0;
-  /// How many of the nodes ran as parts of cells: see Cell.
-  std::uint64_t nodes_in_cells = 0;
-  std::vector<Cell> cells;  ///< most nodes first
-  std::vector<NotFolded> not_folded;
-  std::string no_cells;  ///< which option forbids cells, or that they run backward as one; or empty
   std::vector<Wave> waves;  ///< in their order, the first kKeptWaves of them
   std::uint64_t wave_count = 0;
   std::uint64_t copied_bytes = 0;  ///< by copies that only made values contiguous

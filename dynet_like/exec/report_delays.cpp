@@ -17,7 +17,6 @@ struct Ran {
   std::uint32_t last_sample = kNone;
   std::size_t most = 0;  ///< calls of one sample
   std::set<std::uint32_t> depths;
-  bool in_cells = false;
 
   void add(std::uint32_t sample, std::uint64_t call) {
     if (last_sample != sample) of_sample.clear();
@@ -46,7 +45,6 @@ void look_at(const RunState& run, const std::vector<bool>& wanted, std::vector<R
       Ran& ran = types[tape.node(node).type];
       ran.add(t, batch.run);
       ran.depths.insert(depth[node]);
-      ran.in_cells |= batch.cells != kNone;
     }
   }
 }
@@ -79,7 +77,6 @@ std::vector<Split> find_delays(std::span<const RunState* const> runs, const Reco
       calls[type] += types[type].calls.size();
       needed[type] += types[type].most;
       all[type].depths.merge(types[type].depths);
-      all[type].in_cells |= types[type].in_cells;
     }
   }
   for (TypeId type = 0; type < counts.size(); ++type) {
@@ -93,7 +90,7 @@ std::vector<Split> find_delays(std::span<const RunState* const> runs, const Reco
                         "values were asked for in " + counted(calls[type], "call") +
                             ", of which a sample needs " + std::to_string(needed[type]),
                         bound});
-    } else if (!all[type].in_cells && all[type].depths.size() > 1) {
+    } else if (all[type].depths.size() > 1) {
       delays.push_back({Difference::depth, {type}, 0, words_of(all[type].depths), bound});
     }
   }

@@ -200,20 +200,6 @@ std::string part_of_waves(const Report& report) {
   return text + "</div>\n";
 }
 
-std::string part_of_cells(const Report& report) {
-  std::string text;
-  for (const Report::Cell& cell : report.cells) {
-    text += fmt::format("<tr><td><code>{}</code><td class=n>{}<td class=n>{}<td class=n>{}\n",
-                        xml_text(cell.ops), grouped(cell.size), grouped(cell.cells),
-                        grouped(cell.batches));
-  }
-  if (text.empty()) return "";
-  return "<h2>Cells that were found</h2>\n<p>" + grouped(report.nodes_in_cells) +
-         " of the nodes ran in cells, each planned as one node.</p>\n<table><tr><th>operations<th "
-         "class=n>nodes each<th class=n>cells<th class=n>batches\n" +
-         text + "</table>\n";
-}
-
 }  // namespace
 
 std::string Report::html() const {
@@ -223,8 +209,7 @@ std::string Report::html() const {
       "{}. {} at the peak.</p>\n",
       grouped(nodes, "node"), grouped(batches, "batch", "batches"),
       grouped(bound, "batch", "batches"), grouped(kernel_calls, "kernel call"), bytes(peak_bytes));
-  return text + part_of_merges(*this) + part_of_costs(*this) + part_of_waves(*this) +
-         part_of_cells(*this);
+  return text + part_of_merges(*this) + part_of_costs(*this) + part_of_waves(*this);
 }
 
 }  // namespace dynet_like

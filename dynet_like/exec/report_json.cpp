@@ -38,18 +38,6 @@ Json json_of(const Report::MissedMerge& merge) {
           {"saved_seconds", merge.saved_seconds}};
 }
 
-Json json_of(const Report::Cell& cell) {
-  return {{"ops", cell.ops},         {"shared_calls", cell.shared_calls},
-          {"size", cell.size},       {"cells", cell.cells},
-          {"batches", cell.batches}, {"forward_calls", cell.forward_calls},
-          {"whole", cell.whole},     {"by_node", cell.by_node},
-          {"seconds", cell.seconds}};
-}
-
-Json json_of(const Report::NotFolded& other) {
-  return {{"ops", other.ops}, {"reason", other.reason}, {"times", other.times}};
-}
-
 Json json_of(const Report::Wave& wave) {
   return {{"samples", wave.samples}, {"nodes", wave.nodes}, {"batches", wave.batches}};
 }
@@ -71,10 +59,6 @@ std::string Report::json() const {
                     {"kernel_calls", kernel_calls},
                     {"bound", bound},
                     {"recomputed", recomputed},
-                    {"nodes_in_cells", nodes_in_cells},
-                    {"cells", list_of(cells)},
-                    {"not_folded", list_of(not_folded)},
-                    {"no_cells", no_cells},
                     {"waves", list_of(waves)},
                     {"wave_count", wave_count},
                     {"copied_bytes", copied_bytes},

@@ -1,4 +1,4 @@
-// What explain() tells of the time that ops and cells took, if it was measured.
+// What explain() tells of the time that ops took, if it was measured.
 #include <algorithm>
 #include <functional>
 #include <iomanip>
@@ -44,13 +44,12 @@ class Times {
 }  // namespace
 
 void print_times(std::ostream& to, const Report& report) {
-  std::vector<Line> types, cells;
+  std::vector<Line> types;
   double all = report.other_seconds;
   for (const Report::Type& type : report.types) {
     types.push_back({type.seconds, type.op + ' ' + type.shapes});
     all += type.seconds;
   }
-  for (const Report::Cell& cell : report.cells) cells.push_back({cell.seconds, cell.ops});
   if (all == 0) return;
   std::ostringstream out;  // the stream's own format stays as it is
   out << std::fixed << std::setprecision(3) << "time: " << 1e3 * report.plan_seconds
@@ -59,10 +58,6 @@ void print_times(std::ostream& to, const Report& report) {
   const Times times(out, all);
   times.print(std::move(types));
   times.print({report.other_seconds, "sums of gradients, packing of weights, copies"});
-  if (!cells.empty()) {
-    out << "          ms   share  of kernels, by cell (types above count it, too)\n";
-    times.print(std::move(cells));
-  }
   to << out.str();
 }
 

@@ -53,8 +53,6 @@ Executor::Mark Executor::mark(std::uint32_t tape) const {
           static_cast<std::uint32_t>(lane),
           run.batches.size(),
           last.first_member + last.members,  // behind them may lie those of a run that failed
-          run.cells.all.size(),
-          run.cells.batches.size(),
           run.values.arena().mark(),
           run.lists.mark()};
 }
@@ -73,13 +71,7 @@ void Executor::revert_node(RunState& run, NodeRef ref) {
   NodeState& state = run.state(ref);
   if (state.batch == kNone) return;
   Batch& batch = run.batches[state.batch];
-  NodeRef& member = member_of_batch(run, batch, ref);
-  if (batch.cells != kNone) {
-    const CellBatch& cells = run.cells.batches[batch.cells];
-    const auto place = static_cast<std::uint32_t>(&member - &run.members[batch.first_member]);
-    run.cells.all[run.cells.cells_of(cells)[place % cells.cells]].batch = kNone;
-  }
-  member = {run.items_of(ref), kNone};
+  member_of_batch(run, batch, ref) = {run.items_of(ref), kNone};
   if (state.value != nullptr) forget_value(run, state);
 }
 
@@ -101,7 +93,6 @@ void Executor::revert(std::uint32_t tape, std::size_t nodes, const Mark& since) 
     run.batches.resize(mark.batches);
     run.recursions.resize(static_cast<std::uint32_t>(mark.batches));
     run.members.resize(mark.members);
-    run.cells.resize(mark.cells, mark.cell_batches);
     run.values.rewind(mark.values);
     run.lists.rewind(mark.lists);
   }
@@ -140,8 +131,8 @@ void Executor::forget_tape(std::uint32_t tape) {
   drop_empty_batches(lane_of(tape).run);
 }
 
-// Once most batches have no values any more, the others get new numbers. Only in inference: nobody
-// asks for the cells that they are of.
+// Once most batches have no values any more, the others get new numbers. Only in inference, where
+// nothing else names them.
 void Executor::drop_empty_batches(RunState& run) {
   if (run.batches.size() < 2 * run.batches_after_drop + kBatchesWorthADrop) return;
   const auto state_of = [&](NodeRef ref) -> NodeState* {
@@ -163,12 +154,10 @@ void Executor::drop_empty_batches(RunState& run) {
     }
     batch.first_member = first_member;
     batch.search_from = 0;
-    batch.cells = kNone;
     run.batches[kept++] = batch;
   }
   run.batches.resize(kept);
   run.members = std::move(members);
-  run.cells.resize(0, 0);
   run.batches_after_drop = kept;
   ++releases_;  // marks from before count other batches
 }

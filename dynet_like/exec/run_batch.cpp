@@ -5,6 +5,7 @@
 #include "dynet_like/exec/packing.h"
 #include "dynet_like/exec/recursion_run.h"
 #include "dynet_like/exec/run_batch.h"
+#include "dynet_like/exec/run_rows.h"
 
 namespace dynet_like::detail {
 
@@ -24,11 +25,22 @@ void find_inputs(RunState& run, const NodeType& type, const Batch& batch) {
   }
 }
 
+// Input j, which all items have in common.
+Operand shared_operand(RunState& run, const Batch& batch, unsigned j, SharedArgument& argument) {
+  const NodeRef example = run.members_of(batch)[0];
+  const Tape& tape = run.tape(example);
+  const Value& value = tape.value(tape.inputs_of(example.node)[j]);
+  const NodeRef producer{example.tape, value.node};
+  argument = {run.identity_of(producer), value.offset, value.reaches_parameter};
+  Operand operand{nullptr, run.state(producer).value + value.offset * batch.element()};
+  operand.packed = packed_matrix(run, *batch.type, j, argument, batch.items);
+  return operand;
+}
+
 // Where the items of input j lie.
-Operand gather(RunState& run, const NodeType& type, const Batch& batch, unsigned j, Arena& lists) {
-  const std::size_t element = size_of(type.signature.dtype);
+Operand gather(RunState& run, const Batch& batch, unsigned j, Arena& lists) {
+  const std::size_t element = batch.element();
   const std::span<const NodeRef> members = run.members_of(batch);
-  if (type.signature.shared[j] != 0) return packed_operand(run, type, members[0], j, batch.items);
   const void** items = lists.allocate_array<const void*>(batch.items);
   const void** next = items;
   if (batch.items == batch.members) {
@@ -88,28 +100,18 @@ void refresh_tables(const RunState& run, const NodeType& type, const Batch& batc
   }
 }
 
-TypeCount& counts_of(RunState& run, TypeId type) {
-  return run.counts.type(type, run.types().type_count());
-}
-
-void run_forward(RunState& run, TypeId type, const ForwardCall& call, std::size_t nodes) {
-  const KernelTime time(run, counts_of(run, type).seconds, nodes);
-  run.queue->forward(run.kernels(type).forward[static_cast<int>(call.type->dtype)], call);
-}
-
-void count(RunState& run, const Batch& batch, const NodeType& type, bool is_call) {
-  TypeCount& counts = counts_of(run, batch.type);
+void count(RunState& run, const Batch& batch, bool is_call) {
+  TypeCount& counts = run.counts.type(batch.type->id, run.types().type_count());
   counts.nodes += batch.members;
   counts.items += batch.items;
   ++counts.batches;
   counts.forward_calls += is_call ? 1 : 0;
-  if (type.op->role == Role::copy) run.counts.copied_bytes += batch.out_bytes;
+  if (batch.type->op->role == Role::copy) run.counts.copied_bytes += batch.out_bytes;
 }
 
 // From now on its nodes have values.
 void note_values(RunState& run, const Batch& batch) {
-  const Signature& signature = run.types()[batch.type].signature;
-  const std::size_t bytes = signature.output_size * size_of(signature.dtype);
+  const std::size_t bytes = batch.stride();
   const bool single = batch.items == batch.members;
   const auto index = static_cast<std::uint32_t>(run.batches.size() - 1);
   std::byte* value = batch.out;
@@ -127,8 +129,8 @@ void note_values(RunState& run, const Batch& batch) {
 
 // What does not pass has no value: asked for again, it is computed and refused again.
 void enter(RunState& run, const Batch& batch, bool is_call) {
-  count(run, batch, run.types()[batch.type], is_call);
-  const bool is_recursion = run.types()[batch.type].op->role == Role::recursion;
+  count(run, batch, is_call);
+  const bool is_recursion = batch.type->op->role == Role::recursion;
   if (run.options.verify_batching && batch.items > 1) {
     is_recursion ? verify_recursions(run, batch) : verify_forward(run, batch);
   }
@@ -137,71 +139,62 @@ void enter(RunState& run, const Batch& batch, bool is_call) {
   run.note_held();
 }
 
-}  // namespace
-
-Operand shared_operand(const RunState& run, const NodeType& type, NodeRef example, unsigned j) {
-  const Value& value = *shared_matrix(run, type, example, j).value;
-  return {nullptr, run.tapes[example.tape].nodes[value.node].value +
-                       value.offset * size_of(type.signature.dtype)};
-}
-
-Operand packed_operand(RunState& run, const NodeType& type, NodeRef example, unsigned j,
-                       std::uint32_t items) {
-  Operand operand = shared_operand(run, type, example, j);
-  operand.packed = packed_matrix(run, shared_matrix(run, type, example, j), items);
-  return operand;
-}
-
-Batch make_batch(RunState& run, TypeId type_id, std::uint32_t members, std::uint32_t items,
-                 bool shared) {
-  const NodeType& type = run.types()[type_id];
-  const Signature& signature = type.signature;
+// With room for what it computes.
+Batch make_batch(RunState& run, std::span<const NodeRef> members, bool shared) {
   Batch batch;
-  batch.type = type_id;
-  batch.members = batch.left = members;
-  batch.items = items;
+  batch.first_member = static_cast<std::uint32_t>(run.members.size());
+  run.members.insert(run.members.end(), members.begin(), members.end());
+  batch.type = &run.tape(members[0]).type_of(members[0].node);
+  batch.members = batch.left = static_cast<std::uint32_t>(members.size());
+  for (NodeRef ref : members) batch.items += run.items_of(ref);
   batch.shared = shared;
   batch.run = run.common.runs;
-  const std::size_t element = size_of(signature.dtype);
   const auto allocate = [&](std::size_t bytes) {
     return shared ? run.common.shared_values.allocate_array<std::byte>(bytes)
                   : run.values.allocate(bytes);
   };
-  batch.stride = signature.output_size * element;
-  batch.out_bytes = batch.items * batch.stride;
+  batch.out_bytes = batch.items * batch.stride();
   batch.out = allocate(batch.out_bytes);
   // Without a backward pass, the library's own kernels do without; others may not know of it.
-  const bool keeps_saved = !run.options.inference || type.op->kernels != nullptr;
-  if (signature.saved_size > 0 && keeps_saved) {
-    batch.saved = allocate(run.saved_bytes(batch));
+  const bool keeps_saved = !run.options.inference || batch.type->op->kernels != nullptr;
+  if (batch.saved_stride() > 0 && keeps_saved) {
+    batch.saved = allocate(batch.items * batch.saved_stride());
   }
   return batch;
 }
 
-void run_kernel(RunState& run, Batch& batch) {
-  const NodeType& type = run.types()[batch.type];
-  const Signature& signature = type.signature;
-  Arena& lists = batch.shared ? run.common.shared_lists : run.lists;
-  batch.integers = gather_integers(run, type, batch, lists);
-  if (type.op->numbers.reals > 0) {
-    batch.reals = signature.dtype == DType::f32 ? gather_reals<float>(run, type, batch, lists)
-                                                : gather_reals<double>(run, type, batch, lists);
+void list_inputs(RunState& run, Batch& batch, Arena& lists) {
+  const NodeType& type = *batch.type;
+  batch.kernels = &run.kernels(type);
+  find_inputs(run, type, batch);
+  auto* const in = lists.allocate_array<Operand>(type.inputs);
+  auto* const arguments = lists.allocate_array<SharedArgument>(type.inputs);
+  for (unsigned j = 0; j < type.inputs; ++j) {
+    in[j] = type.signature.shared[j] != 0 ? shared_operand(run, batch, j, arguments[j])
+                                          : gather(run, batch, j, lists);
   }
-  if (run.common.reads_lazy_tables) refresh_tables(run, type, batch);
+  batch.in = in;
+  batch.arguments = arguments;
+  batch.integers = gather_integers(run, type, batch, lists);
+  if (type.op->numbers.reals == 0) return;
+  batch.reals = type.signature.dtype == DType::f32 ? gather_reals<float>(run, type, batch, lists)
+                                                   : gather_reals<double>(run, type, batch, lists);
+}
 
-  const ForwardCall call{&signature,     batch.items, batch.inputs, batch.out, batch.saved,
-                         batch.integers, batch.reals, run.random,   nullptr};
-  run_forward(run, batch.type, call, batch.members);
+void run_kernel(RunState& run, Batch& batch) {
+  if (run.common.reads_lazy_tables) refresh_tables(run, *batch.type, batch);
+  run_forward(run, batch, run.counts.type(batch.type->id, run.types().type_count()).seconds,
+              batch.members);
   // Without a backward pass nobody reads what was saved.
   if (run.options.inference && batch.saved != nullptr && !batch.shared) {
-    run.values.give_back(std::exchange(batch.saved, nullptr), run.saved_bytes(batch));
+    run.values.give_back(std::exchange(batch.saved, nullptr), batch.items * batch.saved_stride());
   }
   enter(run, batch, true);
 }
 
 // A recursion runs a program in place of a kernel.
 void run_recursion(RunState& run, Batch& batch) {
-  counts_of(run, batch.type);
+  run.counts.type(batch.type->id, run.types().type_count());
   TimelineScope scope(run.track(), TimelineSpan::recursion);
   scope.count(batch.members);
   auto recursion = std::make_unique<RecursionRun>(run, batch, run.members_of(batch));
@@ -215,26 +208,16 @@ void run_recursion(RunState& run, Batch& batch) {
   run.recursions.add(static_cast<std::uint32_t>(run.batches.size() - 1), std::move(recursion));
 }
 
-void run_batch(RunState& run, std::span<const NodeRef> members, bool shared) {
-  const auto first_member = static_cast<std::uint32_t>(run.members.size());
-  run.members.insert(run.members.end(), members.begin(), members.end());
-  std::uint32_t items = 0;
-  for (NodeRef ref : members) items += run.items_of(ref);
-  Batch batch = make_batch(run, run.tape(members[0]).node(members[0].node).type,
-                           static_cast<std::uint32_t>(members.size()), items, shared);
-  batch.first_member = first_member;
+}  // namespace
 
-  const NodeType& type = run.types()[batch.type];
-  if (type.op->role == Role::recursion) {
+void run_batch(RunState& run, std::span<const NodeRef> members, bool shared) {
+  Batch batch = make_batch(run, members, shared);
+  if (batch.type->op->role == Role::recursion) {
     run_recursion(run, batch);
-    return note_values(run, batch);
+  } else {
+    list_inputs(run, batch, shared ? run.common.shared_lists : run.lists);
+    run_kernel(run, batch);
   }
-  Arena& lists = shared ? run.common.shared_lists : run.lists;
-  find_inputs(run, type, batch);
-  auto* inputs = lists.allocate_array<Operand>(type.inputs);
-  for (unsigned j = 0; j < type.inputs; ++j) inputs[j] = gather(run, type, batch, j, lists);
-  batch.inputs = inputs;
-  run_kernel(run, batch);
   note_values(run, batch);
 }
 

@@ -5,8 +5,6 @@
 #include <cstdint>
 #include <vector>
 
-#include "dynet_like/exec/cell_reasons.h"
-
 namespace dynet_like::detail {
 
 /// How many nodes of a type ran in how many batches.
@@ -26,23 +24,6 @@ struct TypeCount {
   }
 };
 
-/// How many cells of a type ran, and how they ran backward.
-struct CellCount {
-  std::uint64_t cells = 0, batches = 0, whole = 0, by_node = 0;
-  double seconds = 0;
-  CellReasonCounts reasons{};  ///< of those that ran node by node, and of what only began like one
-
-  CellCount& operator+=(const CellCount& other) {
-    cells += other.cells;
-    batches += other.batches;
-    whole += other.whole;
-    by_node += other.by_node;
-    seconds += other.seconds;
-    for (std::size_t r = 0; r < kCellReasons; ++r) reasons[r] += other.reasons[r];
-    return *this;
-  }
-};
-
 struct RunCounts {
   /// `types`: how many there are.
   TypeCount& type(std::uint32_t type, std::size_t types) {
@@ -53,26 +34,17 @@ struct RunCounts {
     }
     return of_types[type];
   }
-  CellCount& cell(std::uint32_t type) {
-    if (of_cells.size() <= type) of_cells.resize(type + 1);
-    return of_cells[type];
-  }
-  void count_reason(std::uint32_t cell_type, CellReason reason) {
-    ++cell(cell_type).reasons[static_cast<std::size_t>(reason)];
-  }
 
   /// Begins anew, in the time that follows from what was met; allocates nothing.
   void clear() {
     for (const std::uint32_t type : met_types) of_types[type] = {};
     met_types.clear();
-    of_cells.clear();
     copied_bytes = 0;
     plan_seconds = recursion_flops = 0;
   }
 
   std::vector<TypeCount> of_types;
   std::vector<std::uint32_t> met_types;
-  std::vector<CellCount> of_cells;
   std::uint64_t copied_bytes = 0;
   double plan_seconds = 0;
   double recursion_flops = 0;  ///< of the products in recursions

@@ -1,4 +1,4 @@
-// What one lane has run: its batches, its cells, and what it counted.
+// What one lane has run: its batches, and what it counted.
 #pragma once
 
 #include <cstddef>
@@ -10,31 +10,23 @@
 #include "dynet_like/device/queue.h"
 #include "dynet_like/exec/block_pool.h"
 #include "dynet_like/exec/common_state.h"
-#include "dynet_like/exec/lane_cells.h"
 #include "dynet_like/exec/met_types.h"
 #include "dynet_like/exec/recursions.h"
+#include "dynet_like/exec/rows.h"
 #include "dynet_like/exec/run_counts.h"
 
 namespace dynet_like::detail {
 
-/// Nodes that ran in one kernel call. Outputs lie `stride` bytes apart from `out` on, and end after
-/// `out_bytes`.
-struct Batch {
-  TypeId type = 0;
-  std::uint32_t first_member = 0, members = 0, items = 0;
+/// Nodes that ran in one kernel call. Outputs end after `out_bytes`.
+struct Batch : Rows {
+  std::uint32_t first_member = 0, members = 0;
   std::uint32_t left = 0;         ///< members that have not been reverted or forgotten
   std::uint32_t search_from = 0;  ///< where a member is looked for first
-  std::byte* out = nullptr;
-  std::byte* saved = nullptr;
-  std::size_t out_bytes = 0, stride = 0;
+  std::size_t out_bytes = 0;
   std::uint32_t few = kNone;   ///< once so few members are left, they are moved together
   bool is_handed_out = false;  ///< a tensor points to a value, nothing moves
-  const Operand* inputs = nullptr;
-  const std::uint32_t* integers = nullptr;
-  const void* reals = nullptr;
-  std::uint64_t run = 0;        ///< CommonState::runs, when it ran
-  std::uint32_t cells = kNone;  ///< in LaneCells::batches, if its members are of cells
-  bool shared = false;          ///< of nodes with an identity: computed once for all tapes
+  std::uint64_t run = 0;       ///< CommonState::runs, when it ran
+  bool shared = false;         ///< of nodes with an identity: computed once for all tapes
 };
 
 /// Where a member of a batch finds its inputs.
@@ -54,7 +46,6 @@ struct MemberInputs {
 struct RunState {
   explicit RunState(CommonState& common_state)
       : common(common_state),
-        cells(common.dictionary),
         recursions(common.memory),
         values(common.memory),
         held(common.timeline) {}
@@ -69,14 +60,10 @@ struct RunState {
   std::span<const NodeRef> members_of(const Batch& batch) const {
     return std::span(members).subspan(batch.first_member, batch.members);
   }
-  std::size_t saved_bytes(const Batch& batch) const {
-    const Signature& signature = types()[batch.type].signature;
-    return batch.items * signature.saved_size * size_of(signature.dtype);
-  }
-  const Kernels& kernels(TypeId type) {
-    if (kernels_of_type.size() <= type) kernels_of_type.resize(types().type_count());
-    const Kernels*& known = kernels_of_type[type];
-    if (known == nullptr) known = &queue->kernels(*types()[type].op);
+  const Kernels& kernels(const NodeType& type) {
+    if (kernels_of_type.size() <= type.id) kernels_of_type.resize(types().type_count());
+    const Kernels*& known = kernels_of_type[type.id];
+    if (known == nullptr) known = &queue->kernels(*type.op);
     return *known;
   }
   /// Where events of its thread go; null without a timeline.
@@ -103,7 +90,6 @@ struct RunState {
   std::vector<NodeRef> members;
   std::vector<MemberInputs> member_inputs;  ///< of the batch that is being run
 
-  LaneCells cells;
   Recursions recursions;
 
   BlockPool values;                ///< outputs and saved items

@@ -84,21 +84,33 @@ void SharedContributions::seed(Identity identity, const Value& value, const void
   }
 }
 
-void SharedContributions::contribute(const SharedEdge& edge, const std::byte* dy) {
-  const Tape& tape = common_.tape(edge.consumer);
-  const NodeId node = edge.consumer.node;
-  const NodeType& type = tape.type_of(node);
-  const std::span<const ValueId> inputs = tape.inputs_of(node);
-  const Value& value = tape.value(inputs[edge.input]);
-  const Value* factor =
-      edge.input + 1 < inputs.size() ? &tape.value(inputs[edge.input + 1]) : nullptr;
-  contribute(
-      {&type, common_.items_of(edge.consumer), edge.input, &value,
-       common_.identity_of({edge.consumer.tape, value.node}), factor,
-       factor == nullptr ? nullptr : common_.tapes[edge.consumer.tape].nodes[factor->node].value,
-       type.signature.integers == 0 ? std::span<const std::uint32_t>() : tape.integers_of(node),
-       edge.slots},
-      dy);
+SharedContributions::OfItem SharedContributions::of_item(const NodeType& type, unsigned input) {
+  const Signature& signature = type.signature;
+  const Dim& dim = signature.inputs[input];
+  const SharedGradient kind = type.shared_gradients[input];
+  const std::size_t element = size_of(signature.dtype);
+  const bool deferred = signature.deferred_size > 0;
+  const auto size = static_cast<std::uint32_t>(dim.size());
+  OfItem of;
+  of.place = {kind, 0, 0, size, 1};
+  if (kind == SharedGradient::dense) {
+    of.place.kind = SharedGradient::sum;
+    return of;
+  }
+  if (deferred) of.dy_begin = type.op->gradient.deferred_offset(signature, input) * element;
+  if (kind == SharedGradient::outer_product) {
+    of.place.rows = dim.rows();
+    of.place.columns = dim.cols();
+    of.steps = signature.inputs[input + 1].cols();
+    of.x_step = of.place.columns * element;
+  } else if (kind == SharedGradient::rows) {
+    of.place.rows =
+        static_cast<std::uint32_t>(deferred ? signature.deferred_size : signature.output_size);
+  } else if (!deferred) {
+    of.steps = static_cast<std::uint32_t>(signature.output_size / size);
+  }
+  of.dy_step = of.place.rows * element;
+  return of;
 }
 
 // Arguments that a type names are the same for all its nodes, so what is found out for one holds
@@ -106,32 +118,15 @@ void SharedContributions::contribute(const SharedEdge& edge, const std::byte* dy
 void SharedContributions::describe(TypeContributions& contributions, NodeRef example) {
   const Tape& tape = common_.tape(example);
   const NodeType& type = tape.type_of(example.node);
-  const Signature& signature = type.signature;
   contributions.known = contributions.complete = true;
   contributions.all.clear();
   const std::span<const ValueId> inputs = tape.inputs_of(example.node);
   for (std::uint32_t j = 0; j < inputs.size(); ++j) {
     const Value& value = tape.value(inputs[j]);
-    if (signature.shared[j] == 0 || value.identity == 0 || !value.reaches_parameter) continue;
-    const SharedGradient kind = type.shared_gradients[j];
-    const Dim& dim = signature.inputs[j];
-    const bool deferred = signature.deferred_size > 0;
-    const auto size = static_cast<std::uint32_t>(dim.size());
-    Place place{kind, 0, value.offset, size, 1};
-    if (kind == SharedGradient::outer_product) {
-      place.rows = dim.rows();
-      place.columns = dim.cols();
-      contributions.complete &= signature.inputs[j + 1].cols() == 1;
-    } else if (kind == SharedGradient::rows) {
-      place.rows = static_cast<std::uint32_t>(signature.output_size);
-    } else {
-      contributions.complete &=
-          kind == SharedGradient::sum && (deferred || size == signature.output_size);
-    }
-    const std::size_t offset = deferred ? type.op->gradient.deferred_offset(signature, j) : 0;
+    if (type.signature.shared[j] == 0 || value.identity == 0 || !value.reaches_parameter) continue;
+    contributions.complete &= type.shared_gradients[j] != SharedGradient::dense;
     const Identity producer = common_.identity_of({example.tape, value.node});
-    contributions.all.push_back(
-        {j, target_index(producer), place, offset * size_of(signature.dtype)});
+    contributions.all.push_back({j, target_index(producer), value.offset, of_item(type, j)});
   }
 }
 
@@ -155,15 +150,32 @@ bool SharedContributions::contribute_by_type(NodeRef consumer, const std::byte* 
   for (const TypeContribution& contribution : contributions.all) {
     const std::byte* factor = nullptr;
     std::uint32_t row = 0;
-    if (contribution.place.kind == SharedGradient::outer_product) {
+    if (contribution.of.place.kind == SharedGradient::outer_product) {
       const Value& x = tape.value(inputs[contribution.input + 1]);
       factor = common_.tapes[consumer.tape].nodes[x.node].value + x.offset * element;
-    } else if (contribution.place.kind == SharedGradient::rows) {
+    } else if (contribution.of.place.kind == SharedGradient::rows) {
       row = tape.integers_of(consumer.node)[0];
     }
-    add(contribution, dy, factor, row);
+    targets_[contribution.target].add(contribution.of, contribution.offset, row, dy, factor);
   }
   return true;
+}
+
+void SharedContributions::contribute(NodeRef consumer, std::uint32_t input, const std::byte* slots,
+                                     const std::byte* dy) {
+  const Tape& tape = common_.tape(consumer);
+  const NodeType& type = tape.type_of(consumer.node);
+  const std::span<const ValueId> inputs = tape.inputs_of(consumer.node);
+  const Value& value = tape.value(inputs[input]);
+  Consumer node{&type, common_.items_of(consumer), input, &value,
+                common_.identity_of({consumer.tape, value.node})};
+  if (input + 1 < inputs.size()) {
+    node.factor = &tape.value(inputs[input + 1]);
+    node.factor_node = common_.tapes[consumer.tape].nodes[node.factor->node].value;
+  }
+  if (type.signature.integers > 0) node.integers = tape.integers_of(consumer.node);
+  node.slots = slots;
+  contribute(node, dy);
 }
 
 void SharedContributions::contribute(const Consumer& consumer, const std::byte* dy) {
@@ -171,38 +183,26 @@ void SharedContributions::contribute(const Consumer& consumer, const std::byte* 
   const Signature& signature = type.signature;
   const Value& value = *consumer.value;
   const SharedGradient kind = type.shared_gradients[consumer.input];
-  const std::uint32_t size = common_.types().shape(value.shape).size;
   const std::size_t element = size_of(signature.dtype);
-  const bool deferred = signature.deferred_size > 0;
-  const std::size_t dy_size = deferred ? signature.deferred_size : signature.output_size;
-  if (deferred) dy += type.op->gradient.deferred_offset(signature, consumer.input) * element;
+  OfItem of = of_item(type, consumer.input);
+  const bool is_dense = kind == SharedGradient::dense;
+  // An open input has any number of columns.
+  if (is_dense) of.place.rows = common_.types().shape(value.shape).size;
+  const std::size_t bytes_of_dy =
+      (signature.deferred_size > 0 ? signature.deferred_size : signature.output_size) * element;
+  const std::byte* from = is_dense ? consumer.slots : dy;
+  const std::size_t stride = is_dense ? of.place.rows * element : bytes_of_dy;
   Target& to = target_of(consumer.producer);
   const std::uint32_t items = type.op->is_open(consumer.input) ? 1 : consumer.items;
-  for (std::uint32_t item = 0; item < items; ++item, dy += dy_size * element) {
+  for (std::uint32_t item = 0; item < items; ++item, from += stride) {
     const std::uint32_t offset = value.offset + (value.items == 1 ? 0 : item * value.stride);
-    if (kind == SharedGradient::dense) {
-      const std::byte* slot = consumer.slots + std::size_t{item} * size * element;
-      to.add({SharedGradient::sum, 0, offset, size, 1}, slot, nullptr);
-    } else if (kind == SharedGradient::rows) {
-      const auto entry = static_cast<std::uint32_t>(dy_size);
-      to.add({kind, consumer.integers[item], offset, entry, 1}, dy, nullptr);
-    } else if (kind == SharedGradient::sum) {
-      const std::size_t end = deferred ? size : dy_size;
-      for (std::size_t at = 0; at < end; at += size) {
-        to.add({kind, 0, offset, size, 1}, dy + at * element, nullptr);
-      }
-    } else {
+    const std::uint32_t row = kind == SharedGradient::rows ? consumer.integers[item] : 0;
+    const std::byte* factor = nullptr;
+    if (kind == SharedGradient::outer_product) {
       const Value& x = *consumer.factor;
-      const Dim& matrix = signature.inputs[consumer.input];
-      const Place place{kind, 0, offset, matrix.rows(), matrix.cols()};
-      const std::byte* factor =
-          consumer.factor_node + (x.offset + (x.items == 1 ? 0 : item * x.stride)) * element;
-      const std::uint32_t columns = signature.inputs[consumer.input + 1].cols();
-      for (std::size_t column = 0; column < columns; ++column) {
-        to.add(place, dy + column * place.rows * element,
-               factor + column * place.columns * element);
-      }
+      factor = consumer.factor_node + (x.offset + (x.items == 1 ? 0 : item * x.stride)) * element;
     }
+    to.add(of, offset, row, from, factor);
   }
 }
 

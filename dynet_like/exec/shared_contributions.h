@@ -11,14 +11,6 @@
 
 namespace dynet_like::detail {
 
-/// A consumer's edge to a shared value that wants a gradient.
-struct SharedEdge {
-  NodeRef consumer;
-  std::uint32_t input = 0;
-  /// One contribution per item, or one of all through an open input, if the kernel writes them.
-  const std::byte* slots = nullptr;
-};
-
 /// The addends of every shared value, in the order in which they are added.
 class SharedContributions {
  public:
@@ -29,6 +21,15 @@ class SharedContributions {
     std::uint32_t offset, rows, columns;
     bool operator==(const Place&) const = default;
   };
+  /// What an item of a type contributes through an input, in one or several steps: of its gradient
+  /// dy, or of what its kernel has left for weights, each time with a stretch of the next input for
+  /// outer products. Where kernels write the contribution, dy stands for that.
+  struct OfItem {
+    Place place = {};  ///< of a value that begins with element 0; row is the node's
+    std::uint32_t steps = 1;
+    std::size_t dy_begin = 0, dy_step = 0, x_step = 0;  ///< bytes
+  };
+  static OfItem of_item(const NodeType& type, unsigned input);
   struct Run {
     Place place;
     std::size_t first;  ///< into dy and x; the next run begins where this one ends
@@ -46,6 +47,16 @@ class SharedContributions {
       }
       dy.push_back(from);
       x.push_back(factor);
+    }
+    /// Of a value that begins with this element; `row` of a table.
+    void add(const OfItem& of, std::uint32_t offset, std::uint32_t row, const std::byte* from,
+             const std::byte* factor) {
+      const Place place{of.place.kind, row, offset, of.place.rows, of.place.columns};
+      from += of.dy_begin;
+      for (std::uint32_t step = 0; step < of.steps; ++step, from += of.dy_step) {
+        add(place, from, factor);
+        if (factor != nullptr) factor += of.x_step;
+      }
     }
     Addends addends(std::size_t run) const {
       const std::size_t first = runs[run].first;
@@ -65,29 +76,17 @@ class SharedContributions {
     Target grouped() const;
   };
   static Runs all_runs(const Target& target) { return {&target, 0, target.runs.size()}; }
-  /// A node that contributes: one of a tape, or a shared one.
+  /// A node that contributes: one of a tape, or one that all share.
   struct Consumer {
-    const NodeType* type;
-    std::uint32_t items;
-    std::uint32_t input;
-    const Value* value;            ///< the input
-    Identity producer;             ///< of the input
-    const Value* factor;           ///< the next input, for outer products
-    const std::byte* factor_node;  ///< where the factor's node lies
-    std::span<const std::uint32_t> integers;
-    const std::byte* slots;
-  };
-
-  /// A contribution that all nodes of a type make: its target and place, and where in dy it begins.
-  struct TypeContribution {
-    std::uint32_t input = 0, target = 0;
-    Place place = {};
-    std::size_t dy_bytes = 0;
-  };
-  struct TypeContributions {
-    bool known = false;
-    bool complete = true;  ///< these are all; else a node must be asked
-    std::vector<TypeContribution> all;
+    const NodeType* type = nullptr;
+    std::uint32_t items = 1, input = 0;
+    const Value* value = nullptr;            ///< the input
+    Identity producer = 0;                   ///< of the input
+    const Value* factor = nullptr;           ///< the next input, for outer products
+    const std::byte* factor_node = nullptr;  ///< where the factor's node lies
+    std::span<const std::uint32_t> integers = {};
+    /// One contribution per item, or one of all through an open input, if the kernel writes them.
+    const std::byte* slots = nullptr;
   };
 
   explicit SharedContributions(CommonState& common) : common_(common) {}
@@ -110,24 +109,29 @@ class SharedContributions {
 
   /// The whole of a value of this shared node, times ones, which lie there: a root of the pass.
   void seed(Identity identity, const Value& value, const void* ones);
-  /// What the consumer's output gradient contributes through this edge.
-  void contribute(const SharedEdge& edge, const std::byte* dy);
-  /// What it contributes through all edges, for a node with one item; false if its type does not
-  /// say all there is to know of them.
-  bool contribute_by_type(NodeRef consumer, const std::byte* dy);
+  /// What the gradient of its output, or what its kernel has left for weights, contributes through
+  /// one input.
   void contribute(const Consumer& consumer, const std::byte* dy);
-  /// What all nodes with one item of the type of this one contribute.
-  const TypeContributions& of_type(NodeRef example);
-  /// One of them: what is at dy, with a factor for outer products, in this row of a table.
-  void add(const TypeContribution& contribution, const std::byte* dy, const void* factor,
-           std::uint32_t row) {
-    Place place = contribution.place;
-    if (place.kind == SharedGradient::rows) place.row = row;
-    targets_[contribution.target].add(place, dy + contribution.dy_bytes, factor);
-  }
+  void contribute(NodeRef consumer, std::uint32_t input, const std::byte* slots,
+                  const std::byte* dy);
+  /// The same through all inputs, for a node with one item; false if its type does not say all
+  /// there is to know of them.
+  bool contribute_by_type(NodeRef consumer, const std::byte* dy);
 
  private:
+  /// What all nodes with one item of a type contribute through an input that the type names.
+  struct TypeContribution {
+    std::uint32_t input = 0, target = 0, offset = 0;
+    OfItem of;
+  };
+  struct TypeContributions {
+    bool known = false;
+    bool complete = true;  ///< these are all; else a node must be asked
+    std::vector<TypeContribution> all;
+  };
+
   std::uint32_t target_index(Identity identity);
+  const TypeContributions& of_type(NodeRef example);
   void describe(TypeContributions& contributions, NodeRef example);
 
   CommonState& common_;

@@ -6,8 +6,8 @@
 #include <set>
 #include <utility>
 
-#include "dynet_like/exec/backward_call.h"
 #include "dynet_like/exec/checks.h"
+#include "dynet_like/exec/run_rows.h"
 
 namespace dynet_like::detail {
 
@@ -200,44 +200,27 @@ void SharedGradients::find_recording_order() {
 void SharedGradients::run_backward(RunState& lane, Queue& queue, const SharedValue& shared,
                                    Gradients& gradients) {
   const Batch& batch = lane.batches[shared.batch];
-  const NodeType& type = common_.types()[shared.type];
-  const Signature& signature = type.signature;
-  const std::size_t element = size_of(signature.dtype);
-  const auto first = static_cast<std::uint32_t>((shared.value - batch.out) / batch.stride);
   check(shared, shared.gradient);
-
-  // Where the items stand in their batch, and in what is theirs alone.
-  std::vector<std::uint32_t> in_batch(shared.items), own(shared.items);
-  std::iota(in_batch.begin(), in_batch.end(), first);
-  std::iota(own.begin(), own.end(), 0);
   lists_.reset();
-  const auto places = [&](std::byte* block, std::size_t elements) {
-    return places_of(lists_, own, block, elements * element);
-  };
-  const std::vector<std::byte*> slots = make_slots(shared, type);
-  std::vector<Destination> dx(type.inputs);
+  const auto first = static_cast<std::size_t>(shared.value - batch.out) / batch.stride();
+  Rows rows = part_of(batch, first, shared.items, lists_);
+  rows.dy = shared.gradient;
+  if (rows.deferred_stride() > 0) {
+    rows.deferred = contributions_.allocate_array<std::byte>(shared.items * rows.deferred_stride());
+  }
+  const std::vector<std::byte*> slots = make_slots(shared, *rows.type);
+  std::vector<Destination> dx(rows.type->inputs);
   const std::vector<std::uint8_t> adds(shared.items, 0);
-  bool wanted = signature.deferred_size > 0;
-  for (unsigned j = 0; j < type.inputs; ++j) {
+  for (unsigned j = 0; j < rows.type->inputs; ++j) {
     if (slots[j] == nullptr) continue;
-    dx[j] = {places(slots[j], signature.inputs[j].size()), adds.data()};
-    wanted = true;
+    const std::size_t bytes = rows.signature().inputs[j].size() * rows.element();
+    auto** const places = lists_.allocate_array<void*>(shared.items);
+    for (std::size_t i = 0; i < shared.items; ++i) places[i] = slots[j] + i * bytes;
+    dx[j] = {places, adds.data()};
   }
-  const BackwardItems items(lists_, batch, in_batch);
-  BackwardCall call = items.call(type, type.op->needs_inputs() ? items.inputs(type) : nullptr,
-                                 places(shared.gradient, signature.output_size), dx.data());
-  Contributions contributions{shared.items, slots, {}, shared.gradient};
-  if (signature.deferred_size > 0) {
-    auto* const left =
-        contributions_.allocate_array<std::byte>(shared.items * signature.deferred_size * element);
-    call.deferred = places(left, signature.deferred_size);
-    contributions.dy = left;
-  }
-  if (call.integers != nullptr) {
-    contributions.integers = {call.integers, shared.items * signature.integers};
-  }
-  if (wanted) run_backward_call(lane, queue, shared.type, call);
-  contribute(shared, type, contributions);
+  detail::run_backward(lane, queue, rows, {{}, dx.data()}, lane.counts.of_types[shared.type],
+                       lists_);
+  contribute(shared, rows, slots);
   add(own_, queue, gradients);
 }
 
@@ -255,17 +238,20 @@ std::vector<std::byte*> SharedGradients::make_slots(const SharedValue& shared,
   return slots;
 }
 
-void SharedGradients::contribute(const SharedValue& shared, const NodeType& type,
-                                 const Contributions& contributions) {
+void SharedGradients::contribute(const SharedValue& shared, const Rows& rows,
+                                 const std::vector<std::byte*>& slots) {
+  const NodeType& type = *rows.type;
   for (unsigned j = 0; j < type.inputs; ++j) {
     const SharedInput& input = shared.inputs[j];
     if (!input.value.reaches_parameter) continue;
-    const SharedInput* factor = j + 1 < type.inputs ? &shared.inputs[j + 1] : nullptr;
-    own_.contribute({&type, contributions.items, j, &input.value, input.producer,
-                     factor == nullptr ? nullptr : &factor->value,
-                     factor == nullptr ? nullptr : common_.shared[factor->producer].value,
-                     contributions.integers, contributions.slots[j]},
-                    contributions.dy);
+    SharedContributions::Consumer node{&type, shared.items, j, &input.value, input.producer};
+    if (j + 1 < type.inputs) {
+      node.factor = &shared.inputs[j + 1].value;
+      node.factor_node = common_.shared[shared.inputs[j + 1].producer].value;
+    }
+    node.integers = {rows.integers, shared.items * type.signature.integers};
+    node.slots = slots[j];
+    own_.contribute(node, rows.contribution(0));
   }
 }
 

@@ -36,14 +36,6 @@ class SharedGradients {
  private:
   using Target = SharedContributions::Target;
   using Runs = SharedContributions::Runs;
-  /// What a shared node's inputs get from it.
-  struct Contributions {
-    std::uint32_t items;
-    const std::vector<std::byte*>& slots;  ///< by input, if the kernel wrote them
-    std::span<const std::uint32_t> integers;
-    const std::byte* dy;  ///< or what the kernel left for weights and biases
-  };
-
   bool only_samples_read(Identity identity) const;
   void add(const Runs& runs, Queue& queue, Gradients& gradients);
   void add_to_table(const Runs& runs, Queue& queue, ParameterStorage& table, Gradients& gradients);
@@ -53,8 +45,8 @@ class SharedGradients {
   std::byte* derived_gradient(SharedValue& shared, bool& fresh);
   void run_backward(RunState& lane, Queue& queue, const SharedValue& shared, Gradients& gradients);
   std::vector<std::byte*> make_slots(const SharedValue& shared, const NodeType& type);
-  void contribute(const SharedValue& shared, const NodeType& type,
-                  const Contributions& contributions);
+  void contribute(const SharedValue& shared, const Rows& rows,
+                  const std::vector<std::byte*>& slots);
   void check(const SharedValue& shared, const std::byte* gradient) const;
 
   CommonState& common_;

@@ -25,7 +25,7 @@ void ValueBlock::for_each_value(const Visit& visit) const {
     if (ref.node == kNone || ref.node >= run_.tapes[ref.tape].nodes.size()) continue;
     NodeState& state = run_.state(ref);
     if (state.batch != index_ || state.value == nullptr) continue;
-    visit(state, static_cast<std::size_t>(state.value - block) / batch().stride);
+    visit(state, static_cast<std::size_t>(state.value - block) / batch().stride());
   }
 }
 
@@ -36,7 +36,7 @@ void ValueBlock::move_together_if_few() {
   all.few = all.left / 2;
   if (all.out_bytes < kBytesWorthMoving) return;
   try {
-    std::vector<std::uint32_t> place_of(all.out_bytes / all.stride, kNone);
+    std::vector<std::uint32_t> place_of(all.out_bytes / all.stride(), kNone);
     std::size_t kept = 0;
     for_each_value([&](const NodeState&, std::size_t item) {
       place_of[item] = static_cast<std::uint32_t>(item);
@@ -53,10 +53,10 @@ void ValueBlock::move_together_if_few() {
 void ValueBlock::move_together(std::vector<std::uint32_t>& place_of, std::size_t kept) {
   Batch& all = batch();
   std::byte* const old = all.out;
-  const std::size_t stride = all.stride, bytes = kept * stride;
+  const std::size_t stride = all.stride(), bytes = kept * stride;
   std::byte* const smaller = run_.values.allocate_free(bytes);
   std::byte* const to = smaller != nullptr ? smaller : old;
-  const DType dtype = run_.types()[all.type].signature.dtype;
+  const DType dtype = all.signature().dtype;
   std::uint32_t gap = 0;
   for (std::size_t item = to == old ? kept : 0; item < place_of.size(); ++item) {
     if (place_of[item] == kNone) continue;

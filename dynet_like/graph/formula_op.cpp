@@ -12,9 +12,9 @@ FormulaOp::FormulaOp(std::string name, const detail::FormulaWriter& writer) {
   ops::Formula formula = ops::record_formula(name, writer.inputs, [&](std::span<const Term> terms) {
     return std::vector<Term>{writer.write(terms)};
   });
-  if (formula.slots() > ops::Program::kMostSlots) {
+  if (formula.slots() > ops::FormulaSteps::kMostSlots) {
     throw UsageError("[" + name + "] need a formula of at most " +
-                     detail::counted(ops::Program::kMostSlots, "number") + " at once; got " +
+                     detail::counted(ops::FormulaSteps::kMostSlots, "number") + " at once; got " +
                      std::to_string(formula.slots()) + ": make two ops of it");
   }
   op_ = detail::make_formula_op(std::move(name), std::move(formula));

@@ -7,9 +7,10 @@
 
 #include "dynet_like/core/counted.h"
 #include "dynet_like/core/errors.h"
-#include "dynet_like/exec/recursion_op.h"
 #include "dynet_like/graph/recording.h"
 #include "dynet_like/ops/structured.h"
+#include "dynet_like/program/make_program.h"
+#include "dynet_like/program/recursion_op.h"
 
 namespace dynet_like::detail {
 
@@ -105,7 +106,7 @@ struct TracedFunction::Definitions {
   std::shared_ptr<const RecursionOp> op_of(Definition& definition, const Vertices& vertices,
                                            const Record& record);
   void complete(RecursionOp& op, const Definition& definition) const;
-  VertexProgram trace(Definition& definition, const VertexKind& kind, const Record& record);
+  Program trace(Definition& definition, const VertexKind& kind, const Record& record);
   /// Calls the function again. Throws UsageError if it does not record the same.
   void verify(Definition& definition, const Vertices& vertices, const Record& record);
   /// What a part of a state that the function left empty is.
@@ -178,7 +179,7 @@ std::shared_ptr<const RecursionOp> TracedFunction::Definitions::op_of(Definition
       before == nullptr ? std::make_shared<RecursionOp>() : std::make_shared<RecursionOp>(*before);
   Attempt attempt(definition.graph->tape(), definition.shared);
   for (const VertexKind& kind : kinds) {
-    op->programs.push_back(std::make_shared<VertexProgram>(trace(definition, kind, record)));
+    op->programs.push_back(std::make_shared<Program>(trace(definition, kind, record)));
   }
   complete(*op, definition);
   definition.op = op;
@@ -219,8 +220,8 @@ void TracedFunction::Definitions::complete(RecursionOp& op, const Definition& de
   }
 }
 
-VertexProgram TracedFunction::Definitions::trace(Definition& definition, const VertexKind& kind,
-                                                 const Record& record) {
+Program TracedFunction::Definitions::trace(Definition& definition, const VertexKind& kind,
+                                           const Record& record) {
   ComputationGraph& graph = *definition.graph;
   Tape& tape = graph.tape();
   static const float nothing = 0;  // what stands in is never read
@@ -278,8 +279,8 @@ VertexProgram TracedFunction::Definitions::trace(Definition& definition, const V
                      "earlier call");
   }
   check_states(definition, tape, recorded.results);
-  return make_vertex_program(name, tape, join_elementwise(tape, recorded, definition.formulas),
-                             definition.shared);
+  return make_program(name, tape, join_elementwise(tape, recorded, definition.formulas),
+                      definition.shared);
 }
 
 ValueId TracedFunction::Definitions::zeros_for(const Definition& definition, Tape& tape,
@@ -302,7 +303,7 @@ void TracedFunction::Definitions::verify(Definition& definition, const Vertices&
   Tape& tape = definition.graph->tape();
   for (const VertexKind& kind : vertices.kinds) {
     const Attempt attempt(tape, definition.shared);
-    const VertexProgram again = trace(definition, kind, record);
+    const Program again = trace(definition, kind, record);
     if (does_the_same(again, *definition.op->find(kind), tape.types())) continue;
     throw UsageError("[" + name +
                      "] need a function that does the same whenever it is called with arguments of "

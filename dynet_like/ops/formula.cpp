@@ -50,9 +50,11 @@ const Facts& facts_of(Function function) {
 
 }  // namespace
 
-/// The nodes of a formula; none is there twice.
+/// The nodes of a formula; none is there twice, unless equal steps are not merged.
 class FormulaRecorder : public std::enable_shared_from_this<FormulaRecorder> {
  public:
+  explicit FormulaRecorder(bool merges_equal) : merges_equal_(merges_equal) {}
+
   Term input(unsigned number) {
     Node node;
     node.number = number;
@@ -84,7 +86,9 @@ class FormulaRecorder : public std::enable_shared_from_this<FormulaRecorder> {
     node.kind = Node::step;
     node.function = function;
     node.in = {a, b, kNone, kNone};
-    return add(node);
+    if (merges_equal_) return add(node);
+    nodes_.push_back(node);
+    return static_cast<std::uint32_t>(nodes_.size() - 1);
   }
   std::uint32_t node_of(const Term& term) {
     return term.recorder_ == nullptr ? add_constant(term.constant_) : term.node_;
@@ -94,10 +98,11 @@ class FormulaRecorder : public std::enable_shared_from_this<FormulaRecorder> {
   std::vector<std::uint32_t> gradients(std::span<const std::uint32_t> results, unsigned inputs);
   std::vector<std::uint32_t> last_readers(std::span<const std::uint32_t> results,
                                           std::span<const Source> there) const;
-  Program program(std::span<const std::uint32_t> results, std::span<const Source> there,
-                  std::vector<Source> places);
+  FormulaSteps program(std::span<const std::uint32_t> results, std::span<const Source> there,
+                       std::vector<Source> places);
   Source source(std::uint32_t node, std::span<const Source> places);
 
+  const bool merges_equal_;
   std::vector<Node> nodes_;
   std::vector<double> constants_;
 };
@@ -132,7 +137,8 @@ std::uint32_t FormulaRecorder::gradient_through(std::uint32_t step, unsigned ope
   return add(node);
 }
 
-// Of all inputs, from the results back; their dys are more inputs.
+// Of all inputs, from the results back; their dys are more inputs. What a number gets is added in
+// the reverse of the order of steps and operands, as it is of nodes.
 std::vector<std::uint32_t> FormulaRecorder::gradients(std::span<const std::uint32_t> results,
                                                       unsigned inputs) {
   const auto end = static_cast<std::uint32_t>(nodes_.size());
@@ -140,7 +146,7 @@ std::vector<std::uint32_t> FormulaRecorder::gradients(std::span<const std::uint3
   for (unsigned k = 0; k < results.size(); ++k) gradient[results[k]] = input(inputs + k).node_;
   for (std::uint32_t step = end; step-- > 0;) {
     if (nodes_[step].kind != Node::step || gradient[step] == kNone) continue;
-    for (unsigned j = 0; j < 2; ++j) {
+    for (unsigned j = 2; j-- > 0;) {
       const std::uint32_t operand = nodes_[step].in[j];
       if (operand == kNone || nodes_[operand].kind == Node::constant) continue;
       if (!facts_of(nodes_[step].function).has_slope[j]) continue;
@@ -184,10 +190,10 @@ std::vector<std::uint32_t> FormulaRecorder::last_readers(std::span<const std::ui
 
 // The steps that results need. Nodes without one of the `places` go to slots, each of which is free
 // again after the last step that reads it.
-Program FormulaRecorder::program(std::span<const std::uint32_t> results,
-                                 std::span<const Source> there, std::vector<Source> places) {
+FormulaSteps FormulaRecorder::program(std::span<const std::uint32_t> results,
+                                      std::span<const Source> there, std::vector<Source> places) {
   std::vector<std::uint32_t> readers = last_readers(results, there), free;
-  Program program;
+  FormulaSteps program;
   for (std::uint32_t i = 0; i < nodes_.size(); ++i) {
     const Node& node = nodes_[i];
     const bool is_needed = readers[i] != kNone && there[i].kind == Source::nowhere;
@@ -247,8 +253,9 @@ Formula FormulaRecorder::finish(std::string_view name, std::span<const Term> ter
 }
 
 Formula record_formula(std::string_view name, unsigned inputs,
-                       const std::function<std::vector<Term>(std::span<const Term>)>& write) {
-  const auto recorder = std::make_shared<FormulaRecorder>();
+                       const std::function<std::vector<Term>(std::span<const Term>)>& write,
+                       bool merges_equal) {
+  const auto recorder = std::make_shared<FormulaRecorder>(merges_equal);
   std::vector<Term> terms;
   for (unsigned j = 0; j < inputs; ++j) terms.push_back(recorder->input(j));
   return recorder->finish(name, write(terms), inputs);

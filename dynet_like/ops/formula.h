@@ -100,13 +100,13 @@ struct FormulaStep {
 };
 
 /// Steps in their order, with as many numbers at once as there are slots.
-struct Program {
+struct FormulaSteps {
   static constexpr std::uint32_t kMostSlots = 32;
   std::vector<FormulaStep> steps;
   std::vector<Source> results;
   std::uint32_t slots = 0;
 
-  bool operator==(const Program&) const = default;
+  bool operator==(const FormulaSteps&) const = default;
 };
 
 /// `forward` gives the values and the numbers that are saved; `backward` the gradients of all
@@ -115,17 +115,19 @@ struct Formula {
   unsigned inputs = 0, outputs = 0, saved = 0;
   std::vector<std::uint32_t> output_of;  ///< by term that was written: those that are equal share
   std::vector<double> constants;
-  Program forward, backward;
+  FormulaSteps forward, backward;
 
   bool operator==(const Formula&) const = default;
   /// Numbers at once, of which kernels have room for kMostSlots.
   std::uint32_t slots() const { return std::max(forward.slots, backward.slots); }
 };
 
-/// Writes down what `write` makes of the inputs. Throws UsageError, which begins
-/// with the name, if one of them is no step.
+/// Writes down what `write` makes of the inputs. Equal steps are one if they may be: then their
+/// gradients are added before they go on. Throws UsageError, which begins with the name, if one of
+/// the results is no step.
 Formula record_formula(std::string_view name, unsigned inputs,
-                       const std::function<std::vector<Term>(std::span<const Term>)>& write);
+                       const std::function<std::vector<Term>(std::span<const Term>)>& write,
+                       bool merges_equal = true);
 
 /// What an elementwise op of the library makes of terms; `real` is its number, if it has one.
 /// Empty: it is none that formulas have.
@@ -135,5 +137,5 @@ bool is_formula_step(const Op& op);
 }  // namespace dynet_like::ops
 
 namespace dynet_like::detail {
-using ops::Formula, ops::Program, ops::Source, ops::FormulaStep;
+using ops::Formula, ops::FormulaSteps, ops::Source, ops::FormulaStep;
 }  // namespace dynet_like::detail

@@ -1,15 +1,13 @@
-// Policy descent against its definition, in plain loops; where words are placed, likewise.
+// Policy descent against its definition, in plain loops.
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <numeric>
 #include <random>
-#include <set>
 #include <tuple>
 #include <vector>
 
 #include "batching/dag_builder.h"
-#include "batching/place_words.h"
 #include "batching/planner.h"
 #include "batching/survey.h"
 #include "batching/type_cycles.h"
@@ -131,79 +129,6 @@ TEST(PlainDescent, HasTheSameBatches) {
     }
     ASSERT_EQ(batches, PlainDescent(graph.dag()).run()) << "graph " << i;
   }
-}
-
-/// See batching/place_words.h: from left to right, the longest word that fits.
-std::vector<Place> plain_places(const Words& words, const std::vector<Id>& types) {
-  std::vector<Place> places(types.size());
-  for (Id i = 0; i < types.size(); ++i) places[i].first = i;
-  for (Id i = 0; i < types.size(); ++i) {
-    if (places[i].word != Place::alone) continue;
-    std::vector<Id> best;
-    Id best_word = Place::alone;
-    for (Id w = 0; w < words.words.size(); ++w) {
-      const std::vector<Id>& word = words.words[w];
-      std::vector<Id> nodes;
-      for (Id k = i; k < types.size() && nodes.size() < word.size(); ++k) {
-        const bool is_taken = places[k].word != Place::alone;
-        const bool may_lie_between = words.loose[types[k]] != 0 && words.loose[word[0]] == 0;
-        if (is_taken || may_lie_between) continue;
-        if (types[k] != word[nodes.size()]) break;
-        nodes.push_back(k);
-      }
-      if (nodes.size() < word.size() || nodes[0] != i || nodes.size() <= best.size()) continue;
-      best = nodes;
-      best_word = w;
-    }
-    for (const Id node : best) places[node] = {best_word, i};
-  }
-  return places;
-}
-
-// Words of few types, so that one begins like another, in samples that are cut and mixed.
-TEST(PlainPlaces, AreThoseOfWords) {
-  Random random(3);
-  int placed = 0, interrupted = 0;
-  for (int round = 0; round < 400; ++round) {
-    Words words;
-    const Id types = 2 + static_cast<Id>(random() % 5);
-    for (Id t = 0; t < types; ++t) words.loose.push_back(random() % 3 == 0 ? 1 : 0);
-    std::set<std::vector<Id>> different;
-    for (int w = 0; w < 6; ++w) {
-      const Id first = static_cast<Id>(random() % types);
-      std::vector<Id> word = {first};
-      for (Id k = 1 + static_cast<Id>(random() % 3); k > 0;) {
-        const Id type = static_cast<Id>(random() % types);
-        if (words.loose[type] != words.loose[first] && random() % 8 > 0) continue;
-        if (words.loose[type] != words.loose[first]) break;
-        word.push_back(type);
-        --k;
-      }
-      if (word.size() > 1 && different.insert(word).second) words.words.push_back(word);
-    }
-    std::vector<Id> sample;
-    while (sample.size() < 30) {
-      if (words.words.empty() || random() % 3 == 0) {
-        sample.push_back(static_cast<Id>(random() % types));
-      } else {
-        for (const Id type : words.words[random() % words.words.size()]) {
-          if (random() % 4 == 0) sample.push_back(static_cast<Id>(random() % types));
-          sample.push_back(type);
-        }
-      }
-    }
-    const std::vector<Place> expected = plain_places(words, sample);
-    const std::vector<Place> places = WordPlacer(words).place(sample);
-    ASSERT_EQ(places.size(), expected.size());
-    for (std::size_t i = 0; i < places.size(); ++i) {
-      ASSERT_EQ(places[i].word, expected[i].word) << "round " << round << ", node " << i;
-      ASSERT_EQ(places[i].first, expected[i].first) << "round " << round << ", node " << i;
-      placed += places[i].word != Place::alone;
-      interrupted += i > 0 && places[i].first < places[i - 1].first;
-    }
-  }
-  EXPECT_GT(placed, 2000);
-  EXPECT_GT(interrupted, 100);
 }
 
 }  // namespace

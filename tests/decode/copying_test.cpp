@@ -98,7 +98,6 @@ TYPED_TEST(CopyingTest, SourcesOfDifferentLengthsShareFewBatches) {
   const auto sources = sources_of({5, 17, 1, 9, 30, 12, 2, 24, 7, 13});
   GraphOptions options;
   options.inference = true;
-  options.cells_after = 0;
   Minibatch batch(options);
   const auto together = for_each_sample(
       batch, sources,

@@ -22,7 +22,6 @@ Report run(const Record& record, bool alike = false) {
   Random random(1);
   GraphOptions options;
   options.random = &random;
-  options.cells_after = 0;
   Minibatch batch(options);
   for (unsigned n = kFewest; n <= kMost; ++n) {
     batch.add_output(record(batch.new_graph(), alike ? kMost : n));

@@ -95,14 +95,11 @@ class CellOfOwnForgets {
 };
 
 template <class Cell>
-Report run(ParameterCollection& model, const Cell& cell, std::span<const nn::Tree> trees,
-           std::size_t cells_after) {
+Report run(ParameterCollection& model, const Cell& cell, std::span<const nn::Tree> trees) {
   static const unsigned kWords = 1000;
   const LookupParameter table = model.add_lookup_parameters(kWords, {kHidden});
   const nn::Linear output(model, kHidden, 5);
-  GraphOptions options;
-  options.cells_after = cells_after;
-  Minibatch batch(options);
+  Minibatch batch;
   for (const nn::Tree& tree : trees) {
     ComputationGraph& graph = batch.new_graph();
     std::vector<nn::TreeLSTM::State> states;
@@ -121,19 +118,15 @@ Report run(ParameterCollection& model, const Cell& cell, std::span<const nn::Tre
 }
 
 struct Totals {
-  double nodes = 0, batches = 0, bound = 0, types = 0, copied = 0, in_cells = 0;
+  double nodes = 0, batches = 0, bound = 0, types = 0, copied = 0;
 };
 
-// Without cells, what is counted is the planner's work alone.
 template <class MakeCell>
-Totals mean_over_minibatches(std::span<const nn::Tree> trees, const MakeCell& make_cell,
-                             std::size_t cells_after = 0) {
+Totals mean_over_minibatches(std::span<const nn::Tree> trees, const MakeCell& make_cell) {
   Totals totals;
   for (unsigned i = 0; i < kMinibatches; ++i) {
     ParameterCollection model;
-    const Report report =
-        run(model, make_cell(model), trees.subspan(i * kSamples, kSamples), cells_after);
-    totals.in_cells += static_cast<double>(report.nodes_in_cells) / kMinibatches;
+    const Report report = run(model, make_cell(model), trees.subspan(i * kSamples, kSamples));
     totals.nodes += static_cast<double>(report.nodes) / kMinibatches;
     totals.batches += static_cast<double>(report.batches) / kMinibatches;
     totals.bound += static_cast<double>(report.bound) / kMinibatches;
@@ -185,18 +178,6 @@ TEST(BatchCounts, RealTreesWithForgetGatesOfTheirOwn) {
     // right in different orders cannot share them all.
     EXPECT_LE(totals.batches, 1.035 * totals.bound) << affine;
     EXPECT_EQ(totals.copied, 0) << affine;
-  }
-}
-
-// A cell runs both forget gates in every step of the tree.
-TEST(BatchCounts, RealTreesWithCells) {
-  const std::vector<nn::Tree> trees = real_trees();
-  if (trees.empty()) GTEST_SKIP() << "need sst/train.txt under DYNET_LIKE_DATA";
-  for (const bool affine : {false, true}) {
-    const Totals totals = mean_over_minibatches(
-        trees, [=](ParameterCollection& model) { return CellOfOwnForgets(model, affine); }, 512);
-    EXPECT_LE(totals.batches, 1.12 * totals.bound) << affine;
-    EXPECT_GE(totals.in_cells, 0.95 * totals.nodes) << affine;
   }
 }
 

@@ -49,9 +49,8 @@ class BatchPictureTest : public ::testing::Test {
     for (unsigned i = 0; i < samples; ++i) batch.add_output(chain(batch.new_graph(), i + 1));
     batch.forward();
   }
-  static GraphOptions options(std::size_t cells_after = 0, unsigned threads = 1) {
+  static GraphOptions options(unsigned threads = 1) {
     GraphOptions options;
-    options.cells_after = cells_after;
     options.threads = threads;
     return options;
   }
@@ -112,29 +111,8 @@ TEST_F(BatchPictureTest, HasOneMarkForManyNodes) {
   EXPECT_EQ(count(svg, "<path class=\"edge"), 1u);
 }
 
-TEST_F(BatchPictureTest, HasCellsAsBoxes) {
-  Minibatch batch(options(1));
-  for (unsigned i = 0; i < 30; ++i) {
-    ComputationGraph& graph = batch.new_graph();
-    Expression h = chain(graph, 0);
-    for (int step = 0; step < 6; ++step) h = logistic(tanh(h));
-    batch.add_output(h);
-  }
-  batch.forward();
-  const Report report = batch.explain();
-  ASSERT_EQ(report.cells.size(), 1u);
-  const std::string svg = batch.draw_batches();
-  expect_well_formed(svg);
-  EXPECT_NE(svg.find("360 nodes of 30 samples in " + std::to_string(report.batches) + " batches"),
-            std::string::npos);
-  const std::size_t others = (report.nodes - report.nodes_in_cells) / 30;  // of a sample
-  EXPECT_EQ(count(svg, "<g class=\"row"), report.cells[0].batches + others);
-  EXPECT_EQ(count(svg, "rx=\"3\""), 12 * report.cells[0].cells / 30);
-  EXPECT_EQ(count(svg, "<circle"), 12 * others);
-}
-
 TEST_F(BatchPictureTest, HasTheBatchesOfAllThreads) {
-  Minibatch batch(options(0, 2));
+  Minibatch batch(options(2));
   run(batch, 40);
   const std::string svg = batch.draw_batches({.samples = 40, .rows = 100});
   EXPECT_EQ(count(svg, "<g class=\"row"), batch.explain().batches);

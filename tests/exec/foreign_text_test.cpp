@@ -39,7 +39,6 @@ class ForeignTextTest : public ::testing::Test {
   ForeignTextTest() {
     options_.timeline = &timeline_;
     options_.measure_time = true;
-    options_.cells_after = 16;
   }
 
   // Samples whose labelled nodes do not batch, with parameters, cells, recursions and an op.

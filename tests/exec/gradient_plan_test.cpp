@@ -20,10 +20,7 @@ using Contributions = std::vector<Contribution>;
 
 class GradientPlanTest : public ::testing::Test {
  protected:
-  GradientPlanTest() {
-    common_.options.cells_after = 0;
-    run_.queue = queue_.get();
-  }
+  GradientPlanTest() { run_.queue = queue_.get(); }
 
   // Runs forward, and plans for the gradient of this sum.
   const detail::GradientPlan& plan(const Expression& loss, bool full = false) {
@@ -35,17 +32,17 @@ class GradientPlanTest : public ::testing::Test {
     forward_.run(needed.shared(), true, {});
     needed.resolve_aliases();
     forward_.run(needed.of_tapes(0, 1), false, {});
-    plan_.make(std::span(&root, 1), full, true);
+    plan_.make(std::span(&root, 1), full);
     return plan_;
   }
 
   detail::NodeRef node_of(const Expression& e) const { return {0, graph_.tape().value(e.i).node}; }
-  bool takes_part(const Expression& e) const { return plan_.nodes.at(node_of(e)).active; }
-  // To the gradient of a node, in the order of recording.
+  bool takes_part(const Expression& e) const { return plan_.at(node_of(e)).active; }
+  // To the gradient of a node, from the one that was recorded last to the first.
   Contributions contributions(const Expression& e) const {
     Contributions all;
-    const detail::EdgeGradient* const edges = plan_.nodes.edges(0);
-    for (std::uint32_t edge = plan_.nodes.at(node_of(e)).first_consumer; edge != detail::kNone;
+    const detail::EdgeGradient* const edges = plan_.edges(0);
+    for (std::uint32_t edge = plan_.at(node_of(e)).first_consumer; edge != detail::kNone;
          edge = edges[edge].next) {
       all.push_back(edges[edge].contribution);
     }
@@ -69,7 +66,7 @@ TEST_F(GradientPlanTest, OneReaderWritesInPlace) {
   plan(sum_elems(z));
   EXPECT_EQ(contributions(y_), Contributions{Contribution::written});
   EXPECT_EQ(contributions(z), Contributions{Contribution::written});
-  EXPECT_TRUE(plan_.nodes.zeros().size() == 1 && plan_.nodes.ones().size() == 1);  // of the loss
+  EXPECT_TRUE(plan_.zeros().size() == 1 && plan_.ones().size() == 1);  // of the loss
 }
 
 TEST_F(GradientPlanTest, OneOfTwoReadersAddsToTheOthers) {
@@ -79,33 +76,53 @@ TEST_F(GradientPlanTest, OneOfTwoReadersAddsToTheOthers) {
   EXPECT_EQ(both, (Contributions{Contribution::written, Contribution::added}));
 }
 
-TEST_F(GradientPlanTest, MoreReadersAreAddedInTheOrderOfRecording) {
-  // The first to be added runs last.
+// Batches run backward in this order.
+TEST_F(GradientPlanTest, MoreReadersAreAddedFromTheLastToTheFirst) {
   const Expression a = tanh(y_), b = exp(a) + y_, c = cmult(b, y_);
   plan(sum_elems(c));
+  EXPECT_EQ(contributions(y_),
+            (Contributions{Contribution::written, Contribution::added, Contribution::added}));
+}
+
+// What was recorded last runs with what was recorded first, and backward after the one between.
+TEST_F(GradientPlanTest, WhatDoesNotComeInThisOrderWaits) {
+  const Expression first = tanh(y_), second = cmult(exp(first), y_), last = tanh(y_);
+  plan(sum_elems(second + last));
   EXPECT_EQ(contributions(y_), (Contributions{Contribution::written, Contribution::added_slot,
                                               Contribution::added_slot}));
+}
+
+TEST_F(GradientPlanTest, OneOfTwoInABatchWaits) {
+  plan(sum_elems(cmult(y_, y_)));
+  EXPECT_EQ(contributions(y_), (Contributions{Contribution::written, Contribution::added_slot}));
+}
+
+// It has a contribution from every item.
+TEST_F(GradientPlanTest, WhatIsStretchedToItemsWaits) {
+  const Expression items = input(graph_, Dim({4}, 3), std::vector<float>(12, 0.5f));
+  plan(sum_elems(sum_batches(cmult(y_, items))));
+  EXPECT_EQ(contributions(y_), Contributions{Contribution::slot});
 }
 
 TEST_F(GradientPlanTest, PartsAreSummedBySelf) {
   const Expression first = tanh(pick_range(y_, 0, 2)), second = exp(pick_range(y_, 2, 4));
   plan(sum_elems(cmult(first, second)));
   EXPECT_EQ(contributions(y_), (Contributions{Contribution::written, Contribution::written}));
-  EXPECT_EQ(plan_.nodes.zeros().size(), 1u);
+  EXPECT_EQ(plan_.zeros().size(), 1u);
 }
 
 TEST_F(GradientPlanTest, WhatNobodyReadsBeginsAsZeros) {
   plan(sum_elems(tanh(pick_range(y_, 1, 3))));
   EXPECT_EQ(contributions(y_), Contributions{Contribution::written});
-  ASSERT_EQ(plan_.nodes.zeros().size(), 2u);
-  EXPECT_EQ(plan_.nodes.zeros()[1].count, 4u);
+  ASSERT_EQ(plan_.zeros().size(), 2u);
+  EXPECT_EQ(plan_.zeros()[1].count, 4u);
 }
 
 TEST_F(GradientPlanTest, OverlappingPartsAreAddedToZeros) {
   const Expression first = tanh(pick_range(y_, 0, 3)), second = exp(pick_range(y_, 1, 4));
   plan(sum_elems(cmult(first, second)));
   EXPECT_EQ(contributions(y_), (Contributions{Contribution::added_slot, Contribution::added_slot}));
-  EXPECT_EQ(plan_.nodes.zeros().size(), 2u);
+  EXPECT_EQ(plan_.zeros().size(), 2u);
 }
 
 TEST_F(GradientPlanTest, InputsTakePartIfAllIsWanted) {
@@ -125,9 +142,9 @@ TEST_F(GradientPlanTest, PlacesDoNotOverlap) {
   std::vector<Expression> all{y_};
   for (int i = 0; i < 6; ++i) all.push_back(tanh(all.back()) + all[all.size() / 2]);
   plan(sum_elems(sum(all)));
-  const std::size_t bytes = plan_.nodes.bytes();
+  const std::size_t bytes = plan_.bytes();
   std::vector<std::size_t> places;
-  for (const Expression& e : all) places.push_back(plan_.nodes.at(node_of(e)).place);
+  for (const Expression& e : all) places.push_back(plan_.at(node_of(e)).place);
   std::sort(places.begin(), places.end());
   for (std::size_t i = 0; i < places.size(); ++i) {
     const std::size_t end = i + 1 < places.size() ? places[i + 1] : bytes;

@@ -47,7 +47,6 @@ class LanesTest : public ::testing::Test {
     Outcome expected;
     for (unsigned threads = 1; threads <= 5; ++threads) {
       options.threads = threads;
-      options.cells_after = threads == 1 ? 0 : 64;
       Minibatch batch(options);
       for (int round = 0; round < 2; ++round, batch.clear()) {
         const Outcome got = run(batch);

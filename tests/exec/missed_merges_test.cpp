@@ -51,8 +51,6 @@ class MissedMergesTest : public ::testing::Test {
     options.record_places = true;
   }
 
-  MissedMergesTest() { options.cells_after = 0; }
-
   GraphOptions options;
   ParameterCollection model;
 };
@@ -159,20 +157,17 @@ class MissedCallsTest : public MissedMergesTest {
 };
 
 TEST_F(MissedCallsTest, AreOfSamplesOneByOne) {
-  for (const std::size_t cells_after : {0u, 1u}) {
-    options.cells_after = cells_after;
-    Minibatch one_by_one(options);
-    for (const Expression& result : record(one_by_one)) result.value();
-    const Report::MissedMerge row = row_of(one_by_one.explain(), "tanh");
-    EXPECT_EQ(row.field, "call");
-    EXPECT_EQ(row.difference, "values were asked for in 5 calls, of which a sample needs 1");
-    EXPECT_TRUE(row.advice.starts_with("ask for the values of all samples at once"));
-    EXPECT_EQ(row.batches, 35u);
-    EXPECT_EQ(row.saved_batches, 26u);  // the longest needs 9
-    Minibatch together(options);
-    together.compute(record(together));
-    EXPECT_TRUE(together.explain().missed_merges.empty()) << together.explain();
-  }
+  Minibatch one_by_one(options);
+  for (const Expression& result : record(one_by_one)) result.value();
+  const Report::MissedMerge row = row_of(one_by_one.explain(), "tanh");
+  EXPECT_EQ(row.field, "call");
+  EXPECT_EQ(row.difference, "values were asked for in 5 calls, of which a sample needs 1");
+  EXPECT_TRUE(row.advice.starts_with("ask for the values of all samples at once"));
+  EXPECT_EQ(row.batches, 35u);
+  EXPECT_EQ(row.saved_batches, 26u);  // the longest needs 9
+  Minibatch together(options);
+  together.compute(record(together));
+  EXPECT_TRUE(together.explain().missed_merges.empty()) << together.explain();
 }
 
 // Every step reads what the one before has computed: no sample has fewer calls.

@@ -42,15 +42,12 @@ Report of_all_parts() {
                                   6,
                                   0.25,
                                   0.125});
-  report.cells.push_back({"tanh exp", "2 tanh", 2, 3, 4, 5, 6, 7, 0.75});
-  report.not_folded.push_back({"exp log", "no reason", 3});
   report.waves = {{1, 2, 3}, {4, 5, 6}};
   report.wave_count = 2;
   report.nodes = 11, report.batches = 12, report.kernel_calls = 13, report.bound = 14;
-  report.recomputed = 15, report.nodes_in_cells = 16, report.no_cells = "none";
-  report.copied_bytes = 17, report.value_bytes = 18, report.gradient_bytes = 19;
-  report.peak_bytes = 20, report.product_flops = 21, report.plan_seconds = 22;
-  report.kernel_seconds = 23, report.other_seconds = 24;
+  report.recomputed = 15, report.copied_bytes = 17, report.value_bytes = 18;
+  report.gradient_bytes = 19, report.peak_bytes = 20, report.product_flops = 21;
+  report.plan_seconds = 22, report.kernel_seconds = 23, report.other_seconds = 24;
   return report;
 }
 
@@ -63,13 +60,9 @@ TEST(ReportJsonTest, HasAllMembers) {
                        "difference": "input 0 is {1} or {2}", "places": ["a.cpp:1", "b.cpp:2"],
                        "advice": "pad", "types": 2, "nodes": 9, "batches": 8, "saved_batches": 7,
                        "saved_calls": 6, "seconds": 0.25, "saved_seconds": 0.125}],
-    "cells": [{"ops": "tanh exp", "shared_calls": "2 tanh", "size": 2, "cells": 3, "batches": 4,
-               "forward_calls": 5, "whole": 6, "by_node": 7, "seconds": 0.75}],
-    "not_folded": [{"ops": "exp log", "reason": "no reason", "times": 3}],
     "waves": [{"samples": 1, "nodes": 2, "batches": 3}, {"samples": 4, "nodes": 5, "batches": 6}],
     "wave_count": 2, "nodes": 11, "batches": 12, "kernel_calls": 13, "bound": 14,
-    "recomputed": 15, "nodes_in_cells": 16, "no_cells": "none", "copied_bytes": 17,
-    "value_bytes": 18, "gradient_bytes": 19, "peak_bytes": 20, "product_flops": 21.0,
+    "recomputed": 15, "copied_bytes": 17, "value_bytes": 18, "gradient_bytes": 19, "peak_bytes": 20, "product_flops": 21.0,
     "plan_seconds": 22.0, "kernel_seconds": 23.0, "other_seconds": 24.0})");
   EXPECT_EQ(Json::parse(of_all_parts().json()), expected);
   EXPECT_TRUE(Json::parse(Report().json())["types"].empty());
@@ -95,7 +88,7 @@ TEST(ReportHtmlTest, EscapesText) {
   EXPECT_TRUE(contains(page, "“&lt;script&gt;alert(&#39;&amp;&quot;&#39;)&lt;/script&gt;”"));
   EXPECT_TRUE(contains(of_sentences("a\xff").html(), "“a\\xFF”"));
   Report report = of_all_parts();
-  report.types[0].op = report.types[0].shapes = report.cells[0].ops = "<x>";
+  report.types[0].op = report.types[0].shapes = "<x>";
   Report::MissedMerge& merge = report.missed_merges[0];
   merge.op = merge.field = merge.difference = merge.advice = merge.places[0] = "<x>";
   EXPECT_FALSE(contains(report.html(), "<x"));

@@ -1,4 +1,4 @@
-// What a report tells of time: by type and by cell, and nothing else is different.
+// What a report tells of time: by type, and nothing else is different.
 #include <gtest/gtest.h>
 
 #include <sstream>
@@ -16,7 +16,6 @@ class ReportTimesTest : public ::testing::Test {
     GraphOptions options;
     options.measure_time = measure_time;
     options.threads = threads;
-    options.cells_after = 1;
     Minibatch batch(options);
     for (unsigned n = 1; n <= 40; ++n) {
       ComputationGraph& graph = batch.new_graph();
@@ -52,11 +51,6 @@ TEST_F(ReportTimesTest, AddUp) {
     EXPECT_GT(report.other_seconds, 0);  // gradients of weights
     EXPECT_GE(seconds, report.kernel_seconds - 1e-9);
     EXPECT_LE(seconds, threads * report.kernel_seconds + 1e-9);
-    ASSERT_FALSE(report.cells.empty());
-    for (const Report::Cell& cell : report.cells) {
-      EXPECT_GT(cell.seconds, 0);
-      EXPECT_LT(cell.seconds, seconds);
-    }
   }
 }
 
@@ -68,17 +62,13 @@ TEST_F(ReportTimesTest, AreSortedWithTheirShares) {
   report.types[2].op = "log", report.types[2].seconds = 0.3;
   report.other_seconds = 0.1;
   report.plan_seconds = 0.25;
-  report.cells.resize(1);
-  report.cells[0].ops = "tanh exp", report.cells[0].seconds = 0.4;
   const std::string text = text_of(report);
   EXPECT_NE(text.find("time: 250.000 ms of planning, 1000.000 ms in kernels\n"
                       "          ms   share  of kernels, by type\n"
                       "     500.000    50.0 %  exp \n"
                       "     300.000    30.0 %  log \n"
                       "     100.000    10.0 %  tanh \n"
-                      "     100.000    10.0 %  sums of gradients, packing of weights, copies\n"
-                      "          ms   share  of kernels, by cell (types above count it, too)\n"
-                      "     400.000    40.0 %  tanh exp\n"),
+                      "     100.000    10.0 %  sums of gradients, packing of weights, copies\n"),
             std::string::npos)
       << text;
 }

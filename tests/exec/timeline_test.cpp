@@ -19,7 +19,6 @@ class GraphTimelineTest : public ::testing::Test {
     GraphOptions options;
     options.timeline = &timeline;
     options.threads = threads;
-    options.cells_after = 1;
     return options;
   }
   Expression loss(ComputationGraph& graph, std::size_t i) const {
@@ -65,33 +64,24 @@ void expect_calls(const TimelineEvents& events, const Report& report) {
 
 TEST_F(GraphTimelineTest, HasEveryKernelCallOnce) {
   for (unsigned threads : {1u, 2u}) {
-    for (std::size_t cells_after : {std::size_t{0}, std::size_t{1}}) {
-      Timeline own;
-      GraphOptions with = options(threads);
-      with.timeline = &own;
-      with.cells_after = cells_after;
-      Minibatch batch(with);
-      const Report report = train(batch);
-      EXPECT_EQ(report.cells.empty(), cells_after == 0);
-      const TimelineEvents all(own.json());
-      all.expect_nested();
-      expect_calls(all, report);
-      EXPECT_FALSE(all.named("plan").empty());
-      EXPECT_FALSE(all.named("sum gradients of parameters").empty());
-      EXPECT_EQ(all.named("forward").size(), 1u);
-      EXPECT_EQ(all.named("backward").size(), 1u);
-      EXPECT_EQ(all.named("forward")[0].args["nodes"], report.nodes);
-      EXPECT_EQ(all.named("forward")[0].args["batches"], report.batches);
-      for (const auto& event : all.named("tanh")) EXPECT_TRUE(all.is_within(event, "forward"));
-      for (const auto& event : all.named("tanh backward")) {  // of what is shared, at the end
-        EXPECT_TRUE(all.is_within(event, "backward") ||
-                    all.is_within(event, "sum gradients of parameters"));
-      }
-      const std::string cell = "cell: affine_transform tanh";
-      EXPECT_EQ(all.named(cell).size(), report.cells.empty() ? 0u : report.cells[0].batches);
-      for (const auto& event : all.named(cell + " backward")) {
-        EXPECT_TRUE(all.is_within(event, "backward"));
-      }
+    Timeline own;
+    GraphOptions with = options(threads);
+    with.timeline = &own;
+    Minibatch batch(with);
+    const Report report = train(batch);
+    const TimelineEvents all(own.json());
+    all.expect_nested();
+    expect_calls(all, report);
+    EXPECT_FALSE(all.named("plan").empty());
+    EXPECT_FALSE(all.named("sum gradients of parameters").empty());
+    EXPECT_EQ(all.named("forward").size(), 1u);
+    EXPECT_EQ(all.named("backward").size(), 1u);
+    EXPECT_EQ(all.named("forward")[0].args["nodes"], report.nodes);
+    EXPECT_EQ(all.named("forward")[0].args["batches"], report.batches);
+    for (const auto& event : all.named("tanh")) EXPECT_TRUE(all.is_within(event, "forward"));
+    for (const auto& event : all.named("tanh backward")) {  // of what is shared, at the end
+      EXPECT_TRUE(all.is_within(event, "backward") ||
+                  all.is_within(event, "sum gradients of parameters"));
     }
   }
 }

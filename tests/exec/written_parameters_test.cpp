@@ -21,9 +21,7 @@ TEST_P(WrittenParametersTest, AreReadAsTheyAre) {
   const unsigned rows = 1 + random.below(70), columns = 1 + random.below(70);
   const Parameter w = model.add_parameters({rows, columns});
   float* const memory = w.values().v;
-  GraphOptions options;
-  options.cells_after = 0;
-  ComputationGraph graph(options);
+  ComputationGraph graph;
   bool is_mixed = false;  // the graph has values from before and after a change
   for (int run = 0; run < 12; ++run) {
     if (random.below(3) == 0) {

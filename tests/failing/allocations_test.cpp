@@ -32,7 +32,6 @@ struct Setting {
   bool beside_each_other = false;  ///< add_losses instead of new_graph and add_loss
   bool checks = false;
   batching::Policy policy = batching::Policy::automatic;
-  std::size_t cells_after = 0;  ///< few settings have cells: finding them allocates often
 };
 
 std::ostream& operator<<(std::ostream& out, const Setting& setting) { return out << setting.name; }
@@ -44,7 +43,6 @@ struct World {
     options.inference = setting.inference;
     options.memory_limit = setting.memory_limit;
     options.policy = setting.policy;
-    options.cells_after = setting.cells_after;
     options.verify_batching = options.detect_anomaly = setting.checks;
     options.random = &random;
     batch.emplace(options);
@@ -117,9 +115,6 @@ class FailingAllocations : public ::testing::TestWithParam<Setting> {
     EXPECT_EQ(world.batch->parts() > 1, GetParam().memory_limit != 0);
     if (GetParam().threads == 2) {
       EXPECT_GE(world.batch->explain().nodes, 200u);
-    }
-    if (GetParam().cells_after > 0) {
-      EXPECT_GT(world.batch->explain().nodes_in_cells, 0u);
     }
     return bits;
   }
@@ -246,13 +241,12 @@ std::vector<Setting> all_settings() {
   Setting inference{"inference"}, two{"two_threads_recorded_by_one"};
   inference.inference = true;
   two.threads = 2;
-  Setting checks{"checks", 2}, depth{"depth", 3}, none{"none", 3}, cells{"cells"};
-  cells.cells_after = 16;
+  Setting checks{"checks", 2}, depth{"depth", 3}, none{"none", 3};
   checks.checks = true;
   depth.policy = batching::Policy::depth;
   none.policy = batching::Policy::none;
   std::vector<Setting> all = main_settings();
-  all.insert(all.end(), {inference, two, checks, depth, none, cells});
+  all.insert(all.end(), {inference, two, checks, depth, none});
   return all;
 }
 

@@ -26,12 +26,11 @@ class MinibatchLossesTest : public testing::Test {
 };
 
 TEST_F(MinibatchLossesTest, ThatAreNotFiniteAreNamed) {
-  GraphOptions parts, inference, threads, cells;
+  GraphOptions parts, inference, threads;
   parts.memory_limit = 1;
   inference.inference = true;
   threads.threads = 2;
-  cells.cells_after = 1;
-  for (const GraphOptions& options : {GraphOptions(), parts, inference, threads, cells}) {
+  for (const GraphOptions& options : {GraphOptions(), parts, inference, threads}) {
     Minibatch batch(options);
     for (int round = 0; round < 2; ++round) {
       batch.clear();

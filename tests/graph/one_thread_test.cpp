@@ -273,7 +273,6 @@ class TwoThreadsTest : public ::testing::TestWithParam<unsigned> {
 TEST_P(TwoThreadsTest, OfAMinibatch) {
   GraphOptions options;
   options.threads = kThreadSanitizer ? 1 : GetParam();
-  options.cells_after = 64;
   Minibatch batch(options);
   const auto use = [&](Random& random) {
     const std::uint32_t size = 1 + random.below(5);

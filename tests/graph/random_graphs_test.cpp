@@ -81,7 +81,6 @@ TEST_P(RandomGraphs, HaveTheSameBits) {
   for (Policy policy : {Policy::depth, Policy::agenda, Policy::descent, Policy::automatic}) {
     options.policy = policy;
     options.threads = 1 + (round + static_cast<unsigned>(policy)) % 4;
-    options.cells_after = round % 2 == 0 ? 64 : 512;
     const Outcome outcome = run(model, seed, kSamples, graphs, options);
     SCOPED_TRACE(std::string(batching::name_of(policy)) + ", " + std::to_string(options.threads) +
                  " threads");

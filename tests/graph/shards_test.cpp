@@ -49,17 +49,15 @@ struct Model {
   }
 };
 
-GraphOptions options_of(Random& random, unsigned threads, std::size_t cells_after) {
+GraphOptions options_of(Random& random, unsigned threads) {
   GraphOptions options;
   options.random = &random;
   options.threads = threads;
-  options.cells_after = cells_after;
   return options;
 }
 
 struct Setting {
   unsigned threads;
-  std::size_t cells_after;
   bool verify;
 };
 
@@ -70,15 +68,15 @@ class ShardsTest : public testing::TestWithParam<Setting> {
 
 // With their numbers in the whole, samples alone have the losses and gradients of the shard.
 TEST_P(ShardsTest, HaveTheBitsOfMinibatchesOfTheirOwn) {
-  const auto [threads, cells_after, verify] = GetParam();
+  const auto [threads, verify] = GetParam();
   for (const Ends& ends :
        {Ends{24}, Ends{1, 24}, Ends{0, 5, 5, 17, 24}, Ends{3, 6, 9, 12, 15, 18, 21, 24}}) {
     SCOPED_TRACE(testing::PrintToString(ends));
     Random random(7, 40);
-    GraphOptions options = options_of(random, threads, cells_after);
+    GraphOptions options = options_of(random, threads);
     options.verify_batching = verify;
     Minibatch batch(options);
-    for (int round = 0; round < 2; ++round) {  // cells are found in the first
+    for (int round = 0; round < 2; ++round) {  // the second uses the memory of the first
       random = Random(7, 41);
       batch.clear();
       batch.add_losses(kSamples, [&](auto& graph, auto i) { return model_.loss(graph, i); });
@@ -89,7 +87,7 @@ TEST_P(ShardsTest, HaveTheBitsOfMinibatchesOfTheirOwn) {
       for (std::size_t shard = 0; shard < ends.size(); ++shard) {
         Random numbers(7, 41);
         numbers.number_samples_from(begin);
-        Minibatch alone(options_of(numbers, 1, 0));
+        Minibatch alone(options_of(numbers, 1));
         alone.add_losses(ends[shard] - begin,
                          [&](auto& graph, auto i) { return model_.loss(graph, begin + i); });
         alone.forward();
@@ -104,10 +102,10 @@ TEST_P(ShardsTest, HaveTheBitsOfMinibatchesOfTheirOwn) {
 
 // What is there already is continued, so that minibatches accumulate shard by shard.
 TEST_P(ShardsTest, AddToWhatIsThere) {
-  const auto [threads, cells_after, verify] = GetParam();
+  const auto [threads, verify] = GetParam();
   Random random(7), numbers(7);
-  Minibatch batch(options_of(random, threads, cells_after));
-  Minibatch alone(options_of(numbers, 1, 0));
+  Minibatch batch(options_of(random, threads));
+  Minibatch alone(options_of(numbers, 1));
   std::vector<Gradients> gradients(2);
   Gradients expected;
   for (int round = 0; round < 2; ++round) {
@@ -125,9 +123,9 @@ TEST_P(ShardsTest, AddToWhatIsThere) {
 
 // Each once, with gradients of all shards that do not change any more.
 TEST_P(ShardsTest, TellOfParametersThatOnlySamplesRead) {
-  const auto [threads, cells_after, verify] = GetParam();
+  const auto [threads, verify] = GetParam();
   Random random(7);
-  Minibatch batch(options_of(random, threads, cells_after));
+  Minibatch batch(options_of(random, threads));
   batch.add_losses(kSamples, [&](auto& graph, auto i) { return model_.loss(graph, i); });
   batch.forward();
   std::vector<Gradients> gradients(3);
@@ -150,7 +148,7 @@ TEST_P(ShardsTest, TellOfParametersThatOnlySamplesRead) {
 
 TEST_P(ShardsTest, RefusesEndsThatDoNotFit) {
   Random random(7);
-  Minibatch batch(options_of(random, 1, 0));
+  Minibatch batch(options_of(random, 1));
   batch.add_losses(4, [&](auto& graph, auto i) { return model_.loss(graph, i); });
   batch.forward();
   std::vector<Gradients> gradients(2);
@@ -169,7 +167,7 @@ TEST_P(ShardsTest, RefusesEndsThatDoNotFit) {
 
 TEST_P(ShardsTest, RefusesAMinibatchInParts) {
   Random random(7);
-  GraphOptions options = options_of(random, 1, 0);
+  GraphOptions options = options_of(random, 1);
   options.memory_limit = 1;
   Minibatch batch(options);
   batch.add_losses(4, [&](auto& graph, auto i) { return model_.loss(graph, i); });
@@ -180,11 +178,9 @@ TEST_P(ShardsTest, RefusesAMinibatchInParts) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Ways, ShardsTest,
-                         testing::Values(Setting{1, 0, false}, Setting{1, 1, false},
-                                         Setting{3, 1, false}, Setting{2, 1, true}),
+                         testing::Values(Setting{1, false}, Setting{3, false}, Setting{2, true}),
                          [](const auto& info) {
-                           return "Threads" + std::to_string(info.param.threads) + "Cells" +
-                                  std::to_string(info.param.cells_after) +
+                           return "Threads" + std::to_string(info.param.threads) +
                                   (info.param.verify ? "Verified" : "");
                          });
 

@@ -24,7 +24,6 @@ class SentenceLengthsTest : public ::testing::Test {
   static std::size_t batches(const Record& record, bool of_equal_lengths) {
     Random random(1);
     GraphOptions options;
-    options.cells_after = 0;
     options.random = &random;
     Minibatch batch(options);
     for (unsigned n = kShortest; n <= kLongest; ++n) {

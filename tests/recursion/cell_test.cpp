@@ -253,7 +253,6 @@ TEST_F(Cells, HaveTheSameBitsInAllModes) {
   };
   check([](GraphOptions& o) { o.policy = batching::Policy::none; });
   check([](GraphOptions& o) { o.threads = 2; });
-  check([](GraphOptions& o) { o.cells_after = 16; });
   check([](GraphOptions& o) { o.verify_batching = o.detect_anomaly = true; });
   if (default_device()->is_cpu()) check([](GraphOptions& o) { o.memory_limit = 8000; });
   EXPECT_TRUE(same(run([](GraphOptions& o) { o.inference = true; }).losses, expected.losses));

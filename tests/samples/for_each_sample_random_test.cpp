@@ -6,7 +6,7 @@
 #include <cmath>
 #include <optional>
 
-#include "tests/support/random_cells.h"
+#include "tests/support/random_chains.h"
 
 namespace dynet_like::testing {
 namespace {
@@ -24,11 +24,11 @@ std::uint64_t digest(const Tensor& tensor, std::uint64_t before) {
   return before;
 }
 
-// A sample: pieces of random graphs and cells. What comes next depends on the values so far.
+// A sample: pieces of random graphs and chains. What comes next depends on the values so far.
 class Walk {
  public:
   struct Options {
-    bool cells = false, dropout = true;
+    bool chains = false, dropout = true;
   };
 
   Walk(ComputationGraph& graph, const RandomModel& model, std::uint64_t seed, Options options)
@@ -58,12 +58,12 @@ class Walk {
     return (seen_ >> 33) % below;
   }
   void record() {
-    if (options_.cells && draw(3) > 0) {
-      RandomCellsOptions options;
+    if (options_.chains && draw(3) > 0) {
+      RandomChainsOptions options;
       options.calls = 3 + static_cast<unsigned>(draw(6));
       options.dropout = options_.dropout;
       options.noise = draw(2) == 0;
-      recorded_ = record_random_cells(graph_, model_, 1 + draw(3), draw(1000), options, recorded_);
+      recorded_ = record_random_chains(graph_, model_, 1 + draw(3), draw(1000), options, recorded_);
     } else {
       RandomGraphOptions options;
       options.nodes = static_cast<unsigned>(graph_.size() + 3 + draw(30));
@@ -112,11 +112,10 @@ class Program {
     GraphOptions options = some_options();
     options.policy = static_cast<batching::Policy>(random_.below(5));
     options.threads = 1 + random_.below(3);
-    options.cells_after = 16 + random_.below(200);
     if (random_.below(4) == 0) options.verify_batching = true;
     Minibatch batch(options);
     Outcome outcome;
-    for (int round = 0; round < 2; ++round) {  // the second one knows cells
+    for (int round = 0; round < 2; ++round) {  // the second one has the memory of the first
       dropout_ = Random(5, 0);
       batch.clear();
       outcome = {};
@@ -134,7 +133,6 @@ class Program {
     GraphOptions options = some_options();
     options.inference = true;
     options.threads = 1 + random_.below(3);
-    options.cells_after = 16 + random_.below(200);
     Minibatch batch(options);
     std::vector<std::vector<std::uint64_t>> seen(count);
     std::size_t next = 0;
@@ -150,7 +148,6 @@ class Program {
   std::size_t samples() const { return samples_; }
   Outcome one_by_one() {
     GraphOptions options = some_options();
-    options.cells_after = 0;
     Minibatch batch(options);
     dropout_ = Random(5, 0);
     batch.clear();

@@ -8,7 +8,6 @@
 #include <string_view>
 #include <system_error>
 
-#include "dynet_like/exec/cell_learner.h"
 #ifdef DYNET_LIKE_CUDA_HOST
 #include "dynet_like/device/cuda/host/faults.h"
 #endif
@@ -47,8 +46,6 @@ int main(int argc, char** argv) {
       return 2;
     }
     ::setenv("DYNET_LIKE_DEVICE", std::string(argument.substr(kDevice.size())).c_str(), 1);
-    // Cells of few nodes are not worth the launches that they cost on a GPU, but are to be tested.
-    dynet_like::detail::CellLearner::nodes_per_call = 19;
   }
   set_default("DYNET_LIKE_SOURCE_DIR", DYNET_LIKE_SOURCE_DIR);
   if (std::filesystem::exists(DYNET_LIKE_DATA)) set_default("DYNET_LIKE_DATA", DYNET_LIKE_DATA);

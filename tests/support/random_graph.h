@@ -14,7 +14,7 @@ struct RandomModel {
   ParameterCollection collection;
   std::vector<Parameter> parameters;
   Parameter bias4, bias7, w44, w47, w74, w77;
-  std::vector<Parameter> weights44;  ///< more of them, so that cells have products of their own
+  std::vector<Parameter> weights44;  ///< more of them, so that steps have products of their own
   LookupParameter table4, table7;
 
   /// All gradients one behind the other.

@@ -85,9 +85,7 @@ inline void expect_batching_changes_no_bit(const ParameterCollection& model, uns
 
 /// In how many batches forward runs the losses of sentences with these lengths.
 inline double batches_of(const std::vector<unsigned>& lengths, const RecordLoss& record) {
-  GraphOptions options;
-  options.cells_after = 0;
-  Minibatch minibatch(options);
+  Minibatch minibatch;
   for (const unsigned length : lengths) {
     minibatch.add_loss(record(minibatch.new_graph(), length));
   }

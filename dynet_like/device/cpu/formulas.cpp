@@ -13,7 +13,7 @@ class Evaluation {
  public:
   static constexpr std::size_t kBlock = 1024 / sizeof(E);
 
-  Evaluation(const Formula& formula, const Program& program,
+  Evaluation(const Formula& formula, const FormulaSteps& program,
              std::span<const ElementFunctions<E>> functions, Workspace& workspace)
       : formula_(formula),
         functions_(functions),

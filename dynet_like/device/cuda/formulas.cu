@@ -50,7 +50,7 @@ template <class T, class At>
 struct Evaluation {
   const Steps& program;
   const At& at;
-  T slots[Program::kMostSlots];
+  T slots[FormulaSteps::kMostSlots];
 
   __device__ T read(const Source& source) const {
     switch (source.kind) {
@@ -118,7 +118,7 @@ __global__ void formula_backward(Part part, Steps program, unsigned inputs, cons
   }
 }
 
-Steps stage(Commands& commands, const Formula& formula, const Program& program) {
+Steps stage(Commands& commands, const Formula& formula, const FormulaSteps& program) {
   return {commands.stage(program.steps.data(), program.steps.size()),
           static_cast<unsigned>(program.steps.size()),
           commands.stage(program.results.data(), program.results.size()),

@@ -1,0 +1,97 @@
+// The backward pass of a batch of recursions.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "dynet_like/exec/item_copies.h"
+#include "dynet_like/exec/pass_gradients.h"
+#include "dynet_like/exec/recursion_run.h"
+
+namespace dynet_like::detail {
+
+/// A contribution in a slot, to a sum that lies elsewhere.
+struct WaitingAddend {
+  const std::byte* whole = nullptr;  ///< the state or column, of which the sum may be a part
+  std::byte* sum = nullptr;
+  std::uint32_t elements = 0;
+  std::uint32_t vertex = 0;  ///< whose it is: those of later ones are added first,
+  std::uint64_t turn = 0;    ///< and of a vertex those that were recorded later
+  const std::byte* addend = nullptr;
+};
+
+/// Adds them as they are sorted for addition.
+void add_waiting(Queue& queue, DType dtype, std::span<const WaitingAddend> waiting);
+
+/// Levels in reverse, and what vertices contribute to shared inputs. Keeps what it found until the
+/// run is forgotten.
+class RecursionBackward {
+ public:
+  explicit RecursionBackward(RecursionRun& of)
+      : of_(of), run_(of.run_), copies_(run_, of.op_.dtype, counts().seconds) {}
+
+  void run(PassGradients& gradients, std::span<const NodeRef> nodes);
+  void complete_gradients();
+  void contribute(NodeRef node, SharedContributions& to) const;
+  /// To an input that others read, too, and that waits for all of them: in the order of addition.
+  std::span<const WaitingAddend> waiting(NodeRef node, std::size_t input) const;
+
+ private:
+  /// The gradient of a matrix whose columns vertices read.
+  struct Columns {
+    std::byte* gradient = nullptr;  ///< null: not wanted
+    bool adds = false, waits = false;
+    std::vector<WaitingAddend> addends;
+  };
+  /// What input j of a step contributes, for some rows: where it goes, and whether it is added.
+  struct Contributions {
+    std::size_t kind = 0, step = 0;
+    unsigned input = 0;
+    std::size_t place = 0, members = 0;  ///< of the member in the step, and how many it has
+    RowRange rows;
+    const Program::Input* of = nullptr;
+    void** to = nullptr;
+    std::uint8_t* add = nullptr;
+
+    std::size_t index(std::uint32_t row) const { return (row - rows.begin) * members + place; }
+  };
+  struct StepGradients {
+    std::vector<std::byte*> slots;       ///< by input: of all items, if there are any
+    std::vector<WaitingAddend> waiting;  ///< for gradients of its members
+  };
+
+  const VertexRows::Kind& kind(std::size_t k) const { return of_.rows_.kinds()[k]; }
+  RecursionRun::Step& step(std::size_t k, std::size_t s) { return of_.steps_[k][s]; }
+  TypeCount& counts() { return run_.counts.of_types[of_.type_.id]; }
+  void begin(PassGradients& gradients, std::span<const NodeRef> nodes);
+  void find_columns(const PassGradients& gradients, std::size_t node);
+  void clear_columns();
+  void clear_gradients(std::size_t kind);
+  void bring_state_gradients(std::size_t kind);
+  void run_steps(std::size_t kind, RowRange rows, bool hoisted);
+  void run_step(std::size_t kind, std::size_t s, RowRange rows);
+  Destination destination(std::size_t kind, std::size_t s, unsigned j, RowRange rows);
+  void to_argument(const Contributions& all);
+  void to_member(const Contributions& all);
+  void to_column(const Contributions& all, const Program::Port& port);
+  void to_state(const Contributions& all, const Program::Port& port);
+  void wait(const Contributions& all, std::uint32_t row, const void* whole,
+            std::vector<WaitingAddend>& waiting);
+  std::byte* slot(std::size_t kind, std::size_t s, unsigned j, std::size_t item);
+  void add(std::vector<WaitingAddend>& waiting);
+
+  RecursionRun& of_;
+  RunState& run_;
+  std::vector<std::byte*> gradient_;  ///< by node; null: not wanted
+  std::vector<Columns> columns_;      ///< by node and input
+  std::vector<std::vector<StepGradients>> steps_;
+  std::vector<std::vector<RecursionRun::Pieces>> states_;   ///< by state and kind: their gradients
+  std::vector<std::vector<WaitingAddend>> waiting_states_;  ///< by level
+  std::vector<WaitingAddend> waiting_columns_;
+  ItemCopies copies_;
+  Arena lists_;  ///< of one call
+  bool has_inactive_ = false, is_complete_ = true;
+};
+
+}  // namespace dynet_like::detail

@@ -1,0 +1,63 @@
+// Items of one type that kernels run together, and the calls that run them.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "dynet_like/core/memory.h"
+#include "dynet_like/device/kernel.h"
+#include "dynet_like/tape/type_table.h"
+
+namespace dynet_like::detail {
+
+/// An argument that all items of a call have in common: of a value that samples share, where it
+/// begins.
+struct SharedArgument {
+  Identity producer = 0;
+  std::uint32_t offset = 0;  ///< elements
+  bool reaches_parameter = false;
+};
+
+/// Items of one type, one behind the other: what they read, and where what they compute lies. A
+/// batch of nodes is one, and so is each step of a program.
+struct Rows {
+  const NodeType* type = nullptr;
+  const Kernels* kernels = nullptr;
+  std::uint32_t items = 0;
+  const Operand* in = nullptr;                ///< by input
+  const SharedArgument* arguments = nullptr;  ///< by input, of those that `in` has once for all
+  const std::uint32_t* integers = nullptr;
+  const void* reals = nullptr;
+  std::byte *out = nullptr, *saved = nullptr;
+  std::byte *dy = nullptr, *deferred = nullptr;  ///< in a backward pass
+
+  const Signature& signature() const { return type->signature; }
+  std::size_t element() const { return size_of(signature().dtype); }
+  /// Bytes from item to item.
+  std::size_t stride() const { return signature().output_size * element(); }
+  std::size_t saved_stride() const { return signature().saved_size * element(); }
+  std::size_t deferred_stride() const { return signature().deferred_size * element(); }
+  /// What weights get from: gradients of outputs, or what the kernel left for them.
+  std::size_t contribution_stride() const {
+    return deferred == nullptr ? stride() : deferred_stride();
+  }
+  const std::byte* contribution(std::size_t item) const {
+    return (deferred == nullptr ? dy : deferred) + item * contribution_stride();
+  }
+};
+
+/// The items from `first` on, so many. Their lists live in `lists`.
+Rows part_of(const Rows& rows, std::size_t first, std::size_t count, Arena& lists);
+
+ForwardCall forward_call(const Rows& rows, const RandomKey& random);
+
+/// For the items of these numbers, of which each has a contribution to each input at its place in
+/// `dx`. No operand is packed.
+BackwardCall backward_call(const Rows& rows, std::span<const std::uint32_t> items,
+                           const Destination* dx, const RandomKey& random, Arena& lists);
+/// The same for all items.
+BackwardCall backward_call(const Rows& rows, const Destination* dx, const RandomKey& random,
+                           Arena& lists);
+
+}  // namespace dynet_like::detail

@@ -1,0 +1,98 @@
+// Sorting vertices by kind and level.
+#include "dynet_like/exec/vertex_rows.h"
+
+#include <algorithm>
+
+namespace dynet_like::detail {
+
+std::size_t VertexRows::Kind::widest_level() const {
+  std::size_t widest = 0;
+  for (const RowRange& level : levels) widest = std::max(widest, level.size());
+  return widest;
+}
+
+VertexRows::VertexRows(const RecursionOp& op, Structures structures)
+    : structures_(std::move(structures)) {
+  std::uint32_t vertices = 0;
+  for (const auto& structure : structures_) {
+    first_vertex_.push_back(vertices);
+    vertices += structure->size();
+    levels_ = std::max(levels_, structure->levels);
+  }
+  places_.resize(vertices);
+  find_kinds(op);
+  sort();
+}
+
+// Of all that the function has met, those of these structures. Says which are those of vertices.
+void VertexRows::find_kinds(const RecursionOp& op) {
+  std::vector<std::size_t> programs;  // places, sample by sample
+  for (const auto& structure : structures_) {
+    for (const VertexKind& kind : structure->kinds) programs.push_back(op.place_of(kind));
+  }
+  std::vector<std::size_t> met = programs;
+  std::ranges::sort(met);
+  met.erase(std::unique(met.begin(), met.end()), met.end());
+  for (const std::size_t place : met) kinds_.emplace_back().program = op.programs[place].get();
+  const auto number_of = [&](std::size_t place) {
+    return static_cast<std::uint32_t>(std::ranges::lower_bound(met, place) - met.begin());
+  };
+  std::vector<std::uint32_t> numbers(programs.size());
+  std::ranges::transform(programs, numbers.begin(), number_of);
+  const std::uint32_t* number = numbers.data();
+  Place* place = places_.data();
+  for (const auto& structure : structures_) {
+    for (const std::uint32_t kind : structure->kind) (place++)->kind = number[kind];
+    number += structure->kinds.size();
+  }
+}
+
+// A counting sort by level.
+void VertexRows::sort() {
+  std::vector<std::uint32_t> begin(levels_ + 1, 0), rows(kinds_.size(), 0);
+  for (const auto& structure : structures_) {
+    for (const std::uint32_t level : structure->level) ++begin[level + 1];
+  }
+  for (std::uint32_t l = 0; l < levels_; ++l) begin[l + 1] += begin[l];
+  std::vector<Row> by_level(places_.size());
+  std::vector<std::uint32_t> next = begin;
+  for (std::uint32_t s = 0; s < structures_.size(); ++s) {
+    for (std::uint32_t v = 0; v < structures_[s]->size(); ++v) {
+      by_level[next[structures_[s]->level[v]]++] = {s, v};
+      ++rows[places_[first_vertex_[s] + v].kind];
+    }
+  }
+  for (std::size_t k = 0; k < kinds_.size(); ++k) {
+    kinds_[k].rows.reserve(rows[k]);
+    kinds_[k].before.reserve(std::size_t{rows[k]} * kinds_[k].program->kind.predecessors);
+  }
+  std::vector<std::uint32_t> kinds;  // of a level
+  std::vector<std::uint32_t> last_level(kinds_.size(), 0);
+  for (std::uint32_t level = 0; level < levels_; ++level) {
+    kinds.clear();
+    for (std::uint32_t i = begin[level]; i < begin[level + 1]; ++i) {
+      Place& place = places_[first_vertex_[by_level[i].sample] + by_level[i].vertex];
+      Kind& kind = kinds_[place.kind];
+      place.row = static_cast<std::uint32_t>(kind.rows.size());
+      if (last_level[place.kind] != level + 1) {
+        last_level[place.kind] = level + 1;
+        kind.levels.push_back({place.row, place.row});
+        kinds.push_back(place.kind);
+      }
+      add_row(kind, by_level[i]);
+    }
+    std::ranges::sort(kinds);
+    for (const std::uint32_t k : kinds) of_level_.push_back({k, kinds_[k].levels.back()});
+    level_begin_.push_back(static_cast<std::uint32_t>(of_level_.size()));
+  }
+}
+
+void VertexRows::add_row(Kind& kind, const Row& row) {
+  kind.rows.push_back(row);
+  ++kind.levels.back().end;
+  for (const std::uint32_t before : structures_[row.sample]->predecessors_of(row.vertex)) {
+    kind.before.push_back(first_vertex_[row.sample] + before);
+  }
+}
+
+}  // namespace dynet_like::detail

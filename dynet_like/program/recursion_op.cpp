@@ -1,0 +1,54 @@
+// What follows from the programs of a recursion.
+#include "dynet_like/program/recursion_op.h"
+
+#include <algorithm>
+
+namespace dynet_like::detail {
+
+// Whatever other kinds there are: which were met before must not change what is drawn.
+std::uint32_t RecursionOp::most_random(const Vertices& vertices) const {
+  const bool draws = std::ranges::any_of(
+      vertices.kinds, [&](const VertexKind& kind) { return find(kind)->random_members > 0; });
+  return draws ? kMostRandom : 0;
+}
+
+std::size_t RecursionOp::bytes_of_vertex(const VertexKind& kind, bool inference) const {
+  const Program* const program = find(kind);
+  std::size_t bytes = 0;
+  for (const Program::Member& member : program->members) {
+    const NodeType& type = (*types)[member.type];
+    const Signature& signature = type.signature;
+    std::size_t elements = signature.output_size + signature.saved_size;
+    if (!inference) elements += signature.output_size + signature.deferred_size;
+    bytes += elements * size_of(dtype) + 2 * type.inputs * sizeof(void*);
+    for (const Dim& dim : signature.inputs) {
+      if (!inference) bytes += dim.size() * size_of(dtype);  // slots
+    }
+  }
+  return bytes;
+}
+
+bool RecursionOp::covers(const Vertices& vertices, std::size_t input, std::size_t elements) const {
+  const std::size_t columns = is_start(input) ? 1 : vertices.matrix(input).columns;
+  return reads_once(vertices, input) && columns * column_sizes[input] == elements &&
+         std::ranges::all_of(vertices.kinds, [&](const VertexKind& kind) {
+           return !reads(kind, input) || find(kind)->covers_columns[input];
+         });
+}
+
+bool RecursionOp::adds_once(const Vertices& vertices, std::size_t input,
+                            std::size_t elements) const {
+  return covers(vertices, input, elements) &&
+         std::ranges::all_of(vertices.kinds, [&](const VertexKind& kind) {
+           return !reads(kind, input) || find(kind)->adds_once[input];
+         });
+}
+
+std::size_t RecursionOp::place_of(const VertexKind& kind) const {
+  const auto kind_of = [](const auto& program) { return program->kind; };
+  const auto found = std::ranges::lower_bound(programs, kind, {}, kind_of);
+  const bool is_there = found != programs.end() && (*found)->kind == kind;
+  return static_cast<std::size_t>((is_there ? found : programs.end()) - programs.begin());
+}
+
+}  // namespace dynet_like::detail

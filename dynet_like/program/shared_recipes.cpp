@@ -1,0 +1,129 @@
+// What the programs of a recursion share: written down once, and recorded on the tapes of its
+// nodes.
+#include <map>
+
+#include "dynet_like/program/recursion_op.h"
+
+namespace dynet_like::detail {
+
+namespace {
+
+class RecipeWriter {
+ public:
+  explicit RecipeWriter(const Tape& tape) : tape_(tape) {}
+
+  std::uint32_t write(ValueId id) {
+    const Value& value = tape_.value(id);
+    const std::uint32_t node = write_node(value.node);
+    const Value& whole = tape_.value(tape_.node(value.node).value);
+    if (Tape::is_same_stretch(value, whole)) return node;
+    SharedRecipe recipe;
+    recipe.kind = SharedRecipe::Kind::view;
+    recipe.inputs = {node};
+    recipe.dim = tape_.dim_of(id);
+    recipe.offset = value.offset;
+    recipe.stride = value.stride;
+    recipe.stops_gradient = value.blocks_gradient && !whole.blocks_gradient;
+    all.push_back(std::move(recipe));
+    return static_cast<std::uint32_t>(all.size() - 1);
+  }
+
+  std::vector<SharedRecipe> all;
+
+ private:
+  std::uint32_t write_node(NodeId node) {
+    const auto [known, is_new] = of_node_.try_emplace(node, 0);
+    if (is_new) {
+      SharedRecipe recipe = recipe_of(node);
+      all.push_back(std::move(recipe));
+      of_node_[node] = static_cast<std::uint32_t>(all.size() - 1);
+    }
+    return of_node_[node];
+  }
+
+  SharedRecipe recipe_of(NodeId node) {
+    const NodeType& type = tape_.type_of(node);
+    const ValueId output = tape_.node(node).value;
+    SharedRecipe recipe;
+    if (type.op->is_parameter()) {
+      recipe.parameter = tape_.shared_storage_of(node);
+      // A parameter that is frozen may be thawed later.
+      recipe.stops_gradient = tape_.value(output).blocks_gradient && !recipe.parameter->frozen;
+      return recipe;
+    }
+    recipe.dim = tape_.dim_of(output);
+    for (std::size_t r = 0; r < type.op->numbers.reals * tape_.value(output).items; ++r) {
+      recipe.reals.push_back(tape_.real_of(node, r));
+    }
+    recipe.kind = SharedRecipe::Kind::constant;
+    if (type.inputs == 0) return recipe;
+    recipe.kind = SharedRecipe::Kind::operation;
+    recipe.op = type.op;
+    recipe.owner = tape_.types().owner_of(type.op);
+    recipe.attributes = type.signature.attributes;
+    const std::span<const std::uint32_t> integers = tape_.integers_of(node);
+    recipe.integers.assign(integers.begin(), integers.end());
+    for (ValueId input : tape_.inputs_of(node)) recipe.inputs.push_back(write(input));
+    return recipe;
+  }
+
+  const Tape& tape_;
+  std::map<NodeId, std::uint32_t> of_node_;
+};
+
+}  // namespace
+
+std::vector<SharedRecipe> make_recipes(const Tape& tape, std::span<const ValueId> values,
+                                       std::vector<std::uint32_t>& shared) {
+  RecipeWriter writer(tape);
+  shared.clear();
+  for (ValueId value : values) shared.push_back(writer.write(value));
+  return std::move(writer.all);
+}
+
+SharedInputs& RecursionOp::shared_inputs(const std::shared_ptr<const RecursionOp>& op, Tape& tape) {
+  std::uint64_t frozen = 0;
+  for (const SharedRecipe& recipe : op->recipes) {
+    if (recipe.parameter != nullptr) frozen = frozen * 31 + (recipe.parameter->frozen ? 2 : 1);
+  }
+  SharedInputs* const known = tape.find_shared_inputs(op.get(), frozen);
+  return known != nullptr ? *known : tape.keep_shared_inputs(op, frozen, op->add_shared(tape));
+}
+
+std::vector<ValueId> RecursionOp::add_shared(Tape& tape) const {
+  std::vector<ValueId> values, arguments;
+  for (const SharedRecipe& recipe : recipes) {
+    arguments.clear();
+    for (std::uint32_t input : recipe.inputs) arguments.push_back(values[input]);
+    switch (recipe.kind) {
+      case SharedRecipe::Kind::parameter: {
+        const bool is_constant = recipe.stops_gradient || recipe.parameter->frozen;
+        values.push_back(tape.add_parameter(recipe.parameter, is_constant));
+        break;
+      }
+      case SharedRecipe::Kind::constant:
+        values.push_back(tape.add_constant(recipe.dim, recipe.reals[0]));
+        break;
+      case SharedRecipe::Kind::operation:
+        if (recipe.owner != nullptr) tape.keep(recipe.owner);
+        values.push_back(tape.add(*recipe.op, arguments, recipe.attributes,
+                                  {recipe.integers, recipe.reals, {}}));
+        break;
+      case SharedRecipe::Kind::view: {
+        Value view = tape.value(arguments[0]);
+        view.offset += recipe.offset;
+        view.shape = tape.cache().shape(recipe.dim, dtype);
+        view.items = recipe.dim.bd;
+        view.stride = recipe.stride;
+        view.blocks_gradient |= recipe.stops_gradient;
+        view.reaches_parameter &= !recipe.stops_gradient;
+        values.push_back(tape.add_view(view));
+      }
+    }
+  }
+  std::vector<ValueId> inputs;
+  for (std::uint32_t number : shared) inputs.push_back(values[number]);
+  return inputs;
+}
+
+}  // namespace dynet_like::detail
