@@ -19,7 +19,7 @@ set(function_limit 70)
 set(to_copy "^examples/[^/]+\\.cpp$")
 set(to_copy_limit 60)
 # Each layer may include those before it, and itself.
-set(layers core ops device params tape program exec graph train io distributed serve dynet_like nn compat programs)
+set(layers core ops device params tape program exec report graph train io distributed serve dynet_like nn compat programs)
 # batching/ knows no tensor, so it stands outside: from program on, every layer may include it.
 set(first_batching_user program)
 set(program_folders examples tests bench)

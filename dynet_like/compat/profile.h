@@ -3,7 +3,7 @@
 
 #include <new>
 
-#include "dynet_like/exec/report.h"
+#include "dynet_like/report/report.h"
 
 namespace dynet::detail {
 

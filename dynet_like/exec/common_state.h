@@ -97,6 +97,14 @@ struct CommonState {
   std::uint32_t items_of(NodeRef ref) const { return tape(ref).items_of(ref.node); }
   Identity identity_of(NodeRef ref) const { return output(ref).identity; }
   const TypeTable& types() const { return tapes.front().tape->types(); }
+  bool is_on_cpu() const { return memory == nullptr; }
+  /// Of the calling thread; null without GraphOptions::timeline.
+  TimelineTrack* track() const { return timeline == nullptr ? nullptr : &timeline->track(); }
+  /// Whether a parameter may have changed since its values were read.
+  /// `look_at_memory`: also by writes into memory that was handed out.
+  bool parameters_may_have_changed(bool look_at_memory) const;
+  /// Throws StateError if one has: gradients would mix old values with new weights.
+  void check_parameters(const char* user);
   /// Whether these tapes are being run.
   Running& running() { return tapes.empty() ? runs_nothing : types().runs; }
 

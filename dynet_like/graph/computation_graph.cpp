@@ -9,6 +9,7 @@
 #include "dynet_like/core/text.h"
 #include "dynet_like/exec/executor.h"
 #include "dynet_like/graph/sample_fibers.h"
+#include "dynet_like/report/make_report.h"
 
 namespace dynet_like {
 
@@ -78,7 +79,7 @@ GraphMemory::~GraphMemory() = default;
 
 struct ComputationGraph::Checkpoint {
   Tape::Mark tape;
-  Executor::Mark run;
+  Liveness::Mark run;
 };
 
 struct ComputationGraph::LockedExecutor {
@@ -98,7 +99,7 @@ ComputationGraph::ComputationGraph(GraphMemory memory)
       executor_(own_executor_.get()),
       index_(executor_->add_tape(*tape_)) {
   use(true);
-  executor_->take_step();
+  executor_->common().take_step();
 }
 
 ComputationGraph::ComputationGraph(const GraphPlace& place)
@@ -121,16 +122,16 @@ bool ComputationGraph::is_recorded(const Expression& e) const {
 bool ComputationGraph::has_random() const { return executor_->options().random != nullptr; }
 bool ComputationGraph::verifies_batching() const { return executor_->options().verify_batching; }
 
-void ComputationGraph::draw_anew() { executor_->take_step(); }
+void ComputationGraph::draw_anew() { executor_->common().take_step(); }
 
 void ComputationGraph::detect_anomaly(bool detect) {
   const OneThread::Use use(tape_->user());
-  executor("detect_anomaly").detect_anomaly(detect);
+  executor("detect_anomaly").common().options.detect_anomaly = detect;
 }
 
 Report ComputationGraph::explain() const {
   const OneThread::Use use(tape_->user());
-  return executor("explain").report();
+  return detail::make_report(executor("explain"));
 }
 
 ValueRef ComputationGraph::ref(const Expression& e, const char* user) const {
@@ -225,7 +226,7 @@ std::vector<Tensor> ComputationGraph::get_values(Expressions expressions) {
   refer();
   Executor& executor = this->executor("values_of");
   executor.forward(wanted);
-  executor.bring(wanted);
+  executor.results().bring(wanted);
   std::transform(wanted.begin(), wanted.end(), values.begin(),
                  [&](ValueRef value) { return executor.value(value); });
   return values;
@@ -255,7 +256,7 @@ void ComputationGraph::backward(const Expression& loss, Gradients& gradients, bo
     throw ShapeError("[backward] need a loss of one number; got " + to_string(loss.dim()) +
                      tape_->labels_of(std::span(&loss.i, 1)));
   }
-  executor.check_parameters("backward");
+  executor.common().check_parameters("backward");
   gradients.check_not_used();
   executor.forward(std::span(&root, 1));
   executor.begin_backward();
@@ -306,7 +307,7 @@ void ComputationGraph::checkpoint() {
   tape();
   const auto [executor, lock] = locked("checkpoint");
   tape_->note_boundary();
-  checkpoints_.push_back({tape_->mark(), executor->mark(index_)});
+  checkpoints_.push_back({tape_->mark(), executor->liveness().mark(index_)});
 }
 
 void ComputationGraph::revert() {
@@ -316,7 +317,7 @@ void ComputationGraph::revert() {
   make_room(reverts_);  // nothing fails from here on
   const Checkpoint checkpoint = checkpoints_.back();
   checkpoints_.pop_back();
-  executor->revert(index_, checkpoint.tape.nodes, checkpoint.run);
+  executor->liveness().revert(index_, checkpoint.tape.nodes, checkpoint.run);
   tape_->revert(checkpoint.tape);
   const auto kept = static_cast<std::uint32_t>(checkpoint.tape.values);
   while (!reverts_.empty() && reverts_.back().values >= kept) reverts_.pop_back();
@@ -326,7 +327,7 @@ void ComputationGraph::revert() {
 void ComputationGraph::forget_values(std::size_t first, std::size_t end) {
   const OneThread::Use use(tape_->user());
   const auto [executor, lock] = locked("forget_values");
-  executor->forget_values(index_, first, end);
+  executor->liveness().forget_values(index_, first, end);
 }
 
 void ComputationGraph::invalidate() {
@@ -340,7 +341,7 @@ void ComputationGraph::clear() {
   }
   const OneThread::Use use(tape_->user());
   forget_all();
-  executor_->take_step();
+  executor_->common().take_step();
   executor_->add_tape(*tape_);
 }
 

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "dynet_like/exec/options.h"
-#include "dynet_like/exec/report.h"
+#include "dynet_like/report/report.h"
 #include "dynet_like/graph/expression.h"
 #include "dynet_like/ops/ops.h"
 #include "dynet_like/params/gradients.h"

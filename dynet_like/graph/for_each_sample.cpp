@@ -69,7 +69,7 @@ void Minibatch::run_on_fibers(std::size_t first, const RunSample& run, const Tak
   SampleFibers::Job job;
   job.count = used_ - first;
   job.threads = use_threads(job.count);
-  job.track = [&] { return executor_->track(); };
+  job.track = [&] { return executor_->common().track(); };
   job.run = [&](std::size_t i, ValueWaiter& waiter) {
     ComputationGraph& graph = *graphs_[first + i];
     graph.waiter_ = &waiter;
@@ -87,8 +87,8 @@ void Minibatch::run_on_fibers(std::size_t first, const RunSample& run, const Tak
   std::vector<std::uint32_t> ended;  // as long as that is not worth while
   job.end = [&](std::size_t i) {
     ended.push_back(graphs_[first + i]->index_);
-    if (executor_->value_bytes() < kBytesWorthGivingBack) return;
-    for (const std::uint32_t tape : ended) executor_->end_sample(tape);
+    if (executor_->lanes().value_bytes() < kBytesWorthGivingBack) return;
+    for (const std::uint32_t tape : ended) executor_->liveness().end_sample(tape);
     ended.clear();
   };
   // Nothing is recorded: types are trimmed, as `clear` does, and models that are gone are
@@ -122,7 +122,8 @@ void Minibatch::run_on_fibers(std::size_t first, const RunSample& run, const Tak
     };
     job.end = [&](std::size_t i) { use_again(*graphs_[first + i]); };
   }
-  const std::optional<SampleFibers::Failure> failure = fibers_->run(job, executor_->threads());
+  const std::optional<SampleFibers::Failure> failure =
+      fibers_->run(job, executor_->lanes().threads());
   if (!failure.has_value()) return;
   rethrow_in_sample(failure->exception,
                     take != nullptr ? numbers[failure->sample] : first + failure->sample);
@@ -130,18 +131,18 @@ void Minibatch::run_on_fibers(std::size_t first, const RunSample& run, const Tak
 
 // For the next sample that arrives.
 void Minibatch::use_again(ComputationGraph& graph) {
-  executor_->forget_tape(graph.index_);
+  executor_->liveness().forget_tape(graph.index_);
   graph.forget_records();
   graph.waiter_ = nullptr;
 }
 
 void Minibatch::compute_wave(std::span<const ValueRef> values, std::size_t samples) {
-  TimelineScope scope(executor_->track(), TimelineSpan::wave);
-  executor_->forget_recording();  // samples did that
+  TimelineScope scope(executor_->common().track(), TimelineSpan::wave);
+  executor_->timeline().forget_recording();  // samples did that
   forget_changed(false);
-  executor_->spread(0, static_cast<std::uint32_t>(used_));
+  executor_->lanes().spread(0, static_cast<std::uint32_t>(used_));
   executor_->forward(values);
-  executor_->bring(values);
+  executor_->results().bring(values);
   const Executor::Size size = executor_->last_forward();
   scope.count(samples, size.nodes, size.batches);
   ++wave_count_;

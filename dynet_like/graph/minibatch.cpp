@@ -14,6 +14,7 @@
 #include "dynet_like/exec/executor.h"
 #include "dynet_like/graph/alone.h"
 #include "dynet_like/graph/sample_fibers.h"
+#include "dynet_like/report/make_report.h"
 
 namespace dynet_like {
 
@@ -39,7 +40,7 @@ bool is_within(const ValueRef& value, std::uint32_t begin, std::uint32_t end) {
 Minibatch::Minibatch(const GraphOptions& options)
     : types_(std::make_shared<TypeTable>()), executor_(std::make_unique<Executor>(options)) {
   caches_.push_back(std::make_unique<TypeCache>(*types_));
-  executor_->take_step();
+  executor_->common().take_step();
 }
 
 Minibatch::~Minibatch() = default;
@@ -58,7 +59,8 @@ ComputationGraph& Minibatch::new_graph() {
         make_graph({types_, *caches_[0], *executor_, static_cast<std::uint32_t>(used_)}));
   }
   ComputationGraph& graph = *graphs_[used_];
-  graph.tape_->set_sample(executor_->first_sample() + static_cast<std::uint32_t>(used_));
+  graph.tape_->set_sample(executor_->common().random.first_sample +
+                          static_cast<std::uint32_t>(used_));
   graph.index_ = executor_->add_tape(*graph.tape_);
   graph.use(true);
   ++used_;
@@ -112,7 +114,7 @@ void Minibatch::add_output(const Expression& output) {
 
 // Values of parameters that have changed since go, with all that followed from them.
 void Minibatch::forget_changed(bool look_at_memory) {
-  if (!executor_->parameters_may_have_changed(look_at_memory)) return;
+  if (!executor_->common().parameters_may_have_changed(look_at_memory)) return;
   executor_->invalidate();
   ran_forward_ = ran_backward_ = false;
 }
@@ -126,7 +128,7 @@ void Minibatch::begin_forward() {
     gradients_.clear();
     executor_->begin_backward();
   }
-  if (forgets_ == executor_->forgets()) return;
+  if (forgets_ == executor_->liveness().forgets()) return;
   computed_losses_ = computed_outputs_ = read_losses_ = 0;
   loss_values_.clear();
 }
@@ -155,7 +157,7 @@ void Minibatch::start() {
   }
   computed_losses_ = losses_.size();
   computed_outputs_ = outputs_.size();
-  forgets_ = executor_->forgets();
+  forgets_ = executor_->liveness().forgets();
   parameter_changes_ = executor_->parameter_changes();
   ran_forward_ = true;
   ran_backward_ = trains_in_parts();
@@ -179,7 +181,7 @@ double Minibatch::loss_of(std::uint32_t begin, std::uint32_t end) {
 
 void Minibatch::read_new_losses() {
   const bool is_read = read_losses_ == computed_losses_;
-  if (!is_read && forgets_ != executor_->forgets()) {
+  if (!is_read && forgets_ != executor_->liveness().forgets()) {
     throw StateError(
         "[loss] need the values that start has computed; got a minibatch that has forgotten them: "
         "call loss before what changes it");
@@ -216,11 +218,11 @@ void Minibatch::check_finite_loss() {
 std::string Minibatch::first_not_finite(const ValueRef& loss) {
   struct Detecting {
     Executor& executor;
-    ~Detecting() { executor.detect_anomaly(false); }
+    ~Detecting() { executor.common().options.detect_anomaly = false; }
   };
   const Detecting detecting{*executor_};
   executor_->invalidate();
-  executor_->detect_anomaly(true);
+  executor_->common().options.detect_anomaly = true;
   try {
     executor_->forward(std::span(&loss, 1));
   } catch (const NumericError& error) {
@@ -262,7 +264,7 @@ void Minibatch::compute(std::span<const Expression> expressions) {
   if (targets.empty()) return;
   sort_by_sample(targets);
   forget_changed(false);
-  executor_->spread(0, static_cast<std::uint32_t>(used_));
+  executor_->lanes().spread(0, static_cast<std::uint32_t>(used_));
   executor_->forward(targets);
 }
 
@@ -285,12 +287,12 @@ void Minibatch::backward(Gradients& gradients) {
   const bool in_parts = parts_.size() > 1;
   executor_->begin_backward();
   for (const Part& part : parts_) {
-    if (in_parts) executor_->spread(part.begin, part.end);
+    if (in_parts) executor_->lanes().spread(part.begin, part.end);
     run_backward(part, gradients);
     if (in_parts) executor_->release();
   }
   executor_->finish_backward(gradients);
-  if (in_parts) forgets_ = executor_->forgets();
+  if (in_parts) forgets_ = executor_->liveness().forgets();
   trained_all(&gradients);
 }
 
@@ -347,7 +349,7 @@ void Minibatch::check_backward() {
         detail::counted(losses_.size(), "loss", "losses") + ", " +
         std::to_string(ran_forward_ ? computed_losses_ : 0) + " of them computed");
   }
-  executor_->check_parameters("backward");
+  executor_->common().check_parameters("backward");
   if (parameter_changes_ != executor_->parameter_changes()) {
     throw StateError(
         "[backward] need the losses that forward returned; got values that were computed anew "
@@ -390,7 +392,7 @@ void Minibatch::forward_new(Part part) {
   choose(std::span(losses_).subspan(read_losses_), part, losses);
   choose(std::span(losses_).subspan(computed_losses_), part, targets);
   choose(std::span(outputs_).subspan(computed_outputs_), part, targets);
-  executor_->spread(part.begin, part.end);
+  executor_->lanes().spread(part.begin, part.end);
   executor_->forward(targets, executor_->options().inference, losses);
 }
 
@@ -419,7 +421,7 @@ void Minibatch::run_backward(Part part, Gradients& gradients) {
 
 Report Minibatch::explain() const {
   const Alone alone(*this, "explain");
-  Report report = executor_->report();
+  Report report = detail::make_report(*executor_);
   report.waves = waves_;
   report.wave_count = wave_count_;
   return report;
@@ -427,13 +429,13 @@ Report Minibatch::explain() const {
 
 std::string Minibatch::draw_batches(const BatchPicture& what) const {
   const Alone alone(*this, "draw_batches");
-  return executor_->draw_batches(what);
+  return detail::draw_batches(*executor_, what);
 }
 
 void Minibatch::clear() {
   const Alone alone(*this, "clear");
   executor_->clear();
-  executor_->take_step();
+  executor_->common().take_step();
   for (std::size_t i = 0; i < used_; ++i) {
     graphs_[i]->forget_records();
     graphs_[i]->use(false);
@@ -443,7 +445,7 @@ void Minibatch::clear() {
   outputs_.clear();
   computed_losses_ = computed_outputs_ = read_losses_ = 0;
   loss_values_.clear();
-  forgets_ = executor_->forgets();
+  forgets_ = executor_->liveness().forgets();
   parts_.clear();
   waves_.clear();
   wave_count_ = 0;

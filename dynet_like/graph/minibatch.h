@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "dynet_like/exec/batch_picture.h"
+#include "dynet_like/report/batch_picture.h"
 #include "dynet_like/graph/computation_graph.h"
 
 namespace dynet_like {

@@ -67,7 +67,7 @@ std::vector<Expression> Minibatch::record_from(std::size_t first, const RecordSa
   const auto work = [&](unsigned thread) {
     TypeCache& cache = *caches_[thread];
     const OneThread::Use use(cache.user());  // between two operations, too
-    TimelineScope scope(executor_->track(), TimelineSpan::record_samples);
+    TimelineScope scope(executor_->common().track(), TimelineSpan::record_samples);
     std::size_t recorded = 0;
     while (const std::optional<std::size_t> i = order.next()) {
       ComputationGraph& graph = *graphs_[first + *i];
@@ -89,7 +89,7 @@ std::vector<Expression> Minibatch::record_from(std::size_t first, const RecordSa
   if (threads == 1) {
     work(0);
   } else {
-    executor_->threads().run(threads, work);
+    executor_->lanes().threads().run(threads, work);
   }
   if (order.failed()) rethrow_in_sample(order.failure(), first + *order.failed());
   return expressions;

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "dynet_like/dynet_like.h"
-#include "dynet_like/exec/report_places.h"
+#include "dynet_like/report/places.h"
 
 // A function of a program.
 [[gnu::noinline]] void record_sample(dynet_like::Minibatch& batch, unsigned n) {

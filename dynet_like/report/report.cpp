@@ -1,5 +1,5 @@
 // Counting batches against their bound, and memory.
-#include "dynet_like/exec/report.h"
+#include "dynet_like/report/report.h"
 
 #include <algorithm>
 #include <cmath>
@@ -7,12 +7,12 @@
 #include <ostream>
 #include <sstream>
 
-#include "batching/lower_bound.h"
 #include "dynet_like/core/counted.h"
 #include "dynet_like/core/text.h"
-#include "dynet_like/exec/make_report.h"
+#include "dynet_like/exec/bounds.h"
+#include "dynet_like/report/make_report.h"
 #include "dynet_like/program/product_flops.h"
-#include "dynet_like/exec/report_merges.h"
+#include "dynet_like/report/merges.h"
 
 namespace dynet_like {
 
@@ -71,59 +71,14 @@ void make_visible(Report& report) {
 
 }  // namespace
 
-namespace {
-
-struct RanNodes {
-  std::vector<std::uint32_t> type, first_input{0}, inputs;
-
-  std::vector<std::uint32_t> longest_chains(std::size_t types) const {
-    return batching::longest_chains({static_cast<std::uint32_t>(types), type, first_input, inputs});
-  }
-};
-
-// Those of a lane. `number` gives types other numbers.
-template <class Number>
-RanNodes ran_nodes(const RunState& run, const Number& number) {
-  RanNodes all;
-  std::vector<std::uint32_t> index;
-  for (std::uint32_t t = run.first_tape; t < run.end_tape; ++t) {
-    const TapeState& tape = run.tapes[t];
-    index.assign(tape.nodes.size(), kNone);
-    for (NodeId node = 0; node < tape.nodes.size(); ++node) {
-      if (tape.nodes[node].batch == kNone) continue;
-      index[node] = static_cast<std::uint32_t>(all.type.size());
-      all.type.push_back(number(tape.tape->node(node).type));
-      for (ValueId input : tape.tape->inputs_of(node)) {
-        const std::uint32_t producer = index[tape.tape->value(input).node];
-        if (producer != kNone) all.inputs.push_back(producer);
-      }
-      all.first_input.push_back(static_cast<std::uint32_t>(all.inputs.size()));
-    }
-  }
-  return all;
-}
-
-}  // namespace
-
-std::vector<std::uint32_t> detail::longest_chains(const RunState& run,
-                                                  std::span<const std::uint32_t> merged) {
-  const auto number = [&](TypeId type) { return merged.empty() ? type : merged[type]; };
-  return ran_nodes(run, number).longest_chains(run.types().type_count());
-}
-
-void detail::count_released_bounds(RunState& run) {
-  if (run.tapes.empty() || run.batches.empty()) return;
-  MetTypes& types = run.released_types;
-  types.begin(run.types().type_count());
-  const RanNodes nodes = ran_nodes(run, [&](TypeId type) { return types.number(type); });
-  const std::vector<std::uint32_t> bounds = nodes.longest_chains(types.all().size());
-  for (std::size_t i = 0; i < bounds.size(); ++i) {
-    run.common.released_bounds[types.all()[i]] += bounds[i];
-  }
-}
-
-Report detail::make_report(std::span<const RunState* const> runs) {
+Report detail::make_report(const Executor& executor) {
+  const Executor::Totals totals = executor.totals();
+  const std::span<const RunState* const> runs = totals.runs;
   Report report;
+  report.gradient_bytes = totals.gradient_bytes;
+  report.peak_bytes = totals.peak_bytes;
+  report.kernel_seconds = totals.longest_seconds;
+  report.other_seconds = totals.all_seconds;
   const CommonState& common = runs[0]->common;
   for (const RunState* run : runs) {
     report.copied_bytes += run->counts.copied_bytes;
@@ -155,7 +110,9 @@ Report detail::make_report(std::span<const RunState* const> runs) {
     report.batches += count.batches;
     report.kernel_calls += count.forward_calls + count.backward_calls;
     report.bound += bounds[id];
+    report.other_seconds -= count.seconds;
   }
+  report.other_seconds = std::max(report.other_seconds, 0.0);
   std::stable_sort(report.types.begin(), report.types.end(),
                    [](const auto& a, const auto& b) { return a.nodes > b.nodes; });
   report_merges(runs, counts, bounds, report);

@@ -1,7 +1,7 @@
 // What explain() tells of what did not batch.
 #pragma once
 
-#include "dynet_like/exec/make_report.h"
+#include "dynet_like/report/make_report.h"
 
 namespace dynet_like::detail {
 

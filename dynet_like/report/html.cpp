@@ -5,7 +5,7 @@
 
 #include "dynet_like/core/counted.h"
 #include "dynet_like/core/xml_text.h"
-#include "dynet_like/exec/report.h"
+#include "dynet_like/report/report.h"
 
 namespace dynet_like {
 

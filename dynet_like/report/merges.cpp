@@ -1,5 +1,5 @@
 // Rows of what did not batch: which nodes, why, where they were recorded, and what they cost.
-#include "dynet_like/exec/report_merges.h"
+#include "dynet_like/report/merges.h"
 
 #include <algorithm>
 #include <cmath>
@@ -10,8 +10,8 @@
 
 #include "dynet_like/core/counted.h"
 #include "dynet_like/core/text.h"
-#include "dynet_like/exec/report_places.h"
-#include "dynet_like/exec/report_splits.h"
+#include "dynet_like/report/places.h"
+#include "dynet_like/report/splits.h"
 
 namespace dynet_like::detail {
 

@@ -1,5 +1,5 @@
 // Collecting rows, batch by batch.
-#include "dynet_like/exec/batch_rows.h"
+#include "dynet_like/report/batch_rows.h"
 
 #include <fmt/format.h>
 

@@ -4,7 +4,7 @@
 #include <ostream>
 
 #include "dynet_like/core/counted.h"
-#include "dynet_like/exec/report.h"
+#include "dynet_like/report/report.h"
 
 namespace dynet_like {
 

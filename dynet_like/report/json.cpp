@@ -1,7 +1,7 @@
 // A report as JSON.
 #include <nlohmann/json.hpp>
 
-#include "dynet_like/exec/report.h"
+#include "dynet_like/report/report.h"
 
 namespace dynet_like {
 

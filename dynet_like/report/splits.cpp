@@ -1,11 +1,12 @@
 // Finding types that differ in little: first in shapes alone, then in arguments alone, and so on.
-#include "dynet_like/exec/report_splits.h"
+#include "dynet_like/report/splits.h"
 
 #include <algorithm>
 #include <map>
 #include <sstream>
 
 #include "dynet_like/core/text.h"
+#include "dynet_like/exec/bounds.h"
 #include "dynet_like/ops/structured.h"
 
 namespace dynet_like::detail {

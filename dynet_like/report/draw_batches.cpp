@@ -1,6 +1,4 @@
 // The picture of batches as SVG: places of marks, then edges, then what they lead to.
-#include "dynet_like/exec/draw_batches.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -12,8 +10,8 @@
 #include "dynet_like/core/counted.h"
 #include "dynet_like/core/errors.h"
 #include "dynet_like/core/xml_text.h"
-#include "dynet_like/exec/batch_rows.h"
-#include "dynet_like/exec/executor.h"
+#include "dynet_like/report/batch_rows.h"
+#include "dynet_like/report/make_report.h"
 
 namespace dynet_like::detail {
 
@@ -346,17 +344,12 @@ class BatchDrawing {
 
 }  // namespace
 
-std::string draw_batches(std::span<const RunState* const> runs, const BatchPicture& what) {
-  if (runs[0]->tapes.empty()) {
+std::string draw_batches(const Executor& executor, const BatchPicture& what) {
+  const Executor::Totals totals = executor.totals();
+  if (executor.common().tapes.empty()) {
     throw UsageError("[draw_batches] need a minibatch with samples; got none");
   }
-  return BatchDrawing(runs, what).draw();
-}
-
-std::string Executor::draw_batches(const BatchPicture& what) const {
-  std::vector<const RunState*> runs;
-  for (const std::unique_ptr<Lane>& lane : lanes_) runs.push_back(&lane->run);
-  return detail::draw_batches(runs, what);
+  return BatchDrawing(totals.runs, what).draw();
 }
 
 }  // namespace dynet_like::detail

@@ -1,5 +1,5 @@
 // Asks addr2line, which every compiler's linker comes with, for the lines of addresses.
-#include "dynet_like/exec/report_places.h"
+#include "dynet_like/report/places.h"
 
 #include <dlfcn.h>
 #include <fcntl.h>

@@ -1,7 +1,7 @@
 // What to write where nodes of one op did not share batches.
 #include <algorithm>
 
-#include "dynet_like/exec/report_splits.h"
+#include "dynet_like/report/splits.h"
 
 namespace dynet_like::detail {
 

@@ -1,9 +1,9 @@
-// Forgetting what single samples have computed: nodes that are reverted, samples that have ended.
+// Forgetting values, and giving back their memory.
+#include "dynet_like/exec/liveness.h"
+
 #include <algorithm>
-#include <iterator>
 #include <utility>
 
-#include "dynet_like/exec/executor.h"
 #include "dynet_like/exec/value_block.h"
 
 namespace dynet_like::detail {
@@ -44,9 +44,61 @@ NodeRef& member_of_batch(RunState& run, Batch& batch, NodeRef ref) {
 
 }  // namespace
 
-Executor::Mark Executor::mark(std::uint32_t tape) const {
-  const std::size_t lane = lane_index(tape);
-  const RunState& run = lanes_[lane]->run;
+// Here and in all that `clear` does, nothing is allocated.
+void Liveness::release() {
+  results_.forget_values();
+  ++releases_;
+  ++forgets_;
+  keep_shared_batches();
+  for (const std::unique_ptr<Lane>& lane : lanes_.in_use()) {
+    RunState& run = lane->run;
+    if (lane != lanes_.all().front()) run.batches.clear();
+    run.recursions.resize(0);
+    run.members.clear();
+    run.values.reset();
+    run.lists.reset();
+  }
+  for (TapeState& tape : common_.tapes) {
+    std::fill(tape.nodes.begin(), tape.nodes.end(), NodeState{});
+  }
+  common_.inputs.reset();
+  forget_gradients();
+}
+
+// Only the first lane has any. What backward needs of their members is in the shared values.
+void Liveness::keep_shared_batches() {
+  std::vector<Batch>& batches = lanes_.first().run.batches;
+  std::uint32_t kept = 0;
+  for (Batch& batch : batches) {
+    if (batch.shared) batch.first_member = kept++;  // where it will be, for a moment
+  }
+  for (const Identity identity : common_.met_shared) {
+    SharedValue& shared = common_.shared[identity];
+    if (shared.batch != kNone) shared.batch = batches[shared.batch].first_member;
+  }
+  std::erase_if(batches, [](const Batch& batch) { return !batch.shared; });
+  for (Batch& batch : batches) batch.first_member = batch.members = 0;
+}
+
+void Liveness::forget_gradients() {
+  for (const std::unique_ptr<Lane>& lane : lanes_.all()) lane->backward.forget();
+  results_.forget_gradients();
+}
+
+void Liveness::forget_all() {
+  release();
+  for (TapeState& tape : common_.tapes) tape.nodes.clear();
+  for (const std::unique_ptr<Lane>& lane : lanes_.all()) lane->run.batches.clear();
+  common_.forget_shared();
+  common_.shared_values.reset();
+  common_.shared_lists.reset();
+  common_.read_parameters.clear();
+  common_.reads_lazy_tables = false;
+}
+
+Liveness::Mark Liveness::mark(std::uint32_t tape) const {
+  const std::size_t lane = lanes_.index_of(tape);
+  const RunState& run = lanes_.all()[lane]->run;
   const Batch last = run.batches.empty() ? Batch{} : run.batches.back();
   return {releases_,
           common_.runs,
@@ -59,15 +111,15 @@ Executor::Mark Executor::mark(std::uint32_t tape) const {
 
 // Not if what ran before it is gone: another tape of the lane was reverted to an earlier one, and
 // what lies there now may be in use.
-bool Executor::is_good(const Mark& mark, std::size_t lane) const {
+bool Liveness::is_good(const Mark& mark, std::size_t lane) const {
   if (mark.releases != releases_ || mark.lane != lane) return false;
-  const std::vector<Batch>& batches = lanes_[lane]->run.batches;
+  const std::vector<Batch>& batches = lanes_.all()[lane]->run.batches;
   if (batches.size() < mark.batches) return false;
   return mark.batches == 0 || batches[mark.batches - 1].run <= mark.runs;
 }
 
 // A batch keeps its place for a node that is reverted: the number of its items.
-void Executor::revert_node(RunState& run, NodeRef ref) {
+void Liveness::revert_node(RunState& run, NodeRef ref) {
   NodeState& state = run.state(ref);
   if (state.batch == kNone) return;
   Batch& batch = run.batches[state.batch];
@@ -77,12 +129,12 @@ void Executor::revert_node(RunState& run, NodeRef ref) {
 
 // Batches since the mark lose the nodes that are reverted. If nothing else ran since then, their
 // memory is given back; shared values stay, they have memory of their own.
-void Executor::revert(std::uint32_t tape, std::size_t nodes, const Mark& since) {
+void Liveness::revert(std::uint32_t tape, std::size_t nodes, const Mark& since) {
   ++forgets_;
-  gathered_.clear();
+  results_.forget_values(tape, 0, ~std::size_t{0});
   TapeState& state = common_.tapes[tape];
-  const std::size_t lane = lane_index(tape);
-  RunState& run = lanes_[lane]->run;
+  const std::size_t lane = lanes_.index_of(tape);
+  RunState& run = lanes_.all()[lane]->run;
   for (auto node = static_cast<NodeId>(nodes); node < state.nodes.size(); ++node) {
     if (!is_shared(*state.tape, node)) revert_node(run, {tape, node});
   }
@@ -97,15 +149,14 @@ void Executor::revert(std::uint32_t tape, std::size_t nodes, const Mark& since) 
     run.lists.rewind(mark.lists);
   }
   state.nodes.resize(std::min(state.nodes.size(), nodes));
-  std::erase_if(value_copies_, [&](const auto& copy) { return copy.first.first == tape; });
   forget_gradients();
 }
 
-void Executor::forget_values(std::uint32_t tape, std::size_t first, std::size_t end) {
+void Liveness::forget_values(std::uint32_t tape, std::size_t first, std::size_t end) {
   if (!common_.options.inference) return;
   ++forgets_;
-  gathered_.clear();
-  RunState& run = lane_of(tape).run;
+  results_.forget_values(tape, first, end);
+  RunState& run = lanes_.of(tape).run;
   TapeState& state = common_.tapes[tape];
   end = std::min(end, state.nodes.size());
   for (auto node = static_cast<NodeId>(first); node < end; ++node) {
@@ -114,26 +165,21 @@ void Executor::forget_values(std::uint32_t tape, std::size_t first, std::size_t 
       continue;
     forget_value(run, of_node);
   }
-  const auto copies = value_copies_.lower_bound({tape, 0});
-  for (auto copy = copies; copy != value_copies_.end() && copy->first.first == tape;) {
-    const NodeId node = state.tape->value(copy->first.second).node;
-    copy = node >= first && node < end ? value_copies_.erase(copy) : std::next(copy);
-  }
 }
 
-void Executor::end_sample(std::uint32_t tape) {
+void Liveness::end_sample(std::uint32_t tape) {
   forget_values(tape, 0, common_.tapes[tape].nodes.size());
 }
 
-void Executor::forget_tape(std::uint32_t tape) {
+void Liveness::forget_tape(std::uint32_t tape) {
   end_sample(tape);
   common_.tapes[tape].nodes.clear();
-  drop_empty_batches(lane_of(tape).run);
+  drop_empty_batches(lanes_.of(tape).run);
 }
 
 // Once most batches have no values any more, the others get new numbers. Only in inference, where
 // nothing else names them.
-void Executor::drop_empty_batches(RunState& run) {
+void Liveness::drop_empty_batches(RunState& run) {
   if (run.batches.size() < 2 * run.batches_after_drop + kBatchesWorthADrop) return;
   const auto state_of = [&](NodeRef ref) -> NodeState* {
     if (ref.node == kNone) return nullptr;

@@ -3,7 +3,7 @@
 #include <set>
 
 #include "dynet_like/core/counted.h"
-#include "dynet_like/exec/report_splits.h"
+#include "dynet_like/report/splits.h"
 
 namespace dynet_like::detail {
 

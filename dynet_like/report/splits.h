@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "dynet_like/exec/make_report.h"
+#include "dynet_like/report/make_report.h"
 
 namespace dynet_like::detail {
 

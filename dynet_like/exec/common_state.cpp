@@ -1,0 +1,26 @@
+// Whether parameters are what they were when a run read them.
+#include "dynet_like/exec/common_state.h"
+
+#include <algorithm>
+
+#include "dynet_like/core/errors.h"
+
+namespace dynet_like::detail {
+
+bool CommonState::parameters_may_have_changed(bool look_at_memory) const {
+  return std::ranges::any_of(read_parameters, [&](const ReadParameter& read) {
+    return read.may_have_changed() || (look_at_memory && read.has_changed());
+  });
+}
+
+void CommonState::check_parameters(const char* user) {
+  for (ReadParameter& read : read_parameters) {
+    if (!read.has_changed()) continue;
+    // What was written in place has no version: note it.
+    read.seen.version = ~read.parameter->values.version();
+    throw StateError(std::string("[") + user + "] need parameters as they were in forward; got " +
+                     read.parameter->name + ", which has changed since: call forward again");
+  }
+}
+
+}  // namespace dynet_like::detail

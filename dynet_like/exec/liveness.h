@@ -1,0 +1,59 @@
+// Which values are kept: of all tapes, of single samples, of nodes that are reverted.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "dynet_like/exec/lanes.h"
+#include "dynet_like/exec/results.h"
+
+namespace dynet_like::detail {
+
+/// Forgets values. Whatever is forgotten and asked for is computed again.
+class Liveness {
+ public:
+  Liveness(CommonState& common, Lanes& lanes, Results& results)
+      : common_(common), lanes_(lanes), results_(results) {}
+
+  /// Forgets the values of nodes that belong to one sample; what all share stays.
+  void release();
+  /// Forgets all values.
+  void forget_all();
+  /// Another number whenever values were forgotten.
+  std::uint64_t forgets() const { return forgets_; }
+
+  /// How much has run, to return to.
+  struct Mark {
+    std::uint64_t releases = 0, runs = 0;
+    std::uint32_t lane = 0;
+    std::size_t batches = 0, members = 0;
+    Arena::Mark values, lists;
+  };
+  Mark mark(std::uint32_t tape) const;
+  /// Forgets the nodes of a tape from `nodes` on, which were recorded after the mark.
+  void revert(std::uint32_t tape, std::size_t nodes, const Mark& mark);
+
+  /// In inference, forgets the values of nodes `first` to `end` - 1 of a tape, for which nobody is
+  /// going to ask, and gives back their memory as soon as that of the others in their batches is.
+  void forget_values(std::uint32_t tape, std::size_t first, std::size_t end);
+  /// Those of all its nodes.
+  void end_sample(std::uint32_t tape);
+  /// The same, and the tape is going to be recorded anew.
+  void forget_tape(std::uint32_t tape);
+  void forget_gradients();
+
+ private:
+  void keep_shared_batches();
+  bool is_good(const Mark& mark, std::size_t lane) const;
+  void revert_node(RunState& run, NodeRef ref);
+  void drop_empty_batches(RunState& run);
+
+  CommonState& common_;
+  Lanes& lanes_;
+  Results& results_;
+  std::uint64_t releases_ = 0;  ///< marks from before the last release mean the beginning
+  std::uint64_t forgets_ = 0;
+};
+
+}  // namespace dynet_like::detail
