@@ -45,6 +45,18 @@ template <class T>
 LANE T select(bool condition, T a, T b) {
   return condition ? a : b;
 }
+template <class T>
+LANE T fused(T a, T b, T c) {
+  return std::fma(a, b, c);
+}
+template <class T>
+LANE T min(T a, T b) {
+  return select(a < b, a, b);
+}
+template <class T>
+LANE T max(T a, T b) {
+  return select(b < a, a, b);
+}
 #include "dynet_like/ops/elementwise_formulas.h"
 #undef LANE
 }  // namespace formulas

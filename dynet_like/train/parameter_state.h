@@ -13,6 +13,10 @@
 
 namespace dynet_like::detail {
 
+inline std::size_t bytes_of(const ParameterStorage& storage) {
+  return storage.size() * size_of(storage.dtype);
+}
+
 /// The moments of a parameter. For a table in exact mode, or with weight decay, it is also the
 /// table's refresher: a row that got no gradient is left behind and catches up, with the same
 /// arithmetic in the same order, when it is read or updated next.
