@@ -64,7 +64,6 @@ class ParameterState final : public RowRefresher,
   Elements elements(std::size_t first, std::size_t count) const;
   void apply(std::size_t first, std::size_t count, const void* gradient, Step step);
   void make_up(std::size_t first, std::size_t count, const Steps& steps);
-  void prefetch(std::uint32_t row) const;
   void apply_rows(const Gradients::Rows* rows, Step step);
   const Updates& updates() const { return storage_.device().updates(); }
   bool is_zero(std::size_t first, std::size_t count) const;

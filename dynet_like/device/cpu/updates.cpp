@@ -65,10 +65,25 @@ HWY_INLINE void update_row(const Elements& e, typename Elements::Row<E> row,
   });
 }
 
+// Rows of a list are random accesses to memory.
+template <class E>
+void prefetch(const Elements& e, std::size_t first) {
+  const auto fetch = [&](void* numbers) {
+    const auto* const row = static_cast<const std::byte*>(numbers) + first * sizeof(E);
+    for (std::size_t at = 0; at < e.count * sizeof(E); at += 64) __builtin_prefetch(row + at, 1);
+  };
+  fetch(e.values);
+  for (void* const moment : e.moments) {
+    if (moment != nullptr) fetch(moment);
+  }
+}
+
 template <class Kind, class E>
-void update_rows(const UpdateFormula& formula, const Elements& e, Step step) {
+void update_rows(const UpdateFormula& formula, const Elements& e, const Step& step) {
+  constexpr std::size_t kAhead = 4;
   const auto numbers = numbers_of<E>(step.rate, formula);
   for (std::size_t i = 0; i < e.places(); ++i) {
+    if (e.rows != nullptr && i + kAhead < e.row_count) prefetch<E>(e, e.row<E>(i + kAhead).first);
     const auto row = e.row<E>(i);
     if (row.gradient != nullptr || !e.only_kept) {
       update_row<Kind>(e, row, numbers, static_cast<E>(step.scale));
@@ -78,7 +93,7 @@ void update_rows(const UpdateFormula& formula, const Elements& e, Step step) {
   }
 }
 
-void apply(const UpdateFormula& formula, std::span<const Elements> all, Step step) {
+void apply(const UpdateFormula& formula, std::span<const Elements> all, const Step& step) {
   const auto update = [&]<class Kind>(Kind) {
     for (const Elements& e : all) {
       with_type(e.dtype, [&]<class E>(E) { update_rows<Kind, E>(formula, e, step); });
