@@ -10,13 +10,17 @@ LANE T one_minus(T x) {
   return T(1) - x;
 }
 
-/// An item of a cell with `children`, of whose gates sum(row) are the sums.
+/// An item of those that lie one behind the other, if there are any.
+template <class E>
+LANE E* item_of(E* all, std::size_t item, std::size_t size) {
+  return all == nullptr ? nullptr : all + item * size;
+}
+
+/// A cell with `children`, of whose gates sum(row) are the sums. `out` and `saved`, which may be
+/// null, are those of the item.
 template <class E, class Here, class Sum>
-LANE void lstm_element(const LstmLayout& layout, unsigned children, const Here& here,
-                       const Sum& sum, const Operand* cells, std::size_t item, E* out, E* saved) {
-  const std::size_t hidden = layout.hidden;
-  out += item * 2 * hidden;
-  if (saved != nullptr) saved += item * (layout.rows + hidden);
+LANE void lstm_element(const LstmLayout layout, unsigned children, const Here& here, const Sum& sum,
+                       const Operand* cells, std::size_t item, E* out, E* saved) {
   const auto i = logistic(sum(layout.i)), o = logistic(sum(layout.o)), u = tanh(sum(layout.u));
   auto c = i * u;
   for (unsigned k = 0; k < children; ++k) {
@@ -26,8 +30,8 @@ LANE void lstm_element(const LstmLayout& layout, unsigned children, const Here& 
     if (saved != nullptr) here.store(f, saved + row);
   }
   const auto t = tanh(c);
+  here.store(c, out + layout.hidden);
   here.store(o * t, out);
-  here.store(c, out + hidden);
   if (saved == nullptr) return;
   here.store(i, saved + layout.i);
   here.store(o, saved + layout.o);
@@ -38,7 +42,7 @@ LANE void lstm_element(const LstmLayout& layout, unsigned children, const Here& 
 /// With t = tanh c: do = dh t, dc += dh o (1 - t^2); then through the sum and the nonlinearities.
 /// `sums`, `dy` and `saved` are those of the item.
 template <class E, class Here>
-LANE void lstm_gradient(const LstmLayout& layout, unsigned children, const Here& here,
+LANE void lstm_gradient(const LstmLayout layout, unsigned children, const Here& here,
                         const Operand* cells, const Destination* cell_gradients, std::size_t item,
                         const E* dy, const E* saved, E* sums) {
   const auto dh = here.load(dy), i = here.load(saved + layout.i), o = here.load(saved + layout.o);
@@ -59,10 +63,11 @@ LANE void lstm_gradient(const LstmLayout& layout, unsigned children, const Here&
 }
 
 /// r and z are of both sums; of n, only the part of h goes through the reset gate. Then
-/// h' = (1 - z) n + z h. of_h(gate) and of_x(gate) are sums of an item.
+/// h' = (1 - z) n + z h. of_h(gate) and of_x(gate) are sums of an item, and so is what else there
+/// is.
 template <class E, class Here, class SumH, class SumX>
 LANE void gru_element(unsigned hidden, const Here& here, const SumH& of_h, const SumX& of_x,
-                      bool has_x, const Operand& before, std::size_t item, E* out, E* saved) {
+                      bool has_x, const E* before, E* out, E* saved) {
   auto r = of_h(0), z = of_h(1);
   if (has_x) r = r + of_x(0), z = z + of_x(1);
   r = logistic(r), z = logistic(z);
@@ -70,9 +75,8 @@ LANE void gru_element(unsigned hidden, const Here& here, const SumH& of_h, const
   auto total = r * inner;
   if (has_x) total = total + of_x(2);
   const auto n = tanh(total);
-  here.store(fused(z, here.load(before.at<E>(item)), one_minus(z) * n), out + item * hidden);
+  here.store(fused(z, here.load(before), one_minus(z) * n), out);
   if (saved == nullptr) return;
-  saved += item * 4 * hidden;
   here.store(r, saved);
   here.store(z, saved + hidden);
   here.store(n, saved + 2 * hidden);

@@ -17,6 +17,7 @@ LANE UpdateNumbers<T> numbers_of(Rate rate, const Constants& c) {
   return {T(rate), T(c.decay), T(c.square_decay), T(c.epsilon)};
 }
 
+/// Of all x so far; each counts less the older it is.
 template <class T>
 LANE T mean(T decay, T before, T x) {
   return decay * before + (T(1) - decay) * x;

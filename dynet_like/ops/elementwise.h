@@ -21,7 +21,8 @@ struct TypeList {
   static constexpr std::size_t size = sizeof...(Types);
 };
 
-// The formulas over plain numbers: for GPUs, and the reference that kernels are tested against.
+// The formulas over plain numbers: for GPUs, and the reference that kernels are tested against. The
+// functions serve the formulas of dynet_like/device as well.
 namespace formulas {
 using std::abs, std::exp, std::expm1, std::log, std::log1p, std::sqrt, std::tanh;
 #define LANE DYNET_LIKE_HOST_DEVICE

@@ -80,13 +80,15 @@ void lstm_forward(const ForwardCall& call) {
   for_chunks<E>(call.n, layout.rows, [&](Items items) HWY_ATTR {
     affine(call, map, items, sums);
     for (std::size_t k = 0; k < items.n; ++k) {
+      const std::size_t item = items.first + k;
       const E* const of_item = sums + k * layout.rows;
+      E* const out = item_of(static_cast<E*>(call.out), item, 2 * layout.hidden);
+      E* const saved = item_of(static_cast<E*>(call.saved), item, layout.rows + layout.hidden);
       with_children(layout.children, [&](auto children) HWY_ATTR {
         for_lanes<E>(layout.hidden, [&](std::size_t at, std::size_t count) HWY_ATTR {
           const Here here{at, count};
           const auto sum = [&](unsigned row) DYNET_LIKE_BODY { return here.load(of_item + row); };
-          lstm_element(layout, children, here, sum, call.in + 1, items.first + k,
-                       static_cast<E*>(call.out), static_cast<E*>(call.saved));
+          lstm_element(layout, children, here, sum, call.in + 1, item, out, saved);
         });
       });
     }
@@ -100,10 +102,12 @@ void lstm_backward(const BackwardCall& call) {
   const Deferred<E> deferred(call);
   for_chunks<E>(call.n, layout.rows, [&](Items items) HWY_ATTR {
     for (std::size_t item = items.first; item < items.first + items.n; ++item) {
+      const E *const dy = call.dy.at<E>(item), *const saved = call.saved.at<E>(item);
+      E* const sums = deferred(item);
       with_children(layout.children, [&](auto children) HWY_ATTR {
         for_lanes<E>(layout.hidden, [&](std::size_t at, std::size_t count) HWY_ATTR {
-          lstm_gradient(layout, children, Here{at, count}, call.in + 1, call.dx + 1, item,
-                        call.dy.at<E>(item), call.saved.at<E>(item), deferred(item));
+          lstm_gradient(layout, children, Here{at, count}, call.in + 1, call.dx + 1, item, dy,
+                        saved, sums);
         });
       });
     }
@@ -124,16 +128,18 @@ void gru_forward(const ForwardCall& call) {
     affine(call, layout.of_h, items, sums_h);
     if (sums_x != nullptr) affine(call, layout.of_x, items, sums_x);
     for (std::size_t k = 0; k < items.n; ++k) {
+      const std::size_t item = items.first + k;
+      const E *const before = call.in[2].at<E>(item), *const of_item = sums_h + k * layout.rows;
+      const E* const x_of_item = item_of(sums_x, k, layout.rows);
+      E* const out = item_of(static_cast<E*>(call.out), item, hidden);
+      E* const saved = item_of(static_cast<E*>(call.saved), item, 4 * hidden);
       for_lanes<E>(hidden, [&](std::size_t at, std::size_t count) HWY_ATTR {
         const Here here{at, count};
-        const auto of_h = [&](unsigned gate) DYNET_LIKE_BODY {
-          return here.load(sums_h + k * layout.rows + gate * hidden);
-        };
-        const auto of_x = [&](unsigned gate) DYNET_LIKE_BODY {
-          return here.load(sums_x + k * layout.rows + gate * hidden);
-        };
-        gru_element(hidden, here, of_h, of_x, layout.has_x(), call.in[2], items.first + k,
-                    static_cast<E*>(call.out), static_cast<E*>(call.saved));
+        const auto of_h = [&](unsigned gate)
+                              DYNET_LIKE_BODY { return here.load(of_item + gate * hidden); };
+        const auto of_x = [&](unsigned gate)
+                              DYNET_LIKE_BODY { return here.load(x_of_item + gate * hidden); };
+        gru_element(hidden, here, of_h, of_x, x_of_item != nullptr, before, out, saved);
       });
     }
   });
@@ -164,11 +170,12 @@ void gru_backward(const BackwardCall& call) {
   inner.dx = to;
   for_chunks<E>(call.n, 2 * layout.rows, [&](Items items) HWY_ATTR {
     for (std::size_t i = items.first; i < items.first + items.n; ++i) {
-      E* const through_z = terms == nullptr ? nullptr : terms + i * hidden;
+      const E *const before = call.in[2].at<E>(i), *const dy = call.dy.at<E>(i);
+      const E* const saved = call.saved.at<E>(i);
+      E *const through_z = item_of(terms, i, hidden), *const sums_h = deferred(i);
+      E* const sums_x = layout.has_x() ? of_x(i) : nullptr;
       for_lanes<E>(hidden, [&](std::size_t at, std::size_t count) HWY_ATTR {
-        gru_gradient(hidden, Here{at, count}, call.in[2].at<E>(i), call.dy.at<E>(i),
-                     call.saved.at<E>(i), deferred(i), layout.has_x() ? of_x(i) : nullptr,
-                     through_z);
+        gru_gradient(hidden, Here{at, count}, before, dy, saved, sums_h, sums_x, through_z);
       });
     }
     affine_gradients<E>(inner, layout.of_h, items, deferred);

@@ -104,7 +104,9 @@ __global__ void lstm_items(LstmLayout layout, std::size_t count, const T* sums,
   const Here here{at % layout.hidden};
   sums += item * layout.rows;
   const auto sum = [&](unsigned row) { return here.load(sums + row); };
-  lstm_element(layout, layout.children, here, sum, cells, item, out, saved);
+  lstm_element(layout, layout.children, here, sum, cells, item,
+               item_of(out, item, 2 * layout.hidden),
+               item_of(saved, item, layout.rows + layout.hidden));
 }
 
 template <class Tile, class T>
@@ -120,7 +122,9 @@ __global__ void __launch_bounds__(kWarp* kMostChunks, Tile::blocks_at_once)
       const unsigned gate = row / layout.hidden;
       return sums.at(block.line(gate, e), column) + block.bias(*product, item, gate, e);
     };
-    lstm_element(layout, layout.children, Here{block.part.row + e}, sum, cells, item, out, saved);
+    lstm_element(layout, layout.children, Here{block.part.row + e}, sum, cells, item,
+                 item_of(out, item, 2 * layout.hidden),
+                 item_of(saved, item, layout.rows + layout.hidden));
   });
 }
 
@@ -184,7 +188,8 @@ __global__ void gru_items(unsigned hidden, std::size_t count, const T* sums_h, c
   const Here here{at % hidden};
   const auto of_h = [&](unsigned gate) { return here.load(sums_h + first + gate * hidden); };
   const auto of_x = [&](unsigned gate) { return here.load(sums_x + first + gate * hidden); };
-  gru_element(hidden, here, of_h, of_x, sums_x != nullptr, before, item, out, saved);
+  gru_element(hidden, here, of_h, of_x, sums_x != nullptr, before.at<T>(item),
+              item_of(out, item, hidden), item_of(saved, item, 4 * hidden));
 }
 
 // Few columns: a block computes the sums of h, then those of x, then the elements.
@@ -215,7 +220,8 @@ __global__ void __launch_bounds__(kWarp* kMostChunks, Tile::blocks_at_once)
     const auto of_x = [&](unsigned gate) {
       return sums.at(block.line(gate, e), column) + block.bias(products[1], item, gate, e);
     };
-    gru_element(hidden, Here{block.part.row + e}, of_h, of_x, has_x, before, item, out, saved);
+    gru_element(hidden, Here{block.part.row + e}, of_h, of_x, has_x, before.at<T>(item),
+                item_of(out, item, hidden), item_of(saved, item, 4 * hidden));
   });
 }
 
@@ -250,8 +256,7 @@ __global__ void gru_gradients(unsigned hidden, std::size_t count, Operand dys, O
   const std::size_t item = at / hidden;
   T* const sums = deferred.at(item);
   gru_gradient(hidden, Here{at % hidden}, before.at<T>(item), dys.at<T>(item), saved.at<T>(item),
-               sums, has_x ? sums + 3 * hidden : nullptr,
-               through_z == nullptr ? nullptr : through_z + item * hidden);
+               sums, has_x ? sums + 3 * hidden : nullptr, item_of(through_z, item, hidden));
 }
 
 template <class T>
