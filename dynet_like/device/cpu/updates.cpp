@@ -56,9 +56,9 @@ HWY_INLINE void update_row(const Elements& e, typename Elements::Row<E> row,
   const std::size_t places = row.gradient == nullptr ? 0 : ~std::size_t{0};
   for_groups<E>(e.count, [&]<class T>(std::size_t at, std::size_t count) DYNET_LIKE_BODY {
     const auto c = numbers_of<T>(numbers.rate, numbers);
+    const T h = T(scale) * load_as<T>(gradient + (at & places), count);
     T m[Elements::kMaxMoments];
     for (std::size_t k = 0; k < kMoments; ++k) m[k] = load_as<T>(moments[k] + at, count);
-    const T h = T(scale) * load_as<T>(gradient + (at & places), count);
     const T value = updated(Kind(), c, load_as<T>(values + at, count), h, m);
     for (std::size_t k = 0; k < kMoments; ++k) store(m[k], moments[k] + at, count);
     store(value, values + at, count);
