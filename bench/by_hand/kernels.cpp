@@ -51,8 +51,16 @@ void Weight::add_gradient(std::size_t first, std::size_t size, const Places& dy)
   queue_->add_all(DType::f32, gradient_.data() + first, size, {dy.data(), nullptr, dy.size()});
 }
 
+void descend(float* values, const float* gradient, std::size_t count, float rate) {
+  Elements all;
+  all.count = count;
+  all.values = values;
+  all.gradient = gradient;
+  cpu_updates().apply({Descend()}, std::span(&all, 1), {static_cast<double>(rate)});
+}
+
 void Weight::update(float rate) {
-  updates::descend(DType::f32, values_.data(), gradient_.data(), values_.size(), rate, 1);
+  descend(values_.data(), gradient_.data(), values_.size(), rate);
   columns_ = 0;
   is_packed_ = false;
   pack_transpose();

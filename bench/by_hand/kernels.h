@@ -45,6 +45,9 @@ class GradientPlaces {
   std::vector<std::uint8_t> add_;
 };
 
+/// values -= rate * gradient.
+void descend(float* values, const float* gradient, std::size_t count, float rate);
+
 /// A matrix or vector of the model, packed for products in both directions if it is a matrix.
 class Weight {
  public:

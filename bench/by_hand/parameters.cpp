@@ -1,8 +1,6 @@
 // Copies of the model's parameters.
 #include "bench/by_hand/parameters.h"
 
-#include "dynet_like/device/updates.h"
-
 namespace dynet_like::bench::by_hand {
 
 std::vector<float> values_of(Workload& model, const std::string& name) {
@@ -30,7 +28,7 @@ Places Table::rows(std::span<const unsigned> words) const {
 void Table::update(std::span<const unsigned> words, const float* gradients, float rate) {
   for (std::size_t v = 0; v < words.size(); ++v) {
     float* row = values_.data() + words[v] * size_;
-    updates::descend(DType::f32, row, gradients + v * size_, size_, rate, 1);
+    descend(row, gradients + v * size_, size_, rate);
   }
 }
 

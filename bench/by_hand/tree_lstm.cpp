@@ -6,7 +6,6 @@
 
 #include "bench/by_hand/parameters.h"
 #include "bench/models/models.h"
-#include "dynet_like/device/updates.h"
 #include "dynet_like/ops/structured.h"
 
 namespace dynet_like::bench::by_hand {
@@ -172,7 +171,7 @@ void TreeLSTM::backward_leaves(float rate) {
   cell_->bias().add_gradient(cell_->leaf_row(), 3 * hidden_, dgates);
   for (std::size_t v = 0; v < n; ++v) {
     float* row = table_.data() + words_[v] * kEmbedding;
-    updates::descend(DType::f32, row, dwords + v * kEmbedding, kEmbedding, rate, 1);
+    descend(row, dwords + v * kEmbedding, kEmbedding, rate);
   }
 }
 

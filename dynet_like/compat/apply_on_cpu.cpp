@@ -17,10 +17,6 @@ struct Copy {
   Block here;
 };
 
-std::byte* row_of(void* begin, std::size_t row, std::size_t bytes) {
-  return begin == nullptr ? nullptr : static_cast<std::byte*>(begin) + row * bytes;
-}
-
 // How many rows the gradient has.
 std::size_t gradient_rows(const Elements& e) {
   if (e.gradient == nullptr) return 0;
@@ -29,32 +25,13 @@ std::size_t gradient_rows(const Elements& e) {
   return e.slots == nullptr ? 0 : *std::max_element(e.slots, e.slots + e.row_count);
 }
 
-// Every row of the table in question as a stretch.
-void split(const Elements& table, std::vector<Elements>& rows) {
-  const std::size_t bytes = table.count * size_of(table.dtype);
-  for (std::size_t i = 0; i < table.row_count; ++i) {
-    const std::size_t row = table.rows != nullptr ? table.rows[i] : i;
-    const std::size_t slot = table.rows != nullptr    ? i + 1
-                             : table.slots != nullptr ? table.slots[i]
-                                                      : 0;
-    Elements one = table;
-    one.row_count = 0;
-    one.rows = one.slots = nullptr;
-    one.values = row_of(table.values, row, bytes);
-    for (void*& moment : one.moments) moment = row_of(moment, row, bytes);
-    const auto* gradient = static_cast<const std::byte*>(table.gradient);
-    one.gradient = slot == 0 ? nullptr : gradient + (slot - 1) * bytes;
-    rows.push_back(one);
-  }
-}
-
 }  // namespace
 
 void apply_on_cpu(dynet_like::Device& device, std::span<const Elements> all,
                   const std::function<void(std::span<const Elements>)>& apply) {
   std::vector<Copy> changed;
   std::vector<Block> gradients;
-  std::vector<Elements> stretches;
+  std::vector<Elements> copies;
   const auto copy = [&](void* there, std::size_t bytes) -> void* {
     if (there == nullptr) return nullptr;
     changed.push_back({there, Block(bytes)});
@@ -71,9 +48,9 @@ void apply_on_cpu(dynet_like::Device& device, std::span<const Elements> all,
     gradients.emplace_back(gradient_rows(e) * row_bytes);
     device.read(gradients.back().data(), e.gradient, gradients.back().size());
     if (e.gradient != nullptr) here.gradient = gradients.back().data();
-    e.row_count == 0 ? stretches.push_back(here) : split(here, stretches);
+    copies.push_back(here);
   }
-  apply(stretches);
+  apply(copies);
   device.updates().together([&] {
     for (const Copy& copy : changed) device.write(copy.there, copy.here.data(), copy.here.size());
   });

@@ -10,7 +10,7 @@
 namespace dynet::detail {
 
 /// Calls `apply` with copies of all stretches that lie on the device, and writes back what it has
-/// changed. Rows of tables are stretches by themselves.
+/// changed.
 void apply_on_cpu(dynet_like::Device& device, std::span<const dynet_like::detail::Elements> all,
                   const std::function<void(std::span<const dynet_like::detail::Elements>)>& apply);
 

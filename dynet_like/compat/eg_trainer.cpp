@@ -55,19 +55,21 @@ class EGRule : public dynet_like::detail::UpdateRule {
  private:
   void apply_here(std::span<const Elements> all, Step step) const {
     for (const Elements& elements : all) {
-      if (elements.gradient != nullptr || !elements.only_kept) normalise(elements, step);
+      for (std::size_t i = 0; i < elements.places(); ++i) {
+        const auto row = elements.row<float>(i);
+        if (row.gradient != nullptr || !elements.only_kept) normalise(elements, row, step);
+      }
       if (step.keep == 1) continue;
       dynet_like::detail::cpu_updates().scale(elements, std::span(&step.keep, 1));
     }
   }
-  void normalise(const Elements& elements, Step step) const {
-    float* w = static_cast<float*>(elements.values);
-    float* velocity = static_cast<float*>(elements.moments[0]);
-    const float* gradient = static_cast<const float*>(elements.gradient);
+  void normalise(const Elements& elements, Elements::Row<float> row, Step step) const {
+    float* w = static_cast<float*>(elements.values) + row.first;
+    float* velocity = static_cast<float*>(elements.moments[0]) + row.first;
     const float rate = static_cast<float>(step.rate), scale = static_cast<float>(step.scale);
     float top = -std::numeric_limits<float>::infinity(), sum = 0;
     for (std::size_t i = 0; i < elements.count; ++i) {
-      const float g = gradient == nullptr ? 0 : gradient[i];
+      const float g = row.gradient == nullptr ? 0 : row.gradient[i];
       velocity[i] = momentum_ * velocity[i] - rate * (scale * g);
       w[i] = std::log(w[i]) + velocity[i] / decay;
       top = std::max(top, w[i]);

@@ -82,8 +82,9 @@ void copy_values(const dynet_like::ParameterStorage& from, dynet_like::Parameter
 void ParameterStorageBase::scale_parameters(float a) { dynet_like::Parameter(core).scale(a); }
 void ParameterStorageBase::zero() { scale_parameters(0); }
 void ParameterStorageBase::squared_l2norm(float* squared_norm) const {
+  const dynet_like::detail::Stretch all = {current(*core).v, size()};
   *squared_norm = static_cast<float>(
-      dynet_like::detail::updates::sum_of_squares(core->dtype, current(*core).v, size()));
+      dynet_like::detail::cpu_updates().sum_of_squares(core->dtype, std::span(&all, 1)));
 }
 void ParameterStorageBase::g_squared_l2norm(float* squared_norm) const {
   detail::take_written_gradients();

@@ -1,13 +1,16 @@
 // Passes over parameters and their gradients: those of a device, and the CPU's.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <span>
+#include <variant>
 
 #include "dynet_like/core/dtype.h"
+#include "dynet_like/core/host_device.h"
 
 namespace dynet_like::detail {
 
@@ -40,6 +43,23 @@ struct Elements {
 
   /// What has no gradient is multiplied by `keep`, and is not updated with a gradient of zeros.
   bool only_kept = false;
+
+  /// One of the rows in question: its first element, and its gradient or null.
+  template <class E>
+  struct Row {
+    std::size_t first;
+    const E* gradient;
+  };
+  template <class E>
+  DYNET_LIKE_HOST_DEVICE Row<E> row(std::size_t i) const {
+    const E* const gradients = static_cast<const E*>(gradient);
+    if (row_count == 0) return {0, gradients};
+    if (rows != nullptr) return {rows[i] * count, gradients + i * count};
+    const std::size_t slot = slots == nullptr ? 0 : slots[i];
+    return {i * count, slot == 0 ? nullptr : gradients + (slot - 1) * count};
+  }
+  /// How many there are, where what is no table is one row.
+  DYNET_LIKE_HOST_DEVICE std::size_t places() const { return row_count == 0 ? 1 : row_count; }
 };
 
 /// Numbers that lie one behind the other.
@@ -56,8 +76,36 @@ struct Pair {
   double share = 1;  ///< of an average
 };
 
-struct AdamConstants {
-  float beta_1, beta_2, epsilon;
+// What updates do to an element is in update_formulas.h. Here are the names of what they keep of
+// it; these numbers begin as zeros.
+struct Descend {
+  static constexpr std::array<const char*, 0> moments = {};
+};
+struct DescendWithMomentum {
+  static constexpr std::array moments = {"velocity"};
+};
+struct Adam {
+  static constexpr std::array moments = {"mean", "square"};
+};
+struct Amsgrad {
+  static constexpr std::array moments = {"mean", "square", "largest_square"};
+};
+struct Adagrad {
+  static constexpr std::array moments = {"square"};
+};
+struct RmsProp {
+  static constexpr std::array moments = {"square"};
+};
+struct Adadelta {
+  static constexpr std::array moments = {"square", "square_of_change"};
+};
+
+/// One of them with its constants; it ignores the others.
+struct UpdateFormula {
+  std::variant<Descend, DescendWithMomentum, Adam, Amsgrad, Adagrad, RmsProp, Adadelta> kind;
+  float decay = 0;         ///< of the velocity, and of means of gradients
+  float square_decay = 0;  ///< of means of squares
+  float epsilon = 0;
 };
 
 /// Whether gradients are below a limit, and the factor that clips them, as a device finds out while
@@ -88,20 +136,9 @@ class Updates {
  public:
   virtual ~Updates() = default;
 
-  /// Updates of several stretches, all of one type. The formulas are those of the functions of the
-  /// same name in namespace updates, with the moments in that order, then values *= step.keep.
-  virtual void descend(std::span<const Elements> all, Step step) const = 0;
-  virtual void descend_with_momentum(std::span<const Elements> all, double momentum,
-                                     Step step) const = 0;
-  virtual void adam(std::span<const Elements> all, const AdamConstants& constants,
-                    Step step) const = 0;
-  virtual void amsgrad(std::span<const Elements> all, const AdamConstants& constants,
-                       Step step) const = 0;
-  virtual void adagrad(std::span<const Elements> all, double epsilon, Step step) const = 0;
-  virtual void rmsprop(std::span<const Elements> all, double rho, double epsilon,
-                       Step step) const = 0;
-  virtual void adadelta(std::span<const Elements> all, double rho, double epsilon,
-                        Step step) const = 0;
+  /// Updates of several stretches, all of one type: the formula, then values *= step.keep.
+  virtual void apply(const UpdateFormula& formula, std::span<const Elements> all,
+                     Step step) const = 0;
 
   /// values *= factor, with one factor after the other.
   virtual void scale(const Elements& e, std::span<const double> factors) const = 0;
@@ -128,54 +165,7 @@ class Updates {
   }
 };
 
-/// The CPU's passes, with the best instruction set of this machine.
-namespace updates {
-
-/// w -= rate * (scale * g), rounded after every operation, for n elements; so are those below.
-void descend(DType dtype, void* w, const void* g, std::size_t n, double rate, double scale);
-
-/// v = momentum * v + rate * (scale * g); w -= v.
-void descend_with_momentum(DType dtype, void* w, void* v, const void* g, std::size_t n,
-                           double momentum, double rate, double scale);
-
-/// With h = scale * g: m = b1 m + (1 - b1) h; v = b2 v + (1 - b2) h^2;
-/// w -= rate * m / (sqrt(v) + epsilon).
-void adam(DType dtype, void* w, void* m, void* v, const void* g, std::size_t n,
-          const AdamConstants& constants, double rate, double scale);
-
-/// The same with the largest v so far: top = max(top, v); w -= rate * m / (sqrt(top) + epsilon).
-void amsgrad(DType dtype, void* w, void* m, void* v, void* top, const void* g, std::size_t n,
-             const AdamConstants& constants, double rate, double scale);
-
-/// With h = scale * g: s += h^2, at most the largest number; w -= rate * h / sqrt(s + epsilon).
-void adagrad(DType dtype, void* w, void* s, const void* g, std::size_t n, double epsilon,
-             double rate, double scale);
-
-/// With h = scale * g: s = rho s + (1 - rho) h^2; w -= rate * h / sqrt(s + epsilon).
-void rmsprop(DType dtype, void* w, void* s, const void* g, std::size_t n, double rho,
-             double epsilon, double rate, double scale);
-
-/// With h = scale * g: s = rho s + (1 - rho) h^2; x = h * sqrt(d + epsilon) / sqrt(s + epsilon);
-/// d = rho d + (1 - rho) x^2; w -= rate * x.
-void adadelta(DType dtype, void* w, void* s, void* d, const void* g, std::size_t n, double rho,
-              double epsilon, double rate, double scale);
-
-/// x *= factor, with one factor after the other; elements stay in registers meanwhile.
-void scale(DType dtype, void* x, std::size_t n, std::span<const double> factors);
-
-/// mean += share * (x - mean); an infinite mean += share * x.
-void average(DType dtype, void* mean, const void* x, std::size_t n, double share);
-
-/// Whether the size of all n numbers is below the limit; that of NaN is not.
-bool all_below(DType dtype, const void* x, std::size_t n, double limit);
-
-/// x_1^2 + x_2^2 + ... in double, in an order that depends on n and the instruction set alone. Not
-/// finite if one of the numbers is not.
-double sum_of_squares(DType dtype, const void* x, std::size_t n);
-
-}  // namespace updates
-
-/// All of them together.
+/// The CPU's, with the best instruction set of this machine.
 const Updates& cpu_updates();
 
 }  // namespace dynet_like::detail

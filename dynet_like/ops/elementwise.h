@@ -21,7 +21,8 @@ struct TypeList {
   static constexpr std::size_t size = sizeof...(Types);
 };
 
-// The formulas over plain numbers: for GPUs, and the reference that kernels are tested against.
+// The formulas over plain numbers: for GPUs, and the reference that kernels are tested against. The
+// functions serve the formulas of dynet_like/device as well.
 namespace formulas {
 using std::abs, std::exp, std::expm1, std::log, std::log1p, std::sqrt, std::tanh;
 #define LANE DYNET_LIKE_HOST_DEVICE
@@ -44,6 +45,18 @@ LANE bool is_nan(T x) {
 template <class T>
 LANE T select(bool condition, T a, T b) {
   return condition ? a : b;
+}
+template <class T>
+LANE T fused(T a, T b, T c) {
+  return std::fma(a, b, c);
+}
+template <class T>
+LANE T min(T a, T b) {
+  return select(a < b, a, b);
+}
+template <class T>
+LANE T max(T a, T b) {
+  return select(b < a, a, b);
 }
 #include "dynet_like/ops/elementwise_formulas.h"
 #undef LANE

@@ -13,16 +13,13 @@
 #include "dynet_like/core/errors.h"
 #include "dynet_like/core/make_room.h"
 #include "dynet_like/device/updates.h"
+#include "dynet_like/train/parameter_state.h"
 
 namespace dynet_like {
 
 using namespace detail;
 
 namespace {
-
-std::size_t bytes_of(const ParameterStorage& storage) {
-  return storage.size() * size_of(storage.dtype);
-}
 
 Block make_block(const ParameterStorage& storage) {
   return Block(bytes_of(storage), storage.device().memory());

@@ -92,26 +92,13 @@ std::optional<Elements> ParameterState::row_elements(const Gradients::Rows* rows
   return table;
 }
 
-// Rows are random accesses to memory.
-void ParameterState::prefetch(std::uint32_t row) const {
-  const std::size_t bytes = storage_.entry_size() * size_of(storage_.dtype);
-  const auto fetch = [&](const std::byte* entry) {
-    for (std::size_t at = 0; at < bytes; at += 64) __builtin_prefetch(entry + at, 1);
-  };
-  fetch(storage_.values.data() + row * bytes);
-  for (std::size_t i = 0; i < moment_count_; ++i)
-    fetch(moment_data(i, row * storage_.entry_size()));
-}
-
 void ParameterState::apply_rows(const Gradients::Rows* rows, Step step) {
-  if (rows == nullptr) return;
-  constexpr std::size_t kAhead = 4;
-  const std::size_t entry = storage_.entry_size(), count = rows->rows.size();
-  const std::byte* gradient = rows->values.data();
-  for (std::size_t i = 0; i < count; ++i, gradient += entry * size_of(storage_.dtype)) {
-    if (i + kAhead < count) prefetch(rows->rows[i + kAhead]);
-    apply(rows->rows[i] * entry, entry, gradient, step);
-  }
+  if (rows == nullptr || rows->rows.empty()) return;
+  Elements table = elements(0, storage_.entry_size());
+  table.gradient = rows->values.data();
+  table.row_count = rows->rows.size();
+  table.rows = rows->rows.data();
+  rule_->apply(updates(), std::span(&table, 1), step);
 }
 
 // Another trainer may have left rows of the same table behind: its steps come first.

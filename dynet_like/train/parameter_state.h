@@ -13,6 +13,10 @@
 
 namespace dynet_like::detail {
 
+inline std::size_t bytes_of(const ParameterStorage& storage) {
+  return storage.size() * size_of(storage.dtype);
+}
+
 /// The moments of a parameter. For a table in exact mode, or with weight decay, it is also the
 /// table's refresher: a row that got no gradient is left behind and catches up, with the same
 /// arithmetic in the same order, when it is read or updated next.
@@ -60,7 +64,6 @@ class ParameterState final : public RowRefresher,
   Elements elements(std::size_t first, std::size_t count) const;
   void apply(std::size_t first, std::size_t count, const void* gradient, Step step);
   void make_up(std::size_t first, std::size_t count, const Steps& steps);
-  void prefetch(std::uint32_t row) const;
   void apply_rows(const Gradients::Rows* rows, Step step);
   const Updates& updates() const { return storage_.device().updates(); }
   bool is_zero(std::size_t first, std::size_t count) const;

@@ -19,10 +19,6 @@ using namespace detail;
 
 namespace {
 
-std::size_t bytes_of(const ParameterStorage& storage) {
-  return storage.size() * size_of(storage.dtype);
-}
-
 void check_shape(const ParameterStorage& storage, const std::string& what, const Tensor& values) {
   if (values.d == storage.dim && values.dtype() == storage.dtype) return;
   throw UsageError(fmt::format("[Trainer] need {} {} for \"{}\" of \"{}\"; got {} {}",

@@ -17,9 +17,9 @@
 namespace dynet_like {
 namespace {
 
-constexpr double kRate = 0.013, kScale = 0.37, kMomentum = 0.875;
-constexpr double kRho = 0.9375, kEpsilon = 1e-6;
-constexpr AdamConstants kAdam = {0.9f, 0.999f, 1e-8f};
+constexpr double kRate = 0.013, kScale = 0.37, kShare = 0.9375;
+constexpr float kMomentum = 0.9f, kRho = 0.95f, kEpsilon = 1e-6f;
+constexpr float kBeta1 = 0.9f, kBeta2 = 0.999f;
 
 std::vector<std::size_t> sizes() {
   std::vector<std::size_t> all = {127, 128, 129, 1000};
@@ -41,6 +41,26 @@ struct State {
   }
 };
 
+// An update of w, whose moments are these.
+template <class E>
+void apply(const UpdateFormula& formula, State<E>& state,
+           std::initializer_list<std::vector<E>*> moments = {}) {
+  Elements all;
+  all.dtype = dtype_of<E>;
+  all.count = state.w.size();
+  all.values = state.w.data();
+  all.gradient = state.g.data();
+  void** place = all.moments;
+  for (std::vector<E>* const moment : moments) *place++ = moment->data();
+  cpu_updates().apply(formula, std::span(&all, 1), {kRate, kScale});
+}
+
+template <class E>
+double sum_of_squares(const E* x, std::size_t n) {
+  const Stretch all = {x, n};
+  return cpu_updates().sum_of_squares(dtype_of<E>, std::span(&all, 1));
+}
+
 template <class E>
 bool same_bytes(const std::vector<E>& a, const std::vector<E>& b) {
   return a.empty() || std::memcmp(a.data(), b.data(), a.size() * sizeof(E)) == 0;
@@ -60,15 +80,15 @@ void on_every_target(F&& f) {
 
 template <class E>
 class UpdatesTest : public ::testing::Test {};
-using Elements = ::testing::Types<float, double>;
-TYPED_TEST_SUITE(UpdatesTest, Elements);
+using ElementTypes = ::testing::Types<float, double>;
+TYPED_TEST_SUITE(UpdatesTest, ElementTypes);
 
 TYPED_TEST(UpdatesTest, DescendIsAPlainLoop) {
   using E = TypeParam;
   on_every_target([] {
     for (const std::size_t n : sizes()) {
       State<E> got(n), expected(n);
-      updates::descend(dtype_of<E>, got.w.data(), got.g.data(), n, kRate, kScale);
+      apply({Descend()}, got);
       for (std::size_t i = 0; i < n; ++i) {
         expected.w[i] -= static_cast<E>(kRate) * (static_cast<E>(kScale) * expected.g[i]);
       }
@@ -82,8 +102,7 @@ TYPED_TEST(UpdatesTest, MomentumIsAPlainLoop) {
   on_every_target([] {
     for (const std::size_t n : sizes()) {
       State<E> got(n), expected(n);
-      updates::descend_with_momentum(dtype_of<E>, got.w.data(), got.m.data(), got.g.data(), n,
-                                     kMomentum, kRate, kScale);
+      apply({DescendWithMomentum(), kMomentum}, got, {&got.m});
       for (std::size_t i = 0; i < n; ++i) {
         const E step = static_cast<E>(kRate) * (static_cast<E>(kScale) * expected.g[i]);
         expected.m[i] = static_cast<E>(kMomentum) * expected.m[i] + step;
@@ -97,18 +116,17 @@ TYPED_TEST(UpdatesTest, MomentumIsAPlainLoop) {
 
 TYPED_TEST(UpdatesTest, AdamIsAPlainLoop) {
   using E = TypeParam;
-  const E b1 = static_cast<E>(kAdam.beta_1), b2 = static_cast<E>(kAdam.beta_2);
+  const E b1 = static_cast<E>(kBeta1), b2 = static_cast<E>(kBeta2);
   on_every_target([&] {
     for (const std::size_t n : sizes()) {
       State<E> got(n), expected(n);
-      updates::adam(dtype_of<E>, got.w.data(), got.m.data(), got.v.data(), got.g.data(), n, kAdam,
-                    kRate, kScale);
+      apply({Adam(), kBeta1, kBeta2, kEpsilon}, got, {&got.m, &got.v});
       for (std::size_t i = 0; i < n; ++i) {
         const E h = static_cast<E>(kScale) * expected.g[i];
         E &m = expected.m[i], &v = expected.v[i];
         m = b1 * m + (1 - b1) * h;
         v = b2 * v + (1 - b2) * (h * h);
-        expected.w[i] -= static_cast<E>(kRate) * m / (std::sqrt(v) + static_cast<E>(kAdam.epsilon));
+        expected.w[i] -= static_cast<E>(kRate) * m / (std::sqrt(v) + static_cast<E>(kEpsilon));
       }
       ASSERT_TRUE(same_bytes(got.w, expected.w)) << n << " elements";
       ASSERT_TRUE(same_bytes(got.m, expected.m)) << n << " elements";
@@ -119,20 +137,18 @@ TYPED_TEST(UpdatesTest, AdamIsAPlainLoop) {
 
 TYPED_TEST(UpdatesTest, AmsgradIsAPlainLoop) {
   using E = TypeParam;
-  const E b1 = static_cast<E>(kAdam.beta_1), b2 = static_cast<E>(kAdam.beta_2);
+  const E b1 = static_cast<E>(kBeta1), b2 = static_cast<E>(kBeta2);
   on_every_target([&] {
     for (const std::size_t n : sizes()) {
       State<E> got(n), expected(n);
-      updates::amsgrad(dtype_of<E>, got.w.data(), got.m.data(), got.v.data(), got.top.data(),
-                       got.g.data(), n, kAdam, kRate, kScale);
+      apply({Amsgrad(), kBeta1, kBeta2, kEpsilon}, got, {&got.m, &got.v, &got.top});
       for (std::size_t i = 0; i < n; ++i) {
         const E h = static_cast<E>(kScale) * expected.g[i];
         E &m = expected.m[i], &v = expected.v[i], &top = expected.top[i];
         m = b1 * m + (1 - b1) * h;
         v = b2 * v + (1 - b2) * (h * h);
         top = std::max(top, v);
-        expected.w[i] -=
-            static_cast<E>(kRate) * m / (std::sqrt(top) + static_cast<E>(kAdam.epsilon));
+        expected.w[i] -= static_cast<E>(kRate) * m / (std::sqrt(top) + static_cast<E>(kEpsilon));
       }
       ASSERT_TRUE(same_bytes(got.w, expected.w)) << n << " elements";
       ASSERT_TRUE(same_bytes(got.m, expected.m)) << n << " elements";
@@ -150,10 +166,8 @@ TYPED_TEST(UpdatesTest, AdagradAndRMSPropArePlainLoops) {
     for (const std::size_t n : sizes()) {
       for (const bool decays : {false, true}) {
         State<E> got(n), expected(n);
-        decays ? updates::rmsprop(dtype_of<E>, got.w.data(), got.v.data(), got.g.data(), n, kRho,
-                                  kEpsilon, kRate, kScale)
-               : updates::adagrad(dtype_of<E>, got.w.data(), got.v.data(), got.g.data(), n,
-                                  kEpsilon, kRate, kScale);
+        decays ? apply({RmsProp(), 0, kRho, kEpsilon}, got, {&got.v})
+               : apply({Adagrad(), 0, 0, kEpsilon}, got, {&got.v});
         for (std::size_t i = 0; i < n; ++i) {
           const E h = scale * expected.g[i];
           E& v = expected.v[i];
@@ -173,8 +187,7 @@ TYPED_TEST(UpdatesTest, AdadeltaIsAPlainLoop) {
   on_every_target([&] {
     for (const std::size_t n : sizes()) {
       State<E> got(n), expected(n);
-      updates::adadelta(dtype_of<E>, got.w.data(), got.v.data(), got.top.data(), got.g.data(), n,
-                        kRho, kEpsilon, kRate, kScale);
+      apply({Adadelta(), 0, kRho, kEpsilon}, got, {&got.v, &got.top});
       for (std::size_t i = 0; i < n; ++i) {
         const E h = static_cast<E>(kScale) * expected.g[i];
         E &s = expected.v[i], &d = expected.top[i];
@@ -196,16 +209,21 @@ TYPED_TEST(UpdatesTest, ScaleAndAverageArePlainLoops) {
   on_every_target([&] {
     for (const std::size_t n : sizes()) {
       State<E> got(n), expected(n);
-      updates::scale(dtype_of<E>, got.w.data(), n, factors);
+      Elements all;
+      all.dtype = dtype_of<E>;
+      all.count = n;
+      all.values = got.w.data();
+      cpu_updates().scale(all, factors);
       for (std::size_t i = 0; i < n; ++i) {
         if (i % 5 == 1) expected.m[i] = got.m[i] = -std::numeric_limits<E>::infinity();
         if (i % 3 == 1) expected.g[i] = got.g[i] = -std::numeric_limits<E>::infinity();
       }
-      updates::average(dtype_of<E>, got.m.data(), got.g.data(), n, kRho);
+      const Pair pair = {got.m.data(), got.g.data(), n, kShare};
+      cpu_updates().average(dtype_of<E>, std::span(&pair, 1));
       for (std::size_t i = 0; i < n; ++i) {
         E& m = expected.m[i];
         for (const double factor : factors) expected.w[i] *= static_cast<E>(factor);
-        m += static_cast<E>(kRho) * (std::isinf(m) ? expected.g[i] : expected.g[i] - m);
+        m += static_cast<E>(kShare) * (std::isinf(m) ? expected.g[i] : expected.g[i] - m);
         ASSERT_FALSE(std::isnan(m));
       }
       ASSERT_TRUE(same_bytes(got.w, expected.w)) << n << " elements";
@@ -222,8 +240,9 @@ TYPED_TEST(UpdatesTest, FindsWhatIsNotBelowALimit) {
       State<E> state(n);
       for (E& x : state.g) x = x < 0 ? Limits::lowest() : x < 1 ? Limits::denorm_min() : x;
       const double infinity = std::numeric_limits<double>::infinity();
-      const auto all_below = [n](const std::vector<E>& x, double limit) {
-        return updates::all_below(dtype_of<E>, x.data(), n, limit);
+      const auto all_below = [](const std::vector<E>& x, double limit) {
+        const Stretch all = {x.data(), x.size()};
+        return cpu_updates().all_below(dtype_of<E>, std::span(&all, 1), limit);
       };
       ASSERT_TRUE(all_below(state.g, infinity)) << n << " elements";
       for (std::size_t i = 0; i<n; i += n> 70 ? 13 : 1) {
@@ -231,7 +250,7 @@ TYPED_TEST(UpdatesTest, FindsWhatIsNotBelowALimit) {
           std::vector<E> x = state.g;
           x[i] = bad;
           ASSERT_FALSE(all_below(x, infinity)) << i << " of " << n;
-          ASSERT_FALSE(std::isfinite(updates::sum_of_squares(dtype_of<E>, x.data(), n)));
+          ASSERT_FALSE(std::isfinite(sum_of_squares(x.data(), n)));
         }
         for (const E large : {E{8}, E{-8}}) {
           std::vector<E> x(n, -7);
@@ -254,13 +273,13 @@ TYPED_TEST(UpdatesTest, SumsSquares) {
       for (std::size_t i = 0; i < n; ++i) {
         exact += static_cast<long double>(state.g[i]) * static_cast<long double>(state.g[i]);
       }
-      const double sum = updates::sum_of_squares(dtype_of<E>, state.g.data(), n);
+      const double sum = sum_of_squares(state.g.data(), n);
       const double bound = static_cast<double>(exact) * 0x1p-53 * (static_cast<double>(n) + 1);
       ASSERT_NEAR(sum, static_cast<double>(exact), bound) << n << " elements";
       // The order of the sum does not depend on where the numbers lie.
       std::vector<E> moved(n + 1);
       std::copy_n(state.g.begin(), n, moved.begin() + 1);
-      ASSERT_EQ(updates::sum_of_squares(dtype_of<E>, moved.data() + 1, n), sum) << n;
+      ASSERT_EQ(sum_of_squares(moved.data() + 1, n), sum) << n;
     }
   });
 }

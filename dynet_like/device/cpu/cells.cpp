@@ -10,6 +10,7 @@
 #include "dynet_like/device/cpu/math-inl.h"
 
 #include <algorithm>
+#include <type_traits>
 
 HWY_BEFORE_NAMESPACE();
 namespace dynet_like::detail::HWY_NAMESPACE {
@@ -31,45 +32,43 @@ HWY_INLINE void for_chunks(std::size_t n, std::size_t sums, const Work& work) {
   }
 }
 
-template <class E>
-HWY_INLINE Lanes<E> one_minus(Lanes<E> x) {
-  return Lanes<E>(1.0) - x;
-}
+// A vector's lanes of the numbers of a cell.
+struct Here {
+  std::size_t at, count;
+
+  template <class E>
+  HWY_INLINE Lanes<E> load(const E* from) const {
+    return detail::HWY_NAMESPACE::load(from + at, count);
+  }
+  template <class E>
+  HWY_INLINE void store(Lanes<E> x, E* to) const {
+    detail::HWY_NAMESPACE::store(x, to + at, count);
+  }
+  template <class E>
+  HWY_INLINE void put(Lanes<E> x, E* to, bool add) const {
+    detail::HWY_NAMESPACE::put(x, to + at, count, add);
+  }
+};
+
+#define LANE HWY_INLINE
+#include "dynet_like/device/cell_formulas.h"
+#undef LANE
 
 // ---------------------------------------------------------------------------------------- LSTM
 
-// kChildren < 0: any number.
-template <class E, int kChildren>
-HWY_INLINE void lstm_item(const ForwardCall& call, const LstmLayout& layout, std::size_t item,
-                          const E* sums) {
-  const std::size_t children =
-      kChildren < 0 ? layout.children : static_cast<std::size_t>(kChildren);
-  E* h_out = static_cast<E*>(call.out) + item * 2 * layout.hidden;
-  E* c_out = h_out + layout.hidden;
-  E* saved = nullptr;
-  if (call.saved != nullptr) {
-    saved = static_cast<E*>(call.saved) + item * (layout.rows + layout.hidden);
+// f(children), which is a constant for the usual numbers.
+template <class F>
+HWY_INLINE void with_children(unsigned children, const F& f) {
+  switch (children) {
+    case 0:
+      return f(std::integral_constant<unsigned, 0>());
+    case 1:
+      return f(std::integral_constant<unsigned, 1>());
+    case 2:
+      return f(std::integral_constant<unsigned, 2>());
+    default:
+      return f(children);
   }
-  for_lanes<E>(layout.hidden, [&](std::size_t at, std::size_t count) HWY_ATTR {
-    const Lanes<E> i = logistic(load(sums + layout.i + at, count));
-    const Lanes<E> o = logistic(load(sums + layout.o + at, count));
-    const Lanes<E> u = tanh(load(sums + layout.u + at, count));
-    Lanes<E> c = i * u;
-    for (std::size_t k = 0; k < children; ++k) {
-      const std::size_t row = layout.f + k * layout.hidden + at;
-      const Lanes<E> f = logistic(load(sums + row, count));
-      c = fused(f, load(call.in[1 + k].at<E>(item) + at, count), c);
-      if (saved != nullptr) store(f, saved + row, count);
-    }
-    const Lanes<E> t = tanh(c);
-    store(c, c_out + at, count);
-    store(o * t, h_out + at, count);
-    if (saved == nullptr) return;
-    store(i, saved + layout.i + at, count);
-    store(o, saved + layout.o + at, count);
-    store(u, saved + layout.u + at, count);
-    store(t, saved + layout.rows + at, count);
-  });
 }
 
 template <class E>
@@ -80,52 +79,18 @@ void lstm_forward(const ForwardCall& call) {
       call.workspace->elements<E>(HWY_MIN(call.n, items_at_a_time<E>(layout.rows)) * layout.rows);
   for_chunks<E>(call.n, layout.rows, [&](Items items) HWY_ATTR {
     affine(call, map, items, sums);
-    const E* of_item = sums;
-    for (std::size_t item = items.first; item < items.first + items.n; ++item) {
-      switch (layout.children) {
-        case 0:
-          lstm_item<E, 0>(call, layout, item, of_item);
-          break;
-        case 1:
-          lstm_item<E, 1>(call, layout, item, of_item);
-          break;
-        case 2:
-          lstm_item<E, 2>(call, layout, item, of_item);
-          break;
-        default:
-          lstm_item<E, -1>(call, layout, item, of_item);
-      }
-      of_item += layout.rows;
-    }
-  });
-}
-
-// With t = tanh c: do = dh t, dc += dh o (1 - t^2); then through the sum and the nonlinearities.
-template <class E, int kChildren>
-HWY_INLINE void lstm_item_gradient(const BackwardCall& call, const LstmLayout& layout,
-                                   std::size_t item, E* sums) {
-  const std::size_t children =
-      kChildren < 0 ? layout.children : static_cast<std::size_t>(kChildren);
-  const E* dy = call.dy.at<E>(item);
-  const E* saved = call.saved.at<E>(item);
-  for_lanes<E>(layout.hidden, [&](std::size_t at, std::size_t count) HWY_ATTR {
-    const Lanes<E> dh = load(dy + at, count);
-    const Lanes<E> i = load(saved + layout.i + at, count), o = load(saved + layout.o + at, count);
-    const Lanes<E> u = load(saved + layout.u + at, count);
-    const Lanes<E> t = load(saved + layout.rows + at, count);
-    const Lanes<E> dc = fused(dh * o, one_minus(t * t), load(dy + layout.hidden + at, count));
-    store(dc * u * (i * one_minus(i)), sums + layout.i + at, count);
-    store(dh * t * (o * one_minus(o)), sums + layout.o + at, count);
-    store(dc * i * one_minus(u * u), sums + layout.u + at, count);
-    for (std::size_t k = 0; k < children; ++k) {
-      const std::size_t row = layout.f + k * layout.hidden + at;
-      const Lanes<E> f = load(saved + row, count);
-      const Lanes<E> c = load(call.in[1 + k].at<E>(item) + at, count);
-      store(dc * c * (f * one_minus(f)), sums + row, count);
-      const Destination& to = call.dx[1 + k];
-      if (to.wanted() && to.items[item] != nullptr) {
-        put(dc * f, to.at<E>(item) + at, count, to.add[item] != 0);
-      }
+    for (std::size_t k = 0; k < items.n; ++k) {
+      const std::size_t item = items.first + k;
+      const E* const of_item = sums + k * layout.rows;
+      E* const out = item_of(static_cast<E*>(call.out), item, 2 * layout.hidden);
+      E* const saved = item_of(static_cast<E*>(call.saved), item, layout.rows + layout.hidden);
+      with_children(layout.children, [&](auto children) HWY_ATTR {
+        for_lanes<E>(layout.hidden, [&](std::size_t at, std::size_t count) HWY_ATTR {
+          const Here here{at, count};
+          const auto sum = [&](unsigned row) DYNET_LIKE_BODY { return here.load(of_item + row); };
+          lstm_element(layout, children, here, sum, call.in + 1, item, out, saved);
+        });
+      });
     }
   });
 }
@@ -137,19 +102,14 @@ void lstm_backward(const BackwardCall& call) {
   const Deferred<E> deferred(call);
   for_chunks<E>(call.n, layout.rows, [&](Items items) HWY_ATTR {
     for (std::size_t item = items.first; item < items.first + items.n; ++item) {
-      switch (layout.children) {
-        case 0:
-          lstm_item_gradient<E, 0>(call, layout, item, deferred(item));
-          break;
-        case 1:
-          lstm_item_gradient<E, 1>(call, layout, item, deferred(item));
-          break;
-        case 2:
-          lstm_item_gradient<E, 2>(call, layout, item, deferred(item));
-          break;
-        default:
-          lstm_item_gradient<E, -1>(call, layout, item, deferred(item));
-      }
+      const E *const dy = call.dy.at<E>(item), *const saved = call.saved.at<E>(item);
+      E* const sums = deferred(item);
+      with_children(layout.children, [&](auto children) HWY_ATTR {
+        for_lanes<E>(layout.hidden, [&](std::size_t at, std::size_t count) HWY_ATTR {
+          lstm_gradient(layout, children, Here{at, count}, call.in + 1, call.dx + 1, item, dy,
+                        saved, sums);
+        });
+      });
     }
     affine_gradients<E>(call, map, items, deferred);
   });
@@ -158,35 +118,9 @@ void lstm_backward(const BackwardCall& call) {
 // ----------------------------------------------------------------------------------------- GRU
 
 template <class E>
-HWY_INLINE void gru_item(const ForwardCall& call, const GruLayout& layout, std::size_t item,
-                         const E* sums_h, const E* sums_x) {
-  const std::size_t hidden = layout.hidden;
-  const E* before = call.in[2].at<E>(item);
-  E* h_out = static_cast<E*>(call.out) + item * hidden;
-  E* saved = nullptr;
-  if (call.saved != nullptr) saved = static_cast<E*>(call.saved) + item * 4 * hidden;
-  for_lanes<E>(hidden, [&](std::size_t at, std::size_t count) HWY_ATTR {
-    const auto sum = [&](std::size_t gate) HWY_ATTR {
-      const Lanes<E> of_h = load(sums_h + gate * hidden + at, count);
-      return sums_x == nullptr ? of_h : of_h + load(sums_x + gate * hidden + at, count);
-    };
-    const Lanes<E> r = logistic(sum(0)), z = logistic(sum(1));
-    const Lanes<E> inner = load(sums_h + 2 * hidden + at, count);
-    Lanes<E> total = r * inner;
-    if (sums_x != nullptr) total = total + load(sums_x + 2 * hidden + at, count);
-    const Lanes<E> n = tanh(total);
-    store(fused(z, load(before + at, count), one_minus(z) * n), h_out + at, count);
-    if (saved == nullptr) return;
-    store(r, saved + at, count);
-    store(z, saved + hidden + at, count);
-    store(n, saved + 2 * hidden + at, count);
-    store(inner, saved + 3 * hidden + at, count);
-  });
-}
-
-template <class E>
 void gru_forward(const ForwardCall& call) {
   const GruLayout layout(*call.type);
+  const unsigned hidden = layout.hidden;
   const std::size_t most = HWY_MIN(call.n, items_at_a_time<E>(2 * layout.rows));
   E* sums_h = call.workspace->elements<E>(most * layout.rows);
   E* sums_x = layout.has_x() ? call.workspace->elements<E>(most * layout.rows) : nullptr;
@@ -194,36 +128,20 @@ void gru_forward(const ForwardCall& call) {
     affine(call, layout.of_h, items, sums_h);
     if (sums_x != nullptr) affine(call, layout.of_x, items, sums_x);
     for (std::size_t k = 0; k < items.n; ++k) {
-      gru_item(call, layout, items.first + k, sums_h + k * layout.rows,
-               sums_x == nullptr ? nullptr : sums_x + k * layout.rows);
+      const std::size_t item = items.first + k;
+      const E *const before = call.in[2].at<E>(item), *const of_item = sums_h + k * layout.rows;
+      const E* const x_of_item = item_of(sums_x, k, layout.rows);
+      E* const out = item_of(static_cast<E*>(call.out), item, hidden);
+      E* const saved = item_of(static_cast<E*>(call.saved), item, 4 * hidden);
+      for_lanes<E>(hidden, [&](std::size_t at, std::size_t count) HWY_ATTR {
+        const Here here{at, count};
+        const auto of_h = [&](unsigned gate)
+                              DYNET_LIKE_BODY { return here.load(of_item + gate * hidden); };
+        const auto of_x = [&](unsigned gate)
+                              DYNET_LIKE_BODY { return here.load(x_of_item + gate * hidden); };
+        gru_element(hidden, here, of_h, of_x, x_of_item != nullptr, before, out, saved);
+      });
     }
-  });
-}
-
-// h' = (1 - z) n + z h. The gradient of h through z is written here, that through U added to it.
-template <class E>
-HWY_INLINE void gru_item_gradient(const BackwardCall& call, const GruLayout& layout,
-                                  std::size_t item, E* sums_h, E* sums_x, E* dh) {
-  const std::size_t hidden = layout.hidden;
-  const E *dy = call.dy.at<E>(item), *saved = call.saved.at<E>(item);
-  const E* before = call.in[2].at<E>(item);
-  for_lanes<E>(hidden, [&](std::size_t at, std::size_t count) HWY_ATTR {
-    const Lanes<E> g = load(dy + at, count);
-    const Lanes<E> r = load(saved + at, count), z = load(saved + hidden + at, count);
-    const Lanes<E> n = load(saved + 2 * hidden + at, count);
-    const Lanes<E> inner = load(saved + 3 * hidden + at, count);
-    const Lanes<E> dn = g * one_minus(z) * one_minus(n * n);
-    const Lanes<E> dz = g * (load(before + at, count) - n) * (z * one_minus(z));
-    const Lanes<E> dr = dn * inner * (r * one_minus(r));
-    store(dr, sums_h + at, count);
-    store(dz, sums_h + hidden + at, count);
-    store(dn * r, sums_h + 2 * hidden + at, count);
-    if (sums_x != nullptr) {
-      store(dr, sums_x + at, count);
-      store(dz, sums_x + hidden + at, count);
-      store(dn, sums_x + 2 * hidden + at, count);
-    }
-    if (dh != nullptr) store(g * z, dh + at, count);
   });
 }
 
@@ -232,9 +150,10 @@ void gru_backward(const BackwardCall& call) {
   const GruLayout layout(*call.type);
   const Deferred<E> deferred(call);
   const auto of_x = [&](std::size_t i) HWY_ATTR { return deferred(i) + layout.rows; };
-  // The gradient of h has two terms: they meet in memory of our own, so that one result is added.
+  // The gradient of h has two terms, through z and through U: they meet in memory of our own, so
+  // that one result is added.
   const Destination& dh = call.dx[2];
-  const std::size_t hidden = layout.hidden;
+  const unsigned hidden = layout.hidden;
   E* terms = dh.wanted() ? call.workspace->elements<E>(call.n * hidden) : nullptr;
   Destination to[6];
   std::copy_n(call.dx, call.type->inputs.size(), to);
@@ -251,8 +170,13 @@ void gru_backward(const BackwardCall& call) {
   inner.dx = to;
   for_chunks<E>(call.n, 2 * layout.rows, [&](Items items) HWY_ATTR {
     for (std::size_t i = items.first; i < items.first + items.n; ++i) {
-      gru_item_gradient(call, layout, i, deferred(i), layout.has_x() ? of_x(i) : nullptr,
-                        terms == nullptr ? nullptr : terms + i * hidden);
+      const E *const before = call.in[2].at<E>(i), *const dy = call.dy.at<E>(i);
+      const E* const saved = call.saved.at<E>(i);
+      E *const through_z = item_of(terms, i, hidden), *const sums_h = deferred(i);
+      E* const sums_x = layout.has_x() ? of_x(i) : nullptr;
+      for_lanes<E>(hidden, [&](std::size_t at, std::size_t count) HWY_ATTR {
+        gru_gradient(hidden, Here{at, count}, before, dy, saved, sums_h, sums_x, through_z);
+      });
     }
     affine_gradients<E>(inner, layout.of_h, items, deferred);
     if (layout.has_x()) affine_gradients<E>(inner, layout.of_x, items, of_x);

@@ -4,6 +4,7 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "dynet_like/device/cpu/updates.cpp"
 #include "hwy/foreach_target.h"  // IWYU pragma: keep
+#include <algorithm>
 #include <limits>
 
 #include "dynet_like/device/cpu/reduce-inl.h"
@@ -12,93 +13,17 @@
 HWY_BEFORE_NAMESPACE();
 namespace dynet_like::detail::HWY_NAMESPACE {
 
-template <class E>
-void descend_elements(E* w, const E* g, std::size_t n, E rate, E scale) {
-  for_groups<E>(n, [&]<class T>(std::size_t at, std::size_t count) DYNET_LIKE_BODY {
-    const T step = T(rate) * (T(scale) * load_as<T>(g + at, count));
-    store(load_as<T>(w + at, count) - step, w + at, count);
-  });
+template <class T>
+HWY_INLINE T largest_number() {
+  return T(std::numeric_limits<typename T::Element>::max());
 }
+#define LANE HWY_INLINE
+#include "dynet_like/device/update_formulas.h"
+#undef LANE
 
-template <class E>
-void descend_elements(E* w, E* v, const E* g, std::size_t n, E momentum, E rate, E scale) {
-  for_groups<E>(n, [&]<class T>(std::size_t at, std::size_t count) DYNET_LIKE_BODY {
-    const T step = T(rate) * (T(scale) * load_as<T>(g + at, count));
-    const T velocity = T(momentum) * load_as<T>(v + at, count) + step;
-    store(velocity, v + at, count);
-    store(load_as<T>(w + at, count) - velocity, w + at, count);
-  });
-}
-
-template <class E>
-void adam_elements(E* w, E* m, E* v, const E* g, std::size_t n, const AdamConstants& constants,
-                   E rate, E scale) {
-  const E b1 = static_cast<E>(constants.beta_1), b2 = static_cast<E>(constants.beta_2);
-  const E epsilon = static_cast<E>(constants.epsilon);
-  for_groups<E>(n, [&]<class T>(std::size_t at, std::size_t count) DYNET_LIKE_BODY {
-    const T h = T(scale) * load_as<T>(g + at, count);
-    const T mean = T(b1) * load_as<T>(m + at, count) + T(1 - b1) * h;
-    const T square = T(b2) * load_as<T>(v + at, count) + T(1 - b2) * (h * h);
-    store(mean, m + at, count);
-    store(square, v + at, count);
-    const T step = T(rate) * mean / (sqrt(square) + T(epsilon));
-    store(load_as<T>(w + at, count) - step, w + at, count);
-  });
-}
-
-template <class E>
-void amsgrad_elements(E* w, E* m, E* v, E* top, const E* g, std::size_t n,
-                      const AdamConstants& constants, E rate, E scale) {
-  const E b1 = static_cast<E>(constants.beta_1), b2 = static_cast<E>(constants.beta_2);
-  const E epsilon = static_cast<E>(constants.epsilon);
-  for_groups<E>(n, [&]<class T>(std::size_t at, std::size_t count) DYNET_LIKE_BODY {
-    const T h = T(scale) * load_as<T>(g + at, count);
-    const T mean = T(b1) * load_as<T>(m + at, count) + T(1 - b1) * h;
-    const T square = T(b2) * load_as<T>(v + at, count) + T(1 - b2) * (h * h);
-    const T largest = max(load_as<T>(top + at, count), square);
-    store(mean, m + at, count);
-    store(square, v + at, count);
-    store(largest, top + at, count);
-    const T step = T(rate) * mean / (sqrt(largest) + T(epsilon));
-    store(load_as<T>(w + at, count) - step, w + at, count);
-  });
-}
-
-template <class E>
-void adagrad_elements(E* w, E* s, const E* g, std::size_t n, E epsilon, E rate, E scale) {
-  for_groups<E>(n, [&]<class T>(std::size_t at, std::size_t count) DYNET_LIKE_BODY {
-    const T h = T(scale) * load_as<T>(g + at, count);
-    // A sum of many may overflow: then steps stay small.
-    const T sum = min(load_as<T>(s + at, count) + h * h, T(std::numeric_limits<E>::max()));
-    store(sum, s + at, count);
-    const T step = T(rate) * h / sqrt(sum + T(epsilon));
-    store(load_as<T>(w + at, count) - step, w + at, count);
-  });
-}
-
-template <class E>
-void rmsprop_elements(E* w, E* s, const E* g, std::size_t n, E rho, E epsilon, E rate, E scale) {
-  for_groups<E>(n, [&]<class T>(std::size_t at, std::size_t count) DYNET_LIKE_BODY {
-    const T h = T(scale) * load_as<T>(g + at, count);
-    const T square = T(rho) * load_as<T>(s + at, count) + T(1 - rho) * (h * h);
-    store(square, s + at, count);
-    const T step = T(rate) * h / sqrt(square + T(epsilon));
-    store(load_as<T>(w + at, count) - step, w + at, count);
-  });
-}
-
-template <class E>
-void adadelta_elements(E* w, E* s, E* d, const E* g, std::size_t n, E rho, E epsilon, E rate,
-                       E scale) {
-  for_groups<E>(n, [&]<class T>(std::size_t at, std::size_t count) DYNET_LIKE_BODY {
-    const T h = T(scale) * load_as<T>(g + at, count);
-    const T square = T(rho) * load_as<T>(s + at, count) + T(1 - rho) * (h * h);
-    const T change = load_as<T>(d + at, count);
-    const T step = h * sqrt(change + T(epsilon)) / sqrt(square + T(epsilon));
-    store(square, s + at, count);
-    store(T(rho) * change + T(1 - rho) * (step * step), d + at, count);
-    store(load_as<T>(w + at, count) - T(rate) * step, w + at, count);
-  });
+template <class F>
+auto with_type(DType dtype, F&& f) {
+  return dtype == DType::f32 ? f(float()) : f(double());
 }
 
 template <class E>
@@ -110,14 +35,87 @@ void scale_elements(E* x, std::size_t n, std::span<const double> factors) {
   });
 }
 
+void scale(const Elements& e, std::span<const double> factors) {
+  with_type(e.dtype, [&]<class E>(E) {
+    for (std::size_t i = 0; i < e.places(); ++i) {
+      scale_elements(static_cast<E*>(e.values) + e.row<E>(i).first, e.count, factors);
+    }
+  });
+}
+
+template <class Kind, class E>
+HWY_INLINE void update_row(const Elements& e, typename Elements::Row<E> row,
+                           const UpdateNumbers<E> numbers, E scale) {
+  constexpr std::size_t kMoments = Kind::moments.size();
+  E* const values = static_cast<E*>(e.values) + row.first;
+  E* moments[Elements::kMaxMoments];
+  for (std::size_t k = 0; k < kMoments; ++k) moments[k] = static_cast<E*>(e.moments[k]) + row.first;
+  // Where there is no gradient, all steps read the same zeros.
+  static constexpr E kZeros[Group<E>::size] = {};
+  const E* const gradient = row.gradient == nullptr ? kZeros : row.gradient;
+  const std::size_t places = row.gradient == nullptr ? 0 : ~std::size_t{0};
+  for_groups<E>(e.count, [&]<class T>(std::size_t at, std::size_t count) DYNET_LIKE_BODY {
+    const auto c = numbers_of<T>(numbers.rate, numbers);
+    const T h = T(scale) * load_as<T>(gradient + (at & places), count);
+    T m[Elements::kMaxMoments];
+    for (std::size_t k = 0; k < kMoments; ++k) m[k] = load_as<T>(moments[k] + at, count);
+    const T value = updated(Kind(), c, load_as<T>(values + at, count), h, m);
+    for (std::size_t k = 0; k < kMoments; ++k) store(m[k], moments[k] + at, count);
+    store(value, values + at, count);
+  });
+}
+
+// Rows of a list are random accesses to memory.
 template <class E>
-void average_elements(E* mean, const E* x, std::size_t n, E share) {
+void prefetch(const Elements& e, std::size_t first) {
+  const auto fetch = [&](void* numbers) {
+    const auto* const row = static_cast<const std::byte*>(numbers) + first * sizeof(E);
+    for (std::size_t at = 0; at < e.count * sizeof(E); at += 64) __builtin_prefetch(row + at, 1);
+  };
+  fetch(e.values);
+  for (void* const moment : e.moments) {
+    if (moment != nullptr) fetch(moment);
+  }
+}
+
+template <class Kind, class E>
+void update_rows(const UpdateFormula& formula, const Elements& e, const Step& step) {
+  constexpr std::size_t kAhead = 4;
+  const auto numbers = numbers_of<E>(step.rate, formula);
+  for (std::size_t i = 0; i < e.places(); ++i) {
+    if (e.rows != nullptr && i + kAhead < e.row_count) prefetch<E>(e, e.row<E>(i + kAhead).first);
+    const auto row = e.row<E>(i);
+    if (row.gradient != nullptr || !e.only_kept) {
+      update_row<Kind>(e, row, numbers, static_cast<E>(step.scale));
+    }
+    if (step.keep == 1) continue;
+    scale_elements(static_cast<E*>(e.values) + row.first, e.count, std::span(&step.keep, 1));
+  }
+}
+
+void apply(const UpdateFormula& formula, std::span<const Elements> all, const Step& step) {
+  const auto update = [&]<class Kind>(Kind) {
+    for (const Elements& e : all) {
+      with_type(e.dtype, [&]<class E>(E) { update_rows<Kind, E>(formula, e, step); });
+    }
+  };
+  std::visit(update, formula.kind);
+}
+
+template <class Formula, class E>
+void combine_elements(E* to, const E* from, std::size_t n, E share) {
   for_groups<E>(n, [&]<class T>(std::size_t at, std::size_t count) DYNET_LIKE_BODY {
-    const T old = load_as<T>(mean + at, count), value = load_as<T>(x + at, count);
-    // The difference of two infinities would be NaN.
-    const T change =
-        select(abs(old) < T(std::numeric_limits<double>::infinity()), value - old, value);
-    store(old + T(share) * change, mean + at, count);
+    const T old = load_as<T>(to + at, count), x = load_as<T>(from + at, count);
+    store(Formula::value(old, x, T(share)), to + at, count);
+  });
+}
+template <class Formula>
+void combine(DType dtype, std::span<const Pair> pairs) {
+  with_type(dtype, [&]<class E>(E) {
+    for (const Pair& pair : pairs) {
+      combine_elements<Formula>(static_cast<E*>(pair.to), static_cast<const E*>(pair.from),
+                                pair.count, static_cast<E>(pair.share));
+    }
   });
 }
 
@@ -155,137 +153,71 @@ double sum_of_element_squares(const E* x, std::size_t n) {
   return sum;
 }
 
-template <class F>
-auto with_type(DType dtype, F&& f) {
-  return dtype == DType::f32 ? f(float()) : f(double());
+void average(DType dtype, std::span<const Pair> pairs) { combine<TowardsMean>(dtype, pairs); }
+void add(DType dtype, std::span<const Pair> pairs) { combine<AddTo>(dtype, pairs); }
+
+bool all_below(DType dtype, std::span<const Stretch> stretches, double limit) {
+  return with_type(dtype, [&]<class E>(E) {
+    return std::all_of(stretches.begin(), stretches.end(), [&](const Stretch& stretch) {
+      return all_elements_below(static_cast<const E*>(stretch.begin), stretch.count, limit);
+    });
+  });
 }
 
-void descend(DType dtype, void* w, const void* g, std::size_t n, double rate, double scale) {
-  with_type(dtype, [&]<class E>(E) {
-    descend_elements(static_cast<E*>(w), static_cast<const E*>(g), n, static_cast<E>(rate),
-                     static_cast<E>(scale));
+double sum_of_squares(DType dtype, std::span<const Stretch> stretches) {
+  return with_type(dtype, [&]<class E>(E) {
+    double sum = 0;
+    for (const Stretch& stretch : stretches) {
+      sum += sum_of_element_squares(static_cast<const E*>(stretch.begin), stretch.count);
+    }
+    return sum;
   });
-}
-void descend_with_momentum(DType dtype, void* w, void* v, const void* g, std::size_t n,
-                           double momentum, double rate, double scale) {
-  with_type(dtype, [&]<class E>(E) {
-    descend_elements(static_cast<E*>(w), static_cast<E*>(v), static_cast<const E*>(g), n,
-                     static_cast<E>(momentum), static_cast<E>(rate), static_cast<E>(scale));
-  });
-}
-void adam(DType dtype, void* w, void* m, void* v, const void* g, std::size_t n,
-          const AdamConstants& constants, double rate, double scale) {
-  with_type(dtype, [&]<class E>(E) {
-    adam_elements(static_cast<E*>(w), static_cast<E*>(m), static_cast<E*>(v),
-                  static_cast<const E*>(g), n, constants, static_cast<E>(rate),
-                  static_cast<E>(scale));
-  });
-}
-void amsgrad(DType dtype, void* w, void* m, void* v, void* top, const void* g, std::size_t n,
-             const AdamConstants& constants, double rate, double scale) {
-  with_type(dtype, [&]<class E>(E) {
-    amsgrad_elements(static_cast<E*>(w), static_cast<E*>(m), static_cast<E*>(v),
-                     static_cast<E*>(top), static_cast<const E*>(g), n, constants,
-                     static_cast<E>(rate), static_cast<E>(scale));
-  });
-}
-void adagrad(DType dtype, void* w, void* s, const void* g, std::size_t n, double epsilon,
-             double rate, double scale) {
-  with_type(dtype, [&]<class E>(E) {
-    adagrad_elements(static_cast<E*>(w), static_cast<E*>(s), static_cast<const E*>(g), n,
-                     static_cast<E>(epsilon), static_cast<E>(rate), static_cast<E>(scale));
-  });
-}
-void rmsprop(DType dtype, void* w, void* s, const void* g, std::size_t n, double rho,
-             double epsilon, double rate, double scale) {
-  with_type(dtype, [&]<class E>(E) {
-    rmsprop_elements(static_cast<E*>(w), static_cast<E*>(s), static_cast<const E*>(g), n,
-                     static_cast<E>(rho), static_cast<E>(epsilon), static_cast<E>(rate),
-                     static_cast<E>(scale));
-  });
-}
-void adadelta(DType dtype, void* w, void* s, void* d, const void* g, std::size_t n, double rho,
-              double epsilon, double rate, double scale) {
-  with_type(dtype, [&]<class E>(E) {
-    adadelta_elements(static_cast<E*>(w), static_cast<E*>(s), static_cast<E*>(d),
-                      static_cast<const E*>(g), n, static_cast<E>(rho), static_cast<E>(epsilon),
-                      static_cast<E>(rate), static_cast<E>(scale));
-  });
-}
-void scale(DType dtype, void* x, std::size_t n, std::span<const double> factors) {
-  with_type(dtype, [&]<class E>(E) { scale_elements(static_cast<E*>(x), n, factors); });
-}
-void average(DType dtype, void* mean, const void* x, std::size_t n, double share) {
-  with_type(dtype, [&]<class E>(E) {
-    average_elements(static_cast<E*>(mean), static_cast<const E*>(x), n, static_cast<E>(share));
-  });
-}
-bool all_below(DType dtype, const void* x, std::size_t n, double limit) {
-  return with_type(
-      dtype, [&]<class E>(E) { return all_elements_below(static_cast<const E*>(x), n, limit); });
-}
-double sum_of_squares(DType dtype, const void* x, std::size_t n) {
-  return with_type(dtype,
-                   [&]<class E>(E) { return sum_of_element_squares(static_cast<const E*>(x), n); });
 }
 
 }  // namespace dynet_like::detail::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-namespace dynet_like::detail::updates {
+namespace dynet_like::detail {
 
-HWY_EXPORT(descend);
-HWY_EXPORT(descend_with_momentum);
-HWY_EXPORT(adam);
-HWY_EXPORT(amsgrad);
-HWY_EXPORT(adagrad);
-HWY_EXPORT(rmsprop);
-HWY_EXPORT(adadelta);
+HWY_EXPORT(apply);
 HWY_EXPORT(scale);
 HWY_EXPORT(average);
+HWY_EXPORT(add);
 HWY_EXPORT(all_below);
 HWY_EXPORT(sum_of_squares);
 
-void descend(DType dtype, void* w, const void* g, std::size_t n, double rate, double scale) {
-  HWY_DYNAMIC_DISPATCH(descend)(dtype, w, g, n, rate, scale);
-}
-void descend_with_momentum(DType dtype, void* w, void* v, const void* g, std::size_t n,
-                           double momentum, double rate, double scale) {
-  HWY_DYNAMIC_DISPATCH(descend_with_momentum)(dtype, w, v, g, n, momentum, rate, scale);
-}
-void adam(DType dtype, void* w, void* m, void* v, const void* g, std::size_t n,
-          const AdamConstants& constants, double rate, double scale) {
-  HWY_DYNAMIC_DISPATCH(adam)(dtype, w, m, v, g, n, constants, rate, scale);
-}
-void amsgrad(DType dtype, void* w, void* m, void* v, void* top, const void* g, std::size_t n,
-             const AdamConstants& constants, double rate, double scale) {
-  HWY_DYNAMIC_DISPATCH(amsgrad)(dtype, w, m, v, top, g, n, constants, rate, scale);
-}
-void adagrad(DType dtype, void* w, void* s, const void* g, std::size_t n, double epsilon,
-             double rate, double scale) {
-  HWY_DYNAMIC_DISPATCH(adagrad)(dtype, w, s, g, n, epsilon, rate, scale);
-}
-void rmsprop(DType dtype, void* w, void* s, const void* g, std::size_t n, double rho,
-             double epsilon, double rate, double scale) {
-  HWY_DYNAMIC_DISPATCH(rmsprop)(dtype, w, s, g, n, rho, epsilon, rate, scale);
-}
-void adadelta(DType dtype, void* w, void* s, void* d, const void* g, std::size_t n, double rho,
-              double epsilon, double rate, double scale) {
-  HWY_DYNAMIC_DISPATCH(adadelta)(dtype, w, s, d, g, n, rho, epsilon, rate, scale);
-}
-void scale(DType dtype, void* x, std::size_t n, std::span<const double> factors) {
-  HWY_DYNAMIC_DISPATCH(scale)(dtype, x, n, factors);
-}
-void average(DType dtype, void* mean, const void* x, std::size_t n, double share) {
-  HWY_DYNAMIC_DISPATCH(average)(dtype, mean, x, n, share);
-}
-bool all_below(DType dtype, const void* x, std::size_t n, double limit) {
-  return HWY_DYNAMIC_DISPATCH(all_below)(dtype, x, n, limit);
-}
-double sum_of_squares(DType dtype, const void* x, std::size_t n) {
-  return HWY_DYNAMIC_DISPATCH(sum_of_squares)(dtype, x, n);
+namespace {
+
+class CpuUpdates final : public Updates {
+ public:
+  void apply(const UpdateFormula& formula, std::span<const Elements> all,
+             Step step) const override {
+    HWY_DYNAMIC_DISPATCH(apply)(formula, all, step);
+  }
+  void scale(const Elements& e, std::span<const double> factors) const override {
+    HWY_DYNAMIC_DISPATCH(scale)(e, factors);
+  }
+  void average(DType dtype, std::span<const Pair> pairs) const override {
+    HWY_DYNAMIC_DISPATCH(average)(dtype, pairs);
+  }
+  void add(DType dtype, std::span<const Pair> pairs) const override {
+    HWY_DYNAMIC_DISPATCH(add)(dtype, pairs);
+  }
+  bool all_below(DType dtype, std::span<const Stretch> stretches, double limit) const override {
+    return HWY_DYNAMIC_DISPATCH(all_below)(dtype, stretches, limit);
+  }
+  double sum_of_squares(DType dtype, std::span<const Stretch> stretches) const override {
+    return HWY_DYNAMIC_DISPATCH(sum_of_squares)(dtype, stretches);
+  }
+};
+
+}  // namespace
+
+const Updates& cpu_updates() {
+  static const CpuUpdates updates;
+  return updates;
 }
 
-}  // namespace dynet_like::detail::updates
+}  // namespace dynet_like::detail
 #endif

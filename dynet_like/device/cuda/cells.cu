@@ -6,15 +6,35 @@
 #include "dynet_like/device/cuda/deferred.h"
 #include "dynet_like/device/cuda/gathered_tiles.h"
 #include "dynet_like/device/cuda/kernel_table.h"
+#include "dynet_like/ops/elementwise.h"
 
 namespace dynet_like::detail::cuda {
 
 namespace {
 
-template <class T>
-__device__ T logistic(T x) {
-  return T(1) / (T(1) + std::exp(-x));
-}
+// An element of the vectors of a cell.
+struct Here {
+  std::size_t at;
+
+  template <class T>
+  __device__ T load(const T* from) const {
+    return from[at];
+  }
+  template <class T>
+  __device__ void store(T x, T* to) const {
+    to[at] = x;
+  }
+  template <class T>
+  __device__ void put(T x, T* to, bool add) const {
+    cuda::put(x, to + at, add);
+  }
+};
+
+// The formulas over plain numbers.
+using formulas::fused, formulas::logistic, formulas::tanh;
+#define LANE __device__ inline
+#include "dynet_like/device/cell_formulas.h"
+#undef LANE
 
 // For few columns the block that has summed the gates of some elements goes on with them.
 template <class Tile, class T>
@@ -75,41 +95,18 @@ bool in_joined_tiles(Commands& commands, GatheredProducts<T>& products, unsigned
 
 // ---------------------------------------------------------------------------------------- LSTM
 
-// Element e of an item, whose sums `sum` gives by their row.
-template <class T, class Sum>
-__device__ void lstm_element(const LstmLayout& layout, std::size_t item, unsigned e, const Sum& sum,
-                             const Operand* cells, T* out, T* saved) {
-  out += item * 2 * layout.hidden + e;
-  T* const kept =
-      saved == nullptr ? nullptr : saved + item * (std::size_t{layout.rows} + layout.hidden) + e;
-  const T i = logistic(sum(layout.i)), o = logistic(sum(layout.o)), u = std::tanh(sum(layout.u));
-  T c = i * u;
-  for (unsigned k = 0; k < layout.children; ++k) {
-    const unsigned row = layout.f + k * layout.hidden;
-    const T f = logistic(sum(row));
-    c = std::fma(f, cells[k].at<T>(item)[e], c);
-    if (kept != nullptr) kept[row] = f;
-  }
-  const T t = std::tanh(c);
-  out[0] = o * t;
-  out[layout.hidden] = c;
-  if (kept == nullptr) return;
-  kept[layout.i] = i;
-  kept[layout.o] = o;
-  kept[layout.u] = u;
-  kept[layout.rows] = t;
-}
-
 template <class T>
 __global__ void lstm_items(LstmLayout layout, std::size_t count, const T* sums,
                            const Operand* cells, T* out, T* saved) {
   const std::size_t at = thread_index();
   if (at >= count) return;
   const std::size_t item = at / layout.hidden;
-  const auto e = static_cast<unsigned>(at % layout.hidden);
-  sums += item * layout.rows + e;
-  lstm_element(
-      layout, item, e, [&](unsigned row) { return sums[row]; }, cells, out, saved);
+  const Here here{at % layout.hidden};
+  sums += item * layout.rows;
+  const auto sum = [&](unsigned row) { return here.load(sums + row); };
+  lstm_element(layout, layout.children, here, sum, cells, item,
+               item_of(out, item, 2 * layout.hidden),
+               item_of(saved, item, layout.rows + layout.hidden));
 }
 
 template <class Tile, class T>
@@ -125,7 +122,9 @@ __global__ void __launch_bounds__(kWarp* kMostChunks, Tile::blocks_at_once)
       const unsigned gate = row / layout.hidden;
       return sums.at(block.line(gate, e), column) + block.bias(*product, item, gate, e);
     };
-    lstm_element(layout, item, block.part.row + e, sum, cells, out, saved);
+    lstm_element(layout, layout.children, Here{block.part.row + e}, sum, cells, item,
+                 item_of(out, item, 2 * layout.hidden),
+                 item_of(saved, item, layout.rows + layout.hidden));
   });
 }
 
@@ -151,7 +150,6 @@ void lstm_forward(const ForwardCall& call) {
   launch_each(commands, count, lstm_items<T>, layout, count, sums, cells, out, saved);
 }
 
-// With t = tanh c: do = dh t, dc += dh o (1 - t^2); then through the sum and the nonlinearities.
 template <class T>
 __global__ void lstm_gradients(LstmLayout layout, std::size_t count, Operand dys, Operand saved,
                                const Operand* cells, const Destination* cell_gradients,
@@ -159,24 +157,8 @@ __global__ void lstm_gradients(LstmLayout layout, std::size_t count, Operand dys
   const std::size_t at = thread_index();
   if (at >= count) return;
   const std::size_t item = at / layout.hidden;
-  const auto e = static_cast<unsigned>(at % layout.hidden);
-  const T *const dy = dys.at<T>(item) + e, *const kept = saved.at<T>(item) + e;
-  T* const sums = deferred.at(item) + e;
-  const T dh = dy[0], i = kept[layout.i], o = kept[layout.o], u = kept[layout.u];
-  const T t = kept[layout.rows];
-  const T dc = std::fma(dh * o, T(1) - t * t, dy[layout.hidden]);
-  sums[layout.i] = dc * u * (i * (T(1) - i));
-  sums[layout.o] = dh * t * (o * (T(1) - o));
-  sums[layout.u] = dc * i * (T(1) - u * u);
-  for (unsigned k = 0; k < layout.children; ++k) {
-    const unsigned row = layout.f + k * layout.hidden;
-    const T f = kept[row];
-    sums[row] = dc * cells[k].at<T>(item)[e] * (f * (T(1) - f));
-    const Destination& to = cell_gradients[k];
-    if (to.wanted() && to.items[item] != nullptr) {
-      put(dc * f, to.at<T>(item) + e, to.add[item] != 0);
-    }
-  }
+  lstm_gradient(layout, layout.children, Here{at % layout.hidden}, cells, cell_gradients, item,
+                dys.at<T>(item), saved.at<T>(item), deferred.at(item));
 }
 
 template <class T>
@@ -197,35 +179,17 @@ void lstm_backward(const BackwardCall& call) {
 
 // ----------------------------------------------------------------------------------------- GRU
 
-// r and z are of both sums; of n, only the part of h goes through the reset gate. Element e of an
-// item: `of_h` and `of_x` give the sums of a gate.
-template <class T, class SumH, class SumX>
-__device__ void gru_element(unsigned hidden, std::size_t item, std::size_t e, const SumH& of_h,
-                            const SumX& of_x, bool has_x, const Operand& before, T* out, T* saved) {
-  const auto sum = [&](unsigned gate) { return has_x ? of_h(gate) + of_x(gate) : of_h(gate); };
-  const T r = logistic(sum(0)), z = logistic(sum(1)), inner = of_h(2);
-  T total = r * inner;
-  if (has_x) total = total + of_x(2);
-  const T n = std::tanh(total);
-  out[item * hidden + e] = std::fma(z, before.at<T>(item)[e], (T(1) - z) * n);
-  if (saved == nullptr) return;
-  saved += item * 4 * hidden + e;
-  saved[0] = r;
-  saved[hidden] = z;
-  saved[2 * hidden] = n;
-  saved[3 * hidden] = inner;
-}
-
 template <class T>
 __global__ void gru_items(unsigned hidden, std::size_t count, const T* sums_h, const T* sums_x,
                           Operand before, T* out, T* saved) {
   const std::size_t at = thread_index();
   if (at >= count) return;
-  const std::size_t item = at / hidden, e = at % hidden, first = item * 3 * hidden + e;
-  gru_element(
-      hidden, item, e, [&](unsigned gate) { return sums_h[first + gate * hidden]; },
-      [&](unsigned gate) { return sums_x[first + gate * hidden]; }, sums_x != nullptr, before, out,
-      saved);
+  const std::size_t item = at / hidden, first = item * 3 * hidden;
+  const Here here{at % hidden};
+  const auto of_h = [&](unsigned gate) { return here.load(sums_h + first + gate * hidden); };
+  const auto of_x = [&](unsigned gate) { return here.load(sums_x + first + gate * hidden); };
+  gru_element(hidden, here, of_h, of_x, sums_x != nullptr, before.at<T>(item),
+              item_of(out, item, hidden), item_of(saved, item, 4 * hidden));
 }
 
 // Few columns: a block computes the sums of h, then those of x, then the elements.
@@ -250,13 +214,14 @@ __global__ void __launch_bounds__(kWarp* kMostChunks, Tile::blocks_at_once)
     sums.compute(products[1], factors, block.part, block.rows);
   }
   block.for_elements([&](unsigned e, unsigned column, std::size_t item) {
-    gru_element(
-        hidden, item, block.part.row + e,
-        [&](unsigned gate) { return sums_of_h[column * Tile::rows + block.line(gate, e)]; },
-        [&](unsigned gate) {
-          return sums.at(block.line(gate, e), column) + block.bias(products[1], item, gate, e);
-        },
-        has_x, before, out, saved);
+    const auto of_h = [&](unsigned gate) {
+      return sums_of_h[column * Tile::rows + block.line(gate, e)];
+    };
+    const auto of_x = [&](unsigned gate) {
+      return sums.at(block.line(gate, e), column) + block.bias(products[1], item, gate, e);
+    };
+    gru_element(hidden, Here{block.part.row + e}, of_h, of_x, has_x, before.at<T>(item),
+                item_of(out, item, hidden), item_of(saved, item, 4 * hidden));
   });
 }
 
@@ -283,29 +248,15 @@ void gru_forward(const ForwardCall& call) {
               saved);
 }
 
-// h' = (1 - z) n + z h. What the gradient of h gets through z goes to `through_z`.
 template <class T>
-__global__ void gru_gradients(unsigned hidden, std::size_t count, Operand dy, Operand saved,
+__global__ void gru_gradients(unsigned hidden, std::size_t count, Operand dys, Operand saved,
                               Operand before, Deferred<T> deferred, bool has_x, T* through_z) {
   const std::size_t at = thread_index();
   if (at >= count) return;
-  const std::size_t item = at / hidden, e = at % hidden;
-  const T* const kept = saved.at<T>(item) + e;
-  const T g = dy.at<T>(item)[e], r = kept[0], z = kept[hidden], n = kept[2 * hidden];
-  const T inner = kept[3 * hidden];
-  const T dn = g * (T(1) - z) * (T(1) - n * n);
-  const T dz = g * (before.at<T>(item)[e] - n) * (z * (T(1) - z));
-  const T dr = dn * inner * (r * (T(1) - r));
-  T* const sums = deferred.at(item) + e;
-  sums[0] = dr;
-  sums[hidden] = dz;
-  sums[2 * hidden] = dn * r;
-  if (has_x) {
-    sums[3 * hidden] = dr;
-    sums[4 * hidden] = dz;
-    sums[5 * hidden] = dn;
-  }
-  if (through_z != nullptr) through_z[at] = g * z;
+  const std::size_t item = at / hidden;
+  T* const sums = deferred.at(item);
+  gru_gradient(hidden, Here{at % hidden}, before.at<T>(item), dys.at<T>(item), saved.at<T>(item),
+               sums, has_x ? sums + 3 * hidden : nullptr, item_of(through_z, item, hidden));
 }
 
 template <class T>
