@@ -306,9 +306,11 @@ void RecursionBackward::wait(const Contributions& all, std::uint32_t row, const 
   const std::size_t i = all.index(row);
   std::byte* const waits = slot(all.kind, all.step, all.input, row * all.members + all.place);
   const Signature& signature = step(all.kind, all.step).rows.signature();
+  const VertexRows::Row& vertex = kind(all.kind).rows[row];
   waiting.push_back({static_cast<const std::byte*>(whole), static_cast<std::byte*>(all.to[i]),
                      static_cast<std::uint32_t>(signature.inputs[all.input].size()),
-                     kind(all.kind).rows[row].vertex, all.of->turn, waits});
+                     of_.rows_.structure(vertex.sample).turn_of(vertex.vertex), all.of->turn,
+                     waits});
   all.to[i] = waits;
   all.add[i] = 0;
 }
@@ -363,7 +365,10 @@ std::span<const WaitingAddend> RecursionBackward::waiting(NodeRef node, std::siz
 
 // Vertex by vertex, in the order of recording.
 void RecursionBackward::contribute(NodeRef node, SharedContributions& to) const {
-  for (const VertexRows::Place& place : of_.rows_.places_of(of_.index_of(node))) {
+  const std::size_t n = of_.index_of(node);
+  const std::span<const VertexRows::Place> places = of_.rows_.places_of(n);
+  for (std::uint32_t turn = 0; turn < places.size(); ++turn) {
+    const VertexRows::Place& place = places[of_.rows_.structure(n).vertex_at(turn)];
     const Program& program = *kind(place.kind).program;
     for (const Program::Reader& reader : program.readers) {
       const Program::Member& member = program.members[reader.member];

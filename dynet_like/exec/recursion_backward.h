@@ -16,8 +16,8 @@ struct WaitingAddend {
   const std::byte* whole = nullptr;  ///< the state or column, of which the sum may be a part
   std::byte* sum = nullptr;
   std::uint32_t elements = 0;
-  std::uint32_t vertex = 0;  ///< whose it is: those of later ones are added first,
-  std::uint64_t turn = 0;    ///< and of a vertex those that were recorded later
+  std::uint32_t vertex = 0;  ///< its turn: what later ones contribute is added first,
+  std::uint64_t turn = 0;    ///< and of a vertex what was recorded later
   const std::byte* addend = nullptr;
 };
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <map>
+#include <numeric>
 #include <string>
 #include <vector>
 
@@ -149,6 +150,27 @@ void find_levels(Vertices& all) {
                    ", which is in a cycle or behind one");
 }
 
+// Sums of gradients follow from it: it is that of a program that calls its function vertex by
+// vertex.
+void find_order(Vertices& all) {
+  bool ascends = true, descends = true;
+  for (std::uint32_t v = 0; v < all.size(); ++v) {
+    for (const std::uint32_t before : all.predecessors_of(v)) {
+      (before < v ? descends : ascends) = false;
+    }
+  }
+  if (ascends) return;
+  all.in_order.resize(all.size());
+  std::iota(all.in_order.begin(), all.in_order.end(), 0);
+  if (descends) {
+    std::ranges::reverse(all.in_order);
+  } else {
+    std::ranges::stable_sort(all.in_order, {}, [&](std::uint32_t v) { return all.level[v]; });
+  }
+  all.turn.resize(all.size());
+  for (std::uint32_t i = 0; i < all.size(); ++i) all.turn[all.in_order[i]] = i;
+}
+
 // There may be any number of columns: those of a matrix with more than vertices are not all read.
 void count_columns(Vertices& all) {
   for (std::size_t i = 0; i < all.matrices.size(); ++i) {
@@ -185,6 +207,7 @@ Structure::Structure(std::span<const Vertex> vertices) {
   for (const Vertex& vertex : vertices) add_vertex(*all, kinds, vertex);
   count_successors(*all);
   find_levels(*all);
+  find_order(*all);
   count_columns(*all);
   vertices_ = std::move(all);
 }

@@ -23,7 +23,6 @@ struct VertexKind {
   auto operator<=>(const VertexKind&) const = default;
 };
 
-/// Predecessors come before their successors.
 struct Vertices {
   static constexpr std::uint32_t kNoColumn = ~std::uint32_t{0};
 
@@ -41,10 +40,18 @@ struct Vertices {
   std::vector<std::uint32_t> first_predecessor{0};  ///< by vertex and one more, into predecessors
   std::vector<std::uint32_t> predecessors;
   std::vector<std::uint32_t> successors;  ///< by vertex: how many
+  /// The order in which a program would compute one vertex after the other, predecessors first: as
+  /// they are numbered (then both are empty), the other way round, or level by level. Vertices by
+  /// turn, and turns by vertex.
+  std::vector<std::uint32_t> in_order, turn;
   std::uint32_t levels = 0;
   std::uint32_t roots = 0;  ///< vertices without predecessors
 
   std::uint32_t size() const { return static_cast<std::uint32_t>(kind.size()); }
+  std::uint32_t turn_of(std::uint32_t vertex) const { return turn.empty() ? vertex : turn[vertex]; }
+  std::uint32_t vertex_at(std::uint32_t its_turn) const {
+    return in_order.empty() ? its_turn : in_order[its_turn];
+  }
   const Matrix& matrix(std::size_t input) const {
     return matrices[matrices.size() == 1 ? 0 : input];
   }
