@@ -214,7 +214,7 @@ void verify_forward(RunState& run, const Batch& batch) {
         &signature,
         1,
         in.data(),
-        out.data(),
+        {out.data(), signature.output_size},
         saved.data(),
         batch.integers == nullptr ? nullptr : batch.integers + i * type.signature.integers,
         real_of_item(signature, batch.reals, i),

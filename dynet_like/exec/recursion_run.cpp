@@ -365,7 +365,7 @@ void RecursionRun::run_step(Step& step, Range rows) {
   call.n = (rows.end - rows.begin) * step.members;
   call.in = in;
   const std::size_t at = step.of_level ? 0 : first;
-  call.out = step.out + at * step.stride;
+  call.out = {step.out + at * step.stride, signature.output_size};
   if (step.saved != nullptr) call.saved = step.saved + at * step.saved_stride;
   if (step.integers != nullptr) call.integers = step.integers + first * signature.integers;
   if (step.reals != nullptr) {

@@ -189,7 +189,8 @@ void run_kernel(RunState& run, Batch& batch) {
   }
   if (run.common.reads_lazy_tables) refresh_tables(run, type, batch);
 
-  const ForwardCall call{&signature,     batch.items, batch.inputs, batch.out, batch.saved,
+  const Output out(batch.out, signature.output_size);
+  const ForwardCall call{&signature,     batch.items, batch.inputs, out,    batch.saved,
                          batch.integers, batch.reals, run.random,   nullptr};
   run_forward(run, batch.type, call, batch.members);
   // Without a backward pass nobody reads what was saved.

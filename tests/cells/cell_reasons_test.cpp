@@ -20,8 +20,7 @@ void add_shared(const ForwardCall& call) {
   const std::size_t size = call.type->output_size;
   for (std::size_t i = 0; i < call.n; ++i) {
     for (std::size_t e = 0; e < size; ++e) {
-      static_cast<float*>(call.out)[i * size + e] =
-          call.in[0].at<float>(i)[e] + call.in[1].at<float>(i)[e];
+      call.out.at<float>(i)[e] = call.in[0].at<float>(i)[e] + call.in[1].at<float>(i)[e];
     }
   }
 }

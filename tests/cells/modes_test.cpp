@@ -186,7 +186,7 @@ TEST(CellsModes, TablesThatAreUpdatedLazily) {
 void multiply(const ForwardCall& call) {
   const std::size_t n = call.type->output_size;
   for (std::size_t i = 0; i < call.n * n; ++i) {
-    static_cast<float*>(call.out)[i] =
+    call.out.at<float>(i / n)[i % n] =
         call.in[0].at<float>(i / n)[i % n] * call.in[1].at<float>(i / n)[i % n];
   }
 }
@@ -234,7 +234,7 @@ std::size_t calls_so_far = 0, good_calls = 0;
 void copy_in(const ForwardCall& call) {
   const std::size_t n = call.type->output_size;
   for (std::size_t i = 0; i < call.n * n; ++i) {
-    static_cast<float*>(call.out)[i] = call.in[0].at<float>(i / n)[i % n];
+    call.out.at<float>(i / n)[i % n] = call.in[0].at<float>(i / n)[i % n];
   }
 }
 void copy_back(const BackwardCall& call) {

@@ -31,6 +31,12 @@ HWY_INLINE void for_chunks(std::size_t n, std::size_t sums, const Work& work) {
   }
 }
 
+// Where the sums of an item are, of which there are those of `items` one behind the other.
+template <class E>
+HWY_INLINE auto sums_of(E* sums, std::size_t rows, Items items) {
+  return [=](std::size_t i) { return sums + (i - items.first) * rows; };
+}
+
 template <class E>
 HWY_INLINE Lanes<E> one_minus(Lanes<E> x) {
   return Lanes<E>(1.0) - x;
@@ -44,7 +50,7 @@ HWY_INLINE void lstm_item(const ForwardCall& call, const LstmLayout& layout, std
                           const E* sums) {
   const std::size_t children =
       kChildren < 0 ? layout.children : static_cast<std::size_t>(kChildren);
-  E* h_out = static_cast<E*>(call.out) + item * 2 * layout.hidden;
+  E* h_out = call.out.at<E>(item);
   E* c_out = h_out + layout.hidden;
   E* saved = nullptr;
   if (call.saved != nullptr) {
@@ -79,7 +85,7 @@ void lstm_forward(const ForwardCall& call) {
   E* sums =
       call.workspace->elements<E>(HWY_MIN(call.n, items_at_a_time<E>(layout.rows)) * layout.rows);
   for_chunks<E>(call.n, layout.rows, [&](Items items) HWY_ATTR {
-    affine(call, map, items, sums);
+    affine<E>(call, map, items, sums_of(sums, layout.rows, items));
     const E* of_item = sums;
     for (std::size_t item = items.first; item < items.first + items.n; ++item) {
       switch (layout.children) {
@@ -162,7 +168,7 @@ HWY_INLINE void gru_item(const ForwardCall& call, const GruLayout& layout, std::
                          const E* sums_h, const E* sums_x) {
   const std::size_t hidden = layout.hidden;
   const E* before = call.in[2].at<E>(item);
-  E* h_out = static_cast<E*>(call.out) + item * hidden;
+  E* h_out = call.out.at<E>(item);
   E* saved = nullptr;
   if (call.saved != nullptr) saved = static_cast<E*>(call.saved) + item * 4 * hidden;
   for_lanes<E>(hidden, [&](std::size_t at, std::size_t count) HWY_ATTR {
@@ -191,8 +197,10 @@ void gru_forward(const ForwardCall& call) {
   E* sums_h = call.workspace->elements<E>(most * layout.rows);
   E* sums_x = layout.has_x() ? call.workspace->elements<E>(most * layout.rows) : nullptr;
   for_chunks<E>(call.n, 2 * layout.rows, [&](Items items) HWY_ATTR {
-    affine(call, layout.of_h, items, sums_h);
-    if (sums_x != nullptr) affine(call, layout.of_x, items, sums_x);
+    affine<E>(call, layout.of_h, items, sums_of(sums_h, layout.rows, items));
+    if (sums_x != nullptr) {
+      affine<E>(call, layout.of_x, items, sums_of(sums_x, layout.rows, items));
+    }
     for (std::size_t k = 0; k < items.n; ++k) {
       gru_item(call, layout, items.first + k, sums_h + k * layout.rows,
                sums_x == nullptr ? nullptr : sums_x + k * layout.rows);

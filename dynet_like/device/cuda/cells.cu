@@ -78,8 +78,8 @@ bool in_joined_tiles(Commands& commands, GatheredProducts<T>& products, unsigned
 // Element e of an item, whose sums `sum` gives by their row.
 template <class T, class Sum>
 __device__ void lstm_element(const LstmLayout& layout, std::size_t item, unsigned e, const Sum& sum,
-                             const Operand* cells, T* out, T* saved) {
-  out += item * 2 * layout.hidden + e;
+                             const Operand* cells, Output out, T* saved) {
+  T* const y = output_at<T>(out, item) + e;
   T* const kept =
       saved == nullptr ? nullptr : saved + item * (std::size_t{layout.rows} + layout.hidden) + e;
   const T i = logistic(sum(layout.i)), o = logistic(sum(layout.o)), u = std::tanh(sum(layout.u));
@@ -91,8 +91,8 @@ __device__ void lstm_element(const LstmLayout& layout, std::size_t item, unsigne
     if (kept != nullptr) kept[row] = f;
   }
   const T t = std::tanh(c);
-  out[0] = o * t;
-  out[layout.hidden] = c;
+  y[0] = o * t;
+  y[layout.hidden] = c;
   if (kept == nullptr) return;
   kept[layout.i] = i;
   kept[layout.o] = o;
@@ -102,7 +102,7 @@ __device__ void lstm_element(const LstmLayout& layout, std::size_t item, unsigne
 
 template <class T>
 __global__ void lstm_items(LstmLayout layout, std::size_t count, const T* sums,
-                           const Operand* cells, T* out, T* saved) {
+                           const Operand* cells, Output out, T* saved) {
   const std::size_t at = thread_index();
   if (at >= count) return;
   const std::size_t item = at / layout.hidden;
@@ -115,7 +115,7 @@ __global__ void lstm_items(LstmLayout layout, std::size_t count, const T* sums,
 template <class Tile, class T>
 __global__ void __launch_bounds__(kWarp* kMostChunks, Tile::blocks_at_once)
     multiply_lstm_items(LstmLayout layout, unsigned shift, const GatheredProduct<T>* product,
-                        const Factor<T>* factors, const Operand* cells, T* out, T* saved) {
+                        const Factor<T>* factors, const Operand* cells, Output out, T* saved) {
   wait_for_earlier();
   const BlockOfGates<Tile, T> block(*product, layout.hidden, layout.rows / layout.hidden, shift);
   ChunkSums<Tile, false> sums;
@@ -135,20 +135,20 @@ void lstm_forward(const ForwardCall& call) {
   Commands& commands = commands_of(call);
   T* const sums = commands.elements<T>(call.n * layout.rows);
   GatheredProducts<T> products;
-  add_affine(products, call, layout.map(*call.type), sums);
+  add_affine(products, call, layout.map(*call.type), {sums, layout.rows});
   const Operand* const cells = commands.stage(call.in + 1, layout.children);
-  T *const out = static_cast<T*>(call.out), *const saved = static_cast<T*>(call.saved);
+  T* const saved = static_cast<T*>(call.saved);
   const unsigned gates = layout.rows / layout.hidden;
   const bool joined =
       in_joined_tiles(commands, products, gates, [&]<class Tile>(const Shape& shape, int shift) {
         commands.launch_cooperating(shape, multiply_lstm_items<Tile, T>, layout, shift,
                                     products.stage_products(commands),
-                                    products.stage_factors(commands), cells, out, saved);
+                                    products.stage_factors(commands), cells, call.out, saved);
       });
   if (joined) return;
   products.launch(commands, false);
   const std::size_t count = call.n * layout.hidden;
-  launch_each(commands, count, lstm_items<T>, layout, count, sums, cells, out, saved);
+  launch_each(commands, count, lstm_items<T>, layout, count, sums, cells, call.out, saved);
 }
 
 // With t = tanh c: do = dh t, dc += dh o (1 - t^2); then through the sum and the nonlinearities.
@@ -201,13 +201,14 @@ void lstm_backward(const BackwardCall& call) {
 // item: `of_h` and `of_x` give the sums of a gate.
 template <class T, class SumH, class SumX>
 __device__ void gru_element(unsigned hidden, std::size_t item, std::size_t e, const SumH& of_h,
-                            const SumX& of_x, bool has_x, const Operand& before, T* out, T* saved) {
+                            const SumX& of_x, bool has_x, const Operand& before, Output out,
+                            T* saved) {
   const auto sum = [&](unsigned gate) { return has_x ? of_h(gate) + of_x(gate) : of_h(gate); };
   const T r = logistic(sum(0)), z = logistic(sum(1)), inner = of_h(2);
   T total = r * inner;
   if (has_x) total = total + of_x(2);
   const T n = std::tanh(total);
-  out[item * hidden + e] = std::fma(z, before.at<T>(item)[e], (T(1) - z) * n);
+  output_at<T>(out, item)[e] = std::fma(z, before.at<T>(item)[e], (T(1) - z) * n);
   if (saved == nullptr) return;
   saved += item * 4 * hidden + e;
   saved[0] = r;
@@ -218,7 +219,7 @@ __device__ void gru_element(unsigned hidden, std::size_t item, std::size_t e, co
 
 template <class T>
 __global__ void gru_items(unsigned hidden, std::size_t count, const T* sums_h, const T* sums_x,
-                          Operand before, T* out, T* saved) {
+                          Operand before, Output out, T* saved) {
   const std::size_t at = thread_index();
   if (at >= count) return;
   const std::size_t item = at / hidden, e = at % hidden, first = item * 3 * hidden + e;
@@ -232,7 +233,7 @@ __global__ void gru_items(unsigned hidden, std::size_t count, const T* sums_h, c
 template <class Tile, class T>
 __global__ void __launch_bounds__(kWarp* kMostChunks, Tile::blocks_at_once)
     multiply_gru_items(unsigned hidden, unsigned shift, const GatheredProduct<T>* products,
-                       bool has_x, const Factor<T>* factors, Operand before, T* out, T* saved) {
+                       bool has_x, const Factor<T>* factors, Operand before, Output out, T* saved) {
   SHARED_ARRAY(T, sums_of_h, Tile::rows * Tile::columns);
   wait_for_earlier();
   const BlockOfGates<Tile, T> block(products[0], hidden, 3, shift);
@@ -268,19 +269,19 @@ void gru_forward(const ForwardCall& call) {
   T* const sums_h = commands.elements<T>(3 * count);
   T* const sums_x = layout.has_x() ? commands.elements<T>(3 * count) : nullptr;
   GatheredProducts<T> products;
-  add_affine(products, call, layout.of_h, sums_h);
-  if (layout.has_x()) add_affine(products, call, layout.of_x, sums_x);
-  T *const out = static_cast<T*>(call.out), *const saved = static_cast<T*>(call.saved);
+  add_affine(products, call, layout.of_h, {sums_h, layout.rows});
+  if (layout.has_x()) add_affine(products, call, layout.of_x, {sums_x, layout.rows});
+  T* const saved = static_cast<T*>(call.saved);
   const bool joined =
       in_joined_tiles(commands, products, 3, [&]<class Tile>(const Shape& shape, int shift) {
         commands.launch_cooperating(shape, multiply_gru_items<Tile, T>, layout.hidden, shift,
                                     products.stage_products(commands), layout.has_x(),
-                                    products.stage_factors(commands), call.in[2], out, saved);
+                                    products.stage_factors(commands), call.in[2], call.out, saved);
       });
   if (joined) return;
   products.launch(commands, false);
-  launch_each(commands, count, gru_items<T>, layout.hidden, count, sums_h, sums_x, call.in[2], out,
-              saved);
+  launch_each(commands, count, gru_items<T>, layout.hidden, count, sums_h, sums_x, call.in[2],
+              call.out, saved);
 }
 
 // h' = (1 - z) n + z h. What the gradient of h gets through z goes to `through_z`.
