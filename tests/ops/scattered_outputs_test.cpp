@@ -22,7 +22,7 @@ enum class Layout {
 
 /// What a call is given beside its outputs.
 enum class Inputs {
-  own,        ///< of every item
+  own,        ///< of every item, one behind the other: what neighbours may be taken together for
   shared,     ///< one for all, where it may be
   same_place  ///< those of the first item for all, which is how several items of one node read
 };
@@ -60,7 +60,7 @@ std::vector<std::size_t> offsets_of(Layout layout, std::size_t n, std::size_t si
     if (layout == Layout::shuffled) at += 1 + k % 5;
     if (layout == Layout::in_order && k % 3 == 2) at += 3;
   }
-  offsets[n] = at + (layout == Layout::block ? 0 : 1);
+  offsets[n] = at + (layout == Layout::block ? 0 : n * size);  // so that faults write to a gap
   return offsets;
 }
 
@@ -79,9 +79,14 @@ class Calls {
         in.shared = put(converted<E>(items[0].inputs[j]));
         continue;
       }
+      std::vector<E> all;
       for (const Item& item : items) {
-        const bool is_there = inputs == Inputs::same_place && !places.empty();
-        places.push_back(is_there ? places[0] : put(converted<E>(item.inputs[j])));
+        all.insert(all.end(), item.inputs[j].begin(), item.inputs[j].end());
+      }
+      const E* const first = put(all);
+      for (std::size_t i = 0; i < items.size(); ++i) {
+        places.push_back(inputs == Inputs::same_place ? first
+                                                      : first + i * items[0].inputs[j].size());
       }
       in.items = places.data();
     }
