@@ -86,6 +86,7 @@ __global__ void add_up(std::size_t items, unsigned tags, const Operand* in,
                        bool keeps_all, Output out) {
   const std::size_t item = item_of_warp();
   if (item >= items) return;
+  T* const y = output_at<T>(out, item);
   const Chain<T> chain(item, tags, in, integers);
   T* const all = kept + item * kept_size;
   // Of those that are not kept, every other one is written over.
@@ -103,7 +104,7 @@ __global__ void add_up(std::size_t items, unsigned tags, const Operand* in,
     base += static_cast<double>(take_largest(tags, logs));
   }
   base += static_cast<double>(chain.sum_at_end(column(chain.length - 1)));
-  if (lane_of_warp() == 0) *output_at<T>(out, item) = static_cast<T>(base);
+  if (lane_of_warp() == 0) *y = static_cast<T>(base);
 }
 
 template <class T>
@@ -259,6 +260,7 @@ __global__ void follow_paths(std::size_t items, unsigned classes, Operand in_x, 
                              Output out) {
   const std::size_t item = item_of_warp();
   if (item >= items) return;
+  T* const y = output_at<T>(out, item);
   const States<T> states(item, classes, in_x, in_labels, integers);
   T* const all = kept + item * kept_size;
   each_of(states.count, [&](unsigned s) {
@@ -274,7 +276,7 @@ __global__ void follow_paths(std::size_t items, unsigned classes, Operand in_x, 
     base += static_cast<double>(take_largest(states.count, logs));
   }
   base += static_cast<double>(states.sum_at_end(logs));
-  if (lane_of_warp() == 0) *output_at<T>(out, item) = static_cast<T>(base);
+  if (lane_of_warp() == 0) *y = static_cast<T>(base);
 }
 
 template <class T>
