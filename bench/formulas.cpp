@@ -25,11 +25,11 @@ struct Activation {
 };
 
 void mish_loops(const ops::ForwardCall& call) {
-  float* out = static_cast<float*>(call.out);
   for (std::size_t i = 0; i < call.n; ++i) {
     const float* x = call.in[0].at<float>(i);
+    float* out = call.out.at<float>(i);
     for (std::size_t e = 0; e < call.type->output_size; ++e) {
-      *out++ = x[e] * std::tanh(std::log1p(std::exp(x[e])));
+      out[e] = x[e] * std::tanh(std::log1p(std::exp(x[e])));
     }
   }
 }

@@ -136,7 +136,7 @@ void Product::ask_own(Kind kind) {
     call.type = &type_;
     call.n = columns_;
     call.in = in;
-    call.out = results_[forward];
+    call.out = {results_[forward], type_.output_size};
     call.workspace = &commands;
     return kernels.forward[0](call);
   }

@@ -90,7 +90,7 @@ void Measures::ask_tiny(std::size_t count) {
   call.type = &tiny_;
   call.n = 1;
   call.in = in;
-  call.out = numbers_ + 2;
+  call.out = {numbers_ + 2, tiny_.output_size};
   call.workspace = &commands;
   for (std::size_t i = 0; i < count; ++i) kernels.forward[0](call);
 }
@@ -152,7 +152,7 @@ double Measures::host_call_seconds() {
   call.type = &tiny_;
   call.n = kItems;
   call.in = in;
-  call.out = numbers_ + 512;
+  call.out = {numbers_ + 512, tiny_.output_size};
   detail::Queue& queue = access_.queue();
   const auto kernel = queue.kernels(*tiny_.op).forward[0];
   double least = std::numeric_limits<double>::infinity();

@@ -25,7 +25,25 @@ struct Operand {
   }
 };
 
-/// Where N results go. If none is wanted there are no pointers: ask wanted() before at(). A null
+/// Where the N items of a result go: one behind the other, or, if there is a list, one pointer
+/// each. An item has memory for its own elements and no others; whether the next one follows is
+/// what goes_on says.
+struct Output {
+  void* first = nullptr;  ///< where item 0 lies, without a list
+  std::size_t size = 0;   ///< and the elements of an item
+  void* const* items = nullptr;
+
+  constexpr Output() = default;
+  constexpr Output(void* block, std::size_t elements) : first(block), size(elements) {}
+  constexpr explicit Output(void* const* list) : items(list) {}
+
+  template <class T>
+  constexpr T* at(std::size_t i) const {
+    return items != nullptr ? static_cast<T*>(items[i]) : static_cast<T*>(first) + i * size;
+  }
+};
+
+/// Where N gradients go. If none is wanted there are no pointers: ask wanted() before at(). A null
 /// pointer: that result is not wanted. `add[i]` says whether result i is added to what is there; a
 /// kernel computes the whole result first and never starts a sum from the destination.
 struct Destination {
@@ -43,6 +61,10 @@ struct Destination {
 template <class T>
 bool goes_on(const Operand& operand, std::size_t i, std::size_t size) {
   return operand.at<T>(i + 1) == operand.at<T>(i) + size;
+}
+template <class T>
+bool goes_on(const Output& output, std::size_t i, std::size_t size) {
+  return output.items == nullptr || output.at<T>(i + 1) == output.at<T>(i) + size;
 }
 /// The same for a destination, with the same way of writing.
 template <class T>
@@ -63,13 +85,13 @@ class Workspace {
   }
 };
 
-/// One batch forward. Outputs lie one behind the other; so do saved items, integers and reals. The
-/// library's own kernels are given no place for saved items where there is no backward pass.
+/// One batch forward. Saved items lie one behind the other; so do integers and reals. The library's
+/// own kernels are given no place for saved items where there is no backward pass.
 struct ForwardCall {
   const Signature* type = nullptr;
   std::size_t n = 0;
   const Operand* in = nullptr;
-  void* out = nullptr;
+  Output out;
   void* saved = nullptr;
   const std::uint32_t* integers = nullptr;
   const void* reals = nullptr;
@@ -105,5 +127,5 @@ struct Kernels {
 
 namespace dynet_like::detail {
 using ops::BackwardCall, ops::Destination, ops::ForwardCall, ops::Kernels;
-using ops::goes_on, ops::Operand, ops::Workspace;
+using ops::goes_on, ops::Operand, ops::Output, ops::Workspace;
 }  // namespace dynet_like::detail

@@ -95,8 +95,15 @@ Rows part_of(const Rows& rows, std::size_t first, std::size_t count, Arena& list
 }
 
 ForwardCall forward_call(const Rows& rows, const RandomKey& random) {
-  return {&rows.signature(), rows.items, rows.in, rows.out, rows.saved,
-          rows.integers,     rows.reals, random,  nullptr};
+  return {&rows.signature(),
+          rows.items,
+          rows.in,
+          Output(rows.out, rows.signature().output_size),
+          rows.saved,
+          rows.integers,
+          rows.reals,
+          random,
+          nullptr};
 }
 
 BackwardCall backward_call(const Rows& rows, std::span<const std::uint32_t> items,

@@ -150,14 +150,14 @@ class Calls {
     forward.type = &type_;
     forward.n = n;
     forward.in = in.data();
-    forward.out = make(n * type_.output_size);
+    forward.out = {make(n * type_.output_size), type_.output_size};
     if (type_.saved_size > 0) forward.saved = make(n * type_.saved_size);
     if (!integers.empty()) forward.integers = integers.data();
     if (!reals.empty()) forward.reals = reals.data();
     forward.random = KernelCall<E>::kKey;
     queue_->forward(kernels.forward[dtype], forward);
     Results<E> results;
-    const auto out = places(forward.out, n, type_.output_size);
+    const auto out = places(forward.out.first, n, type_.output_size);
     const auto saved = places(forward.saved, n, type_.saved_size);
 
     if (kernels.backward[dtype] != nullptr && !in.empty()) {

@@ -183,15 +183,14 @@ TEST_F(LoansTest, FreedMemoryHasNoNotes) {
   runtime_.free(numbers);
 }
 
-__global__ void copy_one_more(Operand x, float* out, std::size_t n, std::size_t size) {
+__global__ void copy_one_more(Operand x, Output out, std::size_t n, std::size_t size) {
   const std::size_t i = threadIdx.x;
   if (i > n * size) return;
-  out[i] = i < n * size ? x.at<float>(i / size)[i % size] : 0;
+  out.at<float>(0)[i] = i < n * size ? x.at<float>(i / size)[i % size] : 0;
 }
 void launch_copy(const ForwardCall& call) {
   const std::size_t size = call.type->output_size;
-  commands_of(call).launch({1, 1, 1, 64}, copy_one_more, call.in[0], static_cast<float*>(call.out),
-                           call.n, size);
+  commands_of(call).launch({1, 1, 1, 64}, copy_one_more, call.in[0], call.out, call.n, size);
 }
 
 // The whole way: the output of a batch of an op lies among others in an arena.

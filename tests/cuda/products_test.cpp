@@ -88,7 +88,7 @@ class CudaAffineTest : public CudaMemoryTest<T> {
     call.type = &type;
     call.n = n;
     call.in = in.data();
-    call.out = out;
+    call.out = {out, type.output_size};
     this->queue_->forward(this->queue_->kernels(*type.op).forward[static_cast<int>(type.dtype)],
                           call);
     return this->read(out, n * type.output_size);

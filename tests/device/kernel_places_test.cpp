@@ -134,7 +134,7 @@ std::vector<Results<E>> run(const OpCall& call, const Kernels& kernels, Layout l
   std::vector<std::uint32_t> integers;
   std::vector<E> reals;
   std::vector<std::uint8_t> add;
-  Items<E> out(Layout::joined, n, type.output_size), dy(layout, n, type.output_size);
+  Items<E> out(layout, n, type.output_size), dy(layout, n, type.output_size);
   std::vector<std::vector<void*>> wanted(inputs);
   for (std::size_t i = 0; i < n; ++i) {
     integers.insert(integers.end(), items[i].integers.begin(), items[i].integers.end());
@@ -161,7 +161,9 @@ std::vector<Results<E>> run(const OpCall& call, const Kernels& kernels, Layout l
   std::vector<E> saved(n * type.saved_size);
   std::vector<const void*> saved_items;
   for (std::size_t i = 0; i < n; ++i) saved_items.push_back(saved.data() + i * type.saved_size);
-  kernels.forward[static_cast<int>(type.dtype)]({&type, n, operands.data(), out.at(0), saved.data(),
+  const Output to =
+      layout == Layout::joined ? Output(out.at(0), type.output_size) : Output(out.write());
+  kernels.forward[static_cast<int>(type.dtype)]({&type, n, operands.data(), to, saved.data(),
                                                  integers.data(), reals.data(), key, &workspace});
   kernels.backward[static_cast<int>(type.dtype)]({&type,
                                                   n,

@@ -104,7 +104,7 @@ TYPED_TEST(PackedProductsTest, ForwardIsOneChainPerElement) {
           call.type = &type;
           call.n = n;
           call.in = in;
-          call.out = out.data();
+          call.out = {out.data(), size.rows};
           call.workspace = &workspace;
           set.kernels.at("matrix_product").forward[static_cast<int>(this->kDType)](call);
           EXPECT_EQ(out, expected) << set.target << ' ' << size.rows << 'x' << size.columns << ", "
@@ -160,7 +160,7 @@ TYPED_TEST(PackedProductsTest, AffineMapsAreOneChainPerElementAndABias) {
         call.type = &type;
         call.n = n;
         call.in = in;
-        call.out = out.data();
+        call.out = {out.data(), size.rows};
         call.workspace = &workspace;
         set.kernels.at("affine_transform").forward[static_cast<int>(this->kDType)](call);
         EXPECT_EQ(out, expected) << set.target << ' ' << size.rows << 'x' << size.columns

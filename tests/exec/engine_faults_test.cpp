@@ -358,9 +358,10 @@ TEST_F(EngineFaults, VerificationSkipsWhatNobodyWants) {
 }
 
 void add_vectors(const ForwardCall& call) {
-  auto* out = static_cast<float*>(call.out);
   for (std::size_t i = 0; i < call.n; ++i) {
-    for (int e = 0; e < 2; ++e) *out++ = call.in[0].at<float>(i)[e] + call.in[1].at<float>(i)[e];
+    for (int e = 0; e < 2; ++e) {
+      call.out.at<float>(i)[e] = call.in[0].at<float>(i)[e] + call.in[1].at<float>(i)[e];
+    }
   }
 }
 

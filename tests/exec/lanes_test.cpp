@@ -172,7 +172,7 @@ TEST_F(LanesTest, AfterAFailureInOneLaneClearIsEnough) {
                                   for (std::size_t i = 0; i < call.n; ++i) {
                                     const float x = *call.in[0].at<float>(i);
                                     if (x == 1) throw std::runtime_error("forward");
-                                    static_cast<float*>(call.out)[i] = x;
+                                    *call.out.at<float>(i) = x;
                                   }
                                 },
                                 nullptr},

@@ -279,7 +279,7 @@ void twice(const ForwardCall& call) {
   const std::size_t size = call.type->output_size;
   for (std::size_t i = 0; i < call.n; ++i) {
     for (std::size_t e = 0; e < size; ++e) {
-      static_cast<float*>(call.out)[i * size + e] =
+      call.out.at<float>(i)[e] =
           2 * call.in[0].at<float>(i)[e] + (Broken && call.n > 2 && i == 2 && e == 1 ? 1.0f : 0.0f);
     }
   }

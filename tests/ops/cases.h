@@ -275,7 +275,8 @@ class KernelCall {
     saved_.assign(n_ * type_.saved_size, E(-77));
     std::vector<std::vector<const void*>> places;
     const std::vector<Operand> in = operands(in_, places);
-    ForwardCall call{&type_,        n_,   in.data(),  out_.data(), saved_.data(), integers_.data(),
+    const Output out(out_.data(), type_.output_size);
+    ForwardCall call{&type_,        n_,   in.data(),  out, saved_.data(), integers_.data(),
                      reals_.data(), kKey, &workspace_};
     kernels_.forward[static_cast<int>(type_.dtype)](call);
     return out_;

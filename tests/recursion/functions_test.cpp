@@ -122,8 +122,7 @@ void add_saved(const ForwardCall& call) {
     for (unsigned k = 0; k < kSize; ++k) {
       const float x = call.in[0].at<float>(i)[k];
       static_cast<float*>(call.saved)[i * kSize + k] = x;
-      static_cast<float*>(call.out)[i * kSize + k] =
-          x + static_cast<float*>(call.saved)[i * kSize + k];
+      call.out.at<float>(i)[k] = x + static_cast<float*>(call.saved)[i * kSize + k];
     }
   }
 }

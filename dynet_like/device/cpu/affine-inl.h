@@ -28,9 +28,9 @@ struct ColumnPlace {
   }
 };
 
-/// The maps of some items. Columns of results lie one behind the other.
-template <class E>
-void affine(const ForwardCall& call, const Affine& map, Items items, E* out) {
+/// The maps of some items. out_of(i) is where the columns of item i go.
+template <class E, class OutOf>
+void affine(const ForwardCall& call, const Affine& map, Items items, const OutOf& out_of) {
   Factor<E> factors[kMostFactors];
   bool all_shared = true, all_packed = true;
   for (std::size_t p = 0; p < map.pairs; ++p) {
@@ -60,7 +60,7 @@ void affine(const ForwardCall& call, const Affine& map, Items items, E* out) {
         if (map.has_bias) {
           block.bias[c] = call.in[map.bias].at<E>(item) + (bias_per_column ? column * map.rows : 0);
         }
-        block.out[c] = out + (done * map.columns + begin + c) * map.rows;
+        block.out[c] = out_of(item) + column * map.rows;
       }
     });
   }

@@ -194,13 +194,13 @@ HWY_INLINE void attend(const ForwardCall& call, const AttentionShape<E>& shape, 
     const Lanes<E> log_sum = top + log(sum);
     log_sum.store(static_cast<E*>(call.saved) + (begin + i) * shape.heads + head, 1);
   }
-  E* const out = static_cast<E*>(call.out) + begin * shape.value_rows + first_row;
+  E* out[kItems];
+  for (int i = 0; i < kItems; ++i) out[i] = call.out.at<E>(begin + i) + first_row;
   combine_rows<kItems>([&](int i) { return scores + i * stride + seen.first; }, count,
                        call.in[2].at<E>(begin) + seen.first * shape.value_rows + first_row,
                        shape.value_rows, shape.value_head,
-                       [&](int i, std::size_t at, std::size_t width, Lanes<E> y) HWY_ATTR {
-                         store(y * factors[i], out + i * shape.value_rows + at, width);
-                       });
+                       [&](int i, std::size_t at, std::size_t width, Lanes<E> y)
+                           HWY_ATTR { store(y * factors[i], out[i] + at, width); });
 }
 
 // The keys of an item, transposed.
@@ -369,9 +369,10 @@ void weights_forward(const ForwardCall& call) {
       const E factor = hn::GetLane((Lanes<E>(1) / sum).v),
               log_sum = hn::GetLane((top + log(sum)).v);
       for (std::size_t k = i; k < end; ++k) {
-        const std::size_t at = k * shape.heads + head;
-        static_cast<E*>(call.out)[at] = scores[cpu::SoftmaxItem(call.integers, k).own] * factor;
-        if (call.saved != nullptr) static_cast<E*>(call.saved)[at] = log_sum;
+        call.out.at<E>(k)[head] = scores[cpu::SoftmaxItem(call.integers, k).own] * factor;
+        if (call.saved != nullptr) {
+          static_cast<E*>(call.saved)[k * shape.heads + head] = log_sum;
+        }
       }
     }
   }

@@ -32,6 +32,12 @@ HWY_INLINE void for_chunks(std::size_t n, std::size_t sums, const Work& work) {
   }
 }
 
+// Where the sums of an item are, of which there are those of `items` one behind the other.
+template <class E>
+HWY_INLINE auto sums_of(E* sums, std::size_t rows, Items items) {
+  return [=](std::size_t i) { return sums + (i - items.first) * rows; };
+}
+
 // A vector's lanes of the numbers of a cell.
 struct Here {
   std::size_t at, count;
@@ -78,11 +84,11 @@ void lstm_forward(const ForwardCall& call) {
   E* sums =
       call.workspace->elements<E>(HWY_MIN(call.n, items_at_a_time<E>(layout.rows)) * layout.rows);
   for_chunks<E>(call.n, layout.rows, [&](Items items) HWY_ATTR {
-    affine(call, map, items, sums);
+    affine<E>(call, map, items, sums_of(sums, layout.rows, items));
     for (std::size_t k = 0; k < items.n; ++k) {
       const std::size_t item = items.first + k;
       const E* const of_item = sums + k * layout.rows;
-      E* const out = item_of(static_cast<E*>(call.out), item, 2 * layout.hidden);
+      E* const out = call.out.at<E>(item);
       E* const saved = item_of(static_cast<E*>(call.saved), item, layout.rows + layout.hidden);
       with_children(layout.children, [&](auto children) HWY_ATTR {
         for_lanes<E>(layout.hidden, [&](std::size_t at, std::size_t count) HWY_ATTR {
@@ -125,13 +131,15 @@ void gru_forward(const ForwardCall& call) {
   E* sums_h = call.workspace->elements<E>(most * layout.rows);
   E* sums_x = layout.has_x() ? call.workspace->elements<E>(most * layout.rows) : nullptr;
   for_chunks<E>(call.n, 2 * layout.rows, [&](Items items) HWY_ATTR {
-    affine(call, layout.of_h, items, sums_h);
-    if (sums_x != nullptr) affine(call, layout.of_x, items, sums_x);
+    affine<E>(call, layout.of_h, items, sums_of(sums_h, layout.rows, items));
+    if (sums_x != nullptr) {
+      affine<E>(call, layout.of_x, items, sums_of(sums_x, layout.rows, items));
+    }
     for (std::size_t k = 0; k < items.n; ++k) {
       const std::size_t item = items.first + k;
       const E *const before = call.in[2].at<E>(item), *const of_item = sums_h + k * layout.rows;
       const E* const x_of_item = item_of(sums_x, k, layout.rows);
-      E* const out = item_of(static_cast<E*>(call.out), item, hidden);
+      E* const out = call.out.at<E>(item);
       E* const saved = item_of(static_cast<E*>(call.saved), item, 4 * hidden);
       for_lanes<E>(hidden, [&](std::size_t at, std::size_t count) HWY_ATTR {
         const Here here{at, count};

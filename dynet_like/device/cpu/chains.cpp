@@ -245,7 +245,7 @@ void chain_forward(const ForwardCall& call) {
     chain.finish(last, powers, largest, sum);
     const double result = base + static_cast<double>(largest);
     const bool is_possible = !std::isinf(result) || std::isnan(sum);
-    static_cast<E*>(call.out)[i] =
+    *call.out.at<E>(i) =
         static_cast<E>(is_possible ? result + std::log(static_cast<double>(sum)) : result);
   }
 }

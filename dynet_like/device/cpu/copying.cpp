@@ -69,7 +69,7 @@ void copying_forward(const ForwardCall& call) {
   const Row<E> row{n};
   for (std::size_t i = 0; i < call.n; ++i) {
     Copying<E> item(call, i, sums);
-    E* const y = static_cast<E*>(call.out) + i * n;
+    E* const y = call.out.at<E>(i);
     const Total<E> total(row, item.x, nullptr);
     const Lanes<E> log_sum = log(total.sum), generate = lanes_of(item.log_generate);
     row.each([&]<class T>(std::size_t at, std::size_t count) DYNET_LIKE_BODY {

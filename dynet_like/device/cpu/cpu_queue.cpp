@@ -53,6 +53,11 @@ Operand from_item(const Operand& operand, std::size_t first) {
   return {advance(operand.items, first), operand.shared, operand.packed};
 }
 
+Output from_item(const Output& out, std::size_t first, std::size_t element) {
+  if (out.items != nullptr) return Output(out.items + first);
+  return {static_cast<std::byte*>(out.first) + first * out.size * element, out.size};
+}
+
 // The operands and destinations of a call from one of its items on.
 std::vector<Operand> from_item(const Operand* in, std::size_t inputs, std::size_t first) {
   std::vector<Operand> result;
@@ -109,7 +114,7 @@ class CpuQueue : public Queue {
       slice.n = end - begin;
       slice.in = in.data();
       const std::size_t element = size_of(type.dtype);
-      slice.out = static_cast<std::byte*>(call.out) + begin * type.output_size * element;
+      slice.out = from_item(call.out, begin, element);
       slice.saved = const_cast<void*>(advance_bytes(call.saved, begin * type.saved_size * element));
       slice.integers = advance(call.integers, begin * type.integers);
       slice.reals = advance_bytes(call.reals, begin * type.op->numbers.reals * element);

@@ -143,7 +143,7 @@ void ctc_forward(const ForwardCall& call) {
       std::swap(logs, next);
     }
     const End<E> end(states, logs);
-    static_cast<E*>(call.out)[i] = static_cast<E>(base + static_cast<double>(end.log_sum));
+    *call.out.at<E>(i) = static_cast<E>(base + static_cast<double>(end.log_sum));
   }
 }
 

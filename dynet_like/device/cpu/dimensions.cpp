@@ -15,9 +15,9 @@ namespace {
 template <class E, class Value>
 void reduce(const ForwardCall& call, const Value& value) {
   const Axis axis = axis_of(*call.type);
-  E* out = static_cast<E*>(call.out);
-  for (std::size_t i = 0; i < call.n; ++i, out += call.type->output_size) {
+  for (std::size_t i = 0; i < call.n; ++i) {
     const E* x = call.in[0].at<E>(i);
+    E* const out = call.out.at<E>(i);
     for_lines(axis, [&](std::size_t line, std::size_t y) { out[y] = value(x + line, axis); });
   }
 }
@@ -48,10 +48,10 @@ void max_backward(const BackwardCall& call) {
 template <class E>
 void argmax_forward(const ForwardCall& call) {
   const Axis axis = axis_of(*call.type);
-  E* out = static_cast<E*>(call.out);
-  std::fill_n(out, call.n * call.type->output_size, E(0));
-  for (std::size_t i = 0; i < call.n; ++i, out += call.type->output_size) {
+  for (std::size_t i = 0; i < call.n; ++i) {
     const E* x = call.in[0].at<E>(i);
+    E* const out = call.out.at<E>(i);
+    std::fill_n(out, call.type->output_size, E(0));
     for_lines(axis, [&](std::size_t line, std::size_t) {
       out[line + place_of_largest(x + line, axis) * axis.inner] = E(1);
     });
@@ -72,9 +72,9 @@ void pass_on(const BackwardCall& call) {
 template <class E>
 void cumsum_forward(const ForwardCall& call) {
   const Axis axis = axis_of(*call.type);
-  E* out = static_cast<E*>(call.out);
-  for (std::size_t i = 0; i < call.n; ++i, out += call.type->output_size) {
+  for (std::size_t i = 0; i < call.n; ++i) {
     const E* x = call.in[0].at<E>(i);
+    E* const out = call.out.at<E>(i);
     for_lines(axis, [&](std::size_t line, std::size_t) {
       E sum = 0;
       for (std::size_t k = 0; k < axis.n; ++k) {

@@ -101,8 +101,8 @@ class Stretched {
 template <class E>
 void stretched_forward(const ForwardCall& call, const ElementFunctions<E>& functions) {
   const Stretched<E> runs(*call.type, *call.workspace);
-  E* out = static_cast<E*>(call.out);
-  for (std::size_t i = 0; i < call.n; ++i, out += call.type->output_size) {
+  for (std::size_t i = 0; i < call.n; ++i) {
+    E* const out = call.out.at<E>(i);
     runs.for_each_piece({call.in[0].at<E>(i), call.in[1].at<E>(i)}, [&](const Piece<E>& piece) {
       functions.value(piece.in, out + piece.at, piece.size);
     });
@@ -183,14 +183,14 @@ void elementwise_forward(const ForwardCall& call, const ElementFunctions<E>& fun
   const std::size_t size = call.type->output_size;
   for (std::size_t i = 0, end; i < call.n; i = end) {
     for (end = i + 1; end < call.n; ++end) {
-      if (!goes_on<E>(call.in[0], end - 1, size)) break;
+      if (!goes_on<E>(call.in[0], end - 1, size) || !goes_on<E>(call.out, end - 1, size)) break;
       if (binary && !goes_on<E>(call.in[1], end - 1, size)) break;
       if (has_real && !same_real<E>(call.reals, end - 1)) break;
     }
     FormulaInputs<E> in{call.in[0].at<E>(i)};
     if (binary) in.b = call.in[1].at<E>(i);
     if (has_real) in.real = static_cast<const E*>(call.reals)[i];
-    functions.value(in, static_cast<E*>(call.out) + i * size, (end - i) * size);
+    functions.value(in, call.out.at<E>(i), (end - i) * size);
   }
 }
 

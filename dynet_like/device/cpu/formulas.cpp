@@ -172,13 +172,14 @@ void program_forward(const ForwardCall& call, std::span<const ElementFunctions<E
   Evaluation<E> evaluation(formula, formula.forward, functions, *call.workspace);
   // Several numbers lie one behind the other in every item, so that none goes on.
   const auto goes_on = [&](std::size_t i) {
-    return formula.outputs == 1 && formula.saved <= 1 && go_on<E>(call.in, formula.inputs, i, size);
+    return formula.outputs == 1 && formula.saved <= 1 && detail::goes_on<E>(call.out, i, size) &&
+           go_on<E>(call.in, formula.inputs, i, size);
   };
   for_blocks<E>(call.n, size, goes_on, [&](std::size_t i, std::size_t at, std::size_t count) {
     for (unsigned j = 0; j < formula.inputs; ++j) {
       evaluation.set_input(j, call.in[j].at<E>(i) + at);
     }
-    evaluation.set_outputs(static_cast<E*>(call.out) + i * formula.outputs * size + at, size);
+    evaluation.set_outputs(call.out.at<E>(i) + at, size);
     if (formula.saved > 0) {
       evaluation.set_saved(static_cast<E*>(call.saved) + i * formula.saved * size + at, size);
     }

@@ -30,7 +30,7 @@ HWY_INLINE E inner_product(const E* a, const E* b, std::size_t n) {
 template <class E>
 void dot_product_forward(const ForwardCall& call) {
   for (std::size_t i = 0; i < call.n; ++i) {
-    static_cast<E*>(call.out)[i] =
+    *call.out.at<E>(i) =
         inner_product(call.in[0].at<E>(i), call.in[1].at<E>(i), call.type->inputs[0].size());
   }
 }
@@ -59,7 +59,7 @@ void squared_distance_forward(const ForwardCall& call) {
       const Lanes<E> difference = load(a + at, count) - load(b + at, count);
       total = fused(difference, difference, total);
     });
-    static_cast<E*>(call.out)[i] = total.sum();
+    *call.out.at<E>(i) = total.sum();
   }
 }
 

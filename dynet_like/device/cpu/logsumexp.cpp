@@ -105,10 +105,10 @@ void logsumexp_forward(const ForwardCall& call) {
   const Axis axis(call.type->inputs[0], call.type->attributes[0]);
   const Layout layout = layout_of<E>(axis);
   const Gathered<E> vectors{axis.n, axis.inner};
-  E* out = static_cast<E*>(call.out);
   if (layout != Layout::gathered) {
-    for (std::size_t i = 0; i < call.n; ++i, out += call.type->output_size) {
+    for (std::size_t i = 0; i < call.n; ++i) {
       const E* x = call.in[0].at<E>(i);
+      E* const out = call.out.at<E>(i);
       for_lines_of<E>(axis, layout,
                       [&](const auto& along, std::size_t start, std::size_t y) DYNET_LIKE_BODY {
                         store(LogSumExp::value<E>(along, x + start), out + y, count_of(along));
@@ -118,15 +118,23 @@ void logsumexp_forward(const ForwardCall& call) {
   }
   E* const buffer = call.workspace->elements<E>(axis.n * kLanes);
   const E* from[kLanes];
+  E* to[kLanes];
   std::size_t count = 0;
   const auto run = [&]() DYNET_LIKE_BODY {
     vectors.gather(from, count, buffer);
-    store(LogSumExp::value<E>(vectors.columns(), buffer), out, count);
-    out += count;
+    const Lanes<E> sums = LogSumExp::value<E>(vectors.columns(), buffer);
+    if (call.out.items == nullptr) {
+      store(sums, to[0], count);
+    } else {
+      sums.store(buffer);
+      for (std::size_t lane = 0; lane < count; ++lane) *to[lane] = buffer[lane];
+    }
     count = 0;
   };
   for (std::size_t i = 0; i < call.n; ++i) {
+    E* out = call.out.at<E>(i);
     for_vectors(axis, [&](std::size_t start) DYNET_LIKE_BODY {
+      to[count] = out++;
       from[count++] = call.in[0].at<E>(i) + start;
       if (count == kLanes) run();
     });

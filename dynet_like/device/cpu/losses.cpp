@@ -29,8 +29,8 @@ void for_margins(const Axis& axis, const E* x, const std::uint32_t* chosen, E ma
 template <class E>
 void hinge_forward(const ForwardCall& call) {
   const Axis axis = axis_of(*call.type);
-  E* out = static_cast<E*>(call.out);
-  for (std::size_t i = 0; i < call.n; ++i, out += call.type->output_size) {
+  for (std::size_t i = 0; i < call.n; ++i) {
+    E* const out = call.out.at<E>(i);
     E sum = 0;
     for_margins(
         axis, call.in[0].at<E>(i), call.integers + i * call.type->integers,
@@ -74,7 +74,7 @@ void poisson_forward(const ForwardCall& call) {
     const double rate = std::exp(x);  // where it is infinite, nothing makes up for it
     const bool is_alone = count == 0 || std::isinf(rate);
     const double rest = is_alone ? 0 : formulas::special::log_gamma(count + 1) - count * x;
-    static_cast<E*>(call.out)[i] = static_cast<E>(rate + rest);
+    *call.out.at<E>(i) = static_cast<E>(rate + rest);
   }
 }
 template <class E>

@@ -43,10 +43,9 @@ E log_determinant(const Matrix<E>& x) {
 
 template <class E>
 void inverse_forward(const ForwardCall& call) {
-  E* out = static_cast<E*>(call.out);
-  for (std::size_t i = 0; i < call.n; ++i, out += call.type->output_size) {
+  for (std::size_t i = 0; i < call.n; ++i) {
     const Matrix<E> y = matrix_at(call.in[0].at<E>(i), *call.type).partialPivLu().inverse();
-    put(y, out, false);
+    put(y, call.out.at<E>(i), false);
   }
 }
 template <class E>
@@ -64,7 +63,7 @@ void inverse_backward(const BackwardCall& call) {
 template <class E>
 void logdet_forward(const ForwardCall& call) {
   for (std::size_t i = 0; i < call.n; ++i) {
-    static_cast<E*>(call.out)[i] = log_determinant(matrix_at(call.in[0].at<E>(i), *call.type));
+    *call.out.at<E>(i) = log_determinant(matrix_at(call.in[0].at<E>(i), *call.type));
   }
 }
 template <class E>

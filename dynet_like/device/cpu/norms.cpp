@@ -144,10 +144,10 @@ HWY_INLINE void normalise(const E* x, const E* g, const E* b, std::size_t n, E* 
 template <class E>
 void layer_norm_forward(const ForwardCall& call) {
   const std::size_t n = call.type->inputs[1].size(), columns = call.type->output_size / n;
-  E* y = static_cast<E*>(call.out);
   E* saved = static_cast<E*>(call.saved);
   for (std::size_t i = 0; i < call.n; ++i) {
     const E* x = call.in[0].at<E>(i);
+    E* y = call.out.at<E>(i);
     for (std::size_t k = 0; k < columns; ++k, x += n, y += n) {
       normalise(x, call.in[1].at<E>(i), call.in[2].at<E>(i), n, y, saved);
       if (saved != nullptr) saved += 2;

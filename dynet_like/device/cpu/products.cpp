@@ -16,7 +16,8 @@ Affine map_of(const Signature& type) {
 
 template <class E>
 void product_forward(const ForwardCall& call) {
-  affine(call, map_of(*call.type), {0, call.n}, static_cast<E*>(call.out));
+  affine<E>(call, map_of(*call.type), {0, call.n},
+            [&](std::size_t i) { return call.out.at<E>(i); });
 }
 
 template <class E>

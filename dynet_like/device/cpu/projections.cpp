@@ -48,9 +48,10 @@ struct Support {
 template <class E>
 void sparsemax_forward(const ForwardCall& call) {
   const std::size_t n = call.type->output_size;
-  E *out = static_cast<E*>(call.out), *sorted = call.workspace->elements<E>(n);
-  for (std::size_t i = 0; i < call.n; ++i, out += n) {
+  E* sorted = call.workspace->elements<E>(n);
+  for (std::size_t i = 0; i < call.n; ++i) {
     const E* x = call.in[0].at<E>(i);
+    E* const out = call.out.at<E>(i);
     const Support<E> support(x, n, sorted);
     for (std::size_t e = 0; e < n; ++e) out[e] = support.part(x[e]);
   }
@@ -93,7 +94,7 @@ void loss_forward(const ForwardCall& call) {
     for (std::size_t k = 0; k < targets; ++k) {
       loss -= q * (x[call.integers[i * targets + k]] - support.top);
     }
-    static_cast<E*>(call.out)[i] = loss;
+    *call.out.at<E>(i) = loss;
     if (call.saved == nullptr) continue;
     static_cast<E*>(call.saved)[2 * i] = support.top;
     static_cast<E*>(call.saved)[2 * i + 1] = support.threshold;
@@ -146,10 +147,9 @@ void bounded_softmax(const E* x, const E* bound, std::size_t n, bool* bounded, E
 template <class E>
 void bounded_forward(const ForwardCall& call) {
   const std::size_t n = call.type->output_size;
-  E* y = static_cast<E*>(call.out);
   bool* bounded = call.workspace->elements<bool>(n);
-  for (std::size_t i = 0; i < call.n; ++i, y += n) {
-    bounded_softmax(call.in[0].at<E>(i), call.in[1].at<E>(i), n, bounded, y);
+  for (std::size_t i = 0; i < call.n; ++i) {
+    bounded_softmax(call.in[0].at<E>(i), call.in[1].at<E>(i), n, bounded, call.out.at<E>(i));
   }
 }
 // With s, the share of the free elements, and m = the sum of y dy over them / s: what is free has

@@ -18,8 +18,8 @@ namespace dynet_like::detail::HWY_NAMESPACE {
 template <class Distribution, class E>
 void draw(const ForwardCall& call) {
   const std::size_t size = call.type->output_size;
-  E* out = static_cast<E*>(call.out);
   for (std::size_t i = 0; i < call.n; ++i) {
+    E* const out = call.out.at<E>(i);
     const std::uint32_t* integers = call.integers + 3 * i;
     const E* reals = static_cast<const E*>(call.reals) + 2 * i;
     const RandomStream stream(call.random, integers[0], integers[1]);
@@ -27,7 +27,7 @@ void draw(const ForwardCall& call) {
     for (std::size_t e = 0; e < size; ++e) {
       const std::size_t word = integers[2] + e;
       if (e == 0 || word % 4 == 0) block = stream.block(word / 4);
-      *out++ = static_cast<E>(Distribution::draw(block, static_cast<unsigned>(word % 4),
+      out[e] = static_cast<E>(Distribution::draw(block, static_cast<unsigned>(word % 4),
                                                  static_cast<double>(reals[0]),
                                                  static_cast<double>(reals[1])));
     }
@@ -89,7 +89,7 @@ void dropout_forward(const ForwardCall& call) {
   const PhiloxLanes random(call.random);
   for (std::size_t i = 0; i < call.n; ++i) {
     drop(random, call.integers + 3 * i, static_cast<const E*>(call.reals)[i], call.in[0].at<E>(i),
-         static_cast<E*>(call.out) + i * size, size, false);
+         call.out.at<E>(i), size, false);
   }
 }
 

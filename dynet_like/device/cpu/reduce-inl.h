@@ -117,9 +117,9 @@ HWY_INLINE void sum_lines(const Axis& axis, const E* from, E* to, Term term, Fin
 // f(lines of an input that lie side by side, their results) for all items of a call.
 template <class E, class F>
 HWY_INLINE void for_lines(const ForwardCall& call, const Axis& axis, F f) {
-  E* out = static_cast<E*>(call.out);
   for (std::size_t i = 0; i < call.n; ++i) {
     const E* from = call.in[0].at<E>(i);
+    E* out = call.out.at<E>(i);
     for (std::size_t o = 0; o < axis.outer; ++o, from += axis.n * axis.inner, out += axis.inner) {
       f(from, out);
     }

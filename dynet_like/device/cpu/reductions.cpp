@@ -16,16 +16,16 @@ void sum_forward(const ForwardCall& call) {
     for (std::size_t j = 0; j < inputs; ++j) {
       if (!goes_on<E>(call.in[j], i, size)) return false;
     }
-    return true;
+    return goes_on<E>(call.out, i, size);
   };
-  E* out = static_cast<E*>(call.out);
   for (std::size_t i = 0, end; i < call.n; i = end) {
+    E* const out = call.out.at<E>(i);
     end = i + 1;
     while (end < call.n && all_go_on(end - 1)) ++end;
     if ((end - i) * size == 1) {  // one number, such as a loss: a vector would cost more
       E total = *call.in[0].at<E>(i);
       for (std::size_t j = 1; j < inputs; ++j) total += *call.in[j].at<E>(i);
-      out[i] = sum_or_mean<average>(total, inputs);
+      *out = sum_or_mean<average>(total, inputs);
       continue;
     }
     for_groups<E>((end - i) * size,
@@ -34,7 +34,7 @@ void sum_forward(const ForwardCall& call) {
                     for (std::size_t j = 1; j < inputs; ++j) {
                       total = total + load_as<T>(call.in[j].at<E>(i) + at, count);
                     }
-                    store(sum_or_mean<average>(total, inputs), out + i * size + at, count);
+                    store(sum_or_mean<average>(total, inputs), out + at, count);
                   });
   }
 }

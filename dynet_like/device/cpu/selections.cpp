@@ -18,10 +18,10 @@ template <class E>
 void select_forward(const ForwardCall& call) {
   const Axis axis = axis_of(*call.type);
   const std::size_t count = call.type->integers;
-  E* out = static_cast<E*>(call.out);
   for (std::size_t i = 0; i < call.n; ++i) {
     const std::uint32_t* chosen = call.integers + i * count;
     const E* x = call.in[0].at<E>(i);
+    E* out = call.out.at<E>(i);
     for (std::size_t o = 0; o < axis.outer; ++o, x += axis.n * axis.inner) {
       for (std::size_t k = 0; k < count; ++k, out += axis.inner) {
         std::copy_n(x + chosen[k] * axis.inner, axis.inner, out);
@@ -70,9 +70,9 @@ void for_masked_rows(const Signature& type, const std::uint32_t* masks, const F&
 
 template <class E>
 void fill_rows_forward(const ForwardCall& call) {
-  E* out = static_cast<E*>(call.out);
-  for (std::size_t i = 0; i < call.n; ++i, out += call.type->output_size) {
+  for (std::size_t i = 0; i < call.n; ++i) {
     const E* x = call.in[0].at<E>(i);
+    E* const out = call.out.at<E>(i);
     const E number = static_cast<const E*>(call.reals)[i];
     for_masked_rows(*call.type, call.integers + i * call.type->integers,
                     [&](std::size_t at, std::size_t count, bool is_filled) {
@@ -116,9 +116,9 @@ void kmax_forward(const ForwardCall& call) {
   const Axis axis = axis_of(*call.type);
   const std::size_t k = call.type->attributes[1];
   auto* places = call.workspace->elements<std::size_t>(axis.n);
-  E* out = static_cast<E*>(call.out);
-  for (std::size_t i = 0; i < call.n; ++i, out += call.type->output_size) {
+  for (std::size_t i = 0; i < call.n; ++i) {
     const E* x = call.in[0].at<E>(i);
+    E* const out = call.out.at<E>(i);
     for_lines(axis, [&](std::size_t line, std::size_t y) {
       find_largest(x + line, axis, k, places);
       E* to = out + y / axis.inner * k * axis.inner + y % axis.inner;
@@ -158,9 +158,9 @@ struct Segment {
 template <class E>
 void segment_sum_forward(const ForwardCall& call) {
   const std::size_t rows = call.type->output_size;
-  E* out = static_cast<E*>(call.out);
-  for (std::size_t i = 0; i < call.n; ++i, out += rows) {
+  for (std::size_t i = 0; i < call.n; ++i) {
     const Segment segment(call.integers, i);
+    E* const out = call.out.at<E>(i);
     const E* x = call.in[0].at<E>(i) + segment.begin * rows;
     if (segment.begin == segment.end) {
       std::fill_n(out, rows, E(0));
@@ -195,9 +195,9 @@ std::size_t largest_of(const E* x, const Segment& segment, std::size_t rows, std
 template <class E>
 void segment_max_forward(const ForwardCall& call) {
   const std::size_t rows = call.type->output_size;
-  E* out = static_cast<E*>(call.out);
-  for (std::size_t i = 0; i < call.n; ++i, out += rows) {
+  for (std::size_t i = 0; i < call.n; ++i) {
     const Segment segment(call.integers, i);
+    E* const out = call.out.at<E>(i);
     const E* x = call.in[0].at<E>(i);
     for (std::size_t r = 0; r < rows; ++r) {
       out[r] = segment.begin == segment.end ? -std::numeric_limits<E>::infinity()

@@ -12,7 +12,7 @@ template <class E>
 void identity_forward(const ForwardCall& call) {
   const std::size_t size = call.type->output_size;
   for (std::size_t i = 0; i < call.n; ++i) {
-    copy_elements(call.in[0].at<E>(i), static_cast<E*>(call.out) + i * size, size);
+    copy_elements(call.in[0].at<E>(i), call.out.at<E>(i), size);
   }
 }
 
@@ -30,8 +30,8 @@ template <class E>
 void concatenate_forward(const ForwardCall& call) {
   const unsigned d = call.type->attributes[0];
   const Axis whole(call.type->output, d);
-  E* out = static_cast<E*>(call.out);
-  for (std::size_t i = 0; i < call.n; ++i, out += call.type->output_size) {
+  for (std::size_t i = 0; i < call.n; ++i) {
+    E* const out = call.out.at<E>(i);
     std::size_t offset = 0;
     for (std::size_t j = 0; j < call.type->inputs.size(); ++j) {
       const std::size_t block = whole.inner * call.type->inputs[j][d];
@@ -67,9 +67,9 @@ template <class E>
 void pick_range_forward(const ForwardCall& call) {
   const Axis axis(call.type->inputs[0], call.type->attributes[0]);
   const std::size_t length = axis.inner * call.type->attributes[1];
-  E* out = static_cast<E*>(call.out);
   for (std::size_t i = 0; i < call.n; ++i) {
     const E* from = call.in[0].at<E>(i) + axis.inner * call.integers[i];
+    E* out = call.out.at<E>(i);
     for (std::size_t o = 0; o < axis.outer; ++o, out += length) {
       copy_elements(from + o * axis.inner * axis.n, out, length);
     }

@@ -68,7 +68,7 @@ void gathered_forward(const ForwardCall& call, const Axis& axis) {
     count = 0;
   };
   for (std::size_t i = 0; i < call.n; ++i) {
-    E* y = static_cast<E*>(call.out) + i * call.type->output_size;
+    E* y = call.out.at<E>(i);
     for_vectors(axis, [&](std::size_t start) DYNET_LIKE_BODY {
       from[count] = call.in[0].at<E>(i) + start;
       to[count++] = y + start;
@@ -85,7 +85,7 @@ void along_forward(const ForwardCall& call) {
   if (layout == Layout::gathered) return gathered_forward<F, E>(call, axis);
   for (std::size_t i = 0; i < call.n; ++i) {
     const E* x = call.in[0].at<E>(i);
-    E* y = static_cast<E*>(call.out) + i * call.type->output_size;
+    E* y = call.out.at<E>(i);
     if (layout == Layout::rows) {
       for_vectors(axis, [&](std::size_t start) DYNET_LIKE_BODY {
         F::template value<E>(Row<E>{axis.n}, x + start, y + start);
@@ -149,6 +149,16 @@ void along_backward(const BackwardCall& call) {
   }
 }
 
+// The first `count` numbers, one to each item from `first` on.
+template <class E>
+HWY_INLINE void put_numbers(Lanes<E> numbers, const Output& out, std::size_t first,
+                            std::size_t count) {
+  if (out.items == nullptr) return store(numbers, out.at<E>(first), count);
+  alignas(64) E list[Lanes<E>::size];
+  numbers.store(list);
+  for (std::size_t k = 0; k < count; ++k) *out.at<E>(first + k) = list[k];
+}
+
 // The loss keeps the maximum and log sum e^(x - maximum) for the gradient, apart: their sum has few
 // digits left of a small logarithm. Logarithms are taken of as many items at a time as there are
 // lanes.
@@ -180,7 +190,7 @@ void loss_forward(const ForwardCall& call) {
     }
     const Lanes<E> log_sum = log(load(sum, count));
     const Lanes<E> loss = (load(top, count) - load(chosen, count)) + log_sum;
-    store(loss, static_cast<E*>(call.out) + i, count);
+    put_numbers(loss, call.out, i, count);
     if (call.saved == nullptr) continue;
     log_sum.store(sum);
     E* saved = static_cast<E*>(call.saved) + 2 * i;
@@ -248,20 +258,22 @@ void segments_forward(const ForwardCall& call) {
     end = cpu::end_of_softmax(call, i);
     const cpu::SoftmaxItem first(call.integers, i);
     const E* const x = call.in[0].at<E>(i) + first.begin * rows;
-    E* const out = static_cast<E*>(call.out) + i * rows;
     const auto place = [&](std::size_t k) {
       return cpu::SoftmaxItem(call.integers, k).own - first.begin;
     };
-    bool in_order = end - i == first.size();
-    for (std::size_t k = i; k < end && in_order; ++k) in_order = place(k) == k - i;
+    bool in_order = end - i == first.size();  // and where the columns are to go
+    for (std::size_t k = i; k < end && in_order; ++k) {
+      in_order = place(k) == k - i && (k == i || goes_on<E>(call.out, k - 1, rows));
+    }
     if (in_order) {
-      columns_of_softmax(x, rows, first.size(), out);
+      columns_of_softmax(x, rows, first.size(), call.out.at<E>(i));
       continue;
     }
     E* const y = call.workspace->elements<E>(first.size() * rows);
     columns_of_softmax(x, rows, first.size(), y);
-    for (std::size_t k = i; k < end; ++k)
-      std::copy_n(y + place(k) * rows, rows, out + (k - i) * rows);
+    for (std::size_t k = i; k < end; ++k) {
+      std::copy_n(y + place(k) * rows, rows, call.out.at<E>(k));
+    }
   }
 }
 

@@ -15,7 +15,7 @@ template <class E>
 void constant(const ForwardCall& call) {
   const std::size_t size = call.type->output_size;
   for (std::size_t i = 0; i < call.n; ++i) {
-    std::fill_n(static_cast<E*>(call.out) + i * size, size, static_cast<const E*>(call.reals)[i]);
+    std::fill_n(call.out.at<E>(i), size, static_cast<const E*>(call.reals)[i]);
   }
 }
 
@@ -25,13 +25,12 @@ void lookup(const ForwardCall& call) {
   const std::size_t size = call.type->output_size;
   const E* table = call.in[0].at<E>(0);
   const auto row = [&](std::size_t i) { return table + std::size_t{call.integers[i]} * size; };
-  E* out = static_cast<E*>(call.out);
   for (std::size_t i = 0; i < call.n; ++i) {
     if (i + kAhead < call.n) {
       const char* next = reinterpret_cast<const char*>(row(i + kAhead));
       for (std::size_t at = 0; at < size * sizeof(E); at += 64) __builtin_prefetch(next + at);
     }
-    copy_elements(row(i), out + i * size, size);
+    copy_elements(row(i), call.out.at<E>(i), size);
   }
 }
 

@@ -34,9 +34,9 @@ std::span<const std::uint32_t> transposed_order(const Signature& type, Workspace
 template <class E>
 void transpose_forward(const ForwardCall& call) {
   const auto order = transposed_order(*call.type, *call.workspace);
-  E* out = static_cast<E*>(call.out);
   for (std::size_t i = 0; i < call.n; ++i) {
     const E* from = call.in[0].at<E>(i);
+    E* out = call.out.at<E>(i);
     for (std::uint32_t source : order) *out++ = from[source];
   }
 }

@@ -42,7 +42,8 @@ __global__ void bias_gradients(Places<T> dy, Destination to, std::size_t count, 
 }  // namespace
 
 template <class T>
-void add_affine(GatheredProducts<T>& products, const ForwardCall& call, const Affine& map, T* out) {
+void add_affine(GatheredProducts<T>& products, const ForwardCall& call, const Affine& map,
+                const Output& out) {
   GatheredProduct<T> product;
   product.rows = static_cast<unsigned>(map.rows);
   product.columns = static_cast<unsigned>(map.columns);
@@ -52,7 +53,8 @@ void add_affine(GatheredProducts<T>& products, const ForwardCall& call, const Af
     product.bias = Places<T>(call.in[map.bias]);
     product.bias_columns = call.type->inputs[map.bias].cols();
   }
-  product.out = out;
+  if (out.items == nullptr) product.out = static_cast<T*>(out.first);
+  product.to.items = out.items;
   std::vector<Factor<T>> factors;
   for (std::size_t left = map.first; left < map.first + 2 * map.pairs; left += 2) {
     factors.push_back(
@@ -106,8 +108,10 @@ void launch_left_gradients(const BackwardCall& call, const Affine& map, const Pl
   }
 }
 
-template void add_affine(GatheredProducts<float>&, const ForwardCall&, const Affine&, float*);
-template void add_affine(GatheredProducts<double>&, const ForwardCall&, const Affine&, double*);
+template void add_affine(GatheredProducts<float>&, const ForwardCall&, const Affine&,
+                         const Output&);
+template void add_affine(GatheredProducts<double>&, const ForwardCall&, const Affine&,
+                         const Output&);
 template void add_right_gradients(GatheredProducts<float>&, const BackwardCall&, const Affine&,
                                   const Places<float>&, const Places<float>&);
 template void add_right_gradients(GatheredProducts<double>&, const BackwardCall&, const Affine&,

@@ -8,7 +8,8 @@ namespace dynet_like::detail::cuda {
 
 /// The maps of all items, one behind the other.
 template <class T>
-void add_affine(GatheredProducts<T>& products, const ForwardCall& call, const Affine& map, T* out);
+void add_affine(GatheredProducts<T>& products, const ForwardCall& call, const Affine& map,
+                const Output& out);
 
 /// dx = W' dy for the right sides, as far as they are wanted; `dy` says where the gradients of the
 /// results lie, and `other` where what is added to W' dy does, if it is anywhere. To be launched

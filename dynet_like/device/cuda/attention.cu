@@ -88,7 +88,7 @@ __device__ void combine_columns(const T* columns, unsigned stride, unsigned rows
 
 template <class T>
 __global__ void attend(std::size_t warps, AttentionShape shape, Operand q, Operand k, Operand v,
-                       const std::uint32_t* integers, T* out, T* saved) {
+                       const std::uint32_t* integers, Output out, T* saved) {
   const std::size_t warp = item_of_warp();
   if (warp >= warps) return;
   const Reader<T> reader(shape, warp / shape.heads, static_cast<unsigned>(warp % shape.heads), &q,
@@ -106,7 +106,7 @@ __global__ void attend(std::size_t warps, AttentionShape shape, Operand q, Opera
   }
   sum = sum_of_warp(sum);
   const T factor = 1 / sum;
-  T* const y = out + reader.item * shape.value_rows + reader.head * shape.value_head();
+  T* const y = output_at<T>(out, reader.item) + reader.head * shape.value_head();
   combine_columns<T>(
       reader.values, shape.value_rows, shape.value_head(), reader.first, reader.end,
       [&](unsigned key) { return std::exp(reader.score(key) - top); },
@@ -118,7 +118,7 @@ template <class T>
 void forward(const ForwardCall& call) {
   const AttentionShape shape(*call.type);
   launch_warps(commands_of(call), call.n * shape.heads, attend<T>, call.n * shape.heads, shape,
-               call.in[0], call.in[1], call.in[2], call.integers, static_cast<T*>(call.out),
+               call.in[0], call.in[1], call.in[2], call.integers, call.out,
                static_cast<T*>(call.saved));
 }
 
@@ -293,7 +293,7 @@ __device__ bool are_of_one_query(const Operand& q, const Operand& k, void* const
 // The first of these items finds the softmax for all.
 template <class T>
 __global__ void weigh(std::size_t n, AttentionShape shape, Operand q, Operand k,
-                      const std::uint32_t* integers, T* out, T* saved) {
+                      const std::uint32_t* integers, Output out, T* saved) {
   const std::size_t warp = item_of_warp(), begin = warp / shape.heads;
   if (begin >= n) return;
   if (begin > 0 && are_of_one_query(q, k, nullptr, integers, begin - 1, begin)) return;
@@ -314,9 +314,8 @@ __global__ void weigh(std::size_t n, AttentionShape shape, Operand q, Operand k,
   const T factor = 1 / sum, log_sum = top + std::log(sum);
   for (std::size_t item = begin + lane; item < n; item += kWarp) {
     if (!are_of_one_query(q, k, nullptr, integers, begin, item)) return;
-    const std::size_t at = item * shape.heads + head;
-    out[at] = std::exp(query.score(integers[4 * item + 3]) - top) * factor;
-    if (saved != nullptr) saved[at] = log_sum;
+    output_at<T>(out, item)[head] = std::exp(query.score(integers[4 * item + 3]) - top) * factor;
+    if (saved != nullptr) saved[item * shape.heads + head] = log_sum;
   }
 }
 
@@ -406,7 +405,7 @@ template <class T>
 void weights_forward(const ForwardCall& call) {
   const AttentionShape shape(*call.type);
   launch_warps(commands_of(call), call.n * shape.heads, weigh<T>, call.n, shape, call.in[0],
-               call.in[1], call.integers, static_cast<T*>(call.out), static_cast<T*>(call.saved));
+               call.in[1], call.integers, call.out, static_cast<T*>(call.saved));
 }
 
 template <class T>

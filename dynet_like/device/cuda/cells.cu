@@ -97,22 +97,21 @@ bool in_joined_tiles(Commands& commands, GatheredProducts<T>& products, unsigned
 
 template <class T>
 __global__ void lstm_items(LstmLayout layout, std::size_t count, const T* sums,
-                           const Operand* cells, T* out, T* saved) {
+                           const Operand* cells, Output out, T* saved) {
   const std::size_t at = thread_index();
   if (at >= count) return;
   const std::size_t item = at / layout.hidden;
   const Here here{at % layout.hidden};
   sums += item * layout.rows;
   const auto sum = [&](unsigned row) { return here.load(sums + row); };
-  lstm_element(layout, layout.children, here, sum, cells, item,
-               item_of(out, item, 2 * layout.hidden),
+  lstm_element(layout, layout.children, here, sum, cells, item, output_at<T>(out, item),
                item_of(saved, item, layout.rows + layout.hidden));
 }
 
 template <class Tile, class T>
 __global__ void __launch_bounds__(kWarp* kMostChunks, Tile::blocks_at_once)
     multiply_lstm_items(LstmLayout layout, unsigned shift, const GatheredProduct<T>* product,
-                        const Factor<T>* factors, const Operand* cells, T* out, T* saved) {
+                        const Factor<T>* factors, const Operand* cells, Output out, T* saved) {
   wait_for_earlier();
   const BlockOfGates<Tile, T> block(*product, layout.hidden, layout.rows / layout.hidden, shift);
   ChunkSums<Tile, false> sums;
@@ -123,8 +122,7 @@ __global__ void __launch_bounds__(kWarp* kMostChunks, Tile::blocks_at_once)
       return sums.at(block.line(gate, e), column) + block.bias(*product, item, gate, e);
     };
     lstm_element(layout, layout.children, Here{block.part.row + e}, sum, cells, item,
-                 item_of(out, item, 2 * layout.hidden),
-                 item_of(saved, item, layout.rows + layout.hidden));
+                 output_at<T>(out, item), item_of(saved, item, layout.rows + layout.hidden));
   });
 }
 
@@ -134,20 +132,20 @@ void lstm_forward(const ForwardCall& call) {
   Commands& commands = commands_of(call);
   T* const sums = commands.elements<T>(call.n * layout.rows);
   GatheredProducts<T> products;
-  add_affine(products, call, layout.map(*call.type), sums);
+  add_affine(products, call, layout.map(*call.type), {sums, layout.rows});
   const Operand* const cells = commands.stage(call.in + 1, layout.children);
-  T *const out = static_cast<T*>(call.out), *const saved = static_cast<T*>(call.saved);
+  T* const saved = static_cast<T*>(call.saved);
   const unsigned gates = layout.rows / layout.hidden;
   const bool joined =
       in_joined_tiles(commands, products, gates, [&]<class Tile>(const Shape& shape, int shift) {
         commands.launch_cooperating(shape, multiply_lstm_items<Tile, T>, layout, shift,
                                     products.stage_products(commands),
-                                    products.stage_factors(commands), cells, out, saved);
+                                    products.stage_factors(commands), cells, call.out, saved);
       });
   if (joined) return;
   products.launch(commands, false);
   const std::size_t count = call.n * layout.hidden;
-  launch_each(commands, count, lstm_items<T>, layout, count, sums, cells, out, saved);
+  launch_each(commands, count, lstm_items<T>, layout, count, sums, cells, call.out, saved);
 }
 
 template <class T>
@@ -181,7 +179,7 @@ void lstm_backward(const BackwardCall& call) {
 
 template <class T>
 __global__ void gru_items(unsigned hidden, std::size_t count, const T* sums_h, const T* sums_x,
-                          Operand before, T* out, T* saved) {
+                          Operand before, Output out, T* saved) {
   const std::size_t at = thread_index();
   if (at >= count) return;
   const std::size_t item = at / hidden, first = item * 3 * hidden;
@@ -189,14 +187,14 @@ __global__ void gru_items(unsigned hidden, std::size_t count, const T* sums_h, c
   const auto of_h = [&](unsigned gate) { return here.load(sums_h + first + gate * hidden); };
   const auto of_x = [&](unsigned gate) { return here.load(sums_x + first + gate * hidden); };
   gru_element(hidden, here, of_h, of_x, sums_x != nullptr, before.at<T>(item),
-              item_of(out, item, hidden), item_of(saved, item, 4 * hidden));
+              output_at<T>(out, item), item_of(saved, item, 4 * hidden));
 }
 
 // Few columns: a block computes the sums of h, then those of x, then the elements.
 template <class Tile, class T>
 __global__ void __launch_bounds__(kWarp* kMostChunks, Tile::blocks_at_once)
     multiply_gru_items(unsigned hidden, unsigned shift, const GatheredProduct<T>* products,
-                       bool has_x, const Factor<T>* factors, Operand before, T* out, T* saved) {
+                       bool has_x, const Factor<T>* factors, Operand before, Output out, T* saved) {
   SHARED_ARRAY(T, sums_of_h, Tile::rows * Tile::columns);
   wait_for_earlier();
   const BlockOfGates<Tile, T> block(products[0], hidden, 3, shift);
@@ -221,7 +219,7 @@ __global__ void __launch_bounds__(kWarp* kMostChunks, Tile::blocks_at_once)
       return sums.at(block.line(gate, e), column) + block.bias(products[1], item, gate, e);
     };
     gru_element(hidden, Here{block.part.row + e}, of_h, of_x, has_x, before.at<T>(item),
-                item_of(out, item, hidden), item_of(saved, item, 4 * hidden));
+                output_at<T>(out, item), item_of(saved, item, 4 * hidden));
   });
 }
 
@@ -233,19 +231,19 @@ void gru_forward(const ForwardCall& call) {
   T* const sums_h = commands.elements<T>(3 * count);
   T* const sums_x = layout.has_x() ? commands.elements<T>(3 * count) : nullptr;
   GatheredProducts<T> products;
-  add_affine(products, call, layout.of_h, sums_h);
-  if (layout.has_x()) add_affine(products, call, layout.of_x, sums_x);
-  T *const out = static_cast<T*>(call.out), *const saved = static_cast<T*>(call.saved);
+  add_affine(products, call, layout.of_h, {sums_h, layout.rows});
+  if (layout.has_x()) add_affine(products, call, layout.of_x, {sums_x, layout.rows});
+  T* const saved = static_cast<T*>(call.saved);
   const bool joined =
       in_joined_tiles(commands, products, 3, [&]<class Tile>(const Shape& shape, int shift) {
         commands.launch_cooperating(shape, multiply_gru_items<Tile, T>, layout.hidden, shift,
                                     products.stage_products(commands), layout.has_x(),
-                                    products.stage_factors(commands), call.in[2], out, saved);
+                                    products.stage_factors(commands), call.in[2], call.out, saved);
       });
   if (joined) return;
   products.launch(commands, false);
-  launch_each(commands, count, gru_items<T>, layout.hidden, count, sums_h, sums_x, call.in[2], out,
-              saved);
+  launch_each(commands, count, gru_items<T>, layout.hidden, count, sums_h, sums_x, call.in[2],
+              call.out, saved);
 }
 
 template <class T>

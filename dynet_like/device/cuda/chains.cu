@@ -83,9 +83,10 @@ struct Chain {
 template <class T>
 __global__ void add_up(std::size_t items, unsigned tags, const Operand* in,
                        const std::uint32_t* integers, T* kept, std::size_t kept_size,
-                       bool keeps_all, T* out) {
+                       bool keeps_all, Output out) {
   const std::size_t item = item_of_warp();
   if (item >= items) return;
+  T* const y = output_at<T>(out, item);
   const Chain<T> chain(item, tags, in, integers);
   T* const all = kept + item * kept_size;
   // Of those that are not kept, every other one is written over.
@@ -103,7 +104,7 @@ __global__ void add_up(std::size_t items, unsigned tags, const Operand* in,
     base += static_cast<double>(take_largest(tags, logs));
   }
   base += static_cast<double>(chain.sum_at_end(column(chain.length - 1)));
-  if (lane_of_warp() == 0) out[item] = static_cast<T>(base);
+  if (lane_of_warp() == 0) *y = static_cast<T>(base);
 }
 
 template <class T>
@@ -197,7 +198,7 @@ void launch_chains(const ForwardCall& call) {
   const std::size_t kept = keeps_all ? call.type->saved_size : 4 * std::size_t{tags};
   T* const to = keeps_all ? static_cast<T*>(call.saved) : commands.elements<T>(call.n * kept);
   launch_warps(commands, call.n, add_up<T>, call.n, tags, commands.stage(call.in, 5), call.integers,
-               to, kept, keeps_all, static_cast<T*>(call.out));
+               to, kept, keeps_all, call.out);
 }
 template <class T>
 void launch_chains(const BackwardCall& call) {
@@ -256,9 +257,10 @@ struct States {
 template <class T>
 __global__ void follow_paths(std::size_t items, unsigned classes, Operand in_x, Operand in_labels,
                              const std::uint32_t* integers, T* kept, std::size_t kept_size,
-                             T* out) {
+                             Output out) {
   const std::size_t item = item_of_warp();
   if (item >= items) return;
+  T* const y = output_at<T>(out, item);
   const States<T> states(item, classes, in_x, in_labels, integers);
   T* const all = kept + item * kept_size;
   each_of(states.count, [&](unsigned s) {
@@ -274,7 +276,7 @@ __global__ void follow_paths(std::size_t items, unsigned classes, Operand in_x, 
     base += static_cast<double>(take_largest(states.count, logs));
   }
   base += static_cast<double>(states.sum_at_end(logs));
-  if (lane_of_warp() == 0) out[item] = static_cast<T>(base);
+  if (lane_of_warp() == 0) *y = static_cast<T>(base);
 }
 
 template <class T>
@@ -339,7 +341,7 @@ void launch_paths(const ForwardCall& call) {
   T* const to =
       call.saved != nullptr ? static_cast<T*>(call.saved) : commands.elements<T>(call.n * kept);
   launch_warps(commands, call.n, follow_paths<T>, call.n, call.type->inputs[0].rows(), call.in[0],
-               call.in[1], call.integers, to, kept, static_cast<T*>(call.out));
+               call.in[1], call.integers, to, kept, call.out);
 }
 template <class T>
 void launch_paths(const BackwardCall& call) {

@@ -53,7 +53,7 @@ struct Copying {
 
 template <unsigned size, class T>
 __global__ void generate(Part part, std::uint32_t n, const Operand* in,
-                         const std::uint32_t* integers, T* out, T* saved) {
+                         const std::uint32_t* integers, Output out, T* saved) {
   Place place;
   if (!find_line<size>(part, place)) return;
   const Copying<T> item(place.item, n, in, integers);
@@ -61,7 +61,7 @@ __global__ void generate(Part part, std::uint32_t n, const Operand* in,
   const T top = team.template largest<T>(n, [&](std::uint32_t k) { return item.x[k]; });
   const T log_sum =
       std::log(team.template sum<T>(n, [&](std::uint32_t k) { return std::exp(item.x[k] - top); }));
-  T* const y = out + place.item * n;
+  T* const y = output_at<T>(out, place.item);
   team.each(n, [&](std::uint32_t k) { y[k] = ((item.x[k] - top) - log_sum) + item.log_generate; });
   if (saved == nullptr || team.rank != 0) return;
   saved[2 * place.item] = top;
@@ -70,10 +70,10 @@ __global__ void generate(Part part, std::uint32_t n, const Operand* in,
 
 template <class T>
 __global__ void copy(std::size_t items, std::uint32_t n, const Operand* in,
-                     const std::uint32_t* integers, T* out) {
+                     const std::uint32_t* integers, Output out) {
   const std::size_t i = item_of_warp();
   if (i >= items) return;
-  T* const y = out + i * n;
+  T* const y = output_at<T>(out, i);
   Copying<T>(i, n, in, integers).each_word([&](std::uint32_t word, T copied) {
     const T top = y[word] < copied ? copied : y[word], less = y[word] < copied ? y[word] : copied;
     y[word] = top + std::log1p(std::exp(less - top));
@@ -168,8 +168,8 @@ void launch_copying(const ForwardCall& call) {
   const Operand* const in = commands.stage(call.in, 4);
   launch_teams(
       commands, call.n, 1, team_for(n, 1), [](auto size) { return generate<size(), T>; }, n, in,
-      call.integers, static_cast<T*>(call.out), static_cast<T*>(call.saved));
-  launch_warps(commands, call.n, copy<T>, call.n, n, in, call.integers, static_cast<T*>(call.out));
+      call.integers, call.out, static_cast<T*>(call.saved));
+  launch_warps(commands, call.n, copy<T>, call.n, n, in, call.integers, call.out);
 }
 template <class T>
 void launch_copying(const BackwardCall& call) {

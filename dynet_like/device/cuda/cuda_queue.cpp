@@ -52,6 +52,7 @@ class CudaQueue final : public Queue {
     ForwardCall there = call;
     const std::vector<Operand> in = stage(call.in, type.inputs.size(), call.n);
     there.in = in.data();
+    if (call.out.items != nullptr) there.out = Output(commands.stage(call.out.items, call.n));
     there.integers =
         commands.stage(call.integers, call.integers == nullptr ? 0 : call.n * type.integers);
     if (call.integers == nullptr) there.integers = nullptr;

@@ -8,14 +8,14 @@ namespace dynet_like::detail::cuda {
 namespace {
 
 template <unsigned size, class T>
-__global__ void max_forward(Part part, Lines lines, Operand in, T* out) {
+__global__ void max_forward(Part part, Lines lines, Operand in, Output out) {
   Place place;
   if (!find_line<size>(part, place)) return;
   const T* const x = in.at<T>(place.item);
   const Team<size> team;
   const auto best =
       find_largest<T>(team, lines.n, [&](std::uint32_t k) { return x[lines.at(place.at, k)]; });
-  if (team.rank == 0) out[place.item * part.size + place.at] = best.value;
+  if (team.rank == 0) output_at<T>(out, place.item)[place.at] = best.value;
 }
 
 template <unsigned size, class T>
@@ -35,16 +35,16 @@ __global__ void max_backward(Part part, Lines lines, Operand in, Operand dy, Des
 }
 
 template <unsigned size, class T>
-__global__ void argmax_forward(Part part, Lines lines, Operand in, T* out, std::size_t out_size) {
+__global__ void argmax_forward(Part part, Lines lines, Operand in, Output out) {
   Place place;
   if (!find_line<size>(part, place)) return;
   const T* const x = in.at<T>(place.item);
   const Team<size> team;
   const auto best =
       find_largest<T>(team, lines.n, [&](std::uint32_t k) { return x[lines.at(place.at, k)]; });
-  team.each(lines.n, [&](std::uint32_t k) {
-    out[place.item * out_size + lines.at(place.at, k)] = k == best.place ? T(1) : T(0);
-  });
+  T* const y = output_at<T>(out, place.item);
+  team.each(lines.n,
+            [&](std::uint32_t k) { y[lines.at(place.at, k)] = k == best.place ? T(1) : T(0); });
 }
 template <class T>
 __global__ void pass_on(Part part, Operand dy, Destination dx) {
@@ -76,11 +76,11 @@ __device__ void running_sums(const Team<size>& team, std::uint32_t n, const Read
   }
 }
 template <unsigned size, class T>
-__global__ void cumsum_forward(Part part, Lines lines, Operand in, T* out, std::size_t out_size) {
+__global__ void cumsum_forward(Part part, Lines lines, Operand in, Output out) {
   Place place;
   if (!find_line<size>(part, place)) return;
   const T* const x = in.at<T>(place.item);
-  T* const y = out + place.item * out_size;
+  T* const y = output_at<T>(out, place.item);
   running_sums<size, T>(
       Team<size>(), lines.n, [&](std::uint32_t k) { return x[lines.at(place.at, k)]; },
       [&](std::uint32_t k, T sum) { y[lines.at(place.at, k)] = sum; });
@@ -101,7 +101,7 @@ __global__ void cumsum_backward(Part part, Lines lines, Operand dy, Destination 
 
 // A largest element that is infinite is the result: its difference to itself would be no number.
 template <unsigned size, class T>
-__global__ void logsumexp_forward(Part part, Lines lines, Operand in, T* out) {
+__global__ void logsumexp_forward(Part part, Lines lines, Operand in, Output out) {
   Place place;
   if (!find_line<size>(part, place)) return;
   const T* const x = in.at<T>(place.item);
@@ -114,7 +114,7 @@ __global__ void logsumexp_forward(Part part, Lines lines, Operand in, T* out) {
         team.template sum<T>(lines.n, [&](std::uint32_t k) { return std::exp(element(k) - top); });
     result = top + std::log(sum);
   }
-  if (team.rank == 0) out[place.item * part.size + place.at] = result;
+  if (team.rank == 0) output_at<T>(out, place.item)[place.at] = result;
 }
 // The parts in the sum: softmax(x). They are not taken from the result, of which a large maximum
 // leaves few digits. Infinite elements share the gradient; of -infinity everywhere none has any.
@@ -143,7 +143,7 @@ struct Max {
   static void launch(const ForwardCall& call) {
     launch_lines(
         commands_of(call), call.n, lines_of(*call.type),
-        [](auto size) { return max_forward<size(), T>; }, call.in[0], out_of<T>(call));
+        [](auto size) { return max_forward<size(), T>; }, call.in[0], call.out);
   }
   template <class T>
   static void launch(const BackwardCall& call) {
@@ -158,8 +158,7 @@ struct Argmax {
   static void launch(const ForwardCall& call) {
     launch_lines(
         commands_of(call), call.n, lines_of(*call.type),
-        [](auto size) { return argmax_forward<size(), T>; }, call.in[0], out_of<T>(call),
-        call.type->output_size);
+        [](auto size) { return argmax_forward<size(), T>; }, call.in[0], call.out);
   }
   template <class T>
   static void launch(const BackwardCall& call) {
@@ -177,7 +176,7 @@ struct Cumsum {
     launch_teams(
         commands_of(call), call.n, lines.count, at_most_warp(team_for(lines)),
         [](auto size) { return cumsum_forward<at_most_warp(size()), T>; }, lines, call.in[0],
-        out_of<T>(call), call.type->output_size);
+        call.out);
   }
   template <class T>
   static void launch(const BackwardCall& call) {
@@ -194,7 +193,7 @@ struct LogSumExp {
   static void launch(const ForwardCall& call) {
     launch_lines(
         commands_of(call), call.n, lines_of(*call.type),
-        [](auto size) { return logsumexp_forward<size(), T>; }, call.in[0], out_of<T>(call));
+        [](auto size) { return logsumexp_forward<size(), T>; }, call.in[0], call.out);
   }
   template <class T>
   static void launch(const BackwardCall& call) {

@@ -8,11 +8,11 @@
 namespace dynet_like::detail::cuda {
 
 template <class F, class T>
-__global__ void elementwise_forward(Part part, Operand a, Operand b, const T* reals, T* out) {
+__global__ void elementwise_forward(Part part, Operand a, Operand b, const T* reals, Output out) {
   Place place;
   if (!find_element(part, place)) return;
   const auto read = [&](const Operand& operand) { return operand.at<T>(place.item)[place.at]; };
-  out[place.item * part.size + place.at] = formulas::value_of<F>(
+  output_at<T>(out, place.item)[place.at] = formulas::value_of<F>(
       read(a), F::inputs == 2 ? read(b) : T(0), F::reals == 1 ? reals[place.item] : T(0));
 }
 
@@ -39,7 +39,7 @@ void forward_elements(const ForwardCall& call) {
   }
   launch_elements(commands_of(call), call.n, call.type->output_size, elementwise_forward<F, T>,
                   call.in[0], F::inputs == 2 ? call.in[1] : Operand(),
-                  static_cast<const T*>(call.reals), static_cast<T*>(call.out));
+                  static_cast<const T*>(call.reals), call.out);
 }
 
 template <class F, class T>

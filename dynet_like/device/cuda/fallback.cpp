@@ -73,14 +73,24 @@ void Fallback::forward(Kernels::Forward kernel, const ForwardCall& call) {
   shared_.runtime.wait();
   ForwardCall here = call;
   here.in = in.data();
-  const std::size_t out_bytes = call.n * type.output_size * element;
   const std::size_t saved_bytes = call.n * type.saved_size * element;
-  here.out = copies.make(out_bytes);
+  here.out = {copies.make(call.n * type.output_size * element), type.output_size};
   if (call.saved != nullptr) here.saved = copies.make(saved_bytes);
   cpu_->forward(kernel, here);
-  shared_.commands.write(call.out, here.out, out_bytes);
+  write_output(call, here.out.first);
   if (call.saved != nullptr) shared_.commands.write(call.saved, here.saved, saved_bytes);
   ++shared_.fallbacks;
+}
+
+void Fallback::write_output(const ForwardCall& call, const void* block) {
+  const std::size_t bytes = call.type->output_size * size_of(call.type->dtype);
+  if (call.out.items == nullptr) {
+    return shared_.commands.write(call.out.first, block, call.n * bytes);
+  }
+  for (std::size_t i = 0; i < call.n; ++i) {
+    shared_.commands.write(call.out.items[i], static_cast<const std::byte*>(block) + i * bytes,
+                           bytes);
+  }
 }
 
 void Fallback::backward(Kernels::Backward kernel, const BackwardCall& call) {

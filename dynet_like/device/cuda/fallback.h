@@ -20,6 +20,8 @@ class Fallback {
   void backward(Kernels::Backward kernel, const BackwardCall& call);
 
  private:
+  void write_output(const ForwardCall& call, const void* block);
+
   Shared& shared_;
   std::unique_ptr<Queue> cpu_;
 };

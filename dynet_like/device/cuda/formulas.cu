@@ -85,13 +85,13 @@ struct Evaluation {
 };
 
 template <class T>
-__global__ void formula_forward(Part part, Steps program, const Operand* in, T* out, T* saved) {
+__global__ void formula_forward(Part part, Steps program, const Operand* in, Output out, T* saved) {
   Place place;
   if (!find_element(part, place)) return;
   const auto at = [&](const Source& source) -> const T* {
     if (source.kind == Source::input) return in[source.index].at<T>(place.item) + place.at;
     if (source.kind == Source::output) {
-      return out + (place.item * program.outputs + source.index) * part.size + place.at;
+      return output_at<T>(out, place.item) + source.index * part.size + place.at;
     }
     return saved + (place.item * program.saved + source.index) * part.size + place.at;
   };
@@ -133,8 +133,7 @@ void launch_formula(const ForwardCall& call) {
   const Formula& formula = formula_of(*call.type);
   launch_elements(commands, call.n, formula_size(*call.type), formula_forward<T>,
                   stage(commands, formula, formula.forward),
-                  commands.stage(call.in, formula.inputs), static_cast<T*>(call.out),
-                  static_cast<T*>(call.saved));
+                  commands.stage(call.in, formula.inputs), call.out, static_cast<T*>(call.saved));
 }
 
 template <class T>

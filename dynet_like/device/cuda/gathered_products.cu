@@ -48,9 +48,11 @@ struct ResultPlace {
     } else {
       to = product.to.template at<T>(place.item);
       if (to == nullptr) return;
-      to += at;
-      partial = product.partial + in_block;
-      add = product.to.add[place.item] != 0;
+      to = partial = to + at;
+      if (product.to.add != nullptr) {
+        partial = product.partial + in_block;
+        add = product.to.add[place.item] != 0;
+      }
     }
     if (!product.has_bias) return;
     bias = product.bias.at(place.item) + (product.bias_columns == 1 ? part.row + row : at);
@@ -192,7 +194,7 @@ void GatheredProducts<T>::launch_tiles(Commands& commands, bool transposed) {
   unsigned terms = 0;
   for (GatheredProduct<T>& product : products_) {
     terms = std::max(terms, product.terms);
-    if (product.out != nullptr || Chunks(product.terms).count == 1) continue;
+    if (product.to.add == nullptr || Chunks(product.terms).count == 1) continue;
     const std::size_t size = std::size_t{product.rows} * product.columns;
     product.partial = commands.elements<T>(size * product.items);
   }

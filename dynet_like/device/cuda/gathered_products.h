@@ -24,7 +24,8 @@ struct GatheredProduct {
   Places<T> bias;
   unsigned bias_columns = 1;  ///< 1, or as many as the result has
 
-  /// Results of items lie one behind the other from `out` on, or go to places of their own.
+  /// Results of items lie one behind the other from `out` on, or go to places of their own: if
+  /// there are no flags, that is where sums of chunks go, too.
   T* out = nullptr;
   Destination to;
 
@@ -32,7 +33,7 @@ struct GatheredProduct {
   unsigned first_factor = 0, factor_count = 0, terms = 0;
   bool is_joined = true;  ///< all items have the same matrices, and their columns are one product
   unsigned first_block = 0, row_tiles = 0, column_tiles = 0;
-  T* partial = nullptr;  ///< sums of the first chunks, one item behind the other, if `out` is null
+  T* partial = nullptr;  ///< if there are flags: sums of first chunks, one item behind the other
 };
 
 /// Tiles for few, some and many columns.

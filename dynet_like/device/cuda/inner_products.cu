@@ -29,19 +29,19 @@ struct SquaredDistance {
 };
 
 template <class Kind, class T>
-__global__ void add_up(std::size_t n, unsigned size, Operand left, Operand right, T* out) {
+__global__ void add_up(std::size_t n, unsigned size, Operand left, Operand right, Output out) {
   const std::size_t item = item_of_warp();
   if (item >= n) return;
   const T *const a = left.at<T>(item), *const b = right.at<T>(item);
   T sum = 0;
   for (unsigned e = lane_of_warp(); e < size; e += kWarp) sum = Kind::add(a[e], b[e], sum);
   sum = sum_of_warp(sum);
-  if (lane_of_warp() == 0) out[item] = sum;
+  if (lane_of_warp() == 0) *output_at<T>(out, item) = sum;
 }
 template <class Kind, class T>
 void forward(const ForwardCall& call) {
   launch_warps(commands_of(call), call.n, add_up<Kind, T>, call.n, call.type->inputs[0].size(),
-               call.in[0], call.in[1], static_cast<T*>(call.out));
+               call.in[0], call.in[1], call.out);
 }
 
 // Of both inputs in one launch: thread by thread one element of both.

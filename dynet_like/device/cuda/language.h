@@ -34,6 +34,18 @@ __device__ inline void wait_for_earlier() {
 inline void wait_for_earlier() { host::note_wait(); }
 #endif
 
+#if defined(__CUDACC__) || defined(DYNET_LIKE_CUDA_HOST)
+/// The same pointer, which nvcc then knows to be one of the device's memory: of those that come
+/// from lists it thinks that they could be of shared memory, and makes slower loads.
+template <class T>
+__device__ T* global(T* at) {
+#ifdef __CUDA_ARCH__
+  __builtin_assume(__isGlobal(at));
+#endif
+  return at;
+}
+#endif
+
 constexpr unsigned kWarp = 32;
 constexpr unsigned kWholeWarp = 0xffffffffu;
 

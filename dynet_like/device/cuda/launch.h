@@ -7,6 +7,7 @@
 
 #include "dynet_like/device/cuda/language.h"
 #include "dynet_like/device/cuda/runtime.h"
+#include "dynet_like/device/kernel.h"
 #if defined(DYNET_LIKE_CUDA_HOST)
 #include "dynet_like/device/cuda/host/function.h"
 #endif
@@ -33,6 +34,8 @@ template <class T>
 const void* address_in(const T& argument) {
   if constexpr (std::is_pointer_v<T> && !std::is_function_v<std::remove_pointer_t<T> >) {
     return argument;
+  } else if constexpr (std::is_same_v<T, Output>) {
+    return argument.items != nullptr ? static_cast<const void*>(argument.items) : argument.first;
   } else {
     return nullptr;
   }

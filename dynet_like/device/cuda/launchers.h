@@ -5,11 +5,6 @@
 
 namespace dynet_like::detail::cuda {
 
-template <class T>
-T* out_of(const ForwardCall& call) {
-  return static_cast<T*>(call.out);
-}
-
 // Where no gradient is wanted there is nothing to do.
 template <class Launcher, class T>
 void forward(const ForwardCall& call) {

@@ -30,7 +30,7 @@ struct Margins {
 
 template <unsigned size, class T>
 __global__ void hinge_forward(Part part, Lines lines, Operand in, const std::uint32_t* integers,
-                              const T* margins, T* out) {
+                              const T* margins, Output out) {
   Place place;
   if (!find_line<size>(part, place)) return;
   const Margins<T> losses(lines, place, in, integers, margins);
@@ -39,7 +39,7 @@ __global__ void hinge_forward(Part part, Lines lines, Operand in, const std::uin
     const T loss = losses.at(k);
     return k == losses.chosen || loss < 0 ? T(0) : loss;
   });
-  if (team.rank == 0) out[place.item * part.size + place.at] = sum;
+  if (team.rank == 0) output_at<T>(out, place.item)[place.at] = sum;
 }
 template <unsigned size, class T>
 __global__ void hinge_backward(Part part, Lines lines, Operand in, Operand dy,
@@ -62,14 +62,14 @@ __global__ void hinge_backward(Part part, Lines lines, Operand in, Operand dy,
 
 // In double throughout: large terms cancel out.
 template <class T>
-__global__ void poisson_forward(Part part, Operand in, const std::uint32_t* counts, T* out) {
+__global__ void poisson_forward(Part part, Operand in, const std::uint32_t* counts, Output out) {
   Place place;
   if (!find_element(part, place)) return;
   const double x = static_cast<double>(*in.at<T>(place.item)), count = counts[place.item];
   const double rate = std::exp(x);  // where it is infinite, nothing makes up for it
   const bool is_alone = count == 0 || std::isinf(rate);
   const double rest = is_alone ? 0 : formulas::special::log_gamma(count + 1) - count * x;
-  out[place.item] = static_cast<T>(rate + rest);
+  *output_at<T>(out, place.item) = static_cast<T>(rate + rest);
 }
 
 template <class T>
@@ -89,7 +89,7 @@ struct Hinge {
     launch_lines(
         commands_of(call), call.n, lines_of(*call.type),
         [](auto size) { return hinge_forward<size(), T>; }, call.in[0], call.integers,
-        static_cast<const T*>(call.reals), out_of<T>(call));
+        static_cast<const T*>(call.reals), call.out);
   }
   template <class T>
   static void launch(const BackwardCall& call) {
@@ -104,7 +104,7 @@ struct PoissonLoss {
   template <class T>
   static void launch(const ForwardCall& call) {
     launch_elements(commands_of(call), call.n, 1, poisson_forward<T>, call.in[0], call.integers,
-                    out_of<T>(call));
+                    call.out);
   }
   template <class T>
   static void launch(const BackwardCall& call) {

@@ -101,20 +101,20 @@ struct Decomposition {
 // ------------------------------------------------------------------------------------- inverse
 
 template <class T>
-__global__ void inverses(Decomposition<T> scratch, Operand in, T* out) {
+__global__ void inverses(Decomposition<T> scratch, Operand in, Output out) {
   Decomposition<T> x = scratch.of(blockIdx.x);
   const unsigned m = x.m;
-  out += std::size_t{blockIdx.x} * m * m;
+  T* const y = output_at<T>(out, blockIdx.x);
   x.decompose(in.at<T>(blockIdx.x));
   x.invert();
-  for_block(m * m, [&](unsigned e) { out[e] = x.other[e % m * m + e / m]; });
+  for_block(m * m, [&](unsigned e) { y[e] = x.other[e % m * m + e / m]; });
 }
 template <class T>
 void inverse_forward(const ForwardCall& call) {
   Commands& commands = commands_of(call);
   launch_blocks(commands, call.n, inverses<T>,
                 Decomposition<T>::allocate(commands, call.n, call.type->output.rows()), call.in[0],
-                static_cast<T*>(call.out));
+                call.out);
 }
 
 // -y' (dy y')
@@ -152,7 +152,7 @@ void inverse_backward(const BackwardCall& call) {
 
 // A singular matrix has a pivot of 0, and no sign.
 template <class T>
-__global__ void log_determinants(Decomposition<T> scratch, Operand in, T* out) {
+__global__ void log_determinants(Decomposition<T> scratch, Operand in, Output out) {
   Decomposition<T> x = scratch.of(blockIdx.x);
   bool negative = x.decompose(in.at<T>(blockIdx.x));
   if (threadIdx.x > 0) return;
@@ -163,14 +163,15 @@ __global__ void log_determinants(Decomposition<T> scratch, Operand in, T* out) {
     negative ^= pivot < 0;
   }
   const bool singular = std::isinf(sum) && sum < 0;
-  out[blockIdx.x] = negative && !singular ? std::numeric_limits<T>::quiet_NaN() : sum;
+  *output_at<T>(out, blockIdx.x) =
+      negative && !singular ? std::numeric_limits<T>::quiet_NaN() : sum;
 }
 template <class T>
 void logdet_forward(const ForwardCall& call) {
   Commands& commands = commands_of(call);
   launch_blocks(commands, call.n, log_determinants<T>,
                 Decomposition<T>::allocate(commands, call.n, call.type->inputs[0].rows()),
-                call.in[0], static_cast<T*>(call.out));
+                call.in[0], call.out);
 }
 
 // dy times the transpose of the inverse.

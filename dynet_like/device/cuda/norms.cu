@@ -39,7 +39,7 @@ __device__ T norm_of(const Team<size>& team, T sum, std::uint32_t n, const Eleme
 }
 
 template <unsigned size, bool mean, class T>
-__global__ void norm(Part part, Lines lines, Operand in, T* out) {
+__global__ void norm(Part part, Lines lines, Operand in, Output out) {
   Place place;
   if (!find_line<size>(part, place)) return;
   const T* const x = in.at<T>(place.item);
@@ -48,7 +48,7 @@ __global__ void norm(Part part, Lines lines, Operand in, T* out) {
   const T sum =
       team.template sum<T>(lines.n, [&](std::uint32_t k) { return element(k) * element(k); });
   const T result = norm_of<mean>(team, sum, lines.n, element);
-  if (team.rank == 0) out[place.item * part.size + place.at] = result;
+  if (team.rank == 0) output_at<T>(out, place.item)[place.at] = result;
 }
 
 // dx = x / y dy, of a mean divided by n; 0 where y is 0: no direction is steeper than another.
@@ -74,13 +74,14 @@ constexpr double kLeastDeviation = 1e-12;
 // The mean is found as a distance to the first number: of equal numbers it is exactly 0, while
 // their mean may be rounded. It is saved, and so is what differences are multiplied with.
 template <unsigned size, class T>
-__global__ void layer_norm(Part part, std::uint32_t n, Operand in, Operand gs, Operand bs, T* out,
-                           T* saved) {
+__global__ void layer_norm(Part part, std::uint32_t n, Operand in, Operand gs, Operand bs,
+                           Output out, T* saved) {
   Place place;
   if (!find_line<size>(part, place)) return;
   const std::size_t line = place.item * part.size + place.at;
   const T *const x = in.at<T>(place.item) + std::size_t{place.at} * n,
                  *const g = gs.at<T>(place.item), *const b = bs.at<T>(place.item);
+  T* const y = output_at<T>(out, place.item) + std::size_t{place.at} * n;
   const Team<size> team;
   const T first = x[0], count = static_cast<T>(n);
   const T mean = team.template sum<T>(n, [&](std::uint32_t k) { return x[k] - first; }) / count;
@@ -89,9 +90,7 @@ __global__ void layer_norm(Part part, std::uint32_t n, Operand in, Operand gs, O
       team.template sum<T>(n, [&](std::uint32_t k) { return difference(k) * difference(k); });
   const T deviation = norm_of<true>(team, sum, n, difference), least = T(kLeastDeviation);
   const T factor = T(1) / (deviation < least ? least : deviation);
-  team.each(n, [&](std::uint32_t k) {
-    out[line * n + k] = std::fma(difference(k) * factor, g[k], b[k]);
-  });
+  team.each(n, [&](std::uint32_t k) { y[k] = std::fma(difference(k) * factor, g[k], b[k]); });
   if (team.rank != 0 || saved == nullptr) return;
   saved[2 * line] = mean;
   saved[2 * line + 1] = factor;
@@ -158,7 +157,7 @@ template <bool mean, class T>
 void launch_norm(const ForwardCall& call) {
   launch_lines(
       commands_of(call), call.n, lines_of(*call.type),
-      [](auto size) { return norm<size(), mean, T>; }, call.in[0], static_cast<T*>(call.out));
+      [](auto size) { return norm<size(), mean, T>; }, call.in[0], call.out);
 }
 template <bool mean, class T>
 void launch_norm(const BackwardCall& call) {
@@ -173,7 +172,7 @@ void launch_layer_norm(const ForwardCall& call) {
   launch_teams(
       commands_of(call), call.n, lines.count, team_for(lines),
       [](auto size) { return layer_norm<size(), T>; }, lines.n, call.in[0], call.in[1], call.in[2],
-      static_cast<T*>(call.out), static_cast<T*>(call.saved));
+      call.out, static_cast<T*>(call.saved));
 }
 template <class T>
 void launch_layer_norm_backward(const BackwardCall& call) {

@@ -81,19 +81,20 @@ struct Support {
 
 template <class T>
 __global__ void project(std::size_t n, unsigned size, Operand in, T* scratch, unsigned padded,
-                        T* out) {
+                        Output out) {
   const std::size_t item = item_of_warp();
   if (item >= n) return;
   const T* const x = in.at<T>(item);
   const Support<T> support(x, size, scratch + item * padded, padded);
-  for_lane(size, [&](unsigned e) { out[item * size + e] = support.part(x[e]); });
+  T* const y = output_at<T>(out, item);
+  for_lane(size, [&](unsigned e) { y[e] = support.part(x[e]); });
 }
 template <class T>
 void sparsemax_forward(const ForwardCall& call) {
   Commands& commands = commands_of(call);
   const unsigned padded = power_of_two(call.type->output_size);
   launch_warps(commands, call.n, project<T>, call.n, call.type->output_size, call.in[0],
-               commands.elements<T>(call.n * padded), padded, static_cast<T*>(call.out));
+               commands.elements<T>(call.n * padded), padded, call.out);
 }
 
 // dy less its mean over the support, there. What is NaN is no zero, and has a NaN.
@@ -129,7 +130,7 @@ void sparsemax_backward(const BackwardCall& call) {
 // Moving all elements by the same amount changes no loss: they are taken less the largest.
 template <class T>
 __global__ void losses(std::size_t n, unsigned size, Operand in, const std::uint32_t* integers,
-                       unsigned targets, T* scratch, unsigned padded, T* out, T* saved) {
+                       unsigned targets, T* scratch, unsigned padded, Output out, T* saved) {
   const std::size_t item = item_of_warp();
   if (item >= n) return;
   const T* const x = in.at<T>(item);
@@ -144,7 +145,7 @@ __global__ void losses(std::size_t n, unsigned size, Operand in, const std::uint
            [&](unsigned k) { sum -= q * (x[integers[item * targets + k]] - support.top); });
   sum = sum_of_warp(sum);
   if (lane_of_warp() > 0) return;
-  out[item] = q / 2 + sum;  // q'q is 1 / targets
+  *output_at<T>(out, item) = q / 2 + sum;  // q'q is 1 / targets
   if (saved == nullptr) return;
   saved[2 * item] = support.top;
   saved[2 * item + 1] = support.threshold;
@@ -154,8 +155,8 @@ void loss_forward(const ForwardCall& call) {
   Commands& commands = commands_of(call);
   const unsigned size = call.type->inputs[0].size(), padded = power_of_two(size);
   launch_warps(commands, call.n, losses<T>, call.n, size, call.in[0], call.integers,
-               call.type->integers, commands.elements<T>(call.n * padded), padded,
-               static_cast<T*>(call.out), static_cast<T*>(call.saved));
+               call.type->integers, commands.elements<T>(call.n * padded), padded, call.out,
+               static_cast<T*>(call.saved));
 }
 
 // sparsemax(x) - q
@@ -188,12 +189,12 @@ void loss_backward(const BackwardCall& call) {
 // own largest element taken off, until none is above. A NaN anywhere leaves nothing to share.
 template <class T>
 __global__ void bounded_softmax(std::size_t n, unsigned size, Operand in, Operand bounds,
-                                std::uint8_t* scratch, T* out) {
+                                std::uint8_t* scratch, Output out) {
   const std::size_t item = item_of_warp();
   if (item >= n) return;
   const T *const x = in.at<T>(item), *const bound = bounds.at<T>(item);
   std::uint8_t* const bounded = scratch + item * size;
-  T* const y = out + item * size;
+  T* const y = output_at<T>(out, item);
   for_lane(size, [&](unsigned e) { bounded[e] = 0; });
   for (unsigned changed = 1; changed != 0;) {
     const auto larger = [](T a, T b) { return a < b ? b : a; };
@@ -224,7 +225,7 @@ void bounded_forward(const ForwardCall& call) {
   Commands& commands = commands_of(call);
   const std::size_t size = call.type->output_size;
   launch_warps(commands, call.n, bounded_softmax<T>, call.n, size, call.in[0], call.in[1],
-               commands.elements<std::uint8_t>(call.n * size), static_cast<T*>(call.out));
+               commands.elements<std::uint8_t>(call.n * size), call.out);
 }
 
 // With s, the share of the free elements, and m = the sum of y dy over them / s: what is free has

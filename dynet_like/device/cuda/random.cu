@@ -26,12 +26,12 @@ struct Words {
 
 template <class Distribution, class T>
 __global__ void draw(Part part, std::uint64_t key, const std::uint32_t* integers, const T* reals,
-                     T* out) {
+                     Output out) {
   Place place;
   if (!find_element(part, place)) return;
   const Words words(key, integers + 3 * place.item, place.at);
   const T* const real = reals + 2 * place.item;
-  out[place.item * part.size + place.at] = static_cast<T>(Distribution::draw(
+  output_at<T>(out, place.item)[place.at] = static_cast<T>(Distribution::draw(
       words.block, words.chosen, static_cast<double>(real[0]), static_cast<double>(real[1])));
 }
 
@@ -46,11 +46,11 @@ __device__ T drop(std::uint64_t key, const std::uint32_t* integers, T p, std::ui
 
 template <class T>
 __global__ void dropout_forward(Part part, std::uint64_t key, const std::uint32_t* integers,
-                                const T* reals, Operand in, T* out) {
+                                const T* reals, Operand in, Output out) {
   Place place;
   if (!find_element(part, place)) return;
-  out[place.item * part.size + place.at] = drop(key, integers + 3 * place.item, reals[place.item],
-                                                place.at, in.at<T>(place.item)[place.at]);
+  output_at<T>(out, place.item)[place.at] = drop(key, integers + 3 * place.item, reals[place.item],
+                                                 place.at, in.at<T>(place.item)[place.at]);
 }
 
 template <class T>
@@ -69,13 +69,13 @@ template <class Distribution, class T>
 void launch_draw(const ForwardCall& call) {
   launch_elements(commands_of(call), call.n, call.type->output_size, draw<Distribution, T>,
                   RandomStream::philox_key(call.random), call.integers,
-                  static_cast<const T*>(call.reals), static_cast<T*>(call.out));
+                  static_cast<const T*>(call.reals), call.out);
 }
 template <class T>
 void launch_dropout(const ForwardCall& call) {
   launch_elements(commands_of(call), call.n, call.type->output_size, dropout_forward<T>,
                   RandomStream::philox_key(call.random), call.integers,
-                  static_cast<const T*>(call.reals), call.in[0], static_cast<T*>(call.out));
+                  static_cast<const T*>(call.reals), call.in[0], call.out);
 }
 template <class T>
 void launch_dropout(const BackwardCall& call) {

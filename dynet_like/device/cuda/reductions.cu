@@ -8,12 +8,12 @@ namespace {
 
 // x1 + x2 + ... from left to right; the average divides at the end.
 template <bool average, class T>
-__global__ void add_inputs(Part part, const Operand* in, std::uint32_t inputs, T* out) {
+__global__ void add_inputs(Part part, const Operand* in, std::uint32_t inputs, Output out) {
   Place place;
   if (!find_element(part, place)) return;
   T sum = in[0].at<T>(place.item)[place.at];
   for (std::uint32_t j = 1; j < inputs; ++j) sum = sum + in[j].at<T>(place.item)[place.at];
-  out[place.item * part.size + place.at] = sum_or_mean<average>(sum, inputs);
+  output_at<T>(out, place.item)[place.at] = sum_or_mean<average>(sum, inputs);
 }
 
 // The "items" of this launch are those of all inputs, one input after the other.
@@ -29,7 +29,7 @@ __global__ void pass_to_inputs(Part part, Operand dy, std::size_t n, std::uint32
 }
 
 template <unsigned size, bool average, class T>
-__global__ void reduce(Part part, Lines lines, Operand in, T* out) {
+__global__ void reduce(Part part, Lines lines, Operand in, Output out) {
   Place place;
   if (!find_line<size>(part, place)) return;
   const T* const x = in.at<T>(place.item);
@@ -37,7 +37,7 @@ __global__ void reduce(Part part, Lines lines, Operand in, T* out) {
   const T sum =
       team.template sum<T>(lines.n, [&](std::uint32_t k) { return x[lines.at(place.at, k)]; });
   if (team.rank == 0) {
-    out[place.item * part.size + place.at] = sum_or_mean<average>(sum, lines.n);
+    output_at<T>(out, place.item)[place.at] = sum_or_mean<average>(sum, lines.n);
   }
 }
 
@@ -56,8 +56,7 @@ void launch_sum(const ForwardCall& call) {
   Commands& commands = commands_of(call);
   const std::size_t inputs = call.type->inputs.size();
   launch_elements(commands, call.n, call.type->output_size, add_inputs<average, T>,
-                  commands.stage(call.in, inputs), static_cast<std::uint32_t>(inputs),
-                  static_cast<T*>(call.out));
+                  commands.stage(call.in, inputs), static_cast<std::uint32_t>(inputs), call.out);
 }
 template <bool average, class T>
 void launch_sum(const BackwardCall& call) {
@@ -72,7 +71,7 @@ template <bool average, class T>
 void launch_reduce(const ForwardCall& call) {
   launch_lines(
       commands_of(call), call.n, lines_of(*call.type),
-      [](auto size) { return reduce<size(), average, T>; }, call.in[0], static_cast<T*>(call.out));
+      [](auto size) { return reduce<size(), average, T>; }, call.in[0], call.out);
 }
 template <bool average, class T>
 void launch_reduce(const BackwardCall& call) {

@@ -10,11 +10,11 @@ namespace {
 // `chosen` are the lines of the output, as long as there are integers.
 template <class T>
 __global__ void select_forward(Part part, Lines lines, Lines chosen, Operand in,
-                               const std::uint32_t* integers, T* out) {
+                               const std::uint32_t* integers, Output out) {
   Place place;
   if (!find_element(part, place)) return;
   const std::uint32_t k = integers[place.item * chosen.n + chosen.place_in_line(place.at)];
-  out[place.item * part.size + place.at] =
+  output_at<T>(out, place.item)[place.at] =
       in.at<T>(place.item)[lines.at(chosen.line_of(place.at), k)];
 }
 
@@ -41,11 +41,11 @@ __device__ bool is_filled(const std::uint32_t* masks, std::uint32_t row) {
 
 template <class T>
 __global__ void fill_rows_forward(Part part, std::uint32_t rows, std::uint32_t masks, Operand in,
-                                  const std::uint32_t* integers, const T* numbers, T* out) {
+                                  const std::uint32_t* integers, const T* numbers, Output out) {
   Place place;
   if (!find_element(part, place)) return;
   const bool filled = is_filled(integers + place.item * masks, place.at % rows);
-  out[place.item * part.size + place.at] =
+  output_at<T>(out, place.item)[place.at] =
       filled ? numbers[place.item] : in.at<T>(place.item)[place.at];
 }
 
@@ -87,13 +87,12 @@ __device__ std::size_t place_of_marked(const Lines& lines, const Lines& marked,
 
 template <class T>
 __global__ void kmax_forward(Part part, Lines lines, Lines marked, Operand in,
-                             const std::uint8_t* marks, T* out) {
+                             const std::uint8_t* marks, Output out) {
   Place place;
   if (!find_element(part, place)) return;
   const std::uint8_t* const here = marks + place.item * part.size;
   if (here[place.at] == 0) return;
-  const std::size_t out_size = std::size_t{marked.n} * marked.count;
-  out[place.item * out_size + place_of_marked(lines, marked, here, place.at)] =
+  output_at<T>(out, place.item)[place_of_marked(lines, marked, here, place.at)] =
       in.at<T>(place.item)[place.at];
 }
 
@@ -120,7 +119,7 @@ template <class T>
 void launch_select(const ForwardCall& call) {
   launch_elements(commands_of(call), call.n, call.type->output_size, select_forward<T>,
                   lines_of(*call.type), lines_of_output(*call.type), call.in[0], call.integers,
-                  static_cast<T*>(call.out));
+                  call.out);
 }
 template <class T>
 void launch_select(const BackwardCall& call) {
@@ -134,7 +133,7 @@ template <class T>
 void launch_fill_rows(const ForwardCall& call) {
   launch_elements(commands_of(call), call.n, call.type->output_size, fill_rows_forward<T>,
                   call.type->output.rows(), call.type->integers, call.in[0], call.integers,
-                  static_cast<const T*>(call.reals), static_cast<T*>(call.out));
+                  static_cast<const T*>(call.reals), call.out);
 }
 template <class T>
 void launch_fill_rows(const BackwardCall& call) {
@@ -159,7 +158,7 @@ void launch_kmax(const ForwardCall& call) {
   const Signature& type = *call.type;
   const std::uint8_t* const marks = launch_mark_largest<T>(commands, type, call.n, call.in[0]);
   launch_elements(commands, call.n, type.inputs[0].size(), kmax_forward<T>, lines_of(type),
-                  lines_of_output(type), call.in[0], marks, static_cast<T*>(call.out));
+                  lines_of_output(type), call.in[0], marks, call.out);
 }
 template <class T>
 void launch_kmax(const BackwardCall& call) {
@@ -181,7 +180,7 @@ struct Segment {
 };
 
 template <class T>
-__global__ void segment_sum(Part part, Operand in, const std::uint32_t* integers, T* out) {
+__global__ void segment_sum(Part part, Operand in, const std::uint32_t* integers, Output out) {
   Place place;
   if (!find_element(part, place)) return;
   const Segment segment(integers, place.item);
@@ -190,7 +189,7 @@ __global__ void segment_sum(Part part, Operand in, const std::uint32_t* integers
   for (std::uint32_t c = segment.begin + 1; c < segment.end; ++c) {
     sum = sum + row[std::size_t{c} * part.size];
   }
-  out[place.item * part.size + place.at] = sum;
+  output_at<T>(out, place.item)[place.at] = sum;
 }
 
 // The column of the first of the largest elements of a row.
@@ -203,12 +202,12 @@ __device__ std::uint32_t largest_of(const T* row, const Segment& segment, std::u
   return best;
 }
 template <class T>
-__global__ void segment_max(Part part, Operand in, const std::uint32_t* integers, T* out) {
+__global__ void segment_max(Part part, Operand in, const std::uint32_t* integers, Output out) {
   Place place;
   if (!find_element(part, place)) return;
   const Segment segment(integers, place.item);
   const T* const row = in.at<T>(place.item) + place.at;
-  out[place.item * part.size + place.at] =
+  output_at<T>(out, place.item)[place.at] =
       segment.begin == segment.end
           ? -std::numeric_limits<T>::infinity()
           : row[std::size_t{largest_of(row, segment, part.size)} * part.size];
@@ -245,7 +244,7 @@ template <class T, bool of_largest>
 void launch_segments(const ForwardCall& call) {
   launch_elements(commands_of(call), call.n, call.type->output_size,
                   of_largest ? segment_max<T> : segment_sum<T>, call.in[0], call.integers,
-                  static_cast<T*>(call.out));
+                  call.out);
 }
 template <class T, bool of_largest>
 void launch_segments(const BackwardCall& call) {

@@ -9,15 +9,14 @@ namespace {
 // ------------------------------------------------------------------------------------ identity
 
 template <class T>
-__global__ void copies(std::size_t n, unsigned size, Operand in, T* out) {
+__global__ void copies(std::size_t n, unsigned size, Operand in, Output out) {
   const auto [item, element] = item_element(size);
-  if (item < n) out[item * size + element] = in.at<T>(item)[element];
+  if (item < n) output_at<T>(out, item)[element] = in.at<T>(item)[element];
 }
 template <class T>
 void identity_forward(const ForwardCall& call) {
   const std::size_t size = call.type->output_size;
-  launch_each(commands_of(call), call.n * size, copies<T>, call.n, size, call.in[0],
-              static_cast<T*>(call.out));
+  launch_each(commands_of(call), call.n * size, copies<T>, call.n, size, call.in[0], call.out);
 }
 
 template <class T>
@@ -75,13 +74,13 @@ __device__ unsigned find_piece(const Piece<Side>* pieces, unsigned count, unsign
 
 template <class T>
 __global__ void concatenated(std::size_t n, unsigned size, const Piece<Operand>* pieces,
-                             unsigned count, T* out) {
+                             unsigned count, Output out) {
   const auto [item, element] = item_element(size);
   if (item >= n) return;
   const unsigned block = pieces[count].begin, at = element % block;
   const unsigned j = find_piece(pieces, count, at);
   const unsigned begin = pieces[j].begin, length = pieces[j + 1].begin - begin;
-  out[item * size + element] =
+  output_at<T>(out, item)[element] =
       pieces[j].side.template at<T>(item)[element / block * length + at - begin];
 }
 template <class T>
@@ -90,8 +89,7 @@ void concatenate_forward(const ForwardCall& call) {
   const std::size_t size = call.type->output_size;
   Commands& commands = commands_of(call);
   launch_each(commands, call.n * size, concatenated<T>, call.n, size,
-              commands.stage(pieces.data(), pieces.size()), call.type->inputs.size(),
-              static_cast<T*>(call.out));
+              commands.stage(pieces.data(), pieces.size()), call.type->inputs.size(), call.out);
 }
 
 template <class T>
@@ -133,17 +131,18 @@ struct Range {
 
 template <class T>
 __global__ void ranges(std::size_t n, unsigned size, Range range, Operand in,
-                       const std::uint32_t* starts, T* out) {
+                       const std::uint32_t* starts, Output out) {
   const auto [item, element] = item_element(size);
   if (item >= n) return;
-  out[item * size + element] = in.at<T>(item)[element / range.length * range.stride +
-                                              range.inner * starts[item] + element % range.length];
+  output_at<T>(out, item)[element] =
+      in.at<T>(item)[element / range.length * range.stride + range.inner * starts[item] +
+                     element % range.length];
 }
 template <class T>
 void pick_range_forward(const ForwardCall& call) {
   const std::size_t size = call.type->output_size;
   launch_each(commands_of(call), call.n * size, ranges<T>, call.n, size, Range(*call.type),
-              call.in[0], call.integers, static_cast<T*>(call.out));
+              call.in[0], call.integers, call.out);
 }
 
 // A contribution is added whole, its zeros too: -0 + 0 is 0.
@@ -197,15 +196,15 @@ struct Order {
 };
 
 template <class T>
-__global__ void transposed(std::size_t n, unsigned size, Order order, Operand in, T* out) {
+__global__ void transposed(std::size_t n, unsigned size, Order order, Operand in, Output out) {
   const auto [item, element] = item_element(size);
-  if (item < n) out[item * size + element] = in.at<T>(item)[order.source(element)];
+  if (item < n) output_at<T>(out, item)[element] = in.at<T>(item)[order.source(element)];
 }
 template <class T>
 void transpose_forward(const ForwardCall& call) {
   const std::size_t size = call.type->output_size;
   launch_each(commands_of(call), call.n * size, transposed<T>, call.n, size, Order(*call.type),
-              call.in[0], static_cast<T*>(call.out));
+              call.in[0], call.out);
 }
 
 template <class T>

@@ -60,11 +60,11 @@ struct LogSoftmax {
 };
 
 template <unsigned size, class F, class T>
-__global__ void along_forward(Part part, Lines lines, Operand in, T* out, std::size_t out_size) {
+__global__ void along_forward(Part part, Lines lines, Operand in, Output out) {
   Place place;
   if (!find_line<size>(part, place)) return;
   F::template value<size, T>(Team<size>(), lines.n, line_in(in.at<T>(place.item), lines, place.at),
-                             line_in(out + place.item * out_size, lines, place.at));
+                             line_in(output_at<T>(out, place.item), lines, place.at));
 }
 
 template <unsigned size, class F, class T>
@@ -83,7 +83,7 @@ __global__ void along_backward(Part part, Lines lines, Operand out, Operand dy, 
 // digits left of a small logarithm.
 template <unsigned size, class T>
 __global__ void loss_forward(Part part, std::uint32_t n, Operand in, const std::uint32_t* classes,
-                             T* out, T* saved) {
+                             Output out, T* saved) {
   Place place;
   if (!find_line<size>(part, place)) return;
   const T* const x = in.at<T>(place.item);
@@ -92,7 +92,7 @@ __global__ void loss_forward(Part part, std::uint32_t n, Operand in, const std::
   const T sum = team.template sum<T>(n, [&](std::uint32_t k) { return std::exp(x[k] - top); });
   if (team.rank != 0) return;
   const T log_sum = std::log(sum);
-  out[place.item] = (top - x[classes[place.item]]) + log_sum;
+  *output_at<T>(out, place.item) = (top - x[classes[place.item]]) + log_sum;
   if (saved == nullptr) return;
   saved[2 * place.item] = top;
   saved[2 * place.item + 1] = log_sum;
@@ -140,12 +140,12 @@ struct RowOfSegment {
 };
 
 template <class T>
-__global__ void segments_forward(Part part, Operand in, const std::uint32_t* integers, T* out) {
+__global__ void segments_forward(Part part, Operand in, const std::uint32_t* integers, Output out) {
   Place place;
   if (!find_element(part, place)) return;
   const Segment segment(integers, place.item);
   const RowOfSegment<T> row(in.at<T>(place.item) + place.at, part.size, segment);
-  out[place.item * part.size + place.at] = row.value(segment.own);
+  output_at<T>(out, place.item)[place.at] = row.value(segment.own);
 }
 
 // The items that contribute to the gradient of one matrix share its columns out. An element gets
@@ -186,7 +186,7 @@ __global__ void segments_backward(Part part, std::size_t n, Operand in, Operand 
 template <class T>
 void launch_segments(const ForwardCall& call) {
   launch_elements(commands_of(call), call.n, call.type->output_size, segments_forward<T>,
-                  call.in[0], call.integers, static_cast<T*>(call.out));
+                  call.in[0], call.integers, call.out);
 }
 template <class T>
 void launch_segments(const BackwardCall& call) {
@@ -199,8 +199,7 @@ template <class F, class T>
 void launch_along(const ForwardCall& call) {
   launch_lines(
       commands_of(call), call.n, lines_of(*call.type),
-      [](auto size) { return along_forward<size(), F, T>; }, call.in[0], static_cast<T*>(call.out),
-      call.type->output_size);
+      [](auto size) { return along_forward<size(), F, T>; }, call.in[0], call.out);
 }
 template <class F, class T>
 void launch_along(const BackwardCall& call) {
@@ -215,8 +214,8 @@ void launch_loss(const ForwardCall& call) {
   const std::uint32_t n = call.type->inputs[0].size();
   launch_teams(
       commands_of(call), call.n, 1, team_for(n, 1),
-      [](auto size) { return loss_forward<size(), T>; }, n, call.in[0], call.integers,
-      static_cast<T*>(call.out), static_cast<T*>(call.saved));
+      [](auto size) { return loss_forward<size(), T>; }, n, call.in[0], call.integers, call.out,
+      static_cast<T*>(call.saved));
 }
 template <class T>
 void launch_loss(const BackwardCall& call) {

@@ -7,31 +7,31 @@ namespace dynet_like::detail::cuda {
 namespace {
 
 template <class T>
-__global__ void constants(std::size_t count, unsigned size, const T* reals, T* out) {
-  const std::size_t at = thread_index();
-  if (at < count) out[at] = reals[at / size];
+__global__ void constants(std::size_t n, unsigned size, const T* reals, Output out) {
+  const auto [item, element] = item_element(size);
+  if (item < n) output_at<T>(out, item)[element] = reals[item];
 }
 template <class T>
 void constant(const ForwardCall& call) {
-  const std::size_t size = call.type->output_size, count = call.n * size;
-  launch_each(commands_of(call), count, constants<T>, count, size,
-              static_cast<const T*>(call.reals), static_cast<T*>(call.out));
+  const std::size_t size = call.type->output_size;
+  launch_each(commands_of(call), call.n * size, constants<T>, call.n, size,
+              static_cast<const T*>(call.reals), call.out);
 }
 
 // -------------------------------------------------------------------------------------- lookup
 
 template <class T>
 __global__ void rows_of_table(std::size_t n, unsigned size, Operand table,
-                              const std::uint32_t* rows, T* out) {
+                              const std::uint32_t* rows, Output out) {
   const auto [item, element] = item_element(size);
   if (item >= n) return;
-  out[item * size + element] = table.at<T>(item)[std::size_t{rows[item]} * size + element];
+  output_at<T>(out, item)[element] = table.at<T>(item)[std::size_t{rows[item]} * size + element];
 }
 template <class T>
 void lookup(const ForwardCall& call) {
   const std::size_t size = call.type->output_size;
   launch_each(commands_of(call), call.n * size, rows_of_table<T>, call.n, size, call.in[0],
-              call.integers, static_cast<T*>(call.out));
+              call.integers, call.out);
 }
 
 // For a table that is no parameter; what parameters get is added up row by row elsewhere.

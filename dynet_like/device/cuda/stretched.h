@@ -90,11 +90,11 @@ struct Walks {
 };
 
 template <class F, class T>
-__global__ void stretched_forward(Part part, const Walks* walks, Operand a, Operand b, T* out) {
+__global__ void stretched_forward(Part part, const Walks* walks, Operand a, Operand b, Output out) {
   Place place;
   if (!find_element(part, place)) return;
   const Offsets at = walks->kept.at(place.at);
-  out[place.item * part.size + place.at] =
+  output_at<T>(out, place.item)[place.at] =
       F::value(a.at<T>(place.item)[at.a], b.at<T>(place.item)[at.b]);
 }
 
@@ -124,7 +124,7 @@ void launch_stretched_forward(const ForwardCall& call) {
   Commands& commands = commands_of(call);
   const Walks walks(*call.type, Walks::all);
   launch_elements(commands, call.n, call.type->output_size, stretched_forward<F, T>,
-                  commands.stage(&walks, 1), call.in[0], call.in[1], static_cast<T*>(call.out));
+                  commands.stage(&walks, 1), call.in[0], call.in[1], call.out);
 }
 
 template <class F, class T>

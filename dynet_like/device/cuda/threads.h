@@ -58,6 +58,12 @@ __device__ inline bool find_element(const Part& part, Place& place) {
   return index < part.count;
 }
 
+/// Where the output of an item goes.
+template <class T>
+__device__ inline T* output_at(const Output& out, std::size_t item) {
+  return global(out.at<T>(item));
+}
+
 /// `add`: to what is there.
 template <class T>
 __device__ inline void put(T result, T* to, bool add) {

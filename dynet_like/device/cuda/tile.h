@@ -32,16 +32,6 @@ __device__ bool is_aligned(const T* at) {
   return reinterpret_cast<std::uintptr_t>(at) % sizeof(Vector<T>) == 0;
 }
 
-/// The same pointer, which nvcc then knows to be one of the device's memory: of those that come
-/// from lists it thinks that they could be of shared memory, and makes slower loads.
-template <class T>
-__device__ T* global(T* at) {
-#ifdef __CUDA_ARCH__
-  __builtin_assume(__isGlobal(at));
-#endif
-  return at;
-}
-
 /// The first `count` of kVector elements, from anywhere, and zeros.
 template <class T>
 __device__ void load_vector(const T* from, unsigned count, T* to) {
