@@ -1,4 +1,4 @@
-// The backward pass of one lane: its batches in reverse, gradients summed in recording order.
+// The backward pass of one lane: its batches in reverse, and what parameters get.
 #pragma once
 
 #include <span>

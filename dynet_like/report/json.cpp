@@ -19,7 +19,8 @@ Json json_of(const Report::Type& type) {
           {"backward_calls", type.backward_calls},
           {"value_bytes", type.value_bytes},
           {"runs_on_cpu", type.runs_on_cpu},
-          {"seconds", type.seconds}};
+          {"seconds", type.seconds},
+          {"program", type.program}};
 }
 
 Json json_of(const Report::MissedMerge& merge) {

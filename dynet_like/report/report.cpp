@@ -12,6 +12,7 @@
 #include "dynet_like/exec/bounds.h"
 #include "dynet_like/report/make_report.h"
 #include "dynet_like/program/product_flops.h"
+#include "dynet_like/program/recursion_op.h"
 #include "dynet_like/report/merges.h"
 
 namespace dynet_like {
@@ -20,7 +21,7 @@ using namespace detail;
 
 namespace {
 
-constexpr std::size_t kMostConsumers = 3;
+constexpr std::size_t kMostConsumers = 3, kMostPrograms = 4;
 
 // What several lanes have counted.
 std::vector<TypeCount> counts_of(std::span<const RunState* const> runs) {
@@ -31,6 +32,22 @@ std::vector<TypeCount> counts_of(std::span<const RunState* const> runs) {
     for (std::size_t type = 0; type < own.size(); ++type) counts[type] += own[type];
   }
   return counts;
+}
+
+// What vertices of a recursion run.
+std::string programs_of(const NodeType& type) {
+  if (type.op->role != Role::recursion) return "";
+  const RecursionOp& op = recursion_of(type.signature);
+  std::string text;
+  for (std::size_t p = 0; p < std::min(op.programs.size(), kMostPrograms); ++p) {
+    const Program& program = *op.programs[p];
+    text += "kind " + std::to_string(program.kind.number) + ", " +
+            counted(program.kind.predecessors, "predecessor") + ":\n" +
+            to_string(program, *op.types);
+  }
+  const std::size_t others = op.programs.size() - std::min(op.programs.size(), kMostPrograms);
+  if (others > 0) text += "and " + counted(others, "other kind") + '\n';
+  return text;
 }
 
 // Of one item: its value, and what is kept for backward beside it.
@@ -104,7 +121,8 @@ Report detail::make_report(const Executor& executor) {
     report.types.push_back({std::string(type.op->name), shapes_text(type.signature), count.nodes,
                             count.batches, count.forward_calls, count.backward_calls, bounds[id],
                             count.items * value_bytes(type.signature),
-                            runs[0]->queue->runs_on_cpu(*type.op), count.seconds});
+                            runs[0]->queue->runs_on_cpu(*type.op), count.seconds,
+                            programs_of(type)});
     report.product_flops += static_cast<double>(count.items) * product_flops(type);
     report.nodes += count.nodes;
     report.batches += count.batches;
@@ -148,6 +166,9 @@ std::ostream& operator<<(std::ostream& out, const Report& report) {
     if (!type.runs_on_cpu) continue;
     out << "on the CPU, with copies from the device and back: " << type.op << ' ' << type.shapes
         << '\n';
+  }
+  for (const Report::Type& type : report.types) {
+    if (!type.program.empty()) out << "program of " << type.op << ", " << type.program;
   }
   print_merges(out, report);
   return out;

@@ -24,6 +24,8 @@ struct Report {
     bool runs_on_cpu = false;
     /// In its kernels, forward and backward, of all threads; if GraphOptions::measure_time was set.
     double seconds = 0;
+    /// Of recursions and cells: the steps that vertices run, kind by kind, the first of them.
+    std::string program = {};
   };
   /// Nodes of one operation that ran in more batches than they would if one thing were the same.
   /// Types that every sample of a minibatch has are none of these: they are sizes of a model.

@@ -28,7 +28,8 @@ Report of_sentences(const std::string& label, bool measure_time = false) {
 
 Report of_all_parts() {
   Report report;
-  report.types.push_back({"tanh", "{2} -> {2}", 1, 2, 3, 4, 5, 6, true, 0.5});
+  report.types.push_back(
+      {"tanh", "{2} -> {2}", 1, 2, 3, 4, 5, 6, true, 0.5, "%0 = tanh(column 0)\n"});
   report.missed_merges.push_back({"softmax",
                                   "scores",
                                   "length",
@@ -55,7 +56,7 @@ TEST(ReportJsonTest, HasAllMembers) {
   const Json expected = Json::parse(R"({
     "types": [{"op": "tanh", "shapes": "{2} -> {2}", "nodes": 1, "batches": 2, "forward_calls": 3,
                "backward_calls": 4, "bound": 5, "value_bytes": 6, "runs_on_cpu": true,
-               "seconds": 0.5}],
+               "seconds": 0.5, "program": "%0 = tanh(column 0)\n"}],
     "missed_merges": [{"op": "softmax", "label": "scores", "field": "length",
                        "difference": "input 0 is {1} or {2}", "places": ["a.cpp:1", "b.cpp:2"],
                        "advice": "pad", "types": 2, "nodes": 9, "batches": 8, "saved_batches": 7,

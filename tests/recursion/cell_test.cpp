@@ -64,6 +64,24 @@ TEST_F(Cells, AreOneNodePerCallAndBatch) {
   EXPECT_EQ(type->batches, 4u);
 }
 
+// A step reads a column and a matrix; elementwise operations are one step.
+TEST_F(Cells, TellWhatTheyRun) {
+  const auto gated = cell(
+      [](const Expression& x, const Expression& h) { return cmult(tanh(x), logistic(h)) + h; });
+  ComputationGraph graph;
+  gated(word(graph, 0), word(graph, 1)).value();
+  const Report report = graph.explain();
+  const Report::Type* type = of_op(report, "cell");
+  ASSERT_NE(type, nullptr) << report;
+  EXPECT_EQ(type->program,
+            "kind 0, 0 predecessors:\n"
+            "before all levels: %0 = elementwise(column 0, column 1, column 1 (slot))\n"
+            "state 0 = %0\n");
+  std::ostringstream text;
+  text << report;
+  EXPECT_NE(text.str().find("program of cell, kind 0"), std::string::npos) << text.str();
+}
+
 TEST_F(Cells, CallTheirFunctionOncePerKindOfArguments) {
   unsigned calls = 0;
   const auto counted = cell([&](const std::vector<Expression>& xs, unsigned kind) {
