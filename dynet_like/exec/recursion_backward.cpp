@@ -64,6 +64,8 @@ void RecursionBackward::run(PassGradients& gradients, std::span<const NodeRef> n
   for (std::size_t k = steps_.size(); k-- > 0;) run_steps(k, kind(k).all_rows(), true);
   add(waiting_columns_);
   for (Columns& columns : columns_) sort_for_addition(columns.addends, of_.element_);
+  readers_.assign(steps_.size(), {});
+  for (std::size_t k = 0; k < steps_.size(); ++k) describe_readers(k);
   is_complete_ = of_.rows_.levels() == 1 &&
                  std::ranges::none_of(of_.rows_.kinds(), [](const VertexRows::Kind& of) {
                    return of.program->adds_to_results;
@@ -363,33 +365,43 @@ std::span<const WaitingAddend> RecursionBackward::waiting(NodeRef node, std::siz
   return columns_[of_.index_of(node) * of_.columns() + input].addends;
 }
 
+// The same for all vertices of a kind.
+void RecursionBackward::describe_readers(std::size_t k) {
+  const Program& program = *kind(k).program;
+  for (const Program::Reader& reader : program.readers) {
+    const Program::Member& member = program.members[reader.member];
+    const SharedArgument& argument =
+        of_.arguments_[program.inputs_of(reader.member)[reader.input].index];
+    if (!argument.reaches_parameter) continue;
+    const RecursionRun::Step& of = step(k, member.step);
+    const Rows& rows = of.rows;
+    ArgumentReader all{SharedContributions::of_item(*rows.type, reader.input), &argument, &of,
+                       member.place};
+    const SharedGradient gradient = rows.type->shared_gradients[reader.input];
+    if (gradient == SharedGradient::dense) {
+      all.from = steps_[k][member.step].slots[reader.input];
+      all.stride = rows.signature().inputs[reader.input].size() * of_.element_;
+    } else {
+      all.from = rows.contribution(0);
+      all.stride = rows.contribution_stride();
+    }
+    if (gradient == SharedGradient::outer_product) all.factor = rows.in + reader.input + 1;
+    readers_[k].push_back(all);
+  }
+}
+
 // Vertex by vertex, in the order of recording.
 void RecursionBackward::contribute(NodeRef node, SharedContributions& to) const {
   const std::size_t n = of_.index_of(node);
   const std::span<const VertexRows::Place> places = of_.rows_.places_of(n);
   for (std::uint32_t turn = 0; turn < places.size(); ++turn) {
     const VertexRows::Place& place = places[of_.rows_.structure(n).vertex_at(turn)];
-    const Program& program = *kind(place.kind).program;
-    for (const Program::Reader& reader : program.readers) {
-      const Program::Member& member = program.members[reader.member];
-      const RecursionRun::Step& of = of_.steps_[place.kind][member.step];
-      const unsigned j = reader.input;
-      const std::uint32_t argument = program.inputs_of(reader.member)[j].index;
-      if (!of_.arguments_[argument].reaches_parameter) continue;
-      const Rows& rows = of.rows;
-      const std::size_t item = of.item(place.row, member.place);
-      const SharedGradient gradient = rows.type->shared_gradients[j];
-      const std::byte* from = rows.contribution(item);
-      const std::byte* factor = nullptr;
-      if (gradient == SharedGradient::dense) {
-        from = steps_[place.kind][member.step].slots[j] +
-               item * rows.signature().inputs[j].size() * of_.element_;
-      } else if (gradient == SharedGradient::outer_product) {
-        factor = rows.in[j + 1].at<std::byte>(item);
-      }
-      to.target_of(of_.arguments_[argument].producer)
-          .add(SharedContributions::of_item(*rows.type, j), of_.arguments_[argument].offset, 0,
-               from, factor);
+    for (const ArgumentReader& reader : readers_[place.kind]) {
+      const std::size_t item = reader.step->item(place.row, reader.place);
+      const std::byte* const factor =
+          reader.factor == nullptr ? nullptr : reader.factor->at<std::byte>(item);
+      to.target_of(reader.argument->producer)
+          .add(reader.of, reader.argument->offset, 0, reader.from + item * reader.stride, factor);
     }
   }
 }

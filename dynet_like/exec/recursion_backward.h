@@ -56,6 +56,16 @@ class RecursionBackward {
 
     std::size_t index(std::uint32_t row) const { return (row - rows.begin) * members + place; }
   };
+  /// What rows of a step contribute to a shared argument.
+  struct ArgumentReader {
+    SharedContributions::OfItem of;
+    const SharedArgument* argument = nullptr;
+    const RecursionRun::Step* step = nullptr;
+    std::size_t place = 0;  ///< of the member in the step
+    const std::byte* from = nullptr;
+    std::size_t stride = 0;           ///< bytes from item to item
+    const Operand* factor = nullptr;  ///< of outer products
+  };
   struct StepGradients {
     std::vector<std::byte*> slots;       ///< by input: of all items, if there are any
     std::vector<WaitingAddend> waiting;  ///< for gradients of its members
@@ -80,6 +90,7 @@ class RecursionBackward {
             std::vector<WaitingAddend>& waiting);
   std::byte* slot(std::size_t kind, std::size_t s, unsigned j, std::size_t item);
   void add(std::vector<WaitingAddend>& waiting);
+  void describe_readers(std::size_t kind);
 
   RecursionRun& of_;
   RunState& run_;
@@ -89,6 +100,7 @@ class RecursionBackward {
   std::vector<std::vector<RecursionRun::Pieces>> states_;   ///< by state and kind: their gradients
   std::vector<std::vector<WaitingAddend>> waiting_states_;  ///< by level
   std::vector<WaitingAddend> waiting_columns_;
+  std::vector<std::vector<ArgumentReader>> readers_;  ///< by kind, in the order of recording
   ItemCopies copies_;
   Arena lists_;  ///< of one call
   bool has_inactive_ = false, is_complete_ = true;
