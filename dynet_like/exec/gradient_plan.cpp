@@ -12,41 +12,7 @@
 
 namespace dynet_like::detail {
 
-namespace {
-
-// Different parts of a node: each has a number, and those that come in no order are searched for
-// among few.
-constexpr std::size_t kMostSearched = 16, kMostGroups = 255;
-
-std::size_t output_size(const Tape& tape, NodeId node) {
-  return tape.type_of(node).signature.output_size;
-}
-
-struct Range {
-  std::size_t begin, end;
-};
-
-bool covers_node(const Tape& tape, const Value& value) {
-  const Value& whole = tape.value(tape.node(value.node).value);
-  const std::size_t size = tape.types().shape(value.shape).size;
-  return (value.items == 1 || value.stride == size) &&
-         size * value.items == output_size(tape, value.node) * whole.items;
-}
-
-// Elements that a value covers: of the node, or of each of its items if it has a part of every one.
-bool range_of(const Tape& tape, const Value& value, bool per_item, Range& range) {
-  const std::size_t size = tape.types().shape(value.shape).size;
-  const Value& whole = tape.value(tape.node(value.node).value);
-  range = {value.offset, value.offset + size * (per_item ? 1 : value.items)};
-  if (!per_item) return value.items == 1 || value.stride == size;
-  if (!covers_node(tape, value)) {
-    return value.items == whole.items && value.stride == whole.stride;
-  }
-  range = {0, output_size(tape, value.node)};
-  return true;
-}
-
-}  // namespace
+namespace {}  // namespace
 
 // From the last node to the first, so that all consumers of a node come before it.
 void GradientPlan::make(std::span<const ValueRef> roots, bool full) {
@@ -116,7 +82,7 @@ void GradientPlan::give_place(NodeRef ref) {
   const NodeState& state = run_.state(ref);
   if (state.batch == kNone) {
     const Tape& tape = run_.tape(ref);
-    const std::size_t size = output_size(tape, ref.node) * run_.items_of(ref);
+    const std::size_t size = tape.type_of(ref.node).output_size * run_.items_of(ref);
     node.place = reserve(size * size_of(tape.type_of(ref.node).signature.dtype));
     return;
   }
@@ -140,7 +106,7 @@ void GradientPlan::decide(NodeRef ref) {
   const Tape& tape = run_.tape(ref);
   NodeGradient& node = at(ref);
   give_place(ref);
-  choose_contributions(ref);
+  sums_.choose(ref);
   const std::uint32_t first_edge = tape.node(ref.node).first_edge;
   const std::span<const ValueId> inputs = tape.inputs_of(ref.node);
   const TypeInputs& of_type = inputs_of_type(ref);
@@ -224,131 +190,10 @@ void GradientPlan::insert_edge(NodeRef producer, std::uint32_t edge_index) {
   node.active = true;
 }
 
-// Whether one consumer reads all of the node once, and nothing else contributes.
-bool GradientPlan::has_one_reader(NodeRef ref, const NodeGradient& node) const {
-  const EdgeGradient& first = edges(ref.tape)[node.first_consumer];
-  const Tape& tape = run_.tape(ref);
-  return first.next == kNone && first.in_order && !node.seeded &&
-         covers_node(tape, tape.value(tape.edges()[node.first_consumer]));
-}
-
-// All consumers of the node are linked.
-void GradientPlan::choose_contributions(NodeRef ref) {
-  NodeGradient& node = at(ref);
-  if (node.first_consumer == kNone) return;
-  EdgeGradient* const all = edges(ref.tape);
-  if (has_one_reader(ref, node)) {
-    EdgeGradient& first = all[node.first_consumer];
-    first.place = node.place;
-    first.contribution = Contribution::written;
-    return;
-  }
-  groups_.clear();
-  if (!node.seeded && group_contributions(ref)) return place_in_groups(ref);
-  // Parts overlap: everything is added to zeros, or to what is there.
-  if (!node.seeded) clear(ref);
-  for (std::uint32_t e = node.first_consumer; e != kNone; e = all[e].next) {
-    place_in_slots(ref, e, Contribution::added_slot);
-  }
-}
-
-// Whether consumers read a part of every item, with gaps between.
-bool GradientPlan::has_parts_per_item(NodeRef ref) const {
-  if (run_.items_of(ref) == 1) return false;
-  const Tape& tape = run_.tape(ref);
-  const EdgeGradient* const all = edges(ref.tape);
-  for (std::uint32_t e = at(ref).first_consumer; e != kNone; e = all[e].next) {
-    if (!tape.is_contiguous(tape.edges()[e])) return true;
-  }
-  return false;
-}
-
-// Finds the parts of the node that contributions cover; false if different ones overlap.
-bool GradientPlan::group_contributions(NodeRef ref) {
-  const Tape& tape = run_.tape(ref);
-  EdgeGradient* const all = edges(ref.tape);
-  const bool per_item = has_parts_per_item(ref);
-  std::size_t begin_of_all = ~std::size_t{0}, end_of_all = 0;
-  for (std::uint32_t e = at(ref).first_consumer; e != kNone; e = all[e].next) {
-    Range range;
-    if (!range_of(tape, tape.value(tape.edges()[e]), per_item, range)) return false;
-    const bool is_outside = range.begin >= end_of_all || range.end <= begin_of_all;
-    if (!is_outside && groups_.size() > kMostSearched) return false;
-    begin_of_all = std::min(begin_of_all, range.begin);
-    end_of_all = std::max(end_of_all, range.end);
-    std::size_t g = is_outside ? groups_.size() : 0;
-    for (; g < groups_.size(); ++g) {
-      if (groups_[g].begin == range.begin && groups_[g].end == range.end) break;
-      if (groups_[g].begin < range.end && range.begin < groups_[g].end) return false;
-    }
-    if (g == kMostGroups) return false;
-    if (g == groups_.size()) {
-      Group& group = groups_.emplace_back();
-      group.begin = range.begin;
-      group.end = range.end;
-    }
-    groups_[g].copies += all[e].copies;
-    groups_[g].first_batch = std::min(groups_[g].first_batch, all[e].batch);
-    groups_[g].last_batch = std::max(groups_[g].last_batch, all[e].batch);
-    all[e].group = static_cast<std::uint8_t>(g);
-  }
-  return true;
-}
-
 void GradientPlan::clear(NodeRef ref) {
   const Tape& tape = run_.tape(ref);
-  zeros_.push_back({at(ref).place, output_size(tape, ref.node) * run_.items_of(ref),
+  zeros_.push_back({at(ref).place, tape.type_of(ref.node).output_size * run_.items_of(ref),
                     tape.type_of(ref.node).signature.dtype});
-}
-
-void GradientPlan::place_in_groups(NodeRef ref) {
-  const Tape& tape = run_.tape(ref);
-  EdgeGradient* const all = edges(ref.tape);
-  std::size_t covered = 0;
-  for (const Group& group : groups_) covered += group.end - group.begin;
-  const std::uint32_t items = has_parts_per_item(ref) ? 1 : run_.items_of(ref);
-  if (covered < output_size(tape, ref.node) * items) clear(ref);
-  for (std::uint32_t e = at(ref).first_consumer; e != kNone; e = all[e].next) {
-    EdgeGradient& edge = all[e];
-    Group& group = groups_[edge.group];
-    // Batches run backward from the last to the first.
-    const auto turn = static_cast<std::uint32_t>(run_.batches.size()) - edge.batch;
-    if (group.copies == 2 && group.first_batch != group.last_batch) {
-      place_in_node(ref, e, edge.batch != group.last_batch);
-      continue;
-    }
-    const bool is_first = group.order.is_empty();
-    if (!edge.in_order) group.order.close();
-    if (group.order.takes(turn)) {
-      place_in_node(ref, e, !is_first);
-    } else {
-      place_in_slots(ref, e, is_first ? Contribution::slot : Contribution::added_slot);
-    }
-  }
-}
-
-void GradientPlan::place_in_node(NodeRef ref, std::uint32_t edge_index, bool adds) {
-  EdgeGradient& edge = edges(ref.tape)[edge_index];
-  const std::size_t element = size_of(run_.tape(ref).type_of(ref.node).signature.dtype);
-  edge.place = at(ref).place + groups_[edge.group].begin * element;
-  edge.contribution = adds ? Contribution::added : Contribution::written;
-}
-
-void GradientPlan::place_in_slots(NodeRef ref, std::uint32_t edge_index,
-                                  Contribution contribution) {
-  const Tape& tape = run_.tape(ref);
-  const Value& value = tape.value(tape.edges()[edge_index]);
-  const Shape& shape = tape.types().shape(value.shape);
-  EdgeGradient& edge = edges(ref.tape)[edge_index];
-  at(ref).has_slots = true;
-  if (edge.is_recursion) {
-    edge.contribution = Contribution::listed;
-    edge.place = at(ref).place + value.offset * size_of(shape.dtype);
-    return;
-  }
-  edge.place =
-      reserve(std::max(edge.copies, value.items) * std::size_t{shape.size} * size_of(shape.dtype));
-  edge.contribution = contribution;
 }
 
 std::string GradientPlan::to_string() const {

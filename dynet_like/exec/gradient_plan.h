@@ -62,6 +62,38 @@ struct TypeInputs {
   bool is_collected(std::size_t input) const { return input < 64 && (collected >> input & 1) != 0; }
 };
 
+class GradientPlan;
+
+/// How the contributions to the gradient of one node are summed: those that cover the same elements
+/// together.
+class NodeSums {
+ public:
+  NodeSums(const RunState& run, GradientPlan& plan) : run_(run), plan_(plan) {}
+
+  /// All consumers of the node are linked, and it has its place.
+  void choose(NodeRef ref);
+
+ private:
+  /// Elements of a node that contributions cover, and how many there are.
+  struct Group {
+    std::size_t begin = 0, end = 0;
+    std::uint32_t copies = 0;
+    std::uint32_t first_batch = kNone, last_batch = 0;  ///< of those that contribute
+    SumOrder order;
+  };
+
+  bool has_one_reader(NodeRef ref) const;
+  bool has_parts_per_item(NodeRef ref) const;
+  bool find_groups(NodeRef ref);
+  void place_in_groups(NodeRef ref);
+  void place_in_node(NodeRef ref, std::uint32_t edge, bool adds);
+  void place_in_slots(NodeRef ref, std::uint32_t edge, Contribution contribution);
+
+  const RunState& run_;
+  GradientPlan& plan_;
+  std::vector<Group> groups_;  ///< of the node that is being decided
+};
+
 /// Decides from the graph and the batches of a lane alone, and touches no numbers. Keeps its memory
 /// from pass to pass.
 class GradientPlan {
@@ -77,7 +109,7 @@ class GradientPlan {
     Place gradients = kNowhere, deferred = kNowhere;
   };
 
-  explicit GradientPlan(const RunState& run) : run_(run) {}
+  explicit GradientPlan(const RunState& run) : run_(run), sums_(run, *this) {}
 
   /// For the sum of these values, those of them that are in this lane; `full`: inputs have
   /// gradients too.
@@ -109,14 +141,13 @@ class GradientPlan {
   }
   bool is_open(NodeRef consumer, std::uint32_t edge) const;
 
+  // For those who decide for a node.
+  /// Memory of so many bytes in the block.
+  Place reserve(std::size_t bytes);
+  /// The gradient of the node begins as zeros.
+  void clear(NodeRef ref);
+
  private:
-  /// Elements of a node that contributions cover, and how many there are.
-  struct Group {
-    std::size_t begin = 0, end = 0;
-    std::uint32_t copies = 0;
-    std::uint32_t first_batch = kNone, last_batch = 0;  ///< of those that contribute
-    SumOrder order;
-  };
   struct TapeGradients {
     std::vector<NodeGradient> nodes;
     std::vector<EdgeGradient> edges;
@@ -129,20 +160,11 @@ class GradientPlan {
   /// Decides for a node all of whose consumers are decided, and tells the nodes that it reads.
   void decide(NodeRef ref);
   std::string line_of(NodeRef ref) const;
-  Place reserve(std::size_t bytes);
   void reserve_batch(std::uint32_t batch);
   void give_place(NodeRef ref);
   void insert_edge(NodeRef producer, std::uint32_t edge);
-  bool has_one_reader(NodeRef ref, const NodeGradient& node) const;
-  void choose_contributions(NodeRef ref);
-  bool group_contributions(NodeRef ref);
-  void place_in_groups(NodeRef ref);
   void link(NodeRef consumer, std::uint32_t edge, ValueId input);
   void link_shared(NodeRef consumer, std::uint32_t edge, const Value& value);
-  bool has_parts_per_item(NodeRef ref) const;
-  void clear(NodeRef ref);
-  void place_in_node(NodeRef ref, std::uint32_t edge, bool adds);
-  void place_in_slots(NodeRef ref, std::uint32_t edge, Contribution contribution);
 
   const RunState& run_;
   bool full_ = false;
@@ -152,7 +174,7 @@ class GradientPlan {
   std::vector<TypeId> met_types_;
   std::vector<Elements> zeros_, ones_;
   std::size_t bytes_ = 0;
-  std::vector<Group> groups_;  ///< of the node that is being decided
+  NodeSums sums_;
 };
 
 }  // namespace dynet_like::detail
