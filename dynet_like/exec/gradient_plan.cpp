@@ -12,8 +12,6 @@
 
 namespace dynet_like::detail {
 
-namespace {}  // namespace
-
 // From the last node to the first, so that all consumers of a node come before it.
 void GradientPlan::make(std::span<const ValueRef> roots, bool full) {
   begin(full);
