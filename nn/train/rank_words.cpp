@@ -18,28 +18,17 @@ using Bytes = Communicator::Bytes;
 /// What no gradients begin with.
 constexpr std::uint64_t kWord = 0xd3c0'd1a1'09e5'a11d;
 
-/// The part of a word that always has the same size.
+/// What all words begin with; then come losses and failure.
 struct Fixed {
-  std::uint64_t is_word, epoch, minibatch, order, sizes, random, trainer, parameters, terms, losses,
-      stops, shards, has_failed;
-  double busy_seconds;
+  std::uint64_t is_word = kWord, shards = 0, has_failed = 0;
+  RankNumbers numbers = {};
 };
 
 Bytes to_bytes(const RankWord& word) {
-  const Fixed fixed = {kWord,
-                       word.epoch,
-                       word.minibatch,
-                       word.order,
-                       word.sizes,
-                       word.random,
-                       word.trainer,
-                       word.parameters,
-                       word.terms,
-                       word.losses,
-                       word.stops ? 1u : 0u,
-                       word.shard_losses.size(),
-                       word.failure.empty() ? 0u : 1u,
-                       word.busy_seconds};
+  Fixed fixed;
+  fixed.shards = word.shard_losses.size();
+  fixed.has_failed = word.failure.empty() ? 0 : 1;
+  fixed.numbers = word;
   Bytes bytes;
   append_bytes(bytes, &fixed, sizeof(fixed));
   append_bytes(bytes, word.shard_losses.data(), word.shard_losses.size() * sizeof(double));
@@ -48,7 +37,7 @@ Bytes to_bytes(const RankWord& word) {
 }
 
 RankWord from_bytes(const Bytes& bytes, const std::string& rank) {
-  Fixed fixed = {};
+  Fixed fixed;
   const auto need = [&](std::size_t size) {
     if (bytes.size() >= size) return;
     throw RankError(fmt::format("[TrainingRun] need a word of {} or more from {}; got {}",
@@ -65,20 +54,7 @@ RankWord from_bytes(const Bytes& bytes, const std::string& rank) {
   if (fixed.shards > bytes.size()) need(fixed.shards);
   const std::size_t text = sizeof(fixed) + fixed.shards * sizeof(double);
   need(text);
-  RankWord word = {fixed.epoch,
-                   fixed.minibatch,
-                   fixed.order,
-                   fixed.sizes,
-                   fixed.random,
-                   fixed.trainer,
-                   fixed.parameters,
-                   fixed.terms,
-                   fixed.losses,
-                   fixed.stops != 0,
-                   {},
-                   fixed.busy_seconds,
-                   ""};
-  word.shard_losses.resize(fixed.shards);
+  RankWord word = {fixed.numbers, std::vector<double>(fixed.shards), ""};
   std::copy(bytes.begin() + sizeof(fixed), bytes.begin() + static_cast<std::ptrdiff_t>(text),
             reinterpret_cast<std::byte*>(word.shard_losses.data()));
   word.failure.assign(reinterpret_cast<const char*>(bytes.data()) + text, bytes.size() - text);
@@ -123,7 +99,7 @@ AllWords exchange(Communicator& ranks, const RankWord& mine) {
     result.same_trainer &= word.trainer == words[0].trainer;
     result.same_parameters &= word.parameters == words[0].parameters;
     any_fails |= !word.failure.empty();
-    result.any_stops |= word.stops;
+    result.any_stops |= word.stops != 0;
     result.mean_busy_seconds += word.busy_seconds / ranks.size();
     result.most_busy_seconds = std::max(result.most_busy_seconds, word.busy_seconds);
   }

@@ -10,16 +10,18 @@
 namespace dynet_like::nn {
 
 /// What a rank says between two minibatches, or with the gradients of one.
-struct RankWord {
+struct RankNumbers {
   /// Where it is, and which random numbers come next: all must be at the same place.
   std::uint64_t epoch = 0, minibatch = 0, order = 0, sizes = 0, random = 0;
   /// Digests of the trainer's settings, and of the parameters, if they are due; 0: not.
   std::uint64_t trainer = 0, parameters = 0;
-  std::uint64_t terms = 0;           ///< of the loss
-  std::uint64_t losses = 0;          ///< how many
-  bool stops = false;                ///< it was asked to
+  std::uint64_t terms = 0;   ///< of the loss
+  std::uint64_t losses = 0;  ///< how many
+  std::uint64_t stops = 0;   ///< 1: it was asked to
+  double busy_seconds = 0;   ///< since the last word, without waiting and transfer
+};
+struct RankWord : RankNumbers {
   std::vector<double> shard_losses;  ///< the sums of its shards
-  double busy_seconds = 0;           ///< since the last word, without waiting and transfer
   std::string failure;               ///< what it has thrown
 };
 
