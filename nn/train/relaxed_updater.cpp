@@ -141,9 +141,8 @@ std::string RelaxedUpdater::shares_of_time() const {
 
 }  // namespace
 
-std::unique_ptr<Updater> relaxed_updater(TrainingState& run, TrainingEpoch& epoch,
-                                         TrainingRanks& ranks) {
-  return std::make_unique<RelaxedUpdater>(run, epoch, ranks);
+std::unique_ptr<Updater> relaxed_updater(const Updater::Parts& parts) {
+  return std::make_unique<RelaxedUpdater>(parts);
 }
 
 }  // namespace dynet_like::nn

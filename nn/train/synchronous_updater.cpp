@@ -1,11 +1,13 @@
 // Ranks that share each minibatch, shard by shard, and make the same update.
 #include <exception>
+#include <functional>
 #include <utility>
 
 #include <fmt/format.h>
 
-#include "nn/train/local_updater.h"
-#include "nn/train/shared_minibatch.h"
+#include "dynet_like/core/errors.h"
+#include "dynet_like/distributed/gradient_exchange.h"
+#include "nn/train/updater.h"
 
 namespace dynet_like::nn {
 
@@ -13,8 +15,10 @@ namespace {
 
 class SynchronousUpdater : public LocalUpdater {
  public:
-  SynchronousUpdater(TrainingState& run, TrainingEpoch& epoch, TrainingRanks& ranks)
-      : LocalUpdater(run, epoch, ranks), shared_(run.ranks, run.model, run.options.shards) {}
+  explicit SynchronousUpdater(const Parts& parts)
+      : LocalUpdater(parts),
+        exchange_(run_.ranks, run_.model, run_.options.shards),
+        gradients_(exchange_.own_shards().size()) {}
 
   void begin() override {
     mean_busy_ = most_busy_ = 0;
@@ -26,15 +30,8 @@ class SynchronousUpdater : public LocalUpdater {
     after_ = run_.ranks->times();
   }
 
-  bool next() override {
-    if (!LocalUpdater::next()) return false;
-    shared_.begin(epoch_.samples(), epoch_.costs());
-    epoch_.random().number_samples_from(shared_.first_sample());
-    return true;
-  }
-
-  const std::vector<std::uint32_t>& samples() const override { return shared_.own_samples(); }
-
+  bool next() override;
+  const std::vector<std::uint32_t>& samples() const override { return own_samples_; }
   float update(Minibatch& batch, std::size_t losses) override;
   void update(const Gradients& gradients, double loss, std::size_t losses) override {
     Updater::update(gradients, loss, losses);
@@ -43,8 +40,8 @@ class SynchronousUpdater : public LocalUpdater {
   void pass() override {
     if (has_pending() && is_due()) {
       ranks_.together([&] {
-        shared_.send();
-        shared_.receive();
+        exchange_.send(gradients_);
+        exchange_.receive();
       });
     }
     LocalUpdater::pass();
@@ -52,7 +49,8 @@ class SynchronousUpdater : public LocalUpdater {
 
   void drop() override {
     LocalUpdater::drop();
-    shared_.clear();
+    exchange_.clear();
+    for (Gradients& gradients : gradients_) gradients.clear();
   }
 
   std::string shares_of_time() const override;
@@ -60,22 +58,62 @@ class SynchronousUpdater : public LocalUpdater {
  protected:
   Gradients& sum() override {
     Gradients* sum = nullptr;
-    ranks_.together([&] { sum = &shared_.sum(); });
+    ranks_.together([&] { sum = &exchange_.sum(); });
     return *sum;
   }
 
  private:
-  SharedMinibatch shared_;
-  Communicator::Times before_, after_;  // the minibatches of an epoch
+  std::vector<double> backward(Minibatch& batch);
+
+  GradientExchange exchange_;
+  std::vector<Gradients> gradients_;                   // by own shard
+  std::vector<std::uint32_t> own_samples_, own_ends_;  // of this minibatch, and of its shards
+  Communicator::Times before_, after_;                 // the minibatches of an epoch
   double mean_busy_ = 0, most_busy_ = 0;
 };
+
+bool SynchronousUpdater::next() {
+  if (!LocalUpdater::next()) return false;
+  const Shards all = cut_into_shards(epoch_.samples(), epoch_.costs(), run_.options.shards);
+  const RankPart own = exchange_.own_shards();
+  const std::uint32_t first = own.begin == 0 ? 0 : all.ends[own.begin - 1];
+  own_samples_.assign(all.samples.begin() + first, all.samples.begin() + all.ends[own.end - 1]);
+  own_ends_.clear();
+  for (std::size_t shard = own.begin; shard < own.end; ++shard) {
+    own_ends_.push_back(all.ends[shard] - first);
+  }
+  epoch_.random().number_samples_from(first);
+  return true;
+}
+
+// What each shard gets is added to what it has; the gradients are sent if an update is due. The
+// losses of the shards, in order.
+std::vector<double> SynchronousUpdater::backward(Minibatch& batch) {
+  if (batch.size() != own_samples_.size()) {
+    throw UsageError(
+        fmt::format("[TrainingRun] need a graph for each sample that the loop is given, "
+                    "in this order, to sum their gradients by shards; got {} for {}",
+                    batch.size(), own_samples_.size()));
+  }
+  std::function<void(const ParameterStorage&)> pack;
+  if (is_due()) pack = [&](const ParameterStorage& p) { exchange_.pack(gradients_, p); };
+  batch.backward(own_ends_, gradients_, pack);
+  if (is_due()) exchange_.send(gradients_);
+  std::vector<double> losses;
+  std::uint32_t begin = 0;
+  for (const std::uint32_t end : own_ends_) {
+    losses.push_back(batch.loss_of(begin, end));
+    begin = end;
+  }
+  return losses;
+}
 
 float SynchronousUpdater::update(Minibatch& batch, std::size_t losses) {
   RankWord mine;
   std::exception_ptr failure;
   try {
     finite_loss(batch);
-    mine.shard_losses = shared_.backward(batch, is_due());
+    mine.shard_losses = backward(batch);
   } catch (const std::exception& error) {
     failure = std::current_exception();
     mine.failure = error.what();
@@ -86,8 +124,8 @@ float SynchronousUpdater::update(Minibatch& batch, std::size_t losses) {
   mine.busy_seconds = epoch_.seconds_of_minibatch();
   if (is_due()) {
     ranks_.together([&] {
-      if (failure) shared_.send_nothing();
-      shared_.receive();
+      if (failure) exchange_.send_nothing();
+      exchange_.receive();
     });
   }
   const AllWords all = ranks_.agree(std::move(mine));
@@ -113,9 +151,8 @@ std::string SynchronousUpdater::shares_of_time() const {
 
 }  // namespace
 
-std::unique_ptr<Updater> synchronous_updater(TrainingState& run, TrainingEpoch& epoch,
-                                             TrainingRanks& ranks) {
-  return std::make_unique<SynchronousUpdater>(run, epoch, ranks);
+std::unique_ptr<Updater> synchronous_updater(const Updater::Parts& parts) {
+  return std::make_unique<SynchronousUpdater>(parts);
 }
 
 }  // namespace dynet_like::nn

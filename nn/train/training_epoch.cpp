@@ -102,16 +102,6 @@ void TrainingEpoch::check_in_minibatch() const {
   throw UsageError("[TrainingRun] need update() within a loop over minibatches(); got it outside");
 }
 
-RankWord TrainingEpoch::place() const {
-  RankWord word;
-  word.epoch = run_.progress.epochs + 1;
-  word.minibatch = in_minibatch_ ? position_ + 1 : 0;
-  word.order = run_.progress.order;
-  word.sizes = costs_digest_;
-  word.random = random_.position();
-  return word;
-}
-
 double TrainingEpoch::seconds_of_minibatch() const {
   return detail::seconds_since(minibatch_start_);
 }

@@ -12,7 +12,6 @@
 #include "dynet_like/core/random.h"
 #include "nn/data/minibatches.h"
 #include "nn/train/progress_bar.h"
-#include "nn/train/rank_words.h"
 #include "nn/train/training_state.h"
 
 namespace dynet_like::nn {
@@ -45,12 +44,13 @@ class TrainingEpoch {
   const std::vector<std::uint32_t>& samples() const { return minibatches_[position_]; }
   /// Of all samples, by their numbers; none: all cost the same.
   std::span<const std::uint32_t> costs() const { return costs_; }
+  std::uint64_t costs_digest() const { return costs_digest_; }
   Random& random() { return random_; }
+  const Random& random() const { return random_; }
+  bool in_minibatch() const { return in_minibatch_; }
   /// "minibatch 3 of epoch 2"
   std::string name_of_minibatch() const;
   void check_in_minibatch() const;
-  /// The place, as ranks tell it each other.
-  RankWord place() const;
 
   double seconds_of_minibatch() const;
   /// Of this loop, or of the last one.

@@ -39,7 +39,7 @@ TrainingRun::TrainingRun(const ParameterCollection& model, Trainer& trainer,
       ranks_(std::make_unique<TrainingRanks>(*state_, *epoch_, [this] { return rescue(); })),
       checkpoints_(std::make_unique<Checkpoints>(*state_)),
       log_(std::make_unique<TrainingLog>(*state_, *epoch_)),
-      updater_(make_updater(*state_, *epoch_, *ranks_)) {
+      updater_(make_updater({*state_, *epoch_, *ranks_})) {
   ranks_->check_alike();
 }
 
@@ -222,23 +222,14 @@ std::string TrainingRun::rescue() {
 }
 
 void TrainingRun::note(const std::string& column, double value) { log_->note(column, value); }
-
 Random& TrainingRun::random() { return epoch_->random(); }
-
 void TrainingRun::stop() { ranks_->stop(); }
-
 bool TrainingRun::interrupted() const { return ranks_->all_stop(); }
-
 void TrainingRun::save() { checkpoints_->save(epoch_->has_loop() ? epoch_->seconds() : 0); }
-
 Communicator& TrainingRun::ranks() { return *state_->ranks; }
-
 bool TrainingRun::is_writer() const { return state_->is_writer(); }
-
 const TrainingProgress& TrainingRun::progress() const { return state_->progress; }
-
 double TrainingRun::units_per_second() const { return epoch_->units_per_second(); }
-
 std::string TrainingRun::summary() const { return log_->summary(); }
 
 void TrainingRun::write_report(const std::filesystem::path& path,

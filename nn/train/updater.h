@@ -17,8 +17,15 @@ namespace dynet_like::nn {
 
 class Updater {
  public:
-  Updater(TrainingState& run, TrainingEpoch& epoch, TrainingRanks& ranks)
-      : run_(run), epoch_(epoch), ranks_(ranks) {}
+  /// Of the run; what it updates.
+  struct Parts {
+    TrainingState& run;
+    TrainingEpoch& epoch;
+    TrainingRanks& ranks;
+  };
+
+  explicit Updater(const Parts& parts)
+      : run_(parts.run), epoch_(parts.epoch), ranks_(parts.ranks) {}
   virtual ~Updater() = default;
   Updater(const Updater&) = delete;
   Updater& operator=(const Updater&) = delete;
@@ -56,13 +63,44 @@ class Updater {
   TrainingRanks& ranks_;
 };
 
+/// Updates in the order of the minibatches, by one process.
+class LocalUpdater : public Updater {
+ public:
+  using Updater::Updater;
+
+  bool next() override;
+  float update(Minibatch& batch, std::size_t losses) override;
+  void update(const Gradients& gradients, double loss, std::size_t losses) override;
+  void pass() override;
+  void drop() override;
+
+ protected:
+  /// The gradients of the minibatches that wait for the update.
+  virtual Gradients& sum() { return gradients_; }
+  bool has_pending() const { return pending_.minibatches > 0; }
+  void add_pending(double loss, std::size_t losses);
+  /// Whether the update comes with this minibatch.
+  bool is_due() const;
+  void make_due_update();
+
+ private:
+  /// Minibatches whose gradients wait for the update.
+  struct Pending {
+    std::size_t minibatches = 0, losses = 0;
+    double loss = 0;
+  };
+
+  bool is_last() const { return epoch_.position() + 1 == epoch_.size(); }
+  void make_update(const Gradients& gradients);
+
+  Gradients gradients_;
+  Pending pending_;
+};
+
 /// The one that the options ask for.
-std::unique_ptr<Updater> make_updater(TrainingState& run, TrainingEpoch& epoch,
-                                      TrainingRanks& ranks);
+std::unique_ptr<Updater> make_updater(const Updater::Parts& parts);
 /// For ranks that share each minibatch, and for those that do not wait for each other.
-std::unique_ptr<Updater> synchronous_updater(TrainingState& run, TrainingEpoch& epoch,
-                                             TrainingRanks& ranks);
-std::unique_ptr<Updater> relaxed_updater(TrainingState& run, TrainingEpoch& epoch,
-                                         TrainingRanks& ranks);
+std::unique_ptr<Updater> synchronous_updater(const Updater::Parts& parts);
+std::unique_ptr<Updater> relaxed_updater(const Updater::Parts& parts);
 
 }  // namespace dynet_like::nn

@@ -6,10 +6,7 @@
 #include "nn/train/checkpoints.h"
 #include "nn/train/fingerprint.h"
 #include "nn/train/interrupt.h"
-#include "nn/train/local_updater.h"
 #include "nn/train/progress_bar.h"
-#include "nn/train/rank_words.h"
-#include "nn/train/shared_minibatch.h"
 #include "nn/train/timed_minibatches.h"
 #include "nn/train/training_epoch.h"
 #include "nn/train/training_log.h"
@@ -129,7 +126,6 @@ void use_runs(Types& types, const ParameterCollection& model) {
     attempt_file([&] { saved.vocabulary("size"); });
     attempt_file([&] { saved.load(model); });
   });
-  types.stays<nn::SharedMinibatch>("SharedMinibatch");
   types.stays<nn::TrainingState>("TrainingState");
   types.stays<nn::TrainingEpoch>("TrainingEpoch");
   types.stays<nn::TrainingRanks>("TrainingRanks");
@@ -139,8 +135,7 @@ void use_runs(Types& types, const ParameterCollection& model) {
   types.stays<nn::LocalUpdater>("LocalUpdater");
   types.data<nn::Evaluation>("Evaluation");
   types.data<nn::RankNumbers>("RankNumbers");
-  types.use("RankWord", nn::RankWord(),
-            [](const nn::RankWord& word) { ATTEMPT(nn::exchange(*single_process(), word)); });
+  types.use("RankWord", nn::RankWord(), [](const nn::RankWord&) {});
   types.data<nn::AllWords>("AllWords");
 }
 
