@@ -17,7 +17,7 @@ namespace dynet_like::nn {
 
 class Updater {
  public:
-  /// Of the run; what it updates.
+  /// The parts of the run that it works on.
   struct Parts {
     TrainingState& run;
     TrainingEpoch& epoch;
