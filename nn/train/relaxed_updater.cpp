@@ -57,8 +57,7 @@ bool RelaxedUpdater::next() {
     return false;
   }
   epoch_.show(begun, server_->begun());
-  epoch_.move_to(*next);
-  epoch_.begin_minibatch();
+  epoch_.begin_minibatch(*next);
   return true;
 }
 

@@ -134,7 +134,7 @@ float SynchronousUpdater::update(Minibatch& batch, std::size_t losses) {
   if (failure) std::rethrow_exception(failure);
   check_losses(all.terms);
   add_pending(all.loss, all.losses);
-  make_due_update();
+  update_if_due();
   return static_cast<float>(all.loss);
 }
 

@@ -70,7 +70,8 @@ void TrainingEpoch::move_to(std::size_t position) {
   random_ = stream(run_.options.seed, Purpose::minibatch, run_.progress.epochs, position_);
 }
 
-void TrainingEpoch::begin_minibatch() {
+void TrainingEpoch::begin_minibatch(std::size_t position) {
+  move_to(position);
   minibatch_start_ = std::chrono::steady_clock::now();
   in_minibatch_ = true;
   run_.timed.begin();

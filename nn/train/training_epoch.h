@@ -29,9 +29,9 @@ class TrainingEpoch {
   bool has_loop() const { return bar_.has_value(); }
   void end();
 
-  /// random() depends on the place alone.
+  /// Numbers of random() then follow from the position alone, whatever was drawn before.
   void move_to(std::size_t position);
-  void begin_minibatch();
+  void begin_minibatch(std::size_t position);
   void end_minibatch();
   /// A minibatch that has begun is done: goes on to the next one.
   void pass();

@@ -51,27 +51,18 @@ void Updater::add_gradients(Minibatch& batch, Gradients& sum) {
 
 bool LocalUpdater::next() {
   if (epoch_.position() == epoch_.size() || ranks_.agree_to_stop()) return false;
-  epoch_.move_to(epoch_.position());
-  epoch_.begin_minibatch();
+  epoch_.begin_minibatch(epoch_.position());
   return true;
 }
 
 float LocalUpdater::update(Minibatch& batch, std::size_t losses) {
   const float loss = finite_loss(batch);
   const bool is_alone = run_.options.accumulate == 1 && !run_.options.mean_losses;
-  const Gradients* gradients = nullptr;
-  if (is_alone) {
-    gradients = &batch.backward();
-  } else {
-    add_gradients(batch, gradients_);
-  }
+  if (!is_alone) add_gradients(batch, gradients_);
+  const Gradients& gradients = is_alone ? batch.backward() : gradients_;
   check_losses(batch.trained_losses());
   add_pending(static_cast<double>(loss), losses);
-  if (is_alone) {
-    make_update(*gradients);
-  } else {
-    make_due_update();
-  }
+  is_alone ? make_update(gradients) : update_if_due();
   return loss;
 }
 
@@ -85,7 +76,7 @@ void LocalUpdater::update(const Gradients& gradients, double loss, std::size_t l
   try {
     gradients_.add(gradients);
     add_pending(loss, losses);
-    make_due_update();
+    update_if_due();
     gradients.mark_used();  // those of an update that failed may be used again
   } catch (...) {
     drop();
@@ -95,7 +86,7 @@ void LocalUpdater::update(const Gradients& gradients, double loss, std::size_t l
 
 void LocalUpdater::pass() {
   // The last minibatch of an update may have been passed over.
-  if (has_pending()) make_due_update();
+  if (has_pending()) update_if_due();
   epoch_.pass();
   if (!has_pending()) run_.progress.minibatches = epoch_.position();
   run_.is_saved = false;
@@ -116,7 +107,7 @@ bool LocalUpdater::is_due() const {
   return (epoch_.position() + 1) % run_.options.accumulate == 0 || is_last();
 }
 
-void LocalUpdater::make_due_update() {
+void LocalUpdater::update_if_due() {
   if (!is_due()) return;
   Gradients& gradients = sum();
   if (run_.options.mean_losses && pending_.losses > 0) {

@@ -81,7 +81,7 @@ class LocalUpdater : public Updater {
   void add_pending(double loss, std::size_t losses);
   /// Whether the update comes with this minibatch.
   bool is_due() const;
-  void make_due_update();
+  void update_if_due();
 
  private:
   /// Minibatches whose gradients wait for the update.
