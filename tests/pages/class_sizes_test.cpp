@@ -34,9 +34,8 @@ const std::map<std::string, Size> kLarger = {
     {"ComputationGraph", {47, 18}},  // recording, running and what is asked afterwards
     {"Trainer", {47, 16}},           // rules, groups, clipping, averages and what is saved
     {"GradientPlan", {34, 10}},
-    {"ParameterServer", {28, 26}},  // a worker, and the thread that serves
-    {"Commands", {26, 17}},         // what a stream of a GPU is asked to do
-    {"Driver", {23, 17}},           // the emulator's
+    {"Commands", {26, 17}},  // what a stream of a GPU is asked to do
+    {"Driver", {23, 17}},    // the emulator's
     {"BatchDrawing", {22, 16}},
     {"RunState", {12, 21}},     // one thread's batches
     {"CommonState", {12, 16}},  // what all threads share
