@@ -94,10 +94,12 @@ class Reader {
     return !word.empty() && (std::isalpha(static_cast<unsigned char>(word[0])) || word[0] == '_');
   }
 
-  /// Behind the bracket that closes the one at i; behind this one if it is a sign of comparison.
+  /// Behind the bracket that closes the one at `first`; behind this word if it opens nothing, such
+  /// as a sign of comparison.
   std::size_t behind(const std::size_t first) const {
     static const std::map<std::string, std::string> pairs = {
         {"(", ")"}, {"{", "}"}, {"[", "]"}, {"<", ">"}};
+    if (!pairs.contains(at(first))) return first + 1;
     const std::string &open = at(first), &close = pairs.at(open);
     std::size_t depth = 0;
     for (std::size_t i = first; i < words_.size(); ++i) {
@@ -167,6 +169,7 @@ class Reader {
     return at(i) == ";" ? i + 1 : i;
   }
 
+  /// Of a function or of data: what comes first tells which.
   std::size_t read_declaration(std::size_t first, ClassSize& size) {
     bool is_constant = false, is_static = false;
     for (std::size_t i = first; i < words_.size();) {
@@ -174,8 +177,9 @@ class Reader {
       is_constant |= word == "constexpr";
       is_static |= word == "static";
       if (word == "operator") {
-        for (++i; at(i) != "(" || (at(i + 1) == ")" && at(i + 2) == "("); ++i) {
-        }
+        do {
+          ++i;
+        } while (i < words_.size() && (at(i) != "(" || (at(i + 1) == ")" && at(i + 2) == "(")));
         return read_function(i, is_static, size);
       }
       if (word == "alignas" || word == "decltype") {
@@ -186,17 +190,13 @@ class Reader {
         if (at(i + 1) == "*") return read_data(i, size);
         return read_function(i, is_static, size);
       } else if (word == ";" || word == "=" || word == "{" || word == "," || word == ":") {
-        return is_constant ? skip_statement_of_data(i) : read_data(i, size);
+        ClassSize no_members;
+        return read_data(i, is_constant ? no_members : size);
       } else {
         ++i;
       }
     }
     return words_.size();
-  }
-
-  std::size_t skip_statement_of_data(std::size_t i) {
-    ClassSize none;
-    return read_data(i, none);
   }
 
   /// From the name of the first member on, or from what follows it.
