@@ -1,28 +1,23 @@
 // ParameterServer: training by ranks that do not wait for each other after every minibatch.
 #pragma once
 
-#include <chrono>
-#include <condition_variable>
 #include <cstdint>
-#include <deque>
-#include <exception>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <optional>
-#include <span>
 #include <string>
-#include <thread>
-#include <utility>
 #include <vector>
 
 #include "dynet_like/distributed/communicator.h"
-#include "dynet_like/distributed/served_parameters.h"
 #include "dynet_like/distributed/turns.h"
 #include "dynet_like/params/gradients.h"
 #include "dynet_like/train/trainer.h"
 
 namespace dynet_like {
+
+namespace detail {
+class ServerThread;
+}  // namespace detail
 
 /// One rank's part in training on some minibatches. A thread of its own serves a share of the
 /// parameters to all ranks (Li et al. 2014, "Scaling Distributed Machine Learning with the
@@ -81,66 +76,21 @@ class ParameterServer {
   }
 
  private:
-  using Bytes = Communicator::Bytes;
-  struct Header;
-  class Coordinator;
+  using Awaited = std::function<std::string()>;
 
-  static std::uint64_t begin_session(Communicator& ranks, Trainer& trainer,
-                                     const Relaxation& relaxation, std::size_t first,
-                                     std::size_t end);
-  Bytes message(Header header, std::span<const std::byte> payload = {}) const;
-
-  // The worker.
-  void post(unsigned to, const Header& header, std::span<const std::byte> payload = {});
+  Communicator::Message answer(double limit, const Awaited& awaited);
   void pull();
   bool gradient_counts();
-  void expect_acknowledgements(const Header& done);
-  using Awaited = std::function<std::string()>;  ///< what a message says if it does not come
-  Communicator::Message answer(double limit, const Awaited& awaited);
-  template <class Ready>
-  void wait_until(std::unique_lock<std::mutex>& lock, double limit, const Awaited& awaited,
-                  const Ready& ready);
-
-  // The thread.
-  void serve();
-  void serve_until_over();
-  void check_on_time() const;
-  bool send_posted();
-  void handle(Communicator::Message received);
-  void keep_push(unsigned from, const Header& header, std::span<const std::byte> gradients);
-  void acknowledged();
-  void end_all(const Header& over);
-  void fail(std::exception_ptr failure);
 
   std::shared_ptr<Communicator> ranks_;
   Trainer& trainer_;
   std::size_t first_, next_;
-  std::uint64_t session_;
-  std::vector<detail::Storages> shares_;
-
-  // The worker's.
+  std::vector<std::vector<std::shared_ptr<ParameterStorage>>> shares_;  ///< by server
+  std::unique_ptr<detail::ServerThread> server_;                        ///< of this rank
   std::optional<detail::Turns::Turn> turn_;
-  bool wants_gradient_ = false, is_finished_ = false;
+  bool wants_gradient_ = false;
   std::vector<std::uint64_t> versions_;  ///< of the parameters, by server
   double waiting_ = 0;
-
-  // The thread's.
-  detail::ServedParameters served_;
-  std::unique_ptr<Coordinator> coordinator_;  ///< on rank 0
-  std::vector<unsigned> pushed_;              ///< ranks whose gradients wait for others
-  std::optional<float> learning_rate_;        ///< of the next update
-
-  // Shared by both.
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  std::deque<std::pair<unsigned, Bytes>> posted_;
-  std::deque<Communicator::Message> answers_;
-  Bytes done_;  ///< to be sent to rank 0 when all servers have the gradients
-  unsigned not_acknowledged_ = 0;
-  bool leaves_ = false, is_over_ = false;
-  std::exception_ptr failure_;
-  Report report_;
-  std::thread thread_;
 };
 
 }  // namespace dynet_like

@@ -151,11 +151,10 @@ void ServedParameters::add(std::span<const std::byte> gradients, std::uint64_t m
   total_staleness_ += version_ - version;
 }
 
-void ServedParameters::update(std::optional<float> learning_rate) {
+void ServedParameters::update() {
   if (kept_.empty()) return;
   Gradients& sum = kept_.begin()->second;
   for (auto next = std::next(kept_.begin()); next != kept_.end(); ++next) sum.add(next->second);
-  if (learning_rate) trainer_->learning_rate = *learning_rate;
   trainer_->update(sum);
   ++version_;
   note_rows(sum);

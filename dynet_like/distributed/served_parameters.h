@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <optional>
 #include <span>
 #include <vector>
 
@@ -46,8 +45,10 @@ class ServedParameters {
   void append_values(Bytes& bytes, std::uint64_t after) const;
   /// Keeps gradients for the next update; they are of parameters of `version`.
   void add(std::span<const std::byte> gradients, std::uint64_t minibatch, std::uint64_t version);
+  /// Of the next updates.
+  void set_learning_rate(float rate) { trainer_->learning_rate = rate; }
   /// One update with the sum of what was kept, in the order of the minibatches.
-  void update(std::optional<float> learning_rate);
+  void update();
   /// Values, moments and averages, for load_states().
   Bytes state() const;
 

@@ -16,15 +16,26 @@ class TimedMinibatches {
   TimedMinibatches(Timeline* timeline, unsigned minibatches, std::string file)
       : timeline_(timeline), minibatches_(minibatches), file_(std::move(file)) {}
 
-  void begin();
+  void begin() { open(minibatch_, "minibatch"); }
   /// `saves`: if it is the last one. Throws FileError.
-  void end(bool saves);
+  void end(bool saves) {
+    minibatch_.reset();
+    if (++timed_ != minibatches_ || timeline_ == nullptr) return;
+    timeline_->stop();
+    if (saves) finish();
+  }
   /// The same of one that was not completed.
   void leave() { minibatch_.reset(); }
   /// Of the run. Throws FileError.
-  void finish();
+  void finish() {
+    if (timeline_ == nullptr || file_.empty() || is_saved_) return;
+    timeline_->save(file_);
+    is_saved_ = true;
+  }
   /// An event as long as the scope lives, if there is a timeline.
-  void open(std::optional<Timeline::Scope>& scope, std::string_view name) const;
+  void open(std::optional<Timeline::Scope>& scope, std::string_view name) const {
+    if (timeline_ != nullptr) scope.emplace(*timeline_, name);
+  }
 
  private:
   Timeline* timeline_;

@@ -32,41 +32,39 @@ template float number_in(const Metadata&, const std::string&, const std::string&
 template unsigned number_in(const Metadata&, const std::string&, const std::string&);
 template std::uint64_t number_in(const Metadata&, const std::string&, const std::string&);
 
+namespace {
+
+/// Calls f(key, number) for each number of it.
+template <class Progress, class F>
+void for_each_number(Progress& progress, const F& f) {
+  f("training.epochs", progress.epochs);
+  f("training.minibatches", progress.minibatches);
+  f("training.order", progress.order);
+  f("training.loss", progress.loss);
+  f("training.losses", progress.losses);
+  f("training.updates", progress.updates);
+  f("training.skipped", progress.skipped);
+  f("training.skipped_before", progress.skipped_before);
+  f("training.best_epoch", progress.best_epoch);
+  f("training.best_score", progress.best_score);
+  f("training.seconds", progress.seconds);
+  f("training.plateau_scale", progress.plateau.scale);
+  f("training.plateau_epochs", progress.plateau.epochs_without_gain);
+}
+
+}  // namespace
+
 void TrainingProgress::add_to(Metadata& metadata) const {
-  metadata["training.epochs"] = fmt::to_string(epochs);
-  metadata["training.minibatches"] = fmt::to_string(minibatches);
-  metadata["training.order"] = fmt::to_string(order);
-  metadata["training.loss"] = fmt::to_string(loss);
-  metadata["training.losses"] = fmt::to_string(losses);
-  metadata["training.updates"] = fmt::to_string(updates);
-  metadata["training.skipped"] = fmt::to_string(skipped);
-  metadata["training.skipped_before"] = fmt::to_string(skipped_before);
-  metadata["training.best_epoch"] = fmt::to_string(best_epoch);
-  metadata["training.best_score"] = fmt::to_string(best_score);
-  metadata["training.seconds"] = fmt::to_string(seconds);
-  metadata["training.plateau_scale"] = fmt::to_string(plateau.scale);
-  metadata["training.plateau_epochs"] = fmt::to_string(plateau.epochs_without_gain);
+  for_each_number(
+      *this, [&](const char* key, const auto& number) { metadata[key] = fmt::to_string(number); });
   metadata["training.curve"] = curve.to_csv();
 }
 
 TrainingProgress TrainingProgress::from(const Metadata& metadata, const std::string& file) {
-  const auto read = [&]<class Number>(Number& number, const char* key) {
-    number = number_in<Number>(metadata, key, file);
-  };
   TrainingProgress progress;
-  read(progress.epochs, "training.epochs");
-  read(progress.minibatches, "training.minibatches");
-  read(progress.order, "training.order");
-  read(progress.loss, "training.loss");
-  read(progress.losses, "training.losses");
-  read(progress.updates, "training.updates");
-  read(progress.skipped, "training.skipped");
-  read(progress.skipped_before, "training.skipped_before");
-  read(progress.best_epoch, "training.best_epoch");
-  read(progress.best_score, "training.best_score");
-  read(progress.seconds, "training.seconds");
-  read(progress.plateau.scale, "training.plateau_scale");
-  read(progress.plateau.epochs_without_gain, "training.plateau_epochs");
+  for_each_number(progress, [&]<class Number>(const char* key, Number& number) {
+    number = number_in<Number>(metadata, key, file);
+  });
   const auto curve = metadata.find("training.curve");
   if (curve == metadata.end()) throw FileError(file, "need a learning curve in it; got none");
   progress.curve = LearningCurve::from_csv(curve->second, file + ", training.curve");

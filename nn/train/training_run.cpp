@@ -1,16 +1,19 @@
-// TrainingRun: epochs, minibatches and updates.
+// TrainingRun: the loop of epochs and minibatches.
 #include "nn/train/training_run.h"
 
-#include <algorithm>
-#include <cmath>
+#include <chrono>
 #include <utility>
 
 #include <fmt/format.h>
 
-#include "dynet_like/core/counted.h"
 #include "dynet_like/core/errors.h"
-#include "dynet_like/io/folder_lock.h"
-#include "nn/train/fingerprint.h"
+#include "dynet_like/distributed/elapsed.h"
+#include "nn/train/checkpoints.h"
+#include "nn/train/training_epoch.h"
+#include "nn/train/training_log.h"
+#include "nn/train/training_ranks.h"
+#include "nn/train/training_state.h"
+#include "nn/train/updater.h"
 
 namespace dynet_like::nn {
 
@@ -18,237 +21,8 @@ namespace {
 
 constexpr std::size_t kPoolBatches = 50;  // samples are sorted by size within so many minibatches
 
-/// What a stream of random numbers is for.
-enum class Purpose : std::uint32_t { order, minibatch };
-
-Random stream(std::uint64_t seed, Purpose purpose, unsigned epoch, std::size_t minibatch) {
-  const auto words =
-      philox({static_cast<std::uint32_t>(purpose), epoch, static_cast<std::uint32_t>(minibatch),
-              static_cast<std::uint32_t>(std::uint64_t{minibatch} >> 32)},
-             seed);
-  return Random(std::uint64_t{words[0]} << 32 | words[1]);
-}
-
-}  // namespace
-
-TrainingRun::TrainingRun(const ParameterCollection& model, Trainer& trainer,
-                         TrainingOptions options)
-    : options_(std::move(options)),
-      ranks_(options_.ranks != nullptr ? options_.ranks : single_process()),
-      model_(model),
-      trainer_(trainer),
-      groups_(model, trainer, options_.groups),
-      checkpoint_(options_.output.empty()
-                      ? ""
-                      : std::filesystem::path(options_.output) / "checkpoint.safetensors"),
-      best_(model, options_.output.empty()
-                       ? ""
-                       : std::filesystem::path(options_.output) / "best.safetensors"),
-      random_(options_.seed),
-      timed_(options_.timeline, options_.timeline_minibatches, options_.timeline_file) {
-  check_options();
-  if (options_.plateau && !options_.schedule) options_.schedule = trainer.learning_rate;
-  if (!options_.output.empty() && is_writer()) take_folder();
-  if (options_.resume) resume();
-  if (!options_.output.empty() && is_writer()) begin_files();
-  begin_sharing();
-}
-
-TrainingRun::~TrainingRun() { ranks_->give_up_when({}); }
-
-bool TrainingRun::next_epoch() {
-  if (phase_ == Phase::trained) {
-    throw UsageError("[TrainingRun] need finish_epoch() after the minibatches; got next_epoch()");
-  }
-  if (phase_ == Phase::over) return false;
-  put_weights_back();
-  const bool stops = agree_to_stop();
-  const bool is_patient =
-      options_.patience == 0 ||
-      progress_.epochs < std::uint64_t{progress_.best_epoch} + options_.patience;
-  if (stops) {
-    if (!checkpoint_.empty() && !is_saved_) save();
-    end();
-  } else if (progress_.epochs >= options_.epochs || !is_patient) {
-    if (progress_.best_epoch > 0) load_best();
-    end();
-  } else {
-    if (options_.watch_interrupts && !watch_) {
-      watch_.emplace();
-      ranks_->give_up_when([this] { return wants_to_stop(); });
-    }
-    groups_.begin_epoch(progress_.epochs + 1);
-    phase_ = Phase::training;
-    set_learning_rate();
-  }
-  return phase_ == Phase::training;
-}
-
-// From here on signals do what they did before.
-void TrainingRun::end() {
-  groups_.thaw();
-  stopped_ = interrupted();
-  ranks_->give_up_when({});
-  watch_.reset();
-  phase_ = Phase::over;
-  if (is_writer()) timed_.finish();
-}
-
-void TrainingRun::set_learning_rate() {
-  if (options_.schedule) trainer_.learning_rate = scheduled_rate(progress_.updates);
-}
-
-float TrainingRun::scheduled_rate(std::uint64_t update) const {
-  const std::uint64_t step = options_.schedule_by_epoch ? progress_.epochs : update;
-  return options_.schedule->rate(step) * progress_.plateau.scale;
-}
-
-Random TrainingRun::order_random() const {
-  return stream(options_.seed, Purpose::order, progress_.epochs, 0);
-}
-
-Random TrainingRun::minibatch_random() const {
-  return stream(options_.seed, Purpose::minibatch, progress_.epochs, position_);
-}
-
-TrainingRun::MinibatchRange TrainingRun::minibatches(std::span<const std::uint32_t> sizes) {
-  Random random = order_random();
-  return minibatches(similar_size_minibatches(sizes, options_.batch_size, kPoolBatches, random),
-                     sizes);
-}
-
-TrainingRun::MinibatchRange TrainingRun::minibatches(std::size_t sample_count) {
-  Random random = order_random();
-  return minibatches(shuffled_minibatches(sample_count, options_.batch_size, random));
-}
-
-TrainingRun::MinibatchRange TrainingRun::minibatches(Minibatches list,
-                                                     std::span<const std::uint32_t> sizes) {
-  costs_.assign(sizes.begin(), sizes.end());
-  Fingerprint costs;
-  for (const std::uint32_t size : sizes) costs.add(size);
-  costs_digest_ = costs.value();
-  return begin_minibatches(std::move(list));
-}
-
-TrainingRun::MinibatchRange TrainingRun::begin_minibatches(Minibatches list) {
-  if (phase_ != Phase::training || bar_) {
-    throw UsageError(fmt::format(
-        "[TrainingRun] need next_epoch() before minibatches(), and one loop at a time; got {}",
-        bar_ ? "another loop" : "no epoch"));
-  }
-  const std::uint64_t order = fingerprint(list);
-  if (progress_.minibatches > list.size() ||
-      (progress_.minibatches > 0 && progress_.order != order)) {
-    throw UsageError(
-        fmt::format("[TrainingRun] need the same minibatches to go on with epoch {} after {} of "
-                    "them; got others",
-                    progress_.epochs + 1, progress_.minibatches));
-  }
-  std::size_t samples = 0, done = 0;
-  for (std::size_t i = 0; i < list.size(); ++i) {
-    samples += list[i].size();
-    if (i < progress_.minibatches) done += list[i].size();
-  }
-  bar_.emplace(fmt::format("epoch {}/{}", progress_.epochs + 1, options_.epochs), units(samples),
-               options_.unit, units(done), options_.progress_bar && is_writer());
-  rank_times_ = {};
-  rank_times_.before = ranks_->times();
-  minibatches_ = std::move(list);
-  progress_.order = order;
-  position_ = progress_.minibatches;
-  if (is_relaxed()) begin_server();
-  return MinibatchRange(*this);
-}
-
-// Where it throws there is no loop that would end, and another one may begin.
-void TrainingRun::begin_server() {
-  try {
-    if (has_diverged_) with_ranks([&] { broadcast_values(); });
-    has_diverged_ = false;
-    server_.emplace(ranks_, trainer_, *options_.relaxation, position_, minibatches_.size());
-  } catch (...) {
-    bar_.reset();
-    throw;
-  }
-}
-
-// Whether there is another one.
-bool TrainingRun::begin_minibatch() {
-  if (server_) return begin_relaxed_minibatch();
-  if (position_ == minibatches_.size()) {
-    phase_ = Phase::trained;
-    return false;
-  }
-  if (agree_to_stop()) {
-    if (!checkpoint_.empty()) save();
-    return false;
-  }
-  random_ = minibatch_random();
-  if (shared_) {
-    shared_->begin(minibatches_[position_], costs_);
-    random_.number_samples_from(shared_->first_sample());
-  }
-  minibatch_start_ = std::chrono::steady_clock::now();
-  in_minibatch_ = true;
-  timed_.begin();
-  return true;
-}
-
-const std::vector<std::uint32_t>& TrainingRun::samples() const {
-  return shared_ ? shared_->own_samples() : minibatches_[position_];
-}
-
-void TrainingRun::end_minibatch() {
-  if (server_) {
-    in_minibatch_ = false;
-    timed_.end(is_writer());
-    return;
-  }
-  // The last minibatch of an update may have been passed over.
-  if (pending_.minibatches > 0 && update_is_due()) {
-    if (shared_) {
-      with_ranks([&] {
-        shared_->send();
-        shared_->receive();
-      });
-    }
-    make_due_update();
-  }
-  in_minibatch_ = false;
-  const std::size_t samples = units(minibatches_[position_].size());
-  ++position_;
-  if (pending_.minibatches == 0) progress_.minibatches = position_;
-  is_saved_ = false;
-  trained_units_ += static_cast<double>(samples);
-  bar_->advance(samples, progress_.mean_loss());
-  timed_.end(is_writer());
-}
-
-// Also after a break and an exception, where ranks may be at different places.
-void TrainingRun::end_minibatches() {
-  if (phase_ == Phase::training) random_ = minibatch_random();
-  in_minibatch_ = false;
-  timed_.leave();
-  has_diverged_ |= server_.has_value();
-  server_.reset();
-  drop_pending();
-  progress_.seconds += bar_->seconds();
-  trained_seconds_ += bar_->seconds();
-  rank_times_.seconds = bar_->seconds();
-  rank_times_.after = ranks_->times();
-  bar_.reset();
-}
-
-void TrainingRun::check_in_minibatch() const {
-  if (in_minibatch_) return;
-  throw UsageError("[TrainingRun] need update() within a loop over minibatches(); got it outside");
-}
-
-float TrainingRun::update(Minibatch& batch) { return update(batch, batch.size()); }
-
 // The numbers of what comes after an update and those before it would be one sum.
-void TrainingRun::check_cleared(const Minibatch& batch) {
+void check_cleared(const Minibatch& batch) {
   if (batch.trained_losses() == 0) return;
   throw UsageError(
       fmt::format("[TrainingRun] need a minibatch without losses that were trained on; got one "
@@ -256,139 +30,211 @@ void TrainingRun::check_cleared(const Minibatch& batch) {
                   batch.trained_losses()));
 }
 
-// An update all the same would be one by moments and decay alone.
-void TrainingRun::check_losses(std::uint64_t terms) const {
-  if (terms > 0) return;
-  throw UsageError(
-      fmt::format("[TrainingRun] need a loss or more in a minibatch; got none in minibatch {} of "
-                  "epoch {}: pass over it, without update()",
-                  position_ + 1, progress_.epochs + 1));
+}  // namespace
+
+TrainingRun::TrainingRun(const ParameterCollection& model, Trainer& trainer,
+                         TrainingOptions options)
+    : state_(std::make_unique<TrainingState>(model, trainer, std::move(options))),
+      epoch_(std::make_unique<TrainingEpoch>(*state_)),
+      ranks_(std::make_unique<TrainingRanks>(*state_, *epoch_, [this] { return rescue(); })),
+      checkpoints_(std::make_unique<Checkpoints>(*state_)),
+      log_(std::make_unique<TrainingLog>(*state_, *epoch_)),
+      updater_(make_updater({*state_, *epoch_, *ranks_})) {
+  ranks_->check_alike();
 }
 
-float TrainingRun::finite_loss(Minibatch& batch) const {
-  const float loss = batch.forward();
-  if (options_.not_finite == NotFinite::skip) return loss;
-  try {
-    batch.check_finite_loss();
-  } catch (const NumericError& error) {
-    throw NumericError(fmt::format("{}; in minibatch {} of epoch {}", error.what(), position_ + 1,
-                                   progress_.epochs + 1));
+TrainingRun::~TrainingRun() = default;
+
+bool TrainingRun::next_epoch() {
+  if (phase_ == Phase::trained) {
+    throw UsageError("[TrainingRun] need finish_epoch() after the minibatches; got next_epoch()");
   }
-  return loss;
+  if (phase_ == Phase::over) return false;
+  put_weights_back();
+  if (ranks_->agree_to_stop()) {
+    if (checkpoints_->has_folder() && !state_->is_saved) save();
+  } else if (state_->is_enough()) {
+    if (progress().best_epoch > 0) {
+      checkpoints_->load_best();
+      if (checkpoints_->has_folder()) ranks_->broadcast_parameters();
+    }
+  } else {
+    ranks_->watch_signals();
+    state_->groups.begin_epoch(progress().epochs + 1);
+    phase_ = Phase::training;
+    state_->set_learning_rate();
+    return true;
+  }
+  state_->groups.thaw();
+  ranks_->end_watch();  // from here on signals do what they did before
+  phase_ = Phase::over;
+  if (is_writer()) state_->timed.finish();
+  return false;
 }
+
+TrainingRun::MinibatchRange TrainingRun::minibatches(std::span<const std::uint32_t> sizes) {
+  Random random = epoch_->order_random();
+  const std::size_t batch_size = state_->options.batch_size;
+  return minibatches(similar_size_minibatches(sizes, batch_size, kPoolBatches, random), sizes);
+}
+
+TrainingRun::MinibatchRange TrainingRun::minibatches(std::size_t sample_count) {
+  Random random = epoch_->order_random();
+  return minibatches(shuffled_minibatches(sample_count, state_->options.batch_size, random));
+}
+
+TrainingRun::MinibatchRange TrainingRun::minibatches(Minibatches list,
+                                                     std::span<const std::uint32_t> sizes) {
+  if (phase_ != Phase::training || epoch_->has_loop()) {
+    throw UsageError(fmt::format(
+        "[TrainingRun] need next_epoch() before minibatches(), and one loop at a time; got {}",
+        epoch_->has_loop() ? "another loop" : "no epoch"));
+  }
+  epoch_->begin(std::move(list), sizes);
+  return MinibatchRange(*this);
+}
+
+// Where it throws there is no loop that would end, and another one may begin.
+TrainingRun::MinibatchRange::MinibatchRange(TrainingRun& run) : run_(run) {
+  try {
+    run.updater_->begin();
+  } catch (...) {
+    run.epoch_->end();
+    throw;
+  }
+}
+
+// Also after a break and an exception, where ranks may be at different places.
+TrainingRun::MinibatchRange::~MinibatchRange() {
+  TrainingEpoch& epoch = *run_.epoch_;
+  if (run_.phase_ == Phase::training) epoch.move_to(epoch.position());
+  run_.updater_->end();
+  epoch.end();
+}
+
+bool TrainingRun::MinibatchRange::next() {
+  if (run_.updater_->next()) return true;
+  if (run_.epoch_->position() == run_.epoch_->size()) {
+    run_.phase_ = Phase::trained;
+  } else if (run_.checkpoints_->has_folder()) {
+    run_.save();
+  }
+  return false;
+}
+
+const std::vector<std::uint32_t>& TrainingRun::MinibatchRange::samples() const {
+  return run_.updater_->samples();
+}
+
+void TrainingRun::MinibatchRange::pass() {
+  run_.updater_->pass();
+  run_.epoch_->end_minibatch();
+}
+
+float TrainingRun::update(Minibatch& batch) { return update(batch, batch.size()); }
 
 float TrainingRun::update(Minibatch& batch, std::size_t losses) {
-  check_in_minibatch();
+  epoch_->check_in_minibatch();
   check_cleared(batch);
-  if (server_) return update_relaxed(batch, losses);
-  if (shared_) return update_shared(batch, losses);
   try {
-    const float loss = finite_loss(batch);
-    if (options_.accumulate == 1 && !options_.mean_losses) {
-      const Gradients& gradients = batch.backward();
-      check_losses(batch.trained_losses());
-      add_pending(static_cast<double>(loss), losses);
-      make_update(gradients);
-      return loss;
-    }
-    add_gradients(batch);
-    check_losses(batch.trained_losses());
-    add_pending(static_cast<double>(loss), losses);
-    if (update_is_due()) make_due_update();
-    return loss;
+    return updater_->update(batch, losses);
   } catch (...) {
-    drop_pending();
+    updater_->drop();
     throw;
   }
 }
 
 void TrainingRun::update(const Gradients& gradients, double loss, std::size_t losses) {
-  check_in_minibatch();
-  if (shared_ || server_) {
-    throw UsageError(fmt::format(
-        "[TrainingRun] need update(minibatch) where ranks or shards train together; "
-        "got gradients for {} and {}",
-        detail::counted(ranks_->size(), "rank"), detail::counted(options_.shards, "shard")));
-  }
-  if (gradients.is_used()) {
+  epoch_->check_in_minibatch();
+  updater_->update(gradients, loss, losses);
+}
+
+void TrainingRun::finish_epoch(const std::function<double()>& dev_score) {
+  finish([&] { return std::optional(dev_score()); });
+}
+
+void TrainingRun::finish_epoch(double dev_score) {
+  if (state_->trainer.moving_average() != MovingAverage::None) {
     throw UsageError(
-        "[TrainingRun] need gradients that no update has used; got some that one has: clear and "
-        "compute them for each minibatch");
+        "[TrainingRun] need a function for the dev score, to call it with the moving averages in "
+        "place; got a number");
   }
-  if (!gradients.has_any_of(model_)) check_losses(losses);
+  finish([&] { return std::optional(dev_score); });
+}
+
+void TrainingRun::finish_epoch() {
+  finish([] { return std::optional<double>(); });
+}
+
+void TrainingRun::finish(const std::function<std::optional<double>()>& dev_score) {
+  if (phase_ == Phase::training && interrupted()) return;
+  if (phase_ != Phase::trained && phase_ != Phase::finishing) {
+    throw UsageError("[TrainingRun] need finish_epoch() after all minibatches; got it before");
+  }
+  phase_ = Phase::finishing;
+  const auto start = std::chrono::steady_clock::now();
+  Trainer& trainer = state_->trainer;
+  Evaluation evaluation;
+  TrainingProgress after;
+  put_weights_back();  // if that failed before
+  ranks_->check_same_parameters();
+  if (trainer.moving_average() != MovingAverage::None && !trainer.state().averages.empty()) {
+    trainer.swap_params_to_moving_average(true, true);
+    averages_in_place_ = true;
+  }
   try {
-    gradients_.add(gradients);
-    add_pending(loss, losses);
-    if (update_is_due()) make_due_update();
-    gradients.mark_used();  // those of an update that failed may be used again
+    const std::optional<double> score = dev_score();
+    ranks_->check_same_score(score);
+    evaluation = state_->evaluation(score);
+    after = state_->progress_after(evaluation, log_->row(evaluation));
+    if (evaluation.is_best) checkpoints_->keep_best(after);
   } catch (...) {
-    drop_pending();
+    put_weights_back();
     throw;
   }
+  put_weights_back();
+  after.seconds += detail::seconds_since(start);
+  state_->progress = std::move(after);
+  state_->is_saved = false;
+  log_->forget_notes();
+  phase_ = Phase::between;
+  state_->groups.begin_epoch(progress().epochs + 1);  // those of a checkpoint follow from its epoch
+  if (checkpoints_->has_folder()) save();
+  log_->write(evaluation, updater_->shares_of_time());
 }
 
-void TrainingRun::add_gradients(Minibatch& batch) {
-  // In parts it has run backward already.
-  batch.parts() > 1 ? gradients_.add(batch.backward()) : batch.backward(gradients_);
+void TrainingRun::put_weights_back() {
+  if (averages_in_place_) state_->trainer.swap_params_to_weights();
+  averages_in_place_ = false;
 }
 
-void TrainingRun::add_pending(double loss, std::size_t losses) {
-  ++pending_.minibatches;
-  pending_.loss += loss;
-  pending_.losses += losses;
+// What was lost with a rank is what came after the last update.
+std::string TrainingRun::rescue() {
+  put_weights_back();
+  updater_->drop();
+  if (!checkpoints_->has_folder()) return "";
+  const std::string file = checkpoints_->file().string();
+  if (!updater_->is_up_to_date()) return fmt::format("; go on from the last epoch, in {}", file);
+  if (!is_writer()) return "";
+  save();
+  return fmt::format(
+      "; the last update is saved in {}: go on from there, with fewer ranks if need be", file);
 }
 
-bool TrainingRun::update_is_due() const {
-  return (position_ + 1) % options_.accumulate == 0 || position_ + 1 == minibatches_.size();
-}
+void TrainingRun::note(const std::string& column, double value) { log_->note(column, value); }
+Random& TrainingRun::random() { return epoch_->random(); }
+void TrainingRun::stop() { ranks_->stop(); }
+bool TrainingRun::interrupted() const { return ranks_->all_stop(); }
+void TrainingRun::save() { checkpoints_->save(epoch_->has_loop() ? epoch_->seconds() : 0); }
+Communicator& TrainingRun::ranks() { return *state_->ranks; }
+bool TrainingRun::is_writer() const { return state_->is_writer(); }
+const TrainingProgress& TrainingRun::progress() const { return state_->progress; }
+double TrainingRun::units_per_second() const { return epoch_->units_per_second(); }
+std::string TrainingRun::summary() const { return log_->summary(); }
 
-void TrainingRun::make_due_update() {
-  Gradients* gradients = &gradients_;
-  if (shared_) with_ranks([&] { gradients = &shared_->sum(); });
-  if (options_.mean_losses && pending_.losses > 0) {
-    gradients->scale(1 / static_cast<double>(pending_.losses));
-  }
-  make_update(*gradients);
-}
-
-void TrainingRun::make_update(const Gradients& gradients) {
-  set_learning_rate();
-  is_saved_ = false;
-  const std::uint64_t updates = trainer_.updates();
-  try {
-    if (!std::isfinite(pending_.loss)) {
-      throw NumericError(fmt::format("[TrainingRun] need a finite loss; got {}", pending_.loss));
-    }
-    std::optional<Timeline::Scope> update;
-    timed_.open(update, "update");
-    trainer_.update(gradients);
-    // Later is early enough, unless the next update is to be made all the same.
-    const bool is_last = position_ + 1 == minibatches_.size();
-    if (options_.not_finite != NotFinite::fail || is_last) trainer_.finish_update();
-    ++progress_.updates;
-    progress_.loss += pending_.loss;
-    progress_.losses += pending_.losses;
-  } catch (const NumericError&) {
-    if (trainer_.updates() < updates) --progress_.updates;  // it was the one before
-    if (options_.not_finite == NotFinite::fail) throw;
-    ++progress_.skipped;
-  }
-  progress_.minibatches = position_ + 1;
-  drop_pending();
-}
-
-void TrainingRun::drop_pending() {
-  pending_ = {};
-  gradients_.clear();
-  if (shared_) shared_->clear();
-}
-
-double TrainingRun::units_per_second() const {
-  return trained_seconds_ > 0 ? trained_units_ / trained_seconds_ : 0;
-}
-
-std::size_t TrainingRun::units(std::size_t samples) const {
-  return static_cast<std::size_t>(static_cast<double>(samples) * options_.units_per_sample);
+void TrainingRun::write_report(const std::filesystem::path& path,
+                               const std::map<std::string, double>& results) const {
+  log_->write_report(path, results);
 }
 
 }  // namespace dynet_like::nn

@@ -1,8 +1,6 @@
 // A training run: epochs, minibatches and updates of a loop that stays the program's own.
 #pragma once
 
-#include <atomic>
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
@@ -17,27 +15,20 @@
 
 #include "dynet_like/core/random.h"
 #include "dynet_like/distributed/communicator.h"
-#include "dynet_like/distributed/parameter_server.h"
 #include "dynet_like/graph/minibatch.h"
-#include "dynet_like/io/safetensors.h"
 #include "dynet_like/train/trainer.h"
 #include "nn/data/minibatches.h"
-#include "nn/train/best_model.h"
-#include "nn/train/event_file.h"
-#include "nn/train/group_schedule.h"
-#include "nn/train/interrupt.h"
-#include "nn/train/progress_bar.h"
-#include "nn/train/rank_words.h"
-#include "nn/train/shared_minibatch.h"
-#include "nn/train/timed_minibatches.h"
 #include "nn/train/training_options.h"
 #include "nn/train/training_progress.h"
 
-namespace dynet_like::detail {
-class FolderLock;
-}  // namespace dynet_like::detail
-
 namespace dynet_like::nn {
+
+class Checkpoints;
+class TrainingEpoch;
+class TrainingLog;
+class TrainingRanks;
+struct TrainingState;
+class Updater;
 
 /// From the first minibatch, or from a checkpoint, to the last epoch:
 ///
@@ -87,7 +78,7 @@ class TrainingRun {
   /// body begins. Only one thread may draw by itself; with several ranks not sample by sample,
   /// since numbers would depend on the rank: draw a seed, and make a Random of it and the sample's
   /// number.
-  Random& random() { return random_; }
+  Random& random();
 
   /// Runs a minibatch forward and backward and, unless gradients are accumulated and more are to
   /// come, updates the parameters. `losses` is for means: how many losses it has, by default one
@@ -119,19 +110,19 @@ class TrainingRun {
   void note(const std::string& column, double value);
 
   /// Asks the run to end as Ctrl-C does. Other threads may call it.
-  void stop() { stopped_ = true; }
+  void stop();
   /// Whether it was asked to; with several ranks, whether one was and all know it.
-  bool interrupted() const { return ranks_->size() == 1 ? wants_to_stop() : all_stop_; }
+  bool interrupted() const;
   /// Saves a checkpoint of the last update; UsageError without a folder.
   void save();
 
   /// The processes that train together.
-  Communicator& ranks() { return *ranks_; }
+  Communicator& ranks();
   /// Whether this is the one that writes files and prints.
-  bool is_writer() const { return ranks_->rank() == 0; }
+  bool is_writer() const;
 
-  const TrainingProgress& progress() const { return progress_; }
-  const LearningCurve& curve() const { return progress_.curve; }
+  const TrainingProgress& progress() const;
+  const LearningCurve& curve() const { return progress().curve; }
   /// Over the epochs of this run; training only.
   double units_per_second() const;
   /// The best epoch, its score and the time, in one line.
@@ -144,131 +135,19 @@ class TrainingRun {
   // In an epoch, minibatches are `training` until all of them were used; where finish_epoch() has
   // failed, `finishing`, that is all that is left of it.
   enum class Phase { between, training, trained, finishing, over };
-  // Minibatches whose gradients wait for the update.
-  struct Pending {
-    std::size_t minibatches = 0, losses = 0;
-    double loss = 0;
-  };
-  struct Evaluation {
-    std::optional<double> score;
-    double loss = 0;
-    bool is_best = false;
-    std::uint64_t skipped = 0;
-  };
-  using DevScore = std::function<std::optional<double>()>;
 
-  static constexpr const char* kLossColumn = "train loss";
-  std::string score_column() const { return "dev " + options_.score_name; }
-  void check_options() const;
-  Metadata all_settings() const;
-  void take_folder();
-  void begin_files();
-  void resume();
-  Metadata best_metadata(const TrainingProgress& progress) const;
-  SafetensorsFile read_best(const TrainingProgress& progress) const;
-  void load_best();
-
-  void end();
-  void set_learning_rate();
-  MinibatchRange begin_minibatches(Minibatches list);
-  void begin_server();
-  Random order_random() const;
-  Random minibatch_random() const;
-  bool begin_minibatch();
-  const std::vector<std::uint32_t>& samples() const;
-  void end_minibatch();
-  void end_minibatches();
-  void check_in_minibatch() const;
-  static void check_cleared(const Minibatch& batch);
-  float finite_loss(Minibatch& batch) const;
-  void add_gradients(Minibatch& batch);
-  void add_pending(double loss, std::size_t losses);
-  bool update_is_due() const;
-  void make_due_update();
-  void make_update(const Gradients& gradients);
-  void drop_pending();
-
-  bool is_relaxed() const;
-  bool begin_relaxed_minibatch();
-  bool finish_relaxed_minibatches();
-  void show_begun(std::size_t first, std::size_t end);
-  void clip_own_gradients();
-  bool prepare_own_gradients(float loss, std::size_t losses);
-  float update_relaxed(Minibatch& batch, std::size_t losses);
-  std::string relaxed_shares_of_time() const;
-  float scheduled_rate(std::uint64_t update) const;
-
-  bool is_shared() const { return options_.shards > 1 && !is_relaxed(); }
-  bool wants_to_stop() const { return stopped_ || (watch_ && watch_->interrupted()); }
-  void begin_sharing();
-  void check_alike();
-  RankWord word() const;
-  AllWords agree(RankWord mine, bool compares_parameters = false);
-  bool comparison_is_due() const;
-  bool agree_to_stop();
-  float update_shared(Minibatch& batch, std::size_t losses);
-  void check_same_parameters();
-  void check_same_score(std::optional<double> score);
-  void check_losses(std::uint64_t terms) const;
-  void broadcast_values();
-  std::string shares_of_time() const;
-  void with_ranks(const std::function<void()>& work);
-
-  void finish(const DevScore& dev_score);
-  void put_averages_in_place();
+  void finish(const std::function<std::optional<double>()>& dev_score);
   void put_weights_back();
-  Evaluation evaluate(const DevScore& dev_score);
-  TrainingProgress progress_after(const Evaluation& evaluation) const;
-  bool is_better(std::optional<double> score) const;
-  void keep_best(const TrainingProgress& progress);
-  void write_curve() const;
-  void add_events();
-  void print_line(const Evaluation& evaluation) const;
-  std::string score_text(double score) const;
-  std::size_t units(std::size_t samples) const;
+  std::string rescue();
 
-  TrainingOptions options_;
-  std::shared_ptr<Communicator> ranks_;
-  ParameterCollection model_;
-  Trainer& trainer_;
-  GroupSchedule groups_;
-  std::unique_ptr<detail::FolderLock> lock_;  // null without a folder
-  std::filesystem::path checkpoint_;          // empty without a folder
-  BestModel best_;
-  TrainingProgress progress_;
-  std::unique_ptr<EventFile> events_;
-  std::map<std::string, double> notes_;
-  bool averages_in_place_ = false;
-
+  std::unique_ptr<TrainingState> state_;
+  std::unique_ptr<TrainingEpoch> epoch_;
+  std::unique_ptr<TrainingRanks> ranks_;
+  std::unique_ptr<Checkpoints> checkpoints_;
+  std::unique_ptr<TrainingLog> log_;
+  std::unique_ptr<Updater> updater_;
   Phase phase_ = Phase::between;
-  std::atomic<bool> stopped_ = false;
-  std::optional<InterruptWatch> watch_;
-  bool all_stop_ = false;             // ranks have agreed to
-  bool has_agreed_ = false;           // ranks have, since the last minibatch began
-  std::uint64_t compared_ = 0;        // the updates after which parameters were compared last
-  bool has_diverged_ = false;         // ranks that do not wait for each other have failed
-  Minibatches minibatches_;           // of this epoch
-  std::vector<std::uint32_t> costs_;  // of their samples; empty: all the same
-  std::uint64_t costs_digest_ = 0;
-  std::optional<SharedMinibatch> shared_;
-  std::optional<ParameterServer> server_;  // while ranks train without waiting for each other
-  ParameterServer::Report relaxed_;        // of the last epoch in which they did
-  // Where the time of an epoch's minibatches went.
-  struct RankTimes {
-    Communicator::Times before, after;
-    double seconds = 0, mean_busy = 0, most_busy = 0;
-  };
-  RankTimes rank_times_;
-  std::chrono::steady_clock::time_point minibatch_start_;
-  std::size_t position_ = 0;
-  bool in_minibatch_ = false;
-  bool is_saved_ = false;  // in the checkpoint, as it is
-  Random random_;
-  Gradients gradients_;
-  TimedMinibatches timed_;
-  Pending pending_;
-  std::optional<ProgressBar> bar_;
-  double trained_units_ = 0, trained_seconds_ = 0;  // of this run
+  bool averages_in_place_ = false;
 };
 
 /// For a range-based for loop, once.
@@ -276,27 +155,31 @@ class TrainingRun::MinibatchRange {
  public:
   class Iterator {
    public:
-    explicit Iterator(TrainingRun& run) : run_(run) {}
-    const std::vector<std::uint32_t>& operator*() const { return run_.samples(); }
+    explicit Iterator(MinibatchRange& range) : range_(range) {}
+    const std::vector<std::uint32_t>& operator*() const { return range_.samples(); }
     Iterator& operator++() {
-      run_.end_minibatch();
+      range_.pass();
       return *this;
     }
-    bool operator==(std::default_sentinel_t) const { return !run_.begin_minibatch(); }
+    bool operator==(std::default_sentinel_t) const { return !range_.next(); }
 
    private:
-    TrainingRun& run_;
+    MinibatchRange& range_;
   };
 
-  explicit MinibatchRange(TrainingRun& run) : run_(run) {}
-  ~MinibatchRange() { run_.end_minibatches(); }
+  explicit MinibatchRange(TrainingRun& run);
+  ~MinibatchRange();
   MinibatchRange(const MinibatchRange&) = delete;
   MinibatchRange& operator=(const MinibatchRange&) = delete;
 
-  Iterator begin() { return Iterator(run_); }
+  Iterator begin() { return Iterator(*this); }
   std::default_sentinel_t end() const { return {}; }
 
  private:
+  bool next();
+  const std::vector<std::uint32_t>& samples() const;
+  void pass();
+
   TrainingRun& run_;
 };
 

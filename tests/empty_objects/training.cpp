@@ -3,13 +3,17 @@
 #include "dynet_like/io/safetensors.h"
 #include "nn/train.h"
 #include "nn/train/best_model.h"
+#include "nn/train/checkpoints.h"
 #include "nn/train/fingerprint.h"
 #include "nn/train/interrupt.h"
 #include "nn/train/progress_bar.h"
-#include "nn/train/rank_words.h"
-#include "nn/train/shared_minibatch.h"
 #include "nn/train/timed_minibatches.h"
+#include "nn/train/training_epoch.h"
+#include "nn/train/training_log.h"
 #include "nn/train/training_progress.h"
+#include "nn/train/training_ranks.h"
+#include "nn/train/training_state.h"
+#include "nn/train/updater.h"
 #include "tests/empty_objects/types.h"
 
 namespace dynet_like {
@@ -122,9 +126,16 @@ void use_runs(Types& types, const ParameterCollection& model) {
     attempt_file([&] { saved.vocabulary("size"); });
     attempt_file([&] { saved.load(model); });
   });
-  types.stays<nn::SharedMinibatch>("SharedMinibatch");
-  types.use("RankWord", nn::RankWord(),
-            [](const nn::RankWord& word) { ATTEMPT(nn::exchange(*single_process(), word)); });
+  types.stays<nn::TrainingState>("TrainingState");
+  types.stays<nn::TrainingEpoch>("TrainingEpoch");
+  types.stays<nn::TrainingRanks>("TrainingRanks");
+  types.stays<nn::TrainingLog>("TrainingLog");
+  types.stays<nn::Checkpoints>("Checkpoints");
+  types.stays<nn::Updater>("Updater");
+  types.stays<nn::LocalUpdater>("LocalUpdater");
+  types.data<nn::Evaluation>("Evaluation");
+  types.data<nn::RankNumbers>("RankNumbers");
+  types.use("RankWord", nn::RankWord(), [](const nn::RankWord&) {});
   types.data<nn::AllWords>("AllWords");
 }
 

@@ -1,0 +1,158 @@
+// Ranks that share each minibatch, shard by shard, and make the same update.
+#include <exception>
+#include <functional>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "dynet_like/core/errors.h"
+#include "dynet_like/distributed/gradient_exchange.h"
+#include "nn/train/updater.h"
+
+namespace dynet_like::nn {
+
+namespace {
+
+class SynchronousUpdater : public LocalUpdater {
+ public:
+  explicit SynchronousUpdater(const Parts& parts)
+      : LocalUpdater(parts),
+        exchange_(run_.ranks, run_.model, run_.options.shards),
+        gradients_(exchange_.own_shards().size()) {}
+
+  void begin() override {
+    mean_busy_ = most_busy_ = 0;
+    before_ = run_.ranks->times();
+  }
+
+  void end() override {
+    LocalUpdater::end();
+    after_ = run_.ranks->times();
+  }
+
+  bool next() override;
+  const std::vector<std::uint32_t>& samples() const override { return own_samples_; }
+  float update(Minibatch& batch, std::size_t losses) override;
+  void update(const Gradients& gradients, double loss, std::size_t losses) override {
+    Updater::update(gradients, loss, losses);
+  }
+
+  void pass() override {
+    if (has_pending() && is_due()) {
+      ranks_.together([&] {
+        exchange_.send(gradients_);
+        exchange_.receive();
+      });
+    }
+    LocalUpdater::pass();
+  }
+
+  void drop() override {
+    LocalUpdater::drop();
+    exchange_.clear();
+    for (Gradients& gradients : gradients_) gradients.clear();
+  }
+
+  std::string shares_of_time() const override;
+
+ protected:
+  Gradients& sum() override {
+    Gradients* sum = nullptr;
+    ranks_.together([&] { sum = &exchange_.sum(); });
+    return *sum;
+  }
+
+ private:
+  std::vector<double> backward(Minibatch& batch);
+
+  GradientExchange exchange_;
+  std::vector<Gradients> gradients_;                   // by own shard
+  std::vector<std::uint32_t> own_samples_, own_ends_;  // of this minibatch, and of its shards
+  Communicator::Times before_, after_;                 // the minibatches of an epoch
+  double mean_busy_ = 0, most_busy_ = 0;
+};
+
+bool SynchronousUpdater::next() {
+  if (!LocalUpdater::next()) return false;
+  const Shards all = cut_into_shards(epoch_.samples(), epoch_.costs(), run_.options.shards);
+  const RankPart own = exchange_.own_shards();
+  const std::uint32_t first = own.begin == 0 ? 0 : all.ends[own.begin - 1];
+  own_samples_.assign(all.samples.begin() + first, all.samples.begin() + all.ends[own.end - 1]);
+  own_ends_.clear();
+  for (std::size_t shard = own.begin; shard < own.end; ++shard) {
+    own_ends_.push_back(all.ends[shard] - first);
+  }
+  epoch_.random().number_samples_from(first);
+  return true;
+}
+
+// What each shard gets is added to what it has; the gradients are sent if an update is due. The
+// losses of the shards, in order.
+std::vector<double> SynchronousUpdater::backward(Minibatch& batch) {
+  if (batch.size() != own_samples_.size()) {
+    throw UsageError(
+        fmt::format("[TrainingRun] need a graph for each sample that the loop is given, "
+                    "in this order, to sum their gradients by shards; got {} for {}",
+                    batch.size(), own_samples_.size()));
+  }
+  std::function<void(const ParameterStorage&)> pack;
+  if (is_due()) pack = [&](const ParameterStorage& p) { exchange_.pack(gradients_, p); };
+  batch.backward(own_ends_, gradients_, pack);
+  if (is_due()) exchange_.send(gradients_);
+  std::vector<double> losses;
+  std::uint32_t begin = 0;
+  for (const std::uint32_t end : own_ends_) {
+    losses.push_back(batch.loss_of(begin, end));
+    begin = end;
+  }
+  return losses;
+}
+
+float SynchronousUpdater::update(Minibatch& batch, std::size_t losses) {
+  RankWord mine;
+  std::exception_ptr failure;
+  try {
+    finite_loss(batch);
+    mine.shard_losses = backward(batch);
+  } catch (const std::exception& error) {
+    failure = std::current_exception();
+    mine.failure = error.what();
+  }
+  static_cast<RankNumbers&>(mine) = ranks_.word();
+  mine.losses = losses;
+  mine.terms = batch.trained_losses();
+  mine.busy_seconds = epoch_.seconds_of_minibatch();
+  if (is_due()) {
+    ranks_.together([&] {
+      if (failure) exchange_.send_nothing();
+      exchange_.receive();
+    });
+  }
+  const AllWords all = ranks_.agree(std::move(mine));
+  mean_busy_ += all.mean_busy_seconds;
+  most_busy_ += all.most_busy_seconds;
+  if (failure) std::rethrow_exception(failure);
+  check_losses(all.terms);
+  add_pending(all.loss, all.losses);
+  update_if_due();
+  return static_cast<float>(all.loss);
+}
+
+// Of the minibatches of an epoch, on this rank. Imbalance is what would be gained if all ranks took
+// equally long for what they compute.
+std::string SynchronousUpdater::shares_of_time() const {
+  const double seconds = epoch_.seconds();
+  if (run_.ranks->size() == 1 || seconds <= 0 || most_busy_ <= 0) return "";
+  return fmt::format(", communication {:.1f} %, waiting {:.1f} %, imbalance {:.1f} %",
+                     100 * (after_.transfer - before_.transfer) / seconds,
+                     100 * (after_.waiting - before_.waiting) / seconds,
+                     100 * (most_busy_ - mean_busy_) / seconds);
+}
+
+}  // namespace
+
+std::unique_ptr<Updater> synchronous_updater(const Updater::Parts& parts) {
+  return std::make_unique<SynchronousUpdater>(parts);
+}
+
+}  // namespace dynet_like::nn

@@ -1,0 +1,46 @@
+// What a training run tells of its epochs: lines, the learning curve, events and a report.
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <string>
+
+#include "nn/train/event_file.h"
+#include "nn/train/training_epoch.h"
+#include "nn/train/training_state.h"
+
+namespace dynet_like::nn {
+
+/// Only the writer's writes.
+class TrainingLog {
+ public:
+  /// Throws FileError.
+  TrainingLog(const TrainingState& run, const TrainingEpoch& epoch);
+
+  /// One more number for the row of this epoch.
+  void note(const std::string& column, double value);
+  std::map<std::string, double> row(const Evaluation& evaluation) const;
+  /// The row is in the curve.
+  void forget_notes() { notes_.clear(); }
+  /// Of the epoch that was completed last. `shares`: of the time, for its line.
+  void write(const Evaluation& evaluation, const std::string& shares);
+
+  std::string summary() const;
+  void write_report(const std::filesystem::path& path,
+                    const std::map<std::string, double>& results) const;
+
+ private:
+  std::string score_column() const { return "dev " + run_.options.score_name; }
+  std::string score_text(double score) const;
+  void write_curve() const;
+  void add_events();
+  void print_line(const Evaluation& evaluation, const std::string& shares) const;
+
+  const TrainingState& run_;
+  const TrainingEpoch& epoch_;
+  std::optional<EventFile> events_;
+  std::map<std::string, double> notes_;
+};
+
+}  // namespace dynet_like::nn

@@ -1,0 +1,274 @@
+// TrainingRanks: what ranks tell each other beside gradients.
+#include "nn/train/training_ranks.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <fstream>
+#include <set>
+#include <span>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "dynet_like/core/counted.h"
+#include "dynet_like/core/errors.h"
+#include "dynet_like/distributed/alike.h"
+#include "nn/train/fingerprint.h"
+
+namespace dynet_like::nn {
+
+namespace {
+
+constexpr const char* kAlike = "[TrainingRun] need the same program, data and options";
+
+/// Of the files that this process runs, the program and the library's; "unknown" where the system
+/// does not show them.
+std::string fingerprint_of_program() {
+  std::set<std::string> libraries;
+  std::ifstream maps("/proc/self/maps");
+  for (std::string line; std::getline(maps, line);) {
+    const std::size_t path = line.find('/');
+    if (path == std::string::npos || line.find("/libdynet_like") == std::string::npos) continue;
+    libraries.insert(line.substr(path));
+  }
+  std::vector<std::string> files = {"/proc/self/exe"};
+  files.insert(files.end(), libraries.begin(), libraries.end());
+  try {
+    return fingerprint_of(files);
+  } catch (const FileError&) {
+    return "unknown";
+  }
+}
+
+std::uint64_t digest_of_settings(const Trainer& trainer) {
+  Fingerprint settings;
+  for (const auto& [name, value] : trainer.settings()) {
+    settings.add_words(std::as_bytes(std::span(value)));
+  }
+  return settings.value();
+}
+
+using Bytes = Communicator::Bytes;
+
+/// What no gradients begin with.
+constexpr std::uint64_t kWord = 0xd3c0'd1a1'09e5'a11d;
+
+/// What all words begin with; then come losses and failure.
+struct Fixed {
+  std::uint64_t is_word = kWord, shards = 0, has_failed = 0;
+  RankNumbers numbers = {};
+};
+
+Bytes to_bytes(const RankWord& word) {
+  Fixed fixed;
+  fixed.shards = word.shard_losses.size();
+  fixed.has_failed = word.failure.empty() ? 0 : 1;
+  fixed.numbers = word;
+  Bytes bytes;
+  append_bytes(bytes, &fixed, sizeof(fixed));
+  append_bytes(bytes, word.shard_losses.data(), word.shard_losses.size() * sizeof(double));
+  append_bytes(bytes, word.failure.data(), word.failure.size());
+  return bytes;
+}
+
+RankWord from_bytes(const Bytes& bytes, const std::string& rank) {
+  Fixed fixed;
+  const auto need = [&](std::size_t size) {
+    if (bytes.size() >= size) return;
+    throw RankError(fmt::format("[TrainingRun] need a word of {} or more from {}; got {}",
+                                detail::counted(size, "byte"), rank, bytes.size()));
+  };
+  need(sizeof(fixed));
+  std::memcpy(&fixed, bytes.data(), sizeof(fixed));
+  if (fixed.is_word != kWord) {
+    throw UsageError(
+        fmt::format("[TrainingRun] need all ranks at the same place; got gradients of "
+                    "{}: what ranks do must not depend on the rank",
+                    rank));
+  }
+  if (fixed.shards > bytes.size()) need(fixed.shards);
+  const std::size_t text = sizeof(fixed) + fixed.shards * sizeof(double);
+  need(text);
+  RankWord word = {fixed.numbers, std::vector<double>(fixed.shards), ""};
+  std::copy(bytes.begin() + sizeof(fixed), bytes.begin() + static_cast<std::ptrdiff_t>(text),
+            reinterpret_cast<std::byte*>(word.shard_losses.data()));
+  word.failure.assign(reinterpret_cast<const char*>(bytes.data()) + text, bytes.size() - text);
+  if (fixed.has_failed != 0 && word.failure.empty()) word.failure = "an exception";
+  return word;
+}
+
+void check_place(const RankWord& word, const RankWord& first, const std::string& name) {
+  const auto check = [&](const char* what, std::uint64_t got, std::uint64_t need) {
+    if (got == need) return;
+    throw UsageError(
+        fmt::format("[TrainingRun] need all ranks at the same place; got {} {} on rank 0 "
+                    "and {} on {}: what ranks do must not depend on the rank",
+                    what, need, got, name));
+  };
+  check("epoch", word.epoch, first.epoch);
+  check("minibatch", word.minibatch, first.minibatch);
+  check("minibatches with the fingerprint", word.order, first.order);
+  check("sizes of samples with the fingerprint", word.sizes, first.sizes);
+  check("a position of random()", word.random, first.random);
+}
+
+/// Throws UsageError if they are not at one place, and RankError if another rank has failed and
+/// this one has not.
+AllWords exchange(Communicator& ranks, const RankWord& mine) {
+  std::vector<Bytes> all;
+  ranks.all_gather(to_bytes(mine), all);
+  std::vector<RankWord> words;
+  for (unsigned r = 0; r < ranks.size(); ++r) words.push_back(from_bytes(all[r], ranks.name(r)));
+  AllWords result;
+  bool any_fails = false;
+  for (unsigned r = 0; r < ranks.size(); ++r) {
+    const RankWord& word = words[r];
+    if (!word.failure.empty() && mine.failure.empty()) {
+      throw RankError(fmt::format("[TrainingRun] need all ranks; {} has failed: {}", ranks.name(r),
+                                  word.failure));
+    }
+    if (mine.failure.empty()) check_place(word, words[0], ranks.name(r));
+    for (const double loss : word.shard_losses) result.loss += loss;
+    result.losses += word.losses;
+    result.terms += word.terms;
+    result.same_trainer &= word.trainer == words[0].trainer;
+    result.same_parameters &= word.parameters == words[0].parameters;
+    any_fails |= !word.failure.empty();
+    result.any_stops |= word.stops != 0;
+    result.mean_busy_seconds += word.busy_seconds / ranks.size();
+    result.most_busy_seconds = std::max(result.most_busy_seconds, word.busy_seconds);
+  }
+  // Who has failed would compare alone.
+  if (any_fails) result.same_trainer = result.same_parameters = true;
+  return result;
+}
+
+}  // namespace
+
+TrainingRanks::TrainingRanks(TrainingState& run, const TrainingEpoch& epoch,
+                             std::function<std::string()> rescue)
+    : run_(run), epoch_(epoch), rescue_(std::move(rescue)) {}
+
+TrainingRanks::~TrainingRanks() { run_.ranks->give_up_when({}); }
+
+void TrainingRanks::watch_signals() {
+  if (!run_.options.watch_interrupts || watch_) return;
+  watch_.emplace();
+  run_.ranks->give_up_when([this] { return wants_to_stop(); });
+}
+
+void TrainingRanks::end_watch() {
+  stopped_ = all_stop();
+  run_.ranks->give_up_when({});
+  watch_.reset();
+}
+
+void TrainingRanks::together(const std::function<void()>& work) {
+  std::optional<Timeline::Scope> scope;
+  if (run_.ranks->size() > 1) run_.timed.open(scope, "ranks");
+  try {
+    work();
+  } catch (const RankError& error) {
+    const std::string what = error.what();
+    throw RankError(what + rescue_());
+  }
+}
+
+void TrainingRanks::check_alike() {
+  if (run_.ranks->size() == 1) return;
+  const TrainingOptions& options = run_.options;
+  const Relaxation relaxation =
+      run_.is_relaxed() ? *options.relaxation : Relaxation{.staleness = 0};
+  Metadata mine = run_.settings;
+  static const std::string program = fingerprint_of_program();  // megabytes are read once
+  mine["program"] = program;
+  mine["device"] = run_.model.device()->is_cpu() ? "the CPU" : "a GPU";
+  mine["not finite"] = options.not_finite == NotFinite::skip ? "skip" : "fail";
+  mine["epochs to train"] = fmt::to_string(options.epochs);
+  mine["patience"] = fmt::to_string(options.patience);
+  mine["staleness"] = fmt::to_string(relaxation.staleness);
+  mine["backup ranks"] = fmt::to_string(relaxation.backup_ranks);
+  mine["updates so far"] = fmt::to_string(run_.progress.updates);
+  detail::check_alike(*run_.ranks, kAlike, mine, run_.trainer, run_.model);
+}
+
+RankWord TrainingRanks::word() const {
+  RankWord word;
+  word.epoch = run_.progress.epochs + 1;
+  word.minibatch = epoch_.in_minibatch() ? epoch_.position() + 1 : 0;
+  word.order = run_.progress.order;
+  word.sizes = epoch_.costs_digest();
+  word.random = epoch_.random().position();
+  word.stops = wants_to_stop();
+  return word;
+}
+
+// Parameters are compared so often that differences are found soon, and so seldom that it takes no
+// time. Ranks that do not wait for each other have the same ones at the end of an epoch.
+AllWords TrainingRanks::agree(RankWord mine, bool compares_parameters) {
+  if (run_.ranks->size() > 1) {
+    mine.trainer = digest_of_settings(run_.trainer);
+    const std::uint64_t updates = run_.progress.updates;
+    const bool is_due = !run_.is_relaxed() && std::has_single_bit(updates) && updates != compared_;
+    if (compares_parameters || is_due) {
+      compared_ = updates;
+      mine.parameters = detail::digest_of(run_.model);
+    }
+  }
+  AllWords all;
+  together([&] {
+    all = exchange(*run_.ranks, mine);
+    // Once more, for what differs.
+    Metadata what;
+    if (!all.same_trainer) detail::describe_settings(run_.trainer, what);
+    if (!all.same_parameters) detail::describe(run_.model, what);
+    if (!what.empty()) detail::check_alike(*run_.ranks, kAlike, what);
+  });
+  all_stop_ |= all.any_stops;
+  has_agreed_ = mine.failure.empty();  // else the others have thrown
+  return all;
+}
+
+// Who has agreed with an update need not do so again before the next minibatch.
+bool TrainingRanks::agree_to_stop() {
+  if (run_.ranks->size() > 1 && !has_agreed_) agree(word());
+  has_agreed_ = false;
+  return all_stop();
+}
+
+// Of what the next epoch begins with: moving averages may be the same where parameters are not.
+void TrainingRanks::check_same_parameters() {
+  if (run_.ranks->size() == 1) return;
+  agree(word(), true);
+  has_agreed_ = false;  // on whether to stop, ranks agree again
+}
+
+void TrainingRanks::check_same_score(std::optional<double> score) {
+  if (run_.ranks->size() == 1) return;
+  const std::string mine = score ? fmt::to_string(*score) : "none";
+  std::vector<std::string> all;
+  together([&] { all = gather_texts(*run_.ranks, mine); });
+  for (unsigned r = 1; r < run_.ranks->size(); ++r) {
+    if (all[r] == all[0]) continue;
+    throw UsageError(fmt::format(
+        "[TrainingRun] need the same dev score on all ranks; got {} on rank 0 and {} on {}", all[0],
+        all[r], run_.ranks->name(r)));
+  }
+}
+
+void TrainingRanks::broadcast_parameters() {
+  together([&] {
+    for (const auto& storage : run_.model.storages()) {
+      storage->refresh_rows();
+      auto* const values = static_cast<std::byte*>(storage->tensor().data());
+      Bytes bytes(values, values + storage->size() * size_of(storage->dtype));
+      broadcast(*run_.ranks, bytes);
+      if (run_.is_writer()) continue;
+      std::copy(bytes.begin(), bytes.end(), values);
+      storage->values_written();
+    }
+  });
+}
+
+}  // namespace dynet_like::nn

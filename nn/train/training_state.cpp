@@ -1,0 +1,173 @@
+// TrainingState: what options are refused, and what follows from how far a run is.
+#include "nn/train/training_state.h"
+
+#include <cmath>
+#include <limits>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "dynet_like/core/counted.h"
+#include "dynet_like/core/errors.h"
+#include "dynet_like/core/text.h"
+#include "dynet_like/io/tensor_file.h"
+
+namespace dynet_like::nn {
+
+namespace {
+
+void check_metadata(const Metadata& metadata) {
+  for (const auto& [key, value] : metadata) {
+    TrainingState::check_text(key);
+    TrainingState::check_text(value);
+    if (!key.starts_with(TrainingState::kOwn) && !key.starts_with(detail::tensor_file::kReserved)) {
+      continue;
+    }
+    throw UsageError(
+        fmt::format("[TrainingRun] need keys of settings, texts and arguments that do not begin "
+                    "with \"{}\" or \"{}\"; got {}",
+                    TrainingState::kOwn, detail::tensor_file::kReserved, detail::quoted_text(key)));
+  }
+}
+
+// A file that has both would lose one of them.
+void check_other_keys(const Metadata& settings, const Metadata& others, const char* name) {
+  for (const auto& [key, value] : settings) {
+    if (!others.contains(key)) continue;
+    throw UsageError(
+        fmt::format("[TrainingRun] need other keys in settings than in texts and arguments; got {} "
+                    "in settings and {}",
+                    detail::quoted_text(key), name));
+  }
+}
+
+// NaN is never better.
+bool is_better(std::optional<double> score, const TrainingProgress& progress, Better better) {
+  if (!score) return true;
+  if (std::isnan(*score)) return false;
+  if (progress.best_epoch == 0) return true;
+  return better == Better::larger ? *score > progress.best_score : *score < progress.best_score;
+}
+
+}  // namespace
+
+TrainingState::TrainingState(const ParameterCollection& model, Trainer& trainer,
+                             TrainingOptions options)
+    : options(std::move(options)),
+      ranks(this->options.ranks != nullptr ? this->options.ranks : single_process()),
+      model(model),
+      trainer(trainer),
+      groups(model, trainer, this->options.groups),
+      timed(this->options.timeline, this->options.timeline_minibatches,
+            this->options.timeline_file) {
+  check_options();
+  if (this->options.plateau && !this->options.schedule) {
+    this->options.schedule = trainer.learning_rate;
+  }
+  settings = all_settings();
+}
+
+void TrainingState::check_options() const {
+  const auto need = [](bool condition, const char* rule, const std::string& got) {
+    if (!condition) throw UsageError(fmt::format("[TrainingRun] need {}; got {}", rule, got));
+  };
+  need(options.batch_size > 0, "a batch size above 0", "0");
+  need(options.accumulate > 0, "1 minibatch per update or more", "0");
+  need(is_relaxed() || options.shards >= ranks->size(),
+       "a shard for each rank (a run that has begun with fewer goes on with fewer ranks)",
+       fmt::format("{} for {}", options.shards, detail::counted(ranks->size(), "rank")));
+  if (is_relaxed()) options.relaxation->check(ranks->size());
+  need(!is_relaxed() || options.accumulate == 1,
+       "1 minibatch per update where ranks do not wait for each other",
+       fmt::to_string(options.accumulate));
+  need(options.units_per_sample > 0 && std::isfinite(options.units_per_sample),
+       "units per sample above 0", fmt::to_string(options.units_per_sample));
+  need(!options.resume || !options.output.empty(), "a folder to go on from", "none");
+  need(!options.events || !options.output.empty(), "a folder for events", "none");
+  if (options.plateau) options.plateau->check();
+  check_text(options.score_name);
+  need(options.score_name != "epoch", "a name of the score that a report has not itself",
+       "\"epoch\"");
+  check_metadata(options.settings);
+  check_metadata(options.arguments);
+  check_metadata(options.texts);
+  check_other_keys(options.settings, options.texts, "texts");
+  check_other_keys(options.settings, options.arguments, "arguments");
+}
+
+Metadata TrainingState::all_settings() const {
+  Metadata all = options.settings;
+  const auto add = [&](const char* name, const std::string& value) {
+    all[kOwn + std::string(name)] = value;
+  };
+  add("batch_size", fmt::to_string(options.batch_size));
+  add("accumulate", fmt::to_string(options.accumulate));
+  add("mean_losses", options.mean_losses ? "yes" : "no");
+  add("better", options.better == Better::larger ? "larger" : "smaller");
+  add("schedule", options.schedule ? options.schedule->description() : "none");
+  add("schedule_by_epoch", options.schedule_by_epoch ? "yes" : "no");
+  add("plateau", options.plateau ? options.plateau->description() : "none");
+  add("groups", groups.description());
+  add("seed", fmt::to_string(options.seed));
+  add("shards", options.shards == 1 ? "none" : fmt::to_string(options.shards));
+  return all;
+}
+
+void TrainingState::check_text(const std::string& text) {
+  if (detail::is_utf8(text)) return;
+  throw UsageError(
+      fmt::format("[TrainingRun] need text in UTF-8; got {}", detail::quoted_text(text)));
+}
+
+bool TrainingState::is_relaxed() const {
+  const std::optional<Relaxation>& relaxation = options.relaxation;
+  return relaxation && (relaxation->staleness > 0 || relaxation->backup_ranks > 0);
+}
+
+bool TrainingState::is_enough() const {
+  return progress.epochs >= options.epochs ||
+         (options.patience > 0 &&
+          progress.epochs >= std::uint64_t{progress.best_epoch} + options.patience);
+}
+
+float TrainingState::scheduled_rate(std::uint64_t updates) const {
+  const std::uint64_t step = options.schedule_by_epoch ? progress.epochs : updates;
+  return options.schedule->rate(step) * progress.plateau.scale;
+}
+
+void TrainingState::set_learning_rate() {
+  if (options.schedule) trainer.learning_rate = scheduled_rate(progress.updates);
+}
+
+Evaluation TrainingState::evaluation(std::optional<double> score) const {
+  Evaluation evaluation;
+  evaluation.score = score;
+  // Without any, as when all updates were skipped, there is no mean: a gap in the curve.
+  evaluation.loss =
+      progress.losses > 0 ? progress.mean_loss() : std::numeric_limits<double>::quiet_NaN();
+  evaluation.is_best = is_better(score, progress, options.better);
+  evaluation.skipped = progress.skipped - progress.skipped_before;
+  return evaluation;
+}
+
+TrainingProgress TrainingState::progress_after(const Evaluation& evaluation,
+                                               const std::map<std::string, double>& row) const {
+  TrainingProgress after = progress;
+  ++after.epochs;
+  after.minibatches = 0;
+  after.order = 0;
+  after.loss = 0;
+  after.losses = 0;
+  after.skipped_before = after.skipped;
+  if (evaluation.is_best) {
+    after.best_epoch = after.epochs;
+    after.best_score = evaluation.score.value_or(0);
+  }
+  if (options.plateau) {
+    after.plateau = options.plateau->after_epoch(after.plateau, evaluation.is_best);
+  }
+  after.curve.add(row);
+  return after;
+}
+
+}  // namespace dynet_like::nn

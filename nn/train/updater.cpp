@@ -1,0 +1,146 @@
+// What all updaters do alike, and the one of a process alone.
+#include "nn/train/updater.h"
+
+#include <cmath>
+#include <optional>
+
+#include <fmt/format.h>
+
+#include "dynet_like/core/counted.h"
+#include "dynet_like/core/errors.h"
+
+namespace dynet_like::nn {
+
+std::unique_ptr<Updater> make_updater(const Updater::Parts& parts) {
+  if (parts.run.is_relaxed()) return relaxed_updater(parts);
+  if (parts.run.options.shards > 1) return synchronous_updater(parts);
+  return std::make_unique<LocalUpdater>(parts);
+}
+
+void Updater::update(const Gradients&, double, std::size_t) {
+  throw UsageError(fmt::format(
+      "[TrainingRun] need update(minibatch) where ranks or shards train together; "
+      "got gradients for {} and {}",
+      detail::counted(run_.ranks->size(), "rank"), detail::counted(run_.options.shards, "shard")));
+}
+
+float Updater::finite_loss(Minibatch& batch) const {
+  const float loss = batch.forward();
+  if (run_.options.not_finite == NotFinite::skip) return loss;
+  try {
+    batch.check_finite_loss();
+  } catch (const NumericError& error) {
+    throw NumericError(fmt::format("{}; in {}", error.what(), epoch_.name_of_minibatch()));
+  }
+  return loss;
+}
+
+// An update all the same would be one by moments and decay alone.
+void Updater::check_losses(std::uint64_t terms) const {
+  if (terms > 0) return;
+  throw UsageError(
+      fmt::format("[TrainingRun] need a loss or more in a minibatch; got none in {}: pass over it, "
+                  "without update()",
+                  epoch_.name_of_minibatch()));
+}
+
+void Updater::add_gradients(Minibatch& batch, Gradients& sum) {
+  // In parts it has run backward already.
+  batch.parts() > 1 ? sum.add(batch.backward()) : batch.backward(sum);
+}
+
+bool LocalUpdater::next() {
+  if (epoch_.position() == epoch_.size() || ranks_.agree_to_stop()) return false;
+  epoch_.begin_minibatch(epoch_.position());
+  return true;
+}
+
+float LocalUpdater::update(Minibatch& batch, std::size_t losses) {
+  const float loss = finite_loss(batch);
+  const bool is_alone = run_.options.accumulate == 1 && !run_.options.mean_losses;
+  if (!is_alone) add_gradients(batch, gradients_);
+  const Gradients& gradients = is_alone ? batch.backward() : gradients_;
+  check_losses(batch.trained_losses());
+  add_pending(static_cast<double>(loss), losses);
+  is_alone ? make_update(gradients) : update_if_due();
+  return loss;
+}
+
+void LocalUpdater::update(const Gradients& gradients, double loss, std::size_t losses) {
+  if (gradients.is_used()) {
+    throw UsageError(
+        "[TrainingRun] need gradients that no update has used; got some that one has: clear and "
+        "compute them for each minibatch");
+  }
+  if (!gradients.has_any_of(run_.model)) check_losses(losses);
+  try {
+    gradients_.add(gradients);
+    add_pending(loss, losses);
+    update_if_due();
+    gradients.mark_used();  // those of an update that failed may be used again
+  } catch (...) {
+    drop();
+    throw;
+  }
+}
+
+void LocalUpdater::pass() {
+  // The last minibatch of an update may have been passed over.
+  if (has_pending()) update_if_due();
+  epoch_.pass();
+  if (!has_pending()) run_.progress.minibatches = epoch_.position();
+  run_.is_saved = false;
+}
+
+void LocalUpdater::drop() {
+  pending_ = {};
+  gradients_.clear();
+}
+
+void LocalUpdater::add_pending(double loss, std::size_t losses) {
+  ++pending_.minibatches;
+  pending_.loss += loss;
+  pending_.losses += losses;
+}
+
+bool LocalUpdater::is_due() const {
+  return (epoch_.position() + 1) % run_.options.accumulate == 0 || is_last();
+}
+
+void LocalUpdater::update_if_due() {
+  if (!is_due()) return;
+  Gradients& gradients = sum();
+  if (run_.options.mean_losses && pending_.losses > 0) {
+    gradients.scale(1 / static_cast<double>(pending_.losses));
+  }
+  make_update(gradients);
+}
+
+void LocalUpdater::make_update(const Gradients& gradients) {
+  Trainer& trainer = run_.trainer;
+  TrainingProgress& progress = run_.progress;
+  run_.set_learning_rate();
+  run_.is_saved = false;
+  const std::uint64_t updates = trainer.updates();
+  try {
+    if (!std::isfinite(pending_.loss)) {
+      throw NumericError(fmt::format("[TrainingRun] need a finite loss; got {}", pending_.loss));
+    }
+    std::optional<Timeline::Scope> update;
+    run_.timed.open(update, "update");
+    trainer.update(gradients);
+    // Later is early enough, unless the next update is to be made all the same.
+    if (run_.options.not_finite != NotFinite::fail || is_last()) trainer.finish_update();
+    ++progress.updates;
+    progress.loss += pending_.loss;
+    progress.losses += pending_.losses;
+  } catch (const NumericError&) {
+    if (trainer.updates() < updates) --progress.updates;  // it was the one before
+    if (run_.options.not_finite == NotFinite::fail) throw;
+    ++progress.skipped;
+  }
+  progress.minibatches = epoch_.position() + 1;
+  drop();
+}
+
+}  // namespace dynet_like::nn

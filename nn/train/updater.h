@@ -1,0 +1,106 @@
+// How the minibatches of a training run become updates: alone, with ranks, or without waiting.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "dynet_like/graph/minibatch.h"
+#include "dynet_like/params/gradients.h"
+#include "nn/train/training_epoch.h"
+#include "nn/train/training_ranks.h"
+#include "nn/train/training_state.h"
+
+namespace dynet_like::nn {
+
+class Updater {
+ public:
+  /// The parts of the run that it works on.
+  struct Parts {
+    TrainingState& run;
+    TrainingEpoch& epoch;
+    TrainingRanks& ranks;
+  };
+
+  explicit Updater(const Parts& parts)
+      : run_(parts.run), epoch_(parts.epoch), ranks_(parts.ranks) {}
+  virtual ~Updater() = default;
+  Updater(const Updater&) = delete;
+  Updater& operator=(const Updater&) = delete;
+
+  /// Before the first minibatch of a loop, and after the last one, or where the loop was left.
+  virtual void begin() {}
+  virtual void end() { drop(); }
+  /// Begins the next minibatch of this rank, at which the epoch is then; false if there are no
+  /// more, or if all stop.
+  virtual bool next() = 0;
+  /// Of that minibatch, those that are this rank's.
+  virtual const std::vector<std::uint32_t>& samples() const { return epoch_.samples(); }
+  /// Runs it, and updates the parameters when that is due. The loss, of all ranks that share it.
+  virtual float update(Minibatch& batch, std::size_t losses) = 0;
+  /// Throws UsageError where ranks or shards train together.
+  virtual void update(const Gradients& gradients, double loss, std::size_t losses);
+  /// The minibatch is done, with update() or without.
+  virtual void pass() {}
+  /// Forgets what waits for an update.
+  virtual void drop() = 0;
+
+  /// Whether this rank has the parameters of the last update.
+  virtual bool is_up_to_date() const { return true; }
+  /// Where the time of the last loop went: ", waiting 3.0 %".
+  virtual std::string shares_of_time() const { return ""; }
+
+ protected:
+  /// Throws NumericError as TrainingOptions::not_finite says.
+  float finite_loss(Minibatch& batch) const;
+  void check_losses(std::uint64_t terms) const;
+  static void add_gradients(Minibatch& batch, Gradients& sum);
+
+  TrainingState& run_;
+  TrainingEpoch& epoch_;
+  TrainingRanks& ranks_;
+};
+
+/// Updates in the order of the minibatches, by one process.
+class LocalUpdater : public Updater {
+ public:
+  using Updater::Updater;
+
+  bool next() override;
+  float update(Minibatch& batch, std::size_t losses) override;
+  void update(const Gradients& gradients, double loss, std::size_t losses) override;
+  void pass() override;
+  void drop() override;
+
+ protected:
+  /// The gradients of the minibatches that wait for the update.
+  virtual Gradients& sum() { return gradients_; }
+  bool has_pending() const { return pending_.minibatches > 0; }
+  void add_pending(double loss, std::size_t losses);
+  /// Whether the update comes with this minibatch.
+  bool is_due() const;
+  void update_if_due();
+
+ private:
+  /// Minibatches whose gradients wait for the update.
+  struct Pending {
+    std::size_t minibatches = 0, losses = 0;
+    double loss = 0;
+  };
+
+  bool is_last() const { return epoch_.position() + 1 == epoch_.size(); }
+  void make_update(const Gradients& gradients);
+
+  Gradients gradients_;
+  Pending pending_;
+};
+
+/// The one that the options ask for.
+std::unique_ptr<Updater> make_updater(const Updater::Parts& parts);
+/// For ranks that share each minibatch, and for those that do not wait for each other.
+std::unique_ptr<Updater> synchronous_updater(const Updater::Parts& parts);
+std::unique_ptr<Updater> relaxed_updater(const Updater::Parts& parts);
+
+}  // namespace dynet_like::nn
