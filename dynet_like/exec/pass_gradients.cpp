@@ -74,11 +74,13 @@ void PassGradients::sum_slots(NodeRef ref) {
     const Value& value = tape.value(tape.edges()[e]);
     const std::size_t elements = tape.types().shape(value.shape).size;
     const std::uint32_t parts = std::max(edge.copies, value.items);
-    for (std::uint32_t part = 0; part < parts; ++part) {
+    for (std::uint32_t i = 0; i < parts; ++i) {
+      // Items that one serves come from the last to the first, as nodes do.
+      const std::uint32_t part = edge.copies == 1 ? i : parts - 1 - i;
       const std::size_t offset = value.offset + (value.items == 1 ? 0 : part * value.stride);
       const Place place = node.place + offset * element;
       const bool is_first =
-          edge.contribution == Contribution::slot && (part == 0 || edge.copies == 1);
+          edge.contribution == Contribution::slot && (i == 0 || edge.copies == 1);
       if (place != sum || elements != size || is_first) flush();
       sum = place;
       size = elements;

@@ -18,6 +18,7 @@ constexpr std::uint32_t kFewestRows = 8;
 struct Columns {
   unsigned rank = 0;
   std::uint32_t columns = 1, elements = 1, rows = 0;
+  bool any = false;  ///< some input has them, in so many dimensions
 
   bool are_worth_it() const { return rank >= 2 && rows >= kFewestRows; }
 };
@@ -33,6 +34,7 @@ Columns count(const Op& op, std::size_t inputs, std::span<const std::uint32_t> a
     const Dim& dim = dim_of(j);
     const std::uint32_t columns = dim[result.rank - 1];
     result.columns = std::max(result.columns, columns);
+    result.any |= dim.nd == result.rank;
     if (columns > 0) result.rows = std::max(result.rows, dim.batch_size() / columns);
   }
   return result;
@@ -136,7 +138,7 @@ std::optional<ByColumn> by_column(Tape& tape, const Op& op, std::span<const Valu
                                   const Numbers& numbers) {
   if (inputs.size() < op.min_inputs || inputs.size() > op.max_inputs) return {};
   const Columns all = count(tape, op, inputs, attributes, numbers);
-  if (!all.are_worth_it()) return {};
+  if (!all.any || !all.are_worth_it()) return {};
   if (!numbers_fit(op, attributes, numbers, all.elements)) return {};
   bool has_columns = false, has_own = false, splits = false;
   for (unsigned j = 0; j < inputs.size(); ++j) {
